@@ -3,8 +3,11 @@
 
 import importlib.util
 import io
+import json
 import os
+import re
 import struct
+import subprocess
 import sys
 import unittest
 import zlib
@@ -307,6 +310,23 @@ class MasksTest(DaemonCase):
             self.assertEqual(made, [*range(len(want))])
             for at, index in enumerate(want):
                 np.testing.assert_array_equal(np.asarray(PIL.Image.open(io.BytesIO(data.dataset[at]["mask"]))), labels_of(index))
+
+    def test_folders_packed(self):
+        """As doc/c.md packs them for programs in C."""
+        root, t = self.folders("packed"), oa.transforms
+        with open(os.path.join(os.environ["top_srcdir"], "doc/c.md"), encoding="utf-8") as page:
+            line, = re.findall("`(find images masks .*)`", page.read())
+        subprocess.run(line, shell=True, cwd=root, check=True)
+        op = {"op": "decode", "members": ["jpg;png", "mask.png"], "fields": [[1]], "kinds": [6], "names": ["mask"]}
+        tail = [{"op": "random_resized_crop", "size": 32, "scale": [0.4, 1], "interpolation": "nearest"}]
+        data = oa.from_folders({"image": root / "images", "mask": root / "masks"}, masks={"mask": oa.Mask(nearest="pillow")}, keep=5)
+        more = {"socket": self.socket, "timeout": 600, "as_": "numpy", "order": "sequential", "seed": 3}
+        with oa.Loader(root / "voc.tar", json.dumps([op, *tail]), BATCH, source={"members": "all"}, **more) as packed, \
+                oa.Loader(data, json.dumps([{"op": "decode"}, *tail]), BATCH, **more) as folders:
+            for (image, _, mask), want in zip(packed, folders, strict=True):
+                np.testing.assert_array_equal(image, want["image"])
+                np.testing.assert_array_equal(mask, want["mask"])
+                np.testing.assert_array_equal(image[..., 0] if image.shape[-1] == 3 else image[:, 0], mask)
 
     def test_a_pattern_has_stars_alone(self):
         """Other marks of shells are letters of a name; folders that a star matches are none of the samples."""
