@@ -24,6 +24,8 @@ int region_new(const char *name, uint64_t bytes, void **ret_map, int *ret_fd);
 int region_reserve(int fd, uint64_t offset, uint64_t bytes);
 /* Gives it back: what is read there from now on is zeros. 0 or negative errno. */
 int region_release(int fd, uint64_t offset, uint64_t bytes);
+/* Touches what is reserved and mapped for writing, so that nobody meets a fault there later. */
+void region_touch(uint8_t *at, uint64_t bytes);
 int region_seal(int fd, enum region_seal seal);
 /* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative
  * errno. */
