@@ -253,21 +253,36 @@ void region_unmap(const volatile void *map, uint64_t bytes)
 	errno = saved;
 }
 
-int region_new(const char *name, uint64_t bytes, void **ret_map, int *ret_fd)
+int region_new(const char *name, enum region_seal seal, uint64_t bytes, void **ret_map, int *ret_fd)
 {
 	_cleanup_close_ int fd = base_memfd(name, bytes);
+	void *map;
 	int r;
 
 	if (fd < 0)
 		return fd;
 	r = region_reserve(fd, 0, bytes);
+	r = r ? r : region_map(fd, bytes, true, &map);
 	if (r)
 		return r;
-	r = region_map(fd, bytes, true, ret_map);
-	if (r)
+	r = seal == REGION_UNSEALED ? 0 : region_seal(fd, seal);
+	if (r) {
+		region_unmap(map, bytes);
 		return r;
+	}
+	*ret_map = map;
 	*ret_fd = base_take_fd(&fd);
 	return 0;
+}
+
+int region_new_sparse(const char *name, uint64_t bytes, int *ret_fd)
+{
+	_cleanup_close_ int fd = base_memfd(name, bytes);
+	int r = fd < 0 ? fd : region_seal(fd, REGION_SHARED);
+
+	if (!r)
+		*ret_fd = base_take_fd(&fd);
+	return r;
 }
 
 int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
