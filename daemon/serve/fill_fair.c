@@ -41,7 +41,7 @@ static bool is_busy(const struct stream *stream)
 /* The n-th job's tenant; NULL: there is no such job. */
 static struct domain *tenant_of_job(const struct stream *stream, unsigned n)
 {
-	const struct job *job = stream->job[n];
+	const struct job *job = stream->users.job[n];
 
 	return job && job->active && job->conn->domain ? tenant_first(job->conn->domain) : NULL;
 }
@@ -50,7 +50,7 @@ unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS && stream->n_jobs; i++) {
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS && stream->users.n_jobs; i++) {
 		struct domain *tenant = tenant_of_job(stream, i);
 		unsigned known = 0;
 
@@ -100,7 +100,7 @@ static void weigh(struct node *node, uint64_t now_ns)
 			continue;
 		for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
 			weight += (double)tenant_share(tenants[n - 1]) / tenants[n - 1]->busy;
-		stream->fair.weight = weight;
+		stream->share.fair.weight = weight;
 		node->fair.weight += weight;
 	}
 }
@@ -116,7 +116,7 @@ static uint64_t cpu_ns_of(const struct domain *domain)
  * way. */
 static double part_of(const struct stream *stream, bool has_worked)
 {
-	return has_worked ? (double)stream->work_us : fill_under_way(stream->fill);
+	return has_worked ? (double)stream->share.work_us : fill_under_way(stream->fill);
 }
 
 static double parts_of(const struct domain *domain, bool has_worked)
@@ -152,12 +152,12 @@ void fill_enter(struct stream *stream)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
 		const double reached_ns =
-		    fair_reached_ns(&other->fair, fill_under_way(other->fill));
+		    fair_reached_ns(&other->share.fair, fill_under_way(other->fill));
 
 		if (other != stream && is_busy(other) && (least_ns < 0 || reached_ns < least_ns))
 			least_ns = reached_ns;
 	}
-	fair_enter(&stream->fair, least_ns);
+	fair_enter(&stream->share.fair, least_ns);
 }
 
 /* ---- what may be begun ---- */
@@ -172,7 +172,7 @@ static bool has_ready(const struct stream *stream)
 		if (!fill->used)
 			continue;
 		for (uint32_t i = fill->watermark; i < fill->fed && looks > 0; i++, looks--)
-			if (lane_task_state(&stream->lane, fill->block, i, NULL) ==
+			if (lane_task_state(&stream->shared.lane, fill->block, i, NULL) ==
 			    LAYOUT_TASK_READY)
 				return true;
 	}
@@ -190,11 +190,11 @@ static bool competes(struct domain *domain, uint64_t now_ns)
 
 static bool waits(struct stream *stream, uint64_t now_ns)
 {
-	if (now_ns - stream->looked_ns >= LOOK_NS) {
-		stream->looked_ns = now_ns;
-		stream->waits = has_ready(stream);
+	if (now_ns - stream->share.looked_ns >= LOOK_NS) {
+		stream->share.looked_ns = now_ns;
+		stream->share.waits = has_ready(stream);
 	}
-	return stream->waits && competes(stream->domain, now_ns);
+	return stream->share.waits && competes(stream->domain, now_ns);
 }
 
 /* Enough for reader and workers to be busy until this is asked again, whatever its share. */
@@ -202,7 +202,7 @@ static uint32_t depth_left(const struct stream *stream)
 {
 	const struct node *node = stream->node;
 	const uint32_t least = LEAST_DEPTH + 2 * node->workers + (uint32_t)node->param.readers;
-	const uint32_t most = BASE_MAX(fair_depth(&stream->fair, &node->fair), least);
+	const uint32_t most = BASE_MAX(fair_depth(&stream->share.fair, &node->fair), least);
 
 	return most - BASE_MIN(most, fill_under_way(stream->fill));
 }
@@ -224,14 +224,14 @@ uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
 		if (other != stream && is_busy(other) && waits(other, now_ns))
-			fair_look(&other->fair, &least_ns);
+			fair_look(&other->share.fair, &least_ns);
 	}
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	if (other != stream && is_busy(other))
-		fair_pass(&other->fair, &stream->fair, &node->fair, least_ns);
-	room = fair_room(&stream->fair, &node->fair, least_ns);
-	stream->held += room == 0;
+		fair_pass(&other->share.fair, &stream->share.fair, &node->fair, least_ns);
+	room = fair_room(&stream->share.fair, &node->fair, least_ns);
+	stream->share.held += room == 0;
 	*ret_until_ns = now_ns + RETRY_NS;
 	return BASE_MIN(room, depth_left(stream));
 }
@@ -243,7 +243,7 @@ static unsigned jobs_of(const struct stream *stream)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		n += stream->job[i] && stream->job[i]->conn->domain;
+		n += stream->users.job[i] && stream->users.job[i]->conn->domain;
 	return n;
 }
 
@@ -255,7 +255,7 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 	bool is_shared = false;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
+		struct job *job = stream->users.job[i];
 
 		if (!job || !job->conn->domain)
 			continue;
@@ -268,14 +268,15 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 
 static void settle_stream(struct stream *stream, double cpu_ns)
 {
-	const uint64_t bytes = stream->bytes_read - stream->settled_bytes;
+	const uint64_t bytes = stream->figures.bytes_read - stream->share.settled_bytes;
 
-	fair_settle(&stream->fair, stream->samples_done - stream->settled_samples,
+	fair_settle(&stream->share.fair,
+		    stream->figures.samples_done - stream->share.settled_samples,
 		    fill_under_way(stream->fill), cpu_ns);
 	account(stream, cpu_ns, (double)bytes);
-	stream->settled_samples = stream->samples_done;
-	stream->settled_bytes = stream->bytes_read;
-	stream->work_us = 0;
+	stream->share.settled_samples = stream->figures.samples_done;
+	stream->share.settled_bytes = stream->figures.bytes_read;
+	stream->share.work_us = 0;
 }
 
 /* CPU time of its processes since it was settled last; where nobody has any work, there is nothing to ask for. It was not more
