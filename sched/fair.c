@@ -2,7 +2,7 @@
 /*
  * Fair queueing by weight, at the place where work is begun.
  *
- * Each has a count of what it was given, in CPU time over its weight. Who is more than a window ahead of
+ * Each has a count of what it was given, over its weight. Who is more than a window ahead of
  * somebody whose work waits for a processor begins nothing more, until the other has come up. So between any two who
  * always have work the counts differ by a window at most, however many they are and however much they ask for:
  * a share is kept to within window / time. Who has no work that waits holds nobody back, and is not paid for
@@ -10,7 +10,7 @@
  * want them.
  *
  * Samples are charged when they are begun, by the mean of what they took so far. What was charged so is kept
- * beside (ahead_ns), and given back in the parts in which they end, when the kernel's clocks have said what it was.
+ * beside (ahead), and given back in the parts in which they end, when the kernel's clocks have said what it was.
  *
  * What was begun is not taken back, so beside others nobody has more under way than some windows are worth
  * (fair_depth()), which is more than processors need to be busy. Who comes while one alone was ahead waits
@@ -21,103 +21,110 @@
  */
 #include "sched/fair.h"
 
-#define WINDOW_NS 100e6 /* of all processors' time */
-#define GUESS_NS 5e6    /* of a sample, before one is finished */
+#define WINDOW_NS 100e6 /* of all that there is in that time */
+#define GUESS 5e6       /* of a sample, before one is finished: ns */
+#define LEAST_COST 1
 #define DEPTH_WINDOWS 3
 #define GRAINS 2 /* samples that one may be behind beside the window: it moves by whole ones */
 
-double fair_window_ns(const struct fair_node *node)
+double fair_window(const struct fair_node *node)
 {
-	return node->weight > 0 ? WINDOW_NS * node->cpus / node->weight : 0;
+	return node->weight > 0 ? WINDOW_NS * node->rate / node->weight : 0;
 }
 
-double fair_cost_ns(const struct fair *one)
+double fair_cost(const struct fair *one)
 {
-	return one->cost_ns > 0 ? one->cost_ns : GUESS_NS;
+	return one->cost > 0 ? one->cost : GUESS;
 }
 
-double fair_reached_ns(const struct fair *one, uint64_t under_way)
+double fair_reached(const struct fair *one, uint64_t under_way)
 {
-	const double cost_ns = (double)under_way * fair_cost_ns(one);
-	const double left_ns = (cost_ns < one->ahead_ns ? cost_ns : one->ahead_ns) / one->weight;
+	const double cost = (double)under_way * fair_cost(one);
+	const double left = (cost < one->ahead ? cost : one->ahead) / one->weight;
 
-	return one->done_ns > left_ns ? one->done_ns - left_ns : 0;
+	return one->done > left ? one->done - left : 0;
 }
 
-void fair_enter(struct fair *one, double least_ns)
+void fair_enter(struct fair *one, double least)
 {
-	if (one->done_ns < least_ns)
-		one->done_ns = least_ns;
+	if (one->done < least)
+		one->done = least;
 }
 
 /* Where one who wants nothing is at least; its samples are whole ones, so the window is not all. */
-static double until_ns(const struct fair *other, const struct fair *one,
+static double until_of(const struct fair *other, const struct fair *one,
 		       const struct fair_node *node)
 {
-	return one->done_ns - fair_window_ns(node) - GRAINS * fair_cost_ns(other) / other->weight;
+	return one->done - fair_window(node) - GRAINS * fair_cost(other) / other->weight;
 }
 
-void fair_look(const struct fair *other, double *least_ns)
+void fair_look(const struct fair *other, double *least)
 {
-	if (*least_ns < 0 || other->done_ns < *least_ns)
-		*least_ns = other->done_ns;
+	if (*least < 0 || other->done < *least)
+		*least = other->done;
 }
 
 void fair_pass(struct fair *other, const struct fair *one, const struct fair_node *node,
-	       double least_ns)
+	       double least)
 {
-	const double until = until_ns(other, one, node);
-	const double to_ns = least_ns >= 0 && least_ns < until ? least_ns : until;
+	const double until = until_of(other, one, node);
+	const double to = least >= 0 && least < until ? least : until;
 
-	if (other->done_ns < to_ns)
-		other->done_ns = to_ns;
+	if (other->done < to)
+		other->done = to;
 }
 
-uint32_t fair_room(const struct fair *one, const struct fair_node *node, double least_ns)
+uint32_t fair_room(const struct fair *one, const struct fair_node *node, double least)
 {
-	const double left_ns = least_ns + fair_window_ns(node) - one->done_ns;
+	const double left = least + fair_window(node) - one->done;
 	double samples;
 
-	if (least_ns < 0)
+	if (least < 0)
 		return FAIR_ALL;
-	if (left_ns <= 0)
+	if (left <= 0)
 		return 0;
-	samples = left_ns * one->weight / fair_cost_ns(one) + 1;
+	samples = left * one->weight / fair_cost(one) + 1;
 	return samples < FAIR_ALL ? (uint32_t)samples : FAIR_ALL;
+}
+
+void fair_forgive(struct fair *one, const struct fair_node *node, double least)
+{
+	if (least >= 0 && one->done > least + fair_window(node))
+		one->done = least + fair_window(node);
 }
 
 uint32_t fair_depth(const struct fair *one, const struct fair_node *node)
 {
-	const double samples =
-	    DEPTH_WINDOWS * fair_window_ns(node) * one->weight / fair_cost_ns(one);
+	const double samples = DEPTH_WINDOWS * fair_window(node) * one->weight / fair_cost(one);
 
 	return samples < FAIR_ALL ? (uint32_t)samples : FAIR_ALL;
 }
 
 void fair_charge(struct fair *one, uint32_t samples)
 {
-	const double ahead_ns = (double)samples * fair_cost_ns(one);
+	const double ahead = (double)samples * fair_cost(one);
 
-	one->ahead_ns += ahead_ns;
-	one->done_ns += ahead_ns / one->weight;
+	one->ahead += ahead;
+	one->done += ahead / one->weight;
 }
 
-void fair_settle(struct fair *one, uint64_t samples, uint64_t under_way, double cpu_ns)
+void fair_settle(struct fair *one, uint64_t samples, uint64_t under_way, double amount)
 {
 	const double begun = (double)samples + (double)under_way;
-	const double part_ns = begun > 0 ? one->ahead_ns * (double)samples / begun : 0;
-	double cost_ns;
+	const double part = begun > 0 ? one->ahead * (double)samples / begun : 0;
+	double cost;
 
-	one->ahead_ns -= part_ns;
-	one->done_ns += (cpu_ns - part_ns) / one->weight;
-	if (one->done_ns < 0)
-		one->done_ns = 0;
-	one->open_ns += cpu_ns;
+	one->ahead -= part;
+	one->done += (amount - part) / one->weight;
+	if (one->done < 0)
+		one->done = 0;
+	one->open += amount;
 	if (samples == 0)
 		return;
-	cost_ns = one->open_ns / (double)samples;
-	one->cost_ns = one->cost_ns > 0 ? (3 * one->cost_ns + cost_ns) / 4 : cost_ns;
-	one->open_ns = 0;
+	cost = one->open / (double)samples;
+	cost = one->cost > 0 ? (3 * one->cost + cost) / 4 : cost;
+	one->cost = cost > LEAST_COST ? cost : LEAST_COST;
+	one->open = 0;
 }
 
 void fair_account_add(struct fair_account *account, const struct fair_account *more)

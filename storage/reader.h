@@ -40,13 +40,13 @@ enum reader_message {
 			       more, so its values make room where all others say so, too */
 	READER_PEERS =
 	    14, /* SELF, [RECHECK: who gives a value has looked at its source in that time], [COMPARE: one of so many values
-		 * that are fetched is made here, too, and compared; 0: none]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
+		 * that peers give is made here, too, and compared; 0: none]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
 				carrier, or a new one */
 	READER_MEMBERS = 15, /* WEIGHT: this node's; MEMBERS: who is connected now, all of them */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
-	    17, /* ID, DEVICE, INODE, [STAMP], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:
+	    17, /* ID, DEVICE, INODE, [STAMP], [MADE], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:
 		   sealed memfd]: without it the stored one holds */
 	READER_REFUSED = 18,  /* ID [LANE], CODE (enum of dataset.h or errno as negative in two's
 				 complement), TEXT */
@@ -106,6 +106,8 @@ enum reader_key {
 	READER_KEY_COMPARE = 43, /* u64, of PEERS: a number of values; 0 if absent */
 	READER_KEY_SHARED =
 	    34, /* u64 0|1: other nodes have the group by the same name; 0 if absent */
+	READER_KEY_MADE =
+	    44, /* u64 0|1, of an OPENED: samples are made by processes of the user's; 0 if absent */
 	READER_KEY_WAY =
 	    40, /* string, of an OPENED that is open to everybody: where its root is, behind all links */
 };

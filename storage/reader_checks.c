@@ -5,11 +5,10 @@
  * had it, and the two are compared byte for byte. A form is a function of its name, so one who gave another one lies, is
  * broken, or was lied to: he is not asked again. What he gave before is not looked for.
  *
- * Which one is drawn by chance, so that nobody can count to it. What the owner answers is compared. What others PUT to
- * him, or give in his place, is not: it is his from then on, and so is the blame for it.
- *
- * One at a time: the value is copied, and waits for the worker that makes the sample's form. Where that one is not made the
- * source has changed or the worker died, and nothing is said.
+ * Which one is drawn by chance, so that nobody can count to it. It is copied, and waits for the worker that makes the
+ * sample's form: one that was asked for by a task, which is read from the source now, and one that was put here, for a
+ * task that comes by. Until then nothing is kept of the sample. Where its form is not made the source has changed or the
+ * worker died, and nothing is said.
  */
 
 #include "storage/reader_peers.h"
@@ -22,25 +21,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECKS_PATIENCE_NS UINT64_C(60000000000)
+#define CHECKS_PATIENCE_NS UINT64_C(60000000000)      /* a task that begins at once */
+#define CHECKS_PUT_PATIENCE_NS UINT64_C(600000000000) /* one of an epoch's */
 
-static struct {
-	pthread_mutex_t lock;
-	/* under the lock */
-	uint64_t each;            /* of so many values one is compared; 0: none */
-	struct philox_seq chance; /* key 0: not begun */
-	uint64_t compared, wrong;
+enum { CHECKS_HAD, CHECKS_PUT, CHECKS };
+
+struct check {          /* one at a time */
 	uint8_t *value; /* owned; NULL: none is under way */
 	uint32_t bytes, peer;
 	uint64_t node; /* the peer's id */
 	struct hash_id group;
 	uint64_t sample, until_ns;
+};
+
+static struct {
+	_Atomic bool has_put; /* for eyes: the lock says what */
+	pthread_mutex_t lock;
+	/* under the lock */
+	uint64_t each;            /* of so many values one is compared; 0: none */
+	struct philox_seq chance; /* key 0: not begun */
+	uint64_t compared, wrong;
+	struct check check[CHECKS];
 } checks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void end_locked(void)
+static void end_locked(struct check *check)
 {
-	free(checks.value);
-	checks.value = NULL;
+	free(check->value);
+	check->value = NULL;
+	if (check == &checks.check[CHECKS_PUT])
+		atomic_store_explicit(&checks.has_put, false, memory_order_relaxed);
 }
 
 /* false, too, where the kernel gives no seed: then another time. */
@@ -55,25 +64,39 @@ static bool is_drawn_locked(void)
 	return checks.chance.key && philox_below(&checks.chance, checks.each) == 0;
 }
 
-static bool begin_locked(const struct value_head *have, const uint8_t *value, uint64_t node)
+static bool is_of(const struct check *check, const struct hash_id *group, uint64_t sample)
 {
-	const uint64_t now_ns = base_now_ns();
+	return check->value && check->sample == sample &&
+	       memcmp(&check->group, group, sizeof(*group)) == 0;
+}
 
+static bool is_late(const struct check *check)
+{
+	return base_now_ns() >= check->until_ns;
+}
+
+static bool begin_locked(const struct value_head *head, const uint8_t *value, uint64_t node)
+{
+	const bool is_put = head->type == VALUE_PUT;
+	struct check *check = &checks.check[is_put ? CHECKS_PUT : CHECKS_HAD];
+
+	if (check->value && !is_late(check))
+		return is_put && is_of(check, &head->group, head->sample);
 	if (!is_drawn_locked())
 		return false;
-	if (checks.value && now_ns < checks.until_ns)
+	end_locked(check);
+	check->value = malloc(head->bytes);
+	if (!check->value)
 		return false;
-	end_locked();
-	checks.value = malloc(have->bytes);
-	if (!checks.value)
-		return false;
-	memcpy(checks.value, value, have->bytes);
-	checks.bytes = have->bytes;
-	checks.peer = have->peer;
-	checks.node = node;
-	checks.group = have->group;
-	checks.sample = have->sample;
-	checks.until_ns = now_ns + CHECKS_PATIENCE_NS;
+	memcpy(check->value, value, head->bytes);
+	check->bytes = head->bytes;
+	check->peer = head->peer;
+	check->node = node;
+	check->group = head->group;
+	check->sample = head->sample;
+	check->until_ns = base_now_ns() + (is_put ? CHECKS_PUT_PATIENCE_NS : CHECKS_PATIENCE_NS);
+	if (is_put)
+		atomic_store_explicit(&checks.has_put, true, memory_order_relaxed);
 	return true;
 }
 
@@ -84,54 +107,73 @@ void reader_checks_each(uint64_t each)
 	pthread_mutex_unlock(&checks.lock);
 }
 
-bool reader_checks_begin(const struct value_head *have, const uint8_t *value)
+bool reader_checks_begin(const struct value_head *head, const uint8_t *value)
 {
-	const uint64_t node = reader_peers_id(have->peer);
+	const uint64_t node = reader_peers_id(head->peer);
 	bool is_begun;
 
 	pthread_mutex_lock(&checks.lock);
-	is_begun = node && begin_locked(have, value, node);
+	is_begun = node && begin_locked(head, value, node);
 	pthread_mutex_unlock(&checks.lock);
 	return is_begun;
 }
 
-static bool is_that_locked(const struct hash_id *group, uint64_t sample)
+bool reader_checks_waits(const struct hash_id *group, uint64_t sample)
 {
-	return checks.value && checks.sample == sample &&
-	       memcmp(&checks.group, group, sizeof(*group)) == 0;
+	const struct check *put = &checks.check[CHECKS_PUT];
+	bool waits;
+
+	if (!atomic_load_explicit(&checks.has_put, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&checks.lock);
+	waits = is_of(put, group, sample) && !is_late(put);
+	pthread_mutex_unlock(&checks.lock);
+	return waits;
+}
+
+/* false: it is as it was said. */
+static bool compare_locked(struct check *check, const struct tray_item *item)
+{
+	const bool is_wrong =
+	    item->bytes != check->bytes || memcmp(item->data, check->value, check->bytes) != 0;
+
+	checks.compared++;
+	checks.wrong += is_wrong;
+	end_locked(check);
+	return is_wrong;
+}
+
+static void blame(const struct check *check)
+{
+	log_line(LOG_LEVEL_ERROR, "peer-value-wrong", "node=%016" PRIx64 " sample=%" PRIu64,
+		 check->node, check->sample);
+	if (reader_peers_id(check->peer) == check->node)
+		reader_serve_distrust(check->peer);
+	reader_say_wrong(check->node, check->sample);
 }
 
 void reader_checks_made(const struct hash_id *group, const struct tray_item *item)
 {
-	uint64_t node = 0;
-	uint32_t peer = 0;
-	bool is_wrong = false;
+	for (unsigned i = 0; i < CHECKS; i++) {
+		struct check check;
+		bool is_wrong;
 
-	pthread_mutex_lock(&checks.lock);
-	if (is_that_locked(group, item->sample)) {
-		is_wrong = item->bytes != checks.bytes ||
-			   memcmp(item->data, checks.value, checks.bytes) != 0;
-		node = checks.node;
-		peer = checks.peer;
-		checks.compared++;
-		checks.wrong += is_wrong;
-		end_locked();
+		pthread_mutex_lock(&checks.lock);
+		check = checks.check[i];
+		is_wrong =
+		    is_of(&check, group, item->sample) && compare_locked(&checks.check[i], item);
+		pthread_mutex_unlock(&checks.lock);
+		if (is_wrong)
+			blame(&check);
 	}
-	pthread_mutex_unlock(&checks.lock);
-	if (!is_wrong)
-		return;
-	log_line(LOG_LEVEL_ERROR, "peer-value-wrong", "node=%016" PRIx64 " sample=%" PRIu64, node,
-		 item->sample);
-	if (reader_peers_id(peer) == node)
-		reader_serve_distrust(peer);
-	reader_say_wrong(node, item->sample);
 }
 
 void reader_checks_not_made(const struct hash_id *group, uint64_t sample)
 {
 	pthread_mutex_lock(&checks.lock);
-	if (is_that_locked(group, sample))
-		end_locked();
+	for (unsigned i = 0; i < CHECKS; i++)
+		if (is_of(&checks.check[i], group, sample))
+			end_locked(&checks.check[i]);
 	pthread_mutex_unlock(&checks.lock);
 }
 

@@ -119,8 +119,10 @@ struct reader_look { /* at a sample's source, for a peer */
 
 /* ---- reader_checks.c: some of what peers give is compared with the source ---- */
 
-/* It is to be made here, too. */
-bool reader_checks_begin(const struct value_head *have, const uint8_t *value);
+/* A HAVE or PUT is to be made here, too: it is not taken. */
+bool reader_checks_begin(const struct value_head *head, const uint8_t *value);
+/* One that was put here is to be, so nothing else of the sample is taken until then. */
+bool reader_checks_waits(const struct hash_id *group, uint64_t sample);
 void reader_checks_made(const struct hash_id *group, const struct tray_item *item);
 void reader_checks_not_made(const struct hash_id *group, uint64_t sample);
 

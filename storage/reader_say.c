@@ -85,6 +85,7 @@ void reader_say_opened(const struct reader_dataset *dataset, int index_fd)
 	if (!dataset->is_folder)
 		wire_put_u64(&out, READER_KEY_STAMP, dataset->stamp);
 	wire_put_u64(&out, READER_KEY_FLEETING, dataset->ops->is_fleeting);
+	wire_put_u64(&out, READER_KEY_MADE, dataset->ops->make != NULL);
 	if (dataset->how == READER_HOW_OPEN_ONLY)
 		put_way(&out, dataset);
 	put_fd(&out, READER_KEY_INDEX, index_fd);

@@ -284,7 +284,7 @@ bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
 
 	if (!reader_peers_is_on() || !task->make)
 		return false;
-	if (task->want != task->make) {
+	if (task->want != task->make || reader_checks_waits(&shared->id, task->sample)) {
 		promise_it(shared, task->sample);
 		return false;
 	}
@@ -487,7 +487,7 @@ static void on_get(const struct value_head *get)
 	reader_serve_owed();
 }
 
-/* false: it is not to be kept here. */
+/* false: it is not to be kept here, or not before this node has made it, too. */
 static bool keep_put(const struct value_head *put, const uint8_t *value)
 {
 	const struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), put);
@@ -495,7 +495,8 @@ static bool keep_put(const struct value_head *put, const uint8_t *value)
 
 	if (!guest)
 		return false;
-	is_kept = guest->form == put->form && is_own(&put->group, put->sample);
+	is_kept = guest->form == put->form && is_own(&put->group, put->sample) &&
+		  !(guest->is_sure && reader_checks_begin(put, value));
 	if (is_kept && guest->group)
 		store_put(guest->group, put->sample, value, put->bytes);
 	if (is_kept)
@@ -508,10 +509,10 @@ static void on_put(const struct value_head *put, const uint8_t *value)
 {
 	if (is_distrusted(put->peer))
 		return;
-	if (put->bytes == 0)
-		answer_none(&put->group, put->sample);
-	else if (keep_put(put, value))
+	if (put->bytes && keep_put(put, value))
 		answer_all(put, LAYOUT_FROM_PEER, value);
+	else if (!put->bytes || reader_checks_waits(&put->group, put->sample))
+		answer_none(&put->group, put->sample);
 }
 
 /* It came from who had it before its owner did: that one keeps it from now on. */
@@ -538,7 +539,7 @@ static void on_have(const struct value_head *have, const uint8_t *value)
 
 	if (!ask)
 		return;
-	if (is_distrusted(have->peer) || (!ask->is_last && reader_checks_begin(have, value))) {
+	if (is_distrusted(have->peer) || reader_checks_begin(have, value)) {
 		read_instead(ask);
 		return;
 	}

@@ -9,11 +9,12 @@
 #include "tools/option.h"
 #include "tools/table.h"
 
-#define DATASETS_PATH 34
+#define DATASETS_PATH 26
 
 static void ctl_dataset_row(const struct json_in *dataset, struct table *table)
 {
 	const char *users = ctl_string(dataset, "users"), *groups = ctl_string(dataset, "groups");
+	const char *pipeline = ctl_string(dataset, "pipeline");
 	char who[160];
 
 	snprintf(who, sizeof(who), "%.64s%s%.80s", users, *users && *groups ? "; " : "", groups);
@@ -22,6 +23,7 @@ static void ctl_dataset_row(const struct json_in *dataset, struct table *table)
 	ctl_cell_u64(table, dataset, "jobs");
 	table_cell(table, "%s", ctl_string(dataset, "owner"));
 	ctl_cell_cut(table, who, 22, false);
+	table_cell(table, "%s", strpbrk(pipeline, "{[") ? "JSON" : *pipeline ? pipeline : "-");
 	ctl_cell_cut(table, ctl_string(dataset, "path"), DATASETS_PATH, true);
 	table_end_row(table);
 }
@@ -38,7 +40,7 @@ void ctl_draw_datasets(const struct json_in *status, FILE *out)
 		    0, 80, out);
 		return;
 	}
-	table_init(&table, "<dataset|<mine|jobs|<read as|<for|<path");
+	table_init(&table, "<dataset|<mine|jobs|<read as|<for|<pipeline|<path");
 	for (size_t i = 0; i < json_in_count(datasets); i++)
 		ctl_dataset_row(json_in_item(datasets, i), &table);
 	table_print(&table, "", out);
@@ -48,7 +50,8 @@ void ctl_draw_datasets(const struct json_in *status, FILE *out)
 int ctl_datasets_json(const struct json_in *status, const char *operand, FILE *out,
 		      struct diag *diag)
 {
-	static const char *const texts[] = {"name", "path", "owner", "users", "groups", "contact"};
+	static const char *const texts[] = {"name",   "path",    "owner",   "users",
+					    "groups", "contact", "pipeline"};
 	const struct json_in *datasets = json_in_member(status, "datasets");
 	struct json_out json;
 	_cleanup_free_ char *text = NULL;

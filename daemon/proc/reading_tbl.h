@@ -13,6 +13,7 @@ NUMBER(opened, INODE, inode, MUST, "the root's inode")
 NUMBER(opened, STAMP, stamp, MAY, "the file's time of change")
 TEXT(opened, WAY, way, 0, WIRE_MAX, MAY, "where its root is")
 NUMBER(opened, FLEETING, is_fleeting, MUST, "whether the index is sooner made than stored")
+NUMBER(opened, MADE, is_made, MAY, "whether processes of the user's make its samples")
 NUMBER_FD(opened, INDEX, index, MAY, "the index")
 END(opened, OPENED)
 

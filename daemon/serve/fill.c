@@ -40,7 +40,7 @@
 
 int fill_init(struct stream *stream)
 {
-	stream->share.fair.weight = 1;
+	stream->share.fair.weight = stream->share.reading.fair.weight = 1;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->made.median_us); i++)
 		stream->made.median_us[i] = FIRST_MEDIAN_US;
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
@@ -359,29 +359,45 @@ static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room,
 	return true;
 }
 
+/* By all who have a say in it. *ret_until_ns: when the one who leaves least wants to be asked again, 0: it does not. */
+static uint32_t room_to_begin(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns)
+{
+	uint32_t (*const limit[])(struct stream *, uint64_t,
+				  uint64_t *) = {fill_share, fill_disk_share, fill_read_room};
+	uint32_t room = room_ahead(stream);
+
+	*ret_until_ns = 0;
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(limit); i++) {
+		uint64_t until_ns = 0;
+		const uint32_t may = limit[i](stream, now_ns, &until_ns);
+
+		if (may == FAIR_ALL || may > room)
+			continue;
+		room = may;
+		*ret_until_ns = until_ns;
+	}
+	return room;
+}
+
 /* What the index has of a sample is looked at for the first time here, which takes some microseconds: a page of a
  * file, a block that is checked. */
 uint64_t fill_feed(struct stream *stream, const struct budget *budget)
 {
-	uint64_t until_ns = 0, read_until_ns = 0;
-	uint32_t room, began, may_read;
+	const uint64_t now_ns = base_now_ns();
+	uint64_t until_ns = 0;
+	uint32_t room, began;
 	bool queued = false;
 
-	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
+	if (cache_is_awaited(stream, now_ns, &until_ns))
 		return until_ns;
-	until_ns = 0;
-	room = BASE_MIN(fill_share(stream, &until_ns), room_ahead(stream));
-	may_read = fill_read_room(stream, &read_until_ns);
-	if (may_read != FAIR_ALL && may_read <= room) {
-		room = may_read;
-		until_ns = read_until_ns;
-	}
+	room = room_to_begin(stream, now_ns, &until_ns);
 	began = room;
 	for (struct fill *fill = fill_next(stream->fill, NULL); fill;
 	     fill = fill_next(stream->fill, fill))
 		if (!feed_one(stream, fill, &room, budget, &queued))
 			break;
 	fair_charge(&stream->share.fair, began - room);
+	fair_charge(&stream->share.reading.fair, began - room);
 	if (queued)
 		doorbell_ring_readers(stream->domain->doorbell);
 	if (queued && budget_is_spent(budget))

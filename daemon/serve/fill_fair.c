@@ -33,7 +33,7 @@
 
 /* ---- shares ---- */
 
-static bool is_busy(const struct stream *stream)
+bool fill_is_busy(const struct stream *stream)
 {
 	return stream->state == STREAM_RUNS && fill_active(stream->fill) > 0;
 }
@@ -64,28 +64,52 @@ unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
 	return count;
 }
 
-static void count_busy(struct node *node)
+void fill_count_none(struct node *node)
 {
-	struct domain *tenants[CAROUSEL_MAX_JOBS], *domain;
-	struct stream *stream;
+	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
 	domain->busy = 0;
+}
+
+void fill_count(const struct stream *stream)
+{
+	struct domain *tenants[CAROUSEL_MAX_JOBS];
+
+	for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
+		tenants[n - 1]->busy++;
+}
+
+double fill_weight(const struct stream *stream)
+{
+	struct domain *tenants[CAROUSEL_MAX_JOBS];
+	double weight = 0;
+
+	for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
+		weight += (double)tenant_share(tenants[n - 1]) / tenants[n - 1]->busy;
+	return weight;
+}
+
+static void count_busy(struct node *node)
+{
+	struct domain *domain;
+	struct stream *stream;
+
+	fill_count_none(node);
 	node->n_busy = 0;
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
 	{
-		if (!is_busy(stream))
+		if (!fill_is_busy(stream))
 			continue;
 		node->n_busy++;
-		for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
-			tenants[n - 1]->busy++;
+		fill_count(stream);
 	}
 }
 
 static void weigh(struct node *node, uint64_t now_ns)
 {
-	struct domain *tenants[CAROUSEL_MAX_JOBS], *domain;
+	struct domain *domain;
 	struct stream *stream;
 
 	count_busy(node);
@@ -94,15 +118,12 @@ static void weigh(struct node *node, uint64_t now_ns)
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
 	{
-		double weight = 0;
-
-		if (!is_busy(stream))
+		if (!fill_is_busy(stream))
 			continue;
-		for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
-			weight += (double)tenant_share(tenants[n - 1]) / tenants[n - 1]->busy;
-		stream->share.fair.weight = weight;
-		node->fair.weight += weight;
+		stream->share.fair.weight = fill_weight(stream);
+		node->fair.weight += stream->share.fair.weight;
 	}
+	fill_disk_weigh(node, now_ns);
 }
 
 /* ---- what its processes took, and for whom ---- */
@@ -152,31 +173,45 @@ void fill_enter(struct stream *stream)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
 		const double reached_ns =
-		    fair_reached_ns(&other->share.fair, fill_under_way(other->fill));
+		    fair_reached(&other->share.fair, fill_under_way(other->fill));
 
-		if (other != stream && is_busy(other) && (least_ns < 0 || reached_ns < least_ns))
+		if (other != stream && fill_is_busy(other) &&
+		    (least_ns < 0 || reached_ns < least_ns))
 			least_ns = reached_ns;
 	}
 	fair_enter(&stream->share.fair, least_ns);
+	fill_disk_enter(stream);
 }
 
 /* ---- what may be begun ---- */
 
-static bool has_ready(const struct stream *stream)
+/* Of the first of its tasks that are under way. */
+static void look_at_tasks(struct stream *stream, uint64_t now_ns)
 {
-	unsigned looks = LOOK_TASKS;
+	uint32_t unread = 0, ready = 0, looks = LOOK_TASKS;
 
 	for (unsigned n = 0; n < LAYOUT_MAX_BLOCKS; n++) {
 		const struct fill *fill = &stream->fill[n];
 
-		if (!fill->used)
-			continue;
-		for (uint32_t i = fill->watermark; i < fill->fed && looks > 0; i++, looks--)
-			if (lane_task_state(&stream->shared.lane, fill->block, i, NULL) ==
-			    LAYOUT_TASK_READY)
-				return true;
+		for (uint32_t i = fill->watermark; fill->used && i < fill->fed && looks > 0;
+		     i++, looks--) {
+			const enum layout_task_state state =
+			    lane_task_state(&stream->shared.lane, fill->block, i, NULL);
+
+			ready += state == LAYOUT_TASK_READY;
+			unread += state == LAYOUT_TASK_QUEUED || state == LAYOUT_TASK_READING;
+		}
 	}
-	return false;
+	stream->share.waits = ready > 0;
+	fair_read_look(&stream->share.reading, unread, ready, now_ns);
+}
+
+void fill_look(struct stream *stream, uint64_t now_ns)
+{
+	if (now_ns - stream->share.looked_ns < LOOK_NS)
+		return;
+	stream->share.looked_ns = now_ns;
+	look_at_tasks(stream, now_ns);
 }
 
 static bool competes(struct domain *domain, uint64_t now_ns)
@@ -190,10 +225,7 @@ static bool competes(struct domain *domain, uint64_t now_ns)
 
 static bool waits(struct stream *stream, uint64_t now_ns)
 {
-	if (now_ns - stream->share.looked_ns >= LOOK_NS) {
-		stream->share.looked_ns = now_ns;
-		stream->share.waits = has_ready(stream);
-	}
+	fill_look(stream, now_ns);
 	return stream->share.waits && competes(stream->domain, now_ns);
 }
 
@@ -207,10 +239,9 @@ static uint32_t depth_left(const struct stream *stream)
 	return most - BASE_MIN(most, fill_under_way(stream->fill));
 }
 
-uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns)
+uint32_t fill_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns)
 {
 	struct node *node = stream->node;
-	const uint64_t now_ns = base_now_ns();
 	struct domain *domain;
 	struct stream *other;
 	double least_ns = -1;
@@ -223,12 +254,12 @@ uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns)
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
-		if (other != stream && is_busy(other) && waits(other, now_ns))
+		if (other != stream && fill_is_busy(other) && waits(other, now_ns))
 			fair_look(&other->share.fair, &least_ns);
 	}
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
-	if (other != stream && is_busy(other))
+	if (other != stream && fill_is_busy(other))
 		fair_pass(&other->share.fair, &stream->share.fair, &node->fair, least_ns);
 	room = fair_room(&stream->share.fair, &node->fair, least_ns);
 	stream->share.held += room == 0;
@@ -315,7 +346,9 @@ void fill_settle(struct node *node, uint64_t now_ns)
 	LIST_FOREACH(domain, &node->domains, link)
 	cpu_ns += settle_domain(domain, now_ns);
 	cpus = node->settled_ns && passed_ns > 0 ? cpu_ns / passed_ns : node->workers;
-	cpus = BASE_MAX(BASE_MIN(cpus, (double)node->workers), CPUS_KEPT * node->fair.cpus);
-	node->fair.cpus = BASE_MAX(cpus, LEAST_CPUS);
+	cpus = BASE_MAX(BASE_MIN(cpus, (double)node->workers), CPUS_KEPT * node->fair.rate);
+	node->fair.rate = BASE_MAX(cpus, LEAST_CPUS);
+	if (node->settled_ns)
+		fill_disk_tick(node, passed_ns);
 	node->settled_ns = now_ns;
 }

@@ -8,6 +8,7 @@
 
 struct carousel_chunk;
 struct domain;
+struct node;
 struct stream;
 
 /* ---- fill.c ---- */
@@ -20,14 +21,30 @@ void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t s
 void fill_enter(struct stream *stream);
 /* Tasks that the stream may begin now beside others; FAIR_ALL: as many as it likes, else it asks again at *ret_until_ns,
  * which is untouched otherwise. */
-uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns);
+uint32_t fill_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns);
+bool fill_is_busy(const struct stream *stream);
+/* What its tasks wait for, if nobody has looked for some ms: stream->waits and what fair_read_look() says. */
+void fill_look(struct stream *stream, uint64_t now_ns);
+/* Streams counted for their tenants, from none; then what one weighs of them. */
+void fill_count_none(struct node *node);
+void fill_count(const struct stream *stream);
+double fill_weight(const struct stream *stream);
 
 /* The stream's tenants, each once: who has jobs in it, else who pays. How many. */
 unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[]);
 
 /* ---- fill_read.c ---- */
 /* The same as fill_share(), by what its tenants may read a second. */
-uint32_t fill_read_room(struct stream *stream, uint64_t *ret_until_ns);
+uint32_t fill_read_room(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns);
+/* Bytes of a sample: of those so far; before one is finished, of all of the data set. */
+double fill_mean_bytes(const struct stream *stream);
+
+/* ---- fill_disk.c ---- */
+/* The same as fill_share(), by what others want of the same disk. */
+uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns);
+void fill_disk_enter(struct stream *stream);
+void fill_disk_weigh(struct node *node, uint64_t now_ns);
+void fill_disk_tick(struct node *node, double passed_ns);
 
 /* ---- fill_bad.c ---- */
 void fill_release_extent(struct stream *stream, struct fill_task *task);

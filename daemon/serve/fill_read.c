@@ -23,8 +23,7 @@
 #define OWED_MOMENT_S 0.1 /* beside somebody without a limit */
 #define OWED_MOST_S 10.0  /* beside others with limits */
 
-/* Of its samples so far; before one is finished, of all of its files. */
-static double mean_bytes(const struct stream *stream)
+double fill_mean_bytes(const struct stream *stream)
 {
 	const struct dataset *dataset = stream->source->dataset;
 	double mean = (double)dataset_bytes(dataset) / (double)dataset_count(dataset);
@@ -69,25 +68,24 @@ static uint32_t look(struct stream *stream, uint64_t now_ns, uint64_t *wait_ns)
 		bucket_look(bucket, rate, now_ns);
 		bucket_take(bucket, charge, most_owed(rate, charge, n, are_limited));
 		*wait_ns = BASE_MIN(*wait_ns, bucket_wait_ns(bucket));
-		room = BASE_MAX(room, bucket_room(bucket, mean_bytes(stream) / n,
+		room = BASE_MAX(room, bucket_room(bucket, fill_mean_bytes(stream) / n,
 						  fill_under_way(stream->fill)));
 	}
 	return room;
 }
 
-uint32_t fill_read_room(struct stream *stream, uint64_t *ret_until_ns)
+uint32_t fill_read_room(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns)
 {
-	uint64_t wait_ns = UINT64_MAX, now_ns;
+	uint64_t wait_ns = UINT64_MAX;
 	uint32_t room = FAIR_ALL;
 
 	if (quota_is_set(&stream->node->param.quotas, QUOTA_read_bandwidth)) {
-		now_ns = base_now_ns();
 		room = look(stream, now_ns, &wait_ns);
 		if (room != FAIR_ALL)
 			*ret_until_ns = now_ns + BASE_MAX(wait_ns, LEAST_RETRY_NS);
 	}
 	stream->share.charged_bytes = stream->figures.bytes_read;
-	stream->share.is_read_limited = room == 0;
+	stream->share.is_read_limited |= room == 0;
 	stream->share.read_held += room == 0;
 	return room;
 }

@@ -124,7 +124,7 @@ static void add_taken(struct job *job, struct fair_account *more)
 	const double samples = taken > job->accounted ? (double)(taken - job->accounted) : 0;
 
 	job->accounted = BASE_MAX(job->accounted, taken);
-	more->alone_cpu_ns = samples * stream->share.fair.cost_ns;
+	more->alone_cpu_ns = samples * stream->share.fair.cost;
 	if (stream->figures.samples_read)
 		more->alone_bytes = samples * (double)stream->figures.bytes_read /
 				    (double)stream->figures.samples_read;

@@ -32,8 +32,8 @@ struct source_calls { /* of who has streams of it */
 
 struct source_root { /* which folder or file it is that has the path */
 	uint64_t device, inode;
-	bool is_file;
-	uint64_t stamp;     /* of a file: its time of change */
+	bool is_file, is_made; /* is_made: by processes of the user's, and from no disk of ours */
+	uint64_t stamp;        /* of a file: its time of change */
 	bool is_everywhere; /* open to all, and below cluster_paths: other nodes have it, too ... */
 	struct hash_id way; /* ... in this very place */
 };

@@ -24,7 +24,7 @@
 #include "daemon/cache/cache_state.h"
 #include "daemon/loop.h"
 #include "sched/carousel.h"
-#include "sched/fair.h"
+#include "sched/fair_read.h"
 #include "shmring/board.h"
 #include "shmring/lane.h"
 #include "shmring/proto.h"
@@ -79,17 +79,20 @@ struct stream_figures { /* since the start */
 	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
 };
 
-struct stream_share { /* among others: fill_fair.c, fill_read.c */
+struct stream_share { /* among others: fill_fair.c, fill_disk.c, fill_read.c */
 	struct fair fair;
 	uint64_t settled_samples,
-	    settled_bytes;      /* of its figures, when what they took was accounted for last */
-	uint64_t work_us;       /* since then, as workers say */
-	uint64_t looked_ns;     /* whether tasks wait for a processor */
-	bool waits;             /* they did */
+	    settled_bytes;        /* of its figures, when what they took was accounted for last */
+	uint64_t work_us;         /* since then, as workers say */
+	struct fair_read reading; /* fill_disk.c */
+	uint64_t disk_samples, disk_bytes; /* of its figures, that are settled there */
+	uint64_t disk_weighed_ns;
+	uint64_t looked_ns;     /* what its tasks wait for */
+	bool waits;             /* some did for a processor */
 	uint64_t held;          /* times that others went first */
 	uint64_t charged_bytes; /* of bytes_read, against limits of reading */
 	uint64_t read_held;     /* times that these let it begin nothing */
-	bool is_read_limited;   /* they did the last time */
+	bool is_read_limited;   /* they, or others who read, did the last time */
 };
 
 struct stream {

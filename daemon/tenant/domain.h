@@ -75,7 +75,7 @@ struct domain {
 	uint64_t looked_ns;          /* fill_fair.c: whether its workers want a processor */
 	bool competes;               /* they did */
 	struct bucket bucket;        /* fill_read.c: what its tenant may read now */
-	unsigned busy;               /* fill_fair.c: streams that its tenant has work in */
+	unsigned busy;               /* fill_count(): streams of its tenant that were counted */
 };
 
 /* Do several users' jobs have streams of it? */

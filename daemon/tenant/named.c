@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "pipeline/pipeline.h"
 
 #define ALLOWED "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
@@ -96,6 +97,25 @@ static int set_contact(struct named *named, const struct named *known, const cha
 		return NAMED_E_BAD;
 	}
 	strcpy(named->contact, value);
+	return 0;
+}
+
+/* A client gets it as text and asks for it as if it were his own; here it is made sure that he can. */
+static int set_pipeline(struct named *named, const struct named *known, const char *value,
+			struct diag *diag)
+{
+	const char *text = pipeline_named(value) ? pipeline_named(value) : value;
+	struct pipeline *pipeline = NULL;
+
+	if (strlen(value) >= sizeof(named->pipeline)) {
+		diag_set(diag, "longer than %zu bytes", sizeof(named->pipeline) - 1);
+		return NAMED_E_BAD;
+	}
+	if (*value && !(known && strcmp(known->pipeline, value) == 0) &&
+	    pipeline_compile(text, strlen(text), &pipeline, diag))
+		return NAMED_E_BAD;
+	pipeline_free(pipeline);
+	strcpy(named->pipeline, value);
 	return 0;
 }
 
@@ -183,6 +203,7 @@ static const struct word {
     {"users", "who may use it: names, numbers, or * for everybody", set_users},
     {"groups", "whose members may use it: names, or numbers", set_groups},
     {"contact", "whom to ask; empty: who runs accessd", set_contact},
+    {"pipeline", "of Python's jobs that bring none: JSON, or a name", set_pipeline},
 };
 
 _Static_assert(BASE_ARRAY_LEN(words) == NAMED_WORDS, "as many as are said");
@@ -214,8 +235,8 @@ static int split(const char *name, char ret_name[NAMED_NAME_MAX], const struct w
 	*ret = word_of(dot + 1);
 	if (!*ret)
 		diag_set(diag,
-			 "%.200s: data sets have no \"%.64s\": write path, owner, users, groups or "
-			 "contact",
+			 "%.200s: data sets have no \"%.64s\": write path, owner, users, groups, "
+			 "contact or pipeline",
 			 name, dot + 1);
 	else if (!is_good_name(ret_name))
 		diag_set(diag,
@@ -343,6 +364,7 @@ void named_describe(const struct named *named, bool is_allowed, unsigned jobs, s
 	json_out_member_string(out, "users", named->users.text);
 	json_out_member_string(out, "groups", named->groups.text);
 	json_out_member_string(out, "contact", named->contact);
+	json_out_member_string(out, "pipeline", named->pipeline);
 	json_out_member_bool(out, "allowed", is_allowed);
 	json_out_member_u64(out, "jobs", jobs);
 	json_out_object_end(out);

@@ -17,9 +17,10 @@ struct json_out;
 
 #define NAMED_PREFIX "dataset." /* of a line in accessd.conf: dataset.NAME.WHAT */
 #define NAMED_SETS 64
-#define NAMED_WORDS 5     /* path, owner, ... */
+#define NAMED_WORDS 6     /* path, owner, ... */
 #define NAMED_NAME_MAX 32 /* with its end: it is part of a domain's key */
 #define NAMED_PATH_MAX 1024
+#define NAMED_PIPELINE_MAX 1024
 #define NAMED_TEXT_MAX 512 /* of a list */
 #define NAMED_WHO_MAX 64   /* in a list; of the owner's name */
 
@@ -40,6 +41,8 @@ struct named {
 	bool is_known; /* the owner is, to the user database */
 	struct named_list users, groups;
 	char contact[128]; /* whom to ask; "": who runs accessd */
+	char pipeline
+	    [NAMED_PIPELINE_MAX]; /* of jobs that bring none, as it is written; "": it has no usual one */
 };
 
 struct named_sets { /* zeroed: there are none */

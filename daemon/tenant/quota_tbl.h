@@ -7,7 +7,7 @@
  * QUOTA_COUNT(name, least, most, what)   a whole number
  */
 QUOTA_COUNT(share, 1, 1000,
-	    "parts of the CPU time that are his when all want more than there is; else 1")
+	    "parts of CPU time and of a disk that are his when all want more than there is; else 1")
 QUOTA_BYTES(read_bandwidth, UINT64_C(65536), UINT64_C(1) << 50,
 	    "most bytes a second that are read from data sets for him; else without a limit")
 QUOTA_BYTES(memory, 1, UINT64_C(1) << 50, "most of `memory` that he may take")

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A training loop with a checkpoint: train_loop FOLDER [TOKEN-FILE]
+ * A training loop with a checkpoint: train_loop FOLDER [TOKEN-FILE [STEPS]]
+ *
+ * It ends after two epochs or, as a job whose time is up, after STEPS batches; the next one goes on.
  *
  *   cc train_loop.c $(pkg-config --cflags --libs libaccess)
  */
 
+#define _GNU_SOURCE
 #include <err.h>
 #include <inttypes.h>
 #include <libaccess.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,19 +33,24 @@ static void *load(const char *path, size_t *ret_size)
 	return NULL;
 }
 
+/* A job that is killed here leaves the whole old file or the whole new one. */
 static void save(struct oa_stream *stream, const char *path)
 {
 	size_t size = 0;
 	void *token;
+	char *fresh;
 	FILE *file;
 
 	oa_state(stream, NULL, &size);
 	token = malloc(size);
 	if (!token || oa_state(stream, token, &size))
 		errx(1, "%s", oa_error_text(stream));
-	file = fopen(path, "wb");
-	if (!file || fwrite(token, 1, size, file) != size || fclose(file))
+	if (asprintf(&fresh, "%s.new", path) < 0)
+		err(1, NULL);
+	file = fopen(fresh, "wb");
+	if (!file || fwrite(token, 1, size, file) != size || fclose(file) || rename(fresh, path))
 		err(1, "%s", path);
+	free(fresh);
 	free(token);
 }
 
@@ -67,11 +76,12 @@ int main(int argc, char **argv)
 	struct oa_client *client;
 	struct oa_stream *stream;
 	struct oa_batch *batch;
+	unsigned long steps = argc > 3 ? strtoul(argv[3], NULL, 10) : ULONG_MAX;
 	void *token = NULL;
-	int r;
+	int r = OA_E_END;
 
 	if (argc < 2)
-		errx(2, "usage: train_loop FOLDER [TOKEN-FILE]");
+		errx(2, "usage: train_loop FOLDER [TOKEN-FILE [STEPS]]");
 	options.dataset = argv[1];
 	if (argc > 2)
 		token = load(argv[2], &options.token_size);
@@ -79,13 +89,13 @@ int main(int argc, char **argv)
 	if (oa_connect(NULL, &client, &error) || oa_open(client, &options, &stream, &error))
 		errx(1, "%s", error.text);
 	free(token);
-	while ((r = oa_next(stream, 60000, &batch)) == 0) {
+	while (steps-- > 0 && (r = oa_next(stream, 60000, &batch)) == 0) {
 		train(batch);
 		oa_release(batch);
 		if (argc > 2)
 			save(stream, argv[2]);
 	}
-	if (r != OA_E_END)
+	if (r != 0 && r != OA_E_END)
 		errx(1, "%s: %s", oa_error_name(r), oa_error_text(stream));
 	oa_close(stream);
 	oa_disconnect(client);

@@ -57,7 +57,7 @@ def main():
         callbacks.append(ModelCheckpoint(folder, os.path.splitext(name)[0], every_n_train_steps=options.save_every,
                                          enable_version_counter=False))
         saved = options.checkpoint if os.path.exists(options.checkpoint) else None
-    trainer = lightning.Trainer(max_epochs=options.epochs, accelerator=options.accelerator, devices=1, logger=False,
+    trainer = lightning.Trainer(max_epochs=options.epochs, accelerator=options.accelerator, logger=False,
                                 callbacks=callbacks, enable_checkpointing=bool(callbacks))
     trainer.fit(net, train, valid, ckpt_path=saved)
     print(f"{net.samples} samples, {trainer.global_step} steps with those before")

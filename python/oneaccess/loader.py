@@ -147,6 +147,14 @@ def _is_named(path):
     return isinstance(path, str) and path.startswith(_NAMED)
 
 
+def _usual_pipeline(dataset, socket):
+    """What an administrator has set for jobs of a named data set that bring none; "" or None: nothing."""
+    if not _is_named(dataset):
+        return None
+    sets = json.loads(_core.Client(socket).status()).get("datasets", [])
+    return next((one.get("pipeline") for one in sets if _NAMED + one["name"] == dataset), None)
+
+
 def _path(path):
     path = os.fspath(path)
     return os.path.expanduser(path) if isinstance(path, str) else path
@@ -219,8 +227,8 @@ class Loader:
     Parquet files (from_parquet()); from_tar() or from_mds() of shards whose samples are more than a picture and its label; or wrap()
     of a Python data set, from_hf(), from_hdf5() or from_lmdb().
     source: a dict of options of the kind of data set.
-    pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
-    a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this
+    pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, a named data set's usual one, else
+    imagenet-train, and a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this
     rank.
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
@@ -245,7 +253,7 @@ class Loader:
     augmentation.
 
     rank, world_size: of data-parallel training; torch.distributed's, else what torchrun, Open MPI, Hydra or srun say, when
-    they are not given; several ranks open at the first use, and where it is not known which are on this node, or some
+    they are not given; where nobody says it yet, torch.distributed's when the first loop begins, as with Lightning; several ranks open at the first use, and where it is not known which are on this node, or some
     are elsewhere, they meet when they make it. local_rank, local_world_size: which of the node's ranks this is; by the
     same launchers. A node makes what its ranks read. Over several nodes the order is "seeded", "sequential" or
     "replay"; without one it is "seeded" with a seed that rank 0 draws, where torch.distributed is initialized, else give
@@ -326,13 +334,13 @@ class Loader:
         if self._pool is None and self._layout is not None:
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
-            pipeline = "imagenet-train"
+            pipeline = _usual_pipeline(self._folder, socket) or "imagenet-train"
         if source:
             self._folder = os.fsdecode(self._folder) + _source(source)
         self.pipeline = pipeline
         self.batch_size = batch_size
-        self._ranks = ranks_of.find(rank, world_size, local_rank, local_world_size)
-        self.rank, self.world_size = self._ranks.rank, self._ranks.world_size
+        self._job_asked = job
+        self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
         self._views = _views_of(text)
         for name in self._views:
@@ -354,7 +362,6 @@ class Loader:
         self.as_, self._convert = convert.way(as_)
         convert.refuse(self.as_, self._layout)
         self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
-        self._job = _job_name(job, self.world_size)
         if blocks is not None:
             shuffle, order = None, "seeded"
         chosen = self._order(shuffle, order, replay, seed, weights)
@@ -368,10 +375,7 @@ class Loader:
             "epochs": epochs,
             "bad": self._choose("bad", bad, _BAD),
             "bad_budget": bad_budget,
-            "ranks": self.world_size,
-            "rank": self.rank,
-            "local_ranks": self._ranks.local_world_size,
-            "local_first": self._ranks.first,
+            **self._of_ranks(),
             "order": chosen,
             "seed": seed,
             "record": None if record is None else _path(record),
@@ -488,7 +492,28 @@ class Loader:
                                  " oneaccess.from_torchvision()")
         raise TransformError(f"{pipeline!r} is no pipeline: make one with oneaccess.transforms")
 
-    # ---- nodes ----
+    # ---- ranks, nodes ----
+
+    def _be_of(self, ranks):
+        self._ranks = ranks
+        self.rank, self.world_size = ranks.rank, ranks.world_size
+        self._job = _job_name(self._job_asked, self.world_size)
+
+    def _of_ranks(self):
+        return {"ranks": self.world_size, "rank": self.rank, "local_ranks": self._ranks.local_world_size,
+                "local_first": self._ranks.first}
+
+    def _join(self):
+        """Lightning starts its ranks when the Loader is made: those of torch.distributed are this job's then, until a loop begins."""
+        if self._loop is not None or self._ranks.source != ranks_of.NOBODY or not ranks_of.are_several():
+            return
+        with self._lock:
+            self._drop()
+            self._be_of(ranks_of.find())
+            self._check_nodes(self._options["order"], self._token)
+            self._options.update(self._of_ranks())
+            self._agreed = None
+            self._agree()
 
     def _check_nodes(self, order, state):
         """What cannot come right is refused at once."""
@@ -514,7 +539,7 @@ class Loader:
             return
         if self._options["order"] != _ORDERS["usual"]:
             _refuse_nodes(self._ranks)
-        self._options.update(local_ranks=self._ranks.local_world_size, local_first=self._ranks.first)
+        self._options.update(self._of_ranks())
         self._agreed = {"order": _ORDERS["seeded"], "seed": seed}
 
     # ---- a data set that is a program ----
@@ -654,6 +679,7 @@ class Loader:
         return whole + (rest > 0 and not self.drop_last)
 
     def __iter__(self) -> Iterator[Batch]:
+        self._join()
         with self._lock:
             if self._loop is not None and self._loop.is_within():
                 self._leave_epoch()

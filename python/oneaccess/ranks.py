@@ -28,6 +28,7 @@ _LAUNCHERS = {
 }
 _SLURM_TASKS = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
 _GIVEN = "rank= and world_size="
+NOBODY = "nobody"  # says it
 _EXPLICIT = "give local_rank= and local_world_size="
 _IN_ORDER = ("a node makes what its ranks read, so they must follow each other: start them node by node (srun -m block,"
              " mpirun --map-by core), or give order=\"seeded\" with rank= and world_size= alone, and every node makes all")
@@ -144,7 +145,7 @@ def _which(rank, world_size):
     for launcher, (rank, world_size, *_) in _LAUNCHERS.items():
         if rank in os.environ and world_size in os.environ:
             return _number(rank), _number(world_size), launcher
-    return 0, 1, "nobody"
+    return 0, 1, NOBODY
 
 
 def _check(rank, world_size, local_rank, local_world_size, words):
@@ -236,6 +237,12 @@ def find(rank=None, world_size=None, local_rank=None, local_world_size=None):
 
 
 # ---- what ranks say to each other ----
+
+def are_several():
+    """By torch.distributed."""
+    distributed = _distributed()
+    return distributed is not None and distributed.get_world_size() > 1
+
 
 def can_meet(world_size):
     """Either all processes of torch.distributed are these ranks, or none of them asks the others."""

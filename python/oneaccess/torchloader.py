@@ -124,6 +124,7 @@ class _Fields:
 
     @property
     def sampler(self) -> Sampler:
+        self._join()
         return self._sampler_of(self)
 
     def _sampler_of(self, loader):

@@ -249,7 +249,7 @@ START_TEST(no_more_is_charged_than_processors_had)
 	fill_feed(&stream, &spent);
 	ck_assert_double_eq_tol(settled(102, 7), 6,
 				1e-6); /* nothing is finished: what is under way */
-	ck_assert_double_eq_tol(stream.share.fair.done_ns, 6e9, 6e6);
+	ck_assert_double_eq_tol(stream.share.fair.done, 6e9, 6e6);
 	LIST_REMOVE(&stream, link);
 	LIST_REMOVE(&domain, link);
 	end();

@@ -129,6 +129,8 @@ static const struct {
     {"dataset.cats.path", "srv/cats", "no absolute path"},
     {"dataset.cats.path", "", "no absolute path"},
     {"dataset.cats.owner", "", "is no user"},
+    {"dataset.cats.pipeline", "imagenet-trian", "dataset.cats.pipeline: "},
+    {"dataset.cats.pipeline", "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"fold\"}]}", "fold"},
 };
 
 START_TEST(what_is_wrong_is_said)
@@ -137,6 +139,28 @@ START_TEST(what_is_wrong_is_said)
 
 	ck_assert_int_eq(named_set(&sets, NULL, bad[_i].name, bad[_i].value, &diag), NAMED_E_BAD);
 	ck_assert_msg(strstr(diag.text, bad[_i].text), "%s", diag.text);
+}
+END_TEST
+
+START_TEST(a_usual_pipeline_is_a_name_or_json)
+{
+	static const char json[] =
+	    "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[8,8]}]}";
+	char longer[NAMED_PIPELINE_MAX + 1];
+	struct diag diag = {""};
+
+	say(&sets, "dataset.pets.pipeline", "imagenet-eval");
+	ck_assert_str_eq(sets.set[0].pipeline, "imagenet-eval");
+	say(&sets, "dataset.pets.pipeline", json);
+	ck_assert_str_eq(sets.set[0].pipeline, json);
+	say(&sets, "dataset.pets.pipeline", "");
+	ck_assert_str_eq(sets.set[0].pipeline, "");
+	memset(longer, ' ', sizeof(longer));
+	memcpy(longer, json, strlen(json));
+	longer[sizeof(longer) - 1] = '\0';
+	ck_assert_int_eq(named_set(&sets, NULL, "dataset.pets.pipeline", longer, &diag),
+			 NAMED_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "longer than 1023 bytes"));
 }
 END_TEST
 
@@ -197,6 +221,7 @@ static const struct {
 	bool is_narrower;
 } changes[] = {
     {"dataset.pets.users", "65202 65201", false},
+    {"dataset.pets.pipeline", "imagenet-eval", false},
     {"dataset.pets.users", "65202 65201 65209", false},
     {"dataset.pets.users", "*", false},
     {"dataset.pets.users", "65201", true},
@@ -249,6 +274,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, who_is_not_known_is_nobody);
 	tcase_add_test(tcase, who_is_denied_is_told_why_and_whom_to_ask);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, BASE_ARRAY_LEN(bad));
+	tcase_add_test(tcase, a_usual_pipeline_is_a_name_or_json);
 	tcase_add_test(tcase, each_needs_a_path_and_an_owner);
 	tcase_add_test(tcase, there_is_a_most);
 	tcase_add_test(tcase, a_list_that_is_known_is_not_looked_up_again);

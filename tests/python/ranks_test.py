@@ -168,12 +168,19 @@ RANK = """
 import os, sys
 import oneaccess as oa
 train = lambda: None
-if sys.argv[2] == "gloo":
+
+def begin(**options):
     import torch.distributed
-    torch.distributed.init_process_group("gloo")
-    train = torch.distributed.barrier  # as gradients do, it holds ranks together
+    torch.distributed.init_process_group("gloo", **options)
+    return torch.distributed.barrier  # as gradients do, it holds ranks together
+
+if sys.argv[2] == "gloo":
+    train = begin()
 options = eval(sys.argv[3])
 loader = oa.Loader(sys.argv[1], oa.imagenet_train(32), 10, timeout=600, epochs=2, as_="numpy", **options)
+if sys.argv[2] == "late":
+    assert (loader.world_size, len(loader)) == (1, 24)
+    train = begin(rank=int(os.environ["NUMBER"]), world_size=4)
 ids = []
 for epoch in range(2):
     for batch in loader:
@@ -263,6 +270,14 @@ class NodesTest(DaemonCase):
             # Exactly once is for ranks in step (tests/scenarios/nodes_test.c); each node making all would be twice.
             self.assertLess(self.made() - before, 1.5 * 2 * SAMPLES)
         self.assertNotEqual(sorted(taken[0]), sorted(taken[1]))  # another draw
+
+    @unittest.skipUnless(HAS_TORCH, "no torch")
+    def test_ranks_that_come_up_later(self):
+        """As Lightning's do: nobody says who they are when they make their Loader."""
+        port = self.free_port()
+        taken = self.run_all([(0, self.program("late", "{}"), {"NUMBER": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
+                              for rank in range(4)])
+        self.check(taken)
 
     def test_a_seed_needs_no_meeting(self):
         self.check(self.run_ranks("none", "{'order': 'seeded', 'seed': 3}", LOCAL_RANK=lambda rank: rank % 2,

@@ -138,5 +138,42 @@ class SettingsTest(DaemonCase):
             settings.check(Client(), 1)  # it is said once
 
 
+class UsualPipelineTest(DaemonCase):
+    """Of a named data set, for a Loader that is given none."""
+
+    USUAL = '{"ops": [{"op": "decode"}, {"op": "resize", "size": [24, 40]}]}'
+
+    @classmethod
+    def start(cls):
+        cls.settings = {f"dataset.{name}.{what}": value for name in ("pets", "plain")
+                        for what, value in (("path", cls.data), ("owner", os.getuid()))}
+        cls.settings["dataset.pets.pipeline"] = cls.USUAL
+        super().start()
+
+    def first(self, *pipeline, name="name:pets"):
+        with oa.Loader(name, *pipeline, batch_size=16, socket=self.socket, timeout=600) as loader:
+            return loader, next(iter(loader))[0].shape[1:3]
+
+    def test_it_is_taken(self):
+        loader, shape = self.first()
+        self.assertEqual((loader.pipeline, tuple(shape)), (self.USUAL, (24, 40)))
+
+    def test_a_job_may_have_its_own(self):
+        _, shape = self.first([oa.transforms.Resize((12, 12))])
+        self.assertEqual(tuple(shape), (12, 12))
+
+    def test_without_one_it_is_that_of_a_path(self):
+        loader, _ = self.first(name="name:plain")
+        self.assertEqual(loader.pipeline, "imagenet-train")
+
+    def test_it_is_shown(self):
+        shown = {}
+        for words in (["datasets"], ["--json", "datasets"]):
+            shown[len(words)] = subprocess.run([BUILD / "tools/access-ctl", "--socket", self.socket, *words],
+                                               stdout=subprocess.PIPE, check=True, text=True).stdout
+        self.assertEqual({each["name"]: each["pipeline"] for each in json.loads(shown[2])}, {"pets": self.USUAL, "plain": ""})
+        self.assertRegex(shown[1], r"name:pets .* JSON .*data\nname:plain .* - ")
+
+
 if __name__ == "__main__":
     unittest.main()

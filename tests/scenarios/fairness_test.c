@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #define PICTURES 64
-#define SIDE 640 /* some milliseconds each */
-#define FLOOD 5  /* streams */
+#define SIDE 640       /* some milliseconds each */
+#define SMALL 96       /* some kilobytes: what is begun before the first look is soon read */
+#define FLOOD 5        /* streams */
+#define PACE (1 << 20) /* bytes a second of a slow disk: processors have little to do beside it */
 #define WARM_S 0.25
 #define LOOK_S 2.5 /* of CPU time, of both: a window of fairness is 0.1 s of all processors */
 #define SLOW_S 1.5 /* the same where her part is far from the bound */
@@ -86,7 +88,8 @@ static int stop(struct worker *worker)
 	return code;
 }
 
-static const char *waves(const char *name, const struct town_user *user, bool is_open)
+static const char *waves(const char *name, const struct town_user *user, bool is_open,
+			 unsigned side)
 {
 	static char path[2][512];
 	static unsigned next;
@@ -98,7 +101,7 @@ static const char *waves(const char *name, const struct town_user *user, bool is
 		ck_assert_int_eq(mkdir(rig_path("%s/class", name), 0755), 0);
 		for (unsigned i = 0; i < PICTURES; i++)
 			ck_assert_int_eq(
-			    rig_write_waves(rig_path("%s/class/%02u.jpg", name, i), i, SIDE), 0);
+			    rig_write_waves(rig_path("%s/class/%02u.jpg", name, i), i, side), 0);
 	}
 	town_give(ret, user, user->gid, is_open ? 0755 : 0700, is_open ? 0644 : 0600);
 	return ret;
@@ -107,8 +110,15 @@ static const char *waves(const char *name, const struct town_user *user, bool is
 /* ---- what each has ---- */
 
 struct look {
-	double anna, bert; /* CPU seconds */
+	double anna, bert;
 };
+
+static const struct measure {
+	const char *which; /* of a tenant in the status */
+	double warm;       /* that each has before it is looked at */
+	double most;       /* of both, that is looked at */
+} cpu = {"cpu_seconds_used", WARM_S, LOOK_S}, slow_cpu = {"cpu_seconds_used", WARM_S, SLOW_S},
+  bytes = {"bytes_used", PACE / 8, 2.5 * PACE};
 
 static double of_tenant(const struct json_in *status, uid_t uid, const char *which)
 {
@@ -128,7 +138,8 @@ static double of_tenant(const struct json_in *status, uid_t uid, const char *whi
 }
 
 /* When each has used so much more than at first, and both together so much. */
-static struct look wait_used(const struct look *first, double each, double both)
+static struct look wait_used(const struct measure *measure, const struct look *first, double each,
+			     double both)
 {
 	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
 	struct look now = {-1, -1};
@@ -138,15 +149,15 @@ static struct look wait_used(const struct look *first, double each, double both)
 
 		if (status)
 			now = (struct look){
-			    of_tenant(status, town_anna.uid, "cpu_seconds_used") - first->anna,
-			    of_tenant(status, town_bert.uid, "cpu_seconds_used") - first->bert};
+			    of_tenant(status, town_anna.uid, measure->which) - first->anna,
+			    of_tenant(status, town_bert.uid, measure->which) - first->bert};
 		json_in_free(status);
 		if (now.anna >= each && now.bert >= each && now.anna + now.bert >= both)
 			return now;
 		rig_sleep_ms(20);
 	}
-	ck_abort_msg("anna has %.3f s, bert %.3f s, and they wait for %.3f", now.anna, now.bert,
-		     both);
+	ck_abort_msg("%s: anna has %g, bert %g, and they wait for %g", measure->which, now.anna,
+		     now.bert, both);
 }
 
 /* As he may, with his own. */
@@ -188,26 +199,28 @@ static bool within(const struct bounds *bounds, const struct look *look)
  * Anna has one stream, and bert a flood of them. Of what both use from then on she must come to have her part: on a
  * machine that does other things, too, that may take a while, and where shares are not kept it never comes.
  */
-static void must_have(const char *annas, const char *berts, bool is_slow, struct bounds bounds)
+static void must_have(const struct measure *measure, const char *annas, const char *berts,
+		      struct bounds bounds)
 {
 	const struct look none = {0, 0};
 	struct worker anna = start(&town_anna, annas, 200), bert[FLOOD];
 	struct look first, then;
-	double both = is_slow ? SLOW_S : LOOK_S;
+	double both = measure->most;
 
 	for (unsigned i = 0; i < FLOOD; i++)
 		bert[i] = start(&town_bert, berts, 201 + i);
 	ck_assert(rig_wait_status("streams", FLOOD + 1, FLOOD + 1));
-	first = wait_used(&none, WARM_S, 2 * WARM_S);
-	if (is_slow)
+	first = wait_used(measure, &none, measure->warm, 2 * measure->warm);
+	if (measure == &slow_cpu)
 		slow_down(town_bert.uid);
-	then = wait_used(&first, 0, both);
+	then = wait_used(measure, &first, 0, both);
 	for (unsigned i = 0; i < LOOKS && !within(&bounds, &then); i++)
-		then = wait_used(&first, 0, both += LOOK_S / 2);
+		then = wait_used(measure, &first, 0, both += measure->most / 2);
 	for (unsigned i = 0; i < FLOOD; i++)
 		ck_assert_int_eq(stop(&bert[i]), 0);
 	ck_assert_int_eq(stop(&anna), 0);
-	printf("anna %.3f s, bert %.3f s: %.3f\n", then.anna, then.bert, part_of(&then));
+	printf("%s: anna %g, bert %g: %.3f\n", measure->which, then.anna, then.bert,
+	       part_of(&then));
 	fflush(stdout);
 	ck_assert_msg(within(&bounds, &then), "she may have from %.3f to %.3f, and had %.3f",
 		      bounds.least, bounds.most, part_of(&then));
@@ -217,10 +230,10 @@ static void must_have(const char *annas, const char *berts, bool is_slow, struct
 
 START_TEST(a_flood_takes_nobodys_share_of_a_pool)
 {
-	const char *all = waves("all", &town_anna, true);
+	const char *all = waves("all", &town_anna, true, SIDE);
 
 	town_start("workers=2", "cache_size=0", "variants=1", NULL);
-	must_have(all, all, false, half);
+	must_have(&cpu, all, all, half);
 	town_end();
 }
 END_TEST
@@ -228,13 +241,13 @@ END_TEST
 /* Not half, which the kernel would give to as many processes of each. */
 START_TEST(nor_apart_and_a_share_is_what_it_is_set_to)
 {
-	const char *annas = waves("annas", &town_anna, false),
-		   *berts = waves("berts", &town_bert, false);
+	const char *annas = waves("annas", &town_anna, false, SIDE),
+		   *berts = waves("berts", &town_bert, false, SIDE);
 	char share[64];
 
 	snprintf(share, sizeof(share), "tenant.%u.share=3", (unsigned)town_anna.uid);
 	town_start("workers=2", "cache_size=0", "variants=1", share, NULL);
-	must_have(annas, berts, false, three_quarters);
+	must_have(&cpu, annas, berts, three_quarters);
 	town_end();
 }
 END_TEST
@@ -242,11 +255,40 @@ END_TEST
 /* Else she would wait for what he has made slow. */
 START_TEST(who_slows_down_his_own_holds_nobody_back)
 {
-	const char *annas = waves("annas", &town_anna, false),
-		   *berts = waves("berts", &town_bert, false);
+	const char *annas = waves("annas", &town_anna, false, SIDE),
+		   *berts = waves("berts", &town_bert, false, SIDE);
 
 	town_start("workers=2", "cache_size=0", "variants=1", NULL);
-	must_have(annas, berts, true, most_of_it);
+	must_have(&slow_cpu, annas, berts, most_of_it);
+	town_end();
+}
+END_TEST
+
+/* ---- shares of a slow disk, in bytes ---- */
+
+/* Not a sixth, which its threads give to one of six streams in turn. */
+START_TEST(a_flood_takes_nobodys_share_of_a_disk)
+{
+	const char *all = waves("small", &town_anna, true, SMALL);
+
+	town_pace = PACE;
+	town_start("workers=2", "variants=1", NULL);
+	must_have(&bytes, all, all, half);
+	town_end();
+}
+END_TEST
+
+/* Each has a reader and such a disk of his own, on what accessd takes to be one: not half. */
+START_TEST(nor_apart_and_of_a_disk_a_share_is_what_it_is_set_to)
+{
+	const char *annas = waves("annas.small", &town_anna, false, SMALL),
+		   *berts = waves("berts.small", &town_bert, false, SMALL);
+	char share[64];
+
+	snprintf(share, sizeof(share), "tenant.%u.share=3", (unsigned)town_anna.uid);
+	town_pace = PACE;
+	town_start("workers=2", "variants=1", share, NULL);
+	must_have(&bytes, annas, berts, three_quarters);
 	town_end();
 }
 END_TEST
@@ -295,7 +337,7 @@ END_TEST
  * reads less. */
 START_TEST(a_limit_of_reading_is_kept)
 {
-	const char *berts = waves("limited", &town_bert, false);
+	const char *berts = waves("limited", &town_bert, false, SIDE);
 	struct worker bert;
 	uint64_t begun_ns;
 	double first, then, s;
@@ -319,8 +361,8 @@ END_TEST
 /* Who has no limit is not held back by one who has and shares his stream, nor by one who reads beside him. */
 START_TEST(a_limit_is_its_users_alone)
 {
-	const char *all = waves("pool", &town_anna, true),
-		   *annas = waves("annas", &town_anna, false);
+	const char *all = waves("pool", &town_anna, true, SIDE),
+		   *annas = waves("annas", &town_anna, false, SIDE);
 	struct worker bert, anna, own;
 
 	town_start("workers=1", "linger_s=0", LIMIT_TEXT, NULL);
@@ -346,6 +388,10 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_flood_takes_nobodys_share_of_a_pool);
 	tcase_add_test(tcase, nor_apart_and_a_share_is_what_it_is_set_to);
 	tcase_add_test(tcase, who_slows_down_his_own_holds_nobody_back);
+	if (town_can_be_slow()) {
+		tcase_add_test(tcase, a_flood_takes_nobodys_share_of_a_disk);
+		tcase_add_test(tcase, nor_apart_and_of_a_disk_a_share_is_what_it_is_set_to);
+	}
 	tcase_add_test(tcase, quotas_are_said_where_they_are_met);
 }
 

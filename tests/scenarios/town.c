@@ -39,6 +39,7 @@ const struct town_user town_public = {65204, 65204, 0};
 
 bool town_is_powerless;
 const char *town_config;
+uint64_t town_pace;
 static int guard_fd = -1; /* the guard waits as long as it is open */
 static pid_t guard;
 static bool *has_database; /* shared with accessd's process, which finds out */
@@ -89,6 +90,17 @@ static void copy_program(const char *folder, const char *name)
 	close(out);
 }
 
+/* The folder of bench/pace.c's library. */
+static const char *pace_folder(void)
+{
+	static char path[PATH_MAX];
+	const char *accessd = getenv("ACCESS_DAEMON");
+
+	snprintf(path, sizeof(path), "%.*s/../bench/.libs", (int)(strrchr(accessd, '/') - accessd),
+		 accessd);
+	return path;
+}
+
 static void copy_programs(void)
 {
 	const char *libexec = getenv("ACCESS_LIBEXEC"), *accessd = getenv("ACCESS_DAEMON");
@@ -101,6 +113,35 @@ static void copy_programs(void)
 	copy_program(folder, "accessd");
 	copy_program(libexec, "access-reader");
 	copy_program(libexec, "access-worker");
+	if (town_pace)
+		copy_program(pace_folder(), "pace.so");
+}
+
+bool town_can_be_slow(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	printf("not tested: a slow disk: a sanitizer must be the first library\n");
+	return false;
+#else
+	char path[PATH_MAX + 16];
+	bool can;
+
+	snprintf(path, sizeof(path), "%s/pace.so", pace_folder());
+	can = access(path, R_OK) == 0;
+	if (!can)
+		printf("not tested: a slow disk: built without shared libraries\n");
+	return can;
+#endif
+}
+
+/* In accessd's process. */
+static void slow_down(void)
+{
+	char pace[32];
+
+	snprintf(pace, sizeof(pace), "%llu", (unsigned long long)town_pace);
+	setenv("ACCESS_PACE", pace, 1);
+	setenv("LD_PRELOAD", rig_path("bin/pace.so"), 1);
 }
 
 static bool write_text(const char *path, const char *text)
@@ -141,6 +182,8 @@ _Noreturn static void become_accessd(const char *const *args)
 		_exit(126);
 	dup2(log, 2);
 	unsetenv("ACCESS_LIBEXEC");
+	if (town_pace)
+		slow_down();
 	execv(args[0], (char *const *)(uintptr_t)args);
 	_exit(127);
 }

@@ -30,7 +30,10 @@ void town_start(const char *first, ...) __attribute__((sentinel));
 extern const char *town_config;
 /* Set before town_start(): root without any capability starts it. */
 extern bool town_is_powerless;
-void town_end(void); /* by SIGTERM; it must leave no process and end with status 0 */
+/* Set before town_start(), where a town can be slow: bytes a second that each reader gets of its disk; 0: as it is. */
+extern uint64_t town_pace;
+bool town_can_be_slow(void); /* if not, it prints why not */
+void town_end(void);         /* by SIGTERM; it must leave no process and end with status 0 */
 bool town_has_database(void);
 
 /* Gives a tree of the rig to a user: all of it, with these modes. */
