@@ -61,6 +61,42 @@ int channel_begin(struct carrier *carrier, struct channel *channel, const struct
 	return 0;
 }
 
+/* NULL: all numbers are in use. */
+static struct channel *free_channel(struct carrier *carrier)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrier->channel[i].phase == CHANNEL_FREE)
+			return &carrier->channel[i];
+	return NULL;
+}
+
+/* The gate knows it, and would take ENDED for the new one's end. */
+static void lose_older(struct carrier *carrier, uint64_t id)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
+		struct channel *channel = &carrier->channel[i];
+
+		if (channel->phase == CHANNEL_FREE || channel->id != id)
+			continue;
+		channel->is_replaced = true;
+		channel_lose(carrier, channel, "the node has connected anew");
+	}
+}
+
+/* The weight is the peer's word: it costs him his channel, and nobody else's. */
+int channel_meet(struct carrier *carrier, const struct channel_new *from)
+{
+	struct channel *channel;
+	int fd = from->fd;
+
+	lose_older(carrier, from->id);
+	channel = from->weight ? free_channel(carrier) : NULL;
+	if (channel)
+		return channel_begin(carrier, channel, from);
+	base_close(&fd);
+	return from->weight ? -EUSERS : -ERANGE;
+}
+
 void channel_lose(struct carrier *carrier, struct channel *channel, const char *fmt, ...)
 {
 	char text[sizeof(channel->why.text)];

@@ -214,51 +214,21 @@ void control_states(struct carrier *carrier)
 
 /* ---- the gate ---- */
 
-/* NULL: all numbers are in use. */
-static struct channel *free_channel(struct carrier *carrier)
-{
-	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
-		if (carrier->channel[i].phase == CHANNEL_FREE)
-			return &carrier->channel[i];
-	return NULL;
-}
-
-/* The gate knows it, and would take ENDED for the new one's end. */
-static void lose_older(struct carrier *carrier, uint64_t id)
-{
-	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
-		struct channel *channel = &carrier->channel[i];
-
-		if (channel->phase == CHANNEL_FREE || channel->id != id)
-			continue;
-		channel->is_replaced = true;
-		channel_lose(carrier, channel, "the node has connected anew");
-	}
-}
-
 static void on_channel(struct carrier *carrier, const struct carrier_channel *message, int fd)
 {
 	struct channel_new from = {
 	    .id = message->id,
 	    .incarnation = message->incarnation,
-	    .weight = (uint32_t)message->weight,
+	    .weight = message->weight <= UINT32_MAX ? (uint32_t)message->weight : 0,
 	    .fd = fd,
 	    .is_sealed = message->is_sealed != 0,
 	};
-	/* The peer's word: it costs him his channel, and nobody else's. */
-	const bool is_weight = message->weight >= 1 && message->weight <= UINT32_MAX;
 	struct carrier_keys keys;
-	struct channel *channel;
-	int r = is_weight ? -EUSERS : -ERANGE;
+	int r;
 
 	memcpy(&keys, message->keys, sizeof(keys));
 	from.keys = &keys;
-	lose_older(carrier, message->id);
-	channel = is_weight ? free_channel(carrier) : NULL;
-	if (channel)
-		r = channel_begin(carrier, channel, &from);
-	else
-		base_close(&fd);
+	r = channel_meet(carrier, &from);
 	if (r) {
 		log_line(LOG_LEVEL_WARN, "channel-refused", "node=%.16llx text=\"%s\"",
 			 (unsigned long long)message->id, strerror(-r));

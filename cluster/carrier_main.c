@@ -7,8 +7,8 @@
  * sleeps on one of them, and enters its sandbox: from then on it has the descriptors that it was given, and those that the
  * gate sends, and can open, connect and start nothing. It lives as long as accessd: the kernel kills it with its parent.
  *
- * The loop takes items of the reader's tray, some at a time, sends what they made, receives what came, and does what is
- * due. It sleeps when there was no item; the one that comes then wakes it (carrier_sleep.c).
+ * The loop takes its turns (carrier_turn.c), and sleeps when there was no item; the one that comes then wakes it
+ * (carrier_sleep.c).
  */
 
 #include "cluster/carrier_parts.h"
@@ -26,63 +26,14 @@
 #include <unistd.h>
 
 #define MAIN_MEMORY (UINT64_C(2) << 30)
-#define MAIN_ITEMS 64                  /* taken before others have their turn, */
-#define MAIN_BYTES (UINT64_C(1) << 20) /* or so many bytes of them */
 
 /* ---- the loop ---- */
 
-/* true: items were taken, and there may be more. */
-static bool take_items(struct carrier *carrier)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned n = 0; n < MAIN_ITEMS && bytes < MAIN_BYTES; n++) {
-		struct tray_item item;
-		bool bad;
-
-		if (!tray_look(&carrier->from_reader, 0, &item, &bad)) {
-			if (bad)
-				log_line(LOG_LEVEL_WARN, "tray-bad", "whose=reader");
-			return n > 0 || bad;
-		}
-		if (!take_item(carrier, &item))
-			return false;
-		tray_pass(&carrier->from_reader, 0, &item);
-		bytes += item.bytes;
-	}
-	return true;
-}
-
-static void tick(struct carrier *carrier)
-{
-	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
-		struct channel *channel = &carrier->channel[i];
-
-		if (channel_is_open(channel) && channel->is_held)
-			frame_receive(carrier, channel);
-		channel_tick(carrier, channel);
-	}
-	if (carrier->now_ns < carrier->state_ns || !carrier->has_news)
-		return;
-	control_states(carrier);
-	carrier->has_news = false;
-	carrier->state_ns = carrier->now_ns + CARRIER_STATE_NS;
-}
-
-/* In ms, of the first thing that is due; -1: nothing is. */
+/* Until the first thing that is due; -1: nothing is. */
 static int patience_ms(const struct carrier *carrier)
 {
-	uint64_t due = UINT64_MAX;
+	const uint64_t due = turn_due_ns(carrier);
 
-	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
-		if (carrier->channel[i].is_awake)
-			return 0;
-		due = BASE_MIN(due, channel_due_ns(&carrier->channel[i]));
-	}
-	if (carrier->has_news)
-		due = BASE_MIN(due, carrier->state_ns);
-	if (carrier->is_held)
-		due = BASE_MIN(due, carrier->now_ns + CARRIER_RETRY_NS);
 	if (due == UINT64_MAX)
 		return -1;
 	return due <= carrier->now_ns ? 0 : (int)((due - carrier->now_ns + 999999) / 1000000);
@@ -100,27 +51,6 @@ static void on_event(struct carrier *carrier, uint64_t tag)
 		path_device(carrier);
 }
 
-static void on_channel_event(struct carrier *carrier, struct channel *channel, uint32_t events)
-{
-	bool receives, sends;
-
-	if (!channel_is_open(channel))
-		return;
-	channel->is_awake = false;
-	if (channel->phase == CHANNEL_MEETS)
-		path_woke(carrier, channel);
-	if (!channel_is_open(channel))
-		return;
-	channel->transport->ops->woke(channel->transport, events, &receives, &sends);
-	if (sends)
-		channel->is_full = false;
-	channel_wait(carrier, channel); /* what woke once may have to be told to wake again */
-	if (receives && channel_is_open(channel))
-		frame_receive(carrier, channel);
-	if (channel->phase == CHANNEL_MEETS)
-		path_tick(carrier, channel);
-}
-
 static void wait_and_serve(struct carrier *carrier, int timeout_ms)
 {
 	/* A channel has a socket, and perhaps a queue pair. */
@@ -132,13 +62,12 @@ static void wait_and_serve(struct carrier *carrier, int timeout_ms)
 	carrier->now_ns = base_now_ns();
 	for (int i = 0; i < n; i++)
 		if (event[i].data.u64 < VALUE_MOST_PEERS)
-			on_channel_event(carrier, &carrier->channel[event[i].data.u64],
-					 event[i].events);
+			turn_woke(carrier, &carrier->channel[event[i].data.u64], event[i].events);
 		else
 			on_event(carrier, event[i].data.u64);
 	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
 		if (carrier->channel[i].is_awake)
-			on_channel_event(carrier, &carrier->channel[i], 0);
+			turn_woke(carrier, &carrier->channel[i], 0);
 }
 
 static _Noreturn void run(struct carrier *carrier)
@@ -148,8 +77,8 @@ static _Noreturn void run(struct carrier *carrier)
 		bool more;
 
 		carrier->is_held = false;
-		more = take_items(carrier);
-		tick(carrier);
+		more = turn_take(carrier);
+		turn_tick(carrier);
 		if (!more && !carrier->is_held)
 			sleep_arm(carrier, seen);
 		wait_and_serve(carrier, more ? 0 : patience_ms(carrier));

@@ -6,7 +6,8 @@
  * access-carrier from inside. One thread does all of it (carrier_main.c); another sleeps where the tray's reader rings,
  * and does nothing else (carrier_sleep.c).
  *
- *   carrier_main.c     the process and its loop
+ *   carrier_main.c     the process, which waits
+ *   carrier_turn.c     a turn of its loop
  *   carrier_control.c  what accessd and the gate say, and what they are told
  *   carrier_take.c     items of the reader's tray: to whom they go
  *   carrier_channel.c  a connection: its life, what it sends, its deadlines
@@ -130,6 +131,12 @@ enum {
 };
 int control_watch(const struct carrier *carrier, int fd, uint64_t tag);
 
+/* carrier_turn.c. true: items of the reader's were taken, and there may be more. */
+bool turn_take(struct carrier *carrier);
+void turn_tick(struct carrier *carrier);             /* what is due by now */
+uint64_t turn_due_ns(const struct carrier *carrier); /* when the next is; UINT64_MAX: nothing */
+void turn_woke(struct carrier *carrier, struct channel *channel, uint32_t events);
+
 /* carrier_take.c: one item of the reader's. false: it must wait, as the reader has to be told something. */
 bool take_item(struct carrier *carrier, const struct tray_item *item);
 /* A message without bytes to our reader. false: its tray is full. */
@@ -141,11 +148,13 @@ bool take_miss(struct carrier *carrier, uint32_t peer, uint64_t id, const struct
 /* carrier_channel.c */
 struct channel_new {
 	uint64_t id, incarnation;
-	uint32_t weight;
-	int fd; /* taken */
+	uint32_t weight; /* at least 1 */
+	int fd;          /* taken */
 	bool is_sealed;
 	const struct carrier_keys *keys;
 };
+/* One begins, and the one before to the same node is lost. 0 or negative errno. */
+int channel_meet(struct carrier *carrier, const struct channel_new *from);
 /* A free one begins. 0 or negative errno. */
 int channel_begin(struct carrier *carrier, struct channel *channel, const struct channel_new *from);
 /* It ends, for that reason; the reader, accessd and the gate are told as soon as the reader has room. */

@@ -121,6 +121,18 @@ static void take_put(struct carrier *carrier, struct channel *channel,
 	channel->state.value_bytes_sent += head->bytes;
 }
 
+/* Of who is not there, or not yet. What was told of a group is lost, too: the reader must know, or it would not tell it to
+ * the next one with that number. */
+static bool take_for_nobody(struct carrier *carrier, const struct value_head *head)
+{
+	const struct value_head gone = {
+	    .magic = VALUE_MAGIC, .type = VALUE_GONE, .peer = head->peer};
+
+	if (head->type == VALUE_GET)
+		return take_miss(carrier, head->peer, head->id, &head->group, head->sample);
+	return head->type != VALUE_GROUP || take_tell(carrier, &gone);
+}
+
 bool take_item(struct carrier *carrier, const struct tray_item *item)
 {
 	struct channel *channel;
@@ -135,8 +147,7 @@ bool take_item(struct carrier *carrier, const struct tray_item *item)
 	}
 	channel = &carrier->channel[head.peer];
 	if (channel->phase != CHANNEL_LIVES)
-		return head.type != VALUE_GET ||
-		       take_miss(carrier, head.peer, head.id, &head.group, head.sample);
+		return take_for_nobody(carrier, &head);
 	carrier->has_news = true;
 	switch (head.type) {
 	case VALUE_GROUP:

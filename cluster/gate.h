@@ -17,7 +17,8 @@
 enum gate_message {
 	/* accessd -> gate */
 	/* NODE, CLUSTER, LISTEN, PEERS, INCARNATION, SEALED 0|1; fd 0: the cluster's key file, or with CERTIFICATES
-	 * fd 0: certificate, fd 1: its key, fd 2: the authority's -> READY | FAILED */
+	 * fd 0: certificate, fd 1: its key, fd 2: the authority's; with LOGIN one more: etcd's user and password
+	 * -> READY | FAILED */
 	GATE_START = 1,
 	/* DOMAIN, NAME, WEIGHT; fd 0: to its carrier: connect it to the same domain of all members, and take their
 	 * calls for it. One that is there under that number has a new carrier. */
@@ -49,6 +50,7 @@ enum gate_key {
 	GATE_KEY_TEXT = 13,    /* string */
 	GATE_KEY_WEIGHT =
 	    14, /* u64: room for the domain's values, MiB, at least 1; the peer is told */
+	GATE_KEY_LOGIN = 15, /* u64: 1 */
 };
 
 enum gate_state {

@@ -39,6 +39,8 @@
 #include "base/items_types_tbl.h"
 
 #define MOST_FILES 1024
+#define MOST_FDS 4 /* of a message */
+#define MOST_LOGIN 1024
 #define LISTEN_AGAIN_MS 1000
 #define MOST_MEMORY ((rlim_t)512 << 20)
 
@@ -51,6 +53,7 @@ union said {
 /* One a process. */
 static struct {
 	char node[GATE_HELLO_NAME + 1], cluster[GATE_HELLO_NAME + 1];
+	char login[MOST_LOGIN + 1];
 	struct peers_self self;
 	struct gate_tls_way *way;
 	struct cell *cell;
@@ -84,7 +87,7 @@ static char *read_file(int fd, size_t *ret_size)
 	return data;
 }
 
-static void set_way(int fds[3], bool has_certificates)
+static void set_way(int fds[MOST_FDS], bool has_certificates)
 {
 	struct gate_tls_file files[3] = {{NULL, 0}};
 	const size_t n = has_certificates ? 3 : 1;
@@ -111,6 +114,27 @@ static void set_way(int fds[3], bool has_certificates)
 		free(data);
 	}
 	if (r)
+		gate_say_failed(&diag);
+}
+
+/* USER:PASSWORD, and perhaps an end of the line. */
+static void set_login(int *fd)
+{
+	static const struct diag diag = {
+	    "the file of peer_etcd_login: must be one line, USER:PASSWORD, of at most 1024 bytes"};
+	size_t size = 0;
+	char *data = read_file(*fd, &size);
+
+	base_close(fd);
+	if (!data || size > sizeof(gate.login) - 1)
+		gate_say_failed(&diag);
+	memcpy(gate.login, data, size);
+	explicit_bzero(data, size);
+	free(data);
+	if (size > 0 && gate.login[size - 1] == '\n')
+		gate.login[--size] = '\0';
+	if (*gate.login == ':' || !strchr(gate.login, ':') || strlen(gate.login) != size ||
+	    strchr(gate.login, '\n'))
 		gate_say_failed(&diag);
 }
 
@@ -151,7 +175,7 @@ static int listen_in_time(const char *text)
 	}
 }
 
-static void on_start(const union said *said, int fds[3])
+static void on_start(const union said *said, int fds[MOST_FDS])
 {
 	static const struct cell_sink sink = {NULL, gate_say_member, gate_say_gone};
 	const struct said_start *start = &said->start;
@@ -165,8 +189,12 @@ static void on_start(const union said *said, int fds[3])
 	check_name("node_name", start->node, gate.node);
 	check_name("cluster_name", start->cluster, gate.cluster);
 	set_way(fds, start->certificates != 0);
-	gate.self = (struct peers_self){
-	    .node = gate.node, .cluster = gate.cluster, .incarnation = start->incarnation};
+	if (start->login)
+		set_login(&fds[start->certificates ? 3 : 1]);
+	gate.self = (struct peers_self){.node = gate.node,
+					.cluster = gate.cluster,
+					.incarnation = start->incarnation,
+					.login = gate.login};
 	fd = listen_in_time(start->listen);
 	memcpy(hello.node, gate.node, sizeof(gate.node));
 	memcpy(hello.cluster, gate.cluster, sizeof(gate.cluster));
@@ -183,7 +211,7 @@ static void on_start(const union said *said, int fds[3])
 
 /* ---- the others ---- */
 
-static void on_domain(const union said *said, int fds[3])
+static void on_domain(const union said *said, int fds[MOST_FDS])
 {
 	const struct said_domain *domain = &said->domain;
 
@@ -193,7 +221,7 @@ static void on_domain(const union said *said, int fds[3])
 			    base_take_fd(&fds[0]));
 }
 
-static void on_domain_end(const union said *said, int fds[3])
+static void on_domain_end(const union said *said, int fds[MOST_FDS])
 {
 	(void)fds;
 	gate_carriers_end(&gate.carriers, said->domain_end.number);
@@ -201,12 +229,12 @@ static void on_domain_end(const union said *said, int fds[3])
 
 static void on_message(struct wire_in *in)
 {
-	static void (*const handlers[])(const union said *said, int fds[3]) = {
+	static void (*const handlers[])(const union said *said, int fds[MOST_FDS]) = {
 	    [GATE_START] = on_start,
 	    [GATE_DOMAIN] = on_domain,
 	    [GATE_DOMAIN_END] = on_domain_end,
 	};
-	int fds[3] = {-1, -1, -1};
+	int fds[MOST_FDS] = {-1, -1, -1, -1};
 	struct diag diag;
 	union said said;
 

@@ -20,7 +20,8 @@
  *           ... room: 1                                     somebody makes it: ask again, or read the source
  *   PUT     group, sample, form, bytes: the value           made by who asked in vain, for its owner to keep
  *           ... bytes: 0                                    it could not be made: nobody is to wait for it
- *   GONE    peer                                            of the carrier to its reader alone: no answer will come
+ *   GONE    peer                                            of the carrier to its reader alone: no answer will come, and
+ *                                                           what was told there is lost
  *
  * Numbers are little endian. A head is the other side's, and hostile, until value_head_check() has passed it.
  */

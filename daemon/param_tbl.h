@@ -97,6 +97,9 @@ PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
 PARAM_TEXT(peers, "",
 	   "other nodes that share what is kept: static:HOST[:PORT],..., dns:NAME[:PORT], slurm, "
 	   "etcd:URL; empty: there are none (access-cluster(7))")
+PARAM_TEXT(
+    peer_etcd_login, "",
+    "file with USER:PASSWORD for peers = etcd, that nobody else may read; empty: it wants none")
 PARAM_TEXT(peer_listen, "0.0.0.0:7411", "ADDRESS:PORT on which other nodes are listened to")
 PARAM_TEXT(peer_key, "",
 	   "file with the cluster's secret, the same on all nodes; empty: " SYSCONFDIR

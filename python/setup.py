@@ -33,6 +33,7 @@ TREE = HERE / "tree" if (HERE / "tree").is_dir() else HERE.parent
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
 PROGRAMS = re.compile(r"^(bin|sbin|libexec)_PROGRAMS \+= ((?:.*\\\n)*.*)$", re.M)
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
+STAND_INS = {"libjbig.so.0": HERE / "jbig.c"}  # for what a wheel may not bring: each says why
 MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
 TOOLS = {"gcc": "gcc", "make": "make", "pkg-config": "pkgconf"}
 GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libtool"}
@@ -163,6 +164,13 @@ def place(source, target, path_to_libraries):
     run(["strip", "--strip-unneeded", target], target.parent)
 
 
+def stood_in(name, folder):
+    """A library made here, in the place of the system's of that name."""
+    library = folder / name
+    run(["gcc", "-O2", "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", library, STAND_INS[name]], folder)
+    return library
+
+
 class Build(build_py):
     def run(self):
         super().run()
@@ -186,6 +194,8 @@ class Build(build_py):
             needed.update(libraries(source, folder))
         licences = {"oneaccess": TREE / "LICENSE"}
         for name, source in needed.items():
+            if name in STAND_INS:
+                source = stood_in(name, pathlib.Path(place_of_work))
             place(source, native / "lib" / name, "$ORIGIN")
             licences.update(filter(None, [licence(source)]))
         (native / "licences").mkdir()

@@ -112,7 +112,8 @@ struct carousel_action {
 	uint32_t
 	    first; /* GRANT: of the chunk's samples, the first that is the job's (fixed plans) */
 	bool last; /* GRANT: with it the epoch's need is met */
-	uint64_t wake_ns; /* NONE: call again then, 0: events alone matter */
+	uint64_t
+	    wake_ns; /* NONE: call again then (now: it is not through), 0: events alone matter */
 };
 
 struct carousel_chunk {         /* what a slot holds; valid until CAROUSEL_EMPTY of the slot */

@@ -67,12 +67,14 @@ static bool is_of_slice(const struct carousel *carousel, const struct carousel_m
 	return slice_is_same(&slice, &chunk->slice);
 }
 
-/* Is the chunk one of the epoch that the job is in? */
+#define LOOKED_AT 64 /* samples of a chunk of a list: enough to say whether it is worth keeping */
+
+/* Is the chunk one of the epoch that the job is in? Of a list so many samples are compared. */
 static bool is_of_epoch(const struct carousel *carousel, const struct carousel_member *member,
-			const struct carousel_chunk *chunk)
+			const struct carousel_chunk *chunk, uint32_t most)
 {
 	if (member->plan.order == PLAN_LIST)
-		return carousel_listed_has(carousel, member, chunk);
+		return carousel_listed_has(carousel, member, chunk, most);
 	if (!is_of_slice(carousel, member, chunk))
 		return false;
 	if (member->plan.ignores_epoch && chunk->order == PLAN_SEQUENTIAL)
@@ -88,7 +90,7 @@ bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_m
 	uint64_t place = place_of(carousel, member);
 
 	return chunk->place <= place && place < chunk->place + chunk->count &&
-	       is_of_epoch(carousel, member, chunk);
+	       is_of_epoch(carousel, member, chunk, chunk->count);
 }
 
 bool carousel_fixed_awaits(const struct carousel *carousel, const struct carousel_member *member,
@@ -98,7 +100,7 @@ bool carousel_fixed_awaits(const struct carousel *carousel, const struct carouse
 	uint64_t reach = (uint64_t)carousel->n_slots * carousel->config.chunk;
 
 	return member->plan.order && place < chunk->place + chunk->count &&
-	       chunk->place < place + reach && is_of_epoch(carousel, member, chunk);
+	       chunk->place < place + reach && is_of_epoch(carousel, member, chunk, LOOKED_AT);
 }
 
 uint32_t carousel_fixed_first(const struct carousel *carousel, const struct carousel_member *member,

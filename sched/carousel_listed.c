@@ -6,8 +6,8 @@
  * of it, or compared with one, and nowhere else.
  *
  * A chunk has no name here. Two lists mean the same chunk when they have the same samples with the
- * same keys at the same places, so that is what is compared, in as many steps as a chunk has samples;
- * a client's word for it is not asked for. A chunk made of a list has order PLAN_LIST: so no job
+ * same keys at the same places, so that is what is compared before one is granted, in as many steps as a chunk has samples;
+ * a client's word for it is not asked for. Whether one is worth keeping is said by its first samples. A chunk made of a list has order PLAN_LIST: so no job
  * with a computed plan can be given what somebody else's list says.
  *
  * Where no op is random keys mean nothing, and are not compared.
@@ -111,7 +111,7 @@ static bool is_same(const struct listing *list, uint64_t place, const struct car
 }
 
 bool carousel_listed_has(const struct carousel *carousel, const struct carousel_member *member,
-			 const struct carousel_chunk *chunk)
+			 const struct carousel_chunk *chunk, uint32_t most)
 {
 	const struct listing *list = list_of(member, member->epoch);
 	bool is_random = !carousel_variant_again(carousel, member);
@@ -122,9 +122,9 @@ bool carousel_listed_has(const struct carousel *carousel, const struct carousel_
 	    chunk->count > places - chunk->place)
 		return false;
 	carousel_fixed_slice(carousel, member, &ours.slice);
-	for (uint32_t i = 0, run; i < chunk->count; i += run) {
+	for (uint32_t i = 0, run; i < BASE_MIN(chunk->count, most); i += run) {
 		run = carousel_fixed_run(&ours, i, &place);
-		for (uint32_t k = 0; k < run; k++)
+		for (uint32_t k = 0; k < run && i + k < most; k++)
 			if (!is_same(list, place + k, chunk, i + k, is_random))
 				return false;
 	}

@@ -139,21 +139,42 @@ uint32_t carousel_log_group(const struct carousel_log *log)
 
 /* ranks come */
 
+static bool ends_by(const struct entry *entry, uint64_t epoch, uint64_t place)
+{
+	return entry->epoch < epoch ||
+	       (entry->epoch == epoch && entry->place + entry->count <= place);
+}
+
+/* The first that ends behind the place, or the end: they are in order, and may be millions. */
+static uint64_t first_behind(const struct carousel_log *log, uint64_t epoch, uint64_t place)
+{
+	uint64_t low = log->first, high = carousel_log_end(log);
+
+	while (low < high) {
+		const uint64_t middle = low + (high - low) / 2;
+
+		if (ends_by(&carousel_record_of(log, middle)->entry, epoch, place))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* The entry that has the place, or the end. false: none that is kept. */
 static bool find_place(const struct carousel *carousel, const struct carousel_log *log,
 		       uint64_t epoch, uint64_t place, uint64_t *ret_number, uint32_t *ret_skip)
 {
 	const struct carousel_member *group = &carousel->jobs[log->group];
+	const uint64_t number = first_behind(log, epoch, place);
 
-	for (uint64_t number = log->first; number < carousel_log_end(log); number++) {
+	if (number < carousel_log_end(log)) {
 		const struct entry *entry = &carousel_record_of(log, number)->entry;
 
-		if (entry->epoch != epoch || place < entry->place ||
-		    place - entry->place >= entry->count)
-			continue;
 		*ret_number = number;
 		*ret_skip = (uint32_t)(place - entry->place);
-		return true;
+		if (entry->epoch == epoch && entry->place <= place)
+			return true;
 	}
 	*ret_number = carousel_log_end(log);
 	*ret_skip = 0;
@@ -176,13 +197,14 @@ uint64_t carousel_log_left(const struct carousel *carousel, const struct carouse
 	const struct carousel_member *group = &carousel->jobs[log->group];
 	uint64_t end = log->place + group->need_samples + group->n_tail;
 
-	if (epoch != group->epoch)
-		for (uint64_t number = log->first; number < carousel_log_end(log); number++) {
-			const struct entry *entry = &carousel_record_of(log, number)->entry;
+	if (epoch != group->epoch) {
+		const uint64_t behind = first_behind(log, epoch, UINT64_MAX);
+		const struct entry *last =
+		    behind > log->first ? &carousel_record_of(log, behind - 1)->entry : NULL;
 
-			if (entry->epoch == epoch)
-				end = entry->place + entry->count;
-		}
+		if (last && last->epoch == epoch)
+			end = last->place + last->count;
+	}
 	return end - place;
 }
 

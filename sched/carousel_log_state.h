@@ -31,7 +31,7 @@ struct carousel_log {
 static inline struct carousel_record *carousel_record_of(const struct carousel_log *log,
 							 uint64_t number)
 {
-	return &log->records[log->start + (number - log->first)];
+	return &log->records[(log->start + (number - log->first)) & (log->room - 1)];
 }
 
 static inline uint64_t carousel_log_end(const struct carousel_log *log)

@@ -29,21 +29,25 @@ static bool is_of(const struct entry *entry, const struct carousel_chunk *chunk)
 		memcmp(entry->ids, chunk->ids, chunk->count * sizeof(*chunk->ids)) == 0);
 }
 
-/* The newest entry of the group's log that is the slot's chunk. */
+/* The newest entry of the group's log that is the slot's chunk, of those that some rank comes to soon: the others may be
+ * millions, and a chunk seldom stays for so long. */
 static bool find_entry(const struct carousel *carousel, uint32_t group, uint32_t slot,
 		       uint64_t *ret_number)
 {
 	const struct carousel_log *log = carousel->jobs[group].log;
+	uint64_t end = 0; /* behind the one that was found */
 
-	for (uint64_t number = carousel_log_end(log); number > log->first; number--) {
-		const struct entry *entry = &carousel_record_of(log, number - 1)->entry;
+	for (uint32_t i = 0; i < log->n_ranks; i++) {
+		uint64_t number = BASE_MAX(carousel->jobs[log->rank[i]].cursor, log->first);
+		const uint64_t last = BASE_MIN(number + carousel->n_slots, carousel_log_end(log));
 
-		if (!is_of(entry, &carousel->slots[slot].chunk))
-			continue;
-		*ret_number = number - 1;
-		return true;
+		for (; number < last; number++)
+			if (number >= end && is_of(&carousel_record_of(log, number)->entry,
+						   &carousel->slots[slot].chunk))
+				end = number + 1;
 	}
-	return false;
+	*ret_number = end - 1;
+	return end > 0;
 }
 
 /* Will a living rank come to the entry soon, and is it in no slot? */

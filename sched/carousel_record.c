@@ -2,9 +2,8 @@
 
 /*
  * What a group's log remembers. Entries are copied to its end and forgotten at its beginning, as
- * many as its bound in bytes asks for; the newest stays whatever it takes. The records that are in
- * use lie together and wander to the end of their memory; when they reach it they are moved back,
- * or get twice as much. Their arrays lie one behind the other in pages, each of which is freed with the last entry
+ * many as its bound in bytes asks for; the newest stays whatever it takes. The records lie in a ring, whose size is
+ * a power of two and doubles when it is full; nothing else moves them, as there may be millions. Their arrays lie one behind the other in pages, each of which is freed with the last entry
  * that has something in it: with a piece of memory for each array, free() would have millions to do at once.
  */
 
@@ -126,16 +125,12 @@ static int make_room(struct carousel_log *log)
 {
 	struct carousel_record *more;
 
-	if (log->start + log->n < log->room)
+	if (log->n < log->room)
 		return 0;
-	if (log->start > log->n) {
-		memcpy(log->records, log->records + log->start, log->n * sizeof(*log->records));
-		log->start = 0;
-		return 0;
-	}
 	more = realloc(log->records, (size_t)2 * log->room * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
+	memcpy(more + log->room, more, log->start * sizeof(*more)); /* what lay behind the end */
 	log->records = more;
 	log->room *= 2;
 	return 0;
@@ -167,7 +162,7 @@ static void forget_oldest(struct carousel_log *log)
 	struct carousel_page *page;
 
 	log->bytes -= carousel_entry_bytes(&oldest->entry);
-	log->start++;
+	log->start = (log->start + 1) & (log->room - 1);
 	log->first++;
 	log->n--;
 	while ((page = log->oldest) && page->end <= log->first)
@@ -188,7 +183,8 @@ struct carousel_record *carousel_record_push(struct carousel_log *log, const str
 		memcpy(arrays, entry->ids, entry->count * sizeof(*entry->ids));
 	record.entry.grains = entry->n_grains ? arrays : NULL;
 	record.entry.ids = entry->n_grains ? NULL : arrays;
-	log->records[log->start + log->n++] = record;
+	log->n++;
+	*carousel_record_of(log, carousel_log_end(log) - 1) = record;
 	log->samples += entry->count;
 	log->bytes += carousel_entry_bytes(entry);
 	while (log->bytes > log->most_bytes && log->n > 1)

@@ -357,9 +357,9 @@ const char *carousel_chapter_check(const struct carousel *carousel,
 uint64_t carousel_listed_places(const struct carousel *carousel,
 				const struct carousel_member *member);
 bool carousel_listed_awaits(const struct carousel_member *member);
-/* Does the chunk hold what the job's list has at its place? */
+/* Does the chunk hold what the job's list has at its place, as far as so many of its samples say? */
 bool carousel_listed_has(const struct carousel *carousel, const struct carousel_member *member,
-			 const struct carousel_chunk *chunk);
+			 const struct carousel_chunk *chunk, uint32_t most);
 /* Are the entries of its next chunk good? */
 bool carousel_listed_is_good(const struct carousel *carousel, const struct carousel_member *member);
 /* Fills ids and keys of a chunk whose place and count are known. */

@@ -161,6 +161,15 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	       carousel_need_has(carousel, member, &s->chunk);
 }
 
+/* What can_take() may have to look at. A client says how much that is: its list, or the need of its token, may be as
+ * another's but for the last sample of a chunk, and he may have as many jobs as there can be. */
+static uint32_t looks_of(const struct carousel_member *member, const struct carousel_chunk *chunk)
+{
+	if (member->plan.order == PLAN_LIST)
+		return 1 + chunk->count;
+	return 1 + (carousel_is_placed(member) ? 0 : chunk->n_grains);
+}
+
 /* Takes the lowest job out of the slot's marks. */
 static bool next_check(struct carousel_slot *s, uint32_t *ret_job)
 {
@@ -195,9 +204,11 @@ static uint32_t oldest_marked(const struct carousel *carousel)
 	return oldest;
 }
 
+#define MOST_LOOKS (UINT32_C(1) << 18) /* of a step: then it is said that it is not through */
+
 static bool step_grant(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
 {
-	uint32_t slot, job;
+	uint32_t slot, job, looks = 0;
 
 	if (carousel->pending) {
 		carousel->pending = false;
@@ -206,8 +217,13 @@ static bool step_grant(struct carousel *carousel, uint64_t now_ns, struct carous
 	}
 	while ((slot = oldest_marked(carousel)) != CAROUSEL_NO_SLOT) {
 		while (next_check(&carousel->slots[slot], &job)) {
-			if (!can_take(carousel, job, slot))
-				continue;
+			looks += looks_of(&carousel->jobs[job], &carousel->slots[slot].chunk);
+			if (!can_take(carousel, job, slot)) {
+				if (looks < MOST_LOOKS)
+					continue;
+				*ret = (struct carousel_action){CAROUSEL_NONE, .wake_ns = now_ns};
+				return true;
+			}
 			if (carousel->jobs[job].is_group)
 				carousel_log_append(carousel, job, slot, ret);
 			else

@@ -524,6 +524,7 @@ static void hand_on(const struct reader_ask *ask, const struct value_head *have,
 
 	put.type = VALUE_PUT;
 	put.id = 0;
+	put.room = 0;
 	put.peer = reader_peers_owner(&have->group, have->sample, &next);
 	if (put.peer != PROMISE_SELF) {
 		reader_tell_of(ask->shared, &put, value);

@@ -29,6 +29,7 @@ struct peers_self {
 	const char *node, *cluster; /* borrowed, for as long as the peers live */
 	uint64_t incarnation;
 	struct gate_address listen; /* as bound */
+	const char *login;          /* of etcd, "USER:PASSWORD"; "": none */
 };
 
 struct peers;

@@ -5,7 +5,8 @@
  *
  * A session with one of the URLs: a lease (the one that there is, if it lives), this node's key, the range of all keys, a
  * watch from behind it; then a sign of life each 3 s. Anything that goes wrong ends the session, and the next URL is
- * tried. Meanwhile the table stays.
+ * tried. Meanwhile the table stays. Where there is a login, a session begins with a token for it, and one that has expired
+ * is replaced by another one on the way.
  *
  * A key that goes counts for KEEP_NS more, and one that is not there when a session begins for KEEP_LONG_NS. When an etcd
  * was paused, or came back empty, all keys go at once, and their nodes, which are well, write them again by their next
@@ -41,8 +42,12 @@ struct etcd {
 	struct node *nodes;
 	size_t n, room;
 	bool is_changed;
-	bool is_told; /* that there is trouble */
+	bool is_told;         /* that there is trouble */
+	bool is_refused_told; /* that it says no, which no other URL mends */
 };
+
+#define NO_TOKEN "invalid auth token"
+#define NO_NAME "user name is empty"
 
 /* ---- the table ---- */
 
@@ -91,25 +96,86 @@ static void publish(struct etcd *etcd)
 
 /* ---- questions ---- */
 
-/* body is freed. */
-static int ask(struct etcd *etcd, const char *path, char *body, char **ret, size_t *ret_size,
-	       struct diag *diag)
+static const char *mend_of(const struct etcd *etcd, const char *why)
+{
+	if (strstr(why, NO_NAME) && !*etcd->look->self->login)
+		return ": it wants a user and a password: write USER:PASSWORD into a file, and its "
+		       "path as peer_etcd_login into accessd.conf";
+	if (strstr(why, "authentication failed"))
+		return ": the user or the password in the file of peer_etcd_login is not right";
+	if (strstr(why, "permission denied"))
+		return ": the user's role lacks the keys; as root: etcdctl role grant-permission "
+		       "ROLE readwrite /oneaccess/ --prefix";
+	return "";
+}
+
+/* -EACCES: who this node is has been forgotten, or was not asked for before; -EPERM: any other no. The answer is freed. */
+static int refused(const struct etcd *etcd, const char *url, char **answer, size_t size,
+		   struct diag *diag)
+{
+	char why[PEERS_ETCD_REFUSAL];
+
+	peers_etcd_read_refusal(*answer, size, why);
+	free(*answer);
+	*answer = NULL;
+	diag_set(diag, "%s: %s%s", url, why, mend_of(etcd, why));
+	return strstr(why, NO_TOKEN) || strstr(why, NO_NAME) ? -EACCES : -EPERM;
+}
+
+static int ask_once(struct etcd *etcd, const char *path, const char *body, char **ret,
+		    size_t *ret_size, struct diag *diag)
 {
 	char url[MOST_URL + 64];
-	int r = -ENOMEM;
+	int r;
 
 	snprintf(url, sizeof(url), "%s/v3/%s", etcd->url, path);
-	if (body)
-		r = peers_http_post(etcd->http, url, body, PATIENCE_MS, PEERS_ETCD_MOST_ANSWER, ret,
-				    ret_size, diag);
-	free(body);
-	return r;
+	r = peers_http_post(etcd->http, url, body, PATIENCE_MS, PEERS_ETCD_MOST_ANSWER, ret,
+			    ret_size, diag);
+	return r == PEERS_HTTP_E_REFUSED ? refused(etcd, url, ret, *ret_size, diag) : r;
 }
 
 static int nonsense(const char *what, struct diag *diag)
 {
 	diag_set(diag, "its answer to %s makes no sense: is it an etcd of 3.4 or later?", what);
 	return -EBADMSG;
+}
+
+/* Says who this node is, if it has a login and the etcd wants to know. */
+static int log_in(struct etcd *etcd, struct diag *diag)
+{
+	const char *login = etcd->look->self->login, *colon = strchr(login, ':');
+	_cleanup_free_ char *user = NULL, *body = NULL, *answer = NULL, *token = NULL;
+	size_t size = 0;
+	int r;
+
+	if (!colon)
+		return 0;
+	user = strndup(login, (size_t)(colon - login));
+	body = user ? peers_etcd_ask_token(user, colon + 1) : NULL;
+	if (!body || peers_http_token(etcd->http, NULL))
+		return -ENOMEM;
+	r = ask_once(etcd, "auth/authenticate", body, &answer, &size, diag);
+	explicit_bzero(body, strlen(body));
+	if (r == -EPERM && strstr(diag->text, "authentication is not enabled"))
+		return 0;
+	if (!r && peers_etcd_read_token(answer, size, &token))
+		r = nonsense("auth/authenticate", diag);
+	return r ? r : peers_http_token(etcd->http, token);
+}
+
+/* body is freed. */
+static int ask(struct etcd *etcd, const char *path, char *body, char **ret, size_t *ret_size,
+	       struct diag *diag)
+{
+	int r = body ? ask_once(etcd, path, body, ret, ret_size, diag) : -ENOMEM;
+
+	if (r == -EACCES && *etcd->look->self->login) {
+		r = log_in(etcd, diag);
+		if (!r)
+			r = ask_once(etcd, path, body, ret, ret_size, diag);
+	}
+	free(body);
+	return r == -EACCES ? -EPERM : r;
 }
 
 static int sign_of_life(struct etcd *etcd, struct diag *diag)
@@ -211,8 +277,10 @@ static int watch(struct etcd *etcd, uint64_t revision)
 static int begin_session(struct etcd *etcd, struct diag *diag)
 {
 	uint64_t revision;
-	int r = *etcd->lease ? sign_of_life(etcd, diag) : 0;
+	int r = log_in(etcd, diag);
 
+	if (!r && *etcd->lease)
+		r = sign_of_life(etcd, diag);
 	if (!r ||
 	    r ==
 		-ESTALE) /* the key is written in any case: etcd may have come back with an old lease alone */
@@ -233,7 +301,7 @@ static int session(struct etcd *etcd, struct diag *diag)
 	if (!r && etcd->is_told)
 		log_line(LOG_LEVEL_INFO, "etcd", "url=%s text=\"it answers again\"", etcd->url);
 	if (!r)
-		etcd->is_told = false;
+		etcd->is_told = etcd->is_refused_told = false;
 	while (!r && !peers_wait(etcd->look, 0)) {
 		const uint64_t now_ns = base_now_ns();
 
@@ -257,6 +325,17 @@ static void leave(struct etcd *etcd)
 
 	if (*etcd->lease)
 		ask(etcd, "lease/revoke", peers_etcd_ask_lease(etcd->lease), &answer, &size, &diag);
+}
+
+/* Once, until it answers again; a no once more, as it may be behind one that does not answer. */
+static void tell(struct etcd *etcd, int r, const struct diag *diag)
+{
+	if (etcd->is_told && (r != -EPERM || etcd->is_refused_told))
+		return;
+	etcd->is_told = true;
+	etcd->is_refused_told |= r == -EPERM;
+	log_line(LOG_LEVEL_WARN, "etcd", "url=%s why=\"%s\" text=\"the members stay as they are\"",
+		 etcd->url, diag->text);
 }
 
 /* The n-th of the list, from the beginning again behind the last; without a '/' at its end. */
@@ -286,13 +365,12 @@ static void etcd_run(struct peers_look *look)
 	}
 	peers_etcd_prefix(look->self->cluster, etcd.prefix);
 	for (size_t i = 0; !peers_wait(look, i ? PAUSE_MS : 0); i++) {
+		int r;
+
 		choose_url(&etcd, i);
-		if (session(&etcd, &diag) && !etcd.is_told) {
-			etcd.is_told = true;
-			log_line(LOG_LEVEL_WARN, "etcd",
-				 "url=%s why=\"%s\" text=\"the members stay as they are\"",
-				 etcd.url, diag.text);
-		}
+		r = session(&etcd, &diag);
+		if (r)
+			tell(&etcd, r, &diag);
 	}
 	leave(&etcd);
 	peers_http_free(etcd.http);

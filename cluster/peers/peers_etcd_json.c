@@ -157,6 +157,16 @@ char *peers_etcd_ask_range(const char *prefix)
 	return done(&out);
 }
 
+char *peers_etcd_ask_token(const char *user, const char *password)
+{
+	struct json_out out;
+
+	begin(&out);
+	json_out_member_string(&out, "name", user);
+	json_out_member_string(&out, "password", password);
+	return done(&out);
+}
+
 char *peers_etcd_ask_watch(const char *prefix, uint64_t revision)
 {
 	struct json_out out;
@@ -202,6 +212,48 @@ int peers_etcd_read_grant(const char *text, size_t size, char ret_lease[24])
 		snprintf(ret_lease, 24, "%" PRIu64, lease);
 	json_in_free(root);
 	return lease ? 0 : PEERS_ETCD_E_BAD;
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text <= ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+int peers_etcd_read_token(const char *text, size_t size, char **ret)
+{
+	struct json_in *root;
+	const char *token;
+	char *copy = NULL;
+
+	if (!parse(text, size, &root))
+		return PEERS_ETCD_E_BAD;
+	token = json_in_string(json_in_member(root, "token"), "");
+	if (*token && strlen(token) <= PEERS_ETCD_MOST_TOKEN && is_printable(token))
+		copy = strdup(token);
+	json_in_free(root);
+	if (!copy)
+		return PEERS_ETCD_E_BAD;
+	*ret = copy;
+	return 0;
+}
+
+void peers_etcd_read_refusal(const char *text, size_t size, char ret[PEERS_ETCD_REFUSAL])
+{
+	struct json_in *root = NULL;
+	const char *why = "";
+
+	if (parse(text, size, &root))
+		why = json_in_string(json_in_member(root, "message"), "");
+	if (!*why && root)
+		why = json_in_string(json_in_member(root, "error"), "");
+	snprintf(ret, PEERS_ETCD_REFUSAL, "%s", *why ? why : "it says no, and not why");
+	for (char *at = ret; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	json_in_free(root);
 }
 
 int peers_etcd_read_keepalive(const char *text, size_t size)

@@ -12,6 +12,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,8 +95,7 @@ int peers_http_new(int stop_fd, struct peers_http **ret)
 		return -ENOMEM;
 	http->stop_fd = stop_fd;
 	http->multi = curl.multi_init();
-	http->headers = curl.slist_append(NULL, "Content-Type: application/json");
-	if (!http->multi || !http->headers) {
+	if (!http->multi || peers_http_token(http, NULL)) {
 		peers_http_free(http);
 		return -ENOMEM;
 	}
@@ -111,6 +111,26 @@ void peers_http_free(struct peers_http *http)
 	curl.multi_cleanup(http->multi);
 	curl.slist_free_all(http->headers);
 	free(http);
+}
+
+int peers_http_token(struct peers_http *http, const char *token)
+{
+	struct curl_slist *headers = curl.slist_append(NULL, "Content-Type: application/json");
+	struct curl_slist *whole = headers;
+	_cleanup_free_ char *line = NULL;
+
+	if (headers && token) {
+		whole = asprintf(&line, "Authorization: %s", token) > 0
+			    ? curl.slist_append(headers, line)
+			    : NULL;
+		if (!whole)
+			curl.slist_free_all(headers);
+	}
+	if (!whole)
+		return -ENOMEM;
+	curl.slist_free_all(http->headers);
+	http->headers = whole;
+	return 0;
 }
 
 static bool append(struct text *text, const char *data, size_t size)
@@ -160,7 +180,6 @@ static CURL *easy_of(const struct peers_http *http, const char *url, const char 
 	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl.easy_setopt(easy, CURLOPT_PROXY, "");
 	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl.easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl.easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
@@ -176,6 +195,7 @@ int peers_http_post(struct peers_http *http, const char *url, const char *body, 
 	struct text text = {.limit = limit};
 	CURL *easy = easy_of(http, url, body);
 	const char *local = NULL;
+	long status = 0;
 	CURLcode code = CURLE_OUT_OF_MEMORY;
 
 	if (easy) {
@@ -187,6 +207,8 @@ int peers_http_post(struct peers_http *http, const char *url, const char *body, 
 	if (code == CURLE_OK && curl.easy_getinfo(easy, CURLINFO_LOCAL_IP, &local) == CURLE_OK &&
 	    local && strlen(local) < sizeof(http->local))
 		memcpy(http->local, local, strlen(local) + 1);
+	if (code == CURLE_OK)
+		code = curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	curl.easy_cleanup(easy);
 	if (code == CURLE_OK && !append(&text, "", 0))
 		code = CURLE_OUT_OF_MEMORY;
@@ -199,7 +221,7 @@ int peers_http_post(struct peers_http *http, const char *url, const char *body, 
 	}
 	*ret = text.data;
 	*ret_size = text.size;
-	return 0;
+	return status < 400 ? 0 : PEERS_HTTP_E_REFUSED;
 }
 
 const char *peers_http_local(const struct peers_http *http)
@@ -219,6 +241,7 @@ int peers_http_open(struct peers_http *http, const char *url, const char *body, 
 	http->line.limit = limit;
 	http->fn = fn;
 	http->arg = arg;
+	curl.easy_setopt(http->stream, CURLOPT_FAILONERROR, 1L);
 	curl.easy_setopt(http->stream, CURLOPT_WRITEFUNCTION, on_stream);
 	curl.easy_setopt(http->stream, CURLOPT_WRITEDATA, http);
 	if (curl.multi_add_handle(http->multi, http->stream) == CURLM_OK)

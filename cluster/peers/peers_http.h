@@ -19,7 +19,12 @@ int peers_http_prepare(struct diag *diag);
 int peers_http_new(int stop_fd, struct peers_http **ret);
 void peers_http_free(struct peers_http *http);
 
-/* Waits for the answer, `limit` bytes at most; the caller frees *ret. 0, or -EIO with diag. */
+enum { PEERS_HTTP_E_REFUSED = 1 };
+
+/* Goes with each question from now on (the header Authorization); NULL: none does. 0 or -ENOMEM. */
+int peers_http_token(struct peers_http *http, const char *token);
+/* Waits for the answer, `limit` bytes at most; the caller frees *ret. 0; PEERS_HTTP_E_REFUSED: the answer says why it is a
+ * no (a status of 400 or above); or -EIO with diag. */
 int peers_http_post(struct peers_http *http, const char *url, const char *body, int timeout_ms,
 		    size_t limit, char **ret, size_t *ret_size, struct diag *diag);
 /* The address of this machine by which the last answer came; "" if none did. */

@@ -80,6 +80,10 @@ static void send_start(struct gating *gating)
 		wire_put_u64(&out, GATE_KEY_CERTIFICATES, 1);
 	for (unsigned i = 0; i < 3 && gating->key_fd[i] >= 0; i++)
 		wire_put_fd(&out, gating->key_fd[i]);
+	if (gating->login_fd >= 0) {
+		wire_put_u64(&out, GATE_KEY_LOGIN, 1);
+		wire_put_fd(&out, gating->login_fd);
+	}
 	send_message(gating, &out);
 }
 
@@ -254,27 +258,56 @@ static int fail_key(struct diag *diag, const char *path, const char *why)
 	return -EINVAL;
 }
 
+#define WHY 128 /* bytes of what is wrong with a file */
+
 /* A secret that others can read is none. */
-static int open_secret(const char *path, bool is_secret, int *ret, struct diag *diag)
+static int open_file(const char *path, bool is_secret, off_t least, int *ret, char why[WHY])
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat status;
-	char why[128];
+	const char *text = NULL;
 
 	if (fd < 0 || fstat(fd, &status) < 0) {
-		snprintf(why, sizeof(why), "cannot be opened: %s", strerror(errno));
-		return fail_key(diag, path, why);
+		snprintf(why, WHY, "cannot be opened: %s", strerror(errno));
+		return -EINVAL;
 	}
 	if (!S_ISREG(status.st_mode) || status.st_size > KEY_MOST)
-		return fail_key(diag, path, "is no small file");
-	if (is_secret && status.st_size < KEY_LEAST)
-		return fail_key(diag, path, "is shorter than 32 bytes");
-	if (is_secret && (status.st_mode & 077))
-		return fail_key(diag, path, "may be used by others (chmod 0400 it)");
-	if (is_secret && status.st_uid != geteuid() && status.st_uid != 0)
-		return fail_key(diag, path, "is another user's (chown it)");
-	*ret = base_take_fd(&fd);
-	return 0;
+		text = "is no small file";
+	else if (status.st_size < least)
+		text = "is shorter than 32 bytes";
+	else if (is_secret && (status.st_mode & 077))
+		text = "may be used by others (chmod 0400 it)";
+	else if (is_secret && status.st_uid != geteuid() && status.st_uid != 0)
+		text = "is another user's (chown it)";
+	snprintf(why, WHY, "%s", text ? text : "");
+	if (!text)
+		*ret = base_take_fd(&fd);
+	return text ? -EINVAL : 0;
+}
+
+static int open_key(const char *path, bool is_secret, int *ret, struct diag *diag)
+{
+	char why[WHY];
+
+	return open_file(path, is_secret, is_secret ? KEY_LEAST : 0, ret, why)
+		   ? fail_key(diag, path, why)
+		   : 0;
+}
+
+/* What it says is the gate's to read. */
+static int open_login(struct gating *gating, struct diag *diag)
+{
+	const char *path = gating->param->peer_etcd_login;
+	char why[WHY] = "is of no use: peers is no etcd:URL";
+
+	if (!*path || (strncmp(gating->param->peers, "etcd:", 5) == 0 &&
+		       open_file(path, true, 0, &gating->login_fd, why) == 0))
+		return 0;
+	diag_set(diag,
+		 "parameter peer_etcd_login: %s %s; it is made by `(umask 077; echo USER:PASSWORD "
+		 ">%s)`, for the user that accessd runs as",
+		 path, why, path);
+	return -EINVAL;
 }
 
 static int open_keys(struct gating *gating, struct diag *diag)
@@ -286,7 +319,7 @@ static int open_keys(struct gating *gating, struct diag *diag)
 
 	for (unsigned i = 0; i < 3 && *folder && !r; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, certificate_files[i]);
-		r = open_secret(path, i == 1, &gating->key_fd[i], diag);
+		r = open_key(path, i == 1, &gating->key_fd[i], diag);
 	}
 	if (*folder)
 		return r;
@@ -296,7 +329,7 @@ static int open_keys(struct gating *gating, struct diag *diag)
 		snprintf(path, sizeof(path), "%s/.config/oneaccess/cluster.key", home ? home : "");
 	else
 		snprintf(path, sizeof(path), "%s", SYSCONFDIR "/accessd/cluster.key");
-	return open_secret(path, true, &gating->key_fd[0], diag);
+	return open_key(path, true, &gating->key_fd[0], diag);
 }
 
 static int name_node(struct gating *gating, struct diag *diag)
@@ -347,7 +380,7 @@ int gating_begin(struct gating *gating, struct loop *loop, const struct param *p
 	gating->loop = loop;
 	gating->param = param;
 	gating->child.sock = -1;
-	gating->key_fd[0] = gating->key_fd[1] = gating->key_fd[2] = -1;
+	gating->key_fd[0] = gating->key_fd[1] = gating->key_fd[2] = gating->login_fd = -1;
 	if (!*param->peers)
 		return 0;
 	r = name_node(gating, diag);
@@ -355,6 +388,8 @@ int gating_begin(struct gating *gating, struct loop *loop, const struct param *p
 		r = everywhere_check(param->cluster_paths, diag);
 	if (!r)
 		r = open_keys(gating, diag);
+	if (!r)
+		r = open_login(gating, diag);
 	if (!r)
 		r = base_random(&gating->incarnation, sizeof(gating->incarnation));
 	gating->incarnation |= 1;
@@ -374,6 +409,7 @@ void gating_end(struct gating *gating)
 	child_end(&gating->child);
 	for (unsigned i = 0; i < 3; i++)
 		base_close(&gating->key_fd[i]);
+	base_close(&gating->login_fd);
 }
 
 bool gating_is_on(const struct gating *gating)

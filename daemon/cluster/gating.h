@@ -41,6 +41,7 @@ struct gating {                    /* zeroed: no peers, and no gate */
 	char name[65], address[256];
 	char why[1024];             /* the gate has failed for good: the configuration is wrong */
 	int key_fd[3];              /* owned; of GATE_START, -1: none */
+	int login_fd;               /* the same */
 	uint64_t domains, restarts; /* so many were numbered, from 1 */
 	struct gating_member member[GATE_MOST_MEMBERS];
 	unsigned n;

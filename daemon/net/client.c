@@ -344,12 +344,12 @@ static void on_status(struct conn *conn)
 
 static void on_watch(struct conn *conn, const struct message_watch *watch)
 {
+	const struct watch_who who = {conn->uid, rights_is_admin(conn), rights_named(conn)};
 	struct node *node = conn->node;
 	struct wire_out out;
 	int fd;
 
-	if (watch_enter(&node->watching, &conn->watcher, conn->uid, rights_is_admin(conn),
-			watch->period, &fd)) {
+	if (watch_enter(&node->watching, &conn->watcher, &who, watch->period, &fd)) {
 		conn_refuse(conn, OA_E_MEMORY, "out of memory for watching the status");
 		return;
 	}

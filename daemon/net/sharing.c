@@ -107,4 +107,6 @@ void sharing_reload(struct node *node, const struct named_sets *then)
 		turn_out_all(domain, now);
 		close_streams(domain);
 	}
+	if (memcmp(then, &node->param.named, sizeof(*then)) != 0)
+		watch_turn_out(&node->watching);
 }

@@ -2,7 +2,8 @@
 /*
  * Watching the status without asking.
  *
- * A view is what a user may see, as the status would show it to him; who may see all have one together. Each view in use has a
+ * A view is what a user may see, as the status would show it to him; who may see all have one together, as far as the same named
+ * data sets are theirs to use. Each view in use has a
  * pane (shmring/pane.h), which is renewed as often as the quickest of its watchers wishes, PERIOD_LEAST_MS at least apart: once
  * for all of them, however many there are and however often they look. A renewal is a turn of its own of the loop, and after one
  * nobody's is renewed before REST times the CPU time that it took, so that watchers together never take more than 1 / REST of a
@@ -27,8 +28,7 @@
 struct watch_view {
 	LIST_ENTRY(watch_view) link;
 	LIST_HEAD(view_watchers, watcher) watchers;
-	uid_t uid;
-	bool sees_all;
+	struct watch_who who;
 	struct pane pane;
 	uint64_t renewed_ns;
 };
@@ -62,7 +62,7 @@ static int renew(struct watching *watching, struct watch_view *view)
 	_cleanup_free_ char *text = NULL;
 	uint64_t begun_ns = base_cpu_ns();
 	size_t size = 0;
-	int r = watching->render(watching->arg, view->uid, view->sees_all, &text, &size);
+	int r = watching->render(watching->arg, &view->who, &text, &size);
 
 	view->renewed_ns = base_now_ns();
 	if (r == 0 && (!view->pane.map || size > view->pane.room))
@@ -132,33 +132,38 @@ void watch_leave(struct watching *watching, struct watcher *watcher)
 	free(view);
 }
 
-static struct watch_view *view_of(struct watching *watching, uid_t uid, bool sees_all)
+static bool is_same(const struct watch_who *one, const struct watch_who *other)
+{
+	return one->sees_all == other->sees_all && one->named == other->named &&
+	       (one->sees_all || one->uid == other->uid);
+}
+
+static struct watch_view *view_of(struct watching *watching, const struct watch_who *who)
 {
 	struct watch_view *view;
 
 	LIST_FOREACH(view, &watching->views, link)
-	if (view->sees_all == sees_all && (sees_all || view->uid == uid))
+	if (is_same(&view->who, who))
 		return view;
 	view = calloc(1, sizeof(*view));
 	if (!view)
 		return NULL;
-	view->uid = uid;
-	view->sees_all = sees_all;
+	view->who = *who;
 	view->pane.fd = -1;
 	LIST_INIT(&view->watchers);
 	LIST_INSERT_HEAD(&watching->views, view, link);
 	return view;
 }
 
-int watch_enter(struct watching *watching, struct watcher *watcher, uid_t uid, bool sees_all,
+int watch_enter(struct watching *watching, struct watcher *watcher, const struct watch_who *who,
 		uint64_t period_ms, int *ret_fd)
 {
 	struct watch_view *view;
 	int r;
 
-	if (!watcher->view || watcher->view->uid != uid || watcher->view->sees_all != sees_all) {
+	if (!watcher->view || !is_same(&watcher->view->who, who)) {
 		watch_leave(watching, watcher);
-		view = view_of(watching, uid, sees_all);
+		view = view_of(watching, who);
 		if (!view)
 			return -ENOMEM;
 		LIST_INSERT_HEAD(&view->watchers, watcher, link);
@@ -175,6 +180,14 @@ int watch_enter(struct watching *watching, struct watcher *watcher, uid_t uid, b
 	loop_timer_set(watching->timer, 0); /* its period may be shorter than the others' */
 	*ret_fd = view->pane.fd;
 	return 0;
+}
+
+void watch_turn_out(struct watching *watching)
+{
+	struct watch_view *view;
+
+	LIST_FOREACH(view, &watching->views, link)
+	pane_end(&view->pane);
 }
 
 int watch_init(struct watching *watching, struct loop *loop, watch_render_fn render, void *arg)

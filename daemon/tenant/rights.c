@@ -102,16 +102,41 @@ static void groups_of(const struct conn *conn, gid_t **ret, size_t *ret_n)
 	*ret = base_take_ptr(groups);
 }
 
+/* Its groups are the caller's to free. */
+static struct named_client client_of(const struct conn *conn, gid_t **ret_groups)
+{
+	struct named_client client = {
+	    .uid = conn->uid, .gid = conn->gid, .nobodys = conn->node->tenants.nobodys};
+
+	groups_of(conn, ret_groups, &client.n);
+	client.groups = *ret_groups;
+	return client;
+}
+
 int rights_may_use(const struct conn *conn, const struct named *named, struct diag *diag)
 {
-	struct named_client client = {.uid = conn->uid, .gid = conn->gid};
 	_cleanup_free_ gid_t *groups = NULL;
+	const struct named_client client = client_of(conn, &groups);
 
-	groups_of(conn, &groups, &client.n);
-	client.groups = groups;
-	client.nobodys = conn->node->tenants.nobodys;
 	return named_admit(named, &client, diag) ? OA_E_PERMISSION : 0;
 }
+
+uint64_t rights_named(const struct conn *conn)
+{
+	const struct named_sets *sets = &conn->node->param.named;
+	_cleanup_free_ gid_t *groups = NULL;
+	struct named_client client;
+	uint64_t mask = 0;
+
+	if (!sets->n)
+		return 0;
+	client = client_of(conn, &groups);
+	for (unsigned i = 0; i < sets->n; i++)
+		mask |= (uint64_t)named_allows(&sets->set[i], &client) << i;
+	return mask;
+}
+
+_Static_assert(NAMED_SETS <= 64, "a bit each");
 
 static bool is_in_group(const struct conn *conn, gid_t gid)
 {

@@ -17,6 +17,8 @@ int rights_enter(struct conn *conn, struct diag *diag);
 int rights_may_have_job(const struct conn *conn, struct diag *diag);
 /* May conn's process use that data set? 0, or an OA_E_... with diag. */
 int rights_may_use(const struct conn *conn, const struct named *named, struct diag *diag);
+/* Those of the named data sets that it may use: a bit each, by their numbers. */
+uint64_t rights_named(const struct conn *conn);
 /* Root, our own user, and who is in our group, see everything. */
 bool rights_is_admin(const struct conn *conn);
 

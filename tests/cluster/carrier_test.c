@@ -191,6 +191,9 @@ START_TEST(test_killed)
 	post_kill(&post[1]);
 	gone(&post[0], peer[0]);
 	post_lost(&post[0], peer[0], "it ended the connection");
+	say_group(&post[0],
+		  peer[0]); /* the reader has older members: this is lost, and it must know */
+	gone(&post[0], peer[0]);
 	post_start(&post[1], NULL);
 	join(&post[0], &post[1], true, peer);
 	say_group(&post[0], peer[0]);

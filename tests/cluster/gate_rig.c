@@ -76,6 +76,10 @@ static void send_start(int sock, const struct rig_start *start)
 	}
 	if (!start->files[0])
 		wire_put_fd(&out, base_memfd_of("key", key, strlen(key)));
+	if (start->login) {
+		wire_put_u64(&out, GATE_KEY_LOGIN, 1);
+		wire_put_fd(&out, base_memfd_of("login", start->login, strlen(start->login)));
+	}
 	ck_assert_int_eq(wire_send(sock, &out, 0), 0);
 	for (unsigned i = 0; i < out.n_fds; i++)
 		close(out.fds[i]);

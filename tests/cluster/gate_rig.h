@@ -25,6 +25,7 @@ struct rig_start {
 	bool is_plain;
 	const char *key;      /* the file's text; NULL: 48 letters */
 	const char *files[3]; /* paths of certificates */
+	const char *login;    /* of etcd: the file's text; NULL: none */
 };
 
 struct rig_channel {

@@ -140,7 +140,12 @@ static void make_entries(void)
 static void cut(size_t n, size_t i, bool is_named, bool ret[MOST])
 {
 	const struct peers_entry *all = entries[is_named];
-	const struct peers_self self = {is_named ? all[i].node : "me", "c", 1, all[i].address};
+	const struct peers_self self = {
+	    .node = is_named ? all[i].node : "me",
+	    .cluster = "c",
+	    .incarnation = 1,
+	    .listen = all[i].address,
+	};
 	struct peers_found found = {NULL, 0, 0};
 	struct peers_list list;
 

@@ -25,10 +25,17 @@ static void on_event(void *arg, const struct peers_etcd_event *event)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
-	char lease[24] = "";
+	char lease[24] = "", refusal[PEERS_ETCD_REFUSAL], *token = NULL;
 	uint64_t revision;
 
 	if (peers_etcd_read_grant(text, size, lease) == 0 && !*lease)
+		abort();
+	if (peers_etcd_read_token(text, size, &token) == 0 &&
+	    (!*token || strchr(token, '\n') || strlen(token) > PEERS_ETCD_MOST_TOKEN))
+		abort();
+	free(token);
+	peers_etcd_read_refusal(text, size, refusal);
+	if (!*refusal || strchr(refusal, '\n') || strlen(refusal) >= sizeof(refusal))
 		abort();
 	peers_etcd_read_keepalive(text, size);
 	peers_etcd_read_range(text, size, PREFIX, on_event, NULL, &revision);

@@ -61,6 +61,13 @@ job() { # job NAME: once through the data on that node
 ! node_refused=$("$accessd" --private --dir "$work/none" --set peers=static:127.0.0.1 --set peer_key="$work/none.key" 2>&1) ||
 	fail "accessd starts without the cluster's key"
 echo "$node_refused" | grep -q "none.key cannot be opened.*head -c 48" || fail "no word of the key: $node_refused"
+# ... nor with a password that others can read, or that nobody asks for.
+echo ada:secret >"$work/login" && chmod 0644 "$work/login" || fail "cannot write a login"
+for try in "etcd:http://127.0.0.1:1 may be used by others" "static:127.0.0.1 is of no use"; do
+	! login_refused=$("$accessd" --private --dir "$work/none" --set peers="${try%% *}" --set peer_key="$work/cluster.key" \
+		--set peer_etcd_login="$work/login" 2>&1) || fail "accessd starts with a login for $try"
+	echo "$login_refused" | grep -q "peer_etcd_login.*login ${try#* }.*umask 077" || fail "no word of the login: $login_refused"
+done
 
 node a "$port_a" && a=$daemon
 node b "$port_b" && b=$daemon

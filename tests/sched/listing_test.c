@@ -488,6 +488,51 @@ static void end(void)
 		listing_fini(&drafts[i]);
 }
 
+#define CROWD 64
+#define LARGE 65536
+
+static struct listing odd_list(uint64_t *entries, const struct listing *list)
+{
+	memcpy(entries, list->entries, LARGE * sizeof(*entries));
+	entries[LARGE - 1] = listing_entry(listing_id(entries[LARGE - 2]), 0);
+	return (struct listing){entries, list->keys, LARGE, list->n_keys};
+}
+
+/* Many whose lists are as the first one's but for the last sample: each has to be compared, and no step compares with all. */
+START_TEST(lists_that_are_nearly_the_same_make_no_step_long)
+{
+	struct carousel_config config = {.n = LARGE,
+					 .chunk = LARGE,
+					 .slots = 4,
+					 .max_slots = 4,
+					 .producing = 1,
+					 .seed = 1,
+					 .first_lap = 1};
+	struct carousel_join join = {.batch = 2, .ranks = 1, .epochs = 1, .order = PLAN_LIST};
+	uint64_t *entries = calloc(LARGE, sizeof(*entries));
+	struct listing list = list_of(0, LARGE), odd = odd_list(entries, &list);
+	struct carousel_action action = {.kind = CAROUSEL_NONE};
+	unsigned steps = 0;
+
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), 0);
+		ck_assert_int_eq(carousel_list(carousel, job, 0, i ? &odd : &list), 0);
+	}
+	do
+		carousel_step(carousel, 1, &action);
+	while (action.kind != CAROUSEL_PRODUCE);
+	do { /* one is granted the chunk, and all are looked at */
+		carousel_step(carousel, 1, &action);
+		steps += action.kind == CAROUSEL_NONE && action.wake_ns == 1;
+	} while (action.kind != CAROUSEL_NONE || action.wake_ns == 1);
+	ck_assert_uint_ge(steps, CROWD / 8);
+	ck_assert_ptr_null(carousel_check(carousel));
+	free(entries);
+	end();
+}
+END_TEST
+
 /* Takes grants to the end and looks at what they bring. */
 START_TEST(a_job_waits_for_each_list)
 {
@@ -609,6 +654,7 @@ int main(void)
 	tcase_add_test(t, a_million_places);
 	tcase_add_test(t, bytes_come_back);
 	tcase_add_test(t, a_job_waits_for_each_list);
+	tcase_add_test(t, lists_that_are_nearly_the_same_make_no_step_long);
 	tcase_add_test(t, bad_lists_are_told);
 	tcase_add_test(t, chunks_are_shared_by_what_they_hold);
 	suite_add_tcase(suite, t);
