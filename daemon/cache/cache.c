@@ -74,7 +74,7 @@ static void refuse_point(struct stream *stream, uint64_t form, const char *why)
 	struct cache *cache = &stream->cache;
 
 	log_line(LOG_LEVEL_INFO, "form-refused", "lane=%u form=%llu reason=\"%.200s\"",
-		 stream->lane.number, (unsigned long long)form, why);
+		 stream->shared.lane.number, (unsigned long long)form, why);
 	for (unsigned p = 1; p < cache->n; p++)
 		if (cache->point[p].state != CACHE_REFUSED)
 			return;
@@ -97,8 +97,8 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 		return;
 	}
 	if (!is_table(table_fd, n_samples)) {
-		log_line(LOG_LEVEL_ERROR, "table-bad", "lane=%u form=%llu", stream->lane.number,
-			 (unsigned long long)form);
+		log_line(LOG_LEVEL_ERROR, "table-bad", "lane=%u form=%llu",
+			 stream->shared.lane.number, (unsigned long long)form);
 		return;
 	}
 	map = mmap(NULL, table_bytes(n_samples), PROT_READ, MAP_SHARED, table_fd, 0);
@@ -322,7 +322,7 @@ static int forced_point(const struct cache *cache, const char *name)
 /* By a job, and by name. */
 static bool is_asked(const struct stream *stream)
 {
-	return stream->keep[0] && strcmp(stream->keep, "auto") != 0;
+	return stream->asked.keep[0] && strcmp(stream->asked.keep, "auto") != 0;
 }
 
 static void list_anew(struct stream *stream, uint32_t variants)
@@ -334,7 +334,7 @@ static void list_anew(struct stream *stream, uint32_t variants)
 		return;
 	cache_init(cache);
 	cache->variants = variants;
-	cache->begun = stream->samples_done;
+	cache->begun = stream->figures.samples_done;
 	cache->allows = stream->cache.allows;
 	if (disk_cache->tray_fd < 0)
 		snprintf(cache->why, sizeof(cache->why), "%s", disk_cache->why);
@@ -347,7 +347,7 @@ static void list_anew(struct stream *stream, uint32_t variants)
 	cache_fini(stream);
 	if (cache->is_on)
 		cache->forced = forced_point(
-		    cache, is_asked(stream) ? stream->keep : stream->node->param.cache_point);
+		    cache, is_asked(stream) ? stream->asked.keep : stream->node->param.cache_point);
 	stream->cache = *cache;
 	free(cache);
 }
@@ -380,7 +380,7 @@ int cache_check(const struct stream *stream, struct diag *diag)
 	const char *forced = stream->node->param.cache_point;
 	int r;
 
-	if (!stream->keep[0])
+	if (!stream->asked.keep[0])
 		return 0;
 	if (!cache->is_on || (!disk_cache_gives(disk_cache) && disk_cache->why[0] &&
 			      (disk_cache->is_known || !disk_cache->is_told))) {
@@ -389,7 +389,7 @@ int cache_check(const struct stream *stream, struct diag *diag)
 	}
 	r = check_form(stream, forced, diag);
 	if (!r && is_asked(stream))
-		r = check_form(stream, stream->keep, diag);
+		r = check_form(stream, stream->asked.keep, diag);
 	if (r || !is_asked(stream) || strcmp(forced, "auto") == 0 ||
 	    forced_point(cache, forced) == cache->forced)
 		return r;
@@ -425,7 +425,7 @@ bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_unti
 		cache->await_until_ns = now_ns + CACHE_AWAIT_NS;
 	if (!are_tables_coming(stream))
 		return false;
-	if (stream->keep[0])
+	if (stream->asked.keep[0])
 		return true;
 	*ret_until_ns = cache->await_until_ns;
 	return now_ns < cache->await_until_ns;
@@ -463,8 +463,8 @@ static void ask_for(struct stream *stream, struct cache_point *point)
 	stream->cache.taken[point->form] = point->group;
 	stream->cache.has_taken[point->form] = true;
 	point->state = CACHE_ASKED;
-	reading_form(&stream->domain->reading, stream->lane.number, point->form, &point->group,
-		     note, cache_is_shared(stream, point));
+	reading_form(&stream->domain->reading, stream->shared.lane.number, point->form,
+		     &point->group, note, cache_is_shared(stream, point));
 }
 
 void cache_settle(struct stream *stream)
@@ -477,7 +477,7 @@ void cache_settle(struct stream *stream)
 	if (cache->variants != variants)
 		list_anew(stream, variants);
 	for (unsigned p = 1; p < cache->n; p++)
-		if (cache->is_on && stream->domain->disk_cache.is_told && stream->reader_ready &&
-		    cache->point[p].state == CACHE_UNASKED)
+		if (cache->is_on && stream->domain->disk_cache.is_told &&
+		    stream->shared.is_attached && cache->point[p].state == CACHE_UNASKED)
 			ask_for(stream, &cache->point[p]);
 }

@@ -31,7 +31,7 @@ void cache_reader_died(struct stream *stream);
 void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char *why);
 /* Somebody had the store drop that group: streams that are there do without it from now on. */
 void cache_dropped(struct stream *stream, const struct hash_id *group);
-/* Can what the stream is to keep (stream->keep) be kept? 0, or OA_E_REFUSED with diag. */
+/* Can what the stream is to keep (stream->asked.keep) be kept? 0, or OA_E_REFUSED with diag. */
 int cache_check(const struct stream *stream, struct diag *diag);
 /* It will be known in a moment what is kept: nothing is fed before. A stream that is to be kept waits for
  * that, any other one for a tenth of a second at its beginning: *ret_until_ns is when it looks again, 0: it is

@@ -85,7 +85,7 @@ static unsigned bring(struct stream *stream, struct fill *fill, uint32_t i, uint
 		return 0;
 	number = instance_bring(&stream->cache.book, sample, stream->cache.allows, &lap);
 	if (number > 0)
-		lane_task_key(&stream->lane, fill->block, i, stream->geometry.seed, lap);
+		lane_task_key(&stream->shared.lane, fill->block, i, stream->geometry.seed, lap);
 	return number;
 }
 

@@ -64,12 +64,12 @@ static uint64_t bytes_in_use(const struct stream *stream, const struct cache_poi
 static double uses_of(const struct stream *stream, uint64_t now_ns)
 {
 	double left = 0;
-	bool is_known = stream->n_jobs > 0;
+	bool is_known = stream->users.n_jobs > 0;
 
-	if (stream->keep[0])
+	if (stream->asked.keep[0])
 		return CACHE_USES_MANY; /* those of jobs to come */
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		const struct job *job = stream->job[i];
+		const struct job *job = stream->users.job[i];
 		struct carousel_job_view view;
 
 		if (!job || !job->active)
@@ -80,7 +80,8 @@ static double uses_of(const struct stream *stream, uint64_t now_ns)
 			left = BASE_MAX(left, (double)(job->epochs - view.epoch));
 	}
 	return point_uses(is_known, left,
-			  (double)stream->samples_done / (double)stream->geometry.n_samples);
+			  (double)stream->figures.samples_done /
+			      (double)stream->geometry.n_samples);
 }
 
 /* Will all samples' values of that size lie in the domain's memory? */
@@ -151,7 +152,7 @@ static void look(struct stream *stream, uint64_t now_ns)
 				   .reader_threads = (double)stream->node->param.readers,
 				   .n_samples = n_samples,
 				   .uses = uses_of(stream, now_ns),
-				   .past = (double)(stream->samples_done - cache->begun) /
+				   .past = (double)(stream->figures.samples_done - cache->begun) /
 					   (double)n_samples,
 				   .current = cache->choice.point};
 	in->is_new = point_form_is_new(&cache->point[in->current].figures);
@@ -216,7 +217,8 @@ static void tell_worth(struct stream *stream)
 		    fabs(worth - point->worth) <= CACHE_WORTH_BAND * point->worth)
 			continue;
 		point->worth = worth;
-		reading_worth(&stream->domain->reading, stream->lane.number, point->form, worth);
+		reading_worth(&stream->domain->reading, stream->shared.lane.number, point->form,
+			      worth);
 	}
 }
 
@@ -240,7 +242,8 @@ static void tell_yields(struct stream *stream)
 		if (point->state != CACHE_READY || point->yields == yields)
 			continue;
 		point->yields = yields;
-		reading_yield(&stream->domain->reading, stream->lane.number, point->form, yields);
+		reading_yield(&stream->domain->reading, stream->shared.lane.number, point->form,
+			      yields);
 		if (yields && point->kept_samples)
 			disk_cache_has_room(&stream->domain->disk_cache);
 	}
@@ -279,7 +282,7 @@ static void choose(struct stream *stream, uint64_t now_ns)
 		point_form_settle(&cache->point[p].figures);
 	if (cache->choice.point != before)
 		log_line(LOG_LEVEL_INFO, "keep", "lane=%u from=%s to=%s reason=%s makes=%d",
-			 stream->lane.number, cache_name(cache->point[before].form, from),
+			 stream->shared.lane.number, cache_name(cache->point[before].form, from),
 			 cache_name(cache->point[cache->choice.point].form, to),
 			 cache->forced >= 0 ? "forced" : point_reason_name(cache->choice.reason),
 			 cache->choice.makes);
@@ -291,10 +294,10 @@ void cache_tick(struct stream *stream, uint64_t now_ns)
 
 	/* who comes may stay for one epoch, in which nothing is to be found out */
 	if (!cache->is_on ||
-	    (cache->jobs == stream->n_jobs && now_ns - cache->looked_ns < CACHE_LOOK_NS))
+	    (cache->jobs == stream->users.n_jobs && now_ns - cache->looked_ns < CACHE_LOOK_NS))
 		return;
 	cache->looked_ns = now_ns;
-	cache->jobs = stream->n_jobs;
+	cache->jobs = stream->users.n_jobs;
 	look(stream, now_ns);
 	look_at_peers(stream);
 	if (is_early(cache))
@@ -398,7 +401,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	    out, "point",
 	    cache->is_on ? cache_name(cache->point[cache->choice.point].form, name) : "none");
 	json_out_member_bool(out, "forced", cache->forced >= 0);
-	json_out_member_string(out, "asked", stream->keep);
+	json_out_member_string(out, "asked", stream->asked.keep);
 	json_out_member_bool(out, "makes", cache->choice.makes);
 	json_out_member_string(out, "reason", point_reason_name(cache->choice.reason));
 	json_out_member_string(

@@ -50,7 +50,7 @@ uint64_t cache_room_for(const struct stream *stream, const struct cache_point *p
 
 	if (bytes && point->form == LAYOUT_FORM_INDEXED)
 		bytes += file_bytes;
-	return bytes <= BASE_MIN(stream->arena.bytes, (uint64_t)UINT32_MAX) ? bytes : 0;
+	return bytes <= BASE_MIN(stream->shared.arena.bytes, (uint64_t)UINT32_MAX) ? bytes : 0;
 }
 
 /* ---- trials ---- */
@@ -170,8 +170,9 @@ static uint64_t room_to_ask(const struct stream *stream, const struct fill_task 
 	if (point->form == LAYOUT_FORM_INDEXED)
 		room += file_bytes;
 	room = BASE_MAX(room, (uint64_t)file_bytes);
-	return room <= BASE_MIN(stream->arena.bytes / CACHE_ROOM_SHARE, (uint64_t)UINT32_MAX) ? room
-											      : 0;
+	return room <= BASE_MIN(stream->shared.arena.bytes / CACHE_ROOM_SHARE, (uint64_t)UINT32_MAX)
+		   ? room
+		   : 0;
 }
 
 /* What is kept of the task's instance; NULL: nothing any more. Of substitutes nothing ever was. */

@@ -148,7 +148,7 @@ static bool exceeds_budget(const struct conn *conn, char *ret, size_t size)
 	const struct stream *stream = conn->stream;
 	const uint64_t budget = request_budget(&conn->request, stream->geometry.n_samples);
 
-	if (stream->policy == PROTO_POLICY_ERROR || stream->bad.count <= budget)
+	if (stream->asked.policy == PROTO_POLICY_ERROR || stream->bad.count <= budget)
 		return false;
 	snprintf(
 	    ret, size,

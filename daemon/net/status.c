@@ -243,8 +243,8 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 static const char *stream_waits_on(const struct stream *stream)
 {
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		if (stream->job[i] && grant_is_waiting(&stream->job[i]->grants))
-			return stages[pump_stage_of(stream, stream->job[i])];
+		if (stream->users.job[i] && grant_is_waiting(&stream->users.job[i]->grants))
+			return stages[pump_stage_of(stream, stream->users.job[i])];
 	return stages[LAYOUT_STAGE_NONE];
 }
 
@@ -326,34 +326,34 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 
 	carousel_totals(stream->carousel, &totals);
 	json_out_object_begin(out);
-	json_out_member_u64(out, "id", stream->lane.number);
+	json_out_member_u64(out, "id", stream->shared.lane.number);
 	json_out_member_string(out, "state", states[stream->state]);
 	put_dataset(out, stream);
 	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "pipeline", pipeline);
-	json_out_member_string(out, "policy", policies[stream->policy]);
-	json_out_member_double(out, "numa_node", stream->numa_node);
+	json_out_member_string(out, "policy", policies[stream->asked.policy]);
+	json_out_member_double(out, "numa_node", stream->shared.numa_node);
 	json_out_member_u64(out, "samples", g->n_samples);
 	json_out_member_u64(out, "chunk", g->chunk);
 	json_out_member_u64(out, "grain", g->grain);
 	json_out_member_u64(out, "slots", stream->slots);
 	json_out_member_u64(out, "slots_max", g->max_slots);
 	json_out_member_u64(out, "slot_bytes", slot_bytes);
-	json_out_member_u64(out, "memory", stream->memory);
+	json_out_member_u64(out, "memory", stream->bytes.all);
 	json_out_member_u64(out, "resident", totals.resident);
 	json_out_member_u64(out, "pinned", totals.pinned);
 	json_out_member_u64(out, "producing", fill_active(stream->fill));
-	json_out_member_u64(out, "jobs", stream->n_jobs);
+	json_out_member_u64(out, "jobs", stream->users.n_jobs);
 	json_out_member_u64(out, "productions", totals.productions);
-	json_out_member_u64(out, "held", stream->held);
-	json_out_member_u64(out, "read_held", stream->read_held);
+	json_out_member_u64(out, "held", stream->share.held);
+	json_out_member_u64(out, "read_held", stream->share.read_held);
 	json_out_member_u64(out, "outputs", totals.outputs);
 	json_out_member_u64(out, "reference", totals.reference);
-	json_out_member_u64(out, "samples_read", stream->samples_read);
+	json_out_member_u64(out, "samples_read", stream->figures.samples_read);
 	json_out_member_u64(out, "chunks_per_epoch", (g->n_samples + g->chunk - 1) / g->chunk);
 	json_out_member_u64(out, "bad_samples", stream->bad.count);
-	json_out_member_u64(out, "samples_filtered", stream->samples_filtered);
-	json_out_member_double(out, "median_us", stream->median_us[stream->variants]);
+	json_out_member_u64(out, "samples_filtered", stream->figures.samples_filtered);
+	json_out_member_double(out, "median_us", stream->made.median_us[stream->made.variants]);
 	json_out_member_string(out, "waiting_on", stream_waits_on(stream));
 	put_variants(out, stream);
 	cache_describe(stream, out);
@@ -420,7 +420,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_string(out, "name", job->name);
 	json_out_member_u64(out, "pid", (uint64_t)job->conn->pid);
 	json_out_member_u64(out, "uid", job->conn->uid);
-	json_out_member_u64(out, "stream", job->stream->lane.number);
+	json_out_member_u64(out, "stream", job->stream->shared.lane.number);
 	json_out_member_u64(out, "variant", job->conn->variant->number);
 	json_out_member_u64(out, "rank", job->conn->request.rank);
 	json_out_member_u64(out, "ranks", job->conn->request.ranks);

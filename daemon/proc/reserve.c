@@ -145,7 +145,7 @@ static void finish(struct variant *variant, int status, struct reserve_done *ret
 	account(variant, (int64_t)got - (int64_t)asked);
 	if (got < asked)
 		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "lane=%u asked=%u got=%u",
-			 variant->stream->lane.number, asked, got);
+			 variant->stream->shared.lane.number, asked, got);
 	gather_begin(variant);
 	*ret = (struct reserve_done){variant, got, got == asked};
 }

@@ -40,11 +40,11 @@
 
 int fill_init(struct stream *stream)
 {
-	stream->fair.weight = stream->reading.fair.weight = 1;
-	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->median_us); i++)
-		stream->median_us[i] = FIRST_MEDIAN_US;
+	stream->share.fair.weight = stream->share.reading.fair.weight = 1;
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->made.median_us); i++)
+		stream->made.median_us[i] = FIRST_MEDIAN_US;
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
-		stream->fill[i].task = calloc(stream->lane.chunk, sizeof(struct fill_task));
+		stream->fill[i].task = calloc(stream->shared.lane.chunk, sizeof(struct fill_task));
 		if (!stream->fill[i].task)
 			return -ENOMEM;
 	}
@@ -84,13 +84,14 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 		if (!stream->fill[i].used && !fill)
 			fill = &stream->fill[i];
 	}
-	if (!fill || lane_block_begin(&stream->lane, ++stream->orders, chunk->lap, chunk->seed,
-				      slot, chunk->variants, chunk->count, &fill->block)) {
+	if (!fill ||
+	    lane_block_begin(&stream->shared.lane, ++stream->made.orders, chunk->lap, chunk->seed,
+			     slot, chunk->variants, chunk->count, &fill->block)) {
 		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a chunk");
 		return;
 	}
 	for (uint32_t i = 0; i < chunk->count && chunk->keys; i++)
-		lane_task_key(&stream->lane, fill->block, i, chunk->keys[i].seed,
+		lane_task_key(&stream->shared.lane, fill->block, i, chunk->keys[i].seed,
 			      chunk->keys[i].lap);
 	variant_show_begin(stream, chunk->variants, slot, chunk);
 	memset(fill->task, 0, chunk->count * sizeof(*fill->task));
@@ -103,7 +104,7 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 			      .count = chunk->count,
 			      .task = fill->task,
 			      .started_ns = BASE_MAX(now_ns, latest + 1)};
-	stream->variants = chunk->variants;
+	stream->made.variants = chunk->variants;
 	stream->node->counters.chunks++;
 	cache_begin(stream, fill, chunk);
 	if (fill_active(stream->fill) == 1)
@@ -117,7 +118,7 @@ void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t s
 	fill->task[i].status = status;
 	fill->finished++;
 	variant_show_status(stream, fill, i, status);
-	stream->samples_done++;
+	stream->figures.samples_done++;
 	stream->node->counters.samples_preprocessed++;
 	stream->node->counters.outputs += (uint64_t)__builtin_popcount(fill->variants);
 }
@@ -126,7 +127,7 @@ void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t s
  * variants has one, as it has costs of its own. */
 static void note_time(struct stream *stream, uint32_t variants, uint32_t work_us)
 {
-	double *median_us = &stream->median_us[variants];
+	double *median_us = &stream->made.median_us[variants];
 	double step = *median_us / 64 + 1;
 
 	*median_us += work_us > *median_us ? step : -step;
@@ -136,8 +137,8 @@ static void count_read(struct stream *stream, uint32_t bytes)
 {
 	struct node_counters *counters = &stream->node->counters;
 
-	stream->samples_read++;
-	stream->bytes_read += bytes;
+	stream->figures.samples_read++;
+	stream->figures.bytes_read += bytes;
 	counters->samples_read++;
 	counters->bytes_read += bytes;
 }
@@ -147,7 +148,7 @@ static void note_kept(struct stream *stream, const struct fill *fill, uint32_t i
 	const struct fill_task *task = &fill->task[i];
 	struct lane_kept kept;
 
-	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	lane_task_kept(&stream->shared.lane, fill->block, i, &kept);
 	cache_note(stream, task, &task->keep, &kept,
 		   dataset_size_of(stream->source->dataset, task->source));
 	if (task->keep.make == LAYOUT_FORM_AUGMENTED && kept.made == LAYOUT_MADE_YES)
@@ -161,14 +162,14 @@ static bool came_kept(const struct stream *stream, const struct fill *fill, uint
 
 	if (!fill->task[i].keep.want)
 		return false;
-	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	lane_task_kept(&stream->shared.lane, fill->block, i, &kept);
 	return kept.form && kept.form != LAYOUT_FORM_INDEXED;
 }
 
 static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	struct fill_task *task = &fill->task[i];
-	enum layout_task_state state = lane_task_state(&stream->lane, fill->block, i, NULL);
+	enum layout_task_state state = lane_task_state(&stream->shared.lane, fill->block, i, NULL);
 	enum layout_fail stage;
 	uint32_t work_us;
 	char text[48];
@@ -176,8 +177,8 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 
 	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
 		return;
-	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
-	stream->work_us += work_us;
+	lane_task_outcome(&stream->shared.lane, fill->block, i, &stage, &code, text, &work_us);
+	stream->share.work_us += work_us;
 	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
 		return;
 	if (!came_kept(stream, fill, i) && (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage)))
@@ -196,7 +197,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 
 static void end_fill(struct stream *stream, struct fill *fill)
 {
-	lane_block_end(&stream->lane, fill->block);
+	lane_block_end(&stream->shared.lane, fill->block);
 	fill->used = false;
 	carousel_produced(stream->carousel, fill->slot);
 }
@@ -226,7 +227,7 @@ static bool has_older(struct stream *stream, const struct job *job, const struct
 static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t before)
 {
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
+		struct job *job = stream->users.job[i];
 
 		if (!job || !job->granted[fill->slot] || has_older(stream, job, fill))
 			continue;
@@ -239,7 +240,7 @@ static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t b
 /* false: nothing ended since the last look. */
 static bool collect_tasks(struct stream *stream, struct fill *fill)
 {
-	uint32_t ended = lane_ended(&stream->lane, fill->block);
+	uint32_t ended = lane_ended(&stream->shared.lane, fill->block);
 
 	if (ended == fill->seen && !fill->has_doubts)
 		return false;
@@ -298,23 +299,23 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	uint32_t bytes = dataset_size_of(dataset, task->source);
 	uint64_t offset;
 
-	if (bytes > stream->arena.bytes) {
+	if (bytes > stream->shared.arena.bytes) {
 		char text[48];
 
 		snprintf(text, sizeof(text), "%u bytes, the arena has %llu", bytes,
-			 (unsigned long long)stream->arena.bytes);
+			 (unsigned long long)stream->shared.arena.bytes);
 		fill_handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
 		return true;
 	}
-	if (!arena_reserve(&stream->arena, cache_plan(stream, task, bytes, &task->keep), &offset,
-			   &task->extent))
+	if (!arena_reserve(&stream->shared.arena, cache_plan(stream, task, bytes, &task->keep),
+			   &offset, &task->extent))
 		return false;
 	cache_fed(stream, task);
 	task->has_extent = task->queued = true;
 	task->told = false;
 	task->doubt = 0;
-	lane_task_keep(&stream->lane, fill->block, i, &task->keep);
-	lane_task_queue(&stream->lane, fill->block, i, task->source,
+	lane_task_keep(&stream->shared.lane, fill->block, i, &task->keep);
+	lane_task_queue(&stream->shared.lane, fill->block, i, task->source,
 			(uint64_t)fill_chunk_of(stream, fill)->ids[i], i,
 			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
 	return true;
@@ -395,8 +396,8 @@ uint64_t fill_feed(struct stream *stream, const struct budget *budget)
 	     fill = fill_next(stream->fill, fill))
 		if (!feed_one(stream, fill, &room, budget, &queued))
 			break;
-	fair_charge(&stream->fair, began - room);
-	fair_charge(&stream->reading.fair, began - room);
+	fair_charge(&stream->share.fair, began - room);
+	fair_charge(&stream->share.reading.fair, began - room);
 	if (queued)
 		doorbell_ring_readers(stream->domain->doorbell);
 	if (queued && budget_is_spent(budget))
@@ -410,7 +411,7 @@ static uint32_t next_boundary(const struct stream *stream, const struct fill *fi
 	uint32_t next = fill->count;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		const struct job *job = stream->job[i];
+		const struct job *job = stream->users.job[i];
 
 		if (job && job->granted[fill->slot])
 			next = BASE_MIN(next, windows_end(fill, job->batch) + job->batch);
@@ -438,8 +439,8 @@ bool fill_arm(struct stream *stream)
 		if (!fill->used)
 			continue;
 		at = next_look(stream, fill);
-		lane_ring_at(&stream->lane, fill->block, at);
-		ended = lane_ended(&stream->lane, fill->block);
+		lane_ring_at(&stream->shared.lane, fill->block, at);
+		ended = lane_ended(&stream->shared.lane, fill->block);
 		is_due |= ended != fill->seen && ended >= at; /* a lie is due once */
 	}
 	return is_due;
@@ -453,14 +454,14 @@ enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
 
 	if (!fill)
 		return LAYOUT_STAGE_NONE;
-	switch (lane_task_state(&stream->lane, fill->block,
+	switch (lane_task_state(&stream->shared.lane, fill->block,
 				BASE_MIN(fill->watermark, fill->count - 1), NULL)) {
 	case LAYOUT_TASK_HELD:
 	case LAYOUT_TASK_QUEUED:
 	case LAYOUT_TASK_READING:
 		return LAYOUT_STAGE_READ;
 	case LAYOUT_TASK_FREE:
-		if (stream->is_read_limited)
+		if (stream->share.is_read_limited)
 			return LAYOUT_STAGE_READ;
 		break;
 	case LAYOUT_TASK_READY:

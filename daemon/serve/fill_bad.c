@@ -39,7 +39,7 @@
 void fill_release_extent(struct stream *stream, struct fill_task *task)
 {
 	if (task->has_extent)
-		arena_release(&stream->arena, task->extent);
+		arena_release(&stream->shared.arena, task->extent);
 	task->has_extent = false;
 }
 
@@ -72,11 +72,11 @@ static void keep_bad(struct stream *stream, uint64_t id, enum layout_fail stage,
 	uint64_t bytes;
 
 	bad_keep(&stream->bad, id, stage, code, detail, tenant_free_bytes(stream->payer));
-	bytes = bad_bytes(&stream->bad) - stream->bad_bytes;
+	bytes = bad_bytes(&stream->bad) - stream->bytes.bad;
 	if (!bytes)
 		return;
-	stream->bad_bytes += bytes;
-	stream->fixed_bytes += bytes;
+	stream->bytes.bad += bytes;
+	stream->bytes.fixed += bytes;
 	stream_account(stream, stream->payer, (int64_t)bytes);
 }
 
@@ -86,16 +86,17 @@ static void count_bad(struct stream *stream, bool is_new, const char *text)
 {
 	if (is_new) {
 		stream->node->counters.bad_samples++;
-		log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"", stream->lane.number,
-			 text);
+		log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"",
+			 stream->shared.lane.number, text);
 	}
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
+		struct job *job = stream->users.job[i];
 		char spent[800];
 
 		if (!job || !job->active)
 			continue;
-		if (stream->policy == PROTO_POLICY_ERROR || stream->bad.count <= job->budget) {
+		if (stream->asked.policy == PROTO_POLICY_ERROR ||
+		    stream->bad.count <= job->budget) {
 			if (is_new)
 				conn_send_text(job->conn, PROTO_NOTICE, 0, text);
 			continue;
@@ -144,7 +145,7 @@ static void leave_out(struct stream *stream, struct fill *fill, uint32_t i)
 	task->queued = false;
 	if (task->attempt > 0 && substitute(stream, fill, i))
 		return;
-	stream->samples_filtered++;
+	stream->figures.samples_filtered++;
 	fill_finish(stream, fill, i, LAYOUT_SAMPLE_FILTERED);
 }
 
@@ -155,9 +156,9 @@ static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, c
 
 	fill_release_extent(stream, task);
 	task->queued = false;
-	if (stream->policy == PROTO_POLICY_SUBSTITUTE && substitute(stream, fill, i))
+	if (stream->asked.policy == PROTO_POLICY_SUBSTITUTE && substitute(stream, fill, i))
 		return;
-	if (stream->policy == PROTO_POLICY_ERROR) {
+	if (stream->asked.policy == PROTO_POLICY_ERROR) {
 		bad_explain(&stream->bad, chunk->instance, i, (uint64_t)chunk->ids[i], text);
 		fill_finish(stream, fill, i, LAYOUT_SAMPLE_ERROR);
 	} else {
@@ -196,7 +197,7 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	bad_text(text, sizeof(text), folder, dataset_name_of(source->dataset, sample), sample,
 		 stage, code, detail);
 	if (is_gone(stage, code) ||
-	    (stage == LAYOUT_FAIL_CHANGED && stream->policy == PROTO_POLICY_ERROR)) {
+	    (stage == LAYOUT_FAIL_CHANGED && stream->asked.policy == PROTO_POLICY_ERROR)) {
 		fail_changed(stream, text);
 		return;
 	}
@@ -214,7 +215,7 @@ bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	struct fill_task *task = &fill->task[i];
 	struct lane_kept kept;
 
-	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	lane_task_kept(&stream->shared.lane, fill->block, i, &kept);
 	if (task->is_plain || !kept.form || !task->keep.want || fill_is_of_reader(stage) ||
 	    stage == LAYOUT_FAIL_FILTERED)
 		return false;
@@ -264,13 +265,13 @@ static void take_from_worker(struct stream *stream, struct fill *fill,
 		bool again = death->stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
 		enum layout_task_state to = again ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED;
 
-		if (!lane_task_take_over(&stream->lane, fill->block, i, death->owner,
+		if (!lane_task_take_over(&stream->shared.lane, fill->block, i, death->owner,
 					 LAYOUT_TASK_RUNNING, to, death->stage, death->status))
 			continue;
 		fill->task[i].died = true;
-		stream->work_us += death->work_us;
+		stream->share.work_us += death->work_us;
 	}
-	lane_recount(&stream->lane, fill->block);
+	lane_recount(&stream->shared.lane, fill->block);
 }
 
 void fill_worker_died(struct stream *stream, const struct fill_death *death)
@@ -302,7 +303,7 @@ static void ask_again(struct stream *stream, struct fill *fill, uint32_t i)
 
 	if (!task->queued || task->told || task->status != LAYOUT_SAMPLE_PENDING)
 		return;
-	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
+	lane_task_outcome(&stream->shared.lane, fill->block, i, &stage, &code, text, &work_us);
 	if (!fill_is_of_reader(stage))
 		return;
 	fill_release_extent(stream, task);
@@ -315,9 +316,9 @@ static void take_from_reader(struct stream *stream, struct fill *fill)
 	for (uint32_t i = 0; i < fill->fed; i++) {
 		uint32_t owner;
 
-		switch (lane_task_state(&stream->lane, fill->block, i, &owner)) {
+		switch (lane_task_state(&stream->shared.lane, fill->block, i, &owner)) {
 		case LAYOUT_TASK_READING:
-			lane_task_take_over(&stream->lane, fill->block, i, owner,
+			lane_task_take_over(&stream->shared.lane, fill->block, i, owner,
 					    LAYOUT_TASK_READING, LAYOUT_TASK_QUEUED,
 					    LAYOUT_FAIL_NONE, 0);
 			fill->task[i].told = false;
@@ -329,7 +330,7 @@ static void take_from_reader(struct stream *stream, struct fill *fill)
 			break;
 		}
 	}
-	lane_recount(&stream->lane, fill->block);
+	lane_recount(&stream->shared.lane, fill->block);
 }
 
 void fill_reader_died(struct stream *stream)

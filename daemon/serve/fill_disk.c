@@ -36,16 +36,16 @@ static void weigh_device(struct node *node, uint64_t device, uint64_t now_ns)
 	fill_count_none(node);
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (is_on(stream, device) && fair_read_is_bound(&stream->reading, now_ns))
+	if (is_on(stream, device) && fair_read_is_bound(&stream->share.reading, now_ns))
 		fill_count(stream);
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
 	{
 		if (!is_on(stream, device))
 			continue;
-		stream->disk_weighed_ns = now_ns;
-		if (fair_read_is_bound(&stream->reading, now_ns))
-			stream->reading.fair.weight = fill_weight(stream);
+		stream->share.disk_weighed_ns = now_ns;
+		if (fair_read_is_bound(&stream->share.reading, now_ns))
+			stream->share.reading.fair.weight = fill_weight(stream);
 	}
 }
 
@@ -56,7 +56,7 @@ void fill_disk_weigh(struct node *node, uint64_t now_ns)
 
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (is_on_disk(stream) && stream->disk_weighed_ns != now_ns)
+	if (is_on_disk(stream) && stream->share.disk_weighed_ns != now_ns)
 		weigh_device(node, stream->source->root.device, now_ns);
 }
 
@@ -64,11 +64,12 @@ void fill_disk_weigh(struct node *node, uint64_t now_ns)
 
 static void settle(struct stream *stream)
 {
-	fair_read_settle(&stream->reading, stream->samples_done - stream->disk_samples,
+	fair_read_settle(&stream->share.reading,
+			 stream->figures.samples_done - stream->share.disk_samples,
 			 fill_under_way(stream->fill),
-			 (double)(stream->bytes_read - stream->disk_bytes));
-	stream->disk_samples = stream->samples_done;
-	stream->disk_bytes = stream->bytes_read;
+			 (double)(stream->figures.bytes_read - stream->share.disk_bytes));
+	stream->share.disk_samples = stream->figures.samples_done;
+	stream->share.disk_bytes = stream->figures.bytes_read;
 }
 
 void fill_disk_tick(struct node *node, double passed_ns)
@@ -78,7 +79,7 @@ void fill_disk_tick(struct node *node, double passed_ns)
 
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
-	fair_read_tick(&stream->reading, passed_ns);
+	fair_read_tick(&stream->share.reading, passed_ns);
 }
 
 /* ---- what may be begun ---- */
@@ -91,24 +92,24 @@ void fill_disk_enter(struct stream *stream)
 
 	if (!is_on_disk(stream))
 		return;
-	if (stream->reading.fair.cost <= 0)
-		stream->reading.fair.cost = fill_mean_bytes(stream);
+	if (stream->share.reading.fair.cost <= 0)
+		stream->share.reading.fair.cost = fill_mean_bytes(stream);
 	LIST_FOREACH(domain, &stream->node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
 		const double reached =
-		    fair_reached(&other->reading.fair, fill_under_way(other->fill));
+		    fair_reached(&other->share.reading.fair, fill_under_way(other->fill));
 
 		if (other != stream && is_on(other, stream->source->root.device) &&
 		    (least < 0 || reached < least))
 			least = reached;
 	}
-	fair_enter(&stream->reading.fair, least);
+	fair_enter(&stream->share.reading.fair, least);
 }
 
 uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns)
 {
-	struct fair_read *one = &stream->reading;
+	struct fair_read *one = &stream->share.reading;
 	struct fair_node disk = {.rate = 0};
 	struct domain *domain;
 	struct stream *other;
@@ -116,7 +117,7 @@ uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_u
 	uint32_t room;
 
 	settle(stream);
-	stream->is_read_limited = false;
+	stream->share.is_read_limited = false;
 	if (stream->node->n_busy < 2 || !is_on_disk(stream))
 		return FAIR_ALL;
 	fill_look(stream, now_ns);
@@ -127,18 +128,18 @@ uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_u
 		if (other == stream || !is_on(other, stream->source->root.device))
 			continue;
 		fill_look(other, now_ns);
-		if (!fair_read_wants(&other->reading, now_ns))
+		if (!fair_read_wants(&other->share.reading, now_ns))
 			continue;
-		fair_read_add(&disk, &other->reading);
-		fair_look(&other->reading.fair, &least);
+		fair_read_add(&disk, &other->share.reading);
+		fair_look(&other->share.reading.fair, &least);
 	}
 	LIST_FOREACH(domain, &stream->node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	if (other != stream && is_on(other, stream->source->root.device))
-		fair_pass(&other->reading.fair, &one->fair, &disk, least);
+		fair_pass(&other->share.reading.fair, &one->fair, &disk, least);
 	room = fair_read_room(one, &disk, least, fill_under_way(stream->fill), now_ns);
-	stream->held += room == 0;
-	stream->is_read_limited = room == 0;
+	stream->share.held += room == 0;
+	stream->share.is_read_limited = room == 0;
 	*ret_until_ns = now_ns + RETRY_NS;
 	return room;
 }

@@ -41,7 +41,7 @@ bool fill_is_busy(const struct stream *stream)
 /* The n-th job's tenant; NULL: there is no such job. */
 static struct domain *tenant_of_job(const struct stream *stream, unsigned n)
 {
-	const struct job *job = stream->job[n];
+	const struct job *job = stream->users.job[n];
 
 	return job && job->active && job->conn->domain ? tenant_first(job->conn->domain) : NULL;
 }
@@ -50,7 +50,7 @@ unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS && stream->n_jobs; i++) {
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS && stream->users.n_jobs; i++) {
 		struct domain *tenant = tenant_of_job(stream, i);
 		unsigned known = 0;
 
@@ -120,8 +120,8 @@ static void weigh(struct node *node, uint64_t now_ns)
 	{
 		if (!fill_is_busy(stream))
 			continue;
-		stream->fair.weight = fill_weight(stream);
-		node->fair.weight += stream->fair.weight;
+		stream->share.fair.weight = fill_weight(stream);
+		node->fair.weight += stream->share.fair.weight;
 	}
 	fill_disk_weigh(node, now_ns);
 }
@@ -137,7 +137,7 @@ static uint64_t cpu_ns_of(const struct domain *domain)
  * way. */
 static double part_of(const struct stream *stream, bool has_worked)
 {
-	return has_worked ? (double)stream->work_us : fill_under_way(stream->fill);
+	return has_worked ? (double)stream->share.work_us : fill_under_way(stream->fill);
 }
 
 static double parts_of(const struct domain *domain, bool has_worked)
@@ -172,13 +172,14 @@ void fill_enter(struct stream *stream)
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
-		const double reached_ns = fair_reached(&other->fair, fill_under_way(other->fill));
+		const double reached_ns =
+		    fair_reached(&other->share.fair, fill_under_way(other->fill));
 
 		if (other != stream && fill_is_busy(other) &&
 		    (least_ns < 0 || reached_ns < least_ns))
 			least_ns = reached_ns;
 	}
-	fair_enter(&stream->fair, least_ns);
+	fair_enter(&stream->share.fair, least_ns);
 	fill_disk_enter(stream);
 }
 
@@ -195,21 +196,21 @@ static void look_at_tasks(struct stream *stream, uint64_t now_ns)
 		for (uint32_t i = fill->watermark; fill->used && i < fill->fed && looks > 0;
 		     i++, looks--) {
 			const enum layout_task_state state =
-			    lane_task_state(&stream->lane, fill->block, i, NULL);
+			    lane_task_state(&stream->shared.lane, fill->block, i, NULL);
 
 			ready += state == LAYOUT_TASK_READY;
 			unread += state == LAYOUT_TASK_QUEUED || state == LAYOUT_TASK_READING;
 		}
 	}
-	stream->waits = ready > 0;
-	fair_read_look(&stream->reading, unread, ready, now_ns);
+	stream->share.waits = ready > 0;
+	fair_read_look(&stream->share.reading, unread, ready, now_ns);
 }
 
 void fill_look(struct stream *stream, uint64_t now_ns)
 {
-	if (now_ns - stream->looked_ns < LOOK_NS)
+	if (now_ns - stream->share.looked_ns < LOOK_NS)
 		return;
-	stream->looked_ns = now_ns;
+	stream->share.looked_ns = now_ns;
 	look_at_tasks(stream, now_ns);
 }
 
@@ -225,7 +226,7 @@ static bool competes(struct domain *domain, uint64_t now_ns)
 static bool waits(struct stream *stream, uint64_t now_ns)
 {
 	fill_look(stream, now_ns);
-	return stream->waits && competes(stream->domain, now_ns);
+	return stream->share.waits && competes(stream->domain, now_ns);
 }
 
 /* Enough for reader and workers to be busy until this is asked again, whatever its share. */
@@ -233,7 +234,7 @@ static uint32_t depth_left(const struct stream *stream)
 {
 	const struct node *node = stream->node;
 	const uint32_t least = LEAST_DEPTH + 2 * node->workers + (uint32_t)node->param.readers;
-	const uint32_t most = BASE_MAX(fair_depth(&stream->fair, &node->fair), least);
+	const uint32_t most = BASE_MAX(fair_depth(&stream->share.fair, &node->fair), least);
 
 	return most - BASE_MIN(most, fill_under_way(stream->fill));
 }
@@ -254,14 +255,14 @@ uint32_t fill_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_
 	LIST_FOREACH(other, &domain->streams, link)
 	{
 		if (other != stream && fill_is_busy(other) && waits(other, now_ns))
-			fair_look(&other->fair, &least_ns);
+			fair_look(&other->share.fair, &least_ns);
 	}
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	if (other != stream && fill_is_busy(other))
-		fair_pass(&other->fair, &stream->fair, &node->fair, least_ns);
-	room = fair_room(&stream->fair, &node->fair, least_ns);
-	stream->held += room == 0;
+		fair_pass(&other->share.fair, &stream->share.fair, &node->fair, least_ns);
+	room = fair_room(&stream->share.fair, &node->fair, least_ns);
+	stream->share.held += room == 0;
 	*ret_until_ns = now_ns + RETRY_NS;
 	return BASE_MIN(room, depth_left(stream));
 }
@@ -273,7 +274,7 @@ static unsigned jobs_of(const struct stream *stream)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		n += stream->job[i] && stream->job[i]->conn->domain;
+		n += stream->users.job[i] && stream->users.job[i]->conn->domain;
 	return n;
 }
 
@@ -285,7 +286,7 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 	bool is_shared = false;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
+		struct job *job = stream->users.job[i];
 
 		if (!job || !job->conn->domain)
 			continue;
@@ -298,14 +299,15 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 
 static void settle_stream(struct stream *stream, double cpu_ns)
 {
-	const uint64_t bytes = stream->bytes_read - stream->settled_bytes;
+	const uint64_t bytes = stream->figures.bytes_read - stream->share.settled_bytes;
 
-	fair_settle(&stream->fair, stream->samples_done - stream->settled_samples,
+	fair_settle(&stream->share.fair,
+		    stream->figures.samples_done - stream->share.settled_samples,
 		    fill_under_way(stream->fill), cpu_ns);
 	account(stream, cpu_ns, (double)bytes);
-	stream->settled_samples = stream->samples_done;
-	stream->settled_bytes = stream->bytes_read;
-	stream->work_us = 0;
+	stream->share.settled_samples = stream->figures.samples_done;
+	stream->share.settled_bytes = stream->figures.bytes_read;
+	stream->share.work_us = 0;
 }
 
 /* CPU time of its processes since it was settled last; where nobody has any work, there is nothing to ask for. It was not more

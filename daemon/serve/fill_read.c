@@ -28,8 +28,8 @@ double fill_mean_bytes(const struct stream *stream)
 	const struct dataset *dataset = stream->source->dataset;
 	double mean = (double)dataset_bytes(dataset) / (double)dataset_count(dataset);
 
-	if (stream->samples_done > 0)
-		mean = (double)stream->bytes_read / (double)stream->samples_done;
+	if (stream->figures.samples_done > 0)
+		mean = (double)stream->figures.bytes_read / (double)stream->figures.samples_done;
 	return BASE_MAX(mean, 1.0);
 }
 
@@ -55,7 +55,8 @@ static uint32_t look(struct stream *stream, uint64_t now_ns, uint64_t *wait_ns)
 	struct domain *tenants[CAROUSEL_MAX_JOBS];
 	const unsigned n = fill_tenants_of(stream, tenants);
 	const bool are_limited = have_all_limits(tenants, n);
-	const double charge = (double)(stream->bytes_read - stream->charged_bytes) / n;
+	const double charge =
+	    (double)(stream->figures.bytes_read - stream->share.charged_bytes) / n;
 	uint32_t room = are_limited ? 0 : FAIR_ALL;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -83,8 +84,8 @@ uint32_t fill_read_room(struct stream *stream, uint64_t now_ns, uint64_t *ret_un
 		if (room != FAIR_ALL)
 			*ret_until_ns = now_ns + BASE_MAX(wait_ns, LEAST_RETRY_NS);
 	}
-	stream->charged_bytes = stream->bytes_read;
-	stream->is_read_limited |= room == 0;
-	stream->read_held += room == 0;
+	stream->share.charged_bytes = stream->figures.bytes_read;
+	stream->share.is_read_limited |= room == 0;
+	stream->share.read_held += room == 0;
 	return room;
 }

@@ -119,7 +119,7 @@ static struct group *group_new(const struct conn *conn)
 	group->part = conn->request.part_sum;
 	group->job = strdup(request->job);
 	group->begun = calloc(bits_words(request->ranks), sizeof(*group->begun));
-	LIST_INSERT_HEAD(&group->stream->groups, group, link);
+	LIST_INSERT_HEAD(&group->stream->users.groups, group, link);
 	if (group->job && group->begun)
 		return group;
 	group_free(group);
@@ -206,7 +206,7 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 	struct group *group, *next, *found = NULL;
 
 	*ret_other = NULL;
-	for (group = LIST_FIRST(&conn->stream->groups); group && !found; group = next) {
+	for (group = LIST_FIRST(&conn->stream->users.groups); group && !found; group = next) {
 		next = LIST_NEXT(group, link);
 		if (!is_of_job(group, conn))
 			continue;
@@ -299,7 +299,7 @@ struct group *group_log(struct stream *stream, const struct carousel_action *act
 	struct entry entry;
 	struct group *group;
 
-	LIST_FOREACH(group, &stream->groups, link)
+	LIST_FOREACH(group, &stream->users.groups, link)
 	if (group->number == action->job)
 		break;
 	if (!group)
@@ -314,7 +314,7 @@ void group_sweep(struct stream *stream, uint64_t now_ns)
 {
 	struct group *group, *next;
 
-	for (group = LIST_FIRST(&stream->groups); group; group = next) {
+	for (group = LIST_FIRST(&stream->users.groups); group; group = next) {
 		next = LIST_NEXT(group, link);
 		if (!group->present && now_ns - BASE_MIN(group->left_ns, now_ns) > KEPT_NS)
 			group_free(group);
@@ -323,6 +323,6 @@ void group_sweep(struct stream *stream, uint64_t now_ns)
 
 void group_free_all(struct stream *stream)
 {
-	while (!LIST_EMPTY(&stream->groups))
-		group_free(LIST_FIRST(&stream->groups));
+	while (!LIST_EMPTY(&stream->users.groups))
+		group_free(LIST_FIRST(&stream->users.groups));
 }

@@ -24,7 +24,7 @@ struct token;
 struct variant;
 
 struct group {
-	LIST_ENTRY(group) link; /* in stream->groups */
+	LIST_ENTRY(group) link; /* in stream->users.groups */
 	struct stream *stream;
 	const struct variant *variant;
 	uid_t uid;

@@ -56,14 +56,14 @@ static void look_at_chunk(struct look *look, const struct stream *stream, const 
 {
 	for (uint32_t i = fill->watermark; i < fill->fed; i++) {
 		struct hang_work work = {.has_task = true,
-					 .lane = stream->lane.number,
+					 .lane = stream->shared.lane.number,
 					 .block = fill->block,
 					 .task = i,
 					 .instance = fill->started_ns,
 					 .attempt = fill->task[i].attempt};
 		uint32_t owner;
 
-		switch (lane_task_state(&stream->lane, fill->block, i, &owner)) {
+		switch (lane_task_state(&stream->shared.lane, fill->block, i, &owner)) {
 		case LAYOUT_TASK_RUNNING:
 			note_running(look, owner, &work);
 			break;

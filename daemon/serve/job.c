@@ -124,10 +124,10 @@ static void add_taken(struct job *job, struct fair_account *more)
 	const double samples = taken > job->accounted ? (double)(taken - job->accounted) : 0;
 
 	job->accounted = BASE_MAX(job->accounted, taken);
-	more->alone_cpu_ns = samples * stream->fair.cost;
-	if (stream->samples_read)
-		more->alone_bytes =
-		    samples * (double)stream->bytes_read / (double)stream->samples_read;
+	more->alone_cpu_ns = samples * stream->share.fair.cost;
+	if (stream->figures.samples_read)
+		more->alone_bytes = samples * (double)stream->figures.bytes_read /
+				    (double)stream->figures.samples_read;
 }
 
 void job_account(struct job *job, struct fair_account more)
@@ -158,8 +158,8 @@ static void leave(struct job *job, bool pinned)
 	} else {
 		carousel_leave(stream->carousel, job->number, now_ns);
 	}
-	stream->job[job->number] = NULL;
-	stream->n_jobs--;
+	stream->users.job[job->number] = NULL;
+	stream->users.n_jobs--;
 	job->conn->variant->n_jobs--;
 	if (job->group)
 		group_left(job->group);

@@ -20,7 +20,7 @@ struct job {
 	struct stream *stream;
 	struct group *group; /* NULL: it is no rank under the carousel */
 	uint64_t id;         /* for people */
-	uint32_t number;     /* in the carousel and in stream->job[] */
+	uint32_t number;     /* in the carousel and in stream->users.job[] */
 	char *name;
 	uint32_t batch, order; /* order: enum plan_order */
 	uint32_t stride;       /* B, or 1 if its batches begin anywhere in a chunk */

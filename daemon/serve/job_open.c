@@ -109,7 +109,7 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	wire_out_init(&out, PROTO_OPENED);
 	wire_put_u64(&out, PROTO_KEY_JOB_ID, job->id);
 	wire_put_u64(&out, PROTO_KEY_EPOCH, join->epoch);
-	wire_put_u64(&out, PROTO_KEY_SHARED, stream->n_jobs - 1);
+	wire_put_u64(&out, PROTO_KEY_SHARED, stream->users.n_jobs - 1);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
 	wire_put_bytes(&out, PROTO_KEY_PIPELINE_ID, request->asked.bytes,
 		       sizeof(request->asked.bytes));
@@ -161,17 +161,17 @@ void job_open(struct conn *conn)
 	prepare_free(conn);
 	job->id = ++stream->node->next_id;
 	job->active = true;
-	stream->job[job->number] = job;
-	stream->n_jobs++;
+	stream->users.job[job->number] = job;
+	stream->users.n_jobs++;
 	conn->variant->n_jobs++;
 	conn->job = job;
 	conn->state = CONN_RUNS;
 	inbox_set_end(job->inbox, job->epochs);
 	log_line(LOG_LEVEL_INFO, "job-open",
 		 "job=%llu name=\"%s\" pid=%ld lane=%u variant=%u batch=%u order=%s epoch=%llu",
-		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
-		 conn->variant->number, job->batch, plan_name(job->order),
-		 (unsigned long long)begin.epoch);
+		 (unsigned long long)job->id, job->name, (long)conn->pid,
+		 stream->shared.lane.number, conn->variant->number, job->batch,
+		 plan_name(job->order), (unsigned long long)begin.epoch);
 	porter_close(&stream->node->porters, conn->uid, &conn->request.log_fd);
 	send_opened(job, &begin, inbox_fd, outbox_fd);
 	node_need_tick(stream->node);

@@ -23,15 +23,15 @@
 static void poll_jobs(struct stream *stream, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		if (stream->job[i] && stream->job[i]->active)
-			job_poll(stream->job[i], now_ns);
+		if (stream->users.job[i] && stream->users.job[i]->active)
+			job_poll(stream->users.job[i], now_ns);
 }
 
 /* Its log has an entry more. */
 static void tell_group(struct stream *stream, const struct group *group)
 {
 	for (uint32_t i = 0; group && i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
+		struct job *job = stream->users.job[i];
 
 		if (!job || job->group != group)
 			continue;
@@ -48,10 +48,10 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 {
 	switch (action->kind) {
 	case CAROUSEL_GRANT:
-		job_grant(stream->job[action->job], action);
+		job_grant(stream->users.job[action->job], action);
 		break;
 	case CAROUSEL_REVOKE:
-		job_revoke(stream->job[action->job], action->slot, now_ns);
+		job_revoke(stream->users.job[action->job], action->slot, now_ns);
 		break;
 	case CAROUSEL_EMPTY:
 		variant_show_empty(stream, action->slot);
@@ -60,7 +60,7 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 		fill_begin(stream, action->slot, now_ns);
 		break;
 	case CAROUSEL_FAIL:
-		job_fail(stream->job[action->job], OA_E_INVALID,
+		job_fail(stream->users.job[action->job], OA_E_INVALID,
 			 "the list of an epoch: it names a sample or a key that there is not");
 		break;
 	case CAROUSEL_LOG:
@@ -116,7 +116,7 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 	bool again = false;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
+		struct job *job = stream->users.job[i];
 
 		if (!job || !job->active)
 			continue;
@@ -166,5 +166,5 @@ bool pump_tick(struct stream *stream)
 {
 	stream_turn_soon(stream);
 	cache_tick(stream, base_now_ns());
-	return stream->state == STREAM_RUNS && (stream->n_jobs || fill_active(stream->fill));
+	return stream->state == STREAM_RUNS && (stream->users.n_jobs || fill_active(stream->fill));
 }

@@ -9,14 +9,14 @@ struct stream *stream_of_lane(struct domain *domain, uint32_t lane)
 	struct stream *stream;
 
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream->lane.number == lane && !stream->removing)
+	if (stream->shared.lane.number == lane && !stream->removing)
 		return stream;
 	return NULL;
 }
 
 void stream_account(struct stream *stream, struct domain *payer, int64_t bytes)
 {
-	stream->memory = (uint64_t)((int64_t)stream->memory + bytes);
+	stream->bytes.all = (uint64_t)((int64_t)stream->bytes.all + bytes);
 	stream->node->memory_used = (uint64_t)((int64_t)stream->node->memory_used + bytes);
 	payer->memory = (uint64_t)((int64_t)payer->memory + bytes);
 }

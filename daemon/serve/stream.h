@@ -39,6 +39,62 @@ struct variant;
 
 enum stream_state { STREAM_OPENING, STREAM_RUNS, STREAM_LOST, STREAM_FAILED };
 
+/* The memory that it has in common with reader and workers, beside its variants' slots. */
+struct stream_shared {
+	struct lane lane;
+	int lane_fd, arena_fd;
+	struct arena arena;
+	int numa_node;    /* where it should lie; -1: anywhere */
+	bool is_attached; /* by the reader that is there */
+};
+
+struct stream_asked { /* what all its jobs ask for alike */
+	enum proto_policy policy;
+	struct hash_id
+	    key; /* of path, version and policy; and of pipeline and keep, where that is set */
+	char keep
+	    [24]; /* form to be kept of all samples, whatever it is worth, or "auto"; "": none */
+};
+
+struct stream_users {
+	struct job *job[CAROUSEL_MAX_JOBS];
+	LIST_HEAD(, group) groups; /* of jobs with several ranks */
+	unsigned n_jobs, n_conns;
+};
+
+struct stream_bytes {
+	uint64_t all;   /* that are accounted to it */
+	uint64_t fixed; /* of these: lane, arena, bad */
+	uint64_t bad;   /* of these: what is known of bad samples */
+};
+
+struct stream_made {       /* chunks, since the start */
+	uint64_t orders;   /* productions started */
+	uint32_t variants; /* of the chunk that was begun last, a bit each */
+	double
+	    median_us[1 << LAYOUT_MAX_VARIANTS]; /* of a sample's time in a worker, by variants */
+};
+
+struct stream_figures { /* since the start */
+	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
+};
+
+struct stream_share { /* among others: fill_fair.c, fill_disk.c, fill_read.c */
+	struct fair fair;
+	uint64_t settled_samples,
+	    settled_bytes;        /* of its figures, when what they took was accounted for last */
+	uint64_t work_us;         /* since then, as workers say */
+	struct fair_read reading; /* fill_disk.c */
+	uint64_t disk_samples, disk_bytes; /* of its figures, that are settled there */
+	uint64_t disk_weighed_ns;
+	uint64_t looked_ns;     /* what its tasks wait for */
+	bool waits;             /* some did for a processor */
+	uint64_t held;          /* times that others went first */
+	uint64_t charged_bytes; /* of bytes_read, against limits of reading */
+	uint64_t read_held;     /* times that these let it begin nothing */
+	bool is_read_limited;   /* they, or others who read, did the last time */
+};
+
 struct stream {
 	LIST_ENTRY(stream) link;
 	struct domain *domain;
@@ -47,52 +103,24 @@ struct stream {
 	uint64_t number;      /* rises with each stream */
 	enum stream_state state;
 	struct source *source; /* a reference */
-	enum proto_policy policy;
-	struct hash_id
-	    key; /* of path, version and policy; and of pipeline and keep, where that is set */
-	char keep
-	    [24]; /* form to be kept of all samples, whatever it is worth, or "auto"; "": none */
-	bool reader_ready;
+	struct stream_asked asked;
+	struct stream_shared shared;
+	struct stream_users users;
+	struct stream_bytes bytes;
 
 	struct board_geometry geometry; /* chunk, grain, most slots, ... of all its variants */
 	struct variant *variant[LAYOUT_MAX_VARIANTS]; /* by number; NULL: none */
-	struct lane lane;
-	int lane_fd, arena_fd;
-	int numa_node;                /* where its memory should lie; -1: anywhere */
-	uint32_t slots;               /* that all variants have */
-	uint64_t fixed_bytes, memory; /* lane, arena, bad; all that is accounted to it */
-	uint64_t mark;                /* of the view that was told last whose it is: status.c */
+	uint32_t slots;                               /* that all variants have */
+	uint64_t mark; /* of the view that was told last whose it is: status.c */
 
 	uint64_t first_lap; /* of the carousel */
 	struct carousel *carousel;
-	struct job *job[CAROUSEL_MAX_JOBS];
-	LIST_HEAD(, group) groups; /* of jobs with several ranks */
-	unsigned n_jobs, n_conns;
-
-	struct arena arena;
 	struct fill fill[LAYOUT_MAX_BLOCKS];
-	uint64_t orders;   /* productions started */
-	uint32_t variants; /* of the chunk that was begun last, a bit each */
-	double
-	    median_us[1 << LAYOUT_MAX_VARIANTS]; /* of a sample's time in a worker, by variants */
+	struct stream_made made;
 	struct bad bad;
-	uint64_t bad_bytes; /* of it, of fixed_bytes */
 	struct cache cache;
-	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
-
-	struct fair fair;
-	uint64_t settled_samples,
-	    settled_bytes;        /* of the above, when what they took was accounted for last */
-	uint64_t work_us;         /* since then, as workers say */
-	struct fair_read reading; /* fill_disk.c */
-	uint64_t disk_samples, disk_bytes; /* of the above, that are settled there */
-	uint64_t disk_weighed_ns;
-	uint64_t looked_ns;     /* what its tasks wait for */
-	bool waits;             /* some did for a processor */
-	uint64_t held;          /* times that others went first */
-	uint64_t charged_bytes; /* of bytes_read, against limits of reading: fill_read.c */
-	uint64_t read_held;     /* times that these let it begin nothing */
-	bool is_read_limited;   /* they, or others who read, did the last time */
+	struct stream_figures figures;
+	struct stream_share share;
 
 	struct loop_watch *pump_timer, *linger_timer;
 	bool removing; /* parent and reader were told to let go */

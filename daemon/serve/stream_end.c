@@ -41,8 +41,8 @@ static void add_totals(struct stream *stream)
 
 void stream_free(struct stream *stream)
 {
-	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
-		 (unsigned long long)stream->memory);
+	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->shared.lane.number,
+		 (unsigned long long)stream->bytes.all);
 	stream_detach(stream);
 	add_totals(stream);
 	LIST_REMOVE(stream, link);
@@ -52,16 +52,16 @@ void stream_free(struct stream *stream)
 	cache_fini(stream);
 	group_free_all(stream);
 	carousel_free(stream->carousel);
-	arena_fini(&stream->arena);
+	arena_fini(&stream->shared.arena);
 	bad_fini(&stream->bad);
-	if (stream->lane.head)
-		lane_detach(&stream->lane);
-	porter_close(&stream->node->porters, PORTER_OWN, &stream->lane_fd);
+	if (stream->shared.lane.head)
+		lane_detach(&stream->shared.lane);
+	porter_close(&stream->node->porters, PORTER_OWN, &stream->shared.lane_fd);
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
 		if (stream->variant[i])
 			variant_free(stream->variant[i]);
 	source_unref(stream->source);
-	stream_account(stream, stream->payer, -(int64_t)stream->fixed_bytes);
+	stream_account(stream, stream->payer, -(int64_t)stream->bytes.fixed);
 	domain_unref(stream->payer);
 	free(stream);
 }
@@ -97,7 +97,7 @@ static void pass_on(struct domain **payer, struct domain *heir, uint64_t bytes)
 
 static void pass_on_payment(struct stream *stream)
 {
-	pass_on(&stream->payer, heir_of(stream, NULL, stream->payer), stream->fixed_bytes);
+	pass_on(&stream->payer, heir_of(stream, NULL, stream->payer), stream->bytes.fixed);
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
 		struct variant *variant = stream->variant[i];
 
@@ -118,9 +118,9 @@ void stream_unref(struct conn *conn)
 	if (domain_is_shared(stream->domain))
 		pass_on_payment(stream);
 	variant_unref(variant);
-	if (--stream->n_conns)
+	if (--stream->users.n_conns)
 		return;
-	if (stream->state == STREAM_RUNS && !stream->node->draining && !stream->keep[0])
+	if (stream->state == STREAM_RUNS && !stream->node->draining && !stream->asked.keep[0])
 		loop_timer_set(stream->linger_timer,
 			       stream->node->param.linger_s * UINT64_C(1000000000));
 	else if (stream->state != STREAM_OPENING)
@@ -137,7 +137,7 @@ static bool free_oldest(struct node *node, const struct domain *payer)
 
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (!stream->n_conns && (!payer || tenant_is_same(payer, stream->payer)) &&
+	if (!stream->users.n_conns && (!payer || tenant_is_same(payer, stream->payer)) &&
 	    (!oldest || stream->number < oldest->number))
 		oldest = stream;
 	if (oldest)
@@ -183,8 +183,8 @@ static uint64_t idle_memory(const struct node *node, const struct domain *payer)
 		if (!payer || tenant_is_same(payer, domain))
 			bytes += describe_idle(domain);
 		LIST_FOREACH(stream, &domain->streams, link)
-		if (!stream->n_conns && (!payer || tenant_is_same(payer, stream->payer)))
-			bytes += stream->memory;
+		if (!stream->users.n_conns && (!payer || tenant_is_same(payer, stream->payer)))
+			bytes += stream->bytes.all;
 	}
 	return bytes;
 }
@@ -209,7 +209,7 @@ uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block
 	if (!variants)
 		return least;
 	least *= (uint64_t)__builtin_popcount(variants);
-	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us[variants], 0.0)));
+	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->made.median_us[variants], 0.0)));
 }
 
 void stream_worker_died(struct domain *domain, const struct fill_death *death)
@@ -250,7 +250,7 @@ void stream_reader_died(struct domain *domain)
 
 	LIST_FOREACH(stream, &domain->streams, link)
 	{
-		stream->reader_ready = false;
+		stream->shared.is_attached = false;
 		cache_reader_died(stream);
 		if (stream->state == STREAM_RUNS)
 			fill_reader_died(stream);

@@ -19,7 +19,7 @@
  * what we have mapped we keep open, too, until it is unmapped. */
 static void let_go(struct stream *stream)
 {
-	porter_close(&stream->node->porters, PORTER_OWN, &stream->arena_fd);
+	porter_close(&stream->node->porters, PORTER_OWN, &stream->shared.arena_fd);
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
 		if (stream->variant[i])
 			variant_let_go(stream->variant[i]);
@@ -32,10 +32,10 @@ void stream_detach(struct stream *stream)
 		return;
 	stream->removing = true;
 	let_go(stream);
-	if (stream->lane.head) {
-		lane_close(&stream->lane);
-		workers_remove(&stream->domain->workers, stream->lane.number);
-		reading_detach(&stream->domain->reading, stream->lane.number);
+	if (stream->shared.lane.head) {
+		lane_close(&stream->shared.lane);
+		workers_remove(&stream->domain->workers, stream->shared.lane.number);
+		reading_detach(&stream->domain->reading, stream->shared.lane.number);
 	}
 }
 
@@ -48,7 +48,7 @@ static void end_stream(struct stream *stream, enum stream_state state, uint64_t 
 	stream->state = state;
 	loop_timer_stop(stream->pump_timer);
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
+		struct job *job = stream->users.job[i];
 
 		if (job && state == STREAM_LOST)
 			job_lost(job, text);
@@ -56,7 +56,7 @@ static void end_stream(struct stream *stream, enum stream_state state, uint64_t 
 			job_fail(job, code, text);
 	}
 	stream_detach(stream);
-	if (!stream->n_conns)
+	if (!stream->users.n_conns)
 		loop_timer_set(stream->linger_timer, 0);
 }
 
@@ -82,8 +82,8 @@ void stream_fail(struct stream *stream, uint64_t code, const char *text)
 {
 	if (stream->state > STREAM_RUNS)
 		return;
-	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"", stream->lane.number,
-		 text);
+	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"",
+		 stream->shared.lane.number, text);
 	end_stream(stream, STREAM_FAILED, code, text);
 	refuse_waiting(stream, code, text);
 }

@@ -150,7 +150,7 @@ static bool is_reserving(struct stream *stream)
 int stream_make_room(struct stream *stream, struct diag *diag)
 {
 	const uint32_t most = stream->geometry.max_slots;
-	unsigned ranks = stream->n_jobs + 1;
+	unsigned ranks = stream->users.n_jobs + 1;
 	uint32_t wanted =
 	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)stream->node->param.slots), most);
 	uint32_t least = admit_least_slots(ranks);
@@ -203,7 +203,7 @@ bool stream_make_room_for(struct stream *stream, const struct board_geometry *ge
 			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size)
 {
 	char need[32], left[32];
-	uint32_t slots = admit_least_slots(stream->n_jobs + 1);
+	uint32_t slots = admit_least_slots(stream->users.n_jobs + 1);
 	uint64_t bytes;
 	bool fits;
 

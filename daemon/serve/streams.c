@@ -191,7 +191,7 @@ static void on_linger(void *arg)
 {
 	struct stream *stream = arg;
 
-	if (!stream->n_conns)
+	if (!stream->users.n_conns)
 		stream_free(stream);
 }
 
@@ -199,18 +199,19 @@ static int make_memory(struct stream *stream, const struct admit_plan *plan)
 {
 	struct node *node = stream->node;
 	int r = lane_new(free_lane_number(node), (uint32_t)node->param.producing,
-			 stream->geometry.chunk, plan->arena_bytes, &stream->lane, &stream->lane_fd,
-			 &stream->arena_fd);
+			 stream->geometry.chunk, plan->arena_bytes, &stream->shared.lane,
+			 &stream->shared.lane_fd, &stream->shared.arena_fd);
 
 	if (!r)
-		numa_prefer(&node->numa, stream->arena_fd, plan->arena_bytes, stream->numa_node);
+		numa_prefer(&node->numa, stream->shared.arena_fd, plan->arena_bytes,
+			    stream->shared.numa_node);
 	if (!r)
-		r = arena_init(&stream->arena, plan->arena_bytes,
+		r = arena_init(&stream->shared.arena, plan->arena_bytes,
 			       (uint32_t)node->param.producing * stream->geometry.chunk + 1);
 	if (r)
 		return r;
-	stream->fixed_bytes = plan->fixed_bytes - stream->geometry.board_bytes;
-	stream_account(stream, stream->payer, (int64_t)stream->fixed_bytes);
+	stream->bytes.fixed = plan->fixed_bytes - stream->geometry.board_bytes;
+	stream_account(stream, stream->payer, (int64_t)stream->bytes.fixed);
 	return 0;
 }
 
@@ -232,13 +233,13 @@ static int stream_build(struct stream *stream, const struct admit_plan *plan)
 static void give_to_workers(const struct variant *variant)
 {
 	const struct stream *stream = variant->stream;
-	const struct workers_variant given = {.lane = stream->lane.number,
+	const struct workers_variant given = {.lane = stream->shared.lane.number,
 					      .number = variant->number,
 					      .pipeline = variant->pipeline,
 					      .geometry = &variant->board.geometry,
 					      .slots_fd = variant->slots_fd,
-					      .lane_fd = stream->lane_fd,
-					      .arena_fd = stream->arena_fd};
+					      .lane_fd = stream->shared.lane_fd,
+					      .arena_fd = stream->shared.arena_fd};
 
 	workers_add(&stream->domain->workers, &given);
 }
@@ -277,12 +278,12 @@ static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
 	stream->payer = domain_ref(conn->domain);
 	stream->node = conn->node;
 	stream->number = ++conn->node->next_id;
-	stream->lane_fd = stream->arena_fd = -1;
-	stream->numa_node = numa_node_of(&conn->node->numa, conn->pid);
-	stream->key = *key;
+	stream->shared.lane_fd = stream->shared.arena_fd = -1;
+	stream->shared.numa_node = numa_node_of(&conn->node->numa, conn->pid);
+	stream->asked.key = *key;
 	stream->geometry = *geometry;
-	stream->policy = conn->request.policy;
-	memcpy(stream->keep, conn->request.keep, sizeof(stream->keep));
+	stream->asked.policy = conn->request.policy;
+	memcpy(stream->asked.keep, conn->request.keep, sizeof(stream->asked.keep));
 	stream->source = conn->source;
 	stream->source->users++;
 	cache_init(&stream->cache);
@@ -314,11 +315,11 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 		return NULL;
 	}
 	log_line(LOG_LEVEL_INFO, "stream-open",
-		 "lane=%u chunk=%u slots=%u memory=%llu samples=%llu", stream->lane.number,
-		 geometry.chunk, plan.slots, (unsigned long long)stream->memory,
+		 "lane=%u chunk=%u slots=%u memory=%llu samples=%llu", stream->shared.lane.number,
+		 geometry.chunk, plan.slots, (unsigned long long)stream->bytes.all,
 		 (unsigned long long)geometry.n_samples);
-	reading_attach(&stream->domain->reading, stream->source->id, stream->lane.number,
-		       stream->lane_fd, stream->arena_fd);
+	reading_attach(&stream->domain->reading, stream->source->id, stream->shared.lane.number,
+		       stream->shared.lane_fd, stream->shared.arena_fd);
 	return stream;
 }
 
@@ -347,7 +348,7 @@ static bool may_have_another(struct conn *conn)
 static bool is_open(const struct stream *stream, const struct hash_id *key)
 {
 	return stream->state <= STREAM_RUNS && !stream->removing &&
-	       memcmp(&stream->key, key, sizeof(*key)) == 0;
+	       memcmp(&stream->asked.key, key, sizeof(*key)) == 0;
 }
 
 static struct variant *find_variant(const struct conn *conn, const struct hash_id *stream_key,
@@ -401,19 +402,19 @@ static bool join_kin(struct conn *conn, struct stream *stream, const struct hash
 	uint32_t slots = 0;
 	bool fits;
 
-	stream->n_conns++; /* kept while others are freed to make room */
+	stream->users.n_conns++; /* kept while others are freed to make room */
 	fits = variant_plan(stream, conn->request.pipeline, &geometry) == 0 &&
 	       stream_make_room_for(stream, &geometry, conn->domain, &slots, why, sizeof(why)) &&
 	       add_variant(stream, conn, key, &geometry, slots) == 0;
-	stream->n_conns--;
+	stream->users.n_conns--;
 	if (!fits) {
 		snprintf(conn->apart, sizeof(conn->apart), ": to share decode %s", why);
 		return false;
 	}
 	conn->apart[0] = '\0';
 	log_line(LOG_LEVEL_INFO, "variant-open", "lane=%u variant=%u slots=%u memory=%llu",
-		 stream->lane.number, conn->variant->number, slots,
-		 (unsigned long long)stream->memory);
+		 stream->shared.lane.number, conn->variant->number, slots,
+		 (unsigned long long)stream->bytes.all);
 	return true;
 }
 
@@ -443,7 +444,7 @@ void stream_request(struct conn *conn)
 	stream = conn->variant->stream;
 	loop_timer_stop(stream->linger_timer);
 	variant_ref(conn->variant);
-	stream->n_conns++;
+	stream->users.n_conns++;
 	conn->stream = stream;
 	conn->state = CONN_WAITS_STREAM;
 	if (stream->state == STREAM_RUNS && conn->variant->state == VARIANT_RUNS)
@@ -467,7 +468,7 @@ void stream_settle(struct stream *stream)
 {
 	variant_settle(stream);
 	cache_settle(stream);
-	if (stream->state == STREAM_OPENING && stream->reader_ready && stream->slots)
+	if (stream->state == STREAM_OPENING && stream->shared.is_attached && stream->slots)
 		stream->state = STREAM_RUNS;
 	if (stream->state != STREAM_RUNS)
 		return;
@@ -507,7 +508,7 @@ void stream_lane_attached(struct domain *domain, uint32_t lane)
 
 	if (!stream)
 		return;
-	stream->reader_ready = true;
+	stream->shared.is_attached = true;
 	if (stream->state == STREAM_RUNS)
 		doorbell_ring_all(domain->doorbell);
 	stream_settle(stream);
@@ -560,8 +561,8 @@ static void source_reopened(struct source *source)
 
 	LIST_FOREACH(stream, &source->domain->streams, link)
 	if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
-		reading_attach(&source->domain->reading, source->id, stream->lane.number,
-			       stream->lane_fd, stream->arena_fd);
+		reading_attach(&source->domain->reading, source->id, stream->shared.lane.number,
+			       stream->shared.lane_fd, stream->shared.arena_fd);
 }
 
 static void source_failed(struct source *source, const char *text)

@@ -90,7 +90,8 @@ void variant_settle(struct stream *stream)
 			continue;
 		variant->state = VARIANT_RUNS;
 		carousel_set_variant(stream->carousel, variant->number,
-				     !pipeline_is_random(variant->pipeline) && !stream->keep[0]);
+				     !pipeline_is_random(variant->pipeline) &&
+					 !stream->asked.keep[0]);
 	}
 	slots = common_slots(stream);
 	if (slots > stream->slots) {
@@ -127,7 +128,7 @@ static bool has_group(const struct variant *variant)
 {
 	const struct group *group;
 
-	LIST_FOREACH(group, &variant->stream->groups, link)
+	LIST_FOREACH(group, &variant->stream->users.groups, link)
 	if (group->variant == variant)
 		return true;
 	return false;
@@ -169,7 +170,7 @@ void variant_fail(struct variant *variant, uint64_t code, const char *text)
 		return;
 	}
 	log_line(LOG_LEVEL_ERROR, "variant-failed", "lane=%u variant=%u reason=\"%.500s\"",
-		 stream->lane.number, variant->number, text);
+		 stream->shared.lane.number, variant->number, text);
 	leave(variant);
 	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
@@ -204,11 +205,12 @@ void variant_sweep(struct stream *stream)
 			continue;
 		any = true;
 		log_line(LOG_LEVEL_INFO, "variant-end", "lane=%u variant=%u memory=%llu",
-			 stream->lane.number, variant->number, (unsigned long long)variant->memory);
+			 stream->shared.lane.number, variant->number,
+			 (unsigned long long)variant->memory);
 		carousel_set_variant(stream->carousel, variant->number, false);
 		variant_give_back(variant);
 		variant->state = VARIANT_GONE;
-		workers_remove_variant(&stream->domain->workers, stream->lane.number,
+		workers_remove_variant(&stream->domain->workers, stream->shared.lane.number,
 				       variant->number);
 	}
 	if (any && stream->state == STREAM_RUNS)

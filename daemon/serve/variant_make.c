@@ -36,7 +36,7 @@ static int make_memory(struct variant *variant, const struct board_geometry *geo
 	r = board_slots_new(geometry, &variant->slots_fd);
 	if (!r)
 		numa_prefer(&variant->stream->node->numa, variant->slots_fd, geometry->slots_bytes,
-			    variant->stream->numa_node);
+			    variant->stream->shared.numa_node);
 	if (!r)
 		r = reopen_for_reading(variant->slots_fd, &variant->slots_read_fd);
 	return r;

@@ -105,7 +105,7 @@ void variant_tell_shared(const struct conn *conn, char *ret, size_t size)
 {
 	const struct variant *own = conn->variant;
 	const struct stream *stream = own->stream;
-	unsigned others = stream->n_jobs - 1, same = own->n_jobs - 1;
+	unsigned others = stream->users.n_jobs - 1, same = own->n_jobs - 1;
 	const struct domain *domain = stream->domain;
 	char open[NAMED_NAME_MAX + 32] = "";
 	int at;

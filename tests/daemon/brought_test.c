@@ -73,7 +73,7 @@ static void begin(uint64_t bytes)
 
 static void end(void)
 {
-	ck_assert_uint_eq(stream.memory, 0);
+	ck_assert_uint_eq(stream.bytes.all, 0);
 	ck_assert_uint_eq(node.memory_used, 0);
 	ck_assert_uint_eq(domain.memory, 0);
 	ck_assert_uint_eq(domain.users, 1);
@@ -128,7 +128,7 @@ static int run(struct brought *log, unsigned *ret_steps)
 
 	for (*ret_steps = 0; (r = brought_step(log)) == BROUGHT_E_MORE; ++*ret_steps) {
 		ck_assert_uint_lt(*ret_steps, 1000000);
-		ck_assert_uint_le(stream.memory, most);
+		ck_assert_uint_le(stream.bytes.all, most);
 		ck_assert_uint_le(log->rest.n_tail, 65536);
 	}
 	return r;
@@ -143,7 +143,7 @@ START_TEST(each_record_is_a_step)
 	for (uint64_t i = 0; i < 1000; i++)
 		append(0, i * CHUNK, CHUNK, false);
 	start(&log);
-	ck_assert_uint_gt(stream.memory, 0);
+	ck_assert_uint_gt(stream.bytes.all, 0);
 	ck_assert_int_eq(run(&log, &steps), 0);
 	ck_assert_uint_eq(steps, 2000); /* read, added */
 	ck_assert_uint_eq(log.rest.place, UINT64_C(1000) * CHUNK);
@@ -257,7 +257,7 @@ static void refuse_forged(uint64_t bytes, uint64_t there)
 	ck_assert_int_eq(
 	    fcntl(forged, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* FUTURE_WRITE */), 0);
 	ck_assert_int_eq(brought_begin(&log, &conn, forged, &from, &set), BROUGHT_E_BAD);
-	ck_assert_uint_eq(stream.memory, 0);
+	ck_assert_uint_eq(stream.bytes.all, 0);
 	brought_fini(&log);
 	close(forged);
 }

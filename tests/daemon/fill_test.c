@@ -67,8 +67,8 @@ static void begin_chunk(void)
 	ck_assert_int_eq(action.kind, CAROUSEL_PRODUCE);
 	chunk = carousel_chunk_of(stream.carousel, action.slot);
 	ck_assert_uint_eq(chunk->count, CHUNK);
-	ck_assert_int_eq(lane_block_begin(&stream.lane, 1, chunk->lap, chunk->seed, action.slot, 1,
-					  CHUNK, &fill->block),
+	ck_assert_int_eq(lane_block_begin(&stream.shared.lane, 1, chunk->lap, chunk->seed,
+					  action.slot, 1, CHUNK, &fill->block),
 			 0);
 	for (uint32_t i = 0; i < CHUNK; i++)
 		fill->task[i].source = (uint64_t)chunk->ids[i];
@@ -90,9 +90,10 @@ static void begin(uint64_t arena_bytes)
 	stream = (struct stream){.node = &node, .domain = &domain, .source = &source};
 	stream.state = STREAM_RUNS;
 	ck_assert_int_eq(carousel_new(&config, &stream.carousel), 0);
-	ck_assert_int_eq(
-	    lane_new(1, 1, CHUNK, arena_bytes, &stream.lane, &stream.lane_fd, &stream.arena_fd), 0);
-	ck_assert_int_eq(arena_init(&stream.arena, arena_bytes, CHUNK + 1), 0);
+	ck_assert_int_eq(lane_new(1, 1, CHUNK, arena_bytes, &stream.shared.lane,
+				  &stream.shared.lane_fd, &stream.shared.arena_fd),
+			 0);
+	ck_assert_int_eq(arena_init(&stream.shared.arena, arena_bytes, CHUNK + 1), 0);
 	ck_assert_int_eq(fill_init(&stream), 0);
 	begin_chunk();
 }
@@ -100,10 +101,10 @@ static void begin(uint64_t arena_bytes)
 static void end(void)
 {
 	fill_fini(&stream);
-	arena_fini(&stream.arena);
-	lane_detach(&stream.lane);
-	close(stream.lane_fd);
-	close(stream.arena_fd);
+	arena_fini(&stream.shared.arena);
+	lane_detach(&stream.shared.lane);
+	close(stream.shared.lane_fd);
+	close(stream.shared.arena_fd);
 	carousel_free(stream.carousel);
 	doorbell_detach(domain.doorbell);
 	close(doorbell_fd);
@@ -115,7 +116,7 @@ static unsigned queued(void)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < CHUNK; i++)
-		n += lane_task_state(&stream.lane, stream.fill[0].block, i, NULL) ==
+		n += lane_task_state(&stream.shared.lane, stream.fill[0].block, i, NULL) ==
 		     LAYOUT_TASK_QUEUED;
 	return n;
 }
@@ -157,10 +158,10 @@ static void take(uint32_t owner)
 {
 	struct lane_task task;
 
-	ck_assert_int_eq(lane_claim_read(&stream.lane, 1, &task), 0);
-	lane_read_came(&stream.lane, &task, 0, LAYOUT_FROM_SOURCE, BYTES, 0);
-	lane_read_done(&stream.lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 0, 0);
-	ck_assert_int_eq(lane_claim_run(&stream.lane, owner, UINT32_MAX, &task), 0);
+	ck_assert_int_eq(lane_claim_read(&stream.shared.lane, 1, &task), 0);
+	lane_read_came(&stream.shared.lane, &task, 0, LAYOUT_FROM_SOURCE, BYTES, 0);
+	lane_read_done(&stream.shared.lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 0, 0);
+	ck_assert_int_eq(lane_claim_run(&stream.shared.lane, owner, UINT32_MAX, &task), 0);
 }
 
 /* The second time it is the sample's fault, a hang is it at once; each time it was the stream's work. */
@@ -175,19 +176,19 @@ START_TEST(what_a_dead_worker_used_is_its_streams)
 	take(7);
 	death.owner = 8;
 	fill_worker_died(&stream, &death);
-	ck_assert_uint_eq(stream.work_us, 0); /* it had another's */
+	ck_assert_uint_eq(stream.share.work_us, 0); /* it had another's */
 	death.owner = 7;
 	fill_worker_died(&stream, &death);
-	ck_assert_uint_eq(stream.work_us, 400000);
-	ck_assert_int_eq(lane_task_state(&stream.lane, stream.fill[0].block, 0, NULL),
+	ck_assert_uint_eq(stream.share.work_us, 400000);
+	ck_assert_int_eq(lane_task_state(&stream.shared.lane, stream.fill[0].block, 0, NULL),
 			 LAYOUT_TASK_READY);
 	fill_worker_died(&stream, &death);
-	ck_assert_uint_eq(stream.work_us, 400000); /* it has none any more */
+	ck_assert_uint_eq(stream.share.work_us, 400000); /* it has none any more */
 	fill_feed(&stream, &spent);
 	take(9);
 	death = (struct fill_death){.owner = 9, .stage = LAYOUT_FAIL_HANG, .work_us = 1000000};
 	fill_worker_died(&stream, &death);
-	ck_assert_uint_eq(stream.work_us, 1400000);
+	ck_assert_uint_eq(stream.share.work_us, 1400000);
 	end();
 }
 END_TEST
@@ -202,8 +203,8 @@ START_TEST(what_is_queued_again_takes_no_room_from_itself)
 	for (unsigned i = 0; i < 4; i++)
 		fill_feed(&stream, &spent);
 	for (unsigned i = 0; i < 4; i++) {
-		ck_assert_int_eq(lane_claim_read(&stream.lane, 1, &task), 0);
-		lane_read_done(&stream.lane, &task, LAYOUT_FAIL_READ, 5, NULL, 0, 0);
+		ck_assert_int_eq(lane_claim_read(&stream.shared.lane, 1, &task), 0);
+		lane_read_done(&stream.shared.lane, &task, LAYOUT_FAIL_READ, 5, NULL, 0, 0);
 	}
 	ck_assert_uint_eq(fill_under_way(stream.fill), 4);
 	fill_reader_died(&stream);
@@ -235,20 +236,20 @@ START_TEST(no_more_is_charged_than_processors_had)
 	LIST_INSERT_HEAD(&domain.streams, &stream, link);
 	domain.settled_at_ns = 1000000000;
 	stream.payer = &domain;
-	stream.fair.weight = 1;
+	stream.share.fair.weight = 1;
 	ck_assert_double_eq(settled(100, 2), 0); /* of the listing: there is no work yet */
-	stream.work_us = 1000;
+	stream.share.work_us = 1000;
 	ck_assert_double_eq_tol(settled(100, 3), 4, 1e-6);
-	stream.work_us = 1000;
+	stream.share.work_us = 1000;
 	ck_assert_double_eq_tol(settled(60, 4), 4, 1e-6); /* one ended, and is not counted yet */
-	ck_assert_uint_eq(stream.work_us, 1000);
+	ck_assert_uint_eq(stream.share.work_us, 1000);
 	ck_assert_double_eq_tol(settled(100.5, 5), 4.5, 1e-6);
-	ck_assert_uint_eq(stream.work_us, 0);
+	ck_assert_uint_eq(stream.share.work_us, 0);
 	ck_assert_double_eq_tol(settled(101, 6), 4.5, 1e-6);
 	fill_feed(&stream, &spent);
 	ck_assert_double_eq_tol(settled(102, 7), 6,
 				1e-6); /* nothing is finished: what is under way */
-	ck_assert_double_eq_tol(stream.fair.done, 6e9, 6e6);
+	ck_assert_double_eq_tol(stream.share.fair.done, 6e9, 6e6);
 	LIST_REMOVE(&stream, link);
 	LIST_REMOVE(&domain, link);
 	end();

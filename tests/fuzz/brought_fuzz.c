@@ -60,7 +60,7 @@ static void read_all(struct brought *log)
 	int r;
 
 	while ((r = brought_step(log)) == BROUGHT_E_MORE)
-		if (++steps > 4 * 65536 || stream.memory > most)
+		if (++steps > 4 * 65536 || stream.bytes.all > most)
 			abort();
 	if (r == 0 &&
 	    log->rest.samples != population_samples(log->set.deal, log->set.bits, log->rest.need))
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!brought_begin(&log, &conn, fd, &from, &set))
 			read_all(&log);
 		brought_fini(&log);
-		if (stream.memory || node.memory_used || domain.memory || domain.users != 1)
+		if (stream.bytes.all || node.memory_used || domain.memory || domain.users != 1)
 			abort();
 	}
 	close(fd);

@@ -149,10 +149,10 @@ static void check_stream(const struct stream *stream)
 {
 	if (stream->carousel)
 		demand_none(carousel_check(stream->carousel));
-	demand_none(arena_check(&stream->arena));
+	demand_none(arena_check(&stream->shared.arena));
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		if (stream->job[i])
-			demand_none(grant_check(&stream->job[i]->grants));
+		if (stream->users.job[i])
+			demand_none(grant_check(&stream->users.job[i]->grants));
 }
 
 static void check_node(void)
@@ -169,7 +169,7 @@ static void check_node(void)
 		LIST_FOREACH(stream, &domain->streams, link)
 		{
 			check_stream(stream);
-			memory += stream->memory;
+			memory += stream->bytes.all;
 		}
 		LIST_FOREACH(source, &domain->sources, link)
 		memory += source->memory;
