@@ -99,7 +99,7 @@ static void fuzz_accepted(const struct request *request)
 	struct token token;
 	struct diag diag = {""};
 
-	demand(request->dataset[0] == '/' && strlen(request->dataset) <= PARAM_TEXT_MAX &&
+	demand(request_is_dataset(request->dataset) && strlen(request->dataset) <= PARAM_TEXT_MAX &&
 	       strlen(request->job) <= REQUEST_NAME_MAX);
 	demand(request->batch >= 1 && request->batch <= 65536 && request->chunk <= 65536 &&
 	       request->rank < request->ranks && request->ranks <= 65536 &&
