@@ -109,7 +109,7 @@ METRIC(TENANT, "tenant_samples_delivered", COUNTER, "", "samples_delivered", "",
 METRIC(TENANT, "tenant_saved_samples", GAUGE, "", "samples_saved", "", "his part of the samples that were saved, by his part of those that were delivered")
 METRIC(TENANT, "tenant_saved_bytes", GAUGE, "bytes", "bytes_saved", "", "what his samples would have been to read for him alone, beyond his part of what was read")
 METRIC(TENANT, "tenant_saved_cpu_seconds", GAUGE, "seconds", "cpu_seconds_saved", "", "the same, of CPU time")
-METRIC(TENANT, "tenant_share", GAUGE, "", "share", "", "his parts of the CPU time when all want more than there is")
+METRIC(TENANT, "tenant_share", GAUGE, "", "share", "", "his parts of CPU time and of a disk when all want more than there is")
 METRIC(TENANT, "tenant_cpu_seconds", COUNTER, "seconds", "cpu_seconds_used", "", "his jobs' part of the CPU time of workers and readers, also of those of public data")
 METRIC(TENANT, "tenant_read_bytes", COUNTER, "bytes", "bytes_used", "", "the same, of what was read")
 METRIC(TENANT, "tenant_reader_cpu_seconds", COUNTER, "seconds", "reader_cpu_seconds", "", "CPU time of his reader")
