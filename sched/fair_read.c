@@ -8,14 +8,15 @@
  * is no debt beyond a window. Who is held back has nothing under way to look at in the end, and stays what it was.
  *
  * Who wants something of the disk now is bound by it and has a sample that is not read, or had one until just now; one whose trainer is
- * slow has none for long, and holds nobody back.
+ * slow has none for long, and one whose reads hang gets none; neither holds anybody back.
  */
 #include "sched/fair_read.h"
 
 #define MOMENT_NS UINT64_C(100000000)
 #define PAUSE_NS UINT64_C(10000000) /* until it is fed again */
-#define LEAST_RATE 1e-3             /* bytes a ns: 1 MB/s */
-#define LEAST_DEPTH 16 /* samples: enough for a disk to be busy until this is asked again */
+#define STILL_NS UINT64_C(2000000000)
+#define LEAST_RATE 1e-3 /* bytes a ns: 1 MB/s */
+#define LEAST_DEPTH 16  /* samples: enough for a disk to be busy until this is asked again */
 
 void fair_read_look(struct fair_read *one, uint32_t unread, uint32_t ready, uint64_t now_ns)
 {
@@ -32,7 +33,8 @@ bool fair_read_is_bound(const struct fair_read *one, uint64_t now_ns)
 
 bool fair_read_wants(const struct fair_read *one, uint64_t now_ns)
 {
-	return fair_read_is_bound(one, now_ns) && now_ns - one->wants_ns < PAUSE_NS;
+	return fair_read_is_bound(one, now_ns) && now_ns - one->wants_ns < PAUSE_NS &&
+	       now_ns - one->moved_ns < STILL_NS;
 }
 
 void fair_read_add(struct fair_node *disk, const struct fair_read *one)
@@ -69,8 +71,11 @@ uint32_t fair_read_room(struct fair_read *one, const struct fair_node *disk, dou
 	return room < left ? room : left;
 }
 
-void fair_read_settle(struct fair_read *one, uint64_t samples, uint64_t under_way, double bytes)
+void fair_read_settle(struct fair_read *one, uint64_t samples, uint64_t under_way, double bytes,
+		      uint64_t now_ns)
 {
+	if (samples > 0 || under_way == 0)
+		one->moved_ns = now_ns;
 	fair_settle(&one->fair, samples, under_way, bytes);
 	one->fresh += bytes;
 }

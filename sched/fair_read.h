@@ -14,10 +14,11 @@ struct fair_read {         /* one who reads; zeroed, with a weight and a cost, i
 	double rate;       /* bytes a ns that it had lately */
 	double fresh;      /* bytes since that was reckoned last */
 	uint64_t bound_ns; /* when it was seen to be bound by the disk last */
+	uint64_t moved_ns; /* when it finished a sample last, or had none under way */
 	uint64_t wants_ns; /* when a sample of it was seen that is not read last */
 };
 
-/* Of its samples so many wait to be read, or are, and so many are read and wait for a processor. */
+/* Of its samples so many wait to be read from there, or are, and so many are read and wait for a processor. */
 void fair_read_look(struct fair_read *one, uint32_t unread, uint32_t ready, uint64_t now_ns);
 /* Is the disk what it has waited for lately? */
 bool fair_read_is_bound(const struct fair_read *one, uint64_t now_ns);
@@ -30,7 +31,8 @@ void fair_read_add(struct fair_node *disk, const struct fair_read *one);
 uint32_t fair_read_room(struct fair_read *one, const struct fair_node *disk, double least,
 			uint32_t under_way, uint64_t now_ns);
 /* It finished so many samples, for which that was read; so many more are under way. */
-void fair_read_settle(struct fair_read *one, uint64_t samples, uint64_t under_way, double bytes);
+void fair_read_settle(struct fair_read *one, uint64_t samples, uint64_t under_way, double bytes,
+		      uint64_t now_ns);
 /* So long after the last time: how fast it reads. */
 void fair_read_tick(struct fair_read *one, double passed_ns);
 

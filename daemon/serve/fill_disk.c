@@ -4,6 +4,8 @@
  * that wait for it have its bytes by their tenants' shares, as processors are shared (fill_fair.c): each tenant's goes in
  * equal parts to his streams that wait for that device. What was read is charged before more is begun.
  *
+ * What is kept, here or on other nodes, is not asked of that disk.
+ *
  * Two devices that are one disk below are not known as such, and neither are two mounts of one server. Where the user's own
  * processes make the samples there is no disk of ours.
  */
@@ -62,12 +64,12 @@ void fill_disk_weigh(struct node *node, uint64_t now_ns)
 
 /* ---- what was read ---- */
 
-static void settle(struct stream *stream)
+static void settle(struct stream *stream, uint64_t now_ns)
 {
 	fair_read_settle(&stream->share.reading,
 			 stream->figures.samples_done - stream->share.disk_samples,
 			 fill_under_way(stream->fill),
-			 (double)(stream->figures.bytes_read - stream->share.disk_bytes));
+			 (double)(stream->figures.bytes_read - stream->share.disk_bytes), now_ns);
 	stream->share.disk_samples = stream->figures.samples_done;
 	stream->share.disk_bytes = stream->figures.bytes_read;
 }
@@ -116,7 +118,7 @@ uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_u
 	double least = -1;
 	uint32_t room;
 
-	settle(stream);
+	settle(stream, now_ns);
 	stream->share.is_read_limited = false;
 	if (stream->node->n_busy < 2 || !is_on_disk(stream))
 		return FAIR_ALL;

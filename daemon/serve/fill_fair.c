@@ -199,7 +199,8 @@ static void look_at_tasks(struct stream *stream, uint64_t now_ns)
 			    lane_task_state(&stream->shared.lane, fill->block, i, NULL);
 
 			ready += state == LAYOUT_TASK_READY;
-			unread += state == LAYOUT_TASK_QUEUED || state == LAYOUT_TASK_READING;
+			unread += !fill->task[i].keep.want &&
+				  (state == LAYOUT_TASK_QUEUED || state == LAYOUT_TASK_READING);
 		}
 	}
 	stream->share.waits = ready > 0;

@@ -25,6 +25,7 @@ struct tenant {
 	unsigned streams;
 	double size;        /* bytes of a sample */
 	bool is_cached;     /* what he reads lies in memory, and processors are what he waits for */
+	bool hangs;         /* what he reads does not come */
 	double samples_s;   /* that his trainers take in all, in bursts; 0: as many as come */
 	double bytes, done; /* of the disk; of all */
 };
@@ -121,7 +122,7 @@ static void feed(struct one *one)
 
 	fair_read_look(&one->read, one->unread, one->ready, world.now_ns);
 	fair_read_settle(&one->read, one->finished - one->settled, under_way,
-			 (double)(one->finished - one->settled) * tenant->size);
+			 (double)(one->finished - one->settled) * tenant->size, world.now_ns);
 	one->settled = one->finished;
 	more = (uint32_t)BASE_MIN((uint64_t)room_of(one), left);
 	one->begun += more;
@@ -148,16 +149,21 @@ static double read_some(struct one *one, double bytes)
 	return bytes - used;
 }
 
+static bool can_read(const struct one *one)
+{
+	return one->unread > 0 && !world.tenant[one->tenant].hangs;
+}
+
 /* The disk goes to who has something to read, as it likes. */
 static double serve(double bytes)
 {
 	double wish = 0, left = 0;
 
 	for (unsigned i = 0; i < world.streams; i++)
-		if (world.one[i].unread)
+		if (can_read(&world.one[i]))
 			wish += world.tenant[world.one[i].tenant].favour;
 	for (unsigned i = 0; i < world.streams; i++)
-		if (world.one[i].unread)
+		if (can_read(&world.one[i]))
 			left += read_some(&world.one[i],
 					  bytes * world.tenant[world.one[i].tenant].favour / wish);
 	return wish > 0 ? left : 0;
@@ -313,6 +319,23 @@ START_TEST(who_waits_for_a_trainer_holds_nobody_back)
 }
 END_TEST
 
+START_TEST(whose_reads_hang_holds_nobody_back)
+{
+	begin(2, equals);
+	go(20e6, 5);
+	world.tenant[0].hangs = true;
+	go(20e6, 3);
+	forget();
+	go(20e6, 20);
+	ck_assert_double_gt(world.tenant[1].bytes, 0.98 * 20 * 20e6);
+	world.tenant[0].hangs = false;
+	go(20e6, 2);
+	forget();
+	go(20e6, 20);
+	ck_assert_msg(part_of(0) > 0.475 && part_of(0) < 0.525, "%.3f", part_of(0));
+}
+END_TEST
+
 /* ---- who waits for what ---- */
 
 START_TEST(a_disk_is_waited_for_where_more_is_unread_than_ready)
@@ -322,6 +345,7 @@ START_TEST(a_disk_is_waited_for_where_more_is_unread_than_ready)
 	struct fair_read one = {.fair = {.weight = 1, .cost = 1e5}};
 
 	ck_assert(!fair_read_is_bound(&one, now_ns));
+	fair_read_settle(&one, 0, 0, 0, now_ns);
 	fair_read_look(&one, 3, 3, now_ns);
 	ck_assert(!fair_read_is_bound(&one, now_ns) && !fair_read_wants(&one, now_ns));
 	fair_read_look(&one, 4, 3, now_ns);
@@ -348,6 +372,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, a_flood_takes_nobodys_share, 0, BASE_ARRAY_LEN(floods));
 	tcase_add_test(tcase, what_lies_in_memory_is_held_back_for_nobody);
 	tcase_add_test(tcase, who_waits_for_a_trainer_holds_nobody_back);
+	tcase_add_test(tcase, whose_reads_hang_holds_nobody_back);
 	tcase_add_test(tcase, a_disk_is_waited_for_where_more_is_unread_than_ready);
 }
 
