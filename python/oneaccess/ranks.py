@@ -286,13 +286,26 @@ def _gather(mine, world_size):
     return everybody
 
 
+def _who_says_what(said):
+    """Of the ranks that processes say: which ones several say, or nobody, or that there are not."""
+    by_rank = {}
+    for process, rank in enumerate(said):
+        by_rank.setdefault(rank, []).append(str(process))
+    parts = [f"{' and '.join(processes)} {'all ' if len(processes) > 2 else ''}say rank {rank}" if len(processes) > 1 else
+             f"{processes[0]} says rank {rank}, of which there is none" for rank, processes in sorted(by_rank.items())
+             if len(processes) > 1 or not 0 <= rank < len(said)]
+    none = [str(rank) for rank in range(len(said)) if rank not in by_rank]
+    return "; ".join(f"process {part}" for part in parts) + f"; nobody says rank {', '.join(none)}"
+
+
 def meet(ranks, socket):
     """All ranks say where they are. The ranks as they are then, and a seed for all of them: rank 0's draw."""
     everybody = _gather((ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1), ranks.world_size)
     by_rank = {rank: (node, seed) for rank, node, seed in everybody}
     if sorted(by_rank) != list(range(ranks.world_size)):
         raise ArgumentError(f"the {ranks.world_size} processes of torch.distributed are not the {ranks.world_size} ranks"
-                            f" that rank= and world_size= say: give the same seed= on all ranks, and {_EXPLICIT}")
+                            f" that rank= and world_size= say ({_who_says_what([rank for rank, _, _ in everybody])}):"
+                            f" give the same seed= on all ranks, and {_EXPLICIT}")
     seed = by_rank[0][1]
     if ranks.is_known:
         return ranks, seed

@@ -141,6 +141,16 @@ class FindTest(unittest.TestCase):
             self.assertFalse(found.is_known)
             self.assertTrue(found.why)
 
+    def test_the_error_says_who_says_what(self):
+        for said, words in (((0, 1, 1, 3), "process 1 and 2 say rank 1; nobody says rank 2"),
+                            ((0, 0, 0, 0), "process 0 and 1 and 2 and 3 all say rank 0; nobody says rank 1, 2, 3"),
+                            ((0, 1, 2, 4), "process 3 says rank 4, of which there is none; nobody says rank 3")):
+            everybody = [(rank, "node", 7) for rank in said]
+            mine = ranks.Ranks(0, 4, 0, 4, False, None, "rank= and world_size=")
+            with unittest.mock.patch.object(ranks, "_gather", lambda *_: everybody), \
+                    self.assertRaisesRegex(oa.errors.ArgumentError, f"not the 4 ranks.*\\({words}\\).*seed="):
+                ranks.meet(mine, None)
+
     def test_torch_distributed(self):
         sys.modules["torch.distributed"] = Distributed(5, 8)
         self.assertEqual(self.find(TORCHRUN, {})[:4], (5, 8, 1, 2))
