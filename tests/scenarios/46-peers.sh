@@ -33,7 +33,15 @@ stop_accessd
 
 free_ports 3
 read -r port_a port_b port_c <"$work/ports"
-(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key" && head -c 48 /dev/urandom | base64 >"$work/other.key")
+(umask 077 && head -c 48 /dev/urandom | base64 >"$work/other.key")
+# As doc/cluster.md says it, with a folder of this scenario's for /etc, its user for accessd's, and addresses for names.
+page=${top_srcdir:-.}/doc/cluster.md
+sed -n '/^    (umask 077/,/^    install -o/p' "$page" |
+	sed "s|/etc/|$work/etc/|; s|-g accessd|-g $(id -g)|; s|-o accessd|-o $(id -u)|" >"$work/key.sh"
+[ "$(grep -c . "$work/key.sh")" = 3 ] || fail "the page's commands for a key: $(cat "$work/key.sh")"
+(cd "$work" && sh -eu key.sh) || fail "a command of the page for a key"
+peers=$(sed -n 's/^    peers = \([^ ]*\).*/\1/p' "$page" | sed "s/node1/127.0.0.1:$port_a/; s/node2/127.0.0.1:$port_b/")
+[ "$peers" = "static:127.0.0.1:$port_a,127.0.0.1:$port_b" ] || fail "the page's peers: $peers"
 # node NAME PORT [NAME=VALUE]...: starts it; its socket is in $socket, its pid in $daemon
 node() {
 	dir=$work/$1
@@ -41,8 +49,8 @@ node() {
 	name=$1 port=$2
 	shift 2
 	start_accessd workers=1 idle_exit_s=0 cache_dir="$work/cache-$name" cache_size=64M cache_force=1 cache_point=packed \
-		node_name="$name" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b,127.0.0.1:$port_c" \
-		peer_listen="127.0.0.1:$port" peer_key="$work/cluster.key" "$@"
+		node_name="$name" peers="$peers,127.0.0.1:$port_c" \
+		peer_listen="127.0.0.1:$port" peer_key="$work/etc/accessd/cluster.key" "$@"
 }
 at() { # at NAME COMMAND...: with $socket of that node
 	socket=$work/$1/socket
