@@ -145,7 +145,7 @@ static bool compare_locked(struct check *check, const struct tray_item *item)
 
 static void blame(const struct check *check)
 {
-	log_line(LOG_LEVEL_ERROR, "peer-value-wrong", "node=%016" PRIx64 " sample=%" PRIu64,
+	log_line(LOG_LEVEL_ERROR, "peer-value-wrong", "node=%.16" PRIx64 " sample=%" PRIu64,
 		 check->node, check->sample);
 	if (reader_peers_id(check->peer) == check->node)
 		reader_serve_distrust(check->peer);

@@ -18,7 +18,11 @@
 
 #include "storage/reader_peers.h"
 
+#include "base/log.h"
+
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,7 +179,27 @@ static struct reader_guest *find_or_add(const struct hash_id *id, uint32_t of, c
 	return guest;
 }
 
-static bool say_locked(const struct value_head *head, const uint8_t *note)
+/* Two that give one name to different things: what the one says, and what is known of others. */
+static void tell_dispute(uint32_t peer, uint64_t samples, unsigned form,
+			 const struct reader_guest *known)
+{
+	char who[32] = "this node";
+
+	if (!known->is_sure)
+		snprintf(who, sizeof(who), "%016" PRIx64,
+			 reader_peers_id((uint32_t)__builtin_ctz(known->peers | 1U << 31)));
+	log_line(LOG_LEVEL_WARN, "peer-group",
+		 "node=%.16" PRIx64 " samples=%" PRIu64
+		 " form=%u other=\"%s\" other_samples=%" PRIu64
+		 " other_form=%u text=\"they give one name to different data, so what the node has "
+		 "of them is "
+		 "not taken: are both of one version of OneAccess?\"",
+		 reader_peers_id(peer), samples, form, who, known->samples, known->form);
+}
+
+/* *ret_known: what is known of it, where that is something else; form 0: nothing is. */
+static bool say_locked(const struct value_head *head, const uint8_t *note,
+		       struct reader_guest *ret_known)
 {
 	const uint32_t of = UINT32_C(1) << head->peer;
 	struct reader_guest *guest = find_or_add(&head->group, of, note, head->bytes);
@@ -186,8 +210,10 @@ static bool say_locked(const struct value_head *head, const uint8_t *note)
 		guest->samples = head->samples;
 		guest->form = head->form;
 	}
-	if (guest->samples != head->samples || guest->form != head->form)
-		return false; /* a name says both, so one of the two lies */
+	if (guest->samples != head->samples || guest->form != head->form) {
+		*ret_known = *guest; /* a name says both, so one of the two lies */
+		return false;
+	}
 	guest->peers |= of;
 	guest->turn = ++guests.turn;
 	return true;
@@ -195,25 +221,29 @@ static bool say_locked(const struct value_head *head, const uint8_t *note)
 
 bool reader_guests_say(const struct value_head *head, const uint8_t *note)
 {
+	struct reader_guest known = {.form = 0};
 	bool is_had;
 
 	if (head->form == LAYOUT_FORM_AUGMENTED || head->samples > READER_GUEST_SAMPLES)
 		return false;
 	pthread_mutex_lock(&guests.lock);
-	is_had = say_locked(head, note);
+	is_had = say_locked(head, note, &known);
 	pthread_mutex_unlock(&guests.lock);
+	if (known.form)
+		tell_dispute(head->peer, head->samples, head->form, &known);
 	return is_had;
 }
 
 void reader_guests_claim(const struct hash_id *id, uint64_t samples, unsigned form,
 			 const char *note)
 {
-	struct reader_guest *guest;
+	struct reader_guest *guest, lied = {.form = 0}, own;
 
 	pthread_mutex_lock(&guests.lock);
 	guest = find_or_add(id, 0, (const uint8_t *)note, (uint32_t)strnlen(note, VALUE_MOST_NOTE));
 	if (guest && (guest->samples != samples || guest->form != form)) {
 		close_guest(guest);
+		lied = *guest;
 		guest->samples = samples;
 		guest->form = form;
 		guest->peers = 0; /* they lied */
@@ -221,8 +251,12 @@ void reader_guests_claim(const struct hash_id *id, uint64_t samples, unsigned fo
 	if (guest) {
 		guest->is_sure = true;
 		guest->turn = ++guests.turn;
+		own = *guest;
 	}
 	pthread_mutex_unlock(&guests.lock);
+	for (uint32_t peer = 0; lied.form && peer < VALUE_MOST_PEERS; peer++)
+		if (lied.peers >> peer & 1)
+			tell_dispute(peer, lied.samples, lied.form, &own);
 }
 
 struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head)
