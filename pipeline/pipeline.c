@@ -156,8 +156,8 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *wh
 					    &pipeline->n_fields);
 
 	if (!wrong)
-		wrong = members_new(&pipeline->ops, false, pipeline->fields, &pipeline->packed,
-				    &pipeline->members);
+		wrong = picked_new(&pipeline->ops, false, pipeline->fields, &pipeline->packed,
+				   &pipeline->members);
 	if (wrong) {
 		diag_set(diag, "pipeline: op 1 (record): %s", wrong);
 		return PIPELINE_E_BAD;
@@ -211,8 +211,8 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	if (!wrong)
 		wrong = mask_check_colors(&pipeline->ops);
 	if (!wrong)
-		wrong = members_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
-				    &pipeline->members);
+		wrong = picked_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
+				   &pipeline->members);
 	if (wrong) {
 		diag_set(diag, "pipeline: op 1 (decode): %s", wrong);
 		return PIPELINE_E_BAD;
@@ -338,7 +338,7 @@ void pipeline_free(struct pipeline *pipeline)
 	}
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		mask_free(pipeline->mask[f]);
-	members_free(pipeline->members);
+	picked_free(pipeline->members);
 	free(pipeline->canonical);
 	free(pipeline->asked);
 	free(pipeline);

@@ -27,7 +27,7 @@ void pipeline_run_free(struct pipeline_run *run)
 			engine_fused.scratch_free(run->part[p].scratch);
 	decode_free(run->decode);
 	steps_scratch_free(run->masks);
-	members_room_free(run->room);
+	picked_room_free(run->room);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -119,7 +119,7 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 	run->by_record = first && first->shape.by_record;
 	run->beside = run->by_record ? first->packed.n : 0;
 	run->members = first ? first->members : NULL;
-	if (run->members && members_room_new(run->members, &run->room) != 0)
+	if (run->members && picked_room_new(run->members, &run->room) != 0)
 		return -ENOMEM;
 	for (unsigned v = 0; v < n; v++) {
 		int r = pipeline_run_add(run, v, pipelines[v]);
@@ -169,8 +169,8 @@ static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_in
 			      struct pipeline_error *ret_error)
 {
 	if (run->members)
-		return members_take(run->members, run->room, input->data, input->size,
-				    &input->record, ret_error);
+		return picked_take(run->members, run->room, input->data, input->size,
+				   &input->record, ret_error);
 	return packed_parse(input->data, input->size, &input->record, ret_error);
 }
 
@@ -185,7 +185,7 @@ int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 	if (!form_probe(input->data, input->size)) {
 		if (!run->by_record)
 			return run->members ? 0
-					    : members_refuse(input->data, input->size, ret_error);
+					    : picked_refuse(input->data, input->size, ret_error);
 		r = pipeline_run_parse(run, input, ret_error);
 		if (r != 0)
 			return r;

@@ -266,8 +266,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("members");
-	TCase *tcase = tcase_create("members");
+	Suite *suite = suite_create("picked");
+	TCase *tcase = tcase_create("picked");
 	SRunner *runner;
 	int failed;
 

@@ -6,10 +6,10 @@
  * large as the longest one that was announced.
  *
  * What a file is says the last part of its suffix, as for oneaccess.from_tar() in Python: json, npy, cls (a whole
- * number), txt, text and caption (UTF-8), all else is bytes. JSON is read by jansson, once a file.
+ * number); all else is bytes, which a field of texts wants to be UTF-8. JSON is read by jansson, once a file.
  */
 
-#include "pipeline/forms/members.h"
+#include "pipeline/forms/picked.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,8 +24,11 @@
 #include "base/npy.h"
 #include "base/tar.h"
 #include "pipeline/formats/decode.h"
+#include "pipeline/forms/json_field.h"
 
-#define MEMBERS_MOST_JSON ((size_t)16 << 20) /* bytes of a text */
+#define PICKED_MOST_JSON ((size_t)16 << 20) /* bytes of a text */
+
+_Static_assert(JSON_FIELD_PATH == OP_MAX_TEXT + 1, "a key is a part of a text");
 
 struct member {
 	char text[OP_MAX_TEXT + 1];         /* as it was given */
@@ -35,13 +38,13 @@ struct member {
 	uint64_t place;                     /* in the room */
 };
 
-struct members {
+struct picked {
 	unsigned n;
 	struct member member[PIPELINE_MAX_FIELDS];
 	uint64_t bytes; /* of the room */
 };
 
-struct members_room {
+struct picked_room {
 	uint64_t json_at;     /* of the file that root is of */
 	struct json_in *root; /* owned; NULL: of none */
 	uint8_t bytes[];
@@ -77,9 +80,9 @@ static const char *member_parse(const int32_t *item, struct member *ret)
 	return NULL;
 }
 
-static const char *members_read(const struct op_list *ops, unsigned param, unsigned first,
-				const struct pipeline_field *fields, unsigned n_fields,
-				struct members *members)
+static const char *picked_read(const struct op_list *ops, unsigned param, unsigned first,
+			       const struct pipeline_field *fields, unsigned n_fields,
+			       struct picked *members)
 {
 	const int32_t *item = op_items(ops, &ops->op[0], param);
 	const int32_t *end = item + ops->op[0].value[param].count;
@@ -104,9 +107,9 @@ static const char *members_read(const struct op_list *ops, unsigned param, unsig
 	return wrong;
 }
 
-const char *members_new(const struct op_list *ops, bool has_picture,
-			const struct pipeline_field *fields, const struct packed_fields *announced,
-			struct members **ret)
+const char *picked_new(const struct op_list *ops, bool has_picture,
+		       const struct pipeline_field *fields, const struct packed_fields *announced,
+		       struct picked **ret)
 {
 	const unsigned param = has_picture ? OP_DECODE_MEMBERS : OP_RECORD_MEMBERS;
 	const char *wrong;
@@ -118,8 +121,7 @@ const char *members_new(const struct op_list *ops, bool has_picture,
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return "there is not enough memory";
-	wrong =
-	    members_read(ops, param, has_picture, fields + announced->first, announced->n, *ret);
+	wrong = picked_read(ops, param, has_picture, fields + announced->first, announced->n, *ret);
 	if (!wrong)
 		return NULL;
 	free(*ret);
@@ -127,24 +129,24 @@ const char *members_new(const struct op_list *ops, bool has_picture,
 	return wrong;
 }
 
-void members_free(struct members *members)
+void picked_free(struct picked *members)
 {
 	free(members);
 }
 
-int members_room_new(const struct members *members, struct members_room **ret)
+int picked_room_new(const struct picked *members, struct picked_room **ret)
 {
 	*ret = calloc(1, sizeof(**ret) + members->bytes);
 	return *ret ? 0 : -ENOMEM;
 }
 
-static void room_forget(struct members_room *room)
+static void room_forget(struct picked_room *room)
 {
 	json_in_free(room->root);
 	room->root = NULL;
 }
 
-void members_room_free(struct members_room *room)
+void picked_room_free(struct picked_room *room)
 {
 	if (!room)
 		return;
@@ -172,8 +174,8 @@ static void found_look(const struct member *member, const struct tar_file *file,
 	}
 }
 
-static int members_find(const struct members *members, const uint8_t *data, size_t size,
-			struct found *found, struct pipeline_error *ret_error)
+static int picked_find(const struct picked *members, const uint8_t *data, size_t size,
+		       struct found *found, struct pipeline_error *ret_error)
 {
 	struct tar_file file;
 	struct tar tar;
@@ -203,77 +205,7 @@ static int members_find(const struct members *members, const uint8_t *data, size
 	return 0;
 }
 
-/* ---- numbers of JSON ---- */
-
-static bool put_whole(enum pipeline_dtype dtype, int64_t value, uint8_t *to)
-{
-	static const struct {
-		int64_t least, most;
-	} range[] = {
-	    [PIPELINE_U8] = {0, UINT8_MAX},
-	    [PIPELINE_I8] = {INT8_MIN, INT8_MAX},
-	    [PIPELINE_U16] = {0, UINT16_MAX},
-	    [PIPELINE_I16] = {INT16_MIN, INT16_MAX},
-	    [PIPELINE_U32] = {0, UINT32_MAX},
-	    [PIPELINE_I32] = {INT32_MIN, INT32_MAX},
-	    [PIPELINE_I64] = {INT64_MIN, INT64_MAX},
-	    [PIPELINE_U64] = {0, INT64_MAX},
-	    [PIPELINE_BOOL] = {0, 1},
-	};
-	const uint64_t bits = (uint64_t)value;
-
-	if (value < range[dtype].least || value > range[dtype].most)
-		return false;
-	little_put(to, bits, (unsigned)packed_dtype_bytes(dtype));
-	return true;
-}
-
-static bool put_real(enum pipeline_dtype dtype, double value, uint8_t *to)
-{
-	const float narrow = (float)value;
-
-	if (dtype == PIPELINE_F64)
-		memcpy(to, &value, sizeof(value));
-	else
-		memcpy(to, &narrow, sizeof(narrow));
-	return true;
-}
-
-static bool put_number(const struct json_in *value, enum pipeline_dtype dtype, uint8_t *to)
-{
-	const enum json_in_kind kind = json_in_kind_of(value);
-
-	if (dtype == PIPELINE_F16 || dtype == PIPELINE_BF16)
-		return false;
-	if (dtype == PIPELINE_F32 || dtype == PIPELINE_F64)
-		return (kind == JSON_IN_REAL || kind == JSON_IN_INTEGER) &&
-		       put_real(dtype, json_in_double(value, 0), to);
-	if (kind == JSON_IN_BOOL && (dtype == PIPELINE_BOOL || dtype == PIPELINE_U8))
-		return put_whole(dtype, json_in_bool(value, false), to);
-	return kind == JSON_IN_INTEGER && put_whole(dtype, json_in_i64(value, 0), to);
-}
-
-/* The dimensions from `dim` on. */
-static bool put_numbers(const struct json_in *value, const struct pipeline_field *field,
-			unsigned dim, uint8_t **to)
-{
-	const uint64_t most = dim < field->ndim ? field->shape[dim] : 0;
-	const size_t n = json_in_count(value);
-
-	if (dim == field->ndim) {
-		const bool is_put = put_number(value, field->dtype, *to);
-
-		*to += packed_dtype_bytes(field->dtype);
-		return is_put;
-	}
-	if (json_in_kind_of(value) != JSON_IN_ARRAY || n > most ||
-	    (n < most && (dim > 0 || field->kind == PIPELINE_DENSE)))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!put_numbers(json_in_item(value, i), field, dim + 1, to))
-			return false;
-	return true;
-}
+/* ---- values ---- */
 
 /* Those of COCO have a width and a height where these have the other corner. */
 static bool boxes_are_right(const uint8_t *bytes, uint64_t n)
@@ -288,11 +220,9 @@ static bool boxes_are_right(const uint8_t *bytes, uint64_t n)
 	return true;
 }
 
-/* ---- values ---- */
-
 struct taking { /* of one member */
 	const struct member *member;
-	struct members_room *room;
+	struct picked_room *room;
 	const uint8_t *bytes; /* the file's */
 	const struct found *found;
 	struct packed_place *place; /* what is to be told */
@@ -368,7 +298,7 @@ static int take_cls(const struct taking *taking)
 		return take_bad(taking, "it is no whole number");
 	if (taking->member->field->ndim > 0 || taking->member->field->dtype != PIPELINE_I64)
 		return take_bad(taking, "its field is [4], one int64");
-	put_whole(PIPELINE_I64, number, taking->room->bytes + taking->member->place);
+	little_put(taking->room->bytes + taking->member->place, (uint64_t)number, 8);
 	take_made(taking, 1);
 	return 0;
 }
@@ -403,26 +333,6 @@ static int take_npy(const struct taking *taking)
 	return 0;
 }
 
-/* The part of a path that is at *path, which goes behind it. */
-static const struct json_in *json_step(const struct json_in *value, const char **path)
-{
-	const size_t length = strcspn(*path, "/");
-	char key[OP_MAX_TEXT + 1];
-	const char *digits = key;
-	uint64_t index;
-
-	memcpy(key, *path, length);
-	key[length] = '\0';
-	*path += length + ((*path)[length] == '/');
-	if (length == 0)
-		return value;
-	if (json_in_kind_of(value) != JSON_IN_ARRAY)
-		return json_in_member(value, key);
-	return base_parse_number(&digits, UINT32_MAX, &index) && !*digits
-		   ? json_in_item(value, index)
-		   : NULL;
-}
-
 static int json_root(const struct taking *taking)
 {
 	struct diag diag;
@@ -431,7 +341,7 @@ static int json_root(const struct taking *taking)
 	if (taking->room->root && taking->room->json_at == taking->found->at)
 		return 0;
 	room_forget(taking->room);
-	r = json_in_parse((const char *)taking->bytes, taking->found->bytes, MEMBERS_MOST_JSON,
+	r = json_in_parse((const char *)taking->bytes, taking->found->bytes, PICKED_MOST_JSON,
 			  &taking->room->root, &diag);
 	taking->room->json_at = taking->found->at;
 	return r == 0 ? 0 : take_bad(taking, "%s", r < 0 ? strerror(-r) : "it is no JSON");
@@ -450,9 +360,7 @@ static int take_json(const struct taking *taking)
 	r = json_root(taking);
 	if (r != 0)
 		return r;
-	value = taking->room->root;
-	while (value && *path)
-		value = json_step(value, &path);
+	value = json_field_at(taking->room->root, path);
 	text = json_in_string(value, NULL);
 	if (!value)
 		return take_bad(taking, "nothing is there");
@@ -462,7 +370,7 @@ static int take_json(const struct taking *taking)
 	if (field->kind != PIPELINE_DENSE && json_in_count(value) > field->shape[0])
 		return take_bad(taking, "%zu, at most %llu", json_in_count(value),
 				(unsigned long long)field->shape[0]);
-	if (!put_numbers(value, field, 0, &to))
+	if (!json_field_put(value, field, to))
 		return take_bad(taking, "of other shape or type");
 	take_made(taking, json_in_count(value));
 	if (field->role == PIPELINE_BOXES && !boxes_are_right(*taking->value, json_in_count(value)))
@@ -488,11 +396,11 @@ static int take_member(const struct taking *taking)
 	return take_bytes(taking, taking->bytes, taking->found->bytes);
 }
 
-int members_take(const struct members *members, struct members_room *room, const uint8_t *data,
-		 size_t size, struct packed *ret, struct pipeline_error *ret_error)
+int picked_take(const struct picked *members, struct picked_room *room, const uint8_t *data,
+		size_t size, struct packed *ret, struct pipeline_error *ret_error)
 {
 	struct found found[PIPELINE_MAX_FIELDS] = {{0, 0, NULL}};
-	int r = members_find(members, data, size, found, ret_error);
+	int r = picked_find(members, data, size, found, ret_error);
 
 	room_forget(room);
 	ret->n = members->n;
@@ -512,7 +420,7 @@ int members_take(const struct members *members, struct members_room *room, const
 	return r;
 }
 
-int members_refuse(const uint8_t *data, size_t size, struct pipeline_error *ret_error)
+int picked_refuse(const uint8_t *data, size_t size, struct pipeline_error *ret_error)
 {
 	const size_t at = offsetof(struct tar_header, magic);
 
