@@ -124,7 +124,7 @@ static uint64_t padded(uint64_t size)
 	return base_align_up(size, TAR_BLOCK);
 }
 
-static int want_payload(struct tar *tar, int stage, uint64_t size)
+static int want_payload(struct tar *tar, enum tar_stage stage, uint64_t size)
 {
 	tar->stage = stage;
 	tar->want = (uint32_t)size;
@@ -330,7 +330,7 @@ int tar_next(const struct tar *tar, uint64_t *ret_at, uint32_t *ret_bytes)
 
 int tar_feed(struct tar *tar, const uint8_t *bytes, uint32_t size, struct tar_file *ret)
 {
-	const int stage = tar->stage;
+	const enum tar_stage stage = tar->stage;
 
 	tar->stage = TAR_AT_HEADER;
 	if (stage == TAR_AT_LONG_NAME)

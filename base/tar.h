@@ -39,8 +39,10 @@ struct tar_file {
 	uint64_t at, bytes;
 };
 
+enum tar_stage { TAR_AT_HEADER, TAR_AT_LONG_NAME, TAR_AT_PAX };
+
 struct tar {
-	enum { TAR_AT_HEADER, TAR_AT_LONG_NAME, TAR_AT_PAX } stage;
+	enum tar_stage stage;
 	uint64_t bytes;  /* of the archive */
 	uint64_t begin;  /* behind the last file */
 	uint64_t header; /* where the header begins that was looked at last */
