@@ -3,6 +3,9 @@
 /*
  * DALI's index files beside shards that were scanned just now (dali.h): each is read once, when the shards' own index
  * is made. A shard without one is as good.
+ *
+ * The text is a stranger's, and is looked at here, not in a sandbox as shards are: words and numbers, in one pass without
+ * memory of its own (tests/fuzz/scan_fuzz.c); its size is bounded by DALI_MOST_TEXT and by the data set's room.
  */
 
 #include "storage/reader_parts.h"
