@@ -93,7 +93,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     and room are; workers, timeout and keep are then those of the job that started the pool. That is so for two runs of one script; not if something differs that the samples do not
     depend on, or a set's order, which changes from run to run: then give a name, which stands in the place of
     the data set's content, and a version that you change with it. What pickle cannot do (a lambda, a class in a
-    notebook) needs the package cloudpickle, or dill. Where the data set's classes are those of the script itself, the
+    notebook) needs the package cloudpickle, which pip brings along, or dill. Where the data set's classes are those of the script itself, the
     pool imports that, if its work stands below ``if __name__ == "__main__":``; else they go to the pool by one of these
     packages. Opened files, such as of h5py, are best opened in the first
     ``__getitem__``: the pool's processes are forked.
@@ -137,6 +137,11 @@ def _fingerprint(dataset, pickler, facts):
 
 def _names_main(data):
     return any(value == "__main__" for _, value, _ in pickletools.genops(data))
+
+
+def _has_file(main):
+    """Not where its lines are typed, of a notebook, or read from stdin."""
+    return getattr(main, "__spec__", None) is not None or os.path.isfile(getattr(main, "__file__", None) or "")
 
 
 def _has_guard(main):
@@ -232,16 +237,15 @@ class Wrapped:
             for key in ("authkey", "log_level", "log_to_stderr"):
                 program.pop(key, None)
             data = self._pickled()
-            if not _names_main(data):  # the pool has no need of the program
-                for key in ("init_main_from_name", "init_main_from_path"):
-                    program.pop(key, None)
-            elif not getattr(main, "__file__", None) and not getattr(main, "__spec__", None):
+            names_main, has_file = _names_main(data), _has_file(main)
+            if names_main and not has_file:
                 data = self._by_another("classes of a notebook or of typed lines have no file that a pool could import:"
                                         " put the data set into a module, or pip install cloudpickle")
-            elif not _has_guard(main):
+            elif names_main and not _has_guard(main):
                 data = self._by_another(
                     f"{main.__file__} would be imported again in the data set's pool, and do its work there: put that below"
                     "  if __name__ == \"__main__\":  or the data set into a module, or pip install cloudpickle")
+            if not (names_main and has_file and _has_guard(main)):  # the pool has no need of the program, or no way to it
                 for key in ("init_main_from_name", "init_main_from_path"):
                     program.pop(key, None)
             self._packed = program, data

@@ -3,6 +3,7 @@
 #
 # What pip makes of this build is all that a program needs: nothing of the build's folders, no variable,
 # no daemon that was there before. The first Loader starts one, a second program shares it.
+#	WHEEL_OF_CLONE=TREE	pip builds it itself, of a clone of this
 set -eu
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 work=$(mktemp -d)
@@ -22,13 +23,18 @@ python=${PYTHON:-python3}
 	exit 77
 }
 # Twice at the same time, from a tree into which nothing is written.
-mkdir "$work/tree"
-cp "$top_srcdir/configure.ac" "$top_srcdir/LICENSE" "$work/tree/"
-(cd "$top_srcdir" && tar -chf - ./*/Makemodule.am) | tar -C "$work/tree" -xf -
-cp -RL "$top_srcdir/python" "$top_srcdir/man" "$work/tree"
+if [ -n "${WHEEL_OF_CLONE:-}" ]; then
+	git clone -q "$WHEEL_OF_CLONE" "$work/tree" || fail "no clone"
+else
+	export ONEACCESS_BUILD="$top_builddir"
+	mkdir "$work/tree"
+	cp "$top_srcdir/configure.ac" "$top_srcdir/LICENSE" "$work/tree/"
+	(cd "$top_srcdir" && tar -chf - ./*/Makemodule.am) | tar -C "$work/tree" -xf -
+	cp -RL "$top_srcdir/python" "$top_srcdir/man" "$work/tree"
+fi
 find "$work/tree" | sort >"$work/before"
 wheel() {
-	ONEACCESS_BUILD=$top_builddir PATH=$work/venv/bin:$PATH "$work/venv/bin/pip" wheel -q --no-deps --no-build-isolation \
+	PATH=$work/venv/bin:$PATH "$work/venv/bin/pip" wheel -q --no-deps --no-build-isolation \
 		-w "$work/$1" "$work/tree/python" >"$work/pip-$1" 2>&1
 }
 wheel one &
@@ -37,7 +43,7 @@ wait $! || fail "pip: $(cat "$work/pip-one")"
 mkdir "$work/poor" # a machine without any headers: all of them are named at once, before anything is built
 printf '#!/bin/sh\nexit 1\n' >"$work/poor/pkg-config"
 chmod +x "$work/poor/pkg-config"
-PATH=$work/poor:$work/venv/bin:$PATH "$work/venv/bin/pip" wheel -q --no-deps --no-build-isolation -w "$work/none" "$work/tree/python" \
+env -u ONEACCESS_BUILD PATH="$work/poor:$work/venv/bin:$PATH" "$work/venv/bin/pip" wheel -q --no-deps --no-build-isolation -w "$work/none" "$work/tree/python" \
 	>"$work/pip" 2>&1 && fail "a build without headers"
 for package in libevent-dev libjansson-dev liblmdb-dev libmd-dev; do
 	grep -q "apt install.* $package" "$work/pip" || fail "$package is not named: $(cat "$work/pip")"
@@ -46,7 +52,9 @@ find "$work/tree" | sort | diff "$work/before" - || fail "files in the tree"
 chmod -R u+w "$work/tree" # a tarball under test is read-only
 rm -rf "$work/tree"
 "$python" -m zipfile -e "$work"/one/*.whl "$work/whole"
-grep -qx "Requires-Dist: numpy" "$work"/whole/oneaccess-*/METADATA || fail "it does not say that it needs NumPy"
+for package in cloudpickle numpy; do
+	grep -qx "Requires-Dist: $package" "$work"/whole/oneaccess-*/METADATA || fail "it does not say that it needs $package"
+done
 "$work/venv/bin/pip" install -q "$work"/two/*.whl >"$work/pip" 2>&1 || fail "pip: $(cat "$work/pip")"
 
 "$top_builddir/tests/scenarios/pictures" "$work/data" 60 2 64 >/dev/null

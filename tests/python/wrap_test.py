@@ -145,6 +145,18 @@ class WrapTest(DaemonCase):
                               "    " + show.replace("DATA", "Mine([7, 8, 9])"))
         self.assertEqual((run.stdout, run.returncode), ("[7, 8, 9]\n", 0), run.stderr)
 
+    def test_what_is_typed_has_no_file(self):
+        """Also where it is read from stdin, whose name looks like one."""
+        lines = ("import oneaccess as oa\nclass Mine(list):\n    pass\n"
+                 f"for numbers, in oa.Loader(oa.wrap(Mine([4, 5, 6]), keep=0.2), batch_size=3, shuffle=False, socket={self.socket!r}):\n"
+                 "    print(numbers.tolist())\n")
+        for words, text in ((("-",), lines), (("-c", lines), None)):
+            run = subprocess.run([sys.executable, *words], input=text, capture_output=True, text=True, timeout=600, check=False)
+            if importlib.util.find_spec("cloudpickle") or importlib.util.find_spec("dill"):
+                self.assertEqual((run.stdout, run.returncode), ("[4, 5, 6]\n", 0), run.stderr)
+            else:
+                self.assertRegex(run.stderr, "classes of a notebook or of typed lines.*cloudpickle")
+
     # ---- pictures ----
 
     def test_pictures_go_through_a_pipeline(self):
