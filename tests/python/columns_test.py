@@ -198,4 +198,4 @@ class ColumnsTest(DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -210,4 +210,4 @@ class ConvertTest(support.DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -190,4 +190,4 @@ class DataLoaderTest(DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -320,4 +320,4 @@ class JaxTest(HeldCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -183,4 +183,4 @@ class ManifestsTest(support.DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

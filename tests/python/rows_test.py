@@ -257,4 +257,4 @@ class Records(RowsCase):
 del RowsCase  # has no test of its own
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

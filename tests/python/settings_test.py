@@ -176,4 +176,4 @@ class UsualPipelineTest(DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -268,4 +268,4 @@ class MDS(ShardsCase):
 del ShardsCase  # has no test of its own
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)
