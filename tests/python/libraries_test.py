@@ -218,6 +218,35 @@ class TrainerTest(LibraryCase):
             self.assertEqual(self.trained(loader, 2, last.rpartition("-")[0] + "-4"), (14, 2 * STEPS - 12))
 
 
+LIT = """
+import hashlib, os, sys
+import lightning, torch
+import oneaccess as oa
+
+class Lit(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.seen = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 3)), []
+
+    def training_step(self, batch, _):
+        self.seen += [hashlib.md5(image.numpy().tobytes()).hexdigest() for image in batch[0]]
+        return torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+
+    def on_train_end(self):
+        with open(os.path.join(sys.argv[3], f"lit-{self.global_rank}"), "w") as out:
+            out.write(" ".join(self.seen))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=1e-3)
+
+loader = oa.Loader(sys.argv[1], oa.imagenet_eval(32), 10, socket=sys.argv[2], timeout=600)
+trainer = lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", logger=False, enable_checkpointing=False,
+                            enable_progress_bar=False, enable_model_summary=False)
+trainer.fit(Lit(), loader)
+assert len(loader) == 12
+"""
+
+
 @needs("lightning")
 class LightningTest(LibraryCase):
     def fitted(self, loader, val=None, **kwargs):
@@ -256,6 +285,17 @@ class LightningTest(LibraryCase):
             self.assertEqual(ours, self.fitted(self.theirs(), self.theirs(24), **kwargs), kwargs)
             self.assertGreater(ours[2], 0)
 
+    def test_two_ranks_are_dealt_once(self):
+        """Lightning starts the second rank when the first has made its Loader."""
+        program = self.work / "lit.py"
+        program.write_text(LIT)
+        run = subprocess.run([sys.executable, program, self.data, self.socket, self.work], timeout=600, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        seen = [(self.work / f"lit-{rank}").read_text().split() for rank in range(2)]
+        self.assertEqual([len(of) for of in seen], [2 * SAMPLES // 2] * 2)
+        for epoch in (slice(0, SAMPLES // 2), slice(SAMPLES // 2, None)):
+            self.assertEqual(len({picture for of in seen for picture in of[epoch]}), SAMPLES)
 
     def test_overfitting_asks_for_the_order_of_the_files(self):
         """Two epochs of three batches, the same ones as each time."""
@@ -372,4 +412,4 @@ class RayTest(LibraryCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)
