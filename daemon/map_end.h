@@ -2,7 +2,7 @@
 #ifndef DAEMON_MAP_END_H
 #define DAEMON_MAP_END_H
 
-/* Letting go of shared memory (an index, a table of the cache), a little at a time. */
+/* Letting go of shared memory (an index, a table of the cache, a plan log, a list), a little at a time. */
 
 #include "base/base.h"
 

@@ -166,7 +166,7 @@ int plan_reader_rest(struct plan_reader *plan_reader, const struct entry_set *se
 	    .rest = {.epoch = rest->epoch, .place = rest->place},
 	    .offset = plan_reader->at.offset,
 	};
-	int r = entry_rest_init(set, rest->need, rest->tail, rest->n_tail, &at.rest);
+	int r = entry_rest_copy(set, rest, &at.rest);
 
 	if (!r)
 		r = pass(&plan_reader->plan_log, &at, set, place, false);

@@ -70,7 +70,9 @@ struct carousel_join {
 	uint64_t epoch;       /* number of the epoch it is in */
 	uint64_t epochs;      /* ends after this epoch number - 1 (total); 0: never ends */
 	const uint64_t *need; /* bitmap over grains (copied), NULL: all */
-	const int64_t *tail;  /* samples of begun grains not delivered (copied) */
+	bool is_counted; /* need_samples are those of population in need's grains, as they are */
+	uint64_t need_samples;
+	const int64_t *tail; /* samples of begun grains not delivered (copied) */
 	uint32_t n_tail;
 	/* Bitmap over positions of the deal (copied; sched/population.h): which samples its epochs
 	 * have, NULL: all. need and tail lie within it. is_random: it has nothing to do with what is
@@ -174,6 +176,9 @@ bool carousel_population_step(const struct carousel *carousel,
 			      struct carousel_population *population);
 bool carousel_population_is_ready(const struct carousel *carousel,
 				  const struct carousel_population *population);
+/* When nothing is left: its grains, and its samples. */
+const uint64_t *carousel_population_grains(const struct carousel_population *population,
+					   uint64_t *ret_samples);
 void carousel_population_end(struct carousel_population *population); /* NULL is fine */
 
 /* events; jobs are numbered 0 .. CAROUSEL_MAX_JOBS-1, numbers are used again after a leave */

@@ -56,9 +56,10 @@ static int check_tail(const struct carousel *carousel, const struct carousel_mem
 	return 0;
 }
 
-static int copy_need(struct carousel *carousel, const uint64_t *need,
+static int copy_need(struct carousel *carousel, const struct carousel_join *join,
 		     struct carousel_member *member)
 {
+	const uint64_t *need = join->need;
 	size_t words = bits_words(carousel->deal.grains);
 	unsigned rest = carousel->deal.grains % 64;
 
@@ -70,7 +71,10 @@ static int copy_need(struct carousel *carousel, const uint64_t *need,
 		return CAROUSEL_E_BAD;
 	memcpy(member->need, need, words * sizeof(*need));
 	carousel_need_sum(carousel, member);
-	carousel_need_recount(carousel, member);
+	if (join->is_counted)
+		carousel_need_known(carousel, member, join->need_samples);
+	else
+		carousel_need_recount(carousel, member);
 	return carousel_population_has_need(carousel, member) ? 0 : CAROUSEL_E_BAD;
 }
 
@@ -150,7 +154,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	if (join->order)
 		plan_init(&member->plan, join->order, carousel->deal.n, join->seed,
 			  carousel->config.version, carousel_variant_again(carousel, member));
-	if (copy_need(carousel, join->need, member))
+	if (copy_need(carousel, join, member))
 		return CAROUSEL_E_BAD;
 	if (join->order)
 		set_place(carousel, join, member);

@@ -29,6 +29,14 @@
 #include "sched/carousel_state.h"
 #include "sched/population.h"
 
+void carousel_need_known(const struct carousel *carousel, struct carousel_member *member,
+			 uint64_t samples)
+{
+	member->need_grains = bits_count(member->need, carousel->deal.grains);
+	member->need_samples = samples;
+	carousel_chapter_recount(carousel, member);
+}
+
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member)
 {
 	const struct deal *deal = &carousel->deal;
@@ -36,9 +44,7 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 
 	if (carousel_is_placed(member))
 		return; /* there is nothing but the number */
-	member->need_grains = bits_count(member->need, deal->grains);
-	member->need_samples = population_samples(deal, bits, member->need);
-	carousel_chapter_recount(carousel, member);
+	carousel_need_known(carousel, member, population_samples(deal, bits, member->need));
 }
 
 static uint64_t hash_of_word(uint64_t word, uint64_t at)

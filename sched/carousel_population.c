@@ -147,6 +147,13 @@ bool carousel_population_step(const struct carousel *carousel,
 	return !unknown;
 }
 
+const uint64_t *carousel_population_grains(const struct carousel_population *population,
+					   uint64_t *ret_samples)
+{
+	*ret_samples = population->count;
+	return population->need;
+}
+
 /* ---- the table ---- */
 
 void carousel_population_unref(struct carousel *carousel, uint32_t index)

@@ -279,6 +279,9 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 /* Sums up need anew: words_some, words_full, need_hash. */
 void carousel_need_sum(const struct carousel *carousel, struct carousel_member *member);
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member);
+/* The same where the samples were counted before. */
+void carousel_need_known(const struct carousel *carousel, struct carousel_member *member,
+			 uint64_t samples);
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
 		       const struct carousel_chunk *chunk);
 /* What the job needs of the chunk's grains, so many samples, is granted: it is needed no more. */

@@ -71,12 +71,20 @@ bool entry_is_good(const struct entry_set *set, const struct entry *entry)
 
 /* what is left */
 
-static void need_all(const struct entry_set *set, uint64_t *need)
+static void need_all(const struct entry_set *set, struct entry_rest *rest)
 {
-	if (set->bits)
-		population_need(set->deal, set->bits, 0, set->deal->grains, need);
-	else
-		bits_fill(need, set->deal->grains);
+	const struct deal *deal = set->deal;
+
+	if (!set->bits) {
+		bits_fill(rest->need, deal->grains);
+		rest->samples = deal->n;
+	} else if (set->grains) {
+		memcpy(rest->need, set->grains, bits_words(deal->grains) * sizeof(*rest->need));
+		rest->samples = set->samples;
+	} else {
+		population_need(deal, set->bits, 0, deal->grains, rest->need);
+		rest->samples = population_samples(deal, set->bits, rest->need);
+	}
 }
 
 static int copy_tail(const struct entry_set *set, const int64_t *tail, struct entry_rest *rest)
@@ -91,28 +99,41 @@ static int copy_tail(const struct entry_set *set, const int64_t *tail, struct en
 	return 0;
 }
 
-int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int64_t *tail,
-		    uint32_t n_tail, struct entry_rest *ret)
+int entry_rest_copy(const struct entry_set *set, const struct entry_rest *from,
+		    struct entry_rest *ret)
 {
 	size_t words = bits_words(set->deal->grains) + 1;
 	struct entry_rest rest = {
 	    .epoch = ret->epoch,
 	    .place = ret->place,
 	    .need = calloc(words, sizeof(*rest.need)),
-	    .n_tail = n_tail,
+	    .samples = from->samples,
+	    .n_tail = from->n_tail,
 	};
 
-	if (!rest.need || copy_tail(set, tail, &rest)) {
+	if (!rest.need || copy_tail(set, from->tail, &rest)) {
 		entry_rest_fini(&rest);
 		return -ENOMEM;
 	}
-	if (need)
-		memcpy(rest.need, need, (words - 1) * sizeof(*need));
+	if (from->need)
+		memcpy(rest.need, from->need, (words - 1) * sizeof(*rest.need));
 	else
-		need_all(set, rest.need);
-	rest.samples = population_samples(set->deal, set->bits, rest.need);
+		need_all(set, &rest);
 	*ret = rest;
 	return 0;
+}
+
+int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int64_t *tail,
+		    uint32_t n_tail, struct entry_rest *ret)
+{
+	const struct entry_rest from = {
+	    .need = (uint64_t *)need,
+	    .samples = need ? population_samples(set->deal, set->bits, need) : 0,
+	    .tail = (int64_t *)tail,
+	    .n_tail = n_tail,
+	};
+
+	return entry_rest_copy(set, &from, ret);
 }
 
 void entry_rest_fini(struct entry_rest *rest)
@@ -297,8 +318,7 @@ static int cut(const struct entry_set *set, struct entry_rest *rest, const struc
 
 void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest)
 {
-	need_all(set, rest->need);
-	rest->samples = population_samples(set->deal, set->bits, rest->need);
+	need_all(set, rest);
 	rest->epoch++;
 	rest->place = 0;
 }

@@ -18,6 +18,10 @@
 struct entry_set { /* which samples the epochs of the log have; borrowed */
 	const struct deal *deal;
 	const uint64_t *bits; /* a population (sched/population.h), NULL: all */
+	/* What is known of it, so that an epoch begins without a look at each sample: its grains, NULL: nothing; its
+	 * samples. */
+	const uint64_t *grains;
+	uint64_t samples;
 };
 
 /* Writes the samples at the entry's places in order (room for count). */
@@ -39,6 +43,9 @@ enum { ENTRY_E_BAD = 1 };
 /* A copy of need and tail (NULL: all that have a sample of the set, no tail). 0 or -ENOMEM. */
 int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int64_t *tail,
 		    uint32_t n_tail, struct entry_rest *ret);
+/* The same of one whose samples are known; its positions need not be. */
+int entry_rest_copy(const struct entry_set *set, const struct entry_rest *from,
+		    struct entry_rest *ret);
 void entry_rest_fini(struct entry_rest *rest);
 uint64_t entry_rest_count(const struct entry_rest *rest);
 /* All samples of the next epoch. */

@@ -131,23 +131,29 @@ uint64_t population_need(const struct deal *deal, const uint64_t *bits, uint64_t
 	return grains;
 }
 
-/* All samples of the grains in need. */
-static uint64_t all_samples(const struct deal *deal, const uint64_t *need)
+/* All samples of the grains in so many words of need. */
+static uint64_t all_samples(const struct deal *deal, const uint64_t *need, uint64_t from,
+			    uint64_t end)
 {
-	uint64_t count = bits_count(need, deal->grains) * deal->grain;
+	const uint64_t grains = BASE_MIN(64 * end, deal->grains);
+	uint64_t count;
 
-	if (deal->grains && bits_test(need, deal->grains - 1))
-		count -= deal->grain - deal_grain_size(deal, deal->grains - 1);
+	if (64 * from >= grains)
+		return 0;
+	count = bits_count(need + from, grains - 64 * from) * deal->grain;
+	if (grains == deal->grains && bits_test(need, grains - 1))
+		count -= deal->grain - deal_grain_size(deal, grains - 1);
 	return count;
 }
 
-uint64_t population_samples(const struct deal *deal, const uint64_t *bits, const uint64_t *need)
+uint64_t population_samples_in(const struct deal *deal, const uint64_t *bits, const uint64_t *need,
+			       uint64_t from, uint64_t end)
 {
 	uint64_t count = 0;
 
 	if (!bits || deal->grain == 1)
-		return all_samples(deal, need);
-	for (uint64_t i = 0; i < bits_words(deal->grains); i++) {
+		return all_samples(deal, need, from, end);
+	for (uint64_t i = from; i < end; i++) {
 		const uint64_t first = i * 64 * deal->grain;
 
 		if (need[i] == UINT64_MAX) { /* most are, and 64 grains are whole words */
@@ -160,6 +166,11 @@ uint64_t population_samples(const struct deal *deal, const uint64_t *bits, const
 						     i * 64 + (unsigned)__builtin_ctzll(word));
 	}
 	return count;
+}
+
+uint64_t population_samples(const struct deal *deal, const uint64_t *bits, const uint64_t *need)
+{
+	return population_samples_in(deal, bits, need, 0, bits_words(deal->grains));
 }
 
 unsigned population_differ(const uint64_t *a, const uint64_t *b, uint64_t words)

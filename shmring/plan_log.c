@@ -286,12 +286,22 @@ int plan_log_attach(int fd, uint64_t most, struct plan_log *ret)
 	return 0;
 }
 
-void plan_log_detach(struct plan_log *plan_log)
+void *plan_log_take_map(struct plan_log *plan_log, uint64_t *ret_bytes)
 {
-	if (plan_log->map)
-		region_unmap(plan_log->map, plan_log->bytes);
+	void *map = plan_log->map;
+
+	*ret_bytes = plan_log->bytes;
 	free(plan_log->copy);
 	*plan_log = (struct plan_log){.map = NULL};
+	return map;
+}
+
+void plan_log_detach(struct plan_log *plan_log)
+{
+	uint64_t bytes;
+	void *map = plan_log_take_map(plan_log, &bytes);
+
+	region_unmap(map, bytes);
 }
 
 uint64_t plan_log_first(const struct plan_log *plan_log)

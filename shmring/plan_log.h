@@ -83,6 +83,8 @@ int plan_log_save(const struct plan_log *plan_log, int fd, uint64_t *saved);
  * which are there. 0, PLAN_LOG_E_BAD, negative errno. */
 int plan_log_attach(int fd, uint64_t most, struct plan_log *ret);
 void plan_log_detach(struct plan_log *plan_log); /* of either side */
+/* The same, but the mapping is the caller's. NULL: there is none. */
+void *plan_log_take_map(struct plan_log *plan_log, uint64_t *ret_bytes);
 /* Where to begin to read: offset of the oldest record. */
 uint64_t plan_log_first(const struct plan_log *plan_log);
 uint64_t plan_log_end(const struct plan_log *plan_log);

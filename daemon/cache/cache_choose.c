@@ -12,6 +12,7 @@
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/cache/cache.h"
+#include "daemon/cache/cache_count.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
 #include "shmring/resident.h"
@@ -19,7 +20,6 @@
 #define CACHE_LOOK_NS UINT64_C(250000000)   /* between looks at the measurements */
 #define CACHE_AGAIN_NS UINT64_C(5000000000) /* between decisions though nothing moved */
 #define CACHE_AWAITED_MOST 16               /* looks at trials under way */
-#define CACHE_COUNTED (UINT64_C(1) << 16)   /* samples of a table that are looked at */
 #define CACHE_MIB 1048576.0
 #define CACHE_WORTH_BAND 0.2 /* of what was told last */
 #define CACHE_USES_MANY 1000.0
@@ -27,20 +27,11 @@
 
 /* ---- what is kept ---- */
 
-/* Exact, but for large tables. */
 static void count_kept(struct cache_point *point, uint64_t n_samples)
 {
-	const uint64_t step = (n_samples + CACHE_COUNTED - 1) / CACHE_COUNTED;
-	uint64_t looked = 0, samples = 0, bytes = 0;
-
-	for (uint64_t i = 0; point->state == CACHE_READY && i < n_samples; i += step, looked++) {
-		uint32_t size = counter_cell_get(&point->table[i]);
-
-		samples += size > 0;
-		bytes += size;
-	}
-	point->kept_samples = looked ? BASE_MIN(samples * step, n_samples) : 0;
-	point->kept_bytes = bytes * step;
+	point->kept_samples = point->kept_bytes = 0;
+	if (point->state == CACHE_READY)
+		cache_count(point->table, n_samples, &point->kept_samples, &point->kept_bytes);
 	if (point->state == CACHE_READY && !point->is_found)
 		point->found = point->kept_samples;
 	point->is_found |= point->state == CACHE_READY;

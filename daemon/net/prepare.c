@@ -6,6 +6,7 @@
  *
  *   TOKEN    compared with the dataset, then parsed
  *   PART     the bitmap of the samples asked for: copied and counted
+ *   COUNT    the samples of what the token leaves
  *   SETTLE   compared with those of the stream's other jobs, which may come as long as this one has not joined
  *   FIND     is there a plan log to go on with? Only where there is no group yet that the rank belongs to
  *   COPY     one that an accessd before us kept in a file
@@ -28,20 +29,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "daemon/budget.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/members.h"
+#include "daemon/net/porter.h"
 #include "daemon/node.h"
 #include "daemon/serve/group.h"
 #include "daemon/serve/group_brought.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
 #include "libaccess/libaccess.h"
+#include "sched/population.h"
 #include "sched/token.h"
 
 enum stage {
 	STAGE_TOKEN,
 	STAGE_PART,
+	STAGE_COUNT,
 	STAGE_SETTLE,
 	STAGE_FIND,
 	STAGE_COPY,
@@ -65,7 +70,8 @@ struct prepare {
 	struct token token;
 	uint64_t origin;
 	struct members members;
-	bool is_looking, has_looked; /* for a log */
+	uint64_t counted, need_samples; /* words of the token's need, and samples in them */
+	bool is_looking, has_looked;    /* for a log */
 	enum place_of_log place;
 	int file_fd, kept_fd; /* of a kept log: its file, the sealed copy; -1: there is none */
 	struct brought log;
@@ -148,7 +154,7 @@ void prepare_free(struct conn *conn)
 	members_fini(&prepare->members);
 	token_fini(&prepare->token);
 	base_close(&prepare->file_fd);
-	base_close(&prepare->kept_fd);
+	porter_close(&conn->node->porters, PORTER_OWN, &prepare->kept_fd);
 	free(prepare);
 	conn->prepare = NULL;
 }
@@ -185,9 +191,22 @@ static int read_part(struct prepare *prepare, struct diag *diag)
 	if (!members_step(&prepare->members))
 		return 0;
 	conn->request.part_sum = prepare->members.sum;
-	prepare->stage = STAGE_SETTLE;
+	prepare->stage = STAGE_COUNT;
 	return members_check(&prepare->members, &conn->request, conn->stream->carousel,
 			     conn->stream->geometry.dataset, diag);
+}
+
+static void count_need(struct prepare *prepare)
+{
+	const struct deal *deal = carousel_deal(prepare->conn->stream->carousel);
+	const uint64_t words = prepare->token.need ? bits_words(deal->grains) : 0;
+	const uint64_t end = BASE_MIN(prepare->counted + POPULATION_STEP, words);
+
+	prepare->need_samples += population_samples_in(deal, prepare->members.bits,
+						       prepare->token.need, prepare->counted, end);
+	prepare->counted = end;
+	if (end == words)
+		prepare->stage = STAGE_SETTLE;
 }
 
 static int settle_part(struct prepare *prepare)
@@ -234,7 +253,7 @@ static void copy_kept(struct prepare *prepare)
 	bool is_whole = false;
 
 	if (!keep_copy(prepare->file_fd, prepare->kept_fd, &is_whole)) {
-		base_close(&prepare->kept_fd);
+		porter_close(&prepare->conn->node->porters, PORTER_OWN, &prepare->kept_fd);
 		prepare->stage = STAGE_LOG;
 	} else if (is_whole) {
 		prepare->stage = STAGE_LOG;
@@ -245,8 +264,12 @@ static int begin_log(struct prepare *prepare)
 {
 	struct conn *conn = prepare->conn;
 	const struct token *token = &prepare->token;
-	const struct entry_set set = {.deal = carousel_deal(conn->stream->carousel),
-				      .bits = prepare->members.bits};
+	const struct entry_rest begin = {.need = token->need,
+					 .samples = prepare->need_samples,
+					 .tail = token->tail,
+					 .n_tail = token->n_tail};
+	struct entry_set set = {.deal = carousel_deal(conn->stream->carousel),
+				.bits = prepare->members.bits};
 	int fd = prepare->place == LOG_BROUGHT ? conn->request.log_fd : prepare->kept_fd;
 	bool is_named = prepare->place != LOG_KEPT;
 
@@ -259,7 +282,10 @@ static int begin_log(struct prepare *prepare)
 	if (fd < 0 || (is_named && !token->has_log))
 		return BROUGHT_E_BAD;
 	prepare->has_log = true;
-	return brought_begin(&prepare->log, conn, fd, token, is_named, prepare->origin, &set)
+	if (set.bits)
+		set.grains = carousel_population_grains(prepare->members.population, &set.samples);
+	return brought_begin(&prepare->log, conn, fd,
+			     &(struct brought_from){token, &begin, is_named, prepare->origin}, &set)
 		   ? BROUGHT_E_BAD
 		   : BROUGHT_E_MORE;
 }
@@ -291,6 +317,9 @@ static int step(struct prepare *prepare, struct diag *diag)
 		return read_token(prepare, diag);
 	case STAGE_PART:
 		return read_part(prepare, diag);
+	case STAGE_COUNT:
+		count_need(prepare);
+		return 0;
 	case STAGE_SETTLE:
 		return settle_part(prepare);
 	case STAGE_FIND:
@@ -423,15 +452,19 @@ bool prepare_is_ready(struct conn *conn)
 
 /* ---- joining ---- */
 
-static void use_token(const struct token *token, const struct board_geometry *geometry,
+static void use_token(const struct prepare *prepare, const struct board_geometry *geometry,
 		      struct carousel_join *join)
 {
+	const struct token *token = &prepare->token;
+
 	join->epoch = token->epoch;
 	if (plan_is_fixed(token->order)) {
 		join->place = token->delivered;
 		return;
 	}
 	join->need = token->need;
+	join->need_samples = prepare->need_samples;
+	join->is_counted = true;
 	join->tail = token->tail;
 	join->n_tail = token->n_tail;
 	if (token->seed == geometry->seed) {
@@ -449,7 +482,7 @@ int prepare_join(struct conn *conn, struct carousel_join *join, struct group **r
 		return 0;
 	members_join(&prepare->members, &conn->request, join);
 	if (conn->request.token)
-		use_token(&prepare->token, &conn->stream->geometry, join);
+		use_token(prepare, &conn->stream->geometry, join);
 	if (!has_group(&conn->request))
 		return 0;
 	return group_enter(conn, &prepare->token, prepare->origin,

@@ -34,7 +34,6 @@
 #include "daemon/serve/stream.h"
 #include "libaccess/libaccess.h"
 #include "sched/carousel.h"
-#include "sched/population.h"
 #include "sched/token.h"
 
 #define KEPT_NS (UINT64_C(60) * 1000000000) /* a group without ranks */
@@ -66,7 +65,7 @@ static void group_free(struct group *group)
 	keep_end(&group->keep, is_over(group));
 	if (group->payer)
 		group_pay_back(stream, group->payer);
-	plan_log_detach(&group->plan_log);
+	group_end_plan_log(&stream->node->endings, &group->plan_log);
 	porter_close(&stream->node->porters, PORTER_OWN, &group->plan_log_fd);
 	free(group->begun);
 	free(group->job);
@@ -127,12 +126,6 @@ static struct group *group_new(const struct conn *conn)
 	return NULL;
 }
 
-static struct entry_set set_of(const struct conn *conn, const struct carousel_join *join)
-{
-	return (struct entry_set){.deal = carousel_deal(conn->stream->carousel),
-				  .bits = join->population};
-}
-
 /* With the log that was prepared (taken; NULL: there was no memory for it), a new one from what the token leaves.
  * join: where the rank begins. */
 static int group_found(struct conn *conn, struct brought *log, struct carousel_join *join,
@@ -150,6 +143,8 @@ static int group_found(struct conn *conn, struct brought *log, struct carousel_j
 		join->epoch = log->epoch;
 		join->place = log->place;
 		from.need = log->rest.need;
+		from.need_samples = log->rest.samples;
+		from.is_counted = true;
 		from.tail = log->rest.tail;
 		from.n_tail = log->rest.n_tail;
 		from.epoch = log->rest.epoch;
@@ -234,10 +229,9 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 }
 
 /* All of the token's epoch is delivered. */
-static void skip_end_of_epoch(const struct entry_set *set, const struct token *token,
-			      struct carousel_join *join)
+static void skip_end_of_epoch(const struct token *token, struct carousel_join *join)
 {
-	if (!join->need || token->n_tail || population_samples(set->deal, set->bits, token->need))
+	if (!join->need || token->n_tail || join->need_samples)
 		return;
 	join->epoch++;
 	join->place = 0;
@@ -256,7 +250,6 @@ int group_enter(struct conn *conn, const struct token *token, uint64_t origin, s
 {
 	struct carousel *carousel = conn->stream->carousel;
 	struct group *other, *group = find(conn, token, origin, join, &other);
-	const struct entry_set set = set_of(conn, join);
 	int r;
 
 	if (!group && other)
@@ -279,7 +272,7 @@ int group_enter(struct conn *conn, const struct token *token, uint64_t origin, s
 			 group->ranks, group->batch, (unsigned long long)join->epoch,
 			 (unsigned long long)join->place);
 	}
-	skip_end_of_epoch(&set, token, join);
+	skip_end_of_epoch(token, join);
 	join->group = group->number + 1;
 	*ret = group;
 	if (carousel_has_place(carousel, group->number, join->epoch, join->place))

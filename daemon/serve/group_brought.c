@@ -39,7 +39,7 @@
 
 void brought_fini(struct brought *log)
 {
-	plan_log_detach(&log->from);
+	group_end_plan_log(&log->stream->node->endings, &log->from);
 	free(log->ids);
 	log->ids = NULL;
 	entry_rest_fini(&log->rest);
@@ -50,21 +50,22 @@ void brought_fini(struct brought *log)
 	if (!log->plan_log.map)
 		return;
 	keep_end(&log->keep, true);
-	plan_log_detach(&log->plan_log);
+	group_end_plan_log(&log->stream->node->endings, &log->plan_log);
 	porter_close(&log->stream->node->porters, PORTER_OWN, &log->plan_log_fd);
 }
 
 /* The token's place, or, in a log that began with the same token, where that one began. */
-static int find_place(struct brought *log, bool is_named, uint64_t origin)
+static int find_place(struct brought *log, const struct brought_from *from)
 {
 	const struct token *token = log->token;
+	const bool is_named = from->is_named;
 
 	if (is_named ? memcmp(log->from.id, token->log, sizeof(token->log)) != 0
-		     : log->from.origin != origin)
+		     : log->from.origin != from->origin)
 		return BROUGHT_E_BAD;
 	log->epoch = log->rest.epoch = is_named ? token->epoch : log->from.first_epoch;
 	log->place = log->rest.place = is_named ? token->place : 0;
-	return entry_rest_init(&log->set, token->need, token->tail, token->n_tail, &log->rest);
+	return entry_rest_copy(&log->set, from->rest, &log->rest);
 }
 
 static int make_log(struct brought *log, const struct conn *conn)
@@ -102,21 +103,23 @@ int brought_begin_new(struct brought *log, const struct conn *conn, const struct
 	return make_log(log, conn);
 }
 
-int brought_begin(struct brought *log, struct conn *conn, int fd, const struct token *token,
-		  bool is_named, uint64_t origin, const struct entry_set *set)
+int brought_begin(struct brought *log, struct conn *conn, int fd, const struct brought_from *from,
+		  const struct entry_set *set)
 {
 	struct stream *stream = conn->stream;
 	/* accessd before us may have had chunks of another size */
 	const uint64_t most = plan_log_bytes(carousel_log_most(stream->carousel));
 
-	*log = (struct brought){
-	    .stream = stream, .token = token, .set = *set, .plan_log_fd = -1, .keep = {.fd = -1}};
+	*log = (struct brought){.stream = stream,
+				.token = from->token,
+				.set = *set,
+				.plan_log_fd = -1,
+				.keep = {.fd = -1}};
 	if (plan_log_attach(fd, most, &log->from))
 		return BROUGHT_E_BAD;
 	log->offset = plan_log_first(&log->from);
 	log->end = plan_log_end(&log->from);
-	if (log->from.n_samples != set->deal->n || find_place(log, is_named, origin) ||
-	    make_log(log, conn))
+	if (log->from.n_samples != set->deal->n || find_place(log, from) || make_log(log, conn))
 		return BROUGHT_E_BAD;
 	return 0;
 }

@@ -45,13 +45,21 @@ struct brought {
 
 enum { BROUGHT_E_MORE = 1, BROUGHT_E_BAD = 2 };
 
+struct brought_from { /* what the rank that brings it has; borrowed */
+	const struct token *token;
+	const struct entry_rest
+	    *rest; /* what the token leaves, counted; its positions need not be there */
+	bool
+	    is_named; /* it must be the log that the token names; else one that began with the token, */
+	uint64_t origin; /* whose hash is this, or with none if that is 0 */
+};
+
 /*
- * Begins to read the plan log behind fd. is_named: it must be the log that the token names; else one that began
- * with the token, whose hash is origin, or with none if that is 0. set and token are borrowed. 0;
- * BROUGHT_E_BAD: it is none, or there is no memory. The caller ends it by brought_fini() in any case.
+ * Begins to read the plan log behind fd. set is borrowed, and what is known of it. 0; BROUGHT_E_BAD: it is none, or there
+ * is no memory. The caller ends it by brought_fini() in any case.
  */
-int brought_begin(struct brought *log, struct conn *conn, int fd, const struct token *token,
-		  bool is_named, uint64_t origin, const struct entry_set *set);
+int brought_begin(struct brought *log, struct conn *conn, int fd, const struct brought_from *from,
+		  const struct entry_set *set);
 /* The same for a new log, of a group that begins with the token, whose hash is origin. */
 int brought_begin_new(struct brought *log, const struct conn *conn, const struct token *token,
 		      uint64_t origin);

@@ -2,6 +2,7 @@
 #include "daemon/serve/group_pay.h"
 
 #include "daemon/ending.h"
+#include "daemon/map_end.h"
 #include "daemon/net/conn.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
@@ -46,4 +47,12 @@ void group_end_log(struct endings *endings, struct carousel_log *log)
 {
 	if (log && end_some(log))
 		ending_begin(endings, end_some, end_rest, log);
+}
+
+void group_end_plan_log(struct endings *endings, struct plan_log *plan_log)
+{
+	uint64_t bytes;
+	void *map = plan_log_take_map(plan_log, &bytes);
+
+	map_end(endings, map, bytes);
 }

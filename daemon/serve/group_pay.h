@@ -10,6 +10,7 @@ struct carousel_log;
 struct conn;
 struct domain;
 struct endings;
+struct plan_log;
 struct stream;
 
 #define GROUP_END_STEP (UINT64_C(1) << 18) /* bytes of a log that are freed a turn */
@@ -20,5 +21,7 @@ void group_pay_back(struct stream *stream, struct domain *payer);
 /* Frees a carousel's log of a group; NULL is fine. That of a dataset of 10^8 samples has a hundred megabytes: what one step does
  * not free, later turns of the loop do. */
 void group_end_log(struct endings *endings, struct carousel_log *log);
+/* Lets go of a plan log's mapping, likewise. */
+void group_end_plan_log(struct endings *endings, struct plan_log *plan_log);
 
 #endif

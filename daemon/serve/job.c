@@ -84,7 +84,7 @@ struct job *job_new(struct conn *conn, int *inbox_fd, int *outbox_fd)
 		job_destroy(job);
 		return NULL;
 	}
-	lists_init(&job->lists, &stream->node->porters, conn->uid);
+	lists_init(&job->lists, &stream->node->porters, &stream->node->endings, conn->uid);
 	waits_init(&job->waits, job->started_ns);
 	grant_server_init(&job->grants, job->inbox, job->outbox);
 	return job;

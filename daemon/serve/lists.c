@@ -6,6 +6,7 @@
  */
 #include "daemon/serve/lists.h"
 
+#include "daemon/map_end.h"
 #include "daemon/net/porter.h"
 #include "shmring/listing_memory.h"
 
@@ -36,9 +37,9 @@ static void let_go(const struct lists *lists, int *fd)
 	porter_close(lists->porters, lists->uid, fd);
 }
 
-void lists_init(struct lists *lists, struct porters *porters, uid_t uid)
+void lists_init(struct lists *lists, struct porters *porters, struct endings *endings, uid_t uid)
 {
-	*lists = (struct lists){.porters = porters, .uid = uid};
+	*lists = (struct lists){.porters = porters, .endings = endings, .uid = uid};
 }
 
 /* Takes *fd where it is entered. */
@@ -87,7 +88,7 @@ int lists_take(struct lists *lists, const struct lists_job *job, uint64_t epoch,
 
 static void drop(struct lists *lists, unsigned i)
 {
-	listing_memory_detach(lists->list[i].map, lists->list[i].bytes);
+	map_end(lists->endings, lists->list[i].map, lists->list[i].bytes);
 	let_go(lists, &lists->list[i].fd);
 }
 

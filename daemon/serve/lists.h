@@ -9,11 +9,13 @@
 #include "base/base.h"
 #include "sched/carousel.h"
 
+struct endings;
 struct porters;
 
 struct lists {
 	struct porters *porters; /* who close them, ... */
 	uid_t uid;               /* ... as that user's */
+	struct endings *endings; /* who ends large mappings */
 	struct {
 		uint64_t epoch, bytes;
 		void *map;
@@ -27,7 +29,7 @@ struct lists_job { /* whose they are */
 	uint32_t number; /* in it */
 };
 
-void lists_init(struct lists *lists, struct porters *porters, uid_t uid);
+void lists_init(struct lists *lists, struct porters *porters, struct endings *endings, uid_t uid);
 /* The list of an epoch, in the memory behind fd (taken). Not 0: it is not as it must be, and diag says how. */
 int lists_take(struct lists *lists, const struct lists_job *job, uint64_t epoch, int fd,
 	       struct diag *diag);

@@ -38,6 +38,8 @@ static struct token token;
 static struct entry_set set;
 static struct plan_log writer;
 static int fd;
+static struct entry_rest all;
+static const struct brought_from from = {.token = &token, .rest = &all, .is_named = true};
 
 static void never(void *arg)
 {
@@ -114,7 +116,7 @@ static int reserve(struct brought *log)
 
 static void start(struct brought *log)
 {
-	ck_assert_int_eq(brought_begin(log, &conn, fd, &token, true, 0, &set), 0);
+	ck_assert_int_eq(brought_begin(log, &conn, fd, &from, &set), 0);
 	ck_assert_int_eq(reserve(log), BROUGHT_E_MORE);
 }
 
@@ -254,7 +256,7 @@ static void refuse_forged(uint64_t bytes, uint64_t there)
 	ck_assert_int_eq(pwrite(forged, &head, sizeof(head), 0), sizeof(head));
 	ck_assert_int_eq(
 	    fcntl(forged, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* FUTURE_WRITE */), 0);
-	ck_assert_int_eq(brought_begin(&log, &conn, forged, &token, true, 0, &set), BROUGHT_E_BAD);
+	ck_assert_int_eq(brought_begin(&log, &conn, forged, &from, &set), BROUGHT_E_BAD);
 	ck_assert_uint_eq(stream.bytes.all, 0);
 	brought_fini(&log);
 	close(forged);
@@ -286,7 +288,7 @@ START_TEST(memory_is_reserved_in_steps)
 	if (_i)
 		r = brought_begin_new(&log, &conn, &token, 77);
 	else
-		r = brought_begin(&log, &conn, fd, &token, true, 0, &set);
+		r = brought_begin(&log, &conn, fd, &from, &set);
 	ck_assert_int_eq(r, 0);
 	ck_assert_uint_eq(log.plan_log.reserved, before);
 	for (r = BROUGHT_E_MORE; r == BROUGHT_E_MORE && log.stage == BROUGHT_RESERVE; steps++) {
@@ -346,6 +348,24 @@ START_TEST(a_long_log_ends_in_steps)
 }
 END_TEST
 
+/* So is the mapping of what was brought, which is as large as who brings it likes, though little is in it. */
+START_TEST(a_large_log_is_let_go_of_in_steps)
+{
+	struct brought log;
+	unsigned steps, turns_taken = 0;
+
+	begin(MOST_BYTES / 2);
+	append(0, 0, 1, false);
+	start(&log);
+	ck_assert_int_eq(run(&log, &steps), 0);
+	brought_fini(&log);
+	for (; !LIST_EMPTY(&node.endings.list); turns_taken++)
+		ck_assert_int_eq(loop_turn(node.loop), 0);
+	ck_assert_uint_ge(turns_taken, (MOST_BYTES >> 22) / 2 - 1); /* of 4 MiB */
+	end();
+}
+END_TEST
+
 /* The log is a part of its user's share. */
 START_TEST(a_log_without_room_is_left_aside)
 {
@@ -353,7 +373,7 @@ START_TEST(a_log_without_room_is_left_aside)
 
 	begin(64 << 10);
 	node.memory_budget = 4096;
-	ck_assert_int_eq(brought_begin(&log, &conn, fd, &token, true, 0, &set), BROUGHT_E_BAD);
+	ck_assert_int_eq(brought_begin(&log, &conn, fd, &from, &set), BROUGHT_E_BAD);
 	brought_fini(&log);
 	end();
 }
@@ -372,6 +392,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_large_record_has_many_steps, 0, 2);
 	tcase_add_test(tcase, a_long_log_takes_what_a_log_takes);
 	tcase_add_test(tcase, a_long_log_ends_in_steps);
+	tcase_add_test(tcase, a_large_log_is_let_go_of_in_steps);
 	tcase_add_test(tcase, a_log_ends_where_it_ended);
 	tcase_add_test(tcase, nonsense_ends_soon);
 	tcase_add_test(tcase, no_log_is_so_large_or_has_holes);

@@ -71,6 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint64_t even[2] = {UINT64_C(0x5555555555555555), UINT64_C(0x555555555)};
 	const struct token token = {.n = N};
+	const struct entry_rest all = {.need = NULL};
+	const struct brought_from from = {.token = &token, .rest = &all};
 	struct brought log;
 	int fd;
 
@@ -80,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct entry_set set = {.deal = carousel_deal(stream.carousel),
 					      .bits = is_part ? even : NULL};
 
-		if (!brought_begin(&log, &conn, fd, &token, false, 0, &set))
+		if (!brought_begin(&log, &conn, fd, &from, &set))
 			read_all(&log);
 		brought_fini(&log);
 		if (stream.bytes.all || node.memory_used || domain.memory || domain.users != 1)

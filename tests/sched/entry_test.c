@@ -163,6 +163,34 @@ START_TEST(a_population_has_its_own_samples_alone)
 }
 END_TEST
 
+/* An epoch begins, and a rest is copied, without a look at each sample of what is known. */
+START_TEST(what_is_known_is_not_counted)
+{
+	uint64_t *bits = calloc(bits_words(N) + 1, sizeof(*bits));
+	uint64_t *grains = calloc(bits_words(N) + 1, sizeof(*grains));
+	struct entry_rest from = {.need = grains, .samples = 5};
+
+	begin();
+	entry_rest_fini(&rest);
+	bits_set(bits, 100);
+	population_need(&deal, bits, 0, deal.grains, grains);
+	set.bits = bits;
+	set.grains = grains;
+	set.samples = 77; /* which it is not */
+	ck_assert_int_eq(entry_rest_init(&set, NULL, NULL, 0, &rest), 0);
+	ck_assert_uint_eq(entry_rest_count(&rest), 77);
+	ck_assert(bits_test(rest.need, 50) && !bits_test(rest.need, 51));
+	entry_rest_next_epoch(&set, &rest);
+	ck_assert_uint_eq(entry_rest_count(&rest), 77);
+	entry_rest_fini(&rest);
+	ck_assert_int_eq(entry_rest_copy(&set, &from, &rest), 0);
+	ck_assert_uint_eq(entry_rest_count(&rest), 5);
+	entry_rest_fini(&rest);
+	free(bits);
+	free(grains);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("entry");
@@ -174,6 +202,7 @@ int main(void)
 	tcase_add_test(tcase, the_short_last_grain_is_whole_with_one);
 	tcase_add_test(tcase, samples_that_are_not_left_are_found);
 	tcase_add_test(tcase, a_population_has_its_own_samples_alone);
+	tcase_add_test(tcase, what_is_known_is_not_counted);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -37,6 +37,78 @@ static uint64_t *part_of(const struct deal *deal, double from, double to, uint64
 	return bits;
 }
 
+/* ---- counting ---- */
+
+/* A need of every third grain, and of all of some words. */
+static uint64_t *some_need(const struct deal *deal)
+{
+	uint64_t *need = calloc(bits_words(deal->grains) + 1, sizeof(*need));
+
+	for (uint64_t grain = 0; grain < deal->grains; grain++)
+		if (grain % 3 == 0 || grain / 64 % 4 == 1)
+			bits_set(need, grain);
+	return need;
+}
+
+START_TEST(a_count_in_parts_is_that_of_the_whole)
+{
+	static const uint64_t ns[] = {1, 1000, 65537, (1 << 20) - 1, 5000011};
+	struct deal deal;
+	uint64_t *bits, *need;
+
+	deal_init(&deal, ns[_i], version);
+	bits = part_of(&deal, 0, .5, 5);
+	need = some_need(&deal);
+	for (int is_part = 0; is_part < 2; is_part++) {
+		const uint64_t *of = is_part ? bits : NULL;
+		uint64_t sum = 0, all = 0;
+
+		for (uint64_t grain = 0; grain < deal.grains; grain++)
+			if (bits_test(need, grain))
+				all += of ? population_of_grain(&deal, of, grain)
+					  : deal_grain_size(&deal, grain);
+		for (uint64_t at = 0, end; at < bits_words(deal.grains); at = end) {
+			end = BASE_MIN(at + 1 + at % 7, bits_words(deal.grains));
+			sum += population_samples_in(&deal, of, need, at, end);
+		}
+		ck_assert_uint_eq(sum, deal.grain == 1 && of ? bits_count(need, deal.n) : all);
+		ck_assert_uint_eq(sum, population_samples(&deal, of, need));
+	}
+	free(bits);
+	free(need);
+}
+END_TEST
+
+/* Of 10^8 samples that takes some milliseconds: who joins in one turn of a loop has counted before, in several. */
+START_TEST(a_join_counts_nothing_that_was_counted)
+{
+	struct carousel_config config = {
+	    .n = 5000011, .chunk = 64, .slots = 2, .max_slots = 2, .producing = 1, .seed = 1};
+	struct carousel_join join = {.batch = 1, .ranks = 1, .is_counted = true};
+	struct carousel *carousel;
+	uint64_t *bits, *need, words;
+	uint32_t job;
+
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+	bits = part_of(carousel_deal(carousel), 0, .5, 5);
+	words = bits_words(carousel_deal(carousel)->grains);
+	need = calloc(words + 1, sizeof(*need));
+	population_need(carousel_deal(carousel), bits, 0, carousel_deal(carousel)->grains, need);
+	join.population = bits;
+	join.need = need;
+	join.need_samples = population_samples(carousel_deal(carousel), bits, need);
+	ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), 0);
+	ck_assert_ptr_null(carousel_check(carousel));
+	carousel_leave(carousel, job, 1);
+	join.need_samples--;
+	ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), 0);
+	ck_assert_ptr_nonnull(carousel_check(carousel)); /* it was believed */
+	carousel_free(carousel);
+	free(bits);
+	free(need);
+}
+END_TEST
+
 /* ---- splits ---- */
 
 static const uint64_t sizes[] = {1, 2, 3, 10, 1000, 65537, (1 << 19) + 1, 1281167};
@@ -514,6 +586,8 @@ static Suite *suite(void)
 
 	tcase_add_loop_test(tcase, folds_have_each_sample_once, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(tcase, splits_are_whole_grains, 0, BASE_ARRAY_LEN(sizes));
+	tcase_add_loop_test(tcase, a_count_in_parts_is_that_of_the_whole, 0, 5);
+	tcase_add_test(tcase, a_join_counts_nothing_that_was_counted);
 	tcase_add_test(tcase, seeds_split_anew);
 	tcase_add_test(tcase, splits_are_frozen);
 	tcase_add_test(tcase, ids_are_a_set);
