@@ -10,6 +10,8 @@
 #include "base/little.h"
 
 #define NOBODY (PROMISE_SELF - 1) /* a peer that there is not */
+/* In a bucket: of names that nobody chose it never has as many, and who chooses them makes no look longer. */
+#define ALIKE_MOST 32
 
 struct promise {
 	TAILQ_ENTRY(promise) by_age; /* the oldest is over first */
@@ -105,8 +107,12 @@ static struct promise *add(struct promises *promises, const struct hash_id *grou
 			   uint32_t maker, uint64_t now_ns)
 {
 	struct promise *promise = LIST_FIRST(&promises->free);
+	const struct promise *other;
+	unsigned alike = 0;
 
-	if (!promise)
+	LIST_FOREACH(other, bucket_of(promises, group, sample), link)
+	alike++;
+	if (!promise || alike == ALIKE_MOST)
 		return NULL;
 	LIST_REMOVE(promise, link);
 	promise->group = *group;

@@ -33,7 +33,7 @@ struct promise_waiter {
 enum promise_answer {
 	PROMISE_MAKE,  /* nobody does: it is the asker who makes it now */
 	PROMISE_WAITS, /* it is being made, and he will be among those that wait */
-	PROMISE_FULL,  /* as MAKE, but there was no room to note anything */
+	PROMISE_FULL, /* as MAKE, but there was no room to note anything, or it is too much like others */
 };
 
 struct promises;

@@ -8,7 +8,8 @@
  * message ever meets a queue without a receive. What was received and copied is posted anew, and owed as a credit; what is
  * owed goes along with the next message, or in one of its own when it is half of all. Such a message has no bytes and needs no
  * credit: at most two of them are on the way before the other end has seen one, for it can use no credit that it has not
- * got. VERBS_RECEIVES has room for these and for the one message that tries the way.
+ * got. VERBS_RECEIVES has room for these and for the one message that tries the way. One more that says nothing is nonsense: who
+ * could send them without end would keep the carrier from all others.
  *
  * The socket carries nothing any more. When the other side closes it, or its process dies, the connection has ended, also
  * where the network between the devices would take seconds to say so.
@@ -203,6 +204,10 @@ static void on_received(struct link *link, unsigned place, const struct verbs_do
 	}
 	link->credits += done->said;
 	if (done->bytes == 0) {
+		if (link->has_tried && done->said == 0) {
+			fail(link, -EPROTO, "the other end sends messages that say nothing");
+			return;
+		}
 		link->has_tried = true;
 		post_receive(link, place);
 		return;

@@ -44,7 +44,7 @@ struct run {
 	uint64_t n, source_bytes;                               /* their sums */
 	uint64_t n_lost;
 	uint8_t *buffer; /* owned */
-	uint64_t room;
+	size_t room;
 	struct diag diag;
 };
 
@@ -155,16 +155,8 @@ static int lane_get(struct run *run, const struct convert_lane *lane, void *ret,
 
 static int buffer_reserve(struct run *run, uint64_t bytes)
 {
-	uint8_t *larger;
-
-	if (bytes <= run->room)
-		return 0;
-	larger = realloc(run->buffer, bytes);
-	if (!larger)
-		return run_fail(run, "a picture", ENOMEM);
-	run->buffer = larger;
-	run->room = bytes;
-	return 0;
+	return base_grow(&run->buffer, &run->room, bytes, 1) ? 0
+							     : run_fail(run, "a picture", ENOMEM);
 }
 
 static void tell_lost(struct run *run, uint64_t sample)

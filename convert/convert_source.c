@@ -70,10 +70,12 @@ static int reader_open(char *path, const struct scan_progress *progress,
 		return CONVERT_E_COMPRESSED;
 	if (r)
 		return CONVERT_FAILED;
-	if (!reader->ops->unconverted)
+	if (!reader->ops->unconverted && !strstr(reader->options, "members="))
 		return 0;
 	diag_set(diag, "\"%s\" %s", base_quote(path, quoted, sizeof(quoted)),
-		 reader->ops->unconverted);
+		 reader->ops->unconverted
+		     ? reader->ops->unconverted
+		     : "has samples of several files: leave members out to convert its pictures");
 	return CONVERT_FAILED;
 }
 

@@ -28,7 +28,7 @@
 #include "convert/convert.h"
 #include "pipeline/forms/form.h"
 #include "storage/source/magic.h"
-#include "storage/source/tar_header.h"
+#include "base/tar.h"
 #include "storage/walk.h"
 
 #define TAR_RECORD 10240 /* an archive is a multiple of it */
@@ -43,7 +43,8 @@ struct convert_output {
 	const struct convert_options *options;
 	const struct dataset *source;
 	struct tar_shard *shard; /* owned; the last one is being written */
-	unsigned n, room;
+	unsigned n;
+	size_t room;
 	uint64_t at; /* end of what was written of it */
 };
 
@@ -128,15 +129,8 @@ static int tar_begin_shard(struct convert_output *output, struct diag *diag)
 	struct tar_shard *shard;
 	int r;
 
-	if (output->n == output->room) {
-		const unsigned room = output->room * 2 + 8;
-
-		shard = reallocarray(output->shard, room, sizeof(*shard));
-		if (!shard)
-			return convert_output_fail(output->options->target, ENOMEM, diag);
-		output->shard = shard;
-		output->room = room;
-	}
+	if (!base_grow(&output->shard, &output->room, output->n + 1, sizeof(*shard)))
+		return convert_output_fail(output->options->target, ENOMEM, diag);
 	shard = &output->shard[output->n];
 	shard->path = tar_path(output->options, output->n);
 	if (!shard->path)

@@ -75,16 +75,9 @@ static int replay_bad(const struct replay *replay, struct diag *diag, const char
 
 static int replay_add_epoch(struct replay *replay, const struct recording_reader *reader)
 {
-	struct replay_epoch *epochs;
-
-	if ((replay->n_epochs & (replay->n_epochs - 1)) == 0) { /* full at powers of two */
-		uint64_t room = replay->n_epochs ? 2 * replay->n_epochs : 1;
-
-		epochs = realloc(replay->epochs, room * sizeof(*epochs));
-		if (!epochs)
-			return -ENOMEM;
-		replay->epochs = epochs;
-	}
+	if (!base_grow(&replay->epochs, &replay->room, replay->n_epochs + 1,
+		       sizeof(*replay->epochs)))
+		return -ENOMEM;
 	replay->epochs[replay->n_epochs++] = (struct replay_epoch){
 	    .offset = reader->begin,
 	    .number = reader->number - 1,

@@ -19,6 +19,7 @@ struct replay {
 	struct recording_head head;
 	struct replay_epoch *epochs; /* owned */
 	uint64_t n_epochs;
+	size_t room; /* of epochs */
 };
 
 void replay_init(struct replay *replay);

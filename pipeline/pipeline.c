@@ -14,7 +14,6 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
-#include "pipeline/forms/packed.h"
 #include "pipeline/pipeline_inner.h"
 #include "pipeline/spec/spec.h"
 
@@ -156,6 +155,9 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *wh
 	const char *wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					    &pipeline->n_fields);
 
+	if (!wrong)
+		wrong = members_new(&pipeline->ops, false, pipeline->fields, &pipeline->packed,
+				    &pipeline->members);
 	if (wrong) {
 		diag_set(diag, "pipeline: op 1 (record): %s", wrong);
 		return PIPELINE_E_BAD;
@@ -197,14 +199,20 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 
 	pipeline_set_fields(pipeline);
 	pipeline->packed.first = pipeline->n_fields;
-	if (op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
-		return 0;
-	if (!pipeline->shape.by_record)
-		wrong =
-		    "fields come in the records of a wrapped data set: give \"source\": \"record\"";
-	if (!wrong)
+	if (!pipeline->shape.by_record && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
+		wrong = "fields come in the records of a wrapped data set: give \"source\": "
+			"\"record\"; or in files of tar shards: give \"members\"";
+	if (pipeline->shape.by_members &&
+	    op_number(&pipeline->ops.op[0], OP_DECODE_SOURCE, 0) != OP_FILE)
+		wrong = "members are files of tar shards, and no records: leave source out";
+	if (!wrong && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
 		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					&pipeline->n_fields);
+	if (!wrong)
+		wrong = mask_check_colors(&pipeline->ops);
+	if (!wrong)
+		wrong = members_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
+				    &pipeline->members);
 	if (wrong) {
 		diag_set(diag, "pipeline: op 1 (decode): %s", wrong);
 		return PIPELINE_E_BAD;
@@ -278,7 +286,8 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 
 	if (r == 0)
 		r = tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
-	if (r == 0 && pipeline->shape.by_record && pipeline->tail.label_filter.by_label) {
+	if (r == 0 && pipeline->shape.by_record && !pipeline->shape.by_members &&
+	    pipeline->tail.label_filter.by_label) {
 		diag_set(diag, "pipeline: filter: the classes of a wrapped data set are not known "
 			       "before its samples are made; name the samples by number instead");
 		r = PIPELINE_E_BAD;
@@ -329,6 +338,7 @@ void pipeline_free(struct pipeline *pipeline)
 	}
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		mask_free(pipeline->mask[f]);
+	members_free(pipeline->members);
 	free(pipeline->canonical);
 	free(pipeline->asked);
 	free(pipeline);

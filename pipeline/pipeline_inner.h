@@ -7,7 +7,7 @@
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
-#include "pipeline/forms/packed.h"
+#include "pipeline/forms/members.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
@@ -29,6 +29,7 @@ struct pipeline {
 	bool is_record; /* fields as they are, no program */
 	struct packed_fields
 	    packed; /* of them, those that a record has; beside its picture and label */
+	struct members *members; /* owned; NULL: samples are no files of tar shards */
 	struct mask *mask[PIPELINE_MAX_FIELDS]; /* owned; of those of the fields that are masks */
 	unsigned n_views, first_view;           /* the field of the first one; the others follow */
 	struct pipeline_view *view[VIEWS_MOST]; /* owned */
@@ -37,11 +38,13 @@ struct pipeline {
 };
 
 struct pipeline_run {
-	struct decode *decode;       /* owned */
-	struct cut_maker *maker;     /* owned; NULL: not needed yet */
-	bool by_record;              /* pictures come in records */
-	unsigned beside;             /* fields of these, beside picture and label */
-	struct steps_scratch *masks; /* owned; NULL: there are none */
+	struct decode *decode;         /* owned */
+	struct cut_maker *maker;       /* owned; NULL: not needed yet */
+	bool by_record;                /* pictures come in records */
+	unsigned beside;               /* fields of these, beside picture and label */
+	const struct members *members; /* what records are made of; NULL: they come as such */
+	struct members_room *room;     /* owned; with members */
+	struct steps_scratch *masks;   /* owned; NULL: there are none */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is

@@ -15,7 +15,6 @@
 #include "pipeline/engine/drive.h"
 #include "pipeline/formats/decode.h"
 #include "pipeline/forms/form.h"
-#include "pipeline/forms/packed.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/pipeline_inner.h"
 
@@ -28,6 +27,7 @@ void pipeline_run_free(struct pipeline_run *run)
 			engine_fused.scratch_free(run->part[p].scratch);
 	decode_free(run->decode);
 	steps_scratch_free(run->masks);
+	members_room_free(run->room);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -48,6 +48,7 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 		    (pipelines[v]->is_record != first->is_record ||
 		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
 		     pipelines[v]->shape.by_record != first->shape.by_record ||
+		     pipelines[v]->shape.by_members != first->shape.by_members ||
 		     pipelines[v]->packed.n != first->packed.n ||
 		     pipelines[v]->n_views + first->n_views > 0))
 			return false;
@@ -117,6 +118,9 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 	run->n = n;
 	run->by_record = first && first->shape.by_record;
 	run->beside = run->by_record ? first->packed.n : 0;
+	run->members = first ? first->members : NULL;
+	if (run->members && members_room_new(run->members, &run->room) != 0)
+		return -ENOMEM;
 	for (unsigned v = 0; v < n; v++) {
 		int r = pipeline_run_add(run, v, pipelines[v]);
 
@@ -160,21 +164,33 @@ static int pipeline_run_check(const struct pipeline_run *run, uint32_t variants,
 	return 0;
 }
 
+/* What is in the sample's record, or in its files. */
+static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_input *input,
+			      struct pipeline_error *ret_error)
+{
+	if (run->members)
+		return members_take(run->members, run->room, input->data, input->size,
+				    &input->record, ret_error);
+	return packed_parse(input->data, input->size, &input->record, ret_error);
+}
+
 int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 		      const struct pipeline_key *key, struct pipeline_input *input,
 		      struct pipeline_error *ret_error)
 {
+	uint32_t none; /* shards have labels of their own */
 	int r;
 
 	input->kept.ops = 0;
 	if (!form_probe(input->data, input->size)) {
 		if (!run->by_record)
-			return 0;
-		r = packed_parse(input->data, input->size, &input->record, ret_error);
+			return run->members ? 0
+					    : members_refuse(input->data, input->size, ret_error);
+		r = pipeline_run_parse(run, input, ret_error);
 		if (r != 0)
 			return r;
 		return packed_picture(&input->record, run->beside, &input->data, &input->size,
-				      &input->label, ret_error);
+				      run->members ? &none : &input->label, ret_error);
 	}
 	if (run->beside > 0)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no record");
@@ -219,7 +235,7 @@ static int pipeline_run_masks(struct pipeline_run *run, const struct pipeline *p
 		const struct mask *mask = pipeline->mask[packed->first + f];
 
 		if (mask)
-			r = mask_run(mask, run->masks, record->data + place->at, place->bytes,
+			r = mask_run(mask, run->masks, record->value[before + f], place->bytes,
 				     height, width, draw, out->field[packed->first + f], ret_error);
 	}
 	return r;
@@ -297,15 +313,15 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 }
 
 /* Fields as they are. */
-static int pipeline_run_record(const struct pipeline *pipeline, const struct pipeline_input *input,
-			       const struct pipeline_out *out, struct pipeline_error *ret_error)
+static int pipeline_run_record(const struct pipeline_run *run, const struct pipeline *pipeline,
+			       struct pipeline_input *input, const struct pipeline_out *out,
+			       struct pipeline_error *ret_error)
 {
-	struct packed record;
-	int r = packed_parse(input->data, input->size, &record, ret_error);
+	int r = pipeline_run_parse(run, input, ret_error);
 
 	if (r != 0)
 		return r;
-	return packed_write(&record, 0, pipeline->fields, &pipeline->packed, out, ret_error);
+	return packed_write(&input->record, 0, pipeline->fields, &pipeline->packed, out, ret_error);
 }
 
 /* Where pictures of that pipeline go; whose they are. */
@@ -325,7 +341,7 @@ static uint32_t pipeline_run_parts(struct pipeline_run *run, unsigned v,
 
 /* Who needs the picture; or PIPELINE_E_BAD with *ret_error. */
 static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
-			      const struct pipeline_input *input, const struct pipeline_key *key,
+			      struct pipeline_input *input, const struct pipeline_key *key,
 			      const struct pipeline_out out[], uint32_t *ret,
 			      struct pipeline_error *ret_error)
 {
@@ -338,7 +354,7 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 		if (!(variants >> v & 1) || !pipeline)
 			continue;
 		if (pipeline->is_record)
-			r = pipeline_run_record(pipeline, input, &out[v], ret_error);
+			r = pipeline_run_record(run, pipeline, input, &out[v], ret_error);
 		else
 			r = pipeline_run_tail(run, pipeline, input, key, &out[v], ret_error);
 		if (r != 0)

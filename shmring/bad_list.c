@@ -19,25 +19,8 @@ void bad_list_fini(struct bad_list *list)
 /* Room for one more, and its texts. false: out of memory. */
 static bool make_room(struct bad_list *list, uint64_t bytes)
 {
-	uint64_t room = BASE_MAX(2 * list->room, UINT64_C(64));
-	uint64_t text_room = BASE_MAX(2 * list->text_room, list->used + bytes);
-	void *more;
-
-	if (list->count == list->room) {
-		more = reallocarray(list->item, room, sizeof(*list->item));
-		if (!more)
-			return false;
-		list->item = more;
-		list->room = room;
-	}
-	if (bytes > list->text_room - list->used) {
-		more = realloc(list->text, text_room);
-		if (!more)
-			return false;
-		list->text = more;
-		list->text_room = text_room;
-	}
-	return true;
+	return base_grow(&list->item, &list->room, list->count + 1, sizeof(*list->item)) &&
+	       base_grow(&list->text, &list->text_room, list->used + bytes, 1);
 }
 
 static void put_text(struct bad_list *list, const char *text)

@@ -13,7 +13,8 @@ struct bad_list_item {
 struct bad_list { /* owned; all zero: empty */
 	struct bad_list_item *item;
 	char *text;
-	uint64_t count, room, used, text_room;
+	uint64_t count, used;
+	size_t room, text_room;
 };
 void bad_list_fini(struct bad_list *list);
 /* Adds a page of samples below n. 0; BAD_PAGE_E_BAD: these bytes are none; -ENOMEM. */

@@ -19,7 +19,6 @@
  * Rejected: a watermark per field, which nobody needs as a task writes all fields of a sample.
  */
 
-#include <errno.h>
 #include <string.h>
 
 #include "shmring/board.h"
@@ -55,68 +54,15 @@ static void head_fill(const struct board_geometry *geometry, struct layout_board
 
 int board_new(const struct board_geometry *geometry, struct board *ret, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
 	void *map;
-	int r = region_new("oneaccess-board", geometry->board_bytes, &map, &fd);
+	int r =
+	    region_new("oneaccess-board", REGION_READ_ONLY, geometry->board_bytes, &map, ret_fd);
 
 	if (r)
 		return r;
 	head_fill(geometry, map);
-	r = region_seal(fd, REGION_READ_ONLY);
-	if (r) {
-		region_unmap(map, geometry->board_bytes);
-		return r;
-	}
 	*ret = (struct board){.geometry = *geometry, .map = map, .writable = true};
-	*ret_fd = base_take_fd(&fd);
 	return 0;
-}
-
-int board_slots_new(const struct board_geometry *geometry, int *ret_fd)
-{
-	int fd = base_memfd("oneaccess-slots", geometry->slots_bytes);
-
-	if (fd < 0)
-		return fd;
-	*ret_fd = fd;
-	return 0;
-}
-
-int board_slots_reserve_huge(int slots_fd, const struct board_geometry *geometry, uint32_t slot)
-{
-	if (slot >= geometry->max_slots)
-		return -EINVAL;
-	return region_reserve_huge(slots_fd, slot * geometry->slot_stride, geometry->slot_stride);
-}
-
-/* Twice, as fallocate() leaves a page to be cleared by who touches it first, but clears one that it
- * finds in that state, and only cleared pages are mapped many at a time. */
-int board_slots_reserve(int slots_fd, const struct board_geometry *geometry, uint32_t slot)
-{
-	const uint64_t stride = geometry->slot_stride;
-	int r;
-
-	if (slot >= geometry->max_slots)
-		return -EINVAL;
-	r = region_reserve(slots_fd, slot * stride, stride);
-	return r < 0 ? r : region_reserve(slots_fd, slot * stride, stride);
-}
-
-int board_slots_map(int slots_fd, uint64_t bytes, void **ret)
-{
-	return region_map(slots_fd, bytes, true, ret);
-}
-
-int board_slots_gather(int slots_fd, const struct board_geometry *geometry, uint32_t slot)
-{
-	if (slot >= geometry->max_slots)
-		return -EINVAL;
-	return region_gather(slots_fd, slot * geometry->slot_stride, geometry->slot_stride);
-}
-
-int board_slots_seal(int slots_fd)
-{
-	return region_seal(slots_fd, REGION_READ_ONLY);
 }
 
 /* ---- where things are ---- */
@@ -306,32 +252,6 @@ void board_detach(struct board *board)
 {
 	region_unmap(board->map, board->geometry.board_bytes);
 	board->map = NULL;
-}
-
-int board_slots_attach(int slots_fd, const struct board_geometry *geometry, const uint8_t **ret)
-{
-	void *map;
-	int r = region_attach(slots_fd, REGION_READ_ONLY, geometry->slots_bytes, false, &map);
-
-	if (r)
-		return r < 0 ? r : BOARD_E_BAD;
-	*ret = map;
-	return 0;
-}
-
-void board_slots_detach(const struct board_geometry *geometry, const uint8_t *slots)
-{
-	region_unmap(slots, geometry->slots_bytes);
-}
-
-int board_slots_view(int slots_fd, const struct board_geometry *geometry, uint8_t **ret)
-{
-	void *map;
-	int r = region_map_privately(slots_fd, geometry->slots_bytes, &map);
-
-	if (r == 0)
-		*ret = map;
-	return r;
 }
 
 /* ---- the checker ---- */

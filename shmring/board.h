@@ -37,7 +37,7 @@ uint64_t layout_dtype_bytes(uint32_t dtype); /* 0 for an unknown one */
 /* Has it what LAYOUT_VERSION_FIELDS brought: more fields than eight, other dtypes, ragged ones? */
 bool board_is_wide(const struct board_geometry *geometry);
 
-/* board.c, accessd's side */
+/* board.c and board_slots.c, accessd's side */
 /* New memfd, mapped writable here, then sealed (also FUTURE_WRITE). 0 or negative errno.
  * *ret_fd: caller owns, safe to pass on. */
 int board_new(const struct board_geometry *geometry, struct board *ret, int *ret_fd);
@@ -61,7 +61,7 @@ void board_slot_status(struct board *board, uint32_t slot, uint32_t sample, uint
 void board_slot_watermark(struct board *board, uint32_t slot, uint32_t watermark); /* release */
 void board_slot_empty(struct board *board, uint32_t slot);
 
-/* board.c, the rank's side */
+/* board.c and board_slots.c, the rank's side */
 /* Maps fd read-only, copies the geometry out and checks every number of it against the size of fd
  * and against itself. fd stays the caller's. 0, BOARD_E_BAD, negative errno. */
 int board_attach(int fd, struct board *ret);

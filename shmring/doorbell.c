@@ -18,10 +18,9 @@ static uint64_t doorbell_bytes(void)
 
 int doorbell_new(struct layout_doorbell **ret, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
 	struct layout_doorbell *doorbell;
 	void *map;
-	int r = region_new("oneaccess-doorbell", doorbell_bytes(), &map, &fd);
+	int r = region_new("oneaccess-doorbell", REGION_SHARED, doorbell_bytes(), &map, ret_fd);
 
 	if (r)
 		return r;
@@ -30,13 +29,7 @@ int doorbell_new(struct layout_doorbell **ret, int *ret_fd)
 	doorbell->version = LAYOUT_VERSION;
 	doorbell->max_workers = LAYOUT_MAX_WORKERS;
 	doorbell->bytes = sizeof(*doorbell);
-	r = region_seal(fd, REGION_SHARED);
-	if (r) {
-		region_unmap(map, doorbell_bytes());
-		return r;
-	}
 	*ret = doorbell;
-	*ret_fd = base_take_fd(&fd);
 	return 0;
 }
 

@@ -24,10 +24,9 @@ static uint64_t outbox_bytes(void)
 
 static int inbox_new(struct layout_inbox **ret, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
 	struct layout_inbox *inbox;
 	void *map;
-	int r = region_new("oneaccess-inbox", inbox_bytes(), &map, &fd);
+	int r = region_new("oneaccess-inbox", REGION_READ_ONLY, inbox_bytes(), &map, ret_fd);
 
 	if (r)
 		return r;
@@ -36,13 +35,7 @@ static int inbox_new(struct layout_inbox **ret, int *ret_fd)
 	inbox->version = LAYOUT_VERSION;
 	inbox->ring = LAYOUT_GRANT_RING;
 	inbox->bytes = sizeof(*inbox);
-	r = region_seal(fd, REGION_READ_ONLY);
-	if (r) {
-		region_unmap(map, inbox_bytes());
-		return r;
-	}
 	*ret = inbox;
-	*ret_fd = base_take_fd(&fd);
 	return 0;
 }
 
@@ -51,7 +44,7 @@ static int outbox_new(const struct layout_outbox **ret, int *ret_fd)
 	_cleanup_close_ int fd = -1;
 	struct layout_outbox *outbox;
 	void *map;
-	int r = region_new("oneaccess-outbox", outbox_bytes(), &map, &fd);
+	int r = region_new("oneaccess-outbox", REGION_SHARED, outbox_bytes(), &map, &fd);
 
 	if (r)
 		return r;
@@ -62,9 +55,7 @@ static int outbox_new(const struct layout_outbox **ret, int *ret_fd)
 	outbox->bytes = sizeof(*outbox);
 	atomic_store_explicit(&outbox->c_next, 1, memory_order_relaxed);
 	region_unmap(map, outbox_bytes());
-	r = region_seal(fd, REGION_SHARED);
-	if (!r)
-		r = region_map(fd, outbox_bytes(), false, &map);
+	r = region_map(fd, outbox_bytes(), false, &map);
 	if (r)
 		return r;
 	*ret = map;

@@ -52,19 +52,6 @@ static void head_fill(const struct lane *lane, struct layout_lane *head)
 	head->task_offset = BLOCK_OFFSET + lane->n_blocks * sizeof(struct layout_block);
 }
 
-static int arena_new(uint64_t bytes, int *ret_fd)
-{
-	_cleanup_close_ int fd = base_memfd("oneaccess-arena", bytes);
-	int r;
-
-	if (fd < 0)
-		return fd;
-	r = region_seal(fd, REGION_SHARED);
-	if (!r)
-		*ret_fd = base_take_fd(&fd);
-	return r;
-}
-
 int lane_new(uint32_t number, uint32_t n_blocks, uint32_t chunk, uint64_t arena_bytes,
 	     struct lane *ret, int *ret_lane_fd, int *ret_arena_fd)
 {
@@ -76,14 +63,12 @@ int lane_new(uint32_t number, uint32_t n_blocks, uint32_t chunk, uint64_t arena_
 	lane.arena_bytes = base_align_up(BASE_MIN(arena_bytes, MAX_ARENA + 1), base_page_size());
 	if (!lane_plan(&lane, NULL))
 		return LANE_E_BAD;
-	r = region_new("oneaccess-lane", lane.bytes, &map, &lane_fd);
+	r = region_new("oneaccess-lane", REGION_SHARED, lane.bytes, &map, &lane_fd);
 	if (r)
 		return r;
 	lane_plan(&lane, map);
 	head_fill(&lane, map);
-	r = region_seal(lane_fd, REGION_SHARED);
-	if (!r)
-		r = arena_new(lane.arena_bytes, ret_arena_fd);
+	r = region_new_sparse("oneaccess-arena", lane.arena_bytes, ret_arena_fd);
 	if (r) {
 		region_unmap(map, lane.bytes);
 		return r;

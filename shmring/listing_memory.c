@@ -13,7 +13,7 @@
 
 int listing_memory_new(uint64_t bytes, void **ret_map, int *ret_fd)
 {
-	return region_new("oneaccess-list", bytes, ret_map, ret_fd);
+	return region_new("oneaccess-list", REGION_UNSEALED, bytes, ret_map, ret_fd);
 }
 
 int listing_memory_seal(int fd, uint64_t bytes, void **map)

@@ -35,7 +35,7 @@ int pane_new(uint64_t room, struct pane *ret)
 	uint64_t bytes = base_align_up(room + sizeof(struct layout_pane), base_page_size());
 	struct pane pane = {.bytes = bytes, .room = bytes - sizeof(struct layout_pane), .fd = -1};
 	void *map;
-	int r = region_new("oneaccess-pane", bytes, &map, &pane.fd);
+	int r = region_new("oneaccess-pane", REGION_READ_ONLY, bytes, &map, &pane.fd);
 
 	if (r)
 		return r;
@@ -44,12 +44,6 @@ int pane_new(uint64_t room, struct pane *ret)
 	pane.map->version = LAYOUT_VERSION;
 	pane.map->head_bytes = sizeof(*pane.map);
 	pane.map->room = pane.room;
-	r = region_seal(pane.fd, REGION_READ_ONLY);
-	if (r) {
-		region_unmap(map, bytes);
-		base_close(&pane.fd);
-		return r;
-	}
 	*ret = pane;
 	return 0;
 }

@@ -322,20 +322,6 @@ static bool is_whole(const struct plan_log *plan_log, uint64_t offset)
 	return atomic_load_explicit(&plan_log->map->d_first, memory_order_relaxed) <= offset;
 }
 
-static int make_room(struct plan_log *plan_log, size_t bytes)
-{
-	uint64_t *copy;
-
-	if (bytes <= plan_log->copy_bytes)
-		return 0;
-	copy = realloc(plan_log->copy, bytes);
-	if (!copy)
-		return -ENOMEM;
-	plan_log->copy = copy;
-	plan_log->copy_bytes = bytes;
-	return 0;
-}
-
 /* The record at the offset, of `left` bytes that are published. */
 static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left, struct entry *ret,
 		       uint32_t *ret_bytes)
@@ -343,7 +329,6 @@ static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left
 	const uint8_t *at = room_of(plan_log) + offset % plan_log->room;
 	uint64_t words[sizeof(struct plan_log_record) / 8];
 	struct plan_log_record record;
-	int r;
 
 	copy_out(words, at, sizeof(words));
 	memcpy(&record, words, sizeof(record));
@@ -356,9 +341,8 @@ static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left
 	    record.bytes != record_bytes(record.count, record.n_grains) || record.bytes > left ||
 	    record.bytes > plan_log->room - offset % plan_log->room)
 		return PLAN_LOG_E_BAD;
-	r = make_room(plan_log, record.bytes);
-	if (r)
-		return r;
+	if (!base_grow(&plan_log->copy, &plan_log->copy_bytes, record.bytes, 1))
+		return -ENOMEM;
 	copy_out(plan_log->copy, at + sizeof(record), record.bytes - sizeof(record));
 	*ret = (struct entry){
 	    .epoch = record.epoch,

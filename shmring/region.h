@@ -15,15 +15,21 @@ enum region_seal {
 	REGION_SHARED,    /* SHRINK, GROW, SEAL: the size is for ever */
 	REGION_READ_ONLY, /* and FUTURE_WRITE: only mappings that exist by now go on writing */
 	REGION_IMMUTABLE, /* and WRITE: nobody writes it any more; no mapping does when it is set */
+	REGION_UNSEALED,  /* none: region_seal() is to follow */
 };
 
-/* New memfd of bytes, reserved in full and mapped writable. Caller owns *ret_map and *ret_fd.
- * 0 or negative errno. */
-int region_new(const char *name, uint64_t bytes, void **ret_map, int *ret_fd);
+/* New memfd of bytes, reserved in full, mapped writable, and sealed, but not REGION_IMMUTABLE: the mapping goes on
+ * writing. Caller owns *ret_map and *ret_fd. 0 or negative errno. */
+int region_new(const char *name, enum region_seal seal, uint64_t bytes, void **ret_map,
+	       int *ret_fd);
+/* The same, REGION_SHARED, but neither reserved nor mapped. */
+int region_new_sparse(const char *name, uint64_t bytes, int *ret_fd);
 /* Reserves memory so that no touch of it can fail later. 0, -ENOSPC, -ENOMEM, ... */
 int region_reserve(int fd, uint64_t offset, uint64_t bytes);
 /* Gives it back: what is read there from now on is zeros. 0 or negative errno. */
 int region_release(int fd, uint64_t offset, uint64_t bytes);
+/* Touches what is reserved and mapped for writing, so that nobody meets a fault there later. */
+void region_touch(uint8_t *at, uint64_t bytes);
 int region_seal(int fd, enum region_seal seal);
 /* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative
  * errno. */

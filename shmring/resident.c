@@ -24,19 +24,10 @@ _Static_assert(RESIDENT_CHUNK == REGION_HUGE, "a chunk is a huge page");
 
 int resident_new(uint64_t bytes, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
-	int r;
-
 	bytes -= bytes % RESIDENT_CHUNK;
 	if (bytes == 0 || bytes > RESIDENT_MOST)
 		return RESIDENT_E_BAD;
-	fd = base_memfd("oneaccess-resident", bytes);
-	if (fd < 0)
-		return fd;
-	r = region_seal(fd, REGION_SHARED);
-	if (!r)
-		*ret_fd = base_take_fd(&fd);
-	return r;
+	return region_new_sparse("oneaccess-resident", bytes, ret_fd);
 }
 
 int resident_attach(int fd, bool writable, struct resident *ret)

@@ -17,9 +17,7 @@
 
 #include "shmring/tray.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "shmring/region.h"
 #include "shmring/wake.h"
@@ -44,18 +42,14 @@ int tray_new(uint32_t n_rings, uint64_t ring_bytes, int *ret_fd)
 	    .ring_bytes = ring_bytes,
 	    .data_offset = offset,
 	};
-	_cleanup_close_ int fd = base_memfd("oneaccess-tray", head.bytes);
-	int r;
+	_cleanup_close_ int fd = -1;
+	int r = region_new_sparse("oneaccess-tray", head.bytes, &fd);
 
-	if (fd < 0)
-		return fd;
-	if (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
-		return errno ? -errno : -EIO;
-	r = region_seal(fd, REGION_SHARED);
-	if (r)
-		return r;
-	*ret_fd = base_take_fd(&fd);
-	return 0;
+	if (!r)
+		r = base_write_at(fd, &head, sizeof(head), 0);
+	if (!r)
+		*ret_fd = base_take_fd(&fd);
+	return r;
 }
 
 static bool tray_is_good(const struct layout_tray *head, uint64_t bytes)

@@ -6,6 +6,9 @@
  * one that was used longest ago makes room. Its name stays known, as it is said once a connection, and the next word
  * about it opens it again.
  *
+ * Whose names they are that are forgotten for others: those of the peer who has too many, else of any peer; last of all
+ * those of this node's own streams. So nobody who says names without end makes this node forget those of others.
+ *
  * A name is a hash, and how many samples there are and in which form is only said of it: who says it first is believed,
  * but this node's own streams always.
  *
@@ -20,6 +23,9 @@
 #include <string.h>
 
 #define GUESTS_MOST 512 /* names */
+#define GUESTS_EACH    \
+	(GUESTS_MOST / \
+	 (VALUE_MOST_PEERS + 1)) /* of one peer's, who then gives up his own for another */
 #define GUESTS_OPEN 64
 
 static struct {
@@ -63,38 +69,60 @@ static struct reader_guest *find(const struct hash_id *id)
 	return NULL;
 }
 
-/* The one that was used longest ago, of all or of those that are open; NULL: there is none. */
-static struct reader_guest *find_oldest(bool is_open)
+enum which { WHICH_OPEN, WHICH_OF, WHICH_UNSURE, WHICH_ANY };
+
+/* of: peers, a bit each. */
+static bool is_one(const struct reader_guest *guest, enum which which, uint32_t of)
+{
+	if (!guest->form || which == WHICH_ANY)
+		return guest->form != 0;
+	if (which == WHICH_OPEN)
+		return guest->is_open;
+	return !guest->is_sure && (which == WHICH_UNSURE || guest->peers == of);
+}
+
+/* The one of these that was used longest ago; NULL: there is none. */
+static struct reader_guest *find_oldest(enum which which, uint32_t of, unsigned *ret_n)
 {
 	struct reader_guest *oldest = NULL;
 
+	*ret_n = 0;
 	for (unsigned i = 0; i < GUESTS_MOST; i++) {
 		struct reader_guest *guest = &guests.one[i];
 
-		if (guest->form && (guest->is_open || !is_open) &&
-		    (!oldest || guest->turn < oldest->turn))
+		if (!is_one(guest, which, of))
+			continue;
+		++*ret_n;
+		if (!oldest || guest->turn < oldest->turn)
 			oldest = guest;
 	}
 	return oldest;
 }
 
-/* A place for a name; if it must be, the one that was used longest ago is forgotten for it. */
-static struct reader_guest *find_place(void)
+/* A place for a name; if it must be, another one is forgotten for it. of: who says it, 0: this node. */
+static struct reader_guest *find_place(uint32_t of)
 {
 	struct reader_guest *oldest;
+	unsigned n;
 
 	for (unsigned i = 0; i < GUESTS_MOST; i++)
 		if (!guests.one[i].form)
 			return &guests.one[i];
-	oldest = find_oldest(false);
+	oldest = find_oldest(WHICH_OF, of, &n);
+	if (!of || n < GUESTS_EACH)
+		oldest = find_oldest(WHICH_UNSURE, 0, &n);
+	if (!oldest)
+		oldest = find_oldest(WHICH_ANY, 0, &n);
 	forget_guest(oldest);
 	return oldest;
 }
 
 static void make_room(uint64_t samples)
 {
+	unsigned n;
+
 	while (guests.open == GUESTS_OPEN || guests.cells + samples > READER_GUEST_SAMPLES)
-		close_guest(find_oldest(true));
+		close_guest(find_oldest(WHICH_OPEN, 0, &n));
 }
 
 /* A note is for people, and a peer's: no more of it than one line of text. */
@@ -133,8 +161,8 @@ static void open_guest(struct store *store, struct reader_guest *guest)
 	open_in_store(store, guest);
 }
 
-/* The one with that name; a new one has no peers. NULL: not enough memory. */
-static struct reader_guest *find_or_add(const struct hash_id *id, const uint8_t *note,
+/* The one with that name; a new one has no peers. of: as above. NULL: not enough memory. */
+static struct reader_guest *find_or_add(const struct hash_id *id, uint32_t of, const uint8_t *note,
 					uint32_t bytes)
 {
 	struct reader_guest *guest = find(id);
@@ -142,14 +170,15 @@ static struct reader_guest *find_or_add(const struct hash_id *id, const uint8_t 
 
 	if (!text)
 		return guest;
-	guest = find_place();
+	guest = find_place(of);
 	*guest = (struct reader_guest){.id = *id, .note = text};
 	return guest;
 }
 
 static bool say_locked(const struct value_head *head, const uint8_t *note)
 {
-	struct reader_guest *guest = find_or_add(&head->group, note, head->bytes);
+	const uint32_t of = UINT32_C(1) << head->peer;
+	struct reader_guest *guest = find_or_add(&head->group, of, note, head->bytes);
 
 	if (!guest)
 		return false;
@@ -159,7 +188,7 @@ static bool say_locked(const struct value_head *head, const uint8_t *note)
 	}
 	if (guest->samples != head->samples || guest->form != head->form)
 		return false; /* a name says both, so one of the two lies */
-	guest->peers |= UINT32_C(1) << head->peer;
+	guest->peers |= of;
 	guest->turn = ++guests.turn;
 	return true;
 }
@@ -182,7 +211,7 @@ void reader_guests_claim(const struct hash_id *id, uint64_t samples, unsigned fo
 	struct reader_guest *guest;
 
 	pthread_mutex_lock(&guests.lock);
-	guest = find_or_add(id, (const uint8_t *)note, (uint32_t)strnlen(note, VALUE_MOST_NOTE));
+	guest = find_or_add(id, 0, (const uint8_t *)note, (uint32_t)strnlen(note, VALUE_MOST_NOTE));
 	if (guest && (guest->samples != samples || guest->form != form)) {
 		close_guest(guest);
 		guest->samples = samples;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "cluster/promise.h"
+#include "shmring/region.h"
 #include "storage/source/source_kind.h"
 
 #include <errno.h>
@@ -306,13 +307,12 @@ static bool lane_read(struct reader_thread *thread, struct reader_lane *lane,
  * sample takes is to be the same before it was gone through once as it is then: so this comes before it is timed. */
 static void lane_touch(struct reader_lane *lane, const struct lane_task *task)
 {
-	const uint64_t end = task->arena_offset + task->room, page = base_page_size();
+	const uint64_t end = task->arena_offset + task->room;
 
 	if (!task_fits(lane, task) ||
 	    end <= atomic_load_explicit(&lane->touched, memory_order_relaxed))
 		return;
-	for (uint64_t at = task->arena_offset; at < end; at = base_align_up(at + 1, page))
-		(void)*(const volatile uint8_t *)(lane->arena + at);
+	region_touch(lane->arena + task->arena_offset, task->room);
 	/* If another thread's is lost, or this one, pages are touched once more. */
 	atomic_store_explicit(&lane->touched, end, memory_order_relaxed);
 }

@@ -27,6 +27,7 @@
 
 #include "base/counter.h"
 #include "base/log.h"
+#include "shmring/region.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -118,6 +119,7 @@ static bool take_chunk(struct reader_resident *group)
 
 	if (!resident.is_clean || is_full() || resident_take(resident.fd, chunk))
 		return false;
+	region_touch(resident.memory.data + begin, RESIDENT_CHUNK);
 	pop_chunk(&resident.free);
 	resident.next[chunk] = group->first;
 	resident.taken++;

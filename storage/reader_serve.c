@@ -402,7 +402,7 @@ static bool must_wait(const struct promise_waiter *asker)
 	return waits;
 }
 
-/* Who may have as much as this gets it. */
+/* Who may have as much as this gets it; what is here and due, when its source was looked at. */
 static void serve_get(const struct value_head *get, bool is_looked)
 {
 	struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), get);
@@ -411,7 +411,7 @@ static void serve_get(const struct value_head *get, bool is_looked)
 					     .id = get->id,
 					     .peer = get->peer,
 					     .room = BASE_MIN(get->room, VALUE_MOST)};
-	int r, looks = 0;
+	int r = STORE_E_ROOM, looks = 0;
 	uint32_t bytes;
 	unsigned form;
 	bool is_due;
@@ -421,18 +421,21 @@ static void serve_get(const struct value_head *get, bool is_looked)
 		return;
 	}
 	form = guest->form;
-	r = look_up(guest, get->sample, asker.room, &bytes);
-	is_due = !r && !is_looked && reader_guests_is_due(guest, get->sample);
+	if (!is_looked)
+		r = look_up(guest, get->sample, 0, &bytes);
+	is_due = r == STORE_E_ROOM && !is_looked && reader_guests_is_due(guest, get->sample);
+	if (r == STORE_E_ROOM && !is_due)
+		r = look_up(guest, get->sample, asker.room, &bytes);
 	reader_guests_leave();
 	if (is_due)
 		looks = reader_lane_look(get);
-	if (looks > 0)
-		return; /* and then it is served */
-	if (looks < 0)
+	if (is_due && looks == 0)
+		serve_get(get, true); /* nobody can look */
+	else if (looks < 0)
 		answer_miss(&asker);
 	else if (!r)
 		answer_value(&asker, LAYOUT_FROM_STORE, form, serve.buffer, bytes);
-	else if (r == STORE_E_ROOM || !must_wait(&asker))
+	else if (!is_due && (r == STORE_E_ROOM || !must_wait(&asker)))
 		answer_miss(&asker);
 }
 

@@ -63,18 +63,9 @@ static int verify_step(struct verify *v, const uint8_t *last)
 
 static int verify_room(struct verify *v, size_t size)
 {
-	uint8_t *buffer;
-
-	if (size <= v->room)
-		return 0;
 	if (size > v->store->value_max + STORE_RECORD_SEAL)
 		return STORE_LMDB_E_VALUE;
-	buffer = realloc(v->buffer, size);
-	if (!buffer)
-		return -ENOMEM;
-	v->buffer = buffer;
-	v->room = size;
-	return 0;
+	return base_grow(&v->buffer, &v->room, size, 1) ? 0 : -ENOMEM;
 }
 
 /* 0 and its size; NONE: it went; VALUE: it is damaged; or what ends all. */

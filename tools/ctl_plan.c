@@ -150,20 +150,12 @@ static void ctl_plan_end_block(struct ctl_plan_writer *writer)
 
 static int ctl_plan_need(struct ctl_plan_writer *writer, uint64_t samples)
 {
-	uint8_t *block;
-	size_t room;
-
 	if (samples > RECORDING_MAX_BLOCK / 64)
 		return -E2BIG;
-	room = writer->used + recording_batch_bytes((uint32_t)samples);
-	if (room <= writer->room)
-		return 0;
-	block = realloc(writer->block, room);
-	if (!block)
-		return -ENOMEM;
-	writer->block = block;
-	writer->room = room;
-	return 0;
+	return base_grow(&writer->block, &writer->room,
+			 writer->used + recording_batch_bytes((uint32_t)samples), 1)
+		   ? 0
+		   : -ENOMEM;
 }
 
 static void ctl_plan_unpack(const struct recording_batch *batch, int64_t *ids,

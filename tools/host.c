@@ -258,15 +258,7 @@ static char *host_read_all(int fd, int timeout_ms)
 		uint64_t now = base_now_ns();
 		ssize_t got;
 
-		if (capacity - size < 2) {
-			char *grown = realloc(text, capacity * 2 + 4096);
-
-			if (!grown)
-				return NULL;
-			text = grown;
-			capacity = capacity * 2 + 4096;
-		}
-		if (now >= end ||
+		if (!base_grow(&text, &capacity, size + 2048, 1) || now >= end ||
 		    (poll(&pollfd, 1, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR))
 			return NULL;
 		if (pollfd.revents == 0)

@@ -40,15 +40,8 @@ static int plan_file_keep(struct plan_file *plan, const struct recording_batch *
 	size_t bytes = runs + (size_t)batch->count * batch->id_bytes;
 	struct plan_file_batch *kept;
 
-	if (plan->n == plan->room) {
-		size_t room = plan->room ? 2 * plan->room : 64;
-
-		kept = realloc(plan->batches, room * sizeof(*kept));
-		if (!kept)
-			return -ENOMEM;
-		plan->batches = kept;
-		plan->room = room;
-	}
+	if (!base_grow(&plan->batches, &plan->room, plan->n + 1, sizeof(*kept)))
+		return -ENOMEM;
 	kept = &plan->batches[plan->n];
 	kept->batch = *batch;
 	kept->bytes = malloc(bytes + 1);

@@ -16,16 +16,8 @@
 
 static void table_add(struct table *table, const char *text)
 {
-	if (table->cells == table->capacity) {
-		unsigned capacity = table->capacity * 2 + 64;
-		char **grown = realloc(table->cell, capacity * sizeof(*grown));
-
-		if (!grown)
-			return;
-		table->cell = grown;
-		table->capacity = capacity;
-	}
-	table->cell[table->cells++] = strdup(text);
+	if (base_grow(&table->cell, &table->room, table->cells + 1, sizeof(*table->cell)))
+		table->cell[table->cells++] = strdup(text);
 }
 
 void table_init(struct table *table, const char *headers)

@@ -14,7 +14,8 @@
 #define TABLE_COLUMNS 24
 
 struct table {
-	unsigned columns, cells, capacity;
+	unsigned columns, cells;
+	size_t room; /* of cell */
 	char **cell; /* row by row, the header first; NULL after a failed allocation: drawn empty */
 	bool left[TABLE_COLUMNS];
 };

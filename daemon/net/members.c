@@ -83,12 +83,13 @@ static void let_go(struct members *members)
 bool members_step(struct members *members)
 {
 	uint64_t bytes = BASE_MIN(members->bytes - members->at, MEMBERS_STEP);
-	uint64_t *to = members->bits + members->at / sizeof(*to), sums[2] = {members->sum};
+	uint64_t *to, sums[2] = {members->sum};
 
 	if (!bytes) {
 		let_go(members);
 		return true;
 	}
+	to = members->bits + members->at / sizeof(*to);
 	memcpy(to, (const uint8_t *)members->from + members->at, bytes);
 	members->count += bits_count(to, 8 * bytes);
 	sums[1] = hash_checksum(to, bytes);

@@ -50,6 +50,7 @@ struct view {
 	uid_t uid;
 	bool sees_all;
 	uint64_t named; /* data sets that are his to use, as rights_named() says */
+	uint64_t mark;  /* of streams and domains that a connection of his has */
 };
 
 /* ---- who may see what ---- */
@@ -64,26 +65,33 @@ static bool shows_conn(const struct view *view, const struct conn *conn)
 	return view->sees_all || conn->uid == view->uid;
 }
 
+/* One look at the connections, and none for each stream and worker. */
+static void mark_his(struct view *view)
+{
+	static uint64_t marks;
+	const struct conn *conn;
+
+	view->mark = ++marks;
+	LIST_FOREACH(conn, &view->node->conns, link)
+	{
+		if (!conn->stream || !shows_conn(view, conn))
+			continue;
+		conn->stream->domain->mark = view->mark;
+		if (conn->job)
+			conn->stream->users.mark = view->mark;
+	}
+}
+
 /* Processes that work for him: his own, and those of shared data that a job of his has. */
 static bool shows_processes(const struct view *view, const struct domain *domain)
 {
-	const struct conn *conn;
-
-	LIST_FOREACH(conn, &view->node->conns, link)
-	if (conn->stream && conn->stream->domain == domain && shows_conn(view, conn))
-		return true;
-	return shows_domain(view, domain);
+	return domain->mark == view->mark || shows_domain(view, domain);
 }
 
 /* One that he shares with others is shown to him, too. */
 static bool shows_stream(const struct view *view, const struct stream *stream)
 {
-	const struct conn *conn;
-
-	LIST_FOREACH(conn, &view->node->conns, link)
-	if (conn->stream == stream && conn->job && shows_conn(view, conn))
-		return true;
-	return shows_domain(view, stream->domain);
+	return stream->users.mark == view->mark || shows_domain(view, stream->domain);
 }
 
 /* ---- the node ---- */
@@ -727,11 +735,12 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_object_end(out);
 }
 
-static int render(const struct view *view, char **ret, size_t *ret_size)
+static int render(struct view *view, char **ret, size_t *ret_size)
 {
 	struct json_out out;
 	int r;
 
+	mark_his(view);
 	json_out_init(&out, false);
 	put_all(&out, view);
 	r = json_out_take(&out, ret, ret_size);
@@ -741,15 +750,15 @@ static int render(const struct view *view, char **ret, size_t *ret_size)
 
 int status_render(void *node, const struct watch_who *who, char **ret, size_t *ret_size)
 {
-	const struct view view = {node, who->uid, who->sees_all, who->named};
+	struct view view = {node, who->uid, who->sees_all, who->named, 0};
 
 	return render(&view, ret, ret_size);
 }
 
 int status_new(const struct conn *viewer)
 {
-	const struct view view = {viewer->node, viewer->uid, rights_is_admin(viewer),
-				  rights_named(viewer)};
+	struct view view = {viewer->node, viewer->uid, rights_is_admin(viewer),
+			    rights_named(viewer), 0};
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 

@@ -60,6 +60,7 @@ struct stream_users {
 	struct job *job[CAROUSEL_MAX_JOBS];
 	LIST_HEAD(, group) groups; /* of jobs with several ranks */
 	unsigned n_jobs, n_conns;
+	uint64_t mark; /* of the view that was told last whose it is: status.c */
 };
 
 struct stream_bytes {

@@ -53,6 +53,7 @@ struct domain {
 	uint64_t
 	    memory; /* of the streams and catalogues that it pays for, and of indexes: index_room.h */
 	uint64_t memory_kept; /* granted to keep forms in memory */
+	uint64_t mark;        /* as a stream's */
 	struct reading reading;
 	struct workers workers;
 	struct carrying carrying;

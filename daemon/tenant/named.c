@@ -14,6 +14,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -307,19 +308,28 @@ static bool has(const struct named_list *list, uint32_t id)
 	return false;
 }
 
-static bool has_group(const struct named *named, const struct named_client *client, gid_t gid)
+static int compare_groups(const void *a, const void *b)
 {
-	return gid != client->nobodys && has(&named->groups, gid);
+	const gid_t x = *(const gid_t *)a, y = *(const gid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A client has as many groups as he likes, and a rule few. */
+static bool is_member(const struct named_client *client, gid_t gid)
+{
+	return gid != client->nobodys &&
+	       (gid == client->gid || (client->n && bsearch(&gid, client->groups, client->n,
+							    sizeof(gid), compare_groups)));
 }
 
 bool named_allows(const struct named *named, const struct named_client *client)
 {
 	bool is_in = named->users.is_all || has(&named->users, client->uid) ||
-		     has_group(named, client, client->gid) ||
 		     (named->is_known && client->uid == named->owner.uid);
 
-	for (size_t i = 0; i < client->n && !is_in; i++)
-		is_in = has_group(named, client, client->groups[i]);
+	for (unsigned i = 0; i < named->groups.n && !is_in; i++)
+		is_in = is_member(client, named->groups.id[i]);
 	return is_in;
 }
 

@@ -53,7 +53,7 @@ struct named_sets { /* zeroed: there are none */
 struct named_client { /* as SO_PEERCRED and SO_PEERGROUPS say */
 	uid_t uid;
 	gid_t gid;
-	const gid_t *groups; /* borrowed */
+	const gid_t *groups; /* ascending; borrowed */
 	size_t n;
 	gid_t
 	    nobodys; /* what groups without a number here look like: no rule means it; (gid_t)-1: all have one */

@@ -21,7 +21,7 @@
 #include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
 
-#define MOST_GROUPS 65536
+#define MOST_GROUPS 4096 /* who has more is in none: all of them are read at each question */
 
 int rights_greet(const struct conn *conn, struct diag *diag)
 {
@@ -88,7 +88,14 @@ int rights_enter(struct conn *conn, struct diag *diag)
 	return 0;
 }
 
-/* The supplementary groups that its process had when it connected; *ret is the caller's, NULL: none. */
+static int compare_groups(const void *a, const void *b)
+{
+	const gid_t x = *(const gid_t *)a, y = *(const gid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The supplementary groups that its process had when it connected, ascending; *ret is the caller's, NULL: none. */
 static void groups_of(const struct conn *conn, gid_t **ret, size_t *ret_n)
 {
 	socklen_t size = MOST_GROUPS * sizeof(gid_t);
@@ -99,6 +106,7 @@ static void groups_of(const struct conn *conn, gid_t **ret, size_t *ret_n)
 	if (!groups || getsockopt(conn->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
 		return;
 	*ret_n = size / sizeof(gid_t);
+	qsort(groups, *ret_n, sizeof(gid_t), compare_groups);
 	*ret = base_take_ptr(groups);
 }
 

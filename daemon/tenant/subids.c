@@ -43,15 +43,8 @@ static int parse_line(char *line, struct subids_range *ret)
 
 static int add_range(struct subids *subids, size_t *room, const struct subids_range *range)
 {
-	if (subids->n == *room) {
-		size_t more = *room ? 2 * *room : 16;
-		struct subids_range *larger = realloc(subids->range, more * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		subids->range = larger;
-		*room = more;
-	}
+	if (!base_grow(&subids->range, room, subids->n + 1, sizeof(*range)))
+		return -ENOMEM;
 	subids->range[subids->n++] = *range;
 	return 0;
 }

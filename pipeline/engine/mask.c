@@ -12,6 +12,9 @@
  * torchvision's v2 transforms do to a Mask; Pillow's takes the one at its middle. They differ where an op resizes;
  * turns are Pillow's in both.
  *
+ * Masks in colours become labels as soon as they are decoded, by a table from colours to labels; a colour that
+ * is not in it makes the sample bad, so that a mask which was saved with loss is told.
+ *
  * Whole pictures, op after op: a PNG has no part that could be decoded alone, and most of a mask's time is its PNG's.
  */
 
@@ -23,7 +26,13 @@
 
 #include "pipeline/forms/packed.h"
 
+struct mask_color {
+	uint32_t color, label;
+};
+
 struct mask {
+	struct mask_color *color; /* owned; ascending; NULL: masks are grey or have a palette */
+	size_t n_colors;
 	struct op_list ops;
 	struct shape shape;
 	struct steps steps; /* borrows ops */
@@ -55,6 +64,113 @@ static void mask_op(struct op *op, const struct pipeline_field *field)
 	}
 }
 
+/* ---- colours ---- */
+
+static uint32_t mask_rgb(uint32_t red, uint32_t green, uint32_t blue)
+{
+	return red << 16 | green << 8 | blue;
+}
+
+static int mask_compare(const void *a, const void *b)
+{
+	const struct mask_color *one = a, *other = b;
+
+	return (one->color > other->color) - (one->color < other->color);
+}
+
+/* Of the lists, how many; to, if that is not NULL. */
+static size_t mask_list_colors(const struct op_list *ops, struct mask_color *to)
+{
+	const int32_t *item = op_items(ops, &ops->op[0], OP_DECODE_COLORS);
+	const int32_t *end = item + ops->op[0].value[OP_DECODE_COLORS].count;
+	size_t n = 0;
+
+	for (; item < end; item += 1 + *item, n++)
+		if (to)
+			to[n] = (struct mask_color){
+			    mask_rgb((uint32_t)item[1], (uint32_t)item[2], (uint32_t)item[3]),
+			    *item == 4 ? (uint32_t)item[4] : (uint32_t)n};
+	return n;
+}
+
+/* Ascending; NULL: no memory. */
+static struct mask_color *mask_colors(const struct op_list *ops, size_t *ret_n)
+{
+	struct mask_color *color;
+
+	*ret_n = mask_list_colors(ops, NULL);
+	color = calloc(*ret_n, sizeof(*color));
+	if (!color)
+		return NULL;
+	mask_list_colors(ops, color);
+	qsort(color, *ret_n, sizeof(*color), mask_compare);
+	return color;
+}
+
+const char *mask_check_colors(const struct op_list *ops)
+{
+	_cleanup_free_ struct mask_color *color = NULL;
+	const int32_t *item, *end;
+	size_t n;
+
+	if (op_is_null(&ops->op[0], OP_DECODE_COLORS))
+		return NULL;
+	item = op_items(ops, &ops->op[0], OP_DECODE_COLORS);
+	end = item + ops->op[0].value[OP_DECODE_COLORS].count;
+	for (; item < end; item += 1 + *item)
+		if (*item < 3 || *item > 4 || BASE_MAX(item[1], BASE_MAX(item[2], item[3])) > 255)
+			return "a colour is [red, green, blue] or [red, green, blue, label], the "
+			       "first three to 255";
+	color = mask_colors(ops, &n);
+	for (size_t i = 1; color && i < n; i++)
+		if (color[i].color == color[i - 1].color)
+			return "a colour is in the table twice";
+	return NULL;
+}
+
+/* The pixels of a row; neighbours mostly have one colour. */
+static int mask_color_row(const struct mask *mask, uint8_t *row, uint32_t width,
+			  struct pipeline_error *ret_error)
+{
+	const struct mask_color *found = NULL;
+
+	for (uint8_t *pixel = row; pixel < row + 4 * (size_t)width; pixel += 4) {
+		const struct mask_color wanted = {mask_rgb(pixel[0], pixel[1], pixel[2]), 0};
+
+		if (!found || found->color != wanted.color)
+			found = bsearch(&wanted, mask->color, mask->n_colors, sizeof(wanted),
+					mask_compare);
+		if (!found)
+			return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
+					   "mask: colour %u, %u, %u has no label", pixel[0],
+					   pixel[1], pixel[2]);
+		pixel[0] = (uint8_t)found->label;
+		pixel[1] = (uint8_t)(found->label >> 8);
+	}
+	return 0;
+}
+
+/* As decode_labels(), of a picture in these colours. */
+static int mask_decode_colors(const struct mask *mask, struct steps_scratch *scratch,
+			      const void *data, size_t size, uint32_t height, uint32_t width,
+			      struct picture *picture, struct pipeline_error *ret_error)
+{
+	uint32_t its_height, its_width;
+	int r = decode_open(scratch->decode, data, size, &its_height, &its_width, ret_error);
+
+	if (r == 0 && (its_height != height || its_width != width))
+		r = decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "mask %u x %u, picture %u x %u",
+				its_width, its_height, width, height);
+	if (r == 0)
+		r = decode_whole(scratch->decode, &scratch->buffer[0], picture, ret_error);
+	for (uint32_t y = 0; r == 0 && y < height; y++)
+		r = mask_color_row(mask, picture_row(picture, y), width, ret_error);
+	decode_close(scratch->decode);
+	return r;
+}
+
+/* ---- one field ---- */
+
 int mask_new(const struct op_list *ops, const struct shape *shape, struct pipeline_field *field,
 	     struct mask **ret)
 {
@@ -74,11 +190,16 @@ int mask_new(const struct op_list *ops, const struct shape *shape, struct pipeli
 	for (unsigned i = 1; i < shape->pixel_ops; i++)
 		mask_op(&mask->ops.op[i], field);
 	*ret = mask;
-	return 0;
+	if (op_is_null(&ops->op[0], OP_DECODE_COLORS))
+		return 0;
+	mask->color = mask_colors(ops, &mask->n_colors);
+	return mask->color ? 0 : -ENOMEM;
 }
 
 void mask_free(struct mask *mask)
 {
+	if (mask)
+		free(mask->color);
 	free(mask);
 }
 
@@ -144,8 +265,12 @@ int mask_run(const struct mask *mask, struct steps_scratch *scratch, const void 
 	int r;
 
 	scratch->at = 0;
-	r = decode_labels(scratch->decode, data, size, height, width, &scratch->buffer[0], &picture,
-			  ret_error);
+	if (mask->color)
+		r = mask_decode_colors(mask, scratch, data, size, height, width, &picture,
+				       ret_error);
+	else
+		r = decode_labels(scratch->decode, data, size, height, width, &scratch->buffer[0],
+				  &picture, ret_error);
 	if (r == 0)
 		r = mask_ops(mask, scratch, &picture, draw, ret_error);
 	if (r == 0)

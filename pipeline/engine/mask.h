@@ -8,6 +8,8 @@
 
 struct mask; /* what is done to one field of masks; immutable */
 
+/* What is wrong with the table of colours, else NULL. */
+const char *mask_check_colors(const struct op_list *ops);
 /* field, a mask, gets the shape and the bytes that the picture's ops leave it. The caller owns *ret. 0 or
  * -ENOMEM. Boxes can follow all of the ops (follow_stop()), and so can masks. */
 int mask_new(const struct op_list *ops, const struct shape *shape, struct pipeline_field *field,

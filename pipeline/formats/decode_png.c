@@ -171,7 +171,7 @@ static int decode_png_labels(void *state, struct picture_buffer *buffer, struct 
 	if (png->head.color_type != SPNG_COLOR_TYPE_GRAYSCALE &&
 	    png->head.color_type != SPNG_COLOR_TYPE_INDEXED)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-				   "a mask is grey or has a palette, not colours");
+				   "mask of colours: their labels are for \"colors\"");
 	r = decode_make(buffer, png->head.height, png->head.width, ret, ret_error);
 	if (r != 0)
 		return r;

@@ -28,7 +28,7 @@
 
 static bool packed_is_random(const struct op *op)
 {
-	return op_number(op, OP_RECORD_RANDOM, 0) != 0;
+	return op_number(op, OP_RECORD_RANDOM, 0) != 0 && op_is_null(op, OP_RECORD_MEMBERS);
 }
 
 const struct op_impl packed_op = {.stage = OP_STAGE_DECODE, .is_random = packed_is_random};
@@ -114,12 +114,13 @@ int packed_parse(const void *data, size_t size, struct packed *ret,
 	if (begin == 0)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no record");
 	record.n = head.n_fields;
-	record.data = data;
-	for (unsigned f = 0; f < record.n; f++)
+	for (unsigned f = 0; f < record.n; f++) {
 		if (!packed_place_is_good(&record.field[f], head.magic == PACKED_WIDE_MAGIC, begin,
 					  head.bytes))
 			return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 					   "field %u of the record is damaged", f);
+		record.value[f] = (const uint8_t *)data + record.field[f].at;
+	}
 	*ret = record;
 	return 0;
 }
@@ -366,7 +367,7 @@ static int packed_put(const struct packed *record, unsigned number,
 		memcpy(out->field[field->lengths], &length, sizeof(length));
 	else if (place->bytes != field->bytes)
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u has no value", number);
-	packed_copy(record->data + place->at, place->bytes, field->dtype, out->field[to]);
+	packed_copy(record->value[number], place->bytes, field->dtype, out->field[to]);
 	memset((uint8_t *)out->field[to] + place->bytes, 0, field->bytes - place->bytes);
 	return 0;
 }
@@ -444,18 +445,15 @@ void packed_keep(const struct pipeline_field *fields, const struct packed_fields
 	}
 }
 
-static int packed_class(const struct packed *record, bool is_there, uint32_t *ret,
+static int packed_class(const struct packed *record, uint32_t *ret,
 			struct pipeline_error *ret_error)
 {
 	const struct packed_place *place = &record->field[1];
-	int64_t number = 0;
+	int64_t number;
 
-	if (is_there) {
-		if (place->dtype != PIPELINE_I64 || place->ndim != 0)
-			return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
-					   "the label is no whole number");
-		memcpy(&number, record->data + place->at, sizeof(number));
-	}
+	if (place->dtype != PIPELINE_I64 || place->ndim != 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "the label is no whole number");
+	memcpy(&number, record->value[1], sizeof(number));
 	if (number < 0 || number > INT32_MAX)
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
 				   "label %lld, classes count from 0", (long long)number);
@@ -467,16 +465,18 @@ int packed_picture(const struct packed *record, unsigned beside, const void **re
 		   size_t *ret_size, uint32_t *ret_label, struct pipeline_error *ret_error)
 {
 	const struct packed_place *picture = &record->field[0];
-	int r;
+	int r = 0;
 
 	if (record->n < 1 + beside || record->n > 2 + beside || picture->dtype != PIPELINE_U8 ||
 	    picture->ndim != 1)
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "it is no picture and label%s",
 				   beside > 0 ? " with others" : "");
-	r = packed_class(record, record->n == 2 + beside, ret_label, ret_error);
+	*ret_label = 0;
+	if (record->n == 2 + beside)
+		r = packed_class(record, ret_label, ret_error);
 	if (r != 0)
 		return r;
-	*ret_data = record->data + picture->at;
+	*ret_data = record->value[0];
 	*ret_size = picture->bytes;
 	return 0;
 }

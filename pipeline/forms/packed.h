@@ -50,8 +50,8 @@ _Static_assert(sizeof(struct packed_wide_head) == 64 && sizeof(struct packed_wid
 
 struct packed { /* checked; borrows the bytes */
 	unsigned n;
-	struct packed_place field[PIPELINE_MAX_FIELDS];
-	const uint8_t *data;
+	struct packed_place field[PIPELINE_MAX_FIELDS]; /* `at` is of no use any more */
+	const uint8_t *value[PIPELINE_MAX_FIELDS];
 };
 
 /* 0, or PIPELINE_E_BAD with *ret_error. */

@@ -45,16 +45,8 @@ static int pack_reserve(struct pack *pack)
 {
 	const size_t need =
 	    pack->size + BASELINE_PACKED_MOST + ((size_t)1 << BASELINE_PACKED_SHIFT);
-	uint8_t *out;
 
-	if (need <= pack->room)
-		return 0;
-	out = realloc(pack->out, need + need / 2);
-	if (!out)
-		return -ENOMEM;
-	pack->out = out;
-	pack->room = need + need / 2;
-	return 0;
+	return base_grow(&pack->out, &pack->room, need, 1) ? 0 : -ENOMEM;
 }
 
 /* ---- groups ---- */

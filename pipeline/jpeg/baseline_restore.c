@@ -53,18 +53,7 @@ static void restore_set_codes(struct restore_codes *codes, const uint8_t *code)
 
 static int restore_grow(struct restore *restore, size_t more)
 {
-	size_t room = restore->size + more;
-	uint8_t *out;
-
-	if (room <= restore->room)
-		return 0;
-	room += room / 2;
-	out = realloc(restore->out, room);
-	if (!out)
-		return -ENOMEM;
-	restore->out = out;
-	restore->room = room;
-	return 0;
+	return base_grow(&restore->out, &restore->room, restore->size + more, 1) ? 0 : -ENOMEM;
 }
 
 static void restore_bits(struct restore *restore, uint32_t value, unsigned bits)

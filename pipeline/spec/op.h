@@ -36,6 +36,7 @@ enum op_kind {                   /* of a parameter: what is written, and what st
 	       OP_KIND_LISTS,    /* lists of whole numbers: op_list.pool, each with its count before
 	                          */
 	       OP_KIND_NAMES,    /* names of fields, as lists of their characters */
+	       OP_KIND_TEXTS,    /* the same of any ASCII but quotes and backslashes */
 };
 
 struct op_type {
@@ -74,6 +75,7 @@ struct op_type {
 #define OP_TYPE_LIST(low, high) .kind = OP_KIND_LIST, .least = (low), .most = (high)
 #define OP_TYPE_LISTS(low, high) .kind = OP_KIND_LISTS, .least = (low), .most = (high)
 #define OP_TYPE_NAMES .kind = OP_KIND_NAMES
+#define OP_TYPE_TEXTS .kind = OP_KIND_TEXTS
 #define OP_OR_NULL(type) type, .or_null = true
 #define OP_LATE(type) type, .late = true
 
@@ -117,6 +119,7 @@ enum op_param_number {
 #define OP_MAX_POOL (PIPELINE_MAX_TEXT / 2) /* a number of a list takes two bytes of text */
 #define OP_MAX_SIDE 16384                   /* pixels, of a size in a spec */
 #define OP_MAX_CLASSES 65536
+#define OP_MAX_TEXT 63 /* of a text in a list */
 #define OP_MAX_NAME 23 /* of a field; with ".length" it has place in a board */
 #define OP_MAX_PIXELS \
 	UINT64_C(178956970) /* of any picture on the way; Pillow refuses above it, too */
@@ -167,7 +170,7 @@ enum pipeline_dtype op_dtype(const struct op *op);
 static inline bool op_is_pooled(const struct op_type *type)
 {
 	return type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS ||
-	       type->kind == OP_KIND_NAMES;
+	       type->kind == OP_KIND_NAMES || type->kind == OP_KIND_TEXTS;
 }
 
 /* One number of a parameter. */

@@ -125,7 +125,8 @@ static void shape_decode(struct shape *shape, const struct op *op)
 {
 	shape->pixel_ops = 1;
 	shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
-	shape->by_record = op_number(op, OP_DECODE_SOURCE, 0) != OP_FILE;
+	shape->by_members = !op_is_null(op, OP_DECODE_MEMBERS);
+	shape->by_record = op_number(op, OP_DECODE_SOURCE, 0) != OP_FILE || shape->by_members;
 }
 
 static int shape_op(struct shape_state *state, unsigned number, const struct op *op)

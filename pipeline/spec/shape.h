@@ -16,6 +16,7 @@ struct shape { /* of the image that comes out */
 	unsigned pixel_ops; /* ops that work on 8-bit pictures: the first so many, decode too */
 	bool by_exif;       /* pictures are turned as their EXIF says */
 	bool by_record;     /* they come in records */
+	bool by_members;    /* or beside the other files of their samples */
 	const struct op *normalize; /* borrowed from the list, or NULL */
 	unsigned draws; /* the number of the first op, where others of the sample draw before it */
 	uint32_t finished; /* bit i: op number i (from 0) works on what finish.c made */

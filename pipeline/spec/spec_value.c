@@ -279,15 +279,27 @@ static bool spec_value_is_name(const char *name, size_t size)
 	return true;
 }
 
-static const char *spec_value_read_names(const struct json_in *value, struct op_list *ops)
+static bool spec_value_is_text(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (text[i] < ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
+			return false;
+	return size >= 1 && size <= OP_MAX_TEXT;
+}
+
+static const char *spec_value_read_names(const struct json_in *value, const struct op_type *type,
+					 struct op_list *ops)
 {
 	if (json_in_kind_of(value) != JSON_IN_ARRAY)
-		return "is no list of names";
+		return "is no list of texts";
 	for (size_t i = 0; i < json_in_count(value); i++) {
 		const char *name = json_in_string(json_in_item(value, i), "");
 		const size_t size = strlen(name);
 
-		if (!spec_value_is_name(name, size))
+		if (type->kind == OP_KIND_TEXTS && !spec_value_is_text(name, size))
+			return "has what is no text of 1 to 63 ASCII characters without quotes "
+			       "and backslashes";
+		if (type->kind == OP_KIND_NAMES && !spec_value_is_name(name, size))
 			return "has what is no name: one has 1 to 23 letters, digits and _, a "
 			       "digit not first";
 		if (OP_MAX_POOL - ops->pooled < size + 1)
@@ -308,8 +320,8 @@ static const char *spec_value_read_pooled(const struct json_in *value, const str
 	ret->number[0] = ops->pooled;
 	if (type->kind == OP_KIND_LIST)
 		wrong = spec_value_read_list(value, type, ops, why);
-	else if (type->kind == OP_KIND_NAMES)
-		wrong = spec_value_read_names(value, ops);
+	else if (type->kind == OP_KIND_NAMES || type->kind == OP_KIND_TEXTS)
+		wrong = spec_value_read_names(value, type, ops);
 	else
 		wrong = spec_value_read_lists(value, type, ops, why);
 	ret->count = ops->pooled - (unsigned)ret->number[0];
@@ -336,6 +348,7 @@ const char *spec_value_read(const struct json_in *value, const struct op_type *t
 	case OP_KIND_LIST:
 	case OP_KIND_LISTS:
 	case OP_KIND_NAMES:
+	case OP_KIND_TEXTS:
 		return spec_value_read_pooled(value, type, ops, ret, why);
 	case OP_KIND_VALUE:
 		if (kind == JSON_IN_STRING)
@@ -425,7 +438,7 @@ void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value 
 		fputs(value->number[0] != 0 ? "true" : "false", out);
 	else if (type->kind == OP_KIND_LIST)
 		spec_value_put_items(out, items, value->count);
-	else if (type->kind == OP_KIND_NAMES)
+	else if (type->kind == OP_KIND_NAMES || type->kind == OP_KIND_TEXTS)
 		spec_value_put_names(out, items, value->count);
 	else if (type->kind == OP_KIND_LISTS)
 		spec_value_put_lists(out, items, value->count);

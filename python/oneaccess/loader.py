@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, tables, wrapped
+from . import _core, columns, convert, ending, errors, nested, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, tables, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -330,7 +330,7 @@ class Loader:
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
         self._layout = rows.layout_of(self._folder, source) if self._pool is None else self._pool.layout
-        self._ragged = ragged_of.choice(ragged, self._layout)
+        self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped else ())
         if self._pool is None and self._layout is not None:
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
@@ -558,7 +558,7 @@ class Loader:
         if differs is not None:
             raise TransformError(
                 f"the samples of the wrapped data set are not alike, {differs}: fields of varied length are padded by"
-                " pad={name: oneaccess.Pad(length)} of wrap(), pictures of varied size resized in the data set or by a"
+                " pad={name: oneaccess.Pad(length)} of wrap(), lists of lists by ragged={name: (most lists, most in one)}, pictures of varied size resized in the data set or by a"
                 " pipeline; bad=\"skip\" goes on without those that differ from sample 0")
 
     def _request(self, pipeline):
@@ -795,14 +795,17 @@ class Loader:
         if self._pool is None:
             views = rows.shaped(arrays, layout, self.as_)
             return Batch(arrays) if views is None else DictBatch(views)
-        for at, name in enumerate(layout["names"]):
+        names = layout["names"]
+        if self._wrapped.nested:
+            names, arrays = nested.joined(names, arrays, self._wrapped.nested, layout["texts"])
+        for at, name in enumerate(names):
             if name in self._ragged:
                 arrays[at] = getattr(arrays[at], self._ragged[name])()
         dataset = self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
-            arrays = columns.cut(arrays, layout["names"], dataset.pads)
+            arrays = columns.cut(arrays, names, dataset.pads)
         if layout["kind"] == "dict":
-            return DictBatch([*zip(layout["names"], arrays), *views])
+            return DictBatch([*zip(names, arrays), *views])
         return Batch([*arrays, *(view for _, view in views)])
 
     @staticmethod

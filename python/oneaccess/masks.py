@@ -16,9 +16,12 @@ class Mask:
 
     fill: the label of what comes from outside of the picture, where an op pads or turns it; 255 is what losses usually pass over
     (ignore_index). dtype: "uint8", "uint16", "int32" or "int64". nearest: "torchvision" resizes as its v2 transforms do with a
-    tv_tensors.Mask (and OpenCV does), "pillow" as Pillow's NEAREST."""
+    tv_tensors.Mask (and OpenCV does), "pillow" as Pillow's NEAREST. colors: of masks that are in colours, as ADE20K's, CamVid's and
+    VOC's where they were saved as RGB, the colour of each label, [(0, 0, 0), (128, 64, 128), ...], or {colour: label}; a pixel of another
+    colour makes the sample bad. Two masks of a sample have one table."""
 
-    def __init__(self, fill: int = 0, dtype: str = "uint8", nearest: str = "torchvision"):
+    def __init__(self, fill: int = 0, dtype: str = "uint8", nearest: str = "torchvision",
+                 colors: Sequence[Sequence[int]] | Mapping[Sequence[int], int] | None = None):
         if dtype not in _DTYPES:
             raise ArgumentError(f"dtype is {dtype!r}; labels have: {', '.join(_DTYPES)}")
         if nearest not in _KINDS:
@@ -26,17 +29,31 @@ class Mask:
         most = 255 if dtype == "uint8" else 65535
         if not isinstance(fill, int) or not 0 <= fill <= most:
             raise ArgumentError(f"fill is {fill!r}: a label from 0 to {most}")
-        self.fill, self.dtype, self.nearest = fill, dtype, nearest
+        self.fill, self.dtype, self.nearest, self.colors = fill, dtype, nearest, _colors(colors, most)
 
     def __repr__(self):
-        return f"Mask(fill={self.fill}, dtype={self.dtype!r}, nearest={self.nearest!r})"
+        return f"Mask(fill={self.fill}, dtype={self.dtype!r}, nearest={self.nearest!r}, colors={self.colors!r})"
 
     def code(self):
-        """The number of its kind, and what the pipeline is told of the field."""
-        return _KINDS[self.nearest], [_DTYPES[self.dtype], *([self.fill] if self.fill else [])]
+        """The number of its kind, what the pipeline is told of the field, and the table of colours."""
+        return _KINDS[self.nearest], [_DTYPES[self.dtype], *([self.fill] if self.fill else [])], self.colors
 
 
-def codes(masks: str | Sequence[str] | Mapping[str, Mask] | None) -> dict[str, tuple[int, list[int]]]:
+def _colors(colors, most):
+    """[red, green, blue, label] of each."""
+    if colors is None:
+        return None
+    pairs = colors.items() if isinstance(colors, Mapping) else ((color, label) for label, color in enumerate(colors))
+    made = [[*map(int, color), int(label)] for color, label in pairs]
+    for *color, label in made:
+        if len(color) != 3 or not all(0 <= part <= 255 for part in color) or not 0 <= label <= most:
+            raise ArgumentError(f"colors has {tuple(color)} for label {label}: a colour is (red, green, blue), each to 255, a label one from 0 to {most}")
+    if not made or len({tuple(color[:3]) for color in made}) < len(made):
+        raise ArgumentError("colors names no colour, or one of them twice")
+    return made
+
+
+def codes(masks: str | Sequence[str] | Mapping[str, Mask] | None) -> dict[str, tuple[int, list[int], list[list[int]] | None]]:
     """What wrap() was given, as a pool and a pipeline are told of it."""
     if isinstance(masks, str):
         masks = [masks]
@@ -45,11 +62,13 @@ def codes(masks: str | Sequence[str] | Mapping[str, Mask] | None) -> dict[str, t
     for name, mask in masks.items():
         if not isinstance(mask, Mask):
             raise ArgumentError(f"masks[{name!r}] is {mask!r}: give oneaccess.Mask(fill=..., dtype=...)")
+        if mask.colors != next(iter(masks.values())).colors:
+            raise ArgumentError(f"masks[{name!r}] has other colors than {next(iter(masks))!r}: masks of a sample have one table of them")
     return {name: mask.code() for name, mask in masks.items()}
 
 
-def file_of(value, what: str):
-    """The bytes of a mask's file: as they are, or of a picture of Pillow's, an array or a tensor of labels."""
+def file_of(value, what: str, of_colors: bool):
+    """The bytes of a mask's file: as they are, or of a picture of Pillow's, an array or a tensor of labels, or of colours."""
     import numpy as np
     torch = sys.modules.get("torch")
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -57,10 +76,13 @@ def file_of(value, what: str):
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
     elif hasattr(value, "getbands") and hasattr(value, "convert"):
-        value = np.asarray(value)
+        value = np.asarray(value.convert("RGB") if of_colors else value)
     if not isinstance(value, np.ndarray):
         raise TransformError(f"{what} is a {type(value).__name__}; a mask is the bytes of a PNG file, a picture of Pillow's, an array or a"
                              " tensor of labels")
+    if of_colors and value.ndim == 3 and value.dtype == np.uint8 and 3 in (value.shape[0], value.shape[2]):
+        value = value if value.shape[2] == 3 else value.transpose(1, 2, 0)
+        return _U8, np.frombuffer(b"P6\n%d %d\n255\n" % (value.shape[1], value.shape[0]) + value.tobytes(), np.uint8)
     if value.ndim == 3 and 1 in (value.shape[0], value.shape[2]):
         value = value.reshape(value.shape[1:] if value.shape[0] == 1 else value.shape[:2])
     if value.ndim != 2 or value.size == 0 or value.dtype.kind not in "biu":

@@ -31,6 +31,7 @@ import traceback
 import warnings
 
 from . import record
+from .nested import Nested
 
 MAGIC = 0x3150525721214f41
 MORE_MAGIC = 0x3250525721214f41
@@ -246,8 +247,8 @@ class Pool:
         for index in range(last := min(self.order["count"], _MOST_LOOKS)):
             seed(0, 0, 0, index)
             try:
-                return record.describe(self.dataset[index], self.order["pictures"], self.order["ragged"], self.order["exact"],
-                                       self.order["masks"])
+                layout = record.describe(self.dataset[index], self.order["pictures"], self.order["ragged"], self.order["exact"], self.order["masks"])
+                return {**layout, "texts": getattr(self.dataset, "texts", []) if isinstance(self.dataset, Nested) else []}
             except record.Unknown:
                 if index == last - 1:
                     raise

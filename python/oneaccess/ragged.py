@@ -2,7 +2,7 @@
 """Fields of a batch whose samples differ in length: texts, boxes, tokens."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .errors import ArgumentError
@@ -13,12 +13,14 @@ WAYS = ("padded", "list", "nested", "strings")
 class Ragged:
     """Of each sample of a batch an array that is as long as the sample is, along the first dimension. values: all of them as the
     daemon gives them, [samples, most, ...], zeros behind each; a view of shared memory, like other fields. lengths: one a sample,
-    int64, the job's own. ``ragged[i]`` is a sample's array (a view), or its str where the field is text."""
+    int64, the job's own. ``ragged[i]`` is a sample's array (a view), or its str where the field is text. Of a list of lists values are
+    [samples, most, most in a list, ...], ``ragged[i]`` is a list of arrays or texts, and inner the lists' lengths, [samples, most]."""
 
-    def __init__(self, values: Any, lengths: bytes, is_text: bool):
+    def __init__(self, values: Any, lengths: Any, is_text: bool, inner: Any = None):
         import numpy as np
         self.values, self.is_text = values, is_text
-        self._counts = np.frombuffer(lengths, np.int64).copy()
+        self._counts = np.frombuffer(lengths, np.int64).copy() if isinstance(lengths, bytes) else _host(lengths)
+        self.inner = None if inner is None else np.minimum(np.maximum(_host(inner), 0), values.shape[2])
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -32,11 +34,21 @@ class Ragged:
         return self.values.dtype
 
     @property
+    def starts(self) -> Any:
+        """Where each sample begins in values, seen as one row of all samples' rows: a ListView, as Arrow calls it, with lengths."""
+        return self._like([at * self.values.shape[1] for at in range(len(self))])
+
+    @property
     def lengths(self) -> Any:
+        return self._like(self._counts)
+
+    def _like(self, numbers):
+        import numpy as np
+        numbers = np.asarray(numbers, np.int64)
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(self.values, torch.Tensor):
-            return torch.from_numpy(self._counts).to(self.values.device)
-        return self._counts
+            return torch.from_numpy(numbers).to(self.values.device)
+        return numbers
 
     def __repr__(self):
         return f"<Ragged of {len(self)}, {self.dtype}, lengths {self._counts.tolist()}>"
@@ -50,12 +62,14 @@ class Ragged:
 
     def _view(self, at):
         self._refuse_whole()
-        return self.values[at, :int(self._counts[at])]
+        view = self.values[at, :int(self._counts[at])]
+        if self.inner is None:
+            return view
+        return [view[row, :int(self.inner[at, row])] for row in range(len(view))]
 
     def _string(self, at):
         view = self._view(at)
-        view = view.cpu().numpy() if hasattr(view, "cpu") else view
-        return bytes(memoryview(view) if view.size else b"").decode()
+        return _text(view) if self.inner is None else [_text(row) for row in view]
 
     def _refuse_whole(self):
         if not hasattr(type(self.values), "__getitem__"):
@@ -66,6 +80,8 @@ class Ragged:
         cut off. A view of the batch, unless fill is not 0, or `to` is more than the field's bound: then a tensor with as_="torch", else an
         array of NumPy, with as_="jax", too."""
         self._refuse_whole()
+        if self.inner is not None:
+            return self._padded_lists(fill, to)
         longest = int(self._counts.max()) if to is None and len(self) else to or 0
         view = self.values[:, :longest]
         if fill == 0 and longest <= self.values.shape[1]:
@@ -81,14 +97,38 @@ class Ragged:
             made[at, :count] = view[at, :count]
         return made
 
+    def _padded_lists(self, fill, to):
+        """[samples, lists, length, ...]; the longest of both."""
+        import numpy as np
+        there = np.arange(self.values.shape[1]) < self._counts[:, None]
+        most, longest = int(self._counts.max(initial=0)), int(np.where(there, self.inner, 0).max(initial=0))
+        if to is not None or fill != 0:
+            raise ArgumentError("padded() of lists of lists has zeros behind them, up to the longest: give neither fill nor to")
+        return self.values[:, :most, :longest]
+
+    def csr(self) -> tuple:
+        """Arrow's way: all values in a row, which is a copy, and where each sample ends in them, from 0 on: (values, offsets). Of lists of
+        lists (values, offsets of lists, offsets of samples in lists)."""
+        import numpy as np
+        self._refuse_whole()
+        offsets = self._like(np.concatenate([[0], np.cumsum(self._counts)]))
+        views = self.list()
+        if self.inner is None:
+            return _concatenated(views, self.values[0, :0] if len(self) else self.values), offsets
+        rows = [row for of in views for row in of]
+        lists = self._like(np.concatenate([[0], np.cumsum([len(row) for row in rows])]))
+        return _concatenated(rows, self.values[0, 0, :0] if len(self) else self.values), lists, offsets
+
     def nested(self) -> Any:
         """A nested tensor of PyTorch, which is a copy."""
+        if self.inner is not None:
+            raise ArgumentError("nested() has one level: padded(), list() and csr() are for lists of lists")
         torch = sys.modules.get("torch")
         if torch is None or not isinstance(self.values, torch.Tensor):
             raise ArgumentError("nested() makes a nested tensor of PyTorch: open the Loader with as_=\"torch\"")
         return torch.nested.nested_tensor(self.list())
 
-    def strings(self) -> list[str]:
+    def strings(self) -> list:
         """The texts."""
         if not self.is_text:
             raise ArgumentError("strings() is of texts, and this field has numbers: padded(), list() and nested() are for these")
@@ -99,10 +139,29 @@ class Ragged:
         return [self._view(at) for at in range(len(self))]
 
 
-def choice(ragged: str | Mapping[str, str] | None, layout: dict | None) -> dict[str, str]:
-    """{name: way} of the fields that are to become something at once."""
+def _host(numbers):
+    """int64, the job's own."""
+    import numpy as np
+    return np.array(numbers.cpu() if hasattr(numbers, "cpu") else numbers, np.int64)
+
+
+def _text(view):
+    view = view.cpu().numpy() if hasattr(view, "cpu") else view
+    return bytes(memoryview(view) if view.size else b"").decode()
+
+
+def _concatenated(parts, none):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(none, torch.Tensor):
+        return torch.cat(parts) if parts else none.clone()
+    import numpy as np
+    return np.concatenate(parts) if parts else np.array(none)
+
+
+def choice(ragged: str | Mapping[str, str] | None, layout: dict | None, inner: Sequence[str] = ()) -> dict[str, str]:
+    """{name: way} of the fields that are to become something at once; inner: those that are others' lengths."""
     kinds = dict(zip(layout["names"], layout["kinds"])) if layout and any(layout.get("kinds", ())) else {}
-    names = [name for name, kind in kinds.items() if kind]
+    names = [name for name, kind in kinds.items() if kind and name not in inner]
     if ragged is None:
         return {}
     chosen = {name: ragged for name in names} if isinstance(ragged, str) else dict(ragged)
@@ -114,6 +173,6 @@ def choice(ragged: str | Mapping[str, str] | None, layout: dict | None) -> dict[
             raise ArgumentError(f"ragged= names {name!r}; ragged fields are: {', '.join(names)}")
         if way not in WAYS:
             raise ArgumentError(f"ragged is {way!r}; there are: {', '.join(WAYS)}")
-        if way == "strings" and kinds[name] != 2:
+        if way == "strings" and kinds[name] != 2 and name not in layout.get("texts", ()):
             raise ArgumentError(f"field {name} has numbers, and no texts: give ragged={{name: \"strings\"}} of texts alone")
     return chosen

@@ -87,7 +87,8 @@ def _list(value, what):
     except ValueError:
         array = None
     if array is None or array.dtype.kind not in "biuf":
-        raise TransformError(f"{what} is a list, not of numbers alone or not of one shape: {_instead(value)}")
+        raise TransformError(f"{what} is a list, not of numbers alone or not of one shape: of lists or texts give ragged={{name: (most, most in one)}} to"
+                             f" wrap(), else {_instead(value)}")
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
@@ -178,7 +179,7 @@ def _values(sample, pictures, ragged, exact, masks=()):
         if pictures and i == 0:
             made.append((*_picture(value, what), DENSE))
         elif name in masks:
-            made.append((*file_of(value, what), DENSE))
+            made.append((*file_of(value, what, masks[name][2] is not None), DENSE))
         elif name in ragged:
             made.append(_ragged(value, what, exact))
         else:

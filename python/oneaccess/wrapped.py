@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from .columns import Columns, Pad
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
 from .masks import Mask, codes
+from .nested import Nested, lengths_of
 from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
 
 _MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
@@ -40,7 +41,7 @@ _NAMED = {
 
 def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | None = None,
          timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0,
-         columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
+         columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
          boxes: Sequence[str] | str | None = None, exact: bool = False,
          masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> "Wrapped":
     """A map-style Python data set (``__getitem__`` and ``__len__``) for Loader, run once for all jobs of the
@@ -56,7 +57,8 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     float64 stay, bool becomes uint8, smaller whole numbers become int64; exact=True: these stay, too. Python's float becomes float32.
     ragged: {name: most} of fields whose samples differ in length along their first dimension: texts (str), bytes, lists, arrays
     [n, ...], n from 0 to most (of a text, its UTF-8 bytes); a longer one is a bad sample. A batch has a Ragged of them
-    (Loader's ragged=). Their room in shared memory is that of the longest sample, for each.
+    (Loader's ragged=). {name: (most lists, most in one)} is of lists of lists, or of texts: a text for each box, answers to a question; a
+    Ragged then has a list for each sample. Their room in shared memory is that of the longest sample, for each.
     columns: the fields that a batch is to have, in this order, where samples are dicts of more; a tuple's are "0", "1", ...
     pad: Pad(length) for fields of varied length, texts among them.
     With a pipeline a sample is a picture of any size, or a picture and its label, as a tuple or a dict: of Pillow, an array (H, W, C), a
@@ -165,6 +167,11 @@ class Wrapped:
         if os.environ.get("ACCESS_POOL"):
             raise TransformError("the program is imported again in the pool of a wrapped data set: put its work"
                                  " below  if __name__ == \"__main__\":")
+        self.nested = {name: tuple(_count(f"ragged[{name!r}]", each, _MOST_ROOM) for each in most)
+                       for name, most in (ragged or {}).items() if isinstance(most, (tuple, list)) and len(most) == 2}
+        if self.nested:
+            dataset = Nested(dataset, self.nested)
+            ragged = {**ragged, **{each: most for name, (most, _) in self.nested.items() for each in (name, lengths_of(name))}}
         self.dataset = dataset
         self.count = len(dataset)
         if self.count < 1:
@@ -176,6 +183,7 @@ class Wrapped:
         self.random, self.keep, self.exact = bool(random), float(keep), bool(exact)
         self.ragged = {name: _count(f"ragged[{name!r}]", most, _MOST_ROOM) for name, most in (ragged or {}).items()}
         self.boxes = [boxes] if isinstance(boxes, str) else list(boxes or ())
+        self.boxes += [lengths_of(name) for name in self.boxes if name in self.nested]
         for name in self.boxes:
             if name not in self.ragged:
                 raise ArgumentError(f"boxes= names {name!r}, which is not among ragged={self.ragged}: boxes differ in number")
@@ -289,7 +297,8 @@ def _more(layout, first, boxes=()):
         return {}
     names, taken = layout["names"][first:], {"index", "image", "label"} if first else {"index"}
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
-    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {})}
+    colors = next((mask[2] for mask in layout["masks"].values()), None)
+    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {})}
 
 
 def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = ()) -> str:

@@ -7,7 +7,7 @@
  *	i32 sizes [sequences] | i64 starts [sequences] | i64 documents [documents] | (i8 modes [sequences])
  */
 
-#include "storage/source/npy.h"
+#include "storage/source/megatron.h"
 
 #include <string.h>
 

@@ -3,9 +3,8 @@
 /*
  * A sample is a run of neighbouring files with one key: the path up to the first dot of its base name; what follows
  * the dot, in lower case, is the field. The picture is the first field whose name is a suffix that counts in
- * folders, too, "cls" is the label. Files without a key (no dot, or one in front) and those whose path begins with
- * "__NAME__" are passed over, as they are by webdataset, and so is a sample without a picture. Two fields of one name are
- * an error there and here.
+ * folders, too, "cls" is the label. Files without a key are passed over, as they are by webdataset, and so is a sample
+ * without a picture, unless the sample is all of its files. Two fields of one name are an error there and here.
  */
 
 #include "storage/source/scan_group.h"
@@ -25,31 +24,6 @@ static int bad(const struct scan_group *group, struct scan_sink *sink, uint64_t 
 
 	return scan_bad(sink, at, "sample \"%s\" %s", base_quote(group->key, key, sizeof(key)),
 			what);
-}
-
-/* Does it begin with __NAME__, whole or as a folder? */
-static bool is_meta(const char *path)
-{
-	const char *end;
-
-	if (strncmp(path, "__", 2) != 0)
-		return false;
-	for (end = path + 2; (end = strstr(end, "__")); end++)
-		if (memchr(path, '/', (size_t)(end - path)))
-			return false;
-		else if (end[2] == '\0' || end[2] == '/')
-			return true;
-	return false;
-}
-
-/* Where the field's name begins, behind the dot; NULL: the file has no key. */
-static const char *field_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
-	const char *dot = strchr(base, '.');
-
-	return dot && dot > base ? dot + 1 : NULL;
 }
 
 /* The path before the dot, without what changes nothing in a path. false: it leads upwards. */
@@ -120,60 +94,75 @@ static int begin_sample(struct scan_group *group, const char *key, struct scan_s
 }
 
 /* Its name, in lower case, is one of the sample's from now on. */
-static int add_field(struct scan_group *group, const struct scan_member *member, const char *name,
+static int add_field(struct scan_group *group, const struct tar_file *file, const char *name,
 		     struct scan_sink *sink, const char **ret)
 {
 	const size_t size = strlen(name) + 1;
 	char *field = group->fields + group->fields_used, quoted[64], what[96];
 
 	if (size > sizeof(group->fields) - group->fields_used)
-		return bad(group, sink, member->header, "has too many files");
+		return bad(group, sink, file->header, "has too many files");
 	for (size_t i = 0; i < size; i++)
 		field[i] = (char)tolower((unsigned char)name[i]);
 	if (has_field(group, field)) {
 		snprintf(what, sizeof(what), "has two files \".%s\"",
 			 base_quote(field, quoted, sizeof(quoted)));
-		return bad(group, sink, member->header, what);
+		return bad(group, sink, file->header, what);
 	}
 	group->fields_used += size;
 	*ret = field;
 	return 0;
 }
 
-static int add_picture(struct scan_group *group, const struct scan_member *member,
-		       struct scan_sink *sink)
+/* From `from` on up to the file's end. */
+static int add_bytes(struct scan_group *group, const struct tar_file *file, uint64_t from,
+		     struct scan_sink *sink)
 {
-	if (member->size > UINT32_MAX)
-		return bad(group, sink, member->header, "has 4 GiB or more; no picture has");
+	const uint64_t bytes = file->at + file->bytes - from;
+
+	if (bytes > UINT32_MAX)
+		return bad(group, sink, file->header, "has 4 GiB or more; none may have");
 	group->has_picture = true;
-	group->picture.at = member->at;
-	group->picture.bytes = (uint32_t)member->size;
+	group->picture.at = from;
+	group->picture.bytes = (uint32_t)bytes;
 	return 0;
 }
 
-int scan_group_add(struct scan_group *group, const struct scan_member *member,
-		   struct scan_sink *sink)
+/* The picture is the sample, or all of its files are. */
+static int add_file(struct scan_group *group, const struct tar_file *file, const char *field,
+		    struct scan_sink *sink)
 {
-	const char *name = is_meta(member->path) ? NULL : field_of(member->path);
+	if (group->is_whole)
+		return add_bytes(group, file, group->has_picture ? group->picture.at : file->begin,
+				 sink);
+	return !group->has_picture && is_picture(field) ? add_bytes(group, file, file->at, sink)
+							: 0;
+}
+
+int scan_group_add(struct scan_group *group, const struct tar_file *file, struct scan_sink *sink)
+{
+	const char *name = tar_field(file->path);
 	const char *field = NULL;
 	char key[SCAN_MOST_KEY];
 	int r;
 
 	if (!name)
 		return 0;
-	if (!key_of(member->path, name, key))
-		return scan_bad(sink, member->header, "a file's path leads upwards (\"..\")");
+	if (!key_of(file->path, name, key))
+		return scan_bad(sink, file->header, "a file's path leads upwards (\"..\")");
 	r = begin_sample(group, key, sink);
 	if (!r)
-		r = add_field(group, member, name, sink, &field);
+		r = add_field(group, file, name, sink, &field);
+	if (!r)
+		r = add_file(group, file, field, sink);
 	if (r)
 		return r;
 	if (strcmp(field, "cls") == 0) {
-		if (!member->size || member->size > GROUP_MOST_CLS)
-			return bad(group, sink, member->header, "has a .cls that is no number");
+		if (!file->bytes || file->bytes > GROUP_MOST_CLS)
+			return bad(group, sink, file->header, "has a .cls that is no number");
 		return GROUP_E_LABEL;
 	}
-	return !group->has_picture && is_picture(field) ? add_picture(group, member, sink) : 0;
+	return 0;
 }
 
 int scan_group_label(struct scan_group *group, uint64_t at, const uint8_t *bytes, uint32_t size,

@@ -8,10 +8,6 @@
 
 #include "storage/source/scan_shard.h"
 
-#include <stdbool.h>
-
 extern const struct source_scan scan_tar;
-/* Do the first bytes of a file begin a tar archive? */
-bool scan_tar_is_shard(const uint8_t *head, size_t size);
 
 #endif

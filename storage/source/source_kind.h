@@ -13,6 +13,7 @@
 #include "storage/dataset.h"
 #include "storage/source/scan_shard.h"
 
+struct dali_shard;
 struct indexer_shard;
 struct lane_task;
 struct reader_dataset;
@@ -41,6 +42,9 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
 	const char *empty; /* what a shard must have, so that there is a sample in it */
+	/* Not NULL: DALI has an index for such shards, and this is the check of it (dali.h). */
+	const char *(*dali)(const char *text, size_t size, const struct dali_shard *shard,
+			    uint64_t *ret_line);
 	/* Not NULL: a record is a row, whose key is the name of a file. Makes of place and bytes of each record its
 	 * file's time of change and size. 0, or as index(), with diag. */
 	int (*resolve)(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,

@@ -6,8 +6,8 @@
 
 #include "base/base.h"
 #include "storage/dataset.h"
-#include "storage/source/npy.h"
-#include "storage/source/number.h"
+#include "storage/source/megatron.h"
+#include "base/number.h"
 
 struct packed;
 struct reader_dataset;

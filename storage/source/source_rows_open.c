@@ -17,7 +17,8 @@
 
 #include "base/little.h"
 #include "storage/reader_parts.h"
-#include "storage/source/npy.h"
+#include "base/npy.h"
+#include "storage/source/megatron.h"
 #include "storage/source/scan_option.h"
 #include "storage/source/packing.h"
 #include "storage/source/source_kind.h"

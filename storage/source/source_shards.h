@@ -24,6 +24,12 @@ int source_shards_write(const struct reader_dataset *dataset, struct indexer_sha
 			unsigned threads, const struct scan_progress *progress, int *ret_fd,
 			struct diag *diag);
 
+/* ---- source_dali.c ---- */
+
+/* Of each shard that DALI's index lies beside: is it of that one? As index(). */
+int source_dali_check(const struct reader_dataset *dataset, const struct indexer_shard *shard,
+		      size_t n, const struct scan_progress *progress, struct diag *diag);
+
 /* ---- source_manifest.c ---- */
 
 /* The line in which that byte of a manifest is; 0: it cannot be read. For messages. */

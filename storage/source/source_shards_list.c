@@ -108,15 +108,8 @@ static int add(struct shard_names *names, const char *name)
 		return -E2BIG;
 	if (names->bytes + bytes > SHARDS_MOST_BYTES)
 		return -EOVERFLOW;
-	if (names->n == names->room) {
-		const size_t room = BASE_MAX(2 * names->room, (size_t)64);
-		char **more = reallocarray(names->name, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		names->name = more;
-		names->room = room;
-	}
+	if (!base_grow(&names->name, &names->room, names->n + 1, sizeof(*names->name)))
+		return -ENOMEM;
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;

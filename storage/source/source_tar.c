@@ -5,7 +5,9 @@
  * kind of shards.
  */
 
+#include "base/tar.h"
 #include "storage/index.h"
+#include "storage/source/dali.h"
 #include "storage/source/scan_tar.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
@@ -15,8 +17,9 @@ static const struct source_shards tar_shards = {
     .what = "tar shards",
     .suffixes = ".tar\0",
     .compressed = ".tar.gz\0.tgz\0.tar.zst\0.tar.bz2\0.tar.xz\0",
-    .is_shard = scan_tar_is_shard,
+    .is_shard = tar_is_archive,
     .scan = &scan_tar,
+    .dali = dali_check_files,
     .empty = "a sample is a run of neighbouring files KEY.SUFFIX with one KEY, and has a picture: "
 	     "a suffix of " WALK_SUFFIXES " (any case) behind the first dot of the name",
 };
@@ -25,6 +28,7 @@ const struct source_ops source_tar = {
     .name = "tar",
     .kind = INDEX_OF_TAR,
     .shards = &tar_shards,
+    .options = "members\0",
     .probe = source_shards_probe,
     .index = source_shards_index,
     .read = source_shards_read,

@@ -5,6 +5,7 @@
  */
 
 #include "storage/index.h"
+#include "storage/source/dali.h"
 #include "storage/source/scan_tfrecord.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
@@ -25,6 +26,7 @@ static const struct source_shards tfrecord_shards = {
     .compressed = ".tfrecord.gz\0.tfrecords.gz\0.tfrecord.zlib\0.tfrecords.zlib\0",
     .is_shard = tfrecord_is_shard,
     .scan = &scan_tfrecord,
+    .dali = dali_check_records,
     .empty = "they have no record",
 };
 

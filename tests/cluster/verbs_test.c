@@ -318,6 +318,20 @@ START_TEST(test_fails)
 }
 END_TEST
 
+/* One message without bytes and credits tries the way. More of them cost the sender nothing, and us a turn each. */
+START_TEST(test_empties)
+{
+	open_both();
+	join();
+	ck_assert_int_eq(receive_some(&b, in, 9), -EAGAIN);
+	ck_assert_int_eq(transport_verbs_try(a.way), 0);
+	ck_assert_int_eq(receive_some(&b, in, 9), -EPROTO);
+	ck_assert_ptr_nonnull(strstr(b.way->ops->why(b.way), "say nothing"));
+	part();
+	close_both();
+}
+END_TEST
+
 /* What was under way when a pair was closed is not taken for what its next owner did. */
 START_TEST(test_no_ghosts)
 {
@@ -368,6 +382,7 @@ int main(void)
 	tcase_add_test(tcase, test_no_connect);
 	tcase_add_test(tcase, test_black_hole);
 	tcase_add_loop_test(tcase, test_fails, 0, (int)BASE_ARRAY_LEN(faults));
+	tcase_add_test(tcase, test_empties);
 	tcase_add_test(tcase, test_no_ghosts);
 	tcase_add_test(tcase, test_no_reset);
 	suite_add_tcase(suite, tcase);

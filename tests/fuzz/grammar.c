@@ -81,6 +81,8 @@ size_t grammar_bytes(struct grammar *grammar, size_t usual, const void **ret)
 /* ---- texts ---- */
 
 #define SMALL "{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":8}"
+#define CROP "{\"op\":\"resize\",\"size\":8},{\"op\":\"center_crop\",\"size\":8}"
+#define RECORD "{\"op\":\"decode\",\"source\":\"record\",\"fields\":"
 #define RANDOM "{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":8}"
 static const char *const pipelines[] = {
     "imagenet-eval-u8",
@@ -90,6 +92,23 @@ static const char *const pipelines[] = {
     "[" SMALL ",{\"op\":\"center_crop\",\"size\":8},{\"op\":\"filter\",\"keep\":[1]}]",
     "imagenet-train",
     "{\"ops\":[]}",
+    "[" RANDOM
+    ",{\"op\":\"view\",\"names\":[\"b\",\"c\"]},{\"op\":\"random_resized_crop\",\"size\":4}]",
+    "[" RECORD "[[4,2],[1,9,9],[3,5,4]],\"kinds\":[0,5,3],\"names\":[\"a\",\"m\",\"boxes\"]}," CROP
+    "]",
+    "[" RECORD "[[4,3],[3,5,4]],\"kinds\":[4,3]},{\"op\":\"rotate\",\"degrees\":[-9,9]}," CROP "]",
+    "[{\"op\":\"record\",\"fields\":[[4],[13,2,2]],\"kinds\":[0,1],\"names\":[\"label\",\"x\"]}]",
+};
+/* Names, and what may stand behind a path. */
+static const char *const odd_datasets[] = {
+    "name:pets",
+    "name:nobody",
+    "name:",
+    "name:pets?image=jpg",
+    "name:../pets",
+    "/data?image=jpg,label=cls",
+    "/data/{000..002}.tar?",
+    "/data/{a,b}/{00..15}.tar?image=jpg",
 };
 static const char *const others[] = {"auto", "packed", "decoded", "everybody", "0", "job", ""};
 
@@ -99,8 +118,10 @@ static const char *text_of(struct grammar *grammar, const struct grammar_world *
 	uint8_t choice = grammar_byte(grammar);
 	size_t size = choice & 63;
 
-	if (choice < 128 && key == PROTO_KEY_DATASET && world)
+	if (choice < 96 && key == PROTO_KEY_DATASET && world)
 		return world->dataset;
+	if (choice < 128 && key == PROTO_KEY_DATASET)
+		return odd_datasets[choice % BASE_ARRAY_LEN(odd_datasets)];
 	if (choice < 128 && key == PROTO_KEY_PIPELINE)
 		return pipelines[choice % BASE_ARRAY_LEN(pipelines)];
 	if (choice < 128)
@@ -209,6 +230,8 @@ static void put_bad(struct grammar *grammar, const struct grammar_world *world,
 	wire_put_bytes(out, PROTO_KEY_IDS, id, sizeof(id) - grammar_below(grammar, 20));
 }
 
+static const uint8_t served[] = {1, 2, 3, 4, 7}; /* of pipelines: a folder has what they want */
+
 static void put_honest(struct grammar *grammar, const struct grammar_world *world, uint16_t type,
 		       struct wire_out *out)
 {
@@ -221,7 +244,8 @@ static void put_honest(struct grammar *grammar, const struct grammar_world *worl
 		wire_put_bytes(out, PROTO_KEY_NONCE, world->nonce, 16);
 		wire_put_u64(out, PROTO_KEY_BATCH, 1 + grammar_below(grammar, 4));
 		wire_put_u64(out, PROTO_KEY_CHUNK, 4);
-		wire_put_string(out, PROTO_KEY_PIPELINE, pipelines[1 + grammar_below(grammar, 4)]);
+		wire_put_string(out, PROTO_KEY_PIPELINE,
+				pipelines[served[grammar_below(grammar, BASE_ARRAY_LEN(served))]]);
 		wire_put_u64(out, PROTO_KEY_FILTERED, 1);
 		wire_put_string(out, PROTO_KEY_DATASET, world->dataset);
 		break;
@@ -270,7 +294,7 @@ void grammar_any(struct grammar *grammar, uint16_t type, struct wire_out *ret)
 	wire_out_init(ret, type);
 	while (n-- > 0) {
 		uint8_t choice = grammar_byte(grammar);
-		uint16_t key = choice & 31;
+		uint16_t key = grammar_byte(grammar) & 63;
 		const void *bytes;
 		size_t size;
 

@@ -3,12 +3,14 @@
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
  * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'n' a .npy;
- * 'p' documents to be packed; 'x' an .idx. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
 #include "base/little.h"
+#include "storage/source/dali.h"
 #include "storage/source/mds.h"
-#include "storage/source/npy.h"
+#include "base/npy.h"
+#include "storage/source/megatron.h"
 #include "storage/source/packing.h"
 #include "storage/source/scan_tfrecord.h"
 #include "tests/storage/scan_run.h"
@@ -98,6 +100,27 @@ static void try_packing(const uint8_t *data, size_t size)
 	demand(packed == tokens);
 }
 
+static struct dali_found found_at(const void *arg, size_t i)
+{
+	(void)arg;
+	return (struct dali_found){100 * i + 12, 84};
+}
+
+/* Two samples of 100 bytes: what fits is of two lines or three. */
+static void try_dali(bool is_tar, const uint8_t *data, size_t size)
+{
+	const struct dali_shard shard = {200, 2, found_at, NULL};
+	const char *text = (const char *)data, *why;
+	size_t lines = 0;
+	uint64_t line = 0;
+
+	for (size_t i = 0; i < size; i++)
+		lines += data[i] == '\n' || i + 1 == size;
+	why = is_tar ? dali_check_files(text, size, &shard, &line)
+		     : dali_check_records(text, size, &shard, &line);
+	demand(why ? line <= lines + 1 : lines >= 2);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 1 << 20)
@@ -120,6 +143,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'p':
 		try_packing(data + 1, size - 1);
+		break;
+	case 'd':
+	case 'w':
+		try_dali(data[0] == 'w', data + 1, size - 1);
 		break;
 	case 'x':
 		try_megatron(data + 1, size - 1);

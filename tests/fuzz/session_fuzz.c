@@ -96,9 +96,17 @@ static void at_exit(void)
 	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+static void name_a_set(const char *name, const char *value)
+{
+	struct diag diag = {""};
+
+	demand(named_set(&node.param.named, NULL, name, value, &diag) == 0, diag.text);
+}
+
 static void node_begin(void)
 {
 	struct diag diag = {""};
+	char owner[16];
 
 	memset(&node, 0, sizeof(node));
 	node.porters.program = "";
@@ -112,6 +120,9 @@ static void node_begin(void)
 	node.param.linger_s = 0;
 	node.param.idle_exit_s = 0;
 	node.param.seed = 1;
+	name_a_set("dataset.pets.path", "/data");
+	snprintf(owner, sizeof(owner), "%u", (unsigned)geteuid());
+	name_a_set("dataset.pets.owner", owner);
 	snprintf(node.param.cache_dir, sizeof(node.param.cache_dir), "%s/cache", root);
 	demand(place_open(&node.place, &node.param, true, root, -1, &diag) == 0, diag.text);
 	demand(node_init(&node, &diag) == 0, diag.text);

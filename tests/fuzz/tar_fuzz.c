@@ -62,10 +62,10 @@ static int read_from(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes)
 	return 0;
 }
 
-static void try_scan(const uint8_t *data, size_t size)
+static void try_scan(const uint8_t *data, size_t size, const char *options)
 {
 	struct found found = {.size = size, .data = data};
-	const struct scan_shard shard = {.name = "x.tar", .bytes = size, .options = ""};
+	const struct scan_shard shard = {.name = "x.tar", .bytes = size, .options = options};
 	const struct scan_reader reader = {read_from, &found};
 	struct scan_sink sink = {.record = on_record, .arg = &found};
 	const int r = scan_shard_run(&scan_tar, &shard, &reader, &sink);
@@ -94,10 +94,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	demand(copy != NULL);
 	memcpy(copy, data, size);
-	try_scan(copy, size);
+	try_scan(copy, size, "");
 	for (size_t at = 0; at + BLOCK <= size; at += BLOCK)
 		make_sum_right(copy + at);
-	try_scan(copy, size);
+	try_scan(copy, size, "");
+	try_scan(copy, size, "members=all");
 	free(copy);
 	return 0;
 }

@@ -101,6 +101,12 @@ static const struct {
     {"[" BESIDE("[[1]]", "[6]") "{\"op\":\"five_crop\",\"size\":1}]",
      {"op 2 (five_crop)", "masks cannot follow"}},
     {"[" BESIDE("[[3]]", "[5]") CROP "]", {"op 1 (decode)", "a mask is [dtype]"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[5],\"colors\":[[1,2]]}"
+     "," CROP "]",
+     {"op 1 (decode)", "a colour is"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[5],\"colors\":[[1,2,3],"
+     "[1,2,3,9]]}," CROP "]",
+     {"op 1 (decode)", "twice"}},
     {"[" BESIDE("[[1,256]]", "[5]") CROP "]", {"op 1 (decode)", "a mask is [dtype]"}},
     {"[" BESIDE("[[4,1,1]]", "[6]") CROP "]", {"op 1 (decode)", "a mask is [dtype]"}},
     {"[{\"op\":\"decode\",\"fields\":[[1]]}," CROP "]", {"op 1 (decode)", "source"}},

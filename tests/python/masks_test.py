@@ -3,8 +3,11 @@
 
 import importlib.util
 import io
+import json
 import os
+import re
 import struct
+import subprocess
 import sys
 import unittest
 import zlib
@@ -198,6 +201,30 @@ class MasksTest(DaemonCase):
         for mask, (_, want) in zip(got, masks):
             np.testing.assert_array_equal(mask, want)
 
+    def test_colours(self):
+        """Each becomes its label before any op, whatever the file is; labels of a colour need not be in order."""
+        labels, t = labels_of(0) % 5, oa.transforms
+        colors = [(0, 0, 0), (128, 64, 128), (255, 255, 255), (0, 0, 142), (142, 0, 0)]
+        shown = np.array(colors, np.uint8)[labels]
+        picture = PIL.Image.fromarray(shown)
+        palette = picture.convert("P", palette=PIL.Image.Palette.ADAPTIVE)
+        masks = [shown, picture, file_of(picture), file_of(picture, "PPM"), file_of(picture, "BMP"), palette, file_of(palette), shown.transpose(2, 0, 1),
+                 file_of(picture.convert("RGBA"))]
+        many = {color: 300 + 7 * label for label, color in enumerate(colors)}
+        for mask, want in ((oa.Mask(colors=colors), labels), (oa.Mask(colors=many, dtype="uint16"), (300 + 7 * labels).astype(np.uint16))):
+            for batch in self.made(Given(masks), [t.RandomHorizontalFlip(1)] + [t.CenterCrop(labels.shape)], {"mask": mask}):
+                for got in batch["mask"]:
+                    np.testing.assert_array_equal(got, want[:, ::-1])
+        with self.assertRaisesRegex(SampleError, "mask: colour 142, 0, 0 has no label"):
+            list(self.made(Given(masks[:1]), [t.CenterCrop(labels.shape)], {"mask": oa.Mask(colors=colors[:4])}))
+        with self.assertRaisesRegex(SampleError, "mask 60 x 41, picture 61 x 40"):
+            list(self.made(Given([np.zeros((41, 60, 3), np.uint8)], labels.shape), [t.CenterCrop(labels.shape)], {"mask": oa.Mask(colors=colors)}))
+        for wrong in ([(0, 0)], [(0, 0, 256)], [(0, 0, 0), (0, 0, 0)], {(0, 0, 0): 256}, []):
+            with self.assertRaisesRegex(ArgumentError, "colors"):
+                oa.Mask(colors=wrong)
+        with self.assertRaisesRegex(ArgumentError, "one table"):
+            oa.wrap(Twins(), masks={"mask": oa.Mask(colors=colors), "other": oa.Mask()})
+
     def test_interlaced(self):
         """Nothing shows of the mask before, whose bits are all set."""
         labels, masks = labels_of(0), []
@@ -214,7 +241,7 @@ class MasksTest(DaemonCase):
         """Each is a bad sample by its name, and the others come."""
         good = labels_of(0)
         colours = PIL.Image.fromarray(np.zeros((*good.shape, 3), np.uint8))
-        wrong = ((labels_of(1), "mask 60 x 41, picture 61 x 40"), (file_of(colours), "not colours"), (file_of(colours, "JPEG"), "PNG or PGM.*JPEG"),
+        wrong = ((labels_of(1), "mask 60 x 41, picture 61 x 40"), (file_of(colours), "mask of colours: their labels are for"), (file_of(colours, "JPEG"), "PNG or PGM.*JPEG"),
                  (file_of(colours, "PPM"), "raw PGM"), (png(good, 8)[:-60], "ends before"), (b"", "not JPEG, PNG"),
                  (png(labels_of(0, 60000), 16), r"label \d+ of a uint8"), (png(good, 8)[:40] + b"x" * 50, "PNG"))
         loader = self.made(Given([each for mask, _ in wrong for each in (good, mask)]), [oa.transforms.CenterCrop(good.shape)], bad="skip")
@@ -240,6 +267,17 @@ class MasksTest(DaemonCase):
         for options in ({"dtype": "float32"}, {"fill": 256}, {"fill": -1}, {"nearest": "linear"}):
             with self.assertRaises(ArgumentError):
                 oa.Mask(**options)
+
+    @HAS_TORCHVISION
+    def test_what_torchvision_refuses(self):
+        """Its auto-augment family does not follow either."""
+        import torch
+        from torchvision import tv_tensors
+        from torchvision.transforms import v2
+        for op in (v2.RandAugment(), v2.TrivialAugmentWide(), v2.AutoAugment(), v2.AugMix()):
+            for beside in (tv_tensors.Mask(torch.zeros(1, 8, 8)), tv_tensors.BoundingBoxes([[0, 0, 4, 4]], format="XYXY", canvas_size=(8, 8))):
+                with self.assertRaisesRegex(TypeError, "not supported"):
+                    op(tv_tensors.Image(torch.zeros(3, 8, 8, dtype=torch.uint8)), beside)
 
     def folders(self, name):
         root = self.work / name
@@ -272,6 +310,23 @@ class MasksTest(DaemonCase):
             self.assertEqual(made, [*range(len(want))])
             for at, index in enumerate(want):
                 np.testing.assert_array_equal(np.asarray(PIL.Image.open(io.BytesIO(data.dataset[at]["mask"]))), labels_of(index))
+
+    def test_folders_packed(self):
+        """As doc/c.md packs them for programs in C."""
+        root, t = self.folders("packed"), oa.transforms
+        with open(os.path.join(os.environ["top_srcdir"], "doc/c.md"), encoding="utf-8") as page:
+            line, = re.findall("`(find images masks .*)`", page.read())
+        subprocess.run(line, shell=True, cwd=root, check=True)
+        op = {"op": "decode", "members": ["jpg;png", "mask.png"], "fields": [[1]], "kinds": [6], "names": ["mask"]}
+        tail = [{"op": "random_resized_crop", "size": 32, "scale": [0.4, 1], "interpolation": "nearest"}]
+        data = oa.from_folders({"image": root / "images", "mask": root / "masks"}, masks={"mask": oa.Mask(nearest="pillow")}, keep=5)
+        more = {"socket": self.socket, "timeout": 600, "as_": "numpy", "order": "sequential", "seed": 3}
+        with oa.Loader(root / "voc.tar", json.dumps([op, *tail]), BATCH, source={"members": "all"}, **more) as packed, \
+                oa.Loader(data, json.dumps([{"op": "decode"}, *tail]), BATCH, **more) as folders:
+            for (image, _, mask), want in zip(packed, folders, strict=True):
+                np.testing.assert_array_equal(image, want["image"])
+                np.testing.assert_array_equal(mask, want["mask"])
+                np.testing.assert_array_equal(image[..., 0] if image.shape[-1] == 3 else image[:, 0], mask)
 
     def test_a_pattern_has_stars_alone(self):
         """Other marks of shells are letters of a name; folders that a star matches are none of the samples."""

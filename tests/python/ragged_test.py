@@ -5,7 +5,9 @@ import importlib.util
 import io
 import json
 import os
+import re
 import struct
+import subprocess
 import sys
 import tarfile
 import unittest
@@ -20,7 +22,7 @@ except ImportError as missing:
 import oneaccess as oa
 from oneaccess.errors import ArgumentError, DatasetError, SampleError, TransformError
 from shard_files import write_mds
-from support import DaemonCase
+from support import BUILD, DaemonCase
 
 COUNT, BATCH = 70, 8        # chunks of 32: some batches are of two
 MOST = {"text": 40, "boxes": 5, "tokens": 12}
@@ -107,6 +109,26 @@ class Labelled(Detection):
         return sample["picture"], index, sample["caption"], np.float64(index / 2)
 
 
+class Lists(Captions):
+    """Lists of lists of each kind, and of nothing."""
+
+    def __getitem__(self, index):
+        count = index % 4
+        return {"texts": [text_of(index + at) for at in range(count)], "ids": [list(range(at, at + (index + at) % 6)) for at in range(count)],
+                "points": [np.float32(np.arange(at * 2)).reshape(-1, 2) + index for at in range(count)], "label": index}
+
+
+LISTS = {"texts": (3, 20), "ids": (3, 5), "points": (3, 2)}
+
+
+class Told(Marked):
+    """A text for each box: its channel's."""
+
+    def __getitem__(self, index):
+        sample = super().__getitem__(index)
+        return {**sample, "texts": [["red", "green", "ü"][channel] for channel in sample["channels"]]}
+
+
 class RaggedTest(DaemonCase):
     @classmethod
     def setUpClass(cls):
@@ -185,6 +207,62 @@ class RaggedTest(DaemonCase):
                 self.captions(ragged=way)
         with self.assertRaisesRegex(ArgumentError, "has none"):
             self.made(Dense(), ragged="list")
+
+    def lists(self, batch):
+        for at, index in enumerate(batch.ids):
+            want = Lists()[index]
+            self.assertEqual(batch["texts"][at], want["texts"])
+            self.assertEqual([row.tolist() for row in batch["ids"][at]], want["ids"])
+            self.assertEqual([row.tolist() for row in batch["points"][at]], [row.tolist() for row in want["points"]])
+
+    def test_lists_of_lists(self):
+        for batch in self.made(Lists(), wrap={"ragged": LISTS}):
+            self.assertEqual(list(batch), ["texts", "ids", "points", "label"])
+            self.lists(batch)
+            rows = [row for index in batch.ids for row in Lists()[index]["ids"]]
+            values, lists, samples = batch["ids"].csr()
+            self.assertEqual(values.tolist(), sum(rows, []))
+            self.assertEqual([values[begin:end].tolist() for begin, end in zip(lists, lists[1:])], rows)
+            self.assertEqual(np.diff(samples).tolist(), [index % 4 for index in batch.ids])
+            self.assertEqual((batch["ids"].padded().shape[1], batch["points"].values.shape[1:]), (max(index % 4 for index in batch.ids), (3, 2, 2)))
+            self.assertEqual(batch["points"].csr()[0].shape[1:], (2,))
+        for batch in self.made(Lists(), wrap={"ragged": LISTS}, ragged={"texts": "strings", "ids": "list"}):
+            self.assertEqual(batch["texts"], [Lists()[index]["texts"] for index in batch.ids])
+            self.assertEqual([len(each) for each in batch["ids"]], [index % 4 for index in batch.ids])
+
+    @HAS_TORCH
+    def test_lists_of_lists_as_tensors(self):
+        for batch in self.made(Lists(), wrap={"ragged": LISTS}, as_="torch"):
+            self.lists(batch)
+            self.assertEqual(batch["ids"].csr()[0].tolist(), [number for index in batch.ids for row in Lists()[index]["ids"] for number in row])
+
+    def test_lists_of_lists_that_do_not_fit(self):
+        for ragged, why in (({"ids": (3, 2)}, "a list of length 3, at most 2"), ({"ids": (2, 5)}, "length 3, at most 2"), ({"label": (2, 5)}, "is a int"),
+                            ({"ids": 3}, r"lists of lists by ragged={name: \(most lists, most in one\)}"), ({"texts": 3}, r"not of one shape: of lists or texts give ragged=")):
+            with self.assertRaisesRegex((DatasetError, SampleError, TransformError), why):
+                list(self.made(Lists(), wrap={"ragged": {**LISTS, **ragged}}))
+        with self.assertRaisesRegex(ArgumentError, r"ragged\['ids'\] is 0"):
+            oa.wrap(Lists(), ragged={"ids": (0, 4)})
+
+    def test_a_text_for_each_box(self):
+        """Boxes that a crop leaves out take their texts along."""
+        t = oa.transforms
+        marked = {"ragged": {"boxes": 3, "channels": 3, "texts": (3, 8)}, "boxes": ["boxes", "channels", "texts"]}
+        kept = 0
+        for batch in self.made(Told(), t.Compose([t.RandomResizedCrop(40, scale=(0.1, 0.3)), t.PILToTensor()]), wrap=marked, order="seeded", seed=4):
+            for channels, texts in zip(batch["channels"], batch["texts"]):
+                self.assertEqual(texts, [["red", "green", "ü"][channel] for channel in channels])
+                kept += len(texts)
+        self.assertTrue(0 < kept < sum(index % 4 for index in range(COUNT)))
+
+    def test_csr(self):
+        for batch in self.captions():
+            values, offsets = batch["boxes"].csr()
+            np.testing.assert_array_equal(values, np.concatenate([boxes_of(index) for index in batch.ids]))
+            self.assertEqual(np.diff(offsets).tolist(), batch["boxes"].lengths.tolist())
+            whole = batch["boxes"].values.reshape(-1, 4)
+            for start, length, index in zip(batch["boxes"].starts, batch["boxes"].lengths, batch.ids):
+                np.testing.assert_array_equal(whole[start:start + length], boxes_of(index))
 
     def test_samples_for_a_collate_fn(self):
         batches = list(self.captions(collate_fn=lambda samples: [(s["text"], len(s["boxes"])) for s in samples]))
@@ -372,6 +450,62 @@ class RaggedTest(DaemonCase):
                         np.testing.assert_allclose(box, seen_in(batch["image"][at][channel]), atol=1.01)
                 seen += batch.ids.tolist()
             self.assertEqual(seen, list(range(40)))
+
+    def test_tar_shards_without_a_pool(self):
+        """What a pipeline's members are is what from_tar() gives."""
+        folder = self.shards("whole")
+        fields = {"image": "png", "boxes": "json:of/boxes", "channels": "json:channels", "text": "txt", "more": "more.npy"}
+        tail = [{"op": "hflip", "p": 1}, {"op": "resize", "size": [60, 90]}]
+        ours = [{"op": "decode", "members": ["jpg;png", *list(fields.values())[1:]], "fields": [[3, 3, 4], [4, 3], [1, 40], [4, 3]], "kinds": [3, 4, 2, 0],
+                 "names": list(fields)[1:]}, *tail]
+        ragged = {"ragged": {"boxes": 3, "channels": 3, "text": 40}, "boxes": ["boxes", "channels"]}
+        loader = oa.Loader(folder, json.dumps(ours), BATCH, socket=self.socket, timeout=600, as_="numpy", shuffle=False, source={"members": "all"})
+        self.addCleanup(loader.close)
+        count = 0
+        for batch, want in zip(loader, self.of_tar(folder, fields, json.dumps([{"op": "decode"}, *tail]), tar=ragged), strict=True):
+            image, label, *others = batch[:6]
+            np.testing.assert_array_equal(image, want["image"])
+            self.assertEqual(label.tolist(), want.ids.tolist())
+            for name, field in zip(list(fields)[1:], others, strict=True):
+                if name == "more":
+                    np.testing.assert_array_equal(field, want[name])
+                    continue
+                self.assertEqual(field.lengths.tolist(), want[name].lengths.tolist())
+                np.testing.assert_array_equal(field.values, want[name].values)
+            count += len(image)
+        self.assertEqual(count, 40)
+        with self.assertRaisesRegex(SampleError, 'decode needs .*members'):
+            next(iter(self.plain(folder, json.dumps([{"op": "decode"}, *tail]), source={"members": "all"})))
+        with self.assertRaisesRegex(SampleError, "members=all"):
+            next(iter(self.plain(folder, json.dumps(ours))))
+        with self.assertRaisesRegex(DatasetError, r"part-0\d.tar:0: the option members is all"):
+            self.plain(folder, json.dumps(ours), source={"members": "some"})
+
+    def plain(self, folder, text, **kwargs):
+        loader = oa.Loader(folder, text, BATCH, socket=self.socket, timeout=600, as_="numpy", shuffle=False, **kwargs)
+        self.addCleanup(loader.close)
+        return loader
+
+    def test_the_example_in_c(self):
+        """Boxes that are the whole picture stay so, wherever the crop is."""
+        with tarfile.open(self.work / "street-000.tar", "w") as tar:
+            for index in range(12):
+                size = 40 + index, 50
+                about = {"boxes": [[0, 0, *size]] * (index % 3), "classes": [index] * (index % 3)}
+                for kind, data in (("jpg", PIL.Image.new("RGB", size)), ("mask.png", PIL.Image.new("L", size, 7)), ("json", json.dumps(about).encode()),
+                                   ("txt", text_of(index).encode()), ("cls", b"%d" % index)):
+                    file = io.BytesIO() if isinstance(data, PIL.Image.Image) else io.BytesIO(data)
+                    if isinstance(data, PIL.Image.Image):
+                        data.save(file, "JPEG" if kind == "jpg" else "PNG")
+                    member = tarfile.TarInfo(f"{index:04}.{kind}")
+                    member.size = len(file.getvalue())
+                    tar.addfile(member, io.BytesIO(file.getvalue()))
+        run = subprocess.run([BUILD / "doc/examples/detect", self.work / "street-{000..000}.tar"], timeout=600, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "ACCESS_SOCKET": self.socket})
+        self.assertEqual(run.returncode, 0, run.stdout)
+        want = {f'{index}: label {index}, "{text_of(index)}", 9216 pixels of mask\n' + f"  class {index}: 0.0 0.0 96.0 96.0\n" * (index % 3)
+                for index in range(12)}
+        self.assertEqual(set(re.findall(r"\d+: .*\n(?:  .*\n)*", run.stdout)), want)
 
     def test_tar_shards_that_are_wrong(self):
         for number, (instead, why) in enumerate(((({"txt": None}, r"wrong0/part-00.tar:\d+ \(of1/0009\): no file for field text, of txt")),

@@ -4,6 +4,7 @@
 import json
 import os
 import struct
+import tarfile
 
 # ---- TFRecord ----
 
@@ -57,6 +58,28 @@ def write_tfrecord(path, records):
         for record in records:
             length = struct.pack("<Q", len(record))
             file.write(length + _masked(length) + record + _masked(record))
+
+
+# ---- DALI's indexes ----
+
+
+def write_records_idx(path, records):
+    at = 0
+    with open(path, "w", encoding="ascii") as file:
+        for record in records:
+            file.write(f"{at} {len(record) + 16}\n")
+            at += len(record) + 16
+
+
+def write_files_idx(path, tar):
+    """As of a whole archive: "v1.2 SAMPLES", a line each."""
+    samples = {}
+    with tarfile.open(tar) as archive:
+        for member in archive:
+            key, _, suffix = member.name.partition(".")
+            samples.setdefault(key, []).append(f"{suffix} {member.offset_data} {member.size} {member.name}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([f"v1.2 {len(samples)}", *(" ".join(sample) for sample in samples.values()), ""]))
 
 
 # ---- MDS ----

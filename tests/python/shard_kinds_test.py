@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets in TFRecord files and MDS shards: the same pictures and labels as of a folder."""
 
+import io
+import json
 import os
+import re
 import struct
+import tarfile
 import unittest
 
 import numpy
@@ -96,6 +100,23 @@ class TFRecord(ShardsCase):
         os.truncate(file, file.stat().st_size - 1)
         self.refused(str(folder), "train-00000-of-00001:", "cut off")
 
+    def test_index_of_dali(self):
+        records = [shard_files.example({"image/class/label": [label], "image/encoded": picture}) for picture, label in self.samples]
+        for name, form in (("suffix", "a.tfrecord"), ("number", "a.x-00000-of-00001")):
+            folder = self.work / f"tfrecord-idx-{name}"
+            folder.mkdir()
+            index = folder / f"{form.removesuffix('.tfrecord')}.idx"
+            shard_files.write_tfrecord(folder / form, records)
+            shard_files.write_records_idx(index, records)
+            self.assert_same(str(folder))
+            for wrong, why in (([records[0] + b"x", *records[1:]], f"{index.name}:{len(records)} is not where a record is in {form}"), (records[:-1], f"{index.name} has not all records of {form}"),
+                               (records * 2, f"{index.name}:{len(records) + 1} is not where")):
+                shard_files.write_records_idx(index, wrong)
+                os.utime(folder / form)
+                self.refused(str(folder), why, "tfrecord2idx")
+            index.write_text("no index\n")
+            self.refused(str(folder), f'{index.name}:1 is no "OFFSET SIZE" in {form}')
+
     def test_compressed(self):
         folder = self.work / "tfrecord-gz"
         folder.mkdir()
@@ -155,6 +176,36 @@ class TFRecord(ShardsCase):
                 for _ in range(2 * len(self.samples)):
                     next(batches)
         self.assertIn("changed", str(caught.exception))
+
+
+class Tar(ShardsCase):
+    def test_index_of_dali(self):
+        folder = self.work / "tar-idx"
+        folder.mkdir()
+        for number, part in enumerate(parts(self.samples, 2)):
+            with tarfile.open(folder / f"{number}.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+                for at, (picture, label) in enumerate(part):
+                    for suffix, data in (("jpg", picture), ("cls", b"%d" % label), ("json", b"{}")):
+                        member = tarfile.TarInfo(f"{at:04}.{suffix}")
+                        member.size, member.mtime = len(data), 1.5
+                        tar.addfile(member, io.BytesIO(data))
+            shard_files.write_files_idx(folder / f"{number}.idx", folder / f"{number}.tar")
+        self.assert_same(str(folder))
+        loader = oa.Loader(str(folder), json.dumps([{"op": "record", "members": ["cls", "json"], "fields": [[4], [1, 2]], "kinds": [0, 2]}]), 8,
+                           socket=self.socket, source={"members": "all"}, as_="numpy", shuffle=False)
+        with loader:
+            self.assertEqual([label for batch in loader for label in batch[0].tolist()], [label for _, label in self.samples])
+        os.rename(folder / "0.idx", folder / "2.idx")
+        os.rename(folder / "1.idx", folder / "0.idx")
+        os.utime(folder / "0.tar")
+        self.refused(str(folder), "0.idx ", "0.tar", "wds2idx")
+        lines = (folder / "2.idx").read_text().splitlines()
+        for wrong, why in ((["v1.3 1"], '0.idx:1 is no "v1.2 SAMPLES"'), (lines[:-1], "0.idx has not all samples of 0.tar"),
+                           ([*lines[:3], "jpg 0"], "0.idx:4 is no line of files"), ([*lines[:2], "jpg 0 999999999 a"], "0.idx:3 has a file beyond")):
+            (folder / "0.idx").write_text("\n".join(wrong) + "\n")
+            self.refused(str(folder), why)
+        (folder / "0.idx").write_text("\n".join([f"v1.1 {len(lines) - 1}", *(re.sub(r" \d{4}\.\w+", "", line) for line in lines[1:])]))
+        self.assert_same(str(folder))
 
 
 class MDS(ShardsCase):

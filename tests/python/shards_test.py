@@ -294,8 +294,9 @@ class ShardsTest(DaemonCase):
             epochs += 1
 
     def test_options_that_no_kind_takes(self):
-        for path, kind in ((self.shards, "tar"), (self.data, "folder"), (self.shards + "/train-{000000..000003}.tar", "tar")):
-            with self.assertRaisesRegex(oa.Error, rf"\?seq_len=8\".*key=value.*this kind \({kind}\) there are: none"):
+        for path, kind in ((self.shards, r"\(tar\) there are: members"), (self.data, r"\(folder\) there are: none"),
+                           (self.shards + "/train-{000000..000003}.tar", r"\(tar\) there are: members")):
+            with self.assertRaisesRegex(oa.Error, rf"\?seq_len=8\".*key=value.*this kind {kind}"):
                 self.all_of(path, source={"seq_len": 8})
             with self.assertRaisesRegex(oa.Error, "No such file"):
                 self.all_of(path + "nothing", source={"seq_len": 8})

@@ -66,5 +66,6 @@ foe_attack_fn foe_uninvited, foe_lingers, foe_many_fds, foe_unread_fds, foe_odd_
 foe_attack_fn foe_oads, foe_note, foe_odd_folder, foe_many_folders, foe_changes; /* foe_files.c */
 foe_attack_fn foe_flood, foe_ranks, foe_holds, foe_outbox, foe_stops, foe_dies, foe_hoards,
     foe_breaks, foe_chores, foe_kills; /* foe_jobs.c */
+foe_attack_fn foe_named, foe_asks;     /* foe_names.c */
 
 #endif

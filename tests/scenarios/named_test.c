@@ -8,6 +8,7 @@
 #include "tests/scenarios/folk.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,43 @@ START_TEST(who_is_not_a_member_is_told_so)
 	folk_must_be_refused(&town_anna, NAME "/class_0000", OA_E_DATASET, "no data set is called");
 	folk_must_be_refused(&town_anna, NAME "?seq_len=4", OA_E_DATASET, "is set where the name");
 	folk_must_train(&town_anna, NAME, 1);
+	town_end();
+}
+END_TEST
+
+/* All groups of a client are looked at for each question: of so many that this would take long, none. */
+static int train_in_groups(struct town_errand *errand, size_t n)
+{
+	gid_t *groups = calloc(n, sizeof(*groups));
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		for (size_t i = 0; i < n; i++)
+			groups[i] = i ? 100000 + (gid_t)(n - i) : TOWN_GROUP;
+		if (setgroups(n, groups) < 0 ||
+		    setresgid(town_bert.gid, town_bert.gid, town_bert.gid) < 0 ||
+		    setresuid(town_bert.uid, town_bert.uid, town_bert.uid) < 0)
+			_exit(125);
+		_exit(town_train(errand));
+	}
+	free(groups);
+	return town_wait(pid);
+}
+
+START_TEST(who_has_thousands_of_groups_is_in_none)
+{
+	struct town_errand *few, *many;
+
+	begin("dataset.pets.groups = 65300\n");
+	few = town_errand_new(NAME, N, 1);
+	many = town_errand_new(NAME, N, 1);
+	ck_assert_int_eq(train_in_groups(few, 4096), 0);
+	ck_assert_msg(few->saw_all && !few->wrong, "%d %s", few->code, few->text);
+	ck_assert_int_eq(train_in_groups(many, 4097), 0);
+	ck_assert_int_eq(many->code, OA_E_PERMISSION);
+	town_errand_free(few);
+	town_errand_free(many);
 	town_end();
 }
 END_TEST
@@ -337,6 +375,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, the_status_names_them);
 	tcase_add_test(tcase, what_is_kept_is_kept_under_the_name);
 	tcase_add_test(tcase, who_is_not_a_member_is_told_so);
+	tcase_add_test(tcase, who_has_thousands_of_groups_is_in_none);
 	tcase_add_test(tcase, an_owner_who_may_not_read_is_said);
 	tcase_add_test(tcase, nobodys_programs_are_run_for_others);
 	tcase_add_test(tcase, who_loses_it_is_turned_out_and_others_go_on);

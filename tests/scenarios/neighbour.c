@@ -62,6 +62,8 @@ static const struct kind {
     {"stops", foe_stops, 3},
     {"dies", foe_dies, 6},
     {"kills", foe_kills, 2},
+    {"named", foe_named, 12},
+    {"asks", foe_asks, 6},
 };
 _Static_assert(BASE_ARRAY_LEN(kinds) <= NEIGHBOUR_MOST_KINDS, "each is counted");
 
@@ -168,6 +170,25 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 	const char *text = getenv(name);
 
 	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+void neighbour_names(void)
+{
+	static char path[512];
+	const char *carls = folk_secret("named", &town_carl);
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s", rig_path("names.conf"));
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file,
+		"dataset.open.path = %s\ndataset.open.owner = %u\ndataset.open.users = *\n"
+		"dataset.closed.path = %s\ndataset.closed.owner = %u\ndataset.closed.users = %u\n",
+		carls, (unsigned)town_carl.uid, carls, (unsigned)town_carl.uid,
+		(unsigned)town_anna.uid);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(chmod(path, 0644), 0);
+	town_config = path;
 }
 
 void neighbour_init(struct neighbour *neighbour, uint64_t attacks)

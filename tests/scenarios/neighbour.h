@@ -36,6 +36,8 @@ struct neighbour {
 	pid_t pid;
 };
 
+/* Before the town starts: two of carl's data sets have names, "open" for everybody and "closed" for anna alone. */
+void neighbour_names(void);
 /* He is bert, with bert's pictures, and does so many attacks if the environment does not say otherwise. */
 void neighbour_init(struct neighbour *neighbour, uint64_t attacks);
 void neighbour_start(struct neighbour *neighbour);

@@ -172,7 +172,8 @@ static int sealed_copy(int file)
 	int fd;
 
 	ck_assert_int_gt(size, 0);
-	ck_assert_int_eq(region_new("copy", (uint64_t)size, (void **)&map, &fd), 0);
+	ck_assert_int_eq(region_new("copy", REGION_UNSEALED, (uint64_t)size, (void **)&map, &fd),
+			 0);
 	ck_assert_int_eq(pread(file, map, (size_t)size, 0), size);
 	region_unmap(map, (uint64_t)size);
 	ck_assert_int_eq(region_seal(fd, REGION_READ_ONLY), 0);

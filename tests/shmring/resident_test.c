@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shmring/region.h"
 #include "shmring/resident.h"
 #include "tests/shmring/suite.h"
 
@@ -150,10 +151,34 @@ START_TEST(what_is_none_is_refused)
 }
 END_TEST
 
+static long faults(void)
+{
+	struct rusage usage;
+
+	ck_assert_int_eq(getrusage(RUSAGE_THREAD, &usage), 0);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* Else each page of it is met by a fault. A sanitizer's shadow has some of its own. */
+START_TEST(what_was_touched_is_there)
+{
+	const long pages = (long)(RESIDENT_CHUNK / base_page_size());
+	long before;
+
+	ck_assert_int_eq(resident_take(fd, 1), 0);
+	region_touch(writer.data + RESIDENT_CHUNK + 5, RESIDENT_CHUNK - 5);
+	before = faults();
+	memset(writer.data + RESIDENT_CHUNK, 0x5a, RESIDENT_CHUNK);
+	ck_assert_int_lt(faults() - before, pages / 2);
+	ck_assert_uint_eq(taken_bytes(), RESIDENT_CHUNK);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, chunks_come_and_go);
+	tcase_add_test(tcase, what_was_touched_is_there);
 	tcase_add_test(tcase, no_number_leads_out_of_it);
 	tcase_add_test(tcase, readers_do_not_write);
 	tcase_add_test(tcase, its_size_is_for_ever);

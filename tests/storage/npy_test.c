@@ -2,7 +2,9 @@
 
 /* Heads of .npy and .idx files, and numbers that are widened. */
 
-#include "storage/source/npy.h"
+#include "base/little.h"
+#include "base/npy.h"
+#include "storage/source/megatron.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>
@@ -182,6 +184,23 @@ START_TEST(whole_numbers)
 }
 END_TEST
 
+/* Where they are written to, of any number: as a row is, whose numbers stand at the end of their place. */
+START_TEST(tokens_in_their_place)
+{
+	uint64_t wide[40];
+
+	for (size_t n = 1; n <= BASE_ARRAY_LEN(wide); n++) {
+		uint8_t *raw = (uint8_t *)(wide + n) - 2 * n;
+
+		for (size_t i = 0; i < n; i++)
+			little_put(raw + 2 * i, 65535 - 257 * i, 2);
+		number_widen(number_of_name("uint16"), raw, n, wide);
+		for (size_t i = 0; i < n; i++)
+			ck_assert_uint_eq(wide[i], 65535 - 257 * i);
+	}
+}
+END_TEST
+
 START_TEST(others)
 {
 	static const char *const same[] = {"uint8", "bool", "float16", "float32"};
@@ -211,6 +230,7 @@ int main(void)
 	tcase_add_loop_test(tcase, heads, 0, BASE_ARRAY_LEN(head_cases));
 	tcase_add_loop_test(tcase, idx_heads, 0, BASE_ARRAY_LEN(idx_cases));
 	tcase_add_loop_test(tcase, whole_numbers, 0, BASE_ARRAY_LEN(widen_cases));
+	tcase_add_test(tcase, tokens_in_their_place);
 	tcase_add_test(tcase, others);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

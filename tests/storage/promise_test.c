@@ -60,6 +60,27 @@ START_TEST(the_first_makes_it_and_others_wait)
 }
 END_TEST
 
+/* Names whose first bytes are, together with the sample, always the same: as a peer would choose them. */
+START_TEST(names_that_are_chosen_make_no_look_long)
+{
+	struct promises *promises = promise_new(1024, MOST_WAITERS, LASTS);
+	struct promise_waiter usual = asker(1, 5, 0, 1);
+	unsigned waiters, n;
+
+	for (uint64_t i = 0; i < 1024; i++) {
+		struct promise_waiter chosen = {.sample = i, .id = i};
+
+		memcpy(chosen.group.bytes, &i, sizeof(i));
+		promise_ask(promises, &chosen, 0);
+	}
+	n = promise_count(promises, &waiters);
+	ck_assert_uint_ge(n, 16);
+	ck_assert_uint_le(n, 64);
+	ck_assert_int_eq(promise_ask(promises, &usual, 0), PROMISE_MAKE);
+	promise_free(promises);
+}
+END_TEST
+
 START_TEST(who_keeps_others_keeps_this_one_too)
 {
 	struct promises *promises = promise_new(MOST, MOST_WAITERS, LASTS);
@@ -325,6 +346,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, the_first_makes_it_and_others_wait);
+	tcase_add_test(tcase, names_that_are_chosen_make_no_look_long);
 	tcase_add_test(tcase, who_keeps_others_keeps_this_one_too);
 	tcase_add_test(tcase, what_is_over_passes_to_who_waited_longest);
 	tcase_add_test(tcase, who_is_gone_makes_nothing_and_waits_for_nothing);

@@ -668,6 +668,40 @@ START_TEST(a_group_that_others_crowd_out_comes_back)
 }
 END_TEST
 
+/* Who seemed to be late may still be on his way. */
+static void wait_for_haves(unsigned n)
+{
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
+
+	while (net.carried[VALUE_HAVE] < n && base_now_ns() < end_ns)
+		usleep(1000);
+	ck_assert_uint_eq(net.carried[VALUE_HAVE], n);
+}
+
+/* A peer that says names without end, more than can be known, crowds out his own alone. */
+START_TEST(names_without_end_are_their_speakers)
+{
+	unsigned gets, haves;
+
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_all();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		crowd(&node[i], 600);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_wait_taken(&net, &node[i]);
+	gets = net.carried[VALUE_GET];
+	haves = net.carried[VALUE_HAVE];
+	round_of_all();
+	check_runs(true);
+	ck_assert_uint_gt(net.carried[VALUE_GET], gets);
+	wait_for_haves(haves + net.carried[VALUE_GET] - gets);
+	end();
+}
+END_TEST
+
 /* This node's own streams know better, and who tells the truth is not shut out. */
 START_TEST(a_peer_that_lies_about_a_group_is_not_believed)
 {
@@ -716,6 +750,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_member_that_leaves_is_asked_no_more, 0, 2);
 	tcase_add_test(tcase, late_members_forget_nothing_of_a_new_channel);
 	tcase_add_test(tcase, a_group_that_others_crowd_out_comes_back);
+	tcase_add_test(tcase, names_without_end_are_their_speakers);
 	tcase_add_test(tcase, a_peer_that_lies_about_a_group_is_not_believed);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	srunner_run_all(runner, CK_ENV);

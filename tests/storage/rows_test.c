@@ -15,7 +15,7 @@
 
 #include "base/little.h"
 #include "pipeline/forms/packed.h"
-#include "storage/source/number.h"
+#include "base/number.h"
 #include "tests/storage/reader_process.h"
 
 #define FILE_BYTES 4096

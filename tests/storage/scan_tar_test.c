@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/tar.h"
 
 #define ROOM (256 << 10)
 
@@ -78,9 +79,11 @@ static int read_tar(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes)
 	return 0;
 }
 
+static const char *options = "";
+
 static int scan_of(size_t bytes)
 {
-	const struct scan_shard shard = {.name = "x.tar", .bytes = bytes, .options = ""};
+	const struct scan_shard shard = {.name = "x.tar", .bytes = bytes, .options = options};
 	const struct scan_reader reader = {.read = read_tar};
 
 	sink = (struct scan_sink){.record = on_record};
@@ -116,6 +119,24 @@ START_TEST(neighbours_with_one_key_are_a_sample)
 	add_text("0002.PNG", "second picture");
 	add_text("0001.jpg", "again: no neighbour");
 	finds("0001@512+5=3 0002@4608+14=12 0001@5632+19=-1 ");
+}
+END_TEST
+
+START_TEST(all_of_its_files_are_a_sample)
+{
+	options = "members=all";
+	begin();
+	add_text("README", "no key");
+	add_text("0001.txt", "no picture");
+	add_text("0001.cls", "3");
+	add_text("__meta__/x.txt", "none");
+	add_text("0001.json", "{}");
+	add("././@LongLink", 'L', "0002.jpg", 9);
+	add_text("cut off", "a file of a long name");
+	finds("0001@1024+3586=3 0002@5120+1557=-1 ");
+	options = "members=none";
+	refuses(used, 0, "the option members is all");
+	options = "";
 }
 END_TEST
 
@@ -348,12 +369,12 @@ START_TEST(a_shard_is_told_by_its_first_block)
 {
 	begin();
 	add_text("1.jpg", "x");
-	ck_assert(scan_tar_is_shard(tar, used));
-	ck_assert(!scan_tar_is_shard(tar, 511));
+	ck_assert(tar_is_archive(tar, used));
+	ck_assert(!tar_is_archive(tar, 511));
 	tar[0] ^= 1;
-	ck_assert(!scan_tar_is_shard(tar, used));
+	ck_assert(!tar_is_archive(tar, used));
 	begin();
-	ck_assert(!scan_tar_is_shard(tar, 1024)); /* an archive of nothing is told by its name */
+	ck_assert(!tar_is_archive(tar, 1024)); /* an archive of nothing is told by its name */
 }
 END_TEST
 
@@ -365,6 +386,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, neighbours_with_one_key_are_a_sample);
+	tcase_add_test(tcase, all_of_its_files_are_a_sample);
 	tcase_add_test(tcase, key_ends_at_the_first_dot_of_the_base_name);
 	tcase_add_test(tcase, what_has_no_key_is_passed_over);
 	tcase_add_test(tcase, first_picture_counts);

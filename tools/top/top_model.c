@@ -218,12 +218,8 @@ struct top_row *top_add(struct top_model *model, enum top_view view, uint64_t ke
 	unsigned first = top_views[view].first;
 	struct top_row *row;
 
-	if ((rows->n & (rows->n - 1)) == 0) { /* 0, 1, 2, 4 ...: it is full */
-		row = realloc(rows->row, (rows->n ? rows->n * 2 : 1) * sizeof(*row));
-		if (!row)
-			return NULL;
-		rows->row = row;
-	}
+	if (!base_grow(&rows->row, &rows->room, rows->n + 1, sizeof(*row)))
+		return NULL;
 	row = &rows->row[rows->n];
 	*row = (struct top_row){.view = view, .key = key, .object = object};
 	row->past = past_of(model, view, key);

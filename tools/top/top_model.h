@@ -127,7 +127,7 @@ struct top_row {
 
 struct top_rows {
 	struct top_row *row;
-	size_t n;
+	size_t n, room;
 };
 
 struct top_model {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_NPY_H
-#define STORAGE_SOURCE_NPY_H
+#ifndef BASE_NPY_H
+#define BASE_NPY_H
 
 /*
- * Files of one array, or of one long row of numbers: NumPy's .npy, of versions 1 to 3, and the heads of Megatron's
- * .idx files. Only heads are looked at; what follows has no more structure. Pure; the bytes may be any.
+ * Files of one array, or of one long row of numbers: NumPy's .npy, of versions 1 to 3. Only heads are looked at; what follows has no more structure. Pure; the bytes may be any.
  */
 
 #include "base/base.h"
-#include "storage/source/number.h"
+#include "base/number.h"
 
 #define NPY_MOST_HEAD 65536 /* bytes of a head that is looked at */
 #define NPY_MOST_DIMS 5     /* the rows' number, and what PIPELINE_MAX_FIELDS has place for */
@@ -28,18 +27,7 @@ struct npy {
 
 /* Of the file's first bytes, NPY_MOST_HEAD of them or all there are; bytes: the file's. The array fills the file. */
 int npy_parse(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, struct diag *diag);
-
-/* ---- megatron.c ---- */
-
-#define MEGATRON_HEAD 34 /* bytes of an .idx that are looked at */
-
-struct megatron {
-	enum number number;
-	uint64_t sequences, documents;
-	uint64_t sizes_at,
-	    starts_at; /* i32 sizes [sequences]; i64 starts [sequences], in bytes of the .bin */
-};
-/* Of MEGATRON_HEAD bytes of an .idx of so many bytes. 0, NPY_E_NONE, NPY_E_BAD. */
-int megatron_parse(const uint8_t *head, uint64_t bytes, struct megatron *ret, struct diag *diag);
+/* The same of one that may have no row. */
+int npy_read(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, struct diag *diag);
 
 #endif

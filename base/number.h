@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_NUMBER_H
-#define STORAGE_SOURCE_NUMBER_H
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
 
 /*
  * Numbers as files have them, and as what they come into batches. Batches have five types; whole numbers of others

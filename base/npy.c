@@ -9,7 +9,7 @@
  * Members are looked for in that text as words, no more of Python than that is understood, and each must be there once.
  */
 
-#include "storage/source/npy.h"
+#include "base/npy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +95,6 @@ static int npy_rows(struct npy *npy, uint64_t bytes, struct diag *diag)
 			return npy_refuse(diag, "its rows have no value, or more than 1 GiB");
 		row *= npy->shape[i];
 	}
-	if (npy->shape[0] == 0)
-		return npy_refuse(diag, "it has no row");
 	if ((bytes - npy->data_at) / (row * each) != npy->shape[0] ||
 	    (bytes - npy->data_at) % (row * each) != 0) {
 		diag_set(diag,
@@ -122,7 +120,7 @@ static int npy_head(const char *head, struct npy *npy, struct diag *diag)
 	return r ? r : npy_shape(npy_member(head, "shape"), npy, diag);
 }
 
-int npy_parse(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, struct diag *diag)
+int npy_read(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, struct diag *diag)
 {
 	_cleanup_free_ char *head = NULL;
 	struct npy npy = {.data_at = 10};
@@ -147,6 +145,18 @@ int npy_parse(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret,
 	r = npy_head(head, &npy, diag);
 	if (!r)
 		r = npy_rows(&npy, bytes, diag);
+	if (!r)
+		*ret = npy;
+	return r;
+}
+
+int npy_parse(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, struct diag *diag)
+{
+	struct npy npy;
+	int r = npy_read(data, size, bytes, &npy, diag);
+
+	if (!r && npy.shape[0] == 0)
+		r = npy_refuse(diag, "it has no row");
 	if (!r)
 		*ret = npy;
 	return r;
