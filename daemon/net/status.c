@@ -78,7 +78,7 @@ static void mark_his(struct view *view)
 			continue;
 		conn->stream->domain->mark = view->mark;
 		if (conn->job)
-			conn->stream->mark = view->mark;
+			conn->stream->users.mark = view->mark;
 	}
 }
 
@@ -91,7 +91,7 @@ static bool shows_processes(const struct view *view, const struct domain *domain
 /* One that he shares with others is shown to him, too. */
 static bool shows_stream(const struct view *view, const struct stream *stream)
 {
-	return stream->mark == view->mark || shows_domain(view, stream->domain);
+	return stream->users.mark == view->mark || shows_domain(view, stream->domain);
 }
 
 /* ---- the node ---- */

@@ -60,6 +60,7 @@ struct stream_users {
 	struct job *job[CAROUSEL_MAX_JOBS];
 	LIST_HEAD(, group) groups; /* of jobs with several ranks */
 	unsigned n_jobs, n_conns;
+	uint64_t mark; /* of the view that was told last whose it is: status.c */
 };
 
 struct stream_bytes {
@@ -111,7 +112,6 @@ struct stream {
 	struct board_geometry geometry; /* chunk, grain, most slots, ... of all its variants */
 	struct variant *variant[LAYOUT_MAX_VARIANTS]; /* by number; NULL: none */
 	uint32_t slots;                               /* that all variants have */
-	uint64_t mark; /* of the view that was told last whose it is: status.c */
 
 	uint64_t first_lap; /* of the carousel */
 	struct carousel *carousel;
