@@ -26,6 +26,7 @@ except ImportError as missing:
 from support import SAMPLES, DaemonCase
 
 EXAMPLES = pathlib.Path(os.environ["top_srcdir"]) / "python/examples"
+LONGEST = 1800  # only ends what hangs: beside much else, imports alone take minutes
 SMALL = ["--size", "32", "--batch-size", "24"]
 
 
@@ -34,7 +35,7 @@ class ExamplesTest(DaemonCase):
         return {**os.environ, "ACCESS_SOCKET": self.socket, "DATA": self.data}
 
     def run_example(self, name, *arguments):
-        run = subprocess.run([sys.executable, EXAMPLES / name, self.data, *arguments], timeout=600,
+        run = subprocess.run([sys.executable, EXAMPLES / name, self.data, *arguments], timeout=LONGEST,
                              env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout)
@@ -60,7 +61,7 @@ class ExamplesTest(DaemonCase):
         arguments = ["--epochs", "2", "--checkpoint", checkpoint, "--save-every", "2", "--json", file, *SMALL]
         job = subprocess.Popen([sys.executable, EXAMPLES / "train.py", self.data, *arguments],
                                env=self.environment(), stdout=subprocess.DEVNULL)
-        end = time.monotonic() + 600
+        end = time.monotonic() + LONGEST
         while not checkpoint.exists() and time.monotonic() < end:
             time.sleep(0.05)
         job.send_signal(signal.SIGKILL)
@@ -92,7 +93,7 @@ class ExamplesTest(DaemonCase):
 
     def test_packed_tokens(self):
         corpus = self.work / "corpus.bin"
-        run = subprocess.run([sys.executable, EXAMPLES / "packed_lm.py", corpus, "--seq-len", "64", "--epochs", "2"], timeout=600,
+        run = subprocess.run([sys.executable, EXAMPLES / "packed_lm.py", corpus, "--seq-len", "64", "--epochs", "2"], timeout=LONGEST,
                              env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout)
         said = re.findall(r"epoch \d: (\d+) tokens, (\S+) % padding, loss (\S+)", run.stdout)
@@ -103,7 +104,7 @@ class ExamplesTest(DaemonCase):
     def run_pooled(self, name, *arguments):
         """The same of a data set that has a pool."""
         (self.work / "run").mkdir(mode=0o700, exist_ok=True)
-        run = subprocess.run([sys.executable, EXAMPLES / name, *arguments], timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        run = subprocess.run([sys.executable, EXAMPLES / name, *arguments], timeout=LONGEST, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              check=False, env={**self.environment(), "XDG_RUNTIME_DIR": str(self.work / "run")})
         self.assertEqual(run.returncode, 0, run.stdout)
         return run.stdout
@@ -178,7 +179,7 @@ class ExamplesTest(DaemonCase):
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
         (self.work / "run").mkdir(mode=0o700, exist_ok=True)
-        run = subprocess.run([sys.executable, EXAMPLES / "detect.py", shard, "--epochs", "4"], timeout=600, stdout=subprocess.PIPE,
+        run = subprocess.run([sys.executable, EXAMPLES / "detect.py", shard, "--epochs", "4"], timeout=LONGEST, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, check=False,
                              env={**self.environment(), "XDG_RUNTIME_DIR": str(self.work / "run")})
         self.assertEqual(run.returncode, 0, run.stdout)
@@ -213,7 +214,7 @@ class ExamplesTest(DaemonCase):
     def test_the_notebook(self):
         cells = json.loads((EXAMPLES / "look.ipynb").read_text())["cells"]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-        subprocess.run([sys.executable, "-c", code], env=self.environment(), timeout=600, check=True)
+        subprocess.run([sys.executable, "-c", code], env=self.environment(), timeout=LONGEST, check=True)
 
 
 if __name__ == "__main__":
