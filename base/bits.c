@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Bitmaps over grains, the parts that loop. "Bits past n are 0" is the caller's promise to
+/* Bitmaps over blocks, the parts that loop. "Bits past n are 0" is the caller's promise to
  * bits_count() and bits_fill()'s to everybody. */
 
 #include "base/bits.h"

@@ -2,7 +2,7 @@
 #ifndef BASE_BITS_H
 #define BASE_BITS_H
 
-/* Bitmaps over grains: n bits in u64 words, bits past n are always 0. Plain storage of the
+/* Bitmaps over blocks: n bits in u64 words, bits past n are always 0. Plain storage of the
  * caller. */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ static inline void bits_clear(uint64_t *bits, uint64_t i)
 {
 	bits[i / 64] &= ~(UINT64_C(1) << (i % 64));
 }
-/* A bijection of 64 bits in which each bit of the argument moves each bit of the result. Frozen: the deal is made of it. */
+/* A bijection of 64 bits in which each bit of the argument moves each bit of the result. Frozen: the permutation is made of it. */
 static inline uint64_t bits_mix(uint64_t x)
 {
 	x ^= x >> 32;

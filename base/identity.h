@@ -13,8 +13,8 @@
 struct identity {
 	uid_t uid;
 	gid_t gid;
-	bool
-	    has_groups; /* the supplementary groups that the user database gives the uid; else none */
+	/* The supplementary groups that the user database gives the uid; else none */
+	bool has_groups;
 };
 
 #define IDENTITY_TEXT_MAX 48

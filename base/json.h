@@ -47,6 +47,9 @@ void json_out_member_u64(struct json_out *out, const char *key, uint64_t value);
 void json_out_member_double(struct json_out *out, const char *key, double value);
 void json_out_member_bool(struct json_out *out, const char *key, bool value);
 void json_out_member_string(struct json_out *out, const char *key, const char *value);
+/* Begin one, to be ended as others. */
+void json_out_member_object(struct json_out *out, const char *key);
+void json_out_member_array(struct json_out *out, const char *key);
 /* Ends the text: 0 and *ret_text (caller frees) with *ret_size bytes without the NUL (may be NULL),
  * or the error that stuck; -EINVAL also while something is open. out can be used again after it. */
 int json_out_take(struct json_out *out, char **ret_text, size_t *ret_size);

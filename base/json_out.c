@@ -242,6 +242,18 @@ void json_out_member_string(struct json_out *out, const char *key, const char *v
 	json_out_string(out, value);
 }
 
+void json_out_member_object(struct json_out *out, const char *key)
+{
+	json_out_key(out, key);
+	json_out_object_begin(out);
+}
+
+void json_out_member_array(struct json_out *out, const char *key)
+{
+	json_out_key(out, key);
+	json_out_array_begin(out);
+}
+
 int json_out_take(struct json_out *out, char **ret_text, size_t *ret_size)
 {
 	int error = out->error;

@@ -3,7 +3,7 @@
 /*
  * Philox4x32-10 (see philox.h for the paper), and draws from a sequence of its blocks.
  *
- * Everything here is frozen: recorded laps, tokens and the deal depend on each value. What is drawn
+ * Everything here is frozen: recorded nonces, tokens and the permutation depend on each value. What is drawn
  * how is therefore part of the contract:
  *   u32    the next word of the block; words 0, 1, 2, 3, then the next block
  *   u64    two u32, the low half first (it may cross a block)

@@ -5,7 +5,7 @@
 /*
  * Counter-based randomness: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
  * 1, 2, 3", SC'11). A value is a pure function of (key, counter); nothing has state, so any process
- * computes the same value for the same (seed, lap, sample, op). Frozen by known-answer tests.
+ * computes the same value for the same (seed, nonce, sample, op). Frozen by known-answer tests.
  */
 
 #include <stdint.h>

@@ -8,10 +8,10 @@
 
 struct entry {
 	uint64_t epoch, place; /* of its first sample */
-	uint64_t seed, lap;
+	uint64_t seed, nonce;
 	uint32_t count;    /* samples */
-	uint32_t n_grains; /* 0: a tail, whose samples are listed */
-	const uint32_t *grains;
+	uint32_t n_blocks; /* 0: a tail, whose samples are listed */
+	const uint32_t *blocks;
 	const int64_t *ids; /* of a tail, in order */
 };
 

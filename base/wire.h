@@ -59,8 +59,8 @@ int wire_get_string(const struct wire_in *in, uint16_t key, const char **ret);
 int wire_get_bytes(const struct wire_in *in, uint16_t key, const void **ret, size_t *ret_size);
 /* Walks all items from *at, 0 at the beginning; data borrows from in. false: that was the last one. */
 struct wire_item {
-	uint16_t key,
-	    kind; /* of a kind of enum wire_kind: of the form that wire_in_parse() checked */
+	/* Of a kind of enum wire_kind: of the form that wire_in_parse() checked */
+	uint16_t key, kind;
 	uint32_t size;
 	const uint8_t *data;
 };

@@ -7,7 +7,7 @@
  *	sim             the table: 100, 400, 1,600, 5,000 chunks an epoch, one and two in production
  *	sim --quick     what "make check" runs: 100 and 400 chunks, means of three seeds, with limits; and a small set
  *	sim CHUNKS SEEDS the same for so many chunks an epoch, means of so many seeds
- *	sim --compose   times the dealing of a chunk for 64 jobs and 2^19 grains
+ *	sim --compose   times the dealing of a chunk for 64 jobs and 2^19 blocks
  *	sim --chapters  what it costs to walk through an epoch in chapters
  *	sim --variants  what jobs with different pipelines cost, in decodings and in variants made
  *
@@ -203,7 +203,7 @@ static int print_tables(bool quick)
 enum needs {
 	NEEDS_HALF,   /* each a random half */
 	NEEDS_NEARLY, /* each a thousandth, but the first: splits find little */
-	NEEDS_APART, /* the first one half of the deal, all others the other half: they find nothing */
+	NEEDS_APART, /* the first one half of the permutation, all others the other half: they find nothing */
 	NEEDS_ALIKE, /* all of them the same: nothing is split off */
 	NEEDS_KINDS
 };
@@ -226,7 +226,7 @@ static void fill_needs(uint64_t *need, size_t words, uint64_t job, enum needs ki
 
 static int join_all(struct carousel *carousel, enum needs kind)
 {
-	size_t words = (size_t)(carousel_deal(carousel)->grains / 64);
+	size_t words = (size_t)(carousel_permutation(carousel)->blocks / 64);
 	_cleanup_free_ uint64_t *need = calloc(words, sizeof(*need));
 	int r = need ? 0 : -ENOMEM;
 
@@ -289,7 +289,7 @@ static int print_compose(enum needs kind)
 	    .max_slots = SIM_COMPOSE_CHUNKS,
 	    .producing = 1,
 	    .seed = 1,
-	    .first_lap = 1,
+	    .first_nonce = 1,
 	};
 	struct carousel *carousel;
 	double mean_ms, most_ms;
@@ -303,27 +303,27 @@ static int print_compose(enum needs kind)
 	carousel_free(carousel);
 	if (r)
 		return r;
-	printf("dealing a chunk, %u jobs, 2^19 grains, needs %s: mean %.3f ms, most %.3f ms\n",
+	printf("dealing a chunk, %u jobs, 2^19 blocks, needs %s: mean %.3f ms, most %.3f ms\n",
 	       SIM_COMPOSE_JOBS, names[kind], mean_ms, most_ms);
 	return 0;
 }
 
 /* chapters: jobs that start at any time in the first one's epoch, two slots a job */
 
-#define SIM_CHAPTER 1600 /* grains that stand for 2^19: 200 chunks */
+#define SIM_CHAPTER 1600 /* blocks that stand for 2^19: 200 chunks */
 #define SIM_CHAPTER_SEEDS 2
 
 static const struct {
 	const char *name;
-	uint64_t size; /* so many chapters of SIM_CHAPTER grains; 0: there is but one */
+	uint64_t size; /* so many chapters of SIM_CHAPTER blocks; 0: there is but one */
 	uint32_t max_begun;
 } walks[] = {
     {"one bitmap, no chapters", 0, 1},
-    {"chapters of 2^19 grains, 1 begun", 1, 1},
-    {"chapters of 2^18 grains, 2 begun", 2, 2},
-    {"chapters of 2^16 grains, 8 begun", 8, 8},
-    {"chapters of 2^15 grains, 16 begun", 16, 16},
-    {"chapters of 2^15 grains, all begun", 16, UINT32_MAX},
+    {"chapters of 2^19 blocks, 1 begun", 1, 1},
+    {"chapters of 2^18 blocks, 2 begun", 2, 2},
+    {"chapters of 2^16 blocks, 8 begun", 8, 8},
+    {"chapters of 2^15 blocks, 16 begun", 16, 16},
+    {"chapters of 2^15 blocks, all begun", 16, UINT32_MAX},
 };
 
 static void stagger(struct sim_world_scenario *scenario, unsigned jobs, bool mixed, uint64_t seed)
@@ -364,7 +364,7 @@ static int print_walk(unsigned jobs, bool mixed, unsigned units, size_t walk)
 		mean.work += one.work / SIM_CHAPTER_SEEDS;
 		mean.stall = BASE_MAX(mean.stall, one.stall);
 	}
-	printf("  %u jobs, %s, %2u x 2^19 grains, %-34s over the reference %5.1f %%  of separate "
+	printf("  %u jobs, %s, %2u x 2^19 blocks, %-34s over the reference %5.1f %%  of separate "
 	       "loaders' work %5.1f %%  worst wait %4.1f %%\n",
 	       jobs, mixed ? "mixed speeds" : "equal speeds", units, walks[walk].name,
 	       100 * mean.over, 100 * mean.work, 100 * mean.stall);

@@ -249,7 +249,7 @@ static int set_up(struct sim *sim)
 	    .max_begun = run->max_begun,
 	    .usable_again = scenario->usable_again,
 	    .seed = run->seed,
-	    .first_lap = 1,
+	    .first_nonce = 1,
 	};
 	double epoch_ns = SIM_WORLD_CHUNK_NS * (double)run->n / run->chunk;
 

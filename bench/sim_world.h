@@ -30,7 +30,7 @@ struct sim_world_scenario {
 struct sim_world_run {
 	uint64_t n;
 	uint32_t chunk, producing;
-	uint64_t chapter; /* grains a chapter; 0: what is right for n */
+	uint64_t chapter; /* blocks a chapter; 0: what is right for n */
 	uint32_t max_begun;
 	double rate;
 	uint64_t seed;

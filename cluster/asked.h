@@ -11,8 +11,8 @@
 
 #define ASKED_MOST 4096 /* out at a peer */
 #define ASKED_RECENT 32 /* answers that the median is of */
-#define ASKED_LEAST_NS \
-	UINT64_C(250000000) /* its carrier may not be run for so long: workers fill all cores */
+/* Its carrier may not be run for so long: workers fill all cores */
+#define ASKED_LEAST_NS UINT64_C(250000000)
 #define ASKED_LONGEST_NS UINT64_C(2000000000)
 #define ASKED_ALIVE_NS UINT64_C(2250000000) /* nor longer while the peer says that he is alive */
 

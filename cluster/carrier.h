@@ -4,7 +4,7 @@
 
 /*
  * Control messages (base/wire.h) of access-carrier, one a trust domain, with the user's uid. It opens nothing: values
- * come from the reader and for it through two trays (cluster/value.h), connected sockets and their keys from the gate.
+ * come from the reader and for it through two rings (cluster/value.h), connected sockets and their keys from the gate.
  * Two sockets (SOCK_SEQPACKET) tell it what to do: descriptor 3 is accessd's, and START brings the end of a pair whose
  * other end the gate has (cluster/gate.h): accessd introduces the two, and never holds a socket of a network, or a key.
  *
@@ -15,8 +15,8 @@
 
 enum carrier_message {
 	/* accessd -> carrier */
-	/* GATE 1; fd 0: to the gate; TRAYS 1, TRANSPORT, in the first one alone; fd 1: tray that the reader writes, fd 2:
-	 * tray that the carrier writes, one ring each. A later one: the gate is a new one; channels live on. */
+	/* GATE 1; fd 0: to the gate; RINGS 1, TRANSPORT, in the first one alone; fd 1: ring that the reader writes, fd 2:
+	 * ring that the carrier writes. A later one: the gate is a new one; channels live on. */
 	CARRIER_START = 1,
 	/* gate -> carrier, over their pair */
 	/* ID, INCARNATION, WEIGHT, SEALED 0|1, KEYS; fd 0: a connected stream socket to that node. A channel that was
@@ -42,7 +42,7 @@ enum carrier_key {
 	CARRIER_KEY_TEXT = 7,        /* string */
 	CARRIER_KEY_STATE = 8,       /* bytes: struct carrier_state */
 	CARRIER_KEY_GATE = 9,        /* u64: says that there is a descriptor */
-	CARRIER_KEY_TRAYS = 10,      /* u64: the same, of two */
+	CARRIER_KEY_RINGS = 10,      /* u64: the same, of two */
 	CARRIER_KEY_TRANSPORT = 11,  /* u64: enum carrier_transport; AUTO if it is not there */
 	CARRIER_KEY_RDMA = 12,       /* u64 */
 };

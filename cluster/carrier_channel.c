@@ -4,7 +4,7 @@
  * A connection to the carrier of the same user on another node: its life, what it sends, its deadlines.
  *
  * It ends once, for a reason that people can read: the transport is closed at once, and what was asked there is forgotten,
- * for the reader learns by GONE that no answer will come. GONE needs room in the reader's tray, so an ended channel keeps
+ * for the reader learns by GONE that no answer will come. GONE needs room in the reader's ring, so an ended channel keeps
  * its number until that was said; then accessd and the gate are told.
  *
  * A GET has its deadline from cluster/asked.h; a peer who owes answers and says nothing for 2 s is lost. While our own
@@ -149,7 +149,7 @@ static void end(struct carrier *carrier, struct channel *channel)
 
 /* ---- sending ---- */
 
-/* Sends a long value out of the tray itself: what the kernel does not take now is copied. */
+/* Sends a long value out of the ring itself: what the kernel does not take now is copied. */
 static bool say_directly(struct carrier *carrier, struct channel *channel, const uint8_t *head,
 			 const uint8_t *body, uint32_t bytes)
 {

@@ -4,7 +4,7 @@
  * accessd and the gate: what they say is trusted, but a message that makes no sense means that the two are not of one
  * version, or that one of them is broken. It is logged, and the process ends; accessd starts a new one.
  *
- * Trays come once, with the first START, for nothing can be mapped afterwards. A gate that died is replaced by the next
+ * Rings come once, with the first START, for nothing can be mapped afterwards. A gate that died is replaced by the next
  * START; connections live on meanwhile.
  */
 
@@ -50,35 +50,35 @@ static void take_gate(struct carrier *carrier, int fd)
 		control_fatal("message-bad", "START brings no socket to the gate");
 }
 
-static void take_tray(int fd, struct tray *ret)
+static void take_rings(int fd, struct rings *ret)
 {
-	int r = fd < 0 ? -EBADF : tray_attach(fd, ret);
+	int r = fd < 0 ? -EBADF : rings_attach(fd, ret);
 
 	base_close(&fd);
-	if (r || tray_most(ret) < sizeof(struct value_head) + VALUE_MOST)
-		control_fatal("message-bad", "START brings a tray that cannot be used");
+	if (r || rings_most(ret) < sizeof(struct value_head) + VALUE_MOST)
+		control_fatal("message-bad", "START brings a ring that cannot be used");
 }
 
 static void on_start(struct carrier *carrier, struct wire_in *in)
 {
 	uint64_t yes, transport;
 	const bool has_gate = wire_get_u64(in, CARRIER_KEY_GATE, &yes) == 0;
-	const bool has_trays = wire_get_u64(in, CARRIER_KEY_TRAYS, &yes) == 0;
+	const bool has_rings = wire_get_u64(in, CARRIER_KEY_RINGS, &yes) == 0;
 	const unsigned first = has_gate ? 1 : 0;
 
-	if (has_trays == (carrier->to_reader.head != NULL) ||
-	    in->n_fds != first + (has_trays ? 2U : 0U))
+	if (has_rings == (carrier->to_reader.head != NULL) ||
+	    in->n_fds != first + (has_rings ? 2U : 0U))
 		control_fatal("message-bad",
-			      "START has trays once, and a descriptor for each item");
+			      "START has rings once, and a descriptor for each item");
 	if (has_gate)
 		take_gate(carrier, wire_take_fd(in, 0));
-	if (has_trays && wire_get_u64(in, CARRIER_KEY_TRANSPORT, &transport) == 0)
+	if (has_rings && wire_get_u64(in, CARRIER_KEY_TRANSPORT, &transport) == 0)
 		carrier->transport = (enum carrier_transport)transport;
 	if (carrier->transport > CARRIER_RDMA)
 		control_fatal("message-bad", "START names a transport that there is not");
-	if (has_trays) {
-		take_tray(wire_take_fd(in, first), &carrier->from_reader);
-		take_tray(wire_take_fd(in, first + 1), &carrier->to_reader);
+	if (has_rings) {
+		take_rings(wire_take_fd(in, first), &carrier->from_reader);
+		take_rings(wire_take_fd(in, first + 1), &carrier->to_reader);
 	}
 }
 

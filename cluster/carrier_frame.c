@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What comes over a connection: frames, opened straight into the reader's tray, where nobody sees them before they are
+ * What comes over a connection: frames, opened straight into the reader's ring, where nobody sees them before they are
  * known to be good, and checked like everything that a stranger says. One that makes no sense ends the connection.
  *
  * A buffer begins with a frame or a part of one. What is behind it is received up to where the frame ends if it is a long
  * one, and as it comes if not, so a value is never moved within the buffer. It is as long as the longest frame that came.
  * Where long values follow each other, only a little is received ahead, and the rest of one that is there as a whole goes
- * from the kernel to its place in the tray.
+ * from the kernel to its place in the ring.
  *
- * If the tray is full the connection is not read, and the peer waits in his kernel, then in his queue, then is told.
+ * If the ring is full the connection is not read, and the peer waits in his kernel, then in his queue, then is told.
  */
 
 #include "cluster/carrier_parts.h"
@@ -67,8 +67,8 @@ static bool make_room(struct intake *intake, size_t needed)
 static void deliver(struct carrier *carrier, uint8_t *place, const struct value_head *head)
 {
 	memcpy(place, head, sizeof(*head));
-	tray_end(&carrier->to_reader, 0,
-		 &(struct tray_item){.bytes = (uint32_t)sizeof(*head) + head->bytes});
+	rings_end(&carrier->to_reader, 0,
+		  &(struct rings_item){.bytes = (uint32_t)sizeof(*head) + head->bytes});
 }
 
 static const char *on_group(struct carrier *carrier, struct channel *channel,
@@ -178,11 +178,11 @@ static uint32_t body_of(const struct channel *channel, const uint8_t first[SEAL_
 	return little_32(first) - FRAME_HEAD - seal_tag(channel->receives);
 }
 
-/* Where a frame's body goes. NULL: the tray is full. */
+/* Where a frame's body goes. NULL: the ring is full. */
 static uint8_t *place_of(struct carrier *carrier, struct channel *channel, uint32_t body)
 {
 	uint8_t *place =
-	    tray_begin(&carrier->to_reader, 0, sizeof(struct value_head) + (uint64_t)body);
+	    rings_begin(&carrier->to_reader, 0, sizeof(struct value_head) + (uint64_t)body);
 
 	if (!place)
 		carrier->is_held = channel->is_held = true;
@@ -210,7 +210,7 @@ static bool open_at(struct carrier *carrier, struct channel *channel, const uint
 	return channel_is_open(channel);
 }
 
-/* All whole frames that are in the buffer. false: the tray is full, or the connection has ended. */
+/* All whole frames that are in the buffer. false: the ring is full, or the connection has ended. */
 static bool open_all(struct carrier *carrier, struct channel *channel)
 {
 	struct intake *intake = &channel->intake;
@@ -239,7 +239,7 @@ static bool open_all(struct carrier *carrier, struct channel *channel)
 
 /* ---- receiving ---- */
 
-/* The frame that the buffer begins with, or a little of it: should its body go to the tray at once? */
+/* The frame that the buffer begins with, or a little of it: should its body go to the ring at once? */
 static bool is_direct(const struct intake *intake)
 {
 	const size_t has = intake->end - intake->begin;
@@ -271,7 +271,7 @@ static size_t receive_parts(struct carrier *carrier, struct channel *channel,
 }
 
 /*
- * The rest of a long value into the tray, and a little of what follows into the buffer. Nobody else may write to the tray
+ * The rest of a long value into the ring, and a little of what follows into the buffer. Nobody else may write to the ring
  * before it is whole: if it is not at once, what came goes into the buffer after all.
  */
 static size_t receive_value(struct carrier *carrier, struct channel *channel)

@@ -3,7 +3,7 @@
 /*
  * access-carrier: carries values between the readers of one user on two nodes.
  *
- * accessd starts it with the control socket at descriptor 3, as the user (--as). It maps two trays, starts the thread that
+ * accessd starts it with the control socket at descriptor 3, as the user (--as). It maps two rings, starts the thread that
  * sleeps on one of them, and enters its sandbox: from then on it has the descriptors that it was given, and those that the
  * gate sends, and can open, connect and start nothing. It lives as long as accessd: the kernel kills it with its parent.
  *
@@ -73,7 +73,7 @@ static void wait_and_serve(struct carrier *carrier, int timeout_ms)
 static _Noreturn void run(struct carrier *carrier)
 {
 	for (;;) {
-		const uint32_t seen = tray_seq(&carrier->from_reader);
+		const uint32_t seen = rings_seq(&carrier->from_reader);
 		bool more;
 
 		carrier->is_held = false;

@@ -3,17 +3,17 @@
 #define CLUSTER_CARRIER_PARTS_H
 
 /*
- * access-carrier from inside. One thread does all of it (carrier_main.c); another sleeps where the tray's reader rings,
+ * access-carrier from inside. One thread does all of it (carrier_main.c); another sleeps where the ring's reader rings,
  * and does nothing else (carrier_sleep.c).
  *
  *   carrier_main.c     the process, which waits
  *   carrier_turn.c     a turn of its loop
  *   carrier_control.c  what accessd and the gate say, and what they are told
- *   carrier_take.c     items of the reader's tray: to whom they go
+ *   carrier_take.c     items of the reader's ring: to whom they go
  *   carrier_channel.c  a connection: its life, what it sends, its deadlines
  *   carrier_frame.c    what it receives
  *   carrier_path.c     by socket or by RDMA: what is agreed before all else
- *   carrier_sleep.c    waking up for the tray
+ *   carrier_sleep.c    waking up for the ring
  */
 
 #include "cluster/asked.h"
@@ -25,21 +25,21 @@
 #include "cluster/seal.h"
 #include "cluster/transport.h"
 #include "cluster/transport_verbs.h"
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 
 #define CARRIER_MOST_WAITING ((size_t)64 << 20) /* bytes that wait for a slow peer */
 #define CARRIER_SMALL_WAITING ((size_t)1 << 20) /* and so many more of messages without a value */
-#define CARRIER_LONG \
-	((size_t)32 << 10) /* a value that goes from and to the tray itself, if it can */
+/* A value that goes from and to the ring itself, if it can */
+#define CARRIER_LONG ((size_t)32 << 10)
 #define CARRIER_ALIVE_NS UINT64_C(25000000)
 #define CARRIER_OWES_NS UINT64_C(2500000000)   /* a GET that no reader answers is forgotten */
 #define CARRIER_SILENT_NS UINT64_C(2000000000) /* a peer who owes an answer, and is lost */
 #define CARRIER_STUCK_NS UINT64_C(30000000000) /* a peer who takes nothing, and is lost */
-#define CARRIER_RETRY_NS UINT64_C(1000000)     /* a full tray is looked at again */
+#define CARRIER_RETRY_NS UINT64_C(1000000)     /* a full ring is looked at again */
 #define CARRIER_STATE_NS UINT64_C(1000000000)
 #define CARRIER_TRIES_NS UINT64_C(5000000000) /* a queue pair that must have come up */
-#define CARRIER_MEETS_NS \
-	UINT64_C(20000000000)                 /* a peer with whom nothing was agreed, and is lost */
+/* A peer with whom nothing was agreed, and is lost */
+#define CARRIER_MEETS_NS UINT64_C(20000000000)
 #define CARRIER_SHUN_NS UINT64_C(60000000000) /* the socket is used where RDMA failed */
 
 enum channel_phase {
@@ -84,7 +84,7 @@ struct channel {
 	bool is_awake;           /* there is something to do that nothing wakes for */
 	bool was_met;            /* accessd knows it */
 	bool is_full;            /* the kernel took no more: waits for room */
-	bool is_held;            /* the tray took no more: nothing is received */
+	bool is_held;            /* the ring took no more: nothing is received */
 	bool is_replaced;        /* by a newer one to the same node, which goes by the same name */
 	uint64_t owes;           /* GETs of the peer that our reader has */
 	uint64_t owes_until_ns;  /* it is believed that they will be answered */
@@ -100,7 +100,7 @@ struct carrier {
 	int epoll_fd, gate_fd; /* -1: there is no gate now */
 	int arm_fd, wake_fd;   /* carrier_sleep.c */
 	bool is_armed;         /* the other thread sleeps for us */
-	struct tray from_reader, to_reader;
+	struct rings from_reader, to_reader;
 	struct channel channel[VALUE_MOST_PEERS];
 	uint64_t now_ns, state_ns; /* states are told then */
 	uint64_t serial;           /* of GETs */
@@ -115,7 +115,7 @@ struct carrier {
 
 /* carrier_control.c */
 _Noreturn void control_fatal(const char *event, const char *text);
-/* The first message of accessd: trays, and perhaps a gate. */
+/* The first message of accessd: rings, and perhaps a gate. */
 void control_begin(struct carrier *carrier);
 void control_receive(struct carrier *carrier);
 void control_gate(struct carrier *carrier);
@@ -138,8 +138,8 @@ uint64_t turn_due_ns(const struct carrier *carrier); /* when the next is; UINT64
 void turn_woke(struct carrier *carrier, struct channel *channel, uint32_t events);
 
 /* carrier_take.c: one item of the reader's. false: it must wait, as the reader has to be told something. */
-bool take_item(struct carrier *carrier, const struct tray_item *item);
-/* A message without bytes to our reader. false: its tray is full. */
+bool take_item(struct carrier *carrier, const struct rings_item *item);
+/* A message without bytes to our reader. false: its ring is full. */
 bool take_tell(struct carrier *carrier, const struct value_head *head);
 /* That this GET is a miss. */
 bool take_miss(struct carrier *carrier, uint32_t peer, uint64_t id, const struct hash_id *group,
@@ -200,7 +200,7 @@ void frame_fini(struct intake *intake);
 
 /* carrier_sleep.c. 0 or negative errno; the thread has begun. */
 int sleep_init(struct carrier *carrier);
-/* Wakes the loop when the tray's sequence is not `seen` any more. */
+/* Wakes the loop when the ring's sequence is not `seen` any more. */
 void sleep_arm(struct carrier *carrier, uint32_t seen);
 void sleep_woke(struct carrier *carrier);
 

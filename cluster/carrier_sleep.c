@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The tray is slept on by a futex, connections by epoll, and no thread can do both. So a thread sleeps for the loop: it
- * is told the sequence that the loop saw, sleeps until the tray has another, and says so by an eventfd. While the loop is
- * at work nobody sleeps on the tray, and its writer enters no kernel.
+ * The ring is slept on by a futex, connections by epoll, and no thread can do both. So a thread sleeps for the loop: it
+ * is told the sequence that the loop saw, sleeps until the ring has another, and says so by an eventfd. While the loop is
+ * at work nobody sleeps on the ring, and its writer enters no kernel.
  *
  * The loop arms it once and hears from it once; what rings meanwhile is found by looking.
  */
@@ -41,8 +41,8 @@ static void *sleep_main(void *arg)
 	for (;;) {
 		const uint32_t seen = (uint32_t)(number_of(carrier->arm_fd) - 1);
 
-		while (tray_seq(&carrier->from_reader) == seen)
-			tray_sleep(&carrier->from_reader, seen, UINT64_MAX);
+		while (rings_seq(&carrier->from_reader) == seen)
+			rings_sleep(&carrier->from_reader, seen, UINT64_MAX);
 		say_number(carrier->wake_fd, 1);
 	}
 	return NULL;

@@ -16,14 +16,14 @@
 
 bool take_tell(struct carrier *carrier, const struct value_head *head)
 {
-	uint8_t *place = tray_begin(&carrier->to_reader, 0, sizeof(*head));
+	uint8_t *place = rings_begin(&carrier->to_reader, 0, sizeof(*head));
 
 	if (!place) {
 		carrier->is_held = true;
 		return false;
 	}
 	memcpy(place, head, sizeof(*head));
-	tray_end(&carrier->to_reader, 0, &(struct tray_item){.bytes = sizeof(*head)});
+	rings_end(&carrier->to_reader, 0, &(struct rings_item){.bytes = sizeof(*head)});
 	return true;
 }
 
@@ -133,7 +133,7 @@ static bool take_for_nobody(struct carrier *carrier, const struct value_head *he
 	return head->type != VALUE_GROUP || take_tell(carrier, &gone);
 }
 
-bool take_item(struct carrier *carrier, const struct tray_item *item)
+bool take_item(struct carrier *carrier, const struct rings_item *item)
 {
 	struct channel *channel;
 	struct value_head head;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A turn of the loop: takes items of the reader's tray, some at a time, sends what they made, does what is due, and receives
+ * A turn of the loop: takes items of the reader's ring, some at a time, sends what they made, does what is due, and receives
  * what came. Time is the carrier's, and whoever calls says what woke: no clock, and nothing waits.
  */
 
@@ -17,17 +17,17 @@ bool turn_take(struct carrier *carrier)
 	uint64_t bytes = 0;
 
 	for (unsigned n = 0; n < TURN_ITEMS && bytes < TURN_BYTES; n++) {
-		struct tray_item item;
+		struct rings_item item;
 		bool bad;
 
-		if (!tray_look(&carrier->from_reader, 0, &item, &bad)) {
+		if (!rings_look(&carrier->from_reader, 0, &item, &bad)) {
 			if (bad)
-				log_line(LOG_LEVEL_WARN, "tray-bad", "whose=reader");
+				log_line(LOG_LEVEL_WARN, "ring-bad", "whose=reader");
 			return n > 0 || bad;
 		}
 		if (!take_item(carrier, &item))
 			return false;
-		tray_pass(&carrier->from_reader, 0, &item);
+		rings_pass(&carrier->from_reader, 0, &item);
 		bytes += item.bytes;
 	}
 	return true;

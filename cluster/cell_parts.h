@@ -16,8 +16,8 @@ struct cell_link {
 	uint64_t since_ns; /* alive */
 	uint64_t next_ns;  /* when to call */
 	unsigned failures; /* one after the other */
-	uint64_t calling,
-	    taking; /* serials of the calls under way, there and from there; 0: none */
+	/* Serials of the calls under way, there and from there; 0: none */
+	uint64_t calling, taking;
 };
 
 struct cell_domain {

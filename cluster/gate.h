@@ -48,8 +48,8 @@ enum gate_key {
 	GATE_KEY_ADDRESS = 11, /* string */
 	GATE_KEY_STATE = 12,   /* u64: enum gate_state */
 	GATE_KEY_TEXT = 13,    /* string */
-	GATE_KEY_WEIGHT =
-	    14, /* u64: room for the domain's values, MiB, at least 1; the peer is told */
+	/* u64: room for the domain's values, MiB, at least 1; the peer is told */
+	GATE_KEY_WEIGHT = 14,
 	GATE_KEY_LOGIN = 15, /* u64: 1 */
 };
 

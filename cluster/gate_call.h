@@ -55,8 +55,8 @@ struct gate_call {
 	enum gate_call_step step;
 	uint64_t began_ns, deadline_ns;
 	struct gate_address other;
-	struct gate_hello mine,
-	    theirs; /* theirs: once read; with another version only that is said */
+	/* Theirs: once read; with another version only that is said */
+	struct gate_hello mine, theirs;
 	uint8_t buffer[GATE_HELLO_BYTES];
 	size_t done; /* bytes of the buffer */
 	struct diag diag;

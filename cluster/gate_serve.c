@@ -24,8 +24,8 @@
 #define MOST_TOLD 5 /* calls that were refused, a minute */
 #define MINUTE_NS UINT64_C(60000000000)
 #define MOST_CALLS (MOST_IN + MOST_OUT)
-#define OTHERS \
-	3 /* descriptors before those of the calls: two of the caller's, and the one that listens */
+/* Descriptors before those of the calls: two of the caller's, and the one that listens */
+#define OTHERS 3
 
 struct place {
 	struct gate_call *call;

@@ -17,8 +17,8 @@ enum {
 	GATE_TLS_E_READ = 1,   /* go on when the socket can be read */
 	GATE_TLS_E_WRITE = 2,  /* ... written */
 	GATE_TLS_E_CLOSED = 3, /* the connection broke; diag says how */
-	GATE_TLS_E_REFUSED =
-	    4, /* one of the two does not believe the other; diag says why, and what to do */
+	/* One of the two does not believe the other; diag says why, and what to do */
+	GATE_TLS_E_REFUSED = 4,
 };
 
 #define GATE_TLS_LEAST_KEY 32 /* bytes of a key file */

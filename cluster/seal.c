@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sealing in one pass: from the tray into what is sent, and from what came into the tray, so no byte is copied beside.
+ * Sealing in one pass: from the ring into what is sent, and from what came into the ring, so no byte is copied beside.
  *
  * A nonce is the connection's IV with the frame's number XORed into its last 8 bytes, as TLS 1.3 does it; keys are of
  * one connection and one direction, so none is used twice. Reading begins before the tag is looked at, as it must in one

@@ -7,10 +7,10 @@
  * of the data set's version, the form, and the ops before it) and the sample's number. A value is a function of its
  * name, so it may come from anybody who is trusted, twice or never; the source can always replace it.
  *
- *   reader --tray--> carrier ==connection==> carrier --tray--> reader
+ *   reader --ring--> carrier ==connection==> carrier --ring--> reader
  *
  * The two ends of a talk are the readers of one user on two nodes. A message is this head and `bytes` bytes behind it.
- * The same head lies in trays (shmring/tray.h, as the form's bytes) and goes over connections, where `peer` is 0. Between
+ * The same head lies in rings (shmring/rings.h, as the form's bytes) and goes over connections, where `peer` is 0. Between
  * a reader and its carrier `peer` says to whom, or from whom: the number that accessd gave the connection.
  *
  *   GROUP   group, samples, form, bytes: a note for people  before the first GET or PUT of a group on a connection
@@ -32,9 +32,9 @@
 #include "base/base.h"
 #include "base/hash.h"
 
-#define VALUE_MAGIC UINT32_C(0x3156414f)     /* "OAV1" */
-#define VALUE_MOST (UINT32_C(4) << 20)       /* bytes behind a head */
-#define VALUE_TRAY_RING (UINT64_C(16) << 20) /* bytes of the one ring of each of the two trays */
+#define VALUE_MAGIC UINT32_C(0x3156414f)      /* "OAV1" */
+#define VALUE_MOST (UINT32_C(4) << 20)        /* bytes behind a head */
+#define VALUE_RING_BYTES (UINT64_C(16) << 20) /* bytes of each of the two rings */
 #define VALUE_MOST_PEERS 15 /* connections of a carrier: a cell has at most 16 nodes */
 #define VALUE_MOST_SAMPLES (UINT64_C(1) << 32) /* of a group */
 #define VALUE_MOST_NOTE 4096

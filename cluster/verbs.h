@@ -20,8 +20,8 @@ struct verbs;
 
 struct verbs_done {
 	uint64_t id; /* of the post */
-	uint32_t bytes,
-	    said; /* of what was received: how long it is, and the number that it brought */
+	/* Of what was received: how long it is, and the number that it brought */
+	uint32_t bytes, said;
 	const char *wrong; /* it failed, for this reason; NULL: it did not */
 };
 

@@ -30,8 +30,8 @@
 #include "pipeline/forms/form.h"
 
 #define LANE_PIPE (1 << 20)
-#define LANE_KEEPS \
-	(UINT32_C(64) << 20) /* memory of a room that is given back after a larger file */
+/* Memory of a room that is given back after a larger file */
+#define LANE_KEEPS (UINT32_C(64) << 20)
 
 struct lane_file {
 	uint32_t size;

@@ -27,7 +27,7 @@
 #include "base/json.h"
 #include "convert/convert.h"
 #include "pipeline/forms/form.h"
-#include "storage/source/magic.h"
+#include "storage/source/scan/magic.h"
 #include "base/tar.h"
 #include "storage/walk.h"
 

@@ -76,14 +76,14 @@ struct node {
 	struct porters porters;
 	struct reaper reaper;
 	uint64_t next_id; /* of sources, jobs */
-	uint16_t next_lane;
+	uint16_t next_queue;
 
 	struct gating gating;
 	struct stores *stores;
 	uint64_t memory_budget, memory_used;
 	uint64_t memory_catalogs; /* of what is used */
-	uint64_t
-	    memory_kept; /* of the budget, too: granted to memory caches, which give way to streams */
+	/* Of the budget, too: granted to memory caches, which give way to streams */
+	uint64_t memory_kept;
 	const char *memory_source;
 	const struct node_room *room; /* NULL: nothing gives way */
 	uint64_t started_ns;

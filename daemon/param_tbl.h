@@ -34,9 +34,9 @@ PARAM_BYTES(
     "bytes of the disk for stored indexes, a quarter of them for one user; 0: a tenth of the "
     "file system")
 PARAM_TEXT(log_level, "info", "least level that is logged: error, warn, info or debug")
-PARAM_BYTES(
-    memory, 0, 0, UINT64_C(1) << 50,
-    "budget for slots, boards and arenas; 0: half of the cgroup's limit, else a quarter of RAM")
+PARAM_BYTES(memory, 0, 0, UINT64_C(1) << 50,
+	    "budget for slots, slot tables and arenas; 0: half of the cgroup's limit, else a "
+	    "quarter of RAM")
 PARAM_BYTES(arena, 0, 0, UINT64_C(1) << 40,
 	    "bytes of a stream's input arena; 0: from the sizes of its files")
 PARAM_BYTES(worker_memory, UINT64_C(1) << 30, UINT64_C(16) << 20, UINT64_C(1) << 40,

@@ -26,8 +26,8 @@ struct place {
 	int pid_fd;    /* locked for this process's life: the only accessd of this folder */
 	int listen_fd; /* SOCK_SEQPACKET, non-blocking */
 	bool is_private;
-	bool
-	    is_given; /* a service manager made the socket, listens there without us, and removes it */
+	/* A service manager made the socket, listens there without us, and removes it */
+	bool is_given;
 };
 
 /* Makes folders, takes the lock, replaces a stale socket, listens, removes what a killed accessd left in

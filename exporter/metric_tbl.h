@@ -45,7 +45,7 @@ METRIC(NODE, "loop_longest_turn_seconds", GAUGE, "seconds", "node.loop.longest_t
 METRIC(NODE, "loop_longest_turn_cpu_seconds", GAUGE, "seconds", "node.loop.longest_turn_cpu_us", "1e6", "the most CPU time of a turn")
 METRIC(NODE, "loop_long_turns", COUNTER, "", "node.loop.long_turns", "", "turns over 5 ms")
 METRIC(NODE, "resident_memory_bytes", GAUGE, "bytes", "node.rss_bytes", "", "of accessd itself")
-METRIC(NODE, "memory_budget_bytes", GAUGE, "bytes", "node.memory_budget", "", "for slots, boards, arenas and indexes of all")
+METRIC(NODE, "memory_budget_bytes", GAUGE, "bytes", "node.memory_budget", "", "for slots, slot tables, arenas and indexes of all")
 METRIC(NODE, "memory_used_bytes", GAUGE, "bytes", "node.memory_used", "", "of the budget")
 METRIC(NODE, "memory_kept_bytes", GAUGE, "bytes", "node.memory_kept", "", "of the budget, what is kept of samples in memory, which gives way")
 METRIC(NODE, "cache_size_bytes", GAUGE, "bytes", "node.cache_size", "", "of the disk, for what is kept of samples; 0: nothing is")

@@ -37,7 +37,7 @@ struct oa_bad_list { /* never changes: needs no lock */
 
 void bad_samples_met(struct oa_stream *stream, int64_t id)
 {
-	if (stream->met && (uint64_t)id < stream->deal.n)
+	if (stream->met && (uint64_t)id < stream->permutation.n)
 		bits_set(stream->met, (uint64_t)id);
 }
 
@@ -184,9 +184,9 @@ static int bad_samples_own(const struct oa_stream *stream, uint64_t **ret)
 	}
 	if (r || !ids)
 		return r;
-	*ret = calloc(bits_words(stream->deal.n) + 1, sizeof(**ret));
+	*ret = calloc(bits_words(stream->permutation.n) + 1, sizeof(**ret));
 	for (uint64_t i = 0; *ret && i < count; i++)
-		if ((uint64_t)ids[i] < stream->deal.n)
+		if ((uint64_t)ids[i] < stream->permutation.n)
 			bits_set(*ret, (uint64_t)ids[i]);
 	return *ret ? 0 : -ENOMEM;
 }
@@ -206,12 +206,12 @@ static void bad_samples_keep_own(struct bad_list *list, const uint64_t *own)
 static int bad_samples_missing(const struct oa_stream *stream, const struct bad_list *list,
 			       uint64_t **ret, uint64_t *ret_count)
 {
-	uint64_t count = bits_count(stream->met, stream->deal.n), at = 0, n = 0;
+	uint64_t count = bits_count(stream->met, stream->permutation.n), at = 0, n = 0;
 	uint64_t *ids = malloc((count + 1) * sizeof(*ids));
 
 	if (!ids)
 		return -ENOMEM;
-	for (uint64_t word = 0; word < bits_words(stream->deal.n); word++)
+	for (uint64_t word = 0; word < bits_words(stream->permutation.n); word++)
 		for (uint64_t bits = stream->met[word]; bits; bits &= bits - 1) {
 			uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
 
@@ -274,7 +274,7 @@ static int bad_samples_try(struct oa_stream *stream, uint64_t deadline, struct b
 
 	bad_list_fini(list);
 	pthread_mutex_lock(&stream->lock);
-	ask.n = stream->deal.n;
+	ask.n = stream->permutation.n;
 	if (stream->session) {
 		ask.job_id = stream->session->job_id;
 		pid = stream->session->pid;

@@ -40,7 +40,7 @@ static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
 
 	if (!held || !held->session || !(stream->flags & OA_POISON) || stream->failed)
 		return;
-	if (board_slot_of(&held->session->board, held->slot_number)->d_instance != held->instance)
+	if (slot_table_of(&held->session->table, held->slot_number)->d_instance != held->instance)
 		stream_fail(stream, -EPROTO,
 			    "OA_POISON: a slot was given to another chunk while a batch in it was "
 			    "held; this is "
@@ -96,7 +96,7 @@ static void batch_say_slot(const struct oa_batch *batch, struct oa_batch_info *i
 	if (!held || held->view)
 		return;
 	info->slot = held->slot;
-	info->slot_bytes = held->session->board.geometry.slot_stride;
+	info->slot_bytes = held->session->table.geometry.slot_stride;
 	info->session = held->session->number;
 }
 
@@ -130,7 +130,7 @@ const void *batch_data(const struct oa_batch *batch, uint32_t index)
 	const struct stream_field *field = &batch->stream->field[index];
 	const struct held *held = batch->held;
 
-	if (field->where == LAYOUT_IN_BOARD)
+	if (field->where == LAYOUT_IN_TABLE)
 		return batch->ids;
 	if (batch->batch_mixed)
 		return batch->batch_mixed->memory +
@@ -140,7 +140,7 @@ const void *batch_data(const struct oa_batch *batch, uint32_t index)
 	if (held->view)
 		return view_slot(held->view, held->slot_number) + view_offset(held->view, index) +
 		       batch->first * field->sample_bytes;
-	return held->slot + held->session->board.geometry.field[index].offset +
+	return held->slot + held->session->table.geometry.field[index].offset +
 	       batch->first * field->sample_bytes;
 }
 
@@ -197,6 +197,6 @@ uint64_t oa_field_length(const struct oa_field *field, uint32_t sample)
 	if (field->size < sizeof(*field) || !field->lengths)
 		return most;
 	/* once: a worker that was taken over may write to it at any moment */
-	length = (uint64_t)board_load_length(&field->lengths[sample]);
+	length = (uint64_t)slot_table_load_length(&field->lengths[sample]);
 	return BASE_MIN(length, most);
 }

@@ -12,7 +12,7 @@
  * them is told so, as it would be told without these ops.
  *
  * accessd has parsed the ops and checked them against the pipeline. What it says is checked again here,
- * against the fields as the board has them, since addresses follow from it.
+ * against the fields as the slot table has them, since addresses follow from it.
  */
 
 #include "libaccess/batch_mixed.h"
@@ -342,7 +342,7 @@ void batch_mixed_note(struct oa_stream *stream, const struct oa_batch *batch)
 		record_keys(stream, batch->held, batch->first, 1, &first);
 	else if (batch->count)
 		first = batch->carry->keys[0];
-	stream->batch_mixed.key = (struct batch_mix_key){first.seed, first.lap, batch->epoch,
+	stream->batch_mixed.key = (struct batch_mix_key){first.seed, first.nonce, batch->epoch,
 							 batch->count ? batch->ids[0] : 0};
 }
 

@@ -72,7 +72,7 @@ void carry_free(struct oa_stream *stream, struct carry *carry)
 void carry_copy(const struct oa_stream *stream, struct carry *carry, const struct held *held,
 		uint32_t first, uint32_t count)
 {
-	const struct board_geometry *geometry = &held->session->board.geometry;
+	const struct slot_geometry *geometry = &held->session->table.geometry;
 	const uint8_t *slot = held_memory(held);
 
 	memcpy(carry->ids + carry->count, held->ids + first, count * sizeof(int64_t));

@@ -29,8 +29,8 @@
 
 /* ---- the route ---- */
 
-#define CLIENT_PRIVATE \
-	"private" /* in the place of a path: this user's own, whatever the system has */
+/* In the place of a path: this user's own, whatever the system has */
+#define CLIENT_PRIVATE "private"
 
 static int client_set_socket(struct dial_route *route, const char *socket, struct diag *diag)
 {

@@ -38,7 +38,7 @@ struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	size_t token_size;
 	int log_fd; /* borrowed; of the plan log that the token is of, -1: none */
 	uint32_t reuse;
-	bool is_exact;           /* what it is served is recorded, a lap for each chunk */
+	bool is_exact;           /* what it is served is recorded, a nonce for each chunk */
 	const struct part *part; /* borrowed; NULL: all samples */
 	bool has_filtered;       /* accessd was asked for the pipeline's filter */
 };

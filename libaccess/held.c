@@ -5,7 +5,7 @@
  *
  *   grant --take--> held (cursor in it) --spent--> held by its windows --last release--> given back
  *
- * accessd is trusted not to be malicious, yet every number is checked against the board's geometry
+ * accessd is trusted not to be malicious, yet every number is checked against the slot table's geometry
  * before it becomes an address: a daemon with a bug, or one that forgot us, must cost a reconnect
  * and not a crash of the training run.
  *
@@ -40,7 +40,7 @@ static uint64_t held_own(const struct part *part, const int64_t *ids, uint64_t f
 	uint64_t own = 0;
 
 	for (uint64_t i = from; i < to; i++)
-		own += part_has(part, board_load_id(&ids[i]));
+		own += part_has(part, slot_table_load_id(&ids[i]));
 	return own;
 }
 
@@ -51,7 +51,8 @@ uint32_t held_count_own(const struct held *held, uint32_t from, uint32_t to)
 
 bool held_is_others(const struct held *held, uint32_t offset)
 {
-	return held->part && !part_has(held->part, board_load_id(&held->ids[held->at + offset]));
+	return held->part &&
+	       !part_has(held->part, slot_table_load_id(&held->ids[held->at + offset]));
 }
 
 /* Leaves out what others have at the two ends, so that with the last sample of ours the chunk is spent.
@@ -66,7 +67,8 @@ static void held_trim(const struct oa_stream *stream, struct held *held)
 	held->part = part;
 	while (held->at < held->end && held_is_others(held, 0))
 		held->at++;
-	while (held->end > held->at && !part_has(part, board_load_id(&held->ids[held->end - 1])))
+	while (held->end > held->at &&
+	       !part_has(part, slot_table_load_id(&held->ids[held->end - 1])))
 		held->end--;
 	held->clean = held->at;
 }
@@ -74,26 +76,26 @@ static void held_trim(const struct oa_stream *stream, struct held *held)
 /* ---- take ---- */
 
 /*
- * The grant must fit the geometry and the board must say the same. -EPROTO with diag if not.
- * *ret_chunk is the copy of the board's words that was checked: they are not read again.
+ * The grant must fit the geometry and the slot table must say the same. -EPROTO with diag if not.
+ * *ret_chunk is the copy of the slot table's words that was checked: they are not read again.
  */
 static BASE_HOT int held_check(const struct oa_stream *stream, const struct grant *grant,
-			       struct board_chunk *ret_chunk, struct diag *diag)
+			       struct slot_table_chunk *ret_chunk, struct diag *diag)
 {
-	const struct board *board = &stream->session->board;
+	const struct slot_table *table = &stream->session->table;
 	uint64_t end = (uint64_t)grant->first + grant->count;
 	uint64_t lacking, count = grant->count;
 
-	if (grant->slot >= board->geometry.max_slots)
+	if (grant->slot >= table->geometry.max_slots)
 		return error_set(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
-				 board->geometry.max_slots);
-	board_slot_read(board, grant->slot, ret_chunk);
+				 table->geometry.max_slots);
+	slot_table_read(table, grant->slot, ret_chunk);
 	if (grant->instance == 0 || ret_chunk->instance != grant->instance)
 		return error_set(diag, -EPROTO,
 				 "slot %u does not hold the instance that was granted",
 				 grant->slot);
-	if (ret_chunk->count > board->geometry.chunk || end > ret_chunk->count ||
-	    grant->count == 0 || ret_chunk->n_grains > ret_chunk->count)
+	if (ret_chunk->count > table->geometry.chunk || end > ret_chunk->count ||
+	    grant->count == 0 || ret_chunk->n_blocks > ret_chunk->count)
 		return error_set(
 		    diag, -EPROTO, "slot %u: samples %u to %llu of a chunk of %u were granted",
 		    grant->slot, grant->first, (unsigned long long)end, ret_chunk->count);
@@ -101,8 +103,8 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 		      ? stream->local_places - stream->progress.cursor
 		      : stream->progress.left - stream->n_carried;
 	if (stream->part.members)
-		count =
-		    held_own(&stream->part, board_ids_of(board, grant->slot), grant->first, end);
+		count = held_own(&stream->part, slot_table_ids_of(table, grant->slot), grant->first,
+				 end);
 	if (grant->epoch != stream->progress.epoch || count > lacking || count == 0)
 		return error_set(
 		    diag, -EPROTO,
@@ -113,23 +115,23 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 }
 
 static BASE_HOT void held_fill(struct held *held, struct session *session,
-			       const struct grant *grant, const struct board_chunk *chunk)
+			       const struct grant *grant, const struct slot_table_chunk *chunk)
 {
-	const struct board *board = &session->board;
+	const struct slot_table *table = &session->table;
 
 	*held = (struct held){
 	    .session = session,
 	    .number = grant->number,
 	    .instance = grant->instance,
-	    .lap = chunk->lap,
+	    .nonce = chunk->nonce,
 	    .epoch = grant->epoch,
 	    .view = session->view,
-	    .slot = session->slots + grant->slot * board->geometry.slot_stride,
-	    .status = board_status_of(board, grant->slot),
-	    .ids = board_ids_of(board, grant->slot),
-	    .grains = board_grains_of(board, grant->slot),
+	    .slot = session->slots + grant->slot * table->geometry.slot_stride,
+	    .status = slot_table_status_of(table, grant->slot),
+	    .ids = slot_table_ids_of(table, grant->slot),
+	    .blocks = slot_table_blocks_of(table, grant->slot),
 	    .slot_number = grant->slot,
-	    .n_grains = chunk->n_grains,
+	    .n_blocks = chunk->n_blocks,
 	    .at = grant->first,
 	    .end = grant->first + grant->count,
 	    .clean = grant->first,
@@ -144,7 +146,7 @@ static BASE_HOT void held_fill(struct held *held, struct session *session,
 BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 {
 	struct held *held = held_new(stream);
-	struct board_chunk chunk;
+	struct slot_table_chunk chunk;
 	struct grant grant;
 	int r;
 
@@ -166,7 +168,7 @@ BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 	held->next = stream->chunks;
 	stream->chunks = held;
 	stream->held = held;
-	if (held->n_grains == 0)
+	if (held->n_blocks == 0)
 		progress_take_tail(&stream->progress, held->ids + held->at, held->end - held->at);
 	return 0;
 }
@@ -175,7 +177,7 @@ BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 
 bool held_has_moved(const struct held *held)
 {
-	uint32_t now = board_slot_read_watermark(&held->session->board, held->slot_number);
+	uint32_t now = slot_table_read_watermark(&held->session->table, held->slot_number);
 
 	/* Only upwards, as held_look() sees it: one that fell would have us look for ever. */
 	return BASE_MIN(now, held->end) > held->watermark;
@@ -184,7 +186,7 @@ bool held_has_moved(const struct held *held)
 BASE_HOT bool held_look(struct held *held)
 {
 	uint32_t before = held->watermark;
-	uint32_t now = board_slot_read_watermark(&held->session->board, held->slot_number);
+	uint32_t now = slot_table_read_watermark(&held->session->table, held->slot_number);
 
 	held->watermark = BASE_MAX(before, BASE_MIN(now, held->end));
 	return held->watermark != before;
@@ -242,7 +244,7 @@ void held_count_hole(struct oa_stream *stream, const struct held *held)
 	stream->progress.filtered += is_filtered;
 	stream->progress.skipped += !is_filtered;
 	if (!is_filtered)
-		bad_samples_met(stream, board_load_id(&held->ids[held->at]));
+		bad_samples_met(stream, slot_table_load_id(&held->ids[held->at]));
 }
 
 uint32_t held_meet_substitutes(struct oa_stream *stream, const struct held *held, uint32_t count)
@@ -251,7 +253,7 @@ uint32_t held_meet_substitutes(struct oa_stream *stream, const struct held *held
 
 	for (uint32_t i = held->at; held->has_substitutes && i < held->at + count; i++)
 		if (held->status[i] == LAYOUT_SAMPLE_SUBSTITUTED) {
-			bad_samples_met(stream, board_load_id(&held->ids[i]));
+			bad_samples_met(stream, slot_table_load_id(&held->ids[i]));
 			n++;
 		}
 	return n;
@@ -267,20 +269,21 @@ BASE_HOT void held_note_seen(struct oa_stream *stream, struct held *held)
 	if (held->is_seen)
 		return;
 	held->is_seen = true;
-	while (stream->open.reuse > 1 && at < progress->n_laps && progress->laps[at] != held->lap)
+	while (stream->open.reuse > 1 && at < progress->n_nonces &&
+	       progress->nonces[at] != held->nonce)
 		at++;
 	if (stream->open.reuse > 1 &&
-	    at < progress->n_laps) { /* seen before: it is the newest now */
-		memmove(progress->laps + at, progress->laps + at + 1,
-			(progress->n_laps - at - 1) * sizeof(uint64_t));
-		progress->n_laps--;
+	    at < progress->n_nonces) { /* seen before: it is the newest now */
+		memmove(progress->nonces + at, progress->nonces + at + 1,
+			(progress->n_nonces - at - 1) * sizeof(uint64_t));
+		progress->n_nonces--;
 	}
-	if (progress->n_laps == TOKEN_MAX_LAPS) {
-		memmove(progress->laps, progress->laps + 1,
-			sizeof(progress->laps) - sizeof(uint64_t));
-		progress->n_laps--;
+	if (progress->n_nonces == TOKEN_MAX_NONCES) {
+		memmove(progress->nonces, progress->nonces + 1,
+			sizeof(progress->nonces) - sizeof(uint64_t));
+		progress->n_nonces--;
 	}
-	progress->laps[progress->n_laps++] = held->lap;
+	progress->nonces[progress->n_nonces++] = held->nonce;
 }
 
 /* The slot is accessd's again. */

@@ -133,8 +133,8 @@ enum oa_flags {
 	OA_COPY = 1 << 0,      /* batches are private, writable copies; no pins */
 	OA_DROP_LAST = 1 << 1, /* leave out an epoch's last batch if it is short */
 	OA_POISON = 1 << 2,    /* debugging: releases check generations, fill copies with 0xA5 */
-	OA_KEEP =
-	    1 << 3, /* in the place of OA_E_PINS, batches that are held become private copies */
+	/* In the place of OA_E_PINS, batches that are held become private copies */
+	OA_KEEP = 1 << 3,
 	OA_WRITABLE = 1 << 4, /* oa_make_writable() works; so it does with OA_KEEP and OA_COPY */
 	/* Over nodes: which rank of a step gets which sample follows the samples, so that a node gets mostly the
 	 * same ones in each epoch; see local_ranks. */
@@ -170,8 +170,8 @@ struct oa_options {
 	 * others refuse one: the stream has the seed, jobs that share are no independent replicates. */
 	uint64_t seed;
 	const struct oa_sampler *sampler; /* which samples; NULL: all, once each */
-	const char
-	    *record; /* file into which the plan is recorded as it is delivered; NULL: none */
+	/* File into which the plan is recorded as it is delivered; NULL: none */
+	const char *record;
 	const char *replay; /* a recorded plan's file, with OA_ORDER_REPLAY */
 	uint32_t reuse;     /* epochs that may see the same augmentation; 0: 1 */
 	/* For jobs that prepare others: "auto", "indexed", "packed", "decoded", "deepest": what is not kept
@@ -222,12 +222,12 @@ struct oa_stats {
 	uint64_t ready_count, ready_ns_total; /* calls that neither slept nor copied */
 	uint64_t reconnects;
 	uint32_t pins; /* slots held now */
-	uint32_t chunk, grain;
+	uint32_t chunk, block;
 	uint64_t n_samples, epoch;
 	uint64_t outstanding; /* batches not yet released */
 	uint64_t filtered;    /* samples that the pipeline's filter left out by size */
-	uint64_t batch_mixed,
-	    batch_mixed_ns; /* batches that mixup and cutmix made, and the time of it */
+	/* Batches that mixup and cutmix made, and the time of it */
+	uint64_t batch_mixed, batch_mixed_ns;
 	/* What is shared with whom, and what not and why, as accessd said when the stream was opened
 	 * last: for people. */
 	char shares[512];

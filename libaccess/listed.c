@@ -25,7 +25,7 @@ static struct listing_spec listed_spec(const struct oa_stream *stream)
 {
 	const struct sampler *sampler = &stream->sampler;
 	struct listing_spec spec = {
-	    .n = stream->deal.n,
+	    .n = stream->permutation.n,
 	    .seed = stream->seed,
 	    .is_seeded = stream->order == PLAN_SEEDED,
 	    .ids = sampler->ids,
@@ -46,7 +46,7 @@ static int listed_check_replay(const struct oa_stream *stream, struct diag *diag
 {
 	const struct recording_head *head = &stream->replay.head;
 
-	if (head->n != stream->deal.n ||
+	if (head->n != stream->permutation.n ||
 	    memcmp(head->dataset, stream->dataset, sizeof(head->dataset)) != 0)
 		return error_set(diag, OA_E_DATASET,
 				 "oa_open(): options.replay: %s was recorded of another version of "
@@ -65,26 +65,27 @@ int listed_check(const struct oa_stream *stream, struct diag *diag)
 
 	if (stream->replay.path)
 		return listed_check_replay(stream, diag);
-	if (sampler->weights && !sampler->ids && sampler->n_weights != stream->deal.n)
+	if (sampler->weights && !sampler->ids && sampler->n_weights != stream->permutation.n)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
 				 "%llu samples: one weight for each",
 				 (unsigned long long)sampler->n_weights,
-				 (unsigned long long)stream->deal.n);
+				 (unsigned long long)stream->permutation.n);
 	for (uint64_t i = 0; i < sampler->n_ids; i++)
-		if ((uint64_t)sampler->ids[i] >= stream->deal.n)
+		if ((uint64_t)sampler->ids[i] >= stream->permutation.n)
 			return error_set(diag, OA_E_INVALID,
 					 "oa_open(): options.sampler.ids[%llu] is %lld, the "
 					 "dataset has %llu samples",
 					 (unsigned long long)i, (long long)sampler->ids[i],
-					 (unsigned long long)stream->deal.n);
-	if (sampler->blocks && (uint64_t)sampler->blocks[sampler->n_blocks - 1] >= stream->deal.n)
+					 (unsigned long long)stream->permutation.n);
+	if (sampler->blocks &&
+	    (uint64_t)sampler->blocks[sampler->n_blocks - 1] >= stream->permutation.n)
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_open(): options.sampler.blocks: the last one begins with %lld, the "
 		    "dataset has %llu samples",
 		    (long long)sampler->blocks[sampler->n_blocks - 1],
-		    (unsigned long long)stream->deal.n);
+		    (unsigned long long)stream->permutation.n);
 	return 0;
 }
 

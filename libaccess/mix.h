@@ -24,8 +24,8 @@ struct oa_mix {
 	struct diag error;
 
 	/* set by oa_mix_open(), never changes after */
-	struct oa_stream
-	    *own; /* owned; with OA_MIX_SAMPLES: that of the batches, served by nobody */
+	/* Owned; with OA_MIX_SAMPLES: that of the batches, served by nobody */
+	struct oa_stream *own;
 	struct blend blend;
 	uint32_t batch, flags, n_parts;
 	uint64_t epochs, seed, length; /* length: units of an epoch */

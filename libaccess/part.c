@@ -131,7 +131,7 @@ static uint64_t part_label(const struct catalog *catalog, const char *name)
 	return label;
 }
 
-static int part_keep_classes(struct part *part, const struct deal *deal,
+static int part_keep_classes(struct part *part, const struct permutation *permutation,
 			     const struct sampler *sampler, const struct catalog *catalog,
 			     struct diag *diag)
 {
@@ -146,7 +146,7 @@ static int part_keep_classes(struct part *part, const struct deal *deal,
 			return part_no_class(catalog, sampler->classes[i], diag);
 		wanted[label] = true;
 	}
-	population_keep_classes(deal, catalog->label, wanted, part->bits);
+	population_keep_classes(permutation, catalog->label, wanted, part->bits);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static int part_mark_classes(const struct catalog *catalog, const int32_t *class
 	return 0;
 }
 
-static int part_keep_filter(struct part *part, const struct deal *deal,
+static int part_keep_filter(struct part *part, const struct permutation *permutation,
 			    const struct sampler *sampler, const struct catalog *catalog,
 			    struct diag *diag)
 {
@@ -192,7 +192,7 @@ static int part_keep_filter(struct part *part, const struct deal *deal,
 		r = part_mark_classes(catalog, sampler->drop, sampler->n_drop, "drop", false,
 				      wanted, diag);
 	if (!r)
-		population_keep_classes(deal, catalog->label, wanted, part->bits);
+		population_keep_classes(permutation, catalog->label, wanted, part->bits);
 	return r;
 }
 
@@ -214,28 +214,28 @@ static int part_bad_id(const struct sampler *sampler, uint64_t at, uint64_t n, s
 			 (unsigned long long)at, id);
 }
 
-static int part_begin(struct part *part, const struct deal *deal, const struct sampler *sampler,
-		      bool with_ids, struct diag *diag)
+static int part_begin(struct part *part, const struct permutation *permutation,
+		      const struct sampler *sampler, bool with_ids, struct diag *diag)
 {
 	uint64_t bad;
 
-	part->bits = calloc(bits_words(deal->n) + 1, sizeof(*part->bits));
-	part->members = calloc(bits_words(deal->n) + 1, sizeof(*part->members));
+	part->bits = calloc(bits_words(permutation->n) + 1, sizeof(*part->bits));
+	part->members = calloc(bits_words(permutation->n) + 1, sizeof(*part->members));
 	if (!part->bits || !part->members)
 		return -ENOMEM;
 	if (!with_ids || !sampler->ids) {
-		bits_fill(part->bits, deal->n);
+		bits_fill(part->bits, permutation->n);
 		return 0;
 	}
-	bad = population_add_ids(deal, sampler->ids, sampler->n_ids, part->bits);
-	return bad ? part_bad_id(sampler, bad - 1, deal->n, diag) : 0;
+	bad = population_add_ids(permutation, sampler->ids, sampler->n_ids, part->bits);
+	return bad ? part_bad_id(sampler, bad - 1, permutation->n, diag) : 0;
 }
 
-static int part_end(struct part *part, const struct deal *deal, struct diag *diag)
+static int part_end(struct part *part, const struct permutation *permutation, struct diag *diag)
 {
-	part->count = bits_count(part->bits, deal->n);
-	for (uint64_t id = 0; id < deal->n; id++)
-		if (bits_test(part->bits, deal_position(deal, id)))
+	part->count = bits_count(part->bits, permutation->n);
+	for (uint64_t id = 0; id < permutation->n; id++)
+		if (bits_test(part->bits, permutation_position(permutation, id)))
 			bits_set(part->members, id);
 	if (part->count)
 		return 0;
@@ -244,32 +244,32 @@ static int part_end(struct part *part, const struct deal *deal, struct diag *dia
 	    "oa_open(): options.sampler: none of the dataset's %llu samples is left by "
 	    "its classes, split and ids and the pipeline's filter together; ask for a larger "
 	    "part",
-	    (unsigned long long)deal->n);
+	    (unsigned long long)permutation->n);
 }
 
 int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 	      const struct catalog *catalog, struct diag *diag)
 {
-	struct deal deal;
+	struct permutation permutation;
 	int r;
 
 	part->n = catalog->head.n;
 	memcpy(part->version, catalog->head.version, sizeof(part->version));
-	deal_init(&deal, part->n, part->version);
-	r = part_begin(part, &deal, sampler, with_ids, diag);
+	permutation_init(&permutation, part->n, part->version);
+	r = part_begin(part, &permutation, sampler, with_ids, diag);
 	if (!r && sampler->n_classes)
-		r = part_keep_classes(part, &deal, sampler, catalog, diag);
+		r = part_keep_classes(part, &permutation, sampler, catalog, diag);
 	if (!r && (sampler->keep || sampler->drop))
-		r = part_keep_filter(part, &deal, sampler, catalog, diag);
+		r = part_keep_filter(part, &permutation, sampler, catalog, diag);
 	if (r)
 		return r;
 	part->split = (struct population_split){sampler->from, sampler->to, sampler->split_seed};
 	if (population_is_split(&part->split)) {
-		population_keep_split(&deal, part->version, &part->split, part->bits);
+		population_keep_split(&permutation, part->version, &part->split, part->bits);
 		part->is_random = !sampler->n_classes && !sampler->keep && !sampler->drop &&
 				  !(with_ids && sampler->ids);
 	}
-	return part_end(part, &deal, diag);
+	return part_end(part, &permutation, diag);
 }
 
 int part_seal(struct part *part)

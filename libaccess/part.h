@@ -16,7 +16,7 @@
 struct part {              /* owned; all zero but fd -1: all samples */
 	uint64_t n, count; /* of the dataset, in the part */
 	uint8_t version[32];
-	uint64_t *bits;    /* over positions of the deal, as OPEN sends it */
+	uint64_t *bits;    /* over positions of the permutation, as OPEN sends it */
 	uint64_t *members; /* over ids; NULL: no chunk that is granted has others */
 	struct population_split split;
 	bool is_random; /* a split and nothing else */

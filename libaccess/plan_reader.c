@@ -7,7 +7,7 @@
  * it is known.
  *
  * Entries are passed when a chunk goes back, whole ones alone; a token cuts the one that its step
- * ends in, on a copy. The log lives in accessd's memory and is believed no more than the board is.
+ * ends in, on a copy. The log lives in accessd's memory and is believed no more than the slot table is.
  */
 
 #include "libaccess/plan_reader.h"
@@ -83,8 +83,9 @@ int plan_reader_adopt(struct plan_reader *plan_reader, const struct entry_set *s
 	struct entry_rest *rest = &plan_reader->at.rest;
 	uint64_t left = entry_rest_count(rest), offset;
 
-	if (plan_log->n_samples != set->deal->n || epoch != rest->epoch || place > set->deal->n ||
-	    left > set->deal->n - place || find(plan_log, epoch, place, &offset))
+	if (plan_log->n_samples != set->permutation->n || epoch != rest->epoch ||
+	    place > set->permutation->n || left > set->permutation->n - place ||
+	    find(plan_log, epoch, place, &offset))
 		return PLAN_READER_E_BAD;
 	plan_log_detach(&plan_reader->plan_log);
 	base_close(&plan_reader->fd);

@@ -15,7 +15,7 @@
  * workers need all there is, a page is mapped when it is touched, at the same price.
  *
  * The thread blocks signals: handlers of the program do not run on it. It owns nothing; it must
- * have ended before board and slots are unmapped.
+ * have ended before slot table and slots are unmapped.
  */
 
 #include "libaccess/prefault.h"
@@ -38,7 +38,7 @@
 
 struct prefault {
 	/* never changes */
-	const struct board *board;
+	const struct slot_table *table;
 	const uint8_t *slots;
 	pthread_t thread;
 	/* the thread's */
@@ -63,7 +63,7 @@ static bool prefault_is_stopping(struct prefault *prefault)
 /* 0, or the errno of a kernel that will never do it. */
 static int prefault_slot(struct prefault *prefault, uint32_t slot)
 {
-	uint64_t stride = prefault->board->geometry.slot_stride;
+	uint64_t stride = prefault->table->geometry.slot_stride;
 	uint8_t *at = (uint8_t *)prefault->slots + slot * stride;
 
 	for (uint64_t done = 0; done < stride && !prefault_is_stopping(prefault);
@@ -78,15 +78,15 @@ static int prefault_slot(struct prefault *prefault, uint32_t slot)
 
 static bool prefault_is_filled(const struct prefault *prefault, uint32_t slot)
 {
-	struct board_chunk chunk;
+	struct slot_table_chunk chunk;
 
-	board_slot_read(prefault->board, slot, &chunk);
-	return chunk.instance && board_slot_read_watermark(prefault->board, slot) >= chunk.count;
+	slot_table_read(prefault->table, slot, &chunk);
+	return chunk.instance && slot_table_read_watermark(prefault->table, slot) >= chunk.count;
 }
 
 static int prefault_pass(struct prefault *prefault)
 {
-	uint32_t n = prefault->board->geometry.max_slots;
+	uint32_t n = prefault->table->geometry.max_slots;
 
 	for (uint32_t slot = 0; slot < n && !prefault_is_stopping(prefault); slot++) {
 		if (prefault->done[slot] || !prefault_is_filled(prefault, slot))
@@ -126,7 +126,7 @@ static void *prefault_run(void *argument)
 
 	pthread_setname_np(pthread_self(), "oa-prefault");
 	setpriority(PRIO_PROCESS, (id_t)gettid(), PREFAULT_NICE);
-	while (prefault->n_done < prefault->board->geometry.max_slots && base_now_ns() < until) {
+	while (prefault->n_done < prefault->table->geometry.max_slots && base_now_ns() < until) {
 		if (prefault_pass(prefault) || prefault_pause(prefault))
 			break;
 	}
@@ -149,14 +149,14 @@ static int prefault_start(struct prefault *prefault)
 	return r;
 }
 
-struct prefault *prefault_new(const struct board *board, const uint8_t *slots)
+struct prefault *prefault_new(const struct slot_table *table, const uint8_t *slots)
 {
 	struct prefault *prefault = calloc(1, sizeof(*prefault));
 	pthread_condattr_t attributes;
 
 	if (!prefault)
 		return NULL;
-	prefault->board = board;
+	prefault->table = table;
 	prefault->slots = slots;
 	pthread_mutex_init(&prefault->lock, NULL);
 	pthread_condattr_init(&attributes);

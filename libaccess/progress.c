@@ -4,12 +4,12 @@
  * Where a job stands, exactly. The truth is a set: the samples of the epoch that oa_next() has not
  * returned. It is kept as
  *
- *   need   a bit for each grain of which nothing was taken
- *   tail   samples of begun grains (after a resume), until their chunk is taken
+ *   need   a bit for each block of which nothing was taken
+ *   tail   samples of begun blocks (after a resume), until their chunk is taken
  *   and what lies in our hands: the cursor's chunk from the cursor on, and what is carried
  *
  * The cursor's chunk and those before it clear their bits only when they go back, or when somebody
- * asks (progress_fold()): on the path of a batch nothing is done per grain. progress_token.c makes one
+ * asks (progress_fold()): on the path of a batch nothing is done per block. progress_token.c makes one
  * set of it all.
  *
  * Skipped samples and those of a dropped last batch count as seen.
@@ -29,22 +29,23 @@
 
 size_t progress_words(const struct oa_stream *stream)
 {
-	return bits_words(stream->deal.grains) + 1;
+	return bits_words(stream->permutation.blocks) + 1;
 }
 
 /* Samples that need and tail stand for. */
 static uint64_t progress_count(const struct oa_stream *stream)
 {
-	return population_samples(&stream->deal, stream->part.bits, stream->progress.need) +
+	return population_samples(&stream->permutation, stream->part.bits, stream->progress.need) +
 	       stream->progress.n_tail;
 }
 
 void progress_need_all(const struct oa_stream *stream, uint64_t *need)
 {
 	if (stream->part.bits)
-		population_need(&stream->deal, stream->part.bits, 0, stream->deal.grains, need);
+		population_need(&stream->permutation, stream->part.bits, 0,
+				stream->permutation.blocks, need);
 	else
-		bits_fill(need, stream->deal.grains);
+		bits_fill(need, stream->permutation.blocks);
 }
 
 static void progress_fill_need(const struct oa_stream *stream, uint64_t *need)
@@ -64,8 +65,8 @@ uint64_t progress_left(const struct oa_stream *stream)
 
 static void progress_note_end(struct oa_stream *stream)
 {
-	stream->has_ended =
-	    stream->deal.n == 0 || (stream->epochs > 0 && stream->progress.epoch >= stream->epochs);
+	stream->has_ended = stream->permutation.n == 0 ||
+			    (stream->epochs > 0 && stream->progress.epoch >= stream->epochs);
 }
 
 /* The epoch's number is known. */
@@ -103,8 +104,8 @@ static void progress_take_token(struct oa_stream *stream, const struct token *to
 		progress->step = ranked_step_of(stream, token->delivered);
 	progress->base = progress->place;
 	progress->base_step = progress->step;
-	memcpy(progress->laps, token->laps, sizeof(progress->laps));
-	progress->n_laps = token->n_laps;
+	memcpy(progress->nonces, token->nonces, sizeof(progress->nonces));
+	progress->n_nonces = token->n_nonces;
 	progress->seed = token->seed;
 }
 
@@ -151,7 +152,7 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 		progress->place = token->delivered;
 	} else if (token) {
 		memcpy(progress->need, token->need,
-		       bits_words(stream->deal.grains) * sizeof(*progress->need));
+		       bits_words(stream->permutation.blocks) * sizeof(*progress->need));
 		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
 		progress->n_tail = n_tail;
 	}
@@ -161,7 +162,7 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 	progress_set_slice(stream);
 	progress->left = progress_left(stream);
 	stream->n_carried = 0;
-	if (stream->deal.n > 0 && (progress->left == 0 || progress->place == stream->places))
+	if (stream->permutation.n > 0 && (progress->left == 0 || progress->place == stream->places))
 		progress_next_epoch(stream);
 	progress_note_end(stream);
 	return 0;
@@ -211,20 +212,21 @@ void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t 
 	progress->n_tail = kept;
 }
 
-void progress_clear_grains(const struct deal *deal, uint64_t *need, const struct held *held)
+void progress_clear_blocks(const struct permutation *permutation, uint64_t *need,
+			   const struct held *held)
 {
-	for (uint32_t i = 0; i < held->n_grains; i++) {
-		uint32_t grain = board_load_grain(&held->grains[i]);
+	for (uint32_t i = 0; i < held->n_blocks; i++) {
+		uint32_t block = slot_table_load_block(&held->blocks[i]);
 
-		if (grain < deal->grains)
-			bits_clear(need, grain);
+		if (block < permutation->blocks)
+			bits_clear(need, block);
 	}
 }
 
 void progress_fold(struct oa_stream *stream, struct held *held)
 {
 	if (!held->is_folded && held->epoch == stream->progress.epoch)
-		progress_clear_grains(&stream->deal, stream->progress.need, held);
+		progress_clear_blocks(&stream->permutation, stream->progress.need, held);
 	held->is_folded = true;
 }
 
@@ -248,7 +250,7 @@ void progress_pass(struct oa_stream *stream, uint32_t count)
 
 struct entry_set progress_set(const struct oa_stream *stream)
 {
-	return (struct entry_set){.deal = &stream->deal, .bits = stream->part.bits};
+	return (struct entry_set){.permutation = &stream->permutation, .bits = stream->part.bits};
 }
 
 void progress_fold_spent(struct oa_stream *stream)
@@ -264,7 +266,7 @@ bool progress_next_epoch(struct oa_stream *stream)
 	struct progress *progress = &stream->progress;
 
 	progress_fold_spent(stream);
-	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0 ||
+	if (progress->n_tail > 0 || bits_count(progress->need, stream->permutation.blocks) > 0 ||
 	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->local_places))
 		return false;
 	if (stream->is_logged && (ranked_follow(stream, progress->cursor, false) ||

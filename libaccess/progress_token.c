@@ -3,7 +3,7 @@
 /*
  * The snapshot of where a job stands: one set of samples that were not delivered.
  *
- * It puts what lies in our hands back: a grain that lies there whole is needed again as a whole, so
+ * It puts what lies in our hands back: a block that lies there whole is needed again as a whole, so
  * that any chunk may bring it; of others the samples go into the tail. The snapshot is the token, and
  * after the loss of a session it is also where we go on (progress_rewind()): one way for both, tested
  * at every cut point.
@@ -26,7 +26,7 @@ struct snapshot {
 	uint64_t *need;
 	int64_t *tail;
 	uint32_t n_tail;
-	uint64_t *position; /* in the deal, of all samples that lie in our hands */
+	uint64_t *position; /* in the permutation, of all samples that lie in our hands */
 	size_t n_positions;
 };
 
@@ -41,11 +41,11 @@ static void snapshot_add(struct snapshot *snapshot, const struct oa_stream *stre
 			 const int64_t *ids, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t id = (uint64_t)board_load_id(&ids[i]), position;
+		uint64_t id = (uint64_t)slot_table_load_id(&ids[i]), position;
 
-		if (id >= stream->deal.n)
+		if (id >= stream->permutation.n)
 			continue;
-		position = deal_position(&stream->deal, id);
+		position = permutation_position(&stream->permutation, id);
 		if (!stream->part.bits || bits_test(stream->part.bits, position))
 			snapshot->position[snapshot->n_positions++] = position;
 	}
@@ -78,34 +78,36 @@ static void snapshot_sort(struct snapshot *snapshot)
 	      snapshot_compare);
 }
 
-/* Samples of the grain that are ours. */
-static uint32_t snapshot_grain_size(const struct oa_stream *stream, uint64_t grain)
+/* Samples of the block that are ours. */
+static uint32_t snapshot_block_size(const struct oa_stream *stream, uint64_t block)
 {
-	return stream->part.bits ? population_of_grain(&stream->deal, stream->part.bits, grain)
-				 : deal_grain_size(&stream->deal, grain);
+	return stream->part.bits
+		   ? population_of_block(&stream->permutation, stream->part.bits, block)
+		   : permutation_block_size(&stream->permutation, block);
 }
 
-/* Whole grains become bits, of others the samples become the tail. Positions are sorted. */
+/* Whole blocks become bits, of others the samples become the tail. Positions are sorted. */
 static void snapshot_sort_out(struct snapshot *snapshot, const struct oa_stream *stream)
 {
-	const struct deal *deal = &stream->deal;
+	const struct permutation *permutation = &stream->permutation;
 	size_t first = 0;
 
 	while (first < snapshot->n_positions) {
-		uint64_t grain = snapshot->position[first] / deal->grain;
+		uint64_t block = snapshot->position[first] / permutation->block;
 		uint32_t tail = snapshot->n_tail;
 		size_t at = first;
 
-		for (; at < snapshot->n_positions && snapshot->position[at] / deal->grain == grain;
+		for (; at < snapshot->n_positions &&
+		       snapshot->position[at] / permutation->block == block;
 		     at++)
 			if (at == first || snapshot->position[at] != snapshot->position[at - 1])
-				snapshot->tail[tail++] =
-				    (int64_t)deal_sample(deal, snapshot->position[at]);
+				snapshot->tail[tail++] = (int64_t)permutation_sample(
+				    permutation, snapshot->position[at]);
 		first = at;
-		if (bits_test(snapshot->need, grain))
+		if (bits_test(snapshot->need, block))
 			continue;
-		if (tail - snapshot->n_tail == snapshot_grain_size(stream, grain))
-			bits_set(snapshot->need, grain);
+		if (tail - snapshot->n_tail == snapshot_block_size(stream, block))
+			bits_set(snapshot->need, block);
 		else
 			snapshot->n_tail = tail;
 	}
@@ -133,7 +135,7 @@ static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
 		memcpy(snapshot->need, stream->progress.need,
 		       progress_words(stream) * sizeof(*snapshot->need));
 		if (held && !held->is_folded)
-			progress_clear_grains(&stream->deal, snapshot->need, held);
+			progress_clear_blocks(&stream->permutation, snapshot->need, held);
 		snapshot_collect(snapshot, stream);
 	}
 	if (mark)
@@ -262,14 +264,14 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
 	const struct progress *progress = &stream->progress;
 	struct token token = {
-	    .n = stream->deal.n,
-	    .grain = stream->deal.grain,
+	    .n = stream->permutation.n,
+	    .block = stream->permutation.block,
 	    .order = stream->order,
 	    .seed = progress->seed,
 	    .epoch = mark ? mark->epoch : progress->epoch,
 	    .epochs = stream->epochs,
 	    .delivered = mark ? mark->delivered : progress_after(stream),
-	    .n_laps = progress->n_laps,
+	    .n_nonces = progress->n_nonces,
 	};
 	int r = 0;
 
@@ -281,11 +283,11 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 		return r;
 	if (stream->is_fixed) {
 		token.seed = stream->seed;
-		token.n_laps = 0;
+		token.n_nonces = 0;
 	}
 	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
 	memcpy(token.sampler, stream->sampler.hash, sizeof(token.sampler));
-	memcpy(token.laps, progress->laps, sizeof(token.laps));
+	memcpy(token.nonces, progress->nonces, sizeof(token.nonces));
 	token.need = snapshot.need;
 	token.tail = snapshot.tail;
 	token.n_tail = snapshot.n_tail;
@@ -300,13 +302,13 @@ static int progress_epoch_token(const struct oa_stream *stream, uint64_t epoch, 
 	_cleanup_free_ uint64_t *need = calloc(progress_words(stream), sizeof(*need));
 	const struct progress *progress = &stream->progress;
 	struct token token = {
-	    .n = stream->deal.n,
-	    .grain = stream->deal.grain,
+	    .n = stream->permutation.n,
+	    .block = stream->permutation.block,
 	    .order = stream->order,
 	    .seed = stream->is_fixed ? stream->seed : progress->seed,
 	    .epoch = epoch,
 	    .epochs = stream->epochs,
-	    .n_laps = stream->is_fixed || stream->is_logged ? 0 : progress->n_laps,
+	    .n_nonces = stream->is_fixed || stream->is_logged ? 0 : progress->n_nonces,
 	    .need = need,
 	};
 
@@ -316,7 +318,7 @@ static int progress_epoch_token(const struct oa_stream *stream, uint64_t epoch, 
 		progress_need_all(stream, need);
 	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
 	memcpy(token.sampler, stream->sampler.hash, sizeof(token.sampler));
-	memcpy(token.laps, progress->laps, sizeof(token.laps));
+	memcpy(token.nonces, progress->nonces, sizeof(token.nonces));
 	return progress_write_token(&token, ret, ret_size);
 }
 

@@ -105,7 +105,7 @@ static uint64_t place_of(const struct oa_stream *stream, uint64_t local)
 void record_keys(const struct oa_stream *stream, const struct held *held, uint32_t first,
 		 uint32_t count, struct listing_key *ret)
 {
-	struct listing_key key = {held->session->board.geometry.seed, held->lap};
+	struct listing_key key = {held->session->table.geometry.seed, held->nonce};
 
 	if (stream->is_fixed)
 		key.seed = stream->seed;
@@ -134,7 +134,7 @@ void record_batch(struct oa_stream *stream, const struct oa_batch *batch)
 		return;
 	if (batch->held)
 		record_keys(stream, batch->held, batch->first, batch->count, record->keys);
-	record->used += recording_write_batch(&head, stream->deal.n, batch->ids, keys,
+	record->used += recording_write_batch(&head, stream->permutation.n, batch->ids, keys,
 					      record->buffer + record->used);
 	if (record->used >= RECORD_BLOCK)
 		record_flush(stream);
@@ -145,8 +145,8 @@ void record_batch(struct oa_stream *stream, const struct oa_batch *batch)
 static struct recording_head record_head(const struct oa_stream *stream)
 {
 	struct recording_head head = {
-	    .n = stream->deal.n,
-	    .grain = stream->deal.grain,
+	    .n = stream->permutation.n,
+	    .block = stream->permutation.block,
 	    .order = stream->order,
 	    .seed = stream->is_fixed ? stream->seed : 0,
 	    .batch = stream->batch,

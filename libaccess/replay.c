@@ -184,7 +184,7 @@ int replay_token(const struct replay *replay, uint64_t epochs, const uint8_t has
 {
 	struct token token = {
 	    .n = replay->head.n,
-	    .grain = replay->head.grain,
+	    .block = replay->head.block,
 	    .order = PLAN_LIST,
 	    .epoch = replay->first,
 	    .epochs = epochs,
@@ -222,7 +222,8 @@ static int replay_key(struct listing_draft *draft, const struct listing_key *key
 	uint32_t n = draft->n_keys;
 
 	for (uint32_t i = n; i > 0 && n - i < REPLAY_RECENT; i--)
-		if (draft->keys[i - 1].seed == key->seed && draft->keys[i - 1].lap == key->lap) {
+		if (draft->keys[i - 1].seed == key->seed &&
+		    draft->keys[i - 1].nonce == key->nonce) {
 			*ret = i - 1;
 			return 0;
 		}

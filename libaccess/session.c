@@ -22,7 +22,7 @@
 #include "libaccess/error.h"
 #include "shmring/proto.h"
 
-enum session_fd { SESSION_SLOTS, SESSION_BOARD, SESSION_INBOX, SESSION_OUTBOX, SESSION_FDS };
+enum session_fd { SESSION_SLOTS, SESSION_TABLE, SESSION_INBOX, SESSION_OUTBOX, SESSION_FDS };
 
 static int session_bad(struct diag *diag, int r, const char *what)
 {
@@ -49,15 +49,15 @@ static int session_map_rings(struct session *session, int inbox_fd, int outbox_f
 static int session_map(struct session *session, const int *fds, bool has_view, struct diag *diag)
 {
 	char size[32], what[80];
-	int r = board_attach(fds[SESSION_BOARD], &session->board);
+	int r = slot_table_attach(fds[SESSION_TABLE], &session->table);
 
 	if (r)
-		return session_bad(diag, r, "board");
+		return session_bad(diag, r, "slot table");
 	snprintf(what, sizeof(what), "slots memory (%s)",
-		 base_format_bytes(session->board.geometry.slots_bytes, size, sizeof(size)));
-	r = board_slots_attach(fds[SESSION_SLOTS], &session->board.geometry, &session->slots);
+		 base_format_bytes(session->table.geometry.slots_bytes, size, sizeof(size)));
+	r = slots_attach(fds[SESSION_SLOTS], &session->table.geometry, &session->slots);
 	if (!r && has_view)
-		r = view_new(fds[SESSION_SLOTS], &session->board.geometry, &session->view);
+		r = view_new(fds[SESSION_SLOTS], &session->table.geometry, &session->view);
 	if (r)
 		return session_bad(diag, r, what);
 	return session_map_rings(session, fds[SESSION_INBOX], fds[SESSION_OUTBOX], diag);
@@ -84,9 +84,9 @@ static void session_free(struct session *session)
 	prefault_free(session->prefault);
 	view_unref(session->view);
 	if (session->slots)
-		board_slots_detach(&session->board.geometry, session->slots);
-	if (session->board.map)
-		board_detach(&session->board);
+		slots_detach(&session->table.geometry, session->slots);
+	if (session->table.map)
+		slot_table_detach(&session->table);
 	if (session->inbox)
 		grant_memory_detach(session->inbox, session->outbox);
 	base_close(&session->sock);
@@ -134,7 +134,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, bool has_view,
 		return r;
 	}
 	session->sock = base_take_fd(sock);
-	session->prefault = prefault_new(&session->board, session->view ? view_memory(session->view)
+	session->prefault = prefault_new(&session->table, session->view ? view_memory(session->view)
 									: session->slots);
 	*ret = session;
 	return 0;
@@ -160,8 +160,8 @@ void session_abandon(struct session *session, bool keep_slots)
 	 * the view: batches that are kept may be in it. */
 	if (keep_slots)
 		return;
-	board_slots_detach(&session->board.geometry, session->slots);
-	board_detach(&session->board);
+	slots_detach(&session->table.geometry, session->slots);
+	slot_table_detach(&session->table);
 	munmap((void *)session->inbox,
 	       (size_t)base_align_up(sizeof(*session->inbox), base_page_size()));
 	free(session);

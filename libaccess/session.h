@@ -9,7 +9,7 @@
 #include "libaccess/batch_mixed.h"
 #include "libaccess/prefault.h"
 #include "libaccess/view.h"
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "shmring/grant.h"
 #include "shmring/plan_log.h"
 
@@ -23,10 +23,10 @@ struct session { /* all under the stream's lock but what never changes */
 	char shares[512];     /* what the job shares with others, in words */
 	const struct layout_inbox *inbox;
 	struct layout_outbox *outbox;
-	struct board board;
+	struct slot_table table;
 	const uint8_t *slots;
-	struct view
-	    *view; /* one reference, which has the stream's lock; NULL: batches are in slots */
+	/* One reference, which has the stream's lock; NULL: batches are in slots */
+	struct view *view;
 	struct prefault *prefault;
 	struct batch_mixed_ask batch_mixed;
 	bool has_holes;        /* the pipeline may leave samples out */

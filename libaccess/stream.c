@@ -283,7 +283,7 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 	for (const struct held *held = stream->chunks; held; held = held->next)
 		stats.pins++;
 	stats.chunk = stream->chunk;
-	stats.grain = stream->deal.grain;
+	stats.block = stream->permutation.block;
 	stats.n_samples = stream_samples(stream);
 	stats.epoch = stream->progress.epoch;
 	pthread_mutex_unlock(&stream->lock);

@@ -25,7 +25,7 @@
 #include "libaccess/replay.h"
 #include "libaccess/sampler.h"
 #include "libaccess/session.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 #include "sched/plan.h"
 #include "sched/ranks/slice.h"
 #include "sched/token.h"
@@ -41,19 +41,19 @@ struct held {
 	struct session *session; /* one reference; NULL: it is kept */
 	struct view *view;       /* one reference; NULL: batches are in slot */
 	struct oa_batch *open;   /* with a view: the windows, by next */
-	uint64_t number, instance, lap, epoch;
+	uint64_t number, instance, nonce, epoch;
 	const uint8_t *slot, *status;
 	const int64_t *ids;
-	const uint32_t *grains;
+	const uint32_t *blocks;
 	uint64_t place; /* of its first sample, with a fixed plan; a local one */
-	uint32_t slot_number, n_grains;
+	uint32_t slot_number, n_blocks;
 	uint32_t at, end;   /* the cursor: [at, end) is not consumed yet */
 	uint32_t clean;     /* [at, clean) has been looked at and has no hole */
 	uint32_t watermark; /* as of the last look */
 	uint32_t windows;   /* batches that lie in it and are not released */
 	bool is_spent;      /* the cursor has left it */
-	bool is_folded;     /* its grains have left stream->need */
-	bool is_seen;       /* something of it was delivered or carried: its lap is noted */
+	bool is_folded;     /* its blocks have left stream->need */
+	bool is_seen;       /* something of it was delivered or carried: its nonce is noted */
 	bool has_substitutes;
 	const struct part *part; /* it has samples of others; NULL: it has none */
 };
@@ -72,8 +72,8 @@ struct oa_batch {
 	struct oa_stream *stream;
 	struct held *held;   /* the window's chunk, or NULL: in carry */
 	struct carry *carry; /* owned */
-	struct batch_mixed_buffer
-	    *batch_mixed; /* owned: everything is in it, and nothing elsewhere */
+	/* Owned: everything is in it, and nothing elsewhere */
+	struct batch_mixed_buffer *batch_mixed;
 	const int64_t *ids;
 	const uint32_t *parts; /* of a mix: the part that each sample is of */
 	uint64_t epoch, step, kept;
@@ -89,11 +89,11 @@ struct progress {
 	uint64_t step;      /* batches of this epoch */
 	uint64_t delivered; /* samples of this epoch that oa_next() returned */
 	uint64_t left;      /* of this epoch, not delivered, skipped or dropped; carried ones too */
-	uint64_t *need;     /* bitmap of grains not taken, but for chunks not yet folded */
-	int64_t *tail;      /* other samples that were not taken: of begun grains */
+	uint64_t *need;     /* bitmap of blocks not taken, but for chunks not yet folded */
+	int64_t *tail;      /* other samples that were not taken: of begun blocks */
 	uint32_t n_tail;
-	uint64_t seed, laps[TOKEN_MAX_LAPS];
-	uint32_t n_laps;
+	uint64_t seed, nonces[TOKEN_MAX_NONCES];
+	uint32_t n_nonces;
 	/* Fixed plans have these instead of need and tail: in the epoch's order, the place up to which
 	 * all was delivered (or skipped), and the cursor's, a local one; between them lies what is carried.
 	 * So have ranks, in the order of their log. */
@@ -159,7 +159,7 @@ struct oa_stream {
 	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
 	uint64_t carry_bytes;
 	struct batch_mixed batch_mixed; /* but for its pool: that has the lock */
-	struct deal deal;
+	struct permutation permutation;
 	uint8_t dataset[32], pipeline[32]; /* pipeline: hash of its canonical text */
 	struct replay replay;
 
@@ -267,7 +267,7 @@ uint32_t held_meet_substitutes(struct oa_stream *stream, const struct held *held
 /* Looks at the watermark again. true: it moved. */
 bool held_look(struct held *held);
 bool held_has_moved(const struct held *held);
-/* Notes the lap, once. */
+/* Notes the nonce, once. */
 void held_note_seen(struct oa_stream *stream, struct held *held);
 /* The cursor has left the chunk: it goes back to accessd when no window is open. */
 void held_spend(struct oa_stream *stream, struct held *held);
@@ -308,9 +308,10 @@ size_t progress_words(const struct oa_stream *stream);
 struct entry_set progress_set(const struct oa_stream *stream);
 /* Samples of the epoch that were not delivered. */
 uint64_t progress_left(const struct oa_stream *stream);
-/* The chunk's grains leave need, which may be a copy. */
-void progress_clear_grains(const struct deal *deal, uint64_t *need, const struct held *held);
-/* The chunk's grains leave the stream's need, if it is of this epoch. */
+/* The chunk's blocks leave need, which may be a copy. */
+void progress_clear_blocks(const struct permutation *permutation, uint64_t *need,
+			   const struct held *held);
+/* The chunk's blocks leave the stream's need, if it is of this epoch. */
 void progress_fold(struct oa_stream *stream, struct held *held);
 /* So do those of all chunks that the cursor has left. */
 void progress_fold_spent(struct oa_stream *stream);

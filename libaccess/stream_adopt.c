@@ -17,7 +17,7 @@
 
 /* ---- the first one ---- */
 
-static void stream_set_fields(struct oa_stream *stream, const struct board_geometry *geometry)
+static void stream_set_fields(struct oa_stream *stream, const struct slot_geometry *geometry)
 {
 	stream->n_fields = geometry->n_fields;
 	for (uint32_t i = 0; i < geometry->n_fields; i++) {
@@ -39,12 +39,12 @@ static void stream_set_fields(struct oa_stream *stream, const struct board_geome
 /* The first session says what the stream is. */
 static int stream_found(struct oa_stream *stream, const struct session *session, struct diag *diag)
 {
-	const struct board_geometry *geometry = &session->board.geometry;
+	const struct slot_geometry *geometry = &session->table.geometry;
 	struct token token = {0};
 	uint64_t places;
 	int r;
 
-	deal_init(&stream->deal, geometry->n_samples, geometry->dataset);
+	permutation_init(&stream->permutation, geometry->n_samples, geometry->dataset);
 	stream->met = calloc(bits_words(geometry->n_samples) + 1, sizeof(*stream->met));
 	if (!stream->met)
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
@@ -56,10 +56,10 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 		r = listed_check(stream, diag);
 	if (r)
 		return r;
-	if (geometry->grain != stream->deal.grain)
+	if (geometry->block != stream->permutation.block)
 		return error_set(diag, -EPROTO,
-				 "accessd deals grains of %u samples, this libaccess %u",
-				 geometry->grain, stream->deal.grain);
+				 "accessd deals blocks of %u samples, this libaccess %u",
+				 geometry->block, stream->permutation.block);
 	if (stream->part.n &&
 	    (geometry->n_samples != stream->part.n ||
 	     memcmp(geometry->dataset, stream->part.version, sizeof(stream->dataset)) != 0))
@@ -80,7 +80,8 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 	}
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
 	if (!r)
-		r = token_fits(&token, stream->deal.n, stream->deal.grain, stream->dataset, diag);
+		r = token_fits(&token, stream->permutation.n, stream->permutation.block,
+			       stream->dataset, diag);
 	if (!r)
 		r = token_fits_sampler(&token, stream->sampler.hash, diag);
 	if (!r) {
@@ -103,7 +104,7 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 
 /* ---- a later one ---- */
 
-static bool stream_has_fields(const struct oa_stream *stream, const struct board_geometry *geometry)
+static bool stream_has_fields(const struct oa_stream *stream, const struct slot_geometry *geometry)
 {
 	if (stream->n_fields != geometry->n_fields)
 		return false;
@@ -125,15 +126,15 @@ static bool stream_has_fields(const struct oa_stream *stream, const struct board
 static int stream_found_again(const struct oa_stream *stream, const struct session *session,
 			      struct diag *diag)
 {
-	const struct board_geometry *geometry = &session->board.geometry;
+	const struct slot_geometry *geometry = &session->table.geometry;
 
-	if (geometry->n_samples != stream->deal.n ||
+	if (geometry->n_samples != stream->permutation.n ||
 	    memcmp(geometry->dataset, stream->dataset, sizeof(stream->dataset)) != 0)
 		return error_set(
 		    diag, OA_E_DATASET,
 		    "the dataset %s has changed while this job was running: start the job again",
 		    stream->open.dataset);
-	if (geometry->grain != stream->deal.grain || !stream_has_fields(stream, geometry) ||
+	if (geometry->block != stream->permutation.block || !stream_has_fields(stream, geometry) ||
 	    !batch_mixed_same(&stream->batch_mixed.ask, &session->batch_mixed))
 		return error_set(diag, OA_E_PIPELINE,
 				 "accessd came back with other fields or shapes for this pipeline: "
@@ -154,7 +155,7 @@ static int stream_adopted(const struct oa_stream *stream, struct diag *diag)
 
 int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
 {
-	const struct board_geometry *geometry = &session->board.geometry;
+	const struct slot_geometry *geometry = &session->table.geometry;
 	struct progress *progress = &stream->progress;
 	int r;
 
@@ -179,8 +180,8 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	if (stream->is_fixed)
 		; /* its instances are the plan's, whatever stream makes them */
 	else if (progress->seed !=
-		 geometry->seed) /* noted laps are of another stream's instances */
-		progress->n_laps = 0;
+		 geometry->seed) /* noted nonces are of another stream's instances */
+		progress->n_nonces = 0;
 	progress->seed = geometry->seed;
 	stream->chunk = geometry->chunk;
 	stream->has_holes = session->has_holes || stream->open.bad == OA_BAD_SKIP;

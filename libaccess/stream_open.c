@@ -82,16 +82,16 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 	}
 	if (stream->epochs > 0 && token.epoch >= stream->epochs) {
 		*ret_ended = true;
-		deal_init(&stream->deal, token.n, token.dataset);
+		permutation_init(&stream->permutation, token.n, token.dataset);
 		memcpy(stream->dataset, token.dataset, sizeof(stream->dataset));
 		stream->n_samples = token.n;
 		stream_set_order(stream, token.order);
 		stream->seed = token.seed;
 		stream->epochs = token.epoch;
-		r = token.grain == stream->deal.grain
+		r = token.block == stream->permutation.block
 			? progress_init(stream, &token)
 			: error_set(diag, OA_E_TOKEN,
-				    "resume token: its grain does not fit its dataset");
+				    "resume token: its block does not fit its dataset");
 	}
 	token_fini(&token);
 	return r;

@@ -49,7 +49,7 @@ struct view {
 	struct view_slot slot[];
 };
 
-int view_new(int slots_fd, const struct board_geometry *geometry, struct view **ret)
+int view_new(int slots_fd, const struct slot_geometry *geometry, struct view **ret)
 {
 	struct view *view =
 	    calloc(1, sizeof(*view) + geometry->max_slots * sizeof(struct view_slot));
@@ -57,7 +57,7 @@ int view_new(int slots_fd, const struct board_geometry *geometry, struct view **
 
 	if (!view)
 		return -ENOMEM;
-	r = board_slots_view(slots_fd, geometry, &view->memory);
+	r = slots_view(slots_fd, geometry, &view->memory);
 	if (r) {
 		free(view);
 		return r;

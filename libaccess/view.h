@@ -6,12 +6,12 @@
  * but for what says otherwise. */
 
 #include <stdbool.h>
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 
 struct view;
 
 /* Maps the slots a second time. 0 and *ret with one reference, or negative errno. */
-int view_new(int slots_fd, const struct board_geometry *geometry, struct view **ret);
+int view_new(int slots_fd, const struct slot_geometry *geometry, struct view **ret);
 void view_ref(struct view *view);
 void view_unref(struct view *view); /* NULL is fine; unmaps with the last one */
 /* Where a slot's memory is in it, and a field's array in a slot; without the lock. */

@@ -259,7 +259,7 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 {
 	struct session *session = stream->session;
 	const struct held *held = stream->held;
-	long long id = board_load_id(&held->ids[held->clean]);
+	long long id = slot_table_load_id(&held->ids[held->clean]);
 	struct diag why = {""};
 	bool is_known;
 	int r;

@@ -27,8 +27,8 @@ struct pipeline {
 	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
 	unsigned n_fields;
 	bool is_record; /* fields as they are, no program */
-	struct packed_fields
-	    packed;             /* of them, those that a record has; beside its picture and label */
+	/* Of them, those that a record has; beside its picture and label */
+	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are no files of tar shards */
 	struct mask *mask[PIPELINE_MAX_FIELDS]; /* owned; of those of the fields that are masks */
 	unsigned n_views, first_view;           /* the field of the first one; the others follow */

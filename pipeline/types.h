@@ -36,8 +36,8 @@ enum pipeline_dtype {
 /* numbers as in shmring/layout.h's layout_kind */
 enum pipeline_kind {
 	PIPELINE_DENSE = 0,
-	PIPELINE_RAGGED =
-	    1, /* shape[0] is the most that a sample has; zeros stand behind what it has */
+	/* shape[0] is the most that a sample has; zeros stand behind what it has */
+	PIPELINE_RAGGED = 1,
 	PIPELINE_TEXT = 2, /* the same of UTF-8 */
 };
 /* What a field has to do with the picture beside it. */
@@ -82,7 +82,7 @@ struct pipeline_batch {
 };
 
 struct pipeline_key { /* every random op is a function of this and its index */
-	uint64_t seed, lap, sample;
+	uint64_t seed, nonce, sample;
 };
 struct pipeline_error {
 	enum pipeline_fail stage;

@@ -23,42 +23,42 @@
 #define CAROUSEL_MAX_PRODUCING 4
 #define CAROUSEL_LEAST_LIST 4096
 
-static bool is_good(const struct carousel_config *config, uint32_t grain)
+static bool is_good(const struct carousel_config *config, uint32_t block)
 {
-	return config->chunk >= grain && config->slots <= config->max_slots && config->max_slots &&
+	return config->chunk >= block && config->slots <= config->max_slots && config->max_slots &&
 	       config->max_slots < CAROUSEL_NO_SLOT && config->producing >= 1 &&
 	       config->producing <= CAROUSEL_MAX_PRODUCING && config->n <= INT64_MAX &&
-	       (config->n + grain - 1) / grain <= UINT32_MAX;
+	       (config->n + block - 1) / block <= UINT32_MAX;
 }
 
-static size_t words_of(uint64_t grains)
+static size_t words_of(uint64_t blocks)
 {
-	return (size_t)base_align_up(BASE_MAX(bits_words(grains), (size_t)1), CAROUSEL_BLOCK);
+	return (size_t)base_align_up(BASE_MAX(bits_words(blocks), (size_t)1), CAROUSEL_SPAN);
 }
 
 int carousel_new(const struct carousel_config *config, struct carousel **ret)
 {
 	struct carousel *carousel;
 
-	if (!is_good(config, deal_grain_of(config->n)))
+	if (!is_good(config, permutation_block_of(config->n)))
 		return CAROUSEL_E_BAD;
 	carousel = calloc(1, sizeof(*carousel));
 	if (!carousel)
 		return -ENOMEM;
 	carousel->config = *config;
 	carousel->evicting = CAROUSEL_NO_SLOT;
-	deal_init(&carousel->deal, config->n, config->version);
-	carousel->words = words_of(carousel->deal.grains);
+	permutation_init(&carousel->permutation, config->n, config->version);
+	carousel->words = words_of(carousel->permutation.blocks);
 	carousel_chapter_init(carousel);
-	carousel->room_window =
-	    words_of(BASE_MIN(carousel->deal.grains, carousel->chapter + 64 * CAROUSEL_BLOCK));
-	carousel->max_grains = config->chunk / carousel->deal.grain;
+	carousel->room_window = words_of(
+	    BASE_MIN(carousel->permutation.blocks, carousel->chapter + 64 * CAROUSEL_SPAN));
+	carousel->max_blocks = config->chunk / carousel->permutation.block;
 	carousel->candidates = calloc(carousel->room_window, sizeof(uint64_t));
 	carousel->drawn = calloc(carousel->room_window, sizeof(uint64_t));
 	carousel->words_left =
-	    calloc(carousel->room_window / CAROUSEL_BLOCK, sizeof(*carousel->words_left));
-	carousel->sums = calloc(carousel->room_window / CAROUSEL_BLOCK + 1, sizeof(uint32_t));
-	carousel->room_list = CAROUSEL_LEAST_LIST + 2 * carousel->max_grains;
+	    calloc(carousel->room_window / CAROUSEL_SPAN, sizeof(*carousel->words_left));
+	carousel->sums = calloc(carousel->room_window / CAROUSEL_SPAN + 1, sizeof(uint32_t));
+	carousel->room_list = CAROUSEL_LEAST_LIST + 2 * carousel->max_blocks;
 	carousel->list = calloc(carousel->room_list, sizeof(uint32_t));
 	carousel->probes = calloc(1, sizeof(*carousel->probes));
 	carousel->slots = calloc(config->max_slots, sizeof(*carousel->slots));
@@ -85,13 +85,13 @@ void carousel_free(struct carousel *carousel)
 		if (carousel->slots[i].chunk.scope)
 			carousel_population_unref(carousel, carousel->slots[i].chunk.scope);
 		free(carousel->slots[i].ids);
-		free(carousel->slots[i].grains);
+		free(carousel->slots[i].blocks);
 		free(carousel->slots[i].uses);
 		free(carousel->slots[i].keys);
 	}
 	free(carousel->slots);
 	free(carousel->spare.ids);
-	free(carousel->spare.grains);
+	free(carousel->spare.blocks);
 	free(carousel->candidates);
 	free(carousel->drawn);
 	free(carousel->words_left);
@@ -101,9 +101,9 @@ void carousel_free(struct carousel *carousel)
 	free(carousel);
 }
 
-const struct deal *carousel_deal(const struct carousel *carousel)
+const struct permutation *carousel_permutation(const struct carousel *carousel)
 {
-	return &carousel->deal;
+	return &carousel->permutation;
 }
 
 int carousel_add_slots(struct carousel *carousel, uint32_t slots)
@@ -115,13 +115,13 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots)
 
 		if (!s->ids)
 			s->ids = malloc(carousel->config.chunk * sizeof(*s->ids));
-		if (!s->grains)
-			s->grains = malloc(carousel->config.chunk * sizeof(*s->grains));
+		if (!s->blocks)
+			s->blocks = malloc(carousel->config.chunk * sizeof(*s->blocks));
 		if (!s->uses)
 			s->uses = calloc(CAROUSEL_MAX_JOBS, sizeof(*s->uses));
 		if (!s->keys)
 			s->keys = malloc(carousel->config.chunk * sizeof(*s->keys));
-		if (!s->ids || !s->grains || !s->uses || !s->keys)
+		if (!s->ids || !s->blocks || !s->uses || !s->keys)
 			return -ENOMEM;
 		s->owner = CAROUSEL_NOBODY;
 		carousel->n_slots++;

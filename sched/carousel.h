@@ -8,8 +8,8 @@
  * as values, one a call of carousel_step(); what happened goes in as events. The daemon and the
  * simulation run this same code.
  *
- * Need. A job's need is the bitmap of grains of its epoch that it has not been granted. A grant
- * moves a chunk's grains out of the need; a grant that ends without a take moves them back. When the
+ * Need. A job's need is the bitmap of blocks of its epoch that it has not been granted. A grant
+ * moves a chunk's blocks out of the need; a grant that ends without a take moves them back. When the
  * need is empty the next epoch's begins (no gap). Grants end in order of grant, so an untaken grant
  * of the epoch before implies that all later ones are untaken too: reclaiming it reclaims them
  * first and un-begins the epoch.
@@ -33,7 +33,7 @@
  */
 
 #include "base/base.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 #include "sched/entry.h"
 #include "sched/listing.h"
 #include "sched/plan.h"
@@ -48,19 +48,19 @@ enum { CAROUSEL_E_FULL = 1, CAROUSEL_E_BAD = 2 };
 
 struct carousel_config {
 	uint64_t n;          /* samples */
-	uint8_t version[32]; /* keys the deal */
+	uint8_t version[32]; /* keys the permutation */
 	uint32_t chunk;      /* C */
 	uint32_t slots;      /* at the start; carousel_add_slots() adds */
 	uint32_t max_slots;
-	uint32_t producing; /* chunks in production at once, 1 .. 4 */
-	uint64_t seed;      /* of the stream: keys the draws of chunks and orders inside chunks */
-	uint64_t first_lap; /* laps are first_lap, first_lap + 1, ... */
+	uint32_t producing;   /* chunks in production at once, 1 .. 4 */
+	uint64_t seed;        /* of the stream: keys the draws of chunks and orders inside chunks */
+	uint64_t first_nonce; /* nonces are first_nonce, first_nonce + 1, ... */
 	/* Variants whose pipeline has no random op, a bit each: a resident instance may serve a job
 	 * again. carousel_set_variant() tells of later ones. */
 	uint32_t usable_again;
 	/* for tests; 0: what is right for n */
 	uint32_t max_begun; /* chapters that a job may have begun */
-	uint64_t chapter;   /* grains a chapter */
+	uint64_t chapter;   /* blocks a chapter */
 };
 
 struct carousel_join {
@@ -69,23 +69,23 @@ struct carousel_join {
 	uint32_t ranks;       /* R, >= 1; of these on this node */
 	uint64_t epoch;       /* number of the epoch it is in */
 	uint64_t epochs;      /* ends after this epoch number - 1 (total); 0: never ends */
-	const uint64_t *need; /* bitmap over grains (copied), NULL: all */
-	bool is_counted; /* need_samples are those of population in need's grains, as they are */
+	const uint64_t *need; /* bitmap over blocks (copied), NULL: all */
+	bool is_counted; /* need_samples are those of population in need's blocks, as they are */
 	uint64_t need_samples;
-	const int64_t *tail; /* samples of begun grains not delivered (copied) */
+	const int64_t *tail; /* samples of begun blocks not delivered (copied) */
 	uint32_t n_tail;
-	/* Bitmap over positions of the deal (copied; sched/population.h): which samples its epochs
+	/* Bitmap over positions of the permutation (copied; sched/population.h): which samples its epochs
 	 * have, NULL: all. need and tail lie within it. is_random: it has nothing to do with what is
 	 * in the samples (a random split). is_narrow: it is granted no chunk with other samples. */
 	const uint64_t *population;
 	bool is_random, is_narrow;
 	struct carousel_population *made; /* of the same bits, if it was made beforehand */
 	uint32_t reuse;                   /* epochs that may see the same instance; 0: 1 */
-	bool
-	    is_exact; /* a chunk's samples must be those of its lap: none that were made with others */
-	const uint64_t *laps; /* instances (laps) it has seen: not granted again */
-	uint32_t n_laps;
-	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps. PLAN_LIST: its
+	/* A chunk's samples must be those of its nonce: none that were made with others */
+	bool is_exact;
+	const uint64_t *nonces; /* instances (nonces) it has seen: not granted again */
+	uint32_t n_nonces;
+	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and nonces. PLAN_LIST: its
 				  epochs come by carousel_list() */
 	uint64_t seed;         /* of a fixed plan */
 	uint64_t place; /* in a fixed plan's or a group's epoch: places below it were delivered */
@@ -111,26 +111,27 @@ struct carousel_action {
 	enum carousel_kind kind;
 	uint32_t job, slot;
 	uint64_t instance, epoch;
-	uint32_t
-	    first; /* GRANT: of the chunk's samples, the first that is the job's (fixed plans) */
+	/* GRANT: of the chunk's samples, the first that is the job's (fixed plans) */
+	uint32_t first;
 	bool last; /* GRANT: with it the epoch's need is met */
-	uint64_t
-	    wake_ns; /* NONE: call again then (now: it is not through), 0: events alone matter */
+	/* NONE: call again then (now: it is not through), 0: events alone matter */
+	uint64_t wake_ns;
 };
 
-struct carousel_chunk {         /* what a slot holds; valid until CAROUSEL_EMPTY of the slot */
-	uint64_t instance, lap; /* instance: number in this stream, from 1; lap: unique for ever */
-	const int64_t *ids;     /* samples in order */
+struct carousel_chunk { /* what a slot holds; valid until CAROUSEL_EMPTY of the slot */
+	/* Instance: number in this stream, from 1; nonce: unique for ever */
+	uint64_t instance, nonce;
+	const int64_t *ids; /* samples in order */
 	uint32_t count;
-	const uint32_t *grains; /* NULL for a tail and in fixed plans */
-	uint32_t n_grains;
+	const uint32_t *blocks; /* NULL for a tail and in fixed plans */
+	uint32_t n_blocks;
 	uint64_t seed;         /* of orders and random ops: the stream's, or the plan's */
 	enum plan_order order; /* of a fixed plan, else 0 */
 	uint64_t place; /* of its first sample in a fixed plan's epoch, a local one in a slice */
 	struct slice slice; /* of a fixed plan */
 	uint32_t scope;     /* number of the population its samples are drawn from; 0: all */
 	uint32_t variants;  /* a bit each: in which it is made, the same from PRODUCE on */
-	/* Of each sample, instead of (seed, lap), where they are not the same; else NULL. */
+	/* Of each sample, instead of (seed, nonce), where they are not the same; else NULL. */
 	const struct listing_key *keys;
 	uint8_t number; /* carousel_number() */
 	bool ready, is_private;
@@ -151,7 +152,7 @@ struct carousel;
 /* -ENOMEM, CAROUSEL_E_BAD */
 int carousel_new(const struct carousel_config *config, struct carousel **ret);
 void carousel_free(struct carousel *carousel);
-const struct deal *carousel_deal(const struct carousel *carousel);
+const struct permutation *carousel_permutation(const struct carousel *carousel);
 /* CAROUSEL_E_FULL past max_slots */
 int carousel_add_slots(struct carousel *carousel, uint32_t slots);
 uint32_t carousel_free_slots(const struct carousel *carousel); /* that have no chunk */
@@ -176,8 +177,8 @@ bool carousel_population_step(const struct carousel *carousel,
 			      struct carousel_population *population);
 bool carousel_population_is_ready(const struct carousel *carousel,
 				  const struct carousel_population *population);
-/* When nothing is left: its grains, and its samples. */
-const uint64_t *carousel_population_grains(const struct carousel_population *population,
+/* When nothing is left: its blocks, and its samples. */
+const uint64_t *carousel_population_blocks(const struct carousel_population *population,
 					   uint64_t *ret_samples);
 void carousel_population_end(struct carousel_population *population); /* NULL is fine */
 
@@ -186,7 +187,7 @@ void carousel_population_end(struct carousel_population *population); /* NULL is
 int carousel_join(struct carousel *carousel, const struct carousel_join *join, uint64_t now_ns,
 		  uint32_t *ret_job);
 /*
- * Founds a group: need, tail, laps, epoch and epochs of join are the job's, batch and ranks, too. Its
+ * Founds a group: need, tail, nonces, epoch and epochs of join are the job's, batch and ranks, too. Its
  * next chunk is at join->place of the epoch. log_bytes: what entries may take before the oldest are
  * forgotten, by carousel_entry_bytes(). It lasts until carousel_leave(), after that of its ranks.
  */
@@ -237,7 +238,7 @@ void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, 
 void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting);
 
 /* Chunks in which all jobs allow the same instance of a sample, at least 1: more, and samples may be kept behind
- * random ops (sched/instance.h). A job that must have the samples of a chunk's own lap allows no more than 1: with a
+ * random ops (sched/instance.h). A job that must have the samples of a chunk's own nonce allows no more than 1: with a
  * fixed plan, of several ranks, or is_exact. */
 uint32_t carousel_allows(const struct carousel *carousel);
 /* Right after CAROUSEL_PRODUCE: samples of the slot's chunk are kept in it, or were brought from what was kept, and it

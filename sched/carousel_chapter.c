@@ -3,12 +3,12 @@
 /*
  * Chapters: how a large epoch is walked through (doc/decisions/100-chapters.md).
  *
- * Chapter c is the grains from c * size on: a random part of the samples, for the deal is a
+ * Chapter c is the blocks from c * size on: a random part of the samples, for the permutation is a
  * permutation. A chunk is of one chapter, so that dealing one costs the same however large the
  * dataset is. A job may have begun a few chapters at a time and not more: those are what its token
- * has to tell grain by grain. So a job is granted chunks of chapters that it has begun, and of
+ * has to tell block by block. So a job is granted chunks of chapters that it has begun, and of
  * others while there is room to begin one. Nothing else is different: the need is one bitmap over
- * all grains, an epoch ends when it is empty, and a chunk that comes back reopens its chapter, room
+ * all blocks, an epoch ends when it is empty, and a chunk that comes back reopens its chapter, room
  * or not.
  *
  * The next chunk's chapter is chosen for the hungriest job:
@@ -30,24 +30,24 @@
 #include "base/philox.h"
 #include "sched/carousel_state.h"
 
-/* Grains up to which there is one chapter; else grains a chapter, and how many a job may have
+/* Blocks up to which there is one chapter; else blocks a chapter, and how many a job may have
  * begun: their bitmaps are 64 KiB. */
 #define CAROUSEL_ONE_CHAPTER (UINT64_C(1) << 19)
 #define CAROUSEL_CHAPTER (UINT64_C(1) << 15)
 #define CAROUSEL_MAX_BEGUN 16
 #define CAROUSEL_KEEPS_UP 1.1 /* times the hungriest's pace */
-#define CAROUSEL_STREAM_CHAPTER \
-	UINT32_C(0x63686170) /* "chap": apart from every use of (seed, lap) */
+/* "chap": apart from every use of (seed, nonce) */
+#define CAROUSEL_STREAM_CHAPTER UINT32_C(0x63686170)
 
 void carousel_chapter_init(struct carousel *carousel)
 {
-	uint64_t grains = carousel->deal.grains;
+	uint64_t blocks = carousel->permutation.blocks;
 	uint64_t size = carousel->config.chapter;
 
 	if (!size)
-		size = grains <= CAROUSEL_ONE_CHAPTER ? CAROUSEL_ONE_CHAPTER : CAROUSEL_CHAPTER;
+		size = blocks <= CAROUSEL_ONE_CHAPTER ? CAROUSEL_ONE_CHAPTER : CAROUSEL_CHAPTER;
 	carousel->chapter = size;
-	carousel->chapters = (uint32_t)BASE_MAX((grains + size - 1) / size, UINT64_C(1));
+	carousel->chapters = (uint32_t)BASE_MAX((blocks + size - 1) / size, UINT64_C(1));
 	carousel->max_begun = carousel->config.max_begun;
 	if (!carousel->max_begun)
 		carousel->max_begun = CAROUSEL_MAX_BEGUN;
@@ -57,7 +57,7 @@ static uint64_t size_of(const struct carousel *carousel, uint32_t chapter)
 {
 	uint64_t first = chapter * carousel->chapter;
 
-	return BASE_MIN(carousel->chapter, carousel->deal.grains - first);
+	return BASE_MIN(carousel->chapter, carousel->permutation.blocks - first);
 }
 
 /* Bits of bitmap from first on, count of them; neither needs to be at the edge of a word. */
@@ -130,33 +130,33 @@ void carousel_chapter_clear(const struct carousel *carousel, struct carousel_mem
 
 static uint32_t chapter_of(const struct carousel *carousel, const struct carousel_chunk *chunk)
 {
-	return (uint32_t)(chunk->grains[0] / carousel->chapter);
+	return (uint32_t)(chunk->blocks[0] / carousel->chapter);
 }
 
 bool carousel_chapter_took(const struct carousel *carousel, struct carousel_member *member,
-			   const struct carousel_chunk *chunk, uint32_t grains)
+			   const struct carousel_chunk *chunk, uint32_t blocks)
 {
 	uint32_t chapter;
 
-	if (!grains)
+	if (!blocks)
 		return false;
 	chapter = chapter_of(carousel, chunk);
 	member->begun -= is_begun(member, chapter);
-	member->left[chapter] -= grains;
+	member->left[chapter] -= blocks;
 	member->begun += is_begun(member, chapter);
 	return carousel->chapters > 1 && !member->left[chapter];
 }
 
 void carousel_chapter_returned(const struct carousel *carousel, struct carousel_member *member,
-			       const struct carousel_chunk *chunk, uint32_t grains)
+			       const struct carousel_chunk *chunk, uint32_t blocks)
 {
 	uint32_t chapter;
 
-	if (!grains)
+	if (!blocks)
 		return;
 	chapter = chapter_of(carousel, chunk);
 	member->begun -= is_begun(member, chapter);
-	member->left[chapter] += grains;
+	member->left[chapter] += blocks;
 	member->begun += is_begun(member, chapter);
 }
 
@@ -172,7 +172,7 @@ static bool is_open(const struct carousel *carousel, const struct carousel_membe
 bool carousel_chapter_allows(const struct carousel *carousel, const struct carousel_member *member,
 			     const struct carousel_chunk *chunk)
 {
-	return carousel->chapters == 1 || !chunk->n_grains ||
+	return carousel->chapters == 1 || !chunk->n_blocks ||
 	       is_open(carousel, member, chapter_of(carousel, chunk));
 }
 
@@ -230,7 +230,7 @@ static int compare_merits(const struct merit *a, const struct merit *b)
 	return 0;
 }
 
-uint32_t carousel_chapter_choose(const struct carousel *carousel, uint64_t lap,
+uint32_t carousel_chapter_choose(const struct carousel *carousel, uint64_t nonce,
 				 const uint32_t *order, uint32_t n, uint32_t n_hungry)
 {
 	const struct carousel_member *first = &carousel->jobs[order[0]];
@@ -240,7 +240,7 @@ uint32_t carousel_chapter_choose(const struct carousel *carousel, uint64_t lap,
 
 	if (carousel->chapters == 1)
 		return 0;
-	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_CHAPTER);
+	philox_seq_init(&seq, carousel->config.seed, nonce, CAROUSEL_STREAM_CHAPTER);
 	for (uint32_t i = 0; i < carousel->chapters; i++) {
 		struct merit merit;
 		int better;
@@ -268,13 +268,13 @@ void carousel_chapter_window(const struct carousel *carousel, uint32_t chapter,
 			     struct carousel_window *ret)
 {
 	uint64_t first = chapter * carousel->chapter, end = first + size_of(carousel, chapter);
-	uint64_t word = first / 64 / CAROUSEL_BLOCK * CAROUSEL_BLOCK;
+	uint64_t word = first / 64 / CAROUSEL_SPAN * CAROUSEL_SPAN;
 
 	*ret = (struct carousel_window){
 	    .chapter = chapter,
 	    .word = (size_t)word,
 	    .words = (size_t)base_align_up(BASE_MAX(bits_words(end - 64 * word), (size_t)1),
-					   CAROUSEL_BLOCK),
+					   CAROUSEL_SPAN),
 	    .first = (unsigned)(first - 64 * word),
 	    .end = end - 64 * word,
 	};

@@ -13,8 +13,8 @@ static bool is_summed(const struct carousel *carousel, const struct carousel_mem
 {
 	for (size_t i = 0; i < carousel->words; i++) {
 		uint64_t word = member->need[i];
-		bool some = member->words_some[i / CAROUSEL_BLOCK] >> (i % CAROUSEL_BLOCK) & 1;
-		bool whole = member->words_full[i / CAROUSEL_BLOCK] >> (i % CAROUSEL_BLOCK) & 1;
+		bool some = member->words_some[i / CAROUSEL_SPAN] >> (i % CAROUSEL_SPAN) & 1;
+		bool whole = member->words_full[i / CAROUSEL_SPAN] >> (i % CAROUSEL_SPAN) & 1;
 
 		if (some != (word != 0) || whole != (word == UINT64_MAX))
 			return false;
@@ -28,10 +28,10 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 	bool is_over = member->epochs && member->epoch >= member->epochs;
 
 	carousel_need_recount(carousel, &again);
-	if (again.need_grains != member->need_grains || again.need_samples != member->need_samples)
+	if (again.need_blocks != member->need_blocks || again.need_samples != member->need_samples)
 		return "a job's need is not counted right";
-	if (bits_count(member->need, carousel->words * 64) != member->need_grains)
-		return "a job needs a grain past the end";
+	if (bits_count(member->need, carousel->words * 64) != member->need_blocks)
+		return "a job needs a block past the end";
 	if (!is_summed(carousel, member))
 		return "what is known of a need's words is wrong";
 	if (!carousel_is_placed(member) && !carousel_population_has_need(carousel, member))
@@ -60,16 +60,16 @@ static const char *check_sum(const struct carousel_member *member)
 		   : "a job's need, grants and consumed samples do not make up its epochs";
 }
 
-static bool share_grain(const struct carousel *carousel, const struct carousel_member *member,
+static bool share_block(const struct carousel *carousel, const struct carousel_member *member,
 			const struct carousel_chunk *a, const struct carousel_chunk *b)
 {
 	uint32_t i = 0, k = 0;
 
-	while (i < a->n_grains && k < b->n_grains) {
-		if (a->grains[i] == b->grains[k] &&
-		    carousel_population_has(carousel, member, a->grains[i]))
+	while (i < a->n_blocks && k < b->n_blocks) {
+		if (a->blocks[i] == b->blocks[k] &&
+		    carousel_population_has(carousel, member, a->blocks[i]))
 			return true;
-		if (a->grains[i] <= b->grains[k])
+		if (a->blocks[i] <= b->blocks[k])
 			i++;
 		else
 			k++;
@@ -77,24 +77,24 @@ static bool share_grain(const struct carousel *carousel, const struct carousel_m
 	return false;
 }
 
-/* no grain twice in an epoch */
-static const char *check_grains(const struct carousel *carousel,
+/* no block twice in an epoch */
+static const char *check_blocks(const struct carousel *carousel,
 				const struct carousel_member *member)
 {
 	for (uint32_t i = 0; i < member->n_grants; i++) {
 		const struct carousel_grant *grant = &member->grants[i];
 		const struct carousel_chunk *chunk = &carousel->slots[grant->slot].chunk;
 
-		for (uint32_t k = 0; k < chunk->n_grains && grant->epoch == member->epoch &&
+		for (uint32_t k = 0; k < chunk->n_blocks && grant->epoch == member->epoch &&
 				     !carousel_is_placed(member);
 		     k++)
-			if (bits_test(member->need, chunk->grains[k]))
-				return "a job needs a grain that it was granted";
+			if (bits_test(member->need, chunk->blocks[k]))
+				return "a job needs a block that it was granted";
 		for (uint32_t k = 0; k < i; k++)
 			if (member->grants[k].epoch == grant->epoch &&
-			    share_grain(carousel, member, chunk,
+			    share_block(carousel, member, chunk,
 					&carousel->slots[member->grants[k].slot].chunk))
-				return "a job was granted a grain twice in an epoch";
+				return "a job was granted a block twice in an epoch";
 	}
 	return NULL;
 }
@@ -165,7 +165,7 @@ static const char *check_job(const struct carousel *carousel, uint32_t job)
 	if (!broken)
 		broken = check_order(member);
 	if (!broken)
-		broken = check_grains(carousel, member);
+		broken = check_blocks(carousel, member);
 	if (!broken)
 		broken = carousel_log_check(carousel, job);
 	return broken;
@@ -179,16 +179,17 @@ static const char *check_chunk(const struct carousel *carousel, const struct car
 	if (chunk->instance > carousel->instances || !chunk->count ||
 	    chunk->count > carousel->config.chunk)
 		return "a slot's chunk is none that was dealt";
-	for (uint32_t i = 0; i < chunk->n_grains; i++) {
-		if (chunk->grains[i] >= carousel->deal.grains ||
-		    (i && chunk->grains[i] <= chunk->grains[i - 1]))
-			return "a chunk's grains are not distinct, ascending grains of the deal";
-		samples += carousel_population_grain(carousel, chunk->scope, chunk->grains[i]);
-		if (chunk->grains[i] / carousel->chapter != chunk->grains[0] / carousel->chapter)
-			return "a chunk's grains are of two chapters";
+	for (uint32_t i = 0; i < chunk->n_blocks; i++) {
+		if (chunk->blocks[i] >= carousel->permutation.blocks ||
+		    (i && chunk->blocks[i] <= chunk->blocks[i - 1]))
+			return "a chunk's blocks are not distinct, ascending blocks of the "
+			       "permutation";
+		samples += carousel_population_block(carousel, chunk->scope, chunk->blocks[i]);
+		if (chunk->blocks[i] / carousel->chapter != chunk->blocks[0] / carousel->chapter)
+			return "a chunk's blocks are of two chapters";
 	}
 	if (!chunk->is_private && !chunk->order && samples != chunk->count)
-		return "a chunk's samples are not those of its grains";
+		return "a chunk's samples are not those of its blocks";
 	return NULL;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * For whom a chunk is made: of which grains, by who needs them, and who of these is granted it.
+ * For whom a chunk is made: of which blocks, by who needs them, and who of these is granted it.
  *
- * Think of very many chunks an epoch, so that any set of needs has grains enough. Every production
+ * Think of very many chunks an epoch, so that any set of needs has blocks enough. Every production
  * that the lead (carousel_lead.c) does not take is a loss; so all chunks are made of what the lead
  * needs, and a job of speed v is granted v of them and lets 1 - v pass. Two things can go wrong.
  *
- *   A chunk passes a job that needs it although the lead will not bring its grains round again
+ *   A chunk passes a job that needs it although the lead will not bring its blocks round again
  *   before the job's epoch ends. Then they are made once more, for want of the lead. Such a job
  *   is critical: its epoch ends before the lead's. A job that will not find enough in
  *   what is left of the lead's epoch has no slack, either.
@@ -19,7 +19,7 @@
  *
  * So the choice weighs: how little is coming to a job that is granted the chunk; for one that lets it
  * pass, its lack of slack; for each two that do, whether their needs should have more in common or
- * less; and a chunk that passes a critical job. The needs are known from probes: grains drawn
+ * less; and a chunk that passes a critical job. The needs are known from probes: blocks drawn
  * at random, and each set of jobs that need one of them is a candidate. What is weighed are sets of
  * positions alone, so a relabelling of the samples changes nothing.
  */
@@ -30,7 +30,7 @@
 #include "base/philox.h"
 #include "sched/carousel_state.h"
 
-/* "prob": apart from every use of (seed, lap) */
+/* "prob": apart from every use of (seed, nonce) */
 #define STREAM_PROBE UINT32_C(0x70726f62)
 #define MAX_TESTS 8192 /* of a probe's bit in a job's need: this bounds the time */
 #define MIN_PROBES 128
@@ -65,17 +65,17 @@ struct table {
 /* probes */
 
 static void draw_probes(struct carousel_probes *probes, const struct carousel *carousel,
-			uint64_t lap, uint32_t players)
+			uint64_t nonce, uint32_t players)
 {
-	uint64_t grains = carousel->deal.grains;
+	uint64_t blocks = carousel->permutation.blocks;
 	uint32_t most = BASE_MAX(MAX_TESTS / players, (uint32_t)MIN_PROBES);
 	struct philox_seq seq;
 
 	most = BASE_MIN(most, (uint32_t)CAROUSEL_PROBES);
-	probes->n = (uint32_t)BASE_MIN((uint64_t)most, grains);
-	philox_seq_init(&seq, carousel->config.seed, lap, STREAM_PROBE);
+	probes->n = (uint32_t)BASE_MIN((uint64_t)most, blocks);
+	philox_seq_init(&seq, carousel->config.seed, nonce, STREAM_PROBE);
 	for (uint32_t i = 0; i < probes->n; i++)
-		probes->grain[i] = grains <= most ? i : (uint32_t)philox_below(&seq, grains);
+		probes->block[i] = blocks <= most ? i : (uint32_t)philox_below(&seq, blocks);
 	memset(probes->needed_by, 0, sizeof(probes->needed_by));
 	memset(probes->need, 0, players * sizeof(probes->need[0]));
 }
@@ -83,7 +83,7 @@ static void draw_probes(struct carousel_probes *probes, const struct carousel *c
 static void test_probes(struct carousel_probes *probes, const uint64_t *need, uint32_t player)
 {
 	for (uint32_t i = 0; i < probes->n; i++) {
-		uint64_t bit = bits_test(need, probes->grain[i]);
+		uint64_t bit = bits_test(need, probes->block[i]);
 
 		probes->needed_by[i] |= bit << player;
 		probes->need[player][i / 64] |= bit << (i % 64);
@@ -266,16 +266,16 @@ static bool choose_best(const struct table *table, uint64_t *ret_needed_by, uint
 	return n;
 }
 
-static void set_up(struct table *table, uint64_t lap, const uint32_t *players, uint32_t n_hungry)
+static void set_up(struct table *table, uint64_t nonce, const uint32_t *players, uint32_t n_hungry)
 {
 	struct carousel *carousel = table->carousel;
 	uint32_t lead = table->lead;
 
-	draw_probes(table->probes, carousel, lap, table->n);
+	draw_probes(table->probes, carousel, nonce, table->n);
 	table->epoch =
 	    table->probes->n *
 	    ((double)carousel_population_count(carousel, &carousel->jobs[players[lead]]) /
-	     (double)carousel->deal.n);
+	     (double)carousel->permutation.n);
 	for (uint32_t i = 0; i < table->n; i++) {
 		test_probes(table->probes, carousel->jobs[players[i]].need, i);
 		table->player[i].speed = carousel_lead_speed(carousel, players[i], players[lead]);
@@ -345,7 +345,7 @@ static void take_rest(const struct carousel *carousel, const uint32_t *order, ui
 	}
 }
 
-void carousel_choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
+void carousel_choose(struct carousel *carousel, uint64_t nonce, const uint32_t *order, uint32_t n,
 		     uint32_t n_hungry, struct carousel_choice *ret)
 {
 	struct table table = {.carousel = carousel, .probes = carousel->probes};
@@ -364,7 +364,7 @@ void carousel_choose(struct carousel *carousel, uint64_t lap, const uint32_t *or
 		players[table.n++] = order[i];
 	}
 	if (table.n > 1 && carousel_has_lead(carousel)) {
-		set_up(&table, lap, players, hungry);
+		set_up(&table, nonce, players, hungry);
 		if (choose_best(&table, &needed_by, &passed)) {
 			take_over(&table, players, needed_by, passed, ret);
 			take_rest(carousel, order, n, n_hungry, ret);

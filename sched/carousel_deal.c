@@ -9,18 +9,18 @@
  * the rest. Keep the half that was chosen for the job, if that half still fills half a chunk; else
  * the larger. From what is left, draw uniformly at random.
  *
- * Time: 64 jobs with bitmaps of 2^19 grains are 4 MiB to go through, and a count of bits costs
+ * Time: 64 jobs with bitmaps of 2^19 blocks are 4 MiB to go through, and a count of bits costs
  * more than the traffic. So a count stops as soon as half a chunk is found, which is near the
- * beginning unless the half is nearly empty; it adds up bytes over a block of words before it
+ * beginning unless the half is nearly empty; it adds up bytes over a span of words before it
  * adds the bytes, in loops of constant length that a compiler turns into vectors; when the
  * candidates lie thin they are listed, and the other jobs split the list; and of each word of a need it is
- * known whether it has any grain and whether it has all 64 (words_some, words_full: two bits a word, kept with
+ * known whether it has any block and whether it has all 64 (words_some, words_full: two bits a word, kept with
  * each grant), so that a need is only read where it splits a word; and jobs with equal needs, known by
  * their hash, are asked once. None of this changes what is chosen.
  *
- * The draw never lists the candidates: sums over blocks turn a rank into a grain by bisection, and
- * Floyd's method gives a uniform subset of ranks with one draw a grain. Nothing here looks at
- * a sample, only at sets of positions of the deal.
+ * The draw never lists the candidates: sums over spans turn a rank into a block by bisection, and
+ * Floyd's method gives a uniform subset of ranks with one draw a block. Nothing here looks at
+ * a sample, only at sets of positions of the permutation.
  */
 
 #include <stdlib.h>
@@ -30,19 +30,19 @@
 #include "base/philox.h"
 #include "sched/carousel_state.h"
 
-/* "draw": apart from every use of (seed, lap) */
+/* "draw": apart from every use of (seed, nonce) */
 #define CAROUSEL_STREAM_DRAW UINT32_C(0x64726177)
 #define CAROUSEL_STREAM_FILL UINT32_C(0x66696c6c) /* "fill" */
 /* Half a chunk found behind this share of the bitmap: few enough to list them, most likely. */
 #define CAROUSEL_THIN 16
-#define LISTED_NEEDED (UINT32_C(1) << 31) /* above every grain that is listed */
+#define LISTED_NEEDED (UINT32_C(1) << 31) /* above every block that is listed */
 
 /* bits, counted */
 
 /* Two words at once: every 64-bit machine has registers for that. */
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-#define CAROUSEL_PAIRS (CAROUSEL_BLOCK / 2) /* of a block */
+#define CAROUSEL_PAIRS (CAROUSEL_SPAN / 2) /* of a span */
 
 static inline pair bytes_of(pair words) /* bits set in each byte */
 {
@@ -61,21 +61,21 @@ static inline uint64_t sum_of_bytes(pair each) /* each byte at most 64 */
 	return bytes * UINT64_C(0x0001000100010001) >> 48;
 }
 
-static inline bool is_empty(const pair *block)
+static inline bool is_empty(const pair *span)
 {
-	pair any = block[0];
+	pair any = span[0];
 
 	for (unsigned k = 1; k < CAROUSEL_PAIRS; k++)
-		any |= block[k];
+		any |= span[k];
 	return !(any[0] | any[1]);
 }
 
-static inline uint64_t count_block(const pair *block)
+static inline uint64_t count_span(const pair *span)
 {
-	pair bytes = bytes_of(block[0]);
+	pair bytes = bytes_of(span[0]);
 
 	for (unsigned k = 1; k < CAROUSEL_PAIRS; k++)
-		bytes += bytes_of(block[k]);
+		bytes += bytes_of(span[k]);
 	return sum_of_bytes(bytes);
 }
 
@@ -86,35 +86,35 @@ struct sides {
 };
 
 static inline struct sides sides_of(const struct carousel *carousel,
-				    const struct carousel_member *member, size_t block, bool needed)
+				    const struct carousel_member *member, size_t span, bool needed)
 {
 	unsigned some, whole;
 
-	block += carousel->window.word / CAROUSEL_BLOCK;
-	some = member->words_some[block];
-	whole = member->words_full[block];
+	span += carousel->window.word / CAROUSEL_SPAN;
+	some = member->words_some[span];
+	whole = member->words_full[span];
 	return needed ? (struct sides){~some, whole} : (struct sides){whole, ~some};
 }
 
-/* A block of the window, in the job's need. */
+/* A span of the window, in the job's need. */
 static inline const pair *need_of(const struct carousel *carousel,
-				  const struct carousel_member *member, size_t block)
+				  const struct carousel_member *member, size_t span)
 {
-	return (const pair *)(member->need + carousel->window.word + block * CAROUSEL_BLOCK);
+	return (const pair *)(member->need + carousel->window.word + span * CAROUSEL_SPAN);
 }
 
-/* Candidates that the job needs, or does not, counted no further than the block in which limit is
+/* Candidates that the job needs, or does not, counted no further than the span in which limit is
  * reached; *ret_words: as far as it was counted. A job's need is not in the cache: it is not read
  * where what is known of whole words says it all. */
 static uint64_t count_up_to(const struct carousel *carousel, const struct carousel_member *member,
 			    bool needed, uint64_t limit, size_t *ret_words)
 {
 	uint64_t flip = needed ? 0 : UINT64_MAX;
-	size_t blocks = carousel->window.words / CAROUSEL_BLOCK, i = 0;
+	size_t spans = carousel->window.words / CAROUSEL_SPAN, i = 0;
 	uint64_t count = 0;
 
-	for (; i < blocks && count < limit; i++) {
-		const pair *s = (const pair *)(carousel->candidates + i * CAROUSEL_BLOCK);
+	for (; i < spans && count < limit; i++) {
+		const pair *s = (const pair *)(carousel->candidates + i * CAROUSEL_SPAN);
 		const pair *o = need_of(carousel, member, i);
 		struct sides sides = sides_of(carousel, member, i, needed);
 		unsigned left = carousel->words_left[i];
@@ -123,15 +123,15 @@ static uint64_t count_up_to(const struct carousel *carousel, const struct carous
 		if (!(left & ~sides.none))
 			continue;
 		if (!(left & ~sides.all)) {
-			count += count_block(s);
+			count += count_span(s);
 			continue;
 		}
 		for (unsigned k = 0; k < CAROUSEL_PAIRS; k++)
 			both[k] = s[k] & (o[k] ^ flip);
 		if (!is_empty(both))
-			count += count_block(both);
+			count += count_span(both);
 	}
-	*ret_words = i * CAROUSEL_BLOCK;
+	*ret_words = i * CAROUSEL_SPAN;
 	return count;
 }
 
@@ -140,8 +140,8 @@ static void keep(struct carousel *carousel, const struct carousel_member *member
 {
 	uint64_t flip = needed ? 0 : UINT64_MAX;
 
-	for (size_t i = 0; i < carousel->window.words / CAROUSEL_BLOCK; i++) {
-		pair *s = (pair *)(carousel->candidates + i * CAROUSEL_BLOCK);
+	for (size_t i = 0; i < carousel->window.words / CAROUSEL_SPAN; i++) {
+		pair *s = (pair *)(carousel->candidates + i * CAROUSEL_SPAN);
 		const pair *o = need_of(carousel, member, i);
 		struct sides sides = sides_of(carousel, member, i, needed);
 		unsigned left = carousel->words_left[i];
@@ -163,7 +163,7 @@ static bool prefers_other(uint64_t preferred, uint64_t other, uint64_t half)
 
 static uint64_t half_chunk(const struct carousel *carousel)
 {
-	return BASE_MAX(carousel->max_grains / 2, 1u);
+	return BASE_MAX(carousel->max_blocks / 2, 1u);
 }
 
 /* One job's split of the candidates. True: they lie thin now, for half a chunk was found late. */
@@ -186,28 +186,28 @@ static bool split(struct carousel *carousel, const struct carousel_member *membe
 	return seen > carousel->window.words / CAROUSEL_THIN;
 }
 
-/* grain: counted from the window's beginning. */
+/* block: counted from the window's beginning. */
 static inline bool needs(const struct carousel *carousel, const struct carousel_member *member,
-			 uint32_t grain)
+			 uint32_t block)
 {
 	unsigned some;
 
-	grain += (uint32_t)(64 * carousel->window.word);
-	some = member->words_some[grain / (64 * CAROUSEL_BLOCK)];
-	return some >> (grain / 64 % CAROUSEL_BLOCK) & 1 && bits_test(member->need, grain);
+	block += (uint32_t)(64 * carousel->window.word);
+	some = member->words_some[block / (64 * CAROUSEL_SPAN)];
+	return some >> (block / 64 % CAROUSEL_SPAN) & 1 && bits_test(member->need, block);
 }
 
 /* The same for candidates that are listed: returns how many of them are left. */
 static uint32_t split_list(const struct carousel *carousel, const struct carousel_member *member,
 			   bool is_wanted, uint32_t n)
 {
-	uint32_t *grains = carousel->list;
+	uint32_t *blocks = carousel->list;
 	uint32_t needed = 0, kept = 0;
 	bool wanted = is_wanted;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (needs(carousel, member, grains[i])) {
-			grains[i] |= LISTED_NEEDED;
+		if (needs(carousel, member, blocks[i])) {
+			blocks[i] |= LISTED_NEEDED;
 			needed++;
 		}
 	if (!needed)
@@ -216,8 +216,8 @@ static uint32_t split_list(const struct carousel *carousel, const struct carouse
 			  half_chunk(carousel)))
 		wanted = !wanted;
 	for (uint32_t i = 0; i < n; i++)
-		if ((grains[i] >= LISTED_NEEDED) == wanted)
-			grains[kept++] = grains[i] & ~LISTED_NEEDED;
+		if ((blocks[i] >= LISTED_NEEDED) == wanted)
+			blocks[kept++] = blocks[i] & ~LISTED_NEEDED;
 	return kept;
 }
 
@@ -230,7 +230,7 @@ static bool is_said(const struct carousel *carousel, const uint32_t *order, uint
 		const struct carousel_member *other = &carousel->jobs[order[i]];
 
 		if (other->need_hash == member->need_hash &&
-		    other->need_grains == member->need_grains &&
+		    other->need_blocks == member->need_blocks &&
 		    carousel_chapter_has_say(carousel, other, carousel->window.chapter) &&
 		    carousel_population_is_within(carousel, carousel->jobs[order[0]].scope,
 						  other->scope))
@@ -249,7 +249,7 @@ static bool list_candidates(struct carousel *carousel, uint32_t *ret_n)
 	for (size_t i = 0; i < carousel->window.words; i++) {
 		uint64_t bits = carousel->candidates[i];
 
-		if (!carousel->words_left[i / CAROUSEL_BLOCK])
+		if (!carousel->words_left[i / CAROUSEL_SPAN])
 			continue;
 		if (carousel->room_list - n < 64 &&
 		    carousel->room_list - n < (unsigned)__builtin_popcountll(bits))
@@ -266,22 +266,22 @@ static bool list_candidates(struct carousel *carousel, uint32_t *ret_n)
 static uint64_t sum_blocks(struct carousel *carousel)
 {
 	const uint64_t *set = carousel->candidates;
-	size_t blocks = carousel->window.words / CAROUSEL_BLOCK;
+	size_t spans = carousel->window.words / CAROUSEL_SPAN;
 	uint32_t sum = 0;
 
-	for (size_t i = 0; i < blocks; i++) {
+	for (size_t i = 0; i < spans; i++) {
 		carousel->sums[i] = sum;
 		if (carousel->words_left[i])
-			sum += (uint32_t)count_block((const pair *)(set + i * CAROUSEL_BLOCK));
+			sum += (uint32_t)count_span((const pair *)(set + i * CAROUSEL_SPAN));
 	}
-	carousel->sums[blocks] = sum;
+	carousel->sums[spans] = sum;
 	return sum;
 }
 
 /* The rank-th of the candidates, from 0, in ascending order. */
-static uint32_t grain_of_rank(const struct carousel *carousel, uint32_t n_list, uint32_t rank)
+static uint32_t block_of_rank(const struct carousel *carousel, uint32_t n_list, uint32_t rank)
 {
-	size_t low = 0, high = carousel->window.words / CAROUSEL_BLOCK;
+	size_t low = 0, high = carousel->window.words / CAROUSEL_SPAN;
 	size_t word;
 	uint64_t bits;
 
@@ -296,7 +296,7 @@ static uint32_t grain_of_rank(const struct carousel *carousel, uint32_t n_list, 
 			high = middle;
 	}
 	rank -= carousel->sums[low];
-	for (word = low * CAROUSEL_BLOCK;; word++) {
+	for (word = low * CAROUSEL_SPAN;; word++) {
 		uint32_t count = (uint32_t)__builtin_popcountll(carousel->candidates[word]);
 
 		if (rank < count)
@@ -308,7 +308,7 @@ static uint32_t grain_of_rank(const struct carousel *carousel, uint32_t n_list, 
 	return (uint32_t)(word * 64 + (unsigned)__builtin_ctzll(bits));
 }
 
-static int compare_grains(const void *a, const void *b)
+static int compare_blocks(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -317,52 +317,52 @@ static int compare_grains(const void *a, const void *b)
 
 /* A uniform subset of most of the candidates, ascending; all of them if there are no more.
  * n_list: as many are listed; 0: none are, they stand in the bitmap. */
-static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t n_list, uint32_t most,
-		     uint32_t *grains)
+static uint32_t draw(struct carousel *carousel, uint64_t nonce, uint32_t n_list, uint32_t most,
+		     uint32_t *blocks)
 {
 	uint32_t total = n_list ? n_list : (uint32_t)sum_blocks(carousel);
 	uint32_t n = BASE_MIN(most, total);
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_DRAW);
+	philox_seq_init(&seq, carousel->config.seed, nonce, CAROUSEL_STREAM_DRAW);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t newest = total - n + i;
 		uint32_t rank = total > n ? (uint32_t)philox_below(&seq, newest + UINT64_C(1)) : i;
-		uint32_t grain = grain_of_rank(carousel, n_list, rank);
+		uint32_t block = block_of_rank(carousel, n_list, rank);
 
-		if (bits_test(carousel->drawn, grain))
-			grain = grain_of_rank(carousel, n_list, newest);
-		bits_set(carousel->drawn, grain);
-		grains[i] = grain;
+		if (bits_test(carousel->drawn, block))
+			block = block_of_rank(carousel, n_list, newest);
+		bits_set(carousel->drawn, block);
+		blocks[i] = block;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		bits_clear(carousel->drawn, grains[i]);
-		grains[i] += (uint32_t)(64 * carousel->window.word);
+		bits_clear(carousel->drawn, blocks[i]);
+		blocks[i] += (uint32_t)(64 * carousel->window.word);
 	}
-	qsort(grains, n, sizeof(*grains), compare_grains);
+	qsort(blocks, n, sizeof(*blocks), compare_blocks);
 	return n;
 }
 
-/* Of grains drawn for a scope that has not all samples of a grain, as many as fill the chunk: the
+/* Of blocks drawn for a scope that has not all samples of a block, as many as fill the chunk: the
  * first of them in a random order. */
-static uint32_t fill_chunk(const struct carousel *carousel, uint64_t lap, uint32_t scope,
-			   uint32_t n, uint32_t *grains)
+static uint32_t fill_chunk(const struct carousel *carousel, uint64_t nonce, uint32_t scope,
+			   uint32_t n, uint32_t *blocks)
 {
 	uint32_t samples = 0, kept = 0;
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_FILL);
+	philox_seq_init(&seq, carousel->config.seed, nonce, CAROUSEL_STREAM_FILL);
 	for (; kept < n; kept++) {
 		uint32_t chosen = kept + (uint32_t)philox_below(&seq, n - kept);
-		uint32_t grain = grains[chosen];
+		uint32_t block = blocks[chosen];
 
-		samples += carousel_population_grain(carousel, scope, grain);
+		samples += carousel_population_block(carousel, scope, block);
 		if (samples > carousel->config.chunk)
 			break;
-		grains[chosen] = grains[kept];
-		grains[kept] = grain;
+		blocks[chosen] = blocks[kept];
+		blocks[kept] = block;
 	}
-	qsort(grains, kept, sizeof(*grains), compare_grains);
+	qsort(blocks, kept, sizeof(*blocks), compare_blocks);
 	return kept;
 }
 
@@ -374,8 +374,8 @@ static void begin(struct carousel *carousel, const struct carousel_member *hungr
 	size_t first = window->first / 64, last = (size_t)(window->end / 64);
 
 	memcpy(set, hungriest->need + window->word, window->words * sizeof(*set));
-	memcpy(carousel->words_left, hungriest->words_some + window->word / CAROUSEL_BLOCK,
-	       window->words / CAROUSEL_BLOCK * sizeof(*carousel->words_left));
+	memcpy(carousel->words_left, hungriest->words_some + window->word / CAROUSEL_SPAN,
+	       window->words / CAROUSEL_SPAN * sizeof(*carousel->words_left));
 	for (size_t i = 0; i < first; i++)
 		set[i] = 0;
 	set[first] &= UINT64_MAX << (window->first % 64);
@@ -385,15 +385,15 @@ static void begin(struct carousel *carousel, const struct carousel_member *hungr
 		set[i] = 0;
 }
 
-/* Chooses grains for the hungriest job, order[0], and whoever can share them. A job of a scope within
+/* Chooses blocks for the hungriest job, order[0], and whoever can share them. A job of a scope within
  * the chunk's has no say (carousel_population.c); one of a wider scope, which will not be granted the
  * chunk, would rather have it made of what it has had. */
-static uint32_t find_grains(struct carousel *carousel, uint64_t lap, uint32_t chapter,
-			    const struct carousel_choice *choice, uint32_t *grains)
+static uint32_t find_blocks(struct carousel *carousel, uint64_t nonce, uint32_t chapter,
+			    const struct carousel_choice *choice, uint32_t *blocks)
 {
 	const struct carousel_member *first = &carousel->jobs[choice->job[0]];
 	uint32_t scope = first->scope, n_list = 0, n;
-	bool is_whole = !scope || carousel->deal.grain == 1;
+	bool is_whole = !scope || carousel->permutation.block == 1;
 
 	carousel_chapter_window(carousel, chapter, &carousel->window);
 	begin(carousel, first);
@@ -412,9 +412,9 @@ static uint32_t find_grains(struct carousel *carousel, uint64_t lap, uint32_t ch
 			n_list = 0;
 	}
 	if (is_whole)
-		return draw(carousel, lap, n_list, carousel->max_grains, grains);
-	n = draw(carousel, lap, n_list, carousel->config.chunk, grains);
-	return fill_chunk(carousel, lap, scope, n, grains);
+		return draw(carousel, nonce, n_list, carousel->max_blocks, blocks);
+	n = draw(carousel, nonce, n_list, carousel->config.chunk, blocks);
+	return fill_chunk(carousel, nonce, scope, n, blocks);
 }
 
 void carousel_deal_chunk(struct carousel *carousel, const uint32_t *order, uint32_t n,
@@ -422,18 +422,18 @@ void carousel_deal_chunk(struct carousel *carousel, const uint32_t *order, uint3
 {
 	struct carousel_chunk *chunk = &slot->chunk;
 	struct carousel_choice choice;
-	uint32_t chapter = carousel_chapter_choose(carousel, chunk->lap, order, n, n_hungry);
+	uint32_t chapter = carousel_chapter_choose(carousel, chunk->nonce, order, n, n_hungry);
 
-	carousel_choose(carousel, chunk->lap, order, n, n_hungry, &choice);
+	carousel_choose(carousel, chunk->nonce, order, n, n_hungry, &choice);
 	slot->meant = choice.meant;
 	chunk->scope = carousel->jobs[order[0]].scope;
 	carousel_population_ref(carousel, chunk->scope);
-	chunk->n_grains = find_grains(carousel, chunk->lap, chapter, &choice, slot->grains);
-	chunk->count = deal_members(
-	    &carousel->deal, carousel_population_bits(carousel, chunk->scope),
-	    carousel->config.seed, chunk->lap, slot->grains, chunk->n_grains, slot->ids);
+	chunk->n_blocks = find_blocks(carousel, chunk->nonce, chapter, &choice, slot->blocks);
+	chunk->count = permutation_members(
+	    &carousel->permutation, carousel_population_bits(carousel, chunk->scope),
+	    carousel->config.seed, chunk->nonce, slot->blocks, chunk->n_blocks, slot->ids);
 	chunk->ids = slot->ids;
-	chunk->grains = slot->grains;
+	chunk->blocks = slot->blocks;
 }
 
 void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot)
@@ -444,10 +444,10 @@ void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel
 	chunk->count = BASE_MIN(member->n_tail, carousel->config.chunk);
 	for (uint32_t i = 0; i < chunk->count; i++)
 		slot->ids[i] = member->tail[--member->n_tail];
-	deal_permute(carousel->config.seed, chunk->lap, slot->ids, chunk->count);
+	permutation_shuffle(carousel->config.seed, chunk->nonce, slot->ids, chunk->count);
 	chunk->ids = slot->ids;
-	chunk->grains = NULL;
-	chunk->n_grains = 0;
+	chunk->blocks = NULL;
+	chunk->n_blocks = 0;
 	chunk->is_private = true;
 	slot->owner = job;
 }

@@ -105,14 +105,14 @@ static bool can_evict(const struct carousel *carousel, uint32_t slot)
 	return !s->granted || can_withdraw(carousel, slot);
 }
 
-/* Jobs that the chunk passed and that need it yet, and could use it, by its first grain: a chunk is made so that a job
+/* Jobs that the chunk passed and that need it yet, and could use it, by its first block: a chunk is made so that a job
  * needs all of it or nothing. A chunk may come back to them while it is there. */
 static uint32_t passed(const struct carousel *carousel, uint32_t slot)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 	uint32_t count = 0;
 
-	if (!s->chunk.n_grains || !carousel_variant_any_random(carousel))
+	if (!s->chunk.n_blocks || !carousel_variant_any_random(carousel))
 		return 0;
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
@@ -121,7 +121,7 @@ static uint32_t passed(const struct carousel *carousel, uint32_t slot)
 			 carousel_variant_has(&s->chunk, member) &&
 			 member->scope == s->chunk.scope &&
 			 carousel_variant_is_fresh(carousel, job, slot) &&
-			 bits_test(member->need, s->chunk.grains[0]);
+			 bits_test(member->need, s->chunk.blocks[0]);
 	}
 	return count;
 }

@@ -2,7 +2,7 @@
 
 /*
  * Jobs with a fixed plan. Their need is the rest of the epoch's order, so its number says it all:
- * the next place is n - need_samples. What a slot holds for them is named by (order, seed, lap,
+ * the next place is n - need_samples. What a slot holds for them is named by (order, seed, nonce,
  * place): whoever has the same plan and comes to that place while it is resident is granted it.
  *
  * Where the plan is a node's slice, places are local ones (slice.h), and the slice is a part of a
@@ -81,7 +81,7 @@ static bool is_of_epoch(const struct carousel *carousel, const struct carousel_m
 		return true; /* also one that random ops of another variant have a seed for */
 	return chunk->order && chunk->order == member->plan.order &&
 	       chunk->seed == member->plan.seed &&
-	       chunk->lap == plan_lap(&member->plan, member->epoch);
+	       chunk->nonce == plan_nonce(&member->plan, member->epoch);
 }
 
 bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_member *member,
@@ -133,7 +133,7 @@ void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_
 		return;
 	}
 	chunk->seed = member->plan.seed;
-	chunk->lap = plan_lap(&member->plan, member->epoch);
+	chunk->nonce = plan_nonce(&member->plan, member->epoch);
 	if (chunk->slice.is_spread) {
 		spread_samples(&chunk->slice, &member->plan, member->epoch, chunk->place,
 			       chunk->count, slot->ids);

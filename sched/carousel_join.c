@@ -37,7 +37,7 @@ void carousel_join_free(struct carousel *carousel, struct carousel_member *membe
 /* The tail is sorted on the way: its order means nothing. */
 static int check_tail(const struct carousel *carousel, const struct carousel_member *member)
 {
-	const struct deal *deal = &carousel->deal;
+	const struct permutation *permutation = &carousel->permutation;
 	const uint64_t *bits = carousel_population_bits(carousel, member->population);
 	const uint32_t n = member->n_tail;
 	_cleanup_free_ uint64_t *positions = malloc(((size_t)n + 1) * sizeof(*positions));
@@ -45,13 +45,13 @@ static int check_tail(const struct carousel *carousel, const struct carousel_mem
 	if (!positions)
 		return -ENOMEM;
 	sort_values((uint64_t *)member->tail, positions, n);
-	if (n && (uint64_t)member->tail[n - 1] >= deal->n)
+	if (n && (uint64_t)member->tail[n - 1] >= permutation->n)
 		return CAROUSEL_E_BAD;
-	deal_positions(deal, member->tail, n, positions);
+	permutation_positions(permutation, member->tail, n, positions);
 	for (uint32_t i = 0; i < n; i++)
 		if ((i && member->tail[i] == member->tail[i - 1]) ||
 		    (bits && !bits_test(bits, positions[i])) ||
-		    bits_test(member->need, positions[i] / deal->grain))
+		    bits_test(member->need, positions[i] / permutation->block))
 			return CAROUSEL_E_BAD;
 	return 0;
 }
@@ -60,8 +60,8 @@ static int copy_need(struct carousel *carousel, const struct carousel_join *join
 		     struct carousel_member *member)
 {
 	const uint64_t *need = join->need;
-	size_t words = bits_words(carousel->deal.grains);
-	unsigned rest = carousel->deal.grains % 64;
+	size_t words = bits_words(carousel->permutation.blocks);
+	unsigned rest = carousel->permutation.blocks % 64;
 
 	if (!need) {
 		carousel_need_reset(carousel, member);
@@ -127,14 +127,14 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 		return CAROUSEL_E_BAD;
 	if (join->order &&
 	    (!plan_is_fixed(join->order) || join->need || join->n_tail || join->population ||
-	     (join->place > carousel->deal.n && join->order != PLAN_LIST)))
+	     (join->place > carousel->permutation.n && join->order != PLAN_LIST)))
 		return CAROUSEL_E_BAD;
 	r = set_population(carousel, join, member);
 	if (r)
 		return r;
-	member->need = calloc(carousel->words + CAROUSEL_BLOCK, sizeof(*member->need));
-	member->words_some = calloc(carousel->words / CAROUSEL_BLOCK, sizeof(*member->words_some));
-	member->words_full = calloc(carousel->words / CAROUSEL_BLOCK, sizeof(*member->words_full));
+	member->need = calloc(carousel->words + CAROUSEL_SPAN, sizeof(*member->need));
+	member->words_some = calloc(carousel->words / CAROUSEL_SPAN, sizeof(*member->words_some));
+	member->words_full = calloc(carousel->words / CAROUSEL_SPAN, sizeof(*member->words_full));
 	member->tail = calloc((size_t)join->n_tail + 1, sizeof(*member->tail));
 	member->grants = calloc(carousel->config.max_slots, sizeof(*member->grants));
 	if (!member->need || !member->words_some || !member->words_full || !member->tail ||
@@ -152,7 +152,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	if (join->epochs && join->epoch == join->epochs)
 		return 0; /* a token of a job that is through: nothing to grant */
 	if (join->order)
-		plan_init(&member->plan, join->order, carousel->deal.n, join->seed,
+		plan_init(&member->plan, join->order, carousel->permutation.n, join->seed,
 			  carousel->config.version, carousel_variant_again(carousel, member));
 	if (copy_need(carousel, join, member))
 		return CAROUSEL_E_BAD;
@@ -166,10 +166,10 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 }
 
 /*
- * A token names the newest TOKEN_MAX_LAPS laps that its job saw. When all of them are of this
+ * A token names the newest TOKEN_MAX_NONCES nonces that its job saw. When all of them are of this
  * carousel, there may be forgotten ones, and a slot may hold one still. Such a one was put into
  * production no later than the newest that is named: else all that are named, seen after it, would
- * have been in slots beside it. With so many slots that this can be, or with laps that were drawn
+ * have been in slots beside it. With so many slots that this can be, or with nonces that were drawn
  * before production, every chunk counts as seen.
  *
  * Returns how many of the oldest instances may be such.
@@ -179,22 +179,22 @@ static uint64_t forgotten(const struct carousel *carousel, const struct carousel
 	uint64_t newest = 0;
 	uint32_t ours = 0;
 
-	for (uint32_t k = 0; k < join->n_laps; k++) {
-		uint64_t age = join->laps[k] - carousel->config.first_lap;
+	for (uint32_t k = 0; k < join->n_nonces; k++) {
+		uint64_t age = join->nonces[k] - carousel->config.first_nonce;
 
 		if (age < carousel->instances) {
 			newest = BASE_MAX(newest, age + 1);
 			ours++;
 		}
 	}
-	if (ours < TOKEN_MAX_LAPS)
+	if (ours < TOKEN_MAX_NONCES)
 		return 0;
-	if (carousel->planned || carousel->n_slots > TOKEN_MAX_LAPS)
+	if (carousel->planned || carousel->n_slots > TOKEN_MAX_NONCES)
 		return carousel->instances;
 	return newest;
 }
 
-static void see_laps(struct carousel *carousel, const struct carousel_join *join, uint32_t job)
+static void see_nonces(struct carousel *carousel, const struct carousel_join *join, uint32_t job)
 {
 	uint64_t n_forgotten = forgotten(carousel, join);
 
@@ -202,8 +202,8 @@ static void see_laps(struct carousel *carousel, const struct carousel_join *join
 		struct carousel_slot *s = &carousel->slots[i];
 		bool is_seen = s->chunk.instance <= n_forgotten || s->again;
 
-		for (uint32_t k = 0; k < join->n_laps; k++)
-			is_seen |= s->chunk.lap == join->laps[k];
+		for (uint32_t k = 0; k < join->n_nonces; k++)
+			is_seen |= s->chunk.nonce == join->nonces[k];
 		if (!s->chunk.instance || !is_seen)
 			continue;
 		carousel_set_add(&s->seen, job);
@@ -232,7 +232,7 @@ int carousel_join(struct carousel *carousel, const struct carousel_join *join, u
 	member->used = true;
 	carousel->members[member->variant]++;
 	member->act_ns = now_ns;
-	see_laps(carousel, join, job);
+	see_nonces(carousel, join, job);
 	carousel_need_look(carousel, job);
 	carousel_need_advance(carousel, job);
 	*ret_job = job;

@@ -94,7 +94,7 @@ uint64_t carousel_lists_over(struct carousel *carousel, uint32_t job)
 
 static struct listing_key key_of(const struct carousel_chunk *chunk, uint32_t i)
 {
-	return chunk->keys ? chunk->keys[i] : (struct listing_key){chunk->seed, chunk->lap};
+	return chunk->keys ? chunk->keys[i] : (struct listing_key){chunk->seed, chunk->nonce};
 }
 
 static bool is_same(const struct listing *list, uint64_t place, const struct carousel_chunk *chunk,
@@ -107,7 +107,7 @@ static bool is_same(const struct listing *list, uint64_t place, const struct car
 	if (listing_id(entry) != (uint64_t)chunk->ids[i] || number >= list->n_keys)
 		return false;
 	return !is_random ||
-	       (list->keys[number].seed == key.seed && list->keys[number].lap == key.lap);
+	       (list->keys[number].seed == key.seed && list->keys[number].nonce == key.nonce);
 }
 
 bool carousel_listed_has(const struct carousel *carousel, const struct carousel_member *member,
@@ -142,7 +142,7 @@ bool carousel_listed_is_good(const struct carousel *carousel, const struct carou
 	chunk.count = (uint32_t)BASE_MIN(places - chunk.place, (uint64_t)carousel->config.chunk);
 	for (uint32_t i = 0, run; i < chunk.count; i += run) {
 		run = carousel_fixed_run(&chunk, i, &place);
-		if (!listing_is_good(list, place, run, carousel->deal.n))
+		if (!listing_is_good(list, place, run, carousel->permutation.n))
 			return false;
 	}
 	return true;
@@ -171,8 +171,8 @@ void carousel_listed_deal(const struct carousel_member *member, struct carousel_
 		fill(list, place, run, slot, i);
 	}
 	chunk->seed = slot->keys[0].seed;
-	chunk->lap = slot->keys[0].lap;
+	chunk->nonce = slot->keys[0].nonce;
 	for (uint32_t i = 1; i < chunk->count; i++)
-		if (slot->keys[i].seed != chunk->seed || slot->keys[i].lap != chunk->lap)
+		if (slot->keys[i].seed != chunk->seed || slot->keys[i].nonce != chunk->nonce)
 			chunk->keys = slot->keys;
 }

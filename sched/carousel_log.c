@@ -31,7 +31,7 @@ static struct carousel_member *group_of(struct carousel *carousel, const struct 
 struct entry_set carousel_log_set(const struct carousel *carousel, const struct carousel_log *log)
 {
 	return (struct entry_set){
-	    .deal = &carousel->deal,
+	    .permutation = &carousel->permutation,
 	    .bits = carousel_population_bits(carousel, carousel->jobs[log->group].population),
 	};
 }
@@ -46,7 +46,7 @@ int carousel_found(struct carousel *carousel, const struct carousel_join *join, 
 	uint32_t group;
 	int r;
 
-	if (join->group || join->order || !carousel->deal.n)
+	if (join->group || join->order || !carousel->permutation.n)
 		return CAROUSEL_E_BAD;
 	log = carousel_record_new_log(carousel, log_bytes);
 	if (!log)
@@ -315,10 +315,10 @@ void carousel_log_add(struct carousel *carousel, struct carousel_log *log,
 	    .epoch = member->epoch,
 	    .place = log->place,
 	    .seed = chunk->seed,
-	    .lap = chunk->lap,
+	    .nonce = chunk->nonce,
 	    .count = chunk->count,
-	    .n_grains = chunk->n_grains,
-	    .grains = chunk->grains,
+	    .n_blocks = chunk->n_blocks,
+	    .blocks = chunk->blocks,
 	    .ids = chunk->ids,
 	};
 	struct carousel_record *record = carousel_record_push(log, &entry);

@@ -39,7 +39,7 @@ static const char *check_slots(const struct carousel *carousel, const struct car
 		if (!carousel_variant_has(chunk, &carousel->jobs[log->group]))
 			return "a log believes that an entry is there in its ranks' variant";
 		if (number >= log->first &&
-		    (carousel_record_of(log, number)->entry.lap != chunk->lap ||
+		    (carousel_record_of(log, number)->entry.nonce != chunk->nonce ||
 		     carousel_record_of(log, number)->entry.seed != chunk->seed))
 			return "a log believes that an entry is in a slot which holds another one";
 	}

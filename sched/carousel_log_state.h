@@ -11,7 +11,7 @@
 #include "sched/carousel_log.h"
 
 struct carousel_record {
-	struct entry entry; /* grains and ids lie in the log's pages */
+	struct entry entry; /* blocks and ids lie in the log's pages */
 	uint64_t at;        /* samples of the log before it, over all epochs */
 	bool produced;
 };

@@ -3,8 +3,8 @@
 /*
  * Need, grants and epochs of one job.
  *
- * The need is the set of grains of the job's epoch that were not granted; a grant moves a chunk's
- * grains out of it, a return moves them back. When nothing is left (need and tail), the job's
+ * The need is the set of blocks of the job's epoch that were not granted; a grant moves a chunk's
+ * blocks out of it, a return moves them back. When nothing is left (need and tail), the job's
  * epoch number moves on and the need is full again, so the first chunk of an epoch is granted while
  * the last one of the epoch before is still being read.
  *
@@ -32,19 +32,19 @@
 void carousel_need_known(const struct carousel *carousel, struct carousel_member *member,
 			 uint64_t samples)
 {
-	member->need_grains = bits_count(member->need, carousel->deal.grains);
+	member->need_blocks = bits_count(member->need, carousel->permutation.blocks);
 	member->need_samples = samples;
 	carousel_chapter_recount(carousel, member);
 }
 
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member)
 {
-	const struct deal *deal = &carousel->deal;
+	const struct permutation *permutation = &carousel->permutation;
 	const uint64_t *bits = carousel_population_bits(carousel, member->population);
 
 	if (carousel_is_placed(member))
 		return; /* there is nothing but the number */
-	carousel_need_known(carousel, member, population_samples(deal, bits, member->need));
+	carousel_need_known(carousel, member, population_samples(permutation, bits, member->need));
 }
 
 static uint64_t hash_of_word(uint64_t word, uint64_t at)
@@ -52,36 +52,35 @@ static uint64_t hash_of_word(uint64_t word, uint64_t at)
 	return bits_mix(word + (at + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Puts the grain in or takes it out, and what is known of its word with it. */
-static void set_grain(struct carousel_member *member, uint32_t grain, bool needed)
+/* Puts the block in or takes it out, and what is known of its word with it. */
+static void set_block(struct carousel_member *member, uint32_t block, bool needed)
 {
-	uint32_t at = grain / 64, block = at / CAROUSEL_BLOCK;
-	unsigned bit = 1u << at % CAROUSEL_BLOCK;
+	uint32_t at = block / 64, span = at / CAROUSEL_SPAN;
+	unsigned bit = 1u << at % CAROUSEL_SPAN;
 	uint64_t before = member->need[at], word;
 
 	if (needed)
-		bits_set(member->need, grain);
+		bits_set(member->need, block);
 	else
-		bits_clear(member->need, grain);
+		bits_clear(member->need, block);
 	word = member->need[at];
 	member->need_hash += hash_of_word(word, at) - hash_of_word(before, at);
-	member->words_some[block] =
-	    (uint16_t)((member->words_some[block] & ~bit) | (word ? bit : 0));
-	member->words_full[block] =
-	    (uint16_t)((member->words_full[block] & ~bit) | (word == UINT64_MAX ? bit : 0));
+	member->words_some[span] = (uint16_t)((member->words_some[span] & ~bit) | (word ? bit : 0));
+	member->words_full[span] =
+	    (uint16_t)((member->words_full[span] & ~bit) | (word == UINT64_MAX ? bit : 0));
 }
 
 void carousel_need_sum(const struct carousel *carousel, struct carousel_member *member)
 {
 	member->need_hash = 0;
-	for (size_t i = 0; i < carousel->words / CAROUSEL_BLOCK; i++) {
-		const uint64_t *block = member->need + i * CAROUSEL_BLOCK;
+	for (size_t i = 0; i < carousel->words / CAROUSEL_SPAN; i++) {
+		const uint64_t *span = member->need + i * CAROUSEL_SPAN;
 		unsigned some = 0, whole = 0;
 
-		for (unsigned k = 0; k < CAROUSEL_BLOCK; k++) {
-			some |= (unsigned)(block[k] != 0) << k;
-			whole |= (unsigned)(block[k] == UINT64_MAX) << k;
-			member->need_hash += hash_of_word(block[k], i * CAROUSEL_BLOCK + k);
+		for (unsigned k = 0; k < CAROUSEL_SPAN; k++) {
+			some |= (unsigned)(span[k] != 0) << k;
+			whole |= (unsigned)(span[k] == UINT64_MAX) << k;
+			member->need_hash += hash_of_word(span[k], i * CAROUSEL_SPAN + k);
 		}
 		member->words_some[i] = (uint16_t)some;
 		member->words_full[i] = (uint16_t)whole;
@@ -95,11 +94,11 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 	member->need_samples = carousel_fixed_places(carousel, member);
 	if (carousel_is_placed(member))
 		return;
-	member->need_grains = population ? population->grains : carousel->deal.grains;
+	member->need_blocks = population ? population->blocks : carousel->permutation.blocks;
 	if (population)
 		memcpy(member->need, population->need, carousel->words * sizeof(*member->need));
 	else
-		bits_fill(member->need, carousel->deal.grains);
+		bits_fill(member->need, carousel->permutation.blocks);
 	carousel_need_sum(carousel, member);
 	carousel_chapter_fill(carousel, member);
 }
@@ -112,7 +111,7 @@ static void clear_need(struct carousel *carousel, struct carousel_member *member
 	for (size_t i = 0; i < carousel->words; i++)
 		member->need[i] = 0;
 	carousel_need_sum(carousel, member);
-	member->need_grains = 0;
+	member->need_blocks = 0;
 	carousel_chapter_clear(carousel, member);
 }
 
@@ -122,11 +121,11 @@ void carousel_need_take(struct carousel *carousel, uint32_t job, const struct ca
 	struct carousel_member *member = &carousel->jobs[job];
 	uint32_t taken = 0;
 
-	for (uint32_t i = 0; i < chunk->n_grains; i++) {
-		taken += bits_test(member->need, chunk->grains[i]);
-		set_grain(member, chunk->grains[i], false);
+	for (uint32_t i = 0; i < chunk->n_blocks; i++) {
+		taken += bits_test(member->need, chunk->blocks[i]);
+		set_block(member, chunk->blocks[i], false);
 	}
-	member->need_grains -= taken;
+	member->need_blocks -= taken;
 	if (carousel_chapter_took(carousel, member, chunk, taken))
 		carousel_need_look(carousel, job); /* it may begin another */
 	if (!chunk->is_private)                    /* else they were in the tail */
@@ -159,10 +158,10 @@ bool carousel_need_has(const struct carousel *carousel, const struct carousel_me
 		return !member->is_narrow &&
 		       carousel_population_is_within(carousel, member->scope, chunk->scope) &&
 		       carousel_population_covers(carousel, member, chunk);
-	if (member->need_grains < chunk->n_grains)
+	if (member->need_blocks < chunk->n_blocks)
 		return false;
-	for (uint32_t i = 0; i < chunk->n_grains; i++)
-		if (!bits_test(member->need, chunk->grains[i]))
+	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+		if (!bits_test(member->need, chunk->blocks[i]))
 			return false;
 	return true;
 }
@@ -182,8 +181,8 @@ static bool is_over(const struct carousel_member *member)
 /* Is nothing left of the epoch, and another one known to follow? */
 static bool is_met(const struct carousel *carousel, const struct carousel_member *member)
 {
-	return carousel->deal.n && !member->need_samples && !member->n_tail && !is_over(member) &&
-	       !carousel_listed_awaits(member);
+	return carousel->permutation.n && !member->need_samples && !member->n_tail &&
+	       !is_over(member) && !carousel_listed_awaits(member);
 }
 
 static void next_epoch(struct carousel *carousel, uint32_t job)
@@ -300,18 +299,18 @@ static void return_place(struct carousel_member *member, const struct carousel_g
 	member->skip = grant->first;
 }
 
-static void return_grains(const struct carousel *carousel, struct carousel_member *member,
+static void return_blocks(const struct carousel *carousel, struct carousel_member *member,
 			  const struct carousel_chunk *chunk, uint32_t samples)
 {
 	uint32_t returned = 0;
 
-	for (uint32_t i = 0; i < chunk->n_grains; i++) {
-		if (!carousel_population_has(carousel, member, chunk->grains[i]))
+	for (uint32_t i = 0; i < chunk->n_blocks; i++) {
+		if (!carousel_population_has(carousel, member, chunk->blocks[i]))
 			continue;
-		set_grain(member, chunk->grains[i], true);
+		set_block(member, chunk->blocks[i], true);
 		returned++;
 	}
-	member->need_grains += returned;
+	member->need_blocks += returned;
 	carousel_chapter_returned(carousel, member, chunk, returned);
 	member->need_samples += samples;
 }
@@ -357,7 +356,7 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 	else if (s->chunk.is_private)
 		return_tail(member, s);
 	else
-		return_grains(carousel, member, &s->chunk, grant.samples);
+		return_blocks(carousel, member, &s->chunk, grant.samples);
 	carousel_need_look(carousel, job);
 }
 

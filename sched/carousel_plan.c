@@ -9,8 +9,8 @@
  * rank's token after a step names what all ranks have then, so a rank begins a step only when the
  * log reaches to that step's end (libaccess/ranked.c).
  *
- * A chunk that is made again has the lap that it had, so nobody else can be granted it: he may have
- * seen it. Ranks of other groups know by their logs whether they wait for that very lap.
+ * A chunk that is made again has the nonce that it had, so nobody else can be granted it: he may have
+ * seen it. Ranks of other groups know by their logs whether they wait for that very nonce.
  */
 
 #include <stdlib.h>
@@ -20,12 +20,12 @@
 
 /* producing what was dealt before */
 
-/* A chunk that was larger than this stream's is in the log in parts, which have one lap. */
+/* A chunk that was larger than this stream's is in the log in parts, which have one nonce. */
 static bool is_of(const struct entry *entry, const struct carousel_chunk *chunk)
 {
-	return entry->lap == chunk->lap && entry->seed == chunk->seed &&
-	       entry->count == chunk->count && entry->n_grains == chunk->n_grains &&
-	       (entry->n_grains ||
+	return entry->nonce == chunk->nonce && entry->seed == chunk->seed &&
+	       entry->count == chunk->count && entry->n_blocks == chunk->n_blocks &&
+	       (entry->n_blocks ||
 		memcmp(entry->ids, chunk->ids, chunk->count * sizeof(*chunk->ids)) == 0);
 }
 
@@ -111,21 +111,21 @@ void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slo
 	struct carousel_chunk *chunk = &s->chunk;
 	const struct entry_set set = carousel_log_set(carousel, log);
 
-	chunk->lap = record->entry.lap;
+	chunk->nonce = record->entry.nonce;
 	chunk->seed = record->entry.seed;
 	chunk->count = record->entry.count;
-	chunk->n_grains = record->entry.n_grains;
+	chunk->n_blocks = record->entry.n_blocks;
 	entry_samples(&set, &record->entry, s->ids);
 	chunk->ids = s->ids;
-	chunk->grains = NULL;
-	chunk->is_private = !chunk->n_grains;
+	chunk->blocks = NULL;
+	chunk->is_private = !chunk->n_blocks;
 	if (chunk->is_private) {
 		s->owner = log->group;
 	} else {
 		chunk->scope = carousel->jobs[log->group].scope;
 		carousel_population_ref(carousel, chunk->scope);
-		chunk->grains =
-		    memcpy(s->grains, record->entry.grains, chunk->n_grains * sizeof(*s->grains));
+		chunk->blocks =
+		    memcpy(s->blocks, record->entry.blocks, chunk->n_blocks * sizeof(*s->blocks));
 	}
 	carousel_log_hold(carousel, log, slot, carousel->jobs[job].cursor);
 	carousel_set_add(&s->seen, log->group);
@@ -156,9 +156,9 @@ static bool make_spare(struct carousel *carousel)
 
 	if (!spare->ids)
 		spare->ids = malloc(carousel->config.chunk * sizeof(*spare->ids));
-	if (!spare->grains)
-		spare->grains = malloc(carousel->config.chunk * sizeof(*spare->grains));
-	return spare->ids && spare->grains;
+	if (!spare->blocks)
+		spare->blocks = malloc(carousel->config.chunk * sizeof(*spare->blocks));
+	return spare->ids && spare->blocks;
 }
 
 /* order: the group first. */
@@ -169,7 +169,7 @@ static void plan_chunk(struct carousel *carousel, const uint32_t *order, uint32_
 	struct carousel_slot *spare = &carousel->spare;
 
 	spare->chunk = (struct carousel_chunk){
-	    .lap = carousel->config.first_lap + carousel->instances++,
+	    .nonce = carousel->config.first_nonce + carousel->instances++,
 	    .seed = carousel->config.seed,
 	};
 	carousel->planned++;

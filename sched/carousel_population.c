@@ -70,19 +70,19 @@ void carousel_population_end(struct carousel_population *population)
 
 static uint64_t words_of(const struct carousel *carousel)
 {
-	return bits_words(carousel->deal.n);
+	return bits_words(carousel->permutation.n);
 }
 
-/* A word holds whole grains. */
+/* A word holds whole blocks. */
 static void count_some(const struct carousel *carousel, struct carousel_population *population)
 {
 	const uint64_t words = BASE_MIN(words_of(carousel) - population->at, STEP);
-	const uint64_t grains = 64 / carousel->deal.grain, from = population->at * grains;
-	const uint64_t end = BASE_MIN(from + words * grains, carousel->deal.grains);
+	const uint64_t blocks = 64 / carousel->permutation.block, from = population->at * blocks;
+	const uint64_t end = BASE_MIN(from + words * blocks, carousel->permutation.blocks);
 
 	population->count += bits_count(population->bits + population->at, 64 * words);
-	population->grains +=
-	    population_need(&carousel->deal, population->bits, from, end, population->need);
+	population->blocks +=
+	    population_need(&carousel->permutation, population->bits, from, end, population->need);
 	population->at += words;
 }
 
@@ -147,7 +147,7 @@ bool carousel_population_step(const struct carousel *carousel,
 	return !unknown;
 }
 
-const uint64_t *carousel_population_grains(const struct carousel_population *population,
+const uint64_t *carousel_population_blocks(const struct carousel_population *population,
 					   uint64_t *ret_samples)
 {
 	*ret_samples = population->count;
@@ -204,7 +204,7 @@ static void relate(struct carousel *carousel, uint32_t index)
 
 static bool has_bits_past_end(const struct carousel *carousel, const uint64_t *bits)
 {
-	const unsigned rest = carousel->deal.n % 64;
+	const unsigned rest = carousel->permutation.n % 64;
 
 	return rest && bits[words_of(carousel) - 1] >> rest;
 }
@@ -257,7 +257,7 @@ int carousel_population_join(struct carousel *carousel, const struct carousel_jo
 	*ret_index = 0;
 	if (!join->population)
 		return 0;
-	if (!carousel->deal.n)
+	if (!carousel->permutation.n)
 		return CAROUSEL_E_BAD;
 	if (join->made)
 		return enter(carousel, join->made, ret_index);
@@ -276,7 +276,7 @@ uint64_t carousel_population_count(const struct carousel *carousel,
 {
 	const struct carousel_population *population = carousel->population[member->population];
 
-	return population ? population->count : carousel->deal.n;
+	return population ? population->count : carousel->permutation.n;
 }
 
 bool carousel_population_has_need(const struct carousel *carousel,
@@ -298,12 +298,13 @@ bool carousel_population_is_within(const struct carousel *carousel, uint32_t inn
 	       carousel_scopes_has(&carousel->population[inner]->within, outer);
 }
 
-/* Members of a grain that a chunk of the scope holds. */
-uint32_t carousel_population_grain(const struct carousel *carousel, uint32_t scope, uint64_t grain)
+/* Members of a block that a chunk of the scope holds. */
+uint32_t carousel_population_block(const struct carousel *carousel, uint32_t scope, uint64_t block)
 {
 	if (!carousel->population[scope])
-		return deal_grain_size(&carousel->deal, grain);
-	return population_of_grain(&carousel->deal, carousel->population[scope]->bits, grain);
+		return permutation_block_size(&carousel->permutation, block);
+	return population_of_block(&carousel->permutation, carousel->population[scope]->bits,
+				   block);
 }
 
 uint32_t carousel_population_of_chunk(const struct carousel *carousel,
@@ -314,8 +315,8 @@ uint32_t carousel_population_of_chunk(const struct carousel *carousel,
 
 	if (chunk->is_private || chunk->order || chunk->scope == member->scope)
 		return chunk->count;
-	for (uint32_t i = 0; i < chunk->n_grains; i++)
-		samples += carousel_population_grain(carousel, member->scope, chunk->grains[i]);
+	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+		samples += carousel_population_block(carousel, member->scope, chunk->blocks[i]);
 	return samples;
 }
 
@@ -326,21 +327,21 @@ bool carousel_population_covers(const struct carousel *carousel,
 	const struct carousel_population *population = carousel->population[member->scope];
 	bool any = false;
 
-	for (uint32_t i = 0; i < chunk->n_grains; i++) {
-		if (!bits_test(population->need, chunk->grains[i]))
+	for (uint32_t i = 0; i < chunk->n_blocks; i++) {
+		if (!bits_test(population->need, chunk->blocks[i]))
 			continue;
-		if (!bits_test(member->need, chunk->grains[i]))
+		if (!bits_test(member->need, chunk->blocks[i]))
 			return false;
 		any = true;
 	}
 	return any;
 }
 
-/* Is the grain one of the job's, and not only of the chunk's? */
+/* Is the block one of the job's, and not only of the chunk's? */
 bool carousel_population_has(const struct carousel *carousel, const struct carousel_member *member,
-			     uint32_t grain)
+			     uint32_t block)
 {
 	const struct carousel_population *population = carousel->population[member->population];
 
-	return !population || bits_test(population->need, grain);
+	return !population || bits_test(population->need, block);
 }

@@ -13,7 +13,7 @@
 
 #include "sched/carousel_log_state.h"
 
-#define ENTRY_BYTES 64 /* of an entry without its grains */
+#define ENTRY_BYTES 64 /* of an entry without its blocks */
 #define LEAST_RECORDS 64
 #define PAGE_BYTES ((size_t)64 << 10)
 
@@ -93,7 +93,7 @@ struct carousel_log *carousel_record_new_log(const struct carousel *carousel, ui
 static uint64_t array_bytes(const struct entry *entry)
 {
 	uint64_t bytes =
-	    entry->n_grains ? UINT64_C(4) * entry->n_grains : UINT64_C(8) * entry->count;
+	    entry->n_blocks ? UINT64_C(4) * entry->n_blocks : UINT64_C(8) * entry->count;
 
 	return base_align_up(bytes, 8);
 }
@@ -103,17 +103,17 @@ uint64_t carousel_entry_bytes(const struct entry *entry)
 	return ENTRY_BYTES + array_bytes(entry);
 }
 
-static uint64_t log_bytes(const struct carousel *carousel, uint64_t chunk_grains)
+static uint64_t log_bytes(const struct carousel *carousel, uint64_t chunk_blocks)
 {
-	uint64_t grains = carousel->deal.grains;
-	uint64_t chunks = grains / chunk_grains + 1;
+	uint64_t blocks = carousel->permutation.blocks;
+	uint64_t chunks = blocks / chunk_blocks + 1;
 
-	return 2 * (4 * grains + 2 * ENTRY_BYTES * chunks) + (UINT64_C(64) << 10);
+	return 2 * (4 * blocks + 2 * ENTRY_BYTES * chunks) + (UINT64_C(64) << 10);
 }
 
 uint64_t carousel_log_bytes(const struct carousel *carousel)
 {
-	return log_bytes(carousel, carousel->max_grains);
+	return log_bytes(carousel, carousel->max_blocks);
 }
 
 uint64_t carousel_log_most(const struct carousel *carousel)
@@ -177,12 +177,12 @@ struct carousel_record *carousel_record_push(struct carousel_log *log, const str
 
 	if (make_room(log) || !(arrays = room_for(log, bytes)))
 		return NULL;
-	if (entry->n_grains)
-		memcpy(arrays, entry->grains, entry->n_grains * sizeof(*entry->grains));
+	if (entry->n_blocks)
+		memcpy(arrays, entry->blocks, entry->n_blocks * sizeof(*entry->blocks));
 	else
 		memcpy(arrays, entry->ids, entry->count * sizeof(*entry->ids));
-	record.entry.grains = entry->n_grains ? arrays : NULL;
-	record.entry.ids = entry->n_grains ? NULL : arrays;
+	record.entry.blocks = entry->n_blocks ? arrays : NULL;
+	record.entry.ids = entry->n_blocks ? NULL : arrays;
 	log->n++;
 	*carousel_record_of(log, carousel_log_end(log) - 1) = record;
 	log->samples += entry->count;

@@ -15,12 +15,12 @@
 
 #include "base/base.h"
 #include "sched/carousel.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 
 #define CAROUSEL_NOBODY UINT32_MAX
-/* Bitmaps over grains are padded with zeros to whole blocks, so that loops have constant
+/* Bitmaps over blocks are padded with zeros to whole spans, so that loops have constant
  * lengths. */
-#define CAROUSEL_BLOCK 16
+#define CAROUSEL_SPAN 16
 
 struct carousel_set { /* of jobs */
 	uint64_t word[CAROUSEL_MAX_JOBS / 64];
@@ -37,8 +37,8 @@ struct carousel_population {
 	bool is_random;
 	uint64_t serial;        /* from 1, no two have the same */
 	uint64_t *bits;         /* owned; over positions */
-	uint64_t *need;         /* owned; grains with a member */
-	uint64_t count, grains; /* members, bits of need */
+	uint64_t *need;         /* owned; blocks with a member */
+	uint64_t count, blocks; /* members, bits of need */
 	uint64_t at;            /* words of bits that these are of */
 	struct carousel_scopes within;
 	struct carousel_known {  /* what it has to do with those that are in the table */
@@ -72,8 +72,8 @@ struct carousel_log; /* of a group: carousel_log.h */
 
 struct carousel_member { /* a job, a rank or a group */
 	bool used, waiting, is_group, leads;
-	bool
-	    gave_way; /* what it was granted was given up for others, and it has asked for nothing since */
+	/* What it was granted was given up for others, and it has asked for nothing since */
+	bool gave_way;
 	uint32_t variant;
 	uint32_t batch, ranks;
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
@@ -82,22 +82,22 @@ struct carousel_member { /* a job, a rank or a group */
 	uint32_t scope;       /* the same, but 0 if it is a random one: see carousel_population.c */
 	bool is_narrow;       /* granted chunks of its own scope alone */
 	uint32_t reuse;       /* epochs that may see the same instance */
-	bool is_exact;        /* of no lap but the chunk's */
-	uint64_t *need;       /* owned; grains not granted in `epoch` */
-	uint16_t *words_some; /* owned; for each block a bit a word of need: has it any? */
+	bool is_exact;        /* of no nonce but the chunk's */
+	uint64_t *need;       /* owned; blocks not granted in `epoch` */
+	uint16_t *words_some; /* owned; for each span a bit a word of need: has it any? */
 	uint16_t *words_full; /* owned; the same: has it all 64? */
 	uint64_t need_hash;   /* equal needs have equal ones */
-	uint64_t need_grains, need_samples;
+	uint64_t need_blocks, need_samples;
 	struct carousel_list lists[CAROUSEL_MAX_LISTS]; /* of a plan that is a list */
 	uint32_t n_lists;
 	uint64_t start;       /* place in its list at which it joined, until that has come */
 	struct slice slice;   /* of its plan; base: of the epoch it joined in */
 	uint64_t slice_epoch; /* that one */
-	uint32_t *left;       /* owned; grains needed, one a chapter */
-	uint32_t *whole;      /* in the same memory; grains of its population */
+	uint32_t *left;       /* owned; blocks needed, one a chapter */
+	uint32_t *whole;      /* in the same memory; blocks of its population */
 	uint32_t begun;       /* chapters needed in part */
 	struct plan plan; /* order 0: none, it is dealt to; else need_samples alone says the need */
-	int64_t *tail;    /* owned; samples not granted yet of begun grains */
+	int64_t *tail;    /* owned; samples not granted yet of begun blocks */
 	uint32_t n_tail, tail_room;
 	struct carousel_grant *grants; /* owned; in order of grant, at most one a slot */
 	uint32_t n_grants;
@@ -115,27 +115,27 @@ struct carousel_member { /* a job, a rank or a group */
 	uint32_t skip; /* of a rank: samples of that entry which are below its place */
 };
 
-struct carousel_window { /* the words of a bitmap over grains that hold a chapter */
+struct carousel_window { /* the words of a bitmap over blocks that hold a chapter */
 	uint32_t chapter;
-	size_t word, words; /* where it begins; how many, whole blocks */
-	unsigned first;     /* the chapter's first grain, counted from the window's beginning */
+	size_t word, words; /* where it begins; how many, whole spans */
+	unsigned first;     /* the chapter's first block, counted from the window's beginning */
 	uint64_t end;       /* and the one past its last */
 };
 
 struct carousel_slot {
 	struct carousel_chunk chunk; /* instance 0: empty */
 	int64_t *ids;                /* owned; room for C */
-	uint32_t *grains;            /* owned; room for C */
+	uint32_t *blocks;            /* owned; room for C */
 	uint8_t *uses;               /* owned; by job: epochs it was granted the instance in */
 	struct listing_key *keys;    /* owned; room for C */
 	uint32_t owner;              /* job or group of a private chunk */
 	uint32_t logged;             /* logs that say that it holds their entry */
-	bool again;   /* made before, by the same lap: for those alone who wait for it */
+	bool again;   /* made before, by the same nonce: for those alone who wait for it */
 	bool stamped; /* ready_ns is known */
 	uint64_t ready_ns;
 	uint32_t granted, pins,
 	    ghosts;                /* grants GRANTED; TAKEN or REVOKED; pins of jobs that left */
-	struct carousel_set seen;  /* jobs that were granted the instance, or name its lap */
+	struct carousel_set seen;  /* jobs that were granted the instance, or name its nonce */
 	struct carousel_set check; /* jobs to be looked at: may they be granted it? */
 	struct carousel_set meant; /* jobs that the chunk was made for */
 };
@@ -144,7 +144,7 @@ struct carousel_slot {
 #define CAROUSEL_PROBES 1024
 struct carousel_probes { /* scratch of carousel_choose.c */
 	uint32_t n;
-	uint32_t grain[CAROUSEL_PROBES];
+	uint32_t block[CAROUSEL_PROBES];
 	uint64_t needed_by[CAROUSEL_PROBES]; /* players */
 	uint64_t need[CAROUSEL_PLAYERS][CAROUSEL_PROBES / 64];
 	double tie[CAROUSEL_PLAYERS][CAROUSEL_PLAYERS];
@@ -159,13 +159,13 @@ struct carousel_choice {
 
 struct carousel {
 	struct carousel_config config;
-	struct deal deal;
-	size_t words;     /* of a bitmap over grains, whole blocks */
-	uint64_t chapter; /* grains a chapter */
+	struct permutation permutation;
+	size_t words;     /* of a bitmap over blocks, whole spans */
+	uint64_t chapter; /* blocks a chapter */
 	uint32_t chapters, max_begun;
 	struct carousel_window window; /* of the chapter that a chunk is dealt from */
 	size_t room_window;            /* words that the widest one has */
-	uint32_t max_grains;           /* of a chunk */
+	uint32_t max_blocks;           /* of a chunk */
 	uint32_t n_slots, n_free, unfinished, unstamped; /* n_free: of the slots, without a chunk */
 	uint64_t instances;
 	uint64_t planned;  /* entries of logs that were not produced as they were dealt */
@@ -173,8 +173,8 @@ struct carousel {
 	bool pending, blocked;
 	struct carousel_action pending_grant; /* of a private chunk, granted with its production */
 	uint64_t *candidates, *drawn; /* owned; scratch bitmaps, drawn is all 0 between calls */
-	uint16_t *words_left;         /* owned; scratch, by block: words that may have candidates */
-	uint32_t *sums;               /* owned; scratch, one a block + 1 */
+	uint16_t *words_left;         /* owned; scratch, by span: words that may have candidates */
+	uint32_t *sums;               /* owned; scratch, one a span + 1 */
 	uint32_t *list;               /* owned; scratch, candidates that lie thin */
 	uint32_t room_list;
 	struct carousel_probes *probes;          /* owned; scratch */
@@ -230,8 +230,8 @@ uint64_t carousel_population_count(const struct carousel *carousel,
 bool carousel_population_has_need(const struct carousel *carousel,
 				  const struct carousel_member *member);
 bool carousel_population_is_within(const struct carousel *carousel, uint32_t inner, uint32_t outer);
-/* Samples of the grain that are in the scope. */
-uint32_t carousel_population_grain(const struct carousel *carousel, uint32_t scope, uint64_t grain);
+/* Samples of the block that are in the scope. */
+uint32_t carousel_population_block(const struct carousel *carousel, uint32_t scope, uint64_t block);
 /* Samples of the chunk that are the job's. */
 uint32_t carousel_population_of_chunk(const struct carousel *carousel,
 				      const struct carousel_member *member,
@@ -241,7 +241,7 @@ bool carousel_population_covers(const struct carousel *carousel,
 				const struct carousel_member *member,
 				const struct carousel_chunk *chunk);
 bool carousel_population_has(const struct carousel *carousel, const struct carousel_member *member,
-			     uint32_t grain);
+			     uint32_t block);
 
 static inline bool carousel_is_rank(const struct carousel_member *member)
 {
@@ -284,7 +284,7 @@ void carousel_need_known(const struct carousel *carousel, struct carousel_member
 			 uint64_t samples);
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
 		       const struct carousel_chunk *chunk);
-/* What the job needs of the chunk's grains, so many samples, is granted: it is needed no more. */
+/* What the job needs of the chunk's blocks, so many samples, is granted: it is needed no more. */
 void carousel_need_take(struct carousel *carousel, uint32_t job, const struct carousel_chunk *chunk,
 			uint32_t samples);
 /* Begins the epochs that follow while nothing is left to grant in this one. */
@@ -323,7 +323,7 @@ bool carousel_fixed_awaits(const struct carousel *carousel, const struct carouse
 /* The job's first sample in the chunk, which it has. */
 uint32_t carousel_fixed_first(const struct carousel *carousel, const struct carousel_member *member,
 			      const struct carousel_chunk *chunk);
-/* Fills the slot's chunk, lap included, with the next one of the job's plan. */
+/* Fills the slot's chunk, nonce included, with the next one of the job's plan. */
 void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
 			 struct carousel_slot *slot);
 
@@ -336,16 +336,16 @@ void carousel_chapter_leave(struct carousel_member *member);
 void carousel_chapter_recount(const struct carousel *carousel, struct carousel_member *member);
 void carousel_chapter_fill(const struct carousel *carousel, struct carousel_member *member);
 void carousel_chapter_clear(const struct carousel *carousel, struct carousel_member *member);
-/* So many of a chunk's grains left the need, or are back in it. True: the chapter is through. */
+/* So many of a chunk's blocks left the need, or are back in it. True: the chapter is through. */
 bool carousel_chapter_took(const struct carousel *carousel, struct carousel_member *member,
-			   const struct carousel_chunk *chunk, uint32_t grains);
+			   const struct carousel_chunk *chunk, uint32_t blocks);
 void carousel_chapter_returned(const struct carousel *carousel, struct carousel_member *member,
-			       const struct carousel_chunk *chunk, uint32_t grains);
+			       const struct carousel_chunk *chunk, uint32_t blocks);
 /* Has the job begun the chunk's chapter, or may it begin one more? */
 bool carousel_chapter_allows(const struct carousel *carousel, const struct carousel_member *member,
 			     const struct carousel_chunk *chunk);
 /* The chapter of the next chunk, for order[0]; order[0 .. n_hungry-1] are hungry. */
-uint32_t carousel_chapter_choose(const struct carousel *carousel, uint64_t lap,
+uint32_t carousel_chapter_choose(const struct carousel *carousel, uint64_t nonce,
 				 const uint32_t *order, uint32_t n, uint32_t n_hungry);
 /* Can the job take chunks of the chapter? */
 bool carousel_chapter_has_say(const struct carousel *carousel, const struct carousel_member *member,
@@ -355,7 +355,7 @@ void carousel_chapter_window(const struct carousel *carousel, uint32_t chapter,
 const char *carousel_chapter_check(const struct carousel *carousel,
 				   const struct carousel_member *member);
 
-/* carousel_listed.c: of those, jobs whose plan is a list. Others have the deal's epochs. */
+/* carousel_listed.c: of those, jobs whose plan is a list. Others have the permutation's epochs. */
 /* Samples of the epoch that the job is in, on all nodes; 0: its list did not come yet. */
 uint64_t carousel_listed_places(const struct carousel *carousel,
 				const struct carousel_member *member);
@@ -401,8 +401,8 @@ bool carousel_lead_wants(const struct carousel *carousel, const struct carousel_
 /* Is it time that the job is granted the chunk, if it needs it? */
 bool carousel_lead_may_take(const struct carousel *carousel, uint32_t job, uint32_t slot);
 
-/* carousel_choose.c: for whom the chunk of that lap is made; order as in carousel_deal_chunk() */
-void carousel_choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
+/* carousel_choose.c: for whom the chunk of that nonce is made; order as in carousel_deal_chunk() */
+void carousel_choose(struct carousel *carousel, uint64_t nonce, const uint32_t *order, uint32_t n,
 		     uint32_t n_hungry, struct carousel_choice *ret);
 
 /* carousel_evict.c */
@@ -415,7 +415,7 @@ uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_st
 bool carousel_evict_step(struct carousel *carousel, struct carousel_action *ret);
 
 /* carousel_deal.c: order[0] is the hungriest job, order[0 .. n_hungry-1] the hungry ones. Fills
- * the slot's chunk but for instance and lap, which it is given. */
+ * the slot's chunk but for instance and nonce, which it is given. */
 void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot);
 void carousel_deal_chunk(struct carousel *carousel, const uint32_t *order, uint32_t n,
 			 uint32_t n_hungry, struct carousel_slot *slot);

@@ -167,7 +167,7 @@ static uint32_t looks_of(const struct carousel_member *member, const struct caro
 {
 	if (member->plan.order == PLAN_LIST)
 		return 1 + chunk->count;
-	return 1 + (carousel_is_placed(member) ? 0 : chunk->n_grains);
+	return 1 + (carousel_is_placed(member) ? 0 : chunk->n_blocks);
 }
 
 /* Takes the lowest job out of the slot's marks. */
@@ -361,7 +361,7 @@ static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint
 
 	s->chunk = (struct carousel_chunk){
 	    .instance = ++carousel->instances,
-	    .lap = carousel->config.first_lap + carousel->instances - 1,
+	    .nonce = carousel->config.first_nonce + carousel->instances - 1,
 	    .seed = carousel->config.seed,
 	};
 	s->stamped = true;

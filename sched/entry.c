@@ -2,10 +2,10 @@
 
 /*
  * Entries of a plan log and what they leave. To cut a set inside an entry is: nothing of the entry's
- * samples is in it, then those from the cut on are put back, whole grains as bits, others as single
+ * samples is in it, then those from the cut on are put back, whole blocks as bits, others as single
  * samples. So cuts at growing places of one chunk may follow each other. That all samples which were
  * passed had been in the set is found by counting; the count goes along with the set, as a log has as many
- * entries as its writer likes and the set as many grains as the dataset.
+ * entries as its writer likes and the set as many blocks as the dataset.
  */
 
 #include <errno.h>
@@ -16,10 +16,10 @@
 #include "sched/entry.h"
 #include "sched/population.h"
 
-static uint32_t grain_size(const struct entry_set *set, uint64_t grain)
+static uint32_t block_size(const struct entry_set *set, uint64_t block)
 {
-	return set->bits ? population_of_grain(set->deal, set->bits, grain)
-			 : deal_grain_size(set->deal, grain);
+	return set->bits ? population_of_block(set->permutation, set->bits, block)
+			 : permutation_block_size(set->permutation, block);
 }
 
 static bool is_member(const struct entry_set *set, uint64_t position)
@@ -29,24 +29,24 @@ static bool is_member(const struct entry_set *set, uint64_t position)
 
 void entry_samples(const struct entry_set *set, const struct entry *entry, int64_t *ret_ids)
 {
-	if (entry->n_grains)
-		deal_members(set->deal, set->bits, entry->seed, entry->lap, entry->grains,
-			     entry->n_grains, ret_ids);
+	if (entry->n_blocks)
+		permutation_members(set->permutation, set->bits, entry->seed, entry->nonce,
+				    entry->blocks, entry->n_blocks, ret_ids);
 	else
 		memcpy(ret_ids, entry->ids, entry->count * sizeof(*ret_ids));
 }
 
-static bool are_grains_good(const struct entry_set *set, const struct entry *entry)
+static bool are_blocks_good(const struct entry_set *set, const struct entry *entry)
 {
 	uint64_t samples = 0;
 
-	for (uint32_t i = 0; i < entry->n_grains; i++) {
+	for (uint32_t i = 0; i < entry->n_blocks; i++) {
 		uint32_t size;
 
-		if (entry->grains[i] >= set->deal->grains ||
-		    (i && entry->grains[i] <= entry->grains[i - 1]))
+		if (entry->blocks[i] >= set->permutation->blocks ||
+		    (i && entry->blocks[i] <= entry->blocks[i - 1]))
 			return false;
-		size = grain_size(set, entry->grains[i]);
+		size = block_size(set, entry->blocks[i]);
 		if (!size)
 			return false;
 		samples += size;
@@ -56,15 +56,16 @@ static bool are_grains_good(const struct entry_set *set, const struct entry *ent
 
 bool entry_is_good(const struct entry_set *set, const struct entry *entry)
 {
-	uint64_t n = set->deal->n;
+	uint64_t n = set->permutation->n;
 
 	if (!entry->count || entry->place > n || entry->count > n - entry->place)
 		return false;
-	if (entry->n_grains)
-		return are_grains_good(set, entry);
+	if (entry->n_blocks)
+		return are_blocks_good(set, entry);
 	for (uint32_t i = 0; i < entry->count; i++)
 		if (entry->ids[i] < 0 || (uint64_t)entry->ids[i] >= n ||
-		    !is_member(set, deal_position(set->deal, (uint64_t)entry->ids[i])))
+		    !is_member(set,
+			       permutation_position(set->permutation, (uint64_t)entry->ids[i])))
 			return false;
 	return true;
 }
@@ -73,17 +74,18 @@ bool entry_is_good(const struct entry_set *set, const struct entry *entry)
 
 static void need_all(const struct entry_set *set, struct entry_rest *rest)
 {
-	const struct deal *deal = set->deal;
+	const struct permutation *permutation = set->permutation;
 
 	if (!set->bits) {
-		bits_fill(rest->need, deal->grains);
-		rest->samples = deal->n;
-	} else if (set->grains) {
-		memcpy(rest->need, set->grains, bits_words(deal->grains) * sizeof(*rest->need));
+		bits_fill(rest->need, permutation->blocks);
+		rest->samples = permutation->n;
+	} else if (set->blocks) {
+		memcpy(rest->need, set->blocks,
+		       bits_words(permutation->blocks) * sizeof(*rest->need));
 		rest->samples = set->samples;
 	} else {
-		population_need(deal, set->bits, 0, deal->grains, rest->need);
-		rest->samples = population_samples(deal, set->bits, rest->need);
+		population_need(permutation, set->bits, 0, permutation->blocks, rest->need);
+		rest->samples = population_samples(permutation, set->bits, rest->need);
 	}
 }
 
@@ -95,14 +97,14 @@ static int copy_tail(const struct entry_set *set, const int64_t *tail, struct en
 		return -ENOMEM;
 	if (rest->n_tail)
 		memcpy(rest->tail, tail, rest->n_tail * sizeof(*tail));
-	deal_positions(set->deal, tail, rest->n_tail, rest->positions);
+	permutation_positions(set->permutation, tail, rest->n_tail, rest->positions);
 	return 0;
 }
 
 int entry_rest_copy(const struct entry_set *set, const struct entry_rest *from,
 		    struct entry_rest *ret)
 {
-	size_t words = bits_words(set->deal->grains) + 1;
+	size_t words = bits_words(set->permutation->blocks) + 1;
 	struct entry_rest rest = {
 	    .epoch = ret->epoch,
 	    .place = ret->place,
@@ -128,7 +130,7 @@ int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int
 {
 	const struct entry_rest from = {
 	    .need = (uint64_t *)need,
-	    .samples = need ? population_samples(set->deal, set->bits, need) : 0,
+	    .samples = need ? population_samples(set->permutation, set->bits, need) : 0,
 	    .tail = (int64_t *)tail,
 	    .n_tail = n_tail,
 	};
@@ -152,23 +154,23 @@ uint64_t entry_rest_count(const struct entry_rest *rest)
 	return rest->samples + rest->n_tail;
 }
 
-static void take_grain(const struct entry_set *set, struct entry_rest *rest, uint64_t grain)
+static void take_block(const struct entry_set *set, struct entry_rest *rest, uint64_t block)
 {
-	bits_clear(rest->need, grain);
-	rest->samples -= grain_size(set, grain);
+	bits_clear(rest->need, block);
+	rest->samples -= block_size(set, block);
 }
 
-static void put_grain(const struct entry_set *set, struct entry_rest *rest, uint64_t grain)
+static void put_block(const struct entry_set *set, struct entry_rest *rest, uint64_t block)
 {
-	bits_set(rest->need, grain);
-	rest->samples += grain_size(set, grain);
+	bits_set(rest->need, block);
+	rest->samples += block_size(set, block);
 }
 
 /* There is room. */
 static void put_one(const struct entry_set *set, struct entry_rest *rest, uint64_t position)
 {
 	rest->positions[rest->n_tail] = position;
-	rest->tail[rest->n_tail++] = (int64_t)deal_sample(set->deal, position);
+	rest->tail[rest->n_tail++] = (int64_t)permutation_sample(set->permutation, position);
 }
 
 /* The i-th of the tail stays, as the kept-th. */
@@ -185,7 +187,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Places in the deal, ascending. NULL: no memory. */
+/* Places in the permutation, ascending. NULL: no memory. */
 static uint64_t *sorted_positions(const struct entry_set *set, const int64_t *ids, uint32_t count)
 {
 	uint64_t *positions = malloc(((size_t)count + 1) * sizeof(*positions));
@@ -193,22 +195,22 @@ static uint64_t *sorted_positions(const struct entry_set *set, const int64_t *id
 	if (!positions)
 		return NULL;
 	for (uint32_t i = 0; i < count; i++)
-		positions[i] = deal_position(set->deal, (uint64_t)ids[i]);
+		positions[i] = permutation_position(set->permutation, (uint64_t)ids[i]);
 	qsort(positions, count, sizeof(*positions), compare);
 	return positions;
 }
 
-/* Takes a whole grain's bit out; its samples that are not among these positions stay, as single ones. */
-static void break_grain(const struct entry_set *set, struct entry_rest *rest, uint64_t grain,
+/* Takes a whole block's bit out; its samples that are not among these positions stay, as single ones. */
+static void break_block(const struct entry_set *set, struct entry_rest *rest, uint64_t block,
 			const uint64_t *positions, uint32_t count)
 {
-	uint64_t first = deal_grain_first(set->deal, grain);
-	uint64_t end = first + deal_grain_size(set->deal, grain);
+	uint64_t first = permutation_block_first(set->permutation, block);
+	uint64_t end = first + permutation_block_size(set->permutation, block);
 	uint32_t at = 0;
 
-	if (!bits_test(rest->need, grain))
+	if (!bits_test(rest->need, block))
 		return;
-	take_grain(set, rest, grain);
+	take_block(set, rest, block);
 	for (uint64_t position = first; position < end; position++) {
 		while (at < count && positions[at] < position)
 			at++;
@@ -227,11 +229,11 @@ static void take_out(const struct entry_set *set, struct entry_rest *rest,
 			keep_one(rest, i, kept++);
 	rest->n_tail = kept;
 	for (uint32_t first = 0, end; first < count; first = end) {
-		uint64_t grain = positions[first] / set->deal->grain;
+		uint64_t block = positions[first] / set->permutation->block;
 
-		for (end = first; end < count && positions[end] / set->deal->grain == grain;)
+		for (end = first; end < count && positions[end] / set->permutation->block == block;)
 			end++;
-		break_grain(set, rest, grain, positions + first, end - first);
+		break_block(set, rest, block, positions + first, end - first);
 	}
 }
 
@@ -239,12 +241,12 @@ static void put_back(const struct entry_set *set, struct entry_rest *rest,
 		     const uint64_t *positions, uint32_t count)
 {
 	for (uint32_t first = 0, end; first < count; first = end) {
-		uint64_t grain = positions[first] / set->deal->grain;
+		uint64_t block = positions[first] / set->permutation->block;
 
-		for (end = first; end < count && positions[end] / set->deal->grain == grain;)
+		for (end = first; end < count && positions[end] / set->permutation->block == block;)
 			end++;
-		if (end - first == grain_size(set, grain)) {
-			put_grain(set, rest, grain);
+		if (end - first == block_size(set, block)) {
+			put_block(set, rest, block);
 			continue;
 		}
 		for (uint32_t i = first; i < end; i++)
@@ -252,30 +254,30 @@ static void put_back(const struct entry_set *set, struct entry_rest *rest,
 	}
 }
 
-static int compare_grains(const void *a, const void *b)
+static int compare_blocks(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* All of an entry that has whole grains, in whatever order. Where all of them are whole in the set, too,
+/* All of an entry that has whole blocks, in whatever order. Where all of them are whole in the set, too,
  * nothing of them is in the tail. */
-static void take_grains(const struct entry_set *set, struct entry_rest *rest,
+static void take_blocks(const struct entry_set *set, struct entry_rest *rest,
 			const struct entry *entry)
 {
 	uint64_t before = rest->samples;
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < entry->n_grains; i++)
-		if (bits_test(rest->need, entry->grains[i]))
-			take_grain(set, rest, entry->grains[i]);
+	for (uint32_t i = 0; i < entry->n_blocks; i++)
+		if (bits_test(rest->need, entry->blocks[i]))
+			take_block(set, rest, entry->blocks[i]);
 	if (before - rest->samples == entry->count)
 		return;
 	for (uint32_t i = 0; i < rest->n_tail; i++) {
-		uint32_t grain = (uint32_t)(rest->positions[i] / set->deal->grain);
+		uint32_t block = (uint32_t)(rest->positions[i] / set->permutation->block);
 
-		if (!bsearch(&grain, entry->grains, entry->n_grains, sizeof(grain), compare_grains))
+		if (!bsearch(&block, entry->blocks, entry->n_blocks, sizeof(block), compare_blocks))
 			keep_one(rest, i, kept++);
 	}
 	rest->n_tail = kept;
@@ -299,12 +301,12 @@ static int cut(const struct entry_set *set, struct entry_rest *rest, const struc
 	_cleanup_free_ uint64_t *all = NULL, *left = NULL;
 	_cleanup_free_ int64_t *ids = NULL;
 
-	if (entry->n_grains && from == entry->count) {
-		take_grains(set, rest, entry);
+	if (entry->n_blocks && from == entry->count) {
+		take_blocks(set, rest, entry);
 		return 0;
 	}
 	ids = malloc(entry->count * sizeof(*ids));
-	if (!ids || make_room(rest, entry->count * set->deal->grain + entry->count - from))
+	if (!ids || make_room(rest, entry->count * set->permutation->block + entry->count - from))
 		return -ENOMEM;
 	entry_samples(set, entry, ids);
 	all = sorted_positions(set, ids, entry->count);

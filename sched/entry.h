@@ -5,22 +5,22 @@
 /*
  * The plan of a job of several ranks, as far as it is known: a log of chunks, one entry each, in the
  * order in which their samples have places in the epochs. An entry says all there is to know: which
- * samples are at these places, and by which seed and lap they are made.
+ * samples are at these places, and by which seed and nonce they are made.
  *
  * And what such a log leaves: the set of samples of an epoch that lie above some place of it, as
- * a token says it (sched/token.h): whole grains, and single samples of begun ones.
+ * a token says it (sched/token.h): whole blocks, and single samples of begun ones.
  */
 
 #include "base/base.h"
 #include "base/plan_entry.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 
 struct entry_set { /* which samples the epochs of the log have; borrowed */
-	const struct deal *deal;
+	const struct permutation *permutation;
 	const uint64_t *bits; /* a population (sched/population.h), NULL: all */
-	/* What is known of it, so that an epoch begins without a look at each sample: its grains, NULL: nothing; its
+	/* What is known of it, so that an epoch begins without a look at each sample: its blocks, NULL: nothing; its
 	 * samples. */
-	const uint64_t *grains;
+	const uint64_t *blocks;
 	uint64_t samples;
 };
 
@@ -31,10 +31,10 @@ bool entry_is_good(const struct entry_set *set, const struct entry *entry);
 
 struct entry_rest { /* of an epoch, what is at `place` and above */
 	uint64_t epoch, place;
-	uint64_t *need;      /* owned; whole grains */
+	uint64_t *need;      /* owned; whole blocks */
 	uint64_t samples;    /* of the set, in those */
 	int64_t *tail;       /* owned; samples of others */
-	uint64_t *positions; /* owned; of the tail in the deal */
+	uint64_t *positions; /* owned; of the tail in the permutation */
 	uint32_t n_tail;
 };
 

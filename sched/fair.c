@@ -25,7 +25,7 @@
 #define GUESS 5e6       /* of a sample, before one is finished: ns */
 #define LEAST_COST 1
 #define DEPTH_WINDOWS 3
-#define GRAINS 2 /* samples that one may be behind beside the window: it moves by whole ones */
+#define BLOCKS 2 /* samples that one may be behind beside the window: it moves by whole ones */
 
 double fair_window(const struct fair_node *node)
 {
@@ -55,7 +55,7 @@ void fair_enter(struct fair *one, double least)
 static double until_of(const struct fair *other, const struct fair *one,
 		       const struct fair_node *node)
 {
-	return one->done - fair_window(node) - GRAINS * fair_cost(other) / other->weight;
+	return one->done - fair_window(node) - BLOCKS * fair_cost(other) / other->weight;
 }
 
 void fair_look(const struct fair *other, double *least)

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int instance_init(struct instance_book *book, uint64_t n, uint64_t first_lap)
+int instance_init(struct instance_book *book, uint64_t n, uint64_t first_nonce)
 {
-	*book = (struct instance_book){.n = n, .first_lap = first_lap};
+	*book = (struct instance_book){.n = n, .first_nonce = first_nonce};
 	book->age = calloc(n + 1, sizeof(*book->age));
 	book->number = calloc(n + 1, sizeof(*book->number));
 	if (book->age && book->number)
@@ -24,18 +24,18 @@ void instance_fini(struct instance_book *book)
 }
 
 unsigned instance_bring(struct instance_book *book, uint64_t sample, unsigned most,
-			uint64_t *ret_lap)
+			uint64_t *ret_nonce)
 {
 	if (sample >= book->n || book->number[sample] == 0 || book->number[sample] >= most ||
 	    book->number[sample] == INSTANCE_MOST)
 		return 0;
-	*ret_lap = book->first_lap + book->age[sample];
+	*ret_nonce = book->first_nonce + book->age[sample];
 	return ++book->number[sample];
 }
 
-void instance_made(struct instance_book *book, uint64_t sample, uint64_t lap)
+void instance_made(struct instance_book *book, uint64_t sample, uint64_t nonce)
 {
-	const uint64_t age = lap - book->first_lap;
+	const uint64_t age = nonce - book->first_nonce;
 
 	if (sample >= book->n)
 		return;

@@ -4,8 +4,8 @@
 
 /*
  * Which instance of each sample of a stream is kept behind its random ops, and in how many chunks it was put into
- * production. A chunk's lap is the key of what is drawn for its samples; a sample that comes kept is the one of the
- * lap in which it was made.
+ * production. A chunk's nonce is the key of what is drawn for its samples; a sample that comes kept is the one of the
+ * nonce in which it was made.
  *
  * Jobs are not counted, nor what they were granted: the chunk in which an instance is made is its first, each that it
  * is brought to one more. A chunk has the highest number of any of its samples, and is granted to each job once at
@@ -21,20 +21,20 @@
 #define INSTANCE_MOST 255 /* chunks */
 
 struct instance_book {
-	uint64_t n;         /* samples */
-	uint64_t first_lap; /* of the stream */
-	uint32_t *age;      /* owned, [n]: of the instance that is kept, its lap - first_lap */
-	uint8_t *number;    /* owned, [n]: chunks that it was put into; 0: none is kept */
+	uint64_t n;           /* samples */
+	uint64_t first_nonce; /* of the stream */
+	uint32_t *age;   /* owned, [n]: of the instance that is kept, its nonce - first_nonce */
+	uint8_t *number; /* owned, [n]: chunks that it was put into; 0: none is kept */
 };
 
 /* 0, -ENOMEM */
-int instance_init(struct instance_book *book, uint64_t n, uint64_t first_lap);
+int instance_init(struct instance_book *book, uint64_t n, uint64_t first_nonce);
 void instance_fini(struct instance_book *book); /* zeros are fine */
-/* Is an instance kept that may be put into one chunk more, and that be its number `most` at most? Then it is, *ret_lap
- * is its lap, and its number in that chunk is returned; else 0. */
+/* Is an instance kept that may be put into one chunk more, and that be its number `most` at most? Then it is, *ret_nonce
+ * is its nonce, and its number in that chunk is returned; else 0. */
 unsigned instance_bring(struct instance_book *book, uint64_t sample, unsigned most,
-			uint64_t *ret_lap);
-/* The instance of that lap, whose chunk is its first, takes the place of what was kept of the sample. Once an instance. */
-void instance_made(struct instance_book *book, uint64_t sample, uint64_t lap);
+			uint64_t *ret_nonce);
+/* The instance of that nonce, whose chunk is its first, takes the place of what was kept of the sample. Once an instance. */
+void instance_made(struct instance_book *book, uint64_t sample, uint64_t nonce);
 
 #endif

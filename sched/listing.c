@@ -18,8 +18,8 @@
 #include "sched/weigh.h"
 
 #define LISTING_FORMAT 1
-/* Apart from every other use of a lap. */
-#define LISTING_STREAM_LAP UINT64_C(0x7265700000000000)    /* "rep" */
+/* Apart from every other use of a nonce. */
+#define LISTING_STREAM_NONCE UINT64_C(0x7265700000000000)  /* "rep" */
 #define LISTING_STREAM_BLOCKS UINT64_C(0x626c6b0000000000) /* "blk", of a seed */
 
 _Static_assert(sizeof(struct listing_key) == 16, "frozen");
@@ -284,19 +284,19 @@ static int count_repeats(struct listing_draft *draft)
 static int make_keys(const struct listing_spec *spec, uint64_t epoch, struct listing_draft *draft)
 {
 	struct plan plan;
-	uint64_t lap;
+	uint64_t nonce;
 
 	plan_init(&plan, PLAN_SEEDED, spec->n, spec->seed, spec->version, false);
-	lap = plan_lap(&plan, epoch);
+	nonce = plan_nonce(&plan, epoch);
 	draft->keys = malloc(draft->n_keys * sizeof(*draft->keys));
 	if (!draft->keys)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < draft->n_keys; k++) {
-		struct philox block = philox_block(lap, k, LISTING_STREAM_LAP);
+		struct philox block = philox_block(nonce, k, LISTING_STREAM_NONCE);
 
 		draft->keys[k] = (struct listing_key){
 		    .seed = spec->seed,
-		    .lap = k ? word64(block.word[0], block.word[1]) : lap,
+		    .nonce = k ? word64(block.word[0], block.word[1]) : nonce,
 		};
 	}
 	return 0;

@@ -3,7 +3,7 @@
 #define SCHED_LISTING_H
 
 /*
- * An epoch as a list of places: which sample is at each, and which key (seed, lap) its random ops
+ * An epoch as a list of places: which sample is at each, and which key (seed, nonce) its random ops
  * have. The client computes it, from its own ids or weights or from a recorded plan, and shows it to
  * accessd as sealed memory; accessd takes the entries from there, chunk by chunk.
  *
@@ -14,7 +14,7 @@
  *    24  4  keys
  *    28 36  0
  *    64     entries, 8 bytes a place: id, 40 bits | number of its key, 24 bits
- *           keys, 16 bytes each: seed, lap
+ *           keys, 16 bytes each: seed, nonce
  *
  * Little endian, frozen. The list is hostile to accessd: listing_attach() checks sizes, and each
  * entry is checked when it is used.
@@ -34,7 +34,7 @@
 enum { LISTING_E_BAD = 1 };
 
 struct listing_key {
-	uint64_t seed, lap;
+	uint64_t seed, nonce;
 };
 
 struct listing { /* a list that lies somewhere; a plain value that owns nothing */
@@ -107,7 +107,7 @@ uint64_t listing_drawable(const double *weights, uint64_t count);
  * With blocks these are permuted, and samples that are in the same `window` of them in that order come together, in
  * the order that they have above among each other.
  *
- * The k-th time that a sample comes in an epoch its key's lap is another function of (seed, epoch,
+ * The k-th time that a sample comes in an epoch its key's nonce is another function of (seed, epoch,
  * k), so that its random ops differ. 0 or -ENOMEM.
  */
 int listing_build(const struct listing_spec *spec, uint64_t epoch, struct listing_draft *ret);

@@ -17,13 +17,13 @@
 #include "base/base.h"
 
 #define PEERING_AGAIN 32 /* samples */
-#define PEERING_CARRY_US \
-	420. /* of a processor a MiB: TCP and AES-128-GCM of the receiver, measured once */
+/* Of a processor a MiB: TCP and AES-128-GCM of the receiver, measured once */
+#define PEERING_CARRY_US 420.
 #define PEERING_CARRY_LEAST (UINT64_C(4) << 20) /* bytes: less tells nothing */
 #define PEERING_CARRY_WEIGHT 0.25               /* of what was measured last */
 #define PEERING_MIB 1048576.
-#define PEERING_MARGIN \
-	0.9 /* making must take less than that of fetching, as values that were made go to others */
+/* Making must take less than that of fetching, as values that were made go to others */
+#define PEERING_MARGIN 0.9
 #define PEERING_ABOVE 2.   /* the mean: forms are of various sizes */
 #define PEERING_LIKELY 1.5 /* times the file, as long as no means are known */
 #define PEERING_LEAST 4096 /* bytes over that */

@@ -10,8 +10,8 @@
 #include "sched/point.h"
 
 struct peering { /* what values took that came from peers */
-	struct point_mean
-	    wire; /* elapsed, a value, as many as were asked for being under way at once */
+	/* Elapsed, a value, as many as were asked for being under way at once */
+	struct point_mean wire;
 	struct point_mean cpu; /* of this node */
 	struct point_mean bytes;
 };

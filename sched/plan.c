@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The permutation of a seeded epoch is the deal's network under another key: the version's, mixed
+ * The permutation of a seeded epoch is the network of permutation.c under another key: the version's, mixed
  * with (seed, epoch). So it is computed at any place in constant time, and nothing is stored for a
  * job but its position.
  */
 
 #include "base/base.h"
 #include "base/philox.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 #include "sched/plan.h"
 
 /* Apart from each other and from every other use of (seed, epoch). */
-#define PLAN_STREAM_KEY UINT64_C(0x6b65790000000000) /* "key" */
-#define PLAN_STREAM_LAP UINT64_C(0x6c61700000000000) /* "lap" */
+#define PLAN_STREAM_KEY UINT64_C(0x6b65790000000000)   /* "key" */
+#define PLAN_STREAM_NONCE UINT64_C(0x6c61700000000000) /* "lap" */
 
 const char *plan_name(uint32_t order)
 {
@@ -41,21 +41,21 @@ void plan_init(struct plan *plan, enum plan_order order, uint64_t n, uint64_t se
 		plan->version[i] = version[i];
 }
 
-uint64_t plan_lap(const struct plan *plan, uint64_t epoch)
+uint64_t plan_nonce(const struct plan *plan, uint64_t epoch)
 {
 	struct philox block;
 
 	if (plan->ignores_epoch)
 		epoch = 0;
-	block = philox_block(plan->seed, epoch, PLAN_STREAM_LAP);
+	block = philox_block(plan->seed, epoch, PLAN_STREAM_NONCE);
 	return word64(block.word[0], block.word[1]);
 }
 
-static void plan_permutation(const struct plan *plan, uint64_t epoch, struct deal *ret)
+static void plan_permutation(const struct plan *plan, uint64_t epoch, struct permutation *ret)
 {
 	struct philox block = philox_block(plan->seed, epoch, PLAN_STREAM_KEY);
 
-	deal_init(ret, plan->n, plan->version);
+	permutation_init(ret, plan->n, plan->version);
 	ret->key[0] ^= word64(block.word[0], block.word[1]);
 	ret->key[1] ^= word64(block.word[2], block.word[3]);
 }
@@ -63,12 +63,12 @@ static void plan_permutation(const struct plan *plan, uint64_t epoch, struct dea
 void plan_samples(const struct plan *plan, uint64_t epoch, uint64_t first, uint32_t count,
 		  int64_t *ret_ids)
 {
-	struct deal permutation;
+	struct permutation permutation;
 
 	if (plan->order == PLAN_SEEDED)
 		plan_permutation(plan, epoch, &permutation);
 	for (uint32_t i = 0; i < count; i++)
 		ret_ids[i] = plan->order == PLAN_SEEDED
-				 ? (int64_t)deal_sample(&permutation, first + i)
+				 ? (int64_t)permutation_sample(&permutation, first + i)
 				 : (int64_t)(first + i);
 }

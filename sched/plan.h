@@ -12,7 +12,7 @@
  *   sequential   0, 1, 2, ...
  *
  * Chunk h of an epoch is the places hC .. hC + C - 1 in this order. Random ops are functions of
- * (seed, lap, sample, op), and the lap is plan_lap(): of the seed and the epoch. Frozen by known
+ * (seed, nonce, sample, op), and the nonce is plan_nonce(): of the seed and the epoch. Frozen by known
  * answers, as tokens name places of a plan.
  */
 
@@ -45,7 +45,7 @@ const char *plan_name(uint32_t order);
  * and epoch, they are taken as 0, so that all jobs and epochs mean the same instances. */
 void plan_init(struct plan *plan, enum plan_order order, uint64_t n, uint64_t seed,
 	       const uint8_t version[32], bool is_deterministic);
-uint64_t plan_lap(const struct plan *plan, uint64_t epoch);
+uint64_t plan_nonce(const struct plan *plan, uint64_t epoch);
 /* The samples at places first .. first + count - 1; first + count <= n. */
 void plan_samples(const struct plan *plan, uint64_t epoch, uint64_t first, uint32_t count,
 		  int64_t *ret_ids);

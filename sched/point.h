@@ -41,8 +41,8 @@ struct
 	double work_us;     /* CPU of a worker to make the outputs from it */
 	double read_us;     /* of a reader's thread, elapsed, to bring it to the arena */
 	double read_cpu_us; /* of that, CPU */
-	double
-	    make_us; /* CPU to make it and to keep it; the sample's outputs are then made from it */
+	/* CPU to make it and to keep it; the sample's outputs are then made from it */
+	double make_us;
 	double write_us; /* of the store's writer, elapsed: how many it takes in a time */
 	double bytes;    /* of a kept sample */
 };

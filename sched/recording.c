@@ -44,7 +44,7 @@ void recording_write_head(const struct recording_head *head, uint8_t ret[RECORDI
 	little_put(ret + 8, RECORDING_FORMAT, 4);
 	little_put(ret + 12, RECORDING_HEAD, 4);
 	little_put(ret + 16, head->n, 8);
-	little_put(ret + 24, head->grain, 4);
+	little_put(ret + 24, head->block, 4);
 	little_put(ret + 28, head->order, 4);
 	memcpy(ret + 32, head->dataset, sizeof(head->dataset));
 	memcpy(ret + 64, head->pipeline, sizeof(head->pipeline));
@@ -63,10 +63,11 @@ static uint32_t write_runs(const struct listing_key *keys, uint32_t count, uint8
 	uint32_t runs = 0, first = 0;
 
 	for (uint32_t i = 1; i <= count; i++) {
-		if (i < count && keys[i].seed == keys[first].seed && keys[i].lap == keys[first].lap)
+		if (i < count && keys[i].seed == keys[first].seed &&
+		    keys[i].nonce == keys[first].nonce)
 			continue;
 		little_put(at, keys[first].seed, 8);
-		little_put(at + 8, keys[first].lap, 8);
+		little_put(at + 8, keys[first].nonce, 8);
 		little_put(at + 16, i - first, 8);
 		at += RECORDING_RUN;
 		first = i;
@@ -126,7 +127,7 @@ static int check_head(const uint8_t *bytes, struct recording_head *ret, struct d
 	}
 	*ret = (struct recording_head){
 	    .n = little_get(bytes + 16, 8),
-	    .grain = get32(bytes + 24),
+	    .block = get32(bytes + 24),
 	    .order = get32(bytes + 28),
 	    .seed = little_get(bytes + 96, 8),
 	    .batch = get32(bytes + 104),

@@ -31,7 +31,7 @@ enum {
 
 struct recording_head {
 	uint64_t n;
-	uint32_t grain, order; /* order: enum plan_order */
+	uint32_t block, order; /* order: enum plan_order */
 	uint8_t dataset[32], pipeline[32];
 	uint64_t seed; /* of a fixed plan */
 	uint32_t batch;

@@ -15,18 +15,18 @@
  *    80  8  epochs
  *    88  8  delivered
  *    96  4  ids in the tail
- *   100  4  laps
+ *   100  4  nonces
  *   104  4  bytes an id has: 4 if n <= 2^32, else 8
  *   108  4  1: place and log are there, else 0
  *   112 16  sampler
- *   128     bitmap over ceil(n / g) grains, in words of 8 bytes; none with a fixed plan
+ *   128     bitmap over ceil(n / g) blocks, in words of 8 bytes; none with a fixed plan
  *           tail: ids
- *           laps, newest last, 8 bytes each
+ *           nonces, newest last, 8 bytes each
  *           place in a plan log, 8 bytes, and the log's name, 16 bytes
  *           XXH3-64 of all that is before
  *
  * Format 1 has no sampler, and is read as one of zeros. Format 3 is written where there are more than
- * 2^19 grains: the need is in parts (token_parts.h), the rest is the same.
+ * 2^19 blocks: the need is in parts (token_parts.h), the rest is the same.
  *
  * Magic, format, size and the checksum at the end are the same in every format, so that damage is
  * told from a newer format. A token comes back from a client and may be forged: the checksum finds
@@ -42,7 +42,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/little.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 #include "sched/plan.h"
 #include "sched/sort.h"
 #include "sched/token.h"
@@ -54,8 +54,8 @@
 #define TOKEN_HEAD 128
 #define TOKEN_HEAD_1 112 /* of format 1 */
 #define TOKEN_SUM 8
-#define TOKEN_MAX_GRAIN 32
-#define TOKEN_ONE_BITMAP (UINT64_C(1) << 19)  /* grains */
+#define TOKEN_MAX_BLOCK 32
+#define TOKEN_ONE_BITMAP (UINT64_C(1) << 19)  /* blocks */
 #define TOKEN_MAX_PARTS_N (UINT64_C(1) << 32) /* samples: their bitmap has 16 MiB at most */
 
 static const uint8_t token_magic[8] = {'o', 'a', 't', 'o', 'k', 'e', 'n', '\n'};
@@ -72,9 +72,9 @@ static unsigned id_bytes(uint64_t n)
 	return n <= UINT64_C(1) << 32 ? 4 : 8;
 }
 
-static uint64_t grains_of(uint64_t n, uint32_t grain)
+static uint64_t blocks_of(uint64_t n, uint32_t block)
 {
-	return n / grain + (n % grain != 0);
+	return n / block + (n % block != 0);
 }
 
 static size_t log_bytes(const struct token *token)
@@ -84,7 +84,7 @@ static size_t log_bytes(const struct token *token)
 
 static size_t need_words(const struct token *token)
 {
-	return plan_is_fixed(token->order) ? 0 : bits_words(grains_of(token->n, token->grain));
+	return plan_is_fixed(token->order) ? 0 : bits_words(blocks_of(token->n, token->block));
 }
 
 static uint32_t format_of(const struct token *token)
@@ -97,7 +97,7 @@ static uint32_t format_of(const struct token *token)
 /* All but head and need. */
 static size_t rest_bytes(const struct token *token)
 {
-	return (size_t)id_bytes(token->n) * token->n_tail + (size_t)8 * token->n_laps +
+	return (size_t)id_bytes(token->n) * token->n_tail + (size_t)8 * token->n_nonces +
 	       log_bytes(token) + TOKEN_SUM;
 }
 
@@ -108,7 +108,7 @@ size_t token_size(const struct token *token)
 	size_t need = 8 * need_words(token);
 
 	if (format_of(token) == TOKEN_FORMAT_PARTS)
-		need = token_parts_size(token->need, grains_of(token->n, token->grain));
+		need = token_parts_size(token->need, blocks_of(token->n, token->block));
 	return TOKEN_HEAD + need + rest_bytes(token);
 }
 
@@ -118,7 +118,7 @@ static void write_head(const struct token *token, uint8_t *out, size_t size)
 	little_put(out + 8, format_of(token), 4);
 	little_put(out + 12, size, 4);
 	little_put(out + 16, token->n, 8);
-	little_put(out + 24, token->grain, 4);
+	little_put(out + 24, token->block, 4);
 	little_put(out + 28, token->order, 4);
 	memcpy(out + 32, token->dataset, sizeof(token->dataset));
 	little_put(out + 64, token->seed, 8);
@@ -126,7 +126,7 @@ static void write_head(const struct token *token, uint8_t *out, size_t size)
 	little_put(out + 80, token->epochs, 8);
 	little_put(out + 88, token->delivered, 8);
 	little_put(out + 96, token->n_tail, 4);
-	little_put(out + 100, token->n_laps, 4);
+	little_put(out + 100, token->n_nonces, 4);
 	little_put(out + 104, id_bytes(token->n), 4);
 	little_put(out + 108, token->has_log, 4);
 	memcpy(out + 112, token->sampler, sizeof(token->sampler));
@@ -142,7 +142,7 @@ size_t token_write(const struct token *token, void *ret, size_t size)
 		return 0;
 	write_head(token, out, total);
 	if (format_of(token) == TOKEN_FORMAT_PARTS) {
-		token_parts_write(token->need, grains_of(token->n, token->grain), at);
+		token_parts_write(token->need, blocks_of(token->n, token->block), at);
 		at = out + total - rest_bytes(token);
 	} else {
 		for (size_t i = 0; i < need_words(token); i++, at += 8)
@@ -150,8 +150,8 @@ size_t token_write(const struct token *token, void *ret, size_t size)
 	}
 	for (uint32_t i = 0; i < token->n_tail; i++, at += width)
 		little_put(at, (uint64_t)token->tail[i], width);
-	for (uint32_t i = 0; i < token->n_laps; i++, at += 8)
-		little_put(at, token->laps[i], 8);
+	for (uint32_t i = 0; i < token->n_nonces; i++, at += 8)
+		little_put(at, token->nonces[i], 8);
 	if (token->has_log) {
 		little_put(at, token->place, 8);
 		memcpy(at + 8, token->log, sizeof(token->log));
@@ -202,7 +202,7 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 static void read_head(const uint8_t *data, struct token *token)
 {
 	token->n = little_get(data + 16, 8);
-	token->grain = get32(data + 24);
+	token->block = get32(data + 24);
 	token->order = get32(data + 28);
 	memcpy(token->dataset, data + 32, sizeof(token->dataset));
 	token->seed = little_get(data + 64, 8);
@@ -210,7 +210,7 @@ static void read_head(const uint8_t *data, struct token *token)
 	token->epochs = little_get(data + 80, 8);
 	token->delivered = little_get(data + 88, 8);
 	token->n_tail = get32(data + 96);
-	token->n_laps = get32(data + 100);
+	token->n_nonces = get32(data + 100);
 	token->has_log = get32(data + 108) == 1;
 	if (head_bytes(data) == TOKEN_HEAD)
 		memcpy(token->sampler, data + 112, sizeof(token->sampler));
@@ -224,7 +224,7 @@ static bool measure_need(const uint8_t *data, size_t size, const struct token *t
 	if (get32(data + 8) == TOKEN_FORMAT_PARTS) {
 		*ret = format_of(token) == TOKEN_FORMAT_PARTS
 			   ? token_parts_measure(data + head, size - head,
-						 grains_of(token->n, token->grain))
+						 blocks_of(token->n, token->block))
 			   : 0;
 		return *ret != 0;
 	}
@@ -235,19 +235,19 @@ static bool measure_need(const uint8_t *data, size_t size, const struct token *t
 static int check_head(const uint8_t *data, size_t size, const struct token *token, size_t *ret_need,
 		      struct diag *diag)
 {
-	uint32_t grain = token->grain;
+	uint32_t block = token->block;
 
-	if (!grain || grain > TOKEN_MAX_GRAIN || (grain & (grain - 1)))
-		return bad(diag, "its grain is not a power of two from 1 to 32");
+	if (!block || block > TOKEN_MAX_BLOCK || (block & (block - 1)))
+		return bad(diag, "its block is not a power of two from 1 to 32");
 	if (token->order < PLAN_CAROUSEL || token->order > PLAN_LIST)
 		return bad(diag, "its order is none of ours");
 	if (token->order == PLAN_LIST && !token_has_sampler(token))
 		return bad(diag, "it is of a list and does not say which");
 	if (token->n > INT64_MAX || !measure_need(data, size, token, ret_need))
 		return bad(diag, "it is too short for its number of samples");
-	if (plan_is_fixed(token->order) && (token->n_tail || token->n_laps || token->has_log))
+	if (plan_is_fixed(token->order) && (token->n_tail || token->n_nonces || token->has_log))
 		return bad(diag, "its head is inconsistent");
-	if (token->n_laps > TOKEN_MAX_LAPS || token->n_tail > token->n)
+	if (token->n_nonces > TOKEN_MAX_NONCES || token->n_tail > token->n)
 		return bad(diag, "it lists too much");
 	if (token->epochs && token->epoch > token->epochs)
 		return bad(diag, "its epoch is past its last one");
@@ -260,18 +260,18 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 
 static int read_need(const uint8_t *at, bool in_parts, struct token *token, struct diag *diag)
 {
-	uint64_t grains = grains_of(token->n, token->grain);
+	uint64_t blocks = blocks_of(token->n, token->block);
 	size_t words = need_words(token);
 
 	token->need = calloc(words + 1, sizeof(*token->need));
 	if (!token->need)
 		return -ENOMEM;
-	if (in_parts && !token_parts_read(at, grains, token->need))
+	if (in_parts && !token_parts_read(at, blocks, token->need))
 		return bad(diag, "a part of its need is not written as it should be");
 	for (size_t i = 0; i < words && !in_parts; i++)
 		token->need[i] = little_get(at + 8 * i, 8);
-	if (words && grains % 64 && token->need[words - 1] >> (grains % 64))
-		return bad(diag, "it needs grains past the end of the dataset");
+	if (words && blocks % 64 && token->need[words - 1] >> (blocks % 64))
+		return bad(diag, "it needs blocks past the end of the dataset");
 	return 0;
 }
 
@@ -280,15 +280,15 @@ static int check_tail(const struct token *token, struct diag *diag)
 {
 	const uint32_t n = token->n_tail;
 	_cleanup_free_ uint64_t *positions = calloc((size_t)n + 1, 2 * sizeof(*positions));
-	struct deal deal;
+	struct permutation permutation;
 
 	if (!positions)
 		return -ENOMEM;
-	deal_init(&deal, token->n, token->dataset);
-	deal_positions(&deal, token->tail, n, positions);
+	permutation_init(&permutation, token->n, token->dataset);
+	permutation_positions(&permutation, token->tail, n, positions);
 	for (uint32_t i = 0; i < n; i++)
-		if (bits_test(token->need, positions[i] / token->grain))
-			return bad(diag, "its tail names a sample of a grain that it needs whole");
+		if (bits_test(token->need, positions[i] / token->block))
+			return bad(diag, "its tail names a sample of a block that it needs whole");
 	sort_values(positions, positions + n, n);
 	for (uint32_t i = 1; i < n; i++)
 		if (positions[i] == positions[i - 1])
@@ -315,16 +315,16 @@ static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
 
 static int check_sum(const struct token *token, struct diag *diag)
 {
-	uint64_t grains = grains_of(token->n, token->grain);
+	uint64_t blocks = blocks_of(token->n, token->block);
 	uint64_t rest;
 
 	if (plan_is_fixed(token->order) && token_has_sampler(token))
 		return 0; /* its epochs have as many places as the sampler says */
 	if (plan_is_fixed(token->order))
 		return token->delivered <= token->n ? 0 : bad(diag, "its place is past the end");
-	rest = bits_count(token->need, grains) * token->grain;
-	if (grains && bits_test(token->need, grains - 1))
-		rest -= grains * token->grain - token->n;
+	rest = bits_count(token->need, blocks) * token->block;
+	if (blocks && bits_test(token->need, blocks - 1))
+		rest -= blocks * token->block - token->n;
 	rest += token->n_tail;
 	if (rest > token->n || token->delivered > token->n - rest || token->place > token->n - rest)
 		return bad(diag, "it accounts for more samples than the dataset has");
@@ -343,16 +343,16 @@ static int read_body(const uint8_t *data, size_t need_bytes, struct token *token
 {
 	const uint8_t *need = data + head_bytes(data), *tail = need + need_bytes;
 	bool in_parts = get32(data + 8) == TOKEN_FORMAT_PARTS;
-	const uint8_t *laps = tail + (size_t)id_bytes(token->n) * token->n_tail;
+	const uint8_t *nonces = tail + (size_t)id_bytes(token->n) * token->n_tail;
 	int r = read_need(need, in_parts, token, diag);
 
-	read_log(laps + (size_t)8 * token->n_laps, token);
+	read_log(nonces + (size_t)8 * token->n_nonces, token);
 	if (!r)
 		r = read_tail(tail, token, diag);
 	if (!r)
 		r = check_sum(token, diag);
-	for (uint32_t i = 0; i < token->n_laps; i++)
-		token->laps[i] = little_get(laps + 8 * i, 8);
+	for (uint32_t i = 0; i < token->n_nonces; i++)
+		token->nonces[i] = little_get(nonces + 8 * i, 8);
 	return r;
 }
 
@@ -389,10 +389,10 @@ int token_parse(const void *data, size_t size, struct token *ret, struct diag *d
 	return 0;
 }
 
-int token_fits(const struct token *token, uint64_t n, uint32_t grain, const uint8_t dataset[32],
+int token_fits(const struct token *token, uint64_t n, uint32_t block, const uint8_t dataset[32],
 	       struct diag *diag)
 {
-	if (token->n == n && token->grain == grain &&
+	if (token->n == n && token->block == block &&
 	    memcmp(token->dataset, dataset, sizeof(token->dataset)) == 0)
 		return 0;
 	if (token->n != n)

@@ -16,8 +16,8 @@
 
 #define BAD_PAGE_MAX 65536 /* bytes of a page */
 #define BAD_PAGE_IDS 256   /* samples that can be asked for by name at once */
-#define BAD_PAGE_NAME \
-	4096 /* bytes of a name, and of a line, with their NUL: what is longer is cut */
+/* Bytes of a name, and of a line, with their NUL: what is longer is cut */
+#define BAD_PAGE_NAME 4096
 #define BAD_PAGE_STAGE 16
 #define BAD_PAGE_WHY 256
 

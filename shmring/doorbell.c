@@ -7,7 +7,7 @@
  * doorbell_ring_all(), and no sleep is without end unless its caller says so.
  */
 
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 #include "shmring/region.h"
 #include "shmring/wake.h"
 
@@ -40,12 +40,12 @@ int doorbell_attach(int fd, struct layout_doorbell **ret)
 	int r = region_attach(fd, REGION_SHARED, doorbell_bytes(), true, &map);
 
 	if (r)
-		return r < 0 ? r : LANE_E_BAD;
+		return r < 0 ? r : QUEUE_E_BAD;
 	doorbell = map;
 	if (doorbell->magic != LAYOUT_MAGIC_DOORBELL || doorbell->version != LAYOUT_VERSION ||
 	    doorbell->max_workers != LAYOUT_MAX_WORKERS || doorbell->bytes != sizeof(*doorbell)) {
 		region_unmap(map, doorbell_bytes());
-		return LANE_E_BAD;
+		return QUEUE_E_BAD;
 	}
 	*ret = doorbell;
 	return 0;

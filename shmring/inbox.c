@@ -56,8 +56,8 @@ bool inbox_work_of(const struct layout_doorbell *doorbell, uint32_t index, struc
 	uint64_t task = LOAD(worker->w_task);
 
 	*ret = (struct inbox_work){
-	    .lane = (uint32_t)(task >> 48),
-	    .block = (uint32_t)(task >> 40) & 0xff,
+	    .queue = (uint32_t)(task >> 48),
+	    .row = (uint32_t)(task >> 40) & 0xff,
 	    .task = (uint32_t)(task >> 8),
 	    .started_ns = LOAD(worker->w_started_ns),
 	    .done = LOAD(worker->w_done),

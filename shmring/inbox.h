@@ -22,7 +22,7 @@ void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures
 
 /* What worker `index` says it is doing. false: nothing. */
 struct inbox_work {
-	uint32_t lane, block, task;
+	uint32_t queue, row, task;
 	uint64_t started_ns, done, busy_ns, pixels;
 };
 bool inbox_work_of(const struct layout_doorbell *doorbell, uint32_t index, struct inbox_work *ret);

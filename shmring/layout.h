@@ -12,10 +12,10 @@
  *
  *   memory   writers                          readers                made, sealed
  *   slots    worker parent + its workers      ranks, read-only       one a variant; FUTURE_WRITE
- *   board    accessd                          ranks, read-only       one a variant; FUTURE_WRITE
+ *   table    accessd                          ranks, read-only       one a variant; FUTURE_WRITE
  *   inbox    accessd                          one rank, read-only    one a rank;   FUTURE_WRITE
  *   outbox   one rank                         accessd (hostile)      one a rank
- *   lane     accessd, reader, workers         the same (a domain)    one a stream
+ *   queue    accessd, reader, workers         the same (a domain)    one a stream
  *   arena    reader                           workers, read-only     one a stream
  *   resident reader                           workers, read-only     one a trust domain
  *   doorbell     accessd, reader, workers         the same               one a trust domain
@@ -28,22 +28,22 @@
 #include <stdint.h>
 
 #define LAYOUT_VERSION 1
-#define LAYOUT_VERSION_FIELDS \
-	2 /* of a board that only a library knows which knows fields: layout_board_wide */
-#define LAYOUT_MAGIC_BOARD UINT64_C(0x3144524f4221414f)    /* "OA!BORD1" */
-#define LAYOUT_MAGIC_INBOX UINT64_C(0x3158424e4921414f)    /* "OA!INBX1" */
-#define LAYOUT_MAGIC_OUTBOX UINT64_C(0x3158424f2121414f)   /* "OA!!OBX1" */
-#define LAYOUT_MAGIC_LANE UINT64_C(0x31454e414c21414f)     /* "OA!LANE1" */
-#define LAYOUT_MAGIC_DOORBELL UINT64_C(0x314c4c454221414f) /* "OA!DOORBELL1" */
-#define LAYOUT_MAGIC_TRAY UINT64_C(0x315941525421414f)     /* "OA!TRAY1" */
-#define LAYOUT_MAGIC_PANE UINT64_C(0x31454e415021414f)     /* "OA!PANE1" */
+/* Of a slot table that only a library knows which knows fields: layout_slot_table_wide */
+#define LAYOUT_VERSION_FIELDS 2
+#define LAYOUT_MAGIC_SLOT_TABLE UINT64_C(0x3144524f4221414f) /* "OA!BORD1" */
+#define LAYOUT_MAGIC_INBOX UINT64_C(0x3158424e4921414f)      /* "OA!INBX1" */
+#define LAYOUT_MAGIC_OUTBOX UINT64_C(0x3158424f2121414f)     /* "OA!!OBX1" */
+#define LAYOUT_MAGIC_QUEUE UINT64_C(0x31454e414c21414f)      /* "OA!LANE1" */
+#define LAYOUT_MAGIC_DOORBELL UINT64_C(0x314c4c454221414f)   /* "OA!DOORBELL1" */
+#define LAYOUT_MAGIC_RINGS UINT64_C(0x315941525421414f)      /* "OA!TRAY1" */
+#define LAYOUT_MAGIC_PANE UINT64_C(0x31454e415021414f)       /* "OA!PANE1" */
 
 #define LAYOUT_MAX_FIELDS 24
-#define LAYOUT_FIRST_FIELDS 8 /* of a board of version 1, all that it has */
+#define LAYOUT_FIRST_FIELDS 8 /* of a slot table of version 1, all that it has */
 #define LAYOUT_MAX_DIMS 4
 #define LAYOUT_MAX_SLOTS 1024
 #define LAYOUT_MAX_WORKERS 256
-#define LAYOUT_MAX_BLOCKS 4    /* chunks in production at once in one stream */
+#define LAYOUT_MAX_ROWS 4      /* chunks in production at once in one stream */
 #define LAYOUT_MAX_VARIANTS 8  /* pipelines of one stream */
 #define LAYOUT_MAX_CHUNK 65536 /* samples a chunk */
 #define LAYOUT_GRANT_RING 64   /* grants a rank's inbox holds */
@@ -68,14 +68,14 @@ enum layout_dtype {
 
 enum layout_where {
 	LAYOUT_IN_SLOT = 1,  /* written by workers: slots memory */
-	LAYOUT_IN_BOARD = 2, /* written by accessd: board memory (the sample ids) */
+	LAYOUT_IN_TABLE = 2, /* written by accessd: slot table memory (the sample ids) */
 };
 
 /* The same numbers as enum oa_kind. */
 enum layout_kind {
 	LAYOUT_DENSE = 0,
-	LAYOUT_RAGGED =
-	    1, /* shape[0] is the most that a sample has; zeros stand behind what it has */
+	/* shape[0] is the most that a sample has; zeros stand behind what it has */
+	LAYOUT_RAGGED = 1,
 	LAYOUT_TEXT = 2, /* the same of UTF-8: u8, one dimension */
 };
 
@@ -86,13 +86,13 @@ struct layout_field { /* 128 bytes */
 	uint64_t offset;       /* of the field's array from the start of the slot; 64-aligned */
 	uint64_t sample_bytes; /* distance between samples in the array */
 	uint32_t kind;         /* enum layout_kind; not dense: LAYOUT_VERSION_FIELDS */
-	uint32_t
-	    lengths; /* of one that is not dense: the field, i64 without dimensions, that says how long
-			   * samples are. Workers write it: it is believed up to shape[0] */
+	/* Of one that is not dense: the field, i64 without dimensions, that says how long samples
+	 * are. Workers write it: it is believed up to shape[0] */
+	uint32_t lengths;
 	uint64_t spare[3];
 };
 
-/* ---- board ---- */
+/* ---- slot table ---- */
 
 /* d_status: one byte a sample of a chunk. */
 enum layout_sample_status {
@@ -106,13 +106,13 @@ enum layout_sample_status {
 
 /*
  * A slot's life, seen by ranks. d_instance changes only while no rank holds the slot:
- *   d_instance = 0 --compose--> lap --(d_watermark 0 .. count)--> full --evict--> 0
+ *   d_instance = 0 --compose--> nonce --(d_watermark 0 .. count)--> full --evict--> 0
  */
 struct layout_slot {                 /* 128 bytes */
 	_Atomic uint64_t d_instance; /* number of the instance in this stream, from 1; 0: empty */
-	uint64_t d_lap;
+	uint64_t d_nonce;
 	uint32_t d_count;   /* samples in the chunk */
-	uint32_t d_grains;  /* grains in the chunk; 0: a tail chunk (samples of begun grains) */
+	uint32_t d_blocks;  /* blocks in the chunk; 0: a tail chunk (samples of begun blocks) */
 	uint32_t d_private; /* 1: made for one job alone */
 	uint32_t reserved0;
 	uint64_t reserved1[4];
@@ -121,16 +121,16 @@ struct layout_slot {                 /* 128 bytes */
 	uint64_t reserved3[7];
 };
 
-/* 1280 bytes; arrays follow from LAYOUT_BOARD_HEAD on, where the offsets say. */
-struct layout_board {
+/* 1280 bytes; arrays follow from LAYOUT_SLOT_TABLE_HEAD on, where the offsets say. */
+struct layout_slot_table {
 	uint64_t magic;
 	uint32_t version, head_bytes;
-	uint64_t bytes;       /* of the whole board */
+	uint64_t bytes;       /* of the whole slot table */
 	uint64_t slots_bytes; /* of the whole slots memory */
 	uint64_t slot_stride; /* bytes from slot to slot, a multiple of the page size */
 	uint32_t max_slots;   /* the memory has room for */
 	uint32_t chunk;       /* C: samples a full chunk holds */
-	uint32_t grain;       /* g */
+	uint32_t block;       /* g */
 	uint32_t n_fields;
 	uint64_t n_samples;     /* n of the dataset */
 	uint64_t seed;          /* of the stream */
@@ -139,16 +139,16 @@ struct layout_board {
 	uint64_t slot_offset;   /* struct layout_slot [max_slots] */
 	uint64_t status_offset; /* uint8_t [max_slots][chunk] */
 	uint64_t ids_offset;    /* int64_t [max_slots][chunk], ids in order of delivery */
-	uint64_t grains_offset; /* uint32_t [max_slots][chunk] (d_grains of them used) */
+	uint64_t blocks_offset; /* uint32_t [max_slots][chunk] (d_blocks of them used) */
 	struct layout_field field[LAYOUT_FIRST_FIELDS];
 	uint64_t reserved[11];
 };
-struct layout_board_wide { /* 3328 bytes */
-	struct layout_board board;
+struct layout_slot_table_wide { /* 3328 bytes */
+	struct layout_slot_table table;
 	struct layout_field more[LAYOUT_MAX_FIELDS - LAYOUT_FIRST_FIELDS]; /* version 1: zeros */
 };
 /* The arrays start here; d_ words never share a line with the head. */
-#define LAYOUT_BOARD_HEAD 4096
+#define LAYOUT_SLOT_TABLE_HEAD 4096
 
 /* ---- inbox and outbox ---- */
 
@@ -223,10 +223,10 @@ struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
 	_Atomic uint64_t c_result[LAYOUT_GRANT_RING]; /* k << 8 | enum layout_result */
 };
 
-/* ---- lane: the tasks of a stream ---- */
+/* ---- task queue: a stream's tasks ---- */
 
 /*
- * A block holds the tasks of one chunk in production. A task's state word, low byte the state, the
+ * A row holds the tasks of one chunk in production. A task's state word, low byte the state, the
  * upper 24 bits who (reader thread or worker number):
  *
  *   FREE --accessd--> HELD --accessd (arena space found)--> QUEUED --reader CAS--> READING
@@ -272,8 +272,8 @@ struct layout_task {          /* 192 bytes */
 	uint32_t d_label;
 	uint32_t d_position; /* sample number in the slot */
 	uint32_t d_attempt;
-	uint64_t d_seed, d_lap; /* of its random ops */
-	uint32_t d_room;        /* bytes of the arena that are its, if more than d_bytes */
+	uint64_t d_seed, d_nonce; /* of its random ops */
+	uint32_t d_room;          /* bytes of the arena that are its, if more than d_bytes */
 	uint8_t d_want; /* stored form (LAYOUT_FORM_...) to be brought if it is kept, 0: the file */
 	uint8_t d_make; /* stored form to be made of it and kept, 0: none */
 	uint8_t d_probe; /* stored form to be made of it and tried out, 0: none */
@@ -291,9 +291,9 @@ struct layout_task {          /* 192 bytes */
 	uint32_t s_make_us; /* CPU time it took to make the form, ... */
 	uint32_t s_form_us; /* ... and to run the pipelines from it, if it was tried */
 	uint32_t s_form_bytes;
-	uint32_t
-	    s_cpu_us; /* CPU time of the pipelines, from what came or the form that is kept of it, where
-		       * it is timed, made or tried */
+	/* CPU time of the pipelines, from what came or the form that is kept of it, where it is
+	 * timed, made or tried */
+	uint32_t s_cpu_us;
 	uint64_t r_resident; /* 1 + where in the resident memory it lies; 0: in the arena */
 	uint32_t r_from;     /* enum layout_from */
 	uint32_t reserved1[3];
@@ -312,20 +312,20 @@ enum {
 	LAYOUT_FORM_INDEXED = 1,
 	LAYOUT_FORM_PACKED = 2,
 	LAYOUT_FORM_PIXELS = 2,
-	LAYOUT_FORM_AUGMENTED = 35, /* behind random ops: of one instance, (d_seed, d_lap) */
+	LAYOUT_FORM_AUGMENTED = 35, /* behind random ops: of one instance, (d_seed, d_nonce) */
 	LAYOUT_FORMS = 36
 };
 
 enum layout_made {
 	LAYOUT_MADE_NONE = 0,
-	LAYOUT_MADE_YES = 1,   /* and put into the tray, if it is to be kept */
+	LAYOUT_MADE_YES = 1,   /* and put into the write-back ring, if it is to be kept */
 	LAYOUT_MADE_UNFIT = 2, /* the sample has no such form */
-	LAYOUT_MADE_FULL = 3,  /* the tray had no room */
+	LAYOUT_MADE_FULL = 3,  /* the write-back ring had no room */
 };
 
-struct layout_block {             /* head of a block, 256 bytes */
-	_Atomic uint64_t d_order; /* order of production, from 1; 0: block unused */
-	uint64_t d_lap;           /* of the chunk; a task of a list may have another */
+struct layout_row {               /* head of a row, 256 bytes */
+	_Atomic uint64_t d_order; /* order of production, from 1; 0: row unused */
+	uint64_t d_nonce;         /* of the chunk; a task of a list may have another */
 	uint64_t d_seed;
 	uint32_t d_slot;
 	uint32_t d_count;    /* tasks */
@@ -336,30 +336,30 @@ struct layout_block {             /* head of a block, 256 bytes */
 	uint32_t reserved1[15];
 	_Atomic uint32_t s_run_hint; /* tasks below it are not READY, as far as known */
 	uint32_t reserved2[15];
-	_Atomic uint32_t s_ended; /* tasks that became DONE or FAILED since the block was filled */
+	_Atomic uint32_t s_ended;   /* tasks that became DONE or FAILED since the row was filled */
 	_Atomic uint32_t d_ring_at; /* ring accessd when s_ended reaches it; UINT32_MAX: never.
 				     * Whoever rings exchanges it back: one ring an arm */
 	uint32_t reserved3[14];
 };
 
-struct layout_lane { /* 128 bytes */
+struct layout_queue { /* 128 bytes */
 	uint64_t magic;
-	uint32_t version, n_blocks;
+	uint32_t version, n_rows;
 	uint64_t bytes, arena_bytes;
-	uint32_t chunk;            /* tasks a block has room for */
-	uint32_t lane;             /* number of the lane in its trust domain */
-	uint64_t block_offset;     /* struct layout_block [n_blocks] */
-	uint64_t task_offset;      /* struct layout_task [n_blocks][chunk] */
-	_Atomic uint32_t d_closed; /* 1: take nothing more from this lane */
+	uint32_t chunk;            /* tasks a row has room for */
+	uint32_t queue;            /* number of the queue in its trust domain */
+	uint64_t row_offset;       /* struct layout_row [n_rows] */
+	uint64_t task_offset;      /* struct layout_task [n_rows][chunk] */
+	_Atomic uint32_t d_closed; /* 1: take nothing more from this queue */
 	uint32_t reserved0;
-	_Atomic uint32_t r_reading; /* reads in flight, bounded a lane */
+	_Atomic uint32_t r_reading; /* reads in flight, bounded a queue */
 	uint32_t reserved1[15];
 };
 
 /* ---- doorbell: who sleeps, who works on what; one a trust domain ---- */
 
 struct layout_worker {                 /* 64 bytes */
-	_Atomic uint64_t w_task;       /* lane << 48 | block << 40 | task << 8 | 1; 0: idle */
+	_Atomic uint64_t w_task;       /* queue << 48 | row << 40 | task << 8 | 1; 0: idle */
 	_Atomic uint64_t w_started_ns; /* of that task */
 	_Atomic uint64_t w_done;       /* tasks ended */
 	_Atomic uint64_t w_busy_ns;
@@ -383,7 +383,7 @@ struct layout_doorbell { /* 256 bytes and the workers */
 	struct layout_worker worker[LAYOUT_MAX_WORKERS];
 };
 
-/* ---- tray: stored forms on their way from workers to the reader; one a trust domain ---- */
+/* ---- rings: stored forms from workers to the reader (one a trust domain), values to and from a carrier ---- */
 
 struct layout_ring { /* 128 bytes: a worker's, as the doorbell's entry of the same number */
 	_Atomic uint64_t w_head; /* bytes that the worker has filled, since ever */
@@ -392,7 +392,7 @@ struct layout_ring { /* 128 bytes: a worker's, as the doorbell's entry of the sa
 	uint64_t reserved1[7];
 };
 
-struct layout_tray { /* 128 bytes and the rings */
+struct layout_rings { /* 128 bytes and the rings */
 	uint64_t magic;
 	uint32_t version, n_rings;
 	uint64_t bytes, ring_bytes, data_offset; /* ring i: data_offset + i * ring_bytes */
@@ -406,7 +406,7 @@ struct layout_tray { /* 128 bytes and the rings */
 struct layout_item {    /* 64 bytes, before the form's bytes, which are padded to 64 */
 	uint32_t magic; /* LAYOUT_ITEM, or LAYOUT_ITEM_SKIP: go to the ring's beginning */
 	uint32_t bytes; /* of the form */
-	uint32_t lane, block, task, form;
+	uint32_t queue, row, task, form;
 	uint64_t sample;
 	uint64_t reserved[4];
 };
@@ -418,21 +418,21 @@ struct layout_item {    /* 64 bytes, before the form's bytes, which are padded t
 #define LAYOUT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " is frozen")
 LAYOUT_SIZE(layout_field, 128);
 LAYOUT_SIZE(layout_slot, 128);
-LAYOUT_SIZE(layout_board, 1280);
-LAYOUT_SIZE(layout_board_wide, 3328);
+LAYOUT_SIZE(layout_slot_table, 1280);
+LAYOUT_SIZE(layout_slot_table_wide, 3328);
 LAYOUT_SIZE(layout_grant, 64);
 LAYOUT_SIZE(layout_inbox, 128 + 64 * LAYOUT_GRANT_RING);
 LAYOUT_SIZE(layout_outbox, 192 + 8 * LAYOUT_GRANT_RING);
 LAYOUT_SIZE(layout_task, 192);
-LAYOUT_SIZE(layout_block, 256);
-LAYOUT_SIZE(layout_lane, 128);
+LAYOUT_SIZE(layout_row, 256);
+LAYOUT_SIZE(layout_queue, 128);
 LAYOUT_SIZE(layout_worker, 64);
 LAYOUT_SIZE(layout_ring, 128);
-LAYOUT_SIZE(layout_tray, 128);
+LAYOUT_SIZE(layout_rings, 128);
 LAYOUT_SIZE(layout_item, 64);
 LAYOUT_SIZE(layout_doorbell, 256 + 64 * LAYOUT_MAX_WORKERS);
 #undef LAYOUT_SIZE
-_Static_assert(sizeof(struct layout_board_wide) <= LAYOUT_BOARD_HEAD,
+_Static_assert(sizeof(struct layout_slot_table_wide) <= LAYOUT_SLOT_TABLE_HEAD,
 	       "the head ends before the arrays");
 _Static_assert((LAYOUT_GRANT_RING & (LAYOUT_GRANT_RING - 1)) == 0, "k % RING must survive a wrap");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,

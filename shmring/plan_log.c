@@ -27,9 +27,9 @@ static uint8_t *room_of(const struct plan_log *plan_log)
 	return (uint8_t *)plan_log->map + PLAN_LOG_HEAD;
 }
 
-static uint32_t record_bytes(uint32_t count, uint32_t n_grains)
+static uint32_t record_bytes(uint32_t count, uint32_t n_blocks)
 {
-	uint64_t data = n_grains ? UINT64_C(4) * n_grains : UINT64_C(8) * count;
+	uint64_t data = n_blocks ? UINT64_C(4) * n_blocks : UINT64_C(8) * count;
 
 	return (uint32_t)(sizeof(struct plan_log_record) + base_align_up(data, 8));
 }
@@ -152,17 +152,17 @@ static void turn_round(struct plan_log *plan_log, uint32_t bytes)
 
 void plan_log_append(struct plan_log *plan_log, const struct entry *entry)
 {
-	uint32_t bytes = record_bytes(entry->count, entry->n_grains);
-	const void *data = entry->n_grains ? (const void *)entry->grains : entry->ids;
-	size_t data_bytes = entry->n_grains ? sizeof(uint32_t) * (size_t)entry->n_grains
+	uint32_t bytes = record_bytes(entry->count, entry->n_blocks);
+	const void *data = entry->n_blocks ? (const void *)entry->blocks : entry->ids;
+	size_t data_bytes = entry->n_blocks ? sizeof(uint32_t) * (size_t)entry->n_blocks
 					    : sizeof(int64_t) * (size_t)entry->count;
 	struct plan_log_record record = {
 	    .epoch = entry->epoch,
 	    .place = entry->place,
 	    .seed = entry->seed,
-	    .lap = entry->lap,
+	    .nonce = entry->nonce,
 	    .count = entry->count,
-	    .n_grains = entry->n_grains,
+	    .n_blocks = entry->n_blocks,
 	    .bytes = bytes,
 	};
 	uint8_t *at, last[8] = {0};
@@ -337,8 +337,8 @@ static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left
 	*ret_bytes = record.bytes;
 	if (!record.bytes)
 		return 0;
-	if (!record.count || record.count > 65536 || record.n_grains > record.count ||
-	    record.bytes != record_bytes(record.count, record.n_grains) || record.bytes > left ||
+	if (!record.count || record.count > 65536 || record.n_blocks > record.count ||
+	    record.bytes != record_bytes(record.count, record.n_blocks) || record.bytes > left ||
 	    record.bytes > plan_log->room - offset % plan_log->room)
 		return PLAN_LOG_E_BAD;
 	if (!base_grow(&plan_log->copy, &plan_log->copy_bytes, record.bytes, 1))
@@ -348,11 +348,11 @@ static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left
 	    .epoch = record.epoch,
 	    .place = record.place,
 	    .seed = record.seed,
-	    .lap = record.lap,
+	    .nonce = record.nonce,
 	    .count = record.count,
-	    .n_grains = record.n_grains,
-	    .grains = record.n_grains ? (const uint32_t *)plan_log->copy : NULL,
-	    .ids = record.n_grains ? NULL : (const int64_t *)plan_log->copy,
+	    .n_blocks = record.n_blocks,
+	    .blocks = record.n_blocks ? (const uint32_t *)plan_log->copy : NULL,
+	    .ids = record.n_blocks ? NULL : (const int64_t *)plan_log->copy,
 	};
 	return is_whole(plan_log, offset) ? 0 : PLAN_LOG_E_GONE;
 }

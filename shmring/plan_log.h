@@ -36,9 +36,9 @@ struct plan_log_head { /* d_: accessd writes */
 	_Atomic uint64_t d_end;                                /* behind the newest */
 };
 
-struct plan_log_record { /* 64 bytes, then grains, or ids of a tail, to a multiple of 8 */
-	uint64_t epoch, place, seed, lap;
-	uint32_t count, n_grains;
+struct plan_log_record { /* 64 bytes, then blocks, or ids of a tail, to a multiple of 8 */
+	uint64_t epoch, place, seed, nonce;
+	uint32_t count, n_blocks;
 	uint32_t bytes; /* of the whole record; 0: the next one is at the room's beginning */
 	uint32_t reserved0;
 	uint64_t reserved1[2];

@@ -37,24 +37,24 @@ enum proto_message {
 	PROTO_KICK = 3,    /* look at my outbox (something was given back, or I go to sleep) */
 	PROTO_EXPLAIN = 4, /* INSTANCE, POSITION: why has this sample status ERROR? -> EXPLAINED */
 	PROTO_STATUS = 5,  /* -> STATUS_REPLY */
-	PROTO_DESCRIBE =
-	    6,          /* DATASET, maybe PIPELINE -> PROGRESS*, DESCRIBED | REFUSED; before OPEN */
+	/* DATASET, maybe PIPELINE -> PROGRESS*, DESCRIBED | REFUSED; before OPEN */
+	PROTO_DESCRIBE = 6,
 	PROTO_PLAN = 7, /* EPOCH; fd: a sealed list (sched/listing.h). A job that opened with order
 			    * PLAN_LIST sends its epoch's and the next one's after OPENED, and with each
 			    * epoch that it begins the one after the next */
-	PROTO_CACHE =
-	    8, /* VERB (enum reader_verb of storage/reader.h), maybe GROUP, maybe WHO: what a
-			  * person asks of what is kept -> PROGRESS*, CACHED | REFUSED; before OPEN */
+	/* VERB (enum reader_verb of storage/reader.h), maybe GROUP, maybe WHO: what a person asks
+	 * of what is kept -> PROGRESS*, CACHED | REFUSED; before OPEN */
+	PROTO_CACHE = 8,
 	PROTO_BAD = 9, /* JOB_ID; FROM or IDS: which bad samples does its stream have? ->
 			    * BAD_SAMPLES | REFUSED; before OPEN. Its user's, and who may see all's */
-	PROTO_WATCH =
-	    10, /* maybe PERIOD -> WATCHED; before OPEN, and again when the pane has ended */
+	/* Maybe PERIOD -> WATCHED; before OPEN, and again when the pane has ended */
+	PROTO_WATCH = 10,
 	/* accessd -> client */
 	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				 PIPELINE_ID, BATCH MIX, HOLES; fds: slots, board, inbox, outbox; with PLACE:
+				 PIPELINE_ID, BATCH MIX, HOLES; fds: slots, slot table, inbox, outbox; with PLACE:
 				 the plan log */
 	PROTO_WAKE = 20,      /* answer to an armed flag */
 	PROTO_EXPLAINED = 21, /* TEXT */
@@ -66,8 +66,8 @@ enum proto_message {
 	PROTO_CACHED = 27,       /* CODE (0 or enum oa_error), TEXT; fd 0: of a list, its JSON */
 	PROTO_BAD_SAMPLES = 28, /* ENTRIES (shmring/bad_page.h), DONE: the next FROM, or how many of
 				    * IDS these are; TOTAL: places that there are, or IDS; LOST */
-	PROTO_WATCHED =
-	    29, /* fd 0: a pane with the status (shmring/pane.h), renewed until hang-up */
+	/* Fd 0: a pane with the status (shmring/pane.h), renewed until hang-up */
+	PROTO_WATCHED = 29,
 };
 
 enum proto_key {
@@ -105,30 +105,30 @@ enum proto_key {
 	PROTO_KEY_SHARED = 24,
 	PROTO_KEY_INSTANCE = 25,
 	PROTO_KEY_POSITION = 26,
-	PROTO_KEY_ORDER =
-	    27, /* enum plan_order; missing: the token's, else the pipeline's usual one */
+	/* Enum plan_order; missing: the token's, else the pipeline's usual one */
+	PROTO_KEY_ORDER = 27,
 	PROTO_KEY_SEED = 28,  /* of a fixed plan; missing: the token's, else 0 */
 	PROTO_KEY_PLACE = 34, /* OPENED: of the rank in its job's plan log, which is fd 4 */
 	PROTO_KEY_LOG = 35,   /* OPEN: which of its descriptors is the plan log to go on with */
-	/* bytes[32]: with fd 0, a sealed bitmap over positions of the deal of this dataset version
+	/* bytes[32]: with fd 0, a sealed bitmap over positions of the permutation of this dataset version
 	 * (sched/population.h): the samples that the job's epochs have; missing: all */
 	PROTO_KEY_PART = 40,
-	PROTO_KEY_SPLIT =
-	    41, /* u64[3]: the part is a random split: from, to (doubles' bits), seed */
+	/* u64[3]: the part is a random split: from, to (doubles' bits), seed */
+	PROTO_KEY_SPLIT = 41,
 	PROTO_KEY_REUSE = 42, /* epochs that may see the same instance; missing: 1 */
-	PROTO_KEY_EXACT = 43, /* 1: samples of a chunk have its lap, none another's; missing: 0 */
+	PROTO_KEY_EXACT = 43, /* 1: samples of a chunk have its nonce, none another's; missing: 0 */
 	PROTO_KEY_PIPELINE_ID = 29, /* bytes[32]: hash of the pipeline's canonical text */
 	PROTO_KEY_BATCH_MIX = 50,   /* OPENED: struct proto_batch_mix[1 .. 2]; missing: none */
-	PROTO_KEY_FILTERED =
-	    51,              /* OPEN: 1: the part is without the classes that the pipeline drops */
+	/* OPEN: 1: the part is without the classes that the pipeline drops */
+	PROTO_KEY_FILTERED = 51,
 	PROTO_KEY_KEEP = 52, /* DESCRIBED: int32[]: classes that the pipeline keeps; missing: all */
 	PROTO_KEY_DROP = 53, /* DESCRIBED: int32[]: classes that it drops; missing: none */
 	PROTO_KEY_VERB = 60,
 	PROTO_KEY_GROUP = 61, /* bytes[32] */
 	PROTO_KEY_WHO = 62,   /* string: a uid, or "everybody"; missing: the client's own */
-	PROTO_KEY_FORM =
-	    63, /* string: OPEN: the form that all of the samples are to be kept in, or "auto";
-		 * missing: what is worth it */
+	/* String: OPEN: the form that all of the samples are to be kept in, or "auto"; missing:
+	 * what is worth it */
+	PROTO_KEY_FORM = 63,
 	PROTO_KEY_FROM = 64, /* place in the order in which the stream met them; missing: 0 */
 	PROTO_KEY_IDS = 65,  /* int64[1 .. BAD_PAGE_IDS]: of these samples, bad or not */
 	PROTO_KEY_ENTRIES = 66,

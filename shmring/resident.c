@@ -11,7 +11,7 @@
  *
  * Workers have it mapped read-only from before they were forked, and a sandbox without mprotect(). A page that
  * nobody took and that a worker reads all the same becomes a page of zeros: a captured worker can
- * so fill the memory up to its size, as it can fill the tray.
+ * so fill the memory up to its size, as it can fill the write-back ring.
  */
 
 #include "shmring/resident.h"

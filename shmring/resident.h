@@ -5,7 +5,7 @@
 /*
  * The resident memory of a trust domain: stored forms that stay where workers can read them, so that neither
  * the store nor a copy is on the way of a sample. The reader writes it and says in a task where a form
- * lies (lane_read_came()); what is where is its knowledge alone.
+ * lies (queue_read_came()); what is where is its knowledge alone.
  */
 
 #include "base/base.h"
@@ -35,7 +35,7 @@ int resident_take(int fd, uint64_t chunk);
 int resident_give_back(int fd, uint64_t first, uint64_t count);
 
 /* ---- workers ---- */
-/* What a task says lies there (lane_task.resident, a hostile number); NULL: it does not. */
+/* What a task says lies there (queue_task.resident, a hostile number); NULL: it does not. */
 const uint8_t *resident_at(const struct resident *resident, uint64_t place, uint64_t bytes);
 
 #endif

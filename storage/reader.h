@@ -5,7 +5,7 @@
 /*
  * accessd <-> access-reader: control messages (base/wire.h) over a SOCK_SEQPACKET pair, the
  * reader's end is descriptor 3. The reader has the user's uid and groups; it alone opens user data.
- * The stream of work itself goes through lanes (shmring/lane.h), not through messages.
+ * The stream of work itself goes through queues (shmring/queue.h), not through messages.
  *
  * access-reader --threads N [--as UID:GID[:groups]]     (descriptor 3: control; dies with its parent)
  */
@@ -14,63 +14,64 @@
 
 enum reader_message {
 	/* accessd -> reader */
-	READER_START = 1, /* fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
-			     memory -> ASK_UNREAD]] */
-	READER_OPEN = 2,  /* ID, PATH (absolute), HOW, LIMIT: bytes of memory that openings may take
+	/* Fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: write-back ring, [fd 3: resident memory
+	 * -> ASK_UNREAD]] */
+	READER_START = 1,
+	READER_OPEN = 2, /* ID, PATH (absolute), HOW, LIMIT: bytes of memory that openings may take
 			    together, [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
 	READER_CANCEL = 3, /* ID: end the open under way, or close the dataset */
-	READER_ATTACH = 4, /* ID, LANE; fd 0: lane, fd 1: arena -> ATTACHED | REFUSED */
-	READER_DETACH = 5, /* LANE -> DETACHED once no thread touches it any more */
-	READER_STORE =
-	    6, /* LIMIT, FORCE 0|1, SUSPECT 0|1; fd 0: its folder: what the store may have, or
-			      TEXT: why it has none; once, after a START with a tray -> STATE, now
-			      and when it has changed */
-	READER_FORM =
-	    7, /* LANE, FORM, GROUP, NOTE, [SHARED]: that stored form of the lane's samples is brought
-			      where it is wanted, and kept where it is made -> FORMED */
+	READER_ATTACH = 4, /* ID, QUEUE; fd 0: queue, fd 1: arena -> ATTACHED | REFUSED */
+	READER_DETACH = 5, /* QUEUE -> DETACHED once no thread touches it any more */
+	/* LIMIT, FORCE 0|1, SUSPECT 0|1; fd 0: its folder: what the store may have, or TEXT: why
+	 * it has none; once, after a START with a write-back ring -> STATE, now and when it has
+	 * changed */
+	READER_STORE = 6,
+	/* QUEUE, FORM, GROUP, NOTE, [SHARED]: that stored form of the queue's samples is brought
+	 * where it is wanted, and kept where it is made -> FORMED */
+	READER_FORM = 7,
 	READER_CHORE = 8,        /* ID, VERB, GROUP: something that a person asks of the store
-				 -> CHORE_PROGRESS*, CHORE_DONE; after a START with a tray */
+				 -> CHORE_PROGRESS*, CHORE_DONE; after a START with a write-back ring */
 	READER_CHORE_CANCEL = 9, /* ID: ends soon; one that had not begun has no answer */
-	READER_WORTH = 10,  /* LANE, FORM, WORTH: what that form saves, for who may push out whom */
+	READER_WORTH = 10, /* QUEUE, FORM, WORTH: what that form saves, for who may push out whom */
 	READER_MEMORY = 11, /* LIMIT, MOST 0|1: bytes of the resident memory that may be in use, 0
 			       until it is said; MOST: more is not to be had at present */
 	READER_UNREAD = 12, /* ID: no task that was handed out before that ASK_UNREAD is read */
-	READER_YIELD =
-	    13, /* LANE, FORM, YIELDS 0|1: the lane's stream brings nothing of that form any
-			       more, so its values make room where all others say so, too */
-	READER_PEERS =
-	    14, /* SELF, [RECHECK: who gives a value has looked at its source in that time], [COMPARE: one of so many values
-		 * that peers give is made here, too, and compared; 0: none]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
-				carrier, or a new one */
+	/* QUEUE, FORM, YIELDS 0|1: the queue's stream brings nothing of that form any more, so its
+	 * values make room where all others say so, too */
+	READER_YIELD = 13,
+	/* SELF, [RECHECK: who gives a value has looked at its source in that time], [COMPARE: one
+	 * of so many values that peers give is made here, too, and compared; 0: none]; fd 0: ring
+	 * to write, fd 1: ring to read (cluster/value.h): there is a carrier, or a new one */
+	READER_PEERS = 14,
 	READER_MEMBERS = 15, /* WEIGHT: this node's; MEMBERS: who is connected now, all of them */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
-	READER_OPENED =
-	    17, /* ID, DEVICE, INODE, [STAMP], [MADE], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:
-		   sealed memfd]: without it the stored one holds */
-	READER_REFUSED = 18,  /* ID [LANE], CODE (enum of dataset.h or errno as negative in two's
+	/* ID, DEVICE, INODE, [STAMP], [MADE], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:
+	 * sealed memfd]: without it the stored one holds */
+	READER_OPENED = 17,
+	READER_REFUSED = 18,  /* ID [QUEUE], CODE (enum of dataset.h or errno as negative in two's
 				 complement), TEXT */
-	READER_ATTACHED = 19, /* LANE */
-	READER_LOOKED =
-	    22, /* ID, DEVICE, INODE, OPENNESS 0|1 of the way to the root; ID is free again */
-	READER_DETACHED = 20, /* LANE */
+	READER_ATTACHED = 19, /* QUEUE */
+	/* ID, DEVICE, INODE, OPENNESS 0|1 of the way to the root; ID is free again */
+	READER_LOOKED = 22,
+	READER_DETACHED = 20, /* QUEUE */
 	READER_STATE = 23,    /* STATE, TEXT: why it is not on, or not on a disk */
-	READER_FORMED =
-	    24, /* LANE, FORM; [TABLE, fd 0: storage/store.h]: without it TEXT says why not */
+	/* QUEUE, FORM; [TABLE, fd 0: storage/store.h]: without it TEXT says why not */
+	READER_FORMED = 24,
 	READER_CHORE_PROGRESS = 25, /* ID, FILES (done), FOLDERS (in all) */
 	READER_CHORE_DONE = 26,     /* ID, CODE (0 or negative errno in two's complement), TEXT,
 				       [LIST, fd 0: a sealed memfd with JSON] */
 	READER_ASK_UNREAD = 27,     /* ID -> UNREAD, in its time */
 	READER_WRONG = 28, /* ID (of a node), SAMPLE: what it gave is not what the source says */
-	READER_FAILED =
-	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
-				 word does, which workers can write, too */
+	/* QUEUE, ROW, TASK, SAMPLE: its reader says so itself, before the task's word does, which
+	 * workers can write, too */
+	READER_FAILED = 21,
 };
 
 enum reader_key {
 	READER_KEY_ID = 1,      /* u64, accessd's number of the dataset handle */
 	READER_KEY_PATH = 2,    /* string */
-	READER_KEY_LANE = 3,    /* u64 */
+	READER_KEY_QUEUE = 3,   /* u64 */
 	READER_KEY_FOLDERS = 4, /* u64 */
 	READER_KEY_FILES = 5,   /* u64 */
 	READER_KEY_INDEX = 6,   /* u64: says that there is a descriptor, as TABLE and LIST do */
@@ -78,9 +79,9 @@ enum reader_key {
 	READER_KEY_TEXT = 8,
 	READER_KEY_DEVICE = 9,
 	READER_KEY_INODE = 10,
-	READER_KEY_BLOCK = 11, /* u64 */
-	READER_KEY_TASK = 12,  /* u64, in the block */
-	READER_KEY_HOW = 14,   /* u64 of an OPEN: enum reader_how, 0 if absent */
+	READER_KEY_ROW = 11,  /* u64 */
+	READER_KEY_TASK = 12, /* u64, in the row */
+	READER_KEY_HOW = 14,  /* u64 of an OPEN: enum reader_how, 0 if absent */
 	READER_KEY_OPENNESS = 15,
 	READER_KEY_LIMIT = 16, /* u64; of an OPEN: none if absent */
 	READER_KEY_FORCE = 17,
@@ -96,20 +97,20 @@ enum reader_key {
 	READER_KEY_FLEETING = 27,
 	READER_KEY_TABLE = 28,
 	READER_KEY_LIST = 29,
-	READER_KEY_STAMP =
-	    30, /* u64, of a file: its time of change, ns since 1970; no folder has one */
+	/* u64, of a file: its time of change, ns since 1970; no folder has one */
+	READER_KEY_STAMP = 30,
 	READER_KEY_SAMPLE = 13,  /* u64, whose bytes were asked for */
 	READER_KEY_SELF = 31,    /* u64: this node's id */
 	READER_KEY_MEMBERS = 32, /* bytes: struct reader_member, each of another node */
 	READER_KEY_WEIGHT = 33,  /* u64 */
 	READER_KEY_RECHECK = 42, /* u64, of PEERS: seconds; 0 if absent */
 	READER_KEY_COMPARE = 43, /* u64, of PEERS: a number of values; 0 if absent */
-	READER_KEY_SHARED =
-	    34, /* u64 0|1: other nodes have the group by the same name; 0 if absent */
-	READER_KEY_MADE =
-	    44, /* u64 0|1, of an OPENED: samples are made by processes of the user's; 0 if absent */
-	READER_KEY_WAY =
-	    40, /* string, of an OPENED that is open to everybody: where its root is, behind all links */
+	/* u64 0|1: other nodes have the group by the same name; 0 if absent */
+	READER_KEY_SHARED = 34,
+	/* u64 0|1, of an OPENED: samples are made by processes of the user's; 0 if absent */
+	READER_KEY_MADE = 44,
+	/* String, of an OPENED that is open to everybody: where its root is, behind all links */
+	READER_KEY_WAY = 40,
 };
 
 struct reader_member { /* a node that is connected, of the same cell */
@@ -134,11 +135,11 @@ struct reader_state {               /* of the store, since the reader's start wh
 
 enum reader_how {
 	READER_HOW_ALL = 0, /* whatever the user may read */
-	READER_HOW_OPEN_ONLY =
-	    1,               /* if all of it is open to everybody, else REFUSED DATASET_E_CLOSED */
+	/* If all of it is open to everybody, else REFUSED DATASET_E_CLOSED */
+	READER_HOW_OPEN_ONLY = 1,
 	READER_HOW_LOOK = 2, /* only the root: LOOKED | REFUSED */
-	READER_HOW_NAMED =
-	    3, /* whatever the user may read, for others: nothing that runs his code */
+	/* Whatever the user may read, for others: nothing that runs his code */
+	READER_HOW_NAMED = 3,
 };
 
 /* What a person asks of the store; of clients, too (shmring/proto.h). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Tasks that wait for a value: a bounded table. A task is claimed, its lane is busy, and no thread is held by it.
+ * Tasks that wait for a value: a bounded table. A task is claimed, its queue is busy, and no thread is held by it.
  *
  * Whoever takes an entry out ends its task, or has it read: that is done under the lock, so it is one, once. An id holds
  * the entry's place and how often it was used; an answer that comes late finds another id, or none.
@@ -99,7 +99,7 @@ static bool is_wanted(const struct reader_ask *ask, enum take_which which, uint6
 		return ask->peer == what;
 	if (which == TAKE_OLD)
 		return ask->since_ns <= what;
-	return ask->until_ns <= what || reader_lane_is_leaving(ask->lane);
+	return ask->until_ns <= what || reader_queue_is_leaving(ask->queue);
 }
 
 static struct reader_ask *take_list(enum take_which which, uint64_t what, unsigned most)

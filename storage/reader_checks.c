@@ -132,7 +132,7 @@ bool reader_checks_waits(const struct hash_id *group, uint64_t sample)
 }
 
 /* false: it is as it was said. */
-static bool compare_locked(struct check *check, const struct tray_item *item)
+static bool compare_locked(struct check *check, const struct rings_item *item)
 {
 	const bool is_wrong =
 	    item->bytes != check->bytes || memcmp(item->data, check->value, check->bytes) != 0;
@@ -152,7 +152,7 @@ static void blame(const struct check *check)
 	reader_say_wrong(check->node, check->sample);
 }
 
-void reader_checks_made(const struct hash_id *group, const struct tray_item *item)
+void reader_checks_made(const struct hash_id *group, const struct rings_item *item)
 {
 	for (unsigned i = 0; i < CHECKS; i++) {
 		struct check check;

@@ -194,8 +194,7 @@ static int list(struct store *store)
 	json_out_init(&out, false);
 	json_out_object_begin(&out);
 	list_state(store, &out);
-	json_out_key(&out, "groups");
-	json_out_array_begin(&out);
+	json_out_member_array(&out, "groups");
 	r = store_list(store, list_group, &out);
 	json_out_array_end(&out);
 	json_out_object_end(&out);

@@ -4,14 +4,14 @@
  * What is kept: the store, and the thread that feeds it (the keeper).
  *
  * Reading threads get values themselves. All else is the keeper's: it opens the store, which may take its
- * time, opens groups for lanes, and empties the tray, in which workers put the forms that they made.
+ * time, opens groups for queues, and empties the write-back ring, in which workers put the forms that they made.
  *
  * Workers decode hostile bytes, so what one of them says is taken for what it may be: a form, of a sample
- * whose file was handed to the workers of this lane, to be kept, and that has not come yet. So a captured
+ * whose file was handed to the workers of this queue, to be kept, and that has not come yet. So a captured
  * worker can spoil what is kept of the samples that pass through it, as it can spoil their pixels, and
  * nothing else. What it put there is looked at by sandboxed workers only, whenever it comes back.
  *
- * A lane's groups are set once and live as long as the lane.
+ * A queue's groups are set once and live as long as the queue.
  */
 
 #include "storage/reader_parts.h"
@@ -31,7 +31,7 @@
 
 struct keep_wish { /* READER_FORM, on its way to the keeper */
 	struct keep_wish *next;
-	uint64_t lane;
+	uint64_t queue;
 	unsigned form;
 	bool is_shared;
 	struct hash_id group;
@@ -40,7 +40,7 @@ struct keep_wish { /* READER_FORM, on its way to the keeper */
 
 static struct {
 	bool is_started; /* main thread */
-	struct tray tray;
+	struct rings rings;
 	int folder_fd; /* owned; -1: no store was asked for yet, or it is open or not to be had */
 	struct store_settings settings;
 	unsigned tries;
@@ -60,9 +60,9 @@ static struct {
 
 /* ---- what is asked for, by the main thread ---- */
 
-int reader_keep_init(int tray_fd)
+int reader_keep_init(int rings_fd)
 {
-	int r = tray_attach(tray_fd, &keep.tray);
+	int r = rings_attach(rings_fd, &keep.rings);
 
 	keep.last = &keep.first;
 	return r;
@@ -72,7 +72,7 @@ static void *keep_thread(void *unused);
 
 bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, const char *why)
 {
-	if (!keep.tray.head || keep.is_started)
+	if (!keep.rings.head || keep.is_started)
 		return false;
 	keep.folder_fd = folder_fd;
 	snprintf(keep.why, sizeof(keep.why), "%s", why);
@@ -86,7 +86,7 @@ bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, 
 	return true;
 }
 
-bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note,
+bool reader_keep_form(uint64_t queue, unsigned form, const struct hash_id *group, const char *note,
 		      bool is_shared)
 {
 	struct keep_wish *wish;
@@ -96,14 +96,14 @@ bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group,
 	wish = malloc(sizeof(*wish) + strlen(note) + 1);
 	if (!wish)
 		reader_say_fatal("memory", "not enough memory to keep anything");
-	*wish =
-	    (struct keep_wish){.lane = lane, .form = form, .is_shared = is_shared, .group = *group};
+	*wish = (struct keep_wish){
+	    .queue = queue, .form = form, .is_shared = is_shared, .group = *group};
 	strcpy(wish->note, note);
 	pthread_mutex_lock(&keep.lock);
 	*keep.last = wish;
 	keep.last = &wish->next;
 	pthread_mutex_unlock(&keep.lock);
-	tray_ring(&keep.tray);
+	rings_wake(&keep.rings);
 	return true;
 }
 
@@ -116,7 +116,7 @@ void reader_keep_end(void)
 	pthread_mutex_lock(&keep.lock);
 	keep.is_ending = true;
 	pthread_mutex_unlock(&keep.lock);
-	tray_ring(&keep.tray);
+	rings_wake(&keep.rings);
 	pthread_join(keep.thread, NULL);
 }
 
@@ -212,7 +212,7 @@ static void open_store(void)
 	reader_peers_store(keep.store);
 }
 
-/* ---- groups of lanes ---- */
+/* ---- groups of queues ---- */
 
 static int open_kept(const struct keep_wish *wish, uint64_t samples, struct reader_kept *ret)
 {
@@ -243,26 +243,26 @@ static int table_of(const struct reader_kept *kept)
 
 static void open_group(const struct keep_wish *wish)
 {
-	struct reader_lane *lane = reader_lane_hold(wish->lane);
+	struct reader_queue *queue = reader_queue_hold(wish->queue);
 	struct reader_kept kept;
 	int r;
 
-	if (!lane) /* let go meanwhile */
+	if (!queue) /* let go meanwhile */
 		return;
-	if (reader_lane_is_made(lane)) {
-		reader_say_formed(wish->lane, wish->form, -1, "nothing is kept of wrapped data");
-		reader_lane_put(lane);
+	if (reader_queue_is_made(queue)) {
+		reader_say_formed(wish->queue, wish->form, -1, "nothing is kept of wrapped data");
+		reader_queue_put(queue);
 		return;
 	}
-	r = open_kept(wish, reader_lane_samples(lane), &kept);
-	if (r == 0 && !reader_lane_take(lane, wish->form, &kept)) {
+	r = open_kept(wish, reader_queue_samples(queue), &kept);
+	if (r == 0 && !reader_queue_take(queue, wish->form, &kept)) {
 		reader_resident_close(kept.resident);
 		store_group_close(kept.group);
 		free(kept.shared);
 		r = -EEXIST;
 	}
-	reader_say_formed(wish->lane, wish->form, r ? -1 : table_of(&kept), r ? strerror(-r) : "");
-	reader_lane_put(lane);
+	reader_say_formed(wish->queue, wish->form, r ? -1 : table_of(&kept), r ? strerror(-r) : "");
+	reader_queue_put(queue);
 }
 
 static struct keep_wish *next_wish(bool *ret_ending)
@@ -299,15 +299,15 @@ static bool serve_wishes(void)
 		if (keep.store || keep.is_memory)
 			open_group(wish);
 		else
-			reader_say_formed(wish->lane, wish->form, -1, keep.why);
+			reader_say_formed(wish->queue, wish->form, -1, keep.why);
 		free(wish);
 	}
 	return !is_ending;
 }
 
-/* ---- the tray ---- */
+/* ---- the write-back ring ---- */
 
-static void put_in_memory(const struct reader_kept *kept, const struct tray_item *item)
+static void put_in_memory(const struct reader_kept *kept, const struct rings_item *item)
 {
 	const enum reader_resident_answer answer =
 	    reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
@@ -324,10 +324,10 @@ static void take_none(const struct reader_kept *kept, uint64_t sample)
 		reader_peers_not_made(kept->shared, sample);
 }
 
-static void take_item(const struct tray_item *item)
+static void take_item(const struct rings_item *item)
 {
-	struct reader_lane *lane = reader_lane_hold(item->lane);
-	const struct reader_kept *kept = lane ? reader_lane_expect(lane, item) : NULL;
+	struct reader_queue *queue = reader_queue_hold(item->queue);
+	const struct reader_kept *kept = queue ? reader_queue_expect(queue, item) : NULL;
 
 	if (kept && item->bytes == 0)
 		take_none(kept, item->sample);
@@ -340,28 +340,28 @@ static void take_item(const struct tray_item *item)
 	else if (kept && (store_put(kept->group, item->sample, item->data, item->bytes) ||
 			  reader_peers_is_on())) /* others may ask, while the disk is behind */
 		reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
-	if (lane)
-		reader_lane_put(lane);
+	if (queue)
+		reader_queue_put(queue);
 }
 
 /* true: something came. */
-static bool empty_tray(void)
+static bool empty_rings(void)
 {
 	bool any = false;
 
-	for (uint32_t ring = 0; ring < keep.tray.n_rings; ring++) {
-		struct tray_item item;
+	for (uint32_t ring = 0; ring < keep.rings.n_rings; ring++) {
+		struct rings_item item;
 		bool bad;
 
-		while (tray_look(&keep.tray, ring, &item, &bad)) {
+		while (rings_look(&keep.rings, ring, &item, &bad)) {
 			take_item(&item);
-			tray_pass(&keep.tray, ring, &item);
+			rings_pass(&keep.rings, ring, &item);
 			any = true;
 			if (reader_resident_has_grown(keep.said.memory_used))
 				say_state();
 		}
 		if (bad)
-			log_line(LOG_LEVEL_ERROR, "tray-bad", "ring=%u", ring);
+			log_line(LOG_LEVEL_ERROR, "ring-bad", "ring=%u", ring);
 	}
 	return any;
 }
@@ -376,12 +376,12 @@ static void *keep_thread(void *unused)
 		reader_chores_store(NULL);
 	}
 	for (;;) {
-		const uint32_t seen = tray_seq(&keep.tray);
+		const uint32_t seen = rings_seq(&keep.rings);
 		uint64_t now_ns, look_ns;
 
 		if (!serve_wishes())
 			break;
-		if (empty_tray())
+		if (empty_rings())
 			moved_ns = base_now_ns();
 		now_ns = base_now_ns();
 		look_ns = now_ns - moved_ns < KEEP_WHILE_NS ? KEEP_LOOK_NS : KEEP_REST_NS;
@@ -390,7 +390,7 @@ static void *keep_thread(void *unused)
 			if (say_state())
 				moved_ns = now_ns;
 		}
-		tray_sleep(&keep.tray, seen, look_ns);
+		rings_sleep(&keep.rings, seen, look_ns);
 	}
 	reader_chores_end();
 	reader_peers_end();

@@ -54,7 +54,7 @@ static void on_start(struct wire_in *in, unsigned threads)
 	static bool started;
 	_cleanup_close_ int doorbell_fd = wire_take_fd(in, 0);
 	const int event_fd = wire_take_fd(in, 1); /* kept for ever */
-	_cleanup_close_ int tray_fd = wire_take_fd(in, 2);
+	_cleanup_close_ int rings_fd = wire_take_fd(in, 2);
 	_cleanup_close_ int resident_fd = wire_take_fd(in, 3);
 	struct layout_doorbell *doorbell;
 
@@ -62,13 +62,13 @@ static void on_start(struct wire_in *in, unsigned threads)
 		message_bad(in, "needs a doorbell and an eventfd, once");
 	if (doorbell_attach(doorbell_fd, &doorbell))
 		message_bad(in, "the doorbell cannot be mapped");
-	if (tray_fd >= 0 && reader_keep_init(tray_fd))
-		message_bad(in, "the tray cannot be mapped");
+	if (rings_fd >= 0 && reader_keep_init(rings_fd))
+		message_bad(in, "the write-back ring cannot be mapped");
 	if (resident_fd >= 0 && reader_resident_init(resident_fd))
 		message_bad(in, "the resident memory cannot be mapped");
 	base_take_fd(&resident_fd); /* kept for ever */
 	started = true;
-	reader_lane_init(threads, doorbell, event_fd);
+	reader_queue_init(threads, doorbell, event_fd);
 }
 
 static void on_store(struct wire_in *in)
@@ -81,14 +81,13 @@ static void on_store(struct wire_in *in)
 
 	if ((folder_fd < 0 && wire_get_string(in, READER_KEY_TEXT, &why)) ||
 	    !reader_keep_store(folder_fd, limit, force != 0, suspect != 0, why))
-		message_bad(
-		    in,
-		    "needs a folder or why there is none, and START with a tray before it, once");
+		message_bad(in, "needs a folder or why there is none, and START with a write-back "
+				"ring before it, once");
 }
 
 static void on_form(struct wire_in *in)
 {
-	const uint64_t lane = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	const uint64_t queue = message_u64(in, READER_KEY_QUEUE, "needs a QUEUE");
 	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
 	uint64_t is_shared = 0;
 	struct hash_id group;
@@ -102,7 +101,7 @@ static void on_form(struct wire_in *in)
 	memcpy(&group, id, sizeof(group));
 	wire_get_u64(in, READER_KEY_SHARED, &is_shared);
 	if (form >= LAYOUT_FORMS ||
-	    !reader_keep_form(lane, (unsigned)form, &group, note, is_shared != 0))
+	    !reader_keep_form(queue, (unsigned)form, &group, note, is_shared != 0))
 		message_bad(in, "needs STORE before it, and a form that there is");
 }
 
@@ -122,24 +121,24 @@ static void on_chore(struct wire_in *in)
 
 static void on_worth(struct wire_in *in)
 {
-	const uint64_t lane = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	const uint64_t queue = message_u64(in, READER_KEY_QUEUE, "needs a QUEUE");
 	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
 	const uint64_t worth = message_u64(in, READER_KEY_WORTH, "needs a WORTH");
 
 	if (form >= LAYOUT_FORMS)
 		message_bad(in, "needs a form that there is");
-	reader_lane_worth(lane, (unsigned)form, (double)worth / 1000);
+	reader_queue_worth(queue, (unsigned)form, (double)worth / 1000);
 }
 
 static void on_yield(struct wire_in *in)
 {
-	const uint64_t lane = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	const uint64_t queue = message_u64(in, READER_KEY_QUEUE, "needs a QUEUE");
 	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
 	const uint64_t yields = message_u64(in, READER_KEY_YIELDS, "needs YIELDS");
 
 	if (form >= LAYOUT_FORMS)
 		message_bad(in, "needs a form that there is");
-	reader_lane_yield(lane, (unsigned)form, yields != 0);
+	reader_queue_yield(queue, (unsigned)form, yields != 0);
 }
 
 static void on_memory(struct wire_in *in)
@@ -168,35 +167,35 @@ static void on_open(struct wire_in *in)
 static void on_attach(struct wire_in *in, bool started)
 {
 	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
-	const uint64_t number = message_u64(in, READER_KEY_LANE, "needs a LANE");
-	_cleanup_close_ int lane_fd = wire_take_fd(in, 0);
+	const uint64_t number = message_u64(in, READER_KEY_QUEUE, "needs a QUEUE");
+	_cleanup_close_ int queue_fd = wire_take_fd(in, 0);
 	_cleanup_close_ int arena_fd = wire_take_fd(in, 1);
 	struct reader_dataset *dataset;
 	struct diag diag;
 	int r;
 
-	if (!started || lane_fd < 0 || arena_fd < 0)
-		message_bad(in, "needs START before it, a lane and an arena");
+	if (!started || queue_fd < 0 || arena_fd < 0)
+		message_bad(in, "needs START before it, a task queue and an arena");
 	dataset = reader_open_ref(id);
 	if (!dataset) {
 		reader_say_refused(id, &number, -EBADF, "the reader has no such open dataset");
 		return;
 	}
-	r = reader_lane_attach(number, dataset, lane_fd, arena_fd, &diag);
+	r = reader_queue_attach(number, dataset, queue_fd, arena_fd, &diag);
 	if (r) {
 		reader_open_unref(dataset);
 		reader_say_refused(id, &number, r, diag.text);
 		return;
 	}
-	reader_say_lane(READER_ATTACHED, number);
+	reader_say_queue(READER_ATTACHED, number);
 }
 
 static void on_detach(struct wire_in *in)
 {
-	const uint64_t number = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	const uint64_t number = message_u64(in, READER_KEY_QUEUE, "needs a QUEUE");
 
-	if (!reader_lane_detach(number)) /* it was refused: nothing touches it */
-		reader_say_lane(READER_DETACHED, number);
+	if (!reader_queue_detach(number)) /* it was refused: nothing touches it */
+		reader_say_queue(READER_DETACHED, number);
 }
 
 static void on_peers(struct wire_in *in)
@@ -212,7 +211,7 @@ static void on_peers(struct wire_in *in)
 	wire_get_u64(in, READER_KEY_RECHECK, &recheck_s);
 	reader_guests_recheck(BASE_MIN(recheck_s, UINT64_C(1000000)) * UINT64_C(1000000000));
 	if (to_fd < 0 || from_fd < 0 || !reader_peers_carrier(self, to_fd, from_fd))
-		message_bad(in, "needs two trays of one ring that can be mapped");
+		message_bad(in, "needs two rings that can be mapped");
 	reader_peers_start();
 }
 

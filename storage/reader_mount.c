@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Mounts, their lanes, and the threads that read for them.
+ * Mounts, their queues, and the threads that read for them.
  *
- * Every mount (the device of a dataset's root) that has lanes has its own N threads, so a file
- * system that hangs holds its own threads and nobody else's. The threads of a mount serve its lanes
- * in turn: a lane that gave a task goes to the end of the list. They sleep on the doorbell while there
- * is no task, and on the mount's condition while it has no lane.
+ * Every mount (the device of a dataset's root) that has queues has its own N threads, so a file
+ * system that hangs holds its own threads and nobody else's. The threads of a mount serve its queues
+ * in turn: a queue that gave a task goes to the end of the list. They sleep on the doorbell while there
+ * is no task, and on the mount's condition while it has no queue.
  *
- * A lane is busy while threads read for it. DETACH takes it from the list, so that no new task is
+ * A queue is busy while threads read for it. DETACH takes it from the list, so that no new task is
  * claimed.
  *
  * A data set whose samples processes make is a mount of its own, with as many threads as these are: what
  * hangs there holds nobody's files.
  *
- * A task that waits for a value of another node (reader_peers.c) keeps its lane busy, and no thread. Where none comes,
+ * A task that waits for a value of another node (reader_peers.c) keeps its queue busy, and no thread. Where none comes,
  * it is put before all others of its mount.
  *
  * What peers want looked at comes in turn with tasks, so that neither keeps the other from the mount's threads. Where the
@@ -24,7 +24,7 @@
  * that: a task that is READING when this process is gone was one of ours, for a trust domain has
  * one reader at a time.
  *
- * Rejected: one pool with a limit of reads in flight a lane. Two lanes of one hung mount then take
+ * Rejected: one pool with a limit of reads in flight a queue. Two queues of one hung mount then take
  * all threads, or a healthy mount never gets more than its share of an idle pool.
  */
 
@@ -47,76 +47,76 @@ static struct {                   /* written by the main thread before any readi
 	struct reader_mount mount[MOUNT_MOST];
 } mounts;
 
-/* ---- lanes of a mount ---- */
+/* ---- queues of a mount ---- */
 
-static void mount_append_locked(struct reader_mount *mount, struct reader_lane *lane)
+static void mount_append_locked(struct reader_mount *mount, struct reader_queue *queue)
 {
-	struct reader_lane **at = &mount->lanes;
+	struct reader_queue **at = &mount->queues;
 
 	while (*at)
 		at = &(*at)->next;
-	lane->next = NULL;
-	*at = lane;
+	queue->next = NULL;
+	*at = queue;
 }
 
-static struct reader_lane *mount_unlink_locked(struct reader_mount *mount, uint64_t number)
+static struct reader_queue *mount_unlink_locked(struct reader_mount *mount, uint64_t number)
 {
-	struct reader_lane **at = &mount->lanes, *lane;
+	struct reader_queue **at = &mount->queues, *queue;
 
 	while (*at && (*at)->number != number)
 		at = &(*at)->next;
-	lane = *at;
-	if (lane)
-		*at = lane->next;
-	return lane;
+	queue = *at;
+	if (queue)
+		*at = queue->next;
+	return queue;
 }
 
-void reader_mount_keep(struct reader_lane *lane)
+void reader_mount_keep(struct reader_queue *queue)
 {
-	pthread_mutex_lock(&lane->mount->lock);
-	lane->busy++;
-	pthread_mutex_unlock(&lane->mount->lock);
+	pthread_mutex_lock(&queue->mount->lock);
+	queue->busy++;
+	pthread_mutex_unlock(&queue->mount->lock);
 }
 
-bool reader_mount_put(struct reader_lane *lane)
+bool reader_mount_put(struct reader_queue *queue)
 {
-	struct reader_mount *mount = lane->mount;
+	struct reader_mount *mount = queue->mount;
 	bool last;
 
 	pthread_mutex_lock(&mount->lock);
-	lane->busy--;
-	last = lane->leaving && lane->busy == 0;
+	queue->busy--;
+	last = queue->leaving && queue->busy == 0;
 	if (last)
-		mount->n_lanes--;
+		mount->n_queues--;
 	pthread_mutex_unlock(&mount->lock);
 	return last;
 }
 
-static struct reader_lane *mount_find_locked(struct reader_mount *mount, uint64_t number)
+static struct reader_queue *mount_find_locked(struct reader_mount *mount, uint64_t number)
 {
-	struct reader_lane *lane = mount->lanes;
+	struct reader_queue *queue = mount->queues;
 
-	while (lane && lane->number != number)
-		lane = lane->next;
-	return lane;
+	while (queue && queue->number != number)
+		queue = queue->next;
+	return queue;
 }
 
-struct reader_lane *reader_mount_hold(uint64_t number)
+struct reader_queue *reader_mount_hold(uint64_t number)
 {
-	struct reader_lane *lane = NULL;
+	struct reader_queue *queue = NULL;
 
-	for (size_t i = 0; i < MOUNT_MOST && !lane; i++) {
+	for (size_t i = 0; i < MOUNT_MOST && !queue; i++) {
 		struct reader_mount *mount = &mounts.mount[i];
 
 		if (!atomic_load_explicit(&mount->is_made, memory_order_acquire))
 			continue;
 		pthread_mutex_lock(&mount->lock);
-		lane = mount_find_locked(mount, number);
-		if (lane)
-			lane->busy++;
+		queue = mount_find_locked(mount, number);
+		if (queue)
+			queue->busy++;
 		pthread_mutex_unlock(&mount->lock);
 	}
-	return lane;
+	return queue;
 }
 
 static struct reader_ask *mount_take_again_locked(struct reader_mount *mount)
@@ -142,20 +142,20 @@ static struct reader_look *mount_take_look_locked(struct reader_mount *mount)
 static int mount_claim_task_locked(struct reader_mount *mount, uint32_t owner,
 				   struct reader_claim *ret)
 {
-	struct reader_lane *lane;
-	int r = LANE_E_NONE;
+	struct reader_queue *queue;
+	int r = QUEUE_E_NONE;
 
-	for (lane = mount->lanes; lane; lane = lane->next) {
-		r = lane_claim_read(&lane->lane, owner, &ret->task);
-		if (r != LANE_E_NONE)
+	for (queue = mount->queues; queue; queue = queue->next) {
+		r = queue_claim_read(&queue->queue, owner, &ret->task);
+		if (r != QUEUE_E_NONE)
 			break;
 	}
 	if (r)
 		return r;
-	lane->busy++;
-	mount_unlink_locked(mount, lane->number);
-	mount_append_locked(mount, lane);
-	ret->lane = lane;
+	queue->busy++;
+	mount_unlink_locked(mount, queue->number);
+	mount_append_locked(mount, queue);
+	ret->queue = queue;
 	return 0;
 }
 
@@ -163,13 +163,13 @@ static int mount_claim_task_locked(struct reader_mount *mount, uint32_t owner,
 static int mount_claim_turn_locked(struct reader_mount *mount, uint32_t owner,
 				   struct reader_claim *ret)
 {
-	int r = LANE_E_NONE;
+	int r = QUEUE_E_NONE;
 
 	if (mount->was_look)
 		r = mount_claim_task_locked(mount, owner, ret);
-	if (r == LANE_E_NONE)
+	if (r == QUEUE_E_NONE)
 		ret->look = mount_take_look_locked(mount);
-	if (r == LANE_E_NONE && !ret->look && !mount->was_look)
+	if (r == QUEUE_E_NONE && !ret->look && !mount->was_look)
 		r = mount_claim_task_locked(mount, owner, ret);
 	mount->was_look = ret->look != NULL;
 	return ret->look ? 0 : r;
@@ -182,7 +182,7 @@ int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *
 
 	*ret = (struct reader_claim){.again = NULL};
 	pthread_mutex_lock(&mount->lock);
-	while (!mount->lanes && !mount->again && !mount->looks)
+	while (!mount->queues && !mount->again && !mount->looks)
 		pthread_cond_wait(&mount->filled, &mount->lock);
 	ret->again = mount_take_again_locked(mount);
 	if (!ret->again)
@@ -193,11 +193,11 @@ int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *
 
 bool reader_mount_again(struct reader_ask *ask)
 {
-	struct reader_mount *mount = ask->lane->mount;
+	struct reader_mount *mount = ask->queue->mount;
 	bool leaving;
 
 	pthread_mutex_lock(&mount->lock);
-	leaving = ask->lane->leaving;
+	leaving = ask->queue->leaving;
 	if (!leaving) {
 		if (!mount->again)
 			mount->again_end = &mount->again;
@@ -210,17 +210,17 @@ bool reader_mount_again(struct reader_ask *ask)
 	return !leaving;
 }
 
-/* A lane that has the values of that group, busy once more; NULL: there is none. */
-static struct reader_lane *mount_sharing_locked(struct reader_mount *mount,
-						const struct hash_id *group)
+/* A queue that has the values of that group, busy once more; NULL: there is none. */
+static struct reader_queue *mount_sharing_locked(struct reader_mount *mount,
+						 const struct hash_id *group)
 {
-	struct reader_lane *lane = mount->lanes;
+	struct reader_queue *queue = mount->queues;
 
-	while (lane && !reader_lane_shares(lane, group))
-		lane = lane->next;
-	if (lane)
-		lane->busy++;
-	return lane;
+	while (queue && !reader_queue_shares(queue, group))
+		queue = queue->next;
+	if (queue)
+		queue->busy++;
+	return queue;
 }
 
 static bool mount_takes_looks_locked(const struct reader_mount *mount, uint64_t now_ns)
@@ -232,15 +232,15 @@ static bool mount_takes_looks_locked(const struct reader_mount *mount, uint64_t 
 static int mount_look(struct reader_mount *mount, const struct value_head *get)
 {
 	const uint64_t now_ns = base_now_ns();
-	struct reader_lane *lane;
+	struct reader_queue *queue;
 	struct reader_look *look = NULL;
 
 	pthread_mutex_lock(&mount->lock);
-	lane = mount_sharing_locked(mount, &get->group);
-	if (lane && mount_takes_looks_locked(mount, now_ns))
+	queue = mount_sharing_locked(mount, &get->group);
+	if (queue && mount_takes_looks_locked(mount, now_ns))
 		look = malloc(sizeof(*look));
 	if (look) {
-		*look = (struct reader_look){.lane = lane, .get = *get, .since_ns = now_ns};
+		*look = (struct reader_look){.queue = queue, .get = *get, .since_ns = now_ns};
 		if (!mount->looks)
 			mount->looks_end = &mount->looks;
 		*mount->looks_end = look;
@@ -249,9 +249,9 @@ static int mount_look(struct reader_mount *mount, const struct value_head *get)
 		pthread_cond_signal(&mount->filled);
 	}
 	pthread_mutex_unlock(&mount->lock);
-	if (lane && !look)
-		reader_lane_put(lane);
-	return look ? 1 : lane ? -1 : 0;
+	if (queue && !look)
+		reader_queue_put(queue);
+	return look ? 1 : queue ? -1 : 0;
 }
 
 int reader_mount_look(const struct value_head *get)
@@ -276,7 +276,7 @@ static int thread_start(struct reader_mount *mount)
 		return -ENOMEM;
 	thread->mount = mount;
 	thread->owner = ++mounts.owners;
-	r = pthread_create(&handle, NULL, reader_lane_thread, thread);
+	r = pthread_create(&handle, NULL, reader_queue_thread, thread);
 	if (r) {
 		free(thread);
 		return -r;
@@ -315,17 +315,17 @@ void reader_mount_init(unsigned threads)
 	mounts.threads = threads;
 }
 
-static unsigned mount_lanes(struct reader_mount *mount)
+static unsigned mount_queues(struct reader_mount *mount)
 {
 	unsigned n;
 
 	pthread_mutex_lock(&mount->lock);
-	n = mount->n_lanes;
+	n = mount->n_queues;
 	pthread_mutex_unlock(&mount->lock);
 	return n;
 }
 
-/* The mount of the data set, with its threads; one without lanes is used again. */
+/* The mount of the data set, with its threads; one without queues is used again. */
 static int mount_of(const struct reader_dataset *dataset, struct reader_mount **ret)
 {
 	const struct source_ops *ops = dataset->ops;
@@ -336,7 +336,7 @@ static int mount_of(const struct reader_dataset *dataset, struct reader_mount **
 
 	for (size_t i = 0; i < MOUNT_MOST; i++) {
 		struct reader_mount *mount = &mounts.mount[i];
-		const bool in_use = mount->threads && mount_lanes(mount);
+		const bool in_use = mount->threads && mount_queues(mount);
 
 		if (in_use && mount->device == device) {
 			*ret = mount;
@@ -355,40 +355,40 @@ static int mount_of(const struct reader_dataset *dataset, struct reader_mount **
 	return 0;
 }
 
-int reader_mount_add(struct reader_lane *lane)
+int reader_mount_add(struct reader_queue *queue)
 {
 	struct reader_mount *mount;
-	int r = mount_of(lane->dataset, &mount);
+	int r = mount_of(queue->dataset, &mount);
 
 	if (r)
 		return r;
-	lane->mount = mount;
+	queue->mount = mount;
 	pthread_mutex_lock(&mount->lock);
-	mount->n_lanes++;
-	mount_append_locked(mount, lane);
+	mount->n_queues++;
+	mount_append_locked(mount, queue);
 	pthread_cond_broadcast(&mount->filled);
 	pthread_mutex_unlock(&mount->lock);
 	return 0;
 }
 
-struct reader_lane *reader_mount_remove(uint64_t number, bool *ret_idle)
+struct reader_queue *reader_mount_remove(uint64_t number, bool *ret_idle)
 {
-	struct reader_lane *lane = NULL;
+	struct reader_queue *queue = NULL;
 
 	*ret_idle = false;
-	for (size_t i = 0; i < MOUNT_MOST && !lane; i++) {
+	for (size_t i = 0; i < MOUNT_MOST && !queue; i++) {
 		struct reader_mount *mount = &mounts.mount[i];
 
 		if (!mount->threads)
 			continue;
 		pthread_mutex_lock(&mount->lock);
-		lane = mount_unlink_locked(mount, number);
-		if (lane) {
-			lane->leaving = true;
-			*ret_idle = lane->busy == 0;
-			mount->n_lanes -= *ret_idle;
+		queue = mount_unlink_locked(mount, number);
+		if (queue) {
+			queue->leaving = true;
+			*ret_idle = queue->busy == 0;
+			mount->n_queues -= *ret_idle;
 		}
 		pthread_mutex_unlock(&mount->lock);
 	}
-	return lane;
+	return queue;
 }

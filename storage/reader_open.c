@@ -10,7 +10,7 @@
  * stored index that still holds is used as it is.
  *
  * A dataset has one reference of the table, one of its opener while it is being opened, and one of
- * each lane. READER_CANCEL takes it out of the table; if it is still being opened, its opener says
+ * each queue. READER_CANCEL takes it out of the table; if it is still being opened, its opener says
  * REFUSED with DATASET_E_CANCELLED as soon as it sees that. A CANCEL that crosses an OPENED is
  * answered by nothing more.
  */

@@ -13,9 +13,9 @@
 
 #include <pthread.h>
 
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 #include "shmring/resident.h"
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 #include "storage/dataset.h"
 #include "storage/reader.h"
 #include "storage/store.h"
@@ -27,12 +27,12 @@ void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files);
 struct reader_dataset;
 void reader_say_opened(const struct reader_dataset *dataset, int index_fd); /* -1: unchanged */
 void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_open);
-void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text);
-void reader_say_lane(enum reader_message type, uint64_t lane);
+void reader_say_refused(uint64_t id, const uint64_t *queue, int code, const char *text);
+void reader_say_queue(enum reader_message type, uint64_t queue);
 void reader_say_wrong(uint64_t node, uint64_t sample);
-void reader_say_failed(uint64_t lane, const struct lane_task *task);
+void reader_say_failed(uint64_t queue, const struct queue_task *task);
 void reader_say_state(const struct reader_state *state, const char *why);
-void reader_say_formed(uint64_t lane, unsigned form, int table_fd,
+void reader_say_formed(uint64_t queue, unsigned form, int table_fd,
 		       const char *why); /* -1: why not */
 void reader_say_ask_unread(uint64_t question);
 /* Logs why and exits with 1. */
@@ -89,67 +89,67 @@ void reader_open_cancel(uint64_t id);
 struct reader_dataset *reader_open_ref(uint64_t id);
 void reader_open_unref(struct reader_dataset *dataset);
 
-/* ---- reader_lane.c: lanes and the threads that serve them ---- */
+/* ---- reader_queue.c: queues and the threads that serve them ---- */
 
-void reader_lane_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd);
-/* Consumes dataset's reference when it succeeds; fds stay the caller's. 0, LANE_E_BAD or negative
+void reader_queue_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd);
+/* Consumes dataset's reference when it succeeds; fds stay the caller's. 0, QUEUE_E_BAD or negative
  * errno, with text in diag. */
-int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane_fd, int arena_fd,
-		       struct diag *diag);
-/* DETACHED is sent now or when the last read in flight has ended. false: no such lane. */
-bool reader_lane_detach(uint64_t number);
+int reader_queue_attach(uint64_t number, struct reader_dataset *dataset, int queue_fd, int arena_fd,
+			struct diag *diag);
+/* DETACHED is sent now or when the last read in flight has ended. false: no such queue. */
+bool reader_queue_detach(uint64_t number);
 
-/* For the keeper: a lane that is there, busy until it is put; NULL: there is none. */
-struct reader_lane;
-struct reader_lane *reader_lane_hold(uint64_t number);
-void reader_lane_put(struct reader_lane *lane);
-bool reader_lane_is_made(
-    const struct reader_lane *lane); /* by processes, of which nothing is kept */
-uint64_t reader_lane_samples(const struct reader_lane *lane);
+/* For the keeper: a queue that is there, busy until it is put; NULL: there is none. */
+struct reader_queue;
+struct reader_queue *reader_queue_hold(uint64_t number);
+void reader_queue_put(struct reader_queue *queue);
+bool reader_queue_is_made(
+    const struct reader_queue *queue); /* by processes, of which nothing is kept */
+uint64_t reader_queue_samples(const struct reader_queue *queue);
 struct reader_resident;
 struct reader_shared;
-struct reader_kept {                      /* a lane's values of one form */
+struct reader_kept {                      /* a queue's values of one form */
 	struct store_group *group;        /* NULL: in memory alone */
 	struct reader_resident *resident; /* the same in memory; NULL: none */
 	struct reader_shared *shared;     /* NULL: other nodes get none of them */
 };
-/* The lane's values of that form are these from now on, and it closes both. From the keeper alone. false:
+/* The queue's values of that form are these from now on, and it closes both. From the keeper alone. false:
  * it has some. */
-bool reader_lane_take(struct reader_lane *lane, unsigned form, const struct reader_kept *kept);
-/* What the lane's values of that form save; of one that has no group (yet) nothing is noted. */
-void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib);
+bool reader_queue_take(struct reader_queue *queue, unsigned form, const struct reader_kept *kept);
+/* What the queue's values of that form save; of one that has no group (yet) nothing is noted. */
+void reader_queue_worth(uint64_t number, unsigned form, double us_per_mib);
 /* From the main thread: READER_YIELD; of one that has no group (yet) nothing is noted. */
-void reader_lane_yield(uint64_t number, unsigned form, bool yields);
-/* Where to keep an item of the tray: the lane expects one of that sample; NULL: nowhere. */
-const struct reader_kept *reader_lane_expect(struct reader_lane *lane,
-					     const struct tray_item *item);
+void reader_queue_yield(uint64_t number, unsigned form, bool yields);
+/* Where to keep an item of the write-back ring: the queue expects one of that sample; NULL: nowhere. */
+const struct reader_kept *reader_queue_expect(struct reader_queue *queue,
+					      const struct rings_item *item);
 /* For peers: one that is busy is busy once more, until it is put. */
-void reader_lane_keep(struct reader_lane *lane);
+void reader_queue_keep(struct reader_queue *queue);
 /* Nobody asks for its tasks any more; of one that is busy. */
-bool reader_lane_is_leaving(const struct reader_lane *lane);
+bool reader_queue_is_leaving(const struct reader_queue *queue);
 /* The task that waits for a value is read from its source, and the entry is given back. */
 struct reader_ask;
-void reader_lane_again(struct reader_ask *ask);
+void reader_queue_again(struct reader_ask *ask);
 /* Has a worker nothing to do, and was there nothing new since the last call, which left *seen? */
-bool reader_lane_idles(uint32_t *seen);
+bool reader_queue_idles(uint32_t *seen);
 struct value_head;
-/* A reading thread looks at the source for one who asks: 1: reader_serve_looked() follows; 0: no lane has that group;
+/* A reading thread looks at the source for one who asks: 1: reader_serve_looked() follows; 0: no queue has that group;
  * -1: too many wait for that, or the first one does for long. */
-int reader_lane_look(const struct value_head *get);
+int reader_queue_look(const struct value_head *get);
 /* A value of that form is this node's to keep on its disk. */
-void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
-		       const uint8_t *value, uint32_t bytes);
+void reader_queue_store(struct reader_queue *queue, unsigned form, uint64_t sample,
+			const uint8_t *value, uint32_t bytes);
 /* It has come, from there, no larger than the task's room: ends the task and gives the entry back. */
-void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
-		       uint32_t bytes);
+void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
+			uint32_t bytes);
 
 /* ---- reader_keep.c: what is kept ---- */
 
-int reader_keep_init(int tray_fd); /* 0, TRAY_E_BAD or negative errno */
-/* Owns folder_fd if it says true; -1: there is no folder, for that reason. false: there is no tray, or a store. */
+int reader_keep_init(int rings_fd); /* 0, RINGS_E_BAD or negative errno */
+/* Owns folder_fd if it says true; -1: there is no folder, for that reason. false: there is no write-back ring, or a store. */
 bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, const char *why);
 /* The answer is sent later. is_shared: other nodes may have its values. false: there is no store, or no such form. */
-bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note,
+bool reader_keep_form(uint64_t queue, unsigned form, const struct hash_id *group, const char *note,
 		      bool is_shared);
 void reader_keep_end(void); /* what is queued is written, within some seconds */
 
@@ -171,7 +171,7 @@ void reader_resident_close(struct reader_resident *group); /* NULL is fine, as b
  * makes room for others. */
 void reader_resident_yield(struct reader_resident *group, bool yields);
 struct reader_place {
-	uint64_t place;      /* as in lane_task */
+	uint64_t place;      /* as in queue_task */
 	const uint8_t *data; /* the same here */
 	uint32_t bytes;
 };
@@ -207,7 +207,7 @@ void reader_outcome_set(struct reader_outcome *ret, enum layout_fail stage, int 
 			const char *text);
 #define READ_INDEX_DAMAGED "its entry in the index is damaged"
 struct reader_wanted { /* one of several that are made at once */
-	const struct lane_task *task;
+	const struct queue_task *task;
 	uint8_t *buffer;
 	struct reader_outcome outcome;
 	bool is_settled; /* the outcome is known; false from the caller */
@@ -236,7 +236,7 @@ struct reader_link { /* a thread's connection to a pool; zeros: none */
 struct source_making;
 struct reader_wanted;
 /* Has the pool make the sample's record, at most the index' size of it. Waits as long as the note allows, or
- * until its lane leaves. */
+ * until its queue leaves. */
 void reader_wrapped_make(const struct reader_dataset *dataset, const struct source_making *making,
 			 struct reader_outcome *ret);
 /* As ops->most() and ops->make_many(): source/source_kind.h. */
@@ -245,24 +245,24 @@ void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reade
 			      struct reader_wanted *wanted, unsigned n);
 void reader_wrapped_close(struct reader_link *link);
 
-/* ---- reader_mount.c: a lane, and the mount that it is served by; of reader_lane.c and reader_mount.c alone ---- */
+/* ---- reader_mount.c: a queue, and the mount that it is served by; of reader_queue.c and reader_mount.c alone ---- */
 
-struct reader_lane {
+struct reader_queue {
 	uint64_t number;
-	struct lane lane;               /* mapping, owned */
+	struct queue queue;             /* mapping, owned */
 	uint8_t *arena;                 /* mapping, owned */
 	struct reader_dataset *dataset; /* a reference */
 	struct reader_mount *mount;
 	struct reader_kept kept[LAYOUT_FORMS]; /* owned; by the keeper, before has_kept */
 	_Atomic bool has_kept[LAYOUT_FORMS];   /* for ever */
-	bool yields[LAYOUT_FORMS];             /* of the main thread, until the lane is finished */
+	bool yields[LAYOUT_FORMS];             /* of the main thread, until the queue is finished */
 	_Atomic uint64_t touched;              /* bytes of the arena that were used so far, about */
 	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
 
 	/* under the mount's lock */
-	struct reader_lane *next;
+	struct reader_queue *next;
 	unsigned busy;        /* threads that read for it */
-	_Atomic bool leaving; /* for eyes without it, too: reader_lane_is_leaving() */
+	_Atomic bool leaving; /* for eyes without it, too: reader_queue_is_leaving() */
 };
 
 struct reader_mount {
@@ -274,8 +274,8 @@ struct reader_mount {
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
 	/* under the lock */
-	struct reader_lane *lanes;
-	unsigned n_lanes;                       /* with those that are leaving */
+	struct reader_queue *queues;
+	unsigned n_queues;                      /* with those that are leaving */
 	struct reader_ask *again, **again_end;  /* their tasks are read before others */
 	struct reader_look *looks, **looks_end; /* in turn with other tasks */
 	unsigned n_looks;
@@ -289,35 +289,35 @@ struct reader_thread {
 };
 
 void reader_mount_init(unsigned threads); /* of a mount that is no source of processes */
-/* The mount of the lane's data set, with its threads, has it from now on. 0 or negative errno. From the main thread, as
+/* The mount of the queue's data set, with its threads, has it from now on. 0 or negative errno. From the main thread, as
  * the next one. */
-int reader_mount_add(struct reader_lane *lane);
+int reader_mount_add(struct reader_queue *queue);
 /* Nobody claims its tasks from now on; idle: nobody is busy with it, it is the caller's. NULL: there is none. */
-struct reader_lane *reader_mount_remove(uint64_t number, bool *ret_idle);
+struct reader_queue *reader_mount_remove(uint64_t number, bool *ret_idle);
 
-struct reader_lane *reader_mount_hold(uint64_t number); /* NULL: there is none */
-void reader_mount_keep(struct reader_lane *lane);
-/* One busy thread less. true: the last one of a lane that was removed, which is the caller's. */
-bool reader_mount_put(struct reader_lane *lane);
+struct reader_queue *reader_mount_hold(uint64_t number); /* NULL: there is none */
+void reader_mount_keep(struct reader_queue *queue);
+/* One busy thread less. true: the last one of a queue that was removed, which is the caller's. */
+bool reader_mount_put(struct reader_queue *queue);
 
 struct reader_look;
-struct reader_claim {             /* at most one of the three */
-	struct reader_ask *again; /* came back from peers */
-	struct reader_look *look; /* owned */
-	struct reader_lane *lane; /* busy with the task: put it back */
-	struct lane_task task;
+struct reader_claim {               /* at most one of the three */
+	struct reader_ask *again;   /* came back from peers */
+	struct reader_look *look;   /* owned */
+	struct reader_queue *queue; /* busy with the task: put it back */
+	struct queue_task task;
 };
-/* The next of each kind; of lanes the next one in turn that has a task. Waits while the mount has none of all. 0,
- * LANE_E_NONE: nothing, LANE_E_BAD: a task is forged. */
+/* The next of each kind; of queues the next one in turn that has a task. Waits while the mount has none of all. 0,
+ * QUEUE_E_NONE: nothing, QUEUE_E_BAD: a task is forged. */
 int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *ret);
-/* As reader_lane_look(), but for the bell. */
+/* As reader_queue_look(), but for the bell. */
 int reader_mount_look(const struct value_head *get);
 /* Has it values of that group, which other nodes share? */
-bool reader_lane_shares(const struct reader_lane *lane, const struct hash_id *group);
-/* The task is read before others of its mount. false: its lane is leaving. */
+bool reader_queue_shares(const struct reader_queue *queue, const struct hash_id *group);
+/* The task is read before others of its mount. false: its queue is leaving. */
 bool reader_mount_again(struct reader_ask *ask);
 
-void *reader_lane_thread(void *thread); /* a struct reader_thread's, for ever */
+void *reader_queue_thread(void *thread); /* a struct reader_thread's, for ever */
 
 /* ---- reader_chores.c: what people ask of the store ---- */
 
@@ -352,10 +352,10 @@ struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samp
 					 const char *note);
 /* From a reading thread: the task, which is to be made, is asked of who may have what it is to make, and is theirs to
  * end. false: nobody is asked. */
-bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
-		      const struct lane_task *task);
+bool reader_peers_ask(struct reader_queue *queue, struct reader_shared *shared,
+		      const struct queue_task *task);
 /* From the keeper: a worker made that value. true: it is another node's to keep, which has been given it. */
-bool reader_peers_made(struct reader_shared *shared, const struct tray_item *item);
+bool reader_peers_made(struct reader_shared *shared, const struct rings_item *item);
 bool reader_peers_is_on(void); /* is somebody connected? */
 /* It was to be made, and could not be. */
 void reader_peers_not_made(struct reader_shared *shared, uint64_t sample);

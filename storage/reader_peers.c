@@ -11,7 +11,7 @@
  *
  * When a carrier was replaced, or a channel was lost, all that was asked there is given up, and whatever still
  * comes finds no entry. So is what that peer had promised. A peer that is connected anew is told the names of groups
- * anew. A lost channel is the carrier's GONE alone, which stands in the tray between the old channel's words and those
+ * anew. A lost channel is the carrier's GONE alone, which stands in the ring between the old channel's words and those
  * of the next one with that number; members, which come another way, only say who is asked from now on.
  */
 
@@ -24,7 +24,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define PEERS_ITEMS 256 /* of the tray, a turn: then it is looked whether it is time to end */
+#define PEERS_ITEMS 256 /* of the ring, a turn: then it is looked whether it is time to end */
 
 static struct {
 	bool is_ready, is_started; /* main thread; is_ready: there is memory for all of it */
@@ -36,13 +36,13 @@ static struct {
 	struct owner_node nodes[VALUE_MOST_PEERS + 1]; /* [0]: this one */
 	uint32_t number[VALUE_MOST_PEERS + 1];         /* of each, as a peer */
 	unsigned n;
-	struct tray new_to, new_from; /* of a new carrier, until the thread has taken them */
+	struct rings new_to, new_from; /* of a new carrier, until the thread has taken them */
 	bool is_new, is_taking, is_ending;
 	struct store *store; /* borrowed from the keeper; NULL: there is none, or not yet */
-	struct tray from;    /* written by the thread alone */
+	struct rings from;   /* written by the thread alone */
 
 	/* the thread's */
-	uint32_t seen; /* of the tray, before it was looked at last */
+	uint32_t seen; /* of the ring, before it was looked at last */
 	bool is_more;  /* there is more in it than one turn takes */
 	uint64_t ticked_ns;
 } peers = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -106,10 +106,10 @@ struct store *reader_peers_store_now(void)
 
 /* ---- the thread ---- */
 
-/* A new carrier's trays, if there are any: what was said to the one before is lost. false: time to end. */
+/* A new carrier's rings, if there are any: what was said to the one before is lost. false: time to end. */
 static bool take_carrier(void)
 {
-	struct tray old_to = {.head = NULL}, old_from = old_to, to = old_to;
+	struct rings old_to = {.head = NULL}, old_from = old_to, to = old_to;
 	bool is_new, is_ending;
 
 	pthread_mutex_lock(&peers.lock);
@@ -125,8 +125,8 @@ static bool take_carrier(void)
 	pthread_mutex_unlock(&peers.lock);
 	if (is_new) {
 		old_to = reader_tell_by(&to);
-		tray_detach(&old_to);
-		tray_detach(&old_from);
+		rings_detach(&old_to);
+		rings_detach(&old_from);
 	}
 	for (uint32_t peer = 0; is_new && peer < VALUE_MOST_PEERS; peer++)
 		reader_serve_gone(peer);
@@ -147,20 +147,20 @@ static void tick_if_due(uint64_t now_ns)
 
 bool reader_peers_turn(void)
 {
-	struct tray_item item;
+	struct rings_item item;
 	bool is_bad = false;
 	unsigned n = 0;
 
 	if (!take_carrier())
 		return false;
-	peers.seen = tray_seq(&peers.from);
-	for (; n < PEERS_ITEMS && tray_look(&peers.from, 0, &item, &is_bad); n++) {
+	peers.seen = rings_seq(&peers.from);
+	for (; n < PEERS_ITEMS && rings_look(&peers.from, 0, &item, &is_bad); n++) {
 		reader_serve_take(item.data, item.bytes);
-		tray_pass(&peers.from, 0, &item);
+		rings_pass(&peers.from, 0, &item);
 		tick_if_due(base_now_ns());
 	}
 	if (is_bad)
-		log_line(LOG_LEVEL_ERROR, "tray-bad", "of=carrier");
+		log_line(LOG_LEVEL_ERROR, "ring-bad", "of=carrier");
 	peers.is_more = n == PEERS_ITEMS;
 	reader_serve_owed();
 	tick_if_due(base_now_ns());
@@ -182,7 +182,7 @@ static void *peers_thread(void *unused)
 	pthread_setname_np(pthread_self(), "peers");
 	while (reader_peers_turn())
 		if (!peers.is_more && !has_news())
-			tray_sleep(&peers.from, peers.seen, reader_serve_nap_ns());
+			rings_sleep(&peers.from, peers.seen, reader_serve_nap_ns());
 	reader_guests_end();
 	return unused;
 }
@@ -193,7 +193,7 @@ static void *peers_thread(void *unused)
 static void wake_thread(void)
 {
 	if (peers.from.head)
-		tray_ring(&peers.from);
+		rings_wake(&peers.from);
 }
 
 void reader_peers_wake(void)
@@ -219,27 +219,27 @@ void reader_peers_start(void)
 	peers.is_started = true;
 }
 
-static bool is_one_ring(const struct tray *tray)
+static bool is_one_ring(const struct rings *rings)
 {
-	return tray->n_rings == 1 && tray_most(tray) >= VALUE_MOST + sizeof(struct value_head);
+	return rings->n_rings == 1 && rings_most(rings) >= VALUE_MOST + sizeof(struct value_head);
 }
 
 bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd)
 {
-	struct tray to = {.head = NULL}, from = to;
+	struct rings to = {.head = NULL}, from = to;
 
-	if (tray_attach(to_fd, &to) || tray_attach(from_fd, &from) || !is_one_ring(&to) ||
+	if (rings_attach(to_fd, &to) || rings_attach(from_fd, &from) || !is_one_ring(&to) ||
 	    !is_one_ring(&from)) {
-		tray_detach(&to);
-		tray_detach(&from);
+		rings_detach(&to);
+		rings_detach(&from);
 		return false;
 	}
 	if (!make_ready())
 		reader_say_fatal("memory", "not enough memory for values of other nodes");
 	pthread_mutex_lock(&peers.lock);
 	if (peers.is_new) { /* it was not taken yet, and never is */
-		tray_detach(&peers.new_to);
-		tray_detach(&peers.new_from);
+		rings_detach(&peers.new_to);
+		rings_detach(&peers.new_from);
 	}
 	peers.nodes[0].id = self;
 	peers.n = 1;

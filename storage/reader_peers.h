@@ -15,14 +15,14 @@
 #define ASKS_MOST 4096 /* a power of two: its bits of an id are the place */
 
 struct reader_ask {
-	struct reader_ask *next;  /* in whose list it is */
-	uint64_t id;              /* 0: nobody may answer any more */
-	uint32_t peer;            /* who is asked; PROMISE_SELF: it is being made for this node */
-	struct reader_lane *lane; /* busy with it */
-	struct reader_shared *shared; /* the lane's */
+	struct reader_ask *next;    /* in whose list it is */
+	uint64_t id;                /* 0: nobody may answer any more */
+	uint32_t peer;              /* who is asked; PROMISE_SELF: it is being made for this node */
+	struct reader_queue *queue; /* busy with it */
+	struct reader_shared *shared; /* the queue's */
 	bool is_last;                 /* his answer is the last one: nobody else is asked */
 	bool has_waited;              /* while somebody made it: how long it took says nothing */
-	struct lane_task task;
+	struct queue_task task;
 	struct hash_id group;
 	uint64_t since_ns, until_ns;
 	uint32_t came; /* bytes of a crop index that lies in the arena; its file is to be read */
@@ -36,7 +36,7 @@ uint64_t reader_asks_add(const struct reader_ask *ask);
 struct reader_ask *reader_asks_take(uint64_t id, uint32_t peer, const struct hash_id *group,
 				    uint64_t sample);
 struct reader_ask *reader_asks_take_of(uint32_t peer); /* all of that peer: a list */
-/* Whose time is over, or whose lane leaves: a list. */
+/* Whose time is over, or whose queue leaves: a list. */
 struct reader_ask *reader_asks_take_late(uint64_t now_ns);
 /* Who have waited since then, at most so many: a list. */
 struct reader_ask *reader_asks_take_old(uint64_t since_ns, unsigned most);
@@ -59,8 +59,8 @@ struct reader_guest {
 	struct store_group *group;        /* owned; NULL: there is no store */
 	struct reader_resident *resident; /* owned; NULL: there is no memory */
 	char *note;                       /* owned */
-	uint8_t
-	    *looked; /* owned: a bit a sample whose source was looked at since then; NULL: none */
+	/* Owned: a bit a sample whose source was looked at since then; NULL: none */
+	uint8_t *looked;
 	uint64_t looked_ns;
 };
 
@@ -90,9 +90,9 @@ struct reader_shared {
 bool reader_tell(const struct value_head *head, const void *data);
 /* The same behind the group's name, which is said once a connection. */
 bool reader_tell_of(struct reader_shared *shared, const struct value_head *head, const void *data);
-bool reader_tell_has_room(uint32_t bytes);         /* behind a head */
-struct tray reader_tell_by(const struct tray *to); /* from now on; the one before, the caller's */
-void reader_tell_anew(uint32_t peer);              /* it knows no names any more */
+bool reader_tell_has_room(uint32_t bytes);           /* behind a head */
+struct rings reader_tell_by(const struct rings *to); /* from now on; the one before, the caller's */
+void reader_tell_anew(uint32_t peer);                /* it knows no names any more */
 
 #define PEERS_TICK_NS UINT64_C(50000000) /* how exactly time is kept */
 
@@ -112,7 +112,7 @@ void reader_serve_looked(const struct value_head *get, bool is_same);
 
 struct reader_look { /* at a sample's source, for a peer */
 	struct reader_look *next;
-	struct reader_lane *lane; /* busy with it */
+	struct reader_queue *queue; /* busy with it */
 	struct value_head get;
 	uint64_t since_ns; /* it waits */
 };
@@ -123,7 +123,7 @@ struct reader_look { /* at a sample's source, for a peer */
 bool reader_checks_begin(const struct value_head *head, const uint8_t *value);
 /* One that was put here is to be, so nothing else of the sample is taken until then. */
 bool reader_checks_waits(const struct hash_id *group, uint64_t sample);
-void reader_checks_made(const struct hash_id *group, const struct tray_item *item);
+void reader_checks_made(const struct hash_id *group, const struct rings_item *item);
 void reader_checks_not_made(const struct hash_id *group, uint64_t sample);
 
 /* ---- reader_peers.c ---- */

@@ -3,12 +3,12 @@
 /*
  * The memory tier: values that lie ready in the resident memory (shmring/resident.h), where workers read them.
  *
- * A value comes in when it came from the store, checked, or from a worker's tray, and stays: first come,
+ * A value comes in when it came from the store, checked, or from a worker's write-back ring, and stays: first come,
  * a stable part, found in every epoch. A group's table (where each sample's value lies) is this process' own;
- * lanes of the same group share it, and what a group has stays when the last of them has gone.
+ * queues of the same group share it, and what a group has stays when the last of them has gone.
  *
  * A chunk belongs to one group. It leaves its group when the memory is needed for another one (of groups
- * that no lane has, or only lanes that yield, the one that rested longest), when somebody has the group
+ * that no queue has, or only queues that yield, the one that rested longest), when somebody has the group
  * dropped, and when accessd wants the memory back. From then on no task is told of it; but tasks that were told before may still be read, by
  * workers of which this process knows nothing. So accessd is asked, and says when none of those is left
  * (READER_UNREAD); only then is the chunk used again. A new process knows nothing of what the one before it
@@ -48,8 +48,8 @@ _Static_assert(RESIDENT_VALUE_MOST < UINT64_C(1) << RESIDENT_SIZE_BITS,
 struct reader_resident {
 	struct hash_id id; /* const */
 	uint64_t samples;  /* const */
-	struct counter
-	    *cell; /* owned, [samples]: place of the value / STEP and its size; 0: none */
+	/* Owned, [samples]: place of the value / STEP and its size; 0: none */
+	struct counter *cell;
 	struct store_table table; /* of an alone one */
 
 	/* under the lock */
@@ -331,7 +331,7 @@ bool reader_resident_stand_alone(void)
 	return resident.is_alone;
 }
 
-/* ---- for lanes ---- */
+/* ---- for queues ---- */
 
 struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t samples)
 {

@@ -104,25 +104,25 @@ void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_ope
 	say(&out, 0);
 }
 
-void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text)
+void reader_say_refused(uint64_t id, const uint64_t *queue, int code, const char *text)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_REFUSED);
 	wire_put_u64(&out, READER_KEY_ID, id);
-	if (lane)
-		wire_put_u64(&out, READER_KEY_LANE, *lane);
+	if (queue)
+		wire_put_u64(&out, READER_KEY_QUEUE, *queue);
 	wire_put_u64(&out, READER_KEY_CODE, (uint64_t)(int64_t)code);
 	wire_put_string(&out, READER_KEY_TEXT, text);
 	say(&out, 0);
 }
 
-void reader_say_lane(enum reader_message type, uint64_t lane)
+void reader_say_queue(enum reader_message type, uint64_t queue)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, (uint16_t)type);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
 	say(&out, 0);
 }
 
@@ -136,12 +136,12 @@ void reader_say_state(const struct reader_state *state, const char *why)
 	say(&out, 0);
 }
 
-void reader_say_formed(uint64_t lane, unsigned form, int table_fd, const char *why)
+void reader_say_formed(uint64_t queue, unsigned form, int table_fd, const char *why)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_FORMED);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
 	wire_put_u64(&out, READER_KEY_FORM, form);
 	put_fd(&out, READER_KEY_TABLE, table_fd);
 	if (table_fd < 0)
@@ -191,13 +191,13 @@ void reader_say_wrong(uint64_t node, uint64_t sample)
 	say(&out, 0);
 }
 
-void reader_say_failed(uint64_t lane, const struct lane_task *task)
+void reader_say_failed(uint64_t queue, const struct queue_task *task)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_FAILED);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
-	wire_put_u64(&out, READER_KEY_BLOCK, task->block);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
+	wire_put_u64(&out, READER_KEY_ROW, task->row);
 	wire_put_u64(&out, READER_KEY_TASK, task->index);
 	wire_put_u64(&out, READER_KEY_SAMPLE, task->sample);
 	say(&out, 0);

@@ -14,7 +14,7 @@
  *
  * Questions for whose answer there is no room are kept, so that a peer with a slow wire gets all of them in its time.
  *
- * Rejected: to let the serving read right into the tray. Who asks would wait for this node's disk.
+ * Rejected: to let the serving read right into the ring. Who asks would wait for this node's disk.
  */
 
 #include "storage/reader_peers.h"
@@ -28,7 +28,7 @@
 
 #define PEERS_PROMISES 16384
 #define PEERS_WAITERS 8192
-#define PEERS_OWED 4096                        /* questions that wait for room in the tray */
+#define PEERS_OWED 4096                        /* questions that wait for room in the ring */
 #define PEERS_OWED_EACH 1024                   /* of one peer: the others have room, too */
 #define PEERS_PROMISED_NS UINT64_C(4000000000) /* somebody who makes nothing makes this, either */
 #define PEERS_AGAIN_NS UINT64_C(1000000000)    /* so long others wait till they ask again */
@@ -38,8 +38,8 @@
 /* Then a task is read from its source: longer than the two times that somebody's making may take (who waits for the
  * first one may find another promise), and than the carrier waits for an answer. */
 #define PEERS_PATIENCE_NS UINT64_C(20000000000)
-#define PEERS_SHORT_NS \
-	UINT64_C(1000000) /* a tray that is full has no bell for who waits for room */
+/* A ring that is full has no bell for who waits for room */
+#define PEERS_SHORT_NS UINT64_C(1000000)
 #define PEERS_REST_NS UINT64_C(1000000000)
 
 struct owed {
@@ -92,7 +92,7 @@ void reader_serve_distrust(uint32_t peer)
 /* Its task is to be read from the source, by a reading thread. */
 static void read_instead(struct reader_ask *ask)
 {
-	reader_lane_again(ask);
+	reader_queue_again(ask);
 }
 
 static void read_all_instead(struct reader_ask *list)
@@ -114,7 +114,7 @@ static void come(struct reader_ask *ask, enum layout_from from, unsigned form, c
 	if (ask->task.want != form || bytes > ask->task.room || ask->task.room - bytes < behind)
 		read_instead(ask);
 	else
-		reader_lane_bring(ask, from, value, bytes);
+		reader_queue_bring(ask, from, value, bytes);
 }
 
 /* Under the lock. */
@@ -275,11 +275,11 @@ static bool wait_or_ask(const struct reader_ask *ask)
 	return false;
 }
 
-bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
-		      const struct lane_task *task)
+bool reader_peers_ask(struct reader_queue *queue, struct reader_shared *shared,
+		      const struct queue_task *task)
 {
 	struct reader_ask ask = {
-	    .lane = lane, .task = *task, .group = shared->id, .shared = shared};
+	    .queue = queue, .task = *task, .group = shared->id, .shared = shared};
 	uint32_t next;
 
 	if (!reader_peers_is_on() || !task->make)
@@ -291,7 +291,7 @@ bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
 	ask.peer = reader_peers_owner(&shared->id, task->sample, &next);
 	ask.since_ns = base_now_ns();
 	ask.until_ns = ask.since_ns + PEERS_PATIENCE_NS;
-	reader_lane_keep(lane);
+	reader_queue_keep(queue);
 	if (wait_or_ask(&ask))
 		return true;
 	if (ask.peer == PROMISE_SELF && next != PROMISE_SELF) {
@@ -300,7 +300,7 @@ bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
 		if (wait_or_ask(&ask))
 			return true;
 	}
-	reader_lane_put(lane);
+	reader_queue_put(queue);
 	return false;
 }
 
@@ -318,7 +318,7 @@ static void ask_again(struct reader_ask *ask)
 
 /* ---- what was made here, from the keeper ---- */
 
-bool reader_peers_made(struct reader_shared *shared, const struct tray_item *item)
+bool reader_peers_made(struct reader_shared *shared, const struct rings_item *item)
 {
 	struct value_head put = {
 	    .magic = VALUE_MAGIC,
@@ -428,7 +428,7 @@ static void serve_get(const struct value_head *get, bool is_looked)
 		r = look_up(guest, get->sample, asker.room, &bytes);
 	reader_guests_leave();
 	if (is_due)
-		looks = reader_lane_look(get);
+		looks = reader_queue_look(get);
 	if (is_due && looks == 0)
 		serve_get(get, true); /* nobody can look */
 	else if (looks < 0)
@@ -533,7 +533,7 @@ static void hand_on(const struct reader_ask *ask, const struct value_head *have,
 		reader_tell_of(ask->shared, &put, value);
 		return;
 	}
-	reader_lane_store(ask->lane, have->form, have->sample, value, have->bytes);
+	reader_queue_store(ask->queue, have->form, have->sample, value, have->bytes);
 	answer_all(have, LAYOUT_FROM_PEER, value);
 }
 
@@ -692,7 +692,7 @@ void reader_serve_tick(uint64_t now_ns)
 	if (now_ns > PEERS_AGAIN_NS)
 		tell_patient(now_ns);
 	read_all_instead(reader_asks_take_late(now_ns));
-	if (reader_lane_idles(&serve.work_seen) && now_ns > PEERS_IDLE_NS)
+	if (reader_queue_idles(&serve.work_seen) && now_ns > PEERS_IDLE_NS)
 		read_all_instead(reader_asks_take_old(now_ns - PEERS_IDLE_NS, PEERS_IDLE_MOST));
 	look_again();
 	reader_serve_owed();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What this node says to others: reading threads, the keeper and the peers' thread write to one tray, one after the other.
+ * What this node says to others: reading threads, the keeper and the peers' thread write to one ring, one after the other.
  * A group's name is said before the first word of it, once a connection.
  */
 
@@ -14,7 +14,7 @@
 static struct {
 	pthread_mutex_t lock;
 	/* under the lock */
-	struct tray to;
+	struct rings to;
 	uint32_t turn
 	    [VALUE_MOST_PEERS]; /* connections so far: whoever was told in another one was not */
 } tell = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -23,14 +23,14 @@ static struct {
 static bool locked(const struct value_head *head, const void *data)
 {
 	const uint32_t bytes = (uint32_t)sizeof(*head) + head->bytes;
-	uint8_t *at = tell.to.head ? tray_begin(&tell.to, 0, bytes) : NULL;
+	uint8_t *at = tell.to.head ? rings_begin(&tell.to, 0, bytes) : NULL;
 
 	if (!at)
 		return false;
 	memcpy(at, head, sizeof(*head));
 	if (head->bytes)
 		memcpy(at + sizeof(*head), data, head->bytes);
-	tray_end(&tell.to, 0, &(struct tray_item){.bytes = bytes});
+	rings_end(&tell.to, 0, &(struct rings_item){.bytes = bytes});
 	return true;
 }
 
@@ -49,7 +49,7 @@ bool reader_tell_has_room(uint32_t bytes)
 	bool has;
 
 	pthread_mutex_lock(&tell.lock);
-	has = tell.to.head && tray_begin(&tell.to, 0, sizeof(struct value_head) + bytes);
+	has = tell.to.head && rings_begin(&tell.to, 0, sizeof(struct value_head) + bytes);
 	pthread_mutex_unlock(&tell.lock);
 	return has;
 }
@@ -101,9 +101,9 @@ struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samp
 	return shared;
 }
 
-struct tray reader_tell_by(const struct tray *to)
+struct rings reader_tell_by(const struct rings *to)
 {
-	struct tray before;
+	struct rings before;
 
 	pthread_mutex_lock(&tell.lock);
 	before = tell.to;

@@ -10,7 +10,7 @@
  *
  * A process of the pool that dies is not yet the sample's fault: the sample is asked for once more, of
  * another process. When the pool itself is gone, a job of the user's starts a new one, and a thread
- * waits for that: LINK_WAIT_NS, or until its lane leaves.
+ * waits for that: LINK_WAIT_NS, or until its queue leaves.
  *
  * The pool ends what takes too long; a pool that does not even do that is waited for LINK_GRACE_MS more.
  *
@@ -225,14 +225,14 @@ static int link_receive(const struct link_call *call, struct wrapped_answer ret[
 	return got == (ssize_t)(n * sizeof(*ret)) ? 0 : LINK_E_GONE;
 }
 
-static struct wrapped_ask link_ask_of(const struct lane_task *task, enum wrapped_kind kind)
+static struct wrapped_ask link_ask_of(const struct queue_task *task, enum wrapped_kind kind)
 {
 	return (struct wrapped_ask){.magic = WRAPPED_MAGIC,
 				    .kind = kind,
 				    .sample = task->sample,
 				    .random_id = task->random_id,
 				    .seed = task->seed,
-				    .lap = task->lap};
+				    .nonce = task->nonce};
 }
 
 /* An answer came after so long. */

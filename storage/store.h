@@ -130,8 +130,8 @@ struct store_state {
 	uint64_t puts, puts_not_taken; /* written; refused, or lost on the way to the disk */
 	uint64_t puts_full;            /* of the latter those for which there was no room */
 	uint64_t damaged, evicted;     /* values */
-	uint64_t write_ns,
-	    write_cpu_ns;     /* of the writer for values: elapsed, of that on a processor */
+	/* Of the writer for values: elapsed, of that on a processor */
+	uint64_t write_ns, write_cpu_ns;
 	uint64_t write_bytes; /* of the disk, that those took: store_bytes_of() */
 	uint64_t set_aside;   /* times that all was begun anew */
 	uint64_t write_errors;

@@ -135,8 +135,8 @@ static int lmdb_free_each(MDB_txn *txn, lmdb_free_fn each, void *arg)
 }
 
 struct lmdb_found {
-	uint64_t from,
-	    missing; /* the first page that the file has not; how many from there on are free */
+	/* The first page that the file has not; how many from there on are free */
+	uint64_t from, missing;
 	uint64_t spread;
 	bool is_bad;
 };

@@ -72,8 +72,8 @@ struct store {
 	pthread_cond_t wake;    /* the writer has something to do */
 	pthread_cond_t settled; /* a group is no longer busy */
 	pthread_t writer;
-	unsigned
-	    stuck; /* under write_lock: times that not even a value could be deleted, for room */
+	/* Under write_lock: times that not even a value could be deleted, for room */
+	unsigned stuck;
 
 	/* under lock */
 	struct store_group *groups;
@@ -89,9 +89,9 @@ struct store {
 	bool must_reopen; /* whole, but LMDB is not */
 	uint64_t stop_by_ns;
 	uint64_t retry_at_ns, backoff_ns; /* not ON: when writing or opening is tried again */
-	uint64_t aside_until_ns,
-	    aside_ns;        /* damage that comes sooner turns the store off for a while */
-	uint64_t room_bytes; /* free for values, by the last look */
+	/* Damage that comes sooner turns the store off for a while */
+	uint64_t aside_until_ns, aside_ns;
+	uint64_t room_bytes;                   /* free for values, by the last look */
 	uint64_t cramped_until_ns, cramped_ns; /* free, but not in one piece: nothing that costs */
 	uint64_t cramped_cost;                 /* so much is taken until then */
 	struct store_state state;

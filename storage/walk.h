@@ -24,8 +24,8 @@ struct walk_folder {
 	int64_t ctime_ns;                 /* of its last change, which nobody can set back */
 	uint64_t device, inode;
 
-	struct walk_file
-	    *file; /* owned; the pictures, sorted by name (bytes) when the walk is over */
+	/* Owned; the pictures, sorted by name (bytes) when the walk is over */
+	struct walk_file *file;
 	size_t n_files, room_files;
 	char *text; /* owned; their names, a NUL after each */
 	size_t text_bytes, room_text;

@@ -31,8 +31,8 @@
 #define WRAPPED_MORE_MAGIC UINT64_C(0x3250525721214f41) /* "AO!!WRP2" */
 #define WRAPPED_MAX_BATCH 64
 #define WRAPPED_ALIGN 64
-#define WRAPPED_BATCH_BYTES \
-	(UINT64_C(8) << 20) /* for the records of several, if one has no more room */
+/* For the records of several, if one has no more room */
+#define WRAPPED_BATCH_BYTES (UINT64_C(8) << 20)
 
 struct wrapped_note { /* the file, 64 bytes */
 	uint64_t magic;
@@ -57,7 +57,7 @@ struct wrapped_ask { /* 64 bytes */
 	uint64_t magic;
 	uint32_t kind, reserved;
 	uint64_t room; /* of a HELLO: bytes of the memory */
-	uint64_t sample, random_id, seed, lap;
+	uint64_t sample, random_id, seed, nonce;
 	uint64_t reserved1;
 };
 _Static_assert(sizeof(struct wrapped_ask) == 64, "the question is frozen");

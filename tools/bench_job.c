@@ -170,7 +170,7 @@ static int bench_job_make_ledger(struct bench_life *life, const struct oa_stats 
 		return r;
 	if (dataset)
 		n = oa_dataset_count(dataset);
-	if (life->config->kill > 0) /* bitmap of grains, tail, and what comes with them */
+	if (life->config->kill > 0) /* bitmap of blocks, tail, and what comes with them */
 		token = 4096 + n / 8 + 32 * ((uint64_t)stats->chunk + batch);
 	r = ledger_make(life->ledger_fd, n, batch, (uint32_t)token, &life->ledger);
 	if (r == 0)

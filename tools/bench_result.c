@@ -266,8 +266,7 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_u64(out, "duplicates", job->totals.duplicates);
 	json_out_member_double(out, "copied_share", job->copied_share);
 	json_out_member_double(out, "first_batch_ms", job->first_batch_ms);
-	json_out_key(out, "handover_us");
-	json_out_object_begin(out);
+	json_out_member_object(out, "handover_us");
 	json_out_member_u64(out, "count", job->handovers);
 	json_out_member_double(out, "p50", job->handover_p50_us);
 	json_out_member_double(out, "p99", job->handover_p99_us);
@@ -353,8 +352,7 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_member_double(&out, "seconds", result->seconds);
 	json_out_member_bool(&out, "exactly_once", result->all_exactly_once);
 	json_out_member_bool(&out, "interrupted", result->interrupted);
-	json_out_key(&out, "jobs");
-	json_out_array_begin(&out);
+	json_out_member_array(&out, "jobs");
 	for (unsigned i = 0; i < result->jobs; i++)
 		bench_json_job(&out, bench_order_name(config), &result->job[i]);
 	json_out_array_end(&out);

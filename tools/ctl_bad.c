@@ -155,8 +155,7 @@ static void bad_put(struct json_out *out, const struct ctl_bad *bad)
 	json_out_member_string(out, "dataset", bad_string(bad->stream, "dataset"));
 	json_out_member_u64(out, "samples", bad_number(bad->stream, "samples"));
 	json_out_member_u64(out, "lost", bad->lost);
-	json_out_key(out, "bad_samples");
-	json_out_array_begin(out);
+	json_out_member_array(out, "bad_samples");
 	for (uint64_t i = 0; i < bad->list.count; i++)
 		bad_put_entry(out, bad, i);
 	json_out_array_end(out);

@@ -2,7 +2,7 @@
 
 /*
  * What a recorded plan holds. CSV has a line a sample; JSON has a batch a line, so that a plan of
- * millions of samples can be read line by line; seeds and laps are in hexadecimal, since JSON's numbers
+ * millions of samples can be read line by line; seeds and nonces are in hexadecimal, since JSON's numbers
  * do not hold 64 bits everywhere. The third format is the plan's own: one file of the parts of all
  * ranks, which can be replayed.
  */
@@ -81,13 +81,13 @@ static void ctl_plan_csv_batch(const struct recording_batch *batch, FILE *out)
 				"%" PRIu64 ",%" PRIu64 ",%u,%u,%" PRId64 ",%016" PRIx64
 				",%016" PRIx64 "\n",
 				batch->epoch, batch->step, batch->rank, at, recording_id(batch, at),
-				key.seed, key.lap);
+				key.seed, key.nonce);
 	}
 }
 
 static void ctl_plan_csv(const struct plan_file *plan, FILE *out)
 {
-	fputs("epoch,step,rank,position,id,seed,lap\n", out);
+	fputs("epoch,step,rank,position,id,seed,nonce\n", out);
 	for (size_t i = 0; i < plan->n; i++)
 		ctl_plan_csv_batch(&plan->batches[i].batch, out);
 }
@@ -106,8 +106,9 @@ static void ctl_plan_json_batch(const struct recording_batch *batch, FILE *out)
 		uint32_t samples = recording_run(batch, run, &key);
 
 		fprintf(out,
-			"%s{\"samples\":%u,\"seed\":\"%016" PRIx64 "\",\"lap\":\"%016" PRIx64 "\"}",
-			run ? "," : "", samples, key.seed, key.lap);
+			"%s{\"samples\":%u,\"seed\":\"%016" PRIx64 "\",\"nonce\":\"%016" PRIx64
+			"\"}",
+			run ? "," : "", samples, key.seed, key.nonce);
 	}
 	fputs("]}", out);
 }

@@ -21,8 +21,8 @@
 struct ctl_sum { /* of the jobs */
 	size_t jobs, opening, stopped;
 	double rate;
-	const struct json_in *stuck,
-	    *waiter;            /* the first stopped one, and the one that waits most */
+	/* The first stopped one, and the one that waits most */
+	const struct json_in *stuck, *waiter;
 	struct ctl_waits waits; /* of the waiter */
 };
 

@@ -27,8 +27,8 @@ struct ctl_waits {
 	enum ctl_pace pace;
 	bool is_now;            /* word is what it waits for this moment, and has for a second */
 	double share, window_s; /* of its time lately, 0 to 1; negative: not known */
-	const struct ctl_word
-	    *word;         /* what it waits for most; NULL: nothing, or a word not known */
+	/* What it waits for most; NULL: nothing, or a word not known */
+	const struct ctl_word *word;
 	const char *stage; /* as the status has it, unquoted; NULL: none */
 };
 

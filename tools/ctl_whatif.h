@@ -22,8 +22,8 @@ struct ctl_whatif_row {
 
 struct ctl_whatif {
 	bool is_known; /* the job has a rate, and its waits were measured */
-	const char *
-	    limit; /* "read", "decode", "slots", "cache", "job", "listing", "accessd" or "unknown" */
+	/* "read", "decode", "slots", "cache", "job", "listing", "accessd" or "unknown" */
+	const char *limit;
 	struct whatif_input in;
 	struct whatif at;
 	struct ctl_whatif_row row[CTL_WHATIF_ROWS];

@@ -112,11 +112,9 @@ void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FI
 
 static void whatif_json_parts(const struct ctl_whatif *all, struct json_out *out)
 {
-	json_out_key(out, "parts");
-	json_out_object_begin(out);
+	json_out_member_object(out, "parts");
 	for (unsigned part = 0; part < WHATIF_PARTS; part++) {
-		json_out_key(out, whatif_parts_drawn[part].key);
-		json_out_object_begin(out);
+		json_out_member_object(out, whatif_parts_drawn[part].key);
 		json_out_member_double(out, "most", all->at.most[part]);
 		json_out_member_double(
 		    out, "busy",
@@ -130,8 +128,7 @@ static void whatif_json_parts(const struct ctl_whatif *all, struct json_out *out
 
 static void whatif_json_rows(const struct ctl_whatif *all, struct json_out *out)
 {
-	json_out_key(out, "what_if");
-	json_out_array_begin(out);
+	json_out_member_array(out, "what_if");
 	for (unsigned i = 0; i < all->n; i++) {
 		json_out_object_begin(out);
 		json_out_member_string(out, "change", all->row[i].key);

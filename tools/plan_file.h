@@ -16,8 +16,8 @@ struct plan_file_batch {
 
 struct plan_file {
 	struct recording_head head;
-	struct plan_file_batch
-	    *batches; /* owned; after plan_file_join() in the order of delivery */
+	/* Owned; after plan_file_join() in the order of delivery */
+	struct plan_file_batch *batches;
 	size_t n, room;
 	unsigned parts;
 	bool is_cut; /* something at the end is missing */

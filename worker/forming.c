@@ -2,7 +2,7 @@
 
 /*
  * Stored forms are made here because this is where hostile bytes may be looked at. They are made in the
- * worker's own memory and copied to the tray when their size is known, so that the tray has no gaps;
+ * worker's own memory and copied to the write-back ring when their size is known, so that the write-back ring has no gaps;
  * the copy is a small part of what making takes.
  *
  * Of a crop index the file's bytes are not kept: the reader puts them behind it again.
@@ -96,12 +96,12 @@ struct forming_form forming_earlier_of(const struct forming *forming, unsigned f
 	return (struct forming_form){.data = earlier->data, .size = earlier->size};
 }
 
-bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
-		       const struct lane_task *task, const struct forming_form *form)
+bool forming_hand_over(const struct rings *rings, uint32_t ring, uint32_t queue,
+		       const struct queue_task *task, const struct forming_form *form)
 {
-	struct tray_item item = {
-	    .lane = lane,
-	    .block = task->block,
+	struct rings_item item = {
+	    .queue = queue,
+	    .row = task->row,
 	    .task = task->index,
 	    .form = task->make,
 	    .bytes = (uint32_t)form->kept,
@@ -109,20 +109,20 @@ bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
 	};
 	uint8_t *at;
 
-	if (form->kept > tray_most(tray))
+	if (form->kept > rings_most(rings))
 		return false;
-	at = tray_begin(tray, ring, form->kept);
+	at = rings_begin(rings, ring, form->kept);
 	if (!at)
 		return false;
 	memcpy(at, form->data, form->kept);
-	tray_end(tray, ring, &item);
+	rings_end(rings, ring, &item);
 	return true;
 }
 
-void forming_hand_over_none(const struct tray *tray, uint32_t ring, uint32_t lane,
-			    const struct lane_task *task)
+void forming_hand_over_none(const struct rings *rings, uint32_t ring, uint32_t queue,
+			    const struct queue_task *task)
 {
 	const struct forming_form none = {.data = (const uint8_t *)""};
 
-	forming_hand_over(tray, ring, lane, task, &none);
+	forming_hand_over(rings, ring, queue, task, &none);
 }

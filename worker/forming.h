@@ -4,13 +4,13 @@
 
 /*
  * Stored forms of the samples that a worker has just run its pipelines on, made because accessd asked for it:
- * to be kept (into the worker's ring of the tray, which the reader empties) or to be tried out.
+ * to be kept (into the worker's write-back ring, which the reader empties) or to be tried out.
  */
 
 #include "base/base.h"
 #include "pipeline/pipeline.h"
-#include "shmring/lane.h"
-#include "shmring/tray.h"
+#include "shmring/queue.h"
+#include "shmring/rings.h"
 
 struct form_maker;
 
@@ -40,11 +40,11 @@ void forming_set_aside(struct forming *forming, unsigned form, const struct form
  * the next is set aside. */
 struct forming_form forming_earlier_of(const struct forming *forming, unsigned form,
 				       const struct forming_form *made);
-/* Hands it to the reader. false: the tray has no room. */
-bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
-		       const struct lane_task *task, const struct forming_form *form);
+/* Hands it to the reader. false: the write-back ring has no room. */
+bool forming_hand_over(const struct rings *rings, uint32_t ring, uint32_t queue,
+		       const struct queue_task *task, const struct forming_form *form);
 /* Tells it that the form that the task wanted is not to be had. */
-void forming_hand_over_none(const struct tray *tray, uint32_t ring, uint32_t lane,
-			    const struct lane_task *task);
+void forming_hand_over_none(const struct rings *rings, uint32_t ring, uint32_t queue,
+			    const struct queue_task *task);
 
 #endif

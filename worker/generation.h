@@ -3,7 +3,7 @@
 #define WORKER_GENERATION_H
 
 /*
- * Which workers are out of date. A worker knows the lanes that its parent had mapped when it was
+ * Which workers are out of date. A worker knows the queues that its parent had mapped when it was
  * forked; when that set changes, the parent moves the generation on, and workers of an older one
  * finish their task and exit. So do those whose place is not among the first N, which the parent keeps
  * when accessd wants fewer. Two words on a page of their own; workers map it read-only.

@@ -8,7 +8,7 @@
  *   START -> ADD -> ADDED -> (accessd seals) -> GO -> STARTED ...  -> REMOVE -> EXITED ... ->
  * REMOVED
  *
- * Generations: ADD makes a lane, or a variant of one, that workers of the next generation know; GO
+ * Generations: ADD makes a queue, or a variant of one, that workers of the next generation know; GO
  * begins that one, unless an earlier GO or REMOVE has. So any number of ADDs costs one change of
  * workers.
  *
@@ -37,7 +37,7 @@
 #include "base/log.h"
 #include "base/wire.h"
 #include "worker/birth.h"
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 #include "worker/pool.h"
 
 struct parent_letter { /* a message that waits for room in the socket */
@@ -51,7 +51,7 @@ struct parent {
 	int failure; /* why it is over: 0, or negative errno */
 	struct pool_settings settings;
 	struct layout_doorbell *doorbell;
-	struct tray tray;         /* with a ring for each worker, or none */
+	struct rings rings;       /* with a ring for each worker, or none */
 	struct resident resident; /* read-only, or none */
 	struct pool pool;
 	struct workset workset;
@@ -109,15 +109,15 @@ static void parent_flush(struct parent *parent)
 	}
 }
 
-/* variant: WORKSET_ALL for the lane as a whole. */
-static void parent_tell_lane(struct parent *parent, enum parent_message type, uint64_t number,
-			     uint64_t variant, const char *text)
+/* variant: WORKSET_ALL for the queue as a whole. */
+static void parent_tell_queue(struct parent *parent, enum parent_message type, uint64_t number,
+			      uint64_t variant, const char *text)
 {
 	struct wire_out *out = parent_write(parent, type);
 
 	if (out == NULL)
 		return;
-	wire_put_u64(out, PARENT_KEY_LANE, number);
+	wire_put_u64(out, PARENT_KEY_QUEUE, number);
 	if (variant != WORKSET_ALL)
 		wire_put_u64(out, PARENT_KEY_VARIANT, variant);
 	if (text != NULL)
@@ -149,14 +149,14 @@ static void parent_tell_exited(struct parent *parent, const struct pool_event *e
 
 /* ---- commands ---- */
 
-/* 0, or TRAY_E_BAD, or negative errno. */
-static int parent_take_tray(struct parent *parent, int fd)
+/* 0, or RINGS_E_BAD, or negative errno. */
+static int parent_take_rings(struct parent *parent, int fd)
 {
-	int rc = tray_attach(fd, &parent->tray);
+	int rc = rings_attach(fd, &parent->rings);
 
-	if (rc == 0 && parent->tray.n_rings < parent->settings.n_workers) {
-		tray_detach(&parent->tray);
-		return TRAY_E_BAD;
+	if (rc == 0 && parent->rings.n_rings < parent->settings.n_workers) {
+		rings_detach(&parent->rings);
+		return RINGS_E_BAD;
 	}
 	return rc;
 }
@@ -165,7 +165,7 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 {
 	_cleanup_close_ int doorbell = wire_take_fd(message, 0);
 	_cleanup_close_ int event = wire_take_fd(message, 1);
-	_cleanup_close_ int tray = wire_take_fd(message, 2);
+	_cleanup_close_ int rings = wire_take_fd(message, 2);
 	_cleanup_close_ int resident = wire_take_fd(message, 3);
 	int rc;
 
@@ -176,13 +176,13 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 	rc = doorbell_attach(doorbell, &parent->doorbell);
 	if (rc == 0 && dup3(event, WORKER_EVENT_FD, O_CLOEXEC) < 0)
 		rc = -errno;
-	if (rc == 0 && tray >= 0)
-		rc = parent_take_tray(parent, tray);
+	if (rc == 0 && rings >= 0)
+		rc = parent_take_rings(parent, rings);
 	if (rc == 0 && resident >= 0)
 		rc = resident_attach(resident, false, &parent->resident);
 	if (rc == 0)
 		rc = pool_init(&parent->pool, &parent->settings, parent->doorbell,
-			       parent->tray.head ? &parent->tray : NULL, &parent->resident,
+			       parent->rings.head ? &parent->rings : NULL, &parent->resident,
 			       &parent->workset);
 	if (rc != 0)
 		parent_end(parent, rc > 0 ? -EPROTO : rc);
@@ -203,13 +203,13 @@ static int parent_read_add(const struct wire_in *message, struct workset_request
 static void parent_on_add(struct parent *parent, struct wire_in *message)
 {
 	_cleanup_close_ int slots = wire_take_fd(message, 0);
-	_cleanup_close_ int lane = wire_take_fd(message, 1);
+	_cleanup_close_ int queue = wire_take_fd(message, 1);
 	_cleanup_close_ int arena = wire_take_fd(message, 2);
-	struct workset_request request = {.slots_fd = slots, .lane_fd = lane, .arena_fd = arena};
+	struct workset_request request = {.slots_fd = slots, .queue_fd = queue, .arena_fd = arena};
 	struct diag diag = {""};
 	int rc;
 
-	if (wire_get_u64(message, PARENT_KEY_LANE, &request.number) != 0 ||
+	if (wire_get_u64(message, PARENT_KEY_QUEUE, &request.number) != 0 ||
 	    parent_read_add(message, &request) != 0) {
 		parent_end(parent, -EPROTO);
 		return;
@@ -218,48 +218,48 @@ static void parent_on_add(struct parent *parent, struct wire_in *message)
 	if (rc < 0)
 		diag_set(&diag, "the workers have no memory for another stream: %s", strerror(-rc));
 	if (rc == 0)
-		parent_tell_lane(parent, PARENT_ADDED, request.number, request.variant, NULL);
+		parent_tell_queue(parent, PARENT_ADDED, request.number, request.variant, NULL);
 	else
-		parent_tell_lane(parent, PARENT_REFUSED, request.number, request.variant,
-				 diag.text);
+		parent_tell_queue(parent, PARENT_REFUSED, request.number, request.variant,
+				  diag.text);
 }
 
 static void parent_on_go(struct parent *parent, struct wire_in *message)
 {
-	struct workset_lane *lane = NULL;
+	struct workset_queue *queue = NULL;
 	uint64_t number = 0;
 
-	if (wire_get_u64(message, PARENT_KEY_LANE, &number) == 0)
-		lane = workset_find(&parent->workset, number);
-	if (lane == NULL || lane->is_leaving)
-		log_line(LOG_LEVEL_WARN, "parent-no-lane", "message=go lane=%llu",
+	if (wire_get_u64(message, PARENT_KEY_QUEUE, &number) == 0)
+		queue = workset_find(&parent->workset, number);
+	if (queue == NULL || queue->is_leaving)
+		log_line(LOG_LEVEL_WARN, "parent-no-queue", "message=go queue=%llu",
 			 (unsigned long long)number);
-	else if (workset_has_news(lane, parent->pool.generation))
+	else if (workset_has_news(queue, parent->pool.generation))
 		pool_retire(&parent->pool);
 }
 
-/* Also for a lane that was refused or never came: no worker maps it, so that is the answer. */
+/* Also for a queue that was refused or never came: no worker maps it, so that is the answer. */
 static void parent_on_remove(struct parent *parent, struct wire_in *message)
 {
 	const uint64_t leaves = parent->pool.generation + 1;
 	uint64_t number, variant = WORKSET_ALL;
-	struct workset_lane *lane;
+	struct workset_queue *queue;
 
-	if (wire_get_u64(message, PARENT_KEY_LANE, &number) != 0) {
+	if (wire_get_u64(message, PARENT_KEY_QUEUE, &number) != 0) {
 		parent_end(parent, -EPROTO);
 		return;
 	}
 	wire_get_u64(message, PARENT_KEY_VARIANT, &variant);
-	lane = workset_find(&parent->workset, number);
-	if (lane != NULL && lane->is_leaving)
+	queue = workset_find(&parent->workset, number);
+	if (queue != NULL && queue->is_leaving)
 		return;
-	if (lane == NULL ||
-	    (variant != WORKSET_ALL && !workset_unmap_variant(lane, variant, leaves))) {
-		parent_tell_lane(parent, PARENT_REMOVED, number, variant, NULL);
+	if (queue == NULL ||
+	    (variant != WORKSET_ALL && !workset_unmap_variant(queue, variant, leaves))) {
+		parent_tell_queue(parent, PARENT_REMOVED, number, variant, NULL);
 		return;
 	}
 	if (variant == WORKSET_ALL)
-		workset_unmap(lane, leaves);
+		workset_unmap(queue, leaves);
 	pool_retire(&parent->pool);
 }
 
@@ -275,7 +275,7 @@ static void parent_on_kill(struct parent *parent, struct wire_in *message)
 
 static void parent_on_size(struct parent *parent, struct wire_in *message)
 {
-	const uint64_t most = parent->tray.head ? parent->tray.n_rings : LAYOUT_MAX_WORKERS;
+	const uint64_t most = parent->rings.head ? parent->rings.n_rings : LAYOUT_MAX_WORKERS;
 	uint64_t n_workers;
 
 	if (wire_get_u64(message, PARENT_KEY_WORKERS, &n_workers) != 0 || n_workers == 0 ||
@@ -354,7 +354,7 @@ static void parent_reap(struct parent *parent)
 		parent_tell_exited(parent, &event);
 	}
 	while (workset_forget(&parent->workset, pool_oldest(&parent->pool), &number, &variant))
-		parent_tell_lane(parent, PARENT_REMOVED, number, variant, NULL);
+		parent_tell_queue(parent, PARENT_REMOVED, number, variant, NULL);
 }
 
 static void parent_populate(struct parent *parent)
@@ -423,7 +423,7 @@ static void parent_fini(struct parent *parent)
 		pool_fini(&parent->pool);
 		workset_fini(&parent->workset);
 		doorbell_detach(parent->doorbell);
-		tray_detach(&parent->tray);
+		rings_detach(&parent->rings);
 		resident_detach(&parent->resident);
 	}
 	while (parent->first != NULL)

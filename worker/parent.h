@@ -16,43 +16,44 @@
 
 enum parent_message {
 	/* accessd -> parent */
-	PARENT_START = 1, /* fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
-			     memory]] */
-	PARENT_ADD = 2,   /* LANE, VARIANT, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots
-			     (unsealed); with the lane's first variant fd 1: lane, fd 2: arena
+	/* Fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: write-back ring, [fd 3: resident
+	 * memory]] */
+	PARENT_START = 1,
+	PARENT_ADD = 2, /* QUEUE, VARIANT, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots
+			     (unsealed); with the queue's first variant fd 1: queue, fd 2: arena
 			     -> ADDED (mapped; accessd then seals and sends GO) | REFUSED */
-	PARENT_GO =
-	    3, /* LANE: start workers that know it; older workers finish their task and exit */
-	PARENT_REMOVE =
-	    4, /* LANE, and VARIANT if it is to lose only that one: unmap; workers are replaced by
-		* ones that do not know it -> REMOVED */
+	/* QUEUE: start workers that know it; older workers finish their task and exit */
+	PARENT_GO = 3,
+	/* QUEUE, and VARIANT if it is to lose only that one: unmap; workers are replaced by ones
+	 * that do not know it -> REMOVED */
+	PARENT_REMOVE = 4,
 	PARENT_KILL = 5, /* WORKER: SIGKILL it (hung); EXITED follows, a new one is started */
 	PARENT_SIZE = 6, /* WORKERS: so many from now on; those that are too many finish their task
 			    and exit */
 	/* parent -> accessd */
-	PARENT_ADDED = 16,   /* LANE, VARIANT */
-	PARENT_REFUSED = 17, /* LANE, VARIANT, TEXT */
-	PARENT_REMOVED = 18, /* LANE, VARIANT as in REMOVE: no worker maps it any more */
+	PARENT_ADDED = 16,   /* QUEUE, VARIANT */
+	PARENT_REFUSED = 17, /* QUEUE, VARIANT, TEXT */
+	PARENT_REMOVED = 18, /* QUEUE, VARIANT as in REMOVE: no worker maps it any more */
 	PARENT_STARTED = 19, /* WORKER, INDEX (in the doorbell), PID */
 	PARENT_EXITED = 20,  /* WORKER, INDEX, STATUS (wait status), CPU_NS (user + system) */
 };
 
 enum parent_key {
-	PARENT_KEY_LANE = 1,
+	PARENT_KEY_QUEUE = 1,
 	PARENT_KEY_SPEC = 2,        /* string: canonical pipeline */
 	PARENT_KEY_STRIDE = 3,      /* u64: bytes from slot to slot */
 	PARENT_KEY_SLOTS_BYTES = 4, /* u64 */
-	PARENT_KEY_OFFSETS =
-	    5, /* bytes: u64 [fields of the pipeline][2]: offset in the slot, bytes a sample */
-	PARENT_KEY_WORKER =
-	    6, /* u64: owner number in task words, never used twice by one parent (24 bits) */
+	/* Bytes: u64 [fields of the pipeline][2]: offset in the slot, bytes a sample */
+	PARENT_KEY_OFFSETS = 5,
+	/* u64: owner number in task words, never used twice by one parent (24 bits) */
+	PARENT_KEY_WORKER = 6,
 	PARENT_KEY_INDEX = 7, /* u64: its struct layout_worker in the doorbell */
 	PARENT_KEY_PID = 8,
 	PARENT_KEY_STATUS = 9,
 	PARENT_KEY_CPU_NS = 10,
 	PARENT_KEY_TEXT = 11,
-	PARENT_KEY_VARIANT = 12, /* u64: number of a pipeline in its lane */
-	PARENT_KEY_WORKERS = 13, /* u64: 1 .. LAYOUT_MAX_WORKERS, and of the tray's rings */
+	PARENT_KEY_VARIANT = 12, /* u64: number of a pipeline in its queue */
+	PARENT_KEY_WORKERS = 13, /* u64: 1 .. LAYOUT_MAX_WORKERS, and of the write-back rings */
 };
 
 #define PARENT_CONTROL_FD 3

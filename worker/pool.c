@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A pool keeps N workers alive while there is a lane to work on. An entry of the doorbell belongs to
+ * A pool keeps N workers alive while there is a queue to work on. An entry of the doorbell belongs to
  * one worker at a time: it is given again only after its last holder was reaped, so a worker of an
  * old generation that is still busy with its last task keeps its successor waiting, and the pool
  * never has more than N processes. When N falls, those of the last places finish their task and exit. Owner numbers go up and are never given twice: a task's word
@@ -26,7 +26,7 @@
 #define POOL_OOM_WORKER 1000
 
 int pool_init(struct pool *pool, const struct pool_settings *settings,
-	      struct layout_doorbell *doorbell, const struct tray *tray,
+	      struct layout_doorbell *doorbell, const struct rings *rings,
 	      const struct resident *resident, const struct workset *workset)
 {
 	void *page =
@@ -38,7 +38,7 @@ int pool_init(struct pool *pool, const struct pool_settings *settings,
 	*pool = (struct pool){
 	    .settings = *settings,
 	    .doorbell = doorbell,
-	    .tray = tray,
+	    .rings = rings,
 	    .resident = resident,
 	    .workset = workset,
 	    .current = page,
@@ -93,7 +93,7 @@ static pid_t pool_fork(struct pool *pool, uint32_t owner, unsigned index)
 	    .parent = getpid(),
 	    .current = pool->current,
 	    .doorbell = pool->doorbell,
-	    .tray = pool->tray,
+	    .rings = pool->rings,
 	    .resident = pool->resident,
 	    .workset = pool->workset,
 	};

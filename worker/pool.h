@@ -46,7 +46,7 @@ struct pool_event { /* what PARENT_STARTED and PARENT_EXITED say */
 struct pool {
 	struct pool_settings settings;
 	struct layout_doorbell *doorbell; /* borrowed */
-	const struct tray *tray;          /* borrowed; NULL: none */
+	const struct rings *rings;        /* borrowed; NULL: none */
 	const struct resident *resident;  /* borrowed */
 	const struct workset *workset;    /* borrowed */
 	struct generation_word *current;  /* owned mapping, one page */
@@ -56,9 +56,9 @@ struct pool {
 	struct pool_worker worker[LAYOUT_MAX_WORKERS];
 };
 
-/* tray: NULL for none. 0 or negative errno. */
+/* write-back ring: NULL for none. 0 or negative errno. */
 int pool_init(struct pool *pool, const struct pool_settings *settings,
-	      struct layout_doorbell *doorbell, const struct tray *tray,
+	      struct layout_doorbell *doorbell, const struct rings *rings,
 	      const struct resident *resident, const struct workset *workset);
 /* Kills every worker and waits for none. */
 void pool_fini(struct pool *pool);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A worker: claims READY tasks of the lanes it was born with, runs the pipeline from arena to slot
+ * A worker: claims READY tasks of the queues it was born with, runs the pipeline from arena to slot
  * and says how it went, until its generation is over. It is a process of its own so that whatever
  * a picture does to a decoder happens to one task; it never reports its own death, hang or size:
  * accessd sees those from outside (its entry in the doorbell, PARENT_EXITED).
  *
- * Sleeping without losing a wake: the doorbell's sequence is read before the generation and the lanes
+ * Sleeping without losing a wake: the doorbell's sequence is read before the generation and the queues
  * are looked at, and the sleep returns at once if it has moved since.
  *
  * Its entry in the doorbell is written started-first, so that whoever reads a task's word reads the
@@ -42,27 +42,27 @@ _Static_assert((int)PIPELINE_FAIL_REFUSED == (int)LAYOUT_FAIL_REFUSED, "one set 
 _Static_assert((int)PIPELINE_FAIL_MEMORY == (int)LAYOUT_FAIL_MEMORY, "one set of numbers");
 _Static_assert((int)PIPELINE_FAIL_FILTERED == (int)LAYOUT_FAIL_FILTERED, "one set of numbers");
 
-struct worker_lane {
-	const struct workset_lane *set;
-	struct lane lane;             /* own copy: its private state is this worker's */
+struct worker_queue {
+	const struct workset_queue *set;
+	struct queue queue;           /* own copy: its private state is this worker's */
 	uint32_t known;               /* variants, a bit each */
-	struct pipeline_run *scratch; /* made when the lane's first task comes */
+	struct pipeline_run *scratch; /* made when the queue's first task comes */
 };
 
 struct worker {
 	const struct worker_setup *setup;
 	struct forming forming;
 	struct layout_worker *entry;
-	struct worker_lane *lane; /* [count] */
+	struct worker_queue *queue; /* [count] */
 	unsigned count, next;
 };
 
 /* ---- the entry in the doorbell ---- */
 
-static void worker_entry_begin(struct worker *worker, uint32_t lane_number,
-			       const struct lane_task *task, uint64_t now_ns)
+static void worker_entry_begin(struct worker *worker, uint32_t queue_number,
+			       const struct queue_task *task, uint64_t now_ns)
 {
-	uint64_t word = (uint64_t)lane_number << 48 | (uint64_t)task->block << 40 |
+	uint64_t word = (uint64_t)queue_number << 48 | (uint64_t)task->row << 40 |
 			(uint64_t)task->index << 8 | 1;
 
 	atomic_store_explicit(&worker->entry->w_pixels, 0, memory_order_relaxed);
@@ -104,119 +104,119 @@ static void worker_fail(struct pipeline_error *ret, enum pipeline_fail stage, in
 	strncpy(ret->text, text, sizeof(ret->text) - 1);
 }
 
-static int worker_need_scratch(const struct worker_setup *setup, struct worker_lane *lane,
+static int worker_need_scratch(const struct worker_setup *setup, struct worker_queue *queue,
 			       struct pipeline_error *ret_error)
 {
 	const struct pipeline *pipelines[LAYOUT_MAX_VARIANTS];
 
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		pipelines[v] = lane->known >> v & 1 ? lane->set->variant[v].pipeline : NULL;
-	if (lane->scratch != NULL)
+		pipelines[v] = queue->known >> v & 1 ? queue->set->variant[v].pipeline : NULL;
+	if (queue->scratch != NULL)
 		return 0;
-	if (pipeline_run_new(pipelines, LAYOUT_MAX_VARIANTS, &lane->scratch) != 0) {
+	if (pipeline_run_new(pipelines, LAYOUT_MAX_VARIANTS, &queue->scratch) != 0) {
 		worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the pipeline");
 		return PIPELINE_E_BAD;
 	}
-	pipeline_run_watch(lane->scratch, worker_entry_size,
+	pipeline_run_watch(queue->scratch, worker_entry_size,
 			   &setup->doorbell->worker[setup->index]);
 	return 0;
 }
 
-static struct pipeline_key worker_key(const struct lane_task *task)
+static struct pipeline_key worker_key(const struct queue_task *task)
 {
-	return (struct pipeline_key){task->seed, task->lap, task->random_id};
+	return (struct pipeline_key){task->seed, task->nonce, task->random_id};
 }
 
-/* The lane's pipelines on these bytes, which are the task's or a form of them. */
-static int worker_run_on(struct worker_lane *lane, const struct lane_task *task,
+/* The queue's pipelines on these bytes, which are the task's or a form of them. */
+static int worker_run_on(struct worker_queue *queue, const struct queue_task *task,
 			 const struct pipeline_out *out, const uint8_t *data, size_t size,
 			 struct pipeline_error *ret_error)
 {
 	const struct pipeline_key key = worker_key(task);
 
-	return pipeline_run_sample(lane->scratch, task->variants, data, size, task->label, &key,
+	return pipeline_run_sample(queue->scratch, task->variants, data, size, task->label, &key,
 				   out, ret_error);
 }
 
 /* The bytes that came; NULL: they are nowhere. */
-static const uint8_t *worker_bytes(const struct worker_setup *setup, const struct worker_lane *lane,
-				   const struct lane_task *task)
+static const uint8_t *worker_bytes(const struct worker_setup *setup,
+				   const struct worker_queue *queue, const struct queue_task *task)
 {
 	if (task->resident)
 		return resident_at(setup->resident, task->resident, task->came);
-	return lane->set->arena + task->arena_offset;
+	return queue->set->arena + task->arena_offset;
 }
 
 /* What the pipelines need but for the bytes. 0, or PIPELINE_E_BAD and *ret_error. */
-static int worker_prepare(const struct worker_setup *setup, struct worker_lane *lane,
-			  const struct lane_task *task, struct pipeline_out *out,
+static int worker_prepare(const struct worker_setup *setup, struct worker_queue *queue,
+			  const struct queue_task *task, struct pipeline_out *out,
 			  struct pipeline_error *ret_error)
 {
-	if (!workset_outputs(lane->set, task, out) || !worker_bytes(setup, lane, task)) {
+	if (!workset_outputs(queue->set, task, out) || !worker_bytes(setup, queue, task)) {
 		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot, position or bytes");
 		return PIPELINE_E_BAD;
 	}
-	if (worker_need_scratch(setup, lane, ret_error) != 0)
+	if (worker_need_scratch(setup, queue, ret_error) != 0)
 		return PIPELINE_E_BAD;
-	workset_touch(lane->set, task, out);
+	workset_touch(queue->set, task, out);
 	return 0;
 }
 
 /* ---- stored forms of a sample that came as its file ---- */
 
 /* The pipelines on these bytes, with the CPU time that it took. 0, or PIPELINE_E_BAD and *ret_error. */
-static int worker_run_timed(struct worker_lane *lane, const struct lane_task *task,
+static int worker_run_timed(struct worker_queue *queue, const struct queue_task *task,
 			    const struct pipeline_out *out, const uint8_t *data, size_t size,
 			    uint64_t *ret_ns, struct pipeline_error *ret_error)
 {
 	const uint64_t begin_ns = base_cpu_ns();
-	int rc = worker_run_on(lane, task, out, data, size, ret_error);
+	int rc = worker_run_on(queue, task, out, data, size, ret_error);
 
 	*ret_ns = base_cpu_ns() - begin_ns;
 	return rc;
 }
 
 /* CPU time of the pipelines from these bytes; false: they do not take them. */
-static bool worker_time(struct worker_lane *lane, const struct lane_task *task,
+static bool worker_time(struct worker_queue *queue, const struct queue_task *task,
 			const struct pipeline_out *out, const uint8_t *data, size_t size,
 			uint64_t *ret_ns)
 {
 	struct pipeline_error error;
 
-	return worker_run_timed(lane, task, out, data, size, ret_ns, &error) == 0;
+	return worker_run_timed(queue, task, out, data, size, ret_ns, &error) == 0;
 }
 
 /* Runs the pipelines from the form as it would be if such forms were all that came: behind another one, so
  * that code and what processors foretell are of this kind, and with neither the form nor the outputs' place in their caches.
  * The file was timed when the sample was served, which is just so. In the end the outputs are the form's, as of all that is
  * kept. false: the pipelines do not take it. */
-static bool worker_try_form(struct worker *worker, struct worker_lane *lane,
-			    const struct lane_task *task, const struct pipeline_out *out,
-			    const struct forming_form *form, struct lane_made *ret)
+static bool worker_try_form(struct worker *worker, struct worker_queue *queue,
+			    const struct queue_task *task, const struct pipeline_out *out,
+			    const struct forming_form *form, struct queue_made *ret)
 {
 	const struct forming_form earlier = forming_earlier_of(&worker->forming, task->probe, form);
 	uint64_t ns;
 
-	worker_time(lane, task, out, earlier.data, earlier.size, &ns);
+	worker_time(queue, task, out, earlier.data, earlier.size, &ns);
 	evict(form->data, form->size);
-	workset_evict(lane->set, task, out);
-	if (!worker_time(lane, task, out, form->data, form->size, &ns))
+	workset_evict(queue->set, task, out);
+	if (!worker_time(queue, task, out, form->data, form->size, &ns))
 		return false;
 	ret->form_us = (uint32_t)BASE_MIN((ns + 500) / 1000, (uint64_t)UINT32_MAX);
 	return true;
 }
 
-static bool worker_make_form(struct worker *worker, struct worker_lane *lane,
-			     const struct lane_task *task, unsigned wanted,
-			     struct forming_form *ret_form, struct lane_made *ret)
+static bool worker_make_form(struct worker *worker, struct worker_queue *queue,
+			     const struct queue_task *task, unsigned wanted,
+			     struct forming_form *ret_form, struct queue_made *ret)
 {
 	const struct pipeline_key key = worker_key(task);
 	const uint64_t begin_ns = base_cpu_ns();
 
 	ret->made = LAYOUT_MADE_UNFIT;
-	if (!forming_make(&worker->forming, wanted, lane->scratch,
+	if (!forming_make(&worker->forming, wanted, queue->scratch,
 			  (unsigned)__builtin_ctz(task->variants), &key,
-			  lane->set->arena + task->arena_offset, task->came, ret_form))
+			  queue->set->arena + task->arena_offset, task->came, ret_form))
 		return false;
 	ret->make_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
 	ret->bytes = (uint32_t)BASE_MIN(ret_form->kept, UINT32_MAX);
@@ -224,16 +224,16 @@ static bool worker_make_form(struct worker *worker, struct worker_lane *lane,
 }
 
 /* Of a sample that is done. 0, or PIPELINE_E_BAD and *ret_error. */
-static int worker_probe(struct worker *worker, struct worker_lane *lane,
-			const struct lane_task *task, const struct pipeline_out *out,
-			struct lane_made *ret, struct pipeline_error *ret_error)
+static int worker_probe(struct worker *worker, struct worker_queue *queue,
+			const struct queue_task *task, const struct pipeline_out *out,
+			struct queue_made *ret, struct pipeline_error *ret_error)
 {
 	struct forming_form form;
 
-	if (!worker_make_form(worker, lane, task, task->probe, &form, ret))
+	if (!worker_make_form(worker, queue, task, task->probe, &form, ret))
 		return 0;
-	if (!worker_try_form(worker, lane, task, out, &form, ret))
-		return worker_run_on(lane, task, out, lane->set->arena + task->arena_offset,
+	if (!worker_try_form(worker, queue, task, out, &form, ret))
+		return worker_run_on(queue, task, out, queue->set->arena + task->arena_offset,
 				     task->came, ret_error);
 	forming_set_aside(&worker->forming, task->probe, &form);
 	ret->made = LAYOUT_MADE_YES;
@@ -242,19 +242,19 @@ static int worker_probe(struct worker *worker, struct worker_lane *lane,
 
 /* Outputs from the form that is to be kept, if it can be made and they take it: that is the same, and
  * quicker. 0, or they are to be made from the file. */
-static int worker_run_made(struct worker *worker, struct worker_lane *lane,
-			   const struct lane_task *task, const struct pipeline_out *out,
-			   struct lane_made *ret)
+static int worker_run_made(struct worker *worker, struct worker_queue *queue,
+			   const struct queue_task *task, const struct pipeline_out *out,
+			   struct queue_made *ret)
 {
 	struct forming_form form;
 	uint64_t work_ns;
 
-	if (!worker_make_form(worker, lane, task, task->make, &form, ret) ||
-	    !worker_time(lane, task, out, form.data, form.size, &work_ns))
+	if (!worker_make_form(worker, queue, task, task->make, &form, ret) ||
+	    !worker_time(queue, task, out, form.data, form.size, &work_ns))
 		return PIPELINE_E_BAD;
 	ret->work_us = (uint32_t)(work_ns / 1000);
-	ret->made = forming_hand_over(worker->setup->tray, worker->setup->index, lane->set->number,
-				      task, &form)
+	ret->made = forming_hand_over(worker->setup->rings, worker->setup->index,
+				      queue->set->number, task, &form)
 			? LAYOUT_MADE_YES
 			: LAYOUT_MADE_FULL;
 	return 0;
@@ -264,39 +264,40 @@ static int worker_run_made(struct worker *worker, struct worker_lane *lane,
 
 /* From what came. That clock costs a system call a look, so it is not looked at where nobody wants to know. 0, or
  * PIPELINE_E_BAD and *ret_error. */
-static int worker_run_came(const struct worker *worker, struct worker_lane *lane,
-			   const struct lane_task *task, const struct pipeline_out *out,
-			   struct lane_made *ret_made, struct pipeline_error *ret_error)
+static int worker_run_came(const struct worker *worker, struct worker_queue *queue,
+			   const struct queue_task *task, const struct pipeline_out *out,
+			   struct queue_made *ret_made, struct pipeline_error *ret_error)
 {
-	const uint8_t *data = worker_bytes(worker->setup, lane, task);
+	const uint8_t *data = worker_bytes(worker->setup, queue, task);
 	uint64_t work_ns;
 	int rc;
 
 	if (!task->timed && !task->probe)
-		return worker_run_on(lane, task, out, data, task->came, ret_error);
-	rc = worker_run_timed(lane, task, out, data, task->came, &work_ns, ret_error);
+		return worker_run_on(queue, task, out, data, task->came, ret_error);
+	rc = worker_run_timed(queue, task, out, data, task->came, &work_ns, ret_error);
 	ret_made->work_us = (uint32_t)(work_ns / 1000);
 	return rc;
 }
 
 /* 0, or PIPELINE_E_BAD and *ret_error. */
-static int worker_run(struct worker *worker, struct worker_lane *lane, const struct lane_task *task,
-		      struct lane_made *ret_made, struct pipeline_error *ret_error)
+static int worker_run(struct worker *worker, struct worker_queue *queue,
+		      const struct queue_task *task, struct queue_made *ret_made,
+		      struct pipeline_error *ret_error)
 {
-	const bool is_file = !task->form && worker->setup->tray;
+	const bool is_file = !task->form && worker->setup->rings;
 	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
-	int rc = worker_prepare(worker->setup, lane, task, out, ret_error);
+	int rc = worker_prepare(worker->setup, queue, task, out, ret_error);
 
 	if (rc != 0)
 		return rc;
-	if (is_file && task->make && worker_run_made(worker, lane, task, out, ret_made) == 0)
+	if (is_file && task->make && worker_run_made(worker, queue, task, out, ret_made) == 0)
 		return 0;
 	if (is_file && task->make)
-		forming_hand_over_none(worker->setup->tray, worker->setup->index, lane->set->number,
-				       task);
-	rc = worker_run_came(worker, lane, task, out, ret_made, ret_error);
+		forming_hand_over_none(worker->setup->rings, worker->setup->index,
+				       queue->set->number, task);
+	rc = worker_run_came(worker, queue, task, out, ret_made, ret_error);
 	if (rc == 0 && is_file && task->probe)
-		rc = worker_probe(worker, lane, task, out, ret_made, ret_error);
+		rc = worker_probe(worker, queue, task, out, ret_made, ret_error);
 	return rc;
 }
 
@@ -322,44 +323,45 @@ static bool worker_is_spent(const struct worker_setup *setup)
 	return is_spent;
 }
 
-static void worker_do(struct worker *worker, struct worker_lane *lane, const struct lane_task *task)
+static void worker_do(struct worker *worker, struct worker_queue *queue,
+		      const struct queue_task *task)
 {
 	struct pipeline_error error = {.code = 0};
-	struct lane_made made = {.made = LAYOUT_MADE_NONE};
+	struct queue_made made = {.made = LAYOUT_MADE_NONE};
 	uint64_t started_ns = base_now_ns(), work_ns;
 	enum layout_fail stage = LAYOUT_FAIL_NONE;
 
-	worker_entry_begin(worker, lane->set->number, task, started_ns);
-	if (worker_run(worker, lane, task, &made, &error) != 0)
+	worker_entry_begin(worker, queue->set->number, task, started_ns);
+	if (worker_run(worker, queue, task, &made, &error) != 0)
 		stage = (enum layout_fail)error.stage;
 	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
 		_exit(WORKER_EXIT_SPENT);
 	work_ns = base_now_ns() - started_ns;
-	lane_run_made(&lane->lane, task, &made);
-	if (lane_run_done(&lane->lane, task, stage, error.code,
-			  stage == LAYOUT_FAIL_NONE ? "" : error.text,
-			  (uint32_t)BASE_MIN(work_ns / 1000, UINT32_MAX)))
+	queue_run_made(&queue->queue, task, &made);
+	if (queue_run_done(&queue->queue, task, stage, error.code,
+			   stage == LAYOUT_FAIL_NONE ? "" : error.text,
+			   (uint32_t)BASE_MIN(work_ns / 1000, UINT32_MAX)))
 		worker_ring_accessd(worker);
 	worker_entry_end(worker, work_ns);
 }
 
 /* ---- the loop ---- */
 
-/* One task of the next lane that has any. */
+/* One task of the next queue that has any. */
 static bool worker_turn(struct worker *worker)
 {
 	for (unsigned n = 0; n < worker->count; n++) {
 		unsigned i = (worker->next + n) % worker->count;
-		struct worker_lane *lane = &worker->lane[i];
-		struct lane_task task;
-		int rc = lane_claim_run(&lane->lane, worker->setup->owner, lane->known, &task);
+		struct worker_queue *queue = &worker->queue[i];
+		struct queue_task task;
+		int rc = queue_claim_run(&queue->queue, worker->setup->owner, queue->known, &task);
 
-		if (rc == LANE_E_NONE)
+		if (rc == QUEUE_E_NONE)
 			continue;
 		worker->next = i + 1;
 		if (rc == 0)
-			worker_do(worker, lane, &task);
-		else if (rc == LANE_E_STRANGE)
+			worker_do(worker, queue, &task);
+		else if (rc == QUEUE_E_STRANGE)
 			doorbell_ring_workers(worker->setup->doorbell);
 		else
 			worker_ring_accessd(worker); /* the claim made the task FAILED */
@@ -422,17 +424,17 @@ static bool worker_init(struct worker *worker, const struct worker_setup *setup)
 	*worker = (struct worker){
 	    .setup = setup,
 	    .entry = &setup->doorbell->worker[setup->index],
-	    .lane = calloc(set->count, sizeof(worker->lane[0])),
+	    .queue = calloc(set->count, sizeof(worker->queue[0])),
 	};
-	if (worker->lane == NULL)
+	if (worker->queue == NULL)
 		return false;
 	for (unsigned i = 0; i < set->count; i++) {
-		uint32_t known = workset_known(set->lane[i], setup->generation);
+		uint32_t known = workset_known(set->queue[i], setup->generation);
 
 		if (!known)
 			continue;
-		worker->lane[worker->count++] = (struct worker_lane){
-		    .set = set->lane[i], .lane = set->lane[i]->lane, .known = known};
+		worker->queue[worker->count++] = (struct worker_queue){
+		    .set = set->queue[i], .queue = set->queue[i]->queue, .known = known};
 	}
 	return true;
 }

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 #include "shmring/resident.h"
 #include "worker/generation.h"
 #include "worker/workset.h"
@@ -29,7 +29,7 @@ struct worker_setup {   /* filled before the fork; everything borrowed, for the 
 	pid_t parent;
 	const struct generation_word *current;
 	struct layout_doorbell *doorbell;
-	const struct tray *tray;         /* NULL: no stored forms are made */
+	const struct rings *rings;       /* NULL: no stored forms are made */
 	const struct resident *resident; /* read-only; empty where there is none */
 	const struct workset *workset;
 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * accessd sends a lane's numbers once, in PARENT_ADD; they are checked here against the memory
+ * accessd sends a queue's numbers once, in PARENT_ADD; they are checked here against the memory
  * they speak of and against the pipeline compiled here, and only the private copies are used
  * afterwards. Slots memory is mapped writable now, while it can be: accessd seals it when it has
  * our answer, and from then on writable mappings exist in the parent and its children only.
  *
  * An address that a worker writes to is slots + slot * stride + offset + position * sample bytes.
  * workset_check_fields() makes sure, once, that all of it is inside one slot for every position
- * below the lane's chunk, and that no two fields overlap; workset_outputs() then compares slot and
+ * below the queue's chunk, and that no two fields overlap; workset_outputs() then compares slot and
  * position.
  *
- * A lane has at least one variant. Others come and go while workers run, who have the lane as it was
- * when they were forked: what they do not know they leave to others (lane_claim_run()).
+ * A queue has at least one variant. Others come and go while workers run, who have the queue as it was
+ * when they were forked: what they do not know they leave to others (queue_claim_run()).
  */
 
 #include "worker/workset.h"
@@ -23,7 +23,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "worker/evict.h"
 #include "worker/warm.h"
 
@@ -53,22 +53,22 @@ static void workset_variant_fini(struct workset_variant *variant)
 	*variant = (struct workset_variant){.state = WORKSET_UNUSED};
 }
 
-static void workset_lane_free(struct workset_lane *lane)
+static void workset_queue_free(struct workset_queue *queue)
 {
-	if (lane == NULL)
+	if (queue == NULL)
 		return;
-	if (lane->arena != NULL)
-		lane_arena_detach(&lane->lane, lane->arena);
-	if (lane->lane.head != NULL)
-		lane_detach(&lane->lane);
+	if (queue->arena != NULL)
+		queue_arena_detach(&queue->queue, queue->arena);
+	if (queue->queue.head != NULL)
+		queue_detach(&queue->queue);
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		workset_variant_fini(&lane->variant[v]);
-	free(lane);
+		workset_variant_fini(&queue->variant[v]);
+	free(queue);
 }
 
-static void workset_lane_freep(struct workset_lane **lane)
+static void workset_queue_freep(struct workset_queue **queue)
 {
-	workset_lane_free(*lane);
+	workset_queue_free(*queue);
 }
 
 static bool workset_overlap(const struct workset_field *a, const struct workset_field *b,
@@ -135,7 +135,7 @@ static int workset_map_slots(struct workset_variant *variant, const struct works
 	if (request->stride == 0 || request->slots_bytes < request->stride ||
 	    (uint64_t)status.st_size < request->slots_bytes)
 		return workset_refuse(diag, request->number, "its slots are smaller than it says");
-	r = board_slots_map(request->slots_fd, request->slots_bytes, &map);
+	r = slots_map(request->slots_fd, request->slots_bytes, &map);
 	if (r)
 		return workset_refuse_errno(diag, request->number, "slots", -r);
 	variant->slots = map;
@@ -145,19 +145,19 @@ static int workset_map_slots(struct workset_variant *variant, const struct works
 	return 0;
 }
 
-static int workset_map_tasks(struct workset_lane *lane, const struct workset_request *request,
+static int workset_map_tasks(struct workset_queue *queue, const struct workset_request *request,
 			     struct diag *diag)
 {
-	int rc = lane_attach(request->lane_fd, &lane->lane);
+	int rc = queue_attach(request->queue_fd, &queue->queue);
 
 	if (rc < 0)
 		return workset_refuse_errno(diag, request->number, "tasks", -rc);
 	if (rc > 0)
 		return workset_refuse(diag, request->number, "its memory of tasks is damaged");
-	if (lane->lane.number != request->number)
+	if (queue->queue.number != request->number)
 		return workset_refuse(diag, request->number,
 				      "its memory of tasks has another number");
-	rc = lane_arena_attach(request->arena_fd, &lane->lane, false, &lane->arena);
+	rc = queue_arena_attach(request->arena_fd, &queue->queue, false, &queue->arena);
 	if (rc < 0)
 		return workset_refuse_errno(diag, request->number, "arena", -rc);
 	if (rc > 0)
@@ -166,41 +166,41 @@ static int workset_map_tasks(struct workset_lane *lane, const struct workset_req
 }
 
 static int workset_admit(struct workset *set, const struct workset_request *request,
-			 const struct workset_lane *lane, struct diag *diag)
+			 const struct workset_queue *queue, struct diag *diag)
 {
-	if (lane == NULL && set->count == WORKSET_MAX_LANES)
+	if (queue == NULL && set->count == WORKSET_MAX_QUEUES)
 		return workset_refuse(diag, request->number, "too many streams in one pool");
 	if (request->number > UINT16_MAX || request->variant >= LAYOUT_MAX_VARIANTS)
 		return workset_refuse(diag, request->number, "its number is too large");
-	if (lane != NULL &&
-	    (lane->is_leaving || lane->variant[request->variant].state != WORKSET_UNUSED))
+	if (queue != NULL &&
+	    (queue->is_leaving || queue->variant[request->variant].state != WORKSET_UNUSED))
 		return workset_refuse(diag, request->number, "its number is still in use");
 	if (request->slots_fd < 0 ||
-	    (lane == NULL && (request->lane_fd < 0 || request->arena_fd < 0)))
+	    (queue == NULL && (request->queue_fd < 0 || request->arena_fd < 0)))
 		return workset_refuse_errno(diag, request->number, "memory", EMFILE);
 	return 0;
 }
 
-static int workset_lane_new(const struct workset_request *request, struct workset_lane **ret,
-			    struct diag *diag)
+static int workset_queue_new(const struct workset_request *request, struct workset_queue **ret,
+			     struct diag *diag)
 {
-	_cleanup_(workset_lane_freep) struct workset_lane *lane = calloc(1, sizeof(*lane));
+	_cleanup_(workset_queue_freep) struct workset_queue *queue = calloc(1, sizeof(*queue));
 	int rc;
 
-	if (lane == NULL)
+	if (queue == NULL)
 		return -ENOMEM;
-	lane->number = (uint32_t)request->number;
-	rc = workset_map_tasks(lane, request, diag);
+	queue->number = (uint32_t)request->number;
+	rc = workset_map_tasks(queue, request, diag);
 	if (rc == 0)
-		*ret = base_take_ptr(lane);
+		*ret = base_take_ptr(queue);
 	return rc;
 }
 
 /* Leaves the variant UNUSED where it fails. */
-static int workset_add_variant(struct workset_lane *lane, const struct workset_request *request,
+static int workset_add_variant(struct workset_queue *queue, const struct workset_request *request,
 			       uint64_t known_from, struct diag *diag)
 {
-	struct workset_variant *variant = &lane->variant[request->variant];
+	struct workset_variant *variant = &queue->variant[request->variant];
 	int rc = pipeline_compile(request->spec, strlen(request->spec), &variant->pipeline, diag);
 
 	if (rc == PIPELINE_E_BAD)
@@ -208,7 +208,7 @@ static int workset_add_variant(struct workset_lane *lane, const struct workset_r
 	if (rc == 0)
 		rc = workset_map_slots(variant, request, diag);
 	if (rc == 0)
-		rc = workset_copy_fields(variant, lane->lane.chunk, request, diag);
+		rc = workset_copy_fields(variant, queue->queue.chunk, request, diag);
 	if (rc != 0) {
 		workset_variant_fini(variant);
 		return rc;
@@ -222,49 +222,51 @@ static int workset_add_variant(struct workset_lane *lane, const struct workset_r
 int workset_add(struct workset *set, const struct workset_request *request, uint64_t known_from,
 		struct diag *diag)
 {
-	_cleanup_(workset_lane_freep) struct workset_lane *lane = NULL;
-	struct workset_lane *known = workset_find(set, request->number);
+	_cleanup_(workset_queue_freep) struct workset_queue *queue = NULL;
+	struct workset_queue *known = workset_find(set, request->number);
 	int rc = workset_admit(set, request, known, diag);
 
 	if (rc != 0)
 		return rc;
 	if (known != NULL)
 		return workset_add_variant(known, request, known_from, diag);
-	rc = workset_lane_new(request, &lane, diag);
+	rc = workset_queue_new(request, &queue, diag);
 	if (rc == 0)
-		rc = workset_add_variant(lane, request, known_from, diag);
+		rc = workset_add_variant(queue, request, known_from, diag);
 	if (rc != 0)
 		return rc;
-	set->lane[set->count++] = base_take_ptr(lane);
+	set->queue[set->count++] = base_take_ptr(queue);
 	return 0;
 }
 
 void workset_fini(struct workset *set)
 {
 	while (set->count > 0)
-		workset_lane_free(set->lane[--set->count]);
+		workset_queue_free(set->queue[--set->count]);
 }
 
-struct workset_lane *workset_find(struct workset *set, uint64_t number)
+struct workset_queue *workset_find(struct workset *set, uint64_t number)
 {
 	for (unsigned i = 0; i < set->count; i++)
-		if (set->lane[i]->number == number)
-			return set->lane[i];
+		if (set->queue[i]->number == number)
+			return set->queue[i];
 	return NULL;
 }
 
-void workset_unmap(struct workset_lane *lane, uint64_t leaves)
+void workset_unmap(struct workset_queue *queue, uint64_t leaves)
 {
-	lane_arena_detach(&lane->lane, lane->arena);
-	lane_detach(&lane->lane);
+	queue_arena_detach(&queue->queue, queue->arena);
+	queue_detach(&queue->queue);
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		workset_variant_fini(&lane->variant[v]);
-	*lane = (struct workset_lane){.number = lane->number, .is_leaving = true, .leaves = leaves};
+		workset_variant_fini(&queue->variant[v]);
+	*queue =
+	    (struct workset_queue){.number = queue->number, .is_leaving = true, .leaves = leaves};
 }
 
-bool workset_unmap_variant(struct workset_lane *lane, uint64_t number, uint64_t leaves)
+bool workset_unmap_variant(struct workset_queue *queue, uint64_t number, uint64_t leaves)
 {
-	struct workset_variant *variant = &lane->variant[BASE_MIN(number, LAYOUT_MAX_VARIANTS - 1)];
+	struct workset_variant *variant =
+	    &queue->variant[BASE_MIN(number, LAYOUT_MAX_VARIANTS - 1)];
 
 	if (number >= LAYOUT_MAX_VARIANTS || variant->state != WORKSET_MAPPED)
 		return false;
@@ -274,12 +276,12 @@ bool workset_unmap_variant(struct workset_lane *lane, uint64_t number, uint64_t 
 	return true;
 }
 
-/* One variant of the lane that has left. */
-static bool workset_forget_variant(struct workset_lane *lane, uint64_t oldest,
+/* One variant of the queue that has left. */
+static bool workset_forget_variant(struct workset_queue *queue, uint64_t oldest,
 				   uint32_t *ret_variant)
 {
 	for (uint32_t v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
-		struct workset_variant *variant = &lane->variant[v];
+		struct workset_variant *variant = &queue->variant[v];
 
 		if (variant->state != WORKSET_LEAVES || oldest < variant->leaves)
 			continue;
@@ -294,37 +296,37 @@ bool workset_forget(struct workset *set, uint64_t oldest, uint32_t *ret_number,
 		    uint32_t *ret_variant)
 {
 	for (unsigned i = 0; i < set->count; i++) {
-		struct workset_lane *lane = set->lane[i];
+		struct workset_queue *queue = set->queue[i];
 
-		*ret_number = lane->number;
-		if (workset_forget_variant(lane, oldest, ret_variant))
+		*ret_number = queue->number;
+		if (workset_forget_variant(queue, oldest, ret_variant))
 			return true;
-		if (!lane->is_leaving || oldest < lane->leaves)
+		if (!queue->is_leaving || oldest < queue->leaves)
 			continue;
 		*ret_variant = WORKSET_ALL;
-		free(lane);
-		set->lane[i] = set->lane[--set->count];
+		free(queue);
+		set->queue[i] = set->queue[--set->count];
 		return true;
 	}
 	return false;
 }
 
-bool workset_has_news(const struct workset_lane *lane, uint64_t generation)
+bool workset_has_news(const struct workset_queue *queue, uint64_t generation)
 {
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		if (lane->variant[v].state == WORKSET_MAPPED &&
-		    lane->variant[v].known_from > generation)
+		if (queue->variant[v].state == WORKSET_MAPPED &&
+		    queue->variant[v].known_from > generation)
 			return true;
 	return false;
 }
 
-uint32_t workset_known(const struct workset_lane *lane, uint64_t generation)
+uint32_t workset_known(const struct workset_queue *queue, uint64_t generation)
 {
 	uint32_t known = 0;
 
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		if (lane->variant[v].state == WORKSET_MAPPED &&
-		    lane->variant[v].known_from <= generation)
+		if (queue->variant[v].state == WORKSET_MAPPED &&
+		    queue->variant[v].known_from <= generation)
 			known |= UINT32_C(1) << v;
 	return known;
 }
@@ -332,13 +334,13 @@ uint32_t workset_known(const struct workset_lane *lane, uint64_t generation)
 bool workset_is_idle(const struct workset *set, uint64_t generation)
 {
 	for (unsigned i = 0; i < set->count; i++)
-		if (workset_known(set->lane[i], generation))
+		if (workset_known(set->queue[i], generation))
 			return false;
 	return true;
 }
 
-/* position is below the lane's chunk. */
-static void workset_point(const struct workset_variant *variant, const struct lane_task *task,
+/* position is below the queue's chunk. */
+static void workset_point(const struct workset_variant *variant, const struct queue_task *task,
 			  struct pipeline_out *out)
 {
 	for (unsigned f = 0; f < variant->n_fields; f++)
@@ -347,14 +349,14 @@ static void workset_point(const struct workset_variant *variant, const struct la
 				task->position * variant->field[f].sample_bytes;
 }
 
-bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task,
+bool workset_outputs(const struct workset_queue *queue, const struct queue_task *task,
 		     struct pipeline_out out[LAYOUT_MAX_VARIANTS])
 {
 	if (task->variants == 0 || task->variants >> LAYOUT_MAX_VARIANTS ||
-	    task->position >= lane->lane.chunk)
+	    task->position >= queue->queue.chunk)
 		return false;
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
-		const struct workset_variant *variant = &lane->variant[v];
+		const struct workset_variant *variant = &queue->variant[v];
 
 		if (!(task->variants >> v & 1))
 			continue;
@@ -375,22 +377,22 @@ static void workset_touch_field(const uint8_t *field, uint64_t bytes)
 
 /* Small pages are mapped one by one by who writes to them, but WORKSET_AROUND bytes at a time by who
  * reads, and for writing, too, as the mapping is. */
-void workset_touch(const struct workset_lane *lane, const struct lane_task *task,
+void workset_touch(const struct workset_queue *queue, const struct queue_task *task,
 		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS])
 {
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
-		const struct workset_variant *variant = &lane->variant[v];
+		const struct workset_variant *variant = &queue->variant[v];
 
 		for (unsigned f = 0; task->variants >> v & 1 && f < variant->n_fields; f++)
 			workset_touch_field(out[v].field[f], variant->field[f].sample_bytes);
 	}
 }
 
-void workset_evict(const struct workset_lane *lane, const struct lane_task *task,
+void workset_evict(const struct workset_queue *queue, const struct queue_task *task,
 		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS])
 {
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
-		const struct workset_variant *variant = &lane->variant[v];
+		const struct workset_variant *variant = &queue->variant[v];
 
 		for (unsigned f = 0; task->variants >> v & 1 && f < variant->n_fields; f++)
 			evict(out[v].field[f], variant->field[f].sample_bytes);

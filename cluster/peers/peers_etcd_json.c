@@ -172,8 +172,7 @@ char *peers_etcd_ask_watch(const char *prefix, uint64_t revision)
 	struct json_out out;
 
 	begin(&out);
-	json_out_key(&out, "create_request");
-	json_out_object_begin(&out);
+	json_out_member_object(&out, "create_request");
 	put_prefix(&out, prefix);
 	put_number(&out, "start_revision", revision);
 	json_out_object_end(&out);

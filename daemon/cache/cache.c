@@ -3,7 +3,7 @@
  * Points of a stream: which forms there are, and what is kept of them.
  *
  * The variants of a stream decode the same, so forms of the file serve them all; a picture behind
- * further ops serves them only if all of them begin with these ops. Variants come and go, but a lane's forms
+ * further ops serves them only if all of them begin with these ops. Variants come and go, but a queue's forms
  * are named to its reader once: a form that would mean something else by now is not offered any more.
  *
  * A table comes from the reader, so each number in it is taken for what it may be, and copied once: it
@@ -73,8 +73,8 @@ static void refuse_point(struct stream *stream, uint64_t form, const char *why)
 {
 	struct cache *cache = &stream->cache;
 
-	log_line(LOG_LEVEL_INFO, "form-refused", "lane=%u form=%llu reason=\"%.200s\"",
-		 stream->shared.lane.number, (unsigned long long)form, why);
+	log_line(LOG_LEVEL_INFO, "form-refused", "queue=%u form=%llu reason=\"%.200s\"",
+		 stream->shared.queue.number, (unsigned long long)form, why);
 	for (unsigned p = 1; p < cache->n; p++)
 		if (cache->point[p].state != CACHE_REFUSED)
 			return;
@@ -97,8 +97,8 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 		return;
 	}
 	if (!is_table(table_fd, n_samples)) {
-		log_line(LOG_LEVEL_ERROR, "table-bad", "lane=%u form=%llu",
-			 stream->shared.lane.number, (unsigned long long)form);
+		log_line(LOG_LEVEL_ERROR, "table-bad", "queue=%u form=%llu",
+			 stream->shared.queue.number, (unsigned long long)form);
 		return;
 	}
 	map = mmap(NULL, table_bytes(n_samples), PROT_READ, MAP_SHARED, table_fd, 0);
@@ -226,7 +226,7 @@ static void add_point(const struct stream *stream, struct cache *cache, unsigned
 		group_of(stream, form, &own, &point->group);
 		if (stream->cache.has_taken[form] &&
 		    memcmp(&stream->cache.taken[form], &point->group, sizeof(point->group)) != 0)
-			return; /* the lane's reader means another by it */
+			return; /* the queue's reader means another by it */
 	}
 	point_form_init(&point->figures);
 	point->figures.needs_file = form == LAYOUT_FORM_INDEXED;
@@ -336,7 +336,7 @@ static void list_anew(struct stream *stream, uint32_t variants)
 	cache->variants = variants;
 	cache->begun = stream->figures.samples_done;
 	cache->allows = stream->cache.allows;
-	if (disk_cache->tray_fd < 0)
+	if (disk_cache->rings_fd < 0)
 		snprintf(cache->why, sizeof(cache->why), "%s", disk_cache->why);
 	else if (stream->geometry.n_samples > CACHE_MOST_SAMPLES)
 		snprintf(cache->why, sizeof(cache->why), "the dataset has more than %llu samples",
@@ -463,7 +463,7 @@ static void ask_for(struct stream *stream, struct cache_point *point)
 	stream->cache.taken[point->form] = point->group;
 	stream->cache.has_taken[point->form] = true;
 	point->state = CACHE_ASKED;
-	reading_form(&stream->domain->reading, stream->shared.lane.number, point->form,
+	reading_form(&stream->domain->reading, stream->shared.queue.number, point->form,
 		     &point->group, note, cache_is_shared(stream, point));
 }
 

@@ -18,14 +18,14 @@ struct fill;
 struct fill_task;
 struct hash_id;
 struct json_out;
-struct lane_keep;
-struct lane_kept;
+struct queue_keep;
+struct queue_kept;
 struct stream;
 
 void cache_fini(struct stream *stream);
 /* The stream's variants may have changed: which points there are. Asks the reader for their groups. */
 void cache_settle(struct stream *stream);
-/* The reader of the lane is a new one, and knows no groups. */
+/* The reader of the queue is a new one, and knows no groups. */
 void cache_reader_died(struct stream *stream);
 /* From the reader: a form's table (-1: why not); the descriptor stays the caller's. */
 void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char *why);
@@ -40,8 +40,8 @@ bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_unti
 /* A chunk begins: where instances are kept, which of its samples come from those, with what key, and how often it may
  * be granted. */
 void cache_begin(struct stream *stream, struct fill *fill, const struct carousel_chunk *chunk);
-/* A worker made what is to be kept of the instance of that lap. */
-void cache_made(struct stream *stream, uint64_t sample, uint64_t lap);
+/* A worker made what is to be kept of the instance of that nonce. */
+void cache_made(struct stream *stream, uint64_t sample, uint64_t nonce);
 /* Bytes of the arena for what is kept of the sample; 0: it is not, or does not fit. */
 uint64_t cache_room_for(const struct stream *stream, const struct cache_point *point,
 			uint64_t sample, uint32_t file_bytes);
@@ -50,7 +50,7 @@ bool cache_is_shared(const struct stream *stream, const struct cache_point *poin
 /* What task is to say of forms: *ret, and returned the bytes it needs in the arena. cache_fed() when it
  * was queued so. */
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
-		    struct lane_keep *ret);
+		    struct queue_keep *ret);
 void cache_fed(struct stream *stream, const struct fill_task *task);
 /* What a point costs, into the input of the choice. */
 void cache_cost(struct stream *stream, unsigned p);
@@ -60,7 +60,8 @@ bool cache_is_learning(const struct stream *stream);
 bool cache_is_promising(const struct stream *stream);
 /* The task (as planned) ended well. */
 void cache_note(struct stream *stream, const struct fill_task *task,
-		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes);
+		const struct queue_keep *planned, const struct queue_kept *kept,
+		uint32_t file_bytes);
 /* Often: decides anew where measurements ask for it, but for the end of trials no more than some times a
  * second. */
 void cache_tick(struct stream *stream, uint64_t now_ns);

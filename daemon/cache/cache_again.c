@@ -5,7 +5,7 @@
  *
  * Which instance that is, and in how many chunks it was, is the book's (sched/instance.h), and the carousel grants
  * such chunks to nobody too often. What is in the store decides nothing of that: a task that is to come from an
- * instance has the key of its lap, so its sample is the same from what is kept and, where that is gone or is another
+ * instance has the key of its nonce, so its sample is the same from what is kept and, where that is gone or is another
  * one's, from the file. A chunk whose samples may be kept or brought is decided to be one as it begins.
  *
  * The point is there while all jobs allow it and there is a disk for it; it is the last of the list, so the others are
@@ -24,8 +24,8 @@ void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struc
 {
 	const struct {
 		struct hash_id cut;
-		uint64_t seed, first_lap;
-	} all = {*cut, stream->geometry.seed, stream->first_lap};
+		uint64_t seed, first_nonce;
+	} all = {*cut, stream->geometry.seed, stream->first_nonce};
 
 	hash_of(&all, sizeof(all), ret);
 }
@@ -67,7 +67,7 @@ static bool has_book(struct stream *stream, const struct cache_point *augmented)
 		return true;
 	instance_fini(&cache->book);
 	memset(&cache->book_group, 0, sizeof(cache->book_group));
-	if (instance_init(&cache->book, stream->geometry.n_samples, stream->first_lap))
+	if (instance_init(&cache->book, stream->geometry.n_samples, stream->first_nonce))
 		return false;
 	cache->book_group = augmented->group;
 	return true;
@@ -78,14 +78,14 @@ static unsigned bring(struct stream *stream, struct fill *fill, uint32_t i, uint
 		      const struct cache_point *augmented)
 {
 	const uint32_t bytes = dataset_size_of(stream->source->dataset, sample);
-	uint64_t lap;
+	uint64_t nonce;
 	unsigned number;
 
 	if (!cache_room_for(stream, augmented, sample, bytes))
 		return 0;
-	number = instance_bring(&stream->cache.book, sample, stream->cache.allows, &lap);
+	number = instance_bring(&stream->cache.book, sample, stream->cache.allows, &nonce);
 	if (number > 0)
-		lane_task_key(&stream->shared.lane, fill->block, i, stream->geometry.seed, lap);
+		queue_task_key(&stream->shared.queue, fill->row, i, stream->geometry.seed, nonce);
 	return number;
 }
 
@@ -114,7 +114,7 @@ void cache_begin(struct stream *stream, struct fill *fill, const struct carousel
 	carousel_number(stream->carousel, fill->slot, number);
 }
 
-void cache_made(struct stream *stream, uint64_t sample, uint64_t lap)
+void cache_made(struct stream *stream, uint64_t sample, uint64_t nonce)
 {
-	instance_made(&stream->cache.book, sample, lap);
+	instance_made(&stream->cache.book, sample, nonce);
 }

@@ -217,7 +217,7 @@ static void tell_worth(struct stream *stream)
 		    fabs(worth - point->worth) <= CACHE_WORTH_BAND * point->worth)
 			continue;
 		point->worth = worth;
-		reading_worth(&stream->domain->reading, stream->shared.lane.number, point->form,
+		reading_worth(&stream->domain->reading, stream->shared.queue.number, point->form,
 			      worth);
 	}
 }
@@ -242,7 +242,7 @@ static void tell_yields(struct stream *stream)
 		if (point->state != CACHE_READY || point->yields == yields)
 			continue;
 		point->yields = yields;
-		reading_yield(&stream->domain->reading, stream->shared.lane.number, point->form,
+		reading_yield(&stream->domain->reading, stream->shared.queue.number, point->form,
 			      yields);
 		if (yields && point->kept_samples)
 			disk_cache_has_room(&stream->domain->disk_cache);
@@ -281,8 +281,8 @@ static void choose(struct stream *stream, uint64_t now_ns)
 	for (unsigned p = 0; p < cache->n; p++)
 		point_form_settle(&cache->point[p].figures);
 	if (cache->choice.point != before)
-		log_line(LOG_LEVEL_INFO, "keep", "lane=%u from=%s to=%s reason=%s makes=%d",
-			 stream->shared.lane.number, cache_name(cache->point[before].form, from),
+		log_line(LOG_LEVEL_INFO, "keep", "queue=%u from=%s to=%s reason=%s makes=%d",
+			 stream->shared.queue.number, cache_name(cache->point[before].form, from),
 			 cache_name(cache->point[cache->choice.point].form, to),
 			 cache->forced >= 0 ? "forced" : point_reason_name(cache->choice.reason),
 			 cache->choice.makes);
@@ -341,11 +341,9 @@ static void describe_origin(const struct cache *cache, struct json_out *out)
 {
 	static const char *const names[] = {"source", "memory", "store", "peers"};
 
-	json_out_key(out, "from");
-	json_out_object_begin(out);
+	json_out_member_object(out, "from");
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(names); i++) {
-		json_out_key(out, names[i]);
-		json_out_object_begin(out);
+		json_out_member_object(out, names[i]);
 		json_out_member_u64(out, "samples", cache->from[i].samples);
 		json_out_member_u64(out, "bytes", cache->from[i].bytes);
 		json_out_object_end(out);
@@ -374,8 +372,7 @@ static void describe_peers(const struct stream *stream, struct json_out *out)
 {
 	const struct cache *cache = &stream->cache;
 
-	json_out_key(out, "peers");
-	json_out_object_begin(out);
+	json_out_member_object(out, "peers");
 	json_out_member_u64(out, "connected", stream->domain->reading.peers);
 	json_out_member_string(out, "why_not", why_not_shared(stream));
 	json_out_member_bool(out, "worth", cache->peers.is_worth);
@@ -392,8 +389,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	const struct disk_cache *disk_cache = &stream->domain->disk_cache;
 	char name[24];
 
-	json_out_key(out, "cache");
-	json_out_object_begin(out);
+	json_out_member_object(out, "cache");
 	json_out_member_bool(out, "on", cache->is_on && disk_cache_gives(disk_cache));
 	json_out_member_string(out, "why", cache->is_on ? disk_cache->why : cache->why);
 	json_out_member_bool(out, "memory_only", cache->is_on && disk_cache_is_memory(disk_cache));
@@ -416,8 +412,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	json_out_member_u64(out, "wrong", cache->wrong);
 	describe_origin(cache, out);
 	describe_peers(stream, out);
-	json_out_key(out, "points");
-	json_out_array_begin(out);
+	json_out_member_array(out, "points");
 	for (unsigned p = 0; p < cache->n; p++)
 		describe_point(cache, p, out);
 	json_out_array_end(out);

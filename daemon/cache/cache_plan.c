@@ -187,14 +187,14 @@ static const struct cache_point *again(const struct stream *stream, const struct
 }
 
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
-		    struct lane_keep *ret)
+		    struct queue_keep *ret)
 {
 	const struct cache *cache = &stream->cache;
 	const struct cache_point *point;
 	uint64_t bytes = file_bytes;
 	int trial;
 
-	*ret = (struct lane_keep){.room = file_bytes, .timed = cache->is_on};
+	*ret = (struct queue_keep){.room = file_bytes, .timed = cache->is_on};
 	if (!cache->is_on || task->is_plain || !disk_cache_gives(&stream->domain->disk_cache))
 		return bytes;
 	trial = trial_of(cache, task);
@@ -245,7 +245,7 @@ static unsigned number_of(const struct cache *cache, uint8_t form)
 	return p;
 }
 
-static struct point_cost making(const struct lane_kept *kept)
+static struct point_cost making(const struct queue_kept *kept)
 {
 	return (struct point_cost){.work_us = -1,
 				   .read_us = -1,
@@ -257,7 +257,7 @@ static struct point_cost making(const struct lane_kept *kept)
 /* How long a form takes to be brought is known when it was: the file's disk says nothing of the store's, which
  * is a local one that was just written. So that counts for nothing until then, and it is decided anew with
  * what it really takes. */
-static void note_trial(struct stream *stream, unsigned p, const struct lane_kept *kept)
+static void note_trial(struct stream *stream, unsigned p, const struct queue_kept *kept)
 {
 	struct cache *cache = &stream->cache;
 	struct point_cost cost = making(kept);
@@ -268,7 +268,7 @@ static void note_trial(struct stream *stream, unsigned p, const struct lane_kept
 	cache_count_trials(cache);
 }
 
-static void note_made(struct stream *stream, unsigned p, const struct lane_kept *kept)
+static void note_made(struct stream *stream, unsigned p, const struct queue_kept *kept)
 {
 	const struct point_cost cost = making(kept);
 
@@ -276,7 +276,7 @@ static void note_made(struct stream *stream, unsigned p, const struct lane_kept 
 }
 
 /* What a peer's value took says nothing of what is kept here. */
-static void note_peer(struct cache *cache, const struct lane_kept *kept)
+static void note_peer(struct cache *cache, const struct queue_kept *kept)
 {
 	const uint64_t ended = cache->hits + cache->misses;
 	const uint64_t out = cache->fed > ended ? cache->fed - ended : 1;
@@ -287,7 +287,7 @@ static void note_peer(struct cache *cache, const struct lane_kept *kept)
 }
 
 /* Work from a form that was just made is nobody's: it is the form's, with all of it in the processor's caches. */
-static void note_served(struct stream *stream, unsigned p, const struct lane_kept *kept,
+static void note_served(struct stream *stream, unsigned p, const struct queue_kept *kept,
 			bool is_made, uint32_t file_bytes)
 {
 	struct cache *cache = &stream->cache;
@@ -318,7 +318,7 @@ static bool is_typical(const struct cache *cache, uint64_t sample, enum layout_m
 
 /* What became of the form that was to be made. */
 static void note_form(struct stream *stream, const struct fill_task *task, bool is_trial,
-		      unsigned p, const struct lane_kept *kept)
+		      unsigned p, const struct queue_kept *kept)
 {
 	struct cache *cache = &stream->cache;
 
@@ -348,7 +348,8 @@ static void end_trial(struct cache *cache, unsigned p, bool is_measured)
 }
 
 void cache_note(struct stream *stream, const struct fill_task *task,
-		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes)
+		const struct queue_keep *planned, const struct queue_kept *kept,
+		uint32_t file_bytes)
 {
 	struct cache *cache = &stream->cache;
 	const uint8_t asked = planned->make ? planned->make : planned->probe;

@@ -30,8 +30,8 @@ struct cache_point {
 	uint64_t n_unfit;
 	bool is_found; /* found: samples that were kept when it was looked first */
 	uint64_t found;
-	uint64_t kept_samples,
-	    kept_bytes; /* as looked at last, the former estimated for large datasets */
+	/* As looked at last, the former estimated for large datasets */
+	uint64_t kept_samples, kept_bytes;
 };
 
 struct cache_origin { /* what came from there */
@@ -42,14 +42,14 @@ struct cache {
 	bool is_on;
 	char why[256]; /* it is off */
 	unsigned n;    /* points */
-	unsigned
-	    listed; /* with the last one, where that is augmented and some job allows no reuse */
+	/* With the last one, where that is augmented and some job allows no reuse */
+	unsigned listed;
 	struct cache_point point[POINT_MAX];
 	uint32_t allows; /* chunks in which all jobs allow an instance, as the last chunk began */
 	struct instance_book book;
 	struct hash_id book_group; /* of what is kept of those instances */
-	struct hash_id
-	    taken[LAYOUT_FORMS]; /* groups that the lane has in the reader, zeros: none */
+	/* Groups that the queue has in the reader, zeros: none */
+	struct hash_id taken[LAYOUT_FORMS];
 	bool has_taken[LAYOUT_FORMS];
 	uint32_t variants; /* whose pipelines the points are of, a bit each */
 	int forced;        /* point that the configuration asks for, -1: none */

@@ -90,7 +90,7 @@ static int check_store(const struct domain *domain, struct diag *diag)
 {
 	const struct disk_cache *disk_cache = &domain->disk_cache;
 
-	if (disk_cache->tray_fd < 0 || (!disk_cache->is_known && disk_cache->why[0]))
+	if (disk_cache->rings_fd < 0 || (!disk_cache->is_known && disk_cache->why[0]))
 		diag_set(diag, "nothing is kept: %s", disk_cache->why);
 	else if (domain->reading.child.sock < 0)
 		diag_set(diag, "the reader is just being started again: try again");

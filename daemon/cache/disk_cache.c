@@ -23,11 +23,11 @@
 
 #include "daemon/net/porter.h"
 #include "daemon/param.h"
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 #include "storage/store.h"
 
-#define DISK_CACHE_RING \
-	(UINT64_C(4) << 20) /* of a worker in the tray; a form is at most half of it */
+/* Of a worker in the write-back ring; a form is at most half of it */
+#define DISK_CACHE_RING (UINT64_C(4) << 20)
 #define DISK_CACHE_BEHIND_NS UINT64_C(250000000) /* until its writer has caught up */
 #define DISK_CACHE_PAUSE_NS UINT64_C(2000000000)
 #define DISK_CACHE_PAUSE_MOST_NS UINT64_C(300000000000)
@@ -36,19 +36,19 @@
 
 int disk_cache_init(struct disk_cache *disk_cache, const struct param *param, unsigned workers)
 {
-	*disk_cache = (struct disk_cache){.tray_fd = -1};
+	*disk_cache = (struct disk_cache){.rings_fd = -1};
 	if (param->cache_size == 0)
 		snprintf(disk_cache->why, sizeof(disk_cache->why), "cache_size is 0");
 	else if (strcmp(param->cache_point, "none") == 0)
 		snprintf(disk_cache->why, sizeof(disk_cache->why), "cache_point is none");
 	else
-		return tray_new(workers, DISK_CACHE_RING, &disk_cache->tray_fd);
+		return rings_new(workers, DISK_CACHE_RING, &disk_cache->rings_fd);
 	return 0;
 }
 
 void disk_cache_fini(struct disk_cache *disk_cache, struct porters *porters)
 {
-	porter_close(porters, PORTER_OWN, &disk_cache->tray_fd);
+	porter_close(porters, PORTER_OWN, &disk_cache->rings_fd);
 }
 
 /* ---- the folder ---- */
@@ -113,7 +113,7 @@ int disk_cache_open_folder(struct disk_cache *disk_cache, const struct disk_cach
 {
 	int fd;
 
-	if (disk_cache->tray_fd < 0)
+	if (disk_cache->rings_fd < 0)
 		return -1;
 	disk_cache->is_told = true;
 	if (disk_cache->limit == 0)

@@ -3,7 +3,7 @@
 #define DAEMON_CACHE_DISK_CACHE_H
 
 /*
- * What a domain may keep on the disk, seen from accessd: the tray between its workers and its reader, the
+ * What a domain may keep on the disk, seen from accessd: the write-back ring between its workers and its reader, the
  * folder of the store, which the reader alone opens (storage/store.h), and how the store is.
  */
 
@@ -22,7 +22,7 @@ enum disk_cache_share { /* of the node's disk: daemon/cache/stores.h */
 };
 
 struct disk_cache {
-	int tray_fd; /* -1: nothing is kept, and why says so */
+	int rings_fd; /* -1: nothing is kept, and why says so */
 	enum disk_cache_share share;
 	uint64_t limit;  /* bytes that its store may have; 0: none yet */
 	bool has_folder; /* this reader was given one */
@@ -44,7 +44,7 @@ struct disk_cache_at {
 	bool is_own;        /* of accessd's own user */
 };
 
-/* Makes the tray of so many workers, where anything is to be kept. 0 or negative errno. */
+/* Makes the write-back ring of so many workers, where anything is to be kept. 0 or negative errno. */
 int disk_cache_init(struct disk_cache *disk_cache, const struct param *param, unsigned workers);
 void disk_cache_fini(struct disk_cache *disk_cache, struct porters *porters);
 /* The store's folder, made if need be; the caller owns the descriptor. -1: nothing is

@@ -74,7 +74,7 @@ int ram_cache_init(struct domain *domain)
 	domain->ram_cache = ram_cache;
 	ram_cache->fd = -1;
 	ram_cache->made = most_by_rule(domain);
-	if (domain->disk_cache.tray_fd < 0 || ram_cache->made == 0)
+	if (domain->disk_cache.rings_fd < 0 || ram_cache->made == 0)
 		return 0;
 	return resident_new(ram_cache->made, &ram_cache->fd);
 }

@@ -128,7 +128,7 @@ static unsigned others_of(const struct domain *domain)
 
 void stores_ask(struct domain *domain)
 {
-	if (domain->disk_cache.tray_fd < 0 || domain->disk_cache.share != DISK_CACHE_ALONE)
+	if (domain->disk_cache.rings_fd < 0 || domain->disk_cache.share != DISK_CACHE_ALONE)
 		return;
 	domain->disk_cache.share = DISK_CACHE_ASKS;
 	loop_timer_set(domain->node->stores->soon, 0);
@@ -251,7 +251,7 @@ void stores_tell(struct domain *domain)
 					    .limit = disk_cache->limit,
 					    .is_suspect = disk_cache->suspect};
 
-	if (disk_cache->tray_fd >= 0)
+	if (disk_cache->rings_fd >= 0)
 		reading_store(&domain->reading, &place);
 }
 
@@ -413,8 +413,8 @@ void stores_describe_one(const struct domain *domain, struct json_out *out)
 	json_out_member_string(out, "mode", modes[mode]);
 	json_out_member_string(out, "why", disk_cache->why);
 	json_out_member_u64(out, "limit", disk_cache_is_memory(disk_cache) ? 0 : disk_cache->limit);
-	json_out_member_u64(out, "sure", disk_cache->tray_fd < 0 ? 0 : stores_sure(&rule));
-	json_out_member_u64(out, "most", disk_cache->tray_fd < 0 ? 0 : rule.most);
+	json_out_member_u64(out, "sure", disk_cache->rings_fd < 0 ? 0 : stores_sure(&rule));
+	json_out_member_u64(out, "most", disk_cache->rings_fd < 0 ? 0 : rule.most);
 	json_out_member_u64(out, "used", state->used);
 	json_out_member_u64(out, "file", state->file);
 	json_out_member_u64(out, "groups", state->groups);

@@ -2,7 +2,7 @@
 /*
  * Carriers, seen from accessd.
  *
- *   carrier starts -> trays -> START to it, PEERS to the reader -> DOMAIN to the gate -> MET -> MEMBERS to the reader
+ *   carrier starts -> rings -> START to it, PEERS to the reader -> DOMAIN to the gate -> MET -> MEMBERS to the reader
  *
  * Whatever fails, the domain has no peers for a while, and all else goes on.
  */
@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/wire.h"
 #include "daemon/cluster/gating.h"
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 #include "storage/reader.h"
 
 #define ITEMS_TABLE "daemon/cluster/carrying_tbl.h"
@@ -69,7 +69,7 @@ static void tell_members(struct carrying *carrying)
 
 static void tell_reader(struct carrying *carrying)
 {
-	carrying->wants.calls.trays(carrying->wants.calls.arg, carrying->to_fd, carrying->from_fd);
+	carrying->wants.calls.rings(carrying->wants.calls.arg, carrying->to_fd, carrying->from_fd);
 	tell_members(carrying);
 }
 
@@ -222,8 +222,8 @@ static bool on_message(void *arg, struct wire_in *in)
 
 /* ---- life ---- */
 
-/* trays: it has none yet. */
-static int send_start(struct carrying *carrying, bool trays)
+/* rings: it has none yet. */
+static int send_start(struct carrying *carrying, bool rings)
 {
 	struct wire_out out;
 	int pair[2], r;
@@ -233,8 +233,8 @@ static int send_start(struct carrying *carrying, bool trays)
 	wire_out_init(&out, CARRIER_START);
 	wire_put_u64(&out, CARRIER_KEY_GATE, 1);
 	wire_put_fd(&out, pair[0]);
-	if (trays) {
-		wire_put_u64(&out, CARRIER_KEY_TRAYS, 1);
+	if (rings) {
+		wire_put_u64(&out, CARRIER_KEY_RINGS, 1);
 		wire_put_u64(&out, CARRIER_KEY_TRANSPORT, carrying->wants.transport);
 		wire_put_fd(&out, carrying->to_fd);
 		wire_put_fd(&out, carrying->from_fd);
@@ -251,17 +251,17 @@ static void close_fd(struct carrying *carrying, int *fd)
 	carrying->wants.calls.let_go(carrying->wants.calls.arg, fd);
 }
 
-static void close_trays(struct carrying *carrying)
+static void close_rings(struct carrying *carrying)
 {
 	close_fd(carrying, &carrying->to_fd);
 	close_fd(carrying, &carrying->from_fd);
 }
 
-static int make_trays(struct carrying *carrying)
+static int make_rings(struct carrying *carrying)
 {
-	int r = tray_new(1, VALUE_TRAY_RING, &carrying->to_fd);
+	int r = rings_new(1, VALUE_RING_BYTES, &carrying->to_fd);
 
-	return r ? r : tray_new(1, VALUE_TRAY_RING, &carrying->from_fd);
+	return r ? r : rings_new(1, VALUE_RING_BYTES, &carrying->from_fd);
 }
 
 static int start_process(struct carrying *carrying, struct diag *diag)
@@ -277,7 +277,7 @@ static int start_process(struct carrying *carrying, struct diag *diag)
 		argv[1] = (char *)"--as";
 		argv[2] = carrying->as;
 	}
-	r = make_trays(carrying);
+	r = make_rings(carrying);
 	if (!r)
 		r = child_start(path, argv, wants->priority, &carrying->child);
 	if (!r)
@@ -289,7 +289,7 @@ static int start_process(struct carrying *carrying, struct diag *diag)
 		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
 		hearing_end(&carrying->hearing);
 		child_abandon(&carrying->child, wants->reaper);
-		close_trays(carrying);
+		close_rings(carrying);
 		return r;
 	}
 	child_luck_start(&carrying->luck, base_now_ns());
@@ -336,7 +336,7 @@ void carrying_end(struct carrying *carrying)
 	loop_unwatch(&carrying->restart);
 	hearing_end(&carrying->hearing);
 	child_abandon(&carrying->child, carrying->wants.reaper);
-	close_trays(carrying);
+	close_rings(carrying);
 }
 
 bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
@@ -353,7 +353,7 @@ bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
 	memset(carrying->channel, 0, sizeof(carrying->channel));
 	memset(carrying->refused, 0, sizeof(carrying->refused));
 	tell_members(carrying);
-	close_trays(carrying);
+	close_rings(carrying);
 	start_later(carrying);
 	return true;
 }

@@ -5,7 +5,7 @@
 /*
  * accessd's side of a domain's carrier (cluster/carrier.h): starts it where there are to be peers, introduces it to the
  * gate and to the reader, and tells the reader who is connected. A carrier and its reader share what is under way, so
- * when one of them dies the other one of the pair gets new trays: the carrier dies with the reader.
+ * when one of them dies the other one of the pair gets new rings: the carrier dies with the reader.
  */
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ struct reader_member;
 struct reaper;
 
 struct carrying_calls { /* of who has it */
-	void (*trays)(void *arg, int to_fd,
+	void (*rings)(void *arg, int to_fd,
 		      int from_fd); /* there is a new carrier, with nobody connected */
 	void (*members)(void *arg, const struct reader_member *members, unsigned n);
 	void (*let_go)(void *arg,
@@ -67,7 +67,7 @@ struct carrying { /* zeroed: no carrier, as there are no peers */
 	struct loop_watch *restart;
 	struct child_luck luck;
 	uint64_t number;    /* the domain's, for the gate; 0: there is no carrier */
-	int to_fd, from_fd; /* owned: trays that the reader writes and reads */
+	int to_fd, from_fd; /* owned: rings that the reader writes and reads */
 	struct carrying_channel channel[VALUE_MOST_PEERS];
 	struct peering_carry carry; /* what carrying costs here, by whatever transport */
 	struct carrying_refused refused[VALUE_MOST_PEERS];

@@ -438,8 +438,7 @@ void gating_describe(const struct gating *gating, struct json_out *out)
 	json_out_member_string(out, "failed", gating->why);
 	json_out_member_u64(out, "gate_pid", (uint64_t)gating->child.pid);
 	json_out_member_u64(out, "gate_restarts", gating->restarts);
-	json_out_key(out, "members");
-	json_out_array_begin(out);
+	json_out_member_array(out, "members");
 	for (unsigned i = 0; i < gating->n; i++) {
 		const struct gating_member *member = &gating->member[i];
 

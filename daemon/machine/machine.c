@@ -173,8 +173,7 @@ void machine_end(struct machine *machine)
 
 static void put_pressure(const struct machine *machine, struct json_out *out)
 {
-	json_out_key(out, "pressure");
-	json_out_object_begin(out);
+	json_out_member_object(out, "pressure");
 	json_out_member_string(out, "level", levels[machine->pressure.level]);
 	json_out_member_double(out, "some", machine->psi.some);
 	json_out_member_double(out, "full", machine->psi.full);
@@ -196,8 +195,7 @@ void machine_describe(const struct machine *machine, struct json_out *out)
 {
 	const struct limits *limits = &machine->limits;
 
-	json_out_key(out, "machine");
-	json_out_object_begin(out);
+	json_out_member_object(out, "machine");
 	json_out_member_u64(out, "cpus", limits->cpus);
 	json_out_member_u64(out, "cpus_mask", limits->mask);
 	json_out_member_string(out, "cpus_from", limits->cpus_file);

@@ -93,8 +93,7 @@ void numa_prefer(struct numa *numa, int fd, uint64_t bytes, int node)
 
 void numa_describe(const struct numa *numa, struct json_out *out)
 {
-	json_out_key(out, "numa");
-	json_out_object_begin(out);
+	json_out_member_object(out, "numa");
 	json_out_member_bool(out, "on", numa->is_on);
 	json_out_member_u64(out, "nodes", numa->topology.n_nodes);
 	json_out_member_u64(out, "placed", numa->placed);

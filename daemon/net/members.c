@@ -5,8 +5,8 @@
  * else could make accessd wait, and what changes afterwards could make it wrong.
  *
  * Whether a part is a random split is the one thing that must not be believed: chunks for others are
- * composed from the needs of such jobs, too (sched/carousel_population.c). So some grains, drawn here, are
- * compared with what the split says. What differs in one grain of a hundred is found by 256 of them nine
+ * composed from the needs of such jobs, too (sched/carousel_population.c). So some blocks, drawn here, are
+ * compared with what the split says. What differs in one block of a hundred is found by 256 of them nine
  * times in ten; what differs in fewer cannot be seen in the orders of others.
  */
 #include "daemon/net/members.h"
@@ -31,7 +31,7 @@ static int bad(struct diag *diag, const char *what)
 	return OA_E_INVALID;
 }
 
-static bool is_split(const struct request *request, const struct deal *deal,
+static bool is_split(const struct request *request, const struct permutation *permutation,
 		     const uint8_t version[32], const uint64_t *bits)
 {
 	uint64_t chosen[PROBES];
@@ -39,12 +39,12 @@ static bool is_split(const struct request *request, const struct deal *deal,
 	if (base_random(chosen, sizeof(chosen)))
 		return false;
 	for (unsigned i = 0; i < PROBES; i++) {
-		uint64_t grain = chosen[i] % deal->grains;
-		uint32_t wanted = population_has_grain(deal, version, &request->split, grain)
-				      ? deal_grain_size(deal, grain)
+		uint64_t block = chosen[i] % permutation->blocks;
+		uint32_t wanted = population_has_block(permutation, version, &request->split, block)
+				      ? permutation_block_size(permutation, block)
 				      : 0;
 
-		if (population_of_grain(deal, bits, grain) != wanted)
+		if (population_of_block(permutation, bits, block) != wanted)
 			return false;
 	}
 	return true;
@@ -53,8 +53,8 @@ static bool is_split(const struct request *request, const struct deal *deal,
 int members_begin(struct members *members, const struct request *request,
 		  const struct carousel *carousel, const uint8_t *version, struct diag *diag)
 {
-	const struct deal *deal = carousel_deal(carousel);
-	const uint64_t bytes = bits_words(deal->n) * sizeof(uint64_t);
+	const struct permutation *permutation = carousel_permutation(carousel);
+	const uint64_t bytes = bits_words(permutation->n) * sizeof(uint64_t);
 
 	*members = (struct members){.bits = NULL};
 	if (request->part_fd < 0)
@@ -101,16 +101,16 @@ bool members_step(struct members *members)
 int members_check(const struct members *members, const struct request *request,
 		  const struct carousel *carousel, const uint8_t *version, struct diag *diag)
 {
-	const struct deal *deal = carousel_deal(carousel);
+	const struct permutation *permutation = carousel_permutation(carousel);
 	const uint64_t *bits = members->bits;
 
 	if (!bits)
 		return 0;
-	if (deal->n % 64 && bits[bits_words(deal->n) - 1] >> (deal->n % 64))
+	if (permutation->n % 64 && bits[bits_words(permutation->n) - 1] >> (permutation->n % 64))
 		return bad(diag, "its bitmap has bits past the end");
 	if (!members->count)
 		return bad(diag, "nobody is in it");
-	if (population_is_split(&request->split) && !is_split(request, deal, version, bits))
+	if (population_is_split(&request->split) && !is_split(request, permutation, version, bits))
 		return bad(diag, "it is not the split that it is said to be");
 	return 0;
 }

@@ -19,7 +19,7 @@
  * bring theirs, and the first one's is enough for all.
  *
  * Nothing here changes what others see: the job opens in one turn, by job_open(), with what was prepared. What
- * that depends on for good is the request and the stream's deal. A group may be founded meanwhile, by another
+ * that depends on for good is the request and the stream's permutation. A group may be founded meanwhile, by another
  * rank, and end: so that is asked again when all is ready, and a log that was not needed is looked for then.
  * Whoever leaves the stream, or is refused, forgets what was prepared.
  */
@@ -164,7 +164,7 @@ void prepare_free(struct conn *conn)
 static int read_token(struct prepare *prepare, struct diag *diag)
 {
 	const struct request *request = &prepare->conn->request;
-	const struct board_geometry *geometry = &prepare->conn->stream->geometry;
+	const struct slot_geometry *geometry = &prepare->conn->stream->geometry;
 	struct token head;
 	int r;
 
@@ -172,7 +172,7 @@ static int read_token(struct prepare *prepare, struct diag *diag)
 	if (request->token) {
 		r = token_look(request->token, request->token_size, &head, diag);
 		if (!r)
-			r = token_fits(&head, geometry->n_samples, geometry->grain,
+			r = token_fits(&head, geometry->n_samples, geometry->block,
 				       geometry->dataset, diag);
 		if (!r)
 			r = token_parse(request->token, request->token_size, &prepare->token, diag);
@@ -198,11 +198,12 @@ static int read_part(struct prepare *prepare, struct diag *diag)
 
 static void count_need(struct prepare *prepare)
 {
-	const struct deal *deal = carousel_deal(prepare->conn->stream->carousel);
-	const uint64_t words = prepare->token.need ? bits_words(deal->grains) : 0;
+	const struct permutation *permutation =
+	    carousel_permutation(prepare->conn->stream->carousel);
+	const uint64_t words = prepare->token.need ? bits_words(permutation->blocks) : 0;
 	const uint64_t end = BASE_MIN(prepare->counted + POPULATION_STEP, words);
 
-	prepare->need_samples += population_samples_in(deal, prepare->members.bits,
+	prepare->need_samples += population_samples_in(permutation, prepare->members.bits,
 						       prepare->token.need, prepare->counted, end);
 	prepare->counted = end;
 	if (end == words)
@@ -268,7 +269,7 @@ static int begin_log(struct prepare *prepare)
 					 .samples = prepare->need_samples,
 					 .tail = token->tail,
 					 .n_tail = token->n_tail};
-	struct entry_set set = {.deal = carousel_deal(conn->stream->carousel),
+	struct entry_set set = {.permutation = carousel_permutation(conn->stream->carousel),
 				.bits = prepare->members.bits};
 	int fd = prepare->place == LOG_BROUGHT ? conn->request.log_fd : prepare->kept_fd;
 	bool is_named = prepare->place != LOG_KEPT;
@@ -283,7 +284,7 @@ static int begin_log(struct prepare *prepare)
 		return BROUGHT_E_BAD;
 	prepare->has_log = true;
 	if (set.bits)
-		set.grains = carousel_population_grains(prepare->members.population, &set.samples);
+		set.blocks = carousel_population_blocks(prepare->members.population, &set.samples);
 	return brought_begin(&prepare->log, conn, fd,
 			     &(struct brought_from){token, &begin, is_named, prepare->origin}, &set)
 		   ? BROUGHT_E_BAD
@@ -452,7 +453,7 @@ bool prepare_is_ready(struct conn *conn)
 
 /* ---- joining ---- */
 
-static void use_token(const struct prepare *prepare, const struct board_geometry *geometry,
+static void use_token(const struct prepare *prepare, const struct slot_geometry *geometry,
 		      struct carousel_join *join)
 {
 	const struct token *token = &prepare->token;
@@ -468,8 +469,8 @@ static void use_token(const struct prepare *prepare, const struct board_geometry
 	join->tail = token->tail;
 	join->n_tail = token->n_tail;
 	if (token->seed == geometry->seed) {
-		join->laps = token->laps;
-		join->n_laps = token->n_laps;
+		join->nonces = token->nonces;
+		join->n_nonces = token->n_nonces;
 	}
 }
 

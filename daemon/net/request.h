@@ -40,7 +40,7 @@ struct request {
 	uint64_t part_sum;             /* checksum of the bitmap, by group.c; 0: all */
 	struct population_split split; /* which the part is said to be; 0, 0: none */
 	uint32_t reuse;
-	bool is_exact; /* a chunk's samples must be those of its lap */
+	bool is_exact; /* a chunk's samples must be those of its nonce */
 	int log_fd;    /* owned; of a plan log that the job goes on with, or -1 */
 };
 

@@ -176,8 +176,7 @@ static struct sums sums_of(const struct view *view)
 /* Who asks makes the turn that he is answered in: it is not among them yet. */
 static void put_loop(struct json_out *out, const struct loop_turns *turns)
 {
-	json_out_key(out, "loop");
-	json_out_object_begin(out);
+	json_out_member_object(out, "loop");
 	json_out_member_u64(out, "longest_turn_us", turns->wall.ns / 1000);
 	json_out_member_string(out, "longest_turn_what", turns->wall.what);
 	json_out_member_u64(out, "longest_turn_cpu_us", turns->cpu.ns / 1000);
@@ -193,8 +192,7 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	const struct node_counters *c = &node->counters;
 	const struct saved saved = saved_of(node, sums);
 
-	json_out_key(out, "node");
-	json_out_object_begin(out);
+	json_out_member_object(out, "node");
 	json_out_member_u64(out, "samples_delivered", sums->delivered);
 	json_out_member_u64(out, "samples_saved", saved.samples);
 	json_out_member_u64(out, "bytes_saved", (uint64_t)saved.bytes);
@@ -266,8 +264,7 @@ static void put_variants(struct json_out *out, const struct stream *stream)
 {
 	const struct variant *first = NULL;
 
-	json_out_key(out, "variants");
-	json_out_array_begin(out);
+	json_out_member_array(out, "variants");
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
 		const struct variant *variant = stream->variant[i];
 
@@ -282,7 +279,7 @@ static void put_variants(struct json_out *out, const struct stream *stream)
 		json_out_member_u64(out, "jobs", variant->n_jobs);
 		json_out_member_u64(out, "slots", variant->slots);
 		json_out_member_bool(out, "huge_pages", reserve_is_huge(variant));
-		json_out_member_u64(out, "slot_bytes", variant->board.geometry.slot_stride);
+		json_out_member_u64(out, "slot_bytes", variant->table.geometry.slot_stride);
 		json_out_member_u64(out, "memory", variant->memory);
 		json_out_object_end(out);
 	}
@@ -301,7 +298,7 @@ static const char *pipeline_of(const struct stream *stream, uint64_t *ret_slot_b
 		if (!variant || variant->state == VARIANT_GONE)
 			continue;
 		text = pipeline_canonical(variant->pipeline);
-		*ret_slot_bytes += variant->board.geometry.slot_stride;
+		*ret_slot_bytes += variant->table.geometry.slot_stride;
 	}
 	return text;
 }
@@ -321,12 +318,12 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 {
 	uint64_t slot_bytes;
 	const char *pipeline = pipeline_of(stream, &slot_bytes);
-	const struct board_geometry *g = &stream->geometry;
+	const struct slot_geometry *g = &stream->geometry;
 	struct carousel_totals totals;
 
 	carousel_totals(stream->carousel, &totals);
 	json_out_object_begin(out);
-	json_out_member_u64(out, "id", stream->shared.lane.number);
+	json_out_member_u64(out, "id", stream->shared.queue.number);
 	json_out_member_string(out, "state", states[stream->state]);
 	put_dataset(out, stream);
 	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
@@ -335,7 +332,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_double(out, "numa_node", stream->shared.numa_node);
 	json_out_member_u64(out, "samples", g->n_samples);
 	json_out_member_u64(out, "chunk", g->chunk);
-	json_out_member_u64(out, "grain", g->grain);
+	json_out_member_u64(out, "block", g->block);
 	json_out_member_u64(out, "slots", stream->slots);
 	json_out_member_u64(out, "slots_max", g->max_slots);
 	json_out_member_u64(out, "slot_bytes", slot_bytes);
@@ -388,13 +385,11 @@ static void put_waits(struct json_out *out, const struct job *job)
 
 	waits_look(&job->waits, base_now_ns(), &view);
 	json_out_member_double(out, "waiting_seconds", (double)view.waiting_ns / 1e9);
-	json_out_key(out, "waits");
-	json_out_object_begin(out);
+	json_out_member_object(out, "waits");
 	json_out_member_double(out, "window_seconds", (double)view.window_ns / 1e9);
 	put_stages(out, view.by_stage);
 	json_out_object_end(out);
-	json_out_key(out, "waited");
-	json_out_object_begin(out);
+	json_out_member_object(out, "waited");
 	put_stages(out, view.all_ns);
 	json_out_object_end(out);
 }
@@ -420,7 +415,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_string(out, "name", job->name);
 	json_out_member_u64(out, "pid", (uint64_t)job->conn->pid);
 	json_out_member_u64(out, "uid", job->conn->uid);
-	json_out_member_u64(out, "stream", job->stream->shared.lane.number);
+	json_out_member_u64(out, "stream", job->stream->shared.queue.number);
 	json_out_member_u64(out, "variant", job->conn->variant->number);
 	json_out_member_u64(out, "rank", job->conn->request.rank);
 	json_out_member_u64(out, "ranks", job->conn->request.ranks);
@@ -442,9 +437,9 @@ static void put_job(struct json_out *out, const struct job *job)
 }
 
 /* What a worker of shared data does for others is not said. */
-static bool shows_lane(const struct view *view, struct domain *domain, uint32_t lane)
+static bool shows_queue(const struct view *view, struct domain *domain, uint32_t queue)
 {
-	const struct stream *stream = stream_of_lane(domain, lane);
+	const struct stream *stream = stream_of_queue(domain, queue);
 
 	return stream && shows_stream(view, stream);
 }
@@ -454,7 +449,7 @@ static void put_worker(struct json_out *out, const struct view *view, struct dom
 {
 	struct inbox_work work;
 	bool busy = inbox_work_of(domain->doorbell, index, &work);
-	bool is_shown = busy && shows_lane(view, domain, work.lane);
+	bool is_shown = busy && shows_queue(view, domain, work.queue);
 
 	json_out_object_begin(out);
 	json_out_member_u64(out, "index", index);
@@ -462,7 +457,7 @@ static void put_worker(struct json_out *out, const struct view *view, struct dom
 	json_out_member_u64(out, "uid", domain->who.uid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_bool(out, "busy", busy);
-	json_out_member_u64(out, "stream", is_shown ? work.lane : 0);
+	json_out_member_u64(out, "stream", is_shown ? work.queue : 0);
 	json_out_member_u64(out, "done", work.done);
 	json_out_member_double(out, "busy_seconds", (double)work.busy_ns / 1e9);
 	json_out_member_u64(out, "gid", domain->who.gid);
@@ -546,8 +541,7 @@ static void put_caches(struct json_out *out, const struct view *view)
 {
 	const struct domain *domain;
 
-	json_out_key(out, "caches");
-	json_out_array_begin(out);
+	json_out_member_array(out, "caches");
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (shows_domain(view, domain))
 		stores_describe_one(domain, out);
@@ -561,17 +555,14 @@ static void put_cluster(struct json_out *out, const struct view *view)
 
 	if (!gating_is_on(&view->node->gating))
 		return;
-	json_out_key(out, "cluster");
-	json_out_object_begin(out);
+	json_out_member_object(out, "cluster");
 	gating_describe(&view->node->gating, out);
-	json_out_key(out, "channels");
-	json_out_array_begin(out);
+	json_out_member_array(out, "channels");
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (shows_domain(view, domain))
 		carrying_describe(&domain->carrying, out);
 	json_out_array_end(out);
-	json_out_key(out, "refused");
-	json_out_array_begin(out);
+	json_out_member_array(out, "refused");
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (shows_domain(view, domain))
 		carrying_describe_refused(&domain->carrying, out);
@@ -586,8 +577,7 @@ static void put_streams(struct json_out *out, const struct view *view)
 	const struct domain *domain;
 	const struct stream *stream;
 
-	json_out_key(out, "streams");
-	json_out_array_begin(out);
+	json_out_member_array(out, "streams");
 	LIST_FOREACH(domain, &view->node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
 	if (shows_stream(view, stream))
@@ -599,8 +589,7 @@ static void put_jobs(struct json_out *out, const struct view *view)
 {
 	const struct conn *conn;
 
-	json_out_key(out, "jobs");
-	json_out_array_begin(out);
+	json_out_member_array(out, "jobs");
 	LIST_FOREACH(conn, &view->node->conns, link)
 	if (conn->job && shows_conn(view, conn))
 		put_job(out, conn->job);
@@ -613,8 +602,7 @@ static void put_opening(struct json_out *out, const struct view *view)
 {
 	const struct conn *conn;
 
-	json_out_key(out, "opening");
-	json_out_array_begin(out);
+	json_out_member_array(out, "opening");
 	LIST_FOREACH(conn, &view->node->conns, link)
 	{
 		bool waits_stream = conn->state == CONN_WAITS_STREAM;
@@ -638,8 +626,7 @@ static void put_workers(struct json_out *out, const struct view *view)
 {
 	struct domain *domain;
 
-	json_out_key(out, "workers");
-	json_out_array_begin(out);
+	json_out_member_array(out, "workers");
 	LIST_FOREACH(domain, &view->node->domains, link)
 	for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
 		if (domain->workers.worker[i].pid && shows_processes(view, domain))
@@ -651,8 +638,7 @@ static void put_tenants(struct json_out *out, const struct view *view, const str
 {
 	const struct domain *domain;
 
-	json_out_key(out, "tenants");
-	json_out_array_begin(out);
+	json_out_member_array(out, "tenants");
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (domain->kind != DOMAIN_OWN && shows_processes(view, domain))
 		put_tenant(out, domain, sums);
@@ -674,8 +660,7 @@ static void put_datasets(struct json_out *out, const struct view *view)
 {
 	const struct named_sets *sets = &view->node->param.named;
 
-	json_out_key(out, "datasets");
-	json_out_array_begin(out);
+	json_out_member_array(out, "datasets");
 	for (unsigned i = 0; i < sets->n; i++) {
 		const bool is_allowed = view->named >> i & 1;
 
@@ -701,8 +686,7 @@ static void put_parameters(struct json_out *out, const struct node *node)
 {
 	if (!node->place.is_private)
 		return;
-	json_out_key(out, "parameters");
-	json_out_object_begin(out);
+	json_out_member_object(out, "parameters");
 	param_show(&node->param, put_parameter, out);
 	json_out_object_end(out);
 }

@@ -30,8 +30,8 @@
 
 bool hang_is_same(const struct hang_work *a, const struct hang_work *b)
 {
-	return a->has_task == b->has_task && a->is_wanted == b->is_wanted && a->lane == b->lane &&
-	       a->block == b->block && a->task == b->task && a->instance == b->instance &&
+	return a->has_task == b->has_task && a->is_wanted == b->is_wanted && a->queue == b->queue &&
+	       a->row == b->row && a->task == b->task && a->instance == b->instance &&
 	       a->attempt == b->attempt;
 }
 

@@ -19,8 +19,8 @@ enum hang_verdict {
 struct hang_work { /* what a worker is at */
 	bool has_task;
 	bool is_wanted; /* no task, but there are some that nobody has taken */
-	uint32_t lane, block, task;
-	uint64_t instance; /* which use of the block */
+	uint32_t queue, row, task;
+	uint64_t instance; /* which use of the row */
 	uint8_t attempt;
 };
 

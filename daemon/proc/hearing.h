@@ -20,8 +20,8 @@ struct porters;
 
 struct hearing { /* zeroed: nobody is heard */
 	struct loop *loop;
-	const struct child
-	    *child; /* the caller's; it has a pid and a socket as long as it is heard */
+	/* The caller's; it has a pid and a socket as long as it is heard */
+	const struct child *child;
 	hearing_fn fn;
 	void *arg;
 	struct loop_watch *watch, *rest;

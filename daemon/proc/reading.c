@@ -2,7 +2,7 @@
 /*
  * The reader process, seen from accessd.
  *
- * Messages to it are few (opens, lanes); a control socket that is full for a moment makes the send
+ * Messages to it are few (opens, queues); a control socket that is full for a moment makes the send
  * fail with EAGAIN, which is treated as the reader's death: it is killed and a new one gets
  * everything again, so there is one path for every fault. When a reader died, the tasks it was
  * reading are QUEUED again by the streams (stream_reader_died) before the new one is attached. What it says is
@@ -45,8 +45,8 @@ static void send_start(struct reading *reading)
 	wire_out_init(&out, READER_START);
 	wire_put_fd(&out, wants->doorbell_fd);
 	wire_put_fd(&out, wants->event_fd);
-	if (wants->tray_fd >= 0)
-		wire_put_fd(&out, wants->tray_fd);
+	if (wants->rings_fd >= 0)
+		wire_put_fd(&out, wants->rings_fd);
 	if (wants->memory_fd >= 0)
 		wire_put_fd(&out, wants->memory_fd);
 	send_message(reading, &out);
@@ -67,13 +67,13 @@ void reading_store(struct reading *reading, const struct reading_place *place)
 	send_message(reading, &out);
 }
 
-void reading_form(struct reading *reading, uint32_t lane, unsigned form,
+void reading_form(struct reading *reading, uint32_t queue, unsigned form,
 		  const struct hash_id *group, const char *note, bool is_shared)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_FORM);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
 	wire_put_u64(&out, READER_KEY_FORM, form);
 	wire_put_bytes(&out, READER_KEY_GROUP, group, sizeof(*group));
 	wire_put_string(&out, READER_KEY_NOTE, note);
@@ -104,35 +104,36 @@ void reading_close(struct reading *reading, uint64_t id)
 	send_message(reading, &out);
 }
 
-void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd)
+void reading_attach(struct reading *reading, uint64_t id, uint32_t queue, int queue_fd,
+		    int arena_fd)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_ATTACH);
 	wire_put_u64(&out, READER_KEY_ID, id);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
-	wire_put_fd(&out, lane_fd);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
+	wire_put_fd(&out, queue_fd);
 	wire_put_fd(&out, arena_fd);
 	send_message(reading, &out);
 }
 
-void reading_worth(struct reading *reading, uint32_t lane, unsigned form, double us_per_mib)
+void reading_worth(struct reading *reading, uint32_t queue, unsigned form, double us_per_mib)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_WORTH);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
 	wire_put_u64(&out, READER_KEY_FORM, form);
 	wire_put_u64(&out, READER_KEY_WORTH, (uint64_t)(us_per_mib * 1000));
 	send_message(reading, &out);
 }
 
-void reading_yield(struct reading *reading, uint32_t lane, unsigned form, bool yields)
+void reading_yield(struct reading *reading, uint32_t queue, unsigned form, bool yields)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_YIELD);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
 	wire_put_u64(&out, READER_KEY_FORM, form);
 	wire_put_u64(&out, READER_KEY_YIELDS, yields);
 	send_message(reading, &out);
@@ -157,12 +158,12 @@ void reading_unread(struct reading *reading, uint64_t question)
 	send_message(reading, &out);
 }
 
-void reading_detach(struct reading *reading, uint32_t lane)
+void reading_detach(struct reading *reading, uint32_t queue)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_DETACH);
-	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
 	send_message(reading, &out);
 }
 

@@ -38,7 +38,7 @@ struct reading_wants {
 	bool is_private;
 	uid_t uid;      /* whose descriptors come from it */
 	const char *as; /* the option --as, copied; NULL: as we are */
-	int doorbell_fd, event_fd, tray_fd, memory_fd; /* borrowed; the latter two -1: none */
+	int doorbell_fd, event_fd, rings_fd, memory_fd; /* borrowed; the latter two -1: none */
 };
 
 struct reading {
@@ -77,25 +77,26 @@ struct reading_ask {
 /* index_fd: stored index to verify, or -1; stays the caller's. */
 void reading_open(struct reading *reading, const struct reading_ask *ask, int index_fd);
 void reading_close(struct reading *reading, uint64_t id);
-void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd);
-/* The lane's samples in that stored form are this group of the store: cache_formed() follows. note: JSON
+void reading_attach(struct reading *reading, uint64_t id, uint32_t queue, int queue_fd,
+		    int arena_fd);
+/* The queue's samples in that stored form are this group of the store: cache_formed() follows. note: JSON
  * for people. is_shared: other nodes' processes of the same user know it by that name. */
-void reading_form(struct reading *reading, uint32_t lane, unsigned form,
+void reading_form(struct reading *reading, uint32_t queue, unsigned form,
 		  const struct hash_id *group, const char *note, bool is_shared);
 /* Something that a person asks of the store: chores_done() follows. */
 void reading_chore(struct reading *reading, uint64_t id, uint64_t verb,
 		   const struct hash_id *group);
 void reading_chore_cancel(struct reading *reading, uint64_t id);
 /* What a form that is kept saves: microseconds of a processor a MiB. */
-void reading_worth(struct reading *reading, uint32_t lane, unsigned form, double us_per_mib);
-/* The lane's stream brings another form now (or this one again): its values make room. */
-void reading_yield(struct reading *reading, uint32_t lane, unsigned form, bool yields);
+void reading_worth(struct reading *reading, uint32_t queue, unsigned form, double us_per_mib);
+/* The queue's stream brings another form now (or this one again): its values make room. */
+void reading_yield(struct reading *reading, uint32_t queue, unsigned form, bool yields);
 /* So much of the resident memory may be in use, and whether more is to be had at present. */
 void reading_memory(struct reading *reading, uint64_t bytes, bool is_most);
 /* The answer to its question. */
 void reading_unread(struct reading *reading, uint64_t question);
-void reading_detach(struct reading *reading, uint32_t lane);
-/* There is a carrier, or a new one, between this node (self) and others: its trays (cluster/carrier.h), written by the
+void reading_detach(struct reading *reading, uint32_t queue);
+/* There is a carrier, or a new one, between this node (self) and others: its rings (cluster/carrier.h), written by the
  * reader and by the carrier; they stay the caller's. To be said again to each new reader, and then who is there. */
 void reading_peers(struct reading *reading, uint64_t self, int to_fd, int from_fd);
 /* All others that are connected now, n of them, and the weight of this node. */

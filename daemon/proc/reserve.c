@@ -52,7 +52,7 @@ static bool reserve_huge(const struct variant *variant, uint32_t slot, bool is_p
 	int r;
 
 	do
-		r = board_slots_reserve_huge(variant->slots_fd, &variant->board.geometry, slot);
+		r = slots_reserve_huge(variant->slots_fd, &variant->table.geometry, slot);
 	while (is_patient && (r == -ETIME || (r == -EAGAIN && ++tries < MOST_TRIES)));
 	return r == 0;
 }
@@ -69,8 +69,7 @@ static void reserve_in_child(const struct variant *variant, pid_t accessd, uint3
 		huge = huge && reserve_huge(variant, from + done, choice == HUGE_PAGES_REQUIRE);
 		if (!huge && choice == HUGE_PAGES_REQUIRE)
 			break;
-		if (board_slots_reserve(variant->slots_fd, &variant->board.geometry, from + done) <
-		    0)
+		if (slots_reserve(variant->slots_fd, &variant->table.geometry, from + done) < 0)
 			break;
 	}
 	_exit((int)done | (huge ? 0 : SMALL_PAGES));
@@ -82,7 +81,7 @@ static void gather_in_child(const struct variant *variant, pid_t accessd, uint32
 	child_settle(accessd, variant->slots_fd);
 	setpriority(PRIO_PROCESS, 0, POLITE);
 	while (to-- > from)
-		if (board_slots_gather(variant->slots_fd, &variant->board.geometry, to))
+		if (slots_gather(variant->slots_fd, &variant->table.geometry, to))
 			_exit(SMALL_PAGES);
 	_exit(0);
 }
@@ -107,7 +106,7 @@ static void gather_begin(struct variant *variant)
 
 static void account(struct variant *variant, int64_t slots)
 {
-	variant_account(variant, slots * (int64_t)variant->board.geometry.slot_stride);
+	variant_account(variant, slots * (int64_t)variant->table.geometry.slot_stride);
 }
 
 int reserve_begin(struct variant *variant, uint32_t to)
@@ -144,8 +143,8 @@ static void finish(struct variant *variant, int status, struct reserve_done *ret
 	variant->reserve.is_refused = (said & SMALL_PAGES) && choice == HUGE_PAGES_REQUIRE;
 	account(variant, (int64_t)got - (int64_t)asked);
 	if (got < asked)
-		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "lane=%u asked=%u got=%u",
-			 variant->stream->shared.lane.number, asked, got);
+		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "queue=%u asked=%u got=%u",
+			 variant->stream->shared.queue.number, asked, got);
 	gather_begin(variant);
 	*ret = (struct reserve_done){variant, got, got == asked};
 }
@@ -155,7 +154,7 @@ bool reserve_is_huge(const struct variant *variant)
 	const struct reserve *reserve = &variant->reserve;
 
 	return reserve->reserved && !reserve->is_mixed && !reserve->is_small &&
-	       variant->board.geometry.slot_stride >= REGION_HUGE;
+	       variant->table.geometry.slot_stride >= REGION_HUGE;
 }
 
 void reserve_refusal(const struct variant *variant, char *ret, size_t size)
@@ -174,7 +173,7 @@ void reserve_refusal(const struct variant *variant, char *ret, size_t size)
 		 " (it is \"%s\"), echo 1 >/proc/sys/vm/compact_memory where free "
 		 "memory is in small pieces, or set huge_pages = auto",
 		 variant->slots,
-		 base_format_bytes(variant->board.geometry.slot_stride, slot, sizeof(slot)),
+		 base_format_bytes(variant->table.geometry.slot_stride, slot, sizeof(slot)),
 		 setting);
 }
 

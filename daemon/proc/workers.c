@@ -24,7 +24,7 @@
 #include "daemon/net/porter.h"
 #include "daemon/serve/fill_state.h"
 #include "pipeline/pipeline.h"
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "worker/parent.h"
 #include "worker/worker.h"
 
@@ -70,7 +70,7 @@ static void send_number(struct workers *workers, uint16_t type, uint16_t key, ui
 
 void workers_add(struct workers *workers, const struct workers_variant *variant)
 {
-	const struct board_geometry *geometry = variant->geometry;
+	const struct slot_geometry *geometry = variant->geometry;
 	const struct pipeline_field *fields;
 	unsigned n = pipeline_fields(variant->pipeline, &fields);
 	uint64_t offsets[PIPELINE_MAX_FIELDS][2];
@@ -81,35 +81,35 @@ void workers_add(struct workers *workers, const struct workers_variant *variant)
 		offsets[i][1] = geometry->field[i].sample_bytes;
 	}
 	wire_out_init(&out, PARENT_ADD);
-	wire_put_u64(&out, PARENT_KEY_LANE, variant->lane);
+	wire_put_u64(&out, PARENT_KEY_QUEUE, variant->queue);
 	wire_put_u64(&out, PARENT_KEY_VARIANT, variant->number);
 	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(variant->pipeline));
 	wire_put_u64(&out, PARENT_KEY_STRIDE, geometry->slot_stride);
 	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes);
 	wire_put_bytes(&out, PARENT_KEY_OFFSETS, offsets, n * sizeof(offsets[0]));
 	wire_put_fd(&out, variant->slots_fd);
-	wire_put_fd(&out, variant->lane_fd);
+	wire_put_fd(&out, variant->queue_fd);
 	wire_put_fd(&out, variant->arena_fd);
 	send_message(workers, &out);
 }
 
-void workers_go(struct workers *workers, uint32_t lane)
+void workers_go(struct workers *workers, uint32_t queue)
 {
-	send_number(workers, PARENT_GO, PARENT_KEY_LANE, lane);
+	send_number(workers, PARENT_GO, PARENT_KEY_QUEUE, queue);
 }
 
-void workers_remove(struct workers *workers, uint32_t lane)
+void workers_remove(struct workers *workers, uint32_t queue)
 {
 	workers->leaving += workers->child.sock >= 0;
-	send_number(workers, PARENT_REMOVE, PARENT_KEY_LANE, lane);
+	send_number(workers, PARENT_REMOVE, PARENT_KEY_QUEUE, queue);
 }
 
-void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant)
+void workers_remove_variant(struct workers *workers, uint32_t queue, uint32_t variant)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, PARENT_REMOVE);
-	wire_put_u64(&out, PARENT_KEY_LANE, lane);
+	wire_put_u64(&out, PARENT_KEY_QUEUE, queue);
 	wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
 	send_message(workers, &out);
 }
@@ -233,11 +233,11 @@ static bool on_exited(struct workers *workers, const struct workers_exited *said
 	return true;
 }
 
-/* Without a variant: no worker has that lane any more. */
+/* Without a variant: no worker has that queue any more. */
 static void on_removed(struct workers *workers, const struct workers_removed *said)
 {
 	if (said->has_variant) {
-		workers->wants.calls->removed(workers->wants.arg, said->lane, said->variant);
+		workers->wants.calls->removed(workers->wants.arg, said->queue, said->variant);
 	} else if (workers->leaving) {
 		workers->leaving--;
 		workers->wants.calls->let_go(workers->wants.arg);
@@ -258,11 +258,11 @@ static bool on_message(void *arg, struct wire_in *in)
 		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case PARENT_ADDED:
-		workers->wants.calls->added(workers->wants.arg, message.added.lane,
+		workers->wants.calls->added(workers->wants.arg, message.added.queue,
 					    message.added.variant);
 		break;
 	case PARENT_REFUSED:
-		workers->wants.calls->refused(workers->wants.arg, message.refused.lane,
+		workers->wants.calls->refused(workers->wants.arg, message.refused.queue,
 					      message.refused.variant, message.refused.text);
 		break;
 	case PARENT_REMOVED:
@@ -288,8 +288,8 @@ static void send_start(struct workers *workers)
 	wire_out_init(&out, PARENT_START);
 	wire_put_fd(&out, wants->doorbell_fd);
 	wire_put_fd(&out, wants->event_fd);
-	if (wants->tray_fd >= 0)
-		wire_put_fd(&out, wants->tray_fd);
+	if (wants->rings_fd >= 0)
+		wire_put_fd(&out, wants->rings_fd);
 	if (wants->memory_fd >= 0)
 		wire_put_fd(&out, wants->memory_fd);
 	send_message(workers, &out);

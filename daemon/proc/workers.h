@@ -18,7 +18,7 @@
 #include "daemon/proc/hearing.h"
 #include "shmring/layout.h"
 
-struct board_geometry;
+struct slot_geometry;
 struct fill_death;
 struct loop;
 struct machine;
@@ -30,10 +30,10 @@ struct workers_calls {                /* of whose workers they are */
 	void (*restarted)(void *arg); /* there is a parent in the place of one that died */
 	void (*died)(void *arg);      /* the parent, and all of them */
 	void (*hopeless)(void *arg, const char *text); /* none can be had */
-	void (*added)(void *arg, uint32_t lane, uint64_t variant);
-	void (*refused)(void *arg, uint32_t lane, uint64_t variant, const char *text);
-	void (*removed)(void *arg, uint32_t lane, uint64_t variant);
-	void (*let_go)(void *arg); /* of a lane */
+	void (*added)(void *arg, uint32_t queue, uint64_t variant);
+	void (*refused)(void *arg, uint32_t queue, uint64_t variant, const char *text);
+	void (*removed)(void *arg, uint32_t queue, uint64_t variant);
+	void (*let_go)(void *arg); /* of a queue */
 	void (*worker_died)(void *arg, const struct fill_death *death);
 };
 
@@ -48,7 +48,7 @@ struct workers_wants {
 	bool is_private;
 	uid_t uid;      /* as whom they run */
 	const char *as; /* the option --as, copied; NULL: as we are */
-	int doorbell_fd, event_fd, tray_fd, memory_fd; /* borrowed; the latter two -1: none */
+	int doorbell_fd, event_fd, rings_fd, memory_fd; /* borrowed; the latter two -1: none */
 };
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
@@ -69,7 +69,7 @@ struct workers {
 	struct loop_watch *restart;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
-	unsigned leaving;     /* lanes that it was told to let go of, and has not yet */
+	unsigned leaving;     /* queues that it was told to let go of, and has not yet */
 	unsigned stillborn;   /* that ended before they could work, in a row */
 	uint64_t looked_ns;   /* looked for hung workers last */
 	uint32_t stranger;    /* has a task and is no worker that we know of */
@@ -89,17 +89,17 @@ uint64_t workers_cpu_ns(const struct workers *workers);
  * stopped it, slowed it down or bound it to few CPUs. */
 bool workers_compete(struct workers *workers);
 struct workers_variant {
-	uint32_t lane, number;
+	uint32_t queue, number;
 	const struct pipeline *pipeline;
-	const struct board_geometry *geometry;
-	int slots_fd, lane_fd, arena_fd; /* borrowed */
+	const struct slot_geometry *geometry;
+	int slots_fd, queue_fd, arena_fd; /* borrowed */
 };
-/* Gives a variant's slots (unsealed), its stream's lane and arena to the parent: added() follows. */
+/* Gives a variant's slots (unsealed), its stream's queue and arena to the parent: added() follows. */
 void workers_add(struct workers *workers, const struct workers_variant *variant);
-void workers_go(struct workers *workers, uint32_t lane);
-void workers_remove(struct workers *workers, uint32_t lane);
+void workers_go(struct workers *workers, uint32_t queue);
+void workers_remove(struct workers *workers, uint32_t queue);
 /* removed() follows. */
-void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant);
+void workers_remove_variant(struct workers *workers, uint32_t queue, uint32_t variant);
 /* So many from now on: those that are too many finish what they do. */
 void workers_resize(struct workers *workers, unsigned size);
 /* It hangs, or was stopped (then its sample is not to blame): its death follows. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every item of every message of a worker parent (base/items.h says how, worker/parent.h what it means). */
 MESSAGE(added, ADDED, NOTHING)
-SMALL(added, LANE, lane, MUST, "the lane")
+SMALL(added, QUEUE, queue, MUST, "the queue")
 NUMBER(added, VARIANT, variant, MUST, "the variant")
 END(added, ADDED)
 
 MESSAGE(refused, REFUSED, NOTHING)
-SMALL(refused, LANE, lane, MUST, "the lane")
+SMALL(refused, QUEUE, queue, MUST, "the queue")
 NUMBER(refused, VARIANT, variant, MUST, "the variant")
 TEXT(refused, TEXT, text, 0, WIRE_MAX, MUST, "an error's text")
 END(refused, REFUSED)
 
 MESSAGE(removed, REMOVED, NOTHING)
-SMALL(removed, LANE, lane, MUST, "the lane")
+SMALL(removed, QUEUE, queue, MUST, "the queue")
 NUMBER(removed, VARIANT, variant, MAY, "the variant")
 END(removed, REMOVED)
 

@@ -2,16 +2,16 @@
 /*
  * Filling a slot.
  *
- * A chunk is made in all its variants at once: what ranks are shown goes to the board of each.
+ * A chunk is made in all its variants at once: what ranks are shown goes to the slot table of each.
  *
- * The truth about a task is kept here, not in the lane, which workers can write: a lane's word can
- * end a task, no more, and each task ends once. A sample's status is written to the board before the
- * watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks what they
+ * The truth about a task is kept here, not in the queue, which workers can write: a queue's word can
+ * end a task, no more, and each task ends once. A sample's status is written to the slot table before the
+ * watermark passes it (slot_table_watermark() releases), and the watermark alone tells ranks what they
  * may read.
  *
  * accessd is rung seldom: when the watermark can be at the next place where a job that was granted
  * the chunk can go on, at a chunk's end, or sooner when tasks wait for room in the arena. A ring needs
- * two flags, the doorbell's and the block's; the doorbell's is set first, the block's second, and then it is
+ * two flags, the doorbell's and the row's; the doorbell's is set first, the row's second, and then it is
  * looked once more whether what the ring would be for has come meanwhile. The node's tick is only
  * the net under that: a worker may be killed between taking a flag and ringing.
  */
@@ -43,8 +43,8 @@ int fill_init(struct stream *stream)
 	stream->share.fair.weight = stream->share.reading.fair.weight = 1;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->made.median_us); i++)
 		stream->made.median_us[i] = FIRST_MEDIAN_US;
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
-		stream->fill[i].task = calloc(stream->shared.lane.chunk, sizeof(struct fill_task));
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
+		stream->fill[i].task = calloc(stream->shared.queue.chunk, sizeof(struct fill_task));
 		if (!stream->fill[i].task)
 			return -ENOMEM;
 	}
@@ -53,16 +53,16 @@ int fill_init(struct stream *stream)
 
 void fill_fini(struct stream *stream)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		free(stream->fill[i].task);
 }
 
-uint64_t fill_bytes_of(const struct stream *stream, uint32_t block, uint32_t task)
+uint64_t fill_bytes_of(const struct stream *stream, uint32_t row, uint32_t task)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		const struct fill *fill = &stream->fill[i];
 
-		if (fill->used && fill->block == block && task < fill->fed)
+		if (fill->used && fill->row == row && task < fill->fed)
 			return dataset_size_of(stream->source->dataset, fill->task[task].source);
 	}
 	return 0;
@@ -79,26 +79,26 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 	struct fill *fill = NULL;
 	uint64_t latest = 0;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		latest = BASE_MAX(latest, stream->fill[i].used ? stream->fill[i].started_ns : 0);
 		if (!stream->fill[i].used && !fill)
 			fill = &stream->fill[i];
 	}
 	if (!fill ||
-	    lane_block_begin(&stream->shared.lane, ++stream->made.orders, chunk->lap, chunk->seed,
-			     slot, chunk->variants, chunk->count, &fill->block)) {
-		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a chunk");
+	    queue_row_begin(&stream->shared.queue, ++stream->made.orders, chunk->nonce, chunk->seed,
+			    slot, chunk->variants, chunk->count, &fill->row)) {
+		stream_fail(stream, OA_E_REFUSED, "internal error: no row for a chunk");
 		return;
 	}
 	for (uint32_t i = 0; i < chunk->count && chunk->keys; i++)
-		lane_task_key(&stream->shared.lane, fill->block, i, chunk->keys[i].seed,
-			      chunk->keys[i].lap);
+		queue_task_key(&stream->shared.queue, fill->row, i, chunk->keys[i].seed,
+			       chunk->keys[i].nonce);
 	variant_show_begin(stream, chunk->variants, slot, chunk);
 	memset(fill->task, 0, chunk->count * sizeof(*fill->task));
 	for (uint32_t i = 0; i < chunk->count; i++)
 		fill->task[i].source = (uint64_t)chunk->ids[i];
 	*fill = (struct fill){.used = true,
-			      .block = fill->block,
+			      .row = fill->row,
 			      .slot = slot,
 			      .variants = chunk->variants,
 			      .count = chunk->count,
@@ -146,30 +146,30 @@ static void count_read(struct stream *stream, uint32_t bytes)
 static void note_kept(struct stream *stream, const struct fill *fill, uint32_t i)
 {
 	const struct fill_task *task = &fill->task[i];
-	struct lane_kept kept;
+	struct queue_kept kept;
 
-	lane_task_kept(&stream->shared.lane, fill->block, i, &kept);
+	queue_task_kept(&stream->shared.queue, fill->row, i, &kept);
 	cache_note(stream, task, &task->keep, &kept,
 		   dataset_size_of(stream->source->dataset, task->source));
 	if (task->keep.make == LAYOUT_FORM_AUGMENTED && kept.made == LAYOUT_MADE_YES)
-		cache_made(stream, task->source, fill_chunk_of(stream, fill)->lap);
+		cache_made(stream, task->source, fill_chunk_of(stream, fill)->nonce);
 }
 
 /* Not as its file, nor with it. */
 static bool came_kept(const struct stream *stream, const struct fill *fill, uint32_t i)
 {
-	struct lane_kept kept;
+	struct queue_kept kept;
 
 	if (!fill->task[i].keep.want)
 		return false;
-	lane_task_kept(&stream->shared.lane, fill->block, i, &kept);
+	queue_task_kept(&stream->shared.queue, fill->row, i, &kept);
 	return kept.form && kept.form != LAYOUT_FORM_INDEXED;
 }
 
 static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	struct fill_task *task = &fill->task[i];
-	enum layout_task_state state = lane_task_state(&stream->shared.lane, fill->block, i, NULL);
+	enum layout_task_state state = queue_task_state(&stream->shared.queue, fill->row, i, NULL);
 	enum layout_fail stage;
 	uint32_t work_us;
 	char text[48];
@@ -177,7 +177,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 
 	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
 		return;
-	lane_task_outcome(&stream->shared.lane, fill->block, i, &stage, &code, text, &work_us);
+	queue_task_outcome(&stream->shared.queue, fill->row, i, &stage, &code, text, &work_us);
 	stream->share.work_us += work_us;
 	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
 		return;
@@ -197,7 +197,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 
 static void end_fill(struct stream *stream, struct fill *fill)
 {
-	lane_block_end(&stream->shared.lane, fill->block);
+	queue_row_end(&stream->shared.queue, fill->row);
 	fill->used = false;
 	carousel_produced(stream->carousel, fill->slot);
 }
@@ -212,7 +212,7 @@ static uint32_t windows_end(const struct fill *fill, uint32_t batch)
 /* Is an older chunk of the job in production? It cannot use this one before that. */
 static bool has_older(struct stream *stream, const struct job *job, const struct fill *fill)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		const struct fill *other = &stream->fill[i];
 
 		if (other->used && other->started_ns < fill->started_ns &&
@@ -240,7 +240,7 @@ static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t b
 /* false: nothing ended since the last look. */
 static bool collect_tasks(struct stream *stream, struct fill *fill)
 {
-	uint32_t ended = lane_ended(&stream->shared.lane, fill->block);
+	uint32_t ended = queue_ended(&stream->shared.queue, fill->row);
 
 	if (ended == fill->seen && !fill->has_doubts)
 		return false;
@@ -283,7 +283,7 @@ bool fill_collect(struct stream *stream)
 {
 	bool moved = false;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		if (stream->fill[i].used && stream->state == STREAM_RUNS)
 			moved |= collect_one(stream, &stream->fill[i]);
 	return moved;
@@ -314,10 +314,10 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	task->has_extent = task->queued = true;
 	task->told = false;
 	task->doubt = 0;
-	lane_task_keep(&stream->shared.lane, fill->block, i, &task->keep);
-	lane_task_queue(&stream->shared.lane, fill->block, i, task->source,
-			(uint64_t)fill_chunk_of(stream, fill)->ids[i], i,
-			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
+	queue_task_keep(&stream->shared.queue, fill->row, i, &task->keep);
+	queue_task_put(&stream->shared.queue, fill->row, i, task->source,
+		       (uint64_t)fill_chunk_of(stream, fill)->ids[i], i,
+		       dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
 	return true;
 }
 
@@ -432,15 +432,15 @@ bool fill_arm(struct stream *stream)
 {
 	bool is_due = false;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		struct fill *fill = &stream->fill[i];
 		uint32_t at, ended;
 
 		if (!fill->used)
 			continue;
 		at = next_look(stream, fill);
-		lane_ring_at(&stream->shared.lane, fill->block, at);
-		ended = lane_ended(&stream->shared.lane, fill->block);
+		queue_ring_at(&stream->shared.queue, fill->row, at);
+		ended = queue_ended(&stream->shared.queue, fill->row);
 		is_due |= ended != fill->seen && ended >= at; /* a lie is due once */
 	}
 	return is_due;
@@ -454,8 +454,8 @@ enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
 
 	if (!fill)
 		return LAYOUT_STAGE_NONE;
-	switch (lane_task_state(&stream->shared.lane, fill->block,
-				BASE_MIN(fill->watermark, fill->count - 1), NULL)) {
+	switch (queue_task_state(&stream->shared.queue, fill->row,
+				 BASE_MIN(fill->watermark, fill->count - 1), NULL)) {
 	case LAYOUT_TASK_HELD:
 	case LAYOUT_TASK_QUEUED:
 	case LAYOUT_TASK_READING:

@@ -27,12 +27,12 @@ uint64_t fill_feed(struct stream *stream, const struct budget *budget);
 /* Sets when the workers ring next, after doorbell_arm_event(). true: that has come already, and nobody
  * rings for it. */
 bool fill_arm(struct stream *stream);
-/* Bytes of the file of a task of that block; 0: there is none. */
-uint64_t fill_bytes_of(const struct stream *stream, uint32_t block, uint32_t task);
+/* Bytes of the file of a task of that row; 0: there is none. */
+uint64_t fill_bytes_of(const struct stream *stream, uint32_t row, uint32_t task);
 /* What the first unfinished sample of the chunk in slot waits for. */
 enum layout_stage fill_stage(const struct stream *stream, uint32_t slot);
 /* The reader says that it could not read a task's sample. */
-void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample);
+void fill_read_failed(struct stream *stream, uint64_t row, uint64_t task, uint64_t sample);
 /* Once a tick: what the work of all streams took since the last one, to jobs and users, and to who may go on (fill_fair.c). */
 void fill_settle(struct node *node, uint64_t now_ns);
 /* A process is gone: what it had under way. */

@@ -43,15 +43,15 @@ void fill_release_extent(struct stream *stream, struct fill_task *task)
 	task->has_extent = false;
 }
 
-/* The sample that stands in for sample i: a function of (seed, lap, id, attempt). */
+/* The sample that stands in for sample i: a function of (seed, nonce, id, attempt). */
 static uint64_t substitute_of(const struct stream *stream, const struct fill *fill, uint32_t i)
 {
 	const struct carousel_chunk *chunk = fill_chunk_of(stream, fill);
 	uint64_t seed = chunk->keys ? chunk->keys[i].seed : chunk->seed;
-	uint64_t lap = chunk->keys ? chunk->keys[i].lap : chunk->lap;
+	uint64_t nonce = chunk->keys ? chunk->keys[i].nonce : chunk->nonce;
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, seed ^ lap, (uint64_t)chunk->ids[i],
+	philox_seq_init(&seq, seed ^ nonce, (uint64_t)chunk->ids[i],
 			SUBSTITUTE_STREAM + fill->task[i].attempt);
 	return philox_below(&seq, stream->geometry.n_samples);
 }
@@ -86,8 +86,8 @@ static void count_bad(struct stream *stream, bool is_new, const char *text)
 {
 	if (is_new) {
 		stream->node->counters.bad_samples++;
-		log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"",
-			 stream->shared.lane.number, text);
+		log_line(LOG_LEVEL_WARN, "bad-sample", "queue=%u what=\"%s\"",
+			 stream->shared.queue.number, text);
 	}
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->users.job[i];
@@ -213,9 +213,9 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage)
 {
 	struct fill_task *task = &fill->task[i];
-	struct lane_kept kept;
+	struct queue_kept kept;
 
-	lane_task_kept(&stream->shared.lane, fill->block, i, &kept);
+	queue_task_kept(&stream->shared.queue, fill->row, i, &kept);
 	if (task->is_plain || !kept.form || !task->keep.want || fill_is_of_reader(stage) ||
 	    stage == LAYOUT_FAIL_FILTERED)
 		return false;
@@ -265,29 +265,29 @@ static void take_from_worker(struct stream *stream, struct fill *fill,
 		bool again = death->stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
 		enum layout_task_state to = again ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED;
 
-		if (!lane_task_take_over(&stream->shared.lane, fill->block, i, death->owner,
-					 LAYOUT_TASK_RUNNING, to, death->stage, death->status))
+		if (!queue_task_take_over(&stream->shared.queue, fill->row, i, death->owner,
+					  LAYOUT_TASK_RUNNING, to, death->stage, death->status))
 			continue;
 		fill->task[i].died = true;
 		stream->share.work_us += death->work_us;
 	}
-	lane_recount(&stream->shared.lane, fill->block);
+	queue_recount(&stream->shared.queue, fill->row);
 }
 
 void fill_worker_died(struct stream *stream, const struct fill_death *death)
 {
-	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
+	for (unsigned b = 0; b < LAYOUT_MAX_ROWS; b++)
 		if (stream->fill[b].used)
 			take_from_worker(stream, &stream->fill[b], death);
 }
 
-void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample)
+void fill_read_failed(struct stream *stream, uint64_t row, uint64_t task, uint64_t sample)
 {
-	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++) {
+	for (unsigned b = 0; b < LAYOUT_MAX_ROWS; b++) {
 		struct fill *fill = &stream->fill[b];
 
-		if (fill->used && fill->block == block && task < fill->fed &&
-		    fill->task[task].queued && fill->task[task].source == sample)
+		if (fill->used && fill->row == row && task < fill->fed && fill->task[task].queued &&
+		    fill->task[task].source == sample)
 			fill->task[task].told = true;
 	}
 }
@@ -303,7 +303,7 @@ static void ask_again(struct stream *stream, struct fill *fill, uint32_t i)
 
 	if (!task->queued || task->told || task->status != LAYOUT_SAMPLE_PENDING)
 		return;
-	lane_task_outcome(&stream->shared.lane, fill->block, i, &stage, &code, text, &work_us);
+	queue_task_outcome(&stream->shared.queue, fill->row, i, &stage, &code, text, &work_us);
 	if (!fill_is_of_reader(stage))
 		return;
 	fill_release_extent(stream, task);
@@ -316,11 +316,11 @@ static void take_from_reader(struct stream *stream, struct fill *fill)
 	for (uint32_t i = 0; i < fill->fed; i++) {
 		uint32_t owner;
 
-		switch (lane_task_state(&stream->shared.lane, fill->block, i, &owner)) {
+		switch (queue_task_state(&stream->shared.queue, fill->row, i, &owner)) {
 		case LAYOUT_TASK_READING:
-			lane_task_take_over(&stream->shared.lane, fill->block, i, owner,
-					    LAYOUT_TASK_READING, LAYOUT_TASK_QUEUED,
-					    LAYOUT_FAIL_NONE, 0);
+			queue_task_take_over(&stream->shared.queue, fill->row, i, owner,
+					     LAYOUT_TASK_READING, LAYOUT_TASK_QUEUED,
+					     LAYOUT_FAIL_NONE, 0);
 			fill->task[i].told = false;
 			break;
 		case LAYOUT_TASK_FAILED:
@@ -330,12 +330,12 @@ static void take_from_reader(struct stream *stream, struct fill *fill)
 			break;
 		}
 	}
-	lane_recount(&stream->shared.lane, fill->block);
+	queue_recount(&stream->shared.queue, fill->row);
 }
 
 void fill_reader_died(struct stream *stream)
 {
-	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
+	for (unsigned b = 0; b < LAYOUT_MAX_ROWS; b++)
 		if (stream->fill[b].used)
 			take_from_reader(stream, &stream->fill[b]);
 }

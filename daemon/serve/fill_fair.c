@@ -190,13 +190,13 @@ static void look_at_tasks(struct stream *stream, uint64_t now_ns)
 {
 	uint32_t unread = 0, ready = 0, looks = LOOK_TASKS;
 
-	for (unsigned n = 0; n < LAYOUT_MAX_BLOCKS; n++) {
+	for (unsigned n = 0; n < LAYOUT_MAX_ROWS; n++) {
 		const struct fill *fill = &stream->fill[n];
 
 		for (uint32_t i = fill->watermark; fill->used && i < fill->fed && looks > 0;
 		     i++, looks--) {
 			const enum layout_task_state state =
-			    lane_task_state(&stream->shared.lane, fill->block, i, NULL);
+			    queue_task_state(&stream->shared.queue, fill->row, i, NULL);
 
 			ready += state == LAYOUT_TASK_READY;
 			unread += !fill->task[i].keep.want &&

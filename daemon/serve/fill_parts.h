@@ -13,7 +13,7 @@ struct stream;
 
 /* ---- fill.c ---- */
 const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill);
-/* Sample i of the chunk is done with: on the board, and in the counters. */
+/* Sample i of the chunk is done with: in the slot table, and in the counters. */
 void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status);
 
 /* ---- fill_fair.c ---- */

@@ -5,14 +5,14 @@ unsigned fill_active(const struct fill *fills)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		n += fills[i].used;
 	return n;
 }
 
 void fill_watch(struct fill *fills)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		fills[i].is_watched = fills[i].used;
 }
 
@@ -20,22 +20,22 @@ bool fill_is_watched(const struct fill *fills)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		any |= fills[i].used && fills[i].is_watched;
 	return any;
 }
 
-uint32_t fill_variants(const struct fill *fills, uint32_t block)
+uint32_t fill_variants(const struct fill *fills, uint32_t row)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		if (fills[i].used && fills[i].block == block)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
+		if (fills[i].used && fills[i].row == row)
 			return fills[i].variants;
 	return 0;
 }
 
 const struct fill *fill_of_slot(const struct fill *fills, uint32_t slot)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		if (fills[i].used && fills[i].slot == slot)
 			return &fills[i];
 	return NULL;
@@ -46,7 +46,7 @@ struct fill *fill_next(struct fill *fills, const struct fill *after)
 {
 	struct fill *best = NULL;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		struct fill *fill = &fills[i];
 
 		if (!fill->used || (after && fill->started_ns <= after->started_ns))
@@ -74,7 +74,7 @@ uint32_t fill_under_way(const struct fill *fills)
 {
 	uint32_t n = 0;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		if (fills[i].used)
 			n += under_way_of(&fills[i]);
 	return n;

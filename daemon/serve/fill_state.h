@@ -3,39 +3,39 @@
 #define DAEMON_SERVE_FILL_STATE_H
 
 /*
- * What is known of chunks in production, and what that says: numbers alone. `fills` are a stream's, LAYOUT_MAX_BLOCKS of
+ * What is known of chunks in production, and what that says: numbers alone. `fills` are a stream's, LAYOUT_MAX_ROWS of
  * them. Who makes them is fill.c.
  */
 
 #include "base/base.h"
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 
 struct fill_task {
 	uint32_t extent; /* of the arena, valid while has_extent */
 	uint8_t status;  /* enum layout_sample_status; PENDING: under way */
 	uint8_t attempt; /* substitutes tried */
 	bool has_extent;
-	bool died;             /* a worker died on it once */
-	bool queued;           /* given to the lane (again) */
-	bool is_plain;         /* a kept form of it did not serve: the file is to be brought */
-	bool is_again;         /* an instance that was made before, and kept */
-	bool may_keep;         /* one that may be kept */
-	bool told;             /* the reader said itself that it could not read it */
-	struct lane_keep keep; /* as it was queued */
-	uint32_t doubt;        /* tick at which its word said so alone; 0: never */
-	uint64_t source;       /* sample whose bytes are read */
+	bool died;              /* a worker died on it once */
+	bool queued;            /* given to the queue (again) */
+	bool is_plain;          /* a kept form of it did not serve: the file is to be brought */
+	bool is_again;          /* an instance that was made before, and kept */
+	bool may_keep;          /* one that may be kept */
+	bool told;              /* the reader said itself that it could not read it */
+	struct queue_keep keep; /* as it was queued */
+	uint32_t doubt;         /* tick at which its word said so alone; 0: never */
+	uint64_t source;        /* sample whose bytes are read */
 };
 
 struct fill {
 	bool used;
 	bool is_watched; /* fill_watch() */
-	uint32_t block, slot, count;
+	uint32_t row, slot, count;
 	uint32_t variants;      /* that it is made in, a bit each */
 	uint32_t watermark;     /* samples finished, contiguous */
 	uint32_t finished;      /* samples finished at all */
 	uint32_t fed;           /* tasks below it were queued at least once */
 	uint32_t again;         /* of those, that wait to be queued once more */
-	uint32_t seen;          /* ended tasks of the block when it was looked at last */
+	uint32_t seen;          /* ended tasks of the row when it was looked at last */
 	bool has_doubts;        /* some word is not believed yet */
 	uint32_t after_hole;    /* first sample after the last hole below the watermark */
 	struct fill_task *task; /* room for a full chunk, made once */
@@ -60,7 +60,7 @@ bool fill_is_of_use(const struct fill *fills, uint32_t slot, uint32_t batch);
 /* Marks the chunks that are in production now. Is one of those that were marked still? */
 void fill_watch(struct fill *fills);
 bool fill_is_watched(const struct fill *fills);
-/* The variants of the chunk in that block of the lane; 0: there is none. */
-uint32_t fill_variants(const struct fill *fills, uint32_t block);
+/* The variants of the chunk in that row of the queue; 0: there is none. */
+uint32_t fill_variants(const struct fill *fills, uint32_t row);
 
 #endif

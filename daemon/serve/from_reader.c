@@ -73,8 +73,8 @@ static void on_looked(struct domain *domain, const struct reading_looked *looked
 
 static void on_refused(struct domain *domain, const struct reading_refused *refused)
 {
-	if (refused->has_lane)
-		stream_lane_refused(domain, refused->lane, refused->text);
+	if (refused->has_queue)
+		stream_queue_refused(domain, refused->queue, refused->text);
 	else
 		source_refused(domain, refused->id, refused->text);
 }
@@ -91,7 +91,7 @@ static void on_state(struct domain *domain, const struct reading_state *said)
 static void on_formed(struct domain *domain, const struct reading_formed *formed,
 		      struct wire_in *in)
 {
-	struct stream *stream = stream_of_lane(domain, formed->lane);
+	struct stream *stream = stream_of_queue(domain, formed->queue);
 	_cleanup_close_ int fd = formed->has_table ? wire_take_fd(in, formed->table_fd) : -1;
 
 	if (stream)
@@ -109,7 +109,7 @@ static void on_chore_done(struct domain *domain, const struct reading_chore_done
 
 static void on_failed(struct domain *domain, const struct reading_failed *failed)
 {
-	stream_read_failed(domain, failed->lane, failed->block, failed->task, failed->sample);
+	stream_read_failed(domain, failed->queue, failed->row, failed->task, failed->sample);
 }
 
 static bool on_said(void *arg, struct wire_in *in)
@@ -139,7 +139,7 @@ static bool on_said(void *arg, struct wire_in *in)
 		on_refused(domain, &message.refused);
 		break;
 	case READER_ATTACHED:
-		stream_lane_attached(domain, message.attached.lane);
+		stream_queue_attached(domain, message.attached.queue);
 		break;
 	case READER_DETACHED:
 		break;

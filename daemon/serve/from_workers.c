@@ -26,19 +26,19 @@ static void on_hopeless(void *arg, const char *text)
 	stream_workers_failed(arg, text);
 }
 
-static void on_added(void *arg, uint32_t lane, uint64_t variant)
+static void on_added(void *arg, uint32_t queue, uint64_t variant)
 {
-	stream_workers_added(arg, lane, variant);
+	stream_workers_added(arg, queue, variant);
 }
 
-static void on_refused(void *arg, uint32_t lane, uint64_t variant, const char *text)
+static void on_refused(void *arg, uint32_t queue, uint64_t variant, const char *text)
 {
-	stream_variant_refused(arg, lane, variant, text);
+	stream_variant_refused(arg, queue, variant, text);
 }
 
-static void on_removed(void *arg, uint32_t lane, uint64_t variant)
+static void on_removed(void *arg, uint32_t queue, uint64_t variant)
 {
-	stream_variant_removed(arg, lane, variant);
+	stream_variant_removed(arg, queue, variant);
 }
 
 static void on_let_go(void *arg)

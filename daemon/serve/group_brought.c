@@ -7,11 +7,11 @@
  * Its forger says how much there is to do, so it is done in steps, each of which ends soon:
  *
  *   RESERVE  some of the new log's memory, which is as large as the dataset is; for a new group that is all
- *   READ   the next record; one of whole grains is checked at once, by its grains
+ *   READ   the next record; one of whole blocks is checked at once, by its blocks
  *   CHECK  some of the samples of one that lists them
  *   LIST   some of the samples of a chunk that is larger than ours are: its parts list theirs
  *   ADD    a chunk, or one of its parts, to the group's log: it is the same samples at the same places, made by
- *          the same seed and lap
+ *          the same seed and nonce
  *
  * And how much memory: what is added is what a group's log keeps, in memory that counts as the stream's, and
  * the oldest entries give way as they do there. Samples that are left of begun chunks are those of the token and
@@ -32,7 +32,7 @@
 #include "sched/carousel.h"
 
 #define CHECK_STEP 2048 /* samples */
-#define LIST_STEP 64    /* grains */
+#define LIST_STEP 64    /* blocks */
 #define MOST_CHUNK 65536
 
 /* ---- beginning ---- */
@@ -119,7 +119,8 @@ int brought_begin(struct brought *log, struct conn *conn, int fd, const struct b
 		return BROUGHT_E_BAD;
 	log->offset = plan_log_first(&log->from);
 	log->end = plan_log_end(&log->from);
-	if (log->from.n_samples != set->deal->n || find_place(log, from) || make_log(log, conn))
+	if (log->from.n_samples != set->permutation->n || find_place(log, from) ||
+	    make_log(log, conn))
 		return BROUGHT_E_BAD;
 	return 0;
 }
@@ -173,7 +174,7 @@ static int read_one(struct brought *log)
 		return BROUGHT_E_BAD;
 	log->entry = log->last = read;
 	go_on(log, BROUGHT_CHECK);
-	if (!log->entry.n_grains)
+	if (!log->entry.n_blocks)
 		return BROUGHT_E_MORE;
 	if (!follow(log, &log->entry))
 		return BROUGHT_E_BAD;
@@ -204,11 +205,11 @@ static int check_some(struct brought *log)
 	return BROUGHT_E_MORE;
 }
 
-/* The entry was checked: its grains have as many samples as it says. `at` counts grains. */
+/* The entry was checked: its blocks have as many samples as it says. `at` counts blocks. */
 static int list_some(struct brought *log)
 {
 	struct entry *entry = &log->entry;
-	uint32_t n = BASE_MIN(entry->n_grains - log->at, (uint32_t)LIST_STEP);
+	uint32_t n = BASE_MIN(entry->n_blocks - log->at, (uint32_t)LIST_STEP);
 
 	if (!log->at) {
 		log->listed = 0;
@@ -216,14 +217,14 @@ static int list_some(struct brought *log)
 	}
 	if (!log->ids)
 		return BROUGHT_E_BAD;
-	log->listed += deal_list(log->set.deal, log->set.bits, entry->grains + log->at, n,
-				 log->ids + log->listed);
+	log->listed += permutation_list(log->set.permutation, log->set.bits,
+					entry->blocks + log->at, n, log->ids + log->listed);
 	log->at += n;
-	if (log->at < entry->n_grains)
+	if (log->at < entry->n_blocks)
 		return BROUGHT_E_MORE;
-	deal_permute(entry->seed, entry->lap, log->ids, entry->count);
-	entry->n_grains = 0;
-	entry->grains = NULL;
+	permutation_shuffle(entry->seed, entry->nonce, log->ids, entry->count);
+	entry->n_blocks = 0;
+	entry->blocks = NULL;
 	entry->ids = log->ids;
 	go_on(log, BROUGHT_ADD);
 	return BROUGHT_E_MORE;
@@ -232,7 +233,7 @@ static int list_some(struct brought *log)
 static int add_one(struct brought *log)
 {
 	const uint32_t chunk = log->stream->geometry.chunk;
-	struct entry part = log->entry.n_grains ? log->entry : part_of(log, chunk);
+	struct entry part = log->entry.n_blocks ? log->entry : part_of(log, chunk);
 
 	if (carousel_recall(log->stream->carousel, log->log, &part))
 		return BROUGHT_E_BAD;

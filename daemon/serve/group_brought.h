@@ -31,7 +31,7 @@ struct brought {
 	enum brought_stage stage;
 	struct entry entry; /* the one that is being added */
 	uint32_t at;        /* so far */
-	int64_t *ids;       /* owned; its samples, if it had whole grains, */
+	int64_t *ids;       /* owned; its samples, if it had whole blocks, */
 	uint32_t listed;    /* so many so far */
 	struct entry last;  /* of those that were read; its arrays are gone */
 
@@ -47,10 +47,10 @@ enum { BROUGHT_E_MORE = 1, BROUGHT_E_BAD = 2 };
 
 struct brought_from { /* what the rank that brings it has; borrowed */
 	const struct token *token;
-	const struct entry_rest
-	    *rest; /* what the token leaves, counted; its positions need not be there */
-	bool
-	    is_named; /* it must be the log that the token names; else one that began with the token, */
+	/* What the token leaves, counted; its positions need not be there */
+	const struct entry_rest *rest;
+	/* It must be the log that the token names; else one that began with the token, */
+	bool is_named;
 	uint64_t origin; /* whose hash is this, or with none if that is 0 */
 };
 

@@ -56,14 +56,14 @@ static void look_at_chunk(struct look *look, const struct stream *stream, const 
 {
 	for (uint32_t i = fill->watermark; i < fill->fed; i++) {
 		struct hang_work work = {.has_task = true,
-					 .lane = stream->shared.lane.number,
-					 .block = fill->block,
+					 .queue = stream->shared.queue.number,
+					 .row = fill->row,
 					 .task = i,
 					 .instance = fill->started_ns,
 					 .attempt = fill->task[i].attempt};
 		uint32_t owner;
 
-		switch (lane_task_state(&stream->shared.lane, fill->block, i, &owner)) {
+		switch (queue_task_state(&stream->shared.queue, fill->row, i, &owner)) {
 		case LAYOUT_TASK_RUNNING:
 			note_running(look, owner, &work);
 			break;
@@ -81,7 +81,7 @@ static void look_at_tasks(struct look *look, const struct domain *domain)
 	const struct stream *stream;
 
 	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS && stream->state == STREAM_RUNS; b++)
+	for (unsigned b = 0; b < LAYOUT_MAX_ROWS && stream->state == STREAM_RUNS; b++)
 		if (stream->fill[b].used)
 			look_at_chunk(look, stream, &stream->fill[b]);
 }
@@ -93,8 +93,8 @@ static void ask_doorbell(struct look *look, const struct domain *domain, unsigne
 
 	if (inbox_work_of(domain->doorbell, index, &said))
 		look->work[index] = (struct hang_work){.has_task = true,
-						       .lane = said.lane,
-						       .block = said.block,
+						       .queue = said.queue,
+						       .row = said.row,
 						       .task = said.task,
 						       .instance = said.started_ns};
 	else
@@ -103,12 +103,12 @@ static void ask_doorbell(struct look *look, const struct domain *domain, unsigne
 
 static uint64_t limit_of(struct domain *domain, unsigned index, const struct hang_work *work)
 {
-	const struct stream *stream = stream_of_lane(domain, work->lane);
+	const struct stream *stream = stream_of_queue(domain, work->queue);
 	struct inbox_work said;
-	uint64_t bytes = stream ? fill_bytes_of(stream, work->block, work->task) : 0;
+	uint64_t bytes = stream ? fill_bytes_of(stream, work->row, work->task) : 0;
 
 	inbox_work_of(domain->doorbell, index, &said);
-	return stream_patience_ns(domain, work->lane, work->block,
+	return stream_patience_ns(domain, work->queue, work->row,
 				  hang_allowance_ns(said.pixels, bytes));
 }
 

@@ -117,7 +117,7 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	if (pipeline_filters(variant->pipeline))
 		wire_put_u64(&out, PROTO_KEY_HOLES, 1);
 	wire_put_fd(&out, variant->slots_read_fd);
-	wire_put_fd(&out, variant->board_fd);
+	wire_put_fd(&out, variant->table_fd);
 	wire_put_fd(&out, inbox_fd);
 	wire_put_fd(&out, outbox_fd);
 	if (!slice_is_whole(&request->slice))
@@ -168,9 +168,9 @@ void job_open(struct conn *conn)
 	conn->state = CONN_RUNS;
 	inbox_set_end(job->inbox, job->epochs);
 	log_line(LOG_LEVEL_INFO, "job-open",
-		 "job=%llu name=\"%s\" pid=%ld lane=%u variant=%u batch=%u order=%s epoch=%llu",
+		 "job=%llu name=\"%s\" pid=%ld queue=%u variant=%u batch=%u order=%s epoch=%llu",
 		 (unsigned long long)job->id, job->name, (long)conn->pid,
-		 stream->shared.lane.number, conn->variant->number, job->batch,
+		 stream->shared.queue.number, conn->variant->number, job->batch,
 		 plan_name(job->order), (unsigned long long)begin.epoch);
 	porter_close(&stream->node->porters, conn->uid, &conn->request.log_fd);
 	send_opened(job, &begin, inbox_fd, outbox_fd);

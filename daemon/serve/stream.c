@@ -4,12 +4,12 @@
 #include "daemon/node.h"
 #include "daemon/tenant/domain.h"
 
-struct stream *stream_of_lane(struct domain *domain, uint32_t lane)
+struct stream *stream_of_queue(struct domain *domain, uint32_t queue)
 {
 	struct stream *stream;
 
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream->shared.lane.number == lane && !stream->removing)
+	if (stream->shared.queue.number == queue && !stream->removing)
 		return stream;
 	return NULL;
 }

@@ -3,7 +3,7 @@
 #define DAEMON_SERVE_STREAM_H
 
 /*
- * A stream: lane, carousel and jobs of one (dataset version, policy), with one pipeline or several that
+ * A stream: queue, carousel and jobs of one (dataset version, policy), with one pipeline or several that
  * share their decoding, its variants (variant.h), each with slots of its own.
  *
  *   OPENING --a variant is mapped, sealed, reserved; reader ATTACHED--> RUNS --last job gone, linger--> freed
@@ -25,8 +25,8 @@
 #include "daemon/loop.h"
 #include "sched/carousel.h"
 #include "sched/fair_read.h"
-#include "shmring/board.h"
-#include "shmring/lane.h"
+#include "shmring/slot_table.h"
+#include "shmring/queue.h"
 #include "shmring/proto.h"
 
 struct node;
@@ -41,8 +41,8 @@ enum stream_state { STREAM_OPENING, STREAM_RUNS, STREAM_LOST, STREAM_FAILED };
 
 /* The memory that it has in common with reader and workers, beside its variants' slots. */
 struct stream_shared {
-	struct lane lane;
-	int lane_fd, arena_fd;
+	struct queue queue;
+	int queue_fd, arena_fd;
 	struct arena arena;
 	int numa_node;    /* where it should lie; -1: anywhere */
 	bool is_attached; /* by the reader that is there */
@@ -50,8 +50,8 @@ struct stream_shared {
 
 struct stream_asked { /* what all its jobs ask for alike */
 	enum proto_policy policy;
-	struct hash_id
-	    key; /* of path, version and policy; and of pipeline and keep, where that is set */
+	/* Of path, version and policy; and of pipeline and keep, where that is set */
+	struct hash_id key;
 	char keep
 	    [24]; /* form to be kept of all samples, whatever it is worth, or "auto"; "": none */
 };
@@ -65,7 +65,7 @@ struct stream_users {
 
 struct stream_bytes {
 	uint64_t all;   /* that are accounted to it */
-	uint64_t fixed; /* of these: lane, arena, bad */
+	uint64_t fixed; /* of these: queue, arena, bad */
 	uint64_t bad;   /* of these: what is known of bad samples */
 };
 
@@ -82,10 +82,10 @@ struct stream_figures { /* since the start */
 
 struct stream_share { /* among others: fill_fair.c, fill_disk.c, fill_read.c */
 	struct fair fair;
-	uint64_t settled_samples,
-	    settled_bytes;        /* of its figures, when what they took was accounted for last */
-	uint64_t work_us;         /* since then, as workers say */
-	struct fair_read reading; /* fill_disk.c */
+	/* Of its figures, when what they took was accounted for last */
+	uint64_t settled_samples, settled_bytes;
+	uint64_t work_us;                  /* since then, as workers say */
+	struct fair_read reading;          /* fill_disk.c */
 	uint64_t disk_samples, disk_bytes; /* of its figures, that are settled there */
 	uint64_t disk_weighed_ns;
 	uint64_t looked_ns;     /* what its tasks wait for */
@@ -100,7 +100,7 @@ struct stream {
 	LIST_ENTRY(stream) link;
 	struct domain *domain;
 	struct node *node;    /* the domain's */
-	struct domain *payer; /* whose share lane and arena are; a reference */
+	struct domain *payer; /* whose share queue and arena are; a reference */
 	uint64_t number;      /* rises with each stream */
 	enum stream_state state;
 	struct source *source; /* a reference */
@@ -109,13 +109,13 @@ struct stream {
 	struct stream_users users;
 	struct stream_bytes bytes;
 
-	struct board_geometry geometry; /* chunk, grain, most slots, ... of all its variants */
+	struct slot_geometry geometry; /* chunk, block, most slots, ... of all its variants */
 	struct variant *variant[LAYOUT_MAX_VARIANTS]; /* by number; NULL: none */
 	uint32_t slots;                               /* that all variants have */
 
-	uint64_t first_lap; /* of the carousel */
+	uint64_t first_nonce; /* of the carousel */
 	struct carousel *carousel;
-	struct fill fill[LAYOUT_MAX_BLOCKS];
+	struct fill fill[LAYOUT_MAX_ROWS];
 	struct stream_made made;
 	struct bad bad;
 	struct cache cache;
@@ -128,8 +128,8 @@ struct stream {
 
 /* More or less memory is the stream's, of payer's share. */
 void stream_account(struct stream *stream, struct domain *payer, int64_t bytes);
-struct stream *stream_of_lane(struct domain *domain,
-			      uint32_t lane); /* NULL: none, or it was let go */
+struct stream *stream_of_queue(struct domain *domain,
+			       uint32_t queue); /* NULL: none, or it was let go */
 /* It has a turn at the next one of the loop, once however often asked. */
 void stream_turn_soon(struct stream *stream);
 

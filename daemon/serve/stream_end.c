@@ -41,7 +41,7 @@ static void add_totals(struct stream *stream)
 
 void stream_free(struct stream *stream)
 {
-	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->shared.lane.number,
+	log_line(LOG_LEVEL_INFO, "stream-end", "queue=%u memory=%llu", stream->shared.queue.number,
 		 (unsigned long long)stream->bytes.all);
 	stream_detach(stream);
 	add_totals(stream);
@@ -54,9 +54,9 @@ void stream_free(struct stream *stream)
 	carousel_free(stream->carousel);
 	arena_fini(&stream->shared.arena);
 	bad_fini(&stream->bad);
-	if (stream->shared.lane.head)
-		lane_detach(&stream->shared.lane);
-	porter_close(&stream->node->porters, PORTER_OWN, &stream->shared.lane_fd);
+	if (stream->shared.queue.head)
+		queue_detach(&stream->shared.queue);
+	porter_close(&stream->node->porters, PORTER_OWN, &stream->shared.queue_fd);
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
 		if (stream->variant[i])
 			variant_free(stream->variant[i]);
@@ -199,12 +199,12 @@ bool stream_give_back(struct node *node)
 /* ---- deaths of others ---- */
 
 /* Each variant has a right to as much as it would have alone. */
-uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block, uint64_t own_ns)
+uint64_t stream_patience_ns(struct domain *domain, uint32_t queue, uint32_t row, uint64_t own_ns)
 {
-	const struct stream *stream = stream_of_lane(domain, lane);
+	const struct stream *stream = stream_of_queue(domain, queue);
 	uint64_t least =
 	    BASE_MAX(domain->node->param.sample_timeout_ms * UINT64_C(1000000), own_ns);
-	uint32_t variants = stream ? fill_variants(stream->fill, block) : 0;
+	uint32_t variants = stream ? fill_variants(stream->fill, row) : 0;
 
 	if (!variants)
 		return least;

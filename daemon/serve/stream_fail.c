@@ -32,10 +32,10 @@ void stream_detach(struct stream *stream)
 		return;
 	stream->removing = true;
 	let_go(stream);
-	if (stream->shared.lane.head) {
-		lane_close(&stream->shared.lane);
-		workers_remove(&stream->domain->workers, stream->shared.lane.number);
-		reading_detach(&stream->domain->reading, stream->shared.lane.number);
+	if (stream->shared.queue.head) {
+		queue_close(&stream->shared.queue);
+		workers_remove(&stream->domain->workers, stream->shared.queue.number);
+		reading_detach(&stream->domain->reading, stream->shared.queue.number);
 	}
 }
 
@@ -82,8 +82,8 @@ void stream_fail(struct stream *stream, uint64_t code, const char *text)
 {
 	if (stream->state > STREAM_RUNS)
 		return;
-	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"",
-		 stream->shared.lane.number, text);
+	log_line(LOG_LEVEL_ERROR, "stream-failed", "queue=%u reason=\"%.500s\"",
+		 stream->shared.queue.number, text);
 	end_stream(stream, STREAM_FAILED, code, text);
 	refuse_waiting(stream, code, text);
 }

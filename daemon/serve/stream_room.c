@@ -43,7 +43,7 @@ static uint64_t lack_of(const struct stream *stream, const struct domain *payer,
 		uint32_t paid = variant_is_open(variant) ? paid_of(variant) : slots;
 
 		if (paid < slots && (!payer || tenant_is_same(payer, variant->payer)))
-			bytes += (slots - paid) * variant->board.geometry.slot_stride;
+			bytes += (slots - paid) * variant->table.geometry.slot_stride;
 	}
 	return bytes;
 }
@@ -79,7 +79,7 @@ static uint64_t stride_of_all(const struct stream *stream)
 
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
 		if (variant_is_open(stream->variant[i]))
-			bytes += stream->variant[i]->board.geometry.slot_stride;
+			bytes += stream->variant[i]->table.geometry.slot_stride;
 	return bytes;
 }
 
@@ -173,7 +173,7 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 /* Slots for all that jobs can have in common: with random ops two epochs of each job, without one. */
 static uint32_t slots_of_epochs(const struct stream *stream)
 {
-	const struct board_geometry *geometry = &stream->geometry;
+	const struct slot_geometry *geometry = &stream->geometry;
 	uint64_t chunks = (geometry->n_samples + geometry->chunk - 1) / geometry->chunk;
 	unsigned epochs = 1;
 
@@ -199,7 +199,7 @@ void stream_grow(struct stream *stream)
 
 /* ---- a variant more ---- */
 
-bool stream_make_room_for(struct stream *stream, const struct board_geometry *geometry,
+bool stream_make_room_for(struct stream *stream, const struct slot_geometry *geometry,
 			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size)
 {
 	char need[32], left[32];
@@ -211,7 +211,7 @@ bool stream_make_room_for(struct stream *stream, const struct board_geometry *ge
 		if (variant_is_open(stream->variant[i]))
 			slots = BASE_MAX(slots, paid_of(stream->variant[i]));
 	slots = BASE_MIN(slots, geometry->max_slots);
-	bytes = geometry->board_bytes + slots * geometry->slot_stride;
+	bytes = geometry->table_bytes + slots * geometry->slot_stride;
 	do
 		fits = can_afford(stream, slots, payer, bytes);
 	while (!fits && tenant_make_room((struct domain *)payer));

@@ -88,7 +88,7 @@ static uint64_t draw_seed(const struct node *node)
 	return seed ? seed : 1;
 }
 
-static uint64_t draw_first_lap(void)
+static uint64_t draw_first_nonce(void)
 {
 	uint32_t start = 0;
 
@@ -110,7 +110,7 @@ static void tell_use(const struct conn *conn, struct diag *diag)
 		 used, tenant_tell_jobs(domain, jobs, sizeof(jobs)), (unsigned)domain->tenant);
 }
 
-static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
+static int plan_memory(const struct conn *conn, struct slot_geometry *geometry,
 		       struct admit_plan *plan, struct diag *diag)
 {
 	struct node *node = conn->node;
@@ -129,7 +129,7 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	int r;
 
 	geometry->n_samples = n;
-	geometry->grain = deal_grain_of(n);
+	geometry->block = permutation_block_of(n);
 	geometry->seed = draw_seed(node);
 	memcpy(geometry->dataset, dataset_version(dataset), sizeof(geometry->dataset));
 	variant_describe_fields(request->pipeline, geometry);
@@ -144,23 +144,23 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 }
 
 /* Unique among all domains: people know a stream by it. */
-static uint16_t free_lane_number(struct node *node)
+static uint16_t free_queue_number(struct node *node)
 {
 	struct domain *domain;
 	bool is_used;
 
 	do {
-		node->next_lane++;
+		node->next_queue++;
 		is_used = false;
 		LIST_FOREACH(domain, &node->domains, link)
-		is_used |= stream_of_lane(domain, node->next_lane) != NULL;
+		is_used |= stream_of_queue(domain, node->next_queue) != NULL;
 	} while (is_used);
-	return node->next_lane;
+	return node->next_queue;
 }
 
 static int make_carousel(struct stream *stream)
 {
-	const struct board_geometry *geometry = &stream->geometry;
+	const struct slot_geometry *geometry = &stream->geometry;
 	struct carousel_config config = {
 	    .n = geometry->n_samples,
 	    .chunk = geometry->chunk,
@@ -168,7 +168,7 @@ static int make_carousel(struct stream *stream)
 	    .max_slots = geometry->max_slots,
 	    .producing = (uint32_t)stream->node->param.producing,
 	    .seed = geometry->seed,
-	    .first_lap = stream->first_lap = draw_first_lap(),
+	    .first_nonce = stream->first_nonce = draw_first_nonce(),
 	};
 
 	memcpy(config.version, geometry->dataset, sizeof(config.version));
@@ -198,9 +198,9 @@ static void on_linger(void *arg)
 static int make_memory(struct stream *stream, const struct admit_plan *plan)
 {
 	struct node *node = stream->node;
-	int r = lane_new(free_lane_number(node), (uint32_t)node->param.producing,
-			 stream->geometry.chunk, plan->arena_bytes, &stream->shared.lane,
-			 &stream->shared.lane_fd, &stream->shared.arena_fd);
+	int r = queue_new(free_queue_number(node), (uint32_t)node->param.producing,
+			  stream->geometry.chunk, plan->arena_bytes, &stream->shared.queue,
+			  &stream->shared.queue_fd, &stream->shared.arena_fd);
 
 	if (!r)
 		numa_prefer(&node->numa, stream->shared.arena_fd, plan->arena_bytes,
@@ -210,7 +210,7 @@ static int make_memory(struct stream *stream, const struct admit_plan *plan)
 			       (uint32_t)node->param.producing * stream->geometry.chunk + 1);
 	if (r)
 		return r;
-	stream->bytes.fixed = plan->fixed_bytes - stream->geometry.board_bytes;
+	stream->bytes.fixed = plan->fixed_bytes - stream->geometry.table_bytes;
 	stream_account(stream, stream->payer, (int64_t)stream->bytes.fixed);
 	return 0;
 }
@@ -233,12 +233,12 @@ static int stream_build(struct stream *stream, const struct admit_plan *plan)
 static void give_to_workers(const struct variant *variant)
 {
 	const struct stream *stream = variant->stream;
-	const struct workers_variant given = {.lane = stream->shared.lane.number,
+	const struct workers_variant given = {.queue = stream->shared.queue.number,
 					      .number = variant->number,
 					      .pipeline = variant->pipeline,
-					      .geometry = &variant->board.geometry,
+					      .geometry = &variant->table.geometry,
 					      .slots_fd = variant->slots_fd,
-					      .lane_fd = stream->shared.lane_fd,
+					      .queue_fd = stream->shared.queue_fd,
 					      .arena_fd = stream->shared.arena_fd};
 
 	workers_add(&stream->domain->workers, &given);
@@ -246,7 +246,7 @@ static void give_to_workers(const struct variant *variant)
 
 /* conn's pipeline becomes a variant with so many slots at first. */
 static int add_variant(struct stream *stream, struct conn *conn, const struct hash_id *key,
-		       const struct board_geometry *geometry, uint32_t slots)
+		       const struct slot_geometry *geometry, uint32_t slots)
 {
 	struct variant *variant;
 	int r = variant_new(stream, conn->request.pipeline, key, geometry, conn->domain, &variant);
@@ -268,7 +268,7 @@ static int add_variant(struct stream *stream, struct conn *conn, const struct ha
 }
 
 static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
-				  const struct board_geometry *geometry)
+				  const struct slot_geometry *geometry)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
 
@@ -278,7 +278,7 @@ static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
 	stream->payer = domain_ref(conn->domain);
 	stream->node = conn->node;
 	stream->number = ++conn->node->next_id;
-	stream->shared.lane_fd = stream->shared.arena_fd = -1;
+	stream->shared.queue_fd = stream->shared.arena_fd = -1;
 	stream->shared.numa_node = numa_node_of(&conn->node->numa, conn->pid);
 	stream->asked.key = *key;
 	stream->geometry = *geometry;
@@ -294,7 +294,7 @@ static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
 static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 				 const struct hash_id *variant_key)
 {
-	struct board_geometry geometry = {0};
+	struct slot_geometry geometry = {0};
 	struct admit_plan plan;
 	struct diag diag = {"out of memory"};
 	struct stream *stream;
@@ -315,11 +315,11 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 		return NULL;
 	}
 	log_line(LOG_LEVEL_INFO, "stream-open",
-		 "lane=%u chunk=%u slots=%u memory=%llu samples=%llu", stream->shared.lane.number,
+		 "queue=%u chunk=%u slots=%u memory=%llu samples=%llu", stream->shared.queue.number,
 		 geometry.chunk, plan.slots, (unsigned long long)stream->bytes.all,
 		 (unsigned long long)geometry.n_samples);
-	reading_attach(&stream->domain->reading, stream->source->id, stream->shared.lane.number,
-		       stream->shared.lane_fd, stream->shared.arena_fd);
+	reading_attach(&stream->domain->reading, stream->source->id, stream->shared.queue.number,
+		       stream->shared.queue_fd, stream->shared.arena_fd);
 	return stream;
 }
 
@@ -397,7 +397,7 @@ static struct stream *find_kin(struct conn *conn, const struct hash_id *key)
 /* A variant more of the stream. false: there is no room, and why in conn->apart. */
 static bool join_kin(struct conn *conn, struct stream *stream, const struct hash_id *key)
 {
-	struct board_geometry geometry;
+	struct slot_geometry geometry;
 	char why[160] = "is not possible";
 	uint32_t slots = 0;
 	bool fits;
@@ -412,8 +412,8 @@ static bool join_kin(struct conn *conn, struct stream *stream, const struct hash
 		return false;
 	}
 	conn->apart[0] = '\0';
-	log_line(LOG_LEVEL_INFO, "variant-open", "lane=%u variant=%u slots=%u memory=%llu",
-		 stream->shared.lane.number, conn->variant->number, slots,
+	log_line(LOG_LEVEL_INFO, "variant-open", "queue=%u variant=%u slots=%u memory=%llu",
+		 stream->shared.queue.number, conn->variant->number, slots,
 		 (unsigned long long)stream->bytes.all);
 	return true;
 }
@@ -476,35 +476,35 @@ void stream_settle(struct stream *stream)
 	stream_turn_soon(stream);
 }
 
-void stream_workers_added(struct domain *domain, uint32_t lane, uint64_t number)
+void stream_workers_added(struct domain *domain, uint32_t queue, uint64_t number)
 {
-	struct stream *stream = stream_of_lane(domain, lane);
+	struct stream *stream = stream_of_queue(domain, queue);
 	struct variant *variant = stream ? variant_of(stream, number) : NULL;
 
 	if (!variant || variant->is_mapped || variant->state != VARIANT_OPENING ||
 	    stream->state > STREAM_RUNS)
 		return;
-	if (board_slots_seal(variant->slots_fd)) {
+	if (slots_seal(variant->slots_fd)) {
 		variant_fail(variant, OA_E_REFUSED, "the kernel refuses to seal the slots' memory");
 		return;
 	}
 	variant->is_mapped = true;
-	workers_go(&domain->workers, lane);
+	workers_go(&domain->workers, queue);
 	stream_settle(stream);
 }
 
-void stream_variant_removed(struct domain *domain, uint32_t lane, uint64_t number)
+void stream_variant_removed(struct domain *domain, uint32_t queue, uint64_t number)
 {
-	struct stream *stream = stream_of_lane(domain, lane);
+	struct stream *stream = stream_of_queue(domain, queue);
 	struct variant *variant = stream ? variant_of(stream, number) : NULL;
 
 	if (variant)
 		variant_removed(variant);
 }
 
-void stream_lane_attached(struct domain *domain, uint32_t lane)
+void stream_queue_attached(struct domain *domain, uint32_t queue)
 {
-	struct stream *stream = stream_of_lane(domain, lane);
+	struct stream *stream = stream_of_queue(domain, queue);
 
 	if (!stream)
 		return;
@@ -514,28 +514,29 @@ void stream_lane_attached(struct domain *domain, uint32_t lane)
 	stream_settle(stream);
 }
 
-void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
+void stream_read_failed(struct domain *domain, uint32_t queue, uint64_t row, uint64_t task,
 			uint64_t sample)
 {
-	struct stream *stream = stream_of_lane(domain, lane);
+	struct stream *stream = stream_of_queue(domain, queue);
 
 	if (!stream || stream->state != STREAM_RUNS)
 		return;
-	fill_read_failed(stream, block, task, sample);
+	fill_read_failed(stream, row, task, sample);
 	stream_turn_soon(stream);
 }
 
-void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text)
+void stream_queue_refused(struct domain *domain, uint32_t queue, const char *text)
 {
-	struct stream *stream = stream_of_lane(domain, lane);
+	struct stream *stream = stream_of_queue(domain, queue);
 
 	if (stream)
 		stream_fail(stream, OA_E_REFUSED, text);
 }
 
-void stream_variant_refused(struct domain *domain, uint32_t lane, uint64_t number, const char *text)
+void stream_variant_refused(struct domain *domain, uint32_t queue, uint64_t number,
+			    const char *text)
 {
-	struct stream *stream = stream_of_lane(domain, lane);
+	struct stream *stream = stream_of_queue(domain, queue);
 	struct variant *variant = stream ? variant_of(stream, number) : NULL;
 
 	if (variant_is_open(variant))
@@ -561,8 +562,8 @@ static void source_reopened(struct source *source)
 
 	LIST_FOREACH(stream, &source->domain->streams, link)
 	if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
-		reading_attach(&source->domain->reading, source->id, stream->shared.lane.number,
-			       stream->shared.lane_fd, stream->shared.arena_fd);
+		reading_attach(&source->domain->reading, source->id, stream->shared.queue.number,
+			       stream->shared.queue_fd, stream->shared.arena_fd);
 }
 
 static void source_failed(struct source *source, const char *text)

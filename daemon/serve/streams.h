@@ -9,7 +9,7 @@
 #include "daemon/node.h"
 #include "daemon/serve/source.h"
 
-struct board_geometry;
+struct slot_geometry;
 struct conn;
 struct domain;
 struct fill_death;
@@ -36,7 +36,7 @@ void stream_grow(struct stream *stream);
 bool stream_child_ended(struct node *node, pid_t pid, int status);
 /* Makes room for a further variant with this geometry. false: there is none, and why in ret. *ret_slots:
  * how many it must have. */
-bool stream_make_room_for(struct stream *stream, const struct board_geometry *geometry,
+bool stream_make_room_for(struct stream *stream, const struct slot_geometry *geometry,
 			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size);
 /* What happened is looked at, and what follows is done, now (pump.h). */
 void stream_turn(struct stream *stream);
@@ -49,17 +49,17 @@ bool stream_free_idle(struct domain *domain);
 bool stream_give_back(struct node *node);
 /* The oldest such one that the tenant of domain pays for. */
 bool stream_free_idle_of(struct domain *domain);
-/* How long a sample of the chunk in that block may take; own_ns: that it may take in any case, in one variant. */
-uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block, uint64_t own_ns);
+/* How long a sample of the chunk in that row may take; own_ns: that it may take in any case, in one variant. */
+uint64_t stream_patience_ns(struct domain *domain, uint32_t queue, uint32_t row, uint64_t own_ns);
 
 /* from from_workers.c, from_reader.c */
-void stream_workers_added(struct domain *domain, uint32_t lane, uint64_t variant);
-void stream_variant_removed(struct domain *domain, uint32_t lane, uint64_t variant);
-void stream_lane_attached(struct domain *domain, uint32_t lane);
-void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
+void stream_workers_added(struct domain *domain, uint32_t queue, uint64_t variant);
+void stream_variant_removed(struct domain *domain, uint32_t queue, uint64_t variant);
+void stream_queue_attached(struct domain *domain, uint32_t queue);
+void stream_read_failed(struct domain *domain, uint32_t queue, uint64_t row, uint64_t task,
 			uint64_t sample); /* the reader says so */
-void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text);
-void stream_variant_refused(struct domain *domain, uint32_t lane, uint64_t variant,
+void stream_queue_refused(struct domain *domain, uint32_t queue, const char *text);
+void stream_variant_refused(struct domain *domain, uint32_t queue, uint64_t variant,
 			    const char *text);
 void stream_worker_died(struct domain *domain, const struct fill_death *death);
 void stream_workers_died(struct domain *domain);    /* jobs are LOST: they open again */

@@ -12,7 +12,7 @@ void variant_account(struct variant *variant, int64_t bytes)
 	stream_account(variant->stream, variant->payer, bytes);
 }
 
-void variant_describe_fields(const struct pipeline *pipeline, struct board_geometry *geometry)
+void variant_describe_fields(const struct pipeline *pipeline, struct slot_geometry *geometry)
 {
 	const struct pipeline_field *from;
 	unsigned n = pipeline_fields(pipeline, &from);
@@ -33,17 +33,17 @@ void variant_describe_fields(const struct pipeline *pipeline, struct board_geome
 	}
 	strcpy(index->name, "index");
 	index->dtype = LAYOUT_I64;
-	index->where = LAYOUT_IN_BOARD;
+	index->where = LAYOUT_IN_TABLE;
 	index->sample_bytes = sizeof(int64_t);
 	geometry->n_fields = n + 1;
 }
 
 int variant_plan(const struct stream *stream, const struct pipeline *pipeline,
-		 struct board_geometry *ret)
+		 struct slot_geometry *ret)
 {
 	*ret = stream->geometry;
 	variant_describe_fields(pipeline, ret);
-	return board_plan(ret);
+	return slot_table_plan(ret);
 }
 
 struct variant *variant_of(const struct stream *stream, uint64_t number)

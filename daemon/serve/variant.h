@@ -3,8 +3,8 @@
 #define DAEMON_SERVE_VARIANT_H
 
 /*
- * A variant: one of a stream's pipelines, with slots and a board of its own. All variants of a stream
- * have its chunks, grains and slots in common: slot 3 holds the same samples in each that the chunk was
+ * A variant: one of a stream's pipelines, with slots and a slot table of its own. All variants of a stream
+ * have its chunks, blocks and slots in common: slot 3 holds the same samples in each that the chunk was
  * made in, and one task writes them all.
  *
  *   OPENING --mapped and sealed, slots reserved, the stream runs--> RUNS --no job for a while--> LEAVES
@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "daemon/loop.h"
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 
 struct conn;
 struct domain;
@@ -42,13 +42,13 @@ struct reserve {
 
 struct variant {
 	struct stream *stream;
-	uint32_t number; /* its bit in masks, in the carousel and the lane */
+	uint32_t number; /* its bit in masks, in the carousel and the queue */
 	enum variant_state state;
 	struct domain *payer; /* whose share its memory is; a reference */
 	struct pipeline *pipeline;
 	struct hash_id key; /* of path, version, policy and pipeline: whom it serves */
-	struct board board;
-	int slots_fd, slots_read_fd, board_fd;
+	struct slot_table table;
+	int slots_fd, slots_read_fd, table_fd;
 	bool is_mapped;         /* by the worker parent, and sealed */
 	uint32_t slots;         /* reserved so far */
 	uint64_t memory;        /* accounted to it */
@@ -59,11 +59,11 @@ struct variant {
 };
 
 void variant_account(struct variant *variant, int64_t bytes);
-/* The geometry of a further variant of the stream with these fields. As board_plan(). */
+/* The geometry of a further variant of the stream with these fields. As slot_table_plan(). */
 int variant_plan(const struct stream *stream, const struct pipeline *pipeline,
-		 struct board_geometry *ret);
+		 struct slot_geometry *ret);
 /* The fields of a batch: the pipeline's, and the samples' ids. */
-void variant_describe_fields(const struct pipeline *pipeline, struct board_geometry *geometry);
+void variant_describe_fields(const struct pipeline *pipeline, struct slot_geometry *geometry);
 
 /* The variant of that number, NULL: there is none. */
 struct variant *variant_of(const struct stream *stream, uint64_t number);
@@ -71,7 +71,7 @@ struct variant *variant_of(const struct stream *stream, uint64_t number);
 bool variant_is_open(const struct variant *variant);
 unsigned variant_numbers(const struct stream *stream); /* that are taken */
 
-/* ---- what ranks see of a chunk, on the boards of all its variants ---- */
+/* ---- what ranks see of a chunk, in the slot tables of all its variants ---- */
 void variant_show_begin(const struct stream *stream, uint32_t variants, uint32_t slot,
 			const struct carousel_chunk *chunk);
 void variant_show_status(const struct stream *stream, const struct fill *fill, uint32_t i,

@@ -57,7 +57,7 @@ static uint32_t common_slots(const struct stream *stream)
 /* Others may have taken meanwhile what the slots were to have when the number grew. */
 static void follow(struct variant *variant, uint32_t slots)
 {
-	const uint64_t bytes = (slots - variant->slots) * variant->board.geometry.slot_stride;
+	const uint64_t bytes = (slots - variant->slots) * variant->table.geometry.slot_stride;
 
 	if (bytes > tenant_free_bytes(variant->payer))
 		variant_fail(variant, OA_E_MEMORY,
@@ -169,8 +169,8 @@ void variant_fail(struct variant *variant, uint64_t code, const char *text)
 		stream_fail(stream, code, text);
 		return;
 	}
-	log_line(LOG_LEVEL_ERROR, "variant-failed", "lane=%u variant=%u reason=\"%.500s\"",
-		 stream->shared.lane.number, variant->number, text);
+	log_line(LOG_LEVEL_ERROR, "variant-failed", "queue=%u variant=%u reason=\"%.500s\"",
+		 stream->shared.queue.number, variant->number, text);
 	leave(variant);
 	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
@@ -181,7 +181,7 @@ void variant_fail(struct variant *variant, uint64_t code, const char *text)
 
 static bool is_in_production(const struct stream *stream, const struct variant *variant)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
 		if (stream->fill[i].used && stream->fill[i].variants >> variant->number & 1)
 			return true;
 	return false;
@@ -204,13 +204,13 @@ void variant_sweep(struct stream *stream)
 		if (!variant || !is_left(stream, variant))
 			continue;
 		any = true;
-		log_line(LOG_LEVEL_INFO, "variant-end", "lane=%u variant=%u memory=%llu",
-			 stream->shared.lane.number, variant->number,
+		log_line(LOG_LEVEL_INFO, "variant-end", "queue=%u variant=%u memory=%llu",
+			 stream->shared.queue.number, variant->number,
 			 (unsigned long long)variant->memory);
 		carousel_set_variant(stream->carousel, variant->number, false);
 		variant_give_back(variant);
 		variant->state = VARIANT_GONE;
-		workers_remove_variant(&stream->domain->workers, stream->shared.lane.number,
+		workers_remove_variant(&stream->domain->workers, stream->shared.queue.number,
 				       variant->number);
 	}
 	if (any && stream->state == STREAM_RUNS)

@@ -26,14 +26,14 @@ static int reopen_for_reading(int fd, int *ret)
 	return *ret < 0 ? -errno : 0;
 }
 
-static int make_memory(struct variant *variant, const struct board_geometry *geometry)
+static int make_memory(struct variant *variant, const struct slot_geometry *geometry)
 {
-	int r = board_new(geometry, &variant->board, &variant->board_fd);
+	int r = slot_table_new(geometry, &variant->table, &variant->table_fd);
 
 	if (r)
 		return r;
-	variant_account(variant, (int64_t)geometry->board_bytes);
-	r = board_slots_new(geometry, &variant->slots_fd);
+	variant_account(variant, (int64_t)geometry->table_bytes);
+	r = slots_new(geometry, &variant->slots_fd);
 	if (!r)
 		numa_prefer(&variant->stream->node->numa, variant->slots_fd, geometry->slots_bytes,
 			    variant->stream->shared.numa_node);
@@ -52,11 +52,11 @@ static uint32_t free_number(const struct stream *stream)
 }
 
 int variant_new(struct stream *stream, struct pipeline *pipeline, const struct hash_id *key,
-		const struct board_geometry *geometry, struct domain *payer, struct variant **ret)
+		const struct slot_geometry *geometry, struct domain *payer, struct variant **ret)
 {
 	uint32_t number = free_number(stream);
 	struct variant *variant = number < LAYOUT_MAX_VARIANTS ? calloc(1, sizeof(*variant)) : NULL;
-	struct board_geometry own = *geometry;
+	struct slot_geometry own = *geometry;
 	int r;
 
 	if (!variant)
@@ -65,7 +65,7 @@ int variant_new(struct stream *stream, struct pipeline *pipeline, const struct h
 	variant->number = number;
 	variant->payer = domain_ref(payer);
 	variant->key = *key;
-	variant->slots_fd = variant->slots_read_fd = variant->board_fd = -1;
+	variant->slots_fd = variant->slots_read_fd = variant->table_fd = -1;
 	stream->variant[number] = variant;
 	memcpy(own.stream, key, sizeof(own.stream));
 	r = make_memory(variant, &own);
@@ -90,9 +90,9 @@ void variant_give_back(struct variant *variant)
 {
 	variant_let_go(variant);
 	loop_unwatch(&variant->linger_timer);
-	if (variant->board.map)
-		board_detach(&variant->board);
-	porter_close(&variant->stream->node->porters, PORTER_OWN, &variant->board_fd);
+	if (variant->table.map)
+		slot_table_detach(&variant->table);
+	porter_close(&variant->stream->node->porters, PORTER_OWN, &variant->table_fd);
 	pipeline_free(variant->pipeline);
 	variant->pipeline = NULL;
 	variant_account(variant, -(int64_t)variant->memory);

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-struct board_geometry;
+struct slot_geometry;
 struct domain;
 struct hash_id;
 struct pipeline;
@@ -16,7 +16,7 @@ struct variant;
 /* Takes pipeline, where it succeeds. geometry is planned; payer pays. Its slots are not reserved yet,
  * and the worker parent does not know it. 0 or negative errno. */
 int variant_new(struct stream *stream, struct pipeline *pipeline, const struct hash_id *key,
-		const struct board_geometry *geometry, struct domain *payer, struct variant **ret);
+		const struct slot_geometry *geometry, struct domain *payer, struct variant **ret);
 /* Closes its slots: nobody is given them any more. Before others are told to let go, so that the last to hold
  * that memory, who frees it, is not accessd. */
 void variant_let_go(struct variant *variant);

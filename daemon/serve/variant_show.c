@@ -2,9 +2,9 @@
 /*
  * What clients see of variants.
  *
- * A client knows of its own variant alone: its board is a whole one, with the geometry of its slots,
+ * A client knows of its own variant alone: its slot table is a whole one, with the geometry of its slots,
  * and shows the chunks that were made in it. What that costs is a second place for a sample's id and
- * status; what it saves is a second kind of board, which every client would have to check.
+ * status; what it saves is a second kind of slot table, which every client would have to check.
  */
 #include "daemon/serve/variant.h"
 
@@ -15,7 +15,7 @@
 #include "daemon/tenant/domain.h"
 #include "pipeline/spec/compare.h"
 
-/* ---- boards ---- */
+/* ---- slot tables ---- */
 
 static struct variant *shown(const struct stream *stream, uint32_t variants, unsigned number)
 {
@@ -31,8 +31,8 @@ void variant_show_begin(const struct stream *stream, uint32_t variants, uint32_t
 		struct variant *variant = shown(stream, variants, i);
 
 		if (variant)
-			board_slot_begin(&variant->board, slot, chunk->instance, chunk->lap,
-					 chunk->ids, chunk->count, chunk->grains, chunk->n_grains,
+			slot_table_begin(&variant->table, slot, chunk->instance, chunk->nonce,
+					 chunk->ids, chunk->count, chunk->blocks, chunk->n_blocks,
 					 chunk->is_private);
 	}
 }
@@ -44,7 +44,7 @@ void variant_show_status(const struct stream *stream, const struct fill *fill, u
 		struct variant *variant = shown(stream, fill->variants, v);
 
 		if (variant)
-			board_slot_status(&variant->board, fill->slot, i, status);
+			slot_table_status(&variant->table, fill->slot, i, status);
 	}
 }
 
@@ -54,7 +54,7 @@ void variant_show_watermark(const struct stream *stream, const struct fill *fill
 		struct variant *variant = shown(stream, fill->variants, v);
 
 		if (variant)
-			board_slot_watermark(&variant->board, fill->slot, fill->watermark);
+			slot_table_watermark(&variant->table, fill->slot, fill->watermark);
 	}
 }
 
@@ -64,7 +64,7 @@ void variant_show_empty(const struct stream *stream, uint32_t slot)
 		struct variant *variant = shown(stream, UINT32_MAX, i);
 
 		if (variant)
-			board_slot_empty(&variant->board, slot);
+			slot_table_empty(&variant->table, slot);
 	}
 }
 

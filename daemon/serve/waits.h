@@ -17,9 +17,9 @@
 struct waits {
 	enum layout_stage stage; /* since `noted_ns`; NONE: it does not wait */
 	uint64_t since_ns;       /* it waits without an end from then on, while stage is not NONE */
-	uint64_t began_ns,
-	    noted_ns;            /* of the current window: its begin, and how far it is accounted */
-	uint64_t last_window_ns; /* the length of the one before; 0: there was none */
+	/* Of the current window: its begin, and how far it is accounted */
+	uint64_t began_ns, noted_ns;
+	uint64_t last_window_ns;        /* the length of the one before; 0: there was none */
 	uint64_t now_ns[WAITS_STAGES];  /* by stage, of the current window */
 	uint64_t last_ns[WAITS_STAGES]; /* of the one before */
 	uint64_t all_ns[WAITS_STAGES];  /* of all of its time */

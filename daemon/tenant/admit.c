@@ -34,21 +34,21 @@ static uint64_t arena_by_rule(const struct admit_ask *ask, uint32_t chunk)
 }
 
 /* Tries one size of chunk. true: it fits. */
-static bool fits(const struct admit_ask *ask, uint32_t chunk, struct board_geometry *geometry,
+static bool fits(const struct admit_ask *ask, uint32_t chunk, struct slot_geometry *geometry,
 		 struct admit_plan *plan, int *error)
 {
 	uint32_t least = ask->slots ? ask->slots : admit_least_slots(1);
-	uint64_t lane_bytes = ask->producing * (uint64_t)chunk * sizeof(struct layout_task) + 8192;
+	uint64_t queue_bytes = ask->producing * (uint64_t)chunk * sizeof(struct layout_task) + 8192;
 	uint64_t room;
 
 	geometry->chunk = chunk;
 	geometry->max_slots = least;
-	*error = board_plan(geometry);
+	*error = slot_table_plan(geometry);
 	if (*error)
 		return false;
 	plan->arena_bytes = ask->arena ? ask->arena : arena_by_rule(ask, chunk);
 	plan->slots = least;
-	plan->fixed_bytes = lane_bytes + plan->arena_bytes + geometry->board_bytes;
+	plan->fixed_bytes = queue_bytes + plan->arena_bytes + geometry->table_bytes;
 	if (ask->available <= plan->fixed_bytes)
 		return false;
 	room = (ask->available - plan->fixed_bytes) / geometry->slot_stride;
@@ -56,13 +56,13 @@ static bool fits(const struct admit_ask *ask, uint32_t chunk, struct board_geome
 		return false;
 	if (!ask->slots) { /* the memory can grow up to what the budget allows */
 		geometry->max_slots = (uint32_t)BASE_MIN(room, (uint64_t)MOST_SLOTS);
-		*error = board_plan(geometry);
-		plan->fixed_bytes = lane_bytes + plan->arena_bytes + geometry->board_bytes;
+		*error = slot_table_plan(geometry);
+		plan->fixed_bytes = queue_bytes + plan->arena_bytes + geometry->table_bytes;
 	}
 	return !*error && plan->fixed_bytes + least * geometry->slot_stride <= ask->available;
 }
 
-static int refuse(const struct admit_ask *ask, const struct board_geometry *geometry,
+static int refuse(const struct admit_ask *ask, const struct slot_geometry *geometry,
 		  const struct admit_plan *plan, struct diag *diag)
 {
 	char need[32], slot[32], fixed[32], available[32], budget[32];
@@ -82,21 +82,21 @@ static int refuse(const struct admit_ask *ask, const struct board_geometry *geom
 	return ADMIT_E_MEMORY;
 }
 
-int admit_stream(const struct admit_ask *ask, struct board_geometry *geometry,
+int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
 		 struct admit_plan *ret, struct diag *diag)
 {
 	uint32_t batches = ask->batch < 256 ? 256 / ask->batch : 1;
 	int error = 0;
 
-	if (ask->chunk && ask->chunk < geometry->grain) {
-		diag_set(diag, "a chunk of %u samples is smaller than a grain of this dataset (%u)",
-			 ask->chunk, geometry->grain);
+	if (ask->chunk && ask->chunk < geometry->block) {
+		diag_set(diag, "a chunk of %u samples is smaller than a block of this dataset (%u)",
+			 ask->chunk, geometry->block);
 		return ADMIT_E_BAD;
 	}
 	for (; batches >= 1 && !error; batches--) {
 		uint32_t chunk = ask->chunk ? ask->chunk : ask->batch * batches;
 
-		if (fits(ask, BASE_MAX(chunk, geometry->grain), geometry, ret, &error))
+		if (fits(ask, BASE_MAX(chunk, geometry->block), geometry, ret, &error))
 			return 0;
 		if (ask->chunk)
 			break;

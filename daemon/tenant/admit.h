@@ -7,7 +7,7 @@
  */
 
 #include "base/base.h"
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 
 enum { ADMIT_E_MEMORY = 1, ADMIT_E_BAD = 2 };
 
@@ -25,16 +25,16 @@ struct admit_ask {
 
 struct admit_plan {
 	uint32_t slots;                    /* to begin with */
-	uint64_t arena_bytes, fixed_bytes; /* fixed: board, lane, arena */
+	uint64_t arena_bytes, fixed_bytes; /* fixed: slot table, queue, arena */
 };
 
 /* Slots that a stream of so many ranks must have, and would like to have. */
 uint32_t admit_least_slots(unsigned ranks);
 uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured);
-/* Chooses chunk, slots, arena and the memory's size: fields, n_samples, grain, seed and names are
+/* Chooses chunk, slots, arena and the memory's size: fields, n_samples, block, seed and names are
  * set in geometry. Without a chunk asked for, floor(256 / B) is lowered, not below 1, until it fits.
  * 0; ADMIT_E_MEMORY, ADMIT_E_BAD with diag. */
-int admit_stream(const struct admit_ask *ask, struct board_geometry *geometry,
+int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
 		 struct admit_plan *ret, struct diag *diag);
 
 #endif

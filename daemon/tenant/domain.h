@@ -50,8 +50,8 @@ struct domain {
 	unsigned users; /* connections and streams that refer to it, beside its own streams */
 	bool ending;
 	struct loop_watch *idle;
-	uint64_t
-	    memory; /* of the streams and catalogues that it pays for, and of indexes: index_room.h */
+	/* Of the streams and catalogues that it pays for, and of indexes: index_room.h */
+	uint64_t memory;
 	uint64_t memory_kept; /* granted to keep forms in memory */
 	uint64_t mark;        /* as a stream's */
 	struct reading reading;

@@ -31,7 +31,7 @@
 #include "daemon/serve/streams.h"
 #include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 
 #define LENT_NS UINT64_C(30000000000) /* between looks whether a catalogue is still in use */
 
@@ -84,7 +84,7 @@ static void on_idle(void *arg);
 
 /* ---- peers ---- */
 
-static void peers_trays(void *arg, int to_fd, int from_fd)
+static void peers_rings(void *arg, int to_fd, int from_fd)
 {
 	struct domain *domain = arg;
 
@@ -114,7 +114,7 @@ static void begin_peers(struct domain *domain)
 	const bool is_public = domain->kind == DOMAIN_PUBLIC;
 	char as[IDENTITY_TEXT_MAX], name[IDENTITY_TEXT_MAX] = "public";
 	const struct carrying_wants wants = {
-	    .calls = {peers_trays, peers_members, peers_close, domain},
+	    .calls = {peers_rings, peers_members, peers_close, domain},
 	    .loop = node->loop,
 	    .reaper = &node->reaper,
 	    .gating = &node->gating,
@@ -154,7 +154,7 @@ static int start_reader(struct domain *domain, struct diag *diag)
 	    .as = domain_identity(domain, true, as),
 	    .doorbell_fd = domain->doorbell_fd,
 	    .event_fd = domain->event_fd,
-	    .tray_fd = domain->disk_cache.tray_fd,
+	    .rings_fd = domain->disk_cache.rings_fd,
 	    .memory_fd = ram_cache_fd(domain),
 	};
 
@@ -178,7 +178,7 @@ static int start_workers(struct domain *domain, struct diag *diag)
 	    .as = domain_identity(domain, false, as),
 	    .doorbell_fd = domain->doorbell_fd,
 	    .event_fd = domain->event_fd,
-	    .tray_fd = domain->disk_cache.tray_fd,
+	    .rings_fd = domain->disk_cache.rings_fd,
 	    .memory_fd = ram_cache_fd(domain),
 	};
 
@@ -211,7 +211,7 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	snprintf(domain->name, sizeof(domain->name), "%s", wish->name);
 	domain->tenant = tenant_of(node, who->uid);
 	domain->users = 1;
-	domain->doorbell_fd = domain->event_fd = domain->disk_cache.tray_fd = -1;
+	domain->doorbell_fd = domain->event_fd = domain->disk_cache.rings_fd = -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	take_over_bucket(domain, tenant_first(domain));
 	LIST_INSERT_HEAD(&node->domains, domain, link);

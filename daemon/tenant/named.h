@@ -55,8 +55,8 @@ struct named_client { /* as SO_PEERCRED and SO_PEERGROUPS say */
 	gid_t gid;
 	const gid_t *groups; /* ascending; borrowed */
 	size_t n;
-	gid_t
-	    nobodys; /* what groups without a number here look like: no rule means it; (gid_t)-1: all have one */
+	/* What groups without a number here look like: no rule means it; (gid_t)-1: all have one */
+	gid_t nobodys;
 };
 
 /* Is this a line's name of a named data set, and not of a parameter? */

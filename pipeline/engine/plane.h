@@ -47,8 +47,8 @@ struct plane_table {            /* immutable once made */
 	 * PLANE_BLOCKS, PLANE_BYTES, and PLANE_QUADS' digits: see plane_table.c. */
 	int16_t *split;
 	int8_t *digits;
-	uint32_t blocks,
-	    pairs;        /* an even number of blocks of eight; pairs of taps of each output */
+	/* An even number of blocks of eight; pairs of taps of each output */
+	uint32_t blocks, pairs;
 	uint32_t quads;   /* PLANE_QUADS: fours of them; blocks have sixteen outputs */
 	bool narrow;      /* the inputs of a block's pairs lie within 16 bytes */
 	uint8_t *shuffle; /* 32 a block, or 64 */

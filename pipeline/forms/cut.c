@@ -2,11 +2,11 @@
 /*
  * What a pipeline's first ops have made of a picture, kept so that they need not do it again.
  *
- * A *cut* is a place behind an op where every lap has the same 8-bit picture: all ops up to there are
+ * A *cut* is a place behind an op where every nonce has the same 8-bit picture: all ops up to there are
  * deterministic. Its name is that of the ops before it, so pipelines that begin alike share what is kept
  * there, whatever they do afterwards; what ops behind it draw depends on their number and on the picture's
  * size alone, which is the same. Behind random ops there is one more, *augmented*: the last 8-bit picture, which is
- * kept for jobs that see it several times. It is one instance's, so the seed, the lap and the sample that its draws
+ * kept for jobs that see it several times. It is one instance's, so the seed, the nonce and the sample that its draws
  * are of are hashed into its name, and nobody takes it for another instance. One place is none: behind a decode that may make the picture smaller for
  * the op after it ("fast"), where the two are one step.
  *
@@ -116,8 +116,8 @@ void cut_instance(const struct hash_id *ops, const struct pipeline_key *key, str
 {
 	const struct {
 		struct hash_id ops;
-		uint64_t seed, lap, sample;
-	} all = {*ops, key->seed, key->lap, key->sample};
+		uint64_t seed, nonce, sample;
+	} all = {*ops, key->seed, key->nonce, key->sample};
 
 	hash_of(&all, sizeof(all), ret);
 }

@@ -21,8 +21,8 @@ struct cut_place { /* behind so many ops */
 
 struct cut_list { /* of one pipeline, immutable */
 	unsigned n;
-	unsigned
-	    augmented; /* ops up to the last 8-bit picture, some of them random; 0: there is none */
+	/* Ops up to the last 8-bit picture, some of them random; 0: there is none */
+	unsigned augmented;
 	struct cut_place
 	    place[PIPELINE_MAX_OPS + 1]; /* [0]: the file; n of them, and [augmented] */
 };

@@ -211,8 +211,8 @@ int baseline_idct2_plain(const int16_t *a, const int16_t *b, unsigned end, const
 
 #define BASELINE_PAIRS 3         /* of blocks, in a unit, at most */
 #define BASELINE_PACKED_SHIFT 15 /* at most, of places */
-#define BASELINE_PACKED_MOST \
-	768 /* more than any unit has, and 16 bytes that may be read behind it */
+/* More than any unit has, and 16 bytes that may be read behind it */
+#define BASELINE_PACKED_MOST 768
 
 /* Groups of coefficients: the place of each in zigzag order; 64: none. */
 extern const uint8_t baseline_packed_order[8][8];

@@ -15,8 +15,8 @@
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"
 
-#define RESTORE_MOST_MCU \
-	4096 /* bytes, more than any has: 6 blocks of 64 words of 27 bits, stuffed */
+/* Bytes, more than any has: 6 blocks of 64 words of 27 bits, stuffed */
+#define RESTORE_MOST_MCU 4096
 
 struct restore_codes { /* of a symbol; bits 0: there is none */
 	uint16_t word[256];

@@ -7,7 +7,7 @@
  * on by which random_apply is found once, when they are parsed (op_set_gates), and groups may lie within groups.
  * The op itself does nothing to the picture. Whoever is to run an op that belongs to one asks here; the
  * answer is drawn anew each time, from the same numbers, so that nothing has to be remembered between
- * ops. It counts as random whatever its probability: nothing behind it is kept as what all laps have.
+ * ops. It counts as random whatever its probability: nothing behind it is kept as what all nonces have.
  */
 
 #include "pipeline/ops/apply.h"

@@ -2,11 +2,11 @@
 /*
  * Draws of random ops.
  *
- * The first Philox block, keyed by the seed and counting (lap, sample), gives key and counter of
+ * The first Philox block, keyed by the seed and counting (nonce, sample), gives key and counter of
  * this sample; each op then has a sequence of its own, named by its number in the pipeline. So the
  * draws of an op depend neither on how many numbers another op used nor on the order in which
  * samples or ops are run. The seed is first mixed with a constant of this file, because shuffles in
- * sched/ use the plain one with the same lap.
+ * sched/ use the plain one with the same nonce.
  *
  * random_resized_crop is torchvision's RandomResizedCrop.get_params: up to ten tries of (area
  * uniform, ratio uniform in the logarithm, rounded to pixels, half to even as Python rounds), then
@@ -22,7 +22,7 @@
 
 void draw_init(struct draw *draw, const struct pipeline_key *key)
 {
-	struct philox block = philox_block(key->seed ^ DRAW_DOMAIN, key->lap, key->sample);
+	struct philox block = philox_block(key->seed ^ DRAW_DOMAIN, key->nonce, key->sample);
 
 	draw->key = (uint64_t)block.word[1] << 32 | block.word[0];
 	draw->counter = (uint64_t)block.word[3] << 32 | block.word[2];

@@ -2,7 +2,7 @@
 #ifndef PIPELINE_OPS_DRAW_H
 #define PIPELINE_OPS_DRAW_H
 
-/* What random ops draw: functions of (seed, lap, sample, number of the op) and of nothing else. */
+/* What random ops draw: functions of (seed, nonce, sample, number of the op) and of nothing else. */
 
 #include "base/philox.h"
 #include "pipeline/picture.h"

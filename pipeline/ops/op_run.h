@@ -46,7 +46,7 @@ struct op_impl {
 	const char *(*shape)(const struct op *op, struct shape *shape);
 	/* Draws for a picture of that size from drawn->seq. NULL: nothing is random. */
 	void (*draw)(const struct op *op, uint32_t height, uint32_t width, struct op_drawn *drawn);
-	/* Does the op change from lap to lap with these values? NULL: if it draws. */
+	/* Does the op change from nonce to nonce with these values? NULL: if it draws. */
 	bool (*is_random)(const struct op *op);
 	/* Changes *picture, which stands in the scratch's buffers, in place or for another one
 	 * (steps_begin, steps_end). 0, PIPELINE_FAIL_REFUSED, _MEMORY; _OP from steps_refuse. */

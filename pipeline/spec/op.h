@@ -120,9 +120,9 @@ enum op_param_number {
 #define OP_MAX_SIDE 16384                   /* pixels, of a size in a spec */
 #define OP_MAX_CLASSES 65536
 #define OP_MAX_TEXT 63 /* of a text in a list */
-#define OP_MAX_NAME 23 /* of a field; with ".length" it has place in a board */
-#define OP_MAX_PIXELS \
-	UINT64_C(178956970) /* of any picture on the way; Pillow refuses above it, too */
+#define OP_MAX_NAME 23 /* of a field; with ".length" it has place in a slot table */
+/* Of any picture on the way; Pillow refuses above it, too */
+#define OP_MAX_PIXELS UINT64_C(178956970)
 
 struct op_value {
 	unsigned count; /* numbers; of a list: in the pool. 0: null, or a list of nothing */

@@ -15,8 +15,8 @@ struct views_one {
 struct views {
 	unsigned n; /* of one; 0: the list is of one picture */
 	struct views_one one[VIEWS_MOST];
-	unsigned begin,
-	    tail; /* the first op "view", and the first one behind the last view's ops */
+	/* The first op "view", and the first one behind the last view's ops */
+	unsigned begin, tail;
 };
 
 /* 0, or PIPELINE_E_BAD with diag. */

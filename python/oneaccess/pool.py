@@ -120,8 +120,8 @@ class Worker:
             if any(ask[:2] != (MAGIC, kind) for ask in asked):
                 return
             with memoryview(memory) as view:
-                reply = self.make([(sample, (key, lap, random_id, sample))
-                                   for _, _, _, _, sample, random_id, key, lap, _ in asked], view)
+                reply = self.make([(sample, (key, nonce, random_id, sample))
+                                   for _, _, _, _, sample, random_id, key, nonce, _ in asked], view)
             _BUSY.pack_into(self.busy, 0, 0, self.count)
             try:
                 connection.send(reply)

@@ -81,7 +81,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     more than timeout seconds for a sample is replaced (one that ends: the sample is tried once more first).
 
     Before each ``__getitem__`` the generators of random, numpy.random and torch are seeded from the stream's seed,
-    the sample, and the lap: random augmentation differs from epoch to epoch, and is the same for all jobs that
+    the sample, and the nonce: random augmentation differs from epoch to epoch, and is the same for all jobs that
     share and where a saved plan is made again. A data set with a generator of its own is outside of that.
     random=False says that nothing is random, so that epochs may share.
 

@@ -112,7 +112,7 @@ struct batch_mix batch_mix_draw(const struct batch_mix_op *ops, uint32_t n,
 				const struct batch_mix_key *key, uint32_t height, uint32_t width)
 {
 	struct philox first =
-	    philox_block(key->seed ^ BATCH_MIX_DOMAIN, key->lap, (uint64_t)key->sample);
+	    philox_block(key->seed ^ BATCH_MIX_DOMAIN, key->nonce, (uint64_t)key->sample);
 	struct batch_mix batch_mix = {.kind = BATCH_MIX_NONE, .lambda = 1};
 	struct philox_seq seq;
 	double u;

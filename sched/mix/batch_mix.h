@@ -6,7 +6,7 @@
  * The arithmetic of mixup and cutmix, which join each sample of a batch with the one before it (the
  * first with the last), as torchvision.transforms.v2 does: what is drawn for a batch, and the sums.
  *
- * What is drawn is a function of the batch's first sample and its (seed, lap), and of the epoch: of
+ * What is drawn is a function of the batch's first sample and its (seed, nonce), and of the epoch: of
  * nothing that a resumed, repeated or replayed run would have otherwise, and of no clock. With another
  * batch size the batches are others, and so is what is drawn. Frozen by known answers.
  */
@@ -31,7 +31,7 @@ struct batch_mix_op {
 };
 
 struct batch_mix_key { /* of the batch's first sample */
-	uint64_t seed, lap, epoch;
+	uint64_t seed, nonce, epoch;
 	int64_t sample;
 };
 

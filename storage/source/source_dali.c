@@ -9,7 +9,7 @@
  */
 
 #include "storage/reader_parts.h"
-#include "storage/source/dali.h"
+#include "storage/source/scan/dali.h"
 #include "storage/source/source_indexer.h"
 #include "storage/source/source_shards.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/base.h"
 #include "storage/dataset.h"
-#include "storage/source/scan_shard.h"
-#include "storage/source/words.h"
+#include "storage/source/scan/scan_shard.h"
+#include "storage/source/scan/words.h"
 
 struct indexer_record { /* its key is the next one of the shard's keys */
 	uint64_t at;

@@ -7,7 +7,7 @@
 #include "storage/source/source_kind.h"
 
 #include "storage/reader_parts.h"
-#include "storage/source/scan_option.h"
+#include "storage/source/scan/scan_option.h"
 #include "storage/source/source_shards.h"
 
 #include <errno.h>

@@ -11,11 +11,11 @@
  */
 
 #include "storage/dataset.h"
-#include "storage/source/scan_shard.h"
+#include "storage/source/scan/scan_shard.h"
 
 struct dali_shard;
 struct indexer_shard;
-struct lane_task;
+struct queue_task;
 struct reader_dataset;
 struct reader_link;
 struct reader_outcome;
@@ -27,9 +27,9 @@ enum { SOURCE_E_NONE = 100 }; /* beside DATASET_E_...: it is of another kind */
 
 struct source_making {            /* one sample that a process of the user's is to make */
 	struct reader_link *link; /* of the thread */
-	const struct lane_task *task;
+	const struct queue_task *task;
 	uint8_t *buffer;
-	bool (*is_leaving)(void *arg); /* its lane */
+	bool (*is_leaving)(void *arg); /* its queue */
 	void *arg;
 };
 

@@ -11,7 +11,7 @@
 
 #include "storage/index.h"
 #include "storage/reader_parts.h"
-#include "storage/source/scan_manifest.h"
+#include "storage/source/scan/scan_manifest.h"
 #include "storage/source/source_indexer.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"

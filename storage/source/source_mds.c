@@ -12,8 +12,8 @@
 
 #include "storage/index.h"
 #include "storage/reader_parts.h"
-#include "storage/source/mds.h"
-#include "storage/source/scan_tfrecord.h"
+#include "storage/source/scan/mds.h"
+#include "storage/source/scan/scan_tfrecord.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
 

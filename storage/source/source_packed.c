@@ -17,7 +17,7 @@
 
 #include "base/little.h"
 #include "storage/reader_parts.h"
-#include "storage/source/packing.h"
+#include "storage/source/scan/packing.h"
 #include "storage/walk.h"
 
 #include <errno.h>

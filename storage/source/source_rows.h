@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "storage/dataset.h"
-#include "storage/source/megatron.h"
+#include "storage/source/scan/megatron.h"
 #include "base/number.h"
 
 struct packed;

@@ -18,9 +18,9 @@
 #include "base/little.h"
 #include "storage/reader_parts.h"
 #include "base/npy.h"
-#include "storage/source/megatron.h"
-#include "storage/source/scan_option.h"
-#include "storage/source/packing.h"
+#include "storage/source/scan/megatron.h"
+#include "storage/source/scan/scan_option.h"
+#include "storage/source/scan/packing.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_rows.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/tar.h"
 #include "storage/index.h"
-#include "storage/source/dali.h"
-#include "storage/source/scan_tar.h"
+#include "storage/source/scan/dali.h"
+#include "storage/source/scan/scan_tar.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
 #include "storage/walk.h"

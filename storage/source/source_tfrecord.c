@@ -5,11 +5,11 @@
  */
 
 #include "storage/index.h"
-#include "storage/source/dali.h"
-#include "storage/source/scan_tfrecord.h"
+#include "storage/source/scan/dali.h"
+#include "storage/source/scan/scan_tfrecord.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
-#include "storage/source/tfrecord.h"
+#include "storage/source/scan/tfrecord.h"
 
 /* A file that only happens to be one has a chance of 2^-32. */
 static bool tfrecord_is_shard(const uint8_t *head, size_t size)

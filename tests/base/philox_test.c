@@ -107,7 +107,7 @@ START_TEST(below_has_no_bias)
 }
 END_TEST
 
-/* Recorded laps and the deal depend on these values: a change here is a new format. */
+/* Recorded nonces and the permutation depend on these values: a change here is a new format. */
 START_TEST(draws_are_frozen)
 {
 	static const uint64_t small[] = {39, 88, 73, 60};

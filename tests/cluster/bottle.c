@@ -82,10 +82,10 @@ uint64_t bottle_below(struct bottle *bottle, uint64_t bound)
 
 void bottle_note(struct bottle *bottle, uint64_t what, uint64_t a, uint64_t b)
 {
-	const struct philox block =
+	const struct philox row =
 	    philox_block(bottle->sum ^ what, bottle->now_ns, a << 32 ^ b << 1);
 
-	bottle->sum = (uint64_t)block.word[0] << 32 | block.word[1];
+	bottle->sum = (uint64_t)row.word[0] << 32 | row.word[1];
 }
 
 void bottle_break(struct bottle *bottle, const char *fmt, ...)
@@ -106,33 +106,33 @@ void bottle_break(struct bottle *bottle, const char *fmt, ...)
 
 void *blocks_add(struct blocks *blocks, size_t bytes)
 {
-	struct block *block = calloc(1, sizeof(*block) + bytes);
+	struct row *row = calloc(1, sizeof(*row) + bytes);
 
-	if (!block)
+	if (!row)
 		abort();
-	block->next = blocks->first;
-	block->bytes = bytes;
-	if (block->next)
-		block->next->previous = block;
-	blocks->first = block;
+	row->next = blocks->first;
+	row->bytes = bytes;
+	if (row->next)
+		row->next->previous = row;
+	blocks->first = row;
 	blocks->n++;
 	blocks->bytes += bytes;
-	return block->data;
+	return row->data;
 }
 
 void blocks_free(struct blocks *blocks, void *data)
 {
-	struct block *block = (struct block *)((uint8_t *)data - offsetof(struct block, data));
+	struct row *row = (struct row *)((uint8_t *)data - offsetof(struct row, data));
 
-	if (block->previous)
-		block->previous->next = block->next;
+	if (row->previous)
+		row->previous->next = row->next;
 	else
-		blocks->first = block->next;
-	if (block->next)
-		block->next->previous = block->previous;
+		blocks->first = row->next;
+	if (row->next)
+		row->next->previous = row->previous;
 	blocks->n--;
-	blocks->bytes -= block->bytes;
-	free(block);
+	blocks->bytes -= row->bytes;
+	free(row);
 }
 
 void blocks_end(struct blocks *blocks)

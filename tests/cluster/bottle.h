@@ -71,7 +71,7 @@ struct task {
 struct job {
 	struct node *node;
 	unsigned number, group;
-	struct reader_lane *lane;
+	struct reader_queue *queue;
 	struct task task[BOTTLE_WINDOW];
 	uint16_t order[BOTTLE_SAMPLES];
 	unsigned next, delivered, epochs; /* epochs that are to come */
@@ -85,14 +85,14 @@ struct kept {
 	uint64_t from_ns; /* it can be found from then on */
 };
 
-struct block {
-	struct block *next, *previous;
+struct row {
+	struct row *next, *previous;
 	uint64_t bytes;
 	uint8_t data[];
 };
 
 struct blocks { /* memory of a process; all 0: none */
-	struct block *first;
+	struct row *first;
 	uint64_t n, bytes;
 };
 
@@ -117,7 +117,7 @@ struct node {
 	struct bottle_host host;
 	struct blocks blocks;
 	unsigned reader_life;
-	bool has_trays; /* the reader was told of a carrier */
+	bool has_rings; /* the reader was told of a carrier */
 	uint64_t reader_at_ns;
 	uint64_t reader_until_ns; /* it alone stands still */
 	/* carrier */
@@ -217,8 +217,8 @@ void fault_begin(struct bottle *bottle, uint64_t until_ns); /* by then all is we
 void job_begin(struct node *node, unsigned number, unsigned group);
 void job_run(struct job *job, unsigned epochs, uint64_t pace_ns);
 void job_go_on(struct node *node, bool is_new); /* its node, or its reader, has begun anew */
-void job_again(void *node, uint64_t lane, const struct lane_task *task);
-void job_bring(void *node, uint64_t lane, const struct lane_task *task, const uint8_t *value,
+void job_again(void *node, uint64_t queue, const struct queue_task *task);
+void job_bring(void *node, uint64_t queue, const struct queue_task *task, const uint8_t *value,
 	       uint32_t bytes);
 bool job_is_idle(void *node);
 void job_look(void *node, const struct value_head *get);

@@ -148,15 +148,15 @@ static void deliver(struct job *job, struct task *task, const uint8_t *value, ui
 static void hand_in(struct job *job, const struct task *task)
 {
 	struct node *node = node_of(job);
-	struct tray_item item = {
-	    .lane = job->number, .form = LAYOUT_FORM_PACKED, .sample = task->sample};
+	struct rings_item item = {
+	    .queue = job->number, .form = LAYOUT_FORM_PACKED, .sample = task->sample};
 
 	if (!node->reader)
 		return;
 	bottle_value(job->group, task->sample, &item.data, &item.bytes);
 	if (task->sample % UNFIT == 5)
-		node->reader->not_made(job->lane, task->sample);
-	else if (!node->reader->made(job->lane, &item))
+		node->reader->not_made(job->queue, task->sample);
+	else if (!node->reader->made(job->queue, &item))
 		kept_keep(node, &node->bottle->group[job->group], task->sample, item.data,
 			  item.bytes);
 	carrier_wake(node, node->bottle->now_ns + 20 * US);
@@ -253,18 +253,18 @@ static void on_retry(void *arg, uint64_t place, uint64_t serial)
 static void seek(struct job *job, struct task *task)
 {
 	struct node *node = node_of(job);
-	const struct lane_task asked = {.block = task->serial,
-					.index = (uint32_t)(task - job->task),
-					.sample = task->sample,
-					.room = BOTTLE_VALUE,
-					.want = LAYOUT_FORM_PACKED,
-					.make = LAYOUT_FORM_PACKED};
+	const struct queue_task asked = {.row = task->serial,
+					 .index = (uint32_t)(task - job->task),
+					 .sample = task->sample,
+					 .room = BOTTLE_VALUE,
+					 .want = LAYOUT_FORM_PACKED,
+					 .make = LAYOUT_FORM_PACKED};
 
 	task->state = TASK_ASKED;
 	if (node_awake_ns(node, true) > node->bottle->now_ns)
 		bottle_at(node->bottle, node_awake_ns(node, true), on_retry, job, asked.index,
 			  task->serial);
-	else if (!is_found(job, task) && !node->reader->ask(job->lane, &asked))
+	else if (!is_found(job, task) && !node->reader->ask(job->queue, &asked))
 		read_source(job, task);
 	carrier_wake(node, node->bottle->now_ns + 20 * US);
 }
@@ -290,38 +290,37 @@ static void start_task(struct job *job, struct task *task)
 
 /* ---- what the reader says ---- */
 
-static struct task *task_of(struct node *node, uint64_t lane, const struct lane_task *said)
+static struct task *task_of(struct node *node, uint64_t queue, const struct queue_task *said)
 {
-	struct job *job = &node->job[lane];
+	struct job *job = &node->job[queue];
 	struct task *task = &job->task[said->index];
 
-	if (task->serial == said->block && task->state == TASK_ASKED &&
-	    task->sample == said->sample)
+	if (task->serial == said->row && task->state == TASK_ASKED && task->sample == said->sample)
 		return task;
 	bottle_break(node->bottle, "sample %u of job %u on node %u is ended twice",
 		     (unsigned)said->sample, job->number, node->number);
 	return NULL;
 }
 
-void job_again(void *arg, uint64_t lane, const struct lane_task *said)
+void job_again(void *arg, uint64_t queue, const struct queue_task *said)
 {
 	struct node *node = arg;
-	struct task *task = task_of(node, lane, said);
+	struct task *task = task_of(node, queue, said);
 
-	if (task && !is_found(&node->job[lane], task))
-		read_source(&node->job[lane], task);
+	if (task && !is_found(&node->job[queue], task))
+		read_source(&node->job[queue], task);
 }
 
-void job_bring(void *arg, uint64_t lane, const struct lane_task *said, const uint8_t *value,
+void job_bring(void *arg, uint64_t queue, const struct queue_task *said, const uint8_t *value,
 	       uint32_t bytes)
 {
 	struct node *node = arg;
-	struct task *task = task_of(node, lane, said);
+	struct task *task = task_of(node, queue, said);
 
 	if (!task)
 		return;
 	node->gots++;
-	deliver(&node->job[lane], task, bytes ? value : no_value, bytes);
+	deliver(&node->job[queue], task, bytes ? value : no_value, bytes);
 }
 
 bool job_is_idle(void *arg)

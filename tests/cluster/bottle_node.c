@@ -66,12 +66,12 @@ static void complain(void *arg, const char *event)
 	bottle_break(node->bottle, "the reader of node %u logs: %s", node->number, event);
 }
 
-static bool has_item(const struct tray *tray)
+static bool has_item(const struct rings *rings)
 {
-	struct tray_item item;
+	struct rings_item item;
 	bool bad;
 
-	return tray->head && tray_look(tray, 0, &item, &bad);
+	return rings->head && rings_look(rings, 0, &item, &bad);
 }
 
 static void on_reader(void *arg, uint64_t when_ns, uint64_t unused)
@@ -130,11 +130,11 @@ static void load(struct node *node)
 	    .bring = job_bring,
 	};
 	node->reader_life++;
-	node->has_trays = false;
+	node->has_rings = false;
 	node->reader->begin(&node->host);
 	node->reader_at_ns = NEVER;
 	for (unsigned i = 0; i < BOTTLE_JOBS; i++)
-		node->job[i].lane =
+		node->job[i].queue =
 		    node->reader->open(i, &bottle->group[node->job[i].group], BOTTLE_SAMPLES);
 }
 
@@ -163,7 +163,7 @@ static void on_reader_again(void *arg, uint64_t life, uint64_t unused)
 	job_go_on(node, false);
 }
 
-/* And accessd kills the carrier, as what is in its trays is half read. */
+/* And accessd kills the carrier, as what is in its rings is half read. */
 void reader_die(struct node *node)
 {
 	struct bottle *bottle = node->bottle;
@@ -223,7 +223,7 @@ static void on_members(void *arg, uint64_t when_ns, uint64_t unused)
 	if (when_ns != node->members_at_ns)
 		return;
 	node->members_at_ns = NEVER;
-	if (!node->reader || !node->has_trays)
+	if (!node->reader || !node->has_rings)
 		return;
 	for (uint32_t peer = 0; peer < VALUE_MOST_PEERS; peer++)
 		if (node->met[peer].id)
@@ -383,9 +383,9 @@ static void begin_domain(struct node *node)
 	gate_wake(node, node->bottle->now_ns + MS);
 }
 
-static void make_tray(struct tray *tray, int *ret_fd)
+static void make_rings(struct rings *rings, int *ret_fd)
 {
-	if (tray_new(1, VALUE_TRAY_RING, ret_fd) || tray_attach(*ret_fd, tray))
+	if (rings_new(1, VALUE_RING_BYTES, ret_fd) || rings_attach(*ret_fd, rings))
 		abort();
 }
 
@@ -394,8 +394,8 @@ static void start_carrier(struct node *node)
 	struct carrier *carrier = &node->carrier;
 	int to_fd, from_fd;
 
-	tray_detach(&carrier->from_reader);
-	tray_detach(&carrier->to_reader);
+	rings_detach(&carrier->from_reader);
+	rings_detach(&carrier->to_reader);
 	memset(carrier, 0, sizeof(*carrier));
 	memset(node->shadow, 0, sizeof(node->shadow));
 	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
@@ -405,12 +405,12 @@ static void start_carrier(struct node *node)
 	carrier->chance = (uint32_t)chance_of(node);
 	carrier->serial = carrier->chance;
 	carrier->now_ns = node->bottle->now_ns;
-	make_tray(&carrier->from_reader, &to_fd);
-	make_tray(&carrier->to_reader, &from_fd);
+	make_rings(&carrier->from_reader, &to_fd);
+	make_rings(&carrier->to_reader, &from_fd);
 	path_open(carrier);
 	if (!node->reader->carrier(node->id, to_fd, from_fd))
 		bottle_break(node->bottle, "the reader refuses its carrier");
-	node->has_trays = true;
+	node->has_rings = true;
 	close(to_fd);
 	close(from_fd);
 	node->n_told = 0;
@@ -435,7 +435,7 @@ static void on_carrier_again(void *arg, uint64_t life, uint64_t unused)
 		start_carrier(node);
 }
 
-/* What a process that ends leaves: nothing but trays, of which the reader has its own mappings. */
+/* What a process that ends leaves: nothing but rings, of which the reader has its own mappings. */
 static void bury_channel(struct channel *channel)
 {
 	path_fini(channel);
@@ -867,8 +867,8 @@ void node_die(struct node *node)
 void node_end(struct node *node)
 {
 	node_die(node);
-	tray_detach(&node->carrier.from_reader);
-	tray_detach(&node->carrier.to_reader);
+	rings_detach(&node->carrier.from_reader);
+	rings_detach(&node->carrier.to_reader);
 	kept_lose(node);
 }
 

@@ -18,7 +18,7 @@ static struct promises *promises;
 
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes);
-void __wrap_free(void *block);
+void __wrap_free(void *row);
 uint64_t __wrap_base_now_ns(void);
 int __wrap_base_random(void *ret, size_t size);
 void __wrap_log_line(enum log_level level, const char *event, const char *fmt, ...);
@@ -33,10 +33,10 @@ void *__wrap_calloc(size_t n, size_t bytes)
 	return host->allocate(host->node, n * bytes);
 }
 
-void __wrap_free(void *block)
+void __wrap_free(void *row)
 {
-	if (block)
-		host->release(host->node, block);
+	if (row)
+		host->release(host->node, row);
 }
 
 uint64_t __wrap_base_now_ns(void)
@@ -139,10 +139,10 @@ void __wrap_reader_tell_anew(uint32_t peer)
 
 /* ---- the rest of the reader ---- */
 
-/* Of a lane, its number and who has it are used. */
-static struct reader_shared *shared_of(const struct reader_lane *lane)
+/* Of a queue, its number and who has it are used. */
+static struct reader_shared *shared_of(const struct reader_queue *queue)
 {
-	return lane->kept[LAYOUT_FORM_PACKED].shared;
+	return queue->kept[LAYOUT_FORM_PACKED].shared;
 }
 
 /* Of both kinds: what is kept has a name alone. */
@@ -221,61 +221,61 @@ enum reader_resident_answer reader_resident_keep(struct reader_resident *group, 
 	return RESIDENT_KEEPS;
 }
 
-void reader_lane_keep(struct reader_lane *lane)
+void reader_queue_keep(struct reader_queue *queue)
 {
-	lane->busy++;
+	queue->busy++;
 }
 
-void reader_lane_put(struct reader_lane *lane)
+void reader_queue_put(struct reader_queue *queue)
 {
-	lane->busy--;
+	queue->busy--;
 }
 
-bool reader_lane_is_leaving(const struct reader_lane *lane)
+bool reader_queue_is_leaving(const struct reader_queue *queue)
 {
-	(void)lane;
+	(void)queue;
 	return false;
 }
 
-bool reader_lane_idles(uint32_t *seen)
+bool reader_queue_idles(uint32_t *seen)
 {
 	(void)seen;
 	return host->is_idle(host->node);
 }
 
-int reader_lane_look(const struct value_head *get)
+int reader_queue_look(const struct value_head *get)
 {
 	host->look(host->node, get);
 	return 1;
 }
 
-void reader_lane_again(struct reader_ask *ask)
+void reader_queue_again(struct reader_ask *ask)
 {
-	struct reader_lane *lane = ask->lane;
-	const struct lane_task task = ask->task;
+	struct reader_queue *queue = ask->queue;
+	const struct queue_task task = ask->task;
 
 	reader_asks_free(ask);
-	host->again(host->node, lane->number, &task);
-	reader_lane_put(lane);
+	host->again(host->node, queue->number, &task);
+	reader_queue_put(queue);
 }
 
-void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
-		       uint32_t bytes)
+void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
+			uint32_t bytes)
 {
-	struct reader_lane *lane = ask->lane;
-	const struct lane_task task = ask->task;
+	struct reader_queue *queue = ask->queue;
+	const struct queue_task task = ask->task;
 
 	(void)from;
 	reader_asks_free(ask);
-	host->bring(host->node, lane->number, &task, value, bytes);
-	reader_lane_put(lane);
+	host->bring(host->node, queue->number, &task, value, bytes);
+	reader_queue_put(queue);
 }
 
-void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
-		       const uint8_t *value, uint32_t bytes)
+void reader_queue_store(struct reader_queue *queue, unsigned form, uint64_t sample,
+			const uint8_t *value, uint32_t bytes)
 {
 	(void)form;
-	host->keep(host->node, &shared_of(lane)->id, sample, value, bytes);
+	host->keep(host->node, &shared_of(queue)->id, sample, value, bytes);
 }
 
 void reader_say_wrong(uint64_t node, uint64_t sample)
@@ -304,41 +304,42 @@ static bool begin(const struct bottle_host *of)
 	return true;
 }
 
-static struct reader_lane *open_lane(uint64_t number, const struct hash_id *group, uint64_t samples)
+static struct reader_queue *open_queue(uint64_t number, const struct hash_id *group,
+				       uint64_t samples)
 {
-	struct reader_lane *lane = __wrap_calloc(1, sizeof(*lane));
+	struct reader_queue *queue = __wrap_calloc(1, sizeof(*queue));
 
 	reader_guests_claim(group, samples, LAYOUT_FORM_PACKED, "{}");
-	lane->number = number;
-	lane->kept[LAYOUT_FORM_PACKED].shared =
+	queue->number = number;
+	queue->kept[LAYOUT_FORM_PACKED].shared =
 	    reader_peers_share(group, samples, LAYOUT_FORM_PACKED, "{}");
-	return lane;
+	return queue;
 }
 
-static unsigned busy_of(const struct reader_lane *lane)
+static unsigned busy_of(const struct reader_queue *queue)
 {
-	return lane->busy;
+	return queue->busy;
 }
 
-/* As a reading thread does, which has the lane meanwhile. */
-static bool ask(struct reader_lane *lane, const struct lane_task *task)
+/* As a reading thread does, which has the queue meanwhile. */
+static bool ask(struct reader_queue *queue, const struct queue_task *task)
 {
 	bool is_theirs;
 
-	reader_lane_keep(lane);
-	is_theirs = reader_peers_ask(lane, shared_of(lane), task);
-	reader_lane_put(lane);
+	reader_queue_keep(queue);
+	is_theirs = reader_peers_ask(queue, shared_of(queue), task);
+	reader_queue_put(queue);
 	return is_theirs;
 }
 
-static bool made(struct reader_lane *lane, const struct tray_item *item)
+static bool made(struct reader_queue *queue, const struct rings_item *item)
 {
-	return reader_peers_made(shared_of(lane), item);
+	return reader_peers_made(shared_of(queue), item);
 }
 
-static void not_made(struct reader_lane *lane, uint64_t sample)
+static void not_made(struct reader_queue *queue, uint64_t sample)
 {
-	reader_peers_not_made(shared_of(lane), sample);
+	reader_peers_not_made(shared_of(queue), sample);
 }
 
 static uint64_t owner(const struct hash_id *group, uint64_t sample)
@@ -356,7 +357,7 @@ static unsigned count_promises(unsigned *ret_waiters)
 
 const struct bottle_reader bottle_reader = {
     .begin = begin,
-    .open = open_lane,
+    .open = open_queue,
     .busy = busy_of,
     .carrier = reader_peers_carrier,
     .members = reader_peers_members,

@@ -4,7 +4,7 @@
 
 /*
  * What of a reader has to do with other nodes, as a module that is loaded once a node: its state is in variables of its
- * own. Clock, chance, memory, store and lanes are the bottle's (bottle.h). Unloading it is the death of that process.
+ * own. Clock, chance, memory, store and queues are the bottle's (bottle.h). Unloading it is the death of that process.
  */
 
 #include "storage/reader_peers.h"
@@ -36,7 +36,7 @@ struct bottle_host { /* what the reader has of the bottle */
 	uint64_t (*now_ns)(void *node);
 	uint64_t (*chance)(void *node);
 	void *(*allocate)(void *node, size_t bytes);
-	void (*release)(void *node, void *block);
+	void (*release)(void *node, void *row);
 	/* 0, STORE_E_NONE or STORE_E_ROOM */
 	int (*find)(void *node, const struct hash_id *group, uint64_t sample, uint8_t *buffer,
 		    size_t room, size_t *ret_bytes);
@@ -45,23 +45,24 @@ struct bottle_host { /* what the reader has of the bottle */
 	bool (*is_idle)(void *node);
 	void (*complain)(void *node, const char *event); /* what it would log */
 	void (*look)(void *node, const struct value_head *get);
-	/* of a lane, by its number */
-	void (*again)(void *node, uint64_t lane, const struct lane_task *task);
-	void (*bring)(void *node, uint64_t lane, const struct lane_task *task, const uint8_t *value,
-		      uint32_t bytes);
+	/* of a queue, by its number */
+	void (*again)(void *node, uint64_t queue, const struct queue_task *task);
+	void (*bring)(void *node, uint64_t queue, const struct queue_task *task,
+		      const uint8_t *value, uint32_t bytes);
 };
 
 struct bottle_reader {
 	bool (*begin)(const struct bottle_host *host); /* which lives as long */
-	struct reader_lane *(*open)(uint64_t number, const struct hash_id *group, uint64_t samples);
-	unsigned (*busy)(const struct reader_lane *lane);
+	struct reader_queue *(*open)(uint64_t number, const struct hash_id *group,
+				     uint64_t samples);
+	unsigned (*busy)(const struct reader_queue *queue);
 	bool (*carrier)(uint64_t self, int to_fd, int from_fd);
 	bool (*members)(uint32_t weight, const struct reader_member *members, unsigned n);
 	bool (*turn)(void);
 	uint64_t (*nap_ns)(void);
-	bool (*ask)(struct reader_lane *lane, const struct lane_task *task);
-	bool (*made)(struct reader_lane *lane, const struct tray_item *item);
-	void (*not_made)(struct reader_lane *lane, uint64_t sample);
+	bool (*ask)(struct reader_queue *queue, const struct queue_task *task);
+	bool (*made)(struct reader_queue *queue, const struct rings_item *item);
+	void (*not_made)(struct reader_queue *queue, uint64_t sample);
 	void (*looked)(const struct value_head *get, bool is_same);
 	uint64_t (*owner)(const struct hash_id *group,
 			  uint64_t sample); /* a node's id; 0: this one */

@@ -62,8 +62,9 @@ static void check_quiet(struct bottle *bottle)
 			bottle_break(bottle, "node %u: %u tasks wait, and %u are read", i,
 				     node->reader->asks(), node->busy);
 		for (unsigned k = 0; k < BOTTLE_JOBS; k++)
-			if (node->reader->busy(node->job[k].lane))
-				bottle_break(bottle, "node %u: lane %u is busy for ever", i, k);
+			if (node->reader->busy(node->job[k].queue))
+				bottle_break(bottle, "node %u: task queue %u is busy for ever", i,
+					     k);
 		for (unsigned k = 0; k < VALUE_MOST_PEERS; k++)
 			if (node->carrier.channel[k].phase == CHANNEL_LIVES &&
 			    (node->carrier.channel[k].asked.n ||

@@ -601,7 +601,7 @@ START_TEST(test_too_large)
 END_TEST
 
 /* The reader takes nothing for a while: the peer waits, nothing is lost, and it is not said to be silent. */
-START_TEST(test_full_tray)
+START_TEST(test_full_rings)
 {
 	enum { VALUES = 12 };
 	struct post post[2];
@@ -614,7 +614,7 @@ START_TEST(test_full_tray)
 	say_group(&post[0], peer[0]);
 	for (unsigned i = 0; i < VALUES; i++)
 		put(&post[0], peer[0], i, VALUE_MOST);
-	/* More than the tray holds was sent, or waits; its carrier says that it lives. */
+	/* More than the ring holds was sent, or waits; its carrier says that it lives. */
 	post_state(&post[1], peer[1], offsetof(struct carrier_state, puts_received), 3);
 	hear_group(&post[1], peer[1]);
 	for (unsigned i = 0; i < VALUES; i++) {
@@ -851,7 +851,7 @@ int main(void)
 	tcase_add_loop_test(two, test_asks, 0, 2);
 	tcase_add_test(two, test_killed);
 	tcase_add_test(two, test_wrong_key);
-	tcase_add_test(two, test_full_tray);
+	tcase_add_test(two, test_full_rings);
 	tcase_add_test(two, test_slow);
 	tcase_add_test(two, test_cycles);
 	tcase_add_loop_test(two, test_no_device, 0, 2);

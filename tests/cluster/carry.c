@@ -5,7 +5,7 @@
  *
  *	tests/cluster/carry plain|sealed CONNECTIONS BYTES SECONDS
  *
- * Prints MB/s, and microseconds of both carriers' CPU time a MB. The values' bytes are what lies in the tray: a reader that
+ * Prints MB/s, and microseconds of both carriers' CPU time a MB. The values' bytes are what lies in the ring: a reader that
  * copies them there, and one that copies them out, are not part of it.
  */
 
@@ -20,7 +20,7 @@
 
 #define CARRY_AHEAD   \
 	(UINT64_C(24) \
-	 << 20) /* bytes under way: more than trays and sockets want, less than is dropped */
+	 << 20) /* bytes under way: more than rings and sockets want, less than is dropped */
 #define CARRY_GROUP 1
 #define CARRY_MOST 8
 
@@ -55,23 +55,23 @@ static bool say(struct carry *of, uint64_t sample)
 	    post_head(VALUE_PUT, of->peer[sample % of->connections], 0, CARRY_GROUP,
 		      sample % VALUE_MOST_SAMPLES, of->bytes);
 	const uint32_t size = (uint32_t)sizeof(head) + head.bytes;
-	uint8_t *place = tray_begin(&of->from.to_carrier, 0, size);
+	uint8_t *place = rings_begin(&of->from.to_carrier, 0, size);
 
 	if (!place)
 		return false;
 	memcpy(place, &head, sizeof(head));
-	tray_end(&of->from.to_carrier, 0, &(struct tray_item){.bytes = size});
+	rings_end(&of->from.to_carrier, 0, &(struct rings_item){.bytes = size});
 	return true;
 }
 
 static unsigned take(struct carry *of)
 {
-	struct tray_item item;
+	struct rings_item item;
 	unsigned n = 0;
 	bool bad;
 
-	for (; tray_look(&of->to.from_carrier, 0, &item, &bad); n++)
-		tray_pass(&of->to.from_carrier, 0, &item);
+	for (; rings_look(&of->to.from_carrier, 0, &item, &bad); n++)
+		rings_pass(&of->to.from_carrier, 0, &item);
 	return n;
 }
 
@@ -82,14 +82,14 @@ static uint64_t carry_for(struct carry *of, uint64_t ns)
 	uint64_t said = 0, came = 0;
 
 	while (base_now_ns() < until) {
-		const uint32_t seen = tray_seq(&of->to.from_carrier);
+		const uint32_t seen = rings_seq(&of->to.from_carrier);
 		const uint64_t before = said + came;
 
 		while ((said - came) * of->bytes < CARRY_AHEAD && say(of, said))
 			said++;
 		came += take(of);
 		if (said + came == before)
-			tray_sleep(&of->to.from_carrier, seen, 1000000);
+			rings_sleep(&of->to.from_carrier, seen, 1000000);
 	}
 	for (const uint64_t last = came; came < said;) {
 		usleep(1000);

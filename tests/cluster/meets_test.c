@@ -56,8 +56,8 @@ static void start(struct carrier *carrier, enum carrier_transport transport)
 	*carrier =
 	    (struct carrier){.gate_fd = -1, .now_ns = UINT64_C(1) << 40, .transport = transport};
 	carrier->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &fd), 0);
-	ck_assert_int_eq(tray_attach(fd, &carrier->to_reader), 0);
+	ck_assert_int_eq(rings_new(1, VALUE_RING_BYTES, &fd), 0);
+	ck_assert_int_eq(rings_attach(fd, &carrier->to_reader), 0);
 	close(fd);
 	path_open(carrier);
 }
@@ -107,7 +107,7 @@ static void stop(void)
 		channel_lose(&carriers[i], &carriers[i].channel[0], "the test has ended");
 		if (carriers[i].pool)
 			verbs_pool_free(carriers[i].pool);
-		tray_detach(&carriers[i].to_reader);
+		rings_detach(&carriers[i].to_reader);
 		close(carriers[i].epoll_fd);
 	}
 	ck_assert_uint_eq(fake_in_use(), 0);

@@ -49,12 +49,12 @@ static void pair_of(int type, int ret[2])
 	ck_assert_int_eq(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ret), 0);
 }
 
-static int make_tray(struct tray *ret)
+static int make_rings(struct rings *ret)
 {
 	int fd;
 
-	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &fd), 0);
-	ck_assert_int_eq(tray_attach(fd, ret), 0);
+	ck_assert_int_eq(rings_new(1, VALUE_RING_BYTES, &fd), 0);
+	ck_assert_int_eq(rings_attach(fd, ret), 0);
 	return fd;
 }
 
@@ -82,13 +82,13 @@ void post_start(struct post *post, const char *as)
 	post->control = pair[0];
 	pair_of(SOCK_SEQPACKET, gate);
 	post->gate = gate[0];
-	to = make_tray(&post->to_carrier);
-	from = make_tray(&post->from_carrier);
+	to = make_rings(&post->to_carrier);
+	from = make_rings(&post->from_carrier);
 	post->bytes = malloc(VALUE_MOST);
 	ck_assert_ptr_nonnull(post->bytes);
 	wire_out_init(&out, CARRIER_START);
 	wire_put_u64(&out, CARRIER_KEY_GATE, 1);
-	wire_put_u64(&out, CARRIER_KEY_TRAYS, 1);
+	wire_put_u64(&out, CARRIER_KEY_RINGS, 1);
 	wire_put_u64(&out, CARRIER_KEY_TRANSPORT, post_transport());
 	wire_put_fd(&out, gate[1]);
 	wire_put_fd(&out, to);
@@ -118,8 +118,8 @@ static void fini(struct post *post)
 {
 	close(post->control);
 	close(post->gate);
-	tray_detach(&post->to_carrier);
-	tray_detach(&post->from_carrier);
+	rings_detach(&post->to_carrier);
+	rings_detach(&post->from_carrier);
 	free(post->bytes);
 }
 
@@ -302,14 +302,14 @@ void post_state(struct post *post, uint32_t peer, size_t offset, uint64_t least)
 bool post_try_say(struct post *post, const struct value_head *head, const void *bytes)
 {
 	const uint32_t size = (uint32_t)sizeof(*head) + head->bytes;
-	uint8_t *place = tray_begin(&post->to_carrier, 0, size);
+	uint8_t *place = rings_begin(&post->to_carrier, 0, size);
 
 	if (!place)
 		return false;
 	memcpy(place, head, sizeof(*head));
 	if (head->bytes)
 		memcpy(place + sizeof(*head), bytes, head->bytes);
-	tray_end(&post->to_carrier, 0, &(struct tray_item){.bytes = size});
+	rings_end(&post->to_carrier, 0, &(struct rings_item){.bytes = size});
 	return true;
 }
 
@@ -325,10 +325,10 @@ void post_say(struct post *post, const struct value_head *head, const void *byte
 
 bool post_try_next(struct post *post, struct value_head *ret)
 {
-	struct tray_item item;
+	struct rings_item item;
 	bool bad;
 
-	if (!tray_look(&post->from_carrier, 0, &item, &bad)) {
+	if (!rings_look(&post->from_carrier, 0, &item, &bad)) {
 		ck_assert(!bad);
 		return false;
 	}
@@ -337,7 +337,7 @@ bool post_try_next(struct post *post, struct value_head *ret)
 	ck_assert(value_head_check(ret));
 	ck_assert_uint_eq(item.bytes, sizeof(*ret) + ret->bytes);
 	memcpy(post->bytes, item.data + sizeof(*ret), ret->bytes);
-	tray_pass(&post->from_carrier, 0, &item);
+	rings_pass(&post->from_carrier, 0, &item);
 	return true;
 }
 
@@ -346,12 +346,12 @@ void post_next(struct post *post, struct value_head *ret)
 	const uint64_t until = base_now_ns() + PATIENCE_NS;
 
 	for (;;) {
-		const uint32_t seen = tray_seq(&post->from_carrier);
+		const uint32_t seen = rings_seq(&post->from_carrier);
 
 		if (post_try_next(post, ret))
 			return;
 		ck_assert_uint_lt(base_now_ns(), until);
-		tray_sleep(&post->from_carrier, seen, PATIENCE_NS / 10);
+		rings_sleep(&post->from_carrier, seen, PATIENCE_NS / 10);
 	}
 }
 

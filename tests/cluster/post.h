@@ -12,24 +12,24 @@
 #include "base/wire.h"
 #include "cluster/carrier.h"
 #include "cluster/seal.h"
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 
 struct post {
 	pid_t pid;
 	int control, gate;
 	uint64_t weight; /* that its gate says of who is connected; post_start(): 512 */
-	struct tray to_carrier, from_carrier;
+	struct rings to_carrier, from_carrier;
 	uint8_t *bytes; /* VALUE_MOST: of the message that post_next() gave last */
 };
 
 /* As the environment's OA_TEST_TRANSPORT says: tcp, auto or rdma; tcp if it says nothing. */
 enum carrier_transport post_transport(void);
-/* Starts one with trays and a gate. as: --as, or NULL. */
+/* Starts one with rings and a gate. as: --as, or NULL. */
 void post_start(struct post *post, const char *as);
 void post_stop(struct post *post);
 /* Kills it instead. */
 void post_kill(struct post *post);
-/* A START like the first one, with a new gate and no trays. */
+/* A START like the first one, with a new gate and no rings. */
 void post_new_gate(struct post *post);
 
 /* Its gate sends it that end of a connection. fd is closed here. */

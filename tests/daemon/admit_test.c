@@ -14,9 +14,9 @@
 #define GIB (KIB * MIB)
 
 /* One field of so many bytes a sample, and the index. */
-static struct board_geometry geometry_of(uint64_t sample_bytes, uint64_t n)
+static struct slot_geometry geometry_of(uint64_t sample_bytes, uint64_t n)
 {
-	struct board_geometry geometry = {.n_samples = n, .grain = 1, .seed = 1, .n_fields = 2};
+	struct slot_geometry geometry = {.n_samples = n, .block = 1, .seed = 1, .n_fields = 2};
 	struct layout_field *image = &geometry.field[0], *index = &geometry.field[1];
 
 	strcpy(image->name, "image");
@@ -26,7 +26,7 @@ static struct board_geometry geometry_of(uint64_t sample_bytes, uint64_t n)
 	image->shape[0] = image->sample_bytes = sample_bytes;
 	strcpy(index->name, "index");
 	index->dtype = LAYOUT_I64;
-	index->where = LAYOUT_IN_BOARD;
+	index->where = LAYOUT_IN_TABLE;
 	index->sample_bytes = 8;
 	return geometry;
 }
@@ -68,7 +68,7 @@ START_TEST(chunks_are_whole_batches)
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
-		struct board_geometry geometry = geometry_of(3 * KIB, 100000);
+		struct slot_geometry geometry = geometry_of(3 * KIB, 100000);
 		struct admit_ask ask = ask_of(64 * GIB, table[i][0]);
 		struct diag diag = {""};
 		struct admit_plan plan;
@@ -87,7 +87,7 @@ START_TEST(chunks_are_lowered_until_they_fit)
 	uint32_t last = UINT32_MAX;
 
 	for (uint64_t available = 4 * GIB; available > 32 * MIB; available -= 4 * MIB) {
-		struct board_geometry geometry = geometry_of(588 * KIB, 100000);
+		struct slot_geometry geometry = geometry_of(588 * KIB, 100000);
 		struct admit_ask ask = ask_of(available, 32);
 		struct diag diag = {""};
 		struct admit_plan plan;
@@ -110,7 +110,7 @@ END_TEST
 
 START_TEST(what_was_asked_for_is_kept)
 {
-	struct board_geometry geometry = geometry_of(3 * KIB, 100000);
+	struct slot_geometry geometry = geometry_of(3 * KIB, 100000);
 	struct admit_ask ask = ask_of(GIB, 10);
 	struct diag diag = {""};
 	struct admit_plan plan;
@@ -139,7 +139,7 @@ START_TEST(arenas_hold_what_is_read)
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
-		struct board_geometry geometry = geometry_of(3 * KIB, 100000);
+		struct slot_geometry geometry = geometry_of(3 * KIB, 100000);
 		struct admit_ask ask = ask_of(64 * GIB, 256);
 		struct diag diag = {""};
 		struct admit_plan plan;
@@ -154,7 +154,7 @@ END_TEST
 
 START_TEST(a_refusal_has_the_numbers)
 {
-	struct board_geometry geometry = geometry_of(588 * KIB, 100000);
+	struct slot_geometry geometry = geometry_of(588 * KIB, 100000);
 	struct admit_ask ask = ask_of(100 * MIB, 256);
 	struct diag diag = {""};
 	struct admit_plan plan;
@@ -171,23 +171,23 @@ START_TEST(a_refusal_has_the_numbers)
 }
 END_TEST
 
-START_TEST(a_chunk_smaller_than_a_grain)
+START_TEST(a_chunk_smaller_than_a_block)
 {
-	struct board_geometry geometry = geometry_of(3 * KIB, 10000000);
+	struct slot_geometry geometry = geometry_of(3 * KIB, 10000000);
 	struct admit_ask ask = ask_of(GIB, 1);
 	struct diag diag = {""};
 	struct admit_plan plan;
 
-	geometry.grain = 32;
+	geometry.block = 32;
 	ask.chunk = 31;
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), ADMIT_E_BAD);
 	ck_assert_str_eq(diag.text,
-			 "a chunk of 31 samples is smaller than a grain of this dataset (32)");
-	ask.chunk = 0; /* by rule a chunk is never smaller than a grain */
+			 "a chunk of 31 samples is smaller than a block of this dataset (32)");
+	ask.chunk = 0; /* by rule a chunk is never smaller than a block */
 	ask.available = 17 * MIB;
 	ask.mean_bytes = 0;
 	geometry = geometry_of(3 * KIB, 10000000);
-	geometry.grain = 32;
+	geometry.block = 32;
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), 0);
 	ck_assert_uint_ge(geometry.chunk, 32);
 	ask.available = 16 * MIB + 428 * KIB; /* 4 slots of 32 samples, no more */
@@ -206,7 +206,7 @@ START_TEST(no_size_overflows)
 	for (unsigned i = 0; i < 20000; i++) {
 		uint64_t bytes = UINT64_C(1) << philox_below(&seq, 63);
 		uint64_t available = UINT64_C(1) << philox_below(&seq, 51);
-		struct board_geometry geometry = geometry_of(bytes, UINT64_C(1) << 40);
+		struct slot_geometry geometry = geometry_of(bytes, UINT64_C(1) << 40);
 		struct admit_ask ask = ask_of(available, 1 + (uint32_t)philox_below(&seq, 65536));
 		struct diag diag = {""};
 		struct admit_plan plan;
@@ -244,7 +244,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, what_was_asked_for_is_kept);
 	tcase_add_test(tcase, arenas_hold_what_is_read);
 	tcase_add_test(tcase, a_refusal_has_the_numbers);
-	tcase_add_test(tcase, a_chunk_smaller_than_a_grain);
+	tcase_add_test(tcase, a_chunk_smaller_than_a_block);
 	tcase_add_test(tcase, no_size_overflows);
 }
 

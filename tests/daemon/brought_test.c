@@ -23,7 +23,7 @@
 #include "sched/carousel_log_state.h"
 #include "tests/patience.h"
 
-#define N (UINT64_C(1) << 17) /* grains of one */
+#define N (UINT64_C(1) << 17) /* blocks of one */
 #define CHUNK 64
 #define MOST_BYTES (UINT64_C(64) << 20)
 
@@ -63,8 +63,8 @@ static void begin(uint64_t bytes)
 	conn =
 	    (struct conn){.node = &node, .domain = &domain, .stream = &stream, .variant = &variant};
 	conn.request.job = (char *)(uintptr_t) "job";
-	set = (struct entry_set){.deal = carousel_deal(stream.carousel)};
-	ck_assert_uint_eq(set.deal->grain, 1);
+	set = (struct entry_set){.permutation = carousel_permutation(stream.carousel)};
+	ck_assert_uint_eq(set.permutation->block, 1);
 	token = (struct token){.has_log = true};
 	memcpy(token.log, id, sizeof(id));
 	ck_assert_int_eq(plan_log_new(bytes, N, id, &writer, &fd), 0);
@@ -85,20 +85,20 @@ static void end(void)
 	close(fd);
 }
 
-/* The grains from `place` on, in the deal's order: as whole grains, or as a list of samples. */
+/* The blocks from `place` on, in the permutation's order: as whole blocks, or as a list of samples. */
 static void append(uint64_t epoch, uint64_t place, uint32_t count, bool is_listed)
 {
-	static uint32_t grains[65536];
+	static uint32_t blocks[65536];
 	static int64_t ids[65536];
-	struct entry entry = {.epoch = epoch, .place = place, .seed = 1, .lap = place};
+	struct entry entry = {.epoch = epoch, .place = place, .seed = 1, .nonce = place};
 
 	for (uint32_t i = 0; i < count; i++) {
-		grains[i] = (uint32_t)(place + i);
-		ids[i] = (int64_t)deal_sample(set.deal, place + i);
+		blocks[i] = (uint32_t)(place + i);
+		ids[i] = (int64_t)permutation_sample(set.permutation, place + i);
 	}
 	entry.count = count;
-	entry.n_grains = is_listed ? 0 : count;
-	entry.grains = is_listed ? NULL : grains;
+	entry.n_blocks = is_listed ? 0 : count;
+	entry.blocks = is_listed ? NULL : blocks;
 	entry.ids = is_listed ? ids : NULL;
 	plan_log_append(&writer, &entry);
 	plan_log_publish(&writer);
@@ -153,7 +153,7 @@ START_TEST(each_record_is_a_step)
 }
 END_TEST
 
-/* The largest record there is, of samples or of grains; its chunk is larger than ours. */
+/* The largest record there is, of samples or of blocks; its chunk is larger than ours. */
 START_TEST(a_large_record_has_many_steps)
 {
 	struct brought log;
@@ -165,7 +165,7 @@ START_TEST(a_large_record_has_many_steps)
 	append(1, 0, CHUNK, false);
 	start(&log);
 	ck_assert_int_eq(run(&log, &steps), 0);
-	/* read; 2,048 samples checked; 64 grains listed; as many parts as it takes chunks */
+	/* read; 2,048 samples checked; 64 blocks listed; as many parts as it takes chunks */
 	ck_assert_uint_eq(steps, 3 + 65536 / 2048 + 65536 / 64 + 2 * 65536 / CHUNK + 1);
 	ck_assert_uint_eq(log.rest.epoch, 1);
 	ck_assert_uint_eq(log.rest.place, CHUNK);

@@ -5,16 +5,16 @@
 #include "daemon/serve/fill_state.h"
 #include "tests/worker/suite.h"
 
-static struct fill fills[LAYOUT_MAX_BLOCKS];
+static struct fill fills[LAYOUT_MAX_ROWS];
 
 /* Begun in another order than that of their places. */
 static void begin(void)
 {
 	fills[0] = (struct fill){
-	    .used = true, .block = 4, .slot = 7, .started_ns = 30, .variants = 1, .fed = 10};
-	fills[1] = (struct fill){.block = 5, .slot = 8, .started_ns = 5, .fed = 64}; /* over */
+	    .used = true, .row = 4, .slot = 7, .started_ns = 30, .variants = 1, .fed = 10};
+	fills[1] = (struct fill){.row = 5, .slot = 8, .started_ns = 5, .fed = 64}; /* over */
 	fills[2] = (struct fill){.used = true,
-				 .block = 6,
+				 .row = 6,
 				 .slot = 9,
 				 .started_ns = 10,
 				 .variants = 3,

@@ -67,8 +67,8 @@ static void begin_chunk(void)
 	ck_assert_int_eq(action.kind, CAROUSEL_PRODUCE);
 	chunk = carousel_chunk_of(stream.carousel, action.slot);
 	ck_assert_uint_eq(chunk->count, CHUNK);
-	ck_assert_int_eq(lane_block_begin(&stream.shared.lane, 1, chunk->lap, chunk->seed,
-					  action.slot, 1, CHUNK, &fill->block),
+	ck_assert_int_eq(queue_row_begin(&stream.shared.queue, 1, chunk->nonce, chunk->seed,
+					 action.slot, 1, CHUNK, &fill->row),
 			 0);
 	for (uint32_t i = 0; i < CHUNK; i++)
 		fill->task[i].source = (uint64_t)chunk->ids[i];
@@ -90,8 +90,8 @@ static void begin(uint64_t arena_bytes)
 	stream = (struct stream){.node = &node, .domain = &domain, .source = &source};
 	stream.state = STREAM_RUNS;
 	ck_assert_int_eq(carousel_new(&config, &stream.carousel), 0);
-	ck_assert_int_eq(lane_new(1, 1, CHUNK, arena_bytes, &stream.shared.lane,
-				  &stream.shared.lane_fd, &stream.shared.arena_fd),
+	ck_assert_int_eq(queue_new(1, 1, CHUNK, arena_bytes, &stream.shared.queue,
+				   &stream.shared.queue_fd, &stream.shared.arena_fd),
 			 0);
 	ck_assert_int_eq(arena_init(&stream.shared.arena, arena_bytes, CHUNK + 1), 0);
 	ck_assert_int_eq(fill_init(&stream), 0);
@@ -102,8 +102,8 @@ static void end(void)
 {
 	fill_fini(&stream);
 	arena_fini(&stream.shared.arena);
-	lane_detach(&stream.shared.lane);
-	close(stream.shared.lane_fd);
+	queue_detach(&stream.shared.queue);
+	close(stream.shared.queue_fd);
 	close(stream.shared.arena_fd);
 	carousel_free(stream.carousel);
 	doorbell_detach(domain.doorbell);
@@ -116,7 +116,7 @@ static unsigned queued(void)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < CHUNK; i++)
-		n += lane_task_state(&stream.shared.lane, stream.fill[0].block, i, NULL) ==
+		n += queue_task_state(&stream.shared.queue, stream.fill[0].row, i, NULL) ==
 		     LAYOUT_TASK_QUEUED;
 	return n;
 }
@@ -156,12 +156,12 @@ END_TEST
 /* One task, until a worker has it. */
 static void take(uint32_t owner)
 {
-	struct lane_task task;
+	struct queue_task task;
 
-	ck_assert_int_eq(lane_claim_read(&stream.shared.lane, 1, &task), 0);
-	lane_read_came(&stream.shared.lane, &task, 0, LAYOUT_FROM_SOURCE, BYTES, 0);
-	lane_read_done(&stream.shared.lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 0, 0);
-	ck_assert_int_eq(lane_claim_run(&stream.shared.lane, owner, UINT32_MAX, &task), 0);
+	ck_assert_int_eq(queue_claim_read(&stream.shared.queue, 1, &task), 0);
+	queue_read_came(&stream.shared.queue, &task, 0, LAYOUT_FROM_SOURCE, BYTES, 0);
+	queue_read_done(&stream.shared.queue, &task, LAYOUT_FAIL_NONE, 0, NULL, 0, 0);
+	ck_assert_int_eq(queue_claim_run(&stream.shared.queue, owner, UINT32_MAX, &task), 0);
 }
 
 /* The second time it is the sample's fault, a hang is it at once; each time it was the stream's work. */
@@ -180,7 +180,7 @@ START_TEST(what_a_dead_worker_used_is_its_streams)
 	death.owner = 7;
 	fill_worker_died(&stream, &death);
 	ck_assert_uint_eq(stream.share.work_us, 400000);
-	ck_assert_int_eq(lane_task_state(&stream.shared.lane, stream.fill[0].block, 0, NULL),
+	ck_assert_int_eq(queue_task_state(&stream.shared.queue, stream.fill[0].row, 0, NULL),
 			 LAYOUT_TASK_READY);
 	fill_worker_died(&stream, &death);
 	ck_assert_uint_eq(stream.share.work_us, 400000); /* it has none any more */
@@ -197,14 +197,14 @@ END_TEST
 START_TEST(what_is_queued_again_takes_no_room_from_itself)
 {
 	const struct budget spent = {.begun_ns = 1};
-	struct lane_task task;
+	struct queue_task task;
 
 	begin(UINT64_C(4) << 20);
 	for (unsigned i = 0; i < 4; i++)
 		fill_feed(&stream, &spent);
 	for (unsigned i = 0; i < 4; i++) {
-		ck_assert_int_eq(lane_claim_read(&stream.shared.lane, 1, &task), 0);
-		lane_read_done(&stream.shared.lane, &task, LAYOUT_FAIL_READ, 5, NULL, 0, 0);
+		ck_assert_int_eq(queue_claim_read(&stream.shared.queue, 1, &task), 0);
+		queue_read_done(&stream.shared.queue, &task, LAYOUT_FAIL_READ, 5, NULL, 0, 0);
 	}
 	ck_assert_uint_eq(fill_under_way(stream.fill), 4);
 	fill_reader_died(&stream);

@@ -16,7 +16,7 @@
 #define LIMIT_NS (1000 * MS)
 #define BEGIN_NS (5000 * MS)
 
-static const struct hang_work decoding = {.has_task = true, .lane = 1, .task = 7, .instance = 3};
+static const struct hang_work decoding = {.has_task = true, .queue = 1, .task = 7, .instance = 3};
 static const struct hang_work idle = {0}, wanted = {.is_wanted = true};
 
 static const struct {
@@ -76,16 +76,16 @@ START_TEST(who_hangs)
 }
 END_TEST
 
-/* What was begun anew is measured anew: another sample, a substitute, another use of the block. */
+/* What was begun anew is measured anew: another sample, a substitute, another use of the row. */
 START_TEST(each_sample_has_its_own_time)
 {
 	struct hang_work next[] = {decoding, decoding, decoding, decoding, decoding, idle};
 
 	next[0].task++;
-	next[1].block++;
+	next[1].row++;
 	next[2].instance++;
 	next[3].attempt++;
-	next[4].lane++;
+	next[4].queue++;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(next); i++) {
 		struct hang hang = {.since_ns = 0};
 

@@ -45,12 +45,12 @@ static void say_exited(uint64_t owner, uint64_t index, uint64_t status, uint64_t
 	say(&out);
 }
 
-static void say_lane(uint16_t type, uint16_t key, uint64_t lane)
+static void say_queue(uint16_t type, uint16_t key, uint64_t queue)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, type);
-	wire_put_u64(&out, key, lane);
+	wire_put_u64(&out, key, queue);
 	say(&out);
 }
 
@@ -124,19 +124,19 @@ static void lie_status(void)
 	say_exited(1, 0, UINT64_C(1) << 40, 0);
 }
 
-static void lie_lane(void)
+static void lie_queue(void)
 {
-	say_lane(PARENT_ADDED, PARENT_KEY_LANE, UINT64_C(1) << 32 | 1);
+	say_queue(PARENT_ADDED, PARENT_KEY_QUEUE, UINT64_C(1) << 32 | 1);
 }
 
-static void lie_reader_lane(void)
+static void lie_reader_queue(void)
 {
-	say_lane(READER_ATTACHED, READER_KEY_LANE, UINT64_C(1) << 32 | 1);
+	say_queue(READER_ATTACHED, READER_KEY_QUEUE, UINT64_C(1) << 32 | 1);
 }
 
 static void lie_type(void)
 {
-	say_lane(4711, 1, 1);
+	say_queue(4711, 1, 1);
 }
 
 /* Without its place, which is not the first one therefore. */
@@ -155,7 +155,7 @@ static void lie_reader_kind(void)
 	struct wire_out out;
 
 	wire_out_init(&out, READER_ATTACHED);
-	wire_put_string(&out, READER_KEY_LANE, "the first one");
+	wire_put_string(&out, READER_KEY_QUEUE, "the first one");
 	say(&out);
 }
 
@@ -165,7 +165,7 @@ static void lie_reader_gift(void)
 	struct wire_out out;
 
 	wire_out_init(&out, READER_ATTACHED);
-	wire_put_u64(&out, READER_KEY_LANE, 1);
+	wire_put_u64(&out, READER_KEY_QUEUE, 1);
 	wire_put_fd(&out, READER_CONTROL_FD);
 	say(&out);
 }
@@ -176,7 +176,7 @@ static void lie_flood(void)
 	for (unsigned i = 0; i < 3 && fork() > 0; i++)
 		continue;
 	for (;;)
-		say_lane(READER_DETACHED, READER_KEY_LANE, 1);
+		say_queue(READER_DETACHED, READER_KEY_QUEUE, 1);
 }
 
 static const struct {
@@ -193,8 +193,8 @@ static const struct {
     {"place", lie_place},
     {"stranger", lie_stranger},
     {"status", lie_status},
-    {"lane", lie_lane},
-    {"reader-lane", lie_reader_lane},
+    {"queue", lie_queue},
+    {"reader-queue", lie_reader_queue},
     {"type", lie_type},
     {"short", lie_short},
     {"reader-kind", lie_reader_kind},

@@ -44,8 +44,8 @@ static void start_with(const char *program, const char *lie)
 	rig_start("workers=1", NULL);
 }
 
-static const char *const parent_lies[] = {"zero",     "large",  "init", "daemon", "twice", "place",
-					  "stranger", "status", "lane", "type",   "short"};
+static const char *const parent_lies[] = {"zero",     "large",  "init",  "daemon", "twice", "place",
+					  "stranger", "status", "queue", "type",   "short"};
 
 START_TEST(a_parent_that_lies_is_ended)
 {
@@ -55,7 +55,7 @@ START_TEST(a_parent_that_lies_is_ended)
 }
 END_TEST
 
-static const char *const reader_lies[] = {"reader-lane", "reader-type", "reader-kind",
+static const char *const reader_lies[] = {"reader-queue", "reader-type", "reader-kind",
 					  "reader-gift"};
 
 START_TEST(a_reader_that_lies_is_ended)

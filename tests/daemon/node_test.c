@@ -4,7 +4,7 @@
  * die, or cannot be started, at awkward moments. */
 
 #include "daemon/proc/child.h"
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 #include "tests/daemon/raw.h"
 
 #include <errno.h>
@@ -104,7 +104,7 @@ END_TEST
 /* A rank that goes through its chunks in windows of `batch` samples and sleeps when there is none. */
 struct sleeper {
 	struct raw_rank rank;
-	struct board board;
+	struct slot_table table;
 	struct grant grant; /* number 0: no chunk */
 	uint32_t at, batch, chunks;
 	unsigned wakes, in_vain;
@@ -124,7 +124,7 @@ static bool sleeper_goes_on(struct sleeper *sleeper)
 				return moved;
 			sleeper->at = 0;
 		}
-		mark = board_slot_read_watermark(&sleeper->board, sleeper->grant.slot);
+		mark = slot_table_read_watermark(&sleeper->table, sleeper->grant.slot);
 		if (mark == sleeper->grant.count) {
 			grant_release(&sleeper->rank.rank, sleeper->grant.number);
 			sleeper->grant.number = 0;
@@ -173,14 +173,14 @@ static void sleep_through(uint64_t batch, uint64_t chunk, unsigned bad)
 	rig_start("workers=2", "linger_s=0", NULL);
 	sleeper.sock = raw_open(&open, &opened);
 	raw_attach(&opened, &sleeper.rank);
-	ck_assert_int_eq(board_attach(opened.fds[1], &sleeper.board), 0);
+	ck_assert_int_eq(slot_table_attach(opened.fds[1], &sleeper.table), 0);
 	while (sleeper.chunks < 60)
 		sleeper_turn(&sleeper);
 	fprintf(stderr, "batch %u chunk %u bad %u: %u wakes, %u in vain\n", (unsigned)batch,
 		(unsigned)chunk, bad, sleeper.wakes, sleeper.in_vain);
 	ck_assert_uint_le(sleeper.in_vain, sleeper.chunks);
 	raw_detach(&sleeper.rank);
-	board_detach(&sleeper.board);
+	slot_table_detach(&sleeper.table);
 	wire_in_fini(&opened);
 	close(sleeper.sock);
 	rig_end();
@@ -476,8 +476,8 @@ START_TEST(no_descriptors_no_spinning)
 }
 END_TEST
 
-/* The lane of the only stream, as a captured worker has it. false: we may not. */
-static bool attach_lane(struct lane *ret)
+/* The queue of the only stream, as a captured worker has it. false: we may not. */
+static bool attach_queue(struct queue *ret)
 {
 	for (unsigned i = 3; i < 200; i++) {
 		char path[64], target[128] = "";
@@ -485,10 +485,10 @@ static bool attach_lane(struct lane *ret)
 
 		snprintf(path, sizeof(path), "/proc/%d/fd/%u", rig_host.pid, i);
 		if (readlink(path, target, sizeof(target) - 1) < 0 ||
-		    !strstr(target, "oneaccess-lane"))
+		    !strstr(target, "oneaccess-queue"))
 			continue;
 		fd = open(path, O_RDWR | O_CLOEXEC);
-		r = fd < 0 ? -errno : lane_attach(fd, ret);
+		r = fd < 0 ? -errno : queue_attach(fd, ret);
 		base_close(&fd);
 		return r == 0;
 	}
@@ -502,14 +502,14 @@ START_TEST(a_lie_about_ends_is_no_spinning)
 	struct wire_in opened;
 	struct raw_rank rank;
 	struct grant grant;
-	struct lane lane;
+	struct queue queue;
 	int sock, reader;
 
 	open.chunk = 8;
 	rig_start("workers=1", NULL);
 	sock = raw_open(&open, &opened);
 	raw_attach(&opened, &rank);
-	if (!attach_lane(&lane)) {
+	if (!attach_queue(&queue)) {
 		puts("skipped: needs root");
 		rig_end();
 		return;
@@ -525,11 +525,11 @@ START_TEST(a_lie_about_ends_is_no_spinning)
 		raw_say(sock, PROTO_KICK);
 		rig_sleep_ms(100);
 	}
-	for (uint32_t b = 0; b < lane.n_blocks; b++)
-		atomic_store(&lane.block[b].s_ended, UINT32_MAX);
+	for (uint32_t b = 0; b < queue.n_rows; b++)
+		atomic_store(&queue.row[b].s_ended, UINT32_MAX);
 	must_sleep();
 	kill(reader, SIGCONT);
-	lane_detach(&lane);
+	queue_detach(&queue);
 	wire_in_fini(&opened);
 	raw_detach(&rank);
 	close(sock);

@@ -8,7 +8,7 @@
  */
 
 #include "base/wire.h"
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "shmring/grant.h"
 #include "shmring/proto.h"
 #include "tests/scenarios/rig.h"

@@ -22,14 +22,14 @@
 #include "daemon/serve/streams.h"
 #include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 #include "storage/dataset.h"
 #include "storage/index.h"
 #include "storage/reader.h"
 #include "storage/store.h"
 #include "worker/parent.h"
 
-#define MOST_LANES 16
+#define MOST_QUEUES 16
 #define OWNER 7 /* of the one worker, in the words of its tasks */
 
 #define RESERVES (-1) /* "pids" of processes that there are not */
@@ -49,11 +49,11 @@ static struct {
 	} reader, parent;
 	struct layout_doorbell *doorbell;
 	int event_fd;
-	struct actors_lane {
+	struct actors_queue {
 		bool is_used;
 		uint64_t number;
-		struct lane lane;
-	} lanes[MOST_LANES];
+		struct queue queue;
+	} queues[MOST_QUEUES];
 } actors = {.index_fd = -1, .event_fd = -1, .reader = {.sock = -1}, .parent = {.sock = -1}};
 
 static void demand(bool truth)
@@ -174,7 +174,7 @@ int __wrap_reserve_begin(struct variant *variant, uint32_t to)
 	reserve->from = variant->slots;
 	reserve->to = to;
 	variant_account(variant,
-			(int64_t)((to - variant->slots) * variant->board.geometry.slot_stride));
+			(int64_t)((to - variant->slots) * variant->table.geometry.slot_stride));
 	return 0;
 }
 
@@ -198,8 +198,8 @@ static void reserve_all(struct node *node)
 	while ((variant = find_reserving(node))) {
 		uint32_t n = variant->reserve.to - variant->reserve.from, done = 0;
 
-		while (done < n && board_slots_reserve(variant->slots_fd, &variant->board.geometry,
-						       variant->reserve.from + done) == 0)
+		while (done < n && slots_reserve(variant->slots_fd, &variant->table.geometry,
+						 variant->reserve.from + done) == 0)
 			done++;
 		stream_child_ended(node, RESERVES, W_EXITCODE((int)done, 0));
 	}
@@ -233,39 +233,39 @@ static void begin(struct wire_out *out, uint16_t type, const struct wire_in *in,
 	wire_put_u64(out, key, number_of(in, key));
 }
 
-/* ---- lanes ---- */
+/* ---- queues ---- */
 
-static void add_lane(uint64_t number, int fd)
+static void add_queue(uint64_t number, int fd)
 {
-	for (unsigned i = 0; i < MOST_LANES; i++) {
-		struct actors_lane *lane = &actors.lanes[i];
+	for (unsigned i = 0; i < MOST_QUEUES; i++) {
+		struct actors_queue *queue = &actors.queues[i];
 
-		if (lane->is_used)
+		if (queue->is_used)
 			continue;
-		lane->is_used = lane_attach(fd, &lane->lane) == 0;
-		lane->number = number;
+		queue->is_used = queue_attach(fd, &queue->queue) == 0;
+		queue->number = number;
 		return;
 	}
 }
 
-static void drop_lane(struct actors_lane *lane)
+static void drop_queue(struct actors_queue *queue)
 {
-	if (lane->is_used)
-		lane_detach(&lane->lane);
-	lane->is_used = false;
+	if (queue->is_used)
+		queue_detach(&queue->queue);
+	queue->is_used = false;
 }
 
-static void drop_lane_of(uint64_t number)
+static void drop_queue_of(uint64_t number)
 {
-	for (unsigned i = 0; i < MOST_LANES; i++)
-		if (actors.lanes[i].number == number)
-			drop_lane(&actors.lanes[i]);
+	for (unsigned i = 0; i < MOST_QUEUES; i++)
+		if (actors.queues[i].number == number)
+			drop_queue(&actors.queues[i]);
 }
 
 void actors_forget(void)
 {
-	for (unsigned i = 0; i < MOST_LANES; i++)
-		drop_lane(&actors.lanes[i]);
+	for (unsigned i = 0; i < MOST_QUEUES; i++)
+		drop_queue(&actors.queues[i]);
 }
 
 void actors_end(void)
@@ -344,7 +344,7 @@ static void answer_form(const struct wire_in *in)
 		sizes[i] = i % 3 ? 0 : 50;
 	demand(fd >= 0 && write(fd, sizes, sizeof(sizes)) == (ssize_t)sizeof(sizes) &&
 	       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
-	begin(&out, READER_FORMED, in, READER_KEY_LANE);
+	begin(&out, READER_FORMED, in, READER_KEY_QUEUE);
 	wire_put_u64(&out, READER_KEY_FORM, number_of(in, READER_KEY_FORM));
 	put_fd(&out, READER_KEY_TABLE, fd);
 	send_to(&actors.reader, &out);
@@ -374,13 +374,13 @@ static void on_reader(struct wire_in *in)
 		answer_open(in);
 		break;
 	case READER_ATTACH:
-		add_lane(number_of(in, READER_KEY_LANE), in->n_fds ? in->fds[0] : -1);
-		begin(&out, READER_ATTACHED, in, READER_KEY_LANE);
+		add_queue(number_of(in, READER_KEY_QUEUE), in->n_fds ? in->fds[0] : -1);
+		begin(&out, READER_ATTACHED, in, READER_KEY_QUEUE);
 		send_to(&actors.reader, &out);
 		break;
 	case READER_DETACH:
-		drop_lane_of(number_of(in, READER_KEY_LANE));
-		begin(&out, READER_DETACHED, in, READER_KEY_LANE);
+		drop_queue_of(number_of(in, READER_KEY_QUEUE));
+		begin(&out, READER_DETACHED, in, READER_KEY_QUEUE);
 		send_to(&actors.reader, &out);
 		break;
 	case READER_STORE:
@@ -412,12 +412,12 @@ static void say_worker(uint16_t type, uint16_t key, uint64_t number)
 	send_to(&actors.parent, &out);
 }
 
-static void answer_lane(uint16_t type, const struct wire_in *in)
+static void answer_queue(uint16_t type, const struct wire_in *in)
 {
 	uint64_t variant = number_of(in, PARENT_KEY_VARIANT);
 	struct wire_out out;
 
-	begin(&out, type, in, PARENT_KEY_LANE);
+	begin(&out, type, in, PARENT_KEY_QUEUE);
 	if (variant != UINT64_MAX)
 		wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
 	send_to(&actors.parent, &out);
@@ -427,13 +427,13 @@ static void on_parent(struct wire_in *in)
 {
 	switch (in->type) {
 	case PARENT_ADD:
-		answer_lane(PARENT_ADDED, in);
+		answer_queue(PARENT_ADDED, in);
 		break;
 	case PARENT_GO:
 		say_worker(PARENT_STARTED, PARENT_KEY_PID, (uint64_t)actors.parent.pid);
 		break;
 	case PARENT_REMOVE:
-		answer_lane(PARENT_REMOVED, in);
+		answer_queue(PARENT_REMOVED, in);
 		break;
 	case PARENT_KILL:
 		say_worker(PARENT_EXITED, PARENT_KEY_STATUS, SIGKILL);
@@ -470,44 +470,45 @@ void actors_serve(struct node *node)
 
 /* ---- work ---- */
 
-static void read_task(struct lane *lane, uint8_t mishap)
+static void read_task(struct queue *queue, uint8_t mishap)
 {
-	struct lane_task task;
+	struct queue_task task;
 	bool fails = mishap & 1;
 
-	if (lane_claim_read(lane, 1, &task) || mishap & 2) /* it stays READING */
+	if (queue_claim_read(queue, 1, &task) || mishap & 2) /* it stays READING */
 		return;
 	if (task.want && mishap & 4)
-		lane_read_came(lane, &task, task.want, mishap & 3, 50, mishap & 8 ? 1 : 0);
-	lane_read_done(lane, &task, fails ? LAYOUT_FAIL_READ : LAYOUT_FAIL_NONE, fails ? -EIO : 0,
-		       fails ? "a read that fails" : NULL, 1000, 1000);
+		queue_read_came(queue, &task, task.want, mishap & 3, 50, mishap & 8 ? 1 : 0);
+	queue_read_done(queue, &task, fails ? LAYOUT_FAIL_READ : LAYOUT_FAIL_NONE, fails ? -EIO : 0,
+			fails ? "a read that fails" : NULL, 1000, 1000);
 }
 
-static void run_task(struct lane *lane, uint8_t mishap)
+static void run_task(struct queue *queue, uint8_t mishap)
 {
-	const struct lane_made made = {.work_us = 5, .made = mishap & 3, .make_us = 1, .bytes = 40};
+	const struct queue_made made = {
+	    .work_us = 5, .made = mishap & 3, .make_us = 1, .bytes = 40};
 	enum layout_fail fail = mishap & 16 ? LAYOUT_FAIL_DECODE : LAYOUT_FAIL_NONE;
-	struct lane_task task;
+	struct queue_task task;
 
-	if (lane_claim_run(lane, OWNER, UINT32_MAX, &task) || mishap & 32)
+	if (queue_claim_run(queue, OWNER, UINT32_MAX, &task) || mishap & 32)
 		return;
 	if (mishap & 64)
 		fail = LAYOUT_FAIL_FILTERED;
-	lane_run_made(lane, &task, &made);
-	lane_run_done(lane, &task, fail, 0, "what workers say", 10);
+	queue_run_made(queue, &task, &made);
+	queue_run_done(queue, &task, fail, 0, "what workers say", 10);
 }
 
 void actors_work(unsigned tasks, uint8_t mishap)
 {
 	const uint64_t one = 1;
 
-	for (unsigned i = 0; i < MOST_LANES; i++)
-		for (unsigned t = 0; actors.lanes[i].is_used && t < tasks; t++) {
+	for (unsigned i = 0; i < MOST_QUEUES; i++)
+		for (unsigned t = 0; actors.queues[i].is_used && t < tasks; t++) {
 			/* the last one alone */
 			const uint8_t its = t + 1 == tasks ? mishap : 0;
 
-			read_task(&actors.lanes[i].lane, its);
-			run_task(&actors.lanes[i].lane, its);
+			read_task(&actors.queues[i].queue, its);
+			run_task(&actors.queues[i].queue, its);
 		}
 	if (actors.event_fd >= 0 && write(actors.event_fd, &one, sizeof(one)) < 0)
 		return; /* it is full: accessd looks anyway */
@@ -542,10 +543,10 @@ static void scribble_in(struct grammar *grammar, void *memory, uint64_t size)
 
 void actors_scribble(struct grammar *grammar)
 {
-	struct actors_lane *lane = &actors.lanes[grammar_below(grammar, MOST_LANES)];
+	struct actors_queue *queue = &actors.queues[grammar_below(grammar, MOST_QUEUES)];
 
-	if (lane->is_used)
-		scribble_in(grammar, lane->lane.head, lane->lane.bytes);
+	if (queue->is_used)
+		scribble_in(grammar, queue->queue.head, queue->queue.bytes);
 	else if (actors.doorbell)
 		scribble_in(grammar, actors.doorbell, sizeof(*actors.doorbell));
 }

@@ -20,7 +20,7 @@ struct node;
 void actors_init(struct grammar_world *world);
 /* Honest answers to all that was asked; what was to be reserved is. */
 void actors_serve(struct node *node);
-/* So many tasks of each lane are read and worked on, and end well where no bit of `mishap` says otherwise. */
+/* So many tasks of each queue are read and worked on, and end well where no bit of `mishap` says otherwise. */
 void actors_work(unsigned tasks, uint8_t mishap);
 
 /* What captured ones can do: any message, any byte in what they share with accessd. */

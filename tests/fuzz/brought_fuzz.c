@@ -62,8 +62,8 @@ static void read_all(struct brought *log)
 	while ((r = brought_step(log)) == BROUGHT_E_MORE)
 		if (++steps > 4 * 65536 || stream.bytes.all > most)
 			abort();
-	if (r == 0 &&
-	    log->rest.samples != population_samples(log->set.deal, log->set.bits, log->rest.need))
+	if (r == 0 && log->rest.samples !=
+			  population_samples(log->set.permutation, log->set.bits, log->rest.need))
 		abort();
 }
 
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin_once();
 	fd = forge_plan_log(data, size, N);
 	for (int is_part = 0; is_part < 2; is_part++) {
-		const struct entry_set set = {.deal = carousel_deal(stream.carousel),
+		const struct entry_set set = {.permutation = carousel_permutation(stream.carousel),
 					      .bits = is_part ? even : NULL};
 
 		if (!brought_begin(&log, &conn, fd, &from, &set))

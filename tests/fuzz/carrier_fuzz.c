@@ -131,11 +131,11 @@ static void stream_close(struct transport *transport)
 static const struct transport_ops stream_ops = {
     "stream", stream_send, stream_receive, stream_wait, stream_woke, stream_why, stream_close};
 
-static void make_tray(struct tray *ret)
+static void make_rings(struct rings *ret)
 {
 	int fd;
 
-	if (tray_new(1, VALUE_TRAY_RING, &fd) || tray_attach(fd, ret))
+	if (rings_new(1, VALUE_RING_BYTES, &fd) || rings_attach(fd, ret))
 		abort();
 	close(fd);
 }
@@ -144,7 +144,7 @@ static void make_tray(struct tray *ret)
 
 static void say(struct value_head head)
 {
-	struct tray_item item = {.bytes = sizeof(head), .data = (const uint8_t *)&head};
+	struct rings_item item = {.bytes = sizeof(head), .data = (const uint8_t *)&head};
 
 	if (!take_item(&carrier, &item))
 		abort();
@@ -168,11 +168,11 @@ static void ask(void)
 
 static void read_all(unsigned answered[GETS])
 {
-	struct tray_item item;
+	struct rings_item item;
 	struct value_head head;
 	bool bad;
 
-	while (tray_look(&carrier.to_reader, 0, &item, &bad)) {
+	while (rings_look(&carrier.to_reader, 0, &item, &bad)) {
 		memcpy(&head, item.data, sizeof(head));
 		if (!value_head_check(&head) || item.bytes != sizeof(head) + head.bytes)
 			abort();
@@ -181,7 +181,7 @@ static void read_all(unsigned answered[GETS])
 			    head.bytes > 100)
 				abort();
 		}
-		tray_pass(&carrier.to_reader, 0, &item);
+		rings_pass(&carrier.to_reader, 0, &item);
 	}
 	if (bad)
 		abort();
@@ -246,8 +246,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!carrier.to_reader.head) {
 		stream.transport.ops = &stream_ops;
-		make_tray(&carrier.to_reader);
-		make_tray(&carrier.from_reader);
+		make_rings(&carrier.to_reader);
+		make_rings(&carrier.from_reader);
 		carrier.epoll_fd = epoll_create1(0);
 		path_open(&carrier);
 	}

@@ -145,7 +145,7 @@ static void put_token(struct grammar *grammar, const struct grammar_world *world
 	uint8_t choice = grammar_byte(grammar), bytes[1024];
 	struct token token = {
 	    .n = world->samples,
-	    .grain = 1,
+	    .block = 1,
 	    .order = choice & 7,
 	    .seed = grammar_below(grammar, 3),
 	    .epoch = grammar_number(grammar),

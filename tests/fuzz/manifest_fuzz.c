@@ -6,8 +6,8 @@
  * one label (scan_run.c); a CSV row read twice is the same, and its fields lie in it, one behind the other.
  */
 
-#include "storage/source/csv.h"
-#include "storage/source/scan_manifest.h"
+#include "storage/source/scan/csv.h"
+#include "storage/source/scan/scan_manifest.h"
 #include "tests/storage/scan_run.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a carrier may say to a reader that has asked for some values: items of a tray, of any bytes. No task is lost or
+ * What a carrier may say to a reader that has asked for some values: items of a ring, of any bytes. No task is lost or
  * ended twice, and none is given more than it has room for.
  *
  * Input: how many tasks ask, then items: length (two bytes), bytes. An id of an answer below 16 is that of the task with
@@ -119,38 +119,38 @@ enum reader_resident_answer reader_resident_keep(struct reader_resident *group, 
 	return RESIDENT_FULL;
 }
 
-void reader_lane_keep(struct reader_lane *lane)
+void reader_queue_keep(struct reader_queue *queue)
 {
-	(void)lane;
+	(void)queue;
 	busy++;
 }
 
-void reader_lane_put(struct reader_lane *lane)
+void reader_queue_put(struct reader_queue *queue)
 {
-	(void)lane;
+	(void)queue;
 	check(busy-- > 0);
 }
 
-bool reader_lane_is_leaving(const struct reader_lane *lane)
+bool reader_queue_is_leaving(const struct reader_queue *queue)
 {
-	(void)lane;
+	(void)queue;
 	return false;
 }
 
 static void end_task(struct reader_ask *ask)
 {
 	check(under_way-- > 0);
-	reader_lane_put(ask->lane);
+	reader_queue_put(ask->queue);
 	reader_asks_free(ask);
 }
 
-bool reader_lane_idles(uint32_t *seen)
+bool reader_queue_idles(uint32_t *seen)
 {
 	(void)seen;
 	return false;
 }
 
-int reader_lane_look(const struct value_head *get)
+int reader_queue_look(const struct value_head *get)
 {
 	check(get->sample < SAMPLES);
 	return (int)(get->sample % 2) - 1;
@@ -162,23 +162,23 @@ void reader_say_wrong(uint64_t node, uint64_t sample)
 	(void)sample;
 }
 
-void reader_lane_again(struct reader_ask *ask)
+void reader_queue_again(struct reader_ask *ask)
 {
 	end_task(ask);
 }
 
-void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
-		       uint32_t bytes)
+void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
+			uint32_t bytes)
 {
 	check(from == LAYOUT_FROM_PEER && bytes > 0 && bytes <= ROOM);
 	touch(value, bytes);
 	end_task(ask);
 }
 
-void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
-		       const uint8_t *value, uint32_t bytes)
+void reader_queue_store(struct reader_queue *queue, unsigned form, uint64_t sample,
+			const uint8_t *value, uint32_t bytes)
 {
-	(void)lane;
+	(void)queue;
 	check(form == LAYOUT_FORM_PACKED && sample < SAMPLES);
 	touch(value, bytes);
 }
@@ -192,7 +192,7 @@ _Noreturn void reader_say_fatal(const char *event, const char *text)
 
 /* ---- the carrier ---- */
 
-static struct tray to, from;
+static struct rings to, from;
 static struct reader_shared *shared;
 
 static void begin(void)
@@ -204,9 +204,9 @@ static void begin(void)
 
 	memset(&id, 'g', sizeof(id));
 	shared = reader_peers_share(&id, SAMPLES, LAYOUT_FORM_PACKED, "{}");
-	check(shared && !tray_new(1, VALUE_TRAY_RING, &to_fd) &&
-	      !tray_new(1, VALUE_TRAY_RING, &from_fd) && !tray_attach(to_fd, &to) &&
-	      !tray_attach(from_fd, &from) && reader_peers_carrier(11, to_fd, from_fd));
+	check(shared && !rings_new(1, VALUE_RING_BYTES, &to_fd) &&
+	      !rings_new(1, VALUE_RING_BYTES, &from_fd) && !rings_attach(to_fd, &to) &&
+	      !rings_attach(from_fd, &from) && reader_peers_carrier(11, to_fd, from_fd));
 	close(to_fd);
 	close(from_fd);
 	reader_peers_store((struct store *)(void *)shared); /* which nobody looks into */
@@ -216,10 +216,10 @@ static void begin(void)
 /* What the reader says: it must make sense. */
 static void listen(void)
 {
-	struct tray_item item;
+	struct rings_item item;
 	bool bad;
 
-	while (tray_look(&to, 0, &item, &bad)) {
+	while (rings_look(&to, 0, &item, &bad)) {
 		struct value_head head;
 
 		check(item.bytes >= sizeof(head));
@@ -227,7 +227,7 @@ static void listen(void)
 		check(value_head_check(&head) && item.bytes - sizeof(head) == head.bytes);
 		if (head.type == VALUE_GET)
 			id_of[head.sample] = head.id;
-		tray_pass(&to, 0, &item);
+		rings_pass(&to, 0, &item);
 	}
 	check(!bad);
 }
@@ -235,7 +235,7 @@ static void listen(void)
 static void say(const uint8_t *data, uint32_t bytes)
 {
 	struct value_head head;
-	uint8_t *at = tray_begin(&from, 0, bytes);
+	uint8_t *at = rings_begin(&from, 0, bytes);
 
 	check(at != NULL);
 	memcpy(at, data, bytes);
@@ -245,7 +245,7 @@ static void say(const uint8_t *data, uint32_t bytes)
 			head.id = id_of[head.id];
 		memcpy(at, &head, sizeof(head));
 	}
-	tray_end(&from, 0, &(struct tray_item){.bytes = bytes});
+	rings_end(&from, 0, &(struct rings_item){.bytes = bytes});
 	check(reader_peers_turn());
 	listen();
 }
@@ -259,7 +259,7 @@ static void say_gone(uint32_t peer)
 
 static void ask_for(unsigned tasks)
 {
-	struct lane_task task = {
+	struct queue_task task = {
 	    .bytes = 100, .room = ROOM, .want = LAYOUT_FORM_PACKED, .make = LAYOUT_FORM_PACKED};
 
 	for (task.sample = 0; task.sample < tasks; task.sample++) {

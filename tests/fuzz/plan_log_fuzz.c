@@ -25,7 +25,7 @@ static void read_all(struct plan_log *plan_log)
 		if (r == 0 && offset <= before)
 			abort();
 		for (uint32_t i = 0; r == 0 && i < entry.count; i++)
-			lent += entry.n_grains ? entry.grains[i % entry.n_grains]
+			lent += entry.n_blocks ? entry.blocks[i % entry.n_blocks]
 					       : (uint64_t)entry.ids[i];
 	} while (r == 0);
 }

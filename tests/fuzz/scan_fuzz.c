@@ -7,12 +7,12 @@
  */
 
 #include "base/little.h"
-#include "storage/source/dali.h"
-#include "storage/source/mds.h"
+#include "storage/source/scan/dali.h"
+#include "storage/source/scan/mds.h"
 #include "base/npy.h"
-#include "storage/source/megatron.h"
-#include "storage/source/packing.h"
-#include "storage/source/scan_tfrecord.h"
+#include "storage/source/scan/megatron.h"
+#include "storage/source/scan/packing.h"
+#include "storage/source/scan/scan_tfrecord.h"
 #include "tests/storage/scan_run.h"
 
 #include <stdlib.h>

@@ -31,8 +31,8 @@ static void fuzz_join(const struct token *token)
 	    .need = token->need,
 	    .tail = token->tail,
 	    .n_tail = token->n_tail,
-	    .laps = token->laps,
-	    .n_laps = token->n_laps,
+	    .nonces = token->nonces,
+	    .n_nonces = token->n_nonces,
 	};
 	struct carousel_action action;
 	struct carousel *carousel;
@@ -45,7 +45,7 @@ static void fuzz_join(const struct token *token)
 		join.place = token->delivered;
 		join.need = NULL;
 	}
-	if (token->grain != deal_grain_of(token->n))
+	if (token->block != permutation_block_of(token->n))
 		return; /* token_fits() refuses it */
 	memcpy(config.version, token->dataset, sizeof(config.version));
 	if (carousel_new(&config, &carousel))

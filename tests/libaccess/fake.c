@@ -5,8 +5,8 @@
  * posts chunks, moves watermarks, answers sleepers. All state is under one lock, so that a test can
  * change the configuration or speak between two looks.
  *
- * The grants are composed as the real one does it: a tail first, as a chunk without grains; an
- * epoch's grants before the next one's; a reclaimed grant's grains are needed again. Revocation is
+ * The grants are composed as the real one does it: a tail first, as a chunk without blocks; an
+ * epoch's grants before the next one's; a reclaimed grant's blocks are needed again. Revocation is
  * tried on the newest grant only, and nothing is posted until its end is known.
  */
 
@@ -24,7 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/bits.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 #include "sched/token.h"
 
 static uint64_t fake_random(struct fake *fake)
@@ -35,19 +35,19 @@ static uint64_t fake_random(struct fake *fake)
 	return fake->random * UINT64_C(2685821657736338717) >> 11;
 }
 
-uint8_t fake_pixel(uint64_t id, uint64_t lap, unsigned k)
+uint8_t fake_pixel(uint64_t id, uint64_t nonce, unsigned k)
 {
-	return (uint8_t)((id * 31 + lap * 7 + k * 3) % 251);
+	return (uint8_t)((id * 31 + nonce * 7 + k * 3) % 251);
 }
 
 /* ---- memory ---- */
 
-static void fake_geometry(const struct fake *fake, struct board_geometry *ret)
+static void fake_geometry(const struct fake *fake, struct slot_geometry *ret)
 {
-	*ret = (struct board_geometry){
+	*ret = (struct slot_geometry){
 	    .max_slots = fake->config.slots,
 	    .chunk = fake->config.chunk,
-	    .grain = deal_grain_of(fake->config.n),
+	    .block = permutation_block_of(fake->config.n),
 	    .n_fields = 3,
 	    .n_samples = fake->config.n,
 	    .seed = fake->seed,
@@ -57,28 +57,27 @@ static void fake_geometry(const struct fake *fake, struct board_geometry *ret)
 		       .ndim = 2,
 		       .shape = {2, 5}},
 		      {.name = "label", .dtype = LAYOUT_I64, .where = LAYOUT_IN_SLOT},
-		      {.name = "index", .dtype = LAYOUT_I64, .where = LAYOUT_IN_BOARD}},
+		      {.name = "index", .dtype = LAYOUT_I64, .where = LAYOUT_IN_TABLE}},
 	};
 	memcpy(ret->dataset, fake->dataset, 32);
-	ck_assert_int_eq(board_plan(ret), 0);
+	ck_assert_int_eq(slot_table_plan(ret), 0);
 }
 
 static void fake_make_memory(struct fake *fake, struct fake_conn *conn)
 {
-	struct board_geometry geometry;
+	struct slot_geometry geometry;
 	void *map;
 
 	fake_geometry(fake, &geometry);
-	ck_assert_int_eq(board_new(&geometry, &conn->board, &conn->board_fd), 0);
-	ck_assert_int_eq(board_slots_new(&conn->board.geometry, &conn->slots_fd), 0);
-	map = mmap(NULL, conn->board.geometry.slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+	ck_assert_int_eq(slot_table_new(&geometry, &conn->table, &conn->table_fd), 0);
+	ck_assert_int_eq(slots_new(&conn->table.geometry, &conn->slots_fd), 0);
+	map = mmap(NULL, conn->table.geometry.slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 		   conn->slots_fd, 0);
 	ck_assert_ptr_ne(map, MAP_FAILED);
 	conn->slots = map;
-	ck_assert_int_eq(board_slots_seal(conn->slots_fd), 0);
+	ck_assert_int_eq(slots_seal(conn->slots_fd), 0);
 	for (uint32_t slot = 0; slot < fake->config.slots; slot++)
-		ck_assert_int_eq(board_slots_reserve(conn->slots_fd, &conn->board.geometry, slot),
-				 0);
+		ck_assert_int_eq(slots_reserve(conn->slots_fd, &conn->table.geometry, slot), 0);
 	ck_assert_int_eq(
 	    grant_memory_new(&conn->inbox, &conn->inbox_fd, &conn->outbox, &conn->outbox_fd), 0);
 	grant_server_init(&conn->grants, conn->inbox, conn->outbox);
@@ -88,12 +87,12 @@ static void fake_drop(struct fake_conn *conn)
 {
 	base_close(&conn->sock);
 	if (conn->has_stream) {
-		munmap(conn->slots, conn->board.geometry.slots_bytes);
-		base_close(&conn->board_fd);
+		munmap(conn->slots, conn->table.geometry.slots_bytes);
+		base_close(&conn->table_fd);
 		base_close(&conn->slots_fd);
 		base_close(&conn->inbox_fd);
 		base_close(&conn->outbox_fd);
-		board_detach(&conn->board);
+		slot_table_detach(&conn->table);
 		grant_memory_free(conn->inbox, conn->outbox);
 	}
 	free(conn->need);
@@ -103,45 +102,45 @@ static void fake_drop(struct fake_conn *conn)
 
 /* ---- chunks ---- */
 
-static uint32_t fake_choose_grains(struct fake *fake, struct fake_conn *conn,
-				   const struct deal *deal, uint32_t *ret)
+static uint32_t fake_choose_blocks(struct fake *fake, struct fake_conn *conn,
+				   const struct permutation *permutation, uint32_t *ret)
 {
-	uint64_t left = bits_count(conn->need, deal->grains);
-	uint32_t room = fake->config.chunk / deal->grain, n = 0;
+	uint64_t left = bits_count(conn->need, permutation->blocks);
+	uint32_t room = fake->config.chunk / permutation->block, n = 0;
 
 	if (fake->config.shortens && fake_random(fake) % 3 == 0)
 		room = 1 + (uint32_t)(fake_random(fake) % room);
 	while (n < room && left > 0) {
-		uint64_t grain = fake_random(fake) % deal->grains;
+		uint64_t block = fake_random(fake) % permutation->blocks;
 
-		while (!bits_test(conn->need, grain))
-			grain = (grain + 1) % deal->grains;
-		bits_clear(conn->need, grain);
-		ret[n++] = (uint32_t)grain;
+		while (!bits_test(conn->need, block))
+			block = (block + 1) % permutation->blocks;
+		bits_clear(conn->need, block);
+		ret[n++] = (uint32_t)block;
 		left--;
 	}
 	return n;
 }
 
-static void fake_fill(struct fake *fake, struct fake_conn *conn, uint32_t slot, uint64_t lap,
+static void fake_fill(struct fake *fake, struct fake_conn *conn, uint32_t slot, uint64_t nonce,
 		      const int64_t *ids, uint32_t count)
 {
-	const struct board_geometry *geometry = &conn->board.geometry;
+	const struct slot_geometry *geometry = &conn->table.geometry;
 	uint8_t *base = conn->slots + slot * geometry->slot_stride;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t id = (uint64_t)ids[i];
 		uint8_t status = fake->config.status ? fake->config.status(id) : LAYOUT_SAMPLE_OK;
-		int64_t label = (int64_t)lap;
+		int64_t label = (int64_t)nonce;
 
 		for (unsigned k = 0; k < 10; k++)
 			base[geometry->field[0].offset + i * geometry->field[0].sample_bytes + k] =
-			    fake_pixel(id, lap, k);
+			    fake_pixel(id, nonce, k);
 		memcpy(base + geometry->field[1].offset + i * geometry->field[1].sample_bytes,
 		       &label, 8);
 		if (fake->config.lie == 5 && i == count / 2)
 			status = LAYOUT_SAMPLE_PENDING;
-		board_slot_status(&conn->board, slot, i, status);
+		slot_table_status(&conn->table, slot, i, status);
 	}
 }
 
@@ -171,54 +170,55 @@ static void fake_post(struct fake *fake, struct fake_conn *conn, uint32_t slot, 
 static bool fake_produce(struct fake *fake, struct fake_conn *conn, uint32_t slot)
 {
 	static _Thread_local int64_t ids[LAYOUT_MAX_CHUNK];
-	static _Thread_local uint32_t grains[LAYOUT_MAX_CHUNK];
-	uint32_t n_grains = 0, count;
-	struct deal deal;
+	static _Thread_local uint32_t blocks[LAYOUT_MAX_CHUNK];
+	uint32_t n_blocks = 0, count;
+	struct permutation permutation;
 
-	deal_init(&deal, fake->config.n, fake->dataset);
-	if (conn->n_tail == 0 && bits_count(conn->need, deal.grains) == 0) {
+	permutation_init(&permutation, fake->config.n, fake->dataset);
+	if (conn->n_tail == 0 && bits_count(conn->need, permutation.blocks) == 0) {
 		if ((conn->epochs && conn->epoch + 1 >= conn->epochs) || fake->config.n == 0)
 			return false;
 		conn->epoch++;
-		bits_fill(conn->need, deal.grains);
+		bits_fill(conn->need, permutation.blocks);
 	}
-	fake->lap++;
+	fake->nonce++;
 	if (conn->n_tail > 0) {
 		count = BASE_MIN(conn->n_tail, fake->config.chunk);
 		conn->n_tail -= count;
 		memcpy(ids, conn->tail + conn->n_tail, count * sizeof(*ids));
-		deal_permute(fake->seed, fake->lap, ids, count);
+		permutation_shuffle(fake->seed, fake->nonce, ids, count);
 	} else {
-		n_grains = fake_choose_grains(fake, conn, &deal, grains);
-		count = deal_members(&deal, NULL, fake->seed, fake->lap, grains, n_grains, ids);
-		for (uint32_t i = 0; i < n_grains && fake->config.lie == 6; i++)
-			bits_set(conn->need, grains[i]);
+		n_blocks = fake_choose_blocks(fake, conn, &permutation, blocks);
+		count = permutation_members(&permutation, NULL, fake->seed, fake->nonce, blocks,
+					    n_blocks, ids);
+		for (uint32_t i = 0; i < n_blocks && fake->config.lie == 6; i++)
+			bits_set(conn->need, blocks[i]);
 	}
 	conn->instance++;
 	conn->chunks++;
-	board_slot_begin(&conn->board, slot, conn->instance, fake->lap, ids, count, grains,
-			 n_grains, n_grains == 0);
-	fake_fill(fake, conn, slot, fake->lap, ids, count);
+	slot_table_begin(&conn->table, slot, conn->instance, fake->nonce, ids, count, blocks,
+			 n_blocks, n_blocks == 0);
+	fake_fill(fake, conn, slot, fake->nonce, ids, count);
 	conn->watermark[slot] = 0;
 	conn->target[slot] =
 	    fake->config.stop_at ? (uint32_t)BASE_MIN(fake->config.stop_at, count) : count;
 	fake_post(fake, conn, slot, count,
-		  conn->n_tail == 0 && bits_count(conn->need, deal.grains) == 0);
+		  conn->n_tail == 0 && bits_count(conn->need, permutation.blocks) == 0);
 	return true;
 }
 
 static void fake_put_back(struct fake_conn *conn, uint32_t slot)
 {
-	const struct layout_slot *s = board_slot_of(&conn->board, slot);
+	const struct layout_slot *s = slot_table_of(&conn->table, slot);
 
-	for (uint32_t i = 0; i < s->d_grains; i++)
-		bits_set(conn->need, board_grains_of(&conn->board, slot)[i]);
-	if (s->d_grains == 0) {
-		memcpy(conn->tail + conn->n_tail, board_ids_of(&conn->board, slot),
+	for (uint32_t i = 0; i < s->d_blocks; i++)
+		bits_set(conn->need, slot_table_blocks_of(&conn->table, slot)[i]);
+	if (s->d_blocks == 0) {
+		memcpy(conn->tail + conn->n_tail, slot_table_ids_of(&conn->table, slot),
 		       s->d_count * sizeof(int64_t));
 		conn->n_tail += s->d_count;
 	}
-	board_slot_empty(&conn->board, slot);
+	slot_table_empty(&conn->table, slot);
 	conn->grant_of[slot] = 0;
 }
 
@@ -247,7 +247,7 @@ static void fake_read_outbox(struct fake *fake, struct fake_conn *conn)
 		if (fate == GRANT_RETURNED) {
 			fake_put_back(conn, grant.slot);
 		} else {
-			board_slot_empty(&conn->board, grant.slot);
+			slot_table_empty(&conn->table, grant.slot);
 			conn->grant_of[grant.slot] = 0;
 		}
 	}
@@ -264,7 +264,7 @@ static bool fake_move_watermarks(struct fake *fake, struct fake_conn *conn)
 		if (!conn->grant_of[slot] || conn->watermark[slot] >= conn->target[slot])
 			continue;
 		conn->watermark[slot] += BASE_MIN(step, conn->target[slot] - conn->watermark[slot]);
-		board_slot_watermark(&conn->board, slot, conn->watermark[slot]);
+		slot_table_watermark(&conn->table, slot, conn->watermark[slot]);
 		moved = true;
 	}
 	return moved;
@@ -336,21 +336,21 @@ static void fake_welcome(struct fake *fake, struct fake_conn *conn)
 
 static void fake_spoil(struct fake *fake, struct fake_conn *conn, int *fds)
 {
-	struct layout_board *head = conn->board.map;
+	struct layout_slot_table *head = conn->table.map;
 
 	if (fake->config.mode == FAKE_WRONG_FDS)
 		fds[0] = fds[1] = fds[2] = fds[3] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fake->config.mode == FAKE_MIXED_FDS) {
-		fds[0] = conn->board_fd;
+		fds[0] = conn->table_fd;
 		fds[1] = conn->slots_fd;
 	}
-	if (fake->config.mode == FAKE_BAD_BOARD)
+	if (fake->config.mode == FAKE_BAD_TABLE)
 		head->status_offset = head->bytes - 8;
 }
 
 static void fake_opened(struct fake *fake, struct fake_conn *conn)
 {
-	int fds[4] = {conn->slots_fd, conn->board_fd, conn->inbox_fd, conn->outbox_fd};
+	int fds[4] = {conn->slots_fd, conn->table_fd, conn->inbox_fd, conn->outbox_fd};
 	struct wire_out out;
 
 	if (fake->config.mode == FAKE_GARBAGE_OPENED) {
@@ -373,21 +373,22 @@ static void fake_opened(struct fake *fake, struct fake_conn *conn)
 static void fake_read_token(struct fake *fake, struct fake_conn *conn, const struct wire_in *in)
 {
 	struct token token = {0};
-	struct deal deal;
+	struct permutation permutation;
 	struct diag diag;
 	const void *data;
 	size_t size;
 
-	deal_init(&deal, fake->config.n, fake->dataset);
-	conn->need = calloc(bits_words(deal.grains) + 1, 8);
+	permutation_init(&permutation, fake->config.n, fake->dataset);
+	conn->need = calloc(bits_words(permutation.blocks) + 1, 8);
 	conn->tail = calloc(2 * LAYOUT_MAX_CHUNK, 8);
-	bits_fill(conn->need, deal.grains);
+	bits_fill(conn->need, permutation.blocks);
 	if (wire_get_bytes(in, PROTO_KEY_TOKEN, &data, &size))
 		return;
 	ck_assert_msg(token_parse(data, size, &token, &diag) == 0, "%s", diag.text);
-	ck_assert_msg(token_fits(&token, deal.n, deal.grain, fake->dataset, &diag) == 0, "%s",
-		      diag.text);
-	memcpy(conn->need, token.need, bits_words(deal.grains) * 8);
+	ck_assert_msg(token_fits(&token, permutation.n, permutation.block, fake->dataset, &diag) ==
+			  0,
+		      "%s", diag.text);
+	memcpy(conn->need, token.need, bits_words(permutation.blocks) * 8);
 	memcpy(conn->tail, token.tail, token.n_tail * sizeof(int64_t));
 	conn->n_tail = token.n_tail;
 	conn->epoch = token.epoch;
@@ -572,7 +573,7 @@ void fake_kill(struct fake *fake)
 void fake_again(struct fake *fake)
 {
 	fake->seed++;
-	fake->lap += 1000;
+	fake->nonce += 1000;
 	fake_listen(fake);
 }
 
@@ -742,14 +743,14 @@ void fake_check_batch(const struct oa_batch *batch)
 	ck_assert_uint_eq(index.ndim, 1);
 	for (uint32_t i = 0; i < info.count; i++) {
 		const uint8_t *pixels = (const uint8_t *)image.data + i * image.strides[0];
-		int64_t lap;
+		int64_t nonce;
 
-		memcpy(&lap, (const uint8_t *)label.data + i * label.strides[0], 8);
+		memcpy(&nonce, (const uint8_t *)label.data + i * label.strides[0], 8);
 		if (((const int64_t *)index.data)[i] != info.ids[i])
 			ck_abort_msg("sample %lld has a wrong index", (long long)info.ids[i]);
 		/* Not ck_assert: it tells Check of each of thousands. */
 		for (unsigned k = 0; k < 10; k++)
-			if (pixels[k] != fake_pixel((uint64_t)info.ids[i], (uint64_t)lap, k))
+			if (pixels[k] != fake_pixel((uint64_t)info.ids[i], (uint64_t)nonce, k))
 				ck_abort_msg("sample %lld has wrong bytes", (long long)info.ids[i]);
 	}
 }

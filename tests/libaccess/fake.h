@@ -4,7 +4,7 @@
 
 /*
  * A small accessd for the tests of libaccess: one thread, one stream a connection, samples whose
- * bytes are a function of id and lap. It composes chunks at random from what the token says is
+ * bytes are a function of id and nonce. It composes chunks at random from what the token says is
  * needed.
  */
 
@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "base/wire.h"
 #include "libaccess/libaccess.h"
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "shmring/grant.h"
 #include "shmring/proto.h"
 #include "tests/patience.h"
@@ -32,8 +32,8 @@ enum fake_mode {
 	FAKE_WRONG_TYPE,     /* WELCOME again in place of OPENED */
 	FAKE_FEW_FDS,        /* OPENED with two descriptors */
 	FAKE_WRONG_FDS,      /* OPENED with descriptors of /dev/null */
-	FAKE_MIXED_FDS,      /* OPENED with board and slots exchanged */
-	FAKE_BAD_BOARD,      /* a board whose numbers contradict each other */
+	FAKE_MIXED_FDS,      /* OPENED with slot table and slots exchanged */
+	FAKE_BAD_TABLE,      /* a slot table whose numbers contradict each other */
 	FAKE_HANG_UP,        /* at HELLO */
 	FAKE_HANG_UP_OPEN,   /* at OPEN */
 };
@@ -63,8 +63,8 @@ struct fake_config {
 struct fake_conn {
 	int sock;
 	bool has_stream;
-	struct board board;
-	int board_fd, slots_fd, inbox_fd, outbox_fd;
+	struct slot_table table;
+	int table_fd, slots_fd, inbox_fd, outbox_fd;
 	uint8_t *slots;
 	struct layout_inbox *inbox;
 	const struct layout_outbox *outbox;
@@ -83,7 +83,7 @@ struct fake {
 	char folder[64], socket[96];
 	int listen_fd;
 	uint8_t dataset[32];
-	uint64_t seed, lap, random;
+	uint64_t seed, nonce, random;
 	pthread_t thread;
 	pthread_mutex_t lock; /* everything below and the connections */
 	bool is_stopping, is_gone;
@@ -104,7 +104,7 @@ void fake_unlock(struct fake *fake);
 void fake_say(struct fake *fake, uint16_t type, uint64_t code, const char *text); /* to all */
 void fake_hang_up(struct fake *fake);
 /* First byte that a sample of an instance has in field "image". */
-uint8_t fake_pixel(uint64_t id, uint64_t lap, unsigned k);
+uint8_t fake_pixel(uint64_t id, uint64_t nonce, unsigned k);
 /* Waits until accessd's side knows that no grant is taken; false: not within a minute. */
 bool fake_has_no_pins(struct fake *fake);
 /* Waits until it has seen the end of every connection. */
@@ -119,7 +119,7 @@ void fake_times_out(struct oa_stream *stream, int timeout_ms, const char *part);
 struct oa_client *fake_connect(struct fake *fake);
 struct oa_options fake_options(uint32_t batch, uint64_t epochs);
 struct oa_stream *fake_open(struct fake *fake, const struct oa_options *options);
-/* Checks all of a batch's fields against the ids and a lap that explains them. */
+/* Checks all of a batch's fields against the ids and a nonce that explains them. */
 void fake_check_batch(const struct oa_batch *batch);
 
 #endif

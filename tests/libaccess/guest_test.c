@@ -233,7 +233,7 @@ START_TEST(fallen_watermarks_are_no_news)
 	fake_lock(&fake);
 	conn = conn_of(&fake);
 	for (uint32_t slot = 0; slot < config.slots; slot++)
-		board_slot_watermark(&conn->board, slot, 1);
+		slot_table_watermark(&conn->table, slot, 1);
 	fake_unlock(&fake);
 	before_ns = cpu_ns();
 	ck_assert_int_eq(oa_next(stream, 400, &(struct oa_batch *){NULL}), OA_E_TIMEOUT);
@@ -438,15 +438,15 @@ static void *go_mad(void *argument)
 		fake_lock(mad->fake);
 		for (unsigned i = 0; i < BASE_ARRAY_LEN(mad->fake->conn); i++) {
 			struct fake_conn *conn = &mad->fake->conn[i];
-			struct board_geometry *g = &conn->board.geometry;
-			uint8_t *board = conn->board.map;
+			struct slot_geometry *g = &conn->table.geometry;
+			uint8_t *table = conn->table.map;
 
 			if (!conn->has_stream)
 				continue;
-			spoil(&mad->random, board + g->slot_offset,
+			spoil(&mad->random, table + g->slot_offset,
 			      g->max_slots * sizeof(struct layout_slot));
 			if (draw(&mad->random) % 8 == 0)
-				spoil(&mad->random, board, g->board_bytes);
+				spoil(&mad->random, table, g->table_bytes);
 			if (draw(&mad->random) % 8 == 0)
 				spoil(&mad->random, conn->inbox, sizeof(*conn->inbox));
 		}

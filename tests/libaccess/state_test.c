@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/bits.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 #include "sched/token.h"
 #include "tests/libaccess/fake.h"
 #include "tests/worker/suite.h"
@@ -58,12 +58,15 @@ static void save(struct run *run)
 }
 
 /* Counts what the token says is left of its epoch. */
-static void count_left(const struct token *token, const struct deal *deal, uint8_t *count)
+static void count_left(const struct token *token, const struct permutation *permutation,
+		       uint8_t *count)
 {
-	for (uint64_t grain = 0; grain < deal->grains; grain++)
-		for (uint32_t i = 0;
-		     bits_test(token->need, grain) && i < deal_grain_size(deal, grain); i++)
-			count[deal_sample(deal, deal_grain_first(deal, grain) + i)]++;
+	for (uint64_t block = 0; block < permutation->blocks; block++)
+		for (uint32_t i = 0; bits_test(token->need, block) &&
+				     i < permutation_block_size(permutation, block);
+		     i++)
+			count[permutation_sample(
+			    permutation, permutation_block_first(permutation, block) + i)]++;
 	for (uint32_t i = 0; i < token->n_tail; i++)
 		count[token->tail[i]]++;
 }
@@ -73,14 +76,14 @@ static void check_token(const struct run *run, uint64_t delivered)
 	const struct state_case *c = run->c;
 	uint8_t *count = calloc(c->n, 1);
 	struct token token = {0};
-	struct deal deal;
+	struct permutation permutation;
 	struct diag diag;
 
 	ck_assert_msg(token_parse(run->token, run->token_size, &token, &diag) == 0, "%s",
 		      diag.text);
-	deal_init(&deal, c->n, run->fake.dataset);
-	ck_assert_int_eq(token_fits(&token, c->n, deal.grain, run->fake.dataset, &diag), 0);
-	count_left(&token, &deal, count);
+	permutation_init(&permutation, c->n, run->fake.dataset);
+	ck_assert_int_eq(token_fits(&token, c->n, permutation.block, run->fake.dataset, &diag), 0);
+	count_left(&token, &permutation, count);
 	if (token.epoch < EPOCHS)
 		for (uint64_t id = 0; id < c->n; id++) {
 			unsigned sum = count[id] + run->seen[token.epoch * c->n + id];
@@ -258,8 +261,8 @@ START_TEST(jobs_go_on_after_a_loss)
 }
 END_TEST
 
-/* Grains of two samples: what is left of begun grains is in the tail, and comes again first. */
-START_TEST(begun_grains_are_in_the_tail)
+/* Blocks of two samples: what is left of begun blocks is in the tail, and comes again first. */
+START_TEST(begun_blocks_are_in_the_tail)
 {
 	static const struct state_case c = {.n = 530000, .batch = 700, .chunk = 2048};
 	uint64_t delivered = 0, epoch = 0;
@@ -275,7 +278,7 @@ START_TEST(begun_grains_are_in_the_tail)
 		save(&run);
 		check_token(&run, delivered);
 		ck_assert_int_eq(token_parse(run.token, run.token_size, &token, &diag), 0);
-		ck_assert_uint_eq(token.grain, 2);
+		ck_assert_uint_eq(token.block, 2);
 		tails += token.n_tail > 0;
 		token_fini(&token);
 		if (cut % 2) {
@@ -372,7 +375,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, jobs_go_on_from_tokens, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_loop_test(tcase, jobs_go_on_after_a_loss, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_loop_test(tcase, epochs_are_left, 0, BASE_ARRAY_LEN(cases));
-	tcase_add_test(tcase, begun_grains_are_in_the_tail);
+	tcase_add_test(tcase, begun_blocks_are_in_the_tail);
 	tcase_add_test(tcase, foreign_and_damaged_tokens_are_refused);
 }
 

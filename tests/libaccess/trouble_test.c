@@ -38,9 +38,9 @@ static const struct open_case {
     {FAKE_GARBAGE_OPENED, -EPROTO, "sent a message that makes no sense"},
     {FAKE_WRONG_TYPE, -EPROTO, "answered with message 16"},
     {FAKE_FEW_FDS, -EPROTO, "fewer than four descriptors"},
-    {FAKE_WRONG_FDS, 0, "board"},
+    {FAKE_WRONG_FDS, 0, "slot table"},
     {FAKE_MIXED_FDS, -EPROTO, "contradicts itself"},
-    {FAKE_BAD_BOARD, -EPROTO, "contradicts itself"},
+    {FAKE_BAD_TABLE, -EPROTO, "contradicts itself"},
     {FAKE_HANG_UP_OPEN, OA_E_UNREACHABLE, "hung up"},
 };
 
@@ -512,7 +512,7 @@ START_TEST(poison_finds_a_recycled_slot)
 	fake_lock(&fake);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(fake.conn); i++)
 		for (unsigned slot = 0; fake.conn[i].has_stream && slot < plain.slots; slot++)
-			board_slot_empty(&fake.conn[i].board, slot); /* a bug of accessd */
+			slot_table_empty(&fake.conn[i].table, slot); /* a bug of accessd */
 	fake_unlock(&fake);
 	oa_release(batch);
 	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &next), -EPROTO);

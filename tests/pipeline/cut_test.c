@@ -167,10 +167,10 @@ static void cut_case_fini(struct cut_case *c)
 	free(c->got.image);
 }
 
-static void cut_sample(struct cut_case *c, const void *data, size_t size, uint64_t lap,
+static void cut_sample(struct cut_case *c, const void *data, size_t size, uint64_t nonce,
 		       struct cut_outcome *ret)
 {
-	const struct pipeline_key key = {1, lap, 2};
+	const struct pipeline_key key = {1, nonce, 2};
 	const struct pipeline_out out = {.field = {ret->image, &ret->label}};
 
 	memset(ret->image, 0xa5, c->bytes);
@@ -178,10 +178,10 @@ static void cut_sample(struct cut_case *c, const void *data, size_t size, uint64
 	ret->r = pipeline_run_sample(c->run, 1, data, size, CUT_LABEL, &key, &out, &ret->error);
 }
 
-static void cut_sample_plain(struct cut_case *c, const void *data, size_t size, uint64_t lap,
+static void cut_sample_plain(struct cut_case *c, const void *data, size_t size, uint64_t nonce,
 			     struct cut_outcome *ret)
 {
-	const struct pipeline_key key = {1, lap, 2};
+	const struct pipeline_key key = {1, nonce, 2};
 
 	memset(ret->image, 0xa5, c->bytes);
 	ret->error = (struct pipeline_error){0};
@@ -203,9 +203,9 @@ static void cut_compare(const struct cut_case *c, const char *name, unsigned cut
 
 /* In memory of exactly its size; NULL with the error in c->got: there is none. */
 static uint8_t *cut_make_of(struct cut_case *c, unsigned cut, const void *data, size_t size,
-			    uint64_t lap, size_t *ret_size)
+			    uint64_t nonce, size_t *ret_size)
 {
-	const struct pipeline_key key = {1, lap, 2};
+	const struct pipeline_key key = {1, nonce, 2};
 	struct pipeline_error *error = &c->got.error;
 	size_t needed = 0;
 	uint8_t *form, *exact;
@@ -318,38 +318,38 @@ static void cut_check_file(struct cut_case *c, const struct cut_file *file)
 		size_t size;
 		uint8_t *form = cut_make(c, c->cut[i], file->data, file->size, &size);
 
-		for (uint64_t lap = 0; lap < 2; lap++) {
-			cut_sample(c, file->data, file->size, lap, &c->want);
+		for (uint64_t nonce = 0; nonce < 2; nonce++) {
+			cut_sample(c, file->data, file->size, nonce, &c->want);
 			if (form)
-				cut_sample(c, form, size, lap, &c->got);
+				cut_sample(c, form, size, nonce, &c->got);
 			cut_compare(c, file->name, c->cut[i]);
 			if (!form)
 				continue;
-			cut_sample_plain(c, form, size, lap, &c->got);
+			cut_sample_plain(c, form, size, nonce, &c->got);
 			cut_compare(c, file->name, c->cut[i]);
 		}
 		free(form);
 	}
 }
 
-/* The augmented picture of each of some laps: that lap's sample comes from it, and no other's. */
+/* The augmented picture of each of some nonces: that nonce's sample comes from it, and no other's. */
 static void cut_check_augmented(struct cut_case *c, const struct cut_file *file)
 {
 	const unsigned cut = PIPELINE_CUT_AUGMENTED;
 
-	for (uint64_t lap = 0; lap < 3; lap++) {
+	for (uint64_t nonce = 0; nonce < 3; nonce++) {
 		size_t size;
-		uint8_t *form = cut_make_of(c, cut, file->data, file->size, lap, &size);
+		uint8_t *form = cut_make_of(c, cut, file->data, file->size, nonce, &size);
 
-		cut_sample(c, file->data, file->size, lap, &c->want);
+		cut_sample(c, file->data, file->size, nonce, &c->want);
 		if (form)
-			cut_sample(c, form, size, lap, &c->got);
+			cut_sample(c, form, size, nonce, &c->got);
 		cut_compare(c, file->name, cut);
 		if (!form)
 			continue;
-		cut_sample_plain(c, form, size, lap, &c->got);
+		cut_sample_plain(c, form, size, nonce, &c->got);
 		cut_compare(c, file->name, cut);
-		cut_sample(c, form, size, lap + 1, &c->got);
+		cut_sample(c, form, size, nonce + 1, &c->got);
 		ck_assert_int_eq(c->got.r, PIPELINE_E_BAD);
 		ck_assert_int_eq(c->got.error.stage, PIPELINE_FAIL_DECODE);
 		free(form);

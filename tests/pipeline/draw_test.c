@@ -198,7 +198,7 @@ START_TEST(frozen)
 }
 END_TEST
 
-/* Each of seed, lap, sample and op changes the draws; the order of calls does not. */
+/* Each of seed, nonce, sample and op changes the draws; the order of calls does not. */
 START_TEST(key_decides)
 {
 	static const struct pipeline_key keys[] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2}};

@@ -7,7 +7,7 @@ arithmetic, sample by sample: outcome and every byte. The random parts are told 
 cut, resized and flipped by Pillow. Float32 arithmetic is done here in Python, rounded after each
 operation, so that neither NumPy nor PyTorch is needed.
 
-With --golden= it prints, for each spec of the family, a line "spec<TAB>lap<TAB>text" and a line for each picture,
+With --golden= it prints, for each spec of the family, a line "spec<TAB>nonce<TAB>text" and a line for each picture,
 "name<TAB>first 16 digits of the SHA-256 of the image's bytes" (or the stage of the error), computed
 by Pillow: tests/pipeline/golden.tsv (no family) and golden_FAMILY.tsv, which run_test.c holds against
 the pipeline without Pillow.
@@ -328,9 +328,9 @@ def differing(ours, theirs, spec):
     return sum(ours[at:at + size] != theirs[at:at + size] for at in range(0, len(ours), size)) if ours != theirs else 0
 
 
-def run(pixels, spec, lap, files, seed=SEED):
+def run(pixels, spec, nonce, files, seed=SEED):
     """Yields (outcome, draws, bytes) of each file."""
-    p = subprocess.Popen([pixels, json.dumps(spec), str(seed), str(lap), *files],
+    p = subprocess.Popen([pixels, json.dumps(spec), str(seed), str(nonce), *files],
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     for _ in files:
         head = p.stdout.read(8 + 8 * DRAWN * len(spec))
@@ -352,14 +352,14 @@ def files_of(family, files):
 
 
 def specs():
-    """(family, name, lap, spec) of all of them."""
-    return [(f, name, lap, spec) for f in FAMILIES for lap, (name, spec) in enumerate(FAMILIES[f].items())]
+    """(family, name, nonce, spec) of all of them."""
+    return [(f, name, nonce, spec) for f in FAMILIES for nonce, (name, spec) in enumerate(FAMILIES[f].items())]
 
 
-def tally(pixels, name, lap, spec, files, seed=SEED):
+def tally(pixels, name, nonce, spec, files, seed=SEED):
     """Counts of one spec's samples: all, those that have errors, values, samples and values that differ (these are named, too)."""
     count = collections.Counter(samples=0, errors=0, values=0, wrong=0, differ=0)
-    for path, (outcome, draws, ours) in zip(files, run(pixels, spec, lap, files, seed)):
+    for path, (outcome, draws, ours) in zip(files, run(pixels, spec, nonce, files, seed)):
         theirs = expected(path, spec, draws)
         count['samples'] += 1
         if outcome or isinstance(theirs, int):
@@ -391,9 +391,9 @@ def compare(pixels, every_file):
 def golden(pixels, family, files):
     print('# Pillow %s; made by parity.py --golden=%s' % (PIL.__version__, family))
     files = files_of(family, files)
-    for lap, spec in enumerate(FAMILIES[family].values()):
-        print('spec\t%d\t%s' % (lap, json.dumps(spec, separators=(',', ':'))))
-        for path, (_, draws, _) in zip(files, run(pixels, spec, lap, files)):
+    for nonce, spec in enumerate(FAMILIES[family].values()):
+        print('spec\t%d\t%s' % (nonce, json.dumps(spec, separators=(',', ':'))))
+        for path, (_, draws, _) in zip(files, run(pixels, spec, nonce, files)):
             theirs = expected(path, spec, draws)
             what = theirs if isinstance(theirs, int) else hashlib.sha256(theirs).hexdigest()[:16]
             print('%s\t%s' % (os.path.basename(path), what))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pixels SPEC SEED LAP FILE...: what a pipeline makes of files, for parity.py.
+ * pixels SPEC SEED NONCE FILE...: what a pipeline makes of files, for parity.py.
  *
  * For each file, on standard output, little endian: outcome (0, or the stage of the error) and
  * size of the image in bytes, both 32 bits,
@@ -158,11 +158,11 @@ int main(int argc, char **argv)
 	struct pipeline_key key;
 
 	if (argc < 4 || pixels_init(&pixels, argv[1]) != 0) {
-		fprintf(stderr, "usage: pixels SPEC SEED LAP FILE...\n");
+		fprintf(stderr, "usage: pixels SPEC SEED NONCE FILE...\n");
 		return 2;
 	}
 	key.seed = strtoull(argv[2], NULL, 0);
-	key.lap = strtoull(argv[3], NULL, 0);
+	key.nonce = strtoull(argv[3], NULL, 0);
 	for (int i = 4; i < argc; i++) {
 		key.sample = (uint64_t)(i - 4);
 		if (pixels_file(&pixels, argv[i], &key) != 0)

@@ -170,10 +170,10 @@ static int run_case_sample(struct run_case *c, const struct run_file *file,
 
 /* ---- Pillow's pixels ---- */
 
-static void run_golden_line(struct run_case *c, unsigned folder, uint64_t lap, uint64_t sample,
+static void run_golden_line(struct run_case *c, unsigned folder, uint64_t nonce, uint64_t sample,
 			    char *line)
 {
-	struct pipeline_key key = {RUN_SEED, lap, sample};
+	struct pipeline_key key = {RUN_SEED, nonce, sample};
 	const struct run_file *in;
 	struct pipeline_error error = {0};
 	struct hash_id id;
@@ -194,8 +194,8 @@ static void run_golden_line(struct run_case *c, unsigned folder, uint64_t lap, u
 	}
 	if (strstr(error.text, "was built without"))
 		return;
-	ck_assert_msg(strcmp(hex, what) == 0, "%s, lap %d: %s, Pillow has %s (%s)", line, (int)lap,
-		      hex, what, pipeline_canonical(c->pipeline));
+	ck_assert_msg(strcmp(hex, what) == 0, "%s, nonce %d: %s, Pillow has %s (%s)", line,
+		      (int)nonce, hex, what, pipeline_canonical(c->pipeline));
 }
 
 static const struct {
@@ -213,7 +213,7 @@ START_TEST(golden)
 	FILE *file = run_open(run_golden[_i].name);
 	struct run_case c = {0};
 	unsigned specs = 0, lines = 0;
-	uint64_t lap = 0, sample = 0;
+	uint64_t nonce = 0, sample = 0;
 	char line[4096];
 
 	while (fgets(line, sizeof(line), file)) {
@@ -223,12 +223,12 @@ START_TEST(golden)
 			char *text;
 
 			run_case_fini(&c);
-			lap = strtoull(line + 5, &text, 10);
+			nonce = strtoull(line + 5, &text, 10);
 			run_case_init(&c, text + 1);
 			sample = 0;
 			specs++;
 		} else {
-			run_golden_line(&c, folder, lap, sample++, line);
+			run_golden_line(&c, folder, nonce, sample++, line);
 			lines++;
 		}
 	}
@@ -610,10 +610,10 @@ START_TEST(variants_are_as_alone)
 
 	run_set_init(&set, (unsigned)_i);
 	for (unsigned f = 0; f < run_n_files; f++) {
-		for (uint64_t lap = 0; lap < 8; lap++) {
-			const struct pipeline_key key = {RUN_SEED, lap, f};
+		for (uint64_t nonce = 0; nonce < 8; nonce++) {
+			const struct pipeline_key key = {RUN_SEED, nonce, f};
 
-			run_set_check(&set, (uint32_t)(1 + (lap + 5 * f) % 15), &run_files[f],
+			run_set_check(&set, (uint32_t)(1 + (nonce + 5 * f) % 15), &run_files[f],
 				      &key);
 			run_set_check(&set, 13, &run_files[f], &key);
 		}
@@ -643,7 +643,7 @@ START_TEST(variants_decode_alike)
 }
 END_TEST
 
-/* ---- a function of (seed, lap, sample) and of nothing else ---- */
+/* ---- a function of (seed, nonce, sample) and of nothing else ---- */
 
 /* A copy of the file whose head says height x width, without its end. */
 static struct run_file run_cut(const struct run_file *file, unsigned height, unsigned width)

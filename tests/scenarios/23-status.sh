@@ -68,7 +68,7 @@ look() {
 	are string node. memory_source
 	are count node.loop. longest_turn_us longest_turn_cpu_us long_turns long_turns_cpu
 	are string node.loop. longest_turn_what longest_turn_cpu_what
-	are count "streams.*." id samples chunk grain slots slots_max slot_bytes memory resident pinned producing \
+	are count "streams.*." id samples chunk block slots slots_max slot_bytes memory resident pinned producing \
 		jobs productions held reference samples_read chunks_per_epoch bad_samples
 	are string "streams.*." state dataset pipeline policy waiting_on
 	are number "streams.*." median_us

@@ -6,7 +6,7 @@
 # every sample ends in an error with a name, not in a fork storm. One that hides its loop is found, and
 # one that says what only the reader may say is not believed. One that takes its time over a picture as large as its head
 # says does not hang, however small and quick the others are. (tests/worker/faulty_worker.c; what else a
-# worker writes into shared words: lane_fuzz, board_fuzz.)
+# worker writes into shared words: queue_fuzz, slot_table_fuzz.)
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 "$pictures" "$work/data" 240 3 64

@@ -318,13 +318,13 @@ void foe_right_part(struct foe *foe)
 
 /* ---- logs and lists ---- */
 
-/* A whole log of as many records as fit, each of a few grains, or of many. */
+/* A whole log of as many records as fit, each of a few blocks, or of many. */
 static int dense_log(struct foe *foe)
 {
-	static uint32_t grains[65536];
+	static uint32_t blocks[65536];
 	uint32_t n =
 	    foe_below(foe, 2) ? 1 + (uint32_t)foe_below(foe, 65536) : (uint32_t)foe_below(foe, 3);
-	struct entry entry = {.grains = grains, .n_grains = n, .count = 1 + n};
+	struct entry entry = {.blocks = blocks, .n_blocks = n, .count = 1 + n};
 	uint64_t bytes = UINT64_C(1) << (16 + foe_below(foe, 10)), record = 64 + 8 * (uint64_t)n;
 	static const int64_t ids[8];
 	struct plan_log plan_log;

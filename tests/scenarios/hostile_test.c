@@ -699,7 +699,7 @@ static bool can_write(int fd)
 	return worked;
 }
 
-/* Case 13: slots, board and inbox cannot be written, by any of these ways, by the same user. */
+/* Case 13: slots, slot table and inbox cannot be written, by any of these ways, by the same user. */
 START_TEST(memory_cannot_be_written)
 {
 	struct wire_in opened;

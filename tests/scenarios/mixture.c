@@ -260,15 +260,16 @@ void mixture_begin(struct mixture_ledger *ledger)
 	const struct population_split split = {mixture_half.from, mixture_half.to,
 					       mixture_half.split_seed};
 	unsigned n = mixture_samples[ledger->job->dataset];
-	struct deal deal;
+	struct permutation permutation;
 
-	deal_init(&deal, n, ledger->version);
+	permutation_init(&permutation, n, ledger->version);
 	ledger->n = 0;
 	for (unsigned id = 0; id < n; id++) {
-		uint64_t grain = deal_position(&deal, id) / deal.grain;
+		uint64_t block = permutation_position(&permutation, id) / permutation.block;
 
-		ledger->is_member[id] = !ledger->job->is_half ||
-					population_has_grain(&deal, ledger->version, &split, grain);
+		ledger->is_member[id] =
+		    !ledger->job->is_half ||
+		    population_has_block(&permutation, ledger->version, &split, block);
 		ledger->n += ledger->is_member[id];
 	}
 }

@@ -249,7 +249,7 @@ static void stop_workers(pid_t ret[2])
 	}
 }
 
-/* By what they were called: the first one that goes on may end at once, as the lanes are others now. */
+/* By what they were called: the first one that goes on may end at once, as the queues are others now. */
 static void continue_workers(const pid_t pids[2])
 {
 	for (unsigned i = 0; i < 2; i++)

@@ -167,7 +167,7 @@ START_TEST(only_the_key_decides)
 		struct batch_mix_key other = key;
 
 		other.seed += i == 0;
-		other.lap += i == 1;
+		other.nonce += i == 1;
 		other.epoch += i == 2;
 		other.sample += i == 3;
 		ck_assert(batch_mix_draw(&op, 1, &other, 8, 8).lambda != lambda);

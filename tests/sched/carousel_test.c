@@ -26,7 +26,7 @@ static void new_carousel(uint64_t n, uint32_t chunk, uint32_t slots, uint32_t us
 	    .max_slots = slots + 2,
 	    .producing = 1,
 	    .seed = 11,
-	    .first_lap = 1000,
+	    .first_nonce = 1000,
 	    .usable_again = usable_again,
 	};
 
@@ -165,7 +165,7 @@ START_TEST(a_chunk_is_granted_while_it_is_filled)
 	job = join(4, 1);
 	step(CAROUSEL_PRODUCE);
 	ck_assert_uint_eq(carousel_chunk_of(carousel, action.slot)->count, 8);
-	ck_assert_uint_eq(carousel_chunk_of(carousel, action.slot)->lap, 1000);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, action.slot)->nonce, 1000);
 	ck_assert(!carousel_chunk_of(carousel, action.slot)->ready);
 	step(CAROUSEL_GRANT);
 	ck_assert_uint_eq(action.job, job);
@@ -216,10 +216,10 @@ START_TEST(a_joiner_is_granted_what_is_there)
 }
 END_TEST
 
-START_TEST(laps_that_a_job_has_seen_are_not_granted_again)
+START_TEST(nonces_that_a_job_has_seen_are_not_granted_again)
 {
-	const uint64_t laps[] = {5, 1000};
-	struct carousel_join how = {.batch = 8, .ranks = 1, .laps = laps, .n_laps = 2};
+	const uint64_t nonces[] = {5, 1000};
+	struct carousel_join how = {.batch = 8, .ranks = 1, .nonces = nonces, .n_nonces = 2};
 	uint32_t late;
 
 	new_carousel(40, 8, 4, 0);
@@ -234,21 +234,22 @@ START_TEST(laps_that_a_job_has_seen_are_not_granted_again)
 }
 END_TEST
 
-/* A full list of laps may have left some out: with so many slots, any that is resident. */
-START_TEST(laps_that_a_token_had_no_room_for_are_not_granted_again)
+/* A full list of nonces may have left some out: with so many slots, any that is resident. */
+START_TEST(nonces_that_a_token_had_no_room_for_are_not_granted_again)
 {
-	uint64_t laps[TOKEN_MAX_LAPS];
-	struct carousel_join how = {.batch = 1, .ranks = 1, .epoch = 1, .epochs = 2, .laps = laps};
+	uint64_t nonces[TOKEN_MAX_NONCES];
+	struct carousel_join how = {
+	    .batch = 1, .ranks = 1, .epoch = 1, .epochs = 2, .nonces = nonces};
 	uint32_t job;
 
-	how.n_laps = _i ? TOKEN_MAX_LAPS : TOKEN_MAX_LAPS - 1;
-	new_carousel(TOKEN_MAX_LAPS + 2, 1, TOKEN_MAX_LAPS + 6, 0);
+	how.n_nonces = _i ? TOKEN_MAX_NONCES : TOKEN_MAX_NONCES - 1;
+	new_carousel(TOKEN_MAX_NONCES + 2, 1, TOKEN_MAX_NONCES + 6, 0);
 	job = join(1, 1);
-	for (uint64_t i = 0; i < TOKEN_MAX_LAPS + 2; i++)
+	for (uint64_t i = 0; i < TOKEN_MAX_NONCES + 2; i++)
 		read_chunk(job, deal_one());
 	carousel_leave(carousel, job, 1);
-	for (uint64_t i = 0; i < TOKEN_MAX_LAPS; i++)
-		laps[i] = 1000 + i;
+	for (uint64_t i = 0; i < TOKEN_MAX_NONCES; i++)
+		nonces[i] = 1000 + i;
 	ck_assert_int_eq(carousel_join(carousel, &how, 1, &job), 0);
 	step(_i ? CAROUSEL_PRODUCE : CAROUSEL_GRANT);
 	free_carousel();
@@ -744,8 +745,8 @@ START_TEST(random_histories_of_kept_instances)
 }
 END_TEST
 
-/* Grains of two samples, the last of one. */
-START_TEST(random_histories_of_larger_grains)
+/* Blocks of two samples, the last of one. */
+START_TEST(random_histories_of_larger_blocks)
 {
 	static const struct chaos_limits limits = {
 	    .n = (1 << 19) + 1, .max_need = 150, .events = 120};
@@ -767,8 +768,8 @@ static Suite *suite(void)
 	tcase_add_test(one, a_chunk_is_granted_while_it_is_filled);
 	tcase_add_test(one, the_last_chunk_is_marked_and_the_next_epoch_follows_without_a_gap);
 	tcase_add_test(one, a_joiner_is_granted_what_is_there);
-	tcase_add_test(one, laps_that_a_job_has_seen_are_not_granted_again);
-	tcase_add_loop_test(one, laps_that_a_token_had_no_room_for_are_not_granted_again, 0, 2);
+	tcase_add_test(one, nonces_that_a_job_has_seen_are_not_granted_again);
+	tcase_add_loop_test(one, nonces_that_a_token_had_no_room_for_are_not_granted_again, 0, 2);
 	tcase_add_loop_test(one, a_resident_chunk_serves_the_next_epoch_only_if_it_may, 0, 2);
 	tcase_add_test(one, a_chunk_read_before_serves_a_later_epoch);
 	tcase_add_test(one, a_tail_comes_first_for_its_job_alone);
@@ -791,7 +792,7 @@ static Suite *suite(void)
 			    HISTORIES / HISTORIES_A_TEST / 2);
 	tcase_add_loop_test(many, random_histories_of_kept_instances, 0,
 			    HISTORIES / HISTORIES_A_TEST / 2);
-	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, HISTORIES_OF(24));
+	tcase_add_loop_test(many, random_histories_of_larger_blocks, 0, HISTORIES_OF(24));
 	suite_add_tcase(all, one);
 	suite_add_tcase(all, many);
 	return all;

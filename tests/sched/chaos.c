@@ -9,7 +9,7 @@
  *   with a fixed plan, exactly the plan's sample at each place;
  *   "last" with the last chunk of an epoch and with no other;
  *   never the same instance in more epochs than it may be (reuse), whatever lies between, also where its samples
- *   come from what is kept, chunk by chunk; and no instance of another lap to who must have the chunk's;
+ *   come from what is kept, chunk by chunk; and no instance of another nonce to who must have the chunk's;
  *   of a chunk with samples of others, all that are the client's own, in their order; no such chunk for
  *   who has a random part, or wants none;
  *   no chunk that was not made in the variant that its pipeline is, also where the number was another's
@@ -17,7 +17,7 @@
  *   a held slot never changes, a granted one neither until it is revoked;
  *   who can go on does (no deadlock), whoever else stands still.
  *
- * A client killed in the middle of a chunk comes back with its token's bytes: the grains of which
+ * A client killed in the middle of a chunk comes back with its token's bytes: the blocks of which
  * nothing was delivered, the rest of the begun ones as its tail, the instances it saw last.
  */
 
@@ -36,7 +36,7 @@
 
 #define CHAOS_CLIENTS 6
 #define CHAOS_SLOTS 24
-#define CHAOS_LAPS 4096
+#define CHAOS_NONCES 4096
 #define CHAOS_PINS 2
 #define CHAOS_PARTS 4
 #define CHAOS_STEPS 100000 /* of the last phase: far more than any run needs */
@@ -56,7 +56,7 @@ struct part {           /* of the samples */
 
 #define CHAOS_SEEN (1u << 14)
 struct seen { /* an instance of a sample */
-	uint64_t id, lap;
+	uint64_t id, nonce;
 	uint32_t uses; /* 0: none here */
 };
 
@@ -74,9 +74,9 @@ struct client {
 	struct grant queue[CHAOS_SLOTS], held[CHAOS_PINS], yielding;
 	uint32_t n_queue, n_held, cut; /* cut: samples of held[0] that were delivered */
 	uint32_t tail_left;            /* samples of its tail that it was not granted */
-	uint64_t laps[CHAOS_LAPS];     /* the one seen last at the end */
-	uint8_t uses[CHAOS_LAPS];
-	uint32_t n_laps;
+	uint64_t nonces[CHAOS_NONCES]; /* the one seen last at the end */
+	uint8_t uses[CHAOS_NONCES];
+	uint32_t n_nonces;
 };
 
 struct world {
@@ -93,8 +93,8 @@ struct world {
 	uint32_t pipeline[CAROUSEL_MAX_VARIANTS]; /* which one the number is by now, from 1 */
 	uint32_t made[CHAOS_SLOTS][CAROUSEL_MAX_VARIANTS]; /* what a slot was filled with */
 	struct instance_book book;
-	uint64_t *lap[CHAOS_SLOTS]; /* of each sample in the slot */
-	bool is_late[CHAOS_SLOTS];  /* its samples are kept when they are finished */
+	uint64_t *nonce[CHAOS_SLOTS]; /* of each sample in the slot */
+	bool is_late[CHAOS_SLOTS];    /* its samples are kept when they are finished */
 	uint64_t brought;
 	uint64_t *need; /* scratch */
 	int64_t *tail;
@@ -135,7 +135,8 @@ static bool may_see_again(const struct world *world, const struct client *client
 static bool is_own(const struct world *world, const struct client *client, uint64_t id)
 {
 	return !client->part->bits ||
-	       bits_test(client->part->bits, deal_position(carousel_deal(world->carousel), id));
+	       bits_test(client->part->bits,
+			 permutation_position(carousel_permutation(world->carousel), id));
 }
 
 /* delivering */
@@ -229,34 +230,34 @@ static void drop_queue(struct client *client, uint32_t at)
 	client->n_queue--;
 }
 
-static void see_lap(struct world *world, struct client *client, uint64_t lap)
+static void see_nonce(struct world *world, struct client *client, uint64_t nonce)
 {
 	uint32_t at = 0, uses;
 
-	while (at < client->n_laps && client->laps[at] != lap)
+	while (at < client->n_nonces && client->nonces[at] != nonce)
 		at++;
-	if (at == CHAOS_LAPS)
+	if (at == CHAOS_NONCES)
 		return;
-	uses = at < client->n_laps ? client->uses[at] + 1u : 1;
+	uses = at < client->n_nonces ? client->uses[at] + 1u : 1;
 	claim(world, uses <= client->reuse || may_see_again(world, client),
 	      "an instance in more epochs than it may be");
-	client->n_laps += at == client->n_laps;
-	memmove(client->laps + at, client->laps + at + 1,
-		(client->n_laps - at - 1) * sizeof(client->laps[0]));
-	memmove(client->uses + at, client->uses + at + 1, client->n_laps - at - 1);
-	client->laps[client->n_laps - 1] = lap;
-	client->uses[client->n_laps - 1] = (uint8_t)BASE_MIN(uses, 200u);
+	client->n_nonces += at == client->n_nonces;
+	memmove(client->nonces + at, client->nonces + at + 1,
+		(client->n_nonces - at - 1) * sizeof(client->nonces[0]));
+	memmove(client->uses + at, client->uses + at + 1, client->n_nonces - at - 1);
+	client->nonces[client->n_nonces - 1] = nonce;
+	client->uses[client->n_nonces - 1] = (uint8_t)BASE_MIN(uses, 200u);
 }
 
 /* A table that is full counts no more. */
-static struct seen *find_seen(const struct client *client, uint64_t id, uint64_t lap)
+static struct seen *find_seen(const struct client *client, uint64_t id, uint64_t nonce)
 {
-	uint64_t at = (id * UINT64_C(0x9e3779b97f4a7c15) ^ lap) * UINT64_C(0xe9846af9b1a615d5);
+	uint64_t at = (id * UINT64_C(0x9e3779b97f4a7c15) ^ nonce) * UINT64_C(0xe9846af9b1a615d5);
 
 	for (unsigned i = 0; i < 64; i++) {
 		struct seen *seen = &client->seen[((at >> 40) + i) % CHAOS_SEEN];
 
-		if (seen->uses == 0 || (seen->id == id && seen->lap == lap))
+		if (seen->uses == 0 || (seen->id == id && seen->nonce == nonce))
 			return seen;
 	}
 	return NULL;
@@ -266,14 +267,14 @@ static void see_instances(struct world *world, const struct client *client, uint
 			  const struct carousel_chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->count; i++) {
-		const uint64_t id = (uint64_t)chunk->ids[i], lap = world->lap[slot][i];
-		struct seen *seen = find_seen(client, id, lap);
+		const uint64_t id = (uint64_t)chunk->ids[i], nonce = world->nonce[slot][i];
+		struct seen *seen = find_seen(client, id, nonce);
 
-		claim(world, lap == chunk->lap || !client->is_exact,
-		      "an instance of another lap to who must have the chunk's");
+		claim(world, nonce == chunk->nonce || !client->is_exact,
+		      "an instance of another nonce to who must have the chunk's");
 		if (!seen || may_see_again(world, client))
 			continue;
-		*seen = (struct seen){id, lap, seen->uses + 1};
+		*seen = (struct seen){id, nonce, seen->uses + 1};
 		claim(world, seen->uses <= client->reuse,
 		      "what is kept of a sample in more epochs than it may be");
 	}
@@ -290,7 +291,7 @@ static void hold_oldest(struct world *world, struct client *client)
 		  world->pipeline[client->variant],
 	      "a chunk without what the job's pipeline makes of it");
 	if (!client->plan.order)
-		see_lap(world, client, chunk->lap);
+		see_nonce(world, client, chunk->nonce);
 	if (client->seen && !client->plan.order)
 		see_instances(world, client, client->queue[0].slot, chunk);
 	client->held[client->n_held++] = client->queue[0];
@@ -441,7 +442,7 @@ static void bring_instances(struct world *world, uint32_t slot, const struct car
 
 	world->is_late[slot] = chance(world, 50);
 	for (uint32_t i = 0; i < chunk->count; i++)
-		world->lap[slot][i] = chunk->lap;
+		world->nonce[slot][i] = chunk->nonce;
 	if (most < 2 || world->config.usable_again || chance(world, 10) ||
 	    !carousel_number(world->carousel, slot, number))
 		return;
@@ -450,9 +451,9 @@ static void bring_instances(struct world *world, uint32_t slot, const struct car
 		unsigned own = 0;
 
 		if (chance(world, 80)) /* else it is not there any more */
-			own = instance_bring(&world->book, id, most, &world->lap[slot][i]);
+			own = instance_bring(&world->book, id, most, &world->nonce[slot][i]);
 		if (own == 0 && !world->is_late[slot] && chance(world, 60))
-			instance_made(&world->book, id, chunk->lap);
+			instance_made(&world->book, id, chunk->nonce);
 		world->brought += own > 0;
 		number = BASE_MAX(number, own);
 	}
@@ -462,8 +463,8 @@ static void bring_instances(struct world *world, uint32_t slot, const struct car
 static void keep_instances(struct world *world, uint32_t slot, const struct carousel_chunk *chunk)
 {
 	for (uint32_t i = 0; chunk->number && world->is_late[slot] && i < chunk->count; i++)
-		if (world->lap[slot][i] == chunk->lap && chance(world, 60))
-			instance_made(&world->book, (uint64_t)chunk->ids[i], chunk->lap);
+		if (world->nonce[slot][i] == chunk->nonce && chance(world, 60))
+			instance_made(&world->book, (uint64_t)chunk->ids[i], chunk->nonce);
 }
 
 /* Fills the slot, as accessd: in the variants that the chunk has now. */
@@ -542,13 +543,13 @@ static void leave(struct world *world, struct client *client, bool pinned)
 	client->n_queue = client->n_held = client->cut = 0;
 }
 
-static bool is_needed_whole(const struct world *world, const struct client *client, uint64_t grain)
+static bool is_needed_whole(const struct world *world, const struct client *client, uint64_t block)
 {
-	const struct deal *deal = carousel_deal(world->carousel);
-	uint64_t first = deal_grain_first(deal, grain);
+	const struct permutation *permutation = carousel_permutation(world->carousel);
+	uint64_t first = permutation_block_first(permutation, block);
 
-	for (uint32_t i = 0; i < deal_grain_size(deal, grain); i++) {
-		uint64_t id = deal_sample(deal, first + i);
+	for (uint32_t i = 0; i < permutation_block_size(permutation, block); i++) {
+		uint64_t id = permutation_sample(permutation, first + i);
 
 		if (is_own(world, client, id) && client->got[id])
 			return false;
@@ -559,18 +560,18 @@ static bool is_needed_whole(const struct world *world, const struct client *clie
 /* Need and tail of a token, in the world's scratch. Returns the tail's length. */
 static uint32_t make_token(struct world *world, const struct client *client)
 {
-	const struct deal *deal = carousel_deal(world->carousel);
+	const struct permutation *permutation = carousel_permutation(world->carousel);
 	uint32_t n_tail = 0;
 
-	memset(world->need, 0, (bits_words(deal->grains) + 1) * sizeof(*world->need));
-	for (uint64_t id = 0; id < deal->n; id++) {
-		uint64_t grain;
+	memset(world->need, 0, (bits_words(permutation->blocks) + 1) * sizeof(*world->need));
+	for (uint64_t id = 0; id < permutation->n; id++) {
+		uint64_t block;
 
 		if (client->got[id] || !is_own(world, client, id))
 			continue;
-		grain = deal_position(deal, id) / deal->grain;
-		if (is_needed_whole(world, client, grain))
-			bits_set(world->need, grain);
+		block = permutation_position(permutation, id) / permutation->block;
+		if (is_needed_whole(world, client, block))
+			bits_set(world->need, block);
 		else
 			world->tail[n_tail++] = (int64_t)id;
 	}
@@ -583,7 +584,7 @@ static bool write_and_read(struct world *world, const struct client *client, str
 	bool is_fixed = plan_is_fixed(client->plan.order);
 	struct token token = {
 	    .n = world->config.n,
-	    .grain = deal_grain_of(world->config.n),
+	    .block = permutation_block_of(world->config.n),
 	    .order = is_fixed ? client->plan.order : PLAN_CAROUSEL,
 	    .seed = is_fixed ? client->plan.seed : world->config.seed,
 	    .epoch = client->epoch,
@@ -592,19 +593,19 @@ static bool write_and_read(struct world *world, const struct client *client, str
 	    .need = is_fixed ? NULL : world->need,
 	    .tail = world->tail,
 	    .n_tail = is_fixed ? 0 : make_token(world, client),
-	    .n_laps = is_fixed ? 0 : BASE_MIN(client->n_laps, (uint32_t)TOKEN_MAX_LAPS),
+	    .n_nonces = is_fixed ? 0 : BASE_MIN(client->n_nonces, (uint32_t)TOKEN_MAX_NONCES),
 	};
 	size_t size = token_size(&token);
 	_cleanup_free_ uint8_t *bytes = malloc(size);
 	struct diag diag;
 
-	memcpy(token.laps, client->laps + client->n_laps - token.n_laps,
-	       token.n_laps * sizeof(token.laps[0]));
+	memcpy(token.nonces, client->nonces + client->n_nonces - token.n_nonces,
+	       token.n_nonces * sizeof(token.nonces[0]));
 	return claim(world, bytes && token_write(&token, bytes, size) == size,
 		     "a token is not written") &&
 	       claim(world, token_parse(bytes, size, ret, &diag) == 0, "a token is not read") &&
 	       claim(world,
-		     token_fits(ret, world->config.n, token.grain, world->config.version, &diag) ==
+		     token_fits(ret, world->config.n, token.block, world->config.version, &diag) ==
 			 0,
 		     "a token does not fit");
 }
@@ -642,7 +643,7 @@ static void join(struct world *world, struct client *client)
 	    .seed = client->plan.seed,
 	};
 
-	if ((client->delivered || client->n_laps) && !write_and_read(world, client, &token))
+	if ((client->delivered || client->n_nonces) && !write_and_read(world, client, &token))
 		return;
 	join.population = client->part->bits;
 	join.is_random = client->part->is_random;
@@ -654,8 +655,8 @@ static void join(struct world *world, struct client *client)
 	join.need = join.order ? NULL : token.need;
 	join.tail = token.tail;
 	join.n_tail = token.n_tail;
-	join.laps = token.laps;
-	join.n_laps = token.n_laps;
+	join.nonces = token.nonces;
+	join.n_nonces = token.n_nonces;
 	claim(world, carousel_join(world->carousel, &join, world->now_ns, &client->number) == 0,
 	      "a job was not let in");
 	client->joined = true;
@@ -681,18 +682,19 @@ static bool try_join(struct world *world, struct client *client)
 
 /* setting up */
 
-/* A job of a large dataset needs few grains: all else counts as delivered. */
+/* A job of a large dataset needs few blocks: all else counts as delivered. */
 static void shrink_need(struct world *world, struct client *client)
 {
-	const struct deal *deal = carousel_deal(world->carousel);
+	const struct permutation *permutation = carousel_permutation(world->carousel);
 
 	memset(client->got, 1, world->config.n);
 	client->delivered = client->part->count;
 	for (uint32_t i = 0; i < world->limits->max_need; i++) {
-		uint64_t grain = i ? below(world, deal->grains) : deal->grains - 1;
+		uint64_t block = i ? below(world, permutation->blocks) : permutation->blocks - 1;
 
-		for (uint32_t k = 0; k < deal_grain_size(deal, grain); k++) {
-			uint64_t id = deal_sample(deal, deal_grain_first(deal, grain) + k);
+		for (uint32_t k = 0; k < permutation_block_size(permutation, block); k++) {
+			uint64_t id = permutation_sample(
+			    permutation, permutation_block_first(permutation, block) + k);
 
 			if (!is_own(world, client, id))
 				continue;
@@ -749,29 +751,29 @@ static bool set_up_client(struct world *world, struct client *client)
 /* A random part, one that is any set, and a set within that one. */
 static bool set_up_parts(struct world *world)
 {
-	const struct deal *deal = carousel_deal(world->carousel);
+	const struct permutation *permutation = carousel_permutation(world->carousel);
 	struct population_split split = {.seed = below(world, 3)};
 	unsigned percent = 1 + (unsigned)below(world, 99);
 
 	split.from = (double)below(world, 90) / 100;
 	split.to = split.from + .1;
-	world->parts[0].count = deal->n;
+	world->parts[0].count = permutation->n;
 	for (unsigned i = 1; i < CHAOS_PARTS; i++) {
-		world->parts[i].bits = calloc(bits_words(deal->n) + 1, sizeof(uint64_t));
+		world->parts[i].bits = calloc(bits_words(permutation->n) + 1, sizeof(uint64_t));
 		if (!world->parts[i].bits)
 			return false;
 	}
-	bits_fill(world->parts[1].bits, deal->n);
+	bits_fill(world->parts[1].bits, permutation->n);
 	world->parts[1].is_random = true;
-	population_keep_split(deal, world->config.version, &split, world->parts[1].bits);
-	for (uint64_t i = 0; i < deal->n; i++) {
+	population_keep_split(permutation, world->config.version, &split, world->parts[1].bits);
+	for (uint64_t i = 0; i < permutation->n; i++) {
 		if (chance(world, percent))
 			bits_set(world->parts[2].bits, i);
 		if (bits_test(world->parts[2].bits, i) && chance(world, 50))
 			bits_set(world->parts[3].bits, i);
 	}
 	for (unsigned i = 1; i < CHAOS_PARTS; i++)
-		world->parts[i].count = bits_count(world->parts[i].bits, deal->n);
+		world->parts[i].count = bits_count(world->parts[i].bits, permutation->n);
 	return true;
 }
 
@@ -781,15 +783,15 @@ static bool set_up(struct world *world)
 	const struct chaos_limits *limits = world->limits;
 
 	config->n = limits->n ? limits->n : below(world, limits->max_n + 1);
-	config->chunk = deal_grain_of(config->n) + (uint32_t)below(world, 40);
+	config->chunk = permutation_block_of(config->n) + (uint32_t)below(world, 40);
 	world->n_clients = 1 + (uint32_t)below(world, CHAOS_CLIENTS);
 	config->slots = BASE_MAX(4u, 2 * world->n_clients) + (uint32_t)below(world, 4);
 	config->max_slots = CHAOS_SLOTS;
 	config->producing = 1 + (uint32_t)below(world, 4);
 	config->seed = philox_u64(&world->random);
-	config->first_lap = philox_u64(&world->random);
+	config->first_nonce = philox_u64(&world->random);
 	config->usable_again = chance(world, 30);
-	if (config->seed % 3 && !limits->n) { /* chapters of a few grains, few of them begun */
+	if (config->seed % 3 && !limits->n) { /* chapters of a few blocks, few of them begun */
 		config->chapter = 1 + config->seed / 3 % 17;
 		config->max_begun = 1 + (uint32_t)(config->seed / 64 % 4);
 	}
@@ -801,11 +803,11 @@ static bool set_up(struct world *world)
 	world->need = calloc(config->n / 64 + 2, sizeof(*world->need));
 	world->tail = calloc(config->n + 1, sizeof(*world->tail));
 	for (unsigned i = 0; i < CHAOS_SLOTS; i++) {
-		world->lap[i] = calloc(config->chunk, sizeof(*world->lap[i]));
-		if (!world->lap[i])
+		world->nonce[i] = calloc(config->chunk, sizeof(*world->nonce[i]));
+		if (!world->nonce[i])
 			return false;
 	}
-	if (limits->keeps && instance_init(&world->book, config->n, config->first_lap))
+	if (limits->keeps && instance_init(&world->book, config->n, config->first_nonce))
 		return false;
 	if (!world->need || !world->tail || carousel_new(config, &world->carousel) ||
 	    !set_up_parts(world))
@@ -823,7 +825,7 @@ static void tear_down(struct world *world)
 	free(world->tail);
 	instance_fini(&world->book);
 	for (unsigned i = 0; i < CHAOS_SLOTS; i++)
-		free(world->lap[i]);
+		free(world->nonce[i]);
 	for (uint32_t i = 0; i < CHAOS_CLIENTS; i++) {
 		free(world->clients[i].got);
 		free(world->clients[i].seen);

@@ -14,7 +14,7 @@
 struct chaos_limits {
 	uint64_t max_n; /* samples: 0 .. max_n, or exactly n */
 	uint64_t n;
-	uint32_t max_need; /* grains that a job of a large dataset needs, one epoch; 0: all */
+	uint32_t max_need; /* blocks that a job of a large dataset needs, one epoch; 0: all */
 	unsigned events;
 	unsigned variants; /* pipelines that jobs have; 0: one */
 	bool keeps;        /* behind random ops; most jobs want instances several times then */

@@ -3,7 +3,7 @@
 /*
  * Chapters: how many a job begins, what they cost those who share, and that the largest datasets
  * can be walked through. That each sample comes exactly once, over any lives, is for
- * carousel_test.c and resume_test.c, most worlds of which have chapters of a few grains.
+ * carousel_test.c and resume_test.c, most worlds of which have chapters of a few blocks.
  */
 
 #include <check.h>
@@ -132,7 +132,7 @@ START_TEST(few_chapters_are_begun)
 	    .max_slots = SLOTS,
 	    .producing = 2,
 	    .seed = (uint64_t)_i,
-	    .first_lap = 1,
+	    .first_nonce = 1,
 	    .chapter = 50 + 13 * (uint64_t)_i,
 	    .max_begun = 1 + (uint32_t)_i % 4,
 	};
@@ -149,11 +149,11 @@ END_TEST
 /* What a job with a view's need would have to write down. */
 static size_t size_of_token(uint32_t begun)
 {
-	struct token token = {.n = BILLION, .grain = 32, .order = 1};
-	uint64_t grains = (BILLION + 31) / 32;
+	struct token token = {.n = BILLION, .block = 32, .order = 1};
+	uint64_t blocks = (BILLION + 31) / 32;
 	size_t size;
 
-	token.need = calloc(bits_words(grains) + 1, sizeof(uint64_t));
+	token.need = calloc(bits_words(blocks) + 1, sizeof(uint64_t));
 	for (uint64_t i = 0; i < begun; i++)
 		bits_set(token.need, i << 15);
 	size = token_size(&token);
@@ -170,7 +170,7 @@ START_TEST(a_billion_samples)
 	    .max_slots = SLOTS,
 	    .producing = 2,
 	    .seed = 5,
-	    .first_lap = 1,
+	    .first_nonce = 1,
 	};
 	struct world world;
 

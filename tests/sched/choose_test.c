@@ -14,7 +14,7 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 
-#define CHOOSE_N 128 /* samples; a grain each, so all of them are probes */
+#define CHOOSE_N 128 /* samples; a block each, so all of them are probes */
 #define CHOOSE_CHUNK 8
 #define CHOOSE_WORDS (CHOOSE_N / 64)
 #define CHOOSE_JOBS 4
@@ -32,7 +32,7 @@ static void set_up(uint32_t slots)
 	    .max_slots = slots,
 	    .producing = 1,
 	    .seed = (uint64_t)slots,
-	    .first_lap = 1,
+	    .first_nonce = 1,
 	};
 
 	now_ns = 1;
@@ -65,8 +65,8 @@ static void follow_grant(const struct carousel_action *action)
 {
 	const struct carousel_chunk *chunk = carousel_chunk_of(carousel, action->slot);
 
-	for (uint32_t i = 0; i < chunk->n_grains && action->job == 1; i++)
-		bits_clear(follower_need, chunk->grains[i]);
+	for (uint32_t i = 0; i < chunk->n_blocks && action->job == 1; i++)
+		bits_clear(follower_need, chunk->blocks[i]);
 }
 
 /* Follows decisions until there is none to make; *ret_dealt: the last slot that was filled. */
@@ -245,8 +245,8 @@ START_TEST(no_chunk_passes_a_critical_job)
 		if (!settle(&dealt))
 			continue;
 		chunk = carousel_chunk_of(carousel, dealt);
-		for (uint32_t k = 0; k < chunk->n_grains; k++)
-			ck_assert(!bits_test(follower_need, chunk->grains[k]));
+		for (uint32_t k = 0; k < chunk->n_blocks; k++)
+			ck_assert(!bits_test(follower_need, chunk->blocks[k]));
 		checked++;
 	}
 	ck_assert_uint_gt(checked, 3);
@@ -272,10 +272,10 @@ START_TEST(a_follower_is_fed_with_what_the_lead_needs)
 		chunk = carousel_chunk_of(carousel, slot);
 		if (!chunk)
 			continue;
-		for (uint32_t k = 0; k < chunk->n_grains; k++)
+		for (uint32_t k = 0; k < chunk->n_blocks; k++)
 			both +=
-			    bits_test(half, chunk->grains[k]) && bits_test(more, chunk->grains[k]);
-		ck_assert_uint_eq(both, chunk->n_grains);
+			    bits_test(half, chunk->blocks[k]) && bits_test(more, chunk->blocks[k]);
+		ck_assert_uint_eq(both, chunk->n_blocks);
 	}
 	ck_assert_uint_ge(view(lead).coming, 2 * CHOOSE_CHUNK);
 	ck_assert_uint_ge(view(follower).coming, 2 * CHOOSE_CHUNK);
@@ -292,7 +292,7 @@ static void fill_need(uint64_t *need, uint64_t seed)
 		need[i] = philox_u64(&random);
 }
 
-/* Sets of jobs that need a grain have some 16 grains each: enough for whole chunks. */
+/* Sets of jobs that need a block have some 16 blocks each: enough for whole chunks. */
 START_TEST(chunks_are_pure)
 {
 	uint64_t need[CHOOSE_JOBS - 1][CHOOSE_WORDS];
@@ -315,9 +315,9 @@ START_TEST(chunks_are_pure)
 	for (uint32_t i = 0; i < CHOOSE_JOBS - 1; i++) {
 		uint32_t needed = 0;
 
-		for (uint32_t k = 0; k < chunk->n_grains; k++)
-			needed += bits_test(need[i], chunk->grains[k]);
-		ck_assert(needed == 0 || needed == chunk->n_grains);
+		for (uint32_t k = 0; k < chunk->n_blocks; k++)
+			needed += bits_test(need[i], chunk->blocks[k]);
+		ck_assert(needed == 0 || needed == chunk->n_blocks);
 	}
 	tear_down();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Entries of a plan log that list their samples: a part of a chunk may end inside a grain. */
+/* Entries of a plan log that list their samples: a part of a chunk may end inside a block. */
 
 #include "sched/entry.h"
 
@@ -11,9 +11,9 @@
 #include "base/bits.h"
 #include "sched/population.h"
 
-#define N ((UINT64_C(1) << 20) - 1) /* grains of two, the last of one */
+#define N ((UINT64_C(1) << 20) - 1) /* blocks of two, the last of one */
 
-static struct deal deal;
+static struct permutation permutation;
 static struct entry_set set;
 static struct entry_rest rest;
 
@@ -21,9 +21,9 @@ static void begin(void)
 {
 	static const uint8_t version[32] = {7};
 
-	deal_init(&deal, N, version);
-	ck_assert_uint_eq(deal.grain, 2);
-	set = (struct entry_set){.deal = &deal};
+	permutation_init(&permutation, N, version);
+	ck_assert_uint_eq(permutation.block, 2);
+	set = (struct entry_set){.permutation = &permutation};
 	rest = (struct entry_rest){.epoch = 3};
 	ck_assert_int_eq(entry_rest_init(&set, NULL, NULL, 0, &rest), 0);
 	ck_assert_uint_eq(entry_rest_count(&rest), N);
@@ -32,14 +32,15 @@ static void begin(void)
 /* What goes along with the set says what is in it. */
 static void assert_counted(void)
 {
-	ck_assert_uint_eq(rest.samples, population_samples(&deal, set.bits, rest.need));
+	ck_assert_uint_eq(rest.samples, population_samples(&permutation, set.bits, rest.need));
 	for (uint32_t i = 0; i < rest.n_tail; i++)
-		ck_assert_uint_eq(rest.positions[i], deal_position(&deal, (uint64_t)rest.tail[i]));
+		ck_assert_uint_eq(rest.positions[i],
+				  permutation_position(&permutation, (uint64_t)rest.tail[i]));
 }
 
 static int64_t at_position(uint64_t position)
 {
-	return (int64_t)deal_sample(&deal, position);
+	return (int64_t)permutation_sample(&permutation, position);
 }
 
 static int pass(uint64_t place, const int64_t *ids, uint32_t count, uint32_t to)
@@ -58,11 +59,12 @@ static bool is_left(int64_t id)
 	for (uint32_t i = 0; i < rest.n_tail; i++)
 		if (rest.tail[i] == id)
 			return true;
-	return bits_test(rest.need, deal_position(&deal, (uint64_t)id) / deal.grain);
+	return bits_test(rest.need,
+			 permutation_position(&permutation, (uint64_t)id) / permutation.block);
 }
 
-/* Grains 10 and 50, in a chunk's order, in parts of one, two and one. */
-START_TEST(parts_break_grains)
+/* Blocks 10 and 50, in a chunk's order, in parts of one, two and one. */
+START_TEST(parts_break_blocks)
 {
 	int64_t ids[4];
 
@@ -87,7 +89,7 @@ START_TEST(parts_break_grains)
 }
 END_TEST
 
-START_TEST(the_short_last_grain_is_whole_with_one)
+START_TEST(the_short_last_block_is_whole_with_one)
 {
 	int64_t id;
 
@@ -119,12 +121,12 @@ START_TEST(samples_that_are_not_left_are_found)
 }
 END_TEST
 
-/* Of grain 10 the second sample alone, of grain 50 both, of grain 60 none. */
+/* Of block 10 the second sample alone, of block 50 both, of block 60 none. */
 START_TEST(a_population_has_its_own_samples_alone)
 {
 	uint64_t *bits = calloc(bits_words(N) + 1, sizeof(*bits));
-	uint32_t grains[] = {10, 50};
-	struct entry entry = {.epoch = 3, .count = 3, .n_grains = 2, .grains = grains};
+	uint32_t blocks[] = {10, 50};
+	struct entry entry = {.epoch = 3, .count = 3, .n_blocks = 2, .blocks = blocks};
 	int64_t ids[4];
 
 	begin();
@@ -139,7 +141,7 @@ START_TEST(a_population_has_its_own_samples_alone)
 	ck_assert(entry_is_good(&set, &entry));
 	entry_samples(&set, &entry, ids);
 	for (int i = 0; i < 3; i++)
-		ck_assert(bits_test(bits, deal_position(&deal, (uint64_t)ids[i])));
+		ck_assert(bits_test(bits, permutation_position(&permutation, (uint64_t)ids[i])));
 	ck_assert_int_eq(entry_rest_pass(&set, &rest, &entry, 1), 0); /* into it */
 	ck_assert_uint_eq(entry_rest_count(&rest), 3);
 	ck_assert(!is_left(ids[0]) && is_left(ids[1]) && is_left(ids[2]));
@@ -152,7 +154,7 @@ START_TEST(a_population_has_its_own_samples_alone)
 	ck_assert_uint_eq(entry_rest_count(&rest), 4);
 	entry.count = 4;
 	ck_assert(!entry_is_good(&set, &entry)); /* that many it has not */
-	grains[1] = 60;
+	blocks[1] = 60;
 	entry.count = 1;
 	ck_assert(!entry_is_good(&set, &entry)); /* nothing of 60 is in it */
 	ids[0] = at_position(20);
@@ -167,15 +169,15 @@ END_TEST
 START_TEST(what_is_known_is_not_counted)
 {
 	uint64_t *bits = calloc(bits_words(N) + 1, sizeof(*bits));
-	uint64_t *grains = calloc(bits_words(N) + 1, sizeof(*grains));
-	struct entry_rest from = {.need = grains, .samples = 5};
+	uint64_t *blocks = calloc(bits_words(N) + 1, sizeof(*blocks));
+	struct entry_rest from = {.need = blocks, .samples = 5};
 
 	begin();
 	entry_rest_fini(&rest);
 	bits_set(bits, 100);
-	population_need(&deal, bits, 0, deal.grains, grains);
+	population_need(&permutation, bits, 0, permutation.blocks, blocks);
 	set.bits = bits;
-	set.grains = grains;
+	set.blocks = blocks;
 	set.samples = 77; /* which it is not */
 	ck_assert_int_eq(entry_rest_init(&set, NULL, NULL, 0, &rest), 0);
 	ck_assert_uint_eq(entry_rest_count(&rest), 77);
@@ -187,7 +189,7 @@ START_TEST(what_is_known_is_not_counted)
 	ck_assert_uint_eq(entry_rest_count(&rest), 5);
 	entry_rest_fini(&rest);
 	free(bits);
-	free(grains);
+	free(blocks);
 }
 END_TEST
 
@@ -198,8 +200,8 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(tcase, parts_break_grains);
-	tcase_add_test(tcase, the_short_last_grain_is_whole_with_one);
+	tcase_add_test(tcase, parts_break_blocks);
+	tcase_add_test(tcase, the_short_last_block_is_whole_with_one);
 	tcase_add_test(tcase, samples_that_are_not_left_are_found);
 	tcase_add_test(tcase, a_population_has_its_own_samples_alone);
 	tcase_add_test(tcase, what_is_known_is_not_counted);

@@ -7,7 +7,7 @@
  * and then the whole carousel is killed and ranks at different steps go on with the log they
  * have. Whatever happens
  *
- *   a rank is given, at each place, the sample and the lap that the log has there;
+ *   a rank is given, at each place, the sample and the nonce that the log has there;
  *   it never waits for more of the log than its carousel deals, and everybody who can go on does;
  *   the log of an epoch, over all lives, is each sample once;
  *   ranks that end have done equally many steps;
@@ -38,7 +38,7 @@
 #define MAX_RANKS 8
 #define MAX_EPOCHS 3
 #define MAX_N 96
-#define BIG_N 600000 /* grains of two samples */
+#define BIG_N 600000 /* blocks of two samples */
 #define BIG_NEED 90
 #define MAX_SLOTS 96
 #define PATIENCE 4000 /* turns without anything delivered */
@@ -101,14 +101,14 @@ static uint32_t draw_variant(void)
 	return n_variants > 1 ? (uint32_t)philox_below(&variant_rng, n_variants) : 0;
 }
 
-static const struct deal *the_deal(void)
+static const struct permutation *the_permutation(void)
 {
-	return carousel_deal(carousel);
+	return carousel_permutation(carousel);
 }
 
 static struct entry_set set_of(const struct job *job)
 {
-	return (struct entry_set){.deal = the_deal(), .bits = job->bits};
+	return (struct entry_set){.permutation = the_permutation(), .bits = job->bits};
 }
 
 /* ---- the log as the test has it ---- */
@@ -125,9 +125,9 @@ static void keep_entry(struct job *job)
 	entry = &job->log[job->n_log++];
 	carousel_newest(carousel, job->number, entry);
 	claim(entry_is_good(&set, entry), "an entry contradicts itself");
-	if (entry->n_grains)
-		entry->grains = memcpy(malloc(entry->n_grains * sizeof(uint32_t)), entry->grains,
-				       entry->n_grains * sizeof(uint32_t));
+	if (entry->n_blocks)
+		entry->blocks = memcpy(malloc(entry->n_blocks * sizeof(uint32_t)), entry->blocks,
+				       entry->n_blocks * sizeof(uint32_t));
 	else
 		entry->ids = memcpy(malloc(entry->count * sizeof(int64_t)), entry->ids,
 				    entry->count * sizeof(int64_t));
@@ -136,8 +136,8 @@ static void keep_entry(struct job *job)
 static void drop_log(struct job *job)
 {
 	for (uint32_t i = 0; i < job->n_log; i++) {
-		if (job->log[i].n_grains)
-			free((void *)job->log[i].grains);
+		if (job->log[i].n_blocks)
+			free((void *)job->log[i].blocks);
 		else
 			free((void *)job->log[i].ids);
 	}
@@ -282,7 +282,7 @@ static void look(struct job *job, struct rank *rank, const struct grant *grant)
 	    !claim(chunk->variants >> job->variant & 1, "a chunk without the job's variant") ||
 	    !claim(grant->epoch == rank->epoch, "a chunk of another epoch") ||
 	    !claim(entry != NULL, "a chunk was granted before it was logged") ||
-	    !claim(entry->lap == chunk->lap && entry->seed == chunk->seed &&
+	    !claim(entry->nonce == chunk->nonce && entry->seed == chunk->seed &&
 		       entry->count == chunk->count && grant->first == rank->next - entry->place,
 		   "a chunk is not the log's at this place"))
 		return;
@@ -410,7 +410,8 @@ static void count_life(struct job *job, const struct entry_rest *end)
 				return;
 			claim(!job->count[entry->epoch][ids[k]]++, "a sample twice in an epoch");
 			claim(!job->bits ||
-				  bits_test(job->bits, deal_position(the_deal(), (uint64_t)ids[k])),
+				  bits_test(job->bits, permutation_position(the_permutation(),
+									    (uint64_t)ids[k])),
 			      "a sample that is not the job's");
 			job->left[entry->epoch]--;
 		}
@@ -472,7 +473,7 @@ static void try_end_life(struct job *job)
 static void join_plain(struct job *job)
 {
 	struct rank *rank = &job->rank[0];
-	uint64_t *need = calloc(bits_words(the_deal()->grains) + 1, sizeof(*need));
+	uint64_t *need = calloc(bits_words(the_permutation()->blocks) + 1, sizeof(*need));
 	struct carousel_join join = {
 	    .variant = job->variant,
 	    .batch = job->batch,
@@ -482,12 +483,13 @@ static void join_plain(struct job *job)
 	    .need = need,
 	};
 
-	for (uint64_t grain = 0; grain < the_deal()->grains; grain++) {
-		uint64_t first = deal_sample(the_deal(), deal_grain_first(the_deal(), grain));
-		bool is_asked = config.n <= MAX_N || bits_test(job->base.need, grain);
+	for (uint64_t block = 0; block < the_permutation()->blocks; block++) {
+		uint64_t first = permutation_sample(
+		    the_permutation(), permutation_block_first(the_permutation(), block));
+		bool is_asked = config.n <= MAX_N || bits_test(job->base.need, block);
 
 		if (is_asked && !job->count[rank->epoch][first])
-			bits_set(need, grain);
+			bits_set(need, block);
 	}
 	claim(carousel_join(carousel, &join, now_ns, &rank->number) == 0, "a job was not let in");
 	rank->joined = true;
@@ -613,7 +615,7 @@ static void new_carousel(void)
 	carousel_free(carousel);
 	carousel = NULL;
 	config.seed++;
-	config.first_lap += 1000000;
+	config.first_nonce += 1000000;
 	n_making = n_ghosts = 0;
 	claim(carousel_new(&config, &carousel) == 0, "no carousel");
 }
@@ -662,15 +664,15 @@ static void crash(void)
 			crash_group(&jobs[i]);
 }
 
-/* Some whole grains, or some samples; never none. */
+/* Some whole blocks, or some samples; never none. */
 static void draw_population(struct job *job, uint64_t most)
 {
-	const struct deal *deal = the_deal();
+	const struct permutation *permutation = the_permutation();
 
 	job->is_random = below(2);
 	job->bits = calloc(bits_words(config.n) + 1, sizeof(*job->bits));
 	for (uint64_t position = 0; position < most; position++) {
-		bool is_first = position % deal->grain == 0;
+		bool is_first = position % permutation->block == 0;
 
 		if (job->is_random && !is_first && bits_test(job->bits, position - 1))
 			bits_set(job->bits, position);
@@ -678,7 +680,8 @@ static void draw_population(struct job *job, uint64_t most)
 			bits_set(job->bits, position);
 	}
 	if (!bits_count(job->bits, config.n))
-		for (uint64_t position = 0; position < deal_grain_size(deal, 0); position++)
+		for (uint64_t position = 0; position < permutation_block_size(permutation, 0);
+		     position++)
 			bits_set(job->bits, position);
 	job->n = bits_count(job->bits, config.n);
 }
@@ -718,20 +721,20 @@ static void set_up_job(struct job *job)
 	}
 	if (!big)
 		return;
-	memset(job->base.need, 0, bits_words(the_deal()->grains) * sizeof(uint64_t));
+	memset(job->base.need, 0, bits_words(the_permutation()->blocks) * sizeof(uint64_t));
 	for (int i = 0; i < BIG_NEED; i++) {
-		uint64_t grain = below(100 * BIG_NEED);
+		uint64_t block = below(100 * BIG_NEED);
 
-		if (!job->bits || population_of_grain(the_deal(), job->bits, grain))
-			bits_set(job->base.need, grain);
+		if (!job->bits || population_of_block(the_permutation(), job->bits, block))
+			bits_set(job->base.need, block);
 	}
-	job->base.samples = population_samples(the_deal(), job->bits, job->base.need);
+	job->base.samples = population_samples(the_permutation(), job->bits, job->base.need);
 	job->left[0] = entry_rest_count(&job->base);
 }
 
 static void set_up(uint64_t n)
 {
-	uint32_t least = 2 * (uint32_t)deal_grain_of(n);
+	uint32_t least = 2 * (uint32_t)permutation_block_of(n);
 
 	memset(jobs, 0, sizeof(jobs));
 	n_jobs = 1 + (uint32_t)below(MAX_JOBS);
@@ -880,7 +883,7 @@ START_TEST(a_group_shares_with_a_job)
 					  .max_slots = 12,
 					  .producing = 2,
 					  .seed = 9,
-					  .first_lap = 1};
+					  .first_nonce = 1};
 	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
 	ck_assert_int_eq(
 	    carousel_found(carousel, &together, carousel_log_bytes(carousel), 1, &group), 0);
@@ -1094,7 +1097,7 @@ START_TEST(ranks_in_step_never_wait_for_ever)
 }
 END_TEST
 
-START_TEST(grains_of_several_samples)
+START_TEST(blocks_of_several_samples)
 {
 	uint64_t world = n_lives = 0;
 
@@ -1117,7 +1120,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, a_log_is_each_sample_once_in_any_variant, 0, VARIED_TESTS);
 	tcase_add_loop_test(t, a_group_shares_with_a_job, 0, 2);
 	tcase_add_test(t, ranks_in_step_never_wait_for_ever);
-	tcase_add_test(t, grains_of_several_samples);
+	tcase_add_test(t, blocks_of_several_samples);
 	suite_add_tcase(all, t);
 	return all;
 }

@@ -43,14 +43,14 @@ START_TEST(given_orders_stay)
 		plan_init(&plan, PLAN_SEEDED, 8, 9, spec.version, false);
 		ck_assert_uint_eq(draft.places, 6);
 		ck_assert_uint_eq(draft.n_keys, 3);
-		ck_assert_uint_eq(draft.keys[0].lap, plan_lap(&plan, epoch));
+		ck_assert_uint_eq(draft.keys[0].nonce, plan_nonce(&plan, epoch));
 		for (int i = 0; i < 6; i++) {
 			ck_assert_uint_eq(id_at(&draft, i), (uint64_t)ids[i]);
 			ck_assert_uint_eq(listing_key_number(draft.entries[i]), repeats[i]);
 		}
 		for (uint32_t k = 0; k < 3; k++) {
 			ck_assert_uint_eq(draft.keys[k].seed, 9);
-			ck_assert_uint_ne(draft.keys[k].lap, draft.keys[(k + 1) % 3].lap);
+			ck_assert_uint_ne(draft.keys[k].nonce, draft.keys[(k + 1) % 3].nonce);
 		}
 		listing_fini(&draft);
 	}
@@ -454,7 +454,7 @@ static void join(uint64_t place, uint64_t epochs)
 					 .max_slots = 4,
 					 .producing = 1,
 					 .seed = 1,
-					 .first_lap = 1};
+					 .first_nonce = 1};
 	struct carousel_join join = {
 	    .batch = 2, .ranks = 1, .epochs = epochs, .order = PLAN_LIST, .place = place};
 
@@ -507,7 +507,7 @@ START_TEST(lists_that_are_nearly_the_same_make_no_step_long)
 					 .max_slots = 4,
 					 .producing = 1,
 					 .seed = 1,
-					 .first_lap = 1};
+					 .first_nonce = 1};
 	struct carousel_join join = {.batch = 2, .ranks = 1, .epochs = 1, .order = PLAN_LIST};
 	uint64_t *entries = calloc(LARGE, sizeof(*entries));
 	struct listing list = list_of(0, LARGE), odd = odd_list(entries, &list);

@@ -5,7 +5,7 @@
  * share with faster and slower ones:
  *
  *   each sample is as likely at each place of the epoch (chi-square over samples x sixteenths of
- * it); each two samples that are neighbours in the deal, of different grains, are as often in one
+ * it); each two samples that are neighbours in the permutation, of different blocks, are as often in one
  * chunk as chance has it; for a job alone so are all pairs.
  *
  * Statistics go through the Wilson-Hilferty approximation to a normal one, and both tails fail: too
@@ -48,7 +48,7 @@ struct tally { /* of one job in one of its epochs, over all runs */
 	uint64_t epoch;
 	uint32_t place; /* in the run under way */
 	uint32_t at[ORDER_N][ORDER_PARTS];
-	uint32_t together[ORDER_N][ORDER_N]; /* by grain, lower one first */
+	uint32_t together[ORDER_N][ORDER_N]; /* by block, lower one first */
 	double chance, variance;             /* expected of a pair, its variance */
 };
 
@@ -56,9 +56,9 @@ static struct tally tally;
 
 static void count_pairs(const struct carousel_chunk *chunk)
 {
-	for (uint32_t i = 0; i < chunk->n_grains; i++)
-		for (uint32_t k = i + 1; k < chunk->n_grains; k++)
-			tally.together[chunk->grains[i]][chunk->grains[k]]++;
+	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+		for (uint32_t k = i + 1; k < chunk->n_blocks; k++)
+			tally.together[chunk->blocks[i]][chunk->blocks[k]]++;
 	tally.chance += (double)chunk->count * (chunk->count - 1);
 }
 
@@ -139,7 +139,7 @@ static void check_neighbours(void)
 
 	for (int i = 0; i < ORDER_N; i += 2)
 		sum += pair_term(i, i + 1);
-	assert_honest("neighbours of the deal", sum, ORDER_N / 2);
+	assert_honest("neighbours of the permutation", sum, ORDER_N / 2);
 }
 
 static void check_all_pairs(void)

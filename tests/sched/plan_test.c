@@ -73,20 +73,20 @@ START_TEST(epochs_seeds_and_versions_have_orders_of_their_own)
 }
 END_TEST
 
-START_TEST(laps_differ_where_pixels_may)
+START_TEST(nonces_differ_where_pixels_may)
 {
 	struct plan plan, other;
 
 	plan_init(&plan, PLAN_SEEDED, 10, 42, zeros, true);
 	plan_init(&other, PLAN_SEEDED, 10, 43, zeros, true);
-	ck_assert_uint_ne(plan_lap(&plan, 0), plan_lap(&plan, 1));
-	ck_assert_uint_ne(plan_lap(&plan, 0), plan_lap(&other, 0));
+	ck_assert_uint_ne(plan_nonce(&plan, 0), plan_nonce(&plan, 1));
+	ck_assert_uint_ne(plan_nonce(&plan, 0), plan_nonce(&other, 0));
 	plan_init(&plan, PLAN_SEQUENTIAL, 10, 42, zeros, false);
-	ck_assert_uint_ne(plan_lap(&plan, 0), plan_lap(&plan, 1));
+	ck_assert_uint_ne(plan_nonce(&plan, 0), plan_nonce(&plan, 1));
 	/* the same pixels in the same order: one instance for all */
 	plan_init(&plan, PLAN_SEQUENTIAL, 10, 42, zeros, true);
 	plan_init(&other, PLAN_SEQUENTIAL, 10, 43, zeros, true);
-	ck_assert_uint_eq(plan_lap(&plan, 0), plan_lap(&other, 5));
+	ck_assert_uint_eq(plan_nonce(&plan, 0), plan_nonce(&other, 5));
 	ck_assert_uint_eq(plan.seed, other.seed);
 }
 END_TEST
@@ -97,7 +97,7 @@ START_TEST(plans_are_frozen)
 	static const struct {
 		uint64_t n, seed, epoch;
 		int64_t sample[3]; /* at places 0, 1, n - 1 */
-		uint64_t lap;
+		uint64_t nonce;
 	} known[] = {
 	    {10, 0, 0, {7, 3, 2}, 0x356060936bf79dde},
 	    {1281167, 42, 7, {692003, 1059767, 442971}, 0xe1f381f650cfb288},
@@ -109,7 +109,7 @@ START_TEST(plans_are_frozen)
 	ck_assert_int_eq(sample_at(&plan, known[_i].epoch, 0), known[_i].sample[0]);
 	ck_assert_int_eq(sample_at(&plan, known[_i].epoch, 1), known[_i].sample[1]);
 	ck_assert_int_eq(sample_at(&plan, known[_i].epoch, known[_i].n - 1), known[_i].sample[2]);
-	ck_assert_uint_eq(plan_lap(&plan, known[_i].epoch), known[_i].lap);
+	ck_assert_uint_eq(plan_nonce(&plan, known[_i].epoch), known[_i].nonce);
 }
 END_TEST
 
@@ -120,7 +120,7 @@ static Suite *suite(void)
 
 	tcase_add_loop_test(t, each_sample_has_one_place, 0, 7);
 	tcase_add_test(t, epochs_seeds_and_versions_have_orders_of_their_own);
-	tcase_add_test(t, laps_differ_where_pixels_may);
+	tcase_add_test(t, nonces_differ_where_pixels_may);
 	tcase_add_loop_test(t, plans_are_frozen, 0, 3);
 	suite_add_tcase(all, t);
 	return all;

@@ -19,60 +19,62 @@
 
 static const uint8_t version[32] = {7, 1, 4};
 
-static uint64_t *all_of(const struct deal *deal)
+static uint64_t *all_of(const struct permutation *permutation)
 {
-	uint64_t *bits = calloc(bits_words(deal->n) + 1, sizeof(*bits));
+	uint64_t *bits = calloc(bits_words(permutation->n) + 1, sizeof(*bits));
 
 	ck_assert_ptr_nonnull(bits);
-	bits_fill(bits, deal->n);
+	bits_fill(bits, permutation->n);
 	return bits;
 }
 
-static uint64_t *part_of(const struct deal *deal, double from, double to, uint64_t seed)
+static uint64_t *part_of(const struct permutation *permutation, double from, double to,
+			 uint64_t seed)
 {
 	struct population_split split = {.from = from, .to = to, .seed = seed};
-	uint64_t *bits = all_of(deal);
+	uint64_t *bits = all_of(permutation);
 
-	population_keep_split(deal, version, &split, bits);
+	population_keep_split(permutation, version, &split, bits);
 	return bits;
 }
 
 /* ---- counting ---- */
 
-/* A need of every third grain, and of all of some words. */
-static uint64_t *some_need(const struct deal *deal)
+/* A need of every third block, and of all of some words. */
+static uint64_t *some_need(const struct permutation *permutation)
 {
-	uint64_t *need = calloc(bits_words(deal->grains) + 1, sizeof(*need));
+	uint64_t *need = calloc(bits_words(permutation->blocks) + 1, sizeof(*need));
 
-	for (uint64_t grain = 0; grain < deal->grains; grain++)
-		if (grain % 3 == 0 || grain / 64 % 4 == 1)
-			bits_set(need, grain);
+	for (uint64_t block = 0; block < permutation->blocks; block++)
+		if (block % 3 == 0 || block / 64 % 4 == 1)
+			bits_set(need, block);
 	return need;
 }
 
 START_TEST(a_count_in_parts_is_that_of_the_whole)
 {
 	static const uint64_t ns[] = {1, 1000, 65537, (1 << 20) - 1, 5000011};
-	struct deal deal;
+	struct permutation permutation;
 	uint64_t *bits, *need;
 
-	deal_init(&deal, ns[_i], version);
-	bits = part_of(&deal, 0, .5, 5);
-	need = some_need(&deal);
+	permutation_init(&permutation, ns[_i], version);
+	bits = part_of(&permutation, 0, .5, 5);
+	need = some_need(&permutation);
 	for (int is_part = 0; is_part < 2; is_part++) {
 		const uint64_t *of = is_part ? bits : NULL;
 		uint64_t sum = 0, all = 0;
 
-		for (uint64_t grain = 0; grain < deal.grains; grain++)
-			if (bits_test(need, grain))
-				all += of ? population_of_grain(&deal, of, grain)
-					  : deal_grain_size(&deal, grain);
-		for (uint64_t at = 0, end; at < bits_words(deal.grains); at = end) {
-			end = BASE_MIN(at + 1 + at % 7, bits_words(deal.grains));
-			sum += population_samples_in(&deal, of, need, at, end);
+		for (uint64_t block = 0; block < permutation.blocks; block++)
+			if (bits_test(need, block))
+				all += of ? population_of_block(&permutation, of, block)
+					  : permutation_block_size(&permutation, block);
+		for (uint64_t at = 0, end; at < bits_words(permutation.blocks); at = end) {
+			end = BASE_MIN(at + 1 + at % 7, bits_words(permutation.blocks));
+			sum += population_samples_in(&permutation, of, need, at, end);
 		}
-		ck_assert_uint_eq(sum, deal.grain == 1 && of ? bits_count(need, deal.n) : all);
-		ck_assert_uint_eq(sum, population_samples(&deal, of, need));
+		ck_assert_uint_eq(
+		    sum, permutation.block == 1 && of ? bits_count(need, permutation.n) : all);
+		ck_assert_uint_eq(sum, population_samples(&permutation, of, need));
 	}
 	free(bits);
 	free(need);
@@ -90,13 +92,14 @@ START_TEST(a_join_counts_nothing_that_was_counted)
 	uint32_t job;
 
 	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
-	bits = part_of(carousel_deal(carousel), 0, .5, 5);
-	words = bits_words(carousel_deal(carousel)->grains);
+	bits = part_of(carousel_permutation(carousel), 0, .5, 5);
+	words = bits_words(carousel_permutation(carousel)->blocks);
 	need = calloc(words + 1, sizeof(*need));
-	population_need(carousel_deal(carousel), bits, 0, carousel_deal(carousel)->grains, need);
+	population_need(carousel_permutation(carousel), bits, 0,
+			carousel_permutation(carousel)->blocks, need);
 	join.population = bits;
 	join.need = need;
-	join.need_samples = population_samples(carousel_deal(carousel), bits, need);
+	join.need_samples = population_samples(carousel_permutation(carousel), bits, need);
 	ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), 0);
 	ck_assert_ptr_null(carousel_check(carousel));
 	carousel_leave(carousel, job, 1);
@@ -116,48 +119,50 @@ static const uint64_t sizes[] = {1, 2, 3, 10, 1000, 65537, (1 << 19) + 1, 128116
 START_TEST(folds_have_each_sample_once)
 {
 	const double cuts[] = {0, .1, .35, .8, .9, 1};
-	struct deal deal;
+	struct permutation permutation;
 	uint64_t *seen, sum = 0;
 
-	deal_init(&deal, sizes[_i], version);
-	seen = calloc(bits_words(deal.n) + 1, sizeof(*seen));
+	permutation_init(&permutation, sizes[_i], version);
+	seen = calloc(bits_words(permutation.n) + 1, sizeof(*seen));
 	for (unsigned fold = 0; fold + 1 < BASE_ARRAY_LEN(cuts); fold++) {
-		uint64_t *bits = part_of(&deal, cuts[fold], cuts[fold + 1], 5);
-		double wanted = (cuts[fold + 1] - cuts[fold]) * (double)deal.n;
-		uint64_t count = bits_count(bits, deal.n);
+		uint64_t *bits = part_of(&permutation, cuts[fold], cuts[fold + 1], 5);
+		double wanted = (cuts[fold + 1] - cuts[fold]) * (double)permutation.n;
+		uint64_t count = bits_count(bits, permutation.n);
 
-		ck_assert_double_le(fabs((double)count - wanted), deal.grain + .5);
-		for (size_t i = 0; i < bits_words(deal.n); i++) {
+		ck_assert_double_le(fabs((double)count - wanted), permutation.block + .5);
+		for (size_t i = 0; i < bits_words(permutation.n); i++) {
 			ck_assert_uint_eq(seen[i] & bits[i], 0);
 			seen[i] |= bits[i];
 		}
 		sum += count;
 		free(bits);
 	}
-	ck_assert_uint_eq(sum, deal.n);
+	ck_assert_uint_eq(sum, permutation.n);
 	free(seen);
 }
 END_TEST
 
-START_TEST(splits_are_whole_grains)
+START_TEST(splits_are_whole_blocks)
 {
 	struct population_split split = {.from = .25, .to = .5, .seed = 9};
 	uint64_t *bits, *need;
-	struct deal deal;
+	struct permutation permutation;
 
-	deal_init(&deal, sizes[_i], version);
-	bits = part_of(&deal, split.from, split.to, split.seed);
-	need = calloc(bits_words(deal.grains) + 1, sizeof(*need));
-	population_need(&deal, bits, 0, deal.grains, need);
-	for (uint64_t grain = 0; grain < deal.grains; grain++) {
-		bool is_in = population_has_grain(&deal, version, &split, grain);
+	permutation_init(&permutation, sizes[_i], version);
+	bits = part_of(&permutation, split.from, split.to, split.seed);
+	need = calloc(bits_words(permutation.blocks) + 1, sizeof(*need));
+	population_need(&permutation, bits, 0, permutation.blocks, need);
+	for (uint64_t block = 0; block < permutation.blocks; block++) {
+		bool is_in = population_has_block(&permutation, version, &split, block);
 
-		ck_assert_uint_eq(population_of_grain(&deal, bits, grain),
-				  is_in ? deal_grain_size(&deal, grain) : 0);
-		ck_assert(bits_test(need, grain) == is_in);
+		ck_assert_uint_eq(population_of_block(&permutation, bits, block),
+				  is_in ? permutation_block_size(&permutation, block) : 0);
+		ck_assert(bits_test(need, block) == is_in);
 	}
-	ck_assert_uint_eq(population_samples(&deal, bits, need), bits_count(bits, deal.n));
-	ck_assert_uint_eq(population_samples(&deal, NULL, need), bits_count(bits, deal.n));
+	ck_assert_uint_eq(population_samples(&permutation, bits, need),
+			  bits_count(bits, permutation.n));
+	ck_assert_uint_eq(population_samples(&permutation, NULL, need),
+			  bits_count(bits, permutation.n));
 	free(bits);
 	free(need);
 }
@@ -166,13 +171,13 @@ END_TEST
 /* Seeds and versions have parts of their own, as different as chance makes them. */
 START_TEST(seeds_split_anew)
 {
-	struct deal deal;
+	struct permutation permutation;
 	uint64_t *a, *b, both = 0;
 
-	deal_init(&deal, 20000, version);
-	a = part_of(&deal, 0, .5, 1);
-	b = part_of(&deal, 0, .5, 2);
-	for (size_t i = 0; i < bits_words(deal.n); i++)
+	permutation_init(&permutation, 20000, version);
+	a = part_of(&permutation, 0, .5, 1);
+	b = part_of(&permutation, 0, .5, 2);
+	for (size_t i = 0; i < bits_words(permutation.n); i++)
 		both += (unsigned)__builtin_popcountll(a[i] & b[i]);
 	ck_assert_uint_ge(both, 4800); /* 5000 +- 35 */
 	ck_assert_uint_le(both, 5200);
@@ -182,12 +187,13 @@ START_TEST(seeds_split_anew)
 END_TEST
 
 /* The members' ids, ascending. */
-static void list_members(const struct deal *deal, const uint64_t *bits, int64_t *ret_ids)
+static void list_members(const struct permutation *permutation, const uint64_t *bits,
+			 int64_t *ret_ids)
 {
 	uint64_t count = 0;
 
-	for (uint64_t id = 0; id < deal->n; id++)
-		if (bits_test(bits, deal_position(deal, id)))
+	for (uint64_t id = 0; id < permutation->n; id++)
+		if (bits_test(bits, permutation_position(permutation, id)))
 			ret_ids[count++] = (int64_t)id;
 }
 
@@ -195,14 +201,14 @@ static void list_members(const struct deal *deal, const uint64_t *bits, int64_t 
 START_TEST(splits_are_frozen)
 {
 	static const int64_t frozen[] = {12, 34, 43, 58, 78, 79, 85, 87, 89, 97};
-	struct deal deal;
+	struct permutation permutation;
 	uint64_t *bits;
 	int64_t ids[10];
 
-	deal_init(&deal, 100, version);
-	bits = part_of(&deal, .9, 1, 42);
+	permutation_init(&permutation, 100, version);
+	bits = part_of(&permutation, .9, 1, 42);
 	ck_assert_uint_eq(bits_count(bits, 100), 10);
-	list_members(&deal, bits, ids);
+	list_members(&permutation, bits, ids);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(ids[i], frozen[i]);
 	free(bits);
@@ -216,23 +222,23 @@ START_TEST(ids_are_a_set)
 	const int64_t good[] = {3, 0, 99, 41}, twice[] = {3, 5, 3}, far[] = {1, 2, 100};
 	const int64_t below[] = {-1};
 	uint64_t bits[2] = {0, 0};
-	struct deal deal;
+	struct permutation permutation;
 	int64_t ids[4];
 
-	deal_init(&deal, 100, version);
-	ck_assert_uint_eq(population_add_ids(&deal, good, 4, bits), 0);
+	permutation_init(&permutation, 100, version);
+	ck_assert_uint_eq(population_add_ids(&permutation, good, 4, bits), 0);
 	ck_assert_uint_eq(bits_count(bits, 100), 4);
-	list_members(&deal, bits, ids);
+	list_members(&permutation, bits, ids);
 	ck_assert_int_eq(ids[0], 0);
 	ck_assert_int_eq(ids[1], 3);
 	ck_assert_int_eq(ids[2], 41);
 	ck_assert_int_eq(ids[3], 99);
 	memset(bits, 0, sizeof(bits));
-	ck_assert_uint_eq(population_add_ids(&deal, twice, 3, bits), 3);
+	ck_assert_uint_eq(population_add_ids(&permutation, twice, 3, bits), 3);
 	memset(bits, 0, sizeof(bits));
-	ck_assert_uint_eq(population_add_ids(&deal, far, 3, bits), 3);
+	ck_assert_uint_eq(population_add_ids(&permutation, far, 3, bits), 3);
 	memset(bits, 0, sizeof(bits));
-	ck_assert_uint_eq(population_add_ids(&deal, below, 1, bits), 1);
+	ck_assert_uint_eq(population_add_ids(&permutation, below, 1, bits), 1);
 }
 END_TEST
 
@@ -240,32 +246,32 @@ START_TEST(classes_are_filtered)
 {
 	const bool wanted[3] = {false, true, false};
 	uint32_t labels[300];
-	struct deal deal;
+	struct permutation permutation;
 	uint64_t *bits;
 
-	deal_init(&deal, BASE_ARRAY_LEN(labels), version);
+	permutation_init(&permutation, BASE_ARRAY_LEN(labels), version);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(labels); i++)
 		labels[i] = i % 3;
-	bits = part_of(&deal, 0, .5, 1);
-	population_keep_classes(&deal, labels, wanted, bits);
+	bits = part_of(&permutation, 0, .5, 1);
+	population_keep_classes(&permutation, labels, wanted, bits);
 	for (unsigned id = 0; id < BASE_ARRAY_LEN(labels); id++)
-		if (bits_test(bits, deal_position(&deal, id)))
+		if (bits_test(bits, permutation_position(&permutation, id)))
 			ck_assert_uint_eq(labels[id], 1);
-	ck_assert_uint_ge(bits_count(bits, deal.n), 30);
-	ck_assert_uint_le(bits_count(bits, deal.n), 70);
+	ck_assert_uint_ge(bits_count(bits, permutation.n), 30);
+	ck_assert_uint_le(bits_count(bits, permutation.n), 70);
 	free(bits);
 }
 END_TEST
 
 START_TEST(sets_lie_within_each_other)
 {
-	struct deal deal;
+	struct permutation permutation;
 	uint64_t *all, *part, *other;
 
-	deal_init(&deal, 1000, version);
-	all = all_of(&deal);
-	part = part_of(&deal, .2, .6, 3);
-	other = part_of(&deal, .5, .9, 3);
+	permutation_init(&permutation, 1000, version);
+	all = all_of(&permutation);
+	part = part_of(&permutation, .2, .6, 3);
+	other = part_of(&permutation, .5, .9, 3);
 	ck_assert_uint_eq(population_differ(part, all, bits_words(1000)), POPULATION_B);
 	ck_assert_uint_eq(population_differ(part, part, bits_words(1000)), 0);
 	ck_assert_uint_eq(population_differ(all, part, bits_words(1000)), POPULATION_A);
@@ -292,7 +298,7 @@ static struct carousel *carousel_of(uint64_t n)
 	return carousel;
 }
 
-/* The samples at the first places; of what is not a part, many a grain is begun. */
+/* The samples at the first places; of what is not a part, many a block is begun. */
 static uint64_t *first_of(uint64_t n, uint64_t count)
 {
 	uint64_t *bits = calloc(bits_words(n), sizeof(*bits));
@@ -506,7 +512,7 @@ static void run(unsigned speed, bool lies, struct tally *ret)
 	memcpy(config.version, version, sizeof(version));
 	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
 	for (uint64_t id = 0; id < CLASS; id++)
-		bits_set(bits, deal_position(carousel_deal(carousel), id));
+		bits_set(bits, permutation_position(carousel_permutation(carousel), id));
 	part.population = bits;
 	part.is_random = lies;
 	ck_assert_int_eq(carousel_join(carousel, &whole, 1, &readers[0].number), 0);
@@ -585,7 +591,7 @@ static Suite *suite(void)
 	TCase *tcase = tcase_create("population");
 
 	tcase_add_loop_test(tcase, folds_have_each_sample_once, 0, BASE_ARRAY_LEN(sizes));
-	tcase_add_loop_test(tcase, splits_are_whole_grains, 0, BASE_ARRAY_LEN(sizes));
+	tcase_add_loop_test(tcase, splits_are_whole_blocks, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(tcase, a_count_in_parts_is_that_of_the_whole, 0, 5);
 	tcase_add_test(tcase, a_join_counts_nothing_that_was_counted);
 	tcase_add_test(tcase, seeds_split_anew);

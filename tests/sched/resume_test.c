@@ -7,11 +7,11 @@
  *
  *   each job gets each sample of each epoch once (with drop_last, all but what was dropped);
  *   with a fixed plan, the plan's sample at each place, whatever shares the slots;
- *   with random ops, never a sample of the same lap in two epochs;
+ *   with random ops, never a sample of the same nonce in two epochs;
  *   all ranks do the same number of steps, and write the same token after the same step.
  *
- * Grains are single samples here. ranks_test.c does the same to the arithmetic of ranks alone, for larger
- * numbers; chaos.c does worse to the carousel, with larger grains, too, and one rank a job.
+ * Blocks are single samples here. ranks_test.c does the same to the arithmetic of ranks alone, for larger
+ * numbers; chaos.c does worse to the carousel, with larger blocks, too, and one rank a job.
  */
 
 #include <check.h>
@@ -34,7 +34,7 @@
 #define MAX_JOBS 3
 #define MAX_RANKS 8
 #define MAX_EPOCHS 3
-#define MAX_LAPS 8192
+#define MAX_NONCES 8192
 #define MAX_TURNS 20000
 #define MORE_SLOTS 48 /* up to so many more than there must be */
 #define SLOTS (2 * MAX_JOBS * MAX_RANKS + MORE_SLOTS)
@@ -54,7 +54,7 @@ struct rank {
 	uint64_t done;             /* steps in this life */
 	uint64_t known;            /* places of the epoch that it was given */
 	int64_t ids[MAX_N];        /* at these places */
-	uint64_t laps[MAX_N];      /* that they came with */
+	uint64_t nonces[MAX_N];    /* that they came with */
 	uint8_t token[TOKEN_ROOM]; /* after as many steps as the life has */
 	size_t size;
 };
@@ -69,9 +69,9 @@ struct job {
 	uint8_t token[TOKEN_ROOM]; /* of the life before */
 	size_t size;
 	uint8_t count[MAX_EPOCHS][MAX_N];
-	uint64_t lap_of[MAX_EPOCHS][MAX_N], dropped[MAX_EPOCHS];
-	uint64_t laps[MAX_LAPS]; /* seen, newest last */
-	uint32_t n_laps;
+	uint64_t nonce_of[MAX_EPOCHS][MAX_N], dropped[MAX_EPOCHS];
+	uint64_t nonces[MAX_NONCES]; /* seen, newest last */
+	uint32_t n_nonces;
 };
 
 struct world {
@@ -102,24 +102,24 @@ static uint64_t below(uint64_t bound)
 
 /* ---- tokens ---- */
 
-/* The grains of which nothing came, the samples that are left of others. */
+/* The blocks of which nothing came, the samples that are left of others. */
 static void fill_need(const struct job *job, struct token *token)
 {
-	const struct deal *deal = carousel_deal(world.carousel);
+	const struct permutation *permutation = carousel_permutation(world.carousel);
 	const uint8_t *count = job->count[token->epoch];
 
-	for (uint64_t grain = 0; grain < deal->grains; grain++) {
-		uint64_t first = deal_grain_first(deal, grain);
-		uint32_t size = deal_grain_size(deal, grain), left = 0;
+	for (uint64_t block = 0; block < permutation->blocks; block++) {
+		uint64_t first = permutation_block_first(permutation, block);
+		uint32_t size = permutation_block_size(permutation, block), left = 0;
 
 		for (uint32_t i = 0; i < size; i++)
-			left += !count[deal_sample(deal, first + i)];
+			left += !count[permutation_sample(permutation, first + i)];
 		if (left == size)
-			bits_set(token->need, grain);
+			bits_set(token->need, block);
 		for (uint32_t i = 0; i < size && left < size; i++)
-			if (!count[deal_sample(deal, first + i)])
+			if (!count[permutation_sample(permutation, first + i)])
 				token->tail[token->n_tail++] =
-				    (int64_t)deal_sample(deal, first + i);
+				    (int64_t)permutation_sample(permutation, first + i);
 	}
 }
 
@@ -129,7 +129,7 @@ static void write_token(const struct job *job, struct rank *rank)
 	int64_t tail[MAX_N];
 	struct token token = {
 	    .n = world.config.n,
-	    .grain = deal_grain_of(world.config.n),
+	    .block = permutation_block_of(world.config.n),
 	    .order = job->order,
 	    .seed = plan_is_fixed(job->order) ? job->seed : world.config.seed,
 	    .epoch = rank->epoch,
@@ -142,9 +142,9 @@ static void write_token(const struct job *job, struct rank *rank)
 		token.need = need;
 		token.tail = tail;
 		fill_need(job, &token);
-		token.n_laps = BASE_MIN(job->n_laps, (uint32_t)TOKEN_MAX_LAPS);
-		memcpy(token.laps, job->laps + job->n_laps - token.n_laps,
-		       token.n_laps * sizeof(token.laps[0]));
+		token.n_nonces = BASE_MIN(job->n_nonces, (uint32_t)TOKEN_MAX_NONCES);
+		memcpy(token.nonces, job->nonces + job->n_nonces - token.n_nonces,
+		       token.n_nonces * sizeof(token.nonces[0]));
 	}
 	rank->size = token_write(&token, rank->token, sizeof(rank->token));
 	rank->has_token = true;
@@ -158,7 +158,7 @@ static void read_token(const struct job *job, struct token *token, struct carous
 	struct diag diag;
 
 	if (!claim(token_parse(job->token, job->size, token, &diag) == 0, "a token is not read") ||
-	    !claim(token_fits(token, world.config.n, deal_grain_of(world.config.n),
+	    !claim(token_fits(token, world.config.n, permutation_block_of(world.config.n),
 			      world.config.version, &diag) == 0,
 		   "a token does not fit"))
 		return;
@@ -172,8 +172,8 @@ static void read_token(const struct job *job, struct token *token, struct carous
 	join->need = token->need;
 	join->tail = token->tail;
 	join->n_tail = token->n_tail;
-	join->laps = token->laps;
-	join->n_laps = token->n_laps;
+	join->nonces = token->nonces;
+	join->n_nonces = token->n_nonces;
 }
 
 /* ---- what a rank is given ---- */
@@ -213,13 +213,13 @@ static void deliver(struct job *job, struct rank *rank, uint64_t place)
 	    !claim(id >= 0 && (uint64_t)id < world.config.n, "a sample that does not exist"))
 		return;
 	claim(!job->count[rank->epoch][id]++, "a sample twice in an epoch");
-	job->lap_of[rank->epoch][id] = rank->laps[place];
+	job->nonce_of[rank->epoch][id] = rank->nonces[place];
 	if (plan_is_fixed(job->order)) {
 		plan_samples(&job->plan, rank->epoch, place, 1, &planned);
 		claim(id == planned, "a sample out of the plan's order");
-	} else if ((!job->n_laps || job->laps[job->n_laps - 1] != rank->laps[place]) &&
-		   claim(job->n_laps < MAX_LAPS, "too many laps")) {
-		job->laps[job->n_laps++] = rank->laps[place];
+	} else if ((!job->n_nonces || job->nonces[job->n_nonces - 1] != rank->nonces[place]) &&
+		   claim(job->n_nonces < MAX_NONCES, "too many nonces")) {
+		job->nonces[job->n_nonces++] = rank->nonces[place];
 	}
 }
 
@@ -268,7 +268,7 @@ static void take(struct job *job, struct rank *rank)
 	      "a plan's chunk in the wrong place");
 	carousel_taken(world.carousel, rank->number, grant.slot, world.now_ns);
 	for (uint32_t i = grant.first; i < chunk->count; i++) {
-		rank->laps[rank->known] = chunk->lap;
+		rank->nonces[rank->known] = chunk->nonce;
 		rank->ids[rank->known++] = chunk->ids[i];
 	}
 	memmove(rank->queue, rank->queue + 1, --rank->n_queue * sizeof(grant));
@@ -452,7 +452,7 @@ static bool set_up(uint64_t seed)
 	config->max_slots = SLOTS;
 	config->producing = 1 + (uint32_t)below(4);
 	config->seed = philox_u64(&world.random);
-	config->first_lap = philox_u64(&world.random);
+	config->first_nonce = philox_u64(&world.random);
 	config->usable_again = below(3) == 0;
 	if (config->seed % 3) { /* chapters of a few samples, few of them begun */
 		config->chapter = 1 + config->seed / 3 % 17;
@@ -488,7 +488,7 @@ static void check_epoch(const struct job *job, uint64_t epoch)
 	for (uint64_t id = 0; id < world.config.n; id++) {
 		missing += !job->count[epoch][id];
 		for (uint64_t e = 0; e < epoch && job->order == PLAN_CAROUSEL; e++)
-			claim(job->lap_of[e][id] != job->lap_of[epoch][id],
+			claim(job->nonce_of[e][id] != job->nonce_of[epoch][id],
 			      "the same augmentation twice");
 	}
 	claim(missing == job->dropped[epoch], "samples of an epoch are missing");

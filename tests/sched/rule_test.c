@@ -2,7 +2,7 @@
 
 /*
  * What goes into a chunk, against the rule of DESIGN.md section 3 written down the simple way: a set
- * of grains, one job's split after the other, every count complete. carousel_deal.c counts no
+ * of blocks, one job's split after the other, every count complete. carousel_deal.c counts no
  * further than it must and lists candidates that lie thin; neither may change what is chosen. The
  * pipeline is one without random ops: there the rule stands as it was written.
  */
@@ -16,7 +16,7 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 
-#define RULE_N 20000 /* samples; a grain each */
+#define RULE_N 20000 /* samples; a block each */
 #define RULE_CHUNK 64
 #define RULE_SLOTS 24
 #define RULE_JOBS 6
@@ -26,7 +26,7 @@ static struct carousel *carousel;
 static uint64_t needs[RULE_JOBS][RULE_WORDS];
 static uint64_t candidates[RULE_WORDS];
 
-/* Kinds of needs: how likely a grain of the front and of the rear part is needed, in 2^-k. */
+/* Kinds of needs: how likely a block of the front and of the rear part is needed, in 2^-k. */
 static const struct {
 	unsigned front, rear; /* 64: not at all */
 } kinds[] = {{0, 0}, {1, 1}, {3, 3}, {5, 5}, {8, 8}, {11, 11}, {64, 0}, {0, 64}, {64, 1}, {64, 9}};
@@ -114,10 +114,10 @@ static void check_chunk(const struct carousel_chunk *chunk)
 {
 	uint64_t left = bits_count(candidates, RULE_N);
 
-	ck_assert_uint_eq(chunk->n_grains, BASE_MIN(left, (uint64_t)RULE_CHUNK));
-	for (uint32_t i = 0; i < chunk->n_grains; i++) {
-		ck_assert(bits_test(candidates, chunk->grains[i]));
-		ck_assert(i == 0 || chunk->grains[i - 1] < chunk->grains[i]);
+	ck_assert_uint_eq(chunk->n_blocks, BASE_MIN(left, (uint64_t)RULE_CHUNK));
+	for (uint32_t i = 0; i < chunk->n_blocks; i++) {
+		ck_assert(bits_test(candidates, chunk->blocks[i]));
+		ck_assert(i == 0 || chunk->blocks[i - 1] < chunk->blocks[i]);
 	}
 }
 
@@ -126,8 +126,8 @@ static void follow_grant(const struct carousel_action *action)
 {
 	const struct carousel_chunk *chunk = carousel_chunk_of(carousel, action->slot);
 
-	for (uint32_t i = 0; i < chunk->n_grains; i++)
-		bits_clear(needs[action->job], chunk->grains[i]);
+	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+		bits_clear(needs[action->job], chunk->blocks[i]);
 }
 
 START_TEST(chunks_follow_the_rule)
@@ -139,7 +139,7 @@ START_TEST(chunks_follow_the_rule)
 	    .max_slots = RULE_SLOTS,
 	    .producing = 1,
 	    .seed = (uint64_t)_i,
-	    .first_lap = 1,
+	    .first_nonce = 1,
 	    .usable_again = 1, /* else who is hungry does not decide: carousel_choose.c */
 	};
 	struct carousel_action action;

@@ -281,7 +281,7 @@ static struct carousel *node(void)
 					 .max_slots = 8,
 					 .producing = 2,
 					 .seed = 5,
-					 .first_lap = 1};
+					 .first_nonce = 1};
 	struct carousel *carousel;
 
 	ck_assert_int_eq(carousel_new(&config, &carousel), 0);

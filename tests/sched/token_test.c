@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/philox.h"
-#include "sched/deal.h"
+#include "sched/permutation.h"
 #include "sched/token.h"
 #include "sched/token_parts.h"
 
@@ -23,7 +23,7 @@ static size_t write_small(uint8_t *ret, size_t size)
 	int64_t tail[2];
 	struct token token = {
 	    .n = 70,
-	    .grain = 1,
+	    .block = 1,
 	    .order = 1,
 	    .seed = 0x0102030405060708,
 	    .epoch = 3,
@@ -32,17 +32,17 @@ static size_t write_small(uint8_t *ret, size_t size)
 	    .need = need,
 	    .tail = tail,
 	    .n_tail = 2,
-	    .laps = {0xaabb, 0xccdd},
-	    .n_laps = 2,
+	    .nonces = {0xaabb, 0xccdd},
+	    .n_nonces = 2,
 	    .sampler = {0xe0, 0xe1, 0xe2, 0xe3},
 	};
-	struct deal deal;
+	struct permutation permutation;
 
 	for (int i = 0; i < 32; i++)
 		token.dataset[i] = (uint8_t)i;
-	deal_init(&deal, 70, token.dataset);
-	tail[0] = (int64_t)deal_sample(&deal, 1);
-	tail[1] = (int64_t)deal_sample(&deal, 3);
+	permutation_init(&permutation, 70, token.dataset);
+	tail[0] = (int64_t)permutation_sample(&permutation, 1);
+	tail[1] = (int64_t)permutation_sample(&permutation, 3);
 	ck_assert_uint_eq(token_size(&token), 128 + 16 + 8 + 16 + 8);
 	ck_assert_uint_eq(token_write(&token, ret, token_size(&token) - 1), 0);
 	return token_write(&token, ret, size);
@@ -74,10 +74,10 @@ END_TEST
 
 static void assert_same(const struct token *a, const struct token *b)
 {
-	size_t words = bits_words((a->n + a->grain - 1) / a->grain);
+	size_t words = bits_words((a->n + a->block - 1) / a->block);
 
 	ck_assert_uint_eq(a->n, b->n);
-	ck_assert_uint_eq(a->grain, b->grain);
+	ck_assert_uint_eq(a->block, b->block);
 	ck_assert_uint_eq(a->order, b->order);
 	ck_assert_mem_eq(a->dataset, b->dataset, 32);
 	ck_assert_uint_eq(a->seed, b->seed);
@@ -85,10 +85,10 @@ static void assert_same(const struct token *a, const struct token *b)
 	ck_assert_uint_eq(a->epochs, b->epochs);
 	ck_assert_uint_eq(a->delivered, b->delivered);
 	ck_assert_uint_eq(a->n_tail, b->n_tail);
-	ck_assert_uint_eq(a->n_laps, b->n_laps);
+	ck_assert_uint_eq(a->n_nonces, b->n_nonces);
 	ck_assert_mem_eq(a->need, b->need, words * 8);
 	ck_assert_mem_eq(a->tail, b->tail, a->n_tail * sizeof(int64_t));
-	ck_assert_mem_eq(a->laps, b->laps, a->n_laps * sizeof(uint64_t));
+	ck_assert_mem_eq(a->nonces, b->nonces, a->n_nonces * sizeof(uint64_t));
 }
 
 /* And these, from before there were samplers. */
@@ -251,35 +251,36 @@ START_TEST(a_token_of_another_sampler_is_told)
 }
 END_TEST
 
-/* A random state of a job: each grain is needed whole, begun or through. */
+/* A random state of a job: each block is needed whole, begun or through. */
 static void draw_token(struct philox_seq *random, struct token *token)
 {
-	struct deal deal;
+	struct permutation permutation;
 	uint64_t n = philox_below(random, 3000);
 
-	*token = (struct token){.n = n, .grain = 1u << philox_below(random, 6), .order = 2};
+	*token = (struct token){.n = n, .block = 1u << philox_below(random, 6), .order = 2};
 	for (int i = 0; i < 32; i++)
 		token->dataset[i] = (uint8_t)philox_u32(random);
-	deal_init(&deal, n, token->dataset);
+	permutation_init(&permutation, n, token->dataset);
 	token->seed = philox_u64(random);
 	token->epoch = philox_below(random, 1000);
 	token->need = calloc(n / 64 + 2, sizeof(uint64_t));
 	token->tail = calloc(n + 1, sizeof(int64_t));
-	for (uint64_t first = 0; first < n; first += token->grain) {
-		uint64_t size = BASE_MIN(n - first, (uint64_t)token->grain);
+	for (uint64_t first = 0; first < n; first += token->block) {
+		uint64_t size = BASE_MIN(n - first, (uint64_t)token->block);
 		uint64_t left = philox_below(random, size + 1);
 
 		if (left == size)
-			bits_set(token->need, first / token->grain);
+			bits_set(token->need, first / token->block);
 		for (uint64_t i = 0; i < left && left < size; i++)
-			token->tail[token->n_tail++] = (int64_t)deal_sample(&deal, first + i);
+			token->tail[token->n_tail++] =
+			    (int64_t)permutation_sample(&permutation, first + i);
 		token->delivered += size - left;
 	}
 	for (int i = 0; i < TOKEN_SAMPLER; i++)
 		token->sampler[i] = (uint8_t)philox_u32(random);
-	token->n_laps = (uint32_t)philox_below(random, TOKEN_MAX_LAPS + 1);
-	for (uint32_t i = 0; i < token->n_laps; i++)
-		token->laps[i] = philox_u64(random);
+	token->n_nonces = (uint32_t)philox_below(random, TOKEN_MAX_NONCES + 1);
+	for (uint32_t i = 0; i < token->n_nonces; i++)
+		token->nonces[i] = philox_u64(random);
 }
 
 START_TEST(what_is_written_is_read)
@@ -312,7 +313,7 @@ END_TEST
 
 static struct token large_token(void)
 {
-	struct token token = {.n = LARGE, .grain = 32, .order = 1, .epochs = 2};
+	struct token token = {.n = LARGE, .block = 32, .order = 1, .epochs = 2};
 
 	token.need = calloc(LARGE / 32 / 64 + 2, sizeof(uint64_t));
 	token.tail = calloc(1, sizeof(*token.tail));
@@ -323,7 +324,7 @@ static struct token large_token(void)
 /* A part that is through, two that are begun, the last one among them, the others whole. */
 static void draw_large(struct philox_seq *random, struct token *token)
 {
-	uint64_t grains = LARGE / 32, last = grains / TOKEN_PART;
+	uint64_t blocks = LARGE / 32, last = blocks / TOKEN_PART;
 	uint64_t through = 10 + philox_below(random, 20), begun = philox_below(random, 10);
 
 	for (uint64_t i = 0; i < TOKEN_PART; i++) {
@@ -331,9 +332,9 @@ static void draw_large(struct philox_seq *random, struct token *token)
 		if (philox_below(random, 2))
 			bits_clear(token->need, begun * TOKEN_PART + i);
 	}
-	for (uint64_t i = last * TOKEN_PART; i < grains; i += 1 + philox_below(random, 3))
+	for (uint64_t i = last * TOKEN_PART; i < blocks; i += 1 + philox_below(random, 3))
 		bits_clear(token->need, i);
-	token->delivered = 32 * (grains - bits_count(token->need, grains));
+	token->delivered = 32 * (blocks - bits_count(token->need, blocks));
 }
 
 /* What is written is small: of all parts but the begun ones a byte. */
@@ -423,7 +424,7 @@ END_TEST
 /* A fixed plan needs a place and no more: at most 256 bytes, whatever n is. */
 START_TEST(a_place_in_a_fixed_plan)
 {
-	struct token token = {.n = INT64_MAX, .grain = 32, .order = 3, .seed = 7, .epoch = 2}, back;
+	struct token token = {.n = INT64_MAX, .block = 32, .order = 3, .seed = 7, .epoch = 2}, back;
 	uint8_t bytes[256];
 	size_t size;
 
@@ -452,15 +453,17 @@ START_TEST(a_place_in_a_fixed_plan)
 }
 END_TEST
 
-/* DESIGN.md section 10: n / (8 g) bytes, at most 64 KiB, and a little: head, tail, laps. */
+/* DESIGN.md section 10: n / (8 g) bytes, at most 64 KiB, and a little: head, tail, nonces. */
 START_TEST(tokens_are_small)
 {
 	static const uint64_t sizes[] = {1000, 1281167, 16777216};
 	static const size_t most[] = {125, 40037, 65536};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(sizes); i++) {
-		struct token token = {
-		    .n = sizes[i], .grain = deal_grain_of(sizes[i]), .n_tail = 512, .n_laps = 64};
+		struct token token = {.n = sizes[i],
+				      .block = permutation_block_of(sizes[i]),
+				      .n_tail = 512,
+				      .n_nonces = 64};
 
 		ck_assert_uint_le(token_size(&token), most[i] + 144 + 4 * 512 + 8 * 64);
 	}

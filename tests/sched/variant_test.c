@@ -26,7 +26,7 @@ static void new_carousel(uint64_t n, uint32_t chunk, uint32_t usable_again)
 	    .max_slots = 6,
 	    .producing = 1,
 	    .seed = 5,
-	    .first_lap = 100,
+	    .first_nonce = 100,
 	    .usable_again = usable_again,
 	};
 
@@ -143,10 +143,10 @@ START_TEST(a_chunk_without_its_variant_is_not_there_for_a_job)
 	ck_assert_uint_ne(first, second);
 	granted(a, second);
 	granted(b, second);
-	for (uint32_t i = 0; i < carousel_chunk_of(carousel, first)->n_grains; i++)
-		for (uint32_t k = 0; k < carousel_chunk_of(carousel, second)->n_grains; k++)
-			ck_assert_uint_ne(carousel_chunk_of(carousel, first)->grains[i],
-					  carousel_chunk_of(carousel, second)->grains[k]);
+	for (uint32_t i = 0; i < carousel_chunk_of(carousel, first)->n_blocks; i++)
+		for (uint32_t k = 0; k < carousel_chunk_of(carousel, second)->n_blocks; k++)
+			ck_assert_uint_ne(carousel_chunk_of(carousel, first)->blocks[i],
+					  carousel_chunk_of(carousel, second)->blocks[k]);
 	free_carousel();
 }
 END_TEST
@@ -209,8 +209,8 @@ START_TEST(a_tail_is_made_for_its_job_alone)
 	new_carousel(32, 8, 0);
 	without[0] = need;
 	for (uint32_t i = 0; i < 32;
-	     i++) /* whatever the tail's sample is a grain of, it is not in need */
-		if (deal_sample(carousel_deal(carousel), i) == 3)
+	     i++) /* whatever the tail's sample is a block of, it is not in need */
+		if (permutation_sample(carousel_permutation(carousel), i) == 3)
 			without[0] &= ~(UINT64_C(1) << i);
 	how.need = without;
 	join(0);
@@ -260,7 +260,7 @@ START_TEST(a_fixed_plans_chunk_is_made_again_for_another_variant)
 	ck_assert_uint_ne(first, second);
 	chunk = carousel_chunk_of(carousel, second);
 	ck_assert_uint_eq(chunk->place, 0);
-	ck_assert_uint_eq(chunk->lap, carousel_chunk_of(carousel, first)->lap);
+	ck_assert_uint_eq(chunk->nonce, carousel_chunk_of(carousel, first)->nonce);
 	granted(b, second);
 	third = produce(3); /* from here on they go together */
 	ck_assert_uint_eq(carousel_chunk_of(carousel, third)->place, 4);

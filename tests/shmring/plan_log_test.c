@@ -18,43 +18,43 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST_GRAINS 300
+#define MOST_BLOCKS 300
 #define STORM 20000
 
 static const uint8_t id[PLAN_LOG_ID] = "a log's name";
 
 /* Entry number k: its size and its words follow from k. */
-static void make(uint64_t k, uint32_t *grains, int64_t *ids, struct entry *ret)
+static void make(uint64_t k, uint32_t *blocks, int64_t *ids, struct entry *ret)
 {
-	uint32_t count = (uint32_t)(k * 37 % MOST_GRAINS) + 1;
+	uint32_t count = (uint32_t)(k * 37 % MOST_BLOCKS) + 1;
 
-	*ret = (struct entry){.epoch = k / 50, .place = k, .seed = ~k, .lap = 3 * k};
+	*ret = (struct entry){.epoch = k / 50, .place = k, .seed = ~k, .nonce = 3 * k};
 	ret->count = k % 9 ? count : count / 4 + 1;
-	ret->n_grains = k % 9 ? count : 0;
+	ret->n_blocks = k % 9 ? count : 0;
 	for (uint32_t i = 0; i < ret->count; i++) {
-		grains[i] = (uint32_t)(k + i);
+		blocks[i] = (uint32_t)(k + i);
 		ids[i] = (int64_t)(k * i);
 	}
-	ret->grains = k % 9 ? grains : NULL;
+	ret->blocks = k % 9 ? blocks : NULL;
 	ret->ids = k % 9 ? NULL : ids;
 }
 
 static bool is_same(const struct entry *a, const struct entry *b)
 {
 	if (a->epoch != b->epoch || a->place != b->place || a->seed != b->seed ||
-	    a->lap != b->lap || a->count != b->count || a->n_grains != b->n_grains)
+	    a->nonce != b->nonce || a->count != b->count || a->n_blocks != b->n_blocks)
 		return false;
-	return a->n_grains ? !memcmp(a->grains, b->grains, a->n_grains * sizeof(uint32_t))
+	return a->n_blocks ? !memcmp(a->blocks, b->blocks, a->n_blocks * sizeof(uint32_t))
 			   : !memcmp(a->ids, b->ids, a->count * sizeof(int64_t));
 }
 
 static void append(struct plan_log *plan_log, uint64_t k)
 {
-	uint32_t grains[MOST_GRAINS];
-	int64_t ids[MOST_GRAINS];
+	uint32_t blocks[MOST_BLOCKS];
+	int64_t ids[MOST_BLOCKS];
 	struct entry entry;
 
-	make(k, grains, ids, &entry);
+	make(k, blocks, ids, &entry);
 	plan_log_append(plan_log, &entry);
 }
 
@@ -72,8 +72,8 @@ static void begin(uint64_t n_samples, struct plan_log *ret, int *ret_fd)
 
 START_TEST(what_was_appended_is_read)
 {
-	uint32_t grains[MOST_GRAINS];
-	int64_t ids[MOST_GRAINS];
+	uint32_t blocks[MOST_BLOCKS];
+	int64_t ids[MOST_BLOCKS];
 	struct plan_log writer, reader;
 	struct entry expected, got;
 	uint64_t offset, late, k;
@@ -89,14 +89,14 @@ START_TEST(what_was_appended_is_read)
 		append(&writer, k);
 		ck_assert_int_eq(plan_log_read(&reader, &offset, &got), PLAN_LOG_E_NONE);
 		plan_log_publish(&writer);
-		make(k, grains, ids, &expected);
+		make(k, blocks, ids, &expected);
 		ck_assert_int_eq(plan_log_read(&reader, &offset, &got), 0);
 		ck_assert(is_same(&got, &expected));
 		ck_assert_int_eq(plan_log_read(&reader, &offset, &got), PLAN_LOG_E_NONE);
 	}
 	ck_assert_int_eq(plan_log_read(&reader, &late, &got), PLAN_LOG_E_GONE);
 	offset = plan_log_first(&reader); /* what is kept is the newest, as much as was asked for */
-	for (k = 0; plan_log_read(&reader, &offset, &got) == 0; k += 64 + 4 * got.n_grains)
+	for (k = 0; plan_log_read(&reader, &offset, &got) == 0; k += 64 + 4 * got.n_blocks)
 		ck_assert(got.place < 1000);
 	ck_assert_uint_eq(got.place, 999);
 	ck_assert_uint_ge(k, 10000);
@@ -183,8 +183,8 @@ static int sealed_copy(int file)
 /* Reads all of the file, each entry being what it should. Returns how many there ever were. */
 static uint64_t read_file(int file)
 {
-	uint32_t grains[MOST_GRAINS];
-	int64_t ids[MOST_GRAINS];
+	uint32_t blocks[MOST_BLOCKS];
+	int64_t ids[MOST_BLOCKS];
 	struct entry expected, got = {.place = UINT64_MAX};
 	struct plan_log reader;
 	uint64_t offset, next;
@@ -197,7 +197,7 @@ static uint64_t read_file(int file)
 	offset = plan_log_first(&reader);
 	for (next = 0; (r = plan_log_read(&reader, &offset, &got)) == 0; next = got.place + 1) {
 		ck_assert(!next || got.place == next);
-		make(got.place, grains, ids, &expected);
+		make(got.place, blocks, ids, &expected);
 		ck_assert(is_same(&got, &expected));
 	}
 	ck_assert_int_eq(r, PLAN_LOG_E_NONE);
@@ -250,8 +250,8 @@ static void *write_storm(void *arg)
 /* A reader beside a writer that does not wait: each entry that it gets is whole. */
 START_TEST(no_entry_is_torn)
 {
-	uint32_t grains[MOST_GRAINS];
-	int64_t ids[MOST_GRAINS];
+	uint32_t blocks[MOST_BLOCKS];
+	int64_t ids[MOST_BLOCKS];
 	struct plan_log writer, reader;
 	struct entry expected, got = {.place = 0};
 	uint64_t offset = 0;
@@ -269,7 +269,7 @@ START_TEST(no_entry_is_torn)
 		if (r == PLAN_LOG_E_GONE || r == PLAN_LOG_E_NONE)
 			continue;
 		ck_assert_int_eq(r, 0);
-		make(got.place, grains, ids, &expected);
+		make(got.place, blocks, ids, &expected);
 		ck_assert_msg(is_same(&got, &expected), "entry %llu",
 			      (unsigned long long)got.place);
 	}

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "shmring/grant.h"
 #include "tests/shmring/suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Jobs cannot write: every route that we know is tried on the slots, the board and the inbox, from
+ * Jobs cannot write: every route that we know is tried on the slots, the slot table and the inbox, from
  * the descriptor that a job gets, by a process of the maker's own uid and (when the test runs as
  * root) of another one. Nothing may succeed, no byte may change, and the maker's own mapping must
  * go on writing all the while.
@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "shmring/grant.h"
 #include "tests/shmring/suite.h"
 
@@ -294,41 +294,41 @@ struct maker {
 	int (*make)(uint8_t **ret_writer, uint64_t *ret_bytes);
 };
 
-static struct board_geometry geometry(void)
+static struct slot_geometry geometry(void)
 {
-	struct board_geometry g = {
-	    .max_slots = 4, .chunk = 8, .grain = 1, .n_fields = 1, .n_samples = 10};
+	struct slot_geometry g = {
+	    .max_slots = 4, .chunk = 8, .block = 1, .n_fields = 1, .n_samples = 10};
 
 	g.field[0] = (struct layout_field){
 	    .name = "x", .dtype = LAYOUT_U8, .where = LAYOUT_IN_SLOT, .ndim = 1, .shape = {1000}};
-	ck_assert_int_eq(board_plan(&g), 0);
+	ck_assert_int_eq(slot_table_plan(&g), 0);
 	return g;
 }
 
 static int make_slots(uint8_t **ret_writer, uint64_t *ret_bytes)
 {
-	struct board_geometry g = geometry();
+	struct slot_geometry g = geometry();
 	int fd;
 
 	/* One slot is reserved only: the holes of the others are tried, too. */
-	ck_assert_int_eq(board_slots_new(&g, &fd), 0);
-	ck_assert_int_eq(board_slots_reserve(fd, &g, 0), 0);
+	ck_assert_int_eq(slots_new(&g, &fd), 0);
+	ck_assert_int_eq(slots_reserve(fd, &g, 0), 0);
 	*ret_writer = mmap(NULL, g.slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ck_assert_ptr_ne(*ret_writer, MAP_FAILED);
-	ck_assert_int_eq(board_slots_seal(fd), 0);
+	ck_assert_int_eq(slots_seal(fd), 0);
 	*ret_bytes = g.slots_bytes;
 	return fd;
 }
 
-static int make_board(uint8_t **ret_writer, uint64_t *ret_bytes)
+static int make_table(uint8_t **ret_writer, uint64_t *ret_bytes)
 {
-	struct board_geometry g = geometry();
-	struct board board;
+	struct slot_geometry g = geometry();
+	struct slot_table table;
 	int fd;
 
-	ck_assert_int_eq(board_new(&g, &board, &fd), 0);
-	*ret_writer = board.map;
-	*ret_bytes = g.board_bytes;
+	ck_assert_int_eq(slot_table_new(&g, &table, &fd), 0);
+	*ret_writer = table.map;
+	*ret_bytes = g.table_bytes;
 	return fd;
 }
 
@@ -346,7 +346,7 @@ static int make_inbox(uint8_t **ret_writer, uint64_t *ret_bytes)
 }
 
 static const struct maker makers[] = {
-    {"slots", make_slots}, {"board", make_board}, {"inbox", make_inbox}};
+    {"slots", make_slots}, {"slot table", make_table}, {"inbox", make_inbox}};
 
 /* ---- the hunt ---- */
 

@@ -11,14 +11,14 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "shmring/board.h"
+#include "shmring/slot_table.h"
 #include "shmring/grant.h"
 #include "tests/shmring/suite.h"
 
 enum { ROUNDS = 500000, PATIENCE = 2000, SECONDS = 10 };
 
 static struct {
-	struct board writer, reader;
+	struct slot_table writer, reader;
 	struct grant_server server;
 	struct grant_rank rank;
 	_Atomic uint32_t arrived; /* at barriers, both together */
@@ -51,10 +51,10 @@ static void *be_accessd(void *argument)
 	uint32_t meetings = 0;
 
 	for (unsigned round = 0; round <= storm.last; round++) {
-		board_slot_watermark(&storm.writer, 0, 0);
+		slot_table_watermark(&storm.writer, 0, 0);
 		meet(&meetings);
 		dawdle(&random);
-		board_slot_watermark(&storm.writer, 0, 1);
+		slot_table_watermark(&storm.writer, 0, 1);
 		storm.accessd_saw = grant_wants_wake(&storm.server);
 		meet(&meetings);
 	}
@@ -77,7 +77,7 @@ static void be_rank(void)
 		meet(&meetings);
 		dawdle(&random);
 		grant_arm(&storm.rank);
-		saw = board_slot_read_watermark(&storm.reader, 0) > 0;
+		saw = slot_table_read_watermark(&storm.reader, 0) > 0;
 		meet(&meetings);
 		storm.lost += !saw && !storm.accessd_saw;
 	}
@@ -85,8 +85,8 @@ static void be_rank(void)
 
 static void make(void)
 {
-	struct board_geometry g = {
-	    .max_slots = 4, .chunk = 8, .grain = 1, .n_fields = 1, .n_samples = 10};
+	struct slot_geometry g = {
+	    .max_slots = 4, .chunk = 8, .block = 1, .n_fields = 1, .n_samples = 10};
 	const struct layout_outbox *outbox;
 	const struct layout_inbox *rank_inbox;
 	struct layout_inbox *inbox;
@@ -95,9 +95,9 @@ static void make(void)
 
 	g.field[0] = (struct layout_field){
 	    .name = "x", .dtype = LAYOUT_U8, .where = LAYOUT_IN_SLOT, .ndim = 1, .shape = {10}};
-	ck_assert_int_eq(board_plan(&g), 0);
-	ck_assert_int_eq(board_new(&g, &storm.writer, &fd), 0);
-	ck_assert_int_eq(board_attach(fd, &storm.reader), 0);
+	ck_assert_int_eq(slot_table_plan(&g), 0);
+	ck_assert_int_eq(slot_table_new(&g, &storm.writer, &fd), 0);
+	ck_assert_int_eq(slot_table_attach(fd, &storm.reader), 0);
 	ck_assert_int_eq(grant_memory_new(&inbox, &inbox_fd, &outbox, &outbox_fd), 0);
 	ck_assert_int_eq(grant_memory_attach(inbox_fd, outbox_fd, &rank_inbox, &rank_outbox), 0);
 	grant_server_init(&storm.server, inbox, outbox);

@@ -2,9 +2,9 @@
 
 /* Rows of CSV as Python's csv module reads them, words and their order, and what a scan finds in a manifest. */
 
-#include "storage/source/csv.h"
-#include "storage/source/scan_manifest.h"
-#include "storage/source/words.h"
+#include "storage/source/scan/csv.h"
+#include "storage/source/scan/scan_manifest.h"
+#include "storage/source/scan/words.h"
 #include "tests/storage/scan_run.h"
 
 #include "base/base.h"

@@ -2,8 +2,8 @@
 
 /* MDS: index.json, columns, shards. */
 
-#include "storage/source/mds.h"
-#include "storage/source/scan_tfrecord.h"
+#include "storage/source/scan/mds.h"
+#include "storage/source/scan/scan_tfrecord.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>

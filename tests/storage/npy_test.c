@@ -4,7 +4,7 @@
 
 #include "base/little.h"
 #include "base/npy.h"
-#include "storage/source/megatron.h"
+#include "storage/source/scan/megatron.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>

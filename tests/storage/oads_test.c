@@ -322,7 +322,7 @@ static enum layout_fail outcome(const struct work *work, uint32_t task, char tex
 	uint32_t us;
 	int code;
 
-	lane_task_outcome(&work->lane, work->block, task, &stage, &code, text, &us);
+	queue_task_outcome(&work->queue, work->row, task, &stage, &code, text, &us);
 	return stage;
 }
 

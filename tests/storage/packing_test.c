@@ -3,7 +3,7 @@
 /* Packing: each token of each document is in one sequence, at one place; it is the same each time; and how much stays unused,
  * of documents whose lengths are log-normal, as those of a corpus are about. */
 
-#include "storage/source/packing.h"
+#include "storage/source/scan/packing.h"
 
 #include "base/base.h"
 #include "tests/patience.h"

@@ -12,7 +12,7 @@
 #include "base/philox.h"
 #include "cluster/owner.h"
 
-#define LANE 7
+#define QUEUE 7
 #define DATASET 1
 #define STORE_LIMIT (64 << 20)
 #define MEMORY (UINT64_C(16) << 20)
@@ -31,7 +31,7 @@ uint32_t peers_value(uint64_t sample, uint8_t ret[PEERS_VALUE_MOST])
 
 /* ---- the worker ---- */
 
-static bool is_file(const struct peers_node *node, const struct lane_task *task)
+static bool is_file(const struct peers_node *node, const struct queue_task *task)
 {
 	const char *name = dataset_name_of(node->dataset, task->sample);
 	const uint8_t *data = node->arena + task->arena_offset;
@@ -42,7 +42,7 @@ static bool is_file(const struct peers_node *node, const struct lane_task *task)
 	return true;
 }
 
-static bool is_value(const struct peers_node *node, const struct lane_task *task)
+static bool is_value(const struct peers_node *node, const struct queue_task *task)
 {
 	uint8_t value[PEERS_VALUE_MOST];
 	const uint32_t bytes = peers_value(task->sample, value);
@@ -54,34 +54,34 @@ static bool is_value(const struct peers_node *node, const struct lane_task *task
 	       memcmp(data, value, bytes) == 0;
 }
 
-static void make_value(struct peers_node *node, const struct lane_task *task)
+static void make_value(struct peers_node *node, const struct queue_task *task)
 {
 	const bool is_unfit = node->unfit_every && task->sample % node->unfit_every == 0;
-	struct lane_made made = {.made = LAYOUT_MADE_FULL};
+	struct queue_made made = {.made = LAYOUT_MADE_FULL};
 	uint8_t value[PEERS_VALUE_MOST];
-	const struct tray_item item = {
-	    .lane = LANE,
+	const struct rings_item item = {
+	    .queue = QUEUE,
 	    .form = task->make,
 	    .bytes = is_unfit ? 0 : peers_value(task->sample, value),
 	    .sample = task->sample,
 	};
-	uint8_t *at = tray_begin(&node->tray, 0, item.bytes);
+	uint8_t *at = rings_begin(&node->rings, 0, item.bytes);
 
 	if (at) {
 		memcpy(at, value, item.bytes);
 		if (node->lies && node->lies[task->sample])
 			at[0] ^= 1;
-		tray_end(&node->tray, 0, &item);
+		rings_end(&node->rings, 0, &item);
 		made.made = is_unfit ? LAYOUT_MADE_UNFIT : LAYOUT_MADE_YES;
 	}
-	lane_run_made(&node->lane, task, &made);
+	queue_run_made(&node->queue, task, &made);
 }
 
-static void run_task(struct peers_node *node, const struct lane_task *task)
+static void run_task(struct peers_node *node, const struct queue_task *task)
 {
-	struct lane_kept kept;
+	struct queue_kept kept;
 
-	lane_task_kept(&node->lane, task->block, task->index, &kept);
+	queue_task_kept(&node->queue, task->row, task->index, &kept);
 	node->from_where[kept.from]++;
 	node->runs[task->sample]++;
 	if (task->form) {
@@ -92,7 +92,7 @@ static void run_task(struct peers_node *node, const struct lane_task *task)
 	}
 	if (!task->form && task->make)
 		make_value(node, task);
-	lane_run_done(&node->lane, task, LAYOUT_FAIL_NONE, 0, "", 0);
+	queue_run_done(&node->queue, task, LAYOUT_FAIL_NONE, 0, "", 0);
 }
 
 static void *work_on(void *arg)
@@ -101,9 +101,9 @@ static void *work_on(void *arg)
 
 	while (!node->stops) {
 		const uint32_t seen = doorbell_work_seq(node->process.doorbell);
-		struct lane_task task;
+		struct queue_task task;
 
-		if (lane_claim_run(&node->lane, 1, 1, &task) == 0)
+		if (queue_claim_run(&node->queue, 1, 1, &task) == 0)
 			run_task(node, &task);
 		else
 			doorbell_sleep_worker(node->process.doorbell, seen, 50000000);
@@ -170,7 +170,7 @@ static void send_start(struct peers_node *node)
 	wire_out_init(&out, READER_START);
 	wire_put_fd(&out, node->process.doorbell_fd);
 	wire_put_fd(&out, node->process.event_fd);
-	wire_put_fd(&out, node->tray_fd);
+	wire_put_fd(&out, node->rings_fd);
 	if (node->has_memory)
 		wire_put_fd(&out, node->resident_fd);
 	process_send(&node->process, &out);
@@ -203,15 +203,15 @@ static void open_data(struct peers_node *node)
 	close(fd);
 }
 
-static void attach_lane(struct peers_node *node)
+static void attach_queue(struct peers_node *node)
 {
 	struct wire_out out;
 	struct wire_in in;
 
 	wire_out_init(&out, READER_ATTACH);
 	wire_put_u64(&out, READER_KEY_ID, DATASET);
-	wire_put_u64(&out, READER_KEY_LANE, LANE);
-	wire_put_fd(&out, node->lane_fd);
+	wire_put_u64(&out, READER_KEY_QUEUE, QUEUE);
+	wire_put_fd(&out, node->queue_fd);
 	wire_put_fd(&out, node->arena_fd);
 	process_send(&node->process, &out);
 	expect(node, READER_ATTACHED, &in);
@@ -226,7 +226,7 @@ static void take_form(struct peers_node *node)
 	int fd;
 
 	wire_out_init(&out, READER_FORM);
-	wire_put_u64(&out, READER_KEY_LANE, LANE);
+	wire_put_u64(&out, READER_KEY_QUEUE, QUEUE);
 	wire_put_u64(&out, READER_KEY_FORM, PEERS_FORM);
 	wire_put_bytes(&out, READER_KEY_GROUP, &node->group, sizeof(node->group));
 	wire_put_string(&out, READER_KEY_NOTE, "{\"dataset\":\"/data\"}");
@@ -246,12 +246,12 @@ static void take_form(struct peers_node *node)
 
 /* ---- nodes ---- */
 
-static void new_lane(struct peers_node *node)
+static void new_queue(struct peers_node *node)
 {
-	ck_assert_int_eq(lane_new(LANE, 1, PEERS_SAMPLES, (uint64_t)PEERS_SAMPLES * ROOM,
-				  &node->lane, &node->lane_fd, &node->arena_fd),
+	ck_assert_int_eq(queue_new(QUEUE, 1, PEERS_SAMPLES, (uint64_t)PEERS_SAMPLES * ROOM,
+				   &node->queue, &node->queue_fd, &node->arena_fd),
 			 0);
-	ck_assert_int_eq(lane_arena_attach(node->arena_fd, &node->lane, false, &node->arena), 0);
+	ck_assert_int_eq(queue_arena_attach(node->arena_fd, &node->queue, false, &node->arena), 0);
 }
 
 void peers_node_start(struct peers_node *node, unsigned number, struct tree *tree, bool has_memory)
@@ -264,23 +264,23 @@ void peers_node_start(struct peers_node *node, unsigned number, struct tree *tre
 	node->group = hold_id(77);
 	node->to_fd = node->from_fd = -1;
 	hold_new(&node->hold, STORE_LIMIT);
-	ck_assert_int_eq(tray_new(1, 1 << 20, &node->tray_fd), 0);
-	ck_assert_int_eq(tray_attach(node->tray_fd, &node->tray), 0);
+	ck_assert_int_eq(rings_new(1, 1 << 20, &node->rings_fd), 0);
+	ck_assert_int_eq(rings_attach(node->rings_fd, &node->rings), 0);
 	ck_assert_int_eq(resident_new(MEMORY, &node->resident_fd), 0);
 	ck_assert_int_eq(resident_attach(node->resident_fd, false, &node->resident), 0);
-	new_lane(node);
+	new_queue(node);
 	process_start(&node->process, NULL, false);
 	send_start(node);
 	open_data(node);
-	attach_lane(node);
+	attach_queue(node);
 	take_form(node);
 	ck_assert_int_eq(pthread_create(&node->worker, NULL, work_on, node), 0);
 }
 
-static void close_trays(struct peers_node *node)
+static void close_rings(struct peers_node *node)
 {
-	tray_detach(&node->to);
-	tray_detach(&node->from);
+	rings_detach(&node->to);
+	rings_detach(&node->from);
 	base_close(&node->to_fd);
 	base_close(&node->from_fd);
 }
@@ -291,28 +291,28 @@ void peers_node_stop(struct peers_node *node)
 	pthread_join(node->worker, NULL);
 	listen_for(node, 0);
 	process_stop(&node->process);
-	close_trays(node);
-	tray_detach(&node->tray);
-	close(node->tray_fd);
+	close_rings(node);
+	rings_detach(&node->rings);
+	close(node->rings_fd);
 	resident_detach(&node->resident);
 	close(node->resident_fd);
-	lane_arena_detach(&node->lane, node->arena);
-	lane_detach(&node->lane);
-	close(node->lane_fd);
+	queue_arena_detach(&node->queue, node->arena);
+	queue_detach(&node->queue);
+	close(node->queue_fd);
 	close(node->arena_fd);
 	munmap((void *)(uintptr_t)node->table, PEERS_SAMPLES * sizeof(*node->table));
 	dataset_unmap(node->dataset);
 	hold_remove(&node->hold);
 }
 
-/* It did what was said before this: it has no such lane. */
+/* It did what was said before this: it has no such queue. */
 static void wait_until_heard(struct peers_node *node)
 {
 	struct wire_out out;
 	struct wire_in in;
 
 	wire_out_init(&out, READER_DETACH);
-	wire_put_u64(&out, READER_KEY_LANE, LANE + 1);
+	wire_put_u64(&out, READER_KEY_QUEUE, QUEUE + 1);
 	process_send(&node->process, &out);
 	expect(node, READER_DETACHED, &in);
 	wire_in_fini(&in);
@@ -332,13 +332,13 @@ void peers_members(struct peers_node *node, const struct peers_node *other)
 	wait_until_heard(node);
 }
 
-static void new_trays(struct peers_node *node)
+static void new_rings(struct peers_node *node)
 {
-	close_trays(node);
-	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &node->to_fd), 0);
-	ck_assert_int_eq(tray_attach(node->to_fd, &node->to), 0);
-	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &node->from_fd), 0);
-	ck_assert_int_eq(tray_attach(node->from_fd, &node->from), 0);
+	close_rings(node);
+	ck_assert_int_eq(rings_new(1, VALUE_RING_BYTES, &node->to_fd), 0);
+	ck_assert_int_eq(rings_attach(node->to_fd, &node->to), 0);
+	ck_assert_int_eq(rings_new(1, VALUE_RING_BYTES, &node->from_fd), 0);
+	ck_assert_int_eq(rings_attach(node->from_fd, &node->from), 0);
 }
 
 static void say_carrier(struct peers_node *node, const struct peers_node *other)
@@ -361,13 +361,13 @@ void peers_node_die(struct peers_node *node)
 
 	process_kill(&node->process);
 	for (uint32_t i = 0; i < PEERS_SAMPLES; i++)
-		if (lane_task_state(&node->lane, node->block, i, &owner) == LAYOUT_TASK_READING)
-			lane_task_take_over(&node->lane, node->block, i, owner, LAYOUT_TASK_READING,
-					    LAYOUT_TASK_QUEUED, LAYOUT_FAIL_NONE, 0);
+		if (queue_task_state(&node->queue, node->row, i, &owner) == LAYOUT_TASK_READING)
+			queue_task_take_over(&node->queue, node->row, i, owner, LAYOUT_TASK_READING,
+					     LAYOUT_TASK_QUEUED, LAYOUT_FAIL_NONE, 0);
 	process_spawn(&node->process, NULL);
 	send_start(node);
 	open_data(node);
-	attach_lane(node);
+	attach_queue(node);
 	take_form(node);
 }
 
@@ -375,17 +375,17 @@ void peers_node_die(struct peers_node *node)
 
 void peers_queue(struct peers_node *node)
 {
-	const struct lane_keep keep = {.room = ROOM, .want = PEERS_FORM, .make = PEERS_FORM};
+	const struct queue_keep keep = {.room = ROOM, .want = PEERS_FORM, .make = PEERS_FORM};
 
-	ck_assert_int_eq(lane_block_begin(&node->lane, 1, 1, 1, 0, 1, PEERS_SAMPLES, &node->block),
+	ck_assert_int_eq(queue_row_begin(&node->queue, 1, 1, 1, 0, 1, PEERS_SAMPLES, &node->row),
 			 0);
 	memset(node->from_where, 0,
 	       sizeof(node->from_where)); /* who is awake takes a task at once */
 	for (uint32_t i = 0; i < PEERS_SAMPLES; i++) {
 		node->files[i] = node->runs[i] = 0;
-		lane_task_keep(&node->lane, node->block, i, &keep);
-		lane_task_queue(&node->lane, node->block, i, i, i, i, 0, (uint64_t)i * ROOM,
-				dataset_size_of(node->dataset, i), 0);
+		queue_task_keep(&node->queue, node->row, i, &keep);
+		queue_task_put(&node->queue, node->row, i, i, i, i, 0, (uint64_t)i * ROOM,
+			       dataset_size_of(node->dataset, i), 0);
 	}
 	doorbell_ring_readers(node->process.doorbell);
 }
@@ -396,7 +396,7 @@ static uint32_t ended(const struct peers_node *node)
 
 	for (uint32_t i = 0; i < PEERS_SAMPLES; i++) {
 		const enum layout_task_state state =
-		    lane_task_state(&node->lane, node->block, i, &owner);
+		    queue_task_state(&node->queue, node->row, i, &owner);
 
 		n += state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
 	}
@@ -417,7 +417,7 @@ void peers_wait(struct peers_node *node, unsigned n)
 
 void peers_end_round(struct peers_node *node)
 {
-	lane_block_end(&node->lane, node->block);
+	queue_row_end(&node->queue, node->row);
 }
 
 unsigned peers_files(struct peers_node *node)
@@ -464,7 +464,7 @@ static bool put(struct peers_net *net, struct peers_node *node, const struct val
 	const uint32_t bytes = (uint32_t)sizeof(*head) + head->bytes;
 	uint8_t *at;
 
-	while (!(at = tray_begin(&node->from, 0, bytes))) {
+	while (!(at = rings_begin(&node->from, 0, bytes))) {
 		if (net->stops)
 			return false;
 		usleep(POLL_US);
@@ -472,11 +472,11 @@ static bool put(struct peers_net *net, struct peers_node *node, const struct val
 	memcpy(at, head, sizeof(*head));
 	if (data)
 		memcpy(at + sizeof(*head), data, head->bytes);
-	tray_end(&node->from, 0, &(struct tray_item){.bytes = bytes});
+	rings_end(&node->from, 0, &(struct rings_item){.bytes = bytes});
 	return true;
 }
 
-static void carry(struct peers_net *net, unsigned from, const struct tray_item *item)
+static void carry(struct peers_net *net, unsigned from, const struct rings_item *item)
 {
 	struct value_head head;
 	unsigned times = 1;
@@ -504,14 +504,14 @@ static void *carry_all(void *arg)
 		pthread_mutex_lock(&net->lock);
 		for (unsigned i = 0; i < PEERS_NODES; i++) {
 			struct peers_node *node = &net->node[i];
-			struct tray_item item;
+			struct rings_item item;
 			bool bad;
 
 			if (!node->to.head || !net->node[1 - i].from.head ||
-			    !tray_look(&node->to, 0, &item, &bad))
+			    !rings_look(&node->to, 0, &item, &bad))
 				continue;
 			carry(net, i, &item);
-			tray_pass(&node->to, 0, &item);
+			rings_pass(&node->to, 0, &item);
 			any = true;
 		}
 		pthread_mutex_unlock(&net->lock);
@@ -521,7 +521,7 @@ static void *carry_all(void *arg)
 	return NULL;
 }
 
-/* Asks of a group that nobody knows: whoever answers has taken these trays, and all messages before. */
+/* Asks of a group that nobody knows: whoever answers has taken these rings, and all messages before. */
 static void wait_until_taken(struct peers_net *net, struct peers_node *node)
 {
 	const struct value_head get = {
@@ -531,12 +531,12 @@ static void wait_until_taken(struct peers_net *net, struct peers_node *node)
 
 	put(net, node, &get, NULL);
 	while (!is_taken) {
-		struct tray_item item;
+		struct rings_item item;
 		struct value_head head;
 		bool bad;
 
 		ck_assert_uint_lt(base_now_ns(), deadline_ns);
-		if (!tray_look(&node->to, 0, &item, &bad)) {
+		if (!rings_look(&node->to, 0, &item, &bad)) {
 			usleep(POLL_US);
 			continue;
 		}
@@ -544,14 +544,14 @@ static void wait_until_taken(struct peers_net *net, struct peers_node *node)
 		is_taken = head.type == VALUE_MISS && head.id == PROBE;
 		if (!is_taken)
 			carry(net, node->number, &item);
-		tray_pass(&node->to, 0, &item);
+		rings_pass(&node->to, 0, &item);
 	}
 }
 
 void peers_connect(struct peers_net *net, struct peers_node *node, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		new_trays(&node[i]);
+		new_rings(&node[i]);
 	for (unsigned i = 0; i < n; i++)
 		say_carrier(&node[i], &net->node[1 - node[i].number]);
 	for (unsigned i = 0; i < n; i++)

@@ -4,13 +4,13 @@
 
 /*
  * Two nodes: real access-readers, each with a worker (a thread that makes a form of what came as a file, and looks at
- * what came as a form), and between them the test as both carriers: a thread that takes messages from one reader's tray
+ * what came as a form), and between them the test as both carriers: a thread that takes messages from one reader's ring
  * and puts them into the other's, or does to them what networks do. Every call asserts.
  */
 
 #include "cluster/value.h"
 #include "shmring/resident.h"
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 #include "tests/storage/hold.h"
 #include "tests/storage/reader_process.h"
 
@@ -28,12 +28,12 @@ struct peers_node {
 	struct dataset *dataset;
 	struct hash_id group;
 	struct hold hold;
-	int tray_fd, resident_fd, to_fd, from_fd, lane_fd, arena_fd;
-	struct tray tray, to, from;
+	int rings_fd, resident_fd, to_fd, from_fd, queue_fd, arena_fd;
+	struct rings rings, to, from;
 	struct resident resident;
-	struct lane lane;
+	struct queue queue;
 	uint8_t *arena;
-	uint32_t block;
+	uint32_t row;
 	unsigned
 	    unfit_every; /* of the samples one has no such form; 0: all have. Before its worker runs */
 	unsigned recheck_s, compare_each; /* of READER_PEERS */
@@ -80,9 +80,9 @@ bool peers_owns(const struct peers_node *node, const struct peers_node *other, u
 
 void peers_net_start(struct peers_net *net, struct peers_node *node);
 void peers_net_stop(struct peers_net *net);
-/* Under net->lock: gives n nodes new trays, and tells them that the other one is connected. */
+/* Under net->lock: gives n nodes new rings, and tells them that the other one is connected. */
 void peers_connect(struct peers_net *net, struct peers_node *node, unsigned n);
-/* Until its reader has taken the trays, so that what is queued now is asked for. */
+/* Until its reader has taken the rings, so that what is queued now is asked for. */
 void peers_settle(struct peers_net *net, struct peers_node *node);
 /* A message of a carrier of its own to that node's reader. */
 void peers_say(struct peers_net *net, struct peers_node *node, const struct value_head *head,

@@ -9,7 +9,7 @@
 #include "tests/storage/hold.h"
 #include "tests/storage/reader_process.h"
 
-#include "shmring/tray.h"
+#include "shmring/rings.h"
 
 #include <check.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static struct process process;
 /* A store with two groups, and a reader that does not know of it yet. */
 static void setup(void)
 {
-	int tray_fd = -1;
+	int rings_fd = -1;
 	struct wire_out out;
 
 	hold_new(&hold, LIMIT);
@@ -43,13 +43,13 @@ static void setup(void)
 	}
 	hold_close(&hold);
 	process_start(&process, NULL, false);
-	ck_assert_int_eq(tray_new(1, 1 << 20, &tray_fd), 0);
+	ck_assert_int_eq(rings_new(1, 1 << 20, &rings_fd), 0);
 	wire_out_init(&out, READER_START);
 	wire_put_fd(&out, process.doorbell_fd);
 	wire_put_fd(&out, process.event_fd);
-	wire_put_fd(&out, tray_fd);
+	wire_put_fd(&out, rings_fd);
 	process_send(&process, &out);
-	close(tray_fd);
+	close(rings_fd);
 }
 
 static void teardown(void)

@@ -267,12 +267,12 @@ static void miss(unsigned from, const struct value_head *get)
 					.id = get->id,
 					.sample = get->sample,
 					.group = get->group};
-	uint8_t *at = tray_begin(&node[from].from, 0, sizeof(head));
+	uint8_t *at = rings_begin(&node[from].from, 0, sizeof(head));
 
 	if (!at)
 		return;
 	memcpy(at, &head, sizeof(head));
-	tray_end(&node[from].from, 0, &(struct tray_item){.bytes = sizeof(head)});
+	rings_end(&node[from].from, 0, &(struct rings_item){.bytes = sizeof(head)});
 }
 
 /* A carrier answers each question, itself if it must. */
@@ -557,7 +557,7 @@ START_TEST(a_carrier_that_dies_loses_no_task)
 	wait_shut(&valve);
 	pthread_mutex_lock(&net.lock);
 	net.fate = NULL;
-	peers_connect(&net, node, PEERS_NODES); /* what was in the old trays is lost */
+	peers_connect(&net, node, PEERS_NODES); /* what was in the old rings is lost */
 	pthread_mutex_unlock(&net.lock);
 	peers_wait(node, PEERS_NODES);
 	check_runs(true);

@@ -150,8 +150,8 @@ void process_failed(struct process *process, const struct work *work, uint32_t t
 	wire_in_init(&in);
 	ck_assert_int_eq(wire_recv(process->sock, &in, 0), 0);
 	ck_assert_int_eq(in.type, READER_FAILED);
-	ck_assert_uint_eq(get(&in, READER_KEY_LANE), work->lane.number);
-	ck_assert_uint_eq(get(&in, READER_KEY_BLOCK), work->block);
+	ck_assert_uint_eq(get(&in, READER_KEY_QUEUE), work->queue.number);
+	ck_assert_uint_eq(get(&in, READER_KEY_ROW), work->row);
 	ck_assert_uint_eq(get(&in, READER_KEY_TASK), task);
 	ck_assert_uint_eq(get(&in, READER_KEY_SAMPLE), task);
 	wire_in_fini(&in);
@@ -235,19 +235,18 @@ void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uin
 		work->offset[i] = arena_bytes;
 		arena_bytes += base_align_up(dataset_size_of(dataset, i) + 1, 64);
 	}
-	ck_assert_int_eq(lane_new(number, 1, work->count, arena_bytes, &work->lane, &work->lane_fd,
-				  &work->arena_fd),
+	ck_assert_int_eq(queue_new(number, 1, work->count, arena_bytes, &work->queue,
+				   &work->queue_fd, &work->arena_fd),
 			 0);
-	ck_assert_int_eq(lane_arena_attach(work->arena_fd, &work->lane, false, &work->arena), 0);
-	ck_assert_int_eq(lane_block_begin(&work->lane, 1, 1, 1, 0, 1, work->count, &work->block),
-			 0);
+	ck_assert_int_eq(queue_arena_attach(work->arena_fd, &work->queue, false, &work->arena), 0);
+	ck_assert_int_eq(queue_row_begin(&work->queue, 1, 1, 1, 0, 1, work->count, &work->row), 0);
 }
 
 void work_free(struct work *work)
 {
-	lane_arena_detach(&work->lane, work->arena);
-	lane_detach(&work->lane);
-	close(work->lane_fd);
+	queue_arena_detach(&work->queue, work->arena);
+	queue_detach(&work->queue);
+	close(work->queue_fd);
 	close(work->arena_fd);
 	free(work->offset);
 	dataset_unmap(work->dataset);
@@ -259,26 +258,26 @@ void work_ask_attach(struct process *process, const struct work *work, uint64_t 
 
 	wire_out_init(&out, READER_ATTACH);
 	wire_put_u64(&out, READER_KEY_ID, id);
-	wire_put_u64(&out, READER_KEY_LANE, work->lane.number);
-	wire_put_fd(&out, work->lane_fd);
+	wire_put_u64(&out, READER_KEY_QUEUE, work->queue.number);
+	wire_put_fd(&out, work->queue_fd);
 	wire_put_fd(&out, work->arena_fd);
 	process_send(process, &out);
 }
 
-static void expect_lane(struct process *process, const struct work *work, uint16_t type)
+static void expect_queue(struct process *process, const struct work *work, uint16_t type)
 {
 	struct wire_in in;
 
 	process_receive(process, &in);
 	ck_assert_int_eq(in.type, type);
-	ck_assert_uint_eq(get(&in, READER_KEY_LANE), work->lane.number);
+	ck_assert_uint_eq(get(&in, READER_KEY_QUEUE), work->queue.number);
 	wire_in_fini(&in);
 }
 
 void work_attach(struct process *process, const struct work *work, uint64_t id)
 {
 	work_ask_attach(process, work, id);
-	expect_lane(process, work, READER_ATTACHED);
+	expect_queue(process, work, READER_ATTACHED);
 }
 
 void work_detach(struct process *process, const struct work *work)
@@ -286,17 +285,17 @@ void work_detach(struct process *process, const struct work *work)
 	struct wire_out out;
 
 	wire_out_init(&out, READER_DETACH);
-	wire_put_u64(&out, READER_KEY_LANE, work->lane.number);
+	wire_put_u64(&out, READER_KEY_QUEUE, work->queue.number);
 	process_send(process, &out);
-	expect_lane(process, work, READER_DETACHED);
+	expect_queue(process, work, READER_DETACHED);
 }
 
 void work_queue(struct process *process, struct work *work)
 {
 	for (uint32_t i = 0; i < work->count; i++)
-		lane_task_queue(&work->lane, work->block, i, i, i, i,
-				dataset_label_of(work->dataset, i), work->offset[i],
-				dataset_size_of(work->dataset, i), 0);
+		queue_task_put(&work->queue, work->row, i, i, i, i,
+			       dataset_label_of(work->dataset, i), work->offset[i],
+			       dataset_size_of(work->dataset, i), 0);
 	doorbell_ring_readers(process->doorbell);
 }
 
@@ -305,7 +304,7 @@ uint32_t work_in_state(const struct work *work, enum layout_task_state state)
 	uint32_t n = 0, owner;
 
 	for (uint32_t i = 0; i < work->count; i++)
-		n += lane_task_state(&work->lane, work->block, i, &owner) == state;
+		n += queue_task_state(&work->queue, work->row, i, &owner) == state;
 	return n;
 }
 
@@ -335,8 +334,8 @@ void work_check(const struct work *work)
 		uint32_t owner, us;
 		int code;
 
-		lane_task_outcome(&work->lane, work->block, i, &stage, &code, text, &us);
-		ck_assert_msg(lane_task_state(&work->lane, work->block, i, &owner) ==
+		queue_task_outcome(&work->queue, work->row, i, &stage, &code, text, &us);
+		ck_assert_msg(queue_task_state(&work->queue, work->row, i, &owner) ==
 				  LAYOUT_TASK_READY,
 			      "%s: stage %d code %d %s", name, stage, code, text);
 		for (uint32_t k = 0; k < dataset_size_of(work->dataset, i); k++)

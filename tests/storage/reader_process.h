@@ -5,7 +5,7 @@
 /* A real access-reader and the part of accessd that talks to it, for tests. Every call asserts. */
 
 #include "base/wire.h"
-#include "shmring/lane.h"
+#include "shmring/queue.h"
 #include "storage/reader.h"
 #include "tests/patience.h"
 #include "tests/storage/tree.h"
@@ -41,13 +41,13 @@ int process_opened(struct process *process, uint64_t id);
 /* Receives REFUSED: its code; text (768 bytes) filled. */
 int process_refused(struct process *process, uint64_t id, char *ret_text);
 
-struct work { /* a lane with one task a sample of a dataset */
+struct work { /* a queue with one task a sample of a dataset */
 	struct tree *tree;
 	struct dataset *dataset;
-	struct lane lane;
+	struct queue queue;
 	uint8_t *arena;
-	int lane_fd, arena_fd;
-	uint32_t block, count;
+	int queue_fd, arena_fd;
+	uint32_t row, count;
 	uint64_t *offset; /* of each task in the arena */
 };
 /* Takes the dataset. */

@@ -50,7 +50,7 @@ static void make_files(unsigned n)
 	}
 }
 
-/* Opens the tree as dataset 1 and makes a lane of it. */
+/* Opens the tree as dataset 1 and makes a queue of it. */
 static void open_work(struct work *work, uint32_t number)
 {
 	struct dataset *dataset;
@@ -205,12 +205,12 @@ START_TEST(every_byte_is_read)
 	process_start(&process, NULL, true);
 	open_work(&work, 7);
 	work_attach(&process, &work, 1);
-	lane_ring_at(&work.lane, work.block, 1);
+	queue_ring_at(&work.queue, work.row, 1);
 	doorbell_arm_event(process.doorbell);
 	work_queue(&process, &work);
 	work_wait(&process, &work);
 	work_check(&work);
-	ck_assert_ptr_null(lane_check(&work.lane));
+	ck_assert_ptr_null(queue_check(&work.queue));
 	poll_fd = (struct pollfd){.fd = process.event_fd, .events = POLLIN};
 	ck_assert_int_eq(poll(&poll_fd, 1, 0), 0); /* READY is no end: accessd was left alone */
 	work_detach(&process, &work);
@@ -219,7 +219,7 @@ START_TEST(every_byte_is_read)
 }
 END_TEST
 
-START_TEST(lanes_of_one_dataset_are_served_and_detached)
+START_TEST(queues_of_one_dataset_are_served_and_detached)
 {
 	struct work one, two;
 	struct dataset *dataset;
@@ -237,7 +237,7 @@ START_TEST(lanes_of_one_dataset_are_served_and_detached)
 	work_wait(&process, &two);
 	work_check(&one);
 	work_check(&two);
-	send_id(READER_CANCEL, 1); /* lanes keep the dataset */
+	send_id(READER_CANCEL, 1); /* queues keep the dataset */
 	work_detach(&process, &two);
 	work_detach(&process, &one);
 	work_detach(&process, &one); /* unknown by now: the same answer */
@@ -320,8 +320,8 @@ START_TEST(changed_files_are_told)
 	ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_FAILED), 1);
 	for (task = 0; strcmp(dataset_name_of(work.dataset, task), "c1/001.jpg"); task++)
 		continue;
-	ck_assert_int_eq(lane_task_state(&work.lane, work.block, task, &owner), LAYOUT_TASK_FAILED);
-	lane_task_outcome(&work.lane, work.block, task, &stage, &code, text, &us);
+	ck_assert_int_eq(queue_task_state(&work.queue, work.row, task, &owner), LAYOUT_TASK_FAILED);
+	queue_task_outcome(&work.queue, work.row, task, &stage, &code, text, &us);
 	ck_assert_int_eq(stage, damages[_i].stage);
 	ck_assert_int_eq(code, damages[_i].code);
 	ck_assert_msg(strstr(text, damages[_i].text) != NULL, "%s", text);
@@ -364,17 +364,16 @@ START_TEST(tasks_that_do_not_fit_the_index_fail)
 	process_start(&process, NULL, true);
 	open_work(&work, 1);
 	work_attach(&process, &work, 1);
-	lane_task_queue(&work.lane, work.block, 0, 9, 0, 0, 0, 0, 1, 0);       /* no such sample */
-	lane_task_queue(&work.lane, work.block, 1, 1, 0, 1, 0, 0, 1 << 20, 0); /* other size */
-	lane_task_queue(&work.lane, work.block, 2, 2, 0, 2, 0, UINT64_MAX, 9,
-			0); /* no such place */
+	queue_task_put(&work.queue, work.row, 0, 9, 0, 0, 0, 0, 1, 0);          /* no such sample */
+	queue_task_put(&work.queue, work.row, 1, 1, 0, 1, 0, 0, 1 << 20, 0);    /* other size */
+	queue_task_put(&work.queue, work.row, 2, 2, 0, 2, 0, UINT64_MAX, 9, 0); /* no such place */
 	for (uint32_t i = 3; i < 9; i++)
-		lane_task_queue(&work.lane, work.block, i, i, i, i, 0, work.offset[i],
-				dataset_size_of(work.dataset, i), 0);
+		queue_task_put(&work.queue, work.row, i, i, i, i, 0, work.offset[i],
+			       dataset_size_of(work.dataset, i), 0);
 	doorbell_ring_readers(process.doorbell);
 	work_wait(&process, &work);
 	for (uint32_t i = 0; i < 3; i++) {
-		lane_task_outcome(&work.lane, work.block, i, &stage, &code, text, &us);
+		queue_task_outcome(&work.queue, work.row, i, &stage, &code, text, &us);
 		ck_assert_int_ne(stage, LAYOUT_FAIL_NONE);
 	}
 	ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_READY), 6);
@@ -415,14 +414,14 @@ START_TEST(lasting_faults_are_told)
 	process_start(&process, "dead", true);
 	open_work(&work, 1);
 	work_attach(&process, &work, 1);
-	lane_ring_at(&work.lane, work.block, 1);
+	queue_ring_at(&work.queue, work.row, 1);
 	doorbell_arm_event(process.doorbell);
 	work_queue(&process, &work);
 	work_wait(&process, &work);
 	for (uint32_t i = 0; i < work.count; i++) {
 		if (!dataset_size_of(work.dataset, i))
 			continue;
-		lane_task_outcome(&work.lane, work.block, i, &stage, &code, text, &us);
+		queue_task_outcome(&work.queue, work.row, i, &stage, &code, text, &us);
 		ck_assert_int_eq(stage, LAYOUT_FAIL_READ);
 		ck_assert_int_eq(code, EIO);
 	}
@@ -431,7 +430,7 @@ START_TEST(lasting_faults_are_told)
 }
 END_TEST
 
-/* A mount that never answers holds its own lanes alone. */
+/* A mount that never answers holds its own queues alone. */
 START_TEST(hung_mount_stalls_only_itself)
 {
 	struct tree here = tree, hung;
@@ -470,9 +469,9 @@ START_TEST(hung_mount_stalls_only_itself)
 	ck_assert_uint_eq(work_in_state(&bad, LAYOUT_TASK_READING), 4);
 
 	wire_out_init(&out, READER_DETACH);
-	wire_put_u64(&out, READER_KEY_LANE, 2);
+	wire_put_u64(&out, READER_KEY_QUEUE, 2);
 	process_send(&process, &out);
-	ck_assert(process_is_silent(&process)); /* threads still touch the lane */
+	ck_assert(process_is_silent(&process)); /* threads still touch the queue */
 	process_stop(&process);
 	work_free(&good);
 	work_free(&bad);
@@ -550,12 +549,12 @@ START_TEST(killed_reader_is_replaced_in_the_middle)
 		wait_until_reading(&work);
 		process_kill(&process);
 		for (uint32_t i = 0; i < work.count; i++)
-			if (lane_task_state(&work.lane, work.block, i, &owner) ==
+			if (queue_task_state(&work.queue, work.row, i, &owner) ==
 			    LAYOUT_TASK_READING)
-				taken += lane_task_take_over(
-				    &work.lane, work.block, i, owner, LAYOUT_TASK_READING,
+				taken += queue_task_take_over(
+				    &work.queue, work.row, i, owner, LAYOUT_TASK_READING,
 				    LAYOUT_TASK_QUEUED, LAYOUT_FAIL_NONE, 0);
-		lane_recount(&work.lane, work.block);
+		queue_recount(&work.queue, work.row);
 		doorbell_ring_all(process.doorbell);
 		process_again(&process, round < 2 ? "slow hang" : NULL);
 		process_ask_open(&process, 1, tree.path, -1);
@@ -706,7 +705,7 @@ static Suite *reader_suite(void)
 	tcase_add_test(tcase, open_can_be_cancelled);
 	tcase_add_test(tcase, more_opens_than_threads_are_queued);
 	tcase_add_test(tcase, every_byte_is_read);
-	tcase_add_test(tcase, lanes_of_one_dataset_are_served_and_detached);
+	tcase_add_test(tcase, queues_of_one_dataset_are_served_and_detached);
 	tcase_add_loop_test(tcase, changed_files_are_told, 0, BASE_ARRAY_LEN(damages));
 	tcase_add_test(tcase, a_root_made_anew_is_read_on);
 	tcase_add_test(tcase, tasks_that_do_not_fit_the_index_fail);

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/little.h"
-#include "storage/source/crc32c.h"
+#include "storage/source/scan/crc32c.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 /* A scan over a shard in memory, held to what scan_shard.h promises, and shards to scan. What breaks a promise aborts, so that
  * tests and fuzz targets can use it. */
 
-#include "storage/source/scan_shard.h"
+#include "storage/source/scan/scan_shard.h"
 
 #define SCAN_RUN_MOST 4096 /* samples that are remembered */
 

@@ -579,7 +579,7 @@ START_TEST(reader_tells_a_change)
 		uint32_t us;
 		int code;
 
-		lane_task_outcome(&work.lane, work.block, i, &stage, &code, text, &us);
+		queue_task_outcome(&work.queue, work.row, i, &stage, &code, text, &us);
 		ck_assert_int_eq(stage, LAYOUT_FAIL_CHANGED);
 		ck_assert_int_eq(code, LAYOUT_CHANGED_ALL);
 		ck_assert_ptr_nonnull(strstr(text, "since it was listed"));

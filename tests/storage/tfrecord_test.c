@@ -2,9 +2,9 @@
 
 /* TFRecord: CRC-32C by both ways, tf.Example in pieces of any size, files in windows. */
 
-#include "storage/source/crc32c.h"
-#include "storage/source/example.h"
-#include "storage/source/scan_tfrecord.h"
+#include "storage/source/scan/crc32c.h"
+#include "storage/source/scan/example.h"
+#include "storage/source/scan/scan_tfrecord.h"
 #include "tests/storage/scan_run.h"
 
 #include "base/base.h"

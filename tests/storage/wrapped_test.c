@@ -517,7 +517,7 @@ static void check_good(const struct work *work, uint32_t task)
 {
 	uint32_t owner;
 
-	ck_assert_int_eq(lane_task_state(&work->lane, work->block, task, &owner),
+	ck_assert_int_eq(queue_task_state(&work->queue, work->row, task, &owner),
 			 LAYOUT_TASK_READY);
 	for (unsigned k = 0; k < 100; k++)
 		ck_assert_uint_eq(work->arena[work->offset[task] + k], byte_of(task));
@@ -568,7 +568,7 @@ START_TEST(a_pool_makes_the_samples)
 		if (i != 5 || !acts[_i].says)
 			check_good(&work, i);
 	if (acts[_i].says) {
-		lane_task_outcome(&work.lane, work.block, 5, &stage, &code, text, &us);
+		queue_task_outcome(&work.queue, work.row, 5, &stage, &code, text, &us);
 		ck_assert_int_eq(stage, LAYOUT_FAIL_READ);
 		ck_assert_str_eq(text, acts[_i].says);
 		process_failed(&process, &work, 5);
@@ -614,7 +614,7 @@ START_TEST(a_pool_makes_several_at_a_time)
 		if (i != 5 || !acts_of_many[_i].says)
 			check_good(&work, i);
 	if (acts_of_many[_i].says) {
-		lane_task_outcome(&work.lane, work.block, 5, &stage, &code, text, &us);
+		queue_task_outcome(&work.queue, work.row, 5, &stage, &code, text, &us);
 		ck_assert_int_eq(stage, LAYOUT_FAIL_READ);
 		ck_assert_str_eq(text, acts_of_many[_i].says);
 	}
@@ -637,7 +637,7 @@ START_TEST(a_pool_is_waited_for)
 }
 END_TEST
 
-START_TEST(a_lane_leaves_where_no_pool_is)
+START_TEST(a_queue_leaves_where_no_pool_is)
 {
 	struct work work;
 
@@ -723,7 +723,7 @@ int main(void)
 	tcase_add_loop_test(reader, a_pool_makes_several_at_a_time, 0,
 			    BASE_ARRAY_LEN(acts_of_many));
 	tcase_add_test(reader, a_pool_is_waited_for);
-	tcase_add_test(reader, a_lane_leaves_where_no_pool_is);
+	tcase_add_test(reader, a_queue_leaves_where_no_pool_is);
 	tcase_add_test(reader, a_damaged_note_is_no_dataset);
 	tcase_add_test(reader, an_index_that_was_made_is_used_again);
 	tcase_add_test(reader, a_note_claims_no_more_than_there_is);

@@ -15,7 +15,7 @@
 #include "worker/worker.h"
 
 #define MEMORY "64M"
-#define FAULTY 5      /* sample 105: the sixth of lane 1 */
+#define FAULTY 5      /* sample 105: the sixth of queue 1 */
 #define EXIT_STATUS 3 /* of faulty_worker.c's "exit" */
 
 /* ---- faults ---- */
@@ -35,14 +35,14 @@ static const struct {
 static bool others_are_done(struct rig *rig, void *closure)
 {
 	(void)rig;
-	return rig_lane_count(closure, 0, LAYOUT_TASK_DONE) == RIG_CHUNK - 1;
+	return rig_queue_count(closure, 0, LAYOUT_TASK_DONE) == RIG_CHUNK - 1;
 }
 
 static bool is_faulty_over(struct rig *rig, void *closure)
 {
-	struct rig_lane *lane = closure;
+	struct rig_queue *queue = closure;
 	uint32_t owner;
-	enum layout_task_state state = lane_task_state(&lane->lane, 0, FAULTY, &owner);
+	enum layout_task_state state = queue_task_state(&queue->queue, 0, FAULTY, &owner);
 
 	return state == LAYOUT_TASK_FAILED || rig->worker[owner].has_exited;
 }
@@ -51,22 +51,22 @@ static bool is_faulty_over(struct rig *rig, void *closure)
 static bool is_faulty_begun(struct rig *rig, void *closure)
 {
 	const uint64_t word = UINT64_C(1) << 48 | FAULTY << 8 | 1;
-	struct rig_lane *lane = closure;
+	struct rig_queue *queue = closure;
 	uint32_t owner;
 
-	return lane_task_state(&lane->lane, 0, FAULTY, &owner) == LAYOUT_TASK_RUNNING &&
+	return queue_task_state(&queue->queue, 0, FAULTY, &owner) == LAYOUT_TASK_RUNNING &&
 	       owner <= rig->last_owner &&
 	       atomic_load(&rig->doorbell->worker[rig->worker[owner].index].w_task) == word;
 }
 
 /* As accessd does: by the doorbell's entry, then by its number. */
-static void kill_hung(struct rig *rig, struct rig_lane *lane)
+static void kill_hung(struct rig *rig, struct rig_queue *queue)
 {
 	uint32_t owner;
 	struct layout_worker *entry;
 
-	rig_await(rig, is_faulty_begun, lane);
-	lane_task_state(&lane->lane, 0, FAULTY, &owner);
+	rig_await(rig, is_faulty_begun, queue);
+	queue_task_state(&queue->queue, 0, FAULTY, &owner);
 	entry = &rig->doorbell->worker[rig->worker[owner].index];
 	ck_assert_uint_le(atomic_load(&entry->w_started_ns), base_now_ns());
 	rig_send_kill(rig, owner);
@@ -93,31 +93,31 @@ static void check_end(int status, enum ending ending)
 START_TEST(test_fault_is_contained)
 {
 	struct rig *rig;
-	struct rig_lane *lane;
-	uint32_t owner, block;
+	struct rig_queue *queue;
+	uint32_t owner, row;
 
 	if (fault_table[_i].only_strict && !sandbox_is_strict())
 		return;
 	rig = rig_new(2, MEMORY, fault_table[_i].fault);
-	lane = rig_lane_new(1);
-	rig_lane_open(rig, lane);
-	rig_lane_fill(rig, lane, 0, RIG_CHUNK);
-	rig_await(rig, others_are_done, lane);
+	queue = rig_queue_new(1);
+	rig_queue_open(rig, queue);
+	rig_queue_fill(rig, queue, 0, RIG_CHUNK);
+	rig_await(rig, others_are_done, queue);
 	if (fault_table[_i].ending == ENDING_HUNG)
-		kill_hung(rig, lane);
-	rig_await(rig, is_faulty_over, lane);
-	lane_task_state(&lane->lane, 0, FAULTY, &owner);
+		kill_hung(rig, queue);
+	rig_await(rig, is_faulty_over, queue);
+	queue_task_state(&queue->queue, 0, FAULTY, &owner);
 	check_end(rig->worker[owner].status, fault_table[_i].ending);
-	ck_assert_uint_eq(rig_lane_take_over(rig, lane, 0, LAYOUT_TASK_FAILED), 1);
-	ck_assert_uint_eq(rig_lane_count(lane, 0, LAYOUT_TASK_FAILED), 1);
-	rig_lane_check(lane, 0, 0, RIG_CHUNK);
+	ck_assert_uint_eq(rig_queue_take_over(rig, queue, 0, LAYOUT_TASK_FAILED), 1);
+	ck_assert_uint_eq(rig_queue_count(queue, 0, LAYOUT_TASK_FAILED), 1);
+	rig_queue_check(queue, 0, 0, RIG_CHUNK);
 	/* replaced: two live, and the next chunk (without the sample) is whole */
 	rig_await_workers(rig, 2);
-	block = rig_lane_fill(rig, lane, 1, FAULTY);
-	rig_lane_await(rig, lane, block);
-	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), FAULTY);
+	row = rig_queue_fill(rig, queue, 1, FAULTY);
+	rig_queue_await(rig, queue, row);
+	ck_assert_uint_eq(rig_queue_count(queue, row, LAYOUT_TASK_DONE), FAULTY);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -137,31 +137,31 @@ static uint32_t kill_one(struct rig *rig, uint64_t draw)
 START_TEST(test_killed_at_random)
 {
 	struct rig *rig = rig_new(3, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 	uint64_t until_ns = base_now_ns() + PATIENCE_NS;
 	uint32_t rounds = 30;
 
-	rig_lane_open(rig, lane);
+	rig_queue_open(rig, queue);
 	rig_await_workers(rig, 3);
 	for (uint32_t round = 0; round < rounds; round++) {
-		uint32_t block = rig_lane_fill(rig, lane, round % RIG_SLOTS, RIG_CHUNK);
+		uint32_t row = rig_queue_fill(rig, queue, round % RIG_SLOTS, RIG_CHUNK);
 		uint32_t killed = kill_one(rig, round % 3);
 
-		while (rig_lane_count(lane, block, LAYOUT_TASK_DONE) < RIG_CHUNK ||
+		while (rig_queue_count(queue, row, LAYOUT_TASK_DONE) < RIG_CHUNK ||
 		       (killed && !rig->worker[killed].has_exited)) {
 			ck_assert_msg(base_now_ns() < until_ns, "waited in vain");
 			rig_pump(rig, 1);
-			rig_lane_take_over(rig, lane, block, LAYOUT_TASK_READY);
+			rig_queue_take_over(rig, queue, row, LAYOUT_TASK_READY);
 		}
-		ck_assert_ptr_null(lane_check(&lane->lane));
-		rig_lane_check(lane, block, round % RIG_SLOTS, RIG_CHUNK);
-		lane_block_end(&lane->lane, block);
+		ck_assert_ptr_null(queue_check(&queue->queue));
+		rig_queue_check(queue, row, round % RIG_SLOTS, RIG_CHUNK);
+		queue_row_end(&queue->queue, row);
 	}
 	rig_await_workers(rig, 3);
 	ck_assert_uint_ge(rig->last_owner, rounds / 2);
 	ck_assert_uint_eq(rig->most_alive, 3);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -169,26 +169,26 @@ END_TEST
 START_TEST(test_stopped)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
-	uint32_t block;
+	struct rig_queue *queue = rig_queue_new(1);
+	uint32_t row;
 
-	rig_lane_open(rig, lane);
+	rig_queue_open(rig, queue);
 	rig_await_workers(rig, 1);
 	ck_assert_int_eq(kill(rig->worker[1].pid, SIGSTOP), 0);
 	rig_send_kill(rig, 1);
 	while (!rig->worker[1].has_exited)
 		rig_pump(rig, 1);
 	ck_assert_int_eq(WTERMSIG(rig->worker[1].status), SIGKILL);
-	block = rig_lane_fill(rig, lane, 0, RIG_CHUNK);
-	while (rig_lane_count(lane, block, LAYOUT_TASK_DONE) < RIG_CHUNK) {
+	row = rig_queue_fill(rig, queue, 0, RIG_CHUNK);
+	while (rig_queue_count(queue, row, LAYOUT_TASK_DONE) < RIG_CHUNK) {
 		rig_pump(rig, 1);
-		rig_lane_take_over(rig, lane, block, LAYOUT_TASK_READY);
+		rig_queue_take_over(rig, queue, row, LAYOUT_TASK_READY);
 	}
 	rig_send_kill(rig, 1); /* long gone: nothing happens */
 	rig_send_kill(rig, 4711);
 	rig_await_workers(rig, 1);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -198,15 +198,15 @@ START_TEST(test_no_fork_storm)
 {
 	static const char *const faults[] = {"segv", "leave"};
 	struct rig *rig = rig_new(2, MEMORY, faults[_i]);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 	uint64_t started_ns = base_now_ns(), took_ns;
-	uint32_t block;
+	uint32_t row;
 
-	rig_lane_open(rig, lane);
-	block = rig_lane_fill(rig, lane, 0, RIG_CHUNK);
-	while (rig_lane_count(lane, block, LAYOUT_TASK_FAILED) < 26) {
+	rig_queue_open(rig, queue);
+	row = rig_queue_fill(rig, queue, 0, RIG_CHUNK);
+	while (rig_queue_count(queue, row, LAYOUT_TASK_FAILED) < 26) {
 		rig_pump(rig, 10);
-		rig_lane_take_over(rig, lane, block, LAYOUT_TASK_FAILED);
+		rig_queue_take_over(rig, queue, row, LAYOUT_TASK_FAILED);
 	}
 	took_ns = base_now_ns() - started_ns;
 	/* 26 deaths are 10 free ones and 8 rounds of two: waits of 10 + 20 + ... + 640 ms at least,
@@ -215,7 +215,7 @@ START_TEST(test_no_fork_storm)
 	ck_assert_uint_ge(rig->last_owner, 26);
 	ck_assert_uint_le(rig->last_owner, RIG_CHUNK + 2);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 

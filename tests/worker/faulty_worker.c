@@ -119,14 +119,14 @@ static const struct {
     {"stop", faulty_stop}, {"exit", faulty_exit}, {"leave", faulty_leave},
 };
 
-void __real_workset_touch(const struct workset_lane *lane, const struct lane_task *task,
+void __real_workset_touch(const struct workset_queue *queue, const struct queue_task *task,
 			  const struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
-void __wrap_workset_touch(const struct workset_lane *lane, const struct lane_task *task,
+void __wrap_workset_touch(const struct workset_queue *queue, const struct queue_task *task,
 			  const struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
-void __wrap_workset_touch(const struct workset_lane *lane, const struct lane_task *task,
+void __wrap_workset_touch(const struct workset_queue *queue, const struct queue_task *task,
 			  const struct pipeline_out out[LAYOUT_MAX_VARIANTS])
 {
-	__real_workset_touch(lane, task, out);
+	__real_workset_touch(queue, task, out);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(faulty_table); i++)
 		if (faulty_is(faulty_table[i].name, task->sample))
 			faulty_table[i].strike();
@@ -152,14 +152,14 @@ int __wrap_pipeline_run_sample(struct pipeline_run *run, uint32_t variants, cons
 }
 
 /* "lie": it says that its file has changed, which is the reader's to say. */
-bool __real_lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
-			  int code, const char *text, uint32_t work_us);
-bool __wrap_lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
-			  int code, const char *text, uint32_t work_us);
-bool __wrap_lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
-			  int code, const char *text, uint32_t work_us)
+bool __real_queue_run_done(struct queue *queue, const struct queue_task *task,
+			   enum layout_fail stage, int code, const char *text, uint32_t work_us);
+bool __wrap_queue_run_done(struct queue *queue, const struct queue_task *task,
+			   enum layout_fail stage, int code, const char *text, uint32_t work_us);
+bool __wrap_queue_run_done(struct queue *queue, const struct queue_task *task,
+			   enum layout_fail stage, int code, const char *text, uint32_t work_us)
 {
 	if (faulty_is("lie", task->sample))
 		stage = LAYOUT_FAIL_CHANGED;
-	return __real_lane_run_done(lane, task, stage, code, text, work_us);
+	return __real_queue_run_done(queue, task, stage, code, text, work_us);
 }

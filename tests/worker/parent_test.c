@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The worker parent as accessd sees it: lanes come and go, workers follow, nobody outlives
+/* The worker parent as accessd sees it: queues come and go, workers follow, nobody outlives
  * anybody. */
 
 #include "pipeline/pipeline.h"
@@ -25,27 +25,27 @@
 #define MEMORY "256M"
 
 /* A chunk of count samples through slot; all of it right. */
-static void produce(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count)
+static void produce(struct rig *rig, struct rig_queue *queue, uint32_t slot, uint32_t count)
 {
-	uint32_t block = rig_lane_fill(rig, lane, slot, count);
+	uint32_t row = rig_queue_fill(rig, queue, slot, count);
 
-	rig_lane_await(rig, lane, block);
-	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), count);
-	rig_lane_check(lane, block, slot, count);
-	lane_block_end(&lane->lane, block);
+	rig_queue_await(rig, queue, row);
+	ck_assert_uint_eq(rig_queue_count(queue, row, LAYOUT_TASK_DONE), count);
+	rig_queue_check(queue, row, slot, count);
+	queue_row_end(&queue->queue, row);
 }
 
 START_TEST(test_fields_are_right)
 {
 	struct rig *rig = rig_new(2, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 
-	rig_lane_open(rig, lane);
-	produce(rig, lane, 0, RIG_CHUNK);
-	produce(rig, lane, RIG_SLOTS - 1, 5);
+	rig_queue_open(rig, queue);
+	produce(rig, queue, 0, RIG_CHUNK);
+	produce(rig, queue, RIG_SLOTS - 1, 5);
 	rig_await_workers(rig, 2);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -53,39 +53,39 @@ END_TEST
 START_TEST(test_timed)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
-	uint32_t block;
+	struct rig_queue *queue = rig_queue_new(1);
+	uint32_t row;
 
-	rig_lane_open(rig, lane);
-	block = rig_lane_fill(rig, lane, 0, 8);
-	rig_lane_await(rig, lane, block);
+	rig_queue_open(rig, queue);
+	row = rig_queue_fill(rig, queue, 0, 8);
+	rig_queue_await(rig, queue, row);
 	for (uint32_t i = 0; i < 8; i++) {
-		struct lane_kept kept;
+		struct queue_kept kept;
 
-		lane_task_kept(&lane->lane, block, i, &kept);
+		queue_task_kept(&queue->queue, row, i, &kept);
 		ck_assert_int_eq(kept.work_us > 0, rig_is_timed(i));
 	}
-	lane_block_end(&lane->lane, block);
+	queue_row_end(&queue->queue, row);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
 START_TEST(test_accessd_is_rung)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 	struct pollfd polled = {rig->event, POLLIN, 0};
 	uint64_t rings = 0;
 
-	rig_lane_open(rig, lane);
-	rig_lane_fill(rig, lane, 0, 7);
+	rig_queue_open(rig, queue);
+	rig_queue_fill(rig, queue, 0, 7);
 	ck_assert_int_eq(poll(&polled, 1, PATIENCE_MS), 1);
 	ck_assert_int_eq(read(rig->event, &rings, sizeof(rings)), sizeof(rings));
 	ck_assert_uint_eq(rings, 1);
-	ck_assert_uint_eq(lane_ended(&lane->lane, 0), 7);
+	ck_assert_uint_eq(queue_ended(&queue->queue, 0), 7);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -102,24 +102,24 @@ static bool all_before_exited(struct rig *rig, void *closure)
 START_TEST(test_generations)
 {
 	struct rig *rig = rig_new(3, MEMORY, NULL);
-	struct rig_lane *lane[3];
+	struct rig_queue *queue[3];
 	uint32_t first_generation;
 
 	for (uint32_t i = 0; i < 3; i++)
-		lane[i] = rig_lane_new(i + 1);
-	rig_lane_open(rig, lane[0]);
-	produce(rig, lane[0], 0, RIG_CHUNK);
+		queue[i] = rig_queue_new(i + 1);
+	rig_queue_open(rig, queue[0]);
+	produce(rig, queue[0], 0, RIG_CHUNK);
 	rig_await_workers(rig, 3);
 	first_generation = rig->last_owner;
 	/* two more, one change of workers */
-	ck_assert(rig_lane_add(rig, lane[1], &(struct rig_add){.spec = NULL}));
-	ck_assert(rig_lane_add(rig, lane[2], &(struct rig_add){.spec = NULL}));
-	rig_send_lane(rig, PARENT_GO, 2);
-	rig_send_lane(rig, PARENT_GO, 3);
+	ck_assert(rig_queue_add(rig, queue[1], &(struct rig_add){.spec = NULL}));
+	ck_assert(rig_queue_add(rig, queue[2], &(struct rig_add){.spec = NULL}));
+	rig_send_queue(rig, PARENT_GO, 2);
+	rig_send_queue(rig, PARENT_GO, 3);
 	rig_await(rig, all_before_exited, &first_generation);
 	rig_await_workers(rig, 3);
 	for (uint32_t i = 0; i < 3; i++)
-		produce(rig, lane[i], i, RIG_CHUNK);
+		produce(rig, queue[i], i, RIG_CHUNK);
 	rig_pump(rig, 0);
 	ck_assert_uint_eq(rig->last_owner, first_generation + 3);
 	ck_assert_uint_eq(rig->most_alive, 3);
@@ -127,7 +127,7 @@ START_TEST(test_generations)
 		ck_assert_int_eq(rig->worker[owner].status, 0);
 	rig_free(rig);
 	for (uint32_t i = 0; i < 3; i++)
-		rig_lane_free(lane[i]);
+		rig_queue_free(queue[i]);
 }
 END_TEST
 
@@ -148,31 +148,31 @@ static bool two_have_ended(struct rig *rig, void *closure)
 START_TEST(test_size_changes)
 {
 	struct rig *rig = rig_new(4, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
-	uint32_t block;
+	struct rig_queue *queue = rig_queue_new(1);
+	uint32_t row;
 
-	rig_lane_open(rig, lane);
-	produce(rig, lane, 0, RIG_CHUNK);
+	rig_queue_open(rig, queue);
+	produce(rig, queue, 0, RIG_CHUNK);
 	rig_await_workers(rig, 4);
-	block = rig_lane_fill(rig, lane, 0, RIG_CHUNK);
+	row = rig_queue_fill(rig, queue, 0, RIG_CHUNK);
 	rig_send_size(rig, 2);
 	rig_await(rig, two_have_ended, NULL);
-	rig_lane_await(rig, lane, block);
-	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), RIG_CHUNK);
-	rig_lane_check(lane, block, 0, RIG_CHUNK);
-	lane_block_end(&lane->lane, block);
+	rig_queue_await(rig, queue, row);
+	ck_assert_uint_eq(rig_queue_count(queue, row, LAYOUT_TASK_DONE), RIG_CHUNK);
+	rig_queue_check(queue, row, 0, RIG_CHUNK);
+	queue_row_end(&queue->queue, row);
 	for (uint32_t owner = 1; owner <= rig->last_owner; owner++) {
 		if (rig->worker[owner].has_exited)
 			ck_assert_int_eq(rig->worker[owner].status, 0);
 	}
 	rig_await_workers(rig, 2);
-	produce(rig, lane, 1, RIG_CHUNK);
+	produce(rig, queue, 1, RIG_CHUNK);
 	rig_send_size(rig, 6);
 	rig_await_workers(rig, 6);
-	produce(rig, lane, 0, RIG_CHUNK);
+	produce(rig, queue, 0, RIG_CHUNK);
 	ck_assert(has_ended(rig, 2));
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -181,12 +181,12 @@ static bool is_removed(struct rig *rig, void *closure)
 	return rig->answer.removed == *(uint32_t *)closure;
 }
 
-static void remove_lane(struct rig *rig, uint32_t number)
+static void remove_queue(struct rig *rig, uint32_t number)
 {
 	uint32_t before = rig->last_owner;
 
 	rig->answer.removed = 0;
-	rig_send_lane(rig, PARENT_REMOVE, number);
+	rig_send_queue(rig, PARENT_REMOVE, number);
 	rig_await(rig, is_removed, &number);
 	ck_assert(all_before_exited(rig, &before));
 }
@@ -194,27 +194,27 @@ static void remove_lane(struct rig *rig, uint32_t number)
 START_TEST(test_remove)
 {
 	struct rig *rig = rig_new(2, MEMORY, NULL);
-	struct rig_lane *lane[2] = {rig_lane_new(1), rig_lane_new(2)};
+	struct rig_queue *queue[2] = {rig_queue_new(1), rig_queue_new(2)};
 
-	rig_lane_open(rig, lane[0]);
-	rig_lane_open(rig, lane[1]);
-	produce(rig, lane[0], 0, RIG_CHUNK);
+	rig_queue_open(rig, queue[0]);
+	rig_queue_open(rig, queue[1]);
+	produce(rig, queue[0], 0, RIG_CHUNK);
 	rig_await_workers(rig, 2);
-	lane_close(&lane[0]->lane);
-	remove_lane(rig, 1);
-	produce(rig, lane[1], 0, RIG_CHUNK);
+	queue_close(&queue[0]->queue);
+	remove_queue(rig, 1);
+	produce(rig, queue[1], 0, RIG_CHUNK);
 	rig_await_workers(rig, 2);
 	/* the last one: nothing to do, nobody stays */
-	remove_lane(rig, 2);
+	remove_queue(rig, 2);
 	rig_await_workers(rig, 0);
 	/* the number can be used again */
-	rig_lane_free(lane[0]);
-	lane[0] = rig_lane_new(1);
-	rig_lane_open(rig, lane[0]);
-	produce(rig, lane[0], 1, RIG_CHUNK);
+	rig_queue_free(queue[0]);
+	queue[0] = rig_queue_new(1);
+	rig_queue_open(rig, queue[0]);
+	produce(rig, queue[0], 1, RIG_CHUNK);
 	rig_free(rig);
-	rig_lane_free(lane[0]);
-	rig_lane_free(lane[1]);
+	rig_queue_free(queue[0]);
+	rig_queue_free(queue[1]);
 }
 END_TEST
 
@@ -226,35 +226,35 @@ END_TEST
 #define SPEC_THIRD "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[16,16]}]}"
 
 /* A chunk in the variants of both, all of it right. */
-static void produce_both(struct rig *rig, struct rig_lane *lane, struct rig_lane *further,
+static void produce_both(struct rig *rig, struct rig_queue *queue, struct rig_queue *further,
 			 uint32_t slot)
 {
-	uint32_t block;
+	uint32_t row;
 
-	lane->variants = 1 | UINT32_C(1) << further->variant;
-	block = rig_lane_fill(rig, lane, slot, RIG_CHUNK);
-	rig_lane_await(rig, lane, block);
-	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), RIG_CHUNK);
-	rig_lane_check(lane, block, slot, RIG_CHUNK);
-	rig_lane_check(further, block, slot, RIG_CHUNK);
-	lane_block_end(&lane->lane, block);
-	lane->variants = 1;
+	queue->variants = 1 | UINT32_C(1) << further->variant;
+	row = rig_queue_fill(rig, queue, slot, RIG_CHUNK);
+	rig_queue_await(rig, queue, row);
+	ck_assert_uint_eq(rig_queue_count(queue, row, LAYOUT_TASK_DONE), RIG_CHUNK);
+	rig_queue_check(queue, row, slot, RIG_CHUNK);
+	rig_queue_check(further, row, slot, RIG_CHUNK);
+	queue_row_end(&queue->queue, row);
+	queue->variants = 1;
 }
 
-static void open_variant(struct rig *rig, struct rig_lane *further)
+static void open_variant(struct rig *rig, struct rig_queue *further)
 {
-	ck_assert(rig_lane_add(rig, further, &(struct rig_add){.spec = NULL}));
-	ck_assert_int_eq(board_slots_seal(further->slots_fd), 0);
-	rig_send_lane(rig, PARENT_GO, further->number);
+	ck_assert(rig_queue_add(rig, further, &(struct rig_add){.spec = NULL}));
+	ck_assert_int_eq(slots_seal(further->slots_fd), 0);
+	rig_send_queue(rig, PARENT_GO, further->number);
 }
 
-static void remove_variant(struct rig *rig, struct rig_lane *further)
+static void remove_variant(struct rig *rig, struct rig_queue *further)
 {
 	struct wire_out out;
 
 	rig->answer.removed = 0;
 	wire_out_init(&out, PARENT_REMOVE);
-	wire_put_u64(&out, PARENT_KEY_LANE, further->number);
+	wire_put_u64(&out, PARENT_KEY_QUEUE, further->number);
 	wire_put_u64(&out, PARENT_KEY_VARIANT, further->variant);
 	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
 	wire_out_fini(&out);
@@ -266,36 +266,36 @@ static void remove_variant(struct rig *rig, struct rig_lane *further)
 START_TEST(test_variant_comes)
 {
 	struct rig *rig = rig_new(2, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(3);
-	struct rig_lane *further = rig_variant_new(lane, 5, SPEC_OTHER);
-	uint32_t first_generation, block;
+	struct rig_queue *queue = rig_queue_new(3);
+	struct rig_queue *further = rig_variant_new(queue, 5, SPEC_OTHER);
+	uint32_t first_generation, row;
 
-	rig_lane_open(rig, lane);
-	produce(rig, lane, 0, RIG_CHUNK);
+	rig_queue_open(rig, queue);
+	produce(rig, queue, 0, RIG_CHUNK);
 	rig_await_workers(rig, 2);
 	first_generation = rig->last_owner;
-	lane->variants = 1 | 1 << 5;
-	block = rig_lane_fill(rig, lane, 1, RIG_CHUNK); /* though nobody can */
-	lane->variants = 1;
+	queue->variants = 1 | 1 << 5;
+	row = rig_queue_fill(rig, queue, 1, RIG_CHUNK); /* though nobody can */
+	queue->variants = 1;
 	for (unsigned i = 0; i < 4; i++)
-		produce(rig, lane, 0, RIG_CHUNK);
-	ck_assert(rig_lane_add(rig, further, &(struct rig_add){.spec = NULL}));
-	produce(rig, lane, 2, RIG_CHUNK);
-	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_READY), RIG_CHUNK);
-	ck_assert_int_eq(board_slots_seal(further->slots_fd), 0);
-	rig_send_lane(rig, PARENT_GO, 3);
-	rig_lane_await(rig, lane, block);
-	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), RIG_CHUNK);
-	rig_lane_check(lane, block, 1, RIG_CHUNK);
-	rig_lane_check(further, block, 1, RIG_CHUNK);
-	lane_block_end(&lane->lane, block);
+		produce(rig, queue, 0, RIG_CHUNK);
+	ck_assert(rig_queue_add(rig, further, &(struct rig_add){.spec = NULL}));
+	produce(rig, queue, 2, RIG_CHUNK);
+	ck_assert_uint_eq(rig_queue_count(queue, row, LAYOUT_TASK_READY), RIG_CHUNK);
+	ck_assert_int_eq(slots_seal(further->slots_fd), 0);
+	rig_send_queue(rig, PARENT_GO, 3);
+	rig_queue_await(rig, queue, row);
+	ck_assert_uint_eq(rig_queue_count(queue, row, LAYOUT_TASK_DONE), RIG_CHUNK);
+	rig_queue_check(queue, row, 1, RIG_CHUNK);
+	rig_queue_check(further, row, 1, RIG_CHUNK);
+	queue_row_end(&queue->queue, row);
 	rig_await(rig, all_before_exited, &first_generation);
 	for (uint32_t owner = 1; owner <= first_generation; owner++)
 		ck_assert_int_eq(rig->worker[owner].status, 0);
-	produce(rig, lane, 3, RIG_CHUNK); /* in the first variant alone */
+	produce(rig, queue, 3, RIG_CHUNK); /* in the first variant alone */
 	rig_free(rig);
-	rig_lane_free(further);
-	rig_lane_free(lane);
+	rig_queue_free(further);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -303,29 +303,29 @@ END_TEST
 START_TEST(test_variant_goes)
 {
 	struct rig *rig = rig_new(2, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(3);
-	struct rig_lane *further = rig_variant_new(lane, 7, SPEC_OTHER);
+	struct rig_queue *queue = rig_queue_new(3);
+	struct rig_queue *further = rig_variant_new(queue, 7, SPEC_OTHER);
 
-	rig_lane_open(rig, lane);
+	rig_queue_open(rig, queue);
 	open_variant(rig, further);
 	for (uint32_t slot = 0; slot < RIG_SLOTS; slot++)
-		produce_both(rig, lane, further, slot);
-	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.spec = NULL}));
+		produce_both(rig, queue, further, slot);
+	ck_assert(!rig_queue_add(rig, further, &(struct rig_add){.spec = NULL}));
 	ck_assert_ptr_nonnull(strstr(rig->answer.text, "still in use"));
-	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.variant_change = 1}));
+	ck_assert(!rig_queue_add(rig, further, &(struct rig_add){.variant_change = 1}));
 	ck_assert_ptr_nonnull(strstr(rig->answer.text, "too large"));
 	remove_variant(rig, further);
 	remove_variant(rig, further); /* there is none: no worker maps it */
-	produce(rig, lane, 0, RIG_CHUNK);
-	rig_lane_free(further);
-	further = rig_variant_new(lane, 7, SPEC_THIRD);
+	produce(rig, queue, 0, RIG_CHUNK);
+	rig_queue_free(further);
+	further = rig_variant_new(queue, 7, SPEC_THIRD);
 	open_variant(rig, further);
-	produce_both(rig, lane, further, 1);
-	remove_lane(rig, 3); /* with all its variants */
+	produce_both(rig, queue, further, 1);
+	remove_queue(rig, 3); /* with all its variants */
 	rig_await_workers(rig, 0);
 	rig_free(rig);
-	rig_lane_free(further);
-	rig_lane_free(lane);
+	rig_queue_free(further);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -333,18 +333,18 @@ END_TEST
 START_TEST(test_variant_refused)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(3);
-	struct rig_lane *further = rig_variant_new(lane, 1, SPEC_OTHER);
+	struct rig_queue *queue = rig_queue_new(3);
+	struct rig_queue *further = rig_variant_new(queue, 1, SPEC_OTHER);
 
-	rig_lane_open(rig, lane);
-	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.offset_change = 8}));
-	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.fds_left_out = 1}));
-	produce(rig, lane, 0, 3);
+	rig_queue_open(rig, queue);
+	ck_assert(!rig_queue_add(rig, further, &(struct rig_add){.offset_change = 8}));
+	ck_assert(!rig_queue_add(rig, further, &(struct rig_add){.fds_left_out = 1}));
+	produce(rig, queue, 0, 3);
 	open_variant(rig, further);
-	produce_both(rig, lane, further, 1);
+	produce_both(rig, queue, further, 1);
 	rig_free(rig);
-	rig_lane_free(further);
-	rig_lane_free(lane);
+	rig_queue_free(further);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -373,39 +373,39 @@ static const struct {
 START_TEST(test_refusal)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(9);
+	struct rig_queue *queue = rig_queue_new(9);
 
 	/* stride_change of "larger than a slot" is minus one page: the slot is then too small */
-	ck_assert(!rig_lane_add(rig, lane, &refusal_table[_i].spoilt));
+	ck_assert(!rig_queue_add(rig, queue, &refusal_table[_i].spoilt));
 	ck_assert_msg(strstr(rig->answer.text, refusal_table[_i].text) != NULL, "%s",
 		      rig->answer.text);
 	/* and it goes on */
-	rig_lane_open(rig, lane);
-	produce(rig, lane, 0, 3);
-	ck_assert(!rig_lane_add(rig, lane, &(struct rig_add){.spec = NULL}));
+	rig_queue_open(rig, queue);
+	produce(rig, queue, 0, 3);
+	ck_assert(!rig_queue_add(rig, queue, &(struct rig_add){.spec = NULL}));
 	ck_assert_ptr_nonnull(strstr(rig->answer.text, "still in use"));
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
-START_TEST(test_lanes_that_are_not)
+START_TEST(test_queues_that_are_not)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 
-	rig_send_lane(rig, PARENT_GO, 7);
-	rig_send_lane(rig, (enum parent_message)4711, 7);
-	remove_lane(rig, 7);
-	ck_assert(!rig_lane_add(rig, lane, &(struct rig_add){.bytes_change = 1}));
-	remove_lane(rig, 1);
-	rig_lane_open(rig, lane);
-	produce(rig, lane, 0, 3);
-	rig_send_lane(rig, PARENT_REMOVE, 1);
-	remove_lane(rig, 1); /* twice: one answer or two, both true */
+	rig_send_queue(rig, PARENT_GO, 7);
+	rig_send_queue(rig, (enum parent_message)4711, 7);
+	remove_queue(rig, 7);
+	ck_assert(!rig_queue_add(rig, queue, &(struct rig_add){.bytes_change = 1}));
+	remove_queue(rig, 1);
+	rig_queue_open(rig, queue);
+	produce(rig, queue, 0, 3);
+	rig_send_queue(rig, PARENT_REMOVE, 1);
+	remove_queue(rig, 1); /* twice: one answer or two, both true */
 	rig_await_workers(rig, 0);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -418,9 +418,9 @@ START_TEST(test_nonsense)
 	if (_i == 0)
 		ck_assert_int_eq(send(rig->control, "nonsense", 8, 0), 8);
 	else if (_i == 1)
-		rig_send_lane(rig, PARENT_START, 1);
+		rig_send_queue(rig, PARENT_START, 1);
 	else if (_i == 2)
-		rig_send_lane(rig, PARENT_SIZE, 1); /* says not how many */
+		rig_send_queue(rig, PARENT_SIZE, 1); /* says not how many */
 	else
 		rig_send_size(rig, _i == 3 ? 0 : LAYOUT_MAX_WORKERS + 1);
 	status = rig_reap(rig->pid);
@@ -449,35 +449,35 @@ static void await_deaths(const struct rig *rig)
 START_TEST(test_parent_killed)
 {
 	struct rig *rig = rig_new(4, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 
-	rig_lane_open(rig, lane);
+	rig_queue_open(rig, queue);
 	rig_await_workers(rig, 4);
 	ck_assert_int_eq(kill(rig->pid, SIGKILL), 0);
 	rig_reap(rig->pid);
 	rig->pid = 0;
 	await_deaths(rig);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
 START_TEST(test_accessd_hangs_up)
 {
 	struct rig *rig = rig_new(4, MEMORY, _i == 0 ? NULL : "loop:101");
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 	int status;
 
-	rig_lane_open(rig, lane);
+	rig_queue_open(rig, queue);
 	rig_await_workers(rig, 4);
-	rig_lane_fill(rig, lane, 0, 2);
+	rig_queue_fill(rig, queue, 0, 2);
 	ck_assert_int_eq(shutdown(rig->control, SHUT_RDWR), 0);
 	status = rig_reap(rig->pid);
 	rig->pid = 0;
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	await_deaths(rig);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -521,11 +521,11 @@ static bool status_says(pid_t pid, const char *key, const char *value)
 START_TEST(test_sandboxed)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 	pid_t pid;
 
-	rig_lane_open(rig, lane);
-	produce(rig, lane, 0, 4); /* it ran, so it is in its sandbox */
+	rig_queue_open(rig, queue);
+	produce(rig, queue, 0, 4); /* it ran, so it is in its sandbox */
 	rig_await_workers(rig, 1);
 	pid = rig->worker[1].pid;
 	ck_assert(status_says(pid, "Name:", "access-worker"));
@@ -538,7 +538,7 @@ START_TEST(test_sandboxed)
 	}
 	ck_assert(status_says(rig->pid, "Name:", "access-parent"));
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -560,16 +560,16 @@ static long read_number(pid_t pid, const char *name)
 START_TEST(test_oom_takes_workers)
 {
 	struct rig *rig = rig_new(2, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 
-	rig_lane_open(rig, lane);
+	rig_queue_open(rig, queue);
 	rig_await_workers(rig, 2);
 	for (uint32_t owner = 1; owner <= 2; owner++)
 		ck_assert_int_eq(read_number(rig->worker[owner].pid, "oom_score_adj"), 1000);
 	ck_assert_int_eq(read_number(rig->pid, "oom_score_adj"),
 			 read_number(getpid(), "oom_score_adj"));
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -593,21 +593,21 @@ static unsigned count_fds(pid_t pid)
 START_TEST(test_descriptors)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane[2] = {rig_lane_new(1), rig_lane_new(2)};
+	struct rig_queue *queue[2] = {rig_queue_new(1), rig_queue_new(2)};
 	unsigned before, after;
 
-	rig_lane_open(rig, lane[0]);
+	rig_queue_open(rig, queue[0]);
 	before = count_fds(rig->pid);
-	rig_lane_open(rig, lane[1]);
+	rig_queue_open(rig, queue[1]);
 	after = count_fds(rig->pid);
-	ck_assert_uint_eq(before, after); /* nothing of a lane is kept but its mappings */
-	produce(rig, lane[1], 0, 1);
+	ck_assert_uint_eq(before, after); /* nothing of a queue is kept but its mappings */
+	produce(rig, queue[1], 0, 1);
 	rig_await_workers(rig, 1);
 	if (sandbox_is_strict() && after > 0)
 		ck_assert_uint_eq(count_fds(rig->worker[rig->last_owner].pid), 1);
 	rig_free(rig);
-	rig_lane_free(lane[0]);
-	rig_lane_free(lane[1]);
+	rig_queue_free(queue[0]);
+	rig_queue_free(queue[1]);
 }
 END_TEST
 
@@ -615,23 +615,23 @@ END_TEST
 START_TEST(test_costs)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
-	struct rig_lane *lane = rig_lane_new(1);
+	struct rig_queue *queue = rig_queue_new(1);
 	uint64_t done, busy_ns;
 
-	rig_lane_open(rig, lane);
+	rig_queue_open(rig, queue);
 	for (unsigned i = 0; i < 20; i++)
-		produce(rig, lane, 0, RIG_CHUNK);
+		produce(rig, queue, 0, RIG_CHUNK);
 	rig_await_workers(rig, 1);
 	done = atomic_load(&rig->doorbell->worker[0].w_done);
 	busy_ns = atomic_load(&rig->doorbell->worker[0].w_busy_ns);
 	ck_assert_uint_ge(done, 20 * RIG_CHUNK - 1); /* the last one is counted after it ended */
 	ck_assert_uint_gt(busy_ns, 0);
-	remove_lane(rig, 1);
+	remove_queue(rig, 1);
 	ck_assert_uint_gt(rig->worker[1].cpu_ns, 0);
 	ck_assert_uint_eq(atomic_load(&rig->doorbell->worker[0].w_done), 20 * RIG_CHUNK);
 	ck_assert_uint_eq(atomic_load(&rig->doorbell->worker[0].w_task), 0);
 	rig_free(rig);
-	rig_lane_free(lane);
+	rig_queue_free(queue);
 }
 END_TEST
 
@@ -641,15 +641,15 @@ START_TEST(test_numbers_spent)
 	static struct pool pool;
 	static struct workset set;
 	const struct pool_settings settings = {.n_workers = 1, .oom_fd = -1};
-	struct workset_lane lane = {.number = 1, .variant = {{.state = WORKSET_MAPPED}}};
+	struct workset_queue queue = {.number = 1, .variant = {{.state = WORKSET_MAPPED}}};
 	struct layout_doorbell *doorbell;
 	struct pool_event event;
 	int fd;
 
 	ck_assert_int_eq(doorbell_new(&doorbell, &fd), 0);
 	ck_assert_int_eq(pool_init(&pool, &settings, doorbell, NULL, NULL, &set), 0);
-	ck_assert_int_eq(pool_start(&pool, 1, &event), POOL_E_NONE); /* no lane */
-	set.lane[set.count++] = &lane;
+	ck_assert_int_eq(pool_start(&pool, 1, &event), POOL_E_NONE); /* no queue */
+	set.queue[set.count++] = &queue;
 	pool.last_owner = POOL_LAST_OWNER;
 	ck_assert_int_eq(pool_start(&pool, 1, &event), POOL_E_SPENT);
 	pool_fini(&pool);
@@ -700,7 +700,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_variant_goes);
 	tcase_add_test(tcase, test_variant_refused);
 	tcase_add_loop_test(tcase, test_refusal, 0, BASE_ARRAY_LEN(refusal_table));
-	tcase_add_test(tcase, test_lanes_that_are_not);
+	tcase_add_test(tcase, test_queues_that_are_not);
 	tcase_add_loop_test(tcase, test_nonsense, 0, 5);
 	tcase_add_test(tcase, test_parent_killed);
 	tcase_add_loop_test(tcase, test_accessd_hangs_up, 0, 2);

@@ -192,13 +192,13 @@ static void rig_on_message(struct rig *rig, const struct wire_in *message)
 	}
 	switch (message->type) {
 	case PARENT_ADDED:
-		rig->answer.added = rig_u64(message, PARENT_KEY_LANE);
+		rig->answer.added = rig_u64(message, PARENT_KEY_QUEUE);
 		break;
 	case PARENT_REMOVED:
-		rig->answer.removed = rig_u64(message, PARENT_KEY_LANE);
+		rig->answer.removed = rig_u64(message, PARENT_KEY_QUEUE);
 		break;
 	case PARENT_REFUSED:
-		rig->answer.refused = rig_u64(message, PARENT_KEY_LANE);
+		rig->answer.refused = rig_u64(message, PARENT_KEY_QUEUE);
 		ck_assert_int_eq(wire_get_string(message, PARENT_KEY_TEXT, &text), 0);
 		snprintf(rig->answer.text, sizeof(rig->answer.text), "%s", text);
 		break;
@@ -258,9 +258,9 @@ static void rig_send_u64(struct rig *rig, enum parent_message type, uint16_t key
 	wire_out_fini(&out);
 }
 
-void rig_send_lane(struct rig *rig, enum parent_message type, uint32_t number)
+void rig_send_queue(struct rig *rig, enum parent_message type, uint32_t number)
 {
-	rig_send_u64(rig, type, PARENT_KEY_LANE, number);
+	rig_send_u64(rig, type, PARENT_KEY_QUEUE, number);
 }
 
 void rig_send_kill(struct rig *rig, uint32_t owner)
@@ -273,18 +273,18 @@ void rig_send_size(struct rig *rig, uint64_t n_workers)
 	rig_send_u64(rig, PARENT_SIZE, PARENT_KEY_WORKERS, n_workers);
 }
 
-/* ---- a lane ---- */
+/* ---- a queue ---- */
 
-static void rig_lane_plan(struct rig_lane *lane)
+static void rig_queue_plan(struct rig_queue *queue)
 {
-	struct board_geometry *geometry = &lane->geometry;
+	struct slot_geometry *geometry = &queue->geometry;
 	const struct pipeline_field *fields;
 
 	geometry->max_slots = RIG_SLOTS;
 	geometry->chunk = RIG_CHUNK;
-	geometry->grain = 1;
+	geometry->block = 1;
 	geometry->n_samples = 1000;
-	geometry->n_fields = pipeline_fields(lane->pipeline, &fields);
+	geometry->n_fields = pipeline_fields(queue->pipeline, &fields);
 	for (uint32_t f = 0; f < geometry->n_fields; f++) {
 		struct layout_field *field = &geometry->field[f];
 
@@ -295,85 +295,86 @@ static void rig_lane_plan(struct rig_lane *lane)
 		memcpy(field->shape, fields[f].shape, sizeof(field->shape));
 		field->sample_bytes = fields[f].bytes;
 	}
-	ck_assert_int_eq(board_plan(geometry), 0);
+	ck_assert_int_eq(slot_table_plan(geometry), 0);
 }
 
 /* Slots, and what becomes of samples in them. */
-static void rig_lane_make(struct rig_lane *lane, const char *spec)
+static void rig_queue_make(struct rig_queue *queue, const char *spec)
 {
 	const struct pipeline *pipeline;
 	struct diag diag;
 	void *map;
 
-	lane->spec = spec;
-	ck_assert_int_eq(pipeline_compile(spec, strlen(spec), &lane->pipeline, &diag), 0);
-	pipeline = lane->pipeline;
-	ck_assert_int_eq(pipeline_run_new(&pipeline, 1, &lane->run), 0);
-	rig_lane_plan(lane);
-	ck_assert_int_eq(board_slots_new(&lane->geometry, &lane->slots_fd), 0);
+	queue->spec = spec;
+	ck_assert_int_eq(pipeline_compile(spec, strlen(spec), &queue->pipeline, &diag), 0);
+	pipeline = queue->pipeline;
+	ck_assert_int_eq(pipeline_run_new(&pipeline, 1, &queue->run), 0);
+	rig_queue_plan(queue);
+	ck_assert_int_eq(slots_new(&queue->geometry, &queue->slots_fd), 0);
 	for (uint32_t s = 0; s < RIG_SLOTS; s++)
-		ck_assert_int_eq(board_slots_reserve(lane->slots_fd, &lane->geometry, s), 0);
-	map = mmap(NULL, lane->geometry.slots_bytes, PROT_READ, MAP_SHARED, lane->slots_fd, 0);
+		ck_assert_int_eq(slots_reserve(queue->slots_fd, &queue->geometry, s), 0);
+	map = mmap(NULL, queue->geometry.slots_bytes, PROT_READ, MAP_SHARED, queue->slots_fd, 0);
 	ck_assert(map != MAP_FAILED);
-	lane->slots = map;
+	queue->slots = map;
 }
 
-struct rig_lane *rig_lane_new(uint32_t number)
+struct rig_queue *rig_queue_new(uint32_t number)
 {
-	struct rig_lane *lane = calloc(1, sizeof(*lane));
+	struct rig_queue *queue = calloc(1, sizeof(*queue));
 
-	ck_assert_ptr_nonnull(lane);
-	lane->number = number;
-	lane->variants = 1;
-	rig_lane_make(lane, RIG_SPEC);
-	ck_assert_int_eq(
-	    lane_new(number, 2, RIG_CHUNK, RIG_ARENA, &lane->lane, &lane->lane_fd, &lane->arena_fd),
-	    0);
-	ck_assert_int_eq(lane_arena_attach(lane->arena_fd, &lane->lane, true, &lane->arena), 0);
-	return lane;
+	ck_assert_ptr_nonnull(queue);
+	queue->number = number;
+	queue->variants = 1;
+	rig_queue_make(queue, RIG_SPEC);
+	ck_assert_int_eq(queue_new(number, 2, RIG_CHUNK, RIG_ARENA, &queue->queue, &queue->queue_fd,
+				   &queue->arena_fd),
+			 0);
+	ck_assert_int_eq(queue_arena_attach(queue->arena_fd, &queue->queue, true, &queue->arena),
+			 0);
+	return queue;
 }
 
-struct rig_lane *rig_variant_new(const struct rig_lane *of, uint32_t variant, const char *spec)
+struct rig_queue *rig_variant_new(const struct rig_queue *of, uint32_t variant, const char *spec)
 {
-	struct rig_lane *lane = calloc(1, sizeof(*lane));
+	struct rig_queue *queue = calloc(1, sizeof(*queue));
 
-	ck_assert_ptr_nonnull(lane);
-	lane->number = of->number;
-	lane->variant = variant;
-	lane->is_further = true;
-	lane->lane = of->lane;
-	rig_lane_make(lane, spec);
-	return lane;
+	ck_assert_ptr_nonnull(queue);
+	queue->number = of->number;
+	queue->variant = variant;
+	queue->is_further = true;
+	queue->queue = of->queue;
+	rig_queue_make(queue, spec);
+	return queue;
 }
 
-void rig_lane_free(struct rig_lane *lane)
+void rig_queue_free(struct rig_queue *queue)
 {
-	munmap((void *)(uintptr_t)lane->slots, lane->geometry.slots_bytes);
-	if (!lane->is_further) {
-		lane_arena_detach(&lane->lane, lane->arena);
-		lane_detach(&lane->lane);
-		close(lane->lane_fd);
-		close(lane->arena_fd);
+	munmap((void *)(uintptr_t)queue->slots, queue->geometry.slots_bytes);
+	if (!queue->is_further) {
+		queue_arena_detach(&queue->queue, queue->arena);
+		queue_detach(&queue->queue);
+		close(queue->queue_fd);
+		close(queue->arena_fd);
 	}
-	close(lane->slots_fd);
-	pipeline_run_free(lane->run);
-	pipeline_free(lane->pipeline);
-	free(lane);
+	close(queue->slots_fd);
+	pipeline_run_free(queue->run);
+	pipeline_free(queue->pipeline);
+	free(queue);
 }
 
-static void rig_put_offsets(struct wire_out *out, const struct rig_lane *lane,
+static void rig_put_offsets(struct wire_out *out, const struct rig_queue *queue,
 			    const struct rig_add *spoilt)
 {
 	uint64_t pairs[PIPELINE_MAX_FIELDS][2];
 
-	for (uint32_t f = 0; f < lane->geometry.n_fields; f++) {
+	for (uint32_t f = 0; f < queue->geometry.n_fields; f++) {
 		const struct layout_field *field =
-		    &lane->geometry.field[spoilt->same_offsets ? 0 : f];
+		    &queue->geometry.field[spoilt->same_offsets ? 0 : f];
 
 		pairs[f][0] = field->offset + spoilt->offset_change;
-		pairs[f][1] = lane->geometry.field[f].sample_bytes + spoilt->bytes_change;
+		pairs[f][1] = queue->geometry.field[f].sample_bytes + spoilt->bytes_change;
 	}
-	wire_put_bytes(out, PARENT_KEY_OFFSETS, pairs, lane->geometry.n_fields * sizeof(pairs[0]));
+	wire_put_bytes(out, PARENT_KEY_OFFSETS, pairs, queue->geometry.n_fields * sizeof(pairs[0]));
 }
 
 static bool rig_is_answered(struct rig *rig, void *closure)
@@ -382,78 +383,78 @@ static bool rig_is_answered(struct rig *rig, void *closure)
 	return rig->answer.added != 0 || rig->answer.refused != 0;
 }
 
-bool rig_lane_add(struct rig *rig, const struct rig_lane *lane, const struct rig_add *spoilt)
+bool rig_queue_add(struct rig *rig, const struct rig_queue *queue, const struct rig_add *spoilt)
 {
-	const int fds[] = {lane->slots_fd, lane->lane_fd, lane->arena_fd};
+	const int fds[] = {queue->slots_fd, queue->queue_fd, queue->arena_fd};
 	struct wire_out out;
 
 	wire_out_init(&out, PARENT_ADD);
-	wire_put_u64(&out, PARENT_KEY_LANE, lane->number);
-	wire_put_u64(&out, PARENT_KEY_VARIANT, lane->variant + spoilt->variant_change);
-	wire_put_string(&out, PARENT_KEY_SPEC, spoilt->spec != NULL ? spoilt->spec : lane->spec);
-	wire_put_u64(&out, PARENT_KEY_STRIDE, lane->geometry.slot_stride + spoilt->stride_change);
+	wire_put_u64(&out, PARENT_KEY_QUEUE, queue->number);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, queue->variant + spoilt->variant_change);
+	wire_put_string(&out, PARENT_KEY_SPEC, spoilt->spec != NULL ? spoilt->spec : queue->spec);
+	wire_put_u64(&out, PARENT_KEY_STRIDE, queue->geometry.slot_stride + spoilt->stride_change);
 	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES,
-		     lane->geometry.slots_bytes + spoilt->slots_change);
-	rig_put_offsets(&out, lane, spoilt);
+		     queue->geometry.slots_bytes + spoilt->slots_change);
+	rig_put_offsets(&out, queue, spoilt);
 	for (unsigned i = 0;
-	     i + spoilt->fds_left_out < (lane->is_further ? 1 : BASE_ARRAY_LEN(fds)); i++)
+	     i + spoilt->fds_left_out < (queue->is_further ? 1 : BASE_ARRAY_LEN(fds)); i++)
 		wire_put_fd(&out, fds[i]);
 	rig->answer.added = rig->answer.refused = 0;
 	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
 	wire_out_fini(&out);
 	rig_await(rig, rig_is_answered, NULL);
-	ck_assert_uint_eq(rig->answer.added + rig->answer.refused, lane->number);
-	ck_assert_uint_eq(rig->answer.variant, lane->variant + spoilt->variant_change);
+	ck_assert_uint_eq(rig->answer.added + rig->answer.refused, queue->number);
+	ck_assert_uint_eq(rig->answer.variant, queue->variant + spoilt->variant_change);
 	return rig->answer.added != 0;
 }
 
-void rig_lane_open(struct rig *rig, struct rig_lane *lane)
+void rig_queue_open(struct rig *rig, struct rig_queue *queue)
 {
-	ck_assert(rig_lane_add(rig, lane, &(struct rig_add){.spec = NULL}));
-	ck_assert_int_eq(board_slots_seal(lane->slots_fd), 0);
-	rig_send_lane(rig, PARENT_GO, lane->number);
+	ck_assert(rig_queue_add(rig, queue, &(struct rig_add){.spec = NULL}));
+	ck_assert_int_eq(slots_seal(queue->slots_fd), 0);
+	rig_send_queue(rig, PARENT_GO, queue->number);
 }
 
-/* Sample i of a chunk has id 100 * lane + i, label 1000 + i. */
-uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count)
+/* Sample i of a chunk has id 100 * queue + i, label 1000 + i. */
+uint32_t rig_queue_fill(struct rig *rig, struct rig_queue *queue, uint32_t slot, uint32_t count)
 {
-	struct lane_task task;
-	uint32_t block;
+	struct queue_task task;
+	uint32_t row;
 
-	lane->order++;
-	memcpy(lane->arena, rig_photo.data, rig_photo.size);
-	ck_assert_int_eq(lane_block_begin(&lane->lane, lane->order, lane->order, RIG_SEED, slot,
-					  lane->variants, count, &block),
+	queue->order++;
+	memcpy(queue->arena, rig_photo.data, rig_photo.size);
+	ck_assert_int_eq(queue_row_begin(&queue->queue, queue->order, queue->order, RIG_SEED, slot,
+					 queue->variants, count, &row),
 			 0);
-	lane_ring_at(&lane->lane, block, count);
+	queue_ring_at(&queue->queue, row, count);
 	doorbell_arm_event(rig->doorbell);
 	for (uint32_t i = 0; i < count; i++) {
-		lane_task_keep(&lane->lane, block, i,
-			       &(struct lane_keep){.timed = rig_is_timed(i)});
-		lane_task_queue(&lane->lane, block, i, 100 * lane->number + i,
-				100 * lane->number + i, i, 1000 + i, 0, (uint32_t)rig_photo.size,
-				0);
+		queue_task_keep(&queue->queue, row, i,
+				&(struct queue_keep){.timed = rig_is_timed(i)});
+		queue_task_put(&queue->queue, row, i, 100 * queue->number + i,
+			       100 * queue->number + i, i, 1000 + i, 0, (uint32_t)rig_photo.size,
+			       0);
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		ck_assert_int_eq(lane_claim_read(&lane->lane, RIG_READER, &task), 0);
-		lane_read_done(&lane->lane, &task, LAYOUT_FAIL_NONE, 0, "", 1, 0);
+		ck_assert_int_eq(queue_claim_read(&queue->queue, RIG_READER, &task), 0);
+		queue_read_done(&queue->queue, &task, LAYOUT_FAIL_NONE, 0, "", 1, 0);
 		doorbell_ring_workers(rig->doorbell);
 	}
-	return block;
+	return row;
 }
 
-unsigned rig_lane_count(const struct rig_lane *lane, uint32_t block, enum layout_task_state state)
+unsigned rig_queue_count(const struct rig_queue *queue, uint32_t row, enum layout_task_state state)
 {
 	unsigned count = 0;
 
 	for (uint32_t i = 0; i < RIG_CHUNK; i++)
-		count += lane_task_state(&lane->lane, block, i, NULL) == state;
+		count += queue_task_state(&queue->queue, row, i, NULL) == state;
 	return count;
 }
 
 struct rig_block {
-	struct rig_lane *lane;
-	uint32_t block;
+	struct rig_queue *queue;
+	uint32_t row;
 };
 
 static bool rig_is_block_done(struct rig *rig, void *closure)
@@ -461,68 +462,68 @@ static bool rig_is_block_done(struct rig *rig, void *closure)
 	const struct rig_block *b = closure;
 
 	(void)rig;
-	return rig_lane_count(b->lane, b->block, LAYOUT_TASK_READY) == 0 &&
-	       rig_lane_count(b->lane, b->block, LAYOUT_TASK_RUNNING) == 0;
+	return rig_queue_count(b->queue, b->row, LAYOUT_TASK_READY) == 0 &&
+	       rig_queue_count(b->queue, b->row, LAYOUT_TASK_RUNNING) == 0;
 }
 
-void rig_lane_await(struct rig *rig, struct rig_lane *lane, uint32_t block)
+void rig_queue_await(struct rig *rig, struct rig_queue *queue, uint32_t row)
 {
-	struct rig_block b = {lane, block};
+	struct rig_block b = {queue, row};
 
 	rig_await(rig, rig_is_block_done, &b);
 }
 
-static void rig_lane_check_sample(const struct rig_lane *lane, uint32_t slot, uint32_t i,
-				  uint64_t lap)
+static void rig_queue_check_sample(const struct rig_queue *queue, uint32_t slot, uint32_t i,
+				   uint64_t nonce)
 {
-	const struct pipeline_key key = {RIG_SEED, lap, 100 * lane->number + i};
-	const struct board_geometry *geometry = &lane->geometry;
+	const struct pipeline_key key = {RIG_SEED, nonce, 100 * queue->number + i};
+	const struct slot_geometry *geometry = &queue->geometry;
 	uint8_t expected[PIPELINE_MAX_FIELDS][8192] __attribute__((aligned(64)));
 	struct pipeline_error error;
 	struct pipeline_out out;
 
 	for (uint32_t f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		out.field[f] = expected[f];
-	ck_assert_int_eq(pipeline_run_sample(lane->run, 1, rig_photo.data, rig_photo.size, 1000 + i,
-					     &key, &out, &error),
+	ck_assert_int_eq(pipeline_run_sample(queue->run, 1, rig_photo.data, rig_photo.size,
+					     1000 + i, &key, &out, &error),
 			 0);
 	for (uint32_t f = 0; f < geometry->n_fields; f++) {
 		const struct layout_field *field = &geometry->field[f];
 
 		ck_assert_uint_le(field->sample_bytes, sizeof(expected[f]));
-		ck_assert_mem_eq(lane->slots + slot * geometry->slot_stride + field->offset +
+		ck_assert_mem_eq(queue->slots + slot * geometry->slot_stride + field->offset +
 				     i * field->sample_bytes,
 				 expected[f], field->sample_bytes);
 	}
 }
 
-void rig_lane_check(const struct rig_lane *lane, uint32_t block, uint32_t slot, uint32_t count)
+void rig_queue_check(const struct rig_queue *queue, uint32_t row, uint32_t slot, uint32_t count)
 {
-	uint64_t lap = lane->lane.block[block].d_lap;
+	uint64_t nonce = queue->queue.row[row].d_nonce;
 
 	ck_assert_uint_gt(count, 0);
 	for (uint32_t i = 0; i < count; i++)
-		if (lane_task_state(&lane->lane, block, i, NULL) == LAYOUT_TASK_DONE)
-			rig_lane_check_sample(lane, slot, i, lap);
+		if (queue_task_state(&queue->queue, row, i, NULL) == LAYOUT_TASK_DONE)
+			rig_queue_check_sample(queue, slot, i, nonce);
 }
 
-unsigned rig_lane_take_over(struct rig *rig, struct rig_lane *lane, uint32_t block,
-			    enum layout_task_state to)
+unsigned rig_queue_take_over(struct rig *rig, struct rig_queue *queue, uint32_t row,
+			     enum layout_task_state to)
 {
 	unsigned taken = 0;
 
 	for (uint32_t i = 0; i < RIG_CHUNK; i++) {
 		uint32_t owner;
 
-		if (lane_task_state(&lane->lane, block, i, &owner) != LAYOUT_TASK_RUNNING ||
+		if (queue_task_state(&queue->queue, row, i, &owner) != LAYOUT_TASK_RUNNING ||
 		    !rig->worker[owner].has_exited)
 			continue;
-		ck_assert(lane_task_take_over(&lane->lane, block, i, owner, LAYOUT_TASK_RUNNING, to,
-					      LAYOUT_FAIL_CRASH, rig->worker[owner].status));
+		ck_assert(queue_task_take_over(&queue->queue, row, i, owner, LAYOUT_TASK_RUNNING,
+					       to, LAYOUT_FAIL_CRASH, rig->worker[owner].status));
 		taken++;
 	}
 	if (taken > 0) {
-		lane_recount(&lane->lane, block);
+		queue_recount(&queue->queue, row);
 		doorbell_ring_all(rig->doorbell);
 	}
 	return taken;

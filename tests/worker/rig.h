@@ -11,8 +11,8 @@
 
 #include "base/wire.h"
 #include "pipeline/pipeline.h"
-#include "shmring/board.h"
-#include "shmring/lane.h"
+#include "shmring/slot_table.h"
+#include "shmring/queue.h"
 #include "tests/patience.h"
 #include "worker/parent.h"
 
@@ -46,16 +46,16 @@ struct rig {
 	} answer;
 };
 
-struct rig_lane { /* with one variant; or a further variant of another one */
+struct rig_queue { /* with one variant; or a further variant of another one */
 	uint32_t number, variant;
 	const char *spec;
 	uint32_t variants; /* of the chunks that are filled, a bit each */
-	bool is_further;   /* lane, arena and their descriptors are the other one's */
-	struct lane lane;
-	int lane_fd, arena_fd, slots_fd;
+	bool is_further;   /* queue, arena and their descriptors are the other one's */
+	struct queue queue;
+	int queue_fd, arena_fd, slots_fd;
 	uint8_t *arena;
 	const uint8_t *slots;
-	struct board_geometry geometry;
+	struct slot_geometry geometry;
 	struct pipeline *pipeline;
 	struct pipeline_run *run;
 	uint64_t order;
@@ -83,7 +83,7 @@ void rig_await(struct rig *rig, bool (*is_done)(struct rig *rig, void *closure),
 void rig_pump(struct rig *rig, int timeout_ms);
 /* Until as many workers of the newest kind live. */
 void rig_await_workers(struct rig *rig, unsigned n_alive);
-void rig_send_lane(struct rig *rig, enum parent_message type, uint32_t number);
+void rig_send_queue(struct rig *rig, enum parent_message type, uint32_t number);
 void rig_send_kill(struct rig *rig, uint32_t owner);
 void rig_send_size(struct rig *rig, uint64_t n_workers);
 /* Until pid, a descendant that this process adopts, is gone. */
@@ -92,30 +92,30 @@ int rig_reap(pid_t pid);
  * its wait status. */
 int rig_run_program(const char *const argv[8], char *ret, size_t size);
 
-/* ---- a lane ---- */
-struct rig_lane *rig_lane_new(uint32_t number);
-/* A variant more of it, with slots of its own; to be added, checked and freed as a lane. */
-struct rig_lane *rig_variant_new(const struct rig_lane *of, uint32_t variant, const char *spec);
-void rig_lane_free(struct rig_lane *lane);
+/* ---- a queue ---- */
+struct rig_queue *rig_queue_new(uint32_t number);
+/* A variant more of it, with slots of its own; to be added, checked and freed as a queue. */
+struct rig_queue *rig_variant_new(const struct rig_queue *of, uint32_t variant, const char *spec);
+void rig_queue_free(struct rig_queue *queue);
 /* Sends ADD and waits for the answer: true if ADDED. */
-bool rig_lane_add(struct rig *rig, const struct rig_lane *lane, const struct rig_add *spoilt);
+bool rig_queue_add(struct rig *rig, const struct rig_queue *queue, const struct rig_add *spoilt);
 /* ADD, seal, GO. */
-void rig_lane_open(struct rig *rig, struct rig_lane *lane);
+void rig_queue_open(struct rig *rig, struct rig_queue *queue);
 /* The CPU time of these tasks of a chunk is asked for. */
 static inline bool rig_is_timed(uint32_t task)
 {
 	return task % 2 != 0;
 }
 
-/* Fills a chunk of count tasks, makes all READY and rings. Returns its block. */
-uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count);
-/* Until no task of the block is READY or RUNNING. */
-void rig_lane_await(struct rig *rig, struct rig_lane *lane, uint32_t block);
+/* Fills a chunk of count tasks, makes all READY and rings. Returns its row. */
+uint32_t rig_queue_fill(struct rig *rig, struct rig_queue *queue, uint32_t slot, uint32_t count);
+/* Until no task of the row is READY or RUNNING. */
+void rig_queue_await(struct rig *rig, struct rig_queue *queue, uint32_t row);
 /* Are the fields of the chunk's samples what the pipeline makes of the photograph? */
-void rig_lane_check(const struct rig_lane *lane, uint32_t block, uint32_t slot, uint32_t count);
-unsigned rig_lane_count(const struct rig_lane *lane, uint32_t block, enum layout_task_state state);
+void rig_queue_check(const struct rig_queue *queue, uint32_t row, uint32_t slot, uint32_t count);
+unsigned rig_queue_count(const struct rig_queue *queue, uint32_t row, enum layout_task_state state);
 /* Gives tasks of dead workers to others. Returns how many. */
-unsigned rig_lane_take_over(struct rig *rig, struct rig_lane *lane, uint32_t block,
-			    enum layout_task_state to);
+unsigned rig_queue_take_over(struct rig *rig, struct rig_queue *queue, uint32_t row,
+			     enum layout_task_state to);
 
 #endif

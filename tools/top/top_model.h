@@ -111,8 +111,8 @@ struct top_past {
 	bool is_seen;                         /* in the newest status */
 	double sum[TOP_SUMS], rate[TOP_SUMS]; /* of counters; NAN: not known */
 	uint64_t steps;                       /* in all; the newest is at (steps - 1) % TOP_PAST */
-	float main[TOP_PAST],
-	    other[TOP_PAST];      /* of the view's main column; of what it is compared with */
+	/* Of the view's main column; of what it is compared with */
+	float main[TOP_PAST], other[TOP_PAST];
 	float (*part)[TOP_PARTS]; /* TOP_PAST of them, shares of a job's time; NULL: of no job */
 };
 

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * MDS, checked. What a shard's head says of its samples fills the shard exactly, and what a sample's sizes say fills
+ * the sample, so nothing lies outside of either, and two samples share no byte.
+ *
+ * Only what a picture and a label need is known of encodings: jpeg, png and bytes are the bytes themselves, whole
+ * numbers are as many little-endian bytes as their name says. Compressed shards are refused here, when the data set is opened:
+ * their samples cannot be read without reading what lies before them.
+ */
+
+#include "storage/source/scan/mds.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/little.h"
+
+static int mds_refuse(struct diag *diag, const char *what, const char *mend)
+{
+	diag_set(diag, "%s; %s", what, mend);
+	return MDS_E_BAD;
+}
+
+#define MDS_MEND "write the data set anew with MDSWriter of mosaicml-streaming"
+
+/* ---- index.json ---- */
+
+/* A name of its own folder, nothing else. */
+static bool name_is_plain(const char *name)
+{
+	return name && *name && *name != '.' && !strchr(name, '/') && strlen(name) < 256;
+}
+
+static bool is_compressed(const struct json_in *shard)
+{
+	return json_in_kind_of(json_in_member(shard, "compression")) == JSON_IN_STRING ||
+	       json_in_kind_of(json_in_member(shard, "zip_data")) == JSON_IN_OBJECT;
+}
+
+static int index_shard(const struct json_in *shard, struct mds_shard *ret, struct diag *diag)
+{
+	const struct json_in *raw = json_in_member(shard, "raw_data");
+	const char *format = json_in_string(json_in_member(shard, "format"), "");
+	const char *name = json_in_string(json_in_member(raw, "basename"), NULL);
+
+	if (strcmp(format, "mds") != 0)
+		return mds_refuse(diag, "its shards are not of the format mds",
+				  "CSV and JSON shards of mosaicml-streaming are read by "
+				  "oneaccess.wrap() of a StreamingDataset");
+	if (is_compressed(shard))
+		return mds_refuse(
+		    diag, "its shards are compressed, so that no sample can be read by itself",
+		    "write it without compression (MDSWriter(compression=None)); pictures are "
+		    "compressed already");
+	ret->bytes = json_in_u64(json_in_member(raw, "bytes"), 0);
+	ret->samples = json_in_u64(json_in_member(shard, "samples"), 0);
+	if (!name_is_plain(name) || ret->bytes < MDS_HEAD || ret->samples == 0 ||
+	    ret->samples >= ret->bytes / 4)
+		return mds_refuse(diag, "its " MDS_INDEX " names a shard without name or size",
+				  MDS_MEND);
+	ret->name = strdup(name);
+	return ret->name ? 0 : -ENOMEM;
+}
+
+static int index_shards(const struct json_in *shards, struct mds_index *index, struct diag *diag)
+{
+	const size_t n = json_in_count(shards);
+
+	index->shard = calloc(n ? n : 1, sizeof(*index->shard));
+	if (!index->shard)
+		return -ENOMEM;
+	while (index->n < n) {
+		const int r =
+		    index_shard(json_in_item(shards, index->n), &index->shard[index->n], diag);
+
+		if (r)
+			return r;
+		index->n++;
+	}
+	return n ? 0 : mds_refuse(diag, "its " MDS_INDEX " has no shard", MDS_MEND);
+}
+
+/* Of what jansson makes of it: an object or a list, with its table; a member or an item. */
+#define MDS_NEST_BYTES 240
+#define MDS_MORE_BYTES 64
+
+uint64_t mds_index_weight(const char *text, size_t size)
+{
+	uint64_t weight = size;
+
+	for (size_t i = 0; i < size; i++)
+		if (text[i] == '{' || text[i] == '[')
+			weight += MDS_NEST_BYTES;
+		else if (text[i] == ',')
+			weight += MDS_MORE_BYTES;
+	return weight;
+}
+
+int mds_index_parse(const char *text, size_t size, struct mds_index *ret, struct diag *diag)
+{
+	struct mds_index index = {.n = 0};
+	const struct json_in *shards;
+	struct json_in *root;
+	int r = json_in_parse(text, size, MDS_MOST_TEXT, &root, diag);
+
+	if (r)
+		return r < 0 ? r : MDS_E_NONE;
+	shards = json_in_member(root, "shards");
+	if (json_in_kind_of(shards) != JSON_IN_ARRAY)
+		r = MDS_E_NONE;
+	else if (json_in_u64(json_in_member(root, "version"), 0) != 2)
+		r = mds_refuse(diag, "its " MDS_INDEX " is not of version 2", MDS_MEND);
+	else
+		r = index_shards(shards, &index, diag);
+	json_in_free(root);
+	if (r)
+		mds_index_fini(&index);
+	else
+		*ret = index;
+	return r;
+}
+
+void mds_index_fini(struct mds_index *index)
+{
+	for (size_t i = 0; i < index->n; i++)
+		free(index->shard[i].name);
+	free(index->shard);
+	*index = (struct mds_index){.n = 0};
+}
+
+/* ---- columns ---- */
+
+enum mds_kind { MDS_OTHER, MDS_PICTURE, MDS_BYTES, MDS_WHOLE };
+
+static const struct mds_encoding {
+	const char *name;
+	enum mds_kind kind;
+	uint32_t size; /* 0: varies */
+	bool is_signed;
+} mds_encoding[] = {
+    {"jpeg", MDS_PICTURE, 0, false}, {"png", MDS_PICTURE, 0, false},
+    {"bytes", MDS_BYTES, 0, false},  {"int", MDS_WHOLE, 8, true},
+    {"int8", MDS_WHOLE, 1, true},    {"int16", MDS_WHOLE, 2, true},
+    {"int32", MDS_WHOLE, 4, true},   {"int64", MDS_WHOLE, 8, true},
+    {"uint8", MDS_WHOLE, 1, false},  {"uint16", MDS_WHOLE, 2, false},
+    {"uint32", MDS_WHOLE, 4, false}, {"uint64", MDS_WHOLE, 8, false},
+};
+static const struct mds_encoding mds_other = {"", MDS_OTHER, 0, false};
+
+static const struct mds_encoding *encoding_of(const char *name)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(mds_encoding); i++)
+		if (strcmp(mds_encoding[i].name, name) == 0)
+			return &mds_encoding[i];
+	return &mds_other;
+}
+
+struct chosen { /* one column of those that fit */
+	unsigned n, rank, column;
+};
+
+static void choose(struct chosen *chosen, unsigned rank, unsigned column)
+{
+	if (rank < chosen->rank || rank == 0)
+		return;
+	chosen->n = rank > chosen->rank ? 1 : chosen->n + 1;
+	chosen->rank = rank;
+	chosen->column = column;
+}
+
+static unsigned picture_rank(const struct mds_encoding *encoding, const char *name,
+			     const char *named)
+{
+	if (encoding->kind != MDS_PICTURE && encoding->kind != MDS_BYTES)
+		return 0;
+	if (named)
+		return strcmp(name, named) == 0;
+	return encoding->kind == MDS_PICTURE ? 2 : 1;
+}
+
+static unsigned label_rank(const struct mds_encoding *encoding, const char *name, const char *named)
+{
+	if (encoding->kind != MDS_WHOLE)
+		return 0;
+	if (named)
+		return strcmp(name, named) == 0;
+	if (strcmp(name, "label") == 0)
+		return 4;
+	if (strcmp(name, "class") == 0)
+		return 3;
+	return strcmp(name, "y") == 0 ? 2 : 1;
+}
+
+static int columns_judge(const struct mds_names *names, const struct chosen *picture,
+			 const struct chosen *label, struct mds_columns *ret, struct diag *diag)
+{
+	const bool named_label = names && names->label;
+
+	if (picture->n != 1)
+		return mds_refuse(diag,
+				  picture->n ? "several of its columns may be the picture"
+					     : "none of its columns is a picture",
+				  "a picture's column has the encoding jpeg, png or bytes; name it "
+				  "where there are several");
+	if (named_label && label->n != 1)
+		return mds_refuse(diag, "no column of whole numbers has the label's name",
+				  "name one of encoding int, int8 to int64 or uint8 to uint64");
+	ret->picture = picture->column;
+	ret->has_label = label->n == 1;
+	ret->label = label->column;
+	return 0;
+}
+
+static int columns_read(const struct json_in *root, const struct mds_names *names,
+			struct mds_columns *ret, struct diag *diag)
+{
+	const struct json_in *name = json_in_member(root, "column_names");
+	const struct json_in *encoding = json_in_member(root, "column_encodings");
+	const struct json_in *size = json_in_member(root, "column_sizes");
+	struct chosen picture = {.n = 0}, label = {.n = 0};
+	bool is_signed[MDS_MOST_COLUMNS];
+
+	ret->n = (unsigned)BASE_MIN(json_in_count(name), (size_t)MDS_MOST_COLUMNS + 1);
+	if (ret->n < 1 || ret->n > MDS_MOST_COLUMNS || json_in_count(encoding) != ret->n ||
+	    json_in_count(size) != ret->n)
+		return mds_refuse(diag, "its columns are none, more than 64, or damaged", MDS_MEND);
+	for (unsigned i = 0; i < ret->n; i++) {
+		const char *called = json_in_string(json_in_item(name, i), "");
+		const struct mds_encoding *of =
+		    encoding_of(json_in_string(json_in_item(encoding, i), ""));
+		const uint64_t bytes = json_in_u64(json_in_item(size, i), 0);
+
+		if (bytes > UINT32_MAX || (of != &mds_other && bytes != of->size))
+			return mds_refuse(diag, "a column's size is damaged", MDS_MEND);
+		ret->size[i] = (uint32_t)bytes;
+		is_signed[i] = of->is_signed;
+		choose(&picture, picture_rank(of, called, names ? names->picture : NULL), i);
+		choose(&label, label_rank(of, called, names ? names->label : NULL), i);
+	}
+	ret->is_signed = is_signed[label.column];
+	return columns_judge(names, &picture, &label, ret, diag);
+}
+
+int mds_columns_parse(const char *text, size_t size, const struct mds_names *names,
+		      struct mds_columns *ret, struct diag *diag)
+{
+	struct mds_columns columns = {.n = 0};
+	struct json_in *root;
+	int r = json_in_parse(text, size, MDS_MOST_TEXT, &root, diag);
+
+	if (r)
+		return r < 0 ? r : MDS_E_BAD;
+	r = columns_read(root, names, &columns, diag);
+	json_in_free(root);
+	if (!r)
+		*ret = columns;
+	return r;
+}
+
+/* ---- a shard ---- */
+
+bool mds_head(const uint8_t *bytes, uint64_t shard_bytes, struct mds_head *ret)
+{
+	const uint64_t samples = little_32(bytes), first = little_32(bytes + 4);
+	const uint64_t columns_at = 4 + 4 * (samples + 1);
+
+	if (samples == 0 || first < columns_at || first > shard_bytes)
+		return false;
+	*ret = (struct mds_head){samples, columns_at, first - columns_at};
+	return true;
+}
+
+size_t mds_sizes_bytes(const struct mds_columns *columns)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < columns->n; i++)
+		bytes += columns->size[i] ? 0 : 4;
+	return bytes;
+}
+
+bool mds_sample(const struct mds_columns *columns, const uint8_t *sizes, uint64_t bytes,
+		struct mds_sample *ret)
+{
+	struct mds_sample sample = {.label_at = 0};
+	uint64_t at = mds_sizes_bytes(columns);
+
+	for (unsigned i = 0; i < columns->n; i++) {
+		uint32_t size = columns->size[i];
+
+		if (!size) {
+			size = little_32(sizes);
+			sizes += 4;
+		}
+		if (at > bytes || size > bytes - at)
+			return false;
+		if (i == columns->picture) {
+			sample.picture_at = (uint32_t)at;
+			sample.picture_bytes = size;
+		} else if (columns->has_label && i == columns->label) {
+			sample.label_at = (uint32_t)at;
+			sample.label_bytes = size;
+		}
+		at += size;
+	}
+	if (at != bytes || bytes > UINT32_MAX)
+		return false;
+	*ret = sample;
+	return true;
+}
+
+int64_t mds_label(const struct mds_columns *columns, const uint8_t *label, unsigned bytes)
+{
+	const uint64_t value = little_get(label, bytes);
+	const unsigned unused = 64 - 8 * bytes;
+
+	if (!columns->is_signed || unused == 0)
+		return (int64_t)value;
+	return (int64_t)(value << unused) >> unused;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The scan of a manifest: CSV, TSV, or JSON lines. Of each row two columns count, the path of a picture and its label;
+ * they are those that the options name, else the first of the usual names that is there.
+ *
+ * The first row of a CSV names the columns. Where something is wrong is told as a line, not as a byte.
+ *
+ * Rows are looked at in a window that begins with the first one not yet seen; where that has no end in it, the next
+ * window is twice as large.
+ */
+
+#include "storage/source/scan/scan_manifest.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/base.h"
+#include "base/json.h"
+#include "storage/source/scan/csv.h"
+#include "storage/source/scan/scan_option.h"
+
+#define MANIFEST_WINDOW 65536
+#define MANIFEST_NAME 256 /* bytes of a column's, with its NUL */
+
+enum { MANIFEST_E_MORE = 3 }; /* beside SCAN_E_...: the row does not end in the window */
+enum column { COLUMN_PATH, COLUMN_LABEL, COLUMNS };
+
+static const char *const usual[COLUMNS] = {
+    "file_name\0path\0image_path\0image\0filename\0filepath\0",
+    "label\0class\0y\0",
+};
+
+struct manifest {
+	bool is_json;
+	char separator;
+	uint64_t file_bytes;
+	uint64_t line;                       /* of the next row */
+	uint32_t wanted;                     /* bytes of the window */
+	char name[COLUMNS][MANIFEST_NAME];   /* that options say, else ""; then what was found */
+	bool has_columns, has[COLUMNS];      /* of CSV: the first row was seen; what is in it */
+	unsigned column[COLUMNS], n_columns; /* of CSV */
+	char path[SCAN_MOST_KEY], label[SCAN_MOST_WORD];
+	struct csv_row row;
+};
+
+static int bad_column(const struct manifest *manifest, struct scan_sink *sink, enum column column,
+		      const char *what)
+{
+	char name[80];
+
+	return scan_bad(sink, manifest->line, "(%s) %s",
+			base_quote(manifest->name[column], name, sizeof(name)), what);
+}
+
+/* ---- a row's two values ---- */
+
+/* at, bytes: of the row. */
+static int give_row(const struct manifest *manifest, uint64_t at, size_t bytes,
+		    struct scan_sink *sink)
+{
+	struct scan_record record = {.at = at, .bytes = (uint32_t)bytes, .key = manifest->path};
+	const char *why;
+
+	if (!*manifest->path)
+		return bad_column(manifest, sink, COLUMN_PATH,
+				  "is empty: each row names a picture");
+	if (!manifest_is_text(manifest->path))
+		return bad_column(manifest, sink, COLUMN_PATH,
+				  "is no UTF-8: save the file in that encoding");
+	why = manifest_label(manifest->label, &record.label, &record.word);
+	return why ? bad_column(manifest, sink, COLUMN_LABEL, why)
+		   : sink->record(sink->arg, &record);
+}
+
+/* ---- CSV ---- */
+
+static const char *find_usual(enum column column, const char *name)
+{
+	for (const char *word = usual[column]; *word; word += strlen(word) + 1)
+		if (strcmp(word, name) == 0)
+			return word;
+	return NULL;
+}
+
+/* Which of two usual names counts: the one that stands before the other in their list. */
+static bool is_better(const struct manifest *manifest, enum column column, const char *name)
+{
+	const char *word = find_usual(column, name);
+
+	return word &&
+	       (!manifest->has[column] || word < find_usual(column, manifest->name[column]));
+}
+
+static int take_name(struct manifest *manifest, enum column column, bool is_named, const char *name,
+		     unsigned number, struct scan_sink *sink)
+{
+	const bool is_this = strcmp(manifest->name[column], name) == 0;
+
+	if (is_this && manifest->has[column])
+		return bad_column(manifest, sink, column, "two columns have this name");
+	if (!(is_named ? is_this : is_better(manifest, column, name)))
+		return 0;
+	snprintf(manifest->name[column], MANIFEST_NAME, "%s", name);
+	manifest->has[column] = true;
+	manifest->column[column] = number;
+	return 0;
+}
+
+/* A column's name, without the blanks around one that has no quotes: "file_name, label". false: it is too long. */
+static bool name_of(const uint8_t *row, const struct csv_field *field, char *ret, size_t room)
+{
+	struct csv_field name = *field;
+
+	while (name.bytes && row[name.at + name.bytes - 1] == ' ')
+		name.bytes--;
+	while (name.bytes && row[name.at] == ' ') {
+		name.at++;
+		name.bytes--;
+	}
+	return csv_text(row, name.bytes && row[name.at] == '"' ? field : &name, ret, room);
+}
+
+static int refuse_columns(struct manifest *manifest, const uint8_t *row, enum column column,
+			  bool is_named, struct scan_sink *sink)
+{
+	char name[80], found[150] = "", text[60], quoted[60];
+	size_t used = 0;
+
+	for (unsigned i = 0; i < manifest->n_columns && used < sizeof(found) - 1; i++) {
+		if (!name_of(row, &manifest->row.field[i], text, sizeof(text)))
+			strcpy(text, "...");
+		used += (size_t)snprintf(found + used, sizeof(found) - used, "%s%s", i ? ", " : "",
+					 base_quote(text, quoted, sizeof(quoted)));
+	}
+	if (is_named)
+		return scan_bad(sink, manifest->line, "no column is called %s; there are: %s",
+				base_quote(manifest->name[column], name, sizeof(name)), found);
+	return scan_bad(sink, manifest->line,
+			"no column is called file_name or path: name the pictures' by "
+			"?path=COLUMN; there are: %s",
+			found);
+}
+
+/* The first row. */
+static int take_columns(struct manifest *manifest, const uint8_t *row, struct scan_sink *sink)
+{
+	const bool is_named[COLUMNS] = {*manifest->name[COLUMN_PATH] != '\0',
+					*manifest->name[COLUMN_LABEL] != '\0'};
+	char name[MANIFEST_NAME];
+	int r = 0;
+
+	manifest->n_columns = manifest->row.n;
+	for (unsigned i = 0; i < manifest->n_columns; i++) {
+		if (!name_of(row, &manifest->row.field[i], name, sizeof(name)))
+			continue; /* longer than any that is asked for */
+		for (unsigned column = 0; column < COLUMNS && !r; column++)
+			r = take_name(manifest, column, is_named[column], name, i, sink);
+	}
+	for (unsigned column = 0; column < COLUMNS && !r; column++)
+		if (!manifest->has[column] && (column == COLUMN_PATH || is_named[column]))
+			r = refuse_columns(manifest, row, column, is_named[column], sink);
+	manifest->has_columns = true;
+	return r;
+}
+
+static int take_field(const struct manifest *manifest, const uint8_t *row, enum column column,
+		      char *ret, size_t room, struct scan_sink *sink)
+{
+	ret[0] = '\0';
+	if (manifest->has[column] &&
+	    !csv_text(row, &manifest->row.field[manifest->column[column]], ret, room))
+		return bad_column(manifest, sink, column,
+				  column == COLUMN_PATH ? "is longer than 4095 bytes"
+							: "is longer than 255 bytes; is it the "
+							  "column of classes?");
+	return 0;
+}
+
+static int take_csv(struct manifest *manifest, const uint8_t *row, uint64_t at,
+		    struct scan_sink *sink)
+{
+	int r;
+
+	if (manifest->row.n == 0)
+		return 0;
+	if (memchr(row, 0, manifest->row.bytes))
+		return scan_bad(sink, manifest->line,
+				"there is a zero byte: save the file as UTF-8");
+	if (!manifest->has_columns)
+		return take_columns(manifest, row, sink);
+	if (manifest->row.n != manifest->n_columns)
+		return scan_bad(sink, manifest->line,
+				"it has %u fields, and the first row names %u columns",
+				manifest->row.n, manifest->n_columns);
+	r = take_field(manifest, row, COLUMN_PATH, manifest->path, sizeof(manifest->path), sink);
+	if (!r)
+		r = take_field(manifest, row, COLUMN_LABEL, manifest->label,
+			       sizeof(manifest->label), sink);
+	return r ? r : give_row(manifest, at, manifest->row.bytes, sink);
+}
+
+static int step_csv(struct manifest *manifest, const uint8_t *bytes, size_t size, bool is_last,
+		    uint64_t at, struct scan_sink *sink, size_t *ret)
+{
+	int r = csv_row(bytes, size, is_last, manifest->separator, &manifest->row);
+
+	if (r == CSV_E_MORE)
+		return MANIFEST_E_MORE;
+	r = r ? scan_bad(sink, manifest->line, "%s", manifest->row.why)
+	      : take_csv(manifest, bytes, at, sink);
+	manifest->line += manifest->row.lines;
+	*ret = manifest->row.bytes;
+	return r;
+}
+
+/* ---- JSON lines ---- */
+
+static const struct json_in *find_member(struct manifest *manifest, const struct json_in *object,
+					 enum column column, bool is_named)
+{
+	const struct json_in *found = NULL;
+
+	if (is_named)
+		return json_in_member(object, manifest->name[column]);
+	for (const char *word = usual[column]; *word && !found; word += strlen(word) + 1) {
+		found = json_in_member(object, word);
+		if (found)
+			snprintf(manifest->name[column], MANIFEST_NAME, "%s", word);
+	}
+	return found;
+}
+
+static int take_path(struct manifest *manifest, const struct json_in *value, struct scan_sink *sink)
+{
+	const char *text = json_in_string(value, "");
+
+	if (!value && !*manifest->name[COLUMN_PATH])
+		return scan_bad(sink, manifest->line,
+				"no member is called file_name or path: name the pictures' by "
+				"?path=MEMBER");
+	if (strlen(text) >= sizeof(manifest->path))
+		return bad_column(manifest, sink, COLUMN_PATH, "is longer than 4095 bytes");
+	strcpy(manifest->path, text);
+	return 0;
+}
+
+static int take_value(struct manifest *manifest, const struct json_in *value,
+		      struct scan_sink *sink)
+{
+	const char *text;
+
+	manifest->label[0] = '\0';
+	switch (json_in_kind_of(value)) {
+	case JSON_IN_NULL:
+		return 0;
+	case JSON_IN_INTEGER:
+		snprintf(manifest->label, sizeof(manifest->label), "%lld",
+			 (long long)json_in_i64(value, 0));
+		return 0;
+	case JSON_IN_STRING:
+		text = json_in_string(value, "");
+		if (strlen(text) >= sizeof(manifest->label))
+			return bad_column(manifest, sink, COLUMN_LABEL,
+					  "is longer than 255 bytes; is it the member of classes?");
+		strcpy(manifest->label, text);
+		return 0;
+	default:
+		return bad_column(manifest, sink, COLUMN_LABEL, MANIFEST_NO_CLASS);
+	}
+}
+
+static int take_object(struct manifest *manifest, const struct json_in *object, uint64_t at,
+		       size_t bytes, struct scan_sink *sink)
+{
+	const bool is_named = manifest->has[COLUMN_PATH], is_labelled = manifest->has[COLUMN_LABEL];
+	int r;
+
+	if (json_in_kind_of(object) != JSON_IN_OBJECT)
+		return scan_bad(sink, manifest->line,
+				"it is no JSON object: a row is {\"file_name\": ..., ...}");
+	r = take_path(manifest, find_member(manifest, object, COLUMN_PATH, is_named), sink);
+	if (!r)
+		r = take_value(manifest, find_member(manifest, object, COLUMN_LABEL, is_labelled),
+			       sink);
+	return r ? r : give_row(manifest, at, bytes, sink);
+}
+
+static int step_json(struct manifest *manifest, const uint8_t *bytes, size_t size, bool is_last,
+		     uint64_t at, struct scan_sink *sink, size_t *ret)
+{
+	const uint8_t *end = memchr(bytes, '\n', size);
+	const size_t row = end ? (size_t)(end - bytes) : size;
+	struct json_in *object;
+	struct diag diag;
+	int r = 0;
+
+	if (!end && !is_last)
+		return MANIFEST_E_MORE;
+	for (size_t i = 0; i < row && !r; i++)
+		r = bytes[i] != ' ' && bytes[i] != '\t' && bytes[i] != '\r';
+	*ret = row + (end != NULL);
+	if (r) {
+		r = json_in_parse((const char *)bytes, row, SCAN_MOST_WANT, &object, &diag);
+		if (r)
+			return scan_bad(sink, manifest->line, "%s",
+					r < 0 ? "there is not enough memory" : diag.text);
+		r = take_object(manifest, object, at, *ret, sink);
+		json_in_free(object);
+	}
+	manifest->line += end != NULL;
+	return r;
+}
+
+/* ---- the scan ---- */
+
+/* Behind a byte order mark. */
+static size_t begin_of(const uint8_t *bytes, size_t size)
+{
+	return size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+static int want(struct manifest *manifest, uint64_t at, bool is_cut, struct scan_sink *sink,
+		struct scan_want *ret)
+{
+	if (at == manifest->file_bytes)
+		return SCAN_E_END;
+	if (is_cut && manifest->wanted == SCAN_MOST_WANT)
+		return scan_bad(sink, manifest->line, "the row has more than 1 MiB%s",
+				manifest->is_json ? "" : "; is a quote of it never closed?");
+	if (is_cut)
+		manifest->wanted *= 2;
+	*ret = (struct scan_want){
+	    at, (uint32_t)BASE_MIN((uint64_t)manifest->wanted, manifest->file_bytes - at)};
+	return 0;
+}
+
+static int manifest_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
+			 struct scan_sink *sink, struct scan_want *ret)
+{
+	struct manifest *manifest = state;
+	const bool is_last = at + size >= manifest->file_bytes;
+	size_t used = at == 0 ? begin_of(bytes, size) : 0, step = 0;
+	const size_t begin = used;
+	int r = 0;
+
+	if (size == 0 || (at == 0 && size >= 2 && bytes[0] >= 0xfe && bytes[1] >= 0xfe))
+		return scan_bad(sink, manifest->line,
+				size ? "it is UTF-16: save it as UTF-8"
+				     : "the file ends here, and did not before");
+	while (used < size && !r) {
+		r = (manifest->is_json ? step_json : step_csv)(manifest, bytes + used, size - used,
+							       is_last, at + used, sink, &step);
+		used += r ? 0 : step;
+	}
+	if (r && r != MANIFEST_E_MORE)
+		return r;
+	return want(manifest, at + used, r && used == begin, sink, ret);
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	const size_t length = strlen(name), size = strlen(suffix);
+
+	return length > size && strcasecmp(name + length - size, suffix) == 0;
+}
+
+static int manifest_begin(void *state, const struct scan_shard *shard, struct scan_sink *sink,
+			  struct scan_want *ret)
+{
+	struct manifest *manifest = state;
+
+	memset(manifest, 0, sizeof(*manifest));
+	manifest->file_bytes = shard->bytes;
+	manifest->line = 1;
+	manifest->wanted = MANIFEST_WINDOW;
+	manifest->separator = has_suffix(shard->name, ".tsv") ? '\t' : ',';
+	manifest->is_json = has_suffix(shard->name, ".jsonl") || has_suffix(shard->name, ".ndjson");
+	if (!scan_option(shard->options, "path", manifest->name[COLUMN_PATH], MANIFEST_NAME) ||
+	    !scan_option(shard->options, "label", manifest->name[COLUMN_LABEL], MANIFEST_NAME))
+		return scan_bad(sink, manifest->line,
+				"the name of a column has more than 255 bytes");
+	for (unsigned i = 0; i < COLUMNS && manifest->is_json; i++)
+		manifest->has[i] = *manifest->name[i] != '\0';
+	return want(manifest, 0, false, sink, ret);
+}
+
+const struct source_scan scan_manifest = {
+    .name = "manifest",
+    .state_bytes = sizeof(struct manifest),
+    .begin = manifest_begin,
+    .feed = manifest_feed,
+};

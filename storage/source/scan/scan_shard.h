@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_SOURCE_SCAN_SCAN_SHARD_H
+#define STORAGE_SOURCE_SCAN_SCAN_SHARD_H
+
+/*
+ * A kind's scan: what samples are in a shard, from the shard's bytes. It is a coroutine: it says which bytes
+ * it wants next, is fed them, and gives a record to its sink for each sample, in the order of the shard. It does no
+ * I/O, takes no memory but its state, and asks nobody what time it is: so it runs in a sandbox
+ * (indexer.h), since the bytes are a stranger's, and under a fuzzer.
+ *
+ * It names what is wrong and where. Whether a record lies within the shard is checked by who gets it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCAN_MOST_WANT (UINT32_C(1) << 20) /* bytes that may be wanted at a time */
+#define SCAN_MOST_KEY 4096                 /* bytes of a key, with its NUL */
+#define SCAN_MOST_WORD 256                 /* bytes of a label that is a word, with its NUL */
+#define SCAN_NO_LABEL UINT32_MAX
+#define SCAN_MOST_LABEL ((UINT32_C(1) << 24) - 1)
+
+enum {
+	SCAN_E_END = 1, /* that was all */
+	SCAN_E_BAD = 2, /* the sink has where and why */
+};
+
+struct scan_shard { /* what is known of it before its first byte was read; borrowed until the end */
+	const char *name;    /* below the root */
+	uint64_t bytes;      /* of the whole */
+	const char *options; /* of the source: "key=value,...", or "" */
+};
+
+struct scan_want { /* the bytes that are needed next: 1 to SCAN_MOST_WANT of them */
+	uint64_t at;
+	uint32_t bytes;
+};
+
+struct scan_record { /* a sample's bytes, as they lie in the shard */
+	uint64_t at;
+	uint32_t bytes;
+	uint32_t label;   /* at most SCAN_MOST_LABEL, or SCAN_NO_LABEL: it brings none */
+	const char *key;  /* what people call it; borrowed until record() returns */
+	const char *word; /* its label, with SCAN_NO_LABEL; NULL: that is none. Borrowed, too */
+};
+
+struct scan_sink {
+	/* 0; all else ends the scan, and feed() returns it. */
+	int (*record)(void *arg, const struct scan_record *record);
+	void *arg;
+	/* of SCAN_E_BAD */
+	uint64_t bad_at;
+	char why[256]; /* with the sample's key, quoted, where there is one */
+};
+
+/* What is wrong, and where. SCAN_E_BAD. */
+__attribute__((format(printf, 3, 4))) int scan_bad(struct scan_sink *sink, uint64_t at,
+						   const char *fmt, ...);
+
+struct source_scan {
+	const char *name;
+	size_t state_bytes; /* of memory that begin() may find in any state */
+	/* 0 and what it wants first, SCAN_E_END, SCAN_E_BAD. */
+	int (*begin)(void *state, const struct scan_shard *shard, struct scan_sink *sink,
+		     struct scan_want *ret);
+	/* What it wanted; fewer only where the shard ends. 0 and what it wants next, SCAN_E_END, SCAN_E_BAD, or
+	 * what record() returned; then nothing more may be fed. */
+	int (*feed)(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
+		    struct scan_sink *sink, struct scan_want *ret);
+};
+
+/* ---- scan_shard.c ---- */
+
+struct scan_reader {
+	/* Exactly these bytes of the shard, which it has. 0 or negative errno. */
+	int (*read)(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes);
+	void *arg;
+};
+/* The whole shard. 0, SCAN_E_BAD, negative errno, or what the sink's record() said. */
+int scan_shard_run(const struct source_scan *scan, const struct scan_shard *shard,
+		   const struct scan_reader *reader, struct scan_sink *sink);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_SOURCE_SCAN_SCAN_TAR_H
+#define STORAGE_SOURCE_SCAN_SCAN_TAR_H
+
+/*
+ * The scan of tar shards (WebDataset). Pure, as scan_shard.h says.
+ */
+
+#include "storage/source/scan/scan_shard.h"
+
+extern const struct source_scan scan_tar;
+
+#endif
