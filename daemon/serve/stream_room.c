@@ -49,7 +49,7 @@ static uint64_t lack_of(const struct stream *stream, const struct domain *payer,
 }
 
 /* Would `times` what all variants lack to have so many slots fit into what is free? */
-static bool fits(const struct stream *stream, uint32_t slots, unsigned times)
+static bool lack_fits(const struct stream *stream, uint32_t slots, unsigned times)
 {
 	if (times * lack_of(stream, NULL, slots) > tenant_left_of_node(stream->node))
 		return false;
@@ -68,7 +68,7 @@ static bool fits(const struct stream *stream, uint32_t slots, unsigned times)
 static bool can_afford(const struct stream *stream, uint32_t slots, const struct domain *payer,
 		       uint64_t more)
 {
-	return fits(stream, slots, 1) &&
+	return lack_fits(stream, slots, 1) &&
 	       lack_of(stream, NULL, slots) + more <= tenant_left_of_node(stream->node) &&
 	       lack_of(stream, payer, slots) + more <= tenant_free_bytes(payer);
 }
@@ -155,11 +155,11 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)stream->node->param.slots), most);
 	uint32_t least = admit_least_slots(ranks);
 
-	while (least <= most && !fits(stream, least, 1) && tenant_make_room(stream->payer))
+	while (least <= most && !lack_fits(stream, least, 1) && tenant_make_room(stream->payer))
 		continue;
 	if (!machine_has_room_ahead(&stream->node->machine))
 		wanted = BASE_MIN(wanted, least);
-	while (wanted && !fits(stream, wanted, 1))
+	while (wanted && !lack_fits(stream, wanted, 1))
 		wanted--;
 	if (!reserve_all(stream, wanted))
 		return refuse_job(stream, ranks, diag);
@@ -170,18 +170,21 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 
 /* ---- more than jobs need ---- */
 
-/* Slots for all that jobs can have in common: with random ops two epochs of each job, without one. */
+/* Slots for all that jobs can have in common: with random ops two epochs of each job, without one. 0: there is no room for so
+ * many, or it is a stream of which nothing serves twice. */
 static uint32_t slots_of_epochs(const struct stream *stream)
 {
 	const struct slot_geometry *geometry = &stream->geometry;
 	uint64_t chunks = (geometry->n_samples + geometry->chunk - 1) / geometry->chunk;
 	unsigned epochs = 1;
 
+	if (stream->asked.keep[0])
+		return 0;
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
 		if (variant_is_open(stream->variant[i]) &&
 		    pipeline_is_random(stream->variant[i]->pipeline))
 			epochs = 2;
-	return (uint32_t)BASE_MIN(epochs * chunks, (uint64_t)geometry->max_slots);
+	return epochs * chunks > geometry->max_slots ? 0 : (uint32_t)(epochs * chunks);
 }
 
 void stream_grow(struct stream *stream)
@@ -191,7 +194,7 @@ void stream_grow(struct stream *stream)
 
 	if (node->param.slots || stream->slots >= to ||
 	    carousel_free_slots(stream->carousel) > GROW_AHEAD ||
-	    !machine_has_room_ahead(&node->machine) || !fits(stream, to, SPARE))
+	    !machine_has_room_ahead(&node->machine) || !lack_fits(stream, to, SPARE))
 		return;
 	/* Where the kernel refuses, the stream has what it had, and the next job asks again. */
 	(void)reserve_all(stream, BASE_MIN(to, stream->slots + BASE_MAX(stream->slots / 2, 2u)));
