@@ -25,7 +25,7 @@ struct text { /* grows up to limit */
 
 struct peers_http {
 	int stop_fd;
-	struct curl_slist *headers;
+	struct curl_slist *headers, *of_stream; /* of_stream: may be the same */
 	char local[64];
 	CURLM *multi;
 	CURL *stream; /* NULL: none is open */
@@ -128,7 +128,8 @@ int peers_http_token(struct peers_http *http, const char *token)
 	}
 	if (!whole)
 		return -ENOMEM;
-	curl.slist_free_all(http->headers);
+	if (http->headers != http->of_stream)
+		curl.slist_free_all(http->headers);
 	http->headers = whole;
 	return 0;
 }
@@ -238,6 +239,7 @@ int peers_http_open(struct peers_http *http, const char *url, const char *body, 
 	http->stream = easy_of(http, url, body);
 	if (!http->stream)
 		return -ENOMEM;
+	http->of_stream = http->headers;
 	http->line.limit = limit;
 	http->fn = fn;
 	http->arg = arg;
@@ -246,8 +248,7 @@ int peers_http_open(struct peers_http *http, const char *url, const char *body, 
 	curl.easy_setopt(http->stream, CURLOPT_WRITEDATA, http);
 	if (curl.multi_add_handle(http->multi, http->stream) == CURLM_OK)
 		return 0;
-	curl.easy_cleanup(http->stream);
-	http->stream = NULL;
+	peers_http_close(http);
 	return -ENOMEM;
 }
 
@@ -258,6 +259,9 @@ void peers_http_close(struct peers_http *http)
 		curl.easy_cleanup(http->stream);
 	}
 	http->stream = NULL;
+	if (http->of_stream != http->headers)
+		curl.slist_free_all(http->of_stream);
+	http->of_stream = NULL;
 	free(http->line.data);
 	http->line = (struct text){.data = NULL};
 }

@@ -108,9 +108,11 @@ static void put(struct end *to, const uint8_t *data, size_t bytes, bool is_damag
 	*piece = (struct piece){.bytes = bytes};
 	if (bytes)
 		memcpy(piece->data, data, bytes);
-	if (is_damaged)
-		piece->data[bottle_below(bottle_of(to), bytes)] ^=
-		    (uint8_t)(1 << bottle_below(bottle_of(to), 8));
+	if (is_damaged) {
+		const uint64_t at = bottle_below(bottle_of(to), bytes);
+
+		piece->data[at] ^= (uint8_t)(1 << bottle_below(bottle_of(to), 8));
+	}
 	*to->last = piece;
 	to->last = &piece->next;
 	to->bytes += bytes;

@@ -84,7 +84,8 @@ static void etcd_kill(struct etcd *etcd)
 	ck_assert_int_eq(system(command), 0);
 }
 
-/* As anybody may who has that token. The answer, until etcd, which may only just have begun, has none but "no". */
+/* As anybody may who has that token. The answer, which etcd may have none of as long as it begins. A no is one: what is asked
+ * again as its answer was late may have been done. */
 static void etcd_ask(const struct etcd *etcd, const char *path, const char *body, const char *token,
 		     char ret[4096])
 {
@@ -103,7 +104,7 @@ static void etcd_ask(const struct etcd *etcd, const char *path, const char *body
 		memset(ret, 0, 4096);
 		recv(fd, ret, 4095, MSG_WAITALL);
 		close(fd);
-	} while (strncmp(ret, "HTTP/1.1 200", 12) != 0);
+	} while (strncmp(ret, "HTTP/1.1 2", 10) != 0 && strncmp(ret, "HTTP/1.1 4", 10) != 0);
 }
 
 static void etcd_do(const struct etcd *etcd, const char *path, const char *body)

@@ -88,6 +88,7 @@ came() { # came NODE FOLDER KIND: of 200, but for those that it tries something 
 shares() {
 	for try in 1 2 3 4 5; do
 		cp -a "$work/$1" "$work/$1-$try"
+		find "$work/$1-$try" -type f -exec touch -d "2001-01-0$try" {} + # by names, sizes and times it is another one
 		keeps 0
 		enough=$((total + 200))
 		job a "$3" "$work/$1-$try" "made-$try"

@@ -23,15 +23,15 @@ static const char *some_pipeline(struct foe *foe)
 {
 	static const char *const heads[] = {
 	    "{\"op\":\"decode\"}",
-	    "{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1,9,9],[3,5,4]],\"kinds\":[5,3]"
-	    "}",
+	    ("{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1,9,9],[3,5,4]],\"kinds\":[5,3]"
+	     "}"),
 	    "{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[4,2147483647]],\"kinds\":[4]}",
 	    "{\"op\":\"record\",\"fields\":[[12,64,64,64,64]],\"kinds\":[1]}",
 	};
 	static const char *const tails[] = {
 	    "{\"op\":\"random_resized_crop\",\"size\":32}",
-	    "{\"op\":\"rotate\",\"degrees\":[-90,90],\"expand\":true},{\"op\":\"center_crop\","
-	    "\"size\":24}",
+	    ("{\"op\":\"rotate\",\"degrees\":[-90,90],\"expand\":true},{\"op\":\"center_crop\","
+	     "\"size\":24}"),
 	    "{\"op\":\"center_crop\",\"size\":4096}",
 	};
 	static char text[4096];

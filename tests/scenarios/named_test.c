@@ -183,7 +183,7 @@ static int train_in_groups(struct town_errand *errand, size_t n)
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		for (size_t i = 0; i < n; i++)
-			groups[i] = i ? 100000 + (gid_t)(n - i) : TOWN_GROUP;
+			groups[i] = i ? 30000 + (gid_t)(n - i) : TOWN_GROUP;
 		if (setgroups(n, groups) < 0 ||
 		    setresgid(town_bert.gid, town_bert.gid, town_bert.gid) < 0 ||
 		    setresuid(town_bert.uid, town_bert.uid, town_bert.uid) < 0)
