@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from . import record
 from .columns import Columns
 from .errors import TransformError
 from .ragged import Ragged
@@ -14,7 +15,13 @@ class Nested(Columns):
 
     def __init__(self, dataset, most: dict[str, tuple[int, int]]):
         super().__init__(dataset, None, getattr(dataset, "pads", None) if isinstance(dataset, Columns) else None)
-        self.most, self.texts, self._dtypes = dict(most), [], {}
+        self.most, self.texts, self._known = dict(most), [], {}
+
+    def learn(self, layout: dict) -> None:
+        """What the others hold, for samples that do not say it."""
+        fields = dict(zip(layout["names"], layout["fields"]))
+        self.texts = list(layout["texts"])
+        self._known = {name: (record.NAMES[fields[name][0]], tuple(fields[name][3:])) for name in self.most}
 
     def _chosen(self, sample):
         is_dict = isinstance(sample, dict)
@@ -35,16 +42,24 @@ class Nested(Columns):
         longest = max(map(len, rows))
         if longest > most:
             raise TransformError(f"field {name} of the sample has a list of length {longest}, at most {most}")
-        typed = [row for row in rows if row.size] or [row for row in rows if row.ndim > 1]
-        if typed:
-            self._dtypes[name] = np.result_type(*typed), typed[0].shape[1:]
-        dtype, shape = self._dtypes.get(name, (np.uint8 if name in self.texts else np.int64, ()))
+        dtype, shape = self._type(name, lists, rows)
         made = np.zeros((len(rows), most, *shape), dtype)
         for at, row in enumerate(rows):
             if row.size and row.shape[1:] != shape:
                 raise TransformError(f"field {name} of the sample has lists of shapes {row.shape[1:]} and {shape}")
             made[at, :len(row)] = row.reshape(-1, *shape)
         return made, np.array([*map(len, rows)], np.int64)
+
+    def _type(self, name, lists, rows):
+        """Of the values; where there are none, that of the other samples, or of what is empty and yet has one."""
+        import numpy as np
+        typed = [row for row in rows if row.size]
+        if not typed and name in self._known:
+            return self._known[name]
+        typed = typed or [row for row in rows if row.ndim > 1] or [row for of, row in zip(lists, rows) if not isinstance(of, (list, tuple))]
+        if not typed:
+            raise record.unknown(name)
+        return np.result_type(*typed), typed[0].shape[1:]
 
     def _row(self, name, row):
         import numpy as np

@@ -95,6 +95,8 @@ class Worker:
         self.control, self.busy, self.count = control, busy, 0
         many = getattr(dataset, "__getitems__", None)
         self.many, self.is_random = many if callable(many) else None, order["random"]
+        if isinstance(dataset, Nested):
+            dataset.learn(layout)
 
     def run(self):
         while True:
@@ -248,10 +250,14 @@ class Pool:
             seed(0, 0, 0, index)
             try:
                 layout = record.describe(self.dataset[index], self.order["pictures"], self.order["ragged"], self.order["exact"], self.order["masks"])
-                return {**layout, "texts": getattr(self.dataset, "texts", []) if isinstance(self.dataset, Nested) else []}
             except record.Unknown:
                 if index == last - 1:
                     raise
+                continue
+            if isinstance(self.dataset, Nested):
+                layout["texts"] = self.dataset.texts
+                self.dataset.learn(layout)
+            return layout
 
     def _differs(self, layout):
         """How the sample in the middle, or the last one, is not as the first one; None: they are alike. What they raise

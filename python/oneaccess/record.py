@@ -31,6 +31,11 @@ class Unknown(TransformError):
     """A sample that does not say what samples are like: a list in it is empty."""
 
 
+def unknown(name: str) -> Unknown:
+    return Unknown(f"field {name} is an empty list in each of the first samples, and nobody knows what it would hold: give"
+                   " arrays with a type and a shape, as np.zeros((0, 4), np.float32)")
+
+
 # ---- values ----
 
 
@@ -206,8 +211,7 @@ def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact
     fields = []
     for name, (code, array, field) in zip(names, made):
         if code is None:
-            raise Unknown(f"field {name} is an empty list in each of the first samples, and nobody knows what it would hold: give"
-                          " arrays with a type and a shape, as np.zeros((0, 4), np.float32)")
+            raise unknown(name)
         shape = [ragged[name], *array.shape[1:]] if field else list(array.shape)
         fields.append(masks[name][1] if name in masks else [code, *shape])
     has_label = pictures and _has_label(made)

@@ -118,6 +118,13 @@ class Lists(Captions):
                 "points": [np.float32(np.arange(at * 2)).reshape(-1, 2) + index for at in range(count)], "label": index}
 
 
+class Scores(Captions):
+    """Of each three samples two have no number."""
+
+    def __getitem__(self, index):
+        return {"scores": [[[]], [[], []], [[], [index / 2, 1.5]]][index % 3]}
+
+
 LISTS = {"texts": (3, 20), "ids": (3, 5), "points": (3, 2)}
 
 
@@ -235,6 +242,18 @@ class RaggedTest(DaemonCase):
         for batch in self.made(Lists(), wrap={"ragged": LISTS}, as_="torch"):
             self.lists(batch)
             self.assertEqual(batch["ids"].csr()[0].tolist(), [number for index in batch.ids for row in Lists()[index]["ids"] for number in row])
+
+    def test_lists_of_lists_of_nothing(self):
+        """Each is of what the others hold, in whichever process it is made."""
+        for workers in (1, 4):
+            seen = []
+            for batch in self.made(Scores(), wrap={"ragged": {"scores": (2, 3)}, "workers": workers}):
+                self.assertEqual(batch["scores"].dtype, np.float32)
+                self.assertEqual([[row.tolist() for row in rows] for rows in batch["scores"]], [Scores()[index]["scores"] for index in batch.ids])
+                seen += batch.ids.tolist()
+            self.assertEqual(seen, list(range(COUNT)))
+        with self.assertRaisesRegex(DatasetError, "field scores is an empty list in each of the first samples"):
+            self.made([{"scores": [[]]}] * 3, wrap={"ragged": {"scores": (2, 3)}})
 
     def test_lists_of_lists_that_do_not_fit(self):
         for ragged, why in (({"ids": (3, 2)}, "a list of length 3, at most 2"), ({"ids": (2, 5)}, "length 3, at most 2"), ({"label": (2, 5)}, "is a int"),
