@@ -270,6 +270,8 @@ class Wrapped:
             text += [sorted(self.ragged.items()), self.exact]
         if self.masks:
             text.append(sorted(self.masks.items()))
+        if self.nested:
+            text.append(sorted(self.nested.items()))
         facts.update(repr(text).encode())
         return facts.hexdigest()
 

@@ -255,6 +255,11 @@ class RaggedTest(DaemonCase):
         with self.assertRaisesRegex(DatasetError, "field scores is an empty list in each of the first samples"):
             self.made([{"scores": [[]]}] * 3, wrap={"ragged": {"scores": (2, 3)}})
 
+    def test_lists_of_lists_of_another_length_are_another_data_set(self):
+        one, same, other = (oa.wrap(Lists(), name="lists", ragged={"ids": (3, most)}).identity(False) for most in (5, 5, 6))
+        self.assertEqual(one, same)
+        self.assertNotEqual(one, other)
+
     def test_lists_of_lists_that_do_not_fit(self):
         for ragged, why in (({"ids": (3, 2)}, "a list of length 3, at most 2"), ({"ids": (2, 5)}, "length 3, at most 2"), ({"label": (2, 5)}, "is a int"),
                             ({"ids": 3}, r"lists of lists by ragged={name: \(most lists, most in one\)}"), ({"texts": 3}, r"not of one shape: of lists or texts give ragged=")):
