@@ -24,13 +24,15 @@ class Nested(Columns):
         self._known = {name: (record.NAMES[fields[name][0]], tuple(fields[name][3:])) for name in self.most}
 
     def _chosen(self, sample):
-        is_dict = isinstance(sample, dict)
-        values = dict(sample) if is_dict else {str(at): value for at, value in enumerate(sample)}
+        if not isinstance(sample, dict):
+            raise TransformError(f"the sample is a {type(sample).__name__}, and lists of lists (ragged= of {', '.join(self.most)}) have a field of their"
+                                 " lengths beside them: make the sample a dict")
+        values = dict(sample)
         for name, (_, most) in self.most.items():
             if name not in values:
                 raise TransformError(f"ragged= names {name!r}; the sample has: {', '.join(values)}")
             values[name], values[lengths_of(name)] = self._made(name, values[name], most)
-        return values if is_dict else tuple(values.values())
+        return values
 
     def _made(self, name, lists, most):
         import numpy as np

@@ -57,8 +57,8 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     float64 stay, bool becomes uint8, smaller whole numbers become int64; exact=True: these stay, too. Python's float becomes float32.
     ragged: {name: most} of fields whose samples differ in length along their first dimension: texts (str), bytes, lists, arrays
     [n, ...], n from 0 to most (of a text, its UTF-8 bytes); a longer one is a bad sample. A batch has a Ragged of them
-    (Loader's ragged=). {name: (most lists, most in one)} is of lists of lists, or of texts: a text for each box, answers to a question; a
-    Ragged then has a list for each sample. Their room in shared memory is that of the longest sample, for each.
+    (Loader's ragged=). {name: (most lists, most in one)} is of lists of lists, or of texts, in samples that are dicts: a text for each box, answers to a
+    question; a Ragged then has a list for each sample. Their room in shared memory is that of the longest sample, for each.
     columns: the fields that a batch is to have, in this order, where samples are dicts of more; a tuple's are "0", "1", ...
     pad: Pad(length) for fields of varied length, texts among them.
     With a pipeline a sample is a picture of any size, or a picture and its label, as a tuple or a dict: of Pillow, an array (H, W, C), a

@@ -265,6 +265,8 @@ class RaggedTest(DaemonCase):
                             ({"ids": 3}, r"lists of lists by ragged={name: \(most lists, most in one\)}"), ({"texts": 3}, r"not of one shape: of lists or texts give ragged=")):
             with self.assertRaisesRegex((DatasetError, SampleError, TransformError), why):
                 list(self.made(Lists(), wrap={"ragged": {**LISTS, **ragged}}))
+        with self.assertRaisesRegex(DatasetError, r"the sample is a tuple, .*ragged= of 1.*: make the sample a dict"):
+            self.made([(index, [[index]]) for index in range(3)], wrap={"ragged": {"1": (2, 5)}})
         with self.assertRaisesRegex(ArgumentError, r"ragged\['ids'\] is 0"):
             oa.wrap(Lists(), ragged={"ids": (0, 4)})
 
