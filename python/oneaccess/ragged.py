@@ -73,7 +73,7 @@ class Ragged:
 
     def _refuse_whole(self):
         if not hasattr(type(self.values), "__getitem__"):
-            raise ArgumentError("as_=\"dlpack\" gives a ragged field as a whole: take .values and .lengths, or another as_")
+            raise ArgumentError("as_=\"dlpack\" gives a ragged field as a whole: take .values and .lengths, of lists of lists .inner, too, or another as_")
 
     def padded(self, fill: float = 0, to: int | None = None) -> Any:
         """[samples, length, ...], with fill behind each sample. length: that of the longest one; or `to`, and what is longer is

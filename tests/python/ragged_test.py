@@ -243,6 +243,16 @@ class RaggedTest(DaemonCase):
             self.lists(batch)
             self.assertEqual(batch["ids"].csr()[0].tolist(), [number for index in batch.ids for row in Lists()[index]["ids"] for number in row])
 
+    def test_lists_of_lists_by_dlpack(self):
+        for batch in self.made(Lists(), wrap={"ragged": LISTS}, as_="dlpack"):
+            ids = batch["ids"]
+            values = np.from_dlpack(ids.values)
+            for at, index in enumerate(batch.ids):
+                rows = [values[at, row, :ids.inner[at, row]].tolist() for row in range(ids.lengths[at])]
+                self.assertEqual(rows, Lists()[index]["ids"])
+            with self.assertRaisesRegex(ArgumentError, r"take \.values and \.lengths, of lists of lists \.inner"):
+                ids.padded()
+
     def test_lists_of_lists_of_nothing(self):
         """Each is of what the others hold, in whichever process it is made."""
         for workers in (1, 4):
