@@ -30,6 +30,9 @@ _LAST_MS = 5000  # to ask for bad samples before a stream is given back
 # Orders that one daemon decides as it goes: the ranks of one node alone can share them.
 _DECIDED = (_ORDERS["usual"], _ORDERS["carousel"], _ORDERS["any"])
 
+# What a Loader knows of its ranks.
+_OF_RANKS = ("_ranks", "rank", "world_size", "_job", "_options", "_agreed")
+
 # What torch.utils.data.DataLoader takes and nobody needs here.
 _IGNORED = {
     "num_workers": "the daemon decodes for all jobs; a loader has no processes of its own",
@@ -508,12 +511,18 @@ class Loader:
         if self._loop is not None or self._ranks.source != ranks_of.NOBODY or not ranks_of.are_several():
             return
         with self._lock:
+            before = {name: getattr(self, name) for name in _OF_RANKS}
             self._drop()
-            self._be_of(ranks_of.find())
-            self._check_nodes(self._options["order"], self._token)
-            self._options.update(self._of_ranks())
-            self._agreed = None
-            self._agree()
+            try:
+                self._options = dict(self._options)
+                self._be_of(ranks_of.find())
+                self._check_nodes(self._options["order"], self._token)
+                self._options.update(self._of_ranks())
+                self._agreed = None
+                self._agree()
+            except BaseException:  # the next loop asks once more, and is none of one rank that reads all
+                vars(self).update(before)
+                raise
 
     def _check_nodes(self, order, state):
         """What cannot come right is refused at once."""

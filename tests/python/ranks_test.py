@@ -289,6 +289,19 @@ class NodesTest(DaemonCase):
                               for rank in range(4)])
         self.check(taken)
 
+    def test_ranks_that_cannot_agree_come_up_again(self):
+        """No loop begins as of one rank, and what came of the others is forgotten."""
+        loader = self.loader(oa.imagenet_eval(32), 8)
+        lost = Distributed(1, 2)
+        lost.all_gather_object = unittest.mock.Mock(side_effect=RuntimeError("connection closed"))
+        for _ in range(2):
+            with unittest.mock.patch.dict(sys.modules, {"torch.distributed": lost}), \
+                    self.assertRaisesRegex(oa.errors.ArgumentError, "connection closed"):
+                iter(loader)
+            self.assertEqual((loader.rank, loader.world_size), (0, 1))
+        self.assertEqual(lost.all_gather_object.call_count, 2)
+        self.assertEqual(sorted(id for batch in loader for id in batch.ids), list(range(SAMPLES)))
+
     def test_a_seed_needs_no_meeting(self):
         self.check(self.run_ranks("none", "{'order': 'seeded', 'seed': 3}", LOCAL_RANK=lambda rank: rank % 2,
                                   LOCAL_WORLD_SIZE=lambda rank: 2))
