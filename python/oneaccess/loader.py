@@ -507,9 +507,10 @@ class Loader:
                 "local_first": self._ranks.first}
 
     def _join(self):
-        """Lightning starts its ranks when the Loader is made: those of torch.distributed are this job's then, until a loop begins."""
+        """Lightning starts its ranks when the Loader is made: those of torch.distributed are this job's then, until a loop begins. Were they
+        taken over?"""
         if self._loop is not None or self._ranks.source != ranks_of.NOBODY or not ranks_of.are_several():
-            return
+            return False
         with self._lock:
             before = {name: getattr(self, name) for name in _OF_RANKS}
             self._drop()
@@ -523,6 +524,7 @@ class Loader:
             except BaseException:  # the next loop asks once more, and is none of one rank that reads all
                 vars(self).update(before)
                 raise
+        return True
 
     def _check_nodes(self, order, state):
         """What cannot come right is refused at once."""

@@ -37,7 +37,7 @@ def mix(parts: Sequence[Loader], weights: Sequence[int] | None = None, batch_siz
     seed: of the places in a batch. drop_last: without an epoch's last batch where it is short. timeout: as a Loader's.
     state: of state_dict().
 
-    Ranks: those of the parts, which need order="seeded" or "sequential".
+    Ranks: those of the parts, which need order="seeded" or "sequential"; also where the parts find them when the first loop begins.
     ArgumentError, or what Loader raises, with the number of the part."""
     return Mix(parts, weights, batch_size, unit, end, epochs, seed, drop_last, timeout, state)
 
@@ -139,8 +139,17 @@ class Mix:
             self._stream = _core.Mix(client, parts, self.batch_size, token=self._token, **self._options)
         return self._stream
 
+    def _join(self):
+        """The parts take over ranks that came up behind them; the stream was of one rank then."""
+        for part in self.parts:
+            if part._join() and self._stream is not None:
+                self._stream.close()
+                self._stream = None
+
     def __iter__(self) -> Iterator[Batch]:
         with self._lock:
+            if self._loop is None:
+                self._join()
             self._loop = _Epoch(self)
             _core.guard()
             return self._loop

@@ -3,7 +3,10 @@
 
 import json
 import subprocess
+import sys
+import types
 import unittest
+import unittest.mock
 from collections import Counter
 
 import oneaccess as oa
@@ -130,6 +133,19 @@ class MixTest(DaemonCase):
                     seen[number][index] += 1
         self.assertEqual({count for counts in seen for count in counts.values()}, {1})
         self.assertGreater(len(seen[0]), SAMPLES // 2)
+
+    def test_ranks_that_come_up_later(self):
+        mixes = [self.mixed((2, 1), part={"order": "seeded", "seed": 1, "job": "late ranks"}) for _ in (0, 1)]
+        seen = []
+        for rank, mixed in enumerate(mixes):
+            distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda rank=rank: rank,
+                                                get_world_size=lambda: 2)
+            with unittest.mock.patch.dict(sys.modules, {"torch.distributed": distributed}):
+                loop = iter(mixed)
+            seen.append({(part, index) for batch in loop for part, index in zip(batch.parts, batch.ids)})
+        self.assertEqual(seen[0] & seen[1], set())
+        self.assertEqual([part.rank for mixed in mixes for part in mixed.parts], [0, 0, 1, 1])
+        self.assertGreater(min(map(len, seen)), OTHERS / 2)
 
     def test_all_epochs(self):
         mixed = self.mixed(epochs=1)
