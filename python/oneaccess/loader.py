@@ -256,8 +256,9 @@ class Loader:
     augmentation.
 
     rank, world_size: of data-parallel training; torch.distributed's, else what torchrun, Open MPI, Hydra or srun say, when
-    they are not given; where nobody says it yet, torch.distributed's when the first loop begins, as with Lightning; several ranks open at the first use, and where it is not known which are on this node, or some
-    are elsewhere, they meet when they make it. local_rank, local_world_size: which of the node's ranks this is; by the
+    they are not given; where nobody says it yet, torch.distributed's when the first loop begins, as with Lightning. A Loader that one rank alone
+    loops over, as of an evaluation set, is given rank=0, world_size=1: else it reads a share, and may wait for the other ranks.
+    Several ranks open at the first use, and where it is not known which are on this node, or some are elsewhere, they meet when they make it. local_rank, local_world_size: which of the node's ranks this is; by the
     same launchers. A node makes what its ranks read. Over several nodes the order is "seeded", "sequential" or
     "replay"; without one it is "seeded" with a seed that rank 0 draws, where torch.distributed is initialized, else give
     seed=. spread="step": which rank of a step gets which sample follows the samples, so that a node gets mostly the same
