@@ -2,8 +2,8 @@
 
 /*
  * A sample's files, as they lie in its shard, to fields. Bytes of pictures, masks, texts and arrays stay where they
- * are; numbers of JSON and of arrays whose type is widened are put into the room, which has a place for each field as
- * large as the longest one that was announced.
+ * are; texts and numbers of JSON, and arrays whose type is widened, are put into the room, which has a place for each
+ * field as large as the longest one that was announced.
  *
  * What a file is says the last part of its suffix, as for oneaccess.from_tar() in Python: json, npy, cls (a whole
  * number); all else is bytes, which a field of texts wants to be UTF-8. JSON is read by jansson, once a file.
@@ -283,6 +283,19 @@ static int take_text(const struct taking *taking, const uint8_t *bytes, uint64_t
 	return take_bytes(taking, bytes, size);
 }
 
+/* A copy: the next member may be of another file. */
+static int take_string(const struct taking *taking, const char *text)
+{
+	const size_t size = strlen(text);
+	uint8_t *to = taking->room->bytes + taking->member->place;
+
+	if (size > taking->member->field->bytes)
+		return take_bad(taking, "%zu, at most %llu", size,
+				(unsigned long long)taking->member->field->bytes);
+	memcpy(to, text, size);
+	return take_bytes(taking, to, size);
+}
+
 static int take_cls(const struct taking *taking)
 {
 	char text[24] = "", *end;
@@ -365,8 +378,7 @@ static int take_json(const struct taking *taking)
 	if (!value)
 		return take_bad(taking, "nothing is there");
 	if (field->kind == PIPELINE_TEXT)
-		return text ? take_bytes(taking, (const uint8_t *)text, strlen(text))
-			    : take_bad(taking, "it is no text");
+		return text ? take_string(taking, text) : take_bad(taking, "it is no text");
 	if (field->kind != PIPELINE_DENSE && json_in_count(value) > field->shape[0])
 		return take_bad(taking, "%zu, at most %llu", json_in_count(value),
 				(unsigned long long)field->shape[0]);

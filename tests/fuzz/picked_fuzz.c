@@ -20,6 +20,8 @@ static const char *const fuzz_spec[] = {
     "[{\"op\":\"decode\",\"members\":[\"jpg;ppm\",\"pgm\",\"json:b/boxes\",\"json:b/n\"],"
     "\"fields\":[[1],[3,3,4],[6,3]],\"kinds\":[5,3,4]},{\"op\":\"hflip\"},"
     "{\"op\":\"center_crop\",\"size\":[4,6]}]",
+    "[{\"op\":\"record\",\"members\":[\"a.json:text\",\"b.json:n\",\"a.json:n\",\"b.json:text\"],"
+    "\"fields\":[[1,40],[3,2,2],[3,2,2],[1,5]],\"kinds\":[2,1,1,2]}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -43,8 +45,8 @@ static void fuzz_init(void)
 /* Of ragged fields none is beyond its bound. */
 static void fuzz_lengths(unsigned spec, const struct pipeline_out *out)
 {
-	static const unsigned first[FUZZ_SPECS] = {5, 5};
-	static const int64_t most[FUZZ_SPECS][4] = {{3, 2, 5, 30}, {3, 3}};
+	static const unsigned first[FUZZ_SPECS] = {5, 5, 4};
+	static const int64_t most[FUZZ_SPECS][4] = {{3, 2, 5, 30}, {3, 3}, {40, 2, 2, 5}};
 	int64_t length;
 
 	for (unsigned i = 0; i < 4 && most[spec][i] > 0; i++) {

@@ -212,6 +212,20 @@ START_TEST(fields_without_a_picture)
 }
 END_TEST
 
+START_TEST(two_files_of_json)
+{
+	begin("{\"name\": \"the one that is read first\", \"n\": [1, 2]}");
+	add_text("a/1.more.json", "{\"name\": \"another\", \"n\": [3]}");
+	ck_assert_msg(run_text(RECORD("\"json:name\",\"more.json:n\",\"more.json:name\",\"json:n\"",
+				      "[1,40],[4,1],[1,7],[4,2]", "2,0,2,0")) == 0,
+		      "%s", error.text);
+	ck_assert_str_eq((const char *)field[0], "the one that is read first");
+	ck_assert_int_eq(whole(1), 3);
+	ck_assert_int_eq(memcmp(field[2], "another", 7), 0);
+	ck_assert_int_eq(whole(3), 1);
+}
+END_TEST
+
 START_TEST(lists_of_nothing)
 {
 	begin("{\"boxes\": []}");
@@ -237,6 +251,7 @@ static const struct {
     {RECORD("\"json:all\"", "[2,2,2]", "0"), "json:all: of other shape or type"}, /* float16 */
     {RECORD("\"json:half\"", "[4]", "0"), "json:half: of other shape or type"},
     {RECORD("\"json:half\"", "[1,9]", "2"), "json:half: it is no text"},
+    {RECORD("\"json:name\"", "[1,3]", "2"), "json:name: 4, at most 3"},
     {DECODE("[\"ppm\",\"json:back\"]", "[[3,1,4]]", "[3]") CROP, "a box ends before it begins"},
     {DECODE("[\"txt\",\"txt\"]", "[[1,9]]", "[2]") CROP, ""},
     {"[{\"op\":\"decode\"}," CROP, "decode needs \"members\""},
@@ -244,7 +259,8 @@ static const struct {
 
 START_TEST(bad_samples_are_told)
 {
-	begin("{\"all\": [[1, 2], [3, -1]], \"half\": 0.5, \"back\": [[3, 0, 2, 1]]}");
+	begin("{\"all\": [[1, 2], [3, -1]], \"half\": 0.5, \"name\": \"long\","
+	      " \"back\": [[3, 0, 2, 1]]}");
 	ck_assert_int_eq(run_text(bad[_i].text), PIPELINE_E_BAD);
 	ck_assert_msg(strstr(error.text, bad[_i].says) != NULL, "\"%s\" has no \"%s\"", error.text,
 		      bad[_i].says);
@@ -276,6 +292,7 @@ int main(void)
 	tcase_add_test(tcase, a_picture_and_what_is_beside_it);
 	tcase_add_test(tcase, a_picture_alone);
 	tcase_add_test(tcase, fields_without_a_picture);
+	tcase_add_test(tcase, two_files_of_json);
 	tcase_add_test(tcase, lists_of_nothing);
 	tcase_add_loop_test(tcase, bad_samples_are_told, 0, (int)BASE_ARRAY_LEN(bad));
 	tcase_add_test(tcase, what_is_no_sample_of_these);
