@@ -6,7 +6,7 @@
  * a filter leaves out, a label that is no class. Then the engine is driven over the picture, once for all
  * pipelines of the run. What comes may be kept from behind a cut (cut.h); it must then be from a cut that each
  * pipeline has, and its head stands in for the file's where a filter asks for the size, and for the
- * record's where the label was there.
+ * record's where the label was there: shards have labels of their own.
  */
 
 #include <errno.h>
@@ -197,7 +197,7 @@ int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 	r = cut_read(input->data, input->size, &input->kept);
 	if (r != 0)
 		return run->by_record ? decode_fail_form(r, ret_error) : 0;
-	if (run->by_record)
+	if (run->by_record && !run->members)
 		input->label = input->kept.label;
 	return pipeline_run_check(run, variants, key, &input->kept, ret_error);
 }

@@ -183,10 +183,34 @@ START_TEST(a_picture_and_what_is_beside_it)
 }
 END_TEST
 
+#define ALONE "[{\"op\":\"decode\",\"members\":[\"ppm\"]}," CROP
+
+/* What is kept behind all ops of it. */
+static size_t kept_of_alone(uint8_t *form, size_t room)
+{
+	struct pipeline *pipeline = compiled(ALONE);
+	const struct pipeline *one = pipeline;
+	const struct pipeline_key key = {1, 2, 3};
+	struct pipeline_run *run;
+	size_t size = 0;
+
+	ck_assert_int_eq(pipeline_run_new(&one, 1, &run), 0);
+	ck_assert_int_eq(pipeline_cut_make(run, 0, 2, tar, used, &key, form, room, &size, &error),
+			 0);
+	pipeline_run_free(run);
+	pipeline_free(pipeline);
+	return size;
+}
+
 START_TEST(a_picture_alone)
 {
+	static _Alignas(64) uint8_t form[1024];
+
 	begin("{}");
-	ck_assert_int_eq(run_text("[{\"op\":\"decode\",\"members\":[\"ppm\"]}," CROP), 0);
+	ck_assert_int_eq(run_text(ALONE), 0);
+	ck_assert_int_eq(memcmp(field[0], picture + 11, 6), 0);
+	ck_assert_int_eq(whole(1), 5); /* the index' */
+	ck_assert_int_eq(run_of(ALONE, form, kept_of_alone(form, sizeof(form))), 0);
 	ck_assert_int_eq(memcmp(field[0], picture + 11, 6), 0);
 	ck_assert_int_eq(whole(1), 5);
 }
