@@ -243,7 +243,7 @@ BASE_PRINTF(2, 3) static int take_bad(const struct taking *taking, const char *f
 }
 
 /* Of so many values along the first dimension, at a place in the room. */
-static void take_made(const struct taking *taking, uint64_t n)
+static int take_made(const struct taking *taking, uint64_t n)
 {
 	const struct pipeline_field *field = taking->member->field;
 	struct packed_place *place = taking->place;
@@ -257,6 +257,9 @@ static void take_made(const struct taking *taking, uint64_t n)
 		place->bytes = field->bytes / field->shape[0] * n;
 	}
 	*taking->value = taking->room->bytes + taking->member->place;
+	if (field->role == PIPELINE_BOXES && !boxes_are_right(*taking->value, n))
+		return take_bad(taking, "a box ends before it begins");
+	return 0;
 }
 
 static int take_bytes(const struct taking *taking, const uint8_t *bytes, uint64_t size)
@@ -312,8 +315,7 @@ static int take_cls(const struct taking *taking)
 	if (taking->member->field->ndim > 0 || taking->member->field->dtype != PIPELINE_I64)
 		return take_bad(taking, "its field is [4], one int64");
 	little_put(taking->room->bytes + taking->member->place, (uint64_t)number, 8);
-	take_made(taking, 1);
-	return 0;
+	return take_made(taking, 1);
 }
 
 static bool npy_fits(const struct npy *npy, const struct pipeline_field *field)
@@ -342,8 +344,7 @@ static int take_npy(const struct taking *taking)
 		return take_bad(taking, "of another type; it becomes [%u]",
 				number_batch_dtype(npy.number));
 	number_widen(npy.number, taking->bytes + npy.data_at, npy.shape[0] * npy.row_values, to);
-	take_made(taking, npy.shape[0]);
-	return 0;
+	return take_made(taking, npy.shape[0]);
 }
 
 static int json_root(const struct taking *taking)
@@ -384,10 +385,7 @@ static int take_json(const struct taking *taking)
 				(unsigned long long)field->shape[0]);
 	if (!json_field_put(value, field, to))
 		return take_bad(taking, "of other shape or type");
-	take_made(taking, json_in_count(value));
-	if (field->role == PIPELINE_BOXES && !boxes_are_right(*taking->value, json_in_count(value)))
-		return take_bad(taking, "a box ends before it begins");
-	return 0;
+	return take_made(taking, json_in_count(value));
 }
 
 static int take_member(const struct taking *taking)

@@ -35,7 +35,7 @@ static void add_text(const char *path, const char *text)
 
 static const char picture[] = "P6\n2 1\n255\n\xff\x00\x00\x80\x80\x80";
 static const char mask[] = "P5\n2 1\n255\n\x07\x09";
-#define NPY_HEAD "\x93NUMPY\x01\x00\x37\x00" /* 55 bytes of text behind it */
+#define NPY(bytes, text, values) "\x93NUMPY\x01\x00" bytes "\x00" text values
 
 /* Of `more` behind the rest. */
 static void begin(const char *json)
@@ -49,7 +49,9 @@ static void begin(const char *json)
 	add_text("a/1.cls", "17\n");
 	add_text("a/1.json", json);
 	add("a/1.ids.npy",
-	    NPY_HEAD "{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}\x05\x00\xfe\xff", 69);
+	    NPY("\x37", "{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}",
+		"\x05\x00\xfe\xff"),
+	    69);
 }
 
 static struct pipeline *compiled(const char *text)
@@ -277,6 +279,7 @@ static const struct {
     {RECORD("\"json:half\"", "[1,9]", "2"), "json:half: it is no text"},
     {RECORD("\"json:name\"", "[1,3]", "2"), "json:name: 4, at most 3"},
     {DECODE("[\"ppm\",\"json:back\"]", "[[3,1,4]]", "[3]") CROP, "a box ends before it begins"},
+    {DECODE("[\"ppm\",\"back.npy\"]", "[[3,1,4]]", "[3]") CROP, "a box ends before it begins"},
     {DECODE("[\"txt\",\"txt\"]", "[[1,9]]", "[2]") CROP, ""},
     {"[{\"op\":\"decode\"}," CROP, "decode needs \"members\""},
 };
@@ -285,6 +288,10 @@ START_TEST(bad_samples_are_told)
 {
 	begin("{\"all\": [[1, 2], [3, -1]], \"half\": 0.5, \"name\": \"long\","
 	      " \"back\": [[3, 0, 2, 1]]}");
+	add("a/1.back.npy",
+	    NPY("\x39", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4)}",
+		"\0\0\x40\x40\0\0\0\0\0\0\0\x40\0\0\x80\x3f"),
+	    83);
 	ck_assert_int_eq(run_text(bad[_i].text), PIPELINE_E_BAD);
 	ck_assert_msg(strstr(error.text, bad[_i].says) != NULL, "\"%s\" has no \"%s\"", error.text,
 		      bad[_i].says);
