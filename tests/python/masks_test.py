@@ -314,6 +314,8 @@ class MasksTest(DaemonCase):
     def test_folders_packed(self):
         """As doc/c.md packs them for programs in C."""
         root, t = self.folders("packed"), oa.transforms
+        for folder in ("images", "masks"):
+            (root / folder / "003.png").rename(root / folder / "003 of a b.png")
         with open(os.path.join(os.environ["top_srcdir"], "doc/c.md"), encoding="utf-8") as page:
             line, = re.findall("`(find images masks .*)`", page.read())
         subprocess.run(line, shell=True, cwd=root, check=True)
