@@ -200,11 +200,13 @@ static void count_need(struct prepare *prepare)
 {
 	const struct permutation *permutation =
 	    carousel_permutation(prepare->conn->stream->carousel);
-	const uint64_t words = prepare->token.need ? bits_words(permutation->blocks) : 0;
+	const struct token *token = &prepare->token;
+	const bool has_need = token->need && !plan_is_fixed(token->order); /* else it is empty */
+	const uint64_t words = has_need ? bits_words(permutation->blocks) : 0;
 	const uint64_t end = BASE_MIN(prepare->counted + POPULATION_STEP, words);
 
 	prepare->need_samples += population_samples_in(permutation, prepare->members.bits,
-						       prepare->token.need, prepare->counted, end);
+						       token->need, prepare->counted, end);
 	prepare->counted = end;
 	if (end == words)
 		prepare->stage = STAGE_SETTLE;
