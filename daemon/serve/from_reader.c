@@ -54,6 +54,7 @@ static void on_opened(struct domain *domain, const struct reading_opened *opened
 	struct source_root root = {.device = opened->device,
 				   .inode = opened->inode,
 				   .is_file = opened->has_stamp,
+				   .is_made = opened->has_is_made && opened->is_made,
 				   .stamp = opened->has_stamp ? opened->stamp : 0};
 	int fd = opened->has_index ? wire_take_fd(in, opened->index_fd) : -1;
 
