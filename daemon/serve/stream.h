@@ -112,6 +112,7 @@ struct stream {
 	struct slot_geometry geometry; /* chunk, block, most slots, ... of all its variants */
 	struct variant *variant[LAYOUT_MAX_VARIANTS]; /* by number; NULL: none */
 	uint32_t slots;                               /* that all variants have */
+	bool cannot_grow; /* beyond what jobs need, until another one comes: that was refused */
 
 	uint64_t first_nonce; /* of the carousel */
 	struct carousel *carousel;

@@ -131,20 +131,24 @@ static bool reserve_all(struct stream *stream, uint32_t slots)
 	return true;
 }
 
-/* Is more under way? The next job may ask the kernel again. */
-static bool is_reserving(struct stream *stream)
+static bool is_reserving(const struct stream *stream)
 {
-	bool any = false;
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]) && stream->variant[i]->reserve.pid)
+			return true;
+	return false;
+}
 
+/* What the kernel refused was the answer to one job: for the next it is asked again. */
+static void forget_refusals(struct stream *stream)
+{
+	stream->cannot_grow = false;
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
 		struct variant *variant = stream->variant[i];
 
-		if (!variant_is_open(variant))
-			continue;
-		variant->full = false;
-		any |= variant->reserve.pid != 0;
+		if (variant_is_open(variant))
+			variant->full = variant->reserve.is_refused = false;
 	}
-	return any;
 }
 
 int stream_make_room(struct stream *stream, struct diag *diag)
@@ -154,6 +158,8 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	uint32_t wanted =
 	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)stream->node->param.slots), most);
 	uint32_t least = admit_least_slots(ranks);
+	bool can_begin;
+	int r;
 
 	while (least <= most && !lack_fits(stream, least, 1) && tenant_make_room(stream->payer))
 		continue;
@@ -161,11 +167,12 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 		wanted = BASE_MIN(wanted, least);
 	while (wanted && !lack_fits(stream, wanted, 1))
 		wanted--;
-	if (!reserve_all(stream, wanted))
-		return refuse_job(stream, ranks, diag);
-	if (stream->slots >= least)
-		return 0;
-	return is_reserving(stream) ? STREAM_E_LATER : refuse_job(stream, ranks, diag);
+	can_begin = reserve_all(stream, wanted);
+	if (can_begin && stream->slots < least && is_reserving(stream))
+		return STREAM_E_LATER;
+	r = can_begin && stream->slots >= least ? 0 : refuse_job(stream, ranks, diag);
+	forget_refusals(stream);
+	return r;
 }
 
 /* ---- more than jobs need ---- */
@@ -192,12 +199,17 @@ void stream_grow(struct stream *stream)
 	const struct node *node = stream->node;
 	uint32_t to = slots_of_epochs(stream);
 
-	if (node->param.slots || stream->slots >= to ||
+	if (node->param.slots || stream->cannot_grow || stream->slots >= to ||
 	    carousel_free_slots(stream->carousel) > GROW_AHEAD ||
-	    !machine_has_room_ahead(&node->machine) || !lack_fits(stream, to, SPARE))
+	    !machine_has_room_ahead(&node->machine) || is_reserving(stream) ||
+	    !lack_fits(stream, to, SPARE))
 		return;
-	/* Where the kernel refuses, the stream has what it had, and the next job asks again. */
-	(void)reserve_all(stream, BASE_MIN(to, stream->slots + BASE_MAX(stream->slots / 2, 2u)));
+	/* Where it is refused, the stream has what it had, until another job comes. */
+	to = BASE_MIN(to, stream->slots + BASE_MAX(stream->slots / 2, 2u));
+	stream->cannot_grow = !reserve_all(stream, to);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]))
+			stream->variant[i]->reserve.is_growth = stream->variant[i]->reserve.pid;
 }
 
 /* ---- a variant more ---- */
@@ -230,12 +242,24 @@ bool stream_make_room_for(struct stream *stream, const struct slot_geometry *geo
 
 /* ---- reserved ---- */
 
+/* Was it more than jobs need? Then a refusal is no answer to any. */
+static void note_refusal(struct variant *variant, bool is_refused)
+{
+	struct reserve *reserve = &variant->reserve;
+
+	variant->full = is_refused && !reserve->is_growth;
+	if (reserve->is_growth) {
+		variant->stream->cannot_grow |= is_refused;
+		reserve->is_growth = reserve->is_refused = false;
+	}
+}
+
 static void reserved(struct variant *variant, uint32_t slots, bool all_of_them)
 {
 	struct stream *stream = variant->stream;
 	char refusal[512];
 
-	variant->full = !all_of_them;
+	note_refusal(variant, !all_of_them);
 	if (stream->state > STREAM_RUNS || !variant_is_open(variant))
 		return;
 	variant->slots += slots;

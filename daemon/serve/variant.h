@@ -33,6 +33,7 @@ struct reserve {
 	pid_t pid; /* 0: nothing under way */
 	uint32_t from, to;
 	uint32_t reserved; /* slots, by now */
+	bool is_growth;    /* those under way are more than jobs need */
 	pid_t gatherer;    /* 0: none */
 	uint32_t gathered; /* slots below it are, or were seen to */
 	bool is_mixed;     /* some of those that were reserved last are in small pages */
@@ -53,7 +54,7 @@ struct variant {
 	uint32_t slots;         /* reserved so far */
 	uint64_t memory;        /* accounted to it */
 	struct reserve reserve; /* more slots, under way */
-	bool full;              /* the kernel gave no more memory for slots */
+	bool full;              /* the kernel gave no more memory for slots that a job needs */
 	unsigned n_conns, n_jobs;
 	struct loop_watch *linger_timer;
 };

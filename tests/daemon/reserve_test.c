@@ -6,6 +6,7 @@
 #include "daemon/tenant/domain.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
 #include "daemon/serve/variant.h"
 #include "tests/worker/suite.h"
 
@@ -59,8 +60,40 @@ START_TEST(the_end_waits_for_no_child)
 }
 END_TEST
 
+/* What the kernel says of slots that no job needs is no answer to the next job. */
+START_TEST(a_growth_that_is_refused_refuses_no_job)
+{
+	static const struct {
+		bool is_growth, full;
+	} cases[] = {{true, false}, {false, true}};
+	static struct node node;
+	static struct domain domain;
+	static struct stream stream;
+	struct variant variant = {
+	    .stream = &stream,
+	    .payer = &domain,
+	    .state = VARIANT_RUNS,
+	    .reserve = {.pid = 1, .to = 4, .is_growth = cases[_i].is_growth},
+	};
+
+	node.param.huge_pages = HUGE_PAGES_REQUIRE;
+	domain.node = stream.node = &node;
+	stream.domain = &domain;
+	stream.state = STREAM_FAILED;
+	stream.variant[0] = &variant;
+	LIST_INSERT_HEAD(&node.domains, &domain, link);
+	LIST_INSERT_HEAD(&domain.streams, &stream, link);
+	ck_assert(stream_child_ended(&node, 1, 0x80 << 8)); /* it got none, and none is huge */
+	ck_assert(variant.full == cases[_i].full);
+	ck_assert(variant.reserve.is_refused == cases[_i].full);
+	ck_assert(stream.cannot_grow == cases[_i].is_growth);
+	ck_assert(!variant.reserve.is_growth);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_loop_test(tcase, a_growth_that_is_refused_refuses_no_job, 0, 2);
 	tcase_add_test(tcase, the_end_waits_for_no_child);
 }
 
