@@ -194,6 +194,15 @@ static uint32_t slots_of_epochs(const struct stream *stream)
 	return epochs * chunks > geometry->max_slots ? 0 : (uint32_t)(epochs * chunks);
 }
 
+/* Does no variant open, which has as many slots as the stream had, or get some? */
+static bool is_settled(const struct stream *stream)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (stream->variant[i] && stream->variant[i]->state == VARIANT_OPENING)
+			return false;
+	return !is_reserving(stream);
+}
+
 void stream_grow(struct stream *stream)
 {
 	const struct node *node = stream->node;
@@ -201,7 +210,7 @@ void stream_grow(struct stream *stream)
 
 	if (node->param.slots || stream->cannot_grow || stream->slots >= to ||
 	    carousel_free_slots(stream->carousel) > GROW_AHEAD ||
-	    !machine_has_room_ahead(&node->machine) || is_reserving(stream) ||
+	    !machine_has_room_ahead(&node->machine) || !is_settled(stream) ||
 	    !lack_fits(stream, to, SPARE))
 		return;
 	/* Where it is refused, the stream has what it had, until another job comes. */
