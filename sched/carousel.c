@@ -61,9 +61,10 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 	carousel->room_list = CAROUSEL_LEAST_LIST + 2 * carousel->max_blocks;
 	carousel->list = calloc(carousel->room_list, sizeof(uint32_t));
 	carousel->probes = calloc(1, sizeof(*carousel->probes));
+	carousel->wants = calloc(config->max_slots, sizeof(*carousel->wants));
 	carousel->slots = calloc(config->max_slots, sizeof(*carousel->slots));
 	if (!carousel->candidates || !carousel->drawn || !carousel->words_left || !carousel->sums ||
-	    !carousel->list || !carousel->probes || !carousel->slots ||
+	    !carousel->list || !carousel->probes || !carousel->wants || !carousel->slots ||
 	    carousel_add_slots(carousel, config->slots)) {
 		carousel_free(carousel);
 		return -ENOMEM;
@@ -98,6 +99,7 @@ void carousel_free(struct carousel *carousel)
 	free(carousel->sums);
 	free(carousel->list);
 	free(carousel->probes);
+	free(carousel->wants);
 	free(carousel);
 }
 

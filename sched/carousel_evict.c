@@ -24,40 +24,63 @@ int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uin
 	return carousel_need_find(&carousel->jobs[job], slot);
 }
 
-/* Will the job take the slot, as far as is known? */
-static bool is_wanted_by(const struct carousel *carousel, uint32_t job, uint32_t slot)
+static bool is_idle(const struct carousel_slot *s)
 {
-	const struct carousel_member *member = &carousel->jobs[job];
-	int index = carousel_evict_granted_at(carousel, job, slot);
+	return s->chunk.instance && s->chunk.ready && !s->pins && !s->ghosts;
+}
 
-	if (index >= 0)
-		return member->grants[index].state == CAROUSEL_GRANTED;
-	return member->used && carousel_variant_has(&carousel->slots[slot].chunk, member) &&
-	       (carousel_fixed_awaits(carousel, member, &carousel->slots[slot].chunk) ||
+/* Will the job come to the slot, which it was not granted, soon? */
+static bool awaits(const struct carousel *carousel, const struct carousel_member *member,
+		   uint32_t slot)
+{
+	const struct carousel_slot *s = &carousel->slots[slot];
+
+	return (s->granted || s->chunk.order || s->logged) && is_idle(s) &&
+	       carousel_variant_has(&s->chunk, member) &&
+	       (carousel_fixed_awaits(carousel, member, &s->chunk) ||
 		carousel_rank_awaits(carousel, member, slot));
 }
 
-/* Living jobs that were granted the slot and did not take it yet, or come to it soon. Jobs of a scope
- * within the chunk's count as one, and only where no other job wants it: whom it suits depends on what
+/* Jobs of a scope within the chunk's count as one, and only where no other job wants it: whom it suits depends on what
  * is in it, and that must not choose among the chunks of the others (carousel_population.c). */
-static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
+static void add_want(const struct carousel *carousel, uint32_t job, uint32_t slot)
 {
-	const struct carousel_slot *s = &carousel->slots[slot];
-	uint32_t wanted = 0;
-	bool within = false;
+	const struct carousel_chunk *chunk = &carousel->slots[slot].chunk;
+	struct carousel_want *want = &carousel->wants[slot];
 
-	if (!s->granted && !s->chunk.order && !s->logged)
-		return 0;
+	if (want->last == job + 1)
+		return;
+	want->last = job + 1;
+	if (!chunk->order && carousel->jobs[job].scope != chunk->scope)
+		want->within = true;
+	else
+		want->jobs++;
+}
+
+/* Of each idle slot, living jobs that were granted it and did not take it yet, or come to it soon. By job: there are many
+ * grants where there are many slots, and to look for each slot's among them takes a hundred times as long. */
+static void count_wants(const struct carousel *carousel, uint64_t now_ns)
+{
+	memset(carousel->wants, 0, carousel->n_slots * sizeof(*carousel->wants));
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		if (!is_wanted_by(carousel, job, slot) ||
-		    !carousel_step_lives(carousel, job, now_ns, NULL))
+		const struct carousel_member *member = &carousel->jobs[job];
+
+		if (!member->used || !carousel_step_lives(carousel, job, now_ns, NULL))
 			continue;
-		if (!s->chunk.order && carousel->jobs[job].scope != s->chunk.scope)
-			within = true;
-		else
-			wanted++;
+		for (uint32_t i = 0; i < member->n_grants; i++)
+			if (member->grants[i].state == CAROUSEL_GRANTED)
+				add_want(carousel, job, member->grants[i].slot);
+		for (uint32_t i = 0; i < carousel->n_slots && carousel_is_placed(member); i++)
+			if (awaits(carousel, member, i))
+				add_want(carousel, job, i);
 	}
-	return wanted ? wanted : within;
+}
+
+static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot)
+{
+	const struct carousel_want *want = &carousel->wants[slot];
+
+	return want->jobs ? want->jobs : want->within;
 }
 
 /* The next grant to withdraw so that the job's grant of the slot ends: maybe one of another slot,
@@ -100,9 +123,7 @@ static bool can_evict(const struct carousel *carousel, uint32_t slot)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 
-	if (!s->chunk.instance || !s->chunk.ready || s->pins || s->ghosts)
-		return false;
-	return !s->granted || can_withdraw(carousel, slot);
+	return is_idle(s) && (!s->granted || can_withdraw(carousel, slot));
 }
 
 /* Jobs that the chunk passed and that need it yet, and could use it, by its first block: a chunk is made so that a job
@@ -141,26 +162,26 @@ static bool is_worth_less(const struct carousel *carousel, uint32_t a, uint32_t 
 	return s->chunk.instance < v->chunk.instance;
 }
 
-/* Among equals one that nobody at all was granted, then one that fewer need, then the oldest. */
+/* Among equals one that nobody at all was granted, then one that fewer need, then the oldest. What takes long is asked
+ * of those alone that are better than all before. */
 uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_starves,
 			       bool rank_waits, uint64_t now_ns)
 {
 	uint32_t victim = CAROUSEL_NO_SLOT, fewest = UINT32_MAX;
 
+	count_wants(carousel, now_ns);
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
-		uint32_t wanted;
+		const struct carousel_slot *s = &carousel->slots[i];
+		uint32_t wanted = wanted_by(carousel, i);
 
-		if (!can_evict(carousel, i))
+		if (!is_idle(s) || (wanted && !somebody_starves) || wanted > fewest ||
+		    (wanted == fewest && !is_worth_less(carousel, i, victim)))
 			continue;
-		wanted = wanted_by(carousel, i, now_ns);
-		if ((wanted && !somebody_starves) || wanted > fewest ||
-		    (carousel->slots[i].granted &&
-		     carousel_rank_protects(carousel, i, rank_waits, now_ns)))
+		if (s->granted && (carousel_rank_protects(carousel, i, rank_waits, now_ns) ||
+				   !can_withdraw(carousel, i)))
 			continue;
-		if (wanted < fewest || is_worth_less(carousel, i, victim)) {
-			fewest = wanted;
-			victim = i;
-		}
+		fewest = wanted;
+		victim = i;
 	}
 	return victim;
 }

@@ -99,7 +99,8 @@ static bool waits_for_production(const struct carousel *carousel,
 	uint32_t finished = 0;
 	bool is_first = true;
 
-	for (uint32_t i = 0; i < member->n_grants && member->waiting; i++) {
+	for (uint32_t i = 0; i < member->n_grants && member->waiting && finished < MOST_BEHIND;
+	     i++) {
 		bool is_ready = carousel->slots[member->grants[i].slot].chunk.ready;
 
 		if (member->grants[i].state != CAROUSEL_GRANTED)

@@ -157,6 +157,12 @@ struct carousel_choice {
 	struct carousel_set meant;         /* jobs that the chunk is made for */
 };
 
+struct carousel_want { /* of a slot, scratch of carousel_evict.c */
+	uint32_t jobs; /* that want it */
+	uint32_t last; /* the last that was counted, + 1 */
+	bool within;   /* some of a scope within the chunk's do */
+};
+
 struct carousel {
 	struct carousel_config config;
 	struct permutation permutation;
@@ -178,6 +184,7 @@ struct carousel {
 	uint32_t *list;               /* owned; scratch, candidates that lie thin */
 	uint32_t room_list;
 	struct carousel_probes *probes;          /* owned; scratch */
+	struct carousel_want *wants;             /* owned; scratch, one a slot */
 	uint32_t members[CAROUSEL_MAX_VARIANTS]; /* jobs, ranks and groups of each */
 	uint64_t productions, outputs, reference, waits_on_dead;
 	struct carousel_population *population[CAROUSEL_SCOPES]; /* 0: always NULL */

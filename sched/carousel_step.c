@@ -146,7 +146,7 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 
 	if (carousel_is_rank(member))
 		return member->used && !member->revoked && carousel_rank_has(member, slot) &&
-		       carousel_need_find(member, slot) < 0;
+		       carousel_evict_granted_at(carousel, job, slot) < 0;
 	if (!member->used || member->revoked || member->n_tail || s->chunk.is_private ||
 	    !carousel_variant_has(&s->chunk, member))
 		return false;
@@ -156,7 +156,7 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 		return false;
 	if (!carousel_lead_may_take(carousel, job, slot))
 		return false;
-	return member->need_samples && carousel_need_find(member, slot) < 0 &&
+	return member->need_samples && carousel_evict_granted_at(carousel, job, slot) < 0 &&
 	       carousel_chapter_allows(carousel, member, &s->chunk) &&
 	       carousel_need_has(carousel, member, &s->chunk);
 }
