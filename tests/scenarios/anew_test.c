@@ -55,8 +55,8 @@ static const struct way {
     {"tar x, whole seconds",
      "rm -rf \"$D\"; mkdir \"$D\"; tar -C \"$S\" --format=gnu -cf - . | tar -C \"$D\" -xpf -",
      "tar", false},
-    {"one file fewer", "rm -rf \"$D\"; cp -a \"$S\" \"$D\"; rm \"$D/class_0001/000399.jpg\"", "cp",
-     false},
+    {"a hundred files fewer", /* of one a job may have read all that is gone */
+     "rm -rf \"$D\"; cp -a \"$S\" \"$D\"; rm \"$D\"/class_0001/0003*.jpg", "cp", false},
 };
 
 static void run(const char *command)
@@ -183,7 +183,7 @@ static void held_is_told(struct held *held)
 
 static unsigned left_by(const struct way *way)
 {
-	return strcmp(way->name, "one file fewer") == 0 ? N - 1 : N;
+	return strcmp(way->name, "a hundred files fewer") == 0 ? N - 100 : N;
 }
 
 /* As the new job is served at once, so it is the second time. */
