@@ -315,6 +315,11 @@ static int compare_groups(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+void named_sort_groups(gid_t *groups, size_t n)
+{
+	qsort(groups, n, sizeof(*groups), compare_groups);
+}
+
 /* A client has as many groups as he likes, and a rule few. */
 static bool is_member(const struct named_client *client, gid_t gid)
 {

@@ -72,6 +72,8 @@ const struct named *named_find(const struct named_sets *sets, const char *name);
 /* The name that a job's data set has, of what it asks for: part of it. NULL: it is a path, or nothing. */
 const char *named_asked(const char *dataset);
 
+/* Puts them in the order that named_client has them in. */
+void named_sort_groups(gid_t *groups, size_t n);
 bool named_allows(const struct named *named, const struct named_client *client);
 /* 0, or NAMED_E_DENIED and diag says which rule, who he is, and whom to ask. */
 int named_admit(const struct named *named, const struct named_client *client, struct diag *diag);

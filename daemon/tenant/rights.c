@@ -88,13 +88,6 @@ int rights_enter(struct conn *conn, struct diag *diag)
 	return 0;
 }
 
-static int compare_groups(const void *a, const void *b)
-{
-	const gid_t x = *(const gid_t *)a, y = *(const gid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The supplementary groups that its process had when it connected, ascending; *ret is the caller's, NULL: none. */
 static void groups_of(const struct conn *conn, gid_t **ret, size_t *ret_n)
 {
@@ -106,7 +99,7 @@ static void groups_of(const struct conn *conn, gid_t **ret, size_t *ret_n)
 	if (!groups || getsockopt(conn->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
 		return;
 	*ret_n = size / sizeof(gid_t);
-	qsort(groups, *ret_n, sizeof(gid_t), compare_groups);
+	named_sort_groups(groups, *ret_n);
 	*ret = base_take_ptr(groups);
 }
 
