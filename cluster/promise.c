@@ -188,11 +188,10 @@ enum promise_answer promise_ask(struct promises *promises, const struct promise_
 	return promise ? PROMISE_MAKE : PROMISE_FULL;
 }
 
-void promise_note(struct promises *promises, const struct hash_id *group, uint64_t sample,
+bool promise_note(struct promises *promises, const struct hash_id *group, uint64_t sample,
 		  uint32_t peer, uint64_t now_ns)
 {
-	if (!find(promises, group, sample))
-		add(promises, group, sample, peer, now_ns);
+	return !find(promises, group, sample) && add(promises, group, sample, peer, now_ns);
 }
 
 /* ---- what comes of it ---- */

@@ -44,8 +44,8 @@ void promise_free(struct promises *promises); /* NULL is fine */
 
 enum promise_answer promise_ask(struct promises *promises, const struct promise_waiter *asker,
 				uint64_t now_ns);
-/* That peer makes it, if nobody does yet. */
-void promise_note(struct promises *promises, const struct hash_id *group, uint64_t sample,
+/* That peer makes it, if nobody does yet. false: somebody does, or it cannot be noted. */
+bool promise_note(struct promises *promises, const struct hash_id *group, uint64_t sample,
 		  uint32_t peer, uint64_t now_ns);
 
 /* Lists of waiters, which the caller gives back when he answered them: promise_answered(). */

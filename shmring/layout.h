@@ -42,6 +42,7 @@
 #define LAYOUT_FIRST_FIELDS 8 /* of a slot table of version 1, all that it has */
 #define LAYOUT_MAX_DIMS 4
 #define LAYOUT_MAX_SLOTS 1024
+#define LAYOUT_NO_SLOT LAYOUT_MAX_SLOTS /* of a row whose tasks make stored forms, and no outputs */
 #define LAYOUT_MAX_WORKERS 256
 #define LAYOUT_MAX_ROWS 4      /* chunks in production at once in one stream */
 #define LAYOUT_MAX_VARIANTS 8  /* pipelines of one stream */

@@ -373,7 +373,8 @@ static bool is_in_bounds(const struct queue *queue, const struct queue_task *tas
 	       (task->resident ? task->form != 0 : task->came <= task->room) &&
 	       task->form < LAYOUT_FORMS && task->want < LAYOUT_FORMS &&
 	       task->make < LAYOUT_FORMS && task->probe < LAYOUT_FORMS &&
-	       task->position < queue->chunk && task->slot < LAYOUT_MAX_SLOTS;
+	       task->position < queue->chunk &&
+	       (task->slot < LAYOUT_MAX_SLOTS || (task->slot == LAYOUT_NO_SLOT && task->make));
 }
 
 /* Private copy of a claimed task. */

@@ -354,6 +354,9 @@ struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samp
  * end. false: nobody is asked. */
 bool reader_peers_ask(struct reader_queue *queue, struct reader_shared *shared,
 		      const struct queue_task *task);
+/* From a reading thread, of a form that no job waits for: is this node to make it? It owns the sample, nobody makes it yet, and who
+ * asks for it waits from now on. */
+bool reader_peers_makes_ahead(struct reader_shared *shared, uint64_t sample);
 /* From the keeper: a worker made that value. true: it is another node's to keep, which has been given it. */
 bool reader_peers_made(struct reader_shared *shared, const struct rings_item *item);
 bool reader_peers_is_on(void); /* is somebody connected? */

@@ -268,6 +268,14 @@ static bool queue_asks(struct reader_queue *queue, const struct queue_task *task
 	return kept && kept->shared && reader_peers_ask(queue, kept->shared, task);
 }
 
+/* Of a form that no job waits for: it is at another node, or being made. */
+static bool queue_is_idle(const struct reader_queue *queue, const struct queue_task *task)
+{
+	const struct reader_kept *kept = queue_kept(queue, task->make);
+
+	return !kept || !kept->shared || !reader_peers_makes_ahead(kept->shared, task->sample);
+}
+
 /* The form that is wanted if it is kept, else the file; behind a crop index both. false: it waits for peers. */
 static bool queue_bring(struct reader_queue *queue, const struct queue_task *task, uint8_t *buffer,
 			struct reader_came *came, struct reader_outcome *outcome)
@@ -281,7 +289,12 @@ static bool queue_bring(struct reader_queue *queue, const struct queue_task *tas
 		reader_check_sample(queue->dataset, task->sample, outcome);
 		return true;
 	}
-	if (!came->form && !is_again && queue_asks(queue, task))
+	if (!came->form && task->slot == LAYOUT_NO_SLOT && queue_is_idle(queue, task)) {
+		*came = (struct reader_came){.form = task->want};
+		outcome->stage = LAYOUT_FAIL_NONE;
+		return true;
+	}
+	if (!came->form && !is_again && task->slot != LAYOUT_NO_SLOT && queue_asks(queue, task))
 		return false;
 	reader_read_sample(queue->dataset, task->sample, buffer + came->bytes, outcome);
 	came->bytes += task->bytes;

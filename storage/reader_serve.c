@@ -248,14 +248,22 @@ static bool ask_there(const struct reader_ask *ask, uint64_t id)
 	return reader_tell_of(ask->shared, &get, NULL);
 }
 
-/* Others who want it are to wait until it is made here. */
-static void promise_it(const struct reader_shared *shared, uint64_t sample)
+/* Others who want it are to wait until it is made here. false: it is not this node's, or somebody makes it. */
+static bool promise_it(const struct reader_shared *shared, uint64_t sample)
 {
+	bool is_first;
+
 	if (!is_own(&shared->id, sample))
-		return;
+		return false;
 	pthread_mutex_lock(&serve.lock);
-	promise_note(serve.promises, &shared->id, sample, PROMISE_SELF, base_now_ns());
+	is_first = promise_note(serve.promises, &shared->id, sample, PROMISE_SELF, base_now_ns());
 	pthread_mutex_unlock(&serve.lock);
+	return is_first;
+}
+
+bool reader_peers_makes_ahead(struct reader_shared *shared, uint64_t sample)
+{
+	return reader_peers_is_on() && promise_it(shared, sample);
 }
 
 /* false: nobody answers it, and it is the caller's again. */

@@ -345,6 +345,32 @@ static void explain_origins(const struct explain *all)
 		fputs(".\n", all->out);
 }
 
+/* What is made in idle time, or why not. An accessd of before says nothing of it. */
+static void explain_ahead(FILE *out, const struct json_in *peers)
+{
+	static const struct {
+		const char *state, *text;
+	} states[] = {
+	    {"not_worth", "nothing is made"},
+	    {"in_part", "nothing is made, as no job here wants all of the data set"},
+	    {"full", "nothing is made, as there is no room for it"},
+	    {"busy", "more is made"},
+	    {"rests", "more is made, slowly, as others want the processors"},
+	    {"done", "all is made that this node owns"},
+	    {"makes", "more is made"},
+	};
+	const char *state = json_in_string(json_in_member(peers, "ahead"), "");
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(states); i++)
+		if (strcmp(state, states[i].state) == 0)
+			fprintf(out,
+				"While nothing is to be done for jobs %s; %llu such samples were "
+				"made for other nodes.\n",
+				states[i].text,
+				(unsigned long long)json_in_u64(json_in_member(peers, "made_ahead"),
+								0));
+}
+
 static void explain_peers(const struct explain *all)
 {
 	const struct json_in *peers = json_in_member(all->cache, "peers");
@@ -377,6 +403,7 @@ static void explain_peers(const struct explain *all)
 			json_in_bool(json_in_member(peers, "carry_measured"), false)
 			    ? "as measured here"
 			    : "as is assumed until it is measured");
+	explain_ahead(all->out, peers);
 }
 
 static void explain_place(const struct explain *all)

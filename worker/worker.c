@@ -279,6 +279,28 @@ static int worker_run_came(const struct worker *worker, struct worker_queue *que
 	return rc;
 }
 
+/* Nobody waits for outputs: the form alone is made, of what came as its file. 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_run_ahead(struct worker *worker, struct worker_queue *queue,
+			    const struct queue_task *task, struct queue_made *ret_made,
+			    struct pipeline_error *ret_error)
+{
+	const struct rings *rings = worker->setup->rings;
+	struct forming_form form;
+
+	if (task->form || !rings)
+		return 0;
+	if (worker_need_scratch(worker->setup, queue, ret_error) != 0)
+		return PIPELINE_E_BAD;
+	if (!worker_make_form(worker, queue, task, task->make, &form, ret_made))
+		forming_hand_over_none(rings, worker->setup->index, queue->set->number, task);
+	else
+		ret_made->made =
+		    forming_hand_over(rings, worker->setup->index, queue->set->number, task, &form)
+			? LAYOUT_MADE_YES
+			: LAYOUT_MADE_FULL;
+	return 0;
+}
+
 /* 0, or PIPELINE_E_BAD and *ret_error. */
 static int worker_run(struct worker *worker, struct worker_queue *queue,
 		      const struct queue_task *task, struct queue_made *ret_made,
@@ -286,8 +308,11 @@ static int worker_run(struct worker *worker, struct worker_queue *queue,
 {
 	const bool is_file = !task->form && worker->setup->rings;
 	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
-	int rc = worker_prepare(worker->setup, queue, task, out, ret_error);
+	int rc;
 
+	if (task->slot == LAYOUT_NO_SLOT)
+		return worker_run_ahead(worker, queue, task, ret_made, ret_error);
+	rc = worker_prepare(worker->setup, queue, task, out, ret_error);
 	if (rc != 0)
 		return rc;
 	if (is_file && task->make && worker_run_made(worker, queue, task, out, ret_made) == 0)

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "daemon/cache/cache_state.h"
 
+struct ahead_look;
 struct carousel_chunk;
 struct fill;
 struct fill_task;
@@ -52,6 +53,15 @@ bool cache_is_shared(const struct stream *stream, const struct cache_point *poin
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
 		    struct queue_keep *ret);
 void cache_fed(struct stream *stream, const struct fill_task *task);
+/* What is to be made of the chosen form where no job waits for it: is that worth it, may other nodes have it, and is there room
+ * for it? */
+void cache_look_ahead(const struct stream *stream, uint64_t now_ns, struct ahead_look *ret);
+/* The same as cache_plan() of a sample that no job waits for. false: there is nothing to do. */
+bool cache_plan_ahead(const struct stream *stream, uint64_t sample, uint32_t file_bytes,
+		      struct queue_keep *ret);
+/* It ended. true: a form was made. */
+bool cache_note_ahead(struct stream *stream, const struct fill_task *task,
+		      const struct queue_kept *kept);
 /* What a point costs, into the input of the choice. */
 void cache_cost(struct stream *stream, unsigned p);
 /* Is nothing chosen before they, and those under way, have ended? */

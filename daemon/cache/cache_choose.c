@@ -380,6 +380,8 @@ static void describe_peers(const struct stream *stream, struct json_out *out)
 	json_out_member_double(out, "fetch_us", cache->peers.fetch_us);
 	json_out_member_double(out, "carry_us", cache->peers.carry_us);
 	json_out_member_bool(out, "carry_measured", stream->domain->carrying.carry.us_per_mib > 0);
+	json_out_member_string(out, "ahead", ahead_name(stream->ahead.state));
+	json_out_member_u64(out, "made_ahead", stream->figures.made_ahead);
 	json_out_object_end(out);
 }
 

@@ -380,3 +380,41 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	if (planned->probe)
 		end_trial(cache, p, !kept->form && kept->made == LAYOUT_MADE_YES);
 }
+
+/* ---- ahead of need ---- */
+
+void cache_look_ahead(const struct stream *stream, uint64_t now_ns, struct ahead_look *ret)
+{
+	const struct cache *cache = &stream->cache;
+	const struct disk_cache *disk_cache = &stream->domain->disk_cache;
+	const unsigned peers = stream->domain->reading.peers;
+	const struct cache_point *point = &cache->point[cache->choice.point];
+
+	ret->has_peers = peers > 0 && cache_is_shared(stream, point);
+	ret->is_worth = cache->is_on && cache->choice.point && cache->choice.makes &&
+			point->form != LAYOUT_FORM_AUGMENTED && point->state == CACHE_READY;
+	ret->has_room = disk_cache_takes(disk_cache, now_ns);
+	ret->of = (uint64_t)peers << 32 | point->form;
+}
+
+bool cache_plan_ahead(const struct stream *stream, uint64_t sample, uint32_t file_bytes,
+		      struct queue_keep *ret)
+{
+	const struct cache_point *point = &stream->cache.point[stream->cache.choice.point];
+
+	if (kept_bytes(point, sample) || is_unfit(point, sample))
+		return false;
+	*ret = (struct queue_keep){
+	    .room = file_bytes, .want = point->form, .make = point->form, .timed = true};
+	return true;
+}
+
+bool cache_note_ahead(struct stream *stream, const struct fill_task *task,
+		      const struct queue_kept *kept)
+{
+	const unsigned p = number_of(&stream->cache, task->keep.make);
+
+	if (p < stream->cache.n && !kept->form)
+		note_form(stream, task, false, p, kept);
+	return kept->made == LAYOUT_MADE_YES;
+}

@@ -133,7 +133,7 @@ static void note_time(struct stream *stream, uint32_t variants, uint32_t work_us
 	*median_us += work_us > *median_us ? step : -step;
 }
 
-static void count_read(struct stream *stream, uint32_t bytes)
+void fill_count_read(struct stream *stream, uint32_t bytes)
 {
 	struct node_counters *counters = &stream->node->counters;
 
@@ -182,7 +182,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
 		return;
 	if (!came_kept(stream, fill, i) && (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage)))
-		count_read(stream, dataset_size_of(stream->source->dataset, task->source));
+		fill_count_read(stream, dataset_size_of(stream->source->dataset, task->source));
 	if (state == LAYOUT_TASK_FAILED && fill_tries_file(stream, fill, i, stage))
 		return;
 	if (state == LAYOUT_TASK_FAILED) {
@@ -215,7 +215,7 @@ static bool has_older(struct stream *stream, const struct job *job, const struct
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		const struct fill *other = &stream->fill[i];
 
-		if (other->used && other->started_ns < fill->started_ns &&
+		if (other->used && !other->is_ahead && other->started_ns < fill->started_ns &&
 		    job->granted[other->slot])
 			return true;
 	}
@@ -283,9 +283,14 @@ bool fill_collect(struct stream *stream)
 {
 	bool moved = false;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-		if (stream->fill[i].used && stream->state == STREAM_RUNS)
-			moved |= collect_one(stream, &stream->fill[i]);
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
+		struct fill *fill = &stream->fill[i];
+
+		if (fill->used && fill->is_ahead)
+			fill_ahead_collect(stream, fill);
+		else if (fill->used && stream->state == STREAM_RUNS)
+			moved |= collect_one(stream, fill);
+	}
 	return moved;
 }
 
@@ -423,8 +428,11 @@ static uint32_t next_boundary(const struct stream *stream, const struct fill *fi
  * as many have ended already, an older sample is late: then at each end. */
 static uint32_t next_look(const struct stream *stream, const struct fill *fill)
 {
-	uint32_t at = BASE_MAX(next_boundary(stream, fill), fill->seen + 1);
+	uint32_t at;
 
+	if (fill->is_ahead)
+		return fill->count;
+	at = BASE_MAX(next_boundary(stream, fill), fill->seen + 1);
 	return fill->fed < fill->count ? BASE_MIN(at, fill->seen + RING_STEP) : at;
 }
 

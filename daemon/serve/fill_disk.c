@@ -66,11 +66,10 @@ void fill_disk_weigh(struct node *node, uint64_t now_ns)
 
 static void settle(struct stream *stream, uint64_t now_ns)
 {
-	fair_read_settle(&stream->share.reading,
-			 stream->figures.samples_done - stream->share.disk_samples,
+	fair_read_settle(&stream->share.reading, fill_samples(stream) - stream->share.disk_samples,
 			 fill_under_way(stream->fill),
 			 (double)(stream->figures.bytes_read - stream->share.disk_bytes), now_ns);
-	stream->share.disk_samples = stream->figures.samples_done;
+	stream->share.disk_samples = fill_samples(stream);
 	stream->share.disk_bytes = stream->figures.bytes_read;
 }
 

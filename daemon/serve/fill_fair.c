@@ -193,8 +193,8 @@ static void look_at_tasks(struct stream *stream, uint64_t now_ns)
 	for (unsigned n = 0; n < LAYOUT_MAX_ROWS; n++) {
 		const struct fill *fill = &stream->fill[n];
 
-		for (uint32_t i = fill->watermark; fill->used && i < fill->fed && looks > 0;
-		     i++, looks--) {
+		for (uint32_t i = fill->watermark;
+		     fill->used && !fill->is_ahead && i < fill->fed && looks > 0; i++, looks--) {
 			const enum layout_task_state state =
 			    queue_task_state(&stream->shared.queue, fill->row, i, NULL);
 
@@ -302,11 +302,10 @@ static void settle_stream(struct stream *stream, double cpu_ns)
 {
 	const uint64_t bytes = stream->figures.bytes_read - stream->share.settled_bytes;
 
-	fair_settle(&stream->share.fair,
-		    stream->figures.samples_done - stream->share.settled_samples,
+	fair_settle(&stream->share.fair, fill_samples(stream) - stream->share.settled_samples,
 		    fill_under_way(stream->fill), cpu_ns);
 	account(stream, cpu_ns, (double)bytes);
-	stream->share.settled_samples = stream->figures.samples_done;
+	stream->share.settled_samples = fill_samples(stream);
 	stream->share.settled_bytes = stream->figures.bytes_read;
 	stream->share.work_us = 0;
 }

@@ -2,7 +2,7 @@
 #ifndef DAEMON_SERVE_FILL_PARTS_H
 #define DAEMON_SERVE_FILL_PARTS_H
 
-/* What fill.c and fill_bad.c share, and nobody else. */
+/* What the files fill_*.c share, and nobody else. */
 
 #include "daemon/serve/fill_state.h"
 
@@ -15,6 +15,15 @@ struct stream;
 const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill);
 /* Sample i of the chunk is done with: in the slot table, and in the counters. */
 void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status);
+
+/* The bytes of a sample's file came. */
+void fill_count_read(struct stream *stream, uint32_t bytes);
+
+/* ---- fill_ahead.c ---- */
+/* What has ended of forms that are made ahead, and their row, when all have. */
+void fill_ahead_collect(struct stream *stream, struct fill *fill);
+/* Samples that were finished for jobs, and that were gone through ahead: what reading and work went to. */
+uint64_t fill_samples(const struct stream *stream);
 
 /* ---- fill_fair.c ---- */
 /* The stream's first chunk in production after a time without one. */

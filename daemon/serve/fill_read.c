@@ -28,8 +28,8 @@ double fill_mean_bytes(const struct stream *stream)
 	const struct dataset *dataset = stream->source->dataset;
 	double mean = (double)dataset_bytes(dataset) / (double)dataset_count(dataset);
 
-	if (stream->figures.samples_done > 0)
-		mean = (double)stream->figures.bytes_read / (double)stream->figures.samples_done;
+	if (fill_samples(stream) > 0)
+		mean = (double)stream->figures.bytes_read / (double)fill_samples(stream);
 	return BASE_MAX(mean, 1.0);
 }
 

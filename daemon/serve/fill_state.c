@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/serve/fill_state.h"
 
+static bool is_chunk(const struct fill *fill)
+{
+	return fill->used && !fill->is_ahead;
+}
+
 unsigned fill_active(const struct fill *fills)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-		n += fills[i].used;
+		n += is_chunk(&fills[i]);
 	return n;
 }
 
 void fill_watch(struct fill *fills)
 {
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-		fills[i].is_watched = fills[i].used;
+		fills[i].is_watched = is_chunk(&fills[i]);
 }
 
 bool fill_is_watched(const struct fill *fills)
@@ -21,7 +26,7 @@ bool fill_is_watched(const struct fill *fills)
 	bool any = false;
 
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-		any |= fills[i].used && fills[i].is_watched;
+		any |= is_chunk(&fills[i]) && fills[i].is_watched;
 	return any;
 }
 
@@ -49,7 +54,7 @@ struct fill *fill_next(struct fill *fills, const struct fill *after)
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		struct fill *fill = &fills[i];
 
-		if (!fill->used || (after && fill->started_ns <= after->started_ns))
+		if (!is_chunk(fill) || (after && fill->started_ns <= after->started_ns))
 			continue;
 		if (!best || fill->started_ns < best->started_ns)
 			best = fill;
@@ -75,7 +80,7 @@ uint32_t fill_under_way(const struct fill *fills)
 	uint32_t n = 0;
 
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-		if (fills[i].used)
+		if (is_chunk(&fills[i]))
 			n += under_way_of(&fills[i]);
 	return n;
 }

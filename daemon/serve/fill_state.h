@@ -28,6 +28,8 @@ struct fill_task {
 
 struct fill {
 	bool used;
+	bool
+	    is_ahead; /* no chunk: forms that no job waits for (fill_ahead.c); what follows counts chunks, unless it says so */
 	bool is_watched; /* fill_watch() */
 	uint32_t row, slot, count;
 	uint32_t variants;      /* that it is made in, a bit each */
@@ -40,6 +42,7 @@ struct fill {
 	uint32_t after_hole;    /* first sample after the last hole below the watermark */
 	struct fill_task *task; /* room for a full chunk, made once */
 	uint64_t started_ns;
+	double elapsed_us, cpu_us; /* is_ahead: of workers, for what has ended */
 };
 
 struct fill_death { /* of a worker */
@@ -60,7 +63,7 @@ bool fill_is_of_use(const struct fill *fills, uint32_t slot, uint32_t batch);
 /* Marks the chunks that are in production now. Is one of those that were marked still? */
 void fill_watch(struct fill *fills);
 bool fill_is_watched(const struct fill *fills);
-/* The variants of the chunk in that row of the queue; 0: there is none. */
+/* The variants of what is in that row of the queue, chunk or not; 0: there is nothing. */
 uint32_t fill_variants(const struct fill *fills, uint32_t row);
 
 #endif

@@ -152,6 +152,7 @@ void pump_turn(struct stream *stream)
 	}
 	if (stream->state != STREAM_RUNS)
 		return;
+	fill_ahead(stream, now_ns);
 	if (feed_ns && (!wake_ns || feed_ns < wake_ns))
 		wake_ns = feed_ns;
 	if (wake_ns)

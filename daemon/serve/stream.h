@@ -23,6 +23,7 @@
 #include "daemon/serve/fill_state.h"
 #include "daemon/cache/cache_state.h"
 #include "daemon/loop.h"
+#include "sched/ahead.h"
 #include "sched/carousel.h"
 #include "sched/fair_read.h"
 #include "shmring/slot_table.h"
@@ -78,6 +79,7 @@ struct stream_made {       /* chunks, since the start */
 
 struct stream_figures { /* since the start */
 	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
+	uint64_t samples_ahead, made_ahead; /* gone through by fill_ahead(); of these, forms made */
 };
 
 struct stream_share { /* among others: fill_fair.c, fill_disk.c, fill_read.c */
@@ -120,6 +122,7 @@ struct stream {
 	struct stream_made made;
 	struct bad bad;
 	struct cache cache;
+	struct ahead ahead;
 	struct stream_figures figures;
 	struct stream_share share;
 

@@ -122,6 +122,7 @@ static int plan_memory(const struct conn *conn, struct slot_geometry *geometry,
 	    .chunk = request->chunk ? request->chunk : (uint32_t)node->param.chunk,
 	    .slots = (uint32_t)node->param.slots,
 	    .producing = (uint32_t)node->param.producing,
+	    .rows = fill_rows(node),
 	    .arena = node->param.arena,
 	    .mean_bytes = dataset_bytes(dataset) / n,
 	    .largest_bytes = dataset_largest(dataset),
@@ -198,16 +199,16 @@ static void on_linger(void *arg)
 static int make_memory(struct stream *stream, const struct admit_plan *plan)
 {
 	struct node *node = stream->node;
-	int r = queue_new(free_queue_number(node), (uint32_t)node->param.producing,
-			  stream->geometry.chunk, plan->arena_bytes, &stream->shared.queue,
-			  &stream->shared.queue_fd, &stream->shared.arena_fd);
+	int r = queue_new(free_queue_number(node), fill_rows(node), stream->geometry.chunk,
+			  plan->arena_bytes, &stream->shared.queue, &stream->shared.queue_fd,
+			  &stream->shared.arena_fd);
 
 	if (!r)
 		numa_prefer(&node->numa, stream->shared.arena_fd, plan->arena_bytes,
 			    stream->shared.numa_node);
 	if (!r)
 		r = arena_init(&stream->shared.arena, plan->arena_bytes,
-			       (uint32_t)node->param.producing * stream->geometry.chunk + 1);
+			       fill_rows(node) * stream->geometry.chunk + 1);
 	if (r)
 		return r;
 	stream->bytes.fixed = plan->fixed_bytes - stream->geometry.table_bytes;

@@ -38,7 +38,7 @@ static bool fits(const struct admit_ask *ask, uint32_t chunk, struct slot_geomet
 		 struct admit_plan *plan, int *error)
 {
 	uint32_t least = ask->slots ? ask->slots : admit_least_slots(1);
-	uint64_t queue_bytes = ask->producing * (uint64_t)chunk * sizeof(struct layout_task) + 8192;
+	uint64_t queue_bytes = ask->rows * (uint64_t)chunk * sizeof(struct layout_task) + 8192;
 	uint64_t room;
 
 	geometry->chunk = chunk;

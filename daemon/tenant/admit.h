@@ -12,13 +12,14 @@
 enum { ADMIT_E_MEMORY = 1, ADMIT_E_BAD = 2 };
 
 struct admit_ask {
-	uint64_t available; /* bytes of the budget that nobody uses */
-	uint64_t budget;    /* for the message */
-	const char *source; /* of the budget, for the message */
-	uint32_t batch;     /* B of the job that opens the stream */
-	uint32_t chunk;     /* C asked for, 0: by rule */
-	uint32_t slots;     /* configured, 0: by rule */
-	uint32_t producing;
+	uint64_t available;                 /* bytes of the budget that nobody uses */
+	uint64_t budget;                    /* for the message */
+	const char *source;                 /* of the budget, for the message */
+	uint32_t batch;                     /* B of the job that opens the stream */
+	uint32_t chunk;                     /* C asked for, 0: by rule */
+	uint32_t slots;                     /* configured, 0: by rule */
+	uint32_t producing;                 /* chunks at once */
+	uint32_t rows;                      /* of the queue */
 	uint64_t arena;                     /* configured, 0: by rule */
 	uint64_t mean_bytes, largest_bytes; /* of the files */
 };

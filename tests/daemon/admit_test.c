@@ -39,6 +39,7 @@ static struct admit_ask ask_of(uint64_t available, uint32_t batch)
 	    .source = "parameter `memory`",
 	    .batch = batch,
 	    .producing = 2,
+	    .rows = 2,
 	    .mean_bytes = 100 * KIB,
 	    .largest_bytes = MIB,
 	};

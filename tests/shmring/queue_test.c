@@ -390,6 +390,28 @@ START_TEST(task_out_of_bounds_fails)
 }
 END_TEST
 
+/* A row of no slot is of tasks that make stored forms, and it comes after all chunks. */
+START_TEST(a_task_of_no_slot_makes_a_form)
+{
+	const struct queue_keep keep = {.room = 512, .want = 2, .make = 2};
+	uint32_t row, chunk;
+	struct queue_task task;
+
+	ck_assert_int_eq(queue_row_begin(&queue, UINT64_MAX, 0, 0, LAYOUT_NO_SLOT, 1, 2, &row), 0);
+	queue_task_keep(&queue, row, 0, &keep);
+	put_task(row, 0);
+	put_task(row, 1);
+	chunk = begin(7, 1);
+	put_task(chunk, 0);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.row, chunk);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.row, row);
+	ck_assert_uint_eq(task.slot, LAYOUT_NO_SLOT);
+	ck_assert_int_eq(queue_claim_read(&queue, READER, &task), QUEUE_E_BAD);
+}
+END_TEST
+
 START_TEST(hostile_words_stay_in_their_place)
 {
 	uint32_t row = begin(1, CHUNK), work_us, owner;
@@ -730,6 +752,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, task_of_the_dead_is_taken_over);
 	tcase_add_test(tcase, recount_mends_a_count_that_is_short);
 	tcase_add_loop_test(tcase, task_out_of_bounds_fails, 0, BASE_ARRAY_LEN(hostile));
+	tcase_add_test(tcase, a_task_of_no_slot_makes_a_form);
 	tcase_add_test(tcase, hostile_words_stay_in_their_place);
 	tcase_add_loop_test(tcase, queue_is_not_made_with_bad_numbers, 0,
 			    BASE_ARRAY_LEN(bad_sizes));

@@ -84,7 +84,9 @@ static void run_task(struct peers_node *node, const struct queue_task *task)
 	queue_task_kept(&node->queue, task->row, task->index, &kept);
 	node->from_where[kept.from]++;
 	node->runs[task->sample]++;
-	if (task->form) {
+	if (task->form && task->slot == LAYOUT_NO_SLOT) { /* there is nothing to do */
+		node->wrong += task->came > 0 && !is_value(node, task);
+	} else if (task->form) {
 		node->wrong += !is_value(node, task);
 	} else {
 		node->files[task->sample]++;
@@ -373,11 +375,11 @@ void peers_node_die(struct peers_node *node)
 
 /* ---- work ---- */
 
-void peers_queue(struct peers_node *node)
+static void queue_all(struct peers_node *node, uint32_t slot)
 {
 	const struct queue_keep keep = {.room = ROOM, .want = PEERS_FORM, .make = PEERS_FORM};
 
-	ck_assert_int_eq(queue_row_begin(&node->queue, 1, 1, 1, 0, 1, PEERS_SAMPLES, &node->row),
+	ck_assert_int_eq(queue_row_begin(&node->queue, 1, 1, 1, slot, 1, PEERS_SAMPLES, &node->row),
 			 0);
 	memset(node->from_where, 0,
 	       sizeof(node->from_where)); /* who is awake takes a task at once */
@@ -388,6 +390,16 @@ void peers_queue(struct peers_node *node)
 			       dataset_size_of(node->dataset, i), 0);
 	}
 	doorbell_ring_readers(node->process.doorbell);
+}
+
+void peers_queue(struct peers_node *node)
+{
+	queue_all(node, 0);
+}
+
+void peers_queue_ahead(struct peers_node *node)
+{
+	queue_all(node, LAYOUT_NO_SLOT);
 }
 
 static uint32_t ended(const struct peers_node *node)

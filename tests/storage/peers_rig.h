@@ -71,6 +71,7 @@ void peers_node_die(struct peers_node *node);
 
 /* Each sample once, as accessd plans it: wanted if somebody has it, else to be made. */
 void peers_queue(struct peers_node *node);
+void peers_queue_ahead(struct peers_node *node);      /* each once, for no job of this node */
 void peers_wait(struct peers_node *node, unsigned n); /* until all tasks of n nodes have ended */
 void peers_end_round(struct peers_node *node);
 unsigned peers_files(struct peers_node *node);

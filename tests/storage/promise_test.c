@@ -93,7 +93,8 @@ START_TEST(who_keeps_others_keeps_this_one_too)
 		ck_assert_ptr_null(promise_made(promises, &early.group, 100 + s, s * (LASTS - 1)));
 		ck_assert_ptr_null(promise_expired(promises, s * (LASTS - 1)));
 	}
-	promise_note(promises, &early.group, 7, 0, LASTS);
+	ck_assert(promise_note(promises, &early.group, 7, 0, LASTS));
+	ck_assert(!promise_note(promises, &early.group, 7, 1, LASTS)); /* it is the other's */
 	promise_made(promises, &early.group, 7, 19 * (LASTS - 1)); /* which was given far later */
 	ck_assert_uint_eq(answer(promises, promise_expired(promises, 19 * (LASTS - 1))), 1);
 	promise_free(promises);

@@ -143,6 +143,40 @@ START_TEST(each_file_is_read_once_and_each_form_made_once)
 }
 END_TEST
 
+/* What a node makes in idle time is what it owns, once, and others that ask for it get that. */
+START_TEST(what_a_node_owns_is_made_ahead)
+{
+	unsigned own = 0;
+
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	peers_queue_ahead(&node[0]);
+	peers_wait(node, 1);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++) {
+		const unsigned is_own = peers_owns(&node[0], &node[1], s);
+
+		ck_assert_uint_eq(node[0].files[s], is_own);
+		ck_assert_uint_eq(node[0].runs[s], 1);
+		own += is_own;
+	}
+	ck_assert_uint_eq(net.carried[VALUE_GET], 0);
+	peers_end_round(&node[0]);
+	peers_wait_kept(node, 1, own);
+	round_of_one(&node[1]);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+		ck_assert_uint_eq(node[1].files[s], !peers_owns(&node[0], &node[1], s));
+	ck_assert_uint_eq(node[1].from_where[LAYOUT_FROM_PEER], own);
+	peers_wait_kept(node, 2, PEERS_SAMPLES);
+	peers_queue_ahead(&node[0]); /* once more: all is there */
+	peers_wait(node, 1);
+	ck_assert_uint_eq(peers_files(&node[0]), 0);
+	ck_assert_uint_eq(node[0].wrong + node[1].wrong, 0);
+	peers_end_round(&node[0]);
+	end();
+}
+END_TEST
+
 static unsigned all_from_memory(void)
 {
 	return node[0].from_where[LAYOUT_FROM_MEMORY] + node[1].from_where[LAYOUT_FROM_MEMORY];
@@ -736,6 +770,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, each_file_is_read_once_and_each_form_made_once);
+	tcase_add_test(tcase, what_a_node_owns_is_made_ahead);
 	tcase_add_test(tcase, what_has_no_form_comes_as_its_file);
 	tcase_add_test(tcase, what_came_stays_in_memory);
 	tcase_add_test(tcase, an_owner_looks_whether_the_source_is_as_it_was);

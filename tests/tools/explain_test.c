@@ -318,6 +318,19 @@ START_TEST(why_other_nodes_have_no_part)
 }
 END_TEST
 
+#define AHEAD(state)                                                                               \
+	STATUS(CHOICE("packed", "best", "packed") ",\"peers\":{\"connected\":1,\"ahead\":\"" state \
+						  "\",\"made_ahead\":17}")
+
+START_TEST(what_is_made_in_idle_time)
+{
+	HAS(AHEAD("done"), "3", 0,
+	    "for jobs all is made that this node owns; 17 such samples were");
+	HAS(AHEAD("rests"), "3", 0, "slowly, as others want the processors; 17 ");
+	HAS_NOT(AHEAD("of tomorrow"), "3", "While nothing");
+}
+END_TEST
+
 START_TEST(strange)
 {
 	HAS("{\"jobs\":[{\"id\":3,\"stream\":1}],\"streams\":[{\"id\":1,\"cache\":{}}]}", "3", 0,
@@ -349,6 +362,7 @@ int main(void)
 	tcase_add_test(tcase, not_measured);
 	tcase_add_test(tcase, as_json);
 	tcase_add_test(tcase, why_other_nodes_have_no_part);
+	tcase_add_test(tcase, what_is_made_in_idle_time);
 	tcase_add_test(tcase, strange);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

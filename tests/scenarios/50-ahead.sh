@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# A node with a job that trains slowly has time: what it owns it prepares ahead of need, and a job on another node gets that.
+# With nobody connected it prepares nothing ahead.
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
+requires python3
+id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+
+samples=400
+"$pictures" "$work/data" $samples 4 100
+free_ports 2
+read -r port_a port_b <"$work/ports"
+(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
+# node NAME PORT: starts it; the slots have a sixth of the data set
+node() {
+	dir=$work/$1
+	socket=$dir/socket
+	start_accessd workers=1 idle_exit_s=0 cache_dir="$work/cache-$1" cache_size=64M cache_force=1 cache_point=packed \
+		chunk=16 slots=4 node_name="$1" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b" \
+		peer_listen="127.0.0.1:$2" peer_key="$work/cluster.key"
+}
+ahead() { # ahead NAME MEMBER: what that node says of its stream
+	socket=$work/$1/socket
+	status "streams.0.cache.peers.$2"
+}
+is_ahead() { # is_ahead NAME STATE
+	[ "$(ahead "$1" ahead)" = "$2" ]
+}
+
+node a "$port_a"
+# A job that takes a batch a minute: it never gets to the end.
+"$bench" --socket "$socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --step-ms 60000 --quiet \
+	--json "$work/slow.json" 2>>"$work/bench.log" &
+slow=$!
+cleanup_fn "kill -KILL $slow"
+until_true $patience is_ahead a alone || fail "a node alone: $(ahead a ahead)"
+[ "$(ahead a made_ahead)" = 0 ] || fail "a node alone made $(ahead a made_ahead) forms ahead"
+
+node b "$port_b"
+until_true $patience is_ahead a "done" || fail "a node with time is not through with it: $(ahead a ahead)"
+made=$(ahead a made_ahead)
+socket=$work/a/socket
+# of 400 a node of two owns 200, give or take, of which its job may have had up to 64 when nobody was there
+[ "$made" -ge 100 ] && [ "$made" -le 260 ] || fail "$made of $samples forms were made ahead"
+[ "$(status streams.0.samples_read)" -le $((made + 64)) ] || fail "$(status streams.0.samples_read) files were read"
+"$ctl" --socket "$work/a/socket" explain "$(status jobs.0.id)" >"$work/explain.txt"
+tr '\n' ' ' <"$work/explain.txt" | grep -q "for jobs all is made that this node owns; $made such samples were made for other nodes" ||
+	fail "access-ctl explain: $(cat "$work/explain.txt")"
+
+"$bench" --socket "$work/b/socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --verify --quiet \
+	--json "$work/b.json" || fail "the job of node b"
+exactly_once "$work/b.json"
+socket=$work/b/socket
+[ "$(status streams.0.cache.peer_hits)" -ge $((made * 9 / 10)) ] ||
+	fail "of $made forms that a made ahead b got $(status streams.0.cache.peer_hits)"
+socket=$work/a/socket
+status_is jobs == 1 || fail "the slow job is gone"
