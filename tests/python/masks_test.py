@@ -211,7 +211,7 @@ class MasksTest(DaemonCase):
         masks = [shown, picture, file_of(picture), file_of(picture, "PPM"), file_of(picture, "BMP"), palette, file_of(palette), shown.transpose(2, 0, 1),
                  file_of(picture.convert("RGBA"))]
         many = {color: 300 + 7 * label for label, color in enumerate(colors)}
-        for mask, want in ((oa.Mask(colors=colors), labels), (oa.Mask(colors=many, dtype="uint16"), (300 + 7 * labels).astype(np.uint16))):
+        for mask, want in ((oa.Mask(colors=colors), labels), (oa.Mask(colors=many, dtype="uint16"), 300 + 7 * labels.astype(np.uint16))):
             for batch in self.made(Given(masks), [t.RandomHorizontalFlip(1)] + [t.CenterCrop(labels.shape)], {"mask": mask}):
                 for got in batch["mask"]:
                     np.testing.assert_array_equal(got, want[:, ::-1])
