@@ -8,6 +8,8 @@ Every exception of OneAccess is an ``Error`` with ``code`` (of libaccess, 0: of 
 import errno
 import os
 import re
+import sys
+import warnings
 
 
 class Error(Exception):
@@ -90,6 +92,17 @@ class LimitError(Error, OSError):
 
 class TransformError(Error, TypeError):
     """A transform, a data set or an argument of another loader that has no counterpart here."""
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(text: str, category: type) -> None:
+    """At the line of the program, however many of this package's own lead here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 _CLASSES = {

@@ -9,7 +9,6 @@ import re
 import sys
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -479,9 +478,8 @@ class Loader:
     @staticmethod
     def _tell_seeded(seed):
         if seed is not None:
-            warnings.warn(f"seed={seed} without an order means order=\"seeded\": the same batches in each run. Name the"
-                          " order to say so, or leave the seed out: jobs share most in the order that accessd chooses",
-                          UserWarning, stacklevel=4)
+            errors.warn(f"seed={seed} without an order means order=\"seeded\": the same batches in each run. Name the"
+                        " order to say so, or leave the seed out: jobs share most in the order that accessd chooses", UserWarning)
 
     @staticmethod
     def _text(pipeline):
@@ -629,8 +627,8 @@ class Loader:
         if self._feed.refusal is None or self._has_warned:
             return
         self._has_warned = True
-        warnings.warn(f"{self.device} cannot read shared memory directly ({self._feed.refusal}): each batch is"
-                      " copied once more, in this process, on its way there", RuntimeWarning, stacklevel=6)
+        errors.warn(f"{self.device} cannot read shared memory directly ({self._feed.refusal}): each batch is"
+                    " copied once more, in this process, on its way there", RuntimeWarning)
 
     # ---- the stream ----
 
@@ -651,7 +649,7 @@ class Loader:
                                         **{**self._options, **agreed})
         except DatasetError as error:
             raise errors.of_path(error, self._folder) from None
-        settings.check(self._client, 4)
+        settings.check(self._client)
         return self._stream
 
     def _drop(self):
@@ -744,11 +742,11 @@ class Loader:
         if self._has_told:
             return
         self._has_told = True
-        warnings.warn("more batches are held than two slots of shared memory have (in a list, a queue or a"
-                      " graph?): those that were held longest are copies in this process' own memory now,"
-                      f" {self._kept / 2**20:.2g} MiB a sample for as long as they are held. This is said once;"
-                      " stats()[\"kept\"] counts such samples. Let go of batches earlier, or, to find out where they"
-                      " are held, open the Loader with held=\"error\"", RuntimeWarning, stacklevel=4)
+        errors.warn("more batches are held than two slots of shared memory have (in a list, a queue or a"
+                    " graph?): those that were held longest are copies in this process' own memory now,"
+                    f" {self._kept / 2**20:.2g} MiB a sample for as long as they are held. This is said once;"
+                    " stats()[\"kept\"] counts such samples. Let go of batches earlier, or, to find out where they"
+                    " are held, open the Loader with held=\"error\"", RuntimeWarning)
 
     def _next(self, stream):
         if self._feed is None:

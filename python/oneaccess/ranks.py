@@ -13,10 +13,9 @@ import secrets
 import socket as sockets
 import sys
 import threading
-import warnings
 from typing import NamedTuple
 
-from .errors import ArgumentError
+from .errors import ArgumentError, warn
 
 # rank, ranks, rank on the node, ranks on the node. Slurm's last is computed: _of_slurm().
 _LAUNCHERS = {
@@ -204,9 +203,8 @@ def _near(rank, world_size, source):
 def _tell(ranks):
     """Whoever starts many jobs at once by one srun finds out that they are one."""
     one = next(one for one in _all_said() if one.launcher == ranks.source)
-    warnings.warn(f"this is rank {ranks.rank} of the {ranks.world_size} of one job, by {one}, and reads its share of each"
-                  " epoch; jobs that have nothing to do with each other give rank=0, world_size=1", UserWarning,
-                  stacklevel=4)
+    warn(f"this is rank {ranks.rank} of the {ranks.world_size} of one job, by {one}, and reads its share of each"
+         " epoch; jobs that have nothing to do with each other give rank=0, world_size=1", UserWarning)
 
 
 def find(rank=None, world_size=None, local_rank=None, local_world_size=None):

@@ -4,9 +4,8 @@
 import json
 import os
 import re
-import warnings
 
-from .errors import ArgumentError
+from .errors import ArgumentError, warn
 
 _VARIABLE = "ACCESSD_"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -40,7 +39,7 @@ def _same(asked, has):
     return size is not None and int(float(size[1]) * _UNITS[size[2]]) == has
 
 
-def check(client, stacklevel: int) -> None:
+def check(client) -> None:
     """Warns, once for each call of configure(), where the daemon that is there has other values."""
     if not _asked:
         return
@@ -49,13 +48,12 @@ def check(client, stacklevel: int) -> None:
     status = json.loads(client.status())
     has = status.get("parameters")
     if has is None:
-        warnings.warn(f"configure({', '.join(asked)}) has no effect: an accessd of the system serves this program, whose"
-                      " parameters its administrator sets in accessd.conf(5); Loader(socket=\"private\") has one of its own", RuntimeWarning, stacklevel=stacklevel)
+        warn(f"configure({', '.join(asked)}) has no effect: an accessd of the system serves this program, whose"
+             " parameters its administrator sets in accessd.conf(5); Loader(socket=\"private\") has one of its own", RuntimeWarning)
         return
     other = {name: has[name] for name, value in asked.items() if name in has and not _same(value, has[name])}
     if other:
         values = ", ".join(f"{name}={value}" for name, value in other.items())
         ends = f"{has['idle_exit_s']} s after its last job" if has["idle_exit_s"] else "when it is told to"
-        warnings.warn(f"configure() came too late for an accessd that runs already (pid {status['pid']}), with {values}."
-                      f" It ends {ends}, and the next one has what was asked for; or end its jobs and it, by"
-                      f" kill {status['pid']}", RuntimeWarning, stacklevel=stacklevel)
+        warn(f"configure() came too late for an accessd that runs already (pid {status['pid']}), with {values}."
+             f" It ends {ends}, and the next one has what was asked for; or end its jobs and it, by kill {status['pid']}", RuntimeWarning)

@@ -95,6 +95,11 @@ class DataLoaderTest(DaemonCase):
         self.assertIsInstance(mine, Mine)
         self.assertEqual(mine.more, 1)
 
+    def test_warnings_name_the_programs_line(self):
+        with self.assertWarnsRegex(UserWarning, 'seed=7 .* order="seeded"') as caught:
+            oa.Loader(self.data, oa.imagenet_train(32), BATCH, socket=self.socket, seed=7).close()
+        self.assertEqual(caught.filename, __file__)
+
     def test_the_samples(self):
         loader = self.made(ids=range(60))
         self.assertEqual(len(loader.dataset), 60)

@@ -132,10 +132,10 @@ class SettingsTest(DaemonCase):
         oa.configure(memory="8G")
         self.addCleanup(oa.configure, memory=None)
         with self.assertWarnsRegex(RuntimeWarning, "configure\\(memory\\) has no effect.*administrator"):
-            settings.check(Client(), 1)
+            settings.check(Client())
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            settings.check(Client(), 1)  # it is said once
+            settings.check(Client())  # it is said once
 
 
 class UsualPipelineTest(DaemonCase):
