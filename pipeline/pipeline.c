@@ -201,10 +201,10 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	pipeline->packed.first = pipeline->n_fields;
 	if (!pipeline->shape.by_record && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
 		wrong = "fields come in the records of a wrapped data set: give \"source\": "
-			"\"record\"; or in files of tar shards: give \"members\"";
+			"\"record\"; or in members of shards: give \"members\"";
 	if (pipeline->shape.by_members &&
 	    op_number(&pipeline->ops.op[0], OP_DECODE_SOURCE, 0) != OP_FILE)
-		wrong = "members are files of tar shards, and no records: leave source out";
+		wrong = "members are of shards, and no records: leave source out";
 	if (!wrong && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
 		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					&pipeline->n_fields);
@@ -410,6 +410,11 @@ static bool pipeline_is_random_list(const struct op_list *ops)
 		if (op_is_random(&ops->op[i]))
 			return true;
 	return false;
+}
+
+const char *pipeline_columns(const struct pipeline *pipeline)
+{
+	return pipeline->members ? picked_columns(pipeline->members) : NULL;
 }
 
 bool pipeline_is_random(const struct pipeline *pipeline)

@@ -39,6 +39,8 @@ void pipeline_hash_outcome(const struct pipeline *pipeline, struct hash_id *ret)
 /* How many ops the two begin with in common that work on the picture, so that they are done once for
  * both. */
 unsigned pipeline_shared(const struct pipeline *a, const struct pipeline *b);
+/* "NAME:ENCODING;...", all columns that samples are to have, where they are columns of MDS; else NULL. */
+const char *pipeline_columns(const struct pipeline *pipeline);
 bool pipeline_is_random(const struct pipeline *pipeline);
 /* How many pictures it makes of a sample beside the first one. One that makes some is run with no other. */
 unsigned pipeline_views(const struct pipeline *pipeline);

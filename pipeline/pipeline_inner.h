@@ -29,7 +29,7 @@ struct pipeline {
 	bool is_record; /* fields as they are, no program */
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
-	struct picked *members; /* owned; NULL: samples are no files of tar shards */
+	struct picked *members; /* owned; NULL: samples are not all of what they have */
 	struct mask *mask[PIPELINE_MAX_FIELDS]; /* owned; of those of the fields that are masks */
 	unsigned n_views, first_view;           /* the field of the first one; the others follow */
 	struct pipeline_view *view[VIEWS_MOST]; /* owned */

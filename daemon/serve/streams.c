@@ -36,6 +36,9 @@
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/compare.h"
+#include "storage/source/scan/scan_option.h"
+
+#define COLUMNS_MOST 2048
 
 _Static_assert((int)PIPELINE_U8 == (int)LAYOUT_U8 && (int)PIPELINE_I64 == (int)LAYOUT_I64 &&
 		   (int)PIPELINE_BF16 == (int)LAYOUT_BF16 && (int)PIPELINE_BOOL == (int)LAYOUT_BOOL,
@@ -419,6 +422,30 @@ static bool join_kin(struct conn *conn, struct stream *stream, const struct hash
 	return true;
 }
 
+/* Samples of MDS do not say which columns they have: the data set's option does, which its shards were held against, and the pipeline. */
+static bool columns_are_the_same(struct conn *conn)
+{
+	const char *ours = pipeline_columns(conn->request.pipeline);
+	const char *options = strrchr(conn->source->path, '?');
+	char text[640], theirs[COLUMNS_MOST];
+
+	if (!scan_option(options ? options + 1 : "", "columns", theirs, sizeof(theirs)) ||
+	    strcmp(theirs, ours ? ours : "") == 0)
+		return true;
+	if (*theirs)
+		snprintf(text, sizeof(text),
+			 "pipeline: its \"columns\" are %.150s, and the data set's are %.200s "
+			 "(?columns=): give the first op \"members\" and these as \"columns\"",
+			 ours ? ours : "none", theirs);
+	else
+		snprintf(text, sizeof(text),
+			 "pipeline: its members are columns of MDS shards: open these with "
+			 "?columns=%.300s",
+			 ours);
+	conn_refuse(conn, OA_E_PIPELINE, text);
+	return false;
+}
+
 /* Sets conn->variant; false: refused. */
 static bool find_or_make(struct conn *conn)
 {
@@ -440,7 +467,7 @@ void stream_request(struct conn *conn)
 	struct stream *stream;
 
 	conn->apart[0] = '\0';
-	if (!find_or_make(conn))
+	if (!columns_are_the_same(conn) || !find_or_make(conn))
 		return;
 	stream = conn->variant->stream;
 	loop_timer_stop(stream->linger_timer);

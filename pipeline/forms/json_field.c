@@ -13,7 +13,7 @@
 #include "base/little.h"
 #include "pipeline/forms/packed.h"
 
-static bool put_whole(enum pipeline_dtype dtype, int64_t value, uint8_t *to)
+bool json_field_put_whole(enum pipeline_dtype dtype, int64_t value, uint8_t *to)
 {
 	static const struct {
 		int64_t least, most;
@@ -57,8 +57,8 @@ static bool put_number(const struct json_in *value, enum pipeline_dtype dtype, u
 		return (kind == JSON_IN_REAL || kind == JSON_IN_INTEGER) &&
 		       put_real(dtype, json_in_double(value, 0), to);
 	if (kind == JSON_IN_BOOL && (dtype == PIPELINE_BOOL || dtype == PIPELINE_U8))
-		return put_whole(dtype, json_in_bool(value, false), to);
-	return kind == JSON_IN_INTEGER && put_whole(dtype, json_in_i64(value, 0), to);
+		return json_field_put_whole(dtype, json_in_bool(value, false), to);
+	return kind == JSON_IN_INTEGER && json_field_put_whole(dtype, json_in_i64(value, 0), to);
 }
 
 /* The dimensions from `dim` on. */

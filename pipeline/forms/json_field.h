@@ -13,5 +13,7 @@
 const struct json_in *json_field_at(const struct json_in *value, const char *path);
 /* Its numbers to the field's place, which has field->bytes. false: they are of other shape or type. */
 bool json_field_put(const struct json_in *value, const struct pipeline_field *field, uint8_t *to);
+/* A whole number to a type of whole numbers. false: the type does not hold it. */
+bool json_field_put_whole(enum pipeline_dtype dtype, int64_t value, uint8_t *to);
 
 #endif

@@ -3,9 +3,9 @@
 #define PIPELINE_FORMS_PICKED_H
 
 /*
- * Samples of tar shards that are all of their files (the data set's option members=all): which file a field is made of.
- * A member is suffixes, "jpg;png", the first that a sample has, or a key of its JSON, "json:objects/boxes". What comes
- * of a sample is what a record would be (packed.h), and goes on as one.
+ * Samples of shards that are all of what they have (the data set's options members=all and columns=): which file of a tar shard's, feature
+ * of a tf.Example or column of MDS a field is made of. A member is one of them, or several, "jpg;png", the first that a sample has, or a
+ * key of its JSON, "json:objects/boxes". What comes of a sample is what a record would be (packed.h), and goes on as one.
  */
 
 #include "pipeline/forms/packed.h"
@@ -18,6 +18,8 @@ const char *picked_new(const struct op_list *ops, bool has_picture,
 		       const struct pipeline_field *fields, const struct packed_fields *announced,
 		       struct picked **ret);
 void picked_free(struct picked *members);
+/* "NAME:ENCODING;...", all of them, where samples are columns; else NULL. */
+const char *picked_columns(const struct picked *members);
 
 struct picked_room; /* of a run: what is made of text; not shared */
 int picked_room_new(const struct picked *members, struct picked_room **ret); /* or -ENOMEM */

@@ -32,13 +32,17 @@ PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 6))), "null",
       "same, with Pillow's nearest; or null")
 PARAM(DECODE, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
-PARAM(DECODE, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
-      "of a sample of tar shards that were opened with ?members=all: the suffixes of the picture's "
-      "file (\"jpg;png\"), then of the file of each of fields, or a key of its JSON "
-      "(\"json:boxes\"); or null")
+PARAM(
+    DECODE, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+    "of a sample of shards that were opened with ?members=all: the suffixes of the picture's "
+    "file (\"jpg;png\"), its feature or column, then that of each of fields, or a key of its JSON "
+    "(\"json:boxes\"); or null")
 PARAM(DECODE, COLORS, "colors", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(0, UINT16_MAX))), "null",
       "of masks in colours: [red, green, blue] of each label from 0 on, or [red, green, blue, "
       "label]; or null: masks are grey or have a palette")
+PARAM(DECODE, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "with members of MDS shards: all columns that they have, as their index.json and the option "
+      "?columns= say (\"NAME:ENCODING\"); or null")
 
 OP(RECORD, "record", packed_op, "a wrapped data set's sample, its fields as they are")
 PARAM(RECORD, FIELDS, "fields", OP_TYPE_LISTS(1, INT32_MAX), NULL,
@@ -52,8 +56,10 @@ PARAM(RECORD, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
 PARAM(RECORD, RANDOM, "random", OP_TYPE_BOOL, "true",
       "true or false: is a sample another one each time that it is asked for?")
 PARAM(RECORD, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
-      "of a sample of tar shards that were opened with ?members=all: the file of each of fields, "
+      "of a sample of shards that were opened with ?members=all: the file of each of fields, "
       "as decode has it; or null")
+PARAM(RECORD, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "with members of MDS shards: all of their columns, as decode has them; or null")
 
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A sample's files from anywhere, in memory that ends where they do: to fields, and a picture with a mask and boxes
- * beside it. Each input is tried as it is and once more with the checksum of each block made right.
+ * A sample's files, features or columns from anywhere, in memory that ends where they do: to fields, and a picture with a mask and
+ * boxes beside it. Each input is tried as it is and once more with the checksum of each block made right.
  */
 
 #include <stdio.h>
@@ -22,6 +22,14 @@ static const char *const fuzz_spec[] = {
     "{\"op\":\"center_crop\",\"size\":[4,6]}]",
     "[{\"op\":\"record\",\"members\":[\"a.json:text\",\"b.json:n\",\"a.json:n\",\"b.json:text\"],"
     "\"fields\":[[1,40],[3,2,2],[3,2,2],[1,5]],\"kinds\":[2,1,1,2]}]",
+    "[{\"op\":\"decode\",\"members\":[\"p\",\"n\",\"f\",\"raw\",\"txt\",\"j:n\"],"
+    "\"fields\":[[8,5],[3,3,4],[7,4],[1,9],[4,3]],\"kinds\":[1,3,1,2,1]},"
+    "{\"op\":\"center_crop\",\"size\":[4,6]}]",
+    "[{\"op\":\"decode\",\"columns\":[\"n:int\",\"pair:ndarray:int16:2,2\",\"a:ndarray\",\"t:str\","
+    "\"j:json\","
+    "\"raw:bytes\",\"p:png\"],\"members\":[\"p\",\"a\",\"t\",\"j:n\",\"raw\",\"n\",\"pair\"],"
+    "\"fields\":[[4,3],[1,9],[4,3],[9,4],[4],[4,2,2]],\"kinds\":[1,2,1,1,0,0]},"
+    "{\"op\":\"center_crop\",\"size\":[4,6]}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -45,11 +53,12 @@ static void fuzz_init(void)
 /* Of ragged fields none is beyond its bound. */
 static void fuzz_lengths(unsigned spec, const struct pipeline_out *out)
 {
-	static const unsigned first[FUZZ_SPECS] = {5, 5, 4};
-	static const int64_t most[FUZZ_SPECS][4] = {{3, 2, 5, 30}, {3, 3}, {40, 2, 2, 5}};
+	static const unsigned first[FUZZ_SPECS] = {5, 5, 4, 7, 8};
+	static const int64_t most[FUZZ_SPECS][5] = {
+	    {3, 2, 5, 30}, {3, 3}, {40, 2, 2, 5}, {5, 3, 4, 9, 3}, {3, 9, 3, 4}};
 	int64_t length;
 
-	for (unsigned i = 0; i < 4 && most[spec][i] > 0; i++) {
+	for (unsigned i = 0; i < 5 && most[spec][i] > 0; i++) {
 		memcpy(&length, out->field[first[spec] + i], sizeof(length));
 		if (length < 0 || length > most[spec][i])
 			abort();

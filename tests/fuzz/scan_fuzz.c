@@ -34,6 +34,7 @@ static void try_example(const uint8_t *data, size_t size)
 	shard_bytes_init(&file, size + 16);
 	shard_put_tfrecord(&file, data, size);
 	scan_run(&scan_tfrecord, file.data, file.size, "", &run);
+	scan_run(&scan_tfrecord, file.data, file.size, "members=all", &run);
 	shard_bytes_fini(&file);
 }
 
@@ -134,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'm':
 		scan_run(&scan_mds, data + 1, size - 1, "", &run);
+		scan_run(&scan_mds, data + 1, size - 1, "columns=a:str;image:jpeg;label:int", &run);
 		break;
 	case 'i':
 		try_index(data + 1, size - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Samples that are all files of a tar shard: the op's text, which file a field is made of, and what of it. */
+/* Samples that are all files of a tar shard, all columns of MDS or a tf.Example: the op's text, what a field is made of, and how. */
 
 #include <check.h>
 #include <stdio.h>
@@ -108,6 +108,10 @@ static int run_text(const char *text)
 	"[{\"op\":\"record\",\"members\":[" members "],\"fields\":[" fields "],\"kinds\":[" kinds \
 	"]}]"
 
+#define COLUMNS(columns, members, fields, kinds)                              \
+	"[{\"op\":\"record\",\"columns\":[" columns "],\"members\":[" members \
+	"],\"fields\":[" fields "],\"kinds\":[" kinds "]}]"
+
 static const struct {
 	const char *text, *says;
 } wrong[] = {
@@ -116,12 +120,15 @@ static const struct {
     {"[{\"op\":\"decode\",\"members\":[\"a\\\"b\"]}," CROP, "ASCII"},
     {"[{\"op\":\"decode\",\"members\":[\"jpg;\"]}," CROP, "none of them empty"},
     {"[{\"op\":\"decode\",\"members\":[\":a\"]}," CROP, "none of them empty"},
-    {"[{\"op\":\"decode\",\"members\":[\"txt:a\"]}," CROP, "of a JSON file"},
     {"[{\"op\":\"decode\",\"members\":[\"jpg\",\"txt\"]}," CROP, "more members than fields"},
     {"[{\"op\":\"decode\",\"members\":[\"jpg\"],\"source\":\"record\"}," CROP, "leave source out"},
     {DECODE("[\"jpg\"]", "[[1,9]]", "[2]") CROP, "the picture's"},
     {RECORD("\"txt\"", "[1,9],[1,9]", "2,2"), "as many members as fields"},
-    {RECORD("\"json;txt:a\"", "[1,9]", "2"), "of a JSON file"},
+    {COLUMNS("\"a:int\"", "\"b\"", "[4]", "0"), "none of the columns"},
+    {COLUMNS("\"a:pkl\"", "\"a\"", "[1,9]", "1"), "no place in a batch"},
+    {COLUMNS("\"a:int\",\":str\"", "\"a\"", "[4]", "0"), "NAME:ENCODING"},
+    {COLUMNS("\"a:int\",\"b\"", "\"a\"", "[4]", "0"), "NAME:ENCODING"},
+    {"[{\"op\":\"record\",\"fields\":[[4]],\"columns\":[\"a:int\"]}]", "give these, too"},
 };
 
 START_TEST(wrong_texts_are_told)
@@ -265,6 +272,7 @@ static const struct {
 } bad[] = {
     {RECORD("\"webp\"", "[1,9]", "1"), "no file for webp"},
     {RECORD("\"txt\"", "[1,2]", "2"), "5, at most 2"},
+    {RECORD("\"txt:a\"", "[1,9]", "2"), "txt:a: a key (behind a colon) is of JSON"},
     {RECORD("\"ppm\"", "[1,90]", "2"), "ppm: no UTF-8 at byte 11"},
     {RECORD("\"cls\"", "[4,1]", "0"), "cls: its field is [4]"},
     {RECORD("\"ids.npy\"", "[4,3]", "0"), "ids.npy: of another shape"},
@@ -304,10 +312,262 @@ START_TEST(what_is_no_sample_of_these)
 
 	ck_assert_int_eq(run_of(RECORD("\"txt\"", "[1,9]", "2"), other, sizeof(other)),
 			 PIPELINE_E_BAD);
-	ck_assert_ptr_nonnull(strstr(error.text, "?members=all"));
+	ck_assert_msg(strstr(error.text, "members=all") != NULL, "%s", error.text);
 	begin("{]");
 	ck_assert_int_eq(run_text(RECORD("\"json:a\"", "[4]", "0")), PIPELINE_E_BAD);
 	ck_assert_str_eq(error.text, "json:a: it is no JSON");
+}
+END_TEST
+
+/* ---- columns of MDS ---- */
+
+#define SHARD                                                                                   \
+	"\"a:int\",\"b:ndarray:int16:2,2\",\"c:str\",\"d:ndarray\",\"e:bytes\",\"f:json\",\"g:" \
+	"pkl\","                                                                                \
+	"\"h:float64\",\"i:png\""
+
+/* Of fixed columns 8 + 8 + 8 bytes; sizes of the six others. */
+static void begin_columns(const char *text, const char *array, uint32_t array_size)
+{
+	const char json[] = "{\"n\": [1.5, 2], \"s\": \"in it\"}";
+	const uint32_t sizes[] = {(uint32_t)strlen(text), array_size, 6,
+				  sizeof(json) - 1,       3,          sizeof(picture) - 1};
+	const int64_t number = -7;
+	const double real = 0.1;
+
+	used = 0;
+#define ADD(from, size) (memcpy(tar + used, from, size), used += (size))
+	ADD(sizes, sizeof(sizes));
+	ADD(&number, 8);
+	ADD("\1\0\2\0\xff\xff\4\0", 8);
+	ADD(text, strlen(text));
+	ADD(array, array_size);
+	ADD("\1\0\2\0\3\0", 6);
+	ADD(json, sizeof(json) - 1);
+	ADD("pkl", 3);
+	ADD(&real, 8);
+	ADD(picture, sizeof(picture) - 1);
+#undef ADD
+}
+
+/* uint32, one dimension in a byte, two of them: 5, 70000. */
+#define DYNAMIC "\x20\4\2\5\0\0\0\x70\x11\1\0"
+
+START_TEST(columns_of_every_kind)
+{
+	const int64_t wide[2] = {5, 70000}, matrix[4] = {1, 2, -1, 4};
+	const uint16_t raw[3] = {1, 2, 3};
+	const float floats[2] = {1.5F, 2};
+	const double real = 0.1;
+
+	begin_columns("gr\xc3\xbcn", DYNAMIC, 11);
+	ck_assert_msg(
+	    run_text(COLUMNS(SHARD, "\"a\",\"b\",\"c\",\"d\",\"e\",\"f:n\",\"f:s\",\"h\",\"b\"",
+			     "[4],[4,2,2],[1,9],[4,4],[9,4],[3,2],[1,9],[12],[7,2,2]",
+			     "0,0,2,1,1,0,2,0,0")) == 0,
+	    "%s", error.text);
+	ck_assert_int_eq(whole(0), -7);
+	ck_assert_int_eq(memcmp(field[1], matrix, sizeof(matrix)), 0);
+	ck_assert_str_eq((const char *)field[2], "gr\xc3\xbcn");
+	ck_assert_int_eq(memcmp(field[3], wide, sizeof(wide)), 0);
+	ck_assert_int_eq(memcmp(field[4], raw, sizeof(raw)), 0);
+	ck_assert_int_eq(memcmp(field[5], floats, sizeof(floats)), 0);
+	ck_assert_str_eq((const char *)field[6], "in it");
+	ck_assert_int_eq(memcmp(field[7], &real, sizeof(real)), 0);
+	ck_assert_int_eq(memcmp(field[8], "\1\0\2\0\xff\xff\4\0", 8), 0);
+	ck_assert_int_eq(whole(9), 5); /* lengths: text, array, bytes, text */
+	ck_assert_int_eq(whole(10), 2);
+	ck_assert_int_eq(whole(11), 3);
+	ck_assert_int_eq(whole(12), 5);
+}
+END_TEST
+
+START_TEST(a_picture_among_columns)
+{
+	begin_columns("", DYNAMIC, 11);
+	ck_assert_msg(run_text("[{\"op\":\"decode\",\"columns\":[" SHARD
+			       "],\"members\":[\"i\",\"c\"],"
+			       "\"fields\":[[1,9]],\"kinds\":[2]}," CROP) == 0,
+		      "%s", error.text);
+	ck_assert_int_eq(memcmp(field[0], picture + 11, 6), 0);
+	ck_assert_int_eq(whole(1), 5);
+	ck_assert_int_eq(whole(3), 0);
+}
+END_TEST
+
+static const struct {
+	const char *array;
+	uint32_t size;
+	const char *member, *shape, *kind, *says;
+} bad_columns[] = {
+    {DYNAMIC, 11, "\"a\"", "[8]", "0", "a: of another type; it is [4]"},
+    {DYNAMIC, 11, "\"a\"", "[4,1]", "0", "a: of another shape"},
+    {DYNAMIC, 11, "\"b\"", "[7,4]", "0", "b: of another shape"},
+    {DYNAMIC, 11, "\"b\"", "[7,2,2]", "0", NULL},
+    {DYNAMIC, 11, "\"d\"", "[10,1]", "1", "d: of another shape"},
+    {DYNAMIC, 11, "\"d\"", "[10,3]", "0", "d: of another shape"},
+    {DYNAMIC, 10, "\"d\"", "[10,3]", "1", "d: it is no array"},
+    {"\x20\4\0", 3, "\"d\"", "[10,3]", "1", "d: it is no array"},
+    {"\x20", 1, "\"d\"", "[10,3]", "1", "d: it is no array"},
+    {"\x07\4\1\1", 4, "\"d\"", "[10,3]", "1", "d: it is no array"},
+    {"\x08\x18\1\1\1\1\1\1\1", 9, "\"d\"", "[1,3]", "1", "d: it is no array"}, /* 6 dimensions */
+    {DYNAMIC, 11, "\"e\"", "[8,4]", "1", "e: 6 bytes, no numbers of 4"},
+    {DYNAMIC, 11, "\"e\"", "[9,2]", "1", "e: 3 values, at most 2"},
+    {DYNAMIC, 11, "\"e\"", "[9,4]", "0", "e: 3 values, not 4"},
+    {DYNAMIC, 11, "\"e\"", "[9,4,2]", "1", "e: 3 values, no rows of 2"},
+    {DYNAMIC, 11, "\"h:a\"", "[12]", "0", "h:a: a key (behind a colon) is of JSON"},
+    {DYNAMIC, 11, "\"c\"", "[1,3]", "2", "4, at most 3"},
+};
+
+START_TEST(bad_columns_are_told)
+{
+	char text[400];
+	int r;
+
+	begin_columns("text", bad_columns[_i].array, bad_columns[_i].size);
+	snprintf(text, sizeof(text), COLUMNS(SHARD, "%s", "%s", "%s"), bad_columns[_i].member,
+		 bad_columns[_i].shape, bad_columns[_i].kind);
+	r = run_text(text);
+	ck_assert_int_eq(r, bad_columns[_i].says ? PIPELINE_E_BAD : 0);
+	if (bad_columns[_i].says)
+		ck_assert_msg(strstr(error.text, bad_columns[_i].says) != NULL,
+			      "\"%s\" has no \"%s\"", error.text, bad_columns[_i].says);
+}
+END_TEST
+
+START_TEST(columns_that_do_not_fill_a_sample)
+{
+	begin_columns("text", DYNAMIC, 11);
+	for (size_t whole_size = used++; used > 0; used--) {
+		const int r =
+		    used == whole_size ? 0 : run_text(COLUMNS(SHARD, "\"a\"", "[4]", "0"));
+
+		ck_assert_int_eq(r, used == whole_size ? 0 : PIPELINE_E_BAD);
+	}
+}
+END_TEST
+
+/* ---- features of tf.Example ---- */
+
+/* A message's field of bytes, which are fewer than 128. */
+static size_t put_bytes(uint8_t *to, unsigned number, const void *data, size_t size)
+{
+	ck_assert_uint_lt(size, 128);
+	to[0] = (uint8_t)(number << 3 | 2);
+	to[1] = (uint8_t)size;
+	memcpy(to + 2, data, size);
+	return size + 2;
+}
+
+/* A list of that number is the feature's. */
+static void add_feature(const char *name, unsigned list, const void *data, size_t size)
+{
+	uint8_t feature[128], entry[256], features[256];
+	size_t n = put_bytes(feature, list, data, size),
+	       m = put_bytes(entry, 1, name, strlen(name));
+
+	m += put_bytes(entry + m, 2, feature, n);
+	n = put_bytes(features, 1, entry, m);
+	used += put_bytes(tar + used, 1, features, n); /* messages of one number are merged */
+}
+
+static void add_bytes_feature(const char *name, const void *data, size_t size)
+{
+	uint8_t list[128];
+
+	add_feature(name, 1, list, put_bytes(list, 1, data, size));
+}
+
+static void begin_example(void)
+{
+	used = 0;
+	add_bytes_feature("image/encoded", picture, sizeof(picture) - 1);
+	add_bytes_feature("text", "the first one is not it", 23);
+	add_bytes_feature("text", "gr\xc3\xbcn", 5);
+	add_bytes_feature("raw", "\1\0\2\0\3\0", 6);
+	add_bytes_feature("about", "{\"n\": [3, 4]}", 13);
+	add_feature("packed", 3, "\x0a\3\5\xac\2", 5); /* 5, 300 */
+	add_feature("single", 3, "\x08\5\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 13);
+	add_feature("floats", 2, "\x0a\x08\0\0\x80\x3f\0\0\0\x40", 10);
+	add_feature("float", 2, "\x0d\0\0\x80\x3f", 5);
+	add_feature("nothing", 1, "", 0);
+	add_feature("none", 3, "", 0);
+	add_feature("twice", 1, "\x0a\1a\x0a\1b", 6);
+	used += put_bytes(tar + used, 7, "unknown", 7);
+}
+
+START_TEST(features_of_every_kind)
+{
+	const int64_t whole_ones[2] = {5, 300}, single[2] = {5, -1};
+	const float floats[2] = {1, 2};
+
+	begin_example();
+	ck_assert_msg(run_text(RECORD(
+			  "\"text\",\"raw\",\"about:n\",\"packed\",\"single\",\"floats\",\"float\","
+			  "\"nothing\",\"none\",\"missing;packed\"",
+			  "[1,9],[9,3],[4,5],[4,4],[4,2],[3,3,2],[3],[3,2],[8,2],[9,2]",
+			  "2,0,1,1,0,1,0,1,1,0")) == 0,
+		      "%s", error.text);
+	ck_assert_str_eq((const char *)field[0], "gr\xc3\xbcn");
+	ck_assert_int_eq(memcmp(field[1], "\1\0\2\0\3\0", 6), 0);
+	ck_assert_int_eq(whole(2), 3);
+	ck_assert_int_eq(memcmp(field[3], whole_ones, sizeof(whole_ones)), 0);
+	ck_assert_int_eq(memcmp(field[4], single, sizeof(single)), 0);
+	ck_assert_int_eq(memcmp(field[5], floats, sizeof(floats)), 0);
+	ck_assert_int_eq(memcmp(field[6], floats, sizeof(floats[0])), 0);
+	ck_assert_int_eq(memcmp(field[9], "\5\0\x2c\1", 4), 0);
+	for (unsigned i = 0; i < 6; i++) /* text, about, packed, floats, nothing, none */
+		ck_assert_int_eq(whole(10 + i), ((const int64_t[]){5, 2, 2, 1, 0, 0})[i]);
+}
+END_TEST
+
+START_TEST(a_picture_among_features)
+{
+	begin_example();
+	ck_assert_msg(run_text(DECODE("[\"image/encoded\",\"packed\"]", "[[4,3]]", "[1]") CROP) ==
+			  0,
+		      "%s", error.text);
+	ck_assert_int_eq(memcmp(field[0], picture + 11, 6), 0);
+	ck_assert_int_eq(whole(1), 5);
+	ck_assert_int_eq(whole(2), 5);
+}
+END_TEST
+
+static const struct {
+	const char *text, *says;
+} bad_features[] = {
+    {RECORD("\"missing\"", "[4]", "0"), "no feature missing"},
+    {RECORD("\"Text\"", "[1,9]", "2"), "no feature Text"},
+    {RECORD("\"twice\"", "[1,9]", "2"), "twice: 2 values of bytes, not one"},
+    {RECORD("\"nothing\"", "[3,2]", "0"), "nothing: 0 values of bytes, not one"},
+    {RECORD("\"packed\"", "[4,3]", "0"), "packed: 2 values, not 3"},
+    {RECORD("\"packed\"", "[4,1]", "1"), "packed: more values than 1"},
+    {RECORD("\"packed\"", "[1,2]", "1"), "packed: more values than 2, or beyond the type"},
+    {RECORD("\"packed\"", "[4,3,3]", "1"), "packed: 2 values, no rows of 3"},
+    {RECORD("\"packed\"", "[3,2]", "1"), "packed: of another type; it is [4]"},
+    {RECORD("\"packed\"", "[1,9]", "2"), "packed: of another type; it is [4]"},
+    {RECORD("\"packed:a\"", "[4]", "0"), "packed:a: a key (behind a colon) is of JSON"},
+    {RECORD("\"floats\"", "[4,2]", "0"), "floats: of another type; it is [3]"},
+    {RECORD("\"floats\"", "[3,1]", "0"), "floats: more values than 1"},
+    {"[{\"op\":\"decode\",\"members\":[\"packed\"]}," CROP, "packed: it is no picture's bytes"},
+};
+
+START_TEST(bad_features_are_told)
+{
+	begin_example();
+	ck_assert_int_eq(run_text(bad_features[_i].text), PIPELINE_E_BAD);
+	ck_assert_msg(strstr(error.text, bad_features[_i].says) != NULL, "\"%s\" has no \"%s\"",
+		      error.text, bad_features[_i].says);
+}
+END_TEST
+
+/* Cut off anywhere but between two messages. */
+START_TEST(an_example_that_is_cut)
+{
+	begin_example();
+	while (--used > 0)
+		if (run_text(RECORD("\"raw\"", "[9,3]", "0")) == 0)
+			ck_assert_int_eq(memcmp(field[0], "\1\0\2\0\3\0", 6), 0);
 }
 END_TEST
 
@@ -327,6 +587,14 @@ int main(void)
 	tcase_add_test(tcase, lists_of_nothing);
 	tcase_add_loop_test(tcase, bad_samples_are_told, 0, (int)BASE_ARRAY_LEN(bad));
 	tcase_add_test(tcase, what_is_no_sample_of_these);
+	tcase_add_test(tcase, columns_of_every_kind);
+	tcase_add_test(tcase, a_picture_among_columns);
+	tcase_add_loop_test(tcase, bad_columns_are_told, 0, (int)BASE_ARRAY_LEN(bad_columns));
+	tcase_add_test(tcase, columns_that_do_not_fill_a_sample);
+	tcase_add_test(tcase, features_of_every_kind);
+	tcase_add_test(tcase, a_picture_among_features);
+	tcase_add_loop_test(tcase, bad_features_are_told, 0, (int)BASE_ARRAY_LEN(bad_features));
+	tcase_add_test(tcase, an_example_that_is_cut);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -43,13 +43,15 @@ def _field(number, body):
 def _feature(name, value):
     if isinstance(value, bytes):
         feature = _field(1, _field(1, value))
+    elif value and isinstance(value[0], float):
+        feature = _field(2, _field(1, struct.pack(f"<{len(value)}f", *value)))
     else:
         feature = _field(3, _field(1, b"".join(map(_varint, value))))
     return _field(1, _field(1, name.encode()) + _field(2, feature))
 
 
 def example(features: dict) -> bytes:
-    """tf.Example: bytes are a list of one, lists of int are int64."""
+    """tf.Example: bytes are a list of one, lists of int are int64, lists of float are float32."""
     return _field(1, b"".join(_feature(name, value) for name, value in features.items()))
 
 
@@ -84,7 +86,7 @@ def write_files_idx(path, tar):
 
 # ---- MDS ----
 
-_SIZES = {"int": 8, "int32": 4, "uint8": 1}
+_SIZES = {"int": 8, "int32": 4, "uint8": 1, "float64": 8, "ndarray:int16:2,2": 8}
 
 
 def write_mds(folder, columns: dict, shards):

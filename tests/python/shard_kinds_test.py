@@ -47,6 +47,12 @@ class ShardsCase(support.DaemonCase):
             numpy.testing.assert_array_equal(pictures, of_folder)
             numpy.testing.assert_array_equal(labels, labels_of_folder)
 
+    def whole(self, dataset, op, **options):
+        """Batches of what an op with members makes: dicts of the fields."""
+        with oa.Loader(dataset, json.dumps(op), 8, socket=self.socket, order="sequential", epochs=1, as_="numpy", **options) as loader:
+            for batch in loader:
+                yield from zip(*map(list, batch))
+
     def refused(self, dataset, *words):
         with self.assertRaises(oa.errors.DatasetError) as caught:
             oa.Loader(dataset, PIPELINE, 32, socket=self.socket)
@@ -143,6 +149,65 @@ class TFRecord(ShardsCase):
         with self.assertRaisesRegex(oa.errors.DatasetError, "no feature of whole numbers is the label"):
             self.batches(str(folder), source={**source, "label": "sort"})
 
+    def test_features_are_fields(self):
+        """Numbers, raw bytes, texts and JSON, dense and ragged, with a picture and without one."""
+        folder = self.work / "tfrecord-features"
+        folder.mkdir()
+        for number, part in enumerate(parts(list(enumerate(self.samples)), 2)):
+            shard_files.write_tfrecord(folder / f"{number}.tfrecord", [
+                shard_files.example({"image/encoded": picture, "tokens": list(range(index % 5)), "boxes": [0.5, 1.5, 2.5, 3.5] * (index % 3),
+                                     "raw": struct.pack("<2h", index, -index), "text": f"caption {index}".encode(), "n": [-index],
+                                     "about": json.dumps({"deep": [index, 7]}).encode()}) for index, (picture, _) in part])
+        members = ["tokens", "boxes", "raw", "text", "n", "about:deep"]
+        fields = {"fields": [[8, 4], [3, 2, 4], [7, 2], [1, 20], [4], [4, 2]], "kinds": [1, 1, 0, 2, 0, 0]}
+        seen = 0
+        for index, got in enumerate(self.whole(str(folder), [{"op": "record", "members": members, **fields}], source={"members": "all"})):
+            tokens, boxes, raw, text, n, deep = got[:6]
+            self.assertEqual(tokens.tolist(), list(range(index % 5)))
+            self.assertEqual(boxes.tolist(), [[0.5, 1.5, 2.5, 3.5]] * (index % 3))
+            self.assertEqual((raw.tolist(), text, int(n), deep.tolist()), ([index, -index], f"caption {index}", -index, [index, 7]))
+            self.assertEqual((tokens.dtype, raw.dtype), (numpy.int32, numpy.int16))
+            seen += 1
+        self.assertEqual(seen, len(self.samples))
+        op = [{"op": "decode", "members": ["image/encoded", *members], **fields}, {"op": "center_crop", "size": 32}]
+        crop = json.dumps([{"op": "decode"}, {"op": "center_crop", "size": 32}])
+        with oa.Loader(self.data, crop, 8, socket=self.socket, order="sequential", epochs=1, as_="numpy") as loader:
+            pictures = [picture.copy() for images, _ in loader for picture in images]
+        for index, got in enumerate(self.whole(str(folder), op, source={"members": "all"})):
+            numpy.testing.assert_array_equal(got[0], pictures[index])
+            self.assertEqual(got[5], f"caption {index}")
+        for op, why in (({"members": ["nobody"], "fields": [[4]]}, "no feature nobody"),
+                        ({"members": ["n"], "fields": [[3]]}, r"n: of another type; it is \[4\]"),
+                        ({"members": ["tokens"], "fields": [[4, 3]], "kinds": [1]}, "more values than 3")):
+            with self.assertRaisesRegex(oa.errors.SampleError, why):
+                list(self.whole(str(folder), [{"op": "record", **op}], source={"members": "all"}))
+        with self.assertRaisesRegex(oa.errors.DatasetError, "the option members is all"):
+            list(self.whole(str(folder), [{"op": "record", "members": ["n"], "fields": [[4]]}], source={"members": "n"}))
+
+    def test_features_of_tensorflow(self):
+        """What parse_single_example() makes of them."""
+        try:
+            import tensorflow as tf
+        except ImportError:
+            self.skipTest("tensorflow is not installed: not tested: features of its own files")
+        folder = self.work / "tensorflow-features"
+        folder.mkdir()
+        with tf.io.TFRecordWriter(str(folder / "a.tfrecord")) as writer:
+            for index in range(40):
+                feature = {"ints": tf.train.Feature(int64_list=tf.train.Int64List(value=[index, -index, 1 << 40])),
+                           "ragged": tf.train.Feature(int64_list=tf.train.Int64List(value=range(index % 7))),
+                           "floats": tf.train.Feature(float_list=tf.train.FloatList(value=[index / 3] * 4)),
+                           "text": tf.train.Feature(bytes_list=tf.train.BytesList(value=[f"gr\u00fcn {index}".encode()]))}
+                writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+        wanted = {"ints": tf.io.FixedLenFeature([3], tf.int64), "ragged": tf.io.RaggedFeature(tf.int64), "floats": tf.io.FixedLenFeature([2, 2], tf.float32),
+                  "text": tf.io.FixedLenFeature([], tf.string)}
+        op = [{"op": "record", "members": list(wanted), "fields": [[4, 3], [4, 7], [3, 2, 2], [1, 20]], "kinds": [0, 1, 0, 2]}]
+        theirs = [tf.io.parse_single_example(record, wanted) for record in tf.data.TFRecordDataset([str(folder / "a.tfrecord")])]
+        for got, one in zip(self.whole(str(folder), op, source={"members": "all"}), theirs, strict=True):
+            for name, value in zip(list(wanted)[:3], got):
+                numpy.testing.assert_array_equal(value, one[name].numpy())
+            self.assertEqual(got[3], one["text"].numpy().decode())
+
     def test_files_of_tensorflow(self):
         try:
             import tensorflow as tf
@@ -223,6 +288,58 @@ class MDS(ShardsCase):
         os.remove(folder / "index.json")
         self.assert_same(str(folder))
         self.assert_same(str(self.write("mds-bytes", 1, {"image": "bytes", "label": "int"}) / "shard.00000.mds"))
+
+    COLUMNS = {"about": "json", "array": "ndarray:uint32", "image": "jpeg", "label": "int", "other": "pkl", "pair": "ndarray:int16:2,2", "real": "float64",
+               "text": "str", "tokens": "bytes"}
+
+    def columns(self, name):
+        """Samples of many columns in two shards; their values."""
+        shards, values = [], []
+        for part in parts(list(enumerate(self.samples)), 2):
+            shards.append([])
+            for index, (picture, label) in part:
+                array = list(range(index % 9 + 1))
+                values.append((f"gr\u00fcn {index}", [label * 3] * (index % 4), index / 7, [[index, 2], [-index, 4]], array, [index, 5]))
+                shards[-1].append({
+                    "about": json.dumps({"deep": {"n": [index, 5]}}).encode(), "image": picture, "label": struct.pack("<q", label), "other": b"any" * index,
+                    "array": bytes([4, len(array)]) + struct.pack(f"<{len(array)}I", *array), "real": struct.pack("<d", index / 7),
+                    "pair": struct.pack("<4h", index, 2, -index, 4), "text": f"gr\u00fcn {index}".encode(),
+                    "tokens": struct.pack(f"<{index % 4}H", *[label * 3] * (index % 4))})
+        shard_files.write_mds(self.work / name, self.COLUMNS, shards)
+        return str(self.work / name), values
+
+    def test_columns_are_fields(self):
+        """Numbers, arrays, raw bytes, texts and JSON, dense and ragged, with a picture and without one."""
+        folder, values = self.columns("mds-columns")
+        columns = [f"{name}:{encoding}" for name, encoding in self.COLUMNS.items()]
+        source = {"columns": ";".join(columns).replace(",", "x")}
+        about = {"columns": columns, "fields": [[1, 20], [9, 3], [12], [7, 2, 2], [4, 9], [4, 2]], "kinds": [2, 1, 0, 0, 1, 0]}
+        members = ["text", "tokens", "real", "pair", "array", "about:deep/n"]
+
+        def told(got):
+            return got[0], *(value.tolist() for value in got[1:])
+
+        got = list(self.whole(folder, [{"op": "record", "members": members, **about}], source=source))
+        self.assertEqual([told(one[:6]) for one in got], values)
+        self.assertEqual([got[0][at].dtype for at in range(1, 6)], [numpy.uint16, numpy.float64, numpy.int16, numpy.int64, numpy.int64])
+        op = [{"op": "decode", "members": ["image", *members], **about}, {"op": "center_crop", "size": 32}]
+        crop = json.dumps([{"op": "decode"}, {"op": "center_crop", "size": 32}])
+        with oa.Loader(self.data, crop, 8, socket=self.socket, order="sequential", epochs=1, as_="numpy") as loader:
+            pictures = [(picture.copy(), label) for images, labels in loader for picture, label in zip(images, labels)]
+        got = list(self.whole(folder, op, source=source))
+        self.assertEqual([told(one[2:8]) for one in got], values)
+        for one, (picture, label) in zip(got, pictures, strict=True):
+            numpy.testing.assert_array_equal(one[0], picture)
+            self.assertEqual(one[1], label)
+        with self.assertRaisesRegex(oa.errors.DatasetError, r"shard.0000\d.mds:.*its columns are not those of the option: columns=about:json;array"):
+            list(self.whole(folder, op, source={"columns": "image:jpeg"}))
+        op[0]["columns"] = columns[::-1]
+        with self.assertRaisesRegex(oa.Error, '"columns" are tokens:bytes;text.*data set.s are about:json;array'):
+            list(self.whole(folder, op, source=source))
+        with self.assertRaisesRegex(oa.Error, "open these with .columns=tokens:bytes;text"):
+            list(self.whole(folder, op))
+        with self.assertRaisesRegex(oa.Error, '"columns" are none'):
+            list(self.whole(folder, [{"op": "decode"}, {"op": "center_crop", "size": 32}], source=source))
 
     def test_an_archive_beside_shards(self):
         for name in ("code.tar.gz", "more.tgz"):

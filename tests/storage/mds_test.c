@@ -89,19 +89,27 @@ static const struct columns_case {
 	struct mds_names named;
 	int picture, label; /* -1: refused, none */
 } columns_cases[] = {
-    {"\"jpeg\",\"int\"", "\"image\",\"label\"", "null,8", {NULL, NULL}, 0, 1},
-    {"\"int\",\"png\"", "\"class\",\"x\"", "8,null", {NULL, NULL}, 1, 0},
-    {"\"bytes\",\"uint16\",\"str\"", "\"a\",\"b\",\"c\"", "null,2,null", {NULL, NULL}, 0, 1},
-    {"\"bytes\",\"jpeg\"", "\"a\",\"b\"", "null,null", {NULL, NULL}, 1, -1},
-    {"\"bytes\",\"jpeg\"", "\"a\",\"b\"", "null,null", {"a", NULL}, 0, -1},
-    {"\"bytes\",\"bytes\"", "\"a\",\"b\"", "null,null", {NULL, NULL}, -1, -1},
-    {"\"jpeg\",\"int8\",\"int16\"", "\"a\",\"b\",\"c\"", "null,1,2", {NULL, NULL}, 0, -1},
-    {"\"jpeg\",\"int8\",\"int16\"", "\"a\",\"b\",\"y\"", "null,1,2", {NULL, NULL}, 0, 2},
-    {"\"jpeg\",\"int8\",\"int16\"", "\"a\",\"y\",\"label\"", "null,1,2", {NULL, "y"}, 0, 1},
-    {"\"jpeg\",\"int8\"", "\"a\",\"b\"", "null,1", {NULL, "c"}, -1, -1},
-    {"\"jpeg\",\"int\"", "\"a\",\"b\"", "null,4", {NULL, NULL}, -1, -1},
-    {"\"jpeg\",\"int\"", "\"a\"", "null,4", {NULL, NULL}, -1, -1},
-    {"\"ndarray:float32:2\",\"png\"", "\"a\",\"b\"", "8,null", {NULL, NULL}, 1, -1},
+    {"\"jpeg\",\"int\"", "\"image\",\"label\"", "null,8", {NULL, NULL, NULL}, 0, 1},
+    {"\"int\",\"png\"", "\"class\",\"x\"", "8,null", {NULL, NULL, NULL}, 1, 0},
+    {"\"bytes\",\"uint16\",\"str\"", "\"a\",\"b\",\"c\"", "null,2,null", {NULL, NULL, NULL}, 0, 1},
+    {"\"bytes\",\"jpeg\"", "\"a\",\"b\"", "null,null", {NULL, NULL, NULL}, 1, -1},
+    {"\"bytes\",\"jpeg\"", "\"a\",\"b\"", "null,null", {"a", NULL, NULL}, 0, -1},
+    {"\"bytes\",\"bytes\"", "\"a\",\"b\"", "null,null", {NULL, NULL, NULL}, -1, -1},
+    {"\"jpeg\",\"int8\",\"int16\"", "\"a\",\"b\",\"c\"", "null,1,2", {NULL, NULL, NULL}, 0, -1},
+    {"\"jpeg\",\"int8\",\"int16\"", "\"a\",\"b\",\"y\"", "null,1,2", {NULL, NULL, NULL}, 0, 2},
+    {"\"jpeg\",\"int8\",\"int16\"", "\"a\",\"y\",\"label\"", "null,1,2", {NULL, "y", NULL}, 0, 1},
+    {"\"jpeg\",\"int8\"", "\"a\",\"b\"", "null,1", {NULL, "c", NULL}, -1, -1},
+    {"\"jpeg\",\"int\"", "\"a\",\"b\"", "null,4", {NULL, NULL, NULL}, -1, -1},
+    {"\"jpeg\",\"int\"", "\"a\"", "null,4", {NULL, NULL, NULL}, -1, -1},
+    {"\"ndarray:float32:2\",\"png\"", "\"a\",\"b\"", "8,null", {NULL, NULL, NULL}, 1, -1},
+    {"\"ndarray:float32:2\",\"png\"", "\"a\",\"b\"", "9,null", {NULL, NULL, NULL}, -1, -1},
+    {"\"int\",\"str\"", "\"n\",\"b\"", "8,null", {NULL, NULL, "n:int;b:str"}, 0, -1},
+    {"\"int\",\"str\"", "\"n\",\"y\"", "8,null", {NULL, "n", "n:int;y:str"}, 0, 0},
+    {"\"int\",\"str\"", "\"n\",\"b\"", "8,null", {NULL, NULL, "b:str;n:int"}, -1, -1},
+    {"\"int\",\"str\"", "\"n\",\"b\"", "8,null", {NULL, NULL, "n:int"}, -1, -1},
+    {"\"ndarray:int8:2,3\"", "\"n\"", "6", {NULL, NULL, "n:ndarray:int8:2x3"}, 0, -1},
+    {"\"pkl\",\"int\"", "\"n\",\"y\"", "null,8", {NULL, NULL, "n:pkl;y:int"}, 0, 1},
+    {"\"complex\",\"int\"", "\"n\",\"y\"", "16,8", {NULL, NULL, "n:complex;y:int"}, -1, -1},
 };
 
 START_TEST(columns_of_shards)
@@ -161,6 +169,22 @@ START_TEST(shard_of_mosaicml)
 	ck_assert_int_eq(scan_run(&scan_mds, golden_shard, GOLDEN_SHARD_BYTES, "label=k", &run),
 			 SCAN_E_END);
 	ck_assert_uint_eq(run.record[0].label, 4);
+}
+END_TEST
+
+START_TEST(whole_samples_of_mosaicml)
+{
+	ck_assert_int_eq(scan_run(&scan_mds, golden_shard, GOLDEN_SHARD_BYTES,
+				  "columns=image:bytes;k:uint8;label:int;text:str", &run),
+			 SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert_uint_eq(run.record[0].at, 236);
+	ck_assert_uint_eq(run.record[0].bytes, GOLDEN_SHARD_BYTES - 236);
+	ck_assert_uint_eq(run.record[0].label, 12);
+	ck_assert_int_eq(scan_run(&scan_mds, golden_shard, GOLDEN_SHARD_BYTES,
+				  "columns=image:bytes;k:uint8;text:str;label:int", &run),
+			 SCAN_E_BAD);
+	ck_assert_ptr_nonnull(strstr(run.why, "columns=image:bytes;k:uint8;label:int;text:str"));
 }
 END_TEST
 
@@ -259,6 +283,7 @@ int main(void)
 	tcase_add_loop_test(tcase, columns_of_shards, 0, BASE_ARRAY_LEN(columns_cases));
 	tcase_add_test(tcase, numbers_of_labels);
 	tcase_add_test(tcase, shard_of_mosaicml);
+	tcase_add_test(tcase, whole_samples_of_mosaicml);
 	tcase_add_loop_test(tcase, samples_of_a_shard, 0, 7);
 	tcase_add_test(tcase, cut_shards);
 	tcase_add_test(tcase, damaged_shards);

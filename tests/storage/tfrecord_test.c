@@ -156,7 +156,7 @@ START_TEST(names)
 {
 	const struct fit *fit = &fits[_i];
 	struct shard_bytes features, example;
-	struct example_names wanted;
+	struct example_names wanted = {.is_whole = false};
 	struct example_walk walk;
 	struct example found;
 
@@ -250,6 +250,44 @@ START_TEST(file_of_tensorflow)
 	ck_assert_uint_eq(run.record[0].at, 37);
 	ck_assert_uint_eq(run.record[0].bytes, 63);
 	ck_assert_uint_eq(run.record[0].label, 7);
+	ck_assert_int_eq(
+	    scan_run(&scan_tfrecord, golden_file, GOLDEN_FILE_BYTES, "members=all", &run),
+	    SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert_uint_eq(run.record[0].at, 12);
+	ck_assert_uint_eq(run.record[0].bytes, GOLDEN_FILE_BYTES - 16);
+	ck_assert_uint_eq(run.record[0].label, 7);
+}
+END_TEST
+
+/* Without a picture, and with labels of several values, which are no classes. */
+START_TEST(whole_records)
+{
+	const int64_t several[2] = {5, 6};
+	struct shard_bytes file, features, example;
+
+	shard_bytes_init(&file, 4096);
+	shard_bytes_init(&features, 4096);
+	shard_bytes_init(&example, 4096);
+	shard_put_bytes(&features, "text", "none", 4);
+	shard_put_ints(&features, "label", several, 2, 1);
+	shard_put_example(&example, &features);
+	shard_put_tfrecord(&file, example.data, example.size);
+	ck_assert_int_eq(
+	    scan_run(&scan_tfrecord, file.data, file.size, "members=all,image=text", &run),
+	    SCAN_E_END);
+	ck_assert_uint_eq(run.record[0].at, 12);
+	ck_assert_uint_eq(run.record[0].bytes, example.size);
+	ck_assert_uint_eq(run.record[0].label, SCAN_NO_LABEL);
+	ck_assert_int_eq(scan_run(&scan_tfrecord, file.data, file.size, "members=some", &run),
+			 SCAN_E_BAD);
+	file.size = 0;
+	shard_put_tfrecord(&file, "", 0);
+	ck_assert_int_eq(scan_run(&scan_tfrecord, file.data, file.size, "members=all", &run),
+			 SCAN_E_BAD);
+	shard_bytes_fini(&file);
+	shard_bytes_fini(&features);
+	shard_bytes_fini(&example);
 }
 END_TEST
 
@@ -383,6 +421,7 @@ int main(void)
 	tcase_add_test(example, damaged_examples);
 	tcase_add_test(file, file_of_tensorflow);
 	tcase_add_test(file, records_of_a_file);
+	tcase_add_test(file, whole_records);
 	tcase_add_test(file, windows);
 	tcase_add_test(file, each_byte_is_checked);
 	tcase_add_test(file, cut_files);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/varint.h"
 #include "storage/source/scan/magic.h"
 
 enum { /* depths: what the place is in */
@@ -31,8 +32,6 @@ _Static_assert((int)IN_PACKED < (int)EXAMPLE_DEPTH, "a depth has an end");
 
 enum { LIST_BYTES = 1, LIST_INTS = 3 };
 enum { FIT_NONE, FIT_GUESS, FIT_OTHER, FIT_USUAL, FIT_NAMED };
-
-enum proto_kind { PROTO_VARINT = 0, PROTO_64 = 1, PROTO_BYTES = 2, PROTO_32 = 5 };
 
 struct piece { /* what is there from the walk's place on */
 	const uint8_t *data;
@@ -49,23 +48,6 @@ static bool walk_fail(struct example_walk *walk, const char *why, uint64_t at)
 static bool walk_damaged(struct example_walk *walk)
 {
 	return walk_fail(walk, "it is no tf.Example", walk->at);
-}
-
-/* Its bytes; 0: it is none, or goes on behind the piece. */
-static size_t proto_varint(struct piece piece, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (size_t i = 0; i < 10 && i < piece.size; i++) {
-		if (i == 9 && piece.data[i] > 1)
-			return 0;
-		value |= (uint64_t)(piece.data[i] & 127) << (7 * i);
-		if (piece.data[i] < 128) {
-			*ret = value;
-			return i + 1;
-		}
-	}
-	return 0;
 }
 
 static void walk_take(struct example_walk *walk, struct piece *piece, size_t bytes)
@@ -90,7 +72,7 @@ static void take_name(struct example_walk *walk, const uint8_t *name, uint64_t b
 	entry->picture = entry->label = FIT_NONE;
 	if (names->picture[0])
 		entry->picture = name_is(name, bytes, names->picture) ? FIT_NAMED : FIT_NONE;
-	else
+	else if (!names->is_whole)
 		entry->picture = name_is(name, bytes, EXAMPLE_PICTURE) ? FIT_USUAL : FIT_GUESS;
 	if (names->label[0])
 		entry->label = name_is(name, bytes, names->label) ? FIT_NAMED : FIT_NONE;
@@ -192,7 +174,7 @@ static bool open_field(struct example_walk *walk, struct piece piece, uint64_t n
 static bool step_bytes(struct example_walk *walk, struct piece *piece, uint64_t number)
 {
 	uint64_t bytes;
-	const size_t n = proto_varint(*piece, &bytes);
+	const size_t n = varint_read(piece->data, piece->size, &bytes);
 
 	if (n == 0 || bytes > walk->end[walk->depth] - walk->at - n)
 		return walk_damaged(walk);
@@ -207,7 +189,7 @@ static bool step_bytes(struct example_walk *walk, struct piece *piece, uint64_t 
 static bool step_number(struct example_walk *walk, struct piece *piece, uint64_t number)
 {
 	uint64_t value;
-	const size_t n = proto_varint(*piece, &value);
+	const size_t n = varint_read(piece->data, piece->size, &value);
 
 	if (n == 0)
 		return walk_damaged(walk);
@@ -234,7 +216,7 @@ static bool step(struct example_walk *walk, struct piece piece)
 
 	if (walk->depth == IN_PACKED)
 		return step_number(walk, &piece, 0);
-	n = proto_varint(piece, &head);
+	n = varint_read(piece.data, piece.size, &head);
 	if (n == 0 || head >> 3 == 0)
 		return walk_damaged(walk);
 	walk_take(walk, &piece, n);
@@ -290,7 +272,7 @@ bool example_end(struct example_walk *walk, struct example *ret)
 {
 	if (walk->at != walk->bytes || walk->depth > 0)
 		return walk_damaged(walk);
-	if (walk->picture == FIT_NONE)
+	if (walk->picture == FIT_NONE && !walk->names->is_whole)
 		return walk_fail(walk, "no feature of bytes is the picture", 0);
 	if (walk->picture == FIT_GUESS && walk->guesses > 1)
 		return walk_fail(walk,

@@ -25,6 +25,7 @@
 
 struct example_names { /* of features; "": the usual ones */
 	char picture[EXAMPLE_NAME], label[EXAMPLE_NAME];
+	bool is_whole; /* the sample is all of it: there need be no picture */
 };
 
 struct example {            /* what was found */

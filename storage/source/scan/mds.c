@@ -4,17 +4,18 @@
  * MDS, checked. What a shard's head says of its samples fills the shard exactly, and what a sample's sizes say fills
  * the sample, so nothing lies outside of either, and two samples share no byte.
  *
- * Only what a picture and a label need is known of encodings: jpeg, png and bytes are the bytes themselves, whole
- * numbers are as many little-endian bytes as their name says. Compressed shards are refused here, when the data set is opened:
+ * What encodings are says base/encoding.h. Compressed shards are refused here, when the data set is opened:
  * their samples cannot be read without reading what lies before them.
  */
 
 #include "storage/source/scan/mds.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/encoding.h"
 #include "base/json.h"
 #include "base/little.h"
 
@@ -133,31 +134,6 @@ void mds_index_fini(struct mds_index *index)
 
 /* ---- columns ---- */
 
-enum mds_kind { MDS_OTHER, MDS_PICTURE, MDS_BYTES, MDS_WHOLE };
-
-static const struct mds_encoding {
-	const char *name;
-	enum mds_kind kind;
-	uint32_t size; /* 0: varies */
-	bool is_signed;
-} mds_encoding[] = {
-    {"jpeg", MDS_PICTURE, 0, false}, {"png", MDS_PICTURE, 0, false},
-    {"bytes", MDS_BYTES, 0, false},  {"int", MDS_WHOLE, 8, true},
-    {"int8", MDS_WHOLE, 1, true},    {"int16", MDS_WHOLE, 2, true},
-    {"int32", MDS_WHOLE, 4, true},   {"int64", MDS_WHOLE, 8, true},
-    {"uint8", MDS_WHOLE, 1, false},  {"uint16", MDS_WHOLE, 2, false},
-    {"uint32", MDS_WHOLE, 4, false}, {"uint64", MDS_WHOLE, 8, false},
-};
-static const struct mds_encoding mds_other = {"", MDS_OTHER, 0, false};
-
-static const struct mds_encoding *encoding_of(const char *name)
-{
-	for (size_t i = 0; i < BASE_ARRAY_LEN(mds_encoding); i++)
-		if (strcmp(mds_encoding[i].name, name) == 0)
-			return &mds_encoding[i];
-	return &mds_other;
-}
-
 struct chosen { /* one column of those that fit */
 	unsigned n, rank, column;
 };
@@ -171,19 +147,22 @@ static void choose(struct chosen *chosen, unsigned rank, unsigned column)
 	chosen->column = column;
 }
 
-static unsigned picture_rank(const struct mds_encoding *encoding, const char *name,
-			     const char *named)
+static unsigned picture_rank(const struct encoding *encoding, const char *name, const char *named)
 {
-	if (encoding->kind != MDS_PICTURE && encoding->kind != MDS_BYTES)
+	if (encoding->kind != ENCODING_PICTURE && encoding->kind != ENCODING_BYTES)
 		return 0;
 	if (named)
 		return strcmp(name, named) == 0;
-	return encoding->kind == MDS_PICTURE ? 2 : 1;
+	return encoding->kind == ENCODING_PICTURE ? 2 : 1;
 }
 
-static unsigned label_rank(const struct mds_encoding *encoding, const char *name, const char *named)
+/* Of a whole sample the only number need be no class. */
+static unsigned label_rank(const struct encoding *encoding, const char *name,
+			   const struct mds_names *names)
 {
-	if (encoding->kind != MDS_WHOLE)
+	const char *named = names->label;
+
+	if (!encoding_is_whole(encoding))
 		return 0;
 	if (named)
 		return strcmp(name, named) == 0;
@@ -191,27 +170,47 @@ static unsigned label_rank(const struct mds_encoding *encoding, const char *name
 		return 4;
 	if (strcmp(name, "class") == 0)
 		return 3;
-	return strcmp(name, "y") == 0 ? 2 : 1;
+	return strcmp(name, "y") == 0 ? 2 : !names->columns;
 }
 
 static int columns_judge(const struct mds_names *names, const struct chosen *picture,
 			 const struct chosen *label, struct mds_columns *ret, struct diag *diag)
 {
-	const bool named_label = names && names->label;
-
-	if (picture->n != 1)
+	if (picture->n != 1 && !names->columns)
 		return mds_refuse(diag,
 				  picture->n ? "several of its columns may be the picture"
 					     : "none of its columns is a picture",
 				  "a picture's column has the encoding jpeg, png or bytes; name it "
 				  "where there are several");
-	if (named_label && label->n != 1)
+	if (names->label && label->n != 1)
 		return mds_refuse(diag, "no column of whole numbers has the label's name",
 				  "name one of encoding int, int8 to int64 or uint8 to uint64");
 	ret->picture = picture->column;
 	ret->has_label = label->n == 1;
 	ret->label = label->column;
 	return 0;
+}
+
+/* Commas, which are between options, as x. false: there is no place for it. */
+static bool tell_column(const char *name, const char *encoding, unsigned number,
+			char ret[MDS_MOST_NAMES])
+{
+	const size_t used = strlen(ret);
+	const int size = snprintf(ret + used, MDS_MOST_NAMES - used, "%s%s:%s", number ? ";" : "",
+				  name, encoding);
+
+	for (char *at = strchr(ret + used, ':'); at && (at = strchr(at, ',')); at++)
+		*at = 'x';
+	return size >= 0 && (size_t)size < MDS_MOST_NAMES - used;
+}
+
+/* The columns that the user has said: all of them, in this order. */
+static int columns_compare(const char *theirs, const char *wanted, struct diag *diag)
+{
+	if (strcmp(theirs, wanted) == 0)
+		return 0;
+	diag_set(diag, "its columns are not those of the option: columns=%.180s", theirs);
+	return MDS_E_BAD;
 }
 
 static int columns_read(const struct json_in *root, const struct mds_names *names,
@@ -221,7 +220,8 @@ static int columns_read(const struct json_in *root, const struct mds_names *name
 	const struct json_in *encoding = json_in_member(root, "column_encodings");
 	const struct json_in *size = json_in_member(root, "column_sizes");
 	struct chosen picture = {.n = 0}, label = {.n = 0};
-	bool is_signed[MDS_MOST_COLUMNS];
+	char theirs[MDS_MOST_NAMES] = "";
+	bool is_signed[MDS_MOST_COLUMNS], is_told = true;
 
 	ret->n = (unsigned)BASE_MIN(json_in_count(name), (size_t)MDS_MOST_COLUMNS + 1);
 	if (ret->n < 1 || ret->n > MDS_MOST_COLUMNS || json_in_count(encoding) != ret->n ||
@@ -229,31 +229,41 @@ static int columns_read(const struct json_in *root, const struct mds_names *name
 		return mds_refuse(diag, "its columns are none, more than 64, or damaged", MDS_MEND);
 	for (unsigned i = 0; i < ret->n; i++) {
 		const char *called = json_in_string(json_in_item(name, i), "");
-		const struct mds_encoding *of =
-		    encoding_of(json_in_string(json_in_item(encoding, i), ""));
+		const char *text = json_in_string(json_in_item(encoding, i), "");
+		const struct encoding of = encoding_of(text);
 		const uint64_t bytes = json_in_u64(json_in_item(size, i), 0);
 
-		if (bytes > UINT32_MAX || (of != &mds_other && bytes != of->size))
-			return mds_refuse(diag, "a column's size is damaged", MDS_MEND);
+		if (bytes > UINT32_MAX ||
+		    ((of.kind != ENCODING_OTHER || names->columns) && bytes != of.bytes))
+			return mds_refuse(diag,
+					  "a column's size is damaged, or its encoding not known",
+					  MDS_MEND);
 		ret->size[i] = (uint32_t)bytes;
-		is_signed[i] = of->is_signed;
-		choose(&picture, picture_rank(of, called, names ? names->picture : NULL), i);
-		choose(&label, label_rank(of, called, names ? names->label : NULL), i);
+		is_signed[i] = encoding_is_signed(&of);
+		is_told = is_told && tell_column(called, text, i, theirs);
+		choose(&picture, picture_rank(&of, called, names->picture), i);
+		choose(&label, label_rank(&of, called, names), i);
 	}
+	if (names->columns && !is_told)
+		return mds_refuse(diag, "the names of its columns have more than 2047 bytes",
+				  MDS_MEND);
 	ret->is_signed = is_signed[label.column];
+	if (names->columns && columns_compare(theirs, names->columns, diag) != 0)
+		return MDS_E_BAD;
 	return columns_judge(names, &picture, &label, ret, diag);
 }
 
 int mds_columns_parse(const char *text, size_t size, const struct mds_names *names,
 		      struct mds_columns *ret, struct diag *diag)
 {
+	static const struct mds_names usual;
 	struct mds_columns columns = {.n = 0};
 	struct json_in *root;
 	int r = json_in_parse(text, size, MDS_MOST_TEXT, &root, diag);
 
 	if (r)
 		return r < 0 ? r : MDS_E_BAD;
-	r = columns_read(root, names, &columns, diag);
+	r = columns_read(root, names ? names : &usual, &columns, diag);
 	json_in_free(root);
 	if (!r)
 		*ret = columns;
@@ -297,7 +307,7 @@ bool mds_sample(const struct mds_columns *columns, const uint8_t *sizes, uint64_
 		}
 		if (at > bytes || size > bytes - at)
 			return false;
-		if (i == columns->picture) {
+		if (i == columns->picture) { /* or, where there is none, of no use */
 			sample.picture_at = (uint32_t)at;
 			sample.picture_bytes = size;
 		} else if (columns->has_label && i == columns->label) {

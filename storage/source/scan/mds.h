@@ -42,9 +42,13 @@ void mds_index_fini(struct mds_index *index);
 
 /* ---- a shard's columns ---- */
 
+#define MDS_MOST_NAMES 2048
+
 struct mds_names { /* of columns; NULL: the usual ones */
 	const char *picture;
 	const char *label;
+	/* Not NULL: a sample is all of its columns, which are to be "NAME:ENCODING;..." */
+	const char *columns;
 };
 struct mds_columns { /* what of them is needed to find picture and label in a sample */
 	unsigned n;
@@ -55,7 +59,7 @@ struct mds_columns { /* what of them is needed to find picture and label in a sa
 };
 /* The picture: the column that is named, else the only one of encoding jpeg or png, else the only one of bytes. The
  * label: the column that is named, else one of whole numbers that is called label, class or y, else the only one of
- * whole numbers, else none. 0, MDS_E_BAD, -ENOMEM. */
+ * whole numbers, else none. Of whole samples there need be no picture, and the only number is no label. 0, MDS_E_BAD, -ENOMEM. */
 int mds_columns_parse(const char *text, size_t size, const struct mds_names *names,
 		      struct mds_columns *ret, struct diag *diag);
 

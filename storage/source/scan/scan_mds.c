@@ -2,7 +2,7 @@
 
 /*
  * The scan of an MDS shard: its head, its columns, where its samples begin, and of each sample what leads to its
- * picture and its label. Pictures are not read. Where samples begin is fetched in parts, MDS_STARTS of them at a
+ * picture and its label; with the option columns a sample is all of its columns. Pictures are not read. Where samples begin is fetched in parts, MDS_STARTS of them at a
  * time; the last of a part is the first of the next one.
  */
 
@@ -22,7 +22,7 @@
 
 struct mds {
 	enum { MDS_IN_HEAD, MDS_IN_COLUMNS, MDS_IN_STARTS, MDS_IN_SAMPLE, MDS_IN_LABEL } phase;
-	char picture[MDS_NAME], label[MDS_NAME];
+	char picture[MDS_NAME], label[MDS_NAME], names[MDS_MOST_NAMES];
 	uint64_t file_bytes;
 	struct mds_head head;
 	struct mds_columns columns;
@@ -97,7 +97,8 @@ static int took_columns(struct mds *shard, const uint8_t *bytes, uint32_t size,
 			struct scan_sink *sink, struct scan_want *ret)
 {
 	const struct mds_names names = {shard->picture[0] ? shard->picture : NULL,
-					shard->label[0] ? shard->label : NULL};
+					shard->label[0] ? shard->label : NULL,
+					shard->names[0] ? shard->names : NULL};
 	struct diag diag = {.text = ""};
 
 	if (mds_columns_parse((const char *)bytes, size, &names, &shard->columns, &diag))
@@ -147,6 +148,10 @@ static int give_record(struct mds *shard, const uint8_t *label, struct scan_sink
 			       "its label is no class; classes count from 0 (-1: none)");
 	if (number >= 0)
 		record.label = (uint32_t)number;
+	if (shard->names[0]) {
+		record.at = at;
+		record.bytes = (uint32_t)sample_bytes(shard);
+	}
 	if (record.bytes == 0)
 		return mds_bad(shard, sink, record.at, "its picture is empty");
 	snprintf(key, sizeof(key), "[%llu]", (unsigned long long)shard->number);
@@ -216,6 +221,8 @@ static int mds_begin(void *state, const struct scan_shard *of, struct scan_sink 
 	if (!scan_option(of->options, "image", shard->picture, MDS_NAME) ||
 	    !scan_option(of->options, "label", shard->label, MDS_NAME))
 		return mds_bad(shard, sink, 0, "the name of a column has more than 255 bytes");
+	if (!scan_option(of->options, "columns", shard->names, MDS_MOST_NAMES))
+		return mds_bad(shard, sink, 0, "the option columns has more than 2047 bytes");
 	if (of->bytes < MDS_HEAD)
 		return mds_bad(shard, sink, 0, "it is too short to be an MDS shard");
 	shard->wanted = MDS_HEAD;

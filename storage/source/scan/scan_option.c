@@ -39,3 +39,14 @@ bool scan_option(const char *options, const char *key, char *ret, size_t size)
 	}
 	return true;
 }
+
+bool scan_option_members(const char *options, bool *ret)
+{
+	char members[8];
+
+	if (!scan_option(options, "members", members, sizeof(members)) ||
+	    (*members && strcmp(members, "all") != 0))
+		return false;
+	*ret = *members != '\0';
+	return true;
+}

@@ -16,5 +16,8 @@ struct scan_option { /* one of them; places in the text */
 bool scan_option_next(const char **options, struct scan_option *ret);
 /* The value to ret, of size bytes, "" where there is none. false: it does not fit. */
 bool scan_option(const char *options, const char *key, char *ret, size_t size);
+/* Is a sample all of what it has (members=all)? false: the option is another. */
+bool scan_option_members(const char *options, bool *ret);
+#define SCAN_OPTION_MEMBERS "the option members is all, or left out"
 
 #endif

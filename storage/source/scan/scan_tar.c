@@ -56,17 +56,14 @@ static int scan_tar_begin(void *state, const struct scan_shard *shard, struct sc
 			  struct scan_want *ret)
 {
 	struct scan_tar *scan = state;
-	char members[8];
 
 	memset(scan, 0, sizeof(*scan));
-	if (!scan_option(shard->options, "members", members, sizeof(members)) ||
-	    (*members && strcmp(members, "all") != 0))
-		return scan_bad(sink, 0, "the option members is all, or left out");
+	if (!scan_option_members(shard->options, &scan->group.is_whole))
+		return scan_bad(sink, 0, "%s", SCAN_OPTION_MEMBERS);
 	if (shard->bytes == 0)
 		return scan_bad(sink, 0, "it is empty");
 	if (shard->bytes > UINT64_MAX >> 1)
 		return scan_bad(sink, 0, "it is too large");
-	scan->group.is_whole = *members;
 	tar_begin(&scan->tar, shard->bytes);
 	return go_on(scan, sink, ret);
 }

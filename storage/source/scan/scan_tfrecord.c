@@ -127,9 +127,15 @@ static int give_record(struct tfrecord *file, struct scan_sink *sink)
 	if (file->walk.why || !example_end(&file->walk, &example))
 		return tfrecord_bad(file, sink, example_at(file) + file->walk.bad_at,
 				    file->walk.why);
+	if (file->names.is_whole) {
+		example.at = 0;
+		example.bytes = file->bytes;
+	}
+	if (example.bytes == 0)
+		return tfrecord_bad(file, sink, file->begin, "it is empty");
 	if (example.bytes > UINT32_MAX)
 		return tfrecord_bad(file, sink, example_at(file) + example.at,
-				    "its picture has more than 4 GiB");
+				    "it has more than 4 GiB");
 	if (example.has_label && (example.label < -1 || example.label > SCAN_MOST_LABEL))
 		return tfrecord_bad(file, sink, file->begin,
 				    "its label is no class; classes count from 0 (-1: none)");
@@ -199,6 +205,10 @@ static int tfrecord_begin(void *state, const struct scan_shard *shard, struct sc
 	if (!scan_option(shard->options, "image", file->names.picture, EXAMPLE_NAME) ||
 	    !scan_option(shard->options, "label", file->names.label, EXAMPLE_NAME))
 		return tfrecord_bad(file, sink, 0, "the name of a feature has more than 255 bytes");
+	if (!scan_option_members(shard->options, &file->names.is_whole))
+		return scan_bad(sink, 0, "%s", SCAN_OPTION_MEMBERS);
+	if (file->names.is_whole)
+		file->names.picture[0] = '\0';
 	return tfrecord_feed(state, 0, NULL, 0, sink, ret);
 }
 
