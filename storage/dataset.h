@@ -85,6 +85,8 @@ struct scan_progress {
 	/* Once, behind a scan with such: so many files that have pictures' names are left out, since they are FIFOs,
 	 * sockets or devices, which are never opened; names: the first few, quoted. NULL: nobody wants to know */
 	void (*left_out)(void *arg, uint64_t count, const char *names);
+	/* Once: so many indexes of others were set aside; first: the first of them, and why. NULL: nobody wants to know */
+	void (*aside)(void *arg, uint64_t count, const char *first);
 	bool open_only; /* DATASET_E_CLOSED as soon as something is not open to everybody */
 	bool (*takes)(void *arg, uint64_t bytes); /* may it have so much memory in all? else
 						     DATASET_E_ROOM; NULL: any */

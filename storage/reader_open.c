@@ -174,6 +174,19 @@ static void open_left_out(void *arg, uint64_t count, const char *names)
 	    base_quote(dataset->path, path, sizeof(path)), (unsigned long long)count, names);
 }
 
+static void open_aside(void *arg, uint64_t count, const char *first)
+{
+	const struct reader_dataset *dataset = arg;
+	char path[512];
+
+	log_line(
+	    LOG_LEVEL_WARN, "index-aside",
+	    "path=\"%s\" indexes=%llu what=\"indexes of others beside the shards are not of "
+	    "these and were set aside; make or remove them (tfrecord2idx, wds2idx, widsindex)\" "
+	    "first=\"%s\"",
+	    base_quote(dataset->path, path, sizeof(path)), (unsigned long long)count, first);
+}
+
 static bool open_cancelled(void *arg)
 {
 	const struct reader_dataset *dataset = arg;
@@ -199,6 +212,7 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 	    .tell = open_tell,
 	    .cancelled = open_cancelled,
 	    .left_out = open_left_out,
+	    .aside = open_aside,
 	    .arg = dataset,
 	    .open_only = dataset->how == READER_HOW_OPEN_ONLY,
 	    .takes = open_takes,

@@ -24,11 +24,12 @@ int source_shards_write(const struct reader_dataset *dataset, struct indexer_sha
 			unsigned threads, const struct scan_progress *progress, int *ret_fd,
 			struct diag *diag);
 
-/* ---- source_dali.c ---- */
+/* ---- source_beside.c ---- */
 
-/* Of each shard that DALI's index lies beside: is it of that one? As index(). */
-int source_dali_check(const struct reader_dataset *dataset, const struct indexer_shard *shard,
-		      size_t n, const struct scan_progress *progress, struct diag *diag);
+/* Indexes of others that lie beside the shards, which are sorted: are they of these? Those that are not are told to progress. 0 or
+ * -ENOMEM. */
+int source_beside_check(const struct reader_dataset *dataset, const struct indexer_shard *shard,
+			size_t n, const struct scan_progress *progress);
 
 /* ---- source_manifest.c ---- */
 
@@ -53,6 +54,9 @@ int source_shards_list(const struct reader_dataset *dataset, struct shard_names 
 /* Those that dataset->pattern names, whether they are there or not. */
 int source_shards_expand(const struct reader_dataset *dataset, struct shard_names *ret,
 			 struct diag *diag);
+/* The names in a folder below the root that end in one of the suffixes, whatever has them. 0 or negative errno. */
+int source_shards_beside(int root_fd, const char *folder, const char *suffixes,
+			 struct shard_names *ret);
 /* Does the name end in one of a list of suffixes, "one\0other\0"? NULL: it does not. */
 const char *source_shards_suffix(const char *name, const char *suffixes);
 /* Do the kind's shards have such names? */

@@ -219,6 +219,37 @@ int source_shards_list(const struct reader_dataset *dataset, struct shard_names 
 	return 0;
 }
 
+int source_shards_beside(int root_fd, const char *folder, const char *suffixes,
+			 struct shard_names *ret)
+{
+	int fd = openat(root_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct shard_names names = {.name = NULL};
+	const struct dirent *entry;
+
+	if (!stream) {
+		r = -errno;
+		base_close(&fd);
+		return r;
+	}
+	do {
+		errno = 0;
+		entry = readdir(stream);
+		r = entry ? 0 : -errno;
+		if (entry && entry->d_name[0] != '.' &&
+		    source_shards_suffix(entry->d_name, suffixes))
+			r = add(&names, entry->d_name);
+	} while (entry && !r);
+	closedir(stream);
+	if (r) {
+		source_shards_names_free(&names);
+		return r;
+	}
+	sort(&names);
+	*ret = names;
+	return 0;
+}
+
 /* ---- a list ---- */
 
 struct range { /* {first..last} */

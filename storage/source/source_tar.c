@@ -20,6 +20,7 @@ static const struct source_shards tar_shards = {
     .is_shard = tar_is_archive,
     .scan = &scan_tar,
     .dali = dali_check_files,
+    .has_wids = true,
     .empty = "a sample is a run of neighbouring files KEY.SUFFIX with one KEY, and has a picture: "
 	     "a suffix of " WALK_SUFFIXES " (any case) behind the first dot of the name",
 };

@@ -2,7 +2,7 @@
 
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
- * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'n' a .npy;
+ * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'j' an index of wids; 'n' a .npy;
  * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
@@ -13,6 +13,7 @@
 #include "storage/source/scan/megatron.h"
 #include "storage/source/scan/packing.h"
 #include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/wids.h"
 #include "tests/storage/scan_run.h"
 
 #include <stdlib.h>
@@ -49,6 +50,17 @@ static void try_index(const uint8_t *data, size_t size)
 		demand(index.shard[i].name[0] && index.shard[i].samples > 0 &&
 		       index.shard[i].bytes > 4 * index.shard[i].samples);
 	mds_index_fini(&index);
+}
+
+static void try_wids(const uint8_t *data, size_t size)
+{
+	struct wids wids;
+
+	if (wids_parse((const char *)data, size, &wids) != 0)
+		return;
+	for (size_t i = 0; i < wids.n; i++)
+		demand(wids.shard[i].name[0] && wids.shard[i].samples < UINT64_MAX);
+	wids_fini(&wids);
 }
 
 static void try_npy(const uint8_t *data, size_t size)
@@ -139,6 +151,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'i':
 		try_index(data + 1, size - 1);
+		break;
+	case 'j':
+		try_wids(data + 1, size - 1);
 		break;
 	case 'n':
 		try_npy(data + 1, size - 1);

@@ -53,6 +53,17 @@ class ShardsCase(support.DaemonCase):
             for batch in loader:
                 yield from zip(*map(list, batch))
 
+    def set_aside(self, dataset, *words, count=1):
+        """It is opened all the same, and one line of the log says why its indexes were not taken; none of words: no line does."""
+        before = os.stat(self.work / "accessd.log").st_size
+        self.assert_same(dataset)
+        with open(self.work / "accessd.log", encoding="utf-8") as log:
+            log.seek(before)
+            told = [line for line in log if " index-aside " in line]
+        self.assertEqual(len(told), bool(words), told)
+        for word in (*words, f" indexes={count} ") if words else ():
+            self.assertIn(word, told[0])
+
     def refused(self, dataset, *words):
         with self.assertRaises(oa.errors.DatasetError) as caught:
             oa.Loader(dataset, PIPELINE, 32, socket=self.socket)
@@ -119,9 +130,10 @@ class TFRecord(ShardsCase):
                                (records * 2, f"{index.name}:{len(records) + 1} is not where")):
                 shard_files.write_records_idx(index, wrong)
                 os.utime(folder / form)
-                self.refused(str(folder), why, "tfrecord2idx")
+                self.set_aside(str(folder), why, "tfrecord2idx")
             index.write_text("no index\n")
-            self.refused(str(folder), f'{index.name}:1 is no "OFFSET SIZE" in {form}')
+            os.utime(folder / form)
+            self.set_aside(str(folder), f'{index.name}:1 is no', f"in {form}")
 
     def test_compressed(self):
         folder = self.work / "tfrecord-gz"
@@ -263,14 +275,50 @@ class Tar(ShardsCase):
         os.rename(folder / "0.idx", folder / "2.idx")
         os.rename(folder / "1.idx", folder / "0.idx")
         os.utime(folder / "0.tar")
-        self.refused(str(folder), "0.idx ", "0.tar", "wds2idx")
+        self.set_aside(str(folder), "0.idx", "0.tar", "wds2idx")
         lines = (folder / "2.idx").read_text().splitlines()
-        for wrong, why in ((["v1.3 1"], '0.idx:1 is no "v1.2 SAMPLES"'), (lines[:-1], "0.idx has not all samples of 0.tar"),
+        for wrong, why in ((["v1.3 1"], "0.idx:1 is no"), (lines[:-1], "0.idx has not all samples of 0.tar"),
                            ([*lines[:3], "jpg 0"], "0.idx:4 is no line of files"), ([*lines[:2], "jpg 0 999999999 a"], "0.idx:3 has a file beyond")):
             (folder / "0.idx").write_text("\n".join(wrong) + "\n")
-            self.refused(str(folder), why)
+            os.utime(folder / "0.tar")
+            self.set_aside(str(folder), why)
         (folder / "0.idx").write_text("\n".join([f"v1.1 {len(lines) - 1}", *(re.sub(r" \d{4}\.\w+", "", line) for line in lines[1:])]))
-        self.assert_same(str(folder))
+        os.utime(folder / "0.tar")
+        self.set_aside(str(folder))
+        for name in ("0.idx", "1.idx"):
+            (folder / name).write_text("two of them\n")
+        os.utime(folder / "0.tar")
+        self.set_aside(str(folder), "0.idx:1 ", count=2)
+
+    def test_index_of_wids(self):
+        folder = self.work / "tar-wids"
+        folder.mkdir()
+        shards = []
+        for number, part in enumerate(parts(self.samples, 2)):
+            with tarfile.open(folder / f"{number}.tar", "w") as tar:
+                for at, (picture, label) in enumerate(part):
+                    for suffix, data in (("jpg", picture), ("cls", b"%d" % label)):
+                        member = tarfile.TarInfo(f"{at:04}.{suffix}")
+                        member.size = len(data)
+                        tar.addfile(member, io.BytesIO(data))
+            shards.append({"url": f"https://example.org/{number}.tar?x", "nsamples": len(part), "filesize": os.stat(folder / f"{number}.tar").st_size})
+        half = len(parts(self.samples, 2)[1])
+
+        def write(text):
+            (folder / "shards.json").write_text(text)
+            os.utime(folder / "1.tar")
+
+        for right in ({"shardlist": shards}, {"datasets": [{"shardlist": shards[:1]}, {"source_url": "other.json"}]}, {"shardlist": [{**shards[0], "nsamples": 9999}]}):
+            write(json.dumps({"wids_version": 1, **right}))
+            self.set_aside(str(folder))
+        for other in ("no JSON", "[1]", '{"shardlist": [1]}'):
+            write(other)
+            self.set_aside(str(folder))
+        for wrong, why in ((shards[1] | {"nsamples": half - 1}, f"shards.json says {half - 1} samples of 1.tar, which has {half}"),
+                           (shards[1] | {"filesize": 512}, "shards.json says 512 bytes of 1.tar, which has "), (shards[1] | {"url": "2.tar"}, "shards.json names 2.tar, which is not there"),
+                           ({"url": "1.tar"}, "shards.json has a shard without")):
+            write(json.dumps({"wids_version": 1, "shardlist": [shards[0], wrong]}))
+            self.set_aside(str(folder), why, "widsindex")
 
 
 class MDS(ShardsCase):

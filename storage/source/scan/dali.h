@@ -4,8 +4,7 @@
 
 /*
  * Index files of NVIDIA's DALI, which people have beside their shards: NAME.idx of NAME.tar or NAME.tfrecord. They are
- * checked against what a scan found, not used, as MDS' index.json is: a shard that is not the one which was indexed is
- * told. Pure; the text may be any.
+ * checked against what a scan found, and not used: one that is not of its shard is told. Pure; the text may be any.
  *
  *   tfrecord2idx   "OFFSET SIZE" for each record, head and foot included
  *   wds2idx        "v1.2 SAMPLES", then for each "SUFFIX OFFSET SIZE NAME" of each of its files; in v1.1 without NAME
