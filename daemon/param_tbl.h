@@ -39,6 +39,9 @@ PARAM_BYTES(memory, 0, 0, UINT64_C(1) << 50,
 	    "quarter of RAM")
 PARAM_BYTES(arena, 0, 0, UINT64_C(1) << 40,
 	    "bytes of a stream's input arena; 0: from the sizes of its files")
+PARAM_BYTES(direct, 0, 0, UINT64_C(1) << 60,
+	    "shards of more bytes in all may be read past the page cache; 0: half of RAM, or of "
+	    "the cgroup's limit")
 PARAM_BYTES(worker_memory, UINT64_C(1) << 30, UINT64_C(16) << 20, UINT64_C(1) << 40,
 	    "private memory one worker may use; a sample that needs more gets its policy")
 PARAM_CHOICE(huge_pages, HUGE_PAGES_AUTO, "auto|require|off",

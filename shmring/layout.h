@@ -268,7 +268,7 @@ enum layout_fail {
 struct layout_task {          /* 192 bytes */
 	uint64_t d_sample;    /* id whose bytes are read (the substitute's after a substitution) */
 	uint64_t d_random_id; /* id that keys the random ops (the asked sample's) */
-	uint64_t d_arena_offset; /* of its bytes in the arena */
+	uint64_t d_arena_offset; /* of its bytes in the arena; see dataset_is_placed() */
 	uint32_t d_bytes;        /* length of its bytes, from the index */
 	uint32_t d_label;
 	uint32_t d_position; /* sample number in the slot */

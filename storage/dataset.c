@@ -47,6 +47,7 @@
 
 #define DATASET_ZFS 0x2fc12fc1 /* not in magic.h */
 
+#define DATASET_PLACED_LEAST 32768        /* bytes of a sample in the mean */
 #define DATASET_SMALL (UINT64_C(1) << 20) /* bytes of an index that is checked whole */
 
 enum string_kind { STRING_PATH, STRING_PATH_OR_ROOT, STRING_TEXT };
@@ -483,6 +484,15 @@ void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct da
 uint64_t dataset_at_of(const struct dataset *dataset, uint64_t sample)
 {
 	return (uint64_t)record_of(dataset, sample).mtime_ns;
+}
+
+/* In shards, where the places between cost little of an arena. */
+bool dataset_is_placed(const struct dataset *dataset)
+{
+	const uint32_t kind = dataset->head.kind;
+
+	return (kind == INDEX_OF_TAR || kind == INDEX_OF_TFRECORD || kind == INDEX_OF_MDS) &&
+	       dataset->head.sum_bytes / DATASET_PLACED_LEAST >= dataset->head.n_samples;
 }
 
 uint64_t dataset_shards(const struct dataset *dataset)

@@ -77,6 +77,11 @@ void dataset_shard_of(const struct dataset *dataset, uint64_t shard, struct data
 uint64_t dataset_shard_with(const struct dataset *dataset, uint64_t sample); /* its number */
 uint64_t dataset_at_of(const struct dataset *dataset, uint64_t sample); /* where it begins there */
 
+/* Samples that may be read past the page cache, right into their place in an arena, lie there as in their shards: as far behind a
+ * multiple of DATASET_PLACE, and all between the multiples before and behind is theirs. So is this data set placed? */
+#define DATASET_PLACE 4096
+bool dataset_is_placed(const struct dataset *dataset);
+
 /* scan.c: run in the reader process, with its threads. */
 struct scan_progress {
 	void (*tell)(void *arg, uint64_t folders, uint64_t files); /* at most 10 times a second */

@@ -14,7 +14,7 @@
 
 enum reader_message {
 	/* accessd -> reader */
-	/* Fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: write-back ring, [fd 3: resident memory
+	/* [DIRECT]; fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: write-back ring, [fd 3: resident memory
 	 * -> ASK_UNREAD]] */
 	READER_START = 1,
 	READER_OPEN = 2, /* ID, PATH (absolute), HOW, LIMIT: bytes of memory that openings may take
@@ -105,6 +105,8 @@ enum reader_key {
 	READER_KEY_WEIGHT = 33,  /* u64 */
 	READER_KEY_RECHECK = 42, /* u64, of PEERS: seconds; 0 if absent */
 	READER_KEY_COMPARE = 43, /* u64, of PEERS: a number of values; 0 if absent */
+	/* u64, of START: data sets in shards that have more bytes may be read past the page cache; none if absent */
+	READER_KEY_DIRECT = 48,
 	/* u64 0|1: other nodes have the group by the same name; 0 if absent */
 	READER_KEY_SHARED = 34,
 	/* u64 0|1, of an OPENED: samples are made by processes of the user's; 0 if absent */

@@ -18,6 +18,7 @@
 #include "base/started.h"
 #include "base/wire.h"
 #include "storage/source/source_indexer.h"
+#include "storage/source/source_shards.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -57,6 +58,7 @@ static void on_start(struct wire_in *in, unsigned threads)
 	_cleanup_close_ int rings_fd = wire_take_fd(in, 2);
 	_cleanup_close_ int resident_fd = wire_take_fd(in, 3);
 	struct layout_doorbell *doorbell;
+	uint64_t direct;
 
 	if (started || doorbell_fd < 0 || event_fd < 0)
 		message_bad(in, "needs a doorbell and an eventfd, once");
@@ -67,6 +69,8 @@ static void on_start(struct wire_in *in, unsigned threads)
 	if (resident_fd >= 0 && reader_resident_init(resident_fd))
 		message_bad(in, "the resident memory cannot be mapped");
 	base_take_fd(&resident_fd); /* kept for ever */
+	if (wire_get_u64(in, READER_KEY_DIRECT, &direct) == 0)
+		source_direct_above(direct);
 	started = true;
 	reader_queue_init(threads, doorbell, event_fd);
 }

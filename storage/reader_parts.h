@@ -17,6 +17,7 @@
 #include "shmring/resident.h"
 #include "shmring/rings.h"
 #include "storage/dataset.h"
+#include "storage/source/direct.h"
 #include "storage/reader.h"
 #include "storage/store.h"
 #include "storage/store_table.h"
@@ -206,9 +207,10 @@ struct reader_outcome {
 void reader_outcome_set(struct reader_outcome *ret, enum layout_fail stage, int code,
 			const char *text);
 #define READ_INDEX_DAMAGED "its entry in the index is damaged"
-struct reader_wanted { /* one of several that are made at once */
+struct reader_wanted { /* one of several that are made, or read, at once */
 	const struct queue_task *task;
 	uint8_t *buffer;
+	uint32_t before, behind; /* bytes on both sides of its bytes that are its, too */
 	struct reader_outcome outcome;
 	bool is_settled; /* the outcome is known; false from the caller */
 };
@@ -223,7 +225,7 @@ void reader_check_sample(const struct reader_dataset *dataset, uint64_t sample,
 
 /* ---- reader_wrapped.c: samples of a wrapped data set ---- */
 
-struct reader_link { /* a thread's connection to a pool; zeros: none */
+struct reader_link { /* a thread's connection to a pool, and its reads under way; zeros: none */
 	bool is_open;
 	int fd;            /* owned */
 	uint8_t *memory;   /* owned */
@@ -232,6 +234,7 @@ struct reader_link { /* a thread's connection to a pool; zeros: none */
 	struct hash_id id; /* whose pool */
 	/* Samples that a question may be about: to that pool, and as long as answers come soon. */
 	unsigned batch, most;
+	struct direct_queue direct;
 };
 struct source_making;
 struct reader_wanted;
@@ -239,7 +242,7 @@ struct reader_wanted;
  * until its queue leaves. */
 void reader_wrapped_make(const struct reader_dataset *dataset, const struct source_making *making,
 			 struct reader_outcome *ret);
-/* As ops->most() and ops->make_many(): source/source_kind.h. */
+/* As ops->most() and ops->many(): source/source_kind.h. */
 unsigned reader_wrapped_most(const struct reader_dataset *dataset, const struct reader_link *link);
 void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reader_link *link,
 			      struct reader_wanted *wanted, unsigned n);

@@ -96,12 +96,13 @@ static void queue_is_forged(uint32_t owner)
 	ring_accessd();
 }
 
-/* More of the queue's tasks, for one question about all: no more than the thread's share of those that wait. */
+/* More of the queue's tasks, to be brought at once: no more than the thread's share of those that wait. */
 static unsigned queue_claim_more(const struct reader_thread *thread, struct reader_queue *queue,
 				 unsigned most, struct queue_task ret[])
 {
 	const struct reader_dataset *dataset = queue->dataset;
-	const unsigned share = queue_length(&queue->queue) / dataset->ops->threads(dataset);
+	const unsigned threads = dataset->ops->threads ? dataset->ops->threads(dataset) : 2;
+	const unsigned share = queue_length(&queue->queue) / threads;
 	unsigned n = 0;
 	int r = 0;
 
@@ -497,7 +498,30 @@ void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uin
 	reader_queue_put(queue);
 }
 
-/* Several in one question; each took its part of the time. */
+/* Nothing but the sample itself is to be brought, and nobody is asked. */
+static bool queue_is_plain(const struct reader_queue *queue, const struct queue_task *task)
+{
+	const struct reader_kept *kept = task->make ? queue_kept(queue, task->make) : NULL;
+
+	return task_fits(queue, task) &&
+	       (queue->dataset->ops->make || (!task->want && !(kept && kept->shared)));
+}
+
+static struct reader_wanted queue_wants(const struct reader_queue *queue,
+					const struct queue_task *task)
+{
+	const uint64_t at = task->arena_offset, end = at + task->bytes;
+	const bool is_placed = dataset_is_placed(queue->dataset->index);
+
+	return (struct reader_wanted){
+	    .task = task,
+	    .buffer = queue->arena + at,
+	    .before = is_placed ? (uint32_t)(at % DATASET_PLACE) : 0,
+	    .behind = is_placed ? (uint32_t)(base_align_up(end, DATASET_PLACE) - end) : 0,
+	};
+}
+
+/* Several at once; each took its part of the time. */
 static void queue_serve_many(struct reader_thread *thread, struct reader_queue *queue,
 			     const struct queue_task task[], unsigned n)
 {
@@ -507,17 +531,18 @@ static void queue_serve_many(struct reader_thread *thread, struct reader_queue *
 
 	for (unsigned i = 0; i < n; i++) {
 		queue_touch(queue, &task[i]);
-		if (!task_fits(queue, &task[i]))
+		if (!queue_is_plain(queue, &task[i]))
 			queue_serve(thread, queue, &task[i]);
 		else
 			of[fit++] = i;
 	}
+	if (!fit)
+		return;
 	for (unsigned i = 0; i < fit; i++)
-		wanted[i] = (struct reader_wanted){
-		    .task = &task[of[i]], .buffer = queue->arena + task[of[i]].arena_offset};
+		wanted[i] = queue_wants(queue, &task[of[i]]);
 	took_ns = base_now_ns();
 	cpu_ns = base_cpu_ns();
-	queue->dataset->ops->make_many(queue->dataset, &thread->link, wanted, fit);
+	queue->dataset->ops->many(queue->dataset, &thread->link, wanted, fit);
 	took_ns = base_now_ns() - took_ns;
 	cpu_ns = base_cpu_ns() - cpu_ns;
 	for (unsigned i = 0; i < fit; i++)
@@ -540,7 +565,7 @@ static void queue_serve_claimed(struct reader_thread *thread, struct reader_queu
 
 	if (most > 1)
 		n += queue_claim_more(thread, queue, most - 1, task + 1);
-	if (n == 1) {
+	if (most == 1 || (n == 1 && ops->make)) {
 		queue_serve(thread, queue, first);
 		return;
 	}
@@ -578,12 +603,22 @@ void *reader_queue_thread(void *arg)
 
 /* ---- attaching and detaching, in the main thread ---- */
 
-static int queue_map(struct reader_queue *queue, int queue_fd, int arena_fd)
+/* Are its samples read right into the arena, many at once? */
+static bool is_read_direct(const struct reader_dataset *dataset)
+{
+	return dataset->ops->most && !dataset->ops->make && dataset->ops->most(dataset, NULL) > 1;
+}
+
+/* The kernel looks up each page that a device writes to: of huge ones there are few. */
+static int queue_map(struct reader_queue *queue, const struct reader_dataset *dataset, int queue_fd,
+		     int arena_fd)
 {
 	int r = queue_attach(queue_fd, &queue->queue);
 
 	if (r)
 		return r;
+	if (is_read_direct(dataset))
+		region_reserve_huge(arena_fd, 0, queue->queue.arena_bytes);
 	r = queue_arena_attach(arena_fd, &queue->queue, true, &queue->arena);
 	if (r)
 		queue_detach(&queue->queue);
@@ -622,7 +657,7 @@ int reader_queue_attach(uint64_t number, struct reader_dataset *dataset, int que
 
 	if (!queue)
 		return refuse_attach(-ENOMEM, "attach a queue", diag);
-	r = queue_map(queue, queue_fd, arena_fd);
+	r = queue_map(queue, dataset, queue_fd, arena_fd);
 	if (r) {
 		free(queue);
 		return refuse_attach(r, "map a task queue and its arena", diag);

@@ -37,12 +37,24 @@ static void send_message(struct reading *reading, struct wire_out *out)
 	wire_out_fini(out);
 }
 
+/* Of what the page cache can be half is the jobs'. */
+static uint64_t direct_above(const struct param *param)
+{
+	struct limits limits;
+
+	if (param->direct)
+		return param->direct;
+	limits_read(&limits);
+	return BASE_MIN(limits.ram, limits.memory) / 2;
+}
+
 static void send_start(struct reading *reading)
 {
 	const struct reading_wants *wants = &reading->wants;
 	struct wire_out out;
 
 	wire_out_init(&out, READER_START);
+	wire_put_u64(&out, READER_KEY_DIRECT, direct_above(wants->param));
 	wire_put_fd(&out, wants->doorbell_fd);
 	wire_put_fd(&out, wants->event_fd);
 	if (wants->rings_fd >= 0)

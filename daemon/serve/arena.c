@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int arena_init(struct arena *arena, uint64_t bytes, uint32_t extents)
+int arena_init(struct arena *arena, uint64_t bytes, uint32_t extents, uint32_t align)
 {
-	*arena = (struct arena){.bytes = bytes, .room = extents};
+	*arena = (struct arena){.bytes = bytes - bytes % align, .align = align, .room = extents};
 	arena->extent = calloc(extents, sizeof(*arena->extent));
 	return arena->extent ? 0 : -ENOMEM;
 }
@@ -45,7 +45,7 @@ static bool find_space(const struct arena *arena, uint64_t bytes, uint64_t *ret)
 
 bool arena_reserve(struct arena *arena, uint64_t bytes, uint64_t *ret_offset, uint32_t *ret_extent)
 {
-	uint64_t size = base_align_up(bytes ? bytes : 1, ARENA_ALIGN);
+	uint64_t size = base_align_up(bytes ? bytes : 1, arena->align);
 	uint32_t number = (arena->first + arena->count) % arena->room;
 
 	if (arena->count == arena->room || !find_space(arena, size, ret_offset))
@@ -72,7 +72,7 @@ const char *arena_check(const struct arena *arena)
 	for (uint32_t i = 0; i < arena->count; i++) {
 		const struct arena_extent *a = &arena->extent[(arena->first + i) % arena->room];
 
-		if (a->offset + a->bytes > arena->bytes || a->offset % ARENA_ALIGN)
+		if (a->offset + a->bytes > arena->bytes || a->offset % arena->align)
 			return "an extent lies outside the arena";
 		for (uint32_t j = 0; j < i; j++) {
 			const struct arena_extent *b =

@@ -296,13 +296,23 @@ bool fill_collect(struct stream *stream)
 
 /* ---- feeding ---- */
 
+/* How far behind a multiple of DATASET_PLACE the sample is to lie, unless there is no room for that. */
+static uint64_t place_of(const struct stream *stream, uint64_t sample, uint64_t bytes)
+{
+	const struct dataset *dataset = stream->source->dataset;
+	const uint64_t before =
+	    dataset_is_placed(dataset) ? dataset_at_of(dataset, sample) % DATASET_PLACE : 0;
+
+	return before + bytes <= stream->shared.arena.bytes ? before : 0;
+}
+
 /* false: the arena has no room now. */
 static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	const struct dataset *dataset = stream->source->dataset;
 	struct fill_task *task = &fill->task[i];
 	uint32_t bytes = dataset_size_of(dataset, task->source);
-	uint64_t offset;
+	uint64_t offset, room, before;
 
 	if (bytes > stream->shared.arena.bytes) {
 		char text[48];
@@ -312,8 +322,9 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 		fill_handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
 		return true;
 	}
-	if (!arena_reserve(&stream->shared.arena, cache_plan(stream, task, bytes, &task->keep),
-			   &offset, &task->extent))
+	room = cache_plan(stream, task, bytes, &task->keep);
+	before = place_of(stream, task->source, room);
+	if (!arena_reserve(&stream->shared.arena, before + room, &offset, &task->extent))
 		return false;
 	cache_fed(stream, task);
 	task->has_extent = task->queued = true;
@@ -322,7 +333,8 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	queue_task_keep(&stream->shared.queue, fill->row, i, &task->keep);
 	queue_task_put(&stream->shared.queue, fill->row, i, task->source,
 		       (uint64_t)fill_chunk_of(stream, fill)->ids[i], i,
-		       dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
+		       dataset_label_of(dataset, task->source), offset + before, bytes,
+		       task->attempt);
 	return true;
 }
 

@@ -211,7 +211,9 @@ static int make_memory(struct stream *stream, const struct admit_plan *plan)
 			    stream->shared.numa_node);
 	if (!r)
 		r = arena_init(&stream->shared.arena, plan->arena_bytes,
-			       fill_rows(node) * stream->geometry.chunk + 1);
+			       fill_rows(node) * stream->geometry.chunk + 1,
+			       dataset_is_placed(stream->source->dataset) ? DATASET_PLACE
+									  : ARENA_ALIGN);
 	if (r)
 		return r;
 	stream->bytes.fixed = plan->fixed_bytes - stream->geometry.table_bytes;

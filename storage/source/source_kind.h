@@ -78,12 +78,12 @@ struct source_ops {
 	void (*make)(const struct reader_dataset *dataset, const struct source_making *making,
 		     struct reader_outcome *ret);
 	unsigned (*threads)(const struct reader_dataset *dataset);
-	/* With make(), or NULL: of how many samples a question over the link may be now, 1 .. SOURCE_MOST_MADE; and
-	 * one about several. Those that it does not settle are to be made one by one: one of them may have ended
-	 * the process that made them. */
+	/* Or NULL: how many samples a thread with that link may ask for at once now, 1 .. SOURCE_MOST_MADE; and
+	 * several that are made, or read. Those that it does not settle are to be asked for one by one: of those
+	 * that are made one may have ended the process that made them. */
 	unsigned (*most)(const struct reader_dataset *dataset, const struct reader_link *link);
-	void (*make_many)(const struct reader_dataset *dataset, struct reader_link *link,
-			  struct reader_wanted *wanted, unsigned n);
+	void (*many)(const struct reader_dataset *dataset, struct reader_link *link,
+		     struct reader_wanted *wanted, unsigned n);
 	/* Frees dataset->source; nobody reads any more. NULL: there is none. */
 	void (*close)(struct reader_dataset *dataset);
 };

@@ -96,6 +96,7 @@ void source_shards_close(struct reader_dataset *dataset)
 	if (!shards)
 		return;
 	base_close(&shards->base_fd);
+	source_direct_free(shards->direct);
 	source_shard_files_free(shards->files);
 	source_shards_names_free(&shards->names);
 	free(shards);
@@ -184,8 +185,8 @@ static int build(const struct reader_dataset *dataset, unsigned threads,
 	return r;
 }
 
-int source_shards_index(struct reader_dataset *dataset, unsigned threads,
-			const struct scan_progress *progress, int *ret_fd, struct diag *diag)
+static int place_index(struct reader_dataset *dataset, unsigned threads,
+		       const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
 	int r;
 
@@ -200,4 +201,14 @@ int source_shards_index(struct reader_dataset *dataset, unsigned threads,
 	}
 	r = build(dataset, threads, progress, ret_fd, diag);
 	return r ? r : source_map_new(dataset, *ret_fd, diag);
+}
+
+int source_shards_index(struct reader_dataset *dataset, unsigned threads,
+			const struct scan_progress *progress, int *ret_fd, struct diag *diag)
+{
+	const int r = place_index(dataset, threads, progress, ret_fd, diag);
+
+	if (!r)
+		((struct shards *)dataset->source)->direct = source_direct_new(dataset);
+	return r;
 }

@@ -73,10 +73,47 @@ void source_shard_files_free(struct shard_files *files);
 void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
 			uint8_t *buffer, struct reader_outcome *ret);
 
+struct shard_read { /* one sample */
+	const struct reader_dataset *dataset;
+	int root_fd;
+	bool has_name; /* below the root: it is not the root itself, which stays what was opened */
+	uint64_t shard;
+	struct dataset_shard is; /* what the index says of the shard */
+	uint64_t at;
+	uint32_t bytes;
+	uint8_t *buffer; /* NULL: the check alone */
+	struct reader_outcome *outcome;
+};
+/* Where the sample is. false: the index is damaged, which outcome says. */
+bool source_shard_place(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			uint8_t *buffer, struct reader_outcome *outcome, struct shard_read *ret);
+/* What became of a read from fd, which gave 0 or negative errno, and of the shard behind it. false: the shard is not there any
+ * more, and another one may have its name. */
+bool source_shard_judge(const struct shard_read *read, int fd, int r);
+struct shard_file;
+/* The sample's shard, opened to be read past the page cache, in use until it is released; NULL: it cannot be. */
+struct shard_file *source_shard_take_direct(const struct shard_read *read, int *ret_fd);
+/* is_stale: nobody shall find it any more. */
+void source_shard_release(struct shard_files *files, struct shard_file *file, bool is_stale);
+
+/* ---- source_shards_direct.c: several samples at once, past the page cache ---- */
+
+struct shards_direct; /* how; any thread may ask */
+/* Data sets of more bytes are tried; none, until it is said. Before any is opened. */
+void source_direct_above(uint64_t bytes);
+/* Of one whose index is in place. NULL: it is read through the page cache. */
+struct shards_direct *source_direct_new(const struct reader_dataset *dataset);
+void source_direct_free(struct shards_direct *direct);
+/* As most() and many(). */
+unsigned source_direct_most(const struct reader_dataset *dataset, const struct reader_link *link);
+void source_direct_many(const struct reader_dataset *dataset, struct reader_link *link,
+			struct reader_wanted *wanted, unsigned n);
+
 struct shards { /* dataset->source of one of these kinds */
 	struct shard_names names;
-	struct shard_files *files; /* owned; NULL: the root is the one shard */
-	int base_fd;               /* owned: of a manifest that is the root, its folder; else -1 */
+	struct shard_files *files;    /* owned; NULL: the root is the one shard */
+	struct shards_direct *direct; /* owned; NULL: none is read so */
+	int base_fd; /* owned: of a manifest that is the root, its folder; else -1 */
 };
 
 #endif

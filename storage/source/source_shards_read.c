@@ -28,7 +28,8 @@
 
 struct shard_file {
 	uint64_t shard;
-	int fd; /* owned; -1: none */
+	bool is_direct; /* the descriptor reads past the page cache */
+	int fd;         /* owned; -1: none */
 	unsigned users;
 	uint64_t used; /* when, by the count of uses */
 };
@@ -70,14 +71,19 @@ static struct shard_file *use_locked(struct shard_files *files, struct shard_fil
 	return file;
 }
 
+static bool is_of(const struct shard_file *file, uint64_t shard, bool is_direct)
+{
+	return file->fd >= 0 && file->shard == shard && file->is_direct == is_direct;
+}
+
 /* An open one, which is in use then; NULL: it is to be opened. */
-static struct shard_file *take_open(struct shard_files *files, uint64_t shard)
+static struct shard_file *take_open(struct shard_files *files, uint64_t shard, bool is_direct)
 {
 	struct shard_file *file = NULL;
 
 	pthread_mutex_lock(&files->lock);
 	for (size_t i = 0; i < SHARDS_OPEN && !file; i++)
-		if (files->file[i].fd >= 0 && files->file[i].shard == shard)
+		if (is_of(&files->file[i], shard, is_direct))
 			file = use_locked(files, &files->file[i]);
 	pthread_mutex_unlock(&files->lock);
 	return file;
@@ -85,7 +91,8 @@ static struct shard_file *take_open(struct shard_files *files, uint64_t shard)
 
 /* The descriptor is the table's from now on, if there is room in it and no other thread
  * has put the shard there meanwhile; else it stays the caller's. */
-static struct shard_file *put_open(struct shard_files *files, uint64_t shard, int *fd)
+static struct shard_file *put_open(struct shard_files *files, uint64_t shard, bool is_direct,
+				   int *fd)
 {
 	struct shard_file *oldest = NULL;
 	bool is_there = false;
@@ -95,7 +102,7 @@ static struct shard_file *put_open(struct shard_files *files, uint64_t shard, in
 	for (size_t i = 0; i < SHARDS_OPEN; i++) {
 		struct shard_file *file = &files->file[i];
 
-		is_there = is_there || (file->fd >= 0 && file->shard == shard);
+		is_there = is_there || is_of(file, shard, is_direct);
 		if (!file->users && (!oldest || file->used < oldest->used))
 			oldest = file;
 	}
@@ -105,6 +112,7 @@ static struct shard_file *put_open(struct shard_files *files, uint64_t shard, in
 		old_fd = oldest->fd;
 		oldest->fd = base_take_fd(fd);
 		oldest->shard = shard;
+		oldest->is_direct = is_direct;
 		use_locked(files, oldest);
 	}
 	pthread_mutex_unlock(&files->lock);
@@ -112,8 +120,8 @@ static struct shard_file *put_open(struct shard_files *files, uint64_t shard, in
 	return oldest;
 }
 
-/* is_stale: nobody shall find it any more; who used it last closes it, so that its bytes on the disk are free. */
-static void release(struct shard_files *files, struct shard_file *file, bool is_stale)
+/* Who used a stale one last closes it, so that its bytes on the disk are free. */
+void source_shard_release(struct shard_files *files, struct shard_file *file, bool is_stale)
 {
 	int fd = -1;
 
@@ -129,18 +137,6 @@ static void release(struct shard_files *files, struct shard_file *file, bool is_
 
 /* ---- a sample ---- */
 
-struct shard_read { /* one sample */
-	const struct reader_dataset *dataset;
-	int root_fd;
-	bool has_name; /* below the root: it is not the root itself, which stays what was opened */
-	uint64_t shard;
-	struct dataset_shard is; /* what the index says of the shard */
-	uint64_t at;
-	uint32_t bytes;
-	uint8_t *buffer; /* NULL: the check alone */
-	struct reader_outcome *outcome;
-};
-
 static void say_changed(const struct shard_read *read, const char *text)
 {
 	reader_outcome_set(read->outcome, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL, text);
@@ -151,10 +147,8 @@ static void say_errno(const struct shard_read *read, enum layout_fail stage, int
 	reader_outcome_set(read->outcome, stage, error, strerror(error));
 }
 
-/* false: the shard is not there any more, and another one may have its name. */
-static bool read_from(const struct shard_read *read, int fd)
+bool source_shard_judge(const struct shard_read *read, int fd, int r)
 {
-	const int r = read->buffer ? base_read_at(fd, read->buffer, read->bytes, read->at) : 0;
 	struct stat st;
 	const int error = fstat(fd, &st) < 0 ? errno : 0;
 
@@ -174,6 +168,13 @@ static bool read_from(const struct shard_read *read, int fd)
 	else
 		read->outcome->stage = LAYOUT_FAIL_NONE;
 	return true;
+}
+
+static bool read_from(const struct shard_read *read, int fd)
+{
+	const int r = read->buffer ? base_read_at(fd, read->buffer, read->bytes, read->at) : 0;
+
+	return source_shard_judge(read, fd, r);
 }
 
 static int open_shard(const struct shard_read *read)
@@ -200,21 +201,21 @@ static bool read_anew(const struct shard_read *read, struct shard_files *files)
 	if (!read_from(read, fd))
 		return false;
 	if (read->outcome->stage == LAYOUT_FAIL_NONE && read->root_fd == read->dataset->root_fd)
-		file = put_open(files, read->shard, &fd);
+		file = put_open(files, read->shard, false, &fd);
 	if (file)
-		release(files, file, false);
+		source_shard_release(files, file, false);
 	return true;
 }
 
 static void read_below(const struct shard_read *read, struct shard_files *files)
 {
 	struct shard_file *file =
-	    read->root_fd == read->dataset->root_fd ? take_open(files, read->shard) : NULL;
+	    read->root_fd == read->dataset->root_fd ? take_open(files, read->shard, false) : NULL;
 	bool is_read = false;
 
 	if (file) {
 		is_read = read_from(read, file->fd);
-		release(files, file, !is_read);
+		source_shard_release(files, file, !is_read);
 	}
 	for (unsigned i = 0; i < 2 && !is_read; i++)
 		is_read = read_anew(read, files);
@@ -222,8 +223,8 @@ static void read_below(const struct shard_read *read, struct shard_files *files)
 		say_changed(read, "its shard was removed since it was listed");
 }
 
-void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
-			uint8_t *buffer, struct reader_outcome *ret)
+bool source_shard_place(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			uint8_t *buffer, struct reader_outcome *outcome, struct shard_read *ret)
 {
 	const struct dataset *index = dataset->index;
 	const struct shards *shards = dataset->source;
@@ -235,13 +236,45 @@ void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint6
 	    .at = dataset_at_of(index, sample),
 	    .bytes = dataset_size_of(index, sample),
 	    .buffer = buffer,
-	    .outcome = ret,
+	    .outcome = outcome,
 	};
 
 	dataset_shard_of(index, read.shard, &read.is);
-	if (!*read.is.name || read.at > read.is.bytes || read.bytes > read.is.bytes - read.at)
-		say_changed(&read, READ_INDEX_DAMAGED);
-	else if (read.has_name)
+	*ret = read;
+	if (*read.is.name && read.at <= read.is.bytes && read.bytes <= read.is.bytes - read.at)
+		return true;
+	say_changed(&read, READ_INDEX_DAMAGED);
+	return false;
+}
+
+/* It stays the table's own: where that has no place, nobody has it. */
+struct shard_file *source_shard_take_direct(const struct shard_read *read, int *ret_fd)
+{
+	const struct shards *shards = read->dataset->source;
+	struct shard_file *file = take_open(shards->files, read->shard, true);
+	_cleanup_close_ int fd = -1;
+
+	if (!file) {
+		fd = source_open_file(read->root_fd, read->is.name, read->dataset->no_atime);
+		if (fd >= 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_DIRECT) == 0)
+			file = put_open(shards->files, read->shard, true, &fd);
+		if (!file) /* another thread may have opened it meanwhile */
+			file = take_open(shards->files, read->shard, true);
+	}
+	if (file)
+		*ret_fd = file->fd;
+	return file;
+}
+
+void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			uint8_t *buffer, struct reader_outcome *ret)
+{
+	const struct shards *shards = dataset->source;
+	struct shard_read read;
+
+	if (!source_shard_place(dataset, root_fd, sample, buffer, ret, &read))
+		return;
+	if (read.has_name)
 		read_below(&read, shards->files);
 	else
 		read_from(&read, root_fd);

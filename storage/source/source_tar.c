@@ -33,5 +33,7 @@ const struct source_ops source_tar = {
     .probe = source_shards_probe,
     .index = source_shards_index,
     .read = source_shards_read,
+    .most = source_direct_most,
+    .many = source_direct_many,
     .close = source_shards_close,
 };

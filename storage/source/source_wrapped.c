@@ -93,6 +93,6 @@ const struct source_ops source_wrapped = {
     .make = reader_wrapped_make,
     .threads = wrapped_threads,
     .most = reader_wrapped_most,
-    .make_many = reader_wrapped_make_many,
+    .many = reader_wrapped_make_many,
     .close = wrapped_close,
 };

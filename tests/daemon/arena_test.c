@@ -82,7 +82,7 @@ START_TEST(random_histories)
 	struct philox_seq seq;
 
 	philox_seq_init(&seq, 1, (uint64_t)_i, 0);
-	ck_assert_int_eq(arena_init(&model->arena, MODEL_BYTES, MODEL_EXTENTS), 0);
+	ck_assert_int_eq(arena_init(&model->arena, MODEL_BYTES, MODEL_EXTENTS, ARENA_ALIGN), 0);
 	for (unsigned step = 0; step < 20000; step++) {
 		uint64_t most = UINT64_C(1) << philox_below(&seq, 17);
 
@@ -111,7 +111,7 @@ START_TEST(order_of_release_is_free)
 {
 	struct model *model = calloc(1, sizeof(*model));
 
-	ck_assert_int_eq(arena_init(&model->arena, MODEL_BYTES, MODEL_EXTENTS), 0);
+	ck_assert_int_eq(arena_init(&model->arena, MODEL_BYTES, MODEL_EXTENTS, ARENA_ALIGN), 0);
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert(model_reserve(model, MODEL_BYTES / 4));
 	ck_assert(!model_reserve(model, 0)); /* none counts as one byte, and there is none */
@@ -132,7 +132,7 @@ START_TEST(limits_are_kept)
 	uint64_t offset = 7;
 	uint32_t extent = 7;
 
-	ck_assert_int_eq(arena_init(&arena, MODEL_BYTES, 2), 0);
+	ck_assert_int_eq(arena_init(&arena, MODEL_BYTES, 2, ARENA_ALIGN), 0);
 	ck_assert(!arena_reserve(&arena, MODEL_BYTES + 1, &offset, &extent));
 	ck_assert(!arena_reserve(&arena, UINT32_MAX, &offset, &extent));
 	ck_assert(arena_reserve(&arena, 1, &offset, &extent));
@@ -153,7 +153,7 @@ START_TEST(the_checker_sees_what_is_broken)
 	uint64_t offset;
 	uint32_t first, second;
 
-	ck_assert_int_eq(arena_init(&arena, MODEL_BYTES, 8), 0);
+	ck_assert_int_eq(arena_init(&arena, MODEL_BYTES, 8, ARENA_ALIGN), 0);
 	ck_assert(arena_reserve(&arena, 128, &offset, &first));
 	ck_assert(arena_reserve(&arena, 128, &offset, &second));
 	arena.extent[second].offset = 64;

@@ -93,7 +93,7 @@ static void begin(uint64_t arena_bytes)
 	ck_assert_int_eq(queue_new(1, 1, CHUNK, arena_bytes, &stream.shared.queue,
 				   &stream.shared.queue_fd, &stream.shared.arena_fd),
 			 0);
-	ck_assert_int_eq(arena_init(&stream.shared.arena, arena_bytes, CHUNK + 1), 0);
+	ck_assert_int_eq(arena_init(&stream.shared.arena, arena_bytes, CHUNK + 1, ARENA_ALIGN), 0);
 	ck_assert_int_eq(fill_init(&stream), 0);
 	begin_chunk();
 }

@@ -226,14 +226,17 @@ int process_refused(struct process *process, uint64_t id, char *ret_text)
 
 void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uint32_t number)
 {
+	const bool is_placed = dataset_is_placed(dataset);
 	uint64_t arena_bytes = 0;
 
 	*work = (struct work){.tree = tree, .dataset = dataset};
 	work->count = (uint32_t)dataset_count(dataset);
 	work->offset = calloc(work->count, sizeof(*work->offset));
 	for (uint32_t i = 0; i < work->count; i++) {
-		work->offset[i] = arena_bytes;
-		arena_bytes += base_align_up(dataset_size_of(dataset, i) + 1, 64);
+		work->offset[i] =
+		    arena_bytes + (is_placed ? dataset_at_of(dataset, i) % DATASET_PLACE : 0);
+		arena_bytes = base_align_up(work->offset[i] + dataset_size_of(dataset, i) + 1,
+					    is_placed ? DATASET_PLACE : 64);
 	}
 	ck_assert_int_eq(queue_new(number, 1, work->count, arena_bytes, &work->queue,
 				   &work->queue_fd, &work->arena_fd),

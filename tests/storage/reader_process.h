@@ -48,7 +48,7 @@ struct work { /* a queue with one task a sample of a dataset */
 	uint8_t *arena;
 	int queue_fd, arena_fd;
 	uint32_t row, count;
-	uint64_t *offset; /* of each task in the arena */
+	uint64_t *offset; /* of each task in the arena, as accessd lays them */
 };
 /* Takes the dataset. */
 void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uint32_t number);

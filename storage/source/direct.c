@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where a read past the page cache begins and ends, and whether it pays.
+ *
+ * It pays where it takes less of a processor: then nothing is copied, and what others have in the page cache stays there. But
+ * where the page cache has the bytes already it is the slower way, whatever it takes; so the time that passes counts, too.
+ */
+
+#include "storage/source/direct.h"
+
+#define CHOICE_TRIALS 6   /* batches of each way, before it is chosen */
+#define CHOICE_AGAIN 64   /* of so many batches one is read in the other way */
+#define CHOICE_KEEPS 12   /* batches of which a mean is made: then older ones count half */
+#define CHOICE_SLOWER 1.5 /* so much longer direct reading may take */
+
+bool direct_span(uint64_t at, uint32_t bytes, uint32_t align, uint64_t before, uint64_t behind,
+		 struct direct_span *ret)
+{
+	const uint64_t mask = (uint64_t)align - 1;
+	struct direct_span span;
+	uint64_t end;
+
+	if (!align || (align & mask) || !bytes || at > (uint64_t)INT64_MAX - align - bytes)
+		return false;
+	end = base_align_up(at + bytes, align);
+	span.at = at & ~mask;
+	span.before = (uint32_t)(at & mask);
+	if (end - span.at > INT32_MAX || span.before > before || end - at - bytes > behind)
+		return false;
+	span.bytes = (uint32_t)(end - span.at);
+	*ret = span;
+	return true;
+}
+
+bool direct_choice_next(struct direct_choice *choice)
+{
+	const unsigned turn = choice->turn++;
+
+	if (!choice->is_settled)
+		return turn % 2 == 0;
+	return choice->is_direct != (turn % CHOICE_AGAIN == 0);
+}
+
+static bool is_better(const struct direct_cost *pages, const struct direct_cost *direct)
+{
+	return direct->cpu_ns * pages->kib < pages->cpu_ns * direct->kib &&
+	       direct->took_ns * pages->kib < CHOICE_SLOWER * pages->took_ns * direct->kib;
+}
+
+bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
+			uint64_t cpu_ns, uint64_t took_ns)
+{
+	const bool was_settled = choice->is_settled, was_direct = choice->is_direct;
+	struct direct_cost *cost = &choice->cost[is_direct];
+
+	if (cost->batches == CHOICE_KEEPS) {
+		cost->batches /= 2;
+		cost->kib /= 2;
+		cost->cpu_ns /= 2;
+		cost->took_ns /= 2;
+	}
+	cost->batches++;
+	cost->kib += (double)bytes / 1024;
+	cost->cpu_ns += (double)cpu_ns;
+	cost->took_ns += (double)took_ns;
+	if (choice->cost[0].batches < CHOICE_TRIALS || choice->cost[1].batches < CHOICE_TRIALS)
+		return false;
+	choice->is_settled = true;
+	choice->is_direct = is_better(&choice->cost[0], &choice->cost[1]);
+	return !was_settled || choice->is_direct != was_direct;
+}
+
+double direct_choice_us(const struct direct_choice *choice, bool is_direct)
+{
+	const struct direct_cost *cost = &choice->cost[is_direct];
+
+	return cost->kib > 0 ? cost->cpu_ns / 1000 / cost->kib * 1024 : 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_SOURCE_DIRECT_H
+#define STORAGE_SOURCE_DIRECT_H
+
+/*
+ * Reading past the page cache, right into the memory where bytes are wanted: which part of a file that takes, several reads at
+ * once, and whether it takes less than reading through the page cache.
+ */
+
+#include "base/base.h"
+
+#define DIRECT_DEEP 32 /* reads at once, of a thread */
+
+/* ---- direct.c: arithmetic alone ---- */
+
+struct direct_span { /* what is read of a file, so that some bytes of it come */
+	uint64_t at;
+	uint32_t bytes;
+	uint32_t before; /* of these, before those that are wanted */
+};
+/* Of a file that is read by multiples of align. before, behind: bytes of memory on both sides that may be overwritten.
+ * false: there are too few, or nothing is wanted, or align is none. */
+bool direct_span(uint64_t at, uint32_t bytes, uint32_t align, uint64_t before, uint64_t behind,
+		 struct direct_span *ret);
+
+struct direct_cost { /* of one way, as measured lately */
+	unsigned batches;
+	double kib, cpu_ns, took_ns;
+};
+struct direct_choice { /* zeros: nothing is known */
+	bool is_settled, is_direct;
+	unsigned turn;
+	struct direct_cost cost[2]; /* through the page cache, and direct */
+};
+/* Is the next batch to be read directly? Both ways in turn until each was measured; then the better one, and the other one
+ * now and then. */
+bool direct_choice_next(struct direct_choice *choice);
+/* One was read. true: from now on it is another way than before, or known for the first time. */
+bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
+			uint64_t cpu_ns, uint64_t took_ns);
+/* us of a processor a MiB; 0: not measured. */
+double direct_choice_us(const struct direct_choice *choice, bool is_direct);
+
+/* ---- direct_aio.c ---- */
+
+/* By what files on the descriptor's file system are read so: bytes, of places and memory. 0: they are not. */
+uint32_t direct_align(int fd);
+
+struct
+    direct_queue { /* of one thread; zeros: none yet. It ends with its process, reads under way before that */
+	bool is_open;
+	unsigned long context;
+};
+struct direct_read {
+	int fd; /* with O_DIRECT */
+	uint8_t *to;
+	uint64_t at;
+	uint32_t bytes;
+	int result; /* bytes, or negative errno */
+};
+/* All of them, at most DIRECT_DEEP; none is under way any more when it returns. 0, or negative errno: there is no such queue
+ * to be had, and nothing was read. */
+int direct_queue_read(struct direct_queue *queue, struct direct_read *read, unsigned n);
+
+#endif

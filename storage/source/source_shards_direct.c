@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Samples of a large data set in shards, several at once, past the page cache, right into the arena.
+ *
+ * What is larger than the page cache can be gets nothing from it: each epoch pushes out what it read in the one before, and
+ * what others have there. So its shards are opened with O_DIRECT where the file system says how that is to be read (statx;
+ * tmpfs, network file systems and old kernels do not), samples lie in the arena as in their shards (dataset_is_placed()),
+ * and batches of both ways are measured (direct.h). Whatever cannot be read so is left to source_shards_read(): a sample without
+ * room on both sides, a short read, a shard that changed, is gone, or lies on another file system.
+ */
+
+#include "storage/source/direct.h"
+#include "storage/reader_parts.h"
+#include "storage/source/source_shards.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DIRECT_REFUSALS 8 /* then the file system does not do what it says */
+
+struct shards_direct {
+	uint32_t align;
+	int root_fd;                          /* owned; of a data set that is one shard, else -1 */
+	const struct reader_dataset *dataset; /* whose it is */
+
+	pthread_mutex_t lock;
+	/* under the lock */
+	struct direct_choice choice;
+	unsigned refusals;
+	bool is_off;
+};
+
+static uint64_t direct_above = UINT64_MAX; /* written before any data set is opened */
+
+void source_direct_above(uint64_t bytes)
+{
+	direct_above = bytes;
+}
+
+static void tell(const struct reader_dataset *dataset, bool is_direct, const char *why)
+{
+	char path[512];
+
+	log_line(LOG_LEVEL_INFO, "shards-read", "path=\"%s\" past_page_cache=%s why=\"%s\"",
+		 base_quote(dataset->path, path, sizeof(path)), is_direct ? "yes" : "no", why);
+}
+
+/* ---- opening ---- */
+
+/* The root, which is the one shard, once more: the same file, whatever has its name by now. */
+static int open_root(const struct reader_dataset *dataset)
+{
+	char self[32];
+	const int fd = dataset->root_fd;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return open(self, (fcntl(fd, F_GETFL) & O_NOATIME) | O_RDONLY | O_CLOEXEC | O_DIRECT);
+}
+
+/* How the first shard's file system has files read; the others' most likely have the same. */
+static uint32_t align_of(const struct reader_dataset *dataset)
+{
+	const struct shards *shards = dataset->source;
+	_cleanup_close_ int fd = -1;
+
+	if (!shards->files)
+		return direct_align(dataset->root_fd);
+	fd = source_open_file(dataset->root_fd, shards->names.name[0], dataset->no_atime);
+	return fd < 0 ? 0 : direct_align(fd);
+}
+
+struct shards_direct *source_direct_new(const struct reader_dataset *dataset)
+{
+	const struct shards *shards = dataset->source;
+	struct shards_direct *direct;
+	uint32_t align;
+
+	if (dataset_bytes(dataset->index) <= direct_above || !dataset_is_placed(dataset->index))
+		return NULL;
+	align = align_of(dataset);
+	if (!align || align > DATASET_PLACE) {
+		tell(dataset, false, "the file system or the kernel does not say how to (statx)");
+		return NULL;
+	}
+	direct = calloc(1, sizeof(*direct));
+	if (!direct)
+		return NULL;
+	direct->align = align;
+	direct->dataset = dataset;
+	direct->root_fd = shards->files ? -1 : open_root(dataset);
+	pthread_mutex_init(&direct->lock, NULL);
+	if (!shards->files && direct->root_fd < 0) {
+		tell(dataset, false, strerror(errno));
+		direct->is_off = true;
+	}
+	return direct;
+}
+
+void source_direct_free(struct shards_direct *direct)
+{
+	if (!direct)
+		return;
+	base_close(&direct->root_fd);
+	pthread_mutex_destroy(&direct->lock);
+	free(direct);
+}
+
+/* ---- which way ---- */
+
+unsigned source_direct_most(const struct reader_dataset *dataset, const struct reader_link *link)
+{
+	struct shards_direct *direct = ((const struct shards *)dataset->source)->direct;
+	bool is_off;
+
+	(void)link;
+	if (!direct)
+		return 1;
+	pthread_mutex_lock(&direct->lock);
+	is_off = direct->is_off;
+	pthread_mutex_unlock(&direct->lock);
+	return is_off ? 1 : DIRECT_DEEP;
+}
+
+static void note(struct shards_direct *direct, bool is_direct, uint64_t bytes, uint64_t cpu_ns,
+		 uint64_t took_ns)
+{
+	struct direct_choice choice;
+	char why[96];
+	bool is_new;
+
+	pthread_mutex_lock(&direct->lock);
+	is_new = direct_choice_note(&direct->choice, is_direct, bytes, cpu_ns, took_ns);
+	choice = direct->choice;
+	pthread_mutex_unlock(&direct->lock);
+	if (!is_new)
+		return;
+	snprintf(why, sizeof(why), "%.0f us of CPU a MiB, through the page cache %.0f%s",
+		 direct_choice_us(&choice, true), direct_choice_us(&choice, false),
+		 choice.is_direct ? "" : ", or it has the bytes already");
+	tell(direct->dataset, choice.is_direct, why);
+}
+
+/* It was refused: now and then that is the one shard's affair. */
+static void refuse(struct shards_direct *direct, int error)
+{
+	bool is_new;
+
+	pthread_mutex_lock(&direct->lock);
+	is_new = !direct->is_off && ++direct->refusals == DIRECT_REFUSALS;
+	direct->is_off |= is_new;
+	pthread_mutex_unlock(&direct->lock);
+	if (is_new)
+		tell(direct->dataset, false, strerror(error));
+}
+
+/* ---- a batch ---- */
+
+struct batch {
+	struct shard_files *files;
+	struct shard_read read[DIRECT_DEEP];
+	struct shard_file *file[DIRECT_DEEP]; /* in use; NULL: of the root */
+	struct direct_span span[DIRECT_DEEP];
+	struct reader_wanted *wanted[DIRECT_DEEP];
+	struct direct_read direct[DIRECT_DEEP];
+	unsigned n;
+};
+
+static bool is_aligned(const uint8_t *to, uint32_t align)
+{
+	return ((uintptr_t)to & (align - 1)) == 0;
+}
+
+/* What can be read directly. */
+static void add(struct batch *batch, const struct reader_dataset *dataset,
+		const struct shards_direct *direct, struct reader_wanted *wanted)
+{
+	const unsigned i = batch->n;
+	struct shard_read *read = &batch->read[i];
+	struct direct_span *span = &batch->span[i];
+	int fd = direct->root_fd;
+
+	batch->file[i] = NULL;
+	if (!source_shard_place(dataset, dataset->root_fd, wanted->task->sample, wanted->buffer,
+				&wanted->outcome, read) ||
+	    !direct_span(read->at, read->bytes, direct->align, wanted->before, wanted->behind,
+			 span) ||
+	    !is_aligned(wanted->buffer - span->before, direct->align))
+		return;
+	if (read->has_name && !(batch->file[i] = source_shard_take_direct(read, &fd)))
+		return;
+	batch->wanted[i] = wanted;
+	batch->direct[i] = (struct direct_read){
+	    .fd = fd, .to = wanted->buffer - span->before, .at = span->at, .bytes = span->bytes};
+	batch->n++;
+}
+
+/* A short one at the file's end has all that is wanted, any other one is read anew by who can say why. */
+static void settle(const struct batch *batch, unsigned i)
+{
+	const struct direct_read *read = &batch->direct[i];
+	const uint32_t needs = batch->span[i].before + batch->read[i].bytes;
+	struct reader_wanted *wanted = batch->wanted[i];
+	bool is_there = true;
+
+	if (read->result >= 0 && (uint32_t)read->result >= needs) {
+		is_there = source_shard_judge(&batch->read[i], read->fd, 0);
+		wanted->is_settled = is_there && wanted->outcome.stage == LAYOUT_FAIL_NONE;
+	}
+	if (batch->file[i])
+		source_shard_release(batch->files, batch->file[i], !is_there);
+}
+
+static void read_direct(const struct reader_dataset *dataset, struct shards_direct *direct,
+			struct direct_queue *queue, struct reader_wanted *wanted, unsigned n)
+{
+	struct batch batch = {.files = ((const struct shards *)dataset->source)->files};
+	int r;
+
+	for (unsigned i = 0; i < n; i++)
+		add(&batch, dataset, direct, &wanted[i]);
+	r = direct_queue_read(queue, batch.direct, batch.n);
+	for (unsigned i = 0; i < batch.n; i++) {
+		if (r)
+			batch.direct[i].result = r;
+		if (batch.direct[i].result < 0 && batch.direct[i].result != -EIO)
+			refuse(direct, -batch.direct[i].result);
+		settle(&batch, i);
+	}
+}
+
+static void read_through(const struct reader_dataset *dataset, struct reader_wanted *wanted,
+			 unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		source_shards_read(dataset, dataset->root_fd, wanted[i].task->sample,
+				   wanted[i].buffer, &wanted[i].outcome);
+		wanted[i].is_settled = wanted[i].outcome.stage == LAYOUT_FAIL_NONE;
+	}
+}
+
+void source_direct_many(const struct reader_dataset *dataset, struct reader_link *link,
+			struct reader_wanted *wanted, unsigned n)
+{
+	struct shards_direct *direct = ((const struct shards *)dataset->source)->direct;
+	const uint64_t began_ns = base_now_ns(), cpu_ns = base_cpu_ns();
+	uint64_t bytes = 0;
+	bool is_direct;
+
+	pthread_mutex_lock(&direct->lock);
+	is_direct = !direct->is_off && direct_choice_next(&direct->choice);
+	pthread_mutex_unlock(&direct->lock);
+	if (is_direct)
+		read_direct(dataset, direct, &link->direct, wanted, n);
+	else
+		read_through(dataset, wanted, n);
+	for (unsigned i = 0; i < n; i++)
+		bytes += wanted[i].is_settled ? wanted[i].task->bytes : 0;
+	if (bytes)
+		note(direct, is_direct, bytes, base_cpu_ns() - cpu_ns, base_now_ns() - began_ns);
+}
