@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arena's ring. An extent never wraps: when the space up to the end is too small the head jumps
- * to 0, and the gap belongs to nobody until the tail has passed it. A sample that is slow to finish
- * holds back the space behind it; the arena is a stream's own, so that is the stream's own affair.
+ * The arena: extents in the order of their offsets, and the one behind which room is looked for first, the cursor. As a
+ * rule it goes round: what is behind the cursor was given back long ago, and the arena is a ring. What is not
+ * given back in its turn, of a sample that takes long, is passed, so that it holds back nothing but its own bytes; but
+ * only a few are, for an arena that is simply full is asked often.
+ *
+ * An extent never wraps. That one which is too large for every gap finds room in the end: nothing else is reserved before
+ * it, and what is under way ends.
  */
 #include "daemon/serve/arena.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#define MOST_PASSED 16
+
+/* The last element of extent[] is none: it is before the first one and behind the last one. */
+static struct arena_extent *edge_of(const struct arena *arena)
+{
+	return &arena->extent[arena->room];
+}
+
 int arena_init(struct arena *arena, uint64_t bytes, uint32_t extents, uint32_t align)
 {
-	*arena = (struct arena){.bytes = bytes - bytes % align, .align = align, .room = extents};
-	arena->extent = calloc(extents, sizeof(*arena->extent));
-	return arena->extent ? 0 : -ENOMEM;
+	*arena = (struct arena){
+	    .bytes = bytes - bytes % align, .align = align, .room = extents, .cursor = extents};
+	arena->extent = calloc((size_t)extents + 1, sizeof(*arena->extent));
+	if (!arena->extent)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < extents; i++)
+		arena->extent[i].next = i + 1;
+	edge_of(arena)->next = edge_of(arena)->before = extents;
+	return 0;
 }
 
 void arena_fini(struct arena *arena)
@@ -22,67 +40,87 @@ void arena_fini(struct arena *arena)
 	*arena = (struct arena){0};
 }
 
-/* Where `bytes` would fit: at the head, or at 0 when the end is too near. false: not now. */
-static bool find_space(const struct arena *arena, uint64_t bytes, uint64_t *ret)
+/* Where the gap behind an extent begins; its bytes. */
+static uint64_t gap_behind(const struct arena *arena, uint32_t at, uint64_t *ret_begin)
 {
-	uint64_t tail = arena->count ? arena->extent[arena->first].offset : 0;
+	const struct arena_extent *extent = &arena->extent[at];
+	uint64_t end = arena->bytes;
 
-	if (!arena->count) {
-		*ret = 0;
-		return bytes <= arena->bytes;
-	}
-	if (arena->head > tail) {
-		if (arena->bytes - arena->head >= bytes) {
-			*ret = arena->head;
+	if (extent->next != arena->room)
+		end = arena->extent[extent->next].offset;
+	*ret_begin = extent->offset + extent->bytes;
+	return end - *ret_begin;
+}
+
+/* The extent behind which there is room for so many bytes. false: not now. */
+static bool find_gap(const struct arena *arena, uint64_t bytes, uint32_t *ret_at,
+		     uint64_t *ret_offset)
+{
+	uint32_t at = arena->cursor;
+
+	for (unsigned passed = 0; passed < MOST_PASSED; at = arena->extent[at].next) {
+		if (gap_behind(arena, at, ret_offset) >= bytes) {
+			*ret_at = at;
 			return true;
 		}
-		*ret = 0;
-		return bytes <= tail;
+		passed += at != arena->room;
+		if (arena->extent[at].next == arena->cursor)
+			return false;
 	}
-	*ret = arena->head;
-	return tail - arena->head >= bytes;
+	return false;
+}
+
+static void insert(struct arena *arena, uint32_t number, uint32_t at)
+{
+	struct arena_extent *extent = &arena->extent[number];
+
+	extent->before = at;
+	extent->next = arena->extent[at].next;
+	arena->extent[extent->next].before = number;
+	arena->extent[at].next = number;
 }
 
 bool arena_reserve(struct arena *arena, uint64_t bytes, uint64_t *ret_offset, uint32_t *ret_extent)
 {
-	uint64_t size = base_align_up(bytes ? bytes : 1, arena->align);
-	uint32_t number = (arena->first + arena->count) % arena->room;
+	uint64_t size = base_align_up(bytes ? bytes : 1, arena->align), offset;
+	uint32_t number = arena->unused, at;
 
-	if (arena->count == arena->room || !find_space(arena, size, ret_offset))
+	if (number == arena->room || !find_gap(arena, size, &at, &offset))
 		return false;
-	arena->extent[number] = (struct arena_extent){.offset = *ret_offset, .bytes = size};
-	arena->count++;
-	arena->head = *ret_offset + size;
+	arena->unused = arena->extent[number].next;
+	arena->extent[number].offset = offset;
+	arena->extent[number].bytes = size;
+	insert(arena, number, at);
+	arena->cursor = number;
+	*ret_offset = offset;
 	*ret_extent = number;
 	return true;
 }
 
 void arena_release(struct arena *arena, uint32_t extent)
 {
-	arena->extent[extent].free = true;
-	while (arena->count && arena->extent[arena->first].free) {
-		arena->extent[arena->first] = (struct arena_extent){0};
-		arena->first = (arena->first + 1) % arena->room;
-		arena->count--;
-	}
+	struct arena_extent *gone = &arena->extent[extent];
+
+	arena->extent[gone->before].next = gone->next;
+	arena->extent[gone->next].before = gone->before;
+	if (arena->cursor == extent)
+		arena->cursor = gone->before;
+	*gone = (struct arena_extent){.next = arena->unused};
+	arena->unused = extent;
 }
 
 const char *arena_check(const struct arena *arena)
 {
-	for (uint32_t i = 0; i < arena->count; i++) {
-		const struct arena_extent *a = &arena->extent[(arena->first + i) % arena->room];
+	uint64_t end = 0;
 
-		if (a->offset + a->bytes > arena->bytes || a->offset % arena->align)
+	for (uint32_t i = edge_of(arena)->next; i != arena->room; i = arena->extent[i].next) {
+		const struct arena_extent *extent = &arena->extent[i];
+
+		if (extent->offset + extent->bytes > arena->bytes || extent->offset % arena->align)
 			return "an extent lies outside the arena";
-		for (uint32_t j = 0; j < i; j++) {
-			const struct arena_extent *b =
-			    &arena->extent[(arena->first + j) % arena->room];
-
-			if (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes)
-				return "two extents overlap";
-		}
+		if (extent->offset < end)
+			return "two extents overlap";
+		end = extent->offset + extent->bytes;
 	}
-	if (arena->count && arena->extent[arena->first].free)
-		return "the oldest extent is free but not reclaimed";
 	return NULL;
 }

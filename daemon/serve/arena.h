@@ -3,9 +3,8 @@
 #define DAEMON_SERVE_ARENA_H
 
 /*
- * Who owns which bytes of a stream's input arena: a ring of extents, reserved at the head, given
- * back in any order, reclaimed at the tail. Numbers only; the bytes belong to the reader and the
- * workers.
+ * Who owns which bytes of a stream's input arena: extents, reserved one behind the other, round and round, and given back
+ * in any order. Numbers only; the bytes belong to the reader and the workers.
  */
 
 #include "base/base.h"
@@ -14,15 +13,14 @@
 
 struct arena_extent {
 	uint64_t offset, bytes;
-	bool free;
+	uint32_t before, next; /* by offset; of one that is not used, next: another one */
 };
 
 struct arena {
 	uint64_t bytes;
 	uint32_t align;              /* of extents */
-	struct arena_extent *extent; /* ring of `room` extents, oldest at `first` */
-	uint32_t room, first, count;
-	uint64_t head; /* where the next extent would begin */
+	struct arena_extent *extent; /* owned; `room` of them, and the edge */
+	uint32_t room, cursor, unused;
 };
 
 /* align: of extents, a power of two; the bytes behind the last multiple are not used. 0 or -ENOMEM. */
