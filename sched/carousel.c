@@ -27,8 +27,9 @@ static bool is_good(const struct carousel_config *config, uint32_t block)
 {
 	return config->chunk >= block && config->slots <= config->max_slots && config->max_slots &&
 	       config->max_slots < CAROUSEL_NO_SLOT && config->producing >= 1 &&
-	       config->producing <= CAROUSEL_MAX_PRODUCING && config->n <= INT64_MAX &&
-	       (config->n + block - 1) / block <= UINT32_MAX;
+	       config->producing <= CAROUSEL_MAX_PRODUCING &&
+	       config->overtaken <= CAROUSEL_MAX_PRODUCING - config->producing &&
+	       config->n <= INT64_MAX && (config->n + block - 1) / block <= UINT32_MAX;
 }
 
 static size_t words_of(uint64_t blocks)
@@ -159,6 +160,28 @@ void carousel_end_segment(struct carousel *carousel)
 
 /* what happens to chunks and grants */
 
+/* Marks what is unfinished though it was begun before the instance, which is finished. */
+static void overtake(struct carousel *carousel, uint64_t instance)
+{
+	for (uint32_t i = 0; i < carousel->n_slots && carousel->unfinished; i++) {
+		struct carousel_slot *s = &carousel->slots[i];
+
+		if (!s->chunk.instance || s->chunk.ready || s->overtaken ||
+		    s->chunk.instance > instance)
+			continue;
+		s->overtaken = true;
+		carousel->overtaken++;
+	}
+}
+
+bool carousel_may_begin(const struct carousel *carousel)
+{
+	const struct carousel_config *config = &carousel->config;
+
+	return carousel->unfinished <
+	       config->producing + BASE_MIN(carousel->overtaken, config->overtaken);
+}
+
 void carousel_produced(struct carousel *carousel, uint32_t slot)
 {
 	struct carousel_slot *s;
@@ -171,7 +194,10 @@ void carousel_produced(struct carousel *carousel, uint32_t slot)
 	s->chunk.ready = true;
 	s->stamped = false;
 	carousel->unfinished--;
+	carousel->overtaken -= s->overtaken;
+	s->overtaken = false;
 	carousel->unstamped++;
+	overtake(carousel, s->chunk.instance);
 }
 
 static struct carousel_member *find_grant(struct carousel *carousel, uint32_t job, uint32_t slot,

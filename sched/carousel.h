@@ -52,7 +52,9 @@ struct carousel_config {
 	uint32_t chunk;      /* C */
 	uint32_t slots;      /* at the start; carousel_add_slots() adds */
 	uint32_t max_slots;
-	uint32_t producing;   /* chunks in production at once, 1 .. 4 */
+	uint32_t producing; /* chunks in production at once, 1 .. 4 */
+	/* More that may be unfinished beside these: chunks that were overtaken, see carousel_produced() */
+	uint32_t overtaken;
 	uint64_t seed;        /* of the stream: keys the draws of chunks and orders inside chunks */
 	uint64_t first_nonce; /* nonces are first_nonce, first_nonce + 1, ... */
 	/* Variants whose pipeline has no random op, a bit each: a resident instance may serve a job
@@ -156,6 +158,8 @@ const struct permutation *carousel_permutation(const struct carousel *carousel);
 /* CAROUSEL_E_FULL past max_slots */
 int carousel_add_slots(struct carousel *carousel, uint32_t slots);
 uint32_t carousel_free_slots(const struct carousel *carousel); /* that have no chunk */
+/* Are so few chunks in production that one more may be begun? */
+bool carousel_may_begin(const struct carousel *carousel);
 
 /*
  * The number is another pipeline's from now on: what is resident of the one before is no variant of its
@@ -227,7 +231,9 @@ void carousel_leave(struct carousel *carousel, uint32_t job, uint64_t now_ns);
  * until carousel_unpin(). Otherwise as carousel_leave(). */
 void carousel_leave_pinned(struct carousel *carousel, uint32_t job, uint64_t now_ns);
 void carousel_unpin(struct carousel *carousel, uint32_t slot);
-/* All samples of the slot are finished. */
+/* All samples of the slot are finished. What was begun before it and is not finished waits for a sample that takes
+ * longer than a whole chunk: it is overtaken, and as many of these as the configuration says are no reason not to begin
+ * another chunk. */
 void carousel_produced(struct carousel *carousel, uint32_t slot);
 /* The job has the slot, for good. A grant that was revoked stops the job's grants until this, or
  * carousel_reclaimed(), tells how that ended. */

@@ -236,7 +236,7 @@ static const char *check_slot(const struct carousel *carousel, uint32_t slot)
 const char *carousel_check(const struct carousel *carousel)
 {
 	const char *broken = NULL;
-	uint32_t unfinished = 0, unstamped = 0, n_free = 0;
+	uint32_t unfinished = 0, overtaken = 0, unstamped = 0, n_free = 0;
 
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS && !broken; job++)
 		broken = check_job(carousel, job);
@@ -246,13 +246,17 @@ const char *carousel_check(const struct carousel *carousel)
 		broken = check_slot(carousel, slot);
 		n_free += !s->chunk.instance;
 		unfinished += s->chunk.instance && !s->chunk.ready;
+		overtaken += s->overtaken;
 		unstamped += s->chunk.instance && s->chunk.ready && !s->stamped;
 	}
 	if (!broken)
 		broken = carousel_variant_check(carousel);
 	if (broken)
 		return broken;
-	if (unfinished != carousel->unfinished || unfinished > carousel->config.producing)
+	if (unfinished != carousel->unfinished || overtaken != carousel->overtaken ||
+	    overtaken > unfinished ||
+	    unfinished >
+		carousel->config.producing + BASE_MIN(overtaken, carousel->config.overtaken))
 		return "chunks in production are not counted right, or too many";
 	if (n_free != carousel->n_free)
 		return "free slots are not counted right";

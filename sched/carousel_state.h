@@ -130,8 +130,9 @@ struct carousel_slot {
 	struct listing_key *keys;    /* owned; room for C */
 	uint32_t owner;              /* job or group of a private chunk */
 	uint32_t logged;             /* logs that say that it holds their entry */
-	bool again;   /* made before, by the same nonce: for those alone who wait for it */
-	bool stamped; /* ready_ns is known */
+	bool again;     /* made before, by the same nonce: for those alone who wait for it */
+	bool stamped;   /* ready_ns is known */
+	bool overtaken; /* unfinished, while one that was begun later is finished */
 	uint64_t ready_ns;
 	uint32_t granted, pins,
 	    ghosts;                /* grants GRANTED; TAKEN or REVOKED; pins of jobs that left */
@@ -173,6 +174,7 @@ struct carousel {
 	size_t room_window;            /* words that the widest one has */
 	uint32_t max_blocks;           /* of a chunk */
 	uint32_t n_slots, n_free, unfinished, unstamped; /* n_free: of the slots, without a chunk */
+	uint32_t overtaken;                              /* of the unfinished */
 	uint64_t instances;
 	uint64_t planned;  /* entries of logs that were not produced as they were dealt */
 	uint32_t evicting; /* slot, or CAROUSEL_NO_SLOT */

@@ -9,10 +9,10 @@
  *      also while they are being filled: to those that they were made for, and to any to which
  *      little is coming (carousel_lead.c). What has to be looked at is marked when something changes
  *      (check), so a quiet carousel costs nothing.
- *   3. If some job is hungry and fewer than `producing` chunks are unfinished, a chunk is dealt
- *      for the hungriest into a free slot. If there is none, a slot is evicted: the one without
- * pins that the fewest living jobs were granted; one that any were, only if somebody starves.
- *
+ *   3. If some job is hungry and fewer than `producing` chunks are unfinished, but for one that was
+ *      overtaken, a chunk is dealt for the hungriest into a free slot. If there is none, a slot is
+ *      evicted: the one without pins that the fewest living jobs were granted; one that any were,
+ *      only if somebody starves.
  *   4. Where the ranks of a job must know more of its plan, a chunk is dealt without a slot.
  *
  * A job that does not live (it leaves a grant untaken for long) makes no demand, is not asked what
@@ -433,7 +433,7 @@ static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct caro
 	uint32_t n, n_hungry, slot;
 	bool starves = false, waits = false;
 
-	if (carousel->unfinished >= carousel->config.producing)
+	if (!carousel_may_begin(carousel))
 		return false;
 	n = sort_jobs(carousel, now_ns, order, &n_hungry);
 	if (!n_hungry)

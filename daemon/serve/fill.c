@@ -32,6 +32,7 @@
 #include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
+#include "sched/plan.h"
 
 #define FIRST_MEDIAN_US 1000
 #define RING_STEP 16     /* finished tasks between rings while the arena is full */
@@ -209,9 +210,12 @@ static uint32_t windows_end(const struct fill *fill, uint32_t batch)
 	return fill->after_hole + (fill->watermark - fill->after_hole) / batch * batch;
 }
 
-/* Is an older chunk of the job in production? It cannot use this one before that. */
+/* Is an older chunk of the job in production? It cannot use this one before that, unless it may read what was begun
+ * later first, when that is finished (libaccess/overtake.c). */
 static bool has_older(struct stream *stream, const struct job *job, const struct fill *fill)
 {
+	if (fill->watermark == fill->count && !plan_is_fixed(job->order) && !job->group)
+		return false;
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		const struct fill *other = &stream->fill[i];
 

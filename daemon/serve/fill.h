@@ -29,7 +29,7 @@ uint64_t fill_feed(struct stream *stream, const struct budget *budget);
 bool fill_arm(struct stream *stream);
 /* Where nobody needs a processor, and other nodes may want it: stored forms are made that no job here waits for. */
 void fill_ahead(struct stream *stream, uint64_t now_ns);
-/* Rows that a stream's queue has: one for each chunk in production, and one for that, where there may be other nodes. */
+/* Rows that a stream's queue has: those of chunks in production (admit.h), and one for that, where there may be other nodes. */
 uint32_t fill_rows(const struct node *node);
 /* Bytes of the file of a task of that row; 0: there is none. */
 uint64_t fill_bytes_of(const struct stream *stream, uint32_t row, uint32_t task);

@@ -21,14 +21,22 @@
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
+#include "daemon/tenant/admit.h"
 #include "daemon/tenant/domain.h"
 
 #define AHEAD_LOOKS 4096 /* samples that are looked at, a turn */
 
+/* Of chunks. */
+static uint32_t chunk_rows(const struct node *node)
+{
+	const uint32_t producing = (uint32_t)node->param.producing;
+
+	return producing + admit_spare_rows(producing);
+}
+
 uint32_t fill_rows(const struct node *node)
 {
-	return BASE_MIN((uint32_t)node->param.producing + gating_is_on(&node->gating),
-			(uint32_t)LAYOUT_MAX_ROWS);
+	return BASE_MIN(chunk_rows(node) + gating_is_on(&node->gating), (uint32_t)LAYOUT_MAX_ROWS);
 }
 
 uint64_t fill_samples(const struct stream *stream)
@@ -75,7 +83,7 @@ static bool may_begin(struct stream *stream, uint64_t now_ns)
 	cache_look_ahead(stream, now_ns, &look);
 	if (look.has_peers && look.is_worth) {
 		look.is_whole = is_whole(stream, now_ns);
-		look.is_busy = stream->shared.queue.n_rows <= stream->node->param.producing ||
+		look.is_busy = stream->shared.queue.n_rows <= chunk_rows(stream->node) ||
 			       cache_is_learning(stream) || is_node_busy(stream->node);
 	}
 	return ahead_look(&stream->ahead, &look) == AHEAD_MAKES;

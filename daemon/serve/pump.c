@@ -103,7 +103,7 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
 	}
 	if (!stream->domain->workers.alive)
 		return LAYOUT_STAGE_WORKERS;
-	if (fill_active(stream->fill) < stream->node->param.producing)
+	if (carousel_may_begin(stream->carousel))
 		return LAYOUT_STAGE_SLOT;
 	return LAYOUT_STAGE_SCHEDULE;
 }
@@ -112,7 +112,7 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
  * not wait for the next turn by chance. */
 static void show_jobs(struct stream *stream, uint64_t now_ns)
 {
-	bool wants_kick = fill_active(stream->fill) < stream->node->param.producing;
+	bool wants_kick = carousel_may_begin(stream->carousel);
 	bool again = false;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {

@@ -171,6 +171,7 @@ static int make_carousel(struct stream *stream)
 	    .slots = stream->slots,
 	    .max_slots = geometry->max_slots,
 	    .producing = (uint32_t)stream->node->param.producing,
+	    .overtaken = admit_spare_rows((uint32_t)stream->node->param.producing),
 	    .seed = geometry->seed,
 	    .first_nonce = stream->first_nonce = draw_first_nonce(),
 	};

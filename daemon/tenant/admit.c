@@ -19,6 +19,11 @@ uint32_t admit_least_slots(unsigned ranks)
 	return BASE_MAX(4u, 2 * ranks);
 }
 
+uint32_t admit_spare_rows(uint32_t producing)
+{
+	return producing > 1 && producing < LAYOUT_MAX_ROWS;
+}
+
 uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured)
 {
 	return configured ? configured : BASE_MIN(2 * ranks + 2, (unsigned)MOST_SLOTS);

@@ -32,6 +32,8 @@ struct admit_plan {
 /* Slots that a stream of so many ranks must have, and would like to have. */
 uint32_t admit_least_slots(unsigned ranks);
 uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured);
+/* Rows of a stream's queue beside those of chunks in production: one that waits for a slow sample keeps its own. */
+uint32_t admit_spare_rows(uint32_t producing);
 /* Chooses chunk, slots, arena and the memory's size: fields, n_samples, block, seed and names are
  * set in geometry. Without a chunk asked for, floor(256 / B) is lowered, not below 1, until it fits.
  * 0; ADMIT_E_MEMORY, ADMIT_E_BAD with diag. */

@@ -39,7 +39,7 @@ static struct admit_ask ask_of(uint64_t available, uint32_t batch)
 	    .source = "parameter `memory`",
 	    .batch = batch,
 	    .producing = 2,
-	    .rows = 2,
+	    .rows = 3,
 	    .mean_bytes = 100 * KIB,
 	    .largest_bytes = MIB,
 	};
@@ -165,7 +165,7 @@ START_TEST(a_refusal_has_the_numbers)
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), ADMIT_E_MEMORY);
 	ck_assert_str_eq(
 	    diag.text,
-	    "the stream needs 692.1 MiB (4 slots of 256 samples, 148 MiB each, and 100.1 MiB for "
+	    "the stream needs 692.2 MiB (4 slots of 256 samples, 148 MiB each, and 100.2 MiB for "
 	    "tables and reading), but 100 MiB of the budget of 2 GiB (half of the cgroup's "
 	    "memory limit) is free: raise `memory`, use a smaller batch, uint8 output, or close "
 	    "another stream");

@@ -602,6 +602,44 @@ START_TEST(a_job_that_leaves_its_grants_untaken_does_not_live)
 }
 END_TEST
 
+/* The first chunk waits for a sample: all others of the epoch are begun, finished, granted and read beside it, no more
+ * than two at once. */
+START_TEST(a_chunk_that_is_overtaken_holds_up_no_other)
+{
+	struct carousel_config config = {
+	    .n = 96, .chunk = 8, .slots = 4, .max_slots = 4, .producing = 2, .overtaken = 1};
+	uint32_t job, late = CAROUSEL_NO_SLOT, making[4], n_making = 0, n_read = 0;
+
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+	job = join(8, 1);
+	for (;;) {
+		carousel_step(carousel, 1, &action);
+		ck_assert_ptr_eq(carousel_check(carousel), NULL);
+		if (action.kind == CAROUSEL_PRODUCE && late == CAROUSEL_NO_SLOT)
+			late = action.slot;
+		else if (action.kind == CAROUSEL_PRODUCE)
+			making[n_making++] = action.slot;
+		ck_assert_uint_le(n_making, 2);
+		if (action.kind == CAROUSEL_GRANT && action.slot == late)
+			carousel_taken(carousel, job, late, 1);
+		if (action.kind != CAROUSEL_NONE)
+			continue;
+		if (!n_making)
+			break;
+		carousel_produced(carousel, making[0]);
+		read_chunk(job, making[0]);
+		making[0] = making[--n_making];
+		n_read++;
+	}
+	ck_assert_uint_eq(n_read, 11);
+	carousel_produced(carousel, late);
+	carousel_done(carousel, job, late, 1);
+	ck_assert(carousel_may_begin(carousel));
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	free_carousel();
+}
+END_TEST
+
 START_TEST(nonsense_changes_nothing)
 {
 	struct carousel_job_view before, after;
@@ -784,6 +822,7 @@ static Suite *suite(void)
 	tcase_add_test(one, pins_of_the_dead_stay_until_their_process_is_gone);
 	tcase_add_test(one, a_job_that_leaves_its_grants_untaken_does_not_live);
 	tcase_add_test(one, nonsense_changes_nothing);
+	tcase_add_test(one, a_chunk_that_is_overtaken_holds_up_no_other);
 	tcase_add_test(one, an_empty_dataset_asks_for_nothing);
 	tcase_add_test(one, the_reference_is_summed_over_segments);
 	tcase_add_test(one, decisions_are_a_function_of_the_events);

@@ -497,7 +497,8 @@ static uint64_t settle(struct world *world)
 			empty(world, action.slot);
 		else if (action.kind == CAROUSEL_PRODUCE)
 			begin_chunk(world, action.slot);
-		claim(world, world->n_making <= world->config.producing, "too much in production");
+		claim(world, world->n_making <= world->config.producing + world->config.overtaken,
+		      "too much in production");
 		check(world);
 	} while (action.kind != CAROUSEL_NONE && !world->broken);
 	return action.wake_ns;
@@ -789,6 +790,7 @@ static bool set_up(struct world *world)
 	config->max_slots = CHAOS_SLOTS;
 	config->producing = 1 + (uint32_t)below(world, 4);
 	config->seed = philox_u64(&world->random);
+	config->overtaken = (uint32_t)(config->seed / 8 % (5 - config->producing));
 	config->first_nonce = philox_u64(&world->random);
 	config->usable_again = chance(world, 30);
 	if (config->seed % 3 && !limits->n) { /* chapters of a few blocks, few of them begun */
