@@ -101,7 +101,7 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 		    grant->slot, grant->first, (unsigned long long)end, ret_chunk->count);
 	lacking = stream->is_fixed || stream->is_ranked
 		      ? stream->local_places - stream->progress.cursor
-		      : stream->progress.left - stream->n_carried;
+		      : stream->progress.left - stream->n_carried - held_rest_own(stream->aside);
 	if (stream->part.members)
 		count = held_own(&stream->part, slot_table_ids_of(table, grant->slot), grant->first,
 				 end);
@@ -293,6 +293,7 @@ static BASE_HOT void held_unpin(struct oa_stream *stream, struct held *held)
 
 	progress_fold(stream, held);
 	grant_release(&held->session->rank, held->number);
+	stream->is_pinned_out = false;
 	if (grant_wants_kick(&held->session->rank))
 		session_send(held->session, PROTO_KICK);
 	while (*link != held)
@@ -321,6 +322,8 @@ BASE_HOT void held_spend(struct oa_stream *stream, struct held *held)
 	held->is_spent = true;
 	if (stream->held == held)
 		stream->held = NULL;
+	if (stream->aside == held)
+		stream->aside = NULL;
 	if (held->windows == 0)
 		held_give_back(stream, held);
 }

@@ -349,7 +349,7 @@ static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **re
 		return next_rest(stream, held, (uint32_t)run, ret);
 	if (held->at + (uint32_t)run < held->watermark)
 		return next_hole(stream, held, (uint32_t)run);
-	return STREAM_NOTHING;
+	return overtake_step(stream);
 }
 
 /* ---- the next one ---- */
@@ -394,7 +394,7 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 		return ranked_step(stream, ret);
 	if (stream->full && (stream->is_fixed || !stream->held))
 		return next_left_over(stream, &stream->full, ret);
-	if (stream->held)
+	if (stream->held || overtake_back(stream))
 		return next_in_chunk(stream, ret);
 	if (stream->progress.left == carry_count(stream))
 		return next_short(stream, ret);
@@ -421,6 +421,6 @@ bool next_is_ready(const struct oa_stream *stream)
 	if (stream->is_logged && stream->log.is_short) /* nothing else helps */
 		return plan_reader_has_grown(&stream->log);
 	if (stream->held)
-		return held_has_moved(stream->held);
+		return held_has_moved(stream->held) || overtake_is_ready(stream);
 	return stream->session && grant_is_posted(&stream->session->rank);
 }

@@ -69,7 +69,18 @@ static void snapshot_collect(struct snapshot *snapshot, const struct oa_stream *
 	if (stream->carry)
 		snapshot_add(snapshot, stream, stream->carry->ids, stream->carry->count);
 	if (held)
-		snapshot_add(snapshot, stream, held->ids + held->at, held->end - held->at);
+		snapshot_add(snapshot, stream, held->ids + held->at, held_rest(held));
+	if (stream->aside)
+		snapshot_add(snapshot, stream, stream->aside->ids + stream->aside->at,
+			     held_rest(stream->aside));
+}
+
+/* held may be NULL. */
+static void snapshot_clear_blocks(struct snapshot *snapshot, const struct oa_stream *stream,
+				  const struct held *held)
+{
+	if (held && !held->is_folded)
+		progress_clear_blocks(&stream->permutation, snapshot->need, held);
 }
 
 static void snapshot_sort(struct snapshot *snapshot)
@@ -122,7 +133,7 @@ static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
 {
 	const struct held *held = stream->held;
 	size_t most = (size_t)stream->progress.n_tail + (size_t)stream->n_carried +
-		      (held ? held->end - held->at : 0) + (mark ? mark->n_ids : 0) + 1;
+		      held_rest(held) + held_rest(stream->aside) + (mark ? mark->n_ids : 0) + 1;
 	bool is_of_now = !mark || mark->epoch == stream->progress.epoch;
 
 	progress_fold_spent(stream);
@@ -134,8 +145,8 @@ static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
 	if (is_of_now) {
 		memcpy(snapshot->need, stream->progress.need,
 		       progress_words(stream) * sizeof(*snapshot->need));
-		if (held && !held->is_folded)
-			progress_clear_blocks(&stream->permutation, snapshot->need, held);
+		snapshot_clear_blocks(snapshot, stream, held);
+		snapshot_clear_blocks(snapshot, stream, stream->aside);
 		snapshot_collect(snapshot, stream);
 	}
 	if (mark)
@@ -175,6 +186,15 @@ static void progress_uncount(struct oa_stream *stream)
 	progress->skipped = progress->filtered = 0;
 }
 
+/* What is left of the chunk, if there is one, has been taken back. */
+static void progress_drop(struct oa_stream *stream, struct held *held)
+{
+	if (!held)
+		return;
+	held->is_folded = true;
+	held_spend(stream, held);
+}
+
 int progress_rewind(struct oa_stream *stream)
 {
 	struct progress *progress = &stream->progress;
@@ -190,10 +210,8 @@ int progress_rewind(struct oa_stream *stream)
 		progress->base_step = progress->step;
 	}
 	progress_set_slice(stream);
-	if (stream->held) {
-		stream->held->is_folded = true;
-		held_spend(stream, stream->held);
-	}
+	progress_drop(stream, stream->held);
+	progress_drop(stream, stream->aside);
 	carry_clear(stream);
 	progress->left = progress_left(stream);
 	if (stream->is_ranked && progress->place == stream->places)

@@ -247,6 +247,8 @@ void oa_close(struct oa_stream *stream)
 	carry_clear(stream);
 	if (stream->held)
 		held_spend(stream, stream->held);
+	if (stream->aside)
+		held_spend(stream, stream->aside);
 	if (stream->session)
 		prefault_stop(stream->session->prefault);
 	if (stream->callers > 0)

@@ -123,6 +123,8 @@ struct oa_stream {
 	struct session *session; /* NULL: lost, dialling */
 	uint64_t n_sessions;     /* so far */
 	struct held *held;       /* the cursor is in it */
+	struct held *aside;      /* overtaken: the cursor comes back to it; overtake.c */
+	bool is_pinned_out;      /* nothing overtakes until a pin is free */
 	struct held *chunks, *chunk_pool;
 	struct oa_batch *batch_pool;
 	struct carry *carry; /* being filled: fewer than a batch */
@@ -251,6 +253,15 @@ int held_take(struct oa_stream *stream, struct diag *diag);
 int held_run(struct held *held, uint32_t want);
 /* Samples of ours from .. to - 1 of the chunk. */
 uint32_t held_count_own(const struct held *held, uint32_t from, uint32_t to);
+/* What the cursor has not come to in the chunk, and of that ours; NULL: nothing. */
+static inline uint32_t held_rest(const struct held *held)
+{
+	return held ? held->end - held->at : 0;
+}
+static inline uint32_t held_rest_own(const struct held *held)
+{
+	return held ? held_count_own(held, held->at, held->end) : 0;
+}
 /* Is the sample at the cursor + offset another job's? */
 bool held_is_others(const struct held *held, uint32_t offset);
 /* Status of the sample at the cursor + offset; only below the watermark. */
@@ -363,6 +374,14 @@ bool next_may_pin(const struct oa_stream *stream); /* may a short batch be a win
 int next_try(struct oa_stream *stream, struct oa_batch **ret);
 /* Would next_try() have something else to say than the last time? */
 bool next_is_ready(const struct oa_stream *stream);
+
+/* ---- overtake.c: the cursor's chunk waits for a sample ---- */
+/* NEXT_LOOP: the cursor is in another one; STREAM_NOTHING, -ENOMEM. */
+int overtake_step(struct oa_stream *stream);
+/* Would it find one? */
+bool overtake_is_ready(const struct oa_stream *stream);
+/* No chunk has the cursor: it goes back to the one that was set aside. false: there is none. */
+bool overtake_back(struct oa_stream *stream);
 
 /* ---- wait.c ---- */
 /* Reads what accessd has sent. Returns true if an explanation came (in *ret_text). */

@@ -98,6 +98,31 @@ bool grant_is_posted(const struct grant_rank *rank)
 	return find_posted(rank->inbox, &next);
 }
 
+static inline struct grant entry_of(const struct layout_inbox *inbox, uint64_t number)
+{
+	const struct layout_grant *entry = &inbox->grant[number % RING];
+
+	return (struct grant){
+	    .number = number,
+	    .instance = entry->d_instance,
+	    .epoch = entry->d_epoch,
+	    .slot = entry->d_slot,
+	    .first = entry->d_first,
+	    .count = entry->d_count,
+	    .flags = entry->d_flags,
+	};
+}
+
+bool grant_peek(const struct grant_rank *rank, struct grant *ret)
+{
+	uint64_t next = rank->next;
+
+	if (!find_posted(rank->inbox, &next))
+		return false;
+	*ret = entry_of(rank->inbox, next);
+	return true;
+}
+
 static BASE_HOT void end(struct grant_rank *rank, unsigned pin, uint64_t number,
 			 enum layout_result result)
 {
@@ -125,15 +150,7 @@ static BASE_HOT bool try_take(struct grant_rank *rank, unsigned pin, uint64_t nu
 		end(rank, pin, number, LAYOUT_RESULT_RETURNED);
 		return false;
 	}
-	*ret = (struct grant){
-	    .number = number,
-	    .instance = entry->d_instance,
-	    .epoch = entry->d_epoch,
-	    .slot = entry->d_slot,
-	    .first = entry->d_first,
-	    .count = entry->d_count,
-	    .flags = entry->d_flags,
-	};
+	*ret = entry_of(rank->inbox, number);
 	rank->held[pin] = number;
 	/* R6: release, after R2, before R5: a grant passed over that stands is seen KEPT; pairs
 	 * with A3. */
@@ -149,6 +166,11 @@ static unsigned find_pin(const struct grant_rank *rank, uint64_t number)
 	while (pin < LAYOUT_MAX_PINS && rank->held[pin] != number)
 		pin++;
 	return pin;
+}
+
+bool grant_has_pin(const struct grant_rank *rank)
+{
+	return find_pin(rank, 0) < LAYOUT_MAX_PINS;
 }
 
 BASE_HOT int grant_take(struct grant_rank *rank, struct grant *ret)

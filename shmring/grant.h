@@ -51,6 +51,11 @@ void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
 int grant_take(struct grant_rank *rank, struct grant *ret);
 /* Would grant_take() find one? (GRANT_E_PINS aside.) */
 bool grant_is_posted(const struct grant_rank *rank);
+/* What grant_take() would look at next, as far as can be said without taking it: accessd may revoke it, and use its
+ * place again, at any moment, so it is a hint. false: nothing is posted. */
+bool grant_peek(const struct grant_rank *rank, struct grant *ret);
+/* Is there a pin for it? */
+bool grant_has_pin(const struct grant_rank *rank);
 /* Gives grant number back (all of it consumed). A number that is not held changes nothing. */
 void grant_release(struct grant_rank *rank, uint64_t number);
 /* Before sleeping: tells accessd to send a wake. The caller then re-checks and sleeps. */

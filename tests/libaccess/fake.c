@@ -202,6 +202,10 @@ static bool fake_produce(struct fake *fake, struct fake_conn *conn, uint32_t slo
 	conn->watermark[slot] = 0;
 	conn->target[slot] =
 	    fake->config.stop_at ? (uint32_t)BASE_MIN(fake->config.stop_at, count) : count;
+	conn->is_late[slot] =
+	    fake->config.late && conn->instance % fake->config.late == 1 % fake->config.late;
+	if (conn->is_late[slot])
+		conn->target[slot] = count / 2;
 	fake_post(fake, conn, slot, count,
 		  conn->n_tail == 0 && bits_count(conn->need, permutation.blocks) == 0);
 	return true;
@@ -270,6 +274,20 @@ static bool fake_move_watermarks(struct fake *fake, struct fake_conn *conn)
 	return moved;
 }
 
+#define IDLE 3 /* a job that found something since the last look does not wait so long */
+
+/* The samples that chunks wait for are there. */
+static void fake_end_late(struct fake *fake, struct fake_conn *conn, bool moved)
+{
+	conn->idle = moved || !grant_is_waiting(&conn->grants) ? 0 : conn->idle + 1;
+	if (fake->config.late_stays || conn->idle < IDLE)
+		return;
+	for (uint32_t slot = 0; slot < fake->config.slots; slot++)
+		if (conn->is_late[slot])
+			conn->target[slot] = slot_table_of(&conn->table, slot)->d_count;
+	memset(conn->is_late, 0, sizeof(conn->is_late));
+}
+
 static void fake_serve(struct fake *fake, struct fake_conn *conn)
 {
 	bool moved;
@@ -284,6 +302,7 @@ static void fake_serve(struct fake *fake, struct fake_conn *conn)
 			fake_revoke_newest(conn, slot);
 	}
 	moved = fake_move_watermarks(fake, conn);
+	fake_end_late(fake, conn, moved);
 	atomic_store(&conn->inbox->d_stage, fake->config.stage);
 	atomic_store(&conn->inbox->d_heartbeat_ns,
 		     base_now_ns() - (fake->config.is_stopped ? UINT64_C(12500000000) : 0));

@@ -47,6 +47,10 @@ struct fake_config {
 	unsigned revoke;                /* revokes one grant in so many, 0: none */
 	uint64_t most_chunks;           /* per connection; then it only listens */
 	uint64_t stop_at;               /* finishes only so many samples of each chunk; 0: all */
+	/* One chunk in so many, the first included, waits for its middle sample until its job waits though all else
+	 * is finished, or for as long as late_stays. 0: none */
+	unsigned late;
+	bool late_stays;
 	enum fake_mode mode;
 	bool is_mute; /* never explains */
 	/* Answers BAD; arg: of its own. NULL: nobody does. */
@@ -70,6 +74,8 @@ struct fake_conn {
 	const struct layout_outbox *outbox;
 	struct grant_server grants;
 	uint32_t watermark[64], target[64]; /* per slot */
+	bool is_late[64];                   /* the target is not all of it */
+	unsigned idle;                      /* times that its job waited, and nothing moved */
 	uint64_t grant_of[64];              /* number of the grant that uses it, 0: free */
 	uint64_t pending;                   /* revoked, end unknown */
 	uint64_t instance, chunks, epoch, epochs;

@@ -24,6 +24,7 @@ static const struct state_case {
 	uint32_t batch, chunk;
 	uint8_t (*status)(uint64_t id);
 	bool drips, shortens;
+	unsigned late;
 	uint32_t flags;
 } cases[] = {
     {.n = 60, .batch = 8, .chunk = 16},
@@ -33,6 +34,9 @@ static const struct state_case {
     {.n = 60, .batch = 7, .chunk = 16, .status = status_some},
     {.n = 61, .batch = 7, .chunk = 16, .flags = OA_COPY},
     {.n = 61, .batch = 7, .chunk = 16, .flags = OA_DROP_LAST},
+    {.n = 60, .batch = 4, .chunk = 8, .late = 3},
+    {.n = 61, .batch = 7, .chunk = 16, .late = 2, .shortens = true},
+    {.n = 60, .batch = 7, .chunk = 16, .late = 2, .status = status_some},
 };
 
 enum { EPOCHS = 2 };
@@ -141,6 +145,7 @@ static void start(struct run *run, const struct state_case *c)
 				     .slots = 4,
 				     .status = c->status,
 				     .drips = c->drips,
+				     .late = c->late,
 				     .shortens = c->shortens};
 
 	*run = (struct run){.c = c, .options = fake_options(c->batch, EPOCHS)};

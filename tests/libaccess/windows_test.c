@@ -34,7 +34,7 @@ static const struct windows_case {
 	uint32_t batch, chunk, slots, flags;
 	uint8_t (*status)(uint64_t id);
 	bool drips, shortens;
-	unsigned revoke;
+	unsigned revoke, late;
 } cases[] = {
     {.n = 100, .batch = 10, .chunk = 20, .slots = 4},
     {.n = 100, .batch = 10, .chunk = 20, .slots = 4, .flags = OA_COPY},
@@ -69,6 +69,13 @@ static const struct windows_case {
      .drips = true,
      .shortens = true},
     {.n = 40, .batch = 4, .chunk = 8, .slots = 4, .status = status_all},
+    {.n = 100, .batch = 10, .chunk = 20, .slots = 4, .late = 3},
+    {.n = 97, .batch = 7, .chunk = 16, .slots = 4, .late = 2},
+    {.n = 97, .batch = 7, .chunk = 16, .slots = 5, .late = 1, .revoke = 3, .shortens = true},
+    {.n = 97, .batch = 40, .chunk = 16, .slots = 6, .late = 2, .flags = OA_DROP_LAST},
+    {.n = 200, .batch = 8, .chunk = 32, .slots = 4, .late = 2, .status = status_some},
+    {.n = 200, .batch = 6, .chunk = 64, .slots = 4, .late = 3, .status = status_many},
+    {.n = 40, .batch = 4, .chunk = 8, .slots = 4, .late = 2, .status = status_all},
     {.n = 0, .batch = 4, .chunk = 8, .slots = 2},
 };
 
@@ -166,6 +173,7 @@ static struct fake_config config_of(const struct windows_case *c)
 				    .slots = c->slots,
 				    .status = c->status,
 				    .drips = c->drips,
+				    .late = c->late,
 				    .shortens = c->shortens,
 				    .revoke = c->revoke};
 }
@@ -323,6 +331,81 @@ START_TEST(carried_batch_comes_after_windows)
 }
 END_TEST
 
+/* A sample that never comes holds up the batch that it is in, and none of another chunk; nor does it end an epoch. */
+START_TEST(a_late_sample_is_overtaken)
+{
+	struct fake_config config = {
+	    .n = 100, .chunk = 20, .slots = 4, .late = 1000, .late_stays = true};
+	const uint32_t flags[] = {0, OA_KEEP, OA_COPY};
+	struct oa_options options = fake_options(10, 2);
+	struct oa_batch *batch, *kept = NULL;
+	struct oa_batch_info info = {.size = sizeof(info)};
+	struct oa_stream *stream;
+	struct fake fake;
+
+	options.flags = flags[_i];
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	for (unsigned i = 0; i < 9; i++) {
+		ck_assert_msg(oa_next(stream, PATIENCE_MS, &batch) == 0, "%u: %s", i,
+			      oa_error_text(stream));
+		fake_check_batch(batch);
+		oa_batch_info(batch, &info);
+		ck_assert_uint_eq(info.epoch, 0);
+		ck_assert(!info.is_last);
+		oa_release(kept);
+		kept = flags[_i] & OA_KEEP ? batch : NULL; /* held while it comes to the next one */
+		if (!kept)
+			oa_release(batch);
+	}
+	oa_release(kept);
+	ck_assert_int_eq(oa_next(stream, 0, &batch), OA_E_TIMEOUT);
+	fake_lock(&fake);
+	fake.config.late_stays = false;
+	fake_unlock(&fake);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
+	oa_batch_info(batch, &info);
+	ck_assert(info.is_last && info.count == 10);
+	oa_release(batch);
+	for (unsigned i = 0; i < 10; i++) {
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
+		oa_release(batch);
+	}
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), OA_E_END);
+	oa_close(stream);
+	ck_assert_uint_eq(atomic_load(&fake.nonsense), 0);
+	fake_stop(&fake);
+}
+END_TEST
+
+/* A program that holds both slots waits for the late sample, as before: it is not told that it holds too many. When it
+ * gives one back, the next chunk goes first. */
+START_TEST(who_holds_all_pins_waits_for_the_late_sample)
+{
+	struct fake_config config = {
+	    .n = 60, .chunk = 20, .slots = 4, .late = 1000, .late_stays = true};
+	struct oa_options options = fake_options(10, 1);
+	struct oa_batch *batch[3], *next;
+	struct oa_stream *stream;
+	struct fake fake;
+
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	for (unsigned i = 0; i < 3;
+	     i++) /* of the first chunk, which is late, one; two of the second */
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch[i]), 0);
+	ck_assert_int_eq(oa_next(stream, 0, &next), OA_E_TIMEOUT);
+	oa_release(batch[1]);
+	oa_release(batch[2]);
+	for (unsigned i = 1; i < 3; i++)
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch[i]), 0);
+	for (unsigned i = 0; i < 3; i++)
+		oa_release(batch[i]);
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
 /* What a program knows of a field, and no byte more, is written: it may be older than the library. */
 START_TEST(a_field_has_the_size_that_its_program_knows)
 {
@@ -386,6 +469,8 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, batches_are_kept_and_written_to, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_test(tcase, short_end_is_a_window);
 	tcase_add_test(tcase, carried_batch_comes_after_windows);
+	tcase_add_loop_test(tcase, a_late_sample_is_overtaken, 0, 3);
+	tcase_add_test(tcase, who_holds_all_pins_waits_for_the_late_sample);
 	tcase_add_test(tcase, a_field_has_the_size_that_its_program_knows);
 	tcase_add_test(tcase, lengths_are_checked);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A sample that takes seconds, a huge picture or a slow file, does not hold up what is ready behind it.
+ *
+ * A chunk is read from its beginning up to the watermark, in the order in which it was dealt. Where the cursor
+ * waits, and the next chunk that was granted is finished though it was begun later, the sample that the cursor waits for
+ * takes longer than a whole chunk. Then the cursor's chunk is set aside and the next one goes first:
+ *
+ *   held waits   aside is none, the next grant's chunk is finished   it is taken; held becomes aside
+ *   held waits   aside has something                                 they change places
+ *   held is spent                                                    aside becomes held, and may be set aside again
+ *
+ * So a chunk is still read in its own order, and each sample of the epoch comes once: what is set aside is
+ * pinned, as any chunk that was taken, and is put back into the token like the cursor's (progress_token.c). One
+ * chunk at most is aside, as a rank has two pins; where the program's batches hold the other one, it waits as before.
+ *
+ * No clock decides. But the order in which an epoch's chunks come now depends on how long samples take, by so many chunks
+ * as are read meanwhile; what is in a chunk, and with whom a sample is in a window, does not. A fixed plan and ranks
+ * have an order that is promised: nothing overtakes there. Nor does a chunk of the next epoch.
+ */
+
+#include <errno.h>
+#include "libaccess/stream.h"
+
+/* Can something be handed out of the chunk, or passed over in it, now? */
+static bool overtake_has_some(const struct oa_stream *stream, struct held *held)
+{
+	int run;
+
+	held_look(held);
+	run = held_run(held, stream->batch);
+	return run < 0 || (uint32_t)run >= stream->batch || held->at + (uint32_t)run == held->end ||
+	       held->at + (uint32_t)run < held->watermark;
+}
+
+/*
+ * Is the chunk finished, and of this epoch? Where samples may be left out it is not the epoch's last either: whether a
+ * batch is the last one is known by what is behind it, not by what is aside.
+ */
+static bool overtake_suits(const struct oa_stream *stream, const struct grant *grant)
+{
+	const struct slot_table *table = &stream->session->table;
+	uint64_t left = stream->progress.left - stream->n_carried;
+
+	if (grant->slot >= table->geometry.max_slots || grant->epoch != stream->progress.epoch ||
+	    grant->count == 0 ||
+	    (stream->has_holes && left <= held_rest(stream->held) + (uint64_t)grant->count))
+		return false;
+	return slot_table_read_watermark(table, grant->slot) >=
+	       (uint64_t)grant->first + grant->count;
+}
+
+static bool overtake_has_next(const struct oa_stream *stream)
+{
+	struct grant grant;
+
+	return !stream->is_fixed && !stream->is_ranked && stream->session && !stream->aside &&
+	       !stream->is_pinned_out && grant_peek(&stream->session->rank, &grant) &&
+	       overtake_suits(stream, &grant);
+}
+
+bool overtake_is_ready(const struct oa_stream *stream)
+{
+	return stream->aside ? held_has_moved(stream->aside) : overtake_has_next(stream);
+}
+
+bool overtake_back(struct oa_stream *stream)
+{
+	stream->held = stream->aside;
+	stream->aside = NULL;
+	return stream->held;
+}
+
+static void overtake_swap(struct oa_stream *stream)
+{
+	struct held *held = stream->held;
+
+	stream->held = stream->aside;
+	stream->aside = held;
+}
+
+int overtake_step(struct oa_stream *stream)
+{
+	struct held *waits = stream->held;
+	int r;
+
+	if (stream->aside && overtake_has_some(stream, stream->aside)) {
+		overtake_swap(stream);
+		return NEXT_LOOP;
+	}
+	if (!overtake_has_next(stream))
+		return STREAM_NOTHING;
+	if (!grant_has_pin(&stream->session->rank) &&
+	    (!(stream->flags & OA_KEEP) || held_keep(stream))) {
+		stream->is_pinned_out = true;
+		return STREAM_NOTHING;
+	}
+	overtake_swap(stream);
+	r = next_chunk(stream);
+	if (stream->aside == waits && !stream->held)
+		overtake_back(stream);
+	return r;
+}

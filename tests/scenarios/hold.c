@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "tests/scenarios/hold.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <unistd.h>
+
+#include "tests/patience.h"
+
+static int start(void)
+{
+	return fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
+}
+
+bool hold_is_possible(void)
+{
+	_cleanup_close_ int fd = start();
+
+	if (fd >= 0)
+		return true;
+	printf("not tested: files cannot be held here (fanotify: %s)\n", strerror(errno));
+	return false;
+}
+
+int hold_path(const char *path)
+{
+	int fd = start();
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_msg(fanotify_mark(fd, FAN_MARK_ADD, FAN_OPEN_PERM | FAN_ONDIR, AT_FDCWD, path) ==
+			  0,
+		      "%s: %s", path, strerror(errno));
+	return fd;
+}
+
+bool hold_is_met(int hold)
+{
+	struct pollfd waiting = {.fd = hold, .events = POLLIN};
+
+	return poll(&waiting, 1, PATIENCE_MS) == 1;
+}
+
+void hold_end(int hold)
+{
+	close(hold); /* the kernel lets all of them open it */
+}

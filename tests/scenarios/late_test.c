@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A sample that takes long, and is good: while its file cannot be opened, jobs in any order get all other batches of the
+ * epoch, of which none holds it; then it comes, and each sample has come once. A job with a fixed order waits for it.
+ */
+
+#include "tests/scenarios/runs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/scenarios/hold.h"
+
+enum { N = 96, CHUNK = 8, BATCH = 4, LATE = 37, JOBS = 2 };
+
+static const char plain[] = "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[16,16]}]";
+
+struct reader {
+	struct oa_stream *stream;
+	unsigned batches, seen[N];
+};
+
+static struct oa_stream *open_job(struct oa_client *client, const char *folder, enum oa_order order)
+{
+	struct oa_options options = runs_options(folder, order, 0, BATCH);
+
+	options.epochs = 1;
+	if (order != OA_ORDER_CAROUSEL) /* its random ops are of no use there */
+		options.pipeline = plain;
+	return rig_open(client, &options);
+}
+
+/* false: there is none now. */
+static bool read_one(struct reader *reader, int timeout_ms)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+	struct oa_batch *batch;
+	int r = oa_next(reader->stream, timeout_ms, &batch);
+
+	if (r == OA_E_TIMEOUT && timeout_ms == 0)
+		return false;
+	ck_assert_msg(r == 0, "batch %u: %s: %s", reader->batches, oa_error_name(r),
+		      oa_error_text(reader->stream));
+	oa_batch_info(batch, &info);
+	for (uint32_t i = 0; i < info.count; i++)
+		reader->seen[info.ids[i]]++;
+	reader->batches++;
+	oa_release(batch);
+	return true;
+}
+
+static void finish(struct reader *reader)
+{
+	struct oa_batch *batch;
+
+	while (reader->batches < N / BATCH)
+		read_one(reader, PATIENCE_MS);
+	ck_assert_int_eq(oa_next(reader->stream, PATIENCE_MS, &batch), OA_E_END);
+	for (unsigned i = 0; i < N; i++)
+		ck_assert_uint_eq(reader->seen[i], 1);
+	oa_close(reader->stream);
+}
+
+/* A chunk has two batches: the late sample is in one of them, and the other one may be behind it. */
+START_TEST(all_other_chunks_come_first)
+{
+	static const enum oa_order orders[] = {OA_ORDER_CAROUSEL, OA_ORDER_ANY};
+	const char *folder = rig_pictures("late", N, 2, 24);
+	struct reader reader[JOBS] = {{.stream = NULL}};
+	struct oa_client *client;
+	int hold;
+
+	if (!hold_is_possible())
+		return;
+	rig_start("workers=2", "chunk=8", "slots=8", NULL);
+	client = rig_connect();
+	hold = hold_path(rig_path("late/class_0000/%06u.jpg", LATE));
+	for (unsigned i = 0; i < JOBS; i++)
+		reader[i].stream = open_job(client, folder, orders[_i]);
+	for (unsigned batch = 0; batch < (N - CHUNK) / BATCH; batch++)
+		for (unsigned i = 0; i < JOBS; i++)
+			read_one(&reader[i], PATIENCE_MS);
+	ck_assert(hold_is_met(hold));
+	for (unsigned i = 0; i < JOBS; i++) {
+		while (reader[i].batches < N / BATCH - 1 && read_one(&reader[i], 0))
+			;
+		ck_assert(!read_one(&reader[i], 0));
+		ck_assert_uint_eq(reader[i].seen[LATE], 0);
+	}
+	hold_end(hold);
+	for (unsigned i = 0; i < JOBS; i++)
+		finish(&reader[i]);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* Its place is the third chunk's: two chunks come, and what lies before it in its own. */
+START_TEST(a_fixed_order_is_kept)
+{
+	enum { PLACE = 18 };
+	const char *folder = rig_pictures("late", N, 2, 24);
+	struct reader reader = {.stream = NULL};
+	struct oa_client *client;
+	int hold;
+
+	if (!hold_is_possible())
+		return;
+	rig_start("workers=2", "chunk=8", "slots=8", NULL);
+	client = rig_connect();
+	hold = hold_path(rig_path("late/class_0000/%06u.jpg", PLACE));
+	reader.stream = open_job(client, folder, OA_ORDER_SEQUENTIAL);
+	while (reader.batches < PLACE / BATCH)
+		read_one(&reader, PATIENCE_MS);
+	ck_assert(hold_is_met(hold));
+	ck_assert(!read_one(&reader, 0));
+	hold_end(hold);
+	finish(&reader);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, all_other_chunks_come_first, 0, 2);
+	tcase_add_test(tcase, a_fixed_order_is_kept);
+}
+
+int main(void)
+{
+	return rig_main("late", add);
+}
