@@ -78,10 +78,10 @@ void carousel_free(struct carousel *carousel)
 {
 	if (!carousel)
 		return;
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+	for (uint32_t i = 0; i < carousel->jobs_end; i++)
 		if (!carousel->jobs[i].is_group)
 			carousel_join_free(carousel, &carousel->jobs[i]);
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+	for (uint32_t i = 0; i < carousel->jobs_end; i++)
 		carousel_join_free(carousel, &carousel->jobs[i]);
 	for (uint32_t i = 0; carousel->slots && i < carousel->config.max_slots; i++) {
 		if (carousel->slots[i].chunk.scope)
@@ -130,10 +130,15 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots)
 		carousel->n_slots++;
 		carousel->n_free++;
 	}
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++)
+	for (uint32_t job = 0; job < carousel->jobs_end; job++)
 		if (carousel->jobs[job].used)
 			carousel_need_look(carousel, job); /* there is room to grant it more */
 	return 0;
+}
+
+uint32_t carousel_jobs_end(const struct carousel *carousel)
+{
+	return carousel->jobs_end;
 }
 
 uint32_t carousel_free_slots(const struct carousel *carousel)
@@ -145,7 +150,7 @@ static uint64_t most_of_segment(const struct carousel *carousel)
 {
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+	for (uint32_t i = 0; i < carousel->jobs_end; i++)
 		if (carousel->jobs[i].used)
 			most = BASE_MAX(most, carousel->jobs[i].consumed - carousel->jobs[i].mark);
 	return most;
@@ -154,7 +159,7 @@ static uint64_t most_of_segment(const struct carousel *carousel)
 void carousel_end_segment(struct carousel *carousel)
 {
 	carousel->reference += most_of_segment(carousel);
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+	for (uint32_t i = 0; i < carousel->jobs_end; i++)
 		carousel->jobs[i].mark = carousel->jobs[i].consumed;
 }
 
@@ -384,6 +389,6 @@ void carousel_totals(const struct carousel *carousel, struct carousel_totals *re
 		ret->resident += s->chunk.instance != 0;
 		ret->pinned += s->pins || s->ghosts;
 	}
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+	for (uint32_t i = 0; i < carousel->jobs_end; i++)
 		ret->jobs += carousel->jobs[i].used;
 }

@@ -157,6 +157,8 @@ void carousel_free(struct carousel *carousel);
 const struct permutation *carousel_permutation(const struct carousel *carousel);
 /* CAROUSEL_E_FULL past max_slots */
 int carousel_add_slots(struct carousel *carousel, uint32_t slots);
+uint32_t
+carousel_jobs_end(const struct carousel *carousel); /* one past the highest number in use */
 uint32_t carousel_free_slots(const struct carousel *carousel); /* that have no chunk */
 /* Are so few chunks in production that one more may be begun? */
 bool carousel_may_begin(const struct carousel *carousel);

@@ -238,8 +238,10 @@ const char *carousel_check(const struct carousel *carousel)
 	const char *broken = NULL;
 	uint32_t unfinished = 0, overtaken = 0, unstamped = 0, n_free = 0;
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS && !broken; job++)
+	for (uint32_t job = 0; job < carousel->jobs_end && !broken; job++)
 		broken = check_job(carousel, job);
+	for (uint32_t job = carousel->jobs_end; job < CAROUSEL_MAX_JOBS && !broken; job++)
+		broken = carousel->jobs[job].used ? "a job is used above the last" : NULL;
 	for (uint32_t slot = 0; slot < carousel->n_slots && !broken; slot++) {
 		const struct carousel_slot *s = &carousel->slots[slot];
 

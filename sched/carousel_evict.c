@@ -62,7 +62,7 @@ static void add_want(const struct carousel *carousel, uint32_t job, uint32_t slo
 static void count_wants(const struct carousel *carousel, uint64_t now_ns)
 {
 	memset(carousel->wants, 0, carousel->n_slots * sizeof(*carousel->wants));
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
 		if (!member->used || !carousel_step_lives(carousel, job, now_ns, NULL))
@@ -95,7 +95,7 @@ static int next_of_job(const struct carousel_member *member, int index)
 static bool next_revoke(const struct carousel *carousel, uint32_t slot, uint32_t *ret_job,
 			int *ret_index)
 {
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		int index = carousel_evict_granted_at(carousel, job, slot);
 
 		if (index < 0)
@@ -110,7 +110,7 @@ static bool next_revoke(const struct carousel *carousel, uint32_t slot, uint32_t
 /* Can all grants of the slot be withdrawn, as far as is known? */
 static bool can_withdraw(const struct carousel *carousel, uint32_t slot)
 {
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		int index = carousel_evict_granted_at(carousel, job, slot);
 
 		if (index >= 0 && next_of_job(&carousel->jobs[job], index) < 0)
@@ -135,7 +135,7 @@ static uint32_t passed(const struct carousel *carousel, uint32_t slot)
 
 	if (!s->chunk.n_blocks || !carousel_variant_any_random(carousel))
 		return 0;
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
 		count += member->used && !carousel_is_placed(member) &&

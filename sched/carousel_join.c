@@ -30,6 +30,8 @@ void carousel_join_free(struct carousel *carousel, struct carousel_member *membe
 	free(member->tail);
 	free(member->grants);
 	*member = (struct carousel_member){0};
+	while (carousel->jobs_end && !carousel->jobs[carousel->jobs_end - 1].used)
+		carousel->jobs_end--;
 }
 
 /* join */
@@ -230,6 +232,7 @@ int carousel_join(struct carousel *carousel, const struct carousel_join *join, u
 	}
 	carousel_end_segment(carousel);
 	member->used = true;
+	carousel->jobs_end = BASE_MAX(carousel->jobs_end, job + 1);
 	carousel->members[member->variant]++;
 	member->act_ns = now_ns;
 	see_nonces(carousel, join, job);

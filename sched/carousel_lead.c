@@ -47,29 +47,32 @@ double carousel_lead_speed(const struct carousel *carousel, uint32_t job, uint32
 
 void carousel_lead_find(struct carousel *carousel, uint64_t now_ns)
 {
-	double fastest[CAROUSEL_SCOPES] = {0}; /* its pace */
+	double fastest[CAROUSEL_SCOPES]; /* its pace */
 	struct carousel_scopes led = {0};
+	uint32_t able[CAROUSEL_MAX_JOBS], n = 0;
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		const struct carousel_member *member = &carousel->jobs[job];
-		double pace, *least = &fastest[member->scope];
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
+		struct carousel_member *member = &carousel->jobs[job];
 
-		if (!is_led(carousel, member) || !member->need_samples ||
-		    !carousel_step_lives(carousel, job, now_ns, NULL))
-			continue;
-		pace = pace_of(carousel, job);
+		member->leads = false;
+		fastest[member->scope] = 0;
+		if (is_led(carousel, member) && member->need_samples &&
+		    carousel_step_lives(carousel, job, now_ns, NULL))
+			able[n++] = job;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		double pace = pace_of(carousel, able[i]),
+		       *least = &fastest[carousel->jobs[able[i]].scope];
+
 		if (pace > 0 && (*least <= 0 || pace < *least))
 			*least = pace;
 	}
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		struct carousel_member *member = &carousel->jobs[job];
-		double pace;
+	for (uint32_t i = 0; i < n; i++) {
+		struct carousel_member *member = &carousel->jobs[able[i]];
+		double pace = pace_of(carousel, able[i]);
 
-		member->leads = false;
-		if (!is_led(carousel, member) || carousel_scopes_has(&led, member->scope) ||
-		    !member->need_samples || !carousel_step_lives(carousel, job, now_ns, NULL))
+		if (carousel_scopes_has(&led, member->scope))
 			continue;
-		pace = pace_of(carousel, job);
 		if (fastest[member->scope] > 0 &&
 		    (pace <= 0 || pace > EQUALLY_FAST * fastest[member->scope]))
 			continue;

@@ -366,7 +366,7 @@ void carousel_log_forget(struct carousel *carousel, uint32_t slot)
 {
 	struct carousel_slot *s = &carousel->slots[slot];
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS && s->logged; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end && s->logged; job++) {
 		struct carousel_member *member = &carousel->jobs[job];
 
 		if (!member->is_group || !member->log->at_slot[slot])

@@ -74,7 +74,7 @@ static void make_for_others(struct carousel *carousel, uint32_t slot, uint64_t n
 	struct carousel_chunk *chunk = &carousel->slots[slot].chunk;
 	uint64_t number;
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
 		if (member->is_group && !carousel_variant_has(chunk, member) &&
@@ -82,7 +82,7 @@ static void make_for_others(struct carousel *carousel, uint32_t slot, uint64_t n
 		    is_awaited(carousel, member->log, number, now_ns))
 			chunk->variants |= UINT32_C(1) << member->variant;
 	}
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		struct carousel_member *member = &carousel->jobs[job];
 
 		if (member->is_group && carousel_variant_has(chunk, member) &&
@@ -95,7 +95,7 @@ static void make_for_others(struct carousel *carousel, uint32_t slot, uint64_t n
 static void note_seen_by_all(struct carousel *carousel, struct carousel_slot *s)
 {
 	s->again = true;
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		if (!carousel->jobs[job].used || carousel_is_rank(&carousel->jobs[job]))
 			continue;
 		carousel_set_add(&s->seen, job);

@@ -45,7 +45,7 @@ bool carousel_rank_awaits(const struct carousel *carousel, const struct carousel
 bool carousel_rank_protects(const struct carousel *carousel, uint32_t slot, bool somebody_waits,
 			    uint64_t now_ns)
 {
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS && carousel->n_groups; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end && carousel->n_groups; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 		uint32_t next = 0;
 

@@ -194,6 +194,7 @@ struct carousel {
 	struct carousel_slot *slots;                             /* owned; max_slots of them */
 	struct carousel_slot spare; /* scratch: a chunk that is dealt without a slot */
 	uint32_t n_groups;
+	uint32_t jobs_end; /* all that are used are below it */
 	struct carousel_member jobs[CAROUSEL_MAX_JOBS];
 };
 

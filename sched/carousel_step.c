@@ -270,7 +270,7 @@ static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint
 	uint32_t n = 0;
 
 	*ret_hungry = 0;
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		uint32_t at = n;
 
 		if (!carousel->jobs[job].used || !carousel_step_lives(carousel, job, now_ns, NULL))
@@ -298,7 +298,7 @@ static uint32_t free_slot(const struct carousel *carousel)
 
 static void mark_living(const struct carousel *carousel, struct carousel_slot *s)
 {
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++)
+	for (uint32_t job = 0; job < carousel->jobs_end; job++)
 		if (carousel->jobs[job].used)
 			carousel_set_add(&s->check, job);
 }
@@ -389,7 +389,7 @@ static bool is_held_by_dead(const struct carousel *carousel, uint32_t slot, uint
 	const struct carousel_slot *s = &carousel->slots[slot];
 	bool held = s->ghosts != 0;
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		if (carousel_evict_granted_at(carousel, job, slot) < 0)
 			continue;
 		if (carousel_step_lives(carousel, job, now_ns, NULL))
@@ -488,7 +488,7 @@ static uint64_t next_wake(const struct carousel *carousel, uint64_t now_ns)
 {
 	uint64_t wake_ns = 0;
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		uint64_t until_ns = 0;
 
 		if (!carousel->jobs[job].used ||

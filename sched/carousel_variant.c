@@ -39,7 +39,7 @@ uint32_t carousel_allows(const struct carousel *carousel)
 {
 	uint32_t least = UINT32_MAX;
 
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+	for (uint32_t i = 0; i < carousel->jobs_end; i++)
 		if (carousel->jobs[i].used)
 			least = BASE_MIN(least, allows(&carousel->jobs[i]));
 	return least == UINT32_MAX ? 1 : least;
@@ -143,7 +143,7 @@ uint32_t carousel_variant_of_chunk(const struct carousel *carousel, uint32_t job
 
 	if (carousel->slots[slot].chunk.is_private)
 		return variants;
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+	for (uint32_t i = 0; i < carousel->jobs_end; i++)
 		if (!(variants >> carousel->jobs[i].variant & 1) &&
 		    is_for(carousel, i, slot, now_ns))
 			variants |= UINT32_C(1) << carousel->jobs[i].variant;
@@ -154,7 +154,7 @@ const char *carousel_variant_check(const struct carousel *carousel)
 {
 	uint32_t members[CAROUSEL_MAX_VARIANTS] = {0};
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
 		if (!member->used)
