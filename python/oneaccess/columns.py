@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which fields of a wrapped data set's samples go to a batch, and how those of varied length do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .errors import ArgumentError, TransformError
@@ -74,6 +74,23 @@ def blocks_of(dataset) -> Blocks | None:
     """Those of a data set; None: it has none. Others have attributes of that name, too."""
     blocks = getattr(dataset, "blocks", None)
     return blocks if isinstance(blocks, Blocks) else None
+
+
+def _name(field):
+    """A tuple's fields are "0", "1", ...; who says 0 means that."""
+    return str(field) if isinstance(field, int) else field
+
+
+def named(columns: str | int | Sequence[str | int] | None) -> list | None:
+    """The fields that columns= names."""
+    return None if columns is None else [_name(field) for field in ([columns] if isinstance(columns, (str, int)) else columns)]
+
+
+def by_name(what: str, given: Mapping | None, example: str) -> dict | None:
+    """What an argument says of fields."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ArgumentError(f"{what}={given!r}: say of which field, as {what}={{\"name\": {example}}}; a tuple's fields are 0, 1, ...")
+    return given and {_name(field): value for field, value in given.items()}
 
 
 class Columns:

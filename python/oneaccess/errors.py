@@ -126,6 +126,8 @@ _CLASSES = {
 _WORDS = tuple((re.compile(r"(?<![/\w.-])" + pattern), words) for pattern, words in (
     (r"release one before oa_next\(\), or open with OA_KEEP or OA_COPY",
      'let go of one before the next (del, or no list of them), or open the loader with held="copy" or copy=True'),
+    (r"a token that oa_(?:mix_)?state\(\) returned", "what state_dict() returned"),
+    (r"leave ids NULL", "leave ids out"),
     (r"oa_\w+\(\):? ?", ""),
     (r"options\.sampler\.from and \.to are", "split is"),
     (r"options\.sampler\.(?:n_)?(\w+)", r"\1"),

@@ -4,6 +4,7 @@
 import array
 import base64
 import json
+import operator
 import os
 import re
 import sys
@@ -139,6 +140,17 @@ def _numbers(values, letter):
             return memory
     tolist = getattr(values, "tolist", None)
     return array.array(letter, tolist() if tolist else values)
+
+
+def _counted(batch_size):
+    """A whole number, NumPy's, too; how many there may be is the library's to say."""
+    try:
+        count = operator.index(batch_size)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ArgumentError(f"batch_size is {batch_size!r}: a whole number from 1 on")
+    return count
 
 
 _NAMED = "name:"
@@ -341,7 +353,7 @@ class Loader:
         if source:
             self._folder = os.fsdecode(self._folder) + _source(source)
         self.pipeline = pipeline
-        self.batch_size = batch_size
+        self.batch_size = _counted(batch_size)
         self._job_asked = job
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
@@ -567,9 +579,9 @@ class Loader:
     def _refuse_different(differs):
         if differs is not None:
             raise TransformError(
-                f"the samples of the wrapped data set are not alike, {differs}: fields of varied length are padded by"
-                " pad={name: oneaccess.Pad(length)} of wrap(), lists of lists by ragged={name: (most lists, most in one)}, pictures of varied size resized in the data set or by a"
-                " pipeline; bad=\"skip\" goes on without those that differ from sample 0")
+                f"the samples of the wrapped data set are not alike, {differs}: fields of varied length come by ragged={{name: the most"
+                " of one} of wrap(), or by pad={name: oneaccess.Pad(length)}, lists of lists by ragged={name: (most lists, most in one)}, pictures of varied"
+                " size are resized in the data set or by a pipeline; bad=\"skip\" goes on without those that differ from sample 0")
 
     def _request(self, pipeline):
         """The text of the pipeline for the daemon."""

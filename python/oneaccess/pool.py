@@ -31,6 +31,7 @@ import traceback
 import warnings
 
 from . import record
+from .errors import TransformError
 from .nested import Nested
 
 MAGIC = 0x3150525721214f41
@@ -155,7 +156,7 @@ class Worker:
                 made.write(memory[at:at + made.size])
                 at = -(-(at + made.size) // record.ALIGN) * record.ALIGN
                 answers.append(answer(GOOD, made.size))
-            except record.Misfit as error:
+            except (record.Misfit, TransformError) as error:
                 answers.append(self.complain(sample, str(error), f"{error} (dataset[{sample}])"))
             except (Exception, SystemExit) as error:
                 text = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -241,6 +242,8 @@ class Pool:
             layout = self._described()
             layout["differs"] = self._differs(layout)
             return {**layout, "modules": [name for name in ("numpy", "torch") if name in sys.modules]}
+        except TransformError as error:     # it says which field, and of this package's own lines nobody learns more
+            return {"error": str(error)}
         except (Exception, SystemExit):
             return {"error": traceback.format_exc(limit=-8)}
 

@@ -213,6 +213,8 @@ def find(rank=None, world_size=None, local_rank=None, local_world_size=None):
         raise ArgumentError("rank and world_size go together")
     if (local_rank is None) != (local_world_size is None):
         raise ArgumentError("local_rank and local_world_size go together")
+    if rank is not None and not 0 <= rank < world_size:
+        raise ArgumentError(f"rank={rank}, world_size={world_size}: ranks are 0 to world_size - 1")
     if world_size == 1 and local_rank is None:
         return Ranks(0 if rank is None else rank, 1, 0, 1, True, None, _GIVEN)
     rank, world_size, source = _which(rank, world_size)

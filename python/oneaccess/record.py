@@ -69,7 +69,8 @@ def _array(value, what, exact=False, may_be_empty=False):
     if array.ndim > MOST_DIMENSIONS:
         raise TransformError(f"{what} has {array.ndim} dimensions; at most {MOST_DIMENSIONS} have a place")
     if array.size == 0 and not may_be_empty:
-        raise TransformError(f"{what} has no value in it (shape {array.shape})")
+        raise TransformError(f"{what} has no value in it (shape {array.shape}): where samples differ in length, give"
+                             " ragged={name: the most of one} to wrap()")
     if code is None:
         code, array = _CODES[name], array.astype(name, copy=False)
     return code, array if array.flags.c_contiguous else array.copy(order="C")
@@ -241,7 +242,7 @@ def _fitted(code, array, field, want, shape, name):
     if code is None or field and array.size == 0:
         return want, np.empty((0, *shape[1:]), np.int16 if want == BF16 else NAMES[want])
     if field and len(array) > shape[0]:
-        raise Misfit(f"field {name}: length {len(array)}, at most {shape[0]}")
+        raise Misfit(f"field {name}: length {len(array)}, at most {shape[0]} by ragged=")
     return code, array
 
 

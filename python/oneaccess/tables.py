@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
-from .columns import Blocks, Pad
+from .columns import Blocks, Pad, named
 from .errors import ArgumentError, DatasetError, MissingError, TransformError
 from .masks import Mask
 from .wrapped import Wrapped, wrap
@@ -309,7 +309,7 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
     refused, since each row would cost its row group. shuffle=False is the files' order.
 
     workers: processes of the pool, four at most without it, as each decodes for itself. name, version, timeout, room, keep, ragged, boxes, masks, exact: as wrap() has them."""
-    rows = ParquetRows(files_of(paths), None if columns is None else list(columns), size_of(cache, "cache"))
+    rows = ParquetRows(files_of(paths), named(columns), size_of(cache, "cache"))
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
                 columns=list(rows.columns) if pad else None, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
@@ -380,12 +380,13 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
     labels = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.ClassLabel)]
     if columns is None and len(pictures) == len(labels) == 1:
         columns = [*pictures, *labels]
+    columns = named(columns)
     if columns is not None:
         for column in columns:
             if column not in dataset.features:
                 raise ArgumentError(f"the data set has no column {column!r}; there are: {', '.join(dataset.features)}")
-        dataset = dataset.select_columns(list(columns))
-        options["columns"] = list(columns)
+        dataset = dataset.select_columns(columns)
+        options["columns"] = columns
     pictures = [name for name in pictures if name in dataset.features]
     for picture in pictures:
         dataset = dataset.cast_column(picture, datasets.Image(decode=False))

@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from .columns import Columns, Pad
+from .columns import Columns, Pad, by_name, named
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
 from .masks import Mask, codes
 from .nested import Nested, lengths_of
@@ -101,6 +101,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     room: the most bytes that a sample may need (the default: with a pipeline four times the first one, at least
     1 MiB; else what the first one has). Wrapped data sets are private to their user.
     """
+    columns, pad, ragged = named(columns), by_name("pad", pad, "oneaccess.Pad(512)"), by_name("ragged", ragged, "100")
     if columns is not None or pad:
         dataset = Columns(dataset.dataset if isinstance(dataset, Wrapped) else dataset, columns, pad)
     return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact, boxes, masks)
@@ -483,7 +484,8 @@ class Pool:
         ready = json.loads(data)
         if "failed" in ready:
             connection.close()
-            raise DatasetError("the wrapped data set cannot be used in its pool:\n" + ready["failed"].rstrip())
+            failed = ready["failed"].rstrip()
+            raise DatasetError(f"the wrapped data set cannot be used in its pool:{chr(10) if chr(10) in failed else ' '}{failed}")
         return ready
 
     # ---- the thread ----

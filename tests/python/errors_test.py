@@ -101,6 +101,20 @@ class ArgumentsTest(DaemonCase):
         for name in ("imagenet_train", "imagenet-train", "imagenet-eval-u8"):
             self.assertIn(name, str(caught.exception))
 
+    def test_what_is_no_number(self):
+        for size in (0, -1, 2.0, "32", None):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, f"batch_size is {size!r}"):
+                self.loader(oa.imagenet_train(32), size)
+        for rank, ranks in ((2, 2), (-1, 2), (1, 1)):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, f"rank={rank}, world_size={ranks}"):
+                self.loader(rank=rank, world_size=ranks)
+
+    def test_words_are_pythons(self):
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "leave ids out for all"):
+            self.loader(ids=[])
+        with self.assertRaisesRegex(oa.errors.StateError, r"give what state_dict\(\) returned, unchanged"):
+            self.loader(state={"oneaccess": 1, "token": "AAAA"})
+
     def test_a_seed_alone(self):
         with self.assertWarnsRegex(UserWarning, 'seed=7 .* order="seeded"') as caught:
             one = self.loader(seed=7)

@@ -105,6 +105,9 @@ class WrapTest(DaemonCase):
                           ("many", "24 fields")):
             with self.assertRaisesRegex(oa.errors.DatasetError, why):
                 self.wrapped(samples.Odd(self.log(), word))
+        with self.assertRaises(oa.errors.DatasetError) as caught:
+            self.wrapped(samples.Odd(self.log(), "text"))
+        self.assertNotIn("Traceback", str(caught.exception))  # what is wrong is a field of the sample
         with self.assertRaisesRegex(oa.errors.TransformError, "no __getitem__"):
             oa.wrap(iter([1, 2]))
         with self.assertRaisesRegex(oa.errors.TransformError, "oneaccess.wrap"):
@@ -115,6 +118,22 @@ class WrapTest(DaemonCase):
             self.counted().classes
         with self.assertRaisesRegex(oa.errors.ArgumentError, "workers is 65"):
             oa.wrap([1], workers=65)
+        for name, value in (("ragged", 7), ("pad", oa.Pad(7))):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, name + "=.*say of which field"):
+                oa.wrap([1], **{name: value})
+
+    def test_fields_of_varied_length(self):
+        """What to do is said when the Loader is made; a tuple's fields have numbers, and one column needs no list."""
+        lists = [(list(range(1 + i % 3)), i) for i in range(8)]
+        with self.assertRaisesRegex(oa.errors.TransformError, r"field 0: shape 2, sample 0: 1: .*ragged={name: the most of one}.*Pad"):
+            self.wrapped(lists)
+        with self.assertRaisesRegex(oa.errors.TransformError, "field 0: length 2, at most 1 by ragged="):
+            self.wrapped(lists, wrap={"ragged": {0: 1}})
+        with self.assertRaisesRegex(oa.errors.DatasetError, "field 0 of the sample has no value in it.*ragged="):
+            self.wrapped([(np.zeros((0, 4), np.float32),)])
+        for wrap in ({"ragged": {0: 3}, "columns": 0}, {"ragged": {"0": 3}, "columns": ["0"]}):
+            (field,), = self.wrapped(lists[:3], batch_size=3, shuffle=False, wrap=wrap)
+            self.assertEqual([list(one) for one in field.list()], [[0], [0, 1], [0, 1, 2]])
 
     def test_what_cannot_be_pickled_is_refused(self):
         dataset = samples.Counted(self.log())
