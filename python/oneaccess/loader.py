@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from . import _core, columns, convert, ending, errors, nested, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, tables, wrapped
-from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
+from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
@@ -651,7 +651,11 @@ class Loader:
             raise ValueError("the Loader was closed")
         voice = _Voice(f"opening {self._folder}")
         if self._client is None:
-            self._client = _core.Client(self._socket)
+            try:
+                self._client = _core.Client(self._socket)
+            except UnreachableError as error:
+                settings.forget_unknown(error)
+                raise
         job = self._job
         if self._left and self.world_size > 1:
             job = f"{job} ({self._left + 1})"

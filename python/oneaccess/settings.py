@@ -32,6 +32,13 @@ def configure(**parameters) -> None:
             os.environ[variable] = _asked[name] = str(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
+def forget_unknown(error: Exception) -> None:
+    """A name that accessd has refused would be refused again, however often configure() is called with the right one."""
+    unknown = re.search(r'in the environment: no parameter is called "(\w+)"', str(error))
+    if unknown and unknown[1] in _asked:
+        configure(**{unknown[1]: None})
+
+
 def _same(asked, has):
     if isinstance(has, str):
         return asked == has

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import numpy  # noqa: F401, the batches'
@@ -116,6 +117,19 @@ class SettingsTest(DaemonCase):
         self.file.parent.mkdir()
         self.file.write_text("memory = 200M\nspeed = high\n")
         self.refused(f"{self.file}:2: no parameter is called \"speed\"")
+
+    def test_a_wrong_name_is_said_once(self):
+        """In a notebook the next cell has the right one."""
+        with mock.patch.dict(os.environ, self.environment, clear=True):
+            oa.configure(memroy="8G", chunk=48)
+            with self.assertRaisesRegex(oa.errors.UnreachableError, 'called "memroy"'):
+                oa.Loader(self.data, socket="private")
+            self.assertNotIn("ACCESSD_MEMROY", os.environ)
+            oa.configure(memory="much")
+            with self.assertRaisesRegex(oa.errors.UnreachableError, '"much" is not a size'):
+                oa.Loader(self.data, socket="private")
+            self.assertEqual((os.environ["ACCESSD_CHUNK"], os.environ["ACCESSD_MEMORY"]), ("48", "much"))
+            oa.configure(memory=None, chunk=None)
 
     def test_what_is_no_value_is_refused(self):
         for value in (True, 1.5, ["8G"]):
