@@ -30,6 +30,7 @@
 
 #define CAROUSEL_PATIENCE_NS UINT64_C(10000000000)
 #define CAROUSEL_PATIENCE 10 /* usual intervals */
+#define CAROUSEL_LATE_NS UINT64_C(1000000000)
 
 /* how a job is */
 
@@ -247,10 +248,21 @@ static uint64_t urgency(const struct carousel *carousel, const struct carousel_m
 	return member->coming ? member->coming + carousel->config.chunk : 1;
 }
 
+/* It waits and has had nothing for so long. The fastest goes first among equals, but one that takes chunks while they are filled
+ * has nothing coming ever, and there may be as many of these as chunks in production: then the slow ones would get none. */
+static uint64_t late_ns(const struct carousel_member *member, uint64_t now_ns)
+{
+	uint64_t ns = now_ns - BASE_MIN(member->act_ns, now_ns);
+
+	return member->waiting && !member->coming && ns > CAROUSEL_LATE_NS ? ns : 0;
+}
+
 static bool is_before(const struct carousel *carousel, const struct carousel_member *a,
-		      bool a_hungry, const struct carousel_member *b, bool b_hungry)
+		      bool a_hungry, const struct carousel_member *b, bool b_hungry,
+		      uint64_t now_ns)
 {
 	uint64_t a_urgency = urgency(carousel, a), b_urgency = urgency(carousel, b);
+	uint64_t a_late_ns = late_ns(a, now_ns), b_late_ns = late_ns(b, now_ns);
 
 	if (a_hungry != b_hungry)
 		return a_hungry;
@@ -258,10 +270,12 @@ static bool is_before(const struct carousel *carousel, const struct carousel_mem
 		return has_given_way(b);
 	if (a_urgency != b_urgency)
 		return a_urgency < b_urgency;
+	if (a_late_ns != b_late_ns)
+		return a_late_ns > b_late_ns;
 	return a->pace_ns < b->pace_ns;
 }
 
-/* Living jobs: hungry ones first, by what is coming to them, then by speed. */
+/* Living jobs: hungry ones first, by what is coming to them, then who is late, then by speed. */
 static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint32_t *order,
 			  uint32_t *ret_hungry)
 {
@@ -279,7 +293,7 @@ static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint
 		*ret_hungry += hungry[job];
 		as[job] = speaker(carousel, job, now_ns);
 		for (; at && is_before(carousel, as[job], hungry[job], as[order[at - 1]],
-				       hungry[order[at - 1]]);
+				       hungry[order[at - 1]], now_ns);
 		     at--)
 			order[at] = order[at - 1];
 		order[at] = job;

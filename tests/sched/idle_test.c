@@ -5,6 +5,7 @@
  * the next one's chunks granted, as loaders that a program keeps open. There are no more slots than
  * admission gives. Whoever reads gets its next chunk, however much the others were granted, and when
  * nobody does anything, nothing is made: those who stand do not take slots from each other in turns.
+ * And where chunks are made too slowly for all, a slow reader is not passed by for the fast ones for ever.
  */
 
 #include <check.h>
@@ -169,6 +170,91 @@ START_TEST(who_reads_gets_on_beside_those_who_stand)
 }
 END_TEST
 
+/* ---- fast ones and a slow one, each with a plan of its own ---- */
+
+#define FAST 4
+#define MADE 200
+
+static uint32_t in_work[8], n_in_work;
+
+/* The fast ones take chunks while they are filled, so that nothing is coming to them ever. */
+static unsigned decide(const struct reader *slow)
+{
+	struct carousel_action action;
+	unsigned granted = 0;
+
+	do {
+		carousel_step(carousel, now_ns, &action);
+		if (action.kind == CAROUSEL_PRODUCE)
+			in_work[n_in_work++] = action.slot;
+		ck_assert_int_ne(action.kind, CAROUSEL_REVOKE);
+		if (action.kind != CAROUSEL_GRANT)
+			continue;
+		granted += action.job == slow->number;
+		carousel_waiting(carousel, action.job, false);
+		carousel_taken(carousel, action.job, action.slot, now_ns);
+		reader_of(action.job)->held = action.slot + 1;
+	} while (action.kind != CAROUSEL_NONE);
+	return granted;
+}
+
+static void finish_oldest(void)
+{
+	const uint32_t slot = in_work[0];
+
+	memmove(in_work, in_work + 1, --n_in_work * sizeof(in_work[0]));
+	carousel_produced(carousel, slot);
+	for (uint32_t i = 0; i < n_readers; i++)
+		if (readers[i].held == slot + 1) {
+			let_go(&readers[i]);
+			carousel_waiting(carousel, readers[i].number, true);
+		}
+}
+
+static void join_seeded(void)
+{
+	const struct carousel_join how = {
+	    .batch = 10, .ranks = 1, .order = PLAN_SEEDED, .seed = n_readers + 1};
+	struct reader *reader = &readers[n_readers++];
+
+	*reader = (struct reader){0};
+	ck_assert_int_eq(carousel_join(carousel, &how, now_ns, &reader->number), 0);
+}
+
+/* What the first reader is granted of so many chunks that are made. */
+static unsigned make(unsigned chunks, uint64_t each_ns)
+{
+	unsigned granted = 0;
+
+	for (unsigned i = 0; i < chunks; i++) {
+		granted += decide(&readers[0]);
+		now_ns += each_ns;
+		finish_oldest();
+	}
+	return granted;
+}
+
+START_TEST(a_slow_one_gets_its_turn)
+{
+	const struct carousel_config config = {.n = 100000,
+					       .chunk = 100,
+					       .slots = 2 * (FAST + 1),
+					       .max_slots = 2 * (FAST + 1),
+					       .producing = 2,
+					       .seed = 1};
+
+	now_ns = 1;
+	n_in_work = n_readers = 0;
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+	join_seeded();
+	make(4, UINT64_C(30000000000));
+	for (unsigned i = 0; i < FAST; i++)
+		join_seeded();
+	ck_assert_uint_ge(make(MADE, UINT64_C(2000000000)), MADE / 10);
+	carousel_free(carousel);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("idle");
@@ -177,6 +263,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, who_reads_gets_on_beside_those_who_stand);
+	tcase_add_test(tcase, a_slow_one_gets_its_turn);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
