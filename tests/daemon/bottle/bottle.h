@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_DAEMON_BOTTLE_BOTTLE_H
+#define TESTS_DAEMON_BOTTLE_BOTTLE_H
+
+/*
+ * A node in a bottle: accessd as it is, all of daemon/ but its loop's libevent and its children's fork(), and jobs that are
+ * libaccess as it is, in one process, with the sockets and the shared memory that they have outside, on one clock that goes
+ * as fast as there is something to do. Reader and workers are played, on the real task queues, arenas and slots. What goes
+ * wrong is drawn from a seed: the same seed is the same life.
+ *
+ *   clock.c, fiber.c   the clock; stacks for jobs, which wait as they do outside
+ *   bottle.c           a life: chance, what was broken, accessd's begin and end
+ *   loop.c             daemon/loop.h on that clock
+ *   process.c          children that are no processes: starting, dying, reaping
+ *   reader.c           access-reader, played
+ *   worker.c           access-worker, played
+ *   training.c            training runs, and what each must be given
+ *   client.c           libaccess, a module
+ *   fault.c            what goes wrong
+ *   show.c             the node, for people
+ *   bottle_test.c      lives, and what must hold in them
+ */
+
+#include <sys/types.h>
+
+#include "base/base.h"
+#include "base/philox.h"
+#include "base/wire.h"
+#include "daemon/node.h"
+#include "shmring/queue.h"
+#include "tests/daemon/bottle/client.h"
+#include "tests/daemon/bottle/clock.h"
+#include "tests/daemon/bottle/fiber.h"
+
+#define BOTTLE_JOBS 6
+#define BOTTLE_SAMPLES 400 /* at most */
+#define BOTTLE_QUEUES 8
+#define BOTTLE_WORKERS 4
+#define BOTTLE_THREADS 3 /* of the reader */
+#define BOTTLE_ZOMBIES 16
+#define BOTTLE_PID 0x40000000 /* the kernel has none so large */
+#define BOTTLE_MARK 16        /* bytes of a picture that say what it was made of */
+
+enum mutant { MUTANT_NONE, MUTANTS };
+
+struct bottle_queue { /* a stream's, as reader and workers have it */
+	bool is_used, has_reader, has_workers;
+	uint64_t number;
+	struct queue queue;
+	uint8_t *arena;
+	unsigned life; /* each use of this place has another one */
+	struct bottle_slots {
+		uint8_t *map; /* NULL: there is no such variant */
+		uint64_t bytes, stride, image, image_bytes, label, label_bytes;
+	} slots[LAYOUT_MAX_VARIANTS];
+};
+
+struct hand {                       /* a reader's thread, or a worker */
+	struct bottle_queue *queue; /* NULL: idle */
+	unsigned queue_life;
+	struct queue_task task;
+	uint32_t serial; /* of its task: what is said of another one is too late */
+	uint64_t begun_ns;
+	/* workers alone */
+	uint32_t owner;
+	pid_t pid; /* 0: none */
+	uint64_t cpu_ns;
+	bool hangs, loops;
+};
+
+struct played {    /* a process that is none */
+	pid_t pid; /* 0: it does not live */
+	int sock;
+	unsigned life;
+	bool is_called;    /* it will look at its socket */
+	uint64_t until_ns; /* it is stopped */
+	struct layout_doorbell *doorbell;
+	int event_fd;
+	uint32_t seen; /* of its sequence in the doorbell */
+};
+
+struct zombie {
+	pid_t pid;
+	int status;
+	bool is_forked; /* by accessd, to be waited for at large */
+};
+
+struct model { /* of a job: what it was given, and may be given */
+	uint64_t epoch, steps;
+	unsigned count, holes;
+	bool has[BOTTLE_SAMPLES];
+	uint64_t mark[BOTTLE_SAMPLES]; /* of the instance that it got last */
+};
+
+struct job_plan {
+	const char *pipeline;
+	uint32_t batch, flags;
+	enum oa_bad bad;
+	enum oa_order order;
+	uint64_t seed, epochs, pace_ns;
+	unsigned holds; /* batches that it holds while it works */
+	unsigned saves; /* steps from token to token */
+};
+
+struct training {
+	struct bottle *bottle;
+	unsigned number;
+	struct job_plan plan;
+	struct fiber *fiber; /* NULL: it is not there */
+	bool waits, is_killed, is_due, is_done;
+	uint64_t stopped_ns; /* it does nothing until then */
+	int fd;
+	uint32_t naps;               /* so that a wake belongs to its sleep */
+	uint64_t until_ns, since_ns; /* it waits for a batch since then */
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct model model, saved;
+	uint8_t token[4096];
+	size_t token_bytes;
+	unsigned deaths;
+	uint64_t batches;
+};
+
+struct bottle {
+	uint64_t seed, sum;
+	enum mutant mutant;
+	struct clock clock;
+	struct philox_seq chance;
+	char broken[512]; /* the first rule that did not hold */
+	const char *folder;
+	const struct client_calls *client;
+	/* the data set */
+	unsigned samples;
+	int index_fd;
+	uint8_t version[32];
+	bool is_bad[BOTTLE_SAMPLES];
+	bool is_excused[BOTTLE_SAMPLES]; /* something happened to it that may cost it */
+	/* accessd */
+	struct node *node; /* NULL: it is not there */
+	bool is_poked;
+	uint64_t until_ns; /* it is stopped */
+	unsigned life;
+	struct played reader, parent;
+	struct bottle_queue queue[BOTTLE_QUEUES];
+	unsigned queue_lives;
+	struct hand thread[BOTTLE_THREADS], worker[BOTTLE_WORKERS];
+	unsigned n_workers;
+	uint32_t last_owner, last_pid;
+	struct zombie zombie[BOTTLE_ZOMBIES];
+	uint64_t read_us, work_us; /* a sample takes about so long */
+	struct training job[BOTTLE_JOBS];
+	unsigned joins[BOTTLE_JOBS]; /* training runs that are still to come */
+	bool is_wild;                /* faults are drawn */
+	uint64_t calm_ns;            /* when the last one was over */
+	unsigned faults, turns;
+};
+
+/* ---- bottle.c ---- */
+
+struct bottle *bottle_now(void); /* the one that there is */
+void bottle_begin(struct bottle *bottle, uint64_t seed, enum mutant mutant,
+		  const struct client_calls *client, const char *folder);
+void bottle_end(struct bottle *bottle);
+uint64_t bottle_below(uint64_t bound);
+uint64_t bottle_between(uint64_t least, uint64_t most);
+bool bottle_chance(unsigned one_in);
+void bottle_after(uint64_t delay_ns, clock_fn *fn, void *arg, uint64_t a, uint64_t b);
+void bottle_run(uint64_t until_ns); /* until then, or a rule is broken */
+void bottle_note(uint64_t what, uint64_t a, uint64_t b);
+void bottle_break(const char *fmt, ...) BASE_PRINTF(1, 2);
+void bottle_check(void); /* the invariants that have a checker */
+void bottle_show(void);  /* show.c: what the node has, for people */
+void accessd_start(void);
+void accessd_stop(void); /* it ends; what clients hold they keep */
+
+/* ---- loop.c ---- */
+
+void loop_poke(void);        /* something may be readable */
+void loop_child_ended(void); /* SIGCHLD */
+
+/* ---- process.c ---- */
+
+void process_ended(pid_t pid, int status, bool is_forked);
+void process_end(void); /* of a life */
+
+/* ---- reader.c, worker.c ---- */
+
+void queue_forget(struct bottle_queue *queue, bool by_reader);
+struct bottle_queue *queue_find(uint64_t number);
+struct bottle_queue *queue_add(uint64_t number, int fd);
+void reader_start(pid_t pid, int sock);
+void reader_die(int status);
+void reader_call(void); /* its socket is readable */
+void reader_stir(void); /* tasks may be there */
+void parent_start(pid_t pid, int sock, unsigned workers);
+void parent_die(int status);
+void parent_call(void);
+void worker_stir(void);
+void worker_die(unsigned index, int status);
+void played_ring(struct played *played);
+uint64_t mark_of(const struct queue_task *task);
+
+/* ---- training.c ---- */
+
+void training_begin(struct training *job, const struct job_plan *plan);
+void training_kill(struct training *job);
+void training_wake(void); /* those whose socket is readable */
+int training_wait(int fd, uint64_t until_ns);
+
+/* ---- fault.c ---- */
+
+void fault_begin(uint64_t until_ns);
+
+#endif

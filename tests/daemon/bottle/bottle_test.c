@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Lives of a node. Each has a data set, jobs and a machine drawn from its seed, and faults, and a time after them in which all
+ * is well again. What must hold:
+ *
+ *   each job gets each sample of an epoch once, with its own bytes, in its order, and no instance twice, whoever was killed
+ *   whenever, from its token on
+ *   what has a checker is whole, after each turn; memory is counted right
+ *   where all is well nobody starves, and each job comes to its end
+ *   in the end accessd has what it had in the beginning: no stream, no connection, no memory, no descriptor
+ *
+ * BOTTLE_SEED=NUMBER lives that life alone, BOTTLE_TRACE=1 says what happened.
+ */
+
+#include <check.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/tenant/domain.h"
+#include "tests/daemon/bottle/bottle.h"
+#include "tests/histories.h"
+#include "tests/patience.h"
+
+#define LIVES 25
+#define WILD (180 * SECOND)
+
+static const char random_spec[] =
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":4},{\"op\":\"hflip\"}]";
+static const char *const specs[] = {
+    random_spec,
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":6}]",
+    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":8},{\"op\":\"center_crop\",\"size\":4}]",
+};
+
+static char folder[] = "/tmp/node-bottle-XXXXXX";
+static const struct client_calls *client;
+static uint64_t lived_ns;
+
+/* ---- what is drawn ---- */
+
+static void draw_plan(struct job_plan *plan, enum oa_bad bad)
+{
+	static const enum oa_order orders[] = {OA_ORDER_CAROUSEL, OA_ORDER_CAROUSEL,
+					       OA_ORDER_CAROUSEL, OA_ORDER_ANY,
+					       OA_ORDER_SEEDED,   OA_ORDER_SEQUENTIAL};
+	static const uint32_t flags[] = {0, 0, OA_COPY, OA_KEEP, OA_DROP_LAST, OA_POISON};
+
+	uint64_t most;
+
+	*plan = (struct job_plan){
+	    .batch = (uint32_t)bottle_between(1, 30),
+	    .flags = flags[bottle_below(BASE_ARRAY_LEN(flags))],
+	    .bad = bad,
+	    .order = orders[bottle_below(BASE_ARRAY_LEN(orders))],
+	    .epochs = bottle_between(1, 25),
+	    .pace_ns = bottle_chance(2) ? bottle_between(MS, 50 * MS)
+					: bottle_between(100 * MS, 2 * SECOND),
+	    .saves = (unsigned)bottle_below(6),
+	};
+	plan->pipeline =
+	    specs[plan->order == OA_ORDER_ANY ? 2 : bottle_below(BASE_ARRAY_LEN(specs) - 1)];
+	if (plan->order == OA_ORDER_SEEDED || plan->order == OA_ORDER_SEQUENTIAL)
+		plan->seed = 1 + bottle_below(2);
+	most = 1500 * SECOND / plan->pace_ns * plan->batch / bottle_now()->samples;
+	plan->epochs = BASE_MIN(plan->epochs, 1 + most);
+	plan->holds = plan->flags & (OA_COPY | OA_KEEP) ? 3 : 1;
+}
+
+/* One training run after the other. */
+static void on_join(void *arg, uint64_t number, uint64_t bad)
+{
+	struct bottle *bottle = arg;
+	struct training *job = &bottle->job[number];
+	struct job_plan plan;
+
+	if (bottle->joins[number] && !job->fiber && (!job->plan.batch || job->is_done)) {
+		bottle->joins[number]--;
+		draw_plan(&plan, (enum oa_bad)bad);
+		training_begin(job, &plan);
+	}
+	if (bottle->joins[number])
+		bottle_after(bottle_below(20 * SECOND), on_join, bottle, number, bad);
+}
+
+/* ---- what must hold ---- */
+
+static unsigned count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static bool is_done(const struct bottle *bottle)
+{
+	for (unsigned i = 0; i < BOTTLE_JOBS; i++)
+		if (bottle->joins[i] || (bottle->job[i].plan.batch && !bottle->job[i].is_done))
+			return false;
+	return true;
+}
+
+static void check_empty(struct bottle *bottle)
+{
+	const struct node *node = bottle->node;
+	const struct domain *domain;
+
+	if (bottle->broken[0])
+		return;
+	LIST_FOREACH(domain, &node->domains, link)
+	if (!LIST_EMPTY(&domain->streams) || !LIST_EMPTY(&domain->sources))
+		bottle_break("a stream or a source is left");
+	if (node->n_conns)
+		bottle_break("%u connections are left", node->n_conns);
+	if (node->memory_used != node->memory_catalogs)
+		bottle_break("%llu bytes are left", (unsigned long long)node->memory_used);
+	for (unsigned i = 0; i < BOTTLE_QUEUES; i++)
+		if (bottle->queue[i].is_used)
+			bottle_break("reader or workers still have a queue");
+}
+
+/* ---- a life ---- */
+
+static void live_on(struct bottle *bottle)
+{
+	const unsigned jobs = 1 + (unsigned)bottle_below(BOTTLE_JOBS);
+	const uint64_t bad = bottle_below(3);
+	const uint64_t wild_ns = bottle_chance(4) ? 0 : bottle->clock.now_ns + bottle_below(WILD);
+
+	for (unsigned i = 0; i < jobs; i++) {
+		bottle->joins[i] = 1 + (unsigned)bottle_below(4);
+		bottle_after(bottle_below(bottle_chance(2) ? SECOND : 60 * SECOND), on_join, bottle,
+			     i, bad);
+	}
+	if (wild_ns)
+		fault_begin(wild_ns);
+	bottle_run(bottle->clock.now_ns + 60 * SECOND);
+	while (!bottle->broken[0] && (!is_done(bottle) || bottle->is_wild || !bottle->node) &&
+	       bottle->clock.now_ns < wild_ns + 10800 * SECOND)
+		bottle_run(bottle->clock.now_ns + 10 * SECOND);
+	if (!is_done(bottle))
+		bottle_break("a job does not come to its end");
+	bottle_run(bottle->clock.now_ns + 60 * SECOND);
+	check_empty(bottle);
+}
+
+/* The sum of all that happened; what was broken is left in ret. */
+static uint64_t live(uint64_t seed, enum mutant mutant, char ret[512])
+{
+	static struct bottle bottle;
+	const unsigned descriptors = count_descriptors();
+
+	bottle_begin(&bottle, seed, mutant, client, folder);
+	live_on(&bottle);
+	lived_ns += bottle.clock.now_ns;
+	snprintf(ret, 512, "%s", bottle.broken);
+	if (bottle.broken[0] && getenv("BOTTLE_SEED"))
+		bottle_show();
+	if (getenv("BOTTLE_SEED"))
+		printf("seed %llu: %u samples, %u faults, %u turns, %.0f s, sum %016llx: %s\n",
+		       (unsigned long long)seed, bottle.samples, bottle.faults, bottle.turns,
+		       (double)bottle.clock.now_ns / 1e9, (unsigned long long)bottle.sum,
+		       bottle.broken[0] ? bottle.broken : "well");
+	bottle_end(&bottle);
+	if (!ret[0] && count_descriptors() != descriptors)
+		snprintf(ret, 512, "%u descriptors were open, and %u are", descriptors,
+			 count_descriptors());
+	return bottle.sum;
+}
+
+/* ---- tests ---- */
+
+START_TEST(what_must_hold_holds)
+{
+	const char *seed = getenv("BOTTLE_SEED"), *lives = getenv("BOTTLE_LIVES");
+	const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
+	const uint64_t most = lives ? strtoull(lives, NULL, 10) : HISTORIES_OF(HISTORIES_OF(LIVES));
+	const uint64_t last = seed ? first : most, begun_ns = base_cpu_ns();
+	char broken[512];
+
+	for (uint64_t i = first; i <= last; i++) {
+		live(i, MUTANT_NONE, broken);
+		ck_assert_msg(!broken[0], "BOTTLE_SEED=%llu: %s", (unsigned long long)i, broken);
+	}
+	printf("%llu lives, %.0f node-minutes in %.1f s of CPU\n",
+	       (unsigned long long)(last - first + 1), (double)lived_ns / 60e9,
+	       (double)(base_cpu_ns() - begun_ns) / 1e9);
+}
+END_TEST
+
+START_TEST(a_seed_is_a_life)
+{
+	char broken[512];
+	const uint64_t sum = live(1, MUTANT_NONE, broken);
+
+	ck_assert_uint_eq(live(1, MUTANT_NONE, broken), sum);
+	ck_assert_uint_ne(live(2, MUTANT_NONE, broken), sum);
+}
+END_TEST
+
+/* ---- main ---- */
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+	(void)status;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static const char *module_path(void)
+{
+	static char path[512];
+	const char *build = getenv("top_builddir");
+
+	snprintf(path, sizeof(path), "%s/tests/daemon/bottle/.libs/client.so", build ? build : ".");
+	return path;
+}
+
+static bool load(void)
+{
+	void *module = dlopen(module_path(), RTLD_NOW | RTLD_LOCAL);
+
+	client = module ? dlsym(module, CLIENT_CALLS) : NULL;
+	if (!client)
+		fprintf(stderr, "%s\n", dlerror());
+	return client;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("node bottle");
+	TCase *lives = tcase_create("lives"), *tcase = tcase_create("bottle");
+	SRunner *runner = srunner_create(suite);
+	int failed = 1;
+
+	if (access(module_path(), F_OK) < 0) {
+		printf("skipped: this build has no shared libraries\n");
+		return 77;
+	}
+	suite_add_tcase(suite, lives);
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(lives, PATIENCE_OF_A_TEST_S);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
+	tcase_add_test(lives, what_must_hold_holds);
+	tcase_add_test(tcase, a_seed_is_a_life);
+	if (load() && mkdtemp(folder)) {
+		srunner_run_all(runner, CK_NORMAL);
+		failed = srunner_ntests_failed(runner);
+		nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	}
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The module: libaccess, and what stands in the place of the kernel's clock, chance and sleep. */
+
+#include "tests/daemon/bottle/client.h"
+
+#include <sys/socket.h>
+
+#include "libaccess/dial.h"
+#include "libaccess/prefault.h"
+#include "libaccess/stream.h"
+
+extern const struct client_calls client_calls;
+uint64_t __wrap_base_now_ns(void);
+int __wrap_base_random(void *ret, size_t size);
+int __wrap_dial_wait(const struct dial_wait *wait, int fd, uint64_t until_ns);
+void __wrap_dial_wait_begin(struct dial_wait *wait);
+struct prefault *__wrap_prefault_new(const struct slot_table *table, const uint8_t *slots);
+
+static const struct client_host *host;
+
+static void begin(const struct client_host *its)
+{
+	host = its;
+}
+
+uint64_t __wrap_base_now_ns(void)
+{
+	return host->now_ns();
+}
+
+int __wrap_base_random(void *ret, size_t size)
+{
+	host->random(ret, size);
+	return 0;
+}
+
+/* No signal comes to a job in here. */
+void __wrap_dial_wait_begin(struct dial_wait *wait)
+{
+	(void)wait;
+}
+
+int __wrap_dial_wait(const struct dial_wait *wait, int fd, uint64_t until_ns)
+{
+	(void)wait;
+	return host->wait(fd, until_ns);
+}
+
+/* Its thread would look at the kernel's clock; to have none is allowed. */
+struct prefault *__wrap_prefault_new(const struct slot_table *table, const uint8_t *slots)
+{
+	(void)table;
+	(void)slots;
+	return NULL;
+}
+
+static void hang_up(struct oa_stream *stream)
+{
+	if (stream->session)
+		shutdown(stream->session->sock, SHUT_RDWR);
+	if (stream->dial.sock >= 0)
+		shutdown(stream->dial.sock, SHUT_RDWR);
+}
+
+__attribute__((visibility("default"))) const struct client_calls client_calls = {
+    .begin = begin,
+    .connect = oa_connect,
+    .disconnect = oa_disconnect,
+    .open = oa_open,
+    .close = oa_close,
+    .next = oa_next,
+    .release = oa_release,
+    .info = oa_batch_info,
+    .field = oa_batch_field,
+    .state = oa_state,
+    .stats = oa_stream_stats,
+    .error_text = oa_error_text,
+    .hang_up = hang_up,
+};
