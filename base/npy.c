@@ -55,8 +55,8 @@ static int npy_descr(const char *at, enum number *ret, struct diag *diag)
 	if (*ret)
 		return 0;
 	diag_set(diag,
-		 "its values are of type %s; batches have uint8, bool, whole numbers to int64, "
-		 "float16 and float32, "
+		 "its values are of type %s; batches have bool, whole numbers of 8 to 64 bits "
+		 "and floats of 16 to 64, "
 		 "little endian; " NPY_MEND,
 		 descr);
 	return NPY_E_BAD;

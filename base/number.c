@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/little.h"
 
-enum { BATCH_U8 = 1, BATCH_F16 = 2, BATCH_F32 = 3, BATCH_I64 = 4 };
+enum { BATCH_U8 = 1, BATCH_F16 = 2, BATCH_F32 = 3, BATCH_I64 = 4, BATCH_U64 = 11, BATCH_F64 = 12 };
 
 static const struct number_type {
 	const char *name, *numpy;
@@ -26,6 +26,8 @@ static const struct number_type {
     [NUMBER_F16] = {"float16", "<f2", 2, 2, BATCH_F16, true},
     [NUMBER_F32] = {"float32", "<f4", 4, 4, BATCH_F32, true},
     [NUMBER_BOOL] = {"bool", "|b1", 1, 1, BATCH_U8, false},
+    [NUMBER_U64] = {"uint64", "<u8", 8, 8, BATCH_U64, false},
+    [NUMBER_F64] = {"float64", "<f8", 8, 8, BATCH_F64, true},
 };
 
 unsigned number_bytes(enum number number)

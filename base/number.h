@@ -3,8 +3,8 @@
 #define BASE_NUMBER_H
 
 /*
- * Numbers as files have them, and as what they come into batches. Batches have five types; whole numbers of others
- * become int64, as in oneaccess.wrap(), so that no value changes. What would change is refused: float64, uint64.
+ * Numbers as files have them, and as what they come into batches: whole numbers of 8 to 32 bits (but uint8) become int64, bool uint8,
+ * as in oneaccess.wrap(), so that no value changes; others stay.
  */
 
 #include <stddef.h>
@@ -21,6 +21,8 @@ enum number { /* in a file, little endian */
 	      NUMBER_F16,
 	      NUMBER_F32,
 	      NUMBER_BOOL,
+	      NUMBER_U64,
+	      NUMBER_F64,
 };
 
 unsigned number_bytes(enum number number); /* of one, in the file; 0: there is no such type */

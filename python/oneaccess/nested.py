@@ -61,7 +61,14 @@ class Nested(Columns):
         typed = typed or [row for row in rows if row.ndim > 1] or [row for of, row in zip(lists, rows) if not isinstance(of, (list, tuple))]
         if not typed:
             raise record.unknown(name)
-        return np.result_type(*typed), typed[0].shape[1:]
+        dtype, shape = np.result_type(*typed), typed[0].shape[1:]
+        if dtype == np.float64 or dtype == np.int64 and self._is_real(name, lists):
+            dtype = np.float32
+        return dtype, shape
+
+    def _is_real(self, name, lists):
+        """Whole numbers in lists of Python's, where the other samples have floats: [1, 2] beside [0.5, 2]."""
+        return self._known.get(name, ("",))[0] == "float32" and all(isinstance(one, (list, tuple)) for one in lists)
 
     def _row(self, name, row):
         import numpy as np

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import ArgumentError, TransformError
 
-_RECORD_DTYPES = {"|u1": 1, "|b1": 1, "<f2": 2, "<f4": 3}   # all else that accessd takes becomes int64
+_RECORD_DTYPES = {"|u1": 1, "|b1": 1, "<f2": 2, "<f4": 3, "<u8": 11, "<f8": 12}   # all else that accessd takes becomes int64
 _I64 = 4
 
 

@@ -265,6 +265,17 @@ class RaggedTest(DaemonCase):
         with self.assertRaisesRegex(DatasetError, "field scores is an empty list in each of the first samples"):
             self.made([{"scores": [[]]}] * 3, wrap={"ragged": {"scores": (2, 3)}})
 
+    def test_whole_numbers_among_floats(self):
+        """Lists of Python's that have no type become float32, as a list that is not of lists does."""
+        rows = [[[0.5, 1], [2]], [[3, 4]], [[5], [0.25]], [[]]] * 10
+        seen = []
+        for batch in self.made([{"scores": each} for each in rows], wrap={"ragged": {"scores": (2, 3)}}):
+            self.assertEqual(batch["scores"].dtype, np.float32)
+            seen += [[row.tolist() for row in lists] for lists in batch["scores"]]
+        self.assertEqual(seen, rows)
+        with self.assertRaisesRegex(TransformError, "field scores: float32, sample 0: int64"):
+            list(self.made([{"scores": each} for each in rows[1:]], wrap={"ragged": {"scores": (2, 3)}}))
+
     def test_lists_of_lists_of_another_length_are_another_data_set(self):
         one, same, other = (oa.wrap(Lists(), name="lists", ragged={"ids": (3, most)}).identity(False) for most in (5, 5, 6))
         self.assertEqual(one, same)

@@ -34,13 +34,13 @@ class Arrays(RowsCase):
         random = numpy.random.default_rng(1)
         for number, (dtype, shape) in enumerate([("u1", (50, 3, 5)), ("?", (20, 4)), ("i1", (20, 9)), ("<u2", (30, 7)),
                                                  ("<i2", (30,)), ("<u4", (9, 2, 3, 4)), ("<i4", (33, 65)),
-                                                 ("<i8", (12, 1)), ("<f2", (40, 6)), ("<f4", (100, 17, 2))]):
+                                                 ("<i8", (12, 1)), ("<f2", (40, 6)), ("<f4", (100, 17, 2)), ("<f8", (30, 5)), ("<u8", (30, 5))]):
             path = self.work / f"array{number}.npy"
             array = random.integers(0, 256, (*shape, numpy.dtype(dtype).itemsize), "u1")
             array = (array & 1).view("?")[..., 0] if dtype == "?" else array.view(dtype)[..., 0]
             numpy.save(path, array)
             found = numpy.concatenate([batch[0] for batch in read(path, self.socket)])
-            self.assertEqual(found.dtype, numpy.dtype({"?": "u1", "u1": "u1", "<f2": "f2", "<f4": "f4"}.get(dtype, "i8")))
+            self.assertEqual(found.dtype, numpy.dtype({"?": "u1", "u1": "u1", "<f2": "f2", "<f4": "f4", "<f8": "f8", "<u8": "u8"}.get(dtype, "i8")))
             numpy.testing.assert_array_equal(found, array)
 
     def test_any_order_once(self):
@@ -53,7 +53,7 @@ class Arrays(RowsCase):
         def path(name, array):
             numpy.save(self.work / name, array)
             return self.work / name
-        self.refused(path("f8.npy", numpy.zeros(3)), "<f8")
+        self.refused(path("c8.npy", numpy.zeros(3, "c8")), "of type <c8")
         self.refused(path("fortran.npy", numpy.asfortranarray(numpy.zeros((3, 4), "f4"))), "Fortran's order")
         cut = path("cut.npy", numpy.zeros((3, 4), "f4"))
         os.truncate(cut, cut.stat().st_size - 1)

@@ -55,7 +55,7 @@ static const struct head_case {
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }", 19, "cut off", 0, 0},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }", 24, "cut off", 0, 0},
     {"{'descr': '<f4', 'fortran_order': True, 'shape': (5,), }", 20, "Fortran", 0, 0},
-    {"{'descr': '<f8', 'fortran_order': False, 'shape': (5,), }", 40, "of type <f8", 0, 0},
+    {"{'descr': '<c8', 'fortran_order': False, 'shape': (5,), }", 40, "of type <c8", 0, 0},
     {"{'descr': '>f4', 'fortran_order': False, 'shape': (5,), }", 20, "of type >f4", 0, 0},
     {"{'descr': '|O', 'fortran_order': False, 'shape': (5,), }", 20, "of type |O", 0, 0},
     {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (5,), }", 20, "plain", 0, 0},
@@ -203,18 +203,19 @@ END_TEST
 
 START_TEST(others)
 {
-	static const char *const same[] = {"uint8", "bool", "float16", "float32"};
-	uint8_t bytes[] = {1, 2, 3, 4}, copy[4];
+	static const char *const same[] = {"uint8",   "bool",   "float16",
+					   "float32", "uint64", "float64"};
+	uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8}, copy[8];
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(same); i++) {
 		const enum number number = number_of_name(same[i]);
 
 		ck_assert_uint_eq(number_bytes(number), number_batch_bytes(number));
-		number_widen(number, bytes, 4 / number_bytes(number), copy);
-		ck_assert_mem_eq(bytes, copy, 4);
+		number_widen(number, bytes, 8 / number_bytes(number), copy);
+		ck_assert_mem_eq(bytes, copy, 8);
 	}
-	ck_assert_int_eq(number_of_name("float64"), 0);
-	ck_assert_int_eq(number_of_numpy("<u8"), 0);
+	ck_assert_int_eq(number_of_name("complex64"), 0);
+	ck_assert_int_eq(number_of_numpy(">f8"), 0);
 	ck_assert_int_eq(number_of_name(""), 0);
 }
 END_TEST

@@ -67,11 +67,11 @@ START_TEST(types_are_those_of_batches)
 	static const struct {
 		enum number number;
 		enum pipeline_dtype dtype;
-	} types[] = {{NUMBER_U8, PIPELINE_U8},   {NUMBER_BOOL, PIPELINE_U8},
-		     {NUMBER_F16, PIPELINE_F16}, {NUMBER_F32, PIPELINE_F32},
-		     {NUMBER_I8, PIPELINE_I64},  {NUMBER_U16, PIPELINE_I64},
-		     {NUMBER_I16, PIPELINE_I64}, {NUMBER_U32, PIPELINE_I64},
-		     {NUMBER_I32, PIPELINE_I64}, {NUMBER_I64, PIPELINE_I64}};
+	} types[] = {
+	    {NUMBER_U8, PIPELINE_U8},   {NUMBER_BOOL, PIPELINE_U8}, {NUMBER_F16, PIPELINE_F16},
+	    {NUMBER_F32, PIPELINE_F32}, {NUMBER_I8, PIPELINE_I64},  {NUMBER_U16, PIPELINE_I64},
+	    {NUMBER_I16, PIPELINE_I64}, {NUMBER_U32, PIPELINE_I64}, {NUMBER_I32, PIPELINE_I64},
+	    {NUMBER_I64, PIPELINE_I64}, {NUMBER_U64, PIPELINE_U64}, {NUMBER_F64, PIPELINE_F64}};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(types); i++) {
 		ck_assert_uint_eq(number_batch_dtype(types[i].number), types[i].dtype);
