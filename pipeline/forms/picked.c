@@ -210,7 +210,7 @@ static int picked_find(const struct picked *members, const uint8_t *data, size_t
 int picked_take(const struct picked *members, struct picked_room *room, const uint8_t *data,
 		size_t size, struct packed *ret, struct pipeline_error *ret_error)
 {
-	struct found found[PIPELINE_MAX_FIELDS] = {{FOUND_NOTHING}};
+	struct found found[PIPELINE_MAX_FIELDS] = {{.kind = FOUND_NOTHING}};
 	int r = picked_find(members, data, size, found, ret_error);
 
 	room_forget(room);

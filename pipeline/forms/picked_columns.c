@@ -60,7 +60,7 @@ const char *picked_columns_read(const struct op_list *ops, unsigned param, struc
 {
 	const int32_t *item = op_items(ops, &ops->op[0], param);
 	const int32_t *end = item + ops->op[0].value[param].count;
-	struct found found[PIPELINE_MAX_FIELDS] = {{FOUND_NOTHING}};
+	struct found found[PIPELINE_MAX_FIELDS] = {{.kind = FOUND_NOTHING}};
 	const char *wrong = NULL;
 
 	members->column = calloc(PICKED_MOST_COLUMNS, sizeof(*members->column));
