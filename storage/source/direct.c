@@ -4,15 +4,17 @@
  * Where a read past the page cache begins and ends, and whether it pays.
  *
  * It pays where it takes less of a processor: then nothing is copied, and what others have in the page cache stays there. But
- * where the page cache has the bytes already it is the slower way, whatever it takes; so the time that passes counts, too.
+ * where the page cache has the bytes already, the disk would be read for nothing. How long a batch takes is not asked: that
+ * depends on what other threads read meanwhile.
  */
 
 #include "storage/source/direct.h"
 
-#define CHOICE_TRIALS 6   /* batches of each way, before it is chosen */
-#define CHOICE_AGAIN 64   /* of so many batches one is read in the other way */
-#define CHOICE_KEEPS 12   /* batches of which a mean is made: then older ones count half */
-#define CHOICE_SLOWER 1.5 /* so much longer direct reading may take */
+#define CHOICE_TRIALS 6 /* batches of each way, before it is chosen */
+#define CHOICE_AGAIN 64 /* of so many batches one is read in the other way */
+#define CHOICE_KEEPS 12 /* batches of which a mean is made: then older ones count half */
+#define CHOICE_CACHED \
+	2 /* of what is read through the page cache one part of so many is there already */
 
 bool direct_span(uint64_t at, uint32_t bytes, uint32_t align, uint64_t before, uint64_t behind,
 		 struct direct_span *ret)
@@ -45,11 +47,11 @@ bool direct_choice_next(struct direct_choice *choice)
 static bool is_better(const struct direct_cost *pages, const struct direct_cost *direct)
 {
 	return direct->cpu_ns * pages->kib < pages->cpu_ns * direct->kib &&
-	       direct->took_ns * pages->kib < CHOICE_SLOWER * pages->took_ns * direct->kib;
+	       CHOICE_CACHED * pages->disk_kib > pages->kib;
 }
 
 bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
-			uint64_t cpu_ns, uint64_t took_ns)
+			uint64_t cpu_ns, uint64_t disk_bytes)
 {
 	const bool was_settled = choice->is_settled, was_direct = choice->is_direct;
 	struct direct_cost *cost = &choice->cost[is_direct];
@@ -58,12 +60,12 @@ bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t b
 		cost->batches /= 2;
 		cost->kib /= 2;
 		cost->cpu_ns /= 2;
-		cost->took_ns /= 2;
+		cost->disk_kib /= 2;
 	}
 	cost->batches++;
 	cost->kib += (double)bytes / 1024;
 	cost->cpu_ns += (double)cpu_ns;
-	cost->took_ns += (double)took_ns;
+	cost->disk_kib += (double)disk_bytes / 1024;
 	if (choice->cost[0].batches < CHOICE_TRIALS || choice->cost[1].batches < CHOICE_TRIALS)
 		return false;
 	choice->is_settled = true;

@@ -25,7 +25,7 @@ bool direct_span(uint64_t at, uint32_t bytes, uint32_t align, uint64_t before, u
 
 struct direct_cost { /* of one way, as measured lately */
 	unsigned batches;
-	double kib, cpu_ns, took_ns;
+	double kib, cpu_ns, disk_kib;
 };
 struct direct_choice { /* zeros: nothing is known */
 	bool is_settled, is_direct;
@@ -35,9 +35,9 @@ struct direct_choice { /* zeros: nothing is known */
 /* Is the next batch to be read directly? Both ways in turn until each was measured; then the better one, and the other one
  * now and then. */
 bool direct_choice_next(struct direct_choice *choice);
-/* One was read. true: from now on it is another way than before, or known for the first time. */
+/* One was read; disk_bytes: so many came from the disk, not from the page cache. true: from now on it is another way than before, or known for the first time. */
 bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
-			uint64_t cpu_ns, uint64_t took_ns);
+			uint64_t cpu_ns, uint64_t disk_bytes);
 /* us of a processor a MiB; 0: not measured. */
 double direct_choice_us(const struct direct_choice *choice, bool is_direct);
 

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define DIRECT_REFUSALS 8 /* then the file system does not do what it says */
@@ -129,22 +130,30 @@ unsigned source_direct_most(const struct reader_dataset *dataset, const struct r
 	return is_off ? 1 : DIRECT_DEEP;
 }
 
+/* That the thread had read from disks so far; 0: the kernel does not count. */
+static uint64_t disk_bytes(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : (uint64_t)usage.ru_inblock * 512;
+}
+
 static void note(struct shards_direct *direct, bool is_direct, uint64_t bytes, uint64_t cpu_ns,
-		 uint64_t took_ns)
+		 uint64_t from_disk)
 {
 	struct direct_choice choice;
 	char why[96];
 	bool is_new;
 
 	pthread_mutex_lock(&direct->lock);
-	is_new = direct_choice_note(&direct->choice, is_direct, bytes, cpu_ns, took_ns);
+	is_new = direct_choice_note(&direct->choice, is_direct, bytes, cpu_ns, from_disk);
 	choice = direct->choice;
 	pthread_mutex_unlock(&direct->lock);
 	if (!is_new)
 		return;
 	snprintf(why, sizeof(why), "%.0f us of CPU a MiB, through the page cache %.0f%s",
 		 direct_choice_us(&choice, true), direct_choice_us(&choice, false),
-		 choice.is_direct ? "" : ", or it has the bytes already");
+		 choice.is_direct ? "" : ", or that has the bytes already");
 	tell(direct->dataset, choice.is_direct, why);
 }
 
@@ -250,7 +259,7 @@ void source_direct_many(const struct reader_dataset *dataset, struct reader_link
 			struct reader_wanted *wanted, unsigned n)
 {
 	struct shards_direct *direct = ((const struct shards *)dataset->source)->direct;
-	const uint64_t began_ns = base_now_ns(), cpu_ns = base_cpu_ns();
+	const uint64_t disk = disk_bytes(), cpu_ns = base_cpu_ns();
 	uint64_t bytes = 0;
 	bool is_direct;
 
@@ -264,5 +273,5 @@ void source_direct_many(const struct reader_dataset *dataset, struct reader_link
 	for (unsigned i = 0; i < n; i++)
 		bytes += wanted[i].is_settled ? wanted[i].task->bytes : 0;
 	if (bytes)
-		note(direct, is_direct, bytes, base_cpu_ns() - cpu_ns, base_now_ns() - began_ns);
+		note(direct, is_direct, bytes, base_cpu_ns() - cpu_ns, disk_bytes() - disk);
 }
