@@ -68,7 +68,8 @@ struct node {
 	struct tenant_rules tenants;
 	struct machine machine;
 	struct numa numa;
-	unsigned workers; /* processes of a domain */
+	uint64_t arithmetic; /* fingerprint_of_arithmetic() */
+	unsigned workers;    /* processes of a domain */
 	LIST_HEAD(node_conns, conn) conns;
 	unsigned n_conns;
 	struct guest_list guests;

@@ -34,6 +34,7 @@
 #include "daemon/serve/streams.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/tenant/domains.h"
+#include "pipeline/ops/fingerprint.h"
 
 #define TICK_NS UINT64_C(250000000)
 #define RETRY_NS UINT64_C(1000000000)
@@ -212,6 +213,7 @@ static int follow_machine(struct node *node)
 	static const struct machine_calls calls = {set_workers, set_memory, give_back};
 	const struct machine_wants wants = {node->param.workers, node->param.memory};
 
+	node->arithmetic = fingerprint_of_arithmetic();
 	numa_init(&node->numa, node->param.numa == NUMA_AUTO);
 	return machine_begin(&node->machine, node->loop, &wants, &calls, node);
 }

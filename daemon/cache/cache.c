@@ -33,7 +33,7 @@
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
 #define CACHE_CUT_DIGITS 16
 #define CACHE_AWAIT_NS UINT64_C(100000000)
-#define CACHE_NAME "oneaccess kept form 2"
+#define CACHE_NAME "oneaccess kept form 3"
 
 /* ---- tables ---- */
 
@@ -175,7 +175,7 @@ static void name_by_place(const struct source_root *root, struct hash_id *id)
 	hash_of(both, sizeof(both), id);
 }
 
-/* A form of these samples, made by these ops; pixels by these decoders. Where users share, it is of this very folder or file, too:
+/* A form of these samples, made by these ops; pixels by these decoders and this arithmetic. Where users share, it is of this very folder or file, too:
  * another's may have been made to look like it. What is open to all and lies below cluster_paths is of its place, not its device, and of its inode: other
  * nodes have it so, too. So where samples lie in shards, of whose bytes the version knows
  * nothing; but where there are peers, among a user's own the inode will do: it is the same on all nodes that mount a file system, where the
@@ -189,7 +189,7 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 		uint8_t form;
 		uint8_t version[sizeof(struct hash_id)];
 		struct hash_id cut, libraries;
-		uint64_t device, inode;
+		uint64_t device, inode, arithmetic;
 	} all;
 
 	memset(&all, 0, sizeof(all));
@@ -197,8 +197,10 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	all.form = (uint8_t)form;
 	all.cut = *cut;
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
-	if (form > LAYOUT_FORM_PACKED)
+	if (form > LAYOUT_FORM_PACKED) {
 		decode_libraries(&all.libraries);
+		all.arithmetic = stream->node->arithmetic;
+	}
 	if (!root->is_everywhere &&
 	    (domain_is_shared(stream->domain) ||
 	     (source_has_shards(stream->source) && !gating_is_on(&stream->domain->node->gating))))

@@ -15,6 +15,7 @@
 
 #include "daemon/cache/cache.h"
 #include "daemon/serve/source.h"
+#include "daemon/node.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
 
@@ -24,8 +25,8 @@ void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struc
 {
 	const struct {
 		struct hash_id cut;
-		uint64_t seed, first_nonce;
-	} all = {*cut, stream->geometry.seed, stream->first_nonce};
+		uint64_t seed, first_nonce, arithmetic;
+	} all = {*cut, stream->geometry.seed, stream->first_nonce, stream->node->arithmetic};
 
 	hash_of(&all, sizeof(all), ret);
 }

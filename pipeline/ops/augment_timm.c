@@ -50,14 +50,12 @@ static double augment_timm_level(const struct op *op, struct philox_seq *seq)
 	const double magnitude = op_number(op, OP_TIMM_RAND_AUGMENT_MAGNITUDE, 0);
 	const double deviation = op_number(op, OP_TIMM_RAND_AUGMENT_MAGNITUDE_STD, 0);
 	const double most = op_number(op, OP_TIMM_RAND_AUGMENT_MAGNITUDE_MAX, 0);
-	double level = magnitude, normal[2];
+	double level = magnitude;
 
-	if (op_number(op, OP_TIMM_RAND_AUGMENT_UNIFORM, 0) != 0) {
+	if (op_number(op, OP_TIMM_RAND_AUGMENT_UNIFORM, 0) != 0)
 		level = draw_between(seq, 0, magnitude);
-	} else if (deviation > 0) {
-		draw_normal(seq, normal);
-		level = magnitude + deviation * normal[0];
-	}
+	else if (deviation > 0)
+		level = magnitude + deviation * draw_normal(seq);
 	return BASE_MAX(0.0, BASE_MIN(level, most));
 }
 

@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/exact.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
@@ -32,20 +33,31 @@ struct blur {
 	float *total; /* one row */
 };
 
-static void blur_weights(unsigned taps, double sigma, float *weight)
+/* false: some libm would give another weight. */
+static bool blur_weigh(unsigned taps, double sigma, double (*exp_of)(double), float *weight)
 {
 	const double reach = (taps - 1) / (2 * sqrt(2.0));
 	double value[BLUR_MAX_TAPS], sum = 0;
+	bool is_sure = true;
 
 	for (unsigned i = 0; i < taps; i++) {
 		double x = taps > 1 ? reach * (2.0 * i / (taps - 1) - 1) / sigma : 0;
 
 		/* the middle has the largest exponent: 0 */
-		value[i] = exp(-x * x);
+		value[i] = exp_of(-x * x);
 		sum += value[i];
 	}
-	for (unsigned i = 0; i < taps; i++)
+	for (unsigned i = 0; i < taps; i++) {
 		weight[i] = (float)(value[i] / sum);
+		is_sure &= exact_is_sure_float(value[i] / sum);
+	}
+	return is_sure;
+}
+
+static void blur_weights(unsigned taps, double sigma, float *weight)
+{
+	if (!blur_weigh(taps, sigma, exp, weight))
+		blur_weigh(taps, sigma, exact_exp, weight);
 }
 
 /* Reflected without the border itself; at is less than size beyond it. */

@@ -15,6 +15,7 @@
  */
 
 #include <math.h>
+#include "base/exact.h"
 #include "pipeline/ops/draw.h"
 
 #define DRAW_DOMAIN UINT64_C(0x6f612d6472617773)
@@ -44,9 +45,26 @@ double draw_between(struct philox_seq *seq, double low, double high)
 	return low + (high - low) * philox_unit(seq);
 }
 
-double draw_log_between(struct philox_seq *seq, double low, double high)
+static bool draw_sides_of(double area, double aspect, double *ret_height, double *ret_width)
 {
-	return exp(draw_between(seq, log(low), log(high)));
+	const double height = sqrt(area / aspect), width = sqrt(area * aspect);
+
+	*ret_height = rint(height);
+	*ret_width = rint(width);
+	return exact_is_sure(height) && exact_is_sure(width);
+}
+
+void draw_sides(struct philox_seq *seq, double area, const double ratio[2], double *ret_height,
+		double *ret_width)
+{
+	const double part = philox_unit(seq), low = log(ratio[0]);
+	double exact_low;
+
+	if (draw_sides_of(area, exp(low + (log(ratio[1]) - low) * part), ret_height, ret_width))
+		return;
+	exact_low = exact_log(ratio[0]);
+	draw_sides_of(area, exact_exp(exact_low + (exact_log(ratio[1]) - exact_low) * part),
+		      ret_height, ret_width);
 }
 
 int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high)
@@ -54,14 +72,42 @@ int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high)
 	return low + (int64_t)philox_below(seq, (uint64_t)(high - low) + 1);
 }
 
-/* Box and Muller's pair, from two words. */
-void draw_normal(struct philox_seq *seq, double ret[2])
+/* Box and Muller's pair, of two words. */
+static void draw_normal_of(double unit, double angle, double ret[2])
 {
-	double radius = sqrt(-2 * log(1 - philox_u32(seq) * 0x1p-32));
-	double angle = 2 * 3.14159265358979323846 * (philox_u32(seq) * 0x1p-32);
+	const double radius = sqrt(-2 * exact_log(unit));
 
-	ret[0] = radius * cos(angle);
-	ret[1] = radius * sin(angle);
+	ret[0] = radius * exact_cos(angle);
+	ret[1] = radius * exact_sin(angle);
+}
+
+static void draw_words(struct philox_seq *seq, double *ret_unit, double *ret_angle)
+{
+	*ret_unit = 1 - philox_u32(seq) * 0x1p-32;
+	*ret_angle = 2 * 3.14159265358979323846 * (philox_u32(seq) * 0x1p-32);
+}
+
+double draw_normal(struct philox_seq *seq)
+{
+	double unit, angle, pair[2];
+
+	draw_words(seq, &unit, &angle);
+	draw_normal_of(unit, angle, pair);
+	return pair[0];
+}
+
+void draw_normal_floats(struct philox_seq *seq, float ret[2])
+{
+	double unit, angle, radius, pair[2];
+
+	draw_words(seq, &unit, &angle);
+	radius = sqrt(-2 * log(unit));
+	pair[0] = radius * cos(angle);
+	pair[1] = radius * sin(angle);
+	if (!exact_is_sure_float(pair[0]) || !exact_is_sure_float(pair[1]))
+		draw_normal_of(unit, angle, pair);
+	ret[0] = (float)pair[0];
+	ret[1] = (float)pair[1];
 }
 
 /* One try: the size of the part. False where it does not fit. */
@@ -71,9 +117,9 @@ static bool draw_try(struct philox_seq *seq, const struct op *op, uint32_t heigh
 	const double *scale = op->value[OP_RANDOM_RESIZED_CROP_SCALE].number;
 	const double *ratio = op->value[OP_RANDOM_RESIZED_CROP_RATIO].number;
 	double area = (double)height * width * draw_between(seq, scale[0], scale[1]);
-	double aspect = draw_log_between(seq, ratio[0], ratio[1]);
-	double w = rint(sqrt(area * aspect)), h = rint(sqrt(area / aspect));
+	double w, h;
 
+	draw_sides(seq, area, ratio, &h, &w);
 	if (!(w >= 1 && w <= width && h >= 1 && h <= height))
 		return false;
 	ret->width = (uint32_t)w;

@@ -21,11 +21,15 @@ void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret);
 /* One draw each, from a sequence. */
 bool draw_chance(struct philox_seq *seq, double p);                   /* true in p of all draws */
 double draw_between(struct philox_seq *seq, double low, double high); /* uniform in [low, high) */
-/* Uniform in the logarithm, 0 < low <= high. */
-double draw_log_between(struct philox_seq *seq, double low, double high);
+/* Sides, in whole pixels, of a rectangle of that area and of a width over height that is uniform in its logarithm, 0 < ratio[0] <=
+ * ratio[1]. */
+void draw_sides(struct philox_seq *seq, double area, const double ratio[2], double *ret_height,
+		double *ret_width);
 /* Whole, uniform, both ends among them; low <= high. */
 int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high);
-void draw_normal(struct philox_seq *seq, double ret[2]); /* two, of mean 0 and deviation 1 */
+/* Of mean 0 and deviation 1: the first of the two that two words give, or both. */
+double draw_normal(struct philox_seq *seq);
+void draw_normal_floats(struct philox_seq *seq, float ret[2]);
 
 /* The part of a picture of height x width that random_resized_crop takes: at least one pixel, within
  * the picture. */

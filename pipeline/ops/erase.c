@@ -56,9 +56,9 @@ static void erase_draw(const struct op *op, uint32_t height, uint32_t width, str
 	for (unsigned i = 0; i < ERASE_TRIES; i++) {
 		double area =
 		    (double)height * width * draw_between(&drawn->seq, scale[0], scale[1]);
-		double aspect = draw_log_between(&drawn->seq, ratio[0], ratio[1]);
-		double h = rint(sqrt(area * aspect)), w = rint(sqrt(area / aspect));
+		double h, w;
 
+		draw_sides(&drawn->seq, area, ratio, &w, &h); /* its ratio is height over width */
 		if (!(h < height && w < width))
 			continue;
 		drawn->number[0] = 1;
@@ -78,7 +78,7 @@ static bool erase_is_random(const struct op *op)
 struct erase_source {
 	const struct op *op;
 	struct philox_seq seq;
-	double pair[2];
+	float pair[2];
 	unsigned left; /* of pair */
 };
 
@@ -93,10 +93,10 @@ static float erase_next(struct erase_source *source, unsigned channel)
 	if (!erase_is_noise(source->op))
 		return (float)op_number(source->op, OP_RANDOM_ERASING_VALUE, channel);
 	if (source->left == 0) {
-		draw_normal(&source->seq, source->pair);
+		draw_normal_floats(&source->seq, source->pair);
 		source->left = 2;
 	}
-	return (float)source->pair[--source->left];
+	return source->pair[--source->left];
 }
 
 static uint8_t erase_byte(float value)

@@ -19,6 +19,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/exact.h"
 #include "pipeline/ops/filter.h"
 
 #define FILTER_KEEP ((size_t)64 << 10)
@@ -35,7 +36,7 @@ static double filter_bilinear(double x)
 	return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-static double filter_hamming(double x)
+static inline double filter_hamming_by(double x, double (*sine)(double), double (*cosine)(double))
 {
 	x = fabs(x);
 	if (x == 0.0)
@@ -43,7 +44,17 @@ static double filter_hamming(double x)
 	if (x >= 1.0)
 		return 0.0;
 	x = x * M_PI;
-	return sin(x) / x * ((double)0.54f + (double)0.46f * cos(x)); /* float there, too */
+	return sine(x) / x * ((double)0.54f + (double)0.46f * cosine(x)); /* float there, too */
+}
+
+static double filter_hamming(double x)
+{
+	return filter_hamming_by(x, sin, cos);
+}
+
+static double filter_hamming_exact(double x)
+{
+	return filter_hamming_by(x, exact_sin, exact_cos);
 }
 
 static double filter_bicubic(double x)
@@ -58,17 +69,27 @@ static double filter_bicubic(double x)
 	return 0.0;
 }
 
-static double filter_sinc(double x)
+static inline double filter_sinc(double x, double (*sine)(double))
 {
 	if (x == 0.0)
 		return 1.0;
 	x = x * M_PI;
-	return sin(x) / x;
+	return sine(x) / x;
+}
+
+static inline double filter_lanczos_by(double x, double (*sine)(double))
+{
+	return x >= -3.0 && x < 3.0 ? filter_sinc(x, sine) * filter_sinc(x / 3, sine) : 0.0;
 }
 
 static double filter_lanczos(double x)
 {
-	return x >= -3.0 && x < 3.0 ? filter_sinc(x) * filter_sinc(x / 3) : 0.0;
+	return filter_lanczos_by(x, sin);
+}
+
+static double filter_lanczos_exact(double x)
+{
+	return filter_lanczos_by(x, exact_sin);
 }
 
 /* Half the filter's width, in input pixels before stretching. */
@@ -119,8 +140,9 @@ static int32_t filter_round(double weight)
 	return (int32_t)(weight < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-/* One output; `at` is a constant where this is put in, so that nothing is called for a weight. */
-static inline __attribute__((always_inline)) void filter_fill_one(const struct filter_table *table,
+/* One output; `at` is a constant where this is put in, so that nothing is called for a weight. false: rounded from a weight with another
+ * last bit it may be another. */
+static inline __attribute__((always_inline)) bool filter_fill_one(const struct filter_table *table,
 								  uint32_t x, double scale,
 								  double reach,
 								  double (*at)(double))
@@ -130,6 +152,7 @@ static inline __attribute__((always_inline)) void filter_fill_one(const struct f
 	double low = center - reach + 0.5, high = center + reach + 0.5;
 	uint32_t first = low < 0 ? 0 : (uint32_t)low;
 	uint32_t end = high > table->in ? table->in : (uint32_t)high;
+	bool is_sure = true;
 
 	for (uint32_t t = 0; t < end - first; t++) {
 		double weight = at((t + first - center + 0.5) * shrink);
@@ -143,9 +166,11 @@ static inline __attribute__((always_inline)) void filter_fill_one(const struct f
 		if (sum != 0.0)
 			weight /= sum;
 		table->weight[(size_t)x * table->taps + t] = filter_round(weight);
+		is_sure &= exact_is_sure(weight * (1 << FILTER_BITS));
 	}
 	table->first[x] = first;
 	table->count[x] = end - first;
+	return is_sure;
 }
 
 #define FILTER_FILL(name)                                                       \
@@ -159,9 +184,21 @@ static inline __attribute__((always_inline)) void filter_fill_one(const struct f
 	}
 FILTER_FILL(box)
 FILTER_FILL(bilinear)
-FILTER_FILL(hamming)
 FILTER_FILL(bicubic)
-FILTER_FILL(lanczos)
+
+/* Those whose weights are libm's. */
+#define FILTER_FILL_EXACT(name)                                                                 \
+	static void filter_fill_##name(const struct filter_table *table)                        \
+	{                                                                                       \
+		double scale = filter_scale(table);                                             \
+		double reach = filter_reach(table->id, scale);                                  \
+                                                                                                \
+		for (uint32_t x = 0; x < table->out; x++)                                       \
+			if (!filter_fill_one(table, x, scale, reach, filter_##name))            \
+				filter_fill_one(table, x, scale, reach, filter_##name##_exact); \
+	}
+FILTER_FILL_EXACT(hamming)
+FILTER_FILL_EXACT(lanczos)
 
 /* Room for the arrays of a table of this size; what was in it is gone. */
 static bool filter_reserve(struct filter_table *table)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/exact.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/follow.h"
@@ -114,9 +115,9 @@ static void turn_rotate_matrix(const struct turn *turn, double angle, double hei
 	const double y = turn->has_center ? turn->center[1] : height / 2.0;
 	double left, top;
 
-	m[0] = m[4] = turn_rounded(cos(radians));
-	m[1] = turn_rounded(sin(radians));
-	m[3] = turn_rounded(-sin(radians));
+	m[0] = m[4] = turn_rounded(exact_cos(radians));
+	m[1] = turn_rounded(exact_sin(radians));
+	m[3] = turn_rounded(-exact_sin(radians));
 	m[2] = m[5] = 0;
 	left = turn_at_x(m, -x, -y);
 	top = turn_at_y(m, -x, -y);
@@ -189,10 +190,10 @@ static void turn_affine_matrix(const struct turn *turn, double height, double wi
 	const double x = turn->has_center ? turn->center[0] : width * 0.5;
 	const double y = turn->has_center ? turn->center[1] : height * 0.5;
 	const double moved_x = x + turn->shift[0], moved_y = y + turn->shift[1];
-	const double a = cos(angle - shear_y) / cos(shear_y);
-	const double b = -(a * tan(shear_x) + sin(angle));
-	const double c = sin(angle - shear_y) / cos(shear_y);
-	const double d = cos(angle) - c * tan(shear_x);
+	const double a = exact_cos(angle - shear_y) / exact_cos(shear_y);
+	const double b = -(a * exact_tan(shear_x) + exact_sin(angle));
+	const double c = exact_sin(angle - shear_y) / exact_cos(shear_y);
+	const double d = exact_cos(angle) - c * exact_tan(shear_x);
 
 	m[0] = d / turn->scale;
 	m[1] = -b / turn->scale;

@@ -16,6 +16,7 @@
 
 #include <math.h>
 
+#include "base/exact.h"
 #include "base/philox.h"
 
 #define BATCH_MIX_DOMAIN UINT64_C(0x6f616d696e676c65)
@@ -50,9 +51,9 @@ static double batch_mix_above_0(struct philox_seq *seq)
 
 static double batch_mix_normal(struct philox_seq *seq)
 {
-	double radius = sqrt(-2 * log(batch_mix_above_0(seq)));
+	double radius = sqrt(-2 * exact_log(batch_mix_above_0(seq)));
 
-	return radius * cos(2 * BATCH_MIX_PI * philox_unit(seq));
+	return radius * exact_cos(2 * BATCH_MIX_PI * philox_unit(seq));
 }
 
 /* The logarithm of a draw of Gamma(shape), shape >= 1. */
@@ -66,8 +67,8 @@ static double batch_mix_log_gamma_from_1(struct philox_seq *seq, double shape)
 		if (v <= 0)
 			continue;
 		v = v * v * v;
-		if (log(batch_mix_above_0(seq)) < x * x / 2 + d - d * v + d * log(v))
-			return log(d) + log(v);
+		if (exact_log(batch_mix_above_0(seq)) < x * x / 2 + d - d * v + d * exact_log(v))
+			return exact_log(d) + exact_log(v);
 	}
 }
 
@@ -78,14 +79,14 @@ static double batch_mix_log_gamma(struct philox_seq *seq, double shape)
 	if (shape >= 1)
 		return batch_mix_log_gamma_from_1(seq, shape);
 	above = batch_mix_log_gamma_from_1(seq, shape + 1);
-	return above + log(batch_mix_above_0(seq)) / shape;
+	return above + exact_log(batch_mix_above_0(seq)) / shape;
 }
 
 static double batch_mix_beta(struct philox_seq *seq, double alpha)
 {
 	double x = batch_mix_log_gamma(seq, alpha), y = batch_mix_log_gamma(seq, alpha);
 
-	return 1 / (1 + exp(y - x));
+	return 1 / (1 + exact_exp(y - x));
 }
 
 static uint32_t batch_mix_edge(double middle, double half, uint32_t most)

@@ -20,8 +20,8 @@ without = -DHAS_PNG=0 -DHAS_TIFF=0 -DHAS_WEBP=0 -DHAS_GIF=0
 foreign = (event2|jansson|seccomp|jpeglib|jerror|tiffio|webp|spng|gif_lib|xxhash|sha2|md5)(/.*)?\.h
 sources := $(sort $(shell cd $(top) && grep -LE '^.include <$(foreign)>' base/*.c pipeline/*.c pipeline/*/*.c))
 objects := $(sources:.c=.o)
-tests := base/half_test base/philox_test pipeline/baseline_kernel_test pipeline/colour_test \
-	pipeline/finish_test pipeline/kernel_test pipeline/plane_test
+tests := base/exact_test base/half_test base/philox_test pipeline/baseline_kernel_test pipeline/colour_test \
+	pipeline/fingerprint_test pipeline/finish_test pipeline/kernel_test pipeline/plane_test
 
 .PHONY: all check
 .SECONDARY:
