@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What nodes read of a source, counted by the source: a file system (FUSE) that writes down each opening. Two nodes, two jobs each,
+# caches empty: what they say that they read is what was opened, no file is opened oftener than there are nodes, and once all is
+# kept nothing is opened.
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
+[ -x "$top_builddir/tests/cluster/counted" ] || skip "this build has no libfuse (Debian: libfuse3-dev)"
+[ -r /dev/fuse ] && [ -w /dev/fuse ] || skip "there is no /dev/fuse for us"
+requires python3 fusermount3
+id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+
+samples=300
+"$pictures" "$work/data" $samples 4 100
+mkdir "$work/mount"
+"$top_builddir/tests/cluster/counted" "$work/data" "$work/mount" "$work/opened" 2>"$work/counted.log" &
+counted=$!
+cleanup_fn "kill -KILL $counted; fusermount3 -uz $work/mount"
+is_there() {
+	is_gone $counted || [ "$(find "$work/mount" -type f | wc -l)" = $samples ]
+}
+until_true $patience is_there
+! is_gone $counted || skip "nothing can be mounted here: $(cat "$work/counted.log")"
+
+free_ports 2
+read -r port_a port_b <"$work/ports"
+(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
+node() { # node NAME PORT
+	dir=$work/$1
+	socket=$dir/socket
+	start_accessd workers=1 idle_exit_s=0 linger_s=600 cache_dir="$work/cache-$1" cache_size=64M cache_force=1 cache_point=packed \
+		node_name="$1" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b" peer_listen="127.0.0.1:$2" \
+		peer_key="$work/cluster.key"
+}
+connected() {
+	status_is cluster.channels == 1
+}
+jobs() { # two on each node at once
+	for name in a b; do
+		"$bench" --socket "$work/$name/socket" --dataset "$work/mount" --pipeline imagenet-train-u8 --jobs 2 --verify \
+			--quiet --json "$work/$name.json" 2>>"$work/bench.log" &
+		eval "job_$name=$!"
+	done
+	wait "$job_a" || fail "the jobs of node a"
+	wait "$job_b" || fail "the jobs of node b"
+	exactly_once "$work/a.json"
+	exactly_once "$work/b.json"
+}
+of_node() { # of_node NAME PATH: of its status
+	socket=$work/$1/socket
+	status "$2"
+}
+opened() {
+	grep -c '^open ' "$work/opened" || true
+}
+node a "$port_a"
+node b "$port_b"
+for name in a b; do
+	socket=$work/$name/socket
+	until_true $patience connected || fail "node $name does not meet the other one"
+done
+jobs
+said=$(($(of_node a node.samples_read) + $(of_node b node.samples_read)))
+[ "$(opened)" = "$said" ] || fail "$(opened) files were opened, and the nodes say $said"
+[ "$(grep '^open ' "$work/opened" | sort -u | wc -l)" = $samples ] || fail "not each file was opened"
+most=$(grep '^open ' "$work/opened" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $1 }')
+[ "$most" -le 2 ] || fail "two nodes opened a file $most times"
+echo "$said openings of $samples files by two nodes"
+
+kept() { # all of it is, on one node or the other
+	total=$(($(of_node a caches.0.values) + $(of_node b caches.0.values)))
+	[ $total -ge $samples ]
+}
+until_true $patience kept || fail "what was made is kept nowhere: $total of $samples"
+before=$(opened)
+jobs
+[ "$(opened)" -le $((before + samples / 10)) ] || fail "$(($(opened) - before)) files were opened though all is kept"
