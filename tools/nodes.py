@@ -123,3 +123,42 @@ def figures(node):
     caches = [stream["cache"] for stream in node.status().get("streams", [])]
     files, hits, peers = (sum(cache.get(key, 0) for cache in caches) for key in ("misses", "hits", "peer_hits"))
     return files, hits - peers, peers
+
+
+def family(pid):
+    """Of each process below pid: its pid and name."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                    text = file.read()
+            except OSError:
+                continue
+            head, tail = text.rsplit(")", 1)
+            found[int(entry)] = (int(tail.split()[1]), head.split("(", 1)[1], tail.split()[0])
+    below = []
+    for one, (parent, name, state) in found.items():
+        at = parent
+        while at in found and at != pid:
+            at = found[at][0]
+        if at == pid and state != "Z":
+            below.append((one, name))
+    return below
+
+
+def of_name(node, name):
+    return {pid for pid, has in family(node.process.pid) if has == name}
+
+
+def real_programs(build, folder):
+    """A build folder without libtool's scripts, which take longer than what they start."""
+    place = os.path.join(folder, "programs")
+    for name in ("daemon/accessd", "tools/access-ctl", "tools/access-bench"):
+        room, program = name.split("/")
+        os.makedirs(os.path.join(place, room), exist_ok=True)
+        subprocess.run([f"{build}/{name}", "--help"], check=True, capture_output=True)
+        ways = [f"{build}/{room}/.libs/{prefix}{program}" for prefix in ("lt-", "")] + [f"{build}/{name}"]
+        os.symlink(next(way for way in ways if os.path.exists(way)), os.path.join(place, name))
+    os.environ["LD_LIBRARY_PATH"] = f"{build}/libaccess/.libs"
+    return place

@@ -20,7 +20,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
-from nodes import Node, wait_until, write_key  # noqa: E402
+from nodes import Node, of_name, real_programs, wait_until, write_key  # noqa: E402
 
 NET, HOST, PORT = "10.55.0", "10.55.0.254", 7411
 KILLED = ("access-gate", "access-carrier", "access-reader", "access-worker", "accessd")
@@ -72,7 +72,8 @@ class Jobs(threading.Thread):
 
     def has_begun(self, job):
         """Is it given batches, or at its end?"""
-        return job.poll() is not None or any(one["delivered"] for one in self.node.status().get("jobs", []))
+        return job.poll() is not None or any(
+            one["name"] == "bench-0" and one["delivered"] for one in self.node.status().get("jobs", []))
 
     def one(self):
         with self.beginning:
@@ -209,31 +210,6 @@ def links(cluster):
 
 # ---- kill -9 ----
 
-def family(pid):
-    """Of each process below pid: its pid and name."""
-    found = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
-                    text = file.read()
-            except OSError:
-                continue
-            head, tail = text.rsplit(")", 1)
-            found[int(entry)] = (int(tail.split()[1]), head.split("(", 1)[1], tail.split()[0])
-    below = []
-    for one, (parent, name, state) in found.items():
-        at = parent
-        while at in found and at != pid:
-            at = found[at][0]
-        if at == pid and state != "Z":
-            below.append((one, name))
-    return below
-
-
-def of_name(node, name):
-    return {pid for pid, has in family(node.process.pid) if has == name}
-
 
 def kill_one(cluster, random_, node, name):
     """And waits until there is another one in its place."""
@@ -243,8 +219,8 @@ def kill_one(cluster, random_, node, name):
             node.start()
             cluster.wait(f"{node.name} does not begin again", node.status)
         return
-    cluster.wait(f"{node.name} has no {name}", lambda: of_name(node, name))
-    before = of_name(node, name)
+    before = set()  # one that is about to be replaced may be there now and not be there when it is asked for again
+    cluster.wait(f"{node.name} has no {name}", lambda: before.update(of_name(node, name)) or before)
     victim = random_.choice(sorted(before))
     try:
         os.kill(victim, signal.SIGKILL)
@@ -310,19 +286,6 @@ def dead_name_server(build, folder, places):
     run("umount", "/etc/resolv.conf")
 
 
-def real_programs(build, folder):
-    """A build folder without libtool's scripts, which take longer than what they start."""
-    place = os.path.join(folder, "programs")
-    for name in ("daemon/accessd", "tools/access-ctl", "tools/access-bench"):
-        room, program = name.split("/")
-        os.makedirs(os.path.join(place, room), exist_ok=True)
-        run(f"{build}/{name}", "--help")
-        ways = [f"{build}/{room}/.libs/{prefix}{program}" for prefix in ("lt-", "")] + [f"{build}/{name}"]
-        os.symlink(next(way for way in ways if os.path.exists(way)), os.path.join(place, name))
-    os.environ["LD_LIBRARY_PATH"] = f"{build}/libaccess/.libs"
-    return place
-
-
 def cover_run():
     """A /run of our own: for namespaces' names, and for /etc/resolv.conf where that leads there."""
     run("mount", "-t", "tmpfs", "names", "/run")
@@ -345,14 +308,19 @@ def probe():
         sys.exit(77)
 
 
-def main(build, folder, number, seed):
-    cover_run()
-    probe()
+def make_net():
+    """Three places on a bridge."""
     run("ip", "link", "add", "cell", "type", "bridge")
     run("ip", "address", "add", f"{HOST}/24", "dev", "cell")
     for device in ("cell", "lo"):
         run("ip", "link", "set", device, "up")
-    places = [Place(number) for number in range(1, 4)]
+    return [Place(number) for number in range(1, 4)]
+
+
+def main(build, folder, number, seed):
+    cover_run()
+    probe()
+    places = make_net()
     run(f"{build}/tests/scenarios/pictures", os.path.join(folder, "pictures"), str(SAMPLES), "4", "60")
     build = real_programs(build, folder)
     peers = "static:" + ",".join(place.address for place in places)
