@@ -4,9 +4,10 @@
  * The table of datasets, and the threads that open them.
  *
  * Opening touches the user's file system and may hang there, so it never happens in the main
- * thread. Up to four datasets are opened at once, the others wait in the order they came. An opener
- * whose work is cancelled may hang for ever, so another thread takes its place at once; should it
- * come back, it ends. What kind of data set it is, and how its index comes about, is source/source_kind.h's: a
+ * thread. Four datasets are opened at once, the others wait in the order they came, but not for those that
+ * hang: what has waited for a while gets an opener of its own, whatever the others are at. So whoever opens
+ * data on a mount that hangs, cancelled or not, costs others that while, until there are OPEN_MOST of them. No more
+ * than four openers are there for nothing. What kind of data set it is, and how its index comes about, is source/source_kind.h's: a
  * stored index that still holds is used as it is.
  *
  * A dataset has one reference of the table, one of its opener while it is being opened, and one of
@@ -27,20 +28,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define OPEN_AT_ONCE 4
-#define OPEN_MOST_LOST 60 /* openers that hang with cancelled work */
+#define OPEN_MOST 64
+#define OPEN_WAIT_NS 250000000
 
 static struct {
 	unsigned scan_threads; /* written before the openers start */
 	pthread_mutex_t lock;
-	pthread_cond_t queued;
+	pthread_cond_t queued; /* for openers */
+	pthread_cond_t waits;  /* for who watches how long it waits */
 	/* under the lock */
 	struct reader_dataset *all;
 	struct reader_dataset *first, **last; /* queue over next_queued */
-	unsigned lost;                        /* openers that have been replaced */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .queued = PTHREAD_COND_INITIALIZER};
+	unsigned openers, idle;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	   .queued = PTHREAD_COND_INITIALIZER,
+	   .waits = PTHREAD_COND_INITIALIZER};
 
 /* ---- table ---- */
 
@@ -99,13 +105,10 @@ static void table_drop(struct reader_dataset *dataset)
 	reader_open_unref(dataset);
 }
 
-static bool start_opener(void);
-
 void reader_open_cancel(uint64_t id)
 {
 	struct reader_dataset *dataset, *closed = NULL;
 	struct reader_dataset **at;
-	bool is_lost = false;
 
 	pthread_mutex_lock(&table.lock);
 	at = table_find_locked(id);
@@ -114,11 +117,7 @@ void reader_open_cancel(uint64_t id)
 		*at = dataset->next;
 		closed = dataset;
 	} else if (dataset) {
-		is_lost = dataset->served && !dataset->cancelled && table.lost < OPEN_MOST_LOST &&
-			  start_opener();
 		dataset->cancelled = true;
-		dataset->is_lost |= is_lost;
-		table.lost += is_lost;
 	}
 	pthread_mutex_unlock(&table.lock);
 	if (closed)
@@ -147,6 +146,7 @@ bool reader_open_request(uint64_t id, const char *path, enum reader_how how, uin
 		*table.last = dataset;
 		table.last = &dataset->next_queued;
 		pthread_cond_signal(&table.queued);
+		pthread_cond_signal(&table.waits);
 	}
 	pthread_mutex_unlock(&table.lock);
 	if (!fresh)
@@ -247,13 +247,11 @@ static bool open_settle(struct reader_dataset *dataset)
 	return dataset->open;
 }
 
-/* false: another thread has taken this one's place. */
-static bool open_serve(struct reader_dataset *dataset)
+static void open_serve(struct reader_dataset *dataset)
 {
 	_cleanup_close_ int fd = -1;
 	struct diag diag = {.text = ""};
 	int r = DATASET_E_CANCELLED;
-	bool is_lost;
 
 	if (!open_cancelled(dataset))
 		r = open_dataset(dataset, &fd, &diag);
@@ -273,13 +271,28 @@ static bool open_serve(struct reader_dataset *dataset)
 		table_drop(dataset);
 		reader_say_refused(dataset->id, NULL, r, diag.text);
 	}
-	pthread_mutex_lock(&table.lock);
-	is_lost = dataset->is_lost;
-	table.lost -= is_lost;
-	dataset->served = false;
-	pthread_mutex_unlock(&table.lock);
 	reader_open_unref(dataset);
-	return !is_lost;
+}
+
+/* NULL: there are openers enough that have nothing to do. */
+static struct reader_dataset *open_take(void)
+{
+	struct reader_dataset *dataset;
+
+	pthread_mutex_lock(&table.lock);
+	while (!table.first && table.idle < OPEN_AT_ONCE) {
+		table.idle++;
+		pthread_cond_wait(&table.queued, &table.lock);
+		table.idle--;
+	}
+	dataset = table.first;
+	if (dataset)
+		table.first = dataset->next_queued;
+	if (!table.first)
+		table.last = &table.first;
+	table.openers -= !dataset;
+	pthread_mutex_unlock(&table.lock);
+	return dataset;
 }
 
 static void *open_thread(void *arg)
@@ -288,36 +301,57 @@ static void *open_thread(void *arg)
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "opener");
-	do {
-		pthread_mutex_lock(&table.lock);
-		while (!table.first)
-			pthread_cond_wait(&table.queued, &table.lock);
-		dataset = table.first;
-		table.first = dataset->next_queued;
-		if (!table.first)
-			table.last = &table.first;
-		dataset->served = true;
-		pthread_mutex_unlock(&table.lock);
-	} while (open_serve(dataset));
+	while ((dataset = open_take()))
+		open_serve(dataset);
 	return NULL;
 }
 
-static bool start_opener(void)
+static bool start_thread(void *(*run)(void *))
 {
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, open_thread, NULL))
+	if (pthread_create(&thread, NULL, run, NULL))
 		return false;
 	pthread_detach(thread);
 	return true;
+}
+
+static void start_opener_locked(void)
+{
+	if (table.openers < OPEN_MOST && start_thread(open_thread))
+		table.openers++;
+}
+
+/* What is first still, after a while, waits for openers that are all busy. */
+static void *watch_thread(void *arg)
+{
+	(void)arg;
+	pthread_setname_np(pthread_self(), "opener-watch");
+	pthread_mutex_lock(&table.lock);
+	for (;;) {
+		uint64_t first;
+
+		while (!table.first)
+			pthread_cond_wait(&table.waits, &table.lock);
+		first = table.first->id;
+		pthread_mutex_unlock(&table.lock);
+		nanosleep(&(struct timespec){.tv_nsec = OPEN_WAIT_NS}, NULL);
+		pthread_mutex_lock(&table.lock);
+		if (table.first && table.first->id == first)
+			start_opener_locked();
+	}
+	return NULL;
 }
 
 void reader_open_init(unsigned scan_threads)
 {
 	table.scan_threads = scan_threads;
 	table.last = &table.first;
+	pthread_mutex_lock(&table.lock);
 	for (unsigned i = 0; i < OPEN_AT_ONCE; i++)
-		if (!start_opener())
-			reader_say_fatal("threads", "no thread that opens datasets can be started: "
-						    "raise TasksMax or ulimit -u");
+		start_opener_locked();
+	if (table.openers < OPEN_AT_ONCE || !start_thread(watch_thread))
+		reader_say_fatal("threads", "no thread that opens datasets can be started: "
+					    "raise TasksMax or ulimit -u");
+	pthread_mutex_unlock(&table.lock);
 }

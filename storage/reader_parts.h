@@ -73,7 +73,6 @@ struct reader_dataset { /* open: immutable but for refs */
 	/* under the table's lock */
 	unsigned refs;
 	bool cancelled, open;
-	bool served, is_lost; /* an opener is at it; that opener has been replaced */
 	struct reader_dataset *next, *next_queued;
 	/* of the opener */
 	enum reader_how how;

@@ -2,13 +2,16 @@
 
 /*
  * A sample that takes long, and is good: while its file cannot be opened, jobs in any order get all other batches of the
- * epoch, of which none holds it; then it comes, and each sample has come once. A job with a fixed order waits for it.
+ * epoch, of which none holds it; then it comes, and each sample has come once. A job with a fixed order waits for it. And
+ * data sets whose folders hang, more of them than are opened at once, hold up no other.
  */
 
 #include "tests/scenarios/runs.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/scenarios/hold.h"
 
@@ -122,8 +125,63 @@ START_TEST(a_fixed_order_is_kept)
 }
 END_TEST
 
+/* The child has no part in what is held: it would hold it, too. */
+static pid_t open_in_child(const char *folder, const int *hold, unsigned n)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		struct oa_client *client = rig_connect();
+
+		for (unsigned i = 0; i < n; i++)
+			close(hold[i]);
+		oa_close(open_job(client, folder, OA_ORDER_ANY));
+		oa_disconnect(client);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* More of them than the reader opens at once, and all are met: none waits for another one either. */
+START_TEST(folders_that_hang_hold_up_no_other)
+{
+	enum { HANG = 6 };
+	struct reader reader = {.stream = NULL};
+	struct oa_client *client;
+	int hold[HANG], status;
+	pid_t child[HANG];
+	char name[16];
+
+	if (!hold_is_possible())
+		return;
+	rig_start("workers=2", "chunk=8", NULL);
+	client = rig_connect();
+	for (unsigned i = 0; i < HANG; i++) {
+		snprintf(name, sizeof(name), "hangs%u", i);
+		hold[i] = hold_path(rig_pictures(name, 8, 1, 16));
+		child[i] = open_in_child(rig_path("%s", name), hold, i + 1);
+	}
+	for (unsigned i = 0; i < HANG; i++)
+		ck_assert(hold_is_met(hold[i]));
+	reader.stream = open_job(client, rig_pictures("late", N, 2, 24), OA_ORDER_ANY);
+	finish(&reader);
+	for (unsigned i = 0; i < HANG; i++) {
+		ck_assert_int_eq(waitpid(child[i], &status, WNOHANG), 0);
+		hold_end(hold[i]);
+	}
+	for (unsigned i = 0; i < HANG; i++) {
+		ck_assert_int_eq(waitpid(child[i], &status, 0), child[i]);
+		ck_assert_int_eq(status, 0);
+	}
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_test(tcase, folders_that_hang_hold_up_no_other);
 	tcase_add_loop_test(tcase, all_other_chunks_come_first, 0, 2);
 	tcase_add_test(tcase, a_fixed_order_is_kept);
 }
