@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include "libaccess/stream.h"
+#include "shmring/inbox.h"
 #include "shmring/proto.h"
 
 static int pollable_add(int epoll_fd, int fd)
@@ -83,8 +84,10 @@ static int pollable_arm(struct oa_stream *stream)
 		r = pollable_watch(stream, session ? session->sock : dial_fd(&stream->dial));
 	if (r)
 		return r;
-	if (session)
+	if (session) {
+		inbox_tell_sleep(session->outbox, base_now_ns());
 		grant_arm(&session->rank);
+	}
 	stream->is_armed = session != NULL;
 	if (stream->explain_ns) {
 		pollable_set_timer(stream, stream->explain_ns);
@@ -92,7 +95,8 @@ static int pollable_arm(struct oa_stream *stream)
 		pollable_set_timer(stream, 1);
 	} else if (session) {
 		pollable_set_timer(stream, 0);
-		session_send(session, PROTO_KICK);
+		if (grant_wants_sleep(&session->rank))
+			session_send(session, PROTO_KICK);
 	} else {
 		pollable_set_timer(stream, BASE_MAX(stream->dial.wake_ns, (uint64_t)1));
 	}

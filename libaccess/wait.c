@@ -7,10 +7,10 @@
  *   lock      held while something is looked at, dropped while we sleep: batches can be released,
  * tokens taken and statistics read meanwhile
  *
- * With a session, to wait is: arm, look again, tell accessd (KICK), sleep on the socket. Every
- * WAIT_SLICE we look once more, so that a wake that was lost costs a second and not the job. News
- * that came by itself is only read when nothing is ready: taking a ready batch makes no system
- * call.
+ * With a session, to wait is: arm, look again, tell accessd (KICK) unless it has said that it need not
+ * know, sleep on the socket. Every WAIT_SLICE we look once more, so that a wake that was lost costs a
+ * second and not the job. News that came by itself is only read when nothing is ready: taking a ready
+ * batch makes no system call.
  *
  * Without one, to wait is to dial: steps of the dial, pauses that grow from 50 ms to 5 s between
  * tries, with the token of what was delivered. The caller's time bounds all of it; what was half
@@ -124,16 +124,18 @@ static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
 static BASE_COLD int wait_served(struct oa_stream *stream, uint64_t deadline)
 {
 	struct session *session = stream->session;
+	const uint64_t now_ns = base_now_ns();
 	struct diag ignored;
 	int r = 0;
 
 	session_ref(session); /* it may be lost in here */
 	listed_feed(stream);
+	inbox_tell_sleep(session->outbox, now_ns);
 	grant_arm(&session->rank);
 	if (!next_is_ready(stream)) {
-		session_send(session, PROTO_KICK);
-		r = wait_sleep(stream, session->sock,
-			       BASE_MIN(deadline, base_now_ns() + WAIT_SLICE_NS));
+		if (grant_wants_sleep(&session->rank))
+			session_send(session, PROTO_KICK);
+		r = wait_sleep(stream, session->sock, BASE_MIN(deadline, now_ns + WAIT_SLICE_NS));
 		wait_read_news(stream, &ignored);
 	}
 	grant_disarm(&session->rank);

@@ -42,6 +42,8 @@
  * between job and daemon (a stopped job stops the node); asking the rank before each eviction.
  */
 
+#include <string.h>
+
 #include "shmring/grant.h"
 
 #define RING LAYOUT_GRANT_RING
@@ -201,7 +203,16 @@ bool grant_wants_kick(const struct grant_rank *rank)
 {
 	/* K2: seq_cst load after R4, pairs with K1 (inbox.c): accessd sees the
 	 * result or we see its wish. */
-	return atomic_load_explicit(&rank->inbox->d_wants_kick, memory_order_seq_cst);
+	return atomic_load_explicit(&rank->inbox->d_wants_kick, memory_order_seq_cst) &
+	       LAYOUT_KICK_ENDS;
+}
+
+bool grant_wants_sleep(const struct grant_rank *rank)
+{
+	/* K3: seq_cst load after W1, pairs with K1 (inbox.c): accessd, which polls after it, sees the
+	 * arm or we see its wish. */
+	return !(atomic_load_explicit(&rank->inbox->d_wants_kick, memory_order_seq_cst) &
+		 LAYOUT_KICK_NO_SLEEP);
 }
 
 void grant_arm(struct grant_rank *rank)
@@ -224,7 +235,7 @@ void grant_disarm(struct grant_rank *rank)
 void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
 		       const struct layout_outbox *outbox)
 {
-	*server = (struct grant_server){.inbox = inbox, .outbox = outbox};
+	*server = (struct grant_server){.inbox = inbox, .outbox = outbox, .has_changed = true};
 	server->nonsense[RING + LAYOUT_MAX_PINS] = 1; /* c_next as it is made */
 }
 
@@ -268,6 +279,7 @@ static void settle(struct grant_server *server, uint64_t number, enum grant_fate
 	uint64_t next;
 
 	server->fate[number % RING] = (uint8_t)fate;
+	server->has_changed = true;
 	next = grant_next_open(server, server->settled);
 	server->settled = next ? next - 1 : server->posted;
 }
@@ -301,6 +313,7 @@ int grant_post(struct grant_server *server, const struct grant *grant, uint64_t 
 	server->revoked[number % RING] = server->seen[number % RING] = false;
 	server->due[number % RING] = GRANT_UNTAKEN;
 	server->posted = number;
+	server->has_changed = true;
 	entry->d_instance = grant->instance;
 	entry->d_slot = grant->slot;
 	entry->d_first = grant->first;
@@ -319,11 +332,7 @@ int grant_post(struct grant_server *server, const struct grant *grant, uint64_t 
 
 /* ---- accessd: one look at the outbox ---- */
 
-struct look { /* private copy of the words that matter */
-	uint64_t next, take[LAYOUT_MAX_PINS], result[RING];
-};
-
-static void look(const struct grant_server *server, struct look *ret)
+static void look(const struct grant_server *server, struct grant_look *ret)
 {
 	const struct layout_outbox *outbox = server->outbox;
 
@@ -339,7 +348,7 @@ static void look(const struct grant_server *server, struct look *ret)
 
 /* Notes the ends that the outbox tells, for good: no later word takes one back. A grant that was
  * not revoked, or was KEPT, cannot come back RETURNED. */
-static void note_ends(struct grant_server *server, const struct look *look)
+static void note_ends(struct grant_server *server, const struct grant_look *look)
 {
 	for (uint64_t k = 0; (k = grant_next_open(server, k));) {
 		uint64_t i = k % RING;
@@ -367,7 +376,7 @@ static bool has_pin_for(const struct grant_server *server, uint64_t number)
 	return held < LAYOUT_MAX_PINS;
 }
 
-static bool says(const struct look *look, uint64_t number, enum layout_take_state state)
+static bool says(const struct grant_look *look, uint64_t number, enum layout_take_state state)
 {
 	bool said = false;
 
@@ -377,13 +386,15 @@ static bool says(const struct look *look, uint64_t number, enum layout_take_stat
 }
 
 /* Has the rank number for good? Lies beyond its pins are not believed. */
-static bool is_kept(const struct grant_server *server, const struct look *look, uint64_t number)
+static bool is_kept(const struct grant_server *server, const struct grant_look *look,
+		    uint64_t number)
 {
 	return says(look, number, LAYOUT_TAKE_KEPT) && has_pin_for(server, number);
 }
 
 /* Does the rank hold number, for all that can be known? */
-static bool is_held(const struct grant_server *server, const struct look *look, uint64_t number)
+static bool is_held(const struct grant_server *server, const struct grant_look *look,
+		    uint64_t number)
 {
 	return server->seen[number % RING] || is_kept(server, look, number) ||
 	       (says(look, number, LAYOUT_TAKE_HELD) && has_pin_for(server, number));
@@ -392,13 +403,14 @@ static bool is_held(const struct grant_server *server, const struct look *look, 
 int grant_revoke(struct grant_server *server, uint64_t number)
 {
 	uint64_t i = number % RING;
-	struct look now;
+	struct grant_look now;
 
 	if (number == 0 || server->ledger[i].number != number)
 		return GRANT_E_NONE;
 	if (!is_open(server, number))
 		return server->fate[i] == GRANT_RECLAIMED ? 0 : GRANT_E_NONE;
 	server->revoked[i] = true;
+	server->has_changed = true;
 	/* A1: seq_cst store, then A2; pairs with R2. */
 	atomic_store_explicit(&server->inbox->grant[i].d_word, WORD(number, LAYOUT_GRANT_REVOKED),
 			      memory_order_seq_cst);
@@ -418,7 +430,7 @@ int grant_revoke(struct grant_server *server, uint64_t number)
 /* ---- accessd: what has changed ---- */
 
 /* The next fate of a grant under way: UNTAKEN -> TAKEN -> DONE, or UNTAKEN -> RETURNED. */
-static enum grant_fate fate_now(const struct grant_server *server, const struct look *look,
+static enum grant_fate fate_now(const struct grant_server *server, const struct grant_look *look,
 				uint64_t number)
 {
 	enum grant_fate fate = server->fate[number % RING];
@@ -448,7 +460,7 @@ static bool result_makes_sense(const struct grant_server *server, uint64_t i, ui
 	return fate == GRANT_RETURNED || fate == GRANT_RECLAIMED;
 }
 
-static bool take_makes_sense(const struct grant_server *server, const struct look *look,
+static bool take_makes_sense(const struct grant_server *server, const struct grant_look *look,
 			     uint64_t word)
 {
 	uint64_t number = NUMBER_OF(word);
@@ -467,7 +479,7 @@ static bool take_makes_sense(const struct grant_server *server, const struct loo
 }
 
 /* The rank may pass over a grant that stands only by taking it. */
-static bool next_makes_sense(const struct grant_server *server, const struct look *look)
+static bool next_makes_sense(const struct grant_server *server, const struct grant_look *look)
 {
 	if (look->next == 0 || look->next > server->posted + 1)
 		return false;
@@ -486,7 +498,7 @@ static uint64_t judge(uint64_t *counted, uint64_t word, bool makes_sense)
 	return 1;
 }
 
-static uint64_t count_nonsense(struct grant_server *server, const struct look *look)
+static uint64_t count_nonsense(struct grant_server *server, const struct grant_look *look)
 {
 	uint64_t *counted = server->nonsense, n = 0;
 
@@ -502,10 +514,12 @@ static uint64_t count_nonsense(struct grant_server *server, const struct look *l
 int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *ret_fate,
 	       uint64_t *ret_nonsense)
 {
-	struct look now;
+	struct grant_look now;
 	uint64_t nonsense;
 
 	look(server, &now);
+	if (!server->has_changed && memcmp(&now, &server->absorbed, sizeof(now)) == 0)
+		return GRANT_E_NONE;
 	note_ends(server, &now);
 	for (uint64_t k = 0; (k = grant_next_open(server, k));) {
 		enum grant_fate fate = fate_now(server, &now, k);
@@ -521,6 +535,8 @@ int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *
 	nonsense = count_nonsense(server, &now);
 	if (ret_nonsense)
 		*ret_nonsense += nonsense;
+	server->absorbed = now;
+	server->has_changed = false;
 	return GRANT_E_NONE;
 }
 
@@ -532,6 +548,15 @@ bool grant_is_waiting(const struct grant_server *server)
 	uint64_t awake = atomic_load_explicit(&server->outbox->c_awake, memory_order_acquire);
 
 	return atomic_load_explicit(&server->outbox->c_armed, memory_order_acquire) != awake;
+}
+
+bool grant_is_asleep(const struct grant_server *server)
+{
+	uint64_t awake = atomic_load_explicit(&server->outbox->c_awake, memory_order_acquire);
+	/* K4: seq_cst after K1, pairs with K3. */
+	uint64_t armed = atomic_load_explicit(&server->outbox->c_armed, memory_order_seq_cst);
+
+	return armed != awake && armed != server->woken;
 }
 
 bool grant_wants_wake(struct grant_server *server)

@@ -61,11 +61,15 @@ void grant_release(struct grant_rank *rank, uint64_t number);
 /* Before sleeping: tells accessd to send a wake. The caller then re-checks and sleeps. */
 void grant_arm(struct grant_rank *rank);
 void grant_disarm(struct grant_rank *rank);
-/* After grant_release(): does accessd want a message about it (d_wants_kick)? */
+/* Does accessd want a message: after grant_release(); after grant_arm(), if the caller then sleeps? */
 bool grant_wants_kick(const struct grant_rank *rank);
+bool grant_wants_sleep(const struct grant_rank *rank);
 
 /* ---- accessd's side (grant.c): loop thread only ---- */
 enum grant_fate { GRANT_UNTAKEN = 0, GRANT_TAKEN, GRANT_DONE, GRANT_RETURNED, GRANT_RECLAIMED };
+struct grant_look { /* private copy of the words of an outbox that matter */
+	uint64_t next, take[LAYOUT_MAX_PINS], result[LAYOUT_GRANT_RING];
+};
 struct grant_server {
 	struct layout_inbox *inbox;
 	const struct layout_outbox *outbox;
@@ -77,6 +81,8 @@ struct grant_server {
 	bool seen[LAYOUT_GRANT_RING];   /* a revoke saw it held; nothing of it is reported yet */
 	uint8_t due[LAYOUT_GRANT_RING]; /* its end is known (DONE, RETURNED) but not reported yet */
 	uint64_t woken;                 /* last c_armed that was answered with a wake */
+	struct grant_look absorbed;     /* while !has_changed, grant_poll() finds nothing in it */
+	bool has_changed;               /* the ledger, since then */
 	/* words that made no sense last, so that each counts once: results, take words, c_next */
 	uint64_t nonsense[LAYOUT_GRANT_RING + LAYOUT_MAX_PINS + 1];
 };
@@ -100,6 +106,7 @@ int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *
 /* Does the rank sleep with an unanswered arm? If so answers it: the caller sends one wake. */
 bool grant_wants_wake(struct grant_server *server);
 bool grant_is_waiting(const struct grant_server *server); /* asleep in oa_next(), as it says */
+bool grant_is_asleep(const struct grant_server *server);  /* the same, and no wake is on its way */
 /* First broken rule of the ledger as text, or NULL. */
 const char *grant_check(const struct grant_server *server);
 

@@ -14,11 +14,11 @@ void inbox_set_end(struct layout_inbox *inbox, uint64_t epochs)
 	STORE(inbox->d_end_epoch, epochs);
 }
 
-void inbox_show(struct layout_inbox *inbox, uint32_t stage, bool wants_kick, uint64_t now_ns)
+void inbox_show(struct layout_inbox *inbox, uint32_t stage, uint32_t kicks, uint64_t now_ns)
 {
 	STORE(inbox->d_stage, stage);
 	/* K1: seq_cst store, then a poll of the grants; pairs with K2 in grant.c. */
-	atomic_store_explicit(&inbox->d_wants_kick, wants_kick, memory_order_seq_cst);
+	atomic_store_explicit(&inbox->d_wants_kick, kicks, memory_order_seq_cst);
 	STORE(inbox->d_heartbeat_ns, now_ns);
 }
 
@@ -29,6 +29,16 @@ void inbox_read_figures(const struct layout_outbox *outbox, struct inbox_figures
 	ret->wait_ns = LOAD(outbox->c_wait_ns);
 	ret->copied = LOAD(outbox->c_copied);
 	ret->epochs = LOAD(outbox->c_epochs);
+}
+
+uint64_t inbox_slept_ns(const struct layout_outbox *outbox)
+{
+	return LOAD(outbox->c_slept_ns);
+}
+
+void inbox_tell_sleep(struct layout_outbox *outbox, uint64_t now_ns)
+{
+	STORE(outbox->c_slept_ns, now_ns);
 }
 
 uint32_t inbox_stage(const struct layout_inbox *inbox)

@@ -195,6 +195,11 @@ enum layout_stage {
 	LAYOUT_STAGE_DRAIN = 7,    /* accessd is shutting down */
 };
 
+/* What accessd wants messages of: d_wants_kick. */
+#define LAYOUT_KICK_ENDS 1u /* of what is given back */
+#define LAYOUT_KICK_NO_SLEEP \
+	2u /* not of a rank that goes to sleep: it knows what it will wait for */
+
 struct layout_inbox { /* 4224 bytes */
 	uint64_t magic;
 	uint32_t version, ring;
@@ -203,7 +208,7 @@ struct layout_inbox { /* 4224 bytes */
 	_Atomic uint64_t d_posted;       /* number of the last grant posted */
 	_Atomic uint64_t d_heartbeat_ns; /* accessd's CLOCK_MONOTONIC, every second at least */
 	_Atomic uint32_t d_stage;        /* enum layout_stage */
-	_Atomic uint32_t d_wants_kick;   /* accessd wants a message when something is given back */
+	_Atomic uint32_t d_wants_kick;   /* LAYOUT_KICK_... */
 	_Atomic uint64_t d_end_epoch; /* job's epochs: this many will be served; 0: without end */
 	uint64_t reserved1[4];
 	struct layout_grant grant[LAYOUT_GRANT_RING] __attribute__((aligned(64)));
@@ -220,7 +225,9 @@ struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
 	_Atomic uint64_t c_awake; /* = c_armed when it is awake again */
 	uint64_t reserved1[3];
 	_Atomic uint64_t c_samples, c_batches, c_wait_ns, c_copied, c_epochs; /* for status alone */
-	_Atomic uint64_t c_reserved[3];
+	_Atomic uint64_t
+	    c_slept_ns; /* when it went to sleep, CLOCK_MONOTONIC; 0: it does not say */
+	_Atomic uint64_t c_reserved[2];
 	_Atomic uint64_t c_result[LAYOUT_GRANT_RING]; /* k << 8 | enum layout_result */
 };
 

@@ -230,7 +230,7 @@ static bool has_older(struct stream *stream, const struct job *job, const struct
  */
 static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t before)
 {
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
 
 		if (!job || !job->granted[fill->slot] || has_older(stream, job, fill))
@@ -275,6 +275,7 @@ static bool collect_one(struct stream *stream, struct fill *fill)
 
 	move_watermark(fill);
 	if (fill->watermark != watermark) {
+		fill->awaited = LAYOUT_STAGE_NONE;
 		variant_show_watermark(stream, fill);
 		tell_jobs(stream, fill, watermark);
 	}
@@ -431,7 +432,7 @@ static uint32_t next_boundary(const struct stream *stream, const struct fill *fi
 {
 	uint32_t next = fill->count;
 
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		const struct job *job = stream->users.job[i];
 
 		if (job && job->granted[fill->slot])

@@ -280,6 +280,7 @@ bool job_poll(struct job *job, uint64_t now_ns)
 		any = true;
 	}
 	carousel_waiting(job->stream->carousel, job->number, grant_is_waiting(&job->grants));
+	job->is_asleep = grant_is_asleep(&job->grants);
 	if (any)
 		lists_let_go(&job->lists, &of);
 	return any;
@@ -347,18 +348,27 @@ void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
 	carousel_reclaimed(job->stream->carousel, job->number, slot, now_ns);
 }
 
+void job_slept(struct job *job, enum layout_stage stage, uint64_t now_ns)
+{
+	const uint64_t slept_ns = inbox_slept_ns(job->outbox);
+
+	if (job->waits.stage == LAYOUT_STAGE_NONE)
+		waits_note(&job->waits, stage, slept_ns ? BASE_MIN(slept_ns, now_ns) : now_ns);
+}
+
 void job_wake(struct job *job, uint64_t now_ns)
 {
 	if (job->news && grant_wants_wake(&job->grants)) {
 		job->news = false;
+		job->is_asleep = false;
 		waits_note(&job->waits, LAYOUT_STAGE_NONE, now_ns);
 		conn_wake(job->conn);
 	}
 }
 
-void job_show(struct job *job, enum layout_stage stage, bool wants_kick, uint64_t now_ns)
+void job_show(struct job *job, enum layout_stage stage, uint32_t kicks, uint64_t now_ns)
 {
 	note_delivery(job, now_ns);
-	waits_note(&job->waits, grant_is_waiting(&job->grants) ? stage : LAYOUT_STAGE_NONE, now_ns);
-	inbox_show(job->inbox, stage, wants_kick, now_ns);
+	waits_note(&job->waits, job->is_asleep ? stage : LAYOUT_STAGE_NONE, now_ns);
+	inbox_show(job->inbox, stage, kicks, now_ns);
 }

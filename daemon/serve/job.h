@@ -35,6 +35,7 @@ struct job {
 	uint32_t n_later;
 	struct lists lists; /* of a plan that is a list */
 	bool news;          /* something became ready for it since it was woken last */
+	bool is_asleep;     /* it was, when its outbox was read last */
 	uint64_t started_ns, rate_ns, rate_samples;
 	double rate;        /* samples/s lately, when it last gave something back */
 	uint64_t moved_ns;  /* it took, gave back or delivered something last */
@@ -64,11 +65,14 @@ uint64_t job_taken(const struct job *job);
 
 /* For pump.c: reads the outbox and tells the carousel. true when anything had happened. */
 bool job_poll(struct job *job, uint64_t now_ns);
+/* It sleeps, which is seen now: it has waited for the stage since it went to sleep. */
+void job_slept(struct job *job, enum layout_stage stage, uint64_t now_ns);
 void job_grant(struct job *job, const struct carousel_action *action);
 void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
 void job_post_later(struct job *job);
-/* Sets d_stage, d_heartbeat and d_wants_kick; sends a wake if the rank sleeps unanswered. */
-void job_show(struct job *job, enum layout_stage stage, bool wants_kick, uint64_t now_ns);
+/* Sends a wake if the rank sleeps unanswered and there is news for it. */
 void job_wake(struct job *job, uint64_t now_ns);
+/* Sets d_stage, d_heartbeat and d_wants_kick (LAYOUT_KICK_...). */
+void job_show(struct job *job, enum layout_stage stage, uint32_t kicks, uint64_t now_ns);
 
 #endif

@@ -20,17 +20,40 @@
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
 
+/* The chunk in production that the job comes to first; NULL: none. */
+static struct fill *next_fill(struct stream *stream, const struct job *job)
+{
+	uint64_t next = 0;
+
+	while ((next = grant_next_open(&job->grants, next)))
+		for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
+			if (stream->fill[i].used &&
+			    stream->fill[i].slot ==
+				job->grants.ledger[next % LAYOUT_GRANT_RING].slot)
+				return &stream->fill[i];
+	return NULL;
+}
+
+/* Before anything else is looked at: who sleeps without having said so waited for what another one was seen to wait for. */
 static void poll_jobs(struct stream *stream, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		if (stream->users.job[i] && stream->users.job[i]->active)
-			job_poll(stream->users.job[i], now_ns);
+	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
+		struct job *job = stream->users.job[i];
+		const struct fill *fill;
+
+		if (!job || !job->active)
+			continue;
+		job_poll(job, now_ns);
+		fill = job->is_asleep ? next_fill(stream, job) : NULL;
+		if (fill && fill->awaited)
+			job_slept(job, fill->awaited, now_ns);
+	}
 }
 
 /* Its log has an entry more. */
 static void tell_group(struct stream *stream, const struct group *group)
 {
-	for (uint32_t i = 0; group && i < CAROUSEL_MAX_JOBS; i++) {
+	for (uint32_t i = 0; group && i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
 
 		if (!job || job->group != group)
@@ -108,22 +131,65 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
 	return LAYOUT_STAGE_SCHEDULE;
 }
 
-/* Shows, then looks once more: what a rank gave back before it could see the wish for a kick must
- * not wait for the next turn by chance. */
-static void show_jobs(struct stream *stream, uint64_t now_ns)
+/* Wakes whom there is news for. Who sleeps on may wait for a chunk in production. */
+static void wake_jobs(struct stream *stream, uint64_t now_ns)
 {
-	bool wants_kick = carousel_may_begin(stream->carousel);
-	bool again = false;
-
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
+		struct fill *fill;
 
 		if (!job || !job->active)
 			continue;
 		job_post_later(job);
-		job_show(job, pump_stage_of(stream, job), wants_kick, now_ns);
 		job_wake(job, now_ns);
+		fill = job->is_asleep ? next_fill(stream, job) : NULL;
+		if (fill)
+			fill->awaited = pump_stage_of(stream, job);
+	}
+}
+
+/* What the job is to tell. Where another one is seen to sleep for the same chunk in production, and no further one can
+ * be begun, nothing would come of its sleep: it is seen when that chunk gets on. */
+static uint32_t kicks_of(struct stream *stream, const struct job *job)
+{
+	const struct fill *fill = next_fill(stream, job);
+
+	if (carousel_may_begin(stream->carousel))
+		return LAYOUT_KICK_ENDS;
+	return fill && fill->awaited ? LAYOUT_KICK_NO_SLEEP : 0;
+}
+
+/* It went to sleep during this turn, before it could see whether it is to say so. Is that worth a turn? */
+static bool fell_asleep(struct stream *stream, struct job *job, enum layout_stage stage)
+{
+	struct fill *fill = next_fill(stream, job);
+
+	if (!fill || carousel_may_begin(stream->carousel))
+		return true;
+	fill->awaited = stage;
+	job_slept(job, stage, base_now_ns());
+	return false;
+}
+
+/* Shows, then looks once more: what a rank gave back, or that it went to sleep, before it could see the wish for a kick
+ * must not wait for the next turn by chance. */
+static void show_jobs(struct stream *stream, uint64_t now_ns)
+{
+	bool again = false;
+
+	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
+		struct job *job = stream->users.job[i];
+		enum layout_stage stage;
+		bool was_asleep;
+
+		if (!job || !job->active)
+			continue;
+		was_asleep = job->is_asleep;
+		stage = pump_stage_of(stream, job);
+		job_show(job, stage, kicks_of(stream, job), now_ns);
 		again |= job_poll(job, now_ns);
+		if (job->is_asleep && !was_asleep)
+			again |= fell_asleep(stream, job, stage);
 	}
 	if (again)
 		stream_turn_soon(stream);
@@ -160,6 +226,7 @@ void pump_turn(struct stream *stream)
 	doorbell_arm_event(stream->domain->doorbell);
 	if (fill_arm(stream))
 		stream_turn_soon(stream);
+	wake_jobs(stream, now_ns);
 	show_jobs(stream, now_ns);
 }
 

@@ -146,7 +146,8 @@ static void sleeper_turn(struct sleeper *sleeper)
 
 	grant_arm(&sleeper->rank.rank);
 	if (!sleeper_goes_on(sleeper)) {
-		raw_say(sleeper->sock, PROTO_KICK);
+		if (grant_wants_sleep(&sleeper->rank.rank))
+			raw_say(sleeper->sock, PROTO_KICK);
 		ck_assert_int_eq(raw_hear(sleeper->sock, PROTO_WAKE, &wake), 0);
 		wire_in_fini(&wake);
 		sleeper->wakes++;
@@ -192,6 +193,59 @@ START_TEST(a_rank_that_can_go_on_is_rung)
 	sleep_through(12, 40, 0);
 	sleep_through(64, 24, 0);
 	sleep_through(12, 40, 20);
+}
+END_TEST
+
+static void sleeper_open(struct sleeper *sleeper, const struct raw_open *open,
+			 struct wire_in *opened)
+{
+	sleeper->sock = raw_open(open, opened);
+	raw_attach(opened, &sleeper->rank);
+	ck_assert_int_eq(slot_table_attach(opened->fds[1], &sleeper->table), 0);
+}
+
+static void sleeper_close(struct sleeper *sleeper, struct wire_in *opened)
+{
+	raw_detach(&sleeper->rank);
+	slot_table_detach(&sleeper->table);
+	wire_in_fini(opened);
+	close(sleeper->sock);
+}
+
+/* Where one job sleeps for a chunk, others need not say that they do: they are woken with it. The worker stands meanwhile, so
+ * nothing can come. */
+START_TEST(one_says_for_all_that_it_sleeps)
+{
+	struct raw_open open = usual(rig_pictures("two", 64, 1, 32));
+	struct sleeper one = {.batch = 8}, other = {.batch = 8};
+	struct wire_in opened[2], wake;
+	int worker;
+
+	open.pipeline = "imagenet-train-u8";
+	open.chunk = 16;
+	rig_start("workers=1", "linger_s=0", "sample_timeout_ms=100000", NULL);
+	sleeper_open(&one, &open, &opened[0]);
+	ck_assert(rig_wait_status("node.workers_alive", 1, 1));
+	worker = rig_pid("workers.0.pid");
+	kill(worker, SIGSTOP);
+	sleeper_open(&other, &open, &opened[1]);
+	do {
+		grant_arm(&one.rank.rank);
+		grant_arm(&other.rank.rank);
+		raw_say(one.sock, PROTO_KICK);
+		rig_sleep_ms(10);
+	} while (sleeper_goes_on(&one) || sleeper_goes_on(&other) ||
+		 grant_wants_sleep(&other.rank.rank));
+	grant_arm(&other.rank.rank); /* and says nothing */
+	kill(worker, SIGCONT);
+	while (!sleeper_goes_on(&other)) {
+		ck_assert_int_eq(raw_hear(other.sock, PROTO_WAKE, &wake), 0);
+		wire_in_fini(&wake);
+		grant_arm(&other.rank.rank);
+	}
+	sleeper_close(&one, &opened[0]);
+	sleeper_close(&other, &opened[1]);
+	rig_end();
 }
 END_TEST
 
@@ -899,6 +953,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_failed_job_can_take_nothing);
 	tcase_add_test(tcase, idle_streams_make_room);
 	tcase_add_test(tcase, a_rank_that_can_go_on_is_rung);
+	tcase_add_test(tcase, one_says_for_all_that_it_sleeps);
 	tcase_add_test(tcase, nothing_to_do_no_wakes);
 	tcase_add_test(tcase, a_pause_is_nobodys_fault);
 	tcase_add_test(tcase, a_worker_may_lack_cpu);

@@ -357,9 +357,11 @@ START_TEST(one_wake_an_arm)
 	ck_assert(!grant_is_waiting(&server));
 	grant_arm(&rank);
 	ck_assert(grant_is_waiting(&server));
+	ck_assert(grant_is_asleep(&server));
 	ck_assert(grant_wants_wake(&server));
 	ck_assert(!grant_wants_wake(&server));
 	ck_assert(grant_is_waiting(&server));
+	ck_assert(!grant_is_asleep(&server)); /* a wake is on its way */
 	grant_disarm(&rank);
 	ck_assert(!grant_is_waiting(&server));
 	grant_arm(&rank);
@@ -372,9 +374,11 @@ END_TEST
 START_TEST(kick_is_asked_for)
 {
 	ck_assert(!grant_wants_kick(&rank));
-	inbox_show(inbox, LAYOUT_STAGE_READ, true, 1);
+	inbox_show(inbox, LAYOUT_STAGE_READ, LAYOUT_KICK_ENDS, 1);
 	ck_assert(grant_wants_kick(&rank));
-	inbox_show(inbox, LAYOUT_STAGE_NONE, false, 2);
+	ck_assert(grant_wants_sleep(&rank));
+	inbox_show(inbox, LAYOUT_STAGE_NONE, LAYOUT_KICK_NO_SLEEP, 2);
+	ck_assert(!grant_wants_sleep(&rank));
 	ck_assert(!grant_wants_kick(&rank));
 }
 END_TEST
