@@ -250,7 +250,8 @@ class Loader:
     tf.experimental.dlpack.from_dlpack(images.__dlpack__()). Images are views of shared memory: their slot goes
     back when the last view has died, and a job has two slots. A program that writes to one, as images.div_(255)
     does, writes to pages of its own, which nobody else sees and which end with the batch; the kernel copies them
-    then, and the other batches of that slot are copied, too. NumPy's arrays are read-only, and say so.
+    then, and the other batches of that slot are copied, too. A system call, as of readinto() or of a collective of gloo that
+    receives, writes to none: give it a clone(). NumPy's arrays are read-only, and say so.
     copy=True: private, writable ones, any number.
 
     held: what comes when more batches are held than two slots have, in a list, a queue or a graph. "copy": those
