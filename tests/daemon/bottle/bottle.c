@@ -254,7 +254,12 @@ static uint64_t host_now_ns(void)
 	return now->clock.now_ns;
 }
 
-static const struct client_host host = {host_now_ns, draw, training_wait};
+static enum mutant host_mutant(void)
+{
+	return now->mutant;
+}
+
+static const struct client_host host = {host_now_ns, draw, training_wait, host_mutant};
 
 void bottle_begin(struct bottle *bottle, uint64_t seed, enum mutant mutant,
 		  const struct client_calls *client, const char *folder)

@@ -17,6 +17,7 @@
  *   training.c            training runs, and what each must be given
  *   client.c           libaccess, a module
  *   fault.c            what goes wrong
+ *   mutant.c           faults that are planted, to see that they are found
  *   show.c             the node, for people
  *   bottle_test.c      lives, and what must hold in them
  */
@@ -31,6 +32,7 @@
 #include "tests/daemon/bottle/client.h"
 #include "tests/daemon/bottle/clock.h"
 #include "tests/daemon/bottle/fiber.h"
+#include "tests/daemon/bottle/mutant.h"
 
 #define BOTTLE_JOBS 6
 #define BOTTLE_SAMPLES 400 /* at most */
@@ -40,8 +42,6 @@
 #define BOTTLE_ZOMBIES 16
 #define BOTTLE_PID 0x40000000 /* the kernel has none so large */
 #define BOTTLE_MARK 16        /* bytes of a picture that say what it was made of */
-
-enum mutant { MUTANT_NONE, MUTANTS };
 
 struct bottle_queue { /* a stream's, as reader and workers have it */
 	bool is_used, has_reader, has_workers;

@@ -10,7 +10,7 @@
  *   where all is well nobody starves, and each job comes to its end
  *   in the end accessd has what it had in the beginning: no stream, no connection, no memory, no descriptor
  *
- * BOTTLE_SEED=NUMBER lives that life alone, BOTTLE_TRACE=1 says what happened.
+ * A planted fault must break one of these. BOTTLE_SEED=NUMBER lives that life alone, BOTTLE_TRACE=1 says what happened.
  */
 
 #include <check.h>
@@ -30,6 +30,7 @@
 #include "tests/patience.h"
 
 #define LIVES 25
+#define MUTANT_LIVES 30
 #define WILD (180 * SECOND)
 
 static const char random_spec[] =
@@ -210,6 +211,24 @@ START_TEST(a_seed_is_a_life)
 }
 END_TEST
 
+/* The lives in which they were found are lived first: that is what they cost. */
+START_TEST(a_planted_fault_is_found)
+{
+	static const unsigned found[MUTANTS] = {
+	    [MUTANT_TASK_LOST] = 8,       [MUTANT_SHOWN_EARLY] = 17, [MUTANT_HANG_UNSEEN] = 8,
+	    [MUTANT_INSTANCE_TWICE] = 4,  [MUTANT_NEED_UNASKED] = 2, [MUTANT_PLACE_LOST] = 9,
+	    [MUTANT_GRANT_FORGOTTEN] = 2, [MUTANT_REWIND_LOST] = 5};
+	const uint64_t first = BASE_MAX(found[_i], 1U);
+	char broken[512] = "";
+	uint64_t lives = 0;
+
+	for (; !broken[0] && lives < MUTANT_LIVES; lives++)
+		live(first + lives, (enum mutant)_i, broken);
+	ck_assert_msg(broken[0], "mutant %d was not found", _i);
+	printf("mutant %d: %llu lives: %s\n", _i, (unsigned long long)lives, broken);
+}
+END_TEST
+
 /* ---- main ---- */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
@@ -256,6 +275,7 @@ int main(void)
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(lives, what_must_hold_holds);
 	tcase_add_test(tcase, a_seed_is_a_life);
+	tcase_add_loop_test(tcase, a_planted_fault_is_found, 1, MUTANTS);
 	if (load() && mkdtemp(folder)) {
 		srunner_run_all(runner, CK_NORMAL);
 		failed = srunner_ntests_failed(runner);

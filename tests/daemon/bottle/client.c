@@ -55,6 +55,22 @@ struct prefault *__wrap_prefault_new(const struct slot_table *table, const uint8
 	return NULL;
 }
 
+int __real_progress_rewind(struct oa_stream *stream);
+int __wrap_progress_rewind(struct oa_stream *stream);
+void __real_grant_release(struct grant_rank *rank, uint64_t number);
+void __wrap_grant_release(struct grant_rank *rank, uint64_t number);
+
+int __wrap_progress_rewind(struct oa_stream *stream)
+{
+	return host->mutant() == MUTANT_REWIND_LOST ? 0 : __real_progress_rewind(stream);
+}
+
+void __wrap_grant_release(struct grant_rank *rank, uint64_t number)
+{
+	if (host->mutant() != MUTANT_RELEASE_LOST || number % 3)
+		__real_grant_release(rank, number);
+}
+
 static void hang_up(struct oa_stream *stream)
 {
 	if (stream->session)

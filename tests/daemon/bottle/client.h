@@ -10,12 +10,14 @@
 #include <stddef.h>
 
 #include "libaccess/libaccess.h"
+#include "tests/daemon/bottle/mutant.h"
 
 struct client_host {
 	uint64_t (*now_ns)(void);
 	void (*random)(void *ret, size_t size);
 	/* Until the descriptor is readable, or it is then. 0, or OA_E_INTERRUPTED */
 	int (*wait)(int fd, uint64_t until_ns);
+	enum mutant (*mutant)(void);
 };
 
 struct client_calls {                                  /* what a job has of libaccess.h */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Faults that are planted in accessd and its carousel, where one file calls another. Those of libaccess are in client.c. */
+
+#include "daemon/net/porter.h"
+#include "daemon/serve/arena.h"
+#include "daemon/serve/hung.h"
+#include "daemon/serve/variant.h"
+#include "sched/carousel_state.h"
+#include "shmring/slot_table.h"
+#include "tests/daemon/bottle/bottle.h"
+
+#define WRAP(type, name, ...)            \
+	type __real_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+
+static bool is(enum mutant mutant)
+{
+	return bottle_now() && bottle_now()->mutant == mutant;
+}
+
+WRAP(void, doorbell_ring_readers, struct layout_doorbell *doorbell)
+{
+	if (!is(MUTANT_RING_LOST))
+		__real_doorbell_ring_readers(doorbell);
+}
+
+WRAP(bool, queue_task_take_over, struct queue *queue, uint32_t row, uint32_t index, uint32_t owner,
+     enum layout_task_state from, enum layout_task_state to, enum layout_fail stage, int code)
+{
+	return !is(MUTANT_TASK_LOST) &&
+	       __real_queue_task_take_over(queue, row, index, owner, from, to, stage, code);
+}
+
+WRAP(void, slot_table_watermark, struct slot_table *table, uint32_t slot, uint32_t watermark)
+{
+	__real_slot_table_watermark(table, slot, watermark + is(MUTANT_SHOWN_EARLY));
+}
+
+WRAP(bool, arena_reserve, struct arena *arena, uint64_t bytes, uint64_t *ret_offset,
+     uint32_t *ret_extent)
+{
+	const bool has_room = __real_arena_reserve(arena, bytes, ret_offset, ret_extent);
+
+	if (has_room && is(MUTANT_ARENA_EARLY))
+		*ret_offset = 0;
+	return has_room;
+}
+
+WRAP(void, variant_account, struct variant *variant, int64_t bytes)
+{
+	if (bytes > 0 || !is(MUTANT_BYTES_LEAK))
+		__real_variant_account(variant, bytes);
+}
+
+WRAP(bool, hung_find, struct domain *domain, uint64_t now_ns)
+{
+	return !is(MUTANT_HANG_UNSEEN) && __real_hung_find(domain, now_ns);
+}
+
+WRAP(void, porter_close, struct porters *porters, uid_t uid, int *fd)
+{
+	if (is(MUTANT_FD_LEAK))
+		*fd = -1;
+	else
+		__real_porter_close(porters, uid, fd);
+}
+
+WRAP(bool, carousel_variant_is_fresh, const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	return is(MUTANT_INSTANCE_TWICE) || __real_carousel_variant_is_fresh(carousel, job, slot);
+}
+
+WRAP(bool, carousel_need_has, const struct carousel *carousel, const struct carousel_member *member,
+     const struct carousel_chunk *chunk)
+{
+	return is(MUTANT_NEED_UNASKED) || __real_carousel_need_has(carousel, member, chunk);
+}
+
+WRAP(uint32_t, carousel_fixed_first, const struct carousel *carousel,
+     const struct carousel_member *member, const struct carousel_chunk *chunk)
+{
+	return is(MUTANT_PLACE_LOST) ? 0 : __real_carousel_fixed_first(carousel, member, chunk);
+}
+
+WRAP(void, carousel_reclaimed, struct carousel *carousel, uint32_t job, uint32_t slot,
+     uint64_t now_ns)
+{
+	if (is(MUTANT_GRANT_FORGOTTEN)) {
+		carousel_taken(carousel, job, slot, now_ns);
+		carousel_done(carousel, job, slot, now_ns);
+	} else {
+		__real_carousel_reclaimed(carousel, job, slot, now_ns);
+	}
+}

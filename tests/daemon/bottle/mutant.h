@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_DAEMON_BOTTLE_MUTANT_H
+#define TESTS_DAEMON_BOTTLE_MUTANT_H
+
+/* Faults that are planted, to see that they are found: of the kinds that were made so far. */
+enum mutant {
+	MUTANT_NONE,
+	/* in accessd */
+	MUTANT_RING_LOST,   /* readers are not rung for what is queued */
+	MUTANT_TASK_LOST,   /* what a dead worker or reader had is nobody's */
+	MUTANT_SHOWN_EARLY, /* a sample is shown before it is finished */
+	MUTANT_ARENA_EARLY, /* room of the arena is given away while it is in use */
+	MUTANT_BYTES_LEAK,  /* what a variant frees stays counted */
+	MUTANT_HANG_UNSEEN, /* nobody looks for workers that hang */
+	MUTANT_FD_LEAK,     /* a descriptor is not closed */
+	/* in the carousel */
+	MUTANT_INSTANCE_TWICE, /* a job may be granted what it has seen */
+	MUTANT_NEED_UNASKED,   /* and what it does not need any more */
+	MUTANT_PLACE_LOST, /* a fixed plan's chunk begins where it begins, not where the job is */
+	MUTANT_GRANT_FORGOTTEN, /* what was withdrawn untaken is not needed again */
+	/* in libaccess */
+	MUTANT_REWIND_LOST,  /* what was taken and not delivered is not taken back */
+	MUTANT_RELEASE_LOST, /* a chunk is not given back */
+	MUTANTS
+};
+
+#endif
