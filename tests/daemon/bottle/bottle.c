@@ -169,6 +169,7 @@ static void set_up(struct node *node, uint64_t chance)
 	param_init(&node->param);
 	node->param.memory = UINT64_C(64) << 20;
 	node->param.cache_size = 0;
+	node->param.arena = UINT64_C(1) << 20;
 	node->param.huge_pages = HUGE_PAGES_OFF;
 	node->param.numa = NUMA_OFF;
 	node->param.workers = 1 + chance % BOTTLE_WORKERS;
