@@ -85,7 +85,7 @@ static bool make_pictures(struct fingerprint *print)
 
 static bool add_resized(struct fingerprint *print)
 {
-	struct picture_buffer buffer = {NULL};
+	struct picture_buffer buffer = {.memory = NULL};
 	struct picture resized;
 	bool is_made = true;
 
