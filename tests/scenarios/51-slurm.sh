@@ -82,10 +82,9 @@ export ACCESS_LIBEXEC="${ACCESS_LIBEXEC:-$top_builddir/libexec}"
 # What a node runs: its accessd, and a task.
 cat >"$work/serve.sh" <<'END'
 mkdir -m 0700 "$work/$SLURMD_NODENAME"
-address=$(sed -n "s/ $SLURMD_NODENAME\$//p" /etc/hosts)
-exec "$accessd" --private --dir "$work/$SLURMD_NODENAME" --set idle_exit_s=0 --set workers=1 \
-	--set cache_dir="$work/$SLURMD_NODENAME/cache" --set peers=slurm --set peer_listen="$address:7411" \
-	--set node_name="$SLURMD_NODENAME" 2>>"$work/$SLURMD_NODENAME-accessd.log"
+exec "$accessd" --private --dir "$work/$SLURMD_NODENAME" --set idle_exit_s=0 --set workers=1 --set cache_dir="$work/$SLURMD_NODENAME/cache" \
+	--set peers=slurm --set peer_listen="$(sed -n "s/ $SLURMD_NODENAME\$//p" /etc/hosts):7411" --set node_name="$SLURMD_NODENAME" \
+	2>>"$work/$SLURMD_NODENAME-accessd.log"
 END
 cat >"$work/task.sh" <<'END'
 ACCESS_SOCKET=$work/$SLURMD_NODENAME/socket exec "${PYTHON:-python3}" "$work/task.py" "$work/data" "$1.$SLURM_PROCID"
@@ -115,24 +114,20 @@ at() { # at NODE COMMAND...: with $socket of that node
 }
 for node in n1 n2; do
 	until_true $patience at $node answers || fail "no accessd answers on $node"
-	until_true $patience at $node status_is cluster.channels == 1 || fail "Slurm's nodes do not meet: $(cat "$work/status.json")"
+	until_true $patience at $node status_is cluster.channels == 1 || fail "Slurm's nodes do not meet: $(at $node "$ctl" --socket "$socket" peers)"
 done
 
-step --ntasks-per-node=2 sh "$work/task.sh" "$work/block" 2>"$work/said" ||
-	fail "a task: $(cat "$work/said")"
+step --ntasks-per-node=2 sh "$work/task.sh" "$work/block" 2>"$work/said" || fail "a task: $(cat "$work/said")"
 [ "$(cat "$work"/block.[0-3] | wc -l)" = 96 ] || fail "the tasks got $(cat "$work"/block.* | wc -l) samples, not 96"
 [ "$(cat "$work"/block.* | sort -u | wc -l)" = 96 ] || fail "a sample came twice"
 for rank in 0 1 2 3; do
 	[ "$(wc -l <"$work/block.$rank")" = 24 ] || fail "rank $rank got $(wc -l <"$work/block.$rank") samples, not 24"
-	grep -q "this is rank $rank of the 4 of one job, by SLURM_PROCID=$rank" "$work/said" ||
-		fail "rank $rank is not told so: $(cat "$work/said")"
+	grep -q "this is rank $rank of the 4 of one job, by SLURM_PROCID=$rank" "$work/said" || fail "rank $rank is not told so: $(cat "$work/said")"
 done
 for node in n1 n2; do
-	at $node status_is node.samples_preprocessed == 48 ||
-		fail "$node made $(at $node status node.samples_preprocessed) samples, not its half"
+	at $node status_is node.samples_preprocessed == 48 || fail "$node made $(at $node status node.samples_preprocessed) samples, not its half"
 done
 
-! step --ntasks-per-node=2 -m cyclic sh "$work/task.sh" "$work/cyclic" 2>"$work/said" ||
-	fail "tasks that go round the nodes are served"
+! step --ntasks-per-node=2 -m cyclic sh "$work/task.sh" "$work/cyclic" 2>"$work/said" || fail "tasks that go round the nodes are served"
 grep -q "they must follow each other.*srun -m block" "$work/said" || fail "no word of what to do: $(cat "$work/said")"
 scancel "$job"
