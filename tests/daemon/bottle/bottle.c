@@ -82,7 +82,8 @@ void bottle_break(const char *fmt, ...)
 
 uint64_t __wrap_base_now_ns(void);
 int __wrap_base_random(void *ret, size_t size);
-void __wrap_log_line(enum log_level level, const char *event, const char *fmt, ...);
+void __wrap_log_line(enum log_level level, const char *event, const char *fmt, ...)
+    BASE_PRINTF(3, 4);
 
 uint64_t __wrap_base_now_ns(void)
 {
