@@ -277,8 +277,11 @@ void bottle_begin(struct bottle *bottle, uint64_t seed, enum mutant mutant,
 	bottle->samples = (unsigned)bottle_between(30, BOTTLE_SAMPLES);
 	bottle->read_us = bottle_between(20, 3000);
 	bottle->work_us = bottle_between(100, 20000);
-	for (unsigned i = 0; i < BOTTLE_SAMPLES && bottle_chance(2); i++)
-		bottle->is_bad[bottle_below(bottle->samples)] |= bottle_chance(20);
+	for (unsigned i = 0; i < BOTTLE_SAMPLES && bottle_chance(2); i++) {
+		const bool is_bad = bottle_chance(20);
+
+		bottle->is_bad[bottle_below(bottle->samples)] |= is_bad;
+	}
 	for (unsigned i = 0; i < BOTTLE_JOBS; i++)
 		bottle->job[i] = (struct training){.bottle = bottle, .number = i, .fd = -1};
 	make_index();

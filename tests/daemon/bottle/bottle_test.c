@@ -46,7 +46,7 @@ static char folder[] = "/tmp/node-bottle-XXXXXX";
 static const struct client_calls *client;
 static uint64_t lived_ns;
 
-/* ---- what is drawn ---- */
+/* ---- what is drawn: a statement a draw, or compilers would order them ---- */
 
 static void draw_plan(struct job_plan *plan, enum oa_bad bad)
 {
@@ -54,19 +54,16 @@ static void draw_plan(struct job_plan *plan, enum oa_bad bad)
 					       OA_ORDER_CAROUSEL, OA_ORDER_ANY,
 					       OA_ORDER_SEEDED,   OA_ORDER_SEQUENTIAL};
 	static const uint32_t flags[] = {0, 0, OA_COPY, OA_KEEP, OA_DROP_LAST, OA_POISON};
-
 	uint64_t most;
 
-	*plan = (struct job_plan){
-	    .batch = (uint32_t)bottle_between(1, 30),
-	    .flags = flags[bottle_below(BASE_ARRAY_LEN(flags))],
-	    .bad = bad,
-	    .order = orders[bottle_below(BASE_ARRAY_LEN(orders))],
-	    .epochs = bottle_between(1, 25),
-	    .pace_ns = bottle_chance(2) ? bottle_between(MS, 50 * MS)
-					: bottle_between(100 * MS, 2 * SECOND),
-	    .saves = (unsigned)bottle_below(6),
-	};
+	*plan = (struct job_plan){.bad = bad};
+	plan->batch = (uint32_t)bottle_between(1, 30);
+	plan->flags = flags[bottle_below(BASE_ARRAY_LEN(flags))];
+	plan->order = orders[bottle_below(BASE_ARRAY_LEN(orders))];
+	plan->epochs = bottle_between(1, 25);
+	plan->pace_ns =
+	    bottle_chance(2) ? bottle_between(MS, 50 * MS) : bottle_between(100 * MS, 2 * SECOND);
+	plan->saves = (unsigned)bottle_below(6);
 	plan->pipeline =
 	    specs[plan->order == OA_ORDER_ANY ? 2 : bottle_below(BASE_ARRAY_LEN(specs) - 1)];
 	if (plan->order == OA_ORDER_SEEDED || plan->order == OA_ORDER_SEQUENTIAL)
