@@ -11,7 +11,7 @@ package=$top_builddir/python/package
 [ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
 [ -e "$package/oneaccess/_core.abi3.so" ] || skip "the Python package is not built here"
 [ "$(id -u)" = 0 ] || skip "needs root, for namespaces and Slurm's daemons"
-requires "${PYTHON:-python3}" unshare ip
+requires "${PYTHON:-python3}" unshare ip hostname
 for program in munged slurmctld slurmd salloc srun; do
 	command -v $program >/dev/null || skip "Slurm is not here (Debian: munge, slurmctld, slurmd, slurm-client)"
 done
