@@ -2,7 +2,8 @@
 
 /*
  * counted FOLDER MOUNT LOG: shows FOLDER at MOUNT, to be read, and writes a line into LOG for each opening of a file, "open PATH",
- * and for each reading that the kernel has not in memory, "read PATH OFFSET BYTES". Until SIGTERM.
+ * and for each reading that the kernel has not in memory, "read PATH OFFSET BYTES". Until SIGTERM, or whoever began it
+ * ends.
  *
  * So what a program reads is counted by who gives it, and not by itself.
  */
@@ -13,9 +14,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +109,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: counted FOLDER MOUNT LOG\n");
 		return 2;
 	}
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* so no mount is left behind */
 	folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lines = fopen(argv[3], "we");
 	if (folder < 0 || !lines) {
