@@ -36,6 +36,7 @@ connected() {
 	status_is cluster.channels == 1
 }
 jobs() { # two on each node at once
+	job_a='' job_b=''
 	for name in a b; do
 		"$bench" --socket "$work/$name/socket" --dataset "$work/mount" --pipeline imagenet-train-u8 --jobs 2 --verify \
 			--quiet --json "$work/$name.json" 2>>"$work/bench.log" &
