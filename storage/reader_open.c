@@ -5,9 +5,9 @@
  *
  * Opening touches the user's file system and may hang there, so it never happens in the main
  * thread. Four datasets are opened at once, the others wait in the order they came, but not for those that
- * hang: what has waited for a while gets an opener of its own, whatever the others are at. So whoever opens
- * data on a mount that hangs, cancelled or not, costs others that while, until there are OPEN_MOST of them. No more
- * than four openers are there for nothing. What kind of data set it is, and how its index comes about, is source/source_kind.h's: a
+ * hang: where one has waited for a while, and fewer than four openers have found anything meanwhile, there is one
+ * more of them. So whoever opens data on a mount that hangs, cancelled or not, costs others that while, until there are
+ * OPEN_MOST of them. No more than four openers are there for nothing. What kind of data set it is, and how its index comes about, is source/source_kind.h's: a
  * stored index that still holds is used as it is.
  *
  * A dataset has one reference of the table, one of its opener while it is being opened, and one of
@@ -33,7 +33,7 @@
 
 #define OPEN_AT_ONCE 4
 #define OPEN_MOST 64
-#define OPEN_WAIT_NS 250000000
+#define OPEN_WAIT_NS 250000000 /* then it hangs, as far as one sees */
 
 static struct {
 	unsigned scan_threads; /* written before the openers start */
@@ -158,8 +158,14 @@ bool reader_open_request(uint64_t id, const char *path, enum reader_how how, uin
 
 static void open_tell(void *arg, uint64_t folders, uint64_t files)
 {
-	const struct reader_dataset *dataset = arg;
+	struct reader_dataset *dataset = arg;
 
+	pthread_mutex_lock(&table.lock);
+	if (dataset->found != folders + files) {
+		dataset->found = folders + files;
+		dataset->moved_ns = base_now_ns();
+	}
+	pthread_mutex_unlock(&table.lock);
 	reader_say_progress(dataset->id, folders, files);
 }
 
@@ -286,8 +292,10 @@ static struct reader_dataset *open_take(void)
 		table.idle--;
 	}
 	dataset = table.first;
-	if (dataset)
+	if (dataset) {
 		table.first = dataset->next_queued;
+		dataset->moved_ns = base_now_ns();
+	}
 	if (!table.first)
 		table.last = &table.first;
 	table.openers -= !dataset;
@@ -322,7 +330,18 @@ static void start_opener_locked(void)
 		table.openers++;
 }
 
-/* What is first still, after a while, waits for openers that are all busy. */
+/* Openers that have begun, or found something, within that while. */
+static unsigned count_moving_locked(void)
+{
+	const uint64_t now_ns = base_now_ns();
+	unsigned n = 0;
+
+	for (const struct reader_dataset *at = table.all; at; at = at->next)
+		n += !at->open && at->moved_ns && now_ns - at->moved_ns < OPEN_WAIT_NS;
+	return n;
+}
+
+/* What is first still, after a while, waits for openers that are all busy, or hang. */
 static void *watch_thread(void *arg)
 {
 	(void)arg;
@@ -337,7 +356,7 @@ static void *watch_thread(void *arg)
 		pthread_mutex_unlock(&table.lock);
 		nanosleep(&(struct timespec){.tv_nsec = OPEN_WAIT_NS}, NULL);
 		pthread_mutex_lock(&table.lock);
-		if (table.first && table.first->id == first)
+		if (table.first && table.first->id == first && count_moving_locked() < OPEN_AT_ONCE)
 			start_opener_locked();
 	}
 	return NULL;

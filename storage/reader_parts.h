@@ -73,6 +73,7 @@ struct reader_dataset { /* open: immutable but for refs */
 	/* under the table's lock */
 	unsigned refs;
 	bool cancelled, open;
+	uint64_t found, moved_ns; /* by its opener; when that grew, or it was begun, 0: it waits */
 	struct reader_dataset *next, *next_queued;
 	/* of the opener */
 	enum reader_how how;
