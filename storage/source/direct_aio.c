@@ -4,7 +4,8 @@
  * Several reads at once past the page cache, by the kernel's native AIO: one call hands them over, one waits for all.
  *
  * Not by io_uring: doc/decisions/340-direct.md has what both take, which is about the same into huge pages. When a process
- * is killed the kernel waits for its AIO reads before it tells who waits for its end; requests of a ring may still write to
+ * is killed the kernel waits for its AIO reads when its memory goes, and so before it tells who waits for its end, as long as
+ * nobody else holds that memory; requests of a ring may still write to
  * their memory, by then another sample's.
  */
 
@@ -20,6 +21,7 @@
 #define NAP_US 1000
 
 /* statx() as the kernel has it: a C library may not know alignments yet. */
+#ifdef STATX_DIOALIGN
 uint32_t direct_align(int fd)
 {
 	struct statx st = {.stx_mask = 0};
@@ -29,6 +31,13 @@ uint32_t direct_align(int fd)
 		return 0;
 	return BASE_MAX(st.stx_dio_offset_align, st.stx_dio_mem_align);
 }
+#else /* headers before Linux 6.1 */
+uint32_t direct_align(int fd)
+{
+	(void)fd;
+	return 0;
+}
+#endif
 
 /* How many are under way. A read that the kernel does not take is that one's outcome, but where there is no room for more. */
 static unsigned submit(const struct direct_queue *queue, struct direct_read *read, unsigned n)
