@@ -25,12 +25,17 @@ struct oa_dataset { /* never changes: needs no lock */
 	struct catalog catalog;
 };
 
+bool inquire_is_named(const char *dataset)
+{
+	return strncmp(dataset, PROTO_NAMED, strlen(PROTO_NAMED)) == 0;
+}
+
 char *inquire_absolute(const char *path)
 {
 	_cleanup_free_ char *here = NULL;
 	char *joined;
 
-	if (*path == '/' || strncmp(path, PROTO_NAMED, strlen(PROTO_NAMED)) == 0)
+	if (*path == '/' || inquire_is_named(path))
 		return strdup(path);
 	here = getcwd(NULL, 0);
 	if (!here || asprintf(&joined, "%s/%s", here, path) < 0)
@@ -61,6 +66,7 @@ void inquire_filter_fini(struct inquire_filter *filter)
 {
 	free(filter->keep);
 	free(filter->drop);
+	free(filter->usual);
 	*filter = (struct inquire_filter){0};
 }
 
@@ -87,9 +93,15 @@ static int inquire_classes(const struct wire_in *in, uint16_t key, int32_t **ret
 static int inquire_read_filter(const struct wire_in *in, struct inquire_filter *ret,
 			       struct diag *diag)
 {
+	const char *usual;
 	int r;
 
 	inquire_filter_fini(ret);
+	if (wire_get_string(in, PROTO_KEY_PIPELINE, &usual) == 0) {
+		ret->usual = strdup(usual);
+		if (!ret->usual)
+			return error_of_errno(diag, -ENOMEM, "the data set's pipeline");
+	}
 	r = inquire_classes(in, PROTO_KEY_KEEP, &ret->keep, &ret->n_keep, diag);
 	return r ? r : inquire_classes(in, PROTO_KEY_DROP, &ret->drop, &ret->n_drop, diag);
 }

@@ -7,17 +7,21 @@
 #include "libaccess/dial.h"
 #include "shmring/catalog.h"
 
-struct inquire_filter { /* classes that a pipeline's filter names; owned, NULL: it names none */
+struct inquire_filter { /* owned */
+	/* Classes that the pipeline's filter names; NULL: it names none */
 	int32_t *keep, *drop;
 	uint32_t n_keep, n_drop;
+	char *usual; /* the pipeline of jobs that bring none; NULL: the data set has no such */
 };
 void inquire_filter_fini(struct inquire_filter *filter);
 
-/* path: absolute. pipeline: NULL, or its filter goes to *ret_filter (the caller's to end). Tells options->progress, if there are options, while it waits. 0 (the caller
- * detaches *ret), OA_E_... or a negative errno with diag. */
+/* path: absolute. pipeline: whose filter goes to *ret_filter (the caller's to end); each may be NULL. Tells options->progress, if there are options, while it waits. 0 (the
+ * caller detaches *ret), OA_E_... or a negative errno with diag. */
 int inquire(const struct dial_route *route, const char *path, const char *pipeline,
 	    uint64_t deadline, const struct oa_options *options, struct catalog *ret,
 	    struct inquire_filter *ret_filter, struct diag *diag);
+/* Is it the name of a data set that an administrator shows to others? */
+bool inquire_is_named(const char *dataset);
 /* A path as accessd needs it, which has another working directory. NULL: no memory. */
 char *inquire_absolute(const char *path);
 

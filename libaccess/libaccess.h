@@ -148,9 +148,10 @@ struct oa_error {
 };
 
 struct oa_options {
-	size_t size;          /* sizeof(struct oa_options) */
-	const char *dataset;  /* folder of pictures, shards, rows, a file of access-ctl convert */
-	const char *pipeline; /* JSON, or "imagenet-train", "imagenet-eval", with "-u8" */
+	size_t size;         /* sizeof(struct oa_options) */
+	const char *dataset; /* folder of pictures, shards, rows, a file of access-ctl convert */
+	/* JSON, or "imagenet-train", "imagenet-eval", with "-u8". NULL: a named data set's usual one */
+	const char *pipeline;
 	uint32_t batch;       /* samples a batch, 1 .. 65536 */
 	uint32_t flags;       /* enum oa_flags */
 	uint64_t epochs;      /* 0: without end */

@@ -273,9 +273,36 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	return r ? r : stream_adopt(stream, session, diag);
 }
 
+/* Of a job that brings none: what an administrator has set for its named data set. *ret owns it. */
+static int stream_usual_pipeline(const struct dial_route *route, struct oa_options *options,
+				 struct inquire_filter *ret, struct diag *diag)
+{
+	struct catalog catalog;
+	int r;
+
+	if (options->pipeline && *options->pipeline)
+		return 0;
+	r = inquire(route, options->dataset, NULL,
+		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
+		    &catalog, ret, diag);
+	if (r)
+		return r;
+	catalog_detach(&catalog);
+	options->pipeline = ret->usual;
+	if (ret->usual)
+		return 0;
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): no pipeline is given, and %.100s has no usual one here: give one "
+	    "(options.pipeline; --pipeline of the tools), JSON or a name as \"imagenet-train\", "
+	    "or let who runs accessd set dataset.NAME.pipeline (accessd.conf(5))",
+	    options->dataset);
+}
+
 int oa_open(struct oa_client *client, const struct oa_options *options, struct oa_stream **ret,
 	    struct oa_error *error)
 {
+	_cleanup_(inquire_filter_fini) struct inquire_filter usual = {0};
 	struct oa_stream *stream = NULL;
 	struct oa_options mine;
 	struct diag diag = {""};
@@ -290,6 +317,8 @@ int oa_open(struct oa_client *client, const struct oa_options *options, struct o
 		r = stream_check_options(&mine, &diag);
 	if (!r)
 		r = stream_check_job(&mine, &diag);
+	if (!r)
+		r = stream_usual_pipeline(&client->route, &mine, &usual, &diag);
 	if (r)
 		return error_export(error, r, diag.text);
 	r = stream_new(&client->route, &mine, &stream);

@@ -58,7 +58,7 @@ int stream_check_options(const struct oa_options *options, struct diag *diag)
 	if (!options->dataset || !*options->dataset)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.dataset must name a folder");
-	if (!options->pipeline || !*options->pipeline)
+	if ((!options->pipeline || !*options->pipeline) && !inquire_is_named(options->dataset))
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_open(): options.pipeline must be JSON or a name, as \"imagenet-train\"");

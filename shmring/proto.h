@@ -62,8 +62,10 @@ enum proto_message {
 	PROTO_FAILED = 23,    /* CODE, TEXT: the stream cannot go on for this job */
 	PROTO_LOST = 24,      /* TEXT: open again with your token (restart, worker parent died) */
 	PROTO_STATUS_REPLY = 25, /* fd 0: memfd with the JSON text, sealed */
-	PROTO_DESCRIBED = 26,    /* KEEP, DROP; fd 0: catalogue (shmring/catalog.h) */
-	PROTO_CACHED = 27,       /* CODE (0 or enum oa_error), TEXT; fd 0: of a list, its JSON */
+	/* To DESCRIBE with PIPELINE: KEEP, DROP; without, maybe a named data set's PIPELINE; fd 0:
+	 * catalogue (shmring/catalog.h) */
+	PROTO_DESCRIBED = 26,
+	PROTO_CACHED = 27,      /* CODE (0 or enum oa_error), TEXT; fd 0: of a list, its JSON */
 	PROTO_BAD_SAMPLES = 28, /* ENTRIES (shmring/bad_page.h), DONE: the next FROM, or how many of
 				    * IDS these are; TOTAL: places that there are, or IDS; LOST */
 	/* Fd 0: a pane with the status (shmring/pane.h), renewed until hang-up */
@@ -81,8 +83,9 @@ enum proto_key {
 	PROTO_KEY_TEXT = 8,
 	PROTO_KEY_DONE = 9,
 	PROTO_KEY_TOTAL = 10,
-	PROTO_KEY_DATASET = 11,  /* string: absolute path */
-	PROTO_KEY_PIPELINE = 12, /* string: JSON or the name of a named pipeline */
+	PROTO_KEY_DATASET = 11, /* string: absolute path */
+	/* String: JSON or the name of a pipeline; DESCRIBED: of jobs that bring none, missing: no such */
+	PROTO_KEY_PIPELINE = 12,
 	PROTO_KEY_BATCH = 13,
 	PROTO_KEY_EPOCHS = 14, /* 0: without end */
 	PROTO_KEY_JOB = 15,    /* string: name for people */

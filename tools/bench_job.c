@@ -124,13 +124,13 @@ static int bench_job_open(struct bench_life *life)
 }
 
 /* A part of the samples: which are the job's is known of classes, of a split or a pipeline's filter only
- * how many. */
+ * how many. A usual pipeline may have a filter. */
 static int bench_job_part(struct bench_life *life, struct oa_dataset **ret)
 {
+	const char *pipeline = bench_pipeline_of(life->config, life->job);
 	struct oa_error error = {.size = sizeof(error)};
 
-	if (!bench_part_is_asked(&life->part) &&
-	    !strstr(bench_pipeline_of(life->config, life->job), "filter"))
+	if (!bench_part_is_asked(&life->part) && *pipeline && !strstr(pipeline, "filter"))
 		return 0;
 	if (oa_dataset_open(life->client, life->config->dataset, 0, ret, &error))
 		return bench_fail(life, "cannot ask what is in the dataset: %s", error.text);

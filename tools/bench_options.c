@@ -8,6 +8,7 @@
 #include "tools/bench.h"
 
 #include "libaccess/libaccess.h"
+#include "shmring/proto.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,6 +68,12 @@ static void bench_options_quickstart(struct bench_config *config)
 	bench_list(&config->start_s, BASE_ARRAY_LEN(start_s), start_s);
 }
 
+/* Such a data set may have a usual pipeline. */
+static bool bench_is_named(const char *dataset)
+{
+	return dataset && strncmp(dataset, PROTO_NAMED, strlen(PROTO_NAMED)) == 0;
+}
+
 static void bench_options_default(struct bench_config *config)
 {
 	static const double batch[] = {256};
@@ -77,7 +84,7 @@ static void bench_options_default(struct bench_config *config)
 		config->epochs = 1;
 	if (config->timeout_s == 0)
 		config->timeout_s = 120;
-	if (!config->pipeline.n)
+	if (!config->pipeline.n && !bench_is_named(config->dataset))
 		config->pipeline = (struct option_texts){.n = 1, .text = {"imagenet-train"}};
 	bench_list(&config->batch, 1, batch);
 }

@@ -5,7 +5,7 @@
  */
 /* clang-format off */
 OPTION("dataset", OPTION_TEXT, dataset, 0, 0, NULL, "DIR", "folder of pictures, shards, rows, or a file of access-ctl convert")
-OPTION("pipeline", OPTION_MANY, pipeline, 0, 0, NULL, "FILE|NAME", "imagenet-train (the default), imagenet-eval, each also with -u8, a file of JSON, or JSON; given again, dealt round the jobs")
+OPTION("pipeline", OPTION_MANY, pipeline, 0, 0, NULL, "FILE|NAME", "imagenet-train (the default; of a named data set its usual one), imagenet-eval, each also with -u8, a file of JSON, or JSON; given again, dealt round the jobs")
 OPTION("jobs", OPTION_COUNT, jobs, 1, BENCH_MAX_JOBS, NULL, "K", "training jobs, each a process (1)")
 OPTION("batch", OPTION_LIST, batch, 1, 65536, NULL, "B[,B...]", "samples a batch (256)")
 OPTION("epochs", OPTION_COUNT, epochs, 1, BENCH_MAX_EPOCHS, NULL, "E", "epochs of every job (1)")

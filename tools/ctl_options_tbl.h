@@ -11,7 +11,7 @@ OPTION("user", OPTION_TEXT, cache.user, 0, 0, NULL, "UID|everybody", "of cache: 
 OPTION("format", OPTION_CHOICE, plan.format, 0, 0, "csv|json|plan", "FORMAT", "of plan export: csv (the default, a line a sample), json (a line a batch), or plan, which can be replayed")
 OPTION("output", OPTION_TEXT, plan.output, 0, 0, NULL, "FILE", "where plan export writes to (standard output)")
 OPTION("form", OPTION_CHOICE, form, 0, 0, "auto|packed|indexed|file|decoded|deepest", "FORM", "of convert and cache warm, which have a usual one: auto")
-OPTION("pipeline", OPTION_TEXT, warm.pipeline, 0, 0, NULL, "NAME|JSON", "of cache warm: that of the jobs to come (imagenet-train)")
+OPTION("pipeline", OPTION_TEXT, warm.pipeline, 0, 0, NULL, "NAME|JSON", "of cache warm: that of the jobs to come (imagenet-train; of a named data set its usual one)")
 OPTION("jobs", OPTION_COUNT, convert.jobs, 1, 256, NULL, "N", "of convert: pictures at a time (as many as there are processors)")
 OPTION("shard-size", OPTION_BYTES, convert.shard_bytes, 0, 0, NULL, "BYTES", "of convert to TARGET.tar: several, TARGET-000000.tar and so on, of so many bytes at most (256M, 1G, ...)")
 OPTION("force", OPTION_FLAG, convert.force, 0, 0, NULL, NULL, "of convert: replace TARGET if it is there")

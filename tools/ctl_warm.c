@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "libaccess/libaccess.h"
+#include "shmring/proto.h"
 
 #define WARM_BATCH 16
 #define WARM_WAIT_MS 1000
@@ -354,11 +355,12 @@ static void warm_catch(void)
 static int warm_open(const struct ctl_warm *warm, const char *socket, struct warming *warming,
 		     struct diag *diag)
 {
+	const bool is_named = strncmp(warm->dataset, PROTO_NAMED, strlen(PROTO_NAMED)) == 0;
 	struct oa_error error = {.size = sizeof(error)};
 	const struct oa_options options = {
 	    .size = sizeof(options),
 	    .dataset = warm->dataset,
-	    .pipeline = warm->pipeline ? warm->pipeline : "imagenet-train",
+	    .pipeline = is_named || warm->pipeline ? warm->pipeline : "imagenet-train",
 	    .batch = WARM_BATCH,
 	    .job = warming->name,
 	    .bad = OA_BAD_SKIP,

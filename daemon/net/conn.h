@@ -13,6 +13,7 @@
 #include "daemon/loop.h"
 #include "daemon/net/request.h"
 #include "daemon/net/watch.h"
+#include "daemon/tenant/named.h"
 
 struct conn;
 struct node;
@@ -65,8 +66,9 @@ struct conn {
 	struct errand *errand; /* the porter fetches its next message */
 	uint8_t nonce[MESSAGE_NONCE];
 	struct request request;
-	struct domain *domain; /* its own, from its OPEN on */
-	struct source *source; /* a reference while it waits */
+	struct domain *domain;      /* its own, from its OPEN on */
+	char named[NAMED_NAME_MAX]; /* what it opens, as it asked for it; "": a path */
+	struct source *source;      /* a reference while it waits */
 	struct conn_look looked;
 	bool describes;          /* it waits for DESCRIBED, not for OPENED */
 	struct stream *stream;   /* waited for, or the job's */

@@ -285,6 +285,15 @@ static void put_classes(struct wire_out *out, uint16_t key, const struct pipelin
 		wire_put_bytes(out, key, classes, count * sizeof(*classes));
 }
 
+/* The pipeline of jobs that bring none. */
+static void put_usual(struct wire_out *out, const struct conn *conn)
+{
+	const struct named *named = named_find(&conn->node->param.named, conn->named);
+
+	if (named && *named->pipeline)
+		wire_put_string(out, PROTO_KEY_PIPELINE, named->pipeline);
+}
+
 static void send_described(struct conn *conn, int fd)
 {
 	struct wire_out out;
@@ -294,6 +303,8 @@ static void send_described(struct conn *conn, int fd)
 	if (conn->request.pipeline) {
 		put_classes(&out, PROTO_KEY_KEEP, conn->request.pipeline, true);
 		put_classes(&out, PROTO_KEY_DROP, conn->request.pipeline, false);
+	} else {
+		put_usual(&out, conn);
 	}
 	conn_send(conn, &out);
 }

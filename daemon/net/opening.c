@@ -19,6 +19,7 @@
  */
 #include "daemon/net/opening.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -119,6 +120,7 @@ int opening_begin(struct conn *conn, const char *dataset, struct diag *diag)
 	int r;
 
 	conn->looked = (struct conn_look){.is_open = false};
+	snprintf(conn->named, sizeof(conn->named), "%s", name ? name : "");
 	diag_set(diag, "out of memory");
 	if (name)
 		r = begin_named(conn, name, diag);

@@ -204,7 +204,7 @@ static const struct word {
     {"users", "who may use it: names, numbers, or * for everybody", set_users},
     {"groups", "whose members may use it: names, or numbers", set_groups},
     {"contact", "whom to ask; empty: who runs accessd", set_contact},
-    {"pipeline", "of Python's jobs that bring none: JSON, or a name", set_pipeline},
+    {"pipeline", "of jobs that bring none: JSON, or a name", set_pipeline},
 };
 
 _Static_assert(BASE_ARRAY_LEN(words) == NAMED_WORDS, "as many as are said");

@@ -204,8 +204,84 @@ START_TEST(what_is_held_is_accounted)
 }
 END_TEST
 
+/* ---- named ones ---- */
+
+#define USUAL "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[24,40]}]}"
+
+static void start_named(const char *dataset)
+{
+	char path[2][512], owner[2][64];
+	static const char *const name[] = {"pets", "plain"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path[i], sizeof(path[i]), "dataset.%s.path=%s", name[i], dataset);
+		snprintf(owner[i], sizeof(owner[i]), "dataset.%s.owner=%u", name[i], geteuid());
+	}
+	rig_start("workers=1", path[0], owner[0], path[1], owner[1], "dataset.pets.pipeline=" USUAL,
+		  NULL);
+}
+
+/* The pipeline that DESCRIBED names. "": none. */
+static void check_described(int sock, const char *dataset, const char *pipeline)
+{
+	const char *said = "";
+	struct wire_in in;
+
+	ask(sock, PROTO_DESCRIBE, dataset);
+	hear(sock, PROTO_DESCRIBED, &in);
+	wire_get_string(&in, PROTO_KEY_PIPELINE, &said);
+	ck_assert_str_eq(said, pipeline);
+	wire_in_fini(&in);
+}
+
+/* Of the name that was asked for, whether the catalogue is new or there already, and of no path. */
+START_TEST(a_usual_pipeline_is_said)
+{
+	const char *dataset = rig_pictures("usual", 8, 1, 32);
+	int sock;
+
+	start_named(dataset);
+	sock = greeted();
+	check_described(sock, "name:pets", USUAL);
+	check_described(sock, "name:pets", USUAL);
+	check_described(sock, "name:plain", "");
+	check_described(sock, dataset, "");
+	close(sock);
+	rig_end();
+}
+END_TEST
+
+START_TEST(a_program_takes_the_usual_pipeline)
+{
+	struct oa_options options = {
+	    .size = sizeof(options), .dataset = "name:pets", .batch = 8, .epochs = 1};
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_field field = {.size = sizeof(field)};
+	struct oa_stream *stream, *none;
+	struct oa_client *client;
+	struct oa_batch *batch;
+
+	start_named(rig_pictures("taken", 8, 1, 32));
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
+	ck_assert_int_eq(oa_batch_field(batch, 0, &field), 0);
+	ck_assert_int_eq(field.shape[1], 24);
+	ck_assert_int_eq(field.shape[2], 40);
+	oa_release(batch);
+	oa_close(stream);
+	options.dataset = "name:plain";
+	ck_assert_int_eq(oa_open(client, &options, &none, &error), OA_E_INVALID);
+	ck_assert_msg(strstr(error.text, "dataset.NAME.pipeline") != NULL, "%s", error.text);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_test(tcase, a_usual_pipeline_is_said);
+	tcase_add_test(tcase, a_program_takes_the_usual_pipeline);
 	tcase_add_loop_test(tcase, unread_answers_are_few, 0, 4);
 	tcase_add_test(tcase, a_version_is_written_once);
 	tcase_add_test(tcase, what_is_held_is_accounted);

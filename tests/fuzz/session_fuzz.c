@@ -121,6 +121,7 @@ static void node_begin(void)
 	node.param.idle_exit_s = 0;
 	node.param.seed = 1;
 	name_a_set("dataset.pets.path", "/data");
+	name_a_set("dataset.pets.pipeline", "imagenet-eval");
 	snprintf(owner, sizeof(owner), "%u", (unsigned)geteuid());
 	name_a_set("dataset.pets.owner", owner);
 	snprintf(node.param.cache_dir, sizeof(node.param.cache_dir), "%s/cache", root);

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -179,6 +180,30 @@ class UsualPipelineTest(DaemonCase):
     def test_without_one_it_is_that_of_a_path(self):
         loader, _ = self.first(name="name:plain")
         self.assertEqual(loader.pipeline, "imagenet-train")
+
+    def tool(self, *words):
+        return subprocess.run([BUILD / f"tools/{words[0]}", "--socket", self.socket, *words[1:]],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def bench(self, *words):
+        """What access-bench ran: of a recording of its plan, the pipeline's hash."""
+        plan = self.work / "plan"
+        run = self.tool("access-bench", "--batch", "16", "--record", plan, "--dataset", *words)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        return re.search("^pipeline ([0-9a-f]{64})$", self.tool("access-ctl", "plan", "show", f"{plan}.0").stdout, re.M)[1]
+
+    def test_programs_in_c_take_it(self):
+        taken = self.bench("name:pets")
+        self.assertEqual(taken, self.bench("name:plain", "--pipeline", self.USUAL))
+        self.assertNotEqual(taken, self.bench(self.data))
+        # It has one, and gets as far as what this accessd lacks.
+        self.assertIn("cache_size is 0", self.tool("access-ctl", "cache", "warm", "name:pets").stdout)
+
+    def test_programs_in_c_are_told_that_there_is_none(self):
+        for words in (["access-bench", "--dataset", "name:plain"], ["access-ctl", "cache", "warm", "name:plain"]):
+            run = self.tool(*words)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn("name:plain has no usual one here", run.stdout)
 
     def test_it_is_shown(self):
         shown = {}
