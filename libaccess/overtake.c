@@ -51,13 +51,28 @@ static bool overtake_suits(const struct oa_stream *stream, const struct grant *g
 	       (uint64_t)grant->first + grant->count;
 }
 
+/*
+ * Who keeps batches without OA_KEEP has two pins for them and for what is aside, which is in use again when its rest is
+ * handed out. Who holds one batch at a time always has one then; who holds more may not.
+ */
+static bool overtake_leaves_pins(const struct oa_stream *stream)
+{
+	uint32_t windows = 0;
+
+	if (stream->flags & (OA_KEEP | OA_COPY))
+		return true;
+	for (const struct held *held = stream->chunks; held; held = held->next)
+		windows += held->windows;
+	return windows <= 1;
+}
+
 static bool overtake_has_next(const struct oa_stream *stream)
 {
 	struct grant grant;
 
 	return !stream->is_fixed && !stream->is_ranked && stream->session && !stream->aside &&
 	       !stream->is_pinned_out && grant_peek(&stream->session->rank, &grant) &&
-	       overtake_suits(stream, &grant);
+	       overtake_suits(stream, &grant) && overtake_leaves_pins(stream);
 }
 
 bool overtake_is_ready(const struct oa_stream *stream)

@@ -179,6 +179,11 @@ static void overtake(struct carousel *carousel, uint64_t instance)
 	}
 }
 
+bool carousel_is_overtaken(const struct carousel *carousel)
+{
+	return carousel->overtaken > 0;
+}
+
 bool carousel_may_begin(const struct carousel *carousel)
 {
 	const struct carousel_config *config = &carousel->config;

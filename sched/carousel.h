@@ -160,6 +160,8 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots);
 uint32_t
 carousel_jobs_end(const struct carousel *carousel); /* one past the highest number in use */
 uint32_t carousel_free_slots(const struct carousel *carousel); /* that have no chunk */
+/* Does a chunk in production wait for a sample that takes longer than a whole chunk? */
+bool carousel_is_overtaken(const struct carousel *carousel);
 /* Are so few chunks in production that one more may be begun? */
 bool carousel_may_begin(const struct carousel *carousel);
 

@@ -173,8 +173,6 @@ static void begin_row(struct stream *stream, uint32_t most, uint64_t now_ns)
 				      variants, n, &fill->row)) {
 		for (uint32_t i = 0; i < n; i++)
 			fill_release_extent(stream, &fill->task[i]);
-		if (stream->ahead.next < stream->geometry.n_samples)
-			stream_turn_soon(stream);
 		return;
 	}
 	*fill = (struct fill){.used = true,

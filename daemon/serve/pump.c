@@ -149,14 +149,17 @@ static void wake_jobs(struct stream *stream, uint64_t now_ns)
 }
 
 /* What the job is to tell. Where another one is seen to sleep for the same chunk in production, and no further one can
- * be begun, nothing would come of its sleep: it is seen when that chunk gets on. */
+ * be begun, nothing would come of its sleep: it is seen when that chunk gets on. Where that chunk was overtaken something would: what
+ * is finished may be granted. */
 static uint32_t kicks_of(struct stream *stream, const struct job *job)
 {
 	const struct fill *fill = next_fill(stream, job);
 
 	if (carousel_may_begin(stream->carousel))
 		return LAYOUT_KICK_ENDS;
-	return fill && fill->awaited ? LAYOUT_KICK_NO_SLEEP : 0;
+	return fill && fill->awaited && !carousel_is_overtaken(stream->carousel)
+		   ? LAYOUT_KICK_NO_SLEEP
+		   : 0;
 }
 
 /* It went to sleep during this turn, before it could see whether it is to say so. Is that worth a turn? */
@@ -164,7 +167,8 @@ static bool fell_asleep(struct stream *stream, struct job *job, enum layout_stag
 {
 	struct fill *fill = next_fill(stream, job);
 
-	if (!fill || carousel_may_begin(stream->carousel))
+	if (!fill || carousel_may_begin(stream->carousel) ||
+	    carousel_is_overtaken(stream->carousel))
 		return true;
 	fill->awaited = stage;
 	job_slept(job, stage, base_now_ns());
