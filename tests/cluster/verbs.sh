@@ -56,6 +56,8 @@ within() {
 		fail "whole nodes over RDMA: $(tail -n 30 "$folder"/*.log)"
 	nothing_left "whole nodes"
 	rdma link delete rxe1
+	ip link set net1 up # the other end of net0's wire, which was taken down
+	until grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state; do sleep 0.1; done
 	(ulimit -l 64 && refuses "LimitMEMLOCK") || exit 1
 	chmod 600 /dev/infiniband/uverbs0
 	refuses "cannot be opened (Permission denied)" OA_TEST_AS=1000:1000
