@@ -29,7 +29,7 @@ bool hold_is_possible(void)
 {
 	char path[] = "/tmp/hold-XXXXXX";
 	_cleanup_close_ int file = mkstemp(path), fd = start();
-	const bool is_possible = fd >= 0 && mark(fd, path) == 0;
+	const bool is_possible = file >= 0 && fd >= 0 && mark(fd, path) == 0;
 	const int saved = errno;
 
 	unlink(path);
