@@ -158,8 +158,9 @@ static unsigned char type_of(int fd, const struct dirent *entry)
 	return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
 }
 
-static int look_at(struct look *look, int fd, const struct dirent *entry)
+static int look_at(void *arg, int fd, const struct dirent *entry)
 {
+	struct look *look = arg;
 	const char *name = entry->d_name;
 	unsigned char type;
 
@@ -178,9 +179,12 @@ static int look_at(struct look *look, int fd, const struct dirent *entry)
 	return 0;
 }
 
-static int look_through(struct look *look, int root_fd)
+typedef int (*name_fn)(void *arg, int fd, const struct dirent *entry);
+
+/* Each name of a folder below root_fd, until a call does not return 0. That, or negative errno. */
+static int each_name(int root_fd, const char *folder, name_fn call, void *arg)
 {
-	int fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	int fd = openat(root_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
@@ -192,7 +196,7 @@ static int look_through(struct look *look, int root_fd)
 	do {
 		errno = 0;
 		entry = readdir(stream);
-		r = entry ? look_at(look, fd, entry) : -errno;
+		r = entry ? call(arg, fd, entry) : -errno;
 	} while (entry && !r);
 	closedir(stream);
 	return r;
@@ -202,7 +206,7 @@ int source_shards_list(const struct reader_dataset *dataset, struct shard_names 
 		       struct diag *diag)
 {
 	struct look look = {.kind = dataset->ops->shards};
-	int r = look_through(&look, dataset->root_fd);
+	int r = each_name(dataset->root_fd, ".", look_at, &look);
 
 	if (!r && *look.compressed && (look.names.n || !look.has_others))
 		r = source_shards_refuse_compressed(dataset, look.compressed, diag);
@@ -219,34 +223,33 @@ int source_shards_list(const struct reader_dataset *dataset, struct shard_names 
 	return 0;
 }
 
+struct beside { /* names that end so */
+	const char *suffixes;
+	struct shard_names names;
+};
+
+static int add_beside(void *arg, int fd, const struct dirent *entry)
+{
+	struct beside *beside = arg;
+
+	(void)fd;
+	if (entry->d_name[0] == '.' || !source_shards_suffix(entry->d_name, beside->suffixes))
+		return 0;
+	return add(&beside->names, entry->d_name);
+}
+
 int source_shards_beside(int root_fd, const char *folder, const char *suffixes,
 			 struct shard_names *ret)
 {
-	int fd = openat(root_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-	struct shard_names names = {.name = NULL};
-	const struct dirent *entry;
+	struct beside beside = {.suffixes = suffixes};
+	const int r = each_name(root_fd, folder, add_beside, &beside);
 
-	if (!stream) {
-		r = -errno;
-		base_close(&fd);
-		return r;
-	}
-	do {
-		errno = 0;
-		entry = readdir(stream);
-		r = entry ? 0 : -errno;
-		if (entry && entry->d_name[0] != '.' &&
-		    source_shards_suffix(entry->d_name, suffixes))
-			r = add(&names, entry->d_name);
-	} while (entry && !r);
-	closedir(stream);
 	if (r) {
-		source_shards_names_free(&names);
+		source_shards_names_free(&beside.names);
 		return r;
 	}
-	sort(&names);
-	*ret = names;
+	sort(&beside.names);
+	*ret = beside.names;
 	return 0;
 }
 
