@@ -306,7 +306,7 @@ int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout
 	if (n == 0 || verb == BASE_ARRAY_LEN(cache_verbs) ||
 	    n != (cache_verbs[verb].has_group ? 2u : 1u)) {
 		diag_set(diag, "cache needs one of ls, pin GROUP, unpin GROUP, drop GROUP, verify, "
-			       "warm DATASET");
+			       "warm DATASET, lend DATASET");
 		return 2;
 	}
 	r = ctl_ask_begin(&ask.ask, socket, timeout_ms, diag);

@@ -147,6 +147,8 @@ static void ctl_help(void)
 	printf("  %-24s%s\n", "cache verify", "read all of it and drop what is damaged");
 	printf("  %-24s%s\n", "cache warm DATASET",
 	       "make what can be kept of it, before a job needs it");
+	printf("  %-24s%s\n", "cache lend DATASET",
+	       "make what this node owns of it, for other nodes' jobs");
 	printf("  %-24s%s\n", "plan show FILE", "what a recorded plan holds (asks no accessd)");
 	printf("  %-24s%s\n", "plan export FILE...",
 	       "the plan of one file, or of the files of all ranks");
@@ -205,11 +207,16 @@ static int ctl_run_warm(const struct ctl_config *config, char **words, unsigned 
 	int status;
 
 	warm.form = ctl_forms[config->form];
-	if (n != 1)
-		return ctl_fail("cache warm needs one DATASET", 2);
-	if (config->cache.user || config->json || strcmp(warm.form, "file") == 0)
-		return ctl_fail("cache warm has no --user, no --json and no --form file", 2);
-	warm.dataset = words[0];
+	warm.lends = strcmp(words[0], "lend") == 0;
+	if (n != 2)
+		diag_set(diag, "cache %s needs one DATASET", words[0]);
+	else if (config->cache.user || config->json || strcmp(warm.form, "file") == 0)
+		diag_set(diag, "cache %s has no --user, no --json and no --form file", words[0]);
+	else
+		diag->text[0] = '\0';
+	if (diag->text[0])
+		return ctl_fail(diag->text, 2);
+	warm.dataset = words[1];
 	if (ctl_find(config->socket, socket, sizeof(socket), diag))
 		return ctl_fail(diag->text, 1);
 	diag->text[0] = '\0';
@@ -325,8 +332,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	config.convert.form = config.form;
-	if (n_rest > 1 && strcmp(rest[0], "cache") == 0 && strcmp(rest[1], "warm") == 0)
-		return ctl_run_warm(&config, rest + 2, n_rest - 2, &diag);
+	if (n_rest > 1 && strcmp(rest[0], "cache") == 0 &&
+	    (strcmp(rest[1], "warm") == 0 || strcmp(rest[1], "lend") == 0))
+		return ctl_run_warm(&config, rest + 1, n_rest - 1, &diag);
 	if (n_rest > 0 && strcmp(rest[0], "bad") == 0)
 		return ctl_run_bad(&config, rest + 1, n_rest - 1, &diag);
 	if (n_rest > 0 && strcmp(rest[0], "cache") == 0)

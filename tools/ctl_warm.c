@@ -17,13 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libaccess/libaccess.h"
 #include "shmring/proto.h"
+#include "tools/ctl_warm_parts.h"
 
 #define WARM_BATCH 16
 #define WARM_WAIT_MS 1000
 #define WARM_LOOK_NS UINT64_C(1000000000)
-#define WARM_LINE_NS UINT64_C(10000000000) /* between lines where no terminal is */
 #define WARM_QUIET_US 100000
 #define WARM_QUIET 30    /* looks without anything new; the store writes what it has each second */
 #define WARM_STALE 4     /* passes that brought nothing, with room: a disk may be busy */
@@ -31,20 +30,12 @@
 #define WARM_FULL 0.6    /* of its limit: values need pages in one piece, and some stay free */
 #define WARM_STATUS_MAX (16u << 20)
 
-struct warming {
-	struct oa_client *client;
-	struct oa_stream *stream;
-	char name[64];
-	struct ctl_warm_look look;
-	uint64_t start_ns, look_ns, line_ns;
-	uint64_t n_samples, in_pass;      /* of the dataset; taken in this pass */
-	uint64_t passes, samples, broken; /* of the first pass, when it is over */
-	uint64_t kept_before_pass;
-	unsigned stale; /* passes on end that brought nothing */
-	bool draws;
-};
-
 static volatile sig_atomic_t warm_signal;
+
+int warm_signalled(void)
+{
+	return warm_signal;
+}
 
 static void warm_on_signal(int number)
 {
@@ -53,67 +44,7 @@ static void warm_on_signal(int number)
 
 /* ---- the status ---- */
 
-static uint64_t warm_u64(const struct json_in *in, const char *key)
-{
-	return json_in_u64(json_in_member(in, key), 0);
-}
-
-static const struct json_in *warm_find(const struct json_in *list, const char *key,
-				       const char *text, uint64_t number)
-{
-	for (size_t i = 0; i < json_in_count(list); i++) {
-		const struct json_in *item = json_in_item(list, i);
-
-		if (text ? strcmp(json_in_string(json_in_member(item, key), ""), text) == 0
-			 : json_in_u64(json_in_member(item, key), UINT64_MAX) == number)
-			return item;
-	}
-	return NULL;
-}
-
-static void warm_read_stores(const struct json_in *stores, struct ctl_warm_look *ret)
-{
-	for (size_t i = 0; i < json_in_count(stores); i++) {
-		uint64_t used = warm_u64(json_in_item(stores, i), "used");
-		uint64_t limit = warm_u64(json_in_item(stores, i), "limit");
-
-		if (limit == 0 || (ret->limit && (double)used / (double)limit <=
-						     (double)ret->used / (double)ret->limit))
-			continue;
-		ret->used = used;
-		ret->limit = limit;
-	}
-}
-
-bool ctl_warm_read(const struct json_in *status, const char *job, struct ctl_warm_look *ret)
-{
-	const struct json_in *mine = warm_find(json_in_member(status, "jobs"), "name", job, 0);
-	const struct json_in *stream = mine ? warm_find(json_in_member(status, "streams"), "id",
-							NULL, warm_u64(mine, "stream"))
-					    : NULL;
-	const struct json_in *cache = json_in_member(stream, "cache"), *point;
-	const char *form = json_in_string(json_in_member(cache, "point"), "");
-	const char *why = json_in_string(json_in_member(cache, "why"), "");
-
-	*ret = (struct ctl_warm_look){.is_on = json_in_bool(json_in_member(cache, "on"), false)};
-	if (!stream || !json_in_string(json_in_member(cache, "asked"), NULL))
-		return false;
-	point = warm_find(json_in_member(cache, "points"), "name", form, 0);
-	ret->is_measured =
-	    json_in_bool(json_in_member(cache, "forced"), false) ||
-	    strcmp(json_in_string(json_in_member(cache, "reason"), ""), "unmeasured") != 0;
-	base_quote(form, ret->form, sizeof(ret->form));
-	base_quote(why, ret->why, sizeof(ret->why));
-	ret->found = warm_u64(point, "found");
-	ret->kept = warm_u64(point, "kept_samples");
-	ret->bytes = warm_u64(point, "kept_bytes");
-	ret->unfit = warm_u64(point, "unfit");
-	warm_read_stores(json_in_member(status, "caches"), ret);
-	return true;
-}
-
-/* 0, or CTL_E_NONE with diag. */
-static int warm_look(struct warming *warming, struct diag *diag)
+int warm_look(struct warming *warming, struct diag *diag)
 {
 	struct oa_error error = {.size = sizeof(error)};
 	_cleanup_free_ char *text = NULL;
@@ -234,7 +165,7 @@ static int warm_end_pass(struct warming *warming, bool *ret_more, struct diag *d
 	return r;
 }
 
-static int warm_take(struct warming *warming, bool *ret_last, struct diag *diag)
+int warm_take(struct warming *warming, bool *ret_last, struct diag *diag)
 {
 	struct oa_batch_info info = {.size = sizeof(info)};
 	struct oa_batch *batch;
@@ -259,7 +190,7 @@ static int warm_go(struct warming *warming, struct diag *diag)
 	bool is_last, more = true;
 	int r = 0;
 
-	while (!r && more && !warm_signal) {
+	while (!r && more && !warm_signal && !(warming->lends && warming->look.is_measured)) {
 		uint64_t now_ns = base_now_ns();
 
 		if (now_ns - warming->look_ns >= WARM_LOOK_NS) {
@@ -386,18 +317,21 @@ static int warm_open(const struct ctl_warm *warm, const char *socket, struct war
 
 int ctl_warm_run(const struct ctl_warm *warm, const char *socket, struct diag *diag)
 {
-	struct warming warming = {
-	    .look.form = "file", .draws = isatty(STDERR_FILENO), .start_ns = base_now_ns()};
+	struct warming warming = {.look.form = "file",
+				  .lends = warm->lends,
+				  .draws = isatty(STDERR_FILENO),
+				  .start_ns = base_now_ns()};
 	int r;
 
-	snprintf(warming.name, sizeof(warming.name), "cache warm (pid %d)", (int)getpid());
+	snprintf(warming.name, sizeof(warming.name), "cache %s (pid %d)",
+		 warm->lends ? "lend" : "warm", (int)getpid());
 	warming.line_ns = warming.start_ns;
 	warm_catch();
 	r = warm_open(warm, socket, &warming, diag);
 	if (!r)
 		r = warm_go(&warming, diag);
 	if (!r)
-		r = warm_end(&warming, diag);
+		r = warm->lends ? ctl_lend(&warming, diag) : warm_end(&warming, diag);
 	oa_close(warming.stream);
 	oa_disconnect(warming.client);
 	return r;

@@ -2,7 +2,10 @@
 #ifndef TOOLS_CTL_WARM_H
 #define TOOLS_CTL_WARM_H
 
-/* access-ctl cache warm: what can be kept of a dataset is made before a job needs it. */
+/*
+ * access-ctl cache warm: what can be kept of a dataset is made before a job needs it; cache lend: of it, what this node owns in a
+ * cluster, for the jobs of other nodes.
+ */
 
 #include "base/base.h"
 #include "base/json.h"
@@ -11,6 +14,7 @@
 struct ctl_warm {
 	const char *dataset, *pipeline;
 	const char *form; /* "auto": the one that measurements choose */
+	bool lends;
 };
 
 /* How it stands with the form that is made, from accessd's status. */
@@ -21,10 +25,15 @@ struct ctl_warm_look {
 	char why[256];    /* nothing is kept */
 	uint64_t found, kept, bytes, unfit;
 	uint64_t used, limit; /* of the fullest store */
+	char ahead[16]; /* what is made for other nodes: "alone", "makes", ... (sched/ahead.h) */
+	char not_shared[256]; /* why no other node is asked; "": they are */
+	uint64_t made_ahead;
 };
 
-/* The exit status: 0 all that has the form is kept, or none is worth it; 128 + signal: ended by it; else
- * diag says what. */
+/*
+ * The exit status: 0 all that has the form is kept, or none is worth it; 128 + signal: ended by it; else diag says what.
+ * Lending ends with a signal alone, and with 0.
+ */
 int ctl_warm_run(const struct ctl_warm *warm, const char *socket, struct diag *diag);
 /* Of the job with that name. false: it is not there. */
 bool ctl_warm_read(const struct json_in *status, const char *job, struct ctl_warm_look *ret);

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# access-ctl cache lend: a node without jobs prepares what it owns of a data set, and a job on another node gets that. It outlives
+# accessd, and ends when it is told to.
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
+requires python3
+id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+
+samples=400
+"$pictures" "$work/data" $samples 4 100
+free_ports 2
+read -r port_a port_b <"$work/ports"
+(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
+node() { # node NAME PORT [NAME=VALUE]...
+	name=$1 port=$2
+	shift 2
+	dir=$work/$name
+	socket=$dir/socket
+	start_accessd workers=1 idle_exit_s=0 cache_dir="$work/cache-$name" cache_size=64M cache_force=1 chunk=16 slots=4 \
+		node_name="$name" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b" peer_listen="127.0.0.1:$port" \
+		peer_key="$work/cluster.key" "$@"
+}
+is_lent() { # is_lent STATE: what node a does for others
+	socket=$work/a/socket
+	status_is streams == 1 && [ "$(status streams.0.cache.peers.ahead)" = "$1" ]
+}
+
+node a "$port_a"
+code=0
+"$ctl" --socket "$socket" cache lend "$work/data" --form file >"$work/plain.txt" 2>&1 || code=$?
+[ $code = 2 ] || fail "--form file: status $code"
+"$ctl" --socket "$socket" cache lend "$work/data" --pipeline imagenet-train-u8 --form packed >"$work/lend.txt" 2>&1 &
+lending=$!
+cleanup_fn "kill -KILL $lending"
+until_true $patience is_lent alone || fail "a node alone: $(cat "$work/lend.txt")"
+until_true $patience grep -q "^packed: 0 samples made for other nodes, .*; no other node is connected\$" "$work/lend.txt" ||
+	fail "it says: $(cat "$work/lend.txt")"
+
+# accessd is killed: who lends waits for the next one.
+stop_accessd
+until_true $patience grep -q "; waiting for it\$" "$work/lend.txt" || fail "accessd was stopped: $(cat "$work/lend.txt")"
+node a "$port_a"
+until_true $patience is_lent alone || fail "after accessd was stopped: $(cat "$work/lend.txt")"
+
+node b "$port_b" cache_point=packed
+until_true $patience is_lent "done" || fail "it is not through: $(status streams.0.cache.peers.ahead)"
+made=$(status streams.0.cache.peers.made_ahead)
+# of 400 a node of two owns 200, give or take, of which its job may have had up to 64 when nobody was there
+[ "$made" -ge 100 ] && [ "$made" -le 260 ] || fail "$made of $samples forms were made"
+
+"$bench" --socket "$work/b/socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --verify --quiet \
+	--json "$work/b.json" || fail "the job of node b"
+exactly_once "$work/b.json"
+socket=$work/b/socket
+status_is streams.0.cache.peer_hits ">=" 1 || fail "of $made forms that a made b got none"
+
+kill -TERM $lending
+wait $lending || fail "told to end, it ends with status $?"
+tail -n 1 "$work/lend.txt" | grep -q "^packed: $made samples were made for other nodes; what is kept stays\$" ||
+	fail "it ends with: $(cat "$work/lend.txt")"
+socket=$work/a/socket
+until_true $patience status_is jobs == 0 || fail "its job stays"

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Lending is a job that takes no batches. accessd has nothing to do for it, and makes what this node owns of the data set
+ * for the jobs of other nodes (daemon/serve/fill_ahead.c); they ask here for the rest, too. So a node without jobs
+ * prepares for others, and nothing but the job says so: when it goes, that ends.
+ */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/ctl_warm_parts.h"
+
+#define LEND_LOOK_US 1000000
+
+static const char *lend_words(const struct ctl_warm_look *look)
+{
+	static const struct {
+		const char *state, *text;
+	} states[] = {
+	    {"alone", "no other node is connected"},
+	    {"not_worth", "no form is worth it"},
+	    {"full", "there is no room for more"},
+	    {"busy", "others keep this node busy"},
+	    {"rests", "more is made, slowly, as others want the processors"},
+	    {"done", "all is made that this node owns"},
+	    {"makes", "more is made"},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(states); i++)
+		if (strcmp(look->ahead, states[i].state) == 0)
+			return states[i].text;
+	return "nothing is made";
+}
+
+static void lend_draw(struct warming *warming, uint64_t now_ns)
+{
+	const struct ctl_warm_look *look = &warming->look;
+
+	if (!warming->draws && warming->line_ns && now_ns - warming->line_ns < WARM_LINE_NS)
+		return;
+	warming->line_ns = now_ns;
+	fprintf(stderr, "%s%s: %llu samples made for other nodes, %llu kept; %s%s%s",
+		warming->draws ? "\r" : "", look->form, (unsigned long long)look->made_ahead,
+		(unsigned long long)look->kept, lend_words(look), look->not_shared[0] ? ": " : "",
+		look->not_shared);
+	fputs(warming->draws ? "\033[K" : "\n", stderr);
+}
+
+/* accessd is away, or has just come: it hears of the job when that asks for a batch. */
+static int lend_return(struct warming *warming, struct diag *diag)
+{
+	bool is_last;
+
+	if (!warming->is_away)
+		fprintf(stderr, "%s%s; waiting for it\n", warming->draws ? "\n" : "", diag->text);
+	warming->is_away = true;
+	diag->text[0] = '\0';
+	return warm_take(warming, &is_last, diag);
+}
+
+static int lend_hold(struct warming *warming, struct diag *diag)
+{
+	int r = 0;
+
+	while (!r && !warm_signalled()) {
+		if (warm_look(warming, diag)) {
+			r = lend_return(warming, diag);
+		} else {
+			warming->is_away = false;
+			lend_draw(warming, base_now_ns());
+		}
+		if (!r && !warm_signalled())
+			usleep(LEND_LOOK_US); /* a signal ends it */
+	}
+	return r;
+}
+
+int ctl_lend(struct warming *warming, struct diag *diag)
+{
+	const struct ctl_warm_look *look = &warming->look;
+	int r;
+
+	if (!warm_signalled() && !look->is_measured) {
+		diag_set(diag,
+			 "too little could be measured to choose what to make; name a --form");
+		return CTL_E_NONE;
+	}
+	if (!warm_signalled() && strcmp(look->form, "file") == 0) {
+		diag_set(diag, "no form of these samples is worth it on this machine, as measured; "
+			       "--form names one all the same");
+		return CTL_E_NONE;
+	}
+	warming->line_ns = 0;
+	r = lend_hold(warming, diag);
+	if (warming->draws)
+		fputs("\r\033[K", stderr);
+	if (!r && !warming->is_away)
+		r = warm_look(warming, diag);
+	printf("%s: %llu samples were made for other nodes; what is kept stays\n", look->form,
+	       (unsigned long long)look->made_ahead);
+	return r ? r : fflush(stdout) == 0 ? 0 : CTL_E_NONE;
+}
