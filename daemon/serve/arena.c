@@ -2,8 +2,9 @@
 /*
  * The arena: extents in the order of their offsets, and the one behind which room is looked for first, the cursor. As a
  * rule it goes round: what is behind the cursor was given back long ago, and the arena is a ring. What is not
- * given back in its turn, of a sample that takes long, is passed, so that it holds back nothing but its own bytes; but
- * only a few are, for an arena that is simply full is asked often.
+ * given back in its turn, of a sample that takes long, is passed, so that it holds back nothing but its own bytes. An
+ * arena that is simply full is asked often, so more than a few are passed only where a part of it is free, and not again
+ * before something was given back.
  *
  * An extent never wraps. That one which is too large for every gap finds room in the end: nothing else is reserved before
  * it, and what is under way ends.
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 
 #define MOST_PASSED 16
+#define FREE_PART 8 /* where one part of so many is free, all are passed */
 
 /* The last element of extent[] is none: it is before the first one and behind the last one. */
 static struct arena_extent *edge_of(const struct arena *arena)
@@ -23,8 +25,11 @@ static struct arena_extent *edge_of(const struct arena *arena)
 
 int arena_init(struct arena *arena, uint64_t bytes, uint32_t extents, uint32_t align)
 {
-	*arena = (struct arena){
-	    .bytes = bytes - bytes % align, .align = align, .room = extents, .cursor = extents};
+	*arena = (struct arena){.bytes = bytes - bytes % align,
+				.refused = UINT64_MAX,
+				.align = align,
+				.room = extents,
+				.cursor = extents};
 	arena->extent = calloc((size_t)extents + 1, sizeof(*arena->extent));
 	if (!arena->extent)
 		return -ENOMEM;
@@ -52,20 +57,29 @@ static uint64_t gap_behind(const struct arena *arena, uint32_t at, uint64_t *ret
 	return end - *ret_begin;
 }
 
-/* The extent behind which there is room for so many bytes. false: not now. */
-static bool find_gap(const struct arena *arena, uint64_t bytes, uint32_t *ret_at,
-		     uint64_t *ret_offset)
+static uint32_t most_passed(const struct arena *arena, uint64_t bytes)
 {
+	const uint64_t worth = BASE_MAX(bytes, arena->bytes / FREE_PART);
+
+	return arena->bytes - arena->used >= worth ? UINT32_MAX : MOST_PASSED;
+}
+
+/* The extent behind which there is room for so many bytes. false: not now. */
+static bool find_gap(struct arena *arena, uint64_t bytes, uint32_t *ret_at, uint64_t *ret_offset)
+{
+	const uint32_t most = most_passed(arena, bytes);
 	uint32_t at = arena->cursor;
 
-	for (unsigned passed = 0; passed < MOST_PASSED; at = arena->extent[at].next) {
+	for (uint32_t passed = 0; passed < most; at = arena->extent[at].next) {
 		if (gap_behind(arena, at, ret_offset) >= bytes) {
 			*ret_at = at;
 			return true;
 		}
 		passed += at != arena->room;
-		if (arena->extent[at].next == arena->cursor)
+		if (arena->extent[at].next == arena->cursor) {
+			arena->refused = BASE_MIN(arena->refused, bytes);
 			return false;
+		}
 	}
 	return false;
 }
@@ -85,13 +99,14 @@ bool arena_reserve(struct arena *arena, uint64_t bytes, uint64_t *ret_offset, ui
 	uint64_t size = base_align_up(bytes ? bytes : 1, arena->align), offset;
 	uint32_t number = arena->unused, at;
 
-	if (number == arena->room || !find_gap(arena, size, &at, &offset))
+	if (number == arena->room || size >= arena->refused || !find_gap(arena, size, &at, &offset))
 		return false;
 	arena->unused = arena->extent[number].next;
 	arena->extent[number].offset = offset;
 	arena->extent[number].bytes = size;
 	insert(arena, number, at);
 	arena->cursor = number;
+	arena->used += size;
 	*ret_offset = offset;
 	*ret_extent = number;
 	return true;
@@ -105,13 +120,15 @@ void arena_release(struct arena *arena, uint32_t extent)
 	arena->extent[gone->next].before = gone->before;
 	if (arena->cursor == extent)
 		arena->cursor = gone->before;
+	arena->used -= gone->bytes;
+	arena->refused = UINT64_MAX;
 	*gone = (struct arena_extent){.next = arena->unused};
 	arena->unused = extent;
 }
 
 const char *arena_check(const struct arena *arena)
 {
-	uint64_t end = 0;
+	uint64_t end = 0, used = 0;
 
 	for (uint32_t i = edge_of(arena)->next; i != arena->room; i = arena->extent[i].next) {
 		const struct arena_extent *extent = &arena->extent[i];
@@ -121,6 +138,7 @@ const char *arena_check(const struct arena *arena)
 		if (extent->offset < end)
 			return "two extents overlap";
 		end = extent->offset + extent->bytes;
+		used += extent->bytes;
 	}
-	return NULL;
+	return used == arena->used ? NULL : "the bytes in use are not those of the extents";
 }

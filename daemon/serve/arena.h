@@ -17,7 +17,8 @@ struct arena_extent {
 };
 
 struct arena {
-	uint64_t bytes;
+	uint64_t bytes, used;        /* in all; of extents */
+	uint64_t refused;            /* so many and more have no room until something is released */
 	uint32_t align;              /* of extents */
 	struct arena_extent *extent; /* owned; `room` of them, and the edge */
 	uint32_t room, cursor, unused;

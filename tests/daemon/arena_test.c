@@ -133,6 +133,33 @@ START_TEST(late_extents_hold_back_nothing)
 }
 END_TEST
 
+/* However many lie behind each other between two that come and go. */
+START_TEST(many_late_extents_are_passed)
+{
+	const uint64_t before = MODEL_BYTES / 4, behind = MODEL_BYTES / 2;
+	uint32_t first, last, extent;
+	struct arena arena;
+	uint64_t offset;
+
+	ck_assert_int_eq(arena_init(&arena, MODEL_BYTES, MODEL_EXTENTS, ARENA_ALIGN), 0);
+	ck_assert(arena_reserve(&arena, before, &offset, &first));
+	for (unsigned i = 0; i < MODEL_EXTENTS - 2; i++)
+		ck_assert(arena_reserve(&arena, ARENA_ALIGN, &offset, &extent));
+	ck_assert(arena_reserve(&arena, behind, &offset, &last));
+	for (unsigned round = 0; round < 100; round++) {
+		arena_release(&arena, first);
+		ck_assert(!arena_reserve(&arena, behind, &offset, &extent));
+		ck_assert(arena_reserve(&arena, before, &offset, &first));
+		ck_assert_uint_eq(offset, 0);
+		arena_release(&arena, last);
+		ck_assert(arena_reserve(&arena, behind, &offset, &last));
+		ck_assert_uint_eq(offset, before + (MODEL_EXTENTS - 2) * ARENA_ALIGN);
+		ck_assert_ptr_null(arena_check(&arena));
+	}
+	arena_fini(&arena);
+}
+END_TEST
+
 START_TEST(order_of_release_is_free)
 {
 	struct model *model = calloc(1, sizeof(*model));
@@ -189,6 +216,9 @@ START_TEST(the_checker_sees_what_is_broken)
 	ck_assert_str_eq(arena_check(&arena), "an extent lies outside the arena");
 	arena.extent[second].offset = 129;
 	ck_assert_str_eq(arena_check(&arena), "an extent lies outside the arena");
+	arena.extent[second].offset = 128;
+	arena.extent[second].bytes = 64;
+	ck_assert_str_eq(arena_check(&arena), "the bytes in use are not those of the extents");
 	arena_fini(&arena);
 }
 END_TEST
@@ -197,6 +227,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, random_histories, 0, HISTORIES_OF(8));
 	tcase_add_test(tcase, late_extents_hold_back_nothing);
+	tcase_add_test(tcase, many_late_extents_are_passed);
 	tcase_add_test(tcase, order_of_release_is_free);
 	tcase_add_test(tcase, limits_are_kept);
 	tcase_add_test(tcase, the_checker_sees_what_is_broken);
