@@ -35,6 +35,7 @@
 struct beside {
 	const struct reader_dataset *dataset;
 	const struct scan_progress *progress;
+	uint64_t memory; /* that is taken: of the shards, and of a folder's names */
 	uint64_t aside;  /* indexes */
 	char first[512]; /* of them, and why */
 };
@@ -53,6 +54,19 @@ static void set_aside(struct beside *beside, const char *name, const char *fmt, 
 			 base_quote(name, quoted, sizeof(quoted)), why);
 }
 
+/* May so much be taken beside what is? */
+static bool takes(const struct beside *beside, uint64_t bytes)
+{
+	return scan_takes(beside->progress, beside->memory + bytes);
+}
+
+static bool is_cancelled(const struct beside *beside)
+{
+	const struct scan_progress *progress = beside->progress;
+
+	return progress && progress->cancelled && progress->cancelled(progress->arg);
+}
+
 /* ---- files ---- */
 
 /* Its text, which the caller frees; NULL where there is none, or it was set aside. */
@@ -68,7 +82,7 @@ static char *read_text(struct beside *beside, const char *name, uint64_t most, s
 		return NULL;
 	if (!r && (uint64_t)st.st_size > most)
 		r = -EFBIG;
-	if (!r && !scan_takes(beside->progress, (uint64_t)st.st_size))
+	if (!r && !takes(beside, (uint64_t)st.st_size))
 		r = -ENOMEM;
 	if (!r && !(text = malloc((size_t)st.st_size + 1)))
 		r = -ENOMEM;
@@ -205,9 +219,7 @@ static void check_wids(struct beside *beside, const char *name, const struct ind
 
 	if (!(text = read_text(beside, name, WIDS_MOST_TEXT, &size)))
 		return;
-	r = scan_takes(beside->progress, mds_index_weight(text, size))
-		? wids_parse(text, size, &wids)
-		: -ENOMEM;
+	r = takes(beside, mds_index_weight(text, size)) ? wids_parse(text, size, &wids) : -ENOMEM;
 	if (r == WIDS_E_BAD)
 		set_aside(beside, name, " has a shard without \"url\" or \"nsamples\"");
 	else if (r < 0)
@@ -227,14 +239,15 @@ static size_t folder_of(const char *name)
 	return slash ? (size_t)(slash + 1 - name) : 0;
 }
 
-static void check_names(struct beside *beside, const struct indexer_shard *shard, size_t n,
-			const struct shard_names *names, size_t folder)
+/* 0 or DATASET_E_CANCELLED. */
+static int check_names(struct beside *beside, const struct indexer_shard *shard, size_t n,
+		       const struct shard_names *names, size_t folder)
 {
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && !is_cancelled(beside); i++)
 		check_dali(beside, &shard[i], names, folder);
-	for (size_t i = 0; i < names->n; i++) {
+	for (size_t i = 0; i < names->n && !is_cancelled(beside); i++) {
 		const int size = snprintf(path, sizeof(path), "%.*s%s", (int)folder, shard->name,
 					  names->name[i]);
 
@@ -242,16 +255,17 @@ static void check_names(struct beside *beside, const struct indexer_shard *shard
 		    (size_t)size < sizeof(path))
 			check_wids(beside, path, shard, n, folder);
 	}
+	return is_cancelled(beside) ? DATASET_E_CANCELLED : 0;
 }
 
-/* Of shards that are in one folder. 0 or negative errno. */
+/* Of shards that are in one folder. 0, DATASET_E_CANCELLED or -ENOMEM. */
 static int check_folder(struct beside *beside, const struct indexer_shard *shard, size_t n,
 			size_t folder)
 {
 	const bool has_wids = beside->dataset->ops->shards->has_wids;
 	struct shard_names names = {.name = NULL};
 	char path[PATH_MAX] = ".";
-	int r;
+	int r, checked = 0;
 
 	if (folder >= sizeof(path))
 		return 0;
@@ -259,16 +273,19 @@ static int check_folder(struct beside *beside, const struct indexer_shard *shard
 		snprintf(path, sizeof(path), "%.*s", (int)folder, shard->name);
 	r = source_shards_beside(beside->dataset->root_fd, path,
 				 has_wids ? ".idx\0.json\0" : ".idx\0", &names);
-	if (!r && scan_takes(beside->progress, names.bytes))
-		check_names(beside, shard, n, &names, folder);
+	if (!r && takes(beside, names.bytes)) {
+		beside->memory += names.bytes;
+		checked = check_names(beside, shard, n, &names, folder);
+		beside->memory -= names.bytes;
+	}
 	source_shards_names_free(&names);
-	return r == -ENOMEM ? r : 0; /* one that may not be listed has none */
+	return r == -ENOMEM ? r : checked; /* one that may not be listed has none */
 }
 
 int source_beside_check(const struct reader_dataset *dataset, const struct indexer_shard *shard,
 			size_t n, const struct scan_progress *progress)
 {
-	struct beside beside = {dataset, progress, 0, ""};
+	struct beside beside = {dataset, progress, source_shards_memory(dataset, shard, n), 0, ""};
 	int r = 0;
 
 	if (!dataset->ops->shards->dali || !dataset->is_folder)

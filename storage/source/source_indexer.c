@@ -127,6 +127,15 @@ static uint64_t memory_of(const struct indexer_shard *shard)
 	       words_bytes(&shard->words);
 }
 
+uint64_t source_indexer_memory(const struct indexer_shard *shard, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += memory_of(&shard[i]);
+	return bytes;
+}
+
 /* Within the shard, with a key, and a label at most: a number, or a word behind the key. */
 static bool is_record(const struct indexer_shard *shard, const struct indexer_word *word,
 		      const char *key)

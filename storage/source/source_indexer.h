@@ -45,6 +45,8 @@ struct indexer_job {
 int source_indexer_run(const struct indexer_job *job, struct indexer_shard *shard, size_t n,
 		       const struct scan_progress *progress, struct diag *diag);
 void source_indexer_free(struct indexer_shard *shard, size_t n);
+uint64_t source_indexer_memory(const struct indexer_shard *shard,
+			       size_t n); /* of all that they own */
 
 /* ---- source_indexing.c: the other end ---- */
 

@@ -82,6 +82,13 @@ static int check_shards(const struct reader_dataset *dataset, const struct mds_i
 	return r;
 }
 
+/* May so much be taken beside the shards' names? */
+static bool takes(const struct reader_dataset *dataset, const struct scan_progress *progress,
+		  uint64_t bytes)
+{
+	return scan_takes(progress, ((const struct shards *)dataset->source)->names.bytes + bytes);
+}
+
 /* Its text; 0 and NULL where there is none. */
 static int read_index(const struct reader_dataset *dataset, const struct scan_progress *progress,
 		      char **ret, size_t *ret_size)
@@ -100,7 +107,7 @@ static int read_index(const struct reader_dataset *dataset, const struct scan_pr
 		return 0;
 	if ((uint64_t)st.st_size > MDS_MOST_TEXT)
 		return -EFBIG;
-	if (!scan_takes(progress, (uint64_t)st.st_size))
+	if (!takes(dataset, progress, (uint64_t)st.st_size))
 		return DATASET_E_ROOM;
 	text = malloc((size_t)st.st_size);
 	if (!text)
@@ -125,7 +132,7 @@ static int load_index(const struct reader_dataset *dataset, const struct scan_pr
 	*ret = (struct mds_index){.n = 0};
 	if (r == DATASET_E_ROOM)
 		return r;
-	if (!r && text && !scan_takes(progress, mds_index_weight(text, size)))
+	if (!r && text && !takes(dataset, progress, mds_index_weight(text, size)))
 		return DATASET_E_ROOM;
 	if (!r && text)
 		r = mds_index_parse(text, size, ret, &why);

@@ -24,10 +24,14 @@ int source_shards_write(const struct reader_dataset *dataset, struct indexer_sha
 			unsigned threads, const struct scan_progress *progress, int *ret_fd,
 			struct diag *diag);
 
+/* Memory of the shards' names, and of what was found in them. */
+uint64_t source_shards_memory(const struct reader_dataset *dataset,
+			      const struct indexer_shard *shard, size_t n);
+
 /* ---- source_beside.c ---- */
 
-/* Indexes of others that lie beside the shards, which are sorted: are they of these? Those that are not are told to progress. 0 or
- * -ENOMEM. */
+/* Indexes of others that lie beside the shards, which are sorted: are they of these? Those that are not are told to progress. 0,
+ * DATASET_E_CANCELLED or -ENOMEM. */
 int source_beside_check(const struct reader_dataset *dataset, const struct indexer_shard *shard,
 			size_t n, const struct scan_progress *progress);
 

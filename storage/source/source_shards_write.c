@@ -24,7 +24,6 @@ struct found { /* all shards, scanned */
 	const struct reader_dataset *dataset;
 	struct indexer_shard *shard;
 	size_t n;
-	uint64_t memory; /* of the lists */
 	bool has_labels;
 	uint32_t largest_label;
 	struct words words;     /* labels, if there are words among them */
@@ -169,12 +168,10 @@ static void measure(struct found *found, char *name)
 
 	head->kind = found->dataset->ops->kind;
 	head->n_folders = found->n;
-	found->memory = ((const struct shards *)found->dataset->source)->names.bytes;
 	for (size_t i = 0; i < found->n; i++) {
 		const struct indexer_shard *shard = &found->shard[i];
 		const char *key = shard->keys;
 
-		found->memory += shard->room_records * sizeof(*shard->record) + shard->room_keys;
 		head->youngest_ns = BASE_MAX(head->youngest_ns, shard->ctime_ns);
 		head->folders_bytes += strlen(shard->name) + 1;
 		head->n_samples += shard->n_records;
@@ -269,9 +266,17 @@ static int write_found(struct found *found, unsigned threads, const struct scan_
 	measure(found, name);
 	if (!found->head.n_samples)
 		return refuse_empty(found->dataset, diag);
-	if (!scan_takes(progress, found->memory + index_bytes(&found->head)))
+	if (!scan_takes(progress, source_shards_memory(found->dataset, found->shard, found->n) +
+				      index_bytes(&found->head)))
 		return DATASET_E_ROOM;
 	return write_all(found, name, ret_fd, diag);
+}
+
+uint64_t source_shards_memory(const struct reader_dataset *dataset,
+			      const struct indexer_shard *shard, size_t n)
+{
+	return ((const struct shards *)dataset->source)->names.bytes +
+	       source_indexer_memory(shard, n);
 }
 
 int source_shards_write(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,

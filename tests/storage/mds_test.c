@@ -188,6 +188,66 @@ START_TEST(whole_samples_of_mosaicml)
 }
 END_TEST
 
+/* One sample of n columns of text, called by prefix and number; without a prefix by nothing. */
+static int scan_named(const char *prefix, unsigned n, const char *options)
+{
+	struct shard_bytes shard;
+	char text[4096], name[64] = "";
+	int used = snprintf(text, sizeof(text), "{\"column_names\": [");
+	int r;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (*prefix)
+			snprintf(name, sizeof(name), "%s%02u", prefix, i);
+		used += snprintf(text + used, sizeof(text) - (size_t)used, "%s\"%s\"",
+				 i ? ", " : "", name);
+	}
+	for (unsigned list = 0; list < 2; list++) {
+		used += snprintf(text + used, sizeof(text) - (size_t)used, "], \"column_%s\": [",
+				 list ? "sizes" : "encodings");
+		for (unsigned i = 0; i < n; i++)
+			used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%s",
+					 i ? ", " : "", list ? "null" : "\"str\"");
+	}
+	used += snprintf(text + used, sizeof(text) - (size_t)used, "]}");
+	ck_assert_uint_lt((size_t)used, sizeof(text));
+	shard_bytes_init(&shard, sizeof(text) + 512);
+	shard_put_32(&shard, 1);
+	shard_put_32(&shard, 12 + (uint32_t)used);
+	shard_put_32(&shard, 12 + (uint32_t)used + 4 * n + 1);
+	shard_put(&shard, text, (size_t)used);
+	for (unsigned i = 0; i < n; i++)
+		shard_put_32(&shard, i == 0);
+	shard_put(&shard, "x", 1);
+	r = scan_run(&scan_mds, shard.data, shard.size, options, &run);
+	shard_bytes_fini(&shard);
+	return r;
+}
+
+START_TEST(many_columns_are_refused_by_the_first_that_differs)
+{
+	ck_assert_int_eq(scan_named("a_column_", 40, "columns=a_column_00:str;other:int"),
+			 SCAN_E_BAD);
+	ck_assert_str_eq(run.why, "its columns are not those of the option: number 2 is "
+				  "\"a_column_01:str\", and \"other:int\" in the option; "
+				  "index.json names all of them");
+	ck_assert_int_eq(scan_named("a_column_", 40, "columns=a_column_00:str"), SCAN_E_BAD);
+	ck_assert_ptr_nonnull(strstr(run.why, "number 2 is \"a_column_01:str\", and \"\" in"));
+	ck_assert_int_eq(scan_named("c", 2, "columns=c00:str;c01:str"), SCAN_E_END);
+}
+END_TEST
+
+START_TEST(names_that_the_option_cannot_have_are_refused)
+{
+	static const char *const names[] = {"a:b", "a;b", "a,b", ""};
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(names); i++) {
+		ck_assert_int_eq(scan_named(names[i], 1, "columns=a"), SCAN_E_BAD);
+		ck_assert_ptr_nonnull(strstr(run.why, "a colon, a semicolon or a comma"));
+	}
+}
+END_TEST
+
 static const char shard_columns[] =
     "{\"column_encodings\": [\"str\", \"jpeg\", \"int\"], \"column_names\": [\"a\", \"image\", "
     "\"label\"], \"column_sizes\": [null, null, 8], \"compression\": null, \"format\": \"mds\", "
@@ -284,6 +344,8 @@ int main(void)
 	tcase_add_test(tcase, numbers_of_labels);
 	tcase_add_test(tcase, shard_of_mosaicml);
 	tcase_add_test(tcase, whole_samples_of_mosaicml);
+	tcase_add_test(tcase, many_columns_are_refused_by_the_first_that_differs);
+	tcase_add_test(tcase, names_that_the_option_cannot_have_are_refused);
 	tcase_add_loop_test(tcase, samples_of_a_shard, 0, 7);
 	tcase_add_test(tcase, cut_shards);
 	tcase_add_test(tcase, damaged_shards);

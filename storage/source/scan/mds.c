@@ -84,13 +84,14 @@ static int index_shards(const struct json_in *shards, struct mds_index *index, s
 	return n ? 0 : mds_refuse(diag, "its " MDS_INDEX " has no shard", MDS_MEND);
 }
 
-/* Of what jansson makes of it: an object or a list, with its table; a member or an item. */
-#define MDS_NEST_BYTES 240
+/* Of what jansson makes of it: an object or a list, with its table, and a shard of the list that comes of it; a member or an item. */
+#define MDS_NEST_BYTES 320
 #define MDS_MORE_BYTES 64
 
 uint64_t mds_index_weight(const char *text, size_t size)
 {
-	uint64_t weight = size;
+	uint64_t weight =
+	    3 * (uint64_t)size; /* the text, its strings, and their copies in the list */
 
 	for (size_t i = 0; i < size; i++)
 		if (text[i] == '{' || text[i] == '[')
@@ -133,6 +134,8 @@ void mds_index_fini(struct mds_index *index)
 }
 
 /* ---- columns ---- */
+
+#define MDS_MOST_SHOWN 200 /* bytes of their names */
 
 struct chosen { /* one column of those that fit */
 	unsigned n, rank, column;
@@ -191,25 +194,65 @@ static int columns_judge(const struct mds_names *names, const struct chosen *pic
 	return 0;
 }
 
-/* Commas, which are between options, as x. false: there is no place for it. */
-static bool tell_column(const char *name, const char *encoding, unsigned number,
-			char ret[MDS_MOST_NAMES])
+/* Commas of the encoding, which are between options, as x. NULL, or why the option columns cannot have it. */
+static const char *tell_column(const char *name, const char *encoding, unsigned number,
+			       char ret[MDS_MOST_NAMES])
 {
-	const size_t used = strlen(ret);
-	const int size = snprintf(ret + used, MDS_MOST_NAMES - used, "%s%s:%s", number ? ";" : "",
-				  name, encoding);
+	const size_t used = strlen(ret), left = MDS_MOST_NAMES - used;
+	const int size = snprintf(ret + used, left, "%s%s:%s", number ? ";" : "", name, encoding);
 
-	for (char *at = strchr(ret + used, ':'); at && (at = strchr(at, ',')); at++)
+	if (!*name || strpbrk(name, ":;,") || strchr(encoding, ';'))
+		return "a column's name has a colon, a semicolon or a comma, which are between "
+		       "columns, or nothing";
+	if (size < 0 || (size_t)size >= left)
+		return "the names of its columns have more than 2047 bytes";
+	for (char *at = ret + used + strlen(name); (at = strchr(at, ',')); at++)
 		*at = 'x';
-	return size >= 0 && (size_t)size < MDS_MOST_NAMES - used;
+	return NULL;
 }
 
-/* The columns that the user has said: all of them, in this order. */
+/* The column of that number, quoted; nothing: there are fewer. */
+static const char *quote_column(const char *columns, unsigned number, char *ret, size_t size)
+{
+	char column[MDS_MOST_NAMES];
+	size_t length;
+
+	while (number-- > 0 && *columns)
+		columns += strcspn(columns, ";") + (columns[strcspn(columns, ";")] == ';');
+	length = BASE_MIN(strcspn(columns, ";"), sizeof(column) - 1);
+	memcpy(column, columns, length);
+	column[length] = '\0';
+	return base_quote(column, ret, size);
+}
+
+/* The number of the first column that differs. */
+static unsigned differs_at(const char *theirs, const char *wanted)
+{
+	unsigned number = 0;
+	size_t i = 0;
+
+	for (; theirs[i] && theirs[i] == wanted[i]; i++)
+		number += theirs[i] == ';';
+	return number + ((theirs[i] == ';' && !wanted[i]) || (!theirs[i] && wanted[i] == ';'));
+}
+
+/* The columns that the user has said: all of them, in this order. All are told where they are short, else the first that differs: what
+ * tells it has 255 bytes. */
 static int columns_compare(const char *theirs, const char *wanted, struct diag *diag)
 {
+	const unsigned number = differs_at(theirs, wanted);
+	char is[48], said[48];
+
 	if (strcmp(theirs, wanted) == 0)
 		return 0;
-	diag_set(diag, "its columns are not those of the option: columns=%.180s", theirs);
+	if (strlen(theirs) <= MDS_MOST_SHOWN)
+		diag_set(diag, "its columns are not those of the option: columns=%s", theirs);
+	else
+		diag_set(diag,
+			 "its columns are not those of the option: number %u is \"%s\", and \"%s\" "
+			 "in the option; " MDS_INDEX " names all of them",
+			 number + 1, quote_column(theirs, number, is, sizeof(is)),
+			 quote_column(wanted, number, said, sizeof(said)));
 	return MDS_E_BAD;
 }
 
@@ -221,7 +264,8 @@ static int columns_read(const struct json_in *root, const struct mds_names *name
 	const struct json_in *size = json_in_member(root, "column_sizes");
 	struct chosen picture = {.n = 0}, label = {.n = 0};
 	char theirs[MDS_MOST_NAMES] = "";
-	bool is_signed[MDS_MOST_COLUMNS], is_told = true;
+	bool is_signed[MDS_MOST_COLUMNS];
+	const char *untold = NULL;
 
 	ret->n = (unsigned)BASE_MIN(json_in_count(name), (size_t)MDS_MOST_COLUMNS + 1);
 	if (ret->n < 1 || ret->n > MDS_MOST_COLUMNS || json_in_count(encoding) != ret->n ||
@@ -240,13 +284,12 @@ static int columns_read(const struct json_in *root, const struct mds_names *name
 					  MDS_MEND);
 		ret->size[i] = (uint32_t)bytes;
 		is_signed[i] = encoding_is_signed(&of);
-		is_told = is_told && tell_column(called, text, i, theirs);
+		untold = untold ? untold : tell_column(called, text, i, theirs);
 		choose(&picture, picture_rank(&of, called, names->picture), i);
 		choose(&label, label_rank(&of, called, names), i);
 	}
-	if (names->columns && !is_told)
-		return mds_refuse(diag, "the names of its columns have more than 2047 bytes",
-				  MDS_MEND);
+	if (names->columns && untold)
+		return mds_refuse(diag, untold, MDS_MEND);
 	ret->is_signed = is_signed[label.column];
 	if (names->columns && columns_compare(theirs, names->columns, diag) != 0)
 		return MDS_E_BAD;

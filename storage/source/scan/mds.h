@@ -34,7 +34,7 @@ struct mds_index {
 	size_t n;
 	struct mds_shard *shard; /* owned, in the order of the index */
 };
-/* The memory that parsing it takes at most, and the text itself. */
+/* The memory of the text, of what parsing makes of it, and of the list of shards that comes of it, at most. */
 uint64_t mds_index_weight(const char *text, size_t size);
 /* 0, MDS_E_NONE, MDS_E_BAD, -ENOMEM. */
 int mds_index_parse(const char *text, size_t size, struct mds_index *ret, struct diag *diag);
