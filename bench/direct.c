@@ -79,7 +79,7 @@ static void by_aio(unsigned first, unsigned n)
 					       .to = memory_of(first + i),
 					       .at = place[first + i],
 					       .bytes = BYTES};
-	r = direct_queue_read(&queue, read, n);
+	r = direct_queue_read(&queue, &(struct direct_batch){.read = read, .n = n});
 	for (unsigned i = 0; i < n && !r; i++)
 		r = read[i].result == (int)BYTES ? 0 : BASE_MIN(read[i].result, -EIO);
 	if (r)

@@ -231,6 +231,15 @@ int region_gather(int fd, uint64_t offset, uint64_t bytes)
 	return r;
 }
 
+int region_gather_one(uint8_t *at)
+{
+	const uint64_t since_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	if (madvise(at, REGION_HUGE, MADV_COLLAPSE) < 0)
+		return -errno;
+	return is_late(CLOCK_THREAD_CPUTIME_ID, since_ns, REGION_HUGE) ? -ETIME : 0;
+}
+
 int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes)
 {
 	uint64_t first;

@@ -48,6 +48,9 @@ int region_check_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t
  * can (Linux 6.1; no matter what /sys says of shmem). Contents and mappings stay. 0 or negative
  * errno: it is as it was, or in part; nothing is lost but speed. Takes about as long as to copy it. */
 int region_gather(int fd, uint64_t offset, uint64_t bytes);
+/* The same with REGION_HUGE bytes at such a multiple of what region_map() gave. -EAGAIN: somebody uses a page of it just now; -ETIME:
+ * it is done, and took more than it is worth. */
+int region_gather_one(uint8_t *at);
 /* Reserves what region_gather() would gather, in huge pages from the start: in a quarter of the time that
  * small ones take, or not at all. 0 or negative errno; whatever it is, region_reserve() is to follow. */
 int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes);

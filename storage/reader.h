@@ -14,7 +14,7 @@
 
 enum reader_message {
 	/* accessd -> reader */
-	/* [DIRECT]; fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: write-back ring, [fd 3: resident memory
+	/* [DIRECT], [HUGE]; fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: write-back ring, [fd 3: resident memory
 	 * -> ASK_UNREAD]] */
 	READER_START = 1,
 	READER_OPEN = 2, /* ID, PATH (absolute), HOW, LIMIT: bytes of memory that openings may take
@@ -107,6 +107,8 @@ enum reader_key {
 	READER_KEY_COMPARE = 43, /* u64, of PEERS: a number of values; 0 if absent */
 	/* u64, of START: data sets in shards that have more bytes may be read past the page cache; none if absent */
 	READER_KEY_DIRECT = 48,
+	/* u64 0|1, of START: memory may be put into huge pages; 1 if absent */
+	READER_KEY_HUGE = 49,
 	/* u64 0|1: other nodes have the group by the same name; 0 if absent */
 	READER_KEY_SHARED = 34,
 	/* u64 0|1, of an OPENED: samples are made by processes of the user's; 0 if absent */

@@ -58,7 +58,7 @@ static void on_start(struct wire_in *in, unsigned threads)
 	_cleanup_close_ int rings_fd = wire_take_fd(in, 2);
 	_cleanup_close_ int resident_fd = wire_take_fd(in, 3);
 	struct layout_doorbell *doorbell;
-	uint64_t direct;
+	uint64_t direct, may_be_huge = 1;
 
 	if (started || doorbell_fd < 0 || event_fd < 0)
 		message_bad(in, "needs a doorbell and an eventfd, once");
@@ -71,8 +71,9 @@ static void on_start(struct wire_in *in, unsigned threads)
 	base_take_fd(&resident_fd); /* kept for ever */
 	if (wire_get_u64(in, READER_KEY_DIRECT, &direct) == 0)
 		source_direct_above(direct);
+	wire_get_u64(in, READER_KEY_HUGE, &may_be_huge);
 	started = true;
-	reader_queue_init(threads, doorbell, event_fd);
+	reader_queue_init(threads, doorbell, event_fd, may_be_huge != 0);
 }
 
 static void on_store(struct wire_in *in)
@@ -379,6 +380,7 @@ int main(int argc, char **argv)
 	started_confine("access-reader");
 	raise_most_files();
 	started_follow("access-reader");
+	source_shards_threads(threads);
 	reader_open_init(threads);
 	status = run(threads);
 	reader_keep_end();

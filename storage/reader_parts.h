@@ -92,7 +92,8 @@ void reader_open_unref(struct reader_dataset *dataset);
 
 /* ---- reader_queue.c: queues and the threads that serve them ---- */
 
-void reader_queue_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd);
+void reader_queue_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd,
+		       bool may_be_huge);
 /* Consumes dataset's reference when it succeeds; fds stay the caller's. 0, QUEUE_E_BAD or negative
  * errno, with text in diag. */
 int reader_queue_attach(uint64_t number, struct reader_dataset *dataset, int queue_fd, int arena_fd,
@@ -212,7 +213,15 @@ struct reader_wanted { /* one of several that are made, or read, at once */
 	uint8_t *buffer;
 	uint32_t before, behind; /* bytes on both sides of its bytes that are its, too */
 	struct reader_outcome outcome;
-	bool is_settled; /* the outcome is known; false from the caller */
+	bool is_settled; /* the outcome is known; false from the caller, as the next one */
+	bool is_told;    /* of the caller */
+};
+struct reader_many { /* those that a thread asks for at once */
+	struct reader_link *link;
+	struct reader_wanted *wanted;
+	unsigned n;
+	/* Some more are settled: their tasks end now, and their memory is others'. */
+	void (*tell)(struct reader_many *many);
 };
 /* Reads a sample's bytes to buffer (as many as the index says) and checks that they are still those of the
  * index. */
@@ -237,15 +246,13 @@ struct reader_link { /* a thread's connection to a pool, and its reads under way
 	struct direct_queue direct;
 };
 struct source_making;
-struct reader_wanted;
 /* Has the pool make the sample's record, at most the index' size of it. Waits as long as the note allows, or
  * until its queue leaves. */
 void reader_wrapped_make(const struct reader_dataset *dataset, const struct source_making *making,
 			 struct reader_outcome *ret);
 /* As ops->most() and ops->many(): source/source_kind.h. */
 unsigned reader_wrapped_most(const struct reader_dataset *dataset, const struct reader_link *link);
-void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reader_link *link,
-			      struct reader_wanted *wanted, unsigned n);
+void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reader_many *many);
 void reader_wrapped_close(struct reader_link *link);
 
 /* ---- reader_mount.c: a queue, and the mount that it is served by; of reader_queue.c and reader_mount.c alone ---- */
@@ -260,6 +267,8 @@ struct reader_queue {
 	_Atomic bool has_kept[LAYOUT_FORMS];   /* for ever */
 	bool yields[LAYOUT_FORMS];             /* of the main thread, until the queue is finished */
 	_Atomic uint64_t touched;              /* bytes of the arena that were used so far, about */
+	_Atomic uint64_t
+	    gathered; /* bytes of it that were put into huge pages; UINT64_MAX: no more will be */
 	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
 
 	/* under the mount's lock */
@@ -321,6 +330,34 @@ bool reader_queue_shares(const struct reader_queue *queue, const struct hash_id 
 bool reader_mount_again(struct reader_ask *ask);
 
 void *reader_queue_thread(void *thread); /* a struct reader_thread's, for ever */
+
+/* ---- reader_many.c, and what it needs of reader_queue.c ---- */
+
+struct reader_came { /* a kept form, 0: the file */
+	uint8_t form;
+	enum layout_from from;
+	bool is_again; /* peers were asked, and had nothing but what came */
+	uint32_t bytes;
+	uint64_t resident; /* as in queue_task */
+};
+/* A task was: it is FAILED, accessd must see that. */
+void reader_queue_forged(uint32_t owner);
+/* Do the numbers of the task, which are shared memory's, fit the index and the arena? */
+bool reader_queue_fits(const struct reader_queue *queue, const struct queue_task *task);
+const struct reader_kept *reader_queue_kept(const struct reader_queue *queue,
+					    unsigned form); /* NULL: none yet */
+/* The task's part of the arena is there, before time is taken. */
+void reader_queue_touch(struct reader_queue *queue, const struct queue_task *task);
+/* One by itself. */
+void reader_queue_serve(struct reader_thread *thread, struct reader_queue *queue,
+			const struct queue_task *task);
+/* It was brought, or not. */
+void reader_queue_end(struct reader_queue *queue, const struct queue_task *task,
+		      const struct reader_came *came, const struct reader_outcome *outcome,
+		      uint64_t took_ns, uint64_t cpu_ns);
+/* The one that was claimed, and as many more as come at once with it. */
+void reader_many_serve(struct reader_thread *thread, struct reader_queue *queue,
+		       const struct queue_task *first);
 
 /* ---- reader_chores.c: what people ask of the store ---- */
 

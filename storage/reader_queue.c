@@ -20,18 +20,12 @@
 #include <unistd.h>
 
 #define QUEUE_SLEEP_NS UINT64_C(1000000000)
-
-struct reader_came { /* a kept form, 0: the file */
-	uint8_t form;
-	enum layout_from from;
-	bool is_again; /* peers were asked, and had nothing but what came */
-	uint32_t bytes;
-	uint64_t resident; /* as in queue_task */
-};
+#define QUEUE_AHEAD (4 * REGION_HUGE) /* of the arena, is in huge pages before it is used */
 
 static struct { /* written by the main thread before any reading thread starts */
 	struct layout_doorbell *doorbell; /* borrowed, for ever */
 	int event_fd;                     /* borrowed, for ever */
+	bool may_be_huge;                 /* arenas */
 } queues;
 
 static void kept_yield(const struct reader_kept *kept, bool yields)
@@ -90,35 +84,16 @@ static void ring_accessd(void)
 }
 
 /* A task is; it is FAILED, accessd must see that. */
-static void queue_is_forged(uint32_t owner)
+void reader_queue_forged(uint32_t owner)
 {
 	log_line(LOG_LEVEL_ERROR, "task-bad", "owner=%u", owner);
 	ring_accessd();
 }
 
-/* More of the queue's tasks, to be brought at once: no more than the thread's share of those that wait. */
-static unsigned queue_claim_more(const struct reader_thread *thread, struct reader_queue *queue,
-				 unsigned most, struct queue_task ret[])
-{
-	const struct reader_dataset *dataset = queue->dataset;
-	const unsigned threads = dataset->ops->threads ? dataset->ops->threads(dataset) : 2;
-	const unsigned share = queue_length(&queue->queue) / threads;
-	unsigned n = 0;
-	int r = 0;
-
-	while (n < BASE_MIN(most, share) && !r) {
-		r = queue_claim_read(&queue->queue, thread->owner, &ret[n]);
-		n += !r;
-	}
-	if (r == QUEUE_E_BAD)
-		queue_is_forged(thread->owner);
-	return n;
-}
-
 /* ---- threads ---- */
 
 /* Do the numbers of the task, which are shared memory's, fit the index and the arena? */
-static bool task_fits(const struct reader_queue *queue, const struct queue_task *task)
+bool reader_queue_fits(const struct reader_queue *queue, const struct queue_task *task)
 {
 	const struct dataset *index = queue->dataset->index;
 
@@ -150,7 +125,7 @@ bool reader_queue_take(struct reader_queue *queue, unsigned form, const struct r
 	return true;
 }
 
-static const struct reader_kept *queue_kept(const struct reader_queue *queue, unsigned form)
+const struct reader_kept *reader_queue_kept(const struct reader_queue *queue, unsigned form)
 {
 	/* K2: acquire, pairs with K1. */
 	return atomic_load_explicit(&queue->has_kept[form], memory_order_acquire)
@@ -161,7 +136,7 @@ static const struct reader_kept *queue_kept(const struct reader_queue *queue, un
 void reader_queue_worth(uint64_t number, unsigned form, double us_per_mib)
 {
 	struct reader_queue *queue = reader_mount_hold(number);
-	const struct reader_kept *kept = queue ? queue_kept(queue, form) : NULL;
+	const struct reader_kept *kept = queue ? reader_queue_kept(queue, form) : NULL;
 
 	if (kept && kept->group)
 		store_group_worth(kept->group, us_per_mib);
@@ -172,7 +147,7 @@ void reader_queue_worth(uint64_t number, unsigned form, double us_per_mib)
 void reader_queue_yield(uint64_t number, unsigned form, bool yields)
 {
 	struct reader_queue *queue = reader_mount_hold(number);
-	const struct reader_kept *kept = queue ? queue_kept(queue, form) : NULL;
+	const struct reader_kept *kept = queue ? reader_queue_kept(queue, form) : NULL;
 
 	if (kept && queue->yields[form] != yields) {
 		queue->yields[form] = yields;
@@ -196,7 +171,7 @@ const struct reader_kept *reader_queue_expect(struct reader_queue *queue,
 	if (item->form >= LAYOUT_FORMS || item->sample >= reader_queue_samples(queue) ||
 	    !(atomic_fetch_and(&queue->expected[item->sample / 8], (uint8_t)~bit) & bit))
 		return NULL;
-	return queue_kept(queue, item->form);
+	return reader_queue_kept(queue, item->form);
 }
 
 /* A form that lies in memory is read there; but a crop index must have its file behind it. */
@@ -235,7 +210,7 @@ static bool queue_get_stored(const struct reader_kept *kept, const struct queue_
 static bool queue_get(const struct reader_queue *queue, const struct queue_task *task,
 		      uint8_t *buffer, struct reader_came *ret)
 {
-	const struct reader_kept *kept = queue_kept(queue, task->want);
+	const struct reader_kept *kept = reader_queue_kept(queue, task->want);
 	struct reader_came came;
 	struct reader_place at;
 	bool is_there = false;
@@ -264,7 +239,7 @@ static bool queue_is_leaving(void *arg)
 /* It has been asked of who may have what is to be made of it: the task is theirs. */
 static bool queue_asks(struct reader_queue *queue, const struct queue_task *task)
 {
-	const struct reader_kept *kept = task->make ? queue_kept(queue, task->make) : NULL;
+	const struct reader_kept *kept = task->make ? reader_queue_kept(queue, task->make) : NULL;
 
 	return kept && kept->shared && reader_peers_ask(queue, kept->shared, task);
 }
@@ -272,7 +247,7 @@ static bool queue_asks(struct reader_queue *queue, const struct queue_task *task
 /* Of a form that no job waits for: it is at another node, or being made. */
 static bool queue_is_idle(const struct reader_queue *queue, const struct queue_task *task)
 {
-	const struct reader_kept *kept = queue_kept(queue, task->make);
+	const struct reader_kept *kept = reader_queue_kept(queue, task->make);
 
 	return !kept || !kept->shared || !reader_peers_makes_ahead(kept->shared, task->sample);
 }
@@ -311,7 +286,7 @@ static bool queue_read(struct reader_thread *thread, struct reader_queue *queue,
 	uint8_t *buffer = queue->arena + task->arena_offset;
 	const struct source_making making = {&thread->link, task, buffer, queue_is_leaving, queue};
 
-	if (!task_fits(queue, task))
+	if (!reader_queue_fits(queue, task))
 		snprintf(outcome->text, sizeof(outcome->text), "the task does not fit the index");
 	else if (ops->make)
 		ops->make(queue->dataset, &making, outcome);
@@ -320,15 +295,36 @@ static bool queue_read(struct reader_thread *thread, struct reader_queue *queue,
 	return true;
 }
 
+/* The kernel looks up each page that a device writes to: of huge ones there are few. Those that come next go into
+ * such: nobody reads into them yet. */
+static void queue_gather(struct reader_queue *queue, uint64_t end)
+{
+	const uint64_t whole = queue->queue.arena_bytes - queue->queue.arena_bytes % REGION_HUGE;
+	const uint64_t until = BASE_MIN(base_align_up(end, REGION_HUGE) + QUEUE_AHEAD, whole);
+	uint64_t at = atomic_load_explicit(&queue->gathered, memory_order_relaxed);
+
+	while (at < until) {
+		int r;
+
+		if (!atomic_compare_exchange_weak(&queue->gathered, &at, at + REGION_HUGE))
+			continue;
+		r = region_gather_one(queue->arena + at);
+		if (r && r != -EAGAIN)
+			atomic_store(&queue->gathered, UINT64_MAX);
+		at = atomic_load(&queue->gathered);
+	}
+}
+
 /* The first touch of a page takes longer than all else that is done for it, and the arena is a ring. What bringing a
  * sample takes is to be the same before it was gone through once as it is then: so this comes before it is timed. */
-static void queue_touch(struct reader_queue *queue, const struct queue_task *task)
+void reader_queue_touch(struct reader_queue *queue, const struct queue_task *task)
 {
 	const uint64_t end = task->arena_offset + task->room;
 
-	if (!task_fits(queue, task) ||
+	if (!reader_queue_fits(queue, task) ||
 	    end <= atomic_load_explicit(&queue->touched, memory_order_relaxed))
 		return;
+	queue_gather(queue, end);
 	region_touch(queue->arena + task->arena_offset, task->room);
 	/* If another thread's is lost, or this one, pages are touched once more. */
 	atomic_store_explicit(&queue->touched, end, memory_order_relaxed);
@@ -337,14 +333,14 @@ static void queue_touch(struct reader_queue *queue, const struct queue_task *tas
 /* What is to be made of it is not: others may wait for that. */
 static void queue_gives_up(struct reader_queue *queue, const struct queue_task *task)
 {
-	const struct reader_kept *kept = task->make ? queue_kept(queue, task->make) : NULL;
+	const struct reader_kept *kept = task->make ? reader_queue_kept(queue, task->make) : NULL;
 
 	if (kept && kept->shared)
 		reader_peers_not_made(kept->shared, task->sample);
 }
 
 /* It was read, or not. */
-static void queue_end(struct reader_queue *queue, const struct queue_task *task,
+void reader_queue_end(struct reader_queue *queue, const struct queue_task *task,
 		      const struct reader_came *came, const struct reader_outcome *outcome,
 		      uint64_t took_ns, uint64_t cpu_ns)
 {
@@ -373,15 +369,15 @@ static void queue_serve_rest(struct reader_thread *thread, struct reader_queue *
 	struct reader_came came = *before;
 	uint64_t begin_ns, cpu_ns;
 
-	queue_touch(queue, task);
+	reader_queue_touch(queue, task);
 	begin_ns = base_now_ns();
 	cpu_ns = task->timed ? base_cpu_ns() : 0;
 	if (queue_read(thread, queue, task, &came, &outcome))
-		queue_end(queue, task, &came, &outcome, base_now_ns() - begin_ns,
-			  task->timed ? base_cpu_ns() - cpu_ns : 0);
+		reader_queue_end(queue, task, &came, &outcome, base_now_ns() - begin_ns,
+				 task->timed ? base_cpu_ns() - cpu_ns : 0);
 }
 
-static void queue_serve(struct reader_thread *thread, struct reader_queue *queue,
+void reader_queue_serve(struct reader_thread *thread, struct reader_queue *queue,
 			const struct queue_task *task)
 {
 	queue_serve_rest(thread, queue, task, &(struct reader_came){.bytes = task->bytes});
@@ -426,7 +422,7 @@ static void queue_serve_again(struct reader_thread *thread, struct reader_ask *a
 bool reader_queue_shares(const struct reader_queue *queue, const struct hash_id *group)
 {
 	for (unsigned form = 0; form < LAYOUT_FORMS; form++) {
-		const struct reader_kept *kept = queue_kept(queue, form);
+		const struct reader_kept *kept = reader_queue_kept(queue, form);
 
 		if (kept && kept->shared && memcmp(&kept->shared->id, group, sizeof(*group)) == 0)
 			return true;
@@ -458,7 +454,7 @@ static void queue_serve_look(struct reader_look *look)
 void reader_queue_store(struct reader_queue *queue, unsigned form, uint64_t sample,
 			const uint8_t *value, uint32_t bytes)
 {
-	const struct reader_kept *kept = queue_kept(queue, form);
+	const struct reader_kept *kept = reader_queue_kept(queue, form);
 
 	if (kept && kept->group)
 		store_put(kept->group, sample, value, bytes);
@@ -470,7 +466,7 @@ void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uin
 {
 	struct reader_queue *queue = ask->queue;
 	const struct queue_task *task = &ask->task;
-	const struct reader_kept *kept = queue_kept(queue, task->want);
+	const struct reader_kept *kept = reader_queue_kept(queue, task->want);
 	const struct reader_outcome outcome = {.stage = LAYOUT_FAIL_NONE};
 	const uint64_t begin_ns = base_now_ns(), cpu_ns = task->timed ? base_cpu_ns() : 0;
 	struct reader_came came = {.form = task->want, .from = from, .bytes = bytes};
@@ -493,84 +489,10 @@ void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uin
 	took_ns = base_now_ns() - (ask->peer == PROMISE_SELF ? begin_ns : ask->since_ns);
 	if (ask->peer != PROMISE_SELF && ask->has_waited)
 		took_ns = 0; /* it says nothing of the wire */
-	queue_end(queue, task, &came, &outcome, took_ns, task->timed ? base_cpu_ns() - cpu_ns : 0);
+	reader_queue_end(queue, task, &came, &outcome, took_ns,
+			 task->timed ? base_cpu_ns() - cpu_ns : 0);
 	reader_asks_free(ask);
 	reader_queue_put(queue);
-}
-
-/* Nothing but the sample itself is to be brought, and nobody is asked. */
-static bool queue_is_plain(const struct reader_queue *queue, const struct queue_task *task)
-{
-	const struct reader_kept *kept = task->make ? queue_kept(queue, task->make) : NULL;
-
-	return task_fits(queue, task) &&
-	       (queue->dataset->ops->make || (!task->want && !(kept && kept->shared)));
-}
-
-static struct reader_wanted queue_wants(const struct reader_queue *queue,
-					const struct queue_task *task)
-{
-	const uint64_t at = task->arena_offset, end = at + task->bytes;
-	const bool is_placed = dataset_is_placed(queue->dataset->index);
-
-	return (struct reader_wanted){
-	    .task = task,
-	    .buffer = queue->arena + at,
-	    .before = is_placed ? (uint32_t)(at % DATASET_PLACE) : 0,
-	    .behind = is_placed ? (uint32_t)(base_align_up(end, DATASET_PLACE) - end) : 0,
-	};
-}
-
-/* Several at once; each took its part of the time. */
-static void queue_serve_many(struct reader_thread *thread, struct reader_queue *queue,
-			     const struct queue_task task[], unsigned n)
-{
-	struct reader_wanted wanted[SOURCE_MOST_MADE];
-	unsigned of[SOURCE_MOST_MADE], fit = 0;
-	uint64_t took_ns, cpu_ns;
-
-	for (unsigned i = 0; i < n; i++) {
-		queue_touch(queue, &task[i]);
-		if (!queue_is_plain(queue, &task[i]))
-			queue_serve(thread, queue, &task[i]);
-		else
-			of[fit++] = i;
-	}
-	if (!fit)
-		return;
-	for (unsigned i = 0; i < fit; i++)
-		wanted[i] = queue_wants(queue, &task[of[i]]);
-	took_ns = base_now_ns();
-	cpu_ns = base_cpu_ns();
-	queue->dataset->ops->many(queue->dataset, &thread->link, wanted, fit);
-	took_ns = base_now_ns() - took_ns;
-	cpu_ns = base_cpu_ns() - cpu_ns;
-	for (unsigned i = 0; i < fit; i++)
-		if (wanted[i].is_settled)
-			queue_end(queue, wanted[i].task,
-				  &(struct reader_came){.bytes = wanted[i].task->bytes},
-				  &wanted[i].outcome, took_ns / fit, cpu_ns / fit);
-	for (unsigned i = 0; i < fit; i++)
-		if (!wanted[i].is_settled)
-			queue_serve(thread, queue, wanted[i].task);
-}
-
-static void queue_serve_claimed(struct reader_thread *thread, struct reader_queue *queue,
-				const struct queue_task *first)
-{
-	const struct source_ops *ops = queue->dataset->ops;
-	const unsigned most = ops->most ? ops->most(queue->dataset, &thread->link) : 1;
-	struct queue_task task[SOURCE_MOST_MADE];
-	unsigned n = 1;
-
-	if (most > 1)
-		n += queue_claim_more(thread, queue, most - 1, task + 1);
-	if (most == 1 || (n == 1 && ops->make)) {
-		queue_serve(thread, queue, first);
-		return;
-	}
-	task[0] = *first;
-	queue_serve_many(thread, queue, task, n);
 }
 
 void *reader_queue_thread(void *arg)
@@ -586,13 +508,13 @@ void *reader_queue_thread(void *arg)
 		const int r = reader_mount_claim(thread, &claim);
 
 		if (r == QUEUE_E_BAD)
-			queue_is_forged(thread->owner);
+			reader_queue_forged(thread->owner);
 		if (claim.again) {
 			queue_serve_again(thread, claim.again);
 		} else if (claim.look) {
 			queue_serve_look(claim.look);
 		} else if (claim.queue) {
-			queue_serve_claimed(thread, claim.queue, &claim.task);
+			reader_many_serve(thread, claim.queue, &claim.task);
 			reader_queue_put(claim.queue);
 		} else {
 			doorbell_sleep_reader(queues.doorbell, seen, QUEUE_SLEEP_NS);
@@ -603,13 +525,13 @@ void *reader_queue_thread(void *arg)
 
 /* ---- attaching and detaching, in the main thread ---- */
 
-/* Are its samples read right into the arena, many at once? */
+/* Does the device write its samples right into the arena? */
 static bool is_read_direct(const struct reader_dataset *dataset)
 {
-	return dataset->ops->most && !dataset->ops->make && dataset->ops->most(dataset, NULL) > 1;
+	return dataset_is_placed(dataset->index) && dataset->ops->most &&
+	       dataset->ops->most(dataset, NULL) > 1;
 }
 
-/* The kernel looks up each page that a device writes to: of huge ones there are few. */
 static int queue_map(struct reader_queue *queue, const struct reader_dataset *dataset, int queue_fd,
 		     int arena_fd)
 {
@@ -617,8 +539,8 @@ static int queue_map(struct reader_queue *queue, const struct reader_dataset *da
 
 	if (r)
 		return r;
-	if (is_read_direct(dataset))
-		region_reserve_huge(arena_fd, 0, queue->queue.arena_bytes);
+	if (!queues.may_be_huge || !is_read_direct(dataset))
+		queue->gathered = UINT64_MAX;
 	r = queue_arena_attach(arena_fd, &queue->queue, true, &queue->arena);
 	if (r)
 		queue_detach(&queue->queue);
@@ -642,11 +564,13 @@ static int queue_refuse(struct reader_queue *queue, int code, const char *what, 
 	return refuse_attach(code, what, diag);
 }
 
-void reader_queue_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd)
+void reader_queue_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd,
+		       bool may_be_huge)
 {
 	reader_mount_init(threads);
 	queues.doorbell = doorbell;
 	queues.event_fd = event_fd;
+	queues.may_be_huge = may_be_huge;
 }
 
 int reader_queue_attach(uint64_t number, struct reader_dataset *dataset, int queue_fd, int arena_fd,

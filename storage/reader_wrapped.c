@@ -372,18 +372,19 @@ static unsigned link_ask_many(const struct link_call *call, struct reader_wanted
 	return settled;
 }
 
-void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reader_link *link,
-			      struct reader_wanted *wanted, unsigned n)
+void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reader_many *many)
 {
+	struct reader_link *link = many->link;
 	const struct link_call call = {
 	    .link = link, .dataset = dataset, .note = source_wrapped_note(dataset)};
 	struct reader_wanted *some[WRAPPED_MAX_BATCH];
 	unsigned count;
 
 	do {
+		many->tell(many);
 		count = 0;
-		for (unsigned i = 0; i < n && count < reader_wrapped_most(dataset, link); i++)
-			if (!wanted[i].is_settled)
-				some[count++] = &wanted[i];
+		for (unsigned i = 0; i < many->n && count < reader_wrapped_most(dataset, link); i++)
+			if (!many->wanted[i].is_settled)
+				some[count++] = &many->wanted[i];
 	} while (count && link_is_of(link, call.note) && link_ask_many(&call, some, count));
 }

@@ -55,6 +55,7 @@ static void send_start(struct reading *reading)
 
 	wire_out_init(&out, READER_START);
 	wire_put_u64(&out, READER_KEY_DIRECT, direct_above(wants->param));
+	wire_put_u64(&out, READER_KEY_HUGE, wants->param->huge_pages != HUGE_PAGES_OFF);
 	wire_put_fd(&out, wants->doorbell_fd);
 	wire_put_fd(&out, wants->event_fd);
 	if (wants->rings_fd >= 0)

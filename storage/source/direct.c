@@ -13,6 +13,8 @@
 #define CHOICE_TRIALS 6 /* batches of each way, before it is chosen */
 #define CHOICE_AGAIN 64 /* of so many batches one is read in the other way */
 #define CHOICE_KEEPS 12 /* batches of which a mean is made: then older ones count half */
+#define CHOICE_MORE 1.1 /* times as much is no reason yet to change the way */
+#define CHOICE_SAY_NS UINT64_C(60000000000)
 #define CHOICE_CACHED \
 	2 /* of what is read through the page cache one part of so many is there already */
 
@@ -44,16 +46,21 @@ bool direct_choice_next(struct direct_choice *choice)
 	return choice->is_direct != (turn % CHOICE_AGAIN == 0);
 }
 
-static bool is_better(const struct direct_cost *pages, const struct direct_cost *direct)
+/* Is direct reading better, or not worse by so much as to be left? */
+static bool is_better(const struct direct_choice *choice)
 {
-	return direct->cpu_ns * pages->kib < pages->cpu_ns * direct->kib &&
-	       CHOICE_CACHED * pages->disk_kib > pages->kib;
+	const struct direct_cost *pages = &choice->cost[0], *direct = &choice->cost[1];
+	const double may = !choice->is_settled ? 1
+			   : choice->is_direct ? CHOICE_MORE
+					       : 1 / CHOICE_MORE;
+
+	return direct->cpu_ns * pages->kib < may * pages->cpu_ns * direct->kib &&
+	       CHOICE_CACHED * may * pages->disk_kib > pages->kib;
 }
 
-bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
+void direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
 			uint64_t cpu_ns, uint64_t disk_bytes)
 {
-	const bool was_settled = choice->is_settled, was_direct = choice->is_direct;
 	struct direct_cost *cost = &choice->cost[is_direct];
 
 	if (cost->batches == CHOICE_KEEPS) {
@@ -67,10 +74,20 @@ bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t b
 	cost->cpu_ns += (double)cpu_ns;
 	cost->disk_kib += (double)disk_bytes / 1024;
 	if (choice->cost[0].batches < CHOICE_TRIALS || choice->cost[1].batches < CHOICE_TRIALS)
-		return false;
+		return;
+	choice->is_direct = is_better(choice);
 	choice->is_settled = true;
-	choice->is_direct = is_better(&choice->cost[0], &choice->cost[1]);
-	return !was_settled || choice->is_direct != was_direct;
+}
+
+bool direct_choice_says(struct direct_choice *choice, uint64_t now_ns)
+{
+	if (!choice->is_settled || (choice->is_said && (choice->said_direct == choice->is_direct ||
+							now_ns - choice->said_ns < CHOICE_SAY_NS)))
+		return false;
+	choice->is_said = true;
+	choice->said_direct = choice->is_direct;
+	choice->said_ns = now_ns;
+	return true;
 }
 
 double direct_choice_us(const struct direct_choice *choice, bool is_direct)

@@ -31,13 +31,18 @@ struct direct_choice { /* zeros: nothing is known */
 	bool is_settled, is_direct;
 	unsigned turn;
 	struct direct_cost cost[2]; /* through the page cache, and direct */
+	bool is_said, said_direct;  /* what people were told last, ... */
+	uint64_t said_ns;           /* ... and when */
 };
 /* Is the next batch to be read directly? Both ways in turn until each was measured; then the better one, and the other one
  * now and then. */
 bool direct_choice_next(struct direct_choice *choice);
-/* One was read; disk_bytes: so many came from the disk, not from the page cache. true: from now on it is another way than before, or known for the first time. */
-bool direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
+/* One was read; disk_bytes: so many came from the disk, not from the page cache. The way changes where the other one is better by
+ * a tenth. */
+void direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t bytes,
 			uint64_t cpu_ns, uint64_t disk_bytes);
+/* Are people to be told now which way it is? Once it is known, and of a change at most once a minute. */
+bool direct_choice_says(struct direct_choice *choice, uint64_t now_ns);
 /* us of a processor a MiB; 0: not measured. */
 double direct_choice_us(const struct direct_choice *choice, bool is_direct);
 
@@ -58,8 +63,15 @@ struct direct_read {
 	uint32_t bytes;
 	int result; /* bytes, or negative errno */
 };
-/* All of them, at most DIRECT_DEEP; none is under way any more when it returns. 0, or negative errno: there is no such queue
- * to be had, and nothing was read. */
-int direct_queue_read(struct direct_queue *queue, struct direct_read *read, unsigned n);
+struct direct_batch {
+	struct direct_read *read;
+	unsigned n; /* at most DIRECT_DEEP */
+	/* Those of that number have ended; others may still be under way. NULL: nobody asks. */
+	void (*ended)(void *arg, const unsigned *number, unsigned n);
+	void *arg;
+};
+/* All of them; none is under way any more when it returns. 0, or negative errno: there is no such queue to be had, and nothing
+ * was read. -EAGAIN: the node has no more now. */
+int direct_queue_read(struct direct_queue *queue, const struct direct_batch *batch);
 
 #endif

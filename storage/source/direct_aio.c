@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Several reads at once past the page cache, by the kernel's native AIO: one call hands them over, one waits for all.
+ * Several reads at once past the page cache, by the kernel's native AIO: one call hands them over, one waits for all, as a rule.
  *
  * Not by io_uring: doc/decisions/340-direct.md has what both take, which is about the same into huge pages. When a process
  * is killed the kernel waits for its AIO reads when its memory goes, and so before it tells who waits for its end, as long as
@@ -16,9 +16,10 @@
 #include <linux/aio_abi.h>
 #include <linux/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define NAP_US 1000
+#define STEP_NS 5000000
 
 /* statx() as the kernel has it: a C library may not know alignments yet. */
 #ifdef STATX_DIOALIGN
@@ -39,13 +40,20 @@ uint32_t direct_align(int fd)
 }
 #endif
 
+static void tell(const struct direct_batch *batch, const unsigned *number, unsigned n)
+{
+	if (batch->ended)
+		batch->ended(batch->arg, number, n);
+}
+
 /* How many are under way. A read that the kernel does not take is that one's outcome, but where there is no room for more. */
-static unsigned submit(const struct direct_queue *queue, struct direct_read *read, unsigned n)
+static unsigned submit(const struct direct_queue *queue, const struct direct_batch *batch)
 {
 	struct iocb block[DIRECT_DEEP], *list[DIRECT_DEEP];
-	unsigned taken = 0, at = 0;
+	struct direct_read *read = batch->read;
+	unsigned taken = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < batch->n; i++) {
 		block[i] = (struct iocb){.aio_data = i,
 					 .aio_lio_opcode = IOCB_CMD_PREAD,
 					 .aio_fildes = (uint32_t)read[i].fd,
@@ -54,41 +62,53 @@ static unsigned submit(const struct direct_queue *queue, struct direct_read *rea
 					 .aio_offset = (int64_t)read[i].at};
 		list[i] = &block[i];
 	}
-	while (at < n) {
-		const long r = syscall(SYS_io_submit, queue->context, (long)(n - at), list + at);
+	for (unsigned at = 0; at < batch->n;) {
+		const long r =
+		    syscall(SYS_io_submit, queue->context, (long)(batch->n - at), list + at);
 
 		if (r > 0) {
 			taken += (unsigned)r;
 			at += (unsigned)r;
-		} else {
-			read[at++].result = r < 0 ? -errno : -EIO;
+			continue;
 		}
+		read[at].result = r < 0 ? -errno : -EIO;
+		tell(batch, &at, 1);
+		at++;
 	}
 	return taken;
 }
 
-static void wait_for(const struct direct_queue *queue, struct direct_read *read, unsigned n)
+/* All of them at once where that takes no longer than a step, else each step those that are there: one that takes long holds
+ * up none. */
+static void wait_for(const struct direct_queue *queue, const struct direct_batch *batch, unsigned n)
 {
+	const struct timespec step = {.tv_nsec = STEP_NS};
 	struct io_event event[DIRECT_DEEP];
+	unsigned number[DIRECT_DEEP];
 
 	while (n) {
 		const long r =
-		    syscall(SYS_io_getevents, queue->context, (long)n, (long)n, event, NULL);
+		    syscall(SYS_io_getevents, queue->context, (long)n, (long)n, event, &step);
 
-		for (long i = 0; i < r; i++)
-			read[event[i].data].result = (int)event[i].res;
+		for (long i = 0; i < r; i++) {
+			number[i] = (unsigned)event[i].data;
+			batch->read[number[i]].result = (int)event[i].res;
+		}
+		if (r > 0)
+			tell(batch, number, (unsigned)r);
 		n -= r > 0 ? (unsigned)r : 0;
 		if (r < 0 && errno != EINTR)
-			usleep(
-			    NAP_US); /* they are under way: nobody may go before they have come */
+			nanosleep(
+			    &step,
+			    NULL); /* they are under way: nobody may go before they have come */
 	}
 }
 
-int direct_queue_read(struct direct_queue *queue, struct direct_read *read, unsigned n)
+int direct_queue_read(struct direct_queue *queue, const struct direct_batch *batch)
 {
 	if (!queue->is_open && syscall(SYS_io_setup, DIRECT_DEEP, &queue->context) < 0)
 		return -errno;
 	queue->is_open = true;
-	wait_for(queue, read, submit(queue, read, n));
+	wait_for(queue, batch, submit(queue, batch));
 	return 0;
 }

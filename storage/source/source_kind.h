@@ -19,7 +19,7 @@ struct queue_task;
 struct reader_dataset;
 struct reader_link;
 struct reader_outcome;
-struct reader_wanted;
+struct reader_many;
 struct wrapped_note;
 
 #define SOURCE_MOST_MADE 64
@@ -79,11 +79,10 @@ struct source_ops {
 		     struct reader_outcome *ret);
 	unsigned (*threads)(const struct reader_dataset *dataset);
 	/* Or NULL: how many samples a thread with that link may ask for at once now, 1 .. SOURCE_MOST_MADE; and
-	 * several that are made, or read. Those that it does not settle are to be asked for one by one: of those
-	 * that are made one may have ended the process that made them. */
+	 * several that are made, or read, and told as they come. Those that it does not settle are to be asked for one by one:
+	 * of those that are made one may have ended the process that made them. */
 	unsigned (*most)(const struct reader_dataset *dataset, const struct reader_link *link);
-	void (*many)(const struct reader_dataset *dataset, struct reader_link *link,
-		     struct reader_wanted *wanted, unsigned n);
+	void (*many)(const struct reader_dataset *dataset, struct reader_many *many);
 	/* Frees dataset->source; nobody reads any more. NULL: there is none. */
 	void (*close)(struct reader_dataset *dataset);
 };

@@ -72,6 +72,8 @@ int source_shards_refuse_compressed(const struct reader_dataset *dataset, const 
 /* ---- source_shards_read.c: samples ---- */
 
 struct shard_files; /* open shards; any thread may ask */
+/* So many read a data set, before any is opened. */
+void source_shards_threads(unsigned threads);
 struct shard_files *source_shard_files_new(void);
 void source_shard_files_free(struct shard_files *files);
 void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
@@ -110,8 +112,7 @@ struct shards_direct *source_direct_new(const struct reader_dataset *dataset);
 void source_direct_free(struct shards_direct *direct);
 /* As most() and many(). */
 unsigned source_direct_most(const struct reader_dataset *dataset, const struct reader_link *link);
-void source_direct_many(const struct reader_dataset *dataset, struct reader_link *link,
-			struct reader_wanted *wanted, unsigned n);
+void source_direct_many(const struct reader_dataset *dataset, struct reader_many *many);
 
 struct shards { /* dataset->source of one of these kinds */
 	struct shard_names names;

@@ -25,6 +25,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define DIRECT_AGAIN_NS UINT64_C(60000000000)
 #define DIRECT_REFUSALS 8 /* then the file system does not do what it says */
 
 struct shards_direct {
@@ -37,6 +38,7 @@ struct shards_direct {
 	struct direct_choice choice;
 	unsigned refusals;
 	bool is_off;
+	uint64_t again_ns; /* it is off until then; 0: for good */
 };
 
 static uint64_t direct_above = UINT64_MAX; /* written before any data set is opened */
@@ -125,6 +127,8 @@ unsigned source_direct_most(const struct reader_dataset *dataset, const struct r
 	if (!direct)
 		return 1;
 	pthread_mutex_lock(&direct->lock);
+	if (direct->is_off && direct->again_ns && base_now_ns() >= direct->again_ns)
+		direct->is_off = false;
 	is_off = direct->is_off;
 	pthread_mutex_unlock(&direct->lock);
 	return is_off ? 1 : DIRECT_DEEP;
@@ -146,7 +150,8 @@ static void note(struct shards_direct *direct, bool is_direct, uint64_t bytes, u
 	bool is_new;
 
 	pthread_mutex_lock(&direct->lock);
-	is_new = direct_choice_note(&direct->choice, is_direct, bytes, cpu_ns, from_disk);
+	direct_choice_note(&direct->choice, is_direct, bytes, cpu_ns, from_disk);
+	is_new = direct_choice_says(&direct->choice, base_now_ns());
 	choice = direct->choice;
 	pthread_mutex_unlock(&direct->lock);
 	if (!is_new)
@@ -164,21 +169,44 @@ static void refuse(struct shards_direct *direct, int error)
 
 	pthread_mutex_lock(&direct->lock);
 	is_new = !direct->is_off && ++direct->refusals == DIRECT_REFUSALS;
+	if (is_new)
+		direct->again_ns = 0;
 	direct->is_off |= is_new;
 	pthread_mutex_unlock(&direct->lock);
 	if (is_new)
 		tell(direct->dataset, false, strerror(error));
 }
 
+/* There is no queue: for good, as where a container forbids it, or as long as others have all that there are. */
+static void stop(struct shards_direct *direct, int error)
+{
+	char why[160];
+	bool is_new;
+
+	pthread_mutex_lock(&direct->lock);
+	is_new = !direct->is_off && !direct->again_ns;
+	direct->is_off = true;
+	direct->again_ns = error == EAGAIN ? base_now_ns() + DIRECT_AGAIN_NS : 0;
+	pthread_mutex_unlock(&direct->lock);
+	snprintf(why, sizeof(why), "io_setup: %s%s", strerror(error),
+		 error == EAGAIN ? ": others have all requests of the node; raise it by sysctl "
+				   "fs.aio-max-nr=1048576; tried again each minute"
+				 : "");
+	if (is_new)
+		tell(direct->dataset, false, why);
+}
+
 /* ---- a batch ---- */
 
 struct batch {
+	struct shards_direct *direct;
+	struct reader_many *many;
 	struct shard_files *files;
-	struct shard_read read[DIRECT_DEEP];
+	struct shard_read shard[DIRECT_DEEP];
 	struct shard_file *file[DIRECT_DEEP]; /* in use; NULL: of the root */
 	struct direct_span span[DIRECT_DEEP];
 	struct reader_wanted *wanted[DIRECT_DEEP];
-	struct direct_read direct[DIRECT_DEEP];
+	struct direct_read read[DIRECT_DEEP];
 	unsigned n;
 };
 
@@ -189,24 +217,25 @@ static bool is_aligned(const uint8_t *to, uint32_t align)
 
 /* What can be read directly. */
 static void add(struct batch *batch, const struct reader_dataset *dataset,
-		const struct shards_direct *direct, struct reader_wanted *wanted)
+		struct reader_wanted *wanted)
 {
+	const struct shards_direct *direct = batch->direct;
 	const unsigned i = batch->n;
-	struct shard_read *read = &batch->read[i];
+	struct shard_read *shard = &batch->shard[i];
 	struct direct_span *span = &batch->span[i];
 	int fd = direct->root_fd;
 
 	batch->file[i] = NULL;
 	if (!source_shard_place(dataset, dataset->root_fd, wanted->task->sample, wanted->buffer,
-				&wanted->outcome, read) ||
-	    !direct_span(read->at, read->bytes, direct->align, wanted->before, wanted->behind,
+				&wanted->outcome, shard) ||
+	    !direct_span(shard->at, shard->bytes, direct->align, wanted->before, wanted->behind,
 			 span) ||
 	    !is_aligned(wanted->buffer - span->before, direct->align))
 		return;
-	if (read->has_name && !(batch->file[i] = source_shard_take_direct(read, &fd)))
+	if (shard->has_name && !(batch->file[i] = source_shard_take_direct(shard, &fd)))
 		return;
 	batch->wanted[i] = wanted;
-	batch->direct[i] = (struct direct_read){
+	batch->read[i] = (struct direct_read){
 	    .fd = fd, .to = wanted->buffer - span->before, .at = span->at, .bytes = span->bytes};
 	batch->n++;
 }
@@ -214,49 +243,63 @@ static void add(struct batch *batch, const struct reader_dataset *dataset,
 /* A short one at the file's end has all that is wanted, any other one is read anew by who can say why. */
 static void settle(const struct batch *batch, unsigned i)
 {
-	const struct direct_read *read = &batch->direct[i];
-	const uint32_t needs = batch->span[i].before + batch->read[i].bytes;
+	const struct direct_read *read = &batch->read[i];
+	const uint32_t needs = batch->span[i].before + batch->shard[i].bytes;
 	struct reader_wanted *wanted = batch->wanted[i];
 	bool is_there = true;
 
 	if (read->result >= 0 && (uint32_t)read->result >= needs) {
-		is_there = source_shard_judge(&batch->read[i], read->fd, 0);
+		is_there = source_shard_judge(&batch->shard[i], read->fd, 0);
 		wanted->is_settled = is_there && wanted->outcome.stage == LAYOUT_FAIL_NONE;
+	} else if (read->result < 0 && read->result != -EIO) {
+		refuse(batch->direct, -read->result);
 	}
 	if (batch->file[i])
 		source_shard_release(batch->files, batch->file[i], !is_there);
 }
 
-static void read_direct(const struct reader_dataset *dataset, struct shards_direct *direct,
-			struct direct_queue *queue, struct reader_wanted *wanted, unsigned n)
+static void ended(void *arg, const unsigned *number, unsigned n)
 {
-	struct batch batch = {.files = ((const struct shards *)dataset->source)->files};
-	int r;
+	const struct batch *batch = arg;
 
 	for (unsigned i = 0; i < n; i++)
-		add(&batch, dataset, direct, &wanted[i]);
-	r = direct_queue_read(queue, batch.direct, batch.n);
-	for (unsigned i = 0; i < batch.n; i++) {
-		if (r)
-			batch.direct[i].result = r;
-		if (batch.direct[i].result < 0 && batch.direct[i].result != -EIO)
-			refuse(direct, -batch.direct[i].result);
-		settle(&batch, i);
-	}
+		settle(batch, number[i]);
+	batch->many->tell(batch->many);
 }
 
-static void read_through(const struct reader_dataset *dataset, struct reader_wanted *wanted,
-			 unsigned n)
+static void read_direct(const struct reader_dataset *dataset, struct shards_direct *direct,
+			struct reader_many *many)
 {
-	for (unsigned i = 0; i < n; i++) {
-		source_shards_read(dataset, dataset->root_fd, wanted[i].task->sample,
-				   wanted[i].buffer, &wanted[i].outcome);
-		wanted[i].is_settled = wanted[i].outcome.stage == LAYOUT_FAIL_NONE;
+	struct batch batch = {.direct = direct,
+			      .many = many,
+			      .files = ((const struct shards *)dataset->source)->files};
+	int r;
+
+	for (unsigned i = 0; i < many->n; i++)
+		add(&batch, dataset, &many->wanted[i]);
+	r = direct_queue_read(&many->link->direct,
+			      &(struct direct_batch){batch.read, batch.n, ended, &batch});
+	if (!r)
+		return;
+	stop(direct, -r);
+	for (unsigned i = 0; i < batch.n; i++)
+		if (batch.file[i])
+			source_shard_release(batch.files, batch.file[i], false);
+}
+
+static void read_through(const struct reader_dataset *dataset, struct reader_many *many)
+{
+	for (unsigned i = 0; i < many->n; i++) {
+		struct reader_wanted *wanted = &many->wanted[i];
+
+		source_shards_read(dataset, dataset->root_fd, wanted->task->sample, wanted->buffer,
+				   &wanted->outcome);
+		wanted->is_settled = wanted->outcome.stage == LAYOUT_FAIL_NONE;
+		many->tell(many);
 	}
 }
 
-void source_direct_many(const struct reader_dataset *dataset, struct reader_link *link,
-			struct reader_wanted *wanted, unsigned n)
+void source_direct_many(const struct reader_dataset *dataset, struct reader_many *many)
 {
 	struct shards_direct *direct = ((const struct shards *)dataset->source)->direct;
 	const uint64_t disk = disk_bytes(), cpu_ns = base_cpu_ns();
@@ -267,11 +310,11 @@ void source_direct_many(const struct reader_dataset *dataset, struct reader_link
 	is_direct = !direct->is_off && direct_choice_next(&direct->choice);
 	pthread_mutex_unlock(&direct->lock);
 	if (is_direct)
-		read_direct(dataset, direct, &link->direct, wanted, n);
+		read_direct(dataset, direct, many);
 	else
-		read_through(dataset, wanted, n);
-	for (unsigned i = 0; i < n; i++)
-		bytes += wanted[i].is_settled ? wanted[i].task->bytes : 0;
+		read_through(dataset, many);
+	for (unsigned i = 0; i < many->n; i++)
+		bytes += many->wanted[i].is_settled ? many->wanted[i].task->bytes : 0;
 	if (bytes)
 		note(direct, is_direct, bytes, base_cpu_ns() - cpu_ns, disk_bytes() - disk);
 }

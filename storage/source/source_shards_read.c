@@ -3,7 +3,7 @@
 /*
  * Reading a sample that lies in a shard: pread, then fstat.
  *
- * Shards stay open, as many as SHARDS_OPEN of a data set; of more, the one goes that was used longest
+ * Shards stay open, SHARDS_OPEN of a data set beside those that are in use; of more, the one goes that was used longest
  * ago. The lock covers the table and is held over no system call. A shard that others read is not
  * closed; where all are read, one more is opened for the sample alone.
  *
@@ -22,32 +22,60 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#define SHARDS_OPEN 128
+#define SHARDS_OPEN 128 /* beside those that threads have in use */
+#define SHARDS_SHARE 4  /* one of so many descriptors of the process, at most */
 
 struct shard_file {
 	uint64_t shard;
 	bool is_direct; /* the descriptor reads past the page cache */
 	int fd;         /* owned; -1: none */
 	unsigned users;
-	uint64_t used; /* when, by the count of uses */
+	uint64_t used;           /* when, by the count of uses */
+	struct shard_file *next; /* of those with the same remainder */
 };
 
 struct shard_files {
 	pthread_mutex_t lock;
-	struct shard_file file[SHARDS_OPEN];
 	uint64_t uses;
+	size_t n;
+	struct shard_file **first; /* [n]: by the remainder of a shard's number */
+	struct shard_file *file;   /* [n] */
 };
+
+static unsigned threads = 1; /* written before any data set is opened */
+
+void source_shards_threads(unsigned n)
+{
+	threads = n;
+}
+
+/* Each thread may have as many in use as it reads from at once. */
+static size_t most_open(void)
+{
+	const size_t wanted = (size_t)threads * DIRECT_DEEP + SHARDS_OPEN;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return SHARDS_OPEN;
+	return BASE_MAX((size_t)BASE_MIN(files.rlim_cur / SHARDS_SHARE, (rlim_t)wanted), 1);
+}
 
 struct shard_files *source_shard_files_new(void)
 {
-	struct shard_files *files = calloc(1, sizeof(*files));
+	const size_t n = most_open();
+	struct shard_files *files =
+	    calloc(1, sizeof(*files) + n * (sizeof(*files->file) + sizeof(*files->first)));
 
 	if (!files)
 		return NULL;
 	pthread_mutex_init(&files->lock, NULL);
-	for (size_t i = 0; i < SHARDS_OPEN; i++)
+	files->n = n;
+	files->file = (struct shard_file *)(files + 1);
+	files->first = (struct shard_file **)(files->file + n);
+	for (size_t i = 0; i < n; i++)
 		files->file[i].fd = -1;
 	return files;
 }
@@ -56,7 +84,7 @@ void source_shard_files_free(struct shard_files *files)
 {
 	if (!files)
 		return;
-	for (size_t i = 0; i < SHARDS_OPEN; i++)
+	for (size_t i = 0; i < files->n; i++)
 		base_close(&files->file[i].fd);
 	pthread_mutex_destroy(&files->lock);
 	free(files);
@@ -64,29 +92,66 @@ void source_shard_files_free(struct shard_files *files)
 
 /* ---- the table ---- */
 
-static struct shard_file *use_locked(struct shard_files *files, struct shard_file *file)
+static void use_locked(struct shard_files *files, struct shard_file *file)
 {
 	file->users++;
 	file->used = ++files->uses;
+}
+
+static struct shard_file *find_locked(const struct shard_files *files, uint64_t shard,
+				      bool is_direct)
+{
+	struct shard_file *file = files->first[shard % files->n];
+
+	while (file && (file->shard != shard || file->is_direct != is_direct))
+		file = file->next;
 	return file;
 }
 
-static bool is_of(const struct shard_file *file, uint64_t shard, bool is_direct)
+/* Nobody finds it any more. */
+static void unlink_locked(struct shard_files *files, const struct shard_file *file)
 {
-	return file->fd >= 0 && file->shard == shard && file->is_direct == is_direct;
+	struct shard_file **at = &files->first[file->shard % files->n];
+
+	while (*at && *at != file)
+		at = &(*at)->next;
+	if (*at)
+		*at = file->next;
+}
+
+static void link_locked(struct shard_files *files, struct shard_file *file)
+{
+	struct shard_file **first = &files->first[file->shard % files->n];
+
+	file->next = *first;
+	*first = file;
 }
 
 /* An open one, which is in use then; NULL: it is to be opened. */
 static struct shard_file *take_open(struct shard_files *files, uint64_t shard, bool is_direct)
 {
-	struct shard_file *file = NULL;
+	struct shard_file *file;
 
 	pthread_mutex_lock(&files->lock);
-	for (size_t i = 0; i < SHARDS_OPEN && !file; i++)
-		if (is_of(&files->file[i], shard, is_direct))
-			file = use_locked(files, &files->file[i]);
+	file = find_locked(files, shard, is_direct);
+	if (file)
+		use_locked(files, file);
 	pthread_mutex_unlock(&files->lock);
 	return file;
+}
+
+/* That nobody uses; NULL: there is none. */
+static struct shard_file *oldest_locked(struct shard_files *files)
+{
+	struct shard_file *oldest = NULL;
+
+	for (size_t i = 0; i < files->n; i++) {
+		struct shard_file *file = &files->file[i];
+
+		if (!file->users && (!oldest || file->used < oldest->used))
+			oldest = file;
+	}
+	return oldest;
 }
 
 /* The descriptor is the table's from now on, if there is room in it and no other thread
@@ -95,24 +160,18 @@ static struct shard_file *put_open(struct shard_files *files, uint64_t shard, bo
 				   int *fd)
 {
 	struct shard_file *oldest = NULL;
-	bool is_there = false;
 	int old_fd = -1;
 
 	pthread_mutex_lock(&files->lock);
-	for (size_t i = 0; i < SHARDS_OPEN; i++) {
-		struct shard_file *file = &files->file[i];
-
-		is_there = is_there || is_of(file, shard, is_direct);
-		if (!file->users && (!oldest || file->used < oldest->used))
-			oldest = file;
-	}
-	if (is_there)
-		oldest = NULL;
+	if (!find_locked(files, shard, is_direct))
+		oldest = oldest_locked(files);
 	if (oldest) {
+		unlink_locked(files, oldest);
 		old_fd = oldest->fd;
 		oldest->fd = base_take_fd(fd);
 		oldest->shard = shard;
 		oldest->is_direct = is_direct;
+		link_locked(files, oldest);
 		use_locked(files, oldest);
 	}
 	pthread_mutex_unlock(&files->lock);
@@ -127,8 +186,10 @@ void source_shard_release(struct shard_files *files, struct shard_file *file, bo
 
 	pthread_mutex_lock(&files->lock);
 	file->users--;
-	if (is_stale)
+	if (is_stale) {
+		unlink_locked(files, file);
 		file->shard = UINT64_MAX;
+	}
 	if (!file->users && file->shard == UINT64_MAX)
 		fd = base_take_fd(&file->fd);
 	pthread_mutex_unlock(&files->lock);

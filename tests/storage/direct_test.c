@@ -102,6 +102,49 @@ START_TEST(what_takes_less_is_chosen)
 }
 END_TEST
 
+/* So much more or less is no reason to change, in either way. */
+START_TEST(what_is_about_as_good_stays)
+{
+	struct direct_choice choice = {.turn = 0};
+
+	count_direct(&choice, 100, 950, 1 << 20);
+	ck_assert(choice.is_settled && choice.is_direct);
+	count_direct(&choice, 1000, 1050, 1 << 20);
+	ck_assert(choice.is_direct);
+	count_direct(&choice, 1000, 1200, 1 << 20);
+	ck_assert(!choice.is_direct);
+	count_direct(&choice, 1000, 950, 1 << 20);
+	ck_assert(!choice.is_direct);
+	count_direct(&choice, 1000, 850, 1 << 20);
+	ck_assert(choice.is_direct);
+	count_direct(&choice, 1000, 850, (1 << 19) - 1000); /* a little more than half is cached */
+	ck_assert(choice.is_direct);
+	count_direct(&choice, 1000, 850, 1 << 18);
+	ck_assert(!choice.is_direct);
+	count_direct(&choice, 1000, 850, (1 << 19) + 1000);
+	ck_assert(!choice.is_direct);
+}
+END_TEST
+
+START_TEST(changes_are_told_once_a_minute)
+{
+	const uint64_t minute_ns = UINT64_C(60000000000);
+	struct direct_choice choice = {.turn = 0};
+
+	ck_assert(!direct_choice_says(&choice, 7));
+	count_direct(&choice, 100, 500, 1 << 20);
+	ck_assert(direct_choice_says(&choice, 7));
+	ck_assert(!direct_choice_says(&choice, 7 + minute_ns)); /* it has not changed */
+	count_direct(&choice, 1000, 2000, 1 << 20);
+	ck_assert(!direct_choice_says(&choice, 6 + minute_ns));
+	ck_assert(direct_choice_says(&choice, 7 + minute_ns));
+	count_direct(&choice, 1000, 500, 1 << 20);
+	ck_assert(!direct_choice_says(&choice, 8 + minute_ns));
+	count_direct(&choice, 1000, 2000, 1 << 20); /* as people know */
+	ck_assert(!direct_choice_says(&choice, 9 + 2 * minute_ns));
+}
+END_TEST
+
 START_TEST(what_the_page_cache_has_is_read_there)
 {
 	struct direct_choice choice = {.turn = 0};
@@ -148,6 +191,31 @@ static unsigned resident(int fd, uint64_t bytes)
 	return is;
 }
 
+static unsigned n_ended;
+
+static void count_ended(void *arg, const unsigned *number, unsigned n)
+{
+	bool *is_ended = arg;
+
+	for (unsigned i = 0; i < n; i++) {
+		ck_assert_uint_lt(number[i], DIRECT_DEEP);
+		ck_assert(!is_ended[number[i]]);
+		is_ended[number[i]] = true;
+	}
+	n_ended += n;
+}
+
+/* What is refused without a queue is said once. */
+static bool has_queue(struct direct_queue *queue)
+{
+	const int r = direct_queue_read(queue, &(struct direct_batch){.n = 0});
+
+	if (r)
+		printf("several reads at once past the page cache: not tested: io_setup: %s\n",
+		       strerror(-r));
+	return r == 0;
+}
+
 static void read_and_compare(struct direct_queue *queue, int fd, uint32_t align, uint8_t *memory,
 			     struct philox_seq *seq)
 {
@@ -155,7 +223,9 @@ static void read_and_compare(struct direct_queue *queue, int fd, uint32_t align,
 	struct direct_span span[DIRECT_DEEP];
 	uint64_t at[DIRECT_DEEP];
 	uint32_t bytes[DIRECT_DEEP];
+	bool is_ended[DIRECT_DEEP] = {false};
 
+	n_ended = 0;
 	for (unsigned i = 0; i < DIRECT_DEEP; i++) {
 		at[i] = philox_below(seq, FILE_BYTES);
 		bytes[i] = 1 + (uint32_t)philox_below(
@@ -166,7 +236,10 @@ static void read_and_compare(struct direct_queue *queue, int fd, uint32_t align,
 					       .at = span[i].at,
 					       .bytes = span[i].bytes};
 	}
-	ck_assert_int_eq(direct_queue_read(queue, read, DIRECT_DEEP), 0);
+	ck_assert_int_eq(direct_queue_read(queue, &(struct direct_batch){read, DIRECT_DEEP,
+									 count_ended, is_ended}),
+			 0);
+	ck_assert_uint_eq(n_ended, DIRECT_DEEP);
 	for (unsigned i = 0; i < DIRECT_DEEP; i++) {
 		ck_assert_int_ge(read[i].result, (int)(span[i].before + bytes[i]));
 		check_bytes(0, at[i], read[i].to + span[i].before, bytes[i]);
@@ -197,7 +270,7 @@ START_TEST(a_file_comes_and_does_not_stay)
 	direct_fd = openat(tree.fd, "file", O_RDONLY | O_DIRECT | O_CLOEXEC);
 	if (!align || align > PAGE || direct_fd < 0) {
 		printf("reading past the page cache: not tested: not on this file system\n");
-	} else {
+	} else if (has_queue(&queue)) {
 		const unsigned before = resident(fd, FILE_BYTES);
 
 		philox_seq_init(&seq, 1, 0, 0);
@@ -205,10 +278,11 @@ START_TEST(a_file_comes_and_does_not_stay)
 			read_and_compare(&queue, direct_fd, align, memory, &seq);
 		ck_assert_uint_le(resident(fd, FILE_BYTES), before);
 		bad = (struct direct_read){.fd = -1, .to = memory, .bytes = align};
-		ck_assert_int_eq(direct_queue_read(&queue, &bad, 1), 0);
+		ck_assert_int_eq(
+		    direct_queue_read(&queue, &(struct direct_batch){.read = &bad, .n = 1}), 0);
 		ck_assert_int_eq(bad.result, -EBADF);
-		close(direct_fd);
 	}
+	base_close(&direct_fd);
 	close(fd);
 	munmap(memory, 20 * PAGE * DIRECT_DEEP);
 	tree_remove(&tree);
@@ -317,13 +391,15 @@ static int count_direct_fds(void)
 	return n;
 }
 
-static void start_reader(void)
+/* faults: as of process_start(). */
+static void start_reader(const char *faults, bool may_be_huge)
 {
 	struct wire_out out;
 
-	process_start(&process, NULL, false);
+	process_start(&process, faults, false);
 	wire_out_init(&out, READER_START);
 	wire_put_u64(&out, READER_KEY_DIRECT, 1);
+	wire_put_u64(&out, READER_KEY_HUGE, may_be_huge);
 	wire_put_fd(&out, process.doorbell_fd);
 	wire_put_fd(&out, process.event_fd);
 	process_send(&process, &out);
@@ -351,39 +427,188 @@ static void read_rounds(struct work *work)
 	queue_arena_detach(&work->queue, arena);
 }
 
-/* fds: the least number of descriptors that read past the page cache then. */
-static void read_shards(const char *path, int fds)
+static void open_shards(const char *path, struct work *ret)
 {
 	struct dataset *dataset;
-	struct work work;
-	int fd, is;
+	int fd;
 
 	process_ask_open(&process, 1, path, -1);
 	fd = process_opened(&process, 1);
 	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
 	close(fd);
 	ck_assert(dataset_is_placed(dataset));
-	work_new(&work, &tree, dataset, 1);
-	work_attach(&process, &work, 1);
+	work_new(ret, &tree, dataset, 1);
+	work_attach(&process, ret, 1);
+}
+
+static void close_shards(struct work *work)
+{
+	work_detach(&process, work);
+	work_free(work);
+}
+
+/* fds: the least number of descriptors that read past the page cache then. */
+static void read_shards(const char *path, int fds)
+{
+	struct work work;
+	int is;
+
+	open_shards(path, &work);
 	read_rounds(&work);
 	is = count_direct_fds();
 	ck_assert(fds ? is < 0 || is >= fds : is <= 0);
-	work_detach(&process, &work);
-	work_free(&work);
+	close_shards(&work);
+}
+
+/* Does this file system say how, and has the kernel a queue for us? */
+static bool is_read_directly(void)
+{
+	struct direct_queue queue = {.is_open = false};
+	int fd = openat(tree.fd, "index.json", O_RDONLY | O_CLOEXEC);
+	const uint32_t align = direct_align(fd);
+
+	close(fd);
+	if (!align || align > DATASET_PLACE) {
+		printf("shards past the page cache: not tested: not on this file system\n");
+		return false;
+	}
+	return has_queue(&queue);
 }
 
 START_TEST(every_byte_of_shards_comes)
 {
-	uint32_t align;
-	int fd;
+	tree_new(&tree);
+	write_shards();
+	start_reader(NULL, true);
+	read_shards(tree.path, is_read_directly() ? SHARDS : 0);
+	process_stop(&process);
+	tree_remove(&tree);
+}
+END_TEST
+
+/* What the reader says meanwhile. */
+static void log_to(const char *name, int *ret_stderr)
+{
+	const int fd = openat(tree.fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	*ret_stderr = dup(STDERR_FILENO);
+	ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+	close(fd);
+}
+
+static bool log_has(const char *name, const char *text)
+{
+	char line[1024];
+	const int fd = openat(tree.fd, name, O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	bool has = false;
+
+	ck_assert_ptr_nonnull(file);
+	while (!has && fgets(line, sizeof(line), file))
+		has = strstr(line, text) != NULL;
+	fclose(file);
+	return has;
+}
+
+static const struct {
+	const char *faults, *says;
+} refusal_cases[] = {
+    {"noaio", "io_setup: Operation not permitted\""},
+    {"fewaio", "sysctl fs.aio-max-nr="},
+};
+
+START_TEST(where_the_kernel_has_no_queue_they_come_as_ever)
+{
+	struct work work;
+	int error_fd;
 
 	tree_new(&tree);
 	write_shards();
-	fd = openat(tree.fd, "index.json", O_RDONLY | O_CLOEXEC);
-	align = direct_align(fd);
-	close(fd);
-	start_reader();
-	read_shards(tree.path, align && align <= DATASET_PLACE ? SHARDS : 0);
+	log_to(".log", &error_fd);
+	start_reader(refusal_cases[_i].faults, true);
+	dup2(error_fd, STDERR_FILENO);
+	close(error_fd);
+	open_shards(tree.path, &work);
+	read_rounds(&work);
+	close_shards(&work);
+	process_stop(&process);
+	if (is_read_directly())
+		ck_assert(log_has(".log", refusal_cases[_i].says));
+	tree_remove(&tree);
+}
+END_TEST
+
+static void await_ready(const struct work *work, uint32_t n)
+{
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+
+	while (work_in_state(work, LAYOUT_TASK_READY) < n) {
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		usleep(1000);
+	}
+}
+
+/* A read that takes long holds up none of those that were begun with it. */
+START_TEST(each_is_told_as_it_ends)
+{
+	char held[sizeof(tree.path) + 8];
+	struct work work;
+
+	tree_new(&tree);
+	write_shards();
+	if (is_read_directly()) {
+		snprintf(held, sizeof(held), "%s/.held", tree.path);
+		setenv("HELD", held, 1);
+		close(openat(tree.fd, ".held", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		start_reader("held", true);
+		open_shards(tree.path, &work);
+		work_queue(&process, &work);
+		await_ready(&work, work.count - 1);
+		ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_READING), 1);
+		unlink(held);
+		check_round(&work);
+		close_shards(&work);
+		process_stop(&process);
+	}
+	tree_remove(&tree);
+}
+END_TEST
+
+/* KiB of the reader's memory that is shared and in huge pages; -1: the kernel does not say. */
+static int huge_kib(void)
+{
+	char name[64], line[256];
+	int kib = 0, is = -1;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/smaps_rollup", (int)process.pid);
+	file = fopen(name, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "ShmemPmdMapped: %d", &kib) == 1)
+			is = kib;
+	if (file)
+		fclose(file);
+	return is;
+}
+
+START_TEST(arenas_lie_in_huge_pages_where_they_may)
+{
+	struct work work;
+	int kib;
+
+	tree_new(&tree);
+	write_shards();
+	start_reader(NULL, _i);
+	open_shards(tree.path, &work);
+	ck_assert_uint_ge(work.queue.arena_bytes, 2 << 20);
+	read_rounds(&work);
+	kib = huge_kib();
+	if (!_i)
+		ck_assert_int_le(kib, 0);
+	else if (is_read_directly() && kib <= 0)
+		printf("arenas in huge pages: not tested: the kernel has none\n");
+	close_shards(&work);
 	process_stop(&process);
 	tree_remove(&tree);
 }
@@ -399,7 +624,7 @@ START_TEST(where_there_is_no_such_reading_they_come_as_ever)
 	tree.fd = open(tree.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(tree.fd, 0);
 	write_shards();
-	start_reader();
+	start_reader(NULL, true);
 	read_shards(tree.path, 0);
 	process_stop(&process);
 	tree_remove(&tree);
@@ -410,9 +635,15 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, spans, 0, BASE_ARRAY_LEN(span_cases));
 	tcase_add_test(tcase, what_takes_less_is_chosen);
+	tcase_add_test(tcase, what_is_about_as_good_stays);
+	tcase_add_test(tcase, changes_are_told_once_a_minute);
 	tcase_add_test(tcase, what_the_page_cache_has_is_read_there);
 	tcase_add_test(tcase, a_file_comes_and_does_not_stay);
 	tcase_add_test(tcase, every_byte_of_shards_comes);
+	tcase_add_loop_test(tcase, where_the_kernel_has_no_queue_they_come_as_ever, 0,
+			    BASE_ARRAY_LEN(refusal_cases));
+	tcase_add_test(tcase, each_is_told_as_it_ends);
+	tcase_add_loop_test(tcase, arenas_lie_in_huge_pages_where_they_may, 0, 2);
 	tcase_add_test(tcase, where_there_is_no_such_reading_they_come_as_ever);
 }
 

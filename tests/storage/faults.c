@@ -11,6 +11,10 @@
  *	dead	all calls fail with EIO
  *	slow	each takes 20 ms
  *	hang	files of the size HANG_BYTES never answer
+ * to the kernel's AIO:
+ *	noaio	there is none: io_setup() fails with EPERM
+ *	fewaio	others have all of it: io_setup() fails with EAGAIN
+ *	held	the first of the first batch ends when the file HELD is gone
  * and to every open():
  *	stuck	of a path with "stuck" in it never answers; it makes a folder of that path first, by which
  *		is seen that somebody hangs
@@ -19,9 +23,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,11 +43,13 @@ ssize_t faults_pread(int fd, void *buffer, size_t size, off_t offset) FAULTS_REP
 ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset) FAULTS_REPLACES("pread64");
 
 static ssize_t (*real_pread)(int, void *, size_t, off_t);
+static long (*real_syscall)(long, ...);
 
 /* Before the reader has threads. */
 __attribute__((constructor)) static void faults_find_real(void)
 {
 	*(void **)&real_pread = dlsym(RTLD_NEXT, "pread64");
+	*(void **)&real_syscall = dlsym(RTLD_NEXT, "syscall");
 }
 
 static ssize_t fail(int error)
@@ -110,6 +118,58 @@ ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset)
 	return pread_badly(fd, buffer, size, offset);
 }
 
+long faults_syscall(long number, ...) FAULTS_REPLACES("syscall");
+
+/* One event, the first, is kept back. */
+static long get_events_but_held(const long args[6])
+{
+	static atomic_bool was_held;
+	static _Thread_local struct io_event held;
+	static _Thread_local bool has_held;
+	struct io_event *event = (struct io_event *)(uintptr_t)args[3];
+	struct timespec *step = (struct timespec *)(uintptr_t)args[4];
+	long n = args[1] - has_held, kept = 0;
+
+	if (has_held && access(getenv("HELD"), F_OK) < 0) {
+		event[0] = held;
+		has_held = false;
+		return 1;
+	}
+	if (n == 0) {
+		nanosleep(step, NULL);
+		return 0;
+	}
+	n = real_syscall(SYS_io_getevents, args[0], n, n, event, step, 0L);
+	for (long i = 0; i < n; i++) {
+		if (event[i].data == 0 && !atomic_exchange(&was_held, true)) {
+			held = event[i];
+			has_held = true;
+		} else {
+			event[kept++] = event[i];
+		}
+	}
+	return n < 0 ? n : kept;
+}
+
+long faults_syscall(long number, ...)
+{
+	const char *faults = getenv("FAULTS");
+	long args[6];
+	va_list list;
+
+	va_start(list, number);
+	for (unsigned i = 0; i < 6; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_io_setup && faults && strstr(faults, "noaio"))
+		return fail(EPERM);
+	if (number == SYS_io_setup && faults && strstr(faults, "fewaio"))
+		return fail(EAGAIN);
+	if (number == SYS_io_getevents && faults && strstr(faults, "held"))
+		return get_events_but_held(args);
+	return real_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
 int faults_open(const char *path, int flags, ...) FAULTS_REPLACES("open");
 int faults_open64(const char *path, int flags, ...) FAULTS_REPLACES("open64");
 
@@ -122,7 +182,7 @@ static int open_badly(const char *path, int flags, unsigned mode)
 		for (;;)
 			pause();
 	}
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	return (int)real_syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 int faults_open(const char *path, int flags, ...)
