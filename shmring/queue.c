@@ -14,8 +14,9 @@
  * worker: release; L1, L4: acquire). Only the owner moves a claimed task, by compare-and-swap
  * again, so one that was taken over by mistake changes nothing.
  *
- * Hints (s_read_hint, s_run_hint) save looking at tasks that are gone; a claim starts there and
- * then goes once round, so a wrong hint costs time and never a task. s_ended says when to look (L5,
+ * Hints (s_read_hint, s_run_hint) save looking at tasks that are gone: a claim looks from there on, in all rows. What a wrong
+ * hint hides is found where there is nothing else, and by one claim of CLAIMS_WHOLE, which look at whole rows:
+ * it costs time and never a task. s_ended says when to look (L5,
  * L6); the states say what is. Both may be wrong after a death.
  *
  * A worker that was born before a variant came knows nothing of it. It passes over chunks that have
@@ -37,6 +38,7 @@
 
 #include "shmring/queue.h"
 
+#define CLAIMS_WHOLE 32
 #define WORD(owner, state) ((uint32_t)(owner) << 8 | (uint32_t)(state))
 #define STATE_OF(word) ((word)&0xff)
 #define OWNER_OF(word) ((word) >> 8)
@@ -73,6 +75,11 @@ static _Atomic uint32_t *hint_of(const struct queue *queue, uint32_t row,
 	struct layout_row *b = &queue->row[row];
 
 	return looked_for == LAYOUT_TASK_QUEUED ? &b->s_read_hint : &b->s_run_hint;
+}
+
+static uint32_t hint_in(const struct queue *queue, uint32_t row, enum layout_task_state looked_for)
+{
+	return atomic_load_explicit(hint_of(queue, row, looked_for), memory_order_relaxed);
 }
 
 static void lower_hint(struct queue *queue, uint32_t row, uint32_t index,
@@ -345,25 +352,28 @@ static bool try_claim(struct layout_task *task, enum layout_task_state from, uin
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
-static bool claim_in(struct queue *queue, uint32_t row, enum layout_task_state from, uint32_t word,
-		     uint32_t *ret_index)
+static bool claim_between(struct queue *queue, uint32_t row, uint32_t first, uint32_t end,
+			  enum layout_task_state from, uint32_t word, uint32_t *ret_index)
 {
-	_Atomic uint32_t *hint = hint_of(queue, row, from);
-	uint32_t count = count_of(queue, row);
-	uint32_t start = atomic_load_explicit(hint, memory_order_relaxed);
-
-	if (start >= count)
-		start = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t index = i < count - start ? start + i : i - (count - start);
-
+	for (uint32_t index = first; index < end; index++) {
 		if (!try_claim(task_of(queue, row, index), from, word))
 			continue;
-		atomic_store_explicit(hint, index + 1, memory_order_relaxed);
+		atomic_store_explicit(hint_of(queue, row, from), index + 1, memory_order_relaxed);
 		*ret_index = index;
 		return true;
 	}
 	return false;
+}
+
+/* From the hint on; whole: then those before it. */
+static bool claim_in(struct queue *queue, uint32_t row, enum layout_task_state from, uint32_t word,
+		     bool whole, uint32_t *ret_index)
+{
+	const uint32_t count = count_of(queue, row);
+	const uint32_t start = BASE_MIN(hint_in(queue, row, from), count);
+
+	return claim_between(queue, row, start, count, from, word, ret_index) ||
+	       (whole && claim_between(queue, row, 0, start, from, word, ret_index));
 }
 
 static bool is_in_bounds(const struct queue *queue, const struct queue_task *task)
@@ -460,6 +470,15 @@ static int accept(struct queue *queue, uint32_t row, uint32_t index, uint32_t ow
 	return QUEUE_E_BAD;
 }
 
+/* Other threads count, too: about. */
+static bool is_whole_due(struct queue *queue)
+{
+	const uint32_t n = atomic_load_explicit(&queue->claims, memory_order_relaxed);
+
+	atomic_store_explicit(&queue->claims, n + 1, memory_order_relaxed);
+	return n % CLAIMS_WHOLE == 0;
+}
+
 static int claim_any(struct queue *queue, uint32_t owner, const struct claim *claim,
 		     struct queue_task *ret)
 {
@@ -468,11 +487,12 @@ static int claim_any(struct queue *queue, uint32_t owner, const struct claim *cl
 	if (atomic_load_explicit(&queue->head->d_closed, memory_order_seq_cst))
 		return QUEUE_E_NONE;
 	n = rows_in_order(queue, row);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!(variants_of(queue, row[i]) & ~claim->known) &&
-		    claim_in(queue, row[i], claim->from, WORD(owner, claim->to), &index))
-			return accept(queue, row[i], index, owner, claim, ret);
-	}
+	for (unsigned whole = is_whole_due(queue); whole < 2; whole++)
+		for (uint32_t i = 0; i < n; i++)
+			if (!(variants_of(queue, row[i]) & ~claim->known) &&
+			    claim_in(queue, row[i], claim->from, WORD(owner, claim->to), whole,
+				     &index))
+				return accept(queue, row[i], index, owner, claim, ret);
 	return QUEUE_E_NONE;
 }
 
@@ -488,7 +508,9 @@ uint32_t queue_length(const struct queue *queue)
 	uint32_t row[LAYOUT_MAX_ROWS], n = rows_in_order(queue, row), queued = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = 0, count = count_of(queue, row[i]); k < count; k++)
+		for (uint32_t k = hint_in(queue, row[i], LAYOUT_TASK_QUEUED),
+			      count = count_of(queue, row[i]);
+		     k < count; k++)
 			queued += atomic_load_explicit(&task_of(queue, row[i], k)->s_state,
 						       memory_order_relaxed) ==
 				  WORD(0, LAYOUT_TASK_QUEUED);

@@ -20,6 +20,7 @@ struct queue { /* a mapped queue; geometry is a private copy, checked */
 	struct layout_task *task; /* [n_rows][chunk] */
 	uint64_t bytes, arena_bytes;
 	uint32_t n_rows, chunk, number;
+	_Atomic uint32_t claims; /* of this process, about */
 };
 struct queue_task { /* a claimed task: private copy of what is needed, checked against geometry */
 	uint32_t row, index;

@@ -26,6 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define ROWS_AT_ONCE \
+	65536 /* bytes that are read, so that what each of them costs is little beside them */
 #define RECORD_MAGIC UINT64_C(0x3144524352214f41) /* PACKED_MAGIC */
 #define RECORD_HEAD 256
 #define RECORD_FIELD 32 /* where the first field's place is described */
@@ -155,6 +157,36 @@ static void rows_read(const struct reader_dataset *dataset, int root_fd, uint64_
 		ret->stage = LAYOUT_FAIL_NONE;
 }
 
+static unsigned rows_most(const struct reader_dataset *dataset, const struct reader_link *link)
+{
+	const struct rows *rows = dataset->source;
+	const uint64_t bytes = rows->values * number_bytes(rows->number);
+
+	(void)link;
+	return (unsigned)BASE_MAX(BASE_MIN(ROWS_AT_ONCE / bytes, (uint64_t)SOURCE_MOST_MADE), 1);
+}
+
+/* The file is compared once behind all of them. What is not good is read once more by itself. */
+static void rows_many(const struct reader_dataset *dataset, struct reader_many *many)
+{
+	const struct rows *rows = dataset->source;
+	struct reader_outcome outcome;
+	int r[SOURCE_MOST_MADE];
+
+	for (unsigned i = 0; i < many->n; i++) {
+		struct reader_wanted *wanted = &many->wanted[i];
+
+		r[i] = read_row(rows, dataset->root_fd, wanted->task->sample, wanted->buffer);
+		put_head(rows, wanted->buffer);
+	}
+	if (!is_same(dataset, rows, &outcome))
+		return;
+	for (unsigned i = 0; i < many->n; i++) {
+		many->wanted[i].outcome.stage = LAYOUT_FAIL_NONE;
+		many->wanted[i].is_settled = r[i] == 0;
+	}
+}
+
 static void rows_close(struct reader_dataset *dataset)
 {
 	struct rows *rows = dataset->source;
@@ -173,5 +205,7 @@ const struct source_ops source_rows = {
     .probe = rows_probe,
     .index = rows_index,
     .read = rows_read,
+    .most = rows_most,
+    .many = rows_many,
     .close = rows_close,
 };
