@@ -6,11 +6,13 @@ import json
 import os
 import re
 import struct
+import subprocess
 import tarfile
 import unittest
 
 import numpy
 import oneaccess as oa
+import PIL.Image
 import shard_files
 import support
 
@@ -388,6 +390,26 @@ class MDS(ShardsCase):
             list(self.whole(folder, op))
         with self.assertRaisesRegex(oa.Error, '"columns" are none'):
             list(self.whole(folder, [{"op": "decode"}, {"op": "center_crop", "size": 32}], source=source))
+
+    def test_the_example_in_c(self):
+        """Of MDS and of tf.Example: columns of every kind, and boxes that follow the picture to its new size."""
+        file, mds, records = io.BytesIO(), [], []
+        PIL.Image.new("RGB", (48, 48)).save(file, "JPEG")
+        for index in range(12):
+            about = json.dumps({"boxes": [[0, 12, 48, 24]] * (index % 3)}).encode()
+            text, array = f"gr\u00fcn {index}".encode(), list(range(index + 1))
+            mds.append({"about": about, "photo": file.getvalue(), "text": text,
+                        "tokens": bytes([4, len(array)]) + struct.pack(f"<{len(array)}I", *array)})
+            records.append(shard_files.example({"about": about, "photo": file.getvalue(), "text": text, "tokens": array}))
+        shard_files.write_mds(self.work / "c-mds", {"about": "json", "photo": "jpeg", "text": "str", "tokens": "ndarray:uint32"}, [mds[:5], mds[5:]])
+        shard_files.write_tfrecord(self.work / "c.tfrecord", records)
+        want = {f'{index}: "gr\u00fcn {index}", tokens' + "".join(f" {token}" for token in range(index + 1)) + ", box 0.0 24.0 96.0 48.0" * (index % 3)
+                for index in range(12)}
+        for shards in ("c-mds", "c.tfrecord"):
+            run = subprocess.run([support.BUILD / "doc/examples/columns", self.work / shards], timeout=600, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "ACCESS_SOCKET": self.socket})
+            self.assertEqual(run.returncode, 0, run.stdout)
+            self.assertEqual(set(run.stdout.splitlines()), want)
 
     def test_an_archive_beside_shards(self):
         for name in ("code.tar.gz", "more.tgz"):
