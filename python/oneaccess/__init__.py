@@ -16,6 +16,7 @@ from ._core import version as __version__  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .errors import Error  # noqa: E402
 from .folders import from_folders  # noqa: E402
+from .hf import from_hf  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
 from .masks import Mask  # noqa: E402
 from .members import from_mds, from_tar  # noqa: E402
@@ -24,7 +25,7 @@ from .ragged import Ragged  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
 from .settings import configure  # noqa: E402
 from .stores import from_hdf5, from_lmdb  # noqa: E402
-from .tables import from_hf, from_parquet  # noqa: E402
+from .tables import from_parquet  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, imagenet_eval, imagenet_train, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: Parquet files, and Hugging Face's datasets, as data sets for the pool (wrap()).
+"""Tables: Parquet files as data sets for the pool (wrap()).
 
 A row of a Parquet file cannot be read alone, but only its row group. Each process of the pool keeps some that it has
 decoded, and a random order is made of these (shuffle="blocks"): row groups in random order, and the rows of as many as
@@ -313,81 +313,3 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
                 columns=list(rows.columns) if pad else None, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
-
-
-# ---- Hugging Face's datasets ----
-
-
-class HuggingFaceRows:
-    """A datasets.Dataset, whose pictures are the bytes of their files."""
-
-    def __init__(self, dataset, pictures):
-        self.dataset, self.pictures = dataset, pictures
-
-    def __len__(self):
-        return len(self.dataset)
-
-    def __getattr__(self, name):
-        if name.startswith("__") or name == "dataset":
-            raise AttributeError(name)
-        return getattr(self.dataset, name)
-
-    def _row(self, row):
-        for name in self.pictures:
-            picture = row[name]
-            if picture["bytes"] is None:
-                with open(picture["path"], "rb") as file:
-                    picture["bytes"] = file.read()
-            row[name] = picture["bytes"]
-        return row
-
-    def __getitem__(self, index):
-        return self._row(self.dataset[index])
-
-    def __getitems__(self, indices):
-        return [self._row(row) for row in self.dataset.__getitems__(indices)]
-
-
-def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None,
-            ragged: dict[str, int] | None = None, boxes: Sequence[str] | str | None = None,
-            masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
-            workers: int | None = None, name: str | None = None,
-            version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
-    """A datasets.Dataset of Hugging Face, for Loader.
-
-        dataset = datasets.load_dataset("food101", split="train")
-        loader = oa.Loader(oa.from_hf(dataset), oa.imagenet_train(224), batch_size=256)
-
-    Pictures (datasets.Image) are not decoded there: their files' bytes go to the pipeline, whose decoder takes their place; without
-    a pipeline leave them to datasets, by oa.wrap(dataset). Labels (ClassLabel) are whole numbers. columns: those that a batch is to have, in
-    this order; no others are read. Without them a data set with one picture and one ClassLabel has these two, else all columns.
-    ragged, pad: as wrap() has them, for texts and lists of varied length.
-
-    A data set with set_transform() or with_format() is taken as it is, with that, as by oa.wrap(): its samples are what it says, and what it
-    draws by random, numpy.random or torch is each sample's own. An IterableDataset has no order to share: load_dataset() without streaming=True
-    gives one that has. The other arguments are wrap()'s."""
-    datasets = needs("datasets", "oneaccess.from_hf()")
-    if isinstance(dataset, (datasets.DatasetDict, datasets.IterableDatasetDict)):
-        raise ArgumentError(f"from_hf() takes one split, of these: {', '.join(dataset)}; as dataset[\"{next(iter(dataset))}\"]")
-    if not isinstance(dataset, datasets.Dataset):
-        raise TransformError(f"from_hf() takes a datasets.Dataset, this is a {type(dataset).__name__}: load_dataset() without"
-                             " streaming=True makes one; for other data sets there is oneaccess.wrap()")
-    options = {"name": name, "version": version, "workers": workers, "timeout": timeout, "room": room, "keep": keep,
-               "columns": columns, "pad": pad, "ragged": ragged, "boxes": boxes, "masks": masks, "exact": exact}
-    if dataset.format["type"] is not None:
-        return wrap(dataset, **options)
-    pictures = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.Image)]
-    labels = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.ClassLabel)]
-    if columns is None and len(pictures) == len(labels) == 1:
-        columns = [*pictures, *labels]
-    columns = named(columns)
-    if columns is not None:
-        for column in columns:
-            if column not in dataset.features:
-                raise ArgumentError(f"the data set has no column {column!r}; there are: {', '.join(dataset.features)}")
-        dataset = dataset.select_columns(columns)
-        options["columns"] = columns
-    pictures = [name for name in pictures if name in dataset.features]
-    for picture in pictures:
-        dataset = dataset.cast_column(picture, datasets.Image(decode=False))
-    return wrap(HuggingFaceRows(dataset, pictures), random=False, **options)

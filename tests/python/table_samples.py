@@ -6,8 +6,10 @@ import random
 
 import numpy as np
 import oneaccess as oa
+from PIL import Image
 
 ROWS, A_BLOCK = 256, 16
+SIZE = 8, 12     # of pictures as pixels
 
 
 class Blocks:
@@ -40,6 +42,11 @@ def noise(batch):
 
 def decode(key, value):
     return value[8:], int.from_bytes(value[:8], "little")
+
+
+def pixels(file):
+    with Image.open(file) as opened:
+        return np.asarray(opened.convert("RGB").resize(SIZE[::-1], Image.Resampling.BILINEAR)).tolist()
 
 
 def number(key, value):

@@ -3,6 +3,7 @@
 package is tried where that is installed."""
 
 import importlib.util
+import json
 import os
 import sys
 import unittest
@@ -19,7 +20,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 import table_samples as samples
-from oneaccess import tables
+from oneaccess import hf, tables
 from support import CLASSES, SAMPLES, DaemonCase
 
 warnings.simplefilter("error")
@@ -286,8 +287,9 @@ class HuggingFaceTest(TablesCase):
         return datasets.load_from_disk(folder)
 
     def test_pictures(self):
-        self.check_pictures(oa.from_hf(self.made(), keep=0.2))
-        self.check_pictures(oa.from_hf(self.saved(), keep=0.2), epochs=2)
+        two = ["image", "label"]
+        self.check_pictures(oa.from_hf(self.made().select_columns(two), keep=0.2))
+        self.check_pictures(oa.from_hf(self.saved().select_columns(two), keep=0.2), epochs=2)
         self.check_pictures(oa.from_hf(self.saved(), ["image", "label"], keep=0.2), shuffle=False)
 
     def test_selections_are_rows(self):
@@ -314,6 +316,103 @@ class HuggingFaceTest(TablesCase):
         self.assertEqual(len(np.unique(first[:, 0])), SAMPLES)
         self.assertEqual(sorted(first[:, 1]), sorted(self.labels))
 
+    def many(self):
+        """A data set of all that columns may be, and its rows."""
+        import datasets
+        number, of_boxes = datasets.Value("int32"), datasets.List(datasets.Value("float32"), length=4)
+        features = datasets.Features({
+            "when": datasets.Value("timestamp[ms]"), "text": datasets.Value("string"), "image": datasets.Image(), "score": datasets.Value("float64"),
+            "small": datasets.Value("int8"), "flag": datasets.Value("bool"), "label": datasets.ClassLabel(names=[str(i) for i in range(CLASSES)]),
+            "box": of_boxes, "even": datasets.List(number), "tokens": datasets.List(number),
+            "objects": {"bbox": datasets.List(of_boxes), "category": datasets.List(datasets.ClassLabel(names=["a", "b"]))},
+            "parts": datasets.List({"point": datasets.List(datasets.Value("float64")), "word": datasets.Value("string")}),
+            "grid": datasets.Array2D((2, 3), "int16"), "deep": datasets.List(datasets.List(datasets.Value("int64"))), "raw": datasets.Value("binary"),
+            "right": datasets.Image(), "shots": datasets.List(datasets.Image()), "gaps": number, "nothing": datasets.List(number)})
+        rows = []
+        for i, file in enumerate(self.files):
+            count = i % 4
+            rows.append({
+                "when": i, "text": None if i % 7 == 3 else "\u00fc" * (i % 5) + file.name, "image": str(file), "score": i / 2, "small": i % 100, "flag": i % 2,
+                "label": self.labels[i], "box": [i, 1, 2, 3], "even": [i, i + 1], "tokens": None if i == 9 else list(range(i % 6)),
+                "objects": {"bbox": [[i, at, 10, 20] for at in range(count)], "category": [at % 2 for at in range(count)]},
+                "parts": [{"point": [i, at / 2], "word": f"{at}" * at} for at in range(count)], "grid": [[i, 1, 2], [3, 4, 5]],
+                "deep": [list(range(at)) for at in range(i % 3)], "raw": bytes([i % 256]) * (i % 3), "right": str(self.files[-1 - i]),
+                "shots": [str(file)] * (i % 2), "gaps": None if i == 5 else i, "nothing": []})
+        return datasets.Dataset.from_list(rows, features=features), rows
+
+    def want(self, row):
+        """What becomes of a row, by field."""
+        def in_corners(boxes):
+            return [[left, top, left + width, top + height] for left, top, width, height in boxes]
+        return {**row, "text": row["text"] or "", "tokens": row["tokens"] or [], "objects.bbox": in_corners(row["objects"]["bbox"]),
+                "objects.category": row["objects"]["category"], "parts.point": [part["point"] for part in row["parts"]],
+                "parts.word": [part["word"] for part in row["parts"]], "raw": list(row["raw"]),
+                "right": samples.pixels(row["right"]), "shots": [samples.pixels(shot) for shot in row["shots"]]}
+
+    def check_rows(self, data, rows, names, *args, **options):
+        def plain(value):
+            return [plain(each) for each in value] if isinstance(value, list) else value.tolist() if hasattr(value, "tolist") else value
+        seen = []
+        dataset = oa.from_hf(data, [*options.pop("first", []), *names], keep=0.2, **options)
+        for batch in self.open(dataset, *args, shuffle=False, as_="numpy"):
+            for at, number in enumerate(batch.ids):
+                seen.append(number)
+                want = self.want(rows[number])
+                self.assertEqual({name: plain(batch[name][at]) for name in names}, {name: want[name] for name in names})
+        self.assertEqual(seen, list(range(len(rows))))
+
+    def test_each_column_that_has_a_place(self):
+        data, rows = self.many()
+        boxes, pixels = {"boxes": ["objects.bbox", "objects.category"], "box_format": "xywh"}, {"pixels": {"right": samples.SIZE}}
+        names = ["label", "text", "score", "small", "flag", "box", "even", "tokens", "objects.bbox", "objects.category", "right"]
+        still = json.dumps([{"op": "decode"}, {"op": "center_crop", "size": 16}])
+        for some, of in ((data, rows), (data.select([9, 3, 1, 5]), [rows[i] for i in (9, 3, 1, 5)])):
+            self.check_rows(some, of, names, **boxes, **pixels)
+            self.check_rows(some, of, ["parts.point", "parts.word", "deep", "raw", "grid"])
+            self.check_rows(some, of, ["label", "deep", "text", "right"], still, first=["image"], **pixels)
+        self.check_rows(data, rows, ["shots"], pixels={"shots": samples.SIZE})
+        self.assertEqual(oa.from_hf(data, ["right"]).ragged, {})        # the pipeline's
+        self.assertEqual(oa.from_hf(data, ["image", "right"]).ragged, {"right": max(os.stat(file).st_size for file in self.files)})
+        self.assertEqual(oa.from_hf(data, ["text", "even"], ragged={"text": 9}).ragged, {"text": 9})
+        self.assertEqual(oa.from_hf(data.select([1, 7]), ["tokens", "text"]).ragged, {"text": 4 + len(self.files[0].name)})
+
+    def test_columns_that_nobody_names(self):
+        data, rows = self.many()
+        with self.assertWarnsRegex(UserWarning, "left out: when is timestamp.*gaps has no value in 1 rows.*nothing has nothing in any row.*columns="):
+            chosen = oa.from_hf(data.remove_columns(["deep", "shots", "raw"]), keep=0.2, ragged={"right": 60000})
+        want = ["image", "label", "right", "text", "score", "small", "flag", "box", "even", "tokens", "objects.bbox", "objects.category", "parts.point", "grid"]
+        batch = next(iter(self.open(chosen, oa.imagenet_eval(16, dtype="uint8"), shuffle=False)))
+        self.assertEqual(list(batch), want)
+        self.assertEqual(bytes(batch["right"][0]), self.files[-1].read_bytes())
+        with self.assertWarnsRegex(UserWarning, "deep is one more than the 23 fields"):
+            oa.from_hf(data)
+        import datasets
+        with self.assertWarnsRegex(UserWarning, "left out: text has a value of 0.3 MiB.*ragged=.\"text\": most"):
+            self.assertEqual(oa.from_hf(datasets.Dataset.from_dict({"x": [1], "text": ["a" * 300000]})).ragged, {})
+        with self.assertRaisesRegex(oa.errors.TransformError, "no column of the data set has a place in a batch: x is timestamp"):
+            oa.from_hf(data.select_columns("when").rename_column("when", "x"))
+
+    def test_columns_that_cannot_be_had(self):
+        data, _ = self.many()
+        for columns, options, why in (
+                (["when"], {}, r"column when is timestamp\[ms\].*no place in a batch.*dataset.map.*of when, text, image"),
+                (["nothing"], {}, "column nothing has nothing in any row"),
+                (["objects.x"], {}, "no column 'objects.x'; there are: .*objects.bbox, objects.category"),
+                (["text"], {"pixels": {"text": (2, 2)}}, "pixels= names column text, which has no pictures"),
+                (["text"], {"pixels": {"right": (2, 2)}}, "names 'right', which is not among the columns that a batch has: text"),
+                (["right"], {"pixels": {"right": 7}}, r"give \(height, width\)"),
+                (["text"], {"box_format": "cxcywh"}, "box_format is 'cxcywh'; there are: xyxy, xywh"),
+                (["objects"], {"boxes": "objects.category"}, "boxes= names column objects.category first, which has no lists of four"),
+                (None, {"boxes": "objects.box"}, "no column 'objects.box'")):
+            with self.assertRaisesRegex(oa.Error, why):
+                oa.from_hf(data, columns, **options)
+        with self.assertRaisesRegex(oa.errors.SampleError, "box of column objects.bbox ends before.*box_format=.*xywh"):
+            list(self.open(oa.from_hf(data, ["objects"], boxes=["objects.bbox"], keep=0.2), shuffle=False))
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "has a format or a transform of its own"):
+            oa.from_hf(data.with_format("numpy"), box_format="xywh")
+        loader = self.open(oa.from_hf(data, ["gaps"], keep=0.2), bad="skip")
+        self.assertEqual(sorted(number for batch in loader for number in batch["gaps"].tolist()), sorted({*range(SAMPLES)} - {5}))
+
     def test_what_is_none_is_told(self):
         import datasets
         with self.assertRaisesRegex(oa.errors.ArgumentError, "one split.*train"):
@@ -324,6 +423,32 @@ class HuggingFaceTest(TablesCase):
             oa.from_hf(self.made(), ["x"])
         with self.assertRaisesRegex(oa.errors.TransformError, "from_hf"):
             oa.Loader(self.made())
+
+
+class HuggingFaceWithoutTest(unittest.TestCase):
+    """What needs no package."""
+
+    def test_bounds(self):
+        for extents, has_sizes, must, bound in (
+                ([], False, False, None), ([(3, 3)], False, False, None), ([(3, 3)], False, True, 3), ([(0, 7)], False, False, 7),
+                ([(0, 7), (4, 4)], False, False, 7), ([(7, 7), (4, 4)], False, False, None), ([(7, 7), (0, 4)], False, False, (7, 4)),
+                ([(1, 7), (2, 4), (3, 3)], False, False, (7, 4)), ([(5, 5)], True, False, 5), ([(0, 5), (2, 9)], True, False, (5, 9)),
+                ([(2, 2), (9, 9)], True, False, (2, 9))):
+            self.assertEqual(hf._bound(extents, has_sizes, must), bound, extents)
+        for extents, has_sizes in (([(1, 1), (1, 1), (1, 2)], False), ([(1, 1)] * 5, False), ([(1, 1)] * 3, True)):
+            with self.assertRaisesRegex(oa.errors.TransformError, "too many levels"):
+                hf._bound(extents, has_sizes, False)
+
+    def test_boxes(self):
+        np.testing.assert_array_equal(hf._corners(np.array([[1, 2, 3, 4], [0, 0, 0, 0]]), "x", "xywh"), np.float32([[1, 2, 4, 6], [0, 0, 0, 0]]))
+        self.assertEqual(hf._corners(np.zeros((0, 4)), "x", "xyxy").shape, (0, 4))
+        with self.assertRaisesRegex(oa.errors.DatasetError, "column x ends before"):
+            hf._corners(np.array([[1, 2, 0, 4]]), "x", "xyxy")
+
+    def test_order(self):
+        leaves = [hf.Leaf(name, (name,), kind, 0, "", name == "class") for name, kind in (("a", "number"), ("mask", "picture"), ("left", "picture"), ("class", "number"))]
+        self.assertEqual([leaf.name for leaf in hf._in_order(leaves, hf._Given({}, [], "xyxy", ["mask"], {"mask"}))], ["left", "class", "mask", "a"])
+        self.assertEqual([leaf.name for leaf in hf._in_order(leaves, hf._Given({}, [], "xyxy", [], set()))], ["mask", "class", "a", "left"])
 
 
 @needs("h5py")
