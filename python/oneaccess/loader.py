@@ -14,7 +14,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, nested, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, tables, wrapped
+from . import _core, columns, convert, ending, errors, nested, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, tables, \
+    trees, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Op, Pipeline
 
@@ -63,17 +64,25 @@ class Batch(tuple):
     substituted: int
 
     def __repr__(self):
-        return (f"<Batch {self.step} of epoch {self.epoch}: "
-                f"{', '.join(str(tuple(array.shape)) for array in self.arrays())}>")
+        shapes = ", ".join(str(tuple(getattr(array, "shape", ()))) for array in self.arrays())
+        place = f" {self.step} of epoch {self.epoch}" if hasattr(self, "step") else ""  # a tree of arrays has none
+        return f"<Batch{place}: {shapes}>"
 
     def arrays(self):
         return tuple(self)
+
+    def __reduce__(self):
+        """For pickle and copy.deepcopy(), after which the arrays are one's own."""
+        facts = vars(self).items()
+        numbers = {name: array.array(fact.format, fact.tolist()) for name, fact in facts if isinstance(fact, memoryview)}
+        arrays = list(self.items()) if isinstance(self, dict) else list(self)
+        return _restored, (type(self), arrays, {name: fact for name, fact in facts if name not in numbers}, numbers)
 
 
 class DictBatch(dict):
     """The same of samples that are dicts: ``batch["name"]``."""
 
-    __repr__ = Batch.__repr__
+    __repr__, __reduce__ = Batch.__repr__, Batch.__reduce__
 
     def arrays(self):
         return tuple(self.values())
@@ -83,6 +92,13 @@ class DictBatch(dict):
     step: int
     is_last: bool
     substituted: int
+
+
+def _restored(cls, arrays, facts, numbers):
+    """A batch that was pickled."""
+    batch = cls(arrays)
+    vars(batch).update(facts, **{name: memoryview(some) for name, some in numbers.items()})
+    return batch
 
 
 class BadSample(NamedTuple):
@@ -712,6 +728,7 @@ class Loader:
                 self._leave_epoch()
             self._loop = _Loop(self)
             _core.guard()
+            trees.register(Batch, DictBatch)
             return self._loop if self._feed is None else _Lease(self._loop, self._settle)
 
     def _take(self, loop):

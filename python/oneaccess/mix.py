@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 
-from . import _core
+from . import _core, trees
 from .errors import ArgumentError, Error, StateError, TransformError
-from .loader import Batch, Loader
+from .loader import Batch, DictBatch, Loader
 
 _ENDS = {"first": 0, "all": 1, "longest": 2}
 _UNITS = {"samples": 0, "batches": 1}
@@ -152,6 +152,7 @@ class Mix:
                 self._join()
             self._loop = _Epoch(self)
             _core.guard()
+            trees.register(Batch, DictBatch)
             return self._loop
 
     def _take(self, loop):

@@ -120,6 +120,22 @@ class JaxTest(ArraysCase):
             np.testing.assert_array_equal(np.array(images.at[0].set(0))[1:], want[1:])
             np.testing.assert_array_equal(np.array(images), want)
 
+    def test_a_batch_is_a_tree(self):
+        """It goes into a compiled function as a whole, which is compiled once, and to a device."""
+        import jax
+        compiled = []
+
+        @jax.jit
+        def step(batch):
+            compiled.append(repr(batch))
+            images, labels = batch
+            return type(batch)([images * 2, labels])
+        loader = self.seeded(as_="jax", batch=12)
+        doubled = [step(jax.device_put(batch)) for batch in loader]
+        self.same(((np.array(images) / 2, np.array(labels, np.int64)) for images, labels in doubled), "float32", 12)
+        self.assertEqual({type(batch) for batch in doubled}, {oa.Batch})
+        self.assertEqual(compiled, ["<Batch: (12, 3, 32, 32), (12,)>"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Loader as a DataLoader, with PyTorch alone: what libraries look at, and what they make of it."""
 
+import copy
 import os
+import pickle
 import sys
 import types
 import unittest
@@ -99,6 +101,26 @@ class DataLoaderTest(DaemonCase):
         with self.assertWarnsRegex(UserWarning, 'seed=7 .* order="seeded"') as caught:
             oa.Loader(self.data, oa.imagenet_train(32), BATCH, socket=self.socket, seed=7).close()
         self.assertEqual(caught.filename, __file__)
+
+    def test_a_batch_is_a_tree(self):
+        """As a list or dict of a DataLoader's is to what walks trees of tensors."""
+        from torch.utils import _pytree
+        for pipeline in (oa.imagenet_eval(32), oa.views(oa.imagenet_eval(32), other=oa.imagenet_eval(32))):
+            batch = next(iter(self.loader(pipeline, BATCH)))
+            doubles = _pytree.tree_map(torch.Tensor.double, batch)
+            self.assertIs(type(doubles), type(batch))
+            self.assertEqual(list(doubles), list(batch)) if isinstance(batch, dict) else None
+            self.assertEqual([array.dtype for array in doubles.arrays()], [torch.float64] * len(batch))
+            self.assertTrue(all(torch.equal(double.float(), array.float()) for double, array in zip(doubles.arrays(), batch.arrays())))
+            self.assertRegex(repr(doubles), r"^<Batch: \(25, ")
+
+    def test_a_batch_is_pickled_and_copied(self):
+        batch = next(iter(self.made()))
+        for again in (pickle.loads(pickle.dumps(batch)), copy.deepcopy(batch)):
+            self.assertIs(type(again), oa.Batch)
+            self.assertEqual((list(again.ids), again.epoch, again.step), (list(batch.ids), 0, 0))
+            self.assertTrue(all(map(torch.equal, again, batch)))
+            self.assertEqual(again[0].add_(1).data_ptr() == batch[0].data_ptr(), False)
 
     def test_the_samples(self):
         loader = self.made(ids=range(60))

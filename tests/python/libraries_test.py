@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import importlib.util
+import os
 import subprocess
 import sys
 import unittest
@@ -325,6 +326,54 @@ class FastaiTest(LibraryCase):
             with learner.no_bar(), learner.no_logging():
                 learner.fit(2, 1e-3)
             self.assertEqual((learner.train_iter, learner.n_iter), (2 * STEPS, STEPS))
+
+
+KERAS = """
+import os, sys
+import torch
+import keras
+import oneaccess as oa
+from torch.utils.data import DataLoader, TensorDataset
+keras.backend.set_image_data_format("channels_first")
+class Steps(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.train, self.test = [], 0
+    def on_epoch_begin(self, epoch, logs=None):
+        self.train.append(0)
+    def on_train_batch_end(self, batch, logs=None):
+        self.train[-1] += 1
+    def on_test_batch_end(self, batch, logs=None):
+        self.test += 1
+def run(train, valid, **kwargs):
+    net = keras.Sequential([keras.layers.Input((3, 32, 32)), keras.layers.Flatten(), keras.layers.Dense(3)])
+    net.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    steps = Steps()
+    net.fit(train, validation_data=valid, epochs=2, verbose=0, callbacks=[steps], **kwargs)
+    return steps.train, steps.test, net.predict(valid, verbose=0).shape
+def ours(**kwargs):
+    return oa.Loader(sys.argv[1], oa.imagenet_eval(32), 25, socket=sys.argv[2], timeout=600, **kwargs)
+def theirs():
+    return DataLoader(TensorDataset(torch.zeros(240, 3, 32, 32), torch.zeros(240, dtype=torch.int64)), 25)
+for kwargs in {}, {"steps_per_epoch": 4}:
+    want = run(theirs(), theirs(), **kwargs)
+    got = run(ours(), ours(shuffle=False), **kwargs)
+    assert got == want, (got, want)
+print(keras.backend.backend(), want)
+"""
+
+
+@needs("keras")
+class KerasTest(LibraryCase):
+    def test_it_fits_as_often(self):
+        for backend in ("torch", "jax"):
+            if importlib.util.find_spec(backend) is None:
+                print(f"libraries_test: not tested: Keras with {backend}, which is not there")
+                continue
+            run = subprocess.run([sys.executable, "-c", KERAS, self.data, self.socket], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 text=True, check=False, timeout=1200, env={**os.environ, "KERAS_BACKEND": backend})
+            self.assertEqual(run.returncode, 0, run.stdout)
+            self.assertIn(f"{backend} ([4, 4], 20, (240, 3))", run.stdout)
 
 
 @needs("composer")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches as trees of arrays, for libraries that walk trees: ``jax.jit(step)(state, batch)``, ``jax.device_put(batch)``, PyTorch's and Keras'.
+
+They look for an object's type, not for what it derives from, so to them a Batch would be a leaf. What they put together again has
+arrays alone: no ids, no epoch."""
+
+import sys
+import threading
+
+
+def _leaves(batch):
+    """Arrays, and what else the batch is made of."""
+    return (list(batch.values()), tuple(batch)) if isinstance(batch, dict) else (list(batch), None)
+
+
+def _whole(cls, names, arrays):
+    return cls(arrays if names is None else zip(names, arrays))
+
+
+def _of_jax(module, cls):
+    module.register_pytree_node(cls, _leaves, lambda names, arrays: _whole(cls, names, arrays))
+
+
+def _of_torch(module, cls):
+    register = getattr(module, "register_pytree_node", None) or module._register_pytree_node  # the second: before 2.2
+    register(cls, _leaves, lambda arrays, names: _whole(cls, names, arrays))
+
+
+def _of_keras(module, cls):
+    """Its trees are optree's, but with PyTorch, whose own they are then."""
+    module.register_pytree_node(cls, _leaves, lambda names, arrays: _whole(cls, names, arrays), namespace="keras")
+
+
+_WAYS = {"jax.tree_util": _of_jax, "torch.utils._pytree": _of_torch, "optree": _of_keras}
+_known: set[str] = set()
+_lock = threading.Lock()
+
+
+def register(*classes: type) -> None:
+    """With what the program has imported by now; each once."""
+    with _lock:
+        for name in _WAYS.keys() - _known:
+            module = sys.modules.get(name)
+            if module is None or getattr(module.__spec__, "_initializing", False):
+                continue
+            _known.add(name)
+            for cls in classes:
+                _WAYS[name](module, cls)
