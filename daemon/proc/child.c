@@ -9,6 +9,10 @@
  *
  * The reaper reaps them (reaper.h). Each is a process group of its own, that wait() for those of our own group does
  * not.
+ *
+ * What accessd and its children tell each other is of one build, and has no versions. A package's upgrade puts other
+ * programs in the place of these while accessd runs, for moments or, where it is a user's own, for days. So each program
+ * that was found is kept open: it is the same for as long as this accessd lives, also when its file is gone.
  */
 #include "daemon/proc/child.h"
 
@@ -34,6 +38,13 @@
 
 #define LOW_NICE 10
 
+/* The programs that were found, one for each way to one; the loop's thread alone looks for programs and starts them. */
+static struct program {
+	char path[PATH_MAX];
+	int fd; /* O_PATH */
+} programs[8];
+static unsigned n_programs;
+
 /* Folder of our own program, without the last '/'. */
 static void own_folder(char *ret, size_t size)
 {
@@ -46,6 +57,35 @@ static void own_folder(char *ret, size_t size)
 		*slash = '\0';
 }
 
+static const struct program *program_kept(const char *path)
+{
+	for (unsigned i = 0; i < n_programs; i++)
+		if (strcmp(programs[i].path, path) == 0)
+			return &programs[i];
+	return NULL;
+}
+
+/* Is there a program? Then it is kept, where there is a descriptor for it. */
+static bool is_program(const char *path)
+{
+	struct program *program = &programs[n_programs];
+	_cleanup_close_ int fd = -1;
+
+	if (program_kept(path))
+		return true;
+	if (access(path, X_OK))
+		return false;
+	if (n_programs == BASE_ARRAY_LEN(programs))
+		return true;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	program->fd = fcntl(fd, F_DUPFD_CLOEXEC, CHILD_SOCK + 1); /* a child's socket comes there */
+	if (program->fd >= 0) {
+		snprintf(program->path, sizeof(program->path), "%s", path);
+		n_programs++;
+	}
+	return true;
+}
+
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag)
 {
 	static const char *const near[] = {"", "/../worker", "/../storage", "/../cluster",
@@ -55,17 +95,17 @@ int child_find(const char *program, bool is_private, char *ret, size_t size, str
 
 	if (libexec && *libexec) {
 		snprintf(ret, size, "%s/%s", libexec, program);
-		if (access(ret, X_OK) == 0)
+		if (is_program(ret))
 			return 0;
 	}
 	own_folder(folder, sizeof(folder));
 	for (size_t i = 0; i < BASE_ARRAY_LEN(near); i++) {
 		snprintf(ret, size, "%s%s/%s", folder, near[i], program);
-		if (access(ret, X_OK) == 0)
+		if (is_program(ret))
 			return 0;
 	}
 	snprintf(ret, size, "%s/%s", LIBEXECDIR, program);
-	if (access(ret, X_OK) == 0)
+	if (is_program(ret))
 		return 0;
 	diag_set(diag, "cannot find the program %s: looked in %s%s%s and %s", program,
 		 libexec ? libexec : "", libexec ? ", " : "", folder, LIBEXECDIR);
@@ -95,6 +135,7 @@ static void set_priority(enum cpu_priority priority)
 /* In the child: only what must be done before exec. */
 static void exec_child(const char *path, char *const argv[], enum cpu_priority priority, int sock)
 {
+	const struct program *kept = program_kept(path);
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -105,7 +146,9 @@ static void exec_child(const char *path, char *const argv[], enum cpu_priority p
 		fcntl(sock, F_SETFD, 0);
 	else
 		dup2(sock, CHILD_SOCK);
-	execv(path, argv);
+	if (kept)
+		execveat(kept->fd, "", argv, environ, AT_EMPTY_PATH);
+	execv(path, argv); /* of a script its interpreter wants a name */
 	_exit(127);
 }
 

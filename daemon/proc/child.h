@@ -19,7 +19,8 @@ struct child {
 };
 
 /* Where our own helper programs are: $ACCESS_LIBEXEC (private mode only), beside accessd, in the
- * build's folders, LIBEXECDIR. ret: room of PATH_MAX. 0 or -ENOENT with diag naming all places. */
+ * build's folders, LIBEXECDIR. What was found once is there for as long as accessd lives, whatever becomes of the file.
+ * ret: room of PATH_MAX. 0 or -ENOENT with diag naming all places. */
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag);
 /* What child_start() adds to a child's nice value for that priority. */
 int child_nice(enum cpu_priority priority);

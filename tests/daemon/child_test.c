@@ -405,6 +405,49 @@ START_TEST(programs_are_found)
 }
 END_TEST
 
+static void copy_to(const char *from, const char *to)
+{
+	char command[2 * PATH_MAX];
+
+	snprintf(command, sizeof(command), "cp %s %s.new && mv %s.new %s", from, to, to, to);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static int status_of(char *path)
+{
+	char *argv[] = {path, NULL};
+	struct child child;
+	int status;
+
+	ck_assert_int_eq(child_start(path, argv, CPU_PRIORITY_NORMAL, &child), 0);
+	ck_assert_int_eq(waitpid(child.pid, &status, 0), child.pid);
+	ck_assert(WIFEXITED(status));
+	child.pid = 0;
+	child_end(&child);
+	return WEXITSTATUS(status);
+}
+
+/* As a package's upgrade and its removal have it. */
+START_TEST(a_program_stays_what_was_found)
+{
+	char path[PATH_MAX], folder[] = "/tmp/access-child-XXXXXX", program[64];
+	struct diag diag = {""};
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(program, sizeof(program), "%s/access-program", folder);
+	setenv("ACCESS_LIBEXEC", folder, 1);
+	copy_to("/bin/true", program);
+	ck_assert_int_eq(child_find("access-program", true, path, sizeof(path), &diag), 0);
+	copy_to("/bin/false", program);
+	ck_assert_int_eq(child_find("access-program", true, path, sizeof(path), &diag), 0);
+	ck_assert_int_eq(status_of(path), 0);
+	unlink(program);
+	ck_assert_int_eq(child_find("access-program", true, path, sizeof(path), &diag), 0);
+	ck_assert_int_eq(status_of(path), 0);
+	rmdir(folder);
+}
+END_TEST
+
 START_TEST(bad_luck_costs_pauses_and_ends)
 {
 	struct child_luck luck = {0};
@@ -453,6 +496,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, an_orphan_does_not_settle);
 	tcase_add_test(tcase, no_descriptors_no_child);
 	tcase_add_test(tcase, programs_are_found);
+	tcase_add_test(tcase, a_program_stays_what_was_found);
 	tcase_add_test(tcase, bad_luck_costs_pauses_and_ends);
 	tcase_add_test(tcase, ends_are_told_in_words);
 }
