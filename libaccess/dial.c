@@ -323,6 +323,16 @@ static int dial_other_version(struct dial *dial, uint64_t major, struct diag *di
 		major > PROTO_MAJOR ? "libaccess (the job's side)" : "accessd (the node's side)"));
 }
 
+int dial_knows(const struct dial *dial, const char *dataset, struct diag *diag)
+{
+	if (dial->minor >= PROTO_SINCE_NAMES || !proto_is_named(dataset))
+		return 0;
+	return error_set(diag, OA_E_VERSION,
+			 "accessd %s at %s is older than data sets with names: upgrade accessd, or "
+			 "open the folder of \"%.128s\"",
+			 dial->version, dial->route->socket, dataset);
+}
+
 static void dial_put_part(struct wire_out *out, const struct part *part)
 {
 	uint64_t split[3];
@@ -408,12 +418,15 @@ static int dial_welcome(struct dial *dial, const struct wire_in *in, const struc
 	const void *nonce = NULL;
 	size_t nonce_size = 0;
 	uint64_t major;
+	int r;
 
 	if (wire_get_u64(in, PROTO_KEY_MAJOR, &major))
 		return dial_unexpected(dial, in, diag);
 	wire_get_u64(in, PROTO_KEY_PID, &dial->pid);
 	wire_get_string(in, PROTO_KEY_VERSION, &version);
 	base_quote(version, dial->version, sizeof(dial->version));
+	dial->minor = 0;
+	wire_get_u64(in, PROTO_KEY_MINOR, &dial->minor);
 	if (major != PROTO_MAJOR)
 		return dial_other_version(dial, major, diag);
 	private_fini(&dial->start); /* somebody serves: the election is over */
@@ -421,6 +434,9 @@ static int dial_welcome(struct dial *dial, const struct wire_in *in, const struc
 		return 0;
 	if (wire_get_bytes(in, PROTO_KEY_NONCE, &nonce, &nonce_size))
 		return dial_unexpected(dial, in, diag);
+	r = dial_knows(dial, open->dataset, diag);
+	if (r)
+		return dial_end(dial, r);
 	return dial_send_open(dial, open, nonce, nonce_size, diag);
 }
 

@@ -59,7 +59,7 @@ struct dial {
 	uint64_t wake_ns;  /* of CLOCK_MONOTONIC */
 	uint64_t since_ns; /* this state began */
 	struct private_start start;
-	uint64_t pid; /* of accessd, as it says */
+	uint64_t pid, minor; /* of accessd, as it says */
 	char version[32];
 	char progress[256];
 	uint64_t done, total;
@@ -81,6 +81,8 @@ int dial_step(struct dial *dial, const struct dial_open *open, struct wire_in *r
 int dial_other(struct dial *dial, const struct wire_in *in, struct diag *diag);
 /* The next message: 0, DIAL_AGAIN, or the end of the conversation as dial_step(). */
 int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag);
+/* After WELCOME: does accessd know such data sets? 0, or OA_E_VERSION with diag. */
+int dial_knows(const struct dial *dial, const char *dataset, struct diag *diag);
 int dial_fd(const struct dial *dial); /* to poll for reading; -1: only the time counts */
 /* "accessd (pid 7) at /run/accessd/socket" or the part of it that is known. Returns ret. */
 char *dial_name(const struct dial *dial, char *ret, size_t size);

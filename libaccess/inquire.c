@@ -25,17 +25,12 @@ struct oa_dataset { /* never changes: needs no lock */
 	struct catalog catalog;
 };
 
-bool inquire_is_named(const char *dataset)
-{
-	return strncmp(dataset, PROTO_NAMED, strlen(PROTO_NAMED)) == 0;
-}
-
 char *inquire_absolute(const char *path)
 {
 	_cleanup_free_ char *here = NULL;
 	char *joined;
 
-	if (*path == '/' || inquire_is_named(path))
+	if (*path == '/' || proto_is_named(path))
 		return strdup(path);
 	here = getcwd(NULL, 0);
 	if (!here || asprintf(&joined, "%s/%s", here, path) < 0)
@@ -49,8 +44,10 @@ static int inquire_send(struct dial *dial, const char *path, const char *pipelin
 			struct diag *diag)
 {
 	struct wire_out out;
-	int r;
+	int r = dial_knows(dial, path, diag);
 
+	if (r)
+		return r;
 	wire_out_init(&out, PROTO_DESCRIBE);
 	wire_put_string(&out, PROTO_KEY_DATASET, path);
 	if (pipeline)

@@ -20,8 +20,6 @@ void inquire_filter_fini(struct inquire_filter *filter);
 int inquire(const struct dial_route *route, const char *path, const char *pipeline,
 	    uint64_t deadline, const struct oa_options *options, struct catalog *ret,
 	    struct inquire_filter *ret_filter, struct diag *diag);
-/* Is it the name of a data set that an administrator shows to others? */
-bool inquire_is_named(const char *dataset);
 /* A path as accessd needs it, which has another working directory. NULL: no memory. */
 char *inquire_absolute(const char *path);
 

@@ -15,6 +15,7 @@
 #include "libaccess/error.h"
 #include "libaccess/inquire.h"
 #include "libaccess/stream.h"
+#include "shmring/proto.h"
 
 /* ---- read and checked ---- */
 
@@ -58,7 +59,7 @@ int stream_check_options(const struct oa_options *options, struct diag *diag)
 	if (!options->dataset || !*options->dataset)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.dataset must name a folder");
-	if ((!options->pipeline || !*options->pipeline) && !inquire_is_named(options->dataset))
+	if ((!options->pipeline || !*options->pipeline) && !proto_is_named(options->dataset))
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_open(): options.pipeline must be JSON or a name, as \"imagenet-train\"");

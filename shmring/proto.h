@@ -20,15 +20,25 @@
  *   (hang-up: everything is given back)
  */
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PROTO_MAJOR 1
 #define PROTO_NAMED "name:" /* before a named data set's name, where else a path stands */
-/* 1: the client does mixup, cutmix and filters by class; 2: accessd lists bad samples;
- * 3: accessd knows slices; 4: it may be watched */
-#ifndef PROTO_MINOR /* else: tests/scenarios/29-upgrade.sh builds its neighbours */
+#ifndef PROTO_MINOR /* else: tests/scenarios/29-upgrade.sh has an accessd without what came last */
 #define PROTO_MINOR 4
 #endif
+
+/* Which minor version brought what the other side must know of. A key that it does not know it passes over, so what
+ * would go wrong in silence then is asked only of who says so late a version. */
+enum proto_since {
+	PROTO_SINCE_MIXES = 1, /* the client does mixup, cutmix and filters by class */
+	PROTO_SINCE_BAD = 2,   /* accessd lists bad samples */
+	PROTO_SINCE_SLICES = 3,
+	PROTO_SINCE_WATCH = 4, /* it may be watched */
+	PROTO_SINCE_NAMES = 4, /* data sets have names: PROTO_NAMED, and pipelines of their own */
+};
 
 enum proto_message {
 	/* client -> accessd */
@@ -151,5 +161,10 @@ struct proto_batch_mix {
 _Static_assert(sizeof(struct proto_batch_mix) == 32, "struct proto_batch_mix is frozen");
 
 enum proto_policy { PROTO_POLICY_ERROR = 0, PROTO_POLICY_SKIP = 1, PROTO_POLICY_SUBSTITUTE = 2 };
+
+static inline bool proto_is_named(const char *dataset)
+{
+	return strncmp(dataset, PROTO_NAMED, sizeof(PROTO_NAMED) - 1) == 0;
+}
 
 #endif

@@ -71,7 +71,7 @@ static void bench_options_quickstart(struct bench_config *config)
 /* Such a data set may have a usual pipeline. */
 static bool bench_is_named(const char *dataset)
 {
-	return dataset && strncmp(dataset, PROTO_NAMED, strlen(PROTO_NAMED)) == 0;
+	return dataset && proto_is_named(dataset);
 }
 
 static void bench_options_default(struct bench_config *config)

@@ -286,7 +286,7 @@ static void warm_catch(void)
 static int warm_open(const struct ctl_warm *warm, const char *socket, struct warming *warming,
 		     struct diag *diag)
 {
-	const bool is_named = strncmp(warm->dataset, PROTO_NAMED, strlen(PROTO_NAMED)) == 0;
+	const bool is_named = proto_is_named(warm->dataset);
 	struct oa_error error = {.size = sizeof(error)};
 	const struct oa_options options = {
 	    .size = sizeof(options),

@@ -293,8 +293,9 @@ static bool is_allowed(const struct conn *conn, uint16_t type)
 	case PROTO_DESCRIBE:
 	case PROTO_CACHE:
 	case PROTO_BAD:
-	case PROTO_WATCH:
 		return conn->state == CONN_GREETED;
+	case PROTO_WATCH:
+		return PROTO_MINOR >= PROTO_SINCE_WATCH && conn->state == CONN_GREETED;
 	case PROTO_KICK:
 	case PROTO_EXPLAIN:
 	case PROTO_PLAN:

@@ -53,7 +53,7 @@ static int check_client(const struct request *request, struct diag *diag)
 {
 	unsigned count;
 
-	if (request->batch_mix.n && request->minor < 1)
+	if (request->batch_mix.n && request->minor < PROTO_SINCE_MIXES)
 		diag_set(diag,
 			 "pipeline: mixup and cutmix are done by the client, and this job's is "
 			 "older: upgrade libaccess");
@@ -333,7 +333,7 @@ static int take_part(struct request *request, const struct message_open *open, s
 
 bool request_is_dataset(const char *text)
 {
-	return *text == '/' || named_asked(text);
+	return *text == '/' || (PROTO_MINOR >= PROTO_SINCE_NAMES && named_asked(text));
 }
 
 static int take_texts(struct request *request, const struct message_open *open, struct diag *diag)

@@ -40,9 +40,7 @@ static bool is_good_name(const char *name)
 
 const char *named_asked(const char *dataset)
 {
-	return strncmp(dataset, PROTO_NAMED, strlen(PROTO_NAMED)) == 0
-		   ? dataset + strlen(PROTO_NAMED)
-		   : NULL;
+	return proto_is_named(dataset) ? dataset + strlen(PROTO_NAMED) : NULL;
 }
 
 const struct named *named_find(const struct named_sets *sets, const char *name)

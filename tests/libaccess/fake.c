@@ -345,7 +345,10 @@ static void fake_welcome(struct fake *fake, struct fake_conn *conn)
 	}
 	wire_out_init(&out, PROTO_WELCOME);
 	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR + (fake->config.mode == FAKE_MAJOR));
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR + (fake->config.mode == FAKE_MINOR));
+	wire_put_u64(&out, PROTO_KEY_MINOR,
+		     fake->config.mode == FAKE_OLDER
+			 ? PROTO_SINCE_NAMES - 1
+			 : PROTO_MINOR + (fake->config.mode == FAKE_MINOR));
 	wire_put_u64(&out, PROTO_KEY_PID, 4242);
 	wire_put_bytes(&out, PROTO_KEY_NONCE, "0123456789abcdef", 16);
 	wire_put_string(&out, PROTO_KEY_VERSION, "9.9.9");

@@ -26,6 +26,7 @@ enum fake_mode {
 	FAKE_SILENT,         /* accepts, never answers */
 	FAKE_MAJOR,          /* another protocol */
 	FAKE_MINOR,          /* a newer minor: keys and messages nobody knows */
+	FAKE_OLDER,          /* of the minor version before data sets had names */
 	FAKE_REFUSE,         /* REFUSED, OA_E_MEMORY */
 	FAKE_GARBAGE,        /* bytes that are no message */
 	FAKE_GARBAGE_OPENED, /* the same in place of OPENED */

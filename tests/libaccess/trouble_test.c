@@ -146,6 +146,55 @@ START_TEST(bad_answers_to_hello)
 }
 END_TEST
 
+/* A job goes on where accessd is an older one now; not one of a data set with a name, which is told so. */
+START_TEST(an_older_accessd_comes_back)
+{
+	struct oa_options options = fake_options(5, 1);
+	struct fake_config config = plain;
+	struct oa_stream *stream;
+	struct oa_batch *batch;
+	struct fake fake;
+	int r;
+
+	options.dataset = _i ? "name:pets" : "/data/pets";
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
+	oa_release(batch);
+	fake_kill(&fake);
+	fake.config.mode = FAKE_OLDER;
+	fake_again(&fake);
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0)
+		oa_release(batch);
+	ck_assert_int_eq(r, _i ? OA_E_VERSION : OA_E_END);
+	if (_i)
+		has(oa_error_text(stream), "older than data sets with names: upgrade accessd");
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
+START_TEST(a_name_is_not_asked_of_an_older_accessd)
+{
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_options options = fake_options(5, 1);
+	struct fake_config config = plain;
+	struct oa_stream *stream = NULL;
+	struct oa_client *client;
+	struct fake fake;
+
+	config.mode = FAKE_OLDER;
+	options.dataset = "name:pets";
+	options.pipeline = _i ? NULL : options.pipeline; /* with a question before, and without */
+	fake_start(&fake, &config);
+	client = fake_connect(&fake);
+	ck_assert_int_eq(oa_open(client, &options, &stream, &error), OA_E_VERSION);
+	has(error.text, "\"name:pets\"");
+	oa_disconnect(client);
+	fake_stop(&fake);
+}
+END_TEST
+
 START_TEST(nobody_there)
 {
 	struct oa_error error = {.size = sizeof(error)};
@@ -777,6 +826,8 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, bad_answers_to_open, 0, BASE_ARRAY_LEN(open_cases));
 	tcase_add_loop_test(tcase, bad_ops_on_batches, 0, BASE_ARRAY_LEN(batch_mixes));
 	tcase_add_loop_test(tcase, bad_answers_to_hello, 0, BASE_ARRAY_LEN(hello_cases));
+	tcase_add_loop_test(tcase, an_older_accessd_comes_back, 0, 2);
+	tcase_add_loop_test(tcase, a_name_is_not_asked_of_an_older_accessd, 0, 2);
 	tcase_add_test(tcase, nobody_there);
 	tcase_add_test(tcase, no_permission);
 	tcase_add_test(tcase, wrong_options);

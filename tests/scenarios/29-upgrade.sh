@@ -1,31 +1,87 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Cases 17, 19: under three jobs accessd is replaced by one of the next minor version, by this one again, and by one of the minor
-# version before, by SIGTERM and by SIGKILL: each job gets each sample once. They are this code under other minor versions.
+# Cases 17, 19: two builds, of this minor version and of the one before, under each other's jobs. accessd is replaced by the
+# older one, by this one again, and so once more, by SIGTERM and by SIGKILL, while jobs of both libraries train, in carousel and in
+# a fixed order, out of one store: each job gets each sample once, with the values that it has. What only the newer knows is
+# refused in words. The older build is this one without what came last (tests/Makemodule.am) or, with ACCESS_OLDER=BUILD, a
+# real one (scripts/build-older; ./check upgrade).
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
-"$pictures" "$work/data" 1000 3 200
-this=$accessd
-start_accessd workers=2
-becomes() { # becomes PROGRAM
+this=$accessd programs=${ACCESS_LIBEXEC:-$top_builddir/libexec}
+older=$top_builddir/tests/scenarios/accessd_older older_programs=$programs older_bench=$bench
+if [ -n "${ACCESS_OLDER:-}" ]; then
+	older=$ACCESS_OLDER/daemon/accessd older_programs=$ACCESS_OLDER/libexec older_bench=$ACCESS_OLDER/tools/access-bench
+fi
+
+becomes() { # becomes PROGRAM PROGRAMS
 	accessd=$1
-	start_accessd workers=2
+	export ACCESS_LIBEXEC="$2"
+	start_accessd workers=2 cache_size=64M cache_point=packed
 	[ "$(readlink "/proc/$daemon/exe")" = "$(realpath "$1")" ] || fail "another accessd than $1 runs"
-	while_training "the jobs do not go on under $1" all_train 3
+}
+all_go_on() { # in the one, and in the other
+	while_training "the jobs do not go on under $accessd" all_train 5
+}
+train_beside() { # train_beside OPTION...: jobs of the older library, for as long as training's
+	timeout $longest "$older_bench" --socket "$socket" --epochs "$train_epochs" --json "$work/older.json" --quiet --verify \
+		--dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16 "$@" 2>>"$work/bench.log" &
+	beside=$!
+	cleanup_fn "kill -TERM $beside"
+}
+rolls() {
+	train_beside --order seeded --plan-seed 7
+	all_go_on || return 1
+	for end in TERM KILL; do
+		[ $end = KILL ] || stop_accessd
+		[ $end = TERM ] || { kill -KILL "$daemon" && wait "$daemon" || true; }
+		becomes "$older" "$older_programs"
+		all_go_on || return 1
+		[ $end = KILL ] || stop_accessd
+		[ $end = TERM ] || { kill -KILL "$daemon" && wait "$daemon" || true; }
+		becomes "$this" "$programs"
+		all_go_on || return 1
+	done
 }
 upgrade() {
-	while_training "the jobs do not start" all_train 3 || return 1
-	stop_accessd
-	becomes "$top_builddir/tests/scenarios/accessd_newer" || return 1
-	kill -KILL "$daemon"
-	wait "$daemon" || true
-	becomes "$this" || return 1
-	stop_accessd
-	becomes "$top_builddir/tests/scenarios/accessd_older" || return 1
-	stop_accessd
-	becomes "$this"
+	good=0
+	rolls || good=1
+	wait "$beside" || [ $good = 1 ] || fail "access-bench of the older build says so: $("$expect" "$work/older.json" "jobs.*.error" 2>&1)"
+	return $good
 }
-training result 15 upgrade --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 3 --batch 12,16,20
-"$expect" "$work/result.json" "jobs.*.reconnects" ">=" 3 "jobs.*.error" == null
+
+"$pictures" "$work/data" 1000 3 200
+becomes "$this" "$programs"
+training result 20 upgrade --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 3 --batch 12,16,20
+"$expect" "$work/result.json" "jobs.*.reconnects" ">=" 4 "jobs.*.error" == null
+exactly_once "$work/older.json"
+"$expect" "$work/older.json" "jobs.*.reconnects" ">=" 4 "jobs.*.error" == null
+stop_accessd
+
+# What one of them has kept of shards, their index and their samples, the other one takes or makes anew.
+mkdir "$work/shards"
+"$pictures" "$work/few" 60 3 100
+"$ctl" convert "$work/few" "$work/shards/few.tar" >/dev/null || fail "no shards"
+for turn in older this older; do
+	[ $turn = this ] || becomes "$older" "$older_programs"
+	[ $turn = older ] || becomes "$this" "$programs"
+	for program in "$older_bench" "$bench"; do
+		timeout $longest "$program" --socket "$socket" --dataset "$work/shards" --pipeline imagenet-train-u8 --batch 16 --verify --quiet \
+			--json "$work/shards.json" || fail "shards under $accessd"
+		exactly_once "$work/shards.json"
+	done
+	stop_accessd
+done
+
+# What came last is not asked of who does not know it.
+becomes "$older" "$older_programs"
+told=$("$bench" --socket "$socket" --dataset name:pets 2>&1) && fail "the older accessd knows names"
+case $told in
+*'older than data sets with names: upgrade accessd'*) ;;
+*) fail "that is not what is wrong: $told" ;;
+esac
+if [ -x "$top_builddir/tools/access-top" ]; then
+	"$top_builddir/tools/access-top" --socket "$socket" -b --json -n 2 -d 0.1 >"$work/top.json" || fail "access-top"
+	grep -q '"pid": *'"$daemon" "$work/top.json" || fail "access-top does not see it: $(head -c 400 "$work/top.json")"
+fi
 stop_accessd

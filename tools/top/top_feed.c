@@ -21,7 +21,6 @@
 #define FEED_PATIENCE_MS 2000
 #define FEED_PAUSE_NS UINT64_C(500000000)
 #define FEED_MAX (16u << 20)
-#define FEED_MINOR_WATCH 3
 #define FEED_SILENT_NS UINT64_C(15000000000) /* more than any period of renewals */
 
 void top_feed_init(struct top_feed *feed, const char *named, double period_s)
@@ -161,7 +160,7 @@ static int feed_any(struct top_feed *feed, struct json_in **ret)
 {
 	int r = feed->ask.sock < 0 ? feed_connect(feed) : 0;
 
-	if (r == 0 && feed->ask.minor < FEED_MINOR_WATCH)
+	if (r == 0 && feed->ask.minor < PROTO_SINCE_WATCH)
 		return feed_ask(feed, ret);
 	if (r == 0 && !feed->pane.map)
 		r = feed_watch(feed);
