@@ -235,6 +235,8 @@ struct oa_stats {
 	/* With OA_KEEP: samples that were copied because more slots were held than two; samples that were
 	 * copied because a batch beside them was written to. */
 	uint64_t kept, written;
+	/* Of wait_ns, as accessd measures it: for samples that take longer than a chunk behind them. */
+	uint64_t late_ns;
 };
 
 struct oa_bad_sample {

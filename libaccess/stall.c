@@ -55,9 +55,12 @@ static void stall_served(const struct oa_stream *stream, char *ret, size_t size)
 		return;
 	}
 	n = snprintf(ret, size, "%s", stall_stage(inbox_stage(session->inbox)));
-	if (held && n > 0 && (size_t)n < size)
-		snprintf(ret + n, size - (size_t)n, "; %u of %u samples of the chunk are finished",
-			 held->watermark, held->end);
+	if (held && held->watermark < held->end && n > 0 && (size_t)n < size)
+		snprintf(
+		    ret + n, size - (size_t)n,
+		    "; %u of %u samples of the chunk are finished, the next one is sample %lld",
+		    held->watermark, held->end,
+		    (long long)slot_table_load_id(&held->ids[held->watermark]));
 }
 
 static void stall_alone(const struct oa_stream *stream, char *ret, size_t size)

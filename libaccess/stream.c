@@ -23,6 +23,7 @@
 #include "libaccess/error.h"
 #include "libaccess/listed.h"
 #include "libaccess/stream.h"
+#include "shmring/inbox.h"
 
 /* ---- errors ---- */
 
@@ -288,6 +289,9 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 	stats.block = stream->permutation.block;
 	stats.n_samples = stream_samples(stream);
 	stats.epoch = stream->progress.epoch;
+	if (stream->session)
+		stats.late_ns += inbox_late_ns(stream->session->inbox);
+	stats.late_ns = BASE_MIN(stats.late_ns, stats.wait_ns);
 	pthread_mutex_unlock(&stream->lock);
 	size = BASE_MIN(ret->size, sizeof(stats));
 	stats.size = size;

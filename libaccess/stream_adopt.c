@@ -14,6 +14,7 @@
 #include <string.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
+#include "shmring/inbox.h"
 
 /* ---- the first one ---- */
 
@@ -201,6 +202,8 @@ void stream_lose(struct oa_stream *stream, const char *why)
 	if (progress_rewind(stream))
 		stream_fail(stream, -ENOMEM,
 			    "out of memory while taking back what was not delivered");
+	if (session)
+		stream->stats.late_ns += inbox_late_ns(session->inbox);
 	stream->session = NULL;
 	stream->is_idle = false;
 	stream->explain_ns = 0;

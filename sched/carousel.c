@@ -184,6 +184,11 @@ bool carousel_is_overtaken(const struct carousel *carousel)
 	return carousel->overtaken > 0;
 }
 
+bool carousel_is_late(const struct carousel *carousel, uint32_t slot)
+{
+	return slot < carousel->n_slots && carousel->slots[slot].overtaken;
+}
+
 bool carousel_may_begin(const struct carousel *carousel)
 {
 	const struct carousel_config *config = &carousel->config;

@@ -162,6 +162,7 @@ carousel_jobs_end(const struct carousel *carousel); /* one past the highest numb
 uint32_t carousel_free_slots(const struct carousel *carousel); /* that have no chunk */
 /* Does a chunk in production wait for a sample that takes longer than a whole chunk? */
 bool carousel_is_overtaken(const struct carousel *carousel);
+bool carousel_is_late(const struct carousel *carousel, uint32_t slot); /* does this one? */
 /* Are so few chunks in production that one more may be begun? */
 bool carousel_may_begin(const struct carousel *carousel);
 

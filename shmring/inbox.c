@@ -22,6 +22,11 @@ void inbox_show(struct layout_inbox *inbox, uint32_t stage, uint32_t kicks, uint
 	STORE(inbox->d_heartbeat_ns, now_ns);
 }
 
+void inbox_show_late(struct layout_inbox *inbox, uint64_t late_ns)
+{
+	STORE(inbox->d_late_ns, late_ns);
+}
+
 void inbox_read_figures(const struct layout_outbox *outbox, struct inbox_figures *ret)
 {
 	ret->samples = LOAD(outbox->c_samples);
@@ -49,6 +54,11 @@ uint32_t inbox_stage(const struct layout_inbox *inbox)
 uint64_t inbox_heartbeat_ns(const struct layout_inbox *inbox)
 {
 	return LOAD(inbox->d_heartbeat_ns);
+}
+
+uint64_t inbox_late_ns(const struct layout_inbox *inbox)
+{
+	return LOAD(inbox->d_late_ns);
 }
 
 BASE_HOT void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures *figures)

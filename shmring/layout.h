@@ -210,7 +210,9 @@ struct layout_inbox { /* 4224 bytes */
 	_Atomic uint32_t d_stage;        /* enum layout_stage */
 	_Atomic uint32_t d_wants_kick;   /* LAYOUT_KICK_... */
 	_Atomic uint64_t d_end_epoch; /* job's epochs: this many will be served; 0: without end */
-	uint64_t reserved1[4];
+	_Atomic uint64_t
+	    d_late_ns; /* it has waited so long for samples that take longer than a chunk */
+	uint64_t reserved1[3];
 	struct layout_grant grant[LAYOUT_GRANT_RING] __attribute__((aligned(64)));
 };
 

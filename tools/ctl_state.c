@@ -284,6 +284,9 @@ void ctl_explain_waits(const struct json_in *status, const struct json_in *job, 
 			"It waits %.0f %% of its time (the last %.0f s): its own steps are its "
 			"pace.\n",
 			100 * waits.share, waits.window_s);
+	ctl_waits_late(job, text, sizeof(text));
+	if (text[0])
+		fprintf(out, "What lies behind is there: now it waits for %s.\n", text);
 	if (waits.pace == CTL_PACE_WAITS && waits.word) {
 		char helps[400];
 

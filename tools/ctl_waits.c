@@ -10,6 +10,7 @@
 
 #include <string.h>
 #include "tools/ctl.h"
+#include "tools/ctl_value.h"
 #include "tools/option.h"
 
 static const struct ctl_word ctl_words[] = {
@@ -162,15 +163,32 @@ static double ctl_waits_kept(const struct json_in *stream)
 	return -1;
 }
 
+void ctl_waits_late(const struct json_in *job, char *ret, size_t size)
+{
+	const struct json_in *late = json_in_member(job, "late");
+	char name[96];
+
+	ret[0] = '\0';
+	if (late)
+		snprintf(ret, size, "sample %llu for %.0f s (%s)",
+			 (unsigned long long)ctl_u64(late, "sample"),
+			 ctl_real(job, "waiting_seconds"),
+			 base_quote(ctl_string(late, "name"), name, sizeof(name)));
+}
+
 static void ctl_waits_more(const struct json_in *status, const struct json_in *job,
 			   const struct ctl_waits *waits, char *ret, size_t size)
 {
+	char late[152];
 	double kept;
 
 	ret[0] = '\0';
 	if (strcmp(waits->word->stage, "slot") == 0)
 		ctl_waits_holders(status, job, ret, size);
-	if (strcmp(waits->word->stage, "read") != 0)
+	ctl_waits_late(job, late, sizeof(late));
+	if (late[0])
+		snprintf(ret, size, ": %s", late);
+	if (late[0] || strcmp(waits->word->stage, "read") != 0)
 		return;
 	kept = ctl_waits_kept(ctl_stream_of(status, job));
 	if (kept >= 0)

@@ -38,6 +38,8 @@ const struct ctl_word *ctl_word_of(const char *stage);
 /* A word for a table: what job waits for, with who holds the slots. Not quoted. */
 void ctl_waits_text(const struct json_in *status, const struct json_in *job,
 		    const struct ctl_waits *waits, char *ret, size_t size);
+/* "sample 4711 for 12 s (a/b.jpg)": what keeps it waiting though all that lies behind is there; "": no such one. */
+void ctl_waits_late(const struct json_in *job, char *ret, size_t size);
 /* Lines with all words and what they mean, for --help. */
 void ctl_waits_help(FILE *out);
 /* "decoding 41 %, reading 3 %": of its time lately, the most first; "" if there is none. */

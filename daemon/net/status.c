@@ -378,6 +378,19 @@ static void put_stages(struct json_out *out, const uint64_t *by_stage_ns)
 		json_out_member_double(out, stages[i], (double)by_stage_ns[i] / 1e9);
 }
 
+/* The sample that keeps it waiting though what lies behind is there. */
+static void put_late(struct json_out *out, const struct job *job)
+{
+	uint64_t sample;
+
+	if (!job->waits.is_late || !pump_is_late(job->stream, job, &sample))
+		return;
+	json_out_member_object(out, "late");
+	json_out_member_u64(out, "sample", sample);
+	json_out_member_string(out, "name", dataset_name_of(job->stream->source->dataset, sample));
+	json_out_object_end(out);
+}
+
 /* Lately, and since it is there. */
 static void put_waits(struct json_out *out, const struct job *job)
 {
@@ -392,6 +405,8 @@ static void put_waits(struct json_out *out, const struct job *job)
 	json_out_member_object(out, "waited");
 	put_stages(out, view.all_ns);
 	json_out_object_end(out);
+	json_out_member_double(out, "late_seconds", (double)view.late_ns / 1e9);
+	put_late(out, job);
 }
 
 /* Its part of what was done, and what it would have been alone beyond that. */

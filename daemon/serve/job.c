@@ -348,12 +348,19 @@ void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
 	carousel_reclaimed(job->stream->carousel, job->number, slot, now_ns);
 }
 
+/* For people here, and for the job's own statistics. */
+static void note_wait(struct job *job, enum layout_stage stage, bool is_late, uint64_t now_ns)
+{
+	waits_note(&job->waits, stage, is_late, now_ns);
+	inbox_show_late(job->inbox, job->waits.late_ns);
+}
+
 void job_slept(struct job *job, enum layout_stage stage, uint64_t now_ns)
 {
 	const uint64_t slept_ns = inbox_slept_ns(job->outbox);
 
 	if (job->waits.stage == LAYOUT_STAGE_NONE)
-		waits_note(&job->waits, stage, slept_ns ? BASE_MIN(slept_ns, now_ns) : now_ns);
+		note_wait(job, stage, false, slept_ns ? BASE_MIN(slept_ns, now_ns) : now_ns);
 }
 
 void job_wake(struct job *job, uint64_t now_ns)
@@ -361,14 +368,15 @@ void job_wake(struct job *job, uint64_t now_ns)
 	if (job->news && grant_wants_wake(&job->grants)) {
 		job->news = false;
 		job->is_asleep = false;
-		waits_note(&job->waits, LAYOUT_STAGE_NONE, now_ns);
+		note_wait(job, LAYOUT_STAGE_NONE, false, now_ns);
 		conn_wake(job->conn);
 	}
 }
 
-void job_show(struct job *job, enum layout_stage stage, uint32_t kicks, uint64_t now_ns)
+void job_show(struct job *job, enum layout_stage stage, bool is_late, uint32_t kicks,
+	      uint64_t now_ns)
 {
 	note_delivery(job, now_ns);
-	waits_note(&job->waits, job->is_asleep ? stage : LAYOUT_STAGE_NONE, now_ns);
+	note_wait(job, job->is_asleep ? stage : LAYOUT_STAGE_NONE, is_late, now_ns);
 	inbox_show(job->inbox, stage, kicks, now_ns);
 }

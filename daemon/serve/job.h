@@ -72,7 +72,8 @@ void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
 void job_post_later(struct job *job);
 /* Sends a wake if the rank sleeps unanswered and there is news for it. */
 void job_wake(struct job *job, uint64_t now_ns);
-/* Sets d_stage, d_heartbeat and d_wants_kick (LAYOUT_KICK_...). */
-void job_show(struct job *job, enum layout_stage stage, uint32_t kicks, uint64_t now_ns);
+/* Sets d_stage, d_heartbeat and d_wants_kick (LAYOUT_KICK_...), and accounts its wait. */
+void job_show(struct job *job, enum layout_stage stage, bool is_late, uint32_t kicks,
+	      uint64_t now_ns);
 
 #endif

@@ -131,6 +131,28 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
 	return LAYOUT_STAGE_SCHEDULE;
 }
 
+/* Who takes chunks in their order waits for the first unfinished one; others wait for a late sample only where nothing
+ * else is made for them. */
+bool pump_is_late(const struct stream *stream, const struct job *job, uint64_t *ret_sample)
+{
+	const bool has_order = plan_is_fixed(job->order) || job->group;
+	bool is_late = false;
+	uint64_t next = 0;
+
+	while ((next = grant_next_open(&job->grants, next))) {
+		const uint32_t slot = job->grants.ledger[next % LAYOUT_GRANT_RING].slot;
+
+		if (!fill_of_slot(stream->fill, slot))
+			continue;
+		if (!carousel_is_late(stream->carousel, slot))
+			return has_order && is_late;
+		if (!is_late)
+			*ret_sample = fill_awaits(stream, slot);
+		is_late = true;
+	}
+	return is_late;
+}
+
 /* Wakes whom there is news for. Who sleeps on may wait for a chunk in production. */
 static void wake_jobs(struct stream *stream, uint64_t now_ns)
 {
@@ -184,13 +206,15 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
 		enum layout_stage stage;
+		uint64_t sample;
 		bool was_asleep;
 
 		if (!job || !job->active)
 			continue;
 		was_asleep = job->is_asleep;
 		stage = pump_stage_of(stream, job);
-		job_show(job, stage, kicks_of(stream, job), now_ns);
+		job_show(job, stage, pump_is_late(stream, job, &sample), kicks_of(stream, job),
+			 now_ns);
 		again |= job_poll(job, now_ns);
 		if (job->is_asleep && !was_asleep)
 			again |= fell_asleep(stream, job, stage);

@@ -24,6 +24,7 @@ static void waits_turn_over(struct waits *waits, uint64_t now_ns)
 static void waits_account(struct waits *waits, uint64_t now_ns)
 {
 	waits->all_ns[waits->stage] += now_ns - waits->noted_ns;
+	waits->late_ns += waits->is_late ? now_ns - waits->noted_ns : 0;
 	if (now_ns - waits->noted_ns >= WAITS_WINDOW_NS) {
 		memset(waits->now_ns, 0, sizeof(waits->now_ns));
 		waits->began_ns = waits->noted_ns = now_ns - WAITS_WINDOW_NS;
@@ -34,20 +35,21 @@ static void waits_account(struct waits *waits, uint64_t now_ns)
 		waits_turn_over(waits, now_ns);
 }
 
-void waits_note(struct waits *waits, enum layout_stage stage, uint64_t now_ns)
+void waits_note(struct waits *waits, enum layout_stage stage, bool is_late, uint64_t now_ns)
 {
 	now_ns = BASE_MAX(now_ns, waits->noted_ns);
 	waits_account(waits, now_ns);
 	if (waits->stage == LAYOUT_STAGE_NONE)
 		waits->since_ns = now_ns;
 	waits->stage = stage;
+	waits->is_late = is_late && stage != LAYOUT_STAGE_NONE;
 }
 
 void waits_look(const struct waits *waits, uint64_t now_ns, struct waits_view *ret)
 {
 	struct waits all = *waits;
 
-	waits_note(&all, all.stage, now_ns);
+	waits_note(&all, all.stage, all.is_late, now_ns);
 	*ret = (struct waits_view){.window_ns = all.last_window_ns + all.noted_ns - all.began_ns};
 	if (all.stage != LAYOUT_STAGE_NONE)
 		ret->waiting_ns = all.noted_ns - all.since_ns;
@@ -55,4 +57,5 @@ void waits_look(const struct waits *waits, uint64_t now_ns, struct waits_view *r
 		ret->by_stage[i] = all.now_ns[i] + all.last_ns[i];
 		ret->all_ns[i] = all.all_ns[i];
 	}
+	ret->late_ns = all.late_ns;
 }

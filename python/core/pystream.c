@@ -117,15 +117,15 @@ static PyObject *pystream_stats(PyObject *object, PyObject *unused)
 	oa_stream_stats(stream, &stats);
 	pycall_leave(object);
 	return Py_BuildValue(
-	    "{sKsKsKsKsKsKsKsKsKsKsIsIsIsKsKsKsKsKsKsKsKss}", "samples", stats.samples, "batches",
+	    "{sKsKsKsKsKsKsKsKsKsKsIsIsIsKsKsKsKsKsKsKsKsKss}", "samples", stats.samples, "batches",
 	    stats.batches, "epochs", stats.epochs, "skipped", stats.skipped, "substituted",
 	    stats.substituted, "copied", stats.copied, "wait_ns", stats.wait_ns, "ready_count",
 	    stats.ready_count, "ready_ns_total", stats.ready_ns_total, "reconnects",
 	    stats.reconnects, "pins", stats.pins, "chunk", stats.chunk, "block", stats.block,
 	    "n_samples", stats.n_samples, "epoch", stats.epoch, "outstanding", stats.outstanding,
 	    "filtered", stats.filtered, "batch_mixed", stats.batch_mixed, "batch_mixed_ns",
-	    stats.batch_mixed_ns, "kept", stats.kept, "written", stats.written, "shares",
-	    stats.shares);
+	    stats.batch_mixed_ns, "kept", stats.kept, "written", stats.written, "late_ns",
+	    stats.late_ns, "shares", stats.shares);
 }
 
 /* ---- bad samples ---- */

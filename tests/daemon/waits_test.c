@@ -13,9 +13,14 @@
 static struct waits waits;
 static struct waits_view view;
 
+static void note_late(double at_s, enum layout_stage stage, bool is_late)
+{
+	waits_note(&waits, stage, is_late, BEGIN + (uint64_t)(at_s * (double)S));
+}
+
 static void note(double at_s, enum layout_stage stage)
 {
-	waits_note(&waits, stage, BEGIN + (uint64_t)(at_s * (double)S));
+	note_late(at_s, stage, false);
 }
 
 static void look(double at_s)
@@ -106,6 +111,22 @@ START_TEST(a_clock_that_goes_back)
 }
 END_TEST
 
+/* From when it is known to be late until it is there, however long that is. */
+START_TEST(late_samples)
+{
+	note(1, LAYOUT_STAGE_READ);
+	note_late(2, LAYOUT_STAGE_READ, true);
+	note_late(4, LAYOUT_STAGE_DECODE, true);
+	look(104);
+	ck_assert_uint_eq(view.late_ns, 102 * S);
+	note(105, LAYOUT_STAGE_NONE);
+	note_late(106, LAYOUT_STAGE_NONE, true); /* who does not wait is not kept by one */
+	note(107, LAYOUT_STAGE_DECODE);
+	look(110);
+	ck_assert_uint_eq(view.late_ns, 103 * S);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("waits");
@@ -119,6 +140,7 @@ int main(void)
 	tcase_add_test(tcase, what_was_long_ago_goes);
 	tcase_add_test(tcase, a_long_wait_is_no_more_than_a_window);
 	tcase_add_test(tcase, a_clock_that_goes_back);
+	tcase_add_test(tcase, late_samples);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

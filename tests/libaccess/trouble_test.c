@@ -459,7 +459,8 @@ START_TEST(timeouts_name_the_watermark_and_notices)
 	oa_release(batch);
 	fake_say(&fake, PROTO_NOTICE, 0, "3 samples were skipped");
 	ck_assert_int_eq(oa_next(stream, 50, &batch), OA_E_TIMEOUT);
-	has(oa_error_text(stream), "; 7 of 10 samples of the chunk are finished;");
+	has(oa_error_text(stream),
+	    "; 7 of 10 samples of the chunk are finished, the next one is sample ");
 	has(oa_error_text(stream), "; accessd said: 3 samples were skipped");
 	fake_kill(&fake);
 	fake_times_out(stream, 50, "no daemon at ");

@@ -74,7 +74,7 @@ look() {
 	are number "streams.*." median_us
 	are count "jobs.*." id pid uid stream rank ranks batch epochs epoch taken need untaken pins delivered
 	are string "jobs.*." name stage
-	are number "jobs.*." rate wait_seconds idle_seconds waiting_seconds cpu_seconds_used cpu_seconds_saved
+	are number "jobs.*." rate wait_seconds late_seconds idle_seconds waiting_seconds cpu_seconds_used cpu_seconds_saved
 	are count "jobs.*." bytes_used bytes_saved
 	are number "jobs.*.waits." window_seconds scan read decode slot workers schedule drain
 	are number "jobs.*.waited." scan read decode slot workers schedule drain

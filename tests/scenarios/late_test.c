@@ -2,12 +2,13 @@
 
 /*
  * A sample that takes long, and is good: while its file cannot be opened, jobs in any order get all other batches of the
- * epoch, of which none holds it; then it comes, and each sample has come once. A job with a fixed order waits for it. And
- * data sets whose folders hang, more of them than are opened at once, hold up no other.
+ * epoch, of which none holds it; then it comes, and each sample has come once. A job with a fixed order waits for it, and so
+ * do ranks; the status says for which sample, and the job's statistics for how long. And data sets whose folders hang, more of them than are opened at once, hold up no other.
  */
 
 #include "tests/scenarios/runs.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,7 +16,7 @@
 
 #include "tests/scenarios/hold.h"
 
-enum { N = 96, CHUNK = 8, BATCH = 4, LATE = 37, JOBS = 2 };
+enum { N = 96, CHUNK = 8, BATCH = 4, LATE = 37, JOBS = 2, RANKS = 2 };
 
 static const char plain[] = "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[16,16]}]";
 
@@ -51,6 +52,29 @@ static bool read_one(struct reader *reader, int timeout_ms)
 	reader->batches++;
 	oa_release(batch);
 	return true;
+}
+
+static void *read_in_thread(void *reader)
+{
+	read_one(reader, PATIENCE_MS);
+	return NULL;
+}
+
+/* One who waits for the sample, and goes on with it: what is said of that. */
+static void wait_for_late(struct reader *reader, int hold, unsigned sample)
+{
+	struct oa_stats stats = {.size = sizeof(stats)};
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_in_thread, reader), 0);
+	ck_assert(rig_wait_status("jobs.0.late.sample", sample, sample));
+	ck_assert(rig_wait_status("jobs.0.late_seconds", 0.001, 1e9));
+	hold_end(hold);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert(rig_wait_status("jobs.0.late.sample", -1, -1));
+	oa_stream_stats(reader->stream, &stats);
+	ck_assert_uint_gt(stats.late_ns, 0);
+	ck_assert_uint_le(stats.late_ns, stats.wait_ns);
 }
 
 static void finish(struct reader *reader)
@@ -118,8 +142,53 @@ START_TEST(a_fixed_order_is_kept)
 		read_one(&reader, PATIENCE_MS);
 	ck_assert(hold_is_met(hold));
 	ck_assert(!read_one(&reader, 0));
-	hold_end(hold);
+	wait_for_late(&reader, hold, PLACE);
 	finish(&reader);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+static void *read_all(void *reader)
+{
+	for (unsigned i = 0; i < N / BATCH / RANKS; i++)
+		read_one(reader, PATIENCE_MS);
+	return NULL;
+}
+
+/* Each rank's next batch is where the plan has it, for all of them alike: who has the sample in it waits. */
+START_TEST(ranks_wait)
+{
+	const char *folder = rig_pictures("late", N, 2, 24);
+	struct oa_options options = runs_options(folder, OA_ORDER_CAROUSEL, 0, BATCH);
+	struct reader reader[RANKS] = {{.stream = NULL}};
+	pthread_t thread[RANKS];
+	struct oa_client *client;
+	int hold;
+
+	if (!hold_is_possible())
+		return;
+	rig_start("workers=2", "chunk=8", "slots=8", NULL);
+	client = rig_connect();
+	hold = hold_path(rig_path("late/class_0000/%06u.jpg", LATE));
+	options.epochs = 1;
+	options.ranks = RANKS;
+	options.job = "late";
+	for (unsigned i = 0; i < RANKS; i++) {
+		options.rank = i;
+		reader[i].stream = rig_open(client, &options);
+	}
+	for (unsigned i = 0; i < RANKS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, read_all, &reader[i]), 0);
+	while (rig_status("jobs.0.late.sample") != LATE && rig_status("jobs.1.late.sample") != LATE)
+		rig_sleep_ms(20);
+	hold_end(hold);
+	for (unsigned i = 0; i < RANKS; i++) {
+		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+		oa_close(reader[i].stream);
+	}
+	for (unsigned i = 0; i < N; i++)
+		ck_assert_uint_eq(reader[0].seen[i] + reader[1].seen[i], 1);
 	oa_disconnect(client);
 	rig_end();
 }
@@ -184,6 +253,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, folders_that_hang_hold_up_no_other);
 	tcase_add_loop_test(tcase, all_other_chunks_come_first, 0, 2);
 	tcase_add_test(tcase, a_fixed_order_is_kept);
+	tcase_add_test(tcase, ranks_wait);
 }
 
 int main(void)

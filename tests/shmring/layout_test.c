@@ -72,6 +72,7 @@ static const struct {
     AT(layout_inbox, d_stage, 80),
     AT(layout_inbox, d_wants_kick, 84),
     AT(layout_inbox, d_end_epoch, 88),
+    AT(layout_inbox, d_late_ns, 96),
     AT(layout_inbox, grant, 128),
     AT(layout_outbox, magic, 0),
     AT(layout_outbox, version, 8),

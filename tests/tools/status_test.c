@@ -116,6 +116,16 @@ START_TEST(lately_and_now)
 }
 END_TEST
 
+/* For which sample, where all behind it is there. */
+START_TEST(a_late_sample_is_named)
+{
+#define LATE ",\"late\":{\"sample\":4711,\"name\":\"a.jpg\"},"
+	HAS(NOW("12", "\"of\":0" LATE WAITS("10", "9", "0", "0")), ctl_draw_waits,
+	    "reading: sample 4711 for 12 s (a.jpg)\n");
+	HAS(NOW("12", WAITS("10", "9", "0", "0")), ctl_draw_waits, " reading\n");
+}
+END_TEST
+
 START_TEST(holders_and_what_is_kept)
 {
 #define HELD "\"waiting\":false,\"stage\":\"slot\"," WAITS("10", "0", "0", "8")
@@ -404,6 +414,7 @@ int main(void)
 	tcase_add_test(tcase, nobody);
 	tcase_add_test(tcase, who_waits_for_what);
 	tcase_add_test(tcase, lately_and_now);
+	tcase_add_test(tcase, a_late_sample_is_named);
 	tcase_add_test(tcase, holders_and_what_is_kept);
 	tcase_add_test(tcase, stopped_ended_beginning);
 	tcase_add_test(tcase, explained);

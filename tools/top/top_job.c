@@ -155,13 +155,17 @@ static char *job_cell(const struct top_row *row, unsigned column, char *ret, siz
 static void job_waits(const struct top_row *row, char *ret, size_t size)
 {
 	struct ctl_waits waits;
-	char shares[256];
+	char shares[256], late[152];
 
 	ctl_waits_of(row->object, &waits);
+	ctl_waits_late(row->object, late, sizeof(late));
 	ctl_waits_shares(row->object, shares, sizeof(shares));
 	if (waits.pace == CTL_PACE_STOPPED)
 		snprintf(ret, size, "takes nothing, for %.0f s: stopped, or in a long step",
 			 ctl_real(row->object, "idle_seconds"));
+	else if (late[0])
+		snprintf(ret, size, "%s. Now for %s; what lies behind is there",
+			 shares[0] ? shares : waits.stage, late);
 	else if (waits.pace != CTL_PACE_WAITS)
 		snprintf(ret, size, "hardly: its own steps, or its GPU, are its pace (%s)",
 			 shares[0] ? shares : "0 %");
