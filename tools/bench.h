@@ -158,7 +158,7 @@ struct bench_job_result {
 	unsigned kills, stops, lives;
 	const char *error;    /* "" if none; borrowed from the seat */
 	const char *shares;   /* the same */
-	const char *pipeline; /* borrowed from the configuration */
+	const char *pipeline; /* borrowed from the configuration, or the result */
 };
 struct bench_node_result {
 	bool known; /* accessd answered at the end */
@@ -184,6 +184,8 @@ struct bench_result {
 	uint32_t jobs;
 	struct bench_node_result node;
 	struct bench_cache_result cache;
+	char usual
+	    [1024]; /* the pipeline of jobs that were given none; "": there are none, or accessd does not say */
 	struct bench_job_result job[BENCH_MAX_JOBS];
 };
 /* status_before and status_after: accessd's JSON, NULL when there was no answer. interrupted: what an

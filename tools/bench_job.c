@@ -218,6 +218,7 @@ static void bench_job_stats(struct bench_life *life, const struct oa_stats *stat
 	life->totals.batch_mixed_ns = life->base.batch_mixed_ns + stats->batch_mixed_ns;
 	life->totals.copied = life->base.copied + stats->copied;
 	life->totals.wait_ns = life->base.wait_ns + stats->wait_ns;
+	life->totals.late_ns = life->base.late_ns + stats->late_ns;
 	life->totals.reconnects = life->base.reconnects + stats->reconnects;
 }
 

@@ -115,6 +115,21 @@ static void bench_report_sharing(const struct bench_config *config,
 				result->job[i].shares);
 }
 
+static void bench_report_waits(const struct bench_result *result, FILE *out)
+{
+	double waited = 0, late = 0;
+
+	for (unsigned i = 0; i < result->jobs; i++) {
+		waited += result->job[i].wait_seconds;
+		late += (double)result->job[i].totals.late_ns * 1e-9;
+	}
+	fprintf(out,
+		"waited            %.1f s, all jobs together; %.1f %% of it for slow samples\n",
+		waited, 100 * bench_share(late, waited));
+	if (result->usual[0])
+		fprintf(out, "pipeline          %s, the data set's usual one\n", result->usual);
+}
+
 /* What is wrong with a job, in words. */
 static void bench_report_faults(const struct bench_result *result, FILE *out)
 {
@@ -203,6 +218,7 @@ static void bench_report_node(const struct bench_config *config, const struct be
 		(unsigned long long)node->floor);
 	fprintf(out, "chunks an epoch    %llu, in %llu slots\n",
 		(unsigned long long)node->chunks_per_epoch, (unsigned long long)node->slots);
+	bench_report_waits(result, out);
 	if (node->rate_all > 0)
 		fprintf(out, "rate of all jobs  %.0f samples/s while all of them ran\n",
 			node->rate_all);

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shmring/proto.h"
+
 #define BENCH_MAX_STATUS (16u << 20)
 
 static double bench_seconds(uint64_t from_ns, uint64_t to_ns)
@@ -237,6 +239,27 @@ static void bench_result_cache(const struct json_in *before, const struct json_i
 	}
 }
 
+/* What jobs without a pipeline had: their named data set's usual one. */
+static void bench_result_usual(const struct json_in *after, struct bench_result *ret,
+			       const struct bench_config *config)
+{
+	const struct json_in *sets = json_in_member(after, "datasets");
+
+	if (config->pipeline.n)
+		return;
+	for (size_t i = 0; i < json_in_count(sets); i++) {
+		const struct json_in *set = json_in_item(sets, i);
+		const char *name = json_in_string(json_in_member(set, "name"), "");
+
+		if (proto_is_named(config->dataset) &&
+		    strcmp(name, config->dataset + strlen(PROTO_NAMED)) == 0)
+			snprintf(ret->usual, sizeof(ret->usual), "%s",
+				 json_in_string(json_in_member(set, "pipeline"), ""));
+	}
+	for (unsigned i = 0; i < ret->jobs; i++)
+		ret->job[i].pipeline = ret->usual;
+}
+
 void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 			  const char *status_before, const char *status_after,
 			  struct bench_result *ret)
@@ -247,6 +270,7 @@ void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 	*ret =
 	    (struct bench_result){.jobs = (uint32_t)crew->config->jobs, .interrupted = interrupted};
 	bench_result_jobs(crew, ret);
+	bench_result_usual(after, ret, crew->config);
 	bench_result_node(before, after, &ret->node);
 	ret->node.job_cpu_seconds = crew->cpu_seconds;
 	bench_result_cache(before, after, &ret->cache);
@@ -261,6 +285,7 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_u64(out, "samples", job->totals.samples);
 	json_out_member_double(out, "seconds", job->seconds);
 	json_out_member_double(out, "wait_seconds", job->wait_seconds);
+	json_out_member_double(out, "late_seconds", (double)job->totals.late_ns * 1e-9);
 	json_out_member_u64(out, "epochs", job->totals.epochs);
 	json_out_member_u64(out, "missing", job->missing);
 	json_out_member_u64(out, "duplicates", job->totals.duplicates);
@@ -347,7 +372,8 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_init(&out, true);
 	json_out_object_begin(&out);
 	json_out_member_string(&out, "dataset", config->dataset);
-	json_out_member_string(&out, "pipeline", bench_pipeline_of(config, 0));
+	json_out_member_string(&out, "pipeline",
+			       config->pipeline.n ? bench_pipeline_of(config, 0) : result->usual);
 	json_out_member_bool(&out, "verify", config->verify);
 	json_out_member_double(&out, "seconds", result->seconds);
 	json_out_member_bool(&out, "exactly_once", result->all_exactly_once);

@@ -324,6 +324,37 @@ static const struct json_in *job_of(const struct json_in *json, unsigned job)
 	return json_in_item(json_in_member(json, "jobs"), job);
 }
 
+/* Of jobs that were given none. */
+START_TEST(the_usual_pipeline_is_named)
+{
+	static const char after[] =
+	    "{\"datasets\":[{\"name\":\"dogs\",\"pipeline\":\"imagenet-eval\"},"
+	    "{\"name\":\"pets\",\"pipeline\":\"imagenet-train\"}]}";
+	static const struct {
+		const char *dataset, *status, *pipeline;
+	} cases[] = {{"name:pets", after, "imagenet-train"},
+		     {"name:cats", after, ""},
+		     {"name:pets", NULL, ""},
+		     {"/pets", after, ""}};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(cases); i++) {
+		_cleanup_free_ char *text = NULL;
+		char expected[64];
+
+		config = (struct bench_config){.dataset = cases[i].dataset, .jobs = 1, .epochs = 1};
+		crew = (struct bench_crew){.config = &config, .shared = bench_shared_new(1)};
+		crew.member[0].ledger_fd = ledger_memory();
+		bench_result_collect(&crew, false, NULL, cases[i].status, &result);
+		ck_assert_str_eq(result.job[0].pipeline, cases[i].pipeline);
+		ck_assert_int_eq(bench_result_json(&config, &result, &text), 0);
+		snprintf(expected, sizeof(expected), "\"pipeline\": \"%s\"", cases[i].pipeline);
+		ck_assert_ptr_nonnull(strstr(text, expected));
+		base_close(&crew.member[0].ledger_fd);
+		bench_shared_free(crew.shared);
+	}
+}
+END_TEST
+
 START_TEST(deliveries_are_judged)
 {
 	const unsigned rows[2] = {0, (unsigned)_i};
@@ -373,17 +404,40 @@ static const struct key top_keys[] = {
     {"seconds", REAL}, {"exactly_once", BOOL}, {"interrupted", BOOL},
 };
 static const struct key job_keys[] = {
-    {"samples", COUNT},        {"seconds", REAL},        {"wait_seconds", REAL},
-    {"epochs", COUNT},         {"missing", COUNT},       {"duplicates", COUNT},
-    {"copied_share", REAL},    {"first_batch_ms", REAL}, {"exactly_once", BOOL},
-    {"error", TEXT_OR_NULL},   {"epochs_asked", COUNT},  {"dataset_samples", COUNT},
-    {"population", COUNT},     {"batch", COUNT},         {"step_ms", REAL},
-    {"start_s", REAL},         {"batches", COUNT},       {"strange", COUNT},
-    {"bad_values", COUNT},     {"skipped", COUNT},       {"substituted", COUNT},
-    {"filtered", COUNT},       {"batch_mixed", COUNT},   {"batch_mixed_seconds", REAL},
-    {"bytes_verified", COUNT}, {"reconnects", COUNT},    {"kills", COUNT},
-    {"stops", COUNT},          {"lives", COUNT},         {"order", TEXT},
-    {"seed", COUNT},           {"pipeline", TEXT},       {"shares", TEXT},
+    {"samples", COUNT},
+    {"seconds", REAL},
+    {"wait_seconds", REAL},
+    {"late_seconds", REAL},
+    {"epochs", COUNT},
+    {"missing", COUNT},
+    {"duplicates", COUNT},
+    {"copied_share", REAL},
+    {"first_batch_ms", REAL},
+    {"exactly_once", BOOL},
+    {"error", TEXT_OR_NULL},
+    {"epochs_asked", COUNT},
+    {"dataset_samples", COUNT},
+    {"population", COUNT},
+    {"batch", COUNT},
+    {"step_ms", REAL},
+    {"start_s", REAL},
+    {"batches", COUNT},
+    {"strange", COUNT},
+    {"bad_values", COUNT},
+    {"skipped", COUNT},
+    {"substituted", COUNT},
+    {"filtered", COUNT},
+    {"batch_mixed", COUNT},
+    {"batch_mixed_seconds", REAL},
+    {"bytes_verified", COUNT},
+    {"reconnects", COUNT},
+    {"kills", COUNT},
+    {"stops", COUNT},
+    {"lives", COUNT},
+    {"order", TEXT},
+    {"seed", COUNT},
+    {"pipeline", TEXT},
+    {"shares", TEXT},
 };
 static const struct key handover_keys[] = {{"count", COUNT}, {"p50", REAL}, {"p99", REAL}};
 static const struct key node_keys[] = {
@@ -544,6 +598,7 @@ int main(void)
 	tcase_add_loop_test(tcase, values_that_cannot_be_are_seen, 0, BASE_ARRAY_LEN(batches));
 	tcase_add_loop_test(tcase, deliveries_are_judged, 0, BASE_ARRAY_LEN(deliveries));
 	tcase_add_test(tcase, nothing_is_not_everything);
+	tcase_add_test(tcase, the_usual_pipeline_is_named);
 	tcase_add_test(tcase, the_json_is_whole);
 	tcase_add_test(tcase, the_node_s_figures_are_differences);
 	tcase_add_test(tcase, kept);
