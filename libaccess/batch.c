@@ -82,6 +82,7 @@ BASE_HOT void oa_release(struct oa_batch *batch)
 		return;
 	}
 	batch_end(stream, batch);
+	pollable_released(stream);
 	is_unused = stream_is_unused(stream);
 	pthread_mutex_unlock(&stream->lock);
 	if (is_unused)

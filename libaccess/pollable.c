@@ -62,6 +62,12 @@ static void pollable_set_timer(const struct oa_stream *stream, uint64_t at_ns)
 	timerfd_settime(stream->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+void pollable_released(const struct oa_stream *stream)
+{
+	if (stream->is_armed && next_is_ready(stream))
+		pollable_set_timer(stream, 1);
+}
+
 static int pollable_watch(struct oa_stream *stream, int fd)
 {
 	int r;

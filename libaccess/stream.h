@@ -401,6 +401,8 @@ BASE_COLD int stall_diagnose(struct oa_stream *stream, int timeout_ms);
 /* ---- pollable.c ---- */
 /* oa_next() looks by itself: accessd need not take us for asleep. */
 void pollable_disarm(struct oa_stream *stream);
+/* A batch was released: what oa_fd() is polled for may have waited for its slot. */
+void pollable_released(const struct oa_stream *stream);
 /* Before the watched socket is closed. A forked child may have a copy of it, so that the kernel
  * would go on to report it. */
 void pollable_forget(struct oa_stream *stream);
