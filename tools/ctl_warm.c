@@ -93,8 +93,8 @@ static void warm_draw(struct warming *warming, uint64_t now_ns)
 		fprintf(stderr, ", %.0f s left", (double)left / rate);
 	if (strcmp(look->form, "file") != 0)
 		fprintf(stderr, "; %s: %llu kept", look->form, (unsigned long long)look->kept);
-	if (warming->passes > 0)
-		fprintf(stderr, "; pass %llu", (unsigned long long)warming->passes + 1);
+	if (warming->passes.n > 0)
+		fprintf(stderr, "; pass %u", warming->passes.n + 1);
 	fputs(warming->draws ? "\033[K" : "\n", stderr);
 }
 
@@ -126,13 +126,11 @@ static int warm_settle(struct warming *warming, struct diag *diag)
 	return 0;
 }
 
-static void warm_note_pass(struct warming *warming)
+static void warm_note_first(struct warming *warming)
 {
 	struct oa_stats stats = {.size = sizeof(stats)};
 
-	if (warming->passes++ > 0)
-		return;
-	warming->kept_before_pass = warming->look.found;
+	warming->passes.kept = warming->look.found;
 	oa_stream_stats(warming->stream, &stats);
 	warming->broken = stats.skipped;
 	warming->samples = warming->in_pass + stats.skipped;
@@ -143,23 +141,32 @@ static bool warm_is_full(const struct ctl_warm_look *look)
 	return (double)look->used > WARM_FULL * (double)look->limit;
 }
 
+/* While nothing is decided nothing is made to be kept: such a pass is not one that brought nothing. */
+bool ctl_warm_needs_more(struct ctl_warm_passes *passes, const struct ctl_warm_look *look,
+			 uint64_t samples, uint64_t broken)
+{
+	const bool is_new = look->kept > passes->kept;
+
+	passes->n++;
+	passes->stale = is_new || !look->is_measured ? 0 : passes->stale + 1;
+	passes->kept = look->kept;
+	if (!look->is_measured)
+		return passes->n < WARM_UNDECIDED;
+	return look->kept + look->unfit + broken < samples && strcmp(look->form, "file") != 0 &&
+	       passes->stale < (warm_is_full(look) ? 1 : WARM_STALE);
+}
+
 /* *ret_more: another pass would bring something. */
 static int warm_end_pass(struct warming *warming, bool *ret_more, struct diag *diag)
 {
-	const struct ctl_warm_look *look = &warming->look;
 	int r;
 
 	r = warm_look(warming, diag);
-	warm_note_pass(warming);
+	if (warming->passes.n == 0)
+		warm_note_first(warming);
 	r = r ? r : warm_settle(warming, diag);
-	warming->stale = look->kept > warming->kept_before_pass ? 0 : warming->stale + 1;
-	if (!look->is_measured)
-		*ret_more = warming->passes < WARM_UNDECIDED;
-	else
-		*ret_more = look->kept + look->unfit + warming->broken < warming->samples &&
-			    strcmp(look->form, "file") != 0 &&
-			    warming->stale < (warm_is_full(look) ? 1 : WARM_STALE);
-	warming->kept_before_pass = look->kept;
+	*ret_more = ctl_warm_needs_more(&warming->passes, &warming->look, warming->samples,
+					warming->broken);
 	warming->in_pass = 0;
 	warming->start_ns = base_now_ns();
 	return r;

@@ -30,6 +30,12 @@ struct ctl_warm_look {
 	uint64_t made_ahead;
 };
 
+struct ctl_warm_passes {
+	unsigned n;
+	unsigned stale; /* on end that brought nothing, though it was decided what is made */
+	uint64_t kept;  /* after the last one; at first what there was before */
+};
+
 /*
  * The exit status: 0 all that has the form is kept, or none is worth it; 128 + signal: ended by it; else diag says what.
  * Lending ends with a signal alone, and with 0.
@@ -37,6 +43,9 @@ struct ctl_warm_look {
 int ctl_warm_run(const struct ctl_warm *warm, const char *socket, struct diag *diag);
 /* Of the job with that name. false: it is not there. */
 bool ctl_warm_read(const struct json_in *status, const char *job, struct ctl_warm_look *ret);
+/* A pass has ended, and this is how it stands: would another one bring something? */
+bool ctl_warm_needs_more(struct ctl_warm_passes *passes, const struct ctl_warm_look *look,
+			 uint64_t samples, uint64_t broken);
 /* samples: of an epoch; broken: of them, those that cannot be decoded. What is missing: 0 or CTL_E_NONE with
  * diag. */
 int ctl_warm_tell(const struct ctl_warm_look *look, uint64_t samples, uint64_t broken, FILE *out,

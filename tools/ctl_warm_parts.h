@@ -15,10 +15,9 @@ struct warming {
 	char name[64];
 	struct ctl_warm_look look;
 	uint64_t start_ns, look_ns, line_ns;
-	uint64_t n_samples, in_pass;      /* of the dataset; taken in this pass */
-	uint64_t passes, samples, broken; /* of the first pass, when it is over */
-	uint64_t kept_before_pass;
-	unsigned stale; /* passes on end that brought nothing */
+	uint64_t n_samples, in_pass; /* of the dataset; taken in this pass */
+	uint64_t samples, broken;    /* of the first pass, when it is over */
+	struct ctl_warm_passes passes;
 	bool draws, lends;
 	bool is_away; /* accessd; it was said */
 };
