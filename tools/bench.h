@@ -117,9 +117,9 @@ int bench_job(const struct bench_config *config, const char *socket, unsigned jo
 
 /* bench_verify.c */
 struct oa_batch;
-/* Reads every byte of the batch. False when a value cannot be: a float that is not finite, an index
- * field that does not say the ids. */
-bool bench_verify(const struct oa_batch *batch);
+/* Reads every byte of the batch, and adds what its samples are to *digest. False when a value cannot be: a float that is not
+ * finite, an index field that does not say the ids. */
+bool bench_verify(const struct oa_batch *batch, uint64_t *digest);
 
 /* bench_crew.c: the jobs' processes, seen from the parent */
 struct bench_member {

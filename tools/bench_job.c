@@ -254,7 +254,7 @@ static int bench_job_batch(struct bench_life *life, const struct oa_batch *batch
 	life->totals.epochs += info.is_last ? 1 : 0;
 	bench_job_stats(life, &stats);
 	if (life->config->verify) {
-		life->totals.bad_values += bench_verify(batch) ? 0 : 1;
+		life->totals.bad_values += bench_verify(batch, &life->totals.digest) ? 0 : 1;
 		for (uint32_t i = 0; i < info.n_fields; i++) {
 			struct oa_field field = {.size = sizeof(field)};
 

@@ -13,6 +13,8 @@
 #include "base/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "shmring/proto.h"
@@ -281,6 +283,8 @@ void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 static void bench_json_job(struct json_out *out, const char *order,
 			   const struct bench_job_result *job)
 {
+	char digest[17];
+
 	json_out_object_begin(out);
 	json_out_member_u64(out, "samples", job->totals.samples);
 	json_out_member_double(out, "seconds", job->seconds);
@@ -318,6 +322,8 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_double(out, "batch_mixed_seconds",
 			       (double)job->totals.batch_mixed_ns * 1e-9);
 	json_out_member_u64(out, "bytes_verified", job->totals.bytes);
+	snprintf(digest, sizeof(digest), "%.16" PRIx64, job->totals.digest);
+	json_out_member_string(out, "digest", digest);
 	json_out_member_u64(out, "reconnects", job->totals.reconnects);
 	json_out_member_u64(out, "kills", job->kills);
 	json_out_member_u64(out, "stops", job->stops);

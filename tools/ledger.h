@@ -25,6 +25,7 @@ struct ledger_totals {
 	uint64_t bad_values;               /* batches whose bytes are not what they must be */
 	uint64_t skipped, substituted, copied, wait_ns, reconnects, bytes;
 	uint64_t filtered, batch_mixed, batch_mixed_ns, late_ns;
+	uint64_t digest; /* a sum over all that was delivered (bench_verify.c) */
 };
 
 struct ledger_map;

@@ -91,6 +91,7 @@ START_TEST(values_that_cannot_be_are_seen)
 	int64_t ids[3] = {7, 0, 11}, index[3] = {7, 0, 11};
 	size_t bytes = 0, last = 0;
 	struct oa_batch batch = {.info = {.n_fields = 2, .count = 3, .ids = ids}};
+	uint64_t digest = 0;
 
 	for (unsigned i = 0; i < 9; i++) {
 		last = bytes;
@@ -115,7 +116,41 @@ START_TEST(values_that_cannot_be_are_seen)
 		for (unsigned i = 0; i < 2; i++)
 			batch.field[i].shape[0] = batch.field[i].bytes = 0;
 	}
-	ck_assert_int_eq(bench_verify(&batch), batches[_i].good);
+	ck_assert_int_eq(bench_verify(&batch, &digest), batches[_i].good);
+}
+END_TEST
+
+/* Three samples of two bytes, in batches as they come. */
+static uint64_t digest_of(const int64_t *ids, const unsigned char (*image)[2], uint32_t first)
+{
+	const uint32_t counts[] = {first, 3 - first};
+	uint64_t digest = 0;
+
+	for (unsigned i = 0, at = 0; i < 2; at += counts[i++]) {
+		struct oa_batch batch = {
+		    .info = {.n_fields = 1, .count = counts[i], .ids = ids + at},
+		    .field = {{.name = "image",
+			       .dtype = OA_U8,
+			       .ndim = 2,
+			       .shape = {counts[i], 2},
+			       .data = image[at],
+			       .bytes = 2 * counts[i]}}};
+
+		ck_assert(bench_verify(&batch, &digest));
+	}
+	return digest;
+}
+
+START_TEST(a_digest_is_of_samples)
+{
+	static const unsigned char image[3][2] = {{1, 2}, {3, 4}, {5, 6}};
+	static const unsigned char turned[3][2] = {{5, 6}, {1, 2}, {3, 4}};
+	static const unsigned char other[3][2] = {{1, 2}, {3, 4}, {5, 7}};
+	const uint64_t digest = digest_of((int64_t[]){7, 8, 9}, image, 1);
+
+	ck_assert_uint_eq(digest_of((int64_t[]){9, 7, 8}, turned, 2), digest);
+	ck_assert_uint_ne(digest_of((int64_t[]){7, 8, 9}, turned, 1), digest);
+	ck_assert_uint_ne(digest_of((int64_t[]){7, 8, 9}, other, 1), digest);
 }
 END_TEST
 
@@ -438,6 +473,7 @@ static const struct key job_keys[] = {
     {"seed", COUNT},
     {"pipeline", TEXT},
     {"shares", TEXT},
+    {"digest", TEXT},
 };
 static const struct key handover_keys[] = {{"count", COUNT}, {"p50", REAL}, {"p99", REAL}};
 static const struct key node_keys[] = {
@@ -596,6 +632,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(tcase, values_that_cannot_be_are_seen, 0, BASE_ARRAY_LEN(batches));
+	tcase_add_test(tcase, a_digest_is_of_samples);
 	tcase_add_loop_test(tcase, deliveries_are_judged, 0, BASE_ARRAY_LEN(deliveries));
 	tcase_add_test(tcase, nothing_is_not_everything);
 	tcase_add_test(tcase, the_usual_pipeline_is_named);
