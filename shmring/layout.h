@@ -331,6 +331,7 @@ enum layout_made {
 	LAYOUT_MADE_YES = 1,   /* and put into the write-back ring, if it is to be kept */
 	LAYOUT_MADE_UNFIT = 2, /* the sample has no such form */
 	LAYOUT_MADE_FULL = 3,  /* the write-back ring had no room */
+	LAYOUT_MADE_FILE = 4,  /* it has none, and its file was put there in the form's place */
 };
 
 struct layout_row {               /* head of a row, 256 bytes */

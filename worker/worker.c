@@ -301,6 +301,26 @@ static int worker_run_ahead(struct worker *worker, struct worker_queue *queue,
 	return 0;
 }
 
+/* No form was made of what came. Where other nodes are asked for the form (it is wanted, too), the file is kept in its place if
+ * it is a good one: it serves as well, and so they need not read it. A crop index is of no use in front of another file. */
+static void worker_keep_file(struct worker *worker, const struct worker_queue *queue,
+			     const struct queue_task *task, bool is_good,
+			     struct queue_made *ret_made)
+{
+	const struct rings *rings = worker->setup->rings;
+	const struct forming_form file = {
+	    .data = worker_bytes(worker->setup, queue, task),
+	    .size = task->came,
+	    .kept = task->came,
+	};
+
+	if (is_good && task->want == task->make && task->make != LAYOUT_FORM_INDEXED &&
+	    forming_hand_over(rings, worker->setup->index, queue->set->number, task, &file))
+		ret_made->made = LAYOUT_MADE_FILE;
+	else
+		forming_hand_over_none(rings, worker->setup->index, queue->set->number, task);
+}
+
 /* 0, or PIPELINE_E_BAD and *ret_error. */
 static int worker_run(struct worker *worker, struct worker_queue *queue,
 		      const struct queue_task *task, struct queue_made *ret_made,
@@ -317,10 +337,9 @@ static int worker_run(struct worker *worker, struct worker_queue *queue,
 		return rc;
 	if (is_file && task->make && worker_run_made(worker, queue, task, out, ret_made) == 0)
 		return 0;
-	if (is_file && task->make)
-		forming_hand_over_none(worker->setup->rings, worker->setup->index,
-				       queue->set->number, task);
 	rc = worker_run_came(worker, queue, task, out, ret_made, ret_error);
+	if (is_file && task->make)
+		worker_keep_file(worker, queue, task, rc == 0, ret_made);
 	if (rc == 0 && is_file && task->probe)
 		rc = worker_probe(worker, queue, task, out, ret_made, ret_error);
 	return rc;

@@ -313,7 +313,8 @@ static bool is_typical(const struct cache *cache, uint64_t sample, enum layout_m
 {
 	if (cache->choice.point == 0 || made == LAYOUT_MADE_YES || made == LAYOUT_MADE_FULL)
 		return true;
-	return made != LAYOUT_MADE_UNFIT && kept_bytes(&cache->point[cache->choice.point], sample);
+	return made != LAYOUT_MADE_UNFIT && made != LAYOUT_MADE_FILE &&
+	       kept_bytes(&cache->point[cache->choice.point], sample);
 }
 
 /* What became of the form that was to be made. */

@@ -88,7 +88,7 @@ static void rig_row_of_waves(uint8_t *row, unsigned y, unsigned side, uint64_t *
 
 /* side x side pixels in n channels, of one colour; NULL: waves of that number. */
 static void rig_write_pixels(FILE *file, const uint8_t *colour, int n, unsigned side,
-			     uint64_t number)
+			     uint64_t number, bool is_progressive)
 {
 	struct jpeg_compress_struct jpeg;
 	struct jpeg_error_mgr errors;
@@ -105,6 +105,8 @@ static void rig_write_pixels(FILE *file, const uint8_t *colour, int n, unsigned 
 	jpeg.in_color_space = n == 4 ? JCS_CMYK : JCS_RGB;
 	jpeg_set_defaults(&jpeg);
 	jpeg_set_quality(&jpeg, 95, TRUE);
+	if (is_progressive)
+		jpeg_simple_progression(&jpeg);
 	jpeg_start_compress(&jpeg, TRUE);
 	for (unsigned i = 0; i < side; i++) {
 		if (!colour)
@@ -121,7 +123,7 @@ static void rig_write_jpeg(FILE *file, unsigned number, unsigned side)
 	uint8_t rgb[3];
 
 	rig_colour(number, rgb);
-	rig_write_pixels(file, rgb, 3, side, 0);
+	rig_write_pixels(file, rgb, 3, side, 0, false);
 }
 
 int rig_write_cmyk(const char *path)
@@ -131,7 +133,17 @@ int rig_write_cmyk(const char *path)
 
 	if (!file)
 		return errno;
-	rig_write_pixels(file, ink, 4, 64, 0);
+	rig_write_pixels(file, ink, 4, 64, 0, false);
+	return fclose(file) == 0 ? 0 : errno;
+}
+
+int rig_write_progressive(const char *path, unsigned number, unsigned side)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		return errno;
+	rig_write_pixels(file, NULL, 3, side, number, true);
 	return fclose(file) == 0 ? 0 : errno;
 }
 
@@ -165,7 +177,7 @@ int rig_write_waves(const char *path, unsigned number, unsigned side)
 
 	if (!file)
 		return errno;
-	rig_write_pixels(file, NULL, 3, side, number);
+	rig_write_pixels(file, NULL, 3, side, number, false);
 	return fclose(file) == 0 ? 0 : errno;
 }
 

@@ -27,6 +27,8 @@ const char *rig_pictures(const char *dir, unsigned n, unsigned classes, unsigned
 int rig_write_pictures(const char *dir, unsigned n, unsigned classes, unsigned side);
 /* side * side pixels of waves and noise, others for each number. 0 or errno. */
 int rig_write_waves(const char *path, unsigned number, unsigned side);
+/* The same as a progressive JPEG, which has no packed form. */
+int rig_write_progressive(const char *path, unsigned number, unsigned side);
 /* A small file whose header promises 65,500 x 65,500 pixels. 0 or errno. */
 int rig_write_bomb(const char *path);
 /* A whole picture in CMYK, as print shops make them. 0 or errno. */
