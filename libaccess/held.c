@@ -143,7 +143,7 @@ static BASE_HOT void held_fill(struct held *held, struct session *session,
 	}
 }
 
-BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
+BASE_HOT int held_take(struct oa_stream *stream, uint64_t only, struct diag *diag)
 {
 	struct held *held = held_new(stream);
 	struct slot_table_chunk chunk;
@@ -152,7 +152,8 @@ BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 
 	if (!held)
 		return -ENOMEM;
-	r = grant_take(&stream->session->rank, &grant);
+	r = only ? grant_take_one(&stream->session->rank, only, &grant)
+		 : grant_take(&stream->session->rank, &grant);
 	if (r == 0)
 		r = held_check(stream, &grant, &chunk, diag);
 	else

@@ -363,14 +363,14 @@ static BASE_COLD int next_pins(struct oa_stream *stream)
 	    (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
 }
 
-BASE_HOT int next_chunk(struct oa_stream *stream)
+BASE_HOT int next_chunk(struct oa_stream *stream, uint64_t only)
 {
 	struct diag diag; /* set with -EPROTO; not cleared, as that would cost more than the rest */
 	int r;
 
 	if (!stream->session)
 		return STREAM_NOTHING;
-	r = held_take(stream, &diag);
+	r = held_take(stream, only, &diag);
 	if (r == OA_E_PINS && (stream->flags & OA_KEEP))
 		return held_keep(stream) ? next_pins(stream) : NEXT_LOOP;
 	if (r == OA_E_PINS)
@@ -398,7 +398,7 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 		return next_in_chunk(stream, ret);
 	if (stream->progress.left == carry_count(stream))
 		return next_short(stream, ret);
-	return next_chunk(stream);
+	return next_chunk(stream, 0);
 }
 
 BASE_HOT int next_try(struct oa_stream *stream, struct oa_batch **ret)

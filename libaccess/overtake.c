@@ -15,6 +15,9 @@
  * pinned, as any chunk that was taken, and is put back into the token like the cursor's (progress_token.c). One
  * chunk at most is aside, as a rank has two pins; where the program's batches hold the other one, it waits as before.
  *
+ * What is taken is the very grant that was looked at: accessd may have withdrawn it meanwhile, and the one behind it may be
+ * unfinished, or the epoch's last.
+ *
  * No clock decides. But the order in which an epoch's chunks come now depends on how long samples take, by so many chunks
  * as are read meanwhile; what is in a chunk, and with whom a sample is in a window, does not. A fixed plan and ranks
  * have an order that is promised: nothing overtakes there. Nor does a chunk of the next epoch.
@@ -66,18 +69,21 @@ static bool overtake_leaves_pins(const struct oa_stream *stream)
 	return windows <= 1;
 }
 
-static bool overtake_has_next(const struct oa_stream *stream)
+/* The number of the grant that may be taken; 0: none. */
+static uint64_t overtake_next(const struct oa_stream *stream)
 {
 	struct grant grant;
 
 	return !stream->is_fixed && !stream->is_ranked && stream->session && !stream->aside &&
-	       !stream->is_pinned_out && grant_peek(&stream->session->rank, &grant) &&
-	       overtake_suits(stream, &grant) && overtake_leaves_pins(stream);
+		       !stream->is_pinned_out && grant_peek(&stream->session->rank, &grant) &&
+		       overtake_suits(stream, &grant) && overtake_leaves_pins(stream)
+		   ? grant.number
+		   : 0;
 }
 
 bool overtake_is_ready(const struct oa_stream *stream)
 {
-	return stream->aside ? held_has_moved(stream->aside) : overtake_has_next(stream);
+	return stream->aside ? held_has_moved(stream->aside) : overtake_next(stream) != 0;
 }
 
 bool overtake_back(struct oa_stream *stream)
@@ -98,13 +104,15 @@ static void overtake_swap(struct oa_stream *stream)
 int overtake_step(struct oa_stream *stream)
 {
 	struct held *waits = stream->held;
+	uint64_t next;
 	int r;
 
 	if (stream->aside && overtake_has_some(stream, stream->aside)) {
 		overtake_swap(stream);
 		return NEXT_LOOP;
 	}
-	if (!overtake_has_next(stream))
+	next = overtake_next(stream);
+	if (!next)
 		return STREAM_NOTHING;
 	if (!grant_has_pin(&stream->session->rank) &&
 	    (!(stream->flags & OA_KEEP) || held_keep(stream))) {
@@ -112,7 +120,7 @@ int overtake_step(struct oa_stream *stream)
 		return STREAM_NOTHING;
 	}
 	overtake_swap(stream);
-	r = next_chunk(stream);
+	r = next_chunk(stream, next);
 	if (stream->aside == waits && !stream->held)
 		overtake_back(stream);
 	return r;

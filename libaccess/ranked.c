@@ -108,7 +108,7 @@ static int ranked_take(struct oa_stream *stream)
 
 	if (stream->is_logged && ranked_follow(stream, done, true))
 		return stream->failed ? stream->failed : -ENOMEM;
-	return next_chunk(stream);
+	return next_chunk(stream, 0);
 }
 
 /* ---- the cursor ---- */

@@ -245,9 +245,9 @@ int stream_check_job(const struct oa_options *options, struct diag *diag);
 int stream_set_open(struct dial_open *open, const struct oa_options *options);
 
 /* ---- held.c ---- */
-/* Takes the next grant into stream->held. 0, STREAM_NOTHING, OA_E_PINS, -ENOMEM; -EPROTO: the
- * session contradicts itself (diag says how). */
-int held_take(struct oa_stream *stream, struct diag *diag);
+/* Takes the next grant into stream->held; only: 0, or the number of the one that it may be. 0, STREAM_NOTHING, OA_E_PINS,
+ * -ENOMEM; -EPROTO: the session contradicts itself (diag says how). */
+int held_take(struct oa_stream *stream, uint64_t only, struct diag *diag);
 /* Samples from the cursor on that are finished and no holes, at most want. -EPROTO: a status that
  * cannot be. */
 int held_run(struct held *held, uint32_t want);
@@ -363,7 +363,7 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret);
 
 /* ---- next.c ---- */
 enum { NEXT_LOOP = STREAM_NOTHING + 1 }; /* something was consumed: look again */
-int next_chunk(struct oa_stream *stream);
+int next_chunk(struct oa_stream *stream, uint64_t only);
 int next_epoch(struct oa_stream *stream);
 int next_window(struct oa_stream *stream, uint32_t count, bool is_last, struct oa_batch **ret);
 int next_carried(struct oa_stream *stream, struct carry **from, bool is_last,

@@ -175,18 +175,29 @@ bool grant_has_pin(const struct grant_rank *rank)
 	return find_pin(rank, 0) < LAYOUT_MAX_PINS;
 }
 
-BASE_HOT int grant_take(struct grant_rank *rank, struct grant *ret)
+/* only: 0, or the number of the one that may be taken. */
+static inline int take(struct grant_rank *rank, uint64_t only, struct grant *ret)
 {
 	unsigned pin = find_pin(rank, 0);
 	bool taken = false;
 
 	if (pin == LAYOUT_MAX_PINS)
 		return GRANT_E_PINS;
-	while (!taken && find_posted(rank->inbox, &rank->next))
+	while (!taken && find_posted(rank->inbox, &rank->next) && (!only || rank->next == only))
 		taken = try_take(rank, pin, rank->next++, ret);
 	/* R5: release, after R1: a grant passed over was taken or revoked; pairs with A5. */
 	atomic_store_explicit(&rank->outbox->c_next, rank->next, memory_order_release);
 	return taken ? 0 : GRANT_E_NONE;
+}
+
+BASE_HOT int grant_take(struct grant_rank *rank, struct grant *ret)
+{
+	return take(rank, 0, ret);
+}
+
+int grant_take_one(struct grant_rank *rank, uint64_t number, struct grant *ret)
+{
+	return take(rank, number, ret);
 }
 
 BASE_HOT void grant_release(struct grant_rank *rank, uint64_t number)

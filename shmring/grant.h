@@ -49,6 +49,8 @@ void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
 /* Takes the next grant that was not revoked. 0, GRANT_E_NONE, GRANT_E_PINS (also when nothing is
  * posted: what comes could not be taken). */
 int grant_take(struct grant_rank *rank, struct grant *ret);
+/* The same of the one that grant_peek() found. GRANT_E_NONE, too, where that does not stand any more. */
+int grant_take_one(struct grant_rank *rank, uint64_t number, struct grant *ret);
 /* Would grant_take() find one? (GRANT_E_PINS aside.) */
 bool grant_is_posted(const struct grant_rank *rank);
 /* What grant_take() would look at next, as far as can be said without taking it: accessd may revoke it, and use its

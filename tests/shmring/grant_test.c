@@ -190,6 +190,30 @@ START_TEST(revoked_grants_are_passed_over)
 }
 END_TEST
 
+/* accessd takes back what was peeked at, before it is taken: what is behind it is left alone. */
+START_TEST(one_that_was_peeked_at_is_taken_or_none)
+{
+	struct grant seen, taken;
+
+	post(0);
+	post(1);
+	ck_assert(grant_peek(&rank, &seen));
+	ck_assert_uint_eq(seen.number, 1);
+	ck_assert_int_eq(take_back(1), 0);
+	ck_assert_int_eq(grant_take_one(&rank, seen.number, &taken), GRANT_E_NONE);
+	expect_quiet(0);
+	ck_assert(grant_peek(&rank, &seen));
+	ck_assert_uint_eq(seen.number, 2);
+	post(2);
+	ck_assert_int_eq(grant_take_one(&rank, seen.number, &taken), 0);
+	ck_assert_uint_eq(taken.number, 2);
+	ck_assert_uint_eq(taken.instance, 101);
+	expect_change(2, GRANT_TAKEN);
+	expect_quiet(0);
+	ck_assert_uint_eq(take(), 3);
+}
+END_TEST
+
 /* The rank stands between R1 and R2 when the revoke comes: both see each other. */
 START_TEST(both_see_each_other)
 {
@@ -622,6 +646,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, done_between_two_polls_is_taken_then_done);
 	tcase_add_test(tcase, pins_are_two);
 	tcase_add_test(tcase, revoked_grants_are_passed_over);
+	tcase_add_test(tcase, one_that_was_peeked_at_is_taken_or_none);
 	tcase_add_loop_test(tcase, both_see_each_other, 0, 2);
 	tcase_add_loop_test(tcase, late_revoke_is_told_at_once, 0, 2);
 	tcase_add_test(tcase, late_take_of_a_reclaimed_grant_is_fine);
