@@ -166,10 +166,15 @@ void bottle_check(void)
 
 static void set_up(struct node *node, uint64_t chance)
 {
+	static const char *const points[] = {"auto",   "auto", "deepest", "auto",
+					     "packed", "auto", "indexed"};
+
 	node->porters.program = NULL; /* descriptors are closed at once */
 	param_init(&node->param);
 	node->param.memory = UINT64_C(64) << 20;
-	node->param.cache_size = 0;
+	node->param.cache_size = chance % 5 ? UINT64_C(1) << (20 + chance % 3) : 0;
+	snprintf(node->param.cache_point, sizeof(node->param.cache_point), "%s",
+		 points[chance % BASE_ARRAY_LEN(points)]);
 	node->param.arena = UINT64_C(1) << 20;
 	node->param.huge_pages = HUGE_PAGES_OFF;
 	node->param.numa = NUMA_OFF;
@@ -277,6 +282,8 @@ void bottle_begin(struct bottle *bottle, uint64_t seed, enum mutant mutant,
 	bottle->samples = (unsigned)bottle_between(30, BOTTLE_SAMPLES);
 	bottle->read_us = bottle_between(20, 3000);
 	bottle->work_us = bottle_between(100, 20000);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(bottle->permille); i++)
+		bottle->permille[i] = (unsigned)bottle_between(50, 1300);
 	for (unsigned i = 0; i < BOTTLE_SAMPLES && bottle_chance(2); i++) {
 		const bool is_bad = bottle_chance(20);
 

@@ -13,6 +13,7 @@
  *   loop.c             daemon/loop.h on that clock
  *   process.c          children that are no processes: starting, dying, reaping
  *   reader.c           access-reader, played
+ *   store.c            what the reader keeps, played
  *   worker.c           access-worker, played
  *   training.c            training runs, and what each must be given
  *   client.c           libaccess, a module
@@ -25,10 +26,14 @@
 #include <sys/types.h>
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "base/philox.h"
 #include "base/wire.h"
 #include "daemon/node.h"
 #include "shmring/queue.h"
+#include "shmring/rings.h"
+#include "storage/reader.h"
+#include "storage/store_table.h"
 #include "tests/daemon/bottle/client.h"
 #include "tests/daemon/bottle/clock.h"
 #include "tests/daemon/bottle/fiber.h"
@@ -37,11 +42,35 @@
 #define BOTTLE_JOBS 6
 #define BOTTLE_SAMPLES 400 /* at most */
 #define BOTTLE_QUEUES 8
+#define BOTTLE_GROUPS 48 /* of values that are kept */
 #define BOTTLE_WORKERS 4
 #define BOTTLE_THREADS 3 /* of the reader */
 #define BOTTLE_ZOMBIES 16
 #define BOTTLE_PID 0x40000000 /* the kernel has none so large */
 #define BOTTLE_MARK 16        /* bytes of a picture that say what it was made of */
+
+struct kept_value {                   /* its first bytes */
+	uint64_t sample, group, mark; /* mark: of its instance, 0: it is of none */
+	uint32_t form, bytes;         /* 0 bytes: there is none */
+	bool is_rotten;               /* no pipeline takes it */
+};
+
+struct kept_group {
+	bool is_used;
+	struct hash_id id;
+	struct kept_value value[BOTTLE_SAMPLES];
+	struct store_table table; /* of the reader that lives */
+};
+
+struct kept {
+	struct kept_group group[BOTTLE_GROUPS];
+	uint64_t limit, used;
+	uint64_t until_ns; /* the disk takes nothing */
+	/* of the reader that lives */
+	bool is_open, is_due;
+	struct rings rings;
+	struct reader_state state, said;
+};
 
 struct bottle_queue { /* a stream's, as reader and workers have it */
 	bool is_used, has_reader, has_workers;
@@ -49,6 +78,11 @@ struct bottle_queue { /* a stream's, as reader and workers have it */
 	struct queue queue;
 	uint8_t *arena;
 	unsigned life; /* each use of this place has another one */
+	/* by form: what was asked for, and is had */
+	bool wishes[LAYOUT_FORMS];
+	struct hash_id wish[LAYOUT_FORMS];
+	struct kept_group *kept[LAYOUT_FORMS];
+	bool expected[BOTTLE_SAMPLES]; /* a form is made of its file */
 	struct bottle_slots {
 		uint8_t *map; /* NULL: there is no such variant */
 		uint64_t bytes, stride, image, image_bytes, label, label_bytes;
@@ -75,6 +109,7 @@ struct played {    /* a process that is none */
 	bool is_called;    /* it will look at its socket */
 	uint64_t until_ns; /* it is stopped */
 	struct layout_doorbell *doorbell;
+	struct rings rings; /* of the parent */
 	int event_fd;
 	uint32_t seen; /* of its sequence in the doorbell */
 };
@@ -90,11 +125,12 @@ struct model { /* of a job: what it was given, and may be given */
 	unsigned count, holes;
 	bool has[BOTTLE_SAMPLES];
 	uint64_t mark[BOTTLE_SAMPLES]; /* of the instance that it got last */
+	uint8_t seen[BOTTLE_SAMPLES];  /* epochs in a row, that one */
 };
 
 struct job_plan {
 	const char *pipeline;
-	uint32_t batch, flags;
+	uint32_t batch, chunk, flags, reuse;
 	enum oa_bad bad;
 	enum oa_order order;
 	uint64_t seed, epochs, pace_ns;
@@ -147,7 +183,11 @@ struct bottle {
 	unsigned n_workers;
 	uint32_t last_owner, last_pid;
 	struct zombie zombie[BOTTLE_ZOMBIES];
+	pid_t looks;               /* accessd's child that looks at the disk; 0: there is none */
 	uint64_t read_us, work_us; /* a sample takes about so long */
+	struct kept kept;
+	unsigned permille[4]; /* of that work from a form, by its kind */
+	unsigned hits;        /* of forms */
 	struct training job[BOTTLE_JOBS];
 	unsigned joins[BOTTLE_JOBS]; /* training runs that are still to come */
 	bool is_wild;                /* faults are drawn */
@@ -199,6 +239,18 @@ void worker_stir(void);
 void worker_die(unsigned index, int status);
 void played_ring(struct played *played);
 uint64_t mark_of(const struct queue_task *task);
+
+/* ---- store.c ---- */
+
+bool store_value(const struct bottle_queue *queue, unsigned form, const struct queue_task *task,
+		 struct kept_value *ret);
+uint32_t store_bring(struct bottle_queue *queue, const struct queue_task *task, uint8_t *buffer);
+void store_start(struct wire_in *in);
+void store_open_at(const struct wire_in *in);
+void store_form(const struct wire_in *in);
+void store_fail(void);
+void store_stir(void); /* there may be something in the rings */
+void store_close_down(void);
 
 /* ---- training.c ---- */
 

@@ -11,7 +11,7 @@
  *   in the end accessd has what it had in the beginning: no stream, no connection, no memory, no descriptor
  *
  * A planted fault must break one of these. BOTTLE_SEED=NUMBER lives that life alone, BOTTLE_LIVES=NUMBER so many from there on;
- * BOTTLE_TRACE=1 says what happened.
+ * BOTTLE_TRACE=1 says what happened, BOTTLE_MUTANT=NUMBER plants that fault.
  */
 
 #include <check.h>
@@ -44,7 +44,7 @@ static const char *const specs[] = {
 
 static char folder[] = "/tmp/node-bottle-XXXXXX";
 static const struct client_calls *client;
-static uint64_t lived_ns;
+static uint64_t lived_ns, hits;
 
 /* ---- what is drawn: a statement a draw, or compilers would order them ---- */
 
@@ -56,7 +56,7 @@ static void draw_plan(struct job_plan *plan, enum oa_bad bad)
 	static const uint32_t flags[] = {0, 0, OA_COPY, OA_KEEP, OA_DROP_LAST, OA_POISON};
 	uint64_t most;
 
-	*plan = (struct job_plan){.bad = bad};
+	*plan = (struct job_plan){.bad = bad, .reuse = 1};
 	plan->batch = (uint32_t)bottle_between(1, 30);
 	plan->flags = flags[bottle_below(BASE_ARRAY_LEN(flags))];
 	plan->order = orders[bottle_below(BASE_ARRAY_LEN(orders))];
@@ -68,6 +68,10 @@ static void draw_plan(struct job_plan *plan, enum oa_bad bad)
 	    specs[plan->order == OA_ORDER_ANY ? 2 : bottle_below(BASE_ARRAY_LEN(specs) - 1)];
 	if (plan->order == OA_ORDER_SEEDED || plan->order == OA_ORDER_SEQUENTIAL)
 		plan->seed = 1 + bottle_below(2);
+	if (plan->order == OA_ORDER_CAROUSEL && bottle_chance(2))
+		plan->reuse = (uint32_t)bottle_between(2, 4);
+	if (bottle_chance(2)) /* else by rule: then slots hold all of so small a data set */
+		plan->chunk = (uint32_t)bottle_between(4, 40);
 	most = 1500 * SECOND / plan->pace_ns * plan->batch / bottle_now()->samples;
 	plan->epochs = BASE_MIN(plan->epochs, 1 + most);
 	plan->holds = plan->flags & (OA_COPY | OA_KEEP) ? 3 : 1;
@@ -164,14 +168,16 @@ static uint64_t live(uint64_t seed, enum mutant mutant, char ret[512])
 	bottle_begin(&bottle, seed, mutant, client, folder);
 	live_on(&bottle);
 	lived_ns += bottle.clock.now_ns;
+	hits += bottle.hits;
 	snprintf(ret, 512, "%s", bottle.broken);
 	if (bottle.broken[0] && getenv("BOTTLE_SEED"))
 		bottle_show();
 	if (getenv("BOTTLE_SEED"))
-		printf("seed %llu: %u samples, %u faults, %u turns, %.0f s, sum %016llx: %s\n",
+		printf("seed %llu: %u samples, %u faults, %u turns, %u forms came, %.0f s, sum "
+		       "%016llx: %s\n",
 		       (unsigned long long)seed, bottle.samples, bottle.faults, bottle.turns,
-		       (double)bottle.clock.now_ns / 1e9, (unsigned long long)bottle.sum,
-		       bottle.broken[0] ? bottle.broken : "well");
+		       bottle.hits, (double)bottle.clock.now_ns / 1e9,
+		       (unsigned long long)bottle.sum, bottle.broken[0] ? bottle.broken : "well");
 	bottle_end(&bottle);
 	if (!ret[0] && count_descriptors() != descriptors)
 		snprintf(ret, 512, "%u descriptors were open, and %u are", descriptors,
@@ -184,6 +190,7 @@ static uint64_t live(uint64_t seed, enum mutant mutant, char ret[512])
 START_TEST(what_must_hold_holds)
 {
 	const char *seed = getenv("BOTTLE_SEED"), *lives = getenv("BOTTLE_LIVES");
+	const char *mutant = getenv("BOTTLE_MUTANT");
 	const uint64_t usual = seed ? 1 : HISTORIES_OF(HISTORIES_OF(LIVES));
 	const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
 	const uint64_t last = first + (lives ? strtoull(lives, NULL, 10) : usual) - 1;
@@ -191,9 +198,10 @@ START_TEST(what_must_hold_holds)
 	char broken[512];
 
 	for (uint64_t i = first; i <= last; i++) {
-		live(i, MUTANT_NONE, broken);
+		live(i, mutant ? (enum mutant)atoi(mutant) : MUTANT_NONE, broken);
 		ck_assert_msg(!broken[0], "BOTTLE_SEED=%llu: %s", (unsigned long long)i, broken);
 	}
+	ck_assert(hits > 0 || seed); /* or nothing is kept */
 	printf("%llu lives, %.0f node-minutes in %.1f s of CPU\n",
 	       (unsigned long long)(last - first + 1), (double)lived_ns / 60e9,
 	       (double)(base_cpu_ns() - begun_ns) / 1e9);

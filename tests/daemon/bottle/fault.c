@@ -63,7 +63,7 @@ static void make_one(struct bottle *bottle, uint64_t what)
 		parent_die(SIGKILL);
 		break;
 	case 6:
-		reader_die(SIGKILL);
+		reader_die(bottle_chance(3) ? SIGBUS : SIGKILL);
 		break;
 	case 7:
 		restart(bottle);
@@ -78,6 +78,9 @@ static void make_one(struct bottle *bottle, uint64_t what)
 	case 10:
 		stop(&bottle->parent.until_ns, 3 * SECOND);
 		break;
+	case 11:
+		store_fail();
+		break;
 	default: /* a job that does not come back for long, with what it holds */
 		job->stopped_ns = bottle->clock.now_ns + bottle_between(SECOND, 40 * SECOND);
 	}
@@ -86,7 +89,7 @@ static void make_one(struct bottle *bottle, uint64_t what)
 static void on_fault(void *arg, uint64_t until_ns, uint64_t unused)
 {
 	struct bottle *bottle = arg;
-	const uint64_t what = bottle_below(13);
+	const uint64_t what = bottle_below(14);
 
 	(void)unused;
 	if (bottle->clock.now_ns >= until_ns) {

@@ -2,8 +2,10 @@
 
 /* Faults that are planted in accessd and its carousel, where one file calls another. Those of libaccess are in client.c. */
 
+#include "daemon/cache/cache.h"
 #include "daemon/net/porter.h"
 #include "daemon/serve/arena.h"
+#include "daemon/serve/fill_parts.h"
 #include "daemon/serve/hung.h"
 #include "daemon/serve/variant.h"
 #include "sched/carousel_state.h"
@@ -65,6 +67,20 @@ WRAP(void, porter_close, struct porters *porters, uid_t uid, int *fd)
 		*fd = -1;
 	else
 		__real_porter_close(porters, uid, fd);
+}
+
+WRAP(bool, fill_tries_file, struct stream *stream, struct fill *fill, uint32_t i,
+     enum layout_fail stage)
+{
+	return !is(MUTANT_FORM_FINAL) && __real_fill_tries_file(stream, fill, i, stage);
+}
+
+WRAP(uint64_t, cache_plan, struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
+     struct queue_keep *ret)
+{
+	const uint64_t bytes = __real_cache_plan(stream, task, file_bytes, ret);
+
+	return is(MUTANT_ROOM_FORGOTTEN) ? file_bytes : bytes;
 }
 
 WRAP(bool, carousel_variant_is_fresh, const struct carousel *carousel, uint32_t job, uint32_t slot)

@@ -6,13 +6,15 @@
 enum mutant {
 	MUTANT_NONE,
 	/* in accessd */
-	MUTANT_RING_LOST,   /* readers are not rung for what is queued */
-	MUTANT_TASK_LOST,   /* what a dead worker or reader had is nobody's */
-	MUTANT_SHOWN_EARLY, /* a sample is shown before it is finished */
-	MUTANT_ARENA_EARLY, /* room of the arena is given away while it is in use */
-	MUTANT_BYTES_LEAK,  /* what a variant frees stays counted */
-	MUTANT_HANG_UNSEEN, /* nobody looks for workers that hang */
-	MUTANT_FD_LEAK,     /* a descriptor is not closed */
+	MUTANT_RING_LOST,      /* readers are not rung for what is queued */
+	MUTANT_TASK_LOST,      /* what a dead worker or reader had is nobody's */
+	MUTANT_SHOWN_EARLY,    /* a sample is shown before it is finished */
+	MUTANT_ARENA_EARLY,    /* room of the arena is given away while it is in use */
+	MUTANT_BYTES_LEAK,     /* what a variant frees stays counted */
+	MUTANT_HANG_UNSEEN,    /* nobody looks for workers that hang */
+	MUTANT_FD_LEAK,        /* a descriptor is not closed */
+	MUTANT_FORM_FINAL,     /* what no pipeline takes of a kept form is a bad sample */
+	MUTANT_ROOM_FORGOTTEN, /* a task that brings a form has the room of its file */
 	/* in the carousel */
 	MUTANT_INSTANCE_TWICE, /* a job may be granted what it has seen */
 	MUTANT_NEED_UNASKED,   /* and what it does not need any more */

@@ -73,6 +73,7 @@ void process_end(void)
 	kill_one(bottle->reader.pid);
 	kill_one(bottle->parent.pid);
 	memset(bottle->zombie, 0, sizeof(bottle->zombie));
+	bottle->looks = 0;
 }
 
 /* ---- what accessd asks; and Check, between lives ---- */
@@ -110,11 +111,36 @@ int __wrap_kill(pid_t pid, int signo)
 	return 0;
 }
 
-/* Who forks beside the loop goes without where there is no child to be had. */
+static void on_looked(void *arg, uint64_t pid, uint64_t life)
+{
+	if (((const struct bottle *)arg)->life == life)
+		process_ended((pid_t)pid, 0, true);
+}
+
+/* Is it about to look how much of the disk is left? */
+static bool is_to_look(const struct bottle *bottle)
+{
+	const struct domain *domain;
+	bool is_one = false;
+
+	LIST_FOREACH(domain, &bottle->node->domains, link)
+	is_one |= domain->disk_cache.share == DISK_CACHE_LOOKS;
+	return is_one && !bottle->looks;
+}
+
+/* Who forks beside the loop goes without where there is no child to be had, but who looks at the disk finds it empty. */
 pid_t __wrap_fork(void)
 {
-	if (!bottle_now())
+	struct bottle *bottle = bottle_now();
+
+	if (!bottle)
 		return __real_fork();
+	if (is_to_look(bottle)) {
+		bottle->looks = (pid_t)(BOTTLE_PID + ++bottle->last_pid);
+		bottle_after(bottle_between(MS, 300 * MS), on_looked, bottle,
+			     (uint64_t)bottle->looks, bottle->life);
+		return bottle->looks;
+	}
 	errno = EAGAIN;
 	return -1;
 }
@@ -134,6 +160,8 @@ pid_t __wrap_waitpid(pid_t pid, int *ret_status, int options)
 		if (ret_status)
 			*ret_status = zombie->status;
 		zombie->pid = 0;
+		if (its == bottle->looks)
+			bottle->looks = 0;
 		return its;
 	}
 	return pid ? pid : 0; /* who is waited for by name was killed */

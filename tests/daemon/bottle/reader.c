@@ -46,9 +46,12 @@ struct bottle_queue *queue_add(uint64_t number, int fd)
 
 void queue_forget(struct bottle_queue *queue, bool by_reader)
 {
-	if (by_reader)
+	if (by_reader) {
 		queue->has_reader = false;
-	else
+		memset(queue->wishes, 0, sizeof(queue->wishes));
+		memset(queue->kept, 0, sizeof(queue->kept));
+		memset(queue->expected, 0, sizeof(queue->expected));
+	} else
 		queue->has_workers = false;
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS && !by_reader; v++)
 		if (queue->slots[v].map) {
@@ -131,6 +134,27 @@ static void say_failed(const struct hand *thread)
 	loop_poke();
 }
 
+/* The form that is wanted, if it is kept, else the file; behind a crop index both. */
+static void bring(struct bottle_queue *queue, const struct queue_task *task, bool *ret_fails)
+{
+	uint8_t *buffer = queue->arena + task->arena_offset;
+	const uint32_t came = store_bring(queue, task, buffer);
+	const bool has_file = !came || task->want == LAYOUT_FORM_INDEXED;
+
+	*ret_fails = has_file && bottle_now()->is_bad[task->sample] && task->sample % 2;
+	if (has_file) {
+		memset(buffer + came, (int)task->sample, task->bytes);
+		memcpy(buffer + came, &task->sample, sizeof(task->sample));
+	}
+	if (!came && task->make)
+		queue->expected[task->sample] = true;
+	if (came)
+		queue_read_came(&queue->queue, task, task->want, LAYOUT_FROM_STORE,
+				came + (has_file ? task->bytes : 0), 0);
+	else
+		queue_read_came(&queue->queue, task, 0, LAYOUT_FROM_SOURCE, task->bytes, 0);
+}
+
 static void on_read(void *arg, uint64_t index, uint64_t serial)
 {
 	struct bottle *bottle = arg;
@@ -148,9 +172,7 @@ static void on_read(void *arg, uint64_t index, uint64_t serial)
 		look((unsigned)index);
 		return;
 	}
-	fails = bottle->is_bad[task->sample] && task->sample % 2;
-	memset(thread->queue->arena + task->arena_offset, (int)task->sample, task->bytes);
-	memcpy(thread->queue->arena + task->arena_offset, &task->sample, sizeof(task->sample));
+	bring(thread->queue, task, &fails);
 	if (fails)
 		say_failed(thread);
 	if (queue_read_done(&thread->queue->queue, task,
@@ -241,6 +263,7 @@ static void start(struct wire_in *in)
 	if (in->n_fds < 2 || doorbell_attach(in->fds[0], &reader->doorbell))
 		abort();
 	reader->event_fd = wire_take_fd(in, 1);
+	store_start(in);
 }
 
 static void hear(struct wire_in *in)
@@ -264,6 +287,12 @@ static void hear(struct wire_in *in)
 			queue_forget(queue, true);
 		begin(&out, READER_DETACHED, in, READER_KEY_QUEUE);
 		say(&out);
+		break;
+	case READER_STORE:
+		store_open_at(in);
+		break;
+	case READER_FORM:
+		store_form(in);
 		break;
 	default:
 		break;
@@ -329,6 +358,7 @@ void reader_die(int status)
 	if (reader->doorbell)
 		doorbell_detach(reader->doorbell);
 	reader->doorbell = NULL;
+	store_close_down();
 	base_close(&reader->event_fd);
 	base_close(&reader->sock);
 	process_ended(reader->pid, status, false);

@@ -152,9 +152,10 @@ static void check_sample(struct training *job, int64_t id, const uint8_t *image,
 	if (label != (mark[0] >= bottle->samples / 2))
 		bottle_break("job %u: sample %lld has label %llu", job->number, (long long)id,
 			     (unsigned long long)label);
-	if (job->plan.order == OA_ORDER_CAROUSEL && model->mark[id] == mark[1])
-		bottle_break("job %u: sample %lld as it was in the epoch before", job->number,
-			     (long long)id);
+	model->seen[id] = model->mark[id] == mark[1] ? (uint8_t)(model->seen[id] + 1) : 1;
+	if (job->plan.order == OA_ORDER_CAROUSEL && model->seen[id] > job->plan.reuse)
+		bottle_break("job %u: sample %lld as it was in %u epochs before", job->number,
+			     (long long)id, job->plan.reuse);
 	*substituted += mark[0] != (uint64_t)id;
 	model->has[id] = true;
 	model->mark[id] = mark[1];
@@ -231,6 +232,7 @@ static bool open_stream(struct training *job)
 					   .dataset = "/data",
 					   .pipeline = plan->pipeline,
 					   .batch = plan->batch,
+					   .chunk = plan->chunk,
 					   .flags = plan->flags,
 					   .epochs = plan->epochs,
 					   .job = name,
@@ -240,7 +242,8 @@ static bool open_stream(struct training *job)
 					   .token_size = job->token_bytes,
 					   .timeout_ms = NEXT_MS,
 					   .order = plan->order,
-					   .seed = plan->seed};
+					   .seed = plan->seed,
+					   .reuse = plan->reuse};
 	int r;
 
 	snprintf(socket, sizeof(socket), "%s/socket", job->bottle->folder);

@@ -53,16 +53,30 @@ static bool claim(struct hand *worker)
 	return false;
 }
 
+static uint32_t form_us(unsigned form)
+{
+	const struct bottle *bottle = bottle_now();
+	const unsigned kind = form == LAYOUT_FORM_AUGMENTED
+				  ? 3
+				  : BASE_MIN(form, (unsigned)LAYOUT_FORM_PIXELS + 1) - 1;
+
+	return form ? (uint32_t)(bottle->work_us * bottle->permille[kind] / 1000 + 1)
+		    : (uint32_t)bottle->work_us;
+}
+
 static void look(unsigned index)
 {
 	struct bottle *bottle = bottle_now();
 	struct hand *worker = &bottle->worker[index];
-	const uint64_t us = bottle->work_us / 2 + bottle_below(bottle->work_us + 1);
+	const uint64_t chance = bottle_below(1024);
+	uint64_t us;
 
 	worker->queue = NULL;
 	worker->serial++;
 	if (!bottle->parent.pid || !worker->pid || !claim(worker))
 		return;
+	us = form_us(worker->task.form);
+	us = us / 2 + us * chance / 1024;
 	worker->hangs = worker->loops = false;
 	if (bottle->is_wild && bottle_chance(2000)) {
 		bottle->is_excused[worker->task.sample] = true;
@@ -92,20 +106,83 @@ static void write_slot(const struct bottle_queue *queue, const struct queue_task
 	}
 }
 
-static void make(struct hand *worker)
+/* Of what lies in the arena; what no pipeline takes is said to fail. */
+static bool look_at_bytes(const struct bottle_queue *queue, const struct queue_task *task)
 {
-	struct bottle *bottle = bottle_now();
-	const struct queue_task *task = &worker->task;
-	const bool fails = bottle->is_bad[task->sample];
-	const struct queue_made made = {.work_us = (uint32_t)bottle->work_us};
+	const uint8_t *data = queue->arena + task->arena_offset;
+	struct kept_value value, expected;
 	uint64_t sample;
 
-	memcpy(&sample, worker->queue->arena + task->arena_offset, sizeof(sample));
+	memcpy(&sample, data, sizeof(sample));
 	if (sample != task->sample)
 		bottle_break("a worker finds sample %llu in the arena, where %llu should be",
 			     (unsigned long long)sample, (unsigned long long)task->sample);
+	if (!task->form)
+		return true;
+	memcpy(&value, data, sizeof(value));
+	store_value(queue, task->form, task, &expected);
+	if (task->form != task->want || value.form != task->form ||
+	    (expected.group && value.group != expected.group))
+		bottle_break("a worker is brought form %u of another group", task->form);
+	if (value.form == LAYOUT_FORM_INDEXED) {
+		memcpy(&sample, data + value.bytes, sizeof(sample));
+		if (sample != task->sample || task->came != value.bytes + task->bytes)
+			bottle_break("a worker finds no file behind its index");
+	}
+	return !value.is_rotten && value.mark == expected.mark;
+}
+
+static void hand_over(unsigned index, const struct hand *worker, const struct kept_value *value,
+		      struct queue_made *ret)
+{
+	const struct rings *rings = &bottle_now()->parent.rings;
+	const struct rings_item item = {.queue = (uint32_t)worker->queue->number,
+					.row = worker->task.row,
+					.task = worker->task.index,
+					.form = worker->task.make,
+					.bytes = value ? value->bytes : 0,
+					.sample = worker->task.sample};
+	uint8_t *at = rings_begin(rings, index, item.bytes);
+
+	ret->made = !at ? LAYOUT_MADE_FULL : value ? LAYOUT_MADE_YES : LAYOUT_MADE_UNFIT;
+	if (!at)
+		return;
+	if (value)
+		memcpy(at, value, sizeof(*value));
+	rings_end(rings, index, &item);
+	store_stir();
+}
+
+/* What is to be kept of a file, or tried. */
+static void make_form(unsigned index, const struct hand *worker, struct queue_made *ret)
+{
+	const struct queue_task *task = &worker->task;
+	const unsigned form = task->make ? task->make : task->probe;
+	struct kept_value value;
+	const bool has_form = store_value(worker->queue, form, task, &value);
+
+	ret->made = has_form ? LAYOUT_MADE_YES : LAYOUT_MADE_UNFIT;
+	if (has_form) {
+		ret->make_us = form_us(0) / 4;
+		ret->form_us = form_us(form);
+		ret->bytes = value.bytes;
+	}
+	if (task->make)
+		hand_over(index, worker, has_form ? &value : NULL, ret);
+}
+
+static void make(unsigned index, struct hand *worker)
+{
+	struct bottle *bottle = bottle_now();
+	const struct queue_task *task = &worker->task;
+	const bool fails = !look_at_bytes(worker->queue, task) ||
+			   (bottle->is_bad[task->sample] && (!task->form || task->sample % 2 == 0));
+	struct queue_made made = {.work_us = form_us(task->form)};
+
 	if (!fails)
 		write_slot(worker->queue, task);
+	if (!fails && !task->form && (task->make || task->probe) && bottle->parent.rings.head)
+		make_form(index, worker, &made);
 	queue_run_made(&worker->queue->queue, task, &made);
 	if (queue_run_done(&worker->queue->queue, task,
 			   fails ? LAYOUT_FAIL_DECODE : LAYOUT_FAIL_NONE, 0,
@@ -127,7 +204,7 @@ static void on_made(void *arg, uint64_t index, uint64_t serial)
 	}
 	if (worker->queue->life == worker->queue_life && worker->queue->is_used &&
 	    worker->queue->has_workers)
-		make(worker);
+		make((unsigned)index, worker);
 	look((unsigned)index);
 }
 
@@ -282,6 +359,8 @@ static void start(struct wire_in *in)
 	if (in->n_fds < 2 || doorbell_attach(in->fds[0], &parent->doorbell))
 		abort();
 	parent->event_fd = wire_take_fd(in, 1);
+	if (in->n_fds > 2 && rings_attach(in->fds[2], &parent->rings))
+		abort();
 }
 
 static void hear(struct wire_in *in)
@@ -373,6 +452,8 @@ void parent_die(int status)
 	if (parent->doorbell)
 		doorbell_detach(parent->doorbell);
 	parent->doorbell = NULL;
+	if (parent->rings.head)
+		rings_detach(&parent->rings);
 	base_close(&parent->event_fd);
 	base_close(&parent->sock);
 	process_ended(parent->pid, status, false);
