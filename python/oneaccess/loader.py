@@ -341,29 +341,34 @@ class Loader:
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
-        self._wrapped = self._pool = None
+        self._wrapped = self._pool = self._direct = None
         if not _is_named(dataset) and tables.is_meant(dataset):
             dataset = tables.from_parquet(dataset)
         blocks = self._blocks(dataset, shuffle, order or ("replay" if replay is not None else None))
         if isinstance(dataset, wrapped.Wrapped):
-            self._wrapped, dataset = dataset, self._pool_of(dataset, pipeline, classes)
+            self._wrapped = dataset
+            self._direct = None if classes is not None else dataset.direct(pipeline is not None)
+            if source is not None:
+                raise ArgumentError("source= is about files: a wrapped data set has none")
+            if self._direct is None:
+                dataset = self._pool_of(dataset, pipeline, classes)
+            else:
+                dataset, source = self._direct.path, self._direct.source
         elif not isinstance(dataset, (str, os.PathLike)):
             raise TransformError(
                 f"{type(dataset).__name__} is no folder: a Loader reads the files itself; name the"
                 " folder that the data set reads, or give oneaccess.wrap() of it; of Hugging Face's datasets oneaccess.from_hf()")
         if self._pool is not None and bad == "error":
             self._refuse_different(self._pool.layout["differs"])
-        if self._pool is not None and source is not None:
-            raise ArgumentError("source= is about files: a wrapped data set has none")
         if isinstance(dataset, rows.Rows):
             source = {**dataset.options, **(source or {})}
         self._folder = _path(dataset)
         if source and _is_named(self._folder):
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
-        self._layout = rows.layout_of(self._folder, source) if self._pool is None else self._pool.layout
+        self._layout = rows.layout_of(self._folder, source) if self._wrapped is None else (self._direct or self._pool).layout
         self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped else ())
-        if self._pool is None and self._layout is not None:
+        if self._wrapped is None and self._layout is not None:
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
             pipeline = _usual_pipeline(self._folder, socket) or "imagenet-train"
@@ -605,8 +610,9 @@ class Loader:
         if self._layout is None:
             return self._text(pipeline)
         text = None if pipeline is None else self._text(pipeline)
-        return wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random,
+        text = wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random,
                                    () if self._wrapped is None else self._wrapped.boxes)
+        return text if self._direct is None else self._direct.text(text)
 
     def _explained(self, error):
         """With what the sample's own code said."""
@@ -836,7 +842,7 @@ class Loader:
         if layout is None:
             return DictBatch([*zip(("image", "label"), arrays), *views]) if views else Batch(arrays)
         arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
-        if self._pool is None:
+        if self._wrapped is None:
             views = rows.shaped(arrays, layout, self.as_)
             return Batch(arrays) if views is None else DictBatch(views)
         names = layout["names"]

@@ -1,24 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shards whose samples have several parts, pictures with captions, boxes, numbers: tar shards and MDS."""
+"""Shards whose samples have several parts, pictures with captions, boxes, numbers: tar shards and MDS.
+
+accessd reads them itself, as any shards, where the first op of a pipeline can say what a field is; else a pool does (wrap()). The first
+sample says of which type and shape fields are, in both."""
 
 import array
 import bisect
+import contextlib
 import glob
 import io
+import itertools
 import json
 import os
 import re
 import struct
 import tarfile
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from . import record
 from .errors import ArgumentError, DatasetError, MissingError
 from .masks import Mask
 from .tables import Kept, stamp_of, unchanged
-from .wrapped import Wrapped, wrap
+from .wrapped import Wrapped
 
 _MOST_OPEN = 32
 _TEXTS = ("txt", "text", "caption")
+_RANGES = re.compile(r"[^{}?*,\[\]]*(\{\d+\.\.\d+\}[^{}?*,\[\]]*)+")
+_NPY = {"|u1": record.U8, "|b1": record.U8, "<f2": record.F16, "<f4": record.F32, "<f8": 12, "<u8": 11}   # all else becomes int64
+_MOST_PATH, _MOST_COLUMNS, _MOST_LOOKS = 4000, 2048, 64
 _META = re.compile(r"__[^/]*__(/|\Z)")     # names of webdataset's own
 
 
@@ -70,6 +80,68 @@ def _boxes(boxes):
     return boxes
 
 
+class Direct(NamedTuple):
+    """Shards that accessd reads: the path and options of a Loader of them, what samples are like (record.describe()), and the pipeline's
+    first op's part."""
+
+    path: str
+    source: dict
+    layout: dict
+    op: dict
+
+    def text(self, pipeline: str) -> str:
+        """Of a pipeline that is about records of a pool."""
+        spec = json.loads(pipeline)
+        op = (spec["ops"] if isinstance(spec, dict) else spec)[0]
+        op.pop("source", None)
+        op.update(self.op)
+        return json.dumps(spec, separators=(",", ":"))
+
+
+class Shards(Wrapped):
+    """Of from_tar() and from_mds(). Their samples are counted where a pool is needed, and only then."""
+
+    _is_counted = False
+
+    def direct(self, pictures):
+        """None: a pool is needed."""
+        path = None if self.nested or self.room is not None else self.dataset.path()
+        layout = path and self._described(pictures)
+        if not layout:
+            return None
+        names = layout["names"]
+        first = len(names) - layout["beside"] if pictures else 0
+        if first == 2 and not self.dataset.is_label(names[1]):
+            return None
+        for name, (code, *_), kind in list(zip(names, layout["fields"], layout["kinds"]))[first:]:
+            if name not in self.masks and not self.dataset.fits(name, code, kind):
+                return None
+        members = [self.dataset.texts[name] for at, name in enumerate(names) if at >= first or at == 0]
+        return Direct(path, self.dataset.source(names[1] if first == 2 else None), layout, {"members": members, **self.dataset.op})
+
+    def attach(self, pictures, voice):
+        len(self)       # what goes to the pool has places
+        return super().attach(pictures, voice)
+
+    def _described(self, pictures):
+        """By the first sample, or, where a list in that is empty, by a next one; None: none of them says it."""
+        for sample in itertools.islice(self.dataset.first(), _MOST_LOOKS):
+            with contextlib.suppress(record.Unknown):
+                return record.describe(sample, pictures, self.ragged, self.exact, self.masks)
+        return None
+
+
+class _File:
+    """Open as long as somebody has it."""
+
+    def __init__(self, path):
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def __del__(self):
+        if "fd" in vars(self):
+            os.close(self.fd)
+
+
 class _Shards:
     """Files that are opened as they are needed, by each process for itself."""
 
@@ -81,7 +153,7 @@ class _Shards:
         self._opened = Kept(_MOST_OPEN, self._open)
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name != "_opened"}
+        return {name: value for name, value in vars(self).items() if name not in ("_opened", "given")}
 
     def __setstate__(self, state):
         vars(self).update(state)
@@ -89,11 +161,11 @@ class _Shards:
 
     def _open(self, shard):
         unchanged(*self.files[shard])
-        return open(self.files[shard][0], "rb", 0)
+        return _File(self.files[shard][0])
 
     def _read(self, shard, at, size):
         file, (whole, _) = self.files[shard]
-        data = os.pread(self._opened.get(shard).fileno(), size, at) if at + size <= whole else b""
+        data = os.pread(self._opened.get(shard).fd, size, at) if at + size <= whole else b""
         if len(data) != size:
             raise DatasetError(f"{file}:{at}: the shard ends before {size} bytes that are to be there")
         return data
@@ -130,15 +202,27 @@ class TarRows(_Shards):
     """Samples of tar shards, as webdataset groups them: files in a row whose names are the same up to the first dot. Names without
     a key (no dot, or one in front) and those of __NAME__ are passed over, as the daemon's own scan does."""
 
-    def __init__(self, files, fields, boxes):
+    op = {}
+
+    def __init__(self, files, fields, boxes, given=None):
         super().__init__(files, boxes)
-        self.fields = [Field(name, source) for name, source in fields.items()]
-        self.starts, self.places, self.suffixes = [0], array.array("Q"), []
-        for file in files:
-            self._scan(file)
-            self.starts.append(len(self.places) // (3 * len(self.fields)))
+        self.given, self.texts = given, fields
+        self.fields = {name: Field(name, source) for name, source in fields.items()}
+        self.starts, self.places, self.suffixes = [], array.array("Q"), []
+        next(self.first(), None)
+
+    def _scanned(self):
+        """Where each sample is, once."""
+        if not self.starts:
+            self.starts.append(0)
+            for shard, (file, _) in enumerate(self.files):
+                for places in self._scan(file):
+                    self.places.extend(places)
+                self.starts.append(len(self.places) // (3 * len(self.fields)))
+        return self
 
     def _scan(self, file):
+        """The places of each sample."""
         try:
             with tarfile.open(file, "r:") as tar:
                 key, members = None, {}
@@ -150,21 +234,22 @@ class TarRows(_Shards):
                     if not stem or not dot or _META.match(member.name):
                         continue
                     if (folder, stem) != key:
-                        self._add(file, key, members)
+                        if members:
+                            yield self._found(file, key, members)
                         key, members = (folder, stem), {}
                     suffix = suffix.lower()
                     if suffix in members:
                         raise DatasetError(f"{file}:{member.offset} ({'/'.join(filter(None, key))}): the sample has two files"
                                            f" .{suffix}")
                     members[suffix] = member.offset_data, member.size
-                self._add(file, key, members)
+                if members:
+                    yield self._found(file, key, members)
         except (tarfile.TarError, OSError) as why:
             raise DatasetError(f"{file} is no tar shard that can be read: {why}; a compressed one is to be unpacked first") from None
 
-    def _add(self, file, key, members):
-        if not members:
-            return
-        for field in self.fields:
+    def _found(self, file, key, members):
+        found = []
+        for field in self.fields.values():
             suffix = next((suffix for suffix in field.suffixes if suffix in members), None)
             if suffix is None:
                 first = min(at for at, _ in members.values())
@@ -172,23 +257,76 @@ class TarRows(_Shards):
                                    f" {', '.join(field.suffixes)}; there are: {', '.join(members)}")
             if suffix not in self.suffixes:
                 self.suffixes.append(suffix)
-            self.places.extend((*members[suffix], self.suffixes.index(suffix)))
+            found += *members[suffix], self.suffixes.index(suffix)
+        return found
 
     def __len__(self):
-        return self.starts[-1]
+        return self._scanned().starts[-1]
 
     def __getitem__(self, index):
         index = range(len(self))[index]
-        shard, sample = bisect.bisect_right(self.starts, index) - 1, {}
-        for number, field in enumerate(self.fields):
-            place = 3 * (index * len(self.fields) + number)
-            at, size, suffix = self.places[place:place + 3]
+        place = 3 * len(self.fields) * index
+        return self._made(bisect.bisect_right(self.starts, index) - 1, self.places[place:place + 3 * len(self.fields)])
+
+    def _made(self, shard, places):
+        sample = {}
+        for number, (name, field) in enumerate(self.fields.items()):
+            at, size, suffix = places[3 * number:3 * number + 3]
             data = self._read(shard, at, size)
             try:
-                sample[field.name] = field.value(self.suffixes[suffix], data, field.name == self.boxes)
+                sample[name] = field.value(self.suffixes[suffix], data, name == self.boxes)
             except (ValueError, KeyError, IndexError, TypeError) as why:
-                raise self._bad(shard, at, field.name, self.suffixes[suffix], why) from None
+                raise self._bad(shard, at, name, self.suffixes[suffix], why) from None
         return sample
+
+    # ---- for accessd ----
+
+    def first(self):
+        """Samples of the first shard."""
+        return (self._made(0, places) for places in self._scan(self.files[0][0]))
+
+    def path(self):
+        """The shards as accessd takes them, where it has them in this order; None: it does not."""
+        names = [file for file, _ in self.files]
+        if re.search("[{}?,]", "".join(names)) or not all(name.endswith(".tar") for name in names) or names != sorted(set(names)):
+            return None
+        if len(names) == 1:
+            return names[0]
+        if self.given and (os.path.isdir(self.given) and _is_of_shards(self.given, names) or _RANGES.fullmatch(self.given)):
+            return self.given
+        folders = {os.path.dirname(name) for name in names}
+        path = f"{folders.pop()}/{{{','.join(map(os.path.basename, names))}}}"
+        return None if folders or len(os.fsencode(path)) > _MOST_PATH else path
+
+    @staticmethod
+    def source(_):
+        return {"members": "all"}
+
+    def is_label(self, name):
+        return self.texts[name].lower() == "cls"
+
+    def fits(self, name, code, kind):
+        """Does accessd make the same of it?"""
+        kinds = {suffix.rpartition(".")[2] for suffix in self.fields[name].suffixes}
+        if len(kinds) > 1 and kinds & {"json", "npy", "cls", *_TEXTS}:
+            return False
+        if kinds == {"json"}:
+            return _fits_json(code, kind, self.fields[name].path)
+        if kinds == {"npy"}:
+            value = next(self.first())[name]
+            return code == _NPY.get(value.dtype.str, record.I64) and value.dtype.kind in "iufb"
+        return kinds != {"cls"} or code == record.I64 and kind == record.DENSE
+
+
+def _is_of_shards(folder, names):
+    """Are they all that is there, but for indexes?"""
+    return not any(os.path.join(folder, name) not in names and not name.startswith(".") and not name.endswith((".json", ".idx"))
+                   for name in os.listdir(folder))
+
+
+def _fits_json(code, kind, path):
+    """A whole text is what it says for accessd, quotes and all."""
+    return code in (record.I64, record.F32) or kind == record.TEXT and bool(path)
 
 
 def _first(boxes):
@@ -212,13 +350,15 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
     pixels, not COCO's width and height. Each sample has all fields: one that lacks a file is refused, with its place. Files without
     a key, as README or ._0001.jpg, and those of __meta__ are passed over. All shards that are named are to be there.
 
-    The shards' heads are read once by each job that opens them, and samples by the pool, at their places, in any order. For pictures and
-    labels alone a Loader takes the shards themselves, and reads them faster. The other arguments are wrap()'s."""
+    accessd reads the shards itself, in any order, and the first sample says of which type and shape fields are. A pool of processes, as
+    wrap() has one, reads them where accessd cannot make the same of them: lists of lists, exact types of .npy files, a label that is
+    no .cls, shards that are not one folder's in the order of their names; and where room= is given. The other arguments are wrap()'s: workers,
+    timeout, keep, name and version are about that pool."""
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
-    rows = TarRows(_shards_of(paths), fields, _first(boxes))
-    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep, ragged=ragged,
-                boxes=boxes, exact=exact, masks=masks)
+    given = os.path.abspath(os.path.expanduser(os.fspath(paths))) if isinstance(paths, (str, os.PathLike)) else None
+    return Shards(TarRows(_shards_of(paths), fields, _first(boxes), given), name, version, workers, timeout, False, room, keep, ragged, exact, boxes,
+                  masks)
 
 
 # ---- MDS ----
@@ -251,6 +391,7 @@ class MdsRows(_Shards):
                                " ones are to be unpacked first") from None
         except (ValueError, KeyError, IndexError, TypeError) as why:
             raise DatasetError(f"{path} is no index of MDS shards: {type(why).__name__}: {why}") from None
+        self.folder, self.texts = folder, fields
         self.fields = {name: self._column(name, source) for name, source in fields.items()}
 
     def _refuse_unknown(self, path, sizes):
@@ -286,6 +427,40 @@ class MdsRows(_Shards):
         if at != len(data):
             raise ValueError(f"its columns have {at} bytes, and it has {len(data)}")
         return parts, begin
+
+    # ---- for accessd ----
+
+    def first(self):
+        return (self[index] for index in range(len(self)))
+
+    def path(self):
+        """None: accessd takes the folder's shards in another order, or not at all, or there is no place for the names of their columns."""
+        names = [os.path.basename(file) for file, _ in self.files]
+        listed = self.op["columns"]
+        is_all = names == sorted(set(names)) == sorted(name for name in os.listdir(self.folder) if name.endswith(".mds"))
+        is_plain = not any(set(":;,") & set(name) for name, _ in self.columns) and len(os.fsencode(";".join(listed))) < _MOST_COLUMNS
+        return self.folder if is_all and is_plain and "?" not in self.folder + "".join(listed) else None
+
+    @property
+    def op(self):
+        return {"columns": [f"{name}:{encoding}" for name, encoding in self.columns]}
+
+    def source(self, label):
+        columns = {"columns": ";".join(self.op["columns"]).replace(",", "x")}
+        return columns if label is None else {**columns, "label": self.fields[label][0]}
+
+    def is_label(self, name):
+        return self.fields[name][0] in ("label", "class", "y")
+
+    def fits(self, name, code, kind):
+        """Does accessd make the same of it?"""
+        import numpy as np
+        column, path = self.fields[name]
+        encoding = dict(self.columns)[column]
+        if encoding in _NUMBERS:
+            dtype = np.dtype(_NUMBERS[encoding])
+            return kind == record.DENSE and (record.NAMES[code] == dtype.name or code == record.I64 and dtype.kind in "iu" and encoding != "uint8")
+        return _fits_json(code, kind, path) if encoding == "json" else kind in (record.RAGGED, record.TEXT)
 
     def __getitem__(self, index):
         index = range(len(self))[index]
@@ -323,5 +498,4 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
     rows = MdsRows(os.path.abspath(os.path.expanduser(os.fspath(folder))), fields, _first(boxes))
-    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep, ragged=ragged,
-                boxes=boxes, exact=exact, masks=masks)
+    return Shards(rows, name, version, workers, timeout, False, room, keep, ragged, exact, boxes, masks)

@@ -4,6 +4,7 @@
 import ast
 import contextlib
 import fcntl
+import functools
 import hashlib
 import importlib
 import inspect
@@ -164,6 +165,8 @@ def _count(what, value, most):
 class Wrapped:
     """Of wrap(), for Loader."""
 
+    _is_counted = True      # at once
+
     def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False, boxes=None, masks=None):
         if isinstance(dataset, Wrapped):
             dataset = dataset.dataset
@@ -179,8 +182,7 @@ class Wrapped:
             dataset = Nested(dataset, self.nested)
             ragged = {**ragged, **{each: most for name, (most, _) in self.nested.items() for each in (name, lengths_of(name))}}
         self.dataset = dataset
-        self.count = len(dataset)
-        if self.count < 1:
+        if self._is_counted and self.count < 1:
             raise DatasetError("the data set has no samples")
         self.name, self.version = name, version
         self.workers = _count("workers", workers or min(len(os.sched_getaffinity(0)), _MOST_WORKERS), _MOST_WORKERS)
@@ -196,8 +198,15 @@ class Wrapped:
         self.masks = codes(masks)
         self._packed, self._identities, self._pickler = None, {}, pickle.Pickler
 
+    @functools.cached_property
+    def count(self) -> int:
+        return len(self.dataset)
+
     def __len__(self):
         return self.count
+
+    def direct(self, pictures: bool):
+        """What a Loader needs that reads without a pool (members.Direct); None: there is none but by a pool."""
 
     def __repr__(self):
         return f"wrap({self.name or type(self.dataset).__name__}, {self.count:,} samples)"
