@@ -10,10 +10,11 @@
 
 #include "storage/source/direct.h"
 
-#define CHOICE_TRIALS 6 /* batches of each way, before it is chosen */
-#define CHOICE_AGAIN 64 /* of so many batches one is read in the other way */
-#define CHOICE_KEEPS 12 /* batches of which a mean is made: then older ones count half */
-#define CHOICE_MORE 1.1 /* times as much is no reason yet to change the way */
+#define CHOICE_TRIALS 6   /* batches of each way, before it is chosen */
+#define CHOICE_AGAIN 64   /* of so many batches one is read in the other way, at first ... */
+#define CHOICE_SELDOM 512 /* ... and when that has changed nothing a few times */
+#define CHOICE_KEEPS 12   /* batches of which a mean is made: then older ones count half */
+#define CHOICE_MORE 1.1   /* times as much is no reason yet to change the way */
 #define CHOICE_SAY_NS UINT64_C(60000000000)
 #define CHOICE_CACHED \
 	2 /* of what is read through the page cache one part of so many is there already */
@@ -39,11 +40,12 @@ bool direct_span(uint64_t at, uint32_t bytes, uint32_t align, uint64_t before, u
 
 bool direct_choice_next(struct direct_choice *choice)
 {
-	const unsigned turn = choice->turn++;
-
 	if (!choice->is_settled)
-		return turn % 2 == 0;
-	return choice->is_direct != (turn % CHOICE_AGAIN == 0);
+		return choice->turn++ % 2 == 0;
+	if (++choice->turn < choice->every)
+		return choice->is_direct;
+	choice->turn = 0;
+	return !choice->is_direct;
 }
 
 /* Is direct reading better, or not worse by so much as to be left? */
@@ -62,6 +64,7 @@ void direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t b
 			uint64_t cpu_ns, uint64_t disk_bytes)
 {
 	struct direct_cost *cost = &choice->cost[is_direct];
+	bool is_best;
 
 	if (cost->batches == CHOICE_KEEPS) {
 		cost->batches /= 2;
@@ -75,7 +78,12 @@ void direct_choice_note(struct direct_choice *choice, bool is_direct, uint64_t b
 	cost->disk_kib += (double)disk_bytes / 1024;
 	if (choice->cost[0].batches < CHOICE_TRIALS || choice->cost[1].batches < CHOICE_TRIALS)
 		return;
-	choice->is_direct = is_better(choice);
+	is_best = is_better(choice);
+	if (!choice->is_settled || is_best != choice->is_direct)
+		choice->every = CHOICE_AGAIN;
+	else if (is_direct != is_best)
+		choice->every = BASE_MIN(2 * choice->every, CHOICE_SELDOM);
+	choice->is_direct = is_best;
 	choice->is_settled = true;
 }
 

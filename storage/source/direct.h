@@ -29,13 +29,14 @@ struct direct_cost { /* of one way, as measured lately */
 };
 struct direct_choice { /* zeros: nothing is known */
 	bool is_settled, is_direct;
-	unsigned turn;
+	unsigned turn;  /* of batches: until it is known, then since the other way was tried */
+	unsigned every; /* of so many batches one is read in the other way; 0: not known yet */
 	struct direct_cost cost[2]; /* through the page cache, and direct */
 	bool is_said, said_direct;  /* what people were told last, ... */
 	uint64_t said_ns;           /* ... and when */
 };
 /* Is the next batch to be read directly? Both ways in turn until each was measured; then the better one, and the other one
- * now and then. */
+ * now and then, ever less often as long as that changes nothing. */
 bool direct_choice_next(struct direct_choice *choice);
 /* One was read; disk_bytes: so many came from the disk, not from the page cache. The way changes where the other one is better by
  * a tenth. */
