@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, nested, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, tables, \
-    trees, wrapped
+from . import _core, columns, convert, ending, errors, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
+    tables, trees, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Op, Pipeline
 
@@ -254,7 +254,7 @@ class Loader:
     made of one; shards (WebDataset's tar, TFRecord, MDS): their folder, one of them, or a list
     "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a table of pictures' paths and labels (.csv, .tsv, .jsonl); a .npy,
     of which a sample is a row; tokens();
-    Parquet files (from_parquet()); from_tar() or from_mds() of shards whose samples are more than a picture and its label; or wrap()
+    Parquet files (from_parquet()); from_tar(), from_mds() or from_tfrecord() of shards whose samples are more than a picture and its label; or wrap()
     of a Python data set, from_hf(), from_hdf5() or from_lmdb().
     source: a dict of options of the kind of data set.
     pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, a named data set's usual one, else
@@ -323,7 +323,7 @@ class Loader:
             cls = torchloader.class_of(cls)
         return object.__new__(cls)
 
-    def __init__(self, dataset: str | os.PathLike | Sequence[str | os.PathLike] | wrapped.Wrapped | rows.Rows,
+    def __init__(self, dataset: str | os.PathLike | Sequence[str | os.PathLike] | wrapped.Wrapped | rows.Rows | picked.Picked,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
                  batch_size: int = 1, *, as_: str | None = None, copy: bool = False, held: str = "copy",
                  shuffle: bool | str | None = None, order: str | None = None, seed: int | None = None,
@@ -362,13 +362,16 @@ class Loader:
             self._refuse_different(self._pool.layout["differs"])
         if isinstance(dataset, rows.Rows):
             source = {**dataset.options, **(source or {})}
+        self._picked = dataset.of(pipeline is not None) if isinstance(dataset, picked.Picked) else None
+        if self._picked is not None:
+            source = {**self._picked.source, **(source or {})}
         self._folder = _path(dataset)
         if source and _is_named(self._folder):
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
-        self._layout = rows.layout_of(self._folder, source) if self._wrapped is None else (self._direct or self._pool).layout
+        self._layout = self._picked or (rows.layout_of(self._folder, source) if self._wrapped is None else (self._direct or self._pool).layout)
         self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped else ())
-        if self._wrapped is None and self._layout is not None:
+        if self._is_rows():
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
             pipeline = _usual_pipeline(self._folder, socket) or "imagenet-train"
@@ -610,9 +613,14 @@ class Loader:
         if self._layout is None:
             return self._text(pipeline)
         text = None if pipeline is None else self._text(pipeline)
+        if self._picked is not None:
+            return self._picked.text(text)
         text = wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random,
                                    () if self._wrapped is None else self._wrapped.boxes)
         return text if self._direct is None else self._direct.text(text)
+
+    def _is_rows(self):
+        return self._layout is not None and self._wrapped is None and self._picked is None
 
     def _explained(self, error):
         """With what the sample's own code said."""
@@ -842,16 +850,16 @@ class Loader:
         if layout is None:
             return DictBatch([*zip(("image", "label"), arrays), *views]) if views else Batch(arrays)
         arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
-        if self._wrapped is None:
+        if self._is_rows():
             views = rows.shaped(arrays, layout, self.as_)
             return Batch(arrays) if views is None else DictBatch(views)
         names = layout["names"]
-        if self._wrapped.nested:
+        if self._wrapped is not None and self._wrapped.nested:
             names, arrays = nested.joined(names, arrays, self._wrapped.nested, layout["texts"])
         for at, name in enumerate(names):
             if name in self._ragged:
                 arrays[at] = getattr(arrays[at], self._ragged[name])()
-        dataset = self._wrapped.dataset
+        dataset = self._wrapped and self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
             arrays = columns.cut(arrays, names, dataset.pads)
         if layout["kind"] == "dict":

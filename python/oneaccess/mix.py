@@ -66,7 +66,7 @@ def _same_kind(parts):
     """Samples are dicts of the same names in all parts, or tuples in all, have their fields at the same places of a batch, and ragged
     ones become the same: all batches are made as those of part 0."""
     def kind_of(part):
-        layout = {"kind": "tuple"} if part._wrapped is None else part._layout
+        layout = {"kind": "tuple"} if part._layout is None or part._is_rows() else part._layout
         words = f"dicts of {', '.join(layout['names'])}" if layout["kind"] == "dict" else "tuples"
         if len(layout.get("places", "")) > 1 and 1 not in layout["places"]:
             words += " without a label"

@@ -317,11 +317,8 @@ def _more(layout, first, boxes=()):
     return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {})}
 
 
-def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = ()) -> str:
-    """The text for accessd: of the job's pipeline, or of none."""
-    if pipeline is None:
-        op = Op("record", fields=layout["fields"], random=is_random, **_more(layout, 0))
-        return json.dumps({"ops": [op.spec()]}, separators=(",", ":"))
+def ops_of(pipeline) -> list[dict]:
+    """A job's pipeline, whose first op decodes the picture."""
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
     text = pipeline.json if isinstance(pipeline, Pipeline) else pipeline
@@ -331,8 +328,16 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
         if ops[0]["op"] != "decode":
             raise ValueError
     except (ValueError, KeyError, IndexError, TypeError):
-        raise TransformError("the pipeline of a wrapped data set begins with decode, or is of"
-                             " oneaccess.transforms") from None
+        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, or is of oneaccess.transforms") from None
+    return list(ops)
+
+
+def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = ()) -> str:
+    """The text for accessd: of the job's pipeline, or of none."""
+    if pipeline is None:
+        op = Op("record", fields=layout["fields"], random=is_random, **_more(layout, 0))
+        return json.dumps({"ops": [op.spec()]}, separators=(",", ":"))
+    ops = ops_of(pipeline)
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
     if layout.get("beside"):
         first = len(layout["fields"]) - layout["beside"]

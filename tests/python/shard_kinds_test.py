@@ -198,6 +198,79 @@ class TFRecord(ShardsCase):
         with self.assertRaisesRegex(oa.errors.DatasetError, "the option members is all"):
             list(self.whole(str(folder), [{"op": "record", "members": ["n"], "fields": [[4]]}], source={"members": "n"}))
 
+    def test_fields_by_name(self):
+        """from_tfrecord(): what wrap() would give of the same samples, without a pool."""
+        folder = self.work / "tfrecord-by-name"
+        folder.mkdir()
+        pictures = [picture for picture, _ in self.samples]
+
+        def sample(index):
+            return {"image/encoded": pictures[index], "image/class/label": [self.samples[index][1]], "id": [1 << 40 | index], "tokens": list(range(index % 5)),
+                    "boxes": [1.0, 2.0, 30.0, 40.0] * (index % 3), "kinds": [index] * (index % 3), "text": f"gr\u00fcn {index}".encode(), "raw": bytes([0, index % 256]),
+                    "grid": [index, 1, 2, 3, 4, 5], "one": [0.5 * index], "about": json.dumps({"deep": [index, 7]}).encode()}
+
+        for number, part in enumerate(parts(range(len(self.samples)), 2)):
+            shard_files.write_tfrecord(folder / f"train-{number:05}-of-00002", [shard_files.example(sample(index)) for index in part])
+        features = {"label": "image/class/label", "id": "id", "tokens": "tokens", "boxes": "boxes", "kinds": "kinds", "text": "text", "raw": "raw", "grid": ("grid", (2, 3)),
+                    "one": "one", "deep": "about:deep"}
+        most = {"tokens": 4, "boxes": 2, "kinds": 2, "text": 20, "raw": 9}
+
+        def check(batch, without=()):
+            for at, index in enumerate(batch.ids):
+                of = sample(index)
+                want = {"label": of["image/class/label"][0], "id": of["id"][0], "tokens": of["tokens"], "boxes": [[1, 2, 30, 40]] * (index % 3), "kinds": of["kinds"],
+                        "text": of["text"].decode(), "raw": list(of["raw"]), "grid": [of["grid"][:3], of["grid"][3:]], "one": of["one"][0], "deep": [index, 7]}
+                got = {name: batch[name][at] for name in features if name not in without}
+                self.assertEqual({name: value if isinstance(value, str) else value.tolist() for name, value in got.items()}, {name: want[name] for name in got})
+
+        for path in (folder, str(folder / "train-{00000..00001}-of-00002")):
+            data = oa.from_tfrecord(path, features, ragged=most, boxes=["boxes", "kinds"])
+            with oa.Loader(data, None, 16, socket=self.socket, **{**ORDER, "order": "carousel", "seed": None}) as loader:
+                seen = []
+                for batch in loader:
+                    self.assertEqual(list(batch), list(features))
+                    check(batch)
+                    seen += batch.ids
+                self.assertEqual(sorted(seen), list(range(len(pictures))))
+        crop, seen = json.dumps([{"op": "decode"}, {"op": "center_crop", "size": 32}]), []
+        data = oa.from_tfrecord(folder, {"image": "image/encoded", **features}, ragged=most, boxes=["boxes", "kinds"])
+        with oa.Loader(data, crop, 16, socket=self.socket, ragged={"text": "strings"}, **ORDER) as loader, \
+                oa.Loader(self.data, crop, 16, socket=self.socket, **ORDER) as of_folder:
+            for batch, (images, _) in zip(loader, of_folder, strict=True):
+                self.assertEqual(list(batch), ["image", *features])
+                numpy.testing.assert_array_equal(batch["image"], images)
+                check(batch, ["boxes", "kinds"])            # which are cropped
+                self.assertLessEqual(max(len(boxes) for boxes in batch["boxes"].list()), 2)
+                seen += batch.ids
+        self.assertEqual(seen, list(range(len(pictures))))
+        two = oa.from_tfrecord(folder, {"image": "image/encoded", "label": "image/class/label"})
+        with oa.Loader(two, "imagenet-eval-u8", 16, socket=self.socket, order="any", epochs=1) as loader, \
+                oa.Loader(data, "imagenet-eval-u8", 16, socket=self.socket, order="any", epochs=1) as other:
+            self.assertEqual([len(loader), loader.classes], [len(other), [str(label) for label in range(support.CLASSES)]])
+            self.assertEqual(len(oa.mix([loader, oa.Loader(two, "imagenet-eval-u8", 16, socket=self.socket)], batch_size=4).parts), 2)
+
+    def test_fields_that_cannot_be_had(self):
+        folder = self.write("tfrecord-refused", 1)
+        for features, options, why in (
+                ({}, {}, "{field of a batch: feature}"), ({"x": 7}, {}, r"features=\{'x': 7\}: give a feature's name"),
+                ({"x": "image"}, {}, "no feature 'image'; there are: image/class/label, image/class/text, image/encoded"),
+                ({"x": "image/class/text"}, {}, "is a text: say the most of one, as ragged=.'x': 24.*has 6"),
+                ({"x": ("image/class/label", (2,))}, {}, "the feature has 1 values"),
+                ({"x": "image/class/label"}, {"boxes": "x"}, "the feature has 1 values|not among ragged")):
+            with self.assertRaisesRegex(oa.Error, why):
+                oa.from_tfrecord(folder, features, **options)
+        with self.assertRaises(FileNotFoundError):
+            oa.from_tfrecord(folder / "gone", {"x": "y"})
+        with self.assertRaisesRegex(oa.errors.DatasetError, "no TFRecord files"):
+            oa.from_tfrecord(self.data, {"x": "y"})
+        for name, data, why in (("empty", b"", "has no records"), ("cut", bytes(8), "error: unpack|cut off"), ("huge", struct.pack("<Q4x", 1 << 40), "a record of"),
+                                ("other", struct.pack("<Q4x", 4) + b"\xff\xff\xff\xff" + bytes(4), "no records of tf.Example")):
+            (self.work / f"{name}.tfrecord").write_bytes(data)
+            with self.assertRaisesRegex(oa.errors.DatasetError, why):
+                oa.from_tfrecord(self.work / f"{name}.tfrecord", {"x": "y"})
+        with self.assertRaisesRegex(oa.errors.TransformError, "picture's file, give the Loader a pipeline"):
+            oa.Loader(oa.from_tfrecord(folder, {"x": "image/encoded"}), socket=self.socket)
+
     def test_features_of_tensorflow(self):
         """What parse_single_example() makes of them."""
         try:
@@ -221,6 +294,13 @@ class TFRecord(ShardsCase):
             for name, value in zip(list(wanted)[:3], got):
                 numpy.testing.assert_array_equal(value, one[name].numpy())
             self.assertEqual(got[3], one["text"].numpy().decode())
+        named = oa.from_tfrecord(folder, {"ints": "ints", "ragged": "ragged", "floats": ("floats", (2, 2)), "text": "text"}, ragged={"ragged": 7, "text": 20})
+        with oa.Loader(named, None, 8, socket=self.socket, **ORDER) as loader:
+            for batch in loader:
+                for at, index in enumerate(batch.ids):
+                    for name in ("ints", "ragged", "floats"):
+                        numpy.testing.assert_array_equal(batch[name][at], theirs[index][name].numpy())
+                    self.assertEqual(batch["text"][at], theirs[index]["text"].numpy().decode())
 
     def test_files_of_tensorflow(self):
         try:

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TFRecord files of tf.Example whose samples have more than a picture and a label: accessd takes them apart (picked.py). Here only the first
+records are looked at, to know of which types and lengths features are."""
+
+import json
+import os
+import re
+import struct
+from collections.abc import Mapping, Sequence
+
+from .errors import ArgumentError, DatasetError, MissingError
+from .masks import Mask
+from .picked import Picked
+
+_LOOKS, _MOST_RECORD = 64, 1 << 30
+_FILE = re.compile(r"(?!\.).*(\.tfrecords?|-\d{5}-of-\d{5}(\..*)?)\Z")
+
+
+# ---- the first records of a file ----
+
+
+def _first_file(path):
+    """Of a folder, a file, or "train-{00000..00127}-of-00128"."""
+    if os.path.isdir(path):
+        path, folder = next((os.path.join(path, name) for name in sorted(os.listdir(path)) if _FILE.match(name)), None), path
+        if path is None:
+            raise DatasetError(f"{folder} has no TFRecord files: they are called .tfrecord, .tfrecords or name-00000-of-00128")
+    elif not os.path.exists(path):
+        path = re.sub(r"\{([^{},.]*)(\.\.|,)[^{}]*\}", r"\1", path)
+    if not os.path.exists(path):
+        error = MissingError(f"no TFRecord file is at {path}: give their folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
+        error.filename = path
+        raise error
+    return path
+
+
+def _records(path):
+    """Their checksums are accessd's affair."""
+    with open(path, "rb") as file:
+        for _ in range(_LOOKS):
+            head = file.read(12)
+            if not head:
+                return
+            length, = struct.unpack("<Q", head[:8])
+            if length > _MOST_RECORD:
+                raise ValueError(f"a record of {length} bytes")
+            data = file.read(length + 4)
+            if len(data) != length + 4:
+                raise ValueError("it is cut off")
+            yield data[:-4]
+
+
+def _varint(data, at):
+    value = shift = 0
+    while True:
+        value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def _message(data):
+    """(number, value) of each field: bytes, or a whole number."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        if key & 7 == 0:
+            value, at = _varint(data, at)
+        else:
+            size, at = _varint(data, at) if key & 7 == 2 else ({1: 8, 5: 4}[key & 7], at)
+            value, at = data[at:at + size], at + size
+            if at > len(data):
+                raise IndexError
+        yield key >> 3, value
+
+
+def _feature(data):
+    """A list of bytes, or an array of int64 or float32."""
+    import numpy as np
+    (kind, data), = _message(data)
+    values = [value for _, value in _message(data)]
+    if kind == 1:
+        return values
+    if kind == 2:
+        return np.frombuffer(b"".join(values), "<f4")
+    numbers = []
+    for value in values:        # packed ones, or one by one
+        at = 0
+        while isinstance(value, bytes) and at < len(value):
+            number, at = _varint(value, at)
+            numbers.append(number)
+        if isinstance(value, int):
+            numbers.append(value)
+    return np.array(numbers, np.uint64).astype(np.int64)
+
+
+def _example(data):
+    """{feature: values} of a tf.Example."""
+    found = {}
+    for _, features in _message(data):
+        for _, entry in _message(features):
+            pair = dict(_message(entry))
+            found[pair[1].decode()] = _feature(pair.get(2, b"")) if pair.get(2) else []
+    return found
+
+
+# ---- what fields are ----
+
+
+class _Field:
+    """A field of a batch: its feature, with a key in JSON or not, and the shape of its numbers, where that is given."""
+
+    def __init__(self, name, given, boxes):
+        self.name, self.shape = name, None
+        if isinstance(given, (tuple, list)) and len(given) == 2:
+            given, self.shape = given
+            self.shape = tuple(self.shape)
+        elif name == boxes:
+            self.shape = (None, 4)
+        if not isinstance(given, str) or not given:
+            raise ArgumentError(f"features={{{name!r}: {given!r}}}: give a feature's name, or (name, shape), as (\"image/boxes\", (None, 4))")
+        self.member = given
+        self.feature, _, path = given.partition(":")
+        self.path = [key for key in path.split("/") if key]
+
+    def value(self, example):
+        values = example.get(self.feature)
+        if values is None:
+            raise ArgumentError(f"features={{{self.name!r}: {self.member!r}}}: the first record has no feature {self.feature!r}; there are:"
+                                f" {', '.join(sorted(example))}")
+        if not isinstance(values, list) or not values:
+            import numpy as np
+            return self._shaped(np.array(values if len(values) else np.zeros(0, np.int64)))
+        if len(values) != 1:
+            raise DatasetError(f"feature {self.feature} of the first records has {len(values)} values of bytes: a field is made of one")
+        if not self.path:
+            return values[0]
+        value = json.loads(values[0])
+        for key in self.path:
+            value = value[int(key) if isinstance(value, list) else key]
+        return value
+
+    def _shaped(self, values):
+        if self.shape is None:
+            return values
+        shape = tuple(-1 if extent is None else extent for extent in self.shape)
+        try:
+            return values.reshape(shape)
+        except (ValueError, TypeError):
+            raise ArgumentError(f"features={{{self.name!r}: ({self.member!r}, {self.shape})}}: the feature has {len(values)} values") from None
+
+
+def _is_text(values):
+    try:
+        return all(value.decode() is not None and b"\0" not in value for value in values)
+    except UnicodeDecodeError:
+        return False
+
+
+def _sample(field, values, ragged, is_file):
+    """Of the first records' values, the one that says what all are like."""
+    first = next((value for value in values if not hasattr(value, "__len__") or len(value)), values[0])    # an empty list may be of any type
+    if isinstance(first, bytes):
+        if is_file:
+            return first
+        first = first.decode() if _is_text(values) else first
+    lengths = sorted({len(value) for value in values if hasattr(value, "__len__")})
+    if field.name not in ragged and (isinstance(first, (str, bytes)) or len(lengths) > 1):
+        what = "a text" if isinstance(first, str) else "bytes" if isinstance(first, bytes) else "a list whose length differs"
+        raise ArgumentError(f"feature {field.member} is {what}: say the most of one, as ragged={{{field.name!r}: {4 * max(lengths)}}}; the longest of the first"
+                            f" {len(values)} records has {max(lengths)}")
+    is_one = field.name not in ragged and field.shape is None and getattr(first, "shape", None) == (1,)
+    return first[0] if is_one else first
+
+
+def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
+                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> Picked:
+    """Features of tf.Example in TFRecord files, for Loader: of a folder, a file, or "train-{00000..00127}-of-00128".
+
+        data = oa.from_tfrecord("/data/coco", {"image": "image/encoded", "label": "image/class/label", "caption": "image/caption",
+                                               "boxes": "image/object/boxes"}, ragged={"caption": 300, "boxes": 100}, boxes="boxes")
+        loader = oa.Loader(data, pipeline, batch_size=64)
+        for batch in loader: batch["image"], batch["caption"]
+
+    features: for each field of a batch, in this order, its feature, or a key of JSON in it ("about:objects/boxes"). Whole numbers are int64,
+    others float32, as many as the first record has; one is a number, and (feature, shape) says another shape: ("grid", (2, 3)). Where samples differ in
+    length, and of texts and bytes, ragged={field: most} says the most of one (of texts and bytes: in bytes), and a batch has a Ragged. With a pipeline
+    the first field is the picture's file, and others come as they are; a number behind it that is called "label" is the class that a pipeline's mixup and
+    filters work on. Without a pipeline they may be anything, tokens alone, too.
+
+    boxes, masks: as wrap() has them; boxes are left, top, right, bottom, in one feature of floats. Files are read by accessd, checksums compared, and nothing of Python
+    runs for a sample; any order, resuming, ranks and caches are a folder's. The first records say what features are; a sample that differs is a bad sample."""
+    if not isinstance(features, Mapping) or not features:
+        raise ArgumentError(f"features is {features!r}: {{field of a batch: feature}}")
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"path is {path!r}: give the files' folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
+    path = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    first = boxes if isinstance(boxes, str) or not boxes else boxes[0]
+    fields, file = [_Field(name, given, first) for name, given in features.items()], _first_file(path)
+    try:
+        examples = [_example(data) for data in _records(file)]
+        values = [[field.value(example) for at, example in enumerate(examples) if at == 0 or field.feature in example] for field in fields]
+    except (ValueError, IndexError, KeyError, TypeError, struct.error) as why:
+        if isinstance(why, (ArgumentError, DatasetError)):
+            raise
+        raise DatasetError(f"{file} has no records of tf.Example at its beginning: {type(why).__name__}: {why}") from None
+    if not examples:
+        raise DatasetError(f"{file} has no records")
+    of_masks = [masks] if isinstance(masks, str) else list(masks or ())
+    sample = {field.name: _sample(field, of, ragged or {}, field.name in of_masks or _is_picture(of[0])) for field, of in zip(fields, values)}
+    return Picked(path, {"members": "all"}, {field.name: field.member for field in fields}, sample, ragged=ragged, boxes=boxes, masks=masks)
+
+
+def _is_picture(value):
+    return isinstance(value, bytes) and value.startswith((b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"II*\0", b"MM\0*", b"BM", b"P5", b"P6"))
