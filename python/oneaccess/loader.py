@@ -24,6 +24,9 @@ _BAD = {"error": 0, "skip": 1, "substitute": 2}
 _COPY, _DROP_LAST, _KEEP, _WRITABLE, _SPREAD, _REPLACEMENT = 1, 2, 8, 16, 32, 1
 _SPREADS = {None: 0, "step": _SPREAD}
 _HELD = {"copy": _KEEP, "error": _WRITABLE}
+_REFRESHES = {None: False, "epoch": True}
+_MOST_VERSIONS = 5      # that come while one is opened
+_IS_OTHER = "resume with the dataset it was saved with"     # of another version than the token (sched/token.c)
 _STATE_VERSION = 1
 _QUIET_SECONDS = 2.0
 _LAST_MS = 5000  # to ask for bad samples before a stream is given back
@@ -307,6 +310,11 @@ class Loader:
     collate_fn: makes what the loop gets of a list of samples, each a tuple or dict of views of the batch, as torch's
     default_collate; it runs in this process, and copies all that it puts together. Nothing of the Batch is there then.
 
+    refresh: "epoch": each loop reads the data set as it is when the loop begins, with files and shards that have come or gone since; the
+    epoch is whole, of that version, and the numbers of epochs go on; stats() counts from there, and bad_samples are of that version. Without it the Loader keeps the version that it opened until it is
+    closed. A state_dict() of an epoch's beginning or end goes on with a newer version then, too; one of its middle is of its version.
+    What names samples by their numbers (ids, weights, split, a recording) is refused beside it, and so are ranks and data sets of wrap().
+
     ragged: what ragged fields (wrap()) become in a batch, for all of them or {name: ...}: "padded", "list", "nested", "strings", as
     the methods of Ragged of these names; without it a Ragged.
 
@@ -337,7 +345,7 @@ class Loader:
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
                  collate_fn: Callable[[list], object] | None = None, source: Mapping[str, object] | None = None,
-                 ragged: str | Mapping[str, str] | None = None, **others):
+                 ragged: str | Mapping[str, str] | None = None, refresh: str | None = None, **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -405,6 +413,9 @@ class Loader:
         if blocks is not None:
             shuffle, order = None, "seeded"
         chosen = self._order(shuffle, order, replay, seed, weights)
+        self._refresh = self._choose("refresh", refresh, _REFRESHES)
+        if self._refresh:
+            self._refuse_numbers({"ids": ids, "weights": weights, "split": split, "record": record, "replay": replay})
         self._check_nodes(chosen, state)
         self._options = {
             "dataset": self._folder,
@@ -439,6 +450,7 @@ class Loader:
         self._dataset = None
         self._lock = threading.RLock()
         self._token = None
+        self._begins = 0          # the epoch that the token is the beginning of; None: its middle
         self._bad = {}            # bad samples that were told so far, by index
         self._bad_lock = threading.Lock()
         self._has_met = False     # a bad sample ended a stream
@@ -553,6 +565,7 @@ class Loader:
             try:
                 self._options = dict(self._options)
                 self._be_of(ranks_of.find())
+                self._refuse_ranks()
                 self._check_nodes(self._options["order"], self._token)
                 self._options.update(self._of_ranks())
                 self._agreed = None
@@ -561,6 +574,22 @@ class Loader:
                 vars(self).update(before)
                 raise
         return True
+
+    def _refuse_numbers(self, given):
+        """What would mean other samples in a version that has others."""
+        name = next((name for name, value in given.items() if value is not None), None)
+        if name is not None:
+            raise ArgumentError(f"refresh=\"epoch\" beside {name}=, which is about samples by their numbers, and these are others in each version of"
+                                " the data set: leave one of them out")
+        if self._pool is not None:
+            raise ArgumentError("refresh=\"epoch\" is about files, and a wrapped data set is what it was when it was wrapped: wrap it anew, and make"
+                                " another Loader")
+        self._refuse_ranks()
+
+    def _refuse_ranks(self):
+        if self._refresh and self.world_size > 1:
+            raise ArgumentError(f"refresh=\"epoch\" of one of {self.world_size} ranks, which would not all see a change at one epoch: close the Loaders at"
+                                " an epoch's end and open others, in all ranks")
 
     def _check_nodes(self, order, state):
         """What cannot come right is refused at once."""
@@ -690,14 +719,33 @@ class Loader:
         job = self._job
         if self._left and self.world_size > 1:
             job = f"{job} ({self._left + 1})"
-        agreed = self._agree()
         try:
-            self._stream = _core.Stream(self._client, job=job, token=self._token, progress=voice,
-                                        **{**self._options, **agreed})
+            self._stream = self._begun(job, voice)
         except DatasetError as error:
             raise errors.of_path(error, self._folder) from None
         settings.check(self._client)
         return self._stream
+
+    def _begun(self, job, voice):
+        options = {**self._options, **self._agree()}
+
+        def stream():
+            return _core.Stream(self._client, job=job, token=self._token, progress=voice, **options)
+        for left in reversed(range(_MOST_VERSIONS)):
+            try:
+                return stream()
+            except StateError as error:
+                if not left or not self._refresh or self._begins is None or _IS_OTHER not in str(error):
+                    raise
+            # Another version, of which the same epoch begins; what is known of samples is of the old one.
+            self._token = self._dataset = None
+            with self._bad_lock:
+                self._bad.clear()
+            newest = stream()
+            self._token = newest.state(self._begins)
+            print(f"oneaccess: {self._folder} has another version since it was opened: epoch {self._begins} is of its"
+                  f" {newest.stats()['n_samples']:,} samples", file=sys.stderr, flush=True)
+            newest.close()
 
     def _drop(self):
         stream, self._stream, self._early = self._stream, None, None
@@ -724,7 +772,8 @@ class Loader:
 
     def _leave_epoch(self):
         """The next batch is the next epoch's first."""
-        self._token = self._open().state(self._epoch + 1)
+        self._begins = self._epoch + 1
+        self._token = self._open().state(self._begins)
         self._drop()
         self._left += 1
 
@@ -738,12 +787,15 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         self._join()
         with self._lock:
-            if self._loop is not None and self._loop.is_within():
+            if self._loop is not None and (self._loop.is_within() or self._is_to_refresh()):
                 self._leave_epoch()
             self._loop = _Loop(self)
             _core.guard()
             trees.register(Batch, DictBatch)
             return self._loop if self._feed is None else _Lease(self._loop, self._settle)
+
+    def _is_to_refresh(self):
+        return self._refresh and self._loop.has_ended and (self.epochs is None or self._epoch + 1 < self.epochs)
 
     def _take(self, loop):
         """The next batch of the epoch, or None behind its last."""
@@ -886,7 +938,15 @@ class Loader:
                 token = stream.state((self._early if self._feed is None else self._early.batch).epoch)
             else:
                 token = (self._feed and self._feed.state) or stream.state()
-        return {"oneaccess": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
+            begins = self._beginning() if self._refresh else None
+        state = {"oneaccess": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
+        return state if begins is None else {**state, "begins": begins}
+
+    def _beginning(self):
+        """The epoch of which nothing is delivered; None: some is."""
+        if self._loop is None or self._loop.count == 0:
+            return self._begins
+        return self._epoch + 1 if self._loop.has_ended else None
 
     def load_state_dict(self, state: dict) -> None:
         """Goes on from there with the next loop."""
@@ -906,6 +966,9 @@ class Loader:
             self._token = base64.b64decode(state["token"], validate=True)
         except (ValueError, TypeError):
             raise StateError("the state is damaged: its token is no base64") from None
+        self._begins = state.get("begins")
+        if not (self._begins is None or isinstance(self._begins, int) and 0 <= self._begins < 1 << 63):
+            raise StateError(f"the state is damaged: it begins with epoch {self._begins!r}")
         self._loop = None
 
     # ---- the data set ----

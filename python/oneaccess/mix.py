@@ -55,6 +55,8 @@ def _checked(parts):
             raise ArgumentError(f"part {number} of the mix is a {type(part).__name__}: give Loaders")
         if part.device is not None:
             raise ArgumentError(f"part {number} of the mix has a device: leave it out, and bring the mix's batches there")
+        if part._refresh:
+            raise ArgumentError(f"part {number} of the mix has refresh=: a mix keeps the versions that it opened; leave it out")
         if part._collate is not None:
             raise ArgumentError(f"part {number} of the mix has a collate_fn: leave it out, and collate the mix's batches")
     if not parts:
