@@ -10,6 +10,11 @@
  * was listed is stored as unsettled, which makes the next verification say "changed". mtime can be set to what it was, as
  * tar and rsync do, so ctime is looked at, too, which only ever grows.
  *
+ * Mounts of object stores have no times of folders: what s3, http and their like show is 1970, or when they were mounted, whatever
+ * came or went. A file system that is a program's word is not believed that a folder has not changed (openness.c
+ * neither), so such folders are unsettled, too: each opening lists them, and what it finds is the same version where
+ * nothing did change.
+ *
  * A folder that is removed before it was listed is no part of the tree; the mtime of the one that
  * held it tells the next verification. (Not so a link whose target is gone: that is refused.)
  *
@@ -21,10 +26,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,11 +98,19 @@ static int64_t time_youth_ns(int64_t time_ns)
 	return youth > 2 * WALK_COARSE_NS ? 0 : BASE_MAX(youth, 0);
 }
 
+static bool has_times(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 || (unsigned long)fs.f_type != FUSE_SUPER_MAGIC;
+}
+
 /* Stats the folder when it is old enough; waits for that in steps, so that a cancelled walk
  * ends. */
 static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
 {
 	const uint64_t begin_ns = base_now_ns();
+	const bool settles = has_times(fd);
 	int64_t youth_ns;
 	struct stat st;
 
@@ -106,7 +121,8 @@ static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
 			return -errno;
 		youth_ns =
 		    BASE_MAX(time_youth_ns(walk_mtime_ns(&st)), time_youth_ns(walk_ctime_ns(&st)));
-		if (!youth_ns || walk_stopped(walk) || base_now_ns() - begin_ns > WALK_PATIENCE_NS)
+		if (!settles || !youth_ns || walk_stopped(walk) ||
+		    base_now_ns() - begin_ns > WALK_PATIENCE_NS)
 			break;
 		step.tv_nsec = (long)BASE_MIN(youth_ns, WALK_TICK_NS);
 		nanosleep(&step, NULL);
@@ -115,7 +131,7 @@ static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
 		walk_refuse_closed(walk);
 	folder->device = st.st_dev;
 	folder->inode = st.st_ino;
-	folder->mtime_ns = youth_ns ? INT64_MIN : walk_mtime_ns(&st);
+	folder->mtime_ns = youth_ns || !settles ? INT64_MIN : walk_mtime_ns(&st);
 	folder->ctime_ns = walk_ctime_ns(&st);
 	return 0;
 }

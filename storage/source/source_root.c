@@ -10,17 +10,40 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+/* Does the path lead into a mount of FUSE, as far as one may follow it? Such a one's own folder can be looked up by all. */
+static bool is_in_mount(const char *path)
+{
+	char way[PATH_MAX];
+	struct statfs fs;
+
+	if (strlen(path) >= sizeof(way))
+		return false;
+	strcpy(way, path);
+	for (char *slash; statfs(way, &fs) < 0; *slash = '\0') {
+		slash = strrchr(way, '/');
+		if (!slash || slash == way)
+			return false;
+	}
+	return (unsigned long)fs.f_type == FUSE_SUPER_MAGIC;
+}
 
 int source_refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag)
 {
 	char path[512];
 	const char *mend = "is the path right, and does this machine have it mounted?";
 
-	if (error == EACCES)
+	if (error == EACCES && is_in_mount(dataset->path))
+		mend = "it is in a mount (FUSE), which is closed to all but who mounted it, root "
+		       "too: mount it as the user of the job, or with allow_other";
+	else if (error == EACCES)
 		mend = "the user of the job must be able to search every folder on the way and "
 		       "to read the last one";
 	else if (error == ENOTDIR)
