@@ -201,6 +201,7 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 		fail_changed(stream, text);
 		return;
 	}
+	stream->has_unread |= stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ;
 	is_new = bad_add(&stream->bad, sample);
 	if (is_new)
 		keep_bad(stream, sample, stage, code, detail);

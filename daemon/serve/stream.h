@@ -121,6 +121,7 @@ struct stream {
 	struct fill fill[LAYOUT_MAX_ROWS];
 	struct stream_made made;
 	struct bad bad;
+	bool has_unread; /* samples whose files could not be read, which may be mended by now */
 	struct cache cache;
 	struct ahead ahead;
 	struct stream_figures figures;

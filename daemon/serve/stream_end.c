@@ -120,7 +120,9 @@ void stream_unref(struct conn *conn)
 	variant_unref(variant);
 	if (--stream->users.n_conns)
 		return;
-	if (stream->state == STREAM_RUNS && !stream->node->draining && !stream->asked.keep[0])
+	/* Who comes next reads again what could not be read. */
+	if (stream->state == STREAM_RUNS && !stream->node->draining && !stream->asked.keep[0] &&
+	    !stream->has_unread)
 		loop_timer_set(stream->linger_timer,
 			       stream->node->param.linger_s * UINT64_C(1000000000));
 	else if (stream->state != STREAM_OPENING)
