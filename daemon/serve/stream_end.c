@@ -4,6 +4,7 @@
  */
 #include "daemon/serve/streams.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -61,6 +62,8 @@ void stream_free(struct stream *stream)
 		if (stream->variant[i])
 			variant_free(stream->variant[i]);
 	source_unref(stream->source);
+	if (LIST_EMPTY(&stream->domain->streams))
+		malloc_trim(0); /* small things stand behind what it leaves */
 	stream_account(stream, stream->payer, -(int64_t)stream->bytes.fixed);
 	domain_unref(stream->payer);
 	free(stream);
