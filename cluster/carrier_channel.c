@@ -296,10 +296,16 @@ static bool owes(const struct carrier *carrier, struct channel *channel)
 	return channel->owes != 0 || channel->is_held;
 }
 
+/* A part of a frame has come. */
+static bool has_begun(const struct channel *channel)
+{
+	return channel->intake.end > channel->intake.begin;
+}
+
 static void live(struct carrier *carrier, struct channel *channel)
 {
 	if (channel->is_held) {
-		channel->heard_ns = carrier->now_ns;
+		channel->heard_ns = channel->whole_ns = carrier->now_ns;
 		channel->silent_from_ns = 0;
 	}
 	give_up(carrier, channel);
@@ -310,6 +316,8 @@ static void live(struct carrier *carrier, struct channel *channel)
 	if (channel->phase == CHANNEL_LIVES && channel->silent_from_ns &&
 	    carrier->now_ns - channel->silent_from_ns >= CARRIER_SILENT_NS)
 		channel_lose(carrier, channel, "it was asked, and has said nothing for 2 s");
+	else if (has_begun(channel) && carrier->now_ns - channel->whole_ns >= CARRIER_WHOLE_NS)
+		channel_lose(carrier, channel, "a frame was not whole within 10 s");
 	else if (channel->outbox.bytes && carrier->now_ns - channel->sent_ns >= CARRIER_STUCK_NS)
 		channel_lose(carrier, channel, "it has taken nothing of %zu bytes for 30 s",
 			     channel->outbox.bytes);
@@ -341,6 +349,8 @@ uint64_t channel_due_ns(const struct channel *channel)
 		due = BASE_MIN(due, channel->silent_from_ns + CARRIER_SILENT_NS);
 	if (channel->owes || channel->is_held)
 		due = BASE_MIN(due, channel->said_ns + CARRIER_ALIVE_NS);
+	if (has_begun(channel))
+		due = BASE_MIN(due, channel->whole_ns + CARRIER_WHOLE_NS);
 	if (channel->outbox.bytes)
 		due = BASE_MIN(due, channel->sent_ns + CARRIER_STUCK_NS);
 	return due;

@@ -207,6 +207,7 @@ static bool open_at(struct carrier *carrier, struct channel *channel, const uint
 		wrong = on_frame(carrier, channel, &frame, place, bytes);
 	if (wrong)
 		channel_lose(carrier, channel, "%s", wrong);
+	channel->whole_ns = carrier->now_ns;
 	return channel_is_open(channel);
 }
 
@@ -263,6 +264,8 @@ static size_t receive_parts(struct carrier *carrier, struct channel *channel,
 		channel_fail(carrier, channel, "receiving", (int)-bytes);
 	if (bytes <= 0)
 		return 0;
+	if (channel->intake.end == channel->intake.begin)
+		channel->whole_ns = carrier->now_ns;
 	channel->state.bytes_received += (uint64_t)bytes;
 	channel->heard_ns = carrier->now_ns;
 	channel->silent_from_ns = 0;

@@ -34,6 +34,8 @@
 #define CARRIER_ALIVE_NS UINT64_C(25000000)
 #define CARRIER_OWES_NS UINT64_C(2500000000)   /* a GET that no reader answers is forgotten */
 #define CARRIER_SILENT_NS UINT64_C(2000000000) /* a peer who owes an answer, and is lost */
+#define CARRIER_WHOLE_NS \
+	UINT64_C(10000000000) /* a frame that does not end: its length was changed */
 #define CARRIER_STUCK_NS UINT64_C(30000000000) /* a peer who takes nothing, and is lost */
 #define CARRIER_RETRY_NS UINT64_C(1000000)     /* a full ring is looked at again */
 #define CARRIER_STATE_NS UINT64_C(1000000000)
@@ -89,6 +91,7 @@ struct channel {
 	uint64_t owes;           /* GETs of the peer that our reader has */
 	uint64_t owes_until_ns;  /* it is believed that they will be answered */
 	uint64_t heard_ns;       /* something came last */
+	uint64_t whole_ns;       /* a frame was whole last, or none had begun */
 	uint64_t said_ns;        /* something went last */
 	uint64_t sent_ns;        /* the kernel took something last, or nothing waited */
 	uint64_t silent_from_ns; /* a GET went out, and nothing came since; 0: no */

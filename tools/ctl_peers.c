@@ -45,18 +45,24 @@ static void ctl_peer_row(const struct json_in *member, const struct ctl_peer *pe
 	table_end_row(table);
 }
 
-/* Why those who are not met are not. */
+/* Why those who are not met are not, and connections ended, of which it says how many did. */
 static void ctl_peer_reasons(const struct json_in *members, FILE *out)
 {
 	for (size_t i = 0; i < json_in_count(members); i++) {
 		const struct json_in *member = json_in_item(members, i);
+		const uint64_t times = ctl_u64(member, "times");
 		char node[128], why[600], text[800];
 
 		if (!*ctl_string(member, "why") || strcmp(ctl_string(member, "why"), "-") == 0)
 			continue;
 		base_quote(ctl_string(member, "node"), node, sizeof(node));
 		base_quote(ctl_string(member, "why"), why, sizeof(why));
-		snprintf(text, sizeof(text), "%s: %s", node, why);
+		if (times)
+			snprintf(text, sizeof(text),
+				 "%s: %llu connection%s ended; the last one: %s", node,
+				 (unsigned long long)times, times == 1 ? "" : "s", why);
+		else
+			snprintf(text, sizeof(text), "%s: %s", node, why);
 		option_wrap(text, 2, CTL_PEERS_LINE, out);
 	}
 }
@@ -96,6 +102,7 @@ static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 	table_fini(&table);
 	ctl_peer_reasons(members, out);
 	ctl_peer_reasons(json_in_member(cluster, "refused"), out);
+	ctl_peer_reasons(json_in_member(cluster, "lost"), out);
 	ctl_peer_ways(json_in_member(cluster, "channels"), out);
 }
 

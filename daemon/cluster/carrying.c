@@ -153,6 +153,22 @@ static struct carrying_channel *channel_of(struct carrying *carrying, uint32_t p
 	return channel->id == id && channel->incarnation == incarnation ? channel : NULL;
 }
 
+/* Of more nodes than there is room for, the last ones are remembered. */
+static void note_lost(struct carrying *carrying, const struct said_lost *said)
+{
+	struct carrying_lost *lost = NULL;
+
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrying->lost[i].id == said->id)
+			lost = &carrying->lost[i];
+	if (!lost) {
+		lost = &carrying->lost[carrying->next_lost++ % VALUE_MOST_PEERS];
+		*lost = (struct carrying_lost){.id = said->id};
+	}
+	lost->times++;
+	snprintf(lost->why, sizeof(lost->why), "%.255s", said->text);
+}
+
 static void on_lost(struct carrying *carrying, const struct said_lost *lost)
 {
 	struct carrying_channel *channel =
@@ -162,6 +178,7 @@ static void on_lost(struct carrying *carrying, const struct said_lost *lost)
 	if (!channel)
 		return;
 	*channel = (struct carrying_channel){.id = 0};
+	note_lost(carrying, lost);
 	log_line(LOG_LEVEL_INFO, "peer-lost", "uid=%u why=\"%s: %s\"",
 		 (unsigned)carrying->wants.uid,
 		 gating_name_of(carrying->wants.gating, lost->id, name), lost->text);
@@ -432,6 +449,24 @@ void carrying_describe_refused(const struct carrying *carrying, struct json_out 
 				       gating_name_of(carrying->wants.gating, refused->id, name));
 		json_out_member_u64(out, "uid", carrying->wants.uid);
 		json_out_member_string(out, "why", refused->why);
+		json_out_object_end(out);
+	}
+}
+
+void carrying_describe_lost(const struct carrying *carrying, struct json_out *out)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
+		const struct carrying_lost *lost = &carrying->lost[i];
+		char name[65];
+
+		if (!lost->id)
+			continue;
+		json_out_object_begin(out);
+		json_out_member_string(out, "node",
+				       gating_name_of(carrying->wants.gating, lost->id, name));
+		json_out_member_u64(out, "uid", carrying->wants.uid);
+		json_out_member_u64(out, "times", lost->times);
+		json_out_member_string(out, "why", lost->why);
 		json_out_object_end(out);
 	}
 }

@@ -58,6 +58,11 @@ struct carrying_refused { /* a node to which values cannot go */
 	uint64_t id;      /* 0: there is none */
 	char why[512];
 };
+struct carrying_lost { /* connections to a node that ended */
+	uint64_t id;   /* 0: there is none */
+	uint64_t times;
+	char why[256]; /* the last of them did */
+};
 
 struct carrying { /* zeroed: no carrier, as there are no peers */
 	struct carrying_wants wants;
@@ -72,6 +77,8 @@ struct carrying { /* zeroed: no carrier, as there are no peers */
 	struct peering_carry carry; /* what carrying costs here, by whatever transport */
 	struct carrying_refused refused[VALUE_MOST_PEERS];
 	unsigned next_refused;
+	struct carrying_lost lost[VALUE_MOST_PEERS];
+	unsigned next_lost;
 	uint64_t distrusted[VALUE_MOST_PEERS]; /* nodes whose values were wrong; 0: none */
 };
 
@@ -88,8 +95,9 @@ void carrying_reader_started(struct carrying *carrying);
 /* The gate is a new one. */
 void carrying_gate_started(struct carrying *carrying);
 /* Its channels, each as a JSON object. */
-/* What cannot be carried, and why. */
+/* What cannot be carried, and why; connections that ended, and why the last of each node did. */
 void carrying_describe_refused(const struct carrying *carrying, struct json_out *out);
+void carrying_describe_lost(const struct carrying *carrying, struct json_out *out);
 void carrying_describe(const struct carrying *carrying, struct json_out *out);
 
 #endif

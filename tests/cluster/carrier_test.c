@@ -530,6 +530,30 @@ START_TEST(test_silent)
 }
 END_TEST
 
+/* A frame whose length was changed on the way would take whatever comes after it. */
+START_TEST(test_never_whole)
+{
+	struct value_head head;
+	struct peer peer;
+	struct post post;
+	uint32_t number;
+
+	post_start(&post, NULL);
+	peer_connect(&peer, &post, NODE_B, false);
+	number = post_met(&post);
+	peer_group(&peer, 0, GROUP);
+	post_next(&post, &head);
+	ck_assert_uint_eq(head.type, VALUE_GROUP);
+	peer_make(&peer, &a_put, "value", 5);
+	peer.frame[2] ^= 1; /* 64 KiB more */
+	peer_send(&peer, peer.bytes);
+	gone(&post, number);
+	post_lost(&post, number, "not whole within 10 s");
+	peer_fini(&peer);
+	post_stop(&post);
+}
+END_TEST
+
 /* While the reader lets a peer wait for an answer, the peer hears that we live. */
 START_TEST(test_parks)
 {
@@ -890,6 +914,7 @@ int main(void)
 	tcase_add_test(one, test_weight);
 	tcase_add_loop_test(one, test_wrong, 0, 2);
 	tcase_add_test(one, test_silent);
+	tcase_add_test(one, test_never_whole);
 	tcase_add_test(one, test_parks);
 	tcase_add_test(one, test_too_large);
 	tcase_add_test(one, test_confined);

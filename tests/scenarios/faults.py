@@ -3,9 +3,9 @@
 
 Three nodes, a network namespace each, on one bridge. On each a job after the other goes through a data set all the time; each
 must get every sample exactly once, and none may fail. Beside them: a link that is down, a network that swallows all, a link
-that comes and goes, KILLS kills (-9) of any of a node's processes, drawn from SEED, and a name server that dies. Under each
-fault new data, which nobody has prepared, are gone through on all nodes; after it all nodes are connected again. Nothing here
-decides by time.
+that comes and goes, KILLS kills (-9) of any of a node's processes, drawn from SEED, bytes that are changed on their way, and a
+name server that dies. Under each fault new data, which nobody has prepared, are gone through on all nodes, and each byte of each
+batch is what a node alone makes of the files; after it all nodes are connected again. Nothing here decides by time.
 """
 
 import json
@@ -25,6 +25,8 @@ from nodes import Node, of_name, real_programs, wait_until, write_key  # noqa: E
 NET, HOST, PORT = "10.55.0", "10.55.0.254", 7411
 KILLED = ("access-gate", "access-carrier", "access-reader", "access-worker", "accessd")
 SAMPLES = 96
+UNHARMED = 16384  # bytes of a connection in which the gates meet
+PIPELINE = ("--pipeline", "imagenet-eval-u8", "--verify")  # without random ops: the same bytes each time
 
 
 def run(*command):
@@ -33,10 +35,18 @@ def run(*command):
 
 
 def exactly_once(path):
-    """What access-bench says of its jobs."""
+    """What access-bench says of its jobs. Returns the digest of all that the first one got."""
     with open(path, encoding="utf-8") as file:
         said = json.load(file)
     assert said["exactly_once"] and not any(job["error"] for job in said["jobs"]), f"{path}: {said}"
+    return said["jobs"][0]["digest"]
+
+
+def digest_alone(build, pictures, folder):
+    """Of an accessd that has nobody."""
+    result = os.path.join(folder, "alone.json")
+    run(f"{build}/tools/access-bench", "--private", "--workers", "1", "--dataset", pictures, *PIPELINE, "--quiet", "--json", result)
+    return exactly_once(result)
 
 
 class Place:
@@ -96,12 +106,14 @@ class Jobs(threading.Thread):
 class Cluster:
     """Nodes on places, with one setting of `peers`; jobs ride on them all the time."""
 
-    def __init__(self, build, folder, name, places, peers):
+    def __init__(self, build, folder, name, places, peers, **settings):
         self.folder = os.path.join(folder, name)
         os.mkdir(self.folder)
         write_key(self.folder)
         self.pictures = os.path.join(folder, "pictures")
-        self.build, self.peers, self.fresh = build, peers, 0
+        with open(os.path.join(folder, "alone.json"), encoding="utf-8") as file:
+            self.digest = json.load(file)["jobs"][0]["digest"]
+        self.build, self.peers, self.fresh, self.settings = build, peers, 0, settings
         self.nodes, self.places, self.jobs = [], [], []
         for place in places:
             self.add(place)
@@ -110,7 +122,7 @@ class Cluster:
         self.places.append(place)
         number = int(place.address.rsplit(".", 1)[1]) - 1
         self.nodes.append(Node(self.build, self.folder, number, [PORT] * 3, inside=place.inside, workers=1, chunk=16, cache_size="64M",
-                               linger_s=0, peers=self.peers, peer_listen=f"{place.address}:{PORT}"))
+                               linger_s=0, peers=self.peers, peer_listen=f"{place.address}:{PORT}", **self.settings))
 
     def __enter__(self):
         return self
@@ -157,10 +169,10 @@ class Cluster:
         jobs = []
         for node in nodes or self.nodes:
             result = os.path.join(self.folder, f"{node.name}-{self.fresh}.json")
-            jobs.append((result, node.start_job(dataset, result, "--verify", "--batch", "16")))
+            jobs.append((result, node.start_job(dataset, result, *PIPELINE, "--batch", "16")))
         for result, job in jobs:
             assert job.wait() == 0, f"a job on new data fails: {result}"
-            exactly_once(result)
+            assert exactly_once(result) == self.digest, f"a job got other bytes than the files say: {result}"
         shutil.rmtree(dataset)
         self.rides_well()
 
@@ -206,6 +218,89 @@ def links(cluster):
         place.set_link("up")
         cluster.train(cluster.nodes[1:])
     cluster.wait_whole("a link came and went")
+
+
+# ---- bytes that are changed on their way ----
+
+class Relay(threading.Thread):
+    """Listens at HOST for one node, and gives on what comes: of each connection the two ends are nodes, and what it changes has
+    right checksums of TCP, as what a bad memory on the way changes has."""
+
+    harmed = None  # the address to which bytes come changed
+    changed = 0
+
+    def __init__(self, place):
+        super().__init__(daemon=True)
+        self.place, self.port = place, PORT + int(place.address.rsplit(".", 1)[1])
+        self.random = random.Random(self.port)
+        self.socket = socket.create_server((HOST, self.port), reuse_port=True)
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                caller, _ = self.socket.accept()
+            except OSError:
+                return
+            try:
+                called = socket.create_connection((self.place.address, PORT))
+            except OSError:
+                caller.close()
+                continue
+            for ends in ((caller, called), (called, caller)):
+                threading.Thread(target=self.give_on, args=ends, daemon=True).start()
+
+    def harm(self, data):
+        """One bit of it."""
+        at = self.random.randrange(len(data))
+        Relay.changed += 1
+        return data[:at] + bytes([data[at] ^ 1 << self.random.randrange(8)]) + data[at + 1:]
+
+    def give_on(self, from_, to):
+        passed = 0
+        try:
+            target = to.getpeername()[0]
+            while data := from_.recv(65536):
+                passed += len(data)
+                to.sendall(self.harm(data) if target == Relay.harmed and passed > UNHARMED else data)
+        except OSError:
+            pass
+        for end in (from_, to):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def shows_changed(cluster, node):
+    """Does access-ctl peers tell of it? What comes is found by training."""
+    cluster.train()
+    said = run(f"{cluster.build}/tools/access-ctl", "--socket", node.socket, "peers")
+    said = " ".join(said.split())
+    return "not as it was sent" in said or "a frame was not whole" in said  # its length was changed
+
+
+def changed_bytes(build, folder, places, crypt):
+    """Nodes that reach each other through relays alone. Each must see that others' bytes are changed, and none may give a wrong one."""
+    relays = [Relay(place) for place in places]
+    for place in places:
+        run("ip", "link", "set", place.link, "type", "bridge_slave", "isolated", "on")
+    peers = "static:" + ",".join(f"{HOST}:{relay.port}" for relay in relays)
+    with Cluster(build, folder, f"changed-{crypt}", places, peers, peer_crypt=crypt) as cluster:
+        cluster.wait_whole("they began")
+        cluster.ride()
+        for node, place in zip(cluster.nodes, places):
+            Relay.harmed = place.address
+            cluster.wait(f"bytes are changed, and {node.name} shows nothing", lambda node=node: shows_changed(cluster, node))
+            Relay.harmed = None
+            cluster.wait_whole("bytes were changed")
+        cluster.rides_end()
+        print(f"peer_crypt={crypt}: {Relay.changed} bytes were changed so far, {sum(jobs.done for jobs in cluster.jobs)} jobs rode, "
+              f"{cluster.fresh} times new data")
+    for relay in relays:
+        relay.socket.close()
+    for place in places:
+        run("ip", "link", "set", place.link, "type", "bridge_slave", "isolated", "off")
 
 
 # ---- kill -9 ----
@@ -323,6 +418,7 @@ def main(build, folder, number, seed):
     places = make_net()
     run(f"{build}/tests/scenarios/pictures", os.path.join(folder, "pictures"), str(SAMPLES), "4", "60")
     build = real_programs(build, folder)
+    digest_alone(build, os.path.join(folder, "pictures"), folder)
     peers = "static:" + ",".join(place.address for place in places)
     with Cluster(build, folder, "by-list", places, peers) as cluster:
         cluster.wait_whole("they began")
@@ -331,6 +427,8 @@ def main(build, folder, number, seed):
         kills(cluster, number, seed)
         cluster.rides_end()
         print(f"{sum(jobs.done for jobs in cluster.jobs)} jobs rode, {cluster.fresh} times new data")
+    for crypt in ("on", "off"):
+        changed_bytes(build, folder, places[:2], crypt)
     dead_name_server(build, folder, places)
 
 
