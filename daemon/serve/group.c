@@ -321,6 +321,14 @@ void group_sweep(struct stream *stream, uint64_t now_ns)
 	}
 }
 
+void group_leave_all(struct stream *stream)
+{
+	struct group *group;
+
+	LIST_FOREACH(group, &stream->users.groups, link)
+	keep_end(&group->keep, false);
+}
+
 void group_free_all(struct stream *stream)
 {
 	while (!LIST_EMPTY(&stream->users.groups))

@@ -59,6 +59,9 @@ void group_left(struct group *group);
 struct group *group_log(struct stream *stream, const struct carousel_action *action);
 /* Groups that nobody came back to. */
 void group_sweep(struct stream *stream, uint64_t now_ns);
+/* The stream is LOST, or FAILED: whoever comes back founds its groups anew, with their logs, though ranks that have not
+ * noticed are still in these. */
+void group_leave_all(struct stream *stream);
 void group_free_all(struct stream *stream);
 
 #endif

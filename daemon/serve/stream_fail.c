@@ -9,6 +9,7 @@
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
+#include "daemon/serve/group.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant_make.h"
@@ -47,6 +48,7 @@ static void end_stream(struct stream *stream, enum stream_state state, uint64_t 
 		return;
 	stream->state = state;
 	loop_timer_stop(stream->pump_timer);
+	group_leave_all(stream);
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->users.job[i];
 
