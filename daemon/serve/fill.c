@@ -210,8 +210,8 @@ static uint32_t windows_end(const struct fill *fill, uint32_t batch)
 	return fill->after_hole + (fill->watermark - fill->after_hole) / batch * batch;
 }
 
-/* Is an older chunk of the job in production? It cannot use this one before that, unless it may read what was begun
- * later first, when that is finished (libaccess/overtake.c). */
+/* Is a chunk in production that was granted to the job before this one, whenever it was begun? The job cannot use this one
+ * before that, unless it may read what was begun later first, when that is finished (libaccess/overtake.c). */
 static bool has_older(struct stream *stream, const struct job *job, const struct fill *fill)
 {
 	if (fill->watermark == fill->count && !plan_is_fixed(job->order) && !job->group)
@@ -219,8 +219,8 @@ static bool has_older(struct stream *stream, const struct job *job, const struct
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		const struct fill *other = &stream->fill[i];
 
-		if (other->used && !other->is_ahead && other->started_ns < fill->started_ns &&
-		    job->granted[other->slot])
+		if (other->used && !other->is_ahead && job->granted[other->slot] &&
+		    job->granted[other->slot] < job->granted[fill->slot])
 			return true;
 	}
 	return false;
