@@ -43,6 +43,10 @@
 #define STATE_OF(word) ((word)&0xff)
 #define OWNER_OF(word) ((word) >> 8)
 
+#define RING_NEVER UINT32_MAX
+#define RING_ON (UINT32_C(1) << 31) /* when one task ends, not when so many have */
+_Static_assert(LAYOUT_MAX_CHUNK < RING_ON - 1, "a count and a task's number leave that bit alone");
+
 static struct layout_task *task_of(const struct queue *queue, uint32_t row, uint32_t index)
 {
 	return &queue->task[(uint64_t)row * queue->chunk + index];
@@ -146,7 +150,7 @@ int queue_row_begin(struct queue *queue, uint64_t order, uint64_t nonce, uint64_
 	atomic_store_explicit(&row->s_read_hint, 0, memory_order_relaxed);
 	atomic_store_explicit(&row->s_run_hint, 0, memory_order_relaxed);
 	atomic_store_explicit(&row->s_ended, 0, memory_order_relaxed);
-	atomic_store_explicit(&row->d_ring_at, UINT32_MAX, memory_order_relaxed);
+	atomic_store_explicit(&row->d_ring_at, RING_NEVER, memory_order_relaxed);
 	for (uint32_t i = 0; i < count; i++) {
 		queue_task_key(queue, *ret_row, i, seed, nonce);
 		queue_task_keep(queue, *ret_row, i, &(struct queue_keep){0});
@@ -175,6 +179,11 @@ void queue_ring_at(struct queue *queue, uint32_t row, uint32_t ended)
 {
 	/* L5: seq_cst store, then queue_ended(); pairs with L6. */
 	atomic_store_explicit(&queue->row[row].d_ring_at, ended, memory_order_seq_cst);
+}
+
+void queue_ring_on(struct queue *queue, uint32_t row, uint32_t index)
+{
+	queue_ring_at(queue, row, RING_ON | index);
 }
 
 uint32_t queue_ended(const struct queue *queue, uint32_t row)
@@ -283,16 +292,17 @@ static void set_outcome(struct layout_task *task, enum layout_fail stage, int co
 }
 
 /* One more task has ended. true once an arm, when accessd wants to know. */
-static bool count_end(struct queue *queue, uint32_t row)
+static bool count_end(struct queue *queue, uint32_t row, uint32_t index)
 {
 	struct layout_row *b = &queue->row[row];
 	/* L6: seq_cst, then the look at d_ring_at; pairs with L5: one of the two sees. */
 	uint32_t ended = atomic_fetch_add_explicit(&b->s_ended, 1, memory_order_seq_cst) + 1;
+	uint32_t at = atomic_load_explicit(&b->d_ring_at, memory_order_seq_cst);
 
-	if (ended < atomic_load_explicit(&b->d_ring_at, memory_order_seq_cst))
+	if (at != RING_NEVER && at & RING_ON ? at != (RING_ON | index) : ended < at)
 		return false;
-	return atomic_exchange_explicit(&b->d_ring_at, UINT32_MAX, memory_order_seq_cst) !=
-	       UINT32_MAX;
+	return atomic_exchange_explicit(&b->d_ring_at, RING_NEVER, memory_order_seq_cst) !=
+	       RING_NEVER;
 }
 
 bool queue_task_take_over(struct queue *queue, uint32_t row, uint32_t index, uint32_t owner,
@@ -309,7 +319,7 @@ bool queue_task_take_over(struct queue *queue, uint32_t row, uint32_t index, uin
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	if (to == LAYOUT_TASK_FAILED)
-		count_end(queue, row);
+		count_end(queue, row, index);
 	else
 		lower_hint(queue, row, index, to);
 	return true;
@@ -432,7 +442,7 @@ static bool finish(struct queue *queue, const struct queue_task *task, enum layo
 		memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	if (is_end(to))
-		return count_end(queue, task->row);
+		return count_end(queue, task->row, task->index);
 	lower_hint(queue, task->row, task->index, to);
 	return false;
 }

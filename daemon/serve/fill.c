@@ -9,8 +9,8 @@
  * watermark passes it (slot_table_watermark() releases), and the watermark alone tells ranks what they
  * may read.
  *
- * accessd is rung seldom: when the watermark can be at the next place where a job that was granted
- * the chunk can go on, at a chunk's end, or sooner when tasks wait for room in the arena. A ring needs
+ * accessd is rung seldom: when the last task ends without which the watermark cannot be at the next place where a job
+ * that was granted the chunk can go on, or sooner when tasks wait for room in the arena. A ring needs
  * two flags, the doorbell's and the row's; the doorbell's is set first, the row's second, and then it is
  * looked once more whether what the ring would be for has come meanwhile. The node's tick is only
  * the net under that: a worker may be killed between taking a flag and ringing.
@@ -167,6 +167,11 @@ static bool came_kept(const struct stream *stream, const struct fill *fill, uint
 	return kept.form && kept.form != LAYOUT_FORM_INDEXED;
 }
 
+static bool has_ended(enum layout_task_state state)
+{
+	return state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
+}
+
 static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	struct fill_task *task = &fill->task[i];
@@ -176,7 +181,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	char text[48];
 	int code;
 
-	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
+	if (!has_ended(state))
 		return;
 	queue_task_outcome(&stream->shared.queue, fill->row, i, &stage, &code, text, &work_us);
 	stream->share.work_us += work_us;
@@ -441,33 +446,63 @@ static uint32_t next_boundary(const struct stream *stream, const struct fill *fi
 	return next;
 }
 
-/* Ends of tasks at which it is worth looking: when the watermark can be at the next boundary. Where
- * as many have ended already, an older sample is late: then at each end. */
-static uint32_t next_look(const struct stream *stream, const struct fill *fill)
+/* Under way: queued, and not ended. */
+static bool is_under_way(const struct stream *stream, const struct fill *fill, uint32_t i)
 {
-	uint32_t at;
+	const struct fill_task *task = &fill->task[i];
+
+	return task->queued && task->status == LAYOUT_SAMPLE_PENDING &&
+	       !has_ended(queue_task_state(&stream->shared.queue, fill->row, i, NULL));
+}
+
+/* The task behind whose end the watermark may be at the next boundary, and is not before: the last one before it that is
+ * under way. false: there is none. */
+static bool last_before_boundary(const struct stream *stream, const struct fill *fill,
+				 uint32_t *ret)
+{
+	uint32_t i = next_boundary(stream, fill);
+
+	while (i > fill->watermark && !is_under_way(stream, fill, i - 1))
+		i--;
+	*ret = i - 1;
+	return i > fill->watermark;
+}
+
+/* So many ends: of forms that are made ahead all; where tasks wait for room in the arena some; else the next. */
+static bool arm_by_number(struct stream *stream, const struct fill *fill)
+{
+	uint32_t at = 0, ended;
 
 	if (fill->is_ahead)
-		return fill->count;
-	at = BASE_MAX(next_boundary(stream, fill), fill->seen + 1);
-	return fill->fed < fill->count ? BASE_MIN(at, fill->seen + RING_STEP) : at;
+		at = fill->count;
+	else if (fill->fed < fill->count)
+		at = BASE_MIN(next_boundary(stream, fill), fill->seen + RING_STEP);
+	at = BASE_MAX(at, fill->seen + 1);
+	queue_ring_at(&stream->shared.queue, fill->row, at);
+	ended = queue_ended(&stream->shared.queue, fill->row);
+	return ended != fill->seen && ended >= at;
+}
+
+/* Has come meanwhile what the ring would be for? A lie is due once. */
+static bool arm(struct stream *stream, const struct fill *fill)
+{
+	struct queue *queue = &stream->shared.queue;
+	uint32_t last;
+
+	if (fill->is_ahead || fill->fed < fill->count || !last_before_boundary(stream, fill, &last))
+		return arm_by_number(stream, fill);
+	queue_ring_on(queue, fill->row, last);
+	return queue_ended(queue, fill->row) != fill->seen &&
+	       has_ended(queue_task_state(queue, fill->row, last, NULL));
 }
 
 bool fill_arm(struct stream *stream)
 {
 	bool is_due = false;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
-		struct fill *fill = &stream->fill[i];
-		uint32_t at, ended;
-
-		if (!fill->used)
-			continue;
-		at = next_look(stream, fill);
-		queue_ring_at(&stream->shared.queue, fill->row, at);
-		ended = queue_ended(&stream->shared.queue, fill->row);
-		is_due |= ended != fill->seen && ended >= at; /* a lie is due once */
-	}
+	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
+		if (stream->fill[i].used)
+			is_due |= arm(stream, &stream->fill[i]);
 	return is_due;
 }
 

@@ -237,6 +237,26 @@ START_TEST(accessd_is_rung_once_an_arm)
 }
 END_TEST
 
+/* Where one is late, others that end do not ring, however many they are. */
+START_TEST(accessd_is_rung_when_one_task_ends)
+{
+	uint32_t row = begin(1, 5);
+	struct queue_task task[5];
+
+	for (uint32_t i = 0; i < 5; i++) {
+		put_task(row, i);
+		task[i] = claim_read(READER);
+	}
+	queue_ring_on(&queue, row, 1);
+	ck_assert(!queue_read_done(&queue, &task[0], LAYOUT_FAIL_READ, EIO, "", 0, 0));
+	ck_assert(!queue_read_done(&queue, &task[2], LAYOUT_FAIL_READ, EIO, "", 0, 0));
+	ck_assert(!queue_read_done(&queue, &task[3], LAYOUT_FAIL_READ, EIO, "", 0, 0));
+	ck_assert(queue_read_done(&queue, &task[1], LAYOUT_FAIL_READ, EIO, "", 0, 0));
+	ck_assert(!queue_read_done(&queue, &task[4], LAYOUT_FAIL_READ, EIO, "", 0, 0));
+	ck_assert_uint_eq(queue_ended(&queue, row), 5);
+}
+END_TEST
+
 /* Who does not know all of a chunk's variants leaves it to others, and takes a later one. */
 START_TEST(strange_chunk_is_left_to_others)
 {
@@ -746,6 +766,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, oldest_chunk_is_served_first);
 	tcase_add_loop_test(tcase, wrong_hint_hides_no_task, 0, 2);
 	tcase_add_test(tcase, accessd_is_rung_once_an_arm);
+	tcase_add_test(tcase, accessd_is_rung_when_one_task_ends);
 	tcase_add_test(tcase, strange_chunk_is_left_to_others);
 	tcase_add_test(tcase, closed_queue_gives_nothing);
 	tcase_add_test(tcase, block_is_not_begun_with_bad_numbers);
