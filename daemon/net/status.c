@@ -242,7 +242,7 @@ static const char *stream_waits_on(const struct stream *stream)
 {
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
 		if (stream->users.job[i] && grant_is_waiting(&stream->users.job[i]->grants))
-			return stages[pump_stage_of(stream, stream->users.job[i])];
+			return stages[pump_stage_of(stream->users.job[i])];
 	return stages[LAYOUT_STAGE_NONE];
 }
 
@@ -442,7 +442,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_bool(out, "active", job->active);
 	json_out_member_u64(out, "delivered", figures.samples);
 	json_out_member_bool(out, "waiting", grant_is_waiting(&job->grants));
-	json_out_member_string(out, "stage", stages[pump_stage_of(job->stream, job)]);
+	json_out_member_string(out, "stage", stages[pump_stage_of(job)]);
 	json_out_member_double(out, "rate", job_rate(job, base_now_ns()));
 	json_out_member_double(out, "idle_seconds", (double)job_idle_ns(job, base_now_ns()) / 1e9);
 	json_out_member_double(out, "wait_seconds", (double)figures.wait_ns / 1e9);

@@ -508,12 +508,8 @@ bool fill_arm(struct stream *stream)
 
 /* ---- looking ---- */
 
-enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
+enum layout_stage fill_stage(const struct stream *stream, const struct fill *fill)
 {
-	const struct fill *fill = fill_of_slot(stream->fill, slot);
-
-	if (!fill)
-		return LAYOUT_STAGE_NONE;
 	switch (queue_task_state(&stream->shared.queue, fill->row,
 				 BASE_MIN(fill->watermark, fill->count - 1), NULL)) {
 	case LAYOUT_TASK_HELD:

@@ -33,9 +33,9 @@ void fill_ahead(struct stream *stream, uint64_t now_ns);
 uint32_t fill_rows(const struct node *node);
 /* Bytes of the file of a task of that row; 0: there is none. */
 uint64_t fill_bytes_of(const struct stream *stream, uint32_t row, uint32_t task);
-/* What the first unfinished sample of the chunk in slot waits for. */
-enum layout_stage fill_stage(const struct stream *stream, uint32_t slot);
-/* That sample, of a chunk that is in production. */
+/* What its first unfinished sample waits for. */
+enum layout_stage fill_stage(const struct stream *stream, const struct fill *fill);
+/* That sample. */
 uint64_t fill_awaits(const struct stream *stream, uint32_t slot);
 /* The reader says that it could not read a task's sample. */
 void fill_read_failed(struct stream *stream, uint64_t row, uint64_t task, uint64_t sample);

@@ -373,10 +373,9 @@ void job_wake(struct job *job, uint64_t now_ns)
 	}
 }
 
-void job_show(struct job *job, enum layout_stage stage, bool is_late, uint32_t kicks,
-	      uint64_t now_ns)
+void job_show(struct job *job, bool is_late, uint32_t kicks, uint64_t now_ns)
 {
 	note_delivery(job, now_ns);
-	note_wait(job, job->is_asleep ? stage : LAYOUT_STAGE_NONE, is_late, now_ns);
-	inbox_show(job->inbox, stage, kicks, now_ns);
+	note_wait(job, job->is_asleep ? job->stage : LAYOUT_STAGE_NONE, is_late, now_ns);
+	inbox_show(job->inbox, job->stage, kicks, now_ns);
 }

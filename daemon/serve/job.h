@@ -12,6 +12,7 @@
 
 struct carousel_action;
 struct conn;
+struct fill;
 struct group;
 struct stream;
 
@@ -36,6 +37,10 @@ struct job {
 	struct lists lists; /* of a plan that is a list */
 	bool news;          /* something became ready for it since it was woken last */
 	bool is_asleep;     /* it was, when its outbox was read last */
+	/* At the end of the last turn: the chunk in production that it comes to first, NULL: none; and what it waits for, if
+	 * it does */
+	struct fill *front;
+	enum layout_stage stage;
 	uint64_t started_ns, rate_ns, rate_samples;
 	double rate;        /* samples/s lately, when it last gave something back */
 	uint64_t moved_ns;  /* it took, gave back or delivered something last */
@@ -73,7 +78,6 @@ void job_post_later(struct job *job);
 /* Sends a wake if the rank sleeps unanswered and there is news for it. */
 void job_wake(struct job *job, uint64_t now_ns);
 /* Sets d_stage, d_heartbeat and d_wants_kick (LAYOUT_KICK_...), and accounts its wait. */
-void job_show(struct job *job, enum layout_stage stage, bool is_late, uint32_t kicks,
-	      uint64_t now_ns);
+void job_show(struct job *job, bool is_late, uint32_t kicks, uint64_t now_ns);
 
 #endif

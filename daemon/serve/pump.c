@@ -20,33 +20,17 @@
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
 
-/* The chunk in production that the job comes to first; NULL: none. */
-static struct fill *next_fill(struct stream *stream, const struct job *job)
-{
-	uint64_t next = 0;
-
-	while ((next = grant_next_open(&job->grants, next)))
-		for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-			if (stream->fill[i].used &&
-			    stream->fill[i].slot ==
-				job->grants.ledger[next % LAYOUT_GRANT_RING].slot)
-				return &stream->fill[i];
-	return NULL;
-}
-
 /* Before anything else is looked at: who sleeps without having said so waited for what another one was seen to wait for. */
 static void poll_jobs(struct stream *stream, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
-		const struct fill *fill;
 
 		if (!job || !job->active)
 			continue;
 		job_poll(job, now_ns);
-		fill = job->is_asleep ? next_fill(stream, job) : NULL;
-		if (fill && fill->awaited)
-			job_slept(job, fill->awaited, now_ns);
+		if (job->is_asleep && job->front && job->front->awaited)
+			job_slept(job, job->front->awaited, now_ns);
 	}
 }
 
@@ -111,19 +95,31 @@ static uint64_t decide(struct stream *stream, uint64_t now_ns, const struct budg
 	}
 }
 
-enum layout_stage pump_stage_of(const struct stream *stream, const struct job *job)
+/* ---- what jobs see ---- */
+
+/* The chunk in production that the job comes to first; NULL: none. */
+static struct fill *front_of(const struct job *job)
 {
+	struct fill *fills = job->stream->fill;
 	uint64_t next = 0;
 
+	while ((next = grant_next_open(&job->grants, next))) {
+		const uint32_t slot = job->grants.ledger[next % LAYOUT_GRANT_RING].slot;
+
+		for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
+			if (fills[i].used && fills[i].slot == slot)
+				return &fills[i];
+	}
+	return NULL;
+}
+
+/* front: front_of(). */
+static enum layout_stage stage_of(const struct stream *stream, const struct fill *front)
+{
 	if (stream->node->draining)
 		return LAYOUT_STAGE_DRAIN;
-	while ((next = grant_next_open(&job->grants, next))) {
-		const struct grant *grant = &job->grants.ledger[next % LAYOUT_GRANT_RING];
-		enum layout_stage stage = fill_stage(stream, grant->slot);
-
-		if (stage != LAYOUT_STAGE_NONE)
-			return stage;
-	}
+	if (front)
+		return fill_stage(stream, front);
 	if (!stream->domain->workers.alive)
 		return LAYOUT_STAGE_WORKERS;
 	if (carousel_may_begin(stream->carousel))
@@ -153,47 +149,48 @@ bool pump_is_late(const struct stream *stream, const struct job *job, uint64_t *
 	return is_late;
 }
 
+enum layout_stage pump_stage_of(const struct job *job)
+{
+	return stage_of(job->stream, front_of(job));
+}
+
 /* Wakes whom there is news for. Who sleeps on may wait for a chunk in production. */
 static void wake_jobs(struct stream *stream, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
-		struct fill *fill;
 
 		if (!job || !job->active)
 			continue;
 		job_post_later(job);
 		job_wake(job, now_ns);
-		fill = job->is_asleep ? next_fill(stream, job) : NULL;
-		if (fill)
-			fill->awaited = pump_stage_of(stream, job);
+		job->front = front_of(job);
+		job->stage = stage_of(stream, job->front);
+		if (job->is_asleep && job->front)
+			job->front->awaited = job->stage;
 	}
 }
 
 /* What the job is to tell. Where another one is seen to sleep for the same chunk in production, and no further one can
  * be begun, nothing would come of its sleep: it is seen when that chunk gets on. Where that chunk was overtaken something would: what
  * is finished may be granted. */
-static uint32_t kicks_of(struct stream *stream, const struct job *job)
+static uint32_t kicks_of(const struct stream *stream, const struct job *job)
 {
-	const struct fill *fill = next_fill(stream, job);
-
 	if (carousel_may_begin(stream->carousel))
 		return LAYOUT_KICK_ENDS;
-	return fill && fill->awaited && !carousel_is_overtaken(stream->carousel)
+	return job->front && job->front->awaited && !carousel_is_overtaken(stream->carousel)
 		   ? LAYOUT_KICK_NO_SLEEP
 		   : 0;
 }
 
 /* It went to sleep during this turn, before it could see whether it is to say so. Is that worth a turn? */
-static bool fell_asleep(struct stream *stream, struct job *job, enum layout_stage stage)
+static bool fell_asleep(const struct stream *stream, struct job *job)
 {
-	struct fill *fill = next_fill(stream, job);
-
-	if (!fill || carousel_may_begin(stream->carousel) ||
+	if (!job->front || carousel_may_begin(stream->carousel) ||
 	    carousel_is_overtaken(stream->carousel))
 		return true;
-	fill->awaited = stage;
-	job_slept(job, stage, base_now_ns());
+	job->front->awaited = job->stage;
+	job_slept(job, job->stage, base_now_ns());
 	return false;
 }
 
@@ -205,19 +202,17 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
-		enum layout_stage stage;
 		uint64_t sample;
 		bool was_asleep;
 
 		if (!job || !job->active)
 			continue;
 		was_asleep = job->is_asleep;
-		stage = pump_stage_of(stream, job);
-		job_show(job, stage, pump_is_late(stream, job, &sample), kicks_of(stream, job),
-			 now_ns);
+		job_show(job, job->is_asleep && pump_is_late(stream, job, &sample),
+			 kicks_of(stream, job), now_ns);
 		again |= job_poll(job, now_ns);
 		if (job->is_asleep && !was_asleep)
-			again |= fell_asleep(stream, job, stage);
+			again |= fell_asleep(stream, job);
 	}
 	if (again)
 		stream_turn_soon(stream);
