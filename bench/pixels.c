@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pixels [--rounds N] [--files N] [--plain] FOLDER: what the image pipeline takes of a core, beside what
+ * pixels [--rounds N] [--files N] [--plain] [--mean] FOLDER: what the image pipeline takes of a core, beside what
  * libjpeg-turbo takes to decode no more than the same parts of the same photographs.
  *
  * The photographs of FOLDER (whatever lies in it or below, by name) are read once, before; with
@@ -11,7 +11,8 @@
  * written over and over; no margin, nothing after it. Everything else is a ratio to it.
  *
  * Photographs are taken in blocks. A round goes through all blocks, and in a block the rows of the
- * table take turns; of each block and row the least thread CPU time over the rounds counts. So a
+ * table take turns; of each block and row the least thread CPU time over the rounds counts, with --mean
+ * the mean: for who compares it with something of which there is no least. So a
  * machine that changes its speed, or has other work, changes all rows. Crops are the same in every
  * round. They have some 440 widths and 430 heights, whose tables a run keeps, as it does in training
  * (plane_cache.c). Outputs go round through a batch that is larger than the caches, and in huge
@@ -66,6 +67,7 @@ struct pixels {
 	struct pixels_file *files; /* so many as photos */
 	unsigned n, most, progressive;
 	bool plain; /* no progressive ones */
+	bool mean;  /* of the rounds, not the least */
 	struct pipeline *pipeline[PIXELS_PIPELINES];
 	struct pipeline_run *run[PIXELS_PIPELINES];
 	struct pixels_program program[3]; /* the first three */
@@ -433,35 +435,37 @@ static double pixels_now_us(void)
 	return (double)base_cpu_ns() / 1e3;
 }
 
-/* best[block][row]: the least so far, in microseconds a block. */
-static void pixels_round(struct pixels *p, double (*best)[PIXELS_ROWS])
+/* took[block][row]: the least so far, or the sum, in microseconds a block. */
+static void pixels_round(struct pixels *p, double (*took)[PIXELS_ROWS])
 {
 	for (unsigned block = 0; block * PIXELS_BLOCK < p->n; block++) {
 		unsigned end = BASE_MIN((block + 1) * PIXELS_BLOCK, p->n);
 
 		for (unsigned row = 0; row < PIXELS_ROWS; row++) {
-			double start = pixels_now_us(), took;
+			double *all = &took[block][row], start = pixels_now_us(), now;
 
 			for (unsigned i = block * PIXELS_BLOCK; i < end; i++)
 				pixels_rows[row].one(p, i);
-			took = pixels_now_us() - start;
-			if (best[block][row] == 0 || took < best[block][row])
-				best[block][row] = took;
+			now = pixels_now_us() - start;
+			if (p->mean)
+				*all += now;
+			else if (*all == 0 || now < *all)
+				*all = now;
 		}
 	}
 }
 
-static void pixels_report(const struct pixels *p, double (*best)[PIXELS_ROWS], unsigned rounds)
+static void pixels_report(const struct pixels *p, double (*took)[PIXELS_ROWS], unsigned rounds)
 {
 	double sum[PIXELS_ROWS] = {0};
 
 	for (unsigned block = 0; block * PIXELS_BLOCK < p->n; block++) {
 		for (unsigned row = 0; row < PIXELS_ROWS; row++)
-			sum[row] += best[block][row];
+			sum[row] += took[block][row] / (p->mean ? rounds : 1);
 	}
-	printf("%u photographs (%u progressive), least of %u rounds\n\n"
+	printf("%u photographs (%u progressive), %s of %u rounds\n\n"
 	       "| what | µs an image | speed | asked |\n| --- | --- | --- | --- |\n",
-	       p->n, p->progressive, rounds);
+	       p->n, p->progressive, p->mean ? "mean" : "least", rounds);
 	for (unsigned row = 0; row < PIXELS_ROWS; row++)
 		printf("| %s | %.1f | %.3f | %s |\n", pixels_rows[row].what, sum[row] / p->n,
 		       sum[pixels_rows[row].unit] / sum[row], pixels_rows[row].asked);
@@ -470,30 +474,33 @@ static void pixels_report(const struct pixels *p, double (*best)[PIXELS_ROWS], u
 int main(int argc, char **argv)
 {
 	struct pixels pixels = {.most = 2000};
-	double(*best)[PIXELS_ROWS];
+	double(*took)[PIXELS_ROWS];
 	unsigned rounds = 10;
 	int i = 1;
 
 	for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strcmp(argv[i], "--plain") == 0)
 			pixels.plain = true;
+		else if (strcmp(argv[i], "--mean") == 0)
+			pixels.mean = true;
 		else if (strcmp(argv[i], "--rounds") == 0)
 			rounds = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--files") == 0)
 			pixels.most = (unsigned)strtoul(argv[++i], NULL, 10);
 	}
 	if (i + 1 != argc || pixels.most < 1) {
-		fprintf(stderr, "usage: pixels [--rounds N] [--files N] [--plain] FOLDER\n");
+		fprintf(stderr,
+			"usage: pixels [--rounds N] [--files N] [--plain] [--mean] FOLDER\n");
 		return 2;
 	}
 	pixels_init(&pixels, argv + i);
-	best = calloc(pixels.n / PIXELS_BLOCK + 1, sizeof(*best));
-	if (!best)
+	took = calloc(pixels.n / PIXELS_BLOCK + 1, sizeof(*took));
+	if (!took)
 		pixels_die("no memory");
 	for (unsigned round = 0; round < rounds; round++)
-		pixels_round(&pixels, best);
-	pixels_report(&pixels, best, rounds);
-	free(best);
+		pixels_round(&pixels, took);
+	pixels_report(&pixels, took, rounds);
+	free(took);
 	pixels_fini(&pixels);
 	return 0;
 }
