@@ -17,6 +17,13 @@
 #define BASE_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define BASE_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define BASE_MAX(a, b) ((a) > (b) ? (a) : (b))
+/* For each item of a list of <sys/queue.h>; which stays in the list, or may leave it. */
+#define BASE_EACH(item, list, link)                                                \
+	for (__typeof__(&*LIST_FIRST(list)) item = LIST_FIRST(list); item != NULL; \
+	     item = LIST_NEXT(item, link))
+#define BASE_EACH_LEAVING(item, list, link)                                        \
+	for (__typeof__(&*LIST_FIRST(list)) item = LIST_FIRST(list), item##_next_; \
+	     item != NULL && (item##_next_ = LIST_NEXT(item, link), true); item = item##_next_)
 #define BASE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 /* On the path of a batch, or never there: the first kind lies together, on few pages of code. */
 #define BASE_HOT __attribute__((hot))

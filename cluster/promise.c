@@ -95,11 +95,10 @@ static struct promise_bucket *bucket_of(struct promises *promises, const struct 
 
 static struct promise *find(struct promises *promises, const struct hash_id *group, uint64_t sample)
 {
-	struct promise *promise;
-
-	LIST_FOREACH(promise, bucket_of(promises, group, sample), link)
-	if (promise->sample == sample && memcmp(&promise->group, group, sizeof(*group)) == 0)
-		return promise;
+	BASE_EACH(promise, bucket_of(promises, group, sample), link)
+		if (promise->sample == sample &&
+		    memcmp(&promise->group, group, sizeof(*group)) == 0)
+			return promise;
 	return NULL;
 }
 
@@ -107,11 +106,10 @@ static struct promise *add(struct promises *promises, const struct hash_id *grou
 			   uint32_t maker, uint64_t now_ns)
 {
 	struct promise *promise = LIST_FIRST(&promises->free);
-	const struct promise *other;
 	unsigned alike = 0;
 
-	LIST_FOREACH(other, bucket_of(promises, group, sample), link)
-	alike++;
+	BASE_EACH(other, bucket_of(promises, group, sample), link)
+		alike++;
 	if (!promise || alike == ALIKE_MOST)
 		return NULL;
 	LIST_REMOVE(promise, link);
@@ -241,8 +239,8 @@ struct promise_waiter *promise_kept(struct promises *promises)
 	if (promises->to_look_for == 0)
 		return NULL;
 	TAILQ_FOREACH(promise, &promises->by_age, by_age)
-	if (promise->is_made)
-		list = join_lists(take_waiters(promises, promise), list);
+		if (promise->is_made)
+			list = join_lists(take_waiters(promises, promise), list);
 	return list;
 }
 
@@ -320,8 +318,8 @@ struct promise_waiter *promise_patient(struct promises *promises, uint64_t since
 	if (promises->waiters == 0)
 		return NULL;
 	TAILQ_FOREACH(promise, &promises->by_age, by_age)
-	if (!promise->is_made)
-		list = join_lists(take_some(promises, promise, NOBODY, since_ns), list);
+		if (!promise->is_made)
+			list = join_lists(take_some(promises, promise, NOBODY, since_ns), list);
 	return list;
 }
 

@@ -59,18 +59,14 @@ static void on_idle(void *arg)
 static void on_tick(void *arg)
 {
 	struct node *node = arg;
-	struct domain *domain;
 	bool is_needed = false;
 
 	node->ticks++;
-	LIST_FOREACH(domain, &node->domains, link)
-	{
-		struct stream *stream;
-
+	BASE_EACH(domain, &node->domains, link) {
 		is_needed |= hung_find(domain, base_now_ns());
 		ram_cache_look(domain);
-		LIST_FOREACH(stream, &domain->streams, link)
-		is_needed |= pump_tick(stream);
+		BASE_EACH(stream, &domain->streams, link)
+			is_needed |= pump_tick(stream);
 	}
 	fill_settle(node, base_now_ns());
 	if (is_needed)
@@ -173,11 +169,10 @@ static int begin_serving(struct node *node, struct diag *diag)
 static void set_workers(void *arg, unsigned workers)
 {
 	struct node *node = arg;
-	struct domain *domain;
 
 	node->workers = workers;
-	LIST_FOREACH(domain, &node->domains, link)
-	workers_resize(&domain->workers, workers);
+	BASE_EACH(domain, &node->domains, link)
+		workers_resize(&domain->workers, workers);
 }
 
 static uint64_t give_back(void *arg, bool caches, bool idle)
@@ -223,10 +218,9 @@ static int follow_machine(struct node *node)
 static void gate_started(void *arg)
 {
 	struct node *node = arg;
-	struct domain *domain;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	carrying_gate_started(&domain->carrying);
+	BASE_EACH(domain, &node->domains, link)
+		carrying_gate_started(&domain->carrying);
 }
 
 static void gate_close(void *arg, int *fd)
@@ -283,8 +277,6 @@ int node_init(struct node *node, struct diag *diag)
 
 void node_drain(struct node *node, const char *why)
 {
-	struct conn *conn;
-
 	if (node->draining)
 		return;
 	node->draining = true;
@@ -292,9 +284,9 @@ void node_drain(struct node *node, const char *why)
 	service_stops(&node->service, why);
 	accept_end(node);
 	place_close(&node->place);
-	LIST_FOREACH(conn, &node->conns, link)
-	if (conn->job && conn->job->active)
-		job_lost(conn->job, "accessd is restarting");
+	BASE_EACH(conn, &node->conns, link)
+		if (conn->job && conn->job->active)
+			job_lost(conn->job, "accessd is restarting");
 	loop_stop(node->loop);
 }
 
@@ -302,10 +294,7 @@ void node_drain(struct node *node, const char *why)
  * of its sources. */
 static void free_streams(struct node *node)
 {
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	{
+	BASE_EACH(domain, &node->domains, link) {
 		describe_forget_all(domain);
 		while (!LIST_EMPTY(&domain->streams))
 			stream_free(LIST_FIRST(&domain->streams));

@@ -34,11 +34,9 @@ static void look_at_child(struct child *child, const char *what, uint64_t limit_
 static void look(void *arg, uint64_t limit_ns)
 {
 	const struct operate *operate = arg;
-	struct domain *domain;
 
 	look_at_child(&operate->node->gating.child, "gate", limit_ns);
-	LIST_FOREACH(domain, &operate->node->domains, link)
-	{
+	BASE_EACH(domain, &operate->node->domains, link) {
 		look_at_child(&domain->reading.child, "reader", limit_ns);
 		look_at_child(&domain->workers.child, "workers", limit_ns);
 		look_at_child(&domain->carrying.child, "carrier", limit_ns);
@@ -47,23 +45,20 @@ static void look(void *arg, uint64_t limit_ns)
 
 static unsigned count_jobs(const struct node *node)
 {
-	const struct conn *conn;
 	unsigned n = 0;
 
-	LIST_FOREACH(conn, &node->conns, link)
-	n += conn->job != NULL;
+	BASE_EACH(conn, &node->conns, link)
+		n += conn->job != NULL;
 	return n;
 }
 
 static unsigned count_streams(const struct node *node)
 {
-	const struct domain *domain;
-	const struct stream *stream;
 	unsigned n = 0;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	n++;
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			n++;
 	return n;
 }
 
@@ -84,12 +79,9 @@ static void describe(void *arg, char *ret, size_t size)
 /* What they wait for may be another now: their tenants' quotas are. */
 static void turn_streams(const struct node *node)
 {
-	const struct domain *domain;
-	struct stream *stream;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	stream_turn_soon(stream);
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			stream_turn_soon(stream);
 }
 
 static void take(void *arg, const struct param *wanted, struct param_change *ret)

@@ -46,16 +46,15 @@ static bool is_same_group(const struct cache_point *a, const struct cache_point 
  * Its own other forms would make room, and all else can be pushed out. */
 static uint64_t bytes_in_use(const struct stream *stream, const struct cache_point *point)
 {
-	const struct stream *other;
 	uint64_t bytes = 0;
 
-	LIST_FOREACH(other, &stream->domain->streams, link)
-	for (unsigned p = 1; other != stream && p < other->cache.n; p++) {
-		const struct cache_point *theirs = &other->cache.point[p];
+	BASE_EACH(other, &stream->domain->streams, link)
+		for (unsigned p = 1; other != stream && p < other->cache.n; p++) {
+			const struct cache_point *theirs = &other->cache.point[p];
 
-		if (!theirs->yields && !is_same_group(theirs, point))
-			bytes += theirs->kept_bytes;
-	}
+			if (!theirs->yields && !is_same_group(theirs, point))
+				bytes += theirs->kept_bytes;
+		}
 	return bytes;
 }
 

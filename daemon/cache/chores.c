@@ -45,11 +45,9 @@ static bool may_act_for_all(const struct conn *conn)
 
 static struct domain *find(const struct node *node, const char *who)
 {
-	struct domain *domain;
 	char key[NAMED_NAME_MAX + 8];
 
-	LIST_FOREACH(domain, &node->domains, link)
-	{
+	BASE_EACH(domain, &node->domains, link) {
 		if (domain->kind == DOMAIN_PUBLIC)
 			snprintf(key, sizeof(key), "everybody");
 		else if (domain->kind == DOMAIN_NAMED)
@@ -191,11 +189,9 @@ void chores_end(struct domain *domain)
 
 static struct chore *chore_of(const struct domain *domain, uint64_t id)
 {
-	struct chore *chore;
-
-	LIST_FOREACH(chore, &domain->chores, link)
-	if (chore->id == id)
-		return chore;
+	BASE_EACH(chore, &domain->chores, link)
+		if (chore->id == id)
+			return chore;
 	return NULL;
 }
 
@@ -209,10 +205,8 @@ void chores_progress(struct domain *domain, uint64_t id, uint64_t done, uint64_t
 
 static void forget_group(const struct domain *domain, const struct hash_id *group)
 {
-	struct stream *stream;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	cache_dropped(stream, group);
+	BASE_EACH(stream, &domain->streams, link)
+		cache_dropped(stream, group);
 }
 
 void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *text, int fd)
@@ -239,10 +233,6 @@ void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *
 
 void chores_fail(struct domain *domain, const char *why)
 {
-	struct chore *chore, *next;
-
-	for (chore = LIST_FIRST(&domain->chores); chore; chore = next) {
-		next = LIST_NEXT(chore, link);
+	BASE_EACH_LEAVING(chore, &domain->chores, link)
 		chores_done(domain, chore->id, 1, why, -1);
-	}
 }

@@ -154,11 +154,9 @@ void ram_cache_reader_died(struct domain *domain)
 
 bool ram_cache_give_way(struct node *node, const struct domain *payer)
 {
-	struct domain *domain;
 	bool any = false;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	{
+	BASE_EACH(domain, &node->domains, link) {
 		if (!domain->memory_kept || (payer && !tenant_is_same(payer, domain)))
 			continue;
 		log_line(LOG_LEVEL_INFO, "memory-gives-way", "uid=%u bytes=%llu",
@@ -175,23 +173,19 @@ bool ram_cache_give_way(struct node *node, const struct domain *payer)
 
 void ram_cache_asked(struct domain *domain, uint64_t question)
 {
-	struct stream *stream;
-
 	domain->ram_cache->question = question;
-	LIST_FOREACH(stream, &domain->streams, link)
-	fill_watch(stream->fill);
+	BASE_EACH(stream, &domain->streams, link)
+		fill_watch(stream->fill);
 	ram_cache_look(domain);
 }
 
 void ram_cache_look(struct domain *domain)
 {
-	const struct stream *stream;
-
 	if (!domain->ram_cache || !domain->ram_cache->question || domain->workers.leaving)
 		return;
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream->state == STREAM_RUNS && fill_is_watched(stream->fill))
-		return;
+	BASE_EACH(stream, &domain->streams, link)
+		if (stream->state == STREAM_RUNS && fill_is_watched(stream->fill))
+			return;
 	reading_unread(&domain->reading, domain->ram_cache->question);
 	domain->ram_cache->question = 0;
 }

@@ -71,12 +71,11 @@ static bool has_limit(const struct domain *domain)
 /* What his other domains have. */
 static uint64_t given_beside(const struct domain *domain)
 {
-	const struct domain *other;
 	uint64_t bytes = 0;
 
-	LIST_FOREACH(other, &domain->node->domains, link)
-	if (other != domain && has_limit(other) && tenant_is_same(domain, other))
-		bytes += other->disk_cache.limit;
+	BASE_EACH(other, &domain->node->domains, link)
+		if (other != domain && has_limit(other) && tenant_is_same(domain, other))
+			bytes += other->disk_cache.limit;
 	return bytes;
 }
 
@@ -96,11 +95,10 @@ struct stores_rule stores_rule_of(const struct domain *domain)
 
 static uint64_t given(const struct node *node)
 {
-	const struct domain *domain;
 	uint64_t bytes = 0;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	bytes += has_limit(domain) ? domain->disk_cache.limit : 0;
+	BASE_EACH(domain, &node->domains, link)
+		bytes += has_limit(domain) ? domain->disk_cache.limit : 0;
 	return bytes;
 }
 
@@ -116,11 +114,10 @@ static bool is_first_of_user(const struct domain *domain)
 /* Users beside that one who have something; domain has no limit yet. */
 static unsigned others_of(const struct domain *domain)
 {
-	const struct domain *other;
 	unsigned n = 0;
 
-	LIST_FOREACH(other, &domain->node->domains, link)
-	n += has_limit(other) && !tenant_is_same(domain, other) && is_first_of_user(other);
+	BASE_EACH(other, &domain->node->domains, link)
+		n += has_limit(other) && !tenant_is_same(domain, other) && is_first_of_user(other);
 	return n;
 }
 
@@ -137,7 +134,6 @@ void stores_ask(struct domain *domain)
 static void refuse(struct domain *domain, const char *why)
 {
 	struct disk_cache *disk_cache = &domain->disk_cache;
-	struct stream *stream;
 
 	disk_cache->share = DISK_CACHE_REFUSED;
 	disk_cache->limit = 0;
@@ -145,8 +141,8 @@ static void refuse(struct domain *domain, const char *why)
 	log_line(LOG_LEVEL_WARN, "store-off", "uid=%u reason=\"%s\"", (unsigned)domain->who.uid,
 		 why);
 	chores_fail(domain, why);
-	LIST_FOREACH(stream, &domain->streams, link)
-	stream_turn_soon(stream);
+	BASE_EACH(stream, &domain->streams, link)
+		stream_turn_soon(stream);
 }
 
 static void refuse_small(struct domain *domain, uint64_t limit)
@@ -162,11 +158,9 @@ static void refuse_small(struct domain *domain, uint64_t limit)
 
 static struct domain *next_asking(const struct node *node)
 {
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	if (domain->disk_cache.share == DISK_CACHE_ASKS)
-		return domain;
+	BASE_EACH(domain, &node->domains, link)
+		if (domain->disk_cache.share == DISK_CACHE_ASKS)
+			return domain;
 	return NULL;
 }
 
@@ -201,12 +195,11 @@ static bool give(struct node *node)
 static bool is_served(void *arg, const char *key)
 {
 	const struct node *node = arg;
-	const struct domain *domain;
 	char name[IDENTITY_TEXT_MAX];
 
-	LIST_FOREACH(domain, &node->domains, link)
-	if (has_limit(domain) && strcmp(key_of(domain, name), key) == 0)
-		return true;
+	BASE_EACH(domain, &node->domains, link)
+		if (has_limit(domain) && strcmp(key_of(domain, name), key) == 0)
+			return true;
 	return false;
 }
 
@@ -257,12 +250,10 @@ void stores_tell(struct domain *domain)
 
 static void begin(struct domain *domain)
 {
-	struct stream *stream;
-
 	domain->disk_cache.share = DISK_CACHE_HAS;
 	stores_tell(domain);
-	LIST_FOREACH(stream, &domain->streams, link)
-	cache_settle(stream);
+	BASE_EACH(stream, &domain->streams, link)
+		cache_settle(stream);
 }
 
 /* Nobody knows how much of the disk is left. */
@@ -282,10 +273,8 @@ static void end_look(struct node *node, int error)
 {
 	const uint64_t resting = node->stores->resting, most = node->stores->most;
 	uint64_t over = resting > most ? resting - most : 0;
-	struct domain *domain;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	{
+	BASE_EACH(domain, &node->domains, link) {
 		uint64_t cut = BASE_MIN(over, domain->disk_cache.limit);
 
 		if (domain->disk_cache.share != DISK_CACHE_LOOKS)
@@ -370,7 +359,6 @@ void stores_fini(struct node *node)
 void stores_leave(struct domain *domain)
 {
 	struct node *node = domain->node;
-	struct domain *other;
 	char key[IDENTITY_TEXT_MAX];
 
 	if (domain->disk_cache.share == DISK_CACHE_HAS) {
@@ -379,9 +367,9 @@ void stores_leave(struct domain *domain)
 		disk_cache_touch(&at);
 	}
 	domain->disk_cache.share = DISK_CACHE_ALONE;
-	LIST_FOREACH(other, &node->domains, link)
-	if (other->disk_cache.share == DISK_CACHE_REFUSED)
-		other->disk_cache.share = DISK_CACHE_ASKS;
+	BASE_EACH(other, &node->domains, link)
+		if (other->disk_cache.share == DISK_CACHE_REFUSED)
+			other->disk_cache.share = DISK_CACHE_ASKS;
 	if (next_asking(node) && !node->draining)
 		loop_timer_set(node->stores->soon, 0);
 }

@@ -43,11 +43,12 @@ struct accept {
 /* The oldest connection that nothing depends on (of the newest's user), or NULL. New ones are at the head of the list. */
 static struct conn *find_spare(struct node *node, const struct conn *newest, bool of_same_user)
 {
-	struct conn *conn, *spare = NULL;
+	struct conn *spare = NULL;
 
-	LIST_FOREACH(conn, &node->conns, link)
-	if (conn != newest && client_is_spare(conn) && (!of_same_user || conn->uid == newest->uid))
-		spare = conn;
+	BASE_EACH(conn, &node->conns, link)
+		if (conn != newest && client_is_spare(conn) &&
+		    (!of_same_user || conn->uid == newest->uid))
+			spare = conn;
 	return spare;
 }
 

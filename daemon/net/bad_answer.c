@@ -22,11 +22,10 @@
 
 static const struct stream *stream_of_job(const struct conn *asks, uint64_t id)
 {
-	const struct conn *conn;
-
-	LIST_FOREACH(conn, &asks->node->conns, link)
-	if (conn->job && conn->job->id == id && (conn->uid == asks->uid || rights_is_admin(asks)))
-		return conn->job->stream;
+	BASE_EACH(conn, &asks->node->conns, link)
+		if (conn->job && conn->job->id == id &&
+		    (conn->uid == asks->uid || rights_is_admin(asks)))
+			return conn->job->stream;
 	return NULL;
 }
 

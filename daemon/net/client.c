@@ -129,8 +129,8 @@ static void on_source_ready(struct conn *conn)
 		describe(conn);
 		return;
 	}
-	LIST_FOREACH(other, &conn->source->domain->sources, link)
-	{ /* the same version is open already? */
+	LIST_FOREACH(other, &conn->source->domain->sources,
+		     link) { /* the same version is open already? */
 		if (other == conn->source || other->state != SOURCE_READY || other->reopening ||
 		    !source_is_same(other, conn->source))
 			continue;

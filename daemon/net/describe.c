@@ -132,8 +132,8 @@ static struct describe_entry *find(const struct describe_catalogs *catalogs,
 	struct describe_entry *entry;
 
 	TAILQ_FOREACH(entry, &catalogs->entries, link)
-	if (memcmp(&entry->key, key, sizeof(*key)) == 0)
-		return entry;
+		if (memcmp(&entry->key, key, sizeof(*key)) == 0)
+			return entry;
 	return NULL;
 }
 
@@ -142,8 +142,8 @@ bool describe_is_lent(const struct domain *domain)
 	const struct describe_entry *entry;
 
 	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
-	if (entry->fd >= 0 && catalog_is_lent(entry->fd))
-		return true;
+		if (entry->fd >= 0 && catalog_is_lent(entry->fd))
+			return true;
 	return false;
 }
 
@@ -158,7 +158,7 @@ uint64_t describe_idle(const struct domain *domain)
 	uint64_t bytes = 0;
 
 	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
-	bytes += is_idle(entry) ? entry->bytes : 0;
+		bytes += is_idle(entry) ? entry->bytes : 0;
 	return bytes;
 }
 
@@ -168,20 +168,18 @@ static bool give_way(struct describe_catalogs *catalogs)
 	struct describe_entry *entry;
 
 	TAILQ_FOREACH(entry, &catalogs->entries, link)
-	if (is_idle(entry)) {
-		entry_free(entry);
-		return true;
-	}
+		if (is_idle(entry)) {
+			entry_free(entry);
+			return true;
+		}
 	return false;
 }
 
 bool describe_give_way(struct node *node, const struct domain *payer)
 {
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	if ((!payer || tenant_is_same(payer, domain)) && give_way(domain->catalogs))
-		return true;
+	BASE_EACH(domain, &node->domains, link)
+		if ((!payer || tenant_is_same(payer, domain)) && give_way(domain->catalogs))
+			return true;
 	return false;
 }
 
@@ -346,7 +344,6 @@ static void answer(struct conn *conn, int error)
 static void written(struct describe_entry *entry, int error)
 {
 	struct node *node = entry->domain->node;
-	struct conn *conn, *next;
 
 	entry->pid = 0;
 	if (!error)
@@ -354,11 +351,9 @@ static void written(struct describe_entry *entry, int error)
 	source_unref(entry->source);
 	entry->source = NULL;
 	node->counters.catalogs += !error;
-	for (conn = LIST_FIRST(&node->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
+	BASE_EACH_LEAVING(conn, &node->conns, link)
 		if (conn->catalog == entry)
 			answer(conn, error);
-	}
 	if (error)
 		entry_free(entry);
 }
@@ -389,8 +384,8 @@ static void write_next(struct domain *domain)
 	struct describe_entry *entry, *next;
 
 	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
-	if (entry->pid)
-		return;
+		if (entry->pid)
+			return;
 	for (entry = TAILQ_FIRST(&domain->catalogs->entries); entry; entry = next) {
 		next = TAILQ_NEXT(entry, link);
 		if (entry->fd >= 0)
@@ -405,16 +400,15 @@ static void write_next(struct domain *domain)
 bool describe_ended(struct node *node, pid_t pid, int status)
 {
 	struct describe_entry *entry;
-	struct domain *domain;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
-	if (entry->pid == pid) {
-		node->counters.catalogs_apart++;
-		written(entry, WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
-		write_next(domain);
-		return true;
-	}
+	BASE_EACH(domain, &node->domains, link)
+		TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
+			if (entry->pid == pid) {
+				node->counters.catalogs_apart++;
+				written(entry, WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
+				write_next(domain);
+				return true;
+			}
 	return false;
 }
 

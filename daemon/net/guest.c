@@ -14,10 +14,10 @@ struct guest *guest_ref(struct guest_list *list, uid_t uid)
 	struct guest *guest;
 
 	LIST_FOREACH(guest, list, link)
-	if (guest->uid == uid) {
-		guest->conns++;
-		return guest;
-	}
+		if (guest->uid == uid) {
+			guest->conns++;
+			return guest;
+		}
 	guest = calloc(1, sizeof(*guest));
 	if (!guest)
 		return NULL;

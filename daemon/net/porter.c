@@ -292,19 +292,18 @@ static void understand(const struct note *note, const uint8_t *data, size_t size
 static void on_message(struct porter *porter, const struct note *note, const uint8_t *data,
 		       size_t size, const struct bundle *bundle)
 {
-	struct errand *errand;
 	struct wire_in in;
 	int r;
 
 	wire_in_init(&in);
 	understand(note, data, size, bundle, &in, &r);
-	LIST_FOREACH(errand, &porter->errands, link)
-	if (errand->id == note->id) {
-		LIST_REMOVE(errand, link);
-		errand->fn(errand->arg, r, &in);
-		free(errand);
-		break;
-	}
+	BASE_EACH(errand, &porter->errands, link)
+		if (errand->id == note->id) {
+			LIST_REMOVE(errand, link);
+			errand->fn(errand->arg, r, &in);
+			free(errand);
+			break;
+		}
 	for (unsigned i = 0; i < in.n_fds; i++) /* nobody took it */
 		porter_close(porter->porters, porter->uid, &in.fds[i]);
 	wire_in_fini(&in);
@@ -349,22 +348,18 @@ static int start(struct porter *porter)
 
 static void end_idle_one(struct porters *porters)
 {
-	struct porter *porter;
-
-	LIST_FOREACH(porter, &porters->list, link)
-	if (!porter->owed) {
-		porter_free(porter);
-		return;
-	}
+	BASE_EACH(porter, &porters->list, link)
+		if (!porter->owed) {
+			porter_free(porter);
+			return;
+		}
 }
 
 static struct porter *find(const struct porters *porters, uid_t uid)
 {
-	struct porter *porter;
-
-	LIST_FOREACH(porter, &porters->list, link)
-	if (porter->uid == uid)
-		return porter;
+	BASE_EACH(porter, &porters->list, link)
+		if (porter->uid == uid)
+			return porter;
 	return NULL;
 }
 
@@ -483,10 +478,8 @@ static bool try_close(struct porters *porters, uid_t uid, int *fd)
 static void on_retry(void *arg)
 {
 	struct porters *porters = arg;
-	struct parting *parting, *next;
 
-	for (parting = LIST_FIRST(&porters->partings); parting; parting = next) {
-		next = LIST_NEXT(parting, link);
+	BASE_EACH_LEAVING(parting, &porters->partings, link) {
 		if (!try_close(porters, parting->uid, &parting->fd))
 			continue;
 		LIST_REMOVE(parting, link);
@@ -531,11 +524,10 @@ void porter_close(struct porters *porters, uid_t uid, int *fd)
 unsigned porter_closes(const struct porters *porters, uid_t uid)
 {
 	const struct porter *porter = find(porters, uid);
-	const struct parting *parting;
 	unsigned n = porter ? porter->closing : 0;
 
-	LIST_FOREACH(parting, &porters->partings, link)
-	n += parting->uid == uid;
+	BASE_EACH(parting, &porters->partings, link)
+		n += parting->uid == uid;
 	return n;
 }
 

@@ -124,21 +124,18 @@ static bool is_beside(const struct conn *conn, const struct conn *other)
 
 static bool is_somebody_reading(const struct conn *conn)
 {
-	const struct conn *other;
-
-	LIST_FOREACH(other, &conn->node->conns, link)
-	if (is_beside(conn, other) && (other->prepare->has_log || other->prepare->is_looking))
-		return true;
+	BASE_EACH(other, &conn->node->conns, link)
+		if (is_beside(conn, other) &&
+		    (other->prepare->has_log || other->prepare->is_looking))
+			return true;
 	return false;
 }
 
 static void wake_others(const struct conn *conn)
 {
-	struct conn *other;
-
-	LIST_FOREACH(other, &conn->node->conns, link)
-	if (is_beside(conn, other) && other->prepare->stage == STAGE_FIND)
-		wait_for_turn(other->prepare);
+	BASE_EACH(other, &conn->node->conns, link)
+		if (is_beside(conn, other) && other->prepare->stage == STAGE_FIND)
+			wait_for_turn(other->prepare);
 }
 
 void prepare_free(struct conn *conn)

@@ -60,11 +60,9 @@ static void begin_anew(struct conn *conn, const char *name)
 
 static void turn_out_all(const struct domain *domain, const struct named *now)
 {
-	struct conn *conn, *next;
 	struct diag diag;
 
-	for (conn = LIST_FIRST(&domain->node->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
+	BASE_EACH_LEAVING(conn, &domain->node->conns, link) {
 		if (!is_in(conn, domain))
 			continue;
 		if (!now)
@@ -81,12 +79,8 @@ static void turn_out_all(const struct domain *domain, const struct named *now)
 
 static void close_streams(struct domain *domain)
 {
-	struct stream *stream, *next;
-
-	for (stream = LIST_FIRST(&domain->streams); stream; stream = next) {
-		next = LIST_NEXT(stream, link);
+	BASE_EACH_LEAVING(stream, &domain->streams, link)
 		stream_lose(stream, CHANGED);
-	}
 }
 
 void sharing_reload(struct node *node, const struct named_sets *then)

@@ -69,11 +69,9 @@ static bool shows_conn(const struct view *view, const struct conn *conn)
 static void mark_his(struct view *view)
 {
 	static uint64_t marks;
-	const struct conn *conn;
 
 	view->mark = ++marks;
-	LIST_FOREACH(conn, &view->node->conns, link)
-	{
+	BASE_EACH(conn, &view->node->conns, link) {
 		if (!conn->stream || !shows_conn(view, conn))
 			continue;
 		conn->stream->domain->mark = view->mark;
@@ -107,11 +105,10 @@ static void add_stream(const struct stream *stream, struct sums *sums)
 
 static void add_domain(const struct view *view, const struct domain *domain, struct sums *sums)
 {
-	const struct stream *stream;
 	bool is_first = !sums->workers;
 
-	LIST_FOREACH(stream, &domain->streams, link)
-	add_stream(stream, sums);
+	BASE_EACH(stream, &domain->streams, link)
+		add_stream(stream, sums);
 	sums->reader_ns += reading_cpu_ns(&domain->reading);
 	sums->worker_ns += workers_cpu_ns(&domain->workers);
 	if (!shows_processes(view, domain))
@@ -126,11 +123,10 @@ static void add_domain(const struct view *view, const struct domain *domain, str
 static uint64_t delivered_to(const struct node *node, const struct domain *domain)
 {
 	uint64_t samples = domain ? domain->samples_delivered : node->counters.samples_delivered;
-	const struct conn *conn;
 
-	LIST_FOREACH(conn, &node->conns, link)
-	if (conn->job && (!domain || conn->domain == domain))
-		samples += job_taken(conn->job);
+	BASE_EACH(conn, &node->conns, link)
+		if (conn->job && (!domain || conn->domain == domain))
+			samples += job_taken(conn->job);
 	return samples;
 }
 
@@ -159,7 +155,6 @@ static struct saved saved_of(const struct node *node, const struct sums *sums)
 static struct sums sums_of(const struct view *view)
 {
 	const struct node *node = view->node;
-	const struct domain *domain;
 	struct sums sums = {
 	    .reference = node->counters.reference,
 	    .waits_on_dead = node->counters.waits_on_dead,
@@ -167,8 +162,8 @@ static struct sums sums_of(const struct view *view)
 	    .worker_ns = node->ended_worker_ns,
 	};
 
-	LIST_FOREACH(domain, &node->domains, link)
-	add_domain(view, domain, &sums);
+	BASE_EACH(domain, &node->domains, link)
+		add_domain(view, domain, &sums);
 	sums.delivered = delivered_to(node, NULL);
 	return sums;
 }
@@ -484,14 +479,13 @@ static void put_worker(struct json_out *out, const struct view *view, struct dom
 
 static unsigned jobs_of(const struct domain *domain, bool *ret_any_public)
 {
-	const struct conn *conn;
 	unsigned n = 0;
 
-	LIST_FOREACH(conn, &domain->node->conns, link)
-	if (conn->job && conn->domain == domain) {
-		n++;
-		*ret_any_public |= conn->stream->domain->kind == DOMAIN_PUBLIC;
-	}
+	BASE_EACH(conn, &domain->node->conns, link)
+		if (conn->job && conn->domain == domain) {
+			n++;
+			*ret_any_public |= conn->stream->domain->kind == DOMAIN_PUBLIC;
+		}
 	return n;
 }
 
@@ -554,33 +548,29 @@ static void put_tenant(struct json_out *out, const struct domain *domain, const 
 /* What each domain keeps on the disk. */
 static void put_caches(struct json_out *out, const struct view *view)
 {
-	const struct domain *domain;
-
 	json_out_member_array(out, "caches");
-	LIST_FOREACH(domain, &view->node->domains, link)
-	if (shows_domain(view, domain))
-		stores_describe_one(domain, out);
+	BASE_EACH(domain, &view->node->domains, link)
+		if (shows_domain(view, domain))
+			stores_describe_one(domain, out);
 	json_out_array_end(out);
 }
 
 /* Where there are to be other nodes. */
 static void put_cluster(struct json_out *out, const struct view *view)
 {
-	const struct domain *domain;
-
 	if (!gating_is_on(&view->node->gating))
 		return;
 	json_out_member_object(out, "cluster");
 	gating_describe(&view->node->gating, out);
 	json_out_member_array(out, "channels");
-	LIST_FOREACH(domain, &view->node->domains, link)
-	if (shows_domain(view, domain))
-		carrying_describe(&domain->carrying, out);
+	BASE_EACH(domain, &view->node->domains, link)
+		if (shows_domain(view, domain))
+			carrying_describe(&domain->carrying, out);
 	json_out_array_end(out);
 	json_out_member_array(out, "refused");
-	LIST_FOREACH(domain, &view->node->domains, link)
-	if (shows_domain(view, domain))
-		carrying_describe_refused(&domain->carrying, out);
+	BASE_EACH(domain, &view->node->domains, link)
+		if (shows_domain(view, domain))
+			carrying_describe_refused(&domain->carrying, out);
 	json_out_array_end(out);
 	json_out_member_array(out, "lost");
 	LIST_FOREACH(domain, &view->node->domains, link)
@@ -594,25 +584,20 @@ static void put_cluster(struct json_out *out, const struct view *view)
 
 static void put_streams(struct json_out *out, const struct view *view)
 {
-	const struct domain *domain;
-	const struct stream *stream;
-
 	json_out_member_array(out, "streams");
-	LIST_FOREACH(domain, &view->node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (shows_stream(view, stream))
-		put_stream(out, stream);
+	BASE_EACH(domain, &view->node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			if (shows_stream(view, stream))
+				put_stream(out, stream);
 	json_out_array_end(out);
 }
 
 static void put_jobs(struct json_out *out, const struct view *view)
 {
-	const struct conn *conn;
-
 	json_out_member_array(out, "jobs");
-	LIST_FOREACH(conn, &view->node->conns, link)
-	if (conn->job && shows_conn(view, conn))
-		put_job(out, conn->job);
+	BASE_EACH(conn, &view->node->conns, link)
+		if (conn->job && shows_conn(view, conn))
+			put_job(out, conn->job);
 	json_out_array_end(out);
 }
 
@@ -620,11 +605,8 @@ static void put_jobs(struct json_out *out, const struct view *view)
  * is being made. */
 static void put_opening(struct json_out *out, const struct view *view)
 {
-	const struct conn *conn;
-
 	json_out_member_array(out, "opening");
-	LIST_FOREACH(conn, &view->node->conns, link)
-	{
+	BASE_EACH(conn, &view->node->conns, link) {
 		bool waits_stream = conn->state == CONN_WAITS_STREAM;
 
 		if (conn->job || conn->describes || !conn->request.job || !shows_conn(view, conn) ||
@@ -644,34 +626,29 @@ static void put_opening(struct json_out *out, const struct view *view)
 
 static void put_workers(struct json_out *out, const struct view *view)
 {
-	struct domain *domain;
-
 	json_out_member_array(out, "workers");
-	LIST_FOREACH(domain, &view->node->domains, link)
-	for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
-		if (domain->workers.worker[i].pid && shows_processes(view, domain))
-			put_worker(out, view, domain, i);
+	BASE_EACH(domain, &view->node->domains, link)
+		for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
+			if (domain->workers.worker[i].pid && shows_processes(view, domain))
+				put_worker(out, view, domain, i);
 	json_out_array_end(out);
 }
 
 static void put_tenants(struct json_out *out, const struct view *view, const struct sums *sums)
 {
-	const struct domain *domain;
-
 	json_out_member_array(out, "tenants");
-	LIST_FOREACH(domain, &view->node->domains, link)
-	if (domain->kind != DOMAIN_OWN && shows_processes(view, domain))
-		put_tenant(out, domain, sums);
+	BASE_EACH(domain, &view->node->domains, link)
+		if (domain->kind != DOMAIN_OWN && shows_processes(view, domain))
+			put_tenant(out, domain, sums);
 	json_out_array_end(out);
 }
 
 static unsigned jobs_of_named(const struct node *node, const char *name)
 {
-	const struct conn *conn;
 	unsigned n = 0;
 
-	LIST_FOREACH(conn, &node->conns, link)
-	n += conn->job && strcmp(conn->stream->domain->name, name) == 0;
+	BASE_EACH(conn, &node->conns, link)
+		n += conn->job && strcmp(conn->stream->domain->name, name) == 0;
 	return n;
 }
 

@@ -36,10 +36,9 @@ struct watch_view {
 static uint64_t period_ns(const struct watch_view *view)
 {
 	uint64_t least_ms = PERIOD_MOST_MS;
-	const struct watcher *watcher;
 
-	LIST_FOREACH(watcher, &view->watchers, link)
-	least_ms = BASE_MIN(least_ms, watcher->period_ms);
+	BASE_EACH(watcher, &view->watchers, link)
+		least_ms = BASE_MIN(least_ms, watcher->period_ms);
 	return least_ms * 1000000;
 }
 
@@ -78,11 +77,10 @@ static int renew(struct watching *watching, struct watch_view *view)
 static struct watch_view *next_due(const struct watching *watching, uint64_t now_ns,
 				   uint64_t *ret_ns)
 {
-	struct watch_view *view, *next = NULL;
+	struct watch_view *next = NULL;
 	uint64_t first_ns = UINT64_MAX;
 
-	LIST_FOREACH(view, &watching->views, link)
-	{
+	BASE_EACH(view, &watching->views, link) {
 		uint64_t due_ns = view->renewed_ns + period_ns(view);
 
 		if (due_ns < first_ns) {
@@ -143,8 +141,8 @@ static struct watch_view *view_of(struct watching *watching, const struct watch_
 	struct watch_view *view;
 
 	LIST_FOREACH(view, &watching->views, link)
-	if (is_same(&view->who, who))
-		return view;
+		if (is_same(&view->who, who))
+			return view;
 	view = calloc(1, sizeof(*view));
 	if (!view)
 		return NULL;
@@ -184,10 +182,8 @@ int watch_enter(struct watching *watching, struct watcher *watcher, const struct
 
 void watch_turn_out(struct watching *watching)
 {
-	struct watch_view *view;
-
-	LIST_FOREACH(view, &watching->views, link)
-	pane_end(&view->pane);
+	BASE_EACH(view, &watching->views, link)
+		pane_end(&view->pane);
 }
 
 int watch_init(struct watching *watching, struct loop *loop, watch_render_fn render, void *arg)

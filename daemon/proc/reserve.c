@@ -186,13 +186,11 @@ static void forget(struct node *node, struct reserve_leaving *leaving)
 
 static bool has_left(struct node *node, pid_t pid)
 {
-	struct reserve_leaving *leaving;
-
-	LIST_FOREACH(leaving, &node->leaving, link)
-	if (leaving->pid == pid) {
-		forget(node, leaving);
-		return true;
-	}
+	BASE_EACH(leaving, &node->leaving, link)
+		if (leaving->pid == pid) {
+			forget(node, leaving);
+			return true;
+		}
 	return false;
 }
 
@@ -214,17 +212,15 @@ static bool is_of(struct variant *variant, pid_t pid, int status, struct reserve
 
 bool reserve_ended(struct node *node, pid_t pid, int status, struct reserve_done *ret)
 {
-	struct domain *domain;
-	struct stream *stream;
-
 	ret->variant = NULL;
 	if (has_left(node, pid))
 		return true;
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		if (stream->variant[v] && is_of(stream->variant[v], pid, status, ret))
-			return true;
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+				if (stream->variant[v] &&
+				    is_of(stream->variant[v], pid, status, ret))
+					return true;
 	return false;
 }
 

@@ -49,14 +49,12 @@ uint64_t fill_samples(const struct stream *stream)
 /* Is anything made for a job, or ahead for another stream? */
 static bool is_node_busy(const struct node *node)
 {
-	const struct domain *domain;
-	const struct stream *stream;
 	bool is_busy = node->draining;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-		is_busy |= stream->state == STREAM_RUNS && stream->fill[i].used;
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
+				is_busy |= stream->state == STREAM_RUNS && stream->fill[i].used;
 	return is_busy;
 }
 

@@ -32,34 +32,28 @@ static bool is_on(const struct stream *stream, uint64_t device)
 
 static void weigh_device(struct node *node, uint64_t device, uint64_t now_ns)
 {
-	struct domain *domain;
-	struct stream *stream;
-
 	fill_count_none(node);
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (is_on(stream, device) && fair_read_is_bound(&stream->share.reading, now_ns))
-		fill_count(stream);
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	{
-		if (!is_on(stream, device))
-			continue;
-		stream->share.disk_weighed_ns = now_ns;
-		if (fair_read_is_bound(&stream->share.reading, now_ns))
-			stream->share.reading.fair.weight = fill_weight(stream);
-	}
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			if (is_on(stream, device) &&
+			    fair_read_is_bound(&stream->share.reading, now_ns))
+				fill_count(stream);
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link) {
+			if (!is_on(stream, device))
+				continue;
+			stream->share.disk_weighed_ns = now_ns;
+			if (fair_read_is_bound(&stream->share.reading, now_ns))
+				stream->share.reading.fair.weight = fill_weight(stream);
+		}
 }
 
 void fill_disk_weigh(struct node *node, uint64_t now_ns)
 {
-	struct domain *domain;
-	struct stream *stream;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (is_on_disk(stream) && stream->share.disk_weighed_ns != now_ns)
-		weigh_device(node, stream->source->root.device, now_ns);
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			if (is_on_disk(stream) && stream->share.disk_weighed_ns != now_ns)
+				weigh_device(node, stream->source->root.device, now_ns);
 }
 
 /* ---- what was read ---- */
@@ -75,36 +69,30 @@ static void settle(struct stream *stream, uint64_t now_ns)
 
 void fill_disk_tick(struct node *node, double passed_ns)
 {
-	struct domain *domain;
-	struct stream *stream;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	fair_read_tick(&stream->share.reading, passed_ns);
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			fair_read_tick(&stream->share.reading, passed_ns);
 }
 
 /* ---- what may be begun ---- */
 
 void fill_disk_enter(struct stream *stream)
 {
-	const struct domain *domain;
-	const struct stream *other;
 	double least = -1;
 
 	if (!is_on_disk(stream))
 		return;
 	if (stream->share.reading.fair.cost <= 0)
 		stream->share.reading.fair.cost = fill_mean_bytes(stream);
-	LIST_FOREACH(domain, &stream->node->domains, link)
-	LIST_FOREACH(other, &domain->streams, link)
-	{
-		const double reached =
-		    fair_reached(&other->share.reading.fair, fill_under_way(other->fill));
+	BASE_EACH(domain, &stream->node->domains, link)
+		BASE_EACH(other, &domain->streams, link) {
+			const double reached =
+			    fair_reached(&other->share.reading.fair, fill_under_way(other->fill));
 
-		if (other != stream && is_on(other, stream->source->root.device) &&
-		    (least < 0 || reached < least))
-			least = reached;
-	}
+			if (other != stream && is_on(other, stream->source->root.device) &&
+			    (least < 0 || reached < least))
+				least = reached;
+		}
 	fair_enter(&stream->share.reading.fair, least);
 }
 
@@ -112,8 +100,6 @@ uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_u
 {
 	struct fair_read *one = &stream->share.reading;
 	struct fair_node disk = {.rate = 0};
-	struct domain *domain;
-	struct stream *other;
 	double least = -1;
 	uint32_t room;
 
@@ -123,21 +109,20 @@ uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_u
 		return FAIR_ALL;
 	fill_look(stream, now_ns);
 	fair_read_add(&disk, one);
-	LIST_FOREACH(domain, &stream->node->domains, link)
-	LIST_FOREACH(other, &domain->streams, link)
-	{
-		if (other == stream || !is_on(other, stream->source->root.device))
-			continue;
-		fill_look(other, now_ns);
-		if (!fair_read_wants(&other->share.reading, now_ns))
-			continue;
-		fair_read_add(&disk, &other->share.reading);
-		fair_look(&other->share.reading.fair, &least);
-	}
-	LIST_FOREACH(domain, &stream->node->domains, link)
-	LIST_FOREACH(other, &domain->streams, link)
-	if (other != stream && is_on(other, stream->source->root.device))
-		fair_pass(&other->share.reading.fair, &one->fair, &disk, least);
+	BASE_EACH(domain, &stream->node->domains, link)
+		BASE_EACH(other, &domain->streams, link) {
+			if (other == stream || !is_on(other, stream->source->root.device))
+				continue;
+			fill_look(other, now_ns);
+			if (!fair_read_wants(&other->share.reading, now_ns))
+				continue;
+			fair_read_add(&disk, &other->share.reading);
+			fair_look(&other->share.reading.fair, &least);
+		}
+	BASE_EACH(domain, &stream->node->domains, link)
+		BASE_EACH(other, &domain->streams, link)
+			if (other != stream && is_on(other, stream->source->root.device))
+				fair_pass(&other->share.reading.fair, &one->fair, &disk, least);
 	room = fair_read_room(one, &disk, least, fill_under_way(stream->fill), now_ns);
 	stream->share.held += room == 0;
 	stream->share.is_read_limited = room == 0;

@@ -66,10 +66,8 @@ unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
 
 void fill_count_none(struct node *node)
 {
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	domain->busy = 0;
+	BASE_EACH(domain, &node->domains, link)
+		domain->busy = 0;
 }
 
 void fill_count(const struct stream *stream)
@@ -92,37 +90,29 @@ double fill_weight(const struct stream *stream)
 
 static void count_busy(struct node *node)
 {
-	struct domain *domain;
-	struct stream *stream;
-
 	fill_count_none(node);
 	node->n_busy = 0;
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	{
-		if (!fill_is_busy(stream))
-			continue;
-		node->n_busy++;
-		fill_count(stream);
-	}
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link) {
+			if (!fill_is_busy(stream))
+				continue;
+			node->n_busy++;
+			fill_count(stream);
+		}
 }
 
 static void weigh(struct node *node, uint64_t now_ns)
 {
-	struct domain *domain;
-	struct stream *stream;
-
 	count_busy(node);
 	node->weighed_ns = now_ns;
 	node->fair.weight = 0;
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	{
-		if (!fill_is_busy(stream))
-			continue;
-		stream->share.fair.weight = fill_weight(stream);
-		node->fair.weight += stream->share.fair.weight;
-	}
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link) {
+			if (!fill_is_busy(stream))
+				continue;
+			stream->share.fair.weight = fill_weight(stream);
+			node->fair.weight += stream->share.fair.weight;
+		}
 	fill_disk_weigh(node, now_ns);
 }
 
@@ -142,11 +132,10 @@ static double part_of(const struct stream *stream, bool has_worked)
 
 static double parts_of(const struct domain *domain, bool has_worked)
 {
-	const struct stream *stream;
 	double parts = 0;
 
-	LIST_FOREACH(stream, &domain->streams, link)
-	parts += part_of(stream, has_worked);
+	BASE_EACH(stream, &domain->streams, link)
+		parts += part_of(stream, has_worked);
 	return parts;
 }
 
@@ -163,22 +152,19 @@ void fill_enter(struct stream *stream)
 {
 	struct node *node = stream->node;
 	const uint64_t now_ns = base_now_ns();
-	const struct domain *domain;
-	const struct stream *other;
 	double least_ns = -1;
 
 	forget_idle(stream->domain, now_ns);
 	weigh(node, now_ns);
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(other, &domain->streams, link)
-	{
-		const double reached_ns =
-		    fair_reached(&other->share.fair, fill_under_way(other->fill));
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(other, &domain->streams, link) {
+			const double reached_ns =
+			    fair_reached(&other->share.fair, fill_under_way(other->fill));
 
-		if (other != stream && fill_is_busy(other) &&
-		    (least_ns < 0 || reached_ns < least_ns))
-			least_ns = reached_ns;
-	}
+			if (other != stream && fill_is_busy(other) &&
+			    (least_ns < 0 || reached_ns < least_ns))
+				least_ns = reached_ns;
+		}
 	fair_enter(&stream->share.fair, least_ns);
 	fill_disk_enter(stream);
 }
@@ -243,8 +229,6 @@ static uint32_t depth_left(const struct stream *stream)
 uint32_t fill_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns)
 {
 	struct node *node = stream->node;
-	struct domain *domain;
-	struct stream *other;
 	double least_ns = -1;
 	uint32_t room;
 
@@ -252,16 +236,16 @@ uint32_t fill_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_
 		weigh(node, now_ns);
 	if (node->n_busy < 2)
 		return FAIR_ALL;
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(other, &domain->streams, link)
-	{
-		if (other != stream && fill_is_busy(other) && waits(other, now_ns))
-			fair_look(&other->share.fair, &least_ns);
-	}
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(other, &domain->streams, link)
-	if (other != stream && fill_is_busy(other))
-		fair_pass(&other->share.fair, &stream->share.fair, &node->fair, least_ns);
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(other, &domain->streams, link) {
+			if (other != stream && fill_is_busy(other) && waits(other, now_ns))
+				fair_look(&other->share.fair, &least_ns);
+		}
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(other, &domain->streams, link)
+			if (other != stream && fill_is_busy(other))
+				fair_pass(&other->share.fair, &stream->share.fair, &node->fair,
+					  least_ns);
 	room = fair_room(&stream->share.fair, &node->fair, least_ns);
 	stream->share.held += room == 0;
 	*ret_until_ns = now_ns + RETRY_NS;
@@ -317,7 +301,6 @@ static double settle_domain(struct domain *domain, uint64_t now_ns)
 	const double work_us = parts_of(domain, true);
 	const bool has_worked = work_us > 0;
 	const double parts = has_worked ? work_us : parts_of(domain, false);
-	struct stream *stream;
 	uint64_t cpu_ns;
 	double more_ns;
 
@@ -331,20 +314,19 @@ static double settle_domain(struct domain *domain, uint64_t now_ns)
 		     (double)(now_ns - domain->settled_at_ns) * domain->node->machine.limits.mask);
 	domain->settled_ns = cpu_ns;
 	domain->settled_at_ns = now_ns;
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (part_of(stream, has_worked) > 0)
-		settle_stream(stream, more_ns * part_of(stream, has_worked) / parts);
+	BASE_EACH(stream, &domain->streams, link)
+		if (part_of(stream, has_worked) > 0)
+			settle_stream(stream, more_ns * part_of(stream, has_worked) / parts);
 	return more_ns;
 }
 
 void fill_settle(struct node *node, uint64_t now_ns)
 {
 	const double passed_ns = (double)(now_ns - node->settled_ns);
-	struct domain *domain;
 	double cpu_ns = 0, cpus;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	cpu_ns += settle_domain(domain, now_ns);
+	BASE_EACH(domain, &node->domains, link)
+		cpu_ns += settle_domain(domain, now_ns);
 	cpus = node->settled_ns && passed_ns > 0 ? cpu_ns / passed_ns : node->workers;
 	cpus = BASE_MAX(BASE_MIN(cpus, (double)node->workers), CPUS_KEPT * node->fair.rate);
 	node->fair.rate = BASE_MAX(cpus, LEAST_CPUS);

@@ -300,8 +300,8 @@ struct group *group_log(struct stream *stream, const struct carousel_action *act
 	struct group *group;
 
 	LIST_FOREACH(group, &stream->users.groups, link)
-	if (group->number == action->job)
-		break;
+		if (group->number == action->job)
+			break;
 	if (!group)
 		return NULL;
 	carousel_newest(stream->carousel, group->number, &entry);
@@ -312,13 +312,9 @@ struct group *group_log(struct stream *stream, const struct carousel_action *act
 
 void group_sweep(struct stream *stream, uint64_t now_ns)
 {
-	struct group *group, *next;
-
-	for (group = LIST_FIRST(&stream->users.groups); group; group = next) {
-		next = LIST_NEXT(group, link);
+	BASE_EACH_LEAVING(group, &stream->users.groups, link)
 		if (!group->present && now_ns - BASE_MIN(group->left_ns, now_ns) > KEPT_NS)
 			group_free(group);
-	}
 }
 
 void group_leave_all(struct stream *stream)

@@ -105,13 +105,9 @@ static void forget(struct kept *kept)
 
 static void forget_named(struct kept_logs *logs, const char *name)
 {
-	struct kept *kept, *next;
-
-	for (kept = LIST_FIRST(&logs->list); kept; kept = next) {
-		next = LIST_NEXT(kept, link);
+	BASE_EACH_LEAVING(kept, &logs->list, link)
 		if (strcmp(kept->name, name) == 0)
 			forget(kept);
-	}
 }
 
 static void look_at(struct kept_logs *logs, const char *name)
@@ -284,7 +280,6 @@ int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *
 	      uint64_t origin)
 {
 	struct search search = {.found = NULL};
-	const struct kept *kept;
 	_cleanup_close_ int fd = -1;
 	struct stat status;
 
@@ -298,8 +293,8 @@ int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *
 		*search.log = '-';
 		name_log(log, search.log + 1);
 	}
-	LIST_FOREACH(kept, &logs->list, link)
-	consider(&search, kept);
+	BASE_EACH(kept, &logs->list, link)
+		consider(&search, kept);
 	if (!search.found)
 		return -1;
 	fd = openat(logs->fd, search.found->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -78,12 +78,10 @@ static void look_at_chunk(struct look *look, const struct stream *stream, const 
 
 static void look_at_tasks(struct look *look, const struct domain *domain)
 {
-	const struct stream *stream;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned b = 0; b < LAYOUT_MAX_ROWS && stream->state == STREAM_RUNS; b++)
-		if (stream->fill[b].used)
-			look_at_chunk(look, stream, &stream->fill[b]);
+	BASE_EACH(stream, &domain->streams, link)
+		for (unsigned b = 0; b < LAYOUT_MAX_ROWS && stream->state == STREAM_RUNS; b++)
+			if (stream->fill[b].used)
+				look_at_chunk(look, stream, &stream->fill[b]);
 }
 
 /* What no running stream knows of: as the worker says. */

@@ -53,11 +53,9 @@ struct source_store {
 
 static struct source *find_id(struct domain *domain, uint64_t id)
 {
-	struct source *source;
-
-	LIST_FOREACH(source, &domain->sources, link)
-	if (source->id == id)
-		return source;
+	BASE_EACH(source, &domain->sources, link)
+		if (source->id == id)
+			return source;
 	return NULL;
 }
 
@@ -187,13 +185,11 @@ static void on_tell(void *arg)
 {
 	struct source *source = arg;
 	const struct budget budget = budget_begin();
-	struct conn *conn, *next;
 
 	if (source->reopening || (source->state != SOURCE_READY && source->state != SOURCE_GONE))
 		return;  /* they are told when it is known */
 	source->users++; /* kept while its waiters come and go */
-	for (conn = LIST_FIRST(&source->node->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
+	BASE_EACH_LEAVING(conn, &source->node->conns, link) {
 		if (!is_waiting(source, conn))
 			continue;
 		if (budget_is_spent(&budget)) {
@@ -271,8 +267,7 @@ int source_request(struct domain *domain, const char *path, enum reader_how how,
 	struct node *node = domain->node;
 	struct source *source;
 
-	LIST_FOREACH(source, &domain->sources, link)
-	{
+	LIST_FOREACH(source, &domain->sources, link) {
 		if (source->state == SOURCE_OPENING && !source->reopening && source->how == how &&
 		    strcmp(source->path, path) == 0) {
 			source->users++;
@@ -333,7 +328,7 @@ void source_reader_failed(struct domain *domain, const char *text)
 	bool is_opening = false;
 
 	LIST_FOREACH(source, &domain->sources, link)
-	is_opening |= source->state == SOURCE_OPENING;
+		is_opening |= source->state == SOURCE_OPENING;
 	for (source = LIST_FIRST(&domain->sources); source; source = next) {
 		next = LIST_NEXT(source, link);
 		if (source->state == (is_opening ? SOURCE_OPENING : SOURCE_READY))
@@ -344,16 +339,15 @@ void source_reader_failed(struct domain *domain, const char *text)
 void source_progress(struct domain *domain, uint64_t id, uint64_t folders, uint64_t files)
 {
 	struct source *source = find_id(domain, id);
-	struct conn *conn;
 
 	if (!source)
 		return;
 	source->folders = folders;
 	source->files = files;
 	expect_news(source);
-	LIST_FOREACH(conn, &domain->node->conns, link)
-	if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
-		conn_progress(conn, "listing the dataset", folders, files);
+	BASE_EACH(conn, &domain->node->conns, link)
+		if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
+			conn_progress(conn, "listing the dataset", folders, files);
 }
 
 static void source_ready(struct source *source)
@@ -400,13 +394,10 @@ static void store_finish(struct source *source)
 
 static struct source *find_storing(struct node *node, pid_t pid)
 {
-	struct source *source;
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(source, &domain->sources, link)
-	if (source->store && source->store->pid == pid)
-		return source;
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(source, &domain->sources, link)
+			if (source->store && source->store->pid == pid)
+				return source;
 	return NULL;
 }
 
@@ -555,10 +546,7 @@ void source_opened(struct domain *domain, uint64_t id, bool unchanged, bool is_f
 
 void source_reader_started(struct domain *domain)
 {
-	struct source *source;
-
-	LIST_FOREACH(source, &domain->sources, link)
-	{
+	BASE_EACH(source, &domain->sources, link) {
 		if (source->state == SOURCE_OPENING) {
 			ask_reader(source);
 		} else if (source->how == READER_HOW_LOOK) {

@@ -6,11 +6,9 @@
 
 struct stream *stream_of_queue(struct domain *domain, uint32_t queue)
 {
-	struct stream *stream;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream->shared.queue.number == queue && !stream->removing)
-		return stream;
+	BASE_EACH(stream, &domain->streams, link)
+		if (stream->shared.queue.number == queue && !stream->removing)
+			return stream;
 	return NULL;
 }
 

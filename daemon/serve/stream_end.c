@@ -74,11 +74,9 @@ void stream_free(struct stream *stream)
 static struct domain *heir_of(const struct stream *stream, const struct variant *variant,
 			      const struct domain *payer)
 {
-	const struct conn *conn;
 	struct domain *heir = NULL;
 
-	LIST_FOREACH(conn, &stream->node->conns, link)
-	{
+	BASE_EACH(conn, &stream->node->conns, link) {
 		if (conn->stream != stream || (variant && conn->variant != variant))
 			continue;
 		if (conn->domain == payer)
@@ -137,14 +135,14 @@ void stream_unref(struct conn *conn)
 /* payer: NULL for anybody's. */
 static bool free_oldest(struct node *node, const struct domain *payer)
 {
-	struct stream *stream, *oldest = NULL;
-	struct domain *domain;
+	struct stream *oldest = NULL;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (!stream->users.n_conns && (!payer || tenant_is_same(payer, stream->payer)) &&
-	    (!oldest || stream->number < oldest->number))
-		oldest = stream;
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			if (!stream->users.n_conns &&
+			    (!payer || tenant_is_same(payer, stream->payer)) &&
+			    (!oldest || stream->number < oldest->number))
+				oldest = stream;
 	if (oldest)
 		stream_free(oldest);
 	return oldest != NULL;
@@ -152,13 +150,10 @@ static bool free_oldest(struct node *node, const struct domain *payer)
 
 static bool free_variant(struct node *node, const struct domain *payer)
 {
-	struct stream *stream;
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (variant_free_idle(stream, payer))
-		return true;
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			if (variant_free_idle(stream, payer))
+				return true;
 	return false;
 }
 
@@ -179,17 +174,15 @@ bool stream_free_idle(struct domain *domain)
  * for, NULL: anybody. */
 static uint64_t idle_memory(const struct node *node, const struct domain *payer)
 {
-	const struct domain *domain;
-	const struct stream *stream;
 	uint64_t bytes = 0;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	{
+	BASE_EACH(domain, &node->domains, link) {
 		if (!payer || tenant_is_same(payer, domain))
 			bytes += describe_idle(domain);
-		LIST_FOREACH(stream, &domain->streams, link)
-		if (!stream->users.n_conns && (!payer || tenant_is_same(payer, stream->payer)))
-			bytes += stream->bytes.all;
+		BASE_EACH(stream, &domain->streams, link)
+			if (!stream->users.n_conns &&
+			    (!payer || tenant_is_same(payer, stream->payer)))
+				bytes += stream->bytes.all;
 	}
 	return bytes;
 }
@@ -219,10 +212,7 @@ uint64_t stream_patience_ns(struct domain *domain, uint32_t queue, uint32_t row,
 
 void stream_worker_died(struct domain *domain, const struct fill_death *death)
 {
-	struct stream *stream;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	{
+	BASE_EACH(stream, &domain->streams, link) {
 		if (stream->state != STREAM_RUNS)
 			continue;
 		fill_worker_died(stream, death);
@@ -233,28 +223,19 @@ void stream_worker_died(struct domain *domain, const struct fill_death *death)
 
 void stream_workers_died(struct domain *domain)
 {
-	struct stream *stream, *next;
-
-	for (stream = LIST_FIRST(&domain->streams); stream; stream = next) {
-		next = LIST_NEXT(stream, link);
+	BASE_EACH_LEAVING(stream, &domain->streams, link)
 		stream_lose_memory(stream);
-	}
 }
 
 void stream_workers_failed(struct domain *domain, const char *text)
 {
-	struct stream *stream;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	stream_fail(stream, OA_E_REFUSED, text);
+	BASE_EACH(stream, &domain->streams, link)
+		stream_fail(stream, OA_E_REFUSED, text);
 }
 
 void stream_reader_died(struct domain *domain)
 {
-	struct stream *stream;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	{
+	BASE_EACH(stream, &domain->streams, link) {
 		stream->shared.is_attached = false;
 		cache_reader_died(stream);
 		if (stream->state == STREAM_RUNS)

@@ -65,10 +65,7 @@ static void end_stream(struct stream *stream, enum stream_state state, uint64_t 
 /* Connections that wait for a stream which will never run. code 0: they are to open again. */
 static void refuse_waiting(struct stream *stream, uint64_t code, const char *text)
 {
-	struct conn *conn, *next;
-
-	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
+	BASE_EACH_LEAVING(conn, &stream->node->conns, link) {
 		if (conn->stream != stream || conn->state != CONN_WAITS_STREAM)
 			continue;
 		if (code) {

@@ -150,14 +150,13 @@ static int plan_memory(const struct conn *conn, struct slot_geometry *geometry,
 /* Unique among all domains: people know a stream by it. */
 static uint16_t free_queue_number(struct node *node)
 {
-	struct domain *domain;
 	bool is_used;
 
 	do {
 		node->next_queue++;
 		is_used = false;
-		LIST_FOREACH(domain, &node->domains, link)
-		is_used |= stream_of_queue(domain, node->next_queue) != NULL;
+		BASE_EACH(domain, &node->domains, link)
+			is_used |= stream_of_queue(domain, node->next_queue) != NULL;
 	} while (is_used);
 	return node->next_queue;
 }
@@ -361,15 +360,14 @@ static bool is_open(const struct stream *stream, const struct hash_id *key)
 static struct variant *find_variant(const struct conn *conn, const struct hash_id *stream_key,
 				    const struct hash_id *key)
 {
-	const struct stream *stream;
+	BASE_EACH(stream, &conn->source->domain->streams, link)
+		for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && is_open(stream, stream_key); i++) {
+			struct variant *variant = stream->variant[i];
 
-	LIST_FOREACH(stream, &conn->source->domain->streams, link)
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && is_open(stream, stream_key); i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (variant_is_open(variant) && memcmp(&variant->key, key, sizeof(*key)) == 0)
-			return variant;
-	}
+			if (variant_is_open(variant) &&
+			    memcmp(&variant->key, key, sizeof(*key)) == 0)
+				return variant;
+		}
 	return NULL;
 }
 
@@ -386,10 +384,8 @@ static bool decodes_alike(const struct stream *stream, const struct pipeline *pi
 static struct stream *find_kin(struct conn *conn, const struct hash_id *key)
 {
 	const unsigned most = (unsigned)conn->node->param.variants;
-	struct stream *stream;
 
-	LIST_FOREACH(stream, &conn->source->domain->streams, link)
-	{
+	BASE_EACH(stream, &conn->source->domain->streams, link) {
 		if (most == 1 || !is_open(stream, key) ||
 		    !decodes_alike(stream, conn->request.pipeline))
 			continue;
@@ -487,12 +483,10 @@ void stream_request(struct conn *conn)
 /* Lets every connection that waits for the stream try, in a turn of its own; some may go on waiting. */
 static void tell_waiting(struct stream *stream)
 {
-	struct conn *conn;
-
-	LIST_FOREACH(conn, &stream->node->conns, link)
-	if (conn->stream == stream && conn->state == CONN_WAITS_STREAM &&
-	    conn->variant->state == VARIANT_RUNS)
-		prepare_soon(conn);
+	BASE_EACH(conn, &stream->node->conns, link)
+		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM &&
+		    conn->variant->state == VARIANT_RUNS)
+			prepare_soon(conn);
 }
 
 void stream_settle(struct stream *stream)
@@ -579,33 +573,27 @@ void stream_variant_refused(struct domain *domain, uint32_t queue, uint64_t numb
 /* What was asked for while there was no parent. */
 void stream_workers_started(struct domain *domain)
 {
-	struct stream *stream;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && stream->state == STREAM_OPENING; i++)
-		if (variant_is_open(stream->variant[i]) && !stream->variant[i]->is_mapped)
-			give_to_workers(stream->variant[i]);
+	BASE_EACH(stream, &domain->streams, link)
+		for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && stream->state == STREAM_OPENING;
+		     i++)
+			if (variant_is_open(stream->variant[i]) && !stream->variant[i]->is_mapped)
+				give_to_workers(stream->variant[i]);
 }
 
 static void source_reopened(struct source *source)
 {
-	struct stream *stream;
-
-	LIST_FOREACH(stream, &source->domain->streams, link)
-	if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
-		reading_attach(&source->domain->reading, source->id, stream->shared.queue.number,
-			       stream->shared.queue_fd, stream->shared.arena_fd);
+	BASE_EACH(stream, &source->domain->streams, link)
+		if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
+			reading_attach(&source->domain->reading, source->id,
+				       stream->shared.queue.number, stream->shared.queue_fd,
+				       stream->shared.arena_fd);
 }
 
 static void source_failed(struct source *source, const char *text)
 {
-	struct stream *stream, *next;
-
-	for (stream = LIST_FIRST(&source->domain->streams); stream; stream = next) {
-		next = LIST_NEXT(stream, link);
+	BASE_EACH_LEAVING(stream, &source->domain->streams, link)
 		if (stream->source == source)
 			stream_fail(stream, OA_E_DATASET, text);
-	}
 }
 
 const struct source_calls streams_source_calls = {.reopened = source_reopened,

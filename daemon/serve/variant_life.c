@@ -126,11 +126,9 @@ void variant_unref(struct variant *variant)
 /* Ranks of a group may come back. */
 static bool has_group(const struct variant *variant)
 {
-	const struct group *group;
-
-	LIST_FOREACH(group, &variant->stream->users.groups, link)
-	if (group->variant == variant)
-		return true;
+	BASE_EACH(group, &variant->stream->users.groups, link)
+		if (group->variant == variant)
+			return true;
 	return false;
 }
 
@@ -163,7 +161,6 @@ int variant_begin(struct variant *variant)
 void variant_fail(struct variant *variant, uint64_t code, const char *text)
 {
 	struct stream *stream = variant->stream;
-	struct conn *conn, *next;
 
 	if (!has_others(variant)) {
 		stream_fail(stream, code, text);
@@ -172,11 +169,9 @@ void variant_fail(struct variant *variant, uint64_t code, const char *text)
 	log_line(LOG_LEVEL_ERROR, "variant-failed", "queue=%u variant=%u reason=\"%.500s\"",
 		 stream->shared.queue.number, variant->number, text);
 	leave(variant);
-	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
+	BASE_EACH_LEAVING(conn, &stream->node->conns, link)
 		if (conn->variant == variant && conn->state == CONN_WAITS_STREAM)
 			conn_refuse(conn, code, text);
-	}
 }
 
 static bool is_in_production(const struct stream *stream, const struct variant *variant)

@@ -46,11 +46,10 @@ static void take_over_bucket(struct domain *domain, const struct domain *from)
 static unsigned count_of(const struct node *node, uid_t uid)
 {
 	const uid_t tenant = tenant_of(node, uid);
-	const struct domain *domain;
 	unsigned n = 0;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	n += domain->kind == DOMAIN_USER && domain->tenant == tenant;
+	BASE_EACH(domain, &node->domains, link)
+		n += domain->kind == DOMAIN_USER && domain->tenant == tenant;
 	return n;
 }
 
@@ -58,13 +57,12 @@ static unsigned count_of(const struct node *node, uid_t uid)
 static void on_event(void *arg)
 {
 	struct domain *domain = arg;
-	struct stream *stream;
 
-	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream == LIST_FIRST(&domain->streams))
-		stream_turn(stream);
-	else
-		stream_turn_soon(stream);
+	BASE_EACH(stream, &domain->streams, link)
+		if (stream == LIST_FIRST(&domain->streams))
+			stream_turn(stream);
+		else
+			stream_turn_soon(stream);
 }
 
 static int make_doorbell(struct domain *domain)
@@ -244,24 +242,24 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 static struct domain *find(struct node *node, const struct wish *wish)
 {
 	const struct identity *who = wish->who;
-	struct domain *domain;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	if (domain->kind == wish->kind && domain->who.uid == who->uid &&
-	    domain->who.gid == who->gid && strcmp(domain->name, wish->name) == 0)
-		return domain;
+	BASE_EACH(domain, &node->domains, link)
+		if (domain->kind == wish->kind && domain->who.uid == who->uid &&
+		    domain->who.gid == who->gid && strcmp(domain->name, wish->name) == 0)
+			return domain;
 	return NULL;
 }
 
 /* New ones are at the head. */
 bool domains_end_idle(struct node *node, const struct identity *who)
 {
-	struct domain *domain, *oldest = NULL;
+	struct domain *oldest = NULL;
 
-	LIST_FOREACH(domain, &node->domains, link)
-	if (domain_is_unused(domain) && domain->kind == DOMAIN_USER && !describe_is_lent(domain) &&
-	    (!who || domain->tenant == tenant_of(node, who->uid)))
-		oldest = domain;
+	BASE_EACH(domain, &node->domains, link)
+		if (domain_is_unused(domain) && domain->kind == DOMAIN_USER &&
+		    !describe_is_lent(domain) &&
+		    (!who || domain->tenant == tenant_of(node, who->uid)))
+			oldest = domain;
 	if (oldest)
 		domains_free(oldest);
 	return oldest != NULL;
@@ -384,10 +382,7 @@ void domains_free(struct domain *domain)
 
 pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns)
 {
-	const struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	{
+	BASE_EACH(domain, &node->domains, link) {
 		if (child_has_ended(domain->reading.child.pid, ret_status, ret_cpu_ns))
 			return domain->reading.child.pid;
 		if (child_has_ended(domain->workers.child.pid, ret_status, ret_cpu_ns))
@@ -400,10 +395,7 @@ pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret
 
 const char *domains_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
 {
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	{
+	BASE_EACH(domain, &node->domains, link) {
 		if (pid == domain->reading.child.pid) {
 			reading_died(&domain->reading, status, cpu_ns);
 			return "end of a reader";

@@ -42,33 +42,29 @@ bool tenant_is_same(const struct domain *a, const struct domain *b)
 
 struct domain *tenant_first(const struct domain *domain)
 {
-	struct domain *other;
-
-	LIST_FOREACH(other, &domain->node->domains, link)
-	if (tenant_is_same(domain, other))
-		return other;
+	BASE_EACH(other, &domain->node->domains, link)
+		if (tenant_is_same(domain, other))
+			return other;
 	return NULL;
 }
 
 uint64_t tenant_memory(const struct domain *domain)
 {
-	const struct domain *other;
 	uint64_t sum = 0;
 
-	LIST_FOREACH(other, &domain->node->domains, link)
-	if (tenant_is_same(domain, other))
-		sum += other->memory;
+	BASE_EACH(other, &domain->node->domains, link)
+		if (tenant_is_same(domain, other))
+			sum += other->memory;
 	return sum;
 }
 
 uint64_t tenant_kept(const struct domain *domain)
 {
-	const struct domain *other;
 	uint64_t sum = 0;
 
-	LIST_FOREACH(other, &domain->node->domains, link)
-	if (tenant_is_same(domain, other))
-		sum += other->memory_kept;
+	BASE_EACH(other, &domain->node->domains, link)
+		if (tenant_is_same(domain, other))
+			sum += other->memory_kept;
 	return sum;
 }
 
@@ -160,13 +156,11 @@ bool tenant_make_room(struct domain *domain)
 
 unsigned tenant_streams(const struct domain *domain)
 {
-	const struct domain *other;
-	const struct stream *stream;
 	unsigned n = 0;
 
-	LIST_FOREACH(other, &domain->node->domains, link)
-	LIST_FOREACH(stream, &other->streams, link)
-	n += tenant_is_same(stream->payer, domain);
+	BASE_EACH(other, &domain->node->domains, link)
+		BASE_EACH(stream, &other->streams, link)
+			n += tenant_is_same(stream->payer, domain);
 	return n;
 }
 
@@ -188,11 +182,10 @@ static bool is_job(const struct conn *conn)
 
 unsigned tenant_jobs(const struct domain *domain)
 {
-	const struct conn *conn;
 	unsigned n = 0;
 
-	LIST_FOREACH(conn, &domain->node->conns, link)
-	n += is_job(conn) && conn->domain && tenant_is_same(conn->domain, domain);
+	BASE_EACH(conn, &domain->node->conns, link)
+		n += is_job(conn) && conn->domain && tenant_is_same(conn->domain, domain);
 	return n;
 }
 
@@ -219,13 +212,11 @@ static size_t add_job(char *ret, size_t size, size_t used, const struct conn *co
 
 const char *tenant_tell_jobs(const struct domain *domain, char *ret, size_t size)
 {
-	const struct conn *conn;
 	unsigned told = 0, n = 0;
 	size_t used = 0;
 
 	*ret = '\0';
-	LIST_FOREACH(conn, &domain->node->conns, link)
-	{
+	BASE_EACH(conn, &domain->node->conns, link) {
 		if (!is_job(conn) || !conn->domain || !tenant_is_same(conn->domain, domain))
 			continue;
 		n++;
@@ -244,11 +235,10 @@ const char *tenant_tell_jobs(const struct domain *domain, char *ret, size_t size
 unsigned tenant_conns(const struct node *node, uid_t uid)
 {
 	const uid_t tenant = tenant_of(node, uid);
-	const struct conn *conn;
 	unsigned n = porter_closes(&node->porters, uid);
 
-	LIST_FOREACH(conn, &node->conns, link)
-	n += tenant_of(node, conn->uid) == tenant;
+	BASE_EACH(conn, &node->conns, link)
+		n += tenant_of(node, conn->uid) == tenant;
 	return n;
 }
 

@@ -180,14 +180,12 @@ int __wrap_reserve_begin(struct variant *variant, uint32_t to)
 
 static struct variant *find_reserving(const struct node *node)
 {
-	const struct domain *domain;
-	const struct stream *stream;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (stream->variant[i] && stream->variant[i]->reserve.pid == RESERVES)
-			return stream->variant[i];
+	BASE_EACH(domain, &node->domains, link)
+		BASE_EACH(stream, &domain->streams, link)
+			for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+				if (stream->variant[i] &&
+				    stream->variant[i]->reserve.pid == RESERVES)
+					return stream->variant[i];
 	return NULL;
 }
 

@@ -158,25 +158,19 @@ static void check_stream(const struct stream *stream)
 
 static void check_node(void)
 {
-	const struct domain *domain;
-	const struct stream *stream;
-	const struct source *source;
-	const struct conn *conn;
 	uint64_t memory = node.memory_catalogs;
 	unsigned n = 0;
 
-	LIST_FOREACH(domain, &node.domains, link)
-	{
-		LIST_FOREACH(stream, &domain->streams, link)
-		{
+	BASE_EACH(domain, &node.domains, link) {
+		BASE_EACH(stream, &domain->streams, link) {
 			check_stream(stream);
 			memory += stream->bytes.all;
 		}
-		LIST_FOREACH(source, &domain->sources, link)
-		memory += source->memory;
+		BASE_EACH(source, &domain->sources, link)
+			memory += source->memory;
 	}
-	LIST_FOREACH(conn, &node.conns, link)
-	n++;
+	BASE_EACH(conn, &node.conns, link)
+		n++;
 	demand(n == node.n_conns, "connections are miscounted");
 	demand(memory == node.memory_used, "memory is miscounted");
 	demand(memory <= node.memory_budget, "more memory than the budget");
@@ -192,13 +186,10 @@ static void turn(void)
 /* Is a process at work that ends by itself? */
 static bool is_busy(void)
 {
-	const struct domain *domain;
-	const struct source *source;
-
-	LIST_FOREACH(domain, &node.domains, link)
-	LIST_FOREACH(source, &domain->sources, link)
-	if (source->store)
-		return true;
+	BASE_EACH(domain, &node.domains, link)
+		BASE_EACH(source, &domain->sources, link)
+			if (source->store)
+				return true;
 	return node.stores->pid != 0;
 }
 
@@ -448,10 +439,7 @@ static unsigned count_descriptors(void)
 
 static bool is_empty(void)
 {
-	const struct domain *domain;
-
-	LIST_FOREACH(domain, &node.domains, link)
-	{
+	BASE_EACH(domain, &node.domains, link) {
 		if (!LIST_EMPTY(&domain->streams) || !LIST_EMPTY(&domain->sources))
 			return false;
 		if (!LIST_EMPTY(&domain->chores))

@@ -146,15 +146,13 @@ void bottle_check(void)
 	if (!node || now->turns % 4)
 		return;
 	memory = node->memory_catalogs;
-	LIST_FOREACH(domain, &node->domains, link)
-	{
-		LIST_FOREACH(stream, &domain->streams, link)
-		{
+	LIST_FOREACH(domain, &node->domains, link) {
+		LIST_FOREACH(stream, &domain->streams, link) {
 			check_stream(stream);
 			memory += stream->bytes.all;
 		}
 		LIST_FOREACH(source, &domain->sources, link)
-		memory += source->memory;
+			memory += source->memory;
 	}
 	if (memory != node->memory_used)
 		bottle_break("memory is miscounted");

@@ -123,8 +123,8 @@ static void check_empty(struct bottle *bottle)
 	if (bottle->broken[0])
 		return;
 	LIST_FOREACH(domain, &node->domains, link)
-	if (!LIST_EMPTY(&domain->streams) || !LIST_EMPTY(&domain->sources))
-		bottle_break("a stream or a source is left");
+		if (!LIST_EMPTY(&domain->streams) || !LIST_EMPTY(&domain->sources))
+			bottle_break("a stream or a source is left");
 	if (node->n_conns)
 		bottle_break("%u connections are left", node->n_conns);
 	if (node->memory_used != node->memory_catalogs)

@@ -155,8 +155,8 @@ static void on_timer(void *arg, uint64_t its, uint64_t set)
 	if (!now)
 		return;
 	LIST_FOREACH(watch, &now->watches, link)
-	if (watch->serial == its)
-		break;
+		if (watch->serial == its)
+			break;
 	if (!watch || watch->set != set || is_late(on_timer, its, set))
 		return;
 	watch->set = 0;

@@ -383,10 +383,10 @@ static struct variant *reserving(pid_t pid)
 	const struct stream *stream;
 
 	LIST_FOREACH(domain, &bottle_now()->node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (stream->variant[i] && stream->variant[i]->reserve.pid == pid)
-			return stream->variant[i];
+		LIST_FOREACH(stream, &domain->streams, link)
+			for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+				if (stream->variant[i] && stream->variant[i]->reserve.pid == pid)
+					return stream->variant[i];
 	return NULL;
 }
 

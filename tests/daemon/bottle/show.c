@@ -57,10 +57,9 @@ void bottle_show(void)
 
 	if (!bottle->node)
 		return;
-	LIST_FOREACH(domain, &bottle->node->domains, link)
-	{
+	LIST_FOREACH(domain, &bottle->node->domains, link) {
 		printf("domain: %u workers of %u\n", domain->workers.alive, domain->workers.size);
 		LIST_FOREACH(stream, &domain->streams, link)
-		show_stream(stream);
+			show_stream(stream);
 	}
 }
