@@ -27,4 +27,9 @@ void metric_list(FILE *out);
 /* A value of the status, by a path of names with dots; NULL: it is not there. */
 const struct json_in *metric_find(const struct json_in *object, const char *path);
 
+/* The status of accessd as a page for a browser: one text, without a script or anything from elsewhere. */
+
+/* status NULL: accessd does not answer; why says so. */
+void page_write(const struct json_in *status, const char *why, FILE *out);
+
 #endif

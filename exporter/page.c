@@ -3,7 +3,6 @@
  * Tables of the status, as access-ctl has them, in HTML. Every text of it is escaped: names of jobs and paths are what users
  * wrote. The page asks for itself anew after some seconds, by its own head.
  */
-#include "exporter/page.h"
 
 #include <string.h>
 

@@ -34,7 +34,6 @@
 #include "base/log.h"
 #include "exporter/ask.h"
 #include "exporter/metric.h"
-#include "exporter/page.h"
 
 #define FILES 64        /* descriptors in all while nobody is asked */
 #define FILES_TO_ASK 16 /* more, for a question */

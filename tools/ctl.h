@@ -55,4 +55,28 @@ int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct
 /* The first two of them as JSON, an array; a line. */
 int ctl_explain_json(const struct json_in *status, const char *who, FILE *out, struct diag *diag);
 
+/* access-ctl convert: finds access-convert and becomes it. Asks no accessd. */
+
+struct ctl_convert {
+	unsigned form;        /* of --form: auto, packed, indexed, file; others are refused */
+	uint64_t jobs;        /* 0: as many as there are processors */
+	uint64_t shard_bytes; /* 0: one tar for all */
+	bool force, check;
+};
+
+/* words: SOURCE TARGET, or TARGET with check. Returns only when it cannot: an exit status, diag says why. */
+int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, struct diag *diag);
+
+/* access-ctl plan: recorded plans, for people and for other programs. Asks no accessd. */
+
+enum { CTL_PLAN_CSV, CTL_PLAN_JSON, CTL_PLAN_PLAN };
+
+struct ctl_plan {
+	unsigned format;
+	const char *output; /* NULL: standard output */
+};
+
+/* words: "show FILE" or "export FILE...". Returns the exit status; diag says what went wrong. */
+int ctl_plan_run(const struct ctl_plan *config, char **words, unsigned n, struct diag *diag);
+
 #endif

@@ -6,7 +6,7 @@
  * tree has it), then where this was installed.
  */
 
-#include "tools/ctl_convert.h"
+#include "tools/ctl.h"
 
 #include <errno.h>
 #include <limits.h>

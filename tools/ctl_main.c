@@ -10,8 +10,6 @@
 #include "tools/ctl.h"
 #include "tools/ctl_bad.h"
 #include "tools/ctl_cache.h"
-#include "tools/ctl_convert.h"
-#include "tools/ctl_plan.h"
 #include "tools/ctl_waits.h"
 #include "tools/ctl_warm.h"
 

@@ -7,7 +7,7 @@
  * ranks, which can be replayed.
  */
 
-#include "tools/ctl_plan.h"
+#include "tools/ctl.h"
 
 #include <errno.h>
 #include <inttypes.h>

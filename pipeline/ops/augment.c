@@ -16,7 +16,6 @@
 #include <math.h>
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/colour.h"
-#include "pipeline/ops/colour_op.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/turn.h"
 

@@ -13,7 +13,6 @@
 
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/colour.h"
-#include "pipeline/ops/colour_op.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/turn.h"

@@ -11,6 +11,8 @@
 
 #include "pipeline/picture.h"
 
+struct steps_scratch;
+
 /* Factors of 1 change nothing; 0: black, the mean gray, gray, smoothed. */
 void colour_brightness(const struct picture *picture, float factor);
 void colour_contrast(const struct picture *picture, float factor);
@@ -31,5 +33,10 @@ void colour_solarize(const struct picture *picture, double threshold);
 void colour_solarize_add(const struct picture *picture, unsigned more);
 void colour_autocontrast(const struct picture *picture);
 void colour_equalize(const struct picture *picture);
+
+/* What colour ops and the augmentation policies have in common beside. */
+
+/* colour_sharpness on one of the scratch's pictures; so is the result. 0 or PIPELINE_FAIL_.... */
+int colour_op_sharpen(struct steps_scratch *scratch, float factor, struct picture *picture);
 
 #endif

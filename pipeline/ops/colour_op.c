@@ -10,7 +10,6 @@
 
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/colour.h"
-#include "pipeline/ops/colour_op.h"
 #include "pipeline/ops/draw.h"
 
 /* ---- color_jitter ---- */

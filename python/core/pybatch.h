@@ -14,7 +14,5 @@ PyObject *pybatch_new(struct oa_batch *batch, bool is_writable);
 const struct oa_batch *pybatch_of(PyObject *batch);
 /* The memory that its fields lie in, as long as the batch is not released. false with an exception. */
 bool pybatch_slot(PyObject *batch, const void **ret, size_t *ret_bytes);
-/* 0, or -1 with an exception. */
-int pybatch_add_type(PyObject *module);
 
 #endif

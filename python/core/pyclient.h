@@ -9,7 +9,5 @@
 
 /* NULL, with TypeError, when it is none. Borrowed of the object. */
 struct oa_client *pyclient_of(PyObject *object);
-/* 0, or -1 with an exception. */
-int pyclient_add_type(PyObject *module);
 
 #endif

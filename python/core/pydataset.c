@@ -4,8 +4,6 @@
  * A data set's samples, labels and class names, as they were when it was opened.
  */
 
-#include "python/core/pydataset.h"
-
 #include <stdint.h>
 #include <stdlib.h>
 #include "libaccess/libaccess.h"

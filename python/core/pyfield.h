@@ -9,7 +9,5 @@
 
 /* A new reference, or NULL with an exception. The field is of hold's batch; a reference is taken. */
 PyObject *pyfield_new(struct pyhold *hold, const struct oa_field *field);
-/* 0, or -1 with an exception. */
-int pyfield_add_type(PyObject *module);
 
 #endif

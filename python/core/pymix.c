@@ -5,8 +5,6 @@
  * library wants one thread at a time in a mix; oneaccess/mix.py sees to that.
  */
 
-#include "python/core/pymix.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

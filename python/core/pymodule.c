@@ -6,14 +6,8 @@
 
 #include "libaccess/libaccess.h"
 #include "python/core/py.h"
-#include "python/core/pybatch.h"
-#include "python/core/pyclient.h"
-#include "python/core/pydataset.h"
-#include "python/core/pyfield.h"
 #include "python/core/pyguard.h"
-#include "python/core/pymix.h"
-#include "python/core/pystream.h"
-#include "python/core/pytwin.h"
+#include "python/core/pytype.h"
 
 static PyObject *pymodule_guard(PyObject *module, PyObject *unused)
 {

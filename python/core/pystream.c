@@ -5,8 +5,6 @@
  * The interpreter's lock is given up in every call that may wait or copy (pycall.h).
  */
 
-#include "python/core/pystream.h"
-
 #include <stdbool.h>
 #include <string.h>
 #include "python/core/pycall.h"

@@ -13,8 +13,6 @@
  * children have none, since what a device has registered must not be copied.
  */
 
-#include "python/core/pytwin.h"
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #ifndef PYTHON_CORE_PYTYPE_H
 #define PYTHON_CORE_PYTYPE_H
 
-/* What all types of the module have in common. */
+/* What all types of the module have in common, and each of them. */
 
 #include "python/core/py.h"
 
@@ -12,5 +12,16 @@ int pytype_add(PyObject *module, const char *name, size_t size, PyType_Slot *slo
 	       PyTypeObject **ret);
 /* The end of a dealloc, when what the object owned is gone. */
 void pytype_free(PyObject *object);
+
+/* Each puts its type into the module: the daemon that a program talks to, what is in a data set, a stream of batches, several
+ * data sets as one in exact shares, a batch, a field of it, and a slot's memory mapped a second time, for as long as a device
+ * has it registered. 0, or -1 with an exception. */
+int pyclient_add_type(PyObject *module);
+int pydataset_add_type(PyObject *module);
+int pystream_add_type(PyObject *module);
+int pymix_add_type(PyObject *module);
+int pybatch_add_type(PyObject *module);
+int pyfield_add_type(PyObject *module);
+int pytwin_add_type(PyObject *module);
 
 #endif

@@ -3,7 +3,6 @@
 /* Metrics and page of a status: values, labels of hostile users, formats, what is not there. */
 
 #include "exporter/metric.h"
-#include "exporter/page.h"
 #include "tests/worker/suite.h"
 
 #include <stdlib.h>
