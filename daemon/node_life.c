@@ -230,14 +230,6 @@ static void gate_close(void *arg, int *fd)
 	porter_close(&node->porters, PORTER_OWN, fd);
 }
 
-static int begin_peers(struct node *node, struct diag *diag)
-{
-	node->gating.calls = (struct gating_calls){gate_started, gate_close, node};
-	node->gating.is_private = node->place.is_private;
-	node->gating.as_nobody = !node->place.is_private && identity_can_switch();
-	return gating_begin(&node->gating, node->loop, &node->param, diag);
-}
-
 int node_init(struct node *node, struct diag *diag)
 {
 	int r;
@@ -268,8 +260,12 @@ int node_init(struct node *node, struct diag *diag)
 		r = watch_init(&node->watching, node->loop, status_render, node);
 	if (!r)
 		r = stores_init(node, domains_end_idle);
-	if (!r)
-		r = begin_peers(node, diag);
+	if (!r) {
+		node->gating.calls = (struct gating_calls){gate_started, gate_close, node};
+		node->gating.is_private = node->place.is_private;
+		node->gating.as_nobody = !node->place.is_private && identity_can_switch();
+		r = gating_begin(&node->gating, node->loop, &node->param, diag);
+	}
 	if (!r)
 		r = begin_serving(node, diag);
 	return r ? r : accept_begin(node, limits_raise_files());

@@ -167,14 +167,6 @@ bool cache_is_shared(const struct stream *stream, const struct cache_point *poin
 	       (!domain_is_shared(stream->domain) || stream->source->root.is_everywhere);
 }
 
-/* Two folders of different file systems may have an inode in common, but not their place. */
-static void name_by_place(const struct source_root *root, struct hash_id *id)
-{
-	struct hash_id both[2] = {*id, root->way};
-
-	hash_of(both, sizeof(both), id);
-}
-
 /* A form of these samples, made by these ops; pixels by these decoders and this arithmetic. Where users share, it is of this very folder or file, too:
  * another's may have been made to look like it. What is open to all and lies below cluster_paths is of its place, not its device, and of its inode: other
  * nodes have it so, too. So where samples lie in shards, of whose bytes the version knows
@@ -208,8 +200,12 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	if (domain_is_shared(stream->domain) || source_has_shards(stream->source))
 		all.inode = root->inode;
 	hash_of(&all, sizeof(all), ret);
-	if (root->is_everywhere)
-		name_by_place(root, ret);
+	if (root->is_everywhere) {
+		struct hash_id both[2] = {*ret, root->way};
+
+		/* Two folders of different file systems may have an inode in common, but not their place. */
+		hash_of(both, sizeof(both), ret);
+	}
 }
 
 static void add_point(const struct stream *stream, struct cache *cache, unsigned form,

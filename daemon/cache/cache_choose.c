@@ -229,25 +229,6 @@ static bool must_yield(const struct cache *cache, unsigned p)
 	return chosen && p != chosen && (cache->choice.makes || cache->input.cached[chosen] >= 1);
 }
 
-/* So the values of a form that was chosen before make room for those of the one that is chosen now. */
-static void tell_yields(struct stream *stream)
-{
-	struct cache *cache = &stream->cache;
-
-	for (unsigned p = 1; p < cache->listed; p++) {
-		struct cache_point *point = &cache->point[p];
-		const bool yields = must_yield(cache, p);
-
-		if (point->state != CACHE_READY || point->yields == yields)
-			continue;
-		point->yields = yields;
-		reading_yield(&stream->domain->reading, stream->shared.queue.number, point->form,
-			      yields);
-		if (yields && point->kept_samples)
-			disk_cache_has_room(&stream->domain->disk_cache);
-	}
-}
-
 /* Forms are compared when all have been tried, so that not the one that was tried first is made; but what an earlier
  * run kept is used at once. One whose sample turned out to be bad never ends, and is not waited for for long. */
 static bool is_early(struct cache *cache)
@@ -304,7 +285,19 @@ void cache_tick(struct stream *stream, uint64_t now_ns)
 	if (cache->choice.reason == POINT_UNMEASURED || has_moved(cache) ||
 	    now_ns - cache->chosen_ns >= CACHE_AGAIN_NS)
 		choose(stream, now_ns);
-	tell_yields(stream);
+	/* So the values of a form that was chosen before make room for those of the one that is chosen now. */
+	for (unsigned p = 1; p < cache->listed; p++) {
+		struct cache_point *point = &cache->point[p];
+		const bool yields = must_yield(cache, p);
+
+		if (point->state != CACHE_READY || point->yields == yields)
+			continue;
+		point->yields = yields;
+		reading_yield(&stream->domain->reading, stream->shared.queue.number, point->form,
+			      yields);
+		if (yields && point->kept_samples)
+			disk_cache_has_room(&stream->domain->disk_cache);
+	}
 }
 
 /* ---- for people ---- */

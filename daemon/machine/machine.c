@@ -171,19 +171,6 @@ void machine_end(struct machine *machine)
 
 /* ---- for people ---- */
 
-static void put_pressure(const struct machine *machine, struct json_out *out)
-{
-	json_out_member_object(out, "pressure");
-	json_out_member_string(out, "level", levels[machine->pressure.level]);
-	json_out_member_double(out, "some", machine->psi.some);
-	json_out_member_double(out, "full", machine->psi.full);
-	json_out_member_u64(out, "cache_eighths", PRESSURE_EIGHTHS - machine->pressure.withheld);
-	json_out_member_u64(out, "times", machine->pressures);
-	json_out_member_bool(out, "kernel_calls", machine->psi.poll_fd >= 0);
-	json_out_member_string(out, "from", machine->psi.file);
-	json_out_object_end(out);
-}
-
 static const char *cpus_source(const struct machine *machine)
 {
 	if (machine->wants.workers)
@@ -206,6 +193,14 @@ void machine_describe(const struct machine *machine, struct json_out *out)
 	json_out_member_string(out, "memory_from", limits->memory_file);
 	json_out_member_u64(out, "workers_changed", machine->workers_changed);
 	json_out_member_u64(out, "budget_changed", machine->budget_changed);
-	put_pressure(machine, out);
+	json_out_member_object(out, "pressure");
+	json_out_member_string(out, "level", levels[machine->pressure.level]);
+	json_out_member_double(out, "some", machine->psi.some);
+	json_out_member_double(out, "full", machine->psi.full);
+	json_out_member_u64(out, "cache_eighths", PRESSURE_EIGHTHS - machine->pressure.withheld);
+	json_out_member_u64(out, "times", machine->pressures);
+	json_out_member_bool(out, "kernel_calls", machine->psi.poll_fd >= 0);
+	json_out_member_string(out, "from", machine->psi.file);
+	json_out_object_end(out);
 	json_out_object_end(out);
 }

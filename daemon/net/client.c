@@ -218,26 +218,13 @@ static void on_describe(struct conn *conn, const struct message_describe *descri
 
 /* ---- other messages ---- */
 
-static void send_welcome(struct conn *conn)
-{
-	struct wire_out out;
-
-	base_random(conn->nonce, sizeof(conn->nonce));
-	wire_out_init(&out, PROTO_WELCOME);
-	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_u64(&out, PROTO_KEY_PID, (uint64_t)getpid());
-	wire_put_bytes(&out, PROTO_KEY_NONCE, conn->nonce, sizeof(conn->nonce));
-	wire_put_string(&out, PROTO_KEY_VERSION, PACKAGE_VERSION);
-	conn_send(conn, &out);
-}
-
 static void on_hello(struct conn *conn, const struct message_hello *hello)
 {
 	const uint64_t major = hello->major;
 	struct diag diag;
 	char text[256];
 	int code;
+	struct wire_out out;
 
 	if (major != PROTO_MAJOR) {
 		snprintf(text, sizeof(text),
@@ -256,7 +243,14 @@ static void on_hello(struct conn *conn, const struct message_hello *hello)
 	conn->request.program = request_name(hello->program);
 	conn->state = CONN_GREETED;
 	loop_timer_stop(conn->deadline);
-	send_welcome(conn);
+	base_random(conn->nonce, sizeof(conn->nonce));
+	wire_out_init(&out, PROTO_WELCOME);
+	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
+	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
+	wire_put_u64(&out, PROTO_KEY_PID, (uint64_t)getpid());
+	wire_put_bytes(&out, PROTO_KEY_NONCE, conn->nonce, sizeof(conn->nonce));
+	wire_put_string(&out, PROTO_KEY_VERSION, PACKAGE_VERSION);
+	conn_send(conn, &out);
 }
 
 static void on_explain(struct conn *conn, const struct message_explain *explain)

@@ -283,30 +283,6 @@ static void put_classes(struct wire_out *out, uint16_t key, const struct pipelin
 		wire_put_bytes(out, key, classes, count * sizeof(*classes));
 }
 
-/* The pipeline of jobs that bring none. */
-static void put_usual(struct wire_out *out, const struct conn *conn)
-{
-	const struct named *named = named_find(&conn->node->param.named, conn->named);
-
-	if (named && *named->pipeline)
-		wire_put_string(out, PROTO_KEY_PIPELINE, named->pipeline);
-}
-
-static void send_described(struct conn *conn, int fd)
-{
-	struct wire_out out;
-
-	wire_out_init(&out, PROTO_DESCRIBED);
-	wire_put_fd(&out, fd);
-	if (conn->request.pipeline) {
-		put_classes(&out, PROTO_KEY_KEEP, conn->request.pipeline, true);
-		put_classes(&out, PROTO_KEY_DROP, conn->request.pipeline, false);
-	} else {
-		put_usual(&out, conn);
-	}
-	conn_send(conn, &out);
-}
-
 const struct source *describe_source(const struct conn *conn)
 {
 	return conn->catalog ? conn->catalog->source : NULL;
@@ -324,6 +300,7 @@ static void answer(struct conn *conn, int error)
 {
 	_cleanup_close_ int fd = -1;
 	struct diag diag;
+	struct wire_out out;
 
 	if (!error)
 		error = -catalog_lend(conn->catalog->fd, &fd);
@@ -334,7 +311,19 @@ static void answer(struct conn *conn, int error)
 		conn_refuse(conn, OA_E_MEMORY, diag.text);
 		return;
 	}
-	send_described(conn, fd);
+	wire_out_init(&out, PROTO_DESCRIBED);
+	wire_put_fd(&out, fd);
+	if (conn->request.pipeline) {
+		put_classes(&out, PROTO_KEY_KEEP, conn->request.pipeline, true);
+		put_classes(&out, PROTO_KEY_DROP, conn->request.pipeline, false);
+	} else {
+		const struct named *named = named_find(&conn->node->param.named, conn->named);
+
+		/* The pipeline of jobs that bring none. */
+		if (named && *named->pipeline)
+			wire_put_string(&out, PROTO_KEY_PIPELINE, named->pipeline);
+	}
+	conn_send(conn, &out);
 	pipeline_free(conn->request.pipeline);
 	conn->request.pipeline = NULL;
 }
@@ -358,19 +347,15 @@ static void written(struct describe_entry *entry, int error)
 		entry_free(entry);
 }
 
-static void write_in_child(struct describe_entry *entry, pid_t accessd)
-{
-	child_settle(accessd, entry->draft.fd);
-	_exit(write_all(&entry->draft, entry->source->dataset));
-}
-
 /* false: it failed, and is gone. */
 static bool begin(struct describe_entry *entry)
 {
 	pid_t accessd = getpid(), pid = fork();
 
-	if (pid == 0)
-		write_in_child(entry, accessd);
+	if (pid == 0) {
+		child_settle(accessd, entry->draft.fd);
+		_exit(write_all(&entry->draft, entry->source->dataset));
+	}
 	if (pid < 0)
 		written(entry, errno);
 	else

@@ -105,19 +105,6 @@ struct parting { /* what could not be handed over yet */
 
 /* ---- datagrams ---- */
 
-static void bundle_adopt(struct bundle *bundle, struct msghdr *message)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = BASE_MIN(n, (size_t)MOST_FDS - bundle->n);
-		memcpy(bundle->fd + bundle->n, CMSG_DATA(c), n * sizeof(int));
-		bundle->n += (unsigned)n;
-	}
-}
-
 static ssize_t bundle_recv(int sock, struct iovec *parts, size_t n_parts, int flags,
 			   struct bundle *ret)
 {
@@ -134,7 +121,15 @@ static ssize_t bundle_recv(int sock, struct iovec *parts, size_t n_parts, int fl
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
-	bundle_adopt(ret, &message);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = BASE_MIN(n, (size_t)MOST_FDS - ret->n);
+		memcpy(ret->fd + ret->n, CMSG_DATA(c), n * sizeof(int));
+		ret->n += (unsigned)n;
+	}
 	ret->is_cut = message.msg_flags & MSG_TRUNC;
 	return got;
 }

@@ -201,13 +201,6 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	fill_finish(stream, fill, i, task->attempt ? LAYOUT_SAMPLE_SUBSTITUTED : LAYOUT_SAMPLE_OK);
 }
 
-static void end_fill(struct stream *stream, struct fill *fill)
-{
-	queue_row_end(&stream->shared.queue, fill->row);
-	fill->used = false;
-	carousel_produced(stream->carousel, fill->slot);
-}
-
 /* A rank's windows follow each other from the start of the chunk, and anew after each hole; what is
  * before a hole is carried. */
 static uint32_t windows_end(const struct fill *fill, uint32_t batch)
@@ -261,8 +254,11 @@ static bool collect_tasks(struct stream *stream, struct fill *fill)
 	return true;
 }
 
-static void move_watermark(struct fill *fill)
+static bool collect_one(struct stream *stream, struct fill *fill)
 {
+	uint32_t watermark = fill->watermark;
+	bool moved = collect_tasks(stream, fill);
+
 	while (fill->watermark < fill->count &&
 	       fill->task[fill->watermark].status != LAYOUT_SAMPLE_PENDING) {
 		uint8_t status = fill->task[fill->watermark++].status;
@@ -271,21 +267,16 @@ static void move_watermark(struct fill *fill)
 		    status == LAYOUT_SAMPLE_FILTERED)
 			fill->after_hole = fill->watermark;
 	}
-}
-
-static bool collect_one(struct stream *stream, struct fill *fill)
-{
-	uint32_t watermark = fill->watermark;
-	bool moved = collect_tasks(stream, fill);
-
-	move_watermark(fill);
 	if (fill->watermark != watermark) {
 		fill->awaited = LAYOUT_STAGE_NONE;
 		variant_show_watermark(stream, fill);
 		tell_jobs(stream, fill, watermark);
 	}
-	if (fill->finished == fill->count && stream->state == STREAM_RUNS)
-		end_fill(stream, fill);
+	if (fill->finished == fill->count && stream->state == STREAM_RUNS) {
+		queue_row_end(&stream->shared.queue, fill->row);
+		fill->used = false;
+		carousel_produced(stream->carousel, fill->slot);
+	}
 	return moved || fill->watermark != watermark;
 }
 

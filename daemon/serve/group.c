@@ -89,16 +89,6 @@ static int found_in_carousel(struct group *group, const struct carousel_join *jo
 	return 0;
 }
 
-/* What was brought: it is accounted already. */
-static void take_plan_log(struct group *group, struct brought *log)
-{
-	group->plan_log = log->plan_log;
-	group->keep = log->keep;
-	group->payer = base_take_ptr(log->payer);
-	group->plan_log_fd = base_take_fd(&log->plan_log_fd);
-	log->plan_log = (struct plan_log){.map = NULL};
-}
-
 /* Without its log. NULL: no memory. */
 static struct group *group_new(const struct conn *conn)
 {
@@ -150,7 +140,12 @@ static int group_found(struct conn *conn, struct brought *log, struct carousel_j
 		from.epoch = log->rest.epoch;
 		from.place = log->rest.place;
 	}
-	take_plan_log(group, log);
+	/* What was brought: it is accounted already. */
+	group->plan_log = log->plan_log;
+	group->keep = log->keep;
+	group->payer = base_take_ptr(log->payer);
+	group->plan_log_fd = base_take_fd(&log->plan_log_fd);
+	log->plan_log = (struct plan_log){.map = NULL};
 	r = found_in_carousel(group, &from, log);
 	if (r)
 		group_free(group);

@@ -139,18 +139,6 @@ static bool is_reserving(const struct stream *stream)
 	return false;
 }
 
-/* What the kernel refused was the answer to one job: for the next it is asked again. */
-static void forget_refusals(struct stream *stream)
-{
-	stream->cannot_grow = false;
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (variant_is_open(variant))
-			variant->full = variant->reserve.is_refused = false;
-	}
-}
-
 int stream_make_room(struct stream *stream, struct diag *diag)
 {
 	const uint32_t most = stream->geometry.max_slots;
@@ -171,7 +159,14 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	if (can_begin && stream->slots < least && is_reserving(stream))
 		return STREAM_E_LATER;
 	r = can_begin && stream->slots >= least ? 0 : refuse_job(stream, ranks, diag);
-	forget_refusals(stream);
+	/* What the kernel refused was the answer to one job: for the next it is asked again. */
+	stream->cannot_grow = false;
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		struct variant *variant = stream->variant[i];
+
+		if (variant_is_open(variant))
+			variant->full = variant->reserve.is_refused = false;
+	}
 	return r;
 }
 
@@ -251,24 +246,19 @@ bool stream_make_room_for(struct stream *stream, const struct slot_geometry *geo
 
 /* ---- reserved ---- */
 
-/* Was it more than jobs need? Then a refusal is no answer to any. */
-static void note_refusal(struct variant *variant, bool is_refused)
+static void reserved(struct variant *variant, uint32_t slots, bool all_of_them)
 {
+	struct stream *stream = variant->stream;
+	char refusal[512];
+	bool is_refused = !all_of_them;
 	struct reserve *reserve = &variant->reserve;
 
+	/* Was it more than jobs need? Then a refusal is no answer to any. */
 	variant->full = is_refused && !reserve->is_growth;
 	if (reserve->is_growth) {
 		variant->stream->cannot_grow |= is_refused;
 		reserve->is_growth = reserve->is_refused = false;
 	}
-}
-
-static void reserved(struct variant *variant, uint32_t slots, bool all_of_them)
-{
-	struct stream *stream = variant->stream;
-	char refusal[512];
-
-	note_refusal(variant, !all_of_them);
 	if (stream->state > STREAM_RUNS || !variant_is_open(variant))
 		return;
 	variant->slots += slots;
