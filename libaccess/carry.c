@@ -90,15 +90,6 @@ void carry_copy(const struct oa_stream *stream, struct carry *carry, const struc
 	carry->count += count;
 }
 
-static void carry_close(struct oa_stream *stream)
-{
-	if (!stream->full)
-		stream->full_end = &stream->full;
-	*stream->full_end = stream->carry;
-	stream->full_end = &stream->carry->next;
-	stream->carry = NULL;
-}
-
 int carry_add(struct oa_stream *stream, struct held *held, uint32_t count)
 {
 	held_note_seen(stream, held);
@@ -118,8 +109,13 @@ int carry_add(struct oa_stream *stream, struct held *held, uint32_t count)
 		held->at += part;
 		progress_pass(stream, part);
 		count -= part;
-		if (stream->carry->count == stream->batch)
-			carry_close(stream);
+		if (stream->carry->count == stream->batch) {
+			if (!stream->full)
+				stream->full_end = &stream->full;
+			*stream->full_end = stream->carry;
+			stream->full_end = &stream->carry->next;
+			stream->carry = NULL;
+		}
 	}
 	return 0;
 }

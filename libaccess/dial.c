@@ -199,28 +199,10 @@ static int dial_start(struct dial *dial, int connect_error, struct diag *diag)
 	return DIAL_AGAIN;
 }
 
-static int dial_hello(struct dial *dial, struct diag *diag)
-{
-	struct wire_out out;
-	int r;
-
-	wire_out_init(&out, PROTO_HELLO);
-	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_string(&out, PROTO_KEY_PROGRAM, program_invocation_short_name);
-	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
-	if (r == WIRE_E_CLOSED)
-		return dial_absent(dial, -ECONNRESET, diag);
-	if (r)
-		return dial_end(dial, error_of_errno(diag, r, "HELLO to accessd"));
-	dial_go(dial, DIAL_HELLO);
-	return 0;
-}
-
 static int dial_step_idle(struct dial *dial, struct diag *diag)
 {
 	int r = dial->route->is_private ? private_make_folder(dial->route->folder, diag) : 0;
+	struct wire_out out;
 
 	if (r)
 		return dial_end(dial, r);
@@ -244,7 +226,18 @@ static int dial_step_idle(struct dial *dial, struct diag *diag)
 			      (unsigned)geteuid(), dial->route->socket));
 	if (r)
 		return dial_end(dial, error_of_errno(diag, r, dial->route->socket));
-	return dial_hello(dial, diag);
+	wire_out_init(&out, PROTO_HELLO);
+	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
+	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
+	wire_put_string(&out, PROTO_KEY_PROGRAM, program_invocation_short_name);
+	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+	if (r == WIRE_E_CLOSED)
+		return dial_absent(dial, -ECONNRESET, diag);
+	if (r)
+		return dial_end(dial, error_of_errno(diag, r, "HELLO to accessd"));
+	dial_go(dial, DIAL_HELLO);
+	return 0;
 }
 
 static int dial_step_starting(struct dial *dial, struct diag *diag)

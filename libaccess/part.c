@@ -231,22 +231,6 @@ static int part_begin(struct part *part, const struct permutation *permutation,
 	return bad ? part_bad_id(sampler, bad - 1, permutation->n, diag) : 0;
 }
 
-static int part_end(struct part *part, const struct permutation *permutation, struct diag *diag)
-{
-	part->count = bits_count(part->bits, permutation->n);
-	for (uint64_t id = 0; id < permutation->n; id++)
-		if (bits_test(part->bits, permutation_position(permutation, id)))
-			bits_set(part->members, id);
-	if (part->count)
-		return 0;
-	return error_set(
-	    diag, OA_E_INVALID,
-	    "oa_open(): options.sampler: none of the dataset's %llu samples is left by "
-	    "its classes, split and ids and the pipeline's filter together; ask for a larger "
-	    "part",
-	    (unsigned long long)permutation->n);
-}
-
 int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 	      const struct catalog *catalog, struct diag *diag)
 {
@@ -269,7 +253,18 @@ int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 		part->is_random = !sampler->n_classes && !sampler->keep && !sampler->drop &&
 				  !(with_ids && sampler->ids);
 	}
-	return part_end(part, &permutation, diag);
+	part->count = bits_count(part->bits, permutation.n);
+	for (uint64_t id = 0; id < permutation.n; id++)
+		if (bits_test(part->bits, permutation_position(&permutation, id)))
+			bits_set(part->members, id);
+	if (part->count)
+		return 0;
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.sampler: none of the dataset's %llu samples is left by "
+	    "its classes, split and ids and the pipeline's filter together; ask for a larger "
+	    "part",
+	    (unsigned long long)permutation.n);
 }
 
 int part_seal(struct part *part)

@@ -32,13 +32,6 @@ size_t progress_words(const struct oa_stream *stream)
 	return bits_words(stream->permutation.blocks) + 1;
 }
 
-/* Samples that need and tail stand for. */
-static uint64_t progress_count(const struct oa_stream *stream)
-{
-	return population_samples(&stream->permutation, stream->part.bits, stream->progress.need) +
-	       stream->progress.n_tail;
-}
-
 void progress_need_all(const struct oa_stream *stream, uint64_t *need)
 {
 	if (stream->part.bits)
@@ -60,7 +53,9 @@ uint64_t progress_left(const struct oa_stream *stream)
 		return INT64_MAX; /* it is not counted, and never 0 */
 	if (stream->is_fixed)
 		return stream->places - stream->progress.place;
-	return progress_count(stream);
+	/* Samples that need and tail stand for. */
+	return population_samples(&stream->permutation, stream->part.bits, stream->progress.need) +
+	       stream->progress.n_tail;
 }
 
 static void progress_note_end(struct oa_stream *stream)

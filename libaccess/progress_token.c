@@ -83,12 +83,6 @@ static void snapshot_clear_blocks(struct snapshot *snapshot, const struct oa_str
 		progress_clear_blocks(&stream->permutation, snapshot->need, held);
 }
 
-static void snapshot_sort(struct snapshot *snapshot)
-{
-	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
-	      snapshot_compare);
-}
-
 /* Samples of the block that are ours. */
 static uint32_t snapshot_block_size(const struct oa_stream *stream, uint64_t block)
 {
@@ -151,7 +145,8 @@ static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
 	}
 	if (mark)
 		snapshot_add(snapshot, stream, mark->ids, mark->n_ids);
-	snapshot_sort(snapshot);
+	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
+	      snapshot_compare);
 	snapshot_sort_out(snapshot, stream);
 	return 0;
 }

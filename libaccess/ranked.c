@@ -133,15 +133,6 @@ static int ranked_jump(struct oa_stream *stream, uint64_t place)
 	return NEXT_LOOP;
 }
 
-/* Nothing more of this epoch is ours. */
-static int ranked_end(struct oa_stream *stream)
-{
-	if (stream->progress.cursor < stream->local_places)
-		return ranked_jump(stream, stream->local_places);
-	next_epoch(stream);
-	return NEXT_LOOP;
-}
-
 /* ---- batches ---- */
 
 /* What was copied together, maybe nothing at all. */
@@ -201,8 +192,13 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret)
 	int r;
 
 	stream->log.is_short = false;
-	if (ranked_done(stream) == steps)
-		return ranked_end(stream);
+	if (ranked_done(stream) == steps) {
+		/* Nothing more of this epoch is ours. */
+		if (stream->progress.cursor < stream->local_places)
+			return ranked_jump(stream, stream->local_places);
+		next_epoch(stream);
+		return NEXT_LOOP;
+	}
 	count = ranks_part(&ranks, stream->open.rank, ranked_done(stream), &first);
 	first = slice_local(&stream->slice, first);
 	end = first + count;

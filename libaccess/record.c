@@ -62,12 +62,6 @@ static int record_write(int fd, const uint8_t *data, size_t size)
 	return 0;
 }
 
-static void record_give_up(struct record *record, int r)
-{
-	record->failed = r;
-	base_close(&record->fd);
-}
-
 void record_flush(struct oa_stream *stream)
 {
 	struct record *record = &stream->record;
@@ -79,8 +73,10 @@ void record_flush(struct oa_stream *stream)
 			     (uint32_t)(record->used - RECORDING_BLOCK_HEAD));
 	r = record_write(record->fd, record->buffer, record->used);
 	record->used = RECORDING_BLOCK_HEAD;
-	if (r)
-		record_give_up(record, r);
+	if (r) {
+		record->failed = r;
+		base_close(&record->fd);
+	}
 }
 
 int record_report(struct oa_stream *stream)
@@ -195,19 +191,6 @@ struct record_cut {
 	bool any, is_last;
 };
 
-static void record_keep(struct record_cut *cut, const struct recording_reader *reader,
-			const struct recording_batch *batch)
-{
-	cut->any = true;
-	cut->epoch = batch->epoch;
-	cut->after = batch->after;
-	cut->is_last = batch->flags & RECORDING_LAST;
-	cut->begin = reader->begin;
-	cut->kept = reader->at;
-	cut->offset = reader->offset;
-	cut->number = reader->number;
-}
-
 /* Does what stays end where the token goes on? */
 static bool record_ends_at(const struct record_cut *cut, const struct token *token)
 {
@@ -229,7 +212,14 @@ static int record_find_cut(struct recording_reader *reader, const struct token *
 		if (batch.epoch > token->epoch ||
 		    (batch.epoch == token->epoch && batch.after > token->delivered))
 			return 0;
-		record_keep(cut, reader, &batch);
+		cut->any = true;
+		cut->epoch = batch.epoch;
+		cut->after = batch.after;
+		cut->is_last = batch.flags & RECORDING_LAST;
+		cut->begin = reader->begin;
+		cut->kept = reader->at;
+		cut->offset = reader->offset;
+		cut->number = reader->number;
 	}
 	return r == RECORDING_E_END || r == RECORDING_E_CUT ? 0 : r;
 }

@@ -106,14 +106,6 @@ static int replay_note(struct replay *replay, const struct recording_reader *rea
 	return r;
 }
 
-static void replay_hash(struct hash *hash, const struct recording_batch *batch)
-{
-	hash_add_u64(hash, batch->epoch);
-	hash_add_u64(hash, batch->count);
-	hash_add(hash, batch->runs, (size_t)(batch->ids - batch->runs));
-	hash_add(hash, batch->ids, (size_t)batch->count * batch->id_bytes);
-}
-
 static int replay_scan(struct replay *replay, struct recording_reader *reader, struct hash *hash,
 		       struct diag *diag)
 {
@@ -126,7 +118,10 @@ static int replay_scan(struct replay *replay, struct recording_reader *reader, s
 		r = replay_note(replay, reader, &batch, diag);
 		if (r)
 			return r;
-		replay_hash(hash, &batch);
+		hash_add_u64(hash, batch.epoch);
+		hash_add_u64(hash, batch.count);
+		hash_add(hash, batch.runs, (size_t)(batch.ids - batch.runs));
+		hash_add(hash, batch.ids, (size_t)batch.count * batch.id_bytes);
 	}
 	if (r != RECORDING_E_END && r != RECORDING_E_CUT)
 		return r < 0 ? r : replay_bad(replay, diag, "it is damaged, and not at its end");

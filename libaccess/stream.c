@@ -188,20 +188,6 @@ void stream_free(struct oa_stream *stream)
 
 /* ---- close ---- */
 
-/* The locks may be held for ever by a thread that was not forked, so none is taken. */
-static void stream_close_in_child(struct oa_stream *stream)
-{
-	base_close(&stream->epoll_fd);
-	base_close(&stream->timer_fd);
-	base_close(&stream->dial.sock);
-	base_close(&stream->record.fd);
-	base_close(&stream->replay.fd);
-	base_close(&stream->log.fd);
-	if (stream->session)
-		session_abandon(stream->session, stream->chunks != NULL);
-	stream->session = NULL;
-}
-
 void stream_shut(struct oa_stream *stream)
 {
 	dial_fini(&stream->dial);
@@ -233,7 +219,16 @@ void oa_close(struct oa_stream *stream)
 	if (!stream)
 		return;
 	if (!guard_is_ours(&stream->guard)) {
-		stream_close_in_child(stream);
+		/* The locks may be held for ever by a thread that was not forked, so none is taken. */
+		base_close(&stream->epoll_fd);
+		base_close(&stream->timer_fd);
+		base_close(&stream->dial.sock);
+		base_close(&stream->record.fd);
+		base_close(&stream->replay.fd);
+		base_close(&stream->log.fd);
+		if (stream->session)
+			session_abandon(stream->session, stream->chunks != NULL);
+		stream->session = NULL;
 		return;
 	}
 	pthread_mutex_lock(&stream->lock);

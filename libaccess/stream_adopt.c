@@ -146,14 +146,6 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 
 /* ---- it is taken, and lost ---- */
 
-/* What could not be sent to the new session is its end. */
-static int stream_adopted(const struct oa_stream *stream, struct diag *diag)
-{
-	if (stream->failed)
-		*diag = stream->failure;
-	return stream->failed;
-}
-
 int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
 {
 	const struct slot_geometry *geometry = &session->table.geometry;
@@ -190,7 +182,10 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	stream->session = session;
 	stream->is_idle = false;
 	listed_feed(stream);
-	return stream_adopted(stream, diag);
+	/* What could not be sent to the new session is its end. */
+	if (stream->failed)
+		*diag = stream->failure;
+	return stream->failed;
 }
 
 void stream_lose(struct oa_stream *stream, const char *why)
