@@ -84,17 +84,6 @@ static void pipeline_add_image(struct pipeline *pipeline, const char *name,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
 }
 
-static void pipeline_set_fields(struct pipeline *pipeline)
-{
-	const uint64_t classes = pipeline->tail.label.classes;
-
-	pipeline_add_image(pipeline, "image", &pipeline->shape);
-	if (classes)
-		pipeline_add_field(pipeline, "label", PIPELINE_F32, 1, &classes);
-	else
-		pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
-}
-
 static void pipeline_freep(struct pipeline **pipeline)
 {
 	pipeline_free(*pipeline);
@@ -196,8 +185,13 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 {
 	const char *wrong = NULL;
+	const uint64_t classes = pipeline->tail.label.classes;
 
-	pipeline_set_fields(pipeline);
+	pipeline_add_image(pipeline, "image", &pipeline->shape);
+	if (classes)
+		pipeline_add_field(pipeline, "label", PIPELINE_F32, 1, &classes);
+	else
+		pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
 	pipeline->packed.first = pipeline->n_fields;
 	if (!pipeline->shape.by_record && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
 		wrong = "fields come in the records of a wrapped data set: give \"source\": "

@@ -148,22 +148,6 @@ void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret
 	}
 }
 
-/* Kept pixels are from a cut of each of these pipelines? */
-static int pipeline_run_check(const struct pipeline_run *run, uint32_t variants,
-			      const struct pipeline_key *key, const struct cut *kept,
-			      struct pipeline_error *ret_error)
-{
-	for (unsigned v = 0; v < run->n; v++) {
-		const struct pipeline *pipeline = run->pipeline[v];
-
-		if ((variants >> v & 1) && pipeline && !cut_is_of(kept, &pipeline->cuts, key))
-			return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
-					   "kept pixels of another pipeline's first %u ops",
-					   kept->ops);
-	}
-	return 0;
-}
-
 /* What is in the sample's record, or in its files. */
 static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_input *input,
 			      struct pipeline_error *ret_error)
@@ -199,7 +183,17 @@ int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 		return run->by_record ? decode_fail_form(r, ret_error) : 0;
 	if (run->by_record && !run->members)
 		input->label = input->kept.label;
-	return pipeline_run_check(run, variants, key, &input->kept, ret_error);
+	/* Kept pixels are from a cut of each of these pipelines? */
+	for (unsigned v = 0; v < run->n; v++) {
+		const struct pipeline *pipeline = run->pipeline[v];
+
+		if ((variants >> v & 1) && pipeline &&
+		    !cut_is_of(&input->kept, &pipeline->cuts, key))
+			return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
+					   "kept pixels of another pipeline's first %u ops",
+					   input->kept.ops);
+	}
+	return 0;
 }
 
 /* Is the picture of a size that the pipeline wants? One whose head cannot be read is the engine's to
@@ -241,16 +235,6 @@ static int pipeline_run_masks(struct pipeline_run *run, const struct pipeline *p
 	return r;
 }
 
-/* Boxes go where the picture's ops will put what is in them; those that are gone then are left out, and
- * their rows. */
-static void pipeline_run_boxes(const struct pipeline *pipeline, struct follow *follow,
-			       const struct draw *draw, const struct pipeline_out *out)
-{
-	follow->box = out->field[pipeline->packed.boxes];
-	follow_ops(&pipeline->ops, &pipeline->shape, draw, follow);
-	packed_keep(pipeline->fields, &pipeline->packed, follow->n, follow_is_gone, out);
-}
-
 /* What follows a picture whose head cannot be read is the engine's to refuse. */
 static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *pipeline,
 			       const struct pipeline_input *input, const struct pipeline_key *key,
@@ -272,26 +256,19 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 		follow.height = height;
 		follow.width = width;
 		draw_init(&draw, key);
-		if (packed->boxes > 0)
-			pipeline_run_boxes(pipeline, &follow, &draw, out);
+		if (packed->boxes > 0) {
+			/* Boxes go where the picture's ops will put what is in them; those that are gone then are left out, and
+			 * their rows. */
+			follow.box = out->field[pipeline->packed.boxes];
+			follow_ops(&pipeline->ops, &pipeline->shape, &draw, &follow);
+			packed_keep(pipeline->fields, &pipeline->packed, follow.n, follow_is_gone,
+				    out);
+		}
 		r = pipeline_run_masks(run, pipeline, &input->record, height, width, &draw, out,
 				       ret_error);
 	}
 	decode_close(run->decode);
 	return r;
-}
-
-/* What comes beside the picture. */
-static int pipeline_run_beside(struct pipeline_run *run, const struct pipeline *pipeline,
-			       const struct pipeline_input *input, const struct pipeline_key *key,
-			       const struct pipeline_out *out, struct pipeline_error *ret_error)
-{
-	int r = packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
-			     &pipeline->packed, out, ret_error);
-
-	if (r != 0 || (pipeline->packed.boxes == 0 && !run->masks))
-		return r;
-	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
 }
 
 /* What is known without the pixels: is it wanted, and what is its label? */
@@ -309,7 +286,12 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 			ret_error);
 	if (r != 0 || pipeline->packed.n == 0)
 		return r;
-	return pipeline_run_beside(run, pipeline, input, key, out, ret_error);
+	/* What comes beside the picture. */
+	r = packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
+			 &pipeline->packed, out, ret_error);
+	if (r != 0 || (pipeline->packed.boxes == 0 && !run->masks))
+		return r;
+	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
 }
 
 /* Fields as they are. */

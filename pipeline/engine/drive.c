@@ -18,17 +18,6 @@ struct drive {
 	uint32_t who;
 };
 
-static int drive_begin(const struct drive *drive, const struct pipeline_key *key,
-		       struct pipeline_error *ret_error)
-{
-	struct decode_about about;
-
-	decode_tell(drive->decode, &about);
-	for (uint32_t left = drive->who; left; left &= left - 1)
-		drive->part[__builtin_ctz(left)].fed = 0;
-	return drive->engine->begin(drive->part, drive->who, key, &about, ret_error);
-}
-
 /* Who needs something at that scale, and the smallest box around it. */
 static uint32_t drive_box(const struct drive *drive, unsigned shift, struct picture_box *ret)
 {
@@ -92,7 +81,12 @@ static int drive_picture(const struct drive *drive, const void *data, size_t siz
 	if (r != 0)
 		return r;
 	do {
-		r = drive_begin(drive, key, ret_error);
+		struct decode_about about;
+
+		decode_tell(drive->decode, &about);
+		for (uint32_t left = drive->who; left; left &= left - 1)
+			drive->part[__builtin_ctz(left)].fed = 0;
+		r = drive->engine->begin(drive->part, drive->who, key, &about, ret_error);
 		for (unsigned shift = 0; r == 0 && shift <= DECODE_MAX_SHIFT; shift++)
 			r = drive_rows(drive, shift, ret_error);
 	} while (r == DECODE_E_AGAIN);

@@ -457,24 +457,6 @@ int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t
 	return decode->format->labels(decode->current, buffer, ret, ret_error);
 }
 
-/* The pixels of box, bit for bit those of the whole picture, and the same outcome, in less time. */
-static int decode_part_file(struct decode *decode, const struct picture_box *box,
-			    struct picture_buffer *buffer, struct picture *ret,
-			    struct pipeline_error *ret_error)
-{
-	struct picture picture;
-	int r = decode_use(decode, ret_error);
-
-	if (r != 0)
-		return r;
-	if (decode->format->part)
-		return decode->format->part(decode->current, box, buffer, ret, ret_error);
-	r = decode->format->whole(decode->current, buffer, &picture, ret_error);
-	if (r == 0)
-		*ret = picture_part(&picture, box);
-	return r;
-}
-
 /* ---- bands ---- */
 
 /* As decode_band_start, of the picture in the file. */
@@ -482,6 +464,7 @@ static int decode_start_file(struct decode *decode, const struct picture_box *bo
 			     struct pipeline_error *ret_error)
 {
 	int r;
+	struct picture picture;
 
 	decode->rest.height = 0;
 	if (decode->way == DECODE_QUICK) {
@@ -503,15 +486,17 @@ static int decode_start_file(struct decode *decode, const struct picture_box *bo
 			return r;
 	}
 	decode->way = DECODE_BY_PART;
-	return decode_part_file(decode, box, &decode->buffer, &decode->rest, ret_error);
-}
-
-static int decode_quick_next(struct decode *decode, struct decode_band *ret)
-{
-	if (baseline_next(decode->quick, ret) == 0)
-		return 0;
-	decode->way = DECODE_BY_ROWS;
-	return DECODE_E_AGAIN;
+	/* The pixels of box, bit for bit those of the whole picture, and the same outcome, in less time. */
+	r = decode_use(decode, ret_error);
+	if (r != 0)
+		return r;
+	if (decode->format->part)
+		return decode->format->part(decode->current, box, &decode->buffer, &decode->rest,
+					    ret_error);
+	r = decode->format->whole(decode->current, &decode->buffer, &picture, ret_error);
+	if (r == 0)
+		decode->rest = picture_part(&picture, box);
+	return r;
 }
 
 /* The next rows of rest. */
@@ -535,8 +520,12 @@ static int decode_next_file(struct decode *decode, struct decode_band *ret,
 	struct picture *rest = &decode->rest;
 	int r;
 
-	if (decode->way == DECODE_QUICK)
-		return decode_quick_next(decode, ret);
+	if (decode->way == DECODE_QUICK) {
+		if (baseline_next(decode->quick, ret) == 0)
+			return 0;
+		decode->way = DECODE_BY_ROWS;
+		return DECODE_E_AGAIN;
+	}
 	if (decode->way == DECODE_BY_PLANES) {
 		decode->format->planes(decode->current, &decode->box, ret);
 		return 0;

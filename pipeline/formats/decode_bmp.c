@@ -73,22 +73,30 @@ static int decode_bmp_masks(const struct decode_bmp *bmp, struct bmp_header *hea
 	return 0;
 }
 
-static int decode_bmp_old_header(struct decode_bmp *bmp, struct bmp_header *header)
+static int decode_bmp_header(struct decode_bmp *bmp, struct bmp_header *header,
+			     struct pipeline_error *ret_error)
 {
+	static const uint32_t sizes[] = {12, 40, 52, 56, 64, 108, 124};
 	const uint8_t *at = bmp->data + BMP_HEAD;
+	bool is_known = false;
 
-	bmp->width = little_16(at + 4);
-	bmp->height = little_16(at + 6);
-	header->bits = little_16(at + 10);
-	header->padding = 3;
-	return 0;
-}
-
-static int decode_bmp_new_header(struct decode_bmp *bmp, struct bmp_header *header,
-				 struct pipeline_error *ret_error)
-{
-	const uint8_t *at = bmp->data + BMP_HEAD;
-
+	if (bmp->size < BMP_HEAD + 4)
+		return decode_fail_truncated(ret_error);
+	header->size = little_32(at);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(sizes); i++)
+		is_known |= sizes[i] == header->size;
+	if (!is_known)
+		return decode_bmp_bad(ret_error, "a header of size", header->size);
+	if (bmp->size < BMP_HEAD + header->size)
+		return decode_fail_truncated(ret_error);
+	header->end = BMP_HEAD + header->size;
+	if (header->size == 12) {
+		bmp->width = little_16(at + 4);
+		bmp->height = little_16(at + 6);
+		header->bits = little_16(at + 10);
+		header->padding = 3;
+		return 0;
+	}
 	bmp->width = little_32(at + 4);
 	bmp->height = little_32(at + 8);
 	bmp->is_top_down = at[11] == 0xff;
@@ -99,27 +107,6 @@ static int decode_bmp_new_header(struct decode_bmp *bmp, struct bmp_header *head
 	header->colors = little_32(at + 32);
 	header->padding = 4;
 	return decode_bmp_masks(bmp, header, ret_error);
-}
-
-static int decode_bmp_header(struct decode_bmp *bmp, struct bmp_header *header,
-			     struct pipeline_error *ret_error)
-{
-	static const uint32_t sizes[] = {12, 40, 52, 56, 64, 108, 124};
-	bool is_known = false;
-
-	if (bmp->size < BMP_HEAD + 4)
-		return decode_fail_truncated(ret_error);
-	header->size = little_32(bmp->data + BMP_HEAD);
-	for (unsigned i = 0; i < BASE_ARRAY_LEN(sizes); i++)
-		is_known |= sizes[i] == header->size;
-	if (!is_known)
-		return decode_bmp_bad(ret_error, "a header of size", header->size);
-	if (bmp->size < BMP_HEAD + header->size)
-		return decode_fail_truncated(ret_error);
-	header->end = BMP_HEAD + header->size;
-	if (header->size == 12)
-		return decode_bmp_old_header(bmp, header);
-	return decode_bmp_new_header(bmp, header, ret_error);
 }
 
 /* ---- what a pixel is ---- */

@@ -496,19 +496,6 @@ static int decode_jpeg_try_part(struct decode_jpeg *decode, const struct picture
 	return 0;
 }
 
-static int decode_jpeg_whole_again(struct decode_jpeg *decode, const struct picture_box *box,
-				   struct picture_buffer *buffer, struct picture *ret)
-{
-	struct picture whole;
-	int r = decode_jpeg_start(decode);
-
-	if (r == 0)
-		r = decode_jpeg_whole(decode, buffer, &whole, decode->ret_error);
-	if (r == 0)
-		*ret = picture_part(&whole, box);
-	return r;
-}
-
 static int decode_jpeg_part(void *state, const struct picture_box *box,
 			    struct picture_buffer *buffer, struct picture *ret,
 			    struct pipeline_error *ret_error)
@@ -533,8 +520,16 @@ static int decode_jpeg_part(void *state, const struct picture_box *box,
 	r = decode_jpeg_try_part(decode, box, &picture, &outer);
 	if (r == 0)
 		r = decode_jpeg_check_tail(decode);
-	if (r == DECODE_E_AGAIN)
-		return decode_jpeg_whole_again(decode, box, buffer, ret);
+	if (r == DECODE_E_AGAIN) {
+		struct picture whole;
+
+		r = decode_jpeg_start(decode);
+		if (r == 0)
+			r = decode_jpeg_whole(decode, buffer, &whole, decode->ret_error);
+		if (r == 0)
+			*ret = picture_part(&whole, box);
+		return r;
+	}
 	if (r != 0)
 		return r;
 	inner.top -= outer.top;

@@ -179,18 +179,6 @@ static void decode_tiff_grey_table(struct decode_tiff *tiff, bool is_inverted)
 	}
 }
 
-static bool decode_tiff_palette(struct decode_tiff *tiff)
-{
-	uint16_t *red, *green, *blue;
-
-	if (!TIFFGetField(tiff->tiff, TIFFTAG_COLORMAP, &red, &green, &blue))
-		return false;
-	for (unsigned i = 0; i < 1U << tiff->bits; i++)
-		decode_put(tiff->color[i], (uint8_t)(red[i] >> 8), (uint8_t)(green[i] >> 8),
-			   (uint8_t)(blue[i] >> 8));
-	return true;
-}
-
 /* The first of the samples that no kind of picture has, and whether they mean something: libtiff's
  * EXTRASAMPLE_..., or 999, which one program writes for alpha. */
 struct tiff_extra {
@@ -235,8 +223,16 @@ static bool decode_tiff_is_single(struct decode_tiff *tiff, unsigned photo, uint
 	    (tiff->bits != 8 || tiff->samples != 2 || extra->count != 1 ||
 	     extra->first == EXTRASAMPLE_ASSOCALPHA || photo == PHOTOMETRIC_MINISWHITE))
 		return false;
-	if (is_palette)
-		return decode_tiff_palette(tiff);
+	if (is_palette) {
+		uint16_t *red, *green, *blue;
+
+		if (!TIFFGetField(tiff->tiff, TIFFTAG_COLORMAP, &red, &green, &blue))
+			return false;
+		for (unsigned i = 0; i < 1U << tiff->bits; i++)
+			decode_put(tiff->color[i], (uint8_t)(red[i] >> 8), (uint8_t)(green[i] >> 8),
+				   (uint8_t)(blue[i] >> 8));
+		return true;
+	}
 	decode_tiff_grey_table(tiff, photo == PHOTOMETRIC_MINISWHITE);
 	return true;
 }

@@ -72,14 +72,6 @@ bool cut_is_joined(const struct op_list *ops, unsigned end)
 	       (ops->op[1].id == OP_RESIZE || ops->op[1].id == OP_RANDOM_RESIZED_CROP);
 }
 
-static int cut_augmented(const struct op_list *ops, const struct shape *shape, const char *pixels,
-			 struct cut_place *ret)
-{
-	ret->height = shape->height;
-	ret->width = shape->width;
-	return cut_hash(ops, pixels, &ret->id);
-}
-
 int cut_list_make(struct op_list *ops, const struct shape *shape, const char *pixels,
 		  struct cut_list *ret)
 {
@@ -106,7 +98,9 @@ int cut_list_make(struct op_list *ops, const struct shape *shape, const char *pi
 	}
 	if (r == 0 && ret->n > 1 && ret->n <= shape->pixel_ops && !shape->views) {
 		ret->augmented = ops->count = shape->pixel_ops;
-		r = cut_augmented(ops, shape, pixels, &ret->place[ret->augmented]);
+		ret->place[ret->augmented].height = shape->height;
+		ret->place[ret->augmented].width = shape->width;
+		r = cut_hash(ops, pixels, &ret->place[ret->augmented].id);
 	}
 	ops->count = count;
 	return r;

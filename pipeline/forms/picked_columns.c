@@ -23,15 +23,6 @@ static const char *columns_split(const char *text, size_t *ret_name)
 	return *ret_name > 0 && colon[1] ? colon + 1 : NULL;
 }
 
-/* Members that are called so have this column. */
-static void columns_give(struct picked *members, const char *name, size_t size,
-			 struct found found[PIPELINE_MAX_FIELDS])
-{
-	for (unsigned m = 0; m < members->n; m++)
-		if (picked_is_next(&members->member[m], name, size, false, &found[m]))
-			members->member[m].column = members->n_columns;
-}
-
 static const char *columns_add(struct picked *members, const int32_t *item,
 			       struct found found[PIPELINE_MAX_FIELDS])
 {
@@ -46,7 +37,10 @@ static const char *columns_add(struct picked *members, const int32_t *item,
 		return "a column is \"NAME:ENCODING\", as the shards' index.json has them";
 	if (members->n_columns == PICKED_MOST_COLUMNS)
 		return "there are more columns than 64";
-	columns_give(members, text, name, found);
+	/* Members that are called so have this column. */
+	for (unsigned m = 0; m < members->n; m++)
+		if (picked_is_next(&members->member[m], text, name, false, &found[m]))
+			members->member[m].column = members->n_columns;
 	members->column[members->n_columns++] = encoding_of(encoding);
 	if (to > members->columns)
 		*to++ = ';';

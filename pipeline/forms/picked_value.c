@@ -271,25 +271,19 @@ static int take_array(const struct taking *taking)
 
 /* ---- a member ---- */
 
-/* A picture's, or a mask's. */
-static int take_picture(const struct taking *taking)
-{
-	const struct found *found = taking->found;
-
-	if (found->kind == FOUND_ARRAY || found->kind == FOUND_FLOATS ||
-	    found->kind == FOUND_INTS || (found->kind == FOUND_RAW && found->values != 1))
-		return picked_value_bad(taking, "it is no picture's bytes");
-	return take_bytes(taking, found->bytes, found->size);
-}
-
 int picked_value_take(const struct taking *taking)
 {
 	const struct pipeline_field *field = taking->member->field;
 	const struct found *found = taking->found;
 	const bool is_one = found->kind == FOUND_RAW && found->values == 1;
 
-	if (!field || field->role == PIPELINE_MASK)
-		return take_picture(taking);
+	if (!field || field->role == PIPELINE_MASK) {
+		/* A picture's, or a mask's. */
+		if (found->kind == FOUND_ARRAY || found->kind == FOUND_FLOATS ||
+		    found->kind == FOUND_INTS || (found->kind == FOUND_RAW && found->values != 1))
+			return picked_value_bad(taking, "it is no picture's bytes");
+		return take_bytes(taking, found->bytes, found->size);
+	}
 	if (taking->member->path && !is_one && found->kind != FOUND_TEXT &&
 	    found->kind != FOUND_JSON)
 		return picked_value_bad(taking, "a key (behind a colon) is of JSON");

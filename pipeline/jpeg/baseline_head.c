@@ -39,13 +39,6 @@ static unsigned head_u16(const uint8_t *at)
 	return (unsigned)at[0] << 8 | at[1];
 }
 
-static int head_app0(struct head_reader *reader, const uint8_t *at, size_t size)
-{
-	if (size >= 14 && memcmp(at, "JFIF", 5) == 0)
-		reader->has_jfif = true;
-	return 0;
-}
-
 static int head_app14(struct head_reader *reader, const uint8_t *at, size_t size)
 {
 	if (size >= 12 && memcmp(at, "Adobe", 5) == 0) {
@@ -96,14 +89,6 @@ static int head_dht(struct head_reader *reader, const uint8_t *at, size_t size)
 		at += 17 + symbols;
 		size -= 17 + symbols;
 	}
-	return 0;
-}
-
-static int head_dri(struct head_reader *reader, const uint8_t *at, size_t size)
-{
-	if (size != 2)
-		return BASELINE_E_OTHER;
-	reader->head->interval = head_u16(at);
 	return 0;
 }
 
@@ -202,9 +187,14 @@ static int head_segment(struct head_reader *reader, uint8_t marker, const uint8_
 	case HEAD_DQT:
 		return head_dqt(reader, at, size);
 	case HEAD_DRI:
-		return head_dri(reader, at, size);
+		if (size != 2)
+			return BASELINE_E_OTHER;
+		reader->head->interval = head_u16(at);
+		return 0;
 	case HEAD_APP0:
-		return head_app0(reader, at, size);
+		if (size >= 14 && memcmp(at, "JFIF", 5) == 0)
+			reader->has_jfif = true;
+		return 0;
 	case HEAD_APP14:
 		return head_app14(reader, at, size);
 	default:

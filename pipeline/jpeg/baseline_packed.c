@@ -98,19 +98,6 @@ void baseline_packed_measure(const struct baseline *baseline, struct baseline_pa
 	(packed->mcus == 1 ? packed_place_one : packed_place_two)(head, packed);
 }
 
-static void packed_set_quant(const struct baseline *baseline, struct baseline_packed *packed)
-{
-	for (unsigned p = 0; p < packed->n_pairs; p++) {
-		for (unsigned i = 0; i < 2; i++) {
-			const uint16_t *from = baseline->quant[packed->place[p].component[i]];
-
-			for (unsigned y = 0; y < 8; y++)
-				memcpy(packed->quant[p][y] + (size_t)8 * i, from + (size_t)8 * y,
-				       8 * sizeof(*from));
-		}
-	}
-}
-
 int baseline_packed_use(struct baseline *baseline, const void *packed, size_t size)
 {
 	struct baseline_packed *to = &baseline->packed;
@@ -129,7 +116,15 @@ int baseline_packed_use(struct baseline *baseline, const void *packed, size_t si
 	if (to->shift > BASELINE_PACKED_SHIFT || little_16(at + 2) > 1 || front > size ||
 	    !packed_rises(at + PACKED_HEAD, to->row_size, rows))
 		return BASELINE_E_OTHER;
-	packed_set_quant(baseline, to);
+	for (unsigned p = 0; p < to->n_pairs; p++) {
+		for (unsigned i = 0; i < 2; i++) {
+			const uint16_t *from = baseline->quant[to->place[p].component[i]];
+
+			for (unsigned y = 0; y < 8; y++)
+				memcpy(to->quant[p][y] + (size_t)8 * i, from + (size_t)8 * y,
+				       8 * sizeof(*from));
+		}
+	}
 	to->rows = at + PACKED_HEAD;
 	to->data = (const uint8_t *)packed + front;
 	to->size = size - front;

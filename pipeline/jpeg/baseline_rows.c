@@ -64,17 +64,6 @@ static unsigned rows_down(const struct baseline *baseline)
 	return wanted;
 }
 
-/* Only at the ends of a row do columns differ, in two MCUs each. */
-static void rows_set_ends(struct baseline *baseline)
-{
-	const struct baseline_span *columns = &baseline->columns;
-
-	for (uint32_t i = 0; i < 2 && i < columns->end - columns->first; i++) {
-		baseline->wanted_first[i] = rows_across(baseline, columns->first + i);
-		baseline->wanted_last[i] = rows_across(baseline, columns->end - 1 - i);
-	}
-}
-
 unsigned baseline_rows_wanted(const struct baseline *baseline, uint32_t x)
 {
 	uint32_t before = x - baseline->columns.first, behind = baseline->columns.end - 1 - x;
@@ -90,8 +79,13 @@ unsigned baseline_rows_wanted(const struct baseline *baseline, uint32_t x)
 void baseline_rows_start(struct baseline *baseline)
 {
 	struct baseline_scan *scan = &baseline->scan;
+	const struct baseline_span *columns = &baseline->columns;
 
-	rows_set_ends(baseline);
+	/* Only at the ends of a row do columns differ, in two MCUs each. */
+	for (uint32_t i = 0; i < 2 && i < columns->end - columns->first; i++) {
+		baseline->wanted_first[i] = rows_across(baseline, columns->first + i);
+		baseline->wanted_last[i] = rows_across(baseline, columns->end - 1 - i);
+	}
 	for (unsigned c = 0; c < BASELINE_COMPONENTS; c++)
 		scan->dc[c] = 0;
 	baseline->until_restart = baseline->head.interval;

@@ -68,7 +68,14 @@ static uint32_t blur_reflect(int64_t at, uint32_t size)
 	return (uint32_t)(at < 0 ? -at : at > last ? 2 * last - at : at);
 }
 
-static void blur_widen(const struct blur *blur, const uint8_t *in, uint32_t width)
+/* total = sum of weight[t] x row t; rows are step floats apart, n long. */
+static void blur_add(float *restrict total, const float *restrict row, float weight, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		total[i] += weight * row[i];
+}
+
+static void blur_across(const struct blur *blur, const uint8_t *in, uint32_t width, float *total)
 {
 	const int64_t reach = blur->taps[0] / 2;
 
@@ -83,18 +90,6 @@ static void blur_widen(const struct blur *blur, const uint8_t *in, uint32_t widt
 	}
 	for (size_t i = 0; i < 4 * (size_t)width; i++)
 		blur->wide[4 * (size_t)reach + i] = in[i];
-}
-
-/* total = sum of weight[t] x row t; rows are step floats apart, n long. */
-static void blur_add(float *restrict total, const float *restrict row, float weight, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		total[i] += weight * row[i];
-}
-
-static void blur_across(const struct blur *blur, const uint8_t *in, uint32_t width, float *total)
-{
-	blur_widen(blur, in, width);
 	memset(total, 0, blur->row * sizeof(*total));
 	for (unsigned t = 0; t < blur->taps[0]; t++)
 		blur_add(total, blur->wide + 4 * (size_t)t, blur->weight[0][t], blur->row);

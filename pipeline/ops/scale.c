@@ -25,17 +25,6 @@ static enum op_fit scale_fit(const struct op *op)
 	return (enum op_fit)op_number(op, OP_RESIZE_FIT, 0);
 }
 
-static void scale_in_proportion(const struct op *op, uint32_t height, uint32_t width,
-				uint64_t *ret_height, uint64_t *ret_width)
-{
-	const double down = height / op_number(op, OP_RESIZE_SIZE, 0);
-	const double across = width / op_number(op, OP_RESIZE_SIZE, 1);
-	const double ratio = scale_fit(op) == OP_COVER ? fmin(down, across) : fmax(down, across);
-
-	*ret_height = (uint64_t)rint(height / ratio);
-	*ret_width = (uint64_t)rint(width / ratio);
-}
-
 void scale_size(const struct op *op, uint32_t height, uint32_t width, uint64_t *ret_height,
 		uint64_t *ret_width)
 {
@@ -45,7 +34,13 @@ void scale_size(const struct op *op, uint32_t height, uint32_t width, uint64_t *
 	double one = size[0], other;
 
 	if (scale_fit(op) != OP_EXACT) {
-		scale_in_proportion(op, height, width, ret_height, ret_width);
+		const double down = height / op_number(op, OP_RESIZE_SIZE, 0);
+		const double across = width / op_number(op, OP_RESIZE_SIZE, 1);
+		const double ratio =
+		    scale_fit(op) == OP_COVER ? fmin(down, across) : fmax(down, across);
+
+		*ret_height = (uint64_t)rint(height / ratio);
+		*ret_width = (uint64_t)rint(width / ratio);
 		return;
 	}
 	if (op->value[OP_RESIZE_SIZE].count == 2) {

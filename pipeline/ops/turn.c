@@ -86,17 +86,6 @@ static bool turn_is_exchange(const struct turn *turn, double angle, const struct
 	return (angle == 90 || angle == 270) && (turn->expand || picture->width == picture->height);
 }
 
-static int turn_exchange(struct steps_scratch *scratch, double angle, struct picture *picture)
-{
-	if (angle == 180) {
-		picture_mirror(picture);
-		picture_turn_over(picture);
-	}
-	if (angle == 90 || angle == 270)
-		return turn_quarter(scratch, angle == 270, picture);
-	return 0;
-}
-
 static double turn_at_x(const double m[6], double x, double y)
 {
 	return m[0] * x + m[1] * y + m[2];
@@ -175,8 +164,15 @@ int turn_rotate(struct steps_scratch *scratch, const struct turn *turn, struct p
 	uint64_t height, width;
 	double matrix[6];
 
-	if (turn_is_exchange(turn, angle, picture))
-		return turn_exchange(scratch, angle, picture);
+	if (turn_is_exchange(turn, angle, picture)) {
+		if (angle == 180) {
+			picture_mirror(picture);
+			picture_turn_over(picture);
+		}
+		if (angle == 90 || angle == 270)
+			return turn_quarter(scratch, angle == 270, picture);
+		return 0;
+	}
 	turn_rotate_map(turn, picture->height, picture->width, matrix, &height, &width);
 	return turn_warp(scratch, turn, matrix, height, width, picture);
 }

@@ -177,13 +177,6 @@ static struct shape_size shape_size_of(const struct shape *shape)
 	return (struct shape_size){shape->height, shape->width, shape->channels};
 }
 
-static void shape_size_set(struct shape *shape, const struct shape_size *size)
-{
-	shape->height = size->height;
-	shape->width = size->width;
-	shape->channels = size->channels;
-}
-
 /* The ops from number first (from 0) on up to end, which the random_apply at `gate` decides on. */
 static int shape_group(struct shape_state *state, unsigned gate, unsigned first, unsigned end)
 {
@@ -220,7 +213,9 @@ static int shape_either(struct shape_state *state, unsigned at, unsigned end, un
 	if (r != 0)
 		return r;
 	one = shape_size_of(&state->shape);
-	shape_size_set(&state->shape, &before);
+	state->shape.height = before.height;
+	state->shape.width = before.width;
+	state->shape.channels = before.channels;
 	r = shape_group(state, at, middle, next);
 	if (r != 0)
 		return r;
