@@ -281,30 +281,6 @@ static void print_part(const char *name, uint64_t count, const uint64_t bytes[2]
 	       from, to, bytes[0] ? (double)bytes[1] / (double)bytes[0] : 1);
 }
 
-static void print_summary(const struct run *run)
-{
-	const double seconds = convert_progress_seconds(&run->progress);
-	char path[512];
-
-	printf("%s: %llu samples in %.1f s (%.0f/s)\n",
-	       base_quote(run->options->target, path, sizeof(path)), (unsigned long long)run->n,
-	       seconds, (double)run->n / seconds);
-	print_part(form_name(run->source.form), run->count[CONVERT_FORMED],
-		   run->bytes[CONVERT_FORMED]);
-	print_part("as they are", run->count[CONVERT_KEPT], run->bytes[CONVERT_KEPT]);
-}
-
-static void run_fini(struct run *run)
-{
-	for (unsigned i = 0; i < run->n_lanes; i++)
-		convert_lane_end(&run->lane[i]);
-	if (run->output)
-		run->ops->close(run->output);
-	convert_source_close(&run->source);
-	base_close(&run->signals);
-	free(run->buffer);
-}
-
 int convert_run(const struct convert_options *options)
 {
 	struct run run = {
@@ -323,9 +299,24 @@ int convert_run(const struct convert_options *options)
 	r = run_all(&run);
 	if (r && !run.signal)
 		fprintf(stderr, "access-ctl convert: %s\n", run.diag.text);
-	if (!r)
-		print_summary(&run);
-	run_fini(&run);
+	if (!r) {
+		const double seconds = convert_progress_seconds(&run.progress);
+		char path[512];
+
+		printf("%s: %llu samples in %.1f s (%.0f/s)\n",
+		       base_quote(run.options->target, path, sizeof(path)),
+		       (unsigned long long)run.n, seconds, (double)run.n / seconds);
+		print_part(form_name(run.source.form), run.count[CONVERT_FORMED],
+			   run.bytes[CONVERT_FORMED]);
+		print_part("as they are", run.count[CONVERT_KEPT], run.bytes[CONVERT_KEPT]);
+	}
+	for (unsigned i = 0; i < run.n_lanes; i++)
+		convert_lane_end(&run.lane[i]);
+	if (run.output)
+		run.ops->close(run.output);
+	convert_source_close(&run.source);
+	base_close(&run.signals);
+	free(run.buffer);
 	if (!r && fflush(stdout) != 0)
 		r = CONVERT_FAILED;
 	return run.signal ? -run.signal : r;

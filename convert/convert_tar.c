@@ -61,21 +61,6 @@ static uint64_t tar_whole(uint64_t end)
 	return (end + TAR_END + TAR_RECORD - 1) / TAR_RECORD * TAR_RECORD;
 }
 
-static void tar_set_header(struct tar_header *header, const char *name, uint32_t bytes)
-{
-	memset(header, 0, sizeof(*header));
-	snprintf(header->name, sizeof(header->name), "%s", name);
-	memcpy(header->mode, "0000644", 8);
-	memcpy(header->uid, "0000000", 8);
-	memcpy(header->gid, "0000000", 8);
-	snprintf(header->size, sizeof(header->size), "%011o", bytes);
-	memcpy(header->mtime, "00000000000", 12);
-	header->type = '0';
-	memcpy(header->magic, "ustar", 6);
-	memcpy(header->version, "00", 2);
-	snprintf(header->checksum, sizeof(header->checksum) - 1, "%06o", tar_header_sum(header));
-}
-
 /* 0 or negative errno. */
 static int tar_write(struct convert_output *output, const void *bytes, uint64_t size)
 {
@@ -95,7 +80,17 @@ static int tar_add_member(struct convert_output *output, uint64_t sample, const 
 	int r;
 
 	snprintf(name, sizeof(name), "%09llu.%s", (unsigned long long)sample, suffix);
-	tar_set_header(&header, name, size);
+	memset(&header, 0, sizeof(header));
+	snprintf(header.name, sizeof(header.name), "%s", name);
+	memcpy(header.mode, "0000644", 8);
+	memcpy(header.uid, "0000000", 8);
+	memcpy(header.gid, "0000000", 8);
+	snprintf(header.size, sizeof(header.size), "%011o", size);
+	memcpy(header.mtime, "00000000000", 12);
+	header.type = '0';
+	memcpy(header.magic, "ustar", 6);
+	memcpy(header.version, "00", 2);
+	snprintf(header.checksum, sizeof(header.checksum) - 1, "%06o", tar_header_sum(&header));
 	r = tar_write(output, &header, sizeof(header));
 	if (!r)
 		r = tar_write(output, bytes, size);

@@ -165,19 +165,6 @@ static int spawn(const char *how, int from, int to, pid_t *ret)
 	return r;
 }
 
-/* As it is, by a link to its place. */
-static int link_plain(struct unpack *unpack, const char *name)
-{
-	_cleanup_free_ char *path = NULL;
-
-	if (asprintf(&path, "%s/%s", unpack->dataset->root_path, name) < 0)
-		return unpack_fail(unpack, name, "takes more memory than there is");
-	if (symlinkat(path, unpack->folder_fd, name) < 0)
-		return unpack_fail_errno(unpack, name, "cannot be linked", errno);
-	unpack->done++;
-	return 0;
-}
-
 static int start(struct unpack *unpack, unsigned slot)
 {
 	const size_t number = unpack->next++;
@@ -186,8 +173,17 @@ static int start(struct unpack *unpack, unsigned slot)
 	char plain[NAME_MAX + 1];
 	int r;
 
-	if (!source_shards_suffix(name, unpack->dataset->ops->shards->compressed))
-		return link_plain(unpack, name);
+	if (!source_shards_suffix(name, unpack->dataset->ops->shards->compressed)) {
+		_cleanup_free_ char *path = NULL;
+
+		/* As it is, by a link to its place. */
+		if (asprintf(&path, "%s/%s", unpack->dataset->root_path, name) < 0)
+			return unpack_fail(unpack, name, "takes more memory than there is");
+		if (symlinkat(path, unpack->folder_fd, name) < 0)
+			return unpack_fail_errno(unpack, name, "cannot be linked", errno);
+		unpack->done++;
+		return 0;
+	}
 	how = plain_name(unpack, number, plain);
 	if (!how)
 		return unpack_fail(
@@ -261,17 +257,6 @@ static int look_after(struct unpack *unpack, unsigned slot, bool *ret_idle)
 	return r;
 }
 
-static void end_all(struct unpack *unpack)
-{
-	for (unsigned i = 0; i < unpack->jobs; i++) {
-		if (!unpack->child[i].pid)
-			continue;
-		kill(unpack->child[i].pid, SIGKILL);
-		while (waitpid(unpack->child[i].pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
-}
-
 static int unpack_all(struct unpack *unpack, const struct scan_progress *progress)
 {
 	int r = 0;
@@ -289,7 +274,13 @@ static int unpack_all(struct unpack *unpack, const struct scan_progress *progres
 			poll(NULL, 0, UNPACK_LOOK_MS);
 	}
 	convert_progress_end(&unpack->progress);
-	end_all(unpack);
+	for (unsigned i = 0; i < unpack->jobs; i++) {
+		if (!unpack->child[i].pid)
+			continue;
+		kill(unpack->child[i].pid, SIGKILL);
+		while (waitpid(unpack->child[i].pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
 	return r;
 }
 

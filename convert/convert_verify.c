@@ -159,17 +159,6 @@ static int verify_all(struct verify *verify)
 	return 0;
 }
 
-static void print_good(const struct verify *verify)
-{
-	char path[512], bytes[32], hex[65];
-
-	base_format_bytes(oads_head(verify->oads)->bytes, bytes, sizeof(bytes));
-	printf("%s: %llu samples, %s, dataset version %s: all is as it was written\n",
-	       base_quote(verify->path, path, sizeof(path)),
-	       (unsigned long long)dataset_count(verify->index), bytes,
-	       hash_hex(dataset_version(verify->index), hex));
-}
-
 int convert_verify(const struct convert_options *options)
 {
 	struct verify verify = {.path = options->source, .fd = -1};
@@ -177,8 +166,15 @@ int convert_verify(const struct convert_options *options)
 
 	if (!r)
 		r = verify_all(&verify);
-	if (!r)
-		print_good(&verify);
+	if (!r) {
+		char path[512], bytes[32], hex[65];
+
+		base_format_bytes(oads_head(verify.oads)->bytes, bytes, sizeof(bytes));
+		printf("%s: %llu samples, %s, dataset version %s: all is as it was written\n",
+		       base_quote(verify.path, path, sizeof(path)),
+		       (unsigned long long)dataset_count(verify.index), bytes,
+		       hash_hex(dataset_version(verify.index), hex));
+	}
 	oads_close(verify.oads);
 	dataset_unmap(verify.index);
 	base_close(&verify.fd);

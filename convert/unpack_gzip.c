@@ -8,15 +8,6 @@
 
 #define GZIP_OR_ZLIB (MAX_WBITS + 32)
 
-/* Behind a member: what fills up a block of a tape. gzip(1) passes over it, too. */
-static void skip_zeros(z_stream *stream)
-{
-	while (stream->avail_in && *stream->next_in == 0) {
-		stream->next_in++;
-		stream->avail_in--;
-	}
-}
-
 /* What was read. *is_whole: a member has ended, and none begun. 0 or UNPACK_E_.... */
 static int unpack_some(struct unpack_pipe *pipe, z_stream *stream, bool *is_whole)
 {
@@ -25,8 +16,13 @@ static int unpack_some(struct unpack_pipe *pipe, z_stream *stream, bool *is_whol
 	stream->next_in = pipe->in;
 	stream->avail_in = (uInt)pipe->in_bytes;
 	do {
-		if (*is_whole)
-			skip_zeros(stream);
+		if (*is_whole) {
+			/* Behind a member: what fills up a block of a tape. gzip(1) passes over it, too. */
+			while (stream->avail_in && *stream->next_in == 0) {
+				stream->next_in++;
+				stream->avail_in--;
+			}
+		}
 		if (*is_whole && !stream->avail_in)
 			break;
 		if (*is_whole && inflateReset(stream) != Z_OK)

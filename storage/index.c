@@ -228,8 +228,9 @@ void index_add_shard(struct index_writer *writer, const char *name, uint64_t byt
 	hash_add(writer->hash, facts, sizeof(facts));
 }
 
-static void writer_finish_head(struct index_writer *writer)
+int index_seal(struct index_writer *writer, int *ret_fd)
 {
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 	struct index_head *head = &writer->head;
 
 	head->magic = INDEX_MAGIC;
@@ -239,13 +240,6 @@ static void writer_finish_head(struct index_writer *writer)
 	hash_finish(writer->hash, &head->dataset);
 	memcpy(writer->map, head, sizeof(*head));
 	index_sum(writer->map, &writer->place);
-}
-
-int index_seal(struct index_writer *writer, int *ret_fd)
-{
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-
-	writer_finish_head(writer);
 	munmap(writer->map, writer->place.bytes);
 	writer->map = NULL;
 	if (fcntl(writer->fd, F_ADD_SEALS, seals) < 0)

@@ -44,24 +44,6 @@ int store_notice(struct store *store, int r)
 
 /* ---- opening and closing ---- */
 
-static void store_locks_init(struct store *store)
-{
-	pthread_rwlockattr_t fair;
-	pthread_condattr_t clock;
-
-	pthread_rwlockattr_init(&fair); /* who exchanges the environment waits for no newcomer */
-	pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(&store->fence, &fair);
-	pthread_rwlockattr_destroy(&fair);
-	pthread_mutex_init(&store->write_lock, NULL);
-	pthread_mutex_init(&store->lock, NULL);
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&store->wake, &clock);
-	pthread_cond_init(&store->settled, &clock);
-	pthread_condattr_destroy(&clock);
-}
-
 static void store_free(struct store *store)
 {
 	store_env_close(store);
@@ -93,12 +75,24 @@ static int store_new(const struct store_settings *settings, struct store **ret, 
 {
 	struct store *store = calloc(1, sizeof(*store));
 	int r;
+	pthread_rwlockattr_t fair;
+	pthread_condattr_t clock;
 
 	if (!store)
 		return -ENOMEM;
 	store->dir_fd = -1;
 	store->last = &store->first;
-	store_locks_init(store);
+	pthread_rwlockattr_init(&fair); /* who exchanges the environment waits for no newcomer */
+	pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&store->fence, &fair);
+	pthread_rwlockattr_destroy(&fair);
+	pthread_mutex_init(&store->write_lock, NULL);
+	pthread_mutex_init(&store->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&store->wake, &clock);
+	pthread_cond_init(&store->settled, &clock);
+	pthread_condattr_destroy(&clock);
 	r = store_place_open(settings->folder_fd, &store->dir_fd, diag);
 	if (r == 0) {
 		store_divide(store, settings->limit);

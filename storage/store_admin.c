@@ -24,14 +24,6 @@ static int admin_outcome(int r)
 	return r > 0 ? -EIO : r;
 }
 
-/* Brings a group's record to the disk now. */
-static int admin_record_now(struct store_group *group)
-{
-	size_t count;
-
-	return store_room_prune(group, 0, 0, &count);
-}
-
 int store_pin(struct store *store, const struct hash_id *id, bool pinned)
 {
 	struct store_group *group;
@@ -45,8 +37,12 @@ int store_pin(struct store *store, const struct hash_id *id, bool pinned)
 	else
 		group = NULL;
 	pthread_mutex_unlock(&store->lock);
-	if (group)
-		r = admin_record_now(group);
+	if (group) {
+		size_t count;
+
+		/* Brings a group's record to the disk now. */
+		r = store_room_prune(group, 0, 0, &count);
+	}
 	pthread_mutex_unlock(&store->write_lock);
 	return admin_outcome(r);
 }

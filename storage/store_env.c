@@ -156,16 +156,6 @@ static int env_load_group(struct store *store, const struct hash_id *id,
 	return 0;
 }
 
-/* A record that is not believed costs the group: it stands for one without a note that nobody will open, so
- * its values make room. */
-static void env_load_unknown(const struct env_load *load, struct store_record *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	ret->n_samples = STORE_RECORD_SAMPLES;
-	ret->values = 1; /* at least, and it will turn out */
-	ret->bytes = load->store->batch_bytes;
-}
-
 static bool env_load_each(void *arg, const struct store_lmdb_key *key, const uint8_t *data,
 			  size_t size)
 {
@@ -185,7 +175,12 @@ static bool env_load_each(void *arg, const struct store_lmdb_key *key, const uin
 	memcpy(&load->next, key->data, sizeof(load->next));
 	is_unknown = !store_record_parse(&load->next, data, size, &record);
 	if (is_unknown) {
-		env_load_unknown(load, &record);
+		/* A record that is not believed costs the group: it stands for one without a note that nobody will open, so
+		 * its values make room. */
+		memset(&record, 0, sizeof(record));
+		record.n_samples = STORE_RECORD_SAMPLES;
+		record.values = 1; /* at least, and it will turn out */
+		record.bytes = load->store->batch_bytes;
 		load->damaged++;
 	}
 	load->r = env_load_group(load->store, &load->next, &record, is_unknown);

@@ -177,12 +177,6 @@ int store_group_scan(struct store_group *group)
 
 /* ---- handles ---- */
 
-static void group_settled(struct store_group *group)
-{
-	group->is_busy = false;
-	pthread_cond_broadcast(&group->store->settled);
-}
-
 /* The first user's: the table, and what the record says from now on. */
 static int group_begin(struct store_group *group, uint64_t n_samples)
 {
@@ -196,7 +190,8 @@ static int group_begin(struct store_group *group, uint64_t n_samples)
 	pthread_mutex_unlock(&group->store->lock);
 	store_group_scan(group); /* what it could not see is missed, no more */
 	pthread_mutex_lock(&group->store->lock);
-	group_settled(group);
+	group->is_busy = false;
+	pthread_cond_broadcast(&group->store->settled);
 	return 0;
 }
 

@@ -190,27 +190,23 @@ static int write_items(struct store *store, struct store_item **items, size_t co
 	return store_lmdb_commit(write);
 }
 
-/* Under lock, after the commit. */
-static void write_tell(struct store *store, struct store_item **items, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (items[i]->is_delete)
-			store_group_set(items[i]->group, items[i]->sample, 0);
-		else if (!items[i]->is_lost)
-			store_group_set(items[i]->group, items[i]->sample, items[i]->size);
-		store->state.puts += !items[i]->is_delete && !items[i]->is_lost;
-		store->state.puts_not_taken += !items[i]->is_delete && items[i]->is_lost;
-	}
-}
-
 static int write_some(struct store *store, struct store_item **items, size_t count)
 {
 	int r = write_items(store, items, count);
 
 	pthread_mutex_lock(&store->lock);
 	store_write_settle(store, r == 0);
-	if (r == 0)
-		write_tell(store, items, count);
+	if (r == 0) {
+		/* Under lock, after the commit. */
+		for (size_t i = 0; i < count; i++) {
+			if (items[i]->is_delete)
+				store_group_set(items[i]->group, items[i]->sample, 0);
+			else if (!items[i]->is_lost)
+				store_group_set(items[i]->group, items[i]->sample, items[i]->size);
+			store->state.puts += !items[i]->is_delete && !items[i]->is_lost;
+			store->state.puts_not_taken += !items[i]->is_delete && items[i]->is_lost;
+		}
+	}
 	pthread_mutex_unlock(&store->lock);
 	if (r != STORE_LMDB_E_FULL)
 		store_write_outcome(store, r);
@@ -382,27 +378,17 @@ static void write_tidy(struct store *store)
 	pthread_mutex_unlock(&store->lock);
 }
 
-/* Under lock. */
-static bool write_must_recover(const struct store *store)
-{
-	return store->is_broken || store->must_reopen ||
-	       (store->state.mode == STORE_OFF && base_now_ns() >= store->retry_at_ns);
-}
-
-static bool write_may(const struct store *store)
-{
-	return store->is_stopping || store->state.mode == STORE_ON ||
-	       base_now_ns() >= store->retry_at_ns;
-}
-
 /* Under write_lock. */
 static void write_turn(struct store *store, bool is_idle)
 {
 	bool must_recover, may;
 
 	pthread_mutex_lock(&store->lock);
-	must_recover = write_must_recover(store);
-	may = write_may(store);
+	/* Under lock. */
+	must_recover = store->is_broken || store->must_reopen ||
+		       (store->state.mode == STORE_OFF && base_now_ns() >= store->retry_at_ns);
+	may = store->is_stopping || store->state.mode == STORE_ON ||
+	      base_now_ns() >= store->retry_at_ns;
 	pthread_mutex_unlock(&store->lock);
 	if (must_recover)
 		store_env_recover(store);
@@ -436,19 +422,6 @@ static uint64_t write_due(const struct store *store, uint64_t idle_ns)
 	return store->state.mode == STORE_ON ? due : BASE_MAX(due, store->retry_at_ns);
 }
 
-static bool write_wait(struct store *store, uint64_t idle_ns)
-{
-	uint64_t due, now;
-
-	while ((due = write_due(store, idle_ns)) > (now = base_now_ns())) {
-		const struct timespec until = {.tv_sec = (time_t)(due / 1000000000),
-					       .tv_nsec = (long)(due % 1000000000)};
-
-		pthread_cond_timedwait(&store->wake, &store->lock, &until);
-	}
-	return now >= idle_ns || store->is_stopping;
-}
-
 void *store_write_main(void *arg)
 {
 	struct store *store = arg;
@@ -458,9 +431,16 @@ void *store_write_main(void *arg)
 	pthread_setname_np(pthread_self(), "store-writer");
 	while (!is_last) {
 		bool is_idle;
+		uint64_t due, now;
 
 		pthread_mutex_lock(&store->lock);
-		is_idle = write_wait(store, idle_ns);
+		while ((due = write_due(store, idle_ns)) > (now = base_now_ns())) {
+			const struct timespec until = {.tv_sec = (time_t)(due / 1000000000),
+						       .tv_nsec = (long)(due % 1000000000)};
+
+			pthread_cond_timedwait(&store->wake, &store->lock, &until);
+		}
+		is_idle = now >= idle_ns || store->is_stopping;
 		pthread_mutex_unlock(&store->lock);
 		if (is_idle)
 			idle_ns = base_now_ns() + WRITE_IDLE_NS;

@@ -250,25 +250,6 @@ static int walk_run(struct walk *walk, const struct scan_progress *progress)
 	return walk->error;
 }
 
-static void walk_init(struct walk *walk)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&walk->lock, NULL);
-	pthread_cond_init(&walk->work, NULL);
-	pthread_cond_init(&walk->done, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
-static void walk_fini(struct walk *walk)
-{
-	pthread_cond_destroy(&walk->done);
-	pthread_cond_destroy(&walk->work);
-	pthread_mutex_destroy(&walk->lock);
-}
-
 int walk_tree(int root_fd, const char *root_name, unsigned threads,
 	      const struct scan_progress *progress, struct walk_folder **ret,
 	      struct walk_left *ret_left, struct diag *diag)
@@ -281,11 +262,19 @@ int walk_tree(int root_fd, const char *root_name, unsigned threads,
 	    .diag = diag,
 	};
 	int r;
+	pthread_condattr_t monotonic;
 
-	walk_init(&walk);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&walk.lock, NULL);
+	pthread_cond_init(&walk.work, NULL);
+	pthread_cond_init(&walk.done, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	walk_folder_push(&walk, NULL, "");
 	r = walk_run(&walk, progress);
-	walk_fini(&walk);
+	pthread_cond_destroy(&walk.done);
+	pthread_cond_destroy(&walk.work);
+	pthread_mutex_destroy(&walk.lock);
 	if (r) {
 		walk_free(walk.folders);
 		return r;

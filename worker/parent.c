@@ -344,19 +344,6 @@ static void parent_log_setup(const struct pool_event *event)
 			 "text=\"a worker could not set itself up; look for limits on memory\"");
 }
 
-static void parent_reap(struct parent *parent)
-{
-	struct pool_event event;
-	uint32_t number, variant;
-
-	while (pool_reap(&parent->pool, base_now_ns(), &event) == 0) {
-		parent_log_setup(&event);
-		parent_tell_exited(parent, &event);
-	}
-	while (workset_forget(&parent->workset, pool_oldest(&parent->pool), &number, &variant))
-		parent_tell_queue(parent, PARENT_REMOVED, number, variant, NULL);
-}
-
 static void parent_populate(struct parent *parent)
 {
 	while (!parent->is_over && parent->first == NULL) {
@@ -401,6 +388,8 @@ static void parent_turn(struct parent *parent)
 	    {parent->signals, POLLIN, 0},
 	};
 	struct signalfd_siginfo info[8];
+	struct pool_event event;
+	uint32_t number, variant;
 
 	if (poll(polled, BASE_ARRAY_LEN(polled), parent_timeout_ms(parent)) < 0 && errno != EINTR)
 		parent_end(parent, -errno);
@@ -412,22 +401,14 @@ static void parent_turn(struct parent *parent)
 	parent_read(parent);
 	if (!parent->is_started)
 		return;
-	parent_reap(parent);
+	while (pool_reap(&parent->pool, base_now_ns(), &event) == 0) {
+		parent_log_setup(&event);
+		parent_tell_exited(parent, &event);
+	}
+	while (workset_forget(&parent->workset, pool_oldest(&parent->pool), &number, &variant))
+		parent_tell_queue(parent, PARENT_REMOVED, number, variant, NULL);
 	parent_flush(parent);
 	parent_populate(parent);
-}
-
-static void parent_fini(struct parent *parent)
-{
-	if (parent->is_started) {
-		pool_fini(&parent->pool);
-		workset_fini(&parent->workset);
-		doorbell_detach(parent->doorbell);
-		rings_detach(&parent->rings);
-		resident_detach(&parent->resident);
-	}
-	while (parent->first != NULL)
-		parent_drop_letter(parent);
 }
 
 int parent_run(const struct pool_settings *settings)
@@ -451,7 +432,15 @@ int parent_run(const struct pool_settings *settings)
 	if (rc < 0)
 		log_line(LOG_LEVEL_ERROR, "parent-end",
 			 "error=\"%s\" text=\"accessd starts another parent\"", strerror(-rc));
-	parent_fini(parent);
+	if (parent->is_started) {
+		pool_fini(&parent->pool);
+		workset_fini(&parent->workset);
+		doorbell_detach(parent->doorbell);
+		rings_detach(&parent->rings);
+		resident_detach(&parent->resident);
+	}
+	while (parent->first != NULL)
+		parent_drop_letter(parent);
 	free(parent);
 	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -76,12 +76,6 @@ static bool pool_find_free(const struct pool *pool, unsigned *ret)
 	return false;
 }
 
-static void pool_clear_entry(struct pool *pool, unsigned index)
-{
-	/* Its last writer is reaped and its next one not born: the fork orders this store. */
-	atomic_store_explicit(&pool->doorbell->worker[index].w_task, 0, memory_order_relaxed);
-}
-
 static pid_t pool_fork(struct pool *pool, uint32_t owner, unsigned index)
 {
 	const struct worker_setup setup = {
@@ -116,7 +110,8 @@ int pool_start(struct pool *pool, uint64_t now_ns, struct pool_event *ret)
 		return POOL_E_NONE;
 	if (pool->last_owner == POOL_LAST_OWNER)
 		return POOL_E_SPENT;
-	pool_clear_entry(pool, index);
+	/* Its last writer is reaped and its next one not born: the fork orders this store. */
+	atomic_store_explicit(&pool->doorbell->worker[index].w_task, 0, memory_order_relaxed);
 	pid = pool_fork(pool, pool->last_owner + 1, index);
 	if (pid < 0) {
 		int rc = -errno;

@@ -54,16 +54,6 @@ static int warm_compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* More than qsort() sorts on its stack. */
-static void warm_sort(void)
-{
-	int numbers[1024];
-
-	for (int i = 0; i < 1024; i++)
-		numbers[i] = i * 7 % 1024;
-	qsort(numbers, BASE_ARRAY_LEN(numbers), sizeof(numbers[0]), warm_compare);
-}
-
 int warm_up(const struct pipeline *pipeline)
 {
 	_cleanup_(warm_fini) struct warm warm = {.run = NULL};
@@ -72,6 +62,7 @@ int warm_up(const struct pipeline *pipeline)
 	unsigned n_fields = pipeline_fields(pipeline, &fields);
 	struct pipeline_error error;
 	int rc = pipeline_run_new(&pipeline, 1, &warm.run);
+	int numbers[1024];
 
 	for (unsigned f = 0; f < n_fields && rc == 0; f++) {
 		uint64_t bytes = base_align_up(fields[f].bytes, BASE_CACHE_LINE);
@@ -84,7 +75,10 @@ int warm_up(const struct pipeline *pipeline)
 	}
 	if (rc < 0)
 		return rc;
-	warm_sort();
+	/* More than qsort() sorts on its stack. */
+	for (int i = 0; i < 1024; i++)
+		numbers[i] = i * 7 % 1024;
+	qsort(numbers, BASE_ARRAY_LEN(numbers), sizeof(numbers[0]), warm_compare);
 	return pipeline_run_sample(warm.run, 1, warm_picture, sizeof(warm_picture), 0, &key,
 				   &warm.out, &error);
 }

@@ -59,19 +59,6 @@ struct worker {
 
 /* ---- the entry in the doorbell ---- */
 
-static void worker_entry_begin(struct worker *worker, uint32_t queue_number,
-			       const struct queue_task *task, uint64_t now_ns)
-{
-	uint64_t word = (uint64_t)queue_number << 48 | (uint64_t)task->row << 40 |
-			(uint64_t)task->index << 8 | 1;
-
-	atomic_store_explicit(&worker->entry->w_pixels, 0, memory_order_relaxed);
-	/* E1: relaxed; E2 publishes it. */
-	atomic_store_explicit(&worker->entry->w_started_ns, now_ns, memory_order_relaxed);
-	/* E2: release, pairs with the acquire of whoever looks for hung workers (accessd). */
-	atomic_store_explicit(&worker->entry->w_task, word, memory_order_release);
-}
-
 /* A picture's patience follows its size. */
 static void worker_entry_size(void *arg, uint32_t height, uint32_t width)
 {
@@ -374,8 +361,15 @@ static void worker_do(struct worker *worker, struct worker_queue *queue,
 	struct queue_made made = {.made = LAYOUT_MADE_NONE};
 	uint64_t started_ns = base_now_ns(), work_ns;
 	enum layout_fail stage = LAYOUT_FAIL_NONE;
+	uint32_t queue_number = queue->set->number;
+	uint64_t word = (uint64_t)queue_number << 48 | (uint64_t)task->row << 40 |
+			(uint64_t)task->index << 8 | 1;
 
-	worker_entry_begin(worker, queue->set->number, task, started_ns);
+	atomic_store_explicit(&worker->entry->w_pixels, 0, memory_order_relaxed);
+	/* E1: relaxed; E2 publishes it. */
+	atomic_store_explicit(&worker->entry->w_started_ns, started_ns, memory_order_relaxed);
+	/* E2: release, pairs with the acquire of whoever looks for hung workers (accessd). */
+	atomic_store_explicit(&worker->entry->w_task, word, memory_order_release);
 	if (worker_run(worker, queue, task, &made, &error) != 0)
 		stage = (enum layout_fail)error.stage;
 	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
@@ -431,31 +425,21 @@ static void worker_loop(struct worker *worker)
 
 /* ---- birth ---- */
 
-/* The parent handles signals in its loop; a worker has none to handle. The terminal's and the
- * service manager's are accessd's business: it drains and then ends its parents. */
-static void worker_reset_signals(void)
+static bool worker_become(const struct worker_setup *setup)
 {
 	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* One arena of malloc and no giving back between samples: memory stays where it is. */
-static void worker_settle_heap(void)
-{
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_MMAP_THRESHOLD, WORKER_HEAP_STEP);
-	mallopt(M_TRIM_THRESHOLD, WORKER_HEAP_SPARE);
-}
-
-static bool worker_become(const struct worker_setup *setup)
-{
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != setup->parent)
 		return false;
 	prctl(PR_SET_NAME, "access-worker", 0, 0, 0);
-	worker_reset_signals();
-	worker_settle_heap();
+	/* The parent handles signals in its loop; a worker has none to handle. The terminal's and the
+	 * service manager's are accessd's business: it drains and then ends its parents. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* One arena of malloc and no giving back between samples: memory stays where it is. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, WORKER_HEAP_STEP);
+	mallopt(M_TRIM_THRESHOLD, WORKER_HEAP_SPARE);
 	if (setup->nice > 0)
 		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + setup->nice);
 	return mprotect((void *)(uintptr_t)setup->current, base_page_size(), PROT_READ) == 0;

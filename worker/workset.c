@@ -339,16 +339,6 @@ bool workset_is_idle(const struct workset *set, uint64_t generation)
 	return true;
 }
 
-/* position is below the queue's chunk. */
-static void workset_point(const struct workset_variant *variant, const struct queue_task *task,
-			  struct pipeline_out *out)
-{
-	for (unsigned f = 0; f < variant->n_fields; f++)
-		out->field[f] = variant->slots + task->slot * variant->stride +
-				variant->field[f].offset +
-				task->position * variant->field[f].sample_bytes;
-}
-
 bool workset_outputs(const struct workset_queue *queue, const struct queue_task *task,
 		     struct pipeline_out out[LAYOUT_MAX_VARIANTS])
 {
@@ -362,7 +352,11 @@ bool workset_outputs(const struct workset_queue *queue, const struct queue_task 
 			continue;
 		if (variant->state != WORKSET_MAPPED || task->slot >= variant->n_slots)
 			return false;
-		workset_point(variant, task, &out[v]);
+		/* position is below the queue's chunk. */
+		for (unsigned f = 0; f < variant->n_fields; f++)
+			out[v].field[f] = variant->slots + task->slot * variant->stride +
+					  variant->field[f].offset +
+					  task->position * variant->field[f].sample_bytes;
 	}
 	return true;
 }
