@@ -359,17 +359,6 @@ static void bench_json_node(struct json_out *out, const struct bench_node_result
 	json_out_object_end(out);
 }
 
-static void bench_json_cache(struct json_out *out, const struct bench_cache_result *cache)
-{
-	json_out_object_begin(out);
-	json_out_member_string(out, "point", cache->point[0] ? cache->point : NULL);
-	json_out_member_string(out, "why_off", cache->why[0] ? cache->why : NULL);
-	json_out_member_u64(out, "hits", cache->hits);
-	json_out_member_u64(out, "misses", cache->misses);
-	json_out_member_u64(out, "bytes", cache->bytes);
-	json_out_object_end(out);
-}
-
 int bench_result_json(const struct bench_config *config, const struct bench_result *result,
 		      char **ret)
 {
@@ -391,7 +380,13 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_key(&out, "node");
 	bench_json_node(&out, &result->node);
 	json_out_key(&out, "cache");
-	bench_json_cache(&out, &result->cache);
+	json_out_object_begin(&out);
+	json_out_member_string(&out, "point", result->cache.point[0] ? result->cache.point : NULL);
+	json_out_member_string(&out, "why_off", result->cache.why[0] ? result->cache.why : NULL);
+	json_out_member_u64(&out, "hits", result->cache.hits);
+	json_out_member_u64(&out, "misses", result->cache.misses);
+	json_out_member_u64(&out, "bytes", result->cache.bytes);
+	json_out_object_end(&out);
 	json_out_object_end(&out);
 	return json_out_take(&out, ret, NULL);
 }

@@ -133,19 +133,6 @@ void ctl_bad_draw(const struct ctl_bad *bad, FILE *out)
 			(unsigned long long)bad->lost);
 }
 
-static void bad_put_entry(struct json_out *out, const struct ctl_bad *bad, uint64_t at)
-{
-	struct bad_page_entry entry;
-
-	bad_list_get(&bad->list, at, &entry);
-	json_out_object_begin(out);
-	json_out_member_u64(out, "id", entry.id);
-	json_out_member_string(out, "name", entry.name);
-	json_out_member_string(out, "stage", entry.stage);
-	json_out_member_string(out, "error", entry.why);
-	json_out_object_end(out);
-}
-
 static void bad_put(struct json_out *out, const struct ctl_bad *bad)
 {
 	json_out_object_begin(out);
@@ -156,8 +143,17 @@ static void bad_put(struct json_out *out, const struct ctl_bad *bad)
 	json_out_member_u64(out, "samples", bad_number(bad->stream, "samples"));
 	json_out_member_u64(out, "lost", bad->lost);
 	json_out_member_array(out, "bad_samples");
-	for (uint64_t i = 0; i < bad->list.count; i++)
-		bad_put_entry(out, bad, i);
+	for (uint64_t i = 0; i < bad->list.count; i++) {
+		struct bad_page_entry entry;
+
+		bad_list_get(&bad->list, i, &entry);
+		json_out_object_begin(out);
+		json_out_member_u64(out, "id", entry.id);
+		json_out_member_string(out, "name", entry.name);
+		json_out_member_string(out, "stage", entry.stage);
+		json_out_member_string(out, "error", entry.why);
+		json_out_object_end(out);
+	}
 	json_out_array_end(out);
 	json_out_object_end(out);
 }

@@ -151,14 +151,6 @@ static void explain_print(const struct explain *all, const char *headers,
 	table_fini(&table);
 }
 
-static void explain_table(const struct explain *all)
-{
-	fputs("What each form costs, means of a sample:\n", all->out);
-	explain_print(all, "<form|measured|work|read|to make|to write|size", explain_cost);
-	fputs("The time expected between two samples, by which accessd decides:\n", all->out);
-	explain_print(all, "<form|kept|fits|if all is kept|as it fits|with making", explain_time);
-}
-
 /* ---- the reason ---- */
 
 /* Of the time from files; negative: not known. */
@@ -436,7 +428,10 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 	explain_reason(&all);
 	explain_making(&all);
 	explain_place(&all);
-	explain_table(&all);
+	fputs("What each form costs, means of a sample:\n", all.out);
+	explain_print(&all, "<form|measured|work|read|to make|to write|size", explain_cost);
+	fputs("The time expected between two samples, by which accessd decides:\n", all.out);
+	explain_print(&all, "<form|kept|fits|if all is kept|as it fits|with making", explain_time);
 	explain_hits(&all);
 	explain_origins(&all);
 	explain_peers(&all);

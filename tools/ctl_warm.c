@@ -98,12 +98,6 @@ static void warm_draw(struct warming *warming, uint64_t now_ns)
 	fputs(warming->draws ? "\033[K" : "\n", stderr);
 }
 
-static void warm_draw_end(const struct warming *warming)
-{
-	if (warming->draws)
-		fputs("\r\033[K", stderr);
-}
-
 /* ---- passes ---- */
 
 /* Until what was made is in the store: as long as more and more is there. */
@@ -210,7 +204,8 @@ static int warm_go(struct warming *warming, struct diag *diag)
 		if (!r && is_last && !warm_signal)
 			r = warm_end_pass(warming, &more, diag);
 	}
-	warm_draw_end(warming);
+	if (warming->draws)
+		fputs("\r\033[K", stderr);
 	return r;
 }
 

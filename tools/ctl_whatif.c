@@ -63,19 +63,6 @@ static const struct json_in *whatif_point(const struct json_in *cache, const cha
 	return NULL;
 }
 
-static void whatif_find(struct whatif_of *of)
-{
-	of->stream = ctl_stream_of(of->status, of->job);
-	of->cache = json_in_member(of->stream, "cache");
-	of->file = whatif_point(of->cache, "file");
-	of->chosen = whatif_point(of->cache, ctl_string(of->cache, "point"));
-	of->kept = 0;
-	if (of->chosen == of->file)
-		of->chosen = NULL;
-	if (of->chosen)
-		of->kept = BASE_MIN(BASE_MAX(whatif_real(of->chosen, "cached"), 0.0), 1.0);
-}
-
 /* As samples of the stream come now. */
 static struct whatif_cost whatif_now(const struct whatif_of *of)
 {
@@ -408,7 +395,15 @@ void ctl_whatif_of(const struct json_in *status, const struct json_in *job, stru
 	struct whatif_of of = {.status = status, .job = job, .all = ret};
 
 	*ret = (struct ctl_whatif){.n = 0};
-	whatif_find(&of);
+	of.stream = ctl_stream_of(of.status, of.job);
+	of.cache = json_in_member(of.stream, "cache");
+	of.file = whatif_point(of.cache, "file");
+	of.chosen = whatif_point(of.cache, ctl_string(of.cache, "point"));
+	of.kept = 0;
+	if (of.chosen == of.file)
+		of.chosen = NULL;
+	if (of.chosen)
+		of.kept = BASE_MIN(BASE_MAX(whatif_real(of.chosen, "cached"), 0.0), 1.0);
 	whatif_measure(&of);
 	ret->is_known = ret->in.rate > 0 && ctl_is(job, "active") &&
 			whatif_real(json_in_member(job, "waits"), "window_seconds") > 0;

@@ -51,23 +51,6 @@ static void whatif_cell_rate(struct table *table, double rate)
 		table_cell(table, "-");
 }
 
-static void whatif_draw_parts(const struct ctl_whatif *all, FILE *out)
-{
-	struct table table;
-
-	table_init(&table, "<part|busy|waited for|samples/s at most");
-	for (unsigned part = 0; part < WHATIF_PARTS; part++) {
-		table_cell(&table, "%s%s", all->at.limit == part ? "* " : "  ",
-			   whatif_parts_drawn[part].words);
-		whatif_cell_share(&table, part == WHATIF_SLOTS ? -1 : all->at.used[part]);
-		whatif_cell_share(&table, part == WHATIF_JOB ? -1 : all->in.waits[part]);
-		whatif_cell_rate(&table, all->at.most[part]);
-		table_end_row(&table);
-	}
-	table_print(&table, "  ", out);
-	table_fini(&table);
-}
-
 static void whatif_draw_rows(const struct ctl_whatif *all, FILE *out)
 {
 	struct table table;
@@ -87,6 +70,7 @@ static void whatif_draw_rows(const struct ctl_whatif *all, FILE *out)
 void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FILE *out)
 {
 	struct ctl_whatif all;
+	struct table table;
 
 	ctl_whatif_of(status, job, &all);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(whatif_limits); i++)
@@ -98,7 +82,17 @@ void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FI
 	    out,
 	    "It gets %.0f samples a second. How busy each part is, and the most it could give:\n",
 	    all.in.rate);
-	whatif_draw_parts(&all, out);
+	table_init(&table, "<part|busy|waited for|samples/s at most");
+	for (unsigned part = 0; part < WHATIF_PARTS; part++) {
+		table_cell(&table, "%s%s", all.at.limit == part ? "* " : "  ",
+			   whatif_parts_drawn[part].words);
+		whatif_cell_share(&table, part == WHATIF_SLOTS ? -1 : all.at.used[part]);
+		whatif_cell_share(&table, part == WHATIF_JOB ? -1 : all.in.waits[part]);
+		whatif_cell_rate(&table, all.at.most[part]);
+		table_end_row(&table);
+	}
+	table_print(&table, "  ", out);
+	table_fini(&table);
 	if (all.in.granted < WHATIF_GRANTED)
 		fprintf(out,
 			"Workers wait for a processor for %.0f %% of their time: other programs "
@@ -109,40 +103,6 @@ void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FI
 }
 
 /* ---- JSON ---- */
-
-static void whatif_json_parts(const struct ctl_whatif *all, struct json_out *out)
-{
-	json_out_member_object(out, "parts");
-	for (unsigned part = 0; part < WHATIF_PARTS; part++) {
-		json_out_member_object(out, whatif_parts_drawn[part].key);
-		json_out_member_double(out, "most", all->at.most[part]);
-		json_out_member_double(
-		    out, "busy",
-		    part == WHATIF_SLOTS || all->at.used[part] < 0 ? NAN : all->at.used[part]);
-		json_out_member_double(out, "waited",
-				       part == WHATIF_JOB ? NAN : all->in.waits[part]);
-		json_out_object_end(out);
-	}
-	json_out_object_end(out);
-}
-
-static void whatif_json_rows(const struct ctl_whatif *all, struct json_out *out)
-{
-	json_out_member_array(out, "what_if");
-	for (unsigned i = 0; i < all->n; i++) {
-		json_out_object_begin(out);
-		json_out_member_string(out, "change", all->row[i].key);
-		json_out_member_string(out, "form", all->row[i].form);
-		json_out_member_u64(out, "bytes", (uint64_t)all->row[i].bytes);
-		json_out_member_bool(out, "fits", all->row[i].fits);
-		json_out_member_string(out, "words", all->row[i].change);
-		json_out_member_string(out, "how", all->row[i].how);
-		json_out_member_double(out, "rate", all->row[i].rate);
-		json_out_member_double(out, "gain", all->row[i].gain);
-		json_out_object_end(out);
-	}
-	json_out_array_end(out);
-}
 
 void ctl_whatif_json(const struct json_in *status, const struct json_in *job, struct json_out *out)
 {
@@ -158,7 +118,31 @@ void ctl_whatif_json(const struct json_in *status, const struct json_in *job, st
 	json_out_member_double(out, "rate", all.in.rate);
 	json_out_member_double(out, "made", all.in.made);
 	json_out_member_double(out, "granted", all.in.granted);
-	whatif_json_parts(&all, out);
-	whatif_json_rows(&all, out);
+	json_out_member_object(out, "parts");
+	for (unsigned part = 0; part < WHATIF_PARTS; part++) {
+		json_out_member_object(out, whatif_parts_drawn[part].key);
+		json_out_member_double(out, "most", all.at.most[part]);
+		json_out_member_double(
+		    out, "busy",
+		    part == WHATIF_SLOTS || all.at.used[part] < 0 ? NAN : all.at.used[part]);
+		json_out_member_double(out, "waited",
+				       part == WHATIF_JOB ? NAN : all.in.waits[part]);
+		json_out_object_end(out);
+	}
+	json_out_object_end(out);
+	json_out_member_array(out, "what_if");
+	for (unsigned i = 0; i < all.n; i++) {
+		json_out_object_begin(out);
+		json_out_member_string(out, "change", all.row[i].key);
+		json_out_member_string(out, "form", all.row[i].form);
+		json_out_member_u64(out, "bytes", (uint64_t)all.row[i].bytes);
+		json_out_member_bool(out, "fits", all.row[i].fits);
+		json_out_member_string(out, "words", all.row[i].change);
+		json_out_member_string(out, "how", all.row[i].how);
+		json_out_member_double(out, "rate", all.row[i].rate);
+		json_out_member_double(out, "gain", all.row[i].gain);
+		json_out_object_end(out);
+	}
+	json_out_array_end(out);
 	json_out_object_end(out);
 }

@@ -295,21 +295,16 @@ static void put_epoch(struct top_row *row)
 	top_at(row, TOP_JOBS_EPOCH)->text = row->words;
 }
 
-static void put_now(struct top_row *job)
-{
-	put_number(job, TOP_JOBS_READ, top_past_part(job->past, 0, TOP_PART_READ));
-	put_number(job, TOP_JOBS_DECODE, top_past_part(job->past, 0, TOP_PART_DECODE));
-	put_number(job, TOP_JOBS_SLOT, top_past_part(job->past, 0, TOP_PART_SLOT));
-	put_number(job, TOP_JOBS_ITSELF, top_past_part(job->past, 0, TOP_PART_ITSELF));
-}
-
 static void finish_job(struct top_model *model, struct top_row *job)
 {
 	const struct top_row *stream = top_find(model, TOP_STREAMS, ctl_u64(job->object, "stream"));
 	double rate = top_value(job, TOP_JOBS_RATE)->number;
 
 	top_past_push(model, job->past, rate, NAN);
-	put_now(job);
+	put_number(job, TOP_JOBS_READ, top_past_part(job->past, 0, TOP_PART_READ));
+	put_number(job, TOP_JOBS_DECODE, top_past_part(job->past, 0, TOP_PART_DECODE));
+	put_number(job, TOP_JOBS_SLOT, top_past_part(job->past, 0, TOP_PART_SLOT));
+	put_number(job, TOP_JOBS_ITSELF, top_past_part(job->past, 0, TOP_PART_ITSELF));
 	put_epoch(job);
 	name_others(model, job);
 	if (!stream)
@@ -402,20 +397,6 @@ static double rate_of(const struct top_model *model, struct top_row *row, unsign
 	return top_past_rate(model, row->past, column - TOP_PEERS_FIRST, (double)sum);
 }
 
-static void put_peer(const struct top_model *model, struct top_row *row,
-		     const struct ctl_peer *peer)
-{
-	top_at(row, TOP_PEERS_STATE)->text = ctl_peer_state(row->object, peer);
-	top_at(row, TOP_PEERS_VIA)->text = peer->transport;
-	put_number(row, TOP_PEERS_ASKED, rate_of(model, row, TOP_PEERS_ASKED, peer->gets));
-	put_number(row, TOP_PEERS_GOT, rate_of(model, row, TOP_PEERS_GOT, peer->gots));
-	put_number(row, TOP_PEERS_GAVE, rate_of(model, row, TOP_PEERS_GAVE, peer->had));
-	put_number(row, TOP_PEERS_IN, rate_of(model, row, TOP_PEERS_IN, peer->received));
-	put_number(row, TOP_PEERS_OUT, rate_of(model, row, TOP_PEERS_OUT, peer->sent));
-	put_number(row, TOP_PEERS_LATE, (double)peer->late);
-	put_number(row, TOP_PEERS_ANSWER, (double)peer->answer_us);
-}
-
 /* Before it has said its name it is known by its address. */
 static uint64_t key_of_peer(const struct json_in *member)
 {
@@ -438,7 +419,15 @@ static int add_peers(struct top_model *model)
 
 		if (!row)
 			return -ENOMEM;
-		put_peer(model, row, &peer);
+		top_at(row, TOP_PEERS_STATE)->text = ctl_peer_state(row->object, &peer);
+		top_at(row, TOP_PEERS_VIA)->text = peer.transport;
+		put_number(row, TOP_PEERS_ASKED, rate_of(model, row, TOP_PEERS_ASKED, peer.gets));
+		put_number(row, TOP_PEERS_GOT, rate_of(model, row, TOP_PEERS_GOT, peer.gots));
+		put_number(row, TOP_PEERS_GAVE, rate_of(model, row, TOP_PEERS_GAVE, peer.had));
+		put_number(row, TOP_PEERS_IN, rate_of(model, row, TOP_PEERS_IN, peer.received));
+		put_number(row, TOP_PEERS_OUT, rate_of(model, row, TOP_PEERS_OUT, peer.sent));
+		put_number(row, TOP_PEERS_LATE, (double)peer.late);
+		put_number(row, TOP_PEERS_ANSWER, (double)peer.answer_us);
 		top_past_push(model, row->past, top_value(row, TOP_PEERS_GOT)->number, NAN);
 	}
 	return 0;

@@ -59,11 +59,19 @@ static int feed_parse(struct top_feed *feed, const char *text, size_t size, stru
 	return r ? TOP_FEED_E_NONE : 0;
 }
 
-static int feed_read(struct top_feed *feed, int fd, struct json_in **ret)
+static int feed_ask(struct top_feed *feed, struct json_in **ret)
 {
+	_cleanup_close_ int fd = -1;
+	struct wire_out out;
+	struct wire_in in;
 	_cleanup_free_ char *text = NULL;
 	struct stat status;
 
+	wire_out_init(&out, PROTO_STATUS);
+	if (ctl_ask(&feed->ask, &out, PROTO_STATUS_REPLY, &in, &feed->diag))
+		return TOP_FEED_E_NONE;
+	fd = wire_take_fd(&in, 0);
+	wire_in_fini(&in);
 	if (fd < 0 || fstat(fd, &status) || status.st_size > FEED_MAX) {
 		diag_set(&feed->diag, "accessd's answer has no status");
 		return TOP_FEED_E_NONE;
@@ -74,20 +82,6 @@ static int feed_read(struct top_feed *feed, int fd, struct json_in **ret)
 		return TOP_FEED_E_NONE;
 	}
 	return feed_parse(feed, text, (size_t)status.st_size, ret);
-}
-
-static int feed_ask(struct top_feed *feed, struct json_in **ret)
-{
-	_cleanup_close_ int fd = -1;
-	struct wire_out out;
-	struct wire_in in;
-
-	wire_out_init(&out, PROTO_STATUS);
-	if (ctl_ask(&feed->ask, &out, PROTO_STATUS_REPLY, &in, &feed->diag))
-		return TOP_FEED_E_NONE;
-	fd = wire_take_fd(&in, 0);
-	wire_in_fini(&in);
-	return feed_read(feed, fd, ret);
 }
 
 /* ---- watching ---- */

@@ -25,18 +25,6 @@ void top_help_columns(FILE *out)
 	}
 }
 
-static void help_all(FILE *out)
-{
-	fputs("access-top: what accessd does for whom. Down, PgDn: more; any other key: back.\n\n",
-	      out);
-	top_help_keys(out);
-	fputs("\nWhat a job waits for, and the letters of its timeline, which are their first:\n",
-	      out);
-	ctl_waits_help(out);
-	fputs("  itself     its own steps (#); stopped (x): it takes nothing\n\n", out);
-	top_help_columns(out);
-}
-
 void top_help(struct top_ui *ui, struct top_grid *grid)
 {
 	_cleanup_free_ char *text = NULL;
@@ -45,7 +33,14 @@ void top_help(struct top_ui *ui, struct top_grid *grid)
 
 	if (!out)
 		return;
-	help_all(out);
+	fputs("access-top: what accessd does for whom. Down, PgDn: more; any other key: back.\n\n",
+	      out);
+	top_help_keys(out);
+	fputs("\nWhat a job waits for, and the letters of its timeline, which are their first:\n",
+	      out);
+	ctl_waits_help(out);
+	fputs("  itself     its own steps (#); stopped (x): it takes nothing\n\n", out);
+	top_help_columns(out);
 	if (fclose(out))
 		return;
 	ui->page_rows = grid->height;

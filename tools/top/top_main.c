@@ -49,18 +49,6 @@ static int top_fail(const char *text, int status)
 	return status;
 }
 
-static void top_usage(void)
-{
-	puts("Usage: access-top [OPTION]...\n"
-	     "Shows what the accessd of this user does for whom, and where jobs' time goes.\n\n"
-	     "Options:");
-	option_print(top_options, BASE_ARRAY_LEN(top_options), stdout);
-	puts("\nKeys:");
-	top_help_keys(stdout);
-	putchar('\n');
-	top_help_columns(stdout);
-}
-
 static void top_pause(double seconds)
 {
 	struct timespec pause = {(time_t)seconds,
@@ -262,7 +250,15 @@ int main(int argc, char **argv)
 	if (top_configure(&top, argc, argv, &diag))
 		return top_fail(diag.text, 2);
 	if (top.config.help) {
-		top_usage();
+		puts("Usage: access-top [OPTION]...\n"
+		     "Shows what the accessd of this user does for whom, and where jobs' time "
+		     "goes.\n\n"
+		     "Options:");
+		option_print(top_options, BASE_ARRAY_LEN(top_options), stdout);
+		puts("\nKeys:");
+		top_help_keys(stdout);
+		putchar('\n');
+		top_help_columns(stdout);
 		return 0;
 	}
 	if (top.config.version) {

@@ -67,12 +67,6 @@ double top_node_value(const struct top_model *model, enum top_node node)
 
 /* ---- the past ---- */
 
-static void past_free(struct top_past *past)
-{
-	free(past->part);
-	free(past);
-}
-
 static void forget(struct top_model *model, bool all)
 {
 	struct top_past **at = &model->pasts;
@@ -85,7 +79,8 @@ static void forget(struct top_model *model, bool all)
 			continue;
 		}
 		*at = past->next;
-		past_free(past);
+		free(past->part);
+		free(past);
 	}
 }
 
