@@ -182,13 +182,6 @@ static int sandbox_allow_talk(scmp_filter_ctx filter)
 	return rc;
 }
 
-static int sandbox_allow_verbs(scmp_filter_ctx filter, int fd)
-{
-	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 2,
-				SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)fd, 0),
-				SCMP_A1(SCMP_CMP_EQ, RDMA_VERBS_IOCTL, 0));
-}
-
 /* limits NULL: of one that talks; verbs_fd: -1: none. */
 static int sandbox_load_filter(const struct sandbox_limits *limits, int verbs_fd)
 {
@@ -208,8 +201,11 @@ static int sandbox_load_filter(const struct sandbox_limits *limits, int verbs_fd
 		rc = sandbox_allow_memory(filter);
 	if (rc == 0)
 		rc = limits ? sandbox_allow_files(filter, limits) : sandbox_allow_talk(filter);
-	if (rc == 0 && verbs_fd >= 0)
-		rc = sandbox_allow_verbs(filter, verbs_fd);
+	if (rc == 0 && verbs_fd >= 0) {
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 2,
+				      SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)verbs_fd, 0),
+				      SCMP_A1(SCMP_CMP_EQ, RDMA_VERBS_IOCTL, 0));
+	}
 	if (rc == 0)
 		rc = seccomp_load(filter); /* sets no_new_privs, too */
 	seccomp_release(filter);

@@ -372,38 +372,18 @@ int wire_send(int sock, const struct wire_out *out, int flags)
 	return 0;
 }
 
-/* Takes over the descriptors that came, all of them, whatever else is wrong. */
-static void wire_adopt_fds(struct wire_in *in, struct msghdr *message)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t n;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		/* n_fds is 0 here: the kernel makes one such record, and the buffer bounds it. */
-		n = BASE_MIN(n, (size_t)WIRE_MAX_FDS - in->n_fds);
-		memcpy(in->fds + in->n_fds, CMSG_DATA(c), n * sizeof(int));
-		in->n_fds += (unsigned)n;
-	}
-}
-
-/* Nothing was read: a hang-up, or a datagram of no bytes, which no peer of ours sends. */
-static int wire_explain_nothing(int sock)
-{
-	struct pollfd state = {.fd = sock, .events = POLLRDHUP};
-
-	if (poll(&state, 1, 0) == 1 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)))
-		return WIRE_E_CLOSED;
-	return WIRE_E_BAD;
-}
-
 /* What a datagram of so many bytes says. */
 static int wire_understand(struct wire_in *in, int sock, const uint8_t *data, ssize_t size,
 			   int flags)
 {
-	if (size == 0)
-		return wire_explain_nothing(sock);
+	if (size == 0) {
+		struct pollfd state = {.fd = sock, .events = POLLRDHUP};
+
+		/* Nothing was read: a hang-up, or a datagram of no bytes, which no peer of ours sends. */
+		if (poll(&state, 1, 0) == 1 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+			return WIRE_E_CLOSED;
+		return WIRE_E_BAD;
+	}
 	return flags & MSG_TRUNC ? WIRE_E_BAD : wire_in_parse(in, data, (size_t)size);
 }
 
@@ -429,7 +409,18 @@ int wire_recv(int sock, struct wire_in *ret, int flags)
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return wire_is_hung_up(errno) ? WIRE_E_CLOSED : -errno;
-	wire_adopt_fds(ret, &message);
+	/* Takes over the descriptors that came, all of them, whatever else is wrong. */
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		/* n_fds is 0 here: the kernel makes one such record, and the buffer bounds it. */
+		n = BASE_MIN(n, (size_t)WIRE_MAX_FDS - ret->n_fds);
+		memcpy(ret->fds + ret->n_fds, CMSG_DATA(c), n * sizeof(int));
+		ret->n_fds += (unsigned)n;
+	}
 	r = wire_understand(ret, sock, buffer, got, message.msg_flags);
 	if (r) {
 		wire_in_fini(ret);

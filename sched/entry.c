@@ -160,12 +160,6 @@ static void take_block(const struct entry_set *set, struct entry_rest *rest, uin
 	rest->samples -= block_size(set, block);
 }
 
-static void put_block(const struct entry_set *set, struct entry_rest *rest, uint64_t block)
-{
-	bits_set(rest->need, block);
-	rest->samples += block_size(set, block);
-}
-
 /* There is room. */
 static void put_one(const struct entry_set *set, struct entry_rest *rest, uint64_t position)
 {
@@ -246,7 +240,8 @@ static void put_back(const struct entry_set *set, struct entry_rest *rest,
 		for (end = first; end < count && positions[end] / set->permutation->block == block;)
 			end++;
 		if (end - first == block_size(set, block)) {
-			put_block(set, rest, block);
+			bits_set(rest->need, block);
+			rest->samples += block_size(set, block);
 			continue;
 		}
 		for (uint32_t i = first; i < end; i++)

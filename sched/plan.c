@@ -51,22 +51,18 @@ uint64_t plan_nonce(const struct plan *plan, uint64_t epoch)
 	return word64(block.word[0], block.word[1]);
 }
 
-static void plan_permutation(const struct plan *plan, uint64_t epoch, struct permutation *ret)
-{
-	struct philox block = philox_block(plan->seed, epoch, PLAN_STREAM_KEY);
-
-	permutation_init(ret, plan->n, plan->version);
-	ret->key[0] ^= word64(block.word[0], block.word[1]);
-	ret->key[1] ^= word64(block.word[2], block.word[3]);
-}
-
 void plan_samples(const struct plan *plan, uint64_t epoch, uint64_t first, uint32_t count,
 		  int64_t *ret_ids)
 {
 	struct permutation permutation;
 
-	if (plan->order == PLAN_SEEDED)
-		plan_permutation(plan, epoch, &permutation);
+	if (plan->order == PLAN_SEEDED) {
+		struct philox block = philox_block(plan->seed, epoch, PLAN_STREAM_KEY);
+
+		permutation_init(&permutation, plan->n, plan->version);
+		permutation.key[0] ^= word64(block.word[0], block.word[1]);
+		permutation.key[1] ^= word64(block.word[2], block.word[3]);
+	}
 	for (uint32_t i = 0; i < count; i++)
 		ret_ids[i] = plan->order == PLAN_SEEDED
 				 ? (int64_t)permutation_sample(&permutation, first + i)

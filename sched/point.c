@@ -59,21 +59,16 @@ static double tame(double value, double least, double most)
 	return value < most ? value : most;
 }
 
-static void tame_cost(struct point_cost *cost)
-{
-	cost->work_us = tame(cost->work_us, 0, POINT_LONG_US);
-	cost->read_us = tame(cost->read_us, 0, POINT_LONG_US);
-	cost->read_cpu_us = tame(cost->read_cpu_us, 0, POINT_LONG_US);
-	cost->make_us = tame(cost->make_us, 0, POINT_LONG_US);
-	cost->write_us = tame(cost->write_us, 0, POINT_LONG_US);
-	cost->bytes = tame(cost->bytes, 0, 1e18);
-}
-
 static void tame_input(struct point_input *in)
 {
 	in->n = BASE_MAX(1u, BASE_MIN(in->n, (unsigned)POINT_MAX));
 	for (unsigned p = 0; p < in->n; p++) {
-		tame_cost(&in->cost[p]);
+		in->cost[p].work_us = tame(in->cost[p].work_us, 0, POINT_LONG_US);
+		in->cost[p].read_us = tame(in->cost[p].read_us, 0, POINT_LONG_US);
+		in->cost[p].read_cpu_us = tame(in->cost[p].read_cpu_us, 0, POINT_LONG_US);
+		in->cost[p].make_us = tame(in->cost[p].make_us, 0, POINT_LONG_US);
+		in->cost[p].write_us = tame(in->cost[p].write_us, 0, POINT_LONG_US);
+		in->cost[p].bytes = tame(in->cost[p].bytes, 0, 1e18);
 		if (in->most_uses[p] != 0)
 			in->most_uses[p] = tame(in->most_uses[p], 1, 1e9);
 		in->cached[p] = p > 0 ? tame(in->cached[p], 0, 1) : 0;

@@ -133,28 +133,23 @@ uint64_t population_need(const struct permutation *permutation, const uint64_t *
 	return blocks;
 }
 
-/* All samples of the blocks in so many words of need. */
-static uint64_t all_samples(const struct permutation *permutation, const uint64_t *need,
-			    uint64_t from, uint64_t end)
-{
-	const uint64_t blocks = BASE_MIN(64 * end, permutation->blocks);
-	uint64_t count;
-
-	if (64 * from >= blocks)
-		return 0;
-	count = bits_count(need + from, blocks - 64 * from) * permutation->block;
-	if (blocks == permutation->blocks && bits_test(need, blocks - 1))
-		count -= permutation->block - permutation_block_size(permutation, blocks - 1);
-	return count;
-}
-
 uint64_t population_samples_in(const struct permutation *permutation, const uint64_t *bits,
 			       const uint64_t *need, uint64_t from, uint64_t end)
 {
 	uint64_t count = 0;
 
-	if (!bits || permutation->block == 1)
-		return all_samples(permutation, need, from, end);
+	if (!bits || permutation->block == 1) {
+		const uint64_t blocks = BASE_MIN(64 * end, permutation->blocks);
+
+		/* All samples of the blocks in so many words of need. */
+		if (64 * from >= blocks)
+			return 0;
+		count = bits_count(need + from, blocks - 64 * from) * permutation->block;
+		if (blocks == permutation->blocks && bits_test(need, blocks - 1))
+			count -=
+			    permutation->block - permutation_block_size(permutation, blocks - 1);
+		return count;
+	}
 	for (uint64_t i = from; i < end; i++) {
 		const uint64_t first = i * 64 * permutation->block;
 

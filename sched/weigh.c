@@ -99,18 +99,6 @@ static void alias_sort_in(struct alias *alias, uint64_t item)
 		alias->large[alias->n_large++] = item;
 }
 
-static void alias_pair(struct alias *alias)
-{
-	while (alias->n_small && alias->n_large) {
-		uint64_t poor = alias->small[--alias->n_small];
-		uint64_t rich = alias->large[--alias->n_large];
-
-		alias->other[poor] = rich;
-		alias->share[rich] -= 1 - alias->share[poor];
-		alias_sort_in(alias, rich);
-	}
-}
-
 /* 0 or -ENOMEM; alias_fini() in either case. Some weight is not 0. */
 static int alias_build(struct alias *alias, const double *weights, uint64_t n)
 {
@@ -123,7 +111,14 @@ static int alias_build(struct alias *alias, const double *weights, uint64_t n)
 		alias->other[i] = heaviest;
 		alias_sort_in(alias, i);
 	}
-	alias_pair(alias);
+	while (alias->n_small && alias->n_large) {
+		uint64_t poor = alias->small[--alias->n_small];
+		uint64_t rich = alias->large[--alias->n_large];
+
+		alias->other[poor] = rich;
+		alias->share[rich] -= 1 - alias->share[poor];
+		alias_sort_in(alias, rich);
+	}
 	/* What rounding has left over is as good as full, but what has no weight is never drawn. */
 	while (alias->n_large)
 		alias->share[alias->large[--alias->n_large]] = 1;
