@@ -3,16 +3,20 @@
 #define BASE_BASE_H
 
 /*
- * What every room may use: cleanup attributes, little arithmetic, the clock, texts of errors.
+ * What every room may use: cleanup attributes, little arithmetic, the clock, texts of errors; and the C library's headers that
+ * nearly every file wants, which are not included again where this one is.
  *
  * Two kinds of error everywhere: a negative errno means that something broke and is forwarded
  * unchanged; a positive ROOM_E_... is a documented outcome that the caller handles. Where a person
  * will read the outcome, the function also fills a struct diag: what, where, how to mend it.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define BASE_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define BASE_MIN(a, b) ((a) < (b) ? (a) : (b))

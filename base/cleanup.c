@@ -10,8 +10,6 @@
 
 #include "base/base.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 void base_freep(void *pointer_to_pointer)

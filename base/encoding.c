@@ -7,8 +7,6 @@
 
 #include "base/encoding.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "base/little.h"
 

@@ -18,13 +18,10 @@
 
 #include "base/identity.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

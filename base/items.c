@@ -11,8 +11,6 @@
 
 #include "base/items.h"
 
-#include <string.h>
-
 #define MOST_ROWS 64 /* bits of `seen` */
 
 static void *member(void *ret, size_t offset)

@@ -11,7 +11,6 @@
 
 #include "base/json.h"
 
-#include <errno.h>
 #include <jansson.h>
 
 static const json_t *json_in_of(const struct json_in *value)

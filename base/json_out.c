@@ -11,12 +11,9 @@
 
 #include "base/json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 void json_out_init(struct json_out *out, bool indent)
 {

@@ -10,7 +10,6 @@
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>

@@ -10,7 +10,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 struct log_keys {
 	char *ret;

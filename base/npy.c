@@ -12,7 +12,6 @@
 #include "base/npy.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/little.h"
 

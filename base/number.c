@@ -4,8 +4,6 @@
 
 #include "base/number.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "base/little.h"
 

@@ -27,7 +27,6 @@
 
 #include "base/sandbox.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <netinet/in.h>

@@ -8,7 +8,6 @@
 
 #include "base/sandbox.h"
 
-#include <errno.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 

@@ -11,10 +11,8 @@
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 size_t base_utf8(const unsigned char *text)
 {

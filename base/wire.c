@@ -21,10 +21,7 @@
 #include "base/base.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -11,10 +11,6 @@
 
 #include "cluster/asked.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define NOBODY ASKED_MOST
 #define MEDIAN_EACH 8 /* answers */
 _Static_assert((ASKED_MOST & (ASKED_MOST - 1)) == 0, "ids hold the entry in their low bits");

@@ -13,10 +13,8 @@
 
 #include "cluster/carrier_parts.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define MOST_PARTS 16             /* of a message to the kernel */
 #define ENOUGH ((size_t)64 << 10) /* not to wait for more */

@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "base/wire.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -16,10 +16,6 @@
 
 #include "base/little.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define INTAKE_AHEAD ((size_t)128 << 10) /* received without knowing what it is */
 #define INTAKE_LITTLE ((size_t)4 << 10)  /* not worth a call of its own, nor a detour */
 #define INTAKE_AT_ONCE ((size_t)1 << 20) /* then it is others' turn */

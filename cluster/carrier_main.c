@@ -17,10 +17,7 @@
 #include "base/sandbox.h"
 #include "base/started.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>

@@ -13,9 +13,7 @@
 
 #include "base/log.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #define NO_REASON "no reason is known" /* a "no" without any is nonsense to who hears it */

@@ -10,7 +10,6 @@
 
 #include "cluster/carrier_parts.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>

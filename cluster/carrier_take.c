@@ -12,8 +12,6 @@
 
 #include "base/log.h"
 
-#include <string.h>
-
 bool take_tell(struct carrier *carrier, const struct value_head *head)
 {
 	uint8_t *place = rings_begin(&carrier->to_reader, 0, sizeof(*head));

@@ -13,10 +13,6 @@
 
 #include "cluster/cell_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 int cell_new(const struct gate_hello *self, const struct cell_sink *sink, struct cell **ret)
 {
 	struct cell *cell = calloc(1, sizeof(*cell));

@@ -7,8 +7,6 @@
 
 #include "cluster/cell_parts.h"
 
-#include <string.h>
-
 /* ---- who it is ---- */
 
 static bool was_replaced(const struct cell_member *member, uint64_t incarnation)

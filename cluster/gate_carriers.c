@@ -7,11 +7,8 @@
 
 #include "cluster/gate_carriers.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/wire.h"

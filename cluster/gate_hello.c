@@ -8,7 +8,6 @@
 #include "cluster/gate_hello.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/little.h"
 

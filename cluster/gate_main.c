@@ -11,12 +11,9 @@
  * trusted, but a message that makes no sense means that the two are not of one version: that is logged, and the process ends.
  */
 
-#include <errno.h>
 #include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -2,10 +2,6 @@
 
 #include "cluster/gate_say.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "base/wire.h"
 

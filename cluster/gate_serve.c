@@ -9,11 +9,8 @@
 
 #include "cluster/gate_serve.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"

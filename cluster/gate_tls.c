@@ -17,14 +17,11 @@
 
 #include "cluster/gate_tls.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 

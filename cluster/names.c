@@ -4,10 +4,6 @@
 
 #include "cluster/names.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/little.h"
 
 #define NAMES_PLACES (2 * FRAME_MOST_GROUPS)

@@ -7,8 +7,6 @@
 
 #include "cluster/outbox.h"
 
-#include <stdlib.h>
-
 #include "base/base.h"
 
 #define MOST_SPARES 8

@@ -11,8 +11,6 @@
 
 #include "cluster/owner.h"
 
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "base/bits.h"
 #include "base/little.h"

@@ -4,8 +4,6 @@
 
 #include "cluster/path.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "base/little.h"
 

@@ -2,8 +2,6 @@
 
 #include "cluster/promise.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 
 #include "base/base.h"

@@ -12,10 +12,7 @@
 
 #include "cluster/seal.h"
 
-#include <errno.h>
 #include <openssl/evp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/little.h"
 

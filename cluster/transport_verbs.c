@@ -17,10 +17,7 @@
 
 #include "cluster/transport_verbs.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 

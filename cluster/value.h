@@ -26,9 +26,6 @@
  * Numbers are little endian. A head is the other side's, and hostile, until value_head_check() has passed it.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/base.h"
 #include "base/hash.h"
 

@@ -11,8 +11,6 @@
  * again. Errors are negative errno; nobody waits.
  */
 
-#include <stddef.h>
-
 #include "base/base.h"
 #include "cluster/path.h"
 

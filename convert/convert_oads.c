@@ -2,9 +2,6 @@
 
 /* One file that accessd opens in the place of the source (access-dataset(5)). */
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "convert/convert.h"
 #include "pipeline/forms/form.h"
 #include "storage/oads.h"

@@ -3,7 +3,6 @@
 /* Which kinds of files are written, and what they have in common. */
 
 #include <stdio.h>
-#include <string.h>
 
 #include "convert/convert.h"
 

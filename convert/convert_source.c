@@ -11,10 +11,7 @@
 
 #include "convert/convert.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "storage/reader_parts.h"

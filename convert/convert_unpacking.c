@@ -7,9 +7,7 @@
 
 #include "convert/convert.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

@@ -10,11 +10,8 @@
 
 #include "convert/convert.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "storage/index.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/ending.h"
 
-#include <stdlib.h>
-
 #include "daemon/loop.h"
 
 struct ending {

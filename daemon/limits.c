@@ -7,11 +7,8 @@
  */
 #include "daemon/limits.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <time.h>

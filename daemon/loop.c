@@ -14,11 +14,8 @@
  */
 #include "daemon/loop.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 

@@ -7,12 +7,9 @@
  * whoever started it knows the outcome; the second one is the leader of its own session and logs to
  * a file in its folder.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -10,10 +10,8 @@
  */
 #include "daemon/map_end.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 #include <sys/mman.h>
 

@@ -5,10 +5,8 @@
  */
 #include "daemon/node_life.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

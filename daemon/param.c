@@ -8,9 +8,6 @@
 #include "daemon/param.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum param_kind { KIND_BYTES, KIND_COUNT, KIND_TEXT, KIND_CHOICE };

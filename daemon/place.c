@@ -20,12 +20,8 @@
 #include "daemon/place.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

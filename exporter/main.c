@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* access-exporter: what accessd's status says, for Prometheus and for a browser. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/log.h"
 #include "exporter/metric.h"

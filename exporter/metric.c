@@ -10,8 +10,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PREFIX "oneaccess_"
 

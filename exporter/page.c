@@ -4,8 +4,6 @@
  * wrote. The page asks for itself anew after some seconds, by its own head.
  */
 
-#include <string.h>
-
 #include "exporter/metric.h"
 
 static const char head[] =

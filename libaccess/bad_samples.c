@@ -12,10 +12,7 @@
 
 #include "libaccess/bad_samples.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include "libaccess/client.h"
 #include "libaccess/error.h"

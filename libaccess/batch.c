@@ -9,9 +9,6 @@
  * What a batch says never changes while it is live, so reading it needs no lock.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 

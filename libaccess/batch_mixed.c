@@ -17,10 +17,6 @@
 
 #include "libaccess/batch_mixed.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/proto.h"

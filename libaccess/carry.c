@@ -10,9 +10,6 @@
  * are kept for the next time. OA_COPY uses the same buffers for all batches.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "libaccess/stream.h"
 
 #define CARRY_POOL 2

@@ -9,10 +9,8 @@
 
 #include "libaccess/error.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 int error_set(struct diag *diag, int code, const char *fmt, ...)

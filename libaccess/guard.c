@@ -10,8 +10,6 @@
 
 #include "libaccess/guard.h"
 
-#include <errno.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include "base/base.h"
 

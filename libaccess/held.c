@@ -14,9 +14,6 @@
  * bytes with themselves, shifted by one, which runs at the speed of vector loads.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "libaccess/bad_samples.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"

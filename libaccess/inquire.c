@@ -8,10 +8,7 @@
 
 #include "libaccess/inquire.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "libaccess/client.h"

@@ -13,8 +13,6 @@
 
 #include "libaccess/listed.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"

@@ -20,12 +20,9 @@
 
 #include "libaccess/mix.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "libaccess/error.h"
 #include "libaccess/mix_token.h"

@@ -10,10 +10,7 @@
  * out (OA_DROP_LAST of the parts), and samples cannot be skipped.
  */
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "libaccess/client.h"
 #include "libaccess/error.h"

@@ -24,8 +24,6 @@
 
 #include "libaccess/mix_token.h"
 
-#include <string.h>
-
 #include "base/hash.h"
 #include "base/little.h"
 

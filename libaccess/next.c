@@ -26,9 +26,6 @@
  * The one case that cannot be known is that all of a later chunk turns out to be holes.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 

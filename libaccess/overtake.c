@@ -23,7 +23,6 @@
  * have an order that is promised: nothing overtakes there. Nor does a chunk of the next epoch.
  */
 
-#include <errno.h>
 #include "libaccess/stream.h"
 
 /* Can something be handed out of the chunk, or passed over in it, now? */

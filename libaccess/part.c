@@ -8,11 +8,8 @@
 
 #include "libaccess/part.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "libaccess/error.h"

@@ -12,9 +12,6 @@
 
 #include "libaccess/plan_reader.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/bits.h"
 
 int plan_reader_init(struct plan_reader *plan_reader, const struct entry_set *set,

@@ -7,7 +7,6 @@
  * needs no thread.
  */
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include "libaccess/stream.h"

@@ -18,9 +18,6 @@
  * the carousel have a place, too, in their job's log, and the log says what it leaves (plan_reader.c).
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/bits.h"
 #include "libaccess/stream.h"
 #include "sched/population.h"

@@ -12,9 +12,6 @@
  * what their job's log leaves after the steps that are done.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/bits.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"

@@ -12,8 +12,6 @@
  * known when the log reaches there, so a batch is handed out no earlier.
  */
 
-#include <errno.h>
-#include <stdlib.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "sched/ranks/ranks.h"

@@ -12,10 +12,7 @@
 
 #include "libaccess/replay.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/hash.h"

@@ -11,10 +11,7 @@
 
 #include "libaccess/sampler.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/hash.h"
 #include "libaccess/error.h"
 #include "sched/listing.h"

@@ -13,10 +13,7 @@
 
 #include "libaccess/session.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include "libaccess/error.h"

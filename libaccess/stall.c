@@ -7,7 +7,6 @@
  */
 
 #include <stdio.h>
-#include <string.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/inbox.h"

@@ -14,11 +14,8 @@
  * forked child only the child's copies go.
  */
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include "libaccess/error.h"
 #include "libaccess/listed.h"

@@ -9,9 +9,6 @@
  * told at each opening.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/inbox.h"

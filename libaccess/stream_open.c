@@ -11,9 +11,6 @@
  * taken; if a step fails, oa_close() gives back what there is.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "libaccess/client.h"
 #include "libaccess/error.h"
 #include "libaccess/inquire.h"

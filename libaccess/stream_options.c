@@ -7,10 +7,7 @@
  * found here, before anything is dialled, and the error names the option.
  */
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "libaccess/error.h"
 #include "libaccess/inquire.h"

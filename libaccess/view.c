@@ -28,9 +28,7 @@
 
 #include "libaccess/view.h"
 
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include "base/base.h"
 #include "shmring/region.h"

@@ -5,7 +5,6 @@
 /* A session's slots as batches show them when they may become private: see view.c. Under the stream's lock
  * but for what says otherwise. */
 
-#include <stdbool.h>
 #include "shmring/slot_table.h"
 
 struct view;

@@ -24,9 +24,6 @@
  * ran, and signals are only let in while we sleep (struct dial_wait).
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include "libaccess/bad_samples.h"

@@ -7,8 +7,6 @@
  * the sample that needed it: one picture of a hundred megapixels must not stay for a whole epoch.
  */
 
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/picture.h"
 #include "pipeline/spec/op.h"
 

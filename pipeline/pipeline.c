@@ -7,10 +7,7 @@
  * take each other's results.
  */
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/pipeline.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"

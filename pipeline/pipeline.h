@@ -9,7 +9,6 @@
  * What runs it is an engine (engine/engine.h).
  */
 
-#include <stddef.h>
 #include "base/base.h"
 #include "base/hash.h"
 #include "pipeline/types.h"

@@ -3,8 +3,6 @@
  * The cuts of pipelines, as the rest of the program asks for them.
  */
 
-#include <errno.h>
-#include <string.h>
 #include "pipeline/forms/form.h"
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline_inner.h"

@@ -9,9 +9,6 @@
  * record's where the label was there: shards have labels of their own.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/engine/drive.h"
 #include "pipeline/formats/decode.h"
 #include "pipeline/forms/form.h"

@@ -13,9 +13,6 @@
  * of jobs, the sum of the most samples that any one job consumed in the segment.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/bits.h"
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"

@@ -22,10 +22,6 @@
  * With one chapter (up to 16.7 million samples) all of this is the constant answer.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel_state.h"

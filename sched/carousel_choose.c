@@ -24,8 +24,6 @@
  * positions alone, so a relabelling of the samples changes nothing.
  */
 
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel_state.h"

@@ -23,9 +23,6 @@
  * a sample, only at sets of positions of the permutation.
  */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel_state.h"

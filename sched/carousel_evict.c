@@ -11,8 +11,6 @@
  * stays.
  */
 
-#include <string.h>
-
 #include "base/bits.h"
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"

@@ -7,10 +7,6 @@
  * Each ends a segment of the reference (carousel.c).
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"

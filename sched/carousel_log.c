@@ -19,8 +19,6 @@
  * behind: it gets nothing more and is told so.
  */
 
-#include <errno.h>
-
 #include "sched/carousel_log_state.h"
 
 static struct carousel_member *group_of(struct carousel *carousel, const struct carousel_log *log)

@@ -23,8 +23,6 @@
  * alone, and the books still balance.
  */
 
-#include <string.h>
-
 #include "base/bits.h"
 #include "sched/carousel_state.h"
 #include "sched/population.h"

@@ -13,9 +13,6 @@
  * seen it. Ranks of other groups know by their logs whether they wait for that very nonce.
  */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "sched/carousel_log_state.h"
 
 /* producing what was dealt before */

@@ -21,10 +21,6 @@
  * have gone.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "sched/carousel_state.h"
 #include "sched/population.h"

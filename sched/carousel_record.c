@@ -7,10 +7,6 @@
  * that has something in it: with a piece of memory for each array, free() would have millions to do at once.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sched/carousel_log_state.h"
 
 #define ENTRY_BYTES 64 /* of an entry without its blocks */

@@ -8,10 +8,6 @@
  * entries as its writer likes and the set as many blocks as the dataset.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "sched/entry.h"
 #include "sched/population.h"

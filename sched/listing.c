@@ -9,10 +9,6 @@
 
 #include "sched/listing.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/philox.h"
 #include "sched/plan.h"
 #include "sched/weigh.h"

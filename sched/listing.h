@@ -20,10 +20,6 @@
  * entry is checked when it is used.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/base.h"
 
 #define LISTING_HEAD 64

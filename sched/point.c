@@ -33,7 +33,6 @@
 #include "sched/point.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 

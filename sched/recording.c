@@ -11,10 +11,6 @@
 
 #include "sched/recording.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hash.h"
 #include "base/little.h"
 #include "sched/plan.h"

@@ -10,10 +10,6 @@
  * Pure: bytes come by a callback.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/base.h"
 #include "sched/listing.h"
 

@@ -35,10 +35,6 @@
  * some never, in his own job.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/little.h"

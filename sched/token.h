@@ -11,8 +11,6 @@
  * recent nonces, checksum. With a fixed plan the head says it all: 136 bytes.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
 #include "base/base.h"
 
 #define TOKEN_MAX_NONCES 64

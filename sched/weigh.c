@@ -21,11 +21,6 @@
 
 #include "sched/weigh.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "base/bits.h"
 #include "base/philox.h"

@@ -5,10 +5,6 @@
  */
 #include "shmring/bad_list.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 void bad_list_fini(struct bad_list *list)
 {
 	free(list->item);

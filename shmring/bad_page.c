@@ -5,8 +5,6 @@
  */
 #include "shmring/bad_page.h"
 
-#include <string.h>
-
 struct bad_page_head { /* as it stands in a page, without padding */
 	uint64_t id;
 	uint16_t bytes[3];

@@ -42,8 +42,6 @@
  * between job and daemon (a stopped job stops the node); asking the rank before each eviction.
  */
 
-#include <string.h>
-
 #include "shmring/grant.h"
 
 #define RING LAYOUT_GRANT_RING

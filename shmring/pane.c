@@ -14,10 +14,6 @@
 
 #include "shmring/pane.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "shmring/region.h"
 
 #define PANE_TRIES 8

@@ -12,9 +12,6 @@
  * (daemon/serve/group.c), so that a forged one must cost its forger alone.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "shmring/region.h"

@@ -32,9 +32,7 @@
  * process still holds it); a pipe (a system call a task, and the token dies with its reader).
  */
 
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 #include "shmring/queue.h"
 

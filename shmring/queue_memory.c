@@ -11,8 +11,6 @@
  * everybody, leaves it to the reader, who writes it before anybody reads it.
  */
 
-#include <string.h>
-
 #include "shmring/queue.h"
 #include "shmring/region.h"
 

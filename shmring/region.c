@@ -26,7 +26,6 @@
  * its eyes.
  */
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -17,8 +17,6 @@
 
 #include "shmring/rings.h"
 
-#include <string.h>
-
 #include "shmring/region.h"
 #include "shmring/wake.h"
 

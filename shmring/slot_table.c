@@ -19,8 +19,6 @@
  * Rejected: a watermark per field, which nobody needs as a task writes all fields of a sample.
  */
 
-#include <string.h>
-
 #include "shmring/slot_table.h"
 #include "shmring/region.h"
 

@@ -13,9 +13,6 @@
  * overlaps on attaching: the check was longer than the plan and allowed what nobody needs.
  */
 
-#include <errno.h>
-#include <string.h>
-
 #include "shmring/slot_table.h"
 #include "shmring/region.h"
 

@@ -5,8 +5,6 @@
  * the slot table says.
  */
 
-#include <errno.h>
-
 #include "shmring/slot_table.h"
 #include "shmring/region.h"
 

@@ -11,9 +11,6 @@
 
 #include "storage/oads.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -18,12 +18,10 @@
 
 #include "storage/openness.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>

@@ -9,10 +9,7 @@
 
 #include "storage/reader_peers.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct {
 	pthread_mutex_t lock;

@@ -18,8 +18,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CHECKS_PATIENCE_NS UINT64_C(60000000000)      /* a task that begins at once */
 #define CHECKS_PUT_PATIENCE_NS UINT64_C(600000000000) /* one of an epoch's */

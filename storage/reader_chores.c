@@ -15,11 +15,8 @@
 
 #include "base/json.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CHORES_MOST 64 /* that wait; accessd has fewer */
 

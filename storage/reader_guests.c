@@ -23,8 +23,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define GUESTS_MOST 512 /* names */
 #define GUESTS_EACH    \

@@ -18,11 +18,8 @@
 
 #include "base/log.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define KEEP_LOOK_NS UINT64_C(250000000)  /* between reports of the store's state, ... */
 #define KEEP_REST_NS UINT64_C(1000000000) /* ... where nothing came or changed for a while */

@@ -20,11 +20,8 @@
 #include "storage/source/source_indexer.h"
 #include "storage/source/source_shards.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

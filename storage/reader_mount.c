@@ -33,10 +33,6 @@
 #include "base/log.h"
 #include "storage/source/source_kind.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MOUNT_MOST 64
 #define MOUNT_MOST_LOOKS 4096               /* of a mount, that wait */
 #define MOUNT_LOOKS_NS UINT64_C(1000000000) /* then the mount hangs, as far as peers see */

@@ -21,12 +21,9 @@
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -22,7 +22,6 @@
 #include "cluster/promise.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #define PEERS_ITEMS 256 /* of the ring, a turn: then it is looked whether it is time to end */
 

@@ -12,11 +12,8 @@
 #include "shmring/region.h"
 #include "storage/source/source_kind.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define QUEUE_SLEEP_NS UINT64_C(1000000000)

@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "storage/source/source_kind.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -29,10 +29,7 @@
 #include "base/log.h"
 #include "shmring/region.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

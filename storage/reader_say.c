@@ -13,10 +13,8 @@
 #include "base/log.h"
 #include "base/wire.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -21,10 +21,7 @@
 
 #include "cluster/promise.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PEERS_PROMISES 16384
 #define PEERS_WAITERS 8192

@@ -8,8 +8,6 @@
 #include "storage/reader_peers.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct {
 	pthread_mutex_t lock;

@@ -23,11 +23,8 @@
 #include "storage/index.h"
 #include "storage/walk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 struct listing { /* what was found, in the order of the index */

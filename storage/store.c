@@ -13,9 +13,6 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "storage/store_place.h"

@@ -11,10 +11,6 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define DROP_STEP 4096 /* values a write */
 
 static int admin_outcome(int r)

@@ -19,10 +19,8 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "storage/store_place.h"

@@ -17,10 +17,6 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define GROUP_STEP 16384 /* keys a read of the scan */
 
 /* ---- the list, under lock ---- */

@@ -27,12 +27,9 @@
 
 #include "storage/store_lmdb.h"
 
-#include <errno.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 
 #include "storage/store_map.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 
 #define MAP_ASK_FOR (32 * 1024) /* of so many bytes the kernel is told before */

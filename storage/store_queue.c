@@ -16,9 +16,6 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define QUEUE_FLUSH_S 5

@@ -16,7 +16,6 @@
 #include "storage/store_record.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/little.h"
 

@@ -15,9 +15,7 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #define ROOM_PRUNE_VALUES 1024
 #define ROOM_DAY_S 86400.0

@@ -11,10 +11,6 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define VERIFY_STEP 256
 #define VERIFY_TELL_NS UINT64_C(100000000)
 

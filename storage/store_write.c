@@ -17,8 +17,6 @@
 
 #include "storage/store_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define WRITE_AGE_NS UINT64_C(1000000000)

@@ -19,11 +19,8 @@
 #include "storage/walk_parts.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define WALK_TELL_NS 100000000

@@ -15,10 +15,7 @@
 #include "storage/walk_parts.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 /* ---- pictures ---- */

@@ -17,9 +17,7 @@
 
 #include "storage/wrapped.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -12,10 +12,7 @@
 #include "libaccess/libaccess.h"
 #include "tools/host.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define BENCH_TICK_MS 20

@@ -10,10 +10,7 @@
 #include "libaccess/libaccess.h"
 #include "shmring/proto.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

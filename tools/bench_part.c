@@ -6,9 +6,6 @@
 
 #include "tools/bench.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define BENCH_ALL "all"
 
 static const char *bench_part_text(const struct option_texts *texts, unsigned job)

@@ -8,8 +8,6 @@
 
 #include "tools/bench.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 
 #include "tools/bench.h"
 
-#include <string.h>
 #include "tools/table.h"
 
 static double bench_share(double part, double whole)

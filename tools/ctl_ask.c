@@ -7,10 +7,8 @@
 
 #include "tools/ctl_ask.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

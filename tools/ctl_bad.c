@@ -8,10 +8,6 @@
 
 #include "tools/ctl_bad.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "shmring/proto.h"
 #include "tools/ctl_ask.h"
 #include "tools/host.h"

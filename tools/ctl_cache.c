@@ -10,9 +10,6 @@
 
 #include "tools/ctl_cache.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

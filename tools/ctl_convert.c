@@ -8,11 +8,8 @@
 
 #include "tools/ctl.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CTL_PROGRAM "access-convert"

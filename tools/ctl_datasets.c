@@ -4,7 +4,6 @@
 
 #include "tools/ctl.h"
 
-#include <string.h>
 #include "tools/ctl_value.h"
 #include "tools/option.h"
 #include "tools/table.h"

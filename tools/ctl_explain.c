@@ -9,8 +9,6 @@
 
 #include "tools/ctl.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include "tools/ctl_whatif.h"
 #include "tools/table.h"
 

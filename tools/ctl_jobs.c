@@ -5,7 +5,6 @@
 #include "tools/ctl.h"
 
 #include <stdio.h>
-#include <string.h>
 
 bool ctl_is_job(const struct json_in *job, const char *who)
 {

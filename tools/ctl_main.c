@@ -17,10 +17,6 @@
 #include "tools/host.h"
 #include "tools/option.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define CTL_MAX_STATUS (16u << 20)
 
 struct ctl_config {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/ctl_peer.h"
 
-#include <string.h>
-
 #include "tools/ctl_value.h"
 
 /* A node's channels are one a user, and may go different ways. */

@@ -9,11 +9,8 @@
 
 #include "tools/ctl.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "tools/plan_file.h"

@@ -7,8 +7,6 @@
 
 #include "tools/ctl.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include "tools/ctl_value.h"
 #include "tools/ctl_waits.h"
 #include "tools/option.h"

@@ -5,8 +5,6 @@
 #include "tools/ctl_value.h"
 
 #include <pwd.h>
-#include <stdlib.h>
-#include <string.h>
 #include "tools/table.h"
 
 uint64_t ctl_u64(const struct json_in *object, const char *key)

@@ -8,7 +8,6 @@
 
 #include "tools/ctl_waits.h"
 
-#include <string.h>
 #include "tools/ctl.h"
 #include "tools/ctl_value.h"
 #include "tools/option.h"

@@ -11,10 +11,7 @@
 
 #include "tools/ctl_warm.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "shmring/proto.h"

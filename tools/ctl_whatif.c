@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/ctl.h"
 #include "tools/ctl_value.h"

@@ -24,9 +24,6 @@
 #include "base/bits.h"
 #include "base/counter.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -9,10 +9,7 @@
 
 #include "tools/option.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct option *option_find(const struct option *table, unsigned n, const char *name,
 					size_t length)

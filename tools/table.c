@@ -9,8 +9,6 @@
 #include "tools/table.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TABLE_CELL 512
 

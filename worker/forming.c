@@ -10,9 +10,6 @@
 
 #include "worker/forming.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "pipeline/forms/form.h"
 
 #define FORMING_EARLIER_MOST ((size_t)1 << 20) /* bytes: a worker has them as long as it lives */

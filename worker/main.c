@@ -5,10 +5,7 @@
  * of the control socket as descriptor 3; people do not.
  */
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/log.h"

@@ -15,7 +15,6 @@
 
 #include "worker/pool.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>

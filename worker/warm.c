@@ -9,9 +9,6 @@
 
 #include "worker/warm.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #define WARM_MOST_BYTES (UINT64_C(64) << 20) /* of one field: larger ones are not worth it */
 
 static const uint8_t warm_picture[] = {

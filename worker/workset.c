@@ -17,9 +17,6 @@
 
 #include "worker/workset.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 

@@ -8,8 +8,6 @@
 
 #include <ifaddrs.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cluster/peers/peers_kind.h"
 

@@ -3,10 +3,6 @@
 /* peers = dns:NAME[:PORT]: every address that the name has, looked up each 10 s; as a headless service of Kubernetes has
  * one for each pod. */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cluster/peers/peers_kind.h"
 
 #define AGAIN_MS 10000

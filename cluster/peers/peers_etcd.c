@@ -13,10 +13,7 @@
  * sign of life. Who is really gone does not answer, which costs nobody anything.
  */
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "cluster/peers/peers_etcd_json.h"

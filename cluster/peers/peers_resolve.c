@@ -3,10 +3,8 @@
 /* Names of nodes to addresses, as texts and by the system's resolver. */
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "cluster/peers/peers_kind.h"

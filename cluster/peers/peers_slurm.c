@@ -5,10 +5,7 @@
  * node's peer_listen. The list is expanded here, as `scontrol show hostnames` would: no program of Slurm's is needed.
  */
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cluster/peers/peers_kind.h"
 

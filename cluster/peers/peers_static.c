@@ -3,10 +3,6 @@
 /* peers = static:HOST[:PORT],...: the same on all nodes, this one among them or not. Names are looked up again each
  * minute, and sooner while some have no address. */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cluster/peers/peers_kind.h"
 
 #define AGAIN_MS 60000

@@ -11,7 +11,6 @@
  * The point is there while all jobs allow it and there is a disk for it; it is the last of the list, so the others are
  * what they are without it.
  */
-#include <string.h>
 
 #include "daemon/cache/cache.h"
 #include "daemon/serve/source.h"

@@ -3,7 +3,6 @@
  * When it is decided what to cache, and from what. The decision itself is arithmetic: sched/point.c.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/log.h"

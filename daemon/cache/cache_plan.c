@@ -7,7 +7,6 @@
  * it would cost is measured and not thought; how many, point_trials() says.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "daemon/cache/cache.h"
 #include "daemon/serve/stream.h"

@@ -2,7 +2,6 @@
 #include "daemon/cache/cache_state.h"
 
 #include <stdio.h>
-#include <string.h>
 
 const char *cache_name(unsigned form, char ret[24])
 {

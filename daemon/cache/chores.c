@@ -12,8 +12,6 @@
 #include "daemon/cache/chores.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/hash.h"

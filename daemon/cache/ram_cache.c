@@ -15,9 +15,6 @@
  */
 #include "daemon/cache/ram_cache.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/cluster/everywhere.h"
 
-#include <errno.h>
-#include <string.h>
-
 /* The next folder of the list, without slashes at its end. false: there is none. */
 static bool next_folder(const char **at, const char **ret, size_t *ret_size)
 {

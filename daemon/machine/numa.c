@@ -12,9 +12,7 @@
  */
 #include "daemon/machine/numa.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

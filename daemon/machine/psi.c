@@ -9,11 +9,9 @@
  */
 #include "daemon/machine/psi.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/vfs.h>
 #include <unistd.h>

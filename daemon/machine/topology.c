@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 static bool parse_number(const char **text, unsigned most, unsigned *ret)
 {

@@ -14,10 +14,7 @@
  */
 #include "daemon/net/accept.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -9,8 +9,6 @@
  */
 #include "daemon/net/bad_answer.h"
 
-#include <string.h>
-
 #include "daemon/net/conn.h"
 #include "daemon/node.h"
 #include "daemon/serve/job.h"

@@ -11,10 +11,8 @@
  */
 #include "daemon/net/client.h"
 
-#include <errno.h>
 #include <linux/sockios.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>

@@ -5,7 +5,6 @@
  */
 #include "daemon/net/conn.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 #include "base/log.h"

@@ -20,10 +20,7 @@
  */
 #include "daemon/net/describe.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -7,8 +7,6 @@
  */
 #include "daemon/net/guest.h"
 
-#include <stdlib.h>
-
 struct guest *guest_ref(struct guest_list *list, uid_t uid)
 {
 	struct guest *guest;

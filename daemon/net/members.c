@@ -11,9 +11,6 @@
  */
 #include "daemon/net/members.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/hash.h"
 #include "daemon/net/request.h"

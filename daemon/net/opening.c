@@ -20,8 +20,6 @@
 #include "daemon/net/opening.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon/net/conn.h"

@@ -26,9 +26,6 @@
 
 #include "daemon/net/prepare.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/bits.h"
 #include "daemon/budget.h"
 #include "daemon/net/conn.h"

@@ -8,8 +8,6 @@
 #include "daemon/net/request.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "daemon/param.h"
 #include "libaccess/libaccess.h"

@@ -6,8 +6,6 @@
 #include "daemon/net/status.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"

@@ -14,9 +14,6 @@
  */
 #include "daemon/net/watch.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "daemon/loop.h"
 #include "shmring/pane.h"
 

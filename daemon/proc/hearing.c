@@ -10,7 +10,6 @@
  */
 #include "daemon/proc/hearing.h"
 
-#include <errno.h>
 #include <signal.h>
 
 #include "base/log.h"

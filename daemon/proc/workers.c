@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

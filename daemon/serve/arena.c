@@ -11,9 +11,6 @@
  */
 #include "daemon/serve/arena.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #define MOST_PASSED 16
 #define FREE_PART 8 /* where one part of so many is free, all are passed */
 

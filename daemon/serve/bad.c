@@ -10,8 +10,6 @@
 #include "daemon/serve/bad.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include "base/bits.h"
 #include "worker/worker.h"

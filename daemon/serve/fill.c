@@ -17,10 +17,6 @@
  */
 #include "daemon/serve/fill.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/budget.h"
 #include "daemon/cache/cache.h"
 #include "daemon/node.h"

@@ -12,8 +12,6 @@
  */
 #include "daemon/serve/fill_parts.h"
 
-#include <string.h>
-
 #include "daemon/cache/cache.h"
 #include "daemon/node.h"
 #include "daemon/serve/fill.h"

@@ -13,7 +13,6 @@
  */
 #include "daemon/serve/fill_parts.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 

@@ -5,8 +5,6 @@
  */
 #include "daemon/serve/from_reader.h"
 
-#include <string.h>
-
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/wire.h"

@@ -20,10 +20,6 @@
  */
 #include "daemon/serve/group.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/log.h"
 #include "daemon/net/conn.h"

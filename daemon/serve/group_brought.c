@@ -20,9 +20,6 @@
 
 #include "daemon/serve/group_brought.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"

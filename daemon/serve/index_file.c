@@ -8,10 +8,8 @@
  */
 #include "daemon/serve/index_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>

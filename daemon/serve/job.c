@@ -9,10 +9,6 @@
  */
 #include "daemon/serve/job.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"

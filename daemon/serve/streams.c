@@ -11,10 +11,7 @@
  */
 #include "daemon/serve/streams.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "daemon/cache/cache.h"

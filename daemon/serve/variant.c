@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/serve/variant.h"
 
-#include <string.h>
-
 #include "daemon/serve/stream.h"
 #include "pipeline/pipeline.h"
 

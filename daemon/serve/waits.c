@@ -6,8 +6,6 @@
  */
 #include "daemon/serve/waits.h"
 
-#include <string.h>
-
 void waits_init(struct waits *waits, uint64_t now_ns)
 {
 	*waits = (struct waits){.stage = LAYOUT_STAGE_NONE, .began_ns = now_ns, .noted_ns = now_ns};

@@ -8,7 +8,6 @@
 #include "daemon/tenant/admit.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define MOST_SLOTS 512
 #define LEAST_ARENA (UINT64_C(16) << 20)

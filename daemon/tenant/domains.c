@@ -12,10 +12,7 @@
  */
 #include "daemon/tenant/domains.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
 #include "base/log.h"

@@ -7,7 +7,6 @@
 #include "daemon/tenant/quota.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/identity.h"
 #include "base/log.h"

@@ -10,7 +10,6 @@
  */
 #include "daemon/tenant/rights.h"
 
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -6,10 +6,7 @@
  */
 #include "daemon/tenant/subids.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/identity.h"
 #include "base/log.h"

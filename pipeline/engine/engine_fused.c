@@ -10,9 +10,7 @@
  * programs whose ops up to there are the same have one picture, that of the first of them.
  */
 
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include "pipeline/engine/branch.h"
 #include "pipeline/engine/drive.h"
 #include "pipeline/engine/engine.h"

@@ -14,7 +14,6 @@
  * table is used.
  */
 
-#include <string.h>
 #include "base/half.h"
 #include "pipeline/engine/finish.h"
 #include "pipeline/formats/decode_planes.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last step's kernels in plain C: by table, for any machine, any mean and any spread. */
 
-#include <string.h>
 #include "pipeline/engine/finish.h"
 
 static void finish_plain_plane(const struct finish *finish, unsigned c, const uint8_t *from,

@@ -13,7 +13,6 @@
  * larger than the windows were.
  */
 
-#include <string.h>
 #include "pipeline/engine/fuse_fan.h"
 
 void fuse_fan_fini(struct fuse_fan *fan)

@@ -19,8 +19,6 @@
  * Nothing here can fail once begun: what memory there must be is known from the plan.
  */
 
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/engine/fuse_rows.h"
 #include "pipeline/ops/resize.h"
 

@@ -20,10 +20,6 @@
 
 #include "pipeline/engine/mask.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "pipeline/forms/packed.h"
 
 struct mask_color {

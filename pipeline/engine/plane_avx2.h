@@ -5,8 +5,6 @@
 /* Sums of plane_avx2.c, for what makes more of them at once (fuse_avx2.c). Only for x86-64. */
 
 #include <immintrin.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/engine/plane.h"
 
 #define PLANE_AVX2_HALF (1 << (FILTER_BITS - 1))

@@ -8,8 +8,6 @@
  * huge picture, or a huge output) goes to a place of its own.
  */
 
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/engine/plane.h"
 
 #define PLANE_CACHE_KEEP ((size_t)16 << 10)

@@ -25,8 +25,6 @@
  * even one, with a weight of 0 in front where need be.
  */
 
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/engine/plane.h"
 
 #define PLANE_TABLE_ALIGN 64

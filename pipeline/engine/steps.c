@@ -6,8 +6,6 @@
  * it in place do not move it. What each op does is its own file's (op_run.h).
  */
 
-#include <errno.h>
-#include <stdlib.h>
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/apply.h"
 

@@ -21,11 +21,8 @@
  * part (decode_turn.h), and bands of that are given.
  */
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/formats/decode_format.h"
 #include "pipeline/formats/decode_planes.h"
 #include "pipeline/formats/decode_turn.h"

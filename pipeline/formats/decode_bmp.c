@@ -12,7 +12,6 @@
  * are told by a pixel count that only grows up to the picture's.
  */
 
-#include <string.h>
 #include "base/little.h"
 #include "pipeline/formats/decode_format.h"
 

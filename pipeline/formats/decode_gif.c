@@ -17,7 +17,6 @@
  */
 
 #include <gif_lib.h>
-#include <string.h>
 #include "pipeline/formats/decode_format.h"
 
 #define GIF_COLORS 256

@@ -47,11 +47,8 @@
  * The only file that includes jpeglib.h.
  */
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <jpeglib.h>
 #include <jerror.h>
 #include "pipeline/formats/decode_format.h"

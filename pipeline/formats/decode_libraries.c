@@ -13,7 +13,6 @@
 #include "base/base.h"
 
 #include <link.h>
-#include <string.h>
 
 struct search {
 	const char *prefix;

@@ -7,7 +7,6 @@
  * the buffer: kernels read whole registers past a row's ends.
  */
 
-#include <stdlib.h>
 #include "pipeline/formats/decode_planes.h"
 
 #define DECODE_PLANES_PAD 64

@@ -16,7 +16,6 @@
  */
 
 #include <spng.h>
-#include <string.h>
 #include "pipeline/formats/decode_format.h"
 
 #define PNG_MOST_ASIDE (64 << 20) /* bytes of all that is no picture, inflated */

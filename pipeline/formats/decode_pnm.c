@@ -13,8 +13,6 @@
  */
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/formats/decode_format.h"
 
 #define PNM_BLOCK (1 << 20)

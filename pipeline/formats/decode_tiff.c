@@ -17,7 +17,6 @@
  * The only file that includes tiffio.h.
  */
 
-#include <string.h>
 #include <tiffio.h>
 #include "pipeline/formats/decode_format.h"
 #include "pipeline/formats/decode_turn.h"

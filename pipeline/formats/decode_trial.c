@@ -9,8 +9,6 @@
  * their own.
  */
 
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/formats/decode_trial.h"
 
 #define TRIAL_HEIGHT 45

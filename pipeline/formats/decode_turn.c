@@ -8,7 +8,6 @@
  * each line of the cache is filled in one go.
  */
 
-#include <string.h>
 #include "pipeline/formats/decode_turn.h"
 
 static const struct turn_kind {

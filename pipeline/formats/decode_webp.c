@@ -12,7 +12,6 @@
  * The only file that includes webp/.
  */
 
-#include <string.h>
 #include <webp/decode.h>
 #include <webp/demux.h>
 #include "base/little.h"

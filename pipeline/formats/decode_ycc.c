@@ -9,7 +9,6 @@
  * luma where they are nearly as wide as what libjpeg keeps of them.
  */
 
-#include <string.h>
 #include "pipeline/formats/decode_ycc.h"
 #include "pipeline/jpeg/baseline_inner.h"
 

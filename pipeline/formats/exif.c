@@ -16,7 +16,6 @@
  * Each read says where, and is checked against the end; every step goes forward.
  */
 
-#include <string.h>
 #include "pipeline/formats/exif.h"
 
 #define EXIF_MOST_PIECES 16

@@ -24,9 +24,6 @@
  * size with what his own pipeline has there, since later ops count on the size.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/little.h"
 #include "pipeline/forms/cut.h"
 #include "pipeline/forms/form.h"

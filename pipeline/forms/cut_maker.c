@@ -8,9 +8,6 @@
  * its room is not begun.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/engine/fuse_rows.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/forms/cut_maker.h"

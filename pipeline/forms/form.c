@@ -16,9 +16,6 @@
  * value.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/hash.h"
 #include "base/little.h"
 #include "pipeline/forms/form.h"

@@ -8,8 +8,6 @@
 
 #include "pipeline/forms/json_field.h"
 
-#include <string.h>
-
 #include "base/little.h"
 #include "pipeline/forms/packed.h"
 

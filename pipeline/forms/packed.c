@@ -18,7 +18,6 @@
 #include "pipeline/forms/packed.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "pipeline/formats/decode.h"
 #include "pipeline/ops/op_run.h"

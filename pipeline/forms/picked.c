@@ -10,9 +10,6 @@
 
 #include "pipeline/forms/picked_inner.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/tar.h"

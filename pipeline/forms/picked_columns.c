@@ -8,9 +8,6 @@
 
 #include "pipeline/forms/picked_inner.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/little.h"
 #include "pipeline/formats/decode.h"
 

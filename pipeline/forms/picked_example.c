@@ -7,8 +7,6 @@
 
 #include "pipeline/forms/picked_inner.h"
 
-#include <string.h>
-
 #include "base/varint.h"
 #include "pipeline/formats/decode.h"
 

@@ -8,11 +8,8 @@
 
 #include "pipeline/forms/picked_inner.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/little.h"
 #include "base/npy.h"

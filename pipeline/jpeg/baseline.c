@@ -16,9 +16,6 @@
  * size follows the part's width, not the file or the picture's height.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"
 

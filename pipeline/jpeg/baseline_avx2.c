@@ -9,7 +9,6 @@
 #ifdef __x86_64__
 
 #include <immintrin.h>
-#include <string.h>
 #include "pipeline/jpeg/baseline_avx2.h"
 
 #define AVX2_INLINE BASELINE_AVX2 static inline __attribute__((always_inline))

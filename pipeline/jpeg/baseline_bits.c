@@ -11,7 +11,6 @@
  * FF FF is taken for a marker, which no decoder here goes on behind: libjpeg has rules for it.
  */
 
-#include <string.h>
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"
 

@@ -28,7 +28,6 @@
  * which shift by a register in one instruction.
  */
 
-#include <string.h>
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"
 

@@ -8,7 +8,6 @@
  * passed over as libjpeg does; the colour space is found as its default_decompress_parms() does.
  */
 
-#include <string.h>
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"
 

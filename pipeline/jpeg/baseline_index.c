@@ -28,9 +28,6 @@
  * entries by differences, of any length (they could no longer be found by their number).
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/little.h"
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"

@@ -9,9 +9,6 @@
  * some is not packed.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/little.h"
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"

@@ -37,7 +37,6 @@
  * there; one kind for all eight groups (there are too many); PDEP (some processors take a hundred cycles).
  */
 
-#include <string.h>
 #include "base/little.h"
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"

@@ -9,9 +9,6 @@
  * Numbers that the file's codes have no word for come of hostile bytes alone: no file then.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"
 

@@ -12,7 +12,6 @@
  * differ on them are found and refused.
  */
 
-#include <string.h>
 #include "pipeline/jpeg/baseline.h"
 #include "pipeline/jpeg/baseline_inner.h"
 

@@ -19,9 +19,6 @@
  * codes of their own ("optimised") pay.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/jpeg/baseline_inner.h"
 
 #define TABLES_SLOTS 8

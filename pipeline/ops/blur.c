@@ -16,7 +16,6 @@
  */
 
 #include <math.h>
-#include <string.h>
 #include "base/exact.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/draw.h"

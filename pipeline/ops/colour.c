@@ -7,7 +7,6 @@
  * Python's arithmetic: doubles, and whole numbers that do not overflow.
  */
 
-#include <string.h>
 #include "pipeline/ops/colour.h"
 #include "pipeline/ops/colour_kernels.h"
 

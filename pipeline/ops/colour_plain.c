@@ -18,7 +18,6 @@
  * thirteenth is never half, and the error of the sum is far below 1/26, so whole numbers do.
  */
 
-#include <string.h>
 #include "pipeline/ops/colour_kernels.h"
 
 static inline uint8_t colour_blend(uint8_t ground, uint8_t value, float factor)

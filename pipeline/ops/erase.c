@@ -8,7 +8,6 @@
  */
 
 #include <math.h>
-#include <string.h>
 #include "base/half.h"
 #include "pipeline/engine/finish.h"
 #include "pipeline/engine/steps.h"

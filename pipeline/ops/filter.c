@@ -18,7 +18,6 @@
  */
 
 #include <math.h>
-#include <stdlib.h>
 #include "base/exact.h"
 #include "pipeline/ops/filter.h"
 

@@ -3,7 +3,6 @@
  * hflip and vflip: torchvision's RandomHorizontalFlip and RandomVerticalFlip. In place.
  */
 
-#include <string.h>
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"

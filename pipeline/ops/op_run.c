@@ -4,7 +4,6 @@
  * run them their own way (decode.h, finish.h).
  */
 
-#include <string.h>
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
 

@@ -8,7 +8,6 @@
  * a table says from which column each column of the window comes, or that it is filled.
  */
 
-#include <string.h>
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"

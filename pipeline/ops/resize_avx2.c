@@ -10,7 +10,6 @@
 #ifdef __x86_64__
 
 #include <immintrin.h>
-#include <string.h>
 
 #define RESIZE_HALF (1 << (FILTER_BITS - 1))
 #define RESIZE_AVX2 __attribute__((target("avx2")))

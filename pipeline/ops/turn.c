@@ -11,8 +11,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/exact.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/draw.h"

@@ -11,7 +11,6 @@
  */
 
 #include <math.h>
-#include <string.h>
 #include "pipeline/ops/warp.h"
 #include "pipeline/ops/warp_loops.h"
 

@@ -10,7 +10,6 @@
  * for a band. The fourth lane is of no interest.
  */
 
-#include <string.h>
 #include "pipeline/picture.h"
 
 typedef void warp_fn(const struct picture *from, const struct picture *to, const double m[6]);

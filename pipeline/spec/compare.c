@@ -10,7 +10,6 @@
 #include "pipeline/spec/compare.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "pipeline/pipeline.h"

@@ -9,7 +9,6 @@
  * is to hear of it. A default of map is how to say that it is meant.
  */
 
-#include <string.h>
 #include "pipeline/formats/decode.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/spec/label.h"

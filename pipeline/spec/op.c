@@ -5,7 +5,6 @@
  * where come from the same table.
  */
 
-#include <string.h>
 #include "pipeline/spec/op.h"
 
 /* Words, in the order of the enum that the kernels use. */

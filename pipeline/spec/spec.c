@@ -15,10 +15,7 @@
  * the same bytes. A parameter that came later than its op is not in it while it has its default.
  */
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/json.h"
 #include "pipeline/spec/spec.h"
 #include "pipeline/spec/spec_value.h"

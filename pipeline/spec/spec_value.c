@@ -14,8 +14,6 @@
  */
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/spec/spec_value.h"
 
 /* ---- short ways to write it ---- */

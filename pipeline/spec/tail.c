@@ -9,7 +9,6 @@
  * list before that is hashed.
  */
 
-#include <string.h>
 #include "pipeline/ops/op_run.h"
 #include "pipeline/spec/tail.h"
 

@@ -9,8 +9,6 @@
 
 #include "pipeline/spec/views.h"
 
-#include <string.h>
-
 #include "pipeline/ops/op_run.h"
 
 const struct op_impl views_op = {.stage = OP_STAGE_DECODE};

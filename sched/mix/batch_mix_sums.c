@@ -9,8 +9,6 @@
  * floats batch_mix_avx2.c does, where the CPU can.
  */
 
-#include <string.h>
-
 #include "base/half.h"
 #include "sched/mix/batch_mix.h"
 #include "sched/mix/batch_mix_sums.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <string.h>
-
 #include "base/base.h"
 #include "base/bits.h"
 #include "base/little.h"

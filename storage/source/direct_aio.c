@@ -11,7 +11,6 @@
 
 #include "storage/source/direct.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/stat.h>

@@ -20,13 +20,10 @@
 #include "storage/source/source_indexer.h"
 #include "storage/source/source_shards.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

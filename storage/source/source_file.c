@@ -14,10 +14,8 @@
 #include "storage/source/source_kind.h"
 #include "storage/walk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 static bool file_is_same(const struct stat *st, uint32_t size, int64_t mtime_ns,

@@ -12,10 +12,7 @@
 #include "base/sandbox.h"
 #include "storage/source/source_kind.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>

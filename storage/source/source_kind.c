@@ -10,10 +10,8 @@
 #include "storage/source/scan/scan_option.h"
 #include "storage/source/source_shards.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
 static const struct source_ops *const kinds[] = {
 #define SOURCE(name) &source_##name,

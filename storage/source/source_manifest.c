@@ -17,13 +17,10 @@
 #include "storage/source/source_shards.h"
 #include "storage/walk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define MANIFEST_ROWS 256 /* that a thread takes at a time */

@@ -17,10 +17,7 @@
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -8,9 +8,6 @@
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
 
-#include <errno.h>
-#include <string.h>
-
 static int refuse(const struct reader_dataset *dataset, const char *what, int code,
 		  struct diag *diag)
 {

@@ -20,10 +20,7 @@
 #include "storage/source/scan/packing.h"
 #include "storage/walk.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define PACKED_KEEPS 64

@@ -19,10 +19,7 @@
 #include "storage/source/source_rows.h"
 #include "storage/walk.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

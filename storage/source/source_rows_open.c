@@ -24,13 +24,10 @@
 #include "storage/source/source_kind.h"
 #include "storage/source/source_rows.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

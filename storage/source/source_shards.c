@@ -17,10 +17,7 @@
 #include "storage/source/source_indexer.h"
 #include "storage/walk.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define SHARD_HEAD 4096

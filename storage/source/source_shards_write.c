@@ -14,11 +14,8 @@
 #include "storage/reader_parts.h"
 #include "storage/source/source_indexer.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct found { /* all shards, scanned */
 	const struct reader_dataset *dataset;

@@ -9,10 +9,6 @@
 #include "storage/source/source_kind.h"
 #include "storage/wrapped.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 _Static_assert(WRAPPED_MAX_BATCH == SOURCE_MOST_MADE, "a question's samples");
 
 const struct wrapped_note *source_wrapped_note(const struct reader_dataset *dataset)

@@ -11,9 +11,7 @@
 
 #include "tools/top/top_model.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "tools/ctl.h"

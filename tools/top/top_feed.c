@@ -9,10 +9,7 @@
 
 #include "tools/top/top_feed.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "shmring/proto.h"

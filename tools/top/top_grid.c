@@ -7,12 +7,9 @@
 
 #include "tools/top/top_grid.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <wchar.h>
 
 int top_grid_init(struct top_grid *grid, unsigned width, unsigned height, bool is_utf8)

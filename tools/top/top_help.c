@@ -4,9 +4,6 @@
 
 #include "tools/top/top_view.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/ctl_waits.h"
 #include "tools/option.h"
 

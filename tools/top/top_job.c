@@ -7,9 +7,6 @@
 
 #include "tools/top/top_view.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/ctl_value.h"
 #include "tools/ctl_waits.h"
 

@@ -7,9 +7,6 @@
 
 #include "tools/top/top_view.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef void keys_fn(struct top_ui *ui, const struct top_model *model);
 
 void top_ui_init(struct top_ui *ui)

@@ -7,9 +7,6 @@
 
 #include "tools/top/top_view.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define LAYOUT_CELL 4 /* steps that a character of a column's history is of */
 
 /* ---- cells ---- */

@@ -7,10 +7,7 @@
  * Exit status: 0, 1: no accessd, or no terminal, 2: wrong command line. On a terminal it waits for an accessd.
  */
 
-#include <errno.h>
 #include <locale.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <time.h>
 

@@ -4,8 +4,6 @@
 
 #include "tools/top/top_view.h"
 
-#include <string.h>
-
 #include "tools/ctl_value.h"
 
 static double meters_of(const struct top_model *model, enum top_node node)

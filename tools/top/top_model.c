@@ -8,9 +8,6 @@
 
 #include "tools/top/top_model.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { TOP_NODE_NONE = -1 }; /* a view whose rows stay as they come */
 
 const struct top_column_info top_columns[TOP_COLUMNS] = {

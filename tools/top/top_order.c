@@ -4,9 +4,6 @@
 
 #include "tools/top/top_view.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/ctl_value.h"
 
 bool top_matches(const struct top_row *row, const char *text)

@@ -10,12 +10,9 @@
 #include "tools/top/top_screen.h"
 
 #include <curses.h>
-#include <errno.h>
 #include <langinfo.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tools/top/top_view.h"

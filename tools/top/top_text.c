@@ -4,8 +4,6 @@
 
 #include "tools/top/top_view.h"
 
-#include <string.h>
-
 #include "tools/ctl_value.h"
 
 bool top_is_left(enum top_kind kind)

@@ -9,8 +9,6 @@
 
 #include "base/base.h"
 
-#include <string.h>
-
 /* wds2idx places a file too early by the extended headers of the one behind it */
 #define DALI_SLACK 8192
 

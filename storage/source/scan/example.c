@@ -14,8 +14,6 @@
 
 #include "storage/source/scan/example.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "base/varint.h"
 #include "storage/source/scan/magic.h"

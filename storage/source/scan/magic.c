@@ -4,8 +4,6 @@
 
 #include "storage/source/scan/magic.h"
 
-#include <string.h>
-
 #include "base/base.h"
 
 #define MAGIC_LEAST 12 /* no picture is shorter */

@@ -7,8 +7,6 @@
 
 #include "storage/source/scan/scan_manifest.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/base.h"

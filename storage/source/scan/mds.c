@@ -10,10 +10,7 @@
 
 #include "storage/source/scan/mds.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/encoding.h"
 #include "base/json.h"

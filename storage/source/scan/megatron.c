@@ -9,8 +9,6 @@
 
 #include "storage/source/scan/megatron.h"
 
-#include <string.h>
-
 #include "base/little.h"
 
 #define MEGATRON_MAGIC "MMIDIDX\0" /* and the NUL behind it */

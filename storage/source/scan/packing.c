@@ -7,10 +7,6 @@
 
 #include "storage/source/scan/packing.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 
 #define NONE UINT16_MAX

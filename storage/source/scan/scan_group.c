@@ -14,7 +14,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Of the sample under way. */
 static int bad(const struct scan_group *group, struct scan_sink *sink, uint64_t at,

@@ -12,9 +12,7 @@
 
 #include "storage/source/scan/scan_manifest.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/base.h"

@@ -8,7 +8,6 @@
 
 #include "storage/source/scan/scan_tfrecord.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/little.h"

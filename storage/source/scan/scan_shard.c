@@ -11,10 +11,8 @@
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define SCAN_PAGE 4096
 #define SCAN_WINDOW 65536

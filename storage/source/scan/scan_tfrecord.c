@@ -10,7 +10,6 @@
 #include "storage/source/scan/scan_tfrecord.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/little.h"

@@ -4,10 +4,6 @@
 
 #include "storage/source/scan/wids.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/json.h"
 
 /* What is between the last slash and a query. */

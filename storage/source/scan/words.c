@@ -4,10 +4,6 @@
 
 #include "storage/source/scan/words.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "base/hash.h"
 
