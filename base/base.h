@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_BASE_H
-#define BASE_BASE_H
+#pragma once
 
 /*
  * What every room may use: cleanup attributes, little arithmetic, the clock, texts of errors; and the C library's headers that
@@ -109,5 +108,3 @@ bool base_is_sealed(int fd, int seals);
 int base_read_at(int fd, void *ret, uint64_t bytes, uint64_t at);
 /* Writes all of it at that place of the file. 0 or negative errno. */
 int base_write_at(int fd, const void *from, uint64_t bytes, uint64_t at);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_BITS_H
-#define BASE_BITS_H
+#pragma once
 
 /* Bitmaps over blocks: n bits in u64 words, bits past n are always 0. Plain storage of the
  * caller. */
@@ -39,5 +38,3 @@ uint64_t bits_count(const uint64_t *bits, uint64_t n);
 void bits_fill(uint64_t *bits, uint64_t n); /* all n bits 1, the rest of the last word 0 */
 /* -log2((random + 1) / 2^64) in units of 2^-fraction, at most 57. Frozen: draws and owners are made of it. */
 uint64_t bits_minus_log2(uint64_t random, unsigned fraction);
-
-#endif

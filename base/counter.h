@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_COUNTER_H
-#define BASE_COUNTER_H
+#pragma once
 
 /*
  * A word that one process (or thread) writes and others read at any time: counters, stages, "this
@@ -46,5 +45,3 @@ static inline uint32_t counter_cell_get(const struct counter_cell *cell)
 {
 	return atomic_load_explicit(&cell->word, memory_order_relaxed);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_ENCODING_H
-#define BASE_ENCODING_H
+#pragma once
 
 /*
  * Encodings of columns, as MosaicML's MDS names them: what a column's bytes in a sample mean, and how many there are. Pure; the
@@ -45,5 +44,3 @@ struct encoding_array { /* one sample's */
 /* false: the bytes are none, or of more dimensions. */
 bool encoding_array(const struct encoding *encoding, const uint8_t *bytes, size_t size,
 		    struct encoding_array *ret);
-
-#endif

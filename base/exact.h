@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_EXACT_H
-#define BASE_EXACT_H
+#pragma once
 
 /*
  * Functions that have the same last bit on every machine: the double that is nearest to the true value. Those of libm are
@@ -34,5 +33,3 @@ static inline bool exact_is_sure_float(double x)
 {
 	return (float)(x * (1 - 0x1p-46)) == (float)(x * (1 + 0x1p-46));
 }
-
-#endif

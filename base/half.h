@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_HALF_H
-#define BASE_HALF_H
+#pragma once
 
 /*
  * The two small floats, float16 and bfloat16, as their bits. Rounding is to the nearest, ties to
@@ -65,5 +64,3 @@ static inline float half_bf16_value(uint16_t half)
 {
 	return half_float((uint32_t)half << 16);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_HASH_H
-#define BASE_HASH_H
+#pragma once
 
 /* Two hashes: SHA-256 (libmd) names things that must not collide (dataset versions, pipelines);
  * XXH3 (libxxhash) finds damage (checksums of tokens, index files). */
@@ -21,5 +20,3 @@ void hash_finish(struct hash *hash, struct hash_id *ret); /* may be called once 
 void hash_of(const void *data, size_t size, struct hash_id *ret);
 char *hash_hex(const struct hash_id *id, char ret[65]);
 uint64_t hash_checksum(const void *data, size_t size); /* XXH3-64, seed 0 */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_IDENTITY_H
-#define BASE_IDENTITY_H
+#pragma once
 
 /*
  * Who a process is, and how it becomes somebody else for good. For accessd and the programs that it
@@ -40,5 +39,3 @@ int identity_keep_switching(const struct identity *identity);
 bool identity_can_switch(void);
 /* Gives them up in a child that needs none. */
 int identity_drop_switching(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_ITEMS_H
-#define BASE_ITEMS_H
+#pragma once
 
 /*
  * The items of a message (base/wire.h), as who receives it declares them: a row an item, and a plain
@@ -70,5 +69,3 @@ int items_read(const struct wire_in *in, const struct items_type *types, size_t 
 	       struct diag *diag);
 /* What a message of that type is called; NULL: there is none. */
 const char *items_name(const struct items_type *types, size_t n, uint16_t type);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_JSON_H
-#define BASE_JSON_H
+#pragma once
 
 /*
  * JSON out (a builder, needs nothing) and JSON in (a tree of values, limited in size and depth,
@@ -90,5 +89,3 @@ double json_in_double(const struct json_in *value, double otherwise); /* integer
 bool json_in_bool(const struct json_in *value, bool otherwise);
 /* Borrowed, valid UTF-8 without NUL inside. */
 const char *json_in_string(const struct json_in *value, const char *otherwise);
-
-#endif

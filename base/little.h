@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_LITTLE_H
-#define BASE_LITTLE_H
+#pragma once
 
 /* Numbers as files and tokens have them: little-endian, of 1 to 8 bytes, at any place; those of files'
  * heads by names of their own. */
@@ -54,5 +53,3 @@ static inline void little_put_64(uint8_t *to, uint64_t value)
 	value = htole64(value);
 	memcpy(to, &value, sizeof(value));
 }
-
-#endif

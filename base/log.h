@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 /*
  * Structured log lines on stderr of our own programs (never of libaccess):
@@ -31,5 +30,3 @@ void log_set_hint(const char *event, const char *hint);
 void log_set_file(const char *path);
 const char *log_place(void);
 uint64_t log_lost(void);
-
-#endif

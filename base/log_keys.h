@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_LOG_KEYS_H
-#define BASE_LOG_KEYS_H
+#pragma once
 
 /* The keys of a log line: printf() that knows which of its texts stand between quotes. */
 
@@ -16,5 +15,3 @@
  */
 size_t log_keys_format(char *ret, size_t size, const char *fmt, va_list args)
     __attribute__((format(printf, 3, 0)));
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_NPY_H
-#define BASE_NPY_H
+#pragma once
 
 /*
  * Files of one array, or of one long row of numbers: NumPy's .npy, of versions 1 to 3. Only heads are looked at; what follows has no more structure. Pure; the bytes may be any.
@@ -29,5 +28,3 @@ struct npy {
 int npy_parse(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, struct diag *diag);
 /* The same of one that may have no row. */
 int npy_read(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, struct diag *diag);
-
-#endif

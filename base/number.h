@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_NUMBER_H
-#define BASE_NUMBER_H
+#pragma once
 
 /*
  * Numbers as files have them, and as what they come into batches: whole numbers of 8 to 32 bits (but uint8) become int64, bool uint8,
@@ -35,5 +34,3 @@ void number_widen(enum number number, const uint8_t *from, size_t n, void *to);
 enum number number_of_numpy(const char *descr);
 /* The number that people call so ("uint16"); 0: there is none. */
 enum number number_of_name(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_PHILOX_H
-#define BASE_PHILOX_H
+#pragma once
 
 /*
  * Counter-based randomness: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
@@ -30,5 +29,3 @@ uint64_t philox_u64(struct philox_seq *seq);
 uint64_t philox_below(struct philox_seq *seq, uint64_t bound);
 /* Uniform in [0, 1): 53 bits / 2^53. */
 double philox_unit(struct philox_seq *seq);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_PLAN_ENTRY_H
-#define BASE_PLAN_ENTRY_H
+#pragma once
 
 /* A chunk of a plan, as sched/ reckons with it (sched/entry.h) and as shared memory and files say it (shmring/plan_log.h). */
 
@@ -14,5 +13,3 @@ struct entry {
 	const uint32_t *blocks;
 	const int64_t *ids; /* of a tail, in order */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_SANDBOX_H
-#define BASE_SANDBOX_H
+#pragma once
 
 /*
  * The last thing a worker, a maker, an indexer or a carrier does before it looks at a stranger's bytes. sandbox.c is the real one;
@@ -28,5 +27,3 @@ int sandbox_drop_capabilities(void);
 int sandbox_enter_talking(uint64_t memory, int verbs_fd);
 /* Does sandbox_enter() of this build filter system calls and limit memory? */
 bool sandbox_is_strict(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_STARTED_H
-#define BASE_STARTED_H
+#pragma once
 
 /*
  * The first acts of a program that accessd starts with a control socket at descriptor 3 (access-reader, access-carrier,
@@ -19,5 +18,3 @@ void started_confine(const char *program);
 /* It lives as long as accessd: the kernel kills it with its parent, the socket ends with the parent, and a parent that was
  * gone before either could notice is found by comparing the socket's maker with getppid(). */
 void started_follow(const char *program);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_TAR_H
-#define BASE_TAR_H
+#pragma once
 
 /*
  * Tar archives: headers as they are written, and a walk from file to file as they are read. The walk says which bytes
@@ -66,5 +65,3 @@ int tar_feed(struct tar *tar, const uint8_t *bytes, uint32_t size, struct tar_fi
 /* Where what a file is to its sample begins, behind the first dot of its base name; NULL: it is of none, for
  * webdataset neither: no dot, or one in front, or a path that begins with __NAME__. */
 const char *tar_field(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_VARINT_H
-#define BASE_VARINT_H
+#pragma once
 
 /* Numbers of 1 to 10 bytes, as protocol buffers have them, and what may stand behind a field's number there. */
 
@@ -25,5 +24,3 @@ static inline size_t varint_read(const uint8_t *data, size_t size, uint64_t *ret
 	}
 	return 0;
 }
-
-#endif

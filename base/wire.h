@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_WIRE_H
-#define BASE_WIRE_H
+#pragma once
 
 /*
  * Control messages: one SOCK_SEQPACKET datagram = head + items {key u16, kind u16, length u32,
@@ -77,5 +76,3 @@ int wire_recv(int sock, struct wire_in *ret, int flags);
 /* A message that is there and has no descriptors, through a buffer of WIRE_MAX bytes: nothing but its
  * own size is allocated. WIRE_E_HAS_FDS: it has some, and stays in the socket's queue. */
 int wire_recv_bare(int sock, struct wire_in *ret, uint8_t *buffer);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BENCH_PHOTOS_H
-#define BENCH_PHOTOS_H
+#pragma once
 
 /* Photographs in memory, and crops of them, for the measurements of pictures here. */
 
@@ -28,5 +27,3 @@ void photos_read(char *const *paths, unsigned most,
 void photos_free(struct photos *photos);
 /* As torchvision's RandomResizedCrop draws: 0.08 to 1 of the area, ratio 3/4 to 4/3. */
 struct picture_box photos_crop(uint64_t round, unsigned index, uint32_t height, uint32_t width);
-
-#endif

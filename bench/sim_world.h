@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BENCH_SIM_WORLD_H
-#define BENCH_SIM_WORLD_H
+#pragma once
 
 /*
  * Jobs and a producer, simulated, round the very carousel that the daemon runs: what happens is
@@ -53,5 +52,3 @@ struct sim_world_result {
 /* Runs to the end. 0, or -EDEADLK: some job is never given what it needs. */
 int sim_world(const struct sim_world_scenario *scenario, const struct sim_world_run *run,
 	      struct sim_world_result *ret);
-
-#endif

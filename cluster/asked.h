@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_ASKED_H
-#define CLUSTER_ASKED_H
+#pragma once
 
 /*
  * The GETs that are out at a peer, and how long he may be silent meanwhile. A GET has an id of the carrier's own, which
@@ -53,5 +52,3 @@ uint64_t asked_until(const struct asked *asked, uint64_t heard_ns);
 /* Was the peer of that one, which is given up now, silent for too long, and not only slow? */
 bool asked_is_silent(const struct asked *asked, const struct asked_get *get, uint64_t heard_ns,
 		     uint64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_BREAKER_H
-#define CLUSTER_BREAKER_H
+#pragma once
 
 /*
  * A breaker: is a peer worth asking? Three GETs in a row at which it was silent, or five of the last twenty, open it.
@@ -35,5 +34,3 @@ enum breaker_go breaker_may(struct breaker *breaker, uint64_t now_ns);
 void breaker_good(struct breaker *breaker, bool was_try);
 /* None came. chance: any number, evenly. */
 void breaker_bad(struct breaker *breaker, bool was_try, uint64_t now_ns, uint32_t chance);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_CARRIER_H
-#define CLUSTER_CARRIER_H
+#pragma once
 
 /*
  * Control messages (base/wire.h) of access-carrier, one a trust domain, with the user's uid. It opens nothing: values
@@ -73,5 +72,3 @@ struct carrier_state {                       /* of a channel, since it began */
 };
 
 #define CARRIER_CONTROL_FD 3
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_CARRIER_PARTS_H
-#define CLUSTER_CARRIER_PARTS_H
+#pragma once
 
 /*
  * access-carrier from inside. One thread does all of it (carrier_main.c); another sleeps where the ring's reader rings,
@@ -206,5 +205,3 @@ int sleep_init(struct carrier *carrier);
 /* Wakes the loop when the ring's sequence is not `seen` any more. */
 void sleep_arm(struct carrier *carrier, uint32_t seen);
 void sleep_woke(struct carrier *carrier);
-
-#endif

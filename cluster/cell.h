@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_CELL_H
-#define CLUSTER_CELL_H
+#pragma once
 
 /*
  * Who is in this node's cell, and which channels there are to be: a link for each pair of a member and a domain. No
@@ -85,5 +84,3 @@ void cell_failed(struct cell *cell, const struct cell_ref *ref, bool is_refused,
 /* It is a channel. false: it is not wanted. *ret_id: of the node. */
 bool cell_done(struct cell *cell, const struct cell_ref *ref, const struct gate_call *call,
 	       uint64_t now_ns, uint64_t *ret_id);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_CELL_PARTS_H
-#define CLUSTER_CELL_PARTS_H
+#pragma once
 
 /* Between cell.c (who is there, which links there are) and cell_talk.c (what calls make of them). */
 
@@ -49,5 +48,3 @@ struct cell_link *cell_link_of(const struct cell *cell, const struct cell_ref *r
 void cell_forget_stranger(struct cell *cell, unsigned slot);
 bool cell_is_connected(const struct cell *cell, unsigned slot);
 void cell_retry(struct cell_link *link, uint64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_FRAME_H
-#define CLUSTER_FRAME_H
+#pragma once
 
 /*
  * A message between two carriers, on a connection:
@@ -51,5 +50,3 @@ uint32_t frame_body(const struct value_head *head);
 /* As its reader gets it; one that frame_get() passed is a head that value_head_check() passes. Not of ALIVE. */
 void frame_to_value(const struct frame *frame, uint32_t body, const struct hash_id *group,
 		    uint32_t peer, struct value_head *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_GATE_H
-#define CLUSTER_GATE_H
+#pragma once
 
 /*
  * accessd <-> access-gate: control messages (base/wire.h) over a SOCK_SEQPACKET pair, the gate's end is descriptor 3.
@@ -63,5 +62,3 @@ enum gate_state {
 #define GATE_CONTROL_FD 3
 #define GATE_PUBLIC "public" /* the domain of data that are open to everybody */
 #define GATE_MOST_MEMBERS 15 /* others of a cell */
-
-#endif

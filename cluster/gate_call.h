@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_GATE_CALL_H
-#define CLUSTER_GATE_CALL_H
+#pragma once
 
 /*
  * One connection between two gates, from connect() or accept() until it is a channel of a domain, or nothing. It never
@@ -85,5 +84,3 @@ unsigned gate_address_port(const struct gate_address *address);
 void gate_address_set_port(struct gate_address *address, unsigned port);
 /* The first 8 bytes of the hash of a name, never 0. */
 uint64_t gate_id_of(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_GATE_CARRIERS_H
-#define CLUSTER_GATE_CARRIERS_H
+#pragma once
 
 /*
  * The domains' carriers, by the sockets that accessd introduced them with. A domain lives in the cell as long as its
@@ -36,5 +35,3 @@ void gate_carriers_hear(struct gate_carriers *carriers, const struct pollfd *pol
 /* fd stays the caller's. false: the carrier does not take it. */
 bool gate_carriers_hand(struct gate_carriers *carriers, uint64_t domain, uint64_t id,
 			const struct gate_hello *theirs, const struct carrier_keys *keys, int fd);
-
-#endif

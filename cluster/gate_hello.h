@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_GATE_HELLO_H
-#define CLUSTER_GATE_HELLO_H
+#pragma once
 
 /*
  * What two gates tell each other once TLS has proved that both have the key: 512 bytes each way, little endian.
@@ -58,5 +57,3 @@ void gate_hello_write_go(uint8_t ret[GATE_HELLO_GO_BYTES]);
 int gate_hello_read(const uint8_t from[GATE_HELLO_BYTES], enum gate_hello_type type,
 		    struct gate_hello *ret);
 bool gate_hello_is_go(const uint8_t from[GATE_HELLO_GO_BYTES]);
-
-#endif

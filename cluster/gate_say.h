@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_GATE_SAY_H
-#define CLUSTER_GATE_SAY_H
+#pragma once
 
 /* Messages to accessd, at descriptor 3. It reads them in time; if it is gone, so is the gate. */
 
@@ -11,5 +10,3 @@ void gate_say_ready(const struct gate_address *address);
 _Noreturn void gate_say_failed(const struct diag *diag);
 void gate_say_member(void *arg, uint64_t id, const struct cell_member *member);
 void gate_say_gone(void *arg, uint64_t id);
-
-#endif

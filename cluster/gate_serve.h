@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_GATE_SERVE_H
-#define CLUSTER_GATE_SERVE_H
+#pragma once
 
 /*
  * The gate's sockets: one that listens, the calls of both directions, and poll(). One thread, nothing waits but poll();
@@ -21,5 +20,3 @@ int gate_serve_new(struct gate_tls_way *way, struct gate_carriers *carriers, int
 /* Waits for what comes next at the calls and at two other descriptors, and does what the calls need. The bits of those of
  * the two that can be read (1, 2), or negative errno. */
 int gate_serve_turn(struct gate_serve *serve, const int fds[2]);
-
-#endif

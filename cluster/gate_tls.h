@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_GATE_TLS_H
-#define CLUSTER_GATE_TLS_H
+#pragma once
 
 /*
  * TLS 1.3 between two gates, on OpenSSL (whose headers only gate_tls.c sees): by a key that both have, or by certificates
@@ -50,5 +49,3 @@ bool gate_tls_is_of(const struct gate_tls *tls, const char *node);
 /* The same bytes on both sides (RFC 8446, 7.5), that nobody else has. 0 or -EIO. */
 int gate_tls_export(struct gate_tls *tls, const void *context, size_t context_size, void *ret,
 		    size_t size);
-
-#endif

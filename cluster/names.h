@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_NAMES_H
-#define CLUSTER_NAMES_H
+#pragma once
 
 /* The groups that were told in one direction of a connection, numbered in order (cluster/frame.h). */
 
@@ -20,5 +19,3 @@ void names_fini(struct names *names);
 uint32_t names_find(const struct names *names, const struct hash_id *group);
 /* The next number is that of this one, which was not told yet; there are fewer than FRAME_MOST_GROUPS. 0 or -ENOMEM. */
 int names_add(struct names *names, const struct hash_id *group);
-
-#endif

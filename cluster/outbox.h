@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_OUTBOX_H
-#define CLUSTER_OUTBOX_H
+#pragma once
 
 /*
  * What waits to be sent on a connection: frames are made in it, and leave it in the order they came, small ones together.
@@ -29,5 +28,3 @@ void outbox_add(struct outbox *box, size_t bytes);
 unsigned outbox_parts(const struct outbox *box, struct iovec *ret, unsigned most);
 /* The oldest `bytes` were sent. */
 void outbox_sent(struct outbox *box, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_OWNER_H
-#define CLUSTER_OWNER_H
+#pragma once
 
 /*
  * Whose a sample is: of the nodes that share a group's values, the one that keeps that of this sample for all. A
@@ -22,5 +21,3 @@ struct owner_node {
  * one, and was before that one came; OWNER_NONE: there is no other. */
 unsigned owner_of(const struct hash_id *group, uint64_t sample, const struct owner_node *nodes,
 		  unsigned n, unsigned *ret_next);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PATH_H
-#define CLUSTER_PATH_H
+#pragma once
 
 /*
  * What two carriers say to each other before all else on a connection, to agree on how values go: the body of a frame of
@@ -40,5 +39,3 @@ struct path_message {
 void path_write(const struct path_message *message, uint8_t ret[PATH_BYTES]);
 /* false: it makes no sense. */
 bool path_read(const uint8_t from[PATH_BYTES], struct path_message *ret);
-
-#endif

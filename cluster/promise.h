@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PROMISE_H
-#define CLUSTER_PROMISE_H
+#pragma once
 
 /*
  * What an owner knows of values that he does not have: who said that he makes it, and who waits for that. So each file
@@ -69,5 +68,3 @@ struct promise_waiter *promise_gone(struct promises *promises, uint32_t peer, ui
 void promise_answered(struct promises *promises, struct promise_waiter *list);
 
 unsigned promise_count(const struct promises *promises, unsigned *ret_waiters);
-
-#endif

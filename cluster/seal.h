@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_SEAL_H
-#define CLUSTER_SEAL_H
+#pragma once
 
 /*
  * What makes a frame (cluster/frame.h) trusted: AES-128-GCM with the length as additional data and the frame's number in
@@ -35,5 +34,3 @@ void seal_around(struct seal *seal, const uint8_t head[FRAME_HEAD], const uint8_
  * where it was; -EBADMSG: it is not, and nothing is to be believed. */
 int seal_open(struct seal *seal, const uint8_t first[SEAL_FIRST], const uint8_t *body,
 	      uint32_t bytes, const uint8_t *tag, uint8_t ret_head[FRAME_HEAD], uint8_t *ret_body);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_TRANSPORT_H
-#define CLUSTER_TRANSPORT_H
+#pragma once
 
 /*
  * A way for the bytes of a connection: in order, none lost, nobody waits. A new one is a file with such a table.
@@ -40,5 +39,3 @@ struct transport {
 int transport_tcp_new(int fd, struct transport **ret);
 /* Takes the socket out of one; frees it. */
 int transport_tcp_take(struct transport *transport);
-
-#endif

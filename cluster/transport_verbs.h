@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_TRANSPORT_VERBS_H
-#define CLUSTER_TRANSPORT_VERBS_H
+#pragma once
 
 /*
  * Queue pairs of an RDMA device (cluster/verbs.h), one a connection. The pool is made before the sandbox, with the memory
@@ -38,5 +37,3 @@ int transport_verbs_works(struct transport *transport);
 int transport_verbs_take(struct transport *transport, int fd, int epoll_fd, uint64_t tag);
 
 bool transport_is_verbs(const struct transport *transport);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_VALUE_H
-#define CLUSTER_VALUE_H
+#pragma once
 
 /*
  * What peers say to each other about values: a sample in a stored form, named by the group that it belongs to (a hash
@@ -62,5 +61,3 @@ _Static_assert(sizeof(struct value_head) == 96, "a head has no holes");
 
 /* Do type, sizes and numbers make sense, those that this type does not have being 0? Not whether the group is known. */
 bool value_head_check(const struct value_head *head);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_VERBS_H
-#define CLUSTER_VERBS_H
+#pragma once
 
 /*
  * What a carrier does with an RDMA device: a table of few calls, so that tests have devices that fail as no real one does on
@@ -56,5 +55,3 @@ struct verbs_ops {
 
 /* NULL: this build has none. */
 extern const struct verbs_ops *const verbs_ib;
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CONVERT_BATON_H
-#define CONVERT_BATON_H
+#pragma once
 
 /*
  * How a lane tells its maker that there is something to do. A maker in its sandbox may neither read
@@ -46,5 +45,3 @@ static inline uint32_t baton_wait(struct baton *baton, uint32_t seen)
 		syscall(SYS_futex, &baton->l_word, FUTEX_WAIT, seen, NULL, NULL, 0);
 	return word;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CONVERT_CONVERT_H
-#define CONVERT_CONVERT_H
+#pragma once
 
 /*
  * access-convert, the program behind access-ctl convert: the parts of it, one section a file.
@@ -216,5 +215,3 @@ void convert_progress_tell(struct convert_progress *progress, uint64_t done, uin
 /* Removes a line that is being rewritten. */
 void convert_progress_end(struct convert_progress *progress);
 double convert_progress_seconds(const struct convert_progress *progress);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_BUDGET_H
-#define DAEMON_BUDGET_H
+#pragma once
 
 /*
  * How long one callback of the loop goes on with work that could wait: what is left is done in a later
@@ -25,5 +24,3 @@ static inline bool budget_is_spent(const struct budget *budget)
 {
 	return base_now_ns() - budget->begun_ns >= BUDGET_NS;
 }
-
-#endif

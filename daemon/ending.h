@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_ENDING_H
-#define DAEMON_ENDING_H
+#pragma once
 
 /*
  * Letting go of something large, a little a turn of the loop: a hundred megabytes that are freed at once take a tenth of a
@@ -25,5 +24,3 @@ typedef void (*ending_rest_fn)(void *thing);
 /* Calls some(thing) once a turn from now on. */
 void ending_begin(struct endings *endings, ending_some_fn some, ending_rest_fn rest, void *thing);
 void endings_fini(struct endings *endings); /* the rest at once */
-
-#endif

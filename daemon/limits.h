@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_LIMITS_H
-#define DAEMON_LIMITS_H
+#pragma once
 
 /* What this process may use: memory and CPUs, from the cgroup (v1 or v2), the cpuset and the
  * machine; and what it uses. */
@@ -39,5 +38,3 @@ uint64_t limits_own_cpu_ns(void);
 uint64_t limits_own_rss(void); /* bytes */
 /* Soft limit of descriptors up to the hard one; returns it. */
 uint64_t limits_raise_files(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_LOOP_H
-#define DAEMON_LOOP_H
+#pragma once
 
 /*
  * The event loop of accessd, on libevent (whose header only loop.c sees). One thread owns it and
@@ -71,5 +70,3 @@ void loop_unwatch(struct loop_watch **watch);
 /* wire_recv_bare() for the loop's thread: its buffer is accessd's from the beginning, so that to be short of
  * memory ends no connection. A message that has descriptors is the porter's to fetch (porter.h). */
 int loop_recv(int sock, struct wire_in *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_MAP_END_H
-#define DAEMON_MAP_END_H
+#pragma once
 
 /* Letting go of shared memory (an index, a table of the cache, a plan log, a list), a little at a time. */
 
@@ -10,5 +9,3 @@ struct endings;
 
 /* Owns the mapping from now on; NULL is fine. Whoever has a descriptor of the memory closes it after this call. */
 void map_end(struct endings *endings, void *map, uint64_t bytes);
-
-#endif

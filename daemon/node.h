@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NODE_H
-#define DAEMON_NODE_H
+#pragma once
 
 /*
  * The node: what one accessd has. Everything in daemon/ belongs to the loop thread, so nothing here
@@ -102,5 +101,3 @@ struct node {
 void node_need_tick(struct node *node);
 /* Nobody is connected (any more), but for watchers: a private accessd ends if that stays so. */
 void node_is_idle(struct node *node);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NODE_LIFE_H
-#define DAEMON_NODE_LIFE_H
+#pragma once
 
 /* The beginning and the end of all that a node has, and its wiring: what ended, what is due, whom that is about. */
 
@@ -14,5 +13,3 @@ int node_init(struct node *node, struct diag *diag);
 void node_fini(struct node *node);
 /* SIGTERM: hand out nothing new, tell clients to come back, stop the loop. */
 void node_drain(struct node *node, const char *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NOTIFY_H
-#define DAEMON_NOTIFY_H
+#pragma once
 
 /*
  * What a service manager and a service say to each other by environment variables and datagrams, as systemd
@@ -28,5 +27,3 @@ void notify_close(struct notify *notify);
 /* The listening socket that the manager opened for us, or -1: none, or with diag none that we can use. The caller owns it.
  * As notify_open() for the environment. */
 int notify_take_socket(bool listens, struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_OPERATE_H
-#define DAEMON_OPERATE_H
+#pragma once
 
 /* The node as a service (service.h): what it says of itself, what SIGHUP changes, children that somebody has stopped. */
 
@@ -18,5 +17,3 @@ struct operate { /* lives as long as the node */
 
 /* The node is ready. operate: filled by the caller. 0 or negative errno. */
 int operate_begin(struct operate *operate, struct notify *notify);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PARAM_H
-#define DAEMON_PARAM_H
+#pragma once
 
 /* Parameters of accessd: defaults, the file accessd.conf, for a private one the environment, --set on the
  * command line (in this order). */
@@ -57,5 +56,3 @@ void param_show(const struct param *param,
 		void *arg);
 /* One line a parameter: name, default, what. For --help and the man page's lint. */
 void param_print(FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PLACE_H
-#define DAEMON_PLACE_H
+#pragma once
 
 /*
  * Where an accessd lives: its folder, the lock that makes it the only one there, its socket, its
@@ -45,5 +44,3 @@ bool place_try_leave(struct place *place);
 void place_close(struct place *place); /* removes the socket */
 /* The usual private folder: $XDG_RUNTIME_DIR/oneaccess, else /tmp/oneaccess-UID. */
 void place_private_folder(char *ret, size_t size);
-
-#endif

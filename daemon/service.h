@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVICE_H
-#define DAEMON_SERVICE_H
+#pragma once
 
 /*
  * accessd as a service: it tells the service manager that it is ready, what it does, that it lives (notify.h), and reads its
@@ -46,5 +45,3 @@ enum service_child { SERVICE_CHILD_WELL, SERVICE_CHILD_STOPPED, SERVICE_CHILD_ST
 /* state: as limits_state() has it. STUCK: it has been stopped for that long. Plain arithmetic. */
 enum service_child service_judge(uint64_t *stopped_ns, char state, uint64_t now_ns,
 				 uint64_t limit_ns);
-
-#endif

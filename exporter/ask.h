@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef EXPORTER_ASK_H
-#define EXPORTER_ASK_H
+#pragma once
 
 /* The status of accessd, asked for by a child process, as accessd may be stopped and nobody here waits for it. */
 
@@ -15,5 +14,3 @@
  * access-ctl would find. 0 or negative errno. */
 #define ASK_GOOD '+'
 int ask_begin(const char *socket, pid_t *ret_pid, int *ret_fd);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef EXPORTER_METRIC_H
-#define EXPORTER_METRIC_H
+#pragma once
 
 /* The status of accessd as metrics, by the table metric_tbl.h. Arithmetic and text alone. */
 
@@ -31,5 +30,3 @@ const struct json_in *metric_find(const struct json_in *object, const char *path
 
 /* status NULL: accessd does not answer; why says so. */
 void page_write(const struct json_in *status, const char *why, FILE *out);
-
-#endif

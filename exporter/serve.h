@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef EXPORTER_SERVE_H
-#define EXPORTER_SERVE_H
+#pragma once
 
 /* HTTP, for whoever asks. */
 
@@ -14,5 +13,3 @@ struct serve_config {
 enum { SERVE_E_BAD = 1 };
 /* Until SIGTERM or SIGINT. 0, SERVE_E_BAD with diag: it cannot listen there. */
 int serve_run(const struct serve_config *config, struct diag *diag);
-
-#endif

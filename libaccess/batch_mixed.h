@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_BATCH_MIXED_H
-#define LIBACCESS_BATCH_MIXED_H
+#pragma once
 
 /* Batches of a pipeline with mixup or cutmix: private copies, made by oa_next(). */
 
@@ -61,5 +60,3 @@ void batch_mixed_note(struct oa_stream *stream, const struct oa_batch *batch);
 int batch_mixed_batch(struct oa_stream *stream, struct oa_batch *batch);
 void batch_mixed_free(struct oa_stream *stream, struct batch_mixed_buffer *buffer);
 void batch_mixed_fini(struct batch_mixed *batch_mixed);
-
-#endif

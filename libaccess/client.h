@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_CLIENT_H
-#define LIBACCESS_CLIENT_H
+#pragma once
 
 /* A client: which daemon, and the guard against forks. No connection: each stream has its own. */
 
@@ -15,5 +14,3 @@ struct oa_client { /* never changes after oa_connect(): needs no lock */
 
 /* Connects and greets: until WELCOME, or the deadline. 0, OA_E_..., negative errno, with diag. */
 int client_dial(struct dial *dial, uint64_t deadline, struct diag *diag);
-
-#endif

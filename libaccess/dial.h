@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_DIAL_H
-#define LIBACCESS_DIAL_H
+#pragma once
 
 /*
  * A conversation with accessd up to the point where it serves: connect (or start a private daemon),
@@ -102,5 +101,3 @@ void dial_wait_end(struct dial_wait *wait);
 int dial_wait(const struct dial_wait *wait, int fd, uint64_t until_ns);
 /* When timeout_ms from now ends; < 0: never (UINT64_MAX). */
 uint64_t dial_deadline(int64_t timeout_ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_ERROR_H
-#define LIBACCESS_ERROR_H
+#pragma once
 
 /* Outcomes with their text, on the way from where they are found to the caller's struct
  * oa_error. */
@@ -22,5 +21,3 @@ BASE_COLD int error_of_errno(struct diag *diag, int negative_errno, const char *
 int error_of_files(struct diag *diag, const char *what);
 /* Hands code and text to a caller, within the size it says it has. NULL is fine. Returns code. */
 int error_export(struct oa_error *error, int code, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_GUARD_H
-#define LIBACCESS_GUARD_H
+#pragma once
 
 /* The fork guard: one page a handle that the kernel wipes in a forked child. */
 
@@ -18,5 +17,3 @@ static inline bool guard_is_ours(const struct guard *guard)
 {
 	return guard->page[0] == 1;
 }
-
-#endif

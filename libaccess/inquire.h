@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_INQUIRE_H
-#define LIBACCESS_INQUIRE_H
+#pragma once
 
 /* Asks accessd what is in a dataset. */
 
@@ -22,5 +21,3 @@ int inquire(const struct dial_route *route, const char *path, const char *pipeli
 	    struct inquire_filter *ret_filter, struct diag *diag);
 /* A path as accessd needs it, which has another working directory. NULL: no memory. */
 char *inquire_absolute(const char *path);
-
-#endif

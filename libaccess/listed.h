@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_LISTED_H
-#define LIBACCESS_LISTED_H
+#pragma once
 
 /*
  * Plans that are lists: own orders, draws by weight, replayed plans. accessd is sent the list of an
@@ -35,5 +34,3 @@ void listed_feed(struct oa_stream *stream);
 /* The key of a place of the epoch that the stream is in; it was sent. */
 struct listing_key listed_key(const struct oa_stream *stream, uint64_t place);
 void listed_fini(struct listed *listed);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_MIX_H
-#define LIBACCESS_MIX_H
+#pragma once
 
 /* The insides of a mix, shared by mix.c and mix_open.c. */
 
@@ -45,5 +44,3 @@ struct oa_mix {
 
 /* Sets the text of the last failed call and returns code. */
 BASE_COLD int mix_error(struct oa_mix *mix, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
-
-#endif

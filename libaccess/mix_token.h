@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_MIX_TOKEN_H
-#define LIBACCESS_MIX_TOKEN_H
+#pragma once
 
 /*
  * The resume token of a mix: what it is of, where it stands in its epoch, and the parts' own tokens,
@@ -26,5 +25,3 @@ void mix_token_write(const struct mix_token *token, uint8_t *ret); /* mix_token_
 /* Parts point into data. MIX_TOKEN_E_BAD, MIX_TOKEN_E_VERSION (a newer format) with diag. The parts'
  * own tokens are not looked into. */
 int mix_token_parse(const void *data, size_t size, struct mix_token *ret, struct diag *diag);
-
-#endif

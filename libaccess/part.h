@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_PART_H
-#define LIBACCESS_PART_H
+#pragma once
 
 /*
  * The part of a dataset that a job's epochs have: the set that its sampler's ids, classes and split
@@ -45,5 +44,3 @@ static inline bool part_has(const struct part *part, int64_t id)
 {
 	return (uint64_t)id < part->n && bits_test(part->members, (uint64_t)id);
 }
-
-#endif

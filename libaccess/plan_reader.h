@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_PLAN_READER_H
-#define LIBACCESS_PLAN_READER_H
+#pragma once
 
 /*
  * What a rank under the carousel knows of its job's plan (sched/entry.h, shmring/plan_log.h): the log
@@ -49,5 +48,3 @@ int plan_reader_rest(struct plan_reader *plan_reader, const struct entry_set *se
 		     struct entry_rest *ret);
 /* The next epoch. false: something of this one is left. */
 bool plan_reader_next_epoch(struct plan_reader *plan_reader, const struct entry_set *set);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_PREFAULT_H
-#define LIBACCESS_PREFAULT_H
+#pragma once
 
 /* The helper thread that touches slots before the job does. */
 
@@ -12,5 +11,3 @@ struct prefault;
 struct prefault *prefault_new(const struct slot_table *table, const uint8_t *slots);
 void prefault_stop(struct prefault *prefault); /* asks it to end; NULL is fine */
 void prefault_free(struct prefault *prefault); /* and waits for it; NULL is fine */
-
-#endif

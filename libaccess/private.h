@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_PRIVATE_H
-#define LIBACCESS_PRIVATE_H
+#pragma once
 
 /* A private accessd of this user: its folder, the election of who starts it, the start. */
 
@@ -35,5 +34,3 @@ int private_elect(struct private_start *start, const char *folder, struct diag *
 int private_spawn(struct private_start *start, const char *folder, struct diag *diag);
 /* 0: the daemon says it is ready; PRIVATE_AGAIN; OA_E_UNREACHABLE with the daemon's own words. */
 int private_step(struct private_start *start, struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_RECORD_H
-#define LIBACCESS_RECORD_H
+#pragma once
 
 /*
  * Recording of the plan as it is delivered (sched/recording.h): into a buffer, which becomes a block
@@ -37,5 +36,3 @@ void record_flush(struct oa_stream *stream);
 /* Says once that recording has failed and ended: negative errno. 0: it has not. */
 int record_report(struct oa_stream *stream);
 void record_fini(struct record *record); /* without writing: record_flush() before */
-
-#endif

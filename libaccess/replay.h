@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_REPLAY_H
-#define LIBACCESS_REPLAY_H
+#pragma once
 
 /* A recorded plan, replayed: its epochs as lists. */
 
@@ -35,5 +34,3 @@ int replay_token(const struct replay *replay, uint64_t epochs, const uint8_t has
 		 void **ret, size_t *ret_size);
 /* recording_reader's read of the file whose descriptor arg points to. */
 int replay_read(void *arg, uint64_t offset, void *ret, size_t size);
-
-#endif

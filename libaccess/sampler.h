@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_SAMPLER_H
-#define LIBACCESS_SAMPLER_H
+#pragma once
 
 /*
  * Which samples an epoch has, as the caller said it in struct oa_sampler: checked, copied, and
@@ -39,5 +38,3 @@ int sampler_set_filter(struct sampler *sampler, int32_t **keep, uint32_t n_keep,
 		       uint32_t n_drop);
 /* Does it say anything at all? */
 bool sampler_is_used(const struct sampler *sampler);
-
-#endif

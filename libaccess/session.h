@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_SESSION_H
-#define LIBACCESS_SESSION_H
+#pragma once
 
 /* A session: one served connection and the memory that came with it. */
 
@@ -53,5 +52,3 @@ void session_abandon(struct session *session, bool keep_slots);
 /* Sends a message without more than its type; never blocks. Failures show at the next receive. */
 void session_send(const struct session *session, uint16_t type);
 void session_ask_explanation(const struct session *session, uint64_t instance, uint32_t position);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_STREAM_H
-#define LIBACCESS_STREAM_H
+#pragma once
 
 /*
  * The insides of a stream, shared by the files of libaccess/ that work on it.
@@ -415,5 +414,3 @@ const void *batch_data(const struct oa_batch *batch, uint32_t index);
 void batch_let_go(struct oa_stream *stream, struct oa_batch *batch);
 /* The end of a batch. */
 void batch_end(struct oa_stream *stream, struct oa_batch *batch);
-
-#endif

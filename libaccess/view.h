@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIBACCESS_VIEW_H
-#define LIBACCESS_VIEW_H
+#pragma once
 
 /* A session's slots as batches show them when they may become private: see view.c. Under the stream's lock
  * but for what says otherwise. */
@@ -33,5 +32,3 @@ int view_open(struct view *view, uint32_t slot);
 int view_keep(struct view *view, uint32_t slot, uint64_t offset, uint64_t bytes);
 /* Since the slot was shared: was view_keep() among what made it private? */
 bool view_is_kept(const struct view *view, uint32_t slot);
-
-#endif

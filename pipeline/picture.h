@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_PICTURE_H
-#define PIPELINE_PICTURE_H
+#pragma once
 
 /*
  * An 8-bit RGB picture in memory, and the buffers that pictures stand in.
@@ -55,5 +54,3 @@ void picture_mirror(const struct picture *picture);
 void picture_turn_over(const struct picture *picture);
 /* from in the middle of to (a larger or equal picture), black around: offsets top, left. */
 void picture_pad(const struct picture *from, const struct picture *to, uint32_t top, uint32_t left);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_PIPELINE_H
-#define PIPELINE_PIPELINE_H
+#pragma once
 
 /*
  * From a spec (JSON text) to a compiled pipeline to finished fields. Parsing and inference run in
@@ -80,5 +79,3 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 int pipeline_cut_make(struct pipeline_run *run, unsigned number, unsigned cut, const void *data,
 		      size_t size, const struct pipeline_key *key, uint8_t *buffer, size_t room,
 		      size_t *ret_size, struct pipeline_error *ret_error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_PIPELINE_INNER_H
-#define PIPELINE_PIPELINE_INNER_H
+#pragma once
 
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
@@ -64,5 +63,3 @@ struct pipeline_input { /* a sample as it comes */
 int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 		      const struct pipeline_key *key, struct pipeline_input *input,
 		      struct pipeline_error *ret_error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_TYPES_H
-#define PIPELINE_TYPES_H
+#pragma once
 
 /* What pipelines, ops, formats and engines all speak of: fields, outcomes, the key of draws. */
 
@@ -98,5 +97,3 @@ struct pipeline_work {   /* that a run has done so far, for all pipelines togeth
 struct pipeline_out {
 	void *field[PIPELINE_MAX_FIELDS];
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_AHEAD_H
-#define SCHED_AHEAD_H
+#pragma once
 
 /*
  * Is a stored form to be made ahead of need, for other nodes? Only while nobody here needs a processor. Arithmetic: what is so,
@@ -38,5 +37,3 @@ enum ahead_state ahead_look(struct ahead *ahead, const struct ahead_look *look);
 /* What was begun together has ended: workers were at it for so long, of which a processor was theirs for cpu_us. */
 void ahead_ended(struct ahead *ahead, double elapsed_us, double cpu_us, uint64_t now_ns);
 const char *ahead_name(enum ahead_state state); /* "alone", ...: for the status */
-
-#endif

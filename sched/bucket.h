@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_BUCKET_H
-#define SCHED_BUCKET_H
+#pragma once
 
 /*
  * A limit of so much a second: a bucket that fills at that rate, and holds a tenth of a second of it. Arithmetic on a clock
@@ -25,5 +24,3 @@ void bucket_take(struct bucket *bucket, double amount, double most);
 uint32_t bucket_room(const struct bucket *bucket, double size, uint32_t under_way);
 /* Until there is something in it; 0: there is. */
 uint64_t bucket_wait_ns(const struct bucket *bucket);
-
-#endif

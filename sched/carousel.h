@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_CAROUSEL_H
-#define SCHED_CAROUSEL_H
+#pragma once
 
 /*
  * The carousel of chunks (DESIGN.md section 3): decides what to put into the next chunk, in which
@@ -283,5 +282,3 @@ struct carousel_totals {
 };
 void carousel_totals(const struct carousel *carousel, struct carousel_totals *ret);
 const char *carousel_check(const struct carousel *carousel); /* first broken invariant, or NULL */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_CAROUSEL_LOG_H
-#define SCHED_CAROUSEL_LOG_H
+#pragma once
 
 /*
  * Groups and their ranks, as the carousel's other files see them. What a log is inside is in
@@ -52,5 +51,3 @@ bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n,
 
 /* carousel_log_check.c */
 const char *carousel_log_check(const struct carousel *carousel, uint32_t job);
-
-#endif

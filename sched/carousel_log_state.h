@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_CAROUSEL_LOG_STATE_H
-#define SCHED_CAROUSEL_LOG_STATE_H
+#pragma once
 
 /*
  * Inside a group's log: what carousel_log.c, carousel_record.c, carousel_rank.c, carousel_plan.c and
@@ -67,5 +66,3 @@ uint64_t carousel_rank_taken_to(const struct carousel_member *rank);
 /* How far the first of the group's living ranks has come; 0: none lives. */
 uint64_t carousel_rank_foremost(const struct carousel *carousel, const struct carousel_log *log,
 				uint64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_CAROUSEL_STATE_H
-#define SCHED_CAROUSEL_STATE_H
+#pragma once
 
 /*
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has events and
@@ -429,5 +428,3 @@ bool carousel_evict_step(struct carousel *carousel, struct carousel_action *ret)
 void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot);
 void carousel_deal_chunk(struct carousel *carousel, const uint32_t *order, uint32_t n,
 			 uint32_t n_hungry, struct carousel_slot *slot);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_ENTRY_H
-#define SCHED_ENTRY_H
+#pragma once
 
 /*
  * The plan of a job of several ranks, as far as it is known: a log of chunks, one entry each, in the
@@ -59,5 +58,3 @@ void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest)
  */
 int entry_rest_pass(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,
 		    uint64_t to);
-
-#endif

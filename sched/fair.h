@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_FAIR_H
-#define SCHED_FAIR_H
+#pragma once
 
 /*
  * Who may begin more work when several want the same: fair queueing by weight, in what their work takes of it. Of processors that
@@ -58,5 +57,3 @@ struct fair_account {                     /* what somebody has had */
 void fair_account_add(struct fair_account *account, const struct fair_account *more);
 /* What others' jobs and what is kept did for him: alone - had; never less than 0. */
 double fair_saved(double alone, double had);
-
-#endif

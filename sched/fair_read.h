@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_FAIR_READ_H
-#define SCHED_FAIR_READ_H
+#pragma once
 
 /*
  * Who may begin more reading when several wait for the same disk: fair.h in bytes. Only who waits for it is held back, and only for the
@@ -35,5 +34,3 @@ void fair_read_settle(struct fair_read *one, uint64_t samples, uint64_t under_wa
 		      uint64_t now_ns);
 /* So long after the last time: how fast it reads. */
 void fair_read_tick(struct fair_read *one, double passed_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_INSTANCE_H
-#define SCHED_INSTANCE_H
+#pragma once
 
 /*
  * Which instance of each sample of a stream is kept behind its random ops, and in how many chunks it was put into
@@ -36,5 +35,3 @@ unsigned instance_bring(struct instance_book *book, uint64_t sample, unsigned mo
 			uint64_t *ret_nonce);
 /* The instance of that nonce, whose chunk is its first, takes the place of what was kept of the sample. Once an instance. */
 void instance_made(struct instance_book *book, uint64_t sample, uint64_t nonce);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_LISTING_H
-#define SCHED_LISTING_H
+#pragma once
 
 /*
  * An epoch as a list of places: which sample is at each, and which key (seed, nonce) its random ops
@@ -107,5 +106,3 @@ uint64_t listing_drawable(const double *weights, uint64_t count);
  * k), so that its random ops differ. 0 or -ENOMEM.
  */
 int listing_build(const struct listing_spec *spec, uint64_t epoch, struct listing_draft *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_PEERING_H
-#define SCHED_PEERING_H
+#pragma once
 
 /*
  * Is a value sooner fetched from another node than made here? Arithmetic: what both took says the caller. What is
@@ -46,5 +45,3 @@ bool peering_asks(const struct peering_choice *choice, uint64_t turn);
 /* So much of the arena for a value whose size is not known: of this share of a file of file_bytes, by the means of
  * both; 0 means: not known. */
 uint64_t peering_room(double mean_value, double mean_file, uint64_t file_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_PERMUTATION_H
-#define SCHED_PERMUTATION_H
+#pragma once
 
 /*
  * The permutation of a dataset version's samples 0 .. n-1: keyed by the version alone,
@@ -43,5 +42,3 @@ uint32_t permutation_members(const struct permutation *permutation, const uint64
 			     uint32_t n_blocks, int64_t *ret_ids);
 /* The same for an explicit list of samples (a tail): permutes ids in place. */
 void permutation_shuffle(uint64_t seed, uint64_t nonce, int64_t *ids, uint32_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_PLAN_H
-#define SCHED_PLAN_H
+#pragma once
 
 /*
  * A fixed plan (DESIGN.md section 3): which sample is at which place of an epoch, computed from the
@@ -49,5 +48,3 @@ uint64_t plan_nonce(const struct plan *plan, uint64_t epoch);
 /* The samples at places first .. first + count - 1; first + count <= n. */
 void plan_samples(const struct plan *plan, uint64_t epoch, uint64_t first, uint32_t count,
 		  int64_t *ret_ids);
-
-#endif

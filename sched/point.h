@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_POINT_H
-#define SCHED_POINT_H
+#pragma once
 
 /*
  * Which form of a stream's samples is worth keeping, given what each was measured to cost on this
@@ -169,5 +168,3 @@ bool point_form_is_new(const struct point_form *form);
 bool point_form_is_sure(const struct point_form *form); /* more trials would tell little */
 bool point_form_moved(const struct point_form *form);   /* since point_form_settle() */
 void point_form_settle(struct point_form *form);
-
-#endif

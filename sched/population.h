@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_POPULATION_H
-#define SCHED_POPULATION_H
+#pragma once
 
 /*
  * A population: which samples a job's epochs have, as a bitmap over positions of the permutation (n bits;
@@ -61,5 +60,3 @@ uint64_t population_samples_in(const struct permutation *permutation, const uint
 /* Which of so many words of a and b have members that the other one has not: these, ORed. */
 enum { POPULATION_A = 1, POPULATION_B = 2 };
 unsigned population_differ(const uint64_t *a, const uint64_t *b, uint64_t words);
-
-#endif

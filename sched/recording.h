@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_RECORDING_H
-#define SCHED_RECORDING_H
+#pragma once
 
 /*
  * A recorded plan, as bytes (access-plan(5) has them in full): a head that says of what, then blocks
@@ -81,5 +80,3 @@ void recording_fini(struct recording_reader *reader);
 int64_t recording_id(const struct recording_batch *batch, uint32_t i); /* i < count */
 /* Run i < n_runs: its key; returns its samples, from the run before on. */
 uint32_t recording_run(const struct recording_batch *batch, uint32_t i, struct listing_key *ret);
-
-#endif

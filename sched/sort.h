@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_SORT_H
-#define SCHED_SORT_H
+#pragma once
 
 /* Sorting numbers that a client chose, in a time that their order does not decide. */
 
@@ -9,5 +8,3 @@
 
 /* Ascending. spare: room for n more. */
 void sort_values(uint64_t *values, uint64_t *spare, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_TOKEN_H
-#define SCHED_TOKEN_H
+#pragma once
 
 /*
  * The resume token (DESIGN.md section 10): where a job stands in its plan, owned by the client,
@@ -59,5 +58,3 @@ int token_fits_sampler(const struct token *token, const uint8_t sampler[TOKEN_SA
 		       struct diag *diag);
 bool token_has_sampler(const struct token *token);
 void token_fini(struct token *token);
-
-#endif

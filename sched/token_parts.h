@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_TOKEN_PARTS_H
-#define SCHED_TOKEN_PARTS_H
+#pragma once
 
 /*
  * The need of a large dataset in a token: a byte for each part of TOKEN_PART blocks (none of it is
@@ -22,5 +21,3 @@ void token_parts_write(const uint64_t *need, uint64_t blocks, uint8_t *ret);
 size_t token_parts_measure(const uint8_t *data, size_t room, uint64_t blocks);
 /* Reads what was measured; need has room for the bitmap. False: it is none. */
 bool token_parts_read(const uint8_t *data, uint64_t blocks, uint64_t *need);
-
-#endif

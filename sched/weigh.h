@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_WEIGH_H
-#define SCHED_WEIGH_H
+#pragma once
 
 /* Draws of items 0 .. n - 1 by weight, functions of their arguments alone, the same on every
  * machine. */
@@ -16,5 +15,3 @@ struct weigh {
 int weigh_with(const struct weigh *weigh, uint64_t places, uint64_t *ret);
 /* places different items, as many as have weight at most, in ascending order. 0 or -ENOMEM. */
 int weigh_without(const struct weigh *weigh, uint64_t places, uint64_t *ret);
-
-#endif

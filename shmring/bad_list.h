@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_BAD_LIST_H
-#define SHMRING_BAD_LIST_H
+#pragma once
 
 /* Bad samples as who asks for them collects them: what the pages had, each sample once, by id. */
 
@@ -23,5 +22,3 @@ int bad_list_add(struct bad_list *list, const uint8_t *bytes, size_t size, uint6
 void bad_list_sort(struct bad_list *list);
 /* at is below count; the texts are the list's, until it is added to. */
 void bad_list_get(const struct bad_list *list, uint64_t at, struct bad_page_entry *ret);
-
-#endif

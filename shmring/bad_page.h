@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_BAD_PAGE_H
-#define SHMRING_BAD_PAGE_H
+#pragma once
 
 /*
  * Bad samples as accessd tells of them: as many entries as fit into one item of a message, one behind
@@ -37,5 +36,3 @@ bool bad_page_put(struct bad_page *page, const struct bad_page_entry *entry);
 /* The entry at *at, 0 at the beginning; its texts are the page's. Believes nothing. 0; BAD_PAGE_E_END:
  * there is no other; BAD_PAGE_E_BAD: these bytes are no page. */
 int bad_page_next(const uint8_t *bytes, size_t size, size_t *at, struct bad_page_entry *ret);
-
-#endif

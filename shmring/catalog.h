@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_CATALOG_H
-#define SHMRING_CATALOG_H
+#pragma once
 
 /*
  * What a client is told about a dataset version: how many samples, the label of each, the names of
@@ -71,5 +70,3 @@ bool catalog_is_lent(int fd);
  * CATALOG_E_BAD, negative errno. */
 int catalog_attach(int fd, struct catalog *ret);
 void catalog_detach(struct catalog *catalog);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_GRANT_H
-#define SHMRING_GRANT_H
+#pragma once
 
 /*
  * Grant, take, give back: the two sides of a rank's inbox and outbox (layout.h has the states).
@@ -111,5 +110,3 @@ bool grant_is_waiting(const struct grant_server *server); /* asleep in oa_next()
 bool grant_is_asleep(const struct grant_server *server);  /* the same, and no wake is on its way */
 /* First broken rule of the ledger as text, or NULL. */
 const char *grant_check(const struct grant_server *server);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_INBOX_H
-#define SHMRING_INBOX_H
+#pragma once
 
 /* What accessd and a rank show each other beside grants: words for time-outs, status and wakes. */
 
@@ -32,5 +31,3 @@ struct inbox_work {
 	uint64_t started_ns, done, busy_ns, pixels;
 };
 bool inbox_work_of(const struct layout_doorbell *doorbell, uint32_t index, struct inbox_work *ret);
-
-#endif

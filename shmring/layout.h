@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_LAYOUT_H
-#define SHMRING_LAYOUT_H
+#pragma once
 
 /*
  * Every byte that two processes share, in one file, frozen by tests/shmring/layout_test.c.
@@ -468,5 +467,3 @@ struct layout_pane { /* 128 bytes */
 	uint64_t reserved1[5];
 };
 _Static_assert(sizeof(struct layout_pane) == 128, "the text is behind two cache lines");
-
-#endif

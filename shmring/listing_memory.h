@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_LISTING_MEMORY_H
-#define SHMRING_LISTING_MEMORY_H
+#pragma once
 
 /* The memory of a list of places: written by the client who makes it, then sealed against writing for
  * good, then mapped read-only by him and by accessd. */
@@ -18,5 +17,3 @@ int listing_memory_seal(int fd, uint64_t bytes, void **map);
  * none that cannot shrink; negative errno. */
 int listing_memory_attach(int fd, uint64_t most, void **ret_map, uint64_t *ret_bytes);
 void listing_memory_detach(void *map, uint64_t bytes); /* NULL is fine */
-
-#endif

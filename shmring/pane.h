@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_PANE_H
-#define SHMRING_PANE_H
+#pragma once
 
 /*
  * A text that accessd renews and any number of watchers read, without a message or a system call (struct layout_pane). It is
@@ -45,5 +44,3 @@ int pane_attach(int fd, struct pane_view *ret);
 /* The newest text, terminated; caller frees. 0, PANE_E_OLD, _BUSY, _ENDED (also: of the last text), _BAD, or -ENOMEM. */
 int pane_read(struct pane_view *view, char **ret, size_t *ret_size);
 void pane_detach(struct pane_view *view); /* no pane is fine */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_PLAN_LOG_H
-#define SHMRING_PLAN_LOG_H
+#pragma once
 
 /*
  * The plan log of a job of several ranks, as its ranks see it (sched/entry.h says what an entry
@@ -92,5 +91,3 @@ uint64_t plan_log_end(const struct plan_log *plan_log);
  * call; numbers are those of the memory, sizes are checked. 0, PLAN_LOG_E_NONE, PLAN_LOG_E_GONE,
  * PLAN_LOG_E_BAD, -ENOMEM. */
 int plan_log_read(struct plan_log *plan_log, uint64_t *offset, struct entry *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_QUEUE_H
-#define SHMRING_QUEUE_H
+#pragma once
 
 /*
  * The task queue of a stream: accessd fills a row, reader threads claim QUEUED tasks and read
@@ -166,5 +165,3 @@ bool doorbell_take_event_arm(struct layout_doorbell *doorbell);
 void doorbell_arm_event(struct layout_doorbell *doorbell); /* accessd, before it sleeps */
 
 const char *queue_check(const struct queue *queue); /* first broken rule, or NULL */
-
-#endif

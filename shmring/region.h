@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_REGION_H
-#define SHMRING_REGION_H
+#pragma once
 
 /*
  * A region is one memfd of fixed size: made, reserved, sealed, passed on, attached. The rules of
@@ -62,5 +61,3 @@ int region_map_privately(int fd, uint64_t bytes, void **ret_map);
 /* region_size() must say exactly bytes, then region_map(). */
 int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map);
 void region_unmap(const volatile void *map, uint64_t bytes); /* NULL is fine; errno is kept */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_RESIDENT_H
-#define SHMRING_RESIDENT_H
+#pragma once
 
 /*
  * The resident memory of a trust domain: stored forms that stay where workers can read them, so that neither
@@ -37,5 +36,3 @@ int resident_give_back(int fd, uint64_t first, uint64_t count);
 /* ---- workers ---- */
 /* What a task says lies there (queue_task.resident, a hostile number); NULL: it does not. */
 const uint8_t *resident_at(const struct resident *resident, uint64_t place, uint64_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_RINGS_H
-#define SHMRING_RINGS_H
+#pragma once
 
 /*
  * Rings of bytes in one memory, each with one writer and one reader, so that nobody waits for anybody: where there is
@@ -49,5 +48,3 @@ uint32_t rings_seq(const struct rings *rings); /* before looking */
 /* Wakes the reader for another reason than an item. */
 void rings_wake(const struct rings *rings);
 void rings_sleep(const struct rings *rings, uint32_t seen, uint64_t timeout_ns);
-
-#endif

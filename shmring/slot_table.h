@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_SLOT_TABLE_H
-#define SHMRING_SLOT_TABLE_H
+#pragma once
 
 /*
  * The slot table of a stream: geometry, and for each slot what it holds and how far it is filled.
@@ -101,5 +100,3 @@ const uint32_t *slot_table_blocks_of(const struct slot_table *table, uint32_t sl
 
 /* First broken rule of the slot table as text, or NULL. */
 const char *slot_table_check(const struct slot_table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_WAKE_H
-#define SHMRING_WAKE_H
+#pragma once
 
 /* A futex in shared memory and a flag that says that somebody may sleep on it. Inside shmring/ only. */
 
@@ -15,5 +14,3 @@ void wake_ring(_Atomic uint32_t *seq, _Atomic uint32_t *armed, int n);
 /* Sleeps until the sequence moved on from seen or timeout_ns went by (UINT64_MAX: no limit), or
  * without a reason. */
 void wake_sleep(_Atomic uint32_t *seq, _Atomic uint32_t *armed, uint32_t seen, uint64_t timeout_ns);
-
-#endif

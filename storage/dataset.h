@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_DATASET_H
-#define STORAGE_DATASET_H
+#pragma once
 
 /*
  * The index of a dataset version: one file, mapped. 16 bytes a sample (mtime, size, label) are what
@@ -109,5 +108,3 @@ int scan_build(int root_fd, const char *root_name, unsigned threads,
 /* Stats the folders only: 0 unchanged, DATASET_E_CHANGED. */
 int scan_verify(int root_fd, const char *root_name, const struct dataset *dataset,
 		struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_INDEX_H
-#define STORAGE_INDEX_H
+#pragma once
 
 /*
  * The bytes of a stored index (access-index(5)) and their writer. The places of all parts follow
@@ -133,5 +132,3 @@ void index_add_shard(struct index_writer *writer, const char *name, uint64_t byt
 		     int64_t mtime_ns);
 /* Writes the head and seals the memfd. 0 and *ret_fd (caller owns), or negative errno. */
 int index_seal(struct index_writer *writer, int *ret_fd);
-
-#endif

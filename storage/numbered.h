@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_NUMBERED_H
-#define STORAGE_NUMBERED_H
+#pragma once
 
 /* The index of samples that have no names but their numbers, "[0]", "[1]", ..., and that are alike: of one size and time, without
  * label. */
@@ -14,5 +13,3 @@ uint64_t numbered_bytes(uint64_t count, unsigned more);
  * before anything is made. 0 and *ret_fd (caller owns), DATASET_E_ROOM or negative errno. */
 int numbered_index(uint64_t count, const struct index_record *record, const char *options,
 		   const struct scan_progress *progress, int *ret_fd);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_OADS_H
-#define STORAGE_OADS_H
+#pragma once
 
 /*
  * A converted data set: all its samples in one file, which access-convert writes and access-reader
@@ -93,5 +92,3 @@ int oads_add(struct oads_writer *writer, const void *bytes, uint32_t size, uint6
 /* The index, with the names, labels and classes of source, whose samples were added all; the head. 0 or
  * negative errno. */
 int oads_finish(struct oads_writer *writer, const struct dataset *source, uint32_t form);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_OPENNESS_H
-#define STORAGE_OPENNESS_H
+#pragma once
 
 /* Is it open to everybody on this machine? Asked by a reader that is nobody in particular. When in
  * doubt the answer is no. */
@@ -18,5 +17,3 @@ bool openness_is_there(const struct stat *st);
 bool openness_of_way(int fd);
 /* The folders of an index that checked out, below root_fd. Files show it when they are read. */
 bool openness_of_index(int root_fd, const struct dataset *dataset);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_READER_H
-#define STORAGE_READER_H
+#pragma once
 
 /*
  * accessd <-> access-reader: control messages (base/wire.h) over a SOCK_SEQPACKET pair, the
@@ -157,5 +156,3 @@ enum reader_verb {
 };
 
 #define READER_CONTROL_FD 3
-
-#endif

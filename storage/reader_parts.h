@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_READER_PARTS_H
-#define STORAGE_READER_PARTS_H
+#pragma once
 
 /*
  * The parts of access-reader, one section a file. Nothing here is seen outside the program.
@@ -407,5 +406,3 @@ void reader_guests_recheck(uint64_t every_ns);
 /* One of so many values that peers give is compared with the source; 0: none. */
 void reader_checks_each(uint64_t each);
 void reader_checks_state(struct reader_state *ret);
-
-#endif

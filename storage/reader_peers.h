@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_READER_PEERS_H
-#define STORAGE_READER_PEERS_H
+#pragma once
 
 /*
  * The parts of access-reader that have to do with other nodes, among themselves. What the rest of it sees is in
@@ -136,5 +135,3 @@ uint32_t reader_peers_owner(const struct hash_id *group, uint64_t sample, uint32
 struct store *reader_peers_store_now(void); /* NULL: there is none, or not yet */
 /* The peers' thread: takes what there is. false: time to end. */
 bool reader_peers_turn(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_STORE_H
-#define STORAGE_STORE_H
+#pragma once
 
 /*
  * What is kept on a local disk so that work is not done twice: values, one a sample, in groups. A
@@ -141,5 +140,3 @@ struct store_state {
 	uint64_t held_back; /* writes that the oldest reader is behind: pages it keeps from reuse */
 };
 void store_state(struct store *store, struct store_state *ret);
-
-#endif

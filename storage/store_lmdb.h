@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_STORE_LMDB_H
-#define STORAGE_STORE_LMDB_H
+#pragma once
 
 /*
  * LMDB, without its header: one environment with two tables. What comes out of it has the store's own
@@ -83,5 +82,3 @@ int store_lmdb_delete_last(struct store_lmdb_write *write, const struct store_lm
 /* Both end the write, whatever they return. */
 int store_lmdb_commit(struct store_lmdb_write *write);
 void store_lmdb_abort(struct store_lmdb_write *write); /* NULL is fine */
-
-#endif

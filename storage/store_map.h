@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_STORE_MAP_H
-#define STORAGE_STORE_MAP_H
+#pragma once
 
 /* The store's file as memory: values in it are looked at as bytes that anything may have happened to. */
 
@@ -18,5 +17,3 @@ bool store_map_fits(uint64_t bytes);
 bool store_map_is_sound(const struct store_map *map, const void *value, uint64_t size);
 /* Brings the pages of a value in the map; whether it ends there, and all of them can be read. */
 bool store_map_bring(const struct store_map *map, const void *value, uint64_t size);
-
-#endif

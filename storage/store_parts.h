@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_STORE_PARTS_H
-#define STORAGE_STORE_PARTS_H
+#pragma once
 
 /*
  * Between the store's files; nobody else includes this.
@@ -157,5 +156,3 @@ void store_room_make(struct store *store, uint64_t cost, double us_per_mib);
 /* Under write_lock: deletes a group's last values, some at a time. *ret_count: how many, 0: it has none.
  * 0 or as a write. */
 int store_room_prune(struct store_group *group, size_t most, uint64_t bytes, size_t *ret_count);
-
-#endif

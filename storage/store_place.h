@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_STORE_PLACE_H
-#define STORAGE_STORE_PLACE_H
+#pragma once
 
 /* Where a store lies: the file system, the folder's lock, the names in it. */
 
@@ -38,5 +37,3 @@ uint64_t store_place_bytes(int dir_fd);
 void store_place_remove(int dir_fd);
 /* Bytes of what was set aside. */
 uint64_t store_place_aside_bytes(int dir_fd);
-
-#endif

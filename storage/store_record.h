@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_STORE_RECORD_H
-#define STORAGE_STORE_RECORD_H
+#pragma once
 
 /* The bytes of keys, values and records of groups: man/access-cache.5. Pure. */
 
@@ -40,5 +39,3 @@ size_t store_record_write(const struct hash_id *id, const struct store_record *r
 
 void store_record_format(uint8_t ret[STORE_RECORD_FORMAT_SIZE]);
 bool store_record_is_format(const uint8_t *data, size_t size);
-
-#endif

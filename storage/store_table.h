@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_STORE_TABLE_H
-#define STORAGE_STORE_TABLE_H
+#pragma once
 
 /* How large each sample's kept value is, for who plans by it in another process (storage/store.h). Its maker
  * alone writes it, nobody shrinks it. */
@@ -19,5 +18,3 @@ int store_table_new(uint64_t cells, struct store_table *ret);
 void store_table_free(struct store_table *table); /* one that is not there is fine, as below */
 void store_table_set(const struct store_table *table, uint64_t sample, uint32_t size);
 void store_table_clear_from(const struct store_table *table, uint64_t sample);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_WALK_H
-#define STORAGE_WALK_H
+#pragma once
 
 /*
  * Lists a tree of folders with several threads: the first half of a scan (scan.c makes the index of
@@ -76,5 +75,3 @@ static inline bool walk_is_same(const struct stat *st, uint64_t bytes, int64_t m
 /* The suffixes that make a file a picture, for messages. */
 #define WALK_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"
 bool walk_is_picture(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_WALK_PARTS_H
-#define STORAGE_WALK_PARTS_H
+#pragma once
 
 /* The parts of a walk, one section a file. Inside walk*.c only. */
 
@@ -74,5 +73,3 @@ void walk_folder_put(struct walk *walk, struct walk_folder *folder);
 void walk_look_folder(struct walk *walk, struct walk_batch **batch, struct walk_folder *folder);
 /* Looks at every name; the batch is empty afterwards. */
 void walk_look_batch(struct walk *walk, struct walk_batch *batch);
-
-#endif

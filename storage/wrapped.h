@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_WRAPPED_H
-#define STORAGE_WRAPPED_H
+#pragma once
 
 /*
  * A wrapped data set: a folder of the user's with a note of what it has, and a socket where processes of
@@ -97,5 +96,3 @@ int wrapped_index(const struct wrapped_note *note, const struct scan_progress *p
 		  int *ret_fd);
 /* Is it that index, which was made before? */
 bool wrapped_is_index(const struct wrapped_note *note, const struct dataset *index);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_HISTORIES_H
-#define TESTS_HISTORIES_H
+#pragma once
 
 /*
  * A test that makes up thousands of histories asks a plain build about our logic, and that runs them all. With sanitizers each
@@ -10,6 +9,4 @@
 #define HISTORIES_OF(n) (((n) + 3) / 4)
 #else
 #define HISTORIES_OF(n) (n)
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_PATIENCE_H
-#define TESTS_PATIENCE_H
+#pragma once
 
 /*
  * How long a test waits for what must come. It only ends what hangs and never decides a test, so it is the same
@@ -13,5 +12,3 @@
 #define PATIENCE_MS (PATIENCE_S * 1000)
 #define PATIENCE_NS (PATIENCE_S * UINT64_C(1000000000))
 #define PATIENCE_OF_A_TEST_S (6 * PATIENCE_S)
-
-#endif

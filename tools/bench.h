@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_BENCH_H
-#define TOOLS_BENCH_H
+#pragma once
 
 /*
  * access-bench: many training jobs on one node, imitated, measured and checked.
@@ -214,5 +213,3 @@ void bench_progress_init(struct bench_progress *progress, unsigned jobs, FILE *o
 void bench_progress_tick(struct bench_progress *progress, const struct bench_crew *crew,
 			 uint64_t now_ns);
 void bench_progress_end(struct bench_progress *progress, const struct bench_crew *crew);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_H
-#define TOOLS_CTL_H
+#pragma once
 
 /* access-ctl: asks a running accessd and shows its answer; never starts one. */
 
@@ -78,5 +77,3 @@ struct ctl_plan {
 
 /* words: "show FILE" or "export FILE...". Returns the exit status; diag says what went wrong. */
 int ctl_plan_run(const struct ctl_plan *config, char **words, unsigned n, struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_ASK_H
-#define TOOLS_CTL_ASK_H
+#pragma once
 
 /* A conversation with accessd of our own: questions that are not its status. */
 
@@ -21,5 +20,3 @@ int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struc
  * the caller's. Else 1 with diag: accessd's text, quoted. */
 int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wire_in *ret,
 	    struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_BAD_H
-#define TOOLS_CTL_BAD_H
+#pragma once
 
 /* access-ctl bad: the bad samples of a job's stream. */
 
@@ -23,5 +22,3 @@ int ctl_bad_print(const struct ctl_bad *bad, unsigned n, FILE *out);
 /* The jobs of that number or name, one of each stream: at most `most` of them. */
 unsigned ctl_bad_find(const struct json_in *status, const char *who, struct ctl_bad *ret,
 		      unsigned most);
-
-#endif

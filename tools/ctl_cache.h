@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_CACHE_H
-#define TOOLS_CTL_CACHE_H
+#pragma once
 
 /* access-ctl cache: what is kept of samples, listed, pinned, dropped and checked. */
 
@@ -21,5 +20,3 @@ void ctl_cache_draw(const struct json_in *list, FILE *out);
 /* The id of the one group whose id begins so: 0, or CTL_E_NONE with diag. */
 int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[32],
 		   struct diag *diag);
-
-#endif

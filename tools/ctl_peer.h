@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_PEER_H
-#define TOOLS_CTL_PEER_H
+#pragma once
 
 /* What the status says of another node: the sum of all channels to it, one for each user (access-ctl, access-top). */
 
@@ -17,5 +16,3 @@ struct ctl_peer {
 struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in *member);
 /* A word for a person; of the status, or constant. */
 const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer);
-
-#endif

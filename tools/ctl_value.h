@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_VALUE_H
-#define TOOLS_CTL_VALUE_H
+#pragma once
 
 /* Values of the status for tables. A key that is missing (an older or newer accessd) is 0, "-" or false. */
 
@@ -34,5 +33,3 @@ void ctl_cell_whose(struct table *table, const struct json_in *object);
 const char *ctl_user(uint64_t uid, char *ret, size_t size);
 /* "up 52 s", "5 min", "3 h 20 min", "12 d 3 h" */
 const char *ctl_duration(double seconds, char *ret, size_t size);
-
-#endif

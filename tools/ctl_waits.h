@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_WAITS_H
-#define TOOLS_CTL_WAITS_H
+#pragma once
 
 /* What a job of the status waits for: the words, and the shares of its time lately. */
 
@@ -44,5 +43,3 @@ void ctl_waits_late(const struct json_in *job, char *ret, size_t size);
 void ctl_waits_help(FILE *out);
 /* "decoding 41 %, reading 3 %": of its time lately, the most first; "" if there is none. */
 void ctl_waits_shares(const struct json_in *job, char *ret, size_t size);
-
-#endif

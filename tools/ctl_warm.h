@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_WARM_H
-#define TOOLS_CTL_WARM_H
+#pragma once
 
 /*
  * access-ctl cache warm: what can be kept of a dataset is made before a job needs it; cache lend: of it, what this node owns in a
@@ -50,5 +49,3 @@ bool ctl_warm_needs_more(struct ctl_warm_passes *passes, const struct ctl_warm_l
  * diag. */
 int ctl_warm_tell(const struct ctl_warm_look *look, uint64_t samples, uint64_t broken, FILE *out,
 		  struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_WHATIF_H
-#define TOOLS_CTL_WHATIF_H
+#pragma once
 
 /* What limits a job of the status, and what each change would bring: tools/whatif.h, asked with accessd's figures. */
 
@@ -34,5 +33,3 @@ void ctl_whatif_of(const struct json_in *status, const struct json_in *job, stru
 void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FILE *out);
 /* One object. */
 void ctl_whatif_json(const struct json_in *status, const struct json_in *job, struct json_out *out);
-
-#endif

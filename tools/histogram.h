@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_HISTOGRAM_H
-#define TOOLS_HISTOGRAM_H
+#pragma once
 
 /*
  * Times in nanoseconds, counted in buckets whose width is 1/32 of their value: a quantile is within
@@ -24,5 +23,3 @@ uint64_t histogram_middle(unsigned bucket); /* the value that stands for a bucke
 void histogram_add(struct histogram *histogram, uint64_t ns);
 /* The value that a share of q (0 .. 1) of all values does not exceed; 0 when there is none. */
 uint64_t histogram_quantile(const struct histogram *histogram, double q);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_HOST_H
-#define TOOLS_HOST_H
+#pragma once
 
 /*
  * An accessd of our own in a new folder that only this user may enter: started, waited for, ended
@@ -28,5 +27,3 @@ void host_end(struct host *host);
 /* The JSON text of oa_status() over the socket (NULL: as libaccess finds it); the caller frees it.
  * 0 or HOST_E_FAILED; at most timeout_ms. */
 int host_status(const char *socket, int timeout_ms, char **ret, struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_LEDGER_H
-#define TOOLS_LEDGER_H
+#pragma once
 
 /*
  * What a job of access-bench was delivered, kept outside the job: it survives kill -9 at any
@@ -68,5 +67,3 @@ uint64_t ledger_missing(const struct ledger *ledger, uint64_t epochs, uint64_t s
 			uint64_t *ret_strange);
 /* Before the first batch: the sample is none of the job's. */
 void ledger_exclude(struct ledger *ledger, uint64_t sample);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_OPTION_H
-#define TOOLS_OPTION_H
+#pragma once
 
 /*
  * Command lines of our tools. A program declares its options once, as a table; parsing, checking,
@@ -55,5 +54,3 @@ void option_print(const struct option *table, unsigned n, FILE *out);
 /* Prints text in lines of at most width columns, and a line's end; the lines after the first begin at column left. */
 void option_wrap(const char *text, int left, int width, FILE *out);
 double option_dealt(const struct option_list *list, unsigned index, double otherwise);
-
-#endif

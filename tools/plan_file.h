@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_PLAN_FILE_H
-#define TOOLS_PLAN_FILE_H
+#pragma once
 
 /* Recorded plans as files (access-plan(5)): read whole, the parts of several ranks joined. */
 
@@ -29,5 +28,3 @@ int plan_file_add(struct plan_file *plan, const char *path, struct diag *diag);
 /* All parts are there: puts them in order. PLAN_FILE_E_BAD: a rank's part is missing, or there twice. */
 int plan_file_join(struct plan_file *plan, struct diag *diag);
 void plan_file_fini(struct plan_file *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_TABLE_H
-#define TOOLS_TABLE_H
+#pragma once
 
 /*
  * Plain tables for terminals: collected cell by cell, drawn when complete. A column whose header
@@ -29,5 +28,3 @@ unsigned table_rows(const struct table *table); /* without the header */
 void table_print(const struct table *table, const char *indent, FILE *out);
 /* Columns that a UTF-8 text needs, as far as characters are one column wide. */
 unsigned table_width(const char *text);
-
-#endif

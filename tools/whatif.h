@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_WHATIF_H
-#define TOOLS_WHATIF_H
+#pragma once
 
 /* What limits a job, and how fast it would be after a change: arithmetic on measurements. Rates are samples a second. */
 
@@ -62,5 +61,3 @@ double whatif_rate(const struct whatif_input *in, const struct whatif *whatif,
 /* As samples come when share of them is kept in one form, and the rest comes as files. */
 struct whatif_cost whatif_mixed(const struct whatif_cost *file, const struct whatif_cost *form,
 				double share);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_BACKOFF_H
-#define WORKER_BACKOFF_H
+#pragma once
 
 /* When dead workers may be replaced. Plain arithmetic: the time is an argument. */
 
@@ -23,5 +22,3 @@ struct backoff {                          /* zeroed: nobody died yet */
 void backoff_death(struct backoff *backoff, uint64_t now_ns, uint64_t lived_ns);
 /* ns until workers may be started; 0: now. */
 uint64_t backoff_wait_ns(const struct backoff *backoff, uint64_t now_ns);
-
-#endif

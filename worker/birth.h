@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_BIRTH_H
-#define WORKER_BIRTH_H
+#pragma once
 
 /* From a program that accessd has just started to the worker parent. */
 
@@ -12,5 +11,3 @@
  * unreadable to others, opens the signals (*ret_signals: a signalfd of SIGCHLD, the caller's) and
  * sets settings->oom_...; 0 or negative errno. */
 int birth_of_parent(pid_t accessd, struct pool_settings *settings, int *ret_signals);
-
-#endif

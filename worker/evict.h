@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_EVICT_H
-#define WORKER_EVICT_H
+#pragma once
 
 /*
  * Memory as it is found by who comes to it late: in none of the processor's caches. What is timed on what was just
@@ -11,5 +10,3 @@
 
 /* Nothing happens on machines whose processors leave that to the kernel. */
 void evict(const void *data, size_t size);
-
-#endif

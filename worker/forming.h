@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_FORMING_H
-#define WORKER_FORMING_H
+#pragma once
 
 /*
  * Stored forms of the samples that a worker has just run its pipelines on, made because accessd asked for it:
@@ -46,5 +45,3 @@ bool forming_hand_over(const struct rings *rings, uint32_t ring, uint32_t queue,
 /* Tells it that the form that the task wanted is not to be had. */
 void forming_hand_over_none(const struct rings *rings, uint32_t ring, uint32_t queue,
 			    const struct queue_task *task);
-
-#endif

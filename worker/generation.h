@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_GENERATION_H
-#define WORKER_GENERATION_H
+#pragma once
 
 /*
  * Which workers are out of date. A worker knows the queues that its parent had mapped when it was
@@ -42,5 +41,3 @@ static inline bool generation_has_place(const struct generation_word *word, uint
 	/* G4: acquire, pairs with G3. */
 	return place < atomic_load_explicit(&word->p_places, memory_order_acquire);
 }
-
-#endif

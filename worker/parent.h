@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_PARENT_H
-#define WORKER_PARENT_H
+#pragma once
 
 /*
  * accessd <-> the worker parent (program access-worker): control messages (base/wire.h) over a
@@ -61,5 +60,3 @@ enum parent_key {
 /* parent.c: the program, after its options were read. Returns its exit status. */
 struct pool_settings;
 int parent_run(const struct pool_settings *settings);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_POOL_H
-#define WORKER_POOL_H
+#pragma once
 
 /*
  * The processes: starts workers, notices that they ended, replaces them, retires generations.
@@ -78,5 +77,3 @@ bool pool_kill(struct pool *pool, uint64_t owner);
 uint64_t pool_oldest(const struct pool *pool);
 /* ns until pool_start() has something to do: UINT64_MAX if not before something else happens. */
 uint64_t pool_wait_ns(const struct pool *pool, uint64_t now_ns);
-
-#endif

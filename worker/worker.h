@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_WORKER_H
-#define WORKER_WORKER_H
+#pragma once
 
 /* The life of one worker, from the fork on. */
 
@@ -36,5 +35,3 @@ struct worker_setup {   /* filled before the fork; everything borrowed, for the 
 
 /* Runs in the child. Leaves by _exit() only. */
 _Noreturn void worker_main(const struct worker_setup *setup);
-
-#endif

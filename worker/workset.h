@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_WORKSET_H
-#define WORKER_WORKSET_H
+#pragma once
 
 /*
  * The queues that a parent and the workers it forks have mapped: tasks, bytes (arena), where the
@@ -96,5 +95,3 @@ void workset_touch(const struct workset_queue *queue, const struct queue_task *t
 /* Has none of that in the processor's caches, as slots are that were not written for some time. */
 void workset_evict(const struct workset_queue *queue, const struct queue_task *task,
 		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
-
-#endif

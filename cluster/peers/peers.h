@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_PEERS_H
-#define CLUSTER_PEERS_PEERS_H
+#pragma once
 
 /*
  * Who is there: what `peers` of accessd.conf says, looked up again and again by a thread of its own, which may wait for
@@ -43,5 +42,3 @@ void peers_stop(struct peers *peers);
 int peers_fd(const struct peers *peers);
 /* The list as it is now. */
 void peers_take(struct peers *peers, struct peers_list *ret);
-
-#endif

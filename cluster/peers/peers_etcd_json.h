@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_PEERS_ETCD_JSON_H
-#define CLUSTER_PEERS_PEERS_ETCD_JSON_H
+#pragma once
 
 /*
  * What etcd's JSON gateway (v3) is asked and what it answers, texts to structs and back. Keys and values are base64
@@ -52,5 +51,3 @@ int peers_etcd_read_range(const char *text, size_t size, const char *prefix, pee
 /* A line of a watch. PEERS_ETCD_E_BAD: it is over. */
 int peers_etcd_read_watch(const char *text, size_t size, const char *prefix, peers_etcd_fn fn,
 			  void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_PEERS_HTTP_H
-#define CLUSTER_PEERS_PEERS_HTTP_H
+#pragma once
 
 /*
  * JSON posted to a server by HTTP, on libcurl (whose header only peers_http.c sees): one answer, or lines without an
@@ -36,5 +35,3 @@ int peers_http_open(struct peers_http *http, const char *url, const char *body, 
 void peers_http_close(struct peers_http *http);
 /* Up to so many ms. 0; -ECONNRESET with diag: there are no more lines. */
 int peers_http_wait(struct peers_http *http, int ms, struct diag *diag);
-
-#endif

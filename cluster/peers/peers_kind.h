@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_PEERS_KIND_H
-#define CLUSTER_PEERS_PEERS_KIND_H
+#pragma once
 
 /* What a kind of `peers` has, and what it may use of peers.c. All of it is of the peers' thread, but check(). */
 
@@ -53,5 +52,3 @@ bool peers_resolve_list(const struct peers_self *self, const char *list, struct 
 void peers_cut(const struct peers_self *self, struct peers_found *found, struct peers_list *ret);
 /* Of a Slurm node list, "n[01-03,7],x4": "n01,n02,n03,n07,x4". 0 or -EINVAL with diag; the caller frees. */
 int peers_slurm_expand(const char *text, char **ret, struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_CACHE_H
-#define DAEMON_CACHE_CACHE_H
+#pragma once
 
 /*
  * What is kept of a stream's samples so that it is not done again, in which form, and whether it is worth it.
@@ -81,5 +80,3 @@ void cache_describe(const struct stream *stream, struct json_out *out); /* membe
 
 /* The cut's name in this stream: what is kept of its instances is nobody else's. */
 void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struct hash_id *ret);
-
-#endif

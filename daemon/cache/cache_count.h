@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_CACHE_COUNT_H
-#define DAEMON_CACHE_CACHE_COUNT_H
+#pragma once
 
 #include "base/counter.h"
 
@@ -8,5 +7,3 @@
  * many, so that it takes as long for any data set, and touches a few hundred pages of the table, which may be a hole. */
 void cache_count(const struct counter_cell *table, uint64_t n, uint64_t *ret_samples,
 		 uint64_t *ret_bytes);
-
-#endif

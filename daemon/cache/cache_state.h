@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_CACHE_STATE_H
-#define DAEMON_CACHE_CACHE_STATE_H
+#pragma once
 
 /* What is known of the points of a stream, and what that says: numbers alone. Who asks and decides is cache.c. */
 
@@ -87,5 +86,3 @@ void cache_open(struct cache *cache);
 void cache_take_book(struct cache *from, struct cache *to);
 /* May there be another trial of that point? */
 bool cache_wants_trials(const struct cache *cache, unsigned p);
-
-#endif

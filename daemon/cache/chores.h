@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_CHORES_H
-#define DAEMON_CACHE_CHORES_H
+#pragma once
 
 /*
  * What people ask of the store of what is kept (access-ctl cache): passed on to the reader of the domain
@@ -25,5 +24,3 @@ void chores_progress(struct domain *domain, uint64_t id, uint64_t done, uint64_t
 void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *text, int fd);
 /* There will be no answers to what was asked. */
 void chores_fail(struct domain *domain, const char *why);
-
-#endif

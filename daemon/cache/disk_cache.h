@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_DISK_CACHE_H
-#define DAEMON_CACHE_DISK_CACHE_H
+#pragma once
 
 /*
  * What a domain may keep on the disk, seen from accessd: the write-back ring between its workers and its reader, the
@@ -65,5 +64,3 @@ void disk_cache_has_room(struct disk_cache *disk_cache); /* again: it is not wai
  * not written any yet. */
 bool disk_cache_write_us(const struct disk_cache *disk_cache, uint64_t bytes, double *ret_us,
 			 double *ret_cpu_us);
-
-#endif

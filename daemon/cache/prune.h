@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_PRUNE_H
-#define DAEMON_CACHE_PRUNE_H
+#pragma once
 
 /* Stores that rest, those whose user is not served now: how much of the disk they take, and making room
  * among them. */
@@ -19,5 +18,3 @@ typedef bool (*prune_is_served_fn)(void *arg, const char *key);
  * has open. 0 or negative errno: the folder cannot be looked at. */
 int prune_stores(const char *folder, uint64_t most, prune_is_served_fn is_served, void *arg,
 		 struct prune_report *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_RAM_CACHE_H
-#define DAEMON_CACHE_RAM_CACHE_H
+#pragma once
 
 /*
  * The resident memory of a domain (shmring/resident.h), seen from accessd: how much of the budget it may have
@@ -28,5 +27,3 @@ bool ram_cache_give_way(struct node *node, const struct domain *payer);
 void ram_cache_asked(struct domain *domain, uint64_t question);
 /* Is that so now? Tells it. */
 void ram_cache_look(struct domain *domain);
-
-#endif

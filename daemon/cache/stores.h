@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CACHE_STORES_H
-#define DAEMON_CACHE_STORES_H
+#pragma once
 
 /*
  * The node's disk for what is kept, `cache_size`, and how domains share it. A domain gets a limit for its
@@ -58,5 +57,3 @@ struct stores_rule stores_rule_of(const struct domain *domain);
 void stores_describe(const struct node *node, struct json_out *out); /* members of the node's */
 void stores_describe_one(const struct domain *domain,
 			 struct json_out *out); /* an object, for people */
-
-#endif

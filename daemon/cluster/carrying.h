@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CLUSTER_CARRYING_H
-#define DAEMON_CLUSTER_CARRYING_H
+#pragma once
 
 /*
  * accessd's side of a domain's carrier (cluster/carrier.h): starts it where there are to be peers, introduces it to the
@@ -99,5 +98,3 @@ void carrying_gate_started(struct carrying *carrying);
 void carrying_describe_refused(const struct carrying *carrying, struct json_out *out);
 void carrying_describe_lost(const struct carrying *carrying, struct json_out *out);
 void carrying_describe(const struct carrying *carrying, struct json_out *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CLUSTER_EVERYWHERE_H
-#define DAEMON_CLUSTER_EVERYWHERE_H
+#pragma once
 
 /*
  * Folders that an administrator says are the same on all nodes: the parameter cluster_paths, "/data:/mnt/shared". Data
@@ -14,5 +13,3 @@
 int everywhere_check(const char *folders, struct diag *diag);
 /* Is it one of them, or below one? way: a whole path, without links and dots. */
 bool everywhere_has(const char *folders, const char *way);
-
-#endif

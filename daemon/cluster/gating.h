@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CLUSTER_GATING_H
-#define DAEMON_CLUSTER_GATING_H
+#pragma once
 
 /*
  * accessd's side of the gate (cluster/gate.h), which knows the other nodes: starts it where `peers` says that there may
@@ -66,5 +65,3 @@ bool gating_child_ended(struct gating *gating, pid_t pid, int status);
 const char *gating_name_of(const struct gating *gating, uint64_t id, char ret[65]);
 /* Who is there, as members of a JSON object. */
 void gating_describe(const struct gating *gating, struct json_out *out);
-
-#endif

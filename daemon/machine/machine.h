@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_MACHINE_MACHINE_H
-#define DAEMON_MACHINE_MACHINE_H
+#pragma once
 
 /*
  * What the machine gives us, and how we follow when that changes: workers follow the CPUs, the budget follows the
@@ -51,5 +50,3 @@ bool machine_has_room_ahead(const struct machine *machine);
 uint64_t machine_share(const struct machine *machine, uint64_t bytes);
 /* A member "machine": the limits in force and where they come from, and the pressure. */
 void machine_describe(const struct machine *machine, struct json_out *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_MACHINE_NUMA_H
-#define DAEMON_MACHINE_NUMA_H
+#pragma once
 
 /* Memory of a stream on the node of its job, on machines with several nodes. */
 
@@ -25,5 +24,3 @@ int numa_node_of(const struct numa *numa, pid_t pid);
 void numa_prefer(struct numa *numa, int fd, uint64_t bytes, int node);
 /* A member "numa". */
 void numa_describe(const struct numa *numa, struct json_out *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_MACHINE_PRESSURE_H
-#define DAEMON_MACHINE_PRESSURE_H
+#pragma once
 
 /*
  * What to give back when memory is short on the node, and when to take it again. Values in, decisions out:
@@ -46,5 +45,3 @@ struct pressure_act {  /* what to do now */
 };
 
 struct pressure_act pressure_step(struct pressure *pressure, const struct pressure_look *look);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_MACHINE_PSI_H
-#define DAEMON_MACHINE_PSI_H
+#pragma once
 
 /* Pressure stall information on memory: of our own cgroup where the kernel keeps it there, else of the machine. */
 
@@ -23,5 +22,3 @@ bool psi_parse(const char *text, double *ret_some, double *ret_full);
 /* Takes a call of the kernel, so that the next one is heard. false: that was the last one, as the cgroup is gone, or keeps no
  * figures any more (cgroup.pressure), and poll_fd stays readable for ever: it is to be closed. */
 bool psi_take(struct psi *psi);
-
-#endif

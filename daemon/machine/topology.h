@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_MACHINE_TOPOLOGY_H
-#define DAEMON_MACHINE_TOPOLOGY_H
+#pragma once
 
 /* The nodes of memory of a machine, and where something should lie: read from a folder as the kernel's
  * /sys/devices/system/node, then plain arithmetic. */
@@ -26,5 +25,3 @@ bool topology_parse_list(const char *text, uint64_t *bits, unsigned most);
 void topology_read(struct topology *topology, const char *folder);
 /* The node that has all of these CPUs; -1: there are several, or none. */
 int topology_node_of(const struct topology *topology, const struct topology_cpus *cpus);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_ACCEPT_H
-#define DAEMON_NET_ACCEPT_H
+#pragma once
 
 /* Takes in clients, as many as there may be, and makes room when they are too many. */
 
@@ -13,5 +12,3 @@ int accept_begin(struct node *node, uint64_t files);
 /* The parameter max_clients, where files allow as many. */
 void accept_limit(struct node *node, uint64_t files);
 void accept_end(struct node *node); /* fine twice, and before accept_begin() */
-
-#endif

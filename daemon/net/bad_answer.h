@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_BAD_ANSWER_H
-#define DAEMON_NET_BAD_ANSWER_H
+#pragma once
 
 /* Answers to BAD: a page of the bad samples of a job's stream. */
 
@@ -10,5 +9,3 @@ struct conn;
 
 /* Sends BAD_SAMPLES, or refuses the connection. */
 void bad_answer(struct conn *conn, const struct message_bad *message);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_CLIENT_H
-#define DAEMON_NET_CLIENT_H
+#pragma once
 
 /*
  * A client: hello, one open at most, then the quiet messages around a job. Everything
@@ -18,5 +17,3 @@ struct conn *client_new(struct node *node, int fd);
 void client_free(struct conn *conn); /* everything it had is given back */
 /* Has it no job, and does it not wait for one? */
 bool client_is_spare(const struct conn *conn);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_CONN_H
-#define DAEMON_NET_CONN_H
+#pragma once
 
 /*
  * A client's connection, and what is said to it. Who hears it is client.c.
@@ -96,5 +95,3 @@ void conn_shut(struct conn *conn);
 void conn_source_ready(struct conn *conn);
 void conn_source_refused(struct conn *conn, const char *text);
 void conn_stream_ready(struct conn *conn);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_DESCRIBE_H
-#define DAEMON_NET_DESCRIBE_H
+#pragma once
 
 /* Answers to DESCRIBE: the catalogue (shmring/catalog.h) of a dataset version. */
 
@@ -32,5 +31,3 @@ bool describe_ended(struct node *node, pid_t pid, int status);
 uint64_t describe_idle(const struct domain *domain);
 /* Frees one that nobody has, of payer's tenant (NULL: anybody's). false: there is none. */
 bool describe_give_way(struct node *node, const struct domain *payer);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_GUEST_H
-#define DAEMON_NET_GUEST_H
+#pragma once
 
 /*
  * A user who is connected, however often: what all his connections together may say to us in a while. Each
@@ -32,5 +31,3 @@ void guest_unref(struct guest *guest); /* NULL is fine */
 bool guest_may_speak(struct guest *guest, uint64_t now_ns);
 /* He did. */
 void guest_spoke(struct guest *guest, uint64_t units);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_MEMBERS_H
-#define DAEMON_NET_MEMBERS_H
+#pragma once
 
 /* The part of a dataset that a job asks for in OPEN: a bitmap of its samples (sched/population.h). */
 
@@ -38,5 +37,3 @@ bool members_are_settled(const struct members *members, const struct carousel *c
 void members_join(const struct members *members, const struct request *request,
 		  struct carousel_join *join);
 void members_fini(struct members *members);
-
-#endif

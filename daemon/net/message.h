@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_MESSAGE_H
-#define DAEMON_NET_MESSAGE_H
+#pragma once
 
 /*
  * Messages of clients as plain structs, one for each type, made of message_tbl.h. What is in one has the size that the table
@@ -41,5 +40,3 @@ const struct items_type *message_type(uint16_t type);
 /* Reads in into the member of its type; texts and bytes stay in's, and so do descriptors. 0, or WIRE_E_BAD
  * with diag: in is not what the table says, or of no type in it. */
 int message_read(const struct wire_in *in, union message *ret, struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_OPENING_H
-#define DAEMON_NET_OPENING_H
+#pragma once
 
 /*
  * Which source a connection gets: that of its own user, or, of data that are open to everybody, the one
@@ -19,5 +18,3 @@ int opening_begin(struct conn *conn, const char *dataset, struct diag *diag);
 bool opening_is_settled(struct conn *conn);
 /* The shared source or stream is not to be had. true: that of its own user is asked for instead. */
 bool opening_falls_back(struct conn *conn);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_PORTER_H
-#define DAEMON_NET_PORTER_H
+#pragma once
 
 /*
  * Descriptors that others made never come into accessd before a porter, a process of its own for each
@@ -50,5 +49,3 @@ void porter_fini(struct porters *porters);
 #define PORTER_OWN ((uid_t)-1)
 #define PORTER_NAME "accessd-porter" /* accessd that was started as this is one */
 int porter_main(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_PREPARE_H
-#define DAEMON_NET_PREPARE_H
+#pragma once
 
 /*
  * What an OPEN brings is read and checked before its job opens, in turns of the loop: its token, the part of the
@@ -26,5 +25,3 @@ int prepare_join(struct conn *conn, struct carousel_join *join, struct group **r
 /* conn_stream_ready() follows in a later turn, when all is read that conn brings, or conn is refused. */
 void prepare_soon(struct conn *conn);
 void prepare_free(struct conn *conn); /* nothing to do is fine */
-
-#endif

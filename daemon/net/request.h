@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_REQUEST_H
-#define DAEMON_NET_REQUEST_H
+#pragma once
 
 /*
  * What a client's OPEN asks for, checked. The one place where an OPEN's bytes become numbers,
@@ -59,5 +58,3 @@ int request_compile(struct request *request, const char *text, struct diag *diag
 bool request_is_dataset(const char *text);
 /* A copy of a name, cut to its most; NULL for NULL. */
 char *request_name(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_SHARING_H
-#define DAEMON_NET_SHARING_H
+#pragma once
 
 /* What becomes of those who had a named data set (daemon/tenant/named.h) when the rule changes. */
 
@@ -11,5 +10,3 @@ struct node;
 /* node->param.named is new, and was `then`. Who may not use a data set any more is told, and has nothing of it from now on: where
  * anybody could have lost it, its streams end, and those who still may open it again go on in new memory. */
 void sharing_reload(struct node *node, const struct named_sets *then);
-
-#endif

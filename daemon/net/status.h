@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_STATUS_H
-#define DAEMON_NET_STATUS_H
+#pragma once
 
 #include <sys/types.h>
 #include "base/base.h"
@@ -13,5 +12,3 @@ struct watch_who;
 int status_new(const struct conn *viewer);
 /* The same of a struct node, as a text for watchers (watch.h). */
 int status_render(void *node, const struct watch_who *who, char **ret, size_t *ret_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NET_WATCH_H
-#define DAEMON_NET_WATCH_H
+#pragma once
 
 /* Watchers of the status: they read it from a memory, which is renewed while somebody has one. */
 
@@ -47,5 +46,3 @@ int watch_enter(struct watching *watching, struct watcher *watcher, const struct
 /* Who may see what has changed: all watchers are to ask anew. */
 void watch_turn_out(struct watching *watching);
 void watch_leave(struct watching *watching, struct watcher *watcher);
-
-#endif

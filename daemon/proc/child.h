@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROC_CHILD_H
-#define DAEMON_PROC_CHILD_H
+#pragma once
 
 /* A child process of accessd with a control socket (its descriptor 3). */
 
@@ -55,5 +54,3 @@ uint64_t child_luck_failure(struct child_luck *luck, uint64_t now_ns);
 bool child_luck_is_hopeless(const struct child_luck *luck);
 /* What a wait status says, for people: "was killed by signal 9 (Killed)". Returns ret. */
 char *child_describe_end(int status, char *ret, size_t size);
-
-#endif

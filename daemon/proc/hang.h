@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROC_HANG_H
-#define DAEMON_PROC_HANG_H
+#pragma once
 
 /*
  * Which workers hang. Judged by what a worker does, not by the clock on the wall alone: one that
@@ -51,5 +50,3 @@ enum hang_verdict hang_judge(const struct hang *hang, uint64_t now_ns, uint64_t 
 /* CPU time that so large a picture may take, whatever its neighbours take. pixels: as its worker says,
  * unbelieved; bytes: of its file. */
 uint64_t hang_allowance_ns(uint64_t pixels, uint64_t bytes);
-
-#endif

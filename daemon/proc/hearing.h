@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROC_HEARING_H
-#define DAEMON_PROC_HEARING_H
+#pragma once
 
 /*
  * What a child of ours says: a message a turn of the loop, so that everybody else has his turn after each, and
@@ -38,5 +37,3 @@ int hearing_begin(struct hearing *hearing, struct loop *loop, const struct child
 /* It may say something with descriptors, which are that uid's. */
 void hearing_fetches(struct hearing *hearing, struct porters *porters, uid_t uid);
 void hearing_end(struct hearing *hearing);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROC_READING_H
-#define DAEMON_PROC_READING_H
+#pragma once
 
 /*
  * accessd's side of the reader process (storage/reader.h): starts it, starts it again when it dies, and tells it
@@ -102,5 +101,3 @@ void reading_peers(struct reading *reading, uint64_t self, int to_fd, int from_f
 /* All others that are connected now, n of them, and the weight of this node. */
 void reading_members(struct reading *reading, uint32_t weight, const struct reader_member *members,
 		     unsigned n);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROC_REAPER_H
-#define DAEMON_PROC_REAPER_H
+#pragma once
 
 /*
  * The reaper: one thread beside the loop, which reaps children that execute a program (child.h) and does nothing else.
@@ -33,5 +32,3 @@ int reaper_begin(struct reaper *reaper, struct loop *loop);
 void reaper_take(struct reaper *reaper, pid_t pid);
 /* Waits for none that has not ended; the loop is still there. */
 void reaper_end(struct reaper *reaper);
-
-#endif

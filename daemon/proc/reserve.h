@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROC_RESERVE_H
-#define DAEMON_PROC_RESERVE_H
+#pragma once
 
 /*
  * Slots' memory is reserved beside the loop: fallocate() fills 147 MiB of a slot with zeros in tens
@@ -40,5 +39,3 @@ void reserve_refusal(const struct variant *variant, char *ret, size_t size);
 void reserve_cancel(struct variant *variant);
 /* accessd ends: waits for those that were cancelled. */
 void reserve_fini(struct node *node);
-
-#endif

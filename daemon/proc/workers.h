@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROC_WORKERS_H
-#define DAEMON_PROC_WORKERS_H
+#pragma once
 
 /*
  * accessd's side of the worker parent (worker/parent.h) and its workers: starts the parent, hands
@@ -104,5 +103,3 @@ void workers_remove_variant(struct workers *workers, uint32_t queue, uint32_t va
 void workers_resize(struct workers *workers, unsigned size);
 /* It hangs, or was stopped (then its sample is not to blame): its death follows. */
 void workers_kill(struct workers *workers, unsigned index, bool is_stopped);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_ARENA_H
-#define DAEMON_SERVE_ARENA_H
+#pragma once
 
 /*
  * Who owns which bytes of a stream's input arena: extents, reserved one behind the other, round and round, and given back
@@ -31,5 +30,3 @@ void arena_fini(struct arena *arena);
 bool arena_reserve(struct arena *arena, uint64_t bytes, uint64_t *ret_offset, uint32_t *ret_extent);
 void arena_release(struct arena *arena, uint32_t extent);
 const char *arena_check(const struct arena *arena); /* first broken rule, or NULL */
-
-#endif

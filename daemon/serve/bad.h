@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_BAD_H
-#define DAEMON_SERVE_BAD_H
+#pragma once
 
 /*
  * What went wrong with which samples of a stream: the distinct bad ids (for budgets and the status),
@@ -65,5 +64,3 @@ void bad_folder(char *ret, size_t size, const char *path, bool is_manifest);
 /* The sentence for a person: what, which file, which stage, why. name: relative path, any bytes. */
 void bad_text(char *ret, size_t size, const char *folder, const char *name, uint64_t id,
 	      enum layout_fail stage, int code, const char *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_FILL_H
-#define DAEMON_SERVE_FILL_H
+#pragma once
 
 /*
  * A chunk in production: its tasks on their way through reader and workers into a slot, the
@@ -44,5 +43,3 @@ void fill_settle(struct node *node, uint64_t now_ns);
 /* A process is gone: what it had under way. */
 void fill_worker_died(struct stream *stream, const struct fill_death *death);
 void fill_reader_died(struct stream *stream);
-
-#endif

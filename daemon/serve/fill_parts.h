@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_FILL_PARTS_H
-#define DAEMON_SERVE_FILL_PARTS_H
+#pragma once
 
 /* What the files fill_*.c share, and nobody else. */
 
@@ -67,5 +66,3 @@ bool fill_is_of_reader(enum layout_fail stage);
 /* Does the reader confirm what the word of task i says of it? false: not yet. Else *stage is the
  * truth. */
 bool fill_is_settled(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail *stage);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_FILL_STATE_H
-#define DAEMON_SERVE_FILL_STATE_H
+#pragma once
 
 /*
  * What is known of chunks in production, and what that says: numbers alone. `fills` are a stream's, LAYOUT_MAX_ROWS of
@@ -66,5 +65,3 @@ void fill_watch(struct fill *fills);
 bool fill_is_watched(const struct fill *fills);
 /* The variants of what is in that row of the queue, chunk or not; 0: there is nothing. */
 uint32_t fill_variants(const struct fill *fills, uint32_t row);
-
-#endif

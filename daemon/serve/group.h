@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_GROUP_H
-#define DAEMON_SERVE_GROUP_H
+#pragma once
 
 /*
  * The ranks of a job under the carousel: who belongs together, and the plan log that they share
@@ -63,5 +62,3 @@ void group_sweep(struct stream *stream, uint64_t now_ns);
  * noticed are still in these. */
 void group_leave_all(struct stream *stream);
 void group_free_all(struct stream *stream);
-
-#endif

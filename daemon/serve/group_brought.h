@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_GROUP_BROUGHT_H
-#define DAEMON_SERVE_GROUP_BROUGHT_H
+#pragma once
 
 /*
  * The log of a group that is to be founded, made step by step: a new one, or the one of a group under another
@@ -71,5 +70,3 @@ int brought_step(struct brought *log);
 void brought_save(struct brought *log);
 /* What the group did not take. */
 void brought_fini(struct brought *log);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_GROUP_KEEP_H
-#define DAEMON_SERVE_GROUP_KEEP_H
+#pragma once
 
 /*
  * A group's plan log in a file, for the accessd that comes after one that was killed (group_keep.c).
@@ -63,5 +62,3 @@ int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *
 /* Copies some more of such a file into a new memfd; *ret_is_whole: that was all, and it is sealed as a plan log
  * is. false: it cannot be copied. */
 bool keep_copy(int from, int to, bool *ret_is_whole);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_GROUP_PAY_H
-#define DAEMON_SERVE_GROUP_PAY_H
+#pragma once
 
 /* The memory of a group's log: whose it is, and how it ends. */
 
@@ -23,5 +22,3 @@ void group_pay_back(struct stream *stream, struct domain *payer);
 void group_end_log(struct endings *endings, struct carousel_log *log);
 /* Lets go of a plan log's mapping, likewise. */
 void group_end_plan_log(struct endings *endings, struct plan_log *plan_log);
-
-#endif

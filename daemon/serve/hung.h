@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_HUNG_H
-#define DAEMON_SERVE_HUNG_H
+#pragma once
 
 /* Finds workers that hang (daemon/proc/hang.h) over tasks of the domain's streams. */
 
@@ -10,5 +9,3 @@ struct domain;
 
 /* Every tick: finds workers of the domain that hang and has them killed. true: one has a task. */
 bool hung_find(struct domain *domain, uint64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_INDEX_FILE_H
-#define DAEMON_SERVE_INDEX_FILE_H
+#pragma once
 
 /* The file of a source's index. */
 
@@ -30,5 +29,3 @@ void index_file_temporary(const struct index_file *file, char ret[INDEX_FILE_PAT
 /* In a child, as it waits for the disk: makes room and stores the index in `from`. 0, -ENOSPC or another negative
  * errno. */
 int index_file_store(const struct index_file *file, int from, const char *temporary);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_INDEX_PRUNE_H
-#define DAEMON_SERVE_INDEX_PRUNE_H
+#pragma once
 
 /* Stored indexes: how much of the disk they take, and making room among them. */
 
@@ -26,5 +25,3 @@ int index_prune(const char *folder, const char *key, const struct index_prune_ru
 /* Takes the file for use, so that it is not deleted: as long as the descriptor is open, also in other
  * processes. false: it is being deleted. */
 bool index_prune_hold(int fd);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_JOB_OPEN_H
-#define DAEMON_SERVE_JOB_OPEN_H
+#pragma once
 
 #include "base/base.h"
 
@@ -9,5 +8,3 @@ struct conn;
 /* Enters conn's request into its running stream and sends OPENED; refuses the connection
  * otherwise. */
 void job_open(struct conn *conn);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_LISTS_H
-#define DAEMON_SERVE_LISTS_H
+#pragma once
 
 /* The lists of a job whose plan is one (sched/listing.h): taken from the client, shown to the
  * carousel, and let go when their epochs are over. */
@@ -36,5 +35,3 @@ int lists_take(struct lists *lists, const struct lists_job *job, uint64_t epoch,
 void lists_let_go(struct lists *lists,
 		  const struct lists_job *job); /* those of epochs that are over */
 void lists_fini(struct lists *lists);           /* the carousel has forgotten the job */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_SOURCE_H
-#define DAEMON_SERVE_SOURCE_H
+#pragma once
 
 /*
  * A source: a dataset folder that is open at a version. Made for a client's OPEN; from then on the
@@ -91,5 +90,3 @@ void source_reader_started(struct domain *domain);
 void source_reader_failed(struct domain *domain, const char *text);
 /* A child ended: was it one of ours, that brought an index to the disk? */
 bool source_stored(struct node *node, pid_t pid, int status);
-
-#endif

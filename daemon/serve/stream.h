@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_STREAM_H
-#define DAEMON_SERVE_STREAM_H
+#pragma once
 
 /*
  * A stream: queue, carousel and jobs of one (dataset version, policy), with one pipeline or several that
@@ -137,5 +136,3 @@ struct stream *stream_of_queue(struct domain *domain,
 			       uint32_t queue); /* NULL: none, or it was let go */
 /* It has a turn at the next one of the loop, once however often asked. */
 void stream_turn_soon(struct stream *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_STREAM_FAIL_H
-#define DAEMON_SERVE_STREAM_FAIL_H
+#pragma once
 
 /* A stream does nothing more. */
 
@@ -15,5 +14,3 @@ void stream_lose(struct stream *stream, const char *text);
 void stream_lose_memory(struct stream *stream); /* its workers are dead */
 /* Reader and worker parent let go of its memory. */
 void stream_detach(struct stream *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_STREAMS_H
-#define DAEMON_SERVE_STREAMS_H
+#pragma once
 
 /* Streams: which one a connection gets (streams.c), their memory (stream_room.c), their end (stream_end.c). */
 
@@ -66,5 +65,3 @@ void stream_workers_died(struct domain *domain);    /* jobs are LOST: they open 
 void stream_workers_started(struct domain *domain); /* streams asked for meanwhile go on */
 void stream_workers_failed(struct domain *domain, const char *text);
 void stream_reader_died(struct domain *domain);
-
-#endif

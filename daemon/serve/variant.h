@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_VARIANT_H
-#define DAEMON_SERVE_VARIANT_H
+#pragma once
 
 /*
  * A variant: one of a stream's pipelines, with slots and a slot table of its own. All variants of a stream
@@ -82,5 +81,3 @@ void variant_show_empty(const struct stream *stream, uint32_t slot);
 
 /* What conn's new job shares with the others of its stream, for people. */
 void variant_tell_shared(const struct conn *conn, char *ret, size_t size);
-
-#endif

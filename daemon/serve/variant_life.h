@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_VARIANT_LIFE_H
-#define DAEMON_SERVE_VARIANT_LIFE_H
+#pragma once
 
 /* What becomes of a variant among the others of its stream. */
 
@@ -26,5 +25,3 @@ void variant_removed(struct variant *variant);
 /* Gives back the memory of one that no connection has; payer: whose, NULL: anybody's. false: there is
  * none. */
 bool variant_free_idle(struct stream *stream, const struct domain *payer);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_VARIANT_MAKE_H
-#define DAEMON_SERVE_VARIANT_MAKE_H
+#pragma once
 
 /* The memory of a variant: made, and given back. */
 
@@ -23,5 +22,3 @@ void variant_let_go(struct variant *variant);
 /* At once, with its stream or when nobody maps it. */
 void variant_free(struct variant *variant);
 void variant_give_back(struct variant *variant); /* all but its number */
-
-#endif

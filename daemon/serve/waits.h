@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_WAITS_H
-#define DAEMON_SERVE_WAITS_H
+#pragma once
 
 /*
  * What a job has waited for lately, by stage, for the status: time is accounted to the stage that the pump
@@ -38,5 +37,3 @@ void waits_init(struct waits *waits, uint64_t now_ns);
 /* From now on it waits for the stage; NONE: it does not wait, and for no late sample. */
 void waits_note(struct waits *waits, enum layout_stage stage, bool is_late, uint64_t now_ns);
 void waits_look(const struct waits *waits, uint64_t now_ns, struct waits_view *ret);
-
-#endif

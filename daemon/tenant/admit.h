@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_ADMIT_H
-#define DAEMON_TENANT_ADMIT_H
+#pragma once
 
 /*
  * Admission by memory: arithmetic on sizes, refusals with the numbers. Knows no stream and no file.
@@ -39,5 +38,3 @@ uint32_t admit_spare_rows(uint32_t producing);
  * 0; ADMIT_E_MEMORY, ADMIT_E_BAD with diag. */
 int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
 		 struct admit_plan *ret, struct diag *diag);
-
-#endif

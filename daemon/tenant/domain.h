@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_DOMAIN_H
-#define DAEMON_TENANT_DOMAIN_H
+#pragma once
 
 /*
  * A trust domain: whose data its processes may see. It has a reader and a worker pool of its own, the
@@ -91,5 +90,3 @@ const char *domain_identity(const struct domain *domain, bool is_reader,
 			    char ret[IDENTITY_TEXT_MAX]);
 /* The name under which what it stores is kept apart from others': "" for our own user. */
 void domain_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_DOMAINS_H
-#define DAEMON_TENANT_DOMAINS_H
+#pragma once
 
 /* All domains of a node: made with their processes, found, and ended. */
 
@@ -24,5 +23,3 @@ void domains_free(struct domain *domain);
 pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns);
 /* A child ended: was it one of a domain's processes? cpu_ns: what it used. What the turn was about; NULL: no. */
 const char *domains_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_INDEX_ROOM_H
-#define DAEMON_TENANT_INDEX_ROOM_H
+#pragma once
 
 /* Memory of indexes that lie in no file: whoever's data they are of has it of his share. */
 
@@ -14,5 +13,3 @@ uint64_t index_room_most(const struct domain *domain);
 bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag);
 /* So many bytes more, or less, without a question. */
 void index_room_account(struct domain *domain, int64_t bytes);
-
-#endif

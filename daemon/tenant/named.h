@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_NAMED_H
-#define DAEMON_TENANT_NAMED_H
+#pragma once
 
 /*
  * Named data sets, as accessd.conf has them: where one is, as whom it is read, and who may use it. A table that is part
@@ -84,5 +83,3 @@ void named_describe(const struct named *named, bool is_allowed, unsigned jobs,
 		    struct json_out *out);
 /* One line a word: name and what. For --help. */
 void named_print(FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_QUOTA_H
-#define DAEMON_TENANT_QUOTA_H
+#pragma once
 
 /* Quotas of single users, as accessd.conf has them (quota_tbl.h): a table that is part of the parameters, and
  * is copied with them. */
@@ -48,5 +47,3 @@ uint64_t quota_of(const struct quotas *quotas, uid_t uid, enum quota_kind kind);
 bool quota_is_set(const struct quotas *quotas, enum quota_kind kind);
 /* One line a quota: name and what. For --help. */
 void quota_print(FILE *out);
-
-#endif

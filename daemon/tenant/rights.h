@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_RIGHTS_H
-#define DAEMON_TENANT_RIGHTS_H
+#pragma once
 
 /* Who may have what, by what the kernel says of a client. */
 
@@ -21,5 +20,3 @@ int rights_may_use(const struct conn *conn, const struct named *named, struct di
 uint64_t rights_named(const struct conn *conn);
 /* Root, our own user, and who is in our group, see everything. */
 bool rights_is_admin(const struct conn *conn);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_SUBIDS_H
-#define DAEMON_TENANT_SUBIDS_H
+#pragma once
 
 /*
  * Whose a subordinate uid is, by a file like /etc/subuid (subuid(5)): user:first:count, a range a line, the user
@@ -29,5 +28,3 @@ int subids_read(const char *path, struct subids *ret, struct diag *diag);
 void subids_fini(struct subids *subids);
 /* The user whose subordinate uid it is, or uid itself. */
 uid_t subids_owner(const struct subids *subids, uid_t uid);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_TENANT_H
-#define DAEMON_TENANT_TENANT_H
+#pragma once
 
 /*
  * Tenants: the users whose jobs a system accessd serves. Who is served, in which domain, and how much
@@ -53,5 +52,3 @@ const char *tenant_tell_jobs(const struct domain *domain, char *ret, size_t size
 /* Connections of a uid, also those that cannot be closed yet, and the most that one may have when the node has `most`. */
 unsigned tenant_conns(const struct node *node, uid_t uid);
 uint64_t tenant_conns_most(const struct node *node, uid_t uid, uint64_t most);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_TENANT_TENANT_RULES_H
-#define DAEMON_TENANT_TENANT_RULES_H
+#pragma once
 
 /* Whom this accessd can serve, as the kernel and the configuration say once, at the start. */
 
@@ -27,5 +26,3 @@ struct tenant_rules {
 int tenant_rules_init(struct tenant_rules *rules, const struct param *param, bool is_private,
 		      struct diag *diag);
 void tenant_rules_fini(struct tenant_rules *rules);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_BRANCH_H
-#define PIPELINE_ENGINE_BRANCH_H
+#pragma once
 
 /* Ops one after another on a picture, for several programs that begin alike: each op is run once for
  * all that have it in common. */
@@ -22,5 +21,3 @@ struct branch { /* one of them; all is borrowed */
  * what only those from *failed on want is left out. */
 void branch_run(struct branch *const branch[], uint32_t who, unsigned from, const struct draw *draw,
 		unsigned *failed, struct pipeline_error *ret_error);
-
-#endif

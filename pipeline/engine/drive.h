@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_DRIVE_H
-#define PIPELINE_ENGINE_DRIVE_H
+#pragma once
 
 /* One sample through several programs with one decode. */
 
@@ -11,5 +10,3 @@
 int drive_sample(const struct engine *engine, struct decode *decode, struct engine_part part[],
 		 uint32_t who, const void *data, size_t size, const struct pipeline_key *key,
 		 struct pipeline_error *ret_error);
-
-#endif

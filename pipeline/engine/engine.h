@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_ENGINE_H
-#define PIPELINE_ENGINE_ENGINE_H
+#pragma once
 
 /*
  * The seam between a pipeline and what runs it.
@@ -73,5 +72,3 @@ struct engine {
 };
 
 extern const struct engine engine_fused; /* engine_fused.c: one pass over rows in the cache */
-
-#endif

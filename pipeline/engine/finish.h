@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_FINISH_H
-#define PIPELINE_ENGINE_FINISH_H
+#pragma once
 
 /* The last step of a pipeline: normalize, cast and layout of 8-bit values into the slot. */
 
@@ -58,5 +57,3 @@ void finish_end(const struct finish *finish);
 void finish_join(const uint8_t *const from[3], size_t n, uint8_t *to);
 /* Bytes of a value. */
 unsigned finish_value_bytes(enum pipeline_dtype dtype);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_FINISH_AVX2_H
-#define PIPELINE_ENGINE_FINISH_AVX2_H
+#pragma once
 
 /* Values of finish_avx2.c, for what makes them of something else than bytes (fuse_avx2.c). Only for
  * x86-64. */
@@ -59,5 +58,3 @@ FINISH_AVX2_IN void finish_avx2_put(__m256 value, enum pipeline_dtype dtype, boo
 	else
 		_mm_storeu_si128((__m128i *)out, finish_avx2_half(value, dtype == PIPELINE_BF16));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_FUSE_FAN_H
-#define PIPELINE_ENGINE_FUSE_FAN_H
+#pragma once
 
 /* One pass of rows for several who want the same part of a picture resized alike. */
 
@@ -41,5 +40,3 @@ void fuse_fan_plane(const struct fuse_fan *fan, unsigned c, const uint8_t *const
 /* n rows of all three. */
 void fuse_fan_rows(const struct fuse_fan *fan, const uint8_t *const *const from[3], uint32_t y,
 		   uint32_t n);
-
-#endif

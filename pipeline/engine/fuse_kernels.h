@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_FUSE_KERNELS_H
-#define PIPELINE_ENGINE_FUSE_KERNELS_H
+#pragma once
 
 /* Steps of plane.h and finish.h that some machines can do as one, without the bytes between them. */
 
@@ -27,5 +26,3 @@ struct fuse_kernels {
 };
 /* For what `finish` does; NULL: take the two steps. */
 const struct fuse_kernels *fuse_avx2(const struct finish *finish);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_FUSE_PLAN_H
-#define PIPELINE_ENGINE_FUSE_PLAN_H
+#pragma once
 
 /* What the first ops of a pipeline do to one picture, as one step: a part of it, resized, a part of
  * that, flipped, black around. */
@@ -35,5 +34,3 @@ void fuse_plan_make(const struct op_list *ops, unsigned from, unsigned end, cons
 		    uint32_t height, uint32_t width, struct fuse_plan *ret);
 /* The same plan, of a picture that is decoded smaller. */
 void fuse_plan_reduce(struct fuse_plan *plan, const struct reduce *reduce);
-
-#endif

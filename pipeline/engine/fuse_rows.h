@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_FUSE_ROWS_H
-#define PIPELINE_ENGINE_FUSE_ROWS_H
+#pragma once
 
 /* Rows of a picture, as they are decoded, through a plan into a field or a picture. */
 
@@ -52,5 +51,3 @@ int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
 int fuse_rows_begin_fan(struct fuse_rows *rows, struct fuse_fan *fan);
 /* The next rows of box. After the last one all is written. */
 void fuse_rows_feed(struct fuse_rows *rows, const struct decode_band *band);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_MASK_H
-#define PIPELINE_ENGINE_MASK_H
+#pragma once
 
 /* Masks: pictures of labels that go where the ops of the picture beside them put what they are labels of. */
 
@@ -20,5 +19,3 @@ void mask_free(struct mask *mask);
 int mask_run(const struct mask *mask, struct steps_scratch *scratch, const void *data, size_t size,
 	     uint32_t height, uint32_t width, const struct draw *draw, void *out,
 	     struct pipeline_error *ret_error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_PLANE_H
-#define PIPELINE_ENGINE_PLANE_H
+#pragma once
 
 /*
  * Resizing planes of 8-bit values row by row, for an engine that works on rows while they are in
@@ -111,5 +110,3 @@ static inline const struct plane_kernels *plane_best(void)
 		fast = plane_neon();
 	return fast ? fast : &plane_plain;
 }
-
-#endif

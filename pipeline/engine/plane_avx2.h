@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_PLANE_AVX2_H
-#define PIPELINE_ENGINE_PLANE_AVX2_H
+#pragma once
 
 /* Sums of plane_avx2.c, for what makes more of them at once (fuse_avx2.c). Only for x86-64. */
 
@@ -147,5 +146,3 @@ PLANE_AVX2_IN __m256i plane_avx2_many(const uint8_t *const rows[], uint32_t pair
 	}
 	return plane_avx2_round(_mm256_packs_epi32(plane_avx2_value(low), plane_avx2_value(rest)));
 }
-
-#endif

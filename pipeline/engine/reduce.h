@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_REDUCE_H
-#define PIPELINE_ENGINE_REDUCE_H
+#pragma once
 
 /* decode's parameter "fast": how small a picture may be decoded. */
 
@@ -20,5 +19,3 @@ struct reduce {
 /* For an open picture and a sample's draws. */
 void reduce_choose(const struct op_list *ops, const struct draw *draw,
 		   const struct decode_about *about, struct reduce *ret);
-
-#endif

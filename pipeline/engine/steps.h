@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_ENGINE_STEPS_H
-#define PIPELINE_ENGINE_STEPS_H
+#pragma once
 
 /* The ops one after another, each on a whole picture: the reference, shared by the engines that
  * differ only in how the first picture comes about. */
@@ -77,5 +76,3 @@ void steps_trim(struct steps_scratch *scratch);
 
 /* The error of an op that returned r (enum pipeline_fail). Returns PIPELINE_E_BAD. */
 int steps_fail(struct pipeline_error *ret_error, const struct op *op, int r);
-
-#endif

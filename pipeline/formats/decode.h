@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_H
-#define PIPELINE_FORMATS_DECODE_H
+#pragma once
 
 /*
  * Bytes of a picture's file, or of a stored form of it (form.h), to 8-bit RGB. The bytes are hostile. One
@@ -87,5 +86,3 @@ int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int 
 		const char *fmt, ...) BASE_PRINTF(4, 5);
 /* The same for a stored form that form_read (form.h) refuses; why: what it returned. */
 int decode_fail_form(int why, struct pipeline_error *ret_error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_BAND_H
-#define PIPELINE_FORMATS_DECODE_BAND_H
+#pragma once
 
 /* A band: what a decoder gives at a time, a few rows of a part of its picture. */
 
@@ -12,5 +11,3 @@ struct decode_band {             /* rows of a part; valid until the next call on
 	size_t stride;           /* bytes from row to row, the same for all planes */
 	uint32_t rows;           /* 64 bytes before and behind each may be read */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_FORMAT_H
-#define PIPELINE_FORMATS_DECODE_FORMAT_H
+#pragma once
 
 /*
  * The seam between decode.c and the formats. A format is told by what the file begins with, never by
@@ -90,5 +89,3 @@ static inline void decode_put(uint8_t *pixel, uint8_t red, uint8_t green, uint8_
 	pixel[2] = blue;
 	pixel[3] = 255;
 }
-
-#endif

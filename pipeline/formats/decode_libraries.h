@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_LIBRARIES_H
-#define PIPELINE_FORMATS_DECODE_LIBRARIES_H
+#pragma once
 
 /*
  * Which foreign decoders make the pixels of this process: the very libraries that are loaded, and not the
@@ -16,5 +15,3 @@
 void decode_libraries_named(const char *const *prefixes, unsigned n, struct hash_id *ret);
 /* Of libjpeg-turbo, libwebp, libtiff, libspng and giflib. */
 void decode_libraries(struct hash_id *ret);
-
-#endif

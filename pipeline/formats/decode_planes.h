@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_PLANES_H
-#define PIPELINE_FORMATS_DECODE_PLANES_H
+#pragma once
 
 /* Pixels of four bytes taken apart into planes of red, green and blue. */
 
@@ -27,5 +26,3 @@ decode_planes_fn decode_planes_plain;       /* the reference */
 decode_planes_fn *decode_planes_avx2(void); /* NULL where the machine lacks AVX2 */
 decode_planes_fn *decode_planes_neon(void); /* NULL where it is not an AArch64 one */
 decode_planes_fn *decode_planes_best(void);
-
-#endif

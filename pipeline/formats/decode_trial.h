@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_TRIAL_H
-#define PIPELINE_FORMATS_DECODE_TRIAL_H
+#pragma once
 
 /* Whether a way to decode that depends on the inside of a library is right on this machine. */
 
@@ -11,5 +10,3 @@ enum decode_tried { DECODE_UNTRIED, DECODE_TRIED_WELL, DECODE_TRIED_BADLY };
 /* Decodes small JPEGs of each kind, whole and by rows. Did all rows come as planes, with the same
  * pixels? state is the format's, as good as new; the caller ends it. */
 bool decode_trial(const struct decode_format *format, void *state);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_TURN_H
-#define PIPELINE_FORMATS_DECODE_TURN_H
+#pragma once
 
 /* Pictures as their EXIF wants them: mirrored, turned by quarters, or both. */
 
@@ -29,5 +28,3 @@ void decode_turn_picture(unsigned orientation, const struct picture *from,
  * to: the part turned. */
 void decode_turn_band(unsigned orientation, const struct decode_band *band, uint32_t y,
 		      const struct picture *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_DECODE_YCC_H
-#define PIPELINE_FORMATS_DECODE_YCC_H
+#pragma once
 
 /* Rows of Y, Cb and Cr, as libjpeg decodes them, to planes of red, green and blue. */
 
@@ -43,5 +42,3 @@ int decode_ycc_start(struct decode_ycc *ycc, const struct decode_ycc_shape *shap
  * come one after another, each line in turn. */
 void decode_ycc_row(struct decode_ycc *ycc, uint8_t **const *samples, uint32_t group, unsigned line,
 		    unsigned row);
-
-#endif

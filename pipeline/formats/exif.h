@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMATS_EXIF_H
-#define PIPELINE_FORMATS_EXIF_H
+#pragma once
 
 /* How a picture wants to be turned: the tag Orientation of its file's EXIF, or of its XMP. */
 
@@ -12,5 +11,3 @@
 unsigned exif_orientation(const uint8_t *data, size_t size);
 /* The same of a packet of XMP (hostile bytes). data: NULL if size is 0. */
 unsigned exif_of_xmp(const uint8_t *data, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMS_CUT_H
-#define PIPELINE_FORMS_CUT_H
+#pragma once
 
 /*
  * Pictures kept behind the first ops of a pipeline, its *cut* (FORM_PIXELS): which cuts a pipeline has,
@@ -61,5 +60,3 @@ uint64_t cut_bytes(uint64_t height, uint64_t width, unsigned planes);
 uint8_t *cut_pixels(uint8_t *form);
 /* What stands around the pixels; form has room for cut_bytes(). */
 void cut_write(const struct cut *cut, uint8_t *form);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMS_CUT_MAKER_H
-#define PIPELINE_FORMS_CUT_MAKER_H
+#pragma once
 
 /* Makes the pictures that are kept behind a cut. */
 
@@ -22,5 +21,3 @@ struct cut_room { /* where the form is to stand */
 int cut_maker_run(struct cut_maker *maker, const struct op_list *ops, const void *data, size_t size,
 		  const struct pipeline_key *key, struct cut *cut, struct cut_room *room,
 		  struct pipeline_error *ret_error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMS_FORM_H
-#define PIPELINE_FORMS_FORM_H
+#pragma once
 
 /*
  * Stored forms: bytes that stand for a picture's file and cost less to decode. Wherever a picture's file
@@ -49,5 +48,3 @@ void form_maker_free(struct form_maker *maker);
  * -ENOMEM. */
 int form_make(struct form_maker *maker, enum form_kind kind, const uint8_t *file, size_t size,
 	      uint8_t **ret, size_t *ret_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMS_JSON_FIELD_H
-#define PIPELINE_FORMS_JSON_FIELD_H
+#pragma once
 
 /* Values of fields out of parsed JSON. */
 
@@ -15,5 +14,3 @@ const struct json_in *json_field_at(const struct json_in *value, const char *pat
 bool json_field_put(const struct json_in *value, const struct pipeline_field *field, uint8_t *to);
 /* A whole number to a type of whole numbers. false: the type does not hold it. */
 bool json_field_put_whole(enum pipeline_dtype dtype, int64_t value, uint8_t *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMS_PACKED_H
-#define PIPELINE_FORMS_PACKED_H
+#pragma once
 
 /*
  * Samples of wrapped data sets: what a program of the user's has made of one, packed. All numbers are
@@ -86,5 +85,3 @@ int packed_write(const struct packed *record, unsigned before, const struct pipe
 int packed_picture(const struct packed *record, unsigned beside, const void **ret_data,
 		   size_t *ret_size, uint32_t *ret_label, struct pipeline_error *ret_error);
 uint64_t packed_dtype_bytes(enum pipeline_dtype dtype); /* 0: there is no such type */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMS_PICKED_H
-#define PIPELINE_FORMS_PICKED_H
+#pragma once
 
 /*
  * Samples of shards that are all of what they have (the data set's options members=all and columns=): which file of a tar shard's, feature
@@ -30,5 +29,3 @@ int picked_take(const struct picked *members, struct picked_room *room, const ui
 		size_t size, struct packed *ret, struct pipeline_error *ret_error);
 /* Of a pipeline that names no members: 0, or, where the sample is files of a tar shard, PIPELINE_E_BAD. */
 int picked_refuse(const uint8_t *data, size_t size, struct pipeline_error *ret_error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_FORMS_PICKED_INNER_H
-#define PIPELINE_FORMS_PICKED_INNER_H
+#pragma once
 
 /* What the files picked*.c know of samples that are all of what they have, and nobody else. */
 
@@ -96,5 +95,3 @@ int picked_example_find(const struct picked *members, const uint8_t *data, size_
 			struct found *found, struct pipeline_error *ret_error);
 /* FOUND_FLOATS and FOUND_INTS. */
 int picked_example_take(const struct taking *taking);
-
-#endif

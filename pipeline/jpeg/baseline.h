@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_JPEG_BASELINE_H
-#define PIPELINE_JPEG_BASELINE_H
+#pragma once
 
 /*
  * The quick JPEG decoder: the part of a picture that is wanted, of the kind that most pictures are
@@ -69,5 +68,3 @@ int baseline_restore(struct baseline *baseline, uint8_t **ret, size_t *ret_size)
 
 /* Gives memory back that only an unusually large picture needed. */
 void baseline_trim(struct baseline *baseline);
-
-#endif

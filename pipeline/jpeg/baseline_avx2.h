@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_JPEG_BASELINE_AVX2_H
-#define PIPELINE_JPEG_BASELINE_AVX2_H
+#pragma once
 
 /* Between the files of the quick JPEG decoder that are for x86-64 machines only. */
 
@@ -24,5 +23,3 @@ int baseline_idct4_avx2(const int16_t *a, const int16_t *b, unsigned end, const 
 			uint8_t *to, size_t stride);
 int baseline_idct2_avx2(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 			uint8_t *to, size_t stride);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_JPEG_BASELINE_IDCT_AVX2_H
-#define PIPELINE_JPEG_BASELINE_IDCT_AVX2_H
+#pragma once
 
 /* The inverse DCT's steps behind the first (baseline_idct_avx2.c), for those who have coefficients in rows
  * already. Only for x86-64. */
@@ -251,5 +250,3 @@ IDCT_INLINE void idct_flat(int16_t a, int16_t b, const uint16_t *quant, uint8_t 
 		_mm_storeu_si128((__m128i *)(to + 3 * stride), row);
 	}
 }
-
-#endif

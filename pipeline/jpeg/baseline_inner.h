@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_JPEG_BASELINE_INNER_H
-#define PIPELINE_JPEG_BASELINE_INNER_H
+#pragma once
 
 /*
  * What the files of the quick JPEG decoder share. Data go from one to the next:
@@ -330,5 +329,3 @@ bool baseline_index_agrees(struct baseline *baseline, uint32_t x);
 int baseline_scaled_samples(const struct baseline *baseline, uint32_t x);
 /* Pixels of rows y ... end - 1, all within what was decoded last, as a band. */
 void baseline_band_make(const struct baseline *baseline, uint32_t end, struct decode_band *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_JPEG_BASELINE_PACKED_H
-#define PIPELINE_JPEG_BASELINE_PACKED_H
+#pragma once
 
 /* Going through a unit of packed coefficients (baseline_packed.c), pair by pair. Whatever its bytes are, no
  * more than BASELINE_PACKED_MOST of them are looked at. */
@@ -75,5 +74,3 @@ BASELINE_PACKED_INLINE int16_t baseline_packed_dc(const struct baseline_packed_p
 
 	return (int16_t)((int32_t)(little_32(pair->dc) << above) >> (32 - pair->dc_bits));
 }
-
-#endif

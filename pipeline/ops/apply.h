@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_APPLY_H
-#define PIPELINE_OPS_APPLY_H
+#pragma once
 
 /* Ops that are done at random: those that belong to a random_apply. */
 
@@ -10,5 +9,3 @@ struct draw;
 
 /* Is op number i (from 0) left out of this sample? Only ops that have a gate (op.h) ever are. */
 bool apply_skips(const struct op_list *ops, unsigned i, const struct draw *draw);
-
-#endif

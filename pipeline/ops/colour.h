@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_COLOUR_H
-#define PIPELINE_OPS_COLOUR_H
+#pragma once
 
 /*
  * What colour ops do to a picture: the pixels of Pillow 13.0.0's ImageEnhance, ImageOps and
@@ -38,5 +37,3 @@ void colour_equalize(const struct picture *picture);
 
 /* colour_sharpness on one of the scratch's pictures; so is the result. 0 or PIPELINE_FAIL_.... */
 int colour_op_sharpen(struct steps_scratch *scratch, float factor, struct picture *picture);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_COLOUR_KERNELS_H
-#define PIPELINE_OPS_COLOUR_KERNELS_H
+#pragma once
 
 /* What colour ops do to a row of pixels, in as many makes as there are kinds of machines. All give
  * the same red, green and blue; the fourth byte is whatever comes out. colour_plain is the
@@ -32,5 +31,3 @@ struct colour_kernels {
 extern const struct colour_kernels colour_plain;
 /* NULL where the machine lacks AVX2. */
 const struct colour_kernels *colour_avx2(void);
-
-#endif

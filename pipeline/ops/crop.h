@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_CROP_H
-#define PIPELINE_OPS_CROP_H
+#pragma once
 
 #include "pipeline/picture.h"
 #include "pipeline/spec/op.h"
@@ -10,5 +9,3 @@
 void crop_middle(const struct op *op, uint32_t height, uint32_t width, struct picture_box *ret);
 /* Is center_crop's fill black? */
 bool crop_fills_black(const struct op *op);
-
-#endif

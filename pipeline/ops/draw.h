@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_DRAW_H
-#define PIPELINE_OPS_DRAW_H
+#pragma once
 
 /* What random ops draw: functions of (seed, nonce, sample, number of the op) and of nothing else. */
 
@@ -35,5 +34,3 @@ void draw_normal_floats(struct philox_seq *seq, float ret[2]);
  * the picture. */
 void draw_crop(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
 	       struct picture_box *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_FILTER_H
-#define PIPELINE_OPS_FILTER_H
+#pragma once
 
 /* Tables for resizing along one axis: which pixels make which, with what weights. */
 
@@ -67,5 +66,3 @@ const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id
 /* Gives memory back that only an unusual picture needed. */
 void filter_cache_trim(struct filter_cache *cache);
 void filter_cache_fini(struct filter_cache *cache);
-
-#endif

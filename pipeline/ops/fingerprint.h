@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_FINGERPRINT_H
-#define PIPELINE_OPS_FINGERPRINT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@
  * that one whose arithmetic is another finds nobody's but its own. Takes some 10 ms. 0: not enough memory.
  */
 uint64_t fingerprint_of_arithmetic(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_FOLLOW_H
-#define PIPELINE_OPS_FOLLOW_H
+#pragma once
 
 /*
  * Boxes that go where the picture's ops put what is in them: [left, top, right, bottom] in pixels, as
@@ -33,5 +32,3 @@ void follow_ops(const struct op_list *ops, const struct shape *shape, const stru
 		struct follow *follow);
 /* Has the box a side of less than a pixel? */
 bool follow_is_gone(const float box[4]);
-
-#endif

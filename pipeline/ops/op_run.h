@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_OP_RUN_H
-#define PIPELINE_OPS_OP_RUN_H
+#pragma once
 
 /*
  * What ops do: one struct op_impl for each, in the file named after the op or its family, found
@@ -69,5 +68,3 @@ bool op_is_random(const struct op *op);
 void op_draw(const struct op *op, unsigned index, const struct draw *draw, uint32_t height,
 	     uint32_t width, struct op_drawn *ret);
 extern const struct op_impl op_run_decode, op_run_finish;
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_PAD_H
-#define PIPELINE_OPS_PAD_H
+#pragma once
 
 /* Pictures with more around them. */
 
@@ -20,5 +19,3 @@ struct pad {               /* a window of a picture without end */
 
 /* The window as the scratch's next picture. 0, PIPELINE_FAIL_REFUSED, PIPELINE_FAIL_MEMORY. */
 int pad_run(struct steps_scratch *scratch, const struct pad *pad, struct picture *picture);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_RESIZE_H
-#define PIPELINE_OPS_RESIZE_H
+#pragma once
 
 /* Resizing 8-bit pictures to exactly Pillow's pixels. */
 
@@ -31,5 +30,3 @@ int resize_run_cut(struct resize *resize, const struct picture *from, enum filte
 /* Does Pillow (the version that tests/pipeline names) resize this picture's height first? The
  * passes round in between, so their order shows. */
 bool resize_down_first(uint32_t height, uint32_t width, uint32_t new_height, uint32_t new_width);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_RESIZE_KERNELS_H
-#define PIPELINE_OPS_RESIZE_KERNELS_H
+#pragma once
 
 /* The two passes of a resize, in as many makes as there are kinds of machines. All give the same
  * bytes; resize_plain is the reference. */
@@ -19,5 +18,3 @@ struct resize_kernels {
 extern const struct resize_kernels resize_plain;
 /* NULL where the machine lacks AVX2. */
 const struct resize_kernels *resize_avx2(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_SCALE_H
-#define PIPELINE_OPS_SCALE_H
+#pragma once
 
 /* The op resize: what size it gives. */
 
@@ -10,5 +9,3 @@
  * any limit; may be 0. */
 void scale_size(const struct op *op, uint32_t height, uint32_t width, uint64_t *ret_height,
 		uint64_t *ret_width);
-
-#endif

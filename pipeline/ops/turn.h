@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_TURN_H
-#define PIPELINE_OPS_TURN_H
+#pragma once
 
 /* torchvision's rotate and affine on a picture, for the ops of that name and for those that choose
  * among several (the augmentation policies). */
@@ -30,5 +29,3 @@ int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const doub
  * scratch's, as is the result. 0, PIPELINE_FAIL_REFUSED, PIPELINE_FAIL_MEMORY. */
 int turn_rotate(struct steps_scratch *scratch, const struct turn *turn, struct picture *picture);
 int turn_affine(struct steps_scratch *scratch, const struct turn *turn, struct picture *picture);
-
-#endif

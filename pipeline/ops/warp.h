@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_WARP_H
-#define PIPELINE_OPS_WARP_H
+#pragma once
 
 /* Affine transforms of 8-bit pictures to exactly Pillow's pixels. */
 
@@ -14,5 +13,3 @@ enum warp_filter { WARP_NEAREST = 0, WARP_BILINEAR = 1, WARP_BICUBIC = 2 };
  * where that is outside. table has room for to->width numbers. from and to do not overlap. */
 void warp_run(const struct picture *from, const struct picture *to, const double matrix[6],
 	      enum warp_filter filter, const uint8_t fill[3], uint32_t *table);
-
-#endif

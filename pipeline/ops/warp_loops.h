@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_OPS_WARP_LOOPS_H
-#define PIPELINE_OPS_WARP_LOOPS_H
+#pragma once
 
 /*
  * The loops of warp.c that interpolate, to be compiled for several kinds of machines: the same
@@ -144,5 +143,3 @@ WARP_INLINE void warp_bicubic_pixel(const struct picture *from, double at_x, dou
 			}                                                                  \
 		}                                                                          \
 	}
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_COMPARE_H
-#define PIPELINE_SPEC_COMPARE_H
+#pragma once
 
 /* What two pipelines have in common: whether one decoding can serve both, and in words. */
 
@@ -19,5 +18,3 @@ const char *compare_shared(const struct pipeline *a, const struct pipeline *b, c
  * differs", "normalize here, cast there"; "nothing differs". Returns ret. */
 const char *compare_words(const struct pipeline *here, const struct pipeline *there, char *ret,
 			  size_t size);
-
-#endif

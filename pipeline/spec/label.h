@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_LABEL_H
-#define PIPELINE_SPEC_LABEL_H
+#pragma once
 
 /* The ops on labels, map, one_hot and smooth: what a class number of the data set becomes. */
 
@@ -21,5 +20,3 @@ void label_hash(const struct label *label, const struct op_list *ops, struct has
 /* To out: an int64, or the floats. 0, or PIPELINE_E_BAD with *ret_error: it has no place. */
 int label_write(const struct label *label, const struct op_list *ops, uint32_t class, void *out,
 		struct pipeline_error *ret_error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_LABEL_FILTER_H
-#define PIPELINE_SPEC_LABEL_FILTER_H
+#pragma once
 
 /* The op "filter": which samples a job wants, by class and by the size of the file's picture. */
 
@@ -23,5 +22,3 @@ bool label_filter_has_size(const struct label_filter *label_filter, uint32_t hei
 /* The class numbers of keep or drop; NULL: none are given. */
 const int32_t *label_filter_labels(const struct label_filter *label_filter,
 				   const struct op_list *ops, bool keep, unsigned *ret_count);
-
-#endif

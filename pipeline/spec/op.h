@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_OP_H
-#define PIPELINE_SPEC_OP_H
+#pragma once
 
 /*
  * An op with its parameters as plain values, and what is known about ops in general. The values of
@@ -191,5 +190,3 @@ static inline const int32_t *op_items(const struct op_list *ops, const struct op
 {
 	return ops->pool + (size_t)op->value[param].number[0];
 }
-
-#endif

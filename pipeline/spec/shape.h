@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_SHAPE_H
-#define PIPELINE_SPEC_SHAPE_H
+#pragma once
 
 /* What a list of ops means as a whole: is its order sensible, and what comes out of it. */
 
@@ -28,5 +27,3 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 /* What is wrong with a colour (OP_TYPE_COLOR, OP_TYPE_VALUE) for pictures of shape's channels, as
  * op_impl.shape says it; NULL: nothing. */
 const char *shape_check_color(const struct shape *shape, const struct op *op, unsigned param);
-
-#endif

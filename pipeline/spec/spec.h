@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_SPEC_H
-#define PIPELINE_SPEC_SPEC_H
+#pragma once
 
 /* A spec's text to ops and back. Knows JSON and single ops; what ops mean together is shape.c's. */
 
@@ -13,5 +12,3 @@ int spec_parse(const char *text, size_t size, struct op_list *ret, struct diag *
 /* The canonical text: compact, keys sorted, every parameter there, each number in its shortest form
  * that reads back as the same double. Caller frees. NULL: out of memory. */
 char *spec_canonical(const struct op_list *ops);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_SPEC_VALUE_H
-#define PIPELINE_SPEC_SPEC_VALUE_H
+#pragma once
 
 /* One parameter's value, from JSON and back to text. */
 
@@ -18,5 +17,3 @@ const char *spec_value_read(const struct json_in *value, const struct op_type *t
 /* The one text that stands for the value. */
 void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value *value,
 		    const struct op_type *type);
-
-#endif

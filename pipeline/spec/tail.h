@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_TAIL_H
-#define PIPELINE_SPEC_TAIL_H
+#pragma once
 
 /* What stands behind a picture's ops in a spec: the filter, the label's ops, those on whole batches. */
 
@@ -22,5 +21,3 @@ int tail_infer(const struct op_list *ops, const struct shape *shape, struct tail
  * that a filter names. They stay in the tail, and lists in the
  * pool. */
 void tail_strip(const struct tail *tail, struct op_list *ops);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PIPELINE_SPEC_VIEWS_H
-#define PIPELINE_SPEC_VIEWS_H
+#pragma once
 
 /* A spec whose op "view" says that there are several pictures of each sample: one list of ops for each. */
 
@@ -25,5 +24,3 @@ int views_find(const struct op_list *ops, struct views *ret, struct diag *diag);
 void views_first(const struct op_list *ops, const struct views *views, struct op_list *ret);
 /* What another one is made by: decode, and its ops. */
 void views_take(const struct op_list *ops, const struct views_one *one, struct op_list *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_DLPACK_H
-#define PYTHON_CORE_DLPACK_H
+#pragma once
 
 /* How array libraries hand memory to each other: the structures of DLPack 1.0 and of the form before
  * it, in our words. Their layout is the standard's. */
@@ -57,5 +56,3 @@ struct dlpack_versioned { /* of DLPACK_NAME_VERSIONED */
 	uint64_t flags;
 	struct dlpack_tensor tensor;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PY_H
-#define PYTHON_CORE_PY_H
+#pragma once
 
 /* Python's limited API, as of 3.11 (the first with buffers): one build serves that and all later. Python 3.10 gets a
  * build of its own. */
@@ -13,5 +12,3 @@
 
 #include <Python.h>
 #include <structmember.h>
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYBATCH_H
-#define PYTHON_CORE_PYBATCH_H
+#pragma once
 
 /* A batch as the library gave it. */
 
@@ -14,5 +13,3 @@ PyObject *pybatch_new(struct oa_batch *batch, bool is_writable);
 const struct oa_batch *pybatch_of(PyObject *batch);
 /* The memory that its fields lie in, as long as the batch is not released. false with an exception. */
 bool pybatch_slot(PyObject *batch, const void **ret, size_t *ret_bytes);
-
-#endif

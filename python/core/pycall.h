@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYCALL_H
-#define PYTHON_CORE_PYCALL_H
+#pragma once
 
 /* Calls of a stream or a mix that wait or copy: with signals, closes by other threads, and time-outs as people
  * gave them. All with the interpreter's lock, which they give up meanwhile. */
@@ -50,5 +49,3 @@ typedef int (*pycall_state_fn)(void *of, void *data, size_t *size);
 
 /* The token of what was entered, as bytes; or NULL with an exception. */
 PyObject *pycall_state(PyObject *object, pycall_state_fn state_fn, void *of);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYCLIENT_H
-#define PYTHON_CORE_PYCLIENT_H
+#pragma once
 
 /* The daemon that a program talks to. */
 
@@ -9,5 +8,3 @@
 
 /* NULL, with TypeError, when it is none. Borrowed of the object. */
 struct oa_client *pyclient_of(PyObject *object);
-
-#endif

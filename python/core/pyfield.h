@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYFIELD_H
-#define PYTHON_CORE_PYFIELD_H
+#pragma once
 
 /* One field of a batch as an object that NumPy, PyTorch, JAX and others take without a copy. */
 
@@ -9,5 +8,3 @@
 
 /* A new reference, or NULL with an exception. The field is of hold's batch; a reference is taken. */
 PyObject *pyfield_new(struct pyhold *hold, const struct oa_field *field);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYGUARD_H
-#define PYTHON_CORE_PYGUARD_H
+#pragma once
 
 /* Makes a batch writable when a program writes to it, or says so before that ends the program. */
 
@@ -13,5 +12,3 @@ void pyguard_begin(void);
 /* Memory of the batch, which outlives the watch. A number for pyguard_forget(); -1: there was no room. */
 int pyguard_watch(struct oa_batch *batch, const void *start, size_t size);
 void pyguard_forget(int number); /* -1 is fine */
-
-#endif

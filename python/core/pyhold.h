@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYHOLD_H
-#define PYTHON_CORE_PYHOLD_H
+#pragma once
 
 /* A batch and how many views of it live: the pin ends with the last of them, in whatever thread that
  * is, with or without the interpreter's lock. */
@@ -16,5 +15,3 @@ struct pyhold *pyhold_ref(struct pyhold *hold);
 void pyhold_unref(struct pyhold *hold); /* NULL is fine */
 const struct oa_batch *pyhold_batch(const struct pyhold *hold);
 bool pyhold_is_writable(const struct pyhold *hold); /* a private copy */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYOUTCOME_H
-#define PYTHON_CORE_PYOUTCOME_H
+#pragma once
 
 /* What the library's outcomes are in Python. */
 
@@ -8,5 +7,3 @@
 
 /* Raises what the outcome is: of oneaccess.errors, with code and text. Returns NULL. */
 PyObject *pyoutcome_raise(int code, const char *text);
-
-#endif

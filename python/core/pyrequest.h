@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYREQUEST_H
-#define PYTHON_CORE_PYREQUEST_H
+#pragma once
 
 /* The options of a stream, from Python's keywords. */
 
@@ -21,5 +20,3 @@ struct pyrequest {
 /* 0, or -1 with an exception that names the keyword. kwargs may be NULL. */
 int pyrequest_init(struct pyrequest *request, PyObject *kwargs);
 void pyrequest_fini(struct pyrequest *request);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PYTHON_CORE_PYTYPE_H
-#define PYTHON_CORE_PYTYPE_H
+#pragma once
 
 /* What all types of the module have in common, and each of them. */
 
@@ -23,5 +22,3 @@ int pymix_add_type(PyObject *module);
 int pybatch_add_type(PyObject *module);
 int pyfield_add_type(PyObject *module);
 int pytwin_add_type(PyObject *module);
-
-#endif

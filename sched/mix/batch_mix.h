@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_MIX_BATCH_MIX_H
-#define SCHED_MIX_BATCH_MIX_H
+#pragma once
 
 /*
  * The arithmetic of mixup and cutmix, which join each sample of a batch with the one before it (the
@@ -58,5 +57,3 @@ void batch_mix_bf16(uint16_t *restrict out, const uint16_t *own, const uint16_t 
 		    double lambda);
 /* The same of two class numbers below n, as 0 and 1. */
 void batch_mix_classes(float *restrict out, uint64_t own, uint64_t other, size_t n, double lambda);
-
-#endif

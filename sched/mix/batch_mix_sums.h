@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_MIX_BATCH_MIX_SUMS_H
-#define SCHED_MIX_BATCH_MIX_SUMS_H
+#pragma once
 
 /* The insides of batch_mix_sums.c: sums of the small floats by vectors. */
 
@@ -12,5 +11,3 @@ size_t batch_mix_f16_avx2(uint16_t *restrict out, const uint16_t *own, const uin
 			  size_t n, float own_share, float other_share);
 size_t batch_mix_bf16_avx2(uint16_t *restrict out, const uint16_t *own, const uint16_t *other,
 			   size_t n, float own_share, float other_share);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_MIX_BLEND_H
-#define SCHED_MIX_BLEND_H
+#pragma once
 
 /*
  * Several parts mixed in exact ratios: which part the h-th unit (a sample, or a batch) of an epoch is
@@ -56,5 +55,3 @@ uint64_t blend_length(const struct blend *blend, const uint64_t *units, enum ble
 /* Puts the parts of a batch's samples, chosen in a row, into the order in which they lie in it:
  * a random permutation, keyed by (seed, epoch, place of the batch's first unit). */
 void blend_scatter(uint64_t seed, uint64_t epoch, uint64_t units, uint32_t *parts, uint32_t count);
-
-#endif

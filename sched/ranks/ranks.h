@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_RANKS_RANKS_H
-#define SCHED_RANKS_RANKS_H
+#pragma once
 
 /*
  * A fixed plan shared out among R ranks (DESIGN.md section 3). Counted from `base`, the place at
@@ -26,5 +25,3 @@ uint64_t ranks_steps(const struct ranks *ranks);
 uint32_t ranks_part(const struct ranks *ranks, uint32_t rank, uint64_t step, uint64_t *ret_first);
 /* The place at which all go on when `steps` steps are over: n at the end, also with drop_last. */
 uint64_t ranks_place(const struct ranks *ranks, uint64_t steps);
-
-#endif

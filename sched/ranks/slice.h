@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_RANKS_SLICE_H
-#define SCHED_RANKS_SLICE_H
+#pragma once
 
 /*
  * A node's slice of a fixed plan: the places that the ranks of one node read, where a job has ranks on
@@ -45,5 +44,3 @@ uint64_t slice_local(const struct slice *slice, uint64_t place);
 uint64_t slice_run(const struct slice *slice, uint64_t local, uint64_t *ret_place);
 /* Are the same local places the same places of one plan? */
 bool slice_is_same(const struct slice *a, const struct slice *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_RANKS_SPREAD_H
-#define SCHED_RANKS_SPREAD_H
+#pragma once
 
 /*
  * Which node of a step gets which sample, where that follows the samples instead of their places. A
@@ -28,5 +27,3 @@ uint64_t spread_work(const struct slice *slice, uint32_t chunk);
 /* The samples at count local places of the slice, which lie within the epoch. */
 void spread_samples(const struct slice *slice, const struct plan *plan, uint64_t epoch,
 		    uint64_t local, uint32_t count, int64_t *ret_ids);
-
-#endif

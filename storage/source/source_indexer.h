@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SOURCE_INDEXER_H
-#define STORAGE_SOURCE_SOURCE_INDEXER_H
+#pragma once
 
 /*
  * Scans shards, each in a process of its own that can do nothing but read it and tell what it found
@@ -70,5 +69,3 @@ struct
 /* The process: the shard is descriptor 0, the pipe 1. arguments: the scan's name, the shard's, options. Returns its exit
  * status. */
 int source_indexing_main(char *const arguments[3]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SOURCE_KIND_H
-#define STORAGE_SOURCE_SOURCE_KIND_H
+#pragma once
 
 /*
  * Kinds of data sets: what their bytes mean. A kind is a file here and a line in source_tbl.h. Inside
@@ -127,5 +126,3 @@ void source_file_read(const struct reader_dataset *dataset, int root_fd, uint64_
 /* ---- source_wrapped.c ---- */
 
 const struct wrapped_note *source_wrapped_note(const struct reader_dataset *dataset);
-
-#endif

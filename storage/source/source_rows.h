@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SOURCE_ROWS_H
-#define STORAGE_SOURCE_SOURCE_ROWS_H
+#pragma once
 
 /* Files whose samples are rows of numbers, all of one size: which they are. */
 
@@ -45,5 +44,3 @@ int64_t source_packed_stamp(const struct packed *packed); /* the .idx' time of c
 /* A sample's rows: PACKED_ROWS times length i64. Any thread. 0, -EBADMSG, or negative errno. */
 int source_packed_read(struct packed *packed, int bin_fd, uint64_t sample, uint8_t *ret);
 bool source_packed_is_same(const struct packed *packed);
-
-#endif

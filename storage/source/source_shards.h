@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SOURCE_SHARDS_H
-#define STORAGE_SOURCE_SOURCE_SHARDS_H
+#pragma once
 
 /*
  * What all kinds of shards have in common (source_kind.h: struct source_shards); their source_ops have these functions.
@@ -120,5 +119,3 @@ struct shards { /* dataset->source of one of these kinds */
 	struct shards_direct *direct; /* owned; NULL: none is read so */
 	int base_fd; /* owned: of a manifest that is the root, its folder; else -1 */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_CLUSTER_AUTHORITY_H
-#define TESTS_CLUSTER_AUTHORITY_H
+#pragma once
 
 /* An authority of certificates for tests, and files in PEM of it, in a folder of its own. */
 
@@ -16,5 +15,3 @@ struct authority_files {
 };
 struct authority_files authority_issue(struct authority *authority, const char *node,
 				       long valid_from_s);
-
-#endif

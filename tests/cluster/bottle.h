@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_CLUSTER_BOTTLE_H
-#define TESTS_CLUSTER_BOTTLE_H
+#pragma once
 
 /*
  * A cluster in a bottle: nodes, each with its gate's cell, its carrier and its reader as they are, on one clock that goes as
@@ -228,5 +227,3 @@ int kept_find(void *node, const struct hash_id *group, uint64_t sample, uint8_t 
 void kept_keep(void *node, const struct hash_id *group, uint64_t sample, const uint8_t *value,
 	       size_t bytes);
 void kept_lose(struct node *node);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_CLUSTER_BOTTLE_READER_H
-#define TESTS_CLUSTER_BOTTLE_READER_H
+#pragma once
 
 /*
  * What of a reader has to do with other nodes, as a module that is loaded once a node: its state is in variables of its
@@ -71,5 +70,3 @@ struct bottle_reader {
 };
 
 #define BOTTLE_READER "bottle_reader" /* the symbol of a struct bottle_reader */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_CLUSTER_FAKE_VERBS_H
-#define TESTS_CLUSTER_FAKE_VERBS_H
+#pragma once
 
 /* RDMA devices that are none: queue pairs of one process, connected by their numbers, that do what a device does, in order,
  * and fail where a test says so. Like a device, one sends nothing for which the other end has no receive: it says so, and
@@ -29,5 +28,3 @@ unsigned fake_in_use(void);
 unsigned fake_unmet(void);
 /* Devices that are open. */
 unsigned fake_open_devices(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_CLUSTER_GATE_RIG_H
-#define TESTS_CLUSTER_GATE_RIG_H
+#pragma once
 
 /* Real access-gates on loopback, driven as accessd and the carriers do it: by their sockets. Whatever does not come in
  * PATIENCE_S fails the test. */
@@ -62,5 +61,3 @@ int rig_connect(const char *address);
 int rig_try_connect(const char *address); /* -1: nobody listens there */
 /* The type of what the gate says next, which is dropped. */
 unsigned rig_gate_next(const struct rig_gate *gate);
-
-#endif

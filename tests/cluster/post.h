@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_CLUSTER_POST_H
-#define TESTS_CLUSTER_POST_H
+#pragma once
 
 /* An access-carrier with all that it has to do with: the test is its accessd, its gate and its reader. And a peer who is
  * no carrier, and may do what none does. */
@@ -91,5 +90,3 @@ void peer_say(struct peer *peer, const struct frame *frame, const void *body, ui
 void peer_group(struct peer *peer, uint32_t number, unsigned group);
 /* Waits for a frame of that type; those that say that it lives, or how values go, are passed over, unless asked for. */
 void peer_hear(struct peer *peer, uint8_t type, struct frame *ret);
-
-#endif

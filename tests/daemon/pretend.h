@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_DAEMON_PRETEND_H
-#define TESTS_DAEMON_PRETEND_H
+#pragma once
 
 /*
  * Control groups that a test makes up: it mounts files of its own over /proc and /sys in a mount namespace of its
@@ -15,5 +14,3 @@
 bool pretend_groups(const char *groups);
 /* A file below PRETEND_ROOT, with its folders. */
 void pretend_file(const char *path, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_DAEMON_RAW_H
-#define TESTS_DAEMON_RAW_H
+#pragma once
 
 /*
  * A client without libaccess: says exactly what a test wants said to the accessd of rig_start(),
@@ -48,5 +47,3 @@ struct raw_rank {
 };
 void raw_attach(struct wire_in *opened, struct raw_rank *ret);
 void raw_detach(struct raw_rank *rank);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_FUZZ_ACTORS_H
-#define TESTS_FUZZ_ACTORS_H
+#pragma once
 
 /*
  * Reader and worker parent, played in the process of the accessd that starts them: thousands of sessions a
@@ -34,5 +33,3 @@ bool actors_died(void);
 /* Nothing of a session is left; nothing of a node. */
 void actors_forget(void);
 void actors_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_FUZZ_FORGE_H
-#define TESTS_FUZZ_FORGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -8,5 +7,3 @@
 /* A plan log that a client made up, of so many samples: the head's words and the first records are
  * the input, its sizes and seals are right. The caller closes it. */
 int forge_plan_log(const uint8_t *data, size_t size, uint64_t n_samples);
-
-#endif

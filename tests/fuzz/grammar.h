@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_FUZZ_GRAMMAR_H
-#define TESTS_FUZZ_GRAMMAR_H
+#pragma once
 
 /*
  * Messages made of a fuzzer's bytes. A mutation of a message's own bytes seldom leaves it well formed, so
@@ -41,5 +40,3 @@ void grammar_message(struct grammar *grammar, const struct grammar_world *world,
 void grammar_any(struct grammar *grammar, uint16_t type, struct wire_out *ret);
 /* A descriptor that may be what is wanted (a part, a list) or anything else. The caller's; -1: none. */
 int grammar_fd(struct grammar *grammar, const struct grammar_world *world);
-
-#endif

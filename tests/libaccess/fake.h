@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_LIBACCESS_FAKE_H
-#define TESTS_LIBACCESS_FAKE_H
+#pragma once
 
 /*
  * A small accessd for the tests of libaccess: one thread, one stream a connection, samples whose
@@ -128,5 +127,3 @@ struct oa_options fake_options(uint32_t batch, uint64_t epochs);
 struct oa_stream *fake_open(struct fake *fake, const struct oa_options *options);
 /* Checks all of a batch's fields against the ids and a nonce that explains them. */
 void fake_check_batch(const struct oa_batch *batch);
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_PIPELINE_ENGINE_PLAIN_H
-#define TESTS_PIPELINE_ENGINE_PLAIN_H
+#pragma once
 
 #include "pipeline/engine/engine.h"
 
 extern const struct engine engine_plain; /* op after op on whole pictures */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_PIPELINE_JPEG_ORACLE_H
-#define TESTS_PIPELINE_JPEG_ORACLE_H
+#pragma once
 
 /*
  * libjpeg-turbo as the quick JPEG decoder's oracle: whole pictures decoded as pipeline/formats/decode_jpeg.c
@@ -35,5 +34,3 @@ struct oracle_file {
 
 /* A JPEG file, to be freed. */
 uint8_t *oracle_encode(const struct oracle_file *file, size_t *ret_size);
-
-#endif

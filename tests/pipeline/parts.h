@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_PIPELINE_PARTS_H
-#define TESTS_PIPELINE_PARTS_H
+#pragma once
 
 /*
  * Parts of pictures by the quick JPEG decoder, held against the whole ones of libjpeg-turbo: what the
@@ -35,5 +34,3 @@ void parts_span(struct philox_seq *seq, uint32_t size, uint32_t *ret_first, uint
 /* So many parts of the file, its sides halved shift times, with each decoder, that open opens it in. */
 void parts_compare(const uint8_t *data, size_t size, unsigned shift, unsigned count,
 		   int (*open)(unsigned k));
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_FOE_H
-#define TESTS_SCENARIOS_FOE_H
+#pragma once
 
 /*
  * What the attacks of a hostile neighbour have in common. An attack is what one process does for a moment; all
@@ -67,5 +66,3 @@ foe_attack_fn foe_oads, foe_note, foe_odd_folder, foe_many_folders, foe_changes;
 foe_attack_fn foe_flood, foe_ranks, foe_holds, foe_outbox, foe_stops, foe_dies, foe_hoards,
     foe_breaks, foe_chores, foe_kills; /* foe_jobs.c */
 foe_attack_fn foe_named, foe_asks;     /* foe_names.c */
-
-#endif

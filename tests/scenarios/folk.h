@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_FOLK_H
-#define TESTS_SCENARIOS_FOLK_H
+#pragma once
 
 /* What users of a town do and have: pictures of their own, runs that must go well or be refused, and what
  * accessd's status says of them. */
@@ -31,5 +30,3 @@ double folk_kept(const struct town_user *user, const char *which);
 /* Wait until that number is between least and most; false: it never was. */
 bool folk_wait_tenant(const struct town_user *user, const char *which, double least, double most);
 bool folk_wait_kept(const struct town_user *user, const char *which, double least, double most);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_FOREIGN_H
-#define TESTS_SCENARIOS_FOREIGN_H
+#pragma once
 
 /* Descriptors for accessd that it did not ask for, and files whose close() is never answered. */
 
@@ -15,5 +14,3 @@ void foreign_send(int sock, const void *data, size_t size, int fd, unsigned n_fd
  * on. The process that serves it, which dies with ours: its end
  * answers all; -1: there is none to be had here, which was said. */
 pid_t foreign_files_start(const char *folder);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_HOLD_H
-#define TESTS_SCENARIOS_HOLD_H
+#pragma once
 
 /*
  * A file or a folder that whoever opens it waits for, as on storage that hangs, until the test lets go of it or ends:
@@ -15,5 +14,3 @@ int hold_path(const char *path);
 /* Waits until somebody waits for it. false: nobody came. */
 bool hold_is_met(int hold);
 void hold_end(int hold); /* who waits goes on */
-
-#endif

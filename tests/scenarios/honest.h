@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_HONEST_H
-#define TESTS_SCENARIOS_HONEST_H
+#pragma once
 
 /* Honest users of a town, who train run after run until they are told to stop. In each run every sample
  * comes as often as it must, with its pixels, or the run and all is wrong. */
@@ -20,5 +19,3 @@ void honest_start(struct honest *honest, const struct town_user *user, const cha
 		  unsigned n, unsigned epochs, enum oa_order order, unsigned step_ms);
 /* Ends it with its run: all went well, and no process of his domain was replaced. */
 void honest_end(struct honest *honest);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_KEPT_H
-#define TESTS_SCENARIOS_KEPT_H
+#pragma once
 
 /* What a hostile neighbour makes the node keep. */
 
@@ -18,5 +17,3 @@ struct kept {             /* the most that was seen */
 struct kept kept_now(void);
 /* Looks once more. accessd is there, the same as ever, and answers. */
 void kept_look(const struct neighbour *neighbour, struct kept *seen);
-
-#endif

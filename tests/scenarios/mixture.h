@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_MIXTURE_H
-#define TESTS_SCENARIOS_MIXTURE_H
+#pragma once
 
 /*
  * A random mixture of jobs, as numbers: which datasets, orders, ranks, batches and cut points. It is
@@ -98,5 +97,3 @@ bool mixture_add(struct mixture_ledger *ledger, const struct mixture_life *life,
 		 struct mixture_place to, struct diag *diag);
 /* After the last life: nothing is missing. */
 bool mixture_is_whole(const struct mixture_ledger *ledger, struct diag *diag);
-
-#endif

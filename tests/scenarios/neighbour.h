@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_NEIGHBOUR_H
-#define TESTS_SCENARIOS_NEIGHBOUR_H
+#pragma once
 
 /*
  * A hostile neighbour: several processes of one user, under ever other gids, who do to the accessd of the
@@ -47,5 +46,3 @@ void neighbour_wait(struct neighbour *neighbour);
 void neighbour_end(struct neighbour *neighbour);
 /* What he did, and the longest turns of the loop so far, to stdout. */
 void neighbour_tell(const struct neighbour *neighbour);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_RIG_H
-#define TESTS_SCENARIOS_RIG_H
+#pragma once
 
 /*
  * What scenarios in C share: a folder of their own, pictures that tell their number, an accessd of
@@ -65,5 +64,3 @@ unsigned rig_count_maps(int pid);
  * left after a while, or as soon as there are no more than most. */
 unsigned rig_settled_fds(unsigned most);
 void rig_sleep_ms(unsigned ms);
-
-#endif

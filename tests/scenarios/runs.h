@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_RUNS_H
-#define TESTS_SCENARIOS_RUNS_H
+#pragma once
 
 /* Whole runs of a job, and digests of all that they delivered: ids, pixels and labels, sample by
  * sample, so that the cut into batches does not matter. */
@@ -29,5 +28,3 @@ void runs_kill_and_restart(void);
 void runs_assert_refused(const struct oa_options *options, int code, const char *says);
 /* The stream's token: heap. */
 void *runs_token(struct oa_stream *stream, size_t *ret_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_TOWN_H
-#define TESTS_SCENARIOS_TOWN_H
+#pragma once
 
 /*
  * A system accessd and users whom it serves: real uids, processes that really are those users. Needs
@@ -71,5 +70,3 @@ bool town_wait_holding(const struct town_errand *errand, pid_t pid);
 const char *town_status_of(const struct town_user *user);
 /* Processes whose parent is pid: so many, at most `most`. */
 unsigned town_children(pid_t pid, pid_t *ret, unsigned most);
-
-#endif

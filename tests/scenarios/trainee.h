@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCENARIOS_TRAINEE_H
-#define TESTS_SCENARIOS_TRAINEE_H
+#pragma once
 
 /*
  * A job in a scenario in C: takes batches, knows from the rig's pictures what must be in them, and
@@ -55,5 +54,3 @@ struct trainee trainee_start(const char *dataset, unsigned n, uint32_t batch, ui
 void trainee_go(const struct trainee *trainee);
 /* Waits for its end: the status as of waitpid(). */
 int trainee_end(struct trainee *trainee);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SCHED_CHAOS_H
-#define TESTS_SCHED_CHAOS_H
+#pragma once
 
 /*
  * A carousel among random events: jobs, some with a fixed plan, some of a part of the samples, join, leave, are killed and come back from a token, stop,
@@ -22,5 +21,3 @@ struct chaos_limits {
 
 /* NULL, or what was broken (static text). *ret_brought: samples that came from what was kept; may be NULL. */
 const char *chaos_run(uint64_t seed, const struct chaos_limits *limits, uint64_t *ret_brought);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_SHMRING_SUITE_H
-#define TESTS_SHMRING_SUITE_H
+#pragma once
 
 /* What several programs of the room need. */
 
@@ -22,5 +21,3 @@ static inline uint64_t suite_random(uint64_t *state)
 	*state ^= *state >> 27;
 	return *state * UINT64_C(2685821657736338717) >> 11;
 }
-
-#endif

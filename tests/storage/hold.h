@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_STORAGE_HOLD_H
-#define TESTS_STORAGE_HOLD_H
+#pragma once
 
 /* A store in a folder of its own, for tests; what fails fails the test. */
 
@@ -43,5 +42,3 @@ uint64_t hold_bytes(const struct hold *hold, const char *name); /* of a file; 0:
 /* Writes bytes into a file of the folder, at an offset. */
 void hold_scribble(const struct hold *hold, const char *name, uint64_t at, const void *data,
 		   size_t size);
-
-#endif

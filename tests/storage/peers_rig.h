@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_STORAGE_PEERS_RIG_H
-#define TESTS_STORAGE_PEERS_RIG_H
+#pragma once
 
 /*
  * Two nodes: real access-readers, each with a worker (a thread that makes a form of what came as a file, and looks at
@@ -93,5 +92,3 @@ void peers_wait_taken(struct peers_net *net, struct peers_node *node);
 
 /* The value that the test's workers make of a sample; its size. */
 uint32_t peers_value(uint64_t sample, uint8_t ret[PEERS_VALUE_MOST]);
-
-#endif

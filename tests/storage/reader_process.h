@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_STORAGE_READER_PROCESS_H
-#define TESTS_STORAGE_READER_PROCESS_H
+#pragma once
 
 /* A real access-reader and the part of accessd that talks to it, for tests. Every call asserts. */
 
@@ -64,5 +63,3 @@ void work_wait(struct process *process, struct work *work);
 uint32_t work_in_state(const struct work *work, enum layout_task_state state);
 /* All tasks READY and every byte as tree_file() wrote it. */
 void work_check(const struct work *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_STORAGE_SCAN_RUN_H
-#define TESTS_STORAGE_SCAN_RUN_H
+#pragma once
 
 /* A scan over a shard in memory, held to what scan_shard.h promises, and shards to scan. What breaks a promise aborts, so that
  * tests and fuzz targets can use it. */
@@ -44,5 +43,3 @@ void shard_put_ints(struct shard_bytes *bytes, const char *name, const int64_t *
 		    int packed);
 /* The example of these features. */
 void shard_put_example(struct shard_bytes *bytes, const struct shard_bytes *features);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_STORAGE_TREE_H
-#define TESTS_STORAGE_TREE_H
+#pragma once
 
 /* A folder of test files under the current one, and what the storage tests do with it. */
 
@@ -28,5 +27,3 @@ uint8_t tree_byte(const char *path, uint64_t at);
 struct dataset *tree_scan(struct tree *tree, unsigned threads);
 /* scan_build() that must not: its result, the text in diag. */
 int tree_scan_fails(struct tree *tree, struct diag *diag);
-
-#endif

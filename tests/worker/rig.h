@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_WORKER_RIG_H
-#define TESTS_WORKER_RIG_H
+#pragma once
 
 /*
  * A real access-worker process with the test in accessd's and the reader's place: the test makes
@@ -117,5 +116,3 @@ unsigned rig_queue_count(const struct rig_queue *queue, uint32_t row, enum layou
 /* Gives tasks of dead workers to others. Returns how many. */
 unsigned rig_queue_take_over(struct rig *rig, struct rig_queue *queue, uint32_t row,
 			     enum layout_task_state to);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_WORKER_SUITE_H
-#define TESTS_WORKER_SUITE_H
+#pragma once
 
 /* The main() of a Check program with one case. */
 
@@ -22,5 +21,3 @@ static inline int suite_run(const char *name, void (*add)(TCase *tcase))
 	srunner_free(runner);
 	return failed == 0 ? 0 : 1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_TOP_TOP_FEED_H
-#define TOOLS_TOP_TOP_FEED_H
+#pragma once
 
 /* Where statuses come from: an accessd, which may end and come back. */
 
@@ -26,5 +25,3 @@ void top_feed_fini(struct top_feed *feed);
 /* The status of now; caller frees. TOP_FEED_E_OLD: it is that of the last call. TOP_FEED_E_NONE: there is none, feed->diag
  * says why; it is tried again by a later call, not more often than twice a second. */
 int top_feed_next(struct top_feed *feed, struct json_in **ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_TOP_TOP_GRID_H
-#define TOOLS_TOP_TOP_GRID_H
+#pragma once
 
 /* A screen as cells, which a test reads as text and top_screen.c shows. Pure, but for the locale's width of characters. */
 
@@ -53,5 +52,3 @@ void top_grid_style(struct top_grid *grid, unsigned x, unsigned y, unsigned widt
 const char *top_grid_spark(const struct top_grid *grid, double height);
 /* Lines without blanks at their ends; the caller frees. NULL: no memory. */
 char *top_grid_text(const struct top_grid *grid);
-
-#endif

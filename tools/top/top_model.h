@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_TOP_TOP_MODEL_H
-#define TOOLS_TOP_TOP_MODEL_H
+#pragma once
 
 /*
  * What access-top knows: rows of each view, made of one status after the other. Pure: no clock, file or terminal; the
@@ -172,5 +171,3 @@ void top_past_sums(const struct top_past *past, unsigned steps, double *ret_main
 /* top_derive.c */
 int top_derive(struct top_model *model);                                          /* 0 or -ENOMEM */
 const struct json_in *top_member(const struct json_in *object, const char *path); /* "a.b" */
-
-#endif

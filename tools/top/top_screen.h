@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_TOP_TOP_SCREEN_H
-#define TOOLS_TOP_TOP_SCREEN_H
+#pragma once
 
 /* The terminal. One at a time, by one thread. */
 
@@ -15,5 +14,3 @@ void top_screen_show(const struct top_grid *grid);
 int top_screen_key(int timeout_ms);
 /* May others than ASCII be shown? */
 bool top_screen_is_utf8(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_TOP_TOP_VIEW_H
-#define TOOLS_TOP_TOP_VIEW_H
+#pragma once
 
 /* What is looked at, and how it is laid out. Pure: keys are numbers, the screen is a grid. */
 
@@ -83,5 +82,3 @@ void top_job(const struct top_ui *ui, const struct top_model *model, unsigned y,
 /* top_help.c */
 void top_help(struct top_ui *ui, struct top_grid *grid);
 void top_help_columns(FILE *out); /* for --help: views and their columns */
-
-#endif

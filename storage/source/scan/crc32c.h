@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_CRC32C_H
-#define STORAGE_SOURCE_SCAN_CRC32C_H
+#pragma once
 
 /* CRC-32C (Castagnoli), by which other people's files are checked. Any thread. */
 
@@ -19,5 +18,3 @@ static inline uint32_t crc32c_masked(uint32_t crc)
 typedef uint32_t (*crc32c_fn)(uint32_t crc, const void *data, size_t size);
 uint32_t crc32c_plain(uint32_t crc, const void *data, size_t size);
 crc32c_fn crc32c_sse42(void);
-
-#endif

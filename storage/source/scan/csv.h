@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_CSV_H
-#define STORAGE_SOURCE_SCAN_CSV_H
+#pragma once
 
 /*
  * Rows of fields with a separator between them, as RFC 4180 has them and spreadsheets, pandas and Python's csv write them:
@@ -34,5 +33,3 @@ struct csv_row {
 int csv_row(const uint8_t *bytes, size_t size, bool is_last, char separator, struct csv_row *ret);
 /* What a field says, without its quotes, and a NUL. false: it has not room enough. */
 bool csv_text(const uint8_t *row, const struct csv_field *field, char *ret, size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_DALI_H
-#define STORAGE_SOURCE_SCAN_DALI_H
+#pragma once
 
 /*
  * Index files of NVIDIA's DALI, which people have beside their shards: NAME.idx of NAME.tar or NAME.tfrecord. They are
@@ -31,5 +30,3 @@ const char *dali_check_records(const char *text, size_t size, const struct dali_
 			       uint64_t *ret_line);
 const char *dali_check_files(const char *text, size_t size, const struct dali_shard *shard,
 			     uint64_t *ret_line);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_EXAMPLE_H
-#define STORAGE_SOURCE_SCAN_EXAMPLE_H
+#pragma once
 
 /*
  * tf.Example in the bytes of protocol buffers: where its picture is, and its label. No more of the format is
@@ -64,5 +63,3 @@ bool example_feed(struct example_walk *walk, uint64_t at, const uint8_t *data, s
  * as pictures do. The label: of the feature that is named, else of image/class/label, else of label; none without these.
  * false: there is no such picture or label, see why and bad_at. */
 bool example_end(struct example_walk *walk, struct example *ret);
-
-#endif

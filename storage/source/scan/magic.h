@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_MAGIC_H
-#define STORAGE_SOURCE_SCAN_MAGIC_H
+#pragma once
 
 /* Do these bytes begin as a picture's file does? Which one it is, and whether it is good, is decided by the workers. */
 
@@ -11,5 +10,3 @@
 bool magic_is_picture(const uint8_t *data, size_t size);
 /* The suffix of such files, without the dot; NULL: it is none. */
 const char *magic_suffix(const uint8_t *data, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_MDS_H
-#define STORAGE_SOURCE_SCAN_MDS_H
+#pragma once
 
 /*
  * MosaicML's MDS: a folder with an index.json and shards that it names.
@@ -81,5 +80,3 @@ size_t mds_sizes_bytes(const struct mds_columns *columns);
 bool mds_sample(const struct mds_columns *columns, const uint8_t *sizes, uint64_t bytes,
 		struct mds_sample *ret);
 int64_t mds_label(const struct mds_columns *columns, const uint8_t *label, unsigned bytes);
-
-#endif

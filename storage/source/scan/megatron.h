@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_MEGATRON_H
-#define STORAGE_SOURCE_SCAN_MEGATRON_H
+#pragma once
 
 /* The heads of Megatron-LM's .idx files. Pure; the bytes may be any. */
 
@@ -16,5 +15,3 @@ struct megatron {
 };
 /* Of MEGATRON_HEAD bytes of an .idx of so many bytes. 0, NPY_E_NONE, NPY_E_BAD. */
 int megatron_parse(const uint8_t *head, uint64_t bytes, struct megatron *ret, struct diag *diag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_PACKING_H
-#define STORAGE_SOURCE_SCAN_PACKING_H
+#pragma once
 
 /*
  * Documents of any length into sequences of one: of a group of neighbouring documents, which go where. It follows from the
@@ -37,5 +36,3 @@ int packing_make(const uint32_t *size, unsigned n, uint32_t length, struct packi
 /* What a sequence has, one part behind the other. Returns how many parts. */
 unsigned packing_parts(const struct packing *packing, uint64_t sequence,
 		       struct packing_part ret[PACKING_GROUP]);
-
-#endif

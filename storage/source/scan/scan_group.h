@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_SCAN_GROUP_H
-#define STORAGE_SOURCE_SCAN_SCAN_GROUP_H
+#pragma once
 
 /*
  * Files of an archive to samples, as the webdataset package groups them: neighbours with one key. Pure, as scan_shard.h
@@ -33,5 +32,3 @@ int scan_group_label(struct scan_group *group, uint64_t at, const uint8_t *bytes
 		     struct scan_sink *sink);
 /* There are no more files. 0, or what record() said. */
 int scan_group_end(struct scan_group *group, struct scan_sink *sink);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_SCAN_MANIFEST_H
-#define STORAGE_SOURCE_SCAN_SCAN_MANIFEST_H
+#pragma once
 
 /* Manifests: tables whose rows name files, told by their suffix. A record is a row, and its key is the file's path. */
 
@@ -18,5 +17,3 @@ bool manifest_is_text(const char *text); /* UTF-8? */
 /* A number to *ret_label, or SCAN_NO_LABEL and, of a word, the text itself to *ret_word, else NULL: it is none. NULL, or why
  * it is neither; static. */
 const char *manifest_label(const char *text, uint32_t *ret_label, const char **ret_word);
-
-#endif

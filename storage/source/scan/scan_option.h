@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_SCAN_OPTION_H
-#define STORAGE_SOURCE_SCAN_SCAN_OPTION_H
+#pragma once
 
 /* The options of a source, "key=value,key=value", as scans find them in struct scan_shard. Pure. */
 
@@ -19,5 +18,3 @@ bool scan_option(const char *options, const char *key, char *ret, size_t size);
 /* Is a sample all of what it has (members=all)? false: the option is another. */
 bool scan_option_members(const char *options, bool *ret);
 #define SCAN_OPTION_MEMBERS "the option members is all, or left out"
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_SCAN_SHARD_H
-#define STORAGE_SOURCE_SCAN_SCAN_SHARD_H
+#pragma once
 
 /*
  * A kind's scan: what samples are in a shard, from the shard's bytes. It is a coroutine: it says which bytes
@@ -79,5 +78,3 @@ struct scan_reader {
 /* The whole shard. 0, SCAN_E_BAD, negative errno, or what the sink's record() said. */
 int scan_shard_run(const struct source_scan *scan, const struct scan_shard *shard,
 		   const struct scan_reader *reader, struct scan_sink *sink);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_SCAN_TAR_H
-#define STORAGE_SOURCE_SCAN_SCAN_TAR_H
+#pragma once
 
 /*
  * The scan of tar shards (WebDataset). Pure, as scan_shard.h says.
@@ -9,5 +8,3 @@
 #include "storage/source/scan/scan_shard.h"
 
 extern const struct source_scan scan_tar;
-
-#endif

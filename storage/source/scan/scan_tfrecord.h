@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_SCAN_TFRECORD_H
-#define STORAGE_SOURCE_SCAN_SCAN_TFRECORD_H
+#pragma once
 
 /* Scans of shards, for the table of kinds: TFRecord files with tf.Example, and MDS. Options of both: image=, label=, the names
  * of the features or columns that are picture and label, where they are not the usual ones. */
@@ -9,5 +8,3 @@
 
 extern const struct source_scan scan_tfrecord;
 extern const struct source_scan scan_mds;
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_TFRECORD_H
-#define STORAGE_SOURCE_SCAN_TFRECORD_H
+#pragma once
 
 /*
  * Records of TFRecord files, one behind the other, all numbers little endian:
@@ -28,5 +27,3 @@ static inline bool tfrecord_head(const uint8_t *head, uint64_t *ret_bytes)
 	*ret_bytes = little_64(head);
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_WIDS_H
-#define STORAGE_SOURCE_SCAN_WIDS_H
+#pragma once
 
 /*
  * Indexes of the webdataset package's wids, which people have beside tar shards: any NAME.json with
@@ -31,5 +30,3 @@ struct wids {
 /* Its memory is mds_index_weight()'s. 0, WIDS_E_NONE, WIDS_E_BAD, -ENOMEM. */
 int wids_parse(const char *text, size_t size, struct wids *ret);
 void wids_fini(struct wids *wids);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_SCAN_WORDS_H
-#define STORAGE_SOURCE_SCAN_WORDS_H
+#pragma once
 
 /* Words that samples bring as labels: each once, with a number. One thread's. */
 
@@ -27,5 +26,3 @@ const char *words_of(const struct words *words, uint32_t number);
 uint32_t *words_order(const struct words *words);
 uint64_t words_bytes(const struct words *words); /* of memory */
 void words_fini(struct words *words);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_DAEMON_BOTTLE_BOTTLE_H
-#define TESTS_DAEMON_BOTTLE_BOTTLE_H
+#pragma once
 
 /*
  * A node in a bottle: accessd as it is, all of daemon/ but its loop's libevent and its children's fork(), and jobs that are
@@ -262,5 +261,3 @@ int training_wait(int fd, uint64_t until_ns);
 /* ---- fault.c ---- */
 
 void fault_begin(uint64_t until_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_DAEMON_BOTTLE_CLIENT_H
-#define TESTS_DAEMON_BOTTLE_CLIENT_H
+#pragma once
 
 /*
  * libaccess as it is, as a module beside accessd in one process: some functions of both have the same names. Clock, chance and
@@ -39,5 +38,3 @@ struct client_calls {                                  /* what a job has of liba
 };
 
 #define CLIENT_CALLS "client_calls" /* the symbol of a struct client_calls */
-
-#endif

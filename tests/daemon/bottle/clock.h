@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_DAEMON_BOTTLE_CLOCK_H
-#define TESTS_DAEMON_BOTTLE_CLOCK_H
+#pragma once
 
 /* A clock that goes as fast as there is something to do: what is to happen, by time, and of one time in the order in which
  * it was asked for. */
@@ -34,5 +33,3 @@ void clock_at(struct clock *clock, uint64_t when_ns, clock_fn *fn, void *arg, ui
 /* What comes next, if it comes until then. false: nothing does, and it is then. */
 bool clock_go(struct clock *clock, uint64_t until_ns);
 void clock_end(struct clock *clock);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_DAEMON_BOTTLE_FIBER_H
-#define TESTS_DAEMON_BOTTLE_FIBER_H
+#pragma once
 
 /* A stack of its own for code that waits: it runs until it waits, and goes on where it is woken. One at a time runs. */
 
@@ -15,5 +14,3 @@ void fiber_free(struct fiber *fiber); /* one that has ended, or never began */
 bool fiber_go(struct fiber *fiber);
 void fiber_wait(void); /* within one */
 struct fiber *fiber_now(void);
-
-#endif

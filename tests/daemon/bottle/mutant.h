@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_DAEMON_BOTTLE_MUTANT_H
-#define TESTS_DAEMON_BOTTLE_MUTANT_H
+#pragma once
 
 /* Faults that are planted, to see that they are found: of the kinds that were made so far. */
 enum mutant {
@@ -25,5 +24,3 @@ enum mutant {
 	MUTANT_RELEASE_LOST, /* a chunk is not given back */
 	MUTANTS
 };
-
-#endif

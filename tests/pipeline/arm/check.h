@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_PIPELINE_ARM_CHECK_H
-#define TESTS_PIPELINE_ARM_CHECK_H
+#pragma once
 
 /*
  * As much of Check as the tests of kernels use, for machines whose Check is not at hand
@@ -114,5 +113,3 @@ static inline void arm_compare(bool good, intmax_t a, intmax_t b, const char *wh
 #define ck_assert_uint_gt(a, b) ARM_COMPARE(uintmax_t, a, >, b)
 #define ck_assert_uint_le(a, b) ARM_COMPARE(uintmax_t, a, <=, b)
 #define ck_assert_double_eq(a, b) ck_assert((double)(a) == (double)(b))
-
-#endif
