@@ -571,9 +571,9 @@ static void put_cluster(struct json_out *out, const struct view *view)
 			carrying_describe_refused(&domain->carrying, out);
 	json_out_array_end(out);
 	json_out_member_array(out, "lost");
-	LIST_FOREACH(domain, &view->node->domains, link)
-	if (shows_domain(view, domain))
-		carrying_describe_lost(&domain->carrying, out);
+	BASE_EACH(domain, &view->node->domains, link)
+		if (shows_domain(view, domain))
+			carrying_describe_lost(&domain->carrying, out);
 	json_out_array_end(out);
 	json_out_object_end(out);
 }
