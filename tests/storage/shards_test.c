@@ -20,7 +20,7 @@
 #include "storage/openness.h"
 #include "tests/storage/reader_process.h"
 
-#define SHARDS 150 /* more than stay open */
+#define SHARDS 260 /* more than stay open */
 #define EACH 3
 
 static struct tree tree;
@@ -352,6 +352,42 @@ START_TEST(no_more_memory_than_it_may_have)
 }
 END_TEST
 
+/* A reader that opens the shards, where it may take so many bytes; does it say that? */
+static bool says_of_shards(uint64_t most, const char *text)
+{
+	char line[2048];
+	bool has = false;
+	FILE *file = fopen("shards-said", "w+");
+	const int error_fd = dup(STDERR_FILENO);
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+	process_start(&process, NULL, true);
+	dup2(error_fd, STDERR_FILENO);
+	close(error_fd);
+	process_ask_open_within(&process, 1, tree.path, most);
+	close(process_opened(&process, 1));
+	process_stop(&process);
+	rewind(file);
+	while (!has && fgets(line, sizeof(line), file))
+		has = strstr(line, text) != NULL;
+	fclose(file);
+	unlink("shards-said");
+	return has;
+}
+
+/* An index beside shards is read where there is room for it beside what the shards take. */
+START_TEST(indexes_beside_have_what_shards_leave)
+{
+	const uint64_t bytes = 1 << 20;
+
+	write_shards(1, true);
+	tree_file(&tree, "000.idx", bytes);
+	ck_assert(says_of_shards(bytes + 100, "000.idx cannot be read: Cannot allocate memory"));
+	ck_assert(says_of_shards(2 * bytes, "000.idx:1 "));
+}
+END_TEST
+
 /* Before it is parsed: each byte of it is a list in a list. */
 START_TEST(no_more_memory_for_an_index_json)
 {
@@ -652,6 +688,7 @@ int main(void)
 	tcase_add_loop_test(tcase, stored_index_holds_as_long_as_shards_do, 0, 7);
 	tcase_add_test(tcase, no_more_memory_than_it_may_have);
 	tcase_add_test(tcase, no_more_memory_for_an_index_json);
+	tcase_add_test(tcase, indexes_beside_have_what_shards_leave);
 	tcase_add_test(tcase, a_lease_is_waited_for);
 	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 11);
 	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
