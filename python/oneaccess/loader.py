@@ -269,14 +269,14 @@ class Loader:
     tf.experimental.dlpack.from_dlpack(images.__dlpack__()). Images are views of shared memory: their slot goes
     back when the last view has died, and a job has two slots. A program that writes to one, as images.div_(255)
     does, writes to pages of its own, which nobody else sees and which end with the batch; the kernel copies them
-    then, and the other batches of that slot are copied, too. A system call, as of readinto() or of a collective of gloo that
-    receives, writes to none: give it a clone(). NumPy's arrays are read-only, and say so.
+    then, and the other batches of that slot are copied, too. A system call, as of readinto() or of gloo's broadcast() and recv(),
+    writes to none: give it a clone(). NumPy's arrays are read-only, and say so.
     copy=True: private, writable ones, any number.
 
     held: what comes when more batches are held than two slots have, in a list, a queue or a graph. "copy": those
     that were held longest become private copies, at their place; once, a warning says so and what that costs.
     "error": errors.HeldError, and the next call goes on when one was let go of. stats()["kept"] counts samples
-    that were copied for it, 0 in a loop that lets go of each batch. With a device nothing is held.
+    that were copied for it, 0 in a loop that lets go of each batch, unless samples are late. With a device nothing is held.
 
     shuffle: True for a random order (the default), False for the files' order, "blocks" for a random order of a data set's blocks,
     of which some at a time are mixed, as for Parquet files and chunks of HDF5; order says more exactly
@@ -397,7 +397,8 @@ class Loader:
                                      " views(first, other=pipeline) does")
         self.device = self._feed = self._why = None
         self._has_warned = self._has_told = False
-        self._kept = None         # bytes of a sample, once some are private copies as they are held
+        self._kept = 0            # samples that became private copies as they were held, as far as it was looked at
+        self._held = None         # bytes of a sample, where the program is to be told of it
         if device is not None:
             text = self._feed_device(device, as_, normalize_on, text)
             as_, copy = "torch" if self._feed else as_, copy and not self._feed
@@ -803,7 +804,7 @@ class Loader:
             if loop is not self._loop:
                 raise Error("another loop over this Loader has begun since: two at a time need two"
                             " Loaders, which share their work")
-            if self._kept is not None:
+            if self._held is not None:
                 self._tell_kept()
             if loop.has_ended:
                 return None
@@ -833,18 +834,23 @@ class Loader:
             loop.has_ended = batch.is_last
             if self._feed is not None:
                 return self._delivered(stream, sent)
-            if batch.kept and self._kept is None:
-                self._kept = sum(field.nbytes for field in batch.fields) // max(1, batch.count)
+            if batch.kept and batch.kept != self._kept and not self._has_told:
+                self._note_kept(stream, batch)
         return self._made(batch)
+
+    def _note_kept(self, stream, batch):
+        """Who holds this one and the one before, as a loop does, is not meant: what was copied then made room for a chunk that overtakes
+        one with a late sample."""
+        self._kept = batch.kept
+        if stream.stats()["outstanding"] > 2:
+            self._held = sum(field.nbytes for field in batch.fields) // max(1, batch.count)
 
     def _tell_kept(self):
         """With no batch in hand: where warnings are errors none is lost."""
-        if self._has_told:
-            return
-        self._has_told = True
+        size, self._held, self._has_told = self._held, None, True
         errors.warn("more batches are held than two slots of shared memory have (in a list, a queue or a"
                     " graph?): those that were held longest are copies in this process' own memory now,"
-                    f" {self._kept / 2**20:.2g} MiB a sample for as long as they are held. This is said once;"
+                    f" {size / 2**20:.2g} MiB a sample for as long as they are held. This is said once;"
                     " stats()[\"kept\"] counts such samples. Let go of batches earlier, or, to find out where they"
                     " are held, open the Loader with held=\"error\"", RuntimeWarning)
 
