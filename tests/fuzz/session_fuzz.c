@@ -27,6 +27,7 @@
 #include "daemon/cache/stores.h"
 #include "daemon/net/conn.h"
 #include "daemon/node_life.h"
+#include "daemon/proc/child.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
@@ -500,12 +501,18 @@ static void run_session(const uint8_t *data, size_t size)
 
 static void begin(void)
 {
+	static const char *const programs[] = {"access-reader", "access-worker"};
+	char path[PATH_MAX];
+	struct diag diag;
+
 	log_init("session_fuzz", LOG_LEVEL_ERROR - 1);
 	demand(mkdtemp(root) != NULL, "no folder for it");
 	make_programs();
 	for (unsigned i = 0; i < CLIENTS; i++)
 		clients[i].sock = -1;
 	actors_init(&world);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(programs); i++) /* accessd keeps those for good */
+		child_find(programs[i], true, path, sizeof(path), &diag);
 	without_node = count_descriptors();
 	begin_anew();
 	atexit(at_exit);
