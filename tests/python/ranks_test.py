@@ -4,6 +4,7 @@
 import importlib.util
 import json
 import os
+import pathlib
 import re
 import socket
 import subprocess
@@ -258,11 +259,14 @@ class NodesTest(DaemonCase):
                                **{name: str(of(rank)) for name, of in says.items()}}) for rank in range(4)])
 
     def run_torchrun(self):
-        port = self.free_port()
+        """As doc/cluster.md says it."""
+        page = pathlib.Path(os.environ["top_srcdir"], "doc/cluster.md").read_text(encoding="utf-8")
+        (words,) = re.findall(r"^    torchrun (.*) train\.py$", page, re.MULTILINE)
+        words = words.replace("=HOST", "=127.0.0.1").replace("=29500", "=" + self.free_port()).split()
         # redirects, tee: Debian's torch 1.13 with Python 3.11 has no way to leave the output as it is
-        return self.run_all([(node, ["-m", "torch.distributed.run", "--redirects=1", "--tee=1", "--nnodes=2", "--nproc_per_node=2",
-                                     f"--node_rank={node}", "--master_addr=127.0.0.1", f"--master_port={port}",
-                                     *self.program("gloo", "{}")], {}) for node in range(2)])
+        return self.run_all([(node, ["-m", "torch.distributed.run", "--redirects=1", "--tee=1",
+                                     *(word.replace("=NODE", f"={node}") for word in words), *self.program("gloo", "{}")], {})
+                             for node in range(2)])
 
     def check(self, taken):
         for epoch in (slice(0, 6), slice(6, 12)):

@@ -240,3 +240,23 @@ training restarted 15 restart --dataset "$work/data" --pipeline imagenet-train-u
 "$expect" "$work/restarted.json" "jobs.*.reconnects" ">=" 1 "jobs.*.error" == null
 inside systemctl stop accessd.socket accessd
 property_is Result success || fail "it ended with $(property Result)"
+
+# Other nodes, by the commands of doc/cluster.md and what the package oneaccess-cluster adds to the unit. Nobody else is there.
+if [ -x "$top_builddir/cluster/access-gate" ]; then
+	page=$source/doc/cluster.md
+	sed -n '/^    (umask 077/,/^    systemctl/p' "$page" >"$work/page"
+	set_config "$(sed -n 's/^    \(peers = [^ ]*\) .*/\1/p' "$work/page")"
+	sed -e '/^    peers = /d' "$work/page" >"$work/page.sh"
+	[ "$(grep -c . "$work/page.sh")" = 4 ] || fail "the page's commands: $(cat "$work/page.sh")"
+	inside sh -c 'echo "192.0.2.1 node1\n192.0.2.2 node2" >>/etc/hosts'
+	inside sh -c 'cat >/usr/lib/systemd/system/accessd.service.d/cluster.conf' <"$source/units/cluster.conf"
+	inside sh -c "ln -s '$build/tools/access-ctl' /usr/bin/ && systemctl daemon-reload && cd /root && sh -eu '$work/page.sh'" ||
+		fail "a command of the page: $(inside systemctl status accessd 2>&1)"
+	knows_others() {
+		"$ctl" --socket $socket peers >"$work/peers" && grep -q 'listens on .*:7411, encrypted' "$work/peers" &&
+			grep -q '^192\.0\.2\.1:7411 ' "$work/peers" && grep -q '^192\.0\.2\.2:7411 ' "$work/peers"
+	}
+	until_true $patience knows_others || fail "access-ctl peers: $(cat "$work/peers")"
+	inside systemctl stop accessd
+	property_is Result success || fail "it ended with $(property Result)"
+fi

@@ -117,7 +117,11 @@ for node in n1 n2; do
 	until_true $patience at $node status_is cluster.channels == 1 || fail "Slurm's nodes do not meet: $(at $node "$ctl" --socket "$socket" peers)"
 done
 
-step --ntasks-per-node=2 sh "$work/task.sh" "$work/block" 2>"$work/said" || fail "a task: $(cat "$work/said")"
+# As doc/cluster.md says it, on two nodes with two tasks each.
+words=$(sed -n 's/^    srun \(.*\) python train\.py$/\1/p' "${top_srcdir:-.}/doc/cluster.md")
+[ "$words" = "--nodes=4 --ntasks-per-node=8" ] || fail "the page's command for Slurm: srun $words"
+# shellcheck disable=SC2046 # they are several words
+step $(echo "$words" | sed 's/=[0-9]*/=2/g') sh "$work/task.sh" "$work/block" 2>"$work/said" || fail "a task: $(cat "$work/said")"
 [ "$(cat "$work"/block.[0-3] | wc -l)" = 96 ] || fail "the tasks got $(cat "$work"/block.* | wc -l) samples, not 96"
 [ "$(cat "$work"/block.* | sort -u | wc -l)" = 96 ] || fail "a sample came twice"
 for rank in 0 1 2 3; do
