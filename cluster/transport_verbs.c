@@ -11,6 +11,9 @@
  * got. VERBS_RECEIVES has room for these and for the one message that tries the way. One more that says nothing is nonsense: who
  * could send them without end would keep the carrier from all others.
  *
+ * A queue pair that was given back is stopped, and rests while the others have their turn; then it is reset. So what is still on
+ * its way to it meets nobody, and what was under way has ended.
+ *
  * The socket carries nothing any more. When the other side closes it, or its process dies, the connection has ended, also
  * where the network between the devices would take seconds to say so.
  */
@@ -63,6 +66,7 @@ struct verbs_pool {
 	struct verbs *verbs;
 	uint8_t *memory;
 	uint32_t generation, chance;
+	unsigned next; /* whose turn it is */
 	enum slot slot[VALUE_MOST_PEERS];
 };
 
@@ -417,13 +421,11 @@ static void link_close(struct transport *transport)
 	struct link *link = link_of(transport);
 	struct verbs_pool *pool = link->pool;
 	const int done_fd = pool->ops->done_fd(pool->verbs, link->i);
-	const int r = pool->ops->reset(pool->verbs, link->i);
 
+	pool->ops->stop(pool->verbs, link->i);
 	if (link->epoll_fd >= 0)
 		epoll_ctl(link->epoll_fd, EPOLL_CTL_DEL, done_fd, NULL);
-	if (link->is_armed)
-		pool->ops->heard(pool->verbs, link->i);
-	pool->slot[link->i] = r ? SLOT_BROKEN : SLOT_FREE;
+	pool->slot[link->i] = SLOT_FREE;
 	base_close(&link->fd);
 	free(link);
 }
@@ -456,16 +458,32 @@ static int begin(struct link *link, struct diag *why)
 	return r;
 }
 
+/* The next one that is free and can be reset, round and round. VALUE_MOST_PEERS: none is. */
+static unsigned take_slot(struct verbs_pool *pool)
+{
+	const unsigned first = pool->next;
+
+	for (unsigned n = 0; n < VALUE_MOST_PEERS; n++) {
+		const unsigned i = (first + n) % VALUE_MOST_PEERS;
+
+		if (pool->slot[i] != SLOT_FREE)
+			continue;
+		pool->next = (i + 1) % VALUE_MOST_PEERS;
+		pool->slot[i] = pool->ops->reset(pool->verbs, i) ? SLOT_BROKEN : SLOT_TAKEN;
+		if (pool->slot[i] == SLOT_TAKEN)
+			return i;
+	}
+	return VALUE_MOST_PEERS;
+}
+
 int transport_verbs_new(struct verbs_pool *pool, struct transport **ret,
 			struct path_address *ret_address, struct diag *why)
 {
 	struct link *link = calloc(1, sizeof(*link));
-	unsigned i = 0;
+	const unsigned i = link ? take_slot(pool) : VALUE_MOST_PEERS;
 	int r;
 
-	while (i < VALUE_MOST_PEERS && pool->slot[i] != SLOT_FREE)
-		i++;
-	if (!link || i == VALUE_MOST_PEERS) {
+	if (i == VALUE_MOST_PEERS) {
 		diag_set(why, "no queue pair of %s is free", pool->ops->name(pool->verbs));
 		free(link);
 		return -EBUSY;
@@ -484,7 +502,6 @@ int transport_verbs_new(struct verbs_pool *pool, struct transport **ret,
 	};
 	for (unsigned place = 0; place < VERBS_BUFFERS; place++)
 		link->free[place] = (uint8_t)(VERBS_RECEIVES + place);
-	pool->slot[i] = SLOT_TAKEN;
 	r = begin(link, why);
 	if (r) {
 		link_close(&link->transport);

@@ -39,7 +39,9 @@ struct verbs_ops {
 		       const struct path_address *theirs, struct diag *why);
 	/* Ready for receives to be posted. */
 	int (*prepare)(struct verbs *verbs, unsigned i);
-	/* Nothing of it is under way any more, and nothing of before is told. */
+	/* It sends and receives no more: what is under way is given up, which may take a moment, and may be told. */
+	void (*stop)(struct verbs *verbs, unsigned i);
+	/* Stopped a while ago, or new: nothing of before is told from now on. */
 	int (*reset)(struct verbs *verbs, unsigned i);
 	int (*post_receive)(struct verbs *verbs, unsigned i, uint64_t id, void *place,
 			    uint32_t bytes);

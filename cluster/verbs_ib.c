@@ -5,7 +5,9 @@
  * and RECV alone: nobody is given a key to anybody's memory.
  *
  * A queue pair is never destroyed before the device is: to disconnect it, it goes to ERR, where the drivers give back what was
- * posted, and to RESET, and what is left in its queue is thrown away.
+ * posted. Before it is connected again it goes to RESET, and what is left in its queue is thrown away. Not at once: soft-RoCE of
+ * Linux 6.1 resets in the caller's thread while its tasks may still be giving back, and both put down the same reference to the queue
+ * pair. When the last one is gone so, it is deaf and mute for ever, and says nothing.
  */
 
 #include "cluster/verbs.h"
@@ -486,17 +488,25 @@ static int ib_connect(struct verbs *verbs, unsigned i, const struct path_address
 	return r;
 }
 
-static int ib_reset(struct verbs *verbs, unsigned i)
+static void ib_stop(struct verbs *verbs, unsigned i)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	modify(verbs, i, &attr,
+	       IBV_QP_STATE); /* one that was not made ready cannot, and need not */
+}
+
+static void ib_heard(struct verbs *verbs, unsigned i);
+
+static int ib_reset(struct verbs *verbs, unsigned i)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 	struct ibv_wc done;
 	int r = modify(verbs, i, &attr, IBV_QP_STATE);
 
-	attr.qp_state = IBV_QPS_RESET;
-	if (r == 0)
-		r = modify(verbs, i, &attr, IBV_QP_STATE);
 	while (ibv_poll_cq(verbs->pair[i].cq, 1, &done) > 0)
 		;
+	ib_heard(verbs, i);
 	return r;
 }
 
@@ -575,6 +585,7 @@ static const struct verbs_ops ib_ops = {
     .address = ib_address,
     .connect = ib_connect,
     .prepare = ib_prepare,
+    .stop = ib_stop,
     .reset = ib_reset,
     .post_receive = ib_post_receive,
     .post_send = ib_post_send,

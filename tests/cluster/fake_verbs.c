@@ -206,12 +206,34 @@ static int fake_connect(struct verbs *verbs, unsigned i, const struct path_addre
 	return 0;
 }
 
-static int fake_reset(struct verbs *verbs, unsigned i)
+static void give_up(struct fake_pair *pair, const struct post_one *posts, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		done(pair, &(struct verbs_done){.id = posts[k].id, .wrong = "flushed"});
+}
+
+/* What was posted is given back. */
+static void fake_stop(struct verbs *verbs, unsigned i)
 {
 	struct fake_pair *pair = pair_of(verbs, i);
 
 	pair->is_ready = false;
-	pair->to = pair->n_receives = pair->n_sends = pair->n_dones = 0;
+	pair->to = 0;
+	give_up(pair, pair->receives, pair->n_receives);
+	give_up(pair, pair->sends, pair->n_sends);
+	pair->n_receives = pair->n_sends = 0;
+}
+
+static void fake_heard(struct verbs *verbs, unsigned i);
+
+static int fake_reset(struct verbs *verbs, unsigned i)
+{
+	struct fake_pair *pair = pair_of(verbs, i);
+
+	if (pair->is_ready)
+		abort(); /* it was not stopped */
+	pair->n_dones = 0;
+	fake_heard(verbs, i);
 	return fault == FAKE_NO_RESET ? -EIO : 0;
 }
 
@@ -286,6 +308,7 @@ const struct verbs_ops fake_verbs = {
     .address = fake_address,
     .connect = fake_connect,
     .prepare = fake_prepare,
+    .stop = fake_stop,
     .reset = fake_reset,
     .post_receive = fake_post_receive,
     .post_send = fake_post_send,

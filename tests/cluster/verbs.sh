@@ -22,6 +22,10 @@ skip() {
 }
 fail() {
 	echo "verbs: $1" >&2
+	[ -z "${before-}" ] || { # in the VM: what devices and kernel have to say
+		rdma statistic
+		dmesg | tail -n 20
+	} >&2
 	exit 1
 }
 say() {
