@@ -264,7 +264,8 @@ static enum mutant host_mutant(void)
 	return now->mutant;
 }
 
-static const struct client_host host = {host_now_ns, draw, training_wait, host_mutant};
+static const struct client_host host = {host_now_ns, draw, training_wait, training_pause,
+					host_mutant};
 
 void bottle_begin(struct bottle *bottle, uint64_t seed, enum mutant mutant,
 		  const struct client_calls *client, const char *folder)

@@ -9,12 +9,15 @@
  *
  *   clock.c, fiber.c   the clock; stacks for jobs, which wait as they do outside
  *   bottle.c           a life: chance, what was broken, accessd's begin and end
+ *   crash.c            its other end: kill -9
  *   loop.c             daemon/loop.h on that clock
  *   process.c          children that are no processes: starting, dying, reaping
  *   reader.c           access-reader, played
  *   store.c            what the reader keeps, played
  *   worker.c           access-worker, played
- *   training.c            training runs, and what each must be given
+ *   training.c         training runs
+ *   plan.c             what they want
+ *   model.c            what each must be given
  *   client.c           libaccess, a module
  *   fault.c            what goes wrong
  *   mutant.c           faults that are planted, to see that they are found
@@ -39,7 +42,10 @@
 #include "tests/daemon/bottle/mutant.h"
 
 #define BOTTLE_JOBS 6
-#define BOTTLE_SAMPLES 400 /* at most */
+#define BOTTLE_SAMPLES 400         /* at most */
+#define BOTTLE_LIST BOTTLE_SAMPLES /* places of a list, at most */
+#define BOTTLE_EPOCHS 25
+#define BOTTLE_RANKS 4
 #define BOTTLE_QUEUES 8
 #define BOTTLE_GROUPS 48 /* of values that are kept */
 #define BOTTLE_WORKERS 4
@@ -121,10 +127,19 @@ struct zombie {
 
 struct model { /* of a job: what it was given, and may be given */
 	uint64_t epoch, steps;
-	unsigned count, holes;
-	bool has[BOTTLE_SAMPLES];
+	unsigned count, place;
+	uint16_t times[BOTTLE_SAMPLES];
 	uint64_t mark[BOTTLE_SAMPLES]; /* of the instance that it got last */
 	uint8_t seen[BOTTLE_SAMPLES];  /* epochs in a row, that one */
+};
+
+struct picked {         /* which samples an epoch has */
+	unsigned n;     /* of ids, or weights; 0: all of them, once each */
+	unsigned total; /* samples of an epoch */
+	bool has_weights, repeats;
+	int64_t ids[BOTTLE_LIST];
+	double weight[BOTTLE_SAMPLES];
+	uint16_t times[BOTTLE_SAMPLES]; /* that it has each, at most */
 };
 
 struct job_plan {
@@ -135,6 +150,14 @@ struct job_plan {
 	uint64_t seed, epochs, pace_ns;
 	unsigned holds; /* batches that it holds while it works */
 	unsigned saves; /* steps from token to token */
+	struct picked picked;
+	unsigned ranks, rank, leader, serial; /* leader: the number of rank 0 */
+	uint64_t late_ns;                     /* it begins so late */
+};
+
+struct troop {                                         /* ranks of a job */
+	uint32_t owner[BOTTLE_EPOCHS][BOTTLE_SAMPLES]; /* 1 + rank + ranks * step; 0: nobody yet */
+	unsigned ended[BOTTLE_EPOCHS];                 /* a bit a rank */
 };
 
 struct training {
@@ -147,9 +170,12 @@ struct training {
 	int fd;
 	uint32_t naps;               /* so that a wake belongs to its sleep */
 	uint64_t until_ns, since_ns; /* it waits for a batch since then */
+	uint64_t owed_ns;            /* something is finished for it since then, ... */
+	unsigned owed_turns;
 	struct oa_client *client;
 	struct oa_stream *stream;
 	struct model model, saved;
+	uint16_t record[BOTTLE_EPOCHS][BOTTLE_LIST]; /* 1 + the sample at each place; 0: not yet */
 	uint8_t token[4096];
 	size_t token_bytes;
 	unsigned deaths;
@@ -188,6 +214,8 @@ struct bottle {
 	unsigned permille[4]; /* of that work from a form, by its kind */
 	unsigned hits;        /* of forms */
 	struct training job[BOTTLE_JOBS];
+	struct troop troop[BOTTLE_JOBS]; /* by leader */
+	unsigned serials;
 	unsigned joins[BOTTLE_JOBS]; /* training runs that are still to come */
 	bool is_wild;                /* faults are drawn */
 	uint64_t calm_ns;            /* when the last one was over */
@@ -211,6 +239,10 @@ void bottle_check(void); /* the invariants that have a checker */
 void bottle_show(void);  /* show.c: what the node has, for people */
 void accessd_start(void);
 void accessd_stop(void); /* it ends; what clients hold they keep */
+
+/* ---- crash.c ---- */
+
+void accessd_kill(void);
 
 /* ---- loop.c ---- */
 
@@ -251,12 +283,24 @@ void store_fail(void);
 void store_stir(void); /* there may be something in the rings */
 void store_close_down(void);
 
+/* ---- plan.c ---- */
+
+void plan_draw(struct job_plan *plan, enum oa_bad bad, bool may_have_ranks);
+
+/* ---- model.c ---- */
+
+void model_take(struct training *job, const struct oa_batch *batch);
+void model_end_epoch(struct training *job);
+bool model_may_fail(const struct training *job); /* for a bad sample */
+
 /* ---- training.c ---- */
 
 void training_begin(struct training *job, const struct job_plan *plan);
 void training_kill(struct training *job);
 void training_wake(void); /* those whose socket is readable */
 int training_wait(int fd, uint64_t until_ns);
+void training_pause(void);
+void training_check(void);
 
 /* ---- fault.c ---- */
 

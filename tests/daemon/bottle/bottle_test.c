@@ -34,60 +34,48 @@
 #define MUTANT_LIVES 30
 #define WILD (180 * SECOND)
 
-static const char random_spec[] =
-    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":4},{\"op\":\"hflip\"}]";
-static const char *const specs[] = {
-    random_spec,
-    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":6}]",
-    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":8},{\"op\":\"center_crop\",\"size\":4}]",
-};
-
 static char folder[] = "/tmp/node-bottle-XXXXXX";
 static const struct client_calls *client;
 static uint64_t lived_ns, hits;
 
-/* ---- what is drawn: a statement a draw, or compilers would order them ---- */
+/* ---- who comes ---- */
 
-static void draw_plan(struct job_plan *plan, enum oa_bad bad)
+static bool is_free(const struct training *job)
 {
-	static const enum oa_order orders[] = {OA_ORDER_CAROUSEL, OA_ORDER_CAROUSEL,
-					       OA_ORDER_CAROUSEL, OA_ORDER_ANY,
-					       OA_ORDER_SEEDED,   OA_ORDER_SEQUENTIAL};
-	static const uint32_t flags[] = {0, 0, OA_COPY, OA_KEEP, OA_DROP_LAST, OA_POISON};
-	uint64_t most;
+	return !job->fiber && (!job->plan.batch || job->is_done);
+}
 
-	*plan = (struct job_plan){.bad = bad, .reuse = 1};
-	plan->batch = (uint32_t)bottle_between(1, 30);
-	plan->flags = flags[bottle_below(BASE_ARRAY_LEN(flags))];
-	plan->order = orders[bottle_below(BASE_ARRAY_LEN(orders))];
-	plan->epochs = bottle_between(1, 25);
-	plan->pace_ns =
-	    bottle_chance(2) ? bottle_between(MS, 50 * MS) : bottle_between(100 * MS, 2 * SECOND);
-	plan->saves = (unsigned)bottle_below(6);
-	plan->pipeline =
-	    specs[plan->order == OA_ORDER_ANY ? 2 : bottle_below(BASE_ARRAY_LEN(specs) - 1)];
-	if (plan->order == OA_ORDER_SEEDED || plan->order == OA_ORDER_SEQUENTIAL)
-		plan->seed = 1 + bottle_below(2);
-	if (plan->order == OA_ORDER_CAROUSEL && bottle_chance(2))
-		plan->reuse = (uint32_t)bottle_between(2, 4);
-	if (bottle_chance(2)) /* else by rule: then slots hold all of so small a data set */
-		plan->chunk = (uint32_t)bottle_between(4, 40);
-	most = 1500 * SECOND / plan->pace_ns * plan->batch / bottle_now()->samples;
-	plan->epochs = BASE_MIN(plan->epochs, 1 + most);
-	plan->holds = plan->flags & (OA_COPY | OA_KEEP) ? 3 : 1;
+static bool are_free(const struct bottle *bottle, uint64_t number, unsigned n)
+{
+	bool is_one = number + n <= BOTTLE_JOBS;
+
+	for (unsigned i = 0; i < n && is_one; i++)
+		is_one = is_free(&bottle->job[number + i]);
+	return is_one;
+}
+
+/* A job of several ranks takes the places behind its own. */
+static void begin_ranks(struct bottle *bottle, uint64_t number, struct job_plan *plan)
+{
+	plan->leader = (unsigned)number;
+	plan->serial = ++bottle->serials;
+	memset(&bottle->troop[number], 0, sizeof(bottle->troop[number]));
+	for (plan->rank = 0; plan->rank < plan->ranks; plan->rank++) {
+		plan->late_ns = plan->rank ? bottle_below(SECOND) : 0;
+		training_begin(&bottle->job[number + plan->rank], plan);
+	}
 }
 
 /* One training run after the other. */
 static void on_join(void *arg, uint64_t number, uint64_t bad)
 {
 	struct bottle *bottle = arg;
-	struct training *job = &bottle->job[number];
 	struct job_plan plan;
 
-	if (bottle->joins[number] && !job->fiber && (!job->plan.batch || job->is_done)) {
+	if (bottle->joins[number] && is_free(&bottle->job[number])) {
 		bottle->joins[number]--;
-		draw_plan(&plan, (enum oa_bad)bad);
-		training_begin(job, &plan);
+		plan_draw(&plan, (enum oa_bad)bad, are_free(bottle, number, BOTTLE_RANKS));
+		begin_ranks(bottle, number, &plan);
 	}
 	if (bottle->joins[number])
 		bottle_after(bottle_below(20 * SECOND), on_join, bottle, number, bad);
@@ -224,7 +212,7 @@ START_TEST(a_planted_fault_is_found)
 	static const unsigned found[MUTANTS] = {
 	    [MUTANT_TASK_LOST] = 10,      [MUTANT_SHOWN_EARLY] = 17, [MUTANT_HANG_UNSEEN] = 8,
 	    [MUTANT_INSTANCE_TWICE] = 4,  [MUTANT_NEED_UNASKED] = 2, [MUTANT_PLACE_LOST] = 9,
-	    [MUTANT_GRANT_FORGOTTEN] = 2, [MUTANT_REWIND_LOST] = 5};
+	    [MUTANT_GRANT_FORGOTTEN] = 2, [MUTANT_REWIND_LOST] = 5,  [MUTANT_PLAN_LATE] = 2001};
 	const uint64_t first = BASE_MAX(found[_i], 1U);
 	char broken[512] = "";
 	uint64_t lives = 0;

@@ -71,6 +71,78 @@ void __wrap_grant_release(struct grant_rank *rank, uint64_t number)
 		__real_grant_release(rank, number);
 }
 
+/* ---- where others may run between ---- */
+
+bool __real_grant_peek(const struct grant_rank *rank, struct grant *ret);
+bool __wrap_grant_peek(const struct grant_rank *rank, struct grant *ret);
+int __real_grant_take(struct grant_rank *rank, struct grant *ret);
+int __wrap_grant_take(struct grant_rank *rank, struct grant *ret);
+void __real_grant_arm(struct grant_rank *rank);
+void __wrap_grant_arm(struct grant_rank *rank);
+bool __real_grant_wants_kick(const struct grant_rank *rank);
+bool __wrap_grant_wants_kick(const struct grant_rank *rank);
+bool __real_grant_wants_sleep(const struct grant_rank *rank);
+bool __wrap_grant_wants_sleep(const struct grant_rank *rank);
+
+bool __wrap_grant_peek(const struct grant_rank *rank, struct grant *ret)
+{
+	const bool is_posted = __real_grant_peek(rank, ret);
+
+	host->pause();
+	return is_posted;
+}
+
+int __wrap_grant_take(struct grant_rank *rank, struct grant *ret)
+{
+	const int r = __real_grant_take(rank, ret);
+
+	host->pause();
+	return r;
+}
+
+void __wrap_grant_arm(struct grant_rank *rank)
+{
+	host->pause();
+	__real_grant_arm(rank);
+	host->pause();
+}
+
+bool __wrap_grant_wants_kick(const struct grant_rank *rank)
+{
+	bool wants;
+
+	host->pause();
+	wants = __real_grant_wants_kick(rank);
+	host->pause();
+	return wants;
+}
+
+bool __wrap_grant_wants_sleep(const struct grant_rank *rank)
+{
+	bool wants;
+
+	host->pause();
+	wants = __real_grant_wants_sleep(rank);
+	host->pause();
+	return wants;
+}
+
+static bool is_owed(const struct oa_stream *stream)
+{
+	const struct held *held = stream->held;
+	struct grant grant;
+
+	if (!stream->session || stream->failed || stream->explain_ns || stream->is_ranked ||
+	    (held && held->session != stream->session))
+		return false;
+	if (held)
+		return slot_table_read_watermark(&stream->session->table, held->slot_number) >=
+		       held->end;
+	return !stream->aside && __real_grant_peek(&stream->session->rank, &grant) &&
+	       slot_table_read_watermark(&stream->session->table, grant.slot) >=
+		   grant.first + grant.count;
+}
+
 static void hang_up(struct oa_stream *stream)
 {
 	if (stream->session)
@@ -92,5 +164,6 @@ __attribute__((visibility("default"))) const struct client_calls client_calls = 
     .state = oa_state,
     .stats = oa_stream_stats,
     .error_text = oa_error_text,
+    .is_owed = is_owed,
     .hang_up = hang_up,
 };

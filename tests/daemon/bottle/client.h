@@ -6,6 +6,7 @@
  * sleep are the bottle's.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "libaccess/libaccess.h"
@@ -16,6 +17,8 @@ struct client_host {
 	void (*random)(void *ret, size_t size);
 	/* Until the descriptor is readable, or it is then. 0, or OA_E_INTERRUPTED */
 	int (*wait)(int fd, uint64_t until_ns);
+	/* Between two steps of what it does with accessd: another process may run. */
+	void (*pause)(void);
 	enum mutant (*mutant)(void);
 };
 
@@ -33,6 +36,8 @@ struct client_calls {                                  /* what a job has of liba
 	int (*state)(struct oa_stream *stream, void *data, size_t *size);
 	void (*stats)(struct oa_stream *stream, struct oa_stats *ret);
 	const char *(*error_text)(const struct oa_stream *stream);
+	/* Does a finished chunk wait for it, and nothing else hold it up? */
+	bool (*is_owed)(const struct oa_stream *stream);
 	/* As the kernel would hang up in the place of who was killed. */
 	void (*hang_up)(struct oa_stream *stream);
 };

@@ -14,14 +14,26 @@ static void on_back(void *arg, uint64_t number, uint64_t unused)
 	training_begin(&bottle->job[number], NULL);
 }
 
-static void kill_job(struct bottle *bottle)
+static void kill_rank(struct bottle *bottle, struct training *job)
 {
-	struct training *job = &bottle->job[bottle_below(BOTTLE_JOBS)];
-
 	if (!job->fiber || job->is_killed)
 		return;
 	training_kill(job);
 	bottle_after(bottle_between(10 * MS, 5 * SECOND), on_back, bottle, job->number, 0);
+}
+
+/* Of several ranks one, or all of them. */
+static void kill_job(struct bottle *bottle)
+{
+	struct training *job = &bottle->job[bottle_below(BOTTLE_JOBS)];
+	const bool is_whole = bottle_chance(3);
+
+	if (job->plan.ranks <= 1 || !is_whole) {
+		kill_rank(bottle, job);
+		return;
+	}
+	for (unsigned i = 0; i < job->plan.ranks; i++)
+		kill_rank(bottle, &bottle->job[job->plan.leader + i]);
 }
 
 static void on_restart(void *arg, uint64_t a, uint64_t b)
@@ -36,7 +48,10 @@ static void restart(struct bottle *bottle)
 {
 	if (!bottle->node)
 		return;
-	accessd_stop();
+	if (bottle_chance(2))
+		accessd_kill();
+	else
+		accessd_stop();
 	bottle_after(bottle_between(MS, 3 * SECOND), on_restart, bottle, 0, 0);
 }
 

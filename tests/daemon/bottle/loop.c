@@ -115,6 +115,7 @@ static void stir(void)
 	reader_stir();
 	worker_stir();
 	training_wake();
+	training_check();
 }
 
 static void on_poke(void *arg, uint64_t life, uint64_t unused)

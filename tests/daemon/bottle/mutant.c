@@ -6,9 +6,11 @@
 #include "daemon/net/porter.h"
 #include "daemon/serve/arena.h"
 #include "daemon/serve/fill_parts.h"
+#include "daemon/serve/group.h"
 #include "daemon/serve/hung.h"
 #include "daemon/serve/variant.h"
 #include "sched/carousel_state.h"
+#include "shmring/grant.h"
 #include "shmring/slot_table.h"
 #include "tests/daemon/bottle/bottle.h"
 
@@ -69,6 +71,12 @@ WRAP(void, porter_close, struct porters *porters, uid_t uid, int *fd)
 		__real_porter_close(porters, uid, fd);
 }
 
+WRAP(bool, grant_wants_wake, struct grant_server *server)
+{
+	return __real_grant_wants_wake(server) &&
+	       !(is(MUTANT_WAKE_LOST) && server->woken % 50 == 0);
+}
+
 WRAP(bool, fill_tries_file, struct stream *stream, struct fill *fill, uint32_t i,
      enum layout_fail stage)
 {
@@ -81,6 +89,12 @@ WRAP(uint64_t, cache_plan, struct stream *stream, const struct fill_task *task, 
 	const uint64_t bytes = __real_cache_plan(stream, task, file_bytes, ret);
 
 	return is(MUTANT_ROOM_FORGOTTEN) ? file_bytes : bytes;
+}
+
+WRAP(void, group_leave_all, struct stream *stream)
+{
+	if (!is(MUTANT_PLAN_LATE))
+		__real_group_leave_all(stream);
 }
 
 WRAP(bool, carousel_variant_is_fresh, const struct carousel *carousel, uint32_t job, uint32_t slot)

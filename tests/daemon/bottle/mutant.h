@@ -14,6 +14,8 @@ enum mutant {
 	MUTANT_FD_LEAK,        /* a descriptor is not closed */
 	MUTANT_FORM_FINAL,     /* what no pipeline takes of a kept form is a bad sample */
 	MUTANT_ROOM_FORGOTTEN, /* a task that brings a form has the room of its file */
+	MUTANT_WAKE_LOST,      /* now and then nobody is woken */
+	MUTANT_PLAN_LATE,      /* a lost stream keeps its groups' plans to itself */
 	/* in the carousel */
 	MUTANT_INSTANCE_TWICE, /* a job may be granted what it has seen */
 	MUTANT_NEED_UNASKED,   /* and what it does not need any more */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Training runs. Each is a program as one would write it, on libaccess as it is, with a model of what it must be given: each
- * sample of an epoch once, its own bytes, in its order, never one instance twice. One that is killed goes on from its last
- * token, and its model, too.
+ * Training runs. Each is a program as one would write it, on libaccess as it is, with a model of what it must be given
+ * (model.c). One that is killed goes on from its last token, and its model, too. Ranks of a job go in step.
  */
 
 #include <poll.h>
@@ -15,6 +14,9 @@
 
 #define NEXT_MS 20000
 #define HELD 3
+#define STEPS_AHEAD 2
+#define OWED_TURNS 8
+#define OWED_NS (20 * MS)
 
 /* ---- sleeping and waking ---- */
 
@@ -69,6 +71,13 @@ static void nap(uint64_t ns)
 	training_wait(-1, running->bottle->clock.now_ns + ns);
 }
 
+/* It is not the only one that has a processor. */
+void training_pause(void)
+{
+	if (running && bottle_now()->is_wild && bottle_chance(100))
+		nap(bottle_chance(2) ? bottle_below(MS) : bottle_below(300 * MS));
+}
+
 void training_wake(void)
 {
 	struct bottle *bottle = bottle_now();
@@ -102,122 +111,23 @@ void training_wake(void)
 		}
 }
 
-/* ---- what it must be given ---- */
-
-static bool may_miss(const struct training *job, uint64_t sample)
+/* accessd has had some turns: who sleeps though a chunk is finished for him was woken. */
+void training_check(void)
 {
-	return job->bottle->is_bad[sample] || job->bottle->is_excused[sample];
-}
+	struct bottle *bottle = bottle_now();
 
-static void begin_epoch(struct model *model, uint64_t epoch)
-{
-	model->epoch = epoch;
-	model->count = 0;
-	model->steps = 0;
-	memset(model->has, 0, sizeof(model->has));
-}
+	for (unsigned i = 0; i < BOTTLE_JOBS; i++) {
+		struct training *job = &bottle->job[i];
+		const bool is_owed = job->fiber && job->waits && job->fd >= 0 && !job->is_due &&
+				     !job->is_killed && job->stream &&
+				     bottle->client->is_owed(job->stream);
 
-static void check_epoch(struct training *job)
-{
-	const struct model *model = &job->model;
-	unsigned lost = 0;
-
-	for (unsigned i = 0; i < job->bottle->samples; i++)
-		if (!model->has[i] && (job->plan.bad != OA_BAD_SKIP || !may_miss(job, i)))
-			lost++;
-	if (lost && !(job->plan.flags & OA_DROP_LAST && lost < job->plan.batch))
-		bottle_break("job %u: %u samples of epoch %llu never came", job->number, lost,
-			     (unsigned long long)model->epoch);
-}
-
-static void check_sample(struct training *job, int64_t id, const uint8_t *image, uint64_t label,
-			 unsigned *substituted)
-{
-	const struct bottle *bottle = job->bottle;
-	struct model *model = &job->model;
-	uint64_t mark[2];
-
-	memcpy(mark, image, sizeof(mark));
-	if (id < 0 || (uint64_t)id >= bottle->samples) {
-		bottle_break("job %u: there is no sample %lld", job->number, (long long)id);
-		return;
+		job->owed_turns = is_owed ? job->owed_turns + 1 : 0;
+		if (job->owed_turns == 1)
+			job->owed_ns = bottle->clock.now_ns;
+		if (job->owed_turns > OWED_TURNS && bottle->clock.now_ns > job->owed_ns + OWED_NS)
+			bottle_break("job %u sleeps, and nobody has woken it", i);
 	}
-	if (model->has[id])
-		bottle_break("job %u: sample %lld twice in epoch %llu", job->number, (long long)id,
-			     (unsigned long long)model->epoch);
-	if (mark[0] != (uint64_t)id &&
-	    !(job->plan.bad == OA_BAD_SUBSTITUTE && may_miss(job, (uint64_t)id)))
-		bottle_break("job %u: sample %lld has the picture of %llu", job->number,
-			     (long long)id, (unsigned long long)mark[0]);
-	if (label != (mark[0] >= bottle->samples / 2))
-		bottle_break("job %u: sample %lld has label %llu", job->number, (long long)id,
-			     (unsigned long long)label);
-	model->seen[id] = model->mark[id] == mark[1] ? (uint8_t)(model->seen[id] + 1) : 1;
-	if (job->plan.order == OA_ORDER_CAROUSEL && model->seen[id] > job->plan.reuse)
-		bottle_break("job %u: sample %lld as it was in %u epochs before", job->number,
-			     (long long)id, job->plan.reuse);
-	*substituted += mark[0] != (uint64_t)id;
-	model->has[id] = true;
-	model->mark[id] = mark[1];
-	model->count++;
-}
-
-/* Behind each sample of a sequence come those behind it, or bad ones were left out. */
-static void check_order(struct training *job, const struct oa_batch_info *info, int64_t from)
-{
-	for (uint32_t i = 0; i < info->count; i++) {
-		for (; from < info->ids[i]; from++)
-			if (job->plan.bad != OA_BAD_SKIP || !may_miss(job, (uint64_t)from))
-				bottle_break("job %u: %lld comes before %lld", job->number,
-					     (long long)info->ids[i], (long long)from);
-		from = info->ids[i] + 1;
-	}
-}
-
-static int64_t highest(const struct model *model)
-{
-	int64_t n = BOTTLE_SAMPLES;
-
-	while (n > 0 && !model->has[n - 1])
-		n--;
-	return n;
-}
-
-static void check_batch(struct training *job, const struct oa_batch *batch)
-{
-	const struct client_calls *client = job->bottle->client;
-	struct oa_field image = {.size = sizeof(image)}, label = {.size = sizeof(label)};
-	struct oa_batch_info info = {.size = sizeof(info)};
-	unsigned substituted = 0;
-
-	client->info(batch, &info);
-	client->field(batch, 0, &image);
-	client->field(batch, 1, &label);
-	if (info.epoch == job->model.epoch + 1) {
-		check_epoch(job);
-		begin_epoch(&job->model, info.epoch);
-	}
-	if (info.epoch != job->model.epoch)
-		bottle_break("job %u: a batch of epoch %llu in epoch %llu", job->number,
-			     (unsigned long long)info.epoch, (unsigned long long)job->model.epoch);
-	if (info.count == 0 || info.count > job->plan.batch ||
-	    (info.count < job->plan.batch && (!info.is_last || job->plan.flags & OA_DROP_LAST)))
-		bottle_break("job %u: a batch of %u samples", job->number, info.count);
-	if (job->plan.order == OA_ORDER_SEQUENTIAL)
-		check_order(job, &info, highest(&job->model));
-	for (uint32_t i = 0; i < info.count && !job->bottle->broken[0]; i++) {
-		int64_t its;
-
-		memcpy(&its, (const uint8_t *)label.data + i * (size_t)label.strides[0],
-		       sizeof(its));
-		check_sample(job, info.ids[i],
-			     (const uint8_t *)image.data + i * (size_t)image.strides[0],
-			     (uint64_t)its, &substituted);
-	}
-	if (substituted > info.substituted)
-		bottle_break("job %u: %u samples are others, and %u are said to be", job->number,
-			     substituted, info.substituted);
-	bottle_note('b', job->number, (uint64_t)info.ids[0] << 16 | info.count);
 }
 
 /* ---- a run ---- */
@@ -227,7 +137,15 @@ static bool open_stream(struct training *job)
 	const struct job_plan *plan = &job->plan;
 	const struct client_calls *client = job->bottle->client;
 	struct oa_error error = {.size = sizeof(error)};
-	char socket[96], name[16];
+	char socket[96], name[32];
+	const struct oa_sampler sampler = {
+	    .size = sizeof(sampler),
+	    .ids = plan->picked.has_weights ? NULL : plan->picked.ids,
+	    .n_ids = plan->picked.has_weights ? 0 : plan->picked.n,
+	    .weights = plan->picked.has_weights ? plan->picked.weight : NULL,
+	    .n_weights = plan->picked.has_weights ? plan->picked.n : 0,
+	    .samples = plan->picked.has_weights ? plan->picked.total : 0,
+	    .flags = plan->picked.repeats ? OA_REPLACEMENT : 0};
 	const struct oa_options options = {.size = sizeof(options),
 					   .dataset = "/data",
 					   .pipeline = plan->pipeline,
@@ -243,11 +161,14 @@ static bool open_stream(struct training *job)
 					   .timeout_ms = NEXT_MS,
 					   .order = plan->order,
 					   .seed = plan->seed,
-					   .reuse = plan->reuse};
+					   .reuse = plan->reuse,
+					   .ranks = plan->ranks,
+					   .rank = plan->rank,
+					   .sampler = plan->picked.n ? &sampler : NULL};
 	int r;
 
 	snprintf(socket, sizeof(socket), "%s/socket", job->bottle->folder);
-	snprintf(name, sizeof(name), "job %u", job->number);
+	snprintf(name, sizeof(name), "job %u.%u", plan->leader, plan->serial);
 	r = job->client ? 0 : client->connect(socket, &job->client, &error);
 	if (!r)
 		r = client->open(job->client, &options, &job->stream, &error);
@@ -281,13 +202,15 @@ static void check_wait(const struct training *job)
 			     bottle->client->error_text(job->stream));
 }
 
-static bool may_fail(const struct training *job, int r)
+/* Gradients are exchanged after each step. */
+static void keep_step(struct training *job)
 {
-	bool is_any = false;
+	const struct training *first = &job->bottle->job[job->plan.leader];
 
-	for (unsigned i = 0; i < job->bottle->samples; i++)
-		is_any |= may_miss(job, i);
-	return r == OA_E_SAMPLE && is_any && job->plan.bad == OA_BAD_ERROR;
+	for (unsigned i = 0; i < job->plan.ranks; i++)
+		while (!job->is_killed && !first[i].is_done &&
+		       first[i].model.steps + STEPS_AHEAD < job->model.steps)
+			nap(bottle_between(10 * MS, 100 * MS));
 }
 
 /* Until all is delivered, or it is killed. */
@@ -308,23 +231,25 @@ static void train(struct training *job)
 		} while (r == OA_E_TIMEOUT && !job->is_killed);
 		if (r)
 			break;
-		check_batch(job, batch);
+		model_take(job, batch);
 		job->batches++;
 		client->release(held[at]);
 		held[at] = batch;
 		at = (at + 1) % job->plan.holds;
 		nap(job->plan.pace_ns / 2 + bottle_below(job->plan.pace_ns + 1));
+		keep_step(job);
 		if (job->is_killed)
 			break;
-		if (job->plan.saves && ++job->model.steps % job->plan.saves == 0)
+		if (job->plan.saves && job->model.steps % job->plan.saves == 0)
 			save(job);
 	}
 	if (r == OA_E_END && !job->is_killed)
-		check_epoch(job);
+		model_end_epoch(job);
 	if (r == OA_E_END && !job->is_killed && job->model.epoch + 1 != job->plan.epochs)
 		bottle_break("job %u: the end in epoch %llu", job->number,
 			     (unsigned long long)job->model.epoch);
-	job->is_done = !job->is_killed && (r == OA_E_END || may_fail(job, r));
+	job->is_done =
+	    !job->is_killed && (r == OA_E_END || (r == OA_E_SAMPLE && model_may_fail(job)));
 	if (r && !job->is_killed && !job->is_done && !job->bottle->is_wild)
 		bottle_break("job %u: %d, %s", job->number, r, client->error_text(job->stream));
 	for (unsigned i = 0; i < HELD; i++)
@@ -336,6 +261,8 @@ static void run(void *arg)
 	struct training *job = arg;
 	const struct client_calls *client = job->bottle->client;
 
+	if (!job->deaths)
+		nap(job->plan.late_ns);
 	while (!job->is_killed && !job->is_done) {
 		if (open_stream(job)) {
 			train(job);
@@ -344,9 +271,8 @@ static void run(void *arg)
 		} else {
 			nap(bottle_between(MS, SECOND));
 		}
-		if (!job->is_done) {
+		if (!job->is_done)
 			job->model = job->saved;
-		}
 	}
 	client->disconnect(job->client);
 	job->client = NULL;
