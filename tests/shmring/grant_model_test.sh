@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the models of doc/models through Spin: all interleavings of takes and revokes, with one take word and with two, and with
-# numbers that are left out; of values between nodes. A model as it stands must hold; with any one of its edges turned
-# round it must not, or it would prove nothing.
+# numbers that are left out; of values between nodes; of sleeps and wakes. A model as it stands must hold; with any one of
+# its edges turned round it must not, or it would prove nothing.
 
 set -u
 
@@ -62,4 +62,5 @@ check_model '1 2 3 4 5' pins -DSMALL_RING
 check_model '1 2 3 4 5' fetch
 check_model '1 2 3 4 5' credits
 check_model '1 2 3 4' hand
+check_model '1 2 3 4' wake
 echo "the models hold; each mutant of each is found"
