@@ -116,16 +116,15 @@ class _Slots:
         self.refusal = None
         self.nbytes = 0
 
-    def twin(self, batch):
-        """None: the batch lies in no memory that the device reads."""
-        slot = batch.slot
+    def twin(self, batch, slot):
+        """slot: the batch's. None: it lies in no memory that the device reads."""
         if slot is None or self.refusal is not None:
             return None
         return self._twin.get(slot) or self._register(batch, slot)
 
-    def is_new(self, batch):
+    def is_new(self, slot):
         """Has the stream connected again since the last one? Then the others end, when they are idle."""
-        return batch.slot is not None and self._session not in (None, batch.slot[0])
+        return slot is not None and self._session not in (None, slot[0])
 
     def _register(self, batch, slot):
         twin = None
@@ -189,15 +188,19 @@ class _Room:
         self.is_copied, self.is_finished = engine.event(), engine.event()
 
 
+def _about(batch):
+    """Of each field its lengths and its kind."""
+    return [(field.lengths, field.kind) for field in batch.fields if field.name != "index"]
+
+
 class Sent:
-    """A batch that is on its way, or there."""
+    """A batch that is on its way, or there. about: _about() of it, None where no field has lengths."""
 
     __slots__ = ("batch", "ids", "about", "room", "fields")
 
-    def __init__(self, batch, room, fields):
+    def __init__(self, batch, room, fields, about):
         self.batch, self.ids = batch, batch.ids  # which go with the pin
-        self.about = [(field.lengths, field.kind) for field in batch.fields if field.name != "index"]
-        self.room, self.fields = room, fields
+        self.room, self.fields, self.about = room, fields, about
 
 
 class Feed:
@@ -242,13 +245,14 @@ class Feed:
     def _make_rooms(self, batch):
         """The first batch says what batches have."""
         self._is_field = [field.name != "index" for field in batch.fields]
+        self._is_ragged = any(lengths is not None for lengths, _ in _about(batch))
         tensors = [tensor_of(field) for field in itertools.compress(batch.fields, self._is_field)]
         with torch.inference_mode(False):
             self._rooms = [_Room(self._engine, tensors, self._batch_size) for _ in range(_ROOMS)]
 
-    def _places(self, batch):
+    def _places(self, batch, slot):
         """Where the device finds the fields, and the batch if that is its own memory."""
-        twin = self._slots.twin(batch)
+        twin = self._slots.twin(batch, slot)
         if twin is not None:
             places = list(itertools.compress(twin.places(batch), self._is_field))
             if None not in places:
@@ -259,16 +263,17 @@ class Feed:
 
     def send(self, batch) -> Sent:
         """Begins to copy; the batch is released when that is done."""
-        if self._slots.is_new(batch):
+        slot = batch.slot
+        if self._slots.is_new(slot):
             self._land(0)
             self._slots.close()
         if not self._rooms:
             self._make_rooms(batch)
         room, count = self._rooms[self._turn % _ROOMS], batch.count
-        places, lent = self._places(batch)
+        places, lent = self._places(batch, slot)
         sizes = [size * count for size in room.sizes]
         sent = Sent(batch, room, room.fields if count == self._batch_size else
-                    [field[:count] for field in room.fields])
+                    [field[:count] for field in room.fields], _about(batch) if self._is_ragged else None)
         self._flying.append((room.is_copied, lent))
         self._engine.copy(zip(room.places, places, sizes) if count else (), room.is_finished, room.is_copied)
         if lent is None:

@@ -809,14 +809,17 @@ class Loader:
             if loop.has_ended:
                 return None
             stream = self._open()
-            self._first = self._first or time.monotonic()
+            if self._first is None:  # torch's DataLoader has a __setattr__ in Python
+                self._first = time.monotonic()
             try:
-                sent, self._early = self._early or self._next(stream), None
+                sent = self._early or self._next(stream)
             except SampleError as error:
                 self._has_met = True
                 if self._pool is None:
                     raise
                 raise self._explained(error) from None
+            if self._early is not None:
+                self._early = None
             batch = sent if self._feed is None or sent is None else sent.batch
             if batch is None:
                 if loop.count == 0:
@@ -830,7 +833,8 @@ class Loader:
                 loop.has_ended = True
                 return None
             loop.count += 1
-            self._epoch = batch.epoch
+            if self._epoch != batch.epoch:
+                self._epoch = batch.epoch
             loop.has_ended = batch.is_last
             if self._feed is not None:
                 return self._delivered(stream, sent)
@@ -861,7 +865,9 @@ class Loader:
 
     def _delivered(self, stream, sent):
         """While it is used, the next one of the epoch is on its way; behind the last no pin is held."""
-        arrays = [self._as_ragged(array, *about) for array, about in zip(self._feed.deliver(sent), sent.about)]
+        arrays = self._feed.deliver(sent)
+        if sent.about is not None:
+            arrays = [self._as_ragged(array, *about) for array, about in zip(arrays, sent.about)]
         made = self._named(self._shaped(arrays), sent.batch, sent.ids)
         if sent.batch.is_last:
             self._feed.settle()
