@@ -181,6 +181,15 @@ class DeviceTest(FakeCase):
                 self.assertTrue(torch.equal(images, want[:, :, None, None].expand(-1, 3, 32, 32)))
             self.assertEqual(loader.stats()["device_bytes"], 20 * (3 * 32 * 32 + 8))
 
+    def test_fields_that_differ_in_length(self):
+        numbers = [{"tokens": torch.arange(i % 5), "number": i} for i in range(20)]
+        wrapped = oa.wrap(numbers, workers=1, keep=0.1, ragged={"tokens": 4})
+        with oa.Loader(wrapped, batch_size=8, socket=self.socket, device="cuda", timeout=300) as loader:
+            for batch in loader:
+                self.assertEqual(batch["number"].tolist(), list(batch.ids))
+                self.assertEqual([sample.tolist() for sample in batch["tokens"]],
+                                 [list(range(i % 5)) for i in batch.ids])
+
     def wrapped(self, samples, *pipeline):
         return oa.Loader(oa.wrap(samples, workers=1, keep=0.1), *pipeline, batch_size=8, socket=self.socket,
                          device="cuda", timeout=300)
