@@ -42,6 +42,28 @@ signal.pause()' "$1" >"$work/ports" &
 	cleanup_fn "kill -KILL $!"
 	until_true 60 test -s "$work/ports" || fail "no ports"
 }
+# serve_files FOLDER: by a real nginx, at 127.0.0.1:$port, whose pid is $server; again after it was killed.
+serve_files() {
+	[ -s "$work/ports" ] || free_ports 1
+	mkdir -p "$work/nginx" # which it gives to another user
+	port=$(tr -d ' ' <"$work/ports")
+	cat >"$work/nginx.conf" <<END
+daemon off;
+master_process off;
+pid $work/nginx.pid;
+error_log $work/nginx.log;
+events { }
+http {
+	access_log off;
+	client_body_temp_path $work/nginx; proxy_temp_path $work/nginx; fastcgi_temp_path $work/nginx; uwsgi_temp_path $work/nginx; scgi_temp_path $work/nginx;
+	server { listen 127.0.0.1:$port; root $1; autoindex on; }
+}
+END
+	nginx -p "$work" -c "$work/nginx.conf" -e "$work/nginx.log" &
+	server=$!
+	cleanup_fn "kill -KILL $server"
+	until_true 60 python3 -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2>/dev/null || fail "nginx does not answer"
+}
 finish() {
 	status=$?
 	trap - EXIT INT TERM
