@@ -143,18 +143,6 @@ static double tie_of(const struct table *table, uint32_t a, uint32_t b)
 	return WEIGHT_TIE * (common - (all - found) - x->passes * y->passes * found);
 }
 
-static void tie_all(struct table *table)
-{
-	for (uint32_t a = 0; a < table->n; a++)
-		for (uint32_t b = 0; b < a; b++) {
-			double tie = 0;
-
-			if (a != table->lead && b != table->lead)
-				tie = tie_of(table, a, b);
-			table->probes->tie[a][b] = table->probes->tie[b][a] = tie;
-		}
-}
-
 static double worth(const struct player *player)
 {
 	return LEVEL - player->level + (player->level < 1 ? WEIGHT_HUNGRY : 0);
@@ -282,7 +270,14 @@ static void set_up(struct table *table, uint64_t nonce, const uint32_t *players,
 	for (uint32_t i = 0; i < table->n; i++)
 		if (i != lead)
 			describe(table, i, players[i], i < n_hungry);
-	tie_all(table);
+	for (uint32_t a = 0; a < table->n; a++)
+		for (uint32_t b = 0; b < a; b++) {
+			double tie = 0;
+
+			if (a != table->lead && b != table->lead)
+				tie = tie_of(table, a, b);
+			table->probes->tie[a][b] = table->probes->tie[b][a] = tie;
+		}
 }
 
 /* the choice */

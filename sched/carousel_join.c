@@ -240,22 +240,6 @@ int carousel_join(struct carousel *carousel, const struct carousel_join *join, u
 
 /* leave */
 
-static void forget_job(struct carousel *carousel, uint32_t job)
-{
-	for (uint32_t i = 0; i < carousel->n_slots; i++) {
-		struct carousel_slot *s = &carousel->slots[i];
-
-		carousel_set_remove(&s->seen, job);
-		carousel_set_remove(&s->check, job);
-		carousel_set_remove(&s->meant, job);
-		s->uses[job] = 0;
-		if (s->owner == job)
-			s->owner = CAROUSEL_NOBODY;
-	}
-	if (carousel->pending && carousel->pending_grant.job == job)
-		carousel->pending = false;
-}
-
 static void leave(struct carousel *carousel, uint32_t job, bool pinned)
 {
 	struct carousel_member *member;
@@ -271,7 +255,18 @@ static void leave(struct carousel *carousel, uint32_t job, bool pinned)
 			carousel->slots[grant->slot].ghosts++;
 		carousel_need_drop(carousel, job, (int)member->n_grants - 1);
 	}
-	forget_job(carousel, job);
+	for (uint32_t i = 0; i < carousel->n_slots; i++) {
+		struct carousel_slot *s = &carousel->slots[i];
+
+		carousel_set_remove(&s->seen, job);
+		carousel_set_remove(&s->check, job);
+		carousel_set_remove(&s->meant, job);
+		s->uses[job] = 0;
+		if (s->owner == job)
+			s->owner = CAROUSEL_NOBODY;
+	}
+	if (carousel->pending && carousel->pending_grant.job == job)
+		carousel->pending = false;
 	carousel->members[member->variant]--;
 	carousel_join_free(carousel, member);
 }

@@ -69,19 +69,6 @@ static uint64_t words_of(const struct carousel *carousel)
 	return bits_words(carousel->permutation.n);
 }
 
-/* A word holds whole blocks. */
-static void count_some(const struct carousel *carousel, struct carousel_population *population)
-{
-	const uint64_t words = BASE_MIN(words_of(carousel) - population->at, STEP);
-	const uint64_t blocks = 64 / carousel->permutation.block, from = population->at * blocks;
-	const uint64_t end = BASE_MIN(from + words * blocks, carousel->permutation.blocks);
-
-	population->count += bits_count(population->bits + population->at, 64 * words);
-	population->blocks +=
-	    population_need(&carousel->permutation, population->bits, from, end, population->need);
-	population->at += words;
-}
-
 /* Is it known whether a is b, and whether one lies within the other? A random one is never a scope. */
 static bool is_known(const struct carousel *carousel, const struct carousel_population *a,
 		     uint32_t index)
@@ -134,7 +121,16 @@ bool carousel_population_step(const struct carousel *carousel,
 	uint32_t unknown;
 
 	if (population->at < words_of(carousel)) {
-		count_some(carousel, population);
+		const uint64_t words = BASE_MIN(words_of(carousel) - population->at, STEP);
+		const uint64_t blocks = 64 / carousel->permutation.block,
+			       from = population->at * blocks;
+		const uint64_t end = BASE_MIN(from + words * blocks, carousel->permutation.blocks);
+
+		/* A word holds whole blocks. */
+		population->count += bits_count(population->bits + population->at, 64 * words);
+		population->blocks += population_need(&carousel->permutation, population->bits,
+						      from, end, population->need);
+		population->at += words;
 		return false;
 	}
 	unknown = find_unknown(carousel, population);

@@ -152,19 +152,6 @@ static void *room_for(struct carousel_log *log, uint64_t bytes)
 	return (uint8_t *)page->data + page->used - bytes;
 }
 
-static void forget_oldest(struct carousel_log *log)
-{
-	struct carousel_record *oldest = carousel_record_of(log, log->first);
-	struct carousel_page *page;
-
-	log->bytes -= carousel_entry_bytes(&oldest->entry);
-	log->start = (log->start + 1) & (log->room - 1);
-	log->first++;
-	log->n--;
-	while ((page = log->oldest) && page->end <= log->first)
-		free_page(log, page);
-}
-
 struct carousel_record *carousel_record_push(struct carousel_log *log, const struct entry *entry)
 {
 	const uint64_t bytes = array_bytes(entry);
@@ -183,7 +170,16 @@ struct carousel_record *carousel_record_push(struct carousel_log *log, const str
 	*carousel_record_of(log, carousel_log_end(log) - 1) = record;
 	log->samples += entry->count;
 	log->bytes += carousel_entry_bytes(entry);
-	while (log->bytes > log->most_bytes && log->n > 1)
-		forget_oldest(log);
+	while (log->bytes > log->most_bytes && log->n > 1) {
+		struct carousel_record *oldest = carousel_record_of(log, log->first);
+		struct carousel_page *page;
+
+		log->bytes -= carousel_entry_bytes(&oldest->entry);
+		log->start = (log->start + 1) & (log->room - 1);
+		log->first++;
+		log->n--;
+		while ((page = log->oldest) && page->end <= log->first)
+			free_page(log, page);
+	}
 	return carousel_record_of(log, carousel_log_end(log) - 1);
 }

@@ -428,19 +428,6 @@ static void watch_dead(struct carousel *carousel, const struct carousel_member *
 	carousel->blocked = blocked;
 }
 
-/* Makes the hungriest job's chunk. */
-static void produce_or_fail(struct carousel *carousel, uint32_t *order, uint32_t n,
-			    uint32_t n_hungry, uint32_t slot, uint64_t now_ns,
-			    struct carousel_action *ret)
-{
-	const struct carousel_member *hungriest = &carousel->jobs[order[0]];
-
-	if (hungriest->plan.order == PLAN_LIST && !carousel_listed_is_good(carousel, hungriest))
-		*ret = (struct carousel_action){.kind = CAROUSEL_FAIL, .job = order[0]};
-	else
-		produce(carousel, order, n, n_hungry, slot, now_ns, ret);
-}
-
 static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
 {
 	uint32_t order[CAROUSEL_MAX_JOBS];
@@ -454,7 +441,14 @@ static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct caro
 		return false;
 	slot = free_slot(carousel);
 	if (slot != CAROUSEL_NO_SLOT) {
-		produce_or_fail(carousel, order, n, n_hungry, slot, now_ns, ret);
+		const struct carousel_member *hungriest = &carousel->jobs[order[0]];
+
+		/* Makes the hungriest job's chunk. */
+		if (hungriest->plan.order == PLAN_LIST &&
+		    !carousel_listed_is_good(carousel, hungriest))
+			*ret = (struct carousel_action){.kind = CAROUSEL_FAIL, .job = order[0]};
+		else
+			produce(carousel, order, n, n_hungry, slot, now_ns, ret);
 		return true;
 	}
 	for (uint32_t i = 0; i < n_hungry && !waits; i++) {
@@ -484,19 +478,6 @@ static bool step_plan(struct carousel *carousel, uint64_t now_ns, struct carouse
 
 /* the step */
 
-static void stamp_ready(struct carousel *carousel, uint64_t now_ns)
-{
-	for (uint32_t i = 0; i < carousel->n_slots && carousel->unstamped; i++) {
-		struct carousel_slot *s = &carousel->slots[i];
-
-		if (!s->chunk.instance || !s->chunk.ready || s->stamped)
-			continue;
-		s->stamped = true;
-		s->ready_ns = now_ns;
-		carousel->unstamped--;
-	}
-}
-
 /* When a job that lives now will not any more, if it stays as it is. */
 static uint64_t next_wake(const struct carousel *carousel, uint64_t now_ns)
 {
@@ -516,7 +497,15 @@ static uint64_t next_wake(const struct carousel *carousel, uint64_t now_ns)
 
 void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
 {
-	stamp_ready(carousel, now_ns);
+	for (uint32_t i = 0; i < carousel->n_slots && carousel->unstamped; i++) {
+		struct carousel_slot *s = &carousel->slots[i];
+
+		if (!s->chunk.instance || !s->chunk.ready || s->stamped)
+			continue;
+		s->stamped = true;
+		s->ready_ns = now_ns;
+		carousel->unstamped--;
+	}
 	carousel_lead_find(carousel, now_ns);
 	if (carousel_evict_step(carousel, ret) || step_grant(carousel, now_ns, ret) ||
 	    step_produce(carousel, now_ns, ret) || step_plan(carousel, now_ns, ret))

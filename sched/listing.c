@@ -306,16 +306,14 @@ int listing_build(const struct listing_spec *spec, uint64_t epoch, struct listin
 	draft.entries = malloc((draft.places + 1) * sizeof(*draft.entries));
 	if (!draft.entries)
 		r = -ENOMEM;
-	if (!r)
-		r = choose_items(spec, epoch, &draft);
+	r = r ? r : choose_items(spec, epoch, &draft);
 	for (uint64_t i = 0; i < draft.places && spec->ids && !r; i++)
 		draft.entries[i] = (uint64_t)spec->ids[draft.entries[i]];
 	if (!r && spec->blocks)
 		r = gather(spec, epoch, &draft);
 	if (!r && (spec->ids || spec->with_replacement))
 		r = count_repeats(&draft);
-	if (!r)
-		r = make_keys(spec, epoch, &draft);
+	r = r ? r : make_keys(spec, epoch, &draft);
 	if (r) {
 		listing_fini(&draft);
 		return r;

@@ -343,10 +343,8 @@ static int read_body(const uint8_t *data, size_t need_bytes, struct token *token
 	int r = read_need(need, in_parts, token, diag);
 
 	read_log(nonces + (size_t)8 * token->n_nonces, token);
-	if (!r)
-		r = read_tail(tail, token, diag);
-	if (!r)
-		r = check_sum(token, diag);
+	r = r ? r : read_tail(tail, token, diag);
+	r = r ? r : check_sum(token, diag);
 	for (uint32_t i = 0; i < token->n_nonces; i++)
 		token->nonces[i] = little_get(nonces + 8 * i, 8);
 	return r;

@@ -91,15 +91,6 @@ static int pymix_read(struct pymix_ask *ask, PyObject *args, PyObject *kwargs,
 	return pymix_read_parts(ask, parts);
 }
 
-static void pymix_forget(struct pymix_ask *ask)
-{
-	while (ask->read > 0)
-		pyrequest_fini(&ask->request[--ask->read]);
-	free(ask->request);
-	free(ask->part);
-	PyBuffer_Release(&ask->token);
-}
-
 /* ---- opening ---- */
 
 static int pymix_open(void *asked, void **ret, struct oa_error *error)
@@ -141,7 +132,11 @@ static PyObject *pymix_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	if (ask.client != NULL)
 		mix = pycall_open(pymix_open, &ask, pymix_end);
 	is_writable = ask.options.unit == OA_MIX_SAMPLES || (ask.options.flags & OA_COPY);
-	pymix_forget(&ask);
+	while (ask.read > 0)
+		pyrequest_fini(&ask.request[--ask.read]);
+	free(ask.request);
+	free(ask.part);
+	PyBuffer_Release(&ask.token);
 	return mix == NULL ? NULL : pycall_new(type, &pymix_kind, mix, is_writable);
 }
 
