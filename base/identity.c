@@ -205,10 +205,8 @@ int identity_keep_switching(const struct identity *identity)
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0)
 		return -errno;
 	r = set_ids(identity);
-	if (!r)
-		r = set_capabilities(switching, BASE_ARRAY_LEN(switching));
-	if (!r)
-		r = raise_ambient();
+	r = r ? r : set_capabilities(switching, BASE_ARRAY_LEN(switching));
+	r = r ? r : raise_ambient();
 	return r || prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) == 0 ? r : -errno;
 }
 
@@ -253,11 +251,8 @@ int identity_become(const struct identity *identity)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	r = take_groups(identity);
-	if (!r)
-		r = set_ids(identity);
-	if (!r)
-		r = set_capabilities(NULL, 0);
-	if (!r)
-		r = verify(identity, old);
+	r = r ? r : set_ids(identity);
+	r = r ? r : set_capabilities(NULL, 0);
+	r = r ? r : verify(identity, old);
 	return r || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? r : -errno;
 }

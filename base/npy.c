@@ -142,8 +142,7 @@ int npy_read(const uint8_t *data, size_t size, uint64_t bytes, struct npy *ret, 
 		return npy_refuse(diag, "there is not enough memory for its head");
 	npy.data_at += length;
 	r = npy_head(head, &npy, diag);
-	if (!r)
-		r = npy_rows(&npy, bytes, diag);
+	r = r ? r : npy_rows(&npy, bytes, diag);
 	if (!r)
 		*ret = npy;
 	return r;

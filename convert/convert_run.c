@@ -195,10 +195,8 @@ static int result_take(struct run *run, const struct convert_lane *lane)
 	if (!lane_wait(run, lane))
 		return CONVERT_FAILED;
 	r = lane_get(run, lane, &result, sizeof(result));
-	if (!r)
-		r = buffer_reserve(run, (uint64_t)result.size + 1);
-	if (!r)
-		r = lane_get(run, lane, run->buffer, result.size);
+	r = r ? r : buffer_reserve(run, (uint64_t)result.size + 1);
+	r = r ? r : lane_get(run, lane, run->buffer, result.size);
 	if (r)
 		return r;
 	if (result.outcome < CONVERT_ENDED)
@@ -250,12 +248,9 @@ static int run_all(struct run *run)
 		return run_fail(run, "signals", -r);
 	convert_progress_begin(&run->progress, "listing", 1);
 	r = convert_source_open(&run->source, run->options->source, &progress, &run->diag);
-	if (!r)
-		r = run->ops->open(run->options, &run->output, &run->diag);
-	if (!r)
-		r = source_list(run);
-	if (!r)
-		r = run_samples(run);
+	r = r ? r : run->ops->open(run->options, &run->output, &run->diag);
+	r = r ? r : source_list(run);
+	r = r ? r : run_samples(run);
 	if (!r && !signal_came(run))
 		r = run->ops->keep(run->output, &run->diag);
 	return run->signal ? CONVERT_FAILED : r;

@@ -59,8 +59,7 @@ static int reader_open(char *path, const struct scan_progress *progress,
 	reader->how = READER_HOW_ALL;
 	*ret = reader; /* what is open of it is freed by who has it */
 	r = source_open_root(reader, diag);
-	if (!r)
-		r = source_probe(reader, progress, diag);
+	r = r ? r : source_probe(reader, progress, diag);
 	if (r == SOURCE_E_NONE)
 		source_refuse_root(reader, reader->pattern ? ENOENT : ENOTDIR, diag);
 	if (r == DATASET_E_COMPRESSED)

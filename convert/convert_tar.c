@@ -89,10 +89,8 @@ static int tar_add_member(struct convert_output *output, uint64_t sample, const 
 	memcpy(header.version, "00", 2);
 	snprintf(header.checksum, sizeof(header.checksum) - 1, "%06o", tar_header_sum(&header));
 	r = tar_write(output, &header, sizeof(header));
-	if (!r)
-		r = tar_write(output, bytes, size);
-	if (!r)
-		r = tar_write(output, zeros, base_align_up(size, TAR_BLOCK) - size);
+	r = r ? r : tar_write(output, bytes, size);
+	r = r ? r : tar_write(output, zeros, base_align_up(size, TAR_BLOCK) - size);
 	return r;
 }
 
@@ -246,8 +244,7 @@ static int tar_add_sample(struct convert_output *output, const struct convert_re
 	r = tar_add_member(output, result->sample, suffix, bytes, result->size);
 	if (!r && dataset_classes(output->source))
 		r = tar_add_member(output, result->sample, "cls", label, (uint32_t)strlen(label));
-	if (!r)
-		r = tar_add_member(output, result->sample, "json", json, (uint32_t)strlen(json));
+	r = r ? r : tar_add_member(output, result->sample, "json", json, (uint32_t)strlen(json));
 	return r;
 }
 
@@ -264,8 +261,7 @@ static int add_tar(struct convert_output *output, const struct convert_result *r
 	end = output->at + tar_span(result->size) + tar_span(1) + tar_span(strlen(json));
 	if (limit && output->at && tar_whole(end) > limit) {
 		r = tar_end_shard(output, diag);
-		if (!r)
-			r = tar_begin_shard(output, diag);
+		r = r ? r : tar_begin_shard(output, diag);
 	}
 	if (r)
 		return r;
@@ -302,10 +298,8 @@ static int keep_tar(struct convert_output *output, struct diag *diag)
 	unsigned kept = 0;
 	int r = tar_end_shard(output, diag);
 
-	if (!r)
-		r = tar_look_beyond(output, diag);
-	if (!r)
-		r = tar_sync(output, diag);
+	r = r ? r : tar_look_beyond(output, diag);
+	r = r ? r : tar_sync(output, diag);
 	while (!r && kept < output->n) {
 		r = convert_target_keep(&output->shard[kept].target, diag);
 		kept += !r;

@@ -112,10 +112,8 @@ int convert_target_open(struct convert_target *target, const char *path, bool fo
 
 	*target = (struct convert_target){.path = path, .force = force, .fd = -1, .folder_fd = -1};
 	r = target_folder(target, diag);
-	if (!r)
-		r = target_look(target, diag);
-	if (!r)
-		r = target_create(target, diag);
+	r = r ? r : target_look(target, diag);
+	r = r ? r : target_create(target, diag);
 	if (r)
 		convert_target_close(target);
 	return r;
@@ -174,8 +172,7 @@ int convert_target_keep(struct convert_target *target, struct diag *diag)
 	if (fsync(target->fd) < 0)
 		return target_fail(target, "write", errno, diag);
 	r = target_link(target);
-	if (!r)
-		r = target_rename(target);
+	r = r ? r : target_rename(target);
 	if (r == -EEXIST)
 		return target_refuse(target, "has come to be there meanwhile: --force replaces it",
 				     diag);

@@ -154,10 +154,8 @@ static int spawn(const char *how, int from, int to, pid_t *ret)
 	if (r)
 		return r;
 	r = posix_spawn_file_actions_adddup2(&actions, from, 0);
-	if (!r)
-		r = posix_spawn_file_actions_adddup2(&actions, to, 1);
-	if (!r)
-		r = posix_spawn(ret, "/proc/self/exe", &actions, NULL, arguments, environ);
+	r = r ? r : posix_spawn_file_actions_adddup2(&actions, to, 1);
+	r = r ? r : posix_spawn(ret, "/proc/self/exe", &actions, NULL, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return r;
 }
@@ -328,8 +326,7 @@ int convert_unpack(const struct reader_dataset *dataset, const char *target, uns
 					 "needs a folder beside the target to be unpacked",
 					 -unpack.folder_fd);
 	r = list_names(&unpack);
-	if (!r)
-		r = unpack_all(&unpack, progress);
+	r = r ? r : unpack_all(&unpack, progress);
 	base_close(&unpack.folder_fd);
 	source_shards_names_free(&unpack.names);
 	return r;

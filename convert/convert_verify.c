@@ -161,8 +161,7 @@ int convert_verify(const struct convert_options *options)
 	struct verify verify = {.path = options->source, .fd = -1};
 	int r = verify_open(&verify);
 
-	if (!r)
-		r = verify_all(&verify);
+	r = r ? r : verify_all(&verify);
 	if (!r) {
 		char path[512], bytes[32], hex[65];
 

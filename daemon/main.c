@@ -138,8 +138,7 @@ static int read_params(void *arg, struct param *param, struct diag *diag)
 	if (command->operate.node) /* it serves already */
 		param->known = &command->operate.node->param;
 	r = read_config(command, param, diag);
-	if (!r)
-		r = set_params(command, param, diag);
+	r = r ? r : set_params(command, param, diag);
 	if (r)
 		return r;
 	if (log_parse_level(param->log_level, &level))
@@ -259,8 +258,7 @@ static int begin(struct command *command, struct node *node, struct diag *diag)
 		log_to_file(node->place.folder);
 	node->porters.program = "/proc/self/exe";
 	r = node_init(node, diag);
-	if (!r)
-		r = operate_begin(&command->operate, &notify);
+	r = r ? r : operate_begin(&command->operate, &notify);
 	if (r)
 		node_fini(node);
 	notify_close(&notify);

@@ -119,12 +119,9 @@ static int watch_signals(struct node *node)
 {
 	int r = loop_watch_signal(node->loop, SIGTERM, on_term, node, &node->term_watch);
 
-	if (!r)
-		r = loop_watch_signal(node->loop, SIGINT, on_term, node, &node->int_watch);
-	if (!r)
-		r = loop_watch_signal(node->loop, SIGCHLD, on_child, node, &node->child_watch);
-	if (!r)
-		r = loop_timer_new(node->loop, on_child, node, &node->more_children);
+	r = r ? r : loop_watch_signal(node->loop, SIGINT, on_term, node, &node->int_watch);
+	r = r ? r : loop_watch_signal(node->loop, SIGCHLD, on_child, node, &node->child_watch);
+	r = r ? r : loop_timer_new(node->loop, on_child, node, &node->more_children);
 	signal(SIGPIPE, SIG_IGN);
 	return r;
 }
@@ -133,8 +130,7 @@ static int start_timers(struct node *node)
 {
 	int r = loop_timer_new(node->loop, on_tick, node, &node->tick);
 
-	if (!r)
-		r = loop_timer_new(node->loop, on_idle, node, &node->idle);
+	r = r ? r : loop_timer_new(node->loop, on_idle, node, &node->idle);
 	if (!r)
 		node_is_idle(node);
 	return r;
@@ -244,28 +240,20 @@ int node_init(struct node *node, struct diag *diag)
 	r = loop_new(&node->loop);
 	node->porters.loop = node->endings.loop = node->loop;
 	node->porters.reaper = &node->reaper;
-	if (!r)
-		r = follow_machine(node);
-	if (!r)
-		r = reaper_begin(&node->reaper, node->loop);
-	if (!r)
-		r = watch_signals(node);
-	if (!r)
-		r = start_timers(node);
-	if (!r)
-		r = prepare_init(node);
-	if (!r)
-		r = watch_init(&node->watching, node->loop, status_render, node);
-	if (!r)
-		r = stores_init(node, domains_end_idle);
+	r = r ? r : follow_machine(node);
+	r = r ? r : reaper_begin(&node->reaper, node->loop);
+	r = r ? r : watch_signals(node);
+	r = r ? r : start_timers(node);
+	r = r ? r : prepare_init(node);
+	r = r ? r : watch_init(&node->watching, node->loop, status_render, node);
+	r = r ? r : stores_init(node, domains_end_idle);
 	if (!r) {
 		node->gating.calls = (struct gating_calls){gate_started, gate_close, node};
 		node->gating.is_private = node->place.is_private;
 		node->gating.as_nobody = !node->place.is_private && identity_can_switch();
 		r = gating_begin(&node->gating, node->loop, &node->param, diag);
 	}
-	if (!r)
-		r = begin_serving(node, diag);
+	r = r ? r : begin_serving(node, diag);
 	return r ? r : accept_begin(node, limits_raise_files());
 }
 

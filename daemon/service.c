@@ -162,8 +162,7 @@ int service_begin(struct service *service, struct loop *loop, struct notify *not
 	*service = (struct service){.loop = loop, .notify = *notify, .calls = *calls};
 	*notify = (struct notify){.fd = 0};
 	r = loop_timer_new(loop, on_beat, service, &service->beat);
-	if (!r)
-		r = loop_watch_signal(loop, SIGHUP, on_hup, service, &service->hup);
+	r = r ? r : loop_watch_signal(loop, SIGHUP, on_hup, service, &service->hup);
 	if (r)
 		return r;
 	say_ready(service);

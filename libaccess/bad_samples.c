@@ -121,8 +121,7 @@ static int bad_samples_page(struct bad_samples_ask *ask, const uint64_t *ids, ui
 
 	wire_in_init(&in);
 	r = bad_samples_send(ask, *done, ids, n_ids, diag);
-	if (!r)
-		r = bad_samples_receive(ask, &in, diag);
+	r = r ? r : bad_samples_receive(ask, &in, diag);
 	if (r)
 		return r == DIAL_GONE ? BAD_SAMPLES_GONE : r;
 	if (in.type == PROTO_BAD_SAMPLES)
@@ -237,8 +236,7 @@ static int bad_samples_collect(struct oa_stream *stream, struct bad_samples_ask 
 	pthread_mutex_lock(&stream->lock);
 	r = bad_samples_own(stream, &own);
 	bad_samples_keep_own(ask->list, own);
-	if (!r)
-		r = bad_samples_missing(stream, ask->list, &missing, &count);
+	r = r ? r : bad_samples_missing(stream, ask->list, &missing, &count);
 	pthread_mutex_unlock(&stream->lock);
 	if (r)
 		return error_of_errno(diag, r, "the list of bad samples");
@@ -256,8 +254,7 @@ static int bad_samples_ask(struct oa_stream *stream, uint64_t pid, struct bad_sa
 	r = client_dial(&ask->dial, ask->deadline, diag);
 	if (!r && ask->dial.pid != pid)
 		r = BAD_SAMPLES_GONE;
-	if (!r)
-		r = bad_samples_collect(stream, ask, diag);
+	r = r ? r : bad_samples_collect(stream, ask, diag);
 	dial_fini(&ask->dial);
 	return r == OA_E_UNREACHABLE || r == DIAL_GONE ? BAD_SAMPLES_GONE : r;
 }

@@ -257,7 +257,6 @@ int oa_status(struct oa_client *client, char **ret_json, struct oa_error *error)
 	if (!guard_is_ours(&client->guard))
 		return error_export(error, OA_E_FORKED, ERROR_FORKED_TEXT);
 	r = client_dial(&dial, deadline, &diag);
-	if (!r)
-		r = client_ask_status(&dial, deadline, ret_json, &diag);
+	r = r ? r : client_ask_status(&dial, deadline, ret_json, &diag);
 	return error_export(error, r, diag.text);
 }

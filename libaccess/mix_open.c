@@ -120,8 +120,7 @@ static int mix_read_parts(const struct oa_mix_part *parts, uint32_t n, struct mi
 	for (uint32_t i = 0; i < n; i++) {
 		int r = stream_read_options(parts[i].options, &ret->part[i], diag);
 
-		if (!r)
-			r = mix_check_part(ret, i, diag);
+		r = r ? r : mix_check_part(ret, i, diag);
 		if (r)
 			return r;
 		ret->weight[i] = parts[i].weight;
@@ -334,11 +333,9 @@ static int mix_open_parts(struct oa_client *client, const struct mix_request *re
 
 	for (uint32_t i = 0; i < mix->n_parts && !r; i++) {
 		r = mix_open_part(client, request, i, mix, diag);
-		if (!r)
-			r = mix_compare(mix, i, diag);
+		r = r ? r : mix_compare(mix, i, diag);
 	}
-	if (!r)
-		r = mix_measure(mix, diag);
+	r = r ? r : mix_measure(mix, diag);
 	if (!r)
 		r = mix->unit == OA_MIX_SAMPLES ? mix_make_own(mix) : mix_number_parts(mix);
 	return r;
@@ -380,8 +377,7 @@ static int mix_open(struct oa_client *client, struct mix_request *request, uint3
 		    BLEND_MAX_PERIOD);
 	else
 		r = mix_read_token(request, mix, diag);
-	if (!r)
-		r = mix_open_parts(client, request, mix, diag);
+	r = r ? r : mix_open_parts(client, request, mix, diag);
 	if (r)
 		oa_mix_close(mix);
 	else
@@ -400,14 +396,10 @@ int oa_mix_open(struct oa_client *client, const struct oa_mix_part *parts, uint3
 		r = error_set(&diag, OA_E_INVALID, "oa_mix_open(): client or ret is NULL");
 	if (!r && !guard_is_ours(&client->guard))
 		r = error_set(&diag, OA_E_FORKED, ERROR_FORKED_TEXT);
-	if (!r)
-		r = mix_read_options(options, &request->options, &diag);
-	if (!r)
-		r = mix_check_options(&request->options, &diag);
-	if (!r)
-		r = mix_read_parts(parts, n_parts, request, &diag);
-	if (!r)
-		r = mix_open(client, request, n_parts, ret, &diag);
+	r = r ? r : mix_read_options(options, &request->options, &diag);
+	r = r ? r : mix_check_options(&request->options, &diag);
+	r = r ? r : mix_read_parts(parts, n_parts, request, &diag);
+	r = r ? r : mix_open(client, request, n_parts, ret, &diag);
 	if (r < 0 && !diag.text[0])
 		diag_set(&diag, "oa_mix_open(): %s", oa_error_name(r));
 	free(request);

@@ -166,8 +166,7 @@ int plan_reader_rest(struct plan_reader *plan_reader, const struct entry_set *se
 	};
 	int r = entry_rest_copy(set, rest, &at.rest);
 
-	if (!r)
-		r = pass(&plan_reader->plan_log, &at, set, place, false);
+	r = r ? r : pass(&plan_reader->plan_log, &at, set, place, false);
 	if (r)
 		entry_rest_fini(&at.rest);
 	else

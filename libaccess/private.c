@@ -150,12 +150,9 @@ static int private_set_actions(posix_spawn_file_actions_t *actions, int stderr_f
 	/* First, as the pipe's end may be 0 or 1 in a program that has closed them. */
 	int r = posix_spawn_file_actions_adddup2(actions, stderr_fd, 2);
 
-	if (!r)
-		r = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-	if (!r)
-		r = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
-	if (!r)
-		r = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+	r = r ? r : posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+	r = r ? r : posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
+	r = r ? r : posix_spawn_file_actions_addclosefrom_np(actions, 3);
 	return r;
 }
 
@@ -167,8 +164,7 @@ static int private_set_attributes(posix_spawnattr_t *attributes)
 	sigemptyset(&none);
 	sigfillset(&all);
 	r = posix_spawnattr_setsigmask(attributes, &none);
-	if (!r)
-		r = posix_spawnattr_setsigdefault(attributes, &all);
+	r = r ? r : posix_spawnattr_setsigdefault(attributes, &all);
 	if (!r)
 		r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
 							     POSIX_SPAWN_SETSIGDEF |
@@ -193,10 +189,8 @@ static int private_exec(const char *program, const char *folder, int stderr_fd, 
 		return r;
 	}
 	r = private_set_actions(&actions, stderr_fd);
-	if (!r)
-		r = private_set_attributes(&attributes);
-	if (!r)
-		r = posix_spawnp(ret_pid, program, &actions, &attributes, arguments, environ);
+	r = r ? r : private_set_attributes(&attributes);
+	r = r ? r : posix_spawnp(ret_pid, program, &actions, &attributes, arguments, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return r;

@@ -165,8 +165,7 @@ static int record_make(struct oa_stream *stream, struct diag *diag)
 	recording_write_head(&head, bytes);
 	if (ftruncate(stream->record.fd, 0) < 0 || lseek(stream->record.fd, 0, SEEK_SET) < 0)
 		r = -errno;
-	if (!r)
-		r = record_write(stream->record.fd, bytes, sizeof(bytes));
+	r = r ? r : record_write(stream->record.fd, bytes, sizeof(bytes));
 	return r ? error_of_errno(diag, r, stream->record.path) : 0;
 }
 
@@ -262,8 +261,7 @@ static int record_go_on(struct oa_stream *stream, struct recording_reader *reade
 		return record_bad(stream, diag,
 				  "it does not hold all that was delivered before the token was "
 				  "saved; record into another file, or start without a token");
-	if (!r)
-		r = record_cut(stream, reader, &cut);
+	r = r ? r : record_cut(stream, reader, &cut);
 	return r ? error_of_errno(diag, r, stream->record.path) : 0;
 }
 

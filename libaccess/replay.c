@@ -134,8 +134,7 @@ static int replay_read_all(struct replay *replay, uint8_t hash[TOKEN_SAMPLER], s
 	struct hash_id id;
 	int r = hash_new(&content);
 
-	if (!r)
-		r = recording_open(&reader, diag);
+	r = r ? r : recording_open(&reader, diag);
 	if (r > 0) {
 		struct diag why = *diag;
 
@@ -284,8 +283,7 @@ int replay_build(const struct replay *replay, uint64_t epoch, struct listing_dra
 	draft.entries = malloc(found->places * sizeof(*draft.entries));
 	if (!draft.entries)
 		r = -ENOMEM;
-	if (!r)
-		r = replay_fill(&reader, epoch, found->places, &draft);
+	r = r ? r : replay_fill(&reader, epoch, found->places, &draft);
 	if (r) {
 		listing_fini(&draft);
 		return r;

@@ -34,8 +34,7 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	if (options->record && !(stream->record.path = strdup(options->record)))
 		return -ENOMEM;
 	r = sampler_init(&stream->sampler, options->sampler);
-	if (!r)
-		r = stream_set_open(&stream->open, options);
+	r = r ? r : stream_set_open(&stream->open, options);
 	stream_set_order(stream, options->order ? options->order : PLAN_CAROUSEL);
 	return r;
 }
@@ -65,10 +64,8 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 	if (!stream->open.token)
 		return 0;
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
-	if (!r)
-		r = token_fits_sampler(&token, stream->sampler.hash, diag);
-	if (!r)
-		r = stream_check_order(stream, &token, diag);
+	r = r ? r : token_fits_sampler(&token, stream->sampler.hash, diag);
+	r = r ? r : stream_check_order(stream, &token, diag);
 	if (r) {
 		token_fini(&token);
 		return r > 0 ? OA_E_TOKEN : r;
@@ -250,8 +247,7 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 
 	wire_in_init(&opened);
 	r = options->replay ? stream_set_replay(stream, options, diag) : 0;
-	if (!r)
-		r = stream_set_filter(stream, options, diag);
+	r = r ? r : stream_set_filter(stream, options, diag);
 	if (r)
 		return r;
 	r = stream_check_token(stream, &has_ended, diag);
@@ -310,17 +306,13 @@ int oa_open(struct oa_client *client, const struct oa_options *options, struct o
 	if (!guard_is_ours(&client->guard))
 		return error_export(error, OA_E_FORKED, ERROR_FORKED_TEXT);
 	r = stream_read_options(options, &mine, &diag);
-	if (!r)
-		r = stream_check_options(&mine, &diag);
-	if (!r)
-		r = stream_check_job(&mine, &diag);
-	if (!r)
-		r = stream_usual_pipeline(&client->route, &mine, &usual, &diag);
+	r = r ? r : stream_check_options(&mine, &diag);
+	r = r ? r : stream_check_job(&mine, &diag);
+	r = r ? r : stream_usual_pipeline(&client->route, &mine, &usual, &diag);
 	if (r)
 		return error_export(error, r, diag.text);
 	r = stream_new(&client->route, &mine, &stream);
-	if (!r)
-		r = stream_connect(stream, &mine, &diag);
+	r = r ? r : stream_connect(stream, &mine, &diag);
 	if (r < 0 && !diag.text[0])
 		diag_set(&diag, "oa_open(): %s", oa_error_name(r));
 	if (r)

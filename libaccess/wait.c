@@ -171,8 +171,7 @@ static int wait_opened(struct oa_stream *stream, struct wire_in *opened)
 			    &session, &stream->dial_error);
 
 	dial_reset(&stream->dial);
-	if (!r)
-		r = stream_adopt(stream, session, &stream->dial_error);
+	r = r ? r : stream_adopt(stream, session, &stream->dial_error);
 	if (!r)
 		stream->stats.reconnects++;
 	return r;
@@ -436,8 +435,7 @@ BASE_HOT int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch *
 	wait.has_begun = false;
 	stream->callers++; /* from here on oa_close() leaves the freeing to us */
 	r = wait_take_turn(stream, timeout_ms, deadline);
-	if (!r)
-		r = wait_in_turn(stream, timeout_ms, start, deadline, ret, &wait);
+	r = r ? r : wait_in_turn(stream, timeout_ms, start, deadline, ret, &wait);
 	is_unused = wait_end_call(stream);
 	pthread_mutex_unlock(&stream->lock);
 	dial_wait_end(&wait);

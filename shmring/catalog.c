@@ -63,10 +63,8 @@ int catalog_begin(struct catalog_draft *draft)
 	struct places places;
 	int r = place(&draft->head, &places) ? 0 : -EOVERFLOW;
 
-	if (!r)
-		r = region_reserve(draft->fd, 0, draft->bytes);
-	if (!r)
-		r = region_map(draft->fd, draft->bytes, true, &draft->map);
+	r = r ? r : region_reserve(draft->fd, 0, draft->bytes);
+	r = r ? r : region_map(draft->fd, draft->bytes, true, &draft->map);
 	if (r)
 		return r;
 	draft->label = (uint32_t *)(void *)((uint8_t *)draft->map + sizeof(draft->head));

@@ -107,8 +107,7 @@ int grant_memory_attach(int inbox_fd, int outbox_fd, const struct layout_inbox *
 	void *inbox = NULL, *outbox = NULL;
 	int r = region_attach(inbox_fd, REGION_READ_ONLY, inbox_bytes(), false, &inbox);
 
-	if (!r)
-		r = region_attach(outbox_fd, REGION_SHARED, outbox_bytes(), true, &outbox);
+	r = r ? r : region_attach(outbox_fd, REGION_SHARED, outbox_bytes(), true, &outbox);
 	if (!r && (!inbox_is_good(inbox) || !outbox_is_good(outbox)))
 		r = REGION_E_BAD;
 	if (r) {

@@ -33,8 +33,7 @@ int listing_memory_attach(int fd, uint64_t most, void **ret_map, uint64_t *ret_b
 
 	if (r == REGION_E_BAD)
 		return LISTING_MEMORY_E_BAD;
-	if (!r)
-		r = region_map(fd, bytes, false, ret_map);
+	r = r ? r : region_map(fd, bytes, false, ret_map);
 	if (!r)
 		*ret_bytes = bytes;
 	return r;

@@ -89,8 +89,7 @@ int plan_log_new(uint64_t bytes, uint64_t n_samples, const uint8_t id[PLAN_LOG_I
 	void *map;
 	int r = fd < 0 ? fd : plan_log_reserve(&plan_log, fd, PLAN_LOG_HEAD);
 
-	if (!r)
-		r = region_map(fd, plan_log.bytes, true, &map);
+	r = r ? r : region_map(fd, plan_log.bytes, true, &map);
 	if (r)
 		return r;
 	plan_log.map = map;
@@ -242,8 +241,7 @@ int plan_log_save(const struct plan_log *plan_log, int fd, uint64_t *saved)
 	if (!r)
 		r = put(fd, &plan_log->first, sizeof(plan_log->first),
 			offsetof(struct plan_log_head, d_first));
-	if (!r)
-		r = put_room(plan_log, fd, BASE_MAX(*saved, plan_log->first), plan_log->end);
+	r = r ? r : put_room(plan_log, fd, BASE_MAX(*saved, plan_log->first), plan_log->end);
 	if (!r)
 		r = put(fd, &plan_log->end, sizeof(plan_log->end),
 			offsetof(struct plan_log_head, d_end));

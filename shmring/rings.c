@@ -43,8 +43,7 @@ int rings_new(uint32_t n_rings, uint64_t ring_bytes, int *ret_fd)
 	_cleanup_close_ int fd = -1;
 	int r = region_new_sparse("oneaccess-rings", head.bytes, &fd);
 
-	if (!r)
-		r = base_write_at(fd, &head, sizeof(head), 0);
+	r = r ? r : base_write_at(fd, &head, sizeof(head), 0);
 	if (!r)
 		*ret_fd = base_take_fd(&fd);
 	return r;

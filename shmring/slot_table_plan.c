@@ -136,12 +136,9 @@ static int plan_arrays(struct slot_geometry *geometry)
 	int r = plan_array(&end, geometry->max_slots, sizeof(struct layout_slot),
 			   &geometry->slot_offset);
 
-	if (!r)
-		r = plan_array(&end, samples, sizeof(uint8_t), &geometry->status_offset);
-	if (!r)
-		r = plan_array(&end, samples, sizeof(int64_t), &geometry->ids_offset);
-	if (!r)
-		r = plan_array(&end, samples, sizeof(uint32_t), &geometry->blocks_offset);
+	r = r ? r : plan_array(&end, samples, sizeof(uint8_t), &geometry->status_offset);
+	r = r ? r : plan_array(&end, samples, sizeof(int64_t), &geometry->ids_offset);
+	r = r ? r : plan_array(&end, samples, sizeof(uint32_t), &geometry->blocks_offset);
 	if (!r)
 		geometry->table_bytes = base_align_up(end, base_page_size());
 	return r;

@@ -130,8 +130,7 @@ int index_new(struct index_writer *writer, const struct index_head *head)
 	if (!index_place(head, &writer->place))
 		return -EFBIG;
 	r = writer_reserve(writer);
-	if (!r)
-		r = hash_new(&writer->hash);
+	r = r ? r : hash_new(&writer->hash);
 	if (r) {
 		index_drop(writer);
 		return r;

@@ -308,8 +308,7 @@ int oads_index(const struct oads *oads, const struct scan_progress *progress, in
 
 	if (!scan_takes(progress, starts_bytes(oads) + oads->head.index_bytes))
 		return DATASET_E_ROOM;
-	if (!r)
-		r = index_read(oads, progress, fd);
+	r = r ? r : index_read(oads, progress, fd);
 	if (r)
 		return r;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)

@@ -28,8 +28,7 @@ static int append(struct oads_writer *writer, const void *bytes, uint64_t size)
 	const uint64_t end = base_align_up(size, OADS_ALIGN);
 	int r = base_write_at(writer->fd, bytes, size, writer->at);
 
-	if (!r)
-		r = base_write_at(writer->fd, zeros, end - size, writer->at + size);
+	r = r ? r : base_write_at(writer->fd, zeros, end - size, writer->at + size);
 	if (!r)
 		writer->at += end;
 	return r;
@@ -157,8 +156,7 @@ static int index_put(struct oads_writer *writer, const struct dataset *source,
 	void *map;
 	int r = index_make(writer, source, &fd);
 
-	if (!r)
-		r = base_read_at(fd, &numbers, sizeof(numbers), 0);
+	r = r ? r : base_read_at(fd, &numbers, sizeof(numbers), 0);
 	if (r)
 		return r;
 	head->index_at = writer->at;
@@ -205,8 +203,7 @@ int oads_finish(struct oads_writer *writer, const struct dataset *source, uint32
 	};
 	int r = writer->n == dataset_count(source) ? index_put(writer, source, &head) : -ERANGE;
 
-	if (!r)
-		r = starts_put(writer, &head);
+	r = r ? r : starts_put(writer, &head);
 	if (r)
 		return r;
 	head.head_checksum = hash_checksum(&head, sizeof(head));

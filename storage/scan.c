@@ -247,10 +247,8 @@ int scan_build(int root_fd, const char *root_name, unsigned threads,
 	if (r)
 		return r;
 	r = listing_sort(&listing, folders);
-	if (!r)
-		r = listing_decide(&listing, root_name, &left, diag);
-	if (!r)
-		r = listing_write(&listing, root_name, progress, ret_fd, diag);
+	r = r ? r : listing_decide(&listing, root_name, &left, diag);
+	r = r ? r : listing_write(&listing, root_name, progress, ret_fd, diag);
 	if (!r && left.count && progress && progress->left_out)
 		progress->left_out(progress->arg, left.count, left.names);
 	free(listing.folder);

@@ -215,8 +215,7 @@ int ctl_bad_run(const char *socket, int timeout_ms, const char *who, bool json, 
 		return 1;
 	n = ctl_bad_find(status, who, bad, BASE_ARRAY_LEN(bad));
 	r = n > 0 ? bad_list_all(socket, timeout_ms, bad, n, diag) : ctl_no_job(status, who, diag);
-	if (!r)
-		r = bad_show(bad, n, json, diag);
+	r = r ? r : bad_show(bad, n, json, diag);
 	for (unsigned i = 0; i < n; i++)
 		bad_list_fini(&bad[i].list);
 	json_in_free(status);

@@ -258,8 +258,7 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 		char *json = NULL;
 		int r = cache_list(ask, &json, &list, diag);
 
-		if (!r)
-			r = ctl_cache_find(list, prefix, group, diag);
+		r = r ? r : ctl_cache_find(list, prefix, group, diag);
 		if (list)
 			free(json);
 		json_in_free(list);

@@ -75,8 +75,7 @@ static int plan_file_read_all(struct plan_file *plan, struct recording_reader *r
 	struct diag why = {""};
 	int r = recording_open(reader, &why);
 
-	if (!r)
-		r = plan_file_check_head(plan, &reader->head, path, diag);
+	r = r ? r : plan_file_check_head(plan, &reader->head, path, diag);
 	if (r)
 		return why.text[0] ? plan_file_bad(diag, path, why.text) : r;
 	while ((r = recording_next(reader, &batch, &why)) == 0) {

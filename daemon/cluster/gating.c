@@ -381,19 +381,13 @@ int gating_begin(struct gating *gating, struct loop *loop, const struct param *p
 	if (!*param->peers)
 		return 0;
 	r = name_node(gating, diag);
-	if (!r)
-		r = everywhere_check(param->cluster_paths, diag);
-	if (!r)
-		r = open_keys(gating, diag);
-	if (!r)
-		r = open_login(gating, diag);
-	if (!r)
-		r = base_random(&gating->incarnation, sizeof(gating->incarnation));
+	r = r ? r : everywhere_check(param->cluster_paths, diag);
+	r = r ? r : open_keys(gating, diag);
+	r = r ? r : open_login(gating, diag);
+	r = r ? r : base_random(&gating->incarnation, sizeof(gating->incarnation));
 	gating->incarnation |= 1;
-	if (!r)
-		r = loop_timer_new(loop, restart, gating, &gating->restart);
-	if (!r)
-		r = find_programs(gating, diag);
+	r = r ? r : loop_timer_new(loop, restart, gating, &gating->restart);
+	r = r ? r : find_programs(gating, diag);
 	return r ? r : start_process(gating, diag);
 }
 

@@ -86,8 +86,7 @@ static int enter_named(const struct conn *conn, const char *name, struct domain 
 	const struct named *named = named_find(&node->param.named, name);
 	int r = named ? rights_may_use(conn, named, diag) : refuse_unknown(name, diag);
 
-	if (!r)
-		r = check_owner(node, named, diag);
+	r = r ? r : check_owner(node, named, diag);
 	if (r)
 		return r;
 	*ret_path = named->path;

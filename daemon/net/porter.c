@@ -333,8 +333,7 @@ static int start(struct porter *porter)
 	const char *program = porter->porters->program;
 	int r = program ? child_start(program, argv, CPU_PRIORITY_NORMAL, &porter->child) : -ENOENT;
 
-	if (!r)
-		r = loop_watch_fd(loop, porter->child.sock, on_readable, porter, &porter->watch);
+	r = r ? r : loop_watch_fd(loop, porter->child.sock, on_readable, porter, &porter->watch);
 	return r ? r : loop_timer_new(loop, on_idle, porter, &porter->idle);
 }
 

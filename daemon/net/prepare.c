@@ -168,8 +168,7 @@ static int read_token(struct prepare *prepare, struct diag *diag)
 		if (!r)
 			r = token_fits(&head, geometry->n_samples, geometry->block,
 				       geometry->dataset, diag);
-		if (!r)
-			r = token_parse(request->token, request->token_size, &prepare->token, diag);
+		r = r ? r : token_parse(request->token, request->token_size, &prepare->token, diag);
 		if (r)
 			return r == -ENOMEM ? OA_E_MEMORY : OA_E_TOKEN;
 		prepare->origin = group_origin(request);

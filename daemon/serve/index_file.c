@@ -131,9 +131,7 @@ int index_file_store(const struct index_file *file, int from, const char *tempor
 	int r = fstat(from, &status) < 0 ? -errno : rule_of(file, &rule);
 
 	path_of(file, path);
-	if (!r)
-		r = index_file_set_aside(file);
-	if (!r)
-		r = index_prune(file->folder, file->owner, &rule, (uint64_t)status.st_size);
+	r = r ? r : index_file_set_aside(file);
+	r = r ? r : index_prune(file->folder, file->owner, &rule, (uint64_t)status.st_size);
 	return r ? r : write_all(temporary, path, from, (uint64_t)status.st_size);
 }

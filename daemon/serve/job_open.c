@@ -57,8 +57,7 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 	};
 	int r = check_spread(job, slice, code, diag);
 
-	if (!r)
-		r = prepare_join(job->conn, &join, &job->group, code, diag);
+	r = r ? r : prepare_join(job->conn, &join, &job->group, code, diag);
 	if (r)
 		return r;
 	r = carousel_join(job->stream->carousel, &join, base_now_ns(), &job->number);

@@ -222,14 +222,10 @@ static int stream_build(struct stream *stream, const struct admit_plan *plan)
 {
 	int r = make_memory(stream, plan);
 
-	if (!r)
-		r = fill_init(stream);
-	if (!r)
-		r = make_carousel(stream);
-	if (!r)
-		r = loop_timer_new(stream->node->loop, on_pump, stream, &stream->pump_timer);
-	if (!r)
-		r = loop_timer_new(stream->node->loop, on_linger, stream, &stream->linger_timer);
+	r = r ? r : fill_init(stream);
+	r = r ? r : make_carousel(stream);
+	r = r ? r : loop_timer_new(stream->node->loop, on_pump, stream, &stream->pump_timer);
+	r = r ? r : loop_timer_new(stream->node->loop, on_linger, stream, &stream->linger_timer);
 	return r;
 }
 
@@ -257,8 +253,7 @@ static int add_variant(struct stream *stream, struct conn *conn, const struct ha
 	if (r)
 		return r;
 	r = variant_begin(variant);
-	if (!r)
-		r = reserve_begin(variant, slots);
+	r = r ? r : reserve_begin(variant, slots);
 	if (r) {
 		variant->pipeline = NULL; /* still conn's */
 		variant_free(variant);
@@ -308,8 +303,7 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 		return NULL;
 	}
 	r = stream_build(stream, &plan);
-	if (!r)
-		r = add_variant(stream, conn, variant_key, &geometry, plan.slots);
+	r = r ? r : add_variant(stream, conn, variant_key, &geometry, plan.slots);
 	if (r) {
 		diag_set(&diag, "cannot make the stream's memory: %s",
 			 strerror(r < 0 ? -r : EINVAL));

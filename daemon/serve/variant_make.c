@@ -34,8 +34,7 @@ static int make_memory(struct variant *variant, const struct slot_geometry *geom
 	if (!r)
 		numa_prefer(&variant->stream->node->numa, variant->slots_fd, geometry->slots_bytes,
 			    variant->stream->shared.numa_node);
-	if (!r)
-		r = reopen_for_reading(variant->slots_fd, &variant->slots_read_fd);
+	r = r ? r : reopen_for_reading(variant->slots_fd, &variant->slots_read_fd);
 	return r;
 }
 

@@ -213,18 +213,12 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	node->n_tenants += kind == DOMAIN_USER && count_of(node, who->uid) == 1;
 	domain->source_calls = &streams_source_calls;
 	r = make_doorbell(domain);
-	if (!r)
-		r = describe_catalogs_init(domain);
-	if (!r)
-		r = disk_cache_init(&domain->disk_cache, &node->param, node->machine.workers_most);
-	if (!r)
-		r = ram_cache_init(domain);
-	if (!r)
-		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
-	if (!r)
-		r = start_reader(domain, diag);
-	if (!r)
-		r = start_workers(domain, diag);
+	r = r ? r : describe_catalogs_init(domain);
+	r = r ? r : disk_cache_init(&domain->disk_cache, &node->param, node->machine.workers_most);
+	r = r ? r : ram_cache_init(domain);
+	r = r ? r : loop_timer_new(node->loop, on_idle, domain, &domain->idle);
+	r = r ? r : start_reader(domain, diag);
+	r = r ? r : start_workers(domain, diag);
 	if (r) {
 		domains_free(domain);
 		return r;

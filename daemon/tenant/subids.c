@@ -116,8 +116,7 @@ int subids_read(const char *path, struct subids *ret, struct diag *diag)
 		diag_set(diag, "cannot read %s: is it a file?", path);
 	}
 	fclose(file);
-	if (!r)
-		r = order(&subids, path, diag);
+	r = r ? r : order(&subids, path, diag);
 	if (r)
 		subids_fini(&subids);
 	else
