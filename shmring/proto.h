@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SHMRING_PROTO_H
-#define SHMRING_PROTO_H
+#pragma once
 
 /*
  * Client <-> accessd: control messages (base/wire.h) on a SOCK_SEQPACKET socket. Nothing here is on
@@ -166,5 +165,3 @@ static inline bool proto_is_named(const char *dataset)
 {
 	return strncmp(dataset, PROTO_NAMED, sizeof(PROTO_NAMED) - 1) == 0;
 }
-
-#endif

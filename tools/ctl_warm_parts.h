@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_CTL_WARM_PARTS_H
-#define TOOLS_CTL_WARM_PARTS_H
+#pragma once
 
 /* What warming and lending share (ctl_warm.c, ctl_lend.c): a job of their own, and what accessd says of it. */
 
@@ -30,5 +29,3 @@ int warm_look(struct warming *warming, struct diag *diag);
 int warm_take(struct warming *warming, bool *ret_last, struct diag *diag);
 /* After the first passes, until a signal: the exit status. */
 int ctl_lend(struct warming *warming, struct diag *diag);
-
-#endif

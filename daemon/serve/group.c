@@ -313,7 +313,7 @@ void group_leave_all(struct stream *stream)
 	struct group *group;
 
 	LIST_FOREACH(group, &stream->users.groups, link)
-	keep_end(&group->keep, false);
+		keep_end(&group->keep, false);
 }
 
 void group_free_all(struct stream *stream)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_JOB_H
-#define DAEMON_SERVE_JOB_H
+#pragma once
 
 /* A job's rank in a stream: its inbox and outbox, its place in the carousel, its figures. */
 
@@ -79,5 +78,3 @@ void job_post_later(struct job *job);
 void job_wake(struct job *job, uint64_t now_ns);
 /* Sets d_stage, d_heartbeat and d_wants_kick (LAYOUT_KICK_...), and accounts its wait. */
 void job_show(struct job *job, bool is_late, uint32_t kicks, uint64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SERVE_PUMP_H
-#define DAEMON_SERVE_PUMP_H
+#pragma once
 
 /* The pump turns a stream: what happened goes into the carousel, its decisions come out as
  * deeds. */
@@ -18,5 +17,3 @@ bool pump_tick(struct stream *stream);
 enum layout_stage pump_stage_of(const struct job *job);
 /* Does the job, if it waits, wait for a sample that takes longer than a chunk which was begun later? */
 bool pump_is_late(const struct stream *stream, const struct job *job, uint64_t *ret_sample);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_SOURCE_DIRECT_H
-#define STORAGE_SOURCE_DIRECT_H
+#pragma once
 
 /*
  * Reading past the page cache, right into the memory where bytes are wanted: which part of a file that takes, several reads at
@@ -74,5 +73,3 @@ struct direct_batch {
 /* All of them; none is under way any more when it returns. 0, or negative errno: there is no such queue to be had, and nothing
  * was read. -EAGAIN: the node has no more now. */
 int direct_queue_read(struct direct_queue *queue, const struct direct_batch *batch);
-
-#endif

@@ -86,7 +86,7 @@ void accessd_kill(void)
 	if (!bottle_now()->node)
 		return;
 	LIST_FOREACH(conn, &bottle_now()->node->conns, link)
-	shutdown(conn->fd, SHUT_RDWR);
+		shutdown(conn->fd, SHUT_RDWR);
 	leave_memory();
 	is_crashing = true;
 	accessd_stop();

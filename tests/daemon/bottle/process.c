@@ -124,7 +124,7 @@ static bool is_to_look(const struct bottle *bottle)
 	bool is_one = false;
 
 	LIST_FOREACH(domain, &bottle->node->domains, link)
-	is_one |= domain->disk_cache.share == DISK_CACHE_LOOKS;
+		is_one |= domain->disk_cache.share == DISK_CACHE_LOOKS;
 	return is_one && !bottle->looks;
 }
 
