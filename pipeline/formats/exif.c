@@ -187,7 +187,7 @@ static unsigned exif_find(struct exif *exif)
 unsigned exif_of_xmp(const uint8_t *data, size_t size)
 {
 	const size_t name = sizeof(EXIF_XMP_TAG) - 1;
-	const uint8_t *at = data, *end = data + size;
+	const uint8_t *at = data, *end = size ? data + size : data; /* NULL: there is none */
 
 	while (at < end && (at = memmem(at, (size_t)(end - at), EXIF_XMP_TAG, name))) {
 		at += name;
