@@ -5,9 +5,9 @@
  * and RECV alone: nobody is given a key to anybody's memory.
  *
  * A queue pair is never destroyed before the device is: to disconnect it, it goes to ERR, where the drivers give back what was
- * posted. Before it is connected again it goes to RESET, and what is left in its queue is thrown away. Not at once: soft-RoCE of
- * Linux 6.1 resets in the caller's thread while its tasks may still be giving back, and both put down the same reference to the queue
- * pair. When the last one is gone so, it is deaf and mute for ever, and says nothing.
+ * posted. Before it is connected again it goes to RESET, and what is left in its queue is thrown away. Not at once: with soft-RoCE of
+ * Linux 6.1 one in some hundred that were reset right after ERR was deaf and mute from then on. It resets in the caller's thread
+ * beside its own tasks, which may still be giving back; probably both put down the same reference to the queue pair.
  */
 
 #include "cluster/verbs.h"
