@@ -40,6 +40,11 @@ static void lend_draw(struct warming *warming, uint64_t now_ns)
 	if (!warming->draws && warming->line_ns && now_ns - warming->line_ns < WARM_LINE_NS)
 		return;
 	warming->line_ns = now_ns;
+	if (!look->is_on && look->why[0]) {
+		fprintf(stderr, "%snothing is kept: %s", warming->draws ? "\r" : "", look->why);
+		fputs(warming->draws ? "\033[K" : "\n", stderr);
+		return;
+	}
 	fprintf(stderr, "%s%s: %llu samples made for other nodes, %llu kept; %s%s%s",
 		warming->draws ? "\r" : "", look->form, (unsigned long long)look->made_ahead,
 		(unsigned long long)look->kept, lend_words(look), look->not_shared[0] ? ": " : "",
@@ -47,13 +52,14 @@ static void lend_draw(struct warming *warming, uint64_t now_ns)
 	fputs(warming->draws ? "\033[K" : "\n", stderr);
 }
 
-/* accessd is away, or has just come: it hears of the job when that asks for a batch. */
+/* accessd is away, or has just come, or what it worked with was lost: the job is opened again when it asks for a batch. */
 static int lend_return(struct warming *warming, struct diag *diag)
 {
 	bool is_last;
 
 	if (!warming->is_away)
-		fprintf(stderr, "%s%s; waiting for it\n", warming->draws ? "\n" : "", diag->text);
+		fprintf(stderr, "%s%s; waiting for it\n", warming->draws ? "\n" : "",
+			diag->text[0] ? diag->text : "accessd begins anew with this data set");
 	warming->is_away = true;
 	diag->text[0] = '\0';
 	return warm_take(warming, &is_last, diag);
@@ -64,7 +70,8 @@ static int lend_hold(struct warming *warming, struct diag *diag)
 	int r = 0;
 
 	while (!r && !warm_signalled()) {
-		if (warm_look(warming, diag)) {
+		warm_look(warming, diag);
+		if (!warming->look.is_there) {
 			r = lend_return(warming, diag);
 		} else {
 			warming->is_away = false;
@@ -96,7 +103,7 @@ int ctl_lend(struct warming *warming, struct diag *diag)
 	if (warming->draws)
 		fputs("\r\033[K", stderr);
 	if (!r && !warming->is_away)
-		r = warm_look(warming, diag);
+		warm_look(warming, diag);
 	printf("%s: %llu samples were made for other nodes; what is kept stays\n", look->form,
 	       (unsigned long long)look->made_ahead);
 	return r ? r : fflush(stdout) == 0 ? 0 : CTL_E_NONE;

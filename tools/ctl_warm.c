@@ -53,6 +53,7 @@ int warm_look(struct warming *warming, struct diag *diag)
 	if (r == OA_E_INTERRUPTED)
 		return 0; /* what was seen last stands */
 	if (r) {
+		warming->look.is_there = false;
 		diag_set(diag, "%s", error.text);
 		return CTL_E_NONE;
 	}

@@ -18,6 +18,7 @@ struct ctl_warm {
 
 /* How it stands with the form that is made, from accessd's status. */
 struct ctl_warm_look {
+	bool is_there; /* the job, with a stream that runs */
 	bool is_on;
 	bool is_measured; /* it was decided */
 	char form[24];    /* "file": none is worth it */

@@ -58,7 +58,9 @@ bool ctl_warm_read(const struct json_in *status, const char *job, struct ctl_war
 	const char *form = json_in_string(json_in_member(cache, "point"), "");
 	const char *why = json_in_string(json_in_member(cache, "why"), "");
 
-	*ret = (struct ctl_warm_look){.is_on = json_in_bool(json_in_member(cache, "on"), false)};
+	*ret =
+	    (struct ctl_warm_look){.is_on = json_in_bool(json_in_member(cache, "on"), false),
+				   .is_there = json_in_bool(json_in_member(mine, "active"), true)};
 	if (!stream || !json_in_string(json_in_member(cache, "asked"), NULL))
 		return false;
 	point = warm_find(json_in_member(cache, "points"), "name", form, 0);

@@ -44,7 +44,7 @@ until_true $patience grep -q "; waiting for it\$" "$work/lend.txt" || fail "acce
 node a "$port_a"
 until_true $patience is_lent alone || fail "after accessd was stopped: $(cat "$work/lend.txt")"
 
-node b "$port_b" cache_point=packed
+node b "$port_b" cache_point=packed linger_s=3600
 until_true $patience is_lent "done" || fail "it is not through: $(status streams.0.cache.peers.ahead)"
 made=$(status streams.0.cache.peers.made_ahead)
 # of 400 a node of two owns 200, give or take, of which its job may have had up to 64 when nobody was there
@@ -56,9 +56,18 @@ exactly_once "$work/b.json"
 socket=$work/b/socket
 status_is streams.0.cache.peer_hits ">=" 1 || fail "of $made forms that a made b got none"
 
+# What makes its samples is killed: it is opened again.
+socket=$work/a/socket
+stream=$(status streams.0.id)
+kill -KILL "$(status node.parent_pid)"
+is_anew() {
+	status_is streams == 1 && [ "$(status streams.0.id)" != "$stream" ] && [ "$(status streams.0.cache.peers.ahead)" = "done" ]
+}
+until_true $patience is_anew || fail "its worker was killed: $(cat "$work/lend.txt")"
+
 kill -TERM $lending
 wait $lending || fail "told to end, it ends with status $?"
-tail -n 1 "$work/lend.txt" | grep -q "^packed: $made samples were made for other nodes; what is kept stays\$" ||
+tail -n 1 "$work/lend.txt" | grep -q "^packed: [0-9]* samples were made for other nodes; what is kept stays\$" ||
 	fail "it ends with: $(cat "$work/lend.txt")"
 socket=$work/a/socket
 until_true $patience status_is jobs == 0 || fail "its job stays"
