@@ -45,11 +45,18 @@ ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset) FAULTS_R
 static ssize_t (*real_pread)(int, void *, size_t, off_t);
 static long (*real_syscall)(long, ...);
 
-/* Before the reader has threads. */
+/* Before the reader has threads; sooner where another library's constructor opens a file. */
 __attribute__((constructor)) static void faults_find_real(void)
 {
 	*(void **)&real_pread = dlsym(RTLD_NEXT, "pread64");
 	*(void **)&real_syscall = dlsym(RTLD_NEXT, "syscall");
+}
+
+static long pass_on(long number, const long args[6])
+{
+	if (!real_syscall)
+		faults_find_real();
+	return real_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }
 
 static ssize_t fail(int error)
@@ -167,7 +174,7 @@ long faults_syscall(long number, ...)
 		return fail(EAGAIN);
 	if (number == SYS_io_getevents && faults && strstr(faults, "held"))
 		return get_events_but_held(args);
-	return real_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+	return pass_on(number, args);
 }
 
 int faults_open(const char *path, int flags, ...) FAULTS_REPLACES("open");
@@ -182,7 +189,8 @@ static int open_badly(const char *path, int flags, unsigned mode)
 		for (;;)
 			pause();
 	}
-	return (int)real_syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	return (int)pass_on(SYS_openat,
+			    (const long[6]){AT_FDCWD, (long)(uintptr_t)path, flags, (long)mode});
 }
 
 int faults_open(const char *path, int flags, ...)
