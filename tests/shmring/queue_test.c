@@ -217,6 +217,29 @@ START_TEST(wrong_hint_hides_no_task)
 }
 END_TEST
 
+/* Also where others have tasks: one claim of 32 looks for what a hint hides in the oldest chunk. */
+START_TEST(wrong_hint_hides_no_task_behind_others)
+{
+	const uint32_t old = begin(1, CHUNK);
+	uint32_t young = 0, claims = 0;
+
+	put_task(old, 0);
+	ck_assert_uint_eq(claim_read(READER).row, old);
+	put_task(old, 1);
+	atomic_store(&queue.row[old].s_read_hint, CHUNK);
+	do {
+		const uint32_t index = claims % CHUNK;
+
+		if (index == 0 && claims > 0)
+			queue_row_end(&queue, young);
+		if (index == 0)
+			young = begin(2 + claims, CHUNK);
+		put_task(young, index);
+		ck_assert_uint_le(++claims, 33);
+	} while (claim_read(READER).row != old);
+}
+END_TEST
+
 START_TEST(accessd_is_rung_once_an_arm)
 {
 	uint32_t row = begin(1, 5);
@@ -765,6 +788,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, failure_is_told_and_can_be_tried_again);
 	tcase_add_test(tcase, oldest_chunk_is_served_first);
 	tcase_add_loop_test(tcase, wrong_hint_hides_no_task, 0, 2);
+	tcase_add_test(tcase, wrong_hint_hides_no_task_behind_others);
 	tcase_add_test(tcase, accessd_is_rung_once_an_arm);
 	tcase_add_test(tcase, accessd_is_rung_when_one_task_ends);
 	tcase_add_test(tcase, strange_chunk_is_left_to_others);
