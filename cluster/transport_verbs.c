@@ -26,6 +26,7 @@
 
 #include "cluster/value.h"
 
+#define VERBS_PAIRS (VALUE_MOST_PEERS + 4) /* some rest, also in a full cell */
 #define VERBS_MESSAGE (UINT32_C(32) << 10)
 #define VERBS_CREDITS 9 /* messages with bytes that the other end may have sent */
 #define VERBS_OWED_MOST ((VERBS_CREDITS + 1) / 2)
@@ -67,10 +68,10 @@ struct verbs_pool {
 	uint8_t *memory;
 	uint32_t generation, chance;
 	unsigned next; /* whose turn it is */
-	enum slot slot[VALUE_MOST_PEERS];
+	enum slot slot[VERBS_PAIRS];
 };
 
-#define POOL_BYTES ((size_t)VALUE_MOST_PEERS * VERBS_PLACES * VERBS_MESSAGE)
+#define POOL_BYTES ((size_t)VERBS_PAIRS * VERBS_PLACES * VERBS_MESSAGE)
 
 /* ---- the pool ---- */
 
@@ -86,7 +87,7 @@ int verbs_pool_new(const struct verbs_ops *ops, struct verbs_pool **ret, struct 
 	else
 		r = base_random(&pool->chance, sizeof(pool->chance));
 	if (r == 0)
-		r = ops->open(memory, POOL_BYTES, VALUE_MOST_PEERS, VERBS_SENDS, VERBS_RECEIVES,
+		r = ops->open(memory, POOL_BYTES, VERBS_PAIRS, VERBS_SENDS, VERBS_RECEIVES,
 			      &pool->verbs, why);
 	if (r) {
 		if (memory != MAP_FAILED)
@@ -458,32 +459,32 @@ static int begin(struct link *link, struct diag *why)
 	return r;
 }
 
-/* The next one that is free and can be reset, round and round. VALUE_MOST_PEERS: none is. */
+/* The next one that is free and can be reset, round and round. VERBS_PAIRS: none is. */
 static unsigned take_slot(struct verbs_pool *pool)
 {
 	const unsigned first = pool->next;
 
-	for (unsigned n = 0; n < VALUE_MOST_PEERS; n++) {
-		const unsigned i = (first + n) % VALUE_MOST_PEERS;
+	for (unsigned n = 0; n < VERBS_PAIRS; n++) {
+		const unsigned i = (first + n) % VERBS_PAIRS;
 
 		if (pool->slot[i] != SLOT_FREE)
 			continue;
-		pool->next = (i + 1) % VALUE_MOST_PEERS;
+		pool->next = (i + 1) % VERBS_PAIRS;
 		pool->slot[i] = pool->ops->reset(pool->verbs, i) ? SLOT_BROKEN : SLOT_TAKEN;
 		if (pool->slot[i] == SLOT_TAKEN)
 			return i;
 	}
-	return VALUE_MOST_PEERS;
+	return VERBS_PAIRS;
 }
 
 int transport_verbs_new(struct verbs_pool *pool, struct transport **ret,
 			struct path_address *ret_address, struct diag *why)
 {
 	struct link *link = calloc(1, sizeof(*link));
-	const unsigned i = link ? take_slot(pool) : VALUE_MOST_PEERS;
+	const unsigned i = link ? take_slot(pool) : VERBS_PAIRS;
 	int r;
 
-	if (i == VALUE_MOST_PEERS) {
+	if (i == VERBS_PAIRS) {
 		diag_set(why, "no queue pair of %s is free", pool->ops->name(pool->verbs));
 		free(link);
 		return -EBUSY;
