@@ -125,7 +125,8 @@ ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset)
 	return pread_badly(fd, buffer, size, offset);
 }
 
-long faults_syscall(long number, ...) FAULTS_REPLACES("syscall");
+long faults_syscall(long number, long a, long b, long c, long d, long e, long f)
+    FAULTS_REPLACES("syscall");
 
 /* One event, the first, is kept back. */
 static long get_events_but_held(const long args[6])
@@ -158,16 +159,12 @@ static long get_events_but_held(const long args[6])
 	return n < 0 ? n : kept;
 }
 
-long faults_syscall(long number, ...)
+/* With all the arguments that there may be, as libc's: which were given nobody knows. */
+long faults_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	const char *faults = getenv("FAULTS");
-	long args[6];
-	va_list list;
+	const long args[6] = {a, b, c, d, e, f};
 
-	va_start(list, number);
-	for (unsigned i = 0; i < 6; i++)
-		args[i] = va_arg(list, long);
-	va_end(list);
 	if (number == SYS_io_setup && faults && strstr(faults, "noaio"))
 		return fail(EPERM);
 	if (number == SYS_io_setup && faults && strstr(faults, "fewaio"))
