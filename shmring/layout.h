@@ -326,7 +326,7 @@ enum {
 };
 
 enum layout_made {
-	LAYOUT_MADE_NONE = 0,
+	LAYOUT_MADE_NONE = 0,  /* nor was it found out whether there is one */
 	LAYOUT_MADE_YES = 1,   /* and put into the write-back ring, if it is to be kept */
 	LAYOUT_MADE_UNFIT = 2, /* the sample has no such form */
 	LAYOUT_MADE_FULL = 3,  /* the write-back ring had no room */

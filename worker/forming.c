@@ -18,26 +18,27 @@ _Static_assert(LAYOUT_FORM_AUGMENTED - LAYOUT_FORM_PIXELS == PIPELINE_CUT_AUGMEN
 	       "a form of pixels has the number of its cut");
 
 /* One of the source's forms: the maker gives memory of its own for each. */
-static bool make_of_source(struct forming *forming, enum form_kind kind, const uint8_t *data,
-			   size_t size, struct forming_form *ret)
+static int make_of_source(struct forming *forming, enum form_kind kind, const uint8_t *data,
+			  size_t size, struct forming_form *ret)
 {
 	uint8_t *made;
 	size_t bytes;
+	int r = forming->maker ? 0 : form_maker_new(&forming->maker);
 
-	if (!forming->maker && form_maker_new(&forming->maker) != 0)
-		return false;
-	if (form_make(forming->maker, kind, data, size, &made, &bytes) != 0)
-		return false;
+	if (r == 0)
+		r = form_make(forming->maker, kind, data, size, &made, &bytes);
+	if (r != 0)
+		return r < 0 ? r : FORMING_E_UNFIT;
 	free(forming->buffer);
 	forming->buffer = made;
 	forming->room = bytes;
 	*ret = (struct forming_form){.data = made, .size = bytes, .kept = form_kept(made, bytes)};
-	return true;
+	return 0;
 }
 
-static bool make_of_pixels(struct forming *forming, unsigned cut, struct pipeline_run *run,
-			   unsigned number, const struct pipeline_key *key, const uint8_t *data,
-			   size_t size, struct forming_form *ret)
+static int make_of_pixels(struct forming *forming, unsigned cut, struct pipeline_run *run,
+			  unsigned number, const struct pipeline_key *key, const uint8_t *data,
+			  size_t size, struct forming_form *ret)
 {
 	struct pipeline_error error;
 	size_t bytes = 0;
@@ -51,15 +52,18 @@ static bool make_of_pixels(struct forming *forming, unsigned cut, struct pipelin
 		r = pipeline_cut_make(run, number, cut, data, size, key, forming->buffer,
 				      forming->room, &bytes, &error);
 	}
+	if (r == -ENOMEM || r == PIPELINE_E_ROOM ||
+	    (r == PIPELINE_E_BAD && error.stage == PIPELINE_FAIL_MEMORY))
+		return -ENOMEM;
 	if (r != 0)
-		return false;
+		return FORMING_E_UNFIT;
 	*ret = (struct forming_form){.data = forming->buffer, .size = bytes, .kept = bytes};
-	return true;
+	return 0;
 }
 
-bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
-		  const struct pipeline_key *key, const uint8_t *data, size_t size,
-		  struct forming_form *ret)
+int forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
+		 const struct pipeline_key *key, const uint8_t *data, size_t size,
+		 struct forming_form *ret)
 {
 	if (form == LAYOUT_FORM_INDEXED)
 		return make_of_source(forming, FORM_INDEXED, data, size, ret);

@@ -28,11 +28,13 @@ struct forming_form {        /* borrowed until the next one is made */
 	size_t size, kept;   /* bytes; the first `kept` are what is kept */
 };
 
+enum { FORMING_E_UNFIT = 1 };
+
 /* Makes a stored form (LAYOUT_FORM_...) of a file's (hostile) bytes. For one of pixels, run is asked for
- * its pipeline `number`, with key's draws. false: the sample has none. */
-bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
-		  const struct pipeline_key *key, const uint8_t *data, size_t size,
-		  struct forming_form *ret);
+ * its pipeline `number`, with key's draws. 0; FORMING_E_UNFIT: the sample has none, wherever it is tried; -ENOMEM. */
+int forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
+		 const struct pipeline_key *key, const uint8_t *data, size_t size,
+		 struct forming_form *ret);
 /* The form that was just made is kept to be the earlier one of its kind, if it is the source's and not large. */
 void forming_set_aside(struct forming *forming, unsigned form, const struct forming_form *made);
 /* The one before it, or itself: where there is none, and of pixels, which take as long whatever came before. Borrowed until

@@ -197,11 +197,12 @@ static bool worker_make_form(struct worker *worker, struct worker_queue *queue,
 {
 	const struct pipeline_key key = worker_key(task);
 	const uint64_t begin_ns = base_cpu_ns();
+	const int r = forming_make(&worker->forming, wanted, queue->scratch,
+				   (unsigned)__builtin_ctz(task->variants), &key,
+				   queue->set->arena + task->arena_offset, task->came, ret_form);
 
-	ret->made = LAYOUT_MADE_UNFIT;
-	if (!forming_make(&worker->forming, wanted, queue->scratch,
-			  (unsigned)__builtin_ctz(task->variants), &key,
-			  queue->set->arena + task->arena_offset, task->came, ret_form))
+	ret->made = r < 0 ? LAYOUT_MADE_NONE : LAYOUT_MADE_UNFIT;
+	if (r != 0)
 		return false;
 	ret->make_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
 	ret->bytes = (uint32_t)BASE_MIN(ret_form->kept, UINT32_MAX);
@@ -232,11 +233,16 @@ static int worker_run_made(struct worker *worker, struct worker_queue *queue,
 			   struct queue_made *ret)
 {
 	struct forming_form form;
+	struct pipeline_error error;
 	uint64_t work_ns;
 
-	if (!worker_make_form(worker, queue, task, task->make, &form, ret) ||
-	    !worker_time(queue, task, out, form.data, form.size, &work_ns))
+	if (!worker_make_form(worker, queue, task, task->make, &form, ret))
 		return PIPELINE_E_BAD;
+	if (worker_run_timed(queue, task, out, form.data, form.size, &work_ns, &error) != 0) {
+		if (error.stage == PIPELINE_FAIL_MEMORY)
+			ret->made = LAYOUT_MADE_NONE;
+		return PIPELINE_E_BAD;
+	}
 	ret->work_us = (uint32_t)(work_ns / 1000);
 	ret->made = forming_hand_over(worker->setup->rings, worker->setup->index,
 				      queue->set->number, task, &form)
@@ -286,8 +292,9 @@ static int worker_run_ahead(struct worker *worker, struct worker_queue *queue,
 	return 0;
 }
 
-/* No form was made of what came. Where other nodes are asked for the form (it is wanted, too), the file is kept in its place if
- * it is a good one: it serves as well, and so they need not read it. A crop index is of no use in front of another file. */
+/* No form was made of what came. Where there is none to be made, and other nodes are asked for the form (it is wanted, too), the
+ * file is kept in its place if it is a good one: it serves as well, and so they need not read it. A crop index is of no use in
+ * front of another file. Not where memory was short: nodes that had enough would take the file for a lie (reader_checks.c). */
 static void worker_keep_file(struct worker *worker, const struct worker_queue *queue,
 			     const struct queue_task *task, bool is_good,
 			     struct queue_made *ret_made)
@@ -299,7 +306,8 @@ static void worker_keep_file(struct worker *worker, const struct worker_queue *q
 	    .kept = task->came,
 	};
 
-	if (is_good && task->want == task->make && task->make != LAYOUT_FORM_INDEXED &&
+	if (is_good && ret_made->made == LAYOUT_MADE_UNFIT && task->want == task->make &&
+	    task->make != LAYOUT_FORM_INDEXED &&
 	    forming_hand_over(rings, worker->setup->index, queue->set->number, task, &file))
 		ret_made->made = LAYOUT_MADE_FILE;
 	else

@@ -48,15 +48,30 @@ START_TEST(earlier)
 	size_t size = load_photo(photo);
 
 	for (unsigned times = 0; times < 3; times++) {
-		ck_assert(forming_make(&forming, kind, NULL, 0, NULL, photo, size, &first));
+		ck_assert_int_eq(forming_make(&forming, kind, NULL, 0, NULL, photo, size, &first),
+				 0);
 		forming_set_aside(&forming, kind, &first);
-		ck_assert(forming_make(&forming, kind, NULL, 0, NULL, photo, size, &next));
+		ck_assert_int_eq(forming_make(&forming, kind, NULL, 0, NULL, photo, size, &next),
+				 0);
 		found = forming_earlier_of(&forming, kind, &next);
 		ck_assert_ptr_ne(found.data, next.data);
 		ck_assert_uint_eq(found.size, next.size);
 		ck_assert_mem_eq(found.data, next.data, next.size);
 		ck_assert_ptr_eq(forming_earlier_of(&forming, other, &next).data, next.data);
 	}
+	forget(&forming);
+}
+END_TEST
+
+START_TEST(unfit)
+{
+	const uint8_t text[] = "no picture";
+	struct forming forming = {0};
+	struct forming_form form;
+
+	ck_assert_int_eq(
+	    forming_make(&forming, LAYOUT_FORM_PACKED, NULL, 0, NULL, text, sizeof(text), &form),
+	    FORMING_E_UNFIT);
 	forget(&forming);
 }
 END_TEST
@@ -97,6 +112,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, earlier);
+	tcase_add_test(tcase, unfit);
 	tcase_add_test(tcase, not_set_aside);
 	tcase_add_test(tcase, evicted_bytes_stay);
 }
