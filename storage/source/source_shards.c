@@ -75,8 +75,6 @@ int source_shards_probe(struct reader_dataset *dataset, const struct scan_progre
 				       : list_file(dataset, &shards->names, diag);
 	if (!r && !scan_takes(progress, shards->names.bytes))
 		r = DATASET_E_ROOM;
-	if (!r && dataset->is_folder && !(shards->files = source_shard_files_new()))
-		r = -ENOMEM;
 	if (r) {
 		source_shards_names_free(&shards->names);
 		free(shards);
@@ -203,9 +201,13 @@ static int place_index(struct reader_dataset *dataset, unsigned threads,
 int source_shards_index(struct reader_dataset *dataset, unsigned threads,
 			const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
+	struct shards *shards = dataset->source;
 	const int r = place_index(dataset, threads, progress, ret_fd, diag);
 
-	if (!r)
-		((struct shards *)dataset->source)->direct = source_direct_new(dataset);
-	return r;
+	if (r)
+		return r;
+	shards->direct = source_direct_new(dataset);
+	if (dataset->is_folder)
+		shards->files = source_shard_files_new(shards->direct != NULL);
+	return dataset->is_folder && !shards->files ? -ENOMEM : 0;
 }

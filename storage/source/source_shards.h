@@ -73,7 +73,8 @@ int source_shards_refuse_compressed(const struct reader_dataset *dataset, const 
 struct shard_files; /* open shards; any thread may ask */
 /* So many read a data set, before any is opened. */
 void source_shards_threads(unsigned threads);
-struct shard_files *source_shard_files_new(void);
+/* is_direct: each thread may have as many in use as it reads from at once. */
+struct shard_files *source_shard_files_new(bool is_direct);
 void source_shard_files_free(struct shard_files *files);
 void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
 			uint8_t *buffer, struct reader_outcome *ret);

@@ -71,7 +71,7 @@ static uint32_t align_of(const struct reader_dataset *dataset)
 	const struct shards *shards = dataset->source;
 	_cleanup_close_ int fd = -1;
 
-	if (!shards->files)
+	if (!dataset->is_folder)
 		return direct_align(dataset->root_fd);
 	fd = source_open_file(dataset->root_fd, shards->names.name[0], dataset->no_atime);
 	return fd < 0 ? 0 : direct_align(fd);
@@ -79,7 +79,6 @@ static uint32_t align_of(const struct reader_dataset *dataset)
 
 struct shards_direct *source_direct_new(const struct reader_dataset *dataset)
 {
-	const struct shards *shards = dataset->source;
 	struct shards_direct *direct;
 	uint32_t align;
 
@@ -95,9 +94,9 @@ struct shards_direct *source_direct_new(const struct reader_dataset *dataset)
 		return NULL;
 	direct->align = align;
 	direct->dataset = dataset;
-	direct->root_fd = shards->files ? -1 : open_root(dataset);
+	direct->root_fd = dataset->is_folder ? -1 : open_root(dataset);
 	pthread_mutex_init(&direct->lock, NULL);
-	if (!shards->files && direct->root_fd < 0) {
+	if (!dataset->is_folder && direct->root_fd < 0) {
 		tell(dataset, false, strerror(errno));
 		direct->is_off = true;
 	}

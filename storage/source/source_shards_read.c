@@ -4,7 +4,7 @@
  * Reading a sample that lies in a shard: pread, then fstat.
  *
  * Shards stay open, SHARDS_OPEN of a data set beside those that are in use; of more, the one goes that was used longest
- * ago. The lock covers the table and is held over no system call. A shard that others read is not
+ * ago, as where there are no more descriptors. The lock covers the table and is held over no system call. A shard that others read is not
  * closed; where all are read, one more is opened for the sample alone.
  *
  * A shard is checked behind each sample, by size and time, as a file is (source_folder.c). One that is open and has
@@ -52,10 +52,8 @@ void source_shards_threads(unsigned n)
 	threads = n;
 }
 
-/* Each thread may have as many in use as it reads from at once. */
-static size_t most_open(void)
+static size_t most_open(size_t wanted)
 {
-	const size_t wanted = (size_t)threads * DIRECT_DEEP + SHARDS_OPEN;
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
@@ -63,9 +61,9 @@ static size_t most_open(void)
 	return BASE_MAX((size_t)BASE_MIN(files.rlim_cur / SHARDS_SHARE, (rlim_t)wanted), 1);
 }
 
-struct shard_files *source_shard_files_new(void)
+struct shard_files *source_shard_files_new(bool is_direct)
 {
-	const size_t n = most_open();
+	const size_t n = most_open(SHARDS_OPEN + (size_t)threads * (is_direct ? DIRECT_DEEP : 1));
 	struct shard_files *files =
 	    calloc(1, sizeof(*files) + n * (sizeof(*files->file) + sizeof(*files->first)));
 
@@ -140,15 +138,16 @@ static struct shard_file *take_open(struct shard_files *files, uint64_t shard, b
 	return file;
 }
 
-/* That nobody uses; NULL: there is none. */
-static struct shard_file *oldest_locked(struct shard_files *files)
+/* That nobody uses, and that is open if such a one is asked for; NULL: there is none. */
+static struct shard_file *oldest_locked(struct shard_files *files, bool is_open)
 {
 	struct shard_file *oldest = NULL;
 
 	for (size_t i = 0; i < files->n; i++) {
 		struct shard_file *file = &files->file[i];
 
-		if (!file->users && (!oldest || file->used < oldest->used))
+		if (!file->users && (!is_open || file->fd >= 0) &&
+		    (!oldest || file->used < oldest->used))
 			oldest = file;
 	}
 	return oldest;
@@ -164,7 +163,7 @@ static struct shard_file *put_open(struct shard_files *files, uint64_t shard, bo
 
 	pthread_mutex_lock(&files->lock);
 	if (!find_locked(files, shard, is_direct))
-		oldest = oldest_locked(files);
+		oldest = oldest_locked(files, false);
 	if (oldest) {
 		unlink_locked(files, oldest);
 		old_fd = oldest->fd;
@@ -238,9 +237,39 @@ static bool read_from(const struct shard_read *read, int fd)
 	return source_shard_judge(read, fd, r);
 }
 
-static int open_shard(const struct shard_read *read)
+/* The one that was used longest ago goes. false: none is open that nobody uses. */
+static bool close_oldest(struct shard_files *files)
 {
-	const int fd = source_open_file(read->root_fd, read->is.name, read->dataset->no_atime);
+	struct shard_file *oldest;
+	int fd = -1;
+
+	pthread_mutex_lock(&files->lock);
+	oldest = oldest_locked(files, true);
+	if (oldest) {
+		unlink_locked(files, oldest);
+		oldest->shard = UINT64_MAX;
+		fd = base_take_fd(&oldest->fd);
+	}
+	pthread_mutex_unlock(&files->lock);
+	base_close(&fd);
+	return oldest;
+}
+
+/* Where the process, or the node, has no descriptor left, those of shards that nobody uses are given up for it: more than one
+ * where other threads are quicker. */
+static int open_by_name(const struct shard_read *read, struct shard_files *files)
+{
+	int fd;
+
+	do
+		fd = source_open_file(read->root_fd, read->is.name, read->dataset->no_atime);
+	while ((fd == -EMFILE || fd == -ENFILE) && close_oldest(files));
+	return fd;
+}
+
+static int open_shard(const struct shard_read *read, struct shard_files *files)
+{
+	const int fd = open_by_name(read, files);
 
 	if (fd >= 0)
 		return fd;
@@ -254,7 +283,7 @@ static int open_shard(const struct shard_read *read)
 /* By its name; if it is of the root that is in use, it stays open. false: it went meanwhile. */
 static bool read_anew(const struct shard_read *read, struct shard_files *files)
 {
-	_cleanup_close_ int fd = open_shard(read);
+	_cleanup_close_ int fd = open_shard(read, files);
 	struct shard_file *file = NULL;
 
 	if (fd < 0)
@@ -288,11 +317,10 @@ bool source_shard_place(const struct reader_dataset *dataset, int root_fd, uint6
 			uint8_t *buffer, struct reader_outcome *outcome, struct shard_read *ret)
 {
 	const struct dataset *index = dataset->index;
-	const struct shards *shards = dataset->source;
 	struct shard_read read = {
 	    .dataset = dataset,
 	    .root_fd = root_fd,
-	    .has_name = shards->files != NULL,
+	    .has_name = dataset->is_folder,
 	    .shard = dataset_shard_with(index, sample),
 	    .at = dataset_at_of(index, sample),
 	    .bytes = dataset_size_of(index, sample),
@@ -316,7 +344,7 @@ struct shard_file *source_shard_take_direct(const struct shard_read *read, int *
 	_cleanup_close_ int fd = -1;
 
 	if (!file) {
-		fd = source_open_file(read->root_fd, read->is.name, read->dataset->no_atime);
+		fd = open_by_name(read, shards->files);
 		if (fd >= 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_DIRECT) == 0)
 			file = put_open(shards->files, read->shard, true, &fd);
 		if (!file) /* another thread may have opened it meanwhile */

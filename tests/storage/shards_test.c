@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -561,6 +562,42 @@ START_TEST(reader_reads_every_sample)
 }
 END_TEST
 
+/* Of the reader. */
+static rlim_t count_fds(void)
+{
+	struct dirent *entry;
+	char folder[32];
+	rlim_t n = 0;
+	DIR *stream;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)process.pid);
+	stream = opendir(folder);
+	ck_assert_ptr_nonnull(stream);
+	while ((entry = readdir(stream)))
+		n += entry->d_name[0] != '.';
+	closedir(stream);
+	return n;
+}
+
+/* Those that stay open take none from one that is to be read. */
+START_TEST(no_descriptor_is_left_for_a_shard)
+{
+	struct rlimit limit;
+	struct work work;
+
+	write_shards(SHARDS, false);
+	process_start(&process, NULL, true);
+	work_on(&work, "");
+	ck_assert_int_eq(prlimit(process.pid, RLIMIT_NOFILE, NULL, &limit), 0);
+	limit.rlim_cur = count_fds() + 20;
+	ck_assert_int_eq(prlimit(process.pid, RLIMIT_NOFILE, &limit, NULL), 0);
+	read_all(&work);
+	work_check(&work);
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
 /* When it was opened just now, or is open since. The index is stored, so that no scan meets the fault. */
 START_TEST(a_shard_that_its_server_forgot_is_opened_anew)
 {
@@ -692,6 +729,7 @@ int main(void)
 	tcase_add_test(tcase, a_lease_is_waited_for);
 	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 11);
 	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
+	tcase_add_test(tcase, no_descriptor_is_left_for_a_shard);
 	tcase_add_loop_test(tcase, a_shard_that_its_server_forgot_is_opened_anew, 0, 2);
 	tcase_add_test(tcase, one_shard_is_a_data_set);
 	tcase_add_loop_test(tcase, reader_tells_a_change, 0, 2);
