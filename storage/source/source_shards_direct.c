@@ -211,8 +211,8 @@ static bool is_aligned(const uint8_t *to, uint32_t align)
 	return ((uintptr_t)to & (align - 1)) == 0;
 }
 
-/* What can be read directly. */
-static void add(struct batch *batch, const struct reader_dataset *dataset,
+/* false: it cannot be read directly. */
+static bool add(struct batch *batch, const struct reader_dataset *dataset,
 		struct reader_wanted *wanted)
 {
 	const struct shards_direct *direct = batch->direct;
@@ -227,13 +227,14 @@ static void add(struct batch *batch, const struct reader_dataset *dataset,
 	    !direct_span(shard->at, shard->bytes, direct->align, wanted->before, wanted->behind,
 			 span) ||
 	    !is_aligned(wanted->buffer - span->before, direct->align))
-		return;
+		return false;
 	if (shard->has_name && !(batch->file[i] = source_shard_take_direct(shard, &fd)))
-		return;
+		return false;
 	batch->wanted[i] = wanted;
 	batch->read[i] = (struct direct_read){
 	    .fd = fd, .to = wanted->buffer - span->before, .at = span->at, .bytes = span->bytes};
 	batch->n++;
+	return true;
 }
 
 /* A short one at the file's end has all that is wanted, any other one is read anew by who can say why. */
@@ -263,6 +264,16 @@ static void ended(void *arg, const unsigned *number, unsigned n)
 	batch->many->tell(batch->many);
 }
 
+static void read_through(const struct reader_dataset *dataset, struct reader_many *many,
+			 struct reader_wanted *wanted)
+{
+	source_shards_read(dataset, dataset->root_fd, wanted->task->sample, wanted->buffer,
+			   &wanted->outcome);
+	wanted->is_settled = wanted->outcome.stage == LAYOUT_FAIL_NONE;
+	many->tell(many);
+}
+
+/* What cannot be read directly comes first: who waits for it would wait for all others. */
 static void read_direct(const struct reader_dataset *dataset, struct shards_direct *direct,
 			struct reader_many *many)
 {
@@ -272,7 +283,8 @@ static void read_direct(const struct reader_dataset *dataset, struct shards_dire
 	int r;
 
 	for (unsigned i = 0; i < many->n; i++)
-		add(&batch, dataset, &many->wanted[i]);
+		if (!add(&batch, dataset, &many->wanted[i]))
+			read_through(dataset, many, &many->wanted[i]);
 	r = direct_queue_read(&many->link->direct,
 			      &(struct direct_batch){batch.read, batch.n, ended, &batch});
 	if (!r)
@@ -281,18 +293,6 @@ static void read_direct(const struct reader_dataset *dataset, struct shards_dire
 	for (unsigned i = 0; i < batch.n; i++)
 		if (batch.file[i])
 			source_shard_release(batch.files, batch.file[i], false);
-}
-
-static void read_through(const struct reader_dataset *dataset, struct reader_many *many)
-{
-	for (unsigned i = 0; i < many->n; i++) {
-		struct reader_wanted *wanted = &many->wanted[i];
-
-		source_shards_read(dataset, dataset->root_fd, wanted->task->sample, wanted->buffer,
-				   &wanted->outcome);
-		wanted->is_settled = wanted->outcome.stage == LAYOUT_FAIL_NONE;
-		many->tell(many);
-	}
 }
 
 void source_direct_many(const struct reader_dataset *dataset, struct reader_many *many)
@@ -307,8 +307,8 @@ void source_direct_many(const struct reader_dataset *dataset, struct reader_many
 	pthread_mutex_unlock(&direct->lock);
 	if (is_direct)
 		read_direct(dataset, direct, many);
-	else
-		read_through(dataset, many);
+	for (unsigned i = 0; i < many->n && !is_direct; i++)
+		read_through(dataset, many, &many->wanted[i]);
 	for (unsigned i = 0; i < many->n; i++)
 		bytes += many->wanted[i].is_settled ? many->wanted[i].task->bytes : 0;
 	if (bytes)
