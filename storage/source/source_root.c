@@ -18,11 +18,13 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Does the path lead into a mount of FUSE, as far as one may follow it? Such a one's own folder can be looked up by all. */
-static bool is_in_mount(const char *path)
+/* Does the path lead into a mount of FUSE that is closed to us? Such a one's own folder can be looked up by all, and who asks for
+ * more than its file system is refused. */
+static bool is_in_closed_mount(const char *path)
 {
 	char way[PATH_MAX];
 	struct statfs fs;
+	struct stat st;
 
 	if (strlen(path) >= sizeof(way))
 		return false;
@@ -32,7 +34,8 @@ static bool is_in_mount(const char *path)
 		if (!slash || slash == way)
 			return false;
 	}
-	return (unsigned long)fs.f_type == FUSE_SUPER_MAGIC;
+	return (unsigned long)fs.f_type == FUSE_SUPER_MAGIC && stat(way, &st) < 0 &&
+	       errno == EACCES;
 }
 
 int source_refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag)
@@ -40,7 +43,7 @@ int source_refuse_root(const struct reader_dataset *dataset, int error, struct d
 	char path[512];
 	const char *mend = "is the path right, and does this machine have it mounted?";
 
-	if (error == EACCES && is_in_mount(dataset->path))
+	if (error == EACCES && is_in_closed_mount(dataset->path))
 		mend = "it is in a mount (FUSE), which is closed to all but who mounted it, root "
 		       "too: mount it as the user of the job, or with allow_other";
 	else if (error == EACCES)

@@ -138,8 +138,10 @@ job_of() { # job_of UID RESULT FOLDER
 }
 job_of 65201 open "$work/open/photos" || fail "the job of who mounted it: $("$expect" "$work/open.json" jobs.0.error)"
 exactly_once "$work/open.json"
-for closed in "65202 $work/open/photos" "65201 $work/mount/photos"; do
-	! job_of "${closed%% *}" closed "${closed#* }" || fail "somebody reads what he may not"
+refused() { # refused UID FOLDER WHY
+	! job_of "$1" closed "$2" || fail "somebody reads what he may not"
 	"$expect" "$work/closed.json" jobs.0.error >"$work/error.txt"
-	grep -q "Permission denied; it is in a mount (FUSE).*allow_other" "$work/error.txt" || fail "it is not said why: $(cat "$work/error.txt")"
-done
+	grep -q "Permission denied; $3" "$work/error.txt" || fail "it is not said why: $(cat "$work/error.txt")"
+}
+refused 65202 "$work/open/photos" "the user of the job must be able to search"
+refused 65201 "$work/mount/photos" "it is in a mount (FUSE).*allow_other"
