@@ -13,7 +13,8 @@
  * one, so whoever comes first brings enough for all, also for ranks that are behind it or ahead of it.
  *
  * A group without ranks is kept for a while: rank 0 of a short job may be through before rank 1
- * has come. A rank that has been here and begins anew, without a token, is another run.
+ * has come, or all are started again. Where its stream ends before, its log is. A rank that has been
+ * here and begins anew, without a token, is another run.
  *
  * A log that a client brings is hostile (group_brought.c). What a forger can spoil is the plan of his
  * own job.
@@ -43,14 +44,8 @@ static void show(struct group *group)
 	plan_log_publish(&group->plan_log);
 }
 
-/* Ranks may come back to it, if they get the chance. */
-static bool is_over(const struct group *group)
-{
-	return !group->present && group->stream->state == STREAM_RUNS &&
-	       !group->stream->node->draining;
-}
-
-static void group_free(struct group *group)
+/* is_over: nobody will come back to it. */
+static void group_free(struct group *group, bool is_over)
 {
 	struct stream *stream = group->stream;
 
@@ -58,7 +53,7 @@ static void group_free(struct group *group)
 	if (stream->carousel)
 		group_end_log(&stream->node->endings,
 			      carousel_disband(stream->carousel, group->number, base_now_ns()));
-	keep_end(&group->keep, is_over(group));
+	keep_end(&group->keep, is_over);
 	if (group->payer)
 		group_pay_back(stream, group->payer);
 	group_end_plan_log(&stream->node->endings, &group->plan_log);
@@ -108,7 +103,7 @@ static struct group *group_new(const struct conn *conn)
 	LIST_INSERT_HEAD(&group->stream->users.groups, group, link);
 	if (group->job && group->begun)
 		return group;
-	group_free(group);
+	group_free(group, true);
 	return NULL;
 }
 
@@ -144,7 +139,7 @@ static int group_found(struct conn *conn, struct brought *log, struct carousel_j
 	log->plan_log = (struct plan_log){.map = NULL};
 	r = found_in_carousel(group, &from, log);
 	if (r)
-		group_free(group);
+		group_free(group, true);
 	else
 		*ret = group;
 	return r;
@@ -213,7 +208,7 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 		} else if (group->present) {
 			*ret_other = group;
 		} else {
-			group_free(group); /* of a run that is over */
+			group_free(group, true); /* of a run that is over */
 		}
 	}
 	return found;
@@ -273,6 +268,12 @@ int group_enter(struct conn *conn, const struct token *token, uint64_t origin, s
 
 /* ---- life ---- */
 
+/* Has nobody come back to it for so long? */
+static bool is_over(const struct group *group, uint64_t now_ns)
+{
+	return !group->present && now_ns - BASE_MIN(group->left_ns, now_ns) > KEPT_NS;
+}
+
 void group_joined(struct group *group, uint32_t rank)
 {
 	bits_set(group->begun, rank);
@@ -304,20 +305,26 @@ struct group *group_log(struct stream *stream, const struct carousel_action *act
 void group_sweep(struct stream *stream, uint64_t now_ns)
 {
 	BASE_EACH_LEAVING(group, &stream->users.groups, link)
-		if (!group->present && now_ns - BASE_MIN(group->left_ns, now_ns) > KEPT_NS)
-			group_free(group);
+		if (is_over(group, now_ns))
+			group_free(group, true);
 }
 
 void group_leave_all(struct stream *stream)
 {
-	struct group *group;
-
-	LIST_FOREACH(group, &stream->users.groups, link)
-		keep_end(&group->keep, false);
+	BASE_EACH(group, &stream->users.groups, link)
+		keep_lend(&group->keep);
 }
 
+/* The stream ends where it may before the groups do that nobody is in: their logs stay for who comes back. */
 void group_free_all(struct stream *stream)
 {
-	while (!LIST_EMPTY(&stream->users.groups))
-		group_free(LIST_FIRST(&stream->users.groups));
+	const bool is_running = stream->state == STREAM_RUNS && !stream->node->draining;
+
+	BASE_EACH_LEAVING(group, &stream->users.groups, link) {
+		const bool is_over_now = is_running && is_over(group, base_now_ns());
+
+		if (is_running && !group->present && !is_over_now)
+			keep_leave(&group->keep, base_take_ptr(group->begun));
+		group_free(group, is_over_now);
+	}
 }

@@ -10,8 +10,11 @@
  *
  * The file is the plan log's image, written by pwrite() in an order that leaves a whole plan log wherever
  * the writer dies, and before ranks see the entry: so it has all that any rank may have seen. It is
- * read back as what a client brings is, as a sealed copy of which nothing is believed. Files of groups
- * that ended are removed; what a killed accessd left is removed when nobody has come back for a minute.
+ * read back as what a client brings is, as a sealed copy of which nothing is believed.
+ *
+ * A group can end while its job goes on: its stream was lost, or ended with the last rank that it had, while another one
+ * still works on what it holds, or all are just started again. So its file is left to the next group, as what a killed
+ * accessd left is, and removed when nobody has come back for a minute. Files of runs that are over are removed.
  *
  * Nobody but us makes files there, so the folder is read once, before anybody is served: whoever founds a
  * group looks through names in memory.
@@ -32,13 +35,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "daemon/net/request.h"
 #include "daemon/place.h"
 #include "shmring/region.h"
 
-#define KEPT_S 60
+#define KEPT_NS (UINT64_C(60) * 1000000000)
 #define MOST_REMOVED 16
 #define COPY_STEP (UINT32_C(256) << 10)
 #define KEY_HEX 32
@@ -81,22 +85,28 @@ struct kept { /* a log that no group of ours writes */
 	LIST_ENTRY(kept) link;
 	char name[KEEP_NAME];
 	struct timespec written;
+	uint64_t left_ns; /* UINT64_MAX: ranks may still be in its group */
+	uint64_t *begun;  /* ranks that have been in it, and are gone; NULL: there is no saying */
 };
 
-static void remember(struct kept_logs *logs, const char *name, const struct timespec *written)
+static struct kept *remember(struct kept_logs *logs, const char *name,
+			     const struct timespec *written)
 {
 	struct kept *kept = strlen(name) < KEEP_NAME ? calloc(1, sizeof(*kept)) : NULL;
 
 	if (!kept)
-		return;
+		return NULL;
 	snprintf(kept->name, sizeof(kept->name), "%s", name);
 	kept->written = *written;
+	kept->left_ns = base_now_ns();
 	LIST_INSERT_HEAD(&logs->list, kept, link);
+	return kept;
 }
 
 static void forget(struct kept *kept)
 {
 	LIST_REMOVE(kept, link);
+	free(kept->begun);
 	free(kept);
 }
 
@@ -127,7 +137,7 @@ void keep_load(struct kept_logs *logs, const char *folder, int folder_fd)
 	DIR *dir = NULL;
 	int fd = folder_fd < 0 ? -1 : openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	*logs = (struct kept_logs){.folder = folder, .fd = folder_fd, .since_ns = base_now_ns()};
+	*logs = (struct kept_logs){.folder = folder, .fd = folder_fd};
 	if (fd >= 0 && !(dir = fdopendir(fd)))
 		base_close(&fd);
 	while (dir && (entry = readdir(dir)))
@@ -194,29 +204,69 @@ void keep_publish(struct keep *keep)
 	forget_named(keep->logs, keep->name);
 }
 
-void keep_end(struct keep *keep, bool over)
+/* NULL: it has no file that others find, or there is no memory. */
+static struct kept *leave(struct keep *keep)
 {
+	struct kept *kept = NULL;
 	struct timespec now;
 
-	if (keep->fd >= 0 && (over || *keep->temporary)) {
-		unlinkat(keep->logs->fd, *keep->temporary ? keep->temporary : keep->name, 0);
-	} else if (keep->fd >= 0) {
+	if (keep->fd >= 0 && !*keep->temporary) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		remember(keep->logs, keep->name, &now);
+		kept = remember(keep->logs, keep->name, &now);
 	}
 	base_close(&keep->fd);
+	return kept;
+}
+
+void keep_end(struct keep *keep, bool over)
+{
+	if (keep->is_lent) {
+		BASE_EACH(kept, &keep->logs->list, link)
+			if (strcmp(kept->name, keep->name) == 0)
+				kept->left_ns = base_now_ns();
+	} else if (over || *keep->temporary) {
+		if (keep->fd >= 0)
+			unlinkat(keep->logs->fd, *keep->temporary ? keep->temporary : keep->name,
+				 0);
+		base_close(&keep->fd);
+	} else {
+		leave(keep);
+	}
+}
+
+void keep_lend(struct keep *keep)
+{
+	struct kept *kept = leave(keep);
+
+	keep->is_lent = kept;
+	if (kept)
+		kept->left_ns = UINT64_MAX;
+}
+
+void keep_leave(struct keep *keep, uint64_t *begun)
+{
+	struct kept *kept = leave(keep);
+
+	if (kept)
+		kept->begun = begun;
+	else
+		free(begun);
 }
 
 /* ---- finding ---- */
 
-/* Was it left to us, and has nobody come back to it for a minute in which he could? */
-static bool is_old(const struct kept_logs *logs, const struct kept *kept)
+/* Has nobody come back to it for a minute in which he could? */
+static bool is_old(const struct kept *kept)
 {
-	int64_t up_s = (int64_t)((base_now_ns() - logs->since_ns) / 1000000000);
-	struct timespec now;
+	const uint64_t now_ns = base_now_ns();
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	return up_s >= KEPT_S && kept->written.tv_sec < now.tv_sec - up_s;
+	return now_ns - BASE_MIN(kept->left_ns, now_ns) >= KEPT_NS;
+}
+
+static void remove_one(struct kept_logs *logs, struct kept *kept)
+{
+	unlinkat(logs->fd, kept->name, 0);
+	forget(kept);
 }
 
 /* A few a time: those that come after us remove the rest. */
@@ -227,10 +277,9 @@ static void remove_old(struct kept_logs *logs)
 
 	for (kept = LIST_FIRST(&logs->list); kept && removed < MOST_REMOVED; kept = next) {
 		next = LIST_NEXT(kept, link);
-		if (!is_old(logs, kept))
+		if (!is_old(kept))
 			continue;
-		unlinkat(logs->fd, kept->name, 0);
-		forget(kept);
+		remove_one(logs, kept);
 		removed++;
 	}
 }
@@ -273,6 +322,16 @@ static void consider(struct search *search, const struct kept *kept)
 	search->found = kept;
 }
 
+/* A rank that has been in a run that began without a token, and now begins so, is another run. */
+static void remove_over(struct kept_logs *logs, const struct search *search, uint32_t rank)
+{
+	BASE_EACH_LEAVING(kept, &logs->list, link)
+		if (kept->begun && bits_test(kept->begun, rank) &&
+		    begins_with(kept->name, search->job) &&
+		    begins_with(kept->name + strlen(search->job), search->origin))
+			remove_one(logs, kept);
+}
+
 int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *log,
 	      uint64_t origin)
 {
@@ -290,6 +349,8 @@ int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *
 		*search.log = '-';
 		name_log(log, search.log + 1);
 	}
+	if (!of->request->token)
+		remove_over(logs, &search, of->request->rank);
 	BASE_EACH(kept, &logs->list, link)
 		consider(&search, kept);
 	if (!search.found)

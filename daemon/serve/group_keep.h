@@ -21,7 +21,6 @@ struct kept;
 struct kept_logs {
 	const char *folder;
 	int fd; /* of it; -1: no log is kept */
-	uint64_t since_ns;
 	LIST_HEAD(, kept) list;
 };
 
@@ -33,7 +32,8 @@ struct keep_job { /* whose log it is */
 
 struct keep {
 	struct kept_logs *logs;
-	int fd;                    /* -1: the log is not kept */
+	int fd;                    /* -1: the log is not kept, or not by this group any more */
+	bool is_lent;              /* others find it, and ranks may still be in the group */
 	uint64_t saved;            /* end of the log as far as it is in the file */
 	char temporary[KEEP_NAME]; /* its name until keep_publish(), then empty */
 	char name[KEEP_NAME];
@@ -47,15 +47,20 @@ void keep_publish(struct keep *keep);                               /* from now 
 void keep_save(struct keep *keep, const struct plan_log *plan_log); /* after each entry */
 /* over: nobody will come back to it. */
 void keep_end(struct keep *keep, bool over);
+/* The group ends soon, and ranks may come back to its log: keep_end() says when they cannot be in it any more. */
+void keep_lend(struct keep *keep);
+/* All ranks are gone, and may come back. begun (taken): bitmap of those that have been here; one that begins anew, without
+ * a token, is another run. */
+void keep_leave(struct keep *keep, uint64_t *begun);
 
 /* Reads which logs there are, before anybody is served; and forgets that. */
 void keep_load(struct kept_logs *logs, const char *folder, int folder_fd);
 void keep_unload(struct kept_logs *logs);
 
 /*
- * The log that an accessd before us kept for the request: the one named log (NULL: none is), else one
- * that began with the same token. Its file, which is the caller's, or -1: there is none. Removes what is
- * too old to be asked for.
+ * The log that was kept for the request, by an accessd before us or for a group that ended: the one named log (NULL: none
+ * is), else one that began with the same token. Its file, which is the caller's, or -1: there is none. Removes what is too
+ * old to be asked for.
  */
 int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *log,
 	      uint64_t origin);

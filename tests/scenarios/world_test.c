@@ -144,10 +144,15 @@ static void *token_of(struct oa_stream *stream, size_t *size)
 	return token;
 }
 
-static void begin(const char *name)
+static void begin_with(const char *name, const char *setting)
 {
 	snprintf(dataset, sizeof(dataset), "%s", rig_pictures(name, SAMPLES, CLASSES, 16));
-	rig_start("workers=2", "chunk=16", NULL);
+	rig_start("workers=2", "chunk=16", setting, NULL);
+}
+
+static void begin(const char *name)
+{
+	begin_with(name, NULL);
 }
 
 /* ---- together ---- */
@@ -359,6 +364,42 @@ START_TEST(a_rank_returns_with_its_token)
 		open_rank(&world, number, token, size);
 		free(token);
 	}
+	ck_assert(drive(&world, MOST_STEPS));
+	assert_all_once(&world);
+	world_close(&world);
+	rig_end();
+}
+END_TEST
+
+/* Nobody is left for a moment, and the stream ends with the last rank. From their own tokens they go on with their plan, in any
+ * order; without any they are another run. */
+START_TEST(all_ranks_are_started_again)
+{
+	struct oa_options options = options_of(3, 6, true);
+	struct world world = {.client = NULL};
+	uint32_t plan[SAMPLES];
+	size_t size[3] = {0};
+	void *token[3] = {NULL};
+
+	begin_with("again", "linger_s=0");
+	world_open(&world, &options, NULL, 0);
+	drive(&world, 5);
+	memcpy(plan, world.count[0], sizeof(plan));
+	step(&world, 1);
+	for (uint32_t rank = 0; rank < 3 && _i; rank++)
+		token[rank] = token_of(world.rank[rank].stream, &size[rank]);
+	if (!_i)
+		memset(world.count, 0, sizeof(world.count));
+	world_close(&world);
+	ck_assert(rig_wait_status("streams.0.id", -1, -1));
+	world.client = rig_connect();
+	memset(world.rank, 0, sizeof(world.rank));
+	for (uint32_t rank = 3; rank-- > 0;) {
+		open_rank(&world, rank, token[rank], size[rank]);
+		free(token[rank]);
+	}
+	drive(&world, 5);
+	ck_assert(_i || memcmp(plan, world.count[0], sizeof(plan)) != 0);
 	ck_assert(drive(&world, MOST_STEPS));
 	assert_all_once(&world);
 	world_close(&world);
@@ -679,6 +720,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_rank_comes_late);
 	tcase_add_test(tcase, a_killed_rank_returns);
 	tcase_add_test(tcase, a_rank_returns_with_its_token);
+	tcase_add_loop_test(tcase, all_ranks_are_started_again, 0, 2);
 	tcase_add_test(tcase, a_job_resumes_with_other_ranks_and_batches);
 	tcase_add_test(tcase, ranks_outlive_accessd);
 	tcase_add_loop_test(tcase, a_rank_begins_after_a_restart, 0, 4);
