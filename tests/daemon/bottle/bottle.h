@@ -292,6 +292,7 @@ void plan_draw(struct job_plan *plan, enum oa_bad bad, bool may_have_ranks);
 void model_take(struct training *job, const struct oa_batch *batch);
 void model_end_epoch(struct training *job);
 bool model_may_fail(const struct training *job); /* for a bad sample */
+bool model_may_be_empty(const struct training *job);
 
 /* ---- training.c ---- */
 

@@ -56,6 +56,20 @@ static unsigned count_lost(const struct training *job)
 	return lost;
 }
 
+/* Bad samples may leave too few for a batch of each rank: then an epoch has none. */
+bool model_may_be_empty(const struct training *job)
+{
+	const struct job_plan *plan = &job->plan;
+	unsigned n = 0;
+
+	if (!(plan->flags & OA_DROP_LAST) || !has_holes(job))
+		return false;
+	for (unsigned i = 0; i < job->bottle->samples; i++)
+		if (!may_miss(job, i))
+			n += plan->picked.times[i];
+	return plan->picked.has_weights || n < plan->batch * plan->ranks;
+}
+
 /* When the last of them has ended it. */
 static unsigned count_lost_of_ranks(const struct training *job)
 {

@@ -245,7 +245,8 @@ static void train(struct training *job)
 	}
 	if (r == OA_E_END && !job->is_killed)
 		model_end_epoch(job);
-	if (r == OA_E_END && !job->is_killed && job->model.epoch + 1 != job->plan.epochs)
+	if (r == OA_E_END && !job->is_killed && job->model.epoch + 1 != job->plan.epochs &&
+	    !model_may_be_empty(job))
 		bottle_break("job %u: the end in epoch %llu", job->number,
 			     (unsigned long long)job->model.epoch);
 	job->is_done =
@@ -256,6 +257,25 @@ static void train(struct training *job)
 		client->release(held[i]);
 }
 
+/* May it be started again? Where all of a job was killed, the ranks that have a token come first; where nobody has one, that
+ * is another run, with another plan. */
+static bool may_come(struct training *job)
+{
+	const struct training *first = &job->bottle->job[job->plan.leader];
+	bool has_token = false;
+
+	if (job->plan.ranks == 1 || job->token_bytes || !job->deaths)
+		return true;
+	for (unsigned i = 0; i < job->plan.ranks; i++) {
+		if (first[i].stream && !first[i].is_killed)
+			return true;
+		has_token |= first[i].token_bytes && !first[i].is_done;
+	}
+	if (!has_token)
+		memset(&job->bottle->troop[job->plan.leader], 0, sizeof(struct troop));
+	return !has_token;
+}
+
 static void run(void *arg)
 {
 	struct training *job = arg;
@@ -264,7 +284,7 @@ static void run(void *arg)
 	if (!job->deaths)
 		nap(job->plan.late_ns);
 	while (!job->is_killed && !job->is_done) {
-		if (open_stream(job)) {
+		if (may_come(job) && open_stream(job)) {
 			train(job);
 			client->close(job->stream);
 			job->stream = NULL;
