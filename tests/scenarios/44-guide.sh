@@ -32,7 +32,7 @@ export PHOTOS="$work/photos"
 # A store on a real web server.
 PATH=$PATH:${ACCESS_NGINX:-/nowhere}
 pages=$(echo "$guide"/[0-9]*.md)
-if [ -r /dev/fuse ] && [ -w /dev/fuse ] && command -v rclone >/dev/null && command -v nginx >/dev/null && command -v fusermount3 >/dev/null; then
+if [ -r /dev/fuse ] && [ -w /dev/fuse ] && command -v rclone >/dev/null && nginx -v >/dev/null 2>&1 && command -v fusermount3 >/dev/null; then
 	mkdir "$work/site" "$work/site/shards"
 	cp -R "$PHOTOS" "$work/site/photos"
 	"$ctl" convert --shard-size 1M "$PHOTOS" "$work/site/shards/photos.tar" >/dev/null || fail "shards for the store"

@@ -44,6 +44,7 @@ signal.pause()' "$1" >"$work/ports" &
 }
 # serve_files FOLDER: by a real nginx, at 127.0.0.1:$port, whose pid is $server; again after it was killed.
 serve_files() {
+	nginx -v >/dev/null 2>&1 || skip "nginx does not run here: $(nginx -v 2>&1 | tail -n 1)"
 	[ -s "$work/ports" ] || free_ports 1
 	mkdir -p "$work/nginx" # which it gives to another user
 	port=$(tr -d ' ' <"$work/ports")
