@@ -378,7 +378,7 @@ class Loader:
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
         self._layout = self._picked or (rows.layout_of(self._folder, source) if self._wrapped is None else (self._direct or self._pool).layout)
-        self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped else ())
+        self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped is not None else ())
         if self._is_rows():
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
@@ -923,7 +923,7 @@ class Loader:
         for at, name in enumerate(names):
             if name in self._ragged:
                 arrays[at] = getattr(arrays[at], self._ragged[name])()
-        dataset = self._wrapped and self._wrapped.dataset
+        dataset = None if self._wrapped is None else self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
             arrays = columns.cut(arrays, names, dataset.pads)
         if layout["kind"] == "dict":
@@ -1072,7 +1072,7 @@ class Loader:
         return stats
 
     def __repr__(self):
-        parts = [repr(self._wrapped or self._folder), repr(self.pipeline), f"batch_size={self.batch_size}",
+        parts = [repr(self._folder if self._wrapped is None else self._wrapped), repr(self.pipeline), f"batch_size={self.batch_size}",
                  f"as_={self.as_!r}"]
         if self.device is not None:
             parts.append(f"device='{self.device}'" + (f", normalized on the host: {self._why}" if self._why

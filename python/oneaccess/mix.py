@@ -235,7 +235,7 @@ class Mix:
         self.close()
 
     def __repr__(self):
-        shares = ", ".join(f"{weight} of {part._wrapped or os.path.basename(part._folder.rstrip('/'))}"
+        shares = ", ".join(f"{weight} of {os.path.basename(part._folder.rstrip('/')) if part._wrapped is None else part._wrapped}"
                            for weight, part in zip(self.weights, self.parts))
         return f"<oneaccess.Mix of {self.unit}: {shares}; batch_size={self.batch_size}>"
 

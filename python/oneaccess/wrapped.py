@@ -205,11 +205,15 @@ class Wrapped:
     def __len__(self):
         return self.count
 
+    def __bool__(self):
+        return True     # nobody counts for that
+
     def direct(self, pictures: bool):
         """What a Loader needs that reads without a pool (members.Direct); None: there is none but by a pool."""
 
     def __repr__(self):
-        return f"wrap({self.name or type(self.dataset).__name__}, {self.count:,} samples)"
+        count = f", {self.count:,} samples" if "count" in vars(self) else ""
+        return f"wrap({self.name or type(self.dataset).__name__}{count})"
 
     # ---- what goes to the pool ----
 
