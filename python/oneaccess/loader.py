@@ -730,23 +730,25 @@ class Loader:
     def _begun(self, job, voice):
         options = {**self._options, **self._agree()}
 
-        def stream():
-            return _core.Stream(self._client, job=job, token=self._token, progress=voice, **options)
+        def stream(token):
+            return _core.Stream(self._client, job=job, token=token, progress=voice, **options)
         for left in reversed(range(_MOST_VERSIONS)):
             try:
-                return stream()
+                return stream(self._token)
             except StateError as error:
                 if not left or not self._refresh or self._begins is None or _IS_OTHER not in str(error):
                     raise
             # Another version, of which the same epoch begins; what is known of samples is of the old one.
-            self._token = self._dataset = None
+            newest = stream(None)
+            try:
+                token, count = newest.state(self._begins), newest.stats()["n_samples"]
+            finally:
+                newest.close()
+            self._token, self._dataset = token, None
             with self._bad_lock:
                 self._bad.clear()
-            newest = stream()
-            self._token = newest.state(self._begins)
-            print(f"oneaccess: {self._folder} has another version since it was opened: epoch {self._begins} is of its"
-                  f" {newest.stats()['n_samples']:,} samples", file=sys.stderr, flush=True)
-            newest.close()
+            print(f"oneaccess: {self._folder} has another version since it was opened: epoch {self._begins} is of its {count:,} samples",
+                  file=sys.stderr, flush=True)
 
     def _drop(self):
         stream, self._stream, self._early = self._stream, None, None
@@ -790,6 +792,8 @@ class Loader:
         with self._lock:
             if self._loop is not None and (self._loop.is_within() or self._is_to_refresh()):
                 self._leave_epoch()
+            elif self._loop is not None and self._loop.has_ended:
+                self._begins = self._epoch + 1
             self._loop = _Loop(self)
             _core.guard()
             trees.register(Batch, DictBatch)
