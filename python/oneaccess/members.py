@@ -450,7 +450,8 @@ class MdsRows(_Shards):
         return columns if label is None else {**columns, "label": self.fields[label][0]}
 
     def is_label(self, name):
-        return self.fields[name][0] in ("label", "class", "y")
+        column, path = self.fields[name]
+        return column in ("label", "class", "y") and not path
 
     def fits(self, name, code, kind):
         """Does accessd make the same of it?"""

@@ -48,7 +48,8 @@ class Layout(dict):
         super().__init__(record.describe(dict(picked.sample), pictures, picked.ragged, False, picked.masks))
         self._picked, self._pictures = picked, pictures
         names = list(picked.members)
-        has_label = pictures and len(names) > 1 and names[1] in _LABELS and self["fields"][1] == [record.I64] and self["kinds"][1] == record.DENSE
+        has_label = (pictures and len(names) > 1 and names[1] in _LABELS and ":" not in picked.members[names[1]]
+                     and self["fields"][1] == [record.I64] and self["kinds"][1] == record.DENSE)
         self._first = pictures + has_label
         self["places"] = [*range(self._first), *range(2 * pictures, 2 * pictures + len(names) - self._first)]
         self.source = dict(picked.source)

@@ -206,9 +206,10 @@ def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[st
     if not examples:
         raise DatasetError(f"{file} has no records")
     of_masks = [masks] if isinstance(masks, str) else list(masks or ())
-    sample = {field.name: _sample(field, of, ragged or {}, field.name in of_masks or _is_picture(of[0])) for field, of in zip(fields, values)}
+    sample = {field.name: _sample(field, of, ragged or {}, field.name in of_masks or field.name not in (ragged or {}) and _is_picture(of[0]))
+              for field, of in zip(fields, values)}
     return Picked(path, {"members": "all"}, {field.name: field.member for field in fields}, sample, ragged=ragged, boxes=boxes, masks=masks)
 
 
 def _is_picture(value):
-    return isinstance(value, bytes) and value.startswith((b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"II*\0", b"MM\0*", b"BM", b"P5", b"P6"))
+    return isinstance(value, bytes) and value.startswith((b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"II*\0", b"MM\0*", b"GIF8", b"BM", b"P5", b"P6"))

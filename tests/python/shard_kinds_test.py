@@ -206,8 +206,8 @@ class TFRecord(ShardsCase):
 
         def sample(index):
             return {"image/encoded": pictures[index], "image/class/label": [self.samples[index][1]], "id": [1 << 40 | index], "tokens": list(range(index % 5)),
-                    "boxes": [1.0, 2.0, 30.0, 40.0] * (index % 3), "kinds": [index] * (index % 3), "text": f"gr\u00fcn {index}".encode(), "raw": bytes([0, index % 256]),
-                    "grid": [index, 1, 2, 3, 4, 5], "one": [0.5 * index], "about": json.dumps({"deep": [index, 7]}).encode()}
+                    "boxes": [1.0, 2.0, 30.0, 40.0] * (index % 3), "kinds": [index] * (index % 3), "text": f"BM gr\u00fcn {index}".encode(), "raw": bytes([0, index % 256]),
+                    "grid": [index, 1, 2, 3, 4, 5], "one": [0.5 * index], "about": json.dumps({"deep": [index, 7], "class": 7}).encode()}
 
         for number, part in enumerate(parts(range(len(self.samples)), 2)):
             shard_files.write_tfrecord(folder / f"train-{number:05}-of-00002", [shard_files.example(sample(index)) for index in part])
@@ -243,6 +243,9 @@ class TFRecord(ShardsCase):
                 self.assertLessEqual(max(len(boxes) for boxes in batch["boxes"].list()), 2)
                 seen += batch.ids
         self.assertEqual(seen, list(range(len(pictures))))
+        of_json = oa.from_tfrecord(folder, {"image": "image/encoded", "label": "about:class"})
+        with oa.Loader(of_json, crop, 16, socket=self.socket, **ORDER) as loader:
+            self.assertEqual({int(label) for batch in loader for label in batch["label"]}, {7})
         two = oa.from_tfrecord(folder, {"image": "image/encoded", "label": "image/class/label"})
         with oa.Loader(two, "imagenet-eval-u8", 16, socket=self.socket, order="any", epochs=1) as loader, \
                 oa.Loader(data, "imagenet-eval-u8", 16, socket=self.socket, order="any", epochs=1) as other:
