@@ -7,6 +7,7 @@ sample says of which type and shape fields are, in both."""
 import array
 import bisect
 import contextlib
+import functools
 import glob
 import io
 import itertools
@@ -125,7 +126,7 @@ class Shards(Wrapped):
 
     def _described(self, pictures):
         """By the first sample, or, where a list in that is empty, by a next one; None: none of them says it."""
-        for sample in itertools.islice(self.dataset.first(), _MOST_LOOKS):
+        for sample in self.dataset.first():
             with contextlib.suppress(record.Unknown):
                 return record.describe(sample, pictures, self.ragged, self.exact, self.masks)
         return None
@@ -162,6 +163,20 @@ class _Shards:
     def _open(self, shard):
         unchanged(*self.files[shard])
         return _File(self.files[shard][0])
+
+    def first(self):
+        """Of the first samples those that are good; raises what is wrong with the first one, where none is."""
+        wrong, is_one_good = None, False
+        for made in itertools.islice(self._looks(), _MOST_LOOKS):
+            try:
+                sample = made()
+            except DatasetError as why:
+                wrong = wrong or why
+                continue
+            is_one_good = True
+            yield sample
+        if wrong is not None and not is_one_good:
+            raise wrong
 
     def _read(self, shard, at, size):
         file, (whole, _) = self.files[shard]
@@ -216,13 +231,13 @@ class TarRows(_Shards):
         if not self.starts:
             self.starts.append(0)
             for shard, (file, _) in enumerate(self.files):
-                for places in self._scan(file):
-                    self.places.extend(places)
+                for key, members in self._scan(file):
+                    self.places.extend(self._found(file, key, members))
                 self.starts.append(len(self.places) // (3 * len(self.fields)))
         return self
 
     def _scan(self, file):
-        """The places of each sample."""
+        """Each sample's key and members."""
         try:
             with tarfile.open(file, "r:") as tar:
                 key, members = None, {}
@@ -235,7 +250,7 @@ class TarRows(_Shards):
                         continue
                     if (folder, stem) != key:
                         if members:
-                            yield self._found(file, key, members)
+                            yield key, members
                         key, members = (folder, stem), {}
                     suffix = suffix.lower()
                     if suffix in members:
@@ -243,7 +258,7 @@ class TarRows(_Shards):
                                            f" .{suffix}")
                     members[suffix] = member.offset_data, member.size
                 if members:
-                    yield self._found(file, key, members)
+                    yield key, members
         except (tarfile.TarError, OSError) as why:
             raise DatasetError(f"{file} is no tar shard that can be read: {why}; a compressed one is to be unpacked first") from None
 
@@ -281,9 +296,10 @@ class TarRows(_Shards):
 
     # ---- for accessd ----
 
-    def first(self):
-        """Samples of the first shard."""
-        return (self._made(0, places) for places in self._scan(self.files[0][0]))
+    def _looks(self):
+        """Of the first shard."""
+        file = self.files[0][0]
+        return (lambda key=key, members=members: self._made(0, self._found(file, key, members)) for key, members in self._scan(file))
 
     def path(self):
         """The shards as accessd takes them, where it has them in this order; None: it does not."""
@@ -430,8 +446,8 @@ class MdsRows(_Shards):
 
     # ---- for accessd ----
 
-    def first(self):
-        return (self[index] for index in range(len(self)))
+    def _looks(self):
+        return (functools.partial(self.__getitem__, index) for index in range(len(self)))
 
     def path(self):
         """None: accessd takes the folder's shards in another order, or not at all, or there is no place for the names of their columns."""
