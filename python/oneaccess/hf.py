@@ -48,14 +48,14 @@ def _plain(array):
 
 
 def _below(feature, name=None):
-    """The feature of a list's items, or below a name: a dict's, or a list's of dicts that Arrow has as a dict of lists."""
+    """The feature of a list's items, or below a name: a dict's, or a list's of dicts that Arrow has as a dict of lists (datasets before 4)."""
     if name is not None and isinstance(feature, dict):
         return feature.get(name)
     if isinstance(feature, (list, tuple)):
         inner = feature[0] if feature else None
     else:
         inner = getattr(feature, "feature", None)
-    return _below(inner, name) if name is not None and inner is not None else inner
+    return [_below(inner, name)] if name is not None and inner is not None else inner
 
 
 def _leaves(path, type_, feature, depth=0):
@@ -117,11 +117,14 @@ def _at(array, path, leaf=lambda array: array):
     return _at(pc.struct_field(array, path[0]), path[1:], leaf) if path else leaf(array)
 
 
-def _size_of(picture):
-    """Of its file."""
-    if picture is None:
-        return 0
-    return os.stat(picture["path"]).st_size if picture["bytes"] is None else len(picture["bytes"])
+def _sizes_of_pictures(array):
+    """Of their files, which may lie beside the data set."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    sizes = pc.cast(pc.binary_length(pc.struct_field(array, "bytes")), pa.int64())
+    is_beside = pc.is_null(sizes)
+    beside = pc.struct_field(array, "path").filter(is_beside).to_pylist()
+    return pc.replace_with_mask(sizes, is_beside, pa.array([0 if path is None else os.stat(path).st_size for path in beside], pa.int64()))
 
 
 def _sizes(kind):
@@ -131,7 +134,7 @@ def _sizes(kind):
     if kind in ("text", "bytes"):
         return lambda array: pc.fill_null(pc.cast(pc.binary_length(array), pa.int64()), 0)
     if kind == "picture":
-        return lambda array: pa.array([_size_of(each) for each in array.to_pylist()], pa.int64())
+        return _sizes_of_pictures
     return lambda array: pa.nulls(len(array))
 
 
@@ -330,6 +333,10 @@ class _Choice:
     def _add(self, leaf):
         if leaf.kind is None:
             raise TransformError(f"is {leaf.why}")
+        if any(field.name == leaf.name for field in self.fields):
+            raise TransformError("has the name of another one, which is in a dict or beside it")
+        if leaf.kind == "picture" and leaf.depth > 1:
+            raise TransformError("is lists of lists of pictures")
         size = self.given.pixels.get(leaf.name)
         if size is not None and leaf.kind != "picture":
             raise ArgumentError(f"pixels= names column {leaf.name}, which has no pictures")
@@ -340,9 +347,10 @@ class _Choice:
         if not all(most for _, most in extents):
             raise TransformError("has nothing in any row")
         self._refuse_missing(leaf)
-        bound = None
-        if leaf.name not in self.given.bounded:
-            bound = _bound(extents, has_sizes, leaf.name in self.given.boxes)
+        bound = _bound(extents, has_sizes, leaf.name in self.given.boxes)
+        if leaf.name in self.given.bounded:
+            bound = None
+        else:
             self._refuse_large(leaf, extents)
         self._count(bound, leaf)
         self.ragged.update({} if bound is None else {leaf.name: bound})

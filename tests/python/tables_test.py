@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import sys
+import types
 import unittest
 import warnings
 from pathlib import Path
@@ -412,6 +413,30 @@ class HuggingFaceTest(TablesCase):
             oa.from_hf(data.with_format("numpy"), box_format="xywh")
         loader = self.open(oa.from_hf(data, ["gaps"], keep=0.2), bad="skip")
         self.assertEqual(sorted(number for batch in loader for number in batch["gaps"].tolist()), sorted({*range(SAMPLES)} - {5}))
+
+    def test_columns_of_odd_shapes(self):
+        import datasets
+        import pyarrow
+        uneven = datasets.Dataset.from_dict({"deep": [[[[1, 2], [3]]], [[[4], [5, 6], [7]]]]})
+        for options in ({}, {"ragged": {"deep": (4, 4)}}, {"pad": {"deep": oa.Pad(4)}}):
+            with self.assertRaisesRegex(oa.errors.TransformError, "column deep is lists in lists"):
+                oa.from_hf(uneven, ["deep"], **options)
+        shots = datasets.Dataset.from_dict({"shots": [[[str(self.files[0])]]]}, datasets.Features(shots=datasets.List(datasets.List(datasets.Image()))))
+        for options in ({}, {"pixels": {"shots": (8, 8)}}):
+            with self.assertRaisesRegex(oa.errors.TransformError, "column shots is lists of lists of pictures"):
+                oa.from_hf(shots, ["shots"], **options)
+        twice = datasets.Dataset.from_dict({"a": [{"b": 1}], "a.b": [2]})
+        with self.assertWarnsRegex(UserWarning, "left out: a.b has the name of another one"):
+            oa.from_hf(twice)
+        with self.assertRaisesRegex(oa.errors.TransformError, "column a.b has the name of another one"):
+            oa.from_hf(twice, ["a.b"])
+        # As datasets before 4 have Sequence({"image": Image()}).
+        picture = pyarrow.struct({"bytes": pyarrow.binary(), "path": pyarrow.string()})
+        sequence = types.SimpleNamespace(feature={"image": datasets.Image()})
+        self.assertEqual([(leaf.name, leaf.kind, leaf.depth) for leaf in
+                          hf._leaves(("of",), pyarrow.struct({"image": pyarrow.list_(picture)}), sequence)], [("of.image", "picture", 1)])
+        array = pyarrow.array([{"bytes": b"four", "path": None}, None, {"bytes": None, "path": str(self.files[0])}], picture)
+        self.assertEqual(hf._sizes("picture")(array).to_pylist(), [4, 0, self.files[0].stat().st_size])
 
     def test_what_is_none_is_told(self):
         import datasets
