@@ -4,6 +4,7 @@
 They look for an object's type, not for what it derives from, so to them a Batch would be a leaf. What they put together again has
 arrays alone: no ids, no epoch."""
 
+import contextlib
 import sys
 import threading
 
@@ -45,4 +46,5 @@ def register(*classes: type) -> None:
                 continue
             _known.add(name)
             for cls in classes:
-                _WAYS[name](module, cls)
+                with contextlib.suppress(ValueError):   # the program itself has registered it
+                    _WAYS[name](module, cls)

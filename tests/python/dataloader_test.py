@@ -18,7 +18,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import oneaccess as oa
-from oneaccess import samples
+from oneaccess import samples, trees
 from support import SAMPLES, DaemonCase
 
 BATCH = 25
@@ -113,6 +113,16 @@ class DataLoaderTest(DaemonCase):
             self.assertEqual([array.dtype for array in doubles.arrays()], [torch.float64] * len(batch))
             self.assertTrue(all(torch.equal(double.float(), array.float()) for double, array in zip(doubles.arrays(), batch.arrays())))
             self.assertRegex(repr(doubles), r"^<Batch: \(25, ")
+
+    def test_a_tree_that_the_program_registered(self):
+        def again(*args, **options):
+            calls.append(args[0])
+            raise ValueError("Duplicate custom PyTreeDef")
+        calls, theirs = [], types.ModuleType("jax.tree_util")
+        theirs.register_pytree_node = again
+        with mock.patch.dict(sys.modules, {"jax.tree_util": theirs}), mock.patch.object(trees, "_known", {*trees._WAYS} - {"jax.tree_util"}):
+            trees.register(oa.Batch, dict)
+        self.assertEqual(calls, [oa.Batch, dict])
 
     def test_a_batch_is_pickled_and_copied(self):
         batch = next(iter(self.made()))
