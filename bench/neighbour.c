@@ -190,6 +190,7 @@ static struct service service_now(const struct pair *pair)
 					(double)(now_ns - begin_ns),
 				.usage = {.honest = now.honest - then.honest,
 					  .accessd = now.accessd - then.accessd,
+					  .children = now.children - then.children,
 					  .machine = now.machine - then.machine}};
 }
 
