@@ -360,8 +360,8 @@ class Loader:
                 raise ArgumentError("source= is about files: a wrapped data set has none")
             if self._direct is None:
                 dataset = self._pool_of(dataset, pipeline, classes)
-            else:
-                dataset, source = self._direct.path, self._direct.source
+        elif isinstance(dataset, picked.Picked):
+            self._direct = dataset.direct(pipeline is not None)
         elif not isinstance(dataset, (str, os.PathLike)):
             raise TransformError(
                 f"{type(dataset).__name__} is no folder: a Loader reads the files itself; name the"
@@ -370,14 +370,14 @@ class Loader:
             self._refuse_different(self._pool.layout["differs"])
         if isinstance(dataset, rows.Rows):
             source = {**dataset.options, **(source or {})}
-        self._picked = dataset.of(pipeline is not None) if isinstance(dataset, picked.Picked) else None
-        if self._picked is not None:
-            source = {**self._picked.source, **(source or {})}
+        if self._direct is not None:
+            dataset, source = self._direct.path, {**self._direct.source, **(source or {})}
         self._folder = _path(dataset)
         if source and _is_named(self._folder):
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
-        self._layout = self._picked or (rows.layout_of(self._folder, source) if self._wrapped is None else (self._direct or self._pool).layout)
+        made = self._direct or self._pool
+        self._layout = rows.layout_of(self._folder, source) if made is None else made.layout
         self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped is not None else ())
         if self._is_rows():
             rows.refuse_pipeline(pipeline, self._folder)
@@ -643,14 +643,13 @@ class Loader:
         if self._layout is None:
             return self._text(pipeline)
         text = None if pipeline is None else self._text(pipeline)
-        if self._picked is not None:
-            return self._picked.text(text)
-        text = wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random,
+        if self._direct is not None:
+            return self._direct.text(text)
+        return wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random,
                                    () if self._wrapped is None else self._wrapped.boxes)
-        return text if self._direct is None else self._direct.text(text)
 
     def _is_rows(self):
-        return self._layout is not None and self._wrapped is None and self._picked is None
+        return self._layout is not None and self._wrapped is None and self._direct is None
 
     def _explained(self, error):
         """With what the sample's own code said."""

@@ -17,11 +17,11 @@ import re
 import struct
 import tarfile
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from . import record
 from .errors import ArgumentError, DatasetError, MissingError
 from .masks import Mask
+from .picked import Direct
 from .tables import Kept, stamp_of, unchanged
 from .wrapped import Wrapped
 
@@ -81,24 +81,6 @@ def _boxes(boxes):
     return boxes
 
 
-class Direct(NamedTuple):
-    """Shards that accessd reads: the path and options of a Loader of them, what samples are like (record.describe()), and the pipeline's
-    first op's part."""
-
-    path: str
-    source: dict
-    layout: dict
-    op: dict
-
-    def text(self, pipeline: str) -> str:
-        """Of a pipeline that is about records of a pool."""
-        spec = json.loads(pipeline)
-        op = (spec["ops"] if isinstance(spec, dict) else spec)[0]
-        op.pop("source", None)
-        op.update(self.op)
-        return json.dumps(spec, separators=(",", ":"))
-
-
 class Shards(Wrapped):
     """Of from_tar() and from_mds(). Their samples are counted where a pool is needed, and only then."""
 
@@ -118,7 +100,8 @@ class Shards(Wrapped):
             if name not in self.masks and not self.dataset.fits(name, code, kind):
                 return None
         members = [self.dataset.texts[name] for at, name in enumerate(names) if at >= first or at == 0]
-        return Direct(path, self.dataset.source(names[1] if first == 2 else None), layout, {"members": members, **self.dataset.op})
+        return Direct(path, self.dataset.source(names[1] if first == 2 else None), layout,
+                      {"members": members, **self.dataset.op}, self.boxes)
 
     def attach(self, pictures, voice):
         len(self)       # what goes to the pool has places

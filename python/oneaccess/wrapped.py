@@ -209,7 +209,7 @@ class Wrapped:
         return True     # nobody counts for that
 
     def direct(self, pictures: bool):
-        """What a Loader needs that reads without a pool (members.Direct); None: there is none but by a pool."""
+        """What a Loader needs that reads without a pool (picked.Direct); None: there is none but by a pool."""
 
     def __repr__(self):
         count = f", {self.count:,} samples" if "count" in vars(self) else ""
@@ -321,7 +321,7 @@ def _more(layout, first, boxes=()):
     return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {})}
 
 
-def ops_of(pipeline) -> list[dict]:
+def _ops_of(pipeline) -> list[dict]:
     """A job's pipeline, whose first op decodes the picture."""
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
@@ -341,7 +341,7 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
     if pipeline is None:
         op = Op("record", fields=layout["fields"], random=is_random, **_more(layout, 0))
         return json.dumps({"ops": [op.spec()]}, separators=(",", ":"))
-    ops = ops_of(pipeline)
+    ops = _ops_of(pipeline)
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
     if layout.get("beside"):
         first = len(layout["fields"]) - layout["beside"]
