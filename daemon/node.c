@@ -2,6 +2,7 @@
 #include "daemon/node.h"
 
 #define TICK_NS UINT64_C(250000000)
+#define TRIM_NS UINT64_C(2000000000)
 
 void node_is_idle(struct node *node)
 {
@@ -13,4 +14,9 @@ void node_need_tick(struct node *node)
 {
 	if (!loop_timer_is_set(node->tick))
 		loop_timer_set(node->tick, TICK_NS);
+}
+
+void node_has_room(struct node *node)
+{
+	loop_timer_set(node->trim, TRIM_NS);
 }

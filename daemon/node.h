@@ -53,7 +53,8 @@ struct node {
 	struct loop *loop;
 	struct param param;
 	struct place place;
-	struct loop_watch *tick, *idle, *term_watch, *int_watch, *child_watch, *more_children;
+	struct loop_watch *tick, *idle, *trim, *term_watch, *int_watch, *child_watch,
+	    *more_children;
 	struct accept *accept; /* NULL: nobody is taken in */
 	struct service service;
 
@@ -99,5 +100,7 @@ struct node {
 
 /* A job came: its heart beats until no stream has work or jobs. */
 void node_need_tick(struct node *node);
+/* A stream ended: what is free of the heap goes back soon, should it have been the last. */
+void node_has_room(struct node *node);
 /* Nobody is connected (any more), but for watchers: a private accessd ends if that stays so. */
 void node_is_idle(struct node *node);

@@ -6,6 +6,7 @@
 #include "daemon/node_life.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +72,21 @@ static void on_tick(void *arg)
 		loop_timer_set(node->tick, TICK_NS);
 }
 
+/* Small things stand behind what streams leave. It may take longer than a turn should, so it waits until nobody has a stream, and
+ * for what ends in steps. */
+static void on_trim(void *arg)
+{
+	struct node *node = arg;
+
+	BASE_EACH(domain, &node->domains, link)
+		if (!LIST_EMPTY(&domain->streams))
+			return;
+	if (LIST_EMPTY(&node->endings.list))
+		malloc_trim(0);
+	else
+		node_has_room(node);
+}
+
 /* Whose it was: for who looks for what holds the loop. */
 static const char *child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
 {
@@ -131,6 +147,7 @@ static int start_timers(struct node *node)
 	int r = loop_timer_new(node->loop, on_tick, node, &node->tick);
 
 	r = r ? r : loop_timer_new(node->loop, on_idle, node, &node->idle);
+	r = r ? r : loop_timer_new(node->loop, on_trim, node, &node->trim);
 	if (!r)
 		node_is_idle(node);
 	return r;
@@ -310,6 +327,7 @@ void node_fini(struct node *node)
 	machine_end(&node->machine);
 	loop_unwatch(&node->tick);
 	loop_unwatch(&node->idle);
+	loop_unwatch(&node->trim);
 	place_close(&node->place);
 	loop_free(node->loop);
 }

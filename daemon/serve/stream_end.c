@@ -4,7 +4,6 @@
  */
 #include "daemon/serve/streams.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -62,8 +61,7 @@ void stream_free(struct stream *stream)
 		if (stream->variant[i])
 			variant_free(stream->variant[i]);
 	source_unref(stream->source);
-	if (LIST_EMPTY(&stream->domain->streams))
-		malloc_trim(0); /* small things stand behind what it leaves */
+	node_has_room(stream->node);
 	stream_account(stream, stream->payer, -(int64_t)stream->bytes.fixed);
 	domain_unref(stream->payer);
 	free(stream);
