@@ -77,6 +77,8 @@ bool __real_grant_peek(const struct grant_rank *rank, struct grant *ret);
 bool __wrap_grant_peek(const struct grant_rank *rank, struct grant *ret);
 int __real_grant_take(struct grant_rank *rank, struct grant *ret);
 int __wrap_grant_take(struct grant_rank *rank, struct grant *ret);
+int __real_grant_take_one(struct grant_rank *rank, uint64_t number, struct grant *ret);
+int __wrap_grant_take_one(struct grant_rank *rank, uint64_t number, struct grant *ret);
 void __real_grant_arm(struct grant_rank *rank);
 void __wrap_grant_arm(struct grant_rank *rank);
 bool __real_grant_wants_kick(const struct grant_rank *rank);
@@ -95,6 +97,14 @@ bool __wrap_grant_peek(const struct grant_rank *rank, struct grant *ret)
 int __wrap_grant_take(struct grant_rank *rank, struct grant *ret)
 {
 	const int r = __real_grant_take(rank, ret);
+
+	host->pause();
+	return r;
+}
+
+int __wrap_grant_take_one(struct grant_rank *rank, uint64_t number, struct grant *ret)
+{
+	const int r = __real_grant_take_one(rank, number, ret);
 
 	host->pause();
 	return r;
