@@ -324,7 +324,7 @@ void group_free_all(struct stream *stream)
 		const bool is_over_now = is_running && is_over(group, base_now_ns());
 
 		if (is_running && !group->present && !is_over_now)
-			keep_leave(&group->keep, base_take_ptr(group->begun));
+			keep_leave(&group->keep, base_take_ptr(group->begun), group->ranks);
 		group_free(group, is_over_now);
 	}
 }

@@ -86,7 +86,9 @@ struct kept { /* a log that no group of ours writes */
 	char name[KEEP_NAME];
 	struct timespec written;
 	uint64_t left_ns; /* UINT64_MAX: ranks may still be in its group */
-	uint64_t *begun;  /* ranks that have been in it, and are gone; NULL: there is no saying */
+	uint64_t *
+	    begun; /* bitmap: which ranks have been in it, and are gone; NULL: there is no saying */
+	uint32_t ranks; /* that it has bits for */
 };
 
 static struct kept *remember(struct kept_logs *logs, const char *name,
@@ -243,14 +245,16 @@ void keep_lend(struct keep *keep)
 		kept->left_ns = UINT64_MAX;
 }
 
-void keep_leave(struct keep *keep, uint64_t *begun)
+void keep_leave(struct keep *keep, uint64_t *begun, uint32_t ranks)
 {
 	struct kept *kept = leave(keep);
 
-	if (kept)
-		kept->begun = begun;
-	else
+	if (!kept) {
 		free(begun);
+		return;
+	}
+	kept->begun = begun;
+	kept->ranks = ranks;
 }
 
 /* ---- finding ---- */
@@ -326,7 +330,7 @@ static void consider(struct search *search, const struct kept *kept)
 static void remove_over(struct kept_logs *logs, const struct search *search, uint32_t rank)
 {
 	BASE_EACH_LEAVING(kept, &logs->list, link)
-		if (kept->begun && bits_test(kept->begun, rank) &&
+		if (kept->begun && rank < kept->ranks && bits_test(kept->begun, rank) &&
 		    begins_with(kept->name, search->job) &&
 		    begins_with(kept->name + strlen(search->job), search->origin))
 			remove_one(logs, kept);
