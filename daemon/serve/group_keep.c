@@ -86,9 +86,8 @@ struct kept { /* a log that no group of ours writes */
 	char name[KEEP_NAME];
 	struct timespec written;
 	uint64_t left_ns; /* UINT64_MAX: ranks may still be in its group */
-	uint64_t *
-	    begun; /* bitmap: which ranks have been in it, and are gone; NULL: there is no saying */
-	uint32_t ranks; /* that it has bits for */
+	uint64_t *begun;  /* bitmap: ranks that have been in it, and are gone; NULL: unknown */
+	uint32_t ranks;   /* that it has bits for */
 };
 
 static struct kept *remember(struct kept_logs *logs, const char *name,
