@@ -393,16 +393,22 @@ void carrying_gate_started(struct carrying *carrying)
 
 /* ---- for people ---- */
 
+/* Begins the object of another node. */
+static void put_node(const struct carrying *carrying, uint64_t id, struct json_out *out)
+{
+	char name[65];
+
+	json_out_object_begin(out);
+	json_out_member_string(out, "node", gating_name_of(carrying->wants.gating, id, name));
+	json_out_member_u64(out, "uid", carrying->wants.uid);
+}
+
 static void put_channel(const struct carrying *carrying, const struct carrying_channel *channel,
 			struct json_out *out)
 {
 	const struct carrier_state *s = &channel->state;
-	char name[65];
 
-	json_out_object_begin(out);
-	json_out_member_string(out, "node",
-			       gating_name_of(carrying->wants.gating, channel->id, name));
-	json_out_member_u64(out, "uid", carrying->wants.uid);
+	put_node(carrying, channel->id, out);
 	json_out_member_u64(out, "gid", carrying->wants.gid);
 	json_out_member_bool(out, "public", carrying->wants.is_public);
 	json_out_member_string(out, "transport", channel->is_rdma ? "rdma" : "tcp");
@@ -438,14 +444,10 @@ void carrying_describe_refused(const struct carrying *carrying, struct json_out 
 {
 	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
 		const struct carrying_refused *refused = &carrying->refused[i];
-		char name[65];
 
 		if (!refused->id)
 			continue;
-		json_out_object_begin(out);
-		json_out_member_string(out, "node",
-				       gating_name_of(carrying->wants.gating, refused->id, name));
-		json_out_member_u64(out, "uid", carrying->wants.uid);
+		put_node(carrying, refused->id, out);
 		json_out_member_string(out, "why", refused->why);
 		json_out_object_end(out);
 	}
@@ -455,14 +457,10 @@ void carrying_describe_lost(const struct carrying *carrying, struct json_out *ou
 {
 	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
 		const struct carrying_lost *lost = &carrying->lost[i];
-		char name[65];
 
 		if (!lost->id)
 			continue;
-		json_out_object_begin(out);
-		json_out_member_string(out, "node",
-				       gating_name_of(carrying->wants.gating, lost->id, name));
-		json_out_member_u64(out, "uid", carrying->wants.uid);
+		put_node(carrying, lost->id, out);
 		json_out_member_u64(out, "times", lost->times);
 		json_out_member_string(out, "why", lost->why);
 		json_out_object_end(out);
