@@ -516,10 +516,8 @@ enum layout_stage fill_stage(const struct stream *stream, const struct fill *fil
 	return stream->domain->workers.alive ? LAYOUT_STAGE_DECODE : LAYOUT_STAGE_WORKERS;
 }
 
-uint64_t fill_awaits(const struct stream *stream, uint32_t slot)
+uint64_t fill_awaits(const struct stream *stream, const struct fill *fill)
 {
-	const struct fill *fill = fill_of_slot(stream->fill, slot);
-
 	return (uint64_t)fill_chunk_of(stream, fill)
 	    ->ids[BASE_MIN(fill->watermark, fill->count - 1)];
 }

@@ -35,7 +35,7 @@ uint64_t fill_bytes_of(const struct stream *stream, uint32_t row, uint32_t task)
 /* What its first unfinished sample waits for. */
 enum layout_stage fill_stage(const struct stream *stream, const struct fill *fill);
 /* That sample. */
-uint64_t fill_awaits(const struct stream *stream, uint32_t slot);
+uint64_t fill_awaits(const struct stream *stream, const struct fill *fill);
 /* The reader says that it could not read a task's sample. */
 void fill_read_failed(struct stream *stream, uint64_t row, uint64_t task, uint64_t sample);
 /* Once a tick: what the work of all streams took since the last one, to jobs and users, and to who may go on (fill_fair.c). */

@@ -105,10 +105,10 @@ static struct fill *front_of(const struct job *job)
 
 	while ((next = grant_next_open(&job->grants, next))) {
 		const uint32_t slot = job->grants.ledger[next % LAYOUT_GRANT_RING].slot;
+		const struct fill *fill = fill_of_slot(fills, slot);
 
-		for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++)
-			if (fills[i].used && fills[i].slot == slot)
-				return &fills[i];
+		if (fill)
+			return &fills[fill - fills];
 	}
 	return NULL;
 }
@@ -137,13 +137,14 @@ bool pump_is_late(const struct stream *stream, const struct job *job, uint64_t *
 
 	while ((next = grant_next_open(&job->grants, next))) {
 		const uint32_t slot = job->grants.ledger[next % LAYOUT_GRANT_RING].slot;
+		const struct fill *fill = fill_of_slot(stream->fill, slot);
 
-		if (!fill_of_slot(stream->fill, slot))
+		if (!fill)
 			continue;
 		if (!carousel_is_late(stream->carousel, slot))
 			return has_order && is_late;
 		if (!is_late)
-			*ret_sample = fill_awaits(stream, slot);
+			*ret_sample = fill_awaits(stream, fill);
 		is_late = true;
 	}
 	return is_late;
