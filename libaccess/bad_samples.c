@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 #include <sys/socket.h>
-#include "libaccess/client.h"
+#include "libaccess/connect/client.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/bad_list.h"

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "libaccess/client.h"
+#include "libaccess/connect/client.h"
 #include "libaccess/error.h"
 #include "libaccess/mix.h"
 #include "libaccess/mix_token.h"

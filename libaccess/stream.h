@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include "base/base.h"
-#include "libaccess/dial.h"
+#include "libaccess/connect/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
 #include "libaccess/listed.h"
@@ -23,7 +23,7 @@
 #include "libaccess/record.h"
 #include "libaccess/replay.h"
 #include "libaccess/sampler.h"
-#include "libaccess/session.h"
+#include "libaccess/connect/session.h"
 #include "sched/permutation.h"
 #include "sched/plan.h"
 #include "sched/ranks/slice.h"

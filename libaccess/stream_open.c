@@ -11,9 +11,9 @@
  * taken; if a step fails, oa_close() gives back what there is.
  */
 
-#include "libaccess/client.h"
+#include "libaccess/connect/client.h"
 #include "libaccess/error.h"
-#include "libaccess/inquire.h"
+#include "libaccess/connect/inquire.h"
 #include "libaccess/stream.h"
 
 /* ---- the stream, and its token ---- */

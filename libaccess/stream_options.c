@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "libaccess/error.h"
-#include "libaccess/inquire.h"
+#include "libaccess/connect/inquire.h"
 #include "libaccess/stream.h"
 #include "shmring/proto.h"
 

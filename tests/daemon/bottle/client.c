@@ -6,8 +6,8 @@
 
 #include <sys/socket.h>
 
-#include "libaccess/dial.h"
-#include "libaccess/prefault.h"
+#include "libaccess/connect/dial.h"
+#include "libaccess/connect/prefault.h"
 #include "libaccess/stream.h"
 
 extern const struct client_calls client_calls;

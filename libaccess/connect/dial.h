@@ -12,7 +12,7 @@
 #include "base/wire.h"
 #include "libaccess/libaccess.h"
 #include "libaccess/part.h"
-#include "libaccess/private.h"
+#include "libaccess/connect/private.h"
 
 #define DIAL_PATH 108 /* sun_path */
 

@@ -10,7 +10,7 @@
  * finds out that somebody answers and can be understood.
  */
 
-#include "libaccess/client.h"
+#include "libaccess/connect/client.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

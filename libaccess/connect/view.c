@@ -26,7 +26,7 @@
  * (says nothing of what is written through pointers).
  */
 
-#include "libaccess/view.h"
+#include "libaccess/connect/view.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>

@@ -11,7 +11,7 @@
  * give back, or take, in its parent's name, not even by a bug of ours.
  */
 
-#include "libaccess/session.h"
+#include "libaccess/connect/session.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

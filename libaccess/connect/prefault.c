@@ -18,7 +18,7 @@
  * have ended before slot table and slots are unmapped.
  */
 
-#include "libaccess/prefault.h"
+#include "libaccess/connect/prefault.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -26,7 +26,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-#include "libaccess/signals.h"
+#include "libaccess/connect/signals.h"
 
 #define PREFAULT_MAX_S 30
 #define PREFAULT_PAUSE_NS 20000000

@@ -6,12 +6,12 @@
  * accessd no more.
  */
 
-#include "libaccess/inquire.h"
+#include "libaccess/connect/inquire.h"
 
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "libaccess/client.h"
+#include "libaccess/connect/client.h"
 #include "libaccess/error.h"
 #include "shmring/proto.h"
 

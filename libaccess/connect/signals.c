@@ -3,7 +3,7 @@
 /* The signals of a program are its own; for moments we hold them back (dial.h), or keep them from a
  * thread of ours (prefault.c). */
 
-#include "libaccess/signals.h"
+#include "libaccess/connect/signals.h"
 
 #include "base/base.h"
 

@@ -19,7 +19,7 @@
  * handed to the caller in its own words. Nothing here blocks.
  */
 
-#include "libaccess/private.h"
+#include "libaccess/connect/private.h"
 
 #include <fcntl.h>
 #include <poll.h>

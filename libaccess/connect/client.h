@@ -3,7 +3,7 @@
 
 /* A client: which daemon, and the guard against forks. No connection: each stream has its own. */
 
-#include "libaccess/dial.h"
+#include "libaccess/connect/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
 

@@ -3,7 +3,7 @@
 
 /* Asks accessd what is in a dataset. */
 
-#include "libaccess/dial.h"
+#include "libaccess/connect/dial.h"
 #include "shmring/catalog.h"
 
 struct inquire_filter { /* owned */

@@ -18,7 +18,7 @@
  * may watch the pid as the owner of what the stream will pin.
  */
 
-#include "libaccess/dial.h"
+#include "libaccess/connect/dial.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "libaccess/error.h"
-#include "libaccess/signals.h"
+#include "libaccess/connect/signals.h"
 #include "shmring/proto.h"
 
 #define DIAL_RETRY_NS UINT64_C(50000000)
