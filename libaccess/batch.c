@@ -14,7 +14,7 @@
 
 static size_t batch_ids_bytes(const struct oa_stream *stream)
 {
-	return stream->flags & OA_KEEP ? stream->batch * sizeof(int64_t) : 0;
+	return stream->flags & OA_KEEP ? stream->schema.batch * sizeof(int64_t) : 0;
 }
 
 BASE_HOT struct oa_batch *batch_new(struct oa_stream *stream)
@@ -109,7 +109,7 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
 	info = (struct oa_batch_info){
 	    .size = size,
 	    .count = batch->count,
-	    .n_fields = batch->stream->n_fields,
+	    .n_fields = batch->stream->schema.n,
 	    .epoch = batch->epoch,
 	    .step = batch->step,
 	    .ids = batch->ids,
@@ -125,16 +125,15 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
 
 const void *batch_data(const struct oa_batch *batch, uint32_t index)
 {
-	const struct stream_field *field = &batch->stream->field[index];
+	const struct schema_field *field = &batch->stream->schema.field[index];
 	const struct held *held = batch->held;
 
 	if (field->where == LAYOUT_IN_TABLE)
 		return batch->ids;
 	if (batch->batch_mixed)
-		return batch->batch_mixed->memory +
-		       batch->stream->batch_mixed.field[index].carry_offset;
+		return batch->batch_mixed->memory + batch->stream->shown->field[index].offset;
 	if (!held)
-		return batch->carry->memory + field->carry_offset;
+		return batch->carry->memory + field->offset;
 	if (held->view)
 		return view_slot(held->view, held->slot_number) + view_offset(held->view, index) +
 		       batch->first * field->sample_bytes;
@@ -155,13 +154,13 @@ int oa_make_writable(struct oa_batch *batch)
 
 int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret)
 {
-	const struct stream_field *field;
+	const struct schema_field *field;
 	struct oa_field all;
 	int64_t stride;
 
-	if (!batch || !ret || !ret->size || index >= batch->stream->n_fields)
+	if (!batch || !ret || !ret->size || index >= batch->stream->schema.n)
 		return OA_E_INVALID;
-	field = stream_shown(batch->stream, index);
+	field = &batch->stream->shown->field[index];
 	all = (struct oa_field){
 	    .size = BASE_MIN(ret->size, sizeof(all)),
 	    .name = field->name,

@@ -75,13 +75,13 @@ bool batch_mixed_same(const struct batch_mixed_ask *a, const struct batch_mixed_
 
 /* ---- fields ---- */
 
-/* The number of the field of that name in slots, with so many dimensions; n_fields: none. */
-static uint32_t batch_mixed_find(const struct oa_stream *stream, const char *name)
+/* The number of the field of that name in slots; schema->n: none. */
+static uint32_t batch_mixed_find(const struct schema *schema, const char *name)
 {
 	uint32_t i = 0;
 
-	while (i < stream->n_fields && (strcmp(stream->field[i].name, name) != 0 ||
-					stream->field[i].where != LAYOUT_IN_SLOT))
+	while (i < schema->n && (strcmp(schema->field[i].name, name) != 0 ||
+				 schema->field[i].where != LAYOUT_IN_SLOT))
 		i++;
 	return i;
 }
@@ -94,9 +94,8 @@ static bool batch_mixed_is_summed(const struct batch_mixed_ask *ask, uint32_t dt
 	return dtype == LAYOUT_U8 && ask->n == 1 && ask->op[0].kind == BATCH_MIX_CUTMIX;
 }
 
-static bool batch_mixed_set_image(struct oa_stream *stream, const struct stream_field *image)
+static bool batch_mixed_set_image(struct batch_mixed *batch_mixed, const struct schema_field *image)
 {
-	struct batch_mixed *batch_mixed = &stream->batch_mixed;
 	const uint64_t *side = image->shape + batch_mixed->ask.is_planar;
 	uint64_t bytes = layout_dtype_bytes(image->dtype);
 
@@ -112,7 +111,7 @@ static bool batch_mixed_set_image(struct oa_stream *stream, const struct stream_
 }
 
 /* A class number, or the probability of each class, becomes the latter. */
-static bool batch_mixed_set_label(struct batch_mixed *batch_mixed, struct stream_field *label)
+static bool batch_mixed_set_label(struct batch_mixed *batch_mixed, struct schema_field *label)
 {
 	uint32_t classes = batch_mixed->ask.classes;
 
@@ -129,26 +128,24 @@ static bool batch_mixed_set_label(struct batch_mixed *batch_mixed, struct stream
 	return true;
 }
 
-int batch_mixed_begin(struct oa_stream *stream, const struct batch_mixed_ask *ask,
-		      struct diag *diag)
+int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct batch_mixed_ask *ask,
+		      const struct schema *schema, struct diag *diag)
 {
-	struct batch_mixed *batch_mixed = &stream->batch_mixed;
-	uint32_t image = batch_mixed_find(stream, "image"),
-		 label = batch_mixed_find(stream, "label");
+	uint32_t image = batch_mixed_find(schema, "image"),
+		 label = batch_mixed_find(schema, "label");
 
 	batch_mixed->ask = *ask;
 	if (!ask->n)
 		return 0;
-	if (image == stream->n_fields || label == stream->n_fields)
+	if (image == schema->n || label == schema->n)
 		return batch_mixed_nonsense(diag);
-	memcpy(batch_mixed->field, stream->field, sizeof(batch_mixed->field));
+	batch_mixed->schema = *schema;
 	batch_mixed->image = image;
 	batch_mixed->label = label;
-	if (!batch_mixed_set_image(stream, &stream->field[image]) ||
-	    !batch_mixed_set_label(batch_mixed, &batch_mixed->field[label]))
+	if (!batch_mixed_set_image(batch_mixed, &schema->field[image]) ||
+	    !batch_mixed_set_label(batch_mixed, &batch_mixed->schema.field[label]))
 		return batch_mixed_nonsense(diag);
-	batch_mixed->bytes = stream_lay_out(batch_mixed->field, stream->n_fields, stream->batch);
-	stream->is_batch_mixed = true;
+	schema_lay_out(&batch_mixed->schema);
 	return 0;
 }
 
@@ -171,7 +168,7 @@ void batch_mixed_free(struct oa_stream *stream, struct batch_mixed_buffer *buffe
 	struct batch_mixed *batch_mixed = &stream->batch_mixed;
 
 	if (stream->flags & OA_POISON)
-		memset(buffer->memory, BATCH_MIXED_POISON, (size_t)batch_mixed->bytes);
+		memset(buffer->memory, BATCH_MIXED_POISON, (size_t)batch_mixed->schema.bytes);
 	if (batch_mixed->n_pool < BATCH_MIXED_POOL && !stream->is_closed) {
 		buffer->next = batch_mixed->pool;
 		batch_mixed->pool = buffer;
@@ -187,7 +184,7 @@ static int batch_mixed_add(struct batch_mixed *batch_mixed)
 	struct batch_mixed_buffer *buffer = calloc(1, sizeof(*buffer));
 
 	if (buffer)
-		buffer->memory = aligned_alloc(64, (size_t)batch_mixed->bytes);
+		buffer->memory = aligned_alloc(64, (size_t)batch_mixed->schema.bytes);
 	if (!buffer || !buffer->memory) {
 		free(buffer);
 		return -ENOMEM;
@@ -200,12 +197,12 @@ static int batch_mixed_add(struct batch_mixed *batch_mixed)
 int batch_mixed_reserve(struct oa_stream *stream)
 {
 	uint64_t most =
-	    (uint64_t)LAYOUT_MAX_PINS * BASE_MAX(stream->chunk / stream->batch, (uint32_t)1);
+	    (uint64_t)LAYOUT_MAX_PINS * BASE_MAX(stream->chunk / stream->schema.batch, (uint32_t)1);
 
 	if (stream->failed || stream->has_ended)
 		return 0; /* there will be no batch */
 	if (stream->stats.outstanding >= most && (stream->flags & OA_KEEP))
-		stream->stats.kept += stream->batch;
+		stream->stats.kept += stream->schema.batch;
 	else if (!(stream->flags & OA_COPY) && stream->stats.outstanding >= most)
 		return stream_error(
 		    stream, OA_E_PINS,
@@ -228,7 +225,7 @@ static void batch_mixed_mixup(const struct batch_mixed *batch_mixed,
 			      const struct batch_mix *batch_mix, const uint8_t *own,
 			      const uint8_t *other, uint8_t *out)
 {
-	const struct stream_field *image = &batch_mixed->field[batch_mixed->image];
+	const struct schema_field *image = &batch_mixed->schema.field[batch_mixed->image];
 	size_t n = (size_t)(image->sample_bytes / layout_dtype_bytes(image->dtype));
 
 	if (image->dtype == LAYOUT_F32)
@@ -246,7 +243,7 @@ static void batch_mixed_cutmix(const struct batch_mixed *batch_mixed,
 			       const struct batch_mix *batch_mix, const uint8_t *own,
 			       const uint8_t *other, uint8_t *out)
 {
-	const struct stream_field *image = &batch_mixed->field[batch_mixed->image];
+	const struct schema_field *image = &batch_mixed->schema.field[batch_mixed->image];
 	size_t element = (size_t)layout_dtype_bytes(image->dtype);
 	bool is_planar = batch_mixed->ask.is_planar;
 	size_t planes = is_planar ? (size_t)image->shape[0] : 1;
@@ -271,7 +268,7 @@ static void batch_mixed_copy(const struct batch_mixed *batch_mixed,
 {
 	(void)batch_mix;
 	(void)other;
-	memcpy(out, own, (size_t)batch_mixed->field[batch_mixed->image].sample_bytes);
+	memcpy(out, own, (size_t)batch_mixed->schema.field[batch_mixed->image].sample_bytes);
 }
 
 static void batch_mixed_images(const struct batch_mixed *batch_mixed,
@@ -283,7 +280,7 @@ static void batch_mixed_images(const struct batch_mixed *batch_mixed,
 	    [BATCH_MIX_MIXUP] = batch_mixed_mixup,
 	    [BATCH_MIX_CUTMIX] = batch_mixed_cutmix,
 	};
-	uint64_t bytes = batch_mixed->field[batch_mixed->image].sample_bytes;
+	uint64_t bytes = batch_mixed->schema.field[batch_mixed->image].sample_bytes;
 
 	for (uint32_t i = 0; i < count; i++)
 		sums[batch_mix->kind](batch_mixed, batch_mix, from + i * bytes,
@@ -308,12 +305,12 @@ static uint32_t batch_mixed_labels(const struct oa_stream *stream,
 				   uint32_t count, void *to)
 {
 	const struct batch_mixed *batch_mixed = &stream->batch_mixed;
-	const size_t classes = (size_t)batch_mixed->field[batch_mixed->label].shape[0];
+	const size_t classes = (size_t)batch_mixed->schema.field[batch_mixed->label].shape[0];
 	const int64_t *label = from;
 	const float *row = from;
 	float *out = to;
 
-	if (stream->field[batch_mixed->label].dtype == LAYOUT_I64) {
+	if (stream->schema.field[batch_mixed->label].dtype == LAYOUT_I64) {
 		uint32_t good = batch_mixed_check_classes(label, count, classes);
 
 		for (uint32_t i = 0; good == count && i < count; i++)
@@ -350,9 +347,9 @@ static uint32_t batch_mixed_fill(const struct oa_stream *stream, const struct oa
 	uint32_t good = batch->count;
 
 	memcpy(memory, batch->ids, batch->count * sizeof(*batch->ids));
-	for (uint32_t i = 0; i < stream->n_fields; i++) {
-		const struct stream_field *field = &batch_mixed->field[i];
-		uint8_t *to = memory + field->carry_offset;
+	for (uint32_t i = 0; i < stream->schema.n; i++) {
+		const struct schema_field *field = &batch_mixed->schema.field[i];
+		uint8_t *to = memory + field->offset;
 
 		if (field->where != LAYOUT_IN_SLOT)
 			continue;

@@ -6,16 +6,8 @@
 #include "base/base.h"
 #include "base/wire.h"
 #include "libaccess/libaccess.h"
+#include "libaccess/schema.h"
 #include "sched/mix/batch_mix.h"
-#include "shmring/layout.h"
-
-struct stream_field { /* of one sample, and where its array lies in a private buffer */
-	char name[33];
-	uint32_t dtype, where, ndim;
-	uint64_t shape[LAYOUT_MAX_DIMS], sample_bytes;
-	uint64_t carry_offset;
-	uint32_t kind, lengths; /* as layout_field has them */
-};
 
 struct batch_mixed_ask { /* what accessd says of the pipeline's last ops */
 	struct batch_mix_op op[BATCH_MIX_MAX];
@@ -33,9 +25,8 @@ struct batch_mixed {
 	struct batch_mixed_ask ask;
 	uint32_t image, label; /* numbers of these fields */
 	uint32_t height, width;
-	struct stream_field field[LAYOUT_MAX_FIELDS]; /* as they are shown */
-	uint64_t bytes;                               /* of a buffer */
-	struct batch_mix_key key;                     /* of the batch that is being handed out */
+	struct schema schema;     /* as batches show it, and of a buffer */
+	struct batch_mix_key key; /* of the batch that is being handed out */
 	struct batch_mixed_buffer *pool;
 	uint32_t n_pool;
 };
@@ -48,9 +39,9 @@ struct oa_batch;
 struct oa_stream;
 
 /* ---- with the stream's lock ---- */
-/* Sets the stream's batches up; its fields are known. 0, or -EPROTO with diag: they do not fit. */
-int batch_mixed_begin(struct oa_stream *stream, const struct batch_mixed_ask *ask,
-		      struct diag *diag);
+/* Sets up batches of these fields. 0, or -EPROTO with diag: they do not fit. */
+int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct batch_mixed_ask *ask,
+		      const struct schema *schema, struct diag *diag);
 /* Is there a buffer for one batch more? 0, OA_E_PINS, -ENOMEM: nothing was taken. */
 int batch_mixed_reserve(struct oa_stream *stream);
 /* Notes what the draws of the batch are made from, which is known before the epoch moves on. */

@@ -36,14 +36,14 @@ struct carry *carry_new(struct oa_stream *stream)
 	carry = calloc(1, sizeof(*carry));
 	if (!carry)
 		return NULL;
-	carry->memory = aligned_alloc(64, (size_t)stream->carry_bytes);
+	carry->memory = aligned_alloc(64, (size_t)stream->schema.bytes);
 	if (!carry->memory) {
 		free(carry);
 		return NULL;
 	}
 	carry->ids = (int64_t *)(void *)carry->memory;
 	if (stream->record.path || stream->is_batch_mixed)
-		carry->keys = malloc(stream->batch * sizeof(*carry->keys));
+		carry->keys = malloc(stream->schema.batch * sizeof(*carry->keys));
 	if ((stream->record.path || stream->is_batch_mixed) && !carry->keys) {
 		carry_destroy(carry);
 		return NULL;
@@ -56,7 +56,7 @@ void carry_free(struct oa_stream *stream, struct carry *carry)
 	if (!carry)
 		return;
 	if (stream->flags & OA_POISON)
-		memset(carry->memory, CARRY_POISON, (size_t)stream->carry_bytes);
+		memset(carry->memory, CARRY_POISON, (size_t)stream->schema.bytes);
 	if (stream->n_carry_pool < CARRY_POOL && !stream->is_closed) {
 		carry->next = stream->carry_pool;
 		stream->carry_pool = carry;
@@ -73,12 +73,11 @@ void carry_copy(const struct oa_stream *stream, struct carry *carry, const struc
 	const uint8_t *slot = held_memory(held);
 
 	memcpy(carry->ids + carry->count, held->ids + first, count * sizeof(int64_t));
-	for (uint32_t i = 0; i < stream->n_fields; i++) {
-		const struct stream_field *field = &stream->field[i];
+	for (uint32_t i = 0; i < stream->schema.n; i++) {
+		const struct schema_field *field = &stream->schema.field[i];
 
 		if (field->where == LAYOUT_IN_SLOT)
-			memcpy(carry->memory + field->carry_offset +
-				   carry->count * field->sample_bytes,
+			memcpy(carry->memory + field->offset + carry->count * field->sample_bytes,
 			       slot + geometry->field[i].offset + first * field->sample_bytes,
 			       (size_t)(count * field->sample_bytes));
 	}
@@ -97,7 +96,7 @@ int carry_add(struct oa_stream *stream, struct held *held, uint32_t count)
 			stream->carry = carry_new(stream);
 		if (!stream->carry)
 			return -ENOMEM;
-		part = BASE_MIN(count, stream->batch - stream->carry->count);
+		part = BASE_MIN(count, stream->schema.batch - stream->carry->count);
 		carry_copy(stream, stream->carry, held, held->at, part);
 		stream->carry->substituted += held_meet_substitutes(stream, held, part);
 		stream->n_carried += part;
@@ -106,7 +105,7 @@ int carry_add(struct oa_stream *stream, struct held *held, uint32_t count)
 		held->at += part;
 		progress_pass(stream, part);
 		count -= part;
-		if (stream->carry->count == stream->batch) {
+		if (stream->carry->count == stream->schema.batch) {
 			if (!stream->full)
 				stream->full_end = &stream->full;
 			*stream->full_end = stream->carry;

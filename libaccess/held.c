@@ -367,8 +367,8 @@ static BASE_COLD int held_keep_window(const struct oa_stream *stream, const stru
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < stream->n_fields && !r; i++) {
-		const struct stream_field *field = &stream->field[i];
+	for (uint32_t i = 0; i < stream->schema.n && !r; i++) {
+		const struct schema_field *field = &stream->schema.field[i];
 
 		if (field->where == LAYOUT_IN_SLOT)
 			r = view_keep(held->view, held->slot_number,

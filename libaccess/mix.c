@@ -146,7 +146,7 @@ static int mix_begin(struct oa_mix *mix)
 	mix->under_way = batch;
 	mix->count = mix_units(mix);
 	mix->filled = 0;
-	mix->turns = (uint32_t *)(void *)(batch->carry->memory + own->carry_bytes -
+	mix->turns = (uint32_t *)(void *)(batch->carry->memory + own->schema.bytes -
 					  base_align_up(mix->batch * sizeof(uint32_t), 64));
 	for (uint32_t i = 0; i < mix->count; i++)
 		mix->turns[i] = blend_next(&mix->blend, &mix->place);
@@ -175,15 +175,15 @@ static void mix_copy(struct oa_mix *mix, const struct oa_batch *one)
 
 	carry->ids[mix->filled] = one->ids[0];
 	carry->substituted += one->substituted;
-	for (uint32_t i = 0; i < own->n_fields; i++) {
-		const struct stream_field *field = &own->field[i];
+	for (uint32_t i = 0; i < own->schema.n; i++) {
+		const struct schema_field *field = &own->schema.field[i];
 		struct oa_field from = {.size = sizeof(from)};
 
 		if (field->where != LAYOUT_IN_SLOT)
 			continue; /* the ids */
 		oa_batch_field(one, i, &from);
-		memcpy(carry->memory + field->carry_offset + mix->filled * field->sample_bytes,
-		       from.data, (size_t)field->sample_bytes);
+		memcpy(carry->memory + field->offset + mix->filled * field->sample_bytes, from.data,
+		       (size_t)field->sample_bytes);
 	}
 }
 

@@ -209,7 +209,7 @@ static uint64_t mix_count_units(const struct oa_mix *mix, const struct oa_stream
 	return mix->unit == OA_MIX_SAMPLES ? ranks.n / ranks.ranks : ranks_steps(&ranks);
 }
 
-static void mix_describe_field(const struct stream_field *field, char *ret, size_t size)
+static void mix_describe_field(const struct schema_field *field, char *ret, size_t size)
 {
 	static const char *const types[] = {
 	    [OA_U8] = "u8",     [OA_F16] = "f16", [OA_F32] = "f32", [OA_I64] = "i64",
@@ -246,14 +246,15 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 		    "oa_mix_open(): part %u: ranks of a mix of samples cannot leave out "
 		    "samples by size, as they would not go in step: leave the filter out",
 		    a->has_holes ? 0 : number);
-	if (a->n_fields != b->n_fields)
+	if (a->schema.n != b->schema.n)
 		return error_set(diag, OA_E_INVALID,
-				 "oa_mix_open(): part 0 has %u fields, part %u has %u", a->n_fields,
-				 number, b->n_fields);
-	for (uint32_t i = 0; i < a->n_fields; i++) {
-		mix_describe_field(stream_shown(a, i), first, sizeof(first));
-		mix_describe_field(stream_shown(b, i), other, sizeof(other));
-		if (strcmp(first, other) == 0 && a->field[i].where == b->field[i].where)
+				 "oa_mix_open(): part 0 has %u fields, part %u has %u", a->schema.n,
+				 number, b->schema.n);
+	for (uint32_t i = 0; i < a->schema.n; i++) {
+		mix_describe_field(&a->shown->field[i], first, sizeof(first));
+		mix_describe_field(&b->shown->field[i], other, sizeof(other));
+		if (strcmp(first, other) == 0 &&
+		    a->schema.field[i].where == b->schema.field[i].where)
 			continue;
 		return error_set(
 		    diag, OA_E_INVALID,
@@ -305,7 +306,7 @@ static int mix_make_own(struct oa_mix *mix)
 
 	if (r)
 		return r;
-	mix->own->carry_bytes += base_align_up(mix->batch * sizeof(uint32_t), 64);
+	mix->own->schema.bytes += base_align_up(mix->batch * sizeof(uint32_t), 64);
 	mix->is_marked = calloc(mix->batch, sizeof(*mix->is_marked));
 	mix->ids = calloc(mix->batch, sizeof(*mix->ids));
 	return mix->is_marked && mix->ids ? 0 : -ENOMEM;

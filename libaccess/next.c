@@ -40,7 +40,8 @@ enum { NEXT_NO = 0, NEXT_YES = 1, NEXT_UNKNOWN = 2 };
 static int next_is_last(const struct oa_stream *stream, const struct held *held, uint32_t from,
 			uint64_t carried, uint64_t left)
 {
-	uint64_t enough = stream->flags & OA_DROP_LAST ? stream->batch : 1; /* for one more batch */
+	uint64_t enough =
+	    stream->flags & OA_DROP_LAST ? stream->schema.batch : 1; /* for one more batch */
 	uint64_t sure = stream->is_fixed ? 0 : carried, unknown;
 
 	if (left < enough)
@@ -292,7 +293,7 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
  */
 bool next_may_pin(const struct oa_stream *stream)
 {
-	return stream->batch <= stream->chunk;
+	return stream->schema.batch <= stream->chunk;
 }
 
 /* The chunk ends after a run of less than a batch. */
@@ -324,23 +325,23 @@ static BASE_COLD int next_complete(struct oa_stream *stream, struct held *held, 
 static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **ret)
 {
 	struct held *held = stream->held;
-	uint32_t lack = stream->batch;
+	uint32_t lack = stream->schema.batch;
 	int run, last;
 
 	held_look(held);
-	run = held_run(held, stream->batch);
+	run = held_run(held, stream->schema.batch);
 	if (run < 0)
 		return next_contradiction(stream);
 	if (stream->is_fixed)
 		lack -= carry_count(stream);
 	if ((uint32_t)run >= lack) {
 		last = next_is_last(stream, held, held->at + lack, stream->n_carried,
-				    stream->progress.left - stream->batch);
+				    stream->progress.left - stream->schema.batch);
 		if (last == NEXT_UNKNOWN)
 			return STREAM_NOTHING;
-		if (lack < stream->batch)
+		if (lack < stream->schema.batch)
 			return next_complete(stream, held, lack);
-		return next_window(stream, stream->batch, last == NEXT_YES, ret);
+		return next_window(stream, stream->schema.batch, last == NEXT_YES, ret);
 	}
 	if (held->at + (uint32_t)run == held->end)
 		return next_rest(stream, held, (uint32_t)run, ret);

@@ -31,9 +31,9 @@ static bool overtake_has_some(const struct oa_stream *stream, struct held *held)
 	int run;
 
 	held_look(held);
-	run = held_run(held, stream->batch);
-	return run < 0 || (uint32_t)run >= stream->batch || held->at + (uint32_t)run == held->end ||
-	       held->at + (uint32_t)run < held->watermark;
+	run = held_run(held, stream->schema.batch);
+	return run < 0 || (uint32_t)run >= stream->schema.batch ||
+	       held->at + (uint32_t)run == held->end || held->at + (uint32_t)run < held->watermark;
 }
 
 /*

@@ -91,7 +91,7 @@ static void progress_take_token(struct oa_stream *stream, const struct token *to
 
 	progress->epoch = token->epoch;
 	progress->delivered = token->delivered;
-	progress->step = token->delivered / stream->batch;
+	progress->step = token->delivered / stream->schema.batch;
 	if (stream->is_ranked)
 		progress->step = ranked_step_of(stream, token->delivered);
 	progress->base = progress->place;

@@ -21,7 +21,7 @@ struct ranks ranked_ranks(const struct oa_stream *stream)
 	return (struct ranks){
 	    .n = stream->places,
 	    .base = stream->progress.base,
-	    .batch = stream->batch,
+	    .batch = stream->schema.batch,
 	    .ranks = stream->open.ranks,
 	    .drop_last = stream->flags & OA_DROP_LAST,
 	};
@@ -45,7 +45,7 @@ uint64_t ranked_place(const struct oa_stream *stream)
 
 uint64_t ranked_step_of(const struct oa_stream *stream, uint64_t place)
 {
-	return place / ((uint64_t)stream->batch * stream->open.ranks);
+	return place / ((uint64_t)stream->schema.batch * stream->open.ranks);
 }
 
 /* ---- the log ---- */

@@ -142,7 +142,7 @@ static struct recording_head record_head(const struct oa_stream *stream)
 	    .block = stream->permutation.block,
 	    .order = stream->order,
 	    .seed = stream->is_fixed ? stream->seed : 0,
-	    .batch = stream->batch,
+	    .batch = stream->schema.batch,
 	};
 
 	memcpy(head.dataset, stream->dataset, sizeof(head.dataset));
@@ -223,7 +223,7 @@ static int record_find_cut(struct recording_reader *reader, const struct token *
 /* More than a buffer holds when it is written out. */
 static size_t record_room(const struct oa_stream *stream)
 {
-	return RECORD_BLOCK + 2 * recording_batch_bytes(stream->batch);
+	return RECORD_BLOCK + 2 * recording_batch_bytes(stream->schema.batch);
 }
 
 /* Cuts the file back, and what stays of the last block goes into the buffer. */
@@ -315,7 +315,7 @@ int record_open(struct oa_stream *stream, const struct token *token, struct diag
 	if (!record->path || record->fd >= 0)
 		return 0;
 	record->used = RECORDING_BLOCK_HEAD;
-	record->keys = malloc(stream->batch * sizeof(*record->keys));
+	record->keys = malloc(stream->schema.batch * sizeof(*record->keys));
 	record->buffer = malloc(record_room(stream));
 	if (!record->keys || !record->buffer)
 		return -ENOMEM;

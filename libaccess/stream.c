@@ -76,6 +76,7 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 		return r;
 	}
 	stream->route = *route;
+	stream->shown = &stream->schema;
 	stream->full_end = &stream->full;
 	part_init(&stream->part);
 	record_init(&stream->record);
@@ -89,31 +90,9 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	return 0;
 }
 
-uint64_t stream_lay_out(struct stream_field *fields, uint32_t n, uint32_t batch)
-{
-	uint64_t end = base_align_up(batch * sizeof(int64_t), 64);
-
-	for (uint32_t i = 0; i < n; i++) {
-		fields[i].carry_offset = end;
-		if (fields[i].where == LAYOUT_IN_SLOT)
-			end += base_align_up(batch * fields[i].sample_bytes, 64);
-	}
-	return end;
-}
-
-void stream_place_fields(struct oa_stream *stream)
-{
-	stream->carry_bytes = stream_lay_out(stream->field, stream->n_fields, stream->batch);
-}
-
 bool stream_has_view(const struct oa_stream *stream)
 {
 	return (stream->flags & (OA_KEEP | OA_WRITABLE)) && !(stream->flags & OA_COPY);
-}
-
-const struct stream_field *stream_shown(const struct oa_stream *stream, uint32_t index)
-{
-	return stream->is_batch_mixed ? &stream->batch_mixed.field[index] : &stream->field[index];
 }
 
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
@@ -123,11 +102,10 @@ int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flag
 
 	if (r)
 		return r;
-	(*ret)->batch = batch;
 	(*ret)->flags = flags;
-	(*ret)->n_fields = other->n_fields;
-	memcpy((*ret)->field, other->field, sizeof(other->field));
-	stream_place_fields(*ret);
+	(*ret)->schema = other->schema;
+	(*ret)->schema.batch = batch;
+	schema_lay_out(&(*ret)->schema);
 	return 0;
 }
 

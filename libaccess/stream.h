@@ -23,6 +23,7 @@
 #include "libaccess/record.h"
 #include "libaccess/replay.h"
 #include "libaccess/sampler.h"
+#include "libaccess/schema.h"
 #include "libaccess/connect/session.h"
 #include "sched/permutation.h"
 #include "sched/plan.h"
@@ -128,21 +129,21 @@ struct oa_stream {
 	struct oa_batch *batch_pool;
 	struct carry *carry; /* being filled: fewer than a batch */
 	struct carry *full, **full_end;
-	uint64_t n_carried;    /* samples in carry and full */
-	uint32_t flags, batch; /* never change */
-	bool is_ranked;        /* one of several ranks */
-	bool is_logged;        /* and its plan is the job's log */
-	bool is_listed;        /* a fixed plan that is a list */
-	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
-	uint32_t copies_left;  /* batches that are copied, as the program writes to them */
-	bool has_holes;        /* samples may be left out: bad ones, or by the pipeline's filter */
-	bool is_batch_mixed;   /* by mixup or cutmix: batches are private copies */
-	int failed;            /* sticky code, 0: none */
-	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
-	uint32_t n_waiting;    /* of them, those that wait for a post of `turn` */
-	bool is_taken;         /* the turn: a thread has it */
-	bool is_idle;          /* the last look found nothing; see next_is_ready() */
-	bool has_ended;        /* all epochs are delivered */
+	uint64_t n_carried;   /* samples in carry and full */
+	uint32_t flags;       /* never changes */
+	bool is_ranked;       /* one of several ranks */
+	bool is_logged;       /* and its plan is the job's log */
+	bool is_listed;       /* a fixed plan that is a list */
+	bool is_fixed;        /* a fixed plan: batches are cut from its order, none out of turn */
+	uint32_t copies_left; /* batches that are copied, as the program writes to them */
+	bool has_holes;       /* samples may be left out: bad ones, or by the pipeline's filter */
+	bool is_batch_mixed;  /* by mixup or cutmix: batches are private copies */
+	int failed;           /* sticky code, 0: none */
+	uint32_t callers;     /* threads in oa_next(), those that wait for their turn, too */
+	uint32_t n_waiting;   /* of them, those that wait for a post of `turn` */
+	bool is_taken;        /* the turn: a thread has it */
+	bool is_idle;         /* the last look found nothing; see next_is_ready() */
+	bool has_ended;       /* all epochs are delivered */
 	bool is_closed;
 	bool has_slept, has_copied; /* in this call of oa_next() */
 	bool is_armed;              /* oa_fd() has armed since the last oa_next() */
@@ -153,12 +154,12 @@ struct oa_stream {
 	/* set by oa_open(), never changes after */
 	struct dial_route route;
 	uint64_t epochs;
-	struct stream_field field[LAYOUT_MAX_FIELDS];
-	uint32_t n_fields, order; /* order: enum plan_order */
-	uint64_t seed;            /* of the fixed plan */
-	struct sampler sampler;   /* which samples an epoch has */
-	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
-	uint64_t carry_bytes;
+	uint32_t order;         /* enum plan_order */
+	uint64_t seed;          /* of the fixed plan */
+	struct sampler sampler; /* which samples an epoch has */
+	uint32_t *parts;        /* owned; of a mix: this part's number, once a sample of a batch */
+	struct schema schema;
+	const struct schema *shown;     /* what batches show: schema, or batch_mixed.schema */
 	struct batch_mixed batch_mixed; /* but for its pool: that has the lock */
 	struct permutation permutation;
 	uint8_t dataset[32], pipeline[32]; /* pipeline: hash of its canonical text */
@@ -200,13 +201,8 @@ struct oa_stream {
 /* ---- stream.c ---- */
 /* An empty stream. 0 or negative errno; oa_close(). */
 int stream_alloc(const struct dial_route *route, struct oa_stream **ret);
-/* Where the fields' arrays lie in a buffer of one batch; its bytes. */
-uint64_t stream_lay_out(struct stream_field *fields, uint32_t n, uint32_t batch);
-void stream_place_fields(struct oa_stream *stream);
 /* May its batches become private? */
 bool stream_has_view(const struct oa_stream *stream);
-/* A field as batches show it. */
-const struct stream_field *stream_shown(const struct oa_stream *stream, uint32_t index);
 /* The order and all that follows from it. */
 void stream_set_order(struct oa_stream *stream, uint32_t order);
 /* A stream that nobody serves, for batches with the fields of another one that are put together

@@ -15,25 +15,6 @@
 
 /* ---- the first one ---- */
 
-static void stream_set_fields(struct oa_stream *stream, const struct slot_geometry *geometry)
-{
-	stream->n_fields = geometry->n_fields;
-	for (uint32_t i = 0; i < geometry->n_fields; i++) {
-		const struct layout_field *from = &geometry->field[i];
-		struct stream_field *field = &stream->field[i];
-
-		memcpy(field->name, from->name, sizeof(from->name));
-		field->dtype = from->dtype;
-		field->where = from->where;
-		field->ndim = from->ndim;
-		memcpy(field->shape, from->shape, sizeof(field->shape));
-		field->sample_bytes = from->sample_bytes;
-		field->kind = from->kind;
-		field->lengths = from->lengths;
-	}
-	stream_place_fields(stream);
-}
-
 /* The first session says what the stream is. */
 static int stream_found(struct oa_stream *stream, const struct session *session, struct diag *diag)
 {
@@ -48,8 +29,11 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
 	memcpy(stream->dataset, geometry->dataset, sizeof(stream->dataset));
 	stream->n_samples = stream->part.bits ? stream->part.count : geometry->n_samples;
-	stream_set_fields(stream, geometry);
-	r = batch_mixed_begin(stream, &session->batch_mixed, diag);
+	schema_init(&stream->schema, geometry, stream->open.batch);
+	r = batch_mixed_begin(&stream->batch_mixed, &session->batch_mixed, &stream->schema, diag);
+	stream->is_batch_mixed = session->batch_mixed.n > 0;
+	if (stream->is_batch_mixed)
+		stream->shown = &stream->batch_mixed.schema;
 	if (!r && stream->is_listed)
 		r = listed_check(stream, diag);
 	if (r)
@@ -66,12 +50,12 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 	places = stream->n_samples;
 	if (stream->is_listed)
 		places = listed_places(stream, stream->replay.first);
-	if ((stream->flags & OA_DROP_LAST) && places < stream->batch)
+	if ((stream->flags & OA_DROP_LAST) && places < stream->schema.batch)
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
 		    "nothing would be left",
-		    (unsigned long long)places, stream->batch);
+		    (unsigned long long)places, stream->schema.batch);
 	if (!stream->open.token) {
 		r = progress_init(stream, NULL);
 		return r ? r : record_open(stream, NULL, diag);
@@ -102,24 +86,6 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 
 /* ---- a later one ---- */
 
-static bool stream_has_fields(const struct oa_stream *stream, const struct slot_geometry *geometry)
-{
-	if (stream->n_fields != geometry->n_fields)
-		return false;
-	for (uint32_t i = 0; i < stream->n_fields; i++) {
-		const struct stream_field *a = &stream->field[i];
-		const struct layout_field *b = &geometry->field[i];
-
-		if (memcmp(a->name, b->name, sizeof(b->name)) != 0 || a->dtype != b->dtype ||
-		    a->where != b->where || a->ndim != b->ndim ||
-		    a->sample_bytes != b->sample_bytes || a->kind != b->kind ||
-		    a->lengths != b->lengths ||
-		    memcmp(a->shape, b->shape, b->ndim * sizeof(b->shape[0])) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* A later one must be the same to the job. */
 static int stream_found_again(const struct oa_stream *stream, const struct session *session,
 			      struct diag *diag)
@@ -132,7 +98,8 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 		    diag, OA_E_DATASET,
 		    "the dataset %s has changed while this job was running: start the job again",
 		    stream->open.dataset);
-	if (geometry->block != stream->permutation.block || !stream_has_fields(stream, geometry) ||
+	if (geometry->block != stream->permutation.block ||
+	    !schema_fits(&stream->schema, geometry) ||
 	    !batch_mixed_same(&stream->batch_mixed.ask, &session->batch_mixed))
 		return error_set(diag, OA_E_PIPELINE,
 				 "accessd came back with other fields or shapes for this pipeline: "

@@ -27,7 +27,7 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	if (r)
 		return r;
 	stream->flags = options->flags;
-	stream->batch = options->batch;
+	stream->schema.batch = options->batch;
 	stream->epochs = options->epochs;
 	stream->seed = options->seed;
 	*ret = stream;
