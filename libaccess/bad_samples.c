@@ -318,7 +318,7 @@ int oa_bad_samples(struct oa_stream *stream, int timeout_ms, struct oa_bad_list 
 	if (r) {
 		oa_bad_samples_free(made);
 		pthread_mutex_lock(&stream->lock);
-		stream_error(stream, r, "%s", diag.text);
+		error_set(&stream->trouble.error, r, "%s", diag.text);
 		pthread_mutex_unlock(&stream->lock);
 	} else {
 		*ret = made;

@@ -35,13 +35,13 @@ static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
 {
 	const struct held *held = batch->held;
 
-	if (!held || !held->session || !(stream->flags & OA_POISON) || stream->failed)
+	if (!held || !held->session || !(stream->flags & OA_POISON) || stream->trouble.failed)
 		return;
 	if (slot_table_of(&held->session->table, held->slot_number)->d_instance != held->instance)
-		stream_fail(stream, -EPROTO,
-			    "OA_POISON: a slot was given to another chunk while a batch in it was "
-			    "held; this is "
-			    "a bug of accessd, please report it");
+		trouble_fail(&stream->trouble, -EPROTO,
+			     "OA_POISON: a slot was given to another chunk while a batch in it was "
+			     "held; this is "
+			     "a bug of accessd, please report it");
 }
 
 BASE_HOT void batch_let_go(struct oa_stream *stream, struct oa_batch *batch)

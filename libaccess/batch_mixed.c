@@ -199,19 +199,19 @@ int batch_mixed_reserve(struct oa_stream *stream)
 	uint64_t most =
 	    (uint64_t)LAYOUT_MAX_PINS * BASE_MAX(stream->chunk / stream->schema.batch, (uint32_t)1);
 
-	if (stream->failed || stream->has_ended)
+	if (stream->trouble.failed || stream->has_ended)
 		return 0; /* there will be no batch */
 	if (stream->stats.outstanding >= most && (stream->flags & OA_KEEP))
 		stream->stats.kept += stream->schema.batch;
 	else if (!(stream->flags & OA_COPY) && stream->stats.outstanding >= most)
-		return stream_error(
-		    stream, OA_E_PINS,
+		return error_set(
+		    &stream->trouble.error, OA_E_PINS,
 		    "you hold %llu batches that mixup or cutmix made, as many as two slots would "
 		    "hold; release one before oa_next(), or open with OA_KEEP or OA_COPY",
 		    (unsigned long long)stream->stats.outstanding);
 	if (!stream->batch_mixed.pool && batch_mixed_add(&stream->batch_mixed))
-		return stream_error(stream, -ENOMEM,
-				    "oa_next(): out of memory for a batch of mixup or cutmix");
+		return error_set(&stream->trouble.error, -ENOMEM,
+				 "oa_next(): out of memory for a batch of mixup or cutmix");
 	return 0;
 }
 
@@ -378,7 +378,7 @@ static int batch_mixed_fail(struct oa_stream *stream, struct oa_batch *batch, ui
 	    "the number of the dataset's classes, or map the labels",
 	    (long long)batch->ids[at], (long long)label[at], stream->batch_mixed.ask.classes);
 	batch_end(stream, batch);
-	return stream_fail(stream, OA_E_PIPELINE, diag.text);
+	return trouble_fail(&stream->trouble, OA_E_PIPELINE, diag.text);
 }
 
 int batch_mixed_batch(struct oa_stream *stream, struct oa_batch *batch)

@@ -183,14 +183,14 @@ static bool listed_feed_one(struct oa_stream *stream)
 	r = listed_make(stream, epoch, kept, &fd);
 	if (r) {
 		r = error_of_errno(&diag, r, "the list of an epoch");
-		stream_fail(stream, r, diag.text);
+		trouble_fail(&stream->trouble, r, diag.text);
 		return false;
 	}
 	r = listed_send(stream, epoch, fd);
 	if (r == 0)
 		stream->listed.next++;
 	else if (r < 0 && r != -EAGAIN)
-		stream_fail(stream, r, "sending the list of an epoch to accessd");
+		trouble_fail(&stream->trouble, r, "sending the list of an epoch to accessd");
 	return r == 0;
 }
 

@@ -354,11 +354,10 @@ static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **re
 
 static BASE_COLD int next_pins(struct oa_stream *stream)
 {
-	return stream_error(
-	    stream, OA_E_PINS,
-	    "you hold %llu batches on %d slots; release one before oa_next(), or open "
-	    "with OA_KEEP or OA_COPY",
-	    (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
+	return error_set(&stream->trouble.error, OA_E_PINS,
+			 "you hold %llu batches on %d slots; release one before oa_next(), or open "
+			 "with OA_KEEP or OA_COPY",
+			 (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
 }
 
 BASE_HOT int next_chunk(struct oa_stream *stream, uint64_t only)
@@ -377,13 +376,15 @@ BASE_HOT int next_chunk(struct oa_stream *stream, uint64_t only)
 		stream_lose(stream, diag.text);
 	if (r == 0 || r == -EPROTO)
 		return NEXT_LOOP;
-	return r == STREAM_NOTHING ? r : stream_error(stream, r, "oa_next(): out of memory");
+	return r == STREAM_NOTHING
+		   ? r
+		   : error_set(&stream->trouble.error, r, "oa_next(): out of memory");
 }
 
 static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 {
-	if (stream->failed)
-		return stream->failed;
+	if (stream->trouble.failed)
+		return stream->trouble.failed;
 	if (stream->record.failed)
 		return record_report(stream);
 	if (stream->has_ended)
@@ -407,14 +408,14 @@ BASE_HOT int next_try(struct oa_stream *stream, struct oa_batch **ret)
 		r = next_step(stream, ret);
 	while (r == NEXT_LOOP);
 	stream->is_idle = r == STREAM_NOTHING;
-	if (r == stream->failed && r)
-		stream->error = stream->failure;
+	if (r == stream->trouble.failed && r)
+		trouble_repeat(&stream->trouble);
 	return r;
 }
 
 bool next_is_ready(const struct oa_stream *stream)
 {
-	if (!stream->is_idle || stream->failed || stream->has_ended)
+	if (!stream->is_idle || stream->trouble.failed || stream->has_ended)
 		return true;
 	if (stream->is_logged && stream->log.is_short) /* nothing else helps */
 		return plan_reader_has_grown(&stream->log);

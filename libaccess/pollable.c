@@ -9,6 +9,7 @@
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
+#include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/inbox.h"
 #include "shmring/proto.h"
@@ -119,7 +120,7 @@ int oa_fd(struct oa_stream *stream)
 	pthread_mutex_lock(&stream->lock);
 	r = pollable_arm(stream);
 	if (r < 0)
-		stream_error(stream, r, "oa_fd(): %s", oa_error_name(r));
+		error_set(&stream->trouble.error, r, "oa_fd(): %s", oa_error_name(r));
 	pthread_mutex_unlock(&stream->lock);
 	return r;
 }

@@ -346,10 +346,10 @@ int progress_copy_token(const void *token, size_t token_size, void *data, size_t
 static int state_epoch(struct oa_stream *stream, uint64_t epoch, void **ret, size_t *ret_size)
 {
 	if (stream->epochs > 0 && epoch > stream->epochs)
-		return stream_error(stream, OA_E_INVALID,
-				    "oa_state_epoch(): epoch is %llu, the stream ends before epoch "
-				    "%llu (they are numbered from 0)",
-				    (unsigned long long)epoch, (unsigned long long)stream->epochs);
+		return error_set(&stream->trouble.error, OA_E_INVALID,
+				 "oa_state_epoch(): epoch is %llu, the stream ends before epoch "
+				 "%llu (they are numbered from 0)",
+				 (unsigned long long)epoch, (unsigned long long)stream->epochs);
 	return progress_epoch_token(stream, epoch, ret, ret_size);
 }
 
@@ -370,7 +370,7 @@ static int state_make(struct oa_stream *stream, const uint64_t *epoch, const cha
 		  : progress_token(stream, &token, &token_size);
 	record_flush(stream);
 	if (r < 0)
-		stream_error(stream, r, "%s(): %s", call, oa_error_name(r));
+		error_set(&stream->trouble.error, r, "%s(): %s", call, oa_error_name(r));
 	pthread_mutex_unlock(&stream->lock);
 	return r ? r : progress_copy_token(token, token_size, data, size);
 }

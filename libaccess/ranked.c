@@ -78,10 +78,11 @@ int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole)
 	if (r <= 0)
 		return r;
 	if (r == PLAN_READER_E_GONE)
-		return stream_fail(stream, OA_E_REFUSED,
-				   "this rank is two epochs behind the job's other ranks: the plan "
-				   "is kept no longer; start it again with rank 0's token");
-	return stream_fail(stream, -EPROTO, "accessd's plan log contradicts itself");
+		return trouble_fail(
+		    &stream->trouble, OA_E_REFUSED,
+		    "this rank is two epochs behind the job's other ranks: the plan "
+		    "is kept no longer; start it again with rank 0's token");
+	return trouble_fail(&stream->trouble, -EPROTO, "accessd's plan log contradicts itself");
 }
 
 /* Does the log say all that a token after the step must? 0, STREAM_NOTHING, or the stream failed. */
@@ -96,7 +97,8 @@ static int ranked_gate(struct oa_stream *stream, uint64_t place)
 		return STREAM_NOTHING;
 	if (r < 0)
 		return r;
-	return r ? stream_fail(stream, -EPROTO, "accessd's plan log contradicts itself") : 0;
+	return r ? trouble_fail(&stream->trouble, -EPROTO, "accessd's plan log contradicts itself")
+		 : 0;
 }
 
 /* The next chunk. What the last one brought is delivered, as far as all ranks' steps go. */
@@ -105,7 +107,7 @@ static int ranked_take(struct oa_stream *stream)
 	uint64_t done = BASE_MIN(ranked_place(stream), stream->progress.cursor);
 
 	if (stream->is_logged && ranked_follow(stream, done, true))
-		return stream->failed ? stream->failed : -ENOMEM;
+		return stream->trouble.failed ? stream->trouble.failed : -ENOMEM;
 	return next_chunk(stream, 0);
 }
 

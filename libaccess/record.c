@@ -81,8 +81,9 @@ int record_report(struct oa_stream *stream)
 	int r = stream->record.failed;
 
 	stream->record.failed = 0;
-	return stream_error(stream, r, "recording to %s failed and has ended there: %s",
-			    stream->record.path, oa_error_name(r));
+	return error_set(&stream->trouble.error, r,
+			 "recording to %s failed and has ended there: %s", stream->record.path,
+			 oa_error_name(r));
 }
 
 /* ---- batches ---- */

@@ -90,7 +90,8 @@ int stall_diagnose(struct oa_stream *stream, int timeout_ms)
 		stall_served(stream, why, sizeof(why));
 	else
 		stall_alone(stream, why, sizeof(why));
-	return stream_error(stream, OA_E_TIMEOUT, "no batch within %d ms: %s; dataset %s%s%s",
-			    timeout_ms, why, stream->open.dataset,
-			    stream->notice.text[0] ? "; accessd said: " : "", stream->notice.text);
+	return error_set(
+	    &stream->trouble.error, OA_E_TIMEOUT, "no batch within %d ms: %s; dataset %s%s%s",
+	    timeout_ms, why, stream->open.dataset,
+	    stream->trouble.notice.text[0] ? "; accessd said: " : "", stream->trouble.notice.text);
 }

@@ -14,8 +14,6 @@
  * forked child only the child's copies go.
  */
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include "libaccess/error.h"
 #include "libaccess/listed.h"
@@ -23,28 +21,6 @@
 #include "shmring/inbox.h"
 
 /* ---- errors ---- */
-
-int stream_error(struct oa_stream *stream, int code, const char *fmt, ...)
-{
-	char text[sizeof(stream->error.text)];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	diag_set(&stream->error, "%s", text);
-	return code;
-}
-
-int stream_fail(struct oa_stream *stream, int code, const char *text)
-{
-	if (!stream->failed) {
-		stream->failed = code;
-		diag_set(&stream->failure, "%s", text);
-	}
-	stream->error = stream->failure;
-	return stream->failed;
-}
 
 /* A copy of this thread's: another thread's failed call may change the stream's at any time. */
 const char *oa_error_text(const struct oa_stream *stream)
@@ -56,7 +32,7 @@ const char *oa_error_text(const struct oa_stream *stream)
 	if (!guard_is_ours(&stream->guard))
 		return ERROR_FORKED_TEXT;
 	pthread_mutex_lock((pthread_mutex_t *)&stream->lock);
-	copy = stream->error;
+	copy = stream->trouble.error;
 	pthread_mutex_unlock((pthread_mutex_t *)&stream->lock);
 	return copy.text;
 }
@@ -85,7 +61,7 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	dial_init(&stream->dial, &stream->route);
 	pthread_mutex_init(&stream->lock, NULL);
 	sem_init(&stream->turn, 0, 0);
-	diag_set(&stream->error, "no error");
+	diag_set(&stream->trouble.error, "no error");
 	*ret = stream;
 	return 0;
 }
@@ -214,7 +190,8 @@ void oa_close(struct oa_stream *stream)
 	stream->is_closed = true;
 	record_flush(stream);
 	base_close(&stream->record.fd);
-	stream_fail(stream, OA_E_INVALID, "the stream was closed by oa_close() in another thread");
+	trouble_fail(&stream->trouble, OA_E_INVALID,
+		     "the stream was closed by oa_close() in another thread");
 	carry_clear(stream);
 	if (stream->held)
 		held_spend(stream, stream->held);

@@ -25,6 +25,7 @@
 #include "libaccess/sampler.h"
 #include "libaccess/schema.h"
 #include "libaccess/connect/session.h"
+#include "libaccess/trouble.h"
 #include "sched/permutation.h"
 #include "sched/plan.h"
 #include "sched/ranks/slice.h"
@@ -138,7 +139,6 @@ struct oa_stream {
 	uint32_t copies_left; /* batches that are copied, as the program writes to them */
 	bool has_holes;       /* samples may be left out: bad ones, or by the pipeline's filter */
 	bool is_batch_mixed;  /* by mixup or cutmix: batches are private copies */
-	int failed;           /* sticky code, 0: none */
 	uint32_t callers;     /* threads in oa_next(), those that wait for their turn, too */
 	uint32_t n_waiting;   /* of them, those that wait for a post of `turn` */
 	bool is_taken;        /* the turn: a thread has it */
@@ -150,6 +150,7 @@ struct oa_stream {
 	uint64_t backoff_ns;        /* turn: between two tries to connect */
 	struct oa_stats stats;
 	struct progress progress;
+	struct trouble trouble;
 
 	/* set by oa_open(), never changes after */
 	struct dial_route route;
@@ -189,12 +190,10 @@ struct oa_stream {
 	struct slice slice;
 	uint64_t local_places;
 	struct record record;
-	struct listed listed; /* of a list */
-	uint64_t *met;        /* bitmap over ids: samples that it came to and were bad */
-	uint64_t explain_ns;  /* accessd was asked about a bad sample, until then; 0: was not */
-	struct diag failure, error; /* text of failed; of the last failed call */
-	struct diag notice;         /* what accessd last said by itself */
-	int epoll_fd, timer_fd;     /* of oa_fd(), -1: never asked for */
+	struct listed listed;   /* of a list */
+	uint64_t *met;          /* bitmap over ids: samples that it came to and were bad */
+	uint64_t explain_ns;    /* accessd was asked about a bad sample, until then; 0: was not */
+	int epoll_fd, timer_fd; /* of oa_fd(), -1: never asked for */
 	int watched_fd;
 };
 
@@ -209,11 +208,6 @@ void stream_set_order(struct oa_stream *stream, uint32_t order);
  * elsewhere. 0 or negative errno; oa_close(). */
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
 		    struct oa_stream **ret);
-/* Sets the last error and returns code. */
-BASE_COLD int stream_error(struct oa_stream *stream, int code, const char *fmt, ...)
-    BASE_PRINTF(3, 4);
-/* And makes it sticky. */
-BASE_COLD int stream_fail(struct oa_stream *stream, int code, const char *text);
 /* A closed stream that no thread is in gives back what only oa_next() needs. */
 BASE_COLD void stream_shut(struct oa_stream *stream);
 /* Closed, no batch is held, no thread is in it: the caller unlocks and frees it. */

@@ -147,9 +147,9 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	stream->is_idle = false;
 	listed_feed(stream);
 	/* What could not be sent to the new session is its end. */
-	if (stream->failed)
-		*diag = stream->failure;
-	return stream->failed;
+	if (stream->trouble.failed)
+		*diag = stream->trouble.failure;
+	return stream->trouble.failed;
 }
 
 void stream_lose(struct oa_stream *stream, const char *why)
@@ -159,8 +159,8 @@ void stream_lose(struct oa_stream *stream, const char *why)
 	diag_set(&stream->dial_error, "%s", why);
 	pollable_forget(stream);
 	if (progress_rewind(stream))
-		stream_fail(stream, -ENOMEM,
-			    "out of memory while taking back what was not delivered");
+		trouble_fail(&stream->trouble, -ENOMEM,
+			     "out of memory while taking back what was not delivered");
 	if (session)
 		stream->stats.late_ns += inbox_late_ns(session->inbox);
 	stream->session = NULL;

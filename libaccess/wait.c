@@ -50,7 +50,7 @@ static void wait_failed(struct oa_stream *stream, const struct wire_in *in)
 	wire_get_u64(in, PROTO_KEY_CODE, &code);
 	if (code <= OA_E_PINS || code > OA_E_LIMIT)
 		code = OA_E_REFUSED;
-	stream_fail(stream, (int)code, text);
+	trouble_fail(&stream->trouble, (int)code, text);
 }
 
 static bool wait_heed(struct oa_stream *stream, const struct wire_in *in, struct diag *ret_text)
@@ -66,7 +66,7 @@ static bool wait_heed(struct oa_stream *stream, const struct wire_in *in, struct
 		wait_failed(stream, in);
 		return false;
 	case PROTO_NOTICE:
-		diag_set(&stream->notice, "%s", text);
+		diag_set(&stream->trouble.notice, "%s", text);
 		return false;
 	case PROTO_EXPLAINED:
 		diag_set(ret_text, "%s", text);
@@ -80,7 +80,7 @@ bool wait_read_news(struct oa_stream *stream, struct diag *ret_text)
 {
 	bool is_explained = false;
 
-	while (stream->session && !stream->failed) {
+	while (stream->session && !stream->trouble.failed) {
 		_cleanup_(wire_in_fini) struct wire_in in;
 		int r;
 
@@ -113,9 +113,10 @@ static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
 	stream->has_slept = true;
 	stream->stats.wait_ns += base_now_ns() - start;
 	if (r == OA_E_INTERRUPTED)
-		return stream_error(stream, r,
-				    "a signal arrived while oa_next() waited; call it again");
-	return r ? stream_error(stream, r, "waiting for accessd: %s", oa_error_name(r)) : 0;
+		return error_set(&stream->trouble.error, r,
+				 "a signal arrived while oa_next() waited; call it again");
+	return r ? error_set(&stream->trouble.error, r, "waiting for accessd: %s", oa_error_name(r))
+		 : 0;
 }
 
 static BASE_COLD int wait_served(struct oa_stream *stream, uint64_t deadline)
@@ -209,7 +210,7 @@ static int wait_dial_step(struct oa_stream *stream)
 	if (r == 0 || r == DIAL_AGAIN)
 		return r;
 	if (wait_is_final(r))
-		return stream_fail(stream, r, stream->dial_error.text);
+		return trouble_fail(&stream->trouble, r, stream->dial_error.text);
 	wait_back_off(stream);
 	stream->dial.wake_ns = stream->retry_ns;
 	return DIAL_AGAIN;
@@ -222,9 +223,9 @@ static BASE_COLD int wait_alone(struct oa_stream *stream, uint64_t deadline)
 	if (r == 0)
 		return WAIT_ON;
 	if (r != DIAL_AGAIN)
-		return stream->failed
-			   ? stream->failed
-			   : stream_error(stream, r, "connecting again: %s", oa_error_name(r));
+		return stream->trouble.failed ? stream->trouble.failed
+					      : error_set(&stream->trouble.error, r,
+							  "connecting again: %s", oa_error_name(r));
 	if (base_now_ns() >= deadline)
 		return WAIT_ON;
 	deadline = BASE_MIN(deadline, base_now_ns() + WAIT_SLICE_NS);
@@ -244,7 +245,8 @@ static int wait_explained(struct oa_stream *stream, struct session *session, uin
 	do {
 		r = wait_sleep(stream, session->sock, until_ns);
 		is_known = !r && wait_read_news(stream, ret_why);
-	} while (!r && !is_known && stream->session && !stream->failed && base_now_ns() < until_ns);
+	} while (!r && !is_known && stream->session && !stream->trouble.failed &&
+		 base_now_ns() < until_ns);
 	*ret_is_known = is_known;
 	return r;
 }
@@ -273,20 +275,19 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 	session_unref(session);
 	if (r)
 		return r;
-	if (stream->failed || !stream->session)
+	if (stream->trouble.failed || !stream->session)
 		return WAIT_ON;
 	if (!is_known && base_now_ns() < stream->explain_ns)
-		return stream_error(
-		    stream, OA_E_TIMEOUT,
-		    "no batch within %d ms: sample %lld is bad, accessd is asked why", timeout_ms,
-		    id);
+		return error_set(&stream->trouble.error, OA_E_TIMEOUT,
+				 "no batch within %d ms: sample %lld is bad, accessd is asked why",
+				 timeout_ms, id);
 	if (!is_known)
 		diag_set(&why,
 			 "sample %lld is bad; accessd did not say why within %d ms (policy "
 			 "\"error\": choose skip or substitute to go on)",
 			 id, WAIT_EXPLAIN_MS);
 	stream->explain_ns = 0;
-	return stream_fail(stream, OA_E_SAMPLE, why.text);
+	return trouble_fail(&stream->trouble, OA_E_SAMPLE, why.text);
 }
 
 /* ---- oa_next() ---- */
@@ -306,7 +307,7 @@ static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_
 		if (r == STREAM_NOTHING)
 			r = stream->session ? wait_served(stream, deadline)
 					    : wait_alone(stream, deadline);
-		else if (r == OA_E_SAMPLE && !stream->failed)
+		else if (r == OA_E_SAMPLE && !stream->trouble.failed)
 			r = wait_bad_sample(stream, timeout_ms, deadline);
 		if (r != WAIT_ON)
 			return r;
@@ -334,11 +335,11 @@ static BASE_COLD int wait_turn(struct oa_stream *stream, int timeout_ms, uint64_
 		return 0;
 	stream->n_waiting--;
 	if (r == EINTR)
-		return stream_error(
-		    stream, OA_E_INTERRUPTED,
+		return error_set(
+		    &stream->trouble.error, OA_E_INTERRUPTED,
 		    "a signal arrived while oa_next() waited for its turn; call it again");
-	return stream_error(
-	    stream, OA_E_TIMEOUT,
+	return error_set(
+	    &stream->trouble.error, OA_E_TIMEOUT,
 	    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
 	    timeout_ms);
 }
@@ -405,7 +406,7 @@ static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint6
 	if (r == 0 && stream->is_batch_mixed)
 		r = batch_mixed_batch(stream, *ret);
 	if (r == OA_E_END)
-		stream_error(stream, r, "all epochs are delivered");
+		error_set(&stream->trouble.error, r, "all epochs are delivered");
 	wait_pass_turn(stream, ret_wait);
 	return r;
 }
@@ -473,15 +474,16 @@ static int wait_for_session(struct oa_stream *stream, uint64_t deadline)
 	if (stream->session && !stream->explain_ns)
 		wait_read_news(stream, &ignored);
 	dial_wait_begin(&stream->wait);
-	while (r == WAIT_ON && !stream->session && !stream->failed) {
+	while (r == WAIT_ON && !stream->session && !stream->trouble.failed) {
 		if (base_now_ns() >= deadline)
-			return stream_error(stream, OA_E_TIMEOUT, "not connected again in time: %s",
-					    stream->dial_error.text);
+			return error_set(&stream->trouble.error, OA_E_TIMEOUT,
+					 "not connected again in time: %s",
+					 stream->dial_error.text);
 		r = wait_alone(stream, deadline);
 	}
 	if (r == WAIT_ON && !stream->session)
-		stream->error = stream->failure;
-	return r != WAIT_ON ? r : stream->session ? 0 : stream->failed;
+		trouble_repeat(&stream->trouble);
+	return r != WAIT_ON ? r : stream->session ? 0 : stream->trouble.failed;
 }
 
 int wait_session(struct oa_stream *stream, int timeout_ms, uint64_t deadline)

@@ -142,7 +142,7 @@ static bool is_owed(const struct oa_stream *stream)
 	const struct held *held = stream->held;
 	struct grant grant;
 
-	if (!stream->session || stream->failed || stream->explain_ns || stream->is_ranked ||
+	if (!stream->session || stream->trouble.failed || stream->explain_ns || stream->is_ranked ||
 	    (held && held->session != stream->session))
 		return false;
 	if (held)
