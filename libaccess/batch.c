@@ -79,7 +79,9 @@ BASE_HOT void oa_release(struct oa_batch *batch)
 		return;
 	}
 	batch_end(stream, batch);
-	pollable_released(stream);
+	if (stream->pollable.is_armed &&
+	    next_is_ready(stream)) /* it may have waited for the slot */
+		pollable_set_timer(&stream->pollable, 1);
 	is_unused = stream_is_unused(stream);
 	pthread_mutex_unlock(&stream->lock);
 	if (is_unused)

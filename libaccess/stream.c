@@ -57,10 +57,11 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	part_init(&stream->part);
 	record_init(&stream->record);
 	replay_init(&stream->replay);
-	stream->epoll_fd = stream->timer_fd = stream->watched_fd = stream->log.fd = -1;
+	stream->log.fd = -1;
+	pollable_init(&stream->pollable);
+	callers_init(&stream->callers);
 	dial_init(&stream->dial, &stream->route);
 	pthread_mutex_init(&stream->lock, NULL);
-	sem_init(&stream->turn, 0, 0);
 	diag_set(&stream->trouble.error, "no error");
 	*ret = stream;
 	return 0;
@@ -129,7 +130,7 @@ void stream_free(struct oa_stream *stream)
 	sampler_fini(&stream->sampler);
 	part_fini(&stream->part);
 	dial_open_fini(&stream->open);
-	sem_destroy(&stream->turn);
+	callers_fini(&stream->callers);
 	pthread_mutex_destroy(&stream->lock);
 	guard_fini(&stream->guard);
 	record_fini(&stream->record);
@@ -142,13 +143,12 @@ void stream_free(struct oa_stream *stream)
 void stream_shut(struct oa_stream *stream)
 {
 	dial_fini(&stream->dial);
-	base_close(&stream->epoll_fd);
-	base_close(&stream->timer_fd);
+	pollable_fini(&stream->pollable);
 }
 
 bool stream_is_unused(const struct oa_stream *stream)
 {
-	return stream->is_closed && stream->callers == 0 && stream->stats.outstanding == 0;
+	return stream->is_closed && stream->callers.n == 0 && stream->stats.outstanding == 0;
 }
 
 /*
@@ -171,8 +171,7 @@ void oa_close(struct oa_stream *stream)
 		return;
 	if (!guard_is_ours(&stream->guard)) {
 		/* The locks may be held for ever by a thread that was not forked, so none is taken. */
-		base_close(&stream->epoll_fd);
-		base_close(&stream->timer_fd);
+		pollable_fini(&stream->pollable);
 		base_close(&stream->dial.sock);
 		base_close(&stream->record.fd);
 		base_close(&stream->replay.fd);
@@ -199,7 +198,7 @@ void oa_close(struct oa_stream *stream)
 		held_spend(stream, stream->aside);
 	if (stream->session)
 		prefault_stop(stream->session->prefault);
-	if (stream->callers > 0)
+	if (stream->callers.n > 0)
 		stream_rouse(stream);
 	else
 		stream_shut(stream);

@@ -11,8 +11,8 @@
  */
 
 #include <pthread.h>
-#include <semaphore.h>
 #include "base/base.h"
+#include "libaccess/callers.h"
 #include "libaccess/connect/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
@@ -20,6 +20,7 @@
 #include "libaccess/batch_mixed.h"
 #include "libaccess/plan_reader.h"
 #include "libaccess/part.h"
+#include "libaccess/pollable.h"
 #include "libaccess/record.h"
 #include "libaccess/replay.h"
 #include "libaccess/sampler.h"
@@ -139,18 +140,16 @@ struct oa_stream {
 	uint32_t copies_left; /* batches that are copied, as the program writes to them */
 	bool has_holes;       /* samples may be left out: bad ones, or by the pipeline's filter */
 	bool is_batch_mixed;  /* by mixup or cutmix: batches are private copies */
-	uint32_t callers;     /* threads in oa_next(), those that wait for their turn, too */
-	uint32_t n_waiting;   /* of them, those that wait for a post of `turn` */
-	bool is_taken;        /* the turn: a thread has it */
 	bool is_idle;         /* the last look found nothing; see next_is_ready() */
 	bool has_ended;       /* all epochs are delivered */
 	bool is_closed;
 	bool has_slept, has_copied; /* in this call of oa_next() */
-	bool is_armed;              /* oa_fd() has armed since the last oa_next() */
 	uint64_t backoff_ns;        /* turn: between two tries to connect */
 	struct oa_stats stats;
 	struct progress progress;
 	struct trouble trouble;
+	struct callers callers;
+	struct pollable pollable;
 
 	/* set by oa_open(), never changes after */
 	struct dial_route route;
@@ -170,8 +169,6 @@ struct oa_stream {
 	struct plan_reader log;
 
 	/* turn: its wait, and the way to a session */
-	sem_t turn; /* posted to hand the turn over to one who waits for it */
-	struct dial_wait wait;
 	struct dial dial;
 	struct dial_open open;
 	uint64_t lost_ns; /* since when there is no session */
@@ -190,11 +187,9 @@ struct oa_stream {
 	struct slice slice;
 	uint64_t local_places;
 	struct record record;
-	struct listed listed;   /* of a list */
-	uint64_t *met;          /* bitmap over ids: samples that it came to and were bad */
-	uint64_t explain_ns;    /* accessd was asked about a bad sample, until then; 0: was not */
-	int epoll_fd, timer_fd; /* of oa_fd(), -1: never asked for */
-	int watched_fd;
+	struct listed listed; /* of a list */
+	uint64_t *met;        /* bitmap over ids: samples that it came to and were bad */
+	uint64_t explain_ns;  /* accessd was asked about a bad sample, until then; 0: was not */
 };
 
 /* ---- stream.c ---- */
@@ -386,15 +381,6 @@ int wait_session(struct oa_stream *stream, int timeout_ms, uint64_t deadline);
 /* ---- stall.c ---- */
 /* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */
 BASE_COLD int stall_diagnose(struct oa_stream *stream, int timeout_ms);
-
-/* ---- pollable.c ---- */
-/* oa_next() looks by itself: accessd need not take us for asleep. */
-void pollable_disarm(struct oa_stream *stream);
-/* A batch was released: what oa_fd() is polled for may have waited for its slot. */
-void pollable_released(const struct oa_stream *stream);
-/* Before the watched socket is closed. A forked child may have a copy of it, so that the kernel
- * would go on to report it. */
-void pollable_forget(struct oa_stream *stream);
 
 /* ---- batch.c ---- */
 struct oa_batch *batch_new(struct oa_stream *stream); /* from the pool; NULL: no memory */

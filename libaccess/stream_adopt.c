@@ -157,7 +157,7 @@ void stream_lose(struct oa_stream *stream, const char *why)
 	struct session *session = stream->session;
 
 	diag_set(&stream->dial_error, "%s", why);
-	pollable_forget(stream);
+	pollable_forget(&stream->pollable);
 	if (progress_rewind(stream))
 		trouble_fail(&stream->trouble, -ENOMEM,
 			     "out of memory while taking back what was not delivered");

@@ -25,7 +25,6 @@
  */
 
 #include <sys/socket.h>
-#include <time.h>
 #include "libaccess/bad_samples.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
@@ -103,7 +102,7 @@ bool wait_read_news(struct oa_stream *stream, struct diag *ret_text)
 /* Sleeps without the lock. 0 or OA_E_INTERRUPTED, negative errno. */
 static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
 {
-	struct dial_wait wait = stream->wait;
+	struct dial_wait wait = stream->callers.wait;
 	uint64_t start = base_now_ns();
 	int r;
 
@@ -201,7 +200,7 @@ static int wait_dial_step(struct oa_stream *stream)
 		if (r)
 			return r;
 	}
-	pollable_forget(stream); /* a step may close the dial's socket */
+	pollable_forget(&stream->pollable); /* a step may close the dial's socket */
 	do
 		r = dial_step(&stream->dial, &stream->open, &opened, &stream->dial_error);
 	while (r == DIAL_PROGRESS);
@@ -303,7 +302,7 @@ static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_
 		if (r == STREAM_NOTHING && is_late)
 			return stall_diagnose(stream, timeout_ms);
 		if (r == STREAM_NOTHING || r == OA_E_SAMPLE)
-			dial_wait_begin(&stream->wait);
+			dial_wait_begin(&stream->callers.wait);
 		if (r == STREAM_NOTHING)
 			r = stream->session ? wait_served(stream, deadline)
 					    : wait_alone(stream, deadline);
@@ -315,61 +314,21 @@ static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_
 	}
 }
 
-/*
- * The turn was not free. It is handed over: whoever ends its turn counts one off n_waiting and posts.
- * 0, or what oa_next() returns: the turn was not got.
- */
-static BASE_COLD int wait_turn(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
-{
-	struct timespec until;
-	int r;
-
-	stream->n_waiting++;
-	deadline = BASE_MIN(deadline, (uint64_t)INT64_MAX);
-	until.tv_sec = (time_t)(deadline / 1000000000);
-	until.tv_nsec = (long)(deadline % 1000000000);
-	pthread_mutex_unlock(&stream->lock);
-	r = sem_clockwait(&stream->turn, CLOCK_MONOTONIC, &until) == 0 ? 0 : errno;
-	pthread_mutex_lock(&stream->lock);
-	if (r == 0 || sem_trywait(&stream->turn) == 0) /* it may have come after all */
-		return 0;
-	stream->n_waiting--;
-	if (r == EINTR)
-		return error_set(
-		    &stream->trouble.error, OA_E_INTERRUPTED,
-		    "a signal arrived while oa_next() waited for its turn; call it again");
-	return error_set(
-	    &stream->trouble.error, OA_E_TIMEOUT,
-	    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
-	    timeout_ms);
-}
-
+/* 0, or what oa_next() returns: the turn was not got. */
 static int wait_take_turn(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
 {
-	if (stream->is_taken)
-		return wait_turn(stream, timeout_ms, deadline);
-	stream->is_taken = true;
+	int r = callers_take_turn(&stream->callers, &stream->lock, deadline);
+
+	if (r == OA_E_INTERRUPTED)
+		return error_set(
+		    &stream->trouble.error, r,
+		    "a signal arrived while oa_next() waited for its turn; call it again");
+	if (r)
+		return error_set(
+		    &stream->trouble.error, r,
+		    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
+		    timeout_ms);
 	return 0;
-}
-
-static void wait_end_turn(struct oa_stream *stream)
-{
-	if (stream->n_waiting == 0) {
-		stream->is_taken = false;
-		return;
-	}
-	stream->n_waiting--;
-	sem_post(&stream->turn);
-}
-
-/* *ret_wait is to be ended without the lock: handlers run then. */
-static BASE_HOT void wait_pass_turn(struct oa_stream *stream, struct dial_wait *ret_wait)
-{
-	ret_wait->has_begun = stream->wait.has_begun;
-	if (ret_wait->has_begun)
-		ret_wait->before = stream->wait.before;
-	stream->wait.has_begun = false;
-	wait_end_turn(stream);
 }
 
 static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
@@ -389,6 +348,14 @@ static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
 							   .epochs = stats->epochs});
 }
 
+/* oa_next() looks by itself: accessd need not take us for asleep. */
+static BASE_COLD void wait_disarm(struct oa_stream *stream)
+{
+	if (stream->session)
+		grant_disarm(&stream->session->rank);
+	stream->pollable.is_armed = false;
+}
+
 /* With the turn, which it passes on. */
 static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint64_t start,
 				 uint64_t deadline, struct oa_batch **ret,
@@ -397,8 +364,8 @@ static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint6
 	int r;
 
 	stream->has_slept = stream->has_copied = false;
-	if (stream->is_armed)
-		pollable_disarm(stream);
+	if (stream->pollable.is_armed)
+		wait_disarm(stream);
 	r = stream->is_batch_mixed ? batch_mixed_reserve(stream) : 0;
 	if (r == 0)
 		r = wait_batch(stream, timeout_ms, deadline, ret);
@@ -407,14 +374,14 @@ static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint6
 		r = batch_mixed_batch(stream, *ret);
 	if (r == OA_E_END)
 		error_set(&stream->trouble.error, r, "all epochs are delivered");
-	wait_pass_turn(stream, ret_wait);
+	callers_pass_turn(&stream->callers, ret_wait);
 	return r;
 }
 
 /* true: it was the last one of a stream that is closed, and frees it without the lock. */
 static BASE_HOT bool wait_end_call(struct oa_stream *stream)
 {
-	if (--stream->callers == 0 && stream->is_closed)
+	if (--stream->callers.n == 0 && stream->is_closed)
 		stream_shut(stream);
 	return stream_is_unused(stream);
 }
@@ -434,7 +401,7 @@ BASE_HOT int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch *
 	deadline = timeout_ms < 0 ? UINT64_MAX : start + (uint64_t)timeout_ms * 1000000;
 	pthread_mutex_lock(&stream->lock);
 	wait.has_begun = false;
-	stream->callers++; /* from here on oa_close() leaves the freeing to us */
+	stream->callers.n++; /* from here on oa_close() leaves the freeing to us */
 	r = wait_take_turn(stream, timeout_ms, deadline);
 	r = r ? r : wait_in_turn(stream, timeout_ms, start, deadline, ret, &wait);
 	is_unused = wait_end_call(stream);
@@ -450,7 +417,7 @@ BASE_HOT int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch *
 void wait_enter(struct oa_stream *stream)
 {
 	pthread_mutex_lock(&stream->lock);
-	stream->callers++;
+	stream->callers.n++;
 	pthread_mutex_unlock(&stream->lock);
 }
 
@@ -473,7 +440,7 @@ static int wait_for_session(struct oa_stream *stream, uint64_t deadline)
 
 	if (stream->session && !stream->explain_ns)
 		wait_read_news(stream, &ignored);
-	dial_wait_begin(&stream->wait);
+	dial_wait_begin(&stream->callers.wait);
 	while (r == WAIT_ON && !stream->session && !stream->trouble.failed) {
 		if (base_now_ns() >= deadline)
 			return error_set(&stream->trouble.error, OA_E_TIMEOUT,
@@ -495,9 +462,60 @@ int wait_session(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
 	r = wait_take_turn(stream, timeout_ms, deadline);
 	if (!r) {
 		r = wait_for_session(stream, deadline);
-		wait_pass_turn(stream, &wait);
+		callers_pass_turn(&stream->callers, &wait);
 	}
 	pthread_mutex_unlock(&stream->lock);
 	dial_wait_end(&wait);
+	return r;
+}
+
+/* ---- oa_fd() ---- */
+
+/* When there will be something to look at, if not on the socket; 0: nobody knows. */
+static uint64_t wait_due_ns(struct oa_stream *stream)
+{
+	const struct session *session = stream->session;
+
+	if (stream->explain_ns)
+		return stream->explain_ns;
+	if (next_is_ready(stream))
+		return 1;
+	if (!session)
+		return BASE_MAX(stream->dial.wake_ns, (uint64_t)1);
+	if (grant_wants_sleep(&session->rank))
+		session_send(session, PROTO_KICK);
+	return 0;
+}
+
+static int wait_arm(struct oa_stream *stream)
+{
+	struct session *session = stream->session;
+	struct pollable *pollable = &stream->pollable;
+	int r = pollable_watch(pollable, session ? session->sock : dial_fd(&stream->dial));
+
+	if (r)
+		return r;
+	if (session) {
+		inbox_tell_sleep(session->outbox, base_now_ns());
+		grant_arm(&session->rank);
+	}
+	pollable->is_armed = session != NULL;
+	pollable_set_timer(pollable, wait_due_ns(stream));
+	return pollable->epoll_fd;
+}
+
+int oa_fd(struct oa_stream *stream)
+{
+	int r;
+
+	if (!stream)
+		return -EINVAL;
+	if (!guard_is_ours(&stream->guard))
+		return -EPERM;
+	pthread_mutex_lock(&stream->lock);
+	r = wait_arm(stream);
+	if (r < 0)
+		error_set(&stream->trouble.error, r, "oa_fd(): %s", oa_error_name(r));
+	pthread_mutex_unlock(&stream->lock);
 	return r;
 }
