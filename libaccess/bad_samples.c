@@ -34,7 +34,7 @@ struct oa_bad_list { /* never changes: needs no lock */
 
 void bad_samples_met(struct oa_stream *stream, int64_t id)
 {
-	if (stream->met && (uint64_t)id < stream->permutation.n)
+	if (stream->met && (uint64_t)id < stream->course.permutation.n)
 		bits_set(stream->met, (uint64_t)id);
 }
 
@@ -164,25 +164,25 @@ static int bad_samples_name(struct bad_samples_ask *ask, const uint64_t *ids, ui
 /* ---- whose they are ---- */
 
 /* The samples that the job's epochs have, by id; *ret NULL: all. */
-static int bad_samples_own(const struct oa_stream *stream, uint64_t **ret)
+static int bad_samples_own(const struct course *course, uint64_t **ret)
 {
 	_cleanup_free_ int64_t *listed = NULL;
-	const struct sampler *sampler = &stream->sampler;
-	const int64_t *ids = stream->is_listed ? sampler->ids : NULL;
+	const struct sampler *sampler = &course->sampler;
+	const int64_t *ids = course->is_listed ? sampler->ids : NULL;
 	uint64_t count = sampler->n_ids;
 	int r = 0;
 
 	*ret = NULL;
-	if (!ids && stream->part.bits) {
-		r = part_list(&stream->part, &listed);
+	if (!ids && course->part.bits) {
+		r = part_list(&course->part, &listed);
 		ids = listed;
-		count = stream->part.count;
+		count = course->part.count;
 	}
 	if (r || !ids)
 		return r;
-	*ret = calloc(bits_words(stream->permutation.n) + 1, sizeof(**ret));
+	*ret = calloc(bits_words(course->permutation.n) + 1, sizeof(**ret));
 	for (uint64_t i = 0; *ret && i < count; i++)
-		if ((uint64_t)ids[i] < stream->permutation.n)
+		if ((uint64_t)ids[i] < course->permutation.n)
 			bits_set(*ret, (uint64_t)ids[i]);
 	return *ret ? 0 : -ENOMEM;
 }
@@ -202,12 +202,12 @@ static void bad_samples_keep_own(struct bad_list *list, const uint64_t *own)
 static int bad_samples_missing(const struct oa_stream *stream, const struct bad_list *list,
 			       uint64_t **ret, uint64_t *ret_count)
 {
-	uint64_t count = bits_count(stream->met, stream->permutation.n), at = 0, n = 0;
+	uint64_t count = bits_count(stream->met, stream->course.permutation.n), at = 0, n = 0;
 	uint64_t *ids = malloc((count + 1) * sizeof(*ids));
 
 	if (!ids)
 		return -ENOMEM;
-	for (uint64_t word = 0; word < bits_words(stream->permutation.n); word++)
+	for (uint64_t word = 0; word < bits_words(stream->course.permutation.n); word++)
 		for (uint64_t bits = stream->met[word]; bits; bits &= bits - 1) {
 			uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
 
@@ -234,7 +234,7 @@ static int bad_samples_collect(struct oa_stream *stream, struct bad_samples_ask 
 		return r;
 	bad_list_sort(ask->list);
 	pthread_mutex_lock(&stream->lock);
-	r = bad_samples_own(stream, &own);
+	r = bad_samples_own(&stream->course, &own);
 	bad_samples_keep_own(ask->list, own);
 	r = r ? r : bad_samples_missing(stream, ask->list, &missing, &count);
 	pthread_mutex_unlock(&stream->lock);
@@ -268,7 +268,7 @@ static int bad_samples_try(struct oa_stream *stream, uint64_t deadline, struct b
 
 	bad_list_fini(list);
 	pthread_mutex_lock(&stream->lock);
-	ask.n = stream->permutation.n;
+	ask.n = stream->course.permutation.n;
 	if (stream->session) {
 		ask.job_id = stream->session->job_id;
 		pid = stream->session->pid;

@@ -56,7 +56,7 @@ bool held_is_others(const struct held *held, uint32_t offset)
  * There is one of ours: held_check() has counted. */
 static void held_trim(const struct oa_stream *stream, struct held *held)
 {
-	const struct part *part = &stream->part;
+	const struct part *part = &stream->course.part;
 
 	if (!part->members ||
 	    held_own(part, held->ids, held->at, held->end) == held->end - held->at)
@@ -96,12 +96,12 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 		return error_set(
 		    diag, -EPROTO, "slot %u: samples %u to %llu of a chunk of %u were granted",
 		    grant->slot, grant->first, (unsigned long long)end, ret_chunk->count);
-	lacking = stream->is_fixed || stream->is_ranked
+	lacking = stream->course.is_fixed || stream->course.is_ranked
 		      ? stream->local_places - stream->progress.cursor
 		      : stream->progress.left - stream->n_carried - held_rest_own(stream->aside);
-	if (stream->part.members)
-		count = held_own(&stream->part, slot_table_ids_of(table, grant->slot), grant->first,
-				 end);
+	if (stream->course.part.members)
+		count = held_own(&stream->course.part, slot_table_ids_of(table, grant->slot),
+				 grant->first, end);
 	if (grant->epoch != stream->progress.epoch || count > lacking || count == 0)
 		return error_set(
 		    diag, -EPROTO,

@@ -19,13 +19,13 @@
 #include "shmring/listing_memory.h"
 #include "shmring/proto.h"
 
-static struct listing_spec listed_spec(const struct oa_stream *stream)
+static struct listing_spec listed_spec(const struct course *course)
 {
-	const struct sampler *sampler = &stream->sampler;
+	const struct sampler *sampler = &course->sampler;
 	struct listing_spec spec = {
-	    .n = stream->permutation.n,
-	    .seed = stream->seed,
-	    .is_seeded = stream->order == PLAN_SEEDED,
+	    .n = course->permutation.n,
+	    .seed = course->seed,
+	    .is_seeded = course->order == PLAN_SEEDED,
 	    .ids = sampler->ids,
 	    .n_ids = sampler->n_ids,
 	    .weights = sampler->weights,
@@ -36,63 +36,66 @@ static struct listing_spec listed_spec(const struct oa_stream *stream)
 	    .window = sampler->window,
 	};
 
-	memcpy(spec.version, stream->dataset, sizeof(spec.version));
+	memcpy(spec.version, course->dataset, sizeof(spec.version));
 	return spec;
 }
 
-static int listed_check_replay(const struct oa_stream *stream, struct diag *diag)
+static int listed_check_replay(const struct course *course, struct diag *diag)
 {
-	const struct recording_head *head = &stream->replay.head;
+	const struct recording_head *head = &course->replay.head;
 
-	if (head->n != stream->permutation.n ||
-	    memcmp(head->dataset, stream->dataset, sizeof(head->dataset)) != 0)
+	if (head->n != course->permutation.n ||
+	    memcmp(head->dataset, course->dataset, sizeof(head->dataset)) != 0)
 		return error_set(diag, OA_E_DATASET,
 				 "oa_open(): options.replay: %s was recorded of another version of "
 				 "the dataset (files, sizes, times or labels changed since)",
-				 stream->replay.path);
-	if (memcmp(head->pipeline, stream->pipeline, sizeof(head->pipeline)) != 0)
+				 course->replay.path);
+	if (memcmp(head->pipeline, course->pipeline, sizeof(head->pipeline)) != 0)
 		return error_set(diag, OA_E_PIPELINE,
 				 "oa_open(): options.replay: %s was recorded with another pipeline",
-				 stream->replay.path);
+				 course->replay.path);
 	return 0;
 }
 
-int listed_check(const struct oa_stream *stream, struct diag *diag)
+int listed_check(const struct course *course, struct diag *diag)
 {
-	const struct sampler *sampler = &stream->sampler;
+	const struct sampler *sampler = &course->sampler;
 
-	if (stream->replay.path)
-		return listed_check_replay(stream, diag);
-	if (sampler->weights && !sampler->ids && sampler->n_weights != stream->permutation.n)
+	if (course->replay.path)
+		return listed_check_replay(course, diag);
+	if (sampler->weights && !sampler->ids && sampler->n_weights != course->permutation.n)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
 				 "%llu samples: one weight for each",
 				 (unsigned long long)sampler->n_weights,
-				 (unsigned long long)stream->permutation.n);
+				 (unsigned long long)course->permutation.n);
 	for (uint64_t i = 0; i < sampler->n_ids; i++)
-		if ((uint64_t)sampler->ids[i] >= stream->permutation.n)
+		if ((uint64_t)sampler->ids[i] >= course->permutation.n)
 			return error_set(diag, OA_E_INVALID,
 					 "oa_open(): options.sampler.ids[%llu] is %lld, the "
 					 "dataset has %llu samples",
 					 (unsigned long long)i, (long long)sampler->ids[i],
-					 (unsigned long long)stream->permutation.n);
+					 (unsigned long long)course->permutation.n);
 	if (sampler->blocks &&
-	    (uint64_t)sampler->blocks[sampler->n_blocks - 1] >= stream->permutation.n)
+	    (uint64_t)sampler->blocks[sampler->n_blocks - 1] >= course->permutation.n)
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_open(): options.sampler.blocks: the last one begins with %lld, the "
 		    "dataset has %llu samples",
 		    (long long)sampler->blocks[sampler->n_blocks - 1],
-		    (unsigned long long)stream->permutation.n);
+		    (unsigned long long)course->permutation.n);
 	return 0;
 }
 
-uint64_t listed_places(const struct oa_stream *stream, uint64_t epoch)
+uint64_t listed_places(const struct course *course, uint64_t epoch)
 {
-	struct listing_spec spec = listed_spec(stream);
+	struct listing_spec spec;
 
-	if (stream->replay.path)
-		return replay_places(&stream->replay, epoch);
+	if (!course->is_listed)
+		return course->n_samples;
+	if (course->replay.path)
+		return replay_places(&course->replay, epoch);
+	spec = listed_spec(course);
 	return listing_places(&spec);
 }
 
@@ -104,24 +107,24 @@ static void listed_drop(struct listed_map *kept)
 	*kept = (struct listed_map){0};
 }
 
-static int listed_build(const struct oa_stream *stream, uint64_t epoch, struct listing_draft *ret)
+static int listed_build(const struct course *course, uint64_t epoch, struct listing_draft *ret)
 {
-	struct listing_spec spec = listed_spec(stream);
+	struct listing_spec spec = listed_spec(course);
 
-	if (stream->replay.path)
-		return replay_build(&stream->replay, epoch, ret);
+	if (course->replay.path)
+		return replay_build(&course->replay, epoch, ret);
 	return listing_build(&spec, epoch, ret);
 }
 
 /* Its memory, sealed. 0 or negative errno. */
-static int listed_make(const struct oa_stream *stream, uint64_t epoch, struct listed_map *ret,
+static int listed_make(const struct course *course, uint64_t epoch, struct listed_map *ret,
 		       int *ret_fd)
 {
 	_cleanup_(listing_fini) struct listing_draft draft = {0};
 	struct listed_map made = {.epoch = epoch};
 	_cleanup_close_ int fd = -1;
 	struct diag diag;
-	int r = listed_build(stream, epoch, &draft);
+	int r = listed_build(course, epoch, &draft);
 
 	if (r)
 		return r;
@@ -166,8 +169,9 @@ static bool listed_is_due(const struct oa_stream *stream)
 {
 	uint64_t next = stream->listed.next;
 
-	return stream->is_listed && stream->session && !stream->has_ended &&
-	       next <= stream->progress.epoch + 1 && (!stream->epochs || next < stream->epochs);
+	return stream->course.is_listed && stream->session && !stream->has_ended &&
+	       next <= stream->progress.epoch + 1 &&
+	       (!stream->course.epochs || next < stream->course.epochs);
 }
 
 /* false: not now. */
@@ -180,7 +184,7 @@ static bool listed_feed_one(struct oa_stream *stream)
 	int r;
 
 	listed_drop(kept);
-	r = listed_make(stream, epoch, kept, &fd);
+	r = listed_make(&stream->course, epoch, kept, &fd);
 	if (r) {
 		r = error_of_errno(&diag, r, "the list of an epoch");
 		trouble_fail(&stream->trouble, r, diag.text);

@@ -7,6 +7,7 @@
  */
 
 #include "base/base.h"
+#include "libaccess/course.h"
 #include "sched/listing.h"
 
 struct oa_stream;
@@ -24,8 +25,9 @@ struct listed {
 
 /* Does the data set have what the sampler names? 0, OA_E_INVALID, or of a
  * replayed plan OA_E_DATASET, OA_E_PIPELINE, with diag. */
-int listed_check(const struct oa_stream *stream, struct diag *diag);
-uint64_t listed_places(const struct oa_stream *stream, uint64_t epoch);
+int listed_check(const struct course *course, struct diag *diag);
+/* Places of an epoch; without a list, its samples. */
+uint64_t listed_places(const struct course *course, uint64_t epoch);
 /* A session begins, and has no list: it needs them from the epoch of its token on, though that may
  * be delivered. */
 void listed_begin(struct oa_stream *stream);

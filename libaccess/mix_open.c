@@ -189,7 +189,7 @@ static int mix_open_part(struct oa_client *client, const struct mix_request *req
 		options.token_size = request->token.part_size[number];
 	}
 	r = oa_open(client, &options, &mix->part[number].stream, &error);
-	if (!r && mix->part[number].stream->is_logged)
+	if (!r && mix->part[number].stream->course.is_logged)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_mix_open(): part %u: ranks of a mix need order seeded or "
 				 "sequential",
@@ -200,7 +200,7 @@ static int mix_open_part(struct oa_client *client, const struct mix_request *req
 static uint64_t mix_count_units(const struct oa_mix *mix, const struct oa_stream *stream)
 {
 	struct ranks ranks = {
-	    .n = stream->is_listed ? listed_places(stream, 0) : stream->n_samples,
+	    .n = listed_places(&stream->course, 0),
 	    .batch = mix->batch,
 	    .ranks = stream->open.ranks,
 	    .drop_last = mix->flags & OA_DROP_LAST,
@@ -240,7 +240,7 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 		    "oa_mix_open(): part %u has mixup or cutmix, which join samples of a "
 		    "part's own batches: give OA_MIX_BATCHES, or leave them out",
 		    a->is_batch_mixed ? 0 : number);
-	if (mix->unit == OA_MIX_SAMPLES && b->is_ranked && (a->has_holes || b->has_holes))
+	if (mix->unit == OA_MIX_SAMPLES && b->course.is_ranked && (a->has_holes || b->has_holes))
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part %u: ranks of a mix of samples cannot leave out "
@@ -275,7 +275,7 @@ static int mix_measure(struct oa_mix *mix, struct diag *diag)
 			return error_set(
 			    diag, OA_E_INVALID,
 			    "oa_mix_open(): part %u has %llu samples: that makes no epoch", i,
-			    (unsigned long long)mix->part[i].stream->n_samples);
+			    (unsigned long long)mix->part[i].stream->course.n_samples);
 	}
 	mix->length = blend_length(&mix->blend, units, (enum blend_end)mix->end);
 	if (mix->unit == OA_MIX_SAMPLES && (mix->flags & OA_DROP_LAST) && mix->length < mix->batch)

@@ -42,7 +42,7 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 {
 	uint64_t enough =
 	    stream->flags & OA_DROP_LAST ? stream->schema.batch : 1; /* for one more batch */
-	uint64_t sure = stream->is_fixed ? 0 : carried, unknown;
+	uint64_t sure = stream->course.is_fixed ? 0 : carried, unknown;
 
 	if (left < enough)
 		return NEXT_YES;
@@ -80,7 +80,7 @@ static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batc
 	batch->kept = stream->stats.kept;
 	progress->left -= batch->count;
 	progress->delivered += batch->count;
-	if (stream->is_ranked)
+	if (stream->course.is_ranked)
 		progress->skipped = progress->filtered = 0;
 	stream->stats.samples += batch->count;
 	stream->stats.batches++;
@@ -101,7 +101,7 @@ static BASE_COLD void next_holes_behind(struct oa_stream *stream)
 {
 	uint64_t epoch = stream->progress.epoch;
 
-	while (!stream->is_ranked && stream->progress.epoch == epoch && stream->held) {
+	while (!stream->course.is_ranked && stream->progress.epoch == epoch && stream->held) {
 		struct held *held = stream->held;
 
 		held_look(held);
@@ -332,7 +332,7 @@ static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **re
 	run = held_run(held, stream->schema.batch);
 	if (run < 0)
 		return next_contradiction(stream);
-	if (stream->is_fixed)
+	if (stream->course.is_fixed)
 		lack -= carry_count(stream);
 	if ((uint32_t)run >= lack) {
 		last = next_is_last(stream, held, held->at + lack, stream->n_carried,
@@ -389,9 +389,9 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 		return record_report(stream);
 	if (stream->has_ended)
 		return OA_E_END;
-	if (stream->is_ranked)
+	if (stream->course.is_ranked)
 		return ranked_step(stream, ret);
-	if (stream->full && (stream->is_fixed || !stream->held))
+	if (stream->full && (stream->course.is_fixed || !stream->held))
 		return next_left_over(stream, &stream->full, ret);
 	if (stream->held || overtake_back(stream))
 		return next_in_chunk(stream, ret);
@@ -417,7 +417,7 @@ bool next_is_ready(const struct oa_stream *stream)
 {
 	if (!stream->is_idle || stream->trouble.failed || stream->has_ended)
 		return true;
-	if (stream->is_logged && stream->log.is_short) /* nothing else helps */
+	if (stream->course.is_logged && stream->log.is_short) /* nothing else helps */
 		return plan_reader_has_grown(&stream->log);
 	if (stream->held)
 		return held_has_moved(stream->held) || overtake_is_ready(stream);

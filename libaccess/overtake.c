@@ -73,8 +73,9 @@ static uint64_t overtake_next(const struct oa_stream *stream)
 {
 	struct grant grant;
 
-	return !stream->is_fixed && !stream->is_ranked && stream->session && !stream->aside &&
-		       !stream->is_pinned_out && grant_peek(&stream->session->rank, &grant) &&
+	return !stream->course.is_fixed && !stream->course.is_ranked && stream->session &&
+		       !stream->aside && !stream->is_pinned_out &&
+		       grant_peek(&stream->session->rank, &grant) &&
 		       overtake_suits(stream, &grant) && overtake_leaves_pins(stream)
 		   ? grant.number
 		   : 0;

@@ -24,51 +24,37 @@
 
 /* ---- the start and the end ---- */
 
-size_t progress_words(const struct oa_stream *stream)
-{
-	return bits_words(stream->permutation.blocks) + 1;
-}
-
-void progress_need_all(const struct oa_stream *stream, uint64_t *need)
-{
-	if (stream->part.bits)
-		population_need(&stream->permutation, stream->part.bits, 0,
-				stream->permutation.blocks, need);
-	else
-		bits_fill(need, stream->permutation.blocks);
-}
-
 static void progress_fill_need(const struct oa_stream *stream, uint64_t *need)
 {
-	if (!stream->is_fixed && !stream->is_logged)
-		progress_need_all(stream, need);
+	if (!stream->course.is_fixed && !stream->course.is_logged)
+		course_need_all(&stream->course, need);
 }
 
 uint64_t progress_left(const struct oa_stream *stream)
 {
-	if (stream->is_ranked)
+	if (stream->course.is_ranked)
 		return INT64_MAX; /* it is not counted, and never 0 */
-	if (stream->is_fixed)
+	if (stream->course.is_fixed)
 		return stream->places - stream->progress.place;
 	/* Samples that need and tail stand for. */
-	return population_samples(&stream->permutation, stream->part.bits, stream->progress.need) +
+	return population_samples(&stream->course.permutation, stream->course.part.bits,
+				  stream->progress.need) +
 	       stream->progress.n_tail;
 }
 
 static void progress_note_end(struct oa_stream *stream)
 {
-	stream->has_ended = stream->permutation.n == 0 ||
-			    (stream->epochs > 0 && stream->progress.epoch >= stream->epochs);
+	stream->has_ended =
+	    stream->course.permutation.n == 0 ||
+	    (stream->course.epochs > 0 && stream->progress.epoch >= stream->course.epochs);
 }
 
 /* The epoch's number is known. */
 static void progress_set_places(struct oa_stream *stream)
 {
-	stream->places = stream->n_samples;
-	if (stream->is_listed)
-		stream->places = listed_places(stream, stream->progress.epoch);
-	if (stream->is_logged)
-		stream->places = stream->log.total;
+	stream->places = stream->course.is_logged
+			     ? stream->log.total
+			     : listed_places(&stream->course, stream->progress.epoch);
 }
 
 void progress_set_slice(struct oa_stream *stream)
@@ -92,8 +78,8 @@ static void progress_take_token(struct oa_stream *stream, const struct token *to
 	progress->epoch = token->epoch;
 	progress->delivered = token->delivered;
 	progress->step = token->delivered / stream->schema.batch;
-	if (stream->is_ranked)
-		progress->step = ranked_step_of(stream, token->delivered);
+	if (stream->course.is_ranked)
+		progress->step = course_step_of(&stream->course, token->delivered);
 	progress->base = progress->place;
 	progress->base_step = progress->step;
 	memcpy(progress->nonces, token->nonces, sizeof(progress->nonces));
@@ -104,10 +90,10 @@ static void progress_take_token(struct oa_stream *stream, const struct token *to
 /* With a plan log there is nothing but places in need and tail's stead. */
 static int progress_init_log(struct oa_stream *stream, const struct token *token)
 {
-	const struct entry_set set = progress_set(stream);
+	const struct entry_set set = course_set(&stream->course);
 	struct progress *progress = &stream->progress;
 
-	progress->need = calloc(progress_words(stream), sizeof(*progress->need));
+	progress->need = calloc(course_words(&stream->course), sizeof(*progress->need));
 	progress->tail = calloc(1, sizeof(*progress->tail));
 	if (!progress->need || !progress->tail || plan_reader_init(&stream->log, &set, token)) {
 		progress_fini(progress);
@@ -131,20 +117,20 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 	struct progress *progress = &stream->progress;
 	uint32_t n_tail = token ? token->n_tail : 0;
 
-	if (stream->is_logged)
+	if (stream->course.is_logged)
 		return progress_init_log(stream, token);
-	progress->need = calloc(progress_words(stream), sizeof(*progress->need));
+	progress->need = calloc(course_words(&stream->course), sizeof(*progress->need));
 	progress->tail = calloc((size_t)n_tail + 1, sizeof(*progress->tail));
 	if (!progress->need || !progress->tail) {
 		progress_fini(progress);
 		return -ENOMEM;
 	}
 	progress_fill_need(stream, progress->need);
-	if (token && stream->is_fixed) {
+	if (token && stream->course.is_fixed) {
 		progress->place = token->delivered;
 	} else if (token) {
 		memcpy(progress->need, token->need,
-		       bits_words(stream->permutation.blocks) * sizeof(*progress->need));
+		       bits_words(stream->course.permutation.blocks) * sizeof(*progress->need));
 		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
 		progress->n_tail = n_tail;
 	}
@@ -154,7 +140,8 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 	progress_set_slice(stream);
 	progress->left = progress_left(stream);
 	stream->n_carried = 0;
-	if (stream->permutation.n > 0 && (progress->left == 0 || progress->place == stream->places))
+	if (stream->course.permutation.n > 0 &&
+	    (progress->left == 0 || progress->place == stream->places))
 		progress_next_epoch(stream);
 	progress_note_end(stream);
 	return 0;
@@ -218,7 +205,7 @@ void progress_clear_blocks(const struct permutation *permutation, uint64_t *need
 void progress_fold(struct oa_stream *stream, struct held *held)
 {
 	if (!held->is_folded && held->epoch == stream->progress.epoch)
-		progress_clear_blocks(&stream->permutation, stream->progress.need, held);
+		progress_clear_blocks(&stream->course.permutation, stream->progress.need, held);
 	held->is_folded = true;
 }
 
@@ -228,7 +215,7 @@ void progress_settle(struct oa_stream *stream)
 
 	if (stream->n_carried > 0)
 		return;
-	if (stream->is_ranked)
+	if (stream->course.is_ranked)
 		return;
 	progress->place = progress->cursor;
 	progress->skipped = progress->filtered = 0;
@@ -240,11 +227,6 @@ void progress_pass(struct oa_stream *stream, uint32_t count)
 	progress_settle(stream);
 }
 
-struct entry_set progress_set(const struct oa_stream *stream)
-{
-	return (struct entry_set){.permutation = &stream->permutation, .bits = stream->part.bits};
-}
-
 void progress_fold_spent(struct oa_stream *stream)
 {
 	for (struct held *held = stream->chunks; held; held = held->next)
@@ -254,20 +236,22 @@ void progress_fold_spent(struct oa_stream *stream)
 
 bool progress_next_epoch(struct oa_stream *stream)
 {
-	const struct entry_set set = progress_set(stream);
+	const struct entry_set set = course_set(&stream->course);
 	struct progress *progress = &stream->progress;
 
 	progress_fold_spent(stream);
-	if (progress->n_tail > 0 || bits_count(progress->need, stream->permutation.blocks) > 0 ||
-	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->local_places))
+	if (progress->n_tail > 0 ||
+	    bits_count(progress->need, stream->course.permutation.blocks) > 0 ||
+	    ((stream->course.is_fixed || stream->course.is_ranked) &&
+	     progress->cursor != stream->local_places))
 		return false;
-	if (stream->is_logged && (ranked_follow(stream, progress->cursor, false) ||
-				  !plan_reader_next_epoch(&stream->log, &set)))
+	if (stream->course.is_logged && (ranked_follow(stream, progress->cursor, false) ||
+					 !plan_reader_next_epoch(&stream->log, &set)))
 		return false;
 	progress->epoch++;
 	progress_set_places(stream);
 	progress->step = progress->delivered = 0;
-	progress->left = stream->is_ranked ? INT64_MAX : stream->places;
+	progress->left = stream->course.is_ranked ? INT64_MAX : stream->places;
 	progress->place = progress->base = progress->base_step = 0;
 	progress_set_slice(stream);
 	progress_fill_need(stream, progress->need);

@@ -34,16 +34,16 @@ static void snapshot_fini(struct snapshot *snapshot)
 	free(snapshot->position);
 }
 
-static void snapshot_add(struct snapshot *snapshot, const struct oa_stream *stream,
-			 const int64_t *ids, uint64_t count)
+static void snapshot_add(struct snapshot *snapshot, const struct course *course, const int64_t *ids,
+			 uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t id = (uint64_t)slot_table_load_id(&ids[i]), position;
 
-		if (id >= stream->permutation.n)
+		if (id >= course->permutation.n)
 			continue;
-		position = permutation_position(&stream->permutation, id);
-		if (!stream->part.bits || bits_test(stream->part.bits, position))
+		position = permutation_position(&course->permutation, id);
+		if (!course->part.bits || bits_test(course->part.bits, position))
 			snapshot->position[snapshot->n_positions++] = position;
 	}
 }
@@ -60,38 +60,38 @@ static void snapshot_collect(struct snapshot *snapshot, const struct oa_stream *
 	const struct progress *progress = &stream->progress;
 	const struct held *held = stream->held;
 
-	snapshot_add(snapshot, stream, progress->tail, progress->n_tail);
+	snapshot_add(snapshot, &stream->course, progress->tail, progress->n_tail);
 	for (const struct carry *carry = stream->full; carry; carry = carry->next)
-		snapshot_add(snapshot, stream, carry->ids, carry->count);
+		snapshot_add(snapshot, &stream->course, carry->ids, carry->count);
 	if (stream->carry)
-		snapshot_add(snapshot, stream, stream->carry->ids, stream->carry->count);
+		snapshot_add(snapshot, &stream->course, stream->carry->ids, stream->carry->count);
 	if (held)
-		snapshot_add(snapshot, stream, held->ids + held->at, held_rest(held));
+		snapshot_add(snapshot, &stream->course, held->ids + held->at, held_rest(held));
 	if (stream->aside)
-		snapshot_add(snapshot, stream, stream->aside->ids + stream->aside->at,
+		snapshot_add(snapshot, &stream->course, stream->aside->ids + stream->aside->at,
 			     held_rest(stream->aside));
 }
 
 /* held may be NULL. */
-static void snapshot_clear_blocks(struct snapshot *snapshot, const struct oa_stream *stream,
+static void snapshot_clear_blocks(struct snapshot *snapshot, const struct course *course,
 				  const struct held *held)
 {
 	if (held && !held->is_folded)
-		progress_clear_blocks(&stream->permutation, snapshot->need, held);
+		progress_clear_blocks(&course->permutation, snapshot->need, held);
 }
 
 /* Samples of the block that are ours. */
-static uint32_t snapshot_block_size(const struct oa_stream *stream, uint64_t block)
+static uint32_t snapshot_block_size(const struct course *course, uint64_t block)
 {
-	return stream->part.bits
-		   ? population_of_block(&stream->permutation, stream->part.bits, block)
-		   : permutation_block_size(&stream->permutation, block);
+	return course->part.bits
+		   ? population_of_block(&course->permutation, course->part.bits, block)
+		   : permutation_block_size(&course->permutation, block);
 }
 
 /* Whole blocks become bits, of others the samples become the tail. Positions are sorted. */
-static void snapshot_sort_out(struct snapshot *snapshot, const struct oa_stream *stream)
+static void snapshot_sort_out(struct snapshot *snapshot, const struct course *course)
 {
-	const struct permutation *permutation = &stream->permutation;
+	const struct permutation *permutation = &course->permutation;
 	size_t first = 0;
 
 	while (first < snapshot->n_positions) {
@@ -108,7 +108,7 @@ static void snapshot_sort_out(struct snapshot *snapshot, const struct oa_stream 
 		first = at;
 		if (bits_test(snapshot->need, block))
 			continue;
-		if (tail - snapshot->n_tail == snapshot_block_size(stream, block))
+		if (tail - snapshot->n_tail == snapshot_block_size(course, block))
 			bits_set(snapshot->need, block);
 		else
 			snapshot->n_tail = tail;
@@ -128,23 +128,23 @@ static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
 	bool is_of_now = !mark || mark->epoch == stream->progress.epoch;
 
 	progress_fold_spent(stream);
-	snapshot->need = calloc(progress_words(stream), sizeof(*snapshot->need));
+	snapshot->need = calloc(course_words(&stream->course), sizeof(*snapshot->need));
 	snapshot->tail = malloc(most * sizeof(*snapshot->tail));
 	snapshot->position = malloc(most * sizeof(*snapshot->position));
 	if (!snapshot->need || !snapshot->tail || !snapshot->position)
 		return -ENOMEM;
 	if (is_of_now) {
 		memcpy(snapshot->need, stream->progress.need,
-		       progress_words(stream) * sizeof(*snapshot->need));
-		snapshot_clear_blocks(snapshot, stream, held);
-		snapshot_clear_blocks(snapshot, stream, stream->aside);
+		       course_words(&stream->course) * sizeof(*snapshot->need));
+		snapshot_clear_blocks(snapshot, &stream->course, held);
+		snapshot_clear_blocks(snapshot, &stream->course, stream->aside);
 		snapshot_collect(snapshot, stream);
 	}
 	if (mark)
-		snapshot_add(snapshot, stream, mark->ids, mark->n_ids);
+		snapshot_add(snapshot, &stream->course, mark->ids, mark->n_ids);
 	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
 	      snapshot_compare);
-	snapshot_sort_out(snapshot, stream);
+	snapshot_sort_out(snapshot, &stream->course);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static void progress_uncount(struct oa_stream *stream)
 {
 	struct progress *progress = &stream->progress;
 
-	if (stream->is_fixed || stream->is_ranked) {
+	if (stream->course.is_fixed || stream->course.is_ranked) {
 		stream->stats.skipped -= progress->skipped;
 		stream->stats.filtered -= progress->filtered;
 	}
@@ -190,14 +190,15 @@ static void progress_drop(struct oa_stream *stream, struct held *held)
 int progress_rewind(struct oa_stream *stream)
 {
 	struct progress *progress = &stream->progress;
-	int r = stream->is_fixed || stream->is_logged ? 0 : progress_take_back(stream);
+	int r =
+	    stream->course.is_fixed || stream->course.is_logged ? 0 : progress_take_back(stream);
 
-	if (!r && stream->is_logged)
+	if (!r && stream->course.is_logged)
 		r = ranked_follow(stream, ranked_place(stream), false);
 	if (r)
 		return r;
 	progress_uncount(stream);
-	if (stream->is_ranked) {
+	if (stream->course.is_ranked) {
 		progress->base = progress->place = ranked_place(stream);
 		progress->base_step = progress->step;
 	}
@@ -206,7 +207,7 @@ int progress_rewind(struct oa_stream *stream)
 	progress_drop(stream, stream->aside);
 	carry_clear(stream);
 	progress->left = progress_left(stream);
-	if (stream->is_ranked && progress->place == stream->places)
+	if (stream->course.is_ranked && progress->place == stream->places)
 		progress_next_epoch(stream);
 	/* Fewer than counted if accessd dealt something twice: the token must not contradict
 	 * itself. */
@@ -219,9 +220,9 @@ int progress_rewind(struct oa_stream *stream)
 /* What a token of now says was delivered: with a fixed plan, a place. */
 uint64_t progress_after(const struct oa_stream *stream)
 {
-	if (stream->is_ranked)
+	if (stream->course.is_ranked)
 		return ranked_place(stream);
-	return stream->is_fixed ? stream->progress.place : stream->progress.delivered;
+	return stream->course.is_fixed ? stream->progress.place : stream->progress.delivered;
 }
 
 void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
@@ -236,13 +237,13 @@ void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
 static int progress_log_token(struct oa_stream *stream, struct snapshot *snapshot,
 			      struct token *token)
 {
-	const struct entry_set set = progress_set(stream);
+	const struct entry_set set = course_set(&stream->course);
 	struct entry_rest rest;
 	int r = plan_reader_rest(&stream->log, &set, ranked_place(stream), &rest);
 
 	if (r)
 		return r < 0 ? r : -EPROTO;
-	token->delivered = stream->n_samples - entry_rest_count(&rest);
+	token->delivered = stream->course.n_samples - entry_rest_count(&rest);
 	snapshot->n_tail = rest.n_tail;
 	snapshot->need = base_take_ptr(rest.need);
 	snapshot->tail = base_take_ptr(rest.tail);
@@ -272,31 +273,23 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 			 size_t *ret_size)
 {
 	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
+	const struct course *course = &stream->course;
 	const struct progress *progress = &stream->progress;
-	struct token token = {
-	    .n = stream->permutation.n,
-	    .block = stream->permutation.block,
-	    .order = stream->order,
-	    .seed = progress->seed,
-	    .epoch = mark ? mark->epoch : progress->epoch,
-	    .epochs = stream->epochs,
-	    .delivered = mark ? mark->delivered : progress_after(stream),
-	    .n_nonces = progress->n_nonces,
-	};
+	struct token token = course_token(course);
 	int r = 0;
 
-	if (stream->is_logged)
+	token.epoch = mark ? mark->epoch : progress->epoch;
+	token.delivered = mark ? mark->delivered : progress_after(stream);
+	if (course->is_logged)
 		r = progress_log_token(stream, &snapshot, &token);
-	else if (!stream->is_fixed)
+	else if (!course->is_fixed)
 		r = snapshot_take(&snapshot, stream, mark);
 	if (r)
 		return r;
-	if (stream->is_fixed) {
-		token.seed = stream->seed;
-		token.n_nonces = 0;
+	if (!course->is_fixed) {
+		token.seed = progress->seed;
+		token.n_nonces = progress->n_nonces;
 	}
-	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
-	memcpy(token.sampler, stream->sampler.hash, sizeof(token.sampler));
 	memcpy(token.nonces, progress->nonces, sizeof(token.nonces));
 	token.need = snapshot.need;
 	token.tail = snapshot.tail;
@@ -309,25 +302,20 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 static int progress_epoch_token(const struct oa_stream *stream, uint64_t epoch, void **ret,
 				size_t *ret_size)
 {
-	_cleanup_free_ uint64_t *need = calloc(progress_words(stream), sizeof(*need));
+	const struct course *course = &stream->course;
+	_cleanup_free_ uint64_t *need = calloc(course_words(course), sizeof(*need));
 	const struct progress *progress = &stream->progress;
-	struct token token = {
-	    .n = stream->permutation.n,
-	    .block = stream->permutation.block,
-	    .order = stream->order,
-	    .seed = stream->is_fixed ? stream->seed : progress->seed,
-	    .epoch = epoch,
-	    .epochs = stream->epochs,
-	    .n_nonces = stream->is_fixed || stream->is_logged ? 0 : progress->n_nonces,
-	    .need = need,
-	};
+	struct token token = course_token(course);
 
 	if (!need)
 		return -ENOMEM;
-	if (!stream->is_fixed)
-		progress_need_all(stream, need);
-	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
-	memcpy(token.sampler, stream->sampler.hash, sizeof(token.sampler));
+	token.epoch = epoch;
+	token.need = need;
+	if (!course->is_fixed) {
+		course_need_all(course, need);
+		token.seed = progress->seed;
+		token.n_nonces = course->is_logged ? 0 : progress->n_nonces;
+	}
 	memcpy(token.nonces, progress->nonces, sizeof(token.nonces));
 	return progress_write_token(&token, ret, ret_size);
 }
@@ -345,11 +333,12 @@ int progress_copy_token(const void *token, size_t token_size, void *data, size_t
 
 static int state_epoch(struct oa_stream *stream, uint64_t epoch, void **ret, size_t *ret_size)
 {
-	if (stream->epochs > 0 && epoch > stream->epochs)
+	if (stream->course.epochs > 0 && epoch > stream->course.epochs)
 		return error_set(&stream->trouble.error, OA_E_INVALID,
 				 "oa_state_epoch(): epoch is %llu, the stream ends before epoch "
 				 "%llu (they are numbered from 0)",
-				 (unsigned long long)epoch, (unsigned long long)stream->epochs);
+				 (unsigned long long)epoch,
+				 (unsigned long long)stream->course.epochs);
 	return progress_epoch_token(stream, epoch, ret, ret_size);
 }
 

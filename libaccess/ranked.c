@@ -43,16 +43,11 @@ uint64_t ranked_place(const struct oa_stream *stream)
 	return ranks_place(&ranks, ranked_done(stream));
 }
 
-uint64_t ranked_step_of(const struct oa_stream *stream, uint64_t place)
-{
-	return place / ((uint64_t)stream->schema.batch * stream->open.ranks);
-}
-
 /* ---- the log ---- */
 
 int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
 {
-	const struct entry_set set = progress_set(stream);
+	const struct entry_set set = course_set(&stream->course);
 	struct progress *progress = &stream->progress;
 
 	if (!session->has_log)
@@ -72,7 +67,7 @@ int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag 
 
 int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole)
 {
-	const struct entry_set set = progress_set(stream);
+	const struct entry_set set = course_set(&stream->course);
 	int r = plan_reader_pass(&stream->log, &set, place, whole);
 
 	if (r <= 0)
@@ -90,7 +85,7 @@ static int ranked_gate(struct oa_stream *stream, uint64_t place)
 {
 	int r;
 
-	if (!stream->is_logged)
+	if (!stream->course.is_logged)
 		return 0;
 	r = plan_reader_look(&stream->log, stream->progress.epoch, place);
 	if (r == PLAN_READER_E_SHORT)
@@ -106,7 +101,7 @@ static int ranked_take(struct oa_stream *stream)
 {
 	uint64_t done = BASE_MIN(ranked_place(stream), stream->progress.cursor);
 
-	if (stream->is_logged && ranked_follow(stream, done, true))
+	if (stream->course.is_logged && ranked_follow(stream, done, true))
 		return stream->trouble.failed ? stream->trouble.failed : -ENOMEM;
 	return next_chunk(stream, 0);
 }

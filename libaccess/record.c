@@ -101,11 +101,11 @@ void record_keys(const struct oa_stream *stream, const struct held *held, uint32
 {
 	struct listing_key key = {held->session->table.geometry.seed, held->nonce};
 
-	if (stream->is_fixed)
-		key.seed = stream->seed;
+	if (stream->course.is_fixed)
+		key.seed = stream->course.seed;
 	for (uint32_t i = 0; i < count; i++) {
 		ret[i] = key;
-		if (stream->is_listed)
+		if (stream->course.is_listed)
 			ret[i] = listed_key(stream, place_of(stream, held->place + first + i));
 	}
 }
@@ -128,7 +128,7 @@ void record_batch(struct oa_stream *stream, const struct oa_batch *batch)
 		return;
 	if (batch->held)
 		record_keys(stream, batch->held, batch->first, batch->count, record->keys);
-	record->used += recording_write_batch(&head, stream->permutation.n, batch->ids, keys,
+	record->used += recording_write_batch(&head, stream->course.permutation.n, batch->ids, keys,
 					      record->buffer + record->used);
 	if (record->used >= RECORD_BLOCK)
 		record_flush(stream);
@@ -139,15 +139,15 @@ void record_batch(struct oa_stream *stream, const struct oa_batch *batch)
 static struct recording_head record_head(const struct oa_stream *stream)
 {
 	struct recording_head head = {
-	    .n = stream->permutation.n,
-	    .block = stream->permutation.block,
-	    .order = stream->order,
-	    .seed = stream->is_fixed ? stream->seed : 0,
+	    .n = stream->course.permutation.n,
+	    .block = stream->course.permutation.block,
+	    .order = stream->course.order,
+	    .seed = stream->course.is_fixed ? stream->course.seed : 0,
 	    .batch = stream->schema.batch,
 	};
 
-	memcpy(head.dataset, stream->dataset, sizeof(head.dataset));
-	memcpy(head.pipeline, stream->pipeline, sizeof(head.pipeline));
+	memcpy(head.dataset, stream->course.dataset, sizeof(head.dataset));
+	memcpy(head.pipeline, stream->course.pipeline, sizeof(head.pipeline));
 	return head;
 }
 

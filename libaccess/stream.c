@@ -54,9 +54,8 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	stream->route = *route;
 	stream->shown = &stream->schema;
 	stream->full_end = &stream->full;
-	part_init(&stream->part);
+	course_init(&stream->course, &stream->open);
 	record_init(&stream->record);
-	replay_init(&stream->replay);
 	stream->log.fd = -1;
 	pollable_init(&stream->pollable);
 	callers_init(&stream->callers);
@@ -84,16 +83,6 @@ int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flag
 	(*ret)->schema.batch = batch;
 	schema_lay_out(&(*ret)->schema);
 	return 0;
-}
-
-void stream_set_order(struct oa_stream *stream, uint32_t order)
-{
-	stream->order = order;
-	stream->is_fixed = plan_is_fixed(order);
-	stream->is_listed =
-	    stream->is_fixed && (order == PLAN_LIST || sampler_is_used(&stream->sampler));
-	stream->is_ranked = stream->open.ranks > 1;
-	stream->is_logged = stream->is_ranked && !stream->is_fixed;
 }
 
 static void stream_free_pools(struct oa_stream *stream)
@@ -127,14 +116,12 @@ void stream_free(struct oa_stream *stream)
 	progress_fini(&stream->progress);
 	listed_fini(&stream->listed);
 	plan_reader_fini(&stream->log);
-	sampler_fini(&stream->sampler);
-	part_fini(&stream->part);
+	course_fini(&stream->course);
 	dial_open_fini(&stream->open);
 	callers_fini(&stream->callers);
 	pthread_mutex_destroy(&stream->lock);
 	guard_fini(&stream->guard);
 	record_fini(&stream->record);
-	replay_fini(&stream->replay);
 	free(stream);
 }
 
@@ -174,7 +161,7 @@ void oa_close(struct oa_stream *stream)
 		pollable_fini(&stream->pollable);
 		base_close(&stream->dial.sock);
 		base_close(&stream->record.fd);
-		base_close(&stream->replay.fd);
+		base_close(&stream->course.replay.fd);
 		base_close(&stream->log.fd);
 		if (stream->session)
 			session_abandon(stream->session, stream->chunks != NULL);
@@ -215,9 +202,10 @@ void oa_close(struct oa_stream *stream)
 /* Of the epoch it is in; behind the last, of the first. */
 static uint64_t stream_samples(const struct oa_stream *stream)
 {
-	if (!stream->is_listed)
-		return stream->n_samples;
-	return stream->has_ended ? listed_places(stream, stream->replay.first) : stream->places;
+	const struct course *course = &stream->course;
+
+	return listed_places(course,
+			     stream->has_ended ? course->replay.first : stream->progress.epoch);
 }
 
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
@@ -232,7 +220,7 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 	for (const struct held *held = stream->chunks; held; held = held->next)
 		stats.pins++;
 	stats.chunk = stream->chunk;
-	stats.block = stream->permutation.block;
+	stats.block = stream->course.permutation.block;
 	stats.n_samples = stream_samples(stream);
 	stats.epoch = stream->progress.epoch;
 	if (stream->session)

@@ -13,22 +13,18 @@
 #include <pthread.h>
 #include "base/base.h"
 #include "libaccess/callers.h"
+#include "libaccess/course.h"
 #include "libaccess/connect/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
 #include "libaccess/listed.h"
 #include "libaccess/batch_mixed.h"
 #include "libaccess/plan_reader.h"
-#include "libaccess/part.h"
 #include "libaccess/pollable.h"
 #include "libaccess/record.h"
-#include "libaccess/replay.h"
-#include "libaccess/sampler.h"
 #include "libaccess/schema.h"
 #include "libaccess/connect/session.h"
 #include "libaccess/trouble.h"
-#include "sched/permutation.h"
-#include "sched/plan.h"
 #include "sched/ranks/slice.h"
 #include "sched/token.h"
 
@@ -133,10 +129,6 @@ struct oa_stream {
 	struct carry *full, **full_end;
 	uint64_t n_carried;   /* samples in carry and full */
 	uint32_t flags;       /* never changes */
-	bool is_ranked;       /* one of several ranks */
-	bool is_logged;       /* and its plan is the job's log */
-	bool is_listed;       /* a fixed plan that is a list */
-	bool is_fixed;        /* a fixed plan: batches are cut from its order, none out of turn */
 	uint32_t copies_left; /* batches that are copied, as the program writes to them */
 	bool has_holes;       /* samples may be left out: bad ones, or by the pipeline's filter */
 	bool is_batch_mixed;  /* by mixup or cutmix: batches are private copies */
@@ -153,17 +145,11 @@ struct oa_stream {
 
 	/* set by oa_open(), never changes after */
 	struct dial_route route;
-	uint64_t epochs;
-	uint32_t order;         /* enum plan_order */
-	uint64_t seed;          /* of the fixed plan */
-	struct sampler sampler; /* which samples an epoch has */
-	uint32_t *parts;        /* owned; of a mix: this part's number, once a sample of a batch */
+	struct course course;
+	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
 	struct schema schema;
 	const struct schema *shown;     /* what batches show: schema, or batch_mixed.schema */
 	struct batch_mixed batch_mixed; /* but for its pool: that has the lock */
-	struct permutation permutation;
-	uint8_t dataset[32], pipeline[32]; /* pipeline: hash of its canonical text */
-	struct replay replay;
 
 	/* lock: with is_logged, instead of progress.need and tail */
 	struct plan_reader log;
@@ -178,10 +164,8 @@ struct oa_stream {
 	/* lock */
 	struct carry *carry_pool;
 	uint32_t n_carry_pool;
-	uint32_t chunk;     /* C */
-	struct part part;   /* which samples; bits NULL: all */
-	uint64_t n_samples; /* of an epoch */
-	uint64_t places;    /* of the epoch, with a fixed plan or ranks */
+	uint32_t chunk;  /* C */
+	uint64_t places; /* of the epoch, with a fixed plan or ranks */
 	/* Of these, what this node's ranks read: chunks are ones of its local places, and so is the cursor's
 	 * place. On one node they are the plan's. */
 	struct slice slice;
@@ -197,8 +181,6 @@ struct oa_stream {
 int stream_alloc(const struct dial_route *route, struct oa_stream **ret);
 /* May its batches become private? */
 bool stream_has_view(const struct oa_stream *stream);
-/* The order and all that follows from it. */
-void stream_set_order(struct oa_stream *stream, uint32_t order);
 /* A stream that nobody serves, for batches with the fields of another one that are put together
  * elsewhere. 0 or negative errno; oa_close(). */
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
@@ -293,14 +275,8 @@ int progress_init(struct oa_stream *stream, const struct token *token); /* token
 void progress_fini(struct progress *progress);
 /* A tail chunk was taken: its samples are not in the tail any more. */
 void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
-/* An epoch's need, from nothing delivered on. */
-void progress_need_all(const struct oa_stream *stream, uint64_t *need);
 /* The slice of the epoch, as of where its ranks begin in it; the cursor goes to the place. */
 void progress_set_slice(struct oa_stream *stream);
-/* Words of need. */
-size_t progress_words(const struct oa_stream *stream);
-/* Which samples an epoch has. */
-struct entry_set progress_set(const struct oa_stream *stream);
 /* Samples of the epoch that were not delivered. */
 uint64_t progress_left(const struct oa_stream *stream);
 /* The chunk's blocks leave need, which may be a copy. */
@@ -340,8 +316,6 @@ uint64_t ranked_place(const struct oa_stream *stream);
 int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag *diag);
 /* 0; else the log cannot be followed, and the stream has failed. */
 int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole);
-/* The step that begins at or before the place. */
-uint64_t ranked_step_of(const struct oa_stream *stream, uint64_t place);
 /* As next_try(), or NEXT_LOOP: look again. */
 int ranked_step(struct oa_stream *stream, struct oa_batch **ret);
 

@@ -19,37 +19,36 @@
 static int stream_found(struct oa_stream *stream, const struct session *session, struct diag *diag)
 {
 	const struct slot_geometry *geometry = &session->table.geometry;
+	struct course *course = &stream->course;
 	struct token token = {0};
 	uint64_t places;
 	int r;
 
-	permutation_init(&stream->permutation, geometry->n_samples, geometry->dataset);
+	permutation_init(&course->permutation, geometry->n_samples, geometry->dataset);
 	stream->met = calloc(bits_words(geometry->n_samples) + 1, sizeof(*stream->met));
 	if (!stream->met)
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
-	memcpy(stream->dataset, geometry->dataset, sizeof(stream->dataset));
-	stream->n_samples = stream->part.bits ? stream->part.count : geometry->n_samples;
+	memcpy(course->dataset, geometry->dataset, sizeof(course->dataset));
+	course->n_samples = course->part.bits ? course->part.count : geometry->n_samples;
 	schema_init(&stream->schema, geometry, stream->open.batch);
 	r = batch_mixed_begin(&stream->batch_mixed, &session->batch_mixed, &stream->schema, diag);
 	stream->is_batch_mixed = session->batch_mixed.n > 0;
 	if (stream->is_batch_mixed)
 		stream->shown = &stream->batch_mixed.schema;
-	if (!r && stream->is_listed)
-		r = listed_check(stream, diag);
+	if (!r && course->is_listed)
+		r = listed_check(course, diag);
 	if (r)
 		return r;
-	if (geometry->block != stream->permutation.block)
+	if (geometry->block != course->permutation.block)
 		return error_set(diag, -EPROTO,
 				 "accessd deals blocks of %u samples, this libaccess %u",
-				 geometry->block, stream->permutation.block);
-	if (stream->part.n &&
-	    (geometry->n_samples != stream->part.n ||
-	     memcmp(geometry->dataset, stream->part.version, sizeof(stream->dataset)) != 0))
+				 geometry->block, course->permutation.block);
+	if (course->part.n &&
+	    (geometry->n_samples != course->part.n ||
+	     memcmp(geometry->dataset, course->part.version, sizeof(course->dataset)) != 0))
 		return error_set(diag, -EPROTO,
 				 "accessd opened another version of the dataset than it described");
-	places = stream->n_samples;
-	if (stream->is_listed)
-		places = listed_places(stream, stream->replay.first);
+	places = listed_places(course, course->replay.first);
 	if ((stream->flags & OA_DROP_LAST) && places < stream->schema.batch)
 		return error_set(
 		    diag, OA_E_INVALID,
@@ -62,16 +61,14 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 	}
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
 	if (!r)
-		r = token_fits(&token, stream->permutation.n, stream->permutation.block,
-			       stream->dataset, diag);
+		r = token_fits(&token, course->permutation.n, course->permutation.block,
+			       course->dataset, diag);
 	if (!r)
-		r = token_fits_sampler(&token, stream->sampler.hash, diag);
+		r = token_fits_sampler(&token, course->sampler.hash, diag);
 	if (!r) {
-		stream_set_order(stream, token.order);
-		if (stream->is_fixed)
-			stream->seed = token.seed;
+		course_resume(course, &token);
 		stream->listed.next = token.epoch;
-		if (stream->is_listed && token.delivered > listed_places(stream, token.epoch))
+		if (course->is_listed && token.delivered > listed_places(course, token.epoch))
 			r = error_set(diag, OA_E_TOKEN, "resume token: its place is past the end");
 		else
 			r = progress_init(stream, &token);
@@ -92,13 +89,13 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 {
 	const struct slot_geometry *geometry = &session->table.geometry;
 
-	if (geometry->n_samples != stream->permutation.n ||
-	    memcmp(geometry->dataset, stream->dataset, sizeof(stream->dataset)) != 0)
+	if (geometry->n_samples != stream->course.permutation.n ||
+	    memcmp(geometry->dataset, stream->course.dataset, sizeof(stream->course.dataset)) != 0)
 		return error_set(
 		    diag, OA_E_DATASET,
 		    "the dataset %s has changed while this job was running: start the job again",
 		    stream->open.dataset);
-	if (geometry->block != stream->permutation.block ||
+	if (geometry->block != stream->course.permutation.block ||
 	    !schema_fits(&stream->schema, geometry) ||
 	    !batch_mixed_same(&stream->batch_mixed.ask, &session->batch_mixed))
 		return error_set(diag, OA_E_PIPELINE,
@@ -116,7 +113,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	struct progress *progress = &stream->progress;
 	int r;
 
-	memcpy(stream->pipeline, session->pipeline, sizeof(stream->pipeline));
+	memcpy(stream->course.pipeline, session->pipeline, sizeof(stream->course.pipeline));
 	memcpy(stream->stats.shares, session->shares, sizeof(stream->stats.shares));
 	listed_begin(stream);
 	r = progress->need ? stream_found_again(stream, session, diag)
@@ -128,13 +125,13 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 			      "this accessd does not know which ranks are on its node, and would "
 			      "prepare every "
 			      "node's samples: upgrade accessd");
-	if (!r && stream->is_logged)
+	if (!r && stream->course.is_logged)
 		r = ranked_adopt(stream, session, diag);
 	if (r) {
 		session_unref(session);
 		return r;
 	}
-	if (stream->is_fixed)
+	if (stream->course.is_fixed)
 		; /* its instances are the plan's, whatever stream makes them */
 	else if (progress->seed !=
 		 geometry->seed) /* noted nonces are of another stream's instances */

@@ -28,14 +28,14 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 		return r;
 	stream->flags = options->flags;
 	stream->schema.batch = options->batch;
-	stream->epochs = options->epochs;
-	stream->seed = options->seed;
+	stream->course.epochs = options->epochs;
+	stream->course.seed = options->seed;
 	*ret = stream;
 	if (options->record && !(stream->record.path = strdup(options->record)))
 		return -ENOMEM;
-	r = sampler_init(&stream->sampler, options->sampler);
+	r = sampler_init(&stream->course.sampler, options->sampler);
 	r = r ? r : stream_set_open(&stream->open, options);
-	stream_set_order(stream, options->order ? options->order : PLAN_CAROUSEL);
+	course_set_order(&stream->course, options->order ? options->order : PLAN_CAROUSEL);
 	return r;
 }
 
@@ -45,7 +45,7 @@ static int stream_check_order(const struct oa_stream *stream, const struct token
 {
 	uint32_t wanted = stream->open.order;
 
-	if (!sampler_is_used(&stream->sampler) || !wanted || wanted == token->order ||
+	if (!sampler_is_used(&stream->course.sampler) || !wanted || wanted == token->order ||
 	    (!plan_is_fixed(wanted) && !plan_is_fixed(token->order)))
 		return 0;
 	return error_set(diag, OA_E_TOKEN,
@@ -57,6 +57,7 @@ static int stream_check_order(const struct oa_stream *stream, const struct token
 /* A token at the end of all epochs: nothing to ask accessd for. *ret_ended tells. */
 static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct diag *diag)
 {
+	struct course *course = &stream->course;
 	struct token token = {0};
 	int r;
 
@@ -64,25 +65,22 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 	if (!stream->open.token)
 		return 0;
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
-	r = r ? r : token_fits_sampler(&token, stream->sampler.hash, diag);
+	r = r ? r : token_fits_sampler(&token, course->sampler.hash, diag);
 	r = r ? r : stream_check_order(stream, &token, diag);
 	if (r) {
 		token_fini(&token);
 		return r > 0 ? OA_E_TOKEN : r;
 	}
-	if (plan_is_fixed(token.order)) {
-		stream_set_order(stream, token.order);
-		stream->seed = token.seed;
-	}
-	if (stream->epochs > 0 && token.epoch >= stream->epochs) {
+	if (plan_is_fixed(token.order))
+		course_resume(course, &token);
+	if (course->epochs > 0 && token.epoch >= course->epochs) {
 		*ret_ended = true;
-		permutation_init(&stream->permutation, token.n, token.dataset);
-		memcpy(stream->dataset, token.dataset, sizeof(stream->dataset));
-		stream->n_samples = token.n;
-		stream_set_order(stream, token.order);
-		stream->seed = token.seed;
-		stream->epochs = token.epoch;
-		r = token.block == stream->permutation.block
+		permutation_init(&course->permutation, token.n, token.dataset);
+		memcpy(course->dataset, token.dataset, sizeof(course->dataset));
+		course->n_samples = token.n;
+		course_resume(course, &token);
+		course->epochs = token.epoch;
+		r = token.block == course->permutation.block
 			? progress_init(stream, &token)
 			: error_set(diag, OA_E_TOKEN,
 				    "resume token: its block does not fit its dataset");
@@ -96,15 +94,16 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 /* What OPEN says of the part. */
 static int stream_tell_part(struct oa_stream *stream)
 {
-	int r = part_seal(&stream->part);
+	struct part *part = &stream->course.part;
+	int r = part_seal(part);
 
 	if (r)
 		return r;
-	if (stream->part.is_random) { /* never a chunk with samples of others */
-		free(stream->part.members);
-		stream->part.members = NULL;
+	if (part->is_random) { /* never a chunk with samples of others */
+		free(part->members);
+		part->members = NULL;
 	}
-	stream->open.part = &stream->part;
+	stream->open.part = part;
 	return 0;
 }
 
@@ -133,9 +132,9 @@ static int stream_set_filter(struct oa_stream *stream, const struct oa_options *
 	catalog_detach(&catalog);
 	if (!filter.keep && !filter.drop)
 		return 0;
-	r = sampler_set_filter(&stream->sampler, &filter.keep, filter.n_keep, &filter.drop,
+	r = sampler_set_filter(&stream->course.sampler, &filter.keep, filter.n_keep, &filter.drop,
 			       filter.n_drop);
-	stream_set_order(stream, stream->order);
+	course_set_order(&stream->course, stream->course.order);
 	return r;
 }
 
@@ -143,23 +142,24 @@ static int stream_set_filter(struct oa_stream *stream, const struct oa_options *
 static int stream_set_part(struct oa_stream *stream, const struct oa_options *options,
 			   struct diag *diag)
 {
+	struct course *course = &stream->course;
 	struct catalog catalog;
 	int r;
 
-	if (!part_is_asked(&stream->sampler, !stream->is_fixed))
+	if (!part_is_asked(&course->sampler, !course->is_fixed))
 		return 0;
 	r = inquire(&stream->route, stream->open.dataset, NULL,
 		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
 		    &catalog, NULL, diag);
 	if (r)
 		return r;
-	r = part_make(&stream->part, &stream->sampler, !stream->is_fixed, &catalog, diag);
+	r = part_make(&course->part, &course->sampler, !course->is_fixed, &catalog, diag);
 	catalog_detach(&catalog);
 	if (!r)
-		r = stream->is_fixed ? part_filter(&stream->part, &stream->sampler, diag)
+		r = course->is_fixed ? part_filter(&course->part, &course->sampler, diag)
 				     : stream_tell_part(stream);
-	if (stream->is_fixed)
-		part_forget(&stream->part);
+	if (course->is_fixed)
+		part_forget(&course->part);
 	return r < 0 ? error_of_errno(diag, r, "oa_open(): options.sampler") : r;
 }
 
@@ -167,24 +167,25 @@ static int stream_set_part(struct oa_stream *stream, const struct oa_options *op
 static int stream_set_replay(struct oa_stream *stream, const struct oa_options *options,
 			     struct diag *diag)
 {
-	struct replay *replay = &stream->replay;
-	int r = replay_open(replay, options->replay, stream->sampler.hash, diag);
+	struct course *course = &stream->course;
+	struct replay *replay = &course->replay;
+	int r = replay_open(replay, options->replay, course->sampler.hash, diag);
 	uint64_t end;
 
 	if (r)
 		return r;
 	end = replay->first + replay->n_epochs;
-	if (stream->epochs > end)
+	if (course->epochs > end)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.epochs is %llu, %s ends with epoch %llu (they "
 				 "are numbered from 0)",
-				 (unsigned long long)stream->epochs, replay->path,
+				 (unsigned long long)course->epochs, replay->path,
 				 (unsigned long long)end - 1);
-	if (!stream->epochs)
-		stream->epochs = stream->open.epochs = end;
+	if (!course->epochs)
+		course->epochs = stream->open.epochs = end;
 	if (stream->open.token || !replay->first)
 		return 0;
-	return replay_token(replay, stream->epochs, stream->sampler.hash, &stream->open.token,
+	return replay_token(replay, course->epochs, course->sampler.hash, &stream->open.token,
 			    &stream->open.token_size);
 }
 
@@ -256,7 +257,7 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	r = stream_set_part(stream, options, diag);
 	if (r)
 		return r;
-	if (stream->is_listed)
+	if (stream->course.is_listed)
 		stream->open.order = PLAN_LIST;
 	r = stream_dial(stream, options, &opened, diag);
 	if (!r)

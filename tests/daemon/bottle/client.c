@@ -142,8 +142,8 @@ static bool is_owed(const struct oa_stream *stream)
 	const struct held *held = stream->held;
 	struct grant grant;
 
-	if (!stream->session || stream->trouble.failed || stream->explain_ns || stream->is_ranked ||
-	    (held && held->session != stream->session))
+	if (!stream->session || stream->trouble.failed || stream->explain_ns ||
+	    stream->course.is_ranked || (held && held->session != stream->session))
 		return false;
 	if (held)
 		return slot_table_read_watermark(&stream->session->table, held->slot_number) >=
