@@ -10,8 +10,6 @@
  * connection is checked to be to that one.
  */
 
-#include "libaccess/bad_samples.h"
-
 #include <stdio.h>
 #include <sys/socket.h>
 #include "libaccess/connect/client.h"
@@ -31,12 +29,6 @@ enum { BAD_SAMPLES_GONE = 320 }; /* not that accessd, or not that job any more *
 struct oa_bad_list { /* never changes: needs no lock */
 	struct bad_list list;
 };
-
-void bad_samples_met(struct oa_stream *stream, int64_t id)
-{
-	if (stream->met && (uint64_t)id < stream->course.permutation.n)
-		bits_set(stream->met, (uint64_t)id);
-}
 
 /* ---- the conversation ---- */
 
@@ -199,16 +191,16 @@ static void bad_samples_keep_own(struct bad_list *list, const uint64_t *own)
 }
 
 /* Those that the job came to and that are not in the list, which is ordered: heap. */
-static int bad_samples_missing(const struct oa_stream *stream, const struct bad_list *list,
-			       uint64_t **ret, uint64_t *ret_count)
+static int bad_samples_missing(const struct met *met, const struct bad_list *list, uint64_t **ret,
+			       uint64_t *ret_count)
 {
-	uint64_t count = bits_count(stream->met, stream->course.permutation.n), at = 0, n = 0;
+	uint64_t count = bits_count(met->bits, met->n), at = 0, n = 0;
 	uint64_t *ids = malloc((count + 1) * sizeof(*ids));
 
 	if (!ids)
 		return -ENOMEM;
-	for (uint64_t word = 0; word < bits_words(stream->course.permutation.n); word++)
-		for (uint64_t bits = stream->met[word]; bits; bits &= bits - 1) {
+	for (uint64_t word = 0; word < bits_words(met->n); word++)
+		for (uint64_t bits = met->bits[word]; bits; bits &= bits - 1) {
 			uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
 
 			while (at < list->count && list->item[at].id < id)
@@ -236,7 +228,7 @@ static int bad_samples_collect(struct oa_stream *stream, struct bad_samples_ask 
 	pthread_mutex_lock(&stream->lock);
 	r = bad_samples_own(&stream->course, &own);
 	bad_samples_keep_own(ask->list, own);
-	r = r ? r : bad_samples_missing(stream, ask->list, &missing, &count);
+	r = r ? r : bad_samples_missing(&stream->met, ask->list, &missing, &count);
 	pthread_mutex_unlock(&stream->lock);
 	if (r)
 		return error_of_errno(diag, r, "the list of bad samples");

@@ -48,8 +48,8 @@ BASE_HOT void batch_let_go(struct oa_stream *stream, struct oa_batch *batch)
 {
 	batch_check(stream, batch);
 	if (batch->held)
-		held_close_window(stream, batch->held, batch);
-	carry_free(stream, batch->carry);
+		held_close_window(&stream->chunks, batch->held, batch);
+	carry_free(&stream->carries, batch->carry);
 	batch->held = NULL;
 	batch->carry = NULL;
 }
@@ -59,7 +59,7 @@ BASE_HOT void batch_end(struct oa_stream *stream, struct oa_batch *batch)
 	batch->is_live = false;
 	batch_let_go(stream, batch);
 	if (batch->batch_mixed)
-		batch_mixed_free(stream, batch->batch_mixed);
+		batch_mixed_free(&stream->batch_mixed, batch->batch_mixed);
 	batch->next = stream->batch_pool;
 	stream->batch_pool = batch;
 	stream->stats.outstanding--;

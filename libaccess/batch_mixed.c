@@ -18,59 +18,14 @@
 #include "libaccess/batch_mixed.h"
 
 #include "libaccess/error.h"
-#include "libaccess/stream.h"
-#include "shmring/proto.h"
+#include "libaccess/carry.h"
 
 #define BATCH_MIXED_POOL 4
 #define BATCH_MIXED_POISON 0xa5
 
-/* ---- what accessd says ---- */
-
 static int batch_mixed_nonsense(struct diag *diag)
 {
-	return error_set(diag, -EPROTO,
-			 "accessd's mixup or cutmix makes no sense, or does not fit the fields of "
-			 "the pipeline: is it an accessd?");
-}
-
-int batch_mixed_read(const struct wire_in *opened, struct batch_mixed_ask *ret, struct diag *diag)
-{
-	struct proto_batch_mix item[BATCH_MIX_MAX];
-	struct batch_mixed_ask ask = {.n = 0};
-	const void *bytes;
-	size_t size;
-
-	*ret = ask;
-	if (wire_get_bytes(opened, PROTO_KEY_BATCH_MIX, &bytes, &size))
-		return 0;
-	if (size == 0 || size > sizeof(item) || size % sizeof(item[0]))
-		return batch_mixed_nonsense(diag);
-	memcpy(item, bytes, size);
-	ask.n = (uint32_t)(size / sizeof(item[0]));
-	ask.is_planar = item[0].is_planar;
-	ask.classes = item[0].classes;
-	for (uint32_t i = 0; i < ask.n; i++) {
-		if (item[i].is_planar != ask.is_planar || item[i].classes != ask.classes ||
-		    item[i].kind > BATCH_MIX_CUTMIX)
-			return batch_mixed_nonsense(diag);
-		ask.op[i] = (struct batch_mix_op){(enum batch_mix_kind)item[i].kind, item[i].alpha,
-						  item[i].p};
-	}
-	if (!batch_mix_is_good(ask.op, ask.n) || ask.classes > BATCH_MIX_MAX_CLASSES)
-		return batch_mixed_nonsense(diag);
-	*ret = ask;
-	return 0;
-}
-
-bool batch_mixed_same(const struct batch_mixed_ask *a, const struct batch_mixed_ask *b)
-{
-	if (a->n != b->n || a->is_planar != b->is_planar || a->classes != b->classes)
-		return false;
-	for (uint32_t i = 0; i < a->n; i++)
-		if (a->op[i].kind != b->op[i].kind || a->op[i].alpha != b->op[i].alpha ||
-		    a->op[i].p != b->op[i].p)
-			return false;
-	return true;
+	return error_set(diag, -EPROTO, "%s", MIXED_ASK_NONSENSE);
 }
 
 /* ---- fields ---- */
@@ -87,7 +42,7 @@ static uint32_t batch_mixed_find(const struct schema *schema, const char *name)
 }
 
 /* Can values of this type be added up? Those of the others are exchanged whole, at most. */
-static bool batch_mixed_is_summed(const struct batch_mixed_ask *ask, uint32_t dtype)
+static bool batch_mixed_is_summed(const struct mixed_ask *ask, uint32_t dtype)
 {
 	if (dtype == LAYOUT_F32 || dtype == LAYOUT_F16 || dtype == LAYOUT_BF16)
 		return true;
@@ -128,7 +83,7 @@ static bool batch_mixed_set_label(struct batch_mixed *batch_mixed, struct schema
 	return true;
 }
 
-int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct batch_mixed_ask *ask,
+int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct mixed_ask *ask,
 		      const struct schema *schema, struct diag *diag)
 {
 	uint32_t image = batch_mixed_find(schema, "image"),
@@ -163,13 +118,11 @@ void batch_mixed_fini(struct batch_mixed *batch_mixed)
 	batch_mixed->n_pool = 0;
 }
 
-void batch_mixed_free(struct oa_stream *stream, struct batch_mixed_buffer *buffer)
+void batch_mixed_free(struct batch_mixed *batch_mixed, struct batch_mixed_buffer *buffer)
 {
-	struct batch_mixed *batch_mixed = &stream->batch_mixed;
-
-	if (stream->flags & OA_POISON)
+	if (batch_mixed->is_poisoned)
 		memset(buffer->memory, BATCH_MIXED_POISON, (size_t)batch_mixed->schema.bytes);
-	if (batch_mixed->n_pool < BATCH_MIXED_POOL && !stream->is_closed) {
+	if (batch_mixed->n_pool < BATCH_MIXED_POOL && !batch_mixed->is_closed) {
 		buffer->next = batch_mixed->pool;
 		batch_mixed->pool = buffer;
 		batch_mixed->n_pool++;
@@ -179,10 +132,13 @@ void batch_mixed_free(struct oa_stream *stream, struct batch_mixed_buffer *buffe
 	free(buffer);
 }
 
-static int batch_mixed_add(struct batch_mixed *batch_mixed)
+int batch_mixed_reserve(struct batch_mixed *batch_mixed)
 {
-	struct batch_mixed_buffer *buffer = calloc(1, sizeof(*buffer));
+	struct batch_mixed_buffer *buffer;
 
+	if (batch_mixed->pool)
+		return 0;
+	buffer = calloc(1, sizeof(*buffer));
 	if (buffer)
 		buffer->memory = aligned_alloc(64, (size_t)batch_mixed->schema.bytes);
 	if (!buffer || !buffer->memory) {
@@ -194,25 +150,13 @@ static int batch_mixed_add(struct batch_mixed *batch_mixed)
 	return 0;
 }
 
-int batch_mixed_reserve(struct oa_stream *stream)
+struct batch_mixed_buffer *batch_mixed_take(struct batch_mixed *batch_mixed)
 {
-	uint64_t most =
-	    (uint64_t)LAYOUT_MAX_PINS * BASE_MAX(stream->chunk / stream->schema.batch, (uint32_t)1);
+	struct batch_mixed_buffer *buffer = batch_mixed->pool;
 
-	if (stream->trouble.failed || stream->has_ended)
-		return 0; /* there will be no batch */
-	if (stream->stats.outstanding >= most && (stream->flags & OA_KEEP))
-		stream->stats.kept += stream->schema.batch;
-	else if (!(stream->flags & OA_COPY) && stream->stats.outstanding >= most)
-		return error_set(
-		    &stream->trouble.error, OA_E_PINS,
-		    "you hold %llu batches that mixup or cutmix made, as many as two slots would "
-		    "hold; release one before oa_next(), or open with OA_KEEP or OA_COPY",
-		    (unsigned long long)stream->stats.outstanding);
-	if (!stream->batch_mixed.pool && batch_mixed_add(&stream->batch_mixed))
-		return error_set(&stream->trouble.error, -ENOMEM,
-				 "oa_next(): out of memory for a batch of mixup or cutmix");
-	return 0;
+	batch_mixed->pool = buffer->next;
+	batch_mixed->n_pool--;
+	return buffer;
 }
 
 /* ---- images ---- */
@@ -300,17 +244,16 @@ static uint32_t batch_mixed_check_classes(const int64_t *labels, uint32_t count,
 }
 
 /* count, or the number of a sample whose label is no class. */
-static uint32_t batch_mixed_labels(const struct oa_stream *stream,
+static uint32_t batch_mixed_labels(const struct batch_mixed *batch_mixed, bool is_class,
 				   const struct batch_mix *batch_mix, const void *from,
 				   uint32_t count, void *to)
 {
-	const struct batch_mixed *batch_mixed = &stream->batch_mixed;
 	const size_t classes = (size_t)batch_mixed->schema.field[batch_mixed->label].shape[0];
 	const int64_t *label = from;
 	const float *row = from;
 	float *out = to;
 
-	if (stream->schema.field[batch_mixed->label].dtype == LAYOUT_I64) {
+	if (is_class) {
 		uint32_t good = batch_mixed_check_classes(label, count, classes);
 
 		for (uint32_t i = 0; good == count && i < count; i++)
@@ -327,83 +270,44 @@ static uint32_t batch_mixed_labels(const struct oa_stream *stream,
 
 /* ---- a batch ---- */
 
-void batch_mixed_note(struct oa_stream *stream, const struct oa_batch *batch)
+void batch_mixed_note(struct batch_mixed *batch_mixed, const struct progress *progress,
+		      const struct oa_batch *batch)
 {
 	struct listing_key first = {0};
 
 	if (batch->held && batch->count)
-		record_keys(stream, batch->held, batch->first, 1, &first);
+		progress_keys(progress, batch->held, batch->first, 1, &first);
 	else if (batch->count)
 		first = batch->carry->keys[0];
-	stream->batch_mixed.key = (struct batch_mix_key){first.seed, first.nonce, batch->epoch,
-							 batch->count ? batch->ids[0] : 0};
+	batch_mixed->key = (struct batch_mix_key){first.seed, first.nonce, batch->epoch,
+						  batch->count ? batch->ids[0] : 0};
 }
 
-/* Everything into the buffer; as batch_mixed_labels(). Without the lock. */
-static uint32_t batch_mixed_fill(const struct oa_stream *stream, const struct oa_batch *batch,
-				 const struct batch_mix *batch_mix, uint8_t *memory)
+uint32_t batch_mixed_fill(const struct batch_mixed *batch_mixed, const struct schema *schema,
+			  const struct oa_batch *batch, uint8_t *memory)
 {
-	const struct batch_mixed *batch_mixed = &stream->batch_mixed;
+	struct batch_mix batch_mix =
+	    batch_mix_draw(batch_mixed->ask.op, batch_mixed->ask.n, &batch_mixed->key,
+			   batch_mixed->height, batch_mixed->width);
 	uint32_t good = batch->count;
 
 	memcpy(memory, batch->ids, batch->count * sizeof(*batch->ids));
-	for (uint32_t i = 0; i < stream->schema.n; i++) {
+	for (uint32_t i = 0; i < schema->n; i++) {
 		const struct schema_field *field = &batch_mixed->schema.field[i];
 		uint8_t *to = memory + field->offset;
 
 		if (field->where != LAYOUT_IN_SLOT)
 			continue;
 		if (i == batch_mixed->image)
-			batch_mixed_images(batch_mixed, batch_mix, batch_data(batch, i),
+			batch_mixed_images(batch_mixed, &batch_mix, batch_data(batch, i),
 					   batch->count, to);
 		else if (i == batch_mixed->label)
-			good = batch_mixed_labels(stream, batch_mix, batch_data(batch, i),
-						  batch->count, to);
+			good =
+			    batch_mixed_labels(batch_mixed, schema->field[i].dtype == LAYOUT_I64,
+					       &batch_mix, batch_data(batch, i), batch->count, to);
 		else
 			memcpy(to, batch_data(batch, i),
 			       (size_t)(batch->count * field->sample_bytes));
 	}
 	return good;
-}
-
-/* A label that is no class: nothing can be made of the batch, nor of others with that sample. */
-static int batch_mixed_fail(struct oa_stream *stream, struct oa_batch *batch, uint32_t at)
-{
-	const int64_t *label = batch_data(batch, stream->batch_mixed.label);
-	struct diag diag;
-
-	diag_set(
-	    &diag,
-	    "pipeline: mixup or cutmix: sample %lld has label %lld, and num_classes is %u: give "
-	    "the number of the dataset's classes, or map the labels",
-	    (long long)batch->ids[at], (long long)label[at], stream->batch_mixed.ask.classes);
-	batch_end(stream, batch);
-	return trouble_fail(&stream->trouble, OA_E_PIPELINE, diag.text);
-}
-
-int batch_mixed_batch(struct oa_stream *stream, struct oa_batch *batch)
-{
-	struct batch_mixed *batch_mixed = &stream->batch_mixed;
-	struct batch_mixed_buffer *buffer = batch_mixed->pool;
-	struct batch_mix batch_mix =
-	    batch_mix_draw(batch_mixed->ask.op, batch_mixed->ask.n, &batch_mixed->key,
-			   batch_mixed->height, batch_mixed->width);
-	uint64_t start = base_now_ns();
-	uint32_t good;
-
-	batch_mixed->pool = buffer->next;
-	batch_mixed->n_pool--;
-	pthread_mutex_unlock(&stream->lock);
-	good = batch_mixed_fill(stream, batch, &batch_mix, buffer->memory);
-	pthread_mutex_lock(&stream->lock);
-	if (good < batch->count) {
-		batch_mixed_free(stream, buffer);
-		return batch_mixed_fail(stream, batch, good);
-	}
-	stream->stats.batch_mixed++;
-	stream->stats.batch_mixed_ns += base_now_ns() - start;
-	batch_let_go(stream, batch);
-	batch->batch_mixed = buffer;
-	batch->ids = (const int64_t *)(const void *)buffer->memory;
-	return 0;
 }

@@ -14,17 +14,17 @@
  * bytes with themselves, shifted by one, which runs at the speed of vector loads.
  */
 
-#include "libaccess/bad_samples.h"
+#include "libaccess/held.h"
+
 #include "libaccess/error.h"
-#include "libaccess/stream.h"
 #include "shmring/proto.h"
 
-static struct held *held_new(struct oa_stream *stream)
+static struct held *held_new(struct chunks *chunks)
 {
-	struct held *held = stream->chunk_pool;
+	struct held *held = chunks->pool;
 
 	if (held)
-		stream->chunk_pool = held->next;
+		chunks->pool = held->next;
 	else
 		held = malloc(sizeof(*held));
 	return held;
@@ -54,10 +54,8 @@ bool held_is_others(const struct held *held, uint32_t offset)
 
 /* Leaves out what others have at the two ends, so that with the last sample of ours the chunk is spent.
  * There is one of ours: held_check() has counted. */
-static void held_trim(const struct oa_stream *stream, struct held *held)
+static void held_trim(const struct part *part, struct held *held)
 {
-	const struct part *part = &stream->course.part;
-
 	if (!part->members ||
 	    held_own(part, held->ids, held->at, held->end) == held->end - held->at)
 		return;
@@ -76,12 +74,11 @@ static void held_trim(const struct oa_stream *stream, struct held *held)
  * The grant must fit the geometry and the slot table must say the same. -EPROTO with diag if not.
  * *ret_chunk is the copy of the slot table's words that was checked: they are not read again.
  */
-static BASE_HOT int held_check(const struct oa_stream *stream, const struct grant *grant,
-			       struct slot_table_chunk *ret_chunk, struct diag *diag)
+static BASE_HOT int held_check(const struct slot_table *table, const struct held_want *want,
+			       const struct grant *grant, struct slot_table_chunk *ret_chunk,
+			       struct diag *diag)
 {
-	const struct slot_table *table = &stream->session->table;
-	uint64_t end = (uint64_t)grant->first + grant->count;
-	uint64_t lacking, count = grant->count;
+	uint64_t end = (uint64_t)grant->first + grant->count, count = grant->count;
 
 	if (grant->slot >= table->geometry.max_slots)
 		return error_set(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
@@ -96,18 +93,15 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 		return error_set(
 		    diag, -EPROTO, "slot %u: samples %u to %llu of a chunk of %u were granted",
 		    grant->slot, grant->first, (unsigned long long)end, ret_chunk->count);
-	lacking = stream->course.is_fixed || stream->course.is_ranked
-		      ? stream->local_places - stream->progress.cursor
-		      : stream->progress.left - stream->n_carried - held_rest_own(stream->aside);
-	if (stream->course.part.members)
-		count = held_own(&stream->course.part, slot_table_ids_of(table, grant->slot),
-				 grant->first, end);
-	if (grant->epoch != stream->progress.epoch || count > lacking || count == 0)
+	if (want->part->members)
+		count =
+		    held_own(want->part, slot_table_ids_of(table, grant->slot), grant->first, end);
+	if (grant->epoch != want->epoch || count > want->lacking || count == 0)
 		return error_set(
 		    diag, -EPROTO,
 		    "a chunk of %llu samples of epoch %llu was granted while epoch %llu lacks %llu",
 		    (unsigned long long)count, (unsigned long long)grant->epoch,
-		    (unsigned long long)stream->progress.epoch, (unsigned long long)lacking);
+		    (unsigned long long)want->epoch, (unsigned long long)want->lacking);
 	return 0;
 }
 
@@ -140,34 +134,32 @@ static BASE_HOT void held_fill(struct held *held, struct session *session,
 	}
 }
 
-BASE_HOT int held_take(struct oa_stream *stream, uint64_t only, struct diag *diag)
+BASE_HOT int held_take(struct chunks *chunks, struct session *session, const struct held_want *want,
+		       struct diag *diag)
 {
-	struct held *held = held_new(stream);
+	struct held *held = held_new(chunks);
 	struct slot_table_chunk chunk;
 	struct grant grant;
 	int r;
 
 	if (!held)
 		return -ENOMEM;
-	r = only ? grant_take_one(&stream->session->rank, only, &grant)
-		 : grant_take(&stream->session->rank, &grant);
+	r = want->only ? grant_take_one(&session->rank, want->only, &grant)
+		       : grant_take(&session->rank, &grant);
 	if (r == 0)
-		r = held_check(stream, &grant, &chunk, diag);
+		r = held_check(&session->table, want, &grant, &chunk, diag);
 	else
-		r = r == GRANT_E_PINS ? OA_E_PINS : STREAM_NOTHING;
+		r = r == GRANT_E_PINS ? OA_E_PINS : HELD_NONE;
 	if (r) {
-		held->next = stream->chunk_pool;
-		stream->chunk_pool = held;
+		held->next = chunks->pool;
+		chunks->pool = held;
 		return r;
 	}
-	held_fill(held, stream->session, &grant, &chunk);
-	held->place = stream->progress.cursor - grant.first;
-	held_trim(stream, held);
-	held->next = stream->chunks;
-	stream->chunks = held;
-	stream->held = held;
-	if (held->n_blocks == 0)
-		progress_take_tail(&stream->progress, held->ids + held->at, held->end - held->at);
+	held_fill(held, session, &grant, &chunk);
+	held->place = want->place - grant.first;
+	held_trim(want->part, held);
+	held->next = chunks->all;
+	chunks->all = chunks->now = held;
 	return 0;
 }
 
@@ -233,65 +225,38 @@ uint8_t held_status(const struct held *held, uint32_t offset)
 	return held->status[held->at + offset];
 }
 
-void held_count_hole(struct oa_stream *stream, const struct held *held)
-{
-	bool is_filtered = held->status[held->at] == LAYOUT_SAMPLE_FILTERED;
-
-	stream->stats.filtered += is_filtered;
-	stream->stats.skipped += !is_filtered;
-	stream->progress.filtered += is_filtered;
-	stream->progress.skipped += !is_filtered;
-	if (!is_filtered)
-		bad_samples_met(stream, slot_table_load_id(&held->ids[held->at]));
-}
-
-uint32_t held_meet_substitutes(struct oa_stream *stream, const struct held *held, uint32_t count)
+uint32_t held_meet_substitutes(const struct held *held, uint32_t count, struct met *met)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = held->at; held->has_substitutes && i < held->at + count; i++)
 		if (held->status[i] == LAYOUT_SAMPLE_SUBSTITUTED) {
-			bad_samples_met(stream, slot_table_load_id(&held->ids[i]));
+			met_note(met, slot_table_load_id(&held->ids[i]));
 			n++;
 		}
 	return n;
 }
 
-/* ---- give back ---- */
-
-BASE_HOT void held_note_seen(struct oa_stream *stream, struct held *held)
+void held_clear_blocks(const struct held *held, const struct permutation *permutation,
+		       uint64_t *need)
 {
-	struct progress *progress = &stream->progress;
-	uint32_t at = 0;
+	for (uint32_t i = 0; i < held->n_blocks; i++) {
+		uint32_t block = slot_table_load_block(&held->blocks[i]);
 
-	if (held->is_seen)
-		return;
-	held->is_seen = true;
-	while (stream->open.reuse > 1 && at < progress->n_nonces &&
-	       progress->nonces[at] != held->nonce)
-		at++;
-	if (stream->open.reuse > 1 &&
-	    at < progress->n_nonces) { /* seen before: it is the newest now */
-		memmove(progress->nonces + at, progress->nonces + at + 1,
-			(progress->n_nonces - at - 1) * sizeof(uint64_t));
-		progress->n_nonces--;
+		if (block < permutation->blocks)
+			bits_clear(need, block);
 	}
-	if (progress->n_nonces == TOKEN_MAX_NONCES) {
-		memmove(progress->nonces, progress->nonces + 1,
-			sizeof(progress->nonces) - sizeof(uint64_t));
-		progress->n_nonces--;
-	}
-	progress->nonces[progress->n_nonces++] = held->nonce;
 }
 
-/* The slot is accessd's again. */
-static BASE_HOT void held_unpin(struct oa_stream *stream, struct held *held)
-{
-	struct held **link = &stream->chunks;
+/* ---- give back ---- */
 
-	progress_fold(stream, held);
+/* The slot is accessd's again. */
+static BASE_HOT void held_unpin(struct chunks *chunks, struct held *held)
+{
+	struct held **link = &chunks->all;
+
 	grant_release(&held->session->rank, held->number);
-	stream->is_pinned_out = false;
+	chunks->is_pinned_out = false;
 	if (grant_wants_kick(&held->session->rank))
 		session_send(held->session, PROTO_KICK);
 	while (*link != held)
@@ -302,28 +267,28 @@ static BASE_HOT void held_unpin(struct oa_stream *stream, struct held *held)
 }
 
 /* What is private in the slot is dropped first: it hides what comes into the slot next. */
-static BASE_HOT void held_give_back(struct oa_stream *stream, struct held *held)
+static BASE_HOT void held_give_back(struct chunks *chunks, struct held *held)
 {
 	struct view *view = held->view;
 
 	if (view && view_leave(view, held->slot_number))
-		stream->copies_left = STREAM_COPIES;
+		chunks->copies_left = HELD_COPIES;
 	if (held->session)
-		held_unpin(stream, held);
+		held_unpin(chunks, held);
 	view_unref(view);
-	held->next = stream->chunk_pool;
-	stream->chunk_pool = held;
+	held->next = chunks->pool;
+	chunks->pool = held;
 }
 
-BASE_HOT void held_spend(struct oa_stream *stream, struct held *held)
+BASE_HOT void held_spend(struct chunks *chunks, struct held *held)
 {
 	held->is_spent = true;
-	if (stream->held == held)
-		stream->held = NULL;
-	if (stream->aside == held)
-		stream->aside = NULL;
+	if (chunks->now == held)
+		chunks->now = NULL;
+	if (chunks->aside == held)
+		chunks->aside = NULL;
 	if (held->windows == 0)
-		held_give_back(stream, held);
+		held_give_back(chunks, held);
 }
 
 BASE_HOT void held_open_window(struct held *held, struct oa_batch *batch)
@@ -335,7 +300,7 @@ BASE_HOT void held_open_window(struct held *held, struct oa_batch *batch)
 	held->open = batch;
 }
 
-BASE_HOT void held_close_window(struct oa_stream *stream, struct held *held,
+BASE_HOT void held_close_window(struct chunks *chunks, struct held *held,
 				const struct oa_batch *batch)
 {
 	struct oa_batch **link = &held->open;
@@ -346,7 +311,7 @@ BASE_HOT void held_close_window(struct oa_stream *stream, struct held *held,
 		*link = batch->next;
 	held->windows--;
 	if (held->is_spent && held->windows == 0)
-		held_give_back(stream, held);
+		held_give_back(chunks, held);
 }
 
 /* ---- private ---- */
@@ -362,13 +327,13 @@ BASE_HOT bool held_is_private(const struct held *held)
 	return held->view && view_is_private(held->view, held->slot_number);
 }
 
-static BASE_COLD int held_keep_window(const struct oa_stream *stream, const struct held *held,
+static BASE_COLD int held_keep_window(const struct schema *schema, const struct held *held,
 				      const struct oa_batch *batch)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < stream->schema.n && !r; i++) {
-		const struct schema_field *field = &stream->schema.field[i];
+	for (uint32_t i = 0; i < schema->n && !r; i++) {
+		const struct schema_field *field = &schema->field[i];
 
 		if (field->where == LAYOUT_IN_SLOT)
 			r = view_keep(held->view, held->slot_number,
@@ -380,28 +345,40 @@ static BASE_COLD int held_keep_window(const struct oa_stream *stream, const stru
 }
 
 /* The newest comes first in the list, and is the likeliest to be released soon. */
-static struct held *held_oldest(const struct oa_stream *stream)
+static struct held *held_oldest(const struct chunks *chunks, const struct session *session)
 {
 	struct held *oldest = NULL;
 
-	for (struct held *held = stream->chunks; held; held = held->next)
-		if (held->session == stream->session && held->is_spent)
+	for (struct held *held = chunks->all; held; held = held->next)
+		if (held->session == session && held->is_spent)
 			oldest = held;
 	return oldest;
 }
 
-BASE_COLD int held_keep(struct oa_stream *stream)
+BASE_COLD int held_keep(struct chunks *chunks, const struct session *session,
+			const struct schema *schema, uint64_t *ret_count)
 {
-	struct held *held = held_oldest(stream);
+	struct held *held = held_oldest(chunks, session);
+	uint64_t count = 0;
 
 	if (!held || !held->view || view_open(held->view, held->slot_number))
 		return OA_E_PINS;
-	for (const struct oa_batch *batch = held->open; batch; batch = batch->next)
-		if (held_keep_window(stream, held, batch))
+	for (const struct oa_batch *batch = held->open; batch; batch = batch->next) {
+		if (held_keep_window(schema, held, batch))
 			return OA_E_PINS;
-	for (const struct oa_batch *batch = held->open; batch; batch = batch->next)
-		stream->stats.kept += batch->count;
-	stream->has_copied = true;
-	held_unpin(stream, held);
+		count += batch->count;
+	}
+	held_unpin(chunks, held);
+	*ret_count = count;
 	return 0;
+}
+
+void held_fini(struct chunks *chunks)
+{
+	while (chunks->pool) {
+		struct held *held = chunks->pool;
+
+		chunks->pool = held->next;
+		free(held);
+	}
 }

@@ -15,7 +15,6 @@
 
 #include <sys/socket.h>
 #include "libaccess/error.h"
-#include "libaccess/stream.h"
 #include "shmring/listing_memory.h"
 #include "shmring/proto.h"
 
@@ -145,7 +144,7 @@ static int listed_make(const struct course *course, uint64_t epoch, struct liste
 	return 0;
 }
 
-static int listed_send(const struct oa_stream *stream, uint64_t epoch, int fd)
+static int listed_send(int sock, uint64_t epoch, int fd)
 {
 	struct wire_out out;
 	int r;
@@ -153,60 +152,48 @@ static int listed_send(const struct oa_stream *stream, uint64_t epoch, int fd)
 	wire_out_init(&out, PROTO_PLAN);
 	wire_put_u64(&out, PROTO_KEY_EPOCH, epoch);
 	wire_put_fd(&out, fd);
-	r = wire_send(stream->session->sock, &out, MSG_DONTWAIT);
+	r = wire_send(sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	return r;
 }
 
 /* ---- in time ---- */
 
-void listed_begin(struct oa_stream *stream)
-{
-	stream->listed.next = stream->progress.epoch;
-}
-
-static bool listed_is_due(const struct oa_stream *stream)
-{
-	uint64_t next = stream->listed.next;
-
-	return stream->course.is_listed && stream->session && !stream->has_ended &&
-	       next <= stream->progress.epoch + 1 &&
-	       (!stream->course.epochs || next < stream->course.epochs);
-}
-
 /* false: not now. */
-static bool listed_feed_one(struct oa_stream *stream)
+static bool listed_feed_one(struct listed *listed, const struct course *course, int sock,
+			    struct trouble *trouble)
 {
-	uint64_t epoch = stream->listed.next;
-	struct listed_map *kept = &stream->listed.kept[epoch % 2];
+	struct listed_map *kept = &listed->kept[listed->next % 2];
 	_cleanup_close_ int fd = -1;
 	struct diag diag;
 	int r;
 
 	listed_drop(kept);
-	r = listed_make(&stream->course, epoch, kept, &fd);
+	r = listed_make(course, listed->next, kept, &fd);
 	if (r) {
 		r = error_of_errno(&diag, r, "the list of an epoch");
-		trouble_fail(&stream->trouble, r, diag.text);
+		trouble_fail(trouble, r, diag.text);
 		return false;
 	}
-	r = listed_send(stream, epoch, fd);
+	r = listed_send(sock, listed->next, fd);
 	if (r == 0)
-		stream->listed.next++;
+		listed->next++;
 	else if (r < 0 && r != -EAGAIN)
-		trouble_fail(&stream->trouble, r, "sending the list of an epoch to accessd");
+		trouble_fail(trouble, r, "sending the list of an epoch to accessd");
 	return r == 0;
 }
 
-void listed_feed(struct oa_stream *stream)
+void listed_feed(struct listed *listed, const struct course *course, uint64_t epoch, int sock,
+		 struct trouble *trouble)
 {
-	while (listed_is_due(stream) && listed_feed_one(stream))
+	while (listed->next <= epoch + 1 && (!course->epochs || listed->next < course->epochs) &&
+	       listed_feed_one(listed, course, sock, trouble))
 		;
 }
 
-struct listing_key listed_key(const struct oa_stream *stream, uint64_t place)
+struct listing_key listed_key(const struct listed *listed, uint64_t epoch, uint64_t place)
 {
-	const struct listing *listing = &stream->listed.kept[stream->progress.epoch % 2].listing;
+	const struct listing *listing = &listed->kept[epoch % 2].listing;
 
 	return listing->keys[listing_key_number(listing->entries[place])];
 }

@@ -8,9 +8,8 @@
 
 #include "base/base.h"
 #include "libaccess/course.h"
+#include "libaccess/trouble.h"
 #include "sched/listing.h"
-
-struct oa_stream;
 
 struct listed_map { /* a list that was sent */
 	uint64_t epoch, bytes;
@@ -28,11 +27,10 @@ struct listed {
 int listed_check(const struct course *course, struct diag *diag);
 /* Places of an epoch; without a list, its samples. */
 uint64_t listed_places(const struct course *course, uint64_t epoch);
-/* A session begins, and has no list: it needs them from the epoch of its token on, though that may
- * be delivered. */
-void listed_begin(struct oa_stream *stream);
-/* Sends what is due, if anything is; a failure is the stream's. */
-void listed_feed(struct oa_stream *stream);
-/* The key of a place of the epoch that the stream is in; it was sent. */
-struct listing_key listed_key(const struct oa_stream *stream, uint64_t place);
+/* Sends accessd at sock what is due in the epoch, if anything is; a failure is the stream's. A session that
+ * begins has no list: it needs them from the epoch of its token on, though that may be delivered. */
+void listed_feed(struct listed *listed, const struct course *course, uint64_t epoch, int sock,
+		 struct trouble *trouble);
+/* The key of a place of the epoch; its list was sent. */
+struct listing_key listed_key(const struct listed *listed, uint64_t epoch, uint64_t place);
 void listed_fini(struct listed *listed);

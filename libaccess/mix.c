@@ -134,7 +134,7 @@ static int mix_begin(struct oa_mix *mix)
 	pthread_mutex_lock(&own->lock);
 	batch = batch_new(own);
 	if (batch)
-		batch->carry = carry_new(own);
+		batch->carry = carry_new(&own->carries);
 	if (batch && !batch->carry) {
 		batch->next = own->batch_pool;
 		own->batch_pool = batch;
@@ -153,7 +153,7 @@ static int mix_begin(struct oa_mix *mix)
 	blend_scatter(mix->seed, mix->epoch, mix->at, mix->turns, mix->count);
 	for (uint32_t i = 0; i < mix->n_parts; i++) {
 		pthread_mutex_lock(&mix->part[i].stream->lock);
-		progress_mark(mix->part[i].stream, &mix->part[i].mark);
+		progress_mark(&mix->part[i].stream->progress, &mix->part[i].mark);
 		pthread_mutex_unlock(&mix->part[i].stream->lock);
 	}
 	return 0;
@@ -279,7 +279,7 @@ static int mix_part_token(struct oa_mix *mix, uint32_t number, uint8_t **ret, ui
 		if (mix->turns[i] == number && mix->is_marked[i])
 			mix->ids[part->mark.n_ids++] = mix->under_way->carry->ids[i];
 	pthread_mutex_lock(&part->stream->lock);
-	r = progress_token_as_of(part->stream, mix->under_way ? &part->mark : NULL, &token, &size);
+	r = stream_token(part->stream, mix->under_way ? &part->mark : NULL, &token, &size);
 	pthread_mutex_unlock(&part->stream->lock);
 	if (r)
 		return r;

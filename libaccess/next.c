@@ -31,6 +31,14 @@
 
 enum { NEXT_NO = 0, NEXT_YES = 1, NEXT_UNKNOWN = 2 };
 
+/* ---- the cursor's chunk is left ---- */
+
+BASE_HOT void next_spend(struct oa_stream *stream, struct held *held)
+{
+	progress_fold(&stream->progress, held);
+	held_spend(&stream->chunks, held);
+}
+
 /* ---- the end of an epoch ---- */
 
 /*
@@ -59,15 +67,32 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 /* All of the epoch is consumed. */
 int next_epoch(struct oa_stream *stream)
 {
-	if (!progress_next_epoch(stream))
+	if (!progress_next_epoch(&stream->progress))
 		stream_lose(stream, "the chunks of an epoch did not hold each sample once");
-	listed_feed(stream);
+	if (stream->session)
+		progress_feed(&stream->progress, stream->session->sock);
 	return 0;
 }
 
 static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint32_t run);
 
 /* ---- handing out ---- */
+
+int next_carry(struct oa_stream *stream, struct held *held, uint32_t count)
+{
+	progress_note_seen(&stream->progress, held);
+	while (count > 0) {
+		uint32_t n =
+		    carry_add(&stream->carries, &stream->progress, held, count, &stream->met);
+
+		if (!n)
+			return -ENOMEM;
+		stream->stats.copied += n;
+		stream->has_copied = true;
+		count -= n;
+	}
+	return 0;
+}
 
 static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batch, bool is_last)
 {
@@ -88,9 +113,9 @@ static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batc
 	stream->stats.outstanding++;
 	stream->backoff_ns = 0;
 	if (stream->record.path)
-		record_batch(stream, batch);
+		record_batch(&stream->record, progress, batch);
 	if (stream->is_batch_mixed)
-		batch_mixed_note(stream, batch);
+		batch_mixed_note(&stream->batch_mixed, progress, batch);
 }
 
 /*
@@ -101,8 +126,8 @@ static BASE_COLD void next_holes_behind(struct oa_stream *stream)
 {
 	uint64_t epoch = stream->progress.epoch;
 
-	while (!stream->course.is_ranked && stream->progress.epoch == epoch && stream->held) {
-		struct held *held = stream->held;
+	while (!stream->course.is_ranked && stream->progress.epoch == epoch && stream->chunks.now) {
+		struct held *held = stream->chunks.now;
 
 		held_look(held);
 		if (held->at == held->watermark || held_run(held, 1) != 0 ||
@@ -124,12 +149,12 @@ static BASE_HOT int next_behind(struct oa_stream *stream, bool is_last)
 /* Of the count samples at the cursor. 0 or -ENOMEM. */
 static int next_copy(struct oa_stream *stream, struct oa_batch *batch, uint32_t count)
 {
-	const struct held *held = stream->held;
+	const struct held *held = stream->chunks.now;
 
-	batch->carry = carry_new(stream);
+	batch->carry = carry_new(&stream->carries);
 	if (!batch->carry)
 		return -ENOMEM;
-	carry_copy(stream, batch->carry, held, held->at, count);
+	carry_copy(&stream->carries, &stream->progress, batch->carry, held, held->at, count);
 	batch->ids = batch->carry->ids;
 	if (stream->flags & OA_COPY)
 		return 0;
@@ -140,22 +165,23 @@ static int next_copy(struct oa_stream *stream, struct oa_batch *batch, uint32_t 
 		return 0;
 	}
 	stream->stats.written += count;
-	stream->copies_left = held_is_private(held) ? STREAM_COPIES : stream->copies_left - 1;
+	stream->chunks.copies_left =
+	    held_is_private(held) ? HELD_COPIES : stream->chunks.copies_left - 1;
 	return 0;
 }
 
 /* Is the next window to be a copy? What mixup and cutmix make is one anyway. */
 static BASE_HOT bool next_copies(const struct oa_stream *stream)
 {
-	return ((stream->flags & OA_COPY) || stream->copies_left > 0 ||
-		held_is_private(stream->held)) &&
+	return ((stream->flags & OA_COPY) || stream->chunks.copies_left > 0 ||
+		held_is_private(stream->chunks.now)) &&
 	       !stream->is_batch_mixed;
 }
 
 static BASE_HOT void next_view(const struct oa_stream *stream, struct oa_batch *batch,
 			       uint32_t count)
 {
-	struct held *held = stream->held;
+	struct held *held = stream->chunks.now;
 
 	batch->held = held;
 	batch->ids = held->ids + held->at;
@@ -170,14 +196,14 @@ static BASE_HOT void next_view(const struct oa_stream *stream, struct oa_batch *
 BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
 			 struct oa_batch **ret)
 {
-	struct held *held = stream->held;
+	struct held *held = stream->chunks.now;
 	struct oa_batch *batch = batch_new(stream);
 
 	if (!batch)
 		return -ENOMEM;
 	batch->first = held->at;
 	batch->count = count;
-	batch->substituted = held_meet_substitutes(stream, held, count);
+	batch->substituted = held_meet_substitutes(held, count, &stream->met);
 	if (next_copies(stream)) {
 		if (next_copy(stream, batch, count)) {
 			batch->next = stream->batch_pool;
@@ -187,12 +213,12 @@ BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
 	} else {
 		next_view(stream, batch, count);
 	}
-	held_note_seen(stream, held);
+	progress_note_seen(&stream->progress, held);
 	held->at += count;
-	progress_pass(stream, count);
+	progress_pass(&stream->progress, count);
 	next_finish(stream, batch, is_last);
 	if (held->at == held->end)
-		held_spend(stream, held);
+		next_spend(stream, held);
 	*ret = batch;
 	return next_behind(stream, is_last);
 }
@@ -201,20 +227,16 @@ BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
 int next_carried(struct oa_stream *stream, struct carry **from, bool is_last, struct oa_batch **ret)
 {
 	struct oa_batch *batch = batch_new(stream);
-	struct carry *carry = *from;
+	struct carry *carry;
 
 	if (!batch)
 		return -ENOMEM;
-	*from = carry->next;
-	carry->next = NULL;
-	if (!stream->full)
-		stream->full_end = &stream->full;
-	batch->carry = carry;
+	batch->carry = carry = carry_take(&stream->carries, from);
 	batch->ids = carry->ids;
 	batch->count = batch->copied = carry->count;
 	batch->substituted = carry->substituted;
-	stream->n_carried -= carry->count;
-	progress_settle(stream);
+	stream->progress.n_carried -= carry->count;
+	progress_settle(&stream->progress);
 	next_finish(stream, batch, is_last);
 	*ret = batch;
 	return next_behind(stream, is_last);
@@ -223,10 +245,10 @@ int next_carried(struct oa_stream *stream, struct carry **from, bool is_last, st
 /* The carry at *from; nothing is taken after it that belongs before it. */
 static int next_left_over(struct oa_stream *stream, struct carry **from, struct oa_batch **ret)
 {
-	const struct held *held = stream->held;
+	const struct held *held = stream->chunks.now;
 	uint32_t count = (*from)->count;
-	int last = next_is_last(stream, held, held ? held->at : 0, stream->n_carried - count,
-				stream->progress.left - count);
+	int last = next_is_last(stream, held, held ? held->at : 0,
+				stream->progress.n_carried - count, stream->progress.left - count);
 
 	return next_carried(stream, from, last == NEXT_YES, ret);
 }
@@ -234,12 +256,12 @@ static int next_left_over(struct oa_stream *stream, struct carry **from, struct 
 /* Everything that is left of the epoch is carried, and is less than a batch. */
 static BASE_COLD int next_short(struct oa_stream *stream, struct oa_batch **ret)
 {
-	struct carry *carry = stream->carry;
+	struct carry *carry = stream->carries.filling;
 
 	if (carry && carry->count > 0 && !(stream->flags & OA_DROP_LAST))
-		return next_left_over(stream, &stream->carry, ret);
-	stream->progress.left = 0;
-	carry_clear(stream);
+		return next_left_over(stream, &stream->carries.filling, ret);
+	stream->progress.left = stream->progress.n_carried = 0;
+	carry_clear(&stream->carries);
 	next_epoch(stream);
 	return NEXT_LOOP;
 }
@@ -255,11 +277,23 @@ BASE_COLD int next_contradiction(struct oa_stream *stream)
 /* A sample of others at the cursor + run: the run is carried, and it is passed over. */
 static BASE_COLD int next_others(struct oa_stream *stream, struct held *held, uint32_t run)
 {
-	int r = carry_add(stream, held, run);
+	int r = next_carry(stream, held, run);
 
 	if (r == 0)
 		held->at++; /* never the last one: held_take() leaves those out */
 	return r ? r : NEXT_LOOP;
+}
+
+void next_count_hole(struct oa_stream *stream, const struct held *held)
+{
+	bool is_filtered = held->status[held->at] == LAYOUT_SAMPLE_FILTERED;
+
+	stream->stats.filtered += is_filtered;
+	stream->stats.skipped += !is_filtered;
+	stream->progress.filtered += is_filtered;
+	stream->progress.skipped += !is_filtered;
+	if (!is_filtered)
+		met_note(&stream->met, slot_table_load_id(&held->ids[held->at]));
 }
 
 /* A hole at the cursor + run: the run is carried, the hole passed over or reported. */
@@ -271,16 +305,16 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
 		return next_others(stream, held, run);
 	if (held_status(held, run) == LAYOUT_SAMPLE_ERROR)
 		return OA_E_SAMPLE; /* wait.c asks why */
-	r = carry_add(stream, held, run);
+	r = next_carry(stream, held, run);
 	if (r)
 		return r;
-	held_note_seen(stream, held);
-	held_count_hole(stream, held);
+	progress_note_seen(&stream->progress, held);
+	next_count_hole(stream, held);
 	held->at++;
-	progress_pass(stream, 1);
+	progress_pass(&stream->progress, 1);
 	stream->progress.left--;
 	if (held->at == held->end)
-		held_spend(stream, held);
+		next_spend(stream, held);
 	if (stream->progress.left == 0)
 		next_epoch(stream);
 	return NEXT_LOOP;
@@ -304,10 +338,10 @@ static BASE_COLD int next_rest(struct oa_stream *stream, struct held *held, uint
 
 	if (stream->progress.left == run && !(stream->flags & OA_DROP_LAST) && next_may_pin(stream))
 		return next_window(stream, run, true, ret);
-	r = carry_add(stream, held, run);
+	r = next_carry(stream, held, run);
 	if (r)
 		return r;
-	held_spend(stream, held);
+	next_spend(stream, held);
 	return NEXT_LOOP;
 }
 
@@ -315,16 +349,16 @@ static BASE_COLD int next_rest(struct oa_stream *stream, struct held *held, uint
  * has as many as lack. */
 static BASE_COLD int next_complete(struct oa_stream *stream, struct held *held, uint32_t lack)
 {
-	int r = carry_add(stream, held, lack);
+	int r = next_carry(stream, held, lack);
 
 	if (r == 0 && held->at == held->end)
-		held_spend(stream, held);
+		next_spend(stream, held);
 	return r ? r : NEXT_LOOP;
 }
 
 static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **ret)
 {
-	struct held *held = stream->held;
+	struct held *held = stream->chunks.now;
 	uint32_t lack = stream->schema.batch;
 	int run, last;
 
@@ -333,9 +367,9 @@ static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **re
 	if (run < 0)
 		return next_contradiction(stream);
 	if (stream->course.is_fixed)
-		lack -= carry_count(stream);
+		lack -= carry_count(&stream->carries);
 	if ((uint32_t)run >= lack) {
-		last = next_is_last(stream, held, held->at + lack, stream->n_carried,
+		last = next_is_last(stream, held, held->at + lack, stream->progress.n_carried,
 				    stream->progress.left - stream->schema.batch);
 		if (last == NEXT_UNKNOWN)
 			return STREAM_NOTHING;
@@ -360,25 +394,50 @@ static BASE_COLD int next_pins(struct oa_stream *stream)
 			 (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
 }
 
+/* No pin is free. 0: one is, as the batches of a slot are kept; else OA_E_PINS. */
+int next_keep(struct oa_stream *stream)
+{
+	uint64_t count;
+
+	if (!(stream->flags & OA_KEEP) ||
+	    held_keep(&stream->chunks, stream->session, &stream->schema, &count))
+		return OA_E_PINS;
+	stream->stats.kept += count;
+	stream->has_copied = true;
+	return 0;
+}
+
 BASE_HOT int next_chunk(struct oa_stream *stream, uint64_t only)
 {
+	struct progress *progress = &stream->progress;
 	struct diag diag; /* set with -EPROTO; not cleared, as that would cost more than the rest */
+	struct held_want want = {
+	    .epoch = progress->epoch,
+	    .lacking = progress_lacking(progress, held_rest_own(stream->chunks.aside)),
+	    .place = progress->cursor,
+	    .part = &stream->course.part,
+	    .only = only,
+	};
+	const struct held *held;
 	int r;
 
 	if (!stream->session)
 		return STREAM_NOTHING;
-	r = held_take(stream, only, &diag);
-	if (r == OA_E_PINS && (stream->flags & OA_KEEP))
-		return held_keep(stream) ? next_pins(stream) : NEXT_LOOP;
+	r = held_take(&stream->chunks, stream->session, &want, &diag);
 	if (r == OA_E_PINS)
-		return next_pins(stream);
-	if (r == -EPROTO)
+		return next_keep(stream) ? next_pins(stream) : NEXT_LOOP;
+	if (r == -EPROTO) {
 		stream_lose(stream, diag.text);
-	if (r == 0 || r == -EPROTO)
 		return NEXT_LOOP;
-	return r == STREAM_NOTHING
-		   ? r
-		   : error_set(&stream->trouble.error, r, "oa_next(): out of memory");
+	}
+	if (r)
+		return r == HELD_NONE
+			   ? STREAM_NOTHING
+			   : error_set(&stream->trouble.error, r, "oa_next(): out of memory");
+	held = stream->chunks.now;
+	if (held->n_blocks == 0)
+		progress_take_tail(progress, held->ids + held->at, held->end - held->at);
+	return NEXT_LOOP;
 }
 
 static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
@@ -386,16 +445,16 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 	if (stream->trouble.failed)
 		return stream->trouble.failed;
 	if (stream->record.failed)
-		return record_report(stream);
-	if (stream->has_ended)
+		return record_report(&stream->record, &stream->trouble.error);
+	if (stream->progress.has_ended)
 		return OA_E_END;
 	if (stream->course.is_ranked)
 		return ranked_step(stream, ret);
-	if (stream->full && (stream->course.is_fixed || !stream->held))
-		return next_left_over(stream, &stream->full, ret);
-	if (stream->held || overtake_back(stream))
+	if (stream->carries.full && (stream->course.is_fixed || !stream->chunks.now))
+		return next_left_over(stream, &stream->carries.full, ret);
+	if (stream->chunks.now || overtake_back(stream))
 		return next_in_chunk(stream, ret);
-	if (stream->progress.left == carry_count(stream))
+	if (stream->progress.left == carry_count(&stream->carries))
 		return next_short(stream, ret);
 	return next_chunk(stream, 0);
 }
@@ -415,11 +474,11 @@ BASE_HOT int next_try(struct oa_stream *stream, struct oa_batch **ret)
 
 bool next_is_ready(const struct oa_stream *stream)
 {
-	if (!stream->is_idle || stream->trouble.failed || stream->has_ended)
+	if (!stream->is_idle || stream->trouble.failed || stream->progress.has_ended)
 		return true;
-	if (stream->course.is_logged && stream->log.is_short) /* nothing else helps */
-		return plan_reader_has_grown(&stream->log);
-	if (stream->held)
-		return held_has_moved(stream->held) || overtake_is_ready(stream);
+	if (stream->course.is_logged && stream->progress.log.is_short) /* nothing else helps */
+		return plan_reader_has_grown(&stream->progress.log);
+	if (stream->chunks.now)
+		return held_has_moved(stream->chunks.now) || overtake_is_ready(stream);
 	return stream->session && grant_is_posted(&stream->session->rank);
 }

@@ -43,11 +43,11 @@ static bool overtake_has_some(const struct oa_stream *stream, struct held *held)
 static bool overtake_suits(const struct oa_stream *stream, const struct grant *grant)
 {
 	const struct slot_table *table = &stream->session->table;
-	uint64_t left = stream->progress.left - stream->n_carried;
+	uint64_t left = stream->progress.left - stream->progress.n_carried;
 
 	if (grant->slot >= table->geometry.max_slots || grant->epoch != stream->progress.epoch ||
 	    grant->count == 0 ||
-	    (stream->has_holes && left <= held_rest(stream->held) + (uint64_t)grant->count))
+	    (stream->has_holes && left <= held_rest(stream->chunks.now) + (uint64_t)grant->count))
 		return false;
 	return slot_table_read_watermark(table, grant->slot) >=
 	       (uint64_t)grant->first + grant->count;
@@ -63,7 +63,7 @@ static bool overtake_leaves_pins(const struct oa_stream *stream)
 
 	if (stream->flags & (OA_KEEP | OA_COPY))
 		return true;
-	for (const struct held *held = stream->chunks; held; held = held->next)
+	for (const struct held *held = stream->chunks.all; held; held = held->next)
 		windows += held->windows;
 	return windows <= 1;
 }
@@ -74,7 +74,7 @@ static uint64_t overtake_next(const struct oa_stream *stream)
 	struct grant grant;
 
 	return !stream->course.is_fixed && !stream->course.is_ranked && stream->session &&
-		       !stream->aside && !stream->is_pinned_out &&
+		       !stream->chunks.aside && !stream->chunks.is_pinned_out &&
 		       grant_peek(&stream->session->rank, &grant) &&
 		       overtake_suits(stream, &grant) && overtake_leaves_pins(stream)
 		   ? grant.number
@@ -83,45 +83,45 @@ static uint64_t overtake_next(const struct oa_stream *stream)
 
 bool overtake_is_ready(const struct oa_stream *stream)
 {
-	return stream->aside ? held_has_moved(stream->aside) : overtake_next(stream) != 0;
+	return stream->chunks.aside ? held_has_moved(stream->chunks.aside)
+				    : overtake_next(stream) != 0;
 }
 
 bool overtake_back(struct oa_stream *stream)
 {
-	stream->held = stream->aside;
-	stream->aside = NULL;
-	return stream->held;
+	stream->chunks.now = stream->chunks.aside;
+	stream->chunks.aside = NULL;
+	return stream->chunks.now;
 }
 
 static void overtake_swap(struct oa_stream *stream)
 {
-	struct held *held = stream->held;
+	struct held *held = stream->chunks.now;
 
-	stream->held = stream->aside;
-	stream->aside = held;
+	stream->chunks.now = stream->chunks.aside;
+	stream->chunks.aside = held;
 }
 
 int overtake_step(struct oa_stream *stream)
 {
-	struct held *waits = stream->held;
+	struct held *waits = stream->chunks.now;
 	uint64_t next;
 	int r;
 
-	if (stream->aside && overtake_has_some(stream, stream->aside)) {
+	if (stream->chunks.aside && overtake_has_some(stream, stream->chunks.aside)) {
 		overtake_swap(stream);
 		return NEXT_LOOP;
 	}
 	next = overtake_next(stream);
 	if (!next)
 		return STREAM_NOTHING;
-	if (!grant_has_pin(&stream->session->rank) &&
-	    (!(stream->flags & OA_KEEP) || held_keep(stream))) {
-		stream->is_pinned_out = true;
+	if (!grant_has_pin(&stream->session->rank) && next_keep(stream)) {
+		stream->chunks.is_pinned_out = true;
 		return STREAM_NOTHING;
 	}
 	overtake_swap(stream);
 	r = next_chunk(stream, next);
-	if (stream->aside == waits && !stream->held)
+	if (stream->chunks.aside == waits && !stream->chunks.now)
 		overtake_back(stream);
 	return r;
 }

@@ -8,9 +8,8 @@
  *   tail   samples of begun blocks (after a resume), until their chunk is taken
  *   and what lies in our hands: the cursor's chunk from the cursor on, and what is carried
  *
- * The cursor's chunk and those before it clear their bits only when they go back, or when somebody
- * asks (progress_fold()): on the path of a batch nothing is done per block. progress_token.c makes one
- * set of it all.
+ * A chunk clears its bits when the cursor leaves it (progress_fold()): on the path of a batch nothing is
+ * done per block. progress_token.c makes one set of it all.
  *
  * Skipped samples and those of a dropped last batch count as seen.
  *
@@ -18,132 +17,129 @@
  * the carousel have a place, too, in their job's log, and the log says what it leaves (plan_reader.c).
  */
 
+#include "libaccess/progress.h"
+
 #include "base/bits.h"
-#include "libaccess/stream.h"
+#include "libaccess/error.h"
 #include "sched/population.h"
 
 /* ---- the start and the end ---- */
 
-static void progress_fill_need(const struct oa_stream *stream, uint64_t *need)
+static void progress_fill_need(struct progress *progress)
 {
-	if (!stream->course.is_fixed && !stream->course.is_logged)
-		course_need_all(&stream->course, need);
+	if (!progress->course->is_fixed && !progress->course->is_logged)
+		course_need_all(progress->course, progress->need);
 }
 
-uint64_t progress_left(const struct oa_stream *stream)
+uint64_t progress_left(const struct progress *progress)
 {
-	if (stream->course.is_ranked)
+	const struct course *course = progress->course;
+
+	if (course->is_ranked)
 		return INT64_MAX; /* it is not counted, and never 0 */
-	if (stream->course.is_fixed)
-		return stream->places - stream->progress.place;
+	if (course->is_fixed)
+		return progress->places - progress->place;
 	/* Samples that need and tail stand for. */
-	return population_samples(&stream->course.permutation, stream->course.part.bits,
-				  stream->progress.need) +
-	       stream->progress.n_tail;
+	return population_samples(&course->permutation, course->part.bits, progress->need) +
+	       progress->n_tail;
 }
 
-static void progress_note_end(struct oa_stream *stream)
+uint64_t progress_lacking(const struct progress *progress, uint32_t aside)
 {
-	stream->has_ended =
-	    stream->course.permutation.n == 0 ||
-	    (stream->course.epochs > 0 && stream->progress.epoch >= stream->course.epochs);
+	if (progress->course->is_fixed || progress->course->is_ranked)
+		return progress->local_places - progress->cursor;
+	return progress->left - progress->n_carried - aside;
+}
+
+void progress_set_slice(struct progress *progress)
+{
+	const struct dial_open *ask = progress->course->ask;
+	struct ranks ranks = progress_ranks(progress);
+
+	progress->slice = (struct slice){.ranks = ranks};
+	if (ask->local_ranks < ask->ranks)
+		slice_init(&progress->slice, &ranks, ask->local_first, ask->local_ranks);
+	progress->local_places = slice_places(&progress->slice);
+	progress->cursor = slice_local(&progress->slice, progress->place);
 }
 
 /* The epoch's number is known. */
-static void progress_set_places(struct oa_stream *stream)
+static void progress_enter_epoch(struct progress *progress)
 {
-	stream->places = stream->course.is_logged
-			     ? stream->log.total
-			     : listed_places(&stream->course, stream->progress.epoch);
-}
+	const struct course *course = progress->course;
 
-void progress_set_slice(struct oa_stream *stream)
-{
-	struct progress *progress = &stream->progress;
-	struct ranks ranks = ranked_ranks(stream);
-
-	stream->slice = (struct slice){.ranks = ranks};
-	if (stream->open.local_ranks < stream->open.ranks)
-		slice_init(&stream->slice, &ranks, stream->open.local_first,
-			   stream->open.local_ranks);
-	stream->local_places = slice_places(&stream->slice);
-	progress->cursor = slice_local(&stream->slice, progress->place);
+	progress->places =
+	    course->is_logged ? progress->log.total : listed_places(course, progress->epoch);
+	progress_set_slice(progress);
+	progress->has_ended =
+	    course->permutation.n == 0 || (course->epochs > 0 && progress->epoch >= course->epochs);
 }
 
 /* What a token says of a job beside its place. */
-static void progress_take_token(struct oa_stream *stream, const struct token *token)
+static void progress_take_token(struct progress *progress, const struct token *token)
 {
-	struct progress *progress = &stream->progress;
+	const struct course *course = progress->course;
 
 	progress->epoch = token->epoch;
 	progress->delivered = token->delivered;
-	progress->step = token->delivered / stream->schema.batch;
-	if (stream->course.is_ranked)
-		progress->step = course_step_of(&stream->course, token->delivered);
+	progress->step = course->is_ranked ? course_step_of(course, token->delivered)
+					   : token->delivered / course->ask->batch;
 	progress->base = progress->place;
 	progress->base_step = progress->step;
-	memcpy(progress->nonces, token->nonces, sizeof(progress->nonces));
-	progress->n_nonces = token->n_nonces;
-	progress->seed = token->seed;
+	memcpy(progress->seen.nonces, token->nonces, sizeof(progress->seen.nonces));
+	progress->seen.n = token->n_nonces;
+	progress->seen.seed = token->seed;
+}
+
+void progress_init(struct progress *progress, const struct course *course, struct trouble *trouble)
+{
+	*progress = (struct progress){.course = course, .trouble = trouble, .log.fd = -1};
 }
 
 /* With a plan log there is nothing but places in need and tail's stead. */
-static int progress_init_log(struct oa_stream *stream, const struct token *token)
+static int progress_begin_log(struct progress *progress, const struct token *token)
 {
-	const struct entry_set set = course_set(&stream->course);
-	struct progress *progress = &stream->progress;
+	const struct entry_set set = course_set(progress->course);
 
-	progress->need = calloc(course_words(&stream->course), sizeof(*progress->need));
-	progress->tail = calloc(1, sizeof(*progress->tail));
-	if (!progress->need || !progress->tail || plan_reader_init(&stream->log, &set, token)) {
-		progress_fini(progress);
+	if (plan_reader_init(&progress->log, &set, token))
 		return -ENOMEM;
-	}
 	if (token)
-		progress_take_token(stream, token);
-	if (stream->log.at.rest.epoch != progress->epoch) /* all of it was delivered */
+		progress_take_token(progress, token);
+	if (progress->log.at.rest.epoch != progress->epoch) /* all of it was delivered */
 		progress->step = progress->base_step = progress->delivered = 0;
-	progress->epoch = stream->log.at.rest.epoch;
+	progress->epoch = progress->log.at.rest.epoch;
 	progress->left = INT64_MAX;
-	stream->n_carried = 0;
-	progress_set_places(stream);
-	progress_set_slice(stream);
-	progress_note_end(stream);
+	progress_enter_epoch(progress);
 	return 0;
 }
 
-int progress_init(struct oa_stream *stream, const struct token *token)
+int progress_begin(struct progress *progress, const struct token *token)
 {
-	struct progress *progress = &stream->progress;
-	uint32_t n_tail = token ? token->n_tail : 0;
+	const struct course *course = progress->course;
+	uint32_t n_tail = token && !course->is_logged ? token->n_tail : 0;
 
-	if (stream->course.is_logged)
-		return progress_init_log(stream, token);
-	progress->need = calloc(course_words(&stream->course), sizeof(*progress->need));
+	progress->need = calloc(course_words(course), sizeof(*progress->need));
 	progress->tail = calloc((size_t)n_tail + 1, sizeof(*progress->tail));
-	if (!progress->need || !progress->tail) {
-		progress_fini(progress);
+	if (!progress->need || !progress->tail)
 		return -ENOMEM;
-	}
-	progress_fill_need(stream, progress->need);
-	if (token && stream->course.is_fixed) {
+	if (course->is_logged)
+		return progress_begin_log(progress, token);
+	progress_fill_need(progress);
+	if (token && course->is_fixed) {
 		progress->place = token->delivered;
 	} else if (token) {
 		memcpy(progress->need, token->need,
-		       bits_words(stream->course.permutation.blocks) * sizeof(*progress->need));
+		       bits_words(course->permutation.blocks) * sizeof(*progress->need));
 		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
 		progress->n_tail = n_tail;
 	}
 	if (token)
-		progress_take_token(stream, token);
-	progress_set_places(stream);
-	progress_set_slice(stream);
-	progress->left = progress_left(stream);
-	stream->n_carried = 0;
-	if (stream->course.permutation.n > 0 &&
-	    (progress->left == 0 || progress->place == stream->places))
-		progress_next_epoch(stream);
-	progress_note_end(stream);
+		progress_take_token(progress, token);
+	progress_enter_epoch(progress);
+	progress->left = progress_left(progress);
+	if (course->permutation.n > 0 &&
+	    (progress->left == 0 || progress->place == progress->places))
+		progress_next_epoch(progress);
 	return 0;
 }
 
@@ -151,8 +147,29 @@ void progress_fini(struct progress *progress)
 {
 	free(progress->need);
 	free(progress->tail);
-	progress->need = NULL;
-	progress->tail = NULL;
+	listed_fini(&progress->listed);
+	plan_reader_fini(&progress->log);
+}
+
+bool progress_next_epoch(struct progress *progress)
+{
+	const struct course *course = progress->course;
+	const struct entry_set set = course_set(course);
+
+	if (progress->n_tail > 0 || bits_count(progress->need, course->permutation.blocks) > 0 ||
+	    ((course->is_fixed || course->is_ranked) && progress->cursor != progress->local_places))
+		return false;
+	if (course->is_logged && (progress_follow(progress, progress->cursor, false) ||
+				  !plan_reader_next_epoch(&progress->log, &set)))
+		return false;
+	progress->epoch++;
+	progress->n_ended++;
+	progress->step = progress->delivered = 0;
+	progress->place = progress->base = progress->base_step = 0;
+	progress_enter_epoch(progress);
+	progress->left = course->is_ranked ? INT64_MAX : progress->places;
+	progress_fill_need(progress);
+	return true;
 }
 
 /* ---- chunks ---- */
@@ -191,71 +208,129 @@ void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t 
 	progress->n_tail = kept;
 }
 
-void progress_clear_blocks(const struct permutation *permutation, uint64_t *need,
-			   const struct held *held)
+void progress_fold(struct progress *progress, const struct held *held)
 {
-	for (uint32_t i = 0; i < held->n_blocks; i++) {
-		uint32_t block = slot_table_load_block(&held->blocks[i]);
-
-		if (block < permutation->blocks)
-			bits_clear(need, block);
-	}
+	if (held->epoch == progress->epoch)
+		held_clear_blocks(held, &progress->course->permutation, progress->need);
 }
 
-void progress_fold(struct oa_stream *stream, struct held *held)
+BASE_HOT void progress_note_seen(struct progress *progress, struct held *held)
 {
-	if (!held->is_folded && held->epoch == stream->progress.epoch)
-		progress_clear_blocks(&stream->course.permutation, stream->progress.need, held);
-	held->is_folded = true;
-}
+	struct progress_seen *seen = &progress->seen;
+	uint32_t at;
 
-void progress_settle(struct oa_stream *stream)
-{
-	struct progress *progress = &stream->progress;
-
-	if (stream->n_carried > 0)
+	if (held->is_seen)
 		return;
-	if (stream->course.is_ranked)
+	held->is_seen = true;
+	at = progress->course->ask->reuse > 1 ? 0 : seen->n;
+	while (at < seen->n && seen->nonces[at] != held->nonce)
+		at++;
+	if (at == TOKEN_MAX_NONCES)
+		at = 0; /* the oldest makes room; one that was seen before is the newest now */
+	if (at < seen->n) {
+		memmove(seen->nonces + at, seen->nonces + at + 1,
+			(seen->n - at - 1) * sizeof(uint64_t));
+		seen->n--;
+	}
+	seen->nonces[seen->n++] = held->nonce;
+}
+
+void progress_settle(struct progress *progress)
+{
+	if (progress->n_carried > 0 || progress->course->is_ranked)
 		return;
 	progress->place = progress->cursor;
 	progress->skipped = progress->filtered = 0;
 }
 
-void progress_pass(struct oa_stream *stream, uint32_t count)
+void progress_pass(struct progress *progress, uint32_t count)
 {
-	stream->progress.cursor += count;
-	progress_settle(stream);
+	progress->cursor += count;
+	progress_settle(progress);
 }
 
-void progress_fold_spent(struct oa_stream *stream)
+/* ---- lists ---- */
+
+void progress_keys(const struct progress *progress, const struct held *held, uint32_t first,
+		   uint32_t count, struct listing_key *ret)
 {
-	for (struct held *held = stream->chunks; held; held = held->next)
-		if (held->is_spent)
-			progress_fold(stream, held);
+	const struct course *course = progress->course;
+	struct listing_key key = {held->session->table.geometry.seed, held->nonce};
+	uint64_t place;
+
+	if (course->is_fixed)
+		key.seed = course->seed;
+	for (uint32_t i = 0; i < count; i++) {
+		ret[i] = key;
+		if (!course->is_listed)
+			continue;
+		slice_run(&progress->slice, held->place + first + i, &place);
+		ret[i] = listed_key(&progress->listed, progress->epoch, place);
+	}
 }
 
-bool progress_next_epoch(struct oa_stream *stream)
+void progress_feed(struct progress *progress, int sock)
 {
-	const struct entry_set set = course_set(&stream->course);
-	struct progress *progress = &stream->progress;
+	if (progress->course->is_listed && !progress->has_ended)
+		listed_feed(&progress->listed, progress->course, progress->epoch, sock,
+			    progress->trouble);
+}
 
-	progress_fold_spent(stream);
-	if (progress->n_tail > 0 ||
-	    bits_count(progress->need, stream->course.permutation.blocks) > 0 ||
-	    ((stream->course.is_fixed || stream->course.is_ranked) &&
-	     progress->cursor != stream->local_places))
-		return false;
-	if (stream->course.is_logged && (ranked_follow(stream, progress->cursor, false) ||
-					 !plan_reader_next_epoch(&stream->log, &set)))
-		return false;
-	progress->epoch++;
-	progress_set_places(stream);
-	progress->step = progress->delivered = 0;
-	progress->left = stream->course.is_ranked ? INT64_MAX : stream->places;
-	progress->place = progress->base = progress->base_step = 0;
-	progress_set_slice(stream);
-	progress_fill_need(stream, progress->need);
-	stream->stats.epochs++;
-	progress_note_end(stream);
-	return true;
+/* ---- several ranks ---- */
+
+struct ranks progress_ranks(const struct progress *progress)
+{
+	const struct dial_open *ask = progress->course->ask;
+
+	return (struct ranks){
+	    .n = progress->places,
+	    .base = progress->base,
+	    .batch = ask->batch,
+	    .ranks = ask->ranks,
+	    .drop_last = ask->drop_last,
+	};
+}
+
+uint64_t progress_place(const struct progress *progress)
+{
+	struct ranks ranks = progress_ranks(progress);
+
+	/* No step is done, where drop_last leaves none to do neither. */
+	if (progress->has_ended || !progress_done(progress))
+		return progress->base;
+	return ranks_place(&ranks, progress_done(progress));
+}
+
+int progress_adopt(struct progress *progress, struct session *session, struct diag *diag)
+{
+	const struct entry_set set = course_set(progress->course);
+
+	if (!session->has_log)
+		return error_set(diag, OA_E_VERSION,
+				 "this accessd has no plan log for ranks under the carousel: "
+				 "upgrade accessd");
+	if (plan_reader_adopt(&progress->log, &set, &session->log, &session->log_fd, session->epoch,
+			      session->place))
+		return error_set(diag, -EPROTO,
+				 "accessd's plan log is no such memory, or contradicts the token");
+	progress->places = progress->log.total;
+	progress->base = progress->place = session->place;
+	progress->base_step = progress->step;
+	progress_set_slice(progress);
+	return 0;
+}
+
+int progress_follow(struct progress *progress, uint64_t place, bool whole)
+{
+	const struct entry_set set = course_set(progress->course);
+	int r = plan_reader_pass(&progress->log, &set, place, whole);
+
+	if (r <= 0)
+		return r;
+	if (r == PLAN_READER_E_GONE)
+		return trouble_fail(
+		    progress->trouble, OA_E_REFUSED,
+		    "this rank is two epochs behind the job's other ranks: the plan "
+		    "is kept no longer; start it again with rank 0's token");
+	return trouble_fail(progress->trouble, -EPROTO, "accessd's plan log contradicts itself");
 }

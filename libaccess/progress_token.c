@@ -12,9 +12,9 @@
  * what their job's log leaves after the steps that are done.
  */
 
+#include "libaccess/progress_token.h"
+
 #include "base/bits.h"
-#include "libaccess/error.h"
-#include "libaccess/stream.h"
 #include "sched/population.h"
 
 /* ---- the snapshot ---- */
@@ -55,29 +55,30 @@ static int snapshot_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void snapshot_collect(struct snapshot *snapshot, const struct oa_stream *stream)
+/* What is left of the chunk (NULL: nothing) lies in our hands. */
+static void snapshot_add_chunk(struct snapshot *snapshot, const struct course *course,
+			       const struct held *held)
 {
-	const struct progress *progress = &stream->progress;
-	const struct held *held = stream->held;
-
-	snapshot_add(snapshot, &stream->course, progress->tail, progress->n_tail);
-	for (const struct carry *carry = stream->full; carry; carry = carry->next)
-		snapshot_add(snapshot, &stream->course, carry->ids, carry->count);
-	if (stream->carry)
-		snapshot_add(snapshot, &stream->course, stream->carry->ids, stream->carry->count);
-	if (held)
-		snapshot_add(snapshot, &stream->course, held->ids + held->at, held_rest(held));
-	if (stream->aside)
-		snapshot_add(snapshot, &stream->course, stream->aside->ids + stream->aside->at,
-			     held_rest(stream->aside));
+	if (!held)
+		return;
+	held_clear_blocks(held, &course->permutation, snapshot->need);
+	snapshot_add(snapshot, course, held->ids + held->at, held_rest(held));
 }
 
-/* held may be NULL. */
-static void snapshot_clear_blocks(struct snapshot *snapshot, const struct course *course,
-				  const struct held *held)
+static void snapshot_collect(struct snapshot *snapshot, const struct progress *progress,
+			     const struct progress_hand *hand)
 {
-	if (held && !held->is_folded)
-		progress_clear_blocks(&course->permutation, snapshot->need, held);
+	const struct course *course = progress->course;
+	const struct carries *carries = hand->carries;
+
+	memcpy(snapshot->need, progress->need, course_words(course) * sizeof(*snapshot->need));
+	snapshot_add(snapshot, course, progress->tail, progress->n_tail);
+	for (const struct carry *carry = carries->full; carry; carry = carry->next)
+		snapshot_add(snapshot, course, carry->ids, carry->count);
+	if (carries->filling)
+		snapshot_add(snapshot, course, carries->filling->ids, carry_count(carries));
+	snapshot_add_chunk(snapshot, course, hand->chunks->now);
+	snapshot_add_chunk(snapshot, course, hand->chunks->aside);
 }
 
 /* Samples of the block that are ours. */
@@ -119,138 +120,110 @@ static void snapshot_sort_out(struct snapshot *snapshot, const struct course *co
  * 0 or -ENOMEM. As of a mark, what was delivered since is put back. When the job has come into another
  * epoch since, that is all that is left of the mark's, and of later ones nothing was delivered.
  */
-static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
-			 const struct progress_mark *mark)
+static int snapshot_take(struct snapshot *snapshot, const struct progress *progress,
+			 const struct progress_hand *hand, const struct progress_mark *mark)
 {
-	const struct held *held = stream->held;
-	size_t most = (size_t)stream->progress.n_tail + (size_t)stream->n_carried +
-		      held_rest(held) + held_rest(stream->aside) + (mark ? mark->n_ids : 0) + 1;
-	bool is_of_now = !mark || mark->epoch == stream->progress.epoch;
+	const struct course *course = progress->course;
+	size_t most = (size_t)progress->n_tail + (size_t)progress->n_carried +
+		      held_rest(hand->chunks->now) + held_rest(hand->chunks->aside) +
+		      (mark ? mark->n_ids : 0) + 1;
 
-	progress_fold_spent(stream);
-	snapshot->need = calloc(course_words(&stream->course), sizeof(*snapshot->need));
+	snapshot->need = calloc(course_words(course), sizeof(*snapshot->need));
 	snapshot->tail = malloc(most * sizeof(*snapshot->tail));
 	snapshot->position = malloc(most * sizeof(*snapshot->position));
 	if (!snapshot->need || !snapshot->tail || !snapshot->position)
 		return -ENOMEM;
-	if (is_of_now) {
-		memcpy(snapshot->need, stream->progress.need,
-		       course_words(&stream->course) * sizeof(*snapshot->need));
-		snapshot_clear_blocks(snapshot, &stream->course, held);
-		snapshot_clear_blocks(snapshot, &stream->course, stream->aside);
-		snapshot_collect(snapshot, stream);
-	}
+	if (!mark || mark->epoch == progress->epoch)
+		snapshot_collect(snapshot, progress, hand);
 	if (mark)
-		snapshot_add(snapshot, &stream->course, mark->ids, mark->n_ids);
+		snapshot_add(snapshot, course, mark->ids, mark->n_ids);
 	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
 	      snapshot_compare);
-	snapshot_sort_out(snapshot, &stream->course);
+	snapshot_sort_out(snapshot, course);
 	return 0;
 }
 
 /* ---- back to it ---- */
 
 /* 0 or -ENOMEM. */
-static int progress_take_back(struct oa_stream *stream)
+static int progress_take_back(struct progress *progress, const struct progress_hand *hand)
 {
 	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
-	struct progress *progress = &stream->progress;
-	int r = snapshot_take(&snapshot, stream, NULL);
+	int r = snapshot_take(&snapshot, progress, hand, NULL);
 
 	if (r)
 		return r;
-	progress_fini(progress);
+	free(progress->need);
+	free(progress->tail);
 	progress->need = base_take_ptr(snapshot.need);
 	progress->tail = base_take_ptr(snapshot.tail);
 	progress->n_tail = snapshot.n_tail;
 	return 0;
 }
 
-/* The holes behind where we go on come again. Under the carousel a hole that was passed does not. */
-static void progress_uncount(struct oa_stream *stream)
+int progress_rewind(struct progress *progress, const struct progress_hand *hand)
 {
-	struct progress *progress = &stream->progress;
+	const struct course *course = progress->course;
+	int r = 0;
 
-	if (stream->course.is_fixed || stream->course.is_ranked) {
-		stream->stats.skipped -= progress->skipped;
-		stream->stats.filtered -= progress->filtered;
-	}
-	progress->skipped = progress->filtered = 0;
-}
-
-/* What is left of the chunk, if there is one, has been taken back. */
-static void progress_drop(struct oa_stream *stream, struct held *held)
-{
-	if (!held)
-		return;
-	held->is_folded = true;
-	held_spend(stream, held);
-}
-
-int progress_rewind(struct oa_stream *stream)
-{
-	struct progress *progress = &stream->progress;
-	int r =
-	    stream->course.is_fixed || stream->course.is_logged ? 0 : progress_take_back(stream);
-
-	if (!r && stream->course.is_logged)
-		r = ranked_follow(stream, ranked_place(stream), false);
+	if (course->is_logged)
+		r = progress_follow(progress, progress_place(progress), false);
+	else if (!course->is_fixed)
+		r = progress_take_back(progress, hand);
 	if (r)
 		return r;
-	progress_uncount(stream);
-	if (stream->course.is_ranked) {
-		progress->base = progress->place = ranked_place(stream);
+	if (course->is_ranked) {
+		progress->base = progress->place = progress_place(progress);
 		progress->base_step = progress->step;
 	}
-	progress_set_slice(stream);
-	progress_drop(stream, stream->held);
-	progress_drop(stream, stream->aside);
-	carry_clear(stream);
-	progress->left = progress_left(stream);
-	if (stream->course.is_ranked && progress->place == stream->places)
-		progress_next_epoch(stream);
+	progress_set_slice(progress);
+	progress->n_carried = 0;
+	progress->left = progress_left(progress);
+	if (course->is_ranked && progress->place == progress->places)
+		progress_next_epoch(progress);
 	/* Fewer than counted if accessd dealt something twice: the token must not contradict
 	 * itself. */
-	progress->delivered = BASE_MIN(progress->delivered, stream->places - progress->left);
+	progress->delivered = BASE_MIN(progress->delivered, progress->places - progress->left);
 	return 0;
 }
 
 /* ---- the token ---- */
 
 /* What a token of now says was delivered: with a fixed plan, a place. */
-uint64_t progress_after(const struct oa_stream *stream)
+uint64_t progress_after(const struct progress *progress)
 {
-	if (stream->course.is_ranked)
-		return ranked_place(stream);
-	return stream->course.is_fixed ? stream->progress.place : stream->progress.delivered;
+	if (progress->course->is_ranked)
+		return progress_place(progress);
+	return progress->course->is_fixed ? progress->place : progress->delivered;
 }
 
-void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
+void progress_mark(const struct progress *progress, struct progress_mark *ret)
 {
 	*ret = (struct progress_mark){
-	    .epoch = stream->progress.epoch,
-	    .delivered = progress_after(stream),
+	    .epoch = progress->epoch,
+	    .delivered = progress_after(progress),
 	};
 }
 
 /* By the log: what no rank has after the steps that are done. */
-static int progress_log_token(struct oa_stream *stream, struct snapshot *snapshot,
+static int progress_log_token(struct progress *progress, struct snapshot *snapshot,
 			      struct token *token)
 {
-	const struct entry_set set = course_set(&stream->course);
+	const struct entry_set set = course_set(progress->course);
+	uint64_t place = progress_place(progress);
 	struct entry_rest rest;
-	int r = plan_reader_rest(&stream->log, &set, ranked_place(stream), &rest);
+	int r = plan_reader_rest(&progress->log, &set, place, &rest);
 
 	if (r)
 		return r < 0 ? r : -EPROTO;
-	token->delivered = stream->course.n_samples - entry_rest_count(&rest);
+	token->delivered = progress->course->n_samples - entry_rest_count(&rest);
 	snapshot->n_tail = rest.n_tail;
 	snapshot->need = base_take_ptr(rest.need);
 	snapshot->tail = base_take_ptr(rest.tail);
 	entry_rest_fini(&rest);
-	token->has_log = stream->log.plan_log.map != NULL;
-	token->place = ranked_place(stream);
-	memcpy(token->log, stream->log.plan_log.id, sizeof(token->log));
+	token->has_log = progress->log.plan_log.map != NULL;
+	token->place = place;
+	memcpy(token->log, progress->log.plan_log.id, sizeof(token->log));
 	return 0;
 }
 
@@ -264,47 +237,40 @@ static int progress_write_token(const struct token *token, void **ret, size_t *r
 	return 0;
 }
 
-int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
-{
-	return progress_token_as_of(stream, NULL, ret, ret_size);
-}
-
-int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *mark, void **ret,
-			 size_t *ret_size)
+int progress_token(struct progress *progress, const struct progress_hand *hand,
+		   const struct progress_mark *mark, void **ret, size_t *ret_size)
 {
 	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
-	const struct course *course = &stream->course;
-	const struct progress *progress = &stream->progress;
+	const struct course *course = progress->course;
 	struct token token = course_token(course);
 	int r = 0;
 
 	token.epoch = mark ? mark->epoch : progress->epoch;
-	token.delivered = mark ? mark->delivered : progress_after(stream);
+	token.delivered = mark ? mark->delivered : progress_after(progress);
 	if (course->is_logged)
-		r = progress_log_token(stream, &snapshot, &token);
+		r = progress_log_token(progress, &snapshot, &token);
 	else if (!course->is_fixed)
-		r = snapshot_take(&snapshot, stream, mark);
+		r = snapshot_take(&snapshot, progress, hand, mark);
 	if (r)
 		return r;
 	if (!course->is_fixed) {
-		token.seed = progress->seed;
-		token.n_nonces = progress->n_nonces;
+		token.seed = progress->seen.seed;
+		token.n_nonces = progress->seen.n;
 	}
-	memcpy(token.nonces, progress->nonces, sizeof(token.nonces));
+	memcpy(token.nonces, progress->seen.nonces, sizeof(token.nonces));
 	token.need = snapshot.need;
 	token.tail = snapshot.tail;
 	token.n_tail = snapshot.n_tail;
 	return progress_write_token(&token, ret, ret_size);
 }
 
-/* Of an epoch from its beginning on. Ranks under the carousel begin a log of their own with it, and
- * must all have the same token: what each of them has seen is left out. */
-static int progress_epoch_token(const struct oa_stream *stream, uint64_t epoch, void **ret,
-				size_t *ret_size)
+/* Ranks under the carousel begin a log of their own with it, and must all have the same token: what
+ * each of them has seen is left out. */
+int progress_epoch_token(const struct progress *progress, uint64_t epoch, void **ret,
+			 size_t *ret_size)
 {
-	const struct course *course = &stream->course;
+	const struct course *course = progress->course;
 	_cleanup_free_ uint64_t *need = calloc(course_words(course), sizeof(*need));
-	const struct progress *progress = &stream->progress;
 	struct token token = course_token(course);
 
 	if (!need)
@@ -313,10 +279,10 @@ static int progress_epoch_token(const struct oa_stream *stream, uint64_t epoch, 
 	token.need = need;
 	if (!course->is_fixed) {
 		course_need_all(course, need);
-		token.seed = progress->seed;
-		token.n_nonces = course->is_logged ? 0 : progress->n_nonces;
+		token.seed = progress->seen.seed;
+		token.n_nonces = course->is_logged ? 0 : progress->seen.n;
 	}
-	memcpy(token.nonces, progress->nonces, sizeof(token.nonces));
+	memcpy(token.nonces, progress->seen.nonces, sizeof(token.nonces));
 	return progress_write_token(&token, ret, ret_size);
 }
 
@@ -329,47 +295,4 @@ int progress_copy_token(const void *token, size_t token_size, void *data, size_t
 		return -ENOBUFS;
 	memcpy(data, token, token_size);
 	return 0;
-}
-
-static int state_epoch(struct oa_stream *stream, uint64_t epoch, void **ret, size_t *ret_size)
-{
-	if (stream->course.epochs > 0 && epoch > stream->course.epochs)
-		return error_set(&stream->trouble.error, OA_E_INVALID,
-				 "oa_state_epoch(): epoch is %llu, the stream ends before epoch "
-				 "%llu (they are numbered from 0)",
-				 (unsigned long long)epoch,
-				 (unsigned long long)stream->course.epochs);
-	return progress_epoch_token(stream, epoch, ret, ret_size);
-}
-
-/* epoch NULL: of now. */
-static int state_make(struct oa_stream *stream, const uint64_t *epoch, const char *call, void *data,
-		      size_t *size)
-{
-	_cleanup_free_ void *token = NULL;
-	size_t token_size = 0;
-	int r;
-
-	if (!stream || !size)
-		return OA_E_INVALID;
-	if (!guard_is_ours(&stream->guard))
-		return OA_E_FORKED;
-	pthread_mutex_lock(&stream->lock);
-	r = epoch ? state_epoch(stream, *epoch, &token, &token_size)
-		  : progress_token(stream, &token, &token_size);
-	record_flush(stream);
-	if (r < 0)
-		error_set(&stream->trouble.error, r, "%s(): %s", call, oa_error_name(r));
-	pthread_mutex_unlock(&stream->lock);
-	return r ? r : progress_copy_token(token, token_size, data, size);
-}
-
-int oa_state(struct oa_stream *stream, void *data, size_t *size)
-{
-	return state_make(stream, NULL, "oa_state", data, size);
-}
-
-int oa_state_epoch(struct oa_stream *stream, uint64_t epoch, void *data, size_t *size)
-{
-	return state_make(stream, &epoch, "oa_state_epoch", data, size);
 }

@@ -16,70 +16,6 @@
 #include "libaccess/stream.h"
 #include "sched/ranks/ranks.h"
 
-struct ranks ranked_ranks(const struct oa_stream *stream)
-{
-	return (struct ranks){
-	    .n = stream->places,
-	    .base = stream->progress.base,
-	    .batch = stream->schema.batch,
-	    .ranks = stream->open.ranks,
-	    .drop_last = stream->flags & OA_DROP_LAST,
-	};
-}
-
-/* Steps done since base. */
-static uint64_t ranked_done(const struct oa_stream *stream)
-{
-	return stream->progress.step - stream->progress.base_step;
-}
-
-uint64_t ranked_place(const struct oa_stream *stream)
-{
-	struct ranks ranks = ranked_ranks(stream);
-
-	/* No step is done, where drop_last leaves none to do neither. */
-	if (stream->has_ended || !ranked_done(stream))
-		return stream->progress.base;
-	return ranks_place(&ranks, ranked_done(stream));
-}
-
-/* ---- the log ---- */
-
-int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
-{
-	const struct entry_set set = course_set(&stream->course);
-	struct progress *progress = &stream->progress;
-
-	if (!session->has_log)
-		return error_set(diag, OA_E_VERSION,
-				 "this accessd has no plan log for ranks under the carousel: "
-				 "upgrade accessd");
-	if (plan_reader_adopt(&stream->log, &set, &session->log, &session->log_fd, session->epoch,
-			      session->place))
-		return error_set(diag, -EPROTO,
-				 "accessd's plan log is no such memory, or contradicts the token");
-	stream->places = stream->log.total;
-	progress->base = progress->place = session->place;
-	progress->base_step = progress->step;
-	progress_set_slice(stream);
-	return 0;
-}
-
-int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole)
-{
-	const struct entry_set set = course_set(&stream->course);
-	int r = plan_reader_pass(&stream->log, &set, place, whole);
-
-	if (r <= 0)
-		return r;
-	if (r == PLAN_READER_E_GONE)
-		return trouble_fail(
-		    &stream->trouble, OA_E_REFUSED,
-		    "this rank is two epochs behind the job's other ranks: the plan "
-		    "is kept no longer; start it again with rank 0's token");
-	return trouble_fail(&stream->trouble, -EPROTO, "accessd's plan log contradicts itself");
-}
-
 /* Does the log say all that a token after the step must? 0, STREAM_NOTHING, or the stream failed. */
 static int ranked_gate(struct oa_stream *stream, uint64_t place)
 {
@@ -87,7 +23,7 @@ static int ranked_gate(struct oa_stream *stream, uint64_t place)
 
 	if (!stream->course.is_logged)
 		return 0;
-	r = plan_reader_look(&stream->log, stream->progress.epoch, place);
+	r = plan_reader_look(&stream->progress.log, stream->progress.epoch, place);
 	if (r == PLAN_READER_E_SHORT)
 		return STREAM_NOTHING;
 	if (r < 0)
@@ -99,9 +35,9 @@ static int ranked_gate(struct oa_stream *stream, uint64_t place)
 /* The next chunk. What the last one brought is delivered, as far as all ranks' steps go. */
 static int ranked_take(struct oa_stream *stream)
 {
-	uint64_t done = BASE_MIN(ranked_place(stream), stream->progress.cursor);
+	uint64_t done = BASE_MIN(progress_place(&stream->progress), stream->progress.cursor);
 
-	if (stream->course.is_logged && ranked_follow(stream, done, true))
+	if (stream->course.is_logged && progress_follow(&stream->progress, done, true))
 		return stream->trouble.failed ? stream->trouble.failed : -ENOMEM;
 	return next_chunk(stream, 0);
 }
@@ -111,15 +47,15 @@ static int ranked_take(struct oa_stream *stream)
 static void ranked_move(struct oa_stream *stream, struct held *held, uint32_t count)
 {
 	held->at += count;
-	progress_pass(stream, count);
+	progress_pass(&stream->progress, count);
 	if (held->at == held->end)
-		held_spend(stream, held);
+		next_spend(stream, held);
 }
 
 /* Jumps towards a place, as far as the chunk at hand reaches. */
 static int ranked_jump(struct oa_stream *stream, uint64_t place)
 {
-	struct held *held = stream->held;
+	struct held *held = stream->chunks.now;
 	uint64_t far = place - stream->progress.cursor;
 
 	if (!held)
@@ -133,11 +69,13 @@ static int ranked_jump(struct oa_stream *stream, uint64_t place)
 /* What was copied together, maybe nothing at all. */
 static int ranked_carried(struct oa_stream *stream, bool is_last, struct oa_batch **ret)
 {
-	if (stream->full)
-		return next_carried(stream, &stream->full, is_last, ret);
-	if (!stream->carry)
-		stream->carry = carry_new(stream);
-	return stream->carry ? next_carried(stream, &stream->carry, is_last, ret) : -ENOMEM;
+	if (stream->carries.full)
+		return next_carried(stream, &stream->carries.full, is_last, ret);
+	if (!stream->carries.filling)
+		stream->carries.filling = carry_new(&stream->carries);
+	return stream->carries.filling
+		   ? next_carried(stream, &stream->carries.filling, is_last, ret)
+		   : -ENOMEM;
 }
 
 /* Copies a finished run of ours that is no window, or passes a hole after it. */
@@ -147,11 +85,11 @@ static int ranked_copy(struct oa_stream *stream, struct held *held, uint32_t run
 
 	if (to_hole && held_status(held, run) == LAYOUT_SAMPLE_ERROR)
 		return OA_E_SAMPLE; /* wait.c asks why */
-	r = carry_add(stream, held, run);
+	r = next_carry(stream, held, run);
 	if (r)
 		return r;
 	if (to_hole)
-		held_count_hole(stream, held);
+		next_count_hole(stream, held);
 	ranked_move(stream, held, to_hole);
 	return NEXT_LOOP;
 }
@@ -160,7 +98,7 @@ static int ranked_copy(struct oa_stream *stream, struct held *held, uint32_t run
 static int ranked_in_chunk(struct oa_stream *stream, uint64_t left, bool whole, bool is_last,
 			   struct oa_batch **ret)
 {
-	struct held *held = stream->held;
+	struct held *held = stream->chunks.now;
 	uint32_t want;
 	int run;
 
@@ -180,32 +118,32 @@ static int ranked_in_chunk(struct oa_stream *stream, uint64_t left, bool whole, 
 
 int ranked_step(struct oa_stream *stream, struct oa_batch **ret)
 {
-	struct ranks ranks = ranked_ranks(stream);
+	struct ranks ranks = progress_ranks(&stream->progress);
 	uint64_t cursor = stream->progress.cursor, steps = ranks_steps(&ranks);
 	uint64_t first, end;
 	uint32_t count;
 	int r;
 
-	stream->log.is_short = false;
-	if (ranked_done(stream) == steps) {
+	stream->progress.log.is_short = false;
+	if (progress_done(&stream->progress) == steps) {
 		/* Nothing more of this epoch is ours. */
-		if (stream->progress.cursor < stream->local_places)
-			return ranked_jump(stream, stream->local_places);
+		if (stream->progress.cursor < stream->progress.local_places)
+			return ranked_jump(stream, stream->progress.local_places);
 		next_epoch(stream);
 		return NEXT_LOOP;
 	}
-	count = ranks_part(&ranks, stream->open.rank, ranked_done(stream), &first);
-	first = slice_local(&stream->slice, first);
+	count = ranks_part(&ranks, stream->open.rank, progress_done(&stream->progress), &first);
+	first = slice_local(&stream->progress.slice, first);
 	end = first + count;
 	if (cursor < first)
 		return ranked_jump(stream, first);
-	if (cursor < end && !stream->held)
+	if (cursor < end && !stream->chunks.now)
 		return ranked_take(stream);
-	r = ranked_gate(stream, ranks_place(&ranks, ranked_done(stream) + 1));
+	r = ranked_gate(stream, ranks_place(&ranks, progress_done(&stream->progress) + 1));
 	if (r)
 		return r;
 	if (cursor == end)
-		return ranked_carried(stream, ranked_done(stream) + 1 == steps, ret);
+		return ranked_carried(stream, progress_done(&stream->progress) + 1 == steps, ret);
 	return ranked_in_chunk(stream, end - cursor, cursor == first,
-			       ranked_done(stream) + 1 == steps, ret);
+			       progress_done(&stream->progress) + 1 == steps, ret);
 }

@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include "libaccess/error.h"
 #include "libaccess/replay.h"
-#include "libaccess/stream.h"
+#include "libaccess/progress_token.h"
 
 #define RECORD_BLOCK 65536
 
@@ -59,9 +59,8 @@ static int record_write(int fd, const uint8_t *data, size_t size)
 	return 0;
 }
 
-void record_flush(struct oa_stream *stream)
+void record_flush(struct record *record)
 {
-	struct record *record = &stream->record;
 	int r;
 
 	if (record->fd < 0 || record->used == RECORDING_BLOCK_HEAD)
@@ -76,50 +75,28 @@ void record_flush(struct oa_stream *stream)
 	}
 }
 
-int record_report(struct oa_stream *stream)
+int record_report(struct record *record, struct diag *error)
 {
-	int r = stream->record.failed;
+	int r = record->failed;
 
-	stream->record.failed = 0;
-	return error_set(&stream->trouble.error, r,
-			 "recording to %s failed and has ended there: %s", stream->record.path,
+	record->failed = 0;
+	return error_set(error, r, "recording to %s failed and has ended there: %s", record->path,
 			 oa_error_name(r));
 }
 
 /* ---- batches ---- */
 
-static uint64_t place_of(const struct oa_stream *stream, uint64_t local)
+void record_batch(struct record *record, const struct progress *progress,
+		  const struct oa_batch *batch)
 {
-	uint64_t place;
-
-	slice_run(&stream->slice, local, &place);
-	return place;
-}
-
-void record_keys(const struct oa_stream *stream, const struct held *held, uint32_t first,
-		 uint32_t count, struct listing_key *ret)
-{
-	struct listing_key key = {held->session->table.geometry.seed, held->nonce};
-
-	if (stream->course.is_fixed)
-		key.seed = stream->course.seed;
-	for (uint32_t i = 0; i < count; i++) {
-		ret[i] = key;
-		if (stream->course.is_listed)
-			ret[i] = listed_key(stream, place_of(stream, held->place + first + i));
-	}
-}
-
-void record_batch(struct oa_stream *stream, const struct oa_batch *batch)
-{
-	struct record *record = &stream->record;
 	const struct listing_key *keys = batch->carry ? batch->carry->keys : record->keys;
+	const struct course *course = progress->course;
 	struct recording_batch head = {
 	    .epoch = batch->epoch,
 	    .step = batch->step,
-	    .after = progress_after(stream),
-	    .rank = stream->open.rank,
-	    .ranks = stream->open.ranks,
+	    .after = progress_after(progress),
+	    .rank = course->ask->rank,
+	    .ranks = course->ask->ranks,
 	    .count = batch->count,
 	    .flags = batch->is_last ? RECORDING_LAST : 0,
 	};
@@ -127,52 +104,52 @@ void record_batch(struct oa_stream *stream, const struct oa_batch *batch)
 	if (record->fd < 0)
 		return;
 	if (batch->held)
-		record_keys(stream, batch->held, batch->first, batch->count, record->keys);
-	record->used += recording_write_batch(&head, stream->course.permutation.n, batch->ids, keys,
+		progress_keys(progress, batch->held, batch->first, batch->count, record->keys);
+	record->used += recording_write_batch(&head, course->permutation.n, batch->ids, keys,
 					      record->buffer + record->used);
 	if (record->used >= RECORD_BLOCK)
-		record_flush(stream);
+		record_flush(record);
 }
 
 /* ---- the file ---- */
 
-static struct recording_head record_head(const struct oa_stream *stream)
+static struct recording_head record_head(const struct course *course)
 {
 	struct recording_head head = {
-	    .n = stream->course.permutation.n,
-	    .block = stream->course.permutation.block,
-	    .order = stream->course.order,
-	    .seed = stream->course.is_fixed ? stream->course.seed : 0,
-	    .batch = stream->schema.batch,
+	    .n = course->permutation.n,
+	    .block = course->permutation.block,
+	    .order = course->order,
+	    .seed = course->is_fixed ? course->seed : 0,
+	    .batch = course->ask->batch,
 	};
 
-	memcpy(head.dataset, stream->course.dataset, sizeof(head.dataset));
-	memcpy(head.pipeline, stream->course.pipeline, sizeof(head.pipeline));
+	memcpy(head.dataset, course->dataset, sizeof(head.dataset));
+	memcpy(head.pipeline, course->pipeline, sizeof(head.pipeline));
 	return head;
 }
 
-static int record_bad(const struct oa_stream *stream, struct diag *diag, const char *why)
+static int record_bad(const struct record *record, struct diag *diag, const char *why)
 {
-	return error_set(diag, OA_E_INVALID, "oa_open(): options.record: %s: %s",
-			 stream->record.path, why);
+	return error_set(diag, OA_E_INVALID, "oa_open(): options.record: %s: %s", record->path,
+			 why);
 }
 
-static int record_make(struct oa_stream *stream, struct diag *diag)
+static int record_make(const struct record *record, const struct course *course, struct diag *diag)
 {
-	struct recording_head head = record_head(stream);
+	struct recording_head head = record_head(course);
 	uint8_t bytes[RECORDING_HEAD];
 	int r = 0;
 
 	recording_write_head(&head, bytes);
-	if (ftruncate(stream->record.fd, 0) < 0 || lseek(stream->record.fd, 0, SEEK_SET) < 0)
+	if (ftruncate(record->fd, 0) < 0 || lseek(record->fd, 0, SEEK_SET) < 0)
 		r = -errno;
-	r = r ? r : record_write(stream->record.fd, bytes, sizeof(bytes));
-	return r ? error_of_errno(diag, r, stream->record.path) : 0;
+	r = r ? r : record_write(record->fd, bytes, sizeof(bytes));
+	return r ? error_of_errno(diag, r, record->path) : 0;
 }
 
-static bool record_is_of(const struct recording_reader *reader, const struct oa_stream *stream)
+static bool record_is_of(const struct recording_reader *reader, const struct course *course)
 {
-	struct recording_head head = record_head(stream);
+	struct recording_head head = record_head(course);
 
 	return head.n == reader->head.n && head.order == reader->head.order &&
 	       head.seed == reader->head.seed &&
@@ -222,16 +199,15 @@ static int record_find_cut(struct recording_reader *reader, const struct token *
 }
 
 /* More than a buffer holds when it is written out. */
-static size_t record_room(const struct oa_stream *stream)
+static size_t record_room(const struct course *course)
 {
-	return RECORD_BLOCK + 2 * recording_batch_bytes(stream->schema.batch);
+	return RECORD_BLOCK + 2 * recording_batch_bytes(course->ask->batch);
 }
 
 /* Cuts the file back, and what stays of the last block goes into the buffer. */
-static int record_cut(struct oa_stream *stream, const struct recording_reader *reader,
-		      const struct record_cut *cut)
+static int record_cut(struct record *record, const struct course *course,
+		      const struct recording_reader *reader, const struct record_cut *cut)
 {
-	struct record *record = &stream->record;
 	uint64_t offset = cut->offset;
 
 	record->number = cut->number;
@@ -239,7 +215,7 @@ static int record_cut(struct oa_stream *stream, const struct recording_reader *r
 		offset = cut->begin;
 		record->number--;
 		record->used += cut->kept;
-		record->buffer = realloc(record->buffer, record->used + record_room(stream));
+		record->buffer = realloc(record->buffer, record->used + record_room(course));
 		if (!record->buffer)
 			return -ENOMEM;
 		memcpy(record->buffer + RECORDING_BLOCK_HEAD, reader->block, cut->kept);
@@ -250,8 +226,9 @@ static int record_cut(struct oa_stream *stream, const struct recording_reader *r
 	return 0;
 }
 
-static int record_go_on(struct oa_stream *stream, struct recording_reader *reader,
-			const struct token *token, struct diag *diag)
+static int record_go_on(struct record *record, const struct course *course,
+			struct recording_reader *reader, const struct token *token,
+			struct diag *diag)
 {
 	struct record_cut cut;
 	int r = record_find_cut(reader, token, &cut, diag);
@@ -259,69 +236,68 @@ static int record_go_on(struct oa_stream *stream, struct recording_reader *reade
 	if (r > 0)
 		return OA_E_INVALID;
 	if (!r && !record_ends_at(&cut, token))
-		return record_bad(stream, diag,
+		return record_bad(record, diag,
 				  "it does not hold all that was delivered before the token was "
 				  "saved; record into another file, or start without a token");
-	r = r ? r : record_cut(stream, reader, &cut);
-	return r ? error_of_errno(diag, r, stream->record.path) : 0;
+	r = r ? r : record_cut(record, course, reader, &cut);
+	return r ? error_of_errno(diag, r, record->path) : 0;
 }
 
 /* A file that is there: of the same job, or at least a recorded plan. */
-static int record_reopen(struct oa_stream *stream, uint64_t size, const struct token *token,
-			 struct diag *diag)
+static int record_reopen(struct record *record, const struct course *course, uint64_t size,
+			 const struct token *token, struct diag *diag)
 {
-	struct recording_reader reader = {
-	    .read = replay_read, .arg = &stream->record.fd, .size = size};
+	struct recording_reader reader = {.read = replay_read, .arg = &record->fd, .size = size};
 	int r = recording_open(&reader, diag);
 
 	if (r > 0)
-		r = record_bad(stream, diag, "there is a file that is no recorded plan: remove it");
+		r = record_bad(record, diag, "there is a file that is no recorded plan: remove it");
 	else if (r < 0)
-		r = error_of_errno(diag, r, stream->record.path);
+		r = error_of_errno(diag, r, record->path);
 	else if (!token)
-		r = record_make(stream, diag);
-	else if (!record_is_of(&reader, stream))
-		r = record_bad(stream, diag,
+		r = record_make(record, course, diag);
+	else if (!record_is_of(&reader, course))
+		r = record_bad(record, diag,
 			       "it is of another dataset version, pipeline, order or seed");
 	else
-		r = record_go_on(stream, &reader, token, diag);
+		r = record_go_on(record, course, &reader, token, diag);
 	recording_fini(&reader);
 	return r;
 }
 
-static int record_open_file(struct oa_stream *stream, uint64_t *ret_size, struct diag *diag)
+static int record_open_file(struct record *record, uint64_t *ret_size, struct diag *diag)
 {
-	struct record *record = &stream->record;
 	struct stat st;
 
 	record->fd = open(record->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 	if (record->fd < 0 || fstat(record->fd, &st) < 0)
 		return error_of_errno(diag, -errno, record->path);
 	if (!S_ISREG(st.st_mode))
-		return record_bad(stream, diag, "it is no regular file");
+		return record_bad(record, diag, "it is no regular file");
 	if (flock(record->fd, LOCK_EX | LOCK_NB) < 0)
-		return record_bad(stream, diag,
+		return record_bad(record, diag,
 				  "another job records into it: each job, and each rank, needs a "
 				  "file of its own");
 	*ret_size = (uint64_t)st.st_size;
 	return 0;
 }
 
-int record_open(struct oa_stream *stream, const struct token *token, struct diag *diag)
+int record_open(struct record *record, const struct course *course, const struct token *token,
+		struct diag *diag)
 {
-	struct record *record = &stream->record;
 	uint64_t size = 0;
 	int r = 0;
 
 	if (!record->path || record->fd >= 0)
 		return 0;
 	record->used = RECORDING_BLOCK_HEAD;
-	record->keys = malloc(stream->schema.batch * sizeof(*record->keys));
-	record->buffer = malloc(record_room(stream));
+	record->keys = malloc(course->ask->batch * sizeof(*record->keys));
+	record->buffer = malloc(record_room(course));
 	if (!record->keys || !record->buffer)
 		return -ENOMEM;
-	r = record_open_file(stream, &size, diag);
+	r = record_open_file(record, &size, diag);
 	if (r)
 		return r;
-	return size ? record_reopen(stream, size, token, diag) : record_make(stream, diag);
+	return size ? record_reopen(record, course, size, token, diag)
+		    : record_make(record, course, diag);
 }

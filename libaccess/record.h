@@ -9,9 +9,9 @@
 #include "base/base.h"
 #include "sched/recording.h"
 
-struct held;
+struct course;
 struct oa_batch;
-struct oa_stream;
+struct progress;
 struct token;
 
 struct record {
@@ -27,12 +27,11 @@ struct record {
 void record_init(struct record *record);
 /* The first session is there, the token (NULL: none) is used: makes the file, or goes on with it where
  * the token says. 0, OA_E_INVALID, negative errno with diag. */
-int record_open(struct oa_stream *stream, const struct token *token, struct diag *diag);
-void record_batch(struct oa_stream *stream, const struct oa_batch *batch);
-/* The keys of count samples of a chunk, from its first on. */
-void record_keys(const struct oa_stream *stream, const struct held *held, uint32_t first,
-		 uint32_t count, struct listing_key *ret);
-void record_flush(struct oa_stream *stream);
-/* Says once that recording has failed and ended: negative errno. 0: it has not. */
-int record_report(struct oa_stream *stream);
+int record_open(struct record *record, const struct course *course, const struct token *token,
+		struct diag *diag);
+void record_batch(struct record *record, const struct progress *progress,
+		  const struct oa_batch *batch);
+void record_flush(struct record *record);
+/* Says once that recording has failed and ended: negative errno. */
+int record_report(struct record *record, struct diag *error);
 void record_fini(struct record *record); /* without writing: record_flush() before */

@@ -45,7 +45,7 @@ static void stall_served(const struct oa_stream *stream, char *ret, size_t size)
 {
 	const struct session *session = stream->session;
 	uint64_t heartbeat = inbox_heartbeat_ns(session->inbox);
-	const struct held *held = stream->held;
+	const struct held *held = stream->chunks.now;
 	int n;
 
 	if (heartbeat > 0 && base_now_ns() > heartbeat + STALL_SILENT_NS) {

@@ -53,10 +53,10 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	}
 	stream->route = *route;
 	stream->shown = &stream->schema;
-	stream->full_end = &stream->full;
+	carry_init(&stream->carries, &stream->schema);
+	progress_init(&stream->progress, &stream->course, &stream->trouble);
 	course_init(&stream->course, &stream->open);
 	record_init(&stream->record);
-	stream->log.fd = -1;
 	pollable_init(&stream->pollable);
 	callers_init(&stream->callers);
 	dial_init(&stream->dial, &stream->route);
@@ -71,6 +71,12 @@ bool stream_has_view(const struct oa_stream *stream)
 	return (stream->flags & (OA_KEEP | OA_WRITABLE)) && !(stream->flags & OA_COPY);
 }
 
+void stream_set_flags(struct oa_stream *stream, uint32_t flags)
+{
+	stream->flags = flags;
+	stream->carries.is_poisoned = stream->batch_mixed.is_poisoned = flags & OA_POISON;
+}
+
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
 		    struct oa_stream **ret)
 {
@@ -78,7 +84,7 @@ int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flag
 
 	if (r)
 		return r;
-	(*ret)->flags = flags;
+	stream_set_flags(*ret, flags);
 	(*ret)->schema = other->schema;
 	(*ret)->schema.batch = batch;
 	schema_lay_out(&(*ret)->schema);
@@ -93,29 +99,17 @@ static void stream_free_pools(struct oa_stream *stream)
 		stream->batch_pool = batch->next;
 		free(batch);
 	}
-	while (stream->chunk_pool) {
-		struct held *held = stream->chunk_pool;
-
-		stream->chunk_pool = held->next;
-		free(held);
-	}
-	while (stream->carry_pool) {
-		struct carry *carry = stream->carry_pool;
-
-		stream->carry_pool = carry->next;
-		carry_destroy(carry);
-	}
+	held_fini(&stream->chunks);
+	carry_fini(&stream->carries);
 }
 
 void stream_free(struct oa_stream *stream)
 {
 	stream_free_pools(stream);
 	free(stream->parts);
-	free(stream->met);
+	free(stream->met.bits);
 	batch_mixed_fini(&stream->batch_mixed);
 	progress_fini(&stream->progress);
-	listed_fini(&stream->listed);
-	plan_reader_fini(&stream->log);
 	course_fini(&stream->course);
 	dial_open_fini(&stream->open);
 	callers_fini(&stream->callers);
@@ -146,7 +140,7 @@ static void stream_rouse(const struct oa_stream *stream)
 {
 	int sock = stream->session ? stream->session->sock : stream->dial.sock;
 
-	if (sock >= 0 && !(stream->session && stream->chunks))
+	if (sock >= 0 && !(stream->session && stream->chunks.all))
 		shutdown(sock, SHUT_RDWR);
 }
 
@@ -162,9 +156,9 @@ void oa_close(struct oa_stream *stream)
 		base_close(&stream->dial.sock);
 		base_close(&stream->record.fd);
 		base_close(&stream->course.replay.fd);
-		base_close(&stream->log.fd);
+		base_close(&stream->progress.log.fd);
 		if (stream->session)
-			session_abandon(stream->session, stream->chunks != NULL);
+			session_abandon(stream->session, stream->chunks.all != NULL);
 		stream->session = NULL;
 		return;
 	}
@@ -173,16 +167,16 @@ void oa_close(struct oa_stream *stream)
 		pthread_mutex_unlock(&stream->lock);
 		return;
 	}
-	stream->is_closed = true;
-	record_flush(stream);
+	stream->is_closed = stream->carries.is_closed = stream->batch_mixed.is_closed = true;
+	record_flush(&stream->record);
 	base_close(&stream->record.fd);
 	trouble_fail(&stream->trouble, OA_E_INVALID,
 		     "the stream was closed by oa_close() in another thread");
-	carry_clear(stream);
-	if (stream->held)
-		held_spend(stream, stream->held);
-	if (stream->aside)
-		held_spend(stream, stream->aside);
+	carry_clear(&stream->carries);
+	if (stream->chunks.now)
+		held_spend(&stream->chunks, stream->chunks.now);
+	if (stream->chunks.aside)
+		held_spend(&stream->chunks, stream->chunks.aside);
 	if (stream->session)
 		prefault_stop(stream->session->prefault);
 	if (stream->callers.n > 0)
@@ -204,8 +198,8 @@ static uint64_t stream_samples(const struct oa_stream *stream)
 {
 	const struct course *course = &stream->course;
 
-	return listed_places(course,
-			     stream->has_ended ? course->replay.first : stream->progress.epoch);
+	return listed_places(course, stream->progress.has_ended ? course->replay.first
+								: stream->progress.epoch);
 }
 
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
@@ -217,12 +211,13 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 		return;
 	pthread_mutex_lock(&stream->lock);
 	stats = stream->stats;
-	for (const struct held *held = stream->chunks; held; held = held->next)
+	for (const struct held *held = stream->chunks.all; held; held = held->next)
 		stats.pins++;
 	stats.chunk = stream->chunk;
 	stats.block = stream->course.permutation.block;
 	stats.n_samples = stream_samples(stream);
 	stats.epoch = stream->progress.epoch;
+	stats.epochs = stream->progress.n_ended;
 	if (stream->session)
 		stats.late_ns += inbox_late_ns(stream->session->inbox);
 	stats.late_ns = BASE_MIN(stats.late_ns, stats.wait_ns);

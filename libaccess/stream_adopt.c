@@ -25,16 +25,17 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 	int r;
 
 	permutation_init(&course->permutation, geometry->n_samples, geometry->dataset);
-	stream->met = calloc(bits_words(geometry->n_samples) + 1, sizeof(*stream->met));
-	if (!stream->met)
+	if (met_init(&stream->met, geometry->n_samples))
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
 	memcpy(course->dataset, geometry->dataset, sizeof(course->dataset));
 	course->n_samples = course->part.bits ? course->part.count : geometry->n_samples;
 	schema_init(&stream->schema, geometry, stream->open.batch);
 	r = batch_mixed_begin(&stream->batch_mixed, &session->batch_mixed, &stream->schema, diag);
 	stream->is_batch_mixed = session->batch_mixed.n > 0;
-	if (stream->is_batch_mixed)
+	if (stream->is_batch_mixed) {
 		stream->shown = &stream->batch_mixed.schema;
+		stream->carries.has_keys = true;
+	}
 	if (!r && course->is_listed)
 		r = listed_check(course, diag);
 	if (r)
@@ -56,8 +57,8 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 		    "nothing would be left",
 		    (unsigned long long)places, stream->schema.batch);
 	if (!stream->open.token) {
-		r = progress_init(stream, NULL);
-		return r ? r : record_open(stream, NULL, diag);
+		r = progress_begin(&stream->progress, NULL);
+		return r ? r : record_open(&stream->record, course, NULL, diag);
 	}
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
 	if (!r)
@@ -67,16 +68,16 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 		r = token_fits_sampler(&token, course->sampler.hash, diag);
 	if (!r) {
 		course_resume(course, &token);
-		stream->listed.next = token.epoch;
+		stream->progress.listed.next = token.epoch;
 		if (course->is_listed && token.delivered > listed_places(course, token.epoch))
 			r = error_set(diag, OA_E_TOKEN, "resume token: its place is past the end");
 		else
-			r = progress_init(stream, &token);
+			r = progress_begin(&stream->progress, &token);
 	}
 	if (r > 0)
 		r = OA_E_TOKEN;
 	if (!r)
-		r = record_open(stream, &token, diag);
+		r = record_open(&stream->record, course, &token, diag);
 	token_fini(&token);
 	return r;
 }
@@ -97,7 +98,7 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 		    stream->open.dataset);
 	if (geometry->block != stream->course.permutation.block ||
 	    !schema_fits(&stream->schema, geometry) ||
-	    !batch_mixed_same(&stream->batch_mixed.ask, &session->batch_mixed))
+	    !mixed_ask_same(&stream->batch_mixed.ask, &session->batch_mixed))
 		return error_set(diag, OA_E_PIPELINE,
 				 "accessd came back with other fields or shapes for this pipeline: "
 				 "start the job "
@@ -115,7 +116,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 
 	memcpy(stream->course.pipeline, session->pipeline, sizeof(stream->course.pipeline));
 	memcpy(stream->stats.shares, session->shares, sizeof(stream->stats.shares));
-	listed_begin(stream);
+	progress->listed.next = progress->epoch;
 	r = progress->need ? stream_found_again(stream, session, diag)
 			   : stream_found(stream, session, diag);
 
@@ -126,27 +127,57 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 			      "prepare every "
 			      "node's samples: upgrade accessd");
 	if (!r && stream->course.is_logged)
-		r = ranked_adopt(stream, session, diag);
+		r = progress_adopt(progress, session, diag);
 	if (r) {
 		session_unref(session);
 		return r;
 	}
 	if (stream->course.is_fixed)
 		; /* its instances are the plan's, whatever stream makes them */
-	else if (progress->seed !=
+	else if (progress->seen.seed !=
 		 geometry->seed) /* noted nonces are of another stream's instances */
-		progress->n_nonces = 0;
-	progress->seed = geometry->seed;
+		progress->seen.n = 0;
+	progress->seen.seed = geometry->seed;
 	stream->chunk = geometry->chunk;
 	stream->has_holes = session->has_holes || stream->open.bad == OA_BAD_SKIP;
 	session->number = stream->n_sessions++;
 	stream->session = session;
 	stream->is_idle = false;
-	listed_feed(stream);
+	progress_feed(progress, session->sock);
 	/* What could not be sent to the new session is its end. */
 	if (stream->trouble.failed)
 		*diag = stream->trouble.failure;
 	return stream->trouble.failed;
+}
+
+/* The holes behind where we go on come again. Under the carousel a hole that was passed does not. */
+static void stream_uncount(struct oa_stream *stream)
+{
+	struct progress *progress = &stream->progress;
+
+	if (stream->course.is_fixed || stream->course.is_ranked) {
+		stream->stats.skipped -= progress->skipped;
+		stream->stats.filtered -= progress->filtered;
+	}
+	progress->skipped = progress->filtered = 0;
+}
+
+/* Takes everything back that was taken and not delivered. 0, or as progress_rewind(). */
+static int stream_rewind(struct oa_stream *stream)
+{
+	struct chunks *chunks = &stream->chunks;
+	const struct progress_hand hand = {chunks, &stream->carries};
+	int r = progress_rewind(&stream->progress, &hand);
+
+	if (r)
+		return r;
+	stream_uncount(stream);
+	if (chunks->now)
+		held_spend(chunks, chunks->now);
+	if (chunks->aside)
+		held_spend(chunks, chunks->aside);
+	carry_clear(&stream->carries);
+	return 0;
 }
 
 void stream_lose(struct oa_stream *stream, const char *why)
@@ -155,7 +186,7 @@ void stream_lose(struct oa_stream *stream, const char *why)
 
 	diag_set(&stream->dial_error, "%s", why);
 	pollable_forget(&stream->pollable);
-	if (progress_rewind(stream))
+	if (stream_rewind(stream))
 		trouble_fail(&stream->trouble, -ENOMEM,
 			     "out of memory while taking back what was not delivered");
 	if (session)

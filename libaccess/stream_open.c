@@ -26,13 +26,14 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 
 	if (r)
 		return r;
-	stream->flags = options->flags;
+	stream_set_flags(stream, options->flags);
 	stream->schema.batch = options->batch;
 	stream->course.epochs = options->epochs;
 	stream->course.seed = options->seed;
 	*ret = stream;
 	if (options->record && !(stream->record.path = strdup(options->record)))
 		return -ENOMEM;
+	stream->carries.has_keys = options->record;
 	r = sampler_init(&stream->course.sampler, options->sampler);
 	r = r ? r : stream_set_open(&stream->open, options);
 	course_set_order(&stream->course, options->order ? options->order : PLAN_CAROUSEL);
@@ -81,7 +82,7 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 		course_resume(course, &token);
 		course->epochs = token.epoch;
 		r = token.block == course->permutation.block
-			? progress_init(stream, &token)
+			? progress_begin(&stream->progress, &token)
 			: error_set(diag, OA_E_TOKEN,
 				    "resume token: its block does not fit its dataset");
 	}

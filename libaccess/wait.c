@@ -25,7 +25,6 @@
  */
 
 #include <sys/socket.h>
-#include "libaccess/bad_samples.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/inbox.h"
@@ -126,7 +125,7 @@ static BASE_COLD int wait_served(struct oa_stream *stream, uint64_t deadline)
 	int r = 0;
 
 	session_ref(session); /* it may be lost in here */
-	listed_feed(stream);
+	progress_feed(&stream->progress, session->sock);
 	inbox_tell_sleep(session->outbox, now_ns);
 	grant_arm(&session->rank);
 	if (!next_is_ready(stream)) {
@@ -147,12 +146,12 @@ static int wait_refresh_token(struct oa_stream *stream)
 	void *token;
 	size_t size;
 
-	if (progress_token(stream, &token, &size))
+	if (stream_token(stream, NULL, &token, &size))
 		return -ENOMEM;
 	free(stream->open.token);
 	stream->open.token = token;
 	stream->open.token_size = size;
-	stream->open.log_fd = stream->log.fd;
+	stream->open.log_fd = stream->progress.log.fd;
 	return 0;
 }
 
@@ -257,13 +256,13 @@ static int wait_explained(struct oa_stream *stream, struct session *session, uin
 static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
 {
 	struct session *session = stream->session;
-	const struct held *held = stream->held;
+	const struct held *held = stream->chunks.now;
 	long long id = slot_table_load_id(&held->ids[held->clean]);
 	struct diag why = {""};
 	bool is_known;
 	int r;
 
-	bad_samples_met(stream, id);
+	met_note(&stream->met, id);
 	if (!stream->explain_ns) {
 		session_ask_explanation(session, held->instance, held->clean);
 		stream->explain_ns = dial_deadline(WAIT_EXPLAIN_MS);
@@ -345,7 +344,71 @@ static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
 							   .batches = stats->batches,
 							   .wait_ns = stats->wait_ns,
 							   .copied = stats->copied,
-							   .epochs = stats->epochs});
+							   .epochs = stream->progress.n_ended});
+}
+
+/* ---- mixup and cutmix ---- */
+
+/* A buffer for the batch that will come, so that it is not lost for want of memory. 0, OA_E_PINS, -ENOMEM. */
+static BASE_COLD int wait_reserve(struct oa_stream *stream)
+{
+	struct oa_stats *stats = &stream->stats;
+	uint64_t most =
+	    (uint64_t)LAYOUT_MAX_PINS * BASE_MAX(stream->chunk / stream->schema.batch, (uint32_t)1);
+
+	if (stream->trouble.failed || stream->progress.has_ended)
+		return 0; /* there will be no batch */
+	if (stats->outstanding >= most && (stream->flags & OA_KEEP))
+		stats->kept += stream->schema.batch;
+	else if (!(stream->flags & OA_COPY) && stats->outstanding >= most)
+		return error_set(
+		    &stream->trouble.error, OA_E_PINS,
+		    "you hold %llu batches that mixup or cutmix made, as many as two slots would "
+		    "hold; release one before oa_next(), or open with OA_KEEP or OA_COPY",
+		    (unsigned long long)stats->outstanding);
+	if (batch_mixed_reserve(&stream->batch_mixed))
+		return error_set(&stream->trouble.error, -ENOMEM,
+				 "oa_next(): out of memory for a batch of mixup or cutmix");
+	return 0;
+}
+
+/* A label that is no class: nothing can be made of the batch, nor of others with that sample. */
+static BASE_COLD int wait_mix_fail(struct oa_stream *stream, struct oa_batch *batch, uint32_t at)
+{
+	const struct batch_mixed *batch_mixed = &stream->batch_mixed;
+	const int64_t *label = batch_data(batch, batch_mixed->label);
+	struct diag diag;
+
+	diag_set(
+	    &diag,
+	    "pipeline: mixup or cutmix: sample %lld has label %lld, and num_classes is %u: give "
+	    "the number of the dataset's classes, or map the labels",
+	    (long long)batch->ids[at], (long long)label[at], batch_mixed->ask.classes);
+	batch_end(stream, batch);
+	return trouble_fail(&stream->trouble, OA_E_PIPELINE, diag.text);
+}
+
+/* Mixes the batch, for which a buffer was reserved; drops the lock meanwhile. 0; OA_E_PIPELINE: a label fits no
+ * class, the stream has failed and the batch is gone. */
+static BASE_COLD int wait_mix(struct oa_stream *stream, struct oa_batch *batch)
+{
+	struct batch_mixed_buffer *buffer = batch_mixed_take(&stream->batch_mixed);
+	uint64_t start = base_now_ns();
+	uint32_t good;
+
+	pthread_mutex_unlock(&stream->lock);
+	good = batch_mixed_fill(&stream->batch_mixed, &stream->schema, batch, buffer->memory);
+	pthread_mutex_lock(&stream->lock);
+	if (good < batch->count) {
+		batch_mixed_free(&stream->batch_mixed, buffer);
+		return wait_mix_fail(stream, batch, good);
+	}
+	stream->stats.batch_mixed++;
+	stream->stats.batch_mixed_ns += base_now_ns() - start;
+	batch_let_go(stream, batch);
+	batch->batch_mixed = buffer;
+	batch->ids = (const int64_t *)(const void *)buffer->memory;
+	return 0;
 }
 
 /* oa_next() looks by itself: accessd need not take us for asleep. */
@@ -366,12 +429,12 @@ static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint6
 	stream->has_slept = stream->has_copied = false;
 	if (stream->pollable.is_armed)
 		wait_disarm(stream);
-	r = stream->is_batch_mixed ? batch_mixed_reserve(stream) : 0;
+	r = stream->is_batch_mixed ? wait_reserve(stream) : 0;
 	if (r == 0)
 		r = wait_batch(stream, timeout_ms, deadline, ret);
 	wait_count(stream, start, r);
 	if (r == 0 && stream->is_batch_mixed)
-		r = batch_mixed_batch(stream, *ret);
+		r = wait_mix(stream, *ret);
 	if (r == OA_E_END)
 		error_set(&stream->trouble.error, r, "all epochs are delivered");
 	callers_pass_turn(&stream->callers, ret_wait);

@@ -119,7 +119,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, bool has_view,
 	else
 		r = session_map(session, fds, has_view, diag);
 	r = r ? r : session_map_log(session, opened, diag);
-	r = r ? r : batch_mixed_read(opened, &session->batch_mixed, diag);
+	r = r ? r : mixed_ask_read(opened, &session->batch_mixed, diag);
 	wire_get_u64(opened, PROTO_KEY_LOCAL_RANKS, &session->local_ranks);
 	session->has_holes = wire_get_u64(opened, PROTO_KEY_HOLES, &holes) == 0 && holes != 0;
 	for (unsigned i = 0; i < SESSION_FDS; i++)

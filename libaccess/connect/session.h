@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/wire.h"
-#include "libaccess/batch_mixed.h"
+#include "libaccess/mixed_ask.h"
 #include "libaccess/connect/prefault.h"
 #include "libaccess/connect/view.h"
 #include "shmring/slot_table.h"
@@ -27,7 +27,7 @@ struct session { /* all under the stream's lock but what never changes */
 	/* One reference, which has the stream's lock; NULL: batches are in slots */
 	struct view *view;
 	struct prefault *prefault;
-	struct batch_mixed_ask batch_mixed;
+	struct mixed_ask batch_mixed;
 	bool has_holes;        /* the pipeline may leave samples out */
 	uint64_t local_ranks;  /* whose chunks it is granted; 0: the plan's */
 	bool has_log;          /* a rank under the carousel */

@@ -55,14 +55,14 @@ struct prefault *__wrap_prefault_new(const struct slot_table *table, const uint8
 	return NULL;
 }
 
-int __real_progress_rewind(struct oa_stream *stream);
-int __wrap_progress_rewind(struct oa_stream *stream);
+int __real_progress_rewind(struct progress *progress, const struct progress_hand *hand);
+int __wrap_progress_rewind(struct progress *progress, const struct progress_hand *hand);
 void __real_grant_release(struct grant_rank *rank, uint64_t number);
 void __wrap_grant_release(struct grant_rank *rank, uint64_t number);
 
-int __wrap_progress_rewind(struct oa_stream *stream)
+int __wrap_progress_rewind(struct progress *progress, const struct progress_hand *hand)
 {
-	return host->mutant() == MUTANT_REWIND_LOST ? 0 : __real_progress_rewind(stream);
+	return host->mutant() == MUTANT_REWIND_LOST ? 0 : __real_progress_rewind(progress, hand);
 }
 
 void __wrap_grant_release(struct grant_rank *rank, uint64_t number)
@@ -139,7 +139,7 @@ bool __wrap_grant_wants_sleep(const struct grant_rank *rank)
 
 static bool is_owed(const struct oa_stream *stream)
 {
-	const struct held *held = stream->held;
+	const struct held *held = stream->chunks.now;
 	struct grant grant;
 
 	if (!stream->session || stream->trouble.failed || stream->explain_ns ||
@@ -148,7 +148,7 @@ static bool is_owed(const struct oa_stream *stream)
 	if (held)
 		return slot_table_read_watermark(&stream->session->table, held->slot_number) >=
 		       held->end;
-	return !stream->aside && __real_grant_peek(&stream->session->rank, &grant) &&
+	return !stream->chunks.aside && __real_grant_peek(&stream->session->rank, &grant) &&
 	       slot_table_read_watermark(&stream->session->table, grant.slot) >=
 		   grant.first + grant.count;
 }
