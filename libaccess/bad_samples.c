@@ -242,7 +242,7 @@ static int bad_samples_ask(struct oa_stream *stream, uint64_t pid, struct bad_sa
 {
 	int r;
 
-	dial_init(&ask->dial, &stream->route);
+	dial_init(&ask->dial, &stream->redial.route);
 	r = client_dial(&ask->dial, ask->deadline, diag);
 	if (!r && ask->dial.pid != pid)
 		r = BAD_SAMPLES_GONE;

@@ -202,7 +202,7 @@ static uint64_t mix_count_units(const struct oa_mix *mix, const struct oa_stream
 	struct ranks ranks = {
 	    .n = listed_places(&stream->course, 0),
 	    .batch = mix->batch,
-	    .ranks = stream->open.ranks,
+	    .ranks = stream->course.ask->ranks,
 	    .drop_last = mix->flags & OA_DROP_LAST,
 	};
 

@@ -111,7 +111,7 @@ static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batc
 	stream->stats.batches++;
 	stream->stats.substituted += batch->substituted;
 	stream->stats.outstanding++;
-	stream->backoff_ns = 0;
+	stream->redial.backoff_ns = 0;
 	if (stream->record.path)
 		record_batch(&stream->record, progress, batch);
 	if (stream->is_batch_mixed)

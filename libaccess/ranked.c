@@ -132,7 +132,8 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret)
 		next_epoch(stream);
 		return NEXT_LOOP;
 	}
-	count = ranks_part(&ranks, stream->open.rank, progress_done(&stream->progress), &first);
+	count =
+	    ranks_part(&ranks, stream->course.ask->rank, progress_done(&stream->progress), &first);
 	first = slice_local(&stream->progress.slice, first);
 	end = first + count;
 	if (cursor < first)

@@ -33,13 +33,6 @@ static const char *stall_stage(uint32_t stage)
 					    : "accessd is in a stage this libaccess does not know";
 }
 
-static unsigned long long stall_seconds(uint64_t since_ns)
-{
-	uint64_t now = base_now_ns();
-
-	return now > since_ns ? (now - since_ns) / 1000000000 : 0;
-}
-
 /* With a session: is accessd alive, and what is it at? */
 static void stall_served(const struct oa_stream *stream, char *ret, size_t size)
 {
@@ -50,7 +43,8 @@ static void stall_served(const struct oa_stream *stream, char *ret, size_t size)
 
 	if (heartbeat > 0 && base_now_ns() > heartbeat + STALL_SILENT_NS) {
 		snprintf(ret, size, "accessd (pid %llu) has not answered for %llu s: stopped?",
-			 (unsigned long long)session->pid, stall_seconds(heartbeat));
+			 (unsigned long long)session->pid,
+			 (unsigned long long)((base_now_ns() - heartbeat) / 1000000000));
 		return;
 	}
 	n = snprintf(ret, size, "%s", stall_stage(inbox_stage(session->inbox)));
@@ -62,26 +56,6 @@ static void stall_served(const struct oa_stream *stream, char *ret, size_t size)
 		    (long long)slot_table_load_id(&held->ids[held->watermark]));
 }
 
-static void stall_alone(const struct oa_stream *stream, char *ret, size_t size)
-{
-	char name[192];
-
-	if (stream->dial.state == DIAL_OPEN && stream->dial.progress[0])
-		snprintf(ret, size, "%s opens the stream again and is at: %s",
-			 dial_name(&stream->dial, name, sizeof(name)), stream->dial.progress);
-	else if (stream->dial.state == DIAL_HELLO || stream->dial.state == DIAL_OPEN)
-		snprintf(
-		    ret, size,
-		    "%s has accepted the connection and not answered for %llu s: stopped or busy?",
-		    dial_name(&stream->dial, name, sizeof(name)),
-		    stall_seconds(stream->dial.since_ns));
-	else
-		snprintf(ret, size,
-			 "no daemon at %s since %llu s; the job goes on when it is back (%.300s)",
-			 stream->route.socket, stall_seconds(stream->lost_ns),
-			 stream->dial_error.text);
-}
-
 int stall_diagnose(struct oa_stream *stream, int timeout_ms)
 {
 	char why[512];
@@ -89,9 +63,9 @@ int stall_diagnose(struct oa_stream *stream, int timeout_ms)
 	if (stream->session)
 		stall_served(stream, why, sizeof(why));
 	else
-		stall_alone(stream, why, sizeof(why));
+		redial_describe(&stream->redial, why, sizeof(why));
 	return error_set(
 	    &stream->trouble.error, OA_E_TIMEOUT, "no batch within %d ms: %s; dataset %s%s%s",
-	    timeout_ms, why, stream->open.dataset,
+	    timeout_ms, why, stream->course.ask->dataset,
 	    stream->trouble.notice.text[0] ? "; accessd said: " : "", stream->trouble.notice.text);
 }

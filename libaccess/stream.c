@@ -51,15 +51,14 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 		free(stream);
 		return r;
 	}
-	stream->route = *route;
+	redial_init(&stream->redial, route);
 	stream->shown = &stream->schema;
 	carry_init(&stream->carries, &stream->schema);
 	progress_init(&stream->progress, &stream->course, &stream->trouble);
-	course_init(&stream->course, &stream->open);
+	course_init(&stream->course, &stream->redial.ask);
 	record_init(&stream->record);
 	pollable_init(&stream->pollable);
 	callers_init(&stream->callers);
-	dial_init(&stream->dial, &stream->route);
 	pthread_mutex_init(&stream->lock, NULL);
 	diag_set(&stream->trouble.error, "no error");
 	*ret = stream;
@@ -80,7 +79,7 @@ void stream_set_flags(struct oa_stream *stream, uint32_t flags)
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
 		    struct oa_stream **ret)
 {
-	int r = stream_alloc(&other->route, ret);
+	int r = stream_alloc(&other->redial.route, ret);
 
 	if (r)
 		return r;
@@ -111,7 +110,7 @@ void stream_free(struct oa_stream *stream)
 	batch_mixed_fini(&stream->batch_mixed);
 	progress_fini(&stream->progress);
 	course_fini(&stream->course);
-	dial_open_fini(&stream->open);
+	redial_fini(&stream->redial);
 	callers_fini(&stream->callers);
 	pthread_mutex_destroy(&stream->lock);
 	guard_fini(&stream->guard);
@@ -123,7 +122,7 @@ void stream_free(struct oa_stream *stream)
 
 void stream_shut(struct oa_stream *stream)
 {
-	dial_fini(&stream->dial);
+	dial_fini(&stream->redial.dial);
 	pollable_fini(&stream->pollable);
 }
 
@@ -138,7 +137,7 @@ bool stream_is_unused(const struct oa_stream *stream)
  */
 static void stream_rouse(const struct oa_stream *stream)
 {
-	int sock = stream->session ? stream->session->sock : stream->dial.sock;
+	int sock = stream->session ? stream->session->sock : stream->redial.dial.sock;
 
 	if (sock >= 0 && !(stream->session && stream->chunks.all))
 		shutdown(sock, SHUT_RDWR);
@@ -153,7 +152,7 @@ void oa_close(struct oa_stream *stream)
 	if (!guard_is_ours(&stream->guard)) {
 		/* The locks may be held for ever by a thread that was not forked, so none is taken. */
 		pollable_fini(&stream->pollable);
-		base_close(&stream->dial.sock);
+		base_close(&stream->redial.dial.sock);
 		base_close(&stream->record.fd);
 		base_close(&stream->course.replay.fd);
 		base_close(&stream->progress.log.fd);

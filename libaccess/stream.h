@@ -19,6 +19,7 @@
 #include "libaccess/pollable.h"
 #include "libaccess/progress_token.h"
 #include "libaccess/record.h"
+#include "libaccess/connect/redial.h"
 
 enum { STREAM_NOTHING = HELD_NONE }; /* nothing to hand out now */
 
@@ -31,7 +32,6 @@ struct oa_stream {
 	pthread_mutex_t lock;
 	/* lock */
 	struct session *session; /* NULL: lost, dialling */
-	uint64_t n_sessions;     /* so far */
 	struct chunks chunks;
 	struct oa_batch *batch_pool;
 	struct carries carries;
@@ -41,27 +41,19 @@ struct oa_stream {
 	bool is_idle;        /* the last look found nothing; see next_is_ready() */
 	bool is_closed;
 	bool has_slept, has_copied; /* in this call of oa_next() */
-	uint64_t backoff_ns;        /* turn: between two tries to connect */
 	struct oa_stats stats;
 	struct progress progress;
 	struct trouble trouble;
 	struct callers callers;
+	struct redial redial; /* turn */
 	struct pollable pollable;
 
 	/* set by oa_open(), never changes after */
-	struct dial_route route;
 	struct course course;
 	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
 	struct schema schema;
 	const struct schema *shown;     /* what batches show: schema, or batch_mixed.schema */
 	struct batch_mixed batch_mixed; /* but for its pool: that has the lock */
-
-	/* turn: its wait, and the way to a session */
-	struct dial dial;
-	struct dial_open open;
-	uint64_t lost_ns; /* since when there is no session */
-	uint64_t retry_ns;
-	struct diag dial_error; /* why the last try failed */
 
 	/* lock */
 	uint32_t chunk; /* C */

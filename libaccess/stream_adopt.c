@@ -29,7 +29,7 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
 	memcpy(course->dataset, geometry->dataset, sizeof(course->dataset));
 	course->n_samples = course->part.bits ? course->part.count : geometry->n_samples;
-	schema_init(&stream->schema, geometry, stream->open.batch);
+	schema_init(&stream->schema, geometry, course->ask->batch);
 	r = batch_mixed_begin(&stream->batch_mixed, &session->batch_mixed, &stream->schema, diag);
 	stream->is_batch_mixed = session->batch_mixed.n > 0;
 	if (stream->is_batch_mixed) {
@@ -56,11 +56,11 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
 		    "nothing would be left",
 		    (unsigned long long)places, stream->schema.batch);
-	if (!stream->open.token) {
+	if (!course->ask->token) {
 		r = progress_begin(&stream->progress, NULL);
 		return r ? r : record_open(&stream->record, course, NULL, diag);
 	}
-	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
+	r = token_parse(course->ask->token, course->ask->token_size, &token, diag);
 	if (!r)
 		r = token_fits(&token, course->permutation.n, course->permutation.block,
 			       course->dataset, diag);
@@ -95,7 +95,7 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 		return error_set(
 		    diag, OA_E_DATASET,
 		    "the dataset %s has changed while this job was running: start the job again",
-		    stream->open.dataset);
+		    stream->course.ask->dataset);
 	if (geometry->block != stream->course.permutation.block ||
 	    !schema_fits(&stream->schema, geometry) ||
 	    !mixed_ask_same(&stream->batch_mixed.ask, &session->batch_mixed))
@@ -120,8 +120,8 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	r = progress->need ? stream_found_again(stream, session, diag)
 			   : stream_found(stream, session, diag);
 
-	if (!r && stream->open.local_ranks < stream->open.ranks &&
-	    session->local_ranks != stream->open.local_ranks)
+	if (!r && stream->course.ask->local_ranks < stream->course.ask->ranks &&
+	    session->local_ranks != stream->course.ask->local_ranks)
 		r = error_set(diag, OA_E_VERSION,
 			      "this accessd does not know which ranks are on its node, and would "
 			      "prepare every "
@@ -139,8 +139,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 		progress->seen.n = 0;
 	progress->seen.seed = geometry->seed;
 	stream->chunk = geometry->chunk;
-	stream->has_holes = session->has_holes || stream->open.bad == OA_BAD_SKIP;
-	session->number = stream->n_sessions++;
+	stream->has_holes = session->has_holes || stream->course.ask->bad == OA_BAD_SKIP;
 	stream->session = session;
 	stream->is_idle = false;
 	progress_feed(progress, session->sock);
@@ -184,7 +183,6 @@ void stream_lose(struct oa_stream *stream, const char *why)
 {
 	struct session *session = stream->session;
 
-	diag_set(&stream->dial_error, "%s", why);
 	pollable_forget(&stream->pollable);
 	if (stream_rewind(stream))
 		trouble_fail(&stream->trouble, -ENOMEM,
@@ -194,8 +192,7 @@ void stream_lose(struct oa_stream *stream, const char *why)
 	stream->session = NULL;
 	stream->is_idle = false;
 	stream->explain_ns = 0;
-	stream->lost_ns = base_now_ns();
-	stream->retry_ns = stream->lost_ns + stream->backoff_ns;
+	redial_lose(&stream->redial, why);
 	if (session)
 		prefault_stop(session->prefault);
 	session_unref(session);

@@ -35,7 +35,7 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 		return -ENOMEM;
 	stream->carries.has_keys = options->record;
 	r = sampler_init(&stream->course.sampler, options->sampler);
-	r = r ? r : stream_set_open(&stream->open, options);
+	r = r ? r : stream_set_open(&stream->redial.ask, options);
 	course_set_order(&stream->course, options->order ? options->order : PLAN_CAROUSEL);
 	return r;
 }
@@ -44,7 +44,7 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 static int stream_check_order(const struct oa_stream *stream, const struct token *token,
 			      struct diag *diag)
 {
-	uint32_t wanted = stream->open.order;
+	uint32_t wanted = stream->redial.ask.order;
 
 	if (!sampler_is_used(&stream->course.sampler) || !wanted || wanted == token->order ||
 	    (!plan_is_fixed(wanted) && !plan_is_fixed(token->order)))
@@ -63,9 +63,9 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 	int r;
 
 	*ret_ended = false;
-	if (!stream->open.token)
+	if (!stream->redial.ask.token)
 		return 0;
-	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
+	r = token_parse(stream->redial.ask.token, stream->redial.ask.token_size, &token, diag);
 	r = r ? r : token_fits_sampler(&token, course->sampler.hash, diag);
 	r = r ? r : stream_check_order(stream, &token, diag);
 	if (r) {
@@ -104,7 +104,7 @@ static int stream_tell_part(struct oa_stream *stream)
 		free(part->members);
 		part->members = NULL;
 	}
-	stream->open.part = part;
+	stream->redial.ask.part = part;
 	return 0;
 }
 
@@ -122,10 +122,10 @@ static int stream_set_filter(struct oa_stream *stream, const struct oa_options *
 
 	if (!strstr(options->pipeline, "filter"))
 		return 0;
-	stream->open.has_filtered = true;
+	stream->redial.ask.has_filtered = true;
 	if (options->replay)
 		return 0;
-	r = inquire(&stream->route, stream->open.dataset, options->pipeline,
+	r = inquire(&stream->redial.route, stream->redial.ask.dataset, options->pipeline,
 		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
 		    &catalog, &filter, diag);
 	if (r)
@@ -149,7 +149,7 @@ static int stream_set_part(struct oa_stream *stream, const struct oa_options *op
 
 	if (!part_is_asked(&course->sampler, !course->is_fixed))
 		return 0;
-	r = inquire(&stream->route, stream->open.dataset, NULL,
+	r = inquire(&stream->redial.route, stream->redial.ask.dataset, NULL,
 		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
 		    &catalog, NULL, diag);
 	if (r)
@@ -183,58 +183,11 @@ static int stream_set_replay(struct oa_stream *stream, const struct oa_options *
 				 (unsigned long long)course->epochs, replay->path,
 				 (unsigned long long)end - 1);
 	if (!course->epochs)
-		course->epochs = stream->open.epochs = end;
-	if (stream->open.token || !replay->first)
+		course->epochs = stream->redial.ask.epochs = end;
+	if (stream->redial.ask.token || !replay->first)
 		return 0;
-	return replay_token(replay, course->epochs, course->sampler.hash, &stream->open.token,
-			    &stream->open.token_size);
-}
-
-/* ---- dialling ---- */
-
-static int stream_open_late(struct oa_stream *stream, struct diag *diag)
-{
-	char name[192];
-
-	if (stream->dial.state == DIAL_HELLO || stream->dial.state == DIAL_OPEN)
-		return error_set(diag, OA_E_TIMEOUT, "%s has not opened the stream in time%s%s",
-				 dial_name(&stream->dial, name, sizeof(name)),
-				 stream->dial.progress[0] ? "; it was at: " : "",
-				 stream->dial.progress);
-	return error_set(diag, OA_E_TIMEOUT, "no accessd at %s in time", stream->route.socket);
-}
-
-/* Dials until OPENED is in *ret. */
-static int stream_dial(struct oa_stream *stream, const struct oa_options *options,
-		       struct wire_in *ret, struct diag *diag)
-{
-	uint64_t deadline = dial_deadline(options->timeout_ms ? options->timeout_ms : 600000);
-	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
-	struct dial *dial = &stream->dial;
-	unsigned gone = 0;
-
-	dial_wait_begin(&wait);
-	for (;;) {
-		int r = dial_step(dial, &stream->open, ret, diag);
-
-		if (r == DIAL_PROGRESS) {
-			if (options->progress)
-				options->progress(options->progress_arg, dial->progress, dial->done,
-						  dial->total);
-			continue;
-		}
-		if (r == DIAL_GONE && ++gone > 3)
-			return OA_E_UNREACHABLE;
-		if (r == DIAL_GONE)
-			dial->wake_ns = base_now_ns() + 50000000;
-		else if (r != DIAL_AGAIN)
-			return r;
-		if (base_now_ns() >= deadline)
-			return stream_open_late(stream, diag);
-		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
-		if (r)
-			return error_set(diag, r, "oa_open(): interrupted by a signal");
-	}
+	return replay_token(replay, course->epochs, course->sampler.hash, &stream->redial.ask.token,
+			    &stream->redial.ask.token_size);
 }
 
 /* ---- all of it ---- */
@@ -259,12 +212,11 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	if (r)
 		return r;
 	if (stream->course.is_listed)
-		stream->open.order = PLAN_LIST;
-	r = stream_dial(stream, options, &opened, diag);
+		stream->redial.ask.order = PLAN_LIST;
+	r = redial_first(&stream->redial, options, &opened, diag);
 	if (!r)
-		r = session_new(&opened, &stream->dial.sock, stream->dial.pid,
-				stream_has_view(stream), &session, diag);
-	dial_reset(&stream->dial);
+		r = redial_session(&stream->redial, &opened, stream_has_view(stream), &session,
+				   diag);
 	return r ? r : stream_adopt(stream, session, diag);
 }
 

@@ -12,8 +12,8 @@
  * second and not the job. News that came by itself is only read when nothing is ready: taking a ready
  * batch makes no system call.
  *
- * Without one, to wait is to dial: steps of the dial, pauses that grow from 50 ms to 5 s between
- * tries, with the token of what was delivered. The caller's time bounds all of it; what was half
+ * Without one, to wait is to dial: steps of the dial and pauses between tries (redial.c), with the
+ * token of what was delivered. The caller's time bounds all of it; what was half
  * done goes on with the next call, so a program that polls with a time-out of 0 also gets its
  * connection back.
  *
@@ -32,8 +32,6 @@
 
 #define WAIT_SLICE_NS UINT64_C(1000000000)
 #define WAIT_EXPLAIN_MS 2000
-#define WAIT_BACKOFF_MIN_NS UINT64_C(50000000)
-#define WAIT_BACKOFF_MAX_NS UINT64_C(5000000000)
 
 enum { WAIT_ON = STREAM_NOTHING + 8 }; /* nothing was decided: look again */
 
@@ -143,34 +141,26 @@ static BASE_COLD int wait_served(struct oa_stream *stream, uint64_t deadline)
 
 static int wait_refresh_token(struct oa_stream *stream)
 {
+	struct dial_open *ask = &stream->redial.ask;
 	void *token;
 	size_t size;
 
 	if (stream_token(stream, NULL, &token, &size))
 		return -ENOMEM;
-	free(stream->open.token);
-	stream->open.token = token;
-	stream->open.token_size = size;
-	stream->open.log_fd = stream->progress.log.fd;
+	free(ask->token);
+	ask->token = token;
+	ask->token_size = size;
+	ask->log_fd = stream->progress.log.fd;
 	return 0;
-}
-
-static void wait_back_off(struct oa_stream *stream)
-{
-	uint64_t next = BASE_MAX(2 * stream->backoff_ns, WAIT_BACKOFF_MIN_NS);
-
-	stream->backoff_ns = BASE_MIN(next, WAIT_BACKOFF_MAX_NS);
-	stream->retry_ns = base_now_ns() + stream->backoff_ns;
 }
 
 static int wait_opened(struct oa_stream *stream, struct wire_in *opened)
 {
+	struct redial *redial = &stream->redial;
 	struct session *session;
-	int r = session_new(opened, &stream->dial.sock, stream->dial.pid, stream_has_view(stream),
-			    &session, &stream->dial_error);
+	int r = redial_session(redial, opened, stream_has_view(stream), &session, &redial->error);
 
-	dial_reset(&stream->dial);
-	r = r ? r : stream_adopt(stream, session, &stream->dial_error);
+	r = r ? r : stream_adopt(stream, session, &redial->error);
 	if (!r)
 		stream->stats.reconnects++;
 	return r;
@@ -187,30 +177,25 @@ static bool wait_is_final(int r)
 static int wait_dial_step(struct oa_stream *stream)
 {
 	_cleanup_(wire_in_fini) struct wire_in opened;
-	int r;
+	struct redial *redial = &stream->redial;
+	int r = 0;
 
 	wire_in_init(&opened);
-	if (stream->dial.state == DIAL_IDLE) {
-		if (base_now_ns() < stream->retry_ns) {
-			stream->dial.wake_ns = stream->retry_ns;
-			return DIAL_AGAIN;
-		}
+	if (redial_pauses(redial))
+		return DIAL_AGAIN;
+	if (redial->dial.state == DIAL_IDLE)
 		r = wait_refresh_token(stream);
-		if (r)
-			return r;
-	}
+	if (r)
+		return r;
 	pollable_forget(&stream->pollable); /* a step may close the dial's socket */
-	do
-		r = dial_step(&stream->dial, &stream->open, &opened, &stream->dial_error);
-	while (r == DIAL_PROGRESS);
+	r = redial_step(redial, &opened);
 	if (r == 0)
 		r = wait_opened(stream, &opened);
 	if (r == 0 || r == DIAL_AGAIN)
 		return r;
 	if (wait_is_final(r))
-		return trouble_fail(&stream->trouble, r, stream->dial_error.text);
-	wait_back_off(stream);
-	stream->dial.wake_ns = stream->retry_ns;
+		return trouble_fail(&stream->trouble, r, redial->error.text);
+	redial_back_off(redial);
 	return DIAL_AGAIN;
 }
 
@@ -227,7 +212,8 @@ static BASE_COLD int wait_alone(struct oa_stream *stream, uint64_t deadline)
 	if (base_now_ns() >= deadline)
 		return WAIT_ON;
 	deadline = BASE_MIN(deadline, base_now_ns() + WAIT_SLICE_NS);
-	r = wait_sleep(stream, dial_fd(&stream->dial), BASE_MIN(stream->dial.wake_ns, deadline));
+	r = wait_sleep(stream, dial_fd(&stream->redial.dial),
+		       BASE_MIN(stream->redial.dial.wake_ns, deadline));
 	return r ? r : WAIT_ON;
 }
 
@@ -508,7 +494,7 @@ static int wait_for_session(struct oa_stream *stream, uint64_t deadline)
 		if (base_now_ns() >= deadline)
 			return error_set(&stream->trouble.error, OA_E_TIMEOUT,
 					 "not connected again in time: %s",
-					 stream->dial_error.text);
+					 stream->redial.error.text);
 		r = wait_alone(stream, deadline);
 	}
 	if (r == WAIT_ON && !stream->session)
@@ -544,7 +530,7 @@ static uint64_t wait_due_ns(struct oa_stream *stream)
 	if (next_is_ready(stream))
 		return 1;
 	if (!session)
-		return BASE_MAX(stream->dial.wake_ns, (uint64_t)1);
+		return BASE_MAX(stream->redial.dial.wake_ns, (uint64_t)1);
 	if (grant_wants_sleep(&session->rank))
 		session_send(session, PROTO_KICK);
 	return 0;
@@ -554,7 +540,7 @@ static int wait_arm(struct oa_stream *stream)
 {
 	struct session *session = stream->session;
 	struct pollable *pollable = &stream->pollable;
-	int r = pollable_watch(pollable, session ? session->sock : dial_fd(&stream->dial));
+	int r = pollable_watch(pollable, session ? session->sock : dial_fd(&stream->redial.dial));
 
 	if (r)
 		return r;

@@ -157,8 +157,8 @@ static void hang_up(struct oa_stream *stream)
 {
 	if (stream->session)
 		shutdown(stream->session->sock, SHUT_RDWR);
-	if (stream->dial.sock >= 0)
-		shutdown(stream->dial.sock, SHUT_RDWR);
+	if (stream->redial.dial.sock >= 0)
+		shutdown(stream->redial.dial.sock, SHUT_RDWR);
 }
 
 __attribute__((visibility("default"))) const struct client_calls client_calls = {
