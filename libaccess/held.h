@@ -67,6 +67,8 @@ struct chunks {
 	struct held *all, *pool;
 	uint32_t copies_left; /* batches that are copied, as the program writes to them */
 	bool is_pinned_out;   /* nothing overtakes until a pin is free */
+	bool has_holes;       /* samples may be left out: bad ones, or by the pipeline's filter */
+	uint32_t size;        /* C */
 };
 
 /* What the next chunk may be. */

@@ -7,8 +7,9 @@
 #include "base/bits.h"
 
 struct met {
-	uint64_t *bits; /* owned; NULL: none */
-	uint64_t n;     /* samples of the data set */
+	uint64_t *bits;      /* owned; NULL: none */
+	uint64_t n;          /* samples of the data set */
+	uint64_t explain_ns; /* accessd was asked about the last one, until then; 0: was not */
 };
 
 /* 0 or -ENOMEM. */

@@ -240,12 +240,13 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 		    "oa_mix_open(): part %u has mixup or cutmix, which join samples of a "
 		    "part's own batches: give OA_MIX_BATCHES, or leave them out",
 		    a->is_batch_mixed ? 0 : number);
-	if (mix->unit == OA_MIX_SAMPLES && b->course.is_ranked && (a->has_holes || b->has_holes))
+	if (mix->unit == OA_MIX_SAMPLES && b->course.is_ranked &&
+	    (a->chunks.has_holes || b->chunks.has_holes))
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part %u: ranks of a mix of samples cannot leave out "
 		    "samples by size, as they would not go in step: leave the filter out",
-		    a->has_holes ? 0 : number);
+		    a->chunks.has_holes ? 0 : number);
 	if (a->schema.n != b->schema.n)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_mix_open(): part 0 has %u fields, part %u has %u", a->schema.n,

@@ -54,7 +54,8 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 
 	if (left < enough)
 		return NEXT_YES;
-	if (!stream->has_holes || !held || sure + held_count_own(held, from, held->end) < left)
+	if (!stream->chunks.has_holes || !held ||
+	    sure + held_count_own(held, from, held->end) < left)
 		return NEXT_NO;
 	for (uint32_t i = from; i < held->watermark; i++)
 		sure += !held_is_hole(held->status[i]) && held_count_own(held, i, i + 1);
@@ -141,7 +142,7 @@ static BASE_HOT int next_behind(struct oa_stream *stream, bool is_last)
 {
 	if (stream->progress.left == 0)
 		return next_epoch(stream);
-	if (is_last && stream->has_holes)
+	if (is_last && stream->chunks.has_holes)
 		next_holes_behind(stream);
 	return 0;
 }
@@ -327,7 +328,7 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
  */
 bool next_may_pin(const struct oa_stream *stream)
 {
-	return stream->schema.batch <= stream->chunk;
+	return stream->schema.batch <= stream->chunks.size;
 }
 
 /* The chunk ends after a run of less than a batch. */

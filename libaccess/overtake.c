@@ -47,7 +47,8 @@ static bool overtake_suits(const struct oa_stream *stream, const struct grant *g
 
 	if (grant->slot >= table->geometry.max_slots || grant->epoch != stream->progress.epoch ||
 	    grant->count == 0 ||
-	    (stream->has_holes && left <= held_rest(stream->chunks.now) + (uint64_t)grant->count))
+	    (stream->chunks.has_holes &&
+	     left <= held_rest(stream->chunks.now) + (uint64_t)grant->count))
 		return false;
 	return slot_table_read_watermark(table, grant->slot) >=
 	       (uint64_t)grant->first + grant->count;

@@ -212,7 +212,7 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 	stats = stream->stats;
 	for (const struct held *held = stream->chunks.all; held; held = held->next)
 		stats.pins++;
-	stats.chunk = stream->chunk;
+	stats.chunk = stream->chunks.size;
 	stats.block = stream->course.permutation.block;
 	stats.n_samples = stream_samples(stream);
 	stats.epoch = stream->progress.epoch;

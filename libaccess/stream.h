@@ -36,7 +36,6 @@ struct oa_stream {
 	struct oa_batch *batch_pool;
 	struct carries carries;
 	uint32_t flags;      /* never changes */
-	bool has_holes;      /* samples may be left out: bad ones, or by the pipeline's filter */
 	bool is_batch_mixed; /* by mixup or cutmix: batches are private copies */
 	bool is_idle;        /* the last look found nothing; see next_is_ready() */
 	bool is_closed;
@@ -56,10 +55,8 @@ struct oa_stream {
 	struct batch_mixed batch_mixed; /* but for its pool: that has the lock */
 
 	/* lock */
-	uint32_t chunk; /* C */
 	struct record record;
 	struct met met;
-	uint64_t explain_ns; /* accessd was asked about a bad sample, until then; 0: was not */
 };
 
 /* ---- stream.c ---- */

@@ -138,8 +138,8 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 		 geometry->seed) /* noted nonces are of another stream's instances */
 		progress->seen.n = 0;
 	progress->seen.seed = geometry->seed;
-	stream->chunk = geometry->chunk;
-	stream->has_holes = session->has_holes || stream->course.ask->bad == OA_BAD_SKIP;
+	stream->chunks.size = geometry->chunk;
+	stream->chunks.has_holes = session->has_holes || stream->course.ask->bad == OA_BAD_SKIP;
 	stream->session = session;
 	stream->is_idle = false;
 	progress_feed(progress, session->sock);
@@ -191,7 +191,7 @@ void stream_lose(struct oa_stream *stream, const char *why)
 		stream->stats.late_ns += inbox_late_ns(session->inbox);
 	stream->session = NULL;
 	stream->is_idle = false;
-	stream->explain_ns = 0;
+	stream->met.explain_ns = 0;
 	redial_lose(&stream->redial, why);
 	if (session)
 		prefault_stop(session->prefault);

@@ -249,19 +249,19 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 	int r;
 
 	met_note(&stream->met, id);
-	if (!stream->explain_ns) {
+	if (!stream->met.explain_ns) {
 		session_ask_explanation(session, held->instance, held->clean);
-		stream->explain_ns = dial_deadline(WAIT_EXPLAIN_MS);
+		stream->met.explain_ns = dial_deadline(WAIT_EXPLAIN_MS);
 	}
 	session_ref(session); /* it may be lost in here */
-	r = wait_explained(stream, session, BASE_MIN(deadline, stream->explain_ns), &why,
+	r = wait_explained(stream, session, BASE_MIN(deadline, stream->met.explain_ns), &why,
 			   &is_known);
 	session_unref(session);
 	if (r)
 		return r;
 	if (stream->trouble.failed || !stream->session)
 		return WAIT_ON;
-	if (!is_known && base_now_ns() < stream->explain_ns)
+	if (!is_known && base_now_ns() < stream->met.explain_ns)
 		return error_set(&stream->trouble.error, OA_E_TIMEOUT,
 				 "no batch within %d ms: sample %lld is bad, accessd is asked why",
 				 timeout_ms, id);
@@ -270,7 +270,7 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 			 "sample %lld is bad; accessd did not say why within %d ms (policy "
 			 "\"error\": choose skip or substitute to go on)",
 			 id, WAIT_EXPLAIN_MS);
-	stream->explain_ns = 0;
+	stream->met.explain_ns = 0;
 	return trouble_fail(&stream->trouble, OA_E_SAMPLE, why.text);
 }
 
@@ -339,8 +339,8 @@ static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
 static BASE_COLD int wait_reserve(struct oa_stream *stream)
 {
 	struct oa_stats *stats = &stream->stats;
-	uint64_t most =
-	    (uint64_t)LAYOUT_MAX_PINS * BASE_MAX(stream->chunk / stream->schema.batch, (uint32_t)1);
+	uint64_t most = (uint64_t)LAYOUT_MAX_PINS *
+			BASE_MAX(stream->chunks.size / stream->schema.batch, (uint32_t)1);
 
 	if (stream->trouble.failed || stream->progress.has_ended)
 		return 0; /* there will be no batch */
@@ -487,7 +487,7 @@ static int wait_for_session(struct oa_stream *stream, uint64_t deadline)
 	struct diag ignored;
 	int r = WAIT_ON;
 
-	if (stream->session && !stream->explain_ns)
+	if (stream->session && !stream->met.explain_ns)
 		wait_read_news(stream, &ignored);
 	dial_wait_begin(&stream->callers.wait);
 	while (r == WAIT_ON && !stream->session && !stream->trouble.failed) {
@@ -525,8 +525,8 @@ static uint64_t wait_due_ns(struct oa_stream *stream)
 {
 	const struct session *session = stream->session;
 
-	if (stream->explain_ns)
-		return stream->explain_ns;
+	if (stream->met.explain_ns)
+		return stream->met.explain_ns;
 	if (next_is_ready(stream))
 		return 1;
 	if (!session)

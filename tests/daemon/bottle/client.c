@@ -142,7 +142,7 @@ static bool is_owed(const struct oa_stream *stream)
 	const struct held *held = stream->chunks.now;
 	struct grant grant;
 
-	if (!stream->session || stream->trouble.failed || stream->explain_ns ||
+	if (!stream->session || stream->trouble.failed || stream->met.explain_ns ||
 	    stream->course.is_ranked || (held && held->session != stream->session))
 		return false;
 	if (held)
