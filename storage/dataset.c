@@ -488,7 +488,7 @@ bool dataset_is_placed(const struct dataset *dataset)
 {
 	const uint32_t kind = dataset->head.kind;
 
-	return (kind == INDEX_OF_TAR || kind == INDEX_OF_TFRECORD || kind == INDEX_OF_MDS) &&
+	return kind != INDEX_OF_FILES && kind != INDEX_OF_MANIFEST &&
 	       dataset->head.sum_bytes / DATASET_PLACED_LEAST >= dataset->head.n_samples;
 }
 

@@ -40,6 +40,8 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	/* Is it a shard? By its first bytes, 4096 if it has so many. */
 	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
+	/* Not NULL: a sample's bytes, as they lie in the shard, become those that were written, and zeros behind them. */
+	void (*join)(uint8_t *bytes, size_t size);
 	const char *empty; /* what a shard must have, so that there is a sample in it */
 	/* Not NULL: DALI has an index for such shards, and this is the check of it (dali.h). */
 	const char *(*dali)(const char *text, size_t size, const struct dali_shard *shard,

@@ -207,6 +207,15 @@ static void say_errno(const struct shard_read *read, enum layout_fail stage, int
 	reader_outcome_set(read->outcome, stage, error, strerror(error));
 }
 
+static void settle(const struct shard_read *read)
+{
+	const struct source_shards *kind = read->dataset->ops->shards;
+
+	if (kind->join && read->buffer)
+		kind->join(read->buffer, read->bytes);
+	read->outcome->stage = LAYOUT_FAIL_NONE;
+}
+
 bool source_shard_judge(const struct shard_read *read, int fd, int r)
 {
 	struct stat st;
@@ -226,7 +235,7 @@ bool source_shard_judge(const struct shard_read *read, int fd, int r)
 	else if (r)
 		say_errno(read, LAYOUT_FAIL_READ, -r);
 	else
-		read->outcome->stage = LAYOUT_FAIL_NONE;
+		settle(read);
 	return true;
 }
 

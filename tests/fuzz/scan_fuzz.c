@@ -3,15 +3,17 @@
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
  * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'j' an index of wids; 'n' a .npy;
- * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
+#include "base/base.h"
 #include "base/little.h"
 #include "storage/source/scan/dali.h"
 #include "storage/source/scan/mds.h"
 #include "base/npy.h"
 #include "storage/source/scan/megatron.h"
 #include "storage/source/scan/packing.h"
+#include "storage/source/scan/scan_recordio.h"
 #include "storage/source/scan/scan_tfrecord.h"
 #include "storage/source/scan/wids.h"
 #include "tests/storage/scan_run.h"
@@ -134,6 +136,18 @@ static void try_dali(bool is_tar, const uint8_t *data, size_t size)
 	demand(why ? line <= lines + 1 : lines >= 2);
 }
 
+static void try_recordio(const uint8_t *data, size_t size)
+{
+	_cleanup_free_ uint8_t *copy = malloc(size + 1);
+
+	demand(copy);
+	memcpy(copy, data, size);
+	recordio_join(copy, size);
+	scan_run(&scan_recordio, data, size, "", &run);
+	scan_run(&scan_recordio, data, size, "label=9", &run);
+	scan_run(&scan_recordio, data, size, "label=none", &run);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 1 << 20)
@@ -164,6 +178,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 'd':
 	case 'w':
 		try_dali(data[0] == 'w', data + 1, size - 1);
+		break;
+	case 'r':
+		try_recordio(data + 1, size - 1);
 		break;
 	case 'x':
 		try_megatron(data + 1, size - 1);

@@ -84,6 +84,24 @@ def write_files_idx(path, tar):
         file.write("\n".join([f"v1.2 {len(samples)}", *(" ".join(sample) for sample in samples.values()), ""]))
 
 
+# ---- RecordIO ----
+
+MAGIC = struct.pack("<I", 0xCED7230A)
+
+
+def write_recordio(path, records):
+    """(label, picture): a number is the label in the head, a list stands behind it. Cut up where the magic is at a multiple of four."""
+    with open(path, "wb") as file:
+        for number, (label, picture) in enumerate(records):
+            several = label if isinstance(label, list) else []
+            record = struct.pack("<IfQQ", len(several), 0 if several else label, number, 0) + struct.pack(f"<{len(several)}f", *several) + picture
+            cuts = [at for at in range(0, len(record) - 3, 4) if record[at:at + 4] == MAGIC]
+            parts = [record[begin:end] for begin, end in zip([0, *(at + 4 for at in cuts)], [*cuts, len(record)])]
+            for at, part in enumerate(parts):
+                cut = 0 if len(parts) == 1 else 1 if at == 0 else 3 if at == len(parts) - 1 else 2
+                file.write(MAGIC + struct.pack("<I", cut << 29 | len(part)) + part + bytes(-len(part) % 4))
+
+
 # ---- MDS ----
 
 _SIZES = {"int": 8, "int32": 4, "uint8": 1, "float64": 8, "ndarray:int16:2,2": 8}

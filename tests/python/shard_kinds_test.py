@@ -406,6 +406,49 @@ class Tar(ShardsCase):
             self.set_aside(str(folder), why, "widsindex")
 
 
+class RecordIO(ShardsCase):
+    """As MXNet's im2rec writes them: the first record is none of a picture, and each picture has the magic within, so that it is cut up."""
+
+    def write(self, name, count=1, label=float, first=((0.0, b""),)):
+        folder, comment = self.work / name, b"x".join([shard_files.MAGIC] * 9)      # at a multiple of four twice, wherever it begins
+        folder.mkdir()
+        for number, part in enumerate(parts(self.samples, count)):
+            records = [(label(of), picture[:2] + b"\xff\xfe" + struct.pack(">H", 2 + len(comment)) + comment + picture[2:]) for picture, of in part]
+            shard_files.write_recordio(folder / f"train-{number}.rec", [*first, *records])
+        return folder
+
+    def test_the_same_as_a_folder(self):
+        folder = self.write("recordio")
+        (folder / "train-0.idx").write_text("0\t0\n")
+        self.assert_same(str(folder))
+        os.rename(folder / "train-0.rec", folder / "train.records")
+        self.assert_same(str(folder / "train.records"))
+        self.assert_same(str(self.write("recordio-parts", 3)))
+
+    def test_converted(self):
+        folder = self.write("recordio-convert", 2)
+        subprocess.run([support.BUILD / "tools/access-ctl", "convert", folder, self.work / "recordio.oads"], check=True, capture_output=True)
+        self.assert_same(str(self.work / "recordio.oads"))
+
+    def test_labels_of_several(self):
+        folder = self.write("recordio-labels", label=lambda of: [0.5, float(of), 7.0])
+        self.refused(folder, "train-0.rec", "record 1", "its label is no class", "label=none")
+        self.assert_same(str(folder), source={"label": "1"})
+        self.refused(f"{folder}?label=3", "not so many labels")
+        self.refused(f"{folder}?label=most", "option label")
+        self.refused(f"{folder}?image=1", "label")
+        self.assertEqual({int(label) for _, labels in self.batches(f"{folder}?label=none") for label in labels}, {0})
+
+    def test_damaged(self):
+        folder = self.write("recordio-damaged")
+        with open(folder / "train-0.rec", "r+b") as file:
+            file.seek(-4, os.SEEK_END)
+            file.truncate()
+        self.refused(folder, "train-0.rec", f"record {len(self.samples)}", "cut off")
+        (folder / "train-0.rec").write_bytes(b"")
+        self.refused(folder, "no record with a picture")
+
+
 class MDS(ShardsCase):
     def write(self, name, count=3, columns=None):
         folder = self.work / name
