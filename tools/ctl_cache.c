@@ -22,15 +22,16 @@
 #define CACHE_FIGURES 12 /* of an id that are shown */
 #define CACHE_LEAST 4    /* that name one */
 
-enum cache_verb { CACHE_LIST, CACHE_PIN, CACHE_UNPIN, CACHE_DROP, CACHE_VERIFY };
+/* The last one is made of the others, and accessd does not know it. */
+enum cache_verb { CACHE_LIST, CACHE_PIN, CACHE_UNPIN, CACHE_DROP, CACHE_VERIFY, CACHE_FORGET };
 
 static const struct {
 	const char *name;
-	bool has_group;
+	bool has_word; /* a group; of forget a data set */
 } cache_verbs[] = {
     [CACHE_LIST] = {"ls", false},       [CACHE_PIN] = {"pin", true},
     [CACHE_UNPIN] = {"unpin", true},    [CACHE_DROP] = {"drop", true},
-    [CACHE_VERIFY] = {"verify", false},
+    [CACHE_VERIFY] = {"verify", false}, [CACHE_FORGET] = {"forget", true},
 };
 
 struct cache_ask {
@@ -74,16 +75,22 @@ static void cache_state(const struct json_in *group, struct table *table)
 	table_cell(table, "%s", text);
 }
 
-static void cache_row(const struct json_in *group, struct table *table)
+/* What its maker noted of a group; the caller frees. NULL: nothing that can be read. */
+static struct json_in *cache_note_of(const struct json_in *group)
 {
 	const char *text = json_in_string(json_in_member(group, "note"), "");
+	struct json_in *note = NULL;
+
+	return json_in_parse(text, strlen(text), 65536, &note, NULL) ? NULL : note;
+}
+
+static void cache_row(const struct json_in *group, struct table *table)
+{
 	uint64_t samples = json_in_u64(json_in_member(group, "samples"), 0);
 	uint64_t values = json_in_u64(json_in_member(group, "values"), 0);
-	struct json_in *note = NULL;
+	struct json_in *note = cache_note_of(group);
 	char bytes[32];
 
-	if (json_in_parse(text, strlen(text), 65536, &note, NULL))
-		note = NULL;
 	table_cell(table, "%.*s", CACHE_FIGURES, json_in_string(json_in_member(group, "id"), "-"));
 	table_cell(table, "%s", cache_note(note, "form"));
 	table_cell(table, "%s", cache_note(note, "dataset"));
@@ -175,6 +182,17 @@ int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[3
 	return CTL_E_NONE;
 }
 
+bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
+{
+	struct json_in *note = cache_note_of(group);
+	const char *of = cache_note(note, "dataset");
+	const size_t length = strlen(dataset);
+	const bool is_of = strncmp(of, dataset, length) == 0 && (!of[length] || of[length] == '?');
+
+	json_in_free(note);
+	return is_of;
+}
+
 /* ---- the conversation ---- */
 
 static int cache_fail(struct diag *diag, const char *what, int error)
@@ -228,19 +246,20 @@ static int cache_list(struct cache_ask *ask, char **ret_text, struct json_in **r
 		      struct diag *diag)
 {
 	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *text = NULL;
 	struct wire_in in;
 
 	if (cache_do(ask, CACHE_LIST, NULL, &in, diag))
 		return 1;
 	fd = wire_take_fd(&in, 0);
 	wire_in_fini(&in);
-	*ret_text = cache_read(fd);
-	if (*ret_text &&
-	    json_in_parse(*ret_text, strlen(*ret_text), CACHE_MAX_LIST, ret_list, diag) == 0)
-		return 0;
-	free(*ret_text);
-	diag_set(diag, "accessd's list cannot be read");
-	return 1;
+	text = cache_read(fd);
+	if (!text || json_in_parse(text, strlen(text), CACHE_MAX_LIST, ret_list, diag) != 0) {
+		diag_set(diag, "accessd's list cannot be read");
+		return 1;
+	}
+	*ret_text = base_take_ptr(text);
+	return 0;
 }
 
 /* ---- commands ---- */
@@ -254,13 +273,11 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 	struct wire_in in;
 
 	if (prefix) {
+		_cleanup_free_ char *json = NULL;
 		struct json_in *list = NULL;
-		char *json = NULL;
 		int r = cache_list(ask, &json, &list, diag);
 
 		r = r ? r : ctl_cache_find(list, prefix, group, diag);
-		if (list)
-			free(json);
 		json_in_free(list);
 		if (r)
 			return 1;
@@ -272,6 +289,56 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 		puts(base_quote(text, quoted, sizeof(quoted)));
 	wire_in_fini(&in);
 	return 0;
+}
+
+static int cache_drop(struct cache_ask *ask, const struct json_in *group, struct diag *diag)
+{
+	const char *text = json_in_string(json_in_member(group, "id"), "");
+	struct diag why = {.text = ""};
+	struct wire_in in;
+	uint8_t id[32];
+
+	if (!cache_read_id(text, id) || cache_do(ask, CACHE_DROP, id, &in, &why)) {
+		diag_set(diag, "group %.*s stays: %s", CACHE_FIGURES, text, why.text);
+		return 1;
+	}
+	wire_in_fini(&in);
+	return 0;
+}
+
+/* All groups of a data set that can go; diag is of the last one that cannot. */
+static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag *diag)
+{
+	_cleanup_free_ char *path = realpath(dataset, NULL), *text = NULL;
+	const struct json_in *groups;
+	struct json_in *list = NULL;
+	unsigned long long n = 0, values = 0;
+	char quoted[512];
+	int status = 0;
+
+	if (cache_list(ask, &text, &list, diag))
+		return 1;
+	groups = json_in_member(list, "groups");
+	for (size_t i = 0; i < json_in_count(groups); i++) {
+		const struct json_in *group = json_in_item(groups, i);
+
+		if (!ctl_cache_is_of(group, path ? path : dataset))
+			continue;
+		if (cache_drop(ask, group, diag)) {
+			status = 1;
+			continue;
+		}
+		n++;
+		values += json_in_u64(json_in_member(group, "values"), 0);
+	}
+	json_in_free(list);
+	base_quote(path ? path : dataset, quoted, sizeof(quoted));
+	if (n == 0 && status == 0)
+		printf("nothing is kept of %s\n", quoted);
+	else
+		printf("%llu groups of %s were thrown away, with %llu values\n", n, quoted,
+		       values);
+	return status;
 }
 
 static int cache_ls(struct cache_ask *ask, struct diag *diag)
@@ -300,17 +367,20 @@ int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout
 	       strcmp(words[0], cache_verbs[verb].name) != 0)
 		verb++;
 	if (n == 0 || verb == BASE_ARRAY_LEN(cache_verbs) ||
-	    n != (cache_verbs[verb].has_group ? 2u : 1u)) {
-		diag_set(diag, "cache needs one of ls, pin GROUP, unpin GROUP, drop GROUP, verify, "
+	    n != (cache_verbs[verb].has_word ? 2u : 1u)) {
+		diag_set(diag, "cache needs one of ls, pin GROUP, unpin GROUP, drop GROUP, forget "
+			       "DATASET, verify, "
 			       "warm DATASET, lend DATASET");
 		return 2;
 	}
 	r = ctl_ask_begin(&ask.ask, socket, timeout_ms, diag);
-	if (!r)
-		r = verb == CACHE_LIST
-			? cache_ls(&ask, diag)
-			: cache_act(&ask, (enum cache_verb)verb,
-				    cache_verbs[verb].has_group ? words[1] : NULL, diag);
+	if (!r && verb == CACHE_LIST)
+		r = cache_ls(&ask, diag);
+	else if (!r && verb == CACHE_FORGET)
+		r = cache_forget(&ask, words[1], diag);
+	else if (!r)
+		r = cache_act(&ask, (enum cache_verb)verb,
+			      cache_verbs[verb].has_word ? words[1] : NULL, diag);
 	base_close(&ask.ask.sock);
 	return r;
 }

@@ -138,6 +138,7 @@ static void ctl_help(void)
 	printf("  %-24s%s\n", "cache ls", "what is kept of which dataset, in groups");
 	printf("  %-24s%s\n", "cache pin|unpin GROUP", "keep a group, whatever else wants room");
 	printf("  %-24s%s\n", "cache drop GROUP", "throw a group away");
+	printf("  %-24s%s\n", "cache forget DATASET", "throw away all that was made of a data set");
 	printf("  %-24s%s\n", "cache verify", "read all of it and drop what is damaged");
 	printf("  %-24s%s\n", "cache warm DATASET",
 	       "make what can be kept of it, before a job needs it");

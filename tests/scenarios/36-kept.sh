@@ -43,6 +43,7 @@ explain() {
 	ask cache ls || fail "access-ctl cache ls"
 	says "^$group .* pinned"
 	refused "is pinned" cache drop "$group"
+	refused "group $group stays: it is pinned" cache forget "$work/data"
 	refused "no group 0123456789abcd among" cache drop 0123456789abcd
 	ask cache verify || fail "access-ctl cache verify: $(cat "$work/plain.txt")"
 	says "^[0-9]+ values of [0-9]+ groups are sound .*; 0 damaged ones were dropped"
@@ -54,4 +55,15 @@ explain() {
 	while_training "what was dropped is still there" status_is "streams.0.cache.points.2.kept_samples" == 0
 }
 training result 40 explain --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 1 --batch 16 --step-ms 5
+
+ask --pipeline imagenet-train-u8 cache warm "$work/data" || fail "access-ctl cache warm: $(cat "$work/plain.txt")"
+cd "$work"
+ask cache forget data || fail "access-ctl cache forget: $(cat "$work/plain.txt")"
+says "^[1-9] groups of $work/data were thrown away, with 400 values"
+nothing_is_kept() {
+	ask cache ls && ! grep -q "$work/data" "$work/plain.txt"
+}
+until_true $patience nothing_is_kept || fail "groups are there that were thrown away: $(cat "$work/plain.txt")"
+ask cache forget data || fail "access-ctl cache forget: $(cat "$work/plain.txt")"
+says "^nothing is kept of $work/data"
 stop_accessd

@@ -83,6 +83,23 @@ START_TEST(no_list)
 }
 END_TEST
 
+START_TEST(of_a_data_set)
+{
+	struct json_in *group =
+	    parsed(GROUP(ID_A, "{\\\"dataset\\\":\\\"/data/a?label=1\\\"}", ""));
+	struct json_in *other = parsed(GROUP(ID_A, "no JSON", ""));
+
+	ck_assert(ctl_cache_is_of(group, "/data/a"));
+	ck_assert(ctl_cache_is_of(group, "/data/a?label=1"));
+	ck_assert(!ctl_cache_is_of(group, "/data/"));
+	ck_assert(!ctl_cache_is_of(group, "/data/a?label"));
+	ck_assert(!ctl_cache_is_of(group, "/data/ab"));
+	ck_assert(!ctl_cache_is_of(other, "/data/a"));
+	json_in_free(group);
+	json_in_free(other);
+}
+END_TEST
+
 static const struct {
 	const char *prefix, *says; /* NULL: found */
 	uint8_t first, last;
@@ -122,6 +139,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_add_test(tcase, of_a_data_set);
 	tcase_add_test(tcase, table);
 	tcase_add_test(tcase, no_list);
 	tcase_add_loop_test(tcase, find, 0, BASE_ARRAY_LEN(finds));

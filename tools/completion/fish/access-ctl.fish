@@ -33,7 +33,7 @@ complete -c access-ctl -n __fish_use_subcommand -a convert -d 'a folder of pictu
 
 complete -c access-ctl -n '__access_ctl_has_only explain' -f -a '(__access_ctl_jobs) (__access_ctl_datasets)'
 complete -c access-ctl -n '__access_ctl_has_only bad' -f -a '(__access_ctl_jobs)'
-complete -c access-ctl -n '__access_ctl_has_only cache' -f -a 'ls pin unpin drop verify warm lend'
+complete -c access-ctl -n '__access_ctl_has_only cache' -f -a 'ls pin unpin drop forget verify warm lend'
 complete -c access-ctl -n '__access_ctl_has_only plan' -f -a 'show export'
 
 complete -c access-ctl -l socket -r -F -d 'the socket of accessd'
