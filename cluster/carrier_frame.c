@@ -85,8 +85,8 @@ static const char *on_group(struct carrier *carrier, struct channel *channel,
 	return NULL;
 }
 
-static const char *on_get_or_put(struct carrier *carrier, struct channel *channel,
-				 const struct frame *frame, uint8_t *place, uint32_t body)
+static const char *on_known_group(struct carrier *carrier, struct channel *channel,
+				  const struct frame *frame, uint8_t *place, uint32_t body)
 {
 	struct value_head head;
 
@@ -98,7 +98,7 @@ static const char *on_get_or_put(struct carrier *carrier, struct channel *channe
 		channel->said_ns =
 		    carrier->now_ns; /* time to answer, before it is said that we live */
 		channel->state.asked++;
-	} else {
+	} else if (frame->type == VALUE_PUT) {
 		channel->state.puts_received++;
 		channel->state.value_bytes_received += body;
 	}
@@ -158,7 +158,8 @@ static const char *on_frame(struct carrier *carrier, struct channel *channel,
 		return on_group(carrier, channel, frame, place, body);
 	case VALUE_GET:
 	case VALUE_PUT:
-		return on_get_or_put(carrier, channel, frame, place, body);
+	case VALUE_SPREAD:
+		return on_known_group(carrier, channel, frame, place, body);
 	case VALUE_HAVE:
 	case VALUE_MISS:
 		return on_answer(carrier, channel, frame, place, body);

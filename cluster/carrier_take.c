@@ -119,6 +119,17 @@ static void take_put(struct carrier *carrier, struct channel *channel,
 	channel->state.value_bytes_sent += head->bytes;
 }
 
+static void take_spread(struct carrier *carrier, struct channel *channel,
+			const struct value_head *head)
+{
+	const uint32_t group = names_find(&channel->told, &head->group);
+	struct frame frame;
+
+	frame_of_value(head, group, head->id, &frame);
+	if (group != NAMES_NONE && !channel_say(carrier, channel, &frame, NULL, NULL, 0))
+		channel_lose(carrier, channel, "there is no room to tell it a spread");
+}
+
 /* Of who is not there, or not yet. What was told of a group is lost, too: the reader must know, or it would not tell it to
  * the next one with that number. */
 static bool take_for_nobody(struct carrier *carrier, const struct value_head *head)
@@ -153,6 +164,9 @@ bool take_item(struct carrier *carrier, const struct rings_item *item)
 		return true;
 	case VALUE_GET:
 		return take_get(carrier, channel, &head);
+	case VALUE_SPREAD:
+		take_spread(carrier, channel, &head);
+		return true;
 	case VALUE_PUT:
 		take_put(carrier, channel, &head, item->data + sizeof(head));
 		return true;

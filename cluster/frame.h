@@ -29,10 +29,11 @@ enum frame_type { /* those of values, and */
 
 struct frame {
 	uint8_t type, form;
-	uint32_t group;  /* of GROUP, GET and PUT: its number; of HAVE and MISS: frame_mark() */
+	uint32_t
+	    group; /* of GROUP, GET, PUT and SPREAD: its number; of HAVE and MISS: frame_mark() */
 	uint64_t sample; /* of a GROUP: samples - 1; below 2^32 */
-	uint32_t room;   /* of a GET */
-	uint64_t id;     /* of GET, HAVE and MISS: the asking carrier's */
+	uint32_t room;   /* of a GET, and a SPREAD's nodes */
+	uint64_t id;     /* of GET, HAVE and MISS: the asking carrier's; a SPREAD's key */
 };
 
 /* The longest that may be said by `length`, with a tag of so many bytes; and the shortest. */

@@ -15,7 +15,7 @@
 
 #define GATE_HELLO_BYTES 512
 #define GATE_HELLO_GO_BYTES 16
-#define GATE_HELLO_VERSION 2
+#define GATE_HELLO_VERSION 3
 #define GATE_HELLO_NAME 64 /* most bytes of a node's or a cluster's name */
 #define GATE_HELLO_DOMAIN 255
 

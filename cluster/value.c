@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/value.h"
 
+#include "base/owner.h"
 #include "shmring/layout.h"
 
 static bool has_value(uint32_t type)
@@ -32,12 +33,14 @@ static bool numbers_fit(const struct value_head *head)
 		return false;
 	if (has_form(type) ? head->form == 0 || head->form >= LAYOUT_FORMS : head->form != 0)
 		return false;
+	if (type == VALUE_SPREAD)
+		return head->room >= 1 && head->room <= OWNER_SPREAD && head->sample < head->room;
 	return type == VALUE_GET || head->room <= (type == VALUE_HAVE || type == VALUE_MISS);
 }
 
 bool value_head_check(const struct value_head *head)
 {
-	if (head->magic != VALUE_MAGIC || head->type < VALUE_GROUP || head->type > VALUE_GONE)
+	if (head->magic != VALUE_MAGIC || head->type < VALUE_GROUP || head->type > VALUE_SPREAD)
 		return false;
 	if (head->peer >= VALUE_MOST_PEERS || head->reserved[0] || head->reserved[1])
 		return false;

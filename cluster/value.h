@@ -19,6 +19,8 @@
  *           ... room: 1                                     somebody makes it: ask again, or read the source
  *   PUT     group, sample, form, bytes: the value           made by who asked in vain, for its owner to keep
  *           ... bytes: 0                                    it could not be made: nobody is to wait for it
+ *   SPREAD  id, group, sample, room     behind that GROUP: a job has its samples spread over `room` nodes by the key `id`, and this
+ *                                       node is its number `sample`: it is to keep what it owns there (base/owner.h)
  *   GONE    peer                                            of the carrier to its reader alone: no answer will come, and
  *                                                           what was told there is lost
  *
@@ -42,6 +44,7 @@ enum value_type {
 	VALUE_MISS = 4,
 	VALUE_PUT = 5,
 	VALUE_GONE = 6,
+	VALUE_SPREAD = 7,
 };
 
 struct value_head {
@@ -49,11 +52,11 @@ struct value_head {
 	uint32_t type;  /* enum value_type */
 	uint32_t peer;  /* below VALUE_MOST_PEERS; 0 on a connection */
 	uint32_t bytes; /* behind the head */
-	uint64_t id;    /* the asker's number of a GET */
+	uint64_t id;    /* the asker's number of a GET; a SPREAD's key */
 	uint64_t sample;
 	uint64_t samples; /* of a GROUP */
 	uint32_t form;    /* LAYOUT_FORM_..., of GROUP, HAVE and PUT */
-	uint32_t room;    /* of a GET: a larger value is a miss; of an answer, see above: 0 or 1 */
+	uint32_t room; /* of a GET: a larger value is a miss; of an answer, a SPREAD: see above */
 	struct hash_id group;
 	uint64_t reserved[2]; /* 0 */
 };

@@ -43,6 +43,9 @@ enum reader_message {
 	 * to write, fd 1: ring to read (cluster/value.h): there is a carrier, or a new one */
 	READER_PEERS = 14,
 	READER_MEMBERS = 15, /* WEIGHT: this node's; MEMBERS: who is connected now, all of them */
+	/* QUEUE, NUMBER, NODES: a job of the queue's stream has its samples spread over so many nodes, of
+	 * which this is that one; the last one said holds */
+	READER_SPREAD = 29,
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	/* ID, DEVICE, INODE, [STAMP], [MADE], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:
@@ -106,6 +109,8 @@ enum reader_key {
 	READER_KEY_COMPARE = 43, /* u64, of PEERS: a number of values; 0 if absent */
 	/* u64, of START: data sets in shards that have more bytes may be read past the page cache; none if absent */
 	READER_KEY_DIRECT = 48,
+	READER_KEY_NUMBER = 50,
+	READER_KEY_NODES = 51,
 	/* u64 0|1, of START: memory may be put into huge pages; 1 if absent */
 	READER_KEY_HUGE = 49,
 	/* u64 0|1: other nodes have the group by the same name; 0 if absent */

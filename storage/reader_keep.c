@@ -17,6 +17,7 @@
 #include "storage/reader_parts.h"
 
 #include "base/log.h"
+#include "base/owner.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -26,10 +27,11 @@
 #define KEEP_WHILE_NS UINT64_C(3000000000)
 #define KEEP_TRIES 30 /* a store that another process still has, a try each look */
 
-struct keep_wish { /* READER_FORM, on its way to the keeper */
+struct keep_wish { /* READER_FORM or READER_SPREAD, on its way to the keeper */
 	struct keep_wish *next;
 	uint64_t queue;
-	unsigned form;
+	unsigned form; /* 0: of a SPREAD */
+	uint32_t number, nodes;
 	bool is_shared;
 	struct hash_id group;
 	char note[];
@@ -83,24 +85,40 @@ bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, 
 	return true;
 }
 
-bool reader_keep_form(uint64_t queue, unsigned form, const struct hash_id *group, const char *note,
-		      bool is_shared)
+static void keep_add(const struct keep_wish *of, const char *note)
 {
-	struct keep_wish *wish;
+	struct keep_wish *wish = malloc(sizeof(*wish) + strlen(note) + 1);
 
-	if (!keep.is_started || form < 1 || form >= LAYOUT_FORMS)
-		return false;
-	wish = malloc(sizeof(*wish) + strlen(note) + 1);
 	if (!wish)
 		reader_say_fatal("memory", "not enough memory to keep anything");
-	*wish = (struct keep_wish){
-	    .queue = queue, .form = form, .is_shared = is_shared, .group = *group};
+	*wish = *of;
 	strcpy(wish->note, note);
 	pthread_mutex_lock(&keep.lock);
 	*keep.last = wish;
 	keep.last = &wish->next;
 	pthread_mutex_unlock(&keep.lock);
 	rings_wake(&keep.rings);
+}
+
+bool reader_keep_form(uint64_t queue, unsigned form, const struct hash_id *group, const char *note,
+		      bool is_shared)
+{
+	const struct keep_wish wish = {
+	    .queue = queue, .form = form, .is_shared = is_shared, .group = *group};
+
+	if (!keep.is_started || form < 1 || form >= LAYOUT_FORMS)
+		return false;
+	keep_add(&wish, note);
+	return true;
+}
+
+bool reader_keep_spread(uint64_t queue, uint32_t number, uint32_t nodes)
+{
+	const struct keep_wish wish = {.queue = queue, .number = number, .nodes = nodes};
+
+	if (!keep.is_started || nodes > OWNER_SPREAD || number >= nodes)
+		return false;
+	keep_add(&wish, "");
 	return true;
 }
 
@@ -238,6 +256,28 @@ static int table_of(const struct reader_kept *kept)
 	return kept->group ? store_group_table(kept->group) : reader_resident_table(kept->resident);
 }
 
+static void spread_form(struct reader_queue *queue, unsigned form)
+{
+	const struct reader_kept *kept = reader_queue_kept(queue, form);
+
+	if (kept && kept->shared && queue->nodes)
+		reader_spread_take(kept->shared, reader_queue_key(queue), queue->place,
+				   queue->nodes);
+}
+
+static void take_spread(const struct keep_wish *wish)
+{
+	struct reader_queue *queue = reader_queue_hold(wish->queue);
+
+	if (!queue)
+		return;
+	queue->place = wish->number;
+	queue->nodes = wish->nodes;
+	for (unsigned form = 0; form < LAYOUT_FORMS; form++)
+		spread_form(queue, form);
+	reader_queue_put(queue);
+}
+
 static void open_group(const struct keep_wish *wish)
 {
 	struct reader_queue *queue = reader_queue_hold(wish->queue);
@@ -258,6 +298,7 @@ static void open_group(const struct keep_wish *wish)
 		free(kept.shared);
 		r = -EEXIST;
 	}
+	spread_form(queue, wish->form);
 	reader_say_formed(wish->queue, wish->form, r ? -1 : table_of(&kept), r ? strerror(-r) : "");
 	reader_queue_put(queue);
 }
@@ -293,7 +334,9 @@ static bool serve_wishes(void)
 		return !is_ending;
 	}
 	while ((wish = next_wish(&is_ending))) {
-		if (keep.store || keep.is_memory)
+		if (!wish->form)
+			take_spread(wish);
+		else if (keep.store || keep.is_memory)
 			open_group(wish);
 		else
 			reader_say_formed(wish->queue, wish->form, -1, keep.why);

@@ -107,6 +107,17 @@ static void on_form(struct wire_in *in)
 		message_bad(in, "needs STORE before it, and a form that there is");
 }
 
+static void on_spread(struct wire_in *in)
+{
+	const uint64_t queue = message_u64(in, READER_KEY_QUEUE, "needs a QUEUE");
+	const uint64_t number = message_u64(in, READER_KEY_NUMBER, "needs a NUMBER");
+	const uint64_t nodes = message_u64(in, READER_KEY_NODES, "needs NODES");
+
+	if (number >= nodes || nodes > UINT32_MAX ||
+	    !reader_keep_spread(queue, (uint32_t)number, (uint32_t)nodes))
+		message_bad(in, "needs STORE before it, and a node that there is");
+}
+
 static void on_chore(struct wire_in *in)
 {
 	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
@@ -259,6 +270,9 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_FORM:
 		on_form(in);
+		break;
+	case READER_SPREAD:
+		on_spread(in);
 		break;
 	case READER_CHORE:
 		on_chore(in);

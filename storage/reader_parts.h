@@ -107,6 +107,8 @@ void reader_queue_put(struct reader_queue *queue);
 bool reader_queue_is_made(
     const struct reader_queue *queue); /* by processes, of which nothing is kept */
 uint64_t reader_queue_samples(const struct reader_queue *queue);
+uint64_t reader_queue_key(
+    const struct reader_queue *queue); /* of its data set's version, for owner_of_spread() */
 struct reader_resident;
 struct reader_shared;
 struct reader_kept {                      /* a queue's values of one form */
@@ -152,6 +154,8 @@ bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, 
 /* The answer is sent later. is_shared: other nodes may have its values. false: there is no store, or no such form. */
 bool reader_keep_form(uint64_t queue, unsigned form, const struct hash_id *group, const char *note,
 		      bool is_shared);
+/* The queue has a job with samples spread over so many nodes, of which this is that one. false: as above. */
+bool reader_keep_spread(uint64_t queue, uint32_t number, uint32_t nodes);
 void reader_keep_end(void); /* what is queued is written, within some seconds */
 
 /* ---- reader_resident.c: what of it lies ready in memory ---- */
@@ -268,6 +272,7 @@ struct reader_queue {
 	_Atomic uint64_t touched;              /* bytes of the arena that were used so far, about */
 	_Atomic uint64_t
 	    gathered; /* bytes of it that were put into huge pages; UINT64_MAX: no more will be */
+	uint32_t place, nodes;     /* the keeper's: which of so many nodes of a job; 0: of none */
 	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
 
 	/* under the mount's lock */
@@ -389,6 +394,9 @@ void reader_peers_end(void); /* of the peers' thread, which uses the store no mo
  * to be freed. */
 struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samples, unsigned form,
 					 const char *note);
+/* From the keeper: such a group's samples are spread over nodes by the key; what is said counts from now on. */
+void reader_spread_take(const struct reader_shared *shared, uint64_t key, uint32_t number,
+			uint32_t nodes);
 /* From a reading thread: the task, which is to be made, is asked of who may have what it is to make, and is theirs to
  * end. false: nobody is asked. */
 bool reader_peers_ask(struct reader_queue *queue, struct reader_shared *shared,

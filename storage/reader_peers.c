@@ -3,8 +3,9 @@
 /*
  * Other nodes: who is there, and the thread that takes what comes from them (cluster/value.h).
  *
- * Each sample of a group has an owner among the nodes that are connected (cluster/owner.h). What that means for tasks and
- * for questions of others is in reader_serve.c, what is said in reader_tell.c.
+ * Each sample of a group has an owner among the nodes that are connected (base/owner.h), or among those of a job that spreads its
+ * samples (reader_spread.c). What that means for tasks and for questions of others is in reader_serve.c, what is said in
+ * reader_tell.c.
  *
  * One thread, the peers' thread, takes what comes from the carrier: it reads from the store and from memory, and from no
  * user data, so it is never held by a file system of the user's.
@@ -17,8 +18,9 @@
 
 #include "storage/reader_peers.h"
 
+#include "base/little.h"
 #include "base/log.h"
-#include "cluster/owner.h"
+#include "base/owner.h"
 #include "cluster/promise.h"
 
 #include <pthread.h>
@@ -28,6 +30,7 @@
 static struct {
 	bool is_ready, is_started; /* main thread; is_ready: there is memory for all of it */
 	_Atomic bool is_on;        /* somebody is connected; for eyes: lock says who */
+	_Atomic bool is_untold;    /* somebody may not know of this node's spreads */
 	pthread_t thread;
 
 	pthread_mutex_t lock;
@@ -48,25 +51,54 @@ static struct {
 
 /* ---- who is there ---- */
 
-/* Under the lock. */
-static uint32_t owner_locked(const struct hash_id *group, uint64_t sample, uint32_t *ret_next)
+/* Under the lock: of all that are connected. */
+static uint32_t owner_of_all(const struct hash_id *group, uint64_t sample, uint32_t *ret_next)
 {
 	unsigned next = OWNER_NONE, first = 0;
 
 	if (peers.n > 1)
-		first = owner_of(group, sample, peers.nodes, peers.n, &next);
+		first = owner_of(little_64(group->bytes), sample, peers.nodes, peers.n, &next);
 	*ret_next = next && next != OWNER_NONE ? peers.number[next] : PROMISE_SELF;
 	return first ? peers.number[first] : PROMISE_SELF;
 }
 
+/* Under the lock. */
+static bool is_member(uint32_t peer)
+{
+	for (unsigned i = 1; i < peers.n; i++)
+		if (peers.number[i] == peer)
+			return true;
+	return peer == PROMISE_SELF;
+}
+
 uint32_t reader_peers_owner(const struct hash_id *group, uint64_t sample, uint32_t *ret_next)
 {
-	uint32_t peer;
+	uint32_t owner, spread;
+	bool is_in;
 
 	pthread_mutex_lock(&peers.lock);
-	peer = owner_locked(group, sample, ret_next);
+	owner = owner_of_all(group, sample, ret_next);
+	spread = reader_spread_owner(group, sample, &is_in);
+	if (spread != owner && is_member(spread)) {
+		*ret_next = owner;
+		owner = spread;
+	}
 	pthread_mutex_unlock(&peers.lock);
-	return peer;
+	return owner;
+}
+
+bool reader_peers_makes(const struct hash_id *group, uint64_t sample)
+{
+	uint32_t next, owner, spread;
+	bool is_in;
+
+	pthread_mutex_lock(&peers.lock);
+	owner = owner_of_all(group, sample, &next);
+	spread = reader_spread_owner(group, sample, &is_in);
+	if (is_in && is_member(spread))
+		owner = spread;
+	pthread_mutex_unlock(&peers.lock);
+	return owner == PROMISE_SELF;
 }
 
 uint64_t reader_peers_id(uint32_t peer)
@@ -144,6 +176,25 @@ static void tick_if_due(uint64_t now_ns)
 	reader_serve_tick(now_ns);
 }
 
+/* Also those who know it already, and keep that. */
+static void tell_spreads(void)
+{
+	uint32_t number[VALUE_MOST_PEERS + 1];
+	bool is_told = true;
+	unsigned n;
+
+	if (!atomic_exchange(&peers.is_untold, false))
+		return;
+	pthread_mutex_lock(&peers.lock);
+	memcpy(number, peers.number, sizeof(number));
+	n = peers.n;
+	pthread_mutex_unlock(&peers.lock);
+	for (unsigned i = 1; i < n; i++)
+		is_told &= reader_spread_tell(number[i]);
+	if (!is_told)
+		atomic_store(&peers.is_untold, true);
+}
+
 bool reader_peers_turn(void)
 {
 	struct rings_item item;
@@ -153,6 +204,7 @@ bool reader_peers_turn(void)
 	if (!take_carrier())
 		return false;
 	peers.seen = rings_seq(&peers.from);
+	tell_spreads();
 	for (; n < PEERS_ITEMS && rings_look(&peers.from, 0, &item, &is_bad); n++) {
 		reader_serve_take(item.data, item.bytes);
 		rings_pass(&peers.from, 0, &item);
@@ -200,6 +252,12 @@ void reader_peers_wake(void)
 	pthread_mutex_lock(&peers.lock);
 	wake_thread();
 	pthread_mutex_unlock(&peers.lock);
+}
+
+void reader_peers_tell_spreads(void)
+{
+	atomic_store(&peers.is_untold, true);
+	reader_peers_wake();
 }
 
 static bool make_ready(void)
@@ -275,6 +333,7 @@ bool reader_peers_members(uint32_t weight, const struct reader_member *members, 
 		peers.number[i + 1] = members[i].peer;
 	}
 	peers.n = n + 1;
+	atomic_store(&peers.is_untold, true);
 	settle_locked();
 	wake_thread();
 	pthread_mutex_unlock(&peers.lock);

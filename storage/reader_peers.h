@@ -81,6 +81,9 @@ struct reader_shared {
 	struct hash_id id;
 	uint64_t samples;
 	unsigned form;
+	/* Which of a job's nodes this one is, told behind the group's name; nodes 0: nothing of it */
+	uint64_t key;
+	uint32_t number, nodes;
 	uint32_t told
 	    [VALUE_MOST_PEERS]; /* under the lock of reader_tell.c: in which connection; 0: never */
 	char note[];
@@ -89,7 +92,8 @@ struct reader_shared {
 bool reader_tell(const struct value_head *head, const void *data);
 /* The same behind the group's name, which is said once a connection. */
 bool reader_tell_of(struct reader_shared *shared, const struct value_head *head, const void *data);
-bool reader_tell_has_room(uint32_t bytes);           /* behind a head */
+bool reader_tell_group(struct reader_shared *shared, uint32_t peer); /* only that name */
+bool reader_tell_has_room(uint32_t bytes);                           /* behind a head */
 struct rings reader_tell_by(const struct rings *to); /* from now on; the one before, the caller's */
 void reader_tell_anew(uint32_t peer);                /* it knows no names any more */
 
@@ -125,7 +129,21 @@ bool reader_checks_waits(const struct hash_id *group, uint64_t sample);
 void reader_checks_made(const struct hash_id *group, const struct rings_item *item);
 void reader_checks_not_made(const struct hash_id *group, uint64_t sample);
 
+/* ---- reader_spread.c: whose samples are, where a job's are spread over nodes; from any thread ---- */
+
+#define READER_SPREAD_NOBODY (UINT32_MAX - 1) /* beside PROMISE_SELF */
+
+void reader_spread_heard(const struct value_head *head); /* a SPREAD of a group that is known */
+void reader_spread_gone(uint32_t peer);
+bool reader_spread_tell(uint32_t peer); /* what he does not know yet. false: there is no room */
+/* PROMISE_SELF, a peer, or READER_SPREAD_NOBODY: it says nothing of that sample. *ret_is_in: this node is one of the job's. */
+uint32_t reader_spread_owner(const struct hash_id *group, uint64_t sample, bool *ret_is_in);
+
 /* ---- reader_peers.c ---- */
+
+void reader_peers_tell_spreads(void); /* soon, to all */
+/* Is this node to make it though no job of its own needs it? It owns it, or would without a spread in which it is not. */
+bool reader_peers_makes(const struct hash_id *group, uint64_t sample);
 
 uint64_t reader_peers_id(uint32_t peer); /* of the node; 0: it is no member */
 void reader_peers_wake(void);            /* its thread */

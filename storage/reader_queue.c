@@ -7,6 +7,7 @@
 
 #include "storage/reader_peers.h"
 
+#include "base/little.h"
 #include "base/log.h"
 #include "cluster/promise.h"
 #include "shmring/region.h"
@@ -110,6 +111,11 @@ bool reader_queue_is_made(const struct reader_queue *queue)
 uint64_t reader_queue_samples(const struct reader_queue *queue)
 {
 	return dataset_count(queue->dataset->index);
+}
+
+uint64_t reader_queue_key(const struct reader_queue *queue)
+{
+	return little_64(dataset_version(queue->dataset->index)->bytes);
 }
 
 bool reader_queue_take(struct reader_queue *queue, unsigned form, const struct reader_kept *kept)

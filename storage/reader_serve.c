@@ -245,13 +245,11 @@ static bool ask_there(const struct reader_ask *ask, uint64_t id)
 	return reader_tell_of(ask->shared, &get, NULL);
 }
 
-/* Others who want it are to wait until it is made here. false: it is not this node's, or somebody makes it. */
+/* Others who want it are to wait until it is made here. false: somebody makes it. */
 static bool promise_it(const struct reader_shared *shared, uint64_t sample)
 {
 	bool is_first;
 
-	if (!is_own(&shared->id, sample))
-		return false;
 	pthread_mutex_lock(&serve.lock);
 	is_first = promise_note(serve.promises, &shared->id, sample, PROMISE_SELF, base_now_ns());
 	pthread_mutex_unlock(&serve.lock);
@@ -260,7 +258,8 @@ static bool promise_it(const struct reader_shared *shared, uint64_t sample)
 
 bool reader_peers_makes_ahead(struct reader_shared *shared, uint64_t sample)
 {
-	return reader_peers_is_on() && promise_it(shared, sample);
+	return reader_peers_is_on() && reader_peers_makes(&shared->id, sample) &&
+	       promise_it(shared, sample);
 }
 
 /* false: nobody answers it, and it is the caller's again. */
@@ -290,7 +289,8 @@ bool reader_peers_ask(struct reader_queue *queue, struct reader_shared *shared,
 	if (!reader_peers_is_on() || !task->make)
 		return false;
 	if (task->want != task->make || reader_checks_waits(&shared->id, task->sample)) {
-		promise_it(shared, task->sample);
+		if (is_own(&shared->id, task->sample))
+			promise_it(shared, task->sample);
 		return false;
 	}
 	ask.peer = reader_peers_owner(&shared->id, task->sample, &next);
@@ -604,6 +604,17 @@ void reader_serve_gone(uint32_t peer)
 	pthread_mutex_unlock(&serve.lock);
 	answer_misses(list);
 	reader_guests_gone(peer);
+	reader_spread_gone(peer);
+	reader_peers_tell_spreads(); /* a new channel may have that number already */
+}
+
+/* It is one of the nodes among which a job's samples are spread. */
+static void on_spread(const struct value_head *head)
+{
+	if (!reader_guests_find(NULL, head))
+		return; /* it did not name that group */
+	reader_guests_leave();
+	reader_spread_heard(head);
 }
 
 /* An item of the carrier's: hostile. */
@@ -635,6 +646,9 @@ void reader_serve_take(const uint8_t *data, uint32_t bytes)
 		break;
 	case VALUE_GONE:
 		reader_serve_gone(head.peer);
+		break;
+	case VALUE_SPREAD:
+		on_spread(&head);
 		break;
 	}
 }

@@ -52,9 +52,18 @@ bool reader_tell_has_room(uint32_t bytes)
 	return has;
 }
 
-/* Under the lock: the group's name, once a connection. */
+/* Under the lock: the group's name, and this node's place among those of a job, once a connection. */
 static bool say_group_locked(struct reader_shared *shared, uint32_t peer)
 {
+	const struct value_head spread = {
+	    .magic = VALUE_MAGIC,
+	    .type = VALUE_SPREAD,
+	    .peer = peer,
+	    .id = shared->key,
+	    .sample = shared->number,
+	    .room = shared->nodes,
+	    .group = shared->id,
+	};
 	const struct value_head head = {
 	    .magic = VALUE_MAGIC,
 	    .type = VALUE_GROUP,
@@ -67,7 +76,7 @@ static bool say_group_locked(struct reader_shared *shared, uint32_t peer)
 
 	if (shared->told[peer] == tell.turn[peer] + 1)
 		return true;
-	if (!locked(&head, shared->note))
+	if (!locked(&head, shared->note) || (shared->nodes && !locked(&spread, NULL)))
 		return false;
 	shared->told[peer] = tell.turn[peer] + 1;
 	return true;
@@ -79,6 +88,16 @@ bool reader_tell_of(struct reader_shared *shared, const struct value_head *head,
 
 	pthread_mutex_lock(&tell.lock);
 	is_said = say_group_locked(shared, head->peer) && locked(head, data);
+	pthread_mutex_unlock(&tell.lock);
+	return is_said;
+}
+
+bool reader_tell_group(struct reader_shared *shared, uint32_t peer)
+{
+	bool is_said;
+
+	pthread_mutex_lock(&tell.lock);
+	is_said = say_group_locked(shared, peer);
 	pthread_mutex_unlock(&tell.lock);
 	return is_said;
 }

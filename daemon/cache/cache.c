@@ -27,6 +27,7 @@
 #include "libaccess/libaccess.h"
 #include "pipeline/formats/decode_libraries.h"
 #include "pipeline/pipeline.h"
+#include "sched/ranks/spread.h"
 
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
 #define CACHE_CUT_DIGITS 16
@@ -115,6 +116,7 @@ void cache_reader_died(struct stream *stream)
 	for (unsigned p = 1; p < cache->listed; p++)
 		drop_table(stream, &cache->point[p]);
 	memset(cache->has_taken, 0, sizeof(cache->has_taken));
+	cache->is_spread_told = false;
 }
 
 void cache_dropped(struct stream *stream, const struct hash_id *group)
@@ -290,6 +292,9 @@ static void take_over(struct cache *from, struct cache *to)
 	}
 	memcpy(to->taken, from->taken, sizeof(to->taken));
 	memcpy(to->has_taken, from->has_taken, sizeof(to->has_taken));
+	to->spread_number = from->spread_number;
+	to->spread_nodes = from->spread_nodes;
+	to->is_spread_told = from->is_spread_told;
 	to->await_until_ns = from->await_until_ns;
 	to->fed = from->fed;
 	to->hits = from->hits;
@@ -463,6 +468,33 @@ static void ask_for(struct stream *stream, struct cache_point *point)
 		     &point->group, note, cache_is_shared(stream, point));
 }
 
+/* Before the forms, of which it is, or behind them. */
+static void tell_spread(struct stream *stream)
+{
+	struct cache *cache = &stream->cache;
+
+	if (!cache->is_on || cache->is_spread_told || !cache->spread_nodes ||
+	    !stream->domain->disk_cache.is_told || !stream->shared.is_attached)
+		return;
+	cache->is_spread_told = true;
+	reading_spread(&stream->domain->reading, stream->shared.queue.number, cache->spread_number,
+		       cache->spread_nodes);
+}
+
+void cache_spread(struct stream *stream, const struct slice *slice)
+{
+	struct cache *cache = &stream->cache;
+	uint32_t number, nodes;
+
+	if (!spread_place(slice, &number, &nodes) ||
+	    (cache->spread_number == number && cache->spread_nodes == nodes))
+		return;
+	cache->spread_number = number;
+	cache->spread_nodes = nodes;
+	cache->is_spread_told = false;
+	tell_spread(stream);
+}
+
 void cache_settle(struct stream *stream)
 {
 	struct cache *cache = &stream->cache;
@@ -472,6 +504,7 @@ void cache_settle(struct stream *stream)
 		return;
 	if (cache->variants != variants)
 		list_anew(stream, variants);
+	tell_spread(stream);
 	for (unsigned p = 1; p < cache->n; p++)
 		if (cache->is_on && stream->domain->disk_cache.is_told &&
 		    stream->shared.is_attached && cache->point[p].state == CACHE_UNASKED)

@@ -20,11 +20,14 @@ struct hash_id;
 struct json_out;
 struct queue_keep;
 struct queue_kept;
+struct slice;
 struct stream;
 
 void cache_fini(struct stream *stream);
 /* The stream's variants may have changed: which points there are. Asks the reader for their groups. */
 void cache_settle(struct stream *stream);
+/* A job has that slice: if its samples are spread over nodes, what each is given is to be kept there. */
+void cache_spread(struct stream *stream, const struct slice *slice);
 /* The reader of the queue is a new one, and knows no groups. */
 void cache_reader_died(struct stream *stream);
 /* From the reader: a form's table (-1: why not); the descriptor stays the caller's. */

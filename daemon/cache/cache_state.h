@@ -50,6 +50,9 @@ struct cache {
 	/* Groups that the queue has in the reader, zeros: none */
 	struct hash_id taken[LAYOUT_FORMS];
 	bool has_taken[LAYOUT_FORMS];
+	/* Of the last job with a spread: which of how many nodes this is, nodes 0: there was none */
+	uint32_t spread_number, spread_nodes;
+	bool is_spread_told;
 	uint32_t variants; /* whose pipelines the points are of, a bit each */
 	int forced;        /* point that the configuration asks for, -1: none */
 	struct point_input input;

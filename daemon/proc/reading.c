@@ -93,6 +93,17 @@ void reading_form(struct reading *reading, uint32_t queue, unsigned form,
 	send_message(reading, &out);
 }
 
+void reading_spread(struct reading *reading, uint32_t queue, uint32_t number, uint32_t nodes)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_SPREAD);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
+	wire_put_u64(&out, READER_KEY_NUMBER, number);
+	wire_put_u64(&out, READER_KEY_NODES, nodes);
+	send_message(reading, &out);
+}
+
 void reading_open(struct reading *reading, const struct reading_ask *ask, int index_fd)
 {
 	struct wire_out out;

@@ -82,6 +82,8 @@ void reading_attach(struct reading *reading, uint64_t id, uint32_t queue, int qu
  * for people. is_shared: other nodes' processes of the same user know it by that name. */
 void reading_form(struct reading *reading, uint32_t queue, unsigned form,
 		  const struct hash_id *group, const char *note, bool is_shared);
+/* One of its jobs has samples spread over so many nodes: this is that one. */
+void reading_spread(struct reading *reading, uint32_t queue, uint32_t number, uint32_t nodes);
 /* Something that a person asks of the store: chores_done() follows. */
 void reading_chore(struct reading *reading, uint64_t id, uint64_t verb,
 		   const struct hash_id *group);

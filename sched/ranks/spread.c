@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "base/base.h"
-#include "base/bits.h"
 #include "base/little.h"
+#include "base/owner.h"
 #include "sched/ranks/spread.h"
 
 #define NOBODY UINT8_MAX
@@ -37,6 +37,16 @@ uint64_t spread_work(const struct slice *slice, uint32_t chunk)
 	return cell_size(slice) == 1 ? chunk : (chunk / share + 2) * share * cell_size(slice);
 }
 
+bool spread_place(const struct slice *slice, uint32_t *ret_number, uint32_t *ret_nodes)
+{
+	if (!slice->is_spread || slice_is_whole(slice) || !spread_is_even(slice) ||
+	    slice->ranks.ranks / slice->count > cell_size(slice))
+		return false;
+	*ret_number = slice->first / slice->count;
+	*ret_nodes = slice->ranks.ranks / slice->count;
+	return true;
+}
+
 /* Which nodes, and what of the step each has without a spread: so many it has with it. */
 static void cell_init(struct cell *cell, const struct slice *slice, uint64_t step)
 {
@@ -57,21 +67,15 @@ static void cell_init(struct cell *cell, const struct slice *slice, uint64_t ste
 	}
 }
 
-static uint8_t owner_of(const uint8_t version[32], int64_t id, uint32_t nodes)
-{
-	uint64_t hash = bits_mix(little_get(version, 8) + bits_mix((uint64_t)id));
-
-	return (uint8_t)((hash >> 32) * nodes >> 32);
-}
-
 static void cell_deal(struct cell *cell, const struct plan *plan)
 {
+	const uint64_t key = little_64(plan->version);
 	uint32_t free = 0;
 
 	for (uint32_t i = 0; i < cell->count; i++) {
-		uint8_t owner = owner_of(plan->version, cell->ids[i], cell->nodes);
+		const unsigned owner = owner_of_spread(key, (uint64_t)cell->ids[i], cell->nodes);
 
-		cell->to[i] = cell->room[owner] ? owner : NOBODY;
+		cell->to[i] = cell->room[owner] ? (uint8_t)owner : NOBODY;
 		cell->room[owner] -= cell->room[owner] > 0;
 	}
 	for (uint32_t i = 0; i < cell->count; i++) {

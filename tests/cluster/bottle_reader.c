@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cluster/owner.h"
+#include "base/owner.h"
 #include "cluster/promise.h"
 
 extern const struct bottle_reader bottle_reader __attribute__((visibility("default")));
@@ -67,10 +67,10 @@ struct promise_waiter *__real_promise_expired(struct promises *of, uint64_t now_
 struct promise_waiter *__wrap_promise_expired(struct promises *of, uint64_t now_ns);
 void __real_promise_answered(struct promises *of, struct promise_waiter *list);
 void __wrap_promise_answered(struct promises *of, struct promise_waiter *list);
-unsigned __real_owner_of(const struct hash_id *group, uint64_t sample,
-			 const struct owner_node *nodes, unsigned n, unsigned *ret_next);
-unsigned __wrap_owner_of(const struct hash_id *group, uint64_t sample,
-			 const struct owner_node *nodes, unsigned n, unsigned *ret_next);
+unsigned __real_owner_of(uint64_t key, uint64_t sample, const struct owner_node *nodes, unsigned n,
+			 unsigned *ret_next);
+unsigned __wrap_owner_of(uint64_t key, uint64_t sample, const struct owner_node *nodes, unsigned n,
+			 unsigned *ret_next);
 struct reader_ask *__real_reader_asks_take_late(uint64_t now_ns);
 struct reader_ask *__wrap_reader_asks_take_late(uint64_t now_ns);
 struct reader_ask *__real_reader_asks_take(uint64_t id, uint32_t peer, const struct hash_id *group,
@@ -97,13 +97,13 @@ void __wrap_promise_answered(struct promises *of, struct promise_waiter *list)
 		__real_promise_answered(of, list);
 }
 
-unsigned __wrap_owner_of(const struct hash_id *group, uint64_t sample,
-			 const struct owner_node *nodes, unsigned n, unsigned *ret_next)
+unsigned __wrap_owner_of(uint64_t key, uint64_t sample, const struct owner_node *nodes, unsigned n,
+			 unsigned *ret_next)
 {
 	unsigned owner = 0;
 
 	if (host->mutant != MUTANT_OWNER_MODULO)
-		return __real_owner_of(group, sample, nodes, n, ret_next);
+		return __real_owner_of(key, sample, nodes, n, ret_next);
 	for (unsigned i = 0; i < n; i++) { /* the one with so many smaller ones */
 		uint64_t smaller = 0;
 

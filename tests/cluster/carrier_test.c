@@ -64,6 +64,23 @@ static void hear_group(struct post *post, uint32_t peer)
 	ck_assert_int_eq(memcmp(post->bytes, "for people\n", 11), 0);
 }
 
+/* Which of three nodes each is: it comes as it was said. */
+static void tell_spreads(struct post post[2], const uint32_t peer[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct value_head said =
+		    post_head(VALUE_SPREAD, peer[i], ~UINT64_C(7), GROUP, i, 0);
+		struct value_head head;
+
+		said.form = 0;
+		said.room = 3;
+		post_say(&post[i], &said, NULL);
+		said.peer = peer[1 - i];
+		post_next(&post[1 - i], &head);
+		ck_assert_int_eq(memcmp(&head, &said, sizeof(head)), 0);
+	}
+}
+
 static void put(struct post *post, uint32_t peer, uint64_t sample, uint32_t bytes)
 {
 	struct value_head head = post_head(VALUE_PUT, peer, 0, GROUP, sample, bytes);
@@ -101,6 +118,7 @@ START_TEST(test_both_ways)
 		say_group(&post[i], peer[i]);
 	for (unsigned i = 0; i < 2; i++)
 		hear_group(&post[i], peer[i]);
+	tell_spreads(post, peer);
 	while (came[0] < 3 * SIZES || came[1] < 3 * SIZES)
 		for (unsigned i = 0; i < 2; i++) {
 			struct value_head head;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/little.h"
+#include "base/owner.h"
 #include "base/philox.h"
 #include "cluster/names.h"
 #include "cluster/outbox.h"
@@ -26,7 +27,8 @@ static void setup(void)
 /* Any head that is one; of a message that goes over a connection. */
 static struct value_head any_head(void)
 {
-	const uint32_t type = VALUE_GROUP + (uint32_t)philox_below(&seq, 5);
+	const uint32_t drawn = VALUE_GROUP + (uint32_t)philox_below(&seq, 6);
+	const uint32_t type = drawn == VALUE_GONE ? VALUE_SPREAD : drawn;
 	const bool has_value = type == VALUE_HAVE || type == VALUE_PUT;
 	struct value_head head = {.magic = VALUE_MAGIC, .type = type};
 
@@ -40,6 +42,10 @@ static struct value_head any_head(void)
 		return head;
 	}
 	head.sample = philox_below(&seq, VALUE_MOST_SAMPLES);
+	if (type == VALUE_SPREAD) {
+		head.room = 1 + (uint32_t)philox_below(&seq, OWNER_SPREAD);
+		head.sample = philox_below(&seq, head.room);
+	}
 	if (type != VALUE_PUT)
 		head.id = philox_u64(&seq);
 	if (type == VALUE_GET)
@@ -88,7 +94,7 @@ static const struct {
 	uint32_t body;
 } bad[] = {
     {"no type", {.type = 0}, 0},
-    {"a type that there is not", {.type = 7}, 0},
+    {"a type that there is not", {.type = VALUE_SPREAD + 1}, 0},
     {"GONE, which is of no connection", {.type = VALUE_GONE}, 0},
     {"ALIVE with an id", {.type = FRAME_ALIVE, .id = 1}, 0},
     {"ALIVE with a body", {.type = FRAME_ALIVE}, 1},
@@ -99,6 +105,10 @@ static const struct {
     {"a group too many", {.type = VALUE_GROUP, .form = 1, .group = FRAME_MOST_GROUPS}, FRAME_HASH},
     {"a group of no form", {.type = VALUE_GROUP}, FRAME_HASH},
     {"a group with an id", {.type = VALUE_GROUP, .form = 1, .id = 1}, FRAME_HASH},
+    {"a spread over no nodes", {.type = VALUE_SPREAD}, 0},
+    {"a spread over too many", {.type = VALUE_SPREAD, .room = OWNER_SPREAD + 1}, 0},
+    {"a spread without such a node", {.type = VALUE_SPREAD, .room = 3, .sample = 3}, 0},
+    {"a spread with a body", {.type = VALUE_SPREAD, .room = 3}, 1},
     {"a question with a body", {.type = VALUE_GET, .room = 1}, 1},
     {"a question with a form", {.type = VALUE_GET, .room = 1, .form = 1}, 0},
     {"a question of a group too many", {.type = VALUE_GET, .group = FRAME_MOST_GROUPS}, 0},

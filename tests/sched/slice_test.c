@@ -16,6 +16,7 @@
 #include "sched/carousel.h"
 #include "sched/ranks/spread.h"
 #include "tests/histories.h"
+#include "tests/patience.h"
 
 #define CASES_A_TEST 10000
 #define TESTS HISTORIES_OF(8)
@@ -224,12 +225,14 @@ START_TEST(a_spread_keeps_each_step)
 }
 END_TEST
 
-/* 16 nodes, 256 samples a node and step: of what a node gets in the second epoch it has had 95 % before, as 97.7 % go to who owns
- * them and this is that twice; of what it gets in the third, whatever went elsewhere once, 97 %. */
+/* 16 nodes, 256 samples a node and step: of what a node gets in each epoch it owns 97.7 %, so that with other nodes, who give
+ * it what it owns, it has that from the second on. Alone, of what it gets in the second epoch it has had 95 % before, which is
+ * that twice; of what it gets in the third, whatever went elsewhere once, 97 %. */
 START_TEST(most_samples_go_to_their_owner)
 {
 	enum { NODES = 16, BATCH = 256, STEPS = 6, MANY = NODES * BATCH * STEPS, TIMES = 3 };
 	static int64_t ids[BATCH * STEPS];
+	unsigned owned[TIMES] = {0};
 	struct slice slice = {
 	    .ranks = {.n = MANY, .batch = BATCH, .ranks = NODES}, .count = 1, .is_spread = true};
 	double share[2][TIMES];
@@ -252,6 +255,9 @@ START_TEST(most_samples_go_to_their_owner)
 					plan_samples(&plan, epoch, place, 1, &ids[i]);
 				}
 				for (uint32_t i = 0; i < BATCH * STEPS; i++) {
+					owned[epoch] +=
+					    is_spread && owner_of_spread(1, (uint64_t)ids[i],
+									 NODES) == slice.first;
 					known += had[ids[i]] >> slice.first & 1;
 					had[ids[i]] |= (uint16_t)(1 << slice.first);
 				}
@@ -262,9 +268,42 @@ START_TEST(most_samples_go_to_their_owner)
 	printf("had before in the second epoch: %.3f, in the third: %.3f; without a spread %.3f, "
 	       "%.3f\n",
 	       share[1][1], share[1][2], share[0][1], share[0][2]);
+	for (unsigned epoch = 0; epoch < TIMES; epoch++)
+		ck_assert_msg(owned[epoch] > .97 * MANY, "owned: %.3f", 1. * owned[epoch] / MANY);
 	ck_assert(share[0][1] < .1);
 	ck_assert(share[1][1] > .95);
 	ck_assert(share[1][2] > .97);
+}
+END_TEST
+
+/* Where the nodes are one cell their numbers say whose a sample is in every step. */
+START_TEST(places_are_those_of_one_cell)
+{
+	static const struct {
+		uint32_t batch, ranks, first, count;
+		bool is_spread, has_place;
+	} cases[] = {
+	    {256, 16, 5, 1, true, true},  {256, 17, 5, 1, true, false},
+	    {257, 16, 5, 1, true, false}, {128, 8, 6, 2, true, true},
+	    {128, 8, 5, 2, true, false},  {2048, 2, 1, 1, true, true},
+	    {2049, 2, 1, 1, true, false}, {256, 16, 5, 1, false, false},
+	};
+	uint32_t number, nodes;
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(cases); i++) {
+		const struct ranks ranks = {
+		    .n = 10000, .batch = cases[i].batch, .ranks = cases[i].ranks};
+		struct slice slice;
+
+		slice_init(&slice, &ranks, cases[i].first, cases[i].count);
+		slice.is_spread = cases[i].is_spread;
+		ck_assert_msg(spread_place(&slice, &number, &nodes) == cases[i].has_place,
+			      "case %u", i);
+		if (!cases[i].has_place)
+			continue;
+		ck_assert_uint_eq(number, cases[i].first / cases[i].count);
+		ck_assert_uint_eq(nodes, cases[i].ranks / cases[i].count);
+	}
 }
 END_TEST
 
@@ -451,10 +490,12 @@ static Suite *suite(void)
 	Suite *all = suite_create("slice");
 	TCase *t = tcase_create("slice");
 
+	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, slices_partition_each_step, 0, TESTS);
 	tcase_add_test(t, a_slice_by_hand);
 	tcase_add_loop_test(t, a_spread_keeps_each_step, 0, TESTS);
 	tcase_add_test(t, most_samples_go_to_their_owner);
+	tcase_add_test(t, places_are_those_of_one_cell);
 	tcase_add_loop_test(t, a_node_makes_its_slice_once, 0, 2);
 	tcase_add_test(t, different_slices_do_not_mix);
 	tcase_add_test(t, a_slice_that_is_none_is_refused);

@@ -9,8 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/little.h"
+#include "base/owner.h"
 #include "base/philox.h"
-#include "cluster/owner.h"
 
 #define QUEUE 7
 #define DATASET 1
@@ -334,6 +335,18 @@ void peers_members(struct peers_node *node, const struct peers_node *other)
 	wait_until_heard(node);
 }
 
+void peers_spread(struct peers_node *node, uint32_t number, uint32_t nodes)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_SPREAD);
+	wire_put_u64(&out, READER_KEY_QUEUE, QUEUE);
+	wire_put_u64(&out, READER_KEY_NUMBER, number);
+	wire_put_u64(&out, READER_KEY_NODES, nodes);
+	process_send(&node->process, &out);
+	wait_until_heard(node);
+}
+
 static void new_rings(struct peers_node *node)
 {
 	close_rings(node);
@@ -458,13 +471,18 @@ void peers_wait_kept(struct peers_node *node, unsigned n, unsigned samples)
 	ck_assert_uint_eq(kept, samples);
 }
 
+uint32_t peers_number_of(const struct peers_node *node, uint64_t sample, uint32_t nodes)
+{
+	return owner_of_spread(little_64(dataset_version(node->dataset)->bytes), sample, nodes);
+}
+
 bool peers_owns(const struct peers_node *node, const struct peers_node *other, uint64_t sample)
 {
 	const struct owner_node nodes[] = {{node->id, 10}, {other->id, 10}};
 
 	unsigned next;
 
-	return owner_of(&node->group, sample, nodes, 2, &next) == 0;
+	return owner_of(little_64(node->group.bytes), sample, nodes, 2, &next) == 0;
 }
 
 /* ---- the net ---- */

@@ -65,6 +65,8 @@ struct peers_net {
 void peers_node_start(struct peers_node *node, unsigned number, struct tree *tree, bool has_memory);
 void peers_node_stop(struct peers_node *node);
 void peers_members(struct peers_node *node, const struct peers_node *other); /* NULL: nobody */
+/* A job of its has samples spread over so many nodes, of which it is that one. */
+void peers_spread(struct peers_node *node, uint32_t number, uint32_t nodes);
 /* Its reader is killed; another one gets its tasks. */
 void peers_node_die(struct peers_node *node);
 
@@ -76,6 +78,8 @@ void peers_end_round(struct peers_node *node);
 unsigned peers_files(struct peers_node *node);
 /* Until so many samples are in their stores, together. */
 void peers_wait_kept(struct peers_node *node, unsigned n, unsigned samples);
+uint32_t peers_number_of(const struct peers_node *node, uint64_t sample,
+			 uint32_t nodes); /* whose it is there */
 bool peers_owns(const struct peers_node *node, const struct peers_node *other, uint64_t sample);
 
 void peers_net_start(struct peers_net *net, struct peers_node *node);

@@ -659,6 +659,105 @@ START_TEST(late_members_forget_nothing_of_a_new_channel)
 }
 END_TEST
 
+/* ---- jobs whose samples are spread ---- */
+
+static void wait_told(unsigned n)
+{
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+
+	while (net.carried[VALUE_SPREAD] < n) {
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		usleep(1000);
+	}
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_wait_taken(&net, &node[i]);
+}
+
+/* The other way round than the nodes are numbered otherwise. */
+static void spread_all(void)
+{
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_spread(&node[i], 1 - i, PEERS_NODES);
+	wait_told(PEERS_NODES);
+}
+
+static bool is_spread_to(unsigned i, uint64_t sample)
+{
+	return peers_number_of(&node[i], sample, PEERS_NODES) == 1 - i;
+}
+
+/* Each node keeps what the spread gives it, and nothing else; also over a new channel. */
+START_TEST(what_a_spread_gives_a_node_is_kept_there)
+{
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	spread_all();
+	round_of_all();
+	check_runs(true);
+	check_files(0);
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+		for (unsigned i = 0; i < PEERS_NODES; i++)
+			ck_assert_int_eq(counter_cell_get(&node[i].table[s]) > 0,
+					 is_spread_to(i, s));
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		say_gone(&node[i]);
+	wait_told(2 * PEERS_NODES);
+	round_of_all();
+	check_runs(true);
+	check_no_files();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	end();
+}
+END_TEST
+
+/* It was kept by those who own it otherwise: from there it comes to whom it is given, and no file is read. */
+START_TEST(a_spread_finds_what_was_kept_before)
+{
+	unsigned kept = PEERS_SAMPLES;
+
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_all();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	spread_all();
+	round_of_all();
+	check_runs(true);
+	check_no_files();
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+		kept += is_spread_to(0, s) != peers_owns(&node[0], &node[1], s);
+	if (!was_slow())
+		peers_wait_kept(node, PEERS_NODES, kept);
+	end();
+}
+END_TEST
+
+/* A node that is none of the job's makes what it would own, and gives it to whose it is. */
+START_TEST(who_is_in_no_spread_makes_for_those_who_are)
+{
+	unsigned own = 0;
+
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	peers_spread(&node[0], 0, 1);
+	wait_told(1);
+	peers_queue_ahead(&node[1]);
+	peers_wait(&node[1], 1);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++) {
+		const unsigned is_own = peers_owns(&node[1], &node[0], s);
+
+		ck_assert_uint_eq(node[1].files[s], is_own);
+		own += is_own;
+	}
+	peers_end_round(&node[1]);
+	peers_wait_kept(&node[0], 1, own);
+	end();
+}
+END_TEST
+
 /* ---- groups that peers name ---- */
 
 static struct value_head head_of(enum value_type type, unsigned number)
@@ -784,6 +883,9 @@ int main(void)
 	tcase_add_loop_test(tcase, a_carrier_that_dies_loses_no_task, 0, 2);
 	tcase_add_loop_test(tcase, a_member_that_leaves_is_asked_no_more, 0, 2);
 	tcase_add_test(tcase, late_members_forget_nothing_of_a_new_channel);
+	tcase_add_test(tcase, what_a_spread_gives_a_node_is_kept_there);
+	tcase_add_test(tcase, a_spread_finds_what_was_kept_before);
+	tcase_add_test(tcase, who_is_in_no_spread_makes_for_those_who_are);
 	tcase_add_test(tcase, a_group_that_others_crowd_out_comes_back);
 	tcase_add_test(tcase, names_without_end_are_their_speakers);
 	tcase_add_test(tcase, a_peer_that_lies_about_a_group_is_not_believed);

@@ -7,17 +7,17 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "cluster/owner.h"
+#include "base/owner.h"
 #include "tests/patience.h"
+
+#define KEY UINT64_C(0x8d1f3a9b2c7e5046)
 
 enum { SAMPLES = 20000, MOST = 16 };
 
 static struct owner_node nodes[MOST];
-static struct hash_id group;
 
 static void setup(void)
 {
-	hash_of("group", 5, &group);
 	for (unsigned i = 0; i < MOST; i++)
 		nodes[i] = (struct owner_node){UINT64_C(0x1234567) * (i + 1), 100};
 }
@@ -26,7 +26,7 @@ static uint64_t owner_id(const struct owner_node *of, unsigned n, uint64_t sampl
 {
 	unsigned next;
 
-	return of[owner_of(&group, sample, of, n, &next)].id;
+	return of[owner_of(KEY, sample, of, n, &next)].id;
 }
 
 /* Within five standard deviations of what it should be. */
@@ -60,13 +60,13 @@ START_TEST(the_next_is_the_owner_without_the_owner)
 	for (uint64_t s = 0; s < 2000; s++) {
 		struct owner_node left[MOST];
 		unsigned next, unused, k = 0;
-		const unsigned first = owner_of(&group, s, nodes, 7, &next);
+		const unsigned first = owner_of(KEY, s, nodes, 7, &next);
 
 		for (unsigned i = 0; i < 7; i++)
 			if (i != first)
 				left[k++] = nodes[i];
-		ck_assert_uint_eq(left[owner_of(&group, s, left, 6, &unused)].id, nodes[next].id);
-		ck_assert_uint_eq(owner_of(&group, s, nodes, 1, &next), 0);
+		ck_assert_uint_eq(left[owner_of(KEY, s, left, 6, &unused)].id, nodes[next].id);
+		ck_assert_uint_eq(owner_of(KEY, s, nodes, 1, &next), 0);
 		ck_assert_uint_eq(next, OWNER_NONE);
 	}
 }
@@ -83,7 +83,7 @@ START_TEST(weights_are_met)
 		sum += BASE_MAX(weight[i], 1u);
 	}
 	for (uint64_t s = 0; s < SAMPLES; s++)
-		count[owner_of(&group, s, nodes, BASE_ARRAY_LEN(weight), &next)]++;
+		count[owner_of(KEY, s, nodes, BASE_ARRAY_LEN(weight), &next)]++;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(weight); i++)
 		check_share(count[i], BASE_MAX(weight[i], 1u) / sum);
 }
@@ -105,6 +105,28 @@ START_TEST(a_weight_that_grows_takes_from_others)
 }
 END_TEST
 
+/* By their numbers, each as much as another; a data set more has other owners. */
+START_TEST(nodes_of_a_spread_have_even_parts)
+{
+	for (unsigned i = 0; i < OWNER_SPREAD; i++)
+		nodes[i] = (struct owner_node){.id = i, .weight = 7};
+	for (unsigned n = 2; n <= OWNER_SPREAD; n++) {
+		unsigned count[OWNER_SPREAD] = {0}, same = 0, next;
+
+		for (uint64_t s = 0; s < SAMPLES; s++) {
+			const unsigned owner = owner_of_spread(KEY, s, n);
+
+			ck_assert_uint_eq(owner, owner_of(KEY, s, nodes, n, &next));
+			count[owner]++;
+			same += owner == owner_of_spread(KEY + 1, s, n);
+		}
+		for (unsigned i = 0; i < n; i++)
+			check_share(count[i], 1.0 / n);
+		check_share(same, 1.0 / n);
+	}
+}
+END_TEST
+
 START_TEST(the_order_of_nodes_is_nothing)
 {
 	struct owner_node turned[MOST];
@@ -119,16 +141,18 @@ END_TEST
 /* What was kept yesterday is looked for today, by machines of every kind: this may never change. */
 START_TEST(owners_are_frozen)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, spread = 0;
 	unsigned next;
 
 	nodes[3].weight = 17;
 	for (uint64_t s = 0; s < 1000; s++) {
-		const unsigned first = owner_of(&group, s << 20 | s, nodes, 11, &next);
+		const unsigned first = owner_of(KEY, s << 20 | s, nodes, 11, &next);
 
 		sum = sum * 31 + first * 16 + next;
+		spread = spread * 31 + owner_of_spread(KEY, s << 20 | s, 11);
 	}
-	ck_assert_uint_eq(sum, UINT64_C(15154116058869322364));
+	ck_assert_uint_eq(spread, UINT64_C(1965390084178864268));
+	ck_assert_uint_eq(sum, UINT64_C(6829791105600059395));
 }
 END_TEST
 
@@ -145,6 +169,7 @@ int main(void)
 	tcase_add_test(tcase, the_next_is_the_owner_without_the_owner);
 	tcase_add_test(tcase, weights_are_met);
 	tcase_add_test(tcase, a_weight_that_grows_takes_from_others);
+	tcase_add_test(tcase, nodes_of_a_spread_have_even_parts);
 	tcase_add_test(tcase, the_order_of_nodes_is_nothing);
 	tcase_add_test(tcase, owners_are_frozen);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
