@@ -165,6 +165,16 @@ static int take_listening(struct place *place, int *fd, struct diag *diag)
 	return 0;
 }
 
+/* It has its mode from the first moment on: a job that may not connect is told so for good. 0 or -1 with errno. */
+static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode)
+{
+	const mode_t mask = umask(~mode & 0777);
+	int r = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+
+	umask(mask);
+	return r;
+}
+
 static int start_listening(struct place *place, struct diag *diag)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -183,8 +193,8 @@ static int start_listening(struct place *place, struct diag *diag)
 		return PLACE_E_REFUSED;
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
-	    chmod(place->socket, place->is_private ? 0600 : 0666) || listen(fd, 128)) {
+	if (fd < 0 || bind_with_mode(fd, &address, place->is_private ? 0600 : 0666) ||
+	    listen(fd, 128)) {
 		diag_set(diag, "cannot listen on %s: %s", place->socket, strerror(errno));
 		return PLACE_E_REFUSED;
 	}

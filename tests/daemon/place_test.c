@@ -83,6 +83,32 @@ static mode_t mode_of(const char *path)
 	return status.st_mode & 07777;
 }
 
+static mode_t mode_when_bound;
+int __real_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
+
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+	int r = __real_bind(fd, address, size);
+
+	mode_when_bound = mode_of(((const struct sockaddr_un *)address)->sun_path);
+	return r;
+}
+
+/* There is no moment in which a job is told that it may not connect, which it would believe. */
+START_TEST(a_socket_has_its_mode_at_once)
+{
+	const bool is_private = _i;
+
+	ck_assert_int_eq(place_open(&place, &param, is_private, folder, -1, &diag), 0);
+	ck_assert_uint_eq(mode_when_bound, is_private ? 0600 : 0666);
+	ck_assert_uint_eq(mode_of(place.socket), mode_when_bound);
+	ck_assert_uint_eq(umask(077),
+			  077); /* files that come later have the modes that they should have */
+	place_close(&place);
+}
+END_TEST
+
 START_TEST(a_new_place)
 {
 	char pid[32], expected[32], path[160];
@@ -464,6 +490,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_link_in_the_lock_s_place);
 	tcase_add_test(tcase, the_second_is_told_who_is_first);
 	tcase_add_test(tcase, a_stale_socket_is_replaced);
+	tcase_add_loop_test(tcase, a_socket_has_its_mode_at_once, 0, 2);
 	tcase_add_test(tcase, a_child_of_the_dead_holds_nothing);
 	tcase_add_test(tcase, a_folder_in_the_socket_s_place);
 	tcase_add_test(tcase, half_an_index_is_removed);

@@ -32,6 +32,7 @@
 
 #define LIVES 25
 #define MUTANT_LIVES 30
+#define RESTARTS 20
 #define WILD (180 * SECOND)
 
 static char folder[] = "/tmp/node-bottle-XXXXXX";
@@ -206,6 +207,48 @@ START_TEST(a_seed_is_a_life)
 }
 END_TEST
 
+static void run_until_batch(struct bottle *bottle, uint64_t batch)
+{
+	const struct training *job = &bottle->job[0];
+	const uint64_t last_ns = bottle->clock.now_ns + 3600 * SECOND;
+
+	while (!bottle->broken[0] && job->batches < batch && bottle->clock.now_ns < last_ns)
+		bottle_run(bottle->clock.now_ns + MS);
+	ck_assert_msg(job->batches >= batch, "%s", bottle->broken);
+}
+
+/*
+ * accessd is killed, and is back a second later. Where reading and decoding take next to nothing, what its job still waits for on
+ * this clock are the pauses that somebody chose, in accessd and in libaccess: its next try comes within 50 ms and an eighth of that
+ * second, and all the others together are less than that.
+ */
+START_TEST(a_restart_costs_few_pauses)
+{
+	static struct bottle bottle;
+	struct job_plan plan;
+	uint64_t since_ns;
+	char broken[512];
+
+	bottle_begin(&bottle, 1 + (uint64_t)_i, MUTANT_NONE, client, folder);
+	bottle.read_us = 20;
+	bottle.work_us = 100;
+	plan_draw(&plan, OA_BAD_SKIP, false);
+	plan.epochs = BOTTLE_EPOCHS;
+	plan.pace_ns = MS;
+	training_begin(&bottle.job[0], &plan);
+	run_until_batch(&bottle, 4);
+	accessd_kill();
+	bottle_run(bottle.clock.now_ns + SECOND);
+	accessd_start();
+	since_ns = bottle.clock.now_ns;
+	run_until_batch(&bottle, bottle.job[0].batches + 1);
+	ck_assert_uint_le(bottle.clock.now_ns - since_ns, 350 * MS);
+	snprintf(broken, sizeof(broken), "%s", bottle.broken);
+	bottle_end(&bottle);
+	ck_assert_msg(!broken[0], "%s", broken);
+}
+END_TEST
+
 /* The lives in which they were found are lived first: that is what they cost. */
 START_TEST(a_planted_fault_is_found)
 {
@@ -270,6 +313,7 @@ int main(void)
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(lives, what_must_hold_holds);
 	tcase_add_test(tcase, a_seed_is_a_life);
+	tcase_add_loop_test(tcase, a_restart_costs_few_pauses, 0, RESTARTS);
 	tcase_add_loop_test(tcase, a_planted_fault_is_found, 1, MUTANTS);
 	if (load() && mkdtemp(folder)) {
 		srunner_run_all(runner, CK_NORMAL);
