@@ -336,8 +336,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	if (n == 0 && status == 0)
 		printf("nothing is kept of %s\n", quoted);
 	else
-		printf("%llu groups of %s were thrown away, with %llu values\n", n, quoted,
-		       values);
+		printf("%llu groups of %s were thrown away, with %llu values\n", n, quoted, values);
 	return status;
 }
 

@@ -17,14 +17,13 @@ static struct scan_run run;
 
 /* As MXIndexedRecordIO and pack() of MXNet 1.9.1 write them: no picture; one of class 3; one of the labels 7 and 1.5, with the magic
  * in it, cut up; one without a class. */
-static const uint8_t golden[] =
-    MAGIC " \0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xa0\x40\0\0\x10\x41" MAGIC
-	  "\x1f\0\0\0\0\0\0\0\0\0\x40\x40\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xff\xd8\xff\xe0"
-	  "abc\0" MAGIC "$\0\0\x20\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xe0\x40\0\0\xc0\x3f"
-	  "\xff\xd8\xff\xe0" MAGIC "\10\0\0\x40mid" MAGIC "x" MAGIC "\0\0\0\x40" MAGIC
-	  "\5\0\0\x60"
-	  "end12\0\0\0" MAGIC
-	  "\x1c\0\0\0\0\0\0\0\0\0\x80\xbf\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x89PNG";
+static const uint8_t golden[] = MAGIC
+    " \0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xa0\x40\0\0\x10\x41" MAGIC
+    "\x1f\0\0\0\0\0\0\0\0\0\x40\x40\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xff\xd8\xff\xe0"
+    "abc\0" MAGIC
+    "$\0\0\x20\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xe0\x40\0\0\xc0\x3f"
+    "\xff\xd8\xff\xe0" MAGIC "\10\0\0\x40mid" MAGIC "x" MAGIC "\0\0\0\x40" MAGIC "\5\0\0\x60"
+    "end12\0\0\0" MAGIC "\x1c\0\0\0\0\0\0\0\0\0\x80\xbf\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x89PNG";
 #define GOLDEN_BYTES (sizeof(golden) - 1)
 #define CUT_PICTURE "\xff\xd8\xff\xe0" MAGIC "mid" MAGIC "x" MAGIC MAGIC "end12"
 
@@ -56,7 +55,10 @@ START_TEST(file_of_mxnet)
 	ck_assert_uint_eq(run.record[2].label, SCAN_NO_LABEL);
 	ck_assert_uint_eq(run.record[0].bytes, 7);
 	ck_assert_uint_eq(run.record[2].bytes, 4);
-	check_picture(0, golden, "\xff\xd8\xff\xe0" "abc", 7);
+	check_picture(0, golden,
+		      "\xff\xd8\xff\xe0"
+		      "abc",
+		      7);
 	check_picture(1, golden, CUT_PICTURE, sizeof(CUT_PICTURE) - 1);
 	check_picture(2, golden, "\x89PNG", 4);
 }
@@ -148,7 +150,8 @@ START_TEST(labels_of_all_kinds)
 
 	shard_bytes_init(&file, 4096);
 	put_record(&file, is->label, is->n, 10);
-	ck_assert_int_eq(scan(file.data, file.size, is->options), is->why ? SCAN_E_BAD : SCAN_E_END);
+	ck_assert_int_eq(scan(file.data, file.size, is->options),
+			 is->why ? SCAN_E_BAD : SCAN_E_END);
 	if (is->why)
 		ck_assert_ptr_nonnull(strstr(run.why, is->why));
 	else
@@ -159,7 +162,8 @@ END_TEST
 
 START_TEST(cut_off)
 {
-	static const size_t ends[] = {0, 39, 40, 79, 80, 161, 162, 163, 164}; /* of records, and within what fills them up */
+	static const size_t ends[] = {
+	    0, 39, 40, 79, 80, 161, 162, 163, 164}; /* of records, and within what fills them up */
 
 	for (size_t size = 0; size < GOLDEN_BYTES; size++) {
 		uint8_t *copy = malloc(size + 1);
@@ -183,10 +187,10 @@ static const struct damage {
 } damages[] = {
     {0, 0, "record 0: it does not begin as records do"},
     {40, 0, "record 1: it does not begin as records do"},
-    {7, 0x20, "parts do not follow"},   /* a part that nothing follows */
-    {7, 0x60, "parts do not follow"},   /* a last part without the others */
-    {84, 0x25, "parts do not follow"},  /* of a size that no part has */
-    {87, 0, "record 3: its parts do not follow"}, /* whole, so that the next one is a part */
+    {7, 0x20, "parts do not follow"},                 /* a part that nothing follows */
+    {7, 0x60, "parts do not follow"},                 /* a last part without the others */
+    {84, 0x25, "parts do not follow"},                /* of a size that no part has */
+    {87, 0, "record 3: its parts do not follow"},     /* whole, so that the next one is a part */
     {131, 0x60, "record 3: its parts do not follow"}, /* the last part, and one more */
     {155, 0x40, "parts do not follow"},
     {6, 1, "cut off"},
