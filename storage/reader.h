@@ -46,6 +46,8 @@ enum reader_message {
 	/* QUEUE, NUMBER, NODES: a job of the queue's stream has its samples spread over so many nodes, of
 	 * which this is that one; the last one said holds */
 	READER_SPREAD = 29,
+	/* QUEUE, FORM, SAMPLE: who was to make that form of it died of it: nobody is to wait for that */
+	READER_UNMADE = 30,
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	/* ID, DEVICE, INODE, [STAMP], [MADE], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:

@@ -118,6 +118,17 @@ static void on_spread(struct wire_in *in)
 		message_bad(in, "needs STORE before it, and a node that there is");
 }
 
+static void on_unmade(struct wire_in *in)
+{
+	const uint64_t queue = message_u64(in, READER_KEY_QUEUE, "needs a QUEUE");
+	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
+	const uint64_t sample = message_u64(in, READER_KEY_SAMPLE, "needs a SAMPLE");
+
+	if (form >= LAYOUT_FORMS)
+		message_bad(in, "needs a form that there is");
+	reader_queue_unmade(queue, (unsigned)form, sample);
+}
+
 static void on_chore(struct wire_in *in)
 {
 	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
@@ -273,6 +284,9 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_SPREAD:
 		on_spread(in);
+		break;
+	case READER_UNMADE:
+		on_unmade(in);
 		break;
 	case READER_CHORE:
 		on_chore(in);

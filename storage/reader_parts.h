@@ -126,6 +126,8 @@ void reader_queue_yield(uint64_t number, unsigned form, bool yields);
 /* Where to keep an item of the write-back ring: the queue expects one of that sample; NULL: nowhere. */
 const struct reader_kept *reader_queue_expect(struct reader_queue *queue,
 					      const struct rings_item *item);
+/* From the main thread: it does not come, who was to make it is dead. */
+void reader_queue_unmade(uint64_t number, unsigned form, uint64_t sample);
 /* For peers: one that is busy is busy once more, until it is put. */
 void reader_queue_keep(struct reader_queue *queue);
 /* Nobody asks for its tasks any more; of one that is busy. */

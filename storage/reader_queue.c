@@ -177,6 +177,18 @@ const struct reader_kept *reader_queue_expect(struct reader_queue *queue,
 	return reader_queue_kept(queue, item->form);
 }
 
+void reader_queue_unmade(uint64_t number, unsigned form, uint64_t sample)
+{
+	const struct rings_item none = {.form = form, .sample = sample};
+	struct reader_queue *queue = reader_mount_hold(number);
+	const struct reader_kept *kept = queue ? reader_queue_expect(queue, &none) : NULL;
+
+	if (kept && kept->shared)
+		reader_peers_not_made(kept->shared, sample);
+	if (queue)
+		reader_queue_put(queue);
+}
+
 /* A form that lies in memory is read there; but a crop index must have its file behind it. */
 static bool queue_get_resident(const struct queue_task *task, const struct reader_place *at,
 			       uint8_t *buffer, struct reader_came *ret)

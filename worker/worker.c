@@ -326,6 +326,8 @@ static int worker_run(struct worker *worker, struct worker_queue *queue,
 	if (task->slot == LAYOUT_NO_SLOT)
 		return worker_run_ahead(worker, queue, task, ret_made, ret_error);
 	rc = worker_prepare(worker->setup, queue, task, out, ret_error);
+	if (rc != 0 && is_file && task->make)
+		worker_keep_file(worker, queue, task, false, ret_made);
 	if (rc != 0)
 		return rc;
 	if (is_file && task->make && worker_run_made(worker, queue, task, out, ret_made) == 0)

@@ -104,6 +104,17 @@ void reading_spread(struct reading *reading, uint32_t queue, uint32_t number, ui
 	send_message(reading, &out);
 }
 
+void reading_unmade(struct reading *reading, uint32_t queue, unsigned form, uint64_t sample)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_UNMADE);
+	wire_put_u64(&out, READER_KEY_QUEUE, queue);
+	wire_put_u64(&out, READER_KEY_FORM, form);
+	wire_put_u64(&out, READER_KEY_SAMPLE, sample);
+	send_message(reading, &out);
+}
+
 void reading_open(struct reading *reading, const struct reading_ask *ask, int index_fd)
 {
 	struct wire_out out;

@@ -82,6 +82,8 @@ void reading_attach(struct reading *reading, uint64_t id, uint32_t queue, int qu
  * for people. is_shared: other nodes' processes of the same user know it by that name. */
 void reading_form(struct reading *reading, uint32_t queue, unsigned form,
 		  const struct hash_id *group, const char *note, bool is_shared);
+/* Who was to make that form of the sample died of it. */
+void reading_unmade(struct reading *reading, uint32_t queue, unsigned form, uint64_t sample);
 /* One of its jobs has samples spread over so many nodes: this is that one. */
 void reading_spread(struct reading *reading, uint32_t queue, uint32_t number, uint32_t nodes);
 /* Something that a person asks of the store: chores_done() follows. */

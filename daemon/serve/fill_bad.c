@@ -26,6 +26,7 @@
 #include "daemon/serve/stream.h"
 #include "daemon/serve/stream_fail.h"
 #include "daemon/serve/variant.h"
+#include "daemon/tenant/domain.h"
 #include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
@@ -255,6 +256,14 @@ bool fill_is_settled(struct stream *stream, struct fill *fill, uint32_t i, enum 
 
 /* ---- deaths ---- */
 
+/* A worker says itself that it could not make what was to be kept; who is dead does not, and others may wait for that. */
+static void tell_unmade(struct stream *stream, const struct fill_task *task)
+{
+	if (task->keep.make && stream->domain->reading.peers > 0)
+		reading_unmade(&stream->domain->reading, stream->shared.queue.number,
+			       task->keep.make, task->source);
+}
+
 /* A worker that was killed from outside says nothing about its sample: one more try, the bytes are
  * still in the arena. A second death, or a hang, is the sample's. What it used on it is its stream's (fill_fair.c):
  * who is dead cannot say that. */
@@ -269,6 +278,8 @@ static void take_from_worker(struct stream *stream, struct fill *fill,
 					  LAYOUT_TASK_RUNNING, to, death->stage, death->status))
 			continue;
 		fill->task[i].died = true;
+		if (!again)
+			tell_unmade(stream, &fill->task[i]);
 		stream->share.work_us += death->work_us;
 	}
 	queue_recount(&stream->shared.queue, fill->row);

@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/budget.h"
@@ -17,6 +18,7 @@
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
 #include "storage/index.h"
+#include "storage/reader.h"
 #include "tests/patience.h"
 
 #define N 1000
@@ -164,15 +166,46 @@ static void take(uint32_t owner)
 	ck_assert_int_eq(queue_claim_run(&stream.shared.queue, owner, UINT32_MAX, &task), 0);
 }
 
+/* The reader was told, once, of the task that has failed. */
+static void check_unmade(int sock)
+{
+	uint64_t sample, form;
+	struct wire_in in;
+	unsigned failed = 0;
+
+	wire_in_init(&in);
+	ck_assert_int_eq(wire_recv(sock, &in, MSG_DONTWAIT), 0);
+	ck_assert_uint_eq(in.type, READER_UNMADE);
+	ck_assert_int_eq(wire_get_u64(&in, READER_KEY_SAMPLE, &sample), 0);
+	ck_assert_int_eq(wire_get_u64(&in, READER_KEY_FORM, &form), 0);
+	ck_assert_uint_eq(form, LAYOUT_FORM_PACKED);
+	wire_in_fini(&in);
+	for (uint32_t i = 0; i < CHUNK; i++)
+		if (queue_task_state(&stream.shared.queue, stream.fill[0].row, i, NULL) ==
+		    LAYOUT_TASK_FAILED) {
+			ck_assert_uint_eq(stream.fill[0].task[i].source, sample);
+			failed++;
+		}
+	ck_assert_uint_eq(failed, 1);
+	ck_assert_int_lt(recv(sock, &failed, sizeof(failed), MSG_DONTWAIT), 0);
+}
+
 /* The second time it is the sample's fault, a hang is it at once; each time it was the stream's work. */
 START_TEST(what_a_dead_worker_used_is_its_streams)
 {
+	int pair[2];
+
 	const struct budget spent = {.begun_ns = 1};
 	struct fill_death death = {
 	    .owner = 7, .stage = LAYOUT_FAIL_CRASH, .status = 9, .work_us = 400000};
 
 	begin(UINT64_C(4) << 20);
 	fill_feed(&stream, &spent);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	domain.reading.child.sock = pair[0];
+	domain.reading.peers = 1;
+	for (uint32_t i = 0; i < CHUNK; i++)
+		stream.fill[0].task[i].keep.make = LAYOUT_FORM_PACKED;
 	take(7);
 	death.owner = 8;
 	fill_worker_died(&stream, &death);
@@ -189,6 +222,9 @@ START_TEST(what_a_dead_worker_used_is_its_streams)
 	death = (struct fill_death){.owner = 9, .stage = LAYOUT_FAIL_HANG, .work_us = 1000000};
 	fill_worker_died(&stream, &death);
 	ck_assert_uint_eq(stream.share.work_us, 1400000);
+	check_unmade(pair[1]);
+	close(pair[0]);
+	close(pair[1]);
 	end();
 }
 END_TEST

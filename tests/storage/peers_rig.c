@@ -93,6 +93,10 @@ static void run_task(struct peers_node *node, const struct queue_task *task)
 		node->files[task->sample]++;
 		node->wrong += !is_file(node, task);
 	}
+	if (!task->form && task->make && node->dies_every && task->sample % node->dies_every == 0) {
+		queue_run_done(&node->queue, task, LAYOUT_FAIL_CRASH, 0, "", 0);
+		return;
+	}
 	if (!task->form && task->make)
 		make_value(node, task);
 	queue_run_done(&node->queue, task, LAYOUT_FAIL_NONE, 0, "", 0);
@@ -343,6 +347,18 @@ void peers_spread(struct peers_node *node, uint32_t number, uint32_t nodes)
 	wire_put_u64(&out, READER_KEY_QUEUE, QUEUE);
 	wire_put_u64(&out, READER_KEY_NUMBER, number);
 	wire_put_u64(&out, READER_KEY_NODES, nodes);
+	process_send(&node->process, &out);
+	wait_until_heard(node);
+}
+
+void peers_unmade(struct peers_node *node, uint64_t sample)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_UNMADE);
+	wire_put_u64(&out, READER_KEY_QUEUE, QUEUE);
+	wire_put_u64(&out, READER_KEY_FORM, PEERS_FORM);
+	wire_put_u64(&out, READER_KEY_SAMPLE, sample);
 	process_send(&node->process, &out);
 	wait_until_heard(node);
 }

@@ -35,6 +35,8 @@ struct peers_node {
 	uint32_t row;
 	unsigned
 	    unfit_every; /* of the samples one has no such form; 0: all have. Before its worker runs */
+	unsigned
+	    dies_every; /* of the samples one kills its worker, which another one takes the place of */
 	unsigned recheck_s, compare_each; /* of READER_PEERS */
 	const bool *lies; /* [PEERS_SAMPLES]: its worker makes another value; NULL: of none */
 	const struct counter_cell *table; /* what is in its store */
@@ -67,6 +69,8 @@ void peers_node_stop(struct peers_node *node);
 void peers_members(struct peers_node *node, const struct peers_node *other); /* NULL: nobody */
 /* A job of its has samples spread over so many nodes, of which it is that one. */
 void peers_spread(struct peers_node *node, uint32_t number, uint32_t nodes);
+/* accessd saw the death of who was to make that. */
+void peers_unmade(struct peers_node *node, uint64_t sample);
 /* Its reader is killed; another one gets its tasks. */
 void peers_node_die(struct peers_node *node);
 

@@ -215,6 +215,35 @@ START_TEST(what_has_no_form_comes_as_its_file)
 }
 END_TEST
 
+/* What the reader hears of it is told to the owner, once. */
+START_TEST(what_its_maker_dies_of_is_told)
+{
+	_Atomic unsigned said = 0;
+	unsigned expected = 0;
+
+	begin(false);
+	net.fate = count_none;
+	net.arg = &said;
+	node[0].dies_every = 10;
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_one(&node[0]);
+	for (unsigned times = 0; times < 2; times++)
+		for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+			peers_unmade(&node[0], s);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s += 10)
+		expected += peers_owns(&node[1], &node[0], s);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_wait_taken(&net, &node[i]);
+	ck_assert_uint_eq(said, expected);
+	round_of_one(&node[1]); /* and nobody waits for who is dead */
+	for (unsigned s = 0; s < PEERS_SAMPLES; s += 10)
+		ck_assert_uint_eq(node[1].files[s], 1);
+	ck_assert_uint_eq(node[0].wrong + node[1].wrong, 0);
+	end();
+}
+END_TEST
+
 /* The keeper takes its time: there may be rounds in which not all is there yet. */
 START_TEST(what_came_stays_in_memory)
 {
@@ -871,6 +900,7 @@ int main(void)
 	tcase_add_test(tcase, each_file_is_read_once_and_each_form_made_once);
 	tcase_add_test(tcase, what_a_node_owns_is_made_ahead);
 	tcase_add_test(tcase, what_has_no_form_comes_as_its_file);
+	tcase_add_test(tcase, what_its_maker_dies_of_is_told);
 	tcase_add_test(tcase, what_came_stays_in_memory);
 	tcase_add_test(tcase, an_owner_looks_whether_the_source_is_as_it_was);
 	tcase_add_test(tcase, who_gives_what_the_source_does_not_say_is_found_out);
