@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "storage/numbered.h"
+#include "storage/source/numbered.h"
 
 bool wrapped_note_is_good(const struct wrapped_note *note)
 {

@@ -13,7 +13,7 @@
  */
 
 #include "base/little.h"
-#include "storage/numbered.h"
+#include "storage/source/numbered.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_rows.h"

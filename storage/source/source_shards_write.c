@@ -10,7 +10,7 @@
 #include "storage/source/source_shards.h"
 
 #include "storage/index.h"
-#include "storage/numbered.h"
+#include "storage/source/numbered.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_indexer.h"
 

@@ -2,7 +2,7 @@
 
 /* Indexes of samples that have numbers only. */
 
-#include "storage/numbered.h"
+#include "storage/source/numbered.h"
 
 #include <stdio.h>
 
