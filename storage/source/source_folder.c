@@ -41,7 +41,7 @@ static int folder_index(struct reader_dataset *dataset, unsigned threads,
 	if (folder_use_stored(dataset))
 		return 0;
 	r = scan_build(dataset->root_fd, dataset->path, threads, progress, ret_fd, diag);
-	return r ? r : source_map_new(dataset, *ret_fd, diag);
+	return r ? r : source_map_new(dataset, ret_fd, diag);
 }
 
 const struct source_ops source_folder = {

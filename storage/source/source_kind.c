@@ -139,12 +139,14 @@ bool source_map_stored(struct reader_dataset *dataset)
 	return false;
 }
 
-int source_map_new(struct reader_dataset *dataset, int fd, struct diag *diag)
+int source_map_new(struct reader_dataset *dataset, int *fd, struct diag *diag)
 {
-	int r = dataset_map(fd, &dataset->index);
+	const int r = dataset_map(*fd, &dataset->index);
 
-	if (r)
-		diag_set(diag, "the new index of the dataset cannot be mapped: %s",
-			 r < 0 ? strerror(-r) : "damaged");
+	if (!r)
+		return 0;
+	diag_set(diag, "the new index of the dataset cannot be mapped: %s",
+		 r < 0 ? strerror(-r) : "damaged");
+	base_close(fd);
 	return r;
 }

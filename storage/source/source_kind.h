@@ -109,8 +109,8 @@ bool source_is_of_others(const struct source_shards *shards, const char *name);
 int source_open_file(int root_fd, const char *name, bool no_atime);
 /* Puts the stored index in place, if there is one that is whole and of this kind. */
 bool source_map_stored(struct reader_dataset *dataset);
-/* Puts a new index in place. 0, or as dataset_map() with diag. */
-int source_map_new(struct reader_dataset *dataset, int fd, struct diag *diag);
+/* Puts a new index in place. 0, or as dataset_map() with diag, and *fd is closed, and -1. */
+int source_map_new(struct reader_dataset *dataset, int *fd, struct diag *diag);
 void source_unmap(struct reader_dataset *dataset);
 
 /* ---- source_file.c: a sample that is a file ---- */

@@ -54,7 +54,7 @@ static int converted_place(struct reader_dataset *dataset, const struct scan_pro
 		return r;
 	if (r < 0 || r == DATASET_E_CANCELLED)
 		return refuse(dataset, r < 0 ? strerror(-r) : "cancelled", r, diag);
-	if (r || source_map_new(dataset, *ret_fd, diag) || !oads_is_index(oads, dataset->index))
+	if (r || source_map_new(dataset, ret_fd, diag) || !oads_is_index(oads, dataset->index))
 		return refuse(dataset, "its index is damaged", DATASET_E_REFUSED, diag);
 	return 0;
 }
@@ -62,12 +62,16 @@ static int converted_place(struct reader_dataset *dataset, const struct scan_pro
 static int converted_index(struct reader_dataset *dataset, unsigned threads,
 			   const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
-	int r = converted_place(dataset, progress, ret_fd, diag);
+	_cleanup_close_ int fd = -1;
+	const int r = converted_place(dataset, progress, &fd, diag);
 
 	(void)threads;
-	if (!r && oads_check(dataset->source))
+	if (r)
+		return r;
+	if (oads_check(dataset->source))
 		return refuse(dataset, "it is being written to", DATASET_E_REFUSED, diag);
-	return r;
+	*ret_fd = base_take_fd(&fd);
+	return 0;
 }
 
 static void converted_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,

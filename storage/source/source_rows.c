@@ -83,7 +83,7 @@ static int rows_index(struct reader_dataset *dataset, unsigned threads,
 	if (r < 0)
 		diag_set(diag, "cannot make the index of %llu samples: %s",
 			 (unsigned long long)rows->n, strerror(-r));
-	return r ? r : source_map_new(dataset, *ret_fd, diag);
+	return r ? r : source_map_new(dataset, ret_fd, diag);
 }
 
 /* ---- reading ---- */

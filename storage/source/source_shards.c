@@ -195,19 +195,23 @@ static int place_index(struct reader_dataset *dataset, unsigned threads,
 		source_unmap(dataset);
 	}
 	r = build(dataset, threads, progress, ret_fd, diag);
-	return r ? r : source_map_new(dataset, *ret_fd, diag);
+	return r ? r : source_map_new(dataset, ret_fd, diag);
 }
 
 int source_shards_index(struct reader_dataset *dataset, unsigned threads,
 			const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
 	struct shards *shards = dataset->source;
-	const int r = place_index(dataset, threads, progress, ret_fd, diag);
+	_cleanup_close_ int fd = -1;
+	const int r = place_index(dataset, threads, progress, &fd, diag);
 
 	if (r)
 		return r;
 	shards->direct = source_direct_new(dataset);
 	if (dataset->is_folder)
 		shards->files = source_shard_files_new(shards->direct != NULL);
-	return dataset->is_folder && !shards->files ? -ENOMEM : 0;
+	if (dataset->is_folder && !shards->files)
+		return -ENOMEM;
+	*ret_fd = base_take_fd(&fd);
+	return 0;
 }

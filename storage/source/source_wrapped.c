@@ -65,7 +65,7 @@ static int wrapped_index_of(struct reader_dataset *dataset, unsigned threads,
 	if (r < 0)
 		diag_set(diag, "cannot make the index of a wrapped data set (%llu samples): %s",
 			 (unsigned long long)note->count, strerror(-r));
-	return r ? r : source_map_new(dataset, *ret_fd, diag);
+	return r ? r : source_map_new(dataset, ret_fd, diag);
 }
 
 static unsigned wrapped_threads(const struct reader_dataset *dataset)
