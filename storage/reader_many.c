@@ -71,6 +71,23 @@ static uint64_t share_cpu(struct telling *all)
 	return share;
 }
 
+/* Those that are left since. Where memory is short they are brought when all others are. */
+static void leave_some(const struct telling *all)
+{
+	bool is_any = false;
+
+	for (unsigned i = 0; i < all->many.n; i++) {
+		struct reader_wanted *wanted = &all->many.wanted[i];
+
+		if (!wanted->is_left || wanted->is_told)
+			continue;
+		wanted->is_told = reader_mount_leave(all->queue, wanted->task);
+		is_any |= wanted->is_told;
+	}
+	if (is_any)
+		reader_queue_wake();
+}
+
 static bool is_news(const struct reader_wanted *wanted)
 {
 	return wanted->is_settled && !wanted->is_told;
@@ -84,6 +101,7 @@ static void many_tell(struct reader_many *many)
 	unsigned came = 0;
 	bool is_timed = false;
 
+	leave_some(all);
 	for (unsigned i = 0; i < many->n; i++) {
 		if (!is_news(&many->wanted[i]))
 			continue;

@@ -17,6 +17,9 @@
  * A task that waits for a value of another node (reader_peers.c) keeps its queue busy, and no thread. Where none comes,
  * it is put before all others of its mount.
  *
+ * What a thread claimed with others, and cannot be brought with them, it leaves to whichever thread has time: a read that hangs holds
+ * up none but itself.
+ *
  * What peers want looked at comes in turn with tasks, so that neither keeps the other from the mount's threads. Where the
  * first look waits for long, the mount hangs or is slow, and no more are taken: who asks is told at once.
  *
@@ -37,6 +40,12 @@
 #define MOUNT_MOST_LOOKS 4096               /* of a mount, that wait */
 #define MOUNT_LOOKS_NS UINT64_C(1000000000) /* then the mount hangs, as far as peers see */
 #define MOUNT_MADE (UINT64_C(1) << 63)      /* beside a root's inode: no device has such a number */
+
+struct reader_left { /* a task that a thread had claimed with others */
+	struct reader_left *next;
+	struct reader_queue *queue; /* busy with it */
+	struct queue_task task;
+};
 
 static struct {                   /* written by the main thread before any reading thread starts */
 	unsigned threads, owners; /* of a mount; given out so far */
@@ -124,6 +133,21 @@ static struct reader_ask *mount_take_again_locked(struct reader_mount *mount)
 	return ask;
 }
 
+/* Its task is the claim's. */
+static struct reader_left *mount_take_left_locked(struct reader_mount *mount,
+						  struct reader_claim *ret)
+{
+	struct reader_left *left = mount->left;
+
+	if (left) {
+		mount->left = left->next;
+		ret->queue = left->queue;
+		ret->task = left->task;
+		ret->is_alone = true;
+	}
+	return left;
+}
+
 static struct reader_look *mount_take_look_locked(struct reader_mount *mount)
 {
 	struct reader_look *look = mount->looks;
@@ -174,17 +198,40 @@ static int mount_claim_turn_locked(struct reader_mount *mount, uint32_t owner,
 int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *ret)
 {
 	struct reader_mount *mount = thread->mount;
+	struct reader_left *left = NULL;
 	int r = 0;
 
 	*ret = (struct reader_claim){.again = NULL};
 	pthread_mutex_lock(&mount->lock);
-	while (!mount->queues && !mount->again && !mount->looks)
+	while (!mount->queues && !mount->again && !mount->left && !mount->looks)
 		pthread_cond_wait(&mount->filled, &mount->lock);
 	ret->again = mount_take_again_locked(mount);
 	if (!ret->again)
+		left = mount_take_left_locked(mount, ret);
+	if (!ret->again && !left)
 		r = mount_claim_turn_locked(mount, thread->owner, ret);
 	pthread_mutex_unlock(&mount->lock);
+	free(left);
 	return r;
+}
+
+bool reader_mount_leave(struct reader_queue *queue, const struct queue_task *task)
+{
+	struct reader_mount *mount = queue->mount;
+	struct reader_left *left = malloc(sizeof(*left));
+
+	if (!left)
+		return false;
+	*left = (struct reader_left){.queue = queue, .task = *task};
+	pthread_mutex_lock(&mount->lock);
+	queue->busy++;
+	if (!mount->left)
+		mount->left_end = &mount->left;
+	*mount->left_end = left;
+	mount->left_end = &left->next;
+	pthread_cond_signal(&mount->filled);
+	pthread_mutex_unlock(&mount->lock);
+	return true;
 }
 
 bool reader_mount_again(struct reader_ask *ask)

@@ -219,13 +219,14 @@ struct reader_wanted { /* one of several that are made, or read, at once */
 	uint32_t before, behind; /* bytes on both sides of its bytes that are its, too */
 	struct reader_outcome outcome;
 	bool is_settled; /* the outcome is known; false from the caller, as the next one */
+	bool is_left;    /* it cannot be brought so: whoever has time brings it by itself */
 	bool is_told;    /* of the caller */
 };
 struct reader_many { /* those that a thread asks for at once */
 	struct reader_link *link;
 	struct reader_wanted *wanted;
 	unsigned n;
-	/* Some more are settled: their tasks end now, and their memory is others'. */
+	/* Some more are settled, or left: their tasks end now, or are others' to bring, and their memory is others'. */
 	void (*tell)(struct reader_many *many);
 };
 /* Reads a sample's bytes to buffer (as many as the index says) and checks that they are still those of the
@@ -295,6 +296,7 @@ struct reader_mount {
 	struct reader_queue *queues;
 	unsigned n_queues;                      /* with those that are leaving */
 	struct reader_ask *again, **again_end;  /* their tasks are read before others */
+	struct reader_left *left, **left_end;   /* theirs next */
 	struct reader_look *looks, **looks_end; /* in turn with other tasks */
 	unsigned n_looks;
 	bool was_look; /* what was claimed last */
@@ -324,6 +326,7 @@ struct reader_claim {               /* at most one of the three */
 	struct reader_look *look;   /* owned */
 	struct reader_queue *queue; /* busy with the task: put it back */
 	struct queue_task task;
+	bool is_alone; /* it was claimed with others, and left */
 };
 /* The next of each kind; of queues the next one in turn that has a task. Waits while the mount has none of all. 0,
  * QUEUE_E_NONE: nothing, QUEUE_E_BAD: a task is forged. */
@@ -334,6 +337,8 @@ int reader_mount_look(const struct value_head *get);
 bool reader_queue_shares(const struct reader_queue *queue, const struct hash_id *group);
 /* The task is read before others of its mount. false: its queue is leaving. */
 bool reader_mount_again(struct reader_ask *ask);
+/* So is this one, which is claimed, by itself, by whichever thread; the queue is busy with it, too. false: not enough memory. */
+bool reader_mount_leave(struct reader_queue *queue, const struct queue_task *task);
 
 void *reader_queue_thread(void *thread); /* a struct reader_thread's, for ever */
 
@@ -361,6 +366,8 @@ void reader_queue_serve(struct reader_thread *thread, struct reader_queue *queue
 void reader_queue_end(struct reader_queue *queue, const struct queue_task *task,
 		      const struct reader_came *came, const struct reader_outcome *outcome,
 		      uint64_t took_ns, uint64_t cpu_ns);
+/* Other threads have a look at what was left. */
+void reader_queue_wake(void);
 /* The one that was claimed, and as many more as come at once with it. */
 void reader_many_serve(struct reader_thread *thread, struct reader_queue *queue,
 		       const struct queue_task *first);

@@ -398,6 +398,11 @@ void reader_queue_serve(struct reader_thread *thread, struct reader_queue *queue
 	queue_serve_rest(thread, queue, task, &(struct reader_came){.bytes = task->bytes});
 }
 
+void reader_queue_wake(void)
+{
+	doorbell_ring_readers(queues.doorbell);
+}
+
 /* ---- tasks that wait for peers ---- */
 
 void reader_queue_again(struct reader_ask *ask)
@@ -529,7 +534,10 @@ void *reader_queue_thread(void *arg)
 		} else if (claim.look) {
 			queue_serve_look(claim.look);
 		} else if (claim.queue) {
-			reader_many_serve(thread, claim.queue, &claim.task);
+			if (claim.is_alone)
+				reader_queue_serve(thread, claim.queue, &claim.task);
+			else
+				reader_many_serve(thread, claim.queue, &claim.task);
 			reader_queue_put(claim.queue);
 		} else {
 			doorbell_sleep_reader(queues.doorbell, seen, QUEUE_SLEEP_NS);

@@ -113,6 +113,13 @@ void source_direct_free(struct shards_direct *direct);
 /* As most() and many(). */
 unsigned source_direct_most(const struct reader_dataset *dataset, const struct reader_link *link);
 void source_direct_many(const struct reader_dataset *dataset, struct reader_many *many);
+struct direct_meter {
+	uint64_t cpu_ns, disk_bytes; /* of the thread, so far */
+};
+/* Around a read of so many bytes through the page cache; 0: none came. false, also where direct is NULL: it is not measured. */
+bool source_direct_begin(struct shards_direct *direct, struct direct_meter *ret);
+void source_direct_end(struct shards_direct *direct, const struct direct_meter *meter,
+		       uint64_t bytes);
 
 struct shards { /* dataset->source of one of these kinds */
 	struct shard_names names;

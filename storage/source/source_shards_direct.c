@@ -7,7 +7,8 @@
  * what others have there. So its shards are opened with O_DIRECT where the file system says how that is to be read (statx;
  * tmpfs, network file systems and old kernels do not), samples lie in the arena as in their shards (dataset_is_placed()),
  * and batches of both ways are measured (direct.h). Whatever cannot be read so is left to source_shards_read(): a sample without
- * room on both sides, a short read, a shard that changed, is gone, or lies on another file system.
+ * room on both sides, a short read, a shard that changed, is gone, or lies on another file system. It comes by itself, by
+ * whichever thread has time, so that one that hangs holds up no other.
  */
 
 #include "storage/source/direct.h"
@@ -36,6 +37,11 @@ struct shards_direct {
 	unsigned refusals;
 	bool is_off;
 	uint64_t again_ns; /* it is off until then; 0: for good */
+	struct
+	{ /* of samples that came through the page cache, until they are as many as a batch */
+		unsigned n;
+		uint64_t bytes, cpu_ns, from_disk;
+	} pages;
 };
 
 static uint64_t direct_above = UINT64_MAX; /* written before any data set is opened */
@@ -138,15 +144,42 @@ static uint64_t disk_bytes(void)
 	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : (uint64_t)usage.ru_inblock * 512;
 }
 
-static void note(struct shards_direct *direct, bool is_direct, uint64_t bytes, uint64_t cpu_ns,
-		 uint64_t from_disk)
+/* Under the lock: one through the page cache. */
+static void note_one_locked(struct shards_direct *direct, uint64_t bytes, uint64_t cpu_ns,
+			    uint64_t from_disk)
 {
+	direct->pages.n++;
+	direct->pages.bytes += bytes;
+	direct->pages.cpu_ns += cpu_ns;
+	direct->pages.from_disk += from_disk;
+	if (direct->pages.n < DIRECT_DEEP)
+		return;
+	direct_choice_note(&direct->choice, false, direct->pages.bytes, direct->pages.cpu_ns,
+			   direct->pages.from_disk);
+	memset(&direct->pages, 0, sizeof(direct->pages));
+}
+
+static struct direct_meter meter_now(void)
+{
+	return (struct direct_meter){.cpu_ns = base_cpu_ns(), .disk_bytes = disk_bytes()};
+}
+
+/* Of what was read since then. */
+static void note(struct shards_direct *direct, bool is_direct, uint64_t bytes,
+		 const struct direct_meter *since)
+{
+	const struct direct_meter now = meter_now();
+	const uint64_t cpu_ns = now.cpu_ns - since->cpu_ns;
+	const uint64_t from_disk = now.disk_bytes - since->disk_bytes;
 	struct direct_choice choice;
 	char why[96];
 	bool is_new;
 
 	pthread_mutex_lock(&direct->lock);
-	direct_choice_note(&direct->choice, is_direct, bytes, cpu_ns, from_disk);
+	if (is_direct)
+		direct_choice_note(&direct->choice, true, bytes, cpu_ns, from_disk);
+	else
+		note_one_locked(direct, bytes, cpu_ns, from_disk);
 	is_new = direct_choice_says(&direct->choice, base_now_ns());
 	choice = direct->choice;
 	pthread_mutex_unlock(&direct->lock);
@@ -237,7 +270,7 @@ static bool add(struct batch *batch, const struct reader_dataset *dataset,
 	return true;
 }
 
-/* A short one at the file's end has all that is wanted, any other one is read anew by who can say why. */
+/* A short one at the file's end has all that is wanted, any other one is left to who can say why. */
 static void settle(const struct batch *batch, unsigned i)
 {
 	const struct direct_read *read = &batch->read[i];
@@ -251,6 +284,7 @@ static void settle(const struct batch *batch, unsigned i)
 	} else if (read->result < 0 && read->result != -EIO) {
 		refuse(batch->direct, -read->result);
 	}
+	wanted->is_left = !wanted->is_settled;
 	if (batch->file[i])
 		source_shard_release(batch->files, batch->file[i], !is_there);
 }
@@ -264,16 +298,7 @@ static void ended(void *arg, const unsigned *number, unsigned n)
 	batch->many->tell(batch->many);
 }
 
-static void read_through(const struct reader_dataset *dataset, struct reader_many *many,
-			 struct reader_wanted *wanted)
-{
-	source_shards_read(dataset, dataset->root_fd, wanted->task->sample, wanted->buffer,
-			   &wanted->outcome);
-	wanted->is_settled = wanted->outcome.stage == LAYOUT_FAIL_NONE;
-	many->tell(many);
-}
-
-/* What cannot be read directly comes first: who waits for it would wait for all others. */
+/* What cannot be read directly is others' before this thread waits for the rest. */
 static void read_direct(const struct reader_dataset *dataset, struct shards_direct *direct,
 			struct reader_many *many)
 {
@@ -283,34 +308,59 @@ static void read_direct(const struct reader_dataset *dataset, struct shards_dire
 	int r;
 
 	for (unsigned i = 0; i < many->n; i++)
-		if (!add(&batch, dataset, &many->wanted[i]))
-			read_through(dataset, many, &many->wanted[i]);
+		many->wanted[i].is_left = !add(&batch, dataset, &many->wanted[i]);
+	many->tell(many);
 	r = direct_queue_read(&many->link->direct,
 			      &(struct direct_batch){batch.read, batch.n, ended, &batch});
 	if (!r)
 		return;
 	stop(direct, -r);
-	for (unsigned i = 0; i < batch.n; i++)
+	for (unsigned i = 0; i < batch.n; i++) {
+		batch.wanted[i]->is_left = true;
 		if (batch.file[i])
 			source_shard_release(batch.files, batch.file[i], false);
+	}
 }
 
 void source_direct_many(const struct reader_dataset *dataset, struct reader_many *many)
 {
 	struct shards_direct *direct = ((const struct shards *)dataset->source)->direct;
-	const uint64_t disk = disk_bytes(), cpu_ns = base_cpu_ns();
+	struct direct_meter meter;
 	uint64_t bytes = 0;
 	bool is_direct;
 
 	pthread_mutex_lock(&direct->lock);
 	is_direct = !direct->is_off && direct_choice_next(&direct->choice);
 	pthread_mutex_unlock(&direct->lock);
-	if (is_direct)
-		read_direct(dataset, direct, many);
-	for (unsigned i = 0; i < many->n && !is_direct; i++)
-		read_through(dataset, many, &many->wanted[i]);
+	for (unsigned i = 0; i < many->n; i++)
+		many->wanted[i].is_left = !is_direct;
+	if (!is_direct)
+		return;
+	meter = meter_now();
+	read_direct(dataset, direct, many);
 	for (unsigned i = 0; i < many->n; i++)
 		bytes += many->wanted[i].is_settled ? many->wanted[i].task->bytes : 0;
 	if (bytes)
-		note(direct, is_direct, bytes, base_cpu_ns() - cpu_ns, disk_bytes() - disk);
+		note(direct, true, bytes, &meter);
+}
+
+bool source_direct_begin(struct shards_direct *direct, struct direct_meter *ret)
+{
+	bool is_off;
+
+	if (!direct)
+		return false;
+	pthread_mutex_lock(&direct->lock);
+	is_off = direct->is_off;
+	pthread_mutex_unlock(&direct->lock);
+	if (!is_off)
+		*ret = meter_now();
+	return !is_off;
+}
+
+void source_direct_end(struct shards_direct *direct, const struct direct_meter *meter,
+		       uint64_t bytes)
+{
+	if (bytes)
+		note(direct, false, bytes, meter);
 }

@@ -368,12 +368,18 @@ void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint6
 			uint8_t *buffer, struct reader_outcome *ret)
 {
 	const struct shards *shards = dataset->source;
+	struct direct_meter meter;
 	struct shard_read read;
+	bool is_measured;
 
 	if (!source_shard_place(dataset, root_fd, sample, buffer, ret, &read))
 		return;
+	is_measured = buffer && source_direct_begin(shards->direct, &meter);
 	if (read.has_name)
 		read_below(&read, shards->files);
 	else
 		read_from(&read, root_fd);
+	if (is_measured)
+		source_direct_end(shards->direct, &meter,
+				  ret->stage == LAYOUT_FAIL_NONE ? read.bytes : 0);
 }

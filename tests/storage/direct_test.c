@@ -549,8 +549,11 @@ static void await_ready(const struct work *work, uint32_t n)
 	}
 }
 
-/* A read that takes long holds up none of those that were begun with it. */
-START_TEST(each_is_told_as_it_ends)
+static const char *const late_cases[] = {"held", "late cut", "late cut few"};
+
+/* A read that takes long holds up none of those that were begun with it; nor does one that cannot be read so, and comes by
+ * itself, hold up them or another one like it. */
+START_TEST(one_that_takes_long_holds_up_no_other)
 {
 	char held[sizeof(tree.path) + 8];
 	struct work work;
@@ -561,7 +564,7 @@ START_TEST(each_is_told_as_it_ends)
 		snprintf(held, sizeof(held), "%s/.held", tree.path);
 		setenv("HELD", held, 1);
 		close(openat(tree.fd, ".held", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-		start_reader("held", true);
+		start_reader(late_cases[_i], true);
 		open_shards(tree.path, &work);
 		work_queue(&process, &work);
 		await_ready(&work, work.count - 1);
@@ -653,7 +656,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, every_byte_of_shards_comes);
 	tcase_add_loop_test(tcase, where_the_kernel_has_no_queue_they_come_as_ever, 0,
 			    BASE_ARRAY_LEN(refusal_cases));
-	tcase_add_test(tcase, each_is_told_as_it_ends);
+	tcase_add_loop_test(tcase, one_that_takes_long_holds_up_no_other, 0,
+			    BASE_ARRAY_LEN(late_cases));
 	tcase_add_test(tcase, arenas_lie_in_small_pages_where_they_shall);
 	tcase_add_test(tcase, where_there_is_no_such_reading_they_come_as_ever);
 }

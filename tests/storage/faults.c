@@ -11,10 +11,12 @@
  *	dead	all calls fail with EIO
  *	slow	each takes 20 ms
  *	hang	files of the size HANG_BYTES never answer
+ *	late	the first one of more than LATE_BYTES ends when the file HELD is gone
  * to the kernel's AIO:
  *	noaio	there is none: io_setup() fails with EPERM
  *	fewaio	others have all of it: io_setup() fails with EAGAIN
  *	held	the first of the first batch ends when the file HELD is gone
+ *	cut	all of each batch come short, with "few" the first of it
  * and to every open():
  *	stuck	of a path with "stuck" in it never answers; it makes a folder of that path first, by which
  *		is seen that somebody hangs
@@ -36,6 +38,8 @@
 #include <unistd.h>
 
 #define HANG_BYTES 4321
+#define LATE_BYTES 30000
+#define CUT_BYTES 512
 
 #define FAULTS_REPLACES(symbol) __asm__(symbol) __attribute__((visibility("default")))
 
@@ -86,9 +90,16 @@ static bool is_forgotten(int fd)
 	       lseek(fd, mark, SEEK_SET) == mark;
 }
 
+static void wait_for_held(void)
+{
+	while (access(getenv("HELD"), F_OK) == 0)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 {
 	static atomic_uint calls;
+	static atomic_bool was_late;
 	const char *faults = getenv("FAULTS");
 	const unsigned call = atomic_fetch_add(&calls, 1);
 	struct stat st;
@@ -110,6 +121,8 @@ static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 	if (strstr(faults, "hang") && fstat(fd, &st) == 0 && st.st_size == HANG_BYTES)
 		for (;;)
 			pause();
+	if (strstr(faults, "late") && size > LATE_BYTES && !atomic_exchange(&was_late, true))
+		wait_for_held();
 	if (strstr(faults, "short") && size > 1000)
 		size = 1000;
 	return real_pread(fd, buffer, size, offset);
@@ -159,6 +172,18 @@ static long get_events_but_held(const long args[6])
 	return n < 0 ? n : kept;
 }
 
+static long get_events_cut(const long args[6], bool is_few)
+{
+	struct io_event *event = (struct io_event *)(uintptr_t)args[3];
+	const long n =
+	    real_syscall(SYS_io_getevents, args[0], args[1], args[2], event, args[4], 0L);
+
+	for (long i = 0; i < n; i++)
+		if (event[i].data == 0 || !is_few)
+			event[i].res = CUT_BYTES;
+	return n;
+}
+
 /* With all the arguments that there may be, as libc's: which were given nobody knows. */
 long faults_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -171,6 +196,8 @@ long faults_syscall(long number, long a, long b, long c, long d, long e, long f)
 		return fail(EAGAIN);
 	if (number == SYS_io_getevents && faults && strstr(faults, "held"))
 		return get_events_but_held(args);
+	if (number == SYS_io_getevents && faults && strstr(faults, "cut"))
+		return get_events_cut(args, strstr(faults, "few") != NULL);
 	return pass_on(number, args);
 }
 
