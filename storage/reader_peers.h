@@ -6,6 +6,7 @@
  * reader_parts.h.
  */
 
+#include "cluster/promise.h"
 #include "cluster/value.h"
 #include "storage/reader_parts.h"
 
@@ -99,7 +100,55 @@ void reader_tell_anew(uint32_t peer);                /* it knows no names any mo
 
 #define PEERS_TICK_NS UINT64_C(50000000) /* how exactly time is kept */
 
-/* ---- reader_serve.c: who gets which value; from the peers' thread ---- */
+/* ---- reader_owed.c: questions of peers that wait for room for their answers; any thread ---- */
+
+struct reader_owed {
+	struct value_head get;
+	bool is_looked; /* its source was looked at for it: it is not done again */
+};
+bool reader_owed_init(void); /* false: not enough memory */
+/* false: there are as many as can be. */
+bool reader_owed_add(const struct value_head *get, bool is_looked);
+/* The next one, if there is room for its answer; from the peers' thread. */
+bool reader_owed_take(struct reader_owed *ret);
+void reader_owed_gone(uint32_t peer);
+unsigned reader_owed_count(void);
+
+/* ---- reader_fetch.c: what this node's tasks ask for; from the peers' thread ---- */
+
+void reader_fetch_have(const struct value_head *have, const uint8_t *value);
+/* The owner has not got it: who was the owner before him may have. */
+void reader_fetch_miss(const struct value_head *miss);
+void reader_fetch_gone(uint32_t peer);
+void reader_fetch_tick(uint64_t now_ns);
+/* Of a task of this node's own, which waits for what is made here, also from the keeper: nothing comes of it; it has come; and
+ * it has waited for long, so that it asks once more. */
+void reader_fetch_none(const struct promise_waiter *waiter);
+void reader_fetch_value(const struct promise_waiter *waiter, enum layout_from from, unsigned form,
+			const uint8_t *value, uint32_t bytes);
+void reader_fetch_patient(const struct promise_waiter *waiter);
+
+/* ---- reader_answer.c: who waits for a value; any thread ---- */
+
+bool reader_answer_init(void); /* false: not enough memory */
+bool reader_answer_owns(const struct hash_id *group, uint64_t sample); /* this node does */
+/* A sample of this node's own: does somebody make it already? Then he waits for it, else he is the one who makes it. */
+bool reader_answer_waits(const struct promise_waiter *waiter);
+/* Others who want it are to wait until it is made here. false: somebody makes it. */
+bool reader_answer_promise(const struct reader_shared *shared, uint64_t sample);
+/* He makes it himself. */
+void reader_answer_miss(const struct promise_waiter *waiter);
+void reader_answer_value(const struct promise_waiter *waiter, enum layout_from from, unsigned form,
+			 const uint8_t *value, uint32_t bytes);
+/* A value is here: to all who wait for it. */
+void reader_answer_all(const struct value_head *put, enum layout_from from, const uint8_t *value);
+/* None comes: each who waits looks for himself. */
+void reader_answer_none(const struct hash_id *group, uint64_t sample);
+void reader_answer_gone(uint32_t peer);
+void reader_answer_tick(uint64_t now_ns);
+bool reader_answer_is_awaited(void); /* is anything promised to anybody? */
+
+/* ---- reader_serve.c: what peers say and ask for; from the peers' thread ---- */
 
 bool reader_serve_init(void); /* its memory; from the main thread. false: not enough */
 void reader_serve_take(const uint8_t *data, uint32_t bytes); /* an item of the carrier's: hostile */
@@ -110,6 +159,7 @@ uint64_t reader_serve_nap_ns(void);      /* until something may be late */
 
 /* What he gives is not taken, till he is connected anew; accessd does not name him again. */
 void reader_serve_distrust(uint32_t peer);
+bool reader_serve_distrusts(uint32_t peer);
 /* A reading thread has looked whether the source still has that sample as it was: then he is answered. */
 void reader_serve_looked(const struct value_head *get, bool is_same);
 
