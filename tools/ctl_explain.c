@@ -8,6 +8,7 @@
  */
 
 #include "tools/ctl.h"
+#include "tools/ctl_peer.h"
 
 #include "tools/ctl_whatif.h"
 #include "tools/table.h"
@@ -335,30 +336,17 @@ static void explain_origins(const struct explain *all)
 		fputs(".\n", all->out);
 }
 
-/* What is made in idle time, or why not. An accessd of before says nothing of it. */
+/* An accessd of before says nothing of it. */
 static void explain_ahead(FILE *out, const struct json_in *peers)
 {
-	static const struct {
-		const char *state, *text;
-	} states[] = {
-	    {"not_worth", "nothing is made"},
-	    {"in_part", "nothing is made, as no job here wants all of the data set"},
-	    {"full", "nothing is made, as there is no room for it"},
-	    {"busy", "more is made"},
-	    {"rests", "more is made, slowly, as others want the processors"},
-	    {"done", "all is made that this node owns"},
-	    {"makes", "more is made"},
-	};
-	const char *state = json_in_string(json_in_member(peers, "ahead"), "");
+	const char *words = ctl_peer_ahead(json_in_string(json_in_member(peers, "ahead"), ""));
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(states); i++)
-		if (strcmp(state, states[i].state) == 0)
-			fprintf(out,
-				"While nothing is to be done for jobs %s; %llu such samples were "
-				"made for other nodes.\n",
-				states[i].text,
-				(unsigned long long)json_in_u64(json_in_member(peers, "made_ahead"),
-								0));
+	if (words)
+		fprintf(out,
+			"While nothing is to be done for jobs %s; %llu such samples were "
+			"made for other nodes.\n",
+			words,
+			(unsigned long long)json_in_u64(json_in_member(peers, "made_ahead"), 0));
 }
 
 static void explain_peers(const struct explain *all)

@@ -9,33 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/ctl_peer.h"
 #include "tools/ctl_warm_parts.h"
 
 #define LEND_LOOK_US 1000000
 
-static const char *lend_words(const struct ctl_warm_look *look)
-{
-	static const struct {
-		const char *state, *text;
-	} states[] = {
-	    {"alone", "no other node is connected"},
-	    {"not_worth", "no form is worth it"},
-	    {"full", "there is no room for more"},
-	    {"busy", "others keep this node busy"},
-	    {"rests", "more is made, slowly, as others want the processors"},
-	    {"done", "all is made that this node owns"},
-	    {"makes", "more is made"},
-	};
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(states); i++)
-		if (strcmp(look->ahead, states[i].state) == 0)
-			return states[i].text;
-	return "nothing is made";
-}
-
 static void lend_draw(struct warming *warming, uint64_t now_ns)
 {
 	const struct ctl_warm_look *look = &warming->look;
+	const char *words = ctl_peer_ahead(look->ahead);
 
 	if (!warming->draws && warming->line_ns && now_ns - warming->line_ns < WARM_LINE_NS)
 		return;
@@ -47,8 +29,8 @@ static void lend_draw(struct warming *warming, uint64_t now_ns)
 	}
 	fprintf(stderr, "%s%s: %llu samples made for other nodes, %llu kept; %s%s%s",
 		warming->draws ? "\r" : "", look->form, (unsigned long long)look->made_ahead,
-		(unsigned long long)look->kept, lend_words(look), look->not_shared[0] ? ": " : "",
-		look->not_shared);
+		(unsigned long long)look->kept, words ? words : "nothing is made",
+		look->not_shared[0] ? ": " : "", look->not_shared);
 	fputs(warming->draws ? "\033[K" : "\n", stderr);
 }
 

@@ -36,6 +36,27 @@ struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in 
 	return peer;
 }
 
+const char *ctl_peer_ahead(const char *state)
+{
+	static const struct {
+		const char *state, *text;
+	} states[] = {
+	    {"alone", "nothing is made, as no other node is connected"},
+	    {"not_worth", "nothing is made, as no form is worth it"},
+	    {"in_part", "nothing is made, as no job here wants all of the data set"},
+	    {"full", "nothing is made, as there is no room for it"},
+	    {"busy", "more is made as soon as this node has time"},
+	    {"rests", "more is made, slowly, as others want the processors"},
+	    {"done", "all is made that this node owns"},
+	    {"makes", "more is made"},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(states); i++)
+		if (strcmp(state, states[i].state) == 0)
+			return states[i].text;
+	return NULL;
+}
+
 const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer)
 {
 	if (peer->distrusted)

@@ -14,5 +14,7 @@ struct ctl_peer {
 
 /* member: of the status' cluster.members. */
 struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in *member);
+/* What is made for other nodes in idle time, by a state of sched/ahead.h in the status. NULL: another accessd's, or none. */
+const char *ctl_peer_ahead(const char *state);
 /* A word for a person; of the status, or constant. */
 const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer);

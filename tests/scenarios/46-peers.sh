@@ -4,9 +4,7 @@
 # Several nodes on one machine: who has no peers has no socket of a network; nodes with one key meet, and what one of them
 # made the others have; nodes that die, lose their carrier or have another key change no batch.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
-[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
-requires python3
-id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+needs_cluster
 
 "$pictures" "$work/data" 600 4 100
 

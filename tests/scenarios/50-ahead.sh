@@ -4,23 +4,11 @@
 # A node with a job that trains slowly has time: what it owns it prepares ahead of need, and a job on another node gets that.
 # With nobody connected it prepares nothing ahead.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
-[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
-requires python3
-id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+needs_cluster
 
 samples=400
 "$pictures" "$work/data" $samples 4 100
-free_ports 2
-read -r port_a port_b <"$work/ports"
-(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
-# node NAME PORT: starts it; the slots have a sixth of the data set
-node() {
-	dir=$work/$1
-	socket=$dir/socket
-	start_accessd workers=1 idle_exit_s=0 cache_dir="$work/cache-$1" cache_size=64M cache_force=1 cache_point=packed \
-		chunk=16 slots=4 node_name="$1" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b" \
-		peer_listen="127.0.0.1:$2" peer_key="$work/cluster.key"
-}
+two_nodes
 ahead() { # ahead NAME MEMBER: what that node says of its stream
 	socket=$work/$1/socket
 	status "streams.0.cache.peers.$2"
@@ -29,7 +17,8 @@ is_ahead() { # is_ahead NAME STATE
 	[ "$(ahead "$1" ahead)" = "$2" ]
 }
 
-node a "$port_a"
+# The slots have a sixth of the data set.
+node a "$port_a" cache_point=packed chunk=16 slots=4
 # A job that takes a batch an hour: it never gets to the end.
 "$bench" --socket "$socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --step-ms 3600000 --quiet \
 	--json "$work/slow.json" 2>>"$work/bench.log" &
@@ -38,7 +27,7 @@ cleanup_fn "kill -KILL $slow"
 until_true $patience is_ahead a alone || fail "a node alone: $(ahead a ahead)"
 [ "$(ahead a made_ahead)" = 0 ] || fail "a node alone made $(ahead a made_ahead) forms ahead"
 
-node b "$port_b"
+node b "$port_b" cache_point=packed chunk=16 slots=4
 until_true $patience is_ahead a "done" || fail "a node with time is not through with it: $(ahead a ahead)"
 made=$(ahead a made_ahead)
 socket=$work/a/socket

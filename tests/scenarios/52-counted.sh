@@ -5,11 +5,10 @@
 # caches empty: what they say that they read is what was opened, and what a node keeps it does not open again. So is what has no packed
 # form, which is kept as its file; and whatever comes from where, it is what a node alone makes of the files.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
-[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
+needs_cluster
 [ -x "$top_builddir/tests/cluster/counted" ] || skip "this build has no libfuse (Debian: libfuse3-dev)"
 [ -r /dev/fuse ] && [ -w /dev/fuse ] || skip "there is no /dev/fuse for us"
-requires python3 fusermount3
-id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+requires fusermount3
 
 samples=300
 "$pictures" "$work/data" $((samples - 8)) 4 100
@@ -26,16 +25,7 @@ is_there() {
 until_true $patience is_there
 ! is_gone $counted || skip "nothing can be mounted here: $(cat "$work/counted.log")"
 
-free_ports 2
-read -r port_a port_b <"$work/ports"
-(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
-node() { # node NAME PORT
-	dir=$work/$1
-	socket=$dir/socket
-	start_accessd workers=1 idle_exit_s=0 linger_s=600 cache_dir="$work/cache-$1" cache_size=64M cache_force=1 cache_point=packed \
-		node_name="$1" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b" peer_listen="127.0.0.1:$2" \
-		peer_key="$work/cluster.key"
-}
+two_nodes
 connected() {
 	status_is cluster.channels == 1
 }
@@ -60,8 +50,8 @@ of_node() { # of_node NAME PATH: of its status
 opened() {
 	grep -c '^open ' "$work/opened" || true
 }
-node a "$port_a"
-node b "$port_b"
+node a "$port_a" linger_s=600 cache_point=packed
+node b "$port_b" linger_s=600 cache_point=packed
 for name in a b; do
 	socket=$work/$name/socket
 	until_true $patience connected || fail "node $name does not meet the other one"

@@ -4,30 +4,17 @@
 # access-ctl cache lend: a node without jobs prepares what it owns of a data set, and a job on another node gets that. It outlives
 # accessd, and ends when it is told to.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
-[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
-requires python3
-id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+needs_cluster
 
 samples=400
 "$pictures" "$work/data" $samples 4 100
-free_ports 2
-read -r port_a port_b <"$work/ports"
-(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
-node() { # node NAME PORT [NAME=VALUE]...
-	name=$1 port=$2
-	shift 2
-	dir=$work/$name
-	socket=$dir/socket
-	start_accessd workers=1 idle_exit_s=0 cache_dir="$work/cache-$name" cache_size=64M cache_force=1 chunk=16 slots=4 \
-		node_name="$name" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b" peer_listen="127.0.0.1:$port" \
-		peer_key="$work/cluster.key" "$@"
-}
+two_nodes
 is_lent() { # is_lent STATE: what node a does for others
 	socket=$work/a/socket
 	status_is streams == 1 && [ "$(status streams.0.cache.peers.ahead)" = "$1" ]
 }
 
-node a "$port_a"
+node a "$port_a" chunk=16 slots=4
 code=0
 "$ctl" --socket "$socket" cache lend "$work/data" --form file >"$work/plain.txt" 2>&1 || code=$?
 [ $code = 2 ] || fail "--form file: status $code"
@@ -35,16 +22,16 @@ code=0
 lending=$!
 cleanup_fn "kill -KILL $lending"
 until_true $patience is_lent alone || fail "a node alone: $(cat "$work/lend.txt")"
-until_true $patience grep -q "^packed: 0 samples made for other nodes, .*; no other node is connected\$" "$work/lend.txt" ||
+until_true $patience grep -q "^packed: 0 samples made for other nodes, .*; nothing is made, as no other node is connected\$" "$work/lend.txt" ||
 	fail "it says: $(cat "$work/lend.txt")"
 
 # accessd is killed: who lends waits for the next one.
 stop_accessd
 until_true $patience grep -q "; waiting for it\$" "$work/lend.txt" || fail "accessd was stopped: $(cat "$work/lend.txt")"
-node a "$port_a"
+node a "$port_a" chunk=16 slots=4
 until_true $patience is_lent alone || fail "after accessd was stopped: $(cat "$work/lend.txt")"
 
-node b "$port_b" cache_point=packed linger_s=3600
+node b "$port_b" chunk=16 slots=4 cache_point=packed linger_s=3600
 until_true $patience is_lent "done" || fail "it is not through: $(status streams.0.cache.peers.ahead)"
 made=$(status streams.0.cache.peers.made_ahead)
 # of 400 a node of two owns 200, give or take, of which its job may have had up to 64 when nobody was there

@@ -42,6 +42,26 @@ signal.pause()' "$1" >"$work/ports" &
 	cleanup_fn "kill -KILL $!"
 	until_true 60 test -s "$work/ports" || fail "no ports"
 }
+# needs_cluster: or this scenario is skipped.
+needs_cluster() {
+	[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
+	requires python3
+	id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
+}
+# two_nodes: the ports $port_a and $port_b, and a key, for what `node` starts.
+two_nodes() {
+	free_ports 2
+	read -r port_a port_b <"$work/ports"
+	(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
+}
+node() { # node NAME PORT [NAME=VALUE]...: one of the two; its socket is in $socket, its pid in $daemon
+	name=$1 port=$2
+	shift 2
+	dir=$work/$name
+	socket=$dir/socket
+	start_accessd workers=1 idle_exit_s=0 cache_dir="$work/cache-$name" cache_size=64M cache_force=1 node_name="$name" \
+		peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b" peer_listen="127.0.0.1:$port" peer_key="$work/cluster.key" "$@"
+}
 # serve_files FOLDER: by a real nginx, at 127.0.0.1:$port, whose pid is $server; again after it was killed.
 serve_files() {
 	nginx -v >/dev/null 2>&1 || skip "nginx does not run here: $(nginx -v 2>&1 | tail -n 1)"
