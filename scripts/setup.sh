@@ -74,7 +74,8 @@ setup_configure_script() {
 	(cd "$top" && autoreconf -fi)
 }
 
-# setup_configure NAME ARGUMENT...: configures $builds/NAME; again only when the arguments change.
+# setup_configure NAME ARGUMENT...: configures $builds/NAME; again only when the arguments change. By a relative path, so that a
+# compiler cache knows what a build of the tarball compiles again.
 setup_configure() {
 	local folder=$builds/$1
 	shift
@@ -85,7 +86,7 @@ setup_configure() {
 	fi
 	rm -rf "$folder" # objects that were made otherwise would stay
 	mkdir -p "$folder" && cd "$folder" || return
-	"$top/configure" --quiet "$@" && echo "$top $*" >arguments
+	"$(realpath --relative-to=. "$top")/configure" --quiet "$@" && echo "$top $*" >arguments
 }
 
 # setup_watch LABEL COMMAND...: runs it with its output in $log and, on a terminal, shows how far it is.
