@@ -348,9 +348,9 @@ struct layout_row {               /* head of a row, 256 bytes */
 	uint32_t reserved2[15];
 	_Atomic uint32_t s_ended; /* tasks that became DONE or FAILED since the row was filled */
 	_Atomic uint32_t
-	    d_ring_at; /* ring accessd when s_ended reaches it; with its highest bit: when
-				     * the task of the number below it ends; UINT32_MAX: never. Whoever
-				     * rings exchanges it back: one ring an arm */
+	    d_ring_at; /* ring accessd when s_ended reaches it; with its highest bit: when the
+			* task of the number below it, and all before that, have ended;
+			* UINT32_MAX: never. Whoever rings exchanges it back: one ring an arm */
 	uint32_t reserved3[14];
 };
 

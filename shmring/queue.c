@@ -42,8 +42,10 @@
 #define OWNER_OF(word) ((word) >> 8)
 
 #define RING_NEVER UINT32_MAX
-#define RING_ON (UINT32_C(1) << 31) /* when one task ends, not when so many have */
-_Static_assert(LAYOUT_MAX_CHUNK < RING_ON - 1, "a count and a task's number leave that bit alone");
+#define RING_UPTO \
+	(UINT32_C(1) << 31) /* when that task and all before it have ended, not when so many have */
+_Static_assert(LAYOUT_MAX_CHUNK < RING_UPTO - 1,
+	       "a count and a task's number leave that bit alone");
 
 static struct layout_task *task_of(const struct queue *queue, uint32_t row, uint32_t index)
 {
@@ -179,9 +181,9 @@ void queue_ring_at(struct queue *queue, uint32_t row, uint32_t ended)
 	atomic_store_explicit(&queue->row[row].d_ring_at, ended, memory_order_seq_cst);
 }
 
-void queue_ring_on(struct queue *queue, uint32_t row, uint32_t index)
+void queue_ring_upto(struct queue *queue, uint32_t row, uint32_t last)
 {
-	queue_ring_at(queue, row, RING_ON | index);
+	queue_ring_at(queue, row, RING_UPTO | last);
 }
 
 uint32_t queue_ended(const struct queue *queue, uint32_t row)
@@ -289,18 +291,37 @@ static void set_outcome(struct layout_task *task, enum layout_fail stage, int co
 		memcpy(task->s_text, text, length);
 }
 
-/* One more task has ended. true once an arm, when accessd wants to know. */
+/* From the last one down: as tasks are claimed from the first one up, that is over soon where one has not ended. */
+bool queue_have_ended(const struct queue *queue, uint32_t row, uint32_t last)
+{
+	uint32_t n = BASE_MIN(last, queue->chunk - 1) + 1;
+
+	while (n > 0 && is_end(queue_task_state(queue, row, n - 1, NULL)))
+		n--;
+	return n == 0;
+}
+
+static bool is_ring_due(const struct queue *queue, uint32_t row, uint32_t index, uint32_t ended)
+{
+	const uint32_t at = atomic_load_explicit(&queue->row[row].d_ring_at, memory_order_seq_cst);
+	const uint32_t last = at & ~RING_UPTO;
+
+	if (at == RING_NEVER || !(at & RING_UPTO))
+		return ended >= at;
+	return index <= last && queue_have_ended(queue, row, last);
+}
+
+/* One more task has ended. true once an arm, when accessd wants to know. Of two that end at once, the one that is counted
+ * second sees the end of the other. */
 static bool count_end(struct queue *queue, uint32_t row, uint32_t index)
 {
 	struct layout_row *b = &queue->row[row];
 	/* L6: seq_cst, then the look at d_ring_at; pairs with L5: one of the two sees. */
 	uint32_t ended = atomic_fetch_add_explicit(&b->s_ended, 1, memory_order_seq_cst) + 1;
-	uint32_t at = atomic_load_explicit(&b->d_ring_at, memory_order_seq_cst);
 
-	if (at != RING_NEVER && at & RING_ON ? at != (RING_ON | index) : ended < at)
-		return false;
-	return atomic_exchange_explicit(&b->d_ring_at, RING_NEVER, memory_order_seq_cst) !=
-	       RING_NEVER;
+	return is_ring_due(queue, row, index, ended) &&
+	       atomic_exchange_explicit(&b->d_ring_at, RING_NEVER, memory_order_seq_cst) !=
+		   RING_NEVER;
 }
 
 bool queue_task_take_over(struct queue *queue, uint32_t row, uint32_t index, uint32_t owner,

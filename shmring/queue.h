@@ -105,8 +105,9 @@ void queue_close(struct queue *queue); /* nothing is claimed any more */
 /* Ring accessd (eventfd) when `ended` tasks of the row have ended. One ring an arm. Then look
  * once more (queue_ended()): what ended before the arm does not ring. */
 void queue_ring_at(struct queue *queue, uint32_t row, uint32_t ended);
-/* The same, when that task ends, whatever others do: where it is late. */
-void queue_ring_on(struct queue *queue, uint32_t row, uint32_t index);
+/* The same, when the task `last` and all before it have ended: what nobody can use before. */
+void queue_ring_upto(struct queue *queue, uint32_t row, uint32_t last);
+bool queue_have_ended(const struct queue *queue, uint32_t row, uint32_t last);
 /* Ends counted since the row was begun, retries included: says when to look. What has ended is
  * said by the tasks' states alone: an owner's death may leave the count short (queue_recount()
  * mends that) or, with a recount beside live owners, too high. */

@@ -9,7 +9,7 @@
  * watermark passes it (slot_table_watermark() releases), and the watermark alone tells ranks what they
  * may read.
  *
- * accessd is rung seldom: when the last task ends without which the watermark cannot be at the next place where a job
+ * accessd is rung seldom: when all tasks have ended without which the watermark cannot be at the next place where a job
  * that was granted the chunk can go on, or sooner when tasks wait for room in the arena. A ring needs
  * two flags, the doorbell's and the row's; the doorbell's is set first, the row's second, and then it is
  * looked once more whether what the ring would be for has come meanwhile. The node's tick is only
@@ -168,17 +168,15 @@ static bool has_ended(enum layout_task_state state)
 	return state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
 }
 
-static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
+static void collect_ended(struct stream *stream, struct fill *fill, uint32_t i,
+			  enum layout_task_state state)
 {
 	struct fill_task *task = &fill->task[i];
-	enum layout_task_state state = queue_task_state(&stream->shared.queue, fill->row, i, NULL);
 	enum layout_fail stage;
 	uint32_t work_us;
 	char text[48];
 	int code;
 
-	if (!has_ended(state))
-		return;
 	queue_task_outcome(&stream->shared.queue, fill->row, i, &stage, &code, text, &work_us);
 	stream->share.work_us += work_us;
 	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
@@ -235,18 +233,35 @@ static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t b
 	}
 }
 
-/* false: nothing ended since the last look. */
+/* false: it has not ended, or was dealt with. */
+static bool collect_task(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	const struct fill_task *task = &fill->task[i];
+	enum layout_task_state state;
+
+	if (!task->queued || task->status != LAYOUT_SAMPLE_PENDING)
+		return false;
+	state = queue_task_state(&stream->shared.queue, fill->row, i, NULL);
+	if (!has_ended(state))
+		return false;
+	collect_ended(stream, fill, i, state);
+	return true;
+}
+
+/* No further than to the last of the tasks that are said to have ended: looking at one that is under way makes its next owner
+ * wait for the memory. false: nothing ended since the last look. */
 static bool collect_tasks(struct stream *stream, struct fill *fill)
 {
-	uint32_t ended = queue_ended(&stream->shared.queue, fill->row);
+	const uint32_t ended = queue_ended(&stream->shared.queue, fill->row);
+	uint32_t left = fill->has_doubts ? UINT32_MAX : ended - fill->seen;
 
-	if (ended == fill->seen && !fill->has_doubts)
+	if (!left)
 		return false;
 	fill->seen = ended;
 	fill->has_doubts = false;
-	for (uint32_t i = fill->watermark; i < fill->fed && stream->state == STREAM_RUNS; i++)
-		if (fill->task[i].queued && fill->task[i].status == LAYOUT_SAMPLE_PENDING)
-			collect_task(stream, fill, i);
+	for (uint32_t i = fill->watermark; left && i < fill->fed && stream->state == STREAM_RUNS;
+	     i++)
+		left -= collect_task(stream, fill, i);
 	return true;
 }
 
@@ -264,7 +279,6 @@ static bool collect_one(struct stream *stream, struct fill *fill)
 			fill->after_hole = fill->watermark;
 	}
 	if (fill->watermark != watermark) {
-		fill->awaited = LAYOUT_STAGE_NONE;
 		variant_show_watermark(stream, fill);
 		tell_jobs(stream, fill, watermark);
 	}
@@ -316,6 +330,9 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 
 		snprintf(text, sizeof(text), "%u bytes, the arena has %llu", bytes,
 			 (unsigned long long)stream->shared.arena.bytes);
+		/* It has ended for who looks what has: it was not queued. */
+		queue_task_take_over(&stream->shared.queue, fill->row, i, 0, LAYOUT_TASK_HELD,
+				     LAYOUT_TASK_FAILED, LAYOUT_FAIL_REFUSED, -EFBIG);
 		fill_handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
 		return true;
 	}
@@ -478,9 +495,9 @@ static bool arm(struct stream *stream, const struct fill *fill)
 
 	if (fill->is_ahead || fill->fed < fill->count || !last_before_boundary(stream, fill, &last))
 		return arm_by_number(stream, fill);
-	queue_ring_on(queue, fill->row, last);
+	queue_ring_upto(queue, fill->row, last);
 	return queue_ended(queue, fill->row) != fill->seen &&
-	       has_ended(queue_task_state(queue, fill->row, last, NULL));
+	       queue_have_ended(queue, fill->row, last);
 }
 
 bool fill_arm(struct stream *stream)

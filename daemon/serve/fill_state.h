@@ -31,16 +31,15 @@ struct fill {
 	    is_ahead; /* no chunk: forms that no job waits for (fill_ahead.c); what follows counts chunks, unless it says so */
 	bool is_watched; /* fill_watch() */
 	uint32_t row, slot, count;
-	uint32_t variants;         /* that it is made in, a bit each */
-	uint32_t watermark;        /* samples finished, contiguous */
-	uint32_t finished;         /* samples finished at all */
-	uint32_t fed;              /* tasks below it were queued at least once */
-	uint32_t again;            /* of those, that wait to be queued once more */
-	uint32_t seen;             /* ended tasks of the row when it was looked at last */
-	bool has_doubts;           /* some word is not believed yet */
-	enum layout_stage awaited; /* for which a job was seen to sleep until the watermark moves */
-	uint32_t after_hole;       /* first sample after the last hole below the watermark */
-	struct fill_task *task;    /* room for a full chunk, made once */
+	uint32_t variants;      /* that it is made in, a bit each */
+	uint32_t watermark;     /* samples finished, contiguous */
+	uint32_t finished;      /* samples finished at all */
+	uint32_t fed;           /* tasks below it were queued at least once */
+	uint32_t again;         /* of those, that wait to be queued once more */
+	uint32_t seen;          /* ended tasks of the row when it was looked at last */
+	bool has_doubts;        /* some word is not believed yet */
+	uint32_t after_hole;    /* first sample after the last hole below the watermark */
+	struct fill_task *task; /* room for a full chunk, made once */
 	uint64_t started_ns;
 	double elapsed_us, cpu_us; /* is_ahead: of workers, for what has ended */
 };

@@ -20,7 +20,7 @@
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
 
-/* Before anything else is looked at: who sleeps without having said so waited for what another one was seen to wait for. */
+/* Before anything else is looked at: who sleeps without having said so has waited for what it was to wait for. */
 static void poll_jobs(struct stream *stream, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
@@ -29,8 +29,8 @@ static void poll_jobs(struct stream *stream, uint64_t now_ns)
 		if (!job || !job->active)
 			continue;
 		job_poll(job, now_ns);
-		if (job->is_asleep && job->front && job->front->awaited)
-			job_slept(job, job->front->awaited, now_ns);
+		if (job->is_asleep && job->front)
+			job_slept(job, job->stage, now_ns);
 	}
 }
 
@@ -155,7 +155,7 @@ enum layout_stage pump_stage_of(const struct job *job)
 	return stage_of(job->stream, front_of(job));
 }
 
-/* Wakes whom there is news for. Who sleeps on may wait for a chunk in production. */
+/* Wakes whom there is news for. */
 static void wake_jobs(struct stream *stream, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
@@ -167,36 +167,21 @@ static void wake_jobs(struct stream *stream, uint64_t now_ns)
 		job_wake(job, now_ns);
 		job->front = front_of(job);
 		job->stage = stage_of(stream, job->front);
-		if (job->is_asleep && job->front)
-			job->front->awaited = job->stage;
 	}
 }
 
-/* What the job is to tell. Where another one is seen to sleep for the same chunk in production, and no further one can
- * be begun, nothing would come of its sleep: it is seen when that chunk gets on. Where that chunk was overtaken something would: what
+/* What the job is to tell. Where the chunk that it comes to next is in production, and no further one can be begun, nothing
+ * would come of its sleep: it is seen when that chunk gets on. Where that chunk was overtaken something would: what
  * is finished may be granted. */
 static uint32_t kicks_of(const struct stream *stream, const struct job *job)
 {
 	if (carousel_may_begin(stream->carousel))
 		return LAYOUT_KICK_ENDS;
-	return job->front && job->front->awaited && !carousel_is_overtaken(stream->carousel)
-		   ? LAYOUT_KICK_NO_SLEEP
-		   : 0;
-}
-
-/* It went to sleep during this turn, before it could see whether it is to say so. Is that worth a turn? */
-static bool fell_asleep(const struct stream *stream, struct job *job)
-{
-	if (!job->front || carousel_may_begin(stream->carousel) ||
-	    carousel_is_overtaken(stream->carousel))
-		return true;
-	job->front->awaited = job->stage;
-	job_slept(job, job->stage, base_now_ns());
-	return false;
+	return job->front && !carousel_is_overtaken(stream->carousel) ? LAYOUT_KICK_NO_SLEEP : 0;
 }
 
 /* Shows, then looks once more: what a rank gave back, or that it went to sleep, before it could see the wish for a kick
- * must not wait for the next turn by chance. */
+ * must not wait for the next turn by chance, where it wished to know. */
 static void show_jobs(struct stream *stream, uint64_t now_ns)
 {
 	bool again = false;
@@ -204,16 +189,17 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
 		uint64_t sample;
+		uint32_t kicks;
 		bool was_asleep;
 
 		if (!job || !job->active)
 			continue;
 		was_asleep = job->is_asleep;
-		job_show(job, job->is_asleep && pump_is_late(stream, job, &sample),
-			 kicks_of(stream, job), now_ns);
-		again |= job_poll(job, now_ns);
+		kicks = kicks_of(stream, job);
+		job_show(job, job->is_asleep && pump_is_late(stream, job, &sample), kicks, now_ns);
+		again |= job_poll(job, now_ns) && kicks & LAYOUT_KICK_ENDS;
 		if (job->is_asleep && !was_asleep)
-			again |= fell_asleep(stream, job);
+			again |= !(kicks & LAYOUT_KICK_NO_SLEEP);
 	}
 	if (again)
 		stream_turn_soon(stream);

@@ -9,18 +9,19 @@
  * gives back (R4) it says if accessd wants to know that (K2). accessd shows what is finished (B2), and then looks who is armed
  * (W3). It shows what it wants to know (K1), and then looks once more at what was given back and who sleeps (K4).
  *
- * accessd begins a chunk for who is seen to sleep, one at a time, where a slot is free. While it is in production, and
- * somebody is seen to wait for it, no rank need say that it sleeps: nothing would come of it (NO_SLEEP). There is one slot, which
- * the second chunk needs again. Rank 1 may do something else, after any chunk, until rank 0 has all of them. That a chunk is
- * overtaken is not in here.
+ * accessd begins a chunk for who is seen to sleep, one at a time, where a slot is free. While it is in production, no
+ * rank that comes to it next need say that it sleeps: nothing would come of it (NO_SLEEP). Nor is then what was given back
+ * worth a turn. There is one slot, which the second chunk needs again. Rank 1 may do something else, after any chunk,
+ * until rank 0 has all of them. That a chunk is overtaken is not in here.
  *
  * Checked: nobody sleeps for good (Spin's invalid end states): each rank gets each chunk, and all come to their end.
  *
  *	spin -a wake.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan
  *
  * With -DMUTANT=1 .. 4 the check must fail: 1 a rank looks for the wish before it gives back (K2, R4), 2 or before it arms
- * (K3, W1), 3 accessd shows its wish after it looked (K4, K1), 4 what was given back in a turn is worth no other one. That
- * a rank looks again behind W1 (W2) nothing hangs on: news stay until somebody is woken for them, and K4 sees who armed too late.
+ * (K3, W1), 3 accessd shows its wish after it looked (K4, K1), 4 what was given back in a turn is worth no other one, though
+ * a chunk may be begun. That a rank looks again behind W1 (W2) nothing hangs on: news stay until somebody is woken for
+ * them, and K4 sees who armed too late.
  */
 
 #ifndef MUTANT
@@ -147,10 +148,6 @@ inline wake_up(r)
 		asleep[r] = false;
 		wake[r] = true
 	:: else
-	fi;
-	if
-	:: asleep[r] -> awaited = awaited | NEXT_FILL(r)
-	:: else
 	fi
 }
 
@@ -163,26 +160,21 @@ inline show_to(r)
 	fi;
 	atomic {                                        /* K1 */
 		wants_ends[r] = MAY_BEGIN;
-		no_sleep[r] = !MAY_BEGIN && (NEXT_FILL(r) & awaited)
+		no_sleep[r] = !MAY_BEGIN && NEXT_FILL(r)
 	};
 	atomic {
 	if
 	:: MUTANT != 3 -> was_asleep = asleep[r]; poll(r)
 	:: else
 	fi;
-	if
-	:: !asleep[r] || was_asleep
-	:: asleep[r] && !was_asleep && (!NEXT_FILL(r) || MAY_BEGIN) ->
-		again = true
-	:: else -> awaited = awaited | NEXT_FILL(r)
-	fi;
+	again = again || (asleep[r] && !was_asleep && !no_sleep[r]);
 	was_asleep = false
 	}
 }
 
 proctype accessd()
 {
-	byte before, awaited, seen[2];
+	byte before, seen[2];
 	bool asleep[2], news[2], has_given, was_asleep, again;
 
 	do
@@ -202,7 +194,7 @@ proctype accessd()
 		show_to(0);
 		show_to(1);
 		atomic {
-			turn_soon = turn_soon || again || (has_given && MUTANT != 4);
+			turn_soon = turn_soon || again || (has_given && MAY_BEGIN && MUTANT != 4);
 			has_given = false;
 			again = false
 		}

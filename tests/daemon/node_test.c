@@ -212,12 +212,12 @@ static void sleeper_close(struct sleeper *sleeper, struct wire_in *opened)
 	close(sleeper->sock);
 }
 
-/* Where one job sleeps for a chunk, others need not say that they do: they are woken with it. The worker stands meanwhile, so
- * nothing can come. */
-START_TEST(one_says_for_all_that_it_sleeps)
+/* Jobs that come to a chunk in production need not say that they sleep: they are woken when it gets on. The worker stands
+ * meanwhile, so nothing can come. */
+START_TEST(nobody_says_that_it_sleeps_for_production)
 {
 	struct raw_open open = usual(rig_pictures("two", 64, 1, 32));
-	struct sleeper one = {.batch = 8}, other = {.batch = 8};
+	struct sleeper one = {.batch = 8}, other = {.batch = 8}, *const all[] = {&one, &other};
 	struct wire_in opened[2], wake;
 	int worker;
 
@@ -232,16 +232,18 @@ START_TEST(one_says_for_all_that_it_sleeps)
 	do {
 		grant_arm(&one.rank.rank);
 		grant_arm(&other.rank.rank);
-		raw_say(one.sock, PROTO_KICK);
 		rig_sleep_ms(10);
 	} while (sleeper_goes_on(&one) || sleeper_goes_on(&other) ||
-		 grant_wants_sleep(&other.rank.rank));
-	grant_arm(&other.rank.rank); /* and says nothing */
+		 grant_wants_sleep(&one.rank.rank) || grant_wants_sleep(&other.rank.rank));
+	grant_arm(&one.rank.rank);
+	grant_arm(&other.rank.rank); /* and they say nothing */
 	kill(worker, SIGCONT);
-	while (!sleeper_goes_on(&other)) {
-		ck_assert_int_eq(raw_hear(other.sock, PROTO_WAKE, &wake), 0);
-		wire_in_fini(&wake);
-		grant_arm(&other.rank.rank);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(all); i++) {
+		while (!sleeper_goes_on(all[i])) {
+			ck_assert_int_eq(raw_hear(all[i]->sock, PROTO_WAKE, &wake), 0);
+			wire_in_fini(&wake);
+			grant_arm(&all[i]->rank.rank);
+		}
 	}
 	sleeper_close(&one, &opened[0]);
 	sleeper_close(&other, &opened[1]);
@@ -953,7 +955,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_failed_job_can_take_nothing);
 	tcase_add_test(tcase, idle_streams_make_room);
 	tcase_add_test(tcase, a_rank_that_can_go_on_is_rung);
-	tcase_add_test(tcase, one_says_for_all_that_it_sleeps);
+	tcase_add_test(tcase, nobody_says_that_it_sleeps_for_production);
 	tcase_add_test(tcase, nothing_to_do_no_wakes);
 	tcase_add_test(tcase, a_pause_is_nobodys_fault);
 	tcase_add_test(tcase, a_worker_may_lack_cpu);
