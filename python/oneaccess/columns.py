@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from . import flat
 from .errors import ArgumentError, TransformError
 
 _SIDES = ("right", "left")
@@ -123,9 +124,8 @@ class Columns:
         return self._chosen(self.dataset[index])
 
     def _chosen(self, sample):
-        is_dict = isinstance(sample, dict)
-        names = list(sample) if is_dict else [str(at) for at in range(len(sample))]
-        values = dict(zip(names, sample.values() if is_dict else sample))
+        kind, names, values, form = flat.parts(sample)
+        values = dict(zip(names, values))
         for name in self.columns or self.pads:
             if name not in values:
                 raise TransformError(f"the sample has no field {name!r}; there are: {', '.join(names)}")
@@ -134,7 +134,7 @@ class Columns:
         for name, pad in self.pads.items():
             chosen[name], lengths[f"{name}_length"] = pad.filled(chosen[name], f"field {name} of the sample")
         chosen.update(lengths)
-        return chosen if is_dict else tuple(chosen.values())
+        return chosen if kind == "dict" or form else tuple(chosen.values())
 
 
 def cut(batch, names, pads):

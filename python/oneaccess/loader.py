@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
-    tables, trees, wrapped
+from . import _core, columns, convert, ending, errors, flat, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
+    tables, torchdata, trees, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Op, Pipeline
 
@@ -49,9 +49,6 @@ _IGNORED = {
     "multiprocessing_context": "there are no workers in this process",
 }
 _REFUSED = {
-    "batch_sampler": "name the samples by ids=, classes=, split= or weights=",
-    "sampler": "name the samples by ids=, classes=, split= or weights=; ranks are found by themselves",
-    "generator": "give seed= with order=\"seeded\"",
     "transform": "the second argument is the pipeline",
 }
 
@@ -243,13 +240,6 @@ def _job_name(name, ranks):
     return f"{os.path.basename(sys.argv[0]) or 'python'} {launch}".strip()
 
 
-def _samples_of(batch, count):
-    """One by one, as a data set has them."""
-    if isinstance(batch, dict):
-        return [{name: array[at] for name, array in batch.items()} for at in range(count)]
-    return [tuple(array[at] for array in batch) for at in range(count)]
-
-
 class Loader:
     """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
 
@@ -282,7 +272,9 @@ class Loader:
     of which some at a time are mixed, as for Parquet files and chunks of HDF5; order says more exactly
     "carousel", "any", "seeded", "sequential" or "replay" (oa_open(3)). seed: of "seeded", which it means without an order,
     and of the random ops of "sequential"; weights mean "seeded", too.
-    ids, classes, split=(from, to, seed), weights, samples, replacement: which samples an epoch has.
+    ids, classes, split=(from, to, seed), weights, samples, replacement: which samples an epoch has. sampler, batch_sampler, generator: torch's own
+    (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler, BatchSampler of one of these, a
+    torch.Generator's seed) are read as the arguments that mean the same; they are not run, and set_epoch() has no effect.
     drop_last: without an epoch's last batch where that is short. reuse: epochs that may see the same
     augmentation.
 
@@ -331,6 +323,7 @@ class Loader:
             cls = torchloader.class_of(cls)
         return object.__new__(cls)
 
+    @torchdata.translated
     def __init__(self, dataset: str | os.PathLike | Sequence[str | os.PathLike] | wrapped.Wrapped | rows.Rows | picked.Picked,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
                  batch_size: int = 1, *, as_: str | None = None, copy: bool = False, held: str = "copy",
@@ -363,9 +356,7 @@ class Loader:
         elif isinstance(dataset, picked.Picked):
             self._direct = dataset.direct(pipeline is not None)
         elif not isinstance(dataset, (str, os.PathLike)):
-            raise TransformError(
-                f"{type(dataset).__name__} is no folder: a Loader reads the files itself; name the"
-                " folder that the data set reads, or give oneaccess.wrap() of it; of Hugging Face's datasets oneaccess.from_hf()")
+            torchdata.refuse(dataset)
         if self._pool is not None and bad == "error":
             self._refuse_different(self._pool.layout["differs"])
         if isinstance(dataset, rows.Rows):
@@ -378,7 +369,8 @@ class Loader:
                                 " stands behind its path")
         made = self._direct or self._pool
         self._layout = rows.layout_of(self._folder, source) if made is None else made.layout
-        self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped is not None else ())
+        self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped is not None else (),
+                                        as_)
         if self._is_rows():
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
@@ -901,7 +893,7 @@ class Loader:
                                   field.lengths, field.kind)
                   for field in batch.fields if field.name != "index"]
         made = self._named(self._shaped(arrays), batch, batch.ids)
-        return made if self._collate is None else self._collate(_samples_of(made, batch.count))
+        return made if self._collate is None else self._collate([flat.at(made, number) for number in range(batch.count)])
 
     @staticmethod
     def _as_ragged(array, lengths, kind):
@@ -929,6 +921,9 @@ class Loader:
         dataset = None if self._wrapped is None else self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
             arrays = columns.cut(arrays, names, dataset.pads)
+        if layout.get("form"):
+            arrays = flat.formed(layout["form"], dict(zip(names, arrays)))
+            names, arrays = (arrays.keys(), arrays.values()) if layout["kind"] == "dict" else (names, arrays)
         if layout["kind"] == "dict":
             return DictBatch([*zip(names, arrays), *views])
         return Batch([*arrays, *(view for _, view in views)])

@@ -49,6 +49,15 @@ _BUSY = struct.Struct("<QQ")     # when what is in work began (0: nothing), how 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 
 
+def _traced(error):
+    """The traceback; a debugger ends so where it has no terminal."""
+    text = traceback.format_exc(limit=-8)
+    if type(error).__name__ != "BdbQuit":
+        return text
+    return (f"{text.rstrip()}: a debugger has no terminal in the pool of a wrapped data set. Call dataset[...] of this sample in the program itself, or"
+            " loop over a DataLoader(dataset, num_workers=0)")
+
+
 def answer(status: int, size: int = 0, text: str = "") -> bytes:
     short = text.encode("utf-8", "replace")[:47].decode("utf-8", "ignore").encode()
     return ANSWER.pack(status, 0, size, short)
@@ -160,7 +169,7 @@ class Worker:
                 answers.append(self.complain(sample, str(error), f"{error} (dataset[{sample}])"))
             except (Exception, SystemExit) as error:
                 text = f"{type(error).__name__}: {error}".rstrip(": ")
-                answers.append(self.complain(sample, text, traceback.format_exc(limit=-8)))
+                answers.append(self.complain(sample, text, _traced(error)))
         return b"".join(answers)
 
     def values(self, asked):
@@ -244,19 +253,22 @@ class Pool:
             return {**layout, "modules": [name for name in ("numpy", "torch") if name in sys.modules]}
         except TransformError as error:     # it says which field, and of this package's own lines nobody learns more
             return {"error": str(error)}
-        except (Exception, SystemExit):
-            return {"error": traceback.format_exc(limit=-8)}
+        except (Exception, SystemExit) as error:
+            return {"error": _traced(error)}
 
     def _described(self):
         """By the first sample, or, where a list in that is empty, by the next one."""
         for index in range(last := min(self.order["count"], _MOST_LOOKS)):
             seed(0, 0, 0, index)
+            sample, order = self.dataset[index], self.order
+            texts = record.bounds_of_texts(sample, order["pictures"])
             try:
-                layout = record.describe(self.dataset[index], self.order["pictures"], self.order["ragged"], self.order["exact"], self.order["masks"])
+                layout = record.describe(sample, order["pictures"], {**texts, **order["ragged"]}, order["exact"], order["masks"])
             except record.Unknown:
                 if index == last - 1:
                     raise
                 continue
+            layout["strings"] = [name for name in texts if name not in order["ragged"]]
             if isinstance(self.dataset, Nested):
                 layout["texts"] = self.dataset.texts
                 self.dataset.learn(layout)

@@ -158,13 +158,15 @@ def _concatenated(parts, none):
     return np.concatenate(parts) if parts else np.array(none)
 
 
-def choice(ragged: str | Mapping[str, str] | None, layout: dict | None, inner: Sequence[str] = ()) -> dict[str, str]:
-    """{name: way} of the fields that are to become something at once; inner: those that are others' lengths."""
+def choice(ragged: str | Mapping[str, str] | None, layout: dict | None, inner: Sequence[str] = (), as_: str | None = None) -> dict[str, str]:
+    """{name: way} of the fields that are to become something at once, as texts are of which nobody said anything; inner: those that are
+    others' lengths."""
     kinds = dict(zip(layout["names"], layout["kinds"])) if layout and any(layout.get("kinds", ())) else {}
     names = [name for name, kind in kinds.items() if kind and name not in inner]
+    texts = {name: "strings" for name in (layout or {}).get("strings", ()) if as_ != "dlpack"}
     if ragged is None:
-        return {}
-    chosen = {name: ragged for name in names} if isinstance(ragged, str) else dict(ragged)
+        return texts
+    chosen = {name: ragged for name in names} if isinstance(ragged, str) else {**texts, **ragged}
     if not names:
         raise ArgumentError("ragged= says what becomes of ragged fields, and the data set has none: name them by ragged={name: most}"
                             " of wrap()")

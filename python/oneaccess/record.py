@@ -4,6 +4,7 @@
 import struct
 import sys
 
+from . import flat
 from .errors import TransformError
 from .masks import file_of
 
@@ -13,6 +14,7 @@ FIRST_FIELDS, MOST_FIELDS, MOST_DIMENSIONS = 4, 23, 4
 U8, F16, F32, I64, BF16 = 1, 2, 3, 4, 5
 DENSE, RAGGED, TEXT = 0, 1, 2
 _HEAD, _PLACE = struct.Struct("<QQIIQ"), struct.Struct("<II4QQQ")
+_LEAST_TEXT = 256
 _HEAD_BYTES = 256           # of at most four fields; else that of a wide one, and as many for each field
 _WIDE_BYTES = 64
 _CODES = {"uint8": U8, "float16": F16, "float32": F32, "int64": I64, "int8": 6, "int16": 7, "int32": 8, "uint16": 9, "uint32": 10,
@@ -130,19 +132,6 @@ def _picture(value, what):
 # ---- samples ----
 
 
-def _parts(sample):
-    """kind, names, values."""
-    if isinstance(sample, dict):
-        for name in sample:
-            if not isinstance(name, str):
-                raise TransformError(f"the sample has the key {name!r}; keys are strings")
-        return "dict", list(sample), list(sample.values())
-    if isinstance(sample, (tuple, list)):
-        names = list(getattr(sample, "_fields", ())) or [str(i) for i in range(len(sample))]
-        return "tuple", names, list(sample)
-    return "one", ["0"], [sample]
-
-
 def _ragged(value, what, exact):
     """The same of one whose length is its own; and its kind."""
     import numpy as np
@@ -160,6 +149,13 @@ def _ragged(value, what, exact):
     return code, array, RAGGED
 
 
+def bounds_of_texts(sample, pictures: bool) -> dict[str, int]:
+    """The most bytes that texts may have where nobody says it: with room for longer ones than this sample's."""
+    _, names, values, _ = flat.parts(sample)
+    fields = [*zip(names, values)][pictures:]
+    return {name: max(_LEAST_TEXT, 4 * len(value.encode())) for name, value in fields if isinstance(value, str)}
+
+
 def _check_masks(masks, names, pictures):
     for name in masks:
         if name not in names[1:]:
@@ -169,8 +165,8 @@ def _check_masks(masks, names, pictures):
 
 
 def _values(sample, pictures, ragged, exact, masks=()):
-    """kind, names, [(code, array, kind of field)]"""
-    kind, names, values = _parts(sample)
+    """kind, names, form, [(code, array, kind of field)]"""
+    kind, names, values, form = flat.parts(sample)
     count = len(values) + sum(name in ragged for name in names)
     if not 1 <= count <= MOST_FIELDS - pictures:
         raise TransformError(f"the sample has {len(values)} fields, {', '.join(names)}; one to {MOST_FIELDS - pictures} have a"
@@ -190,7 +186,7 @@ def _values(sample, pictures, ragged, exact, masks=()):
             made.append(_ragged(value, what, exact))
         else:
             made.append((*_array(value, what, exact), DENSE))
-    return kind, names, made
+    return kind, names, form, made
 
 
 def _bytes_of(made, is_wide):
@@ -208,7 +204,7 @@ def _has_label(made):
 def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False, masks: dict | None = None) -> dict:
     """What all samples are to be like. places: which fields of a batch theirs are."""
     ragged, masks = ragged or {}, masks or {}
-    kind, names, made = _values(sample, pictures, ragged, exact, masks)
+    kind, names, form, made = _values(sample, pictures, ragged, exact, masks)
     fields = []
     for name, (code, array, field) in zip(names, made):
         if code is None:
@@ -219,7 +215,7 @@ def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact
     beside = len(made) - 1 - has_label if pictures else 0
     is_wide = len(made) > FIRST_FIELDS or any(field or code > BF16 for code, _, field in made)
     first = 1 + has_label if pictures else 0
-    return {"kind": kind, "names": names, "bytes": _bytes_of(made, is_wide) + _more(fields, made), "fields": fields,
+    return {"kind": kind, "names": names, "form": form, "bytes": _bytes_of(made, is_wide) + _more(fields, made), "fields": fields,
             "kinds": [masks[name][0] if name in masks else field for name, (_, _, field) in zip(names, made)], "wide": is_wide, "beside": beside,
             "places": [at if at < first or not pictures else 2 + at - first for at in range(len(made))],
             "ragged": ragged, "exact": exact, "masks": masks}
@@ -268,7 +264,7 @@ def _check(names, made, layout, pictures):
 def differs(sample, layout: dict, pictures: bool) -> str | None:
     """What of the sample is not as it is in sample 0."""
     try:
-        _, names, made = _values(sample, pictures, layout["ragged"], layout["exact"], layout["masks"])
+        _, names, _, made = _values(sample, pictures, layout["ragged"], layout["exact"], layout["masks"])
         _check(names, made, layout, pictures)
     except Misfit as why:
         return str(why)
@@ -283,7 +279,7 @@ class Record:
     """A sample as it goes to a batch: size bytes."""
 
     def __init__(self, sample, layout: dict, pictures: bool):
-        _, names, self._made = _values(sample, pictures, layout["ragged"], layout["exact"], layout["masks"])
+        _, names, _, self._made = _values(sample, pictures, layout["ragged"], layout["exact"], layout["masks"])
         _check(names, self._made, layout, pictures)
         self._is_wide = layout["wide"]
         self.size = _bytes_of(self._made, self._is_wide)

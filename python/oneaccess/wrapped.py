@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from . import torchdata
 from .columns import Columns, Pad, by_name, named
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
 from .masks import Mask, codes
@@ -51,8 +52,10 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
         loader = oa.Loader(oa.wrap(dataset), batch_size=64)
         loader = oa.Loader(oa.wrap(pictures), oa.imagenet_train(224), batch_size=64)
 
-    Without a pipeline a sample is a tensor, an array, a picture of Pillow, a number, a list of numbers, or a tuple or dict
-    of at most 23 of these, and goes to the batch as it is. Hugging Face's datasets are such. Types and shapes are those
+    Without a pipeline a sample is a tensor, an array, a picture of Pillow, a number, a list of numbers, a text, or a tuple or dict
+    of at most 23 of these, also with dicts in it, and goes to the batch in that form. Hugging Face's datasets are such. Fields of (picture, mask,
+    {"id": 3}) are "0", "1" and "2.id" where an argument names them. Texts are lists of str in a batch, and have room for four times the first
+    sample's, at least 256 bytes, if ragged= does not say it. Types and shapes are those
     of ``dataset[0]``; a sample that differs is a bad sample (Loader's bad=), and where the one in the middle or the last
     one does, the Loader says so at once, unless bad= is "skip" or "substitute". uint8, int64, uint64, float16, bfloat16, float32 and
     float64 stay, bool becomes uint8, smaller whole numbers become int64; exact=True: these stay, too. Python's float becomes float32.
@@ -170,9 +173,7 @@ class Wrapped:
     def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False, boxes=None, masks=None):
         if isinstance(dataset, Wrapped):
             dataset = dataset.dataset
-        if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
-            raise TransformError(f"{type(dataset).__name__} has no __getitem__ and __len__: an iterable data set has"
-                                 " no order to share; give samples numbers")
+        torchdata.refuse_iterable(dataset)
         if os.environ.get("ACCESS_POOL"):
             raise TransformError("the program is imported again in the pool of a wrapped data set: put its work"
                                  " below  if __name__ == \"__main__\":")

@@ -318,7 +318,7 @@ class LoaderTest(DaemonCase):
 
     def test_bad_arguments_are_named(self):
         for kwargs, error, text in (
-                ({"batch_sampler": len}, oa.errors.TransformError, "batch_sampler is not there"),
+                ({"batch_sampler": len}, oa.errors.TransformError, "batch_sampler is a builtin"),
                 ({"nonsense": 1}, TypeError, "nonsense"),
                 ({"as_": "tensor"}, oa.errors.ArgumentError, "as_ is"),
                 ({"order": "random"}, oa.errors.ArgumentError, "order is"),

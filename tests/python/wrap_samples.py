@@ -103,11 +103,16 @@ class Odd(Counted):
         self.word = word
 
     def __getitem__(self, i):
+        if self.word == "stop":
+            breakpoint()
         return {
             "dict": {"x": np.int16([i, i + 1]), "flag": i % 2 == 0, "share": i / 2},
             "one": np.float16([[i]]),
             "four": (i, np.uint8(i), Image.new("RGB", (4, 3), (i, 0, 9)), np.float32(i)),
-            "text": ("a", i),
+            "text": ("a" * i, i),
+            "nested": (np.float32([i]), {"id": i, "name": f"{i}.png", "more": {"size": (i, 2 * i)}}),
+            "alike": {"a.b": i, "a": {"b": i}},
+            "uneven": (i, {"id": i} if i < 3 else {"number": i}),
             "complex": (np.zeros(3, np.complex128), i),
             "many": tuple(range(24)),
         }[self.word]

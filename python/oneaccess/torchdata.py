@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program says to a DataLoader by objects of torch's, in the Loader's words: samplers, a generator, data sets.
+
+Samplers are read, not run: an order that accessd knows beforehand is one that jobs share. PyTorch is not imported."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from . import ranks as ranks_of
+from .errors import ArgumentError, TransformError
+
+_SAID = ("sampler", "batch_sampler", "generator")
+_OTHERWISE = ("say it by ids=, classes=, split= or weights=, with order=\"seeded\" and seed= for one that is the same in each run, or"
+              " give ids=list(sampler) for the samples that it names now; ranks are found by themselves")
+
+
+# ---- samplers: arguments of the Loader ----
+
+def _random(sampler):
+    if sampler.replacement or sampler._num_samples is not None:
+        return {"weights": [1.0] * len(sampler.data_source), "samples": sampler.num_samples, "replacement": sampler.replacement,
+                **_generator(sampler.generator)}
+    return {"shuffle": True, **_generator(sampler.generator)}
+
+
+def _subset(sampler):
+    return {"ids": sampler.indices, "shuffle": True, **_generator(sampler.generator)}
+
+
+def _weighted(sampler):
+    return {"weights": sampler.weights, "samples": sampler.num_samples, "replacement": sampler.replacement, **_generator(sampler.generator)}
+
+
+def _distributed(sampler):
+    """Which ranks are on this node only launchers say, so they are asked where they mean the same."""
+    said, found = {"shuffle": sampler.shuffle}, ranks_of.find()
+    if (found.rank, found.world_size) != (sampler.rank, sampler.num_replicas):
+        said.update(rank=sampler.rank, world_size=sampler.num_replicas)
+    return said
+
+
+def _generator(generator):
+    """The seed that it was given."""
+    return {} if generator is None else {"order": "seeded", "seed": generator.initial_seed() & (1 << 63) - 1}
+
+
+_SAMPLERS = {
+    "SequentialSampler": lambda sampler: {"shuffle": False},
+    "RandomSampler": _random,
+    "SubsetRandomSampler": _subset,
+    "WeightedRandomSampler": _weighted,
+    "DistributedSampler": _distributed,
+}
+
+
+def _of_sampler(sampler, what):
+    """A class that derives from one of torch's has an order of its own."""
+    kind = type(sampler)
+    read = _SAMPLERS.get(kind.__name__) if kind.__module__.startswith("torch.utils.data.") else None
+    if read is None:
+        raise TransformError(f"{what} is a {kind.__name__}, of which nobody knows the next epochs: {_OTHERWISE}")
+    return read(sampler)
+
+
+def _of_batches(batches):
+    if type(batches).__name__ != "BatchSampler" or not type(batches).__module__.startswith("torch.utils.data."):
+        raise TransformError(f"batch_sampler is a {type(batches).__name__}, of which nobody knows the next epochs: {_OTHERWISE}")
+    return {"batch_size": batches.batch_size, "drop_last": batches.drop_last, **_of_sampler(batches.sampler, "the sampler of batch_sampler")}
+
+
+def _said(sampler=None, batch_sampler=None, generator=None, shuffle=None):
+    """What these mean. Programs write shuffle=(sampler is None), which says nothing of what the sampler does."""
+    if sampler is None and batch_sampler is None:
+        said = {} if shuffle is None else {"shuffle": shuffle}
+    elif shuffle:
+        raise ArgumentError("shuffle=True beside a sampler, which says itself whether it shuffles: leave one of them out")
+    else:
+        said = _of_sampler(sampler, "sampler") if batch_sampler is None else _of_batches(batch_sampler)
+    said = {**_generator(generator), **said}
+    if "order" in said:     # in that of the files the seed is that of random ops
+        said.pop("order" if said.get("shuffle") is False else "shuffle", None)
+    return said
+
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+
+
+def translated(init: _Init) -> _Init:
+    """Of a Loader: sampler=, batch_sampler= and generator= as the arguments that mean the same."""
+    @functools.wraps(init)
+    def made(self, *args, **kwargs):
+        given = {name: kwargs.pop(name) for name in _SAID if name in kwargs}
+        if any(value is not None for value in given.values()):
+            said = _said(**given, shuffle=kwargs.pop("shuffle", None))
+            twice = said.keys() & kwargs.keys()
+            if twice:
+                raise ArgumentError(f"{' and '.join(given)} beside {'=, '.join(sorted(twice))}=, which it says itself: leave one of them out")
+            kwargs.update(said)
+        init(self, *args, **kwargs)
+    return made
+
+
+# ---- data sets ----
+
+def _is_iterable(dataset):
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and isinstance(dataset, data.IterableDataset)
+
+
+def refuse_iterable(dataset: Any) -> None:
+    """One that yields samples; what derives from torch's has a __getitem__ that raises."""
+    if _is_iterable(dataset) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+        raise TransformError(
+            f"{type(dataset).__name__} has no __getitem__ and __len__: samples that come one after another have no numbers by which jobs share"
+            " them. If it reads shards or tables, name these: oneaccess.Loader(\"/data/train-{000000..000123}.tar\", ...), from_tar(),"
+            " from_tfrecord(), from_mds(), from_parquet(); else give it __len__(self) and __getitem__(self, index)")
+
+
+def _read_folder(dataset):
+    """Does it read a folder as ImageFolder does, with its own classes?"""
+    return all(hasattr(dataset, name) for name in ("root", "samples", "class_to_idx", "transform")) and os.path.isdir(dataset.root)
+
+
+def _line(dataset, rest=""):
+    pipeline = f"oneaccess.from_torchvision({rest or 'dataset'}.transform), " if dataset.transform is not None else "oneaccess.imagenet_train(224), "
+    ids = ", ids=dataset.indices" if rest else ""
+    return f"oneaccess.Loader({os.fspath(dataset.root)!r}, {pipeline}batch_size=...{ids})"
+
+
+def refuse(dataset: Any) -> None:
+    """A data set that is none of a Loader's; what to write instead."""
+    name = type(dataset).__name__
+    inner = getattr(dataset, "dataset", None)
+    if _read_folder(dataset):
+        how = f"it reads a folder, which accessd does itself: {_line(dataset)}"
+    elif hasattr(dataset, "indices") and _read_folder(inner):
+        how = f"it is a part of a folder, which accessd reads itself: {_line(inner, 'dataset.dataset')}"
+    elif isinstance(dataset, (list, tuple)) or not hasattr(dataset, "__getitem__"):
+        how = "name the folder that the data set reads"
+    else:
+        refuse_iterable(dataset)
+        how = "oneaccess.Loader(oneaccess.wrap(dataset), batch_size=...), or of Hugging Face's oneaccess.from_hf(dataset)"
+    raise TransformError(f"{name} is no folder, shards or table: a Loader reads the files itself; {how}")

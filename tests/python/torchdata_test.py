@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samplers, generators and data sets of torch's that a program has already: read as arguments, or told what to write instead."""
+
+import os
+import sys
+import unittest
+
+try:
+    import torch.utils.data as data
+    from torch import Generator
+except ImportError as missing:
+    print(f"torchdata_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+from support import SAMPLES, DaemonCase
+
+
+class Own(data.RandomSampler):
+    """A class that derives from one of torch's."""
+
+
+class Stream(data.IterableDataset):
+    """With a length, and torch's __getitem__, which raises."""
+
+    def __iter__(self):
+        return iter(range(4))
+
+    def __len__(self):
+        return 4
+
+
+class Folder:
+    """As ImageFolder is."""
+
+    class_to_idx = {}
+    samples = [("a.png", 0)] * 4
+
+    def __init__(self, root, transform):
+        self.root, self.transform = root, transform
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, index):
+        return self.samples[index]
+
+
+def seeded(seed):
+    generator = Generator()
+    generator.manual_seed(seed)
+    return generator
+
+
+class SamplersTest(DaemonCase):
+    def ids(self, epochs=1, **kwargs):
+        loader = self.loader(oa.imagenet_eval(32), kwargs.pop("batch_size", 16), **kwargs)
+        return [[number for batch in loader for number in batch.ids] for _ in range(epochs)]
+
+    def test_each_has_the_epochs_that_it_says(self):
+        everything = range(SAMPLES)
+        (ids,) = self.ids(sampler=data.SequentialSampler(everything), shuffle=False)
+        self.assertEqual(ids, [*everything])
+        (ids,) = self.ids(sampler=data.RandomSampler(everything), shuffle=False)    # as in shuffle=(sampler is None)
+        self.assertNotEqual(ids, [*everything])
+        self.assertEqual(sorted(ids), [*everything])
+        (ids,) = self.ids(sampler=data.RandomSampler(everything, replacement=False, num_samples=50))
+        self.assertEqual((len(ids), len({*ids})), (50, 50))
+        (ids,) = self.ids(sampler=data.RandomSampler(everything, replacement=True))
+        self.assertEqual(len(ids), SAMPLES)
+        self.assertLess(len({*ids}), SAMPLES)
+        (ids,) = self.ids(sampler=data.SubsetRandomSampler(range(0, SAMPLES, 5)))
+        self.assertEqual(sorted(ids), [*range(0, SAMPLES, 5)])
+        first, second = self.ids(2, sampler=data.WeightedRandomSampler([number % 2 for number in everything], 100))
+        self.assertEqual({number % 2 for number in first}, {1})
+        self.assertEqual((len(first), len(second)), (100, 100))
+        self.assertNotEqual(first, second)
+
+    def test_batches_of_a_sampler(self):
+        loader = self.loader(oa.imagenet_eval(32), batch_sampler=data.BatchSampler(data.SequentialSampler(range(SAMPLES)), 7, True))
+        self.assertEqual([len(batch.ids) for batch in loader], [7] * (SAMPLES // 7))
+
+    def test_ranks_of_a_sampler(self):
+        loader = self.loader(sampler=data.DistributedSampler(range(SAMPLES), 2, 1), job="sampler")
+        self.assertEqual((loader.rank, loader.world_size), (1, 2))
+        alone = self.loader(sampler=data.DistributedSampler(range(SAMPLES), 1, 0, shuffle=False))
+        self.assertEqual([number for batch in alone for number in batch.ids], [*range(SAMPLES)])
+
+    def test_a_generator_is_its_seed(self):
+        (one,), (two,), (three,) = (self.ids(shuffle=True, generator=seeded(seed)) for seed in (7, 7, 8))
+        self.assertEqual(one, two)
+        self.assertNotEqual(one, three)
+        self.assertEqual(one, self.ids(order="seeded", seed=7)[0])
+        self.assertEqual(self.ids(shuffle=False, generator=seeded(7))[0], [*range(SAMPLES)])
+        self.assertEqual(self.ids(sampler=data.RandomSampler(range(SAMPLES), generator=seeded(7)))[0], one)
+
+    def test_what_says_nothing(self):
+        self.assertEqual(len(self.ids(sampler=None, batch_sampler=None, generator=None, shuffle=True)[0]), SAMPLES)
+
+    def test_what_cannot_be_read_is_refused(self):
+        for sampler in (Own(range(SAMPLES)), [1, 2], iter([3])):
+            with self.assertRaisesRegex(oa.errors.TransformError, f"sampler is a {type(sampler).__name__}.*ids="):
+                self.loader(sampler=sampler)
+            with self.assertRaisesRegex(oa.errors.TransformError, f"the sampler of batch_sampler is a {type(sampler).__name__}"):
+                self.loader(batch_sampler=data.BatchSampler(sampler, 4, False))
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "shuffle=True beside a sampler"):
+            self.loader(sampler=data.SequentialSampler(range(SAMPLES)), shuffle=True)
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "sampler beside samples=, weights="):
+            self.loader(sampler=data.WeightedRandomSampler([1.0] * SAMPLES, 9), weights=[1.0] * SAMPLES, samples=7)
+
+
+class DataSetsTest(DaemonCase):
+    def refused(self, dataset):
+        with self.assertRaises(oa.errors.TransformError) as caught:
+            oa.Loader(dataset, batch_size=4, socket=self.socket)
+        return str(caught.exception)
+
+    def test_what_to_write_instead(self):
+        root = os.path.abspath(self.data)
+        folder = Folder(root, print)
+        for dataset, line in ((folder, f"oneaccess.Loader({root!r}, oneaccess.from_torchvision(dataset.transform), batch_size=...)"),
+                              (Folder(root, None), f"oneaccess.Loader({root!r}, oneaccess.imagenet_train(224), batch_size=...)"),
+                              (data.Subset(folder, [1]), f"oneaccess.Loader({root!r}, oneaccess.from_torchvision(dataset.dataset.transform),"
+                                                         " batch_size=..., ids=dataset.indices)"),
+                              (data.Subset(data.Subset(folder, [1]), [0]), "oneaccess.Loader(oneaccess.wrap(dataset), batch_size=...)")):
+            self.assertIn(line, self.refused(dataset))
+
+    def test_samples_that_come_one_after_another(self):
+        self.assertIn("Stream has no __getitem__ and __len__", self.refused(Stream()))
+        with self.assertRaisesRegex(oa.errors.TransformError, "from_tar.*__len__"):
+            oa.wrap(Stream())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
