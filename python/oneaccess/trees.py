@@ -23,8 +23,17 @@ def _of_jax(module, cls):
 
 
 def _of_torch(module, cls):
+    """torch.export also wants each array's place, and a name for the file that it saves."""
     register = getattr(module, "register_pytree_node", None) or module._register_pytree_node  # the second: before 2.2
-    register(cls, _leaves, lambda arrays, names: _whole(cls, names, arrays))
+    more = {}
+    if hasattr(module, "SequenceKey"):
+        def placed(batch):
+            arrays, names = _leaves(batch)
+            places = map(module.SequenceKey, range(len(arrays))) if names is None else map(module.MappingKey, names)
+            return [*zip(places, arrays)], names
+        more = {"flatten_with_keys_fn": placed, "serialized_type_name": f"{cls.__module__}.{cls.__qualname__}",
+                "to_dumpable_context": lambda names: names, "from_dumpable_context": lambda names: names and tuple(names)}
+    register(cls, _leaves, lambda arrays, names: _whole(cls, names, arrays), **more)
 
 
 def _of_keras(module, cls):

@@ -376,6 +376,65 @@ class KerasTest(LibraryCase):
             self.assertIn(f"{backend} ([4, 4], 20, (240, 3))", run.stdout)
 
 
+@needs("skorch")
+class SkorchTest(LibraryCase):
+    def test_iterators_of_a_folder(self):
+        """The data set stays the program's, and says what a Loader is to read."""
+        from skorch import NeuralNetClassifier
+        from skorch.helper import predefined_split
+        from torchvision import transforms
+        from torchvision.datasets import ImageFolder
+        folder = ImageFolder(self.data, transforms.Compose([transforms.Resize(32), transforms.CenterCrop(32), transforms.ToTensor()]))
+
+        def ours(dataset, batch_size, shuffle=False, **_):
+            return oa.Loader(dataset.root, oa.from_torchvision(dataset.transform), batch_size, shuffle=shuffle, socket=self.socket, timeout=600)
+        seen = []
+        for iterators in ({"iterator_train": ours, "iterator_valid": ours}, {}):
+            torch.manual_seed(1)
+            net = NeuralNetClassifier(torch.nn.Sequential(model(), torch.nn.Softmax(-1)), max_epochs=2, batch_size=BATCH, classes=[0, 1, 2],
+                                      iterator_train__shuffle=True, train_split=predefined_split(folder), verbose=0, **iterators)
+            net.fit(folder, None)
+            history = net.history[:, ("train_batch_count", "valid_batch_count")]
+            seen.append((history, net.predict(folder).shape))
+        self.assertEqual(seen[0], seen[1])
+        self.assertEqual(seen[0], ([(STEPS, STEPS)] * 2, (SAMPLES,)))
+
+
+@unittest.skipUnless(hasattr(torch, "export") and hasattr(torch, "compile"), "torch before 2.1 has no export()")
+class TracingTest(LibraryCase):
+    def test_a_compiled_step_is_compiled_once(self):
+        graphs, net = [], model()
+
+        def backend(graph, _):
+            graphs.append(graph)
+            return graph.forward
+        step = torch.compile(lambda batch: torch.nn.functional.cross_entropy(net(batch[0]), batch[1]), backend=backend, fullgraph=True)
+        loader = self.ours()
+        for _ in range(2):
+            for batch in loader:
+                self.assertTrue(torch.equal(step(batch), torch.nn.functional.cross_entropy(net(batch[0]), batch[1])))
+        self.assertEqual((len(graphs), loader.stats()["kept"], loader.stats()["written"]), (1, 0, 0))
+
+    def test_vmap_of_a_batch(self):
+        for batch in self.ours():
+            means = torch.func.vmap(lambda batch: batch[0].mean() + batch[1])(batch)
+            self.assertTrue(torch.allclose(means, batch[0].mean((1, 2, 3)) + batch[1]))
+
+    def test_a_batch_is_an_example_for_export(self):
+        class Net(torch.nn.Module):
+            def forward(self, batch):
+                images, labels = (batch["image"], batch["label"]) if isinstance(batch, dict) else batch
+                return images.sum() + labels.sum()
+        saved = str(self.work / "saved.pt2")
+        for loader in (self.ours(), self.loader(oa.views(oa.imagenet_eval(32), oa.imagenet_eval(32)), BATCH)):
+            exported = torch.export.export(Net(), (next(iter(loader)),))
+            torch.export.save(exported, saved)
+            again = torch.export.load(saved)
+            for batch in loader:
+                for program in (exported, again):
+                    self.assertTrue(torch.equal(program.module()(batch), Net()(batch)))
+
+
 @needs("composer")
 class ComposerTest(LibraryCase):
     def trained(self, loader, valid, **kwargs):
