@@ -6,7 +6,9 @@
  * takes three times as long, and a quarter of them comes through the same lines.
  */
 #ifdef __SANITIZE_ADDRESS__
+#define HISTORIES_ARE_FEW 1
 #define HISTORIES_OF(n) (((n) + 3) / 4)
 #else
+#define HISTORIES_ARE_FEW 0
 #define HISTORIES_OF(n) (n)
 #endif

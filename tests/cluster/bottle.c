@@ -17,60 +17,16 @@ struct bottle *bottle_now(void)
 	return now;
 }
 
-/* ---- what is to happen: a heap by time, and by order of what was asked for at one time ---- */
-
-static bool is_before(const struct event *a, const struct event *b)
-{
-	return a->when_ns != b->when_ns ? a->when_ns < b->when_ns : a->serial < b->serial;
-}
-
-void bottle_at(struct bottle *bottle, uint64_t when_ns, bottle_fn *fn, void *arg, uint64_t a,
+void bottle_at(struct bottle *bottle, uint64_t when_ns, clock_fn *fn, void *arg, uint64_t a,
 	       uint64_t b)
 {
-	const struct event event = {
-	    BASE_MAX(when_ns, bottle->now_ns), ++bottle->serial, fn, arg, a, b};
-	unsigned i = bottle->n++;
-
-	if (bottle->n > bottle->room) {
-		bottle->room = 2 * bottle->room + 64;
-		bottle->heap = realloc(bottle->heap, bottle->room * sizeof(*bottle->heap));
-		if (!bottle->heap)
-			abort();
-	}
-	for (; i > 0 && is_before(&event, &bottle->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		bottle->heap[i] = bottle->heap[(i - 1) / 2];
-	bottle->heap[i] = event;
-}
-
-static struct event take(struct bottle *bottle)
-{
-	const struct event first = bottle->heap[0], last = bottle->heap[--bottle->n];
-	unsigned i = 0;
-
-	for (;;) {
-		unsigned child = 2 * i + 1;
-
-		if (child + 1 < bottle->n &&
-		    is_before(&bottle->heap[child + 1], &bottle->heap[child]))
-			child++;
-		if (child >= bottle->n || !is_before(&bottle->heap[child], &last))
-			break;
-		bottle->heap[i] = bottle->heap[child];
-		i = child;
-	}
-	bottle->heap[i] = last;
-	return first;
+	clock_at(&bottle->clock, when_ns, fn, arg, a, b);
 }
 
 void bottle_run(struct bottle *bottle, uint64_t until_ns)
 {
-	while (bottle->n > 0 && bottle->heap[0].when_ns <= until_ns && !bottle->broken[0]) {
-		const struct event event = take(bottle);
-
-		bottle->now_ns = event.when_ns;
-		event.fn(event.arg, event.a, event.b);
-	}
-	bottle->now_ns = BASE_MAX(bottle->now_ns, until_ns);
+	while (!bottle->broken[0] && clock_go(&bottle->clock, until_ns))
+		continue;
 }
 
 /* ---- chance, and what came of it ---- */
@@ -83,7 +39,7 @@ uint64_t bottle_below(struct bottle *bottle, uint64_t bound)
 void bottle_note(struct bottle *bottle, uint64_t what, uint64_t a, uint64_t b)
 {
 	const struct philox row =
-	    philox_block(bottle->sum ^ what, bottle->now_ns, a << 32 ^ b << 1);
+	    philox_block(bottle->sum ^ what, bottle->clock.now_ns, a << 32 ^ b << 1);
 
 	bottle->sum = (uint64_t)row.word[0] << 32 | row.word[1];
 }
@@ -96,7 +52,7 @@ void bottle_break(struct bottle *bottle, const char *fmt, ...)
 	if (bottle->broken[0])
 		return;
 	n = snprintf(bottle->broken, sizeof(bottle->broken),
-		     "after %.6f s: ", (double)(bottle->now_ns - SECOND) / 1e9);
+		     "after %.6f s: ", (double)(bottle->clock.now_ns - SECOND) / 1e9);
 	va_start(args, fmt);
 	vsnprintf(bottle->broken + n, sizeof(bottle->broken) - (size_t)n, fmt, args);
 	va_end(args);
@@ -171,7 +127,7 @@ void bottle_begin(struct bottle *bottle, uint64_t seed, enum bottle_mutant mutan
 	now = bottle;
 	bottle->seed = seed;
 	bottle->mutant = mutant;
-	bottle->now_ns = SECOND;
+	bottle->clock.now_ns = SECOND;
 	philox_seq_init(&bottle->chance, seed, 0x626f74746c65, 0);
 	bottle->n_nodes = 2 + (unsigned)bottle_below(bottle, BOTTLE_NODES - 1);
 	bottle->is_sealed = mutant != MUTANT_BELIEVES_ALL && bottle_below(bottle, 2);
@@ -192,7 +148,7 @@ void bottle_end(struct bottle *bottle)
 		node_end(&bottle->node[i]);
 	net_end(bottle);
 	blocks_end(&bottle->blocks);
-	free(bottle->heap);
+	clock_end(&bottle->clock);
 	now = NULL;
 }
 

@@ -6,7 +6,8 @@
  * fast as there is something to do. Sources, stores, workers, jobs and the net are made up, and what goes wrong is drawn from
  * a seed: the same seed is the same life, to the last byte.
  *
- *   bottle.c         the clock, what is to happen, chance, planted faults
+ *   tests/clock.c    the clock, what is to happen
+ *   bottle.c         chance, planted faults
  *   bottle_net.c     connections: bytes that are late, stuck, damaged, left out, repeated or cut off
  *   bottle_node.c    a node's processes, their lives and deaths, and what accessd tells them
  *   bottle_job.c     tasks: read, waited for, made, delivered
@@ -21,12 +22,8 @@
 #include "base/philox.h"
 #include "cluster/carrier_parts.h"
 #include "cluster/cell.h"
+#include "tests/clock.h"
 #include "tests/cluster/bottle_reader.h"
-
-#define US UINT64_C(1000)
-#define MS UINT64_C(1000000)
-#define SECOND UINT64_C(1000000000)
-#define NEVER UINT64_MAX
 
 #define BOTTLE_NODES 5
 #define BOTTLE_GROUPS 2
@@ -40,15 +37,6 @@ struct bottle;
 struct node;
 
 /* ---- bottle.c ---- */
-
-typedef void bottle_fn(void *arg, uint64_t a, uint64_t b);
-
-struct event {
-	uint64_t when_ns, serial;
-	bottle_fn *fn;
-	void *arg;
-	uint64_t a, b;
-};
 
 struct wire { /* from a node to another */
 	bool is_hole;
@@ -144,11 +132,10 @@ struct node {
 };
 
 struct bottle {
-	uint64_t seed, now_ns, serial, sum; /* of all that happened */
+	uint64_t seed, sum; /* sum: of all that happened */
+	struct clock clock;
 	enum bottle_mutant mutant;
 	struct philox_seq chance;
-	struct event *heap;
-	unsigned n, room;
 	char broken[256]; /* the first rule that did not hold */
 	unsigned n_nodes;
 	bool is_sealed, has_names, is_wild; /* wild: faults are drawn */
@@ -166,7 +153,7 @@ struct bottle {
 void bottle_begin(struct bottle *bottle, uint64_t seed, enum bottle_mutant mutant);
 void bottle_end(struct bottle *bottle);
 struct bottle *bottle_now(void); /* the one that there is */
-void bottle_at(struct bottle *bottle, uint64_t when_ns, bottle_fn *fn, void *arg, uint64_t a,
+void bottle_at(struct bottle *bottle, uint64_t when_ns, clock_fn *fn, void *arg, uint64_t a,
 	       uint64_t b);
 /* Until then, or a rule is broken. */
 void bottle_run(struct bottle *bottle, uint64_t until_ns);

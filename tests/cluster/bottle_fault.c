@@ -21,7 +21,7 @@ static void on_healed(void *arg, uint64_t a, uint64_t b)
 	struct bottle *bottle = arg;
 	struct wire *wire = &bottle->wire[a][b];
 
-	if (wire->until_ns > bottle->now_ns) /* something else is wrong with it by now */
+	if (wire->until_ns > bottle->clock.now_ns) /* something else is wrong with it by now */
 		return;
 	wire->is_hole = wire->is_cut = false;
 	wire->harm = 0;
@@ -55,7 +55,7 @@ static void on_cut(void *arg, uint64_t a, uint64_t b)
 {
 	struct bottle *bottle = arg;
 
-	cut(bottle, (unsigned)a, (unsigned)b, bottle->now_ns + 100 * MS);
+	cut(bottle, (unsigned)a, (unsigned)b, bottle->clock.now_ns + 100 * MS);
 }
 
 static void part(struct bottle *bottle, uint64_t until_ns)
@@ -74,15 +74,17 @@ static void break_wire(struct bottle *bottle, uint64_t what, uint64_t most_ns)
 	const unsigned b =
 	    (a + 1 + (unsigned)bottle_below(bottle, bottle->n_nodes - 1)) % bottle->n_nodes;
 	const uint64_t until_ns =
-	    bottle->now_ns + BASE_MIN(between(bottle, 100 * MS, 20 * SECOND), most_ns);
+	    bottle->clock.now_ns + BASE_MIN(between(bottle, 100 * MS, 20 * SECOND), most_ns);
 
 	switch (what) {
 	case 0: /* one way */
 		make_hole(bottle, a, b, until_ns);
 		break;
 	case 1: /* shorter than a channel lives without a word */
-		make_hole(bottle, a, b, bottle->now_ns + between(bottle, 300 * MS, 1900 * MS));
-		make_hole(bottle, b, a, bottle->now_ns + between(bottle, 300 * MS, 1900 * MS));
+		make_hole(bottle, a, b,
+			  bottle->clock.now_ns + between(bottle, 300 * MS, 1900 * MS));
+		make_hole(bottle, b, a,
+			  bottle->clock.now_ns + between(bottle, 300 * MS, 1900 * MS));
 		break;
 	case 2:
 		part(bottle, until_ns);
@@ -91,8 +93,9 @@ static void break_wire(struct bottle *bottle, uint64_t what, uint64_t most_ns)
 		cut(bottle, a, b, until_ns);
 		break;
 	case 4: /* it flaps */
-		for (uint64_t i = 0; i * 2 * SECOND < until_ns - bottle->now_ns; i++)
-			bottle_at(bottle, bottle->now_ns + i * 2 * SECOND, on_cut, bottle, a, b);
+		for (uint64_t i = 0; i * 2 * SECOND < until_ns - bottle->clock.now_ns; i++)
+			bottle_at(bottle, bottle->clock.now_ns + i * 2 * SECOND, on_cut, bottle, a,
+				  b);
 		break;
 	case 5:
 		bottle->wire[a][b].harm = 2 + (unsigned)bottle_below(bottle, 30);
@@ -118,7 +121,7 @@ static void stand_still(struct node *node, bool reader_alone, uint64_t ns)
 	struct bottle *bottle = node->bottle;
 	uint64_t *until_ns = reader_alone ? &node->reader_until_ns : &node->until_ns;
 
-	*until_ns = BASE_MAX(*until_ns, bottle->now_ns + ns);
+	*until_ns = BASE_MAX(*until_ns, bottle->clock.now_ns + ns);
 	job_stood_still(node, ns);
 }
 
@@ -142,7 +145,7 @@ static void break_node(struct bottle *bottle, uint64_t what, uint64_t most_ns)
 		break;
 	case 4:
 		node_die(node);
-		bottle_at(bottle, bottle->now_ns + ns, on_start, node, 0, 0);
+		bottle_at(bottle, bottle->clock.now_ns + ns, on_start, node, 0, 0);
 		break;
 	case 5:
 		stand_still(node, false, ns);
@@ -151,7 +154,7 @@ static void break_node(struct bottle *bottle, uint64_t what, uint64_t most_ns)
 		stand_still(node, true, BASE_MIN(ns, 6 * SECOND));
 		break;
 	case 7:
-		node->source_until_ns = bottle->now_ns + BASE_MIN(ns, 5 * SECOND);
+		node->source_until_ns = bottle->clock.now_ns + BASE_MIN(ns, 5 * SECOND);
 		break;
 	default:
 		kept_lose(node);
@@ -161,7 +164,7 @@ static void break_node(struct bottle *bottle, uint64_t what, uint64_t most_ns)
 static void on_fault(void *arg, uint64_t until_ns, uint64_t unused)
 {
 	struct bottle *bottle = arg;
-	const uint64_t left_ns = until_ns - BASE_MIN(bottle->now_ns, until_ns);
+	const uint64_t left_ns = until_ns - BASE_MIN(bottle->clock.now_ns, until_ns);
 	const uint64_t what = bottle_below(bottle, 16);
 
 	(void)unused;
@@ -174,8 +177,8 @@ static void on_fault(void *arg, uint64_t until_ns, uint64_t unused)
 		break_wire(bottle, what, left_ns - SECOND);
 	else
 		break_node(bottle, what - 7, left_ns - SECOND);
-	bottle_at(bottle, bottle->now_ns + between(bottle, 200 * MS, 4 * SECOND), on_fault, bottle,
-		  until_ns, 0);
+	bottle_at(bottle, bottle->clock.now_ns + between(bottle, 200 * MS, 4 * SECOND), on_fault,
+		  bottle, until_ns, 0);
 }
 
 void fault_begin(struct bottle *bottle, uint64_t until_ns)

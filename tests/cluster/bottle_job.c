@@ -32,7 +32,7 @@ int kept_find(void *arg, const struct hash_id *group, uint64_t sample, uint8_t *
 	struct node *node = arg;
 	const struct kept *kept = &node->kept[group_of(node->bottle, group)][sample];
 
-	if (!kept->value || kept->from_ns > node->bottle->now_ns)
+	if (!kept->value || kept->from_ns > node->bottle->clock.now_ns)
 		return STORE_E_NONE;
 	if (kept->bytes > room)
 		return STORE_E_ROOM;
@@ -56,7 +56,7 @@ void kept_keep(void *arg, const struct hash_id *group, uint64_t sample, const ui
 		abort();
 	memcpy(kept->value, value, bytes);
 	kept->bytes = (uint32_t)bytes;
-	kept->from_ns = bottle->now_ns;
+	kept->from_ns = bottle->clock.now_ns;
 	if (bottle->is_slow)
 		kept->from_ns += (1 + bottle_below(bottle, 300)) * MS;
 }
@@ -112,8 +112,8 @@ static void pause_task(struct job *job, struct task *task)
 
 	task->state = TASK_PAUSES;
 	task->serial++;
-	bottle_at(bottle, bottle->now_ns + bottle_below(bottle, 2 * job->pace_ns + 1), on_pause,
-		  job, (uint64_t)(task - job->task), task->serial);
+	bottle_at(bottle, bottle->clock.now_ns + bottle_below(bottle, 2 * job->pace_ns + 1),
+		  on_pause, job, (uint64_t)(task - job->task), task->serial);
 }
 
 /* A job gets a sample once. */
@@ -130,10 +130,10 @@ static void deliver(struct job *job, struct task *task, const uint8_t *value, ui
 	if (job->has[task->sample])
 		bottle_break(node->bottle, "sample %u of job %u on node %u was delivered twice",
 			     task->sample, job->number, node->number);
-	if (node->bottle->now_ns > task->late_ns)
+	if (node->bottle->clock.now_ns > task->late_ns)
 		bottle_break(node->bottle, "sample %u of job %u on node %u came %.1f s late",
 			     task->sample, job->number, node->number,
-			     (double)(node->bottle->now_ns - task->late_ns) / 1e9);
+			     (double)(node->bottle->clock.now_ns - task->late_ns) / 1e9);
 	job->has[task->sample] = true;
 	job->delivered++;
 	bottle_note(node->bottle, 'd', node->number * 2 + job->number, task->sample);
@@ -159,7 +159,7 @@ static void hand_in(struct job *job, const struct task *task)
 	else if (!node->reader->made(job->queue, &item))
 		kept_keep(node, &node->bottle->group[job->group], task->sample, item.data,
 			  item.bytes);
-	carrier_wake(node, node->bottle->now_ns + 20 * US);
+	carrier_wake(node, node->bottle->clock.now_ns + 20 * US);
 }
 
 static void on_made(void *arg, uint64_t place, uint64_t serial)
@@ -171,7 +171,7 @@ static void on_made(void *arg, uint64_t place, uint64_t serial)
 
 	if (task->serial != serial || task->state != TASK_MAKES)
 		return;
-	if (node_awake_ns(node, false) > bottle->now_ns) {
+	if (node_awake_ns(node, false) > bottle->clock.now_ns) {
 		bottle_at(bottle, node_awake_ns(node, false), on_made, job, place, serial);
 		return;
 	}
@@ -193,13 +193,13 @@ static void on_read(void *arg, uint64_t place, uint64_t serial)
 
 	if (task->serial != serial || task->state != TASK_READS)
 		return;
-	if (awake_ns > bottle->now_ns) {
+	if (awake_ns > bottle->clock.now_ns) {
 		bottle_at(bottle, awake_ns, on_read, job, place, serial);
 		return;
 	}
 	task->state = TASK_MAKES;
-	bottle_at(bottle, bottle->now_ns + (200 + bottle_below(bottle, 2000)) * US, on_made, job,
-		  place, serial);
+	bottle_at(bottle, bottle->clock.now_ns + (200 + bottle_below(bottle, 2000)) * US, on_made,
+		  job, place, serial);
 }
 
 /* By the thread that is free first. */
@@ -212,7 +212,7 @@ static uint64_t thread_done_ns(struct node *node)
 	for (unsigned i = 1; i < BOTTLE_THREADS; i++)
 		if (node->thread_ns[i] < node->thread_ns[first])
 			first = i;
-	begin_ns = BASE_MAX(node->thread_ns[first], bottle->now_ns);
+	begin_ns = BASE_MAX(node->thread_ns[first], bottle->clock.now_ns);
 	begin_ns = BASE_MAX(begin_ns, node->source_until_ns);
 	node->thread_ns[first] =
 	    begin_ns + (node->source_us / 2 + bottle_below(bottle, node->source_us)) * US;
@@ -261,12 +261,12 @@ static void seek(struct job *job, struct task *task)
 					 .make = LAYOUT_FORM_PACKED};
 
 	task->state = TASK_ASKED;
-	if (node_awake_ns(node, true) > node->bottle->now_ns)
+	if (node_awake_ns(node, true) > node->bottle->clock.now_ns)
 		bottle_at(node->bottle, node_awake_ns(node, true), on_retry, job, asked.index,
 			  task->serial);
 	else if (!is_found(job, task) && !node->reader->ask(job->queue, &asked))
 		read_source(job, task);
-	carrier_wake(node, node->bottle->now_ns + 20 * US);
+	carrier_wake(node, node->bottle->clock.now_ns + 20 * US);
 }
 
 static void start_task(struct job *job, struct task *task)
@@ -338,8 +338,8 @@ static void on_looked(void *arg, uint64_t at, uint64_t life)
 
 	if (node->reader && node->reader_life == life) {
 		node->reader->looked(get, true);
-		reader_wake(node, node->bottle->now_ns + 20 * US);
-		carrier_wake(node, node->bottle->now_ns + 20 * US);
+		reader_wake(node, node->bottle->clock.now_ns + 20 * US);
+		carrier_wake(node, node->bottle->clock.now_ns + 20 * US);
 	}
 	blocks_free(&node->bottle->blocks, get);
 }

@@ -80,7 +80,7 @@ static void on_arrival(void *arg, uint64_t a, uint64_t b)
 
 	(void)a;
 	(void)b;
-	carrier_wake(node, node->bottle->now_ns);
+	carrier_wake(node, node->bottle->clock.now_ns);
 }
 
 static void set_out(struct end *to, struct piece *piece)
@@ -91,9 +91,9 @@ static void set_out(struct end *to, struct piece *piece)
 		piece->arrives_ns = NEVER;
 		return;
 	}
-	to->last_ns =
-	    BASE_MAX(to->last_ns, bottle->now_ns + net_late_ns(bottle, to->other->node->number,
-							       to->node->number));
+	to->last_ns = BASE_MAX(to->last_ns,
+			       bottle->clock.now_ns +
+				   net_late_ns(bottle, to->other->node->number, to->node->number));
 	piece->arrives_ns = to->last_ns;
 	bottle_at(bottle, to->last_ns, on_arrival, to->node, 0, 0);
 }
@@ -167,7 +167,7 @@ static ssize_t net_send(struct transport *transport, const struct iovec *parts, 
 
 static bool has_come(const struct end *end)
 {
-	return end->first && end->first->arrives_ns <= bottle_of(end)->now_ns;
+	return end->first && end->first->arrives_ns <= bottle_of(end)->clock.now_ns;
 }
 
 static size_t take(struct end *end, uint8_t *to, size_t most)
@@ -203,7 +203,7 @@ static ssize_t net_receive(struct transport *transport, const struct iovec *part
 			sum += bytes;
 		}
 	if (sum) { /* there is room again */
-		carrier_wake(end->other->node, bottle_of(end)->now_ns);
+		carrier_wake(end->other->node, bottle_of(end)->clock.now_ns);
 		return (ssize_t)sum;
 	}
 	return has_come(end) ? 0 : -EAGAIN;
@@ -333,8 +333,8 @@ void net_cut(struct bottle *bottle, unsigned a, unsigned b)
 			continue;
 		empty(end);
 		end->is_cut = true;
-		bottle_at(bottle, bottle->now_ns + net_late_ns(bottle, a, b), on_arrival, end->node,
-			  0, 0);
+		bottle_at(bottle, bottle->clock.now_ns + net_late_ns(bottle, a, b), on_arrival,
+			  end->node, 0, 0);
 	}
 }
 

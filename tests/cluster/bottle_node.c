@@ -29,12 +29,12 @@ uint64_t node_awake_ns(const struct node *node, bool is_reader)
 	const uint64_t until_ns =
 	    is_reader ? BASE_MAX(node->until_ns, node->reader_until_ns) : node->until_ns;
 
-	return BASE_MAX(until_ns, node->bottle->now_ns);
+	return BASE_MAX(until_ns, node->bottle->clock.now_ns);
 }
 
 static bool sleeps(const struct node *node)
 {
-	return node->until_ns > node->bottle->now_ns;
+	return node->until_ns > node->bottle->clock.now_ns;
 }
 
 /* ---- the reader ---- */
@@ -51,7 +51,7 @@ static void release(void *arg, void *data)
 
 static uint64_t clock_of(void *arg)
 {
-	return ((struct node *)arg)->bottle->now_ns;
+	return ((struct node *)arg)->bottle->clock.now_ns;
 }
 
 static uint64_t chance_of(void *arg)
@@ -84,14 +84,14 @@ static void on_reader(void *arg, uint64_t when_ns, uint64_t unused)
 	if (when_ns != node->reader_at_ns || !node->reader)
 		return;
 	node->reader_at_ns = NEVER;
-	if (awake_ns > bottle->now_ns) {
+	if (awake_ns > bottle->clock.now_ns) {
 		reader_wake(node, awake_ns);
 		return;
 	}
 	node->reader->turn();
 	if (has_item(&node->carrier.from_reader))
-		carrier_wake(node, bottle->now_ns + SOON);
-	reader_wake(node, bottle->now_ns +
+		carrier_wake(node, bottle->clock.now_ns + SOON);
+	reader_wake(node, bottle->clock.now_ns +
 			      (has_item(&node->carrier.to_reader) ? SOON : node->reader->nap_ns()));
 }
 
@@ -174,7 +174,7 @@ void reader_die(struct node *node)
 	carrier_die(node, pause_ns + 50 * MS);
 	unload(node);
 	job_go_on(node, false);
-	bottle_at(bottle, bottle->now_ns + pause_ns, on_reader_again, node, node->life, 0);
+	bottle_at(bottle, bottle->clock.now_ns + pause_ns, on_reader_again, node, node->life, 0);
 }
 
 /* ---- members, as accessd tells them ---- */
@@ -236,7 +236,7 @@ static void on_members(void *arg, uint64_t when_ns, uint64_t unused)
 	memcpy(node->told, members, sizeof(node->told));
 	node->n_told = n;
 	bottle_note(bottle, 'm', node->number, n);
-	reader_wake(node, bottle->now_ns + SOON);
+	reader_wake(node, bottle->clock.now_ns + SOON);
 }
 
 static void tell_members(struct node *node)
@@ -296,8 +296,8 @@ static void on_ended(void *arg, uint64_t id, uint64_t incarnation)
 
 	if (!node->cell)
 		return;
-	cell_lost(node->cell, DOMAIN_NUMBER, id, incarnation, node->bottle->now_ns);
-	gate_wake(node, node->bottle->now_ns);
+	cell_lost(node->cell, DOMAIN_NUMBER, id, incarnation, node->bottle->clock.now_ns);
+	gate_wake(node, node->bottle->clock.now_ns);
 }
 
 void control_lost(struct carrier *carrier, const struct channel *channel)
@@ -312,7 +312,7 @@ void control_lost(struct carrier *carrier, const struct channel *channel)
 		tell_members(node);
 	}
 	if (!channel->is_replaced)
-		bottle_at(bottle, bottle->now_ns + MS, on_ended, node, channel->id,
+		bottle_at(bottle, bottle->clock.now_ns + MS, on_ended, node, channel->id,
 			  channel->incarnation);
 }
 
@@ -346,7 +346,7 @@ static void on_carrier(void *arg, uint64_t when_ns, uint64_t unused)
 		carrier_wake(node, node->until_ns);
 		return;
 	}
-	carrier->now_ns = bottle->now_ns;
+	carrier->now_ns = bottle->clock.now_ns;
 	carrier->is_held = false;
 	more = turn_take(carrier);
 	turn_tick(carrier);
@@ -362,9 +362,9 @@ static void on_carrier(void *arg, uint64_t when_ns, uint64_t unused)
 	check_deadlines(node);
 	bottle_note(bottle, 'c', node->number, carrier->serial);
 	if (has_item(&carrier->to_reader))
-		reader_wake(node, bottle->now_ns + SOON);
-	carrier_wake(node, more ? bottle->now_ns + SOON
-				: BASE_MAX(turn_due_ns(carrier), bottle->now_ns + SOON));
+		reader_wake(node, bottle->clock.now_ns + SOON);
+	carrier_wake(node, more ? bottle->clock.now_ns + SOON
+				: BASE_MAX(turn_due_ns(carrier), bottle->clock.now_ns + SOON));
 }
 
 void carrier_wake(struct node *node, uint64_t when_ns)
@@ -379,8 +379,8 @@ static void begin_domain(struct node *node)
 {
 	if (!node->cell)
 		return;
-	cell_domain(node->cell, DOMAIN_NUMBER, DOMAIN_NAME, WEIGHT, node->bottle->now_ns);
-	gate_wake(node, node->bottle->now_ns + MS);
+	cell_domain(node->cell, DOMAIN_NUMBER, DOMAIN_NAME, WEIGHT, node->bottle->clock.now_ns);
+	gate_wake(node, node->bottle->clock.now_ns + MS);
 }
 
 static void make_rings(struct rings *rings, int *ret_fd)
@@ -404,7 +404,7 @@ static void start_carrier(struct node *node)
 	carrier->transport = CARRIER_TCP;
 	carrier->chance = (uint32_t)chance_of(node);
 	carrier->serial = carrier->chance;
-	carrier->now_ns = node->bottle->now_ns;
+	carrier->now_ns = node->bottle->clock.now_ns;
 	make_rings(&carrier->from_reader, &to_fd);
 	make_rings(&carrier->to_reader, &from_fd);
 	path_open(carrier);
@@ -416,7 +416,7 @@ static void start_carrier(struct node *node)
 	node->n_told = 0;
 	node->has_carrier = true;
 	node->carrier_at_ns = NEVER;
-	reader_wake(node, node->bottle->now_ns + SOON);
+	reader_wake(node, node->bottle->clock.now_ns + SOON);
 	begin_domain(node);
 }
 
@@ -428,8 +428,8 @@ static void on_carrier_again(void *arg, uint64_t life, uint64_t unused)
 	(void)unused;
 	if (!node->is_up || node->carrier_life != life || node->has_carrier)
 		return;
-	if (!node->reader || awake_ns > node->bottle->now_ns)
-		bottle_at(node->bottle, BASE_MAX(awake_ns, node->bottle->now_ns + 10 * MS),
+	if (!node->reader || awake_ns > node->bottle->clock.now_ns)
+		bottle_at(node->bottle, BASE_MAX(awake_ns, node->bottle->clock.now_ns + 10 * MS),
 			  on_carrier_again, node, life, 0);
 	else
 		start_carrier(node);
@@ -466,7 +466,8 @@ void carrier_die(struct node *node, uint64_t pause_ns)
 		tell_members(node);
 	}
 	node->carrier_life++;
-	bottle_at(bottle, bottle->now_ns + pause_ns, on_carrier_again, node, node->carrier_life, 0);
+	bottle_at(bottle, bottle->clock.now_ns + pause_ns, on_carrier_again, node,
+		  node->carrier_life, 0);
 }
 
 /* ---- the gate ---- */
@@ -521,7 +522,7 @@ static void let_go(struct call *call)
 	blocks_free(&call->bottle->blocks, call);
 }
 
-static void later(struct call *call, uint64_t when_ns, bottle_fn *fn)
+static void later(struct call *call, uint64_t when_ns, clock_fn *fn)
 {
 	call->events++;
 	bottle_at(call->bottle, when_ns, fn, call, 0, 0);
@@ -533,8 +534,9 @@ static void fail_side(struct side *side)
 
 	diag_set(&diag, "it does not answer");
 	if (is_there(side)) {
-		cell_failed(side->node->cell, &side->ref, false, &diag, side->node->bottle->now_ns);
-		gate_wake(side->node, side->node->bottle->now_ns);
+		cell_failed(side->node->cell, &side->ref, false, &diag,
+			    side->node->bottle->clock.now_ns);
+		gate_wake(side->node, side->node->bottle->clock.now_ns);
 	}
 	side->is_open = false;
 }
@@ -552,17 +554,18 @@ static void on_hung_up(void *arg, uint64_t a, uint64_t b)
 }
 
 /* A word goes from one side to the other: `times` ways later it is there, or never, or it is seen that there is no way. */
-static void send_word(struct call *call, unsigned from, unsigned times, bottle_fn *fn)
+static void send_word(struct call *call, unsigned from, unsigned times, clock_fn *fn)
 {
 	struct bottle *bottle = call->bottle;
 	const unsigned a = call->side[from].node->number, b = call->side[1 - from].node->number;
-	const uint64_t when_ns = bottle->now_ns + times * net_late_ns(bottle, a, b);
+	const uint64_t when_ns = bottle->clock.now_ns + times * net_late_ns(bottle, a, b);
 
 	if (bottle->wire[a][b].is_cut || bottle->wire[b][a].is_cut)
 		later(call, when_ns, on_hung_up);
 	else if (!bottle->wire[a][b].is_hole && !bottle->wire[b][a].is_hole)
 		later(call,
-		      node_awake_ns(call->side[1 - from].node, false) + when_ns - bottle->now_ns,
+		      node_awake_ns(call->side[1 - from].node, false) + when_ns -
+			  bottle->clock.now_ns,
 		      fn);
 }
 
@@ -578,8 +581,8 @@ static void hand_over(struct call *call, unsigned which, struct gate_call *gate_
 				   .fd = side->fd};
 
 	side->is_open = false;
-	if (!cell_done(node->cell, &side->ref, gate_call, node->bottle->now_ns, &from.id)) {
-		gate_wake(node, node->bottle->now_ns);
+	if (!cell_done(node->cell, &side->ref, gate_call, node->bottle->clock.now_ns, &from.id)) {
+		gate_wake(node, node->bottle->clock.now_ns);
 		return;
 	}
 	bottle_note(node->bottle, 'g', node->number, which);
@@ -588,10 +591,10 @@ static void hand_over(struct call *call, unsigned which, struct gate_call *gate_
 		return;
 	}
 	side->fd = -1;
-	node->carrier.now_ns = node->bottle->now_ns;
+	node->carrier.now_ns = node->bottle->clock.now_ns;
 	if (channel_meet(&node->carrier, &from))
 		bottle_break(node->bottle, "a carrier refuses a channel");
-	carrier_wake(node, node->bottle->now_ns + SOON);
+	carrier_wake(node, node->bottle->clock.now_ns + SOON);
 }
 
 static void on_go(void *arg, uint64_t a, uint64_t b)
@@ -633,8 +636,8 @@ static void on_answer(void *arg, uint64_t a, uint64_t b)
 		fail_side(&call->side[1]);
 	} else if (call->answer.answer != GATE_ANSWER_YES) {
 		side->is_open = false;
-		cell_answered(side->node->cell, &side->ref, &gate_call, call->bottle->now_ns);
-		gate_wake(side->node, call->bottle->now_ns);
+		cell_answered(side->node->cell, &side->ref, &gate_call, call->bottle->clock.now_ns);
+		gate_wake(side->node, call->bottle->clock.now_ns);
 	} else {
 		connect_sides(call);
 		hand_over(call, 0, &gate_call);
@@ -653,14 +656,14 @@ static void on_asked(void *arg, uint64_t a, uint64_t b)
 	(void)b;
 	gate_call.other = address_of(call->side[0].node->number);
 	if (!side->node->cell) {
-		later(call, call->bottle->now_ns, on_hung_up);
+		later(call, call->bottle->clock.now_ns, on_hung_up);
 	} else if (call->side[0].is_open) {
 		side->cell_serial = side->node->cell_serial;
-		cell_asked(side->node->cell, &gate_call, call->bottle->now_ns, &call->answer,
+		cell_asked(side->node->cell, &gate_call, call->bottle->clock.now_ns, &call->answer,
 			   &side->ref);
 		side->is_open = call->answer.answer == GATE_ANSWER_YES;
 		bottle_note(call->bottle, 'a', side->node->number, call->answer.answer);
-		gate_wake(side->node, call->bottle->now_ns);
+		gate_wake(side->node, call->bottle->clock.now_ns);
 		send_word(call, 1, 1, on_answer);
 	}
 	let_go(call);
@@ -685,11 +688,11 @@ static void begin_call(struct node *node, const struct cell_call *due)
 	};
 	bottle_note(bottle, 'C', node->number, to->number);
 	if (n >= CALLS_OF &&
-	    bottle->now_ns - node->called_ns[to->number][n % CALLS_OF] < CALLS_SHORT)
+	    bottle->clock.now_ns - node->called_ns[to->number][n % CALLS_OF] < CALLS_SHORT)
 		bottle_break(bottle, "node %u calls node %u %u times in 10 s", node->number,
 			     to->number, CALLS_OF);
-	node->called_ns[to->number][n % CALLS_OF] = bottle->now_ns;
-	later(call, bottle->now_ns + GATE_CALL_PATIENCE_NS, on_hung_up);
+	node->called_ns[to->number][n % CALLS_OF] = bottle->clock.now_ns;
+	later(call, bottle->clock.now_ns + GATE_CALL_PATIENCE_NS, on_hung_up);
 	send_word(call, 0, 3, on_asked); /* connecting, and TLS */
 }
 
@@ -706,7 +709,7 @@ static void on_gate(void *arg, uint64_t when_ns, uint64_t unused)
 		gate_wake(node, node->until_ns);
 		return;
 	}
-	while (!node->bottle->broken[0] && cell_due(node->cell, node->bottle->now_ns, &due))
+	while (!node->bottle->broken[0] && cell_due(node->cell, node->bottle->clock.now_ns, &due))
 		begin_call(node, &due);
 	gate_wake(node, cell_next_ns(node->cell));
 }
@@ -736,8 +739,8 @@ void node_list(struct node *node)
 			snprintf(entry->node, sizeof(entry->node), "%s", bottle->node[i].name);
 		list.n++;
 	}
-	cell_list(node->cell, &list, bottle->now_ns);
-	gate_wake(node, bottle->now_ns);
+	cell_list(node->cell, &list, bottle->clock.now_ns);
+	gate_wake(node, bottle->clock.now_ns);
 }
 
 static void on_member(void *arg, uint64_t id, const struct cell_member *member)
@@ -764,7 +767,7 @@ static void start_gate(struct node *node)
 	snprintf(self.node, sizeof(self.node), "%s", node->name);
 	if (cell_new(&self, &sink, &node->cell))
 		abort();
-	node->cell_serial = ++node->bottle->serial;
+	node->cell_serial = ++node->bottle->clock.serial;
 	node->cell_at_ns = NEVER;
 	node_list(node);
 }
@@ -793,8 +796,8 @@ void gate_die(struct node *node, uint64_t pause_ns)
 	if (!node->cell)
 		return;
 	stop_gate(node);
-	bottle_at(node->bottle, node->bottle->now_ns + pause_ns, on_gate_again, node, node->life,
-		  0);
+	bottle_at(node->bottle, node->bottle->clock.now_ns + pause_ns, on_gate_again, node,
+		  node->life, 0);
 }
 
 /* ---- the node ---- */
@@ -846,8 +849,8 @@ void node_start(struct node *node)
 	start_gate(node);
 	start_carrier(node);
 	job_go_on(node, true);
-	bottle_at(bottle, bottle->now_ns + bottle_below(bottle, SECOND), on_lease, node, node->life,
-		  0);
+	bottle_at(bottle, bottle->clock.now_ns + bottle_below(bottle, SECOND), on_lease, node,
+		  node->life, 0);
 }
 
 void node_die(struct node *node)
@@ -861,7 +864,7 @@ void node_die(struct node *node)
 	unload(node);
 	node->is_up = false;
 	job_go_on(node, true);
-	bottle_at(bottle, bottle->now_ns + 10 * SECOND, on_lease, node, node->life, 0);
+	bottle_at(bottle, bottle->clock.now_ns + 10 * SECOND, on_lease, node, node->life, 0);
 }
 
 void node_end(struct node *node)

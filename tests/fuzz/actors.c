@@ -21,12 +21,10 @@
 #include "daemon/serve/stream.h"
 #include "daemon/serve/streams.h"
 #include "daemon/serve/variant.h"
-#include "daemon/tenant/domain.h"
 #include "shmring/queue.h"
-#include "storage/dataset.h"
-#include "storage/index.h"
 #include "storage/reader.h"
 #include "storage/store.h"
+#include "tests/daemon/role.h"
 #include "worker/parent.h"
 
 #define MOST_QUEUES 16
@@ -64,45 +62,15 @@ static void demand(bool truth)
 
 /* ---- starting ---- */
 
-/* Three pictures a folder. */
-static void make_index(void)
-{
-	struct grammar_world *world = actors.world;
-	const uint64_t n = world->samples;
-	struct index_head head = {.n_samples = n,
-				  .names_bytes = n * sizeof("a/00.jpg"),
-				  .n_classes = 2,
-				  .classes_bytes = 2 * sizeof("a"),
-				  .n_folders = 3,
-				  .folders_bytes = 1 + 2 * sizeof("a"),
-				  .label_rule = INDEX_LABELS_FOLDERS};
-	static const char *const folders[] = {"a", "b"};
-	struct index_writer writer;
-	struct dataset *dataset;
-
-	demand(index_new(&writer, &head) == 0);
-	for (uint64_t i = 0; i < n; i++) {
-		struct index_record record = {.mtime_ns = 1, .size = 100, .label = i >= n / 2};
-		char name[] = {(char)('0' + i / 10), (char)('0' + i % 10), '.', 'j', 'p', 'g', 0};
-
-		index_add_sample(&writer, folders[record.label], name, &record);
-	}
-	for (unsigned i = 0; i < 2; i++)
-		index_add_class(&writer, folders[i]);
-	index_add_folder(&writer, "", &(struct index_folder){1, 1, 1});
-	for (unsigned i = 0; i < 2; i++)
-		index_add_folder(&writer, folders[i], &(struct index_folder){1, 1, 2 + i});
-	demand(index_seal(&writer, &actors.index_fd) == 0);
-	index_drop(&writer);
-	demand(dataset_map(actors.index_fd, &dataset) == 0);
-	memcpy(world->version, dataset_version(dataset), sizeof(world->version));
-	dataset_unmap(dataset);
-}
-
 void actors_init(struct grammar_world *world)
 {
+	uint32_t sizes[256];
+
+	demand(world->samples <= BASE_ARRAY_LEN(sizes));
+	for (unsigned i = 0; i < world->samples; i++)
+		sizes[i] = 100;
 	actors.world = world;
-	make_index();
+	role_index(sizes, (unsigned)world->samples, &actors.index_fd, world->version);
 }
 
 /* In a child: ends when the other end hangs up, or with us. */
@@ -165,70 +133,22 @@ int __wrap_child_start(const char *path, char *const argv[], enum cpu_priority p
 
 int __wrap_reserve_begin(struct variant *variant, uint32_t to)
 {
-	struct reserve *reserve = &variant->reserve;
-
-	if (reserve->pid || to <= variant->slots)
-		return 0;
-	reserve->pid = RESERVES;
-	reserve->gatherer = GATHERS;
-	reserve->from = variant->slots;
-	reserve->to = to;
-	variant_account(variant,
-			(int64_t)((to - variant->slots) * variant->table.geometry.slot_stride));
+	if (role_reserve(variant, to, RESERVES))
+		variant->reserve.gatherer = GATHERS;
 	return 0;
-}
-
-static struct variant *find_reserving(const struct node *node)
-{
-	BASE_EACH(domain, &node->domains, link)
-		BASE_EACH(stream, &domain->streams, link)
-			for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-				if (stream->variant[i] &&
-				    stream->variant[i]->reserve.pid == RESERVES)
-					return stream->variant[i];
-	return NULL;
 }
 
 static void reserve_all(struct node *node)
 {
-	const struct variant *variant;
+	int status;
 
-	while ((variant = find_reserving(node))) {
-		uint32_t n = variant->reserve.to - variant->reserve.from, done = 0;
-
-		while (done < n && slots_reserve(variant->slots_fd, &variant->table.geometry,
-						 variant->reserve.from + done) == 0)
-			done++;
-		stream_child_ended(node, RESERVES, W_EXITCODE((int)done, 0));
-	}
+	while ((status = role_reserved(node, RESERVES)) >= 0)
+		stream_child_ended(node, RESERVES, status);
 }
 
 bool actors_died(void)
 {
 	return actors.has_died;
-}
-
-/* ---- speaking ---- */
-
-static void send_to(const struct actor *actor, struct wire_out *out)
-{
-	if (actor->sock >= 0 && !out->error)
-		wire_send(actor->sock, out, MSG_DONTWAIT);
-	wire_out_fini(out);
-}
-
-static uint64_t number_of(const struct wire_in *in, uint16_t key)
-{
-	uint64_t number = UINT64_MAX;
-
-	wire_get_u64(in, key, &number);
-	return number;
-}
-
-static void begin(struct wire_out *out, uint16_t type, const struct wire_in *in, uint16_t key)
-{
-	wire_out_init(out, type);
-	wire_put_u64(out, key, number_of(in, key));
 }
 
 /* ---- queues ---- */
@@ -301,13 +221,7 @@ static void say_state(void)
 	wire_out_init(&out, READER_STATE);
 	wire_put_bytes(&out, READER_KEY_STATE, &state, sizeof(state));
 	wire_put_string(&out, READER_KEY_TEXT, "");
-	send_to(&actors.reader, &out);
-}
-
-static void put_fd(struct wire_out *out, uint16_t key, int fd)
-{
-	wire_put_u64(out, key, 1);
-	wire_put_fd(out, fd);
+	role_send(actors.reader.sock, &out);
 }
 
 static void answer_open(const struct wire_in *in)
@@ -317,18 +231,13 @@ static void answer_open(const struct wire_in *in)
 
 	wire_get_string(in, READER_KEY_PATH, &path);
 	if (strcmp(path, actors.world->dataset) != 0) {
-		begin(&out, READER_REFUSED, in, READER_KEY_ID);
+		role_answer(&out, READER_REFUSED, in, READER_KEY_ID);
 		wire_put_u64(&out, READER_KEY_CODE, 1);
 		wire_put_string(&out, READER_KEY_TEXT, "there is no such folder");
 	} else {
-		begin(&out, READER_OPENED, in, READER_KEY_ID);
-		wire_put_u64(&out, READER_KEY_DEVICE, 1);
-		wire_put_u64(&out, READER_KEY_INODE, 1);
-		wire_put_u64(&out, READER_KEY_FLEETING, 0);
-		if (!in->n_fds)
-			put_fd(&out, READER_KEY_INDEX, actors.index_fd);
+		role_opened(&out, in, false, actors.index_fd);
 	}
-	send_to(&actors.reader, &out);
+	role_send(actors.reader.sock, &out);
 }
 
 /* A table in which some samples are kept. */
@@ -342,22 +251,22 @@ static void answer_form(const struct wire_in *in)
 		sizes[i] = i % 3 ? 0 : 50;
 	demand(fd >= 0 && write(fd, sizes, sizeof(sizes)) == (ssize_t)sizeof(sizes) &&
 	       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
-	begin(&out, READER_FORMED, in, READER_KEY_QUEUE);
-	wire_put_u64(&out, READER_KEY_FORM, number_of(in, READER_KEY_FORM));
-	put_fd(&out, READER_KEY_TABLE, fd);
-	send_to(&actors.reader, &out);
+	role_answer(&out, READER_FORMED, in, READER_KEY_QUEUE);
+	wire_put_u64(&out, READER_KEY_FORM, role_number(in, READER_KEY_FORM));
+	role_put_fd(&out, READER_KEY_TABLE, fd);
+	role_send(actors.reader.sock, &out);
 }
 
 static void answer_chore(const struct wire_in *in)
 {
 	struct wire_out out;
 
-	begin(&out, READER_CHORE_DONE, in, READER_KEY_ID);
+	role_answer(&out, READER_CHORE_DONE, in, READER_KEY_ID);
 	wire_put_u64(&out, READER_KEY_CODE, 0);
 	wire_put_string(&out, READER_KEY_TEXT, "done");
-	if (number_of(in, READER_KEY_VERB) == READER_VERB_LIST)
-		put_fd(&out, READER_KEY_LIST, actors.index_fd);
-	send_to(&actors.reader, &out);
+	if (role_number(in, READER_KEY_VERB) == READER_VERB_LIST)
+		role_put_fd(&out, READER_KEY_LIST, actors.index_fd);
+	role_send(actors.reader.sock, &out);
 }
 
 static void on_reader(struct wire_in *in)
@@ -372,14 +281,14 @@ static void on_reader(struct wire_in *in)
 		answer_open(in);
 		break;
 	case READER_ATTACH:
-		add_queue(number_of(in, READER_KEY_QUEUE), in->n_fds ? in->fds[0] : -1);
-		begin(&out, READER_ATTACHED, in, READER_KEY_QUEUE);
-		send_to(&actors.reader, &out);
+		add_queue(role_number(in, READER_KEY_QUEUE), in->n_fds ? in->fds[0] : -1);
+		role_answer(&out, READER_ATTACHED, in, READER_KEY_QUEUE);
+		role_send(actors.reader.sock, &out);
 		break;
 	case READER_DETACH:
-		drop_queue_of(number_of(in, READER_KEY_QUEUE));
-		begin(&out, READER_DETACHED, in, READER_KEY_QUEUE);
-		send_to(&actors.reader, &out);
+		drop_queue_of(role_number(in, READER_KEY_QUEUE));
+		role_answer(&out, READER_DETACHED, in, READER_KEY_QUEUE);
+		role_send(actors.reader.sock, &out);
 		break;
 	case READER_STORE:
 		say_state();
@@ -401,24 +310,19 @@ static void say_worker(uint16_t type, uint16_t key, uint64_t number)
 {
 	struct wire_out out;
 
-	wire_out_init(&out, type);
-	wire_put_u64(&out, PARENT_KEY_WORKER, OWNER);
-	wire_put_u64(&out, PARENT_KEY_INDEX, 0);
+	role_worker(&out, type, OWNER, 0);
 	wire_put_u64(&out, key, number);
 	if (type == PARENT_EXITED)
 		wire_put_u64(&out, PARENT_KEY_CPU_NS, 0);
-	send_to(&actors.parent, &out);
+	role_send(actors.parent.sock, &out);
 }
 
 static void answer_queue(uint16_t type, const struct wire_in *in)
 {
-	uint64_t variant = number_of(in, PARENT_KEY_VARIANT);
 	struct wire_out out;
 
-	begin(&out, type, in, PARENT_KEY_QUEUE);
-	if (variant != UINT64_MAX)
-		wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
-	send_to(&actors.parent, &out);
+	role_queue(&out, type, in);
+	role_send(actors.parent.sock, &out);
 }
 
 static void on_parent(struct wire_in *in)
@@ -443,17 +347,7 @@ static void on_parent(struct wire_in *in)
 
 static void serve(struct actor *actor, void (*fn)(struct wire_in *in))
 {
-	struct wire_in in;
-	int r = 0;
-
-	while (!r && actor->sock >= 0) {
-		wire_in_init(&in);
-		r = wire_recv(actor->sock, &in, MSG_DONTWAIT);
-		if (!r)
-			fn(&in);
-		wire_in_fini(&in);
-	}
-	if (r == WIRE_E_CLOSED) {
+	if (role_hear(&actor->sock, fn) == WIRE_E_CLOSED) {
 		actors.has_died = true;
 		base_close(&actor->sock);
 	}
@@ -526,7 +420,7 @@ void actors_say(struct grammar *grammar)
 		fd = grammar_fd(grammar, actors.world);
 	if (fd >= 0)
 		wire_put_fd(&out, fd);
-	send_to(actor, &out);
+	role_send(actor->sock, &out);
 	base_close(&fd);
 }
 

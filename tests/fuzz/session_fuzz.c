@@ -10,9 +10,7 @@
  * One node serves all sessions, and the next one after a death: one that was unlucky rests.
  */
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,12 +26,12 @@
 #include "daemon/net/conn.h"
 #include "daemon/node_life.h"
 #include "daemon/proc/child.h"
-#include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/streams.h"
 #include "daemon/tenant/domain.h"
 #include "shmring/grant.h"
+#include "tests/daemon/role.h"
 #include "tests/fuzz/actors.h"
 #include "tests/fuzz/grammar.h"
 #include "tests/patience.h"
@@ -70,20 +68,7 @@ static void demand(bool truth, const char *what)
 	abort();
 }
 
-static void demand_none(const char *broken)
-{
-	demand(!broken, broken);
-}
-
 /* ---- a node ---- */
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
-{
-	(void)status;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
 
 static void node_end(void)
 {
@@ -94,7 +79,7 @@ static void node_end(void)
 static void at_exit(void)
 {
 	node_end();
-	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	role_remove(root);
 }
 
 static void name_a_set(const char *name, const char *value)
@@ -147,34 +132,11 @@ static void make_programs(void)
 
 /* ---- turns ---- */
 
-static void check_stream(const struct stream *stream)
-{
-	if (stream->carousel)
-		demand_none(carousel_check(stream->carousel));
-	demand_none(arena_check(&stream->shared.arena));
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		if (stream->users.job[i])
-			demand_none(grant_check(&stream->users.job[i]->grants));
-}
-
 static void check_node(void)
 {
-	uint64_t memory = node.memory_catalogs;
-	unsigned n = 0;
+	const char *broken = role_check(&node, false); /* captured ones scribble in queues */
 
-	BASE_EACH(domain, &node.domains, link) {
-		BASE_EACH(stream, &domain->streams, link) {
-			check_stream(stream);
-			memory += stream->bytes.all;
-		}
-		BASE_EACH(source, &domain->sources, link)
-			memory += source->memory;
-	}
-	BASE_EACH(conn, &node.conns, link)
-		n++;
-	demand(n == node.n_conns, "connections are miscounted");
-	demand(memory == node.memory_used, "memory is miscounted");
-	demand(memory <= node.memory_budget, "more memory than the budget");
+	demand(!broken, broken);
 }
 
 static void turn(void)
@@ -422,20 +384,9 @@ static void step(struct grammar *grammar)
 		settle();
 }
 
-/* Without pipes: a sanitizer may start its symbolizer at any time, behind two of them. */
 static unsigned count_descriptors(void)
 {
-	DIR *folder = opendir("/proc/self/fd");
-	const struct dirent *entry;
-	char target[64];
-	unsigned n = 0;
-
-	demand(folder != NULL, "no /proc");
-	while ((entry = readdir(folder)))
-		if (readlinkat(dirfd(folder), entry->d_name, target, sizeof(target)) > 4)
-			n += memcmp(target, "pipe", 4) != 0;
-	closedir(folder);
-	return n - node.porters.n; /* they rest for a while */
+	return role_descriptors() - node.porters.n; /* they rest for a while */
 }
 
 static bool is_empty(void)

@@ -12,13 +12,6 @@
 #include "base/log.h"
 #include "daemon/net/conn.h"
 #include "daemon/node_life.h"
-#include "daemon/serve/job.h"
-#include "daemon/serve/source.h"
-#include "daemon/serve/stream.h"
-#include "daemon/serve/streams.h"
-#include "daemon/tenant/domain.h"
-#include "storage/dataset.h"
-#include "storage/index.h"
 
 static struct bottle *now; /* the one that there is */
 
@@ -61,7 +54,7 @@ void bottle_note(uint64_t what, uint64_t a, uint64_t b)
 	    philox_block(now->sum ^ what, now->clock.now_ns, a << 32 ^ b << 1);
 
 	now->sum = (uint64_t)row.word[0] << 32 | row.word[1];
-	if (getenv("BOTTLE_TRACE"))
+	if (now->is_traced)
 		printf("%12.6f %c %llu %llu\n", (double)now->clock.now_ns / 1e9, (char)what,
 		       (unsigned long long)a, (unsigned long long)b);
 }
@@ -109,7 +102,7 @@ void __wrap_log_line(enum log_level level, const char *event, const char *fmt, .
 {
 	va_list args;
 
-	if (!getenv("BOTTLE_TRACE"))
+	if (!now->is_traced)
 		return;
 	printf("%12.6f %d %s ", (double)now->clock.now_ns / 1e9, (int)level, event);
 	va_start(args, fmt);
@@ -120,42 +113,16 @@ void __wrap_log_line(enum log_level level, const char *event, const char *fmt, .
 
 /* ---- invariants ---- */
 
-static void check_stream(const struct stream *stream)
-{
-	const char *broken = stream->carousel ? carousel_check(stream->carousel) : NULL;
-
-	if (!broken)
-		broken = arena_check(&stream->shared.arena);
-	if (!broken && stream->state == STREAM_RUNS)
-		broken = queue_check(&stream->shared.queue);
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS && !broken; i++)
-		if (stream->users.job[i])
-			broken = grant_check(&stream->users.job[i]->grants);
-	if (broken)
-		bottle_break("stream %llu: %s", (unsigned long long)stream->number, broken);
-}
-
 void bottle_check(void)
 {
 	const struct node *node = now->node;
-	const struct domain *domain;
-	const struct stream *stream;
-	const struct source *source;
-	uint64_t memory;
+	const char *broken;
 
 	if (!node || now->turns % 4)
 		return;
-	memory = node->memory_catalogs;
-	LIST_FOREACH(domain, &node->domains, link) {
-		LIST_FOREACH(stream, &domain->streams, link) {
-			check_stream(stream);
-			memory += stream->bytes.all;
-		}
-		LIST_FOREACH(source, &domain->sources, link)
-			memory += source->memory;
-	}
-	if (memory != node->memory_used)
-		bottle_break("memory is miscounted");
+	broken = role_check(node, true);
+	if (broken)
+		bottle_break("%s", broken);
 	if (node->counters.waits_on_dead)
 		bottle_break("a living job waited for a dead one");
 }
@@ -218,40 +185,11 @@ void accessd_stop(void)
 
 static void make_index(void)
 {
-	static const char *const folders[] = {"a", "b"};
-	const uint64_t n = now->samples;
-	struct index_head head = {.n_samples = n,
-				  .names_bytes = n * sizeof("a/000.jpg"),
-				  .n_classes = 2,
-				  .classes_bytes = 2 * sizeof("a"),
-				  .n_folders = 3,
-				  .folders_bytes = 1 + 2 * sizeof("a"),
-				  .label_rule = INDEX_LABELS_FOLDERS};
-	struct index_writer writer;
-	struct dataset *dataset;
+	uint32_t sizes[BOTTLE_SAMPLES];
 
-	if (index_new(&writer, &head))
-		abort();
-	for (uint64_t i = 0; i < n; i++) {
-		const struct index_record record = {
-		    .mtime_ns = 1, .size = (uint32_t)bottle_between(16, 3000), .label = i >= n / 2};
-		char name[16];
-
-		snprintf(name, sizeof(name), "%03u.jpg", (unsigned)i);
-		index_add_sample(&writer, folders[record.label], name, &record);
-	}
-	for (unsigned i = 0; i < 2; i++)
-		index_add_class(&writer, folders[i]);
-	index_add_folder(&writer, "", &(struct index_folder){1, 1, 1});
-	for (unsigned i = 0; i < 2; i++)
-		index_add_folder(&writer, folders[i], &(struct index_folder){1, 1, 2 + i});
-	if (index_seal(&writer, &now->index_fd))
-		abort();
-	index_drop(&writer);
-	if (dataset_map(now->index_fd, &dataset))
-		abort();
-	memcpy(now->version, dataset_version(dataset), sizeof(now->version));
-	dataset_unmap(dataset);
+	for (unsigned i = 0; i < now->samples; i++)
+		sizes[i] = (uint32_t)bottle_between(16, 3000);
+	role_index(sizes, now->samples, &now->index_fd, now->version);
 }
 
 static uint64_t host_now_ns(void)
@@ -274,6 +212,7 @@ void bottle_begin(struct bottle *bottle, uint64_t seed, enum mutant mutant,
 	now = bottle;
 	bottle->seed = seed;
 	bottle->mutant = mutant;
+	bottle->is_traced = getenv("BOTTLE_TRACE");
 	bottle->client = client;
 	bottle->folder = folder;
 	bottle->clock.now_ns = SECOND;

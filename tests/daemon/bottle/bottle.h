@@ -7,7 +7,8 @@
  * as fast as there is something to do. Reader and workers are played, on the real task queues, arenas and slots. What goes
  * wrong is drawn from a seed: the same seed is the same life.
  *
- *   clock.c, fiber.c   the clock; stacks for jobs, which wait as they do outside
+ *   tests/clock.c      the clock
+ *   fiber.c            stacks for jobs, which wait as they do outside
  *   bottle.c           a life: chance, what was broken, accessd's begin and end
  *   crash.c            its other end: kill -9
  *   loop.c             daemon/loop.h on that clock
@@ -36,10 +37,11 @@
 #include "shmring/rings.h"
 #include "storage/reader.h"
 #include "storage/store_table.h"
+#include "tests/clock.h"
 #include "tests/daemon/bottle/client.h"
-#include "tests/daemon/bottle/clock.h"
 #include "tests/daemon/bottle/fiber.h"
 #include "tests/daemon/bottle/mutant.h"
+#include "tests/daemon/role.h"
 
 #define BOTTLE_JOBS 6
 #define BOTTLE_SAMPLES 400         /* at most */
@@ -152,7 +154,8 @@ struct job_plan {
 	unsigned saves; /* steps from token to token */
 	struct picked picked;
 	unsigned ranks, rank, leader, serial; /* leader: the number of rank 0 */
-	uint64_t late_ns;                     /* it begins so late */
+	uint32_t alone_of; /* it is the last of so many ranks, and the others never come; 0: no */
+	uint64_t late_ns;  /* it begins so late */
 };
 
 struct troop {                                         /* ranks of a job */
@@ -217,6 +220,7 @@ struct bottle {
 	struct troop troop[BOTTLE_JOBS]; /* by leader */
 	unsigned serials;
 	unsigned joins[BOTTLE_JOBS]; /* training runs that are still to come */
+	bool is_traced;              /* what happens is said */
 	bool is_wild;                /* faults are drawn */
 	uint64_t calm_ns;            /* when the last one was over */
 	unsigned faults, turns;
@@ -263,6 +267,7 @@ void reader_start(pid_t pid, int sock);
 void reader_die(int status);
 void reader_call(void); /* its socket is readable */
 void reader_stir(void); /* tasks may be there */
+void reader_say(struct wire_out *out);
 void parent_start(pid_t pid, int sock, unsigned workers);
 void parent_die(int status);
 void parent_call(void);

@@ -2,11 +2,15 @@
 
 /* Faults that are planted in accessd and its carousel, where one file calls another. Those of libaccess are in client.c. */
 
+#include <stdlib.h>
+
 #include "daemon/cache/cache.h"
+#include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
 #include "daemon/serve/arena.h"
 #include "daemon/serve/fill_parts.h"
 #include "daemon/serve/group.h"
+#include "daemon/serve/group_keep.h"
 #include "daemon/serve/hung.h"
 #include "daemon/serve/variant.h"
 #include "sched/carousel_state.h"
@@ -95,6 +99,22 @@ WRAP(void, group_leave_all, struct stream *stream)
 {
 	if (!is(MUTANT_PLAN_LATE))
 		__real_group_leave_all(stream);
+}
+
+WRAP(void, keep_leave, struct keep *keep, uint64_t *begun, uint32_t ranks)
+{
+	if (is(MUTANT_PLAN_REMOVED)) {
+		keep_end(keep, true);
+		free(begun);
+	} else {
+		__real_keep_leave(keep, begun, ranks);
+	}
+}
+
+WRAP(void, conn_send_text, struct conn *conn, uint16_t type, uint64_t code, const char *text)
+{
+	if (type != PROTO_LOST || !is(MUTANT_LOSS_UNSAID))
+		__real_conn_send_text(conn, type, code, text);
 }
 
 WRAP(bool, carousel_variant_is_fresh, const struct carousel *carousel, uint32_t job, uint32_t slot)

@@ -16,6 +16,8 @@ enum mutant {
 	MUTANT_ROOM_FORGOTTEN, /* a task that brings a form has the room of its file */
 	MUTANT_WAKE_LOST,      /* now and then nobody is woken */
 	MUTANT_PLAN_LATE,      /* a lost stream keeps its groups' plans to itself */
+	MUTANT_PLAN_REMOVED,   /* a plan ends with the stream that its last rank has left */
+	MUTANT_LOSS_UNSAID,    /* nobody is told that his stream is lost */
 	/* in the carousel */
 	MUTANT_INSTANCE_TWICE, /* a job may be granted what it has seen */
 	MUTANT_NEED_UNASKED,   /* and what it does not need any more */

@@ -97,6 +97,13 @@ static void draw_ranks(struct job_plan *plan)
 	plan->reuse = 1;
 }
 
+static void draw_alone(struct job_plan *plan)
+{
+	plan->alone_of = (uint32_t)bottle_between(2, 1000);
+	plan->flags &= ~(uint32_t)OA_DROP_LAST;
+	plan->reuse = 1;
+}
+
 void plan_draw(struct job_plan *plan, enum oa_bad bad, bool may_have_ranks)
 {
 	static const enum oa_order orders[] = {OA_ORDER_CAROUSEL, OA_ORDER_CAROUSEL,
@@ -129,6 +136,8 @@ void plan_draw(struct job_plan *plan, enum oa_bad bad, bool may_have_ranks)
 	else if (bottle_chance(2))
 		draw_picked(plan);
 	count_times(&plan->picked);
+	if (plan->order != OA_ORDER_ANY && plan->ranks == 1 && bottle_chance(8))
+		draw_alone(plan);
 	if (plan->flags & OA_DROP_LAST) /* a batch of each rank there must be */
 		plan->batch = BASE_MIN(plan->batch, plan->picked.total / plan->ranks);
 	most = 1500 * SECOND / plan->pace_ns * plan->batch * plan->ranks / plan->picked.total;

@@ -22,7 +22,6 @@
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
-#include "shmring/slot_table.h"
 #include "tests/daemon/bottle/bottle.h"
 
 /* ---- the dead ---- */
@@ -377,53 +376,25 @@ void __wrap_porter_cancel(struct errand **errand)
 
 int __wrap_reserve_begin(struct variant *variant, uint32_t to);
 
-static struct variant *reserving(pid_t pid)
-{
-	const struct domain *domain;
-	const struct stream *stream;
-
-	LIST_FOREACH(domain, &bottle_now()->node->domains, link)
-		LIST_FOREACH(stream, &domain->streams, link)
-			for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-				if (stream->variant[i] && stream->variant[i]->reserve.pid == pid)
-					return stream->variant[i];
-	return NULL;
-}
-
 static void on_reserved(void *arg, uint64_t pid, uint64_t life)
 {
 	struct bottle *bottle = arg;
-	const struct variant *variant;
-	uint32_t n, done = 0;
+	int status;
 
 	if (!bottle->node || life != bottle->life)
 		return;
-	variant = reserving((pid_t)pid);
-	if (!variant) { /* it was killed */
-		process_ended((pid_t)pid, SIGKILL, true);
-		return;
-	}
-	n = variant->reserve.to - variant->reserve.from;
-	while (done < n && slots_reserve(variant->slots_fd, &variant->table.geometry,
-					 variant->reserve.from + done) == 0)
-		done++;
-	process_ended((pid_t)pid, W_EXITCODE((int)done, 0), true);
+	status = role_reserved(bottle->node, (pid_t)pid);
+	process_ended((pid_t)pid, status < 0 ? SIGKILL : status, true);
 }
 
 int __wrap_reserve_begin(struct variant *variant, uint32_t to)
 {
 	struct bottle *bottle = bottle_now();
-	struct reserve *reserve = &variant->reserve;
+	const pid_t pid = (pid_t)(BOTTLE_PID + bottle->last_pid + 1);
 
-	if (reserve->pid || to <= variant->slots)
+	if (!role_reserve(variant, BASE_MIN(to, variant->slots + 100), pid))
 		return 0;
-	to = BASE_MIN(to, variant->slots + 100);
-	reserve->pid = (pid_t)(BOTTLE_PID + ++bottle->last_pid);
-	reserve->from = variant->slots;
-	reserve->to = to;
-	variant_account(variant,
-			(int64_t)((to - variant->slots) * variant->table.geometry.slot_stride));
-	bottle_after(bottle_between(MS, 50 * MS), on_reserved, bottle, (uint64_t)reserve->pid,
-		     bottle->life);
+	bottle->last_pid++;
+	bottle_after(bottle_between(MS, 50 * MS), on_reserved, bottle, (uint64_t)pid, bottle->life);
 	return 0;
 }

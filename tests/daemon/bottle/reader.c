@@ -129,9 +129,7 @@ static void say_failed(const struct hand *thread)
 	wire_put_u64(&out, READER_KEY_ROW, thread->task.row);
 	wire_put_u64(&out, READER_KEY_TASK, thread->task.index);
 	wire_put_u64(&out, READER_KEY_SAMPLE, thread->task.sample);
-	wire_send(bottle_now()->reader.sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
-	loop_poke();
+	reader_say(&out);
 }
 
 /* The form that is wanted, if it is kept, else the file; behind a crop index both. */
@@ -200,58 +198,35 @@ void reader_stir(void)
 
 /* ---- answers ---- */
 
-static uint64_t number_of(const struct wire_in *in, uint16_t key)
+void reader_say(struct wire_out *out)
 {
-	uint64_t number = UINT64_MAX;
-
-	wire_get_u64(in, key, &number);
-	return number;
-}
-
-static void begin(struct wire_out *out, uint16_t type, const struct wire_in *in, uint16_t key)
-{
-	wire_out_init(out, type);
-	wire_put_u64(out, key, number_of(in, key));
-}
-
-static void say(struct wire_out *out)
-{
-	wire_send(bottle_now()->reader.sock, out, MSG_DONTWAIT);
-	wire_out_fini(out);
+	role_send(bottle_now()->reader.sock, out);
 	loop_poke();
 }
 
 static void answer_open(const struct wire_in *in)
 {
-	struct bottle *bottle = bottle_now();
 	const char *path = "";
 	struct wire_out out;
 
 	wire_get_string(in, READER_KEY_PATH, &path);
 	if (strcmp(path, "/data") != 0)
 		bottle_break("accessd opens %s", path);
-	begin(&out, READER_OPENED, in, READER_KEY_ID);
-	wire_put_u64(&out, READER_KEY_DEVICE, 1);
-	wire_put_u64(&out, READER_KEY_INODE, 1);
-	wire_put_u64(&out, READER_KEY_FLEETING, 1); /* nobody forks to store it */
-	if (!in->n_fds) {
-		wire_put_u64(&out, READER_KEY_INDEX, 1);
-		wire_put_fd(&out, bottle->index_fd);
-	}
-	say(&out);
+	role_opened(&out, in, true, bottle_now()->index_fd); /* nobody forks to store it */
+	reader_say(&out);
 }
 
 static void attach(struct wire_in *in)
 {
 	struct bottle_queue *queue =
-	    queue_add(number_of(in, READER_KEY_QUEUE), in->n_fds > 1 ? in->fds[0] : -1);
+	    queue_add(role_number(in, READER_KEY_QUEUE), in->n_fds > 1 ? in->fds[0] : -1);
 	struct wire_out out;
 
 	queue->has_reader = true;
 	if (!queue->arena && queue_arena_attach(in->fds[1], &queue->queue, true, &queue->arena))
 		abort();
-	begin(&out, READER_ATTACHED, in, READER_KEY_QUEUE);
-	say(&out);
+	role_answer(&out, READER_ATTACHED, in, READER_KEY_QUEUE);
+	reader_say(&out);
 	bottle_now()->reader.seen--; /* there may be tasks already */
 	reader_stir();
 }
@@ -282,11 +257,11 @@ static void hear(struct wire_in *in)
 		attach(in);
 		break;
 	case READER_DETACH:
-		queue = queue_find(number_of(in, READER_KEY_QUEUE));
+		queue = queue_find(role_number(in, READER_KEY_QUEUE));
 		if (queue)
 			queue_forget(queue, true);
-		begin(&out, READER_DETACHED, in, READER_KEY_QUEUE);
-		say(&out);
+		role_answer(&out, READER_DETACHED, in, READER_KEY_QUEUE);
+		reader_say(&out);
 		break;
 	case READER_STORE:
 		store_open_at(in);
@@ -303,8 +278,6 @@ static void on_called(void *arg, uint64_t life, uint64_t unused)
 {
 	struct bottle *bottle = arg;
 	struct played *reader = &bottle->reader;
-	struct wire_in in;
-	int r = 0;
 
 	(void)unused;
 	if (!reader->pid || reader->life != life)
@@ -314,13 +287,7 @@ static void on_called(void *arg, uint64_t life, uint64_t unused)
 		return;
 	}
 	reader->is_called = false;
-	while (!r && reader->pid) {
-		wire_in_init(&in);
-		r = wire_recv(reader->sock, &in, MSG_DONTWAIT);
-		if (!r)
-			hear(&in);
-		wire_in_fini(&in);
-	}
+	role_hear(&reader->sock, hear);
 }
 
 void reader_call(void)

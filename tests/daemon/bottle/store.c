@@ -94,13 +94,6 @@ static void forget_all(void)
 
 /* ---- what it says ---- */
 
-static void say(struct wire_out *out)
-{
-	wire_send(bottle_now()->reader.sock, out, MSG_DONTWAIT);
-	wire_out_fini(out);
-	loop_poke();
-}
-
 static void say_state(void)
 {
 	struct kept *kept = &bottle_now()->kept;
@@ -114,7 +107,7 @@ static void say_state(void)
 	wire_out_init(&out, READER_STATE);
 	wire_put_bytes(&out, READER_KEY_STATE, &kept->state, sizeof(kept->state));
 	wire_put_string(&out, READER_KEY_TEXT, kept->state.mode == STORE_ON ? "" : "the disk");
-	say(&out);
+	reader_say(&out);
 }
 
 /* A descriptor of a table is the reader's, until it dies. */
@@ -141,12 +134,11 @@ static void serve_wishes(struct bottle_queue *queue)
 		wire_put_u64(&out, READER_KEY_QUEUE, queue->number);
 		wire_put_u64(&out, READER_KEY_FORM, form);
 		if (group) {
-			wire_put_u64(&out, READER_KEY_TABLE, 1);
-			wire_put_fd(&out, group->table.fd);
+			role_put_fd(&out, READER_KEY_TABLE, group->table.fd);
 		} else {
 			wire_put_string(&out, READER_KEY_TEXT, "there is no room for a group");
 		}
-		say(&out);
+		reader_say(&out);
 	}
 }
 

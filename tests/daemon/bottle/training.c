@@ -162,8 +162,8 @@ static bool open_stream(struct training *job)
 					   .order = plan->order,
 					   .seed = plan->seed,
 					   .reuse = plan->reuse,
-					   .ranks = plan->ranks,
-					   .rank = plan->rank,
+					   .ranks = plan->alone_of ? plan->alone_of : plan->ranks,
+					   .rank = plan->alone_of ? plan->alone_of - 1 : plan->rank,
 					   .sampler = plan->picked.n ? &sampler : NULL};
 	int r;
 
@@ -173,7 +173,7 @@ static bool open_stream(struct training *job)
 	if (!r)
 		r = client->open(job->client, &options, &job->stream, &error);
 	bottle_note('o', job->number, (uint64_t)r);
-	if (r && getenv("BOTTLE_TRACE"))
+	if (r && job->bottle->is_traced)
 		printf("job %u: %s\n", job->number, error.text);
 	if (r && !job->is_killed && !job->bottle->is_wild &&
 	    job->bottle->clock.now_ns > job->bottle->calm_ns + 20 * SECOND)
@@ -257,6 +257,13 @@ static void train(struct training *job)
 		client->release(held[i]);
 }
 
+/* Its other ranks never come, and it goes again. */
+static void visit(struct training *job)
+{
+	nap(bottle_between(100 * MS, 20 * SECOND));
+	job->is_done = !job->is_killed;
+}
+
 /* May it be started again? Where all of a job was killed, the ranks that have a token come first; where nobody has one, that
  * is another run, with another plan. */
 static bool may_come(struct training *job)
@@ -285,7 +292,10 @@ static void run(void *arg)
 		nap(job->plan.late_ns);
 	while (!job->is_killed && !job->is_done) {
 		if (may_come(job) && open_stream(job)) {
-			train(job);
+			if (job->plan.alone_of)
+				visit(job);
+			else
+				train(job);
 			client->close(job->stream);
 			job->stream = NULL;
 		} else {

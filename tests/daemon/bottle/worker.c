@@ -226,8 +226,7 @@ void worker_stir(void)
 
 static void say(struct wire_out *out)
 {
-	wire_send(bottle_now()->parent.sock, out, MSG_DONTWAIT);
-	wire_out_fini(out);
+	role_send(bottle_now()->parent.sock, out);
 	loop_poke();
 }
 
@@ -242,9 +241,7 @@ static void on_birth(void *arg, uint64_t index, uint64_t life)
 	*worker = (struct hand){.serial = worker->serial,
 				.owner = ++bottle->last_owner,
 				.pid = (pid_t)(BOTTLE_PID + ++bottle->last_pid)};
-	wire_out_init(&out, PARENT_STARTED);
-	wire_put_u64(&out, PARENT_KEY_WORKER, worker->owner);
-	wire_put_u64(&out, PARENT_KEY_INDEX, index);
+	role_worker(&out, PARENT_STARTED, worker->owner, index);
 	wire_put_u64(&out, PARENT_KEY_PID, (uint64_t)worker->pid);
 	say(&out);
 	look((unsigned)index);
@@ -266,9 +263,7 @@ void worker_die(unsigned index, int status)
 		return;
 	if (worker->queue)
 		bottle->is_excused[worker->task.sample] = true;
-	wire_out_init(&out, PARENT_EXITED);
-	wire_put_u64(&out, PARENT_KEY_WORKER, worker->owner);
-	wire_put_u64(&out, PARENT_KEY_INDEX, index);
+	role_worker(&out, PARENT_EXITED, worker->owner, index);
 	wire_put_u64(&out, PARENT_KEY_STATUS, (uint64_t)status);
 	wire_put_u64(&out, PARENT_KEY_CPU_NS, worker->cpu_ns);
 	worker->pid = 0;
@@ -280,39 +275,27 @@ void worker_die(unsigned index, int status)
 
 /* ---- the parent's answers ---- */
 
-static uint64_t number_of(const struct wire_in *in, uint16_t key)
-{
-	uint64_t number = UINT64_MAX;
-
-	wire_get_u64(in, key, &number);
-	return number;
-}
-
 static void answer(uint16_t type, const struct wire_in *in)
 {
-	const uint64_t variant = number_of(in, PARENT_KEY_VARIANT);
 	struct wire_out out;
 
-	wire_out_init(&out, type);
-	wire_put_u64(&out, PARENT_KEY_QUEUE, number_of(in, PARENT_KEY_QUEUE));
-	if (variant != UINT64_MAX)
-		wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
+	role_queue(&out, type, in);
 	say(&out);
 }
 
 static void add(struct wire_in *in)
 {
 	struct bottle_queue *queue =
-	    queue_add(number_of(in, PARENT_KEY_QUEUE), in->n_fds > 1 ? in->fds[1] : -1);
-	struct bottle_slots *slots = &queue->slots[number_of(in, PARENT_KEY_VARIANT)];
+	    queue_add(role_number(in, PARENT_KEY_QUEUE), in->n_fds > 1 ? in->fds[1] : -1);
+	struct bottle_slots *slots = &queue->slots[role_number(in, PARENT_KEY_VARIANT)];
 	const void *offsets;
 	uint64_t field[2][2];
 	size_t size;
 	void *map;
 
 	queue->has_workers = true;
-	slots->bytes = number_of(in, PARENT_KEY_SLOTS_BYTES);
-	slots->stride = number_of(in, PARENT_KEY_STRIDE);
+	slots->bytes = role_number(in, PARENT_KEY_SLOTS_BYTES);
+	slots->stride = role_number(in, PARENT_KEY_STRIDE);
 	if (wire_get_bytes(in, PARENT_KEY_OFFSETS, &offsets, &size) || size < sizeof(field) ||
 	    slots_map(in->fds[0], slots->bytes, &map))
 		abort();
@@ -329,8 +312,8 @@ static void add(struct wire_in *in)
 
 static void drop(const struct wire_in *in)
 {
-	const uint64_t variant = number_of(in, PARENT_KEY_VARIANT);
-	struct bottle_queue *queue = queue_find(number_of(in, PARENT_KEY_QUEUE));
+	const uint64_t variant = role_number(in, PARENT_KEY_VARIANT);
+	struct bottle_queue *queue = queue_find(role_number(in, PARENT_KEY_QUEUE));
 	struct bottle_slots *slots =
 	    queue && variant < LAYOUT_MAX_VARIANTS ? &queue->slots[variant] : NULL;
 
@@ -385,7 +368,7 @@ static void hear(struct wire_in *in)
 		drop(in);
 		break;
 	case PARENT_KILL:
-		kill_owner(number_of(in, PARENT_KEY_WORKER));
+		kill_owner(role_number(in, PARENT_KEY_WORKER));
 		break;
 	default:
 		break;
@@ -396,8 +379,6 @@ static void on_called(void *arg, uint64_t life, uint64_t unused)
 {
 	struct bottle *bottle = arg;
 	struct played *parent = &bottle->parent;
-	struct wire_in in;
-	int r = 0;
 
 	(void)unused;
 	if (!parent->pid || parent->life != life)
@@ -407,13 +388,7 @@ static void on_called(void *arg, uint64_t life, uint64_t unused)
 		return;
 	}
 	parent->is_called = false;
-	while (!r && parent->pid) {
-		wire_in_init(&in);
-		r = wire_recv(parent->sock, &in, MSG_DONTWAIT);
-		if (!r)
-			hear(&in);
-		wire_in_fini(&in);
-	}
+	role_hear(&parent->sock, hear);
 }
 
 void parent_call(void)

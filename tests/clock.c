@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "tests/daemon/bottle/clock.h"
+#include "tests/clock.h"
 
 #include <stdlib.h>
 
