@@ -148,6 +148,7 @@ static int start_timers(struct node *node)
 
 	r = r ? r : loop_timer_new(node->loop, on_idle, node, &node->idle);
 	r = r ? r : loop_timer_new(node->loop, on_trim, node, &node->trim);
+	r = r ? r : keep_watch(&node->kept, node->loop);
 	if (!r)
 		node_is_idle(node);
 	return r;

@@ -14,7 +14,9 @@
  *
  * A group can end while its job goes on: its stream was lost, or ended with the last rank that it had, while another one
  * still works on what it holds, or all are just started again. So its file is left to the next group, as what a killed
- * accessd left is, and removed when nobody has come back for a minute. Files of runs that are over are removed.
+ * accessd left is, and removed when nobody has come back for a minute. Files of runs that are over are removed. Of one user's not more are left than KEPT_EACH
+ * and KEPT_BYTES: those that were left longest ago go first. Whose those are that an accessd before us left is not known, so they
+ * are taken for one more user's.
  *
  * Nobody but us makes files there, so the folder is read once, before anybody is served: whoever founds a
  * group looks through names in memory.
@@ -38,12 +40,17 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "daemon/loop.h"
 #include "daemon/net/request.h"
 #include "daemon/place.h"
 #include "shmring/region.h"
 
 #define KEPT_NS (UINT64_C(60) * 1000000000)
-#define MOST_REMOVED 16
+#define KEPT_EACH 64
+#define KEPT_BYTES (UINT64_C(64) << 20)
+#define NOBODYS ((uid_t)-1)
+#define MOST_REMOVED 16 /* at once */
+#define REST_NS UINT64_C(1000000000)
 #define COPY_STEP (UINT32_C(256) << 10)
 #define KEY_HEX 32
 #define LOG_HEX (2 * PLAN_LOG_ID)
@@ -84,31 +91,59 @@ static void name_log(const uint8_t log[PLAN_LOG_ID], char ret[LOG_HEX + 1])
 struct kept { /* a log that no group of ours writes */
 	LIST_ENTRY(kept) link;
 	char name[KEEP_NAME];
+	uid_t uid; /* NOBODYS: of an accessd before us */
+	uint64_t bytes;
 	struct timespec written;
 	uint64_t left_ns; /* UINT64_MAX: ranks may still be in its group */
 	uint64_t *begun;  /* bitmap: ranks that have been in it, and are gone; NULL: unknown */
 	uint32_t ranks;   /* that it has bits for */
 };
 
-static struct kept *remember(struct kept_logs *logs, const char *name,
-			     const struct timespec *written)
+static void forget(struct kept *kept)
+{
+	LIST_REMOVE(kept, link);
+	free(kept->begun);
+	free(kept);
+}
+
+static void remove_one(struct kept_logs *logs, struct kept *kept)
+{
+	unlinkat(logs->fd, kept->name, 0);
+	forget(kept);
+}
+
+/* Of that user's, from the one that was left last, which stays: what is too much. So does one in whose group ranks may still be. */
+static void make_room(struct kept_logs *logs, uid_t uid)
+{
+	uint64_t bytes = 0;
+	unsigned n = 0;
+
+	BASE_EACH_LEAVING(kept, &logs->list, link) {
+		if (kept->uid != uid)
+			continue;
+		n++;
+		bytes += kept->bytes;
+		if (n > 1 && (n > KEPT_EACH || bytes > KEPT_BYTES) && kept->left_ns != UINT64_MAX)
+			remove_one(logs, kept);
+	}
+}
+
+static struct kept *remember(struct kept_logs *logs, const char *name, uid_t uid,
+			     const struct stat *status)
 {
 	struct kept *kept = strlen(name) < KEEP_NAME ? calloc(1, sizeof(*kept)) : NULL;
 
 	if (!kept)
 		return NULL;
 	snprintf(kept->name, sizeof(kept->name), "%s", name);
-	kept->written = *written;
+	kept->uid = uid;
+	kept->bytes = (uint64_t)status->st_size;
+	kept->written = status->st_mtim;
 	kept->left_ns = base_now_ns();
 	LIST_INSERT_HEAD(&logs->list, kept, link);
+	if (logs->timer && !loop_timer_is_set(logs->timer))
+		loop_timer_set(logs->timer, KEPT_NS);
 	return kept;
-}
-
-static void forget(struct kept *kept)
-{
-	LIST_REMOVE(kept, link);
-	free(kept->begun);
-	free(kept);
 }
 
 static void forget_named(struct kept_logs *logs, const char *name)
@@ -129,7 +164,7 @@ static void look_at(struct kept_logs *logs, const char *name)
 	if (strncmp(name, PLACE_TEMPORARY, strlen(PLACE_TEMPORARY)) == 0)
 		unlinkat(folder, name, 0); /* its writer was killed before anybody saw it */
 	else
-		remember(logs, name, &status.st_mtim);
+		remember(logs, name, NOBODYS, &status);
 }
 
 void keep_load(struct kept_logs *logs, const char *folder, int folder_fd)
@@ -145,12 +180,14 @@ void keep_load(struct kept_logs *logs, const char *folder, int folder_fd)
 		look_at(logs, entry->d_name);
 	if (dir)
 		closedir(dir);
+	make_room(logs, NOBODYS);
 }
 
 void keep_unload(struct kept_logs *logs)
 {
 	while (!LIST_EMPTY(&logs->list))
 		forget(LIST_FIRST(&logs->list));
+	loop_unwatch(&logs->timer);
 }
 
 /* ---- writing ---- */
@@ -170,7 +207,7 @@ void keep_begin(struct keep *keep, struct kept_logs *logs, const struct keep_job
 {
 	char job[KEY_HEX + 1], log[LOG_HEX + 1];
 
-	*keep = (struct keep){.logs = logs, .fd = -1};
+	*keep = (struct keep){.logs = logs, .uid = of->uid, .fd = -1};
 	name_job(of, job);
 	name_log(plan_log->id, log);
 	snprintf(keep->name, sizeof(keep->name), "%s-%016" PRIx64 "-%s", job, plan_log->origin,
@@ -209,13 +246,14 @@ void keep_publish(struct keep *keep)
 static struct kept *leave(struct keep *keep)
 {
 	struct kept *kept = NULL;
-	struct timespec now;
+	struct stat status;
 
-	if (keep->fd >= 0 && !*keep->temporary) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		kept = remember(keep->logs, keep->name, &now);
+	if (keep->fd >= 0 && !*keep->temporary && fstat(keep->fd, &status) == 0) {
+		clock_gettime(CLOCK_REALTIME, &status.st_mtim);
+		kept = remember(keep->logs, keep->name, keep->uid, &status);
 	}
 	base_close(&keep->fd);
+	make_room(keep->logs, keep->uid);
 	return kept;
 }
 
@@ -266,25 +304,29 @@ static bool is_old(const struct kept *kept)
 	return now_ns - BASE_MIN(kept->left_ns, now_ns) >= KEPT_NS;
 }
 
-static void remove_one(struct kept_logs *logs, struct kept *kept)
+/* A few a time. */
+static void on_timer(void *arg)
 {
-	unlinkat(logs->fd, kept->name, 0);
-	forget(kept);
-}
-
-/* A few a time: those that come after us remove the rest. */
-static void remove_old(struct kept_logs *logs)
-{
-	struct kept *kept, *next;
+	struct kept_logs *logs = arg;
 	unsigned removed = 0;
 
-	for (kept = LIST_FIRST(&logs->list); kept && removed < MOST_REMOVED; kept = next) {
-		next = LIST_NEXT(kept, link);
-		if (!is_old(kept))
+	BASE_EACH_LEAVING(kept, &logs->list, link) {
+		if (removed == MOST_REMOVED || !is_old(kept))
 			continue;
 		remove_one(logs, kept);
 		removed++;
 	}
+	if (!LIST_EMPTY(&logs->list))
+		loop_timer_set(logs->timer, removed == MOST_REMOVED ? REST_NS : KEPT_NS);
+}
+
+int keep_watch(struct kept_logs *logs, struct loop *loop)
+{
+	int r = loop_timer_new(loop, on_timer, logs, &logs->timer);
+
+	if (!r && !LIST_EMPTY(&logs->list))
+		loop_timer_set(logs->timer, KEPT_NS);
+	return r;
 }
 
 struct search {
@@ -316,7 +358,7 @@ static void consider(struct search *search, const struct kept *kept)
 {
 	bool is_named = *search->log && ends_with(kept->name, search->log);
 
-	if (!begins_with(kept->name, search->job) || search->is_named)
+	if (!begins_with(kept->name, search->job) || search->is_named || is_old(kept))
 		return;
 	if (!is_named && (!begins_with(kept->name + strlen(search->job), search->origin) ||
 			  (search->found && is_before(&kept->written, &search->found->written))))
@@ -342,7 +384,6 @@ int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *
 	_cleanup_close_ int fd = -1;
 	struct stat status;
 
-	remove_old(logs);
 	if (LIST_EMPTY(&logs->list))
 		return -1;
 	name_job(of, search.job);

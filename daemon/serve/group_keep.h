@@ -16,11 +16,14 @@ struct request;
 #define KEEP_NAME 104
 
 struct kept;
+struct loop;
+struct loop_watch;
 
 /* Those of groups that are not here, of an accessd before us or of ours. */
 struct kept_logs {
 	const char *folder;
-	int fd; /* of it; -1: no log is kept */
+	int fd;                   /* of it; -1: no log is kept */
+	struct loop_watch *timer; /* NULL: none yet */
 	LIST_HEAD(, kept) list;
 };
 
@@ -32,6 +35,7 @@ struct keep_job { /* whose log it is */
 
 struct keep {
 	struct kept_logs *logs;
+	uid_t uid;
 	int fd;                    /* -1: the log is not kept, or not by this group any more */
 	bool is_lent;              /* others find it, and ranks may still be in the group */
 	uint64_t saved;            /* end of the log as far as it is in the file */
@@ -56,11 +60,12 @@ void keep_leave(struct keep *keep, uint64_t *begun, uint32_t ranks);
 /* Reads which logs there are, before anybody is served; and forgets that. */
 void keep_load(struct kept_logs *logs, const char *folder, int folder_fd);
 void keep_unload(struct kept_logs *logs);
+/* From now on those that are too old are removed in their time. 0 or negative errno. */
+int keep_watch(struct kept_logs *logs, struct loop *loop);
 
 /*
  * The log that was kept for the request, by an accessd before us or for a group that ended: the one named log (NULL: none
- * is), else one that began with the same token. Its file, which is the caller's, or -1: there is none. Removes what is too
- * old to be asked for.
+ * is), else one that began with the same token. Its file, which is the caller's, or -1: there is none.
  */
 int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *log,
 	      uint64_t origin);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Plan logs of groups that are gone: of one user's so many are left, the last ones, whatever others have. */
+
+#include "daemon/serve/group_keep.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/loop.h"
+#include "daemon/net/request.h"
+#include "tests/patience.h"
+
+#define EACH 64 /* KEPT_EACH */
+
+static char folder[] = "/tmp/kept-XXXXXX";
+static struct kept_logs logs;
+static struct loop *loop;
+
+static void begin(void)
+{
+	int fd;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(loop_new(&loop), 0);
+	keep_load(&logs, folder, fd);
+	ck_assert_int_eq(keep_watch(&logs, loop), 0);
+}
+
+/* How many files there are; they are removed. */
+static unsigned end(void)
+{
+	const struct dirent *entry;
+	DIR *dir = opendir(folder);
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)))
+		n += unlinkat(dirfd(dir), entry->d_name, 0) == 0;
+	closedir(dir);
+	rmdir(folder);
+	keep_unload(&logs);
+	close(logs.fd);
+	loop_free(loop);
+	return n;
+}
+
+static struct request request;
+static const struct hash_id pipeline;
+
+static struct keep_job job_of(uid_t uid, unsigned number)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "job %u", number);
+	request.job = name;
+	request.ranks = 2;
+	return (struct keep_job){.pipeline = &pipeline, .uid = uid, .request = &request};
+}
+
+/* A group of that job comes and goes. lent: ranks may still be in it. */
+static void leave(uid_t uid, unsigned number, bool is_lent)
+{
+	const struct keep_job of = job_of(uid, number);
+	const uint8_t id[PLAN_LOG_ID] = {(uint8_t)number, (uint8_t)uid};
+	struct plan_log plan_log;
+	struct keep keep;
+	int fd;
+
+	ck_assert_int_eq(plan_log_new(1 << 16, 100, id, &plan_log, &fd), 0);
+	keep_begin(&keep, &logs, &of, &plan_log);
+	keep_publish(&keep);
+	if (is_lent)
+		keep_lend(&keep);
+	else
+		keep_leave(&keep, NULL, 0);
+	plan_log_detach(&plan_log);
+	close(fd);
+}
+
+static bool is_there(uid_t uid, unsigned number)
+{
+	const struct keep_job of = job_of(uid, number);
+	int fd = keep_find(&logs, &of, NULL, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+START_TEST(the_last_ones_of_each_user_are_left)
+{
+	begin();
+	leave(7, 0, true);
+	leave(8, 0, false);
+	for (unsigned i = 1; i <= 2 * EACH; i++)
+		leave(7, i, false);
+	ck_assert(is_there(8, 0));
+	ck_assert(is_there(7, 0)); /* ranks may be in it */
+	for (unsigned i = 1; i <= 2 * EACH; i++)
+		ck_assert_int_eq(is_there(7, i), i > EACH);
+	ck_assert_uint_eq(end(), EACH + 2);
+}
+END_TEST
+
+/* Those of an accessd before are one user more. */
+START_TEST(what_was_left_before_is_bounded_too)
+{
+	begin();
+	for (unsigned i = 0; i < 2 * EACH; i++)
+		leave(i, i, false);
+	keep_unload(&logs);
+	keep_load(&logs, folder, logs.fd);
+	ck_assert_int_eq(keep_watch(&logs, loop), 0);
+	ck_assert_uint_eq(end(), EACH);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kept");
+	TCase *tcase = tcase_create("kept");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
+	tcase_add_test(tcase, the_last_ones_of_each_user_are_left);
+	tcase_add_test(tcase, what_was_left_before_is_bounded_too);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
