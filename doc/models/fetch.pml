@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A task that waits for a value of another node (storage/reader_asks.c, reader_fetch.c): its entry in the table, the answer,
+ * A task that waits for a value of another node (storage/peers/reader_asks.c, peers/reader_fetch.c): its entry in the table, the answer,
  * the deadline, the peer that is gone, the reader that dies, and the place in the arena, which is another task's once this
  * one has ended. The table has one entry and the arena one place, so each task after the first gets what others had.
  *
