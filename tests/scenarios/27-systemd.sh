@@ -5,50 +5,9 @@
 # they are installed. It starts when accessd is ready, starts it again when its loop stands still, reads its
 # configuration again, restarts it under jobs of another user, and holds its socket meanwhile.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
-self=$(realpath "$0")
 
-# ---- the machine: a root of overlays, where nothing of this machine's own units is --------------------------------------
+# ---- the machine: accessd's units, over the build --------------------------------------------------------------------------
 
-cannot() {
-	echo "skipped: this machine does not $*"
-	exit 77
-}
-make_root() { # make_root PLACE BUILD WORK
-	root=$1/root units=$1/root/usr/lib/systemd/system
-	mount -t tmpfs -o mode=0755 machine "$1" || cannot "mount a tmpfs in a namespace"
-	mkdir "$root"
-	mount -t tmpfs -o mode=0755 machine "$root"
-	mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/run" "$root/tmp" "$root/root" "$1/upper" "$1/aside"
-	for link in /bin /sbin /lib /lib64; do
-		[ ! -L $link ] || cp -d $link "$root/"
-	done
-	for top in etc usr var; do
-		mkdir "$root/$top" "$1/upper/$top" "$1/aside/$top"
-		mount -t overlay machine "$root/$top" -o \
-			"lowerdir=/$top,upperdir=$1/upper/$top,workdir=$1/aside/$top,userxattr" || cannot "mount overlays"
-	done
-	mount -t proc proc "$root/proc"
-	mount --bind "$root/proc/sys" "$root/proc/sys"
-	mount -o remount,bind,ro "$root/proc/sys"
-	mount -t sysfs -o ro sysfs "$root/sys" || cannot "mount sysfs in a namespace"
-	mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup" || cannot "mount cgroups in a namespace"
-	mount -t tmpfs -o mode=0755 machine "$root/run"
-	mount -t tmpfs -o mode=1777 machine "$root/tmp"
-	mount -t tmpfs -o mode=0755 machine "$root/dev"
-	for device in null zero full random urandom tty; do
-		touch "$root/dev/$device"
-		mount --bind "/dev/$device" "$root/dev/$device"
-	done
-	mkdir "$root/dev/shm" "$root/dev/pts"
-	mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
-	ln -s pts/ptmx "$root/dev/ptmx"
-	ln -s /proc/self/fd "$root/dev/fd"
-	mount -t tmpfs -o mode=0755 machine "$units"
-	for shared in "$2" "$3"; do
-		mkdir -p "$root$shared"
-		mount --bind "$shared" "$root$shared"
-	done
-}
 program_of() { # program_of PATH: what libtool's script runs, when it has made it
 	"$1" --help >/dev/null
 	for program in "${1%/*}/.libs/lt-${1##*/}" "${1%/*}/.libs/${1##*/}" "$1"; do
@@ -57,9 +16,6 @@ program_of() { # program_of PATH: what libtool's script runs, when it has made i
 	echo "$program"
 }
 make_units() { # make_units BUILD CONFIGURATION SYSUSERS TMPFILES
-	for target in try basic sysinit shutdown sockets multi-user umount; do
-		printf '[Unit]\nDefaultDependencies=no\n' >"$units/$target.target"
-	done
 	cp "$1/units/accessd.service" "$1/units/access-exporter.service" "${3%/units/*}/units/accessd.socket" "$units/"
 	mkdir "$units/accessd.service.d"
 	# As configured for /usr; and soon.
@@ -84,83 +40,26 @@ make_units() { # make_units BUILD CONFIGURATION SYSUSERS TMPFILES
 	chroot "$root" systemd-sysusers - <"$3"
 	chroot "$root" systemd-tmpfiles --create - <"$4"
 }
-if [ "${1:-}" = make-machine ]; then
-	trap - EXIT
-	rm -rf "$work"
-	mount --make-rprivate /
-	exporter=$(program_of "$3/exporter/access-exporter")
-	make_root "$2" "$3" "$4"
-	make_units "$3" "$5" "$6" "$7"
-	cd "$root"
-	pivot_root . .
-	umount -l .
-	exec /usr/bin/env -i container=scenario PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-		/lib/systemd/systemd --system --unit=try.target --log-target=kmsg --log-level=warning
-fi
+make_machine() { # make_machine PLACE BUILD CONFIGURATION SYSUSERS TMPFILES
+	exporter=$(program_of "$2/exporter/access-exporter")
+	make_root "$1" "$2" "$work"
+	shift
+	make_units "$@"
+}
+. "${top_srcdir:-.}/tests/scenarios/machine.sh"
 
-[ "$(id -u)" = 0 ] || skip "only root makes a machine of namespaces"
-requires unshare nsenter systemctl systemd-sysusers systemd-tmpfiles setpriv python3
-[ -x /lib/systemd/systemd ] || skip "systemd is not here"
-isolate="unshare --mount --pid --fork --kill-child --cgroup --ipc --uts --net"
-$isolate true 2>/dev/null || skip "this machine makes no namespaces"
-
-# A cgroup of its own, so that the namespace's root is below ours.
-mkdir "$work/cgroup" "$work/machine"
-chmod 1777 "$work"
-mount -t cgroup2 cgroup2 "$work/cgroup" 2>/dev/null || skip "this machine mounts no cgroups"
-cleanup_fn "umount '$work/cgroup'"
-cgroup=$work/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/access-scenario-$$
-mkdir "$cgroup" || skip "this machine makes no cgroups"
-cleanup_fn "find '$cgroup' -depth -type d -exec rmdir '{}' +"
+requires python3
 build=$(realpath "$top_builddir")
 source=$(realpath "${top_srcdir:-.}")
 sysconf=$(sed -n 's/^sysconfdir = //p' "$build/Makefile" | sed "s|\${prefix}|$(sed -n 's/^prefix = //p' "$build/Makefile")|")
-sh -c "echo \$\$ >'$cgroup/cgroup.procs' && exec $isolate sh '$self' make-machine '$work/machine' '$build' '$work' \
-	'$sysconf/accessd.conf' '$source/units/sysusers/accessd.conf' '$source/units/tmpfiles/accessd.conf'" \
-	>"$work/machine.log" 2>&1 &
-machine=$!
-cleanup_fn "kill -KILL $machine"
+machine_start "$build" "$sysconf/accessd.conf" "$source/units/sysusers/accessd.conf" "$source/units/tmpfiles/accessd.conf"
 
 # ---- in it --------------------------------------------------------------------------------------------------------------
 
-has_started() {
-	init=$(children_of "$machine")
-	[ -n "$init" ] && [ "$(cat "/proc/$init/comm")" = systemd ] && inside systemctl list-units >/dev/null 2>&1
-}
-inside() {
-	nsenter -t "$init" -m -p -i -u -n -C -r -w "$@"
-}
-has_started_or_ended() {
-	has_started || is_gone "$machine"
-}
-until_true $patience has_started_or_ended || fail "systemd does not start: $(cat "$work/machine.log")"
-if is_gone "$machine"; then
-	grep '^skipped: ' "$work/machine.log" && exit 77
-	fail "no systemd: $(cat "$work/machine.log")"
-fi
-
-wrap() { # wrap NAME COMMAND...: a program $work/NAME that runs it in the machine
-	name=$1
-	shift
-	printf '#!/bin/sh\nexec nsenter -t %s -m -p -i -u -n -C -r -w %s "$@"\n' "$init" "$*" >"$work/$name"
-	chmod 0755 "$work/$name"
-}
 wrap ctl "$build/tools/access-ctl"
 as_user="setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp LD_LIBRARY_PATH=$build/libaccess/.libs"
 wrap bench "$as_user $(program_of "$build/tools/access-bench")"
 ctl=$work/ctl bench=$work/bench socket=/run/accessd/socket
-property() { # property NAME: of the service
-	inside systemctl show -P "$1" accessd.service
-}
-property_is() {
-	[ "$(property "$1")" = "$2" ]
-}
-set_config() {
-	printf '%s\n' "$@" | inside sh -c 'cat >/etc/accessd.conf'
-}
-trains() { # trains JOBS: they are served
-	status_is jobs == "$1" "jobs.*.active" == true "jobs.*.delivered" ">" 0
-}
 told() { # told TEXT: in the status
 	case $(property StatusText) in *"$1"*) ;; *) return 1 ;; esac
 }

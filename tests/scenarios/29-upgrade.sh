@@ -4,14 +4,17 @@
 # Cases 17, 19: two builds, of this minor version and of the one before, under each other's jobs. accessd is replaced by the
 # older one, by this one again, and so once more, by SIGTERM and by SIGKILL, while jobs of both libraries train, in carousel and in
 # a fixed order, out of one store: each job gets each sample once, with the values that it has. What only the newer knows is
-# refused in words. The older build is this one without what came last (tests/Makemodule.am) or, with ACCESS_OLDER=BUILD, a
-# real one (scripts/build-older; ./check upgrade).
+# refused in words. The older build is this one without what came last (tests/Makemodule.am) or, with ACCESS_OLDER=ROOT, a
+# real one, its packages' files (scripts/build-older; ./check upgrade).
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 this=$accessd programs=${ACCESS_LIBEXEC:-$top_builddir/libexec}
 older=$top_builddir/tests/scenarios/accessd_older older_programs=$programs older_bench=$bench
 if [ -n "${ACCESS_OLDER:-}" ]; then
-	older=$ACCESS_OLDER/daemon/accessd older_programs=$ACCESS_OLDER/libexec older_bench=$ACCESS_OLDER/tools/access-bench
+	older=$ACCESS_OLDER/usr/sbin/accessd older_programs=$ACCESS_OLDER/usr/libexec older_bench=$work/older-bench
+	printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$(dirname "$ACCESS_OLDER"/usr/lib/*/libaccess.so.0)" \
+		"$ACCESS_OLDER/usr/bin/access-bench" >"$older_bench"
+	chmod 0755 "$older_bench"
 fi
 
 becomes() { # becomes PROGRAM PROGRAMS
