@@ -113,10 +113,14 @@ static bool is_longest(struct loop_longest *longest, uint64_t ns, const char *wh
 	return true;
 }
 
+/* what: its name, or the path of its callback (LOOP_CALL()). */
 static void note_slow(struct loop_turns *turns, uint64_t ns, uint64_t cpu_ns, const char *what)
 {
-	bool is_new = is_longest(&turns->wall, ns, what);
+	const char *path = strrchr(what, '/');
+	bool is_new;
 
+	what = path ? path + 1 : what;
+	is_new = is_longest(&turns->wall, ns, what);
 	is_new |= is_longest(&turns->cpu, cpu_ns, what);
 	turns->n_long += ns > LOOP_LONG_NS;
 	turns->n_long_cpu += cpu_ns > LOOP_LONG_NS;
@@ -142,8 +146,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_watch *watch = arg;
 	struct loop *loop = watch->loop;
-	const char *path = strrchr(watch->call.what, '/');
-	const char *name = path ? path + 1 : watch->call.what;
+	const char *name = watch->call.what; /* the watch may end itself */
 	const uint64_t begin_ns = base_now_ns();
 
 	(void)fd;
