@@ -222,6 +222,7 @@ START_TEST(a_restart_costs_few_pauses)
 	bottle.read_us = 20;
 	bottle.work_us = 100;
 	plan_draw(&plan, OA_BAD_SKIP, false);
+	plan.alone_of = 0;
 	plan.epochs = BOTTLE_EPOCHS;
 	plan.pace_ns = MS;
 	training_begin(&bottle.job[0], &plan);
