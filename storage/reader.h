@@ -26,7 +26,7 @@ enum reader_message {
 	 * changed */
 	READER_STORE = 6,
 	/* QUEUE, FORM, GROUP, NOTE, [SHARED]: that stored form of the queue's samples is brought
-	 * where it is wanted, and kept where it is made -> FORMED */
+	 * where it is wanted, and kept where it is made; again: of the same GROUP -> FORMED */
 	READER_FORM = 7,
 	READER_CHORE = 8,        /* ID, VERB, GROUP: something that a person asks of the store
 				 -> CHORE_PROGRESS*, CHORE_DONE; after a START with a write-back ring */

@@ -278,11 +278,12 @@ static void take_spread(const struct keep_wish *wish)
 	reader_queue_put(queue);
 }
 
+/* It may have that form already: jobs came for which it is none, and went. */
 static void open_group(const struct keep_wish *wish)
 {
 	struct reader_queue *queue = reader_queue_hold(wish->queue);
-	struct reader_kept kept;
-	int r;
+	const struct reader_kept *kept;
+	int r = 0;
 
 	if (!queue) /* let go meanwhile */
 		return;
@@ -291,15 +292,16 @@ static void open_group(const struct keep_wish *wish)
 		reader_queue_put(queue);
 		return;
 	}
-	r = open_kept(wish, reader_queue_samples(queue), &kept);
-	if (r == 0 && !reader_queue_take(queue, wish->form, &kept)) {
-		reader_resident_close(kept.resident);
-		store_group_close(kept.group);
-		free(kept.shared);
-		r = -EEXIST;
+	kept = reader_queue_kept(queue, wish->form);
+	if (!kept) {
+		struct reader_kept new;
+
+		r = open_kept(wish, reader_queue_samples(queue), &new);
+		if (!r)
+			kept = reader_queue_take(queue, wish->form, &new);
+		spread_form(queue, wish->form);
 	}
-	spread_form(queue, wish->form);
-	reader_say_formed(wish->queue, wish->form, r ? -1 : table_of(&kept), r ? strerror(-r) : "");
+	reader_say_formed(wish->queue, wish->form, kept ? table_of(kept) : -1, strerror(-r));
 	reader_queue_put(queue);
 }
 

@@ -116,9 +116,9 @@ struct reader_kept {                      /* a queue's values of one form */
 	struct reader_resident *resident; /* the same in memory; NULL: none */
 	struct reader_shared *shared;     /* NULL: other nodes get none of them */
 };
-/* The queue's values of that form are these from now on, and it closes both. From the keeper alone. false:
- * it has some. */
-bool reader_queue_take(struct reader_queue *queue, unsigned form, const struct reader_kept *kept);
+/* The queue's values of that form, of which it has none yet, are these from now on, and it closes both. From the keeper alone. */
+const struct reader_kept *reader_queue_take(struct reader_queue *queue, unsigned form,
+					    const struct reader_kept *kept);
 /* What the queue's values of that form save; of one that has no group (yet) nothing is noted. */
 void reader_queue_worth(uint64_t number, unsigned form, double us_per_mib);
 /* From the main thread: READER_YIELD; of one that has no group (yet) nothing is noted. */

@@ -118,14 +118,13 @@ uint64_t reader_queue_key(const struct reader_queue *queue)
 	return little_64(dataset_version(queue->dataset->index)->bytes);
 }
 
-bool reader_queue_take(struct reader_queue *queue, unsigned form, const struct reader_kept *kept)
+const struct reader_kept *reader_queue_take(struct reader_queue *queue, unsigned form,
+					    const struct reader_kept *kept)
 {
-	if (atomic_load_explicit(&queue->has_kept[form], memory_order_relaxed))
-		return false;
 	queue->kept[form] = *kept;
 	/* K1: release of what is kept, pairs with K2. */
 	atomic_store_explicit(&queue->has_kept[form], true, memory_order_release);
-	return true;
+	return &queue->kept[form];
 }
 
 const struct reader_kept *reader_queue_kept(const struct reader_queue *queue, unsigned form)

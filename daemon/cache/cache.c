@@ -129,6 +129,9 @@ void cache_dropped(struct stream *stream, const struct hash_id *group)
 		drop_table(stream, &cache->point[p]);
 		cache->point[p].state = CACHE_REFUSED; /* a dropped group takes no more */
 	}
+	for (unsigned form = 0; form < LAYOUT_FORMS; form++) /* nor is it asked for again */
+		if (memcmp(&cache->taken[form], group, sizeof(*group)) == 0)
+			memset(&cache->taken[form], 0, sizeof(cache->taken[form]));
 }
 
 /* ---- which points there are ---- */
@@ -461,6 +464,10 @@ static void ask_for(struct stream *stream, struct cache_point *point)
 
 	if (!note)
 		return;
+	/* It had it, until jobs came for which it is none, and may have said that it yields. */
+	if (stream->cache.has_taken[point->form])
+		reading_yield(&stream->domain->reading, stream->shared.queue.number, point->form,
+			      false);
 	stream->cache.taken[point->form] = point->group;
 	stream->cache.has_taken[point->form] = true;
 	point->state = CACHE_ASKED;

@@ -225,7 +225,7 @@ static void attach_queue(struct peers_node *node)
 	wire_in_fini(&in);
 }
 
-static void take_form(struct peers_node *node)
+void peers_form(struct peers_node *node)
 {
 	struct wire_out out;
 	struct wire_in in;
@@ -280,7 +280,7 @@ void peers_node_start(struct peers_node *node, unsigned number, struct tree *tre
 	send_start(node);
 	open_data(node);
 	attach_queue(node);
-	take_form(node);
+	peers_form(node);
 	ck_assert_int_eq(pthread_create(&node->worker, NULL, work_on, node), 0);
 }
 
@@ -399,7 +399,7 @@ void peers_node_die(struct peers_node *node)
 	send_start(node);
 	open_data(node);
 	attach_queue(node);
-	take_form(node);
+	peers_form(node);
 }
 
 /* ---- work ---- */

@@ -67,6 +67,8 @@ struct peers_net {
 void peers_node_start(struct peers_node *node, unsigned number, struct tree *tree, bool has_memory);
 void peers_node_stop(struct peers_node *node);
 void peers_members(struct peers_node *node, const struct peers_node *other); /* NULL: nobody */
+/* Its form's group is asked for, again after the start. */
+void peers_form(struct peers_node *node);
 /* A job of its has samples spread over so many nodes, of which it is that one. */
 void peers_spread(struct peers_node *node, uint32_t number, uint32_t nodes);
 /* accessd saw the death of who was to make that. */

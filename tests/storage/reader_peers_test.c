@@ -763,6 +763,19 @@ START_TEST(a_spread_finds_what_was_kept_before)
 }
 END_TEST
 
+/* Jobs for which it is no form came, and have gone. */
+START_TEST(a_form_that_is_asked_for_again_is_the_one_there_is)
+{
+	begin(false);
+	peers_net_start(&net, node);
+	round_of_one(&node[0]);
+	peers_wait_kept(&node[0], 1, PEERS_SAMPLES);
+	peers_form(&node[0]);
+	peers_wait_kept(&node[0], 1, PEERS_SAMPLES);
+	end();
+}
+END_TEST
+
 /* A node that is none of the job's makes what it would own, and gives it to whose it is. */
 START_TEST(who_is_in_no_spread_makes_for_those_who_are)
 {
@@ -915,6 +928,7 @@ int main(void)
 	tcase_add_test(tcase, late_members_forget_nothing_of_a_new_channel);
 	tcase_add_test(tcase, what_a_spread_gives_a_node_is_kept_there);
 	tcase_add_test(tcase, a_spread_finds_what_was_kept_before);
+	tcase_add_test(tcase, a_form_that_is_asked_for_again_is_the_one_there_is);
 	tcase_add_test(tcase, who_is_in_no_spread_makes_for_those_who_are);
 	tcase_add_test(tcase, a_group_that_others_crowd_out_comes_back);
 	tcase_add_test(tcase, names_without_end_are_their_speakers);

@@ -307,8 +307,9 @@ void store_form(const struct wire_in *in)
 	if (!queue || form >= LAYOUT_FORMS || wire_get_bytes(in, READER_KEY_GROUP, &id, &size) ||
 	    size != sizeof(queue->wish[form]))
 		return;
-	if (queue->kept[form])
-		bottle_break("form %llu of a queue is asked for twice", (unsigned long long)form);
+	if (queue->kept[form] && memcmp(&queue->kept[form]->id, id, size) != 0)
+		bottle_break("form %llu of a queue is to be of two groups",
+			     (unsigned long long)form);
 	memcpy(&queue->wish[form], id, size);
 	queue->wishes[form] = true;
 	if (bottle_now()->kept.is_open)
