@@ -165,14 +165,15 @@ static int take_listening(struct place *place, int *fd, struct diag *diag)
 	return 0;
 }
 
-/* It has its mode from the first moment on: a job that may not connect is told so for good. 0 or -1 with errno. */
+/* It has its mode from the first moment on: a job that may not connect is told so for good. A folder may have a default ACL,
+ * which takes the umask's place. 0 or -1 with errno. */
 static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode)
 {
 	const mode_t mask = umask(~mode & 0777);
 	int r = bind(fd, (const struct sockaddr *)address, sizeof(*address));
 
 	umask(mask);
-	return r;
+	return r ? r : chmod(address->sun_path, mode);
 }
 
 static int start_listening(struct place *place, struct diag *diag)

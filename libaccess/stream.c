@@ -197,8 +197,9 @@ static uint64_t stream_samples(const struct oa_stream *stream)
 {
 	const struct course *course = &stream->course;
 
-	return listed_places(course, stream->progress.has_ended ? course->replay.first
-								: stream->progress.epoch);
+	return course->is_listed && !stream->progress.has_ended
+		   ? stream->progress.places
+		   : listed_places(course, course->replay.first);
 }
 
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)

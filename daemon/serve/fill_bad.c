@@ -283,6 +283,7 @@ static void take_from_worker(struct stream *stream, struct fill *fill,
 		stream->share.work_us += death->work_us;
 	}
 	queue_recount(&stream->shared.queue, fill->row);
+	fill->has_doubts = true;
 }
 
 void fill_worker_died(struct stream *stream, const struct fill_death *death)
@@ -342,6 +343,7 @@ static void take_from_reader(struct stream *stream, struct fill *fill)
 		}
 	}
 	queue_recount(&stream->shared.queue, fill->row);
+	fill->has_doubts = true;
 }
 
 void fill_reader_died(struct stream *stream)

@@ -172,12 +172,14 @@ static void wake_jobs(struct stream *stream, uint64_t now_ns)
 
 /* What the job is to tell. Where the chunk that it comes to next is in production, and no further one can be begun, nothing
  * would come of its sleep: it is seen when that chunk gets on. Where that chunk was overtaken something would: what
- * is finished may be granted. */
+ * is finished may be granted; and of a rank's: its log may be too short for its next step. */
 static uint32_t kicks_of(const struct stream *stream, const struct job *job)
 {
 	if (carousel_may_begin(stream->carousel))
 		return LAYOUT_KICK_ENDS;
-	return job->front && !carousel_is_overtaken(stream->carousel) ? LAYOUT_KICK_NO_SLEEP : 0;
+	return job->front && !job->group && !carousel_is_overtaken(stream->carousel)
+		   ? LAYOUT_KICK_NO_SLEEP
+		   : 0;
 }
 
 /* Shows, then looks once more: what a rank gave back, or that it went to sleep, before it could see the wish for a kick

@@ -3,8 +3,8 @@
 /*
  * oa_open() dials within its own time, and gives up where nobody answers. Whoever has lost a session dials for ever, a
  * step at a time, within the time of whatever call waits. The pause between two tries is 50 ms and an eighth of the absence,
- * at most 5 s: a job that waited for a second comes no more than 180 ms after accessd. It is short again after a session
- * that gave something.
+ * at most 5 s: a job that waited for a second comes no more than 180 ms after accessd. Pauses double where there is a
+ * private accessd to start. They are short again after a session that gave something.
  */
 
 #include "libaccess/connect/redial.h"
@@ -108,7 +108,9 @@ void redial_lose(struct redial *redial, const char *why)
 
 void redial_back_off(struct redial *redial)
 {
-	uint64_t next = BASE_MAX(redial->backoff_ns + redial->backoff_ns / 8, REDIAL_MIN_NS);
+	/* of a private one each try may start a process */
+	const uint64_t more = redial->backoff_ns / (redial->route.is_private ? 1 : 8);
+	uint64_t next = BASE_MAX(redial->backoff_ns + more, REDIAL_MIN_NS);
 
 	redial->backoff_ns = BASE_MIN(next, REDIAL_MAX_NS);
 	redial->retry_ns = redial->dial.wake_ns = base_now_ns() + redial->backoff_ns;

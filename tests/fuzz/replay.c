@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "base/philox.h"
+#include "tests/histories.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -170,9 +171,8 @@ int main(int argc, char **argv)
 	unsigned long files = 0;
 	char name[256], crash[512], folder[4096];
 
-#ifndef __SANITIZE_ADDRESS__
-	mutations = (mutations + 9) / 10;
-#endif
+	if (!HISTORIES_ARE_FEW)
+		mutations = (mutations + 9) / 10;
 	if (count)
 		mutations = strtoul(count, NULL, 10);
 	replay_name(argv[0], name, sizeof(name));
