@@ -343,7 +343,6 @@ static void on_buried(void *arg, uint64_t a, uint64_t b)
 	(void)b;
 	if (!job->fiber)
 		return;
-	job->waits = false;
 	go(job);
 	if (job->fiber)
 		abort(); /* it has slept */
@@ -357,7 +356,7 @@ void training_kill(struct training *job)
 		return;
 	job->is_killed = true;
 	job->deaths++;
-	job->naps++;
+	job->waits = false; /* its end of the socket wakes it no more */
 	if (job->stream)
 		job->bottle->client->hang_up(job->stream);
 	loop_poke();
