@@ -279,7 +279,7 @@ void node_drain(struct node *node, const char *why)
 {
 	if (node->draining)
 		return;
-	node->draining = true;
+	node->draining = node->kept.stays = true;
 	log_line(LOG_LEVEL_INFO, "drain", "why=%s clients=%u", why, node->n_conns);
 	service_stops(&node->service, why);
 	accept_end(node);
@@ -303,7 +303,7 @@ static void free_streams(struct node *node)
 
 void node_fini(struct node *node)
 {
-	node->draining = true;
+	node->draining = node->kept.stays = true;
 	service_end(&node->service);
 	while (!LIST_EMPTY(&node->conns))
 		client_free(LIST_FIRST(&node->conns));

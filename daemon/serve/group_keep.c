@@ -14,9 +14,10 @@
  *
  * A group can end while its job goes on: its stream was lost, or ended with the last rank that it had, while another one
  * still works on what it holds, or all are just started again. So its file is left to the next group, as what a killed
- * accessd left is, and removed when nobody has come back for a minute. Files of runs that are over are removed. Of one user's not more are left than KEPT_EACH
- * and KEPT_BYTES: those that were left longest ago go first. Whose those are that an accessd before us left is not known, so they
- * are taken for one more user's.
+ * accessd left is, and removed when nobody has come back for a minute. Files of runs that are over are removed. Of one user's
+ * not more are left than KEPT_EACH and KEPT_BYTES of a disk: those that were left longest ago go first. Files of groups in which
+ * ranks may still be do not count: not those that are lent, none that accessd leaves when it ends itself, and none that one
+ * before us left.
  *
  * Nobody but us makes files there, so the folder is read once, before anybody is served: whoever founds a
  * group looks through names in memory.
@@ -51,6 +52,7 @@
 #define NOBODYS ((uid_t)-1)
 #define MOST_REMOVED 16 /* at once */
 #define REST_NS UINT64_C(1000000000)
+#define BLOCK 512 /* st_blocks' */
 #define COPY_STEP (UINT32_C(256) << 10)
 #define KEY_HEX 32
 #define LOG_HEX (2 * PLAN_LOG_ID)
@@ -91,8 +93,8 @@ static void name_log(const uint8_t log[PLAN_LOG_ID], char ret[LOG_HEX + 1])
 struct kept { /* a log that no group of ours writes */
 	LIST_ENTRY(kept) link;
 	char name[KEEP_NAME];
-	uid_t uid; /* NOBODYS: of an accessd before us */
-	uint64_t bytes;
+	uid_t uid;      /* NOBODYS: of an accessd before us */
+	uint64_t bytes; /* of the disk: logs are sparse */
 	struct timespec written;
 	uint64_t left_ns; /* UINT64_MAX: ranks may still be in its group */
 	uint64_t *begun;  /* bitmap: ranks that have been in it, and are gone; NULL: unknown */
@@ -112,18 +114,19 @@ static void remove_one(struct kept_logs *logs, struct kept *kept)
 	forget(kept);
 }
 
-/* Of that user's, from the one that was left last, which stays: what is too much. So does one in whose group ranks may still be. */
+/* Of that user's, from the one that was left last, which stays: what is too much. One in whose group ranks may still be stays,
+ * and does not count. */
 static void make_room(struct kept_logs *logs, uid_t uid)
 {
 	uint64_t bytes = 0;
 	unsigned n = 0;
 
 	BASE_EACH_LEAVING(kept, &logs->list, link) {
-		if (kept->uid != uid)
+		if (kept->uid != uid || kept->left_ns == UINT64_MAX)
 			continue;
 		n++;
 		bytes += kept->bytes;
-		if (n > 1 && (n > KEPT_EACH || bytes > KEPT_BYTES) && kept->left_ns != UINT64_MAX)
+		if (n > 1 && (n > KEPT_EACH || bytes > KEPT_BYTES))
 			remove_one(logs, kept);
 	}
 }
@@ -137,7 +140,7 @@ static struct kept *remember(struct kept_logs *logs, const char *name, uid_t uid
 		return NULL;
 	snprintf(kept->name, sizeof(kept->name), "%s", name);
 	kept->uid = uid;
-	kept->bytes = (uint64_t)status->st_size;
+	kept->bytes = (uint64_t)status->st_blocks * BLOCK;
 	kept->written = status->st_mtim;
 	kept->left_ns = base_now_ns();
 	LIST_INSERT_HEAD(&logs->list, kept, link);
@@ -180,7 +183,6 @@ void keep_load(struct kept_logs *logs, const char *folder, int folder_fd)
 		look_at(logs, entry->d_name);
 	if (dir)
 		closedir(dir);
-	make_room(logs, NOBODYS);
 }
 
 void keep_unload(struct kept_logs *logs)
@@ -253,16 +255,35 @@ static struct kept *leave(struct keep *keep)
 		kept = remember(keep->logs, keep->name, keep->uid, &status);
 	}
 	base_close(&keep->fd);
-	make_room(keep->logs, keep->uid);
 	return kept;
+}
+
+/* Nobody is in it any more, as far as we know: where we end ourselves, its ranks wait for the next accessd. */
+static void settle(struct keep *keep)
+{
+	if (!keep->logs->stays)
+		make_room(keep->logs, keep->uid);
+}
+
+static void settle_lent(struct keep *keep)
+{
+	struct kept *kept = NULL;
+
+	BASE_EACH(each, &keep->logs->list, link)
+		if (strcmp(each->name, keep->name) == 0)
+			kept = each;
+	if (!kept)
+		return;
+	LIST_REMOVE(kept, link);
+	LIST_INSERT_HEAD(&keep->logs->list, kept, link);
+	kept->left_ns = base_now_ns();
+	settle(keep);
 }
 
 void keep_end(struct keep *keep, bool over)
 {
 	if (keep->is_lent) {
-		BASE_EACH(kept, &keep->logs->list, link)
-			if (strcmp(kept->name, keep->name) == 0)
-				kept->left_ns = base_now_ns();
+		settle_lent(keep);
 	} else if (over || *keep->temporary) {
 		if (keep->fd >= 0)
 			unlinkat(keep->logs->fd, *keep->temporary ? keep->temporary : keep->name,
@@ -270,6 +291,7 @@ void keep_end(struct keep *keep, bool over)
 		base_close(&keep->fd);
 	} else {
 		leave(keep);
+		settle(keep);
 	}
 }
 
@@ -292,6 +314,7 @@ void keep_leave(struct keep *keep, uint64_t *begun, uint32_t ranks)
 	}
 	kept->begun = begun;
 	kept->ranks = ranks;
+	settle(keep);
 }
 
 /* ---- finding ---- */

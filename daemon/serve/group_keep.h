@@ -24,7 +24,8 @@ struct kept_logs {
 	const char *folder;
 	int fd;                   /* of it; -1: no log is kept */
 	struct loop_watch *timer; /* NULL: none yet */
-	LIST_HEAD(, kept) list;
+	bool stays; /* accessd ends: what is left now is its ranks', however much it is */
+	LIST_HEAD(, kept) list; /* what was left last comes first */
 };
 
 struct keep_job { /* whose log it is */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Plan logs of groups that are gone: of one user's so many are left, the last ones, whatever others have. */
+/* Plan logs of groups that are gone: of one user's so many are left, the last ones, whatever others have; but all in whose
+ * groups ranks may still be. */
 
 #include "daemon/serve/group_keep.h"
 
@@ -16,6 +17,8 @@
 #include "tests/patience.h"
 
 #define EACH 64 /* KEPT_EACH */
+#define MIB (UINT64_C(1) << 20)
+#define USUAL (UINT64_C(1) << 16) /* bytes of a log */
 
 static char folder[] = "/tmp/kept-XXXXXX";
 static struct kept_logs logs;
@@ -64,8 +67,8 @@ static struct keep_job job_of(uid_t uid, unsigned number)
 	return (struct keep_job){.pipeline = &pipeline, .uid = uid, .request = &request};
 }
 
-/* A group of that job comes and goes. lent: ranks may still be in it. */
-static void leave(uid_t uid, unsigned number, bool is_lent)
+/* A group of that job comes, and ranks may still be in it. bytes: of its log; disk: so many of them at least take place. */
+static struct keep lend(uid_t uid, unsigned number, uint64_t bytes, uint64_t disk)
 {
 	const struct keep_job of = job_of(uid, number);
 	const uint8_t id[PLAN_LOG_ID] = {(uint8_t)number, (uint8_t)uid};
@@ -73,15 +76,23 @@ static void leave(uid_t uid, unsigned number, bool is_lent)
 	struct keep keep;
 	int fd;
 
-	ck_assert_int_eq(plan_log_new(1 << 16, 100, id, &plan_log, &fd), 0);
+	ck_assert_int_eq(plan_log_new(bytes, 100, id, &plan_log, &fd), 0);
 	keep_begin(&keep, &logs, &of, &plan_log);
 	keep_publish(&keep);
-	if (is_lent)
-		keep_lend(&keep);
-	else
-		keep_leave(&keep, NULL, 0);
+	if (disk)
+		ck_assert_int_eq(posix_fallocate(keep.fd, 0, (off_t)disk), 0);
+	keep_lend(&keep);
 	plan_log_detach(&plan_log);
 	close(fd);
+	return keep;
+}
+
+/* A group of that job comes and goes. */
+static void leave(uid_t uid, unsigned number, uint64_t bytes, uint64_t disk)
+{
+	struct keep keep = lend(uid, number, bytes, disk);
+
+	keep_end(&keep, false);
 }
 
 static bool is_there(uid_t uid, unsigned number)
@@ -97,28 +108,77 @@ static bool is_there(uid_t uid, unsigned number)
 START_TEST(the_last_ones_of_each_user_are_left)
 {
 	begin();
-	leave(7, 0, true);
-	leave(8, 0, false);
+	leave(8, 0, USUAL, 0);
 	for (unsigned i = 1; i <= 2 * EACH; i++)
-		leave(7, i, false);
+		leave(7, i, USUAL, 0);
 	ck_assert(is_there(8, 0));
-	ck_assert(is_there(7, 0)); /* ranks may be in it */
 	for (unsigned i = 1; i <= 2 * EACH; i++)
 		ck_assert_int_eq(is_there(7, i), i > EACH);
-	ck_assert_uint_eq(end(), EACH + 2);
+	ck_assert_uint_eq(end(), EACH + 1);
 }
 END_TEST
 
-/* Those of an accessd before are one user more. */
-START_TEST(what_was_left_before_is_bounded_too)
+/* Nor do they count; but when their ranks are gone, too. */
+START_TEST(those_in_which_ranks_may_be_are_left)
 {
+	static struct keep lent[2 * EACH];
+
 	begin();
 	for (unsigned i = 0; i < 2 * EACH; i++)
-		leave(i, i, false);
+		lent[i] = lend(7, i, USUAL, 0);
+	for (unsigned i = 2 * EACH; i < 3 * EACH; i++)
+		leave(7, i, USUAL, 0);
+	for (unsigned i = 0; i < 3 * EACH; i++)
+		ck_assert(is_there(7, i));
+	for (unsigned i = 2 * EACH; i-- > 0;)
+		keep_end(&lent[i], false);
+	for (unsigned i = 0; i < 3 * EACH; i++)
+		ck_assert_int_eq(is_there(7, i), i < EACH);
+	ck_assert_uint_eq(end(), EACH);
+}
+END_TEST
+
+START_TEST(what_counts_is_what_the_disk_has)
+{
+	begin();
+	for (unsigned i = 0; i < 8; i++)
+		leave(7, i, 16 * MIB, 0);
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert(is_there(7, i));
+	leave(7, 8, 40 * MIB, 33 * MIB);
+	ck_assert(is_there(7, 0));
+	leave(7, 9, 40 * MIB, 33 * MIB);
+	for (unsigned i = 0; i <= 9; i++)
+		ck_assert_int_eq(is_there(7, i), i == 9);
+	ck_assert_uint_eq(end(), 1);
+}
+END_TEST
+
+static void restart(void)
+{
 	keep_unload(&logs);
 	keep_load(&logs, folder, logs.fd);
 	ck_assert_int_eq(keep_watch(&logs, loop), 0);
-	ck_assert_uint_eq(end(), EACH);
+}
+
+/* Their ranks wait for the next accessd. */
+START_TEST(a_restart_removes_none)
+{
+	static struct keep of_one[2 * EACH];
+
+	begin();
+	for (unsigned i = 0; i < 2 * EACH; i++) {
+		leave(i, i, USUAL, 0);
+		of_one[i] = lend(2 * EACH, i, USUAL, 0);
+	}
+	logs.stays = true; /* accessd ends */
+	for (unsigned i = 0; i < 2 * EACH; i++)
+		keep_end(&of_one[i], false);
+	restart();
+	leave(7, 3 * EACH, USUAL, 0);
+	for (unsigned i = 0; i < 2 * EACH; i++)
+		ck_assert(is_there(i, i) && is_there(2 * EACH, i));
+	ck_assert_uint_eq(end(), 4 * EACH + 1);
 }
 END_TEST
 
@@ -132,7 +192,9 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, the_last_ones_of_each_user_are_left);
-	tcase_add_test(tcase, what_was_left_before_is_bounded_too);
+	tcase_add_test(tcase, those_in_which_ranks_may_be_are_left);
+	tcase_add_test(tcase, what_counts_is_what_the_disk_has);
+	tcase_add_test(tcase, a_restart_removes_none);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
