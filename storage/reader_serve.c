@@ -22,6 +22,7 @@ static struct {
 
 	/* the peers' thread's */
 	uint8_t *buffer; /* VALUE_MOST bytes */
+	bool is_gone;    /* somebody, since the last tick */
 } serve;
 
 bool reader_serve_init(void)
@@ -169,7 +170,9 @@ void reader_serve_gone(uint32_t peer)
 	reader_answer_gone(peer);
 	reader_guests_gone(peer);
 	reader_spread_gone(peer);
-	reader_peers_tell_spreads(); /* a new channel may have that number already */
+	/* A new channel may have that number already, and has to be told spreads. Or nobody has: what is told then is
+	 * answered by the next GONE. */
+	serve.is_gone = true;
 }
 
 /* It is one of the nodes among which a job's samples are spread. */
@@ -224,6 +227,9 @@ void reader_serve_tick(uint64_t now_ns)
 	reader_answer_tick(now_ns);
 	reader_fetch_tick(now_ns);
 	reader_serve_owed();
+	if (serve.is_gone)
+		reader_peers_tell_spreads();
+	serve.is_gone = false;
 }
 
 /* Does anything wait, whose time may be over? */
@@ -231,5 +237,6 @@ uint64_t reader_serve_nap_ns(void)
 {
 	if (reader_owed_count())
 		return PEERS_SHORT_NS;
-	return reader_answer_is_awaited() || reader_asks_count() ? PEERS_TICK_NS : PEERS_REST_NS;
+	return serve.is_gone || reader_answer_is_awaited() || reader_asks_count() ? PEERS_TICK_NS
+										  : PEERS_REST_NS;
 }

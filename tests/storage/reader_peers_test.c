@@ -15,6 +15,7 @@
 #include "tests/storage/peers_rig.h"
 
 #define IDLE_NS UINT64_C(500000000) /* who has nothing to do waits so long for who makes it */
+#define TICK_NS UINT64_C(50000000)  /* PEERS_TICK_NS */
 
 static struct tree tree;
 static struct peers_node node[PEERS_NODES];
@@ -741,6 +742,27 @@ START_TEST(what_a_spread_gives_a_node_is_kept_there)
 }
 END_TEST
 
+/* A carrier that has no such node says so to all that is told it: that is not told at full speed again. The first time may
+ * be at once. */
+START_TEST(a_spread_is_told_anew_once_a_tick)
+{
+	const unsigned times = 6;
+	uint64_t begin_ns;
+
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	spread_all();
+	begin_ns = base_now_ns();
+	for (unsigned i = 1; i <= times; i++) {
+		say_gone(&node[0]);
+		wait_told(PEERS_NODES + i);
+	}
+	ck_assert_uint_ge(base_now_ns() - begin_ns, (times - 2) * TICK_NS);
+	end();
+}
+END_TEST
+
 /* It was kept by those who own it otherwise: from there it comes to whom it is given, and no file is read. */
 START_TEST(a_spread_finds_what_was_kept_before)
 {
@@ -927,6 +949,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_member_that_leaves_is_asked_no_more, 0, 2);
 	tcase_add_test(tcase, late_members_forget_nothing_of_a_new_channel);
 	tcase_add_test(tcase, what_a_spread_gives_a_node_is_kept_there);
+	tcase_add_test(tcase, a_spread_is_told_anew_once_a_tick);
 	tcase_add_test(tcase, a_spread_finds_what_was_kept_before);
 	tcase_add_test(tcase, a_form_that_is_asked_for_again_is_the_one_there_is);
 	tcase_add_test(tcase, who_is_in_no_spread_makes_for_those_who_are);
