@@ -257,13 +257,31 @@ void reader_guests_claim(const struct hash_id *id, uint64_t samples, unsigned fo
 			tell_dispute(peer, lied.samples, lied.form, &own);
 }
 
+/* The group of the head, if its peer named it. */
+static struct reader_guest *find_named(const struct value_head *head)
+{
+	struct reader_guest *guest = find(&head->group);
+
+	return guest && (guest->peers >> head->peer & 1) ? guest : NULL;
+}
+
+bool reader_guests_is_named(const struct value_head *head)
+{
+	bool is_named;
+
+	pthread_mutex_lock(&guests.lock);
+	is_named = find_named(head);
+	pthread_mutex_unlock(&guests.lock);
+	return is_named;
+}
+
 struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head)
 {
 	struct reader_guest *guest;
 
 	pthread_mutex_lock(&guests.lock);
-	guest = find(&head->group);
-	if (!guest || !(guest->peers >> head->peer & 1) || head->sample >= guest->samples) {
+	guest = find_named(head);
+	if (!guest || head->sample >= guest->samples) {
 		pthread_mutex_unlock(&guests.lock);
 		return NULL;
 	}

@@ -70,6 +70,8 @@ bool reader_guests_say(const struct value_head *head, const uint8_t *note);
  * has no such sample. store: NULL: there is none (yet). */
 struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head);
 void reader_guests_leave(void);
+/* Did its peer name the head's group? */
+bool reader_guests_is_named(const struct value_head *head);
 /* Of the one that reader_guests_find() gave: was the sample's source not looked at for READER_PEERS' while? */
 bool reader_guests_is_due(struct reader_guest *guest, uint64_t sample);
 void reader_guests_looked(const struct hash_id *group, uint64_t sample);

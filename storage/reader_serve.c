@@ -178,10 +178,8 @@ void reader_serve_gone(uint32_t peer)
 /* It is one of the nodes among which a job's samples are spread. */
 static void on_spread(const struct value_head *head)
 {
-	if (!reader_guests_find(NULL, head))
-		return; /* it did not name that group */
-	reader_guests_leave();
-	reader_spread_heard(head);
+	if (reader_guests_is_named(head))
+		reader_spread_heard(head);
 }
 
 /* An item of the carrier's: hostile. */
