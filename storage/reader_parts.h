@@ -275,8 +275,9 @@ struct reader_queue {
 	_Atomic uint64_t touched;              /* bytes of the arena that were used so far, about */
 	_Atomic uint64_t
 	    gathered; /* bytes of it that were put into huge pages; UINT64_MAX: no more will be */
-	uint32_t place, nodes;     /* the keeper's: which of so many nodes of a job; 0: of none */
-	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
+	uint32_t place, nodes; /* the keeper's: which of so many nodes of a job; 0: of none */
+	_Atomic uint8_t
+	    *expected; /* owned: one bit a sample of which any form is to come from a worker */
 
 	/* under the mount's lock */
 	struct reader_queue *next;
