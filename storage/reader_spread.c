@@ -11,7 +11,7 @@
  * it is connected, also when its job has ended: what is kept stays where it is looked for.
  *
  * Groups are few: those of spread data sets. Of more than there is room for, the one of others that was said longest ago
- * is forgotten, and costs its nodes what they would have without this.
+ * is forgotten, and costs its nodes what they would have without this; none of this node's own is for another's word.
  */
 
 #include "storage/reader_peers.h"
@@ -53,7 +53,7 @@ static struct spread *find(const struct hash_id *group)
 	return NULL;
 }
 
-/* Which of them goes first: free ones, then others' by age, then this node's by age. */
+/* Which of them goes first: free ones, then others' by age, then this node's by age, and that for its own alone. */
 static bool is_sooner(const struct spread *a, const struct spread *b)
 {
 	const bool of_a = a->own.nodes > 0, of_b = b->own.nodes > 0;
@@ -61,7 +61,8 @@ static bool is_sooner(const struct spread *a, const struct spread *b)
 	return of_a != of_b ? of_b : a->turn < b->turn;
 }
 
-static struct spread *find_or_add(const struct hash_id *group)
+/* NULL: there is no place for one that others have. */
+static struct spread *find_or_add(const struct hash_id *group, bool is_own)
 {
 	struct spread *spread = find(group);
 
@@ -70,6 +71,8 @@ static struct spread *find_or_add(const struct hash_id *group)
 		for (unsigned i = 1; i < SPREADS_MOST; i++)
 			if (is_sooner(&spreads.one[i], spread))
 				spread = &spreads.one[i];
+		if (spread->own.nodes && !is_own)
+			return NULL;
 		free(spread->shared);
 		*spread = (struct spread){.group = *group};
 	}
@@ -90,7 +93,7 @@ void reader_spread_take(const struct reader_shared *of, uint64_t key, uint32_t n
 	shared->number = number;
 	shared->nodes = nodes;
 	pthread_mutex_lock(&spreads.lock);
-	spread = find_or_add(&of->id);
+	spread = find_or_add(&of->id, true);
 	free(spread->shared);
 	spread->shared = shared;
 	spread->own = (struct place){.key = key, .number = number, .nodes = nodes};
@@ -100,9 +103,13 @@ void reader_spread_take(const struct reader_shared *of, uint64_t key, uint32_t n
 
 void reader_spread_heard(const struct value_head *head)
 {
+	struct spread *spread;
+
 	pthread_mutex_lock(&spreads.lock);
-	find_or_add(&head->group)->peer[head->peer] =
-	    (struct place){.key = head->id, .number = (uint32_t)head->sample, .nodes = head->room};
+	spread = find_or_add(&head->group, false);
+	if (spread)
+		spread->peer[head->peer] = (struct place){
+		    .key = head->id, .number = (uint32_t)head->sample, .nodes = head->room};
 	pthread_mutex_unlock(&spreads.lock);
 }
 
