@@ -35,6 +35,7 @@ PROGRAMS = re.compile(r"^(bin|sbin|libexec)_PROGRAMS \+= ((?:.*\\\n)*.*)$", re.M
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
 STAND_INS = {"libjbig.so.0": HERE / "jbig.c"}  # for what a wheel may not bring: each says why
 MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
+NO_PAGES = {"access-report.1"}  # looks at the accessd that a machine has installed
 TOOLS = {"gcc": "gcc", "make": "make", "pkg-config": "pkgconf"}
 GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libtool"}
 # pkg-config's name and Debian's package of the headers.
@@ -242,7 +243,7 @@ def scratch():
 
 def manuals():
     return [(f"share/man/man{section}", [os.path.relpath(page, HERE) for page in
-                                         sorted((TREE / "man").glob(pattern))])
+                                         sorted((TREE / "man").glob(pattern)) if page.name not in NO_PAGES])
             for section, pattern in MANUALS.items()]
 
 
