@@ -182,13 +182,55 @@ int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[3
 	return CTL_E_NONE;
 }
 
+/* Slashes at the end say nothing. */
+static size_t cache_length(const char *path, size_t length)
+{
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	return length;
+}
+
+static bool cache_is_text(const char *path, const char *dataset)
+{
+	const size_t length = cache_length(path, strlen(path));
+
+	return length == cache_length(dataset, strlen(dataset)) &&
+	       memcmp(path, dataset, length) == 0;
+}
+
+/* The path is as a job said it: nobody has resolved links, dots and slashes in it. */
+static bool cache_is_path(const char *path, const char *dataset)
+{
+	_cleanup_free_ char *here = NULL, *joined = NULL, *real = NULL, *real_path = NULL;
+
+	if (cache_is_text(path, dataset))
+		return true;
+	if (*dataset != '/') {
+		here = getcwd(NULL, 0);
+		if (here && asprintf(&joined, "%s/%s", here, dataset) < 0)
+			joined = NULL;
+	}
+	if (joined && cache_is_text(path, joined))
+		return true;
+	real = realpath(dataset, NULL);
+	if (!real)
+		return false;
+	real_path = *path == '/' ? realpath(path, NULL) : NULL;
+	return cache_is_text(path, real) || (real_path && strcmp(real_path, real) == 0);
+}
+
 bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
 {
 	struct json_in *note = cache_note_of(group);
-	const char *of = cache_note(note, "dataset");
-	const size_t length = strlen(dataset);
-	const bool is_of = strncmp(of, dataset, length) == 0 && (!of[length] || of[length] == '?');
+	const char *of = json_in_string(json_in_member(note, "dataset"), "");
+	bool is_of = *of && *dataset && cache_is_path(of, dataset);
 
+	for (const char *mark = *dataset ? strchr(of, '?') : NULL; !is_of && mark;
+	     mark = strchr(mark + 1, '?')) {
+		_cleanup_free_ char *path = strndup(of, (size_t)(mark - of));
+
+		is_of = path && *path && cache_is_path(path, dataset);
+	}
 	json_in_free(note);
 	return is_of;
 }
@@ -322,7 +364,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	for (size_t i = 0; i < json_in_count(groups); i++) {
 		const struct json_in *group = json_in_item(groups, i);
 
-		if (!ctl_cache_is_of(group, path ? path : dataset))
+		if (!ctl_cache_is_of(group, dataset))
 			continue;
 		if (cache_drop(ask, group, diag)) {
 			status = 1;

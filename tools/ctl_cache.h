@@ -17,7 +17,8 @@ int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout
 		  unsigned n, struct diag *diag);
 /* The list as a table. */
 void ctl_cache_draw(const struct json_in *list, FILE *out);
-/* Was a group of the list made of that data set, with whatever options? */
+/* Was a group of the list made of that data set, with whatever options? Paths that lead to the same count as one; what has no note
+ * is of none. */
 bool ctl_cache_is_of(const struct json_in *group, const char *dataset);
 /* The id of the one group whose id begins so: 0, or CTL_E_NONE with diag. */
 int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[32],

@@ -8,6 +8,8 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/ctl_cache.h"
 
@@ -95,8 +97,83 @@ START_TEST(of_a_data_set)
 	ck_assert(!ctl_cache_is_of(group, "/data/a?label"));
 	ck_assert(!ctl_cache_is_of(group, "/data/ab"));
 	ck_assert(!ctl_cache_is_of(other, "/data/a"));
+	ck_assert(!ctl_cache_is_of(other, "-"));
+	ck_assert(!ctl_cache_is_of(other, ""));
 	json_in_free(group);
 	json_in_free(other);
+	group = parsed(GROUP(ID_A, "{}", ""));
+	ck_assert(!ctl_cache_is_of(group, "-"));
+	ck_assert(!ctl_cache_is_of(group, ""));
+	json_in_free(group);
+}
+END_TEST
+
+/* A text with the folder in the place of %s. */
+static void filled(const char *text, const char *folder, char *ret, size_t size)
+{
+	if (strncmp(text, "%s", 2) == 0)
+		snprintf(ret, size, "%s%s", folder, text + 2);
+	else
+		snprintf(ret, size, "%s", text);
+}
+
+/* Does a group whose maker said this path count as one of the data set? */
+static bool is_of(const char *path, const char *dataset)
+{
+	char text[1024];
+	struct json_in *group;
+	bool fits;
+
+	snprintf(text, sizeof(text), GROUP(ID_A, "{\\\"dataset\\\":\\\"%s\\\"}", ""), path);
+	group = parsed(text);
+	fits = ctl_cache_is_of(group, dataset);
+	json_in_free(group);
+	return fits;
+}
+
+/* A data set has many paths, and a job says any of them. %s is the folder with data, and link that leads to it. */
+static const struct {
+	const char *path, *dataset;
+	bool fits;
+} paths[] = {
+    {"%s/data", "%s/data/", true},
+    {"%s/data/", "%s/data", true},
+    {"%s/data/?label=1", "%s/data", true},
+    {"%s/data", "data", true},
+    {"%s/link", "%s/data", true},
+    {"%s/link/?label=1", "data/", true},
+    {"%s/data", "link", true},
+    {"%s/data/../link", "link", true},
+    {"%s/data/../data", "%s/data", true},
+    {"%s/gone/", "gone", true}, /* the folder itself may be away */
+    {"%s/gone?label=1", "%s/gone//", true},
+    {"%s/data", "%s", false},
+    {"%s/data", "", false},
+    {"%s?label=1", "", false},
+    {"%s/gone", "data", false},
+    {"%s/gone", "away", false},
+    {"data", "data", true}, /* as it was said */
+    {"data", "%s/data", false},
+};
+
+START_TEST(other_paths)
+{
+	char made[] = "/tmp/cache_list_XXXXXX", folder[128], path[256], dataset[256];
+
+	ck_assert_ptr_nonnull(mkdtemp(made));
+	ck_assert_int_eq(chdir(made), 0);
+	ck_assert_ptr_nonnull(getcwd(folder, sizeof(folder)));
+	ck_assert_int_eq(mkdir("data", 0700), 0);
+	ck_assert_int_eq(symlink("data", "link"), 0);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(paths); i++) {
+		filled(paths[i].path, folder, path, sizeof(path));
+		filled(paths[i].dataset, folder, dataset, sizeof(dataset));
+		ck_assert_msg(is_of(path, dataset) == paths[i].fits, "%s of %s", path, dataset);
+	}
+	ck_assert_int_eq(unlink("link"), 0);
+	ck_assert_int_eq(rmdir("data"), 0);
+	ck_assert_int_eq(chdir("/"), 0);
+	ck_assert_int_eq(rmdir(folder), 0);
 }
 END_TEST
 
@@ -140,6 +217,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, of_a_data_set);
+	tcase_add_test(tcase, other_paths);
 	tcase_add_test(tcase, table);
 	tcase_add_test(tcase, no_list);
 	tcase_add_loop_test(tcase, find, 0, BASE_ARRAY_LEN(finds));
