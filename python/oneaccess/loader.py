@@ -317,6 +317,9 @@ class Loader:
     thread may take batches; the loader belongs to the process that made it.
     """
 
+    _sampled = None          # samples of the data set that a sampler of torch's was made for, until it is compared
+    _has_read_order = False  # such a one, or a generator, has a seed, and the program no order
+
     def __new__(cls, *unused, **also_unused):
         if hasattr(sys.modules.get("torch.utils.data"), "DataLoader"):
             from . import torchloader
@@ -345,7 +348,8 @@ class Loader:
         self._wrapped = self._pool = self._direct = None
         if not _is_named(dataset) and tables.is_meant(dataset):
             dataset = tables.from_parquet(dataset)
-        blocks = self._blocks(dataset, shuffle, order or ("replay" if replay is not None else None))
+        named = None if self._has_read_order else order
+        blocks = self._blocks(dataset, shuffle, named or ("replay" if replay is not None else None))
         if isinstance(dataset, wrapped.Wrapped):
             self._wrapped = dataset
             self._direct = None if classes is not None else dataset.direct(pipeline is not None)
@@ -716,7 +720,18 @@ class Loader:
         except DatasetError as error:
             raise errors.of_path(error, self._folder) from None
         settings.check(self._client)
+        self._compare()
         return self._stream
+
+    def _compare(self):
+        """A sampler of a part of the data set, or of another one, is no sampler of all of it; weights accessd compares."""
+        sampled, count = self._sampled, self._stream.stats()["n_samples"]
+        if sampled not in (None, count) and self._options["weights"] is None and self._options["replay"] is None:
+            self.close()
+            raise ArgumentError(f"the sampler is of {sampled:,} samples, and {self._folder} has {count:,}: a sampler says an order, and not which"
+                                " samples its data set has. Of a Subset say it by ids=subset.indices, too; else make the sampler of this"
+                                " data set, or leave it out")
+        self._sampled = None
 
     def _begun(self, job, voice):
         options = {**self._options, **self._agree()}

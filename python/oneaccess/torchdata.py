@@ -17,13 +17,13 @@ _OTHERWISE = ("say it by ids=, classes=, split= or weights=, with order=\"seeded
               " give ids=list(sampler) for the samples that it names now; ranks are found by themselves")
 
 
-# ---- samplers: arguments of the Loader ----
+# ---- samplers: arguments of the Loader, and of how many samples one is, where they do not say it ----
 
 def _random(sampler):
     if sampler.replacement or sampler._num_samples is not None:
         return {"weights": [1.0] * len(sampler.data_source), "samples": sampler.num_samples, "replacement": sampler.replacement,
                 **_generator(sampler.generator)}
-    return {"shuffle": True, **_generator(sampler.generator)}
+    return {"of": len(sampler.data_source), "shuffle": True, **_generator(sampler.generator)}
 
 
 def _subset(sampler):
@@ -35,20 +35,27 @@ def _weighted(sampler):
 
 
 def _distributed(sampler):
-    """Which ranks are on this node only launchers say, so they are asked where they mean the same."""
-    said, found = {"shuffle": sampler.shuffle}, ranks_of.find()
+    """Which ranks are on this node only launchers say, so they are asked where they mean the same. Its seed, the same in all ranks, is 0
+    where nobody said one."""
+    said, found = {"of": len(sampler.dataset), "shuffle": sampler.shuffle}, ranks_of.find()
+    if sampler.seed:
+        said.update(_seeded(sampler.seed))
     if (found.rank, found.world_size) != (sampler.rank, sampler.num_replicas):
         said.update(rank=sampler.rank, world_size=sampler.num_replicas)
     return said
 
 
+def _seeded(seed):
+    return {"order": "seeded", "seed": seed & (1 << 63) - 1}
+
+
 def _generator(generator):
     """The seed that it was given."""
-    return {} if generator is None else {"order": "seeded", "seed": generator.initial_seed() & (1 << 63) - 1}
+    return {} if generator is None else _seeded(generator.initial_seed())
 
 
 _SAMPLERS = {
-    "SequentialSampler": lambda sampler: {"shuffle": False},
+    "SequentialSampler": lambda sampler: {"of": len(sampler.data_source), "shuffle": False},
     "RandomSampler": _random,
     "SubsetRandomSampler": _subset,
     "WeightedRandomSampler": _weighted,
@@ -95,6 +102,7 @@ def translated(init: _Init) -> _Init:
         given = {name: kwargs.pop(name) for name in _SAID if name in kwargs}
         if any(value is not None for value in given.values()):
             said = _said(**given, shuffle=kwargs.pop("shuffle", None))
+            self._sampled, self._has_read_order = said.pop("of", None), "order" in said
             twice = said.keys() & kwargs.keys()
             if twice:
                 raise ArgumentError(f"{' and '.join(given)} beside {'=, '.join(sorted(twice))}=, which it says itself: leave one of them out")

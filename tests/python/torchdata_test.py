@@ -86,6 +86,26 @@ class SamplersTest(DaemonCase):
         alone = self.loader(sampler=data.DistributedSampler(range(SAMPLES), 1, 0, shuffle=False))
         self.assertEqual([number for batch in alone for number in batch.ids], [*range(SAMPLES)])
 
+    def test_a_sampler_of_a_part_is_refused(self):
+        part = data.Subset(range(SAMPLES), range(0, SAMPLES, 4))
+        for sampler in (data.SequentialSampler(part), data.RandomSampler(part), data.DistributedSampler(part, 1, 0)):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, f"sampler is of {len(part)} samples, and .* has {SAMPLES}: .*ids=subset.indices"):
+                self.loader(sampler=sampler)
+            (ids,) = self.ids(sampler=sampler, ids=part.indices)
+            self.assertEqual(sorted(ids), [*part.indices])
+        with self.assertRaisesRegex(oa.errors.ArgumentError, f"sampler is of {SAMPLES + 1} samples"):
+            self.loader(oa.imagenet_eval(32), batch_sampler=data.BatchSampler(data.RandomSampler(range(SAMPLES + 1)), 4, False))
+        rank = self.loader(sampler=data.DistributedSampler(part, 2, 1), job="part")
+        with self.assertRaisesRegex(oa.errors.ArgumentError, f"sampler is of {len(part)} samples"):
+            next(iter(rank))
+
+    def test_the_seed_of_ranks(self):
+        one, other = (self.ids(sampler=data.DistributedSampler(range(SAMPLES), 1, 0, seed=seed))[0] for seed in (7, 8))
+        self.assertEqual(one, self.ids(order="seeded", seed=7)[0])
+        self.assertNotEqual(one, other)
+        (ids,) = self.ids(sampler=data.DistributedSampler(range(SAMPLES), 1, 0, shuffle=False, seed=7))
+        self.assertEqual(ids, [*range(SAMPLES)])
+
     def test_a_generator_is_its_seed(self):
         (one,), (two,), (three,) = (self.ids(shuffle=True, generator=seeded(seed)) for seed in (7, 7, 8))
         self.assertEqual(one, two)
