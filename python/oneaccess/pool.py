@@ -260,9 +260,10 @@ class Pool:
         """By the first sample, or, where a list in that is empty, by the next one."""
         for index in range(last := min(self.order["count"], _MOST_LOOKS)):
             seed(0, 0, 0, index)
-            sample, order = self.dataset[index], self.order
-            texts = record.bounds_of_texts(sample, order["pictures"])
+            order = self.order
             try:
+                sample = self.dataset[index]
+                texts = record.bounds_of_texts(sample, order["pictures"])
                 layout = record.describe(sample, order["pictures"], {**texts, **order["ragged"]}, order["exact"], order["masks"])
             except record.Unknown:
                 if index == last - 1:
