@@ -138,13 +138,17 @@ static bool follow(struct brought *log, const struct entry *entry)
 	       log->rest.n_tail <= (uint64_t)log->token->n_tail + MOST_CHUNK;
 }
 
+/* A rank that ended an epoch as far as the log goes is in the next one, of which nothing was dealt yet. */
 static bool ends_where_it_says(const struct brought *log)
 {
 	const struct entry *last = &log->last;
+	const struct entry_rest *rest = &log->rest;
 
 	if (!last->count) /* nothing was dealt yet */
 		return log->epoch == log->from.first_epoch && !log->place;
-	return last->epoch == log->rest.epoch && last->place + last->count == log->rest.place;
+	if (last->epoch != rest->epoch)
+		return rest->epoch && last->epoch == rest->epoch - 1 && !rest->place;
+	return last->place + last->count == rest->place;
 }
 
 static int reserve_some(struct brought *log)

@@ -204,6 +204,41 @@ START_TEST(a_long_log_takes_what_a_log_takes)
 }
 END_TEST
 
+static const struct {
+	uint64_t epoch, place;
+	int r;
+} ends[] = {{1, 0, 0}, {1, 1, BROUGHT_E_BAD}, {2, 0, BROUGHT_E_BAD}};
+
+/* Of the ranks whose log goes to an epoch's end the first one to come back may be in the next epoch; others are not yet. */
+START_TEST(a_log_ends_with_an_epoch)
+{
+	struct carousel_join join = {.batch = 8, .ranks = 2, .epoch = 1};
+	struct brought log;
+	unsigned steps;
+	uint32_t group;
+
+	begin(MOST_BYTES / 64);
+	append(0, 0, N / 2, false);
+	append(0, N / 2, N / 2, false);
+	token.epoch = ends[_i].epoch;
+	token.place = ends[_i].place;
+	start(&log);
+	ck_assert_int_eq(run(&log, &steps), ends[_i].r);
+	if (!ends[_i].r) {
+		ck_assert_uint_eq(entry_rest_count(&log.rest), N);
+		join.need = log.rest.need;
+		ck_assert_int_eq(carousel_found(stream.carousel, &join,
+						carousel_log_bytes(stream.carousel), 1, &group),
+				 0);
+		carousel_adopt(stream.carousel, group, base_take_ptr(log.log));
+		ck_assert(carousel_has_place(stream.carousel, group, 0, N - 1));
+		ck_assert(carousel_has_place(stream.carousel, group, 1, 0));
+	}
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
 /* Its writer may be alive, and write on while it is read. */
 START_TEST(a_log_ends_where_it_ended)
 {
@@ -399,6 +434,7 @@ int main(void)
 	tcase_add_test(tcase, a_long_log_takes_what_a_log_takes);
 	tcase_add_test(tcase, a_long_log_ends_in_steps);
 	tcase_add_test(tcase, a_large_log_is_let_go_of_in_steps);
+	tcase_add_loop_test(tcase, a_log_ends_with_an_epoch, 0, BASE_ARRAY_LEN(ends));
 	tcase_add_test(tcase, a_log_ends_where_it_ended);
 	tcase_add_test(tcase, nonsense_ends_soon);
 	tcase_add_test(tcase, no_log_is_so_large_or_has_holes);
