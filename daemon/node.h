@@ -22,6 +22,7 @@
 #include "daemon/proc/reaper.h"
 #include "daemon/serve/group_keep.h"
 #include "daemon/service.h"
+#include "daemon/tenant/memory.h"
 #include "daemon/tenant/tenant_rules.h"
 #include "sched/fair.h"
 
@@ -81,11 +82,7 @@ struct node {
 
 	struct gating gating;
 	struct stores *stores;
-	uint64_t memory_budget, memory_used;
-	uint64_t memory_catalogs; /* of what is used */
-	/* Of the budget, too: granted to memory caches, which give way to streams */
-	uint64_t memory_kept;
-	const char *memory_source;
+	struct memory memory;
 	const struct node_room *room; /* NULL: nothing gives way */
 	uint64_t started_ns;
 	uint32_t ticks; /* since the start, from 1 */

@@ -190,7 +190,7 @@ static void set_workers(void *arg, unsigned workers)
 static uint64_t give_back(void *arg, bool caches, bool idle)
 {
 	struct node *node = arg;
-	const uint64_t had = node->memory_used + node->memory_kept;
+	const uint64_t had = node->memory.used + node->memory.kept;
 
 	while (caches && describe_give_way(node, NULL))
 		continue;
@@ -198,20 +198,20 @@ static uint64_t give_back(void *arg, bool caches, bool idle)
 		ram_cache_give_way(node, NULL);
 	while (idle && stream_give_back(node))
 		continue;
-	return had - node->memory_used - node->memory_kept;
+	return had - node->memory.used - node->memory.kept;
 }
 
 /* What is too much goes as far as it may: what jobs have stays. */
 static void set_memory(void *arg, uint64_t budget, const char *source)
 {
 	struct node *node = arg;
-	const bool is_less = budget < node->memory_budget;
+	const bool is_less = budget < node->memory.budget;
 
-	node->memory_budget = budget;
-	node->memory_source = source;
+	node->memory.budget = budget;
+	node->memory.source = source;
 	if (is_less)
 		give_back(node, true, false);
-	while (node->memory_used > budget && stream_give_back(node))
+	while (node->memory.used > budget && stream_give_back(node))
 		continue;
 }
 

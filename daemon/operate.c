@@ -72,8 +72,8 @@ static void describe(void *arg, char *ret, size_t size)
 		snprintf(users, sizeof(users), ", users %u", node->n_tenants);
 	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s", count_jobs(node),
 		 count_streams(node), users,
-		 base_format_bytes(node->memory_used, used, sizeof(used)),
-		 base_format_bytes(node->memory_budget, budget, sizeof(budget)));
+		 base_format_bytes(node->memory.used, used, sizeof(used)),
+		 base_format_bytes(node->memory.budget, budget, sizeof(budget)));
 }
 
 /* What they wait for may be another now: their tenants' quotas are. */

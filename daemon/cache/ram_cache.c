@@ -43,7 +43,7 @@ static uint64_t most_of_all(const struct node *node)
 {
 	uint64_t bytes = node->param.cache_memory;
 
-	return bytes ? BASE_MIN(bytes, node->memory_budget) : node->memory_budget / RAM_CACHE_SHARE;
+	return bytes ? BASE_MIN(bytes, node->memory.budget) : node->memory.budget / RAM_CACHE_SHARE;
 }
 
 static uint64_t most_by_rule(const struct domain *domain)
@@ -83,10 +83,7 @@ int ram_cache_fd(const struct domain *domain)
 
 static void set_granted(struct domain *domain, uint64_t bytes)
 {
-	struct node *node = domain->node;
-
-	node->memory_kept = node->memory_kept - domain->memory_kept + bytes;
-	domain->memory_kept = bytes;
+	memory_keep(&domain->node->memory, &domain->memory, bytes);
 }
 
 void ram_cache_fini(struct domain *domain)
@@ -103,13 +100,13 @@ static void tell(struct domain *domain, bool is_most)
 {
 	struct ram_cache *ram_cache = domain->ram_cache;
 
-	if (ram_cache->has_told && ram_cache->told_bytes == domain->memory_kept &&
+	if (ram_cache->has_told && ram_cache->told_bytes == domain->memory.kept &&
 	    ram_cache->told_most == is_most)
 		return;
 	ram_cache->has_told = true;
-	ram_cache->told_bytes = domain->memory_kept;
+	ram_cache->told_bytes = domain->memory.kept;
 	ram_cache->told_most = is_most;
-	reading_memory(&domain->reading, domain->memory_kept, is_most);
+	reading_memory(&domain->reading, domain->memory.kept, is_most);
 }
 
 /* What may be granted in addition. */
@@ -119,7 +116,7 @@ static uint64_t left_for(const struct domain *domain)
 	uint64_t all = machine_share(&node->machine, most_of_all(node)),
 		 his = ram_cache_most(domain);
 
-	all -= BASE_MIN(all, node->memory_kept);
+	all -= BASE_MIN(all, node->memory.kept);
 	his -= BASE_MIN(his, tenant_kept(domain));
 	return BASE_MIN(tenant_free_bytes(domain), BASE_MIN(all, his));
 }
@@ -131,16 +128,16 @@ void ram_cache_said(struct domain *domain, const struct reader_state *state)
 
 	if (ram_cache->fd < 0 || state->mode == STORE_OFF)
 		return;
-	if (ram_cache->gives_way && state->memory_used > domain->memory_kept)
+	if (ram_cache->gives_way && state->memory_used > domain->memory.kept)
 		return;
 	ram_cache->gives_way = false;
 	want = BASE_MIN(state->memory_used, most) +
 	       base_align_up(most / RAM_CACHE_STEPS, RESIDENT_CHUNK);
 	want = BASE_MIN(want, most);
-	more = want - BASE_MIN(want, domain->memory_kept);
+	more = want - BASE_MIN(want, domain->memory.kept);
 	more = BASE_MIN(more, left_for(domain));
-	set_granted(domain, domain->memory_kept + more - more % RESIDENT_CHUNK);
-	tell(domain, domain->memory_kept < want || domain->memory_kept == most);
+	set_granted(domain, domain->memory.kept + more - more % RESIDENT_CHUNK);
+	tell(domain, domain->memory.kept < want || domain->memory.kept == most);
 }
 
 void ram_cache_reader_died(struct domain *domain)
@@ -154,10 +151,10 @@ bool ram_cache_give_way(struct node *node, const struct domain *payer)
 	bool any = false;
 
 	BASE_EACH(domain, &node->domains, link) {
-		if (!domain->memory_kept || (payer && !tenant_is_same(payer, domain)))
+		if (!domain->memory.kept || (payer && !tenant_is_same(payer, domain)))
 			continue;
 		log_line(LOG_LEVEL_INFO, "memory-gives-way", "uid=%u bytes=%llu",
-			 (unsigned)domain->who.uid, (unsigned long long)domain->memory_kept);
+			 (unsigned)domain->who.uid, (unsigned long long)domain->memory.kept);
 		set_granted(domain, 0);
 		domain->ram_cache->gives_way = true;
 		tell(domain, true);

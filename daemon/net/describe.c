@@ -75,9 +75,8 @@ int describe_catalogs_init(struct domain *domain)
 
 static void account(struct domain *domain, int64_t bytes)
 {
-	domain->memory = (uint64_t)((int64_t)domain->memory + bytes);
-	domain->node->memory_used = (uint64_t)((int64_t)domain->node->memory_used + bytes);
-	domain->node->memory_catalogs = (uint64_t)((int64_t)domain->node->memory_catalogs + bytes);
+	domain_account(domain, bytes);
+	domain->node->memory.catalogs += (uint64_t)bytes;
 }
 
 static void entry_free(struct describe_entry *entry)

@@ -206,11 +206,7 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	machine_describe(&node->machine, out);
 	numa_describe(&node->numa, out);
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
-	json_out_member_u64(out, "memory_budget", node->memory_budget);
-	json_out_member_string(out, "memory_source", node->memory_source);
-	json_out_member_u64(out, "memory_used", node->memory_used);
-	json_out_member_u64(out, "memory_kept", node->memory_kept);
-	json_out_member_u64(out, "memory_catalogs", node->memory_catalogs);
+	memory_describe(&node->memory, out);
 	json_out_member_u64(out, "catalogs", c->catalogs);
 	json_out_member_u64(out, "catalogs_apart", c->catalogs_apart);
 	stores_describe(node, out);

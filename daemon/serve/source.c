@@ -91,7 +91,7 @@ static void drop_index(struct source *source)
 
 	map_end(&source->node->endings, map, map ? bytes : 0);
 	base_close(&source->index_fd);
-	index_room_account(source->domain, -(int64_t)source->memory);
+	domain_account(source->domain, -(int64_t)source->memory);
 	source->memory = 0;
 }
 

@@ -14,9 +14,8 @@ struct stream *stream_of_queue(struct domain *domain, uint32_t queue)
 
 void stream_account(struct stream *stream, struct domain *payer, int64_t bytes)
 {
-	stream->bytes.all = (uint64_t)((int64_t)stream->bytes.all + bytes);
-	stream->node->memory_used = (uint64_t)((int64_t)stream->node->memory_used + bytes);
-	payer->memory = (uint64_t)((int64_t)payer->memory + bytes);
+	stream->bytes.all += (uint64_t)bytes;
+	domain_account(payer, bytes);
 }
 
 void stream_turn_soon(struct stream *stream)

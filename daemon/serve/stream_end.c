@@ -88,10 +88,10 @@ static void pass_on(struct domain **payer, struct domain *heir, uint64_t bytes)
 {
 	if (!heir)
 		return;
-	(*payer)->memory -= bytes;
+	domain_account(*payer, -(int64_t)bytes);
 	domain_unref(*payer);
 	*payer = domain_ref(heir);
-	heir->memory += bytes;
+	domain_account(heir, (int64_t)bytes);
 }
 
 static void pass_on_payment(struct stream *stream)

@@ -51,7 +51,7 @@ static uint64_t lack_of(const struct stream *stream, const struct domain *payer,
 /* Would `times` what all variants lack to have so many slots fit into what is free? */
 static bool lack_fits(const struct stream *stream, uint32_t slots, unsigned times)
 {
-	if (times * lack_of(stream, NULL, slots) > tenant_left_of_node(stream->node))
+	if (times * lack_of(stream, NULL, slots) > memory_left(&stream->node->memory))
 		return false;
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
 		const struct variant *variant = stream->variant[i];
@@ -69,7 +69,7 @@ static bool can_afford(const struct stream *stream, uint32_t slots, const struct
 		       uint64_t more)
 {
 	return lack_fits(stream, slots, 1) &&
-	       lack_of(stream, NULL, slots) + more <= tenant_left_of_node(stream->node) &&
+	       lack_of(stream, NULL, slots) + more <= memory_left(&stream->node->memory) &&
 	       lack_of(stream, payer, slots) + more <= tenant_free_bytes(payer);
 }
 

@@ -36,6 +36,11 @@ bool domain_is_shared(const struct domain *domain)
 	return domain->kind == DOMAIN_PUBLIC || domain->kind == DOMAIN_NAMED;
 }
 
+void domain_account(struct domain *domain, int64_t bytes)
+{
+	memory_account(&domain->node->memory, &domain->memory, bytes);
+}
+
 bool domain_is_unused(const struct domain *domain)
 {
 	return !domain->users && LIST_EMPTY(&domain->sources) && LIST_EMPTY(&domain->streams);

@@ -17,6 +17,7 @@
 #include "daemon/proc/reading.h"
 #include "daemon/cache/disk_cache.h"
 #include "daemon/proc/workers.h"
+#include "daemon/tenant/memory.h"
 #include "daemon/tenant/named.h"
 #include "sched/bucket.h"
 #include "sched/fair.h"
@@ -49,10 +50,8 @@ struct domain {
 	unsigned users; /* connections and streams that refer to it, beside its own streams */
 	bool ending;
 	struct loop_watch *idle;
-	/* Of the streams and catalogues that it pays for, and of indexes: index_room.h */
-	uint64_t memory;
-	uint64_t memory_kept; /* granted to keep forms in memory */
-	uint64_t mark;        /* as a stream's */
+	struct memory_part memory;
+	uint64_t mark; /* as a stream's */
 	struct reading reading;
 	struct workers workers;
 	struct carrying carrying;
@@ -82,6 +81,8 @@ struct domain {
 bool domain_is_shared(const struct domain *domain);
 struct domain *domain_ref(struct domain *domain);
 void domain_unref(struct domain *domain); /* NULL is fine */
+/* It uses so much more memory, or less. */
+void domain_account(struct domain *domain, int64_t bytes);
 bool domain_is_unused(const struct domain *domain);
 /* Something of it ended: with nothing left it ends itself after a while. */
 void domain_rest(struct domain *domain);

@@ -41,13 +41,7 @@ uint64_t index_room_most(const struct domain *domain)
 	const struct node *node = domain->node;
 
 	return BASE_MIN(left_of(share_of(domain), tenant_memory(domain), idle_memory(node, domain)),
-			left_of(node->memory_budget, node->memory_used, idle_memory(node, NULL)));
-}
-
-void index_room_account(struct domain *domain, int64_t bytes)
-{
-	domain->memory = (uint64_t)((int64_t)domain->memory + bytes);
-	domain->node->memory_used = (uint64_t)((int64_t)domain->node->memory_used + bytes);
+			left_of(node->memory.budget, node->memory.used, idle_memory(node, NULL)));
 }
 
 bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag)
@@ -60,7 +54,7 @@ bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag)
 	if (bytes <= most) {
 		while (tenant_free_bytes(domain) < bytes && tenant_make_room(domain))
 			continue;
-		index_room_account(domain, (int64_t)bytes);
+		domain_account(domain, (int64_t)bytes);
 		return true;
 	}
 	limit = tenant_limit_of(domain, &name);

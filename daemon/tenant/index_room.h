@@ -9,7 +9,5 @@ struct domain;
 
 /* Bytes that the domain's openings may take now. */
 uint64_t index_room_most(const struct domain *domain);
-/* The domain has an index of so many bytes. false: they are not to be had; diag says how many are. */
+/* The domain has an index of so many bytes, until domain_account() says it has not. false: they are not to be had; diag says how many are. */
 bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag);
-/* So many bytes more, or less, without a question. */
-void index_room_account(struct domain *domain, int64_t bytes);

@@ -54,7 +54,7 @@ uint64_t tenant_memory(const struct domain *domain)
 
 	BASE_EACH(other, &domain->node->domains, link)
 		if (tenant_is_same(domain, other))
-			sum += other->memory;
+			sum += other->memory.used;
 	return sum;
 }
 
@@ -64,7 +64,7 @@ uint64_t tenant_kept(const struct domain *domain)
 
 	BASE_EACH(other, &domain->node->domains, link)
 		if (tenant_is_same(domain, other))
-			sum += other->memory_kept;
+			sum += other->memory.kept;
 	return sum;
 }
 
@@ -80,11 +80,11 @@ uint64_t tenant_memory_most(const struct domain *domain)
 {
 	const struct node *node = domain->node;
 	const uint64_t all = node->param.tenant_memory;
-	uint64_t most = node->memory_budget;
+	uint64_t most = node->memory.budget;
 
 	if (node->tenants.serves_all)
 		most = most_of(node, domain->tenant, QUOTA_memory, all ? all : most / 2);
-	return BASE_MIN(most, node->memory_budget);
+	return BASE_MIN(most, node->memory.budget);
 }
 
 uint64_t tenant_cache_most(const struct domain *domain)
@@ -110,32 +110,21 @@ uint64_t tenant_read_most(const struct domain *domain)
 					: 0;
 }
 
+static uint64_t left_of_share(const struct domain *domain)
+{
+	const uint64_t most = tenant_memory_most(domain);
+
+	return most - BASE_MIN(tenant_memory(domain) + tenant_kept(domain), most);
+}
+
 bool tenant_is_bound(const struct domain *domain)
 {
-	const struct node *node = domain->node;
-	uint64_t used = tenant_memory(domain) + tenant_kept(domain);
-	uint64_t most = tenant_memory_most(domain), all = node->memory_used + node->memory_kept;
-
-	return most - BASE_MIN(used, most) <
-	       node->memory_budget - BASE_MIN(all, node->memory_budget);
-}
-
-static uint64_t left_of(uint64_t budget, uint64_t used)
-{
-	return budget - BASE_MIN(used, budget);
-}
-
-uint64_t tenant_left_of_node(const struct node *node)
-{
-	return left_of(node->memory_budget, node->memory_used + node->memory_kept);
+	return left_of_share(domain) < memory_left(&domain->node->memory);
 }
 
 uint64_t tenant_free_bytes(const struct domain *payer)
 {
-	const struct node *node = payer->node;
-	uint64_t taken = tenant_memory(payer) + tenant_kept(payer);
-
-	return BASE_MIN(tenant_left_of_node(node), left_of(tenant_memory_most(payer), taken));
+	return BASE_MIN(left_of_share(payer), memory_left(&payer->node->memory));
 }
 
 uint64_t tenant_limit_of(const struct domain *payer, const char **ret_name)
@@ -143,8 +132,8 @@ uint64_t tenant_limit_of(const struct domain *payer, const char **ret_name)
 	const struct node *node = payer->node;
 	bool is_bound = tenant_is_bound(payer);
 
-	*ret_name = is_bound ? "a user's share, parameter `tenant_memory`" : node->memory_source;
-	return is_bound ? tenant_memory_most(payer) : node->memory_budget;
+	*ret_name = is_bound ? "a user's share, parameter `tenant_memory`" : node->memory.source;
+	return is_bound ? tenant_memory_most(payer) : node->memory.budget;
 }
 
 bool tenant_make_room(struct domain *domain)

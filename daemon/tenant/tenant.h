@@ -32,10 +32,9 @@ uint64_t tenant_cache_most(const struct domain *domain);
 uint64_t tenant_share(const struct domain *domain);
 /* Bytes a second that may be read for him; 0: any number. */
 uint64_t tenant_read_most(const struct domain *domain);
-/* What is left to the tenant: of the node's budget, and of his share of it; of the node's alone; the limit that leaves
- * him so little, and its name. */
+/* What is left to the tenant: of the node's budget, and of his share of it; the limit that leaves him
+ * so little, and its name. */
 uint64_t tenant_free_bytes(const struct domain *domain);
-uint64_t tenant_left_of_node(const struct node *node);
 uint64_t tenant_limit_of(const struct domain *domain, const char **ret_name);
 /* Has something give way that nobody misses, if that makes room for him. false: there is none. */
 bool tenant_make_room(struct domain *domain);

@@ -52,7 +52,7 @@ static void begin(uint64_t bytes)
 	struct carousel_config config = {
 	    .n = N, .chunk = CHUNK, .slots = 4, .max_slots = 4, .producing = 1, .seed = 1};
 
-	node = (struct node){.kept = {.fd = -1}, .memory_budget = UINT64_MAX / 2};
+	node = (struct node){.kept = {.fd = -1}, .memory = {.budget = UINT64_MAX / 2}};
 	domain = (struct domain){.node = &node, .kind = DOMAIN_OWN, .users = 1};
 	LIST_INSERT_HEAD(&node.domains, &domain, link);
 	ck_assert_int_eq(loop_new(&node.loop), 0);
@@ -74,8 +74,8 @@ static void begin(uint64_t bytes)
 static void end(void)
 {
 	ck_assert_uint_eq(stream.bytes.all, 0);
-	ck_assert_uint_eq(node.memory_used, 0);
-	ck_assert_uint_eq(domain.memory, 0);
+	ck_assert_uint_eq(node.memory.used, 0);
+	ck_assert_uint_eq(domain.memory.used, 0);
 	ck_assert_uint_eq(domain.users, 1);
 	endings_fini(&node.endings);
 	loop_unwatch(&domain.idle);
@@ -413,7 +413,7 @@ START_TEST(a_log_without_room_is_left_aside)
 	struct brought log;
 
 	begin(64 << 10);
-	node.memory_budget = 4096;
+	node.memory.budget = 4096;
 	ck_assert_int_eq(brought_begin(&log, &conn, fd, &from, &set), BROUGHT_E_BAD);
 	brought_fini(&log);
 	end();

@@ -20,8 +20,8 @@ static void begin(uint64_t tenant_memory)
 {
 	memset(&node, 0, sizeof(node));
 	memset(&domain, 0, sizeof(domain));
-	node.memory_budget = 64 * MIB;
-	node.memory_source = "parameter `memory`";
+	node.memory.budget = 64 * MIB;
+	node.memory.source = "parameter `memory`";
 	node.param.tenant_memory = tenant_memory;
 	node.tenants.serves_all = tenant_memory != 0;
 	domain.node = &node;
@@ -38,7 +38,7 @@ START_TEST(what_does_not_fit_is_told_with_the_budget)
 			     "takes 65 MiB of memory, and 64 MiB of the budget of 64 MiB "
 			     "(parameter `memory`) is free"),
 		      "%s", diag.text);
-	ck_assert_uint_eq(node.memory_used, 0);
+	ck_assert_uint_eq(node.memory.used, 0);
 }
 END_TEST
 
@@ -60,11 +60,11 @@ START_TEST(what_fits_is_counted_until_it_is_left)
 
 	begin(0);
 	ck_assert(index_room_take(&domain, 40 * MIB, &diag));
-	ck_assert_uint_eq(node.memory_used, 40 * MIB);
+	ck_assert_uint_eq(node.memory.used, 40 * MIB);
 	ck_assert(!index_room_take(&domain, 25 * MIB, &diag));
-	index_room_account(&domain, -(int64_t)(40 * MIB));
-	ck_assert_uint_eq(node.memory_used, 0);
-	ck_assert_uint_eq(domain.memory, 0);
+	domain_account(&domain, -(int64_t)(40 * MIB));
+	ck_assert_uint_eq(node.memory.used, 0);
+	ck_assert_uint_eq(domain.memory.used, 0);
 }
 END_TEST
 

@@ -136,7 +136,7 @@ START_TEST(what_is_set_for_one_goes_before_what_is_for_all)
 	memset(&node, 0, sizeof(node));
 	param_init(&node.param);
 	node.tenants.serves_all = true;
-	node.memory_budget = 1 << 30;
+	node.memory.budget = 1 << 30;
 	node.param.tenant_streams = 7;
 	ck_assert(!quota_is_set(&node.param.quotas, QUOTA_read_bandwidth));
 	for (unsigned i = 0; i < 7; i++) {
@@ -163,7 +163,7 @@ START_TEST(what_is_set_for_one_goes_before_what_is_for_all)
 	ck_assert_uint_eq(tenant_conns_most(&node, 65202, 100), 25);
 	ck_assert_uint_eq(tenant_streams_most(&bert), 7);
 	ck_assert_uint_eq(tenant_jobs_most(&bert), UINT64_MAX);
-	node.memory_budget = 1 << 20; /* never more than there is */
+	node.memory.budget = 1 << 20; /* never more than there is */
 	ck_assert_uint_eq(tenant_memory_most(&anna), 1 << 20);
 	node.tenants.serves_all = false; /* the only one has all */
 	ck_assert_uint_eq(tenant_jobs_most(&anna), UINT64_MAX);

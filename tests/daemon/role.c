@@ -222,7 +222,7 @@ static const char *check_stream(const struct stream *stream, bool with_queues)
 
 const char *role_check(const struct node *node, bool with_queues)
 {
-	uint64_t memory = node->memory_catalogs;
+	uint64_t memory = node->memory.catalogs;
 	const char *broken = NULL;
 	unsigned conns = 0;
 
@@ -239,9 +239,9 @@ const char *role_check(const struct node *node, bool with_queues)
 		conns++;
 	if (!broken && conns != node->n_conns)
 		broken = "connections are miscounted";
-	if (!broken && memory != node->memory_used)
+	if (!broken && memory != node->memory.used)
 		broken = "memory is miscounted";
-	if (!broken && memory > node->memory_budget)
+	if (!broken && memory > node->memory.budget)
 		broken = "more memory than the budget";
 	return broken;
 }

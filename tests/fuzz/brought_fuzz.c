@@ -24,7 +24,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct node node = {.kept = {.fd = -1}, .memory_budget = UINT64_MAX / 2};
+static struct node node = {.kept = {.fd = -1}, .memory = {.budget = UINT64_MAX / 2}};
 static struct domain domain = {.node = &node, .kind = DOMAIN_OWN, .users = 1};
 static struct stream stream = {.node = &node, .geometry = {.n_samples = N, .chunk = CHUNK}};
 static struct variant variant;
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!brought_begin(&log, &conn, fd, &from, &set))
 			read_all(&log);
 		brought_fini(&log);
-		if (stream.bytes.all || node.memory_used || domain.memory || domain.users != 1)
+		if (stream.bytes.all || node.memory.used || domain.memory.used || domain.users != 1)
 			abort();
 	}
 	close(fd);

@@ -397,7 +397,7 @@ static bool is_empty(void)
 		if (!LIST_EMPTY(&domain->chores))
 			return false;
 	}
-	return !node.n_conns && node.memory_used == node.memory_catalogs;
+	return !node.n_conns && node.memory.used == node.memory.catalogs;
 }
 
 /* Everybody goes. What comes back late comes back all the same. */

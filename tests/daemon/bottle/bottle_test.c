@@ -101,8 +101,8 @@ static void check_empty(struct bottle *bottle)
 			bottle_break("a stream or a source is left");
 	if (node->n_conns)
 		bottle_break("%u connections are left", node->n_conns);
-	if (node->memory_used != node->memory_catalogs)
-		bottle_break("%llu bytes are left", (unsigned long long)node->memory_used);
+	if (node->memory.used != node->memory.catalogs)
+		bottle_break("%llu bytes are left", (unsigned long long)node->memory.used);
 	for (unsigned i = 0; i < BOTTLE_QUEUES; i++)
 		if (bottle->queue[i].is_used)
 			bottle_break("reader or workers still have a queue");
