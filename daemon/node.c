@@ -7,16 +7,17 @@
 void node_is_idle(struct node *node)
 {
 	if (node->place.is_private && node->param.idle_exit_s && !node->draining)
-		loop_timer_set(node->idle, node->param.idle_exit_s * UINT64_C(1000000000));
+		loop_timer_set(node->timers[NODE_IDLE],
+			       node->param.idle_exit_s * UINT64_C(1000000000));
 }
 
 void node_need_tick(struct node *node)
 {
-	if (!loop_timer_is_set(node->tick))
-		loop_timer_set(node->tick, TICK_NS);
+	if (!loop_timer_is_set(node->timers[NODE_TICK]))
+		loop_timer_set(node->timers[NODE_TICK], TICK_NS);
 }
 
 void node_has_room(struct node *node)
 {
-	loop_timer_set(node->trim, TRIM_NS);
+	loop_timer_set(node->timers[NODE_TRIM], TRIM_NS);
 }

@@ -33,7 +33,6 @@
 #include "daemon/serve/streams.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/tenant/domains.h"
-#include "pipeline/ops/fingerprint.h"
 
 #define TICK_NS UINT64_C(250000000)
 #define RETRY_NS UINT64_C(1000000000)
@@ -42,10 +41,10 @@ static void on_idle(void *arg)
 {
 	struct node *node = arg;
 
-	if (node->n_conns > node->watching.n || node->draining)
+	if (node->clients.n > node->watching.n || node->draining)
 		return;
 	if (!place_try_leave(&node->place)) { /* a client is about to start one: it finds us */
-		loop_timer_set(node->idle, RETRY_NS);
+		loop_timer_set(node->timers[NODE_IDLE], RETRY_NS);
 		return;
 	}
 	log_line(LOG_LEVEL_INFO, "idle-exit", "seconds=%llu",
@@ -60,7 +59,7 @@ static void on_tick(void *arg)
 	struct node *node = arg;
 	bool is_needed = false;
 
-	node->ticks++;
+	node->counters.ticks++;
 	BASE_EACH(domain, &node->domains, link) {
 		is_needed |= hung_find(domain, base_now_ns());
 		ram_cache_look(domain);
@@ -69,7 +68,7 @@ static void on_tick(void *arg)
 	}
 	fill_settle(node, base_now_ns());
 	if (is_needed)
-		loop_timer_set(node->tick, TICK_NS);
+		loop_timer_set(node->timers[NODE_TICK], TICK_NS);
 }
 
 /* Small things stand behind what streams leave. It may take longer than a turn should, so it waits until nobody has a stream, and
@@ -121,7 +120,7 @@ static void on_child(void *arg)
 		pid = of_domain = node->gating.child.pid;
 	if (pid <= 0)
 		return;
-	loop_timer_set(node->more_children, 0);
+	loop_timer_set(node->timers[NODE_MORE_CHILDREN], 0);
 	loop_is_about(node->loop, child_ended(node, pid, status, cpu_ns));
 	reaper_take(&node->reaper, of_domain);
 }
@@ -133,21 +132,22 @@ static void on_term(void *arg)
 
 static int watch_signals(struct node *node)
 {
-	int r = loop_watch_signal(node->loop, SIGTERM, on_term, node, &node->term_watch);
+	struct loop_watch **watch = node->signals;
+	int r = loop_watch_signal(node->loop, SIGTERM, on_term, node, &watch[NODE_TERM]);
 
-	r = r ? r : loop_watch_signal(node->loop, SIGINT, on_term, node, &node->int_watch);
-	r = r ? r : loop_watch_signal(node->loop, SIGCHLD, on_child, node, &node->child_watch);
-	r = r ? r : loop_timer_new(node->loop, on_child, node, &node->more_children);
+	r = r ? r : loop_watch_signal(node->loop, SIGINT, on_term, node, &watch[NODE_INT]);
+	r = r ? r : loop_watch_signal(node->loop, SIGCHLD, on_child, node, &watch[NODE_CHILD]);
 	signal(SIGPIPE, SIG_IGN);
 	return r;
 }
 
 static int start_timers(struct node *node)
 {
-	int r = loop_timer_new(node->loop, on_tick, node, &node->tick);
+	static void (*const due[])(void *arg) = {on_tick, on_idle, on_trim, on_child};
+	int r = 0;
 
-	r = r ? r : loop_timer_new(node->loop, on_idle, node, &node->idle);
-	r = r ? r : loop_timer_new(node->loop, on_trim, node, &node->trim);
+	for (unsigned i = 0; i < NODE_TIMERS && !r; i++)
+		r = loop_timer_new(node->loop, due[i], node, &node->timers[i]);
 	r = r ? r : keep_watch(&node->kept, node->loop);
 	if (!r)
 		node_is_idle(node);
@@ -182,7 +182,6 @@ static void set_workers(void *arg, unsigned workers)
 {
 	struct node *node = arg;
 
-	node->workers = workers;
 	BASE_EACH(domain, &node->domains, link)
 		workers_resize(&domain->workers, workers);
 }
@@ -218,10 +217,9 @@ static void set_memory(void *arg, uint64_t budget, const char *source)
 static int follow_machine(struct node *node)
 {
 	static const struct machine_calls calls = {set_workers, set_memory, give_back};
-	const struct machine_wants wants = {node->param.workers, node->param.memory};
+	const struct machine_wants wants = {node->param.workers, node->param.memory,
+					    node->param.numa == NUMA_AUTO};
 
-	node->arithmetic = fingerprint_of_arithmetic();
-	numa_init(&node->numa, node->param.numa == NUMA_AUTO);
 	return machine_begin(&node->machine, node->loop, &wants, &calls, node);
 }
 
@@ -248,12 +246,12 @@ int node_init(struct node *node, struct diag *diag)
 
 	LIST_INIT(&node->domains);
 	LIST_INIT(&node->leaving);
-	LIST_INIT(&node->conns);
-	LIST_INIT(&node->guests);
+	LIST_INIT(&node->clients.list);
+	LIST_INIT(&node->clients.guests);
 	keep_load(&node->kept, node->place.plans, node->place.plans_fd);
-	node->started_ns = base_now_ns();
-	node->ticks = 1;
-	node->room = &streams_room;
+	node->counters.started_ns = base_now_ns();
+	node->counters.ticks = 1;
+	node->memory.room = &streams_room;
 	diag_set(diag, "cannot set up the event loop and its memory");
 	r = loop_new(&node->loop);
 	node->porters.loop = node->endings.loop = node->loop;
@@ -280,11 +278,11 @@ void node_drain(struct node *node, const char *why)
 	if (node->draining)
 		return;
 	node->draining = node->kept.stays = true;
-	log_line(LOG_LEVEL_INFO, "drain", "why=%s clients=%u", why, node->n_conns);
+	log_line(LOG_LEVEL_INFO, "drain", "why=%s clients=%u", why, node->clients.n);
 	service_stops(&node->service, why);
 	accept_end(node);
 	place_close(&node->place);
-	BASE_EACH(conn, &node->conns, link)
+	BASE_EACH(conn, &node->clients.list, link)
 		if (conn->job && conn->job->active)
 			job_lost(conn->job, "accessd is restarting");
 	loop_stop(node->loop);
@@ -305,12 +303,11 @@ void node_fini(struct node *node)
 {
 	node->draining = node->kept.stays = true;
 	service_end(&node->service);
-	while (!LIST_EMPTY(&node->conns))
-		client_free(LIST_FIRST(&node->conns));
-	loop_unwatch(&node->child_watch);
-	loop_unwatch(&node->more_children);
-	loop_unwatch(&node->term_watch);
-	loop_unwatch(&node->int_watch);
+	while (!LIST_EMPTY(&node->clients.list))
+		client_free(LIST_FIRST(&node->clients.list));
+	loop_unwatch(&node->timers[NODE_MORE_CHILDREN]);
+	for (unsigned i = 0; i < NODE_SIGNALS; i++)
+		loop_unwatch(&node->signals[i]);
 	free_streams(node);
 	while (!LIST_EMPTY(&node->domains))
 		domains_free(LIST_FIRST(&node->domains));
@@ -326,9 +323,8 @@ void node_fini(struct node *node)
 	reaper_end(&node->reaper);
 	accept_end(node);
 	machine_end(&node->machine);
-	loop_unwatch(&node->tick);
-	loop_unwatch(&node->idle);
-	loop_unwatch(&node->trim);
+	for (unsigned i = 0; i < NODE_TIMERS; i++)
+		loop_unwatch(&node->timers[i]);
 	place_close(&node->place);
 	loop_free(node->loop);
 }

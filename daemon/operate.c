@@ -17,6 +17,7 @@
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 
 static void look_at_child(struct child *child, const char *what, uint64_t limit_ns)
 {
@@ -47,7 +48,7 @@ static unsigned count_jobs(const struct node *node)
 {
 	unsigned n = 0;
 
-	BASE_EACH(conn, &node->conns, link)
+	BASE_EACH(conn, &node->clients.list, link)
 		n += conn->job != NULL;
 	return n;
 }
@@ -69,7 +70,7 @@ static void describe(void *arg, char *ret, size_t size)
 	char used[32], budget[32], users[48] = "";
 
 	if (node->tenants.serves_all)
-		snprintf(users, sizeof(users), ", users %u", node->n_tenants);
+		snprintf(users, sizeof(users), ", users %u", tenant_count(node));
 	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s", count_jobs(node),
 		 count_streams(node), users,
 		 base_format_bytes(node->memory.used, used, sizeof(used)),

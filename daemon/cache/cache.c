@@ -194,7 +194,7 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
 	if (form > LAYOUT_FORM_PACKED) {
 		decode_libraries(&all.libraries);
-		all.arithmetic = stream->node->arithmetic;
+		all.arithmetic = stream->node->machine.arithmetic;
 	}
 	if (!root->is_everywhere &&
 	    (domain_is_shared(stream->domain) ||

@@ -25,7 +25,8 @@ void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struc
 	const struct {
 		struct hash_id cut;
 		uint64_t seed, first_nonce, arithmetic;
-	} all = {*cut, stream->geometry.seed, stream->first_nonce, stream->node->arithmetic};
+	} all = {*cut, stream->geometry.seed, stream->first_nonce,
+		 stream->node->machine.arithmetic};
 
 	hash_of(&all, sizeof(all), ret);
 }

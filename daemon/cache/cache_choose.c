@@ -146,7 +146,7 @@ static void look(struct stream *stream, uint64_t now_ns)
 				  (double)(now_ns - cache->passed_ns) / 1e9);
 	cache->passed_ns = now_ns;
 	*in = (struct point_input){.n = cache->n,
-				   .cores = stream->node->workers,
+				   .cores = stream->node->machine.workers,
 				   .reader_threads = (double)stream->node->param.readers,
 				   .n_samples = n_samples,
 				   .uses = uses_of(stream, now_ns),

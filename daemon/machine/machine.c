@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "pipeline/ops/fingerprint.h"
 #include "shmring/layout.h"
 
 #define LOOK_NS UINT64_C(2000000000)
@@ -151,6 +152,8 @@ int machine_begin(struct machine *machine, struct loop *loop, const struct machi
 	*machine = (struct machine){.wants = *wants, .calls = calls, .arg = arg};
 	limits_read(&machine->limits);
 	machine->workers_most = most_workers(machine);
+	machine->arithmetic = fingerprint_of_arithmetic();
+	numa_init(&machine->numa, wants->numa);
 	follow_cpus(machine);
 	follow_memory(machine);
 	psi_open(&machine->psi);
@@ -203,4 +206,5 @@ void machine_describe(const struct machine *machine, struct json_out *out)
 	json_out_member_string(out, "from", machine->psi.file);
 	json_out_object_end(out);
 	json_out_object_end(out);
+	numa_describe(&machine->numa, out);
 }

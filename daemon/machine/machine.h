@@ -8,6 +8,7 @@
 
 #include "daemon/limits.h"
 #include "daemon/loop.h"
+#include "daemon/machine/numa.h"
 #include "daemon/machine/psi.h"
 #include "daemon/machine/pressure.h"
 
@@ -15,6 +16,7 @@ struct json_out;
 
 struct machine_wants { /* parameters of that name; 0: what the machine gives */
 	uint64_t workers, memory;
+	bool numa;
 };
 
 struct machine_calls { /* to whoever follows */
@@ -29,8 +31,10 @@ struct machine {
 	struct machine_wants wants;
 	const struct machine_calls *calls;
 	void *arg;
-	unsigned workers, workers_most; /* now; that they may become */
+	unsigned workers, workers_most; /* of a domain: now; that they may become */
 	uint64_t budget;
+	uint64_t arithmetic; /* fingerprint_of_arithmetic() */
+	struct numa numa;
 	struct psi psi;
 	struct pressure pressure;
 	struct loop_watch *look, *call; /* a timer; the kernel's call */
@@ -48,5 +52,5 @@ void machine_look(struct machine *machine);
 bool machine_has_room_ahead(const struct machine *machine);
 /* Bytes of `bytes` for caches in memory that may be had now. */
 uint64_t machine_share(const struct machine *machine, uint64_t bytes);
-/* A member "machine": the limits in force and where they come from, and the pressure. */
+/* Members "machine", the limits in force and where they come from, and the pressure, and "numa". */
 void machine_describe(const struct machine *machine, struct json_out *out);

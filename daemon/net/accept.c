@@ -42,7 +42,7 @@ static struct conn *find_spare(struct node *node, const struct conn *newest, boo
 {
 	struct conn *spare = NULL;
 
-	BASE_EACH(conn, &node->conns, link)
+	BASE_EACH(conn, &node->clients.list, link)
 		if (conn != newest && client_is_spare(conn) &&
 		    (!of_same_user || conn->uid == newest->uid))
 			spare = conn;
@@ -85,7 +85,7 @@ static void take_in(struct accept *accept, int fd)
 		return;
 	if (tenant_conns(node, conn->uid) > tenant_conns_most(node, conn->uid, accept->most))
 		make_room(accept, conn, true);
-	else if (node->n_conns > accept->most)
+	else if (node->clients.n > accept->most)
 		make_room(accept, conn, false);
 }
 
@@ -105,7 +105,7 @@ static void pause_for(struct accept *accept, int error)
 		log_line(LOG_LEVEL_ERROR, "accept-paused",
 			 "error=\"%s\" clients=%u text=\"raise the limit of open files "
 			 "(LimitNOFILE), or lower max_clients\"",
-			 strerror(error), accept->node->n_conns);
+			 strerror(error), accept->node->clients.n);
 	accept->is_paused = true;
 	loop_unwatch(&accept->watch);
 	loop_timer_set(accept->pause, PAUSE_NS);
@@ -154,8 +154,8 @@ static void limit(struct accept *accept, uint64_t files)
 
 void accept_limit(struct node *node, uint64_t files)
 {
-	if (node->accept)
-		limit(node->accept, files);
+	if (node->clients.accept)
+		limit(node->clients.accept, files);
 }
 
 int accept_begin(struct node *node, uint64_t files)
@@ -166,7 +166,7 @@ int accept_begin(struct node *node, uint64_t files)
 	if (!accept)
 		return -ENOMEM;
 	accept->node = node;
-	node->accept = accept;
+	node->clients.accept = accept;
 	limit(accept, files);
 	r = loop_timer_new(node->loop, on_pause_end, accept, &accept->pause);
 	return r ? r : watch(accept);
@@ -184,7 +184,7 @@ static void turn_away(struct node *node)
 
 void accept_end(struct node *node)
 {
-	struct accept *accept = base_take_ptr(node->accept);
+	struct accept *accept = base_take_ptr(node->clients.accept);
 
 	if (!accept)
 		return;

@@ -20,7 +20,7 @@
 
 static const struct stream *stream_of_job(const struct conn *asks, uint64_t id)
 {
-	BASE_EACH(conn, &asks->node->conns, link)
+	BASE_EACH(conn, &asks->node->clients.list, link)
 		if (conn->job && conn->job->id == id &&
 		    (conn->uid == asks->uid || rights_is_admin(asks)))
 			return conn->job->stream;

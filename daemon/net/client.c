@@ -55,7 +55,7 @@ void client_free(struct conn *conn)
 
 	watch_leave(&node->watching, &conn->watcher);
 	LIST_REMOVE(conn, link);
-	if (--node->n_conns == node->watching.n)
+	if (--node->clients.n == node->watching.n)
 		node_is_idle(node);
 	loop_unwatch(&conn->watch);
 	loop_unwatch(&conn->pid_watch);
@@ -346,7 +346,7 @@ static void on_watch(struct conn *conn, const struct message_watch *watch)
 		conn_refuse(conn, OA_E_MEMORY, "out of memory for watching the status");
 		return;
 	}
-	if (node->n_conns == node->watching.n)
+	if (node->clients.n == node->watching.n)
 		node_is_idle(node);
 	wire_out_init(&out, PROTO_WATCHED);
 	wire_put_fd(&out, fd);
@@ -522,7 +522,7 @@ static int watch_peer(struct conn *conn)
 	conn->pid = peer.pid;
 	conn->uid = peer.uid;
 	conn->gid = peer.gid;
-	conn->guest = guest_ref(&conn->node->guests, peer.uid);
+	conn->guest = guest_ref(&conn->node->clients.guests, peer.uid);
 	if (!conn->guest)
 		return -ENOMEM;
 	conn->pid_fd = peer_pid_fd(conn->fd, peer.pid);
@@ -551,8 +551,8 @@ struct conn *client_new(struct node *node, int fd)
 	conn->fd = fd;
 	conn->pid_fd = -1;
 	request_init(&conn->request);
-	LIST_INSERT_HEAD(&node->conns, conn, link);
-	node->n_conns++;
+	LIST_INSERT_HEAD(&node->clients.list, conn, link);
+	node->clients.n++;
 	if (watch_peer(conn)) {
 		client_free(conn);
 		return NULL;

@@ -336,7 +336,7 @@ static void written(struct describe_entry *entry, int error)
 	source_unref(entry->source);
 	entry->source = NULL;
 	node->counters.catalogs += !error;
-	BASE_EACH_LEAVING(conn, &node->conns, link)
+	BASE_EACH_LEAVING(conn, &node->clients.list, link)
 		if (conn->catalog == entry)
 			answer(conn, error);
 	if (error)

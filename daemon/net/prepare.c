@@ -79,7 +79,7 @@ struct prepare {
 
 static void wait_for_turn(struct prepare *prepare)
 {
-	struct prepare_queue *queue = prepare->conn->node->preparing;
+	struct prepare_queue *queue = prepare->conn->node->clients.preparing;
 
 	if (!prepare->is_waiting)
 		TAILQ_INSERT_TAIL(&queue->waiting, prepare, link);
@@ -90,7 +90,7 @@ static void wait_for_turn(struct prepare *prepare)
 static void stop_waiting(struct prepare *prepare)
 {
 	if (prepare->is_waiting)
-		TAILQ_REMOVE(&prepare->conn->node->preparing->waiting, prepare, link);
+		TAILQ_REMOVE(&prepare->conn->node->clients.preparing->waiting, prepare, link);
 	prepare->is_waiting = false;
 }
 
@@ -121,7 +121,7 @@ static bool is_beside(const struct conn *conn, const struct conn *other)
 
 static bool is_somebody_reading(const struct conn *conn)
 {
-	BASE_EACH(other, &conn->node->conns, link)
+	BASE_EACH(other, &conn->node->clients.list, link)
 		if (is_beside(conn, other) &&
 		    (other->prepare->has_log || other->prepare->is_looking))
 			return true;
@@ -130,7 +130,7 @@ static bool is_somebody_reading(const struct conn *conn)
 
 static void wake_others(const struct conn *conn)
 {
-	BASE_EACH(other, &conn->node->conns, link)
+	BASE_EACH(other, &conn->node->clients.list, link)
 		if (is_beside(conn, other) && other->prepare->stage == STAGE_FIND)
 			wait_for_turn(other->prepare);
 }
@@ -393,7 +393,7 @@ static void take_turn(struct prepare *prepare)
 static void on_turn(void *arg)
 {
 	struct node *node = arg;
-	struct prepare *prepare = TAILQ_FIRST(&node->preparing->waiting);
+	struct prepare *prepare = TAILQ_FIRST(&node->clients.preparing->waiting);
 	struct conn *conn;
 
 	if (!prepare)
@@ -404,8 +404,8 @@ static void on_turn(void *arg)
 		prepare_free(conn);
 	else if (conn->stream->state == STREAM_RUNS && conn->variant->state == VARIANT_RUNS)
 		take_turn(prepare);
-	if (!TAILQ_EMPTY(&node->preparing->waiting))
-		loop_timer_set(node->preparing->timer, 0);
+	if (!TAILQ_EMPTY(&node->clients.preparing->waiting))
+		loop_timer_set(node->clients.preparing->timer, 0);
 }
 
 int prepare_init(struct node *node)
@@ -414,16 +414,16 @@ int prepare_init(struct node *node)
 
 	if (!queue)
 		return -ENOMEM;
-	node->preparing = queue;
+	node->clients.preparing = queue;
 	TAILQ_INIT(&queue->waiting);
 	return loop_timer_new(node->loop, on_turn, node, &queue->timer);
 }
 
 void prepare_fini(struct node *node)
 {
-	if (node->preparing)
-		loop_unwatch(&node->preparing->timer);
-	free(base_take_ptr(node->preparing));
+	if (node->clients.preparing)
+		loop_unwatch(&node->clients.preparing->timer);
+	free(base_take_ptr(node->clients.preparing));
 }
 
 void prepare_soon(struct conn *conn)

@@ -62,7 +62,7 @@ static void turn_out_all(const struct domain *domain, const struct named *now)
 {
 	struct diag diag;
 
-	BASE_EACH_LEAVING(conn, &domain->node->conns, link) {
+	BASE_EACH_LEAVING(conn, &domain->node->clients.list, link) {
 		if (!is_in(conn, domain))
 			continue;
 		if (!now)

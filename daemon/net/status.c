@@ -69,7 +69,7 @@ static void mark_his(struct view *view)
 	static uint64_t marks;
 
 	view->mark = ++marks;
-	BASE_EACH(conn, &view->node->conns, link) {
+	BASE_EACH(conn, &view->node->clients.list, link) {
 		if (!conn->stream || !shows_conn(view, conn))
 			continue;
 		conn->stream->domain->mark = view->mark;
@@ -122,7 +122,7 @@ static uint64_t delivered_to(const struct node *node, const struct domain *domai
 {
 	uint64_t samples = domain ? domain->samples_delivered : node->counters.samples_delivered;
 
-	BASE_EACH(conn, &node->conns, link)
+	BASE_EACH(conn, &node->clients.list, link)
 		if (conn->job && (!domain || conn->domain == domain))
 			samples += job_taken(conn->job);
 	return samples;
@@ -156,8 +156,8 @@ static struct sums sums_of(const struct view *view)
 	struct sums sums = {
 	    .reference = node->counters.reference,
 	    .waits_on_dead = node->counters.waits_on_dead,
-	    .reader_ns = node->ended_reader_ns,
-	    .worker_ns = node->ended_worker_ns,
+	    .reader_ns = node->counters.ended_reader_ns,
+	    .worker_ns = node->counters.ended_worker_ns,
 	};
 
 	BASE_EACH(domain, &node->domains, link)
@@ -204,7 +204,6 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
 	put_loop(out, loop_turns(node->loop));
 	machine_describe(&node->machine, out);
-	numa_describe(&node->numa, out);
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
 	memory_describe(&node->memory, out);
 	json_out_member_u64(out, "catalogs", c->catalogs);
@@ -218,7 +217,7 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	json_out_member_u64(out, "parent_restarts", c->parent_restarts);
 	json_out_member_u64(out, "reader_pid", (uint64_t)sums->reader);
 	json_out_member_u64(out, "parent_pid", (uint64_t)sums->parent);
-	json_out_member_u64(out, "clients", node->n_conns);
+	json_out_member_u64(out, "clients", node->clients.n);
 	json_out_member_u64(out, "watchers", node->watching.n);
 	json_out_member_u64(out, "watch_renewals", node->watching.renewals);
 	json_out_member_double(out, "watch_cpu_seconds", (double)node->watching.cpu_ns / 1e9);
@@ -475,7 +474,7 @@ static unsigned jobs_of(const struct domain *domain, bool *ret_any_public)
 {
 	unsigned n = 0;
 
-	BASE_EACH(conn, &domain->node->conns, link)
+	BASE_EACH(conn, &domain->node->clients.list, link)
 		if (conn->job && conn->domain == domain) {
 			n++;
 			*ret_any_public |= conn->stream->domain->kind == DOMAIN_PUBLIC;
@@ -589,7 +588,7 @@ static void put_streams(struct json_out *out, const struct view *view)
 static void put_jobs(struct json_out *out, const struct view *view)
 {
 	json_out_member_array(out, "jobs");
-	BASE_EACH(conn, &view->node->conns, link)
+	BASE_EACH(conn, &view->node->clients.list, link)
 		if (conn->job && shows_conn(view, conn))
 			put_job(out, conn->job);
 	json_out_array_end(out);
@@ -600,7 +599,7 @@ static void put_jobs(struct json_out *out, const struct view *view)
 static void put_opening(struct json_out *out, const struct view *view)
 {
 	json_out_member_array(out, "opening");
-	BASE_EACH(conn, &view->node->conns, link) {
+	BASE_EACH(conn, &view->node->clients.list, link) {
 		bool waits_stream = conn->state == CONN_WAITS_STREAM;
 
 		if (conn->job || conn->describes || !conn->request.job || !shows_conn(view, conn) ||
@@ -641,7 +640,7 @@ static unsigned jobs_of_named(const struct node *node, const char *name)
 {
 	unsigned n = 0;
 
-	BASE_EACH(conn, &node->conns, link)
+	BASE_EACH(conn, &node->clients.list, link)
 		n += conn->job && strcmp(conn->stream->domain->name, name) == 0;
 	return n;
 }
@@ -691,7 +690,8 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_member_string(out, "version", PACKAGE_VERSION);
 	json_out_member_u64(out, "pid", (uint64_t)getpid());
 	json_out_member_u64(out, "uid", (uint64_t)geteuid());
-	json_out_member_double(out, "uptime_s", (double)(base_now_ns() - node->started_ns) / 1e9);
+	json_out_member_double(out, "uptime_s",
+			       (double)(base_now_ns() - node->counters.started_ns) / 1e9);
 	json_out_member_bool(out, "draining", node->draining);
 	json_out_member_bool(out, "serves_all", node->tenants.serves_all);
 	json_out_member_bool(out, "sees_all", view->sees_all);

@@ -357,10 +357,10 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
  * for what this one has said that it makes: what would be made late, somebody else had better make. */
 static uint32_t room_ahead(const struct stream *stream)
 {
-	uint32_t most = 2 * RING_STEP + TRIAL_STEP * stream->node->workers;
+	uint32_t most = 2 * RING_STEP + TRIAL_STEP * stream->node->machine.workers;
 
 	if (cache_is_promising(stream))
-		most = 2 * RING_STEP + PROMISE_STEP * stream->node->workers;
+		most = 2 * RING_STEP + PROMISE_STEP * stream->node->machine.workers;
 	else if (!cache_is_learning(stream))
 		return UINT32_MAX;
 	return most - BASE_MIN(most, fill_under_way(stream->fill));

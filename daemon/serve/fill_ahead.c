@@ -191,7 +191,7 @@ void fill_ahead(struct stream *stream, uint64_t now_ns)
 	if (!may_begin(stream, now_ns))
 		return;
 	most = fill_read_room(stream, now_ns, &until_ns);
-	most = BASE_MIN(BASE_MIN(most, stream->node->workers), stream->shared.queue.chunk);
+	most = BASE_MIN(BASE_MIN(most, stream->node->machine.workers), stream->shared.queue.chunk);
 	if (most > 0)
 		begin_row(stream, most, now_ns);
 }

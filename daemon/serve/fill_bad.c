@@ -244,8 +244,8 @@ bool fill_is_settled(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	if (!fill_is_of_reader(*stage) || task->told)
 		return true;
 	if (!task->doubt)
-		task->doubt = node->ticks;
-	if (node->ticks - task->doubt < DOUBT_TICKS) {
+		task->doubt = node->counters.ticks;
+	if (node->counters.ticks - task->doubt < DOUBT_TICKS) {
 		fill->has_doubts = true;
 		return false;
 	}

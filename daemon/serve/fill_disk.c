@@ -105,7 +105,7 @@ uint32_t fill_disk_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_u
 
 	settle(stream, now_ns);
 	stream->share.is_read_limited = false;
-	if (stream->node->n_busy < 2 || !is_on_disk(stream))
+	if (stream->node->shares.n_busy < 2 || !is_on_disk(stream))
 		return FAIR_ALL;
 	fill_look(stream, now_ns);
 	fair_read_add(&disk, one);

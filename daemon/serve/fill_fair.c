@@ -91,12 +91,12 @@ double fill_weight(const struct stream *stream)
 static void count_busy(struct node *node)
 {
 	fill_count_none(node);
-	node->n_busy = 0;
+	node->shares.n_busy = 0;
 	BASE_EACH(domain, &node->domains, link)
 		BASE_EACH(stream, &domain->streams, link) {
 			if (!fill_is_busy(stream))
 				continue;
-			node->n_busy++;
+			node->shares.n_busy++;
 			fill_count(stream);
 		}
 }
@@ -104,14 +104,14 @@ static void count_busy(struct node *node)
 static void weigh(struct node *node, uint64_t now_ns)
 {
 	count_busy(node);
-	node->weighed_ns = now_ns;
-	node->fair.weight = 0;
+	node->shares.weighed_ns = now_ns;
+	node->shares.fair.weight = 0;
 	BASE_EACH(domain, &node->domains, link)
 		BASE_EACH(stream, &domain->streams, link) {
 			if (!fill_is_busy(stream))
 				continue;
 			stream->share.fair.weight = fill_weight(stream);
-			node->fair.weight += stream->share.fair.weight;
+			node->shares.fair.weight += stream->share.fair.weight;
 		}
 	fill_disk_weigh(node, now_ns);
 }
@@ -220,8 +220,9 @@ static bool waits(struct stream *stream, uint64_t now_ns)
 static uint32_t depth_left(const struct stream *stream)
 {
 	const struct node *node = stream->node;
-	const uint32_t least = LEAST_DEPTH + 2 * node->workers + (uint32_t)node->param.readers;
-	const uint32_t most = BASE_MAX(fair_depth(&stream->share.fair, &node->fair), least);
+	const uint32_t least =
+	    LEAST_DEPTH + 2 * node->machine.workers + (uint32_t)node->param.readers;
+	const uint32_t most = BASE_MAX(fair_depth(&stream->share.fair, &node->shares.fair), least);
 
 	return most - BASE_MIN(most, fill_under_way(stream->fill));
 }
@@ -232,9 +233,9 @@ uint32_t fill_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_
 	double least_ns = -1;
 	uint32_t room;
 
-	if (now_ns - node->weighed_ns >= WEIGH_NS)
+	if (now_ns - node->shares.weighed_ns >= WEIGH_NS)
 		weigh(node, now_ns);
-	if (node->n_busy < 2)
+	if (node->shares.n_busy < 2)
 		return FAIR_ALL;
 	BASE_EACH(domain, &node->domains, link)
 		BASE_EACH(other, &domain->streams, link) {
@@ -244,9 +245,9 @@ uint32_t fill_share(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_
 	BASE_EACH(domain, &node->domains, link)
 		BASE_EACH(other, &domain->streams, link)
 			if (other != stream && fill_is_busy(other))
-				fair_pass(&other->share.fair, &stream->share.fair, &node->fair,
-					  least_ns);
-	room = fair_room(&stream->share.fair, &node->fair, least_ns);
+				fair_pass(&other->share.fair, &stream->share.fair,
+					  &node->shares.fair, least_ns);
+	room = fair_room(&stream->share.fair, &node->shares.fair, least_ns);
 	stream->share.held += room == 0;
 	*ret_until_ns = now_ns + RETRY_NS;
 	return BASE_MIN(room, depth_left(stream));
@@ -322,15 +323,17 @@ static double settle_domain(struct domain *domain, uint64_t now_ns)
 
 void fill_settle(struct node *node, uint64_t now_ns)
 {
-	const double passed_ns = (double)(now_ns - node->settled_ns);
+	const double passed_ns = (double)(now_ns - node->shares.settled_ns);
 	double cpu_ns = 0, cpus;
 
 	BASE_EACH(domain, &node->domains, link)
 		cpu_ns += settle_domain(domain, now_ns);
-	cpus = node->settled_ns && passed_ns > 0 ? cpu_ns / passed_ns : node->workers;
-	cpus = BASE_MAX(BASE_MIN(cpus, (double)node->workers), CPUS_KEPT * node->fair.rate);
-	node->fair.rate = BASE_MAX(cpus, LEAST_CPUS);
-	if (node->settled_ns)
+	cpus =
+	    node->shares.settled_ns && passed_ns > 0 ? cpu_ns / passed_ns : node->machine.workers;
+	cpus = BASE_MAX(BASE_MIN(cpus, (double)node->machine.workers),
+			CPUS_KEPT * node->shares.fair.rate);
+	node->shares.fair.rate = BASE_MAX(cpus, LEAST_CPUS);
+	if (node->shares.settled_ns)
 		fill_disk_tick(node, passed_ns);
-	node->settled_ns = now_ns;
+	node->shares.settled_ns = now_ns;
 }

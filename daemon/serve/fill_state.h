@@ -7,6 +7,7 @@
  */
 
 #include "base/base.h"
+#include "sched/fair.h"
 #include "shmring/queue.h"
 
 struct fill_task {
@@ -42,6 +43,12 @@ struct fill {
 	struct fill_task *task; /* room for a full chunk, made once */
 	uint64_t started_ns;
 	double elapsed_us, cpu_us; /* is_ahead: of workers, for what has ended */
+};
+
+struct fill_shares { /* of all streams: fill_fair.c */
+	struct fair_node fair;
+	unsigned n_busy; /* streams with chunks in production, at weighed_ns */
+	uint64_t weighed_ns, settled_ns;
 };
 
 struct fill_death { /* of a worker */

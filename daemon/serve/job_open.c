@@ -158,7 +158,7 @@ void job_open(struct conn *conn)
 		return;
 	}
 	prepare_free(conn);
-	job->id = ++stream->node->next_id;
+	job->id = ++stream->node->next.id;
 	job->active = true;
 	stream->users.job[job->number] = job;
 	stream->users.n_jobs++;

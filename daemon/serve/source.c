@@ -186,7 +186,7 @@ static void on_tell(void *arg)
 	if (source->reopening || (source->state != SOURCE_READY && source->state != SOURCE_GONE))
 		return;  /* they are told when it is known */
 	source->users++; /* kept while its waiters come and go */
-	BASE_EACH_LEAVING(conn, &source->node->conns, link) {
+	BASE_EACH_LEAVING(conn, &source->node->clients.list, link) {
 		if (!is_waiting(source, conn))
 			continue;
 		if (budget_is_spent(&budget)) {
@@ -286,7 +286,7 @@ int source_request(struct domain *domain, const char *path, enum reader_how how,
 	source->domain = domain;
 	source->how = how;
 	source->node = node;
-	source->id = ++node->next_id;
+	source->id = ++node->next.id;
 	source->users = 1;
 	source->stored_fd = source->index_fd = -1;
 	LIST_INSERT_HEAD(&domain->sources, source, link);
@@ -342,7 +342,7 @@ void source_progress(struct domain *domain, uint64_t id, uint64_t folders, uint6
 	source->folders = folders;
 	source->files = files;
 	expect_news(source);
-	BASE_EACH(conn, &domain->node->conns, link)
+	BASE_EACH(conn, &domain->node->clients.list, link)
 		if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
 			conn_progress(conn, "listing the dataset", folders, files);
 }
@@ -384,7 +384,7 @@ static void store_finish(struct source *source)
 	store_free(source);
 	drop_index(source);
 	reading_close(&source->domain->reading, source->id);
-	source->id = ++source->node->next_id;
+	source->id = ++source->node->next.id;
 	source->was_stored = true;
 	ask_reader(source);
 }

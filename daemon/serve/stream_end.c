@@ -74,7 +74,7 @@ static struct domain *heir_of(const struct stream *stream, const struct variant 
 {
 	struct domain *heir = NULL;
 
-	BASE_EACH(conn, &stream->node->conns, link) {
+	BASE_EACH(conn, &stream->node->clients.list, link) {
 		if (conn->stream != stream || (variant && conn->variant != variant))
 			continue;
 		if (conn->domain == payer)
@@ -185,7 +185,7 @@ static uint64_t idle_memory(const struct node *node, const struct domain *payer)
 	return bytes;
 }
 
-const struct node_room streams_room = {.make = stream_free_idle, .idle = idle_memory};
+const struct memory_room streams_room = {.make = stream_free_idle, .idle = idle_memory};
 
 bool stream_give_back(struct node *node)
 {

@@ -60,7 +60,7 @@ static void end_stream(struct stream *stream, enum stream_state state, uint64_t 
 /* Connections that wait for a stream which will never run. code 0: they are to open again. */
 static void refuse_waiting(struct stream *stream, uint64_t code, const char *text)
 {
-	BASE_EACH_LEAVING(conn, &stream->node->conns, link) {
+	BASE_EACH_LEAVING(conn, &stream->node->clients.list, link) {
 		if (conn->stream != stream || conn->state != CONN_WAITS_STREAM)
 			continue;
 		if (code) {

@@ -150,12 +150,12 @@ static uint16_t free_queue_number(struct node *node)
 	bool is_used;
 
 	do {
-		node->next_queue++;
+		node->next.queue++;
 		is_used = false;
 		BASE_EACH(domain, &node->domains, link)
-			is_used |= stream_of_queue(domain, node->next_queue) != NULL;
+			is_used |= stream_of_queue(domain, node->next.queue) != NULL;
 	} while (is_used);
-	return node->next_queue;
+	return node->next.queue;
 }
 
 static int make_carousel(struct stream *stream)
@@ -204,7 +204,7 @@ static int make_memory(struct stream *stream, const struct admit_plan *plan)
 			  &stream->shared.arena_fd);
 
 	if (!r)
-		numa_prefer(&node->numa, stream->shared.arena_fd, plan->arena_bytes,
+		numa_prefer(&node->machine.numa, stream->shared.arena_fd, plan->arena_bytes,
 			    stream->shared.numa_node);
 	if (!r)
 		r = arena_init(&stream->shared.arena, plan->arena_bytes,
@@ -275,9 +275,9 @@ static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
 	stream->domain = conn->source->domain;
 	stream->payer = domain_ref(conn->domain);
 	stream->node = conn->node;
-	stream->number = ++conn->node->next_id;
+	stream->number = ++conn->node->next.id;
 	stream->shared.queue_fd = stream->shared.arena_fd = -1;
-	stream->shared.numa_node = numa_node_of(&conn->node->numa, conn->pid);
+	stream->shared.numa_node = numa_node_of(&conn->node->machine.numa, conn->pid);
 	stream->asked.key = *key;
 	stream->geometry = *geometry;
 	stream->asked.policy = conn->request.policy;
@@ -474,7 +474,7 @@ void stream_request(struct conn *conn)
 /* Lets every connection that waits for the stream try, in a turn of its own; some may go on waiting. */
 static void tell_waiting(struct stream *stream)
 {
-	BASE_EACH(conn, &stream->node->conns, link)
+	BASE_EACH(conn, &stream->node->clients.list, link)
 		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM &&
 		    conn->variant->state == VARIANT_RUNS)
 			prepare_soon(conn);

@@ -15,7 +15,7 @@ struct fill_death;
 struct stream;
 
 extern const struct source_calls streams_source_calls; /* of those that streams have */
-extern const struct node_room streams_room;
+extern const struct memory_room streams_room;
 
 /* The variant for conn's request over its (ready) source: an existing one, a new one of a stream that
  * decodes the same, or one of a new stream, as far as memory allows. Sets conn->stream and variant;

@@ -169,7 +169,7 @@ void variant_fail(struct variant *variant, uint64_t code, const char *text)
 	log_line(LOG_LEVEL_ERROR, "variant-failed", "queue=%u variant=%u reason=\"%.500s\"",
 		 stream->shared.queue.number, variant->number, text);
 	leave(variant);
-	BASE_EACH_LEAVING(conn, &stream->node->conns, link)
+	BASE_EACH_LEAVING(conn, &stream->node->clients.list, link)
 		if (conn->variant == variant && conn->state == CONN_WAITS_STREAM)
 			conn_refuse(conn, code, text);
 }

@@ -32,8 +32,8 @@ static int make_memory(struct variant *variant, const struct slot_geometry *geom
 	variant_account(variant, (int64_t)geometry->table_bytes);
 	r = slots_new(geometry, &variant->slots_fd);
 	if (!r)
-		numa_prefer(&variant->stream->node->numa, variant->slots_fd, geometry->slots_bytes,
-			    variant->stream->shared.numa_node);
+		numa_prefer(&variant->stream->node->machine.numa, variant->slots_fd,
+			    geometry->slots_bytes, variant->stream->shared.numa_node);
 	r = r ? r : reopen_for_reading(variant->slots_fd, &variant->slots_read_fd);
 	return r;
 }

@@ -177,7 +177,7 @@ static int start_workers(struct domain *domain, struct diag *diag)
 	    .memory_fd = ram_cache_fd(domain),
 	};
 
-	return workers_start(&domain->workers, &wants, node->workers, diag);
+	return workers_start(&domain->workers, &wants, node->machine.workers, diag);
 }
 
 /* ---- making ---- */
@@ -210,7 +210,6 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	take_over_bucket(domain, tenant_first(domain));
 	LIST_INSERT_HEAD(&node->domains, domain, link);
-	node->n_tenants += kind == DOMAIN_USER && count_of(node, who->uid) == 1;
 	domain->source_calls = &streams_source_calls;
 	r = make_doorbell(domain);
 	r = r ? r : describe_catalogs_init(domain);
@@ -261,15 +260,15 @@ static int check_room(struct node *node, const struct identity *who, struct diag
 {
 	bool is_new = !count_of(node, who->uid);
 
-	while (is_new && node->n_tenants >= node->param.tenants && domains_end_idle(node, NULL))
+	while (is_new && tenant_count(node) >= node->param.tenants && domains_end_idle(node, NULL))
 		continue;
 	while (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS && domains_end_idle(node, who))
 		continue;
-	if (is_new && node->n_tenants >= node->param.tenants)
+	if (is_new && tenant_count(node) >= node->param.tenants)
 		diag_set(diag,
 			 "accessd serves %u users already, its most: try again when one of them "
 			 "is gone, or raise `tenants`",
-			 node->n_tenants);
+			 tenant_count(node));
 	else if (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS)
 		diag_set(
 		    diag,
@@ -347,9 +346,8 @@ void domains_free(struct domain *domain)
 	chores_end(domain);
 	LIST_REMOVE(domain, link);
 	take_over_bucket(tenant_first(domain), domain);
-	node->n_tenants -= domain->kind == DOMAIN_USER && !count_of(node, domain->who.uid);
-	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
-	node->ended_worker_ns += workers_cpu_ns(&domain->workers);
+	node->counters.ended_reader_ns += reading_cpu_ns(&domain->reading);
+	node->counters.ended_worker_ns += workers_cpu_ns(&domain->workers);
 	carrying_end(&domain->carrying);
 	workers_stop(&domain->workers, node->draining);
 	reading_stop(&domain->reading, node->draining);

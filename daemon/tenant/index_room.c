@@ -26,7 +26,7 @@ static uint64_t left_of(uint64_t most, uint64_t used, uint64_t idle)
 
 static uint64_t idle_memory(const struct node *node, const struct domain *payer)
 {
-	return node->room ? node->room->idle(node, payer) : 0;
+	return node->memory.room ? node->memory.room->idle(node, payer) : 0;
 }
 
 static uint64_t share_of(const struct domain *domain)

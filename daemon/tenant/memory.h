@@ -5,13 +5,22 @@
 
 #include "base/base.h"
 
+struct domain;
 struct json_out;
+struct node;
+
+struct memory_room { /* what gives way where memory is wanted (stream_end.c) */
+	bool (*make)(struct domain *domain); /* for that one's tenant. false: there is nothing */
+	/* Bytes that would give way, of payer's tenant; NULL: anybody's. */
+	uint64_t (*idle)(const struct node *node, const struct domain *payer);
+};
 
 struct memory {
 	uint64_t budget, used;
 	uint64_t catalogs; /* of what is used */
 	uint64_t kept; /* of the budget, too: granted to memory caches, which give way to streams */
-	const char *source; /* of the budget */
+	const char *source;             /* of the budget */
+	const struct memory_room *room; /* NULL: nothing gives way */
 };
 
 struct memory_part { /* a domain's */

@@ -48,6 +48,15 @@ struct domain *tenant_first(const struct domain *domain)
 	return NULL;
 }
 
+unsigned tenant_count(const struct node *node)
+{
+	unsigned n = 0;
+
+	BASE_EACH(domain, &node->domains, link)
+		n += domain->kind == DOMAIN_USER && tenant_first(domain) == domain;
+	return n;
+}
+
 uint64_t tenant_memory(const struct domain *domain)
 {
 	uint64_t sum = 0;
@@ -138,7 +147,7 @@ uint64_t tenant_limit_of(const struct domain *payer, const char **ret_name)
 
 bool tenant_make_room(struct domain *domain)
 {
-	const struct node_room *room = domain->node->room;
+	const struct memory_room *room = domain->node->memory.room;
 
 	return room && room->make(domain);
 }
@@ -173,7 +182,7 @@ unsigned tenant_jobs(const struct domain *domain)
 {
 	unsigned n = 0;
 
-	BASE_EACH(conn, &domain->node->conns, link)
+	BASE_EACH(conn, &domain->node->clients.list, link)
 		n += is_job(conn) && conn->domain && tenant_is_same(conn->domain, domain);
 	return n;
 }
@@ -205,7 +214,7 @@ const char *tenant_tell_jobs(const struct domain *domain, char *ret, size_t size
 	size_t used = 0;
 
 	*ret = '\0';
-	BASE_EACH(conn, &domain->node->conns, link) {
+	BASE_EACH(conn, &domain->node->clients.list, link) {
 		if (!is_job(conn) || !conn->domain || !tenant_is_same(conn->domain, domain))
 			continue;
 		n++;
@@ -226,7 +235,7 @@ unsigned tenant_conns(const struct node *node, uid_t uid)
 	const uid_t tenant = tenant_of(node, uid);
 	unsigned n = porter_closes(&node->porters, uid);
 
-	BASE_EACH(conn, &node->conns, link)
+	BASE_EACH(conn, &node->clients.list, link)
 		n += tenant_of(node, conn->uid) == tenant;
 	return n;
 }

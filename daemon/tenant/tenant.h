@@ -21,6 +21,8 @@ bool tenant_is_same(const struct domain *a, const struct domain *b);
 /* The first of the tenant's domains stands for him, where something is his and not of one of them; NULL: he has
  * none any more. */
 struct domain *tenant_first(const struct domain *domain);
+/* How many there are that have a domain of their own. */
+unsigned tenant_count(const struct node *node);
 /* Bytes that the tenant's streams and indexes use, and that he may use in all. */
 uint64_t tenant_memory(const struct domain *domain);
 /* Bytes that his domains were granted to keep forms in memory. */

@@ -66,7 +66,7 @@ static void press(const char *some, const char *full)
 static struct loop *begin(struct machine *machine, struct follower *follower, uint64_t workers,
 			  uint64_t memory)
 {
-	const struct machine_wants wants = {workers, memory};
+	const struct machine_wants wants = {.workers = workers, .memory = memory};
 	struct loop *loop;
 
 	*follower = (struct follower){.workers = 0};

@@ -235,9 +235,9 @@ const char *role_check(const struct node *node, bool with_queues)
 		BASE_EACH(source, &domain->sources, link)
 			memory += source->memory;
 	}
-	BASE_EACH(conn, &node->conns, link)
+	BASE_EACH(conn, &node->clients.list, link)
 		conns++;
-	if (!broken && conns != node->n_conns)
+	if (!broken && conns != node->clients.n)
 		broken = "connections are miscounted";
 	if (!broken && memory != node->memory.used)
 		broken = "memory is miscounted";

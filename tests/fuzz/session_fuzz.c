@@ -397,7 +397,7 @@ static bool is_empty(void)
 		if (!LIST_EMPTY(&domain->chores))
 			return false;
 	}
-	return !node.n_conns && node.memory.used == node.memory.catalogs;
+	return !node.clients.n && node.memory.used == node.memory.catalogs;
 }
 
 /* Everybody goes. What comes back late comes back all the same. */
@@ -411,7 +411,7 @@ static void end_session(unsigned descriptors)
 	while (!actors_died() && (!is_empty() || count_descriptors() > descriptors)) {
 		turn();
 		check_node();
-		if (!node.n_conns) /* none that is being opened is waited for */
+		if (!node.clients.n) /* none that is being opened is waited for */
 			stream_free_idle(node.own);
 		demand(base_now_ns() < end_ns, "not everything was given back");
 	}

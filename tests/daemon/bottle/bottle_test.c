@@ -99,8 +99,8 @@ static void check_empty(struct bottle *bottle)
 	LIST_FOREACH(domain, &node->domains, link)
 		if (!LIST_EMPTY(&domain->streams) || !LIST_EMPTY(&domain->sources))
 			bottle_break("a stream or a source is left");
-	if (node->n_conns)
-		bottle_break("%u connections are left", node->n_conns);
+	if (node->clients.n)
+		bottle_break("%u connections are left", node->clients.n);
 	if (node->memory.used != node->memory.catalogs)
 		bottle_break("%llu bytes are left", (unsigned long long)node->memory.used);
 	for (unsigned i = 0; i < BOTTLE_QUEUES; i++)

@@ -85,7 +85,7 @@ void accessd_kill(void)
 
 	if (!bottle_now()->node)
 		return;
-	LIST_FOREACH(conn, &bottle_now()->node->conns, link)
+	LIST_FOREACH(conn, &bottle_now()->node->clients.list, link)
 		shutdown(conn->fd, SHUT_RDWR);
 	leave_memory();
 	is_crashing = true;
