@@ -44,7 +44,7 @@ struct node_counters { /* since the start, over all streams, also those that end
 	uint64_t outputs;           /* as samples_preprocessed, once for each variant */
 	uint64_t samples_delivered; /* to jobs that ended */
 	uint64_t waits_on_dead, nonsense;
-	uint64_t reader_restarts, parent_restarts, worker_restarts;
+	struct restarts restarts;
 	uint64_t opens, refused;
 	uint64_t catalogs, catalogs_apart;         /* written, and of these by children */
 	uint64_t ended_reader_ns, ended_worker_ns; /* CPU time of domains that ended */

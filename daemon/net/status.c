@@ -120,7 +120,7 @@ static void add_domain(const struct view *view, const struct domain *domain, str
 /* To all jobs, or to those of a domain's user. */
 static uint64_t delivered_to(const struct node *node, const struct domain *domain)
 {
-	uint64_t samples = domain ? domain->samples_delivered : node->counters.samples_delivered;
+	uint64_t samples = domain ? domain->had.samples : node->counters.samples_delivered;
 
 	BASE_EACH(conn, &node->clients.list, link)
 		if (conn->job && (!domain || conn->domain == domain))
@@ -212,9 +212,9 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	json_out_member_u64(out, "readers", node->param.readers);
 	json_out_member_u64(out, "workers", sums->workers);
 	json_out_member_u64(out, "workers_alive", sums->alive);
-	json_out_member_u64(out, "worker_restarts", c->worker_restarts);
-	json_out_member_u64(out, "reader_restarts", c->reader_restarts);
-	json_out_member_u64(out, "parent_restarts", c->parent_restarts);
+	json_out_member_u64(out, "worker_restarts", c->restarts.worker);
+	json_out_member_u64(out, "reader_restarts", c->restarts.reader);
+	json_out_member_u64(out, "parent_restarts", c->restarts.parent);
 	json_out_member_u64(out, "reader_pid", (uint64_t)sums->reader);
 	json_out_member_u64(out, "parent_pid", (uint64_t)sums->parent);
 	json_out_member_u64(out, "clients", node->clients.n);
@@ -523,7 +523,7 @@ static void put_tenant(struct json_out *out, const struct domain *domain, const 
 	if (!domain_is_shared(domain)) {
 		put_share(out, domain);
 		put_delivered(out, domain, sums);
-		put_account(out, &domain->account);
+		put_account(out, &domain->had.account);
 	}
 	json_out_member_double(out, "reader_cpu_seconds",
 			       (double)reading_cpu_ns(&domain->reading) / 1e9);
@@ -532,9 +532,9 @@ static void put_tenant(struct json_out *out, const struct domain *domain, const 
 	json_out_member_u64(out, "reader_pid", (uint64_t)domain->reading.child.pid);
 	json_out_member_u64(out, "parent_pid", (uint64_t)domain->workers.child.pid);
 	json_out_member_u64(out, "workers_alive", domain->workers.alive);
-	json_out_member_u64(out, "reader_restarts", domain->reader_restarts);
-	json_out_member_u64(out, "parent_restarts", domain->parent_restarts);
-	json_out_member_u64(out, "worker_restarts", domain->worker_restarts);
+	json_out_member_u64(out, "reader_restarts", domain->restarts.reader);
+	json_out_member_u64(out, "parent_restarts", domain->restarts.parent);
+	json_out_member_u64(out, "worker_restarts", domain->restarts.worker);
 	json_out_object_end(out);
 }
 

@@ -39,6 +39,10 @@ void child_abandon(struct child *child, struct reaper *reaper);
 /* Has it ended? Its status and CPU time; it stays a zombie until it is reaped. */
 bool child_has_ended(pid_t pid, int *ret_status, uint64_t *ret_cpu_ns);
 
+struct restarts { /* since the start */
+	uint64_t reader, parent, worker;
+};
+
 /* Luck: when a child that died may be started again. Plain arithmetic. */
 #define CHILD_QUICK_NS UINT64_C(5000000000) /* one that lived longer did not fail quickly */
 #define CHILD_PAUSE_NS UINT64_C(1000000000)

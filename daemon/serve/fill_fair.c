@@ -67,7 +67,7 @@ unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
 void fill_count_none(struct node *node)
 {
 	BASE_EACH(domain, &node->domains, link)
-		domain->busy = 0;
+		domain->share.busy = 0;
 }
 
 void fill_count(const struct stream *stream)
@@ -75,7 +75,7 @@ void fill_count(const struct stream *stream)
 	struct domain *tenants[CAROUSEL_MAX_JOBS];
 
 	for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
-		tenants[n - 1]->busy++;
+		tenants[n - 1]->share.busy++;
 }
 
 double fill_weight(const struct stream *stream)
@@ -84,7 +84,7 @@ double fill_weight(const struct stream *stream)
 	double weight = 0;
 
 	for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
-		weight += (double)tenant_share(tenants[n - 1]) / tenants[n - 1]->busy;
+		weight += (double)tenant_share(tenants[n - 1]) / tenants[n - 1]->share.busy;
 	return weight;
 }
 
@@ -144,8 +144,8 @@ static void forget_idle(struct domain *domain, uint64_t now_ns)
 {
 	if (parts_of(domain, true) > 0 || parts_of(domain, false) > 0)
 		return;
-	domain->settled_ns = BASE_MAX(domain->settled_ns, cpu_ns_of(domain));
-	domain->settled_at_ns = now_ns;
+	domain->share.settled_ns = BASE_MAX(domain->share.settled_ns, cpu_ns_of(domain));
+	domain->share.settled_at_ns = now_ns;
 }
 
 void fill_enter(struct stream *stream)
@@ -203,11 +203,11 @@ void fill_look(struct stream *stream, uint64_t now_ns)
 
 static bool competes(struct domain *domain, uint64_t now_ns)
 {
-	if (now_ns - domain->looked_ns >= LOOK_NS) {
-		domain->looked_ns = now_ns;
-		domain->competes = workers_compete(&domain->workers);
+	if (now_ns - domain->share.looked_ns >= LOOK_NS) {
+		domain->share.looked_ns = now_ns;
+		domain->share.competes = workers_compete(&domain->workers);
 	}
-	return domain->competes;
+	return domain->share.competes;
 }
 
 static bool waits(struct stream *stream, uint64_t now_ns)
@@ -280,7 +280,7 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 		job_account(job, part);
 	}
 	if (!is_shared)
-		fair_account_add(&stream->payer->account, &part);
+		fair_account_add(&stream->payer->had.account, &part);
 }
 
 static void settle_stream(struct stream *stream, double cpu_ns)
@@ -308,13 +308,13 @@ static double settle_domain(struct domain *domain, uint64_t now_ns)
 	if (parts <= 0)
 		return 0;
 	cpu_ns = cpu_ns_of(domain);
-	if (cpu_ns <= domain->settled_ns)
+	if (cpu_ns <= domain->share.settled_ns)
 		return 0;
-	more_ns =
-	    BASE_MIN((double)(cpu_ns - domain->settled_ns),
-		     (double)(now_ns - domain->settled_at_ns) * domain->node->machine.limits.mask);
-	domain->settled_ns = cpu_ns;
-	domain->settled_at_ns = now_ns;
+	more_ns = BASE_MIN((double)(cpu_ns - domain->share.settled_ns),
+			   (double)(now_ns - domain->share.settled_at_ns) *
+			       domain->node->machine.limits.mask);
+	domain->share.settled_ns = cpu_ns;
+	domain->share.settled_at_ns = now_ns;
 	BASE_EACH(stream, &domain->streams, link)
 		if (part_of(stream, has_worked) > 0)
 			settle_stream(stream, more_ns * part_of(stream, has_worked) / parts);

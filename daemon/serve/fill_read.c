@@ -61,7 +61,7 @@ static uint32_t look(struct stream *stream, uint64_t now_ns, uint64_t *wait_ns)
 
 	for (unsigned i = 0; i < n; i++) {
 		const double rate = (double)tenant_read_most(tenants[i]);
-		struct bucket *bucket = &tenants[i]->bucket;
+		struct bucket *bucket = &tenants[i]->share.bucket;
 
 		if (rate <= 0)
 			continue;

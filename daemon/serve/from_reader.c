@@ -192,8 +192,8 @@ static void on_died(void *arg, int status)
 {
 	struct domain *domain = arg;
 
-	domain->node->counters.reader_restarts++;
-	domain->reader_restarts++;
+	domain->node->counters.restarts.reader++;
+	domain->restarts.reader++;
 	disk_cache_reader_died(&domain->disk_cache, status);
 	ram_cache_reader_died(domain);
 	carrying_reader_died(&domain->carrying);

@@ -16,8 +16,8 @@ static void on_died(void *arg)
 {
 	struct domain *domain = arg;
 
-	domain->node->counters.parent_restarts++;
-	domain->parent_restarts++;
+	domain->node->counters.restarts.parent++;
+	domain->restarts.parent++;
 	stream_workers_died(domain);
 }
 
@@ -51,8 +51,8 @@ static void on_worker_died(void *arg, const struct fill_death *death)
 	struct domain *domain = arg;
 
 	if (death->status) {
-		domain->node->counters.worker_restarts++;
-		domain->worker_restarts++;
+		domain->node->counters.restarts.worker++;
+		domain->restarts.worker++;
 	}
 	stream_worker_died(domain, death);
 }

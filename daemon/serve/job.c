@@ -130,7 +130,7 @@ void job_account(struct job *job, struct fair_account more)
 {
 	add_taken(job, &more);
 	fair_account_add(&job->account, &more);
-	fair_account_add(&job->conn->domain->account, &more);
+	fair_account_add(&job->conn->domain->had.account, &more);
 }
 
 /* Out of the carousel. pinned: its process still holds what it took, until its connection ends. */
@@ -146,7 +146,7 @@ static void leave(struct job *job, bool pinned)
 		job_account(job, (struct fair_account){.cpu_ns = 0});
 	stream->node->counters.samples_delivered += job_taken(job);
 	if (job->conn->domain)
-		job->conn->domain->samples_delivered += job_taken(job);
+		job->conn->domain->had.samples += job_taken(job);
 	job->active = false;
 	if (pinned) {
 		withdraw_all(job, now_ns);

@@ -43,13 +43,13 @@ void domain_account(struct domain *domain, int64_t bytes)
 
 bool domain_is_unused(const struct domain *domain)
 {
-	return !domain->users && LIST_EMPTY(&domain->sources) && LIST_EMPTY(&domain->streams);
+	return !domain->users.n && LIST_EMPTY(&domain->sources) && LIST_EMPTY(&domain->streams);
 }
 
 struct domain *domain_ref(struct domain *domain)
 {
-	domain->users++;
-	loop_timer_stop(domain->idle);
+	domain->users.n++;
+	loop_timer_stop(domain->users.idle);
 	return domain;
 }
 
@@ -57,13 +57,13 @@ void domain_unref(struct domain *domain)
 {
 	if (!domain)
 		return;
-	domain->users--;
+	domain->users.n--;
 	domain_rest(domain);
 }
 
 void domain_rest(struct domain *domain)
 {
-	if (!domain->ending && domain_is_unused(domain))
-		loop_timer_set(domain->idle,
+	if (!domain->users.ending && domain_is_unused(domain))
+		loop_timer_set(domain->users.idle,
 			       domain->node->param.tenant_idle_s * UINT64_C(1000000000));
 }

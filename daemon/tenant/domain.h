@@ -17,10 +17,9 @@
 #include "daemon/proc/reading.h"
 #include "daemon/cache/disk_cache.h"
 #include "daemon/proc/workers.h"
+#include "daemon/serve/fill_state.h"
 #include "daemon/tenant/memory.h"
 #include "daemon/tenant/named.h"
-#include "sched/bucket.h"
-#include "sched/fair.h"
 #include "shmring/layout.h"
 
 struct chore;
@@ -40,6 +39,22 @@ enum domain_kind {
 	DOMAIN_NAMED,  /* of one named data set, read as its owner for those who may use it */
 };
 
+struct domain_users {
+	unsigned n; /* connections and streams that refer to it, beside its own streams */
+	bool ending;
+	struct loop_watch *idle;
+};
+
+struct domain_bell { /* the doorbell's memory, and what it rings us by */
+	int doorbell_fd, event_fd;
+	struct loop_watch *watch;
+};
+
+struct domain_had {
+	uint64_t samples;            /* given to its user's jobs that ended */
+	struct fair_account account; /* of its user's jobs */
+};
+
 struct domain {
 	LIST_ENTRY(domain) link;
 	struct node *node;
@@ -47,34 +62,25 @@ struct domain {
 	struct identity who;       /* as whom its processes run; OWN: as we do */
 	char name[NAMED_NAME_MAX]; /* NAMED: of the data set, else "" */
 	uid_t tenant;              /* as whom it counts (tenant_of()) */
-	unsigned users; /* connections and streams that refer to it, beside its own streams */
-	bool ending;
-	struct loop_watch *idle;
+	struct domain_users users;
 	struct memory_part memory;
 	uint64_t mark; /* as a stream's */
 	struct reading reading;
 	struct workers workers;
 	struct carrying carrying;
 	struct layout_doorbell *doorbell;
-	int doorbell_fd, event_fd;
+	struct domain_bell bell;
 	struct disk_cache disk_cache;
 	struct ram_cache *ram_cache;
-	struct loop_watch *event_watch;
 	const struct source_calls *source_calls; /* of who has streams of these */
 	LIST_HEAD(domain_sources, source) sources;
 	LIST_HEAD(domain_streams, stream) streams;
 	LIST_HEAD(domain_chores, chore) chores;
 	uint64_t last_chore;
 	struct describe_catalogs *catalogs;
-	uint64_t reader_restarts, parent_restarts, worker_restarts;
-	uint64_t samples_delivered;  /* to its user's jobs that ended */
-	struct fair_account account; /* of its user's jobs */
-	uint64_t settled_ns;         /* CPU time of its processes that is accounted for */
-	uint64_t settled_at_ns;      /* when it was */
-	uint64_t looked_ns;          /* fill_fair.c: whether its workers want a processor */
-	bool competes;               /* they did */
-	struct bucket bucket;        /* fill_read.c: what its tenant may read now */
-	unsigned busy;               /* fill_count(): streams of its tenant that were counted */
+	struct restarts restarts;
+	struct domain_had had;
+	struct fill_share share;
 };
 
 /* Do several users' jobs have streams of it? */

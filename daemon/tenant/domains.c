@@ -35,8 +35,8 @@
 /* He who has another group now owes what he owed. */
 static void take_over_bucket(struct domain *domain, const struct domain *from)
 {
-	if (domain && from && from->bucket.at_ns > domain->bucket.at_ns)
-		domain->bucket = from->bucket;
+	if (domain && from && from->share.bucket.at_ns > domain->share.bucket.at_ns)
+		domain->share.bucket = from->share.bucket;
 }
 
 /* A user's. */
@@ -64,15 +64,15 @@ static void on_event(void *arg)
 
 static int make_doorbell(struct domain *domain)
 {
-	int r = doorbell_new(&domain->doorbell, &domain->doorbell_fd);
+	int r = doorbell_new(&domain->doorbell, &domain->bell.doorbell_fd);
 
 	if (r)
 		return r;
-	domain->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (domain->event_fd < 0)
+	domain->bell.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (domain->bell.event_fd < 0)
 		return -errno;
-	return loop_watch_rings(domain->node->loop, domain->event_fd, on_event, domain,
-				&domain->event_watch);
+	return loop_watch_rings(domain->node->loop, domain->bell.event_fd, on_event, domain,
+				&domain->bell.watch);
 }
 
 static void on_idle(void *arg);
@@ -147,8 +147,8 @@ static int start_reader(struct domain *domain, struct diag *diag)
 	    .is_private = node->place.is_private,
 	    .uid = domain->who.uid,
 	    .as = domain_identity(domain, true, as),
-	    .doorbell_fd = domain->doorbell_fd,
-	    .event_fd = domain->event_fd,
+	    .doorbell_fd = domain->bell.doorbell_fd,
+	    .event_fd = domain->bell.event_fd,
 	    .rings_fd = domain->disk_cache.rings_fd,
 	    .memory_fd = ram_cache_fd(domain),
 	};
@@ -171,8 +171,8 @@ static int start_workers(struct domain *domain, struct diag *diag)
 	    .is_private = node->place.is_private,
 	    .uid = domain->who.uid,
 	    .as = domain_identity(domain, false, as),
-	    .doorbell_fd = domain->doorbell_fd,
-	    .event_fd = domain->event_fd,
+	    .doorbell_fd = domain->bell.doorbell_fd,
+	    .event_fd = domain->bell.event_fd,
 	    .rings_fd = domain->disk_cache.rings_fd,
 	    .memory_fd = ram_cache_fd(domain),
 	};
@@ -205,8 +205,8 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	domain->who = *who;
 	snprintf(domain->name, sizeof(domain->name), "%s", wish->name);
 	domain->tenant = tenant_of(node, who->uid);
-	domain->users = 1;
-	domain->doorbell_fd = domain->event_fd = domain->disk_cache.rings_fd = -1;
+	domain->users.n = 1;
+	domain->bell.doorbell_fd = domain->bell.event_fd = domain->disk_cache.rings_fd = -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	take_over_bucket(domain, tenant_first(domain));
 	LIST_INSERT_HEAD(&node->domains, domain, link);
@@ -215,7 +215,7 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	r = r ? r : describe_catalogs_init(domain);
 	r = r ? r : disk_cache_init(&domain->disk_cache, &node->param, node->machine.workers_most);
 	r = r ? r : ram_cache_init(domain);
-	r = r ? r : loop_timer_new(node->loop, on_idle, domain, &domain->idle);
+	r = r ? r : loop_timer_new(node->loop, on_idle, domain, &domain->users.idle);
 	r = r ? r : start_reader(domain, diag);
 	r = r ? r : start_workers(domain, diag);
 	if (r) {
@@ -328,7 +328,7 @@ static void on_idle(void *arg)
 	if (!domain_is_unused(domain))
 		return;
 	if (describe_is_lent(domain)) /* its memory is still in use */
-		loop_timer_set(domain->idle, LENT_NS);
+		loop_timer_set(domain->users.idle, LENT_NS);
 	else
 		domains_free(domain);
 }
@@ -337,7 +337,7 @@ void domains_free(struct domain *domain)
 {
 	struct node *node = domain->node;
 
-	domain->ending = true;
+	domain->users.ending = true;
 	describe_forget_all(domain);
 	while (!LIST_EMPTY(&domain->streams))
 		stream_free(LIST_FIRST(&domain->streams));
@@ -351,12 +351,12 @@ void domains_free(struct domain *domain)
 	carrying_end(&domain->carrying);
 	workers_stop(&domain->workers, node->draining);
 	reading_stop(&domain->reading, node->draining);
-	loop_unwatch(&domain->event_watch);
-	loop_unwatch(&domain->idle);
+	loop_unwatch(&domain->bell.watch);
+	loop_unwatch(&domain->users.idle);
 	if (domain->doorbell)
 		doorbell_detach(domain->doorbell);
-	base_close(&domain->doorbell_fd);
-	base_close(&domain->event_fd);
+	base_close(&domain->bell.doorbell_fd);
+	base_close(&domain->bell.event_fd);
 	stores_leave(domain);
 	disk_cache_fini(&domain->disk_cache, &node->porters);
 	ram_cache_fini(domain);

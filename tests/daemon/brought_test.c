@@ -53,11 +53,11 @@ static void begin(uint64_t bytes)
 	    .n = N, .chunk = CHUNK, .slots = 4, .max_slots = 4, .producing = 1, .seed = 1};
 
 	node = (struct node){.kept = {.fd = -1}, .memory = {.budget = UINT64_MAX / 2}};
-	domain = (struct domain){.node = &node, .kind = DOMAIN_OWN, .users = 1};
+	domain = (struct domain){.node = &node, .kind = DOMAIN_OWN, .users = {.n = 1}};
 	LIST_INSERT_HEAD(&node.domains, &domain, link);
 	ck_assert_int_eq(loop_new(&node.loop), 0);
 	node.endings.loop = node.loop;
-	ck_assert_int_eq(loop_timer_new(node.loop, never, NULL, &domain.idle), 0);
+	ck_assert_int_eq(loop_timer_new(node.loop, never, NULL, &domain.users.idle), 0);
 	stream = (struct stream){.node = &node, .geometry = {.n_samples = N, .chunk = CHUNK}};
 	ck_assert_int_eq(carousel_new(&config, &stream.carousel), 0);
 	conn =
@@ -76,9 +76,9 @@ static void end(void)
 	ck_assert_uint_eq(stream.bytes.all, 0);
 	ck_assert_uint_eq(node.memory.used, 0);
 	ck_assert_uint_eq(domain.memory.used, 0);
-	ck_assert_uint_eq(domain.users, 1);
+	ck_assert_uint_eq(domain.users.n, 1);
 	endings_fini(&node.endings);
-	loop_unwatch(&domain.idle);
+	loop_unwatch(&domain.users.idle);
 	loop_free(node.loop);
 	carousel_free(stream.carousel);
 	plan_log_detach(&writer);

@@ -259,7 +259,7 @@ static double settled(double cpu_s, uint64_t at_s)
 {
 	domain.reading.cpu_ns = (uint64_t)(cpu_s * 1e9);
 	fill_settle(&node, at_s * UINT64_C(1000000000));
-	return domain.account.cpu_ns / 1e9;
+	return domain.had.account.cpu_ns / 1e9;
 }
 
 START_TEST(no_more_is_charged_than_processors_had)
@@ -270,7 +270,7 @@ START_TEST(no_more_is_charged_than_processors_had)
 	node.machine.limits.mask = 2;
 	LIST_INSERT_HEAD(&node.domains, &domain, link);
 	LIST_INSERT_HEAD(&domain.streams, &stream, link);
-	domain.settled_at_ns = 1000000000;
+	domain.share.settled_at_ns = 1000000000;
 	stream.payer = &domain;
 	stream.share.fair.weight = 1;
 	ck_assert_double_eq(settled(100, 2), 0); /* of the listing: there is no work yet */

@@ -25,7 +25,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct node node = {.kept = {.fd = -1}, .memory = {.budget = UINT64_MAX / 2}};
-static struct domain domain = {.node = &node, .kind = DOMAIN_OWN, .users = 1};
+static struct domain domain = {.node = &node, .kind = DOMAIN_OWN, .users = {.n = 1}};
 static struct stream stream = {.node = &node, .geometry = {.n_samples = N, .chunk = CHUNK}};
 static struct variant variant;
 static struct conn conn = {
@@ -48,7 +48,7 @@ static void begin_once(void)
 	conn.request.job = (char *)(uintptr_t) "job";
 	LIST_INSERT_HEAD(&node.domains, &domain, link);
 	if (carousel_new(&config, &stream.carousel) || loop_new(&node.loop) ||
-	    loop_timer_new(node.loop, never, NULL, &domain.idle))
+	    loop_timer_new(node.loop, never, NULL, &domain.users.idle))
 		abort();
 	node.endings.loop = node.loop;
 }
@@ -85,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!brought_begin(&log, &conn, fd, &from, &set))
 			read_all(&log);
 		brought_fini(&log);
-		if (stream.bytes.all || node.memory.used || domain.memory.used || domain.users != 1)
+		if (stream.bytes.all || node.memory.used || domain.memory.used ||
+		    domain.users.n != 1)
 			abort();
 	}
 	close(fd);
