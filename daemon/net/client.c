@@ -70,7 +70,7 @@ void client_free(struct conn *conn)
 	if (conn->source)
 		source_unref(conn->source);
 	domain_unref(conn->domain);
-	porter_close(&node->porters, conn->uid, &conn->request.part_fd);
+	porter_close(&node->porters, conn->uid, &conn->request.part.fd);
 	porter_close(&node->porters, conn->uid, &conn->request.log_fd);
 	request_fini(&conn->request);
 	guest_unref(conn->guest);

@@ -37,9 +37,10 @@ static bool is_split(const struct request *request, const struct permutation *pe
 		return false;
 	for (unsigned i = 0; i < PROBES; i++) {
 		uint64_t block = chosen[i] % permutation->blocks;
-		uint32_t wanted = population_has_block(permutation, version, &request->split, block)
-				      ? permutation_block_size(permutation, block)
-				      : 0;
+		uint32_t wanted =
+		    population_has_block(permutation, version, &request->part.split, block)
+			? permutation_block_size(permutation, block)
+			: 0;
 
 		if (population_of_block(permutation, bits, block) != wanted)
 			return false;
@@ -54,14 +55,14 @@ int members_begin(struct members *members, const struct request *request,
 	const uint64_t bytes = bits_words(permutation->n) * sizeof(uint64_t);
 
 	*members = (struct members){.bits = NULL};
-	if (request->part_fd < 0)
+	if (request->part.fd < 0)
 		return 0;
-	if (memcmp(request->part_version, version, sizeof(request->part_version)) != 0) {
+	if (memcmp(request->part.version, version, sizeof(request->part.version)) != 0) {
 		diag_set(diag,
 			 "the dataset changed between the look at it and the open: open again");
 		return OA_E_DATASET;
 	}
-	if (listing_memory_attach(request->part_fd, bytes, &members->from, &members->bytes) ||
+	if (listing_memory_attach(request->part.fd, bytes, &members->from, &members->bytes) ||
 	    members->bytes != bytes)
 		return bad(diag, "its bitmap is no sealed memory of the right size");
 	members->bits = malloc(bytes);
@@ -107,7 +108,8 @@ int members_check(const struct members *members, const struct request *request,
 		return bad(diag, "its bitmap has bits past the end");
 	if (!members->count)
 		return bad(diag, "nobody is in it");
-	if (population_is_split(&request->split) && !is_split(request, permutation, version, bits))
+	if (population_is_split(&request->part.split) &&
+	    !is_split(request, permutation, version, bits))
 		return bad(diag, "it is not the split that it is said to be");
 	return 0;
 }
@@ -124,8 +126,8 @@ bool members_settle(struct members *members, const struct request *request,
 	if (!members->bits)
 		return true;
 	if (!members->population)
-		members->population = carousel_population_new(carousel, members->bits,
-							      population_is_split(&request->split));
+		members->population = carousel_population_new(
+		    carousel, members->bits, population_is_split(&request->part.split));
 	*ret_failed = !members->population;
 	return members->population && carousel_population_step(carousel, members->population);
 }
@@ -137,7 +139,7 @@ void members_join(const struct members *members, const struct request *request,
 		return;
 	join->population = members->bits;
 	join->made = members->population;
-	join->is_random = population_is_split(&request->split);
+	join->is_random = population_is_split(&request->part.split);
 	join->is_narrow = request->ranks > 1;
 }
 

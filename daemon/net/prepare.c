@@ -163,12 +163,14 @@ static int read_token(struct prepare *prepare, struct diag *diag)
 	int r;
 
 	prepare->stage = STAGE_PART;
-	if (request->token) {
-		r = token_look(request->token, request->token_size, &head, diag);
+	if (request->token.data) {
+		r = token_look(request->token.data, request->token.size, &head, diag);
 		if (!r)
 			r = token_fits(&head, geometry->n_samples, geometry->block,
 				       geometry->dataset, diag);
-		r = r ? r : token_parse(request->token, request->token_size, &prepare->token, diag);
+		r = r ? r
+		      : token_parse(request->token.data, request->token.size, &prepare->token,
+				    diag);
 		if (r)
 			return r == -ENOMEM ? OA_E_MEMORY : OA_E_TOKEN;
 		prepare->origin = group_origin(request);
@@ -183,7 +185,7 @@ static int read_part(struct prepare *prepare, struct diag *diag)
 
 	if (!members_step(&prepare->members))
 		return 0;
-	conn->request.part_sum = prepare->members.sum;
+	conn->request.part.sum = prepare->members.sum;
 	prepare->stage = STAGE_COUNT;
 	return members_check(&prepare->members, &conn->request, conn->stream->carousel,
 			     conn->stream->geometry.dataset, diag);
@@ -438,7 +440,7 @@ bool prepare_is_ready(struct conn *conn)
 {
 	const struct request *request = &conn->request;
 
-	if (!request->token && request->part_fd < 0 && !has_group(request))
+	if (!request->token.data && request->part.fd < 0 && !has_group(request))
 		return true;
 	if (conn->prepare && is_ready(conn->prepare))
 		return true;
@@ -477,7 +479,7 @@ int prepare_join(struct conn *conn, struct carousel_join *join, struct group **r
 	if (!prepare)
 		return 0;
 	members_join(&prepare->members, &conn->request, join);
-	if (conn->request.token)
+	if (conn->request.token.data)
 		use_token(prepare, &conn->stream->geometry, join);
 	if (!has_group(&conn->request))
 		return 0;

@@ -28,16 +28,16 @@ void request_fini(struct request *request)
 	free(request->dataset);
 	free(request->job);
 	free(request->program);
-	free(request->token);
+	free(request->token.data);
 	pipeline_free(request->pipeline);
-	base_close(&request->part_fd);
+	base_close(&request->part.fd);
 	base_close(&request->log_fd);
 	request_init(request);
 }
 
 void request_init(struct request *request)
 {
-	*request = (struct request){.part_fd = -1, .log_fd = -1};
+	*request = (struct request){.part.fd = -1, .log_fd = -1};
 }
 
 char *request_name(const char *name)
@@ -181,11 +181,11 @@ static int take_token(struct request *request, const struct message_open *open, 
 	if (token_look(bytes->data, bytes->size, &token, diag) ||
 	    join_orders(request, open->has_seed, &token, diag))
 		return OA_E_TOKEN;
-	request->token = malloc(bytes->size ? bytes->size : 1);
-	if (!request->token)
+	request->token.data = malloc(bytes->size ? bytes->size : 1);
+	if (!request->token.data)
 		return OA_E_MEMORY;
-	memcpy(request->token, bytes->data, bytes->size);
-	request->token_size = bytes->size;
+	memcpy(request->token.data, bytes->data, bytes->size);
+	request->token.size = bytes->size;
 	return 0;
 }
 
@@ -296,7 +296,7 @@ static void take_log(struct request *request, const struct message_open *open, s
 
 static int take_split(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	struct population_split *split = &request->split;
+	struct population_split *split = &request->part.split;
 
 	if (!open->has_split)
 		return 0;
@@ -320,12 +320,12 @@ static int take_part(struct request *request, const struct message_open *open, s
 		diag_set(diag, "a part of the dataset and a fixed plan: the plan has the samples");
 		return OA_E_INVALID;
 	}
-	request->part_fd = wire_take_fd(in, open->part_fd);
-	if (request->part_fd < 0) {
+	request->part.fd = wire_take_fd(in, open->part_fd);
+	if (request->part.fd < 0) {
 		diag_set(diag, "the part's bitmap is no memory: update libaccess");
 		return OA_E_INVALID;
 	}
-	memcpy(request->part_version, open->part, sizeof(request->part_version));
+	memcpy(request->part.version, open->part, sizeof(request->part.version));
 	return take_split(request, open, diag);
 }
 

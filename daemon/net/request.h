@@ -17,6 +17,18 @@
 #define REQUEST_MOST_REUSE 100
 #define REQUEST_PATH_TEXT "the dataset's path must be absolute, or name:NAME"
 
+struct request_token {
+	uint8_t *data; /* NULL: none */
+	size_t size;
+};
+
+struct request_part { /* the samples asked for */
+	int fd;       /* owned; their bitmap, unchecked; -1: all */
+	uint8_t version[MESSAGE_VERSION];
+	uint64_t sum;                  /* checksum of the bitmap, by prepare.c; 0: all */
+	struct population_split split; /* which it is said to be; 0, 0: none */
+};
+
 struct request {
 	char *dataset, *job, *program;
 	uint64_t minor;            /* of the client's protocol */
@@ -32,12 +44,8 @@ struct request {
 	bool has_budget;
 	char keep[MESSAGE_FORM_MAX + 1]; /* form to be kept of all samples, or "auto"; "": none */
 	enum proto_policy policy;
-	uint8_t *token;
-	size_t token_size;
-	int part_fd; /* owned; bitmap of the samples asked for, unchecked; -1: all */
-	uint8_t part_version[MESSAGE_VERSION];
-	uint64_t part_sum;             /* checksum of the bitmap, by group.c; 0: all */
-	struct population_split split; /* which the part is said to be; 0, 0: none */
+	struct request_token token;
+	struct request_part part;
 	uint32_t reuse;
 	bool is_exact; /* a chunk's samples must be those of its nonce */
 	int log_fd;    /* owned; of a plan log that the job goes on with, or -1 */

@@ -97,7 +97,7 @@ static struct group *group_new(const struct conn *conn)
 	group->ranks = request->ranks;
 	group->batch = request->batch;
 	group->epochs = request->epochs;
-	group->part = conn->request.part_sum;
+	group->part = conn->request.part.sum;
 	group->job = strdup(request->job);
 	group->begun = calloc(bits_words(request->ranks), sizeof(*group->begun));
 	LIST_INSERT_HEAD(&group->stream->users.groups, group, link);
@@ -153,7 +153,7 @@ static bool is_of_job(const struct group *group, const struct conn *conn)
 
 	return group->variant == conn->variant && group->uid == conn->uid &&
 	       group->ranks == request->ranks && group->batch == request->batch &&
-	       group->epochs == request->epochs && group->part == request->part_sum &&
+	       group->epochs == request->epochs && group->part == request->part.sum &&
 	       strcmp(group->job, request->job) == 0;
 }
 
@@ -162,9 +162,9 @@ uint64_t group_origin(const struct request *request)
 	struct hash_id id;
 	uint64_t origin;
 
-	if (!request->token)
+	if (!request->token.data)
 		return 0;
-	hash_of(request->token, request->token_size, &id);
+	hash_of(request->token.data, request->token.size, &id);
 	memcpy(&origin, id.bytes, sizeof(origin));
 	return origin;
 }
@@ -173,7 +173,7 @@ uint64_t group_origin(const struct request *request)
 static int refuse(const struct group *group, const struct conn *conn, bool is_late, uint64_t *code,
 		  struct diag *diag)
 {
-	*code = conn->request.token ? OA_E_TOKEN : OA_E_REFUSED;
+	*code = conn->request.token.data ? OA_E_TOKEN : OA_E_REFUSED;
 	diag_set(
 	    diag,
 	    is_late ? "rank %u of job \"%s\" comes too late: the other %u ranks that run have gone "
@@ -200,7 +200,7 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 			join->place = token->place;
 			found = group;
 		} else if (group->plan_log.origin == origin &&
-			   (conn->request.token || group->present ||
+			   (conn->request.token.data || group->present ||
 			    !bits_test(group->begun, conn->request.rank))) {
 			join->epoch = group->plan_log.first_epoch;
 			join->place = 0;

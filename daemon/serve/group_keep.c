@@ -73,7 +73,7 @@ static void name_job(const struct keep_job *of, char ret[KEY_HEX + 1])
 		hash_add_u64(hash, request->ranks);
 		hash_add_u64(hash, request->batch);
 		hash_add_u64(hash, request->epochs);
-		hash_add_u64(hash, request->part_sum);
+		hash_add_u64(hash, request->part.sum);
 		hash_add(hash, request->job, strlen(request->job));
 		hash_finish(hash, &id);
 		hash_free(hash);
@@ -416,7 +416,7 @@ int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *
 		*search.log = '-';
 		name_log(log, search.log + 1);
 	}
-	if (!of->request->token)
+	if (!of->request->token.data)
 		remove_over(logs, &search, of->request->rank);
 	BASE_EACH(kept, &logs->list, link)
 		consider(&search, kept);

@@ -72,22 +72,22 @@ static bool is_bool(const bool *flag)
 /* What the message does not say is as request_init() left it, whatever came of the rest. */
 static void fuzz_untouched(const struct request *request, const struct wire_in *in)
 {
-	const struct population_split *split = &request->split;
+	const struct population_split *split = &request->part.split;
 
-	if (!has_bytes(in, PROTO_KEY_PART, sizeof(request->part_version)))
-		demand(memcmp(request->part_version, fuzz_zeros, sizeof(request->part_version)) ==
+	if (!has_bytes(in, PROTO_KEY_PART, sizeof(request->part.version)))
+		demand(memcmp(request->part.version, fuzz_zeros, sizeof(request->part.version)) ==
 		       0);
 	if (!has_bytes(in, PROTO_KEY_SPLIT, 24))
 		demand(memcmp(split, fuzz_zeros, sizeof(*split)) == 0);
-	if (!has_bytes(in, PROTO_KEY_TOKEN, request->token_size))
-		demand(!request->token && !request->token_size);
-	demand(request->part_sum == 0 && request->minor == 0);
+	if (!has_bytes(in, PROTO_KEY_TOKEN, request->token.size))
+		demand(!request->token.data && !request->token.size);
+	demand(request->part.sum == 0 && request->minor == 0);
 	demand(request->reuse <= REQUEST_MOST_REUSE);
 	demand(has_number(in, PROTO_KEY_EXACT) || !request->is_exact);
 	demand(has_number(in, PROTO_KEY_BUDGET) || !request->has_budget);
 	demand(is_bool(&request->is_exact) && is_bool(&request->has_budget) &&
 	       is_bool(&request->has_filtered));
-	demand(request->part_fd == -1 || fcntl(request->part_fd, F_GETFD) >= 0);
+	demand(request->part.fd == -1 || fcntl(request->part.fd, F_GETFD) >= 0);
 	demand(request->log_fd == -1 || fcntl(request->log_fd, F_GETFD) >= 0);
 	demand(memchr(request->keep, 0, sizeof(request->keep)) != NULL);
 }
@@ -104,13 +104,13 @@ static void fuzz_accepted(const struct request *request)
 	demand(request->batch >= 1 && request->batch <= 65536 && request->chunk <= 65536 &&
 	       request->rank < request->ranks && request->ranks <= 65536 &&
 	       request->policy <= PROTO_POLICY_SUBSTITUTE);
-	demand(request->split.from >= 0 && request->split.from <= request->split.to &&
-	       request->split.to <= 1);
+	demand(request->part.split.from >= 0 &&
+	       request->part.split.from <= request->part.split.to && request->part.split.to <= 1);
 	demand(pipeline_compile(canonical, strlen(canonical), &again, &diag) == 0 &&
 	       strcmp(pipeline_canonical(again), canonical) == 0);
 	pipeline_free(again);
-	demand(!request->token ||
-	       token_look(request->token, request->token_size, &token, &diag) == 0);
+	demand(!request->token.data ||
+	       token_look(request->token.data, request->token.size, &token, &diag) == 0);
 }
 
 /* nonce NULL: the message's own, which nobody guesses. */
