@@ -57,10 +57,10 @@ void client_free(struct conn *conn)
 	LIST_REMOVE(conn, link);
 	if (--node->clients.n == node->watching.n)
 		node_is_idle(node);
-	loop_unwatch(&conn->watch);
-	loop_unwatch(&conn->pid_watch);
-	loop_unwatch(&conn->deadline);
-	porter_cancel(&conn->errand);
+	loop_unwatch(&conn->ear.watch);
+	loop_unwatch(&conn->ear.pid_watch);
+	loop_unwatch(&conn->ear.deadline);
+	porter_cancel(&conn->ear.errand);
 	chores_forget(conn);
 	describe_forget(conn);
 	if (conn->job)
@@ -73,8 +73,8 @@ void client_free(struct conn *conn)
 	porter_close(&node->porters, conn->uid, &conn->request.part.fd);
 	porter_close(&node->porters, conn->uid, &conn->request.log_fd);
 	request_fini(&conn->request);
-	guest_unref(conn->guest);
-	base_close(&conn->pid_fd);
+	guest_unref(conn->ear.guest);
+	base_close(&conn->ear.pid_fd);
 	porter_close(&node->porters, conn->uid, &conn->fd);
 	free(conn);
 }
@@ -92,9 +92,9 @@ static void on_deadline(void *arg)
 
 	if (conn->state == CONN_SHUT)
 		client_free(conn);
-	else if (!conn->watch && !conn->errand && /* it has rested */
-		 loop_watch_fd(conn->node->loop, conn->fd, on_readable, conn, &conn->watch))
-		loop_timer_set(conn->deadline, REST_NS);
+	else if (!conn->ear.watch && !conn->ear.errand && /* it has rested */
+		 loop_watch_fd(conn->node->loop, conn->fd, on_readable, conn, &conn->ear.watch))
+		loop_timer_set(conn->ear.deadline, REST_NS);
 	else if (conn->state == CONN_NEW)
 		conn_refuse(conn, OA_E_REFUSED, "said nothing for 10 s after connecting");
 }
@@ -189,7 +189,7 @@ static void on_open(struct conn *conn, const struct message_open *open, struct w
 	conn->node->counters.opens++;
 	conn->state = CONN_WAITS_SOURCE;
 	watch_leave(&conn->node->watching, &conn->watcher); /* a job keeps accessd running */
-	loop_timer_stop(conn->deadline);
+	loop_timer_stop(conn->ear.deadline);
 }
 
 static void on_describe(struct conn *conn, const struct message_describe *describe)
@@ -240,7 +240,7 @@ static void on_hello(struct conn *conn, const struct message_hello *hello)
 	conn->request.minor = hello->minor;
 	conn->request.program = request_name(hello->program);
 	conn->state = CONN_GREETED;
-	loop_timer_stop(conn->deadline);
+	loop_timer_stop(conn->ear.deadline);
 	base_random(conn->nonce, sizeof(conn->nonce));
 	wire_out_init(&out, PROTO_WELCOME);
 	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
@@ -387,7 +387,8 @@ static void dispatch(struct conn *conn, struct wire_in *in)
 		misbehaved(conn, "asks again and again and does not read the answers");
 		return;
 	}
-	guest_spoke(conn->guest, type->asks == ITEMS_ASKS_NOTHING ? GUEST_MESSAGE : GUEST_QUESTION);
+	guest_spoke(conn->ear.guest,
+		    type->asks == ITEMS_ASKS_NOTHING ? GUEST_MESSAGE : GUEST_QUESTION);
 	loop_is_about(conn->node->loop, type->name);
 	if (message_read(in, &message, &diag)) {
 		malformed(conn, diag.text);
@@ -433,11 +434,11 @@ static bool is_flooding(struct conn *conn)
 
 	if (conn->state != CONN_GREETED && conn->state != CONN_RUNS)
 		return false;
-	if (now_ns - conn->heard_ns > REST_NS) {
-		conn->heard_ns = now_ns;
-		conn->heard = 0;
+	if (now_ns - conn->ear.since_ns > REST_NS) {
+		conn->ear.since_ns = now_ns;
+		conn->ear.heard = 0;
 	}
-	return ++conn->heard > MOST_HEARD || !guest_may_speak(conn->guest, now_ns);
+	return ++conn->ear.heard > MOST_HEARD || !guest_may_speak(conn->ear.guest, now_ns);
 }
 
 static void heard(struct conn *conn, int r, struct wire_in *in)
@@ -455,9 +456,9 @@ static void on_fetched(void *arg, int r, struct wire_in *in)
 {
 	struct conn *conn = arg;
 
-	conn->errand = NULL;
-	if (loop_watch_fd(conn->node->loop, conn->fd, on_readable, conn, &conn->watch))
-		loop_timer_set(conn->deadline, REST_NS);
+	conn->ear.errand = NULL;
+	if (loop_watch_fd(conn->node->loop, conn->fd, on_readable, conn, &conn->ear.watch))
+		loop_timer_set(conn->ear.deadline, REST_NS);
 	heard(conn, r, in);
 }
 
@@ -466,9 +467,9 @@ static void fetch(struct conn *conn)
 {
 	struct diag diag;
 
-	loop_unwatch(&conn->watch);
+	loop_unwatch(&conn->ear.watch);
 	if (!porter_fetch(&conn->node->porters, conn->uid, conn->fd, on_fetched, conn,
-			  &conn->errand))
+			  &conn->ear.errand))
 		return;
 	diag_set(&diag, "accessd cannot take more descriptors of user %u now: try again",
 		 (unsigned)conn->uid);
@@ -485,8 +486,8 @@ static void on_readable(void *arg)
 	int r;
 
 	if (is_flooding(conn)) {
-		loop_unwatch(&conn->watch);
-		loop_timer_set(conn->deadline, REST_NS);
+		loop_unwatch(&conn->ear.watch);
+		loop_timer_set(conn->ear.deadline, REST_NS);
 		return;
 	}
 	wire_in_init(&in);
@@ -522,17 +523,18 @@ static int watch_peer(struct conn *conn)
 	conn->pid = peer.pid;
 	conn->uid = peer.uid;
 	conn->gid = peer.gid;
-	conn->guest = guest_ref(&conn->node->clients.guests, peer.uid);
-	if (!conn->guest)
+	conn->ear.guest = guest_ref(&conn->node->clients.guests, peer.uid);
+	if (!conn->ear.guest)
 		return -ENOMEM;
-	conn->pid_fd = peer_pid_fd(conn->fd, peer.pid);
-	r = loop_watch_fd(loop, conn->fd, on_readable, conn, &conn->watch);
-	if (!r && conn->pid_fd >= 0)
-		r = loop_watch_fd(loop, conn->pid_fd, on_exit_of_process, conn, &conn->pid_watch);
+	conn->ear.pid_fd = peer_pid_fd(conn->fd, peer.pid);
+	r = loop_watch_fd(loop, conn->fd, on_readable, conn, &conn->ear.watch);
+	if (!r && conn->ear.pid_fd >= 0)
+		r = loop_watch_fd(loop, conn->ear.pid_fd, on_exit_of_process, conn,
+				  &conn->ear.pid_watch);
 	if (!r)
-		r = loop_timer_new(loop, on_deadline, conn, &conn->deadline);
+		r = loop_timer_new(loop, on_deadline, conn, &conn->ear.deadline);
 	if (!r)
-		loop_timer_set(conn->deadline, HELLO_NS);
+		loop_timer_set(conn->ear.deadline, HELLO_NS);
 	return r;
 }
 
@@ -549,7 +551,7 @@ struct conn *client_new(struct node *node, int fd)
 	conn->node = node;
 	conn->steps = &steps;
 	conn->fd = fd;
-	conn->pid_fd = -1;
+	conn->ear.pid_fd = -1;
 	request_init(&conn->request);
 	LIST_INSERT_HEAD(&node->clients.list, conn, link);
 	node->clients.n++;

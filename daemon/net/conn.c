@@ -21,7 +21,7 @@ void conn_shut(struct conn *conn)
 	if (conn->state == CONN_RUNS)
 		return; /* its process may hold slots: until it hangs up */
 	conn->state = CONN_SHUT;
-	loop_timer_set(conn->deadline, GRACE_NS);
+	loop_timer_set(conn->ear.deadline, GRACE_NS);
 }
 
 void conn_send(struct conn *conn, struct wire_out *out)

@@ -48,21 +48,26 @@ struct conn_look { /* what its own user's reader saw of the root of what it open
 	bool is_open;
 };
 
+struct conn_ear { /* by which we hear of it: client.c */
+	struct loop_watch *watch, *pid_watch, *deadline;
+	int pid_fd;
+	struct errand *errand; /* the porter fetches its next message */
+	struct guest *guest;   /* its uid's */
+	unsigned heard;        /* messages since since_ns */
+	uint64_t since_ns;
+};
+
 struct conn {
 	LIST_ENTRY(conn) link;
 	struct node *node;
 	const struct conn_steps *steps;
-	int fd, pid_fd;
+	int fd;
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	struct guest *guest; /* its uid's */
-	struct loop_watch *watch, *pid_watch, *deadline;
 	enum conn_state state;
 	bool sending_shut;
-	unsigned heard; /* messages since heard_ns */
-	uint64_t heard_ns;
-	struct errand *errand; /* the porter fetches its next message */
+	struct conn_ear ear;
 	uint8_t nonce[MESSAGE_NONCE];
 	struct request request;
 	struct domain *domain;      /* its own, from its OPEN on */
