@@ -38,7 +38,7 @@
 #include "daemon/map_end.h"
 #include "daemon/node.h"
 #include "daemon/proc/child.h"
-#include "daemon/serve/index_file.h"
+#include "daemon/cache/index_file.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/tenant/index_room.h"
 

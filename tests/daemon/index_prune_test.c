@@ -2,7 +2,7 @@
 
 /* Files of stored indexes: whose they are, which are deleted to make room for another, and what is never touched. */
 
-#include "daemon/serve/index_prune.h"
+#include "daemon/cache/index_prune.h"
 #include "tests/storage/tree.h"
 #include "tests/worker/suite.h"
 

@@ -6,7 +6,7 @@
  * Whoever was the last to have a file frees its bytes, which takes long where they are many. So the loop unlinks no
  * index: it renames what is none any more, and the next child that stores one deletes it (index_prune.c).
  */
-#include "daemon/serve/index_file.h"
+#include "daemon/cache/index_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "daemon/serve/index_prune.h"
+#include "daemon/cache/index_prune.h"
 
 #define DISK_PART 10  /* of a file system for indexes, where index_size does not say */
 #define TENANT_PART 4 /* of that, for one user */

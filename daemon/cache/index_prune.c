@@ -17,7 +17,7 @@
  *
  * When an index was used is its file's time, which accessd sets.
  */
-#include "daemon/serve/index_prune.h"
+#include "daemon/cache/index_prune.h"
 
 #include <dirent.h>
 #include <fcntl.h>
