@@ -54,6 +54,11 @@ struct fair_account {                     /* what somebody has had */
 	double alone_cpu_ns, alone_bytes; /* what all that he took would have been for him alone */
 };
 
+struct fair_had { /* somebody */
+	struct fair_account account;
+	uint64_t samples; /* that were accounted */
+};
+
 void fair_account_add(struct fair_account *account, const struct fair_account *more);
 /* What others' jobs and what is kept did for him: alone - had; never less than 0. */
 double fair_saved(double alone, double had);

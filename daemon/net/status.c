@@ -410,9 +410,10 @@ static void put_account(struct json_out *out, const struct fair_account *account
 
 static void put_job(struct json_out *out, const struct job *job)
 {
+	const uint64_t now_ns = base_now_ns();
 	struct inbox_figures figures;
 
-	inbox_read_figures(job->outbox, &figures);
+	inbox_read_figures(job->grants.outbox, &figures);
 	json_out_object_begin(out);
 	json_out_member_u64(out, "id", job->id);
 	json_out_member_string(out, "name", job->name);
@@ -431,11 +432,13 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_u64(out, "delivered", figures.samples);
 	json_out_member_bool(out, "waiting", grant_is_waiting(&job->grants));
 	json_out_member_string(out, "stage", stages[pump_stage_of(job)]);
-	json_out_member_double(out, "rate", job_rate(job, base_now_ns()));
-	json_out_member_double(out, "idle_seconds", (double)job_idle_ns(job, base_now_ns()) / 1e9);
+	json_out_member_double(
+	    out, "rate",
+	    pace_rate(&job->pace, job->stream->geometry.chunk, figures.samples, now_ns));
+	json_out_member_double(out, "idle_seconds", (double)pace_idle_ns(&job->pace, now_ns) / 1e9);
 	json_out_member_double(out, "wait_seconds", (double)figures.wait_ns / 1e9);
 	put_waits(out, job);
-	put_account(out, &job->account);
+	put_account(out, &job->had.account);
 	json_out_object_end(out);
 }
 

@@ -36,18 +36,25 @@ struct job_later {
 
 static int make_memory(struct job *job, uint32_t max_slots, int *inbox_fd, int *outbox_fd)
 {
+	struct layout_inbox *inbox;
+	const struct layout_outbox *outbox;
+	int r;
+
 	job->granted = calloc(max_slots, sizeof(*job->granted));
 	job->held = calloc(max_slots, sizeof(*job->held));
 	job->later = calloc(max_slots, sizeof(*job->later));
 	if (!job->granted || !job->held || !job->later)
 		return -ENOMEM;
-	return grant_memory_new(&job->inbox, inbox_fd, &job->outbox, outbox_fd);
+	r = grant_memory_new(&inbox, inbox_fd, &outbox, outbox_fd);
+	if (!r)
+		grant_server_init(&job->grants, inbox, outbox);
+	return r;
 }
 
 void job_destroy(struct job *job)
 {
-	if (job->inbox)
-		grant_memory_free(job->inbox, job->outbox);
+	if (job->grants.inbox)
+		grant_memory_free(job->grants.inbox, job->grants.outbox);
 	free(job->granted);
 	free(job->held);
 	free(job->later);
@@ -60,7 +67,7 @@ struct job *job_new(struct conn *conn, int *inbox_fd, int *outbox_fd)
 {
 	const struct request *request = &conn->request;
 	struct stream *stream = conn->stream;
-	uint64_t n = stream->geometry.n_samples;
+	const uint64_t n = stream->geometry.n_samples, now_ns = base_now_ns();
 	struct job *job = calloc(1, sizeof(*job));
 
 	if (!job)
@@ -74,15 +81,14 @@ struct job *job_new(struct conn *conn, int *inbox_fd, int *outbox_fd)
 		job->order = pipeline_is_random(conn->variant->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
 	job->stride = plan_is_fixed(job->order) || request->ranks > 1 ? 1 : job->batch;
 	job->budget = request_budget(request, n);
-	job->started_ns = job->rate_ns = job->moved_ns = base_now_ns();
+	pace_begin(&job->pace, now_ns);
 	job->name = strdup(request->job);
 	if (!job->name || make_memory(job, stream->geometry.max_slots, inbox_fd, outbox_fd)) {
 		job_destroy(job);
 		return NULL;
 	}
 	lists_init(&job->lists, &stream->node->porters, &stream->node->endings, conn->uid);
-	waits_init(&job->waits, job->started_ns);
-	grant_server_init(&job->grants, job->inbox, job->outbox);
+	waits_init(&job->waits, now_ns);
 	return job;
 }
 
@@ -117,9 +123,9 @@ static void add_taken(struct job *job, struct fair_account *more)
 {
 	const struct stream *stream = job->stream;
 	const uint64_t taken = job_taken(job);
-	const double samples = taken > job->accounted ? (double)(taken - job->accounted) : 0;
+	const double samples = taken > job->had.samples ? (double)(taken - job->had.samples) : 0;
 
-	job->accounted = BASE_MAX(job->accounted, taken);
+	job->had.samples = BASE_MAX(job->had.samples, taken);
 	more->alone_cpu_ns = samples * stream->share.fair.cost;
 	if (stream->figures.samples_read)
 		more->alone_bytes = samples * (double)stream->figures.bytes_read /
@@ -129,7 +135,7 @@ static void add_taken(struct job *job, struct fair_account *more)
 void job_account(struct job *job, struct fair_account more)
 {
 	add_taken(job, &more);
-	fair_account_add(&job->account, &more);
+	fair_account_add(&job->had.account, &more);
 	fair_account_add(&job->conn->domain->had.account, &more);
 }
 
@@ -201,53 +207,12 @@ void job_lost(struct job *job, const char *text)
 
 /* ---- grants ---- */
 
-static void note_rate(struct job *job, uint32_t samples, uint64_t now_ns)
-{
-	job->rate_samples += samples;
-	if (now_ns - job->rate_ns < UINT64_C(1000000000))
-		return;
-	job->rate = (double)job->rate_samples * 1e9 / (double)(now_ns - job->rate_ns);
-	job->rate_samples = 0;
-	job->rate_ns = now_ns;
-}
-
-/* Had it given back one more chunk just now, it would be as fast as this: no faster is it. Until it gave back its first
- * one, which a slow job holds for long, by what it says that it delivered. */
-double job_rate(const struct job *job, uint64_t now_ns)
-{
-	uint64_t most = job->rate_samples + job->stream->geometry.chunk;
-	double elapsed_ns = (double)(now_ns - BASE_MIN(job->rate_ns, now_ns));
-	struct inbox_figures figures;
-
-	if (job->rate == 0 && elapsed_ns > 0) {
-		inbox_read_figures(job->outbox, &figures);
-		return (double)BASE_MIN(figures.samples, most) * 1e9 / elapsed_ns;
-	}
-	return elapsed_ns < 1e9 ? job->rate : BASE_MIN(job->rate, (double)most * 1e9 / elapsed_ns);
-}
-
-uint64_t job_idle_ns(const struct job *job, uint64_t now_ns)
-{
-	return now_ns - BASE_MIN(job->moved_ns, now_ns);
-}
-
-/* Within a chunk its own word, which is for people alone, says that it goes on. */
-static void note_delivery(struct job *job, uint64_t now_ns)
-{
-	struct inbox_figures figures;
-
-	inbox_read_figures(job->outbox, &figures);
-	if (figures.samples != job->delivered)
-		job->moved_ns = now_ns;
-	job->delivered = figures.samples;
-}
-
 static void apply_fate(struct job *job, const struct grant *grant, enum grant_fate fate,
 		       uint64_t now_ns)
 {
 	struct carousel *carousel = job->stream->carousel;
 
-	job->moved_ns = now_ns;
+	pace_moved(&job->pace, fate == GRANT_DONE ? grant->count : 0, now_ns);
 	if (fate == GRANT_TAKEN) {
 		job->held[grant->slot] = true;
 		carousel_taken(carousel, job->number, grant->slot, now_ns);
@@ -256,7 +221,6 @@ static void apply_fate(struct job *job, const struct grant *grant, enum grant_fa
 	job->granted[grant->slot] = 0;
 	job->held[grant->slot] = false;
 	if (fate == GRANT_DONE) {
-		note_rate(job, grant->count, now_ns);
 		carousel_done(carousel, job->number, grant->slot, now_ns);
 	} else {
 		carousel_reclaimed(carousel, job->number, grant->slot, now_ns);
@@ -348,12 +312,12 @@ void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
 static void note_wait(struct job *job, enum layout_stage stage, bool is_late, uint64_t now_ns)
 {
 	waits_note(&job->waits, stage, is_late, now_ns);
-	inbox_show_late(job->inbox, job->waits.late_ns);
+	inbox_show_late(job->grants.inbox, job->waits.late_ns);
 }
 
 void job_slept(struct job *job, enum layout_stage stage, uint64_t now_ns)
 {
-	const uint64_t slept_ns = inbox_slept_ns(job->outbox);
+	const uint64_t slept_ns = inbox_slept_ns(job->grants.outbox);
 
 	if (job->waits.stage == LAYOUT_STAGE_NONE)
 		note_wait(job, stage, false, slept_ns ? BASE_MIN(slept_ns, now_ns) : now_ns);
@@ -371,7 +335,10 @@ void job_wake(struct job *job, uint64_t now_ns)
 
 void job_show(struct job *job, bool is_late, uint32_t kicks, uint64_t now_ns)
 {
-	note_delivery(job, now_ns);
+	struct inbox_figures figures;
+
+	inbox_read_figures(job->grants.outbox, &figures);
+	pace_said(&job->pace, figures.samples, now_ns);
 	note_wait(job, job->is_asleep ? job->stage : LAYOUT_STAGE_NONE, is_late, now_ns);
-	inbox_show(job->inbox, job->stage, kicks, now_ns);
+	inbox_show(job->grants.inbox, job->stage, kicks, now_ns);
 }

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "daemon/serve/lists.h"
+#include "daemon/serve/pace.h"
 #include "daemon/serve/waits.h"
 #include "sched/fair.h"
 #include "shmring/grant.h"
@@ -27,8 +28,6 @@ struct job {
 	uint64_t epochs, budget;
 	bool active; /* in the carousel; false once it failed, left or the stream was lost */
 	struct grant_server grants;
-	struct layout_inbox *inbox;
-	const struct layout_outbox *outbox;
 	uint64_t *granted;       /* by slot: number of its grant under way, 0: none */
 	bool *held;              /* by slot: it has taken it, or may have */
 	struct job_later *later; /* grants that found the ring full, in order */
@@ -40,13 +39,9 @@ struct job {
 	 * it does */
 	struct fill *front;
 	enum layout_stage stage;
-	uint64_t started_ns, rate_ns, rate_samples;
-	double rate;        /* samples/s lately, when it last gave something back */
-	uint64_t moved_ns;  /* it took, gave back or delivered something last */
-	uint64_t delivered; /* as it said then */
+	struct pace pace;
 	struct waits waits; /* for people: what it waited for lately */
-	struct fair_account account;
-	uint64_t accounted; /* samples that it had taken then */
+	struct fair_had had;
 };
 
 /* For conn's request, not in the carousel yet, with the memory that it shares with its process; NULL: none is left. */
@@ -59,9 +54,6 @@ void job_free(struct job *job);
 void job_fail(struct job *job, uint64_t code, const char *text);
 void job_lost(struct job *job, const char *text);
 
-/* For people: samples/s, which falls when it gives nothing back; time without any progress. */
-double job_rate(const struct job *job, uint64_t now_ns);
-uint64_t job_idle_ns(const struct job *job, uint64_t now_ns);
 /* More of this was for it: to it and its user, with what it took since then. */
 void job_account(struct job *job, struct fair_account more);
 /* Samples that it has taken; 0 once it is out of the carousel, which counts them then. */

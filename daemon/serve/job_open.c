@@ -166,7 +166,7 @@ void job_open(struct conn *conn)
 	conn->job = job;
 	conn->state = CONN_RUNS;
 	cache_spread(stream, &conn->request.slice);
-	inbox_set_end(job->inbox, job->epochs);
+	inbox_set_end(job->grants.inbox, job->epochs);
 	log_line(LOG_LEVEL_INFO, "job-open",
 		 "job=%llu name=\"%s\" pid=%ld queue=%u variant=%u batch=%u order=%s epoch=%llu",
 		 (unsigned long long)job->id, job->name, (long)conn->pid,

@@ -50,11 +50,6 @@ struct domain_bell { /* the doorbell's memory, and what it rings us by */
 	struct loop_watch *watch;
 };
 
-struct domain_had {
-	uint64_t samples;            /* given to its user's jobs that ended */
-	struct fair_account account; /* of its user's jobs */
-};
-
 struct domain {
 	LIST_ENTRY(domain) link;
 	struct node *node;
@@ -79,7 +74,7 @@ struct domain {
 	uint64_t last_chore;
 	struct describe_catalogs *catalogs;
 	struct restarts restarts;
-	struct domain_had had;
+	struct fair_had had; /* its user's jobs; samples: those that ended */
 	struct fill_share share;
 };
 
