@@ -115,8 +115,8 @@ void cache_reader_died(struct stream *stream)
 
 	for (unsigned p = 1; p < cache->listed; p++)
 		drop_table(stream, &cache->point[p]);
-	memset(cache->has_taken, 0, sizeof(cache->has_taken));
-	cache->is_spread_told = false;
+	memset(cache->told.has_group, 0, sizeof(cache->told.has_group));
+	cache->told.is_spread_told = false;
 }
 
 void cache_dropped(struct stream *stream, const struct hash_id *group)
@@ -130,8 +130,8 @@ void cache_dropped(struct stream *stream, const struct hash_id *group)
 		cache->point[p].state = CACHE_REFUSED; /* a dropped group takes no more */
 	}
 	for (unsigned form = 0; form < LAYOUT_FORMS; form++) /* nor is it asked for again */
-		if (memcmp(&cache->taken[form], group, sizeof(*group)) == 0)
-			memset(&cache->taken[form], 0, sizeof(cache->taken[form]));
+		if (memcmp(&cache->told.group[form], group, sizeof(*group)) == 0)
+			memset(&cache->told.group[form], 0, sizeof(cache->told.group[form]));
 }
 
 /* ---- which points there are ---- */
@@ -225,8 +225,9 @@ static void add_point(const struct stream *stream, struct cache *cache, unsigned
 		if (form == LAYOUT_FORM_AUGMENTED)
 			cache_own_cut(stream, cut, &own);
 		group_of(stream, form, &own, &point->group);
-		if (stream->cache.has_taken[form] &&
-		    memcmp(&stream->cache.taken[form], &point->group, sizeof(point->group)) != 0)
+		if (stream->cache.told.has_group[form] &&
+		    memcmp(&stream->cache.told.group[form], &point->group, sizeof(point->group)) !=
+			0)
 			return; /* the queue's reader means another by it */
 	}
 	point_form_init(&point->figures);
@@ -293,18 +294,9 @@ static void take_over(struct cache *from, struct cache *to)
 		old->table = NULL;
 		old->unfit = NULL;
 	}
-	memcpy(to->taken, from->taken, sizeof(to->taken));
-	memcpy(to->has_taken, from->has_taken, sizeof(to->has_taken));
-	to->spread_number = from->spread_number;
-	to->spread_nodes = from->spread_nodes;
-	to->is_spread_told = from->is_spread_told;
+	to->told = from->told;
 	to->await_until_ns = from->await_until_ns;
-	to->fed = from->fed;
-	to->hits = from->hits;
-	to->misses = from->misses;
-	to->bytes_hit = from->bytes_hit;
-	to->wrong = from->wrong;
-	memcpy(to->from, from->from, sizeof(to->from));
+	to->figures = from->figures;
 	to->peering = from->peering;
 }
 
@@ -465,11 +457,11 @@ static void ask_for(struct stream *stream, struct cache_point *point)
 	if (!note)
 		return;
 	/* It had it, until jobs came for which it is none, and may have said that it yields. */
-	if (stream->cache.has_taken[point->form])
+	if (stream->cache.told.has_group[point->form])
 		reading_yield(&stream->domain->reading, stream->shared.queue.number, point->form,
 			      false);
-	stream->cache.taken[point->form] = point->group;
-	stream->cache.has_taken[point->form] = true;
+	stream->cache.told.group[point->form] = point->group;
+	stream->cache.told.has_group[point->form] = true;
 	point->state = CACHE_ASKED;
 	reading_form(&stream->domain->reading, stream->shared.queue.number, point->form,
 		     &point->group, note, cache_is_shared(stream, point));
@@ -480,12 +472,12 @@ static void tell_spread(struct stream *stream)
 {
 	struct cache *cache = &stream->cache;
 
-	if (!cache->is_on || cache->is_spread_told || !cache->spread_nodes ||
+	if (!cache->is_on || cache->told.is_spread_told || !cache->told.spread_nodes ||
 	    !stream->domain->disk_cache.is_told || !stream->shared.is_attached)
 		return;
-	cache->is_spread_told = true;
-	reading_spread(&stream->domain->reading, stream->shared.queue.number, cache->spread_number,
-		       cache->spread_nodes);
+	cache->told.is_spread_told = true;
+	reading_spread(&stream->domain->reading, stream->shared.queue.number,
+		       cache->told.spread_number, cache->told.spread_nodes);
 }
 
 void cache_spread(struct stream *stream, const struct slice *slice)
@@ -494,11 +486,11 @@ void cache_spread(struct stream *stream, const struct slice *slice)
 	uint32_t number, nodes;
 
 	if (!spread_place(slice, &number, &nodes) ||
-	    (cache->spread_number == number && cache->spread_nodes == nodes))
+	    (cache->told.spread_number == number && cache->told.spread_nodes == nodes))
 		return;
-	cache->spread_number = number;
-	cache->spread_nodes = nodes;
-	cache->is_spread_told = false;
+	cache->told.spread_number = number;
+	cache->told.spread_nodes = nodes;
+	cache->told.is_spread_told = false;
 	tell_spread(stream);
 }
 

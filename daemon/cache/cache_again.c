@@ -25,7 +25,7 @@ void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struc
 	const struct {
 		struct hash_id cut;
 		uint64_t seed, first_nonce, arithmetic;
-	} all = {*cut, stream->geometry.seed, stream->first_nonce,
+	} all = {*cut, stream->geometry.seed, stream->made.first_nonce,
 		 stream->node->machine.arithmetic};
 
 	hash_of(&all, sizeof(all), ret);
@@ -68,7 +68,7 @@ static bool has_book(struct stream *stream, const struct cache_point *augmented)
 		return true;
 	instance_fini(&cache->book);
 	memset(&cache->book_group, 0, sizeof(cache->book_group));
-	if (instance_init(&cache->book, stream->geometry.n_samples, stream->first_nonce))
+	if (instance_init(&cache->book, stream->geometry.n_samples, stream->made.first_nonce))
 		return false;
 	cache->book_group = augmented->group;
 	return true;

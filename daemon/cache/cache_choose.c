@@ -335,8 +335,8 @@ static void describe_origin(const struct cache *cache, struct json_out *out)
 	json_out_member_object(out, "from");
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(names); i++) {
 		json_out_member_object(out, names[i]);
-		json_out_member_u64(out, "samples", cache->from[i].samples);
-		json_out_member_u64(out, "bytes", cache->from[i].bytes);
+		json_out_member_u64(out, "samples", cache->figures.from[i].samples);
+		json_out_member_u64(out, "bytes", cache->figures.from[i].bytes);
 		json_out_object_end(out);
 	}
 	json_out_object_end(out);
@@ -398,11 +398,11 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	    cache->is_on ? cache_name(cache->point[cache->choice.rival].form, name) : "");
 	json_out_member_double(out, "uses", cache->input.uses);
 	json_out_member_u64(out, "reuse", cache->allows);
-	json_out_member_u64(out, "hits", cache->hits);
-	json_out_member_u64(out, "misses", cache->misses);
-	json_out_member_u64(out, "bytes", cache->bytes_hit);
-	json_out_member_u64(out, "peer_hits", cache->from[LAYOUT_FROM_PEER].samples);
-	json_out_member_u64(out, "wrong", cache->wrong);
+	json_out_member_u64(out, "hits", cache->figures.hits);
+	json_out_member_u64(out, "misses", cache->figures.misses);
+	json_out_member_u64(out, "bytes", cache->figures.bytes_hit);
+	json_out_member_u64(out, "peer_hits", cache->figures.from[LAYOUT_FROM_PEER].samples);
+	json_out_member_u64(out, "wrong", cache->figures.wrong);
 	describe_origin(cache, out);
 	describe_peers(stream, out);
 	json_out_member_array(out, "points");

@@ -66,9 +66,9 @@ static bool may_try(const struct cache *cache, unsigned p, uint64_t sample)
 /* The point that is to be tried with this sample, each in its turn that has trials left; -1: none. */
 static int trial_of(const struct cache *cache, const struct fill_task *task)
 {
-	const unsigned first = (unsigned)(cache->fed / CACHE_TRIAL_EVERY % cache->n);
+	const unsigned first = (unsigned)(cache->figures.fed / CACHE_TRIAL_EVERY % cache->n);
 
-	if (cache->fed % CACHE_TRIAL_EVERY || cache->forced >= 0 || task->is_again)
+	if (cache->figures.fed % CACHE_TRIAL_EVERY || cache->forced >= 0 || task->is_again)
 		return -1;
 	for (unsigned i = 0; i < cache->n; i++) {
 		unsigned p = (first + i) % cache->n;
@@ -162,7 +162,7 @@ static uint64_t room_to_ask(const struct stream *stream, const struct fill_task 
 	uint64_t room;
 
 	if (stream->domain->reading.peers == 0 || task->attempt ||
-	    !cache_is_shared(stream, point) || !peering_asks(&cache->peers, cache->fed))
+	    !cache_is_shared(stream, point) || !peering_asks(&cache->peers, cache->figures.fed))
 		return 0;
 	room =
 	    peering_room(form->made ? form->bytes : 0, file->samples ? file->bytes : 0, file_bytes);
@@ -230,7 +230,7 @@ void cache_fed(struct stream *stream, const struct fill_task *task)
 	trial = trial_of(cache, task);
 	if (trial >= 0)
 		cache->point[trial].trials++;
-	cache->fed++;
+	cache->figures.fed++;
 }
 
 /* ---- what is learned ---- */
@@ -277,8 +277,8 @@ static void note_made(struct stream *stream, unsigned p, const struct queue_kept
 /* What a peer's value took says nothing of what is kept here. */
 static void note_peer(struct cache *cache, const struct queue_kept *kept)
 {
-	const uint64_t ended = cache->hits + cache->misses;
-	const uint64_t out = cache->fed > ended ? cache->fed - ended : 1;
+	const uint64_t ended = cache->figures.hits + cache->figures.misses;
+	const uint64_t out = cache->figures.fed > ended ? cache->figures.fed - ended : 1;
 
 	/* without a time it was waited for until it was made, somewhere */
 	peering_came(&cache->peering, kept->read_us ? kept->read_us : -1., kept->read_cpu_us,
@@ -360,17 +360,17 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	if (!cache->is_on || !planned->timed || p >= cache->n ||
 	    (kept->form && kept->form != planned->want))
 		return; /* or it was planned before there was anything to be chosen */
-	cache->from[kept->from].samples++;
-	cache->from[kept->from].bytes += kept->came;
+	cache->figures.from[kept->from].samples++;
+	cache->figures.from[kept->from].bytes += kept->came;
 	if (kept->from == LAYOUT_FROM_PEER)
 		note_peer(cache, kept);
 	if (kept->form || is_typical(cache, task->source, kept->made))
 		note_served(stream, p, kept, is_made, file_bytes);
 	if (kept->form) {
-		cache->hits++;
-		cache->bytes_hit += kept->came;
+		cache->figures.hits++;
+		cache->figures.bytes_hit += kept->came;
 	} else {
-		cache->misses++;
+		cache->figures.misses++;
 	}
 	p = number_of(cache, asked);
 	if (!asked || p >= cache->n)

@@ -37,6 +37,21 @@ struct cache_origin { /* what came from there */
 	uint64_t samples, bytes;
 };
 
+struct cache_told {                         /* to the reader, of the queue */
+	struct hash_id group[LAYOUT_FORMS]; /* that it has, zeros: none */
+	bool has_group[LAYOUT_FORMS];
+	/* Of the last job with a spread: which of how many nodes this is, nodes 0: there was none */
+	uint32_t spread_number, spread_nodes;
+	bool is_spread_told;
+};
+
+struct cache_figures {
+	/* Samples given to the reader, that came kept, that did not */
+	uint64_t fed, hits, misses, bytes_hit;
+	struct cache_origin from[LAYOUT_FROM_PEER + 1]; /* by enum layout_from */
+	uint64_t wrong; /* kept forms that did not serve, and were made from the file again */
+};
+
 struct cache {
 	bool is_on;
 	char why[256]; /* it is off */
@@ -47,12 +62,7 @@ struct cache {
 	uint32_t allows; /* chunks in which all jobs allow an instance, as the last chunk began */
 	struct instance_book book;
 	struct hash_id book_group; /* of what is kept of those instances */
-	/* Groups that the queue has in the reader, zeros: none */
-	struct hash_id taken[LAYOUT_FORMS];
-	bool has_taken[LAYOUT_FORMS];
-	/* Of the last job with a spread: which of how many nodes this is, nodes 0: there was none */
-	uint32_t spread_number, spread_nodes;
-	bool is_spread_told;
+	struct cache_told told;
 	uint32_t variants; /* whose pipelines the points are of, a bit each */
 	int forced;        /* point that the configuration asks for, -1: none */
 	struct point_input input;
@@ -63,13 +73,10 @@ struct cache {
 	unsigned awaited;        /* looks that found only trials that had not ended */
 	unsigned jobs;           /* that there were then */
 	uint64_t await_until_ns; /* samples wait for tables no longer; 0: none was to be fed yet */
-	uint64_t fed, hits, misses,
-	    bytes_hit; /* samples given to the reader, that came kept, that did not */
-	struct cache_origin from[LAYOUT_FROM_PEER + 1]; /* by enum layout_from */
+	struct cache_figures figures;
+	uint64_t begun; /* samples of the stream that were done before, by other variants */
 	struct peering peering;
 	struct peering_choice peers; /* is it worth asking them? */
-	uint64_t wrong; /* kept forms that did not serve, and were made from the file again */
-	uint64_t begun; /* samples of the stream that were done before, by other variants */
 };
 
 void cache_init(struct cache *cache);

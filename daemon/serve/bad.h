@@ -40,6 +40,7 @@ struct bad {
 	uint64_t noted, lost;    /* bad samples with a note, without */
 	struct bad_reason *reason; /* ring of BAD_REASONS, made at the first */
 	uint64_t reasons;
+	bool has_unread; /* some files could not be read, which may be mended by now */
 };
 
 void bad_fini(struct bad *bad);

@@ -201,7 +201,7 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 		fail_changed(stream, text);
 		return;
 	}
-	stream->has_unread |= stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ;
+	stream->bad.has_unread |= stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ;
 	is_new = bad_add(&stream->bad, sample);
 	if (is_new)
 		keep_bad(stream, sample, stage, code, detail);
@@ -220,7 +220,7 @@ bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	if (task->is_plain || !kept.form || !task->keep.want || fill_is_of_reader(stage) ||
 	    stage == LAYOUT_FAIL_FILTERED)
 		return false;
-	stream->cache.wrong++;
+	stream->cache.figures.wrong++;
 	fill_release_extent(stream, task);
 	task->is_plain = true;
 	task->queued = task->died = false;

@@ -7,7 +7,7 @@
 struct stream *stream_of_queue(struct domain *domain, uint32_t queue)
 {
 	BASE_EACH(stream, &domain->streams, link)
-		if (stream->shared.queue.number == queue && !stream->removing)
+		if (stream->shared.queue.number == queue && !stream->shared.is_leaving)
 			return stream;
 	return NULL;
 }

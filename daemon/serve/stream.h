@@ -46,6 +46,7 @@ struct stream_shared {
 	struct arena arena;
 	int numa_node;    /* where it should lie; -1: anywhere */
 	bool is_attached; /* by the reader that is there */
+	bool is_leaving;  /* parent and reader were told to let go */
 };
 
 struct stream_asked { /* what all its jobs ask for alike */
@@ -69,9 +70,10 @@ struct stream_bytes {
 	uint64_t bad;   /* of these: what is known of bad samples */
 };
 
-struct stream_made {       /* chunks, since the start */
-	uint64_t orders;   /* productions started */
-	uint32_t variants; /* of the chunk that was begun last, a bit each */
+struct stream_made {          /* chunks, since the start */
+	uint64_t first_nonce; /* of the carousel */
+	uint64_t orders;      /* productions started */
+	uint32_t variants;    /* of the chunk that was begun last, a bit each */
 	double
 	    median_us[1 << LAYOUT_MAX_VARIANTS]; /* of a sample's time in a worker, by variants */
 };
@@ -115,19 +117,16 @@ struct stream {
 	uint32_t slots;                               /* that all variants have */
 	bool cannot_grow; /* beyond what jobs need, until another one comes: that was refused */
 
-	uint64_t first_nonce; /* of the carousel */
 	struct carousel *carousel;
 	struct fill fill[LAYOUT_MAX_ROWS];
 	struct stream_made made;
 	struct bad bad;
-	bool has_unread; /* samples whose files could not be read, which may be mended by now */
 	struct cache cache;
 	struct ahead ahead;
 	struct stream_figures figures;
 	struct stream_share share;
 
 	struct loop_watch *pump_timer, *linger_timer;
-	bool removing; /* parent and reader were told to let go */
 };
 
 /* More or less memory is the stream's, of payer's share. */

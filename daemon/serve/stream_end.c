@@ -121,7 +121,7 @@ void stream_unref(struct conn *conn)
 		return;
 	/* Who comes next reads again what could not be read. */
 	if (stream->state == STREAM_RUNS && !stream->node->draining && !stream->asked.keep[0] &&
-	    !stream->has_unread)
+	    !stream->bad.has_unread)
 		loop_timer_set(stream->linger_timer,
 			       stream->node->param.linger_s * UINT64_C(1000000000));
 	else if (stream->state != STREAM_OPENING)

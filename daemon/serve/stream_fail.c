@@ -19,9 +19,9 @@
 /* Reader and worker parent let go of its memory. */
 void stream_detach(struct stream *stream)
 {
-	if (stream->removing)
+	if (stream->shared.is_leaving)
 		return;
-	stream->removing = true;
+	stream->shared.is_leaving = true;
 	/* Who is the last to hold memory frees it, which takes 0.2 ms a MiB. That is not us, whatever became of the others:
 	 * what we have mapped we keep open, too, until it is unmapped. */
 	porter_close(&stream->node->porters, PORTER_OWN, &stream->shared.arena_fd);

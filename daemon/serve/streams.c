@@ -169,7 +169,7 @@ static int make_carousel(struct stream *stream)
 	    .producing = (uint32_t)stream->node->param.producing,
 	    .overtaken = admit_spare_rows((uint32_t)stream->node->param.producing),
 	    .seed = geometry->seed,
-	    .first_nonce = stream->first_nonce = draw_first_nonce(),
+	    .first_nonce = stream->made.first_nonce = draw_first_nonce(),
 	};
 
 	memcpy(config.version, geometry->dataset, sizeof(config.version));
@@ -344,7 +344,7 @@ static bool may_have_another(struct conn *conn)
 
 static bool is_open(const struct stream *stream, const struct hash_id *key)
 {
-	return stream->state <= STREAM_RUNS && !stream->removing &&
+	return stream->state <= STREAM_RUNS && !stream->shared.is_leaving &&
 	       memcmp(&stream->asked.key, key, sizeof(*key)) == 0;
 }
 
@@ -574,7 +574,8 @@ void stream_workers_started(struct domain *domain)
 static void source_reopened(struct source *source)
 {
 	BASE_EACH(stream, &source->domain->streams, link)
-		if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
+		if (stream->source == source && stream->state <= STREAM_RUNS &&
+		    !stream->shared.is_leaving)
 			reading_attach(&source->domain->reading, source->id,
 				       stream->shared.queue.number, stream->shared.queue_fd,
 				       stream->shared.arena_fd);
