@@ -34,7 +34,7 @@ int store_notice(struct store *store, int r)
 	pthread_mutex_lock(&store->lock);
 	store->is_broken = store->is_broken || r == STORE_LMDB_E_DAMAGED;
 	store->must_reopen = true;
-	pthread_cond_signal(&store->wake);
+	pthread_cond_signal(&store->writer.wake);
 	pthread_mutex_unlock(&store->lock);
 	return r;
 }
@@ -47,7 +47,7 @@ static void store_free(struct store *store)
 	store_queue_drop(store, NULL);
 	store_group_free_all(store);
 	pthread_cond_destroy(&store->settled);
-	pthread_cond_destroy(&store->wake);
+	pthread_cond_destroy(&store->writer.wake);
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->write_lock);
 	pthread_rwlock_destroy(&store->fence);
@@ -61,9 +61,9 @@ static void store_divide(struct store *store, uint64_t limit)
 
 	store->limit = limit;
 	store->map_bytes = (limit - limit / STORE_ASIDE_SHARE - STORE_LOCK_BYTES) & ~(page - 1);
-	store->batch_bytes = BASE_MIN(STORE_BATCH_BYTES, store->map_bytes / 16);
-	store->queue_limit = 4 * store->batch_bytes;
-	store->value_max = store->queue_limit;
+	store->queue.batch_bytes = BASE_MIN(STORE_BATCH_BYTES, store->map_bytes / 16);
+	store->queue.limit = 4 * store->queue.batch_bytes;
+	store->value_max = store->queue.limit;
 	store->aside_bytes = store_place_aside_bytes(store->dir_fd);
 	store->state.limit = limit;
 }
@@ -78,7 +78,7 @@ static int store_new(const struct store_settings *settings, struct store **ret, 
 	if (!store)
 		return -ENOMEM;
 	store->dir_fd = -1;
-	store->last = &store->first;
+	store->queue.last = &store->queue.first;
 	pthread_rwlockattr_init(&fair); /* who exchanges the environment waits for no newcomer */
 	pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&store->fence, &fair);
@@ -87,7 +87,7 @@ static int store_new(const struct store_settings *settings, struct store **ret, 
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&store->wake, &clock);
+	pthread_cond_init(&store->writer.wake, &clock);
 	pthread_cond_init(&store->settled, &clock);
 	pthread_condattr_destroy(&clock);
 	r = store_place_open(settings->folder_fd, &store->dir_fd, diag);
@@ -119,7 +119,7 @@ int store_open(const struct store_settings *settings, struct store **ret, struct
 	r = store_new(settings, &store, diag);
 	if (r)
 		return r;
-	r = pthread_create(&store->writer, NULL, store_write_main, store);
+	r = pthread_create(&store->writer.thread, NULL, store_write_main, store);
 	if (r) {
 		diag_set(diag, "no thread for the cache: %s", strerror(r));
 		store_free(store);
@@ -139,18 +139,18 @@ void store_close(struct store *store)
 	if (!store)
 		return;
 	pthread_mutex_lock(&store->lock);
-	store->is_stopping = true;
-	store->stop_by_ns = base_now_ns() + STORE_CLOSE_NS;
-	pthread_cond_signal(&store->wake);
+	store->writer.is_stopping = true;
+	store->writer.stop_by_ns = base_now_ns() + STORE_CLOSE_NS;
+	pthread_cond_signal(&store->writer.wake);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += 2 * (time_t)(STORE_CLOSE_NS / 1000000000);
-	while (!store->is_ended && r == 0)
+	while (!store->writer.is_ended && r == 0)
 		r = pthread_cond_timedwait(&store->settled, &store->lock, &until);
-	r = store->is_ended ? 0 : r;
+	r = store->writer.is_ended ? 0 : r;
 	pthread_mutex_unlock(&store->lock);
 	if (r)
 		return;
-	pthread_join(store->writer, NULL);
+	pthread_join(store->writer.thread, NULL);
 	store_free(store);
 }
 

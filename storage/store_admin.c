@@ -86,7 +86,7 @@ static int admin_drop(struct store *store, struct store_group *group)
 	else
 		store_group_clear(group); /* a batch may have come between */
 	group->is_busy = false;
-	store->cramped_until_ns = store->cramped_ns = 0;
+	store_room_clear(&store->room);
 	pthread_cond_broadcast(&store->settled);
 	pthread_mutex_unlock(&store->lock);
 	return r;
@@ -166,8 +166,8 @@ void store_state(struct store *store, struct store_state *ret)
 {
 	pthread_mutex_lock(&store->lock);
 	*ret = store->state;
-	ret->queue_bytes = store->queue_cost;
-	ret->queue_values = store->queue_items + store->flight_items;
+	ret->queue_bytes = store->queue.cost;
+	ret->queue_values = store->queue.items + store->queue.flight_items;
 	ret->groups = 0;
 	for (const struct store_group *group = store->groups; group; group = group->next)
 		ret->groups += group->is_kept || group->users > 0;

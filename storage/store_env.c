@@ -81,7 +81,7 @@ static void env_off(struct store *store, const char *what)
 	pthread_mutex_lock(&store->lock);
 	seconds = env_back_off(store);
 	store->state.mode = STORE_OFF;
-	store->state.values = store->state.bytes_used = store->room_bytes = 0;
+	store->state.values = store->state.bytes_used = store->room.bytes = 0;
 	snprintf(store->state.why, sizeof(store->state.why), "%.192s; tried again after %u s", what,
 		 seconds);
 	store_queue_drop(store, NULL);
@@ -178,7 +178,7 @@ static bool env_load_each(void *arg, const struct store_lmdb_key *key, const uin
 		memset(&record, 0, sizeof(record));
 		record.n_samples = STORE_RECORD_SAMPLES;
 		record.values = 1; /* at least, and it will turn out */
-		record.bytes = load->store->batch_bytes;
+		record.bytes = load->store->queue.batch_bytes;
 		load->damaged++;
 	}
 	load->r = env_load_group(load->store, &load->next, &record, is_unknown);

@@ -318,6 +318,6 @@ void store_group_yield(struct store_group *group, bool yields)
 	else
 		group->yielders--;
 	if (store_group_is_idle(group))
-		store->cramped_until_ns = store->cramped_ns = 0; /* it may fit now */
+		store_room_clear(&store->room); /* it may fit now */
 	pthread_mutex_unlock(&store->lock);
 }

@@ -57,20 +57,39 @@ struct store_item {
 	uint8_t bytes[]; /* seal, value */
 };
 
+struct store_queue { /* store_queue.c; under lock */
+	struct store_item *first, **last;
+	uint64_t items, cost;
+	uint64_t flight_items, flight_cost; /* taken out of it, being written */
+	uint64_t since_ns;                  /* the first one came */
+	uint64_t batch_bytes, limit;        /* const */
+};
+
+struct store_writer { /* store_write.c; under lock */
+	pthread_t thread;
+	pthread_cond_t wake; /* it has something to do */
+	unsigned flushes;    /* callers that wait for an empty queue */
+	bool is_stopping, is_ended;
+	uint64_t stop_by_ns;
+};
+
+struct store_room {                            /* for values; under lock */
+	uint64_t bytes;                        /* free, by the last look */
+	uint64_t cramped_until_ns, cramped_ns; /* free, but not in one piece: nothing that costs */
+	uint64_t cramped_cost;                 /* so much is taken until then */
+};
+
 struct store {
 	/* const */
 	int dir_fd; /* holds the folder's lock */
-	uint64_t limit, map_bytes, aside_bytes;
-	uint64_t batch_bytes, queue_limit, value_max;
+	uint64_t limit, map_bytes, aside_bytes, value_max;
 
 	pthread_mutex_t write_lock;
 	pthread_rwlock_t fence;
 	struct store_lmdb *db; /* changed under write_lock and fence; NULL: off */
 
 	pthread_mutex_t lock;
-	pthread_cond_t wake;    /* the writer has something to do */
 	pthread_cond_t settled; /* a group is no longer busy */
-	pthread_t writer;
 	/* Under write_lock: times that not even a value could be deleted, for room */
 	unsigned stuck;
 
@@ -78,21 +97,14 @@ struct store {
 	struct store_group *groups;
 	uint64_t opened; /* turns of openings */
 	unsigned guests; /* groups that peers named first */
-	struct store_item *first, **last;
-	uint64_t queue_items, queue_cost;
-	uint64_t flight_items, flight_cost; /* taken out of the queue, being written */
-	unsigned flushes;                   /* callers that wait for an empty queue */
-	uint64_t queue_since_ns;            /* the first one came */
-	bool is_stopping, is_ended;
-	bool is_broken;   /* set aside, begin anew */
-	bool must_reopen; /* whole, but LMDB is not */
-	uint64_t stop_by_ns;
+	struct store_queue queue;
+	struct store_writer writer;
+	struct store_room room;
+	bool is_broken;                   /* set aside, begin anew */
+	bool must_reopen;                 /* whole, but LMDB is not */
 	uint64_t retry_at_ns, backoff_ns; /* not ON: when writing or opening is tried again */
 	/* Damage that comes sooner turns the store off for a while */
 	uint64_t aside_until_ns, aside_ns;
-	uint64_t room_bytes;                   /* free for values, by the last look */
-	uint64_t cramped_until_ns, cramped_ns; /* free, but not in one piece: nothing that costs */
-	uint64_t cramped_cost;                 /* so much is taken until then */
 	struct store_state state;
 };
 
@@ -127,7 +139,6 @@ void store_group_clear_from(struct store_group *group, uint64_t sample); /* and 
 int store_group_scan(struct store_group *group);
 
 /* ---- store_queue.c: under lock ---- */
-bool store_queue_is_cramped(const struct store *store, uint64_t cost);
 bool store_queue_delete(struct store_group *group, uint64_t sample, uint32_t size);
 void store_queue_drop(struct store *store, const struct store_group *group); /* NULL: all */
 /* The oldest items, up to a batch, out of the queue; *ret_items is an array (caller frees it and them). 0 or
@@ -146,6 +157,10 @@ void store_write_settle(struct store *store, bool is_committed);
 int store_write_outcome(struct store *store, int r);
 
 /* ---- store_room.c ---- */
+/* Under lock: a value that costs so much had no place in one piece; it may have now; is it no use to try? */
+void store_room_cramp(struct store_room *room, uint64_t cost);
+void store_room_clear(struct store_room *room);
+bool store_room_is_cramped(const struct store_room *room, uint64_t cost);
 /* Under write_lock: looks how much is free. */
 void store_room_look(struct store *store);
 /* Under lock: what groups that this one may push out have. */

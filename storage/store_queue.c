@@ -22,34 +22,28 @@
 
 static bool queue_is_closed(const struct store *store)
 {
-	if (store->state.mode == STORE_OFF || store->is_broken || store->is_stopping)
+	if (store->state.mode == STORE_OFF || store->is_broken || store->writer.is_stopping)
 		return true;
 	/* after the wait one batch tries whether writing works again */
 	return store->state.mode == STORE_READ_ONLY && base_now_ns() < store->retry_at_ns;
 }
 
-bool store_queue_is_cramped(const struct store *store, uint64_t cost)
-{
-	return store->cramped_until_ns > 0 && cost >= store->cramped_cost &&
-	       base_now_ns() < store->cramped_until_ns;
-}
-
 /* The writer is behind. */
 static bool queue_is_long(const struct store *store, uint64_t cost)
 {
-	return store->queue_items >= STORE_QUEUE_ITEMS ||
-	       store->queue_cost + cost > store->queue_limit;
+	return store->queue.items >= STORE_QUEUE_ITEMS ||
+	       store->queue.cost + cost > store->queue.limit;
 }
 
 static bool queue_has_room(const struct store_group *group, uint64_t cost)
 {
 	const struct store *store = group->store;
-	const uint64_t all = store->flight_cost + store->queue_cost + cost;
+	const uint64_t all = store->queue.flight_cost + store->queue.cost + cost;
 
-	if (store_queue_is_cramped(store, cost))
+	if (store_room_is_cramped(&store->room, cost))
 		return false;
-	return all <= store->room_bytes ||
-	       all <= store->room_bytes + store_room_others(store, group);
+	return all <= store->room.bytes ||
+	       all <= store->room.bytes + store_room_others(store, group);
 }
 
 enum queue_answer { QUEUE_TAKES, QUEUE_REFUSES, QUEUE_FULL };
@@ -91,16 +85,16 @@ static uint64_t queue_item_cost(const struct store_item *item)
 
 static void queue_append(struct store *store, struct store_item *item)
 {
-	const bool was_empty = store->first == NULL;
+	const bool was_empty = store->queue.first == NULL;
 
 	if (was_empty)
-		store->queue_since_ns = base_now_ns();
-	*store->last = item;
-	store->last = &item->next;
-	store->queue_items++;
-	store->queue_cost += queue_item_cost(item);
-	if (was_empty || store->queue_cost >= store->batch_bytes)
-		pthread_cond_signal(&store->wake);
+		store->queue.since_ns = base_now_ns();
+	*store->queue.last = item;
+	store->queue.last = &item->next;
+	store->queue.items++;
+	store->queue.cost += queue_item_cost(item);
+	if (was_empty || store->queue.cost >= store->queue.batch_bytes)
+		pthread_cond_signal(&store->writer.wake);
 }
 
 static bool queue_put(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size,
@@ -169,7 +163,7 @@ bool store_replace(struct store_group *group, uint64_t sample, const uint8_t *va
 
 void store_queue_drop(struct store *store, const struct store_group *group)
 {
-	struct store_item **at = &store->first;
+	struct store_item **at = &store->queue.first;
 
 	while (*at) {
 		struct store_item *item = *at;
@@ -179,12 +173,12 @@ void store_queue_drop(struct store *store, const struct store_group *group)
 			continue;
 		}
 		*at = item->next;
-		store->queue_items--;
-		store->queue_cost -= queue_item_cost(item);
+		store->queue.items--;
+		store->queue.cost -= queue_item_cost(item);
 		store->state.puts_not_taken += !item->is_delete;
 		free(item);
 	}
-	store->last = at;
+	store->queue.last = at;
 }
 
 void store_flush(struct store *store)
@@ -195,22 +189,22 @@ void store_flush(struct store *store)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += QUEUE_FLUSH_S;
 	pthread_mutex_lock(&store->lock);
-	store->flushes++;
-	pthread_cond_signal(&store->wake);
-	while ((store->first || store->flight_items > 0) && r == 0)
+	store->writer.flushes++;
+	pthread_cond_signal(&store->writer.wake);
+	while ((store->queue.first || store->queue.flight_items > 0) && r == 0)
 		r = pthread_cond_timedwait(&store->settled, &store->lock, &until);
-	store->flushes--;
+	store->writer.flushes--;
 	pthread_mutex_unlock(&store->lock);
 }
 
 /* A batch has at least one item, and then as many as have batch_bytes together. */
 static size_t queue_count(const struct store *store, uint64_t *ret_cost)
 {
-	const struct store_item *item = store->first;
+	const struct store_item *item = store->queue.first;
 	size_t count = 0;
 	uint64_t cost = 0;
 
-	while (item && (count == 0 || cost + queue_item_cost(item) <= store->batch_bytes)) {
+	while (item && (count == 0 || cost + queue_item_cost(item) <= store->queue.batch_bytes)) {
 		cost += queue_item_cost(item);
 		count++;
 		item = item->next;
@@ -228,15 +222,15 @@ int store_queue_take(struct store *store, struct store_item ***ret_items, size_t
 	if (!items)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		items[i] = store->first;
-		store->first = items[i]->next;
+		items[i] = store->queue.first;
+		store->queue.first = items[i]->next;
 	}
-	if (!store->first)
-		store->last = &store->first;
-	store->queue_items -= count;
-	store->flight_items = count;
-	store->queue_cost -= cost;
-	store->flight_cost = cost;
+	if (!store->queue.first)
+		store->queue.last = &store->queue.first;
+	store->queue.items -= count;
+	store->queue.flight_items = count;
+	store->queue.cost -= cost;
+	store->queue.flight_cost = cost;
 	*ret_items = items;
 	*ret_count = count;
 	return 0;

@@ -22,6 +22,8 @@
 #define ROOM_TURNS 64    /* writes that one batch may wait for */
 #define ROOM_AGE_TURNS 2 /* writes until freed pages can be used */
 #define ROOM_STUCK 4
+#define ROOM_CRAMPED_MIN_NS UINT64_C(2000000000)
+#define ROOM_CRAMPED_MAX_NS UINT64_C(60000000000)
 
 /* For the tree itself: pages that are copied by a write before the old ones are free. */
 static uint64_t room_reserve(const struct store *store)
@@ -43,12 +45,31 @@ void store_room_look(struct store *store)
 		return;
 	}
 	pthread_mutex_lock(&store->lock);
-	store->room_bytes =
+	store->room.bytes =
 	    room.usable * room.page > reserve ? room.usable * room.page - reserve : 0;
 	store->state.values = room.values;
 	store->state.bytes_used = (room.spread - room.free) * room.page;
 	store->state.bytes_file = room.spread * room.page + store->aside_bytes;
 	pthread_mutex_unlock(&store->lock);
+}
+
+void store_room_cramp(struct store_room *room, uint64_t cost)
+{
+	room->cramped_ns =
+	    BASE_MIN(BASE_MAX(room->cramped_ns * 2, ROOM_CRAMPED_MIN_NS), ROOM_CRAMPED_MAX_NS);
+	room->cramped_until_ns = base_now_ns() + room->cramped_ns;
+	room->cramped_cost = cost;
+}
+
+void store_room_clear(struct store_room *room)
+{
+	room->cramped_until_ns = room->cramped_ns = 0;
+}
+
+bool store_room_is_cramped(const struct store_room *room, uint64_t cost)
+{
+	return room->cramped_until_ns > 0 && cost >= room->cramped_cost &&
+	       base_now_ns() < room->cramped_until_ns;
 }
 
 /* ---- who may be pushed out ---- */
@@ -248,7 +269,7 @@ static uint64_t room_free(struct store *store)
 
 	store_room_look(store);
 	pthread_mutex_lock(&store->lock);
-	bytes = store->room_bytes;
+	bytes = store->room.bytes;
 	pthread_mutex_unlock(&store->lock);
 	return bytes;
 }
@@ -256,8 +277,8 @@ static uint64_t room_free(struct store *store)
 void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
 {
 	/* some for the next batches, too; more when what was free was not in one piece */
-	const uint64_t more = store->cramped_until_ns > 0 ? store->map_bytes / 16 : 0;
-	const uint64_t ahead = cost + 2 * store->batch_bytes + more;
+	const uint64_t more = store->room.cramped_until_ns > 0 ? store->map_bytes / 16 : 0;
+	const uint64_t ahead = cost + 2 * store->queue.batch_bytes + more;
 	uint64_t freed = 0;
 	unsigned age = 0;
 
@@ -276,6 +297,6 @@ void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
 	}
 	room_free(store);
 	pthread_mutex_lock(&store->lock);
-	store->cramped_until_ns = 0; /* it may fit now; cramped_ns stays, if it does not */
+	store->room.cramped_until_ns = 0; /* it may fit now; cramped_ns stays, if it does not */
 	pthread_mutex_unlock(&store->lock);
 }

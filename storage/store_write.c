@@ -21,8 +21,6 @@
 
 #define WRITE_AGE_NS UINT64_C(1000000000)
 #define WRITE_IDLE_NS (10 * WRITE_AGE_NS) /* records of use, dead readers */
-#define WRITE_CRAMPED_MIN_NS (2 * WRITE_AGE_NS)
-#define WRITE_CRAMPED_MAX_NS (60 * WRITE_AGE_NS)
 
 /* ---- records of groups ---- */
 
@@ -156,8 +154,8 @@ static int write_item(struct store_lmdb_write *write, struct store_item *item)
 	int r = 0;
 
 	store_record_key(&item->group->id, item->sample, bytes);
-	item->is_lost = !item->is_delete &&
-			store_queue_is_cramped(item->group->store, store_bytes_of(item->size));
+	item->is_lost = !item->is_delete && store_room_is_cramped(&item->group->store->room,
+								  store_bytes_of(item->size));
 	if (item->is_delete || item->is_replace)
 		r = write_delete(write, &key, item->group);
 	if (r == STORE_LMDB_E_NONE)
@@ -216,10 +214,7 @@ static int write_some(struct store *store, struct store_item **items, size_t cou
 static void write_cramped(struct store *store, const struct store_item *item)
 {
 	pthread_mutex_lock(&store->lock);
-	store->cramped_ns =
-	    BASE_MIN(BASE_MAX(store->cramped_ns * 2, WRITE_CRAMPED_MIN_NS), WRITE_CRAMPED_MAX_NS);
-	store->cramped_until_ns = base_now_ns() + store->cramped_ns;
-	store->cramped_cost = store_bytes_of(item->size);
+	store_room_cramp(&store->room, store_bytes_of(item->size));
 	store->state.puts_not_taken += !item->is_delete;
 	store->state.puts_full += !item->is_delete;
 	pthread_mutex_unlock(&store->lock);
@@ -274,7 +269,7 @@ static size_t write_fit(struct store *store, struct store_item **items, size_t c
 	size_t fit;
 
 	pthread_mutex_lock(&store->lock);
-	room = store->room_bytes;
+	room = store->room.bytes;
 	pthread_mutex_unlock(&store->lock);
 	for (fit = 0; fit < count; fit++) {
 		cost += items[fit]->is_delete ? 0 : store_bytes_of(items[fit]->size);
@@ -344,7 +339,7 @@ static void write_queue(struct store *store)
 		free(items[i]);
 	free(items);
 	pthread_mutex_lock(&store->lock);
-	store->flight_items = store->flight_cost = 0;
+	store->queue.flight_items = store->queue.flight_cost = 0;
 	pthread_cond_broadcast(&store->settled);
 	pthread_mutex_unlock(&store->lock);
 }
@@ -385,7 +380,7 @@ static void write_turn(struct store *store, bool is_idle)
 	/* Under lock. */
 	must_recover = store->is_broken || store->must_reopen ||
 		       (store->state.mode == STORE_OFF && base_now_ns() >= store->retry_at_ns);
-	may = store->is_stopping || store->state.mode == STORE_ON ||
+	may = store->writer.is_stopping || store->state.mode == STORE_ON ||
 	      base_now_ns() >= store->retry_at_ns;
 	pthread_mutex_unlock(&store->lock);
 	if (must_recover)
@@ -401,8 +396,8 @@ static void write_turn(struct store *store, bool is_idle)
 
 static bool write_is_urgent(const struct store *store)
 {
-	return store->flushes > 0 || store->queue_cost >= store->batch_bytes ||
-	       store->queue_items >= STORE_QUEUE_ITEMS;
+	return store->writer.flushes > 0 || store->queue.cost >= store->queue.batch_bytes ||
+	       store->queue.items >= STORE_QUEUE_ITEMS;
 }
 
 /* Under lock: when there will be something to do. */
@@ -410,13 +405,13 @@ static uint64_t write_due(const struct store *store, uint64_t idle_ns)
 {
 	uint64_t due = idle_ns;
 
-	if (store->is_stopping || store->is_broken || store->must_reopen)
+	if (store->writer.is_stopping || store->is_broken || store->must_reopen)
 		return 0;
 	if (store->state.mode == STORE_OFF)
 		return store->retry_at_ns;
-	if (store->first)
+	if (store->queue.first)
 		due = BASE_MIN(due,
-			       write_is_urgent(store) ? 0 : store->queue_since_ns + WRITE_AGE_NS);
+			       write_is_urgent(store) ? 0 : store->queue.since_ns + WRITE_AGE_NS);
 	return store->state.mode == STORE_ON ? due : BASE_MAX(due, store->retry_at_ns);
 }
 
@@ -436,9 +431,9 @@ void *store_write_main(void *arg)
 			const struct timespec until = {.tv_sec = (time_t)(due / 1000000000),
 						       .tv_nsec = (long)(due % 1000000000)};
 
-			pthread_cond_timedwait(&store->wake, &store->lock, &until);
+			pthread_cond_timedwait(&store->writer.wake, &store->lock, &until);
 		}
-		is_idle = now >= idle_ns || store->is_stopping;
+		is_idle = now >= idle_ns || store->writer.is_stopping;
 		pthread_mutex_unlock(&store->lock);
 		if (is_idle)
 			idle_ns = base_now_ns() + WRITE_IDLE_NS;
@@ -446,9 +441,10 @@ void *store_write_main(void *arg)
 		write_turn(store, is_idle);
 		pthread_mutex_unlock(&store->write_lock);
 		pthread_mutex_lock(&store->lock);
-		is_last = store->is_stopping && (!store->first || store->state.mode != STORE_ON ||
-						 base_now_ns() >= store->stop_by_ns);
-		store->is_ended = is_last;
+		is_last = store->writer.is_stopping &&
+			  (!store->queue.first || store->state.mode != STORE_ON ||
+			   base_now_ns() >= store->writer.stop_by_ns);
+		store->writer.is_ended = is_last;
 		if (is_last)
 			pthread_cond_broadcast(&store->settled);
 		pthread_mutex_unlock(&store->lock);
