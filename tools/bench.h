@@ -23,12 +23,23 @@
 #define BENCH_MAX_JOBS 256
 #define BENCH_MAX_EPOCHS 60000
 
-struct bench_config {
-	const char *dataset, *socket, *json, *record, *replay, *cache_dir, *cache_point;
-	uint64_t jobs, epochs, workers, readers, slots, chunk, seed, memory, timeout_s, bad_budget;
+struct bench_own { /* of the accessd that --private starts */
+	uint64_t workers, readers, slots, memory;
+	uint64_t cache_size; /* UINT64_MAX: not said */
+	const char *cache_dir, *cache_point;
+	struct option_texts set;
+};
+
+struct bench_dealt { /* round the jobs */
 	struct option_list batch, step_ms, start_s, job_epochs, plan_seed;
-	struct option_texts set, split, classes, pipeline;
-	uint64_t reuse, cache_size; /* UINT64_MAX: not said */
+	struct option_texts split, classes, pipeline;
+};
+
+struct bench_config {
+	const char *dataset, *socket, *json, *record, *replay;
+	uint64_t jobs, epochs, reuse, chunk, seed, timeout_s, bad_budget;
+	struct bench_own own;
+	struct bench_dealt dealt;
 	double kill, stop;
 	unsigned bad, order; /* enum oa_bad, enum oa_order */
 	bool private, verify, copy, quickstart, quiet, help, version;

@@ -49,14 +49,14 @@ static void bench_settings_cache(const struct bench_config *config, const char *
 {
 	char bytes[24] = BENCH_USUAL_CACHE;
 
-	if (config->cache_size != UINT64_MAX)
-		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->cache_size);
-	if (config->cache_dir)
-		bench_setting(ret, n, "cache_dir", config->cache_dir);
+	if (config->own.cache_size != UINT64_MAX)
+		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->own.cache_size);
+	if (config->own.cache_dir)
+		bench_setting(ret, n, "cache_dir", config->own.cache_dir);
 	if (bench_keeps(config))
 		bench_setting(ret, n, "cache_size", bytes);
-	if (config->cache_point)
-		bench_setting(ret, n, "cache_point", config->cache_point);
+	if (config->own.cache_point)
+		bench_setting(ret, n, "cache_point", config->own.cache_point);
 }
 
 /* What is said with --private, as "key=value" for accessd; in text, which lives as long as argv. */
@@ -67,8 +67,9 @@ static unsigned bench_settings(const struct bench_config *config, const char **r
 		const char *key;
 		uint64_t value;
 	} keys[] = {
-	    {"workers", config->workers}, {"readers", config->readers}, {"memory", config->memory},
-	    {"slots", config->slots},     {"chunk", config->chunk},     {"seed", config->seed},
+	    {"workers", config->own.workers}, {"readers", config->own.readers},
+	    {"memory", config->own.memory},   {"slots", config->own.slots},
+	    {"chunk", config->chunk},         {"seed", config->seed},
 	};
 	unsigned n = 0;
 
@@ -82,8 +83,8 @@ static unsigned bench_settings(const struct bench_config *config, const char **r
 		ret[n++] = text[i];
 	}
 	bench_settings_cache(config, ret, &n);
-	for (unsigned i = 0; i < config->set.n; i++)
-		ret[n++] = config->set.text[i];
+	for (unsigned i = 0; i < config->own.set.n; i++)
+		ret[n++] = config->own.set.text[i];
 	return n;
 }
 

@@ -58,11 +58,12 @@ static void bench_options_quickstart(struct bench_config *config)
 		config->jobs = 4;
 	if (config->epochs == 0)
 		config->epochs = 2;
-	if (!config->pipeline.n)
-		config->pipeline = (struct option_texts){.n = 1, .text = {"imagenet-train-u8"}};
-	bench_list(&config->batch, 1, batch);
-	bench_list(&config->step_ms, BASE_ARRAY_LEN(step_ms), step_ms);
-	bench_list(&config->start_s, BASE_ARRAY_LEN(start_s), start_s);
+	if (!config->dealt.pipeline.n)
+		config->dealt.pipeline =
+		    (struct option_texts){.n = 1, .text = {"imagenet-train-u8"}};
+	bench_list(&config->dealt.batch, 1, batch);
+	bench_list(&config->dealt.step_ms, BASE_ARRAY_LEN(step_ms), step_ms);
+	bench_list(&config->dealt.start_s, BASE_ARRAY_LEN(start_s), start_s);
 }
 
 /* Such a data set may have a usual pipeline. */
@@ -81,9 +82,9 @@ static void bench_options_default(struct bench_config *config)
 		config->epochs = 1;
 	if (config->timeout_s == 0)
 		config->timeout_s = 120;
-	if (!config->pipeline.n && !bench_is_named(config->dataset))
-		config->pipeline = (struct option_texts){.n = 1, .text = {"imagenet-train"}};
-	bench_list(&config->batch, 1, batch);
+	if (!config->dealt.pipeline.n && !bench_is_named(config->dataset))
+		config->dealt.pipeline = (struct option_texts){.n = 1, .text = {"imagenet-train"}};
+	bench_list(&config->dealt.batch, 1, batch);
 }
 
 /* --pipeline: a file's text, which is kept to the end, if there is such a file, else a name or JSON as
@@ -119,8 +120,8 @@ static int bench_options_pipelines(struct bench_config *config, struct diag *dia
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < config->pipeline.n && !r; i++)
-		r = bench_options_pipeline(&config->pipeline.text[i], diag);
+	for (unsigned i = 0; i < config->dealt.pipeline.n && !r; i++)
+		r = bench_options_pipeline(&config->dealt.pipeline.text[i], diag);
 	return r;
 }
 
@@ -139,13 +140,14 @@ static bool bench_are_whole(const struct option_list *list)
 
 bool bench_keeps(const struct bench_config *config)
 {
-	return config->cache_dir || config->cache_point || config->cache_size != UINT64_MAX;
+	return config->own.cache_dir || config->own.cache_point ||
+	       config->own.cache_size != UINT64_MAX;
 }
 
 static bool bench_configures(const struct bench_config *config)
 {
-	return config->workers || config->readers || config->memory || config->slots ||
-	       config->set.n || bench_keeps(config);
+	return config->own.workers || config->own.readers || config->own.memory ||
+	       config->own.slots || config->own.set.n || bench_keeps(config);
 }
 
 static int bench_options_check(const struct bench_config *config, struct diag *diag)
@@ -160,14 +162,14 @@ static int bench_options_check(const struct bench_config *config, struct diag *d
 		wrong = "--workers, --readers, --memory, --slots, --cache-dir, --cache-size, "
 			"--cache-point and --set configure the accessd that --private starts: add "
 			"--private";
-	else if (config->plan_seed.n && !bench_has_plan(config))
+	else if (config->dealt.plan_seed.n && !bench_has_plan(config))
 		wrong = "--plan-seed is of orders that jobs fix: add --order seeded or sequential "
 			"(--seed is that of the others, with --private)";
 	else if (config->reuse > 1 && bench_has_plan(config))
 		wrong = "--reuse is of orders that accessd deals: leave out --order";
 	else if ((config->order == OA_ORDER_REPLAY) != (config->replay != NULL))
 		wrong = "--order replay and --replay FILE go together";
-	else if (!bench_are_whole(&config->plan_seed))
+	else if (!bench_are_whole(&config->dealt.plan_seed))
 		wrong = "--plan-seed: expected whole numbers";
 	if (wrong)
 		diag_set(diag, "%s", wrong);
@@ -180,7 +182,7 @@ int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *
 	unsigned n_rest = 0;
 	int r;
 
-	*ret = (struct bench_config){.bad_budget = UINT64_MAX, .cache_size = UINT64_MAX};
+	*ret = (struct bench_config){.bad_budget = UINT64_MAX, .own.cache_size = UINT64_MAX};
 	if (!rest)
 		return -ENOMEM;
 	r = option_parse(bench_table, BASE_ARRAY_LEN(bench_table), argc, argv, ret, rest, &n_rest,
@@ -200,32 +202,34 @@ int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *
 
 uint64_t bench_epochs_of(const struct bench_config *config, unsigned job)
 {
-	return (uint64_t)option_dealt(&config->job_epochs, job, (double)config->epochs);
+	return (uint64_t)option_dealt(&config->dealt.job_epochs, job, (double)config->epochs);
 }
 
 uint32_t bench_batch_of(const struct bench_config *config, unsigned job)
 {
-	return (uint32_t)option_dealt(&config->batch, job, 256);
+	return (uint32_t)option_dealt(&config->dealt.batch, job, 256);
 }
 
 double bench_step_ms_of(const struct bench_config *config, unsigned job)
 {
-	return option_dealt(&config->step_ms, job, 0);
+	return option_dealt(&config->dealt.step_ms, job, 0);
 }
 
 double bench_start_s_of(const struct bench_config *config, unsigned job)
 {
-	return option_dealt(&config->start_s, job, 0);
+	return option_dealt(&config->dealt.start_s, job, 0);
 }
 
 uint64_t bench_plan_seed_of(const struct bench_config *config, unsigned job)
 {
-	return (uint64_t)option_dealt(&config->plan_seed, job, 0);
+	return (uint64_t)option_dealt(&config->dealt.plan_seed, job, 0);
 }
 
 const char *bench_pipeline_of(const struct bench_config *config, unsigned job)
 {
-	return config->pipeline.n ? config->pipeline.text[job % config->pipeline.n] : "";
+	return config->dealt.pipeline.n
+		   ? config->dealt.pipeline.text[job % config->dealt.pipeline.n]
+		   : "";
 }
 
 const char *bench_order_name(const struct bench_config *config)

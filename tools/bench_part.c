@@ -39,15 +39,15 @@ static bool bench_part_split(const char *text, struct oa_sampler *ret)
 
 bool bench_part_check(const struct bench_config *config, struct diag *diag)
 {
-	for (unsigned i = 0; i < config->split.n; i++) {
+	for (unsigned i = 0; i < config->dealt.split.n; i++) {
 		struct oa_sampler sampler = {0};
 
-		if (bench_part_split(bench_part_text(&config->split, i), &sampler))
+		if (bench_part_split(bench_part_text(&config->dealt.split, i), &sampler))
 			continue;
 		diag_set(diag,
 			 "--split %s: expected FROM:TO or FROM:TO@SEED with 0 <= FROM < TO <= 1, "
 			 "or all",
-			 config->split.text[i]);
+			 config->dealt.split.text[i]);
 		return false;
 	}
 	return true;
@@ -55,10 +55,10 @@ bool bench_part_check(const struct bench_config *config, struct diag *diag)
 
 bool bench_part_of(const struct bench_config *config, unsigned job, struct bench_part *ret)
 {
-	const char *classes = bench_part_text(&config->classes, job);
+	const char *classes = bench_part_text(&config->dealt.classes, job);
 
 	*ret = (struct bench_part){.sampler.size = sizeof(ret->sampler)};
-	bench_part_split(bench_part_text(&config->split, job), &ret->sampler);
+	bench_part_split(bench_part_text(&config->dealt.split, job), &ret->sampler);
 	if (classes) {
 		ret->text = strdup(classes);
 		ret->names = calloc(strlen(classes) + 1, sizeof(*ret->names));

@@ -108,7 +108,7 @@ static void bench_report_jobs_first(const struct bench_result *result, FILE *out
 static void bench_report_sharing(const struct bench_config *config,
 				 const struct bench_result *result, FILE *out)
 {
-	for (unsigned i = 0; i < result->jobs && config->pipeline.n > 1; i++)
+	for (unsigned i = 0; i < result->jobs && config->dealt.pipeline.n > 1; i++)
 		if (result->job[i].shares[0])
 			fprintf(out, "job %u, when it opened last: %.511s\n", i,
 				result->job[i].shares);

@@ -247,7 +247,7 @@ static void bench_result_usual(const struct json_in *after, struct bench_result 
 {
 	const struct json_in *sets = json_in_member(after, "datasets");
 
-	if (config->pipeline.n)
+	if (config->dealt.pipeline.n)
 		return;
 	for (size_t i = 0; i < json_in_count(sets); i++) {
 		const struct json_in *set = json_in_item(sets, i);
@@ -368,7 +368,8 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_object_begin(&out);
 	json_out_member_string(&out, "dataset", config->dataset);
 	json_out_member_string(&out, "pipeline",
-			       config->pipeline.n ? bench_pipeline_of(config, 0) : result->usual);
+			       config->dealt.pipeline.n ? bench_pipeline_of(config, 0)
+							: result->usual);
 	json_out_member_bool(&out, "verify", config->verify);
 	json_out_member_double(&out, "seconds", result->seconds);
 	json_out_member_bool(&out, "exactly_once", result->all_exactly_once);

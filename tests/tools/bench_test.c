@@ -324,11 +324,11 @@ static struct json_in *collect(unsigned n_jobs, const unsigned *rows, bool inter
 	struct diag diag = {.text = ""};
 
 	config = (struct bench_config){.dataset = "a folder",
-				       .pipeline = {.n = 1, .text = {"imagenet-eval"}},
+				       .dealt.pipeline = {.n = 1, .text = {"imagenet-eval"}},
 				       .jobs = n_jobs,
 				       .epochs = 2,
 				       .order = OA_ORDER_SEEDED,
-				       .plan_seed = {.n = 2, .value = {5, 1e15}},
+				       .dealt.plan_seed = {.n = 2, .value = {5, 1e15}},
 				       .verify = true};
 	crew = (struct bench_crew){.config = &config, .shared = bench_shared_new(n_jobs)};
 	for (unsigned i = 0; i < n_jobs; i++) {
