@@ -198,22 +198,24 @@ static void baseline_set_columns(struct baseline *baseline)
 	const struct baseline_head *head = &baseline->head;
 	uint32_t mcu = head->component[0].across * 8u;
 
-	baseline->columns = (struct baseline_span){UINT32_MAX, 0};
-	baseline->mcu_row = UINT32_MAX;
+	baseline->place.columns = (struct baseline_span){UINT32_MAX, 0};
+	baseline->place.mcu_row = UINT32_MAX;
 	for (unsigned c = 0; c < head->n_components; c++) {
 		const struct baseline_plane *plane = &baseline->plane[c];
 		uint32_t across = head->component[c].across * plane->block_width,
 			 down = head->component[c].down * plane->side;
 
-		baseline->columns.first =
-		    BASE_MIN(baseline->columns.first, plane->across.first / across);
-		baseline->columns.end =
-		    BASE_MAX(baseline->columns.end, (plane->across.end - 1) / across + 1);
-		baseline->mcu_row = BASE_MIN(baseline->mcu_row, plane->down.first / down);
+		baseline->place.columns.first =
+		    BASE_MIN(baseline->place.columns.first, plane->across.first / across);
+		baseline->place.columns.end =
+		    BASE_MAX(baseline->place.columns.end, (plane->across.end - 1) / across + 1);
+		baseline->place.mcu_row =
+		    BASE_MIN(baseline->place.mcu_row, plane->down.first / down);
 	}
-	baseline->per_row = (head->width + mcu - 1) / mcu;
-	baseline->gap = (uint64_t)baseline->mcu_row * baseline->per_row + baseline->columns.first;
-	baseline->y = baseline->box.top;
+	baseline->place.per_row = (head->width + mcu - 1) / mcu;
+	baseline->place.gap = (uint64_t)baseline->place.mcu_row * baseline->place.per_row +
+			      baseline->place.columns.first;
+	baseline->place.y = baseline->box.top;
 }
 
 /* An odd number of cache lines, so that rows do not meet in the same sets of the cache. */
@@ -227,7 +229,8 @@ static size_t baseline_stride(size_t bytes)
 static size_t baseline_place(struct baseline *baseline, uint8_t *memory)
 {
 	const struct baseline_head *head = &baseline->head;
-	size_t pairs = (baseline->columns.end - baseline->columns.first + 1) / 2, used = 0;
+	size_t pairs = (baseline->place.columns.end - baseline->place.columns.first + 1) / 2,
+	       used = 0;
 	uint32_t out_rows = head->component[0].down * 8u + 1;
 
 	for (unsigned c = 0; c < head->n_components; c++) {
@@ -291,10 +294,11 @@ static void baseline_extend(const struct baseline *baseline)
 	for (unsigned c = 1; c < baseline->head.n_components; c++) {
 		const struct baseline_plane *plane = &baseline->plane[c];
 		uint8_t *row = plane->rows;
-		size_t last = plane->width - 1 - (size_t)baseline->columns.first * plane->side;
+		size_t last =
+		    plane->width - 1 - (size_t)baseline->place.columns.first * plane->side;
 
 		for (unsigned y = 0; y < plane->side; y++, row += plane->stride) {
-			if (baseline->columns.first == 0)
+			if (baseline->place.columns.first == 0)
 				row[-1] = row[0];
 			if (plane->across.end == plane->width)
 				row[last + 1] = row[last];
@@ -317,15 +321,15 @@ int baseline_next(struct baseline *baseline, struct decode_band *ret)
 		if (r != 0)
 			return r;
 		baseline_extend(baseline);
-		end = baseline->mcu_row * high;
+		end = baseline->place.mcu_row * high;
 		end = end >= baseline->height ? baseline->height : end - late;
 		end = BASE_MIN(end, box->top + box->height);
-	} while (end <= baseline->y);
+	} while (end <= baseline->place.y);
 	/* Who made an index, or packed, has looked. */
 	if (end == box->top + box->height && !baseline->index.rows && !baseline->packed.rows &&
 	    !baseline_bits_has_end(&baseline->scan.bits, baseline->kernels))
 		return BASELINE_E_DAMAGED;
 	baseline_band_make(baseline, end, ret);
-	baseline->y = end;
+	baseline->place.y = end;
 	return 0;
 }

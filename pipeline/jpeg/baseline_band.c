@@ -23,7 +23,7 @@ static struct band_plane band_plane(const struct baseline *baseline, unsigned c)
 {
 	const struct baseline_plane *plane = &baseline->plane[c];
 	const struct baseline_component *component = &baseline->head.component[c];
-	uint32_t before = baseline->columns.first * component->across * plane->block_width;
+	uint32_t before = baseline->place.columns.first * component->across * plane->block_width;
 	uint32_t column = baseline->box.left;
 
 	if (baseline->is_half)
@@ -31,7 +31,7 @@ static struct band_plane band_plane(const struct baseline *baseline, unsigned c)
 	return (struct band_plane){
 	    .first = plane->rows - plane->stride + (column - before),
 	    .stride = plane->stride,
-	    .y = ((int64_t)baseline->mcu_row - 1) * component->down * plane->side - 1,
+	    .y = ((int64_t)baseline->place.mcu_row - 1) * component->down * plane->side - 1,
 	    .last = (int64_t)plane->height - 1,
 	};
 }
@@ -73,10 +73,11 @@ void baseline_band_make(const struct baseline *baseline, uint32_t end, struct de
 
 	for (unsigned c = 0; c < baseline->head.n_components; c++)
 		planes[c] = band_plane(baseline, c);
-	ret->rows = end - baseline->y;
+	ret->rows = end - baseline->place.y;
 	if (baseline->head.n_components == 1) {
 		for (unsigned i = 0; i < 3; i++)
-			ret->plane[i] = planes[0].first + band_offset(&planes[0], baseline->y);
+			ret->plane[i] =
+			    planes[0].first + band_offset(&planes[0], baseline->place.y);
 		ret->stride = baseline->plane[0].stride;
 		return;
 	}
@@ -85,8 +86,8 @@ void baseline_band_make(const struct baseline *baseline, uint32_t end, struct de
 		ret->plane[i] = baseline->out[i] + odd;
 	if (baseline->is_half)
 		count = (count + odd + 1) / 2;
-	for (uint32_t y = baseline->y; y < end; y++) {
-		const size_t offset = (y - baseline->y) * baseline->out_stride;
+	for (uint32_t y = baseline->place.y; y < end; y++) {
+		const size_t offset = (y - baseline->place.y) * baseline->out_stride;
 		uint8_t *const to[3] = {baseline->out[0] + offset, baseline->out[1] + offset,
 					baseline->out[2] + offset};
 

@@ -167,7 +167,7 @@ static int index_restart(struct index_maker *maker)
 	struct baseline *baseline = maker->baseline;
 	int r;
 
-	if (baseline->head.interval == 0 || baseline->until_restart > 0)
+	if (baseline->head.interval == 0 || baseline->restart.until > 0)
 		return 0;
 	r = baseline_rows_begin(baseline);
 	if (r != 0)
@@ -189,8 +189,8 @@ static int index_pass(struct index_maker *maker, uint32_t count)
 		if (r != 0)
 			break;
 		if (baseline->head.interval > 0)
-			run = BASE_MIN(run, baseline->until_restart);
-		baseline->until_restart -= run;
+			run = BASE_MIN(run, baseline->restart.until);
+		baseline->restart.until -= run;
 		count -= run;
 		r = index_skip(maker, run);
 	}
@@ -334,7 +334,7 @@ struct index_entry {
 static struct index_entry index_entry(const struct baseline *baseline, uint32_t x)
 {
 	const struct baseline_index *index = &baseline->index;
-	const uint8_t *row = index->rows + baseline->mcu_row * index->row_size;
+	const uint8_t *row = index->rows + baseline->place.mcu_row * index->row_size;
 	size_t number = INDEX_WORD + ((size_t)x + index->step - 1) / index->step * INDEX_WORD;
 	struct index_entry entry;
 	uint64_t word;
@@ -362,28 +362,29 @@ static void index_set_restart(struct baseline *baseline, uint64_t mcu)
 	if (interval == 0)
 		return;
 	done = mcu == 0 ? 0 : (mcu - 1) / interval;
-	baseline->until_restart = interval - (uint32_t)(mcu - done * interval);
-	baseline->next_restart = (uint8_t)(done & 7);
+	baseline->restart.until = interval - (uint32_t)(mcu - done * interval);
+	baseline->restart.next = (uint8_t)(done & 7);
 }
 
 uint32_t baseline_index_seek(struct baseline *baseline)
 {
 	struct baseline_index *index = &baseline->index;
 	const uint8_t *end = baseline->data + baseline->size;
-	const uint32_t left = baseline->columns.first % index->step;
-	const uint32_t first = baseline->columns.first - left;
+	const uint32_t left = baseline->place.columns.first % index->step;
+	const uint32_t first = baseline->place.columns.first - left;
 	const struct index_entry entry = index_entry(baseline, first);
-	const struct index_entry behind = index_entry(baseline, baseline->columns.end);
+	const struct index_entry behind = index_entry(baseline, baseline->place.columns.end);
 	const uint8_t *stop = baseline->head.scan + behind.place / 8;
 
 	for (unsigned c = 0; c < baseline->head.n_components; c++)
 		baseline->scan.dc[c] = entry.dc[c];
-	index_set_restart(baseline, (uint64_t)baseline->mcu_row * baseline->per_row + first);
+	index_set_restart(baseline,
+			  (uint64_t)baseline->place.mcu_row * baseline->place.per_row + first);
 	/* That byte's first bits may be of this row, and a 00 behind it is its stuffing. */
 	baseline_bits_start_within(&baseline->scan.bits, baseline->kernels,
 				   baseline->head.scan + entry.place / 8, entry.place % 8,
 				   end - stop < 2 ? end : stop + 2);
-	index->next = BASE_MIN(first + index->step, baseline->per_row);
+	index->next = BASE_MIN(first + index->step, baseline->place.per_row);
 	return left;
 }
 
@@ -395,7 +396,7 @@ bool baseline_index_agrees(struct baseline *baseline, uint32_t x)
 
 	if (x < baseline->index.next)
 		return true;
-	baseline->index.next = BASE_MIN(x + baseline->index.step, baseline->per_row);
+	baseline->index.next = BASE_MIN(x + baseline->index.step, baseline->place.per_row);
 	entry = index_entry(baseline, x);
 	is_same = (entry.place & 7) == (-scan->bits.count & 7);
 	for (unsigned c = 0; c < baseline->head.n_components; c++)

@@ -266,6 +266,23 @@ struct baseline_plane {
 	uint32_t block_width;              /* columns that it takes: side, or twice that */
 };
 
+struct baseline_place {               /* of what comes next */
+	uint32_t per_row;             /* MCUs of a row */
+	struct baseline_span columns; /* MCUs wanted of each row */
+	uint32_t mcu_row, y;          /* to come: MCU row; row of pixels */
+	uint64_t gap;                 /* MCUs to be read over before it */
+};
+
+struct
+    baseline_wanted { /* a bit for each block of a MCU: of the MCU row; of the first columns and the last */
+	unsigned down, first[2], last[2];
+};
+
+struct baseline_restart {
+	uint32_t until; /* MCUs */
+	uint8_t next;   /* 0 ... 7 */
+};
+
 struct baseline {
 	const struct baseline_kernels *kernels;
 	struct baseline_tables *tables;
@@ -280,16 +297,11 @@ struct baseline {
 
 	/* where the scan is */
 	struct baseline_scan scan;
-	uint32_t per_row;             /* MCUs of a row */
-	struct baseline_span columns; /* MCUs wanted of each row */
+	struct baseline_place place;
+	struct baseline_wanted wanted;
+	struct baseline_restart restart;
 	struct baseline_index index;
 	struct baseline_packed packed;
-	uint32_t mcu_row, y; /* to come: MCU row; row of pixels */
-	uint64_t gap;        /* MCUs to be read over before it */
-	/* a bit for each block of a MCU: wanted of the MCU row; of the first columns and the last */
-	unsigned wanted_down, wanted_first[2], wanted_last[2];
-	uint32_t until_restart;
-	uint8_t next_restart; /* 0 ... 7 */
 
 	struct baseline_plane plane[BASELINE_COMPONENTS];
 	uint8_t *out[3]; /* a band's rows begin here */
@@ -307,7 +319,7 @@ void baseline_rows_start(struct baseline *baseline);
 int baseline_rows_begin(struct baseline *baseline);
 /* A bit for each block of column x that is wanted of the row that comes. */
 unsigned baseline_rows_wanted(const struct baseline *baseline, uint32_t x);
-/* Decodes the MCU row baseline->mcu_row into the planes. 0 or BASELINE_E_DAMAGED. */
+/* Decodes the MCU row baseline->place.mcu_row into the planes. 0 or BASELINE_E_DAMAGED. */
 int baseline_rows_decode(struct baseline *baseline);
 /* MCUs of a row, and rows, of the open picture. */
 void baseline_index_measure(const struct baseline *baseline, uint32_t *ret_per_row,
@@ -318,7 +330,7 @@ int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
 /* The picture is packed and the kernels have packed_unit: all of that row that is wanted, to samples. 0 or
  * BASELINE_E_DAMAGED. */
 int baseline_packed_row(struct baseline *baseline);
-/* There is an index: to the last entry of MCU row baseline->mcu_row that is not behind the first column
+/* There is an index: to the last entry of MCU row baseline->place.mcu_row that is not behind the first column
  * wanted. Returns how many MCUs before that column are left to be read over. */
 uint32_t baseline_index_seek(struct baseline *baseline);
 /* There is an index: whether decoding has come to column x of that row as the index says, as far as it

@@ -195,13 +195,13 @@ static int pack_next(struct baseline *baseline, struct baseline_mcu *mcu)
 	struct baseline_bits *bits = &baseline->scan.bits;
 	int r = 0;
 
-	if (baseline->head.interval > 0 && baseline->until_restart == 0)
+	if (baseline->head.interval > 0 && baseline->restart.until == 0)
 		r = baseline_rows_begin(baseline);
 	if (r == 0 && bits->next > bits->limit)
 		r = baseline_bits_more(bits, baseline->kernels);
 	if (r != 0)
 		return r;
-	baseline->until_restart--;
+	baseline->restart.until--;
 	r = baseline->kernels->mcu(&baseline->scan, UINT32_MAX, mcu);
 	return r == 0 && baseline_bits_is_overrun(bits) ? BASELINE_E_DAMAGED : r;
 }

@@ -139,7 +139,7 @@ static inline int packed_find(const struct baseline *baseline, uint32_t x,
 			      uint64_t *ret_size)
 {
 	const struct baseline_packed *packed = &baseline->packed;
-	const uint8_t *row = packed->rows + baseline->mcu_row * packed->row_size;
+	const uint8_t *row = packed->rows + baseline->place.mcu_row * packed->row_size;
 	const uint64_t first = little_32(row), shift = packed->shift;
 	const uint64_t start = first + ((uint64_t)little_16(row + 4 + (size_t)2 * x) << shift);
 	uint64_t end;
@@ -243,7 +243,7 @@ int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
 static unsigned packed_wanted(const struct baseline *baseline, uint32_t x)
 {
 	const struct baseline_packed *packed = &baseline->packed;
-	const struct baseline_span *columns = &baseline->columns;
+	const struct baseline_span *columns = &baseline->place.columns;
 	unsigned wanted[2] = {0, 0}, pairs = 0;
 
 	for (uint32_t i = 0; i < packed->mcus; i++) {
@@ -272,7 +272,7 @@ static void packed_aim(struct baseline *baseline, unsigned p)
 	target->step = 16;
 	target->to[0] = plane->rows;
 	if (baseline->packed.mcus == 2) {
-		target->to[0] -= (size_t)8 * (baseline->columns.first % 2);
+		target->to[0] -= (size_t)8 * (baseline->place.columns.first % 2);
 	} else if (place->component[0] == 0) {
 		target->to[0] += 8 * p * plane->stride;
 	} else {
@@ -300,7 +300,7 @@ static int packed_samples(const struct baseline *baseline, uint32_t x, size_t n,
 
 int baseline_packed_row(struct baseline *baseline)
 {
-	const struct baseline_span *columns = &baseline->columns;
+	const struct baseline_span *columns = &baseline->place.columns;
 	const uint32_t mcus = baseline->packed.mcus, first = columns->first / mcus * mcus;
 	unsigned inner = 0;
 	int r = 0;

@@ -148,9 +148,10 @@ static int restore_scan(struct restore *restore)
 	uint64_t number = 0;
 	int r = 0;
 
-	baseline_index_measure(baseline, &baseline->per_row, &rows);
-	for (baseline->mcu_row = 0; baseline->mcu_row < rows; baseline->mcu_row++) {
-		for (uint32_t x = 0; r == 0 && x < baseline->per_row; x++, number++) {
+	baseline_index_measure(baseline, &baseline->place.per_row, &rows);
+	for (baseline->place.mcu_row = 0; baseline->place.mcu_row < rows;
+	     baseline->place.mcu_row++) {
+		for (uint32_t x = 0; r == 0 && x < baseline->place.per_row; x++, number++) {
 			if (interval > 0 && number > 0 && number % interval == 0)
 				restore_restart(restore, number / interval - 1);
 			r = restore_mcu(restore, x);

@@ -55,7 +55,8 @@ static unsigned rows_down(const struct baseline *baseline)
 		const struct baseline_plane *plane = &baseline->plane[c];
 
 		for (uint32_t i = 0; i < component->across * component->down; i++, bit++) {
-			uint32_t row = baseline->mcu_row * component->down + i / component->across;
+			uint32_t row =
+			    baseline->place.mcu_row * component->down + i / component->across;
 
 			if (rows_overlap(&plane->down, row * plane->side, plane->side))
 				wanted |= 1u << bit;
@@ -66,12 +67,13 @@ static unsigned rows_down(const struct baseline *baseline)
 
 unsigned baseline_rows_wanted(const struct baseline *baseline, uint32_t x)
 {
-	uint32_t before = x - baseline->columns.first, behind = baseline->columns.end - 1 - x;
+	uint32_t before = x - baseline->place.columns.first,
+		 behind = baseline->place.columns.end - 1 - x;
 
 	if (before < 2)
-		return baseline->wanted_down & baseline->wanted_first[before];
-	return behind < 2 ? baseline->wanted_down & baseline->wanted_last[behind]
-			  : baseline->wanted_down;
+		return baseline->wanted.down & baseline->wanted.first[before];
+	return behind < 2 ? baseline->wanted.down & baseline->wanted.last[behind]
+			  : baseline->wanted.down;
 }
 
 /* ---- MCUs ---- */
@@ -79,17 +81,17 @@ unsigned baseline_rows_wanted(const struct baseline *baseline, uint32_t x)
 void baseline_rows_start(struct baseline *baseline)
 {
 	struct baseline_scan *scan = &baseline->scan;
-	const struct baseline_span *columns = &baseline->columns;
+	const struct baseline_span *columns = &baseline->place.columns;
 
 	/* Only at the ends of a row do columns differ, in two MCUs each. */
 	for (uint32_t i = 0; i < 2 && i < columns->end - columns->first; i++) {
-		baseline->wanted_first[i] = rows_across(baseline, columns->first + i);
-		baseline->wanted_last[i] = rows_across(baseline, columns->end - 1 - i);
+		baseline->wanted.first[i] = rows_across(baseline, columns->first + i);
+		baseline->wanted.last[i] = rows_across(baseline, columns->end - 1 - i);
 	}
 	for (unsigned c = 0; c < BASELINE_COMPONENTS; c++)
 		scan->dc[c] = 0;
-	baseline->until_restart = baseline->head.interval;
-	baseline->next_restart = 0;
+	baseline->restart.until = baseline->head.interval;
+	baseline->restart.next = 0;
 	if (!baseline->index.rows && !baseline->packed.rows)
 		baseline_bits_start(&scan->bits, baseline->kernels, baseline->head.scan,
 				    baseline->data + baseline->size);
@@ -98,20 +100,20 @@ void baseline_rows_start(struct baseline *baseline)
 static int rows_restart(struct baseline *baseline)
 {
 	struct baseline_bits *bits = &baseline->scan.bits;
-	uint8_t marker = (uint8_t)(ROWS_RST0 + baseline->next_restart);
+	uint8_t marker = (uint8_t)(ROWS_RST0 + baseline->restart.next);
 
 	if (baseline_bits_is_overrun(bits))
 		return BASELINE_E_DAMAGED;
 	for (unsigned c = 0; c < BASELINE_COMPONENTS; c++)
 		baseline->scan.dc[c] = 0;
-	baseline->until_restart = baseline->head.interval;
-	baseline->next_restart = (baseline->next_restart + 1) & 7;
+	baseline->restart.until = baseline->head.interval;
+	baseline->restart.next = (baseline->restart.next + 1) & 7;
 	return baseline_bits_restart(bits, baseline->kernels, marker);
 }
 
 int baseline_rows_begin(struct baseline *baseline)
 {
-	if (baseline->head.interval == 0 || baseline->until_restart > 0)
+	if (baseline->head.interval == 0 || baseline->restart.until > 0)
 		return 0;
 	return rows_restart(baseline);
 }
@@ -135,7 +137,7 @@ static int rows_mcu(struct baseline *baseline, uint32_t x, struct baseline_mcu *
 		if (r != 0)
 			return r;
 	}
-	baseline->until_restart--;
+	baseline->restart.until--;
 	return baseline->kernels->mcu(&baseline->scan, wanted, mcu);
 }
 
@@ -169,10 +171,10 @@ static int rows_skip(struct baseline *baseline, uint64_t count)
 		if (r != 0)
 			return r;
 		if (baseline->head.interval > 0)
-			run = BASE_MIN(run, baseline->until_restart);
+			run = BASE_MIN(run, baseline->restart.until);
 		count -= run;
-		baseline->until_restart -= run;
-		if (baseline->head.interval > 0 && baseline->until_restart == 0)
+		baseline->restart.until -= run;
+		if (baseline->head.interval > 0 && baseline->restart.until == 0)
 			continue; /* the marker is looked for, not what is before it */
 		r = rows_skip_run(baseline, run);
 		if (r != 0)
@@ -240,7 +242,7 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 	for (unsigned i = 0; i < 2; i++) {
 		int r;
 
-		if (x + i >= baseline->columns.end) {
+		if (x + i >= baseline->place.columns.end) {
 			for (unsigned block = 0; block < BASELINE_BLOCKS; block++)
 				baseline->mcu[i].end[block] = baseline->mcu[i].coef[block][0] = 0;
 			continue;
@@ -250,8 +252,8 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 			return r;
 	}
 	if (baseline->shift > 0)
-		return baseline_scaled_samples(baseline, x - baseline->columns.first);
-	return rows_samples(baseline, x - baseline->columns.first);
+		return baseline_scaled_samples(baseline, x - baseline->place.columns.first);
+	return rows_samples(baseline, x - baseline->place.columns.first);
 }
 
 /* To the first MCU wanted of the row. */
@@ -261,7 +263,7 @@ static int rows_go(struct baseline *baseline)
 		return 0;
 	if (baseline->index.rows)
 		return rows_skip(baseline, baseline_index_seek(baseline));
-	return rows_skip(baseline, baseline->gap);
+	return rows_skip(baseline, baseline->place.gap);
 }
 
 int baseline_rows_decode(struct baseline *baseline)
@@ -270,18 +272,19 @@ int baseline_rows_decode(struct baseline *baseline)
 	    baseline->packed.rows && baseline->kernels->packed_unit && baseline->shift == 0;
 	int r = rows_go(baseline);
 
-	baseline->wanted_down = rows_down(baseline) & baseline->detailed;
+	baseline->wanted.down = rows_down(baseline) & baseline->detailed;
 	if (is_packed)
 		r = baseline_packed_row(baseline);
-	for (uint32_t x = baseline->columns.first;
-	     !is_packed && r == 0 && x < baseline->columns.end; x += 2)
+	for (uint32_t x = baseline->place.columns.first;
+	     !is_packed && r == 0 && x < baseline->place.columns.end; x += 2)
 		r = rows_columns(baseline, x);
 	if (r != 0)
 		return r;
-	if (baseline->index.rows && !baseline_index_agrees(baseline, baseline->columns.end))
+	if (baseline->index.rows && !baseline_index_agrees(baseline, baseline->place.columns.end))
 		return BASELINE_E_DAMAGED;
-	baseline->gap = baseline->per_row - (baseline->columns.end - baseline->columns.first);
-	baseline->mcu_row++;
+	baseline->place.gap =
+	    baseline->place.per_row - (baseline->place.columns.end - baseline->place.columns.first);
+	baseline->place.mcu_row++;
 	if (baseline->packed.rows)
 		return 0;
 	return baseline_bits_is_overrun(&baseline->scan.bits) ? BASELINE_E_DAMAGED : 0;
