@@ -82,6 +82,17 @@ const struct json_in *json_in_item(const struct json_in *array, size_t index);
 const struct json_in *json_in_member(const struct json_in *object, const char *key);
 /* Members in the order of the text: starts with *key NULL, ends with NULL. The key is borrowed. */
 const struct json_in *json_in_next(const struct json_in *object, const char **key);
+/* Goes through an array; `break` and `continue` are as in any loop. */
+#define JSON_IN_EACH(item, array)                                             \
+	for (size_t item##_at_ = 0, item##_goes_ = 1;                         \
+	     item##_goes_ && item##_at_ < json_in_count(array); item##_at_++) \
+		for (const struct json_in *item =                             \
+			 (item##_goes_ = 0, json_in_item(array, item##_at_)); \
+		     !item##_goes_; item##_goes_ = 1)
+/* The first of the array's objects that has that text, or that number, there; NULL: none. */
+const struct json_in *json_in_with(const struct json_in *array, const char *key, const char *text);
+const struct json_in *json_in_numbered(const struct json_in *array, const char *key,
+				       uint64_t number);
 /* The value, or otherwise when it is missing or of another kind. */
 uint64_t json_in_u64(const struct json_in *value, uint64_t otherwise); /* also when negative */
 int64_t json_in_i64(const struct json_in *value, int64_t otherwise);

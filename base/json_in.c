@@ -125,6 +125,23 @@ const struct json_in *json_in_member(const struct json_in *object, const char *k
 	return json_in_from(json_object_get(json_in_of(object), key));
 }
 
+const struct json_in *json_in_with(const struct json_in *array, const char *key, const char *text)
+{
+	JSON_IN_EACH(item, array)
+		if (strcmp(json_in_string(json_in_member(item, key), ""), text) == 0)
+			return item;
+	return NULL;
+}
+
+const struct json_in *json_in_numbered(const struct json_in *array, const char *key,
+				       uint64_t number)
+{
+	JSON_IN_EACH(item, array)
+		if (json_in_u64(json_in_member(item, key), ~number) == number)
+			return item;
+	return NULL;
+}
+
 const struct json_in *json_in_next(const struct json_in *object, const char **key)
 {
 	/* jansson's iterators ask for a value that may be changed; nothing here changes it */

@@ -152,6 +152,14 @@ static const struct {
 #undef NODE
 };
 
+static uint64_t bench_grown(const struct json_in *now, const struct json_in *then, const char *key)
+{
+	uint64_t count = json_in_u64(json_in_member(now, key), 0);
+	uint64_t count_then = json_in_u64(json_in_member(then, key), 0);
+
+	return count > count_then ? count - count_then : 0;
+}
+
 static void bench_result_node(const struct json_in *before, const struct json_in *after,
 			      struct bench_node_result *ret)
 {
@@ -166,19 +174,17 @@ static void bench_result_node(const struct json_in *before, const struct json_in
 	for (size_t i = 0; i < BASE_ARRAY_LEN(bench_node_keys); i++) {
 		const char *key = bench_node_keys[i].key;
 		void *at = (char *)ret + bench_node_keys[i].offset;
-		uint64_t count = json_in_u64(json_in_member(now, key), 0);
-		uint64_t count_then = json_in_u64(json_in_member(then, key), 0);
 
 		if (bench_node_keys[i].is_seconds)
 			*(double *)at = json_in_double(json_in_member(now, key), 0) -
 					json_in_double(json_in_member(then, key), 0);
 		else if (bench_node_keys[i].is_level)
-			*(uint64_t *)at = count;
+			*(uint64_t *)at = json_in_u64(json_in_member(now, key), 0);
 		else
-			*(uint64_t *)at = count > count_then ? count - count_then : 0;
+			*(uint64_t *)at = bench_grown(now, then, key);
 	}
-	for (size_t i = 0; i < json_in_count(streams); i++) {
-		uint64_t slots = json_in_u64(json_in_member(json_in_item(streams, i), "slots"), 0);
+	JSON_IN_EACH(stream, streams) {
+		uint64_t slots = json_in_u64(json_in_member(stream, "slots"), 0);
 
 		ret->slots = BASE_MAX(ret->slots, slots);
 	}
@@ -190,24 +196,10 @@ static void bench_result_node(const struct json_in *before, const struct json_in
 static const struct json_in *bench_cache_of(const struct json_in *status,
 					    const struct json_in *stream)
 {
-	const struct json_in *streams = json_in_member(status, "streams");
-	uint64_t id = json_in_u64(json_in_member(stream, "id"), 0);
+	const uint64_t id = json_in_u64(json_in_member(stream, "id"), 0);
 
-	for (size_t i = 0; i < json_in_count(streams); i++) {
-		const struct json_in *other = json_in_item(streams, i);
-
-		if (json_in_u64(json_in_member(other, "id"), UINT64_MAX) == id)
-			return json_in_member(other, "cache");
-	}
-	return NULL;
-}
-
-static uint64_t bench_grown(const struct json_in *now, const struct json_in *then, const char *key)
-{
-	uint64_t count = json_in_u64(json_in_member(now, key), 0);
-	uint64_t count_then = json_in_u64(json_in_member(then, key), 0);
-
-	return count > count_then ? count - count_then : 0;
+	return json_in_member(json_in_numbered(json_in_member(status, "streams"), "id", id),
+			      "cache");
 }
 
 /* What streams that are there looked for; of those that were there before, since then. */
@@ -219,8 +211,7 @@ static void bench_result_cache(const struct json_in *before, const struct json_i
 		       json_in_u64(json_in_member(after, "pid"), 1);
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < json_in_count(streams); i++) {
-		const struct json_in *stream = json_in_item(streams, i);
+	JSON_IN_EACH(stream, streams) {
 		const struct json_in *now = json_in_member(stream, "cache");
 		const struct json_in *then = is_same ? bench_cache_of(before, stream) : NULL;
 		uint64_t hits = bench_grown(now, then, "hits");
@@ -249,8 +240,7 @@ static void bench_result_usual(const struct json_in *after, struct bench_result 
 
 	if (config->dealt.pipeline.n)
 		return;
-	for (size_t i = 0; i < json_in_count(sets); i++) {
-		const struct json_in *set = json_in_item(sets, i);
+	JSON_IN_EACH(set, sets) {
 		const char *name = json_in_string(json_in_member(set, "name"), "");
 
 		if (proto_is_named(config->dataset) &&

@@ -12,21 +12,12 @@
 #include "tools/ctl_ask.h"
 #include "tools/host.h"
 #include "tools/table.h"
+#include "tools/ctl_value.h"
 
 #define BAD_MAX_STATUS (16u << 20)
 #define BAD_MAX_STREAMS 64
 
 /* ---- of the status ---- */
-
-static uint64_t bad_number(const struct json_in *object, const char *key)
-{
-	return json_in_u64(json_in_member(object, key), 0);
-}
-
-static const char *bad_string(const struct json_in *object, const char *key)
-{
-	return json_in_string(json_in_member(object, key), "-");
-}
 
 unsigned ctl_bad_find(const struct json_in *status, const char *who, struct ctl_bad *ret,
 		      unsigned most)
@@ -80,11 +71,11 @@ static int bad_fetch(struct ctl_ask *ask, struct ctl_bad *bad, struct diag *diag
 		int r;
 
 		wire_out_init(&out, PROTO_BAD);
-		wire_put_u64(&out, PROTO_KEY_JOB_ID, bad_number(bad->job, "id"));
+		wire_put_u64(&out, PROTO_KEY_JOB_ID, ctl_u64(bad->job, "id"));
 		wire_put_u64(&out, PROTO_KEY_FROM, from);
 		if (ctl_ask(ask, &out, PROTO_BAD_SAMPLES, &in, diag))
 			return 1;
-		r = bad_page(&in, bad_number(bad->stream, "samples"), &from, &total, bad);
+		r = bad_page(&in, ctl_u64(bad->stream, "samples"), &from, &total, bad);
 		wire_in_fini(&in);
 		if (r) {
 			diag_set(diag, "accessd's list of bad samples makes no sense");
@@ -104,12 +95,12 @@ void ctl_bad_draw(const struct ctl_bad *bad, FILE *out)
 	struct table table;
 
 	fprintf(out, "job %llu, %s; stream %llu of %s: %llu bad of %llu samples\n",
-		(unsigned long long)bad_number(bad->job, "id"),
-		base_quote(bad_string(bad->job, "name"), name, sizeof(name)),
-		(unsigned long long)bad_number(bad->job, "stream"),
-		base_quote(bad_string(bad->stream, "dataset"), dataset, sizeof(dataset)),
+		(unsigned long long)ctl_u64(bad->job, "id"),
+		base_quote(ctl_string(bad->job, "name"), name, sizeof(name)),
+		(unsigned long long)ctl_u64(bad->job, "stream"),
+		base_quote(ctl_string(bad->stream, "dataset"), dataset, sizeof(dataset)),
 		(unsigned long long)bad->list.count,
-		(unsigned long long)bad_number(bad->stream, "samples"));
+		(unsigned long long)ctl_u64(bad->stream, "samples"));
 	table_init(&table, "sample|<file|<stage|<error");
 	for (uint64_t i = 0; i < bad->list.count; i++) {
 		bad_list_get(&bad->list, i, &entry);
@@ -132,11 +123,11 @@ void ctl_bad_draw(const struct ctl_bad *bad, FILE *out)
 static void bad_put(struct json_out *out, const struct ctl_bad *bad)
 {
 	json_out_object_begin(out);
-	json_out_member_u64(out, "job", bad_number(bad->job, "id"));
-	json_out_member_string(out, "name", bad_string(bad->job, "name"));
-	json_out_member_u64(out, "stream", bad_number(bad->job, "stream"));
-	json_out_member_string(out, "dataset", bad_string(bad->stream, "dataset"));
-	json_out_member_u64(out, "samples", bad_number(bad->stream, "samples"));
+	json_out_member_u64(out, "job", ctl_u64(bad->job, "id"));
+	json_out_member_string(out, "name", ctl_string(bad->job, "name"));
+	json_out_member_u64(out, "stream", ctl_u64(bad->job, "stream"));
+	json_out_member_string(out, "dataset", ctl_string(bad->stream, "dataset"));
+	json_out_member_u64(out, "samples", ctl_u64(bad->stream, "samples"));
 	json_out_member_u64(out, "lost", bad->lost);
 	json_out_member_array(out, "bad_samples");
 	for (uint64_t i = 0; i < bad->list.count; i++) {

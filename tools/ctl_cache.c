@@ -17,6 +17,7 @@
 #include "shmring/proto.h"
 #include "tools/ctl_ask.h"
 #include "tools/table.h"
+#include "tools/ctl_value.h"
 
 #define CACHE_MAX_LIST (64u << 20)
 #define CACHE_FIGURES 12 /* of an id that are shown */
@@ -41,11 +42,6 @@ struct cache_ask {
 
 /* ---- the list ---- */
 
-static const char *cache_note(const struct json_in *note, const char *key)
-{
-	return json_in_string(json_in_member(note, key), "-");
-}
-
 static void cache_age(struct table *table, uint64_t last_use_s)
 {
 	double s = difftime(time(NULL), (time_t)last_use_s);
@@ -69,7 +65,7 @@ static void cache_state(const struct json_in *group, struct table *table)
 	size_t used = 0;
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(states); i++)
-		if (json_in_bool(json_in_member(group, states[i].key), false))
+		if (ctl_is(group, states[i].key))
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
 						 used > 0 ? ", " : "", states[i].words);
 	table_cell(table, "%s", text);
@@ -78,7 +74,7 @@ static void cache_state(const struct json_in *group, struct table *table)
 /* What its maker noted of a group; the caller frees. NULL: nothing that can be read. */
 static struct json_in *cache_note_of(const struct json_in *group)
 {
-	const char *text = json_in_string(json_in_member(group, "note"), "");
+	const char *text = ctl_text(group, "note");
 	struct json_in *note = NULL;
 
 	return json_in_parse(text, strlen(text), 65536, &note, NULL) ? NULL : note;
@@ -86,20 +82,18 @@ static struct json_in *cache_note_of(const struct json_in *group)
 
 static void cache_row(const struct json_in *group, struct table *table)
 {
-	uint64_t samples = json_in_u64(json_in_member(group, "samples"), 0);
-	uint64_t values = json_in_u64(json_in_member(group, "values"), 0);
+	uint64_t samples = ctl_u64(group, "samples");
+	uint64_t values = ctl_u64(group, "values");
 	struct json_in *note = cache_note_of(group);
 	char bytes[32];
 
-	table_cell(table, "%.*s", CACHE_FIGURES, json_in_string(json_in_member(group, "id"), "-"));
-	table_cell(table, "%s", cache_note(note, "form"));
-	table_cell(table, "%s", cache_note(note, "dataset"));
+	table_cell(table, "%.*s", CACHE_FIGURES, ctl_string(group, "id"));
+	table_cell(table, "%s", ctl_string(note, "form"));
+	table_cell(table, "%s", ctl_string(note, "dataset"));
 	table_cell(table, "%llu", (unsigned long long)samples);
 	table_cell(table, "%.1f %%", samples ? 100 * (double)values / (double)samples : 0);
-	table_cell(table, "%s",
-		   base_format_bytes(json_in_u64(json_in_member(group, "bytes"), 0), bytes,
-				     sizeof(bytes)));
-	cache_age(table, json_in_u64(json_in_member(group, "last_use_s"), 0));
+	table_cell(table, "%s", base_format_bytes(ctl_u64(group, "bytes"), bytes, sizeof(bytes)));
+	cache_age(table, ctl_u64(group, "last_use_s"));
 	cache_state(group, table);
 	table_end_row(table);
 	json_in_free(note);
@@ -111,21 +105,18 @@ void ctl_cache_draw(const struct json_in *list, FILE *out)
 	char used[32], limit[32], memory[32];
 	struct table table;
 
-	fprintf(
-	    out,
-	    "%s of %s, %llu values; damaged %llu, pushed out %llu; in memory %llu values, %s\n",
-	    base_format_bytes(json_in_u64(json_in_member(list, "bytes_used"), 0), used,
-			      sizeof(used)),
-	    base_format_bytes(json_in_u64(json_in_member(list, "limit"), 0), limit, sizeof(limit)),
-	    (unsigned long long)json_in_u64(json_in_member(list, "values"), 0),
-	    (unsigned long long)json_in_u64(json_in_member(list, "damaged"), 0),
-	    (unsigned long long)json_in_u64(json_in_member(list, "evicted"), 0),
-	    (unsigned long long)json_in_u64(json_in_member(list, "memory_values"), 0),
-	    base_format_bytes(json_in_u64(json_in_member(list, "memory_used"), 0), memory,
-			      sizeof(memory)));
+	fprintf(out,
+		"%s of %s, %llu values; damaged %llu, pushed out %llu; in memory %llu values, %s\n",
+		base_format_bytes(ctl_u64(list, "bytes_used"), used, sizeof(used)),
+		base_format_bytes(ctl_u64(list, "limit"), limit, sizeof(limit)),
+		(unsigned long long)ctl_u64(list, "values"),
+		(unsigned long long)ctl_u64(list, "damaged"),
+		(unsigned long long)ctl_u64(list, "evicted"),
+		(unsigned long long)ctl_u64(list, "memory_values"),
+		base_format_bytes(ctl_u64(list, "memory_used"), memory, sizeof(memory)));
 	table_init(&table, "<group|<form|<dataset|samples|kept|bytes|last used|<");
-	for (size_t i = 0; i < json_in_count(groups); i++)
-		cache_row(json_in_item(groups, i), &table);
+	JSON_IN_EACH(group, groups)
+		cache_row(group, &table);
 	if (table_rows(&table) > 0)
 		table_print(&table, "", out);
 	table_fini(&table);
@@ -161,8 +152,8 @@ int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[3
 	char quoted[80];
 
 	base_quote(prefix, quoted, sizeof(quoted));
-	for (size_t i = 0; i < json_in_count(groups); i++) {
-		const char *id = json_in_string(json_in_member(json_in_item(groups, i), "id"), "");
+	JSON_IN_EACH(group, groups) {
+		const char *id = ctl_text(group, "id");
 
 		if (length < CACHE_LEAST || strncmp(id, prefix, length) != 0)
 			continue;
@@ -222,7 +213,7 @@ static bool cache_is_path(const char *path, const char *dataset)
 bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
 {
 	struct json_in *note = cache_note_of(group);
-	const char *of = json_in_string(json_in_member(note, "dataset"), "");
+	const char *of = ctl_text(note, "dataset");
 	bool is_of = *of && *dataset && cache_is_path(of, dataset);
 
 	for (const char *mark = *dataset ? strchr(of, '?') : NULL; !is_of && mark;
@@ -335,7 +326,7 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 
 static int cache_drop(struct cache_ask *ask, const struct json_in *group, struct diag *diag)
 {
-	const char *text = json_in_string(json_in_member(group, "id"), "");
+	const char *text = ctl_text(group, "id");
 	struct diag why = {.text = ""};
 	struct wire_in in;
 	uint8_t id[32];
@@ -361,9 +352,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	if (cache_list(ask, &text, &list, diag))
 		return 1;
 	groups = json_in_member(list, "groups");
-	for (size_t i = 0; i < json_in_count(groups); i++) {
-		const struct json_in *group = json_in_item(groups, i);
-
+	JSON_IN_EACH(group, groups) {
 		if (!ctl_cache_is_of(group, dataset))
 			continue;
 		if (cache_drop(ask, group, diag)) {
@@ -371,7 +360,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 			continue;
 		}
 		n++;
-		values += json_in_u64(json_in_member(group, "values"), 0);
+		values += ctl_u64(group, "values");
 	}
 	json_in_free(list);
 	base_quote(path ? path : dataset, quoted, sizeof(quoted));

@@ -40,8 +40,8 @@ void ctl_draw_datasets(const struct json_in *status, FILE *out)
 		return;
 	}
 	table_init(&table, "<dataset|<mine|jobs|<read as|<for|<pipeline|<path");
-	for (size_t i = 0; i < json_in_count(datasets); i++)
-		ctl_dataset_row(json_in_item(datasets, i), &table);
+	JSON_IN_EACH(dataset, datasets)
+		ctl_dataset_row(dataset, &table);
 	table_print(&table, "", out);
 	table_fini(&table);
 }
@@ -60,9 +60,7 @@ int ctl_datasets_json(const struct json_in *status, const char *operand, FILE *o
 	(void)operand;
 	json_out_init(&json, false);
 	json_out_array_begin(&json);
-	for (size_t i = 0; i < json_in_count(datasets); i++) {
-		const struct json_in *dataset = json_in_item(datasets, i);
-
+	JSON_IN_EACH(dataset, datasets) {
 		json_out_object_begin(&json);
 		for (size_t k = 0; k < BASE_ARRAY_LEN(texts); k++)
 			json_out_member_string(&json, texts[k], ctl_string(dataset, texts[k]));

@@ -339,7 +339,7 @@ static void ctl_draw_use(const struct json_in *node, size_t jobs, FILE *out)
 {
 	const struct json_in *loop = json_in_member(node, "loop");
 	char text[300], used[32], budget[32], rss[32], from[120];
-	const char *source = json_in_string(json_in_member(node, "memory_source"), "");
+	const char *source = ctl_text(node, "memory_source");
 
 	snprintf(text, sizeof(text), "%s of %s%s%s%s in use; accessd itself has %s",
 		 base_format_bytes(ctl_u64(node, "memory_used"), used, sizeof(used)),
@@ -364,8 +364,8 @@ static void ctl_draw_use(const struct json_in *node, size_t jobs, FILE *out)
 /* What limits accessd, and from where; nothing where nothing does. */
 static void ctl_draw_limits(const struct json_in *machine, FILE *out)
 {
-	const char *cpus = json_in_string(json_in_member(machine, "cpus_from"), "");
-	const char *memory = json_in_string(json_in_member(machine, "memory_from"), "");
+	const char *cpus = ctl_text(machine, "cpus_from");
+	const char *memory = ctl_text(machine, "memory_from");
 	char text[400], limit[32], from[150];
 
 	if (cpus[0]) {
@@ -437,7 +437,7 @@ void ctl_draw_node(const struct json_in *status, FILE *out)
 	ctl_draw_limits(json_in_member(node, "machine"), out);
 	ctl_draw_pressure(json_in_member(json_in_member(node, "machine"), "pressure"), out);
 	ctl_draw_trouble(node, out);
-	if (json_in_string(json_in_member(status, "share_public_why"), "")[0] == '\0')
+	if (ctl_text(status, "share_public_why")[0] == '\0')
 		return;
 	snprintf(text, sizeof(text), "off for what everybody may read: %s",
 		 base_quote(ctl_string(status, "share_public_why"), why, sizeof(why)));

@@ -12,6 +12,7 @@
 
 #include "tools/ctl_whatif.h"
 #include "tools/table.h"
+#include "tools/ctl_value.h"
 
 struct explain {
 	const struct json_in *cache, *points;
@@ -28,28 +29,6 @@ static const struct {
     {"decoded", "the decoded picture"},
     {"augmented", "the augmented picture, made anew after as many epochs as may see it"},
 };
-
-static const char *explain_string(const struct json_in *object, const char *key)
-{
-	return json_in_string(json_in_member(object, key), "-");
-}
-
-/* Negative: not known. */
-static double explain_real(const struct json_in *object, const char *key)
-{
-	return json_in_double(json_in_member(object, key), -1);
-}
-
-static const struct json_in *explain_point(const struct json_in *points, const char *name)
-{
-	for (size_t i = 0; i < json_in_count(points); i++) {
-		const struct json_in *point = json_in_item(points, i);
-
-		if (strcmp(json_in_string(json_in_member(point, "name"), ""), name) == 0)
-			return point;
-	}
-	return NULL;
-}
 
 static const char *explain_words(const char *name, char *ret, size_t size)
 {
@@ -98,24 +77,22 @@ static void explain_percent(struct table *table, double share)
 static void explain_name(const struct explain *all, const struct json_in *point,
 			 struct table *table)
 {
-	table_cell(table, "%s%s", point == all->chosen ? "* " : "  ",
-		   explain_string(point, "name"));
+	table_cell(table, "%s%s", point == all->chosen ? "* " : "  ", ctl_string(point, "name"));
 }
 
 static void explain_cost(const struct explain *all, const struct json_in *point,
 			 struct table *table)
 {
 	bool is_file = point == all->file;
-	double bytes = explain_real(point, "bytes");
+	double bytes = ctl_known(point, "bytes");
 	char size[32];
 
 	explain_name(all, point, table);
-	table_cell(table, "%llu",
-		   (unsigned long long)json_in_u64(json_in_member(point, "samples"), 0));
-	explain_us(table, explain_real(point, "work_us"));
-	explain_us(table, explain_real(point, "read_us"));
-	explain_us(table, is_file ? -1 : explain_real(point, "make_us"));
-	explain_us(table, is_file ? -1 : explain_real(point, "write_us"));
+	table_cell(table, "%llu", (unsigned long long)ctl_u64(point, "samples"));
+	explain_us(table, ctl_known(point, "work_us"));
+	explain_us(table, ctl_known(point, "read_us"));
+	explain_us(table, is_file ? -1 : ctl_known(point, "make_us"));
+	explain_us(table, is_file ? -1 : ctl_known(point, "write_us"));
 	table_cell(table, "%s",
 		   bytes < 0
 		       ? "-"
@@ -129,11 +106,11 @@ static void explain_time(const struct explain *all, const struct json_in *point,
 	bool is_file = point == all->file;
 
 	explain_name(all, point, table);
-	explain_percent(table, is_file ? -1 : explain_real(point, "cached"));
-	explain_percent(table, is_file ? -1 : explain_real(point, "fits"));
-	explain_expected(table, explain_real(point, "whole_us"));
-	explain_expected(table, explain_real(point, "serve_us"));
-	explain_expected(table, explain_real(point, "total_us"));
+	explain_percent(table, is_file ? -1 : ctl_known(point, "cached"));
+	explain_percent(table, is_file ? -1 : ctl_known(point, "fits"));
+	explain_expected(table, ctl_known(point, "whole_us"));
+	explain_expected(table, ctl_known(point, "serve_us"));
+	explain_expected(table, ctl_known(point, "total_us"));
 	table_end_row(table);
 }
 
@@ -144,8 +121,8 @@ static void explain_print(const struct explain *all, const char *headers,
 	struct table table;
 
 	table_init(&table, headers);
-	for (size_t i = 0; i < json_in_count(all->points); i++)
-		row(all, json_in_item(all->points, i), &table);
+	JSON_IN_EACH(point, all->points)
+		row(all, point, &table);
 	table_print(&table, "  ", all->out);
 	table_fini(&table);
 }
@@ -155,7 +132,7 @@ static void explain_print(const struct explain *all, const char *headers,
 /* Of the time from files; negative: not known. */
 static double explain_ratio(const struct explain *all, const struct json_in *point, const char *key)
 {
-	double file_us = explain_real(all->file, "total_us"), us = explain_real(point, key);
+	double file_us = ctl_known(all->file, "total_us"), us = ctl_known(point, key);
 
 	return file_us > 0 && us >= 0 ? us / file_us : -1;
 }
@@ -187,35 +164,35 @@ static void explain_stays(const struct explain *all)
 	    all->out,
 	    "It is kept already; %s does not save enough of its time: 3 %%, or a quarter before "
 	    "256 samples came from it.\n",
-	    explain_string(all->rival, "name"));
+	    ctl_string(all->rival, "name"));
 }
 
 static void explain_not_worth(const struct explain *all)
 {
 	fprintf(all->out, "Keeping %s, the quickest form, would take ",
-		explain_string(all->rival, "name"));
+		ctl_string(all->rival, "name"));
 	explain_share(all, all->rival, "whole_us", "about as long as the files");
 	fputs(" even if all of it were kept; 3 % must be saved.\n", all->out);
 }
 
 static void explain_no_room(const struct explain *all)
 {
-	fprintf(all->out, "Keeping %s would take ", explain_string(all->rival, "name"));
+	fprintf(all->out, "Keeping %s would take ", ctl_string(all->rival, "name"));
 	explain_share(all, all->rival, "whole_us", "less time");
 	fprintf(all->out, " if all of it were kept, but only %.0f %% fit: ",
-		100 * BASE_MAX(explain_real(all->rival, "fits"), 0));
+		100 * BASE_MAX(ctl_known(all->rival, "fits"), 0));
 	explain_share(all, all->rival, "serve_us", "not enough");
 	fputs(". A larger cache_size would help (accessd.conf(5)).\n", all->out);
 }
 
 static void explain_few_uses(const struct explain *all)
 {
-	double uses = explain_real(all->cache, "uses"), most = explain_real(all->cache, "reuse");
-	bool is_augmented = strcmp(explain_string(all->rival, "name"), "augmented") == 0;
+	double uses = ctl_known(all->cache, "uses"), most = ctl_known(all->cache, "reuse");
+	bool is_augmented = strcmp(ctl_string(all->rival, "name"), "augmented") == 0;
 
 	if (is_augmented && most > 0)
 		uses = BASE_MIN(uses, most);
-	fprintf(all->out, "Keeping %s would take ", explain_string(all->rival, "name"));
+	fprintf(all->out, "Keeping %s would take ", ctl_string(all->rival, "name"));
 	explain_share(all, all->rival, "serve_us", "less time");
 	fputs(", but with its making ", all->out);
 	explain_share(all, all->rival, "total_us", "more");
@@ -246,10 +223,10 @@ static const struct {
 
 static void explain_reason(const struct explain *all)
 {
-	const char *reason = explain_string(all->cache, "reason");
+	const char *reason = ctl_string(all->cache, "reason");
 	char quoted[64];
 
-	if (json_in_bool(json_in_member(all->cache, "forced"), false)) {
+	if (ctl_is(all->cache, "forced")) {
 		fputs("accessd was told to: cache_point (accessd.conf(5)).\n", all->out);
 		return;
 	}
@@ -265,7 +242,7 @@ static void explain_reason(const struct explain *all)
 
 static void explain_choice(const struct explain *all)
 {
-	const char *name = explain_string(all->cache, "point");
+	const char *name = ctl_string(all->cache, "point");
 	char words[80], quoted[64];
 
 	base_quote(name, quoted, sizeof(quoted));
@@ -280,7 +257,7 @@ static void explain_making(const struct explain *all)
 {
 	if (!all->chosen || all->chosen == all->file)
 		return;
-	if (json_in_bool(json_in_member(all->cache, "makes"), false))
+	if (ctl_is(all->cache, "makes"))
 		fputs("What is not kept yet is made beside the outputs, as far as it fits.\n",
 		      all->out);
 	else
@@ -289,17 +266,16 @@ static void explain_making(const struct explain *all)
 
 static void explain_hits(const struct explain *all)
 {
-	uint64_t hits = json_in_u64(json_in_member(all->cache, "hits"), 0);
-	uint64_t misses = json_in_u64(json_in_member(all->cache, "misses"), 0);
-	uint64_t wrong = json_in_u64(json_in_member(all->cache, "wrong"), 0);
+	uint64_t hits = ctl_u64(all->cache, "hits");
+	uint64_t misses = ctl_u64(all->cache, "misses");
+	uint64_t wrong = ctl_u64(all->cache, "wrong");
 	char bytes[32];
 
 	fprintf(all->out, "Of %llu samples that were looked for %llu came kept",
 		(unsigned long long)(hits + misses), (unsigned long long)hits);
 	if (hits + misses > 0)
 		fprintf(all->out, " (%.1f %%, %s)", 100.0 * (double)hits / (double)(hits + misses),
-			base_format_bytes(json_in_u64(json_in_member(all->cache, "bytes"), 0),
-					  bytes, sizeof(bytes)));
+			base_format_bytes(ctl_u64(all->cache, "bytes"), bytes, sizeof(bytes)));
 	if (wrong > 0)
 		fprintf(all->out, "; %llu were of no use and made from files again",
 			(unsigned long long)wrong);
@@ -310,7 +286,7 @@ static uint64_t explain_origin(const struct explain *all, const char *where, con
 {
 	const struct json_in *from = json_in_member(all->cache, "from");
 
-	return json_in_u64(json_in_member(json_in_member(from, where), member), 0);
+	return ctl_u64(json_in_member(from, where), member);
 }
 
 /* An accessd of before says nothing of it. */
@@ -339,23 +315,22 @@ static void explain_origins(const struct explain *all)
 /* An accessd of before says nothing of it. */
 static void explain_ahead(FILE *out, const struct json_in *peers)
 {
-	const char *words = ctl_peer_ahead(json_in_string(json_in_member(peers, "ahead"), ""));
+	const char *words = ctl_peer_ahead(ctl_text(peers, "ahead"));
 
 	if (words)
 		fprintf(out,
 			"While nothing is to be done for jobs %s; %llu such samples were "
 			"made for other nodes.\n",
-			words,
-			(unsigned long long)json_in_u64(json_in_member(peers, "made_ahead"), 0));
+			words, (unsigned long long)ctl_u64(peers, "made_ahead"));
 }
 
 static void explain_peers(const struct explain *all)
 {
 	const struct json_in *peers = json_in_member(all->cache, "peers");
-	const uint64_t connected = json_in_u64(json_in_member(peers, "connected"), 0);
-	const double make_us = explain_real(peers, "make_us");
-	const double fetch_us = explain_real(peers, "fetch_us");
-	const char *why_not = json_in_string(json_in_member(peers, "why_not"), "");
+	const uint64_t connected = ctl_u64(peers, "connected");
+	const double make_us = ctl_known(peers, "make_us");
+	const double fetch_us = ctl_known(peers, "fetch_us");
+	const char *why_not = ctl_text(peers, "why_not");
 	char quoted[512];
 
 	if (*why_not)
@@ -375,21 +350,20 @@ static void explain_peers(const struct explain *all)
 			" now and then only: fetching takes %.0f us a sample, making it here %.0f "
 			"us.\n",
 			fetch_us, make_us);
-	if (explain_real(peers, "carry_us") >= 0)
+	if (ctl_known(peers, "carry_us") >= 0)
 		fprintf(all->out, "The carrier takes %.0f us of a processor for it, %s.\n",
-			explain_real(peers, "carry_us"),
-			json_in_bool(json_in_member(peers, "carry_measured"), false)
-			    ? "as measured here"
-			    : "as is assumed until it is measured");
+			ctl_known(peers, "carry_us"),
+			ctl_is(peers, "carry_measured") ? "as measured here"
+							: "as is assumed until it is measured");
 	explain_ahead(all->out, peers);
 }
 
 static void explain_place(const struct explain *all)
 {
-	const char *why = json_in_string(json_in_member(all->cache, "why"), "");
+	const char *why = ctl_text(all->cache, "why");
 	char quoted[512];
 
-	if (json_in_bool(json_in_member(all->cache, "memory_only"), false))
+	if (ctl_is(all->cache, "memory_only"))
 		fprintf(all->out, "It is kept in memory only, and gone with accessd: %s\n",
 			base_quote(why, quoted, sizeof(quoted)));
 }
@@ -398,7 +372,7 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 {
 	struct explain all = {
 	    .cache = cache, .points = json_in_member(cache, "points"), .out = out};
-	const char *why = json_in_string(json_in_member(cache, "why"), "");
+	const char *why = ctl_text(cache, "why");
 	char quoted[512];
 
 	if (!json_in_bool(json_in_member(cache, "on"), true)) {
@@ -407,9 +381,9 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 			       : "accessd does not say why");
 		return;
 	}
-	all.file = explain_point(all.points, "file");
-	all.chosen = explain_point(all.points, explain_string(cache, "point"));
-	all.rival = explain_point(all.points, explain_string(cache, "rival"));
+	all.file = json_in_with(all.points, "name", "file");
+	all.chosen = json_in_with(all.points, "name", ctl_string(cache, "point"));
+	all.rival = json_in_with(all.points, "name", ctl_string(cache, "rival"));
 	explain_choice(&all);
 	explain_reason(&all);
 	explain_making(&all);
@@ -429,14 +403,14 @@ static void explain_read_limit(const struct json_in *status, const struct json_i
 {
 	const struct json_in *tenants = json_in_member(status, "tenants");
 	const uint64_t uid = json_in_u64(json_in_member(job, "uid"), UINT64_MAX);
-	const uint64_t held = json_in_u64(json_in_member(stream, "read_held"), 0);
+	const uint64_t held = ctl_u64(stream, "read_held");
 	char rate[32];
 
 	for (size_t i = 0; i < json_in_count(tenants) && held > 0; i++) {
 		const struct json_in *tenant = json_in_item(tenants, i);
-		const uint64_t most = json_in_u64(json_in_member(tenant, "read_bandwidth"), 0);
+		const uint64_t most = ctl_u64(tenant, "read_bandwidth");
 
-		if (!most || json_in_u64(json_in_member(tenant, "uid"), 0) != uid)
+		if (!most || ctl_u64(tenant, "uid") != uid)
 			continue;
 		fprintf(out,
 			"Reading is limited to %s a second by tenant.%llu.read_bandwidth of "
@@ -450,17 +424,16 @@ static void explain_read_limit(const struct json_in *status, const struct json_i
 
 static void explain_job(const struct json_in *status, const struct json_in *job, FILE *out)
 {
-	uint64_t id = json_in_u64(json_in_member(job, "stream"), 0);
+	uint64_t id = ctl_u64(job, "stream");
 	const struct json_in *stream = ctl_stream_of(status, job);
 	const struct json_in *cache = json_in_member(stream, "cache");
 	char name[128], dataset[1024];
 
 	fprintf(out, "job %llu, %s, process %llu; stream %llu of %s\n",
-		(unsigned long long)json_in_u64(json_in_member(job, "id"), 0),
-		base_quote(explain_string(job, "name"), name, sizeof(name)),
-		(unsigned long long)json_in_u64(json_in_member(job, "pid"), 0),
-		(unsigned long long)id,
-		base_quote(explain_string(stream, "dataset"), dataset, sizeof(dataset)));
+		(unsigned long long)ctl_u64(job, "id"),
+		base_quote(ctl_string(job, "name"), name, sizeof(name)),
+		(unsigned long long)ctl_u64(job, "pid"), (unsigned long long)id,
+		base_quote(ctl_string(stream, "dataset"), dataset, sizeof(dataset)));
 	explain_read_limit(status, job, stream, out);
 	ctl_explain_waits(status, job, out);
 	ctl_whatif_draw(status, job, out);
@@ -476,7 +449,7 @@ static void explain_job(const struct json_in *status, const struct json_in *job,
 static bool explain_is_asked(const struct json_in *status, const struct json_in *job,
 			     const char *who)
 {
-	const char *dataset = explain_string(ctl_stream_of(status, job), "dataset");
+	const char *dataset = ctl_string(ctl_stream_of(status, job), "dataset");
 	_cleanup_free_ char *path = NULL;
 
 	if (ctl_is_job(job, who) || strcmp(dataset, who) == 0)
@@ -490,12 +463,12 @@ int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct
 	const struct json_in *jobs = json_in_member(status, "jobs");
 	unsigned found = 0;
 
-	for (size_t i = 0; i < json_in_count(jobs); i++) {
-		if (!explain_is_asked(status, json_in_item(jobs, i), who))
+	JSON_IN_EACH(job, jobs) {
+		if (!explain_is_asked(status, job, who))
 			continue;
 		if (found++ > 0)
 			fputc('\n', out);
-		explain_job(status, json_in_item(jobs, i), out);
+		explain_job(status, job, out);
 	}
 	if (found > 0)
 		return 0;
@@ -512,11 +485,11 @@ int ctl_explain_json(const struct json_in *status, const char *who, FILE *out, s
 
 	json_out_init(&json, false);
 	json_out_array_begin(&json);
-	for (size_t i = 0; i < json_in_count(jobs); i++) {
-		if (!explain_is_asked(status, json_in_item(jobs, i), who))
+	JSON_IN_EACH(job, jobs) {
+		if (!explain_is_asked(status, job, who))
 			continue;
 		found++;
-		ctl_whatif_json(status, json_in_item(jobs, i), &json);
+		ctl_whatif_json(status, job, &json);
 	}
 	json_out_array_end(&json);
 	r = found > 0 ? json_out_take(&json, &text, NULL) : 0;

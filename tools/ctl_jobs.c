@@ -3,6 +3,7 @@
 /* Jobs as people name them: by a number, which is one job's, or by a name, which several may have. */
 
 #include "tools/ctl.h"
+#include "tools/ctl_value.h"
 
 #include <stdio.h>
 
@@ -10,21 +11,13 @@ bool ctl_is_job(const struct json_in *job, const char *who)
 {
 	char id[24];
 
-	snprintf(id, sizeof(id), "%llu",
-		 (unsigned long long)json_in_u64(json_in_member(job, "id"), 0));
-	return strcmp(who, id) == 0 ||
-	       strcmp(who, json_in_string(json_in_member(job, "name"), "-")) == 0;
+	snprintf(id, sizeof(id), "%llu", (unsigned long long)ctl_u64(job, "id"));
+	return strcmp(who, id) == 0 || strcmp(who, ctl_string(job, "name")) == 0;
 }
 
 const struct json_in *ctl_stream_of(const struct json_in *status, const struct json_in *job)
 {
-	const struct json_in *streams = json_in_member(status, "streams");
-	uint64_t id = json_in_u64(json_in_member(job, "stream"), 0);
-
-	for (size_t i = 0; i < json_in_count(streams); i++)
-		if (json_in_u64(json_in_member(json_in_item(streams, i), "id"), UINT64_MAX) == id)
-			return json_in_item(streams, i);
-	return NULL;
+	return json_in_numbered(json_in_member(status, "streams"), "id", ctl_u64(job, "stream"));
 }
 
 int ctl_no_job(const struct json_in *status, const char *who, struct diag *diag)

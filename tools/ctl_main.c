@@ -10,6 +10,7 @@
 #include "tools/ctl.h"
 #include "tools/ctl_bad.h"
 #include "tools/ctl_cache.h"
+#include "tools/ctl_value.h"
 #include "tools/ctl_waits.h"
 #include "tools/ctl_warm.h"
 
@@ -49,7 +50,7 @@ static void ctl_show_status(const struct json_in *status)
 	ctl_draw_stream_list(status, stdout);
 	putchar('\n');
 	ctl_draw_node(status, stdout);
-	if (!json_in_bool(json_in_member(status, "serves_all"), false))
+	if (!ctl_is(status, "serves_all"))
 		return;
 	putchar('\n');
 	ctl_draw_tenants(status, stdout);
@@ -59,10 +60,9 @@ static void ctl_show_ping(const struct json_in *status)
 {
 	char version[64];
 
-	base_quote(json_in_string(json_in_member(status, "version"), "-"), version,
-		   sizeof(version));
+	base_quote(ctl_string(status, "version"), version, sizeof(version));
 	printf("accessd %s, pid %llu, answers\n", version,
-	       (unsigned long long)json_in_u64(json_in_member(status, "pid"), 0));
+	       (unsigned long long)ctl_u64(status, "pid"));
 }
 
 static void ctl_show_jobs(const struct json_in *status)

@@ -15,9 +15,7 @@ struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in 
 	const char *node = ctl_string(member, "node");
 	struct ctl_peer peer = {.transport = "-"};
 
-	for (size_t i = 0; i < json_in_count(channels); i++) {
-		const struct json_in *channel = json_in_item(channels, i);
-
+	JSON_IN_EACH(channel, channels) {
 		if (strcmp(ctl_string(channel, "node"), node) != 0)
 			continue;
 		peer.channels++;

@@ -47,8 +47,7 @@ static void ctl_peer_row(const struct json_in *member, const struct ctl_peer *pe
 /* Why those who are not met are not, and connections ended, of which it says how many did. */
 static void ctl_peer_reasons(const struct json_in *members, FILE *out)
 {
-	for (size_t i = 0; i < json_in_count(members); i++) {
-		const struct json_in *member = json_in_item(members, i);
+	JSON_IN_EACH(member, members) {
 		const uint64_t times = ctl_u64(member, "times");
 		char node[128], why[600], text[800];
 
@@ -91,8 +90,7 @@ static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 	struct table table;
 
 	table_init(&table, "<node|<state|<by|asked|got|late|us|gave|kept|received|sent");
-	for (size_t i = 0; i < json_in_count(members); i++) {
-		const struct json_in *member = json_in_item(members, i);
+	JSON_IN_EACH(member, members) {
 		const struct ctl_peer peer = ctl_peer_of(cluster, member);
 
 		ctl_peer_row(member, &peer, &table);

@@ -197,10 +197,10 @@ static void ctl_draw_helps(const struct json_in *status, FILE *out)
 		const struct ctl_word *word = ctl_word_of(stages[k]);
 		bool waits_any = false;
 
-		for (size_t i = 0; i < json_in_count(jobs); i++) {
+		JSON_IN_EACH(job, jobs) {
 			struct ctl_waits waits;
 
-			ctl_waits_of(json_in_item(jobs, i), &waits);
+			ctl_waits_of(job, &waits);
 			waits_any |= waits.pace == CTL_PACE_WAITS && waits.word == word;
 		}
 		if (!waits_any)

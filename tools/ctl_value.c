@@ -17,6 +17,16 @@ double ctl_real(const struct json_in *object, const char *key)
 	return json_in_double(json_in_member(object, key), 0);
 }
 
+double ctl_known(const struct json_in *object, const char *key)
+{
+	return json_in_double(json_in_member(object, key), -1);
+}
+
+const char *ctl_text(const struct json_in *object, const char *key)
+{
+	return json_in_string(json_in_member(object, key), "");
+}
+
 const char *ctl_string(const struct json_in *object, const char *key)
 {
 	return json_in_string(json_in_member(object, key), "-");

@@ -11,7 +11,9 @@ struct table;
 
 uint64_t ctl_u64(const struct json_in *object, const char *key);
 double ctl_real(const struct json_in *object, const char *key);
+double ctl_known(const struct json_in *object, const char *key); /* negative: it is not */
 const char *ctl_string(const struct json_in *object, const char *key);
+const char *ctl_text(const struct json_in *object, const char *key); /* missing: "" */
 bool ctl_is(const struct json_in *object, const char *key);
 
 /* The array's objects in the order of a number, and of the second one where that is the same. The caller frees; NULL:

@@ -29,7 +29,7 @@ const struct ctl_word *ctl_word_of(const char *stage)
 /* Seconds of the stage lately. */
 static double ctl_waits_s(const struct json_in *waits, const struct ctl_word *word)
 {
-	double s = json_in_double(json_in_member(waits, word->stage), 0);
+	double s = ctl_real(waits, word->stage);
 
 	return s > 0 ? s : 0;
 }
@@ -54,9 +54,9 @@ static void ctl_waits_sum(const struct json_in *waits, struct ctl_waits *ret)
 /* Which moment counts. */
 static bool ctl_waits_now(const struct json_in *job, const struct ctl_waits *waits)
 {
-	if (!json_in_bool(json_in_member(job, "waiting"), false))
+	if (!ctl_is(job, "waiting"))
 		return false;
-	return waits->share < 0 || json_in_double(json_in_member(job, "waiting_seconds"), 0) >= 1.0;
+	return waits->share < 0 || ctl_real(job, "waiting_seconds") >= 1.0;
 }
 
 static enum ctl_pace ctl_pace_of(const struct json_in *job, const struct ctl_waits *waits)
@@ -79,14 +79,14 @@ void ctl_waits_of(const struct json_in *job, struct ctl_waits *ret)
 	const struct json_in *waits = json_in_member(job, "waits");
 	struct ctl_waits all = {
 	    .share = -1,
-	    .window_s = json_in_double(json_in_member(waits, "window_seconds"), -1),
+	    .window_s = ctl_known(waits, "window_seconds"),
 	};
 
 	if (all.window_s > 0)
 		ctl_waits_sum(waits, &all);
 	all.is_now = ctl_waits_now(job, &all);
 	if (all.is_now) {
-		all.stage = json_in_string(json_in_member(job, "stage"), "-");
+		all.stage = ctl_string(job, "stage");
 		all.word = ctl_word_of(all.stage);
 	}
 	all.pace = ctl_pace_of(job, &all);
@@ -96,7 +96,7 @@ void ctl_waits_of(const struct json_in *job, struct ctl_waits *ret)
 void ctl_waits_shares(const struct json_in *job, char *ret, size_t size)
 {
 	const struct json_in *waits = json_in_member(job, "waits");
-	double window_s = json_in_double(json_in_member(waits, "window_seconds"), 0);
+	double window_s = ctl_real(waits, "window_seconds");
 	bool is_told[BASE_ARRAY_LEN(ctl_words)] = {false};
 	size_t used = 0;
 
@@ -127,19 +127,18 @@ static void ctl_waits_holders(const struct json_in *status, const struct json_in
 			      size_t size)
 {
 	const struct json_in *jobs = json_in_member(status, "jobs");
-	uint64_t stream = json_in_u64(json_in_member(job, "stream"), 0);
+	uint64_t stream = ctl_u64(job, "stream");
 	size_t used = 0;
 
 	for (size_t i = 0; i < json_in_count(jobs) && used < size; i++) {
 		const struct json_in *other = json_in_item(jobs, i);
-		uint64_t pins = json_in_u64(json_in_member(other, "pins"), 0);
+		uint64_t pins = ctl_u64(other, "pins");
 
 		if (pins == 0 || json_in_u64(json_in_member(other, "stream"), stream + 1) != stream)
 			continue;
 		used += (size_t)snprintf(
 		    ret + used, size - used, "%s%s %llu", used > 0 ? ", " : ": held by ",
-		    other == job ? "itself" : json_in_string(json_in_member(other, "name"), "-"),
-		    (unsigned long long)pins);
+		    other == job ? "itself" : ctl_string(other, "name"), (unsigned long long)pins);
 	}
 	if (used == 0)
 		snprintf(ret, size, ": held by no job");
@@ -150,14 +149,11 @@ static double ctl_waits_kept(const struct json_in *stream)
 {
 	const struct json_in *cache = json_in_member(stream, "cache");
 	const struct json_in *points = json_in_member(cache, "points");
-	const char *point = json_in_string(json_in_member(cache, "point"), "");
+	const char *point = ctl_text(cache, "point");
 
-	for (size_t i = 0; i < json_in_count(points); i++) {
-		const struct json_in *one = json_in_item(points, i);
-
-		if (strcmp(point, "file") != 0 &&
-		    strcmp(json_in_string(json_in_member(one, "name"), ""), point) == 0)
-			return json_in_double(json_in_member(one, "cached"), -1);
+	JSON_IN_EACH(one, points) {
+		if (strcmp(point, "file") != 0 && strcmp(ctl_text(one, "name"), point) == 0)
+			return ctl_known(one, "cached");
 	}
 	return -1;
 }
@@ -204,8 +200,7 @@ void ctl_waits_text(const struct json_in *status, const struct json_in *job,
 		snprintf(ret, size, "nothing: trains");
 		return;
 	case CTL_PACE_STOPPED:
-		snprintf(ret, size, "stopped? for %.0f s",
-			 json_in_double(json_in_member(job, "idle_seconds"), 0));
+		snprintf(ret, size, "stopped? for %.0f s", ctl_real(job, "idle_seconds"));
 		return;
 	case CTL_PACE_ENDED:
 		snprintf(ret, size, "its end");

@@ -6,29 +6,13 @@
 
 #include <string.h>
 
-static uint64_t warm_u64(const struct json_in *in, const char *key)
-{
-	return json_in_u64(json_in_member(in, key), 0);
-}
-
-static const struct json_in *warm_find(const struct json_in *list, const char *key,
-				       const char *text, uint64_t number)
-{
-	for (size_t i = 0; i < json_in_count(list); i++) {
-		const struct json_in *item = json_in_item(list, i);
-
-		if (text ? strcmp(json_in_string(json_in_member(item, key), ""), text) == 0
-			 : json_in_u64(json_in_member(item, key), UINT64_MAX) == number)
-			return item;
-	}
-	return NULL;
-}
+#include "tools/ctl.h"
+#include "tools/ctl_value.h"
 
 static void warm_read_stores(const struct json_in *stores, struct ctl_warm_look *ret)
 {
-	for (size_t i = 0; i < json_in_count(stores); i++) {
-		uint64_t used = warm_u64(json_in_item(stores, i), "used");
-		uint64_t limit = warm_u64(json_in_item(stores, i), "limit");
+	JSON_IN_EACH(store, stores) {
+		uint64_t used = ctl_u64(store, "used"), limit = ctl_u64(store, "limit");
 
 		if (limit == 0 || (ret->limit && (double)used / (double)limit <=
 						     (double)ret->used / (double)ret->limit))
@@ -40,39 +24,36 @@ static void warm_read_stores(const struct json_in *stores, struct ctl_warm_look 
 
 static void warm_read_peers(const struct json_in *peers, struct ctl_warm_look *ret)
 {
-	const char *why_not = json_in_string(json_in_member(peers, "why_not"), "");
-	const char *ahead = json_in_string(json_in_member(peers, "ahead"), "");
+	const char *why_not = ctl_text(peers, "why_not");
+	const char *ahead = ctl_text(peers, "ahead");
 
 	base_quote(why_not, ret->not_shared, sizeof(ret->not_shared));
 	base_quote(ahead, ret->ahead, sizeof(ret->ahead));
-	ret->made_ahead = warm_u64(peers, "made_ahead");
+	ret->made_ahead = ctl_u64(peers, "made_ahead");
 }
 
 bool ctl_warm_read(const struct json_in *status, const char *job, struct ctl_warm_look *ret)
 {
-	const struct json_in *mine = warm_find(json_in_member(status, "jobs"), "name", job, 0);
-	const struct json_in *stream = mine ? warm_find(json_in_member(status, "streams"), "id",
-							NULL, warm_u64(mine, "stream"))
-					    : NULL;
+	const struct json_in *mine = json_in_with(json_in_member(status, "jobs"), "name", job);
+	const struct json_in *stream = mine ? ctl_stream_of(status, mine) : NULL;
 	const struct json_in *cache = json_in_member(stream, "cache"), *point;
-	const char *form = json_in_string(json_in_member(cache, "point"), "");
-	const char *why = json_in_string(json_in_member(cache, "why"), "");
+	const char *form = ctl_text(cache, "point");
+	const char *why = ctl_text(cache, "why");
 
 	*ret =
-	    (struct ctl_warm_look){.is_on = json_in_bool(json_in_member(cache, "on"), false),
+	    (struct ctl_warm_look){.is_on = ctl_is(cache, "on"),
 				   .is_there = json_in_bool(json_in_member(mine, "active"), true)};
 	if (!stream || !json_in_string(json_in_member(cache, "asked"), NULL))
 		return false;
-	point = warm_find(json_in_member(cache, "points"), "name", form, 0);
+	point = json_in_with(json_in_member(cache, "points"), "name", form);
 	ret->is_measured =
-	    json_in_bool(json_in_member(cache, "forced"), false) ||
-	    strcmp(json_in_string(json_in_member(cache, "reason"), ""), "unmeasured") != 0;
+	    ctl_is(cache, "forced") || strcmp(ctl_text(cache, "reason"), "unmeasured") != 0;
 	base_quote(form, ret->form, sizeof(ret->form));
 	base_quote(why, ret->why, sizeof(ret->why));
-	ret->found = warm_u64(point, "found");
-	ret->kept = warm_u64(point, "kept_samples");
-	ret->bytes = warm_u64(point, "kept_bytes");
-	ret->unfit = warm_u64(point, "unfit");
+	ret->found = ctl_u64(point, "found");
+	ret->kept = ctl_u64(point, "kept_samples");
+	ret->bytes = ctl_u64(point, "kept_bytes");
+	ret->unfit = ctl_u64(point, "unfit");
 	warm_read_peers(json_in_member(cache, "peers"), ret);
 	warm_read_stores(json_in_member(status, "caches"), ret);
 	return true;

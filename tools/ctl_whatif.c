@@ -32,30 +32,23 @@ struct whatif_of {
 
 /* ---- what is measured ---- */
 
-static double whatif_real(const struct json_in *object, const char *key)
-{
-	return json_in_double(json_in_member(object, key), -1);
-}
-
 static bool whatif_is_measured(const struct json_in *point)
 {
-	return ctl_u64(point, "samples") >= WHATIF_MEASURED && whatif_real(point, "work_us") > 0;
+	return ctl_u64(point, "samples") >= WHATIF_MEASURED && ctl_known(point, "work_us") > 0;
 }
 
 static struct whatif_cost whatif_cost_of(const struct json_in *point)
 {
-	return (struct whatif_cost){.work_us = whatif_real(point, "work_us"),
-				    .read_us = whatif_real(point, "read_us"),
-				    .read_cpu_us = whatif_real(point, "read_cpu_us")};
+	return (struct whatif_cost){.work_us = ctl_known(point, "work_us"),
+				    .read_us = ctl_known(point, "read_us"),
+				    .read_cpu_us = ctl_known(point, "read_cpu_us")};
 }
 
 static const struct json_in *whatif_point(const struct json_in *cache, const char *name)
 {
 	const struct json_in *points = json_in_member(cache, "points");
 
-	for (size_t i = 0; i < json_in_count(points); i++) {
-		const struct json_in *point = json_in_item(points, i);
-
+	JSON_IN_EACH(point, points) {
 		if (strcmp(ctl_string(point, "name"), name) == 0 && whatif_is_measured(point))
 			return point;
 	}
@@ -65,7 +58,7 @@ static const struct json_in *whatif_point(const struct json_in *cache, const cha
 /* As samples of the stream come now. */
 static struct whatif_cost whatif_now(const struct whatif_of *of)
 {
-	const double median_us = whatif_real(of->stream, "median_us");
+	const double median_us = ctl_known(of->stream, "median_us");
 	struct whatif_cost file, chosen;
 
 	if (!of->file && !of->chosen)
@@ -81,8 +74,7 @@ static double whatif_made(const struct json_in *status, const struct json_in *st
 	const struct json_in *jobs = json_in_member(status, "jobs");
 	double most = 0;
 
-	for (size_t i = 0; i < json_in_count(jobs); i++) {
-		const struct json_in *job = json_in_item(jobs, i);
+	JSON_IN_EACH(job, jobs) {
 		const uint64_t ranks = ctl_u64(job, "ranks");
 
 		if (ctl_u64(job, "stream") == ctl_u64(stream, "id"))
@@ -96,9 +88,7 @@ static bool whatif_serves(const struct json_in *status, const struct json_in *st
 {
 	const struct json_in *jobs = json_in_member(status, "jobs");
 
-	for (size_t i = 0; i < json_in_count(jobs); i++) {
-		const struct json_in *job = json_in_item(jobs, i);
-
+	JSON_IN_EACH(job, jobs) {
 		if (ctl_u64(job, "stream") == ctl_u64(stream, "id") && ctl_u64(job, "uid") == uid)
 			return true;
 	}
@@ -131,7 +121,7 @@ static double whatif_others(const struct whatif_of *of)
 		     !whatif_serves(of->status, other.stream, ctl_u64(of->job, "uid"))))
 			continue;
 		busy += whatif_made(of->status, other.stream) *
-			BASE_MAX(whatif_real(other.stream, "median_us"), 0.0) / 1e6;
+			BASE_MAX(ctl_known(other.stream, "median_us"), 0.0) / 1e6;
 	}
 	return busy;
 }
@@ -148,8 +138,8 @@ static double whatif_workers(const struct whatif_of *of)
 	const struct json_in *workers = json_in_member(of->status, "workers");
 	unsigned n = 0;
 
-	for (size_t i = 0; i < json_in_count(workers); i++)
-		n += whatif_is_of(of, json_in_item(workers, i));
+	JSON_IN_EACH(worker, workers)
+		n += whatif_is_of(of, worker);
 	return n > 0 ? n : (double)ctl_u64(json_in_member(of->status, "node"), "workers");
 }
 
@@ -161,12 +151,12 @@ static double whatif_granted(const struct whatif_of *of)
 	const struct json_in *who = json_in_member(of->status, "node");
 	double busy_s = 0;
 
-	for (size_t i = 0; i < json_in_count(tenants); i++)
-		if (whatif_is_of(of, json_in_item(tenants, i)))
-			who = json_in_item(tenants, i);
-	for (size_t i = 0; i < json_in_count(workers); i++)
-		if (whatif_is_of(of, json_in_item(workers, i)))
-			busy_s += ctl_real(json_in_item(workers, i), "busy_seconds");
+	JSON_IN_EACH(tenant, tenants)
+		if (whatif_is_of(of, tenant))
+			who = tenant;
+	JSON_IN_EACH(worker, workers)
+		if (whatif_is_of(of, worker))
+			busy_s += ctl_real(worker, "busy_seconds");
 	return busy_s > 0 ? BASE_MIN(ctl_real(who, "worker_cpu_seconds") / busy_s, 1.0) : 1;
 }
 
@@ -180,7 +170,7 @@ static void whatif_waits(const struct json_in *job, struct whatif_input *in)
 		      {"scan", WHATIF_JOB},  {"workers", WHATIF_JOB},   {"schedule", WHATIF_JOB},
 		      {"drain", WHATIF_JOB}};
 	const struct json_in *waits = json_in_member(job, "waits");
-	const double window_s = whatif_real(waits, "window_seconds");
+	const double window_s = ctl_known(waits, "window_seconds");
 
 	for (size_t i = 0; window_s > 0 && i < BASE_ARRAY_LEN(stages); i++)
 		in->waits[stages[i].part] += ctl_real(waits, stages[i].stage) / window_s;
@@ -189,8 +179,8 @@ static void whatif_waits(const struct json_in *job, struct whatif_input *in)
 static void whatif_measure(const struct whatif_of *of)
 {
 	const struct json_in *node = json_in_member(of->status, "node");
-	const double cpus = whatif_real(json_in_member(node, "machine"), "cpus");
-	const double readers = whatif_real(node, "readers");
+	const double cpus = ctl_known(json_in_member(node, "machine"), "cpus");
+	const double readers = ctl_known(node, "readers");
 	struct whatif_input *in = &of->all->in;
 
 	*in = (struct whatif_input){.rate = ctl_real(of->job, "rate")};
@@ -270,7 +260,7 @@ static void whatif_say_keeping(const struct json_in *point, struct ctl_whatif_ro
 	base_format_bytes((uint64_t)row->bytes, bytes, sizeof(bytes));
 	if (!row->fits)
 		snprintf(row->how, sizeof(row->how), "cache_size over %s (%.0f %% fit)", bytes,
-			 100 * BASE_MAX(whatif_real(point, "fits"), 0.0));
+			 100 * BASE_MAX(ctl_known(point, "fits"), 0.0));
 	else
 		snprintf(row->how, sizeof(row->how),
 			 "cache warm --form %s, with its --pipeline (%s)", form, bytes);
@@ -290,9 +280,9 @@ static void whatif_keep(const struct whatif_of *of, const struct json_in *point)
 	if (!row)
 		return;
 	row->form = name;
-	row->fits = whatif_real(point, "fits") >= WHATIF_ALL;
+	row->fits = ctl_known(point, "fits") >= WHATIF_ALL;
 	snprintf(row->change, sizeof(row->change), "all kept as %.40s", name);
-	row->bytes = whatif_real(point, "bytes") * ctl_real(of->stream, "samples");
+	row->bytes = ctl_known(point, "bytes") * ctl_real(of->stream, "samples");
 	row->bytes = BASE_MIN(BASE_MAX(row->bytes, 0.0), 1e18);
 	whatif_say_keeping(point, row);
 }
@@ -301,8 +291,8 @@ static void whatif_forms(const struct whatif_of *of)
 {
 	const struct json_in *points = json_in_member(of->cache, "points");
 
-	for (size_t i = 0; i < json_in_count(points); i++)
-		whatif_keep(of, json_in_item(points, i));
+	JSON_IN_EACH(point, points)
+		whatif_keep(of, point);
 }
 
 /* What is kept comes as before. */
@@ -402,10 +392,10 @@ void ctl_whatif_of(const struct json_in *status, const struct json_in *job, stru
 	if (of.chosen == of.file)
 		of.chosen = NULL;
 	if (of.chosen)
-		of.kept = BASE_MIN(BASE_MAX(whatif_real(of.chosen, "cached"), 0.0), 1.0);
+		of.kept = BASE_MIN(BASE_MAX(ctl_known(of.chosen, "cached"), 0.0), 1.0);
 	whatif_measure(&of);
 	ret->is_known = ret->in.rate > 0 && ctl_is(job, "active") &&
-			whatif_real(json_in_member(job, "waits"), "window_seconds") > 0;
+			ctl_known(json_in_member(job, "waits"), "window_seconds") > 0;
 	if (ret->is_known) {
 		if (ret->in.cost.work_us >= 0) { /* else nobody knows what they would bring */
 			whatif_more_workers(&of);

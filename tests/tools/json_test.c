@@ -217,6 +217,38 @@ START_TEST(misuse_is_an_error)
 }
 END_TEST
 
+START_TEST(items_are_gone_through_and_found)
+{
+	static const char text[] = "[{\"a\":\"x\",\"n\":1},{\"a\":\"y\"},{\"a\":\"y\",\"n\":3}]";
+	struct json_in *in = NULL;
+	unsigned all = 0, some = 0;
+
+	ck_assert_int_eq(json_in_parse(text, strlen(text), 4096, &in, NULL), 0);
+	JSON_IN_EACH(item, in) {
+		all++;
+		if (json_in_u64(json_in_member(item, "n"), 0) != 1)
+			continue;
+		some++;
+	}
+	ck_assert_uint_eq(all, 3);
+	ck_assert_uint_eq(some, 1);
+	all = 0;
+	JSON_IN_EACH(item, in) {
+		all += item != NULL;
+		if (all == 2)
+			break;
+	}
+	ck_assert_uint_eq(all, 2);
+	JSON_IN_EACH(item, json_in_member(in, "none"))
+		ck_abort_msg("%p is there", (const void *)item);
+	ck_assert_ptr_eq(json_in_with(in, "a", "y"), json_in_item(in, 1));
+	ck_assert_ptr_null(json_in_with(in, "a", "z"));
+	ck_assert_ptr_eq(json_in_numbered(in, "n", 3), json_in_item(in, 2));
+	ck_assert_ptr_null(json_in_numbered(in, "n", UINT64_MAX));
+	json_in_free(in);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("json");
@@ -229,6 +261,7 @@ int main(void)
 	tcase_add_test(tcase, members_come_in_order);
 	tcase_add_loop_test(tcase, bad_text_is_refused, 0, BASE_ARRAY_LEN(refused));
 	tcase_add_test(tcase, limits_hold);
+	tcase_add_test(tcase, items_are_gone_through_and_found);
 	tcase_add_loop_test(tcase, misuse_is_an_error, 0, BASE_ARRAY_LEN(misuses));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

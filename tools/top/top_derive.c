@@ -179,8 +179,7 @@ static int add_streams(struct top_model *model)
 {
 	const struct json_in *streams = json_in_member(model->status, "streams");
 
-	for (size_t i = 0; i < json_in_count(streams); i++) {
-		const struct json_in *stream = json_in_item(streams, i);
+	JSON_IN_EACH(stream, streams) {
 		struct top_row *row = top_add(model, TOP_STREAMS, ctl_u64(stream, "id"), stream);
 
 		if (!row)
@@ -337,8 +336,7 @@ static int add_workers(struct top_model *model)
 {
 	const struct json_in *workers = json_in_member(model->status, "workers");
 
-	for (size_t i = 0; i < json_in_count(workers); i++) {
-		const struct json_in *worker = json_in_item(workers, i);
+	JSON_IN_EACH(worker, workers) {
 		struct top_row *row =
 		    top_add(model, TOP_WORKERS,
 			    key_of_user(worker) << 16 | ctl_u64(worker, "index"), worker);
@@ -356,8 +354,7 @@ static int add_caches(struct top_model *model)
 {
 	const struct json_in *caches = json_in_member(model->status, "caches");
 
-	for (size_t i = 0; i < json_in_count(caches); i++) {
-		const struct json_in *cache = json_in_item(caches, i);
+	JSON_IN_EACH(cache, caches) {
 		struct top_row *row = top_add(model, TOP_CACHES, key_of_user(cache), cache);
 
 		if (!row)
@@ -374,8 +371,7 @@ static int add_tenants(struct top_model *model)
 {
 	const struct json_in *tenants = json_in_member(model->status, "tenants");
 
-	for (size_t i = 0; i < json_in_count(tenants); i++) {
-		const struct json_in *tenant = json_in_item(tenants, i);
+	JSON_IN_EACH(tenant, tenants) {
 		struct top_row *row = top_add(model, TOP_TENANTS, key_of_user(tenant), tenant);
 
 		if (!row)
@@ -398,7 +394,7 @@ static double rate_of(const struct top_model *model, struct top_row *row, unsign
 /* Before it has said its name it is known by its address. */
 static uint64_t key_of_peer(const struct json_in *member)
 {
-	const char *name = json_in_string(json_in_member(member, "node"), "");
+	const char *name = ctl_text(member, "node");
 
 	if (!*name)
 		name = ctl_string(member, "address");
@@ -410,8 +406,7 @@ static int add_peers(struct top_model *model)
 	const struct json_in *cluster = json_in_member(model->status, "cluster");
 	const struct json_in *members = json_in_member(cluster, "members");
 
-	for (size_t i = 0; i < json_in_count(members); i++) {
-		const struct json_in *member = json_in_item(members, i);
+	JSON_IN_EACH(member, members) {
 		const struct ctl_peer peer = ctl_peer_of(cluster, member);
 		struct top_row *row = top_add(model, TOP_PEERS, key_of_peer(member), member);
 

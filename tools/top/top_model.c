@@ -8,6 +8,8 @@
 
 #include "tools/top/top_model.h"
 
+#include "tools/ctl_value.h"
+
 enum { TOP_NODE_NONE = -1 }; /* a view whose rows stay as they come */
 
 const struct top_column_info top_columns[TOP_COLUMNS] = {
@@ -253,8 +255,8 @@ void top_model_fini(struct top_model *model)
 
 int top_model_take(struct top_model *model, struct json_in *status)
 {
-	double at_s = json_in_double(json_in_member(status, "uptime_s"), 0);
-	uint64_t pid = json_in_u64(json_in_member(status, "pid"), 0);
+	double at_s = ctl_real(status, "uptime_s");
+	uint64_t pid = ctl_u64(status, "pid");
 	int r;
 
 	empty(model);
