@@ -52,13 +52,7 @@ static const char *const states[] = {"known", "waits", "refused", "met"};
 
 static void send_message(struct gating *gating, struct wire_out *out)
 {
-	int r = gating->child.sock >= 0 ? wire_send(gating->child.sock, out, MSG_DONTWAIT) : 0;
-
-	if (r && gating->child.pid > 0) {
-		log_line(LOG_LEVEL_WARN, "gate-unreachable", "error=%d", r);
-		kill(gating->child.pid, SIGKILL);
-	}
-	wire_out_fini(out);
+	child_say(&gating->child, out, "gate-unreachable");
 }
 
 static void send_start(struct gating *gating)
@@ -183,26 +177,20 @@ static bool on_message(void *arg, struct wire_in *in)
 
 static int start_process(struct gating *gating, struct diag *diag)
 {
-	char path[PATH_MAX], as[IDENTITY_TEXT_MAX];
+	char as[IDENTITY_TEXT_MAX];
 	char *argv[] = {(char *)"access-gate", NULL, NULL, NULL};
-	int r = child_find("access-gate", gating->is_private, path, sizeof(path), diag);
+	const struct hearing_program program = {
+	    argv, gating->is_private, CPU_PRIORITY_NORMAL, gating->loop, on_message, gating};
+	int r;
 
-	if (r)
-		return r;
 	if (gating->as_nobody) { /* it reads what strangers send: as nobody */
 		snprintf(as, sizeof(as), "%u:%u", GATING_NOBODY, GATING_NOBODY);
 		argv[1] = (char *)"--as";
 		argv[2] = as;
 	}
-	r = child_start(path, argv, CPU_PRIORITY_NORMAL, &gating->child);
-	if (!r)
-		r = hearing_begin(&gating->hearing, gating->loop, &gating->child, on_message,
-				  gating);
-	if (r) {
-		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
-		child_end(&gating->child);
+	r = hearing_start(&gating->hearing, &gating->child, &program, diag);
+	if (r)
 		return r;
-	}
 	child_luck_start(&gating->luck, base_now_ns());
 	send_start(gating);
 	return 0;

@@ -10,7 +10,6 @@
  */
 #include "daemon/proc/reading.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -27,13 +26,7 @@
 
 static void send_message(struct reading *reading, struct wire_out *out)
 {
-	int r = reading->child.sock >= 0 ? wire_send(reading->child.sock, out, MSG_DONTWAIT) : 0;
-
-	if (r && reading->child.pid > 0) {
-		log_line(LOG_LEVEL_WARN, "reader-unreachable", "error=%d", r);
-		kill(reading->child.pid, SIGKILL);
-	}
-	wire_out_fini(out);
+	child_say(&reading->child, out, "reader-unreachable");
 }
 
 /* Of what the page cache can be half is the jobs'. */
@@ -49,18 +42,13 @@ static uint64_t direct_above(const struct param *param)
 
 static void send_start(struct reading *reading)
 {
-	const struct reading_wants *wants = &reading->wants;
+	const struct child_wants *wants = &reading->wants;
 	struct wire_out out;
 
 	wire_out_init(&out, READER_START);
 	wire_put_u64(&out, READER_KEY_DIRECT, direct_above(wants->param));
 	wire_put_u64(&out, READER_KEY_HUGE, wants->param->huge_pages != HUGE_PAGES_OFF);
-	wire_put_fd(&out, wants->doorbell_fd);
-	wire_put_fd(&out, wants->event_fd);
-	if (wants->rings_fd >= 0)
-		wire_put_fd(&out, wants->rings_fd);
-	if (wants->memory_fd >= 0)
-		wire_put_fd(&out, wants->memory_fd);
+	child_put_fds(&out, wants);
 	send_message(reading, &out);
 }
 
@@ -251,32 +239,31 @@ void reading_chore_cancel(struct reading *reading, uint64_t id)
 
 static int start_process(struct reading *reading, struct diag *diag)
 {
-	const struct reading_wants *wants = &reading->wants;
-	char path[PATH_MAX], threads[24];
+	struct child_wants *wants = &reading->wants;
+	char threads[24];
 	char *argv[] = {(char *)"access-reader", (char *)"--threads", threads, NULL, NULL, NULL};
-	int r = child_find("access-reader", wants->is_private, path, sizeof(path), diag);
+	const struct hearing_program program = {
+	    .argv = argv,
+	    .is_private = wants->is_private,
+	    .priority = (enum cpu_priority)wants->param->cpu_priority,
+	    .loop = wants->loop,
+	    .fn = reading->calls->said,
+	    .arg = reading->arg,
+	};
+	int r;
 
+	snprintf(threads, sizeof(threads), "%llu", (unsigned long long)wants->param->readers);
+	if (*wants->as) {
+		argv[3] = (char *)"--as";
+		argv[4] = wants->as;
+	}
+	r = hearing_start(&reading->hearing, &reading->child, &program, diag);
 	if (r)
 		return r;
-	snprintf(threads, sizeof(threads), "%llu", (unsigned long long)wants->param->readers);
-	if (wants->as) {
-		argv[3] = (char *)"--as";
-		argv[4] = reading->as;
-	}
-	r = child_start(path, argv, (enum cpu_priority)wants->param->cpu_priority, &reading->child);
-	if (!r)
-		r = hearing_begin(&reading->hearing, wants->loop, &reading->child,
-				  wants->calls->said, wants->arg);
-	if (!r)
-		hearing_fetches(&reading->hearing, wants->porters, wants->uid);
-	if (r) {
-		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
-		child_end(&reading->child);
-		return r;
-	}
+	hearing_fetches(&reading->hearing, wants->porters, wants->uid);
 	child_luck_start(&reading->luck, base_now_ns());
 	send_start(reading);
-	wants->calls->started(wants->arg);
+	reading->calls->started(reading->arg);
 	return 0;
 }
 
@@ -295,7 +282,7 @@ static void start_later(struct reading *reading, const char *why)
 		 "has more; open again when that is mended",
 		 CHILD_HOPELESS, why, log_place());
 	log_line(LOG_LEVEL_ERROR, "reader-hopeless", "text=\"%s\"", text);
-	reading->wants.calls->hopeless(reading->wants.arg, text);
+	reading->calls->hopeless(reading->arg, text);
 }
 
 static void restart(void *arg)
@@ -308,16 +295,16 @@ static void restart(void *arg)
 		start_later(reading, diag.text);
 		return;
 	}
-	reading->wants.calls->restarted(reading->wants.arg);
+	reading->calls->restarted(reading->arg);
 }
 
-int reading_start(struct reading *reading, const struct reading_wants *wants, struct diag *diag)
+int reading_start(struct reading *reading, const struct child_wants *wants,
+		  const struct reading_calls *calls, void *arg, struct diag *diag)
 {
 	int r;
 
-	*reading = (struct reading){.wants = *wants, .child = {.sock = -1}};
-	if (wants->as)
-		snprintf(reading->as, sizeof(reading->as), "%s", wants->as);
+	*reading =
+	    (struct reading){.calls = calls, .arg = arg, .wants = *wants, .child = {.sock = -1}};
 	r = loop_timer_new(wants->loop, restart, reading, &reading->restart);
 	return r ? r : start_process(reading, diag);
 }
@@ -330,7 +317,7 @@ static void hang_up(struct reading *reading)
 
 void reading_stop(struct reading *reading, bool waits)
 {
-	if (!reading->wants.calls)
+	if (!reading->calls)
 		return; /* it was never started */
 	loop_unwatch(&reading->restart);
 	hang_up(reading);
@@ -351,7 +338,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	hang_up(reading);
 	reading->child.pid = 0;
 	reading->peers = 0;
-	reading->wants.calls->died(reading->wants.arg, status);
+	reading->calls->died(reading->arg, status);
 	start_later(reading, how);
 }
 

@@ -14,10 +14,7 @@
 #include "daemon/proc/child.h"
 #include "daemon/proc/hearing.h"
 
-struct loop;
-struct porters;
 struct reader_member;
-struct reaper;
 
 struct reading_calls {                /* of whose reader it is */
 	void (*started)(void *arg);   /* there is one, which knows nothing yet */
@@ -27,22 +24,10 @@ struct reading_calls {                /* of whose reader it is */
 	void (*hopeless)(void *arg, const char *text); /* it dies again and again */
 };
 
-struct reading_wants {
+struct reading {
 	const struct reading_calls *calls;
 	void *arg; /* theirs */
-	struct loop *loop;
-	struct porters *porters;
-	struct reaper *reaper;
-	const struct param *param;
-	bool is_private;
-	uid_t uid;      /* whose descriptors come from it */
-	const char *as; /* the option --as, copied; NULL: as we are */
-	int doorbell_fd, event_fd, rings_fd, memory_fd; /* borrowed; the latter two -1: none */
-};
-
-struct reading {
-	struct reading_wants wants;
-	char as[IDENTITY_TEXT_MAX];
+	struct child_wants wants;
 	struct child child;
 	struct hearing hearing;
 	struct loop_watch *restart;
@@ -51,7 +36,9 @@ struct reading {
 	unsigned peers; /* other nodes that the reader was told of: what they have can be brought */
 };
 
-int reading_start(struct reading *reading, const struct reading_wants *wants, struct diag *diag);
+/* wants is copied. 0 or negative errno with diag. */
+int reading_start(struct reading *reading, const struct child_wants *wants,
+		  const struct reading_calls *calls, void *arg, struct diag *diag);
 /* waits: until it is gone; it may write what it has queued for its store. */
 void reading_stop(struct reading *reading, bool waits);
 /* The process is gone (SIGCHLD): starts another. cpu_ns: what it used. */

@@ -8,9 +8,9 @@
  */
 #include "daemon/proc/workers.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <limits.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -49,13 +49,7 @@ union workers_message {
 
 static void send_message(struct workers *workers, struct wire_out *out)
 {
-	int r = workers->child.sock >= 0 ? wire_send(workers->child.sock, out, MSG_DONTWAIT) : 0;
-
-	if (r && workers->child.pid > 0) {
-		log_line(LOG_LEVEL_WARN, "worker-parent-unreachable", "error=%d", r);
-		kill(workers->child.pid, SIGKILL);
-	}
-	wire_out_fini(out);
+	child_say(&workers->child, out, "worker-parent-unreachable");
 }
 
 static void send_number(struct workers *workers, uint16_t type, uint16_t key, uint64_t value)
@@ -191,7 +185,7 @@ static void note_birth(struct workers *workers, int status)
 		       "cgroup's or `worker_memory`)");
 	log_line(LOG_LEVEL_ERROR, "workers-hopeless", "text=\"%s\"", text);
 	workers->stillborn = 0;
-	workers->wants.calls->hopeless(workers->wants.arg, text);
+	workers->calls->hopeless(workers->arg, text);
 }
 
 static void end_worker(struct workers *workers, unsigned index, int status, uint64_t cpu_ns)
@@ -210,7 +204,7 @@ static void end_worker(struct workers *workers, unsigned index, int status, uint
 	if (status)
 		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d", index,
 			 (unsigned)status, worker.doom == WORKERS_HUNG);
-	workers->wants.calls->worker_died(workers->wants.arg, &death);
+	workers->calls->worker_died(workers->arg, &death);
 	note_birth(workers, status);
 }
 
@@ -236,10 +230,10 @@ static bool on_exited(struct workers *workers, const struct workers_exited *said
 static void on_removed(struct workers *workers, const struct workers_removed *said)
 {
 	if (said->has_variant) {
-		workers->wants.calls->removed(workers->wants.arg, said->queue, said->variant);
+		workers->calls->removed(workers->arg, said->queue, said->variant);
 	} else if (workers->leaving) {
 		workers->leaving--;
-		workers->wants.calls->let_go(workers->wants.arg);
+		workers->calls->let_go(workers->arg);
 	}
 }
 
@@ -257,12 +251,11 @@ static bool on_message(void *arg, struct wire_in *in)
 		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case PARENT_ADDED:
-		workers->wants.calls->added(workers->wants.arg, message.added.queue,
-					    message.added.variant);
+		workers->calls->added(workers->arg, message.added.queue, message.added.variant);
 		break;
 	case PARENT_REFUSED:
-		workers->wants.calls->refused(workers->wants.arg, message.refused.queue,
-					      message.refused.variant, message.refused.text);
+		workers->calls->refused(workers->arg, message.refused.queue,
+					message.refused.variant, message.refused.text);
 		break;
 	case PARENT_REMOVED:
 		on_removed(workers, &message.removed);
@@ -281,24 +274,19 @@ static bool on_message(void *arg, struct wire_in *in)
 
 static void send_start(struct workers *workers)
 {
-	const struct workers_wants *wants = &workers->wants;
+	const struct child_wants *wants = &workers->wants;
 	struct wire_out out;
 
 	wire_out_init(&out, PARENT_START);
-	wire_put_fd(&out, wants->doorbell_fd);
-	wire_put_fd(&out, wants->event_fd);
-	if (wants->rings_fd >= 0)
-		wire_put_fd(&out, wants->rings_fd);
-	if (wants->memory_fd >= 0)
-		wire_put_fd(&out, wants->memory_fd);
+	child_put_fds(&out, wants);
 	send_message(workers, &out);
 }
 
 static int start_process(struct workers *workers, struct diag *diag)
 {
-	const struct workers_wants *wants = &workers->wants;
+	struct child_wants *wants = &workers->wants;
 	const struct param *param = wants->param;
-	char path[PATH_MAX], count[24], memory[24], nice[24];
+	char count[24], memory[24], nice[24];
 	char *argv[] = {(char *)"access-worker",
 			(char *)"--workers",
 			count,
@@ -309,26 +297,26 @@ static int start_process(struct workers *workers, struct diag *diag)
 			NULL,
 			NULL,
 			NULL};
-	int r = child_find("access-worker", wants->is_private, path, sizeof(path), diag);
+	const struct hearing_program program = {
+	    .argv = argv,
+	    .is_private = wants->is_private,
+	    .priority = (enum cpu_priority)param->cpu_priority,
+	    .loop = wants->loop,
+	    .fn = on_message,
+	    .arg = workers,
+	};
+	int r;
 
-	if (r)
-		return r;
 	snprintf(count, sizeof(count), "%u", workers->size);
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)param->worker_memory);
 	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)param->nice);
-	if (wants->as) {
+	if (*wants->as) {
 		argv[7] = (char *)"--as";
-		argv[8] = workers->as;
+		argv[8] = wants->as;
 	}
-	r = child_start(path, argv, (enum cpu_priority)param->cpu_priority, &workers->child);
-	if (!r)
-		r = hearing_begin(&workers->hearing, wants->loop, &workers->child, on_message,
-				  workers);
-	if (r) {
-		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
-		child_end(&workers->child);
+	r = hearing_start(&workers->hearing, &workers->child, &program, diag);
+	if (r)
 		return r;
-	}
 	child_luck_start(&workers->luck, base_now_ns());
 	send_start(workers);
 	return 0;
@@ -348,7 +336,7 @@ static void start_later(struct workers *workers, const char *why)
 		 "%s; accessd's log (%s) has more; open again when that is mended",
 		 CHILD_HOPELESS, why, log_place());
 	log_line(LOG_LEVEL_ERROR, "worker-parent-hopeless", "text=\"%s\"", text);
-	workers->wants.calls->hopeless(workers->wants.arg, text);
+	workers->calls->hopeless(workers->arg, text);
 }
 
 static void restart(void *arg)
@@ -361,17 +349,19 @@ static void restart(void *arg)
 		start_later(workers, diag.text);
 		return;
 	}
-	workers->wants.calls->restarted(workers->wants.arg);
+	workers->calls->restarted(workers->arg);
 }
 
-int workers_start(struct workers *workers, const struct workers_wants *wants, unsigned size,
-		  struct diag *diag)
+int workers_start(struct workers *workers, const struct child_wants *wants,
+		  const struct workers_calls *calls, void *arg, struct diag *diag)
 {
 	int r;
 
-	*workers = (struct workers){.wants = *wants, .child = {.sock = -1}, .size = size};
-	if (wants->as)
-		snprintf(workers->as, sizeof(workers->as), "%s", wants->as);
+	*workers = (struct workers){.calls = calls,
+				    .arg = arg,
+				    .wants = *wants,
+				    .child = {.sock = -1},
+				    .size = wants->machine->workers};
 	r = loop_timer_new(wants->loop, restart, workers, &workers->restart);
 	return r ? r : start_process(workers, diag);
 }
@@ -384,7 +374,7 @@ static void hang_up(struct workers *workers)
 
 void workers_stop(struct workers *workers, bool waits)
 {
-	if (!workers->wants.calls)
+	if (!workers->calls)
 		return; /* it was never started */
 	loop_unwatch(&workers->restart);
 	hang_up(workers);
@@ -408,9 +398,9 @@ void workers_died(struct workers *workers, int status)
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
 	start_later(workers, how);
-	workers->wants.calls->died(workers->wants.arg);
+	workers->calls->died(workers->arg);
 	workers->leaving = 0; /* who died has let go of all */
-	workers->wants.calls->let_go(workers->wants.arg);
+	workers->calls->let_go(workers->arg);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)
@@ -425,7 +415,7 @@ uint64_t workers_cpu_ns(const struct workers *workers)
 /* ---- do they want a processor? ---- */
 
 /* One that a sandbox does not let us ask about is as we made it. */
-static bool is_as_made(const struct workers_wants *wants, pid_t pid)
+static bool is_as_made(const struct child_wants *wants, pid_t pid)
 {
 	const enum cpu_priority priority = (enum cpu_priority)wants->param->cpu_priority;
 	const int most =

@@ -19,11 +19,7 @@
 
 struct slot_geometry;
 struct fill_death;
-struct loop;
-struct machine;
 struct pipeline;
-struct porters;
-struct reaper;
 
 struct workers_calls {                /* of whose workers they are */
 	void (*restarted)(void *arg); /* there is a parent in the place of one that died */
@@ -34,20 +30,6 @@ struct workers_calls {                /* of whose workers they are */
 	void (*removed)(void *arg, uint32_t queue, uint64_t variant);
 	void (*let_go)(void *arg); /* of a queue */
 	void (*worker_died)(void *arg, const struct fill_death *death);
-};
-
-struct workers_wants {
-	const struct workers_calls *calls;
-	void *arg; /* theirs */
-	struct loop *loop;
-	struct porters *porters;
-	struct reaper *reaper;
-	const struct param *param;
-	const struct machine *machine;
-	bool is_private;
-	uid_t uid;      /* as whom they run */
-	const char *as; /* the option --as, copied; NULL: as we are */
-	int doorbell_fd, event_fd, rings_fd, memory_fd; /* borrowed; the latter two -1: none */
 };
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
@@ -61,8 +43,9 @@ struct workers_one {                 /* by index in the doorbell */
 };
 
 struct workers {
-	struct workers_wants wants;
-	char as[IDENTITY_TEXT_MAX];
+	const struct workers_calls *calls;
+	void *arg; /* theirs */
+	struct child_wants wants;
 	struct child child;
 	struct hearing hearing;
 	struct loop_watch *restart;
@@ -78,8 +61,9 @@ struct workers {
 	struct child_luck luck;
 };
 
-int workers_start(struct workers *workers, const struct workers_wants *wants, unsigned size,
-		  struct diag *diag);
+/* As many as the machine wants; wants is copied. 0 or negative errno with diag. */
+int workers_start(struct workers *workers, const struct child_wants *wants,
+		  const struct workers_calls *calls, void *arg, struct diag *diag);
 /* waits: until it is gone. */
 void workers_stop(struct workers *workers, bool waits);
 void workers_died(struct workers *workers, int status);

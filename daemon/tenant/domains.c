@@ -133,36 +133,11 @@ static void begin_peers(struct domain *domain)
 
 /* ---- processes ---- */
 
-static int start_reader(struct domain *domain, struct diag *diag)
+static void say_wants(const struct domain *domain, bool is_reader, struct child_wants *ret)
 {
 	struct node *node = domain->node;
-	char as[IDENTITY_TEXT_MAX];
-	const struct reading_wants wants = {
-	    .calls = &from_reader_calls,
-	    .arg = domain,
-	    .loop = node->loop,
-	    .porters = &node->porters,
-	    .reaper = &node->reaper,
-	    .param = &node->param,
-	    .is_private = node->place.is_private,
-	    .uid = domain->who.uid,
-	    .as = domain_identity(domain, true, as),
-	    .doorbell_fd = domain->bell.doorbell_fd,
-	    .event_fd = domain->bell.event_fd,
-	    .rings_fd = domain->disk_cache.rings_fd,
-	    .memory_fd = ram_cache_fd(domain),
-	};
 
-	return reading_start(&domain->reading, &wants, diag);
-}
-
-static int start_workers(struct domain *domain, struct diag *diag)
-{
-	struct node *node = domain->node;
-	char as[IDENTITY_TEXT_MAX];
-	const struct workers_wants wants = {
-	    .calls = &from_workers_calls,
-	    .arg = domain,
+	*ret = (struct child_wants){
 	    .loop = node->loop,
 	    .porters = &node->porters,
 	    .reaper = &node->reaper,
@@ -170,14 +145,23 @@ static int start_workers(struct domain *domain, struct diag *diag)
 	    .machine = &node->machine,
 	    .is_private = node->place.is_private,
 	    .uid = domain->who.uid,
-	    .as = domain_identity(domain, false, as),
 	    .doorbell_fd = domain->bell.doorbell_fd,
 	    .event_fd = domain->bell.event_fd,
 	    .rings_fd = domain->disk_cache.rings_fd,
 	    .memory_fd = ram_cache_fd(domain),
 	};
+	domain_identity(domain, is_reader, ret->as);
+}
 
-	return workers_start(&domain->workers, &wants, node->machine.workers, diag);
+static int start_processes(struct domain *domain, struct diag *diag)
+{
+	struct child_wants wants;
+	int r;
+
+	say_wants(domain, true, &wants);
+	r = reading_start(&domain->reading, &wants, &from_reader_calls, domain, diag);
+	say_wants(domain, false, &wants);
+	return r ? r : workers_start(&domain->workers, &wants, &from_workers_calls, domain, diag);
 }
 
 /* ---- making ---- */
@@ -216,8 +200,7 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	r = r ? r : disk_cache_init(&domain->disk_cache, &node->param, node->machine.workers_most);
 	r = r ? r : ram_cache_init(domain);
 	r = r ? r : loop_timer_new(node->loop, on_idle, domain, &domain->users.idle);
-	r = r ? r : start_reader(domain, diag);
-	r = r ? r : start_workers(domain, diag);
+	r = r ? r : start_processes(domain, diag);
 	if (r) {
 		domains_free(domain);
 		return r;
