@@ -39,9 +39,7 @@ int channel_begin(struct carrier *carrier, struct channel *channel, const struct
 	    .id = from->id,
 	    .incarnation = from->incarnation,
 	    .weight = from->weight,
-	    .heard_ns = carrier->now_ns,
-	    .said_ns = carrier->now_ns,
-	    .sent_ns = carrier->now_ns,
+	    .alive = alive_from(carrier->now_ns),
 	};
 	r = transport_tcp_new(base_take_fd(&fd), &channel->transport);
 	if (r) {
@@ -164,7 +162,7 @@ static bool say_directly(struct carrier *carrier, struct channel *channel, const
 	}
 	sent = BASE_MAX(sent, 0);
 	channel->state.bytes_sent += (uint64_t)sent;
-	channel->said_ns = channel->sent_ns = carrier->now_ns;
+	channel->alive.said_ns = channel->alive.sent_ns = carrier->now_ns;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(part); i++) {
 		const size_t done = BASE_MIN((size_t)sent, part[i].iov_len);
 		const size_t left = part[i].iov_len - done;
@@ -215,9 +213,9 @@ bool channel_say(struct carrier *carrier, struct channel *channel, const struct 
 		return false;
 	}
 	if (channel->outbox.bytes == 0)
-		channel->sent_ns = carrier->now_ns;
+		channel->alive.sent_ns = carrier->now_ns;
 	outbox_add(&channel->outbox, size);
-	channel->said_ns = carrier->now_ns;
+	channel->alive.said_ns = carrier->now_ns;
 	if (!channel->is_full && channel->outbox.bytes >= ENOUGH)
 		channel_flush(carrier, channel);
 	return channel_is_open(channel);
@@ -241,7 +239,7 @@ void channel_flush(struct carrier *carrier, struct channel *channel)
 		}
 		outbox_sent(&channel->outbox, (size_t)sent);
 		channel->state.bytes_sent += (uint64_t)sent;
-		channel->sent_ns = carrier->now_ns;
+		channel->alive.sent_ns = carrier->now_ns;
 	}
 }
 
@@ -264,7 +262,7 @@ void channel_wait(struct carrier *carrier, struct channel *channel)
 static void judge(const struct carrier *carrier, struct channel *channel,
 		  const struct asked_get *get)
 {
-	if (asked_is_silent(&channel->asked, get, channel->heard_ns, carrier->now_ns))
+	if (asked_is_silent(&channel->asked, get, channel->alive.heard_ns, carrier->now_ns))
 		breaker_bad(&channel->breaker, get->is_try, carrier->now_ns, carrier->chance);
 	else
 		breaker_good(&channel->breaker, get->is_try);
@@ -276,7 +274,7 @@ static void give_up(struct carrier *carrier, struct channel *channel)
 	const struct asked_get *get;
 
 	while ((get = asked_oldest(&channel->asked)) != NULL &&
-	       asked_until(&channel->asked, channel->heard_ns) <= carrier->now_ns) {
+	       asked_until(&channel->asked, channel->alive.heard_ns) <= carrier->now_ns) {
 		if (!take_miss(carrier, channel->peer, get->reader_id, &get->group, get->sample))
 			return;
 		carrier->chance = carrier->chance * 1664525U + 1013904223U;
@@ -287,38 +285,28 @@ static void give_up(struct carrier *carrier, struct channel *channel)
 	}
 }
 
-static bool owes(const struct carrier *carrier, struct channel *channel)
+static struct alive_now now_of(const struct channel *channel)
 {
-	if (channel->owes_until_ns <= carrier->now_ns)
-		channel->owes = 0;
-	return channel->owes != 0 || channel->is_held;
-}
-
-/* A part of a frame has come. */
-static bool has_begun(const struct channel *channel)
-{
-	return channel->intake.end > channel->intake.begin;
+	return (struct alive_now){.is_held = channel->is_held,
+				  .has_begun = channel->intake.end > channel->intake.begin,
+				  .waiting = channel->outbox.bytes};
 }
 
 static void live(struct carrier *carrier, struct channel *channel)
 {
-	if (channel->is_held) {
-		channel->heard_ns = channel->whole_ns = carrier->now_ns;
-		channel->silent_from_ns = 0;
+	struct alive_now now = now_of(channel);
+	struct diag why;
+
+	if (now.is_held) {
+		alive_heard(&channel->alive, carrier->now_ns);
+		channel->alive.whole_ns = carrier->now_ns;
 	}
 	give_up(carrier, channel);
-	if (owes(carrier, channel) && carrier->now_ns - channel->said_ns >= CARRIER_ALIVE_NS) {
-		channel->said_ns = carrier->now_ns; /* also where there is no room for it */
+	if (alive_is_to_say(&channel->alive, &now, carrier->now_ns))
 		channel_say(carrier, channel, &(struct frame){.type = FRAME_ALIVE}, NULL, NULL, 0);
-	}
-	if (channel->phase == CHANNEL_LIVES && channel->silent_from_ns &&
-	    carrier->now_ns - channel->silent_from_ns >= CARRIER_SILENT_NS)
-		channel_lose(carrier, channel, "it was asked, and has said nothing for 2 s");
-	else if (has_begun(channel) && carrier->now_ns - channel->whole_ns >= CARRIER_WHOLE_NS)
-		channel_lose(carrier, channel, "a frame was not whole within 10 s");
-	else if (channel->outbox.bytes && carrier->now_ns - channel->sent_ns >= CARRIER_STUCK_NS)
-		channel_lose(carrier, channel, "it has taken nothing of %zu bytes for 30 s",
-			     channel->outbox.bytes);
+	now = now_of(channel);
+	if (alive_is_lost(&channel->alive, &now, carrier->now_ns, &why))
+		channel_lose(carrier, channel, "%s", why.text);
 	else
 		channel_flush(carrier, channel);
 }
@@ -335,21 +323,15 @@ void channel_tick(struct carrier *carrier, struct channel *channel)
 
 uint64_t channel_due_ns(const struct channel *channel)
 {
-	uint64_t due = UINT64_MAX;
+	const struct alive_now now = now_of(channel);
+	uint64_t due;
 
 	if (channel->phase == CHANNEL_MEETS)
 		return path_due_ns(channel);
 	if (channel->phase != CHANNEL_LIVES)
-		return due;
-	if (asked_oldest(&channel->asked))
-		due = asked_until(&channel->asked, channel->heard_ns);
-	if (channel->silent_from_ns)
-		due = BASE_MIN(due, channel->silent_from_ns + CARRIER_SILENT_NS);
-	if (channel->owes || channel->is_held)
-		due = BASE_MIN(due, channel->said_ns + CARRIER_ALIVE_NS);
-	if (has_begun(channel))
-		due = BASE_MIN(due, channel->whole_ns + CARRIER_WHOLE_NS);
-	if (channel->outbox.bytes)
-		due = BASE_MIN(due, channel->sent_ns + CARRIER_STUCK_NS);
-	return due;
+		return UINT64_MAX;
+	due = alive_due_ns(&channel->alive, &now);
+	return asked_oldest(&channel->asked)
+		   ? BASE_MIN(due, asked_until(&channel->asked, channel->alive.heard_ns))
+		   : due;
 }

@@ -93,10 +93,7 @@ static const char *on_known_group(struct carrier *carrier, struct channel *chann
 	if (frame->group >= channel->heard.n)
 		return "a group was not told before it was named";
 	if (frame->type == VALUE_GET) {
-		channel->owes++;
-		channel->owes_until_ns = carrier->now_ns + CARRIER_OWES_NS;
-		channel->said_ns =
-		    carrier->now_ns; /* time to answer, before it is said that we live */
+		alive_is_asked(&channel->alive, carrier->now_ns);
 		channel->state.asked++;
 	} else if (frame->type == VALUE_PUT) {
 		channel->state.puts_received++;
@@ -204,7 +201,7 @@ static bool open_at(struct carrier *carrier, struct channel *channel, const uint
 		wrong = on_frame(carrier, channel, &frame, place, bytes);
 	if (wrong)
 		channel_lose(carrier, channel, "%s", wrong);
-	channel->whole_ns = carrier->now_ns;
+	channel->alive.whole_ns = carrier->now_ns;
 	return channel_is_open(channel);
 }
 
@@ -262,10 +259,9 @@ static size_t receive_parts(struct carrier *carrier, struct channel *channel,
 	if (bytes <= 0)
 		return 0;
 	if (channel->intake.end == channel->intake.begin)
-		channel->whole_ns = carrier->now_ns;
+		channel->alive.whole_ns = carrier->now_ns;
 	channel->state.bytes_received += (uint64_t)bytes;
-	channel->heard_ns = carrier->now_ns;
-	channel->silent_from_ns = 0;
+	alive_heard(&channel->alive, carrier->now_ns);
 	carrier->has_news = true;
 	return (size_t)bytes;
 }

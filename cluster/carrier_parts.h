@@ -15,6 +15,7 @@
  *   carrier_sleep.c    waking up for the ring
  */
 
+#include "cluster/alive.h"
 #include "cluster/asked.h"
 #include "cluster/breaker.h"
 #include "cluster/carrier.h"
@@ -30,13 +31,7 @@
 #define CARRIER_SMALL_WAITING ((size_t)1 << 20) /* and so many more of messages without a value */
 /* A value that goes from and to the ring itself, if it can */
 #define CARRIER_LONG ((size_t)32 << 10)
-#define CARRIER_ALIVE_NS UINT64_C(25000000)
-#define CARRIER_OWES_NS UINT64_C(2500000000)   /* a GET that no reader answers is forgotten */
-#define CARRIER_SILENT_NS UINT64_C(2000000000) /* a peer who owes an answer, and is lost */
-#define CARRIER_WHOLE_NS \
-	UINT64_C(10000000000) /* a frame that does not end: its length was changed */
-#define CARRIER_STUCK_NS UINT64_C(30000000000) /* a peer who takes nothing, and is lost */
-#define CARRIER_RETRY_NS UINT64_C(1000000)     /* a full ring is looked at again */
+#define CARRIER_RETRY_NS UINT64_C(1000000) /* a full ring is looked at again */
 #define CARRIER_STATE_NS UINT64_C(1000000000)
 #define CARRIER_TRIES_NS UINT64_C(5000000000) /* a queue pair that must have come up */
 /* A peer with whom nothing was agreed, and is lost */
@@ -82,18 +77,12 @@ struct channel {
 	struct names told, heard;
 	struct asked asked;
 	struct breaker breaker;
-	bool is_awake;           /* there is something to do that nothing wakes for */
-	bool was_met;            /* accessd knows it */
-	bool is_full;            /* the kernel took no more: waits for room */
-	bool is_held;            /* the ring took no more: nothing is received */
-	bool is_replaced;        /* by a newer one to the same node, which goes by the same name */
-	uint64_t owes;           /* GETs of the peer that our reader has */
-	uint64_t owes_until_ns;  /* it is believed that they will be answered */
-	uint64_t heard_ns;       /* something came last */
-	uint64_t whole_ns;       /* a frame was whole last, or none had begun */
-	uint64_t said_ns;        /* something went last */
-	uint64_t sent_ns;        /* the kernel took something last, or nothing waited */
-	uint64_t silent_from_ns; /* a GET went out, and nothing came since; 0: no */
+	struct alive alive;
+	bool is_awake;    /* there is something to do that nothing wakes for */
+	bool was_met;     /* accessd knows it */
+	bool is_full;     /* the kernel took no more: waits for room */
+	bool is_held;     /* the ring took no more: nothing is received */
+	bool is_replaced; /* by a newer one to the same node, which goes by the same name */
 	struct carrier_state state, said_state;
 	struct diag why; /* it ended */
 };

@@ -75,8 +75,7 @@ static bool take_get(struct carrier *carrier, struct channel *channel,
 		       &carrier->serial);
 	frame_of_value(head, group, id, &frame);
 	channel->state.gets++;
-	if (channel->silent_from_ns == 0)
-		channel->silent_from_ns = carrier->now_ns;
+	alive_asks(&channel->alive, carrier->now_ns);
 	if (!channel_say(carrier, channel, &frame, NULL, NULL, 0))
 		channel_lose(carrier, channel, "there is no memory to ask it");
 	return true;
@@ -88,8 +87,7 @@ static void take_answer(struct carrier *carrier, struct channel *channel,
 	struct frame frame;
 
 	frame_of_value(head, frame_mark(&head->group), head->id, &frame);
-	if (channel->owes)
-		channel->owes--;
+	alive_answers(&channel->alive);
 	if (head->type == VALUE_HAVE &&
 	    channel_say(carrier, channel, &frame, NULL, value, head->bytes)) {
 		channel->state.had++;
