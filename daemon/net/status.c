@@ -9,33 +9,17 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "daemon/cache/cache.h"
 #include "daemon/cache/stores.h"
 #include "daemon/limits.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/status_stream.h"
 #include "daemon/node.h"
-#include "daemon/proc/reserve.h"
 #include "daemon/serve/job.h"
-#include "daemon/serve/pump.h"
-#include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
-#include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/tenant/rights.h"
 #include "daemon/tenant/tenant.h"
-#include "pipeline/pipeline.h"
-#include "pipeline/spec/compare.h"
 #include "shmring/inbox.h"
-
-static const char *const stages[] = {
-    [LAYOUT_STAGE_NONE] = "none",         [LAYOUT_STAGE_SCAN] = "scan",
-    [LAYOUT_STAGE_READ] = "read",         [LAYOUT_STAGE_DECODE] = "decode",
-    [LAYOUT_STAGE_SLOT] = "slot",         [LAYOUT_STAGE_WORKERS] = "workers",
-    [LAYOUT_STAGE_SCHEDULE] = "schedule", [LAYOUT_STAGE_DRAIN] = "drain",
-};
-static const char *const policies[] = {"error", "skip", "substitute"};
-static const char *const states[] = {"opening", "running", "lost", "failed"};
-static const char *const variant_states[] = {"opening", "running", "leaving"};
 
 struct sums {
 	uint64_t reference, waits_on_dead, reader_ns, worker_ns, delivered;
@@ -226,222 +210,6 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	json_out_object_end(out);
 }
 
-static const char *stream_waits_on(const struct stream *stream)
-{
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		if (stream->users.job[i] && grant_is_waiting(&stream->users.job[i]->grants))
-			return stages[pump_stage_of(stream->users.job[i])];
-	return stages[LAYOUT_STAGE_NONE];
-}
-
-/* What a variant shares with the stream's first one, and what it does not. */
-static void put_difference(struct json_out *out, const struct variant *first,
-			   const struct variant *variant)
-{
-	char shared[96] = "", words[160] = "";
-
-	if (variant != first) {
-		compare_shared(variant->pipeline, first->pipeline, shared, sizeof(shared));
-		compare_words(variant->pipeline, first->pipeline, words, sizeof(words));
-	}
-	json_out_member_string(out, "shares", shared);
-	json_out_member_string(out, "differs", words);
-}
-
-static void put_variants(struct json_out *out, const struct stream *stream)
-{
-	const struct variant *first = NULL;
-
-	json_out_member_array(out, "variants");
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		const struct variant *variant = stream->variant[i];
-
-		if (!variant || variant->state == VARIANT_GONE)
-			continue;
-		first = first ? first : variant;
-		json_out_object_begin(out);
-		json_out_member_u64(out, "number", i);
-		json_out_member_string(out, "state", variant_states[variant->state]);
-		json_out_member_string(out, "pipeline", pipeline_canonical(variant->pipeline));
-		put_difference(out, first, variant);
-		json_out_member_u64(out, "jobs", variant->n_jobs);
-		json_out_member_u64(out, "slots", variant->slots);
-		json_out_member_bool(out, "huge_pages", reserve_is_huge(variant));
-		json_out_member_u64(out, "slot_bytes", variant->table.geometry.slot_stride);
-		json_out_member_u64(out, "memory", variant->memory);
-		json_out_object_end(out);
-	}
-	json_out_array_end(out);
-}
-
-/* Of the first variant that is there; slot: of all of them. */
-static const char *pipeline_of(const struct stream *stream, uint64_t *ret_slot_bytes)
-{
-	const char *text = "";
-
-	*ret_slot_bytes = 0;
-	for (unsigned i = LAYOUT_MAX_VARIANTS; i-- > 0;) {
-		const struct variant *variant = stream->variant[i];
-
-		if (!variant || variant->state == VARIANT_GONE)
-			continue;
-		text = pipeline_canonical(variant->pipeline);
-		*ret_slot_bytes += variant->table.geometry.slot_stride;
-	}
-	return text;
-}
-
-/* As its jobs have opened it: where a named one lies is not what they know it by. */
-static void put_dataset(struct json_out *out, const struct stream *stream)
-{
-	char name[NAMED_NAME_MAX + sizeof(PROTO_NAMED)];
-
-	snprintf(name, sizeof(name), PROTO_NAMED "%s", stream->domain->name);
-	json_out_member_string(out, "dataset",
-			       stream->domain->kind == DOMAIN_NAMED ? name : stream->source->path);
-	json_out_member_string(out, "named", stream->domain->name);
-}
-
-static void put_stream(struct json_out *out, const struct stream *stream)
-{
-	uint64_t slot_bytes;
-	const char *pipeline = pipeline_of(stream, &slot_bytes);
-	const struct slot_geometry *g = &stream->geometry;
-	struct carousel_totals totals;
-
-	carousel_totals(stream->carousel, &totals);
-	json_out_object_begin(out);
-	json_out_member_u64(out, "id", stream->shared.queue.number);
-	json_out_member_string(out, "state", states[stream->state]);
-	put_dataset(out, stream);
-	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
-	json_out_member_string(out, "pipeline", pipeline);
-	json_out_member_string(out, "policy", policies[stream->asked.policy]);
-	json_out_member_double(out, "numa_node", stream->shared.numa_node);
-	json_out_member_u64(out, "samples", g->n_samples);
-	json_out_member_u64(out, "chunk", g->chunk);
-	json_out_member_u64(out, "block", g->block);
-	json_out_member_u64(out, "slots", stream->slots);
-	json_out_member_u64(out, "slots_max", g->max_slots);
-	json_out_member_u64(out, "slot_bytes", slot_bytes);
-	json_out_member_u64(out, "memory", stream->bytes.all);
-	json_out_member_u64(out, "resident", totals.resident);
-	json_out_member_u64(out, "pinned", totals.pinned);
-	json_out_member_u64(out, "producing", fill_active(stream->fill));
-	json_out_member_u64(out, "jobs", stream->users.n_jobs);
-	json_out_member_u64(out, "productions", totals.productions);
-	json_out_member_u64(out, "held", stream->share.held);
-	json_out_member_u64(out, "read_held", stream->share.read_held);
-	json_out_member_u64(out, "outputs", totals.outputs);
-	json_out_member_u64(out, "reference", totals.reference);
-	json_out_member_u64(out, "samples_read", stream->figures.samples_read);
-	json_out_member_u64(out, "chunks_per_epoch", (g->n_samples + g->chunk - 1) / g->chunk);
-	json_out_member_u64(out, "bad_samples", stream->bad.count);
-	json_out_member_u64(out, "samples_filtered", stream->figures.samples_filtered);
-	json_out_member_double(out, "median_us", stream->made.median_us[stream->made.variants]);
-	json_out_member_string(out, "waiting_on", stream_waits_on(stream));
-	put_variants(out, stream);
-	cache_describe(stream, out);
-	json_out_object_end(out);
-}
-
-static void put_place_in_plan(struct json_out *out, const struct job *job)
-{
-	struct carousel_job_view view;
-
-	carousel_job(job->stream->carousel, job->number, base_now_ns(), &view);
-	json_out_member_u64(out, "epoch", view.epoch);
-	json_out_member_u64(out, "population", view.population);
-	json_out_member_u64(out, "taken", view.taken);
-	json_out_member_u64(out, "need", view.need);
-	json_out_member_u64(out, "untaken", view.coming);
-	json_out_member_u64(out, "pins", view.pins);
-	json_out_member_bool(out, "lives", view.lives);
-	json_out_member_bool(out, "hungry", view.hungry);
-}
-
-static void put_stages(struct json_out *out, const uint64_t *by_stage_ns)
-{
-	for (unsigned i = LAYOUT_STAGE_SCAN; i < WAITS_STAGES; i++)
-		json_out_member_double(out, stages[i], (double)by_stage_ns[i] / 1e9);
-}
-
-/* The sample that keeps it waiting though what lies behind is there. */
-static void put_late(struct json_out *out, const struct job *job)
-{
-	uint64_t sample;
-
-	if (!job->waits.is_late || !pump_is_late(job->stream, job, &sample))
-		return;
-	json_out_member_object(out, "late");
-	json_out_member_u64(out, "sample", sample);
-	json_out_member_string(out, "name", dataset_name_of(job->stream->source->dataset, sample));
-	json_out_object_end(out);
-}
-
-/* Lately, and since it is there. */
-static void put_waits(struct json_out *out, const struct job *job)
-{
-	struct waits_view view;
-
-	waits_look(&job->waits, base_now_ns(), &view);
-	json_out_member_double(out, "waiting_seconds", (double)view.waiting_ns / 1e9);
-	json_out_member_object(out, "waits");
-	json_out_member_double(out, "window_seconds", (double)view.window_ns / 1e9);
-	put_stages(out, view.by_stage);
-	json_out_object_end(out);
-	json_out_member_object(out, "waited");
-	put_stages(out, view.all_ns);
-	json_out_object_end(out);
-	json_out_member_double(out, "late_seconds", (double)view.late_ns / 1e9);
-	put_late(out, job);
-}
-
-/* Its part of what was done, and what it would have been alone beyond that. */
-static void put_account(struct json_out *out, const struct fair_account *account)
-{
-	json_out_member_double(out, "cpu_seconds_used", account->cpu_ns / 1e9);
-	json_out_member_u64(out, "bytes_used", (uint64_t)account->bytes);
-	json_out_member_double(out, "cpu_seconds_saved",
-			       fair_saved(account->alone_cpu_ns, account->cpu_ns) / 1e9);
-	json_out_member_u64(out, "bytes_saved",
-			    (uint64_t)fair_saved(account->alone_bytes, account->bytes));
-}
-
-static void put_job(struct json_out *out, const struct job *job)
-{
-	const uint64_t now_ns = base_now_ns();
-	struct inbox_figures figures;
-
-	inbox_read_figures(job->grants.outbox, &figures);
-	json_out_object_begin(out);
-	json_out_member_u64(out, "id", job->id);
-	json_out_member_string(out, "name", job->name);
-	json_out_member_u64(out, "pid", (uint64_t)job->conn->pid);
-	json_out_member_u64(out, "uid", job->conn->uid);
-	json_out_member_u64(out, "stream", job->stream->shared.queue.number);
-	json_out_member_u64(out, "variant", job->conn->variant->number);
-	json_out_member_u64(out, "rank", job->conn->request.rank);
-	json_out_member_u64(out, "ranks", job->conn->request.ranks);
-	json_out_member_u64(out, "batch", job->batch);
-	json_out_member_string(out, "order", plan_name(job->order));
-	json_out_member_u64(out, "epochs", job->epochs);
-	if (job->active)
-		put_place_in_plan(out, job);
-	json_out_member_bool(out, "active", job->active);
-	json_out_member_u64(out, "delivered", figures.samples);
-	json_out_member_bool(out, "waiting", grant_is_waiting(&job->grants));
-	json_out_member_string(out, "stage", stages[pump_stage_of(job)]);
-	json_out_member_double(
-	    out, "rate",
-	    pace_rate(&job->pace, job->stream->geometry.chunk, figures.samples, now_ns));
-	json_out_member_double(out, "idle_seconds", (double)pace_idle_ns(&job->pace, now_ns) / 1e9);
-	json_out_member_double(out, "wait_seconds", (double)figures.wait_ns / 1e9);
-	put_waits(out, job);
-	put_account(out, &job->had.account);
-	json_out_object_end(out);
-}
-
 /* What a worker of shared data does for others is not said. */
 static bool shows_queue(const struct view *view, struct domain *domain, uint32_t queue)
 {
@@ -526,7 +294,7 @@ static void put_tenant(struct json_out *out, const struct domain *domain, const 
 	if (!domain_is_shared(domain)) {
 		put_share(out, domain);
 		put_delivered(out, domain, sums);
-		put_account(out, &domain->had.account);
+		status_stream_account(out, &domain->had.account);
 	}
 	json_out_member_double(out, "reader_cpu_seconds",
 			       (double)reading_cpu_ns(&domain->reading) / 1e9);
@@ -554,25 +322,24 @@ static void put_caches(struct json_out *out, const struct view *view)
 /* Where there are to be other nodes. */
 static void put_cluster(struct json_out *out, const struct view *view)
 {
+	static const struct {
+		const char *key;
+		void (*describe)(const struct carrying *carrying, struct json_out *out);
+	} lists[] = {{"channels", carrying_describe},
+		     {"refused", carrying_describe_refused},
+		     {"lost", carrying_describe_lost}};
+
 	if (!gating_is_on(&view->node->gating))
 		return;
 	json_out_member_object(out, "cluster");
 	gating_describe(&view->node->gating, out);
-	json_out_member_array(out, "channels");
-	BASE_EACH(domain, &view->node->domains, link)
-		if (shows_domain(view, domain))
-			carrying_describe(&domain->carrying, out);
-	json_out_array_end(out);
-	json_out_member_array(out, "refused");
-	BASE_EACH(domain, &view->node->domains, link)
-		if (shows_domain(view, domain))
-			carrying_describe_refused(&domain->carrying, out);
-	json_out_array_end(out);
-	json_out_member_array(out, "lost");
-	BASE_EACH(domain, &view->node->domains, link)
-		if (shows_domain(view, domain))
-			carrying_describe_lost(&domain->carrying, out);
-	json_out_array_end(out);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(lists); i++) {
+		json_out_member_array(out, lists[i].key);
+		BASE_EACH(domain, &view->node->domains, link)
+			if (shows_domain(view, domain))
+				lists[i].describe(&domain->carrying, out);
+		json_out_array_end(out);
+	}
 	json_out_object_end(out);
 }
 
@@ -584,7 +351,7 @@ static void put_streams(struct json_out *out, const struct view *view)
 	BASE_EACH(domain, &view->node->domains, link)
 		BASE_EACH(stream, &domain->streams, link)
 			if (shows_stream(view, stream))
-				put_stream(out, stream);
+				status_stream_put(out, stream);
 	json_out_array_end(out);
 }
 
@@ -593,7 +360,7 @@ static void put_jobs(struct json_out *out, const struct view *view)
 	json_out_member_array(out, "jobs");
 	BASE_EACH(conn, &view->node->clients.list, link)
 		if (conn->job && shows_conn(view, conn))
-			put_job(out, conn->job);
+			status_stream_job(out, conn->job);
 	json_out_array_end(out);
 }
 
@@ -614,7 +381,8 @@ static void put_opening(struct json_out *out, const struct view *view)
 		json_out_member_u64(out, "uid", conn->uid);
 		json_out_member_string(out, "dataset", conn->request.dataset);
 		json_out_member_string(
-		    out, "stage", stages[waits_stream ? LAYOUT_STAGE_SLOT : LAYOUT_STAGE_SCAN]);
+		    out, "stage",
+		    status_stream_stage(waits_stream ? LAYOUT_STAGE_SLOT : LAYOUT_STAGE_SCAN));
 		json_out_object_end(out);
 	}
 	json_out_array_end(out);
