@@ -28,10 +28,8 @@ int channel_begin(struct carrier *carrier, struct channel *channel, const struct
 	struct asked asked;
 	int r = seal_new(from->is_sealed, keys->send_key, keys->send_iv, &sends);
 
-	if (r == 0)
-		r = seal_new(from->is_sealed, keys->receive_key, keys->receive_iv, &receives);
-	if (r == 0)
-		r = asked_init(&asked);
+	r = r ? r : seal_new(from->is_sealed, keys->receive_key, keys->receive_iv, &receives);
+	r = r ? r : asked_init(&asked);
 	if (r)
 		return r;
 	*channel = (struct channel){

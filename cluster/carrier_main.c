@@ -123,8 +123,7 @@ static void begin(struct carrier *carrier)
 	carrier->serial =
 	    carrier->chance; /* ids of a carrier before this one are not taken for its own */
 	r = sleep_init(carrier);
-	if (r == 0)
-		r = control_watch(carrier, carrier->wake_fd, CONTROL_TAG_WAKE);
+	r = r ? r : control_watch(carrier, carrier->wake_fd, CONTROL_TAG_WAKE);
 	if (r == 0)
 		r = sandbox_enter_talking(MAIN_MEMORY,
 					  carrier->pool ? verbs_pool_device_fd(carrier->pool) : -1);

@@ -43,8 +43,7 @@ static int call_new(struct gate_tls_way *way, int fd, const struct gate_address 
 	struct gate_call *call = calloc(1, sizeof(*call));
 	int r = call ? 0 : -ENOMEM;
 
-	if (!r)
-		r = gate_tls_new(way, fd, is_caller, &call->tls);
+	r = r ? r : gate_tls_new(way, fd, is_caller, &call->tls);
 	if (r) {
 		close(fd);
 		free(call);
@@ -293,8 +292,7 @@ int gate_call_take(struct gate_call *call, struct carrier_keys *ret_keys)
 	int r = call->is_caller ? context_of(&call->mine, &call->theirs, &context)
 				: context_of(&call->theirs, &call->mine, &context);
 
-	if (!r)
-		r = gate_tls_export(call->tls, &context, sizeof(context), ways, sizeof(ways));
+	r = r ? r : gate_tls_export(call->tls, &context, sizeof(context), ways, sizeof(ways));
 	if (r)
 		return r;
 	memcpy(ret_keys->send_key, send->key, sizeof(send->key));

@@ -146,8 +146,7 @@ static bool hear(struct gate_carriers *carriers, const struct gate_carrier *carr
 	r = wire_recv(carrier->fd, &in, MSG_DONTWAIT);
 	if (r == -EAGAIN || r == -EINTR)
 		return true;
-	if (!r)
-		r = items_read(&in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag);
+	r = r ? r : items_read(&in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag);
 	if (!r)
 		cell_lost(carriers->cell, carrier->domain, said.id, said.incarnation,
 			  base_now_ns());

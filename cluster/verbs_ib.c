@@ -475,8 +475,7 @@ static int ib_connect(struct verbs *verbs, unsigned i, const struct path_address
 	};
 	int r = ours->is_ethernet == theirs->is_ethernet ? 0 : -EPROTOTYPE;
 
-	if (r == 0)
-		r = to_receive(verbs, i, ours, theirs);
+	r = r ? r : to_receive(verbs, i, ours, theirs);
 	if (r == 0)
 		r = modify(verbs, i, &attr,
 			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

@@ -275,20 +275,16 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 		views_first(whole, &views, &pipeline->ops);
 	r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
 
-	if (r == 0)
-		r = tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
+	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
 	if (r == 0 && pipeline->shape.by_record && !pipeline->shape.by_members &&
 	    pipeline->tail.label_filter.by_label) {
 		diag_set(diag, "pipeline: filter: the classes of a wrapped data set are not known "
 			       "before its samples are made; name the samples by number instead");
 		r = PIPELINE_E_BAD;
 	}
-	if (r == 0)
-		r = pipeline_set_beside(pipeline, diag);
-	if (r == 0)
-		r = pipeline_set_views(pipeline, whole, &views, diag);
-	if (r == 0)
-		r = pipeline_write(pipeline, whole, diag);
+	r = r ? r : pipeline_set_beside(pipeline, diag);
+	r = r ? r : pipeline_set_views(pipeline, whole, &views, diag);
+	r = r ? r : pipeline_write(pipeline, whole, diag);
 	if (r != 0)
 		return r;
 	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);

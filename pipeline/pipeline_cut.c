@@ -71,8 +71,7 @@ int pipeline_cut_make(struct pipeline_run *run, unsigned number, unsigned cut, c
 	r = pipeline_run_look(run, UINT32_C(1) << number, key, &input, ret_error);
 	if (r == 0 && input.kept.ops > ops)
 		return -EINVAL;
-	if (r == 0)
-		r = pipeline_cut_of(run, pipeline, ops, &input, key, &room, ret_error);
+	r = r ? r : pipeline_cut_of(run, pipeline, ops, &input, key, &room, ret_error);
 	if (r == 0 || r == PIPELINE_E_ROOM)
 		*ret_size = room.needed;
 	return r;

@@ -353,8 +353,7 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 	uint32_t who = 0;
 	int r = pipeline_run_look(run, variants, key, &input, ret_error);
 
-	if (r == 0)
-		r = pipeline_run_first(run, variants, &input, key, out, &who, ret_error);
+	r = r ? r : pipeline_run_first(run, variants, &input, key, out, &who, ret_error);
 	if (r != 0 || who == 0)
 		return r;
 	return drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size, key,

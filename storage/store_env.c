@@ -262,8 +262,7 @@ static int env_try(struct store *store)
 		return STORE_LMDB_E_DAMAGED;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", store->dir_fd, STORE_PLACE_DATA);
 	r = store_place_reserve(store->dir_fd);
-	if (r == 0)
-		r = store_lmdb_open(path, store->map_bytes, &db);
+	r = r ? r : store_lmdb_open(path, store->map_bytes, &db);
 	if (r)
 		return r;
 	r = env_check(store, db, is_new);

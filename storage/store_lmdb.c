@@ -162,10 +162,8 @@ static int lmdb_lengthen(struct store_lmdb *db, uint64_t map_bytes, uint64_t *re
 	uint64_t spread;
 	int fd, r = mdb_env_get_fd(db->env, &fd);
 
-	if (r == 0)
-		r = mdb_env_info(db->env, &info);
-	if (r == 0)
-		r = mdb_env_stat(db->env, &stat);
+	r = r ? r : mdb_env_info(db->env, &info);
+	r = r ? r : mdb_env_stat(db->env, &stat);
 	if (r)
 		return r;
 	if (info.me_last_pgno >= map_bytes / stat.ms_psize) /* LMDB mapped so many, if it could */
@@ -190,8 +188,7 @@ static int lmdb_check_free(struct store_lmdb *db, uint64_t from)
 	MDB_txn *txn;
 	int r = mdb_env_info(db->env, &info);
 
-	if (r == 0)
-		r = mdb_txn_begin(db->env, NULL, MDB_RDONLY, &txn);
+	r = r ? r : mdb_txn_begin(db->env, NULL, MDB_RDONLY, &txn);
 	if (r)
 		return r;
 	found.spread = (uint64_t)info.me_last_pgno + 1;
@@ -218,12 +215,9 @@ static int lmdb_find_map(struct store_lmdb *db)
 	if (r)
 		return r;
 	r = mdb_dbi_open(txn, NULL, 0, &main_table);
-	if (r == 0)
-		r = mdb_get(txn, main_table, &name, &value);
-	if (r == 0)
-		r = mdb_env_info(db->env, &info);
-	if (r == 0)
-		r = mdb_env_stat(db->env, &stat);
+	r = r ? r : mdb_get(txn, main_table, &name, &value);
+	r = r ? r : mdb_env_info(db->env, &info);
+	r = r ? r : mdb_env_stat(db->env, &stat);
 	if (r == 0) {
 		const uintptr_t page = (uintptr_t)value.mv_data & ~(uintptr_t)(stat.ms_psize - 1);
 		const size_t number = *(const size_t *)page;
@@ -247,10 +241,8 @@ static int lmdb_open_env(struct store_lmdb *db, const char *path, uint64_t map_b
 	if (r)
 		return r;
 	r = mdb_env_set_mapsize(db->env, map_bytes);
-	if (r == 0)
-		r = mdb_env_set_maxdbs(db->env, STORE_LMDB_TABLES);
-	if (r == 0)
-		r = mdb_env_set_maxreaders(db->env, STORE_LMDB_READERS);
+	r = r ? r : mdb_env_set_maxdbs(db->env, STORE_LMDB_TABLES);
+	r = r ? r : mdb_env_set_maxreaders(db->env, STORE_LMDB_READERS);
 	if (r == 0)
 		r = mdb_env_open(db->env, path,
 				 MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD | MDB_NOMETASYNC, 0600);
@@ -271,10 +263,8 @@ static int lmdb_open(struct store_lmdb *db, const char *path, uint64_t map_bytes
 	uint64_t missing = UINT64_MAX;
 	int r = lmdb_open_env(db, path, map_bytes);
 
-	if (r == 0)
-		r = lmdb_lengthen(db, map_bytes, &missing);
-	if (r == 0)
-		r = lmdb_check_free(db, missing);
+	r = r ? r : lmdb_lengthen(db, map_bytes, &missing);
+	r = r ? r : lmdb_check_free(db, missing);
 	if (r)
 		return r;
 	mdb_reader_check(db->env, NULL);
@@ -396,8 +386,7 @@ int store_lmdb_get(struct store_lmdb *db, enum store_lmdb_table table,
 	if (r)
 		return lmdb_outcome(r);
 	r = lmdb_outcome(mdb_get(txn, db->table[table], &name, &value));
-	if (r == 0)
-		r = lmdb_copy(db, &value, head, head_size, buffer, room, ret_size);
+	r = r ? r : lmdb_copy(db, &value, head, head_size, buffer, room, ret_size);
 	lmdb_read_end(db, txn);
 	return r;
 }
@@ -484,8 +473,7 @@ static int lmdb_room(struct store_lmdb *db, MDB_txn *txn, struct store_lmdb_room
 	MDB_stat stat;
 	int r = mdb_stat(txn, db->table[STORE_LMDB_VALUES], &stat);
 
-	if (r == 0)
-		r = mdb_env_info(db->env, &info);
+	r = r ? r : mdb_env_info(db->env, &info);
 	if (r)
 		return r;
 	sum.last_txn = mdb_txn_id(txn);

@@ -164,8 +164,7 @@ static int room_prune(struct store_group *group, size_t most, uint64_t bytes,
 		return r;
 	store_write_stage(group, 0, 0);
 	r = room_prune_values(group, write, most, bytes, pruned);
-	if (r == 0)
-		r = store_write_records(store, write);
+	r = r ? r : store_write_records(store, write);
 	if (r == 0)
 		return store_lmdb_commit(write);
 	store_lmdb_abort(write);

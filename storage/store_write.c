@@ -177,8 +177,7 @@ static int write_items(struct store *store, struct store_item **items, size_t co
 		return r;
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = write_item(write, items[i]);
-	if (r == 0)
-		r = store_write_records(store, write);
+	r = r ? r : store_write_records(store, write);
 	if (r) {
 		store_lmdb_abort(write);
 		return r;

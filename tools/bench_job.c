@@ -340,8 +340,7 @@ static int bench_job_live(struct bench_life *life)
 	if (counter_get(&life->seat->started_ns) == 0)
 		counter_set(&life->seat->started_ns, base_now_ns());
 	r = bench_job_open(life);
-	if (r == 0)
-		r = bench_job_ledger(life);
+	r = r ? r : bench_job_ledger(life);
 	if (r == 0) {
 		bench_job_tell(life);
 		counter_set(&life->seat->stage, BENCH_RUNS);

@@ -197,8 +197,7 @@ static int warm_go(struct warming *warming, struct diag *diag)
 			warming->look_ns = now_ns;
 			warm_draw(warming, now_ns);
 		}
-		if (!r)
-			r = warm_take(warming, &is_last, diag);
+		r = r ? r : warm_take(warming, &is_last, diag);
 		if (!r && is_last && !warm_signal)
 			r = warm_end_pass(warming, &more, diag);
 	}
@@ -302,8 +301,7 @@ static int warm_open(const struct ctl_warm *warm, const char *socket, struct war
 	struct oa_stats stats = {.size = sizeof(stats)};
 	int r = oa_connect(socket, &warming->client, &error);
 
-	if (!r)
-		r = oa_open(warming->client, &options, &warming->stream, &error);
+	r = r ? r : oa_open(warming->client, &options, &warming->stream, &error);
 	if (r && warm_signal)
 		return 128 + warm_signal;
 	if (r) {
@@ -328,8 +326,7 @@ int ctl_warm_run(const struct ctl_warm *warm, const char *socket, struct diag *d
 	warming.line_ns = warming.start_ns;
 	warm_catch();
 	r = warm_open(warm, socket, &warming, diag);
-	if (!r)
-		r = warm_go(&warming, diag);
+	r = r ? r : warm_go(&warming, diag);
 	if (!r)
 		r = warm->lends ? ctl_lend(&warming, diag) : warm_end(&warming, diag);
 	oa_close(warming.stream);

@@ -181,10 +181,8 @@ int host_start(const char *const *settings, unsigned n, struct host *ret, struct
 		return HOST_E_FAILED;
 	}
 	r = host_make_dir(ret, diag);
-	if (r == 0)
-		r = host_spawn(ret, settings, n, diag);
-	if (r == 0)
-		r = host_wait_ready(ret, diag);
+	r = r ? r : host_spawn(ret, settings, n, diag);
+	r = r ? r : host_wait_ready(ret, diag);
 	if (r)
 		host_end(ret);
 	return r;
@@ -225,8 +223,7 @@ _Noreturn static void host_tell_status(const char *socket, int out)
 	int r;
 
 	r = oa_connect(socket, &client, &error);
-	if (r == 0)
-		r = oa_status(client, &json, &error);
+	r = r ? r : oa_status(client, &json, &error);
 	if (r)
 		good = 'e';
 	text = r ? error.text : json;

@@ -253,8 +253,7 @@ int option_parse(const struct option *table, unsigned n, int argc, char **argv, 
 			return OPTION_E_BAD;
 		}
 		r = option_match(table, n, argc, argv, &i, &option, &value, diag);
-		if (r == 0)
-			r = option_set(option, value, config, diag);
+		r = r ? r : option_set(option, value, config, diag);
 		if (r)
 			return r;
 	}

@@ -25,8 +25,7 @@ static int make_of_source(struct forming *forming, enum form_kind kind, const ui
 	size_t bytes;
 	int r = forming->maker ? 0 : form_maker_new(&forming->maker);
 
-	if (r == 0)
-		r = form_make(forming->maker, kind, data, size, &made, &bytes);
+	r = r ? r : form_make(forming->maker, kind, data, size, &made, &bytes);
 	if (r != 0)
 		return r < 0 ? r : FORMING_E_UNFIT;
 	free(forming->buffer);

@@ -123,8 +123,7 @@ static int begin(struct peers *peers)
 		return -errno;
 	peers->look = (struct peers_look){peers->spec, &peers->self, peers->stop_fd, publish};
 	r = pthread_mutex_init(&peers->mutex, NULL);
-	if (!r)
-		r = pthread_create(&peers->thread, NULL, thread_main, peers);
+	r = r ? r : pthread_create(&peers->thread, NULL, thread_main, peers);
 	return -r;
 }
 

@@ -168,8 +168,7 @@ static int ask(struct etcd *etcd, const char *path, char *body, char **ret, size
 
 	if (r == -EACCES && *etcd->look->self->login) {
 		r = log_in(etcd, diag);
-		if (!r)
-			r = ask_once(etcd, path, body, ret, ret_size, diag);
+		r = r ? r : ask_once(etcd, path, body, ret, ret_size, diag);
 	}
 	free(body);
 	return r == -EACCES ? -EPERM : r;
@@ -282,10 +281,8 @@ static int begin_session(struct etcd *etcd, struct diag *diag)
 	    r ==
 		-ESTALE) /* the key is written in any case: etcd may have come back with an old lease alone */
 		r = *etcd->lease ? 0 : grant(etcd, diag);
-	if (!r)
-		r = put(etcd, diag);
-	if (!r)
-		r = range(etcd, &revision, diag);
+	r = r ? r : put(etcd, diag);
+	r = r ? r : range(etcd, &revision, diag);
 	return r ? r : watch(etcd, revision + 1);
 }
 

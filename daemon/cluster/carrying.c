@@ -293,13 +293,11 @@ static int start_process(struct carrying *carrying, struct diag *diag)
 		argv[2] = carrying->as;
 	}
 	r = make_rings(carrying);
-	if (!r)
-		r = child_start(path, argv, wants->priority, &carrying->child);
+	r = r ? r : child_start(path, argv, wants->priority, &carrying->child);
 	if (!r)
 		r = hearing_begin(&carrying->hearing, wants->loop, &carrying->child, on_message,
 				  carrying);
-	if (!r)
-		r = send_start(carrying, true);
+	r = r ? r : send_start(carrying, true);
 	if (r) {
 		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
 		hearing_end(&carrying->hearing);

@@ -531,8 +531,7 @@ static int watch_peer(struct conn *conn)
 	if (!r && conn->ear.pid_fd >= 0)
 		r = loop_watch_fd(loop, conn->ear.pid_fd, on_exit_of_process, conn,
 				  &conn->ear.pid_watch);
-	if (!r)
-		r = loop_timer_new(loop, on_deadline, conn, &conn->ear.deadline);
+	r = r ? r : loop_timer_new(loop, on_deadline, conn, &conn->ear.deadline);
 	if (!r)
 		loop_timer_set(conn->ear.deadline, HELLO_NS);
 	return r;

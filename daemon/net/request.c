@@ -359,19 +359,13 @@ int request_parse(struct request *request, const struct message_open *open, stru
 		return OA_E_REFUSED;
 	}
 	r = take_texts(request, open, diag);
-	if (!r)
-		r = take_numbers(request, open, diag);
-	if (!r)
-		r = take_pipeline(request, open, diag);
-	if (!r)
-		r = take_order(request, open, diag);
-	if (!r)
-		r = take_token(request, open, diag);
-	if (!r)
-		r = take_slice(request, open, diag);
+	r = r ? r : take_numbers(request, open, diag);
+	r = r ? r : take_pipeline(request, open, diag);
+	r = r ? r : take_order(request, open, diag);
+	r = r ? r : take_token(request, open, diag);
+	r = r ? r : take_slice(request, open, diag);
 	if (!r)
 		take_log(request, open, in);
-	if (!r)
-		r = take_part(request, open, in, diag);
+	r = r ? r : take_part(request, open, in, diag);
 	return r ? r : check_seed(request, open, diag);
 }

@@ -235,8 +235,7 @@ int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
 	rows->picture = picture;
 	rows->fed = rows->made = 0;
 	r = fuse_rows_get_tables(rows);
-	if (r == 0)
-		r = fuse_rows_get_room(rows);
+	r = r ? r : fuse_rows_get_room(rows);
 	if (r != 0)
 		return r;
 	rows->fused = fuse_rows_is_fused(rows) ? fuse_avx2(finish) : NULL;

@@ -157,8 +157,7 @@ static int mask_decode_colors(const struct mask *mask, struct steps_scratch *scr
 	if (r == 0 && (its_height != height || its_width != width))
 		r = decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "mask %u x %u, picture %u x %u",
 				its_width, its_height, width, height);
-	if (r == 0)
-		r = decode_whole(scratch->decode, &scratch->buffer[0], picture, ret_error);
+	r = r ? r : decode_whole(scratch->decode, &scratch->buffer[0], picture, ret_error);
 	for (uint32_t y = 0; r == 0 && y < height; y++)
 		r = mask_color_row(mask, picture_row(picture, y), width, ret_error);
 	decode_close(scratch->decode);
@@ -267,10 +266,8 @@ int mask_run(const struct mask *mask, struct steps_scratch *scratch, const void 
 	else
 		r = decode_labels(scratch->decode, data, size, height, width, &scratch->buffer[0],
 				  &picture, ret_error);
-	if (r == 0)
-		r = mask_ops(mask, scratch, &picture, draw, ret_error);
-	if (r == 0)
-		r = mask_finish(mask, &picture, out, ret_error);
+	r = r ? r : mask_ops(mask, scratch, &picture, draw, ret_error);
+	r = r ? r : mask_finish(mask, &picture, out, ret_error);
 	steps_trim(scratch);
 	return r;
 }

@@ -337,8 +337,7 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 	decode_forget(decode);
 	decode->shift = 0;
 	r = decode_unwrap(decode, data, size, ret_error);
-	if (r == 0)
-		r = decode_open_file(decode, &decode->height, &decode->width, ret_error);
+	r = r ? r : decode_open_file(decode, &decode->height, &decode->width, ret_error);
 	if (r != 0)
 		return r;
 	if (decode->watch)
@@ -477,8 +476,7 @@ static int decode_start_file(struct decode *decode, const struct picture_box *bo
 	}
 	if (decode->way == DECODE_BY_ROWS && decode->format->rows_start) {
 		r = decode_use(decode, ret_error);
-		if (r == 0)
-			r = decode->format->rows_start(decode->current, box, ret_error);
+		r = r ? r : decode->format->rows_start(decode->current, box, ret_error);
 		if (r != DECODE_E_AGAIN)
 			return r;
 	}

@@ -263,8 +263,7 @@ static int decode_bmp_open(void *state, const uint8_t *data, size_t size, uint32
 	if (offset == BMP_HEAD + header.size && header.bits <= 8)
 		offset += (uint64_t)header.padding * header.colors;
 	r = decode_bmp_pixels(bmp, &header, ret_error);
-	if (r == 0)
-		r = decode_check_size(bmp->height, bmp->width, ret_error);
+	r = r ? r : decode_check_size(bmp->height, bmp->width, ret_error);
 	if (r == 0 && bmp->is_too_colorful)
 		r = decode_bmp_bad(ret_error, "a number of colours,", header.colors);
 	if (r != 0)

@@ -515,14 +515,12 @@ static int decode_jpeg_part(void *state, const struct picture_box *box,
 	if (r != 0)
 		return decode_jpeg_no_room(decode, r);
 	r = decode_jpeg_try_part(decode, box, &picture, &outer);
-	if (r == 0)
-		r = decode_jpeg_check_tail(decode);
+	r = r ? r : decode_jpeg_check_tail(decode);
 	if (r == DECODE_E_AGAIN) {
 		struct picture whole;
 
 		r = decode_jpeg_start(decode);
-		if (r == 0)
-			r = decode_jpeg_whole(decode, buffer, &whole, decode->ret_error);
+		r = r ? r : decode_jpeg_whole(decode, buffer, &whole, decode->ret_error);
 		if (r == 0)
 			*ret = picture_part(&whole, box);
 		return r;

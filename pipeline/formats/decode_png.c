@@ -60,8 +60,7 @@ static int decode_png_open(void *state, const uint8_t *data, size_t size, uint32
 	if (!png->spng || spng_set_chunk_limits(png->spng, PNG_MOST_ASIDE, PNG_MOST_ASIDE) != 0)
 		return decode_png_fail(SPNG_EMEM, ret_error);
 	r = spng_set_png_buffer(png->spng, data, size);
-	if (r == 0)
-		r = spng_get_ihdr(png->spng, &png->head);
+	r = r ? r : spng_get_ihdr(png->spng, &png->head);
 	if (r != 0)
 		return decode_png_fail(r, ret_error);
 	r = decode_check_size(png->head.height, png->head.width, ret_error);
@@ -100,8 +99,7 @@ static int decode_png_rows(struct decode_png *png, enum spng_format format,
 
 	while (r == 0) {
 		r = spng_get_row_info(png->spng, &row);
-		if (r == 0)
-			r = spng_decode_row(png->spng, picture_row(to, row.row_num), to->stride);
+		r = r ? r : spng_decode_row(png->spng, picture_row(to, row.row_num), to->stride);
 	}
 	if (r != SPNG_EOI)
 		return r;

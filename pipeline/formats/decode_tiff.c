@@ -356,12 +356,9 @@ static int decode_tiff_open(void *state, const uint8_t *data, size_t size, uint3
 	    !TIFFGetField(tiff->tiff, TIFFTAG_IMAGEWIDTH, &tiff->width))
 		return decode_tiff_fail(ret_error);
 	r = decode_check_size(tiff->height, tiff->width, ret_error);
-	if (r == 0)
-		r = decode_tiff_check_compression(tiff, ret_error);
-	if (r == 0)
-		r = decode_tiff_understand(tiff, ret_error);
-	if (r == 0)
-		r = decode_tiff_check_tiles(tiff, ret_error);
+	r = r ? r : decode_tiff_check_compression(tiff, ret_error);
+	r = r ? r : decode_tiff_understand(tiff, ret_error);
+	r = r ? r : decode_tiff_check_tiles(tiff, ret_error);
 	if (r != 0)
 		return r;
 	decode_tiff_orient(tiff);
@@ -563,8 +560,7 @@ static int decode_tiff_whole(void *state, struct picture_buffer *buffer, struct 
 	if (r != 0 || tiff->orientation == EXIF_UPRIGHT)
 		return r != 0 ? r : decode_tiff_pixels(tiff, ret, ret_error);
 	r = decode_make(&tiff->upright, tiff->height, tiff->width, &upright, ret_error);
-	if (r == 0)
-		r = decode_tiff_pixels(tiff, &upright, ret_error);
+	r = r ? r : decode_tiff_pixels(tiff, &upright, ret_error);
 	if (r == 0)
 		decode_turn_picture(tiff->orientation, &upright, ret);
 	return r;

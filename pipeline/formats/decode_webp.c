@@ -117,8 +117,7 @@ static int decode_webp_whole(void *state, struct picture_buffer *buffer, struct 
 	if (r == 0 &&
 	    ((uint32_t)frame.width < webp->width || (uint32_t)frame.height < webp->height))
 		memset(ret->data, 0, ret->height * ret->stride);
-	if (r == 0)
-		r = decode_webp_frame(&frame, ret, ret_error);
+	r = r ? r : decode_webp_frame(&frame, ret, ret_error);
 	WebPDemuxReleaseIterator(&frame);
 	return r;
 }

@@ -92,8 +92,7 @@ static int cut_maker_begin(struct cut_maker *maker, const struct op_list *ops, s
 	} else {
 		r = picture_make(&maker->scratch->buffer[0], plan->frame.height, plan->frame.width,
 				 &maker->picture);
-		if (r == 0)
-			r = fuse_rows_begin(&maker->rows, plan, NULL, NULL, &maker->picture);
+		r = r ? r : fuse_rows_begin(&maker->rows, plan, NULL, NULL, &maker->picture);
 	}
 	return r == 0 ? 0 : cut_maker_no_room(&about, r, ret_error);
 }
@@ -131,8 +130,7 @@ static int cut_maker_rest(struct cut_maker *maker, const struct op_list *ops, st
 		op_draw(&ops->op[i], i, &maker->draw, picture->height, picture->width, &drawn);
 		r = steps_op(maker->scratch, &ops->op[i], &drawn, picture, ret_error);
 	}
-	if (r == 0)
-		r = cut_maker_fit(cut, picture->height, picture->width, room);
+	r = r ? r : cut_maker_fit(cut, picture->height, picture->width, room);
 	if (r == 0)
 		finish_run(&maker->finish, picture, cut_pixels(room->form));
 	return r;
@@ -156,8 +154,7 @@ static int cut_maker_pixels(struct cut_maker *maker, const struct op_list *ops, 
 
 	do {
 		r = cut_maker_begin(maker, ops, cut, room, ret_error);
-		if (r == 0)
-			r = cut_maker_pass(maker, ret_error);
+		r = r ? r : cut_maker_pass(maker, ret_error);
 	} while (r == DECODE_E_AGAIN);
 	if (r == 0 && maker->plan.next < cut->ops)
 		r = cut_maker_rest(maker, ops, cut, room, ret_error);
@@ -177,8 +174,7 @@ int cut_maker_run(struct cut_maker *maker, const struct op_list *ops, const void
 		cut->source_height = kept.source_height;
 		cut->source_width = kept.source_width;
 	}
-	if (r == 0)
-		r = cut_maker_pixels(maker, ops, cut, room, ret_error);
+	r = r ? r : cut_maker_pixels(maker, ops, cut, room, ret_error);
 	steps_trim(maker->scratch);
 	fuse_rows_trim(&maker->rows);
 	if (r != 0)

@@ -107,8 +107,7 @@ int baseline_open(struct baseline *baseline, const void *data, size_t size, uint
 	baseline->index.rows = NULL;
 	baseline->packed.rows = NULL;
 	r = baseline_head_read(data, size, &baseline->head);
-	if (r == 0)
-		r = baseline_set_blocks(baseline);
+	r = r ? r : baseline_set_blocks(baseline);
 	if (r != 0)
 		return r;
 	*ret_height = baseline->head.height;

@@ -211,14 +211,11 @@ static int index_fill(struct baseline *baseline, uint32_t step, uint8_t *to)
 		r = index_add_row(&maker);
 		for (uint32_t x = 0; r == 0 && x < per_row; x += step) {
 			r = index_add(&maker);
-			if (r == 0)
-				r = index_pass(&maker, BASE_MIN(step, per_row - x));
+			r = r ? r : index_pass(&maker, BASE_MIN(step, per_row - x));
 		}
 	}
-	if (r == 0)
-		r = index_add_row(&maker);
-	if (r == 0)
-		r = index_add(&maker);
+	r = r ? r : index_add_row(&maker);
+	r = r ? r : index_add(&maker);
 	if (r == 0 && !baseline_bits_has_end(&baseline->scan.bits, baseline->kernels))
 		r = BASELINE_E_DAMAGED;
 	return r;

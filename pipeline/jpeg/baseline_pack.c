@@ -278,8 +278,7 @@ static int pack_row(struct pack *pack, uint32_t y)
 			return PACK_E_WIDE;
 		little_put(pack->out + at, place, 2);
 		r = pack_read(pack, pack->columns - x);
-		if (r == 0)
-			r = pack_write(pack);
+		r = r ? r : pack_write(pack);
 	}
 	if (pack->size / PACK_MOST_TIMES > pack->baseline->size ||
 	    pack->size - pack->front > UINT32_MAX)

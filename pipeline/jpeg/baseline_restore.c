@@ -125,8 +125,7 @@ static int restore_mcu(struct restore *restore, uint32_t x)
 	struct baseline_mcu *mcu = &baseline->mcu[0];
 	int r = baseline_packed_mcu(baseline, x, UINT32_MAX, mcu);
 
-	if (r == 0)
-		r = restore_grow(restore, RESTORE_MOST_MCU);
+	r = r ? r : restore_grow(restore, RESTORE_MOST_MCU);
 	if (r != 0)
 		return r;
 	for (unsigned i = 0; i < baseline->scan.n_blocks; i++)

@@ -83,8 +83,7 @@ static char *read_text(struct beside *beside, const char *name, uint64_t most, s
 		r = -ENOMEM;
 	if (!r && !(text = malloc((size_t)st.st_size + 1)))
 		r = -ENOMEM;
-	if (!r)
-		r = base_read_at(fd, text, (uint64_t)st.st_size, 0);
+	r = r ? r : base_read_at(fd, text, (uint64_t)st.st_size, 0);
 	if (r) {
 		set_aside(beside, name, " cannot be read: %s", strerror(-r));
 		return NULL;

@@ -316,10 +316,8 @@ static int spawn(const struct indexer *indexer, const char *name, int shard_fd, 
 	if (r)
 		return -r;
 	r = posix_spawn_file_actions_adddup2(&actions, shard_fd, 0);
-	if (!r)
-		r = posix_spawn_file_actions_adddup2(&actions, pipe_fd, 1);
-	if (!r)
-		r = posix_spawn(ret, "/proc/self/exe", &actions, NULL, arguments, environ);
+	r = r ? r : posix_spawn_file_actions_adddup2(&actions, pipe_fd, 1);
+	r = r ? r : posix_spawn(ret, "/proc/self/exe", &actions, NULL, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return -r;
 }

@@ -172,10 +172,8 @@ static int build(const struct reader_dataset *dataset, unsigned threads,
 	for (size_t i = 0; i < n; i++)
 		shard[i].name = shards->names.name[i];
 	r = source_indexer_run(&job, shard, n, progress, diag);
-	if (!r)
-		r = source_beside_check(dataset, shard, n, progress);
-	if (!r)
-		r = source_shards_write(dataset, shard, n, threads, progress, ret_fd, diag);
+	r = r ? r : source_beside_check(dataset, shard, n, progress);
+	r = r ? r : source_shards_write(dataset, shard, n, threads, progress, ret_fd, diag);
 	source_indexer_free(shard, n);
 	return r;
 }

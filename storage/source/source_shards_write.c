@@ -254,8 +254,7 @@ static int write_found(struct found *found, unsigned threads, const struct scan_
 	_cleanup_free_ char *name = malloc(PATH_MAX + SCAN_MOST_KEY);
 	int r = name ? check_labels(found, diag) : -ENOMEM;
 
-	if (!r)
-		r = name_classes(found, diag);
+	r = r ? r : name_classes(found, diag);
 	if (!r && kind->resolve)
 		r = kind->resolve(found->dataset, found->shard, found->n, threads, progress, diag);
 	if (r)

@@ -150,10 +150,8 @@ int scan_group_add(struct scan_group *group, const struct tar_file *file, struct
 	if (!key_of(file->path, name, key))
 		return scan_bad(sink, file->header, "a file's path leads upwards (\"..\")");
 	r = begin_sample(group, key, sink);
-	if (!r)
-		r = add_field(group, file, name, sink, &field);
-	if (!r)
-		r = add_file(group, file, field, sink);
+	r = r ? r : add_field(group, file, name, sink, &field);
+	r = r ? r : add_file(group, file, field, sink);
 	if (r)
 		return r;
 	if (strcmp(field, "cls") == 0) {
