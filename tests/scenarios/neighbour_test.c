@@ -3,7 +3,7 @@
 /*
  * Two honest users beside a hostile one (neighbour.h): whatever he does, each of their samples comes as often as it
  * must, with the right pixels, accessd is the same process as before, their readers and workers were never
- * replaced, and what he makes the node keep is his share. Case 54 of the README's table; how fast they are beside
+ * replaced, and what he makes the node keep is his share. Case 76 of the README's table; how fast they are beside
  * him: bench/neighbour.
  */
 
