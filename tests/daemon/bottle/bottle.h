@@ -161,6 +161,7 @@ struct job_plan {
 struct troop {                                         /* ranks of a job */
 	uint32_t owner[BOTTLE_EPOCHS][BOTTLE_SAMPLES]; /* 1 + rank + ranks * step; 0: nobody yet */
 	unsigned ended[BOTTLE_EPOCHS];                 /* a bit a rank */
+	uint64_t with_ns;                              /* accessd had one of them then */
 };
 
 struct training {
@@ -302,6 +303,7 @@ bool model_may_be_empty(const struct training *job);
 /* ---- training.c ---- */
 
 void training_begin(struct training *job, const struct job_plan *plan);
+void troop_begin(struct bottle *bottle, unsigned leader); /* none of its ranks has had anything */
 void training_kill(struct training *job);
 void training_wake(void); /* those whose socket is readable */
 int training_wait(int fd, uint64_t until_ns);
@@ -311,3 +313,4 @@ void training_check(void);
 /* ---- fault.c ---- */
 
 void fault_begin(uint64_t until_ns);
+void fault_kill_rank(struct training *job); /* it comes back */

@@ -38,9 +38,15 @@ static uint64_t lived_ns, hits;
 
 /* ---- who comes ---- */
 
+/* Of ranks all are done, or none is. */
 static bool is_free(const struct training *job)
 {
-	return !job->fiber && (!job->plan.batch || job->is_done);
+	const struct training *first = &job->bottle->job[job->plan.leader];
+	bool is_over = !job->fiber;
+
+	for (unsigned i = 0; i < job->plan.ranks; i++)
+		is_over &= first[i].is_done;
+	return is_over;
 }
 
 static bool are_free(const struct bottle *bottle, uint64_t number, unsigned n)
@@ -57,7 +63,7 @@ static void begin_ranks(struct bottle *bottle, uint64_t number, struct job_plan 
 {
 	plan->leader = (unsigned)number;
 	plan->serial = ++bottle->serials;
-	memset(&bottle->troop[number], 0, sizeof(bottle->troop[number]));
+	troop_begin(bottle, plan->leader);
 	for (plan->rank = 0; plan->rank < plan->ranks; plan->rank++) {
 		plan->late_ns = plan->rank ? bottle_below(SECOND) : 0;
 		training_begin(&bottle->job[number + plan->rank], plan);

@@ -14,12 +14,12 @@ static void on_back(void *arg, uint64_t number, uint64_t unused)
 	training_begin(&bottle->job[number], NULL);
 }
 
-static void kill_rank(struct bottle *bottle, struct training *job)
+void fault_kill_rank(struct training *job)
 {
 	if (!job->fiber || job->is_killed)
 		return;
 	training_kill(job);
-	bottle_after(bottle_between(10 * MS, 5 * SECOND), on_back, bottle, job->number, 0);
+	bottle_after(bottle_between(10 * MS, 5 * SECOND), on_back, job->bottle, job->number, 0);
 }
 
 /* Of several ranks one, or all of them. */
@@ -29,11 +29,11 @@ static void kill_job(struct bottle *bottle)
 	const bool is_whole = bottle_chance(3);
 
 	if (job->plan.ranks <= 1 || !is_whole) {
-		kill_rank(bottle, job);
+		fault_kill_rank(job);
 		return;
 	}
 	for (unsigned i = 0; i < job->plan.ranks; i++)
-		kill_rank(bottle, &bottle->job[job->plan.leader + i]);
+		fault_kill_rank(&bottle->job[job->plan.leader + i]);
 }
 
 static void on_restart(void *arg, uint64_t a, uint64_t b)
@@ -44,15 +44,20 @@ static void on_restart(void *arg, uint64_t a, uint64_t b)
 	accessd_start();
 }
 
+/* Now and then it is away for longer than it keeps plans that nobody comes back to. */
 static void restart(struct bottle *bottle)
 {
+	const bool is_long = bottle_chance(6);
+
 	if (!bottle->node)
 		return;
 	if (bottle_chance(2))
 		accessd_kill();
 	else
 		accessd_stop();
-	bottle_after(bottle_between(MS, 3 * SECOND), on_restart, bottle, 0, 0);
+	bottle_after(is_long ? bottle_between(60 * SECOND, 90 * SECOND)
+			     : bottle_between(MS, 3 * SECOND),
+		     on_restart, bottle, 0, 0);
 }
 
 static void stop(uint64_t *until_ns, uint64_t most_ns)
@@ -107,7 +112,7 @@ static void on_fault(void *arg, uint64_t until_ns, uint64_t unused)
 	const uint64_t what = bottle_below(14);
 
 	(void)unused;
-	if (bottle->clock.now_ns >= until_ns) {
+	if (bottle->clock.now_ns >= until_ns && bottle->node) {
 		bottle->is_wild = false;
 		bottle->calm_ns = bottle->clock.now_ns + 45 * SECOND;
 		return;

@@ -3,7 +3,8 @@
 /*
  * What a training run must be given: each sample of an epoch as often as its plan says, its own bytes, in its order, never one
  * instance more often than it allows. The ranks of a job share that: what one was given in a step is its own for good, whoever was
- * killed since. What is drawn comes again as it was.
+ * killed since; but where accessd had none of them for so long that it forgets their plan, all begin anew (training.c). What is drawn
+ * comes again as it was.
  */
 
 #include <string.h>

@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/net/conn.h"
 #include "tests/daemon/bottle/bottle.h"
 
 #define NEXT_MS 20000
 #define HELD 3
 #define STEPS_AHEAD 2
+#define FORGOTTEN_NS (50 * SECOND) /* accessd keeps a plan that nobody comes back to for a minute */
+#define LOOK_TURNS 16
 #define OWED_TURNS 8
 #define OWED_NS (20 * MS)
 
@@ -111,11 +114,27 @@ void training_wake(void)
 		}
 }
 
+/* Of jobs of several ranks: whose plan accessd has. */
+static void look_who_is_there(struct bottle *bottle)
+{
+	const struct conn *conn;
+	unsigned leader, serial;
+
+	if (!bottle->node || bottle->turns % LOOK_TURNS)
+		return;
+	LIST_FOREACH(conn, &bottle->node->clients.list, link)
+		if (conn->job && conn->request.ranks > 1 &&
+		    sscanf(conn->request.job, "job %u.%u", &leader, &serial) == 2 &&
+		    bottle->job[leader].plan.serial == serial)
+			bottle->troop[leader].with_ns = bottle->clock.now_ns;
+}
+
 /* accessd has had some turns: who sleeps though a chunk is finished for him was woken. */
 void training_check(void)
 {
 	struct bottle *bottle = bottle_now();
 
+	look_who_is_there(bottle);
 	for (unsigned i = 0; i < BOTTLE_JOBS; i++) {
 		struct training *job = &bottle->job[i];
 		const bool is_owed = job->fiber && job->waits && job->fd >= 0 && !job->is_due &&
@@ -264,6 +283,39 @@ static void visit(struct training *job)
 	job->is_done = !job->is_killed;
 }
 
+void troop_begin(struct bottle *bottle, unsigned leader)
+{
+	memset(&bottle->troop[leader], 0, sizeof(bottle->troop[leader]));
+	bottle->troop[leader].with_ns = bottle->clock.now_ns;
+}
+
+/* All of a job begin anew, without tokens: those that run are ended. */
+static void on_anew(void *arg, uint64_t leader, uint64_t unused)
+{
+	struct bottle *bottle = arg;
+	struct training *first = &bottle->job[leader];
+
+	(void)unused;
+	troop_begin(bottle, (unsigned)leader);
+	for (unsigned i = 0; i < first->plan.ranks; i++) {
+		first[i].token_bytes = 0;
+		memset(&first[i].saved, 0, sizeof(first[i].saved));
+		if (!first[i].fiber) /* else it does so where it ends */
+			first[i].model = first[i].saved;
+		fault_kill_rank(&first[i]);
+	}
+}
+
+/* accessd has had nobody of the job for so long that it may have forgotten the plan: each rank's token would then be the
+ * beginning of another one (accessd(8)). */
+static bool is_forgotten(const struct training *job)
+{
+	const struct bottle *bottle = job->bottle;
+
+	return job->plan.ranks > 1 &&
+	       bottle->clock.now_ns > bottle->troop[job->plan.leader].with_ns + FORGOTTEN_NS;
+}
+
 /* May it be started again? Where all of a job was killed, the ranks that have a token come first; where nobody has one, that
  * is another run, with another plan. */
 static bool may_come(struct training *job)
@@ -271,6 +323,10 @@ static bool may_come(struct training *job)
 	const struct training *first = &job->bottle->job[job->plan.leader];
 	bool has_token = false;
 
+	if (is_forgotten(job)) {
+		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
+		return false;
+	}
 	if (job->plan.ranks == 1 || job->token_bytes || !job->deaths)
 		return true;
 	for (unsigned i = 0; i < job->plan.ranks; i++) {
@@ -279,7 +335,7 @@ static bool may_come(struct training *job)
 		has_token |= first[i].token_bytes && !first[i].is_done;
 	}
 	if (!has_token)
-		memset(&job->bottle->troop[job->plan.leader], 0, sizeof(struct troop));
+		troop_begin(job->bottle, job->plan.leader);
 	return !has_token;
 }
 
