@@ -15,7 +15,6 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "pipeline/ops/fingerprint.h"
 #include "shmring/layout.h"
 
 #define LOOK_NS UINT64_C(2000000000)
@@ -152,7 +151,6 @@ int machine_begin(struct machine *machine, struct loop *loop, const struct machi
 	*machine = (struct machine){.wants = *wants, .calls = calls, .arg = arg};
 	limits_read(&machine->limits);
 	machine->workers_most = most_workers(machine);
-	machine->arithmetic = fingerprint_of_arithmetic();
 	numa_init(&machine->numa, wants->numa);
 	follow_cpus(machine);
 	follow_memory(machine);

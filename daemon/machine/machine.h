@@ -33,7 +33,7 @@ struct machine {
 	void *arg;
 	unsigned workers, workers_most; /* of a domain: now; that they may become */
 	uint64_t budget;
-	uint64_t arithmetic; /* fingerprint_of_arithmetic() */
+	uint64_t arithmetic; /* fingerprint_of_arithmetic(), where something may be kept */
 	struct numa numa;
 	struct psi psi;
 	struct pressure pressure;

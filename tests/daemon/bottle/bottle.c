@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/net/conn.h"
 #include "daemon/node_life.h"
+#include "daemon/tenant/domain.h"
 
 static struct bottle *now; /* the one that there is */
 
@@ -167,6 +168,8 @@ void accessd_start(void)
 	if (place_open(&node->place, &node->param, true, now->folder, -1, &diag) ||
 	    node_init(node, &diag))
 		bottle_break("accessd does not start: %s", diag.text);
+	if (!node->machine.arithmetic != (node->own->disk_cache.rings_fd < 0))
+		bottle_break("arithmetic is found out where something may be kept, else not");
 }
 
 void accessd_stop(void)
