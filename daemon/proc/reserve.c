@@ -5,7 +5,7 @@
  * 120 a child, a larger growth goes in steps) and a bit that says whether some of them are in small pages. Whatever it could not reserve is given back to the budget.
  *
  * It reserves in huge pages as long as the kernel has them ready, which takes less time than small ones.
- * What stands in small ones goes into huge ones by another child, whom nobody waits for: that takes as
+ * What stands in small ones, if anything does, goes into huge ones by another child, whom nobody waits for: that takes as
  * long as to copy it, and many times that where the kernel has to make room, and a job wants to begin.
  * It runs in time that nobody else wants, and goes from the last slot to the first, as slots are
  * used from the first to the last: a page that is gathered before its first use is written and
@@ -136,6 +136,8 @@ static void finish(struct variant *variant, int status, struct reserve_done *ret
 
 	variant->reserve.pid = 0;
 	variant->reserve.reserved = done.from + got;
+	if (!(said & SMALL_PAGES) && done.gathered == done.from)
+		variant->reserve.gathered = variant->reserve.reserved; /* all is huge */
 	variant->reserve.is_mixed |= got && (said & SMALL_PAGES) && choice != HUGE_PAGES_REQUIRE;
 	variant->reserve.is_refused = (said & SMALL_PAGES) && choice == HUGE_PAGES_REQUIRE;
 	account(variant, (int64_t)got - (int64_t)asked);

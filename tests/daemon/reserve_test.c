@@ -91,8 +91,34 @@ START_TEST(a_growth_that_is_refused_refuses_no_job)
 }
 END_TEST
 
+/* What is in huge pages from the start needs no child that puts it there. */
+START_TEST(what_is_huge_is_not_gathered)
+{
+	static struct node node;
+	static struct domain domain;
+	static struct stream stream;
+	struct variant variant = {.stream = &stream, .payer = &domain, .state = VARIANT_RUNS};
+
+	domain.node = stream.node = &node;
+	stream.domain = &domain;
+	stream.state = STREAM_FAILED;
+	stream.variant[0] = &variant;
+	LIST_INSERT_HEAD(&node.domains, &domain, link);
+	LIST_INSERT_HEAD(&domain.streams, &stream, link);
+	for (uint32_t slots = 0; slots < 8; slots += 4) {
+		variant.reserve.pid = 1;
+		variant.reserve.from = slots;
+		variant.reserve.to = slots + 4;
+		ck_assert(stream_child_ended(&node, 1, 4 << 8)); /* it got four, and all are huge */
+		ck_assert_int_eq(variant.reserve.gatherer, 0);
+		ck_assert_uint_eq(variant.reserve.gathered, slots + 4);
+	}
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_test(tcase, what_is_huge_is_not_gathered);
 	tcase_add_loop_test(tcase, a_growth_that_is_refused_refuses_no_job, 0, 2);
 	tcase_add_test(tcase, the_end_waits_for_no_child);
 }
