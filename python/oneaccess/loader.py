@@ -158,6 +158,10 @@ def _numbers(values, letter):
     return array.array(letter, tolist() if tolist else values)
 
 
+def _numbered(what, begin, end):
+    return f"{what} {begin}" if end - begin == 1 else f"{what}s {begin} to {end - 1}"
+
+
 def _counted(batch_size):
     """A whole number, NumPy's, too; how many there may be is the library's to say."""
     try:
@@ -319,6 +323,8 @@ class Loader:
 
     _sampled = None          # samples of the data set that a sampler of torch's was made for, until it is compared
     _has_read_order = False  # such a one, or a generator, has a seed, and the program no order
+    _is_rest_told = False    # of the last step of ranks
+    _evens = None            # what a DistributedSampler does so that all ranks have equally many: "repeats" or "drops"
 
     def __new__(cls, *unused, **also_unused):
         if hasattr(sys.modules.get("torch.utils.data"), "DataLoader"):
@@ -406,6 +412,7 @@ class Loader:
         self._collate = collate_fn
         self.as_, self._convert = convert.way(as_)
         convert.refuse(self.as_, self._layout)
+        drop_last = drop_last or self._drops_rest()
         self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
         if blocks is not None:
             shuffle, order = None, "seeded"
@@ -732,6 +739,22 @@ class Loader:
                                 " samples its data set has. Of a Subset say it by ids=subset.indices, too; else make the sampler of this"
                                 " data set, or leave it out")
         self._sampled = None
+        self._tell_uneven(count)
+
+    def _drops_rest(self):
+        """Does a DistributedSampler drop all that is left of an epoch after its last full step?"""
+        return self._evens == "drops" and self._sampled % (self.batch_size * self.world_size) < self.world_size
+
+    def _tell_uneven(self, count):
+        """Where a step has no sample for some rank, or not equally many for all, which a sampler would have seen to. One rank says it."""
+        least, more = divmod(count % (self.batch_size * self.world_size), self.world_size)
+        if self._is_rest_told or self.rank != 0 or self.drop_last or more == 0 or (least > 0 and self._evens is None):
+            return
+        self._is_rest_told = True
+        sampler = "" if self._evens is None else f", where the DistributedSampler {self._evens} some so that all ranks have equally many"
+        errors.warn(f"an epoch of {count:,} samples ends with a step of {least + 1} on {_numbered('rank', 0, more)} and {least or 'none'} on"
+                    f" {_numbered('rank', more, self.world_size)}{sampler}{'' if least else '; the mean loss of none is NaN'}."
+                    " drop_last=True leaves that step out; without it each sample comes once", UserWarning)
 
     def _begun(self, job, voice):
         options = {**self._options, **self._agree()}

@@ -37,7 +37,7 @@ def _weighted(sampler):
 def _distributed(sampler):
     """Which ranks are on this node only launchers say, so they are asked where they mean the same. Its seed, the same in all ranks, is 0
     where nobody said one."""
-    said, found = {"of": len(sampler.dataset), "shuffle": sampler.shuffle}, ranks_of.find()
+    said, found = {"of": len(sampler.dataset), "evens": "drops" if sampler.drop_last else "repeats", "shuffle": sampler.shuffle}, ranks_of.find()
     if sampler.seed:
         said.update(_seeded(sampler.seed))
     if (found.rank, found.world_size) != (sampler.rank, sampler.num_replicas):
@@ -102,7 +102,7 @@ def translated(init: _Init) -> _Init:
         given = {name: kwargs.pop(name) for name in _SAID if name in kwargs}
         if any(value is not None for value in given.values()):
             said = _said(**given, shuffle=kwargs.pop("shuffle", None))
-            self._sampled, self._has_read_order = said.pop("of", None), "order" in said
+            self._sampled, self._evens, self._has_read_order = said.pop("of", None), said.pop("evens", None), "order" in said
             twice = said.keys() & kwargs.keys()
             if twice:
                 raise ArgumentError(f"{' and '.join(given)} beside {'=, '.join(sorted(twice))}=, which it says itself: leave one of them out")

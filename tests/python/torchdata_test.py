@@ -4,6 +4,7 @@
 import os
 import sys
 import unittest
+import warnings
 
 try:
     import torch.utils.data as data
@@ -105,6 +106,37 @@ class SamplersTest(DaemonCase):
         self.assertNotEqual(one, other)
         (ids,) = self.ids(sampler=data.DistributedSampler(range(SAMPLES), 1, 0, shuffle=False, seed=7))
         self.assertEqual(ids, [*range(SAMPLES)])
+
+    def test_ranks_that_are_not_even(self):
+        """Of 240 samples 7 ranks have two left over after two steps of 17, and 16 after two of 16."""
+        def told(batch_size, **kwargs):
+            """Its batches, and what was warned of."""
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                loader = self.loader(oa.imagenet_eval(32), batch_size, job=f"uneven {batch_size} {kwargs.keys()}", **kwargs)
+                counts = [len(batch.ids) for batch in loader]
+                loader.load_state_dict(loader.state_dict())
+                self.assertEqual(len(counts), len(loader))      # which opens it once more
+            return counts, [str(one.message) for one in caught]
+
+        def sampler(rank=0, drop_last=False):
+            return {"sampler": data.DistributedSampler(range(SAMPLES), 7, rank, shuffle=False, drop_last=drop_last)}
+        counts, (text,) = told(17, **sampler())
+        self.assertEqual(counts, [17, 17, 1])
+        self.assertIn("ends with a step of 1 on ranks 0 to 1 and none on ranks 2 to 6, where the DistributedSampler repeats some", text)
+        self.assertIn("the mean loss of none is NaN. drop_last=True leaves that step out", text)
+        self.assertEqual(told(17, **sampler(6)), ([17, 17, 0], []))
+        self.assertEqual(told(17, drop_last=True, **sampler()), ([17, 17], []))
+        self.assertEqual(told(17, **sampler(drop_last=True)), ([17, 17], []))
+        self.assertEqual(told(17, **sampler(6, drop_last=True)), ([17, 17], []))
+        counts, (text,) = told(16, **sampler(drop_last=True))
+        self.assertEqual(counts, [16, 16, 3])
+        self.assertRegex(text, "a step of 3 on ranks 0 to 1 and 2 on ranks 2 to 6, where the DistributedSampler drops some so that .* equally many. drop_last")
+        ranks = {"rank": 0, "world_size": 7, "order": "sequential"}
+        self.assertEqual(told(16, **ranks), ([16, 16, 3], []))
+        counts, (text,) = told(17, **ranks)
+        self.assertIn("none on ranks 2 to 6; the mean loss of none is NaN", text)
+        self.assertEqual(told(20, rank=0, world_size=2, order="sequential"), ([20] * 6, []))
 
     def test_a_generator_is_its_seed(self):
         (one,), (two,), (three,) = (self.ids(shuffle=True, generator=seeded(seed)) for seed in (7, 7, 8))
