@@ -47,6 +47,8 @@ _IGNORED = {
     "pin_memory_device": "see pin_memory",
     "worker_init_fn": "there are no workers in this process",
     "multiprocessing_context": "there are no workers in this process",
+    "in_order": "batches come in the order of the epoch, whoever has made them",
+    "snapshot_every_n_steps": "state_dict() is exact at each step, and nothing is kept for it",
 }
 _REFUSED = {
     "transform": "the second argument is the pipeline",

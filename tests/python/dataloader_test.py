@@ -2,6 +2,7 @@
 """The Loader as a DataLoader, with PyTorch alone: what libraries look at, and what they make of it."""
 
 import copy
+import inspect
 import os
 import pickle
 import sys
@@ -85,6 +86,13 @@ class DataLoaderTest(DaemonCase):
         self.assertIsInstance(loader, DataLoader)
         self.assertIsInstance(loader, oa.Loader)
         self.assertEqual((type(loader).__name__, loader.batch_size, loader.drop_last), ("Loader", BATCH, False))
+
+    def test_it_takes_what_a_dataloader_takes(self):
+        """Each argument of this PyTorch's, as who gives all of them does."""
+        parameters = inspect.signature(DataLoader.__init__).parameters
+        given = {name: parameter.default for name, parameter in parameters.items() if name not in ("self", "dataset", "batch_size", "timeout")}
+        self.assertEqual(len(self.made(**given)), STEPS)
+        self.assertIn("snapshot_every_n_steps", self.made(snapshot_every_n_steps=5).ignored)     # of torchdata's StatefulDataLoader
 
     def test_a_subclass_is_one(self):
         class Mine(oa.Loader):
