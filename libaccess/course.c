@@ -2,9 +2,6 @@
 
 #include "libaccess/course.h"
 
-#include "base/bits.h"
-#include "sched/population.h"
-
 void course_init(struct course *course, const struct dial_open *ask)
 {
 	*course = (struct course){.ask = ask};
@@ -27,6 +24,7 @@ void course_set_order(struct course *course, uint32_t order)
 	    course->is_fixed && (order == PLAN_LIST || sampler_is_used(&course->sampler));
 	course->is_ranked = course->ask->ranks > 1;
 	course->is_logged = course->is_ranked && !course->is_fixed;
+	course->is_placed = course->is_ranked || course->is_fixed;
 }
 
 void course_resume(struct course *course, const struct token *token)
@@ -39,20 +37,6 @@ void course_resume(struct course *course, const struct token *token)
 struct entry_set course_set(const struct course *course)
 {
 	return (struct entry_set){.permutation = &course->permutation, .bits = course->part.bits};
-}
-
-size_t course_words(const struct course *course)
-{
-	return bits_words(course->permutation.blocks) + 1;
-}
-
-void course_need_all(const struct course *course, uint64_t *need)
-{
-	if (course->part.bits)
-		population_need(&course->permutation, course->part.bits, 0,
-				course->permutation.blocks, need);
-	else
-		bits_fill(need, course->permutation.blocks);
 }
 
 struct token course_token(const struct course *course)

@@ -21,6 +21,7 @@ struct course {
 	bool is_logged;              /* and its plan is the job's log */
 	bool is_listed;              /* a fixed plan that is a list */
 	bool is_fixed;               /* batches are cut from the plan's order, none out of turn */
+	bool is_placed;              /* fixed or ranked: where it stands is a place */
 	uint32_t order;              /* enum plan_order */
 	uint64_t seed;               /* of the fixed plan */
 	uint64_t epochs;             /* 0: without end */
@@ -41,10 +42,6 @@ void course_set_order(struct course *course, uint32_t order);
 void course_resume(struct course *course, const struct token *token);
 /* Which samples an epoch has. */
 struct entry_set course_set(const struct course *course);
-/* Words of a bitmap of its blocks. */
-size_t course_words(const struct course *course);
-/* An epoch's blocks, of which nothing was delivered. */
-void course_need_all(const struct course *course, uint64_t *need);
 /* What each token of the job says, whatever epoch it is of. */
 struct token course_token(const struct course *course);
 /* The step of the ranks that begins at or before the place. */

@@ -237,15 +237,19 @@ uint32_t held_meet_substitutes(const struct held *held, uint32_t count, struct m
 	return n;
 }
 
-void held_clear_blocks(const struct held *held, const struct permutation *permutation,
-		       uint64_t *need)
+void held_take_blocks(const struct held *held, const struct entry_set *set, struct entry_rest *rest)
 {
-	for (uint32_t i = 0; i < held->n_blocks; i++) {
-		uint32_t block = slot_table_load_block(&held->blocks[i]);
+	for (uint32_t i = 0; held && i < held->n_blocks; i++)
+		entry_rest_take_block(set, rest, slot_table_load_block(&held->blocks[i]));
+}
 
-		if (block < permutation->blocks)
-			bits_clear(need, block);
-	}
+uint32_t held_copy_rest(const struct held *held, int64_t *ret_ids)
+{
+	const uint32_t count = held_rest(held);
+
+	for (uint32_t i = 0; i < count; i++)
+		ret_ids[i] = slot_table_load_id(&held->ids[held->at + i]);
+	return count;
 }
 
 /* ---- give back ---- */

@@ -11,7 +11,7 @@
 #include "libaccess/part.h"
 #include "libaccess/schema.h"
 #include "libaccess/connect/session.h"
-#include "sched/permutation.h"
+#include "sched/entry.h"
 
 enum { HELD_NONE = 300 }; /* nothing was granted */
 /* A program that wrote to a batch gets so many copies, which it can write to for a quarter of what a page of
@@ -108,9 +108,11 @@ static inline bool held_is_hole(uint8_t status)
 }
 /* How many of the count samples at the cursor are substituted; notes that they are bad. */
 uint32_t held_meet_substitutes(const struct held *held, uint32_t count, struct met *met);
-/* The chunk's blocks leave the bitmap. */
-void held_clear_blocks(const struct held *held, const struct permutation *permutation,
-		       uint64_t *need);
+/* The chunk's blocks leave what is left. NULL: nothing does. */
+void held_take_blocks(const struct held *held, const struct entry_set *set,
+		      struct entry_rest *rest);
+/* A copy of the ids from the cursor on: held_rest() of them. */
+uint32_t held_copy_rest(const struct held *held, int64_t *ret_ids);
 /* Looks at the watermark again. true: it moved. */
 bool held_look(struct held *held);
 bool held_has_moved(const struct held *held);

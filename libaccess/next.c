@@ -436,8 +436,8 @@ BASE_HOT int next_chunk(struct oa_stream *stream, uint64_t only)
 			   ? STREAM_NOTHING
 			   : error_set(&stream->trouble.error, r, "oa_next(): out of memory");
 	held = stream->chunks.now;
-	if (held->n_blocks == 0)
-		progress_take_tail(progress, held->ids + held->at, held->end - held->at);
+	if (held->n_blocks == 0 && progress_take_tail(progress, held))
+		return trouble_fail(&stream->trouble, -ENOMEM, "out of memory for a chunk's ids");
 	return NEXT_LOOP;
 }
 

@@ -74,8 +74,8 @@ static uint64_t overtake_next(const struct oa_stream *stream)
 {
 	struct grant grant;
 
-	return !stream->course.is_fixed && !stream->course.is_ranked && stream->session &&
-		       !stream->chunks.aside && !stream->chunks.is_pinned_out &&
+	return !stream->course.is_placed && stream->session && !stream->chunks.aside &&
+		       !stream->chunks.is_pinned_out &&
 		       grant_peek(&stream->session->rank, &grant) &&
 		       overtake_suits(stream, &grant) && overtake_leaves_pins(stream)
 		   ? grant.number

@@ -12,30 +12,9 @@
 
 #include "libaccess/plan_reader.h"
 
-#include "base/bits.h"
-
-int plan_reader_init(struct plan_reader *plan_reader, const struct entry_set *set,
-		     const struct token *token)
-{
-	struct entry_rest *rest = &plan_reader->at.rest;
-
-	*plan_reader = (struct plan_reader){.fd = -1};
-	if (entry_rest_init(set, token ? token->need : NULL, token ? token->tail : NULL,
-			    token ? token->n_tail : 0, rest))
-		return -ENOMEM;
-	rest->epoch = token ? token->epoch : 0;
-	plan_reader->total = entry_rest_count(rest);
-	rest->place = plan_reader->total;
-	if (!plan_reader->total)
-		plan_reader_next_epoch(plan_reader, set);
-	rest->place = 0;
-	return 0;
-}
-
 void plan_reader_fini(struct plan_reader *plan_reader)
 {
 	plan_log_detach(&plan_reader->plan_log);
-	entry_rest_fini(&plan_reader->at.rest);
 	base_close(&plan_reader->fd);
 }
 
@@ -75,13 +54,13 @@ static int find(struct plan_log *plan_log, uint64_t epoch, uint64_t place, uint6
 }
 
 int plan_reader_adopt(struct plan_reader *plan_reader, const struct entry_set *set,
-		      struct plan_log *plan_log, int *fd, uint64_t epoch, uint64_t place)
+		      struct entry_rest *rest, struct plan_log *plan_log, int *fd, uint64_t epoch,
+		      uint64_t place)
 {
-	struct entry_rest *rest = &plan_reader->at.rest;
-	uint64_t left = entry_rest_count(rest), offset;
+	uint64_t offset;
 
 	if (plan_log->n_samples != set->permutation->n || epoch != rest->epoch ||
-	    place > set->permutation->n || left > set->permutation->n - place ||
+	    place > set->permutation->n || entry_rest_count(rest) > set->permutation->n - place ||
 	    find(plan_log, epoch, place, &offset))
 		return PLAN_READER_E_BAD;
 	plan_log_detach(&plan_reader->plan_log);
@@ -89,8 +68,7 @@ int plan_reader_adopt(struct plan_reader *plan_reader, const struct entry_set *s
 	plan_reader->plan_log = *plan_log;
 	*plan_log = (struct plan_log){.map = NULL};
 	plan_reader->fd = base_take_fd(fd);
-	plan_reader->total = place + left;
-	plan_reader->at.offset = plan_reader->ahead_offset = offset;
+	plan_reader->offset = plan_reader->ahead_offset = offset;
 	plan_reader->ahead_epoch = epoch;
 	plan_reader->is_short = false;
 	plan_reader->ahead_place = rest->place = place;
@@ -126,61 +104,48 @@ bool plan_reader_has_grown(const struct plan_reader *plan_reader)
 	       plan_log_end(&plan_reader->plan_log) != plan_reader->ahead_offset;
 }
 
-static int pass(struct plan_log *plan_log, struct plan_reader_at *at, const struct entry_set *set,
-		uint64_t place, bool whole)
+/* *offset: of the first record that is not passed. */
+static int pass(struct plan_log *plan_log, const struct entry_set *set, struct entry_rest *rest,
+		uint64_t *offset, uint64_t place, bool whole)
 {
-	while (at->rest.place < place) {
-		uint64_t next = at->offset, end;
+	while (rest->place < place) {
+		uint64_t next = *offset, end;
 		struct entry entry;
 		int r = read_entry(plan_log, &next, &entry);
 
 		if (r)
 			return r;
 		end = entry.place + entry.count;
-		if (entry.epoch == at->rest.epoch && end > place && whole)
+		if (entry.epoch == rest->epoch && end > place && whole)
 			return 0;
 		if (!entry_is_good(set, &entry))
 			return PLAN_READER_E_BAD;
-		r = entry_rest_pass(set, &at->rest, &entry, BASE_MIN(end, place));
+		r = entry_rest_pass(set, rest, &entry, BASE_MIN(end, place));
 		if (r)
 			return r < 0 ? r : PLAN_READER_E_BAD;
-		if (is_below(&entry, at->rest.epoch, at->rest.place))
-			at->offset = next;
+		if (is_below(&entry, rest->epoch, rest->place))
+			*offset = next;
 	}
 	return 0;
 }
 
-int plan_reader_pass(struct plan_reader *plan_reader, const struct entry_set *set, uint64_t place,
-		     bool whole)
+int plan_reader_pass(struct plan_reader *plan_reader, const struct entry_set *set,
+		     struct entry_rest *rest, uint64_t place, bool whole)
 {
-	return pass(&plan_reader->plan_log, &plan_reader->at, set, place, whole);
+	return pass(&plan_reader->plan_log, set, rest, &plan_reader->offset, place, whole);
 }
 
-int plan_reader_rest(struct plan_reader *plan_reader, const struct entry_set *set, uint64_t place,
-		     struct entry_rest *ret)
+int plan_reader_rest(struct plan_reader *plan_reader, const struct entry_set *set,
+		     const struct entry_rest *rest, uint64_t place, struct entry_rest *ret)
 {
-	const struct entry_rest *rest = &plan_reader->at.rest;
-	struct plan_reader_at at = {
-	    .rest = {.epoch = rest->epoch, .place = rest->place},
-	    .offset = plan_reader->at.offset,
-	};
-	int r = entry_rest_copy(set, rest, &at.rest);
+	struct entry_rest copy = {.epoch = rest->epoch, .place = rest->place};
+	uint64_t offset = plan_reader->offset;
+	int r = entry_rest_copy(set, rest, &copy);
 
-	r = r ? r : pass(&plan_reader->plan_log, &at, set, place, false);
+	r = r ? r : pass(&plan_reader->plan_log, set, &copy, &offset, place, false);
 	if (r)
-		entry_rest_fini(&at.rest);
+		entry_rest_fini(&copy);
 	else
-		*ret = at.rest;
+		*ret = copy;
 	return r;
-}
-
-bool plan_reader_next_epoch(struct plan_reader *plan_reader, const struct entry_set *set)
-{
-	struct entry_rest *rest = &plan_reader->at.rest;
-
-	if (rest->place != plan_reader->total || entry_rest_count(rest))
-		return false;
-	entry_rest_next_epoch(set, rest);
-	plan_reader->total = entry_rest_count(rest);
-	return true;
 }

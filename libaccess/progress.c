@@ -4,11 +4,10 @@
  * Where a job stands, exactly. The truth is a set: the samples of the epoch that oa_next() has not
  * returned. It is kept as
  *
- *   need   a bit for each block of which nothing was taken
- *   tail   samples of begun blocks (after a resume), until their chunk is taken
+ *   rest   what was not taken: whole blocks, and samples of begun ones (after a resume)
  *   and what lies in our hands: the cursor's chunk from the cursor on, and what is carried
  *
- * A chunk clears its bits when the cursor leaves it (progress_fold()): on the path of a batch nothing is
+ * A chunk takes its blocks out when the cursor leaves it (progress_fold()): on the path of a batch nothing is
  * done per block. progress_token.c makes one set of it all.
  *
  * Skipped samples and those of a dropped last batch count as seen.
@@ -19,17 +18,9 @@
 
 #include "libaccess/progress.h"
 
-#include "base/bits.h"
 #include "libaccess/error.h"
-#include "sched/population.h"
 
 /* ---- the start and the end ---- */
-
-static void progress_fill_need(struct progress *progress)
-{
-	if (!progress->course->is_fixed && !progress->course->is_logged)
-		course_need_all(progress->course, progress->need);
-}
 
 uint64_t progress_left(const struct progress *progress)
 {
@@ -37,16 +28,13 @@ uint64_t progress_left(const struct progress *progress)
 
 	if (course->is_ranked)
 		return INT64_MAX; /* it is not counted, and never 0 */
-	if (course->is_fixed)
-		return progress->places - progress->place;
-	/* Samples that need and tail stand for. */
-	return population_samples(&course->permutation, course->part.bits, progress->need) +
-	       progress->n_tail;
+	return course->is_fixed ? progress->places - progress->place
+				: entry_rest_count(&progress->rest);
 }
 
 uint64_t progress_lacking(const struct progress *progress, uint32_t aside)
 {
-	if (progress->course->is_fixed || progress->course->is_ranked)
+	if (progress->course->is_placed)
 		return progress->local_places - progress->cursor;
 	return progress->left - progress->n_carried - aside;
 }
@@ -68,8 +56,8 @@ static void progress_enter_epoch(struct progress *progress)
 {
 	const struct course *course = progress->course;
 
-	progress->places =
-	    course->is_logged ? progress->log.total : listed_places(course, progress->epoch);
+	progress->places = course->is_logged ? entry_rest_count(&progress->rest)
+					     : listed_places(course, progress->epoch);
 	progress_set_slice(progress);
 	progress->has_ended =
 	    course->permutation.n == 0 || (course->epochs > 0 && progress->epoch >= course->epochs);
@@ -96,45 +84,21 @@ void progress_init(struct progress *progress, const struct course *course, struc
 	*progress = (struct progress){.course = course, .trouble = trouble, .log.fd = -1};
 }
 
-/* With a plan log there is nothing but places in need and tail's stead. */
-static int progress_begin_log(struct progress *progress, const struct token *token)
-{
-	const struct entry_set set = course_set(progress->course);
-
-	if (plan_reader_init(&progress->log, &set, token))
-		return -ENOMEM;
-	if (token)
-		progress_take_token(progress, token);
-	if (progress->log.at.rest.epoch != progress->epoch) /* all of it was delivered */
-		progress->step = progress->base_step = progress->delivered = 0;
-	progress->epoch = progress->log.at.rest.epoch;
-	progress->left = INT64_MAX;
-	progress_enter_epoch(progress);
-	return 0;
-}
-
 int progress_begin(struct progress *progress, const struct token *token)
 {
 	const struct course *course = progress->course;
-	uint32_t n_tail = token && !course->is_logged ? token->n_tail : 0;
+	const struct entry_set set = course_set(course);
+	static const struct token start;
+	const struct token *from = token ? token : &start;
 
-	progress->need = calloc(course_words(course), sizeof(*progress->need));
-	progress->tail = calloc((size_t)n_tail + 1, sizeof(*progress->tail));
-	if (!progress->need || !progress->tail)
+	if (!course->is_fixed &&
+	    entry_rest_init(&set, from->need, from->tail, from->n_tail, &progress->rest))
 		return -ENOMEM;
-	if (course->is_logged)
-		return progress_begin_log(progress, token);
-	progress_fill_need(progress);
-	if (token && course->is_fixed) {
-		progress->place = token->delivered;
-	} else if (token) {
-		memcpy(progress->need, token->need,
-		       bits_words(course->permutation.blocks) * sizeof(*progress->need));
-		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
-		progress->n_tail = n_tail;
-	}
+	progress->rest.epoch = from->epoch;
+	progress->place = course->is_fixed ? from->delivered : 0;
 	if (token)
 		progress_take_token(progress, token);
+	progress->has_begun = true;
 	progress_enter_epoch(progress);
 	progress->left = progress_left(progress);
 	if (course->permutation.n > 0 &&
@@ -145,8 +109,7 @@ int progress_begin(struct progress *progress, const struct token *token)
 
 void progress_fini(struct progress *progress)
 {
-	free(progress->need);
-	free(progress->tail);
+	entry_rest_fini(&progress->rest);
 	listed_fini(&progress->listed);
 	plan_reader_fini(&progress->log);
 }
@@ -156,62 +119,43 @@ bool progress_next_epoch(struct progress *progress)
 	const struct course *course = progress->course;
 	const struct entry_set set = course_set(course);
 
-	if (progress->n_tail > 0 || bits_count(progress->need, course->permutation.blocks) > 0 ||
-	    ((course->is_fixed || course->is_ranked) && progress->cursor != progress->local_places))
+	if (course->is_placed && progress->cursor != progress->local_places)
 		return false;
-	if (course->is_logged && (progress_follow(progress, progress->cursor, false) ||
-				  !plan_reader_next_epoch(&progress->log, &set)))
+	if (course->is_logged && progress_follow(progress, progress->cursor, false))
 		return false;
+	if (!course->is_fixed && entry_rest_count(&progress->rest))
+		return false;
+	if (!course->is_fixed)
+		entry_rest_next_epoch(&set, &progress->rest);
 	progress->epoch++;
 	progress->n_ended++;
 	progress->step = progress->delivered = 0;
 	progress->place = progress->base = progress->base_step = 0;
 	progress_enter_epoch(progress);
 	progress->left = course->is_ranked ? INT64_MAX : progress->places;
-	progress_fill_need(progress);
 	return true;
 }
 
 /* ---- chunks ---- */
 
-static int progress_compare_ids(const void *a, const void *b)
+int progress_take_tail(struct progress *progress, const struct held *held)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	const struct entry_set set = course_set(progress->course);
+	_cleanup_free_ int64_t *ids = NULL;
 
-	return (x > y) - (x < y);
-}
-
-void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count)
-{
-	int64_t *tail = progress->tail;
-	uint32_t kept = 0;
-
-	qsort(tail, progress->n_tail, sizeof(*tail), progress_compare_ids);
-	for (uint32_t i = 0; i < count && progress->n_tail > 0; i++) {
-		int64_t id = ids[i];
-		uint32_t low = 0, high = progress->n_tail;
-
-		while (high - low > 1) {
-			uint32_t middle = low + (high - low) / 2;
-
-			if ((tail[middle] & INT64_MAX) <= id)
-				low = middle;
-			else
-				high = middle;
-		}
-		if (tail[low] == id)
-			tail[low] |= INT64_MIN; /* marked; the order without the mark stays */
-	}
-	for (uint32_t i = 0; i < progress->n_tail; i++)
-		if (tail[i] >= 0)
-			tail[kept++] = tail[i];
-	progress->n_tail = kept;
+	if (!progress->rest.n_tail || progress->course->is_placed)
+		return 0;
+	ids = malloc(held_rest(held) * sizeof(*ids));
+	return ids ? entry_rest_take(&set, &progress->rest, ids, held_copy_rest(held, ids))
+		   : -ENOMEM;
 }
 
 void progress_fold(struct progress *progress, const struct held *held)
 {
-	if (held->epoch == progress->epoch)
-		held_clear_blocks(held, &progress->course->permutation, progress->need);
+	const struct entry_set set = course_set(progress->course);
+
+	if (!progress->course->is_placed && held->epoch == progress->epoch)
+		held_take_blocks(held, &set, &progress->rest);
 }
 
 BASE_HOT void progress_note_seen(struct progress *progress, struct held *held)
@@ -309,11 +253,11 @@ int progress_adopt(struct progress *progress, struct session *session, struct di
 		return error_set(diag, OA_E_VERSION,
 				 "this accessd has no plan log for ranks under the carousel: "
 				 "upgrade accessd");
-	if (plan_reader_adopt(&progress->log, &set, &session->log, &session->log_fd, session->epoch,
-			      session->place))
+	if (plan_reader_adopt(&progress->log, &set, &progress->rest, &session->log,
+			      &session->log_fd, session->epoch, session->place))
 		return error_set(diag, -EPROTO,
 				 "accessd's plan log is no such memory, or contradicts the token");
-	progress->places = progress->log.total;
+	progress->places = session->place + entry_rest_count(&progress->rest);
 	progress->base = progress->place = session->place;
 	progress->base_step = progress->step;
 	progress_set_slice(progress);
@@ -323,7 +267,7 @@ int progress_adopt(struct progress *progress, struct session *session, struct di
 int progress_follow(struct progress *progress, uint64_t place, bool whole)
 {
 	const struct entry_set set = course_set(progress->course);
-	int r = plan_reader_pass(&progress->log, &set, place, whole);
+	int r = plan_reader_pass(&progress->log, &set, &progress->rest, place, whole);
 
 	if (r <= 0)
 		return r;

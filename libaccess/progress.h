@@ -27,12 +27,12 @@ struct progress {
 	uint64_t delivered; /* samples of this epoch that oa_next() returned */
 	uint64_t left;      /* of this epoch, not delivered, skipped or dropped; carried ones too */
 	uint64_t n_carried; /* taken, and not delivered: they lie in private buffers */
-	uint64_t *need;     /* bitmap of blocks not taken, but for the cursor's chunk */
-	int64_t *tail;      /* other samples that were not taken: of begun blocks */
-	uint32_t n_tail;
+	/* What was not taken, but for the cursor's chunk; of ranks, what their steps leave. A fixed plan has none. */
+	struct entry_rest rest;
+	bool has_begun;
 	uint64_t n_ended; /* epochs that ended since the stream was opened */
 	bool has_ended;   /* all of them are delivered */
-	/* Fixed plans have these instead of need and tail: in the epoch's order, the place up to which
+	/* Fixed plans have these instead of a rest: in the epoch's order, the place up to which
 	 * all was delivered (or skipped), and the cursor's, a local one; between them lies what is carried.
 	 * So have ranks, in the order of their log. */
 	uint64_t place, cursor;
@@ -46,7 +46,7 @@ struct progress {
 	/* Holes that were counted and are passed again after a loss of the session, as they are behind the
 	 * place, or the steps that are done. */
 	uint64_t skipped, filtered;
-	struct plan_reader log; /* of ranks under the carousel, instead of need and tail */
+	struct plan_reader log; /* of ranks under the carousel */
 	struct listed listed;   /* of a list */
 	struct progress_seen seen;
 };
@@ -55,15 +55,15 @@ void progress_init(struct progress *progress, const struct course *course, struc
 void progress_fini(struct progress *progress);
 /* The job begins, or goes on with a token (NULL: at the start). 0 or -ENOMEM. */
 int progress_begin(struct progress *progress, const struct token *token);
-/* A tail chunk was taken: its samples are not in the tail any more. */
-void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
+/* A tail chunk was taken: its samples are not left any more. 0 or -ENOMEM. */
+int progress_take_tail(struct progress *progress, const struct held *held);
 /* The slice of the epoch, as of where its ranks begin in it; the cursor goes to the place. */
 void progress_set_slice(struct progress *progress);
 /* Samples of the epoch that were not delivered. */
 uint64_t progress_left(const struct progress *progress);
 /* Samples that the next chunk may have; aside: of the one that was set aside. */
 uint64_t progress_lacking(const struct progress *progress, uint32_t aside);
-/* The cursor leaves the chunk: its blocks leave need, if it is of this epoch. */
+/* The cursor leaves the chunk: its blocks leave the rest, if it is of this epoch. */
 void progress_fold(struct progress *progress, const struct held *held);
 /* Notes the chunk's nonce, once. */
 void progress_note_seen(struct progress *progress, struct held *held);
@@ -76,7 +76,7 @@ void progress_keys(const struct progress *progress, const struct held *held, uin
 		   uint32_t count, struct listing_key *ret);
 /* Sends accessd the lists that are due; a failure is the stream's. */
 void progress_feed(struct progress *progress, int sock);
-/* The epoch is delivered. false: need says that something is missing (nothing was changed). */
+/* The epoch is delivered. false: something of it is left (nothing was changed). */
 bool progress_next_epoch(struct progress *progress);
 
 /* ---- several ranks ---- */

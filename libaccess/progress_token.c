@@ -4,7 +4,7 @@
  * The snapshot of where a job stands: one set of samples that were not delivered.
  *
  * It puts what lies in our hands back: a block that lies there whole is needed again as a whole, so
- * that any chunk may bring it; of others the samples go into the tail. The snapshot is the token, and
+ * that any chunk may bring it; of others single samples are. The snapshot is the token, and
  * after the loss of a session it is also where we go on (progress_rewind()): one way for both, tested
  * at every cut point.
  *
@@ -14,133 +14,53 @@
 
 #include "libaccess/progress_token.h"
 
-#include "base/bits.h"
-#include "sched/population.h"
-
 /* ---- the snapshot ---- */
 
-struct snapshot {
-	uint64_t *need;
-	int64_t *tail;
-	uint32_t n_tail;
-	uint64_t *position; /* in the permutation, of all samples that lie in our hands */
-	size_t n_positions;
-};
-
-static void snapshot_fini(struct snapshot *snapshot)
+static uint32_t snapshot_carry(const struct carry *carry, uint32_t count, int64_t *ret_ids)
 {
-	free(snapshot->need);
-	free(snapshot->tail);
-	free(snapshot->position);
+	memcpy(ret_ids, carry->ids, count * sizeof(*ret_ids));
+	return count;
 }
 
-static void snapshot_add(struct snapshot *snapshot, const struct course *course, const int64_t *ids,
-			 uint64_t count)
+/* Ids of what lies in our hands, carried or in a chunk. Returns how many. */
+static uint32_t snapshot_hand(const struct progress_hand *hand, int64_t *ret_ids)
 {
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t id = (uint64_t)slot_table_load_id(&ids[i]), position;
-
-		if (id >= course->permutation.n)
-			continue;
-		position = permutation_position(&course->permutation, id);
-		if (!course->part.bits || bits_test(course->part.bits, position))
-			snapshot->position[snapshot->n_positions++] = position;
-	}
-}
-
-static int snapshot_compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* What is left of the chunk (NULL: nothing) lies in our hands. */
-static void snapshot_add_chunk(struct snapshot *snapshot, const struct course *course,
-			       const struct held *held)
-{
-	if (!held)
-		return;
-	held_clear_blocks(held, &course->permutation, snapshot->need);
-	snapshot_add(snapshot, course, held->ids + held->at, held_rest(held));
-}
-
-static void snapshot_collect(struct snapshot *snapshot, const struct progress *progress,
-			     const struct progress_hand *hand)
-{
-	const struct course *course = progress->course;
 	const struct carries *carries = hand->carries;
+	uint32_t n = 0;
 
-	memcpy(snapshot->need, progress->need, course_words(course) * sizeof(*snapshot->need));
-	snapshot_add(snapshot, course, progress->tail, progress->n_tail);
 	for (const struct carry *carry = carries->full; carry; carry = carry->next)
-		snapshot_add(snapshot, course, carry->ids, carry->count);
+		n += snapshot_carry(carry, carry->count, ret_ids + n);
 	if (carries->filling)
-		snapshot_add(snapshot, course, carries->filling->ids, carry_count(carries));
-	snapshot_add_chunk(snapshot, course, hand->chunks->now);
-	snapshot_add_chunk(snapshot, course, hand->chunks->aside);
-}
-
-/* Samples of the block that are ours. */
-static uint32_t snapshot_block_size(const struct course *course, uint64_t block)
-{
-	return course->part.bits
-		   ? population_of_block(&course->permutation, course->part.bits, block)
-		   : permutation_block_size(&course->permutation, block);
-}
-
-/* Whole blocks become bits, of others the samples become the tail. Positions are sorted. */
-static void snapshot_sort_out(struct snapshot *snapshot, const struct course *course)
-{
-	const struct permutation *permutation = &course->permutation;
-	size_t first = 0;
-
-	while (first < snapshot->n_positions) {
-		uint64_t block = snapshot->position[first] / permutation->block;
-		uint32_t tail = snapshot->n_tail;
-		size_t at = first;
-
-		for (; at < snapshot->n_positions &&
-		       snapshot->position[at] / permutation->block == block;
-		     at++)
-			if (at == first || snapshot->position[at] != snapshot->position[at - 1])
-				snapshot->tail[tail++] = (int64_t)permutation_sample(
-				    permutation, snapshot->position[at]);
-		first = at;
-		if (bits_test(snapshot->need, block))
-			continue;
-		if (tail - snapshot->n_tail == snapshot_block_size(course, block))
-			bits_set(snapshot->need, block);
-		else
-			snapshot->n_tail = tail;
-	}
+		n += snapshot_carry(carries->filling, carry_count(carries), ret_ids + n);
+	n += held_copy_rest(hand->chunks->now, ret_ids + n);
+	return n + held_copy_rest(hand->chunks->aside, ret_ids + n);
 }
 
 /*
  * 0 or -ENOMEM. As of a mark, what was delivered since is put back. When the job has come into another
  * epoch since, that is all that is left of the mark's, and of later ones nothing was delivered.
  */
-static int snapshot_take(struct snapshot *snapshot, const struct progress *progress,
-			 const struct progress_hand *hand, const struct progress_mark *mark)
+static int snapshot_take(const struct progress *progress, const struct progress_hand *hand,
+			 const struct progress_mark *mark, struct entry_rest *ret)
 {
-	const struct course *course = progress->course;
-	size_t most = (size_t)progress->n_tail + (size_t)progress->n_carried +
-		      held_rest(hand->chunks->now) + held_rest(hand->chunks->aside) +
-		      (mark ? mark->n_ids : 0) + 1;
+	const struct entry_set set = course_set(progress->course);
+	const bool is_here = !mark || mark->epoch == progress->epoch;
+	const uint64_t n_mark = mark ? mark->n_ids : 0;
+	_cleanup_free_ int64_t *ids = malloc((progress->n_carried + held_rest(hand->chunks->now) +
+					      held_rest(hand->chunks->aside) + n_mark + 1) *
+					     sizeof(*ids));
+	uint32_t n;
 
-	snapshot->need = calloc(course_words(course), sizeof(*snapshot->need));
-	snapshot->tail = malloc(most * sizeof(*snapshot->tail));
-	snapshot->position = malloc(most * sizeof(*snapshot->position));
-	if (!snapshot->need || !snapshot->tail || !snapshot->position)
+	if (!ids || entry_rest_copy(&set, &progress->rest, ret))
 		return -ENOMEM;
-	if (!mark || mark->epoch == progress->epoch)
-		snapshot_collect(snapshot, progress, hand);
-	if (mark)
-		snapshot_add(snapshot, course, mark->ids, mark->n_ids);
-	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
-	      snapshot_compare);
-	snapshot_sort_out(snapshot, course);
-	return 0;
+	if (!is_here)
+		entry_rest_clear(&set, ret);
+	held_take_blocks(is_here ? hand->chunks->now : NULL, &set, ret);
+	held_take_blocks(is_here ? hand->chunks->aside : NULL, &set, ret);
+	n = is_here ? snapshot_hand(hand, ids) : 0;
+	if (n_mark)
+		memcpy(ids + n, mark->ids, n_mark * sizeof(*ids));
+	return entry_rest_put(&set, ret, ids, n + (uint32_t)n_mark);
 }
 
 /* ---- back to it ---- */
@@ -148,17 +68,13 @@ static int snapshot_take(struct snapshot *snapshot, const struct progress *progr
 /* 0 or -ENOMEM. */
 static int progress_take_back(struct progress *progress, const struct progress_hand *hand)
 {
-	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
-	int r = snapshot_take(&snapshot, progress, hand, NULL);
+	struct entry_rest rest = {.epoch = progress->epoch};
+	int r = snapshot_take(progress, hand, NULL, &rest);
 
-	if (r)
-		return r;
-	free(progress->need);
-	free(progress->tail);
-	progress->need = base_take_ptr(snapshot.need);
-	progress->tail = base_take_ptr(snapshot.tail);
-	progress->n_tail = snapshot.n_tail;
-	return 0;
+	entry_rest_fini(r ? &rest : &progress->rest);
+	if (!r)
+		progress->rest = rest;
+	return r;
 }
 
 int progress_rewind(struct progress *progress, const struct progress_hand *hand)
@@ -206,29 +122,33 @@ void progress_mark(const struct progress *progress, struct progress_mark *ret)
 }
 
 /* By the log: what no rank has after the steps that are done. */
-static int progress_log_token(struct progress *progress, struct snapshot *snapshot,
+static int progress_log_token(struct progress *progress, struct entry_rest *rest,
 			      struct token *token)
 {
 	const struct entry_set set = course_set(progress->course);
-	uint64_t place = progress_place(progress);
-	struct entry_rest rest;
-	int r = plan_reader_rest(&progress->log, &set, place, &rest);
+	int r;
 
+	token->place = progress_place(progress);
+	r = plan_reader_rest(&progress->log, &set, &progress->rest, token->place, rest);
 	if (r)
 		return r < 0 ? r : -EPROTO;
-	token->delivered = progress->course->n_samples - entry_rest_count(&rest);
-	snapshot->n_tail = rest.n_tail;
-	snapshot->need = base_take_ptr(rest.need);
-	snapshot->tail = base_take_ptr(rest.tail);
-	entry_rest_fini(&rest);
+	token->delivered = progress->course->n_samples - entry_rest_count(rest);
 	token->has_log = progress->log.plan_log.map != NULL;
-	token->place = place;
 	memcpy(token->log, progress->log.plan_log.id, sizeof(token->log));
 	return 0;
 }
 
-static int progress_write_token(const struct token *token, void **ret, size_t *ret_size)
+/* With what is left, and, of instances, what was seen. */
+static int progress_write_token(const struct progress *progress, const struct entry_rest *rest,
+				struct token *token, void **ret, size_t *ret_size)
 {
+	if (!progress->course->is_fixed) {
+		token->seed = progress->seen.seed;
+		token->need = rest->need;
+		token->tail = rest->tail;
+		token->n_tail = rest->n_tail;
+	}
+	memcpy(token->nonces, progress->seen.nonces, sizeof(token->nonces));
 	*ret_size = token_size(token);
 	*ret = malloc(*ret_size);
 	if (!*ret)
@@ -240,28 +160,19 @@ static int progress_write_token(const struct token *token, void **ret, size_t *r
 int progress_token(struct progress *progress, const struct progress_hand *hand,
 		   const struct progress_mark *mark, void **ret, size_t *ret_size)
 {
-	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
+	_cleanup_(entry_rest_fini) struct entry_rest rest = {0};
 	const struct course *course = progress->course;
 	struct token token = course_token(course);
 	int r = 0;
 
 	token.epoch = mark ? mark->epoch : progress->epoch;
 	token.delivered = mark ? mark->delivered : progress_after(progress);
+	token.n_nonces = course->is_fixed ? 0 : progress->seen.n;
 	if (course->is_logged)
-		r = progress_log_token(progress, &snapshot, &token);
+		r = progress_log_token(progress, &rest, &token);
 	else if (!course->is_fixed)
-		r = snapshot_take(&snapshot, progress, hand, mark);
-	if (r)
-		return r;
-	if (!course->is_fixed) {
-		token.seed = progress->seen.seed;
-		token.n_nonces = progress->seen.n;
-	}
-	memcpy(token.nonces, progress->seen.nonces, sizeof(token.nonces));
-	token.need = snapshot.need;
-	token.tail = snapshot.tail;
-	token.n_tail = snapshot.n_tail;
-	return progress_write_token(&token, ret, ret_size);
+		r = snapshot_take(progress, hand, mark, &rest);
+	return r ? r : progress_write_token(progress, &rest, &token, ret, ret_size);
 }
 
 /* Ranks under the carousel begin a log of their own with it, and must all have the same token: what
@@ -269,21 +180,16 @@ int progress_token(struct progress *progress, const struct progress_hand *hand,
 int progress_epoch_token(const struct progress *progress, uint64_t epoch, void **ret,
 			 size_t *ret_size)
 {
+	_cleanup_(entry_rest_fini) struct entry_rest rest = {0};
 	const struct course *course = progress->course;
-	_cleanup_free_ uint64_t *need = calloc(course_words(course), sizeof(*need));
+	const struct entry_set set = course_set(course);
 	struct token token = course_token(course);
 
-	if (!need)
+	if (!course->is_fixed && entry_rest_init(&set, NULL, NULL, 0, &rest))
 		return -ENOMEM;
 	token.epoch = epoch;
-	token.need = need;
-	if (!course->is_fixed) {
-		course_need_all(course, need);
-		token.seed = progress->seen.seed;
-		token.n_nonces = course->is_logged ? 0 : progress->seen.n;
-	}
-	memcpy(token.nonces, progress->seen.nonces, sizeof(token.nonces));
-	return progress_write_token(&token, ret, ret_size);
+	token.n_nonces = course->is_placed ? 0 : progress->seen.n;
+	return progress_write_token(progress, &rest, &token, ret, ret_size);
 }
 
 int progress_copy_token(const void *token, size_t token_size, void *data, size_t *size)

@@ -117,8 +117,8 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	memcpy(stream->course.pipeline, session->pipeline, sizeof(stream->course.pipeline));
 	memcpy(stream->stats.shares, session->shares, sizeof(stream->stats.shares));
 	progress->listed.next = progress->epoch;
-	r = progress->need ? stream_found_again(stream, session, diag)
-			   : stream_found(stream, session, diag);
+	r = progress->has_begun ? stream_found_again(stream, session, diag)
+				: stream_found(stream, session, diag);
 
 	if (!r && stream->course.ask->local_ranks < stream->course.ask->ranks &&
 	    session->local_ranks != stream->course.ask->local_ranks)
@@ -154,7 +154,7 @@ static void stream_uncount(struct oa_stream *stream)
 {
 	struct progress *progress = &stream->progress;
 
-	if (stream->course.is_fixed || stream->course.is_ranked) {
+	if (stream->course.is_placed) {
 		stream->stats.skipped -= progress->skipped;
 		stream->stats.filtered -= progress->filtered;
 	}

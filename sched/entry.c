@@ -150,8 +150,17 @@ uint64_t entry_rest_count(const struct entry_rest *rest)
 	return rest->samples + rest->n_tail;
 }
 
-static void take_block(const struct entry_set *set, struct entry_rest *rest, uint64_t block)
+void entry_rest_clear(const struct entry_set *set, struct entry_rest *rest)
 {
+	memset(rest->need, 0, bits_words(set->permutation->blocks) * sizeof(*rest->need));
+	rest->samples = 0;
+	rest->n_tail = 0;
+}
+
+void entry_rest_take_block(const struct entry_set *set, struct entry_rest *rest, uint64_t block)
+{
+	if (block >= set->permutation->blocks || !bits_test(rest->need, block))
+		return;
 	bits_clear(rest->need, block);
 	rest->samples -= block_size(set, block);
 }
@@ -177,17 +186,19 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Places in the permutation, ascending. NULL: no memory. */
-static uint64_t *sorted_positions(const struct entry_set *set, const int64_t *ids, uint32_t count)
+/* The places in the permutation of those ids that are of the set; from: what is in ret already. Returns how many there
+ * are then, ascending. */
+static uint32_t sorted_positions(const struct entry_set *set, const int64_t *ids, uint32_t count,
+				 uint32_t from, uint64_t *ret)
 {
-	uint64_t *positions = malloc(((size_t)count + 1) * sizeof(*positions));
-
-	if (!positions)
-		return NULL;
-	for (uint32_t i = 0; i < count; i++)
-		positions[i] = permutation_position(set->permutation, (uint64_t)ids[i]);
-	qsort(positions, count, sizeof(*positions), compare);
-	return positions;
+	for (uint32_t i = 0; i < count; i++) {
+		if ((uint64_t)ids[i] >= set->permutation->n)
+			continue;
+		ret[from] = permutation_position(set->permutation, (uint64_t)ids[i]);
+		from += is_member(set, ret[from]);
+	}
+	qsort(ret, from, sizeof(*ret), compare);
+	return from;
 }
 
 /* Takes a whole block's bit out; its samples that are not among these positions stay, as single ones. */
@@ -200,7 +211,7 @@ static void break_block(const struct entry_set *set, struct entry_rest *rest, ui
 
 	if (!bits_test(rest->need, block))
 		return;
-	take_block(set, rest, block);
+	entry_rest_take_block(set, rest, block);
 	for (uint64_t position = first; position < end; position++) {
 		while (at < count && positions[at] < position)
 			at++;
@@ -227,21 +238,24 @@ static void take_out(const struct entry_set *set, struct entry_rest *rest,
 	}
 }
 
+/* The tail is these from now on, but for blocks that are whole. */
 static void put_back(const struct entry_set *set, struct entry_rest *rest,
 		     const uint64_t *positions, uint32_t count)
 {
+	rest->n_tail = 0;
 	for (uint32_t first = 0, end; first < count; first = end) {
-		uint64_t block = positions[first] / set->permutation->block;
+		const uint64_t block = positions[first] / set->permutation->block;
+		const uint32_t tail = rest->n_tail;
 
-		for (end = first; end < count && positions[end] / set->permutation->block == block;)
-			end++;
-		if (end - first == block_size(set, block)) {
-			bits_set(rest->need, block);
-			rest->samples += block_size(set, block);
+		for (end = first; end < count && positions[end] / set->permutation->block == block;
+		     end++)
+			if (end == first || positions[end] != positions[end - 1])
+				put_one(set, rest, positions[end]);
+		if (!bits_test(rest->need, block) && rest->n_tail - tail < block_size(set, block))
 			continue;
-		}
-		for (uint32_t i = first; i < end; i++)
-			put_one(set, rest, positions[i]);
+		rest->samples += bits_test(rest->need, block) ? 0 : block_size(set, block);
+		bits_set(rest->need, block);
+		rest->n_tail = tail;
 	}
 }
 
@@ -261,8 +275,7 @@ static void take_blocks(const struct entry_set *set, struct entry_rest *rest,
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < entry->n_blocks; i++)
-		if (bits_test(rest->need, entry->blocks[i]))
-			take_block(set, rest, entry->blocks[i]);
+		entry_rest_take_block(set, rest, entry->blocks[i]);
 	if (before - rest->samples == entry->count)
 		return;
 	for (uint32_t i = 0; i < rest->n_tail; i++) {
@@ -285,28 +298,49 @@ static int make_room(struct entry_rest *rest, uint32_t more)
 	return tail && positions ? 0 : -ENOMEM;
 }
 
+int entry_rest_take(const struct entry_set *set, struct entry_rest *rest, const int64_t *ids,
+		    uint32_t count)
+{
+	_cleanup_free_ uint64_t *positions = malloc(((size_t)count + 1) * sizeof(*positions));
+
+	if (!positions || make_room(rest, count * set->permutation->block))
+		return -ENOMEM;
+	take_out(set, rest, positions, sorted_positions(set, ids, count, 0, positions));
+	return 0;
+}
+
+int entry_rest_put(const struct entry_set *set, struct entry_rest *rest, const int64_t *ids,
+		   uint32_t count)
+{
+	_cleanup_free_ uint64_t *positions =
+	    malloc(((size_t)rest->n_tail + count + 1) * sizeof(*positions));
+
+	if (!positions || make_room(rest, count))
+		return -ENOMEM;
+	memcpy(positions, rest->positions, rest->n_tail * sizeof(*positions));
+	put_back(set, rest, positions, sorted_positions(set, ids, count, rest->n_tail, positions));
+	return 0;
+}
+
 /* Of the entry's samples those from `from` on are in the rest afterwards, and no others. */
 static int cut(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,
 	       uint32_t from)
 {
-	_cleanup_free_ uint64_t *all = NULL, *left = NULL;
 	_cleanup_free_ int64_t *ids = NULL;
+	int r;
 
 	if (entry->n_blocks && from == entry->count) {
 		take_blocks(set, rest, entry);
 		return 0;
 	}
 	ids = malloc(entry->count * sizeof(*ids));
-	if (!ids || make_room(rest, entry->count * set->permutation->block + entry->count - from))
+	if (!ids)
 		return -ENOMEM;
 	entry_samples(set, entry, ids);
-	all = sorted_positions(set, ids, entry->count);
-	left = sorted_positions(set, ids + from, entry->count - from);
-	if (!all || !left)
-		return -ENOMEM;
-	take_out(set, rest, all, entry->count);
-	put_back(set, rest, left, entry->count - from);
-	return 0;
+	r = entry_rest_take(set, rest, ids, entry->count);
+	if (r || from == entry->count)
+		return r;
+	return entry_rest_put(set, rest, ids + from, entry->count - from);
 }
 
 void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest)

@@ -47,13 +47,24 @@ int entry_rest_copy(const struct entry_set *set, const struct entry_rest *from,
 		    struct entry_rest *ret);
 void entry_rest_fini(struct entry_rest *rest);
 uint64_t entry_rest_count(const struct entry_rest *rest);
+void entry_rest_clear(const struct entry_set *set, struct entry_rest *rest); /* nothing is left */
+/* The block is not left as a whole, if it was. */
+void entry_rest_take_block(const struct entry_set *set, struct entry_rest *rest, uint64_t block);
+/*
+ * These samples are left no longer; are left, too: a block of which all samples are is a whole one. What is no sample
+ * of the set is passed over, and what is so already stays. 0 or -ENOMEM: nothing has changed.
+ */
+int entry_rest_take(const struct entry_set *set, struct entry_rest *rest, const int64_t *ids,
+		    uint32_t count);
+int entry_rest_put(const struct entry_set *set, struct entry_rest *rest, const int64_t *ids,
+		   uint32_t count);
 /* All samples of the next epoch. */
 void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest);
 /*
  * Goes on to the place `to` inside the entry or at its end: what lies between is no longer in the
  * rest. An empty rest goes on with all samples of the next epoch; an entry below the place changes
- * nothing. 0; ENTRY_E_BAD: it does not follow, or names samples that are not in the rest (which is
- * then of no use any more); -ENOMEM. Takes time by what is in the entry and in the tail, not by what is in
+ * nothing. 0; ENTRY_E_BAD: it does not follow, or names samples that are not in the rest; -ENOMEM. The
+ * rest is of no use any more then. Takes time by what is in the entry and in the tail, not by what is in
  * the set.
  */
 int entry_rest_pass(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,

@@ -193,6 +193,43 @@ START_TEST(what_is_known_is_not_counted)
 }
 END_TEST
 
+/* What lies in a job's hands goes back, in several parts: a block is whole again when all of it is there. */
+START_TEST(samples_come_back_as_blocks)
+{
+	int64_t ids[5];
+
+	begin();
+	ids[0] = at_position(21);
+	ids[1] = at_position(100);
+	ids[2] = at_position(20);
+	ids[3] = (int64_t)N;
+	ids[4] = -1;
+	ck_assert_int_eq(entry_rest_take(&set, &rest, ids, 5), 0);
+	ck_assert_uint_eq(entry_rest_count(&rest), N - 3);
+	ck_assert(!is_left(ids[0]) && !is_left(ids[1]) && is_left(at_position(101)));
+	ck_assert_int_eq(entry_rest_take(&set, &rest, ids, 2), 0); /* once more */
+	ck_assert_uint_eq(entry_rest_count(&rest), N - 3);
+	ck_assert_int_eq(entry_rest_put(&set, &rest, ids, 2), 0);
+	ck_assert_uint_eq(rest.n_tail, 1);
+	ck_assert(rest.tail[0] == ids[0] && bits_test(rest.need, 50));
+	ck_assert_int_eq(entry_rest_put(&set, &rest, ids, 5), 0);
+	ck_assert_uint_eq(rest.n_tail, 0);
+	ck_assert_uint_eq(entry_rest_count(&rest), N);
+	assert_counted();
+	entry_rest_take_block(&set, &rest, 50);
+	entry_rest_take_block(&set, &rest, 50);
+	entry_rest_take_block(&set, &rest, permutation.blocks);
+	ck_assert_uint_eq(entry_rest_count(&rest), N - 2);
+	assert_counted();
+	entry_rest_clear(&set, &rest);
+	ck_assert_uint_eq(entry_rest_count(&rest), 0);
+	ck_assert_int_eq(entry_rest_put(&set, &rest, ids + 1, 1), 0);
+	ck_assert(is_left(ids[1]) && entry_rest_count(&rest) == 1);
+	assert_counted();
+	entry_rest_fini(&rest);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("entry");
@@ -205,6 +242,7 @@ int main(void)
 	tcase_add_test(tcase, samples_that_are_not_left_are_found);
 	tcase_add_test(tcase, a_population_has_its_own_samples_alone);
 	tcase_add_test(tcase, what_is_known_is_not_counted);
+	tcase_add_test(tcase, samples_come_back_as_blocks);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
