@@ -15,8 +15,8 @@
 
 #include <sys/socket.h>
 #include "libaccess/error.h"
-#include "shmring/listing_memory.h"
 #include "shmring/proto.h"
+#include "shmring/region.h"
 
 static struct listing_spec listed_spec(const struct course *course)
 {
@@ -102,7 +102,7 @@ uint64_t listed_places(const struct course *course, uint64_t epoch)
 
 static void listed_drop(struct listed_map *kept)
 {
-	listing_memory_detach(kept->map, kept->bytes);
+	region_unmap(kept->map, kept->bytes);
 	*kept = (struct listed_map){0};
 }
 
@@ -128,11 +128,11 @@ static int listed_make(const struct course *course, uint64_t epoch, struct liste
 	if (r)
 		return r;
 	made.bytes = listing_bytes(&draft);
-	r = listing_memory_new(made.bytes, &made.map, &fd);
+	r = region_new("oneaccess-list", REGION_UNSEALED, made.bytes, &made.map, &fd);
 	if (r)
 		return r;
 	listing_write(&draft, made.map);
-	r = listing_memory_seal(fd, made.bytes, &made.map);
+	r = region_freeze(fd, made.bytes, &made.map);
 	if (!r && listing_attach(made.map, made.bytes, &made.listing, &diag))
 		r = -EPROTO;
 	if (r) {

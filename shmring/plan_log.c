@@ -184,22 +184,6 @@ void plan_log_publish(struct plan_log *plan_log)
 
 /* ---- a copy in a file ---- */
 
-static int put(int fd, const void *data, size_t size, uint64_t offset)
-{
-	while (size) {
-		ssize_t n = pwrite(fd, data, size, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		data = (const uint8_t *)data + n;
-		size -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}
-
 /* The head of a plan log without records. */
 static int put_head(const struct plan_log *plan_log, int fd)
 {
@@ -215,7 +199,7 @@ static int put_head(const struct plan_log *plan_log, int fd)
 	memcpy(head.id, plan_log->id, sizeof(head.id));
 	if (ftruncate(fd, (off_t)plan_log->bytes) < 0)
 		return -errno;
-	return put(fd, &head, sizeof(head), 0);
+	return base_write_at(fd, &head, sizeof(head), 0);
 }
 
 static int put_room(const struct plan_log *plan_log, int fd, uint64_t from, uint64_t to)
@@ -226,7 +210,7 @@ static int put_room(const struct plan_log *plan_log, int fd, uint64_t from, uint
 		uint64_t at = from % plan_log->room;
 		uint64_t bytes = BASE_MIN(to - from, plan_log->room - at);
 
-		r = put(fd, room_of(plan_log) + at, bytes, PLAN_LOG_HEAD + at);
+		r = base_write_at(fd, room_of(plan_log) + at, bytes, PLAN_LOG_HEAD + at);
 		from += bytes;
 	}
 	return r;
@@ -239,12 +223,12 @@ int plan_log_save(const struct plan_log *plan_log, int fd, uint64_t *saved)
 	/* As for readers of the memory: what is written over is given up first, what is new is
 	 * published last. */
 	if (!r)
-		r = put(fd, &plan_log->first, sizeof(plan_log->first),
-			offsetof(struct plan_log_head, d_first));
+		r = base_write_at(fd, &plan_log->first, sizeof(plan_log->first),
+				  offsetof(struct plan_log_head, d_first));
 	r = r ? r : put_room(plan_log, fd, BASE_MAX(*saved, plan_log->first), plan_log->end);
 	if (!r)
-		r = put(fd, &plan_log->end, sizeof(plan_log->end),
-			offsetof(struct plan_log_head, d_end));
+		r = base_write_at(fd, &plan_log->end, sizeof(plan_log->end),
+				  offsetof(struct plan_log_head, d_end));
 	if (!r)
 		*saved = plan_log->end;
 	return r;
@@ -256,16 +240,11 @@ int plan_log_attach(int fd, uint64_t most, struct plan_log *ret)
 {
 	struct plan_log plan_log = {.map = NULL};
 	void *map;
-	int r = region_check_foreign(fd, REGION_READ_ONLY, PLAN_LOG_HEAD + LEAST_ROOM, most,
-				     &plan_log.bytes);
+	int r = region_attach_foreign(fd, REGION_READ_ONLY, PLAN_LOG_HEAD + LEAST_ROOM, most, &map,
+				      &plan_log.bytes);
 
 	if (r)
 		return r > 0 ? PLAN_LOG_E_BAD : r;
-	if (plan_log.bytes % 4096)
-		return PLAN_LOG_E_BAD;
-	r = region_map(fd, plan_log.bytes, false, &map);
-	if (r)
-		return r;
 	plan_log.map = map;
 	plan_log.room = plan_log.bytes - PLAN_LOG_HEAD;
 	plan_log.n_samples = plan_log.map->n_samples;
@@ -273,7 +252,7 @@ int plan_log_attach(int fd, uint64_t most, struct plan_log *ret)
 	plan_log.first_epoch = plan_log.map->first_epoch;
 	memcpy(plan_log.id, plan_log.map->id, sizeof(plan_log.id));
 	if (plan_log.map->magic != PLAN_LOG_MAGIC || plan_log.map->bytes != plan_log.bytes ||
-	    plan_log.map->room != plan_log.room) {
+	    plan_log.map->room != plan_log.room || plan_log.bytes % 4096) {
 		region_unmap(map, plan_log.bytes);
 		return PLAN_LOG_E_BAD;
 	}

@@ -293,6 +293,16 @@ int region_new_sparse(const char *name, uint64_t bytes, int *ret_fd)
 	return r;
 }
 
+int region_freeze(int fd, uint64_t bytes, void **map)
+{
+	int r;
+
+	region_unmap(*map, bytes);
+	*map = NULL;
+	r = region_seal(fd, REGION_IMMUTABLE);
+	return r ? r : region_map(fd, bytes, false, map);
+}
+
 int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
 {
 	struct stat st;
@@ -309,21 +319,24 @@ int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
 	return 0;
 }
 
-int region_check_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t most,
-			 uint64_t *ret_bytes)
+int region_attach_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t most,
+			  void **ret_map, uint64_t *ret_bytes)
 {
 	struct stat st;
+	uint64_t bytes;
 	/* First the seals: only a memfd has any, and whatever is asked of one is answered at once. */
-	int r = region_size(fd, seal, ret_bytes);
+	int r = region_size(fd, seal, &bytes);
 
 	if (r)
 		return r;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (*ret_bytes < least || *ret_bytes > most ||
-	    (uint64_t)st.st_blocks < (*ret_bytes + 511) / 512)
+	if (bytes < least || bytes > most || (uint64_t)st.st_blocks < (bytes + 511) / 512)
 		return REGION_E_BAD;
-	return 0;
+	r = region_map(fd, bytes, false, ret_map);
+	if (!r)
+		*ret_bytes = bytes;
+	return r;
 }
 
 int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map)

@@ -3,7 +3,8 @@
 
 /*
  * A region is one memfd of fixed size: made, reserved, sealed, passed on, attached. The rules of
- * the table in layout.h are kept here and nowhere else. Inside shmring/ only.
+ * the table in layout.h are kept here and nowhere else. Outside of shmring/ for memory that is the
+ * client's: what he shows to accessd once and for good.
  */
 
 #include "base/base.h"
@@ -30,17 +31,20 @@ int region_release(int fd, uint64_t offset, uint64_t bytes);
 /* Touches what is reserved and mapped for writing, so that nobody meets a fault there later. */
 void region_touch(uint8_t *at, uint64_t bytes);
 int region_seal(int fd, enum region_seal seal);
+/* *map, writable so far, is mapped read-only from now on, and fd REGION_IMMUTABLE. 0 or negative errno: *map is NULL
+ * then. */
+int region_freeze(int fd, uint64_t bytes, void **map);
 /* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative
  * errno. */
 int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes);
 /*
- * The same for memory that accessd is to read: of least to most bytes, and all of it there. What was never
+ * Maps memory that another has made, for reading: of least to most bytes, and all of it there. What was never
  * written would be allocated when it is read, in the name of who reads it, so memory with holes is refused:
  * its blocks are counted, whether they are in memory, in swap or in huge pages. So is memory of hugetlbfs,
  * which has other blocks and may be gone when it is touched.
  */
-int region_check_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t most,
-			 uint64_t *ret_bytes);
+int region_attach_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t most,
+			  void **ret_map, uint64_t *ret_bytes);
 /* A large page of the hardware, as far as we ask for them. */
 #define REGION_HUGE (UINT64_C(2) << 20)
 /* Puts the reserved memory that lies in whole huge pages of the region into such, where the kernel

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client computes which samples it wants; here it is only copied, counted and compared with what others want, n / 8
- * bytes once an open, from a memory that must be sealed and whole (shmring/listing_memory.c): a descriptor of anything
+ * bytes once an open, from a memory that must be sealed and whole (shmring/region.h): a descriptor of anything
  * else could make accessd wait, and what changes afterwards could make it wrong.
  *
  * Whether a part is a random split is the one thing that must not be believed: chunks for others are
@@ -17,7 +17,7 @@
 #include "libaccess/libaccess.h"
 #include "sched/carousel.h"
 #include "sched/population.h"
-#include "shmring/listing_memory.h"
+#include "shmring/region.h"
 
 #define PROBES 256
 #define MEMBERS_STEP (UINT64_C(1) << 20) /* bytes: a fifth of a millisecond */
@@ -62,8 +62,8 @@ int members_begin(struct members *members, const struct request *request,
 			 "the dataset changed between the look at it and the open: open again");
 		return OA_E_DATASET;
 	}
-	if (listing_memory_attach(request->part.fd, bytes, &members->from, &members->bytes) ||
-	    members->bytes != bytes)
+	if (region_attach_foreign(request->part.fd, REGION_IMMUTABLE, bytes, bytes, &members->from,
+				  &members->bytes))
 		return bad(diag, "its bitmap is no sealed memory of the right size");
 	members->bits = malloc(bytes);
 	if (members->bits)
@@ -74,7 +74,7 @@ int members_begin(struct members *members, const struct request *request,
 
 static void let_go(struct members *members)
 {
-	listing_memory_detach(members->from, members->bytes);
+	region_unmap(members->from, members->bytes);
 	members->from = NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists from clients are hostile. Their memory cannot change nor go away (listing_memory.c), their
+ * Lists from clients are hostile. Their memory cannot change nor go away (shmring/region.h), their
  * head is checked here, each entry by the carousel when it makes a chunk of it. They cost accessd
  * address space; the pages are the client's.
  */
@@ -8,7 +8,7 @@
 
 #include "daemon/map_end.h"
 #include "daemon/net/porter.h"
-#include "shmring/listing_memory.h"
+#include "shmring/region.h"
 
 #define LISTS_MOST_BYTES                                        \
 	(LISTING_HEAD + LISTING_MAX_PLACES * sizeof(uint64_t) + \
@@ -18,7 +18,7 @@
 
 static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, struct diag *diag)
 {
-	int r = listing_memory_attach(fd, LISTS_MOST_BYTES, map, bytes);
+	int r = region_attach_foreign(fd, REGION_IMMUTABLE, 1, LISTS_MOST_BYTES, map, bytes);
 
 	if (r) {
 		diag_set(diag, "the list of an epoch: it came without memory that is sealed "
@@ -27,7 +27,7 @@ static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, stru
 	}
 	r = listing_attach(*map, *bytes, ret, diag);
 	if (r)
-		listing_memory_detach(*map, *bytes);
+		region_unmap(*map, *bytes);
 	return r;
 }
 
@@ -65,7 +65,7 @@ static int enter(struct lists *lists, const struct lists_job *job, uint64_t epoc
 			 "the list of epoch %llu: the job is not there, has it already, or was "
 			 "resumed at a place that it does not have",
 			 (unsigned long long)epoch);
-		listing_memory_detach(map, bytes);
+		region_unmap(map, bytes);
 		return r;
 	}
 	lists->list[lists->n].epoch = epoch;

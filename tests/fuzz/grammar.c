@@ -12,7 +12,6 @@
 
 #include "sched/listing.h"
 #include "sched/token.h"
-#include "shmring/listing_memory.h"
 #include "shmring/proto.h"
 
 /* ---- choices ---- */

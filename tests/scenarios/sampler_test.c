@@ -19,7 +19,7 @@
 #include "base/wire.h"
 #include "sched/listing.h"
 #include "sched/plan.h"
-#include "shmring/listing_memory.h"
+#include "shmring/region.h"
 #include "shmring/proto.h"
 
 static const int64_t ids[] = {5,  3,  3,  3,  52, 0,  7,  7, 11, 12,
@@ -493,7 +493,7 @@ static int hostile_memory(enum hostile kind)
 
 	if (kind == HOSTILE_HOLES) {
 		fd = base_memfd("holes", 1 << 20);
-		ck_assert_int_eq(listing_memory_seal(fd, 1 << 20, &(void *){NULL}), 0);
+		ck_assert_int_eq(region_freeze(fd, 1 << 20, &(void *){NULL}), 0);
 		return fd;
 	}
 	if (kind == HOSTILE_ID)
@@ -504,13 +504,13 @@ static int hostile_memory(enum hostile kind)
 		draft.places = 0;
 		bytes = listing_bytes(&draft);
 	}
-	ck_assert_int_eq(listing_memory_new(bytes, &map, &fd), 0);
+	ck_assert_int_eq(region_new("list", REGION_UNSEALED, bytes, &map, &fd), 0);
 	listing_write(&draft, map);
 	if (kind == HOSTILE_HEAD)
 		memset(map, 0xff, LISTING_HEAD);
 	if (kind != HOSTILE_UNSEALED)
-		ck_assert_int_eq(listing_memory_seal(fd, bytes, &map), 0);
-	listing_memory_detach(map, bytes);
+		ck_assert_int_eq(region_freeze(fd, bytes, &map), 0);
+	region_unmap(map, bytes);
 	return fd;
 }
 
