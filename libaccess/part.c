@@ -8,10 +8,7 @@
 
 #include "libaccess/part.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "libaccess/error.h"
 
 #define PART_NAME 64 /* of a class's name, as much is compared with others and shown */
@@ -266,22 +263,9 @@ int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 
 int part_seal(struct part *part)
 {
-	size_t bytes = bits_words(part->n) * sizeof(*part->bits), done = 0;
-
-	part->fd = base_memfd("access-part", 0);
-	while (part->fd >= 0 && done < bytes) {
-		ssize_t n = write(part->fd, (const uint8_t *)part->bits + done, bytes - done);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (part->fd < 0)
-		return part->fd;
-	return fcntl(part->fd, F_ADD_SEALS,
-		     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0
-		   ? -errno
-		   : 0;
+	part->fd =
+	    base_memfd_of("access-part", part->bits, bits_words(part->n) * sizeof(*part->bits));
+	return BASE_MIN(part->fd, 0);
 }
 
 int part_list(const struct part *part, int64_t **ret_ids)

@@ -23,7 +23,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "libaccess/error.h"
-#include "libaccess/replay.h"
 #include "libaccess/progress_token.h"
 
 #define RECORD_BLOCK 65536
@@ -44,21 +43,6 @@ void record_fini(struct record *record)
 
 /* ---- writing ---- */
 
-static int record_write(int fd, const uint8_t *data, size_t size)
-{
-	while (size > 0) {
-		ssize_t put = write(fd, data, size);
-
-		if (put < 0 && errno != EINTR)
-			return -errno;
-		if (put > 0) {
-			data += put;
-			size -= (size_t)put;
-		}
-	}
-	return 0;
-}
-
 void record_flush(struct record *record)
 {
 	int r;
@@ -67,7 +51,8 @@ void record_flush(struct record *record)
 		return;
 	recording_seal_block(record->buffer, record->number++,
 			     (uint32_t)(record->used - RECORDING_BLOCK_HEAD));
-	r = record_write(record->fd, record->buffer, record->used);
+	r = base_write_at(record->fd, record->buffer, record->used, record->at);
+	record->at += record->used;
 	record->used = RECORDING_BLOCK_HEAD;
 	if (r) {
 		record->failed = r;
@@ -134,27 +119,16 @@ static int record_bad(const struct record *record, struct diag *diag, const char
 			 why);
 }
 
-static int record_make(const struct record *record, const struct course *course, struct diag *diag)
+static int record_make(struct record *record, const struct course *course, struct diag *diag)
 {
 	struct recording_head head = record_head(course);
 	uint8_t bytes[RECORDING_HEAD];
-	int r = 0;
+	int r = ftruncate(record->fd, 0) < 0 ? -errno : 0;
 
 	recording_write_head(&head, bytes);
-	if (ftruncate(record->fd, 0) < 0 || lseek(record->fd, 0, SEEK_SET) < 0)
-		r = -errno;
-	r = r ? r : record_write(record->fd, bytes, sizeof(bytes));
+	r = r ? r : base_write_at(record->fd, bytes, sizeof(bytes), 0);
+	record->at = sizeof(bytes);
 	return r ? error_of_errno(diag, r, record->path) : 0;
-}
-
-static bool record_is_of(const struct recording_reader *reader, const struct course *course)
-{
-	struct recording_head head = record_head(course);
-
-	return head.n == reader->head.n && head.order == reader->head.order &&
-	       head.seed == reader->head.seed &&
-	       memcmp(head.dataset, reader->head.dataset, sizeof(head.dataset)) == 0 &&
-	       memcmp(head.pipeline, reader->head.pipeline, sizeof(head.pipeline)) == 0;
 }
 
 struct record_cut {
@@ -208,11 +182,10 @@ static size_t record_room(const struct course *course)
 static int record_cut(struct record *record, const struct course *course,
 		      const struct recording_reader *reader, const struct record_cut *cut)
 {
-	uint64_t offset = cut->offset;
-
+	record->at = cut->offset;
 	record->number = cut->number;
 	if (cut->any && cut->begin == reader->begin && cut->kept < reader->bytes) {
-		offset = cut->begin;
+		record->at = cut->begin;
 		record->number--;
 		record->used += cut->kept;
 		record->buffer = realloc(record->buffer, record->used + record_room(course));
@@ -220,10 +193,7 @@ static int record_cut(struct record *record, const struct course *course,
 			return -ENOMEM;
 		memcpy(record->buffer + RECORDING_BLOCK_HEAD, reader->block, cut->kept);
 	}
-	if (ftruncate(record->fd, (off_t)offset) < 0 ||
-	    lseek(record->fd, (off_t)offset, SEEK_SET) < 0)
-		return -errno;
-	return 0;
+	return ftruncate(record->fd, (off_t)record->at) < 0 ? -errno : 0;
 }
 
 static int record_go_on(struct record *record, const struct course *course,
@@ -247,7 +217,8 @@ static int record_go_on(struct record *record, const struct course *course,
 static int record_reopen(struct record *record, const struct course *course, uint64_t size,
 			 const struct token *token, struct diag *diag)
 {
-	struct recording_reader reader = {.read = replay_read, .arg = &record->fd, .size = size};
+	struct recording_reader reader = {.read = base_read_at, .file = record->fd, .size = size};
+	const struct recording_head head = record_head(course);
 	int r = recording_open(&reader, diag);
 
 	if (r > 0)
@@ -256,7 +227,7 @@ static int record_reopen(struct record *record, const struct course *course, uin
 		r = error_of_errno(diag, r, record->path);
 	else if (!token)
 		r = record_make(record, course, diag);
-	else if (!record_is_of(&reader, course))
+	else if (!recording_is_same(&reader.head, &head))
 		r = record_bad(record, diag,
 			       "it is of another dataset version, pipeline, order or seed");
 	else

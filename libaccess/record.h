@@ -19,7 +19,7 @@ struct record {
 	int fd;     /* owned, -1: not open */
 	uint8_t *buffer;
 	size_t used;              /* of it, from the block's head on */
-	uint64_t number;          /* of the next block */
+	uint64_t at, number;      /* of the next block, in the file */
 	int failed;               /* a write did; oa_next() has not said so yet */
 	struct listing_key *keys; /* of a batch: scratch */
 };

@@ -35,31 +35,10 @@ void replay_fini(struct replay *replay)
 	replay_init(replay);
 }
 
-int replay_read(void *arg, uint64_t offset, void *ret, size_t size)
-{
-	const int *fd = arg;
-	uint8_t *at = ret;
-
-	while (size > 0) {
-		ssize_t got = pread(*fd, at, size, (off_t)offset);
-
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		if (got == 0)
-			return -EIO; /* it was longer */
-		if (got > 0) {
-			at += got;
-			offset += (uint64_t)got;
-			size -= (size_t)got;
-		}
-	}
-	return 0;
-}
-
 static struct recording_reader replay_reader(const struct replay *replay)
 {
 	return (struct recording_reader){
-	    .read = replay_read, .arg = (void *)&replay->fd, .size = replay->size};
+	    .read = base_read_at, .file = replay->fd, .size = replay->size};
 }
 
 /* ---- at the opening ---- */

@@ -32,5 +32,3 @@ int replay_build(const struct replay *replay, uint64_t epoch, struct listing_dra
 /* The token of the recording's start. Heap. 0 or -ENOMEM. */
 int replay_token(const struct replay *replay, uint64_t epochs, const uint8_t hash[TOKEN_SAMPLER],
 		 void **ret, size_t *ret_size);
-/* recording_reader's read of the file whose descriptor arg points to. */
-int replay_read(void *arg, uint64_t offset, void *ret, size_t size);

@@ -137,6 +137,20 @@ static int check_head(const uint8_t *bytes, struct recording_head *ret, struct d
 	return 0;
 }
 
+bool recording_is_same(const struct recording_head *a, const struct recording_head *b)
+{
+	return a->n == b->n && a->order == b->order && a->seed == b->seed &&
+	       memcmp(a->dataset, b->dataset, sizeof(a->dataset)) == 0 &&
+	       memcmp(a->pipeline, b->pipeline, sizeof(a->pipeline)) == 0;
+}
+
+static int read_at(const struct recording_reader *reader, void *ret, size_t bytes, uint64_t at)
+{
+	int r = reader->read(reader->file, ret, bytes, at);
+
+	return r == -ENODATA ? -EIO : r; /* it was longer */
+}
+
 int recording_open(struct recording_reader *reader, struct diag *diag)
 {
 	uint8_t bytes[RECORDING_HEAD];
@@ -146,7 +160,7 @@ int recording_open(struct recording_reader *reader, struct diag *diag)
 	reader->bytes = reader->at = 0;
 	if (reader->size < sizeof(bytes))
 		return bad(diag, "this file is none: it is too short");
-	r = reader->read(reader->arg, 0, bytes, sizeof(bytes));
+	r = read_at(reader, bytes, sizeof(bytes), 0);
 	if (r)
 		return r;
 	recording_seek(reader, sizeof(bytes), 0);
@@ -176,7 +190,7 @@ static int judge_rest(struct recording_reader *reader, struct diag *diag)
 
 	while (at < reader->size) {
 		size_t part = (size_t)BASE_MIN((uint64_t)sizeof(bytes), reader->size - at);
-		int r = reader->read(reader->arg, at, bytes, part);
+		int r = read_at(reader, bytes, part, at);
 
 		if (r)
 			return r;
@@ -199,7 +213,7 @@ static int read_payload(struct recording_reader *reader, uint32_t bytes, uint64_
 	if (!block)
 		return -ENOMEM;
 	reader->block = block;
-	r = reader->read(reader->arg, reader->offset + RECORDING_BLOCK_HEAD, block, bytes);
+	r = read_at(reader, block, bytes, reader->offset + RECORDING_BLOCK_HEAD);
 	if (r)
 		return r;
 	if (hash_checksum(block, bytes) != sum)
@@ -224,7 +238,7 @@ static int next_block(struct recording_reader *reader, struct diag *diag)
 		return RECORDING_E_END;
 	if (left < sizeof(head))
 		return RECORDING_E_CUT;
-	r = reader->read(reader->arg, reader->offset, head, sizeof(head));
+	r = read_at(reader, head, sizeof(head), reader->offset);
 	if (r)
 		return r;
 	bytes = get32(head + 4);

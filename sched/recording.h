@@ -56,12 +56,12 @@ void recording_seal_block(uint8_t *block, uint64_t number, uint32_t bytes);
 /* ---- reading ---- */
 
 struct recording_reader {
-	/* Reads size bytes at offset: 0, or negative errno. */
-	int (*read)(void *arg, uint64_t offset, void *ret, size_t size);
-	void *arg;
-	uint64_t size;   /* of all */
-	uint64_t offset; /* of the next block */
-	uint64_t number; /* its number */
+	int (*read)(int file, void *ret, uint64_t bytes,
+		    uint64_t at); /* base_read_at(), or one like it */
+	int file;                 /* borrowed; what it reads */
+	uint64_t size;            /* of all */
+	uint64_t offset;          /* of the next block */
+	uint64_t number;          /* its number */
 	struct recording_head head;
 	uint8_t *block; /* owned: batches of the block at hand */
 	uint32_t bytes; /* of them */
@@ -69,6 +69,8 @@ struct recording_reader {
 	uint64_t begin; /* where its head is */
 };
 
+/* Of the same data set, pipeline, order and seed? */
+bool recording_is_same(const struct recording_head *a, const struct recording_head *b);
 /* 0, RECORDING_E_BAD, RECORDING_E_VERSION with diag, negative errno. recording_fini() in any case. */
 int recording_open(struct recording_reader *reader, struct diag *diag);
 /* The next batch, good until the next call. 0, RECORDING_E_..., negative errno; diag with BAD. */

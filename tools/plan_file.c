@@ -19,16 +19,6 @@ static int plan_file_bad(struct diag *diag, const char *path, const char *why)
 	return PLAN_FILE_E_BAD;
 }
 
-static int plan_file_read(void *arg, uint64_t offset, void *ret, size_t size)
-{
-	const int *fd = arg;
-	ssize_t got = pread(*fd, ret, size, (off_t)offset);
-
-	if (got < 0)
-		return -errno;
-	return (size_t)got == size ? 0 : -EIO;
-}
-
 /* ---- reading ---- */
 
 static int plan_file_keep(struct plan_file *plan, const struct recording_batch *batch)
@@ -58,10 +48,7 @@ static int plan_file_check_head(struct plan_file *plan, const struct recording_h
 		plan->head = *head;
 		return 0;
 	}
-	if (head->n != plan->head.n || head->order != plan->head.order ||
-	    head->seed != plan->head.seed ||
-	    memcmp(head->dataset, plan->head.dataset, sizeof(head->dataset)) != 0 ||
-	    memcmp(head->pipeline, plan->head.pipeline, sizeof(head->pipeline)) != 0)
+	if (!recording_is_same(head, &plan->head))
 		return plan_file_bad(diag, path,
 				     "it is of another dataset version, pipeline, order or seed "
 				     "than the file before");
@@ -92,7 +79,7 @@ static int plan_file_read_all(struct plan_file *plan, struct recording_reader *r
 int plan_file_add(struct plan_file *plan, const char *path, struct diag *diag)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct recording_reader reader = {.read = plan_file_read, .arg = &fd};
+	struct recording_reader reader = {.read = base_read_at, .file = fd};
 	struct stat st;
 	int r;
 

@@ -170,7 +170,8 @@ static int client_read_all(int fd, char **ret)
 {
 	struct stat status;
 	_cleanup_free_ char *text = NULL;
-	size_t size, done = 0;
+	size_t size;
+	int r;
 
 	if (fstat(fd, &status) < 0)
 		return -errno;
@@ -181,17 +182,10 @@ static int client_read_all(int fd, char **ret)
 	text = malloc(size + 1);
 	if (!text)
 		return -ENOMEM;
-	while (done < size) {
-		ssize_t got = pread(fd, text + done, size - done, (off_t)done);
-
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		if (got == 0)
-			break;
-		if (got > 0)
-			done += (size_t)got;
-	}
-	text[done] = '\0';
+	r = base_read_at(fd, text, size, 0);
+	if (r)
+		return r;
+	text[size] = '\0';
 	*ret = base_take_ptr(text);
 	return 0;
 }

@@ -13,18 +13,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
+static struct {
 	const uint8_t *data;
 	size_t size;
-};
+} input;
 
-static int fuzz_read(void *arg, uint64_t offset, void *ret, size_t size)
+static int fuzz_read(int file, void *ret, uint64_t bytes, uint64_t at)
 {
-	const struct input *input = arg;
-
-	if (offset > input->size || size > input->size - offset)
+	if (file != 7 || at > input.size || bytes > input.size - at)
 		abort();
-	memcpy(ret, input->data + offset, size);
+	memcpy(ret, input.data + at, bytes);
 	return 0;
 }
 
@@ -57,12 +55,14 @@ static void fuzz_batch(const struct recording_batch *batch, uint64_t n)
 
 static void fuzz_plan(const uint8_t *data, size_t size)
 {
-	struct input input = {data, size};
-	struct recording_reader reader = {.read = fuzz_read, .arg = &input, .size = size};
+	struct recording_reader reader = {.read = fuzz_read, .file = 7, .size = size};
 	struct recording_batch batch;
 	struct diag diag = {""};
-	int r = recording_open(&reader, &diag);
+	int r;
 
+	input.data = data;
+	input.size = size;
+	r = recording_open(&reader, &diag);
 	while (!r && !(r = recording_next(&reader, &batch, &diag)))
 		fuzz_batch(&batch, reader.head.n);
 	if ((r == RECORDING_E_BAD || r == RECORDING_E_VERSION) && !diag.text[0])

@@ -363,10 +363,12 @@ START_TEST(a_file_is_of_one_recorder)
 }
 END_TEST
 
-static int read_bytes(void *arg, uint64_t offset, void *ret, size_t n)
+static const uint8_t *recorded;
+
+static int read_bytes(int zero, void *ret, uint64_t n, uint64_t at)
 {
-	memcpy(ret, (uint8_t *)arg + offset, n);
-	return 0;
+	memcpy(ret, recorded + at, n);
+	return zero;
 }
 
 /* Runs access-ctl. Returns its exit status. */
@@ -467,7 +469,8 @@ START_TEST(batches_share_blocks)
 	runs_digest(&options);
 	rig_end();
 	bytes = read_file(&size);
-	reader = (struct recording_reader){.read = read_bytes, .arg = bytes, .size = size};
+	recorded = bytes;
+	reader = (struct recording_reader){.read = read_bytes, .file = 0, .size = size};
 	ck_assert_int_eq(recording_open(&reader, &diag), 0);
 	while (recording_next(&reader, &batch, &diag) == 0)
 		batches++;
