@@ -7,6 +7,7 @@
  * It reserves in huge pages as long as the kernel has them ready, which takes less time than small ones.
  * What stands in small ones, if anything does, goes into huge ones by another child, whom nobody waits for: that takes as
  * long as to copy it, and many times that where the kernel has to make room, and a job wants to begin.
+ * It is started with a tick of the node, for all that was reserved until then: jobs that come together have one such child.
  * It runs in time that nobody else wants, and goes from the last slot to the first, as slots are
  * used from the first to the last: a page that is gathered before its first use is written and
  * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, or is slow to make
@@ -83,8 +84,7 @@ static void gather_in_child(const struct variant *variant, pid_t accessd, uint32
 	_exit(0);
 }
 
-/* Nothing is lost if it cannot be done. */
-static void gather_begin(struct variant *variant)
+void reserve_gather(struct variant *variant)
 {
 	struct reserve *reserve = &variant->reserve;
 	pid_t accessd = getpid(), pid;
@@ -144,7 +144,6 @@ static void finish(struct variant *variant, int status, struct reserve_done *ret
 	if (got < asked)
 		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "queue=%u asked=%u got=%u",
 			 variant->stream->shared.queue.number, asked, got);
-	gather_begin(variant);
 	*ret = (struct reserve_done){variant, got, got == asked};
 }
 
@@ -200,7 +199,6 @@ static bool is_of(struct variant *variant, pid_t pid, int status, struct reserve
 		variant->reserve.gatherer = 0;
 		variant->reserve.is_small |= variant->reserve.is_mixed && status != 0;
 		variant->reserve.is_mixed = false;
-		gather_begin(variant);
 		return true;
 	}
 	if (variant->reserve.pid != pid)

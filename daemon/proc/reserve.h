@@ -29,6 +29,8 @@ struct reserve_done {
 	uint32_t slots;          /* so many more */
 	bool all_of_them;        /* as many as were asked for */
 };
+/* Has what is reserved, and was not seen to, put into huge pages beside all else. Nothing is lost if it cannot be done. */
+void reserve_gather(struct variant *variant);
 /* A child ended. false: it was none of these. */
 bool reserve_ended(struct node *node, pid_t pid, int status, struct reserve_done *ret);
 /* Does all of its memory that could lie in huge pages? */

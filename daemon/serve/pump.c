@@ -11,6 +11,7 @@
 #include "daemon/budget.h"
 #include "daemon/cache/cache.h"
 #include "daemon/node.h"
+#include "daemon/proc/reserve.h"
 #include "daemon/serve/fill.h"
 #include "daemon/serve/group.h"
 #include "daemon/serve/job.h"
@@ -244,6 +245,9 @@ void pump_turn(struct stream *stream)
 
 bool pump_tick(struct stream *stream)
 {
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]))
+			reserve_gather(stream->variant[i]);
 	stream_turn_soon(stream);
 	cache_tick(stream, base_now_ns());
 	return stream->state == STREAM_RUNS && (stream->users.n_jobs || fill_active(stream->fill));

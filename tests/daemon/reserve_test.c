@@ -91,14 +91,23 @@ START_TEST(a_growth_that_is_refused_refuses_no_job)
 }
 END_TEST
 
-/* What is in huge pages from the start needs no child that puts it there. */
-START_TEST(what_is_huge_is_not_gathered)
+/* What is in huge pages from the start needs no child that puts it there, and what jobs that come together had
+ * reserved in small ones needs one. */
+START_TEST(what_is_small_is_gathered_once)
 {
+	static const struct {
+		int status;
+		bool is_gathered;
+	} cases[] = {{4, false}, {0x80 | 4, true}};
 	static struct node node;
 	static struct domain domain;
 	static struct stream stream;
 	struct variant variant = {.stream = &stream, .payer = &domain, .state = VARIANT_RUNS};
+	int status;
 
+	variant.table.geometry.max_slots = 8;
+	variant.table.geometry.slot_stride = 4096;
+	variant.slots_fd = base_memfd("slots", 8 * 4096);
 	domain.node = stream.node = &node;
 	stream.domain = &domain;
 	stream.state = STREAM_FAILED;
@@ -109,16 +118,26 @@ START_TEST(what_is_huge_is_not_gathered)
 		variant.reserve.pid = 1;
 		variant.reserve.from = slots;
 		variant.reserve.to = slots + 4;
-		ck_assert(stream_child_ended(&node, 1, 4 << 8)); /* it got four, and all are huge */
+		ck_assert(stream_child_ended(&node, 1, cases[_i].status << 8));
 		ck_assert_int_eq(variant.reserve.gatherer, 0);
-		ck_assert_uint_eq(variant.reserve.gathered, slots + 4);
 	}
+	reserve_gather(&variant);
+	ck_assert_uint_eq(variant.reserve.gathered, 8);
+	ck_assert((variant.reserve.gatherer > 0) == cases[_i].is_gathered);
+	if (variant.reserve.gatherer) {
+		ck_assert_int_eq(waitpid(variant.reserve.gatherer, &status, 0),
+				 variant.reserve.gatherer);
+		ck_assert(stream_child_ended(&node, variant.reserve.gatherer, status));
+	}
+	reserve_gather(&variant);
+	ck_assert_int_eq(variant.reserve.gatherer, 0);
+	close(variant.slots_fd);
 }
 END_TEST
 
 static void add(TCase *tcase)
 {
-	tcase_add_test(tcase, what_is_huge_is_not_gathered);
+	tcase_add_loop_test(tcase, what_is_small_is_gathered_once, 0, 2);
 	tcase_add_loop_test(tcase, a_growth_that_is_refused_refuses_no_job, 0, 2);
 	tcase_add_test(tcase, the_end_waits_for_no_child);
 }
