@@ -14,7 +14,8 @@
  *
  * A group without ranks is kept for a while: rank 0 of a short job may be through before rank 1
  * has come, or all are started again. Where its stream ends before, its log is. A rank that has been
- * here and begins anew, without a token, is another run.
+ * here and begins anew, without a token, is another run, if nobody of this one is left: of a group that goes on with a log,
+ * others may still run that have not come back, until all ranks have been here.
  *
  * A log that a client brings is hostile (group_brought.c). What a forger can spoil is the plan of his
  * own job.
@@ -136,6 +137,7 @@ static int group_found(struct conn *conn, struct brought *log, struct carousel_j
 	group->keep = log->keep;
 	group->payer = base_take_ptr(log->payer);
 	group->plan_log_fd = base_take_fd(&log->plan_log_fd);
+	group->is_resumed = !log->is_new;
 	log->plan_log = (struct plan_log){.map = NULL};
 	r = found_in_carousel(group, &from, log);
 	if (r)
@@ -185,6 +187,21 @@ static int refuse(const struct group *group, const struct conn *conn, bool is_la
 	return 1;
 }
 
+/* May it have ranks that have not been here? */
+static bool may_have_others(const struct group *group)
+{
+	return group->is_resumed && bits_count(group->begun, group->ranks) < group->ranks;
+}
+
+/* The rank has been here, and begins anew when nobody is left. */
+static bool is_another_run(const struct group *group, const struct conn *conn)
+{
+	if (conn->request.token.data || group->present || !bits_test(group->begun, conn->request.rank))
+		return false;
+	return !may_have_others(group) || !carousel_has_place(conn->stream->carousel, group->number,
+							      group->plan_log.first_epoch, 0);
+}
+
 /* The group that the token, or its lack, means. *ret_place: where in it. */
 static struct group *find(struct conn *conn, const struct token *token, uint64_t origin,
 			  struct carousel_join *join, struct group **ret_other)
@@ -199,9 +216,7 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 		if (token->has_log && !memcmp(group->plan_log.id, token->log, sizeof(token->log))) {
 			join->place = token->place;
 			found = group;
-		} else if (group->plan_log.origin == origin &&
-			   (conn->request.token.data || group->present ||
-			    !bits_test(group->begun, conn->request.rank))) {
+		} else if (group->plan_log.origin == origin && !is_another_run(group, conn)) {
 			join->epoch = group->plan_log.first_epoch;
 			join->place = 0;
 			found = group;
@@ -324,7 +339,9 @@ void group_free_all(struct stream *stream)
 		const bool is_over_now = is_running && is_over(group, base_now_ns());
 
 		if (is_running && !group->present && !is_over_now)
-			keep_leave(&group->keep, base_take_ptr(group->begun), group->ranks);
+			keep_leave(&group->keep,
+				   may_have_others(group) ? NULL : base_take_ptr(group->begun),
+				   group->ranks);
 		group_free(group, is_over_now);
 	}
 }

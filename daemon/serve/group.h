@@ -38,6 +38,7 @@ struct group {
 	int plan_log_fd;
 	struct keep keep;
 	uint64_t *begun; /* bitmap: ranks that have been here */
+	bool is_resumed; /* it goes on with a log that was there before it */
 	uint32_t present;
 	uint64_t left_ns; /* when the last one left */
 };

@@ -55,7 +55,7 @@ void keep_end(struct keep *keep, bool over);
 /* The group ends soon, and ranks may come back to its log: keep_end() says when they cannot be in it any more. */
 void keep_lend(struct keep *keep);
 /* All ranks are gone, and may come back. begun (taken): bitmap, of so many ranks, of those that have been here; one that
- * begins anew, without a token, is another run. */
+ * begins anew, without a token, is another run; NULL: others may be left. */
 void keep_leave(struct keep *keep, uint64_t *begun, uint32_t ranks);
 
 /* Reads which logs there are, before anybody is served; and forgets that. */

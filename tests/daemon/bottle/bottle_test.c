@@ -31,6 +31,7 @@
 #define LIVES (HISTORIES_ARE_FEW ? 8U : 25U)
 #define MUTANT_LIVES 30
 #define RESTARTS 20
+#define DEATHS 40
 #define WILD (180 * SECOND)
 
 static const struct client_calls *client;
@@ -246,6 +247,58 @@ START_TEST(a_restart_costs_few_pauses)
 }
 END_TEST
 
+/* Rank 0 has no token, and dies again and again; now and then all die, or accessd. The others have tokens of their own, or not. */
+static void die_often(struct bottle *bottle)
+{
+	struct training *first = &bottle->job[0];
+	const unsigned deaths = (unsigned)bottle_between(2, 6);
+
+	first->plan.saves = 0;
+	for (unsigned n = 0; n < deaths && !bottle->broken[0]; n++) {
+		const bool all_die = bottle_chance(3);
+
+		run_until_batch(bottle, first->batches + bottle_between(1, 4));
+		for (unsigned i = 0; i < (all_die ? first->plan.ranks : 1); i++)
+			fault_kill_rank(&first[i]);
+		if (!bottle_chance(3))
+			continue;
+		bottle_run(bottle->clock.now_ns + bottle_below(SECOND));
+		accessd_kill();
+		bottle_run(bottle->clock.now_ns + bottle_below(SECOND));
+		accessd_start();
+	}
+	first->plan.saves = 1;
+}
+
+START_TEST(a_rank_dies_often_before_its_first_token)
+{
+	static struct bottle bottle;
+	char folder[] = "/tmp/node-bottle-XXXXXX", broken[512];
+	struct job_plan plan;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	bottle_begin(&bottle, 1 + (uint64_t)_i, MUTANT_NONE, client, folder);
+	do
+		plan_draw(&plan, OA_BAD_SKIP, true);
+	while (plan.ranks == 1 || plan.order != OA_ORDER_CAROUSEL);
+	plan.epochs = 3;
+	begin_ranks(&bottle, 0, &plan);
+	bottle.is_wild = true;
+	die_often(&bottle);
+	bottle.is_wild = false;
+	bottle.calm_ns = bottle.clock.now_ns + 45 * SECOND;
+	while (!bottle.broken[0] && !is_done(&bottle) &&
+	       bottle.clock.now_ns < bottle.calm_ns + 3600 * SECOND)
+		bottle_run(bottle.clock.now_ns + SECOND);
+	if (!is_done(&bottle))
+		bottle_break("a rank does not come to its end");
+	snprintf(broken, sizeof(broken), "%s", bottle.broken);
+	bottle_end(&bottle);
+	role_remove(folder);
+	ck_assert_msg(!broken[0], "%s", broken);
+}
+END_TEST
+
 /* The lives in which they were found are lived first: that is what they cost. */
 START_TEST(a_planted_fault_is_found)
 {
@@ -307,6 +360,7 @@ int main(void)
 	tcase_add_test(tcase, a_seed_is_a_life);
 	if (!HISTORIES_ARE_FEW) { /* a sanitizer has nothing to see in them, but jobs that are cut off */
 		tcase_add_loop_test(tcase, a_restart_costs_few_pauses, 0, RESTARTS);
+		tcase_add_loop_test(tcase, a_rank_dies_often_before_its_first_token, 0, DEATHS);
 		tcase_add_loop_test(tcase, a_planted_fault_is_found, 1, MUTANTS);
 	}
 	if (load()) {
