@@ -106,7 +106,7 @@ enum proto_key {
 	/* OPEN: with a fixed plan, ranks of the job on this node, where these are not all; missing: they are.
 	 * OPENED: the same, from who knows slices (sched/ranks/slice.h): granted chunks are ones of local places
 	 * then. Beside it in OPEN: the first of them (missing: 0); 1: the last step is left out where it is
-	 * short; 1: samples of a step go to nodes by sched/ranks/spread.h. */
+	 * short; SPREAD_ARITHMETIC: samples of a step go to nodes by sched/ranks/spread.h. */
 	PROTO_KEY_LOCAL_RANKS = 70,
 	PROTO_KEY_LOCAL_FIRST = 71,
 	PROTO_KEY_DROP_LAST = 72,

@@ -13,6 +13,7 @@
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
 #include "sched/plan.h"
+#include "sched/ranks/spread.h"
 #include "sched/token.h"
 
 #define MOST_BATCH 65536
@@ -220,13 +221,21 @@ static int take_numbers(struct request *request, const struct message_open *open
 	return OA_E_INVALID;
 }
 
-static int check_spread(const struct request *request, struct diag *diag)
+static int check_spread(const struct request *request, uint64_t arithmetic, struct diag *diag)
 {
 	const struct slice *slice = &request->slice;
 
-	if (request->order != PLAN_LIST && spread_is_even(slice))
+	if (request->order != PLAN_LIST && spread_is_even(slice) && arithmetic == SPREAD_ARITHMETIC)
 		return 0;
-	if (request->order == PLAN_LIST)
+	if (arithmetic != SPREAD_ARITHMETIC)
+		diag_set(
+		    diag,
+		    "this accessd is of OneAccess " PACKAGE_VERSION
+		    ", and the job's library of a version "
+		    "that spreads samples over nodes in another way: some would come twice and "
+		    "others not at all; install one version on all nodes of the job, or leave the "
+		    "spread out");
+	else if (request->order == PLAN_LIST)
 		diag_set(diag, "a spread over nodes is for orders \"seeded\" and \"sequential\" of "
 			       "a data set, not for "
 			       "lists of samples, weights and recorded plans; leave it out");
@@ -269,7 +278,7 @@ static int take_slice(struct request *request, const struct message_open *open, 
 	}
 	slice_init(&request->slice, &ranks, (uint32_t)first, (uint32_t)count);
 	request->slice.is_spread = open->spread != 0;
-	return open->spread ? check_spread(request, diag) : 0;
+	return open->spread ? check_spread(request, open->spread, diag) : 0;
 }
 
 /* Whoever gives a seed believes that it decides something. */

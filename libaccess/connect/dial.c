@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include "libaccess/error.h"
 #include "libaccess/connect/signals.h"
+#include "sched/ranks/spread.h"
 #include "shmring/proto.h"
 
 #define DIAL_RETRY_NS UINT64_C(50000000)
@@ -359,7 +360,7 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, open->local_ranks);
 		wire_put_u64(&out, PROTO_KEY_LOCAL_FIRST, open->local_first);
 		wire_put_u64(&out, PROTO_KEY_DROP_LAST, open->drop_last);
-		wire_put_u64(&out, PROTO_KEY_SPREAD, open->is_spread);
+		wire_put_u64(&out, PROTO_KEY_SPREAD, open->is_spread ? SPREAD_ARITHMETIC : 0);
 	}
 	if (open->order)
 		wire_put_u64(&out, PROTO_KEY_ORDER, open->order);

@@ -450,7 +450,7 @@ class Loader:
             first, last, *key = split
             self._options.update(split_from=float(first), split_to=float(last),
                                  split_seed=key[0] if key else 0)
-        self._socket = socket
+        self._socket, self._spread = socket, spread
         self._agreed = None       # by ranks on several nodes: the order and its seed
         self._client = None
         self._dataset = None
@@ -605,24 +605,25 @@ class Loader:
             _refuse_nodes(self._ranks)
 
     def _agree(self):
-        """Where several nodes may deal, ranks say where they are, once; then all have rank 0's seed. A token has one."""
+        """Where several nodes may deal, or spread, ranks say where they are, once; then all have rank 0's seed. A token has one."""
         if self._agreed is None:
             self._agreed = {}
-            if self.world_size > 1 and self._options["order"] in _DECIDED:
+            if self.world_size > 1 and (self._spread or self._options["order"] in _DECIDED):
                 self._meet()
         return {} if self._token is not None else self._agreed
 
     def _meet(self):
-        is_needed = not self._ranks.is_known or (self._ranks.why is not None and self._token is None)
+        is_needed = not self._ranks.is_known or (self._ranks.why is not None and (self._spread or self._token is None))
         if not is_needed or not ranks_of.can_meet(self.world_size):
             return
-        self._ranks, seed = ranks_of.meet(self._ranks, self._socket)
+        self._ranks, seed = ranks_of.meet(self._ranks, self._socket, self._spread)
         if self._ranks.why is None:
             return
-        if self._options["order"] != _ORDERS["usual"]:
-            _refuse_nodes(self._ranks)
         self._options.update(self._of_ranks())
-        self._agreed = {"order": _ORDERS["seeded"], "seed": seed}
+        if self._options["order"] == _ORDERS["usual"]:
+            self._agreed = {"order": _ORDERS["seeded"], "seed": seed}
+        elif self._options["order"] in _DECIDED:
+            _refuse_nodes(self._ranks)
 
     # ---- a data set that is a program ----
 

@@ -15,6 +15,7 @@ import sys
 import threading
 from typing import NamedTuple
 
+from . import _core
 from .errors import ArgumentError, warn
 
 # rank, ranks, rank on the node, ranks on the node. Slurm's last is computed: _of_slurm().
@@ -298,14 +299,25 @@ def _who_says_what(said):
     return "; ".join(f"process {part}" for part in parts) + f"; nobody says rank {', '.join(none)}"
 
 
-def meet(ranks, socket):
-    """All ranks say where they are. The ranks as they are then, and a seed for all of them: rank 0's draw."""
-    everybody = _gather((ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1), ranks.world_size)
-    by_rank = {rank: (node, seed) for rank, node, seed in everybody}
+def _check_ways(way_of):
+    """Of each rank how its node reckons which samples are whose. It must be rank 0's: else some would come twice and others not at all."""
+    others = [rank for rank, way in sorted(way_of.items()) if way != way_of[0]]
+    if others:
+        raise ArgumentError(f"rank 0 has {way_of[0]}, and rank {', '.join(map(str, others))} {way_of[others[0]]}: with spread=\"step\" each node"
+                            " reckons by itself which samples are its own, so give it to all ranks or to none, and install one version of OneAccess on all"
+                            " nodes of the job")
+
+
+def meet(ranks, socket, spread=None):
+    """All ranks say where they are, and how they spread samples. The ranks as they are then, and a seed for all of them: rank 0's draw."""
+    way = f"spread=\"{spread}\" of OneAccess {_core.version}" if spread else "no spread"
+    everybody = _gather((ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1, way), ranks.world_size)
+    by_rank = {rank: (node, seed) for rank, node, seed, _ in everybody}
     if sorted(by_rank) != list(range(ranks.world_size)):
         raise ArgumentError(f"the {ranks.world_size} processes of torch.distributed are not the {ranks.world_size} ranks"
-                            f" that rank= and world_size= say ({_who_says_what([rank for rank, _, _ in everybody])}):"
+                            f" that rank= and world_size= say ({_who_says_what([rank for rank, *_ in everybody])}):"
                             f" give the same seed= on all ranks, and {_EXPLICIT}")
+    _check_ways({rank: way for rank, _, _, way in everybody})
     seed = by_rank[0][1]
     if ranks.is_known:
         return ranks, seed

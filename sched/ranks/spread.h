@@ -18,6 +18,8 @@
 #include "sched/plan.h"
 #include "sched/ranks/slice.h"
 
+/* Another one where another node gets a sample: who has the same agree. */
+#define SPREAD_ARITHMETIC 2
 #define SPREAD_CELL OWNER_SPREAD /* nodes at most */
 #define SPREAD_MOST 4096         /* places of a cell in a step */
 

@@ -4,6 +4,7 @@
  * die, or cannot be started, at awkward moments. */
 
 #include "daemon/proc/child.h"
+#include "sched/ranks/spread.h"
 #include "shmring/queue.h"
 #include "tests/daemon/raw.h"
 
@@ -789,6 +790,23 @@ static void expect_text(int sock, uint16_t type, const char *part)
 	wire_in_fini(&in);
 }
 
+/* Which node gets which sample each reckons for itself: as another version does it, some would come twice. */
+START_TEST(a_spread_of_another_version_is_refused)
+{
+	struct raw_open open = usual(rig_pictures("spread", 64, 1, 32));
+	int sock;
+
+	rig_start("workers=1", NULL);
+	open.spread = SPREAD_ARITHMETIC + 1;
+	sock = raw_ask(&open);
+	expect_text(sock, PROTO_REFUSED, "install one version on all nodes of the job");
+	close(sock);
+	open.spread = SPREAD_ARITHMETIC;
+	close(open_in_the_end(&open));
+	rig_end();
+}
+END_TEST
+
 /* A file system that does not answer, as seen from here: a reader that does not. */
 START_TEST(a_silent_open_ends_with_its_stage)
 {
@@ -969,6 +987,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_crowd_of_one_user_is_heard_as_one);
 	tcase_add_test(tcase, an_open_while_no_parent_lives);
 	tcase_add_test(tcase, an_open_while_no_reader_lives);
+	tcase_add_test(tcase, a_spread_of_another_version_is_refused);
 	tcase_add_test(tcase, a_silent_open_ends_with_its_stage);
 	tcase_add_test(tcase, a_reader_that_cannot_live);
 	tcase_add_test(tcase, workers_that_cannot_live);

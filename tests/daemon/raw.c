@@ -8,6 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "sched/plan.h"
+
 int raw_try_dial(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -95,6 +97,12 @@ void raw_send_open(int sock, const struct wire_in *welcome, const struct raw_ope
 		wire_put_u64(&out, PROTO_KEY_BUDGET, open->budget);
 	if (open->chunk)
 		wire_put_u64(&out, PROTO_KEY_CHUNK, open->chunk);
+	if (open->spread) {
+		wire_put_u64(&out, PROTO_KEY_RANKS, 4);
+		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, 2);
+		wire_put_u64(&out, PROTO_KEY_ORDER, PLAN_SEEDED);
+		wire_put_u64(&out, PROTO_KEY_SPREAD, open->spread);
+	}
 	ck_assert_int_eq(wire_send(sock, &out, 0), 0);
 	wire_out_fini(&out);
 }

@@ -15,6 +15,7 @@
 struct raw_open { /* what an OPEN asks for; zeroed members are left out or 0 */
 	const char *dataset, *pipeline;
 	uint64_t batch, chunk, policy, budget;
+	uint64_t spread; /* of the ranks 0 and 1 of four, in a seeded order */
 	bool has_budget;
 };
 

@@ -146,11 +146,36 @@ class FindTest(unittest.TestCase):
         for said, words in (((0, 1, 1, 3), "process 1 and 2 say rank 1; nobody says rank 2"),
                             ((0, 0, 0, 0), "process 0 and 1 and 2 and 3 all say rank 0; nobody says rank 1, 2, 3"),
                             ((0, 1, 2, 4), "process 3 says rank 4, of which there is none; nobody says rank 3")):
-            everybody = [(rank, "node", 7) for rank in said]
+            everybody = [(rank, "node", 7, "no spread") for rank in said]
             mine = ranks.Ranks(0, 4, 0, 4, False, None, "rank= and world_size=")
             with unittest.mock.patch.object(ranks, "_gather", lambda *_: everybody), \
                     self.assertRaisesRegex(oa.errors.ArgumentError, f"not the 4 ranks.*\\({words}\\).*seed="):
                 ranks.meet(mine, None)
+
+    def test_a_spread_is_of_one_version(self):
+        known = ranks.Ranks(2, 4, 0, 2, True, "RANK=2", "torchrun")
+        for versions, words in ((("1", "1", "2", "2"), 'rank 0 has spread="step" of OneAccess 1, and rank 2, 3 spread="step" of OneAccess 2: .*'
+                                                       "install one version of OneAccess on all nodes"),
+                                (("1", None, "1", "1"), 'rank 0 has spread="step" of OneAccess 1, and rank 1 no spread: .*give it to all ranks or to none'),
+                                (("1", "1", "1", "1"), None), ((None, None, None, None), None)):
+            ways = []
+
+            def gather(mine, _):
+                ways.append(mine[3])
+                return [(rank, "node", 7, way) for rank, way in enumerate(ways)]
+
+            with unittest.mock.patch.object(ranks, "_gather", gather), unittest.mock.patch.object(ranks, "_core") as core:
+                for rank, version in enumerate(versions):
+                    core.version = version
+                    spread = version and "step"
+                    if rank < 3:
+                        with self.subTest(versions=versions), self.assertRaises(oa.errors.ArgumentError):
+                            ranks.meet(known._replace(rank=rank), None, spread)  # not all are there yet
+                    elif words:
+                        with self.subTest(versions=versions), self.assertRaisesRegex(oa.errors.ArgumentError, words):
+                            ranks.meet(known, None, spread)
+                    else:
+                        self.assertEqual(ranks.meet(known, None, spread), (known, 7))
 
     def test_torch_distributed(self):
         sys.modules["torch.distributed"] = Distributed(5, 8)
@@ -309,6 +334,15 @@ class NodesTest(DaemonCase):
     def test_a_seed_needs_no_meeting(self):
         self.check(self.run_ranks("none", "{'order': 'seeded', 'seed': 3}", LOCAL_RANK=lambda rank: rank % 2,
                                   LOCAL_WORLD_SIZE=lambda rank: 2))
+
+    @unittest.skipUnless(HAS_TORCH, "no torch")
+    def test_ranks_of_a_spread_meet(self):
+        """With a seed, too; and with one rank of another version none begins."""
+        options = "{'order': 'seeded', 'seed': 3, 'spread': 'step'}"
+        self.check(self.run_ranks("gloo", options))
+        other = "exec('oa.ranks._core = type(\"\", (), {\"version\": os.environ[\"RANK\"] == \"3\" and \"9.9\" or \"9.8\"})') or " + options
+        with self.assertRaisesRegex(AssertionError, "rank 0 has spread=.step. of OneAccess 9.8, and rank 3 .* of OneAccess 9.9"):
+            self.run_ranks("gloo", other)
 
     def test_what_nodes_cannot_agree_on_is_refused(self):
         with environment(RANK="2", WORLD_SIZE="4", LOCAL_RANK="0", LOCAL_WORLD_SIZE="2"):

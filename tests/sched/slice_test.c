@@ -225,6 +225,27 @@ START_TEST(a_spread_keeps_each_step)
 }
 END_TEST
 
+/* Nodes reckon it each for itself: who gives another node a sample gives SPREAD_ARITHMETIC another number, too. */
+START_TEST(a_spread_is_frozen)
+{
+	struct slice slice = {
+	    .ranks = {.n = MAX_N, .batch = 5, .ranks = 14}, .count = 2, .is_spread = true};
+	uint64_t sum = SPREAD_ARITHMETIC;
+	int64_t ids[MAX_N];
+	struct plan plan;
+
+	plan_init(&plan, PLAN_SEEDED, MAX_N, 3, (const uint8_t[32]){1, 2, 3}, false);
+	for (slice.first = 0; slice.first < 14; slice.first += 2) {
+		const uint32_t places = (uint32_t)slice_places(&slice);
+
+		spread_samples(&slice, &plan, 4, 0, places, ids);
+		for (uint32_t i = 0; i < places; i++)
+			sum = sum * 31 + (uint64_t)ids[i];
+	}
+	ck_assert_uint_eq(sum, UINT64_C(1259953485421592358));
+}
+END_TEST
+
 /* 16 nodes, 256 samples a node and step: of what a node gets in each epoch it owns 97.7 %, so that with other nodes, who give
  * it what it owns, it has that from the second on. Alone, of what it gets in the second epoch it has had 95 % before, which is
  * that twice; of what it gets in the third, whatever went elsewhere once, 97 %. */
@@ -494,6 +515,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, slices_partition_each_step, 0, TESTS);
 	tcase_add_test(t, a_slice_by_hand);
 	tcase_add_loop_test(t, a_spread_keeps_each_step, 0, TESTS);
+	tcase_add_test(t, a_spread_is_frozen);
 	tcase_add_test(t, most_samples_go_to_their_owner);
 	tcase_add_test(t, places_are_those_of_one_cell);
 	tcase_add_loop_test(t, a_node_makes_its_slice_once, 0, 2);
