@@ -270,28 +270,6 @@ static int worker_run_came(const struct worker *worker, struct worker_queue *que
 	return rc;
 }
 
-/* Nobody waits for outputs: the form alone is made, of what came as its file. 0, or PIPELINE_E_BAD and *ret_error. */
-static int worker_run_ahead(struct worker *worker, struct worker_queue *queue,
-			    const struct queue_task *task, struct queue_made *ret_made,
-			    struct pipeline_error *ret_error)
-{
-	const struct rings *rings = worker->setup->rings;
-	struct forming_form form;
-
-	if (task->form || !rings)
-		return 0;
-	if (worker_need_scratch(worker->setup, queue, ret_error) != 0)
-		return PIPELINE_E_BAD;
-	if (!worker_make_form(worker, queue, task, task->make, &form, ret_made))
-		forming_hand_over_none(rings, worker->setup->index, queue->set->number, task);
-	else
-		ret_made->made =
-		    forming_hand_over(rings, worker->setup->index, queue->set->number, task, &form)
-			? LAYOUT_MADE_YES
-			: LAYOUT_MADE_FULL;
-	return 0;
-}
-
 /* No form was made of what came. Where there is none to be made, and other nodes are asked for the form (it is wanted, too), the
  * file is kept in its place if it is a good one: it serves as well, and so they need not read it. A crop index is of no use in
  * front of another file. Not where memory was short: nodes that had enough would take the file for a lie (reader_checks.c). */
@@ -312,6 +290,33 @@ static void worker_keep_file(struct worker *worker, const struct worker_queue *q
 		ret_made->made = LAYOUT_MADE_FILE;
 	else
 		forming_hand_over_none(rings, worker->setup->index, queue->set->number, task);
+}
+
+/* Nobody waits for outputs: the form alone is made, of what came as its file. A file is a good one if what
+ * the pipelines' ops on pictures make of it can be made. 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_run_ahead(struct worker *worker, struct worker_queue *queue,
+			    const struct queue_task *task, struct queue_made *ret_made,
+			    struct pipeline_error *ret_error)
+{
+	const struct rings *rings = worker->setup->rings;
+	struct forming_form form;
+	bool is_good;
+
+	if (task->form || !rings)
+		return 0;
+	if (worker_need_scratch(worker->setup, queue, ret_error) != 0)
+		return PIPELINE_E_BAD;
+	if (worker_make_form(worker, queue, task, task->make, &form, ret_made)) {
+		ret_made->made =
+		    forming_hand_over(rings, worker->setup->index, queue->set->number, task, &form)
+			? LAYOUT_MADE_YES
+			: LAYOUT_MADE_FULL;
+		return 0;
+	}
+	is_good = ret_made->made == LAYOUT_MADE_UNFIT &&
+		  worker_make_form(worker, queue, task, LAYOUT_FORM_AUGMENTED, &form, ret_made);
+	worker_keep_file(worker, queue, task, is_good, ret_made);
+	return 0;
 }
 
 /* 0, or PIPELINE_E_BAD and *ret_error. */

@@ -416,5 +416,5 @@ bool cache_note_ahead(struct stream *stream, const struct fill_task *task,
 
 	if (p < stream->cache.n && !kept->form)
 		note_form(stream, task, false, p, kept);
-	return kept->made == LAYOUT_MADE_YES;
+	return kept->made == LAYOUT_MADE_YES || kept->made == LAYOUT_MADE_FILE;
 }
