@@ -117,7 +117,7 @@ static uint64_t left_for(const struct domain *domain)
 		 his = ram_cache_most(domain);
 
 	all -= BASE_MIN(all, node->memory.kept);
-	his -= BASE_MIN(his, tenant_kept(domain));
+	his -= BASE_MIN(his, tenant_memory(domain).kept);
 	return BASE_MIN(tenant_free_bytes(domain), BASE_MIN(all, his));
 }
 

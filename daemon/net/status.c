@@ -263,7 +263,7 @@ static void put_share(struct json_out *out, const struct domain *domain)
 	json_out_member_u64(out, "clients", tenant_conns(domain->node, domain->who.uid));
 	json_out_member_u64(out, "streams", tenant_streams(domain));
 	json_out_member_u64(out, "streams_most", tenant_streams_most(domain));
-	json_out_member_u64(out, "memory", tenant_memory(domain));
+	json_out_member_u64(out, "memory", tenant_memory(domain).used);
 	json_out_member_u64(out, "memory_most", tenant_memory_most(domain));
 	if (tenant_jobs_most(domain) != UINT64_MAX)
 		json_out_member_u64(out, "jobs_most", tenant_jobs_most(domain));

@@ -103,7 +103,7 @@ static void tell_use(const struct conn *conn, struct diag *diag)
 	const size_t length = strlen(diag->text);
 	char used[32], jobs[320];
 
-	base_format_bytes(tenant_memory(domain), used, sizeof(used));
+	base_format_bytes(tenant_memory(domain).used, used, sizeof(used));
 	snprintf(diag->text + length, sizeof(diag->text) - length,
 		 ". Of your share %s are used, by %s; who runs accessd can raise tenant_memory or "
 		 "tenant.%u.memory",

@@ -40,8 +40,9 @@ uint64_t index_room_most(const struct domain *domain)
 {
 	const struct node *node = domain->node;
 
-	return BASE_MIN(left_of(share_of(domain), tenant_memory(domain), idle_memory(node, domain)),
-			left_of(node->memory.budget, node->memory.used, idle_memory(node, NULL)));
+	return BASE_MIN(
+	    left_of(share_of(domain), tenant_memory(domain).used, idle_memory(node, domain)),
+	    left_of(node->memory.budget, node->memory.used, idle_memory(node, NULL)));
 }
 
 bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag)

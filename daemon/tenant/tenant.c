@@ -57,23 +57,15 @@ unsigned tenant_count(const struct node *node)
 	return n;
 }
 
-uint64_t tenant_memory(const struct domain *domain)
+struct memory_part tenant_memory(const struct domain *domain)
 {
-	uint64_t sum = 0;
+	struct memory_part sum = {.used = 0};
 
 	BASE_EACH(other, &domain->node->domains, link)
-		if (tenant_is_same(domain, other))
-			sum += other->memory.used;
-	return sum;
-}
-
-uint64_t tenant_kept(const struct domain *domain)
-{
-	uint64_t sum = 0;
-
-	BASE_EACH(other, &domain->node->domains, link)
-		if (tenant_is_same(domain, other))
-			sum += other->memory.kept;
+		if (tenant_is_same(domain, other)) {
+			sum.used += other->memory.used;
+			sum.kept += other->memory.kept;
+		}
 	return sum;
 }
 
@@ -85,15 +77,21 @@ static uint64_t most_of(const struct node *node, uid_t tenant, enum quota_kind k
 	return his ? his : all;
 }
 
-uint64_t tenant_memory_most(const struct domain *domain)
+/* The same, and `alone` for the one user of an accessd that serves nobody else. */
+static uint64_t limit_of(const struct domain *domain, enum quota_kind kind, uint64_t all,
+			 uint64_t alone)
 {
 	const struct node *node = domain->node;
-	const uint64_t all = node->param.tenant_memory;
-	uint64_t most = node->memory.budget;
 
-	if (node->tenants.serves_all)
-		most = most_of(node, domain->tenant, QUOTA_memory, all ? all : most / 2);
-	return BASE_MIN(most, node->memory.budget);
+	return node->tenants.serves_all ? most_of(node, domain->tenant, kind, all) : alone;
+}
+
+uint64_t tenant_memory_most(const struct domain *domain)
+{
+	const uint64_t all = domain->node->param.tenant_memory;
+	const uint64_t budget = domain->node->memory.budget;
+
+	return BASE_MIN(limit_of(domain, QUOTA_memory, all ? all : budget / 2, budget), budget);
 }
 
 uint64_t tenant_cache_most(const struct domain *domain)
@@ -106,24 +104,20 @@ uint64_t tenant_cache_most(const struct domain *domain)
 
 uint64_t tenant_share(const struct domain *domain)
 {
-	return domain->node->tenants.serves_all
-		   ? most_of(domain->node, domain->tenant, QUOTA_share, 1)
-		   : 1;
+	return limit_of(domain, QUOTA_share, 1, 1);
 }
 
 uint64_t tenant_read_most(const struct domain *domain)
 {
-	const struct node *node = domain->node;
-
-	return node->tenants.serves_all ? most_of(node, domain->tenant, QUOTA_read_bandwidth, 0)
-					: 0;
+	return limit_of(domain, QUOTA_read_bandwidth, 0, 0);
 }
 
 static uint64_t left_of_share(const struct domain *domain)
 {
+	const struct memory_part has = tenant_memory(domain);
 	const uint64_t most = tenant_memory_most(domain);
 
-	return most - BASE_MIN(tenant_memory(domain) + tenant_kept(domain), most);
+	return most - BASE_MIN(has.used + has.kept, most);
 }
 
 bool tenant_is_bound(const struct domain *domain)
@@ -164,11 +158,7 @@ unsigned tenant_streams(const struct domain *domain)
 
 uint64_t tenant_streams_most(const struct domain *domain)
 {
-	const struct node *node = domain->node;
-
-	return node->tenants.serves_all
-		   ? most_of(node, domain->tenant, QUOTA_streams, node->param.tenant_streams)
-		   : UINT64_MAX;
+	return limit_of(domain, QUOTA_streams, domain->node->param.tenant_streams, UINT64_MAX);
 }
 
 /* One that has a job, or waits for it. */
@@ -189,11 +179,9 @@ unsigned tenant_jobs(const struct domain *domain)
 
 uint64_t tenant_jobs_most(const struct domain *domain)
 {
-	const struct node *node = domain->node;
-	const uint64_t all = node->param.tenant_jobs ? node->param.tenant_jobs : UINT64_MAX;
+	const uint64_t all = domain->node->param.tenant_jobs;
 
-	return node->tenants.serves_all ? most_of(node, domain->tenant, QUOTA_jobs, all)
-					: UINT64_MAX;
+	return limit_of(domain, QUOTA_jobs, all ? all : UINT64_MAX, UINT64_MAX);
 }
 
 /* How another one is written, cut where people have enough of it. */

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 #include "base/base.h"
+#include "daemon/tenant/memory.h"
 
 struct domain;
 struct node;
@@ -23,10 +24,8 @@ bool tenant_is_same(const struct domain *a, const struct domain *b);
 struct domain *tenant_first(const struct domain *domain);
 /* How many there are that have a domain of their own. */
 unsigned tenant_count(const struct node *node);
-/* Bytes that the tenant's streams and indexes use, and that he may use in all. */
-uint64_t tenant_memory(const struct domain *domain);
-/* Bytes that his domains were granted to keep forms in memory. */
-uint64_t tenant_kept(const struct domain *domain);
+/* What the tenant's streams and indexes use, and keep of forms; bytes that he may have in all. */
+struct memory_part tenant_memory(const struct domain *domain);
 uint64_t tenant_memory_most(const struct domain *domain);
 /* Bytes of the disk that he may have. */
 uint64_t tenant_cache_most(const struct domain *domain);
