@@ -162,6 +162,10 @@ struct troop {                                         /* ranks of a job */
 	uint32_t owner[BOTTLE_EPOCHS][BOTTLE_SAMPLES]; /* 1 + rank + ranks * step; 0: nobody yet */
 	unsigned ended[BOTTLE_EPOCHS];                 /* a bit a rank */
 	uint64_t with_ns;                              /* accessd had one of them then */
+	/* The plan that it gave them, whether all had it, and in which era of accessd's. */
+	uint64_t plan, era;
+	bool is_whole;
+	uint64_t over; /* of a run before this one, in this era: not theirs; 0: none */
 };
 
 struct training {

@@ -28,7 +28,7 @@ static void kill_job(struct bottle *bottle)
 	struct training *job = &bottle->job[bottle_below(BOTTLE_JOBS)];
 	const bool is_whole = bottle_chance(3);
 
-	if (job->plan.ranks <= 1 || !is_whole) {
+	if (job->plan.ranks <= 1 || (!is_whole && job->plan.saves)) {
 		fault_kill_rank(job);
 		return;
 	}

@@ -106,6 +106,9 @@ WRAP(void, keep_leave, struct keep *keep, uint64_t *begun, uint32_t ranks)
 	if (is(MUTANT_PLAN_REMOVED)) {
 		keep_end(keep, true);
 		free(begun);
+	} else if (is(MUTANT_RUN_UNENDED)) {
+		free(begun);
+		__real_keep_leave(keep, NULL, ranks);
 	} else {
 		__real_keep_leave(keep, begun, ranks);
 	}

@@ -18,6 +18,7 @@ enum mutant {
 	MUTANT_PLAN_LATE,      /* a lost stream keeps its groups' plans to itself */
 	MUTANT_PLAN_REMOVED,   /* a plan ends with the stream that its last rank has left */
 	MUTANT_LOSS_UNSAID,    /* nobody is told that his stream is lost */
+	MUTANT_RUN_UNENDED,    /* who has been in a plan is forgotten with its stream */
 	/* in the carousel */
 	MUTANT_INSTANCE_TWICE, /* a job may be granted what it has seen */
 	MUTANT_NEED_UNASKED,   /* and what it does not need any more */

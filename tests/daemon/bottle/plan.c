@@ -93,7 +93,7 @@ static void draw_ranks(struct job_plan *plan)
 {
 	plan->ranks = (unsigned)bottle_between(2, BOTTLE_RANKS + 1);
 	plan->batch = (uint32_t)bottle_between(1, 2 + bottle_now()->samples / (8 * plan->ranks));
-	plan->saves = (unsigned)bottle_between(1, 4);
+	plan->saves = (unsigned)bottle_below(4); /* 0: it is killed as a whole, and begins anew */
 	plan->reuse = 1;
 }
 

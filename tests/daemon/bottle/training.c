@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "daemon/net/conn.h"
+#include "daemon/serve/group.h"
+#include "daemon/serve/job.h"
 #include "tests/daemon/bottle/bottle.h"
 
 #define NEXT_MS 20000
@@ -114,6 +117,27 @@ void training_wake(void)
 		}
 }
 
+/* What accessd knows of who was where ends with it, and with a stream that is lost. */
+static uint64_t era_of(const struct bottle *bottle)
+{
+	return (uint64_t)bottle->life << 32 | bottle->node->counters.restarts.parent;
+}
+
+static void look_at_plan(struct bottle *bottle, unsigned leader, const struct conn *conn)
+{
+	const struct group *group = conn->job->group;
+	struct troop *troop = &bottle->troop[leader];
+
+	troop->with_ns = bottle->clock.now_ns;
+	if (!group)
+		return;
+	memcpy(&troop->plan, group->plan_log.id, sizeof(troop->plan));
+	troop->is_whole = bits_count(group->begun, group->ranks) == group->ranks;
+	troop->era = era_of(bottle);
+	if (troop->over == troop->plan)
+		bottle_break("job %u: it began anew, and has the plan of the run before", leader);
+}
+
 /* Of jobs of several ranks: whose plan accessd has. */
 static void look_who_is_there(struct bottle *bottle)
 {
@@ -126,7 +150,7 @@ static void look_who_is_there(struct bottle *bottle)
 		if (conn->job && conn->request.ranks > 1 &&
 		    sscanf(conn->request.job, "job %u.%u", &leader, &serial) == 2 &&
 		    bottle->job[leader].plan.serial == serial)
-			bottle->troop[leader].with_ns = bottle->clock.now_ns;
+			look_at_plan(bottle, leader, conn);
 }
 
 /* accessd has had some turns: who sleeps though a chunk is finished for him was woken. */
@@ -146,6 +170,36 @@ void training_check(void)
 			job->owed_ns = bottle->clock.now_ns;
 		if (job->owed_turns > OWED_TURNS && bottle->clock.now_ns > job->owed_ns + OWED_NS)
 			bottle_break("job %u sleeps, and nobody has woken it", i);
+	}
+}
+
+/* ---- beginning anew ---- */
+
+void troop_begin(struct bottle *bottle, unsigned leader)
+{
+	struct troop *troop = &bottle->troop[leader];
+	const bool is_over = bottle->node && troop->is_whole && troop->era == era_of(bottle);
+	const uint64_t over = is_over ? troop->plan : 0;
+
+	memset(troop, 0, sizeof(*troop));
+	troop->over = over;
+	troop->with_ns = bottle->clock.now_ns;
+}
+
+/* All of a job begin anew, without tokens: those that run are ended. */
+static void on_anew(void *arg, uint64_t leader, uint64_t unused)
+{
+	struct bottle *bottle = arg;
+	struct training *first = &bottle->job[leader];
+
+	(void)unused;
+	troop_begin(bottle, (unsigned)leader);
+	for (unsigned i = 0; i < first->plan.ranks; i++) {
+		first[i].token_bytes = 0;
+		memset(&first[i].saved, 0, sizeof(first[i].saved));
+		if (!first[i].fiber) /* else it does so where it ends */
+			first[i].model = first[i].saved;
+		fault_kill_rank(&first[i]);
 	}
 }
 
@@ -194,6 +248,8 @@ static bool open_stream(struct training *job)
 	bottle_note('o', job->number, (uint64_t)r);
 	if (r && job->bottle->is_traced)
 		printf("job %u: %s\n", job->number, error.text);
+	if (r && !job->plan.saves && strstr(error.text, "comes too late"))
+		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
 	if (r && !job->is_killed && !job->bottle->is_wild &&
 	    job->bottle->clock.now_ns > job->bottle->calm_ns + 20 * SECOND)
 		bottle_break("job %u: cannot open: %s", job->number, error.text);
@@ -281,29 +337,6 @@ static void visit(struct training *job)
 {
 	nap(bottle_between(100 * MS, 20 * SECOND));
 	job->is_done = !job->is_killed;
-}
-
-void troop_begin(struct bottle *bottle, unsigned leader)
-{
-	memset(&bottle->troop[leader], 0, sizeof(bottle->troop[leader]));
-	bottle->troop[leader].with_ns = bottle->clock.now_ns;
-}
-
-/* All of a job begin anew, without tokens: those that run are ended. */
-static void on_anew(void *arg, uint64_t leader, uint64_t unused)
-{
-	struct bottle *bottle = arg;
-	struct training *first = &bottle->job[leader];
-
-	(void)unused;
-	troop_begin(bottle, (unsigned)leader);
-	for (unsigned i = 0; i < first->plan.ranks; i++) {
-		first[i].token_bytes = 0;
-		memset(&first[i].saved, 0, sizeof(first[i].saved));
-		if (!first[i].fiber) /* else it does so where it ends */
-			first[i].model = first[i].saved;
-		fault_kill_rank(&first[i]);
-	}
 }
 
 /* accessd has had nobody of the job for so long that it may have forgotten the plan: each rank's token would then be the
