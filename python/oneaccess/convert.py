@@ -49,13 +49,14 @@ def torch():
 
 
 def jax():
-    import jax.dlpack
+    import jax
+
+    to_numpy = numpy()
 
     def convert(field, own):
-        array = jax.dlpack.from_dlpack(field)
-        if field.dtype == "bool" and array.dtype != bool:   # a library of DLPack before 1.0
-            return array.astype(bool)
-        return array.copy() if own else array
+        """As jnp.asarray() makes them: bound to no device (DLPack's are to the CPU), so that a step runs where its other arrays are, or
+        on all devices. On the CPU a view."""
+        return jax.device_put(to_numpy(field, own))
 
     return convert
 

@@ -261,7 +261,7 @@ class Loader:
     rank.
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
-    NumPy's arrays; "dlpack" is for any other library, as TensorFlow's
+    NumPy's arrays; JAX's are as jnp.asarray() makes them, on its default device; "dlpack" is for any other library, as TensorFlow's
     tf.experimental.dlpack.from_dlpack(images.__dlpack__()). Images are views of shared memory: their slot goes
     back when the last view has died, and a job has two slots. A program that writes to one, as images.div_(255)
     does, writes to pages of its own, which nobody else sees and which end with the batch; the kernel copies them

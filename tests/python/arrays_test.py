@@ -4,6 +4,8 @@ nothing that is computed of them writes to. Each test needs its library; ./check
 
 import gc
 import importlib.util
+import os
+import subprocess
 import sys
 import unittest
 
@@ -22,6 +24,24 @@ if not LIBRARIES:
     sys.exit(77)
 
 DTYPES = ("uint8", "float16", "float32")
+
+
+DEVICES = """
+import sys
+import jax
+import oneaccess as oa
+other, loader = jax.devices()[1], oa.Loader(sys.argv[1], oa.imagenet_train(32), 16, as_="jax", socket=sys.argv[2], timeout=600)
+step, halves, weight = jax.jit(lambda weight, batch: weight * batch[0].mean()), jax.pmap(lambda images: images.mean()), jax.device_put(2.0, other)
+for batch in loader:
+    images, labels = batch
+    assert step(weight, batch).devices() == {other}
+    assert len(halves(images.reshape(2, 8, *images.shape[1:]))) == 2
+    start = images.unsafe_buffer_pointer()
+    maps = [line.split() for line in open("/proc/self/maps")]
+    (name,) = [line[-1] for line in maps for begin, end in [line[0].split("-")] if int(begin, 16) <= start < int(end, 16)]
+    assert name == "(deleted)", name
+assert loader.stats()["kept"] == 0
+"""
 
 
 class ArraysCase(DaemonCase):
@@ -119,6 +139,12 @@ class JaxTest(ArraysCase):
             np.testing.assert_array_equal(np.array(step(images)), (want + np.float32(1)) * np.float32(2))
             np.testing.assert_array_equal(np.array(images.at[0].set(0))[1:], want[1:])
             np.testing.assert_array_equal(np.array(images), want)
+
+    def test_a_step_runs_where_its_other_arrays_are(self):
+        """Batches are bound to no device, as NumPy's arrays are to none, and are views all the same."""
+        done = subprocess.run([sys.executable, "-c", DEVICES, self.data, self.socket], timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"})
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_a_batch_is_a_tree(self):
         """It goes into a compiled function as a whole, which is compiled once, and to a device."""
