@@ -277,15 +277,19 @@ void child_end(struct child *child)
 	base_close(&child->sock);
 }
 
-void child_leave(struct child *child, unsigned patience_ms)
+void child_await(pid_t pid, unsigned patience_ms)
 {
-	_cleanup_close_ int pid_fd =
-	    child->pid > 0 ? (int)syscall(SYS_pidfd_open, child->pid, 0) : -1;
+	_cleanup_close_ int pid_fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
 
-	if (child->sock >= 0)
-		shutdown(child->sock, SHUT_RDWR);
 	if (pid_fd >= 0)
 		poll(&ended, 1, (int)patience_ms);
+}
+
+void child_leave(struct child *child, unsigned patience_ms)
+{
+	if (child->sock >= 0)
+		shutdown(child->sock, SHUT_RDWR);
+	child_await(child->pid, patience_ms);
 	child_end(child);
 }

@@ -53,6 +53,8 @@ void child_put_fds(struct wire_out *out, const struct child_wants *wants);
 void child_settle(pid_t accessd, int keep);
 /* SIGKILL and reap; the socket is closed. */
 void child_end(struct child *child);
+/* Until it has ended, but no longer; it is not reaped. */
+void child_await(pid_t pid, unsigned patience_ms);
 /* Hangs up and lets it end by itself for that long, then child_end(). */
 void child_leave(struct child *child, unsigned patience_ms);
 /* SIGKILL, and it is no child of ours any more: it is reaped when it has ended. */

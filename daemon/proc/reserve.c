@@ -254,11 +254,11 @@ void reserve_fini(struct node *node)
 	struct reserve_leaving *leaving;
 
 	while ((leaving = LIST_FIRST(&node->leaving))) {
-		pid_t ended = waitpid(leaving->pid, NULL, WNOHANG);
+		const uint64_t now_ns = base_now_ns();
 
-		if (ended || base_now_ns() > end_ns)
-			forget(node, leaving);
-		else
-			usleep(1000);
+		if (now_ns < end_ns)
+			child_await(leaving->pid, (unsigned)((end_ns - now_ns) / 1000000));
+		waitpid(leaving->pid, NULL, WNOHANG);
+		forget(node, leaving);
 	}
 }

@@ -60,6 +60,28 @@ START_TEST(the_end_waits_for_no_child)
 }
 END_TEST
 
+/* accessd's own end does: who is the last to hold that memory frees it. */
+START_TEST(the_very_end_waits_for_all)
+{
+	static struct node node;
+	static struct stream stream;
+	struct variant variant = {.stream = &stream,
+				  .slots_fd = base_memfd("slots", 4096),
+				  .reserve = {.pid = start_idler(), .gatherer = start_idler()}};
+	const pid_t pids[] = {variant.reserve.pid, variant.reserve.gatherer};
+
+	stream.node = &node;
+	reserve_cancel(&variant);
+	close(variant.slots_fd);
+	reserve_fini(&node);
+	ck_assert(LIST_EMPTY(&node.leaving));
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(waitpid(pids[i], NULL, WNOHANG), -1);
+		ck_assert_int_eq(errno, ECHILD);
+	}
+}
+END_TEST
+
 /* What the kernel says of slots that no job needs is no answer to the next job. */
 START_TEST(a_growth_that_is_refused_refuses_no_job)
 {
@@ -140,6 +162,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, what_is_small_is_gathered_once, 0, 2);
 	tcase_add_loop_test(tcase, a_growth_that_is_refused_refuses_no_job, 0, 2);
 	tcase_add_test(tcase, the_end_waits_for_no_child);
+	tcase_add_test(tcase, the_very_end_waits_for_all);
 }
 
 int main(void)
