@@ -256,7 +256,7 @@ def _check(names, made, layout, pictures):
             code, array = _fitted(code, array, field, want, shape, names[i])
             made[i], shape = (code, array, field), [len(array), *shape[1:]]
         if list(array.shape) != shape:
-            raise Misfit(f"field {names[i]}: shape {_shape(array.shape)}, sample 0: {_shape(shape)}")
+            raise Misfit(f"field {names[i]}: shape {_shape(array.shape)}, sample 0: {_shape(shape)}{_turned(array.shape, shape)}")
         if code != want:
             raise Misfit(f"field {names[i]}: {NAMES[code]}, sample 0: {NAMES[want]}")
 
@@ -269,6 +269,13 @@ def differs(sample, layout: dict, pictures: bool) -> str | None:
     except Misfit as why:
         return str(why)
     return None
+
+
+def _turned(shape, first):
+    """Ragged fields differ in their first dimension alone, and sounds and spectrograms in their second."""
+    if len(shape) != 2 or len(first) != 2 or shape[0] != first[0]:
+        return ""
+    return ", which differ in the second dimension, and only the first may: have the data set give sound[0] of [1, n], or the transpose"
 
 
 def _shape(shape):

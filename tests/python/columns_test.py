@@ -59,6 +59,13 @@ class Late(Words):
         return np.zeros(3 if index != COUNT // 2 else 4, np.float32)
 
 
+class Sounds(Words):
+    """As torchaudio gives them: channels first."""
+
+    def __getitem__(self, index):
+        return np.zeros((1, 11 + index), np.float32), index
+
+
 class ColumnsTest(DaemonCase):
     @classmethod
     def setUpClass(cls):
@@ -125,6 +132,8 @@ class ColumnsTest(DaemonCase):
                 (Words(), {"columns": ["ids", "lable"]}, "no field 'lable'; there are: ids, label"),
                 (Words(), {"columns": ["ids"]}, "not alike, sample 30: field ids: shape 4, sample 0: shape 1.*|"
                                                 "not alike, sample 30: field ids: shape 4, sample 0: 1.*pad="),
+                (Sounds(), {}, "sample 30: field 0: shape 1x41, sample 0: 1x11, which differ in the second dimension.*sound\\[0\\] of"),
+                (Sounds(), {"pad": {"0": oa.Pad(90)}}, "sample 30: .*which differ in the second dimension"),
                 (Late(), {}, "not alike, sample 30:.*shape 4, sample 0: 3.*resized"),
                 (Words(), {"columns": ["label"], **pad}, "not among columns")):
             with self.subTest(text=text), self.assertRaisesRegex(oa.Error, text):
