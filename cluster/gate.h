@@ -29,6 +29,8 @@ enum gate_message {
 	/* ID, NODE, ADDRESS, INCARNATION (0: not known yet), STATE, TEXT: is new, or has changed */
 	GATE_MEMBER = 18,
 	GATE_MEMBER_GONE = 19, /* ID */
+	/* TEXT: what it cannot do for now (listen, see who is there), and tries again; "": it can */
+	GATE_TROUBLE = 20,
 };
 
 enum gate_key {

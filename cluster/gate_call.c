@@ -139,7 +139,11 @@ static int step_connect(struct gate_call *call)
 		return GATE_CALL_WAITS;
 	getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &error, &size);
 	if (error) {
-		diag_set(&call->diag, "cannot connect: %s", strerror(error));
+		diag_set(
+		    &call->diag, "cannot connect: %s%s", strerror(error),
+		    error == ECONNREFUSED
+			? ": no accessd with peers runs there, or its peer_listen has another port"
+			: "");
 		return GATE_CALL_BROKE;
 	}
 	return next(call, GATE_CALL_SHAKE);

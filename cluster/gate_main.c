@@ -159,13 +159,14 @@ static int listen_in_time(const char *text)
 		struct pollfd control = {GATE_CONTROL_FD, 0, 0}; /* its end alone */
 		int r = gate_serve_listen(text, &gate.self.listen, &diag);
 
+		if (r >= 0 && is_told)
+			gate_say_trouble("");
 		if (r >= 0)
 			return r;
 		if (r != -EADDRINUSE && r != -EADDRNOTAVAIL)
 			gate_say_failed(&diag);
 		if (!is_told)
-			log_line(LOG_LEVEL_WARN, "listen",
-				 "why=\"%s\" text=\"it is tried again each second\"", diag.text);
+			gate_say_trouble(diag.text);
 		is_told = true;
 		if (poll(&control, 1, LISTEN_AGAIN_MS) > 0)
 			exit(0);
@@ -268,6 +269,7 @@ static void receive(void)
 
 static _Noreturn void run(void)
 {
+	char trouble[PEERS_TROUBLE] = "";
 	struct peers_list list;
 
 	while (!gate.serve) {
@@ -291,6 +293,8 @@ static _Noreturn void run(void)
 			continue;
 		peers_take(gate.peers, &list);
 		cell_list(gate.cell, &list, base_now_ns());
+		if (strcmp(trouble, list.trouble) != 0)
+			gate_say_trouble(strcpy(trouble, list.trouble));
 	}
 }
 

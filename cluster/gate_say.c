@@ -28,6 +28,19 @@ void gate_say_ready(const struct gate_address *address)
 	send_out(&out);
 }
 
+void gate_say_trouble(const char *text)
+{
+	struct wire_out out;
+
+	if (*text)
+		log_line(LOG_LEVEL_WARN, "trouble", "why=\"%s\" text=\"it is tried again\"", text);
+	else
+		log_line(LOG_LEVEL_INFO, "trouble", "text=\"it is over\"");
+	wire_out_init(&out, GATE_TROUBLE);
+	wire_put_string(&out, GATE_KEY_TEXT, text);
+	send_out(&out);
+}
+
 _Noreturn void gate_say_failed(const struct diag *diag)
 {
 	struct wire_out out;

@@ -81,7 +81,8 @@ int gate_serve_listen(const char *text, struct gate_address *ret_address, struct
 	r = bind_one(info, ret_address);
 	freeaddrinfo(info);
 	if (r < 0)
-		diag_set(diag, "peer_listen %s: cannot listen there: %s", text, strerror(-r));
+		diag_set(diag, "peer_listen %s: cannot listen there: %s%s", text, strerror(-r),
+			 r == -EADDRINUSE ? " (`ss -ltnp` says by whom)" : "");
 	return r;
 }
 

@@ -106,7 +106,7 @@ static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 void ctl_draw_peers(const struct json_in *status, FILE *out)
 {
 	const struct json_in *cluster = json_in_member(status, "cluster");
-	char node[160], address[300], failed[1100];
+	char node[160], address[300], failed[1100], trouble[1100];
 
 	if (!cluster) {
 		fputs("this node has no peers: set `peers` in accessd.conf (access-cluster(7))\n",
@@ -116,6 +116,7 @@ void ctl_draw_peers(const struct json_in *status, FILE *out)
 	base_quote(ctl_string(cluster, "node"), node, sizeof(node));
 	base_quote(ctl_string(cluster, "address"), address, sizeof(address));
 	base_quote(ctl_string(cluster, "failed"), failed, sizeof(failed));
+	base_quote(ctl_string(cluster, "trouble"), trouble, sizeof(trouble));
 	if (*failed && strcmp(failed, "-") != 0) {
 		fputs("the gate does not run: ", out);
 		option_wrap(failed, 2, CTL_PEERS_LINE, out);
@@ -123,6 +124,10 @@ void ctl_draw_peers(const struct json_in *status, FILE *out)
 	}
 	fprintf(out, "%s listens on %s, %s\n", node, *address ? address : "nothing yet",
 		ctl_is(cluster, "sealed") ? "encrypted" : "not encrypted");
+	if (*trouble && strcmp(trouble, "-") != 0) {
+		fputs("what does not work for now, and is tried again:\n  ", out);
+		option_wrap(trouble, 2, CTL_PEERS_LINE, out);
+	}
 	if (json_in_count(json_in_member(cluster, "members")) == 0)
 		fputs("no other node is known\n", out);
 	else

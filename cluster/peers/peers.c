@@ -58,13 +58,29 @@ static int by_text(const void *one, const void *other)
 	return memcmp(a, b, sizeof(*a));
 }
 
+/* For the gate; NULL: as it is. */
+static void leave(struct peers *peers, const struct peers_list *found, const char *trouble)
+{
+	const uint64_t one = 1;
+	struct peers_list list;
+	bool is_new;
+
+	pthread_mutex_lock(&peers->mutex);
+	list = found ? *found : peers->list;
+	memset(list.trouble, 0, sizeof(list.trouble));
+	snprintf(list.trouble, sizeof(list.trouble), "%s", trouble ? trouble : peers->list.trouble);
+	is_new = memcmp(&peers->list, &list, sizeof(list)) != 0;
+	peers->list = list;
+	pthread_mutex_unlock(&peers->mutex);
+	if (is_new && write(peers->fd, &one, sizeof(one)) < 0)
+		log_line(LOG_LEVEL_WARN, "peers", "why=\"%s\"", strerror(errno));
+}
+
 static void publish(struct peers_look *look, const struct peers_found *found)
 {
 	struct peers *peers = (struct peers *)(void *)look;
 	struct peers_found copy = {NULL, 0, 0};
 	struct peers_list list;
-	const uint64_t one = 1;
-	bool is_new;
 
 	for (size_t i = 0; i < found->n; i++)
 		if (found->entries[i].address.sock.ss_family != AF_UNSPEC)
@@ -79,12 +95,12 @@ static void publish(struct peers_look *look, const struct peers_found *found)
 	peers_cut(look->self, &copy, &list);
 	free(copy.entries);
 	qsort(list.entries, list.n, sizeof(*list.entries), by_text);
-	pthread_mutex_lock(&peers->mutex);
-	is_new = memcmp(&peers->list, &list, sizeof(list)) != 0;
-	peers->list = list;
-	pthread_mutex_unlock(&peers->mutex);
-	if (is_new && write(peers->fd, &one, sizeof(one)) < 0)
-		log_line(LOG_LEVEL_WARN, "peers", "why=\"%s\"", strerror(errno));
+	leave(peers, &list, NULL);
+}
+
+void peers_tell(struct peers_look *look, const char *why)
+{
+	leave((struct peers *)(void *)look, NULL, why);
 }
 
 /* ---- the gate's side ---- */

@@ -12,6 +12,7 @@
 
 #define PEERS_MOST 4096 /* nodes of a cluster that are looked at */
 #define PEERS_SPEC 4096 /* most bytes of `peers` */
+#define PEERS_TROUBLE 512
 
 struct peers_entry {
 	char node[GATE_HELLO_NAME + 1]; /* "": not known */
@@ -22,6 +23,7 @@ struct peers_entry {
 struct peers_list { /* of a cell, without this node */
 	struct peers_entry entries[GATE_MOST_MEMBERS];
 	size_t n;
+	char trouble[PEERS_TROUBLE]; /* why it is as it was last seen; "": it is as it is */
 };
 
 struct peers_self {

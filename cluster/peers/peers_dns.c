@@ -23,17 +23,18 @@ static void look_up(struct peers_look *look, struct gate_address *addresses)
 {
 	struct peers_found found = {NULL, 0, 0};
 	char host[PEERS_HOST];
-	struct diag diag;
+	struct diag why = {""};
 	unsigned port;
 	size_t n;
 
-	peers_parse_host(look->spec, strlen(look->spec), host, &port, &diag);
+	peers_parse_host(look->spec, strlen(look->spec), host, &port, &why);
 	n = peers_resolve(look->self, host, port ? port : gate_address_port(&look->self->listen),
-			  addresses, PEERS_MOST);
+			  addresses, PEERS_MOST, &why);
 	for (size_t i = 0; i < n; i++)
 		peers_add(&found, &(struct peers_entry){.address = addresses[i]});
 	if (n > 0) /* else it is as it was */
 		look->publish(look, &found);
+	peers_tell(look, n > 0 ? "" : why.text);
 	free(found.entries);
 }
 

@@ -292,10 +292,10 @@ static int session(struct etcd *etcd, struct diag *diag)
 	uint64_t life_ns = base_now_ns() + LIFE_NS;
 	int r = begin_session(etcd, diag);
 
-	if (!r && etcd->is_told)
-		log_line(LOG_LEVEL_INFO, "etcd", "url=%s text=\"it answers again\"", etcd->url);
-	if (!r)
+	if (!r) {
+		peers_tell(etcd->look, "");
 		etcd->is_told = etcd->is_refused_told = false;
+	}
 	while (!r && !peers_wait(etcd->look, 0)) {
 		const uint64_t now_ns = base_now_ns();
 
@@ -328,8 +328,7 @@ static void tell(struct etcd *etcd, int r, const struct diag *diag)
 		return;
 	etcd->is_told = true;
 	etcd->is_refused_told |= r == -EPERM;
-	log_line(LOG_LEVEL_WARN, "etcd", "url=%s why=\"%s\" text=\"the members stay as they are\"",
-		 etcd->url, diag->text);
+	peers_tell(etcd->look, diag->text);
 }
 
 /* The n-th of the list, from the beginning again behind the last; without a '/' at its end. */

@@ -31,6 +31,8 @@ extern const struct peers_kind peers_static, peers_dns, peers_slurm, peers_etcd;
 
 /* Waits for the end. true: it has come; false: so many ms have passed. */
 bool peers_wait(const struct peers_look *look, int ms);
+/* Why it cannot look now; "": it can. */
+void peers_tell(struct peers_look *look, const char *why);
 /* false: no memory, or too many. */
 bool peers_add(struct peers_found *found, const struct peers_entry *entry);
 /* HOST, HOST:PORT, [IPv6]:PORT, up to `end`. Without a port 0. 0 or -EINVAL with diag. */
@@ -42,12 +44,12 @@ bool peers_is_self(const struct peers_self *self, const struct gate_address *add
 bool peers_is_any(const struct gate_address *address);
 /* ADDRESS:PORT in figures. false: it is none. */
 bool peers_parse_address(const char *text, struct gate_address *ret);
-/* The addresses of a name, `most` at most, those of the family that this node listens with. How many; said in the log
- * if there are none. */
+/* The addresses of a name, `most` at most, those of the family that this node listens with. How many; 0: *ret_why says
+ * why there are none. */
 size_t peers_resolve(const struct peers_self *self, const char *host, unsigned port,
-		     struct gate_address *ret, size_t most);
-/* The same of a list of HOST[:PORT],..., the first address of each. false: some had none. */
-bool peers_resolve_list(const struct peers_self *self, const char *list, struct peers_found *ret);
+		     struct gate_address *ret, size_t most, struct diag *ret_why);
+/* The same of a list of HOST[:PORT],..., the first address of each, published and told. false: some had none. */
+bool peers_resolve_list(struct peers_look *look, const char *list, struct peers_found *found);
 /* This node's cell, as all nodes cut it that found the same, sorted. ret has none of this node's entries. */
 void peers_cut(const struct peers_self *self, struct peers_found *found, struct peers_list *ret);
 /* Of a Slurm node list, "n[01-03,7],x4": "n01,n02,n03,n07,x4". 0 or -EINVAL with diag; the caller frees. */

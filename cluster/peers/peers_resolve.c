@@ -111,7 +111,7 @@ static size_t ask(const char *host, int family, unsigned port, struct gate_addre
 }
 
 size_t peers_resolve(const struct peers_self *self, const char *host, unsigned port,
-		     struct gate_address *ret, size_t most)
+		     struct gate_address *ret, size_t most, struct diag *ret_why)
 {
 	int error = 0;
 	size_t n = 0;
@@ -121,13 +121,15 @@ size_t peers_resolve(const struct peers_self *self, const char *host, unsigned p
 	if (n == 0)
 		n = ask(host, AF_INET, port, ret, most, &error);
 	if (n == 0)
-		log_line(LOG_LEVEL_WARN, "no-address", "host=%s why=\"%s\"", host,
-			 gai_strerror(error));
+		diag_set(ret_why,
+			 "%s has no address: %s (is the name right? `getent hosts %s` asks for it)",
+			 host, gai_strerror(error), host);
 	return n;
 }
 
-bool peers_resolve_list(const struct peers_self *self, const char *list, struct peers_found *ret)
+bool peers_resolve_list(struct peers_look *look, const char *list, struct peers_found *found)
 {
+	struct diag why = {""};
 	bool is_whole = true;
 	size_t i = 0;
 
@@ -135,18 +137,20 @@ bool peers_resolve_list(const struct peers_self *self, const char *list, struct 
 		const size_t size = strcspn(at, ",");
 		struct gate_address address;
 		char host[PEERS_HOST];
-		struct diag diag;
 		unsigned port;
 
-		if (i == ret->n && !peers_add(ret, &(struct peers_entry){.node = ""}))
+		if (i == found->n && !peers_add(found, &(struct peers_entry){.node = ""}))
 			return false;
-		if (peers_parse_host(at, size, host, &port, &diag) == 0 &&
-		    peers_resolve(self, host, port ? port : gate_address_port(&self->listen),
-				  &address, 1) == 1)
-			ret->entries[i].address = address;
+		if (peers_parse_host(at, size, host, &port, &why) == 0 &&
+		    peers_resolve(look->self, host,
+				  port ? port : gate_address_port(&look->self->listen), &address, 1,
+				  &why) == 1)
+			found->entries[i].address = address;
 		else
 			is_whole = false;
 		at += size + (at[size] == ',');
 	}
+	look->publish(look, found);
+	peers_tell(look, why.text);
 	return is_whole;
 }

@@ -155,8 +155,7 @@ static void slurm_run(struct peers_look *look)
 	if (peers_slurm_expand(getenv(VARIABLE), &list, &diag))
 		return;
 	do {
-		is_whole = peers_resolve_list(look->self, list, &found);
-		look->publish(look, &found);
+		is_whole = peers_resolve_list(look, list, &found);
 	} while (!peers_wait(look, is_whole ? AGAIN_MS : SOON_MS));
 	free(found.entries);
 }

@@ -39,8 +39,7 @@ static void static_run(struct peers_look *look)
 	bool is_whole;
 
 	do {
-		is_whole = peers_resolve_list(look->self, look->spec, &found);
-		look->publish(look, &found);
+		is_whole = peers_resolve_list(look, look->spec, &found);
 	} while (!peers_wait(look, is_whole ? AGAIN_MS : SOON_MS));
 	free(found.entries);
 }

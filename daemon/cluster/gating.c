@@ -36,6 +36,7 @@
 union said {
 	struct said_ready ready;
 	struct said_failed failed;
+	struct said_trouble trouble;
 	struct said_member member;
 	struct said_member_gone member_gone;
 };
@@ -162,6 +163,9 @@ static bool on_message(void *arg, struct wire_in *in)
 		snprintf(gating->why, sizeof(gating->why), "%s", said.failed.text);
 		log_line(LOG_LEVEL_ERROR, "gate-failed", "text=\"%s\"", gating->why);
 		break;
+	case GATE_TROUBLE:
+		snprintf(gating->trouble, sizeof(gating->trouble), "%s", said.trouble.text);
+		break;
 	case GATE_MEMBER:
 		return on_member(gating, &said.member);
 	case GATE_MEMBER_GONE:
@@ -221,6 +225,7 @@ bool gating_child_ended(struct gating *gating, pid_t pid, int status)
 	gating->calls.let_go(gating->calls.arg, &gating->child.sock);
 	gating->child.pid = 0;
 	gating->n = 0;
+	gating->trouble[0] = '\0';
 	*gating->address = '\0';
 	if (*gating->why)
 		return true;
@@ -415,6 +420,7 @@ void gating_describe(const struct gating *gating, struct json_out *out)
 	json_out_member_string(out, "cluster_paths", gating->param->cluster_paths);
 	json_out_member_bool(out, "sealed", gating->param->peer_crypt == PEER_CRYPT_ON);
 	json_out_member_string(out, "failed", gating->why);
+	json_out_member_string(out, "trouble", gating->trouble);
 	json_out_member_u64(out, "gate_pid", (uint64_t)gating->child.pid);
 	json_out_member_u64(out, "gate_restarts", gating->restarts);
 	json_out_member_array(out, "members");

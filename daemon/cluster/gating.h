@@ -39,6 +39,7 @@ struct gating {                    /* zeroed: no peers, and no gate */
 	uint64_t incarnation, id; /* of this node; 0: there are no peers */
 	char name[65], address[256];
 	char why[1024];             /* the gate has failed for good: the configuration is wrong */
+	char trouble[1024];         /* it tries something again and again; "": nothing */
 	int key_fd[3];              /* owned; of GATE_START, -1: none */
 	int login_fd;               /* the same */
 	uint64_t domains, restarts; /* so many were numbered, from 1 */

@@ -8,6 +8,10 @@ MESSAGE(failed, FAILED, NOTHING)
 TEXT(failed, TEXT, text, 1, 1023, MUST, "what is wrong")
 END(failed, FAILED)
 
+MESSAGE(trouble, TROUBLE, NOTHING)
+TEXT(trouble, TEXT, text, 0, 1023, MUST, "what does not work for now")
+END(trouble, TROUBLE)
+
 MESSAGE(member, MEMBER, NOTHING)
 NUMBER(member, ID, id, MUST, "a node's id")
 TEXT(member, NODE, node, 0, 64, MUST, "a node's name")

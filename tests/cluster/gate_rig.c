@@ -86,6 +86,15 @@ static void send_start(int sock, const struct rig_start *start)
 	wire_out_fini(&out);
 }
 
+static void copy_text(const struct wire_in *in, uint16_t key, char *ret, size_t size)
+{
+	const char *text;
+
+	ck_assert_int_eq(wire_get_string(in, key, &text), 0);
+	ck_assert_uint_lt(strlen(text), size);
+	snprintf(ret, size, "%s", text);
+}
+
 struct rig_gate rig_gate_start(const struct rig_start *start)
 {
 	struct rig_gate gate = {.sock = -1};
@@ -99,6 +108,12 @@ struct rig_gate rig_gate_start(const struct rig_start *start)
 	gate.sock = pair[0];
 	send_start(gate.sock, start);
 	receive(gate.sock, &in);
+	while (in.type == GATE_TROUBLE) {
+		if (!*gate.trouble)
+			copy_text(&in, GATE_KEY_TEXT, gate.trouble, sizeof(gate.trouble));
+		wire_in_fini(&in);
+		receive(gate.sock, &in);
+	}
 	if (in.type == GATE_FAILED) {
 		ck_assert_int_eq(wire_get_string(&in, GATE_KEY_TEXT, &text), 0);
 		snprintf(gate.failed, sizeof(gate.failed), "%s", text);
@@ -184,15 +199,6 @@ void rig_gate_ended(int carrier, const struct rig_channel *channel)
 	wire_out_fini(&out);
 }
 
-static void copy_text(const struct wire_in *in, uint16_t key, char *ret, size_t size)
-{
-	const char *text;
-
-	ck_assert_int_eq(wire_get_string(in, key, &text), 0);
-	ck_assert_uint_lt(strlen(text), size);
-	snprintf(ret, size, "%s", text);
-}
-
 struct rig_member rig_gate_member(const struct rig_gate *gate, enum gate_state state,
 				  const char *node)
 {
@@ -215,6 +221,19 @@ struct rig_member rig_gate_member(const struct rig_gate *gate, enum gate_state s
 		if (member.state == (uint64_t)state && (!node || strcmp(node, member.node) == 0))
 			return member;
 	}
+}
+
+void rig_gate_trouble(const struct rig_gate *gate, char ret[RIG_TEXT])
+{
+	struct wire_in in;
+
+	receive(gate->sock, &in);
+	while (in.type != GATE_TROUBLE) {
+		wire_in_fini(&in);
+		receive(gate->sock, &in);
+	}
+	copy_text(&in, GATE_KEY_TEXT, ret, RIG_TEXT);
+	wire_in_fini(&in);
 }
 
 void rig_gate_gone(const struct rig_gate *gate, uint64_t id)

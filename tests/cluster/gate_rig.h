@@ -10,11 +10,15 @@
 #include "cluster/carrier.h"
 #include "cluster/gate.h"
 
+#define RIG_TEXT 1024
+
 struct rig_gate {
 	pid_t pid;
 	int sock;
 	char address[64]; /* READY's */
-	char failed[1024];
+	char failed[RIG_TEXT];
+	char
+	    trouble[RIG_TEXT]; /* what it said first that it cannot do, before READY; "": nothing */
 };
 
 struct rig_start {
@@ -49,6 +53,8 @@ void rig_gate_ended(int carrier, const struct rig_channel *channel);
 /* What it says next of a member whose state and node (NULL: any) these are; what comes before is dropped. */
 struct rig_member rig_gate_member(const struct rig_gate *gate, enum gate_state state,
 				  const char *node);
+/* What it says next that it cannot do; what comes before is dropped. */
+void rig_gate_trouble(const struct rig_gate *gate, char ret[RIG_TEXT]);
 /* Waits for a MEMBER_GONE of this id. */
 void rig_gate_gone(const struct rig_gate *gate, uint64_t id);
 /* Is there nothing to read there by now? */

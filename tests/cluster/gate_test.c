@@ -383,6 +383,22 @@ START_TEST(nobody_there_is_tried_again)
 }
 END_TEST
 
+/* One that cannot be found is told, and the others are called. */
+START_TEST(a_name_without_an_address_is_told)
+{
+	char peers[128], text[RIG_TEXT];
+	struct rig_gate gate;
+
+	/* no label of a name is so long: nobody is asked for it */
+	snprintf(peers, sizeof(peers), "static:127.0.0.1:1,%064d.x", 0);
+	gate = rig_gate_start(&(struct rig_start){.peers = peers});
+	rig_gate_trouble(&gate, text);
+	check_has(text, "has no address");
+	close(rig_gate_domain(&gate, 1, 1));
+	rig_gate_stop(&gate);
+}
+END_TEST
+
 /* Itself among the peers, by an address that no interface has: it is only seen to be its own when it answers. */
 START_TEST(itself_is_no_peer)
 {
@@ -583,6 +599,7 @@ START_TEST(a_port_that_is_taken_is_tried_again)
 	gate = rig_gate_start(&start);
 	ck_assert_str_eq(gate.failed, "");
 	ck_assert_str_eq(gate.address, other.address);
+	check_has(gate.trouble, "cannot listen there");
 	rig_gate_stop(&gate);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_eq(waitpid(other.pid, NULL, 0), other.pid);
@@ -614,6 +631,7 @@ int main(void)
 	tcase_add_test(tcase, another_crypt_is_refused);
 	tcase_add_test(tcase, a_name_that_comes_twice_is_told);
 	tcase_add_test(tcase, nobody_there_is_tried_again);
+	tcase_add_test(tcase, a_name_without_an_address_is_told);
 	tcase_add_test(tcase, itself_is_no_peer);
 	tcase_add_test(tcase, certificates_connect_two);
 	tcase_add_loop_test(tcase, wrong_certificates_are_refused, 0, BASE_ARRAY_LEN(certificates));

@@ -108,7 +108,7 @@ status_is streams.0.cache.misses "<=" 200 || fail "b read $(status streams.0.cac
 status_is streams.0.cache.peer_hits ">=" 1 || fail "nothing came from a"
 
 # Another key: a node that is refused, in words, and hurts nobody.
-node c "$port_c" peer_key="$work/other.key"
+node c "$port_c" peer_key="$work/other.key" peers="$peers,$(printf '%064d' 0).x"
 socket=$work/c/socket
 refused() {
 	status_is cluster.members.0.state == refused || status_is cluster.members.1.state == refused
@@ -116,6 +116,16 @@ refused() {
 until_true $patience refused || fail "a node with another key: $("$ctl" --socket "$socket" peers)"
 job c
 at a connected 1 || fail "a has lost b"
+says() { # says WORDS: access-ctl peers does
+	"$ctl" --socket "$socket" peers >"$work/trouble.txt" && tr '\n' ' ' <"$work/trouble.txt" | tr -s ' ' | grep -q "$1"
+}
+# c's list has a name that there is not, too (no label is so long, so nobody is asked for it); and a port that another one has.
+socket=$work/c/socket
+until_true $patience says "tried again: 0*.x has no address" || fail "access-ctl peers: $(cat "$work/trouble.txt")"
+node d "$port_a" peer_key="$work/other.key"
+until_true $patience says "tried again: peer_listen .* cannot listen there: Address already in use" || fail "access-ctl peers: $(cat "$work/trouble.txt")"
+kill -TERM $daemon
+until_true $patience is_gone $daemon
 
 # Whatever of theirs dies, jobs get what they asked for.
 pid_of() { # pid_of DAEMON NAME: of a process below it
