@@ -2,13 +2,13 @@
 
 /*
  * Weighted rendezvous hashing (D. G. Thaler, C. V. Ravishankar, "Using name-based mappings to increase hit rates",
- * IEEE/ACM ToN 6, 1998; by exponential waits for weights, as in sched/weigh.c): each node waits for a sample
+ * IEEE/ACM ToN 6, 1998; by exponential waits for weights, as in plan/weigh.c): each node waits for a sample
  * -log(u) / weight, u uniform, a function of the node, the key and the sample; who waits least has it. So a node that
  * comes takes its share from all others alike and moves nothing else, and one that goes gives back no more than that.
  *
  * Logarithms are integers and waits are compared as products, so that not even the last bit differs between machines.
  * Where all weights are one, who waits least is who has the largest u, and no logarithm is taken: accessd asks so for each
- * place of a spread (sched/ranks/spread.h).
+ * place of a spread (plan/ranks/spread.h).
  */
 
 #include "base/owner.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A chunk of a plan, as sched/ reckons with it (sched/entry.h) and as shared memory and files say it (shmring/plan_log.h). */
+/* A chunk of a plan, as it is reckoned with (plan/entry.h) and as shared memory and files say it (shmring/plan_log.h). */
 
 #include <stdint.h>
 

@@ -11,10 +11,10 @@
 #include "libaccess/part.h"
 #include "libaccess/replay.h"
 #include "libaccess/sampler.h"
-#include "sched/entry.h"
-#include "sched/permutation.h"
-#include "sched/plan.h"
-#include "sched/token.h"
+#include "plan/entry.h"
+#include "plan/permutation.h"
+#include "plan/plan.h"
+#include "plan/token.h"
 
 struct course {
 	bool is_ranked;              /* one of several ranks */

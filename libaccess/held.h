@@ -11,7 +11,7 @@
 #include "libaccess/part.h"
 #include "libaccess/schema.h"
 #include "libaccess/connect/session.h"
-#include "sched/entry.h"
+#include "plan/entry.h"
 
 enum { HELD_NONE = 300 }; /* nothing was granted */
 /* A program that wrote to a batch gets so many copies, which it can write to for a quarter of what a page of

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "libaccess/course.h"
 #include "libaccess/trouble.h"
-#include "sched/listing.h"
+#include "plan/listing.h"
 
 struct listed_map { /* a list that was sent */
 	uint64_t epoch, bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Several streams as one. Which part the next sample is of is arithmetic (sched/mix/blend.h); each part
+ * Several streams as one. Which part the next sample is of is arithmetic (plan/mix/blend.h); each part
  * is an ordinary endless stream, shared as usual with whoever else reads its dataset.
  *
  * A mixed batch belongs to a stream of its own that nobody serves: so it is released, and outlives

@@ -7,7 +7,7 @@
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
 #include "libaccess/stream.h"
-#include "sched/mix/blend.h"
+#include "plan/mix/blend.h"
 
 struct mix_part {
 	struct oa_stream *stream;  /* owned; endless, of one sample a batch with OA_MIX_SAMPLES */

@@ -16,7 +16,7 @@
 #include "libaccess/error.h"
 #include "libaccess/mix.h"
 #include "libaccess/mix_token.h"
-#include "sched/ranks/ranks.h"
+#include "plan/ranks/ranks.h"
 
 struct mix_request {
 	struct oa_mix_options options;

@@ -7,7 +7,7 @@
  */
 
 #include "base/base.h"
-#include "sched/mix/blend.h"
+#include "plan/mix/blend.h"
 
 enum { MIX_TOKEN_E_BAD = 1, MIX_TOKEN_E_VERSION = 2 };
 

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/wire.h"
-#include "sched/mix/batch_mix.h"
+#include "plan/mix/batch_mix.h"
 
 #define MIXED_ASK_NONSENSE                                                                       \
 	"accessd's mixup or cutmix makes no sense, or does not fit the fields of the pipeline: " \

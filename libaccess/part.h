@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/bits.h"
 #include "libaccess/sampler.h"
-#include "sched/population.h"
+#include "plan/population.h"
 #include "shmring/catalog.h"
 
 struct part {              /* owned; all zero but fd -1: all samples */

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * What a rank under the carousel knows of its job's plan (sched/entry.h, shmring/plan_log.h): the log
+ * What a rank under the carousel knows of its job's plan (plan/entry.h, shmring/plan_log.h): the log
  * from its own steps on, and what the samples are that no rank has had after so many steps.
  */
 
 #include "base/base.h"
-#include "sched/entry.h"
+#include "plan/entry.h"
 #include "shmring/plan_log.h"
 
 struct plan_reader {

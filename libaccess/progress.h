@@ -9,8 +9,8 @@
 #include "libaccess/listed.h"
 #include "libaccess/plan_reader.h"
 #include "libaccess/trouble.h"
-#include "sched/ranks/ranks.h"
-#include "sched/ranks/slice.h"
+#include "plan/ranks/ranks.h"
+#include "plan/ranks/slice.h"
 
 /* The instances that the job has seen, so that it is not given them again: the newest last. */
 struct progress_seen {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One of several ranks of a job: which places of its plan are ours is arithmetic (sched/ranks/ranks.h), and
+ * One of several ranks of a job: which places of its plan are ours is arithmetic (plan/ranks/ranks.h), and
  * the plan is fixed, or the log of what is dealt to the job (plan_reader.c). All chunks pass by, in order. Over places of other ranks the cursor jumps, and a
  * chunk without a place of ours goes back as soon as it comes, filled or not; a batch of ours is a
  * window of its chunk, or copied together where it straddles two. A hole makes it shorter, so that
  * all ranks have the same number of batches whatever is bad. Where ranks are on several nodes the
- * chunks are this node's slice of the plan, and the cursor counts local places (sched/ranks/slice.h).
+ * chunks are this node's slice of the plan, and the cursor counts local places (plan/ranks/slice.h).
  *
  * The token says where all ranks are when they have done as many steps as we have. With a log that is
  * known when the log reaches there, so a batch is handed out no earlier.
@@ -14,7 +14,7 @@
 
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
-#include "sched/ranks/ranks.h"
+#include "plan/ranks/ranks.h"
 
 /* Does the log say all that a token after the step must? 0, STREAM_NOTHING, or the stream failed. */
 static int ranked_gate(struct oa_stream *stream, uint64_t place)

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Recording of the plan as it is delivered (sched/recording.h): into a buffer, which becomes a block
+ * Recording of the plan as it is delivered (plan/recording.h): into a buffer, which becomes a block
  * of the file when it is full, when a token is saved, and at the end.
  */
 
 #include "base/base.h"
-#include "sched/recording.h"
+#include "plan/recording.h"
 
 struct course;
 struct oa_batch;

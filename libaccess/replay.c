@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "base/hash.h"
 #include "libaccess/error.h"
-#include "sched/plan.h"
+#include "plan/plan.h"
 
 #define REPLAY_RECENT 64
 #define REPLAY_MOST_EPOCHS (UINT64_C(1) << 24)

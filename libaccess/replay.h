@@ -4,8 +4,8 @@
 /* A recorded plan, replayed: its epochs as lists. */
 
 #include "base/base.h"
-#include "sched/recording.h"
-#include "sched/token.h"
+#include "plan/recording.h"
+#include "plan/token.h"
 
 struct replay_epoch {
 	uint64_t places, offset, number; /* of the block in which it begins */

@@ -14,8 +14,8 @@
 #include <math.h>
 #include "base/hash.h"
 #include "libaccess/error.h"
-#include "sched/listing.h"
-#include "sched/plan.h"
+#include "plan/listing.h"
+#include "plan/plan.h"
 
 #define SAMPLER_MOST (UINT64_C(1) << 31) /* ids, weights, samples of an epoch */
 #define SAMPLER_MOST_CLASSES 65536

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "libaccess/libaccess.h"
-#include "sched/token.h"
+#include "plan/token.h"
 
 struct sampler { /* owned copies; all zero: all samples, once each */
 	int64_t *ids;

@@ -32,11 +32,11 @@
  */
 
 #include "base/base.h"
-#include "sched/permutation.h"
-#include "sched/entry.h"
-#include "sched/listing.h"
-#include "sched/plan.h"
-#include "sched/ranks/slice.h"
+#include "plan/permutation.h"
+#include "plan/entry.h"
+#include "plan/listing.h"
+#include "plan/plan.h"
+#include "plan/ranks/slice.h"
 
 #define CAROUSEL_MAX_JOBS 256
 #define CAROUSEL_MAX_VARIANTS 8
@@ -75,7 +75,7 @@ struct carousel_join {
 	uint64_t need_samples;
 	const int64_t *tail; /* samples of begun blocks not delivered (copied) */
 	uint32_t n_tail;
-	/* Bitmap over positions of the permutation (copied; sched/population.h): which samples its epochs
+	/* Bitmap over positions of the permutation (copied; plan/population.h): which samples its epochs
 	 * have, NULL: all. need and tail lie within it. is_random: it has nothing to do with what is
 	 * in the samples (a random split). is_narrow: it is granted no chunk with other samples. */
 	const uint64_t *population;
@@ -203,7 +203,7 @@ int carousel_found(struct carousel *carousel, const struct carousel_join *join, 
 		   uint64_t now_ns, uint32_t *ret_group);
 /*
  * A log that is gone on with, made beforehand, in whatever steps: what came before is added oldest first,
- * entries that are good (sched/entry.h), and forgotten as above. carousel_adopt() gives it (consumed) to a
+ * entries that are good (plan/entry.h), and forgotten as above. carousel_adopt() gives it (consumed) to a
  * group that was founded behind its end, before any rank joins.
  */
 struct carousel_log;

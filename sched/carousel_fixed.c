@@ -14,7 +14,7 @@
  */
 
 #include "sched/carousel_state.h"
-#include "sched/ranks/spread.h"
+#include "plan/ranks/spread.h"
 
 void carousel_fixed_slice(const struct carousel *carousel, const struct carousel_member *member,
 			  struct slice *ret)

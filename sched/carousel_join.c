@@ -10,9 +10,9 @@
 #include "base/bits.h"
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
-#include "sched/ranks/spread.h"
-#include "sched/sort.h"
-#include "sched/token.h"
+#include "plan/ranks/spread.h"
+#include "plan/sort.h"
+#include "plan/token.h"
 
 void carousel_join_free(struct carousel *carousel, struct carousel_member *member)
 {

@@ -25,7 +25,7 @@
 
 #include "base/bits.h"
 #include "sched/carousel_state.h"
-#include "sched/population.h"
+#include "plan/population.h"
 
 void carousel_need_known(const struct carousel *carousel, struct carousel_member *member,
 			 uint64_t samples)

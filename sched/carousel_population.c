@@ -23,7 +23,7 @@
 
 #include "base/bits.h"
 #include "sched/carousel_state.h"
-#include "sched/population.h"
+#include "plan/population.h"
 
 /* ---- making one ---- */
 

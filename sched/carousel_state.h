@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 #include "sched/carousel.h"
-#include "sched/permutation.h"
+#include "plan/permutation.h"
 
 #define CAROUSEL_NOBODY UINT32_MAX
 /* Bitmaps over blocks are padded with zeros to whole spans, so that loops have constant

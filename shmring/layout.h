@@ -20,7 +20,7 @@
  *   doorbell     accessd, reader, workers         the same               one a trust domain
  *   pane     accessd                          watchers, read-only    one a user who watches; FUTURE_WRITE
  * All are sealed SHRINK, GROW, SEAL before they leave accessd. The other way goes a list (of the places
- * of an epoch: sched/listing.h), made by a client and sealed WRITE, too: nobody writes it any more.
+ * of an epoch: plan/listing.h), made by a client and sealed WRITE, too: nobody writes it any more.
  */
 
 #include <stdatomic.h>

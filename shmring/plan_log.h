@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The plan log of a job of several ranks, as its ranks see it (sched/entry.h says what an entry
+ * The plan log of a job of several ranks, as its ranks see it (plan/entry.h says what an entry
  * is): one memfd a group, written by accessd alone, read by all ranks, and by another accessd that
  * goes on with it. Entries are appended; the oldest give way.
  *

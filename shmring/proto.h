@@ -48,7 +48,7 @@ enum proto_message {
 	PROTO_STATUS = 5,  /* -> STATUS_REPLY */
 	/* DATASET, maybe PIPELINE -> PROGRESS*, DESCRIBED | REFUSED; before OPEN */
 	PROTO_DESCRIBE = 6,
-	PROTO_PLAN = 7, /* EPOCH; fd: a sealed list (sched/listing.h). A job that opened with order
+	PROTO_PLAN = 7, /* EPOCH; fd: a sealed list (plan/listing.h). A job that opened with order
 			    * PLAN_LIST sends its epoch's and the next one's after OPENED, and with each
 			    * epoch that it begins the one after the next */
 	/* VERB (enum reader_verb of storage/reader.h), maybe GROUP, maybe WHO: what a person asks
@@ -104,9 +104,9 @@ enum proto_key {
 	PROTO_KEY_RANK = 19,
 	PROTO_KEY_TOKEN = 20, /* bytes */
 	/* OPEN: with a fixed plan, ranks of the job on this node, where these are not all; missing: they are.
-	 * OPENED: the same, from who knows slices (sched/ranks/slice.h): granted chunks are ones of local places
+	 * OPENED: the same, from who knows slices (plan/ranks/slice.h): granted chunks are ones of local places
 	 * then. Beside it in OPEN: the first of them (missing: 0); 1: the last step is left out where it is
-	 * short; SPREAD_ARITHMETIC: samples of a step go to nodes by sched/ranks/spread.h. */
+	 * short; SPREAD_ARITHMETIC: samples of a step go to nodes by plan/ranks/spread.h. */
 	PROTO_KEY_LOCAL_RANKS = 70,
 	PROTO_KEY_LOCAL_FIRST = 71,
 	PROTO_KEY_DROP_LAST = 72,
@@ -123,7 +123,7 @@ enum proto_key {
 	PROTO_KEY_PLACE = 34, /* OPENED: of the rank in its job's plan log, which is fd 4 */
 	PROTO_KEY_LOG = 35,   /* OPEN: which of its descriptors is the plan log to go on with */
 	/* bytes[32]: with fd 0, a sealed bitmap over positions of the permutation of this dataset version
-	 * (sched/population.h): the samples that the job's epochs have; missing: all */
+	 * (plan/population.h): the samples that the job's epochs have; missing: all */
 	PROTO_KEY_PART = 40,
 	/* u64[3]: the part is a random split: from, to (doubles' bits), seed */
 	PROTO_KEY_SPLIT = 41,
@@ -151,7 +151,7 @@ enum proto_key {
 
 /* An op on whole batches, which the client does. */
 struct proto_batch_mix {
-	uint32_t kind;      /* enum batch_mix_kind (sched/mix/batch_mix.h) */
+	uint32_t kind;      /* enum batch_mix_kind (plan/mix/batch_mix.h) */
 	uint32_t is_planar; /* the image: 1: channels, rows, columns; 0: rows, columns, channels */
 	uint32_t classes;   /* 0: the label has a number for each class */
 	uint32_t reserved;

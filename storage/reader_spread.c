@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where a job's samples are spread over nodes (sched/ranks/spread.h), a sample goes to the node of the job that owns it, as long
+ * Where a job's samples are spread over nodes (plan/ranks/spread.h), a sample goes to the node of the job that owns it, as long
  * as that has room in the step. The same node is to keep what is made of it: else a node would look at others, each
  * epoch, for what it is given in each. So the nodes of such a job tell each other which of its nodes they are, and whose
  * a sample is of these groups is said by the very function that spreads them (owner_of_spread()).

@@ -27,7 +27,7 @@
 #include "libaccess/libaccess.h"
 #include "pipeline/formats/decode_libraries.h"
 #include "pipeline/pipeline.h"
-#include "sched/ranks/spread.h"
+#include "plan/ranks/spread.h"
 
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
 #define CACHE_CUT_DIGITS 16

@@ -16,7 +16,7 @@
 #include "daemon/net/request.h"
 #include "libaccess/libaccess.h"
 #include "sched/carousel.h"
-#include "sched/population.h"
+#include "plan/population.h"
 #include "shmring/region.h"
 
 #define PROBES 256

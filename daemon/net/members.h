@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The part of a dataset that a job asks for in OPEN: a bitmap of its samples (sched/population.h). */
+/* The part of a dataset that a job asks for in OPEN: a bitmap of its samples (plan/population.h). */
 
 #include "base/base.h"
 

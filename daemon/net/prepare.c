@@ -37,8 +37,8 @@
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
 #include "libaccess/libaccess.h"
-#include "sched/population.h"
-#include "sched/token.h"
+#include "plan/population.h"
+#include "plan/token.h"
 
 enum stage {
 	STAGE_TOKEN,

@@ -12,9 +12,9 @@
 #include "daemon/param.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
-#include "sched/plan.h"
-#include "sched/ranks/spread.h"
-#include "sched/token.h"
+#include "plan/plan.h"
+#include "plan/ranks/spread.h"
+#include "plan/token.h"
 
 #define MOST_BATCH 65536
 #define MOST_RANKS 65536

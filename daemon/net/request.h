@@ -10,8 +10,8 @@
 #include "base/wire.h"
 #include "daemon/net/message.h"
 #include "pipeline/pipeline.h"
-#include "sched/population.h"
-#include "sched/ranks/spread.h"
+#include "plan/population.h"
+#include "plan/ranks/spread.h"
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_MOST_REUSE 100

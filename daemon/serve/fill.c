@@ -28,7 +28,7 @@
 #include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
-#include "sched/plan.h"
+#include "plan/plan.h"
 
 #define FIRST_MEDIAN_US 1000
 #define RING_STEP 16     /* finished tasks between rings while the arena is full */

@@ -32,7 +32,7 @@
 #include "daemon/serve/stream.h"
 #include "libaccess/libaccess.h"
 #include "sched/carousel.h"
-#include "sched/token.h"
+#include "plan/token.h"
 
 #define KEPT_NS (UINT64_C(60) * 1000000000) /* a group without ranks */
 

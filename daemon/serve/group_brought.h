@@ -8,8 +8,8 @@
 
 #include "base/base.h"
 #include "daemon/serve/group_keep.h"
-#include "sched/entry.h"
-#include "sched/token.h"
+#include "plan/entry.h"
+#include "plan/token.h"
 #include "shmring/plan_log.h"
 
 struct carousel_log;

@@ -19,9 +19,9 @@
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
-#include "sched/mix/batch_mix.h"
-#include "sched/plan.h"
-#include "sched/ranks/spread.h"
+#include "plan/mix/batch_mix.h"
+#include "plan/plan.h"
+#include "plan/ranks/spread.h"
 #include "shmring/inbox.h"
 
 #define GRANT_LATER UINT64_MAX /* granted[]: it waits in job->later */

@@ -15,9 +15,9 @@
 #include "daemon/serve/variant.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
-#include "sched/mix/batch_mix.h"
-#include "sched/plan.h"
-#include "sched/ranks/spread.h"
+#include "plan/mix/batch_mix.h"
+#include "plan/plan.h"
+#include "plan/ranks/spread.h"
 #include "shmring/inbox.h"
 
 #define MOST_WORK 32768 /* some 4 ms of the loop */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The lists of a job whose plan is one (sched/listing.h): taken from the client, shown to the
+/* The lists of a job whose plan is one (plan/listing.h): taken from the client, shown to the
  * carousel, and let go when their epochs are over. */
 
 #include <sys/types.h>

@@ -28,7 +28,7 @@
 #include <unistd.h>
 #include "libaccess/error.h"
 #include "libaccess/connect/signals.h"
-#include "sched/ranks/spread.h"
+#include "plan/ranks/spread.h"
 #include "shmring/proto.h"
 
 #define DIAL_RETRY_NS UINT64_C(50000000)

@@ -4,7 +4,7 @@
  * die, or cannot be started, at awkward moments. */
 
 #include "daemon/proc/child.h"
-#include "sched/ranks/spread.h"
+#include "plan/ranks/spread.h"
 #include "shmring/queue.h"
 #include "tests/daemon/raw.h"
 

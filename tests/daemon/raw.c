@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "sched/plan.h"
+#include "plan/plan.h"
 
 int raw_try_dial(void)
 {

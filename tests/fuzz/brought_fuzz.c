@@ -12,7 +12,7 @@
 #include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
 #include "sched/carousel.h"
-#include "sched/population.h"
+#include "plan/population.h"
 #include "tests/fuzz/forge.h"
 
 #include <stdlib.h>

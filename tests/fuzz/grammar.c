@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sched/listing.h"
-#include "sched/token.h"
+#include "plan/listing.h"
+#include "plan/token.h"
 #include "shmring/proto.h"
 
 /* ---- choices ---- */

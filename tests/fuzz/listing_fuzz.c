@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "sched/carousel.h"
-#include "sched/listing.h"
+#include "plan/listing.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
-#include "sched/recording.h"
+#include "plan/recording.h"
 
 #include <errno.h>
 #include <stdlib.h>

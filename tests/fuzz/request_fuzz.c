@@ -11,7 +11,7 @@
 #include "daemon/param.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
-#include "sched/token.h"
+#include "plan/token.h"
 #include "tests/fuzz/grammar.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "sched/carousel.h"
-#include "sched/token.h"
+#include "plan/token.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -24,8 +24,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/bits.h"
-#include "sched/permutation.h"
-#include "sched/token.h"
+#include "plan/permutation.h"
+#include "plan/token.h"
 
 static uint64_t fake_random(struct fake *fake)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/bits.h"
-#include "sched/permutation.h"
-#include "sched/token.h"
+#include "plan/permutation.h"
+#include "plan/token.h"
 #include "tests/libaccess/fake.h"
 #include "tests/worker/suite.h"
 

@@ -17,8 +17,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "sched/listing.h"
-#include "sched/plan.h"
+#include "plan/listing.h"
+#include "plan/plan.h"
 #include "shmring/catalog.h"
 #include "shmring/plan_log.h"
 
@@ -394,7 +394,7 @@ struct list_head {
 	uint64_t places;
 	uint32_t keys, zero[9];
 };
-_Static_assert(sizeof(struct list_head) == LISTING_HEAD, "as sched/listing.h has it");
+_Static_assert(sizeof(struct list_head) == LISTING_HEAD, "as plan/listing.h has it");
 
 static int odd_list(struct foe *foe)
 {

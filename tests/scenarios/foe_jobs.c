@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sched/plan.h"
+#include "plan/plan.h"
 #include "storage/reader.h"
 #include "tests/scenarios/town.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/philox.h"
-#include "sched/mix/blend.h"
+#include "plan/mix/blend.h"
 
 #include <errno.h>
 #include <inttypes.h>

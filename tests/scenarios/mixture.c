@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "sched/population.h"
+#include "plan/population.h"
 #include "tests/scenarios/mixture.h"
 
 const unsigned mixture_samples[MIXTURE_DATASETS] = {1, 2, 13, 64, 151, MIXTURE_N};

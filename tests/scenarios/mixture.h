@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "libaccess/libaccess.h"
-#include "sched/plan.h"
+#include "plan/plan.h"
 
 enum {
 	MIXTURE_DATASETS = 6,

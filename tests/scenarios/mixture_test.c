@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sched/token.h"
+#include "plan/token.h"
 
 #define SEED 20260
 #define CASES 27 /* with each accessd */

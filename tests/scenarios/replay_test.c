@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sched/recording.h"
+#include "plan/recording.h"
 
 static const char *dataset;
 static char file[PATH_MAX];

@@ -2,7 +2,7 @@
 
 /*
  * Own orders, repeats and weights, against a real accessd. What must come out is computed here once
- * more, by the same pure code (sched/listing.h, which has tests of its own); that the bytes are the
+ * more, by the same pure code (plan/listing.h, which has tests of its own); that the bytes are the
  * same in every way to run is told by digests.
  */
 
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "sched/listing.h"
-#include "sched/plan.h"
+#include "plan/listing.h"
+#include "plan/plan.h"
 #include "shmring/region.h"
 #include "shmring/proto.h"
 

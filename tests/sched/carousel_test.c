@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "sched/carousel.h"
-#include "sched/token.h"
+#include "plan/token.h"
 #include "tests/histories.h"
 #include "tests/sched/chaos.h"
 

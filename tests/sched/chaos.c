@@ -30,8 +30,8 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 #include "sched/instance.h"
-#include "sched/population.h"
-#include "sched/token.h"
+#include "plan/population.h"
+#include "plan/token.h"
 #include "tests/sched/chaos.h"
 
 #define CHAOS_CLIENTS 6

@@ -14,7 +14,7 @@
 #include "base/philox.h"
 #include "bench/sim_world.h"
 #include "sched/carousel.h"
-#include "sched/token.h"
+#include "plan/token.h"
 #include "tests/patience.h"
 
 #define JOBS 5

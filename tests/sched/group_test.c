@@ -25,8 +25,8 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
-#include "sched/population.h"
-#include "sched/ranks/ranks.h"
+#include "plan/population.h"
+#include "plan/ranks/ranks.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
 

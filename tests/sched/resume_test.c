@@ -22,8 +22,8 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
-#include "sched/ranks/ranks.h"
-#include "sched/token.h"
+#include "plan/ranks/ranks.h"
+#include "plan/token.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
 
