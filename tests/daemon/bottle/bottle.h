@@ -188,6 +188,7 @@ struct training {
 	size_t token_bytes;
 	unsigned deaths;
 	uint64_t batches;
+	unsigned life; /* of the accessd that had it last */
 };
 
 struct bottle {

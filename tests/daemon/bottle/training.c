@@ -20,7 +20,6 @@
 #define HELD 3
 #define STEPS_AHEAD 2
 #define FORGOTTEN_NS (50 * SECOND) /* accessd keeps a plan that nobody comes back to for a minute */
-#define LOOK_TURNS 16
 #define OWED_TURNS 8
 #define OWED_NS (20 * MS)
 
@@ -117,68 +116,40 @@ void training_wake(void)
 		}
 }
 
+/* ---- beginning anew ---- */
+
 /* What accessd knows of who was where ends with it, and with a stream that is lost. */
 static uint64_t era_of(const struct bottle *bottle)
 {
 	return (uint64_t)bottle->life << 32 | bottle->node->counters.restarts.parent;
 }
 
-static void look_at_plan(struct bottle *bottle, unsigned leader, const struct conn *conn)
+/* Is it of a job of several ranks, one that is there now? *ret: where that begins. */
+static bool is_of_ranks(const struct bottle *bottle, const struct conn *conn, unsigned *ret)
 {
-	const struct group *group = conn->job->group;
-	struct troop *troop = &bottle->troop[leader];
+	unsigned serial;
 
-	troop->with_ns = bottle->clock.now_ns;
-	if (!group)
-		return;
-	memcpy(&troop->plan, group->plan_log.id, sizeof(troop->plan));
-	troop->is_whole = bits_count(group->begun, group->ranks) == group->ranks;
-	troop->era = era_of(bottle);
-	if (troop->over == troop->plan)
-		bottle_break("job %u: it began anew, and has the plan of the run before", leader);
+	return conn->job && conn->request.ranks > 1 &&
+	       sscanf(conn->request.job, "job %u.%u", ret, &serial) == 2 &&
+	       bottle->job[*ret].plan.serial == serial && bottle->job[*ret].plan.ranks > 1;
 }
 
-/* Of jobs of several ranks: whose plan accessd has. */
-static void look_who_is_there(struct bottle *bottle)
+static bool has_ranks(const struct bottle *bottle, unsigned leader)
 {
 	const struct conn *conn;
-	unsigned leader, serial;
+	unsigned its;
+	bool has_one = false;
 
-	if (!bottle->node || bottle->turns % LOOK_TURNS)
-		return;
 	LIST_FOREACH(conn, &bottle->node->clients.list, link)
-		if (conn->job && conn->request.ranks > 1 &&
-		    sscanf(conn->request.job, "job %u.%u", &leader, &serial) == 2 &&
-		    bottle->job[leader].plan.serial == serial)
-			look_at_plan(bottle, leader, conn);
+		has_one |= is_of_ranks(bottle, conn, &its) && its == leader;
+	return has_one;
 }
-
-/* accessd has had some turns: who sleeps though a chunk is finished for him was woken. */
-void training_check(void)
-{
-	struct bottle *bottle = bottle_now();
-
-	look_who_is_there(bottle);
-	for (unsigned i = 0; i < BOTTLE_JOBS; i++) {
-		struct training *job = &bottle->job[i];
-		const bool is_owed = job->fiber && job->waits && job->fd >= 0 && !job->is_due &&
-				     !job->is_killed && job->stream &&
-				     bottle->client->is_owed(job->stream);
-
-		job->owed_turns = is_owed ? job->owed_turns + 1 : 0;
-		if (job->owed_turns == 1)
-			job->owed_ns = bottle->clock.now_ns;
-		if (job->owed_turns > OWED_TURNS && bottle->clock.now_ns > job->owed_ns + OWED_NS)
-			bottle_break("job %u sleeps, and nobody has woken it", i);
-	}
-}
-
-/* ---- beginning anew ---- */
 
 void troop_begin(struct bottle *bottle, unsigned leader)
 {
 	struct troop *troop = &bottle->troop[leader];
-	const bool is_over = bottle->node && troop->is_whole && troop->era == era_of(bottle);
+	const bool is_over = bottle->node && troop->is_whole && troop->era == era_of(bottle) &&
+			     !has_ranks(bottle, leader);
 	const uint64_t over = is_over ? troop->plan : 0;
 
 	memset(troop, 0, sizeof(*troop));
@@ -200,6 +171,84 @@ static void on_anew(void *arg, uint64_t leader, uint64_t unused)
 		if (!first[i].fiber) /* else it does so where it ends */
 			first[i].model = first[i].saved;
 		fault_kill_rank(&first[i]);
+	}
+}
+
+/* accessd has had nobody of the job for so long that it may have forgotten the plan: each rank's token would then be the
+ * beginning of another one (accessd(8)). */
+static bool is_forgotten(const struct training *job)
+{
+	const struct bottle *bottle = job->bottle;
+
+	return job->plan.ranks > 1 &&
+	       bottle->clock.now_ns > bottle->troop[job->plan.leader].with_ns + FORGOTTEN_NS;
+}
+
+/* Ranks that different accessds had last have logs of different lengths: without accessd's own it would go on with that of whoever
+ * comes first. */
+static bool has_one_log(const struct training *first)
+{
+	unsigned life = 0;
+	bool is_one = true;
+
+	for (unsigned i = 0; i < first->plan.ranks; i++) {
+		if (first[i].is_done || !first[i].life)
+			continue;
+		is_one &= !life || life == first[i].life;
+		life = first[i].life;
+	}
+	return is_one;
+}
+
+static void look_at_plan(struct bottle *bottle, unsigned leader, const struct conn *conn)
+{
+	const struct group *group = conn->job->group;
+	struct troop *troop = &bottle->troop[leader];
+	struct training *first = &bottle->job[leader];
+
+	if (is_forgotten(first) && !has_one_log(first))
+		bottle_after(0, on_anew, bottle, leader, 0);
+	first[conn->request.rank].life = bottle->life;
+	troop->with_ns = bottle->clock.now_ns;
+	if (!group)
+		return;
+	memcpy(&troop->plan, group->plan_log.id, sizeof(troop->plan));
+	troop->is_whole = bits_count(group->begun, group->ranks) == group->ranks;
+	troop->era = era_of(bottle);
+	if (troop->over == troop->plan)
+		bottle_break("job %u: it began anew, and has the plan of the run before", leader);
+}
+
+/* Of jobs of several ranks: whose plan accessd has. */
+static void look_who_is_there(struct bottle *bottle)
+{
+	const struct conn *conn;
+	unsigned leader;
+
+	if (!bottle->node)
+		return;
+	LIST_FOREACH(conn, &bottle->node->clients.list, link)
+		if (is_of_ranks(bottle, conn, &leader))
+			look_at_plan(bottle, leader, conn);
+}
+
+/* accessd has had some turns: who sleeps though a chunk is finished for him was woken. */
+void training_check(void)
+{
+	struct bottle *bottle = bottle_now();
+
+	look_who_is_there(bottle);
+	for (unsigned i = 0; i < BOTTLE_JOBS; i++) {
+		struct training *job = &bottle->job[i];
+		const bool is_owed = job->fiber && job->waits && job->fd >= 0 && !job->is_due &&
+				     !job->is_killed && job->stream &&
+				     bottle->client->is_owed(job->stream);
+
+		job->owed_turns = is_owed ? job->owed_turns + 1 : 0;
+		if (job->owed_turns == 1)
+			job->owed_ns = bottle->clock.now_ns;
+		if (job->owed_turns > OWED_TURNS && bottle->clock.now_ns > job->owed_ns + OWED_NS)
+			bottle_break("job %u sleeps, and nobody has woken it", i);
 	}
 }
 
@@ -337,16 +386,6 @@ static void visit(struct training *job)
 {
 	nap(bottle_between(100 * MS, 20 * SECOND));
 	job->is_done = !job->is_killed;
-}
-
-/* accessd has had nobody of the job for so long that it may have forgotten the plan: each rank's token would then be the
- * beginning of another one (accessd(8)). */
-static bool is_forgotten(const struct training *job)
-{
-	const struct bottle *bottle = job->bottle;
-
-	return job->plan.ranks > 1 &&
-	       bottle->clock.now_ns > bottle->troop[job->plan.leader].with_ns + FORGOTTEN_NS;
 }
 
 /* May it be started again? Where all of a job was killed, the ranks that have a token come first; where nobody has one, that
