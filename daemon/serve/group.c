@@ -196,7 +196,8 @@ static bool may_have_others(const struct group *group)
 /* The rank has been here, and begins anew when nobody is left. */
 static bool is_another_run(const struct group *group, const struct conn *conn)
 {
-	if (conn->request.token.data || group->present || !bits_test(group->begun, conn->request.rank))
+	if (conn->request.token.data || group->present ||
+	    !bits_test(group->begun, conn->request.rank))
 		return false;
 	return !may_have_others(group) || !carousel_has_place(conn->stream->carousel, group->number,
 							      group->plan_log.first_epoch, 0);
