@@ -6,12 +6,12 @@
  * this sample; each op then has a sequence of its own, named by its number in the pipeline. So the
  * draws of an op depend neither on how many numbers another op used nor on the order in which
  * samples or ops are run. The seed is first mixed with a constant of this file, because shuffles in
- * sched/ use the plain one with the same nonce.
+ * plan/ use the plain one with the same nonce.
  *
  * random_resized_crop is torchvision's RandomResizedCrop.get_params: up to ten tries of (area
  * uniform, ratio uniform in the logarithm, rounded to pixels, half to even as Python rounds), then
  * the largest middle part whose ratio is allowed. How numbers are drawn is ours; frozen by
- * tests/pipeline/test_draw.c, since a recorded instance must come out the same for ever.
+ * tests/pipeline/draw_test.c, since a recorded instance must come out the same for ever.
  */
 
 #include <math.h>
