@@ -104,6 +104,7 @@ int progress_begin(struct progress *progress, const struct token *token)
 	if (course->permutation.n > 0 &&
 	    (progress->left == 0 || progress->place == progress->places))
 		progress_next_epoch(progress);
+	progress->n_ended = 0; /* that one had ended before */
 	return 0;
 }
 

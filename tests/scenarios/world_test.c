@@ -409,6 +409,33 @@ END_TEST
 
 /* ---- resumes ---- */
 
+/* An epoch that was delivered before the token is none that ends now. */
+START_TEST(epochs_are_counted_from_the_opening_on)
+{
+	struct oa_options options = options_of(2, 30, true);
+	struct world world = {.client = NULL};
+	struct oa_stats stats = {.size = sizeof(stats)};
+	size_t size;
+	void *token;
+
+	begin("counted");
+	world_open(&world, &options, NULL, 0);
+	drive(&world, 4); /* all of the first epoch */
+	token = token_of(world.rank[0].stream, &size);
+	world_close(&world);
+	world_open(&world, &options, token, size);
+	free(token);
+	oa_stream_stats(world.rank[0].stream, &stats);
+	ck_assert_uint_eq(stats.epochs, 0);
+	ck_assert(drive(&world, MOST_STEPS));
+	oa_stream_stats(world.rank[0].stream, &stats);
+	ck_assert_uint_eq(stats.epochs, 1);
+	assert_all_once(&world);
+	world_close(&world);
+	rig_end();
+}
+END_TEST
+
 /* Any rank's token after the same step, with any R and B, three times and more an epoch. */
 START_TEST(a_job_resumes_with_other_ranks_and_batches)
 {
@@ -721,6 +748,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_killed_rank_returns);
 	tcase_add_test(tcase, a_rank_returns_with_its_token);
 	tcase_add_loop_test(tcase, all_ranks_are_started_again, 0, 2);
+	tcase_add_test(tcase, epochs_are_counted_from_the_opening_on);
 	tcase_add_test(tcase, a_job_resumes_with_other_ranks_and_batches);
 	tcase_add_test(tcase, ranks_outlive_accessd);
 	tcase_add_loop_test(tcase, a_rank_begins_after_a_restart, 0, 4);
