@@ -273,9 +273,9 @@ struct baseline_place {               /* of what comes next */
 	uint64_t gap;                 /* MCUs to be read over before it */
 };
 
-struct
-    baseline_wanted { /* a bit for each block of a MCU: of the MCU row; of the first columns and the last */
-	unsigned down, first[2], last[2];
+struct baseline_wanted {            /* a bit for each block of a MCU */
+	unsigned down;              /* of the MCU row */
+	unsigned first[2], last[2]; /* of the first columns and the last */
 };
 
 struct baseline_restart {
