@@ -6,8 +6,8 @@
 #include "cluster/cell.h"
 
 void gate_say_ready(const struct gate_address *address);
+void gate_say_trouble(const char *text); /* what it tries again; "": nothing any longer */
 /* Says so, and ends the process. */
-void gate_say_trouble(const char *text); /* "": no longer */
 _Noreturn void gate_say_failed(const struct diag *diag);
 void gate_say_member(void *arg, uint64_t id, const struct cell_member *member);
 void gate_say_gone(void *arg, uint64_t id);
