@@ -198,7 +198,8 @@ static bool is_of(struct variant *variant, pid_t pid, int status, struct reserve
 	if (variant->reserve.gatherer == pid) {
 		variant->reserve.gatherer = 0;
 		variant->reserve.is_small |= variant->reserve.is_mixed && status != 0;
-		variant->reserve.is_mixed = false;
+		/* what was reserved meanwhile waits for the next one */
+		variant->reserve.is_mixed &= variant->reserve.gathered != variant->reserve.reserved;
 		return true;
 	}
 	if (variant->reserve.pid != pid)

@@ -8,6 +8,7 @@
 #include "daemon/serve/stream.h"
 #include "daemon/serve/streams.h"
 #include "daemon/serve/variant.h"
+#include "shmring/region.h"
 #include "tests/worker/suite.h"
 
 #include <fcntl.h>
@@ -157,8 +158,35 @@ START_TEST(what_is_small_is_gathered_once)
 }
 END_TEST
 
+/* What came in small pages while others were gathered is not in huge ones when those are. */
+START_TEST(all_is_huge_when_the_last_is_gathered)
+{
+	static struct node node;
+	static struct domain domain;
+	static struct stream stream;
+	struct variant variant = {.stream = &stream,
+				  .reserve = {.gatherer = 1, .gathered = 4, .reserved = 4}};
+	struct reserve_done done;
+
+	variant.table.geometry.slot_stride = REGION_HUGE;
+	stream.node = &node;
+	stream.variant[0] = &variant;
+	LIST_INSERT_HEAD(&node.domains, &domain, link);
+	LIST_INSERT_HEAD(&domain.streams, &stream, link);
+	variant.reserve.is_mixed = true;
+	variant.reserve.reserved = 8;
+	ck_assert(reserve_ended(&node, 1, 0, &done));
+	ck_assert(!reserve_is_huge(&variant));
+	variant.reserve.gatherer = 1;
+	variant.reserve.gathered = 8;
+	ck_assert(reserve_ended(&node, 1, 0, &done));
+	ck_assert(reserve_is_huge(&variant));
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_test(tcase, all_is_huge_when_the_last_is_gathered);
 	tcase_add_loop_test(tcase, what_is_small_is_gathered_once, 0, 2);
 	tcase_add_loop_test(tcase, a_growth_that_is_refused_refuses_no_job, 0, 2);
 	tcase_add_test(tcase, the_end_waits_for_no_child);
