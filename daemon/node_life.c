@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/cache/disk_cache.h"
 #include "daemon/cache/ram_cache.h"
 #include "daemon/cache/stores.h"
 #include "daemon/net/accept.h"
@@ -33,6 +34,7 @@
 #include "daemon/serve/streams.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/tenant/domains.h"
+#include "pipeline/ops/fingerprint.h"
 
 #define TICK_NS UINT64_C(250000000)
 #define RETRY_NS UINT64_C(1000000000)
@@ -219,8 +221,12 @@ static int follow_machine(struct node *node)
 	static const struct machine_calls calls = {set_workers, set_memory, give_back};
 	const struct machine_wants wants = {node->param.workers, node->param.memory,
 					    node->param.numa == NUMA_AUTO};
+	const int r = machine_begin(&node->machine, node->loop, &wants, &calls, node);
 
-	return machine_begin(&node->machine, node->loop, &wants, &calls, node);
+	/* keys name the arithmetic: 10 ms, before anybody is served, and only where something may be kept */
+	if (!r && disk_cache_may_keep(&node->param))
+		node->machine.arithmetic = fingerprint_of_arithmetic();
+	return r;
 }
 
 /* ---- other nodes ---- */

@@ -32,15 +32,18 @@
 #define DISK_CACHE_DEATHS 2 /* of readers, then it is given up */
 #define DISK_CACHE_FORGIVES_NS UINT64_C(600000000000)
 
+bool disk_cache_may_keep(const struct param *param)
+{
+	return param->cache_size > 0 && strcmp(param->cache_point, "none") != 0;
+}
+
 int disk_cache_init(struct disk_cache *disk_cache, const struct param *param, unsigned workers)
 {
 	*disk_cache = (struct disk_cache){.rings_fd = -1};
-	if (param->cache_size == 0)
-		snprintf(disk_cache->why, sizeof(disk_cache->why), "cache_size is 0");
-	else if (strcmp(param->cache_point, "none") == 0)
-		snprintf(disk_cache->why, sizeof(disk_cache->why), "cache_point is none");
-	else
+	if (disk_cache_may_keep(param))
 		return rings_new(workers, DISK_CACHE_RING, &disk_cache->rings_fd);
+	snprintf(disk_cache->why, sizeof(disk_cache->why), "%s",
+		 param->cache_size ? "cache_point is none" : "cache_size is 0");
 	return 0;
 }
 

@@ -43,6 +43,7 @@ struct disk_cache_at {
 	bool is_own;        /* of accessd's own user */
 };
 
+bool disk_cache_may_keep(const struct param *param); /* anything at all? */
 /* Makes the write-back ring of so many workers, where anything is to be kept. 0 or negative errno. */
 int disk_cache_init(struct disk_cache *disk_cache, const struct param *param, unsigned workers);
 void disk_cache_fini(struct disk_cache *disk_cache, struct porters *porters);

@@ -28,7 +28,6 @@
 #include "daemon/serve/streams.h"
 #include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
-#include "pipeline/ops/fingerprint.h"
 #include "shmring/queue.h"
 
 #define LENT_NS UINT64_C(30000000000) /* between looks whether a catalogue is still in use */
@@ -174,17 +173,6 @@ struct wish {
 	const char *name;
 };
 
-/* Keys name the arithmetic, which takes 10 ms to find out: only where something may be kept. */
-static int begin_cache(struct domain *domain)
-{
-	struct node *node = domain->node;
-	int r = disk_cache_init(&domain->disk_cache, &node->param, node->machine.workers_most);
-
-	if (!r && domain->disk_cache.rings_fd >= 0 && !node->machine.arithmetic)
-		node->machine.arithmetic = fingerprint_of_arithmetic();
-	return r ? r : ram_cache_init(domain);
-}
-
 static int domain_new(struct node *node, const struct wish *wish, struct domain **ret,
 		      struct diag *diag)
 {
@@ -209,7 +197,8 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	domain->source_calls = &streams_source_calls;
 	r = make_doorbell(domain);
 	r = r ? r : describe_catalogs_init(domain);
-	r = r ? r : begin_cache(domain);
+	r = r ? r : disk_cache_init(&domain->disk_cache, &node->param, node->machine.workers_most);
+	r = r ? r : ram_cache_init(domain);
 	r = r ? r : loop_timer_new(node->loop, on_idle, domain, &domain->users.idle);
 	r = r ? r : start_processes(domain, diag);
 	if (r) {
