@@ -40,13 +40,11 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 #define GATHER_STEP (4 * REGION_HUGE)
-/* To clear a huge page takes 0.2 ms, to copy it 0.5; that many small ones cost one job 1.3 ms more, all in all. Where a huge one
- * takes longer, the kernel has to make room for it, or the machine below for the kernel. */
-#define PATIENCE_NS UINT64_C(3000000)      /* of CPU time in all ... */
-#define PATIENCE_PAGE_NS UINT64_C(1300000) /* ... and for each huge page */
-#define PATIENCE_WALL UINT64_C(60)         /* times that, when somebody waits */
-/* One by itself, of an arena: a device writes to it again and again, which earns more than a slot does. */
-#define PATIENCE_ONE_NS UINT64_C(11000000)
+/* To clear a huge page takes 0.2 ms, to copy it 0.5; where it takes more than that many small ones
+ * would, the kernel has to make room for it, or the machine below for the kernel. */
+#define PATIENCE_NS UINT64_C(8000000)      /* of CPU time in all ... */
+#define PATIENCE_PAGE_NS UINT64_C(3000000) /* ... and for each huge page */
+#define PATIENCE_WALL UINT64_C(25)         /* times that, when somebody waits */
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; older C libraries do not name it */
 #endif
@@ -238,7 +236,7 @@ int region_gather_one(uint8_t *at)
 
 	if (madvise(at, REGION_HUGE, MADV_COLLAPSE) < 0)
 		return -errno;
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - since_ns > PATIENCE_ONE_NS ? -ETIME : 0;
+	return is_late(CLOCK_THREAD_CPUTIME_ID, since_ns, REGION_HUGE) ? -ETIME : 0;
 }
 
 int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes)
