@@ -271,8 +271,15 @@ static int worker_run_came(const struct worker *worker, struct worker_queue *que
 }
 
 /* No form was made of what came. Where there is none to be made, and other nodes are asked for the form (it is wanted, too), the
- * file is kept in its place if it is a good one: it serves as well, and so they need not read it. A crop index is of no use in
+ * file may be kept in its place: it serves as well, and so they need not read it. A crop index is of no use in
  * front of another file. Not where memory was short: nodes that had enough would take the file for a lie (reader_checks.c). */
+static bool worker_may_keep_file(const struct queue_task *task, const struct queue_made *made)
+{
+	return made->made == LAYOUT_MADE_UNFIT && task->want == task->make &&
+	       task->make != LAYOUT_FORM_INDEXED;
+}
+
+/* Keeps it, if it is a good one. */
 static void worker_keep_file(struct worker *worker, const struct worker_queue *queue,
 			     const struct queue_task *task, bool is_good,
 			     struct queue_made *ret_made)
@@ -284,8 +291,7 @@ static void worker_keep_file(struct worker *worker, const struct worker_queue *q
 	    .kept = task->came,
 	};
 
-	if (is_good && ret_made->made == LAYOUT_MADE_UNFIT && task->want == task->make &&
-	    task->make != LAYOUT_FORM_INDEXED &&
+	if (is_good && worker_may_keep_file(task, ret_made) &&
 	    forming_hand_over(rings, worker->setup->index, queue->set->number, task, &file))
 		ret_made->made = LAYOUT_MADE_FILE;
 	else
@@ -313,7 +319,7 @@ static int worker_run_ahead(struct worker *worker, struct worker_queue *queue,
 			: LAYOUT_MADE_FULL;
 		return 0;
 	}
-	is_good = ret_made->made == LAYOUT_MADE_UNFIT &&
+	is_good = worker_may_keep_file(task, ret_made) &&
 		  worker_make_form(worker, queue, task, LAYOUT_FORM_AUGMENTED, &form, ret_made);
 	worker_keep_file(worker, queue, task, is_good, ret_made);
 	return 0;
