@@ -42,7 +42,8 @@ enum index_kind {
 	INDEX_OF_MDS = 6,
 	INDEX_OF_MANIFEST = 7, /* the file's time of change; shards are what names the files */
 	INDEX_OF_RECORDIO = 8,
-	INDEX_KINDS = 9,
+	INDEX_OF_LITDATA = 9,
+	INDEX_KINDS = 10,
 };
 
 struct index_head { /* 192 bytes */

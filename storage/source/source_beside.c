@@ -14,7 +14,7 @@
 
 #include "storage/reader_parts.h"
 #include "storage/source/scan/dali.h"
-#include "storage/source/scan/mds.h"
+#include "storage/source/scan/index_json.h"
 #include "storage/source/scan/scan_option.h"
 #include "storage/source/scan/wids.h"
 #include "storage/source/source_indexer.h"
@@ -215,7 +215,7 @@ static void check_wids(struct beside *beside, const char *name, const struct ind
 
 	if (!(text = read_text(beside, name, WIDS_MOST_TEXT, &size)))
 		return;
-	r = takes(beside, mds_index_weight(text, size)) ? wids_parse(text, size, &wids) : -ENOMEM;
+	r = takes(beside, index_json_weight(text, size)) ? wids_parse(text, size, &wids) : -ENOMEM;
 	if (r == WIDS_E_BAD)
 		set_aside(beside, name, " has a shard without \"url\" or \"nsamples\"");
 	else if (r < 0)

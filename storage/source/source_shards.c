@@ -59,29 +59,54 @@ static int list_pattern(const struct reader_dataset *dataset, struct shard_names
 	return source_shards_expand(dataset, ret, diag);
 }
 
+/* Takes both. */
+static int begin(struct reader_dataset *dataset, const struct scan_progress *progress,
+		 struct shard_names *names, char *options)
+{
+	const bool is_taken = scan_takes(progress, names->bytes);
+	struct shards *shards = is_taken ? calloc(1, sizeof(*shards)) : NULL;
+
+	if (!shards) {
+		source_shards_names_free(names);
+		free(options);
+		return is_taken ? -ENOMEM : DATASET_E_ROOM;
+	}
+	*shards = (struct shards){.names = *names, .options = options, .base_fd = -1};
+	dataset->source = shards;
+	return 0;
+}
+
+int source_shards_begin(struct reader_dataset *dataset, const struct scan_progress *progress,
+			struct shard_names *names, char *options)
+{
+	if (options)
+		return begin(dataset, progress, names, options);
+	source_shards_names_free(names);
+	return -ENOMEM;
+}
+
+const char *source_shards_options(const struct reader_dataset *dataset)
+{
+	const struct shards *shards = dataset->source;
+
+	return shards->options ? shards->options : dataset->options;
+}
+
 int source_shards_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 			struct diag *diag)
 {
-	struct shards *shards = calloc(1, sizeof(*shards));
+	struct shard_names names = {.name = NULL};
 	int r;
 
-	if (!shards)
-		return -ENOMEM;
-	shards->base_fd = -1;
 	if (dataset->pattern)
-		r = list_pattern(dataset, &shards->names, diag);
+		r = list_pattern(dataset, &names, diag);
 	else
-		r = dataset->is_folder ? source_shards_list(dataset, &shards->names, diag)
-				       : list_file(dataset, &shards->names, diag);
-	if (!r && !scan_takes(progress, shards->names.bytes))
-		r = DATASET_E_ROOM;
-	if (r) {
-		source_shards_names_free(&shards->names);
-		free(shards);
-		return r;
-	}
-	dataset->source = shards;
-	return 0;
+		r = dataset->is_folder ? source_shards_list(dataset, &names, diag)
+				       : list_file(dataset, &names, diag);
+	if (!r)
+		return begin(dataset, progress, &names, NULL);
+	source_shards_names_free(&names);
+	return r;
 }
 
 void source_shards_close(struct reader_dataset *dataset)
@@ -94,6 +119,7 @@ void source_shards_close(struct reader_dataset *dataset)
 	source_direct_free(shards->direct);
 	source_shard_files_free(shards->files);
 	source_shards_names_free(&shards->names);
+	free(shards->options);
 	free(shards);
 }
 
@@ -156,7 +182,7 @@ static int build(const struct reader_dataset *dataset, unsigned threads,
 	const struct shards *shards = dataset->source;
 	const struct indexer_job job = {
 	    .scan = dataset->ops->shards->scan,
-	    .options = dataset->options,
+	    .options = source_shards_options(dataset),
 	    .root_name = dataset->path,
 	    .root_fd = dataset->root_fd,
 	    .is_folder = dataset->is_folder,

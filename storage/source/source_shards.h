@@ -50,6 +50,14 @@ struct shard_names { /* sorted, each once */
 	uint64_t bytes; /* of memory, with what listing their samples notes of each */
 };
 void source_shards_names_free(struct shard_names *names);
+/* These are its shards: takes the names, and the options that the scan gets in place of the user's (malloc()ed; NULL: there was no memory). As
+ * probe(). */
+int source_shards_begin(struct reader_dataset *dataset, const struct scan_progress *progress,
+			struct shard_names *names, char *options);
+/* Those that the scan gets. */
+const char *source_shards_options(const struct reader_dataset *dataset);
+/* One more. 0, or negative errno. */
+int source_shards_add(struct shard_names *names, const char *name);
 /* Those below a folder that has nothing else that would be a data set; SOURCE_E_NONE: it is no folder of these. Or as
  * probe(). */
 int source_shards_list(const struct reader_dataset *dataset, struct shard_names *ret,
@@ -123,6 +131,7 @@ void source_direct_end(struct shards_direct *direct, const struct direct_meter *
 
 struct shards { /* dataset->source of one of these kinds */
 	struct shard_names names;
+	char *options;                /* owned, for the scan; NULL: the user's */
 	struct shard_files *files;    /* owned; NULL: the root is the one shard */
 	struct shards_direct *direct; /* owned; NULL: none is read so */
 	int base_fd; /* owned: of a manifest that is the root, its folder; else -1 */

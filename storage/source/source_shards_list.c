@@ -95,7 +95,7 @@ static int refuse(const struct reader_dataset *dataset, int code, const char *wh
 	return code;
 }
 
-static int add(struct shard_names *names, const char *name)
+int source_shards_add(struct shard_names *names, const char *name)
 {
 	const uint64_t bytes =
 	    strlen(name) + 1 + sizeof(*names->name) + sizeof(struct indexer_shard);
@@ -167,7 +167,7 @@ static int look_at(void *arg, int fd, const struct dirent *entry)
 	if (type == DT_DIR || walk_is_picture(name))
 		return SOURCE_E_NONE;
 	if (type == DT_REG && source_shards_has_name(look->kind, name))
-		return add(&look->names, name);
+		return source_shards_add(&look->names, name);
 	if (type == DT_REG && source_is_of_others(look->kind, name))
 		look->has_others = true;
 	if (type == DT_REG && !*look->compressed &&
@@ -232,7 +232,7 @@ static int add_beside(void *arg, int fd, const struct dirent *entry)
 	(void)fd;
 	if (entry->d_name[0] == '.' || !source_shards_suffix(entry->d_name, beside->suffixes))
 		return 0;
-	return add(&beside->names, entry->d_name);
+	return source_shards_add(&beside->names, entry->d_name);
 }
 
 int source_shards_beside(int root_fd, const char *folder, const char *suffixes,
@@ -332,7 +332,7 @@ static int expand(struct shard_names *names, char *text, size_t used, const char
 	used += plain;
 	if (!rest[plain]) {
 		text[used] = '\0';
-		return add(names, text);
+		return source_shards_add(names, text);
 	}
 	end = rest[plain] == '{' ? strchr(from, '}') : NULL;
 	if (!end || groups == 0 || memchr(from, '{', (size_t)(end - from)))

@@ -228,7 +228,7 @@ static int write_all(struct found *found, char *name, int *ret_fd, struct diag *
 			 (unsigned long long)found->head.n_samples, strerror(-r));
 		return r;
 	}
-	index_add_options(&writer, found->dataset->options);
+	index_add_options(&writer, source_shards_options(found->dataset));
 	for (size_t i = 0; i < found->n; i++)
 		write_shard(&writer, found, &found->shard[i], name);
 	write_classes(&writer, found);

@@ -2,13 +2,14 @@
 
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
- * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'j' an index of wids; 'n' a .npy;
+ * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'l' one of LitData's, 'c' a chunk of it; 'j' an index of wids; 'n' a .npy;
  * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
 #include "base/base.h"
 #include "base/little.h"
 #include "storage/source/scan/dali.h"
+#include "storage/source/scan/litdata.h"
 #include "storage/source/scan/mds.h"
 #include "base/npy.h"
 #include "storage/source/scan/megatron.h"
@@ -43,7 +44,7 @@ static void try_example(const uint8_t *data, size_t size)
 
 static void try_index(const uint8_t *data, size_t size)
 {
-	struct mds_index index;
+	struct index_json index;
 	struct diag diag;
 
 	if (mds_index_parse((const char *)data, size, &index, &diag) != 0)
@@ -51,7 +52,33 @@ static void try_index(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < index.n; i++)
 		demand(index.shard[i].name[0] && index.shard[i].samples > 0 &&
 		       index.shard[i].bytes > 4 * index.shard[i].samples);
-	mds_index_fini(&index);
+	index_json_fini(&index);
+}
+
+static void try_litdata(const uint8_t *data, size_t size)
+{
+	static const struct litdata_names usual, named = {"image", "label"};
+	struct index_json index;
+	struct litdata leaves;
+	struct diag diag;
+
+	if (litdata_parse((const char *)data, size, &named, &index, &leaves, &diag) == 0)
+		index_json_fini(&index);
+	if (litdata_parse((const char *)data, size, &usual, &index, &leaves, &diag) != 0)
+		return;
+	demand(leaves.leaves <= LITDATA_MOST_LEAVES && leaves.picture < leaves.leaves &&
+	       (!leaves.has_label || leaves.label < leaves.leaves));
+	for (size_t i = 0; i < index.n; i++)
+		demand(index.shard[i].name[0] && index.shard[i].samples > 0 &&
+		       index.shard[i].bytes > 4 * index.shard[i].samples);
+	index_json_fini(&index);
+}
+
+static void try_chunk(const uint8_t *data, size_t size)
+{
+	scan_run(&scan_litdata, data, size, "layout=1;0;1", &run);
+	scan_run(&scan_litdata, data, size, "layout=4;0;1", &run);
+	scan_run(&scan_litdata, data, size, "layout=64;63;0", &run);
 }
 
 static void try_wids(const uint8_t *data, size_t size)
@@ -165,6 +192,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'i':
 		try_index(data + 1, size - 1);
+		break;
+	case 'l':
+		try_litdata(data + 1, size - 1);
+		break;
+	case 'c':
+		try_chunk(data + 1, size - 1);
 		break;
 	case 'j':
 		try_wids(data + 1, size - 1);

@@ -102,6 +102,28 @@ def write_recordio(path, records):
                 file.write(MAGIC + struct.pack("<I", cut << 29 | len(part)) + part + bytes(-len(part) % 4))
 
 
+# ---- LitData ----
+
+def write_litdata(folder, formats: dict, chunks):
+    """formats: leaf to data format; chunks: lists of samples, dicts of encoded leaves (bytes)."""
+    listed, leaf = [], {"type": None, "context": None, "children_spec": []}
+    os.makedirs(folder, exist_ok=True)
+    for number, samples in enumerate(chunks):
+        texts = [struct.pack(f"<{len(formats)}I", *(len(sample[name]) for name in formats)) + b"".join(sample[name] for name in formats) for sample in samples]
+        starts = [4 + 4 * (len(texts) + 1)]
+        for text in texts:
+            starts.append(starts[-1] + len(text))
+        name = f"chunk-0-{number}.bin"
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(struct.pack(f"<{1 + len(starts)}I", len(texts), *starts) + b"".join(texts))
+        listed.append({"chunk_bytes": starts[-1], "chunk_size": len(texts), "dim": None, "filename": name})
+    spec = [1, {"type": "builtins.dict", "context": json.dumps(list(formats)), "children_spec": [leaf] * len(formats)}]
+    config = {"chunk_bytes": 1 << 26, "chunk_size": None, "compression": None, "data_format": list(formats.values()), "data_spec": json.dumps(spec),
+              "encryption": None, "item_loader": "PyTreeLoader"}
+    with open(os.path.join(folder, "index.json"), "w", encoding="ascii") as file:
+        json.dump({"chunks": listed, "config": config, "updated_at": "1.5"}, file, sort_keys=True)
+
+
 # ---- MDS ----
 
 _SIZES = {"int": 8, "int32": 4, "uint8": 1, "float64": 8, "ndarray:int16:2,2": 8}

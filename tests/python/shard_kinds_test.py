@@ -449,6 +449,69 @@ class RecordIO(ShardsCase):
         self.refused(folder, "no record with a picture")
 
 
+class LitData(ShardsCase):
+    """As litdata.optimize() writes them: each leaf has its size in the sample."""
+
+    def write(self, name, count=3, formats=None):
+        shard_files.write_litdata(self.work / name, formats or {"index": "int", "image": "jpeg", "label": "int"}, [
+            [{"index": struct.pack("<q", index), "image": picture, "label": struct.pack("<q", label)} for index, (picture, label) in part]
+            for part in parts(list(enumerate(self.samples)), count)])
+        return self.work / name
+
+    def test_the_same_as_a_folder(self):
+        self.assert_same(str(self.write("litdata")))
+        self.assert_same(str(self.write("litdata-bytes", 1, {"index": "int", "image": "bytes", "label": "int"})), source={"image": "image", "label": "label"})
+        self.refused(f"{self.work / 'litdata'}?label=image", "no leaf of whole numbers")
+        self.refused(f"{self.work / 'litdata'}?columns=image", "image, label")
+
+    def test_converted(self):
+        folder = self.write("litdata-convert", 2)
+        subprocess.run([support.BUILD / "tools/access-ctl", "convert", folder, self.work / "litdata.oads"], check=True, capture_output=True)
+        self.assert_same(str(self.work / "litdata.oads"))
+
+    def test_damaged(self):
+        folder = self.write("litdata-damaged")
+        index = json.loads((folder / "index.json").read_text())
+
+        def with_index(**changes):
+            (folder / "index.json").write_text(json.dumps({**index, **changes}))
+
+        with_index(config={**index["config"], "compression": "zstd"})
+        self.refused(folder, "compressed", "oneaccess.wrap")
+        with_index(chunks=index["chunks"] + index["chunks"][:1])
+        self.refused(folder, "chunk-0-0.bin", "named twice")
+        with_index()
+        os.rename(folder / "chunk-0-1.bin", folder / "other.bin")
+        self.refused(folder, "chunk-0-1.bin", "is not there", "index.json")
+        os.rename(folder / "other.bin", folder / "chunk-0-1.bin")
+        with open(folder / "chunk-0-1.bin", "ab") as file:
+            file.write(b"x")
+        self.refused(folder, "chunk-0-1.bin", "size that index.json says")
+
+    def test_litdata_itself(self):
+        """What litdata's own writer makes, with its own StreamingDataset beside."""
+        try:
+            import litdata
+        except ImportError:
+            self.skipTest("litdata is not installed: not tested")
+        folder = self.work / "litdata-itself"
+        paths = []
+        for number, (picture, label) in enumerate(self.samples):
+            paths.append((self.work / f"litdata-{number}.jpg", label))
+            paths[-1][0].write_bytes(picture)
+        litdata.optimize(fn=litdata_sample, inputs=paths, output_dir=str(folder), chunk_size=len(self.samples) // 5 + 1, num_workers=1)
+        self.assert_same(str(folder))
+        theirs = litdata.StreamingDataset(str(folder), shuffle=False)
+        self.assertEqual(sorted(int(sample["label"]) for sample in theirs), sorted(label for _, label in self.samples))
+
+
+def litdata_sample(of):
+    """A picture as ImageFolder opens it: what was its file becomes the sample's."""
+    import PIL.Image
+    path, label = of
+    return {"image": PIL.Image.open(path), "label": label}
+
+
 class MDS(ShardsCase):
     def write(self, name, count=3, columns=None):
         folder = self.work / name

@@ -29,7 +29,7 @@ static const char good_index[] =
 
 START_TEST(good_index_is_read)
 {
-	struct mds_index index;
+	struct index_json index;
 	struct diag diag;
 
 	ck_assert_int_eq(mds_index_parse(good_index, sizeof(good_index) - 1, &index, &diag), 0);
@@ -37,7 +37,7 @@ START_TEST(good_index_is_read)
 	ck_assert_str_eq(index.shard[0].name, "shard.00000.mds");
 	ck_assert_uint_eq(index.shard[0].bytes, 67099999);
 	ck_assert_uint_eq(index.shard[0].samples, 615);
-	mds_index_fini(&index);
+	index_json_fini(&index);
 }
 END_TEST
 
@@ -46,18 +46,18 @@ static const struct bad_index { /* what of the good one is replaced, by what, an
 	int r;
 	const char *why;
 } bad_indexes[] = {
-    {"{\"shards\"", "{\"parts\"", MDS_E_NONE, NULL},
-    {"}", "", MDS_E_NONE, NULL},
-    {"}], \"version\": 2", "}], \"version\": 1", MDS_E_BAD, "not of version 2"},
-    {"\"mds\"", "\"json\"", MDS_E_BAD, "not of the format mds"},
-    {"\"compression\": null", "\"compression\": \"zstd:7\"", MDS_E_BAD, "compressed"},
-    {"\"zip_data\": null", "\"zip_data\": {\"bytes\": 7}", MDS_E_BAD, "compressed"},
-    {"shard.00000.mds", "../shard.mds", MDS_E_BAD, "without name or size"},
-    {"shard.00000.mds", "", MDS_E_BAD, "without name or size"},
-    {"67099999", "7", MDS_E_BAD, "without name or size"},
-    {"67099999", "-67099999", MDS_E_BAD, "without name or size"},
-    {": 615", ": 0", MDS_E_BAD, "without name or size"},
-    {": 615", ": 67099999", MDS_E_BAD, "without name or size"},
+    {"{\"shards\"", "{\"parts\"", INDEX_JSON_E_NONE, NULL},
+    {"}", "", INDEX_JSON_E_NONE, NULL},
+    {"}], \"version\": 2", "}], \"version\": 1", INDEX_JSON_E_BAD, "not of version 2"},
+    {"\"mds\"", "\"json\"", INDEX_JSON_E_BAD, "not of the format mds"},
+    {"\"compression\": null", "\"compression\": \"zstd:7\"", INDEX_JSON_E_BAD, "compressed"},
+    {"\"zip_data\": null", "\"zip_data\": {\"bytes\": 7}", INDEX_JSON_E_BAD, "compressed"},
+    {"shard.00000.mds", "../shard.mds", INDEX_JSON_E_BAD, "without name or size"},
+    {"shard.00000.mds", "", INDEX_JSON_E_BAD, "without name or size"},
+    {"67099999", "7", INDEX_JSON_E_BAD, "without name or size"},
+    {"67099999", "-67099999", INDEX_JSON_E_BAD, "without name or size"},
+    {": 615", ": 0", INDEX_JSON_E_BAD, "without name or size"},
+    {": 615", ": 67099999", INDEX_JSON_E_BAD, "without name or size"},
 };
 
 static void replaced(const char *text, const char *from, const char *to, char *ret, size_t size)
@@ -71,7 +71,7 @@ static void replaced(const char *text, const char *from, const char *to, char *r
 START_TEST(bad_index_is_refused)
 {
 	const struct bad_index *bad = &bad_indexes[_i];
-	struct mds_index index;
+	struct index_json index;
 	struct diag diag = {.text = ""};
 	char text[1024];
 
@@ -124,7 +124,7 @@ START_TEST(columns_of_shards)
 		 "{\"column_encodings\": [%s], \"column_names\": [%s], \"column_sizes\": [%s]}",
 		 is->encodings, is->names, is->sizes);
 	r = mds_columns_parse(text, strlen(text), &is->named, &columns, &diag);
-	ck_assert_int_eq(r, is->picture < 0 ? MDS_E_BAD : 0);
+	ck_assert_int_eq(r, is->picture < 0 ? INDEX_JSON_E_BAD : 0);
 	if (r)
 		return;
 	ck_assert_uint_eq(columns.picture, (unsigned)is->picture);

@@ -15,22 +15,17 @@
 #include "base/encoding.h"
 #include "base/json.h"
 #include "base/little.h"
+#include "storage/source/scan/chosen.h"
 
 static int mds_refuse(struct diag *diag, const char *what, const char *mend)
 {
 	diag_set(diag, "%s; %s", what, mend);
-	return MDS_E_BAD;
+	return INDEX_JSON_E_BAD;
 }
 
 #define MDS_MEND "write the data set anew with MDSWriter of mosaicml-streaming"
 
 /* ---- index.json ---- */
-
-/* A name of its own folder, nothing else. */
-static bool name_is_plain(const char *name)
-{
-	return name && *name && *name != '.' && !strchr(name, '/') && strlen(name) < 256;
-}
 
 static bool is_compressed(const struct json_in *shard)
 {
@@ -38,11 +33,10 @@ static bool is_compressed(const struct json_in *shard)
 	       json_in_kind_of(json_in_member(shard, "zip_data")) == JSON_IN_OBJECT;
 }
 
-static int index_shard(const struct json_in *shard, struct mds_shard *ret, struct diag *diag)
+static int index_shard(const struct json_in *shard, struct index_json_shard *ret, struct diag *diag)
 {
 	const struct json_in *raw = json_in_member(shard, "raw_data");
 	const char *format = json_in_string(json_in_member(shard, "format"), "");
-	const char *name = json_in_string(json_in_member(raw, "basename"), NULL);
 
 	if (strcmp(format, "mds") != 0)
 		return mds_refuse(diag, "its shards are not of the format mds",
@@ -53,99 +47,43 @@ static int index_shard(const struct json_in *shard, struct mds_shard *ret, struc
 		    diag, "its shards are compressed, so that no sample can be read by itself",
 		    "write it without compression (MDSWriter(compression=None)); pictures are "
 		    "compressed already");
-	ret->bytes = json_in_u64(json_in_member(raw, "bytes"), 0);
-	ret->samples = json_in_u64(json_in_member(shard, "samples"), 0);
-	if (!name_is_plain(name) || ret->bytes < MDS_HEAD || ret->samples == 0 ||
-	    ret->samples >= ret->bytes / 4)
-		return mds_refuse(diag, "its " MDS_INDEX " names a shard without name or size",
+	if (!index_json_shard(json_in_string(json_in_member(raw, "basename"), NULL),
+			      json_in_u64(json_in_member(raw, "bytes"), 0),
+			      json_in_u64(json_in_member(shard, "samples"), 0), ret))
+		return mds_refuse(diag, "its " INDEX_JSON " names a shard without name or size",
 				  MDS_MEND);
-	ret->name = strdup(name);
 	return ret->name ? 0 : -ENOMEM;
 }
 
-static int index_shards(const struct json_in *shards, struct mds_index *index, struct diag *diag)
+int mds_index_parse(const char *text, size_t size, struct index_json *ret, struct diag *diag)
 {
-	const size_t n = json_in_count(shards);
-
-	index->shard = calloc(n ? n : 1, sizeof(*index->shard));
-	if (!index->shard)
-		return -ENOMEM;
-	while (index->n < n) {
-		const int r =
-		    index_shard(json_in_item(shards, index->n), &index->shard[index->n], diag);
-
-		if (r)
-			return r;
-		index->n++;
-	}
-	return n ? 0 : mds_refuse(diag, "its " MDS_INDEX " has no shard", MDS_MEND);
-}
-
-/* Of what jansson makes of it: an object or a list, with its table, and a shard of the list that comes of it; a member or an item. */
-#define MDS_NEST_BYTES 320
-#define MDS_MORE_BYTES 64
-
-uint64_t mds_index_weight(const char *text, size_t size)
-{
-	uint64_t weight =
-	    3 * (uint64_t)size; /* the text, its strings, and their copies in the list */
-
-	for (size_t i = 0; i < size; i++)
-		if (text[i] == '{' || text[i] == '[')
-			weight += MDS_NEST_BYTES;
-		else if (text[i] == ',')
-			weight += MDS_MORE_BYTES;
-	return weight;
-}
-
-int mds_index_parse(const char *text, size_t size, struct mds_index *ret, struct diag *diag)
-{
-	struct mds_index index = {.n = 0};
+	struct index_json index = {.n = 0};
 	const struct json_in *shards;
 	struct json_in *root;
-	int r = json_in_parse(text, size, MDS_MOST_TEXT, &root, diag);
+	int r = json_in_parse(text, size, INDEX_JSON_MOST_TEXT, &root, diag);
 
 	if (r)
-		return r < 0 ? r : MDS_E_NONE;
+		return r < 0 ? r : INDEX_JSON_E_NONE;
 	shards = json_in_member(root, "shards");
 	if (json_in_kind_of(shards) != JSON_IN_ARRAY)
-		r = MDS_E_NONE;
+		r = INDEX_JSON_E_NONE;
 	else if (json_in_u64(json_in_member(root, "version"), 0) != 2)
-		r = mds_refuse(diag, "its " MDS_INDEX " is not of version 2", MDS_MEND);
+		r = mds_refuse(diag, "its " INDEX_JSON " is not of version 2", MDS_MEND);
+	else if (json_in_count(shards) == 0)
+		r = mds_refuse(diag, "its " INDEX_JSON " has no shard", MDS_MEND);
 	else
-		r = index_shards(shards, &index, diag);
+		r = index_json_list(shards, index_shard, &index, diag);
 	json_in_free(root);
 	if (r)
-		mds_index_fini(&index);
+		index_json_fini(&index);
 	else
 		*ret = index;
 	return r;
 }
 
-void mds_index_fini(struct mds_index *index)
-{
-	for (size_t i = 0; i < index->n; i++)
-		free(index->shard[i].name);
-	free(index->shard);
-	*index = (struct mds_index){.n = 0};
-}
-
 /* ---- columns ---- */
 
 #define MDS_MOST_SHOWN 200 /* bytes of their names */
-
-struct chosen { /* one column of those that fit */
-	unsigned n, rank, column;
-};
-
-static void choose(struct chosen *chosen, unsigned rank, unsigned column)
-{
-	if (rank < chosen->rank || rank == 0)
-		return;
-	chosen->n = rank > chosen->rank ? 1 : chosen->n + 1;
-	chosen->rank = rank;
-	chosen->column = column;
-}
 
 static unsigned picture_rank(const struct encoding *encoding, const char *name, const char *named)
 {
@@ -160,17 +98,10 @@ static unsigned picture_rank(const struct encoding *encoding, const char *name, 
 static unsigned label_rank(const struct encoding *encoding, const char *name,
 			   const struct mds_names *names)
 {
-	const char *named = names->label;
+	const unsigned rank =
+	    encoding_is_whole(encoding) ? chosen_label_rank(name, names->label) : 0;
 
-	if (!encoding_is_whole(encoding))
-		return 0;
-	if (named)
-		return strcmp(name, named) == 0;
-	if (strcmp(name, "label") == 0)
-		return 4;
-	if (strcmp(name, "class") == 0)
-		return 3;
-	return strcmp(name, "y") == 0 ? 2 : !names->columns;
+	return rank == 1 && names->columns && !names->label ? 0 : rank;
 }
 
 static int columns_judge(const struct mds_names *names, const struct chosen *picture,
@@ -247,10 +178,10 @@ static int columns_compare(const char *theirs, const char *wanted, struct diag *
 	else
 		diag_set(diag,
 			 "its columns are not those of the option: number %u is \"%s\", and \"%s\" "
-			 "in the option; " MDS_INDEX " names all of them",
+			 "in the option; " INDEX_JSON " names all of them",
 			 number + 1, quote_column(theirs, number, is, sizeof(is)),
 			 quote_column(wanted, number, said, sizeof(said)));
-	return MDS_E_BAD;
+	return INDEX_JSON_E_BAD;
 }
 
 static int columns_read(const struct json_in *root, const struct mds_names *names,
@@ -282,14 +213,14 @@ static int columns_read(const struct json_in *root, const struct mds_names *name
 		ret->size[i] = (uint32_t)bytes;
 		is_signed[i] = encoding_is_signed(&of);
 		untold = untold ? untold : tell_column(called, text, i, theirs);
-		choose(&picture, picture_rank(&of, called, names->picture), i);
-		choose(&label, label_rank(&of, called, names), i);
+		chosen_add(&picture, picture_rank(&of, called, names->picture), i);
+		chosen_add(&label, label_rank(&of, called, names), i);
 	}
 	if (names->columns && untold)
 		return mds_refuse(diag, untold, MDS_MEND);
 	ret->is_signed = is_signed[label.column];
 	if (names->columns && columns_compare(theirs, names->columns, diag) != 0)
-		return MDS_E_BAD;
+		return INDEX_JSON_E_BAD;
 	return columns_judge(names, &picture, &label, ret, diag);
 }
 
@@ -299,10 +230,10 @@ int mds_columns_parse(const char *text, size_t size, const struct mds_names *nam
 	static const struct mds_names usual;
 	struct mds_columns columns = {.n = 0};
 	struct json_in *root;
-	int r = json_in_parse(text, size, MDS_MOST_TEXT, &root, diag);
+	int r = json_in_parse(text, size, INDEX_JSON_MOST_TEXT, &root, diag);
 
 	if (r)
-		return r < 0 ? r : MDS_E_BAD;
+		return r < 0 ? r : INDEX_JSON_E_BAD;
 	r = columns_read(root, names ? names : &usual, &columns, diag);
 	json_in_free(root);
 	if (!r)

@@ -12,32 +12,13 @@
  */
 
 #include "base/base.h"
+#include "storage/source/scan/index_json.h"
 
-#define MDS_INDEX "index.json"
 #define MDS_MOST_COLUMNS 64
-#define MDS_MOST_TEXT (UINT64_C(1) << 26) /* of an index.json: some 50000 shards */
-#define MDS_HEAD 8                        /* bytes of a shard that mds_head() looks at */
+#define MDS_HEAD 8 /* bytes of a shard that mds_head() looks at */
 
-enum {
-	MDS_E_NONE = 1, /* no MDS */
-	MDS_E_BAD = 2,  /* MDS that cannot be read; diag says why, and how to mend it */
-};
-
-/* ---- index.json ---- */
-
-struct mds_shard {
-	char *name; /* owned */
-	uint64_t bytes, samples;
-};
-struct mds_index {
-	size_t n;
-	struct mds_shard *shard; /* owned, in the order of the index */
-};
-/* The memory of the text, of what parsing makes of it, and of the list of shards that comes of it, at most. */
-uint64_t mds_index_weight(const char *text, size_t size);
-/* 0, MDS_E_NONE, MDS_E_BAD, -ENOMEM. */
-int mds_index_parse(const char *text, size_t size, struct mds_index *ret, struct diag *diag);
-void mds_index_fini(struct mds_index *index);
+/* Its shards, in the order of the index. As INDEX_JSON_E_..., -ENOMEM. */
+int mds_index_parse(const char *text, size_t size, struct index_json *ret, struct diag *diag);
 
 /* ---- a shard's columns ---- */
 
@@ -58,7 +39,7 @@ struct mds_columns { /* what of them is needed to find picture and label in a sa
 };
 /* The picture: the column that is named, else the only one of encoding jpeg or png, else the only one of bytes. The
  * label: the column that is named, else one of whole numbers that is called label, class or y, else the only one of
- * whole numbers, else none. Of whole samples there need be no picture, and the only number is no label. 0, MDS_E_BAD, -ENOMEM. */
+ * whole numbers, else none. Of whole samples there need be no picture, and the only number is no label. 0, INDEX_JSON_E_BAD, -ENOMEM. */
 int mds_columns_parse(const char *text, size_t size, const struct mds_names *names,
 		      struct mds_columns *ret, struct diag *diag);
 

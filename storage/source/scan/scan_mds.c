@@ -21,6 +21,7 @@
 
 struct mds {
 	enum { MDS_IN_HEAD, MDS_IN_COLUMNS, MDS_IN_STARTS, MDS_IN_SAMPLE, MDS_IN_LABEL } phase;
+	bool is_litdata; /* which columns there are says the option layout, not the shard */
 	char picture[MDS_NAME], label[MDS_NAME], names[MDS_MOST_NAMES];
 	uint64_t file_bytes;
 	struct mds_head head;
@@ -85,9 +86,12 @@ static int want_sample(struct mds *shard, struct scan_sink *sink, struct scan_wa
 static int took_head(struct mds *shard, const uint8_t *bytes, struct scan_sink *sink,
 		     struct scan_want *ret)
 {
-	if (!mds_head(bytes, shard->file_bytes, &shard->head) || shard->head.columns_bytes == 0 ||
+	if (!mds_head(bytes, shard->file_bytes, &shard->head) ||
+	    (shard->head.columns_bytes == 0) != shard->is_litdata ||
 	    shard->head.columns_bytes > SCAN_MOST_WANT)
 		return mds_bad(shard, sink, 0, "its head is damaged; copy or write it anew");
+	if (shard->is_litdata)
+		return want_starts(shard, ret);
 	shard->phase = MDS_IN_COLUMNS;
 	return wants(shard->head.columns_at, shard->head.columns_bytes, ret);
 }
@@ -120,6 +124,10 @@ static int took_starts(struct mds *shard, const uint8_t *bytes, struct scan_sink
 			return mds_bad(shard, sink, 4 + 4 * (shard->first + i),
 				       "where its samples begin is damaged; copy or write it anew");
 	}
+	if (shard->is_litdata && shard->start[0] == shard->start[shard->n - 1])
+		return mds_bad(shard, sink, shard->start[0],
+			       "its samples are rows of Arrow; oneaccess.wrap() of a "
+			       "litdata.StreamingDataset reads them");
 	if (shard->first + shard->n == shard->head.samples + 1 &&
 	    shard->start[shard->n - 1] != shard->file_bytes)
 		return mds_bad(
@@ -140,6 +148,10 @@ static int give_record(struct mds *shard, const uint8_t *label, struct scan_sink
 	int64_t number = -1;
 	int r;
 
+	if (shard->is_litdata && shard->columns.has_label &&
+	    shard->sample.label_bytes != sizeof(number))
+		return mds_bad(shard, sink, at + shard->sample.label_at,
+			       "its label has not the eight bytes of an int");
 	if (shard->columns.has_label)
 		number = mds_label(&shard->columns, label, shard->sample.label_bytes);
 	if (number < -1 || number > SCAN_MOST_LABEL)
@@ -227,6 +239,49 @@ static int mds_begin(void *state, const struct scan_shard *of, struct scan_sink 
 	shard->wanted = MDS_HEAD;
 	return wants(0, MDS_HEAD, ret);
 }
+
+/* Leaves of a sample, the picture's, the label's; as many as there are leaves: none is the label. */
+static bool take_layout(const char *options, struct mds_columns *ret)
+{
+	uint64_t leaves, picture, label;
+	char text[32];
+	const char *at = text;
+
+	if (!scan_option(options, "layout", text, sizeof(text)) ||
+	    !base_parse_number(&at, MDS_MOST_COLUMNS, &leaves) || leaves == 0 || *at++ != ';' ||
+	    !base_parse_number(&at, leaves - 1, &picture) || *at++ != ';' ||
+	    !base_parse_number(&at, leaves, &label) || *at || label == picture)
+		return false;
+	*ret = (struct mds_columns){.n = (unsigned)leaves,
+				    .picture = (unsigned)picture,
+				    .has_label = label < leaves,
+				    .is_signed = true,
+				    .label = (unsigned)label};
+	return true;
+}
+
+/* A chunk of LitData's (litdata.h). */
+static int litdata_begin(void *state, const struct scan_shard *of, struct scan_sink *sink,
+			 struct scan_want *ret)
+{
+	struct mds *shard = state;
+
+	*shard = (struct mds){.phase = MDS_IN_HEAD, .is_litdata = true, .file_bytes = of->bytes};
+	if (!take_layout(of->options, &shard->columns))
+		return mds_bad(shard, sink, 0,
+			       "the option layout is not what " INDEX_JSON " gives");
+	if (of->bytes < MDS_HEAD)
+		return mds_bad(shard, sink, 0, "it is too short to be a chunk of LitData");
+	shard->wanted = MDS_HEAD;
+	return wants(0, MDS_HEAD, ret);
+}
+
+const struct source_scan scan_litdata = {
+    .name = "litdata",
+    .state_bytes = sizeof(struct mds),
+    .begin = litdata_begin,
+    .feed = mds_feed,
+};
 
 const struct source_scan scan_mds = {
     .name = "mds",

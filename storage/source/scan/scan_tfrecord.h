@@ -8,3 +8,4 @@
 
 extern const struct source_scan scan_tfrecord;
 extern const struct source_scan scan_mds;
+extern const struct source_scan scan_litdata;

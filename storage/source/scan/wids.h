@@ -27,6 +27,6 @@ struct wids {
 	size_t n, room;
 	struct wids_shard *shard; /* owned, in the order of the text */
 };
-/* Its memory is mds_index_weight()'s. 0, WIDS_E_NONE, WIDS_E_BAD, -ENOMEM. */
+/* Its memory is index_json_weight()'s. 0, WIDS_E_NONE, WIDS_E_BAD, -ENOMEM. */
 int wids_parse(const char *text, size_t size, struct wids *ret);
 void wids_fini(struct wids *wids);
