@@ -250,7 +250,7 @@ class Loader:
     """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
 
     dataset: a folder with one folder of pictures a class, or of pictures; a file that access-ctl convert
-    made of one; shards (WebDataset's tar, TFRecord, MDS, RecordIO): their folder, one of them, or a list
+    made of one; shards (WebDataset's tar, TFRecord, MDS, LitData, RecordIO): their folder, one of them, or a list
     "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a table of pictures' paths and labels (.csv, .tsv, .jsonl); a .npy,
     of which a sample is a row; tokens();
     Parquet files (from_parquet()); from_tar(), from_mds() or from_tfrecord() of shards whose samples are more than a picture and its label; or wrap()
