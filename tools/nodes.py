@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several nodes on one machine, for show-cluster, bench/cluster and tests: each an accessd of its own with its cache, gate
-and carrier, on an address of the loopback, or inside a namespace that a command enters."""
+and carrier, on an address of the loopback, in a network namespace, or inside what else a command enters."""
 
 import json
 import os
@@ -11,8 +11,48 @@ import subprocess
 import time
 
 PATIENCE_S = 600
+NET, PORT = "10.55.0", 7411
 
 held = []  # sockets of ports
+
+
+def run(*command):
+    """Its output; what fails ends the caller."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Place:
+    """A network namespace with one link to the bridge, on which all others are, too. It is there as long as this process."""
+
+    def __init__(self, number):
+        self.address, self.link = f"{NET}.{number}", f"to{number}"
+        with subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+            first.stdin.write(b"it is made")
+            first.stdin.flush()
+            first.stdout.read(1)
+            self.inside = ("nsenter", f"--net=/proc/{os.getpid()}/fd/{os.open(f'/proc/{first.pid}/ns/net', os.O_RDONLY)}")
+            run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "net", "netns", str(first.pid))
+            first.stdin.close()
+        run("ip", "link", "set", self.link, "master", "cell", "up")
+        run(*self.inside, "ip", "address", "add", f"{self.address}/24", "dev", "net")
+        for device in ("net", "lo"):
+            run(*self.inside, "ip", "link", "set", device, "up")
+
+    def set_link(self, state):
+        run("ip", "link", "set", self.link, state)
+
+    def swallow(self, does):
+        """The link looks well, and nothing comes out at its other end."""
+        run("ip", "link", "set", self.link, *(("nomaster",) if does else ("master", "cell")))
+
+
+def make_net(number=3):
+    """Places on a bridge, which is at NET.254, in the namespace of this process. CalledProcessError where that cannot be."""
+    run("ip", "link", "add", "cell", "type", "bridge")
+    run("ip", "address", "add", f"{NET}.254/24", "dev", "cell")
+    for device in ("cell", "lo"):
+        run("ip", "link", "set", device, "up")
+    return [Place(one) for one in range(1, number + 1)]
 
 
 class Node:
@@ -97,12 +137,15 @@ def write_key(folder):
         key.write(secrets.token_hex(32))
 
 
-def start_nodes(build, folder, number, **settings):
-    """So many, which have met."""
-    ports = free_ports(number)
+def start_nodes(build, folder, number, places=None, **settings):
+    """So many, which have met: one in each place, or all on the loopback."""
+    ports = [PORT] * number if places else free_ports(number)
+    there = "static:" + ",".join(place.address for place in places or ())
     nodes = []
     try:
-        nodes = [Node(build, folder, i, ports, **settings) for i in range(number)]
+        for i in range(number):
+            where = {"inside": places[i].inside, "peers": there, "peer_listen": f"{places[i].address}:{PORT}"} if places else {}
+            nodes.append(Node(build, folder, i, ports, **{**where, **settings}))
         wait_until(f"the nodes of {folder} do not meet", lambda: is_met(nodes))
     except BaseException:
         stop_nodes(nodes)

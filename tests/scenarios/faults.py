@@ -20,18 +20,13 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
-from nodes import Node, of_name, real_programs, wait_until, write_key  # noqa: E402
+from nodes import NET, PORT, Node, make_net, of_name, real_programs, run, wait_until, write_key  # noqa: E402
 
-NET, HOST, PORT = "10.55.0", "10.55.0.254", 7411
+HOST = f"{NET}.254"
 KILLED = ("access-gate", "access-carrier", "access-reader", "access-worker", "accessd")
 SAMPLES = 96
 UNHARMED = 16384  # bytes of a connection in which the gates meet
 PIPELINE = ("--pipeline", "imagenet-eval-u8", "--verify")  # without random ops: the same bytes each time
-
-
-def run(*command):
-    """Its output; what fails ends the test."""
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def exactly_once(path):
@@ -47,27 +42,6 @@ def digest_alone(build, pictures, folder):
     result = os.path.join(folder, "alone.json")
     run(f"{build}/tools/access-bench", "--private", "--workers", "1", "--dataset", pictures, *PIPELINE, "--quiet", "--json", result)
     return exactly_once(result)
-
-
-class Place:
-    """A network namespace with one link to the bridge, on which all others are, too."""
-
-    def __init__(self, number):
-        self.name, self.address, self.link = f"n{number}", f"{NET}.{number}", f"to{number}"
-        run("ip", "netns", "add", self.name)
-        run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "net", "netns", self.name)
-        run("ip", "link", "set", self.link, "master", "cell", "up")
-        self.inside = ("ip", "netns", "exec", self.name)
-        run(*self.inside, "ip", "address", "add", f"{self.address}/24", "dev", "net")
-        for device in ("net", "lo"):
-            run(*self.inside, "ip", "link", "set", device, "up")
-
-    def set_link(self, state):
-        run("ip", "link", "set", self.link, state)
-
-    def swallow(self, does):
-        """The link looks well, and nothing comes out at its other end."""
-        run("ip", "link", "set", self.link, *(("nomaster",) if does else ("master", "cell")))
 
 
 class Jobs(threading.Thread):
@@ -365,56 +339,36 @@ class Names(threading.Thread):
         run("ip", "address", "del", f"{HOST}/24", "dev", "cell")
 
 
-def dead_name_server(build, folder, places):
-    """Who was found stays found."""
+def use_names(folder):
+    """Of HOST, and nobody else's: with a /run of our own, where /etc/resolv.conf may lead, and others may be asked."""
+    place = os.path.realpath("/etc/resolv.conf")
+    run("mount", "-t", "tmpfs", "names", "/run")
+    if place.startswith("/run/"):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "x", encoding="ascii"):
+            pass
     resolv = os.path.join(folder, "resolv.conf")
     with open(resolv, "w", encoding="ascii") as file:
         file.write(f"nameserver {HOST}\noptions timeout:1 attempts:1\n")
-    run("mount", "--bind", resolv, "/etc/resolv.conf")
+    run("mount", "--bind", resolv, place)
+
+
+def name_servers(build, folder, places):
+    """A name has an address for each node, one more when one comes, and who was found stays found when nobody answers any more."""
+    use_names(folder)
     names = Names([place.address for place in places[:2]])
     with Cluster(build, folder, "by-dns", places[:2], f"dns:cell.test:{PORT}") as cluster:
         cluster.wait_whole("they began")
+        names.addresses = [place.address for place in places]
+        cluster.add(places[2])
+        cluster.wait_whole("a third one came")
         names.end()
         cluster.train()
         kill_one(cluster, random.Random(1), cluster.nodes[1], "access-carrier")
         cluster.wait_whole("a carrier died while there is no name server")
-    run("umount", "/etc/resolv.conf")
-
-
-def cover_run():
-    """A /run of our own: for namespaces' names, and for /etc/resolv.conf where that leads there."""
-    run("mount", "-t", "tmpfs", "names", "/run")
-    os.mkdir("/run/netns")
-    resolv = os.path.realpath("/etc/resolv.conf")
-    if resolv.startswith("/run/"):
-        os.makedirs(os.path.dirname(resolv), exist_ok=True)
-        with open(resolv, "x", encoding="ascii"):
-            pass
-
-
-def probe():
-    """Can there be namespaces with names, and programs in them? If not, this is skipped."""
-    try:
-        run("ip", "netns", "add", "probe")
-        run("ip", "netns", "exec", "probe", "true")
-        run("ip", "netns", "del", "probe")
-    except subprocess.CalledProcessError as error:
-        print(f"no network namespaces with names here: {error.stderr.strip()}")
-        sys.exit(77)
-
-
-def make_net():
-    """Three places on a bridge."""
-    run("ip", "link", "add", "cell", "type", "bridge")
-    run("ip", "address", "add", f"{HOST}/24", "dev", "cell")
-    for device in ("cell", "lo"):
-        run("ip", "link", "set", device, "up")
-    return [Place(number) for number in range(1, 4)]
 
 
 def main(build, folder, number, seed):
-    cover_run()
-    probe()
     places = make_net()
     run(f"{build}/tests/scenarios/pictures", os.path.join(folder, "pictures"), str(SAMPLES), "4", "60")
     build = real_programs(build, folder)
@@ -429,7 +383,7 @@ def main(build, folder, number, seed):
         print(f"{sum(jobs.done for jobs in cluster.jobs)} jobs rode, {cluster.fresh} times new data")
     for crypt in ("on", "off"):
         changed_bytes(build, folder, places[:2], crypt)
-    dead_name_server(build, folder, places)
+    name_servers(build, folder, places)
 
 
 if __name__ == "__main__":
