@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -229,6 +230,14 @@ loader.close()
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
+# What mpirun takes for a way to another node: it starts there what is to be there, beside that node's accessd.
+AGENT = """#!/bin/sh -e
+eval "ACCESS_SOCKET=\\$SOCKET_$1"
+export ACCESS_SOCKET
+shift
+exec sh -c "$*"
+"""
+
 
 class NodesTest(DaemonCase):
     """Two daemons that know nothing of each other, two ranks each."""
@@ -293,6 +302,18 @@ class NodesTest(DaemonCase):
                                      *(word.replace("=NODE", f"={node}") for word in words), *self.program("gloo", "{}")], {})
                              for node in range(2)])
 
+    def mpirun(self, *words):
+        """The exit status and the output of Open MPI's, over two nodes."""
+        agent = self.work / "agent"
+        agent.write_text(AGENT)
+        agent.chmod(0o700)
+        with environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", SOCKET_n1=self.sockets[0],
+                         SOCKET_n2=self.sockets[1]):
+            run = subprocess.run(["mpirun", "--host", "n1:2,n2:2", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", agent,
+                                  "--mca", "oob_tcp_if_include", "lo", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 timeout=600, check=False)
+        return run.returncode, run.stdout
+
     def check(self, taken):
         for epoch in (slice(0, 6), slice(6, 12)):
             ids = sorted(id for batches in taken for batch in batches[epoch] for id in batch)
@@ -309,6 +330,23 @@ class NodesTest(DaemonCase):
             # Exactly once is for ranks in step (tests/scenarios/nodes_test.c); each node making all would be twice.
             self.assertLess(self.made() - before, 1.5 * 2 * SAMPLES)
         self.assertNotEqual(sorted(taken[0]), sorted(taken[1]))  # another draw
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun (Debian: openmpi-bin)")
+    def test_ranks_of_mpirun(self):
+        """As doc/cluster.md says it, of two nodes with two ranks each; and dealt round the nodes."""
+        page = pathlib.Path(os.environ["top_srcdir"], "doc/cluster.md").read_text(encoding="utf-8")
+        (words,) = re.findall(r"^    mpirun (.*) python train\.py$", page, re.MULTILINE)
+        program = (sys.executable, *self.program("none", "{'seed': 3}"))
+        before = self.made()
+        status, said = self.mpirun(*words.replace("-n 32", "-n 4").replace("ppr:8:", "ppr:2:").split(), *program)
+        self.assertEqual(status, 0, said)
+        self.check([json.loads(ids) for ids in re.findall(r"\[\[.*\]\]$", said, re.MULTILINE)])
+        self.assertLess(self.made() - before, 1.5 * 2 * SAMPLES)
+        for rank in range(4):
+            self.assertIn(f"rank {rank} of the 4 of one job, by OMPI_COMM_WORLD_RANK={rank}", said)
+        status, said = self.mpirun("-n", "4", "--map-by", "node", *program)
+        self.assertNotEqual(status, 0, said)
+        self.assertRegex(said, "OMPI_COMM_WORLD_RANK=.*follow each other.*--map-by")
 
     @unittest.skipUnless(HAS_TORCH, "no torch")
     def test_ranks_that_come_up_later(self):
