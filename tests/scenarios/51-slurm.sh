@@ -3,7 +3,8 @@
 #
 # A job over two nodes under a real Slurm: two slurmds on this machine, an accessd on each that the job starts as access-cluster(7)
 # says, with Slurm's list of nodes as peers, and two tasks of srun on each. Loaders find their ranks by what srun sets: together
-# they get each sample once, and each node makes what its ranks read. Tasks dealt round the nodes are refused in words.
+# they get each sample once, and each node makes what its ranks read. A second srun of the job gets what the first has prepared,
+# from either node. Tasks dealt round the nodes are refused in words.
 # (The scripts of doc/slurm, for one node: tests/packaging/slurm.)
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 PATH=$PATH:/usr/sbin:/sbin
@@ -83,11 +84,11 @@ export ACCESS_LIBEXEC="${ACCESS_LIBEXEC:-$top_builddir/libexec}"
 cat >"$work/serve.sh" <<'END'
 mkdir -m 0700 "$work/$SLURMD_NODENAME"
 exec "$accessd" --private --dir "$work/$SLURMD_NODENAME" --set idle_exit_s=0 --set workers=1 --set cache_dir="$work/$SLURMD_NODENAME/cache" \
-	--set peers=slurm --set peer_listen="$(sed -n "s/ $SLURMD_NODENAME\$//p" /etc/hosts):7411" --set node_name="$SLURMD_NODENAME" \
+	--set cache_force=1 --set cache_point=packed --set peers=slurm --set peer_listen="$(sed -n "s/ $SLURMD_NODENAME\$//p" /etc/hosts):7411" --set node_name="$SLURMD_NODENAME" \
 	2>>"$work/$SLURMD_NODENAME-accessd.log"
 END
 cat >"$work/task.sh" <<'END'
-ACCESS_SOCKET=$work/$SLURMD_NODENAME/socket exec "${PYTHON:-python3}" "$work/task.py" "$work/data" "$1.$SLURM_PROCID"
+ACCESS_SOCKET=$work/$SLURMD_NODENAME/socket exec "${PYTHON:-python3}" "$work/task.py" "$work/data" "$1.$SLURM_PROCID" "$2"
 END
 cat >"$work/task.py" <<'END'
 import sys
@@ -95,7 +96,7 @@ import sys
 import oneaccess as oa
 
 with open(sys.argv[2], "w", encoding="ascii") as seen:
-    for batch in oa.Loader(sys.argv[1], oa.imagenet_train(32), batch_size=8, seed=7, epochs=1, as_="numpy"):
+    for batch in oa.Loader(sys.argv[1], oa.imagenet_train(32), batch_size=8, seed=int(sys.argv[3]), epochs=1, as_="numpy"):
         print(*batch.ids, sep="\n", file=seen)
 END
 
@@ -120,18 +121,37 @@ done
 # As doc/cluster.md says it, on two nodes with two tasks each.
 words=$(sed -n 's/^    srun \(.*\) python train\.py$/\1/p' "${top_srcdir:-.}/doc/cluster.md")
 [ "$words" = "--nodes=4 --ntasks-per-node=8" ] || fail "the page's command for Slurm: srun $words"
-# shellcheck disable=SC2046 # they are several words
-step $(echo "$words" | sed 's/=[0-9]*/=2/g') sh "$work/task.sh" "$work/block" 2>"$work/said" || fail "a task: $(cat "$work/said")"
-[ "$(cat "$work"/block.[0-3] | wc -l)" = 96 ] || fail "the tasks got $(cat "$work"/block.* | wc -l) samples, not 96"
-[ "$(cat "$work"/block.* | sort -u | wc -l)" = 96 ] || fail "a sample came twice"
-for rank in 0 1 2 3; do
-	[ "$(wc -l <"$work/block.$rank")" = 24 ] || fail "rank $rank got $(wc -l <"$work/block.$rank") samples, not 24"
-	grep -q "this is rank $rank of the 4 of one job, by SLURM_PROCID=$rank" "$work/said" || fail "rank $rank is not told so: $(cat "$work/said")"
-done
+train() { # train NAME SEED: a step in which each sample comes once
+	# shellcheck disable=SC2046 # they are several words
+	step $(echo "$words" | sed 's/=[0-9]*/=2/g') sh "$work/task.sh" "$work/$1" "$2" 2>"$work/said" || fail "a task: $(cat "$work/said")"
+	[ "$(cat "$work/$1".[0-3] | wc -l)" = 96 ] || fail "the tasks got $(cat "$work/$1".* | wc -l) samples, not 96"
+	[ "$(cat "$work/$1".* | sort -u | wc -l)" = 96 ] || fail "a sample came twice"
+	for rank in 0 1 2 3; do
+		[ "$(wc -l <"$work/$1.$rank")" = 24 ] || fail "rank $rank got $(wc -l <"$work/$1.$rank") samples, not 24"
+		grep -q "this is rank $rank of the 4 of one job, by SLURM_PROCID=$rank" "$work/said" || fail "rank $rank is not told so: $(cat "$work/said")"
+	done
+}
+train first 7
 for node in n1 n2; do
 	at $node status_is node.samples_preprocessed == 48 || fail "$node made $(at $node status node.samples_preprocessed) samples, not its half"
 done
 
-! step --ntasks-per-node=2 -m cyclic sh "$work/task.sh" "$work/cyclic" 2>"$work/said" || fail "tasks that go round the nodes are served"
+# A later step of the job has the same peers, and what both nodes have prepared.
+kept() { # all of it, on one node or the other
+	total=0
+	for node in n1 n2; do
+		kept=$(at $node status caches.0.values)
+		total=$((total + ${kept:-0}))
+	done
+	[ $total -ge 96 ]
+}
+until_true $patience kept || fail "what was made is kept nowhere: $total of 96"
+train second 8
+came() { # from the other node, to one of them; a carrier says so once a second
+	at n1 status_is cluster.channels.0.gots ">" 0 || at n2 status_is cluster.channels.0.gots ">" 0
+}
+until_true $patience came || fail "nothing came from a peer"
+
+! step --ntasks-per-node=2 -m cyclic sh "$work/task.sh" "$work/cyclic" 7 2>"$work/said" || fail "tasks that go round the nodes are served"
 grep -q "they must follow each other.*srun -m block" "$work/said" || fail "no word of what to do: $(cat "$work/said")"
 scancel "$job"
