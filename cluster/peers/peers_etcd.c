@@ -131,9 +131,10 @@ static int ask_once(struct etcd *etcd, const char *path, const char *body, char 
 	return r == PEERS_HTTP_E_REFUSED ? refused(etcd, url, ret, *ret_size, diag) : r;
 }
 
-static int nonsense(const char *what, struct diag *diag)
+static int nonsense(const struct etcd *etcd, const char *path, struct diag *diag)
 {
-	diag_set(diag, "its answer to %s makes no sense: is it an etcd of 3.4 or later?", what);
+	diag_set(diag, "%s/v3/%s: its answer makes no sense: is it an etcd of 3.4 or later?",
+		 etcd->url, path);
 	return -EBADMSG;
 }
 
@@ -156,7 +157,7 @@ static int log_in(struct etcd *etcd, struct diag *diag)
 	if (r == -EPERM && strstr(diag->text, "authentication is not enabled"))
 		return 0;
 	if (!r && peers_etcd_read_token(answer, size, &token))
-		r = nonsense("auth/authenticate", diag);
+		r = nonsense(etcd, "auth/authenticate", diag);
 	return r ? r : peers_http_token(etcd->http, token);
 }
 
@@ -186,7 +187,7 @@ static int sign_of_life(struct etcd *etcd, struct diag *diag)
 	if (peers_etcd_read_keepalive(answer, size) == 0)
 		return 0;
 	etcd->lease[0] = '\0';
-	diag_set(diag, "the lease has expired: another one is asked for");
+	diag_set(diag, "%s: this node's lease has expired: another one is asked for", etcd->url);
 	return -ESTALE;
 }
 
@@ -197,7 +198,7 @@ static int grant(struct etcd *etcd, struct diag *diag)
 	int r = ask(etcd, "lease/grant", peers_etcd_ask_grant(LEASE_S), &answer, &size, diag);
 
 	if (!r && peers_etcd_read_grant(answer, size, etcd->lease))
-		r = nonsense("lease/grant", diag);
+		r = nonsense(etcd, "lease/grant", diag);
 	return r;
 }
 
@@ -246,7 +247,7 @@ static int range(struct etcd *etcd, uint64_t *ret_revision, struct diag *diag)
 		if (!etcd->nodes[i].gone_ns)
 			etcd->nodes[i].gone_ns = base_now_ns() + KEEP_LONG_NS;
 	if (peers_etcd_read_range(answer, size, etcd->prefix, on_event, etcd, ret_revision))
-		return nonsense("kv/range", diag);
+		return nonsense(etcd, "kv/range", diag);
 	publish(etcd);
 	return 0;
 }
@@ -350,14 +351,14 @@ static void choose_url(struct etcd *etcd, size_t n)
 static void etcd_run(struct peers_look *look)
 {
 	struct etcd etcd = {.look = look};
-	struct diag diag = {"there is no memory"};
 
 	if (peers_http_new(look->stop_fd, &etcd.http)) {
-		log_line(LOG_LEVEL_ERROR, "etcd", "why=\"%s\"", diag.text);
+		log_line(LOG_LEVEL_ERROR, "etcd", "why=\"there is no memory\"");
 		return;
 	}
 	peers_etcd_prefix(look->self->cluster, etcd.prefix);
 	for (size_t i = 0; !peers_wait(look, i ? PAUSE_MS : 0); i++) {
+		struct diag diag = {"there is no memory"};
 		int r;
 
 		choose_url(&etcd, i);

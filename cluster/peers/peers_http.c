@@ -212,9 +212,10 @@ int peers_http_post(struct peers_http *http, const char *url, const char *body, 
 		code = CURLE_OUT_OF_MEMORY;
 	if (code != CURLE_OK) {
 		free(text.data);
-		diag_set(diag, "%s: %s", url,
+		diag_set(diag, "%s: %s (is the URL right? `curl -d {} %s` asks it)", url,
 			 code == CURLE_WRITE_ERROR ? "its answer is too long"
-						   : curl.easy_strerror(code));
+						   : curl.easy_strerror(code),
+			 url);
 		return -EIO;
 	}
 	*ret = text.data;
@@ -268,13 +269,15 @@ int peers_http_wait(struct peers_http *http, int ms, struct diag *diag)
 	struct curl_waitfd extra = {.fd = http->stop_fd, .events = CURL_WAIT_POLLIN};
 	int running = 0, left;
 	const CURLMsg *message;
+	const char *url = NULL;
 
 	if (curl.multi_perform(http->multi, &running) == CURLM_OK && running > 0 &&
 	    curl.multi_poll(http->multi, &extra, 1, ms, NULL) == CURLM_OK &&
 	    curl.multi_perform(http->multi, &running) == CURLM_OK && running > 0)
 		return 0;
 	message = curl.multi_info_read(http->multi, &left);
-	diag_set(diag, "the watch ended: %s",
-		 message ? curl.easy_strerror(message->data.result) : "its server hung up");
+	curl.easy_getinfo(http->stream, CURLINFO_EFFECTIVE_URL, &url);
+	diag_set(diag, "%s: it sends no more (%s): it, or the next URL of `peers`, is asked again",
+		 url ? url : "", message ? curl.easy_strerror(message->data.result) : "it hung up");
 	return -ECONNRESET;
 }
