@@ -13,7 +13,6 @@
 #include "cluster/verbs.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
@@ -21,6 +20,8 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "cluster/library.h"
 
 #define IB_TIMEOUT 14 /* 4.096 us << 14 = 67 ms until it is sent again, */
 #define IB_RETRIES 7  /* so many times: for no answer, and */
@@ -61,10 +62,8 @@ static struct {
 			    uint32_t, size_t);
 } ib;
 
-static const struct {
-	const char *name;
-	void *to; /* a pointer of the struct */
-} names[] = {IB_FUNCTIONS(IB_NAME){"_ibv_query_gid_ex", &ib.query_gid_ex}};
+static const struct library_name names[] = {
+    IB_FUNCTIONS(IB_NAME){"_ibv_query_gid_ex", &ib.query_gid_ex}};
 
 struct pair {
 	struct ibv_comp_channel *channel;
@@ -82,24 +81,6 @@ struct verbs {
 	unsigned n;
 	struct pair pair[];
 };
-
-static int load(struct diag *why)
-{
-	void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
-	bool is_whole = library != NULL;
-
-	for (size_t i = 0; is_whole && i < BASE_ARRAY_LEN(names); i++) {
-		void *function = dlsym(library, names[i].name);
-
-		memcpy(names[i].to, &function, sizeof(function));
-		is_whole = function != NULL;
-	}
-	if (is_whole)
-		return 0;
-	diag_set(why, "libibverbs cannot be used (%s): apt install ibverbs-providers",
-		 library ? "it is too old" : dlerror());
-	return -ENOENT;
-}
 
 /* ---- a port that can be used ---- */
 
@@ -348,11 +329,15 @@ static int make_all(struct verbs *verbs, void *memory, size_t bytes, unsigned se
 static int ib_open(void *memory, size_t bytes, unsigned n, unsigned sends, unsigned receives,
 		   struct verbs **ret, struct diag *why)
 {
+	const char *missing = library_load("libibverbs.so.1", names, BASE_ARRAY_LEN(names));
 	struct verbs *verbs;
-	int r = load(why);
+	int r;
 
-	if (r)
-		return r;
+	if (missing) {
+		diag_set(why, "libibverbs cannot be used (%s): apt install ibverbs-providers",
+			 missing);
+		return -ENOENT;
+	}
 	verbs = calloc(1, sizeof(*verbs) + n * sizeof(verbs->pair[0]));
 	if (!verbs) {
 		diag_set(why, "there is no memory for it");

@@ -10,8 +10,9 @@
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <stdio.h>
+
+#include "cluster/library.h"
 
 #define CONNECT_MS 2000L
 
@@ -54,10 +55,7 @@ static struct {
 	{                                         \
 		"curl_" #name, (void *)&curl.name \
 	}
-static const struct {
-	const char *name;
-	void *to; /* a pointer of the struct */
-} names[] = {
+static const struct library_name names[] = {
     NAME(global_init),    NAME(easy_init),     NAME(easy_setopt),      NAME(easy_perform),
     NAME(easy_getinfo),   NAME(easy_strerror), NAME(easy_cleanup),     NAME(slist_append),
     NAME(slist_free_all), NAME(multi_init),    NAME(multi_add_handle), NAME(multi_remove_handle),
@@ -66,22 +64,16 @@ static const struct {
 
 int peers_http_prepare(struct diag *diag)
 {
-	void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-	bool is_whole = library != NULL;
+	const char *why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
 
-	for (size_t i = 0; is_whole && i < BASE_ARRAY_LEN(names); i++) {
-		void *function = dlsym(library, names[i].name);
-
-		memcpy(names[i].to, &function, sizeof(function));
-		is_whole = function != NULL;
-	}
-	if (is_whole && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
-		return 0;
-	diag_set(diag,
-		 "peers = etcd needs libcurl (Debian: package libcurl4), which cannot be "
-		 "used: %s",
-		 library ? "it is too old" : dlerror());
-	return -ENOENT;
+	if (!why && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		why = "it does not begin";
+	if (why)
+		diag_set(diag,
+			 "peers = etcd needs libcurl (Debian: package libcurl4), which cannot be "
+			 "used: %s",
+			 why);
+	return why ? -ENOENT : 0;
 }
 
 int peers_http_new(int stop_fd, struct peers_http **ret)
