@@ -35,7 +35,9 @@ static void take(double t, const char *name)
 	    "],\"streams\":[{\"id\":1,\"jobs\":3,\"productions\":%d,\"slots\":8,\"pinned\":3,"
 	    "\"memory\":1048576000,\"dataset\":\"/data/imagenet/train\",\"waiting_on\":\"none\"}],"
 	    "\"node\":{\"workers_alive\":4,\"worker_cpu_seconds\":%f,\"samples_preprocessed\":%d,"
-	    "\"memory_used\":2147483648,\"memory_budget\":4294967296}}",
+	    "\"memory_used\":2147483648,\"memory_budget\":4294967296},"
+	    "\"cluster\":{\"failed\":\"\",\"trouble\":\"http://10.0.0.1:2379/v3/lease/grant: "
+	    "it cannot be asked\",\"members\":[]}}",
 	    t, 12, "slow", 112, (int)(50 * t), 50, 7.0, 1.0, .7 * t, .1 * t, 3, "fast", 103,
 	    (int)(4000 * t), 4000, 0.0, 0.0, 0.0, 0.0, 8, name, 108, (int)(200 * t), 200, 1.0, 0.0,
 	    .1 * t, 0.0, (int)(2125 * t), 3 * t, (int)(2125 * t));
@@ -164,6 +166,19 @@ START_TEST(views)
 	has(screen(), " JOB  RANK     PID STREAM  RATE/s");
 	keys("1");
 	has(screen(), " JOB  RATE/s");
+}
+END_TEST
+
+START_TEST(trouble_of_the_cluster)
+{
+	keys("8");
+	has_in_order(screen_of(60, 24, false, ""), "Does not work for now, and is tried again:\n",
+		     "http://10.0.0.1:2379/v3/lease/grant: it cannot be asked\n", "WHAT");
+	keys("7");
+	has(screen(), "Does not work for now");
+	has(screen(), "no other node is known");
+	keys("1");
+	has_not(screen(), "Does not work for now");
 }
 END_TEST
 
@@ -322,6 +337,7 @@ int main(void)
 	tcase_add_test(tcase, as_on_a_terminal);
 	tcase_add_test(tcase, narrow_and_wide);
 	tcase_add_test(tcase, views);
+	tcase_add_test(tcase, trouble_of_the_cluster);
 	tcase_add_test(tcase, sorted);
 	tcase_add_test(tcase, filtered);
 	tcase_add_test(tcase, the_cursor_goes_with_its_row);

@@ -7,6 +7,8 @@
 
 #include "tools/top/top_view.h"
 
+#include "tools/ctl_value.h"
+
 #define LAYOUT_CELL 4 /* steps that a character of a column's history is of */
 
 /* ---- cells ---- */
@@ -147,6 +149,46 @@ void top_layout_row(const struct top_ui *ui, const struct top_row *row, unsigned
 		top_grid_style(grid, 0, y, grid->width, TOP_SELECTED);
 }
 
+/* ---- what is told ---- */
+
+/* In lines of the grid's width; to at most the last line but one. Returns the one below. */
+static unsigned layout_note(const char *note, unsigned y, struct top_grid *grid)
+{
+	unsigned width = grid->width > 4 ? grid->width - 4 : grid->width, x = 0;
+
+	while (*note && y + 1 < grid->height) {
+		size_t length = strcspn(note, " ");
+		char word[256];
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, note);
+		if (x > 0 && x + 1 + top_grid_width(grid, word) > width) {
+			x = 0;
+			y++;
+			continue;
+		}
+		x += x > 0 ? 1 : 0;
+		x += top_grid_put(grid, 2 + x, y, width - x, TOP_BAD, word);
+		note += length + (note[length] == ' ');
+	}
+	return y + (x > 0);
+}
+
+unsigned top_layout_trouble(const struct top_ui *ui, const struct top_model *model, unsigned y,
+			    struct top_grid *grid)
+{
+	const struct json_in *cluster = json_in_member(model->status, "cluster");
+	const char *failed = ctl_text(cluster, "failed"), *again = ctl_text(cluster, "trouble");
+	char text[2048];
+
+	if ((ui->view != TOP_NODE && ui->view != TOP_PEERS) || (!*failed && !*again))
+		return y;
+	snprintf(text, sizeof(text), "%s%s",
+		 *failed ? "The gate does not run: "
+			 : "Does not work for now, and is tried again: ",
+		 *failed ? failed : again);
+	return layout_note(text, y, grid);
+}
+
 /* ---- rows ---- */
 
 /* The cursor goes with its row; without it, it stays where it was. */
@@ -263,27 +305,6 @@ static void layout_prompt(const struct top_ui *ui, unsigned y, struct top_grid *
 		     words[ui->prompt], ui->typed);
 }
 
-/* In lines of the grid's width; to at most the last line but one. */
-static void layout_note(const char *note, unsigned y, struct top_grid *grid)
-{
-	unsigned width = grid->width > 4 ? grid->width - 4 : grid->width, x = 0;
-
-	for (y++; *note && y + 1 < grid->height;) {
-		size_t length = strcspn(note, " ");
-		char word[256];
-
-		snprintf(word, sizeof(word), "%.*s", (int)length, note);
-		if (x > 0 && x + 1 + top_grid_width(grid, word) > width) {
-			x = 0;
-			y++;
-			continue;
-		}
-		x += x > 0 ? 1 : 0;
-		x += top_grid_put(grid, 2 + x, y, width - x, TOP_BAD, word);
-		note += length + (note[length] == ' ');
-	}
-}
-
 void top_layout(struct top_ui *ui, const struct top_model *model, const char *note,
 		struct top_grid *grid)
 {
@@ -300,13 +321,13 @@ void top_layout(struct top_ui *ui, const struct top_model *model, const char *no
 	y = top_meters(ui, model, grid);
 	layout_tabs(ui, y++, grid);
 	if (note[0])
-		layout_note(note, y, grid);
+		layout_note(note, y + 1, grid);
 	else if (ui->page == TOP_PAGE_SORT)
 		layout_menu(ui, y, grid);
 	else if (ui->page == TOP_PAGE_JOB)
 		top_job(ui, model, y, grid);
 	else
-		layout_rows(ui, model, y, grid);
+		layout_rows(ui, model, top_layout_trouble(ui, model, y, grid), grid);
 	if (ui->prompt != TOP_PROMPT_NONE)
 		layout_prompt(ui, grid->height - 1, grid);
 	else

@@ -90,6 +90,7 @@ static int top_print(struct top *top)
 	    top_grid_init(&grid, top_batch_width(), (unsigned)n + 20, top_screen_is_utf8()))
 		return -ENOMEM;
 	y = top_meters(&top->ui, &top->model, &grid);
+	y = top_layout_trouble(&top->ui, &top->model, y, &grid);
 	top_layout_header(&top->ui, y++, &grid);
 	for (size_t i = 0; i < n; i++)
 		top_layout_row(&top->ui, order[i], y++, false, &grid);

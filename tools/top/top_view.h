@@ -65,7 +65,11 @@ void top_json(const struct top_model *model, FILE *out); /* a line */
 /* note: a line that is told in the place of what cannot be shown: "": none. */
 void top_layout(struct top_ui *ui, const struct top_model *model, const char *note,
 		struct top_grid *grid);
-/* Rows y to the last but one, of the columns that fit. For -b, too. */
+/* What of the cluster does not work, above the rows of the node and of its peers; returns the line below. For -b, too, as what
+ * follows. */
+unsigned top_layout_trouble(const struct top_ui *ui, const struct top_model *model, unsigned y,
+			    struct top_grid *grid);
+/* Rows y to the last but one, of the columns that fit. */
 void top_layout_header(const struct top_ui *ui, unsigned y, struct top_grid *grid);
 void top_layout_row(const struct top_ui *ui, const struct top_row *row, unsigned y,
 		    bool is_selected, struct top_grid *grid);
