@@ -257,6 +257,23 @@ START_TEST(etcd_tells_who_is_there)
 }
 END_TEST
 
+START_TEST(an_etcd_that_dies_is_named)
+{
+	struct etcd etcd = {.pid = 0};
+	char peers[128], trouble[RIG_TEXT];
+	struct node node;
+
+	etcd_start(&etcd);
+	snprintf(peers, sizeof(peers), "etcd:http://%s", etcd.client);
+	node = node_start("a", peers);
+	wait_keys(&etcd, "", "1");
+	etcd_kill(&etcd);
+	rig_gate_trouble(&node.gate, trouble);
+	ck_assert_ptr_nonnull(strstr(trouble, etcd.client));
+	node_stop(&node);
+}
+END_TEST
+
 /* A third node meets both, which have said of nobody that he is gone. */
 static void meet_third(struct node *a, struct node *b, const struct rig_start *start)
 {
@@ -445,6 +462,7 @@ int main(void)
 	}
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, etcd_tells_who_is_there);
+	tcase_add_test(tcase, an_etcd_that_dies_is_named);
 	tcase_add_test(tcase, an_etcd_that_was_paused_loses_nobody);
 	tcase_add_test(tcase, who_knows_the_password_is_let_in);
 	tcase_add_test(tcase, who_does_not_is_told_why);
