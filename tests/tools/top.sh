@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # access-top without an accessd: its options, keys and columns are those of its page; what is wrong is said in words; it
-# draws on no pipe, on no unknown terminal; completions have its options.
+# draws on no pipe, on no unknown terminal.
 set -eu
 top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
@@ -36,16 +36,6 @@ awk 'length > 80 { print "--help: a long line: " $0; bad = 1 } END { exit bad }'
 same nodes "$(sed -n 's/^NODE([A-Z]*, "\([a-z_]*\)".*/\1/p' "$top/tools/top/top_tbl.h")" \
 	"$(part 'The rows of the node are, by their words:' '\.El' | sed -n 's/^\.It Li "\(.*\)"/\1/p')"
 "$program" --version | grep -q '^access-top [0-9]' || complain "access-top --version"
-
-options=$(sed -n 's/^  --\([a-z-]*\).*/\1/p' <<<"$help")
-views=$(sed -n 's/^VIEW([A-Z]*, "\([a-z]*\)".*/\1/p' "$top/tools/top/top_tbl.h" | tr '\n' ' ')
-for file in bash/access-top zsh/_access-top fish/access-top.fish; do
-	has=$(cat "$top/tools/completion/$file")
-	for option in $options; do
-		grep -Eq -- "(--|-l )$option\b" <<<"$has" || complain "the completion of $file has no --$option"
-	done
-	grep -qF "${views% }" <<<"$has" || complain "the completion of $file has not the views $views"
-done
 
 says() { # says STATUS PATTERN ARGUMENT...: ends so, and says so
 	local expected=$1 pattern=$2 status=0 message

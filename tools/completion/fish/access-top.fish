@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completion of access-top's command line for fish. tests/tools/top.sh compares it with access-top --help.
+# Completion of access-top's command line for fish. tests/tools/completion.sh compares it with access-top --help.
 
 complete -c access-top -f
 complete -c access-top -l batch -s b -d 'print, in the place of drawing'
