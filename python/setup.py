@@ -206,8 +206,7 @@ class Build(build_py):
 
 class Wheel(bdist_wheel):
     def finalize_options(self):
-        if sys.version_info >= (3, 11):  # python/core/py.h
-            self.py_limited_api = "cp311"
+        self.py_limited_api = "cp311"  # python/core/py.h
         super().finalize_options()
         self.root_is_pure = False
 
