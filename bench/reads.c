@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * reads LOOSE [SHARDS [MIB]]: what the system calls alone take by which access-reader reads the files below LOOSE, and as many
+ * reads [--beside N] LOOSE [SHARDS [MIB]]: what the system calls alone take by which access-reader reads the files below LOOSE, and as many
  * samples of the same sizes out of the files in SHARDS: processor time a sample, the median of ROUNDS rounds that have each way in turn.
  * The page cache is to have all of them. One thread, nothing else: no index, no queue, nobody who is woken.
  *
@@ -11,6 +11,9 @@
  *
  * One behind the other to shared memory of MIB (64) MiB, round and round, as access-reader has it; "hot": all to the same
  * place, which stays in the processor's caches. Order: drawn, the same for all.
+ *
+ * With --beside, two ways more, "beside": loose and shards while N processes decode what was read, as workers do, which
+ * takes caches and memory from who reads. They set the pace; waiting for them and waking them does not count.
  */
 
 #include <errno.h>
@@ -25,6 +28,7 @@
 
 #include "base/base.h"
 #include "base/philox.h"
+#include "bench/decoders.h"
 
 #define ROUNDS 9
 #define TAR_BLOCK 512 /* samples lie in shards by multiples of it, two between them */
@@ -43,10 +47,11 @@ static struct sample *samples; /* owned */
 static unsigned n_samples;
 static uint32_t largest;
 
-static uint8_t *memory; /* of the way that is measured */
-static uint64_t arena_bytes, place;
+static uint8_t *memory;                    /* of the way that is measured */
+static uint64_t arena_bytes, begun, place; /* of the last sample, of the next one */
 static bool is_arena;
-static int no_atime = O_NOATIME; /* 0: files of another owner */
+static int no_atime = O_NOATIME;  /* 0: files of another owner */
+static struct decoders *decoders; /* NULL: none */
 
 static _Noreturn void fail(const char *what, int error)
 {
@@ -142,14 +147,12 @@ static void place_in_shards(char *folder)
 
 static uint8_t *next_place(uint32_t bytes)
 {
-	uint8_t *at;
-
 	if (place + bytes > arena_bytes)
 		place = 0;
-	at = memory + place;
+	begun = place;
 	if (is_arena)
 		place = base_align_up(place + bytes, ARENA_ALIGN);
-	return at;
+	return memory + begun;
 }
 
 static int open_one(const struct sample *sample)
@@ -206,25 +209,53 @@ static void by_shard(const struct sample *sample)
 static struct way {
 	const char *what;
 	void (*read)(const struct sample *sample);
-	bool is_arena, in_shards;
+	bool is_arena, in_shards, is_beside;
 	double us[ROUNDS];
 } ways[] = {
-    {"open", by_open, false, false, {0}},  {"loose, hot", by_file, false, false, {0}},
-    {"loose", by_file, true, false, {0}},  {"shards, hot", by_shard, false, true, {0}},
-    {"shards", by_shard, true, true, {0}},
+    {"open", by_open, false, false, false, {0}},
+    {"loose, hot", by_file, false, false, false, {0}},
+    {"loose", by_file, true, false, false, {0}},
+    {"loose, beside", by_file, true, false, true, {0}},
+    {"shards, hot", by_shard, false, true, false, {0}},
+    {"shards", by_shard, true, true, false, {0}},
+    {"shards, beside", by_shard, true, true, true, {0}},
 };
+
+static bool is_asked(const struct way *way, bool has_shards)
+{
+	return (has_shards || !way->in_shards) && (decoders || !way->is_beside);
+}
 
 /* ---- measuring ---- */
 
+/* Samples from that one on, no more than are given at once; those that decode get them. Nanoseconds. */
+static uint64_t read_burst(const struct way *way, unsigned first, unsigned n)
+{
+	uint64_t at[DECODERS_BURST], cpu_ns;
+
+	if (way->is_beside)
+		decoders_await(decoders);
+	cpu_ns = base_cpu_ns();
+	for (unsigned i = 0; i < n; i++) {
+		way->read(&samples[first + i]);
+		at[i] = begun;
+	}
+	cpu_ns = base_cpu_ns() - cpu_ns;
+	for (unsigned i = 0; i < n && way->is_beside; i++)
+		decoders_give(decoders, at[i], samples[first + i].bytes);
+	return cpu_ns;
+}
+
 static double measure(const struct way *way)
 {
-	uint64_t cpu_ns;
+	uint64_t cpu_ns = 0;
 
 	is_arena = way->is_arena;
-	cpu_ns = base_cpu_ns();
-	for (unsigned i = 0; i < n_samples; i++)
-		way->read(&samples[i]);
-	return (double)(base_cpu_ns() - cpu_ns) / 1000 / n_samples;
+	for (unsigned i = 0; i < n_samples; i += DECODERS_BURST)
+		cpu_ns += read_burst(way, i, BASE_MIN(n_samples - i, DECODERS_BURST));
+	if (decoders)
+		decoders_settle(decoders);
+	return (double)cpu_ns / 1000 / n_samples;
 }
 
 static int by_value(const void *a, const void *b)
@@ -247,12 +278,27 @@ static void map_memory(uint64_t bytes)
 	memset(memory, 1, arena_bytes);
 }
 
+static void report(bool has_shards)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++) {
+		if (!is_asked(&ways[i], has_shards))
+			continue;
+		qsort(ways[i].us, ROUNDS, sizeof(*ways[i].us), by_value);
+		printf("%s\t%.2f\n", ways[i].what, ways[i].us[ROUNDS / 2]);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	const uint64_t mib = argc > 3 ? strtoull(argv[3], NULL, 10) : 64;
+	const bool is_beside = argc > 2 && strcmp(argv[1], "--beside") == 0;
+	const unsigned n_beside = is_beside ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+	uint64_t mib;
 
-	if (argc < 2 || argc > 4 || mib == 0) {
-		fprintf(stderr, "usage: reads LOOSE [SHARDS [MIB]]\n");
+	argc -= 2 * is_beside;
+	argv += 2 * is_beside;
+	mib = argc > 3 ? strtoull(argv[3], NULL, 10) : 64;
+	if (argc < 2 || argc > 4 || mib == 0 || (is_beside && !n_beside)) {
+		fprintf(stderr, "usage: reads [--beside N] LOOSE [SHARDS [MIB]]\n");
 		return 2;
 	}
 	list(argv[1]);
@@ -260,15 +306,12 @@ int main(int argc, char **argv)
 		place_in_shards(argv[2]);
 	shuffle();
 	map_memory(mib << 20);
+	if (is_beside)
+		decoders = decoders_new(n_beside, memory);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++)
-			if (argc > 2 || !ways[i].in_shards)
+			if (is_asked(&ways[i], argc > 2))
 				ways[i].us[round] = measure(&ways[i]);
-	for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++) {
-		if (argc == 2 && ways[i].in_shards)
-			continue;
-		qsort(ways[i].us, ROUNDS, sizeof(*ways[i].us), by_value);
-		printf("%s\t%.2f\n", ways[i].what, ways[i].us[ROUNDS / 2]);
-	}
+	report(argc > 2);
 	return 0;
 }
