@@ -286,7 +286,7 @@ struct layout_task {          /* 192 bytes */
 	uint8_t d_want; /* stored form (LAYOUT_FORM_...) to be brought if it is kept, 0: the file */
 	uint8_t d_make; /* stored form to be made of it and kept, 0: none */
 	uint8_t d_probe; /* stored form to be made of it and tried out, 0: none */
-	uint8_t d_timed; /* not 0: the CPU time of reading it and of the pipelines is asked for */
+	uint8_t d_timed; /* enum layout_timed */
 	_Atomic uint32_t s_state __attribute__((aligned(64)));
 	uint32_t s_stage; /* enum layout_fail, valid with FAILED */
 	int32_t s_code;
@@ -295,7 +295,7 @@ struct layout_task {          /* 192 bytes */
 	uint64_t r_read_ns; /* duration of the read */
 	uint32_t r_bytes;   /* that came to the arena; d_bytes of a file */
 	uint32_t r_form;    /* stored form that came, 0: the file */
-	uint32_t r_cpu_us;  /* of the reading thread, where d_timed */
+	uint32_t r_cpu_us;  /* of the reading thread, where d_timed is LAYOUT_TIMED_ALL */
 	uint32_t s_made;    /* enum layout_made */
 	uint32_t s_make_us; /* CPU time it took to make the form, ... */
 	uint32_t s_form_us; /* ... and to run the pipelines from it, if it was tried */
@@ -323,6 +323,12 @@ enum {
 	LAYOUT_FORM_PIXELS = 2,
 	LAYOUT_FORM_AUGMENTED = 35, /* behind random ops: of one instance, (d_seed, d_nonce) */
 	LAYOUT_FORMS = 36
+};
+
+enum layout_timed {
+	LAYOUT_TIMED_NOT = 0,
+	LAYOUT_TIMED_ALL = 1,  /* the CPU time of reading it and of the pipelines is asked for */
+	LAYOUT_TIMED_WORK = 2, /* that of the pipelines alone */
 };
 
 enum layout_made {

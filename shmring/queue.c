@@ -126,7 +126,7 @@ void queue_task_keep(struct queue *queue, uint32_t row, uint32_t index,
 	task->d_want = keep->want;
 	task->d_make = keep->make;
 	task->d_probe = keep->probe;
-	task->d_timed = keep->timed;
+	task->d_timed = (uint8_t)keep->timed;
 }
 
 int queue_row_begin(struct queue *queue, uint64_t order, uint64_t nonce, uint64_t seed,
@@ -444,7 +444,7 @@ static void copy_task(const struct queue *queue, uint32_t row, uint32_t index, u
 	    .want = task->d_want,
 	    .make = task->d_make,
 	    .probe = task->d_probe,
-	    .timed = task->d_timed != 0,
+	    .timed = (enum layout_timed)BASE_MIN(task->d_timed, LAYOUT_TIMED_WORK),
 	};
 	ret->room = BASE_MAX(task->d_room, ret->bytes);
 }

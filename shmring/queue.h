@@ -31,7 +31,7 @@ struct queue_task { /* a claimed task: private copy of what is needed, checked a
 	uint64_t resident;         /* ... the resident memory: 1 + where; 0: in the arena */
 	uint8_t form;              /* stored form that came, 0: the file */
 	uint8_t want, make, probe; /* stored forms: to bring, to keep, to try out; 0: none */
-	bool timed;                /* CPU time is asked for */
+	enum layout_timed timed;   /* what CPU time is asked for */
 	uint32_t owner;            /* who claimed it */
 };
 
@@ -69,7 +69,7 @@ void queue_task_put(struct queue *queue, uint32_t row, uint32_t index, uint64_t 
 struct queue_keep {
 	uint32_t room;
 	uint8_t want, make, probe; /* as in queue_task */
-	bool timed;
+	enum layout_timed timed;
 };
 void queue_task_keep(struct queue *queue, uint32_t row, uint32_t index,
 		     const struct queue_keep *keep);

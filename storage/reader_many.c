@@ -106,7 +106,7 @@ static void many_tell(struct reader_many *many)
 		if (!is_news(&many->wanted[i]))
 			continue;
 		came++;
-		is_timed |= many->wanted[i].task->timed;
+		is_timed |= many->wanted[i].task->timed == LAYOUT_TIMED_ALL;
 	}
 	if (!came)
 		return;

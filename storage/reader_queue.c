@@ -380,15 +380,16 @@ static void queue_serve_rest(struct reader_thread *thread, struct reader_queue *
 			     const struct queue_task *task, const struct reader_came *before)
 {
 	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ, .code = EINVAL};
+	const bool is_timed = task->timed == LAYOUT_TIMED_ALL;
 	struct reader_came came = *before;
 	uint64_t begin_ns, cpu_ns;
 
 	reader_queue_touch(queue, task);
 	begin_ns = base_now_ns();
-	cpu_ns = task->timed ? base_cpu_ns() : 0;
+	cpu_ns = is_timed ? base_cpu_ns() : 0;
 	if (queue_read(thread, queue, task, &came, &outcome))
 		reader_queue_end(queue, task, &came, &outcome, base_now_ns() - begin_ns,
-				 task->timed ? base_cpu_ns() - cpu_ns : 0);
+				 is_timed ? base_cpu_ns() - cpu_ns : 0);
 }
 
 void reader_queue_serve(struct reader_thread *thread, struct reader_queue *queue,
@@ -487,7 +488,8 @@ void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uin
 	const struct queue_task *task = &ask->task;
 	const struct reader_kept *kept = reader_queue_kept(queue, task->want);
 	const struct reader_outcome outcome = {.stage = LAYOUT_FAIL_NONE};
-	const uint64_t begin_ns = base_now_ns(), cpu_ns = task->timed ? base_cpu_ns() : 0;
+	const bool is_timed = task->timed == LAYOUT_TIMED_ALL;
+	const uint64_t begin_ns = base_now_ns(), cpu_ns = is_timed ? base_cpu_ns() : 0;
 	struct reader_came came = {.form = task->want, .from = from, .bytes = bytes};
 	struct reader_place at;
 	uint64_t took_ns;
@@ -509,7 +511,7 @@ void reader_queue_bring(struct reader_ask *ask, enum layout_from from, const uin
 	if (ask->peer != PROMISE_SELF && ask->has_waited)
 		took_ns = 0; /* it says nothing of the wire */
 	reader_queue_end(queue, task, &came, &outcome, took_ns,
-			 task->timed ? base_cpu_ns() - cpu_ns : 0);
+			 is_timed ? base_cpu_ns() - cpu_ns : 0);
 	reader_asks_free(ask);
 	reader_queue_put(queue);
 }

@@ -15,6 +15,7 @@
 #define CACHE_TRIAL_EVERY 2   /* tasks */
 #define CACHE_VAIN_MOST 16    /* trials of samples that have no such form */
 #define CACHE_SERVED_EVERY 16 /* samples, of which none tells much */
+#define CACHE_TIMED_EVERY 16  /* tasks, of which readers clock one: two system calls */
 #define CACHE_ROOM_SHARE 8    /* of the arena, so much a value may have of which no size is known */
 #define CACHE_CELL_HAS 0.9    /* of the samples: then little is made, so little is promised */
 #define CACHE_OUT_MOST 4096   /* samples under way, where some of them were bad */
@@ -128,6 +129,17 @@ static const struct cache_point *wanted(const struct stream *stream, uint64_t sa
 	return best;
 }
 
+/* Readers look at their clocks for all that is compared, and then now and then, at no task that could be a trial. */
+static enum layout_timed times(const struct cache *cache, const struct queue_keep *keep)
+{
+	const bool is_compared = cache->forced < 0 && cache->choice.reason == POINT_UNMEASURED;
+
+	return is_compared || keep->make || keep->probe ||
+		       cache->figures.fed % CACHE_TIMED_EVERY == CACHE_TRIAL_EVERY - 1
+		   ? LAYOUT_TIMED_ALL
+		   : LAYOUT_TIMED_WORK;
+}
+
 /* Of an instance that is made there is nothing, whatever is kept of another one. */
 static bool is_missing(const struct cache_point *point, const struct fill_task *task)
 {
@@ -185,15 +197,16 @@ static const struct cache_point *again(const struct stream *stream, const struct
 	return point;
 }
 
-uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
-		    struct queue_keep *ret)
+/* What it is to do; the bytes of the arena. */
+static uint64_t plan(const struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
+		     struct queue_keep *ret)
 {
 	const struct cache *cache = &stream->cache;
 	const struct cache_point *point;
 	uint64_t bytes = file_bytes;
 	int trial;
 
-	*ret = (struct queue_keep){.room = file_bytes, .timed = cache->is_on};
+	*ret = (struct queue_keep){.room = file_bytes};
 	if (!cache->is_on || task->is_plain || !disk_cache_gives(&stream->domain->disk_cache))
 		return bytes;
 	trial = trial_of(cache, task);
@@ -217,6 +230,16 @@ uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_
 		bytes = BASE_MAX(bytes, cache_room_for(stream, point, task->source, file_bytes));
 		ret->room = (uint32_t)bytes;
 	}
+	return bytes;
+}
+
+uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
+		    struct queue_keep *ret)
+{
+	const struct cache *cache = &stream->cache;
+	const uint64_t bytes = plan(stream, task, file_bytes, ret);
+
+	ret->timed = cache->is_on ? times(cache, ret) : LAYOUT_TIMED_NOT;
 	return bytes;
 }
 
@@ -275,25 +298,25 @@ static void note_made(struct stream *stream, unsigned p, const struct queue_kept
 }
 
 /* What a peer's value took says nothing of what is kept here. */
-static void note_peer(struct cache *cache, const struct queue_kept *kept)
+static void note_peer(struct cache *cache, const struct queue_kept *kept, double read_cpu_us)
 {
 	const uint64_t ended = cache->figures.hits + cache->figures.misses;
 	const uint64_t out = cache->figures.fed > ended ? cache->figures.fed - ended : 1;
 
 	/* without a time it was waited for until it was made, somewhere */
-	peering_came(&cache->peering, kept->read_us ? kept->read_us : -1., kept->read_cpu_us,
-		     kept->came, BASE_MIN(out, (uint64_t)CACHE_OUT_MOST));
+	peering_came(&cache->peering, kept->read_us ? kept->read_us : -1., read_cpu_us, kept->came,
+		     BASE_MIN(out, (uint64_t)CACHE_OUT_MOST));
 }
 
 /* Work from a form that was just made is nobody's: it is the form's, with all of it in the processor's caches. */
 static void note_served(struct stream *stream, unsigned p, const struct queue_kept *kept,
-			bool is_made, uint32_t file_bytes)
+			double read_cpu_us, bool is_made, uint32_t file_bytes)
 {
 	struct cache *cache = &stream->cache;
 	const bool is_peers = kept->from == LAYOUT_FROM_PEER;
 	const struct point_cost cost = {.work_us = is_made ? -1 : (double)kept->work_us,
 					.read_us = is_peers ? -1 : (double)kept->read_us,
-					.read_cpu_us = is_peers ? -1 : (double)kept->read_cpu_us,
+					.read_cpu_us = is_peers ? -1 : read_cpu_us,
 					.make_us = -1,
 					.bytes = p == 0 ? (double)file_bytes : -1};
 
@@ -355,6 +378,7 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	const uint8_t asked = planned->make ? planned->make : planned->probe;
 	const bool is_made =
 	    planned->make && (kept->made == LAYOUT_MADE_YES || kept->made == LAYOUT_MADE_FULL);
+	const double read_cpu_us = planned->timed == LAYOUT_TIMED_ALL ? kept->read_cpu_us : -1.;
 	unsigned p = number_of(cache, kept->form);
 
 	if (!cache->is_on || !planned->timed || p >= cache->n ||
@@ -363,9 +387,9 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	cache->figures.from[kept->from].samples++;
 	cache->figures.from[kept->from].bytes += kept->came;
 	if (kept->from == LAYOUT_FROM_PEER)
-		note_peer(cache, kept);
+		note_peer(cache, kept, read_cpu_us);
 	if (kept->form || is_typical(cache, task->source, kept->made))
-		note_served(stream, p, kept, is_made, file_bytes);
+		note_served(stream, p, kept, read_cpu_us, is_made, file_bytes);
 	if (kept->form) {
 		cache->figures.hits++;
 		cache->figures.bytes_hit += kept->came;
@@ -404,8 +428,10 @@ bool cache_plan_ahead(const struct stream *stream, uint64_t sample, uint32_t fil
 
 	if (kept_bytes(point, sample) || is_unfit(point, sample))
 		return false;
-	*ret = (struct queue_keep){
-	    .room = file_bytes, .want = point->form, .make = point->form, .timed = true};
+	*ret = (struct queue_keep){.room = file_bytes,
+				   .want = point->form,
+				   .make = point->form,
+				   .timed = LAYOUT_TIMED_ALL};
 	return true;
 }
 

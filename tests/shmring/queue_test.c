@@ -717,17 +717,18 @@ static void add_doorbell(TCase *tcase)
 START_TEST(stored_forms)
 {
 	uint32_t row = begin(1, 2);
-	struct queue_keep keep = {.room = 4096, .want = 2, .make = 3, .probe = 1, .timed = true};
+	struct queue_keep keep = {.room = 4096, .want = 2, .make = 3, .probe = 1};
 	struct queue_made made = {.made = LAYOUT_MADE_YES, .make_us = 5, .form_us = 6, .bytes = 7};
 	struct queue_kept kept;
 	struct queue_task task;
 
+	keep.timed = LAYOUT_TIMED_WORK;
 	queue_task_keep(&queue, row, 1, &keep);
 	put_task(row, 1);
 	task = claim_read(READER);
 	ck_assert_uint_eq(task.room, 4096);
 	ck_assert_uint_eq(task.want * 100 + task.make * 10 + task.probe, 231);
-	ck_assert(task.timed);
+	ck_assert_uint_eq(task.timed, LAYOUT_TIMED_WORK);
 	queue_read_came(&queue, &task, 2, LAYOUT_FROM_STORE, 4000, 0);
 	queue_read_done(&queue, &task, LAYOUT_FAIL_NONE, 0, NULL, 9000, 8000);
 	task = claim_run(WORKER);
@@ -747,7 +748,7 @@ START_TEST(stored_forms)
 	ck_assert_uint_eq(task.room, 512);
 	ck_assert_uint_eq(task.came, 512);
 	ck_assert_uint_eq(task.form + task.want + task.make + task.probe, 0);
-	ck_assert(!task.timed);
+	ck_assert_uint_eq(task.timed, LAYOUT_TIMED_NOT);
 	read_well(&task);
 	task = claim_run(WORKER);
 	ck_assert_uint_eq(task.came, 512);

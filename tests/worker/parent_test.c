@@ -63,7 +63,7 @@ START_TEST(test_timed)
 		struct queue_kept kept;
 
 		queue_task_kept(&queue->queue, row, i, &kept);
-		ck_assert_int_eq(kept.work_us > 0, rig_is_timed(i));
+		ck_assert_int_eq(kept.work_us > 0, rig_timed(i) != LAYOUT_TIMED_NOT);
 	}
 	queue_row_end(&queue->queue, row);
 	rig_free(rig);

@@ -429,8 +429,7 @@ uint32_t rig_queue_fill(struct rig *rig, struct rig_queue *queue, uint32_t slot,
 	queue_ring_at(&queue->queue, row, count);
 	doorbell_arm_event(rig->doorbell);
 	for (uint32_t i = 0; i < count; i++) {
-		queue_task_keep(&queue->queue, row, i,
-				&(struct queue_keep){.timed = rig_is_timed(i)});
+		queue_task_keep(&queue->queue, row, i, &(struct queue_keep){.timed = rig_timed(i)});
 		queue_task_put(&queue->queue, row, i, 100 * queue->number + i,
 			       100 * queue->number + i, i, 1000 + i, 0, (uint32_t)rig_photo.size,
 			       0);

@@ -100,10 +100,10 @@ void rig_queue_free(struct rig_queue *queue);
 bool rig_queue_add(struct rig *rig, const struct rig_queue *queue, const struct rig_add *spoilt);
 /* ADD, seal, GO. */
 void rig_queue_open(struct rig *rig, struct rig_queue *queue);
-/* The CPU time of these tasks of a chunk is asked for. */
-static inline bool rig_is_timed(uint32_t task)
+/* What CPU time of a chunk's tasks is asked for: each in turn. */
+static inline enum layout_timed rig_timed(uint32_t task)
 {
-	return task % 2 != 0;
+	return (enum layout_timed)(task % (LAYOUT_TIMED_WORK + 1));
 }
 
 /* Fills a chunk of count tasks, makes all READY and rings. Returns its row. */
