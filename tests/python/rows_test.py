@@ -125,6 +125,30 @@ class Tokens(RowsCase):
         os.truncate(self.work / "i4.idx", 60)
         self.refused(oa.tokens(path, 33), "cut off or damaged")
 
+    def test_files_of_megatron(self):
+        """What Megatron's own builder wrote, and what its IndexedDataset reads of it and of ours."""
+        try:
+            import torch
+            from megatron.core.datasets.indexed_dataset import IndexedDataset, IndexedDatasetBuilder
+        except ImportError:
+            self.skipTest("megatron-core is not installed: not tested: its own files")
+        documents = [numpy.arange(start, start + 1 + start % 90, dtype="i8") * 7 % 60000 for start in range(200)]
+        for dtype in (numpy.uint16, numpy.int32):
+            path = self.work / f"megatron-{numpy.dtype(dtype)}.bin"
+            builder = IndexedDatasetBuilder(str(path), dtype=dtype)
+            for document in documents:
+                builder.add_document(torch.from_numpy(document), [len(document)])
+            builder.finalize(str(path.with_suffix(".idx")))
+            theirs = IndexedDataset(str(path.with_suffix("")))
+            self.assertEqual(len(theirs), len(documents))
+            self.check(oa.tokens(path, 33), numpy.concatenate([theirs[number] for number in range(len(theirs))]), 33)
+            batches = read(oa.tokens(path, 64, pack=True, pad=9), self.socket)
+            names = ("input_ids", "labels", "position_ids", "doc_ids")
+            self.assert_packed([theirs[number].astype("i8") for number in range(len(theirs))], {name: column(batches, name) for name in names}, 64)
+        ours = IndexedDataset(str(self.megatron("of-ours", "u2", 8, [len(document) for document in documents], numpy.concatenate(documents)).with_suffix("")))
+        for document, one in zip(documents, (ours[number] for number in range(len(documents))), strict=True):
+            numpy.testing.assert_array_equal(document, one)
+
     def packed(self, name, sizes, length, dtype="u2", code=8, **options):
         """Each document's tokens say which it is; and all batches of one epoch, column by column."""
         tokens = numpy.concatenate([(numpy.arange(size) * 31 + number * 7) % 60000 for number, size in enumerate(sizes)])

@@ -580,6 +580,31 @@ class MDS(ShardsCase):
         with self.assertRaisesRegex(oa.Error, '"columns" are none'):
             list(self.whole(folder, [{"op": "decode"}, {"op": "center_crop", "size": 32}], source=source))
 
+    def test_files_of_streaming(self):
+        """What MosaicML's own writer wrote, and what its reader makes of it and of ours."""
+        try:
+            from streaming import LocalDataset, MDSWriter
+        except ImportError:
+            self.skipTest("mosaicml-streaming is not installed: not tested: its own files")
+        columns = {"about": "json", "array": "ndarray:uint32", "image": "bytes", "label": "int", "pair": "ndarray:int16:2,2", "real": "float64", "text": "str"}
+        folder = str(self.work / "mds-streaming")
+        with MDSWriter(out=folder, columns=columns, compression=None, size_limit=1 << 17) as writer:
+            for index, (picture, label) in enumerate(self.samples):
+                writer.write({"about": {"n": [index, 5]}, "array": numpy.arange(index % 9 + 1, dtype="u4"), "image": picture, "label": label,
+                              "pair": numpy.array([[index, 2], [-index, 4]], "i2"), "real": index / 7, "text": f"gr\u00fcn {index}"})
+        self.assertGreater(len([name for name in os.listdir(folder) if name.endswith(".mds")]), 1)
+        self.assert_same(folder)
+        columns = [f"{name}:{encoding}" for name, encoding in columns.items()]
+        op = [{"op": "record", "members": ["array", "pair", "real", "text", "about:n"], "columns": columns,
+               "fields": [[4, 9], [7, 2, 2], [12], [1, 20], [4, 2]], "kinds": [1, 0, 0, 2, 0]}]
+        source = {"columns": ";".join(columns).replace(",", "x")}
+        for got, one in zip(self.whole(folder, op, source=source), LocalDataset(folder), strict=True):
+            for name, value in zip(("array", "pair", "real"), got):
+                numpy.testing.assert_array_equal(value, one[name])
+            self.assertEqual((got[3], got[4].tolist()), (one["text"], one["about"]["n"]))
+        ours = LocalDataset(str(self.write("mds-of-ours", columns={"image": "bytes", "label": "int"})))
+        self.assertEqual([(one["image"], one["label"]) for one in ours], self.samples)
+
     def test_the_example_in_c(self):
         """Of MDS and of tf.Example: columns of every kind, and boxes that follow the picture to its new size."""
         file, mds, records = io.BytesIO(), [], []
