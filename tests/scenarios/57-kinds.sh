@@ -12,7 +12,7 @@ mkdir "$work/tar"
 "$ctl" convert --form file "$work/data" "$work/one.oads" >"$work/said" 2>&1 || fail "convert: $(cat "$work/said")"
 PYTHONPATH=${top_srcdir:-.}/tests/python PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - "$work" <<'END' || fail "the kinds are not made"
 import os, struct, sys
-from shard_files import example, write_mds, write_recordio, write_tfrecord
+from shard_files import example, write_litdata, write_mds, write_recordio, write_tfrecord
 work = sys.argv[1]
 classes = sorted(os.listdir(work + "/data"))
 names = [(os.path.join("data", name, file), label) for label, name in enumerate(classes) for file in sorted(os.listdir(os.path.join(work, "data", name)))]
@@ -24,6 +24,7 @@ for number, part in enumerate(shards):
     write_tfrecord(f"{work}/tfrecord/{number}.tfrecord", [example({"image/encoded": picture, "image/class/label": [label]}) for picture, label in part])
     write_recordio(f"{work}/recordio/{number}.rec", [(float(label), picture) for picture, label in part])
 write_mds(work + "/mds", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])
+write_litdata(work + "/litdata", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])
 with open(work + "/rows.csv", "w") as file:
     file.write("file_name,label\n" + "".join(f"{name},{label}\n" for name, label in names))
 sizes = [7 * i % 90 for i in range(400)]
@@ -75,7 +76,7 @@ bytes_of() { # bytes_of DATASET: the digest of its samples, as a job gets them
 }
 bytes_of "$work/data"
 of_folder=$digest
-for kind in tar tfrecord mds recordio one.oads rows.csv; do
+for kind in tar tfrecord mds litdata recordio one.oads rows.csv; do
 	bytes_of "$work/$kind"
 	[ "$digest" = "$of_folder" ] || fail "$kind has other samples than the folder"
 	disturbed "$kind" "$work/$kind" imagenet-train-u8
