@@ -124,6 +124,10 @@ socket=$work/c/socket
 until_true $patience says "tried again: 0*.x has no address" || fail "access-ctl peers: $(cat "$work/trouble.txt")"
 node d "$port_a" peer_key="$work/other.key"
 until_true $patience says "tried again: peer_listen .* cannot listen there: Address already in use" || fail "access-ctl peers: $(cat "$work/trouble.txt")"
+if [ -x "$top_builddir/tools/access-top" ]; then
+	COLUMNS=300 "$top" -b -n 1 --view node -s "$socket" >"$work/top.txt" || fail "access-top -b --view node"
+	grep -q "tried again: peer_listen .* cannot listen there" "$work/top.txt" || fail "access-top: $(cat "$work/top.txt")"
+fi
 kill -TERM $daemon
 until_true $patience is_gone $daemon
 
