@@ -20,8 +20,8 @@ static void *member(void *ret, size_t offset)
 
 static int bad(struct diag *diag, const struct items_row *row, const char *how)
 {
-	diag_set(diag, "%s (item %u of the message) %s", row->what, row->key, how);
-	return WIRE_E_BAD;
+	return diag_fail(diag, WIRE_E_BAD, "%s (item %u of the message) %s", row->what, row->key,
+			 how);
 }
 
 static int check_size(const struct items_row *row, size_t size, struct diag *diag)
@@ -147,8 +147,8 @@ static int check_all(const struct wire_in *in, const struct items_row *rows, siz
 	}
 	if (fds == in->n_fds)
 		return 0;
-	diag_set(diag, "the message has %u descriptors, its items bring %u", in->n_fds, fds);
-	return WIRE_E_BAD;
+	return diag_fail(diag, WIRE_E_BAD, "the message has %u descriptors, its items bring %u",
+			 in->n_fds, fds);
 }
 
 static int read_all(const struct wire_in *in, const struct items_type *type, void *ret,
@@ -180,8 +180,7 @@ int items_read(const struct wire_in *in, const struct items_type *types, size_t 
 {
 	if (in->type < n && types[in->type].rows)
 		return read_all(in, &types[in->type], ret, diag);
-	diag_set(diag, "there is no message of type %u", in->type);
-	return WIRE_E_BAD;
+	return diag_fail(diag, WIRE_E_BAD, "there is no message of type %u", in->type);
 }
 
 const char *items_name(const struct items_type *types, size_t n, uint16_t type)

@@ -60,22 +60,18 @@ int json_in_parse(const char *text, size_t size, size_t limit, struct json_in **
 	json_error_t error;
 	json_t *root;
 
-	if (size > limit) {
-		diag_set(diag, "the JSON text has %zu bytes, more than %zu", size, limit);
-		return JSON_E_BAD;
-	}
-	if (json_in_depth(text, size) > JSON_IN_DEPTH) {
-		diag_set(diag, "the JSON text is nested deeper than %d", JSON_IN_DEPTH);
-		return JSON_E_BAD;
-	}
+	if (size > limit)
+		return diag_fail(diag, JSON_E_BAD, "the JSON text has %zu bytes, more than %zu",
+				 size, limit);
+	if (json_in_depth(text, size) > JSON_IN_DEPTH)
+		return diag_fail(diag, JSON_E_BAD, "the JSON text is nested deeper than %d",
+				 JSON_IN_DEPTH);
 	root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (!root && json_error_code(&error) == json_error_out_of_memory)
 		return -ENOMEM;
-	if (!root) {
-		diag_set(diag, "line %d, column %d of the JSON text: %s", error.line, error.column,
-			 error.text);
-		return JSON_E_BAD;
-	}
+	if (!root)
+		return diag_fail(diag, JSON_E_BAD, "line %d, column %d of the JSON text: %s",
+				 error.line, error.column, error.text);
 	*ret = (struct json_in *)(void *)root;
 	return 0;
 }

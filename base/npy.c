@@ -21,8 +21,7 @@
 
 static int npy_refuse(struct diag *diag, const char *what)
 {
-	diag_set(diag, "%s; " NPY_MEND, what);
-	return NPY_E_BAD;
+	return diag_fail(diag, NPY_E_BAD, "%s; " NPY_MEND, what);
 }
 
 /* What follows the member's name and colon; NULL: it is not there once. */
@@ -53,12 +52,12 @@ static int npy_descr(const char *at, enum number *ret, struct diag *diag)
 	*ret = number_of_numpy(descr);
 	if (*ret)
 		return 0;
-	diag_set(diag,
-		 "its values are of type %s; batches have bool, whole numbers of 8 to 64 bits "
-		 "and floats of 16 to 64, "
-		 "little endian; " NPY_MEND,
-		 descr);
-	return NPY_E_BAD;
+	return diag_fail(
+	    diag, NPY_E_BAD,
+	    "its values are of type %s; batches have bool, whole numbers of 8 to 64 bits "
+	    "and floats of 16 to 64, "
+	    "little endian; " NPY_MEND,
+	    descr);
 }
 
 /* "(3, 4)", "(3,)" */
@@ -95,15 +94,14 @@ static int npy_rows(struct npy *npy, uint64_t bytes, struct diag *diag)
 		row *= npy->shape[i];
 	}
 	if ((bytes - npy->data_at) / (row * each) != npy->shape[0] ||
-	    (bytes - npy->data_at) % (row * each) != 0) {
-		diag_set(diag,
-			 "its head says %llu rows of %llu bytes, but %llu bytes follow; the file "
-			 "is cut off or "
-			 "damaged: write it anew",
-			 (unsigned long long)npy->shape[0], (unsigned long long)(row * each),
-			 (unsigned long long)(bytes - npy->data_at));
-		return NPY_E_BAD;
-	}
+	    (bytes - npy->data_at) % (row * each) != 0)
+		return diag_fail(
+		    diag, NPY_E_BAD,
+		    "its head says %llu rows of %llu bytes, but %llu bytes follow; the file "
+		    "is cut off or "
+		    "damaged: write it anew",
+		    (unsigned long long)npy->shape[0], (unsigned long long)(row * each),
+		    (unsigned long long)(bytes - npy->data_at));
 	npy->row_values = row;
 	return 0;
 }

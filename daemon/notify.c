@@ -113,15 +113,13 @@ static bool has_option(int fd, int option, int value)
 static int use_socket(int fd, struct diag *diag)
 {
 	if (!has_option(fd, SO_DOMAIN, AF_UNIX) || !has_option(fd, SO_TYPE, SOCK_SEQPACKET) ||
-	    !has_option(fd, SO_ACCEPTCONN, 1)) {
-		diag_set(diag, "the socket that the service manager opened must be of "
-			       "ListenSequentialPacket=, with a path: see accessd.socket");
-		return -1;
-	}
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
-		diag_set(diag, "the socket that the service manager opened: %s", strerror(errno));
-		return -1;
-	}
+	    !has_option(fd, SO_ACCEPTCONN, 1))
+		return diag_fail(diag, -1,
+				 "the socket that the service manager opened must be of "
+				 "ListenSequentialPacket=, with a path: see accessd.socket");
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return diag_fail(diag, -1, "the socket that the service manager opened: %s",
+				 strerror(errno));
 	return fd;
 }
 

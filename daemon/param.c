@@ -74,17 +74,16 @@ static int set_number(struct param *param, const struct row *row, const char *va
 	int r = row->kind == KIND_BYTES ? base_parse_bytes(value, &number)
 					: parse_count(value, &number);
 
-	if (r) {
-		diag_set(diag, "parameter %s: \"%s\" is not %s", row->name, value,
-			 row->kind == KIND_BYTES ? "a size (write 4096, 64M or 1.5G)"
-						 : "a whole number");
-		return PARAM_E_BAD;
-	}
-	if (number < row->least || number > row->most) {
-		diag_set(diag, "parameter %s: %s is out of its range %llu .. %llu", row->name,
-			 value, (unsigned long long)row->least, (unsigned long long)row->most);
-		return PARAM_E_BAD;
-	}
+	if (r)
+		return diag_fail(diag, PARAM_E_BAD, "parameter %s: \"%s\" is not %s", row->name,
+				 value,
+				 row->kind == KIND_BYTES ? "a size (write 4096, 64M or 1.5G)"
+							 : "a whole number");
+	if (number < row->least || number > row->most)
+		return diag_fail(diag, PARAM_E_BAD,
+				 "parameter %s: %s is out of its range %llu .. %llu", row->name,
+				 value, (unsigned long long)row->least,
+				 (unsigned long long)row->most);
 	*number_of(param, row) = number;
 	return 0;
 }
@@ -121,17 +120,16 @@ static int set_choice(struct param *param, const struct row *row, const char *va
 		*number_of(param, row) = place;
 		return 0;
 	}
-	diag_set(diag, "parameter %s: \"%s\" is none of %s", row->name, value, row->text);
-	return PARAM_E_BAD;
+	return diag_fail(diag, PARAM_E_BAD, "parameter %s: \"%s\" is none of %s", row->name, value,
+			 row->text);
 }
 
 static int set_text(struct param *param, const struct row *row, const char *value,
 		    struct diag *diag)
 {
-	if (strlen(value) >= PARAM_TEXT_MAX) {
-		diag_set(diag, "parameter %s: longer than %d bytes", row->name, PARAM_TEXT_MAX - 1);
-		return PARAM_E_BAD;
-	}
+	if (strlen(value) >= PARAM_TEXT_MAX)
+		return diag_fail(diag, PARAM_E_BAD, "parameter %s: longer than %d bytes", row->name,
+				 PARAM_TEXT_MAX - 1);
 	snprintf(text_of(param, row), PARAM_TEXT_MAX, "%s", value);
 	return 0;
 }
@@ -144,10 +142,8 @@ static int set_entry(struct param *param, const char *name, size_t length, const
 	_cleanup_free_ char *copy = strndup(name, length);
 	int r;
 
-	if (!copy) {
-		diag_set(diag, "no memory for \"%.64s\"", name);
-		return PARAM_E_BAD;
-	}
+	if (!copy)
+		return diag_fail(diag, PARAM_E_BAD, "no memory for \"%.64s\"", name);
 	if (quota_is_name(copy))
 		r = quota_set(&param->quotas, known ? &known->quotas : NULL, copy, value, diag);
 	else
@@ -162,26 +158,22 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 	char value[PARAM_TEXT_MAX + 1];
 	const struct row *row;
 
-	if (!equals) {
-		diag_set(diag, "\"%s\" is no assignment: write name = value", assignment);
-		return PARAM_E_BAD;
-	}
+	if (!equals)
+		return diag_fail(diag, PARAM_E_BAD, "\"%s\" is no assignment: write name = value",
+				 assignment);
 	while (end > assignment && isspace((unsigned char)end[-1]))
 		end--;
 	row = row_of(assignment, (size_t)(end - assignment));
-	if (!row && !quota_is_name(assignment) && !named_is_name(assignment)) {
-		diag_set(diag, "no parameter is called \"%.*s\": `accessd --help` lists them",
-			 (int)(end - assignment), assignment);
-		return PARAM_E_BAD;
-	}
+	if (!row && !quota_is_name(assignment) && !named_is_name(assignment))
+		return diag_fail(diag, PARAM_E_BAD,
+				 "no parameter is called \"%.*s\": `accessd --help` lists them",
+				 (int)(end - assignment), assignment);
 	for (equals++; isspace((unsigned char)*equals);)
 		equals++;
-	if (strlen(equals) >= sizeof(value)) {
-		diag_set(diag, "parameter %.*s: longer than %d bytes",
-			 (int)BASE_MIN(end - assignment, (ptrdiff_t)64), assignment,
-			 PARAM_TEXT_MAX);
-		return PARAM_E_BAD;
-	}
+	if (strlen(equals) >= sizeof(value))
+		return diag_fail(diag, PARAM_E_BAD, "parameter %.*s: longer than %d bytes",
+				 (int)BASE_MIN(end - assignment, (ptrdiff_t)64), assignment,
+				 PARAM_TEXT_MAX);
 	strcpy(value, equals);
 	for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
 		value[n - 1] = '\0';
@@ -207,14 +199,12 @@ static int read_lines(struct param *param, FILE *file, const char *path, struct 
 			start++;
 		if (!*start || *start == '#' || param_set(param, start, &why) == 0)
 			continue;
-		diag_set(diag, "%s:%u: %s", path, number, why.text);
-		return PARAM_E_BAD;
+		return diag_fail(diag, PARAM_E_BAD, "%s:%u: %s", path, number, why.text);
 	}
 	if (ferror(file)) {
 		int r = -errno;
 
-		diag_set(diag, "cannot read %s: %s", path, strerror(-r));
-		return r;
+		return diag_fail(diag, r, "cannot read %s: %s", path, strerror(-r));
 	}
 	return 0;
 }
@@ -226,8 +216,7 @@ int param_read(struct param *param, const char *path, struct diag *diag)
 
 	if (!file) {
 		r = -errno;
-		diag_set(diag, "cannot read %s: %s", path, strerror(-r));
-		return r;
+		return diag_fail(diag, r, "cannot read %s: %s", path, strerror(-r));
 	}
 	r = read_lines(param, file, path, diag);
 	fclose(file);
@@ -247,17 +236,14 @@ static int set_variable(struct param *param, const char *variable, struct diag *
 	struct diag why = {""};
 	_cleanup_free_ char *assignment = strdup(variable + strlen(PARAM_VARIABLE));
 
-	if (!assignment) {
-		diag_set(diag, "no memory for the environment");
-		return -ENOMEM;
-	}
+	if (!assignment)
+		return diag_fail(diag, -ENOMEM, "no memory for the environment");
 	for (char *at = assignment; *at && *at != '='; at++)
 		*at = (char)tolower((unsigned char)*at);
 	if (param_set(param, assignment, &why) == 0)
 		return 0;
-	diag_set(diag, "%.*s in the environment: %s", (int)BASE_MIN(name, (size_t)64), variable,
-		 why.text);
-	return PARAM_E_BAD;
+	return diag_fail(diag, PARAM_E_BAD, "%.*s in the environment: %s",
+			 (int)BASE_MIN(name, (size_t)64), variable, why.text);
 }
 
 static int read_environment(struct param *param, struct diag *diag)
@@ -285,8 +271,7 @@ int param_read_users(struct param *param, struct diag *diag)
 		r = asprintf(&path, "%s/.config/oneaccess/accessd.conf", home);
 	if (r < 0) {
 		path = NULL;
-		diag_set(diag, "no memory for the configuration");
-		return -ENOMEM;
+		return diag_fail(diag, -ENOMEM, "no memory for the configuration");
 	}
 	if (path && access(path, F_OK) == 0) {
 		r = param_read(param, path, diag);

@@ -60,18 +60,16 @@ static int check_private(const char *folder, struct diag *diag)
 {
 	struct stat status;
 
-	if (lstat(folder, &status)) {
-		diag_set(diag, "cannot look at %s: %s", folder, strerror(errno));
-		return PLACE_E_REFUSED;
-	}
-	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077)) {
-		diag_set(diag,
-			 "%s must be a folder of uid %u with mode 0700 (it has uid %u, mode %04o): "
-			 "mend or remove it, or name another (--dir, XDG_RUNTIME_DIR)",
-			 folder, (unsigned)geteuid(), (unsigned)status.st_uid,
-			 (unsigned)status.st_mode & 07777);
-		return PLACE_E_REFUSED;
-	}
+	if (lstat(folder, &status))
+		return diag_fail(diag, PLACE_E_REFUSED, "cannot look at %s: %s", folder,
+				 strerror(errno));
+	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077))
+		return diag_fail(
+		    diag, PLACE_E_REFUSED,
+		    "%s must be a folder of uid %u with mode 0700 (it has uid %u, mode %04o): "
+		    "mend or remove it, or name another (--dir, XDG_RUNTIME_DIR)",
+		    folder, (unsigned)geteuid(), (unsigned)status.st_uid,
+		    (unsigned)status.st_mode & 07777);
 	return 0;
 }
 
@@ -114,9 +112,9 @@ static int refuse_second(const struct place *place, int fd, struct diag *diag)
 	ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
 
 	text[size > 0 ? strcspn(text, "\n") : 0] = '\0';
-	diag_set(diag, "accessd (pid %s) already serves %s: stop it first, or use another folder",
-		 *text ? text : "unknown", place->socket);
-	return PLACE_E_REFUSED;
+	return diag_fail(diag, PLACE_E_REFUSED,
+			 "accessd (pid %s) already serves %s: stop it first, or use another folder",
+			 *text ? text : "unknown", place->socket);
 }
 
 static int take_lock(struct place *place, struct diag *diag)
@@ -128,21 +126,19 @@ static int take_lock(struct place *place, struct diag *diag)
 
 	snprintf(path, sizeof(path), "%s/accessd.pid", place->folder);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0) {
-		diag_set(diag, "cannot write %s: %s", path, strerror(errno));
-		return PLACE_E_REFUSED;
-	}
+	if (fd < 0)
+		return diag_fail(diag, PLACE_E_REFUSED, "cannot write %s: %s", path,
+				 strerror(errno));
 	if (fcntl(fd, F_SETLK, &whole)) {
 		if (errno == EAGAIN || errno == EACCES)
 			return refuse_second(place, fd, diag);
-		diag_set(diag, "cannot lock %s: %s", path, strerror(errno));
-		return PLACE_E_REFUSED;
+		return diag_fail(diag, PLACE_E_REFUSED, "cannot lock %s: %s", path,
+				 strerror(errno));
 	}
 	snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-	if (ftruncate(fd, 0) || pwrite(fd, text, strlen(text), 0) < 0) {
-		diag_set(diag, "cannot write %s: %s", path, strerror(errno));
-		return PLACE_E_REFUSED;
-	}
+	if (ftruncate(fd, 0) || pwrite(fd, text, strlen(text), 0) < 0)
+		return diag_fail(diag, PLACE_E_REFUSED, "cannot write %s: %s", path,
+				 strerror(errno));
 	place->pid_fd = base_take_fd(&fd);
 	return 0;
 }
@@ -154,10 +150,9 @@ static int take_listening(struct place *place, int *fd, struct diag *diag)
 	socklen_t size = sizeof(address);
 
 	if (getsockname(*fd, (struct sockaddr *)&address, &size) ||
-	    size <= offsetof(struct sockaddr_un, sun_path) || address.sun_path[0] != '/') {
-		diag_set(diag, "the socket that the service manager opened has no path");
-		return PLACE_E_REFUSED;
-	}
+	    size <= offsetof(struct sockaddr_un, sun_path) || address.sun_path[0] != '/')
+		return diag_fail(diag, PLACE_E_REFUSED,
+				 "the socket that the service manager opened has no path");
 	snprintf(place->socket, sizeof(place->socket), "%.*s", (int)sizeof(address.sun_path),
 		 address.sun_path);
 	place->listen_fd = base_take_fd(fd);
@@ -181,24 +176,20 @@ static int start_listening(struct place *place, struct diag *diag)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	_cleanup_close_ int fd = -1;
 
-	if (strlen(place->socket) >= sizeof(address.sun_path)) {
-		diag_set(diag,
-			 "the socket's path %s is longer than %zu bytes: choose a shorter folder",
-			 place->socket, sizeof(address.sun_path) - 1);
-		return PLACE_E_REFUSED;
-	}
+	if (strlen(place->socket) >= sizeof(address.sun_path))
+		return diag_fail(
+		    diag, PLACE_E_REFUSED,
+		    "the socket's path %s is longer than %zu bytes: choose a shorter folder",
+		    place->socket, sizeof(address.sun_path) - 1);
 	strcpy(address.sun_path, place->socket);
-	if (unlink(place->socket) && errno != ENOENT) {
-		diag_set(diag, "cannot replace the stale socket %s: %s", place->socket,
-			 strerror(errno));
-		return PLACE_E_REFUSED;
-	}
+	if (unlink(place->socket) && errno != ENOENT)
+		return diag_fail(diag, PLACE_E_REFUSED, "cannot replace the stale socket %s: %s",
+				 place->socket, strerror(errno));
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind_with_mode(fd, &address, place->is_private ? 0600 : 0666) ||
-	    listen(fd, 128)) {
-		diag_set(diag, "cannot listen on %s: %s", place->socket, strerror(errno));
-		return PLACE_E_REFUSED;
-	}
+	    listen(fd, 128))
+		return diag_fail(diag, PLACE_E_REFUSED, "cannot listen on %s: %s", place->socket,
+				 strerror(errno));
 	place->listen_fd = base_take_fd(&fd);
 	return 0;
 }
@@ -294,10 +285,9 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	    (struct place){.pid_fd = -1, .listen_fd = -1, .plans_fd = -1, .is_private = is_private};
 	plan_paths(place, param, folder);
 	r = make_folders(place->folder, is_private ? 0700 : 0755);
-	if (r) {
-		diag_set(diag, "cannot make the folder %s: %s", place->folder, strerror(-r));
-		return PLACE_E_REFUSED;
-	}
+	if (r)
+		return diag_fail(diag, PLACE_E_REFUSED, "cannot make the folder %s: %s",
+				 place->folder, strerror(-r));
 	if (is_private && check_private(place->folder, diag))
 		return PLACE_E_REFUSED;
 	r = take_lock(place, diag);
@@ -348,9 +338,8 @@ int place_hand_over(const struct param *param, const char *folder, const struct 
 	umask(mask);
 	if (!r)
 		return 0;
-	diag_set(diag, "cannot make the folder %s for user %u: %s", place.folder,
-		 (unsigned)owner->uid, strerror(-r));
-	return PLACE_E_REFUSED;
+	return diag_fail(diag, PLACE_E_REFUSED, "cannot make the folder %s for user %u: %s",
+			 place.folder, (unsigned)owner->uid, strerror(-r));
 }
 
 bool place_try_leave(struct place *place)

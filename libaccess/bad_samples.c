@@ -68,11 +68,11 @@ static int bad_samples_receive(struct bad_samples_ask *ask, struct wire_in *in, 
 		if (r != DIAL_AGAIN)
 			return r;
 		if (base_now_ns() >= ask->deadline)
-			return error_set(diag, OA_E_TIMEOUT,
+			return diag_fail(diag, OA_E_TIMEOUT,
 					 "accessd has not listed the bad samples in time");
 		r = dial_wait(&wait, dial_fd(&ask->dial), ask->deadline);
 		if (r)
-			return error_set(diag, r, "interrupted by a signal");
+			return diag_fail(diag, r, "interrupted by a signal");
 	}
 }
 
@@ -97,7 +97,7 @@ static int bad_samples_read(const struct bad_samples_ask *ask, const struct wire
 	if (r < 0)
 		return error_of_errno(diag, r, "the list of bad samples");
 	if (r)
-		return error_set(diag, -EPROTO,
+		return diag_fail(diag, -EPROTO,
 				 "accessd's list of bad samples makes no sense: is it an accessd?");
 	*ret_done = done;
 	*ret_total = total;
@@ -145,7 +145,7 @@ static int bad_samples_name(struct bad_samples_ask *ask, const uint64_t *ids, ui
 
 		r = bad_samples_page(ask, ids, n, &done, &total, diag);
 		if (!r && (done == 0 || done > n))
-			r = error_set(diag, -EPROTO,
+			r = diag_fail(diag, -EPROTO,
 				      "accessd's list of bad samples makes no sense");
 		ids += done;
 		count -= r ? 0 : done;
@@ -282,10 +282,8 @@ static int bad_samples_list(struct oa_stream *stream, int timeout_ms, struct bad
 
 		r = bad_samples_try(stream, deadline, list, diag);
 		lost = r == BAD_SAMPLES_GONE ? wait_session(stream, timeout_ms, deadline) : 0;
-		if (lost) {
-			diag_set(diag, "%s", oa_error_text(stream));
-			return lost;
-		}
+		if (lost)
+			return diag_fail(diag, lost, "%s", oa_error_text(stream));
 	}
 	return r == BAD_SAMPLES_GONE ? OA_E_UNREACHABLE : r;
 }
@@ -310,7 +308,7 @@ int oa_bad_samples(struct oa_stream *stream, int timeout_ms, struct oa_bad_list 
 	if (r) {
 		oa_bad_samples_free(made);
 		pthread_mutex_lock(&stream->lock);
-		error_set(&stream->trouble.error, r, "%s", diag.text);
+		diag_fail(&stream->trouble.error, r, "%s", diag.text);
 		pthread_mutex_unlock(&stream->lock);
 	} else {
 		*ret = made;

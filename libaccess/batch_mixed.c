@@ -25,7 +25,7 @@
 
 static int batch_mixed_nonsense(struct diag *diag)
 {
-	return error_set(diag, -EPROTO, "%s", MIXED_ASK_NONSENSE);
+	return diag_fail(diag, -EPROTO, "%s", MIXED_ASK_NONSENSE);
 }
 
 /* ---- fields ---- */

@@ -9,21 +9,8 @@
 
 #include "libaccess/error.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
-
-int error_set(struct diag *diag, int code, const char *fmt, ...)
-{
-	char text[sizeof(diag->text)];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	diag_set(diag, "%s", text);
-	return code;
-}
 
 static const char *error_limit_value(int which, char *ret, size_t size)
 {
@@ -40,7 +27,7 @@ int error_of_files(struct diag *diag, const char *what)
 {
 	char value[32];
 
-	return error_set(
+	return diag_fail(
 	    diag, OA_E_LIMIT,
 	    "%s: no descriptor left: RLIMIT_NOFILE of this process is %s; raise it (ulimit -n) "
 	    "or close descriptors",
@@ -55,12 +42,12 @@ int error_of_errno(struct diag *diag, int negative_errno, const char *what)
 		return error_of_files(diag, what);
 	error_limit_value(RLIMIT_AS, value, sizeof(value));
 	if (negative_errno == -ENOMEM && strcmp(value, "unlimited") != 0)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_LIMIT,
 		    "%s: no address space left: RLIMIT_AS of this process is %s bytes; "
 		    "raise it (ulimit -v)",
 		    what, value);
-	return error_set(diag, negative_errno, "%s: %s", what, strerrordesc_np(-negative_errno));
+	return diag_fail(diag, negative_errno, "%s: %s", what, strerrordesc_np(-negative_errno));
 }
 
 int error_export(struct oa_error *error, int code, const char *text)

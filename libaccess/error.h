@@ -12,8 +12,6 @@
 	"uses "                                                                                  \
 	"it (with PyTorch's DataLoader: num_workers=0)"
 
-/* Sets diag and returns code, so that one line refuses. */
-BASE_COLD int error_set(struct diag *diag, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
 /* For a negative errno: limits of this process become OA_E_LIMIT with the limit's name and value;
  * the rest is returned as it is with "what: strerror" as text. */
 BASE_COLD int error_of_errno(struct diag *diag, int negative_errno, const char *what);

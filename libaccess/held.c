@@ -81,23 +81,23 @@ static BASE_HOT int held_check(const struct slot_table *table, const struct held
 	uint64_t end = (uint64_t)grant->first + grant->count, count = grant->count;
 
 	if (grant->slot >= table->geometry.max_slots)
-		return error_set(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
+		return diag_fail(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
 				 table->geometry.max_slots);
 	slot_table_read(table, grant->slot, ret_chunk);
 	if (grant->instance == 0 || ret_chunk->instance != grant->instance)
-		return error_set(diag, -EPROTO,
+		return diag_fail(diag, -EPROTO,
 				 "slot %u does not hold the instance that was granted",
 				 grant->slot);
 	if (ret_chunk->count > table->geometry.chunk || end > ret_chunk->count ||
 	    grant->count == 0 || ret_chunk->n_blocks > ret_chunk->count)
-		return error_set(
+		return diag_fail(
 		    diag, -EPROTO, "slot %u: samples %u to %llu of a chunk of %u were granted",
 		    grant->slot, grant->first, (unsigned long long)end, ret_chunk->count);
 	if (want->part->members)
 		count =
 		    held_own(want->part, slot_table_ids_of(table, grant->slot), grant->first, end);
 	if (grant->epoch != want->epoch || count > want->lacking || count == 0)
-		return error_set(
+		return diag_fail(
 		    diag, -EPROTO,
 		    "a chunk of %llu samples of epoch %llu was granted while epoch %llu lacks %llu",
 		    (unsigned long long)count, (unsigned long long)grant->epoch,

@@ -45,12 +45,12 @@ static int listed_check_replay(const struct course *course, struct diag *diag)
 
 	if (head->n != course->permutation.n ||
 	    memcmp(head->dataset, course->dataset, sizeof(head->dataset)) != 0)
-		return error_set(diag, OA_E_DATASET,
+		return diag_fail(diag, OA_E_DATASET,
 				 "oa_open(): options.replay: %s was recorded of another version of "
 				 "the dataset (files, sizes, times or labels changed since)",
 				 course->replay.path);
 	if (memcmp(head->pipeline, course->pipeline, sizeof(head->pipeline)) != 0)
-		return error_set(diag, OA_E_PIPELINE,
+		return diag_fail(diag, OA_E_PIPELINE,
 				 "oa_open(): options.replay: %s was recorded with another pipeline",
 				 course->replay.path);
 	return 0;
@@ -63,21 +63,21 @@ int listed_check(const struct course *course, struct diag *diag)
 	if (course->replay.path)
 		return listed_check_replay(course, diag);
 	if (sampler->weights && !sampler->ids && sampler->n_weights != course->permutation.n)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
 				 "%llu samples: one weight for each",
 				 (unsigned long long)sampler->n_weights,
 				 (unsigned long long)course->permutation.n);
 	for (uint64_t i = 0; i < sampler->n_ids; i++)
 		if ((uint64_t)sampler->ids[i] >= course->permutation.n)
-			return error_set(diag, OA_E_INVALID,
+			return diag_fail(diag, OA_E_INVALID,
 					 "oa_open(): options.sampler.ids[%llu] is %lld, the "
 					 "dataset has %llu samples",
 					 (unsigned long long)i, (long long)sampler->ids[i],
 					 (unsigned long long)course->permutation.n);
 	if (sampler->blocks &&
 	    (uint64_t)sampler->blocks[sampler->n_blocks - 1] >= course->permutation.n)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_open(): options.sampler.blocks: the last one begins with %lld, the "
 		    "dataset has %llu samples",

@@ -33,12 +33,12 @@ static int mix_read_options(const struct oa_mix_options *from, struct oa_mix_opt
 	const uint8_t *bytes = (const uint8_t *)from;
 
 	if (!from || from->size < offsetof(struct oa_mix_options, token))
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): options.size must be sizeof(struct oa_mix_options)");
 	for (size_t i = sizeof(*ret); i < from->size; i++)
 		if (bytes[i])
-			return error_set(
+			return diag_fail(
 			    diag, OA_E_VERSION,
 			    "oa_mix_open(): options of a newer libaccess: upgrade libaccess");
 	*ret = (struct oa_mix_options){0};
@@ -53,22 +53,22 @@ static int mix_check_options(const struct oa_mix_options *options, struct diag *
 	if (options->unit == OA_MIX_BATCHES)
 		flags |= OA_COPY;
 	if (options->batch < 1 || options->batch > LAYOUT_MAX_CHUNK)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_mix_open(): options.batch is %u, must be 1 to %d",
 				 options->batch, LAYOUT_MAX_CHUNK);
 	if ((unsigned)options->end > OA_MIX_LONGEST || (unsigned)options->unit > OA_MIX_BATCHES)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_mix_open(): options.end is %d, options.unit %d, must be an "
 				 "OA_MIX_...",
 				 (int)options->end, (int)options->unit);
 	if (options->flags & ~flags)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): options.flags (0x%x) has a flag that a mix does not know; "
 		    "mixed batches are copies in any case",
 		    options->flags);
 	if (!options->token != !options->token_size)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_mix_open(): options.token and options.token_size go together");
 	return 0;
 }
@@ -77,12 +77,12 @@ static int mix_check_options(const struct oa_mix_options *options, struct diag *
 static int mix_check_ranks(const struct oa_options *part, uint32_t number, struct diag *diag)
 {
 	if (part->order != OA_ORDER_SEEDED && part->order != OA_ORDER_SEQUENTIAL)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_mix_open(): part %u: ranks of a mix of samples need "
 				 "OA_ORDER_SEEDED or OA_ORDER_SEQUENTIAL",
 				 number);
 	if (part->bad == OA_BAD_SKIP)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part %u: ranks of a mix of samples cannot skip bad "
 		    "ones, as they would not go in step: OA_BAD_SUBSTITUTE",
@@ -95,13 +95,13 @@ static int mix_check_part(const struct mix_request *request, uint32_t number, st
 	const struct oa_options *part = &request->part[number], *first = &request->part[0];
 
 	if (part->batch || part->epochs || part->token || (part->flags & OA_DROP_LAST))
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part %u: batch, epochs, token and OA_DROP_LAST are "
 		    "the mix's to say; leave them 0",
 		    number);
 	if (part->ranks != first->ranks || part->rank != first->rank)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part 0 is rank %u of %u, part %u rank %u of %u: all "
 		    "must be the same",
@@ -115,7 +115,7 @@ static int mix_read_parts(const struct oa_mix_part *parts, uint32_t n, struct mi
 			  struct diag *diag)
 {
 	if (!parts || n < 1 || n > BLEND_MAX_PARTS)
-		return error_set(diag, OA_E_INVALID, "oa_mix_open(): %u parts, must be 1 to %d", n,
+		return diag_fail(diag, OA_E_INVALID, "oa_mix_open(): %u parts, must be 1 to %d", n,
 				 BLEND_MAX_PARTS);
 	for (uint32_t i = 0; i < n; i++) {
 		int r = stream_read_options(parts[i].options, &ret->part[i], diag);
@@ -151,13 +151,13 @@ static int mix_read_token(struct mix_request *request, struct oa_mix *mix, struc
 	if (mix_token_parse(options->token, options->token_size, token, diag))
 		return OA_E_TOKEN;
 	if (!mix_is_of_token(mix, token))
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_TOKEN,
 		    "resume token of a mix: it is of another number of parts, other weights, "
 		    "another unit or end%s; open with those, or begin without a token",
 		    mix->unit == OA_MIX_BATCHES ? " or batch" : "");
 	if (options->seed && options->seed != token->seed)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_TOKEN,
 		    "resume token of a mix: it has seed %llu, and seed %llu is asked for",
 		    (unsigned long long)token->seed, (unsigned long long)options->seed);
@@ -190,11 +190,11 @@ static int mix_open_part(struct oa_client *client, const struct mix_request *req
 	}
 	r = oa_open(client, &options, &mix->part[number].stream, &error);
 	if (!r && mix->part[number].stream->course.is_logged)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_mix_open(): part %u: ranks of a mix need order seeded or "
 				 "sequential",
 				 number);
-	return r ? error_set(diag, r, "part %u: %.600s", number, error.text) : 0;
+	return r ? diag_fail(diag, r, "part %u: %.600s", number, error.text) : 0;
 }
 
 static uint64_t mix_count_units(const struct oa_mix *mix, const struct oa_stream *stream)
@@ -235,20 +235,20 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 	char first[128], other[128];
 
 	if (mix->unit == OA_MIX_SAMPLES && (a->is_batch_mixed || b->is_batch_mixed))
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part %u has mixup or cutmix, which join samples of a "
 		    "part's own batches: give OA_MIX_BATCHES, or leave them out",
 		    a->is_batch_mixed ? 0 : number);
 	if (mix->unit == OA_MIX_SAMPLES && b->course.is_ranked &&
 	    (a->chunks.has_holes || b->chunks.has_holes))
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part %u: ranks of a mix of samples cannot leave out "
 		    "samples by size, as they would not go in step: leave the filter out",
 		    a->chunks.has_holes ? 0 : number);
 	if (a->schema.n != b->schema.n)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_mix_open(): part 0 has %u fields, part %u has %u", a->schema.n,
 				 number, b->schema.n);
 	for (uint32_t i = 0; i < a->schema.n; i++) {
@@ -257,7 +257,7 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 		if (strcmp(first, other) == 0 &&
 		    a->schema.field[i].where == b->schema.field[i].where)
 			continue;
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part 0 has the field %s, part %u has %s: give both "
 		    "pipelines the same size, layout and type",
@@ -273,20 +273,20 @@ static int mix_measure(struct oa_mix *mix, struct diag *diag)
 	for (uint32_t i = 0; i < mix->n_parts; i++) {
 		units[i] = mix->part[i].units = mix_count_units(mix, mix->part[i].stream);
 		if (units[i] < 1 || units[i] > BLEND_MAX_UNITS)
-			return error_set(
+			return diag_fail(
 			    diag, OA_E_INVALID,
 			    "oa_mix_open(): part %u has %llu samples: that makes no epoch", i,
 			    (unsigned long long)mix->part[i].stream->course.n_samples);
 	}
 	mix->length = blend_length(&mix->blend, units, (enum blend_end)mix->end);
 	if (mix->unit == OA_MIX_SAMPLES && (mix->flags & OA_DROP_LAST) && mix->length < mix->batch)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): an epoch of the mix has %llu samples, fewer than one "
 		    "batch of %u: with OA_DROP_LAST nothing would be left",
 		    (unsigned long long)mix->length, mix->batch);
 	if (mix->at >= mix->length)
-		return error_set(diag, OA_E_TOKEN,
+		return diag_fail(diag, OA_E_TOKEN,
 				 "resume token of a mix: it is past the end of its epoch");
 	if (mix->unit == OA_MIX_SAMPLES && (mix->flags & OA_DROP_LAST) &&
 	    mix->length - mix->at < mix->batch) { /* what is left is left out */
@@ -372,7 +372,7 @@ static int mix_open(struct oa_client *client, struct mix_request *request, uint3
 	if (!mix)
 		return -ENOMEM;
 	if (blend_init(&mix->blend, request->weight, n_parts))
-		r = error_set(
+		r = diag_fail(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): weights must be 1 or more, and in lowest terms their sum %d "
 		    "at most",
@@ -395,9 +395,9 @@ int oa_mix_open(struct oa_client *client, const struct oa_mix_part *parts, uint3
 	int r = request ? 0 : -ENOMEM;
 
 	if (!r && (!client || !ret))
-		r = error_set(&diag, OA_E_INVALID, "oa_mix_open(): client or ret is NULL");
+		r = diag_fail(&diag, OA_E_INVALID, "oa_mix_open(): client or ret is NULL");
 	if (!r && !guard_is_ours(&client->guard))
-		r = error_set(&diag, OA_E_FORKED, ERROR_FORKED_TEXT);
+		r = diag_fail(&diag, OA_E_FORKED, ERROR_FORKED_TEXT);
 	r = r ? r : mix_read_options(options, &request->options, &diag);
 	r = r ? r : mix_check_options(&request->options, &diag);
 	r = r ? r : mix_read_parts(parts, n_parts, request, &diag);

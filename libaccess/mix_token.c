@@ -68,12 +68,11 @@ void mix_token_write(const struct mix_token *token, uint8_t *ret)
 
 static int bad(struct diag *diag, const char *what)
 {
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, MIX_TOKEN_E_BAD,
 	    "resume token of a mix: %s; give a token that oa_mix_state() returned, unchanged, or "
 	    "begin without one",
 	    what);
-	return MIX_TOKEN_E_BAD;
 }
 
 /* Magic, size, checksum, format. */
@@ -92,11 +91,10 @@ static int check_frame(const uint8_t *in, size_t size, struct diag *diag)
 	format = (uint32_t)little_get(in + 8, 4);
 	if (format == MIX_TOKEN_FORMAT)
 		return 0;
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, MIX_TOKEN_E_VERSION,
 	    "resume token of a mix: it has format %u, this libaccess knows %d: upgrade libaccess",
 	    format, MIX_TOKEN_FORMAT);
-	return MIX_TOKEN_E_VERSION;
 }
 
 /* The parts' weights, sizes and tokens fill the rest exactly. */

@@ -7,7 +7,7 @@
 
 static int mixed_ask_nonsense(struct diag *diag)
 {
-	return error_set(diag, -EPROTO, "%s", MIXED_ASK_NONSENSE);
+	return diag_fail(diag, -EPROTO, "%s", MIXED_ASK_NONSENSE);
 }
 
 int mixed_ask_read(const struct wire_in *opened, struct mixed_ask *ret, struct diag *diag)

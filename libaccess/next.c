@@ -389,7 +389,7 @@ static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **re
 
 static BASE_COLD int next_pins(struct oa_stream *stream)
 {
-	return error_set(&stream->trouble.error, OA_E_PINS,
+	return diag_fail(&stream->trouble.error, OA_E_PINS,
 			 "you hold %llu batches on %d slots; release one before oa_next(), or open "
 			 "with OA_KEEP or OA_COPY",
 			 (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
@@ -434,7 +434,7 @@ BASE_HOT int next_chunk(struct oa_stream *stream, uint64_t only)
 	if (r)
 		return r == HELD_NONE
 			   ? STREAM_NOTHING
-			   : error_set(&stream->trouble.error, r, "oa_next(): out of memory");
+			   : diag_fail(&stream->trouble.error, r, "oa_next(): out of memory");
 	held = stream->chunks.now;
 	if (held->n_blocks == 0 && progress_take_tail(progress, held))
 		return trouble_fail(&stream->trouble, -ENOMEM, "out of memory for a chunk's ids");

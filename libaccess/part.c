@@ -100,7 +100,7 @@ static int part_no_class(const struct catalog *catalog, const char *name, struct
 
 	base_quote(name, asked, sizeof(asked));
 	if (n == 0)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.classes: the dataset has no classes, "
 				 "so no \"%s\": its pictures lie in one folder",
 				 asked);
@@ -109,7 +109,7 @@ static int part_no_class(const struct catalog *catalog, const char *name, struct
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s\"%s\"",
 					 i ? ", " : "", near);
 	}
-	return error_set(
+	return diag_fail(
 	    diag, OA_E_INVALID,
 	    "oa_open(): options.sampler.classes: none of the dataset's %llu classes is "
 	    "called \"%s\"; the nearest are %s",
@@ -150,12 +150,12 @@ static int part_bad_class(const struct catalog *catalog, int32_t class, const ch
 			  struct diag *diag)
 {
 	if (catalog->head.n_classes == 0)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_PIPELINE,
 		    "pipeline: filter: %s has class %d, and the dataset has no classes: "
 		    "its pictures lie in one folder",
 		    list, class);
-	return error_set(diag, OA_E_PIPELINE,
+	return diag_fail(diag, OA_E_PIPELINE,
 			 "pipeline: filter: %s has class %d; the dataset's are 0 to %llu", list,
 			 class, (unsigned long long)catalog->head.n_classes - 1);
 }
@@ -197,11 +197,11 @@ static int part_bad_id(const struct sampler *sampler, uint64_t at, uint64_t n, s
 	long long id = sampler->ids[at];
 
 	if (id < 0 || (uint64_t)id >= n)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.ids[%llu] is %lld: the dataset has "
 				 "samples 0 to %lld",
 				 (unsigned long long)at, id, (long long)n - 1);
-	return error_set(diag, OA_E_INVALID,
+	return diag_fail(diag, OA_E_INVALID,
 			 "oa_open(): options.sampler.ids[%llu] is %lld, for the second time: under "
 			 "this order ids are a set; OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL repeat "
 			 "samples",
@@ -253,7 +253,7 @@ int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 			bits_set(part->members, id);
 	if (part->count)
 		return 0;
-	return error_set(
+	return diag_fail(
 	    diag, OA_E_INVALID,
 	    "oa_open(): options.sampler: none of the dataset's %llu samples is left by "
 	    "its classes, split and ids and the pipeline's filter together; ask for a larger "
@@ -316,7 +316,7 @@ int part_filter(const struct part *part, struct sampler *sampler, struct diag *d
 	int r;
 
 	if (by_sample && sampler->n_weights != part->n)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
 				 "%llu samples",
 				 (unsigned long long)sampler->n_weights,
@@ -339,7 +339,7 @@ int part_filter(const struct part *part, struct sampler *sampler, struct diag *d
 	sampler->n_weights = sampler->weights ? kept : 0;
 	if (kept)
 		return 0;
-	return error_set(
+	return diag_fail(
 	    diag, OA_E_INVALID,
 	    "oa_open(): options.sampler: none of its ids is in its classes and split and "
 	    "the pipeline's filter");

@@ -251,12 +251,12 @@ int progress_adopt(struct progress *progress, struct session *session, struct di
 	const struct entry_set set = course_set(progress->course);
 
 	if (!session->has_log)
-		return error_set(diag, OA_E_VERSION,
+		return diag_fail(diag, OA_E_VERSION,
 				 "this accessd has no plan log for ranks under the carousel: "
 				 "upgrade accessd");
 	if (plan_reader_adopt(&progress->log, &set, &progress->rest, &session->log,
 			      &session->log_fd, session->epoch, session->place))
-		return error_set(diag, -EPROTO,
+		return diag_fail(diag, -EPROTO,
 				 "accessd's plan log is no such memory, or contradicts the token");
 	progress->places = session->place + entry_rest_count(&progress->rest);
 	progress->base = progress->place = session->place;

@@ -65,7 +65,7 @@ int record_report(struct record *record, struct diag *error)
 	int r = record->failed;
 
 	record->failed = 0;
-	return error_set(error, r, "recording to %s failed and has ended there: %s", record->path,
+	return diag_fail(error, r, "recording to %s failed and has ended there: %s", record->path,
 			 oa_error_name(r));
 }
 
@@ -115,7 +115,7 @@ static struct recording_head record_head(const struct course *course)
 
 static int record_bad(const struct record *record, struct diag *diag, const char *why)
 {
-	return error_set(diag, OA_E_INVALID, "oa_open(): options.record: %s: %s", record->path,
+	return diag_fail(diag, OA_E_INVALID, "oa_open(): options.record: %s: %s", record->path,
 			 why);
 }
 

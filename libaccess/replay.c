@@ -45,7 +45,7 @@ static struct recording_reader replay_reader(const struct replay *replay)
 
 static int replay_bad(const struct replay *replay, struct diag *diag, const char *why)
 {
-	return error_set(diag, OA_E_INVALID, "oa_open(): options.replay: %s: %s", replay->path,
+	return diag_fail(diag, OA_E_INVALID, "oa_open(): options.replay: %s: %s", replay->path,
 			 why);
 }
 

@@ -25,7 +25,7 @@
 
 static int sampler_bad(struct diag *diag, const char *member, const char *why)
 {
-	return error_set(diag, OA_E_INVALID, "oa_open(): options.sampler.%s %s", member, why);
+	return diag_fail(diag, OA_E_INVALID, "oa_open(): options.sampler.%s %s", member, why);
 }
 
 /* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
@@ -37,7 +37,7 @@ static int sampler_read(const struct oa_sampler *from, struct oa_sampler *ret, s
 		return sampler_bad(diag, "size", "must be sizeof(struct oa_sampler)");
 	for (size_t i = sizeof(*ret); i < from->size; i++)
 		if (bytes[i])
-			return error_set(
+			return diag_fail(
 			    diag, OA_E_VERSION,
 			    "oa_open(): options.sampler of a newer libaccess: upgrade libaccess");
 	*ret = (struct oa_sampler){0};
@@ -56,7 +56,7 @@ static int sampler_check_ids(const struct oa_sampler *sampler, struct diag *diag
 		return sampler_bad(diag, "n_ids", "is more than 2^31");
 	for (uint64_t i = 0; i < sampler->n_ids; i++)
 		if (sampler->ids[i] < 0)
-			return error_set(diag, OA_E_INVALID,
+			return diag_fail(diag, OA_E_INVALID,
 					 "oa_open(): options.sampler.ids[%llu] is %lld: ids count "
 					 "from 0",
 					 (unsigned long long)i, (long long)sampler->ids[i]);
@@ -72,7 +72,7 @@ static int sampler_check_classes(const struct oa_sampler *sampler, struct diag *
 		return sampler_bad(diag, "n_classes", "is more than 65536");
 	for (uint32_t i = 0; i < sampler->n_classes; i++)
 		if (!sampler->classes[i] || !*sampler->classes[i])
-			return error_set(diag, OA_E_INVALID,
+			return diag_fail(diag, OA_E_INVALID,
 					 "oa_open(): options.sampler.classes[%u] names no class",
 					 i);
 	return 0;
@@ -83,7 +83,7 @@ static int sampler_check_split(const struct oa_sampler *sampler, struct diag *di
 	if (sampler->from == 0 && sampler->to == 0)
 		return 0;
 	if (!(sampler->from >= 0 && sampler->from < sampler->to && sampler->to <= 1))
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.from and .to are %g and %g, must be "
 				 "0 <= from < to <= 1",
 				 sampler->from, sampler->to);
@@ -94,7 +94,7 @@ static int sampler_check_weight(const double *weights, uint64_t i, struct diag *
 {
 	if (isfinite(weights[i]) && weights[i] >= 0)
 		return 0;
-	return error_set(diag, OA_E_INVALID,
+	return diag_fail(diag, OA_E_INVALID,
 			 "oa_open(): options.sampler.weights[%llu] is %g, must be finite and not "
 			 "negative",
 			 (unsigned long long)i, weights[i]);
@@ -108,7 +108,7 @@ static int sampler_check_drawable(const struct oa_sampler *sampler, struct diag 
 		return sampler_bad(diag, "weights", "are all 0: nothing can be drawn");
 	if (sampler->flags & OA_REPLACEMENT || sampler->samples <= drawable)
 		return 0;
-	return error_set(
+	return diag_fail(
 	    diag, OA_E_INVALID,
 	    "oa_open(): options.sampler.samples is %llu, but only %llu of %llu weights "
 	    "are not 0: draw fewer, or with OA_REPLACEMENT",
@@ -133,7 +133,7 @@ static int sampler_check_draws(const struct oa_sampler *sampler, uint32_t order,
 	if (sampler->samples > SAMPLER_MOST)
 		return sampler_bad(diag, "samples", "is more than 2^31");
 	if (sampler->ids && sampler->n_ids != sampler->n_weights)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler has %llu ids and %llu weights: one "
 				 "weight for each of ids",
 				 (unsigned long long)sampler->n_ids,
@@ -162,7 +162,7 @@ static int sampler_check_blocks(const struct oa_sampler *sampler, uint32_t order
 		return sampler_bad(diag, "blocks", "must begin with 0, the first sample");
 	for (uint64_t i = 1; i < sampler->n_blocks; i++)
 		if (sampler->blocks[i] <= sampler->blocks[i - 1])
-			return error_set(diag, OA_E_INVALID,
+			return diag_fail(diag, OA_E_INVALID,
 					 "oa_open(): options.sampler.blocks[%llu] is %lld, not "
 					 "behind the one before it",
 					 (unsigned long long)i, (long long)sampler->blocks[i]);
@@ -186,11 +186,11 @@ static int sampler_check_reuse(const struct oa_options *options, struct diag *di
 	if (options->reuse <= 1)
 		return 0;
 	if (options->reuse > SAMPLER_MOST_REUSE)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.reuse is %u, must be at most %d",
 				 options->reuse, SAMPLER_MOST_REUSE);
 	if (plan_is_fixed((uint32_t)options->order) || options->order == OA_ORDER_REPLAY)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.reuse is %u: a fixed plan says itself which "
 				 "augmentations there are; leave it 0, or take the usual order",
 				 options->reuse);
@@ -200,16 +200,16 @@ static int sampler_check_reuse(const struct oa_options *options, struct diag *di
 static int sampler_check_files(const struct oa_options *options, struct diag *diag)
 {
 	if (options->record && !*options->record)
-		return error_set(diag, OA_E_INVALID, "oa_open(): options.record names no file");
+		return diag_fail(diag, OA_E_INVALID, "oa_open(): options.record names no file");
 	if ((options->order == OA_ORDER_REPLAY) != (options->replay && *options->replay))
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.replay and OA_ORDER_REPLAY go together");
 	if (options->replay && options->sampler)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler: a replayed plan says itself which "
 				 "samples there are");
 	if (options->replay && options->seed)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.seed: a replayed plan has its own");
 	return 0;
 }

@@ -64,7 +64,7 @@ int stall_diagnose(struct oa_stream *stream, int timeout_ms)
 		stall_served(stream, why, sizeof(why));
 	else
 		redial_describe(&stream->redial, why, sizeof(why));
-	return error_set(
+	return diag_fail(
 	    &stream->trouble.error, OA_E_TIMEOUT, "no batch within %d ms: %s; dataset %s%s%s",
 	    timeout_ms, why, stream->course.ask->dataset,
 	    stream->trouble.notice.text[0] ? "; accessd said: " : "", stream->trouble.notice.text);

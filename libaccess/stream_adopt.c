@@ -41,17 +41,17 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 	if (r)
 		return r;
 	if (geometry->block != course->permutation.block)
-		return error_set(diag, -EPROTO,
+		return diag_fail(diag, -EPROTO,
 				 "accessd deals blocks of %u samples, this libaccess %u",
 				 geometry->block, course->permutation.block);
 	if (course->part.n &&
 	    (geometry->n_samples != course->part.n ||
 	     memcmp(geometry->dataset, course->part.version, sizeof(course->dataset)) != 0))
-		return error_set(diag, -EPROTO,
+		return diag_fail(diag, -EPROTO,
 				 "accessd opened another version of the dataset than it described");
 	places = listed_places(course, course->replay.first);
 	if ((stream->flags & OA_DROP_LAST) && places < stream->schema.batch)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
 		    "nothing would be left",
@@ -70,7 +70,7 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 		course_resume(course, &token);
 		stream->progress.listed.next = token.epoch;
 		if (course->is_listed && token.delivered > listed_places(course, token.epoch))
-			r = error_set(diag, OA_E_TOKEN, "resume token: its place is past the end");
+			r = diag_fail(diag, OA_E_TOKEN, "resume token: its place is past the end");
 		else
 			r = progress_begin(&stream->progress, &token);
 	}
@@ -92,14 +92,14 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 
 	if (geometry->n_samples != stream->course.permutation.n ||
 	    memcmp(geometry->dataset, stream->course.dataset, sizeof(stream->course.dataset)) != 0)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_DATASET,
 		    "the dataset %s has changed while this job was running: start the job again",
 		    stream->course.ask->dataset);
 	if (geometry->block != stream->course.permutation.block ||
 	    !schema_fits(&stream->schema, geometry) ||
 	    !mixed_ask_same(&stream->batch_mixed.ask, &session->batch_mixed))
-		return error_set(diag, OA_E_PIPELINE,
+		return diag_fail(diag, OA_E_PIPELINE,
 				 "accessd came back with other fields or shapes for this pipeline: "
 				 "start the job "
 				 "again from its token");
@@ -122,7 +122,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 
 	if (!r && stream->course.ask->local_ranks < stream->course.ask->ranks &&
 	    session->local_ranks != stream->course.ask->local_ranks)
-		r = error_set(diag, OA_E_VERSION,
+		r = diag_fail(diag, OA_E_VERSION,
 			      "this accessd does not know which ranks are on its node, and would "
 			      "prepare every "
 			      "node's samples: upgrade accessd");

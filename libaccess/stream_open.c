@@ -49,7 +49,7 @@ static int stream_check_order(const struct oa_stream *stream, const struct token
 	if (!sampler_is_used(&stream->course.sampler) || !wanted || wanted == token->order ||
 	    (!plan_is_fixed(wanted) && !plan_is_fixed(token->order)))
 		return 0;
-	return error_set(diag, OA_E_TOKEN,
+	return diag_fail(diag, OA_E_TOKEN,
 			 "resume token: it is of order \"%s\", this job asks for \"%s\"; resume "
 			 "without an order, or start without a token",
 			 plan_name(token->order), plan_name(wanted));
@@ -83,7 +83,7 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 		course->epochs = token.epoch;
 		r = token.block == course->permutation.block
 			? progress_begin(&stream->progress, &token)
-			: error_set(diag, OA_E_TOKEN,
+			: diag_fail(diag, OA_E_TOKEN,
 				    "resume token: its block does not fit its dataset");
 	}
 	token_fini(&token);
@@ -177,7 +177,7 @@ static int stream_set_replay(struct oa_stream *stream, const struct oa_options *
 		return r;
 	end = replay->first + replay->n_epochs;
 	if (course->epochs > end)
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "oa_open(): options.epochs is %llu, %s ends with epoch %llu (they "
 				 "are numbered from 0)",
 				 (unsigned long long)course->epochs, replay->path,
@@ -238,7 +238,7 @@ static int stream_usual_pipeline(const struct dial_route *route, struct oa_optio
 	options->pipeline = ret->usual;
 	if (ret->usual)
 		return 0;
-	return error_set(
+	return diag_fail(
 	    diag, OA_E_INVALID,
 	    "oa_open(): no pipeline is given, and %.100s has no usual one here: give one "
 	    "(options.pipeline; --pipeline of the tools), JSON or a name as \"imagenet-train\", "

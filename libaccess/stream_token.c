@@ -19,7 +19,7 @@ int stream_token(struct oa_stream *stream, const struct progress_mark *mark, voi
 static int state_epoch(struct oa_stream *stream, uint64_t epoch, void **ret, size_t *ret_size)
 {
 	if (stream->course.epochs > 0 && epoch > stream->course.epochs)
-		return error_set(&stream->trouble.error, OA_E_INVALID,
+		return diag_fail(&stream->trouble.error, OA_E_INVALID,
 				 "oa_state_epoch(): epoch is %llu, the stream ends before epoch "
 				 "%llu (they are numbered from 0)",
 				 (unsigned long long)epoch,
@@ -44,7 +44,7 @@ static int state_make(struct oa_stream *stream, const uint64_t *epoch, const cha
 		  : stream_token(stream, NULL, &token, &token_size);
 	record_flush(&stream->record);
 	if (r < 0)
-		error_set(&stream->trouble.error, r, "%s(): %s", call, oa_error_name(r));
+		diag_fail(&stream->trouble.error, r, "%s(): %s", call, oa_error_name(r));
 	pthread_mutex_unlock(&stream->lock);
 	return r ? r : progress_copy_token(token, token_size, data, size);
 }

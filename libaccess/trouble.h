@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is wrong with a stream, in words. error_set(&trouble->error, ...) says why a call fails. */
+/* What is wrong with a stream, in words. diag_fail(&trouble->error, ...) says why a call fails. */
 
 #include "base/base.h"
 

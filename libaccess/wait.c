@@ -109,9 +109,9 @@ static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
 	stream->has_slept = true;
 	stream->stats.wait_ns += base_now_ns() - start;
 	if (r == OA_E_INTERRUPTED)
-		return error_set(&stream->trouble.error, r,
+		return diag_fail(&stream->trouble.error, r,
 				 "a signal arrived while oa_next() waited; call it again");
-	return r ? error_set(&stream->trouble.error, r, "waiting for accessd: %s", oa_error_name(r))
+	return r ? diag_fail(&stream->trouble.error, r, "waiting for accessd: %s", oa_error_name(r))
 		 : 0;
 }
 
@@ -207,7 +207,7 @@ static BASE_COLD int wait_alone(struct oa_stream *stream, uint64_t deadline)
 		return WAIT_ON;
 	if (r != DIAL_AGAIN)
 		return stream->trouble.failed ? stream->trouble.failed
-					      : error_set(&stream->trouble.error, r,
+					      : diag_fail(&stream->trouble.error, r,
 							  "connecting again: %s", oa_error_name(r));
 	if (base_now_ns() >= deadline)
 		return WAIT_ON;
@@ -262,7 +262,7 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 	if (stream->trouble.failed || !stream->session)
 		return WAIT_ON;
 	if (!is_known && base_now_ns() < stream->met.explain_ns)
-		return error_set(&stream->trouble.error, OA_E_TIMEOUT,
+		return diag_fail(&stream->trouble.error, OA_E_TIMEOUT,
 				 "no batch within %d ms: sample %lld is bad, accessd is asked why",
 				 timeout_ms, id);
 	if (!is_known)
@@ -305,11 +305,11 @@ static int wait_take_turn(struct oa_stream *stream, int timeout_ms, uint64_t dea
 	int r = callers_take_turn(&stream->callers, &stream->lock, deadline);
 
 	if (r == OA_E_INTERRUPTED)
-		return error_set(
+		return diag_fail(
 		    &stream->trouble.error, r,
 		    "a signal arrived while oa_next() waited for its turn; call it again");
 	if (r)
-		return error_set(
+		return diag_fail(
 		    &stream->trouble.error, r,
 		    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
 		    timeout_ms);
@@ -347,13 +347,13 @@ static BASE_COLD int wait_reserve(struct oa_stream *stream)
 	if (stats->outstanding >= most && (stream->flags & OA_KEEP))
 		stats->kept += stream->schema.batch;
 	else if (!(stream->flags & OA_COPY) && stats->outstanding >= most)
-		return error_set(
+		return diag_fail(
 		    &stream->trouble.error, OA_E_PINS,
 		    "you hold %llu batches that mixup or cutmix made, as many as two slots would "
 		    "hold; release one before oa_next(), or open with OA_KEEP or OA_COPY",
 		    (unsigned long long)stats->outstanding);
 	if (batch_mixed_reserve(&stream->batch_mixed))
-		return error_set(&stream->trouble.error, -ENOMEM,
+		return diag_fail(&stream->trouble.error, -ENOMEM,
 				 "oa_next(): out of memory for a batch of mixup or cutmix");
 	return 0;
 }
@@ -422,7 +422,7 @@ static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint6
 	if (r == 0 && stream->is_batch_mixed)
 		r = wait_mix(stream, *ret);
 	if (r == OA_E_END)
-		error_set(&stream->trouble.error, r, "all epochs are delivered");
+		diag_fail(&stream->trouble.error, r, "all epochs are delivered");
 	callers_pass_turn(&stream->callers, ret_wait);
 	return r;
 }
@@ -492,7 +492,7 @@ static int wait_for_session(struct oa_stream *stream, uint64_t deadline)
 	dial_wait_begin(&stream->callers.wait);
 	while (r == WAIT_ON && !stream->session && !stream->trouble.failed) {
 		if (base_now_ns() >= deadline)
-			return error_set(&stream->trouble.error, OA_E_TIMEOUT,
+			return diag_fail(&stream->trouble.error, OA_E_TIMEOUT,
 					 "not connected again in time: %s",
 					 stream->redial.error.text);
 		r = wait_alone(stream, deadline);
@@ -564,7 +564,7 @@ int oa_fd(struct oa_stream *stream)
 	pthread_mutex_lock(&stream->lock);
 	r = wait_arm(stream);
 	if (r < 0)
-		error_set(&stream->trouble.error, r, "oa_fd(): %s", oa_error_name(r));
+		diag_fail(&stream->trouble.error, r, "oa_fd(): %s", oa_error_name(r));
 	pthread_mutex_unlock(&stream->lock);
 	return r;
 }

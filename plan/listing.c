@@ -31,8 +31,7 @@ static uint64_t word64(uint32_t low, uint32_t high)
 
 static int bad(struct diag *diag, const char *what)
 {
-	diag_set(diag, "the list of an epoch: %s", what);
-	return LISTING_E_BAD;
+	return diag_fail(diag, LISTING_E_BAD, "the list of an epoch: %s", what);
 }
 
 int listing_attach(const void *bytes, uint64_t size, struct listing *ret, struct diag *diag)

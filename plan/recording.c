@@ -104,8 +104,7 @@ void recording_seal_block(uint8_t *block, uint64_t number, uint32_t bytes)
 
 static int bad(struct diag *diag, const char *what)
 {
-	diag_set(diag, "recorded plan: %s", what);
-	return RECORDING_E_BAD;
+	return diag_fail(diag, RECORDING_E_BAD, "recorded plan: %s", what);
 }
 
 static int check_head(const uint8_t *bytes, struct recording_head *ret, struct diag *diag)
@@ -114,13 +113,12 @@ static int check_head(const uint8_t *bytes, struct recording_head *ret, struct d
 		return bad(diag, "this file is none");
 	if (little_get(bytes + 120, 8) != hash_checksum(bytes, 120))
 		return bad(diag, "its head is damaged (checksum)");
-	if (get32(bytes + 8) > RECORDING_FORMAT) {
-		diag_set(diag,
-			 "recorded plan: format %u is newer than this version's %u; upgrade "
-			 "oneaccess",
-			 get32(bytes + 8), RECORDING_FORMAT);
-		return RECORDING_E_VERSION;
-	}
+	if (get32(bytes + 8) > RECORDING_FORMAT)
+		return diag_fail(
+		    diag, RECORDING_E_VERSION,
+		    "recorded plan: format %u is newer than this version's %u; upgrade "
+		    "oneaccess",
+		    get32(bytes + 8), RECORDING_FORMAT);
 	*ret = (struct recording_head){
 	    .n = little_get(bytes + 16, 8),
 	    .block = get32(bytes + 24),

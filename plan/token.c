@@ -161,11 +161,11 @@ size_t token_write(const struct token *token, void *ret, size_t size)
 
 static int bad(struct diag *diag, const char *what)
 {
-	diag_set(diag,
-		 "resume token: %s; give a token that oa_state() returned, unchanged, or start the "
-		 "epoch without one",
-		 what);
-	return TOKEN_E_BAD;
+	return diag_fail(
+	    diag, TOKEN_E_BAD,
+	    "resume token: %s; give a token that oa_state() returned, unchanged, or start the "
+	    "epoch without one",
+	    what);
 }
 
 /* Of a frame that was checked: old tokens have shorter heads. */
@@ -183,13 +183,11 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 		return bad(diag, "it was cut off or something was added");
 	if (little_get(data + size - TOKEN_SUM, TOKEN_SUM) != hash_checksum(data, size - TOKEN_SUM))
 		return bad(diag, "it is damaged (checksum)");
-	if (get32(data + 8) > TOKEN_NEWEST) {
-		diag_set(
-		    diag,
+	if (get32(data + 8) > TOKEN_NEWEST)
+		return diag_fail(
+		    diag, TOKEN_E_VERSION,
 		    "resume token: format %u is newer than this version's %u; upgrade oneaccess",
 		    get32(data + 8), TOKEN_NEWEST);
-		return TOKEN_E_VERSION;
-	}
 	if (!get32(data + 8) || size < head_bytes(data) + TOKEN_SUM)
 		return bad(diag, "its format is none of ours");
 	return 0;
@@ -417,14 +415,14 @@ int token_fits_sampler(const struct token *token, const uint8_t sampler[TOKEN_SA
 
 	if (memcmp(token->sampler, sampler, sizeof(token->sampler)) == 0)
 		return 0;
-	diag_set(diag,
-		 "resume token: %s; resume with the sampler (ids, weights, classes, split, or "
-		 "replayed plan) that it was saved with, or start without a token",
-		 !token_has_sampler(token) ? "it is of a job without a sampler, this one has one"
-		 : memcmp(sampler, none, sizeof(none)) == 0
-		     ? "it is of a job with a sampler, this one has none"
-		     : "it is of a job with another sampler: other samples, weights or plan");
-	return TOKEN_E_FOREIGN;
+	return diag_fail(
+	    diag, TOKEN_E_FOREIGN,
+	    "resume token: %s; resume with the sampler (ids, weights, classes, split, or "
+	    "replayed plan) that it was saved with, or start without a token",
+	    !token_has_sampler(token) ? "it is of a job without a sampler, this one has one"
+	    : memcmp(sampler, none, sizeof(none)) == 0
+		? "it is of a job with a sampler, this one has none"
+		: "it is of a job with another sampler: other samples, weights or plan");
 }
 
 void token_fini(struct token *token)

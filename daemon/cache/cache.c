@@ -362,11 +362,11 @@ static int check_form(const struct stream *stream, const char *name, struct diag
 	for (p = 1; p < (int)cache->n && at < sizeof(names) - sizeof(one) - 2; p++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", p > 1 ? ", " : "",
 				       cache_name(cache->point[p].form, one));
-	diag_set(diag,
-		 "there is no form \"%s\" of what this pipeline has before its first random op; "
-		 "there are %s",
-		 name, names);
-	return OA_E_REFUSED;
+	return diag_fail(
+	    diag, OA_E_REFUSED,
+	    "there is no form \"%s\" of what this pipeline has before its first random op; "
+	    "there are %s",
+	    name, names);
 }
 
 int cache_check(const struct stream *stream, struct diag *diag)
@@ -379,22 +379,20 @@ int cache_check(const struct stream *stream, struct diag *diag)
 	if (!stream->asked.keep[0])
 		return 0;
 	if (!cache->is_on || (!disk_cache_gives(disk_cache) && disk_cache->why[0] &&
-			      (disk_cache->is_known || !disk_cache->is_told))) {
-		diag_set(diag, "nothing is kept: %s", cache->is_on ? disk_cache->why : cache->why);
-		return OA_E_REFUSED;
-	}
+			      (disk_cache->is_known || !disk_cache->is_told)))
+		return diag_fail(diag, OA_E_REFUSED, "nothing is kept: %s",
+				 cache->is_on ? disk_cache->why : cache->why);
 	r = check_form(stream, forced, diag);
 	if (!r && is_asked(stream))
 		r = check_form(stream, stream->asked.keep, diag);
 	if (r || !is_asked(stream) || strcmp(forced, "auto") == 0 ||
 	    forced_point(cache, forced) == cache->forced)
 		return r;
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, OA_E_REFUSED,
 	    "this accessd keeps %s alone (cache_point of accessd.conf(5)): ask for that, or for "
 	    "no form",
 	    forced);
-	return OA_E_REFUSED;
 }
 
 static bool are_tables_coming(const struct stream *stream)

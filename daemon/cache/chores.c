@@ -64,18 +64,16 @@ static int domain_of(const struct conn *conn, const char *who, struct domain **r
 {
 	struct domain *domain = who ? NULL : conn->domain;
 
-	if (who && !may_act_for_all(conn)) {
-		diag_set(diag, "only root and accessd's own user act on what others have kept: "
-			       "leave out --user");
-		return OA_E_PERMISSION;
-	}
+	if (who && !may_act_for_all(conn))
+		return diag_fail(diag, OA_E_PERMISSION,
+				 "only root and accessd's own user act on what others have kept: "
+				 "leave out --user");
 	if (who)
 		domain = find(conn->node, who);
-	if (!domain) {
-		diag_set(diag, "accessd serves no such user now: a number of access-ctl tenants, "
-			       "name:NAME of a data set, or everybody");
-		return OA_E_INVALID;
-	}
+	if (!domain)
+		return diag_fail(diag, OA_E_INVALID,
+				 "accessd serves no such user now: a number of access-ctl tenants, "
+				 "name:NAME of a data set, or everybody");
 	*ret = domain_ref(domain);
 	return 0;
 }
@@ -100,15 +98,13 @@ static int check(const struct conn *conn, const struct message_cache *asked, str
 {
 	int code;
 
-	if (asked->verb >= READER_VERBS) {
-		diag_set(diag, "accessd %s knows no such thing to do with what is kept: update it",
-			 PACKAGE_VERSION);
-		return OA_E_VERSION;
-	}
-	if (conn->chore) {
-		diag_set(diag, "one thing at a time: wait for the answer");
-		return OA_E_REFUSED;
-	}
+	if (asked->verb >= READER_VERBS)
+		return diag_fail(
+		    diag, OA_E_VERSION,
+		    "accessd %s knows no such thing to do with what is kept: update it",
+		    PACKAGE_VERSION);
+	if (conn->chore)
+		return diag_fail(diag, OA_E_REFUSED, "one thing at a time: wait for the answer");
 	code = domain_of(conn, asked->who, ret, diag);
 	if (!code) {
 		code = check_store(*ret, diag);

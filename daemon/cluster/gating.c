@@ -240,12 +240,12 @@ bool gating_child_ended(struct gating *gating, pid_t pid, int status)
 
 static int fail_key(struct diag *diag, const char *path, const char *why)
 {
-	diag_set(diag,
-		 "peers: the cluster's key %s %s; one is made by `(umask 077; head -c 48 "
-		 "/dev/urandom | base64 >%s)` and copied to all nodes, for the user that accessd "
-		 "runs as",
-		 path, why, path);
-	return -EINVAL;
+	return diag_fail(
+	    diag, -EINVAL,
+	    "peers: the cluster's key %s %s; one is made by `(umask 077; head -c 48 "
+	    "/dev/urandom | base64 >%s)` and copied to all nodes, for the user that accessd "
+	    "runs as",
+	    path, why, path);
 }
 
 #define WHY 128 /* bytes of what is wrong with a file */
@@ -293,11 +293,11 @@ static int open_login(struct gating *gating, struct diag *diag)
 	if (!*path || (strncmp(gating->param->peers, "etcd:", 5) == 0 &&
 		       open_file(path, true, 0, &gating->login_fd, why) == 0))
 		return 0;
-	diag_set(diag,
-		 "parameter peer_etcd_login: %s %s; it is made by `(umask 077; echo USER:PASSWORD "
-		 ">%s)`, for the user that accessd runs as",
-		 path, why, path);
-	return -EINVAL;
+	return diag_fail(
+	    diag, -EINVAL,
+	    "parameter peer_etcd_login: %s %s; it is made by `(umask 077; echo USER:PASSWORD "
+	    ">%s)`, for the user that accessd runs as",
+	    path, why, path);
 }
 
 static int open_keys(struct gating *gating, struct diag *diag)
@@ -332,13 +332,12 @@ static int name_node(struct gating *gating, struct diag *diag)
 	else if (gethostname(gating->name, sizeof(gating->name) - 1))
 		*gating->name = '\0';
 	if (!*gating->name || *gating->name == '.' || strlen(given) >= sizeof(gating->name) ||
-	    strspn(gating->name, NAME_CHARS) != strlen(gating->name)) {
-		diag_set(diag,
-			 "parameter node_name: \"%s\" is no name of a node: at most 64 letters, "
-			 "digits, and . _ -, no . in front",
-			 *given ? given : gating->name);
-		return -EINVAL;
-	}
+	    strspn(gating->name, NAME_CHARS) != strlen(gating->name))
+		return diag_fail(
+		    diag, -EINVAL,
+		    "parameter node_name: \"%s\" is no name of a node: at most 64 letters, "
+		    "digits, and . _ -, no . in front",
+		    *given ? given : gating->name);
 	hash_of(gating->name, strlen(gating->name), &hash);
 	memcpy(&gating->id, hash.bytes, sizeof(gating->id));
 	return 0;
@@ -352,13 +351,12 @@ static int find_programs(const struct gating *gating, struct diag *diag)
 	struct diag why = {""};
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(programs); i++)
-		if (child_find(programs[i], gating->is_private, path, sizeof(path), &why)) {
-			diag_set(diag,
-				 "peers: %s; install the package oneaccess-cluster, or leave "
-				 "`peers` empty",
-				 why.text);
-			return -ENOENT;
-		}
+		if (child_find(programs[i], gating->is_private, path, sizeof(path), &why))
+			return diag_fail(
+			    diag, -ENOENT,
+			    "peers: %s; install the package oneaccess-cluster, or leave "
+			    "`peers` empty",
+			    why.text);
 	return 0;
 }
 

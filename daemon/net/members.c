@@ -24,8 +24,9 @@
 
 static int bad(struct diag *diag, const char *what)
 {
-	diag_set(diag, "the part of the dataset that the job asks for: %s; update libaccess", what);
-	return OA_E_INVALID;
+	return diag_fail(diag, OA_E_INVALID,
+			 "the part of the dataset that the job asks for: %s; update libaccess",
+			 what);
 }
 
 static bool is_split(const struct request *request, const struct permutation *permutation,
@@ -57,19 +58,18 @@ int members_begin(struct members *members, const struct request *request,
 	*members = (struct members){.bits = NULL};
 	if (request->part.fd < 0)
 		return 0;
-	if (memcmp(request->part.version, version, sizeof(request->part.version)) != 0) {
-		diag_set(diag,
-			 "the dataset changed between the look at it and the open: open again");
-		return OA_E_DATASET;
-	}
+	if (memcmp(request->part.version, version, sizeof(request->part.version)) != 0)
+		return diag_fail(
+		    diag, OA_E_DATASET,
+		    "the dataset changed between the look at it and the open: open again");
 	if (region_attach_foreign(request->part.fd, REGION_IMMUTABLE, bytes, bytes, &members->from,
 				  &members->bytes))
 		return bad(diag, "its bitmap is no sealed memory of the right size");
 	members->bits = malloc(bytes);
 	if (members->bits)
 		return 0;
-	diag_set(diag, "out of memory for the part of the dataset that the job asks for");
-	return OA_E_MEMORY;
+	return diag_fail(diag, OA_E_MEMORY,
+			 "out of memory for the part of the dataset that the job asks for");
 }
 
 static void let_go(struct members *members)

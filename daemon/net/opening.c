@@ -62,20 +62,21 @@ static int check_owner(const struct node *node, const struct named *named, struc
 		why = "as whom accessd reads nothing without serve_root";
 	if (!why)
 		return 0;
-	diag_set(diag, "data set \"%s\" is to be read as user \"%.64s\", %s: ask %s", named->name,
-		 named->owner_name, why, *named->contact ? named->contact : "who runs accessd");
-	return OA_E_PERMISSION;
+	return diag_fail(diag, OA_E_PERMISSION,
+			 "data set \"%s\" is to be read as user \"%.64s\", %s: ask %s", named->name,
+			 named->owner_name, why,
+			 *named->contact ? named->contact : "who runs accessd");
 }
 
 static int refuse_unknown(const char *name, struct diag *diag)
 {
 	char quoted[96];
 
-	diag_set(diag,
-		 "no data set is called \"%s\" here: access-ctl datasets lists those that you may "
-		 "use; what stands behind a path, as ?options, is set where the name is",
-		 base_quote(name, quoted, sizeof(quoted)));
-	return OA_E_DATASET;
+	return diag_fail(
+	    diag, OA_E_DATASET,
+	    "no data set is called \"%s\" here: access-ctl datasets lists those that you may "
+	    "use; what stands behind a path, as ?options, is set where the name is",
+	    base_quote(name, quoted, sizeof(quoted)));
 }
 
 /* *ret: the domain that reads it, a reference; *ret_path is node->param's. */

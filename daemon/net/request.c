@@ -90,10 +90,8 @@ int request_compile(struct request *request, const char *text, struct diag *diag
 {
 	const char *named;
 
-	if (!text) {
-		diag_set(diag, "no pipeline was given");
-		return OA_E_PIPELINE;
-	}
+	if (!text)
+		return diag_fail(diag, OA_E_PIPELINE, "no pipeline was given");
 	named = pipeline_named(text);
 	if (!named && !strpbrk(text, "{[")) {
 		say_names(text, diag);
@@ -158,16 +156,14 @@ static int join_orders(struct request *request, bool has_seed, const struct toke
 static int take_order(struct request *request, const struct message_open *open, struct diag *diag)
 {
 	request->seed = open->seed;
-	if (open->order > PLAN_LIST) {
-		diag_set(diag, "order %llu is none that this accessd knows; update accessd",
-			 (unsigned long long)open->order);
-		return OA_E_INVALID;
-	}
-	if (open->order == PLAN_ANY && pipeline_is_random(request->pipeline)) {
-		diag_set(diag, "order \"any\" serves the same pixels again and again, and this "
-			       "pipeline has random ops; use \"carousel\"");
-		return OA_E_INVALID;
-	}
+	if (open->order > PLAN_LIST)
+		return diag_fail(diag, OA_E_INVALID,
+				 "order %llu is none that this accessd knows; update accessd",
+				 (unsigned long long)open->order);
+	if (open->order == PLAN_ANY && pipeline_is_random(request->pipeline))
+		return diag_fail(diag, OA_E_INVALID,
+				 "order \"any\" serves the same pixels again and again, and this "
+				 "pipeline has random ops; use \"carousel\"");
 	request->order = (uint32_t)open->order;
 	return 0;
 }
@@ -258,24 +254,20 @@ static int take_slice(struct request *request, const struct message_open *open, 
 	if (!open->has_local_ranks || (count == request->ranks && !first))
 		return 0;
 	if (count < 1 || count > request->ranks || first > request->ranks - count ||
-	    request->rank < first || request->rank >= first + count) {
-		diag_set(
-		    diag,
+	    request->rank < first || request->rank >= first + count)
+		return diag_fail(
+		    diag, OA_E_INVALID,
 		    "ranks %llu and the %llu from there on are on this node: rank %u of %u is not "
 		    "among them, or they are not the job's",
 		    (unsigned long long)first, (unsigned long long)count, request->rank,
 		    request->ranks);
-		return OA_E_INVALID;
-	}
-	if (!plan_is_fixed(request->order)) {
-		diag_set(
-		    diag,
+	if (!plan_is_fixed(request->order))
+		return diag_fail(
+		    diag, OA_E_INVALID,
 		    "%llu of %u ranks are on this node: each node's accessd would deal an epoch of "
 		    "its own, and samples would be lost and repeated; ask for order \"seeded\" "
 		    "with one seed for all ranks, which every node computes for itself",
 		    (unsigned long long)count, request->ranks);
-		return OA_E_INVALID;
-	}
 	slice_init(&request->slice, &ranks, (uint32_t)first, (uint32_t)count);
 	request->slice.is_spread = open->spread != 0;
 	return open->spread ? check_spread(request, open->spread, diag) : 0;
@@ -287,13 +279,12 @@ static int check_seed(const struct request *request, const struct message_open *
 {
 	if (!open->has_seed || plan_is_fixed(request->order))
 		return 0;
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, OA_E_INVALID,
 	    "seed %llu: under the usual order jobs share what the stream draws, so they have no "
 	    "seeds of their own and are no independent replicates; ask for order \"seeded\", "
 	    "or leave the seed out",
 	    (unsigned long long)request->seed);
-	return OA_E_INVALID;
 }
 
 /* Of ranks that lost their accessd: what is in the descriptor is read when their stream is there. */
@@ -314,9 +305,8 @@ static int take_split(struct request *request, const struct message_open *open, 
 	memcpy(&split->seed, open->split + 16, 8);
 	if (split->from >= 0 && split->from < split->to && split->to <= 1)
 		return 0;
-	diag_set(diag, "a split from %g to %g: must be 0 <= from < to <= 1", split->from,
-		 split->to);
-	return OA_E_INVALID;
+	return diag_fail(diag, OA_E_INVALID, "a split from %g to %g: must be 0 <= from < to <= 1",
+			 split->from, split->to);
 }
 
 /* Which samples: what is in the descriptor is read when the dataset is open. */
@@ -325,15 +315,14 @@ static int take_part(struct request *request, const struct message_open *open, s
 {
 	if (!open->has_part)
 		return 0;
-	if (plan_is_fixed(request->order)) {
-		diag_set(diag, "a part of the dataset and a fixed plan: the plan has the samples");
-		return OA_E_INVALID;
-	}
+	if (plan_is_fixed(request->order))
+		return diag_fail(
+		    diag, OA_E_INVALID,
+		    "a part of the dataset and a fixed plan: the plan has the samples");
 	request->part.fd = wire_take_fd(in, open->part_fd);
-	if (request->part.fd < 0) {
-		diag_set(diag, "the part's bitmap is no memory: update libaccess");
-		return OA_E_INVALID;
-	}
+	if (request->part.fd < 0)
+		return diag_fail(diag, OA_E_INVALID,
+				 "the part's bitmap is no memory: update libaccess");
 	memcpy(request->part.version, open->part, sizeof(request->part.version));
 	return take_split(request, open, diag);
 }
@@ -345,10 +334,8 @@ bool request_is_dataset(const char *text)
 
 static int take_texts(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	if (!request_is_dataset(open->dataset)) {
-		diag_set(diag, REQUEST_PATH_TEXT);
-		return OA_E_INVALID;
-	}
+	if (!request_is_dataset(open->dataset))
+		return diag_fail(diag, OA_E_INVALID, REQUEST_PATH_TEXT);
 	request->dataset = strdup(open->dataset);
 	request->job = open->job          ? request_name(open->job)
 		       : request->program ? strdup(request->program)
@@ -363,10 +350,8 @@ int request_parse(struct request *request, const struct message_open *open, stru
 {
 	int r;
 
-	if (memcmp(open->nonce, nonce, MESSAGE_NONCE) != 0) {
-		diag_set(diag, "OPEN does not repeat the nonce of WELCOME");
-		return OA_E_REFUSED;
-	}
+	if (memcmp(open->nonce, nonce, MESSAGE_NONCE) != 0)
+		return diag_fail(diag, OA_E_REFUSED, "OPEN does not repeat the nonce of WELCOME");
 	r = take_texts(request, open, diag);
 	r = r ? r : take_numbers(request, open, diag);
 	r = r ? r : take_pipeline(request, open, diag);

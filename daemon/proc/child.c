@@ -104,9 +104,8 @@ int child_find(const char *program, bool is_private, char *ret, size_t size, str
 	snprintf(ret, size, "%s/%s", LIBEXECDIR, program);
 	if (is_program(ret))
 		return 0;
-	diag_set(diag, "cannot find the program %s: looked in %s%s%s and %s", program,
-		 libexec ? libexec : "", libexec ? ", " : "", folder, LIBEXECDIR);
-	return -ENOENT;
+	return diag_fail(diag, -ENOENT, "cannot find the program %s: looked in %s%s%s and %s",
+			 program, libexec ? libexec : "", libexec ? ", " : "", folder, LIBEXECDIR);
 }
 
 int child_nice(enum cpu_priority priority)

@@ -31,12 +31,12 @@ static int check_spread(const struct job *job, const struct slice *slice, uint64
 	if (!slice->is_spread || spread_work(slice, chunk) <= MOST_WORK)
 		return 0;
 	*code = OA_E_INVALID;
-	diag_set(diag,
-		 "chunks of %u samples, as the stream has, are too large for a spread of so many "
-		 "small steps: "
-		 "leave the spread out, or the chunk's size where the stream is opened",
-		 chunk);
-	return OA_E_INVALID;
+	return diag_fail(
+	    diag, OA_E_INVALID,
+	    "chunks of %u samples, as the stream has, are too large for a spread of so many "
+	    "small steps: "
+	    "leave the spread out, or the chunk's size where the stream is opened",
+	    chunk);
 }
 
 /* *ret: where the job begins, need and token left out. */
@@ -63,11 +63,11 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 	r = carousel_join(job->stream->carousel, &join, base_now_ns(), &job->number);
 	if (r) {
 		*code = r == CAROUSEL_E_BAD ? OA_E_TOKEN : OA_E_MEMORY;
-		diag_set(diag, "%s",
-			 r == CAROUSEL_E_BAD    ? "the token contradicts itself"
-			 : r == CAROUSEL_E_FULL ? "the stream serves its most jobs (256) already"
-						: "out of memory");
-		return r;
+		return diag_fail(diag, r, "%s",
+				 r == CAROUSEL_E_BAD ? "the token contradicts itself"
+				 : r == CAROUSEL_E_FULL
+				     ? "the stream serves its most jobs (256) already"
+				     : "out of memory");
 	}
 	if (job->group)
 		group_joined(job->group, request->rank);

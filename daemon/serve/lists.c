@@ -20,11 +20,10 @@ static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, stru
 {
 	int r = region_attach_foreign(fd, REGION_IMMUTABLE, 1, LISTS_MOST_BYTES, map, bytes);
 
-	if (r) {
-		diag_set(diag, "the list of an epoch: it came without memory that is sealed "
-			       "against change, or could not be mapped");
-		return r;
-	}
+	if (r)
+		return diag_fail(diag, r,
+				 "the list of an epoch: it came without memory that is sealed "
+				 "against change, or could not be mapped");
 	r = listing_attach(*map, *bytes, ret, diag);
 	if (r)
 		region_unmap(*map, *bytes);
@@ -51,11 +50,10 @@ static int enter(struct lists *lists, const struct lists_job *job, uint64_t epoc
 	void *map;
 	int r;
 
-	if (lists->n == CAROUSEL_MAX_LISTS) {
-		diag_set(diag, "the list of epoch %llu: it comes too early",
-			 (unsigned long long)epoch);
-		return CAROUSEL_E_FULL;
-	}
+	if (lists->n == CAROUSEL_MAX_LISTS)
+		return diag_fail(diag, CAROUSEL_E_FULL,
+				 "the list of epoch %llu: it comes too early",
+				 (unsigned long long)epoch);
 	r = attach(*fd, &map, &bytes, &listing, diag);
 	if (r)
 		return r;

@@ -110,13 +110,12 @@ static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *
 	base_format_bytes(stride_of_all(stream), slot, sizeof(slot));
 	base_format_bytes(tenant_free_bytes(stream->payer), left, sizeof(left));
 	base_format_bytes(most, budget, sizeof(budget));
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, STREAM_E_MEMORY,
 	    "job number %u of this stream needs %u slots of %s each; it has %u and may have %u, "
 	    "and %s of the budget of %s (%s) is free: raise `memory` or `slots`",
 	    ranks, admit_least_slots(ranks), slot, stream->slots, stream->geometry.max_slots, left,
 	    budget, name);
-	return STREAM_E_MEMORY;
 }
 
 /* false: it cannot be done. */

@@ -77,13 +77,12 @@ static int refuse(const struct admit_ask *ask, const struct slot_geometry *geome
 	base_format_bytes(plan->fixed_bytes, fixed, sizeof(fixed));
 	base_format_bytes(ask->available, available, sizeof(available));
 	base_format_bytes(ask->budget, budget, sizeof(budget));
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, ADMIT_E_MEMORY,
 	    "the stream needs %s (%u slots of %u samples, %s each, and %s for tables and reading), "
 	    "but %s of the budget of %s (%s) is free: raise `memory`, use a smaller batch, "
 	    "uint8 output, or close another stream",
 	    need, plan->slots, geometry->chunk, slot, fixed, available, budget, ask->source);
-	return ADMIT_E_MEMORY;
 }
 
 int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
@@ -92,11 +91,11 @@ int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
 	uint32_t batches = ask->batch < 256 ? 256 / ask->batch : 1;
 	int error = 0;
 
-	if (ask->chunk && ask->chunk < geometry->block) {
-		diag_set(diag, "a chunk of %u samples is smaller than a block of this dataset (%u)",
-			 ask->chunk, geometry->block);
-		return ADMIT_E_BAD;
-	}
+	if (ask->chunk && ask->chunk < geometry->block)
+		return diag_fail(
+		    diag, ADMIT_E_BAD,
+		    "a chunk of %u samples is smaller than a block of this dataset (%u)",
+		    ask->chunk, geometry->block);
 	for (; batches >= 1 && !error; batches--) {
 		uint32_t chunk = ask->chunk ? ask->chunk : ask->batch * batches;
 
@@ -107,6 +106,6 @@ int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
 	}
 	if (!error)
 		return refuse(ask, geometry, ret, diag);
-	diag_set(diag, "a slot of %u samples is too large to address", geometry->chunk);
-	return ADMIT_E_BAD;
+	return diag_fail(diag, ADMIT_E_BAD, "a slot of %u samples is too large to address",
+			 geometry->chunk);
 }

@@ -55,11 +55,10 @@ static int set_path(struct named *named, const struct named *known, const char *
 		    struct diag *diag)
 {
 	(void)known;
-	if (*value != '/' || strlen(value) >= sizeof(named->path)) {
-		diag_set(diag, "\"%.200s\" is no absolute path of at most %d bytes", value,
-			 NAMED_PATH_MAX - 1);
-		return NAMED_E_BAD;
-	}
+	if (*value != '/' || strlen(value) >= sizeof(named->path))
+		return diag_fail(diag, NAMED_E_BAD,
+				 "\"%.200s\" is no absolute path of at most %d bytes", value,
+				 NAMED_PATH_MAX - 1);
 	strcpy(named->path, value);
 	return 0;
 }
@@ -67,10 +66,9 @@ static int set_path(struct named *named, const struct named *known, const char *
 static int set_owner(struct named *named, const struct named *known, const char *value,
 		     struct diag *diag)
 {
-	if (!*value || strlen(value) >= sizeof(named->owner_name)) {
-		diag_set(diag, "\"%.64s\" is no user: write a name, or a number", value);
-		return NAMED_E_BAD;
-	}
+	if (!*value || strlen(value) >= sizeof(named->owner_name))
+		return diag_fail(diag, NAMED_E_BAD,
+				 "\"%.64s\" is no user: write a name, or a number", value);
 	strcpy(named->owner_name, value);
 	if (known && known->is_known && strcmp(known->owner_name, value) == 0) {
 		named->owner = known->owner;
@@ -89,10 +87,9 @@ static int set_contact(struct named *named, const struct named *known, const cha
 		       struct diag *diag)
 {
 	(void)known;
-	if (strlen(value) >= sizeof(named->contact)) {
-		diag_set(diag, "longer than %zu bytes", sizeof(named->contact) - 1);
-		return NAMED_E_BAD;
-	}
+	if (strlen(value) >= sizeof(named->contact))
+		return diag_fail(diag, NAMED_E_BAD, "longer than %zu bytes",
+				 sizeof(named->contact) - 1);
 	strcpy(named->contact, value);
 	return 0;
 }
@@ -104,10 +101,9 @@ static int set_pipeline(struct named *named, const struct named *known, const ch
 	const char *text = pipeline_named(value) ? pipeline_named(value) : value;
 	struct pipeline *pipeline = NULL;
 
-	if (strlen(value) >= sizeof(named->pipeline)) {
-		diag_set(diag, "longer than %zu bytes", sizeof(named->pipeline) - 1);
-		return NAMED_E_BAD;
-	}
+	if (strlen(value) >= sizeof(named->pipeline))
+		return diag_fail(diag, NAMED_E_BAD, "longer than %zu bytes",
+				 sizeof(named->pipeline) - 1);
 	if (*value && !(known && strcmp(known->pipeline, value) == 0) &&
 	    pipeline_compile(text, strlen(text), &pipeline, diag))
 		return NAMED_E_BAD;
@@ -142,10 +138,9 @@ static int add_word(struct named_list *list, const char *word, bool is_group, st
 		list->is_all = true;
 		return 0;
 	}
-	if (list->n == NAMED_WHO_MAX) {
-		diag_set(diag, "has more than %d; put users into a group", NAMED_WHO_MAX);
-		return NAMED_E_BAD;
-	}
+	if (list->n == NAMED_WHO_MAX)
+		return diag_fail(diag, NAMED_E_BAD, "has more than %d; put users into a group",
+				 NAMED_WHO_MAX);
 	if (look_up(word, is_group, &id)) {
 		list->id[list->n++] = id;
 		return 0;
@@ -161,10 +156,9 @@ static int set_list(struct named_list *list, const struct named_list *known, con
 {
 	char copy[NAMED_TEXT_MAX], *at = NULL;
 
-	if (strlen(value) >= sizeof(copy)) {
-		diag_set(diag, "longer than %d bytes: put users into a group", NAMED_TEXT_MAX - 1);
-		return NAMED_E_BAD;
-	}
+	if (strlen(value) >= sizeof(copy))
+		return diag_fail(diag, NAMED_E_BAD, "longer than %d bytes: put users into a group",
+				 NAMED_TEXT_MAX - 1);
 	if (known && known->unknown == 0 && strcmp(known->text, value) == 0) {
 		*list = *known;
 		return 0;
@@ -220,13 +214,11 @@ static int split(const char *name, char ret_name[NAMED_NAME_MAX], const struct w
 	const char *set = name + strlen(NAMED_PREFIX), *dot = strrchr(set, '.');
 	const size_t length = dot ? (size_t)(dot - set) : 0;
 
-	if (length == 0 || length >= NAMED_NAME_MAX) {
-		diag_set(diag,
-			 "\"%.200s\" is no line of a data set: write " NAMED_PREFIX
-			 "NAME.path = /where/it/is, with a NAME of at most %d bytes",
-			 name, NAMED_NAME_MAX - 1);
-		return NAMED_E_BAD;
-	}
+	if (length == 0 || length >= NAMED_NAME_MAX)
+		return diag_fail(diag, NAMED_E_BAD,
+				 "\"%.200s\" is no line of a data set: write " NAMED_PREFIX
+				 "NAME.path = /where/it/is, with a NAME of at most %d bytes",
+				 name, NAMED_NAME_MAX - 1);
 	memcpy(ret_name, set, length);
 	ret_name[length] = '\0';
 	*ret = word_of(dot + 1);
@@ -268,15 +260,13 @@ int named_set(struct named_sets *sets, const struct named_sets *known, const cha
 	if (split(name, set_name, &word, diag))
 		return NAMED_E_BAD;
 	named = find_or_add(sets, set_name);
-	if (!named) {
-		diag_set(diag, "%.200s: there are %d data sets already, the most", name,
-			 NAMED_SETS);
-		return NAMED_E_BAD;
-	}
+	if (!named)
+		return diag_fail(diag, NAMED_E_BAD,
+				 "%.200s: there are %d data sets already, the most", name,
+				 NAMED_SETS);
 	if (word->set(named, known ? named_find(known, set_name) : NULL, value, &why) == 0)
 		return 0;
-	diag_set(diag, "%.200s: %s", name, why.text);
-	return NAMED_E_BAD;
+	return diag_fail(diag, NAMED_E_BAD, "%.200s: %s", name, why.text);
 }
 
 int named_check(const struct named_sets *sets, struct diag *diag)
@@ -287,9 +277,9 @@ int named_check(const struct named_sets *sets, struct diag *diag)
 
 		if (!lacks)
 			continue;
-		diag_set(diag, "data set \"%s\" has no %s: write " NAMED_PREFIX "%s.%s = ...",
-			 named->name, lacks, named->name, lacks);
-		return NAMED_E_BAD;
+		return diag_fail(diag, NAMED_E_BAD,
+				 "data set \"%s\" has no %s: write " NAMED_PREFIX "%s.%s = ...",
+				 named->name, lacks, named->name, lacks);
 	}
 	return 0;
 }
@@ -338,15 +328,14 @@ int named_admit(const struct named *named, const struct named_client *client, st
 {
 	if (named_allows(named, client))
 		return 0;
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, NAMED_E_DENIED,
 	    "data set \"%s\" is for users \"%.200s\" and groups \"%.200s\" (" NAMED_PREFIX
 	    "%s.users and .groups of accessd), and you, user %u with group %u and %zu others, are "
 	    "none of them: ask %s",
 	    named->name, named->users.text, named->groups.text, named->name, (unsigned)client->uid,
 	    (unsigned)client->gid, client->n,
 	    *named->contact ? named->contact : "who runs accessd");
-	return NAMED_E_DENIED;
 }
 
 static bool has_all(const struct named_list *now, const struct named_list *then)

@@ -47,18 +47,16 @@ static int split(const char *name, char ret_user[QUOTA_NAME_MAX], unsigned *ret_
 	const char *user = name + strlen(QUOTA_PREFIX), *dot = strrchr(user, '.');
 	const size_t length = dot ? (size_t)(dot - user) : 0;
 
-	if (length == 0 || length >= QUOTA_NAME_MAX) {
-		diag_set(diag, "\"%.200s\" is no quota: write tenant.USER.memory = 8G", name);
-		return QUOTA_E_BAD;
-	}
+	if (length == 0 || length >= QUOTA_NAME_MAX)
+		return diag_fail(diag, QUOTA_E_BAD,
+				 "\"%.200s\" is no quota: write tenant.USER.memory = 8G", name);
 	*ret_kind = kind_of(dot + 1);
-	if (*ret_kind == QUOTA_KINDS) {
-		diag_set(diag,
-			 "%.200s: users have no \"%.64s\": write share, memory, cache, clients, "
-			 "streams, jobs or read_bandwidth",
-			 name, dot + 1);
-		return QUOTA_E_BAD;
-	}
+	if (*ret_kind == QUOTA_KINDS)
+		return diag_fail(
+		    diag, QUOTA_E_BAD,
+		    "%.200s: users have no \"%.64s\": write share, memory, cache, clients, "
+		    "streams, jobs or read_bandwidth",
+		    name, dot + 1);
 	memcpy(ret_user, user, length);
 	ret_user[length] = '\0';
 	return 0;
@@ -72,16 +70,14 @@ static int parse(const char *name, const struct row *row, const char *text, uint
 	bool is_good = row->is_bytes ? base_parse_bytes(text, &value) == 0
 				     : base_parse_number(&end, UINT64_MAX, &value) && !*end;
 
-	if (!is_good) {
-		diag_set(diag, "%.200s: \"%.64s\" is not %s", name, text,
-			 row->is_bytes ? "a size (write 4096, 64M or 1.5G)" : "a whole number");
-		return QUOTA_E_BAD;
-	}
-	if (value < row->least || value > row->most) {
-		diag_set(diag, "%.200s: %.64s is out of its range %" PRIu64 " .. %" PRIu64, name,
-			 text, row->least, row->most);
-		return QUOTA_E_BAD;
-	}
+	if (!is_good)
+		return diag_fail(diag, QUOTA_E_BAD, "%.200s: \"%.64s\" is not %s", name, text,
+				 row->is_bytes ? "a size (write 4096, 64M or 1.5G)"
+					       : "a whole number");
+	if (value < row->least || value > row->most)
+		return diag_fail(diag, QUOTA_E_BAD,
+				 "%.200s: %.64s is out of its range %" PRIu64 " .. %" PRIu64, name,
+				 text, row->least, row->most);
 	*ret = value;
 	return 0;
 }
@@ -142,11 +138,10 @@ int quota_set(struct quotas *quotas, const struct quotas *known, const char *nam
 		return QUOTA_E_BAD;
 	i = find(quotas, user_name);
 	user = i < quotas->n ? &quotas->user[i] : add(quotas, known, user_name);
-	if (!user) {
-		diag_set(diag, "%.200s: there are quotas for %d users already, the most", name,
-			 QUOTA_USERS);
-		return QUOTA_E_BAD;
-	}
+	if (!user)
+		return diag_fail(diag, QUOTA_E_BAD,
+				 "%.200s: there are quotas for %d users already, the most", name,
+				 QUOTA_USERS);
 	for (i = 0; user->is_known && i < quotas->n; i++) /* also by another name of his */
 		if (quotas->user[i].is_known && quotas->user[i].uid == user->uid)
 			quotas->user[i].value[kind] = 0;

@@ -49,10 +49,10 @@ static int refuse_root(const struct conn *conn, struct diag *diag)
 {
 	if (conn->uid || !conn->node->tenants.serves_all || conn->node->param.serve_root)
 		return 0;
-	diag_set(diag,
-		 "accessd opens no data as root: run the job as another user, have an accessd of "
-		 "its own (ACCESS_SOCKET=private), or set serve_root of accessd");
-	return OA_E_PERMISSION;
+	return diag_fail(
+	    diag, OA_E_PERMISSION,
+	    "accessd opens no data as root: run the job as another user, have an accessd of "
+	    "its own (ACCESS_SOCKET=private), or set serve_root of accessd");
 }
 
 int rights_may_have_job(const struct conn *conn, struct diag *diag)
@@ -63,13 +63,13 @@ int rights_may_have_job(const struct conn *conn, struct diag *diag)
 
 	if (n < most)
 		return 0;
-	diag_set(diag,
-		 "you have %u jobs here, each rank counted, of %llu that you may have "
-		 "(tenant_jobs): %s; end "
-		 "one of them, or ask who runs accessd to raise tenant_jobs or tenant.%u.jobs",
-		 n, (unsigned long long)most, tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
-		 (unsigned)conn->domain->tenant);
-	return OA_E_REFUSED;
+	return diag_fail(
+	    diag, OA_E_REFUSED,
+	    "you have %u jobs here, each rank counted, of %llu that you may have "
+	    "(tenant_jobs): %s; end "
+	    "one of them, or ask who runs accessd to raise tenant_jobs or tenant.%u.jobs",
+	    n, (unsigned long long)most, tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
+	    (unsigned)conn->domain->tenant);
 }
 
 int rights_enter(struct conn *conn, struct diag *diag)

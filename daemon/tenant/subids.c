@@ -92,9 +92,9 @@ static int order(struct subids *subids, const char *path, struct diag *diag)
 
 		if (range->first > before->last)
 			continue;
-		diag_set(diag, "%s:%u: uid %u is in line %u, too: take it out of one of them", path,
-			 range->line, (unsigned)range->first, before->line);
-		return SUBIDS_E_BAD;
+		return diag_fail(diag, SUBIDS_E_BAD,
+				 "%s:%u: uid %u is in line %u, too: take it out of one of them",
+				 path, range->line, (unsigned)range->first, before->line);
 	}
 	return 0;
 }
@@ -107,8 +107,7 @@ int subids_read(const char *path, struct subids *ret, struct diag *diag)
 
 	if (!file) {
 		r = -errno;
-		diag_set(diag, "cannot read %s: %s", path, strerror(-r));
-		return r;
+		return diag_fail(diag, r, "cannot read %s: %s", path, strerror(-r));
 	}
 	r = read_lines(file, path, &subids, diag);
 	if (!r && ferror(file)) {

@@ -32,7 +32,7 @@
 static int client_set_socket(struct dial_route *route, const char *socket, struct diag *diag)
 {
 	if (strlen(socket) >= sizeof(route->socket))
-		return error_set(diag, OA_E_INVALID,
+		return diag_fail(diag, OA_E_INVALID,
 				 "the socket's path %s is longer than %zu bytes", socket,
 				 sizeof(route->socket) - 1);
 	strcpy(route->socket, socket);
@@ -86,10 +86,10 @@ static int client_no_answer(const struct dial *dial, struct diag *diag)
 	char name[192];
 
 	if (dial->state == DIAL_HELLO || dial->state == DIAL_OPEN)
-		return error_set(diag, OA_E_UNREACHABLE,
+		return diag_fail(diag, OA_E_UNREACHABLE,
 				 "%s has not answered for %d s: stopped or overloaded?",
 				 dial_name(dial, name, sizeof(name)), CLIENT_ANSWER_MS / 1000);
-	return error_set(
+	return diag_fail(
 	    diag, OA_E_UNREACHABLE,
 	    "no accessd at %s within %d s, and another process holds the lock to start one",
 	    dial->route->socket, CLIENT_ANSWER_MS / 1000);
@@ -117,7 +117,7 @@ int client_dial(struct dial *dial, uint64_t deadline, struct diag *diag)
 			return client_no_answer(dial, diag);
 		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
 		if (r)
-			return error_set(diag, r, "interrupted by a signal while connecting");
+			return diag_fail(diag, r, "interrupted by a signal while connecting");
 	}
 }
 
@@ -198,7 +198,7 @@ static int client_read_reply(struct wire_in *in, char **ret_json, struct diag *d
 
 	if (in->type != PROTO_STATUS_REPLY || fd < 0) {
 		wire_get_string(in, PROTO_KEY_TEXT, &text);
-		return error_set(diag, in->type == PROTO_REFUSED ? OA_E_REFUSED : -EPROTO, "%s",
+		return diag_fail(diag, in->type == PROTO_REFUSED ? OA_E_REFUSED : -EPROTO, "%s",
 				 text);
 	}
 	r = client_read_all(fd, ret_json);
@@ -221,7 +221,7 @@ static int client_ask_status(struct dial *dial, uint64_t deadline, char **ret_js
 	while (r == 0 && base_now_ns() < deadline) {
 		r = dial_wait(&wait, dial->sock, deadline);
 		if (r == OA_E_INTERRUPTED)
-			return error_set(diag, r,
+			return diag_fail(diag, r,
 					 "interrupted by a signal while waiting for the status");
 		r = r ? r : wire_recv(dial->sock, &in, MSG_DONTWAIT);
 		if (r == 0)
@@ -233,7 +233,7 @@ static int client_ask_status(struct dial *dial, uint64_t deadline, char **ret_js
 	if (r == WIRE_E_TRUNCATED_FDS)
 		return error_of_files(diag, "reading accessd's status");
 	if (r == WIRE_E_CLOSED)
-		return error_set(diag, OA_E_UNREACHABLE, "accessd at %s hung up",
+		return diag_fail(diag, OA_E_UNREACHABLE, "accessd at %s hung up",
 				 dial->route->socket);
 	return error_of_errno(diag, r < 0 ? r : -EPROTO, "accessd's status");
 }

@@ -165,7 +165,7 @@ static int dial_absent(struct dial *dial, int r, struct diag *diag)
 		: "start it (systemctl start accessd), or unset ACCESS_SOCKET to have a "
 		  "private one";
 
-	error_set(diag, DIAL_GONE, "no daemon at %s (%s): %s", dial->route->socket,
+	diag_fail(diag, DIAL_GONE, "no daemon at %s (%s): %s", dial->route->socket,
 		  strerrordesc_np(-r), hint);
 	return dial_end(dial, DIAL_GONE);
 }
@@ -176,7 +176,7 @@ static int dial_start(struct dial *dial, int connect_error, struct diag *diag)
 	int r;
 
 	if (dial->start.started) {
-		error_set(diag, OA_E_UNREACHABLE,
+		diag_fail(diag, OA_E_UNREACHABLE,
 			  "a private accessd was started, but nobody answers at %s (%s)",
 			  dial->route->socket, strerrordesc_np(-connect_error));
 		return dial_end(dial, OA_E_UNREACHABLE);
@@ -218,7 +218,7 @@ static int dial_step_idle(struct dial *dial, struct diag *diag)
 	if (r == -EACCES || r == -EPERM)
 		return dial_end(
 		    dial,
-		    error_set(diag, OA_E_PERMISSION,
+		    diag_fail(diag, OA_E_PERMISSION,
 			      "this user (uid %u) may not connect to %s: its permissions, or those "
 			      "of a folder above, forbid it",
 			      (unsigned)geteuid(), dial->route->socket));
@@ -269,11 +269,11 @@ int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag)
 		    dial,
 		    error_of_files(diag, "opening a stream takes five descriptors for a moment"));
 	if (r == WIRE_E_CLOSED || r == -ECONNRESET) {
-		error_set(diag, DIAL_GONE, "%s hung up while the connection was being made", name);
+		diag_fail(diag, DIAL_GONE, "%s hung up while the connection was being made", name);
 		return dial_end(dial, DIAL_GONE);
 	}
 	if (r > 0)
-		return dial_end(dial, error_set(diag, -EPROTO,
+		return dial_end(dial, diag_fail(diag, -EPROTO,
 						"%s sent a message that makes no sense: is "
 						"it an accessd?",
 						name));
@@ -289,14 +289,14 @@ static int dial_refused(struct dial *dial, const struct wire_in *in, struct diag
 	wire_get_u64(in, PROTO_KEY_CODE, &code);
 	if (code <= OA_E_PINS || code > OA_E_LIMIT)
 		code = OA_E_REFUSED;
-	return dial_end(dial, error_set(diag, (int)code, "%s", text));
+	return dial_end(dial, diag_fail(diag, (int)code, "%s", text));
 }
 
 static int dial_unexpected(struct dial *dial, const struct wire_in *in, struct diag *diag)
 {
 	char name[192];
 
-	return dial_end(dial, error_set(diag, -EPROTO,
+	return dial_end(dial, diag_fail(diag, -EPROTO,
 					"%s answered with message %u, or left out a part: is it "
 					"an accessd?",
 					dial_name(dial, name, sizeof(name)), in->type));
@@ -306,7 +306,7 @@ static int dial_other_version(struct dial *dial, uint64_t major, struct diag *di
 {
 	return dial_end(
 	    dial,
-	    error_set(
+	    diag_fail(
 		diag, OA_E_VERSION,
 		"accessd %s at %s speaks protocol %llu, this libaccess %s speaks %d: upgrade %s",
 		dial->version, dial->route->socket, (unsigned long long)major, PACKAGE_VERSION,
@@ -318,7 +318,7 @@ int dial_knows(const struct dial *dial, const char *dataset, struct diag *diag)
 {
 	if (dial->minor >= PROTO_SINCE_NAMES || !proto_is_named(dataset))
 		return 0;
-	return error_set(diag, OA_E_VERSION,
+	return diag_fail(diag, OA_E_VERSION,
 			 "accessd %s at %s is older than data sets with names: upgrade accessd, or "
 			 "open the folder of \"%.128s\"",
 			 dial->version, dial->route->socket, dataset);
@@ -388,12 +388,12 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 	wire_out_fini(&out);
 	if (r == -EMSGSIZE)
 		return dial_end(
-		    dial, error_set(diag, OA_E_TOKEN,
+		    dial, diag_fail(diag, OA_E_TOKEN,
 				    "the token (%zu bytes) and the pipeline's text do not fit "
 				    "into one message of %d bytes",
 				    open->token_size, WIRE_MAX));
 	if (r == WIRE_E_CLOSED) {
-		error_set(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
+		diag_fail(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
 		return dial_end(dial, DIAL_GONE);
 	}
 	if (r)

@@ -52,7 +52,7 @@ static int inquire_send(struct dial *dial, const char *path, const char *pipelin
 	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	if (r == WIRE_E_CLOSED)
-		return error_set(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
+		return diag_fail(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
 	return r ? error_of_errno(diag, r, "DESCRIBE to accessd") : 0;
 }
 
@@ -74,7 +74,7 @@ static int inquire_classes(const struct wire_in *in, uint16_t key, int32_t **ret
 	if (wire_get_bytes(in, key, &bytes, &size))
 		return 0;
 	if (size == 0 || size % sizeof(**ret))
-		return error_set(diag, -EPROTO,
+		return diag_fail(diag, -EPROTO,
 				 "accessd's filter is no list of classes: is it an accessd?");
 	*ret = malloc(size);
 	if (!*ret)
@@ -106,7 +106,7 @@ static int inquire_attach(struct wire_in *in, struct catalog *ret, struct diag *
 	int r = fd < 0 ? CATALOG_E_BAD : catalog_attach(fd, ret);
 
 	if (r > 0)
-		return error_set(diag, -EPROTO,
+		return diag_fail(diag, -EPROTO,
 				 "accessd's catalogue of the dataset is none, or contradicts "
 				 "itself: is it an accessd?");
 	return r ? error_of_errno(diag, r, "the dataset's catalogue") : 0;
@@ -135,7 +135,7 @@ static int inquire_late(struct dial *dial, struct diag *diag)
 {
 	char name[192];
 
-	return error_set(diag, OA_E_TIMEOUT, "%s has not described the dataset in time%s%s",
+	return diag_fail(diag, OA_E_TIMEOUT, "%s has not described the dataset in time%s%s",
 			 dial_name(dial, name, sizeof(name)),
 			 dial->progress[0] ? "; it was at: " : "", dial->progress);
 }
@@ -157,7 +157,7 @@ static int inquire_wait(struct dial *dial, uint64_t deadline, const struct oa_op
 			return inquire_late(dial, diag);
 		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
 		if (r)
-			return error_set(diag, r, "interrupted by a signal");
+			return diag_fail(diag, r, "interrupted by a signal");
 	}
 }
 

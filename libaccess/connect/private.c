@@ -47,7 +47,7 @@ static int private_check_folder(const char *folder, struct diag *diag)
 	if (fd < 0 && (errno == EMFILE || errno == ENOENT))
 		return error_of_errno(diag, -errno, folder);
 	if (fd < 0)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_PERMISSION,
 		    "%s cannot be used for a private accessd (%s): it must be a folder, not a "
 		    "link; remove it or set XDG_RUNTIME_DIR",
@@ -55,7 +55,7 @@ static int private_check_folder(const char *folder, struct diag *diag)
 	if (fstat(fd, &status) < 0)
 		return error_of_errno(diag, -errno, folder);
 	if (status.st_uid != geteuid() || (status.st_mode & 077))
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_PERMISSION,
 		    "%s must belong to uid %u alone (it has uid %u, mode %04o): remove it or set "
 		    "XDG_RUNTIME_DIR",
@@ -74,7 +74,7 @@ int private_folder(char *ret, size_t size, struct diag *diag)
 	else
 		length = snprintf(ret, size, "/tmp/oneaccess-%u", (unsigned)geteuid());
 	if (length < 0 || (size_t)length >= size)
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_INVALID,
 		    "XDG_RUNTIME_DIR is too long for a socket below it (at most %zu bytes)", size);
 	return 0;
@@ -83,7 +83,7 @@ int private_folder(char *ret, size_t size, struct diag *diag)
 int private_make_folder(const char *folder, struct diag *diag)
 {
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-		return error_set(diag, OA_E_PERMISSION,
+		return diag_fail(diag, OA_E_PERMISSION,
 				 "cannot make the folder %s for a private accessd (%s): set "
 				 "XDG_RUNTIME_DIR to a "
 				 "folder of yours",
@@ -212,7 +212,7 @@ int private_spawn(struct private_start *start, const char *folder, struct diag *
 	r = private_exec(program, folder, write_end, &start->pid);
 	if (r) {
 		start->pid = 0;
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_UNREACHABLE,
 		    "no accessd runs here, and %s could not be started (%s): install accessd, or "
 		    "name its program in ACCESS_DAEMON or a socket in ACCESS_SOCKET",
@@ -271,10 +271,10 @@ int private_step(struct private_start *start, struct diag *diag)
 	while (start->length > 0 && start->text[start->length - 1] == '\n')
 		start->text[--start->length] = '\0';
 	if (WIFSIGNALED(status))
-		return error_set(
+		return diag_fail(
 		    diag, OA_E_UNREACHABLE, "%s, started as private daemon, died by signal %d%s%s",
 		    private_program(), WTERMSIG(status), start->length ? ": " : "", start->text);
-	return error_set(diag, OA_E_UNREACHABLE,
+	return diag_fail(diag, OA_E_UNREACHABLE,
 			 "%s, started as private daemon, gave up (status %d): %s",
 			 private_program(), WEXITSTATUS(status),
 			 start->length ? start->text : "it did not say why");

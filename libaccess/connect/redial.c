@@ -31,11 +31,11 @@ static int redial_late(const struct redial *redial, struct diag *diag)
 	char name[192];
 
 	if (redial->dial.state == DIAL_HELLO || redial->dial.state == DIAL_OPEN)
-		return error_set(diag, OA_E_TIMEOUT, "%s has not opened the stream in time%s%s",
+		return diag_fail(diag, OA_E_TIMEOUT, "%s has not opened the stream in time%s%s",
 				 dial_name(&redial->dial, name, sizeof(name)),
 				 redial->dial.progress[0] ? "; it was at: " : "",
 				 redial->dial.progress);
-	return error_set(diag, OA_E_TIMEOUT, "no accessd at %s in time", redial->route.socket);
+	return diag_fail(diag, OA_E_TIMEOUT, "no accessd at %s in time", redial->route.socket);
 }
 
 int redial_first(struct redial *redial, const struct oa_options *options, struct wire_in *ret,
@@ -66,7 +66,7 @@ int redial_first(struct redial *redial, const struct oa_options *options, struct
 			return redial_late(redial, diag);
 		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
 		if (r)
-			return error_set(diag, r, "oa_open(): interrupted by a signal");
+			return diag_fail(diag, r, "oa_open(): interrupted by a signal");
 	}
 }
 

@@ -25,7 +25,7 @@ static int session_bad(struct diag *diag, int r, const char *what)
 {
 	if (r < 0)
 		return error_of_errno(diag, r, what);
-	return error_set(diag, -EPROTO, "%s from accessd is no such memory, or contradicts itself",
+	return diag_fail(diag, -EPROTO, "%s from accessd is no such memory, or contradicts itself",
 			 what);
 }
 
@@ -114,7 +114,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, bool has_view,
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		fds[i] = wire_take_fd(opened, i);
 	if (fds[SESSION_FDS - 1] < 0)
-		r = error_set(diag, -EPROTO,
+		r = diag_fail(diag, -EPROTO,
 			      "accessd sent fewer than four descriptors with its answer");
 	else
 		r = session_map(session, fds, has_view, diag);
