@@ -144,6 +144,40 @@ void wire_put_fd(struct wire_out *out, int fd)
 		out->fds[out->n_fds++] = fd;
 }
 
+static void wire_put_part(struct wire_out *out, const struct wire_part *part)
+{
+	switch (part->kind) {
+	case WIRE_PART_END:
+		break;
+	case WIRE_PART_NONZERO:
+		if (part->number)
+			wire_put_u64(out, part->key, part->number);
+		break;
+	case WIRE_PART_U64:
+		wire_put_u64(out, part->key, part->number);
+		break;
+	case WIRE_PART_STRING:
+		if (part->data)
+			wire_put_string(out, part->key, part->data);
+		break;
+	case WIRE_PART_BYTES:
+		if (part->data)
+			wire_put_bytes(out, part->key, part->data, part->size);
+		break;
+	case WIRE_PART_FD:
+		if (part->fd >= 0)
+			wire_put_fd(out, part->fd);
+		break;
+	}
+}
+
+void wire_out_make_of(struct wire_out *out, uint16_t type, const struct wire_part *parts)
+{
+	wire_out_init(out, type);
+	for (; parts->kind != WIRE_PART_END; parts++)
+		wire_put_part(out, parts);
+}
+
 void wire_in_init(struct wire_in *in)
 {
 	*in = (struct wire_in){0};
@@ -367,6 +401,17 @@ int wire_send(int sock, const struct wire_out *out, int flags)
 			return -errno;
 	}
 	return 0;
+}
+
+int wire_tell_of(int sock, uint16_t type, const struct wire_part *parts)
+{
+	struct wire_out out;
+	int r;
+
+	wire_out_make_of(&out, type, parts);
+	r = wire_send(sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+	return r;
 }
 
 /* What a datagram of so many bytes says. */

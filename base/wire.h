@@ -40,6 +40,35 @@ void wire_put_string(struct wire_out *out, uint16_t key, const char *text);
 void wire_put_bytes(struct wire_out *out, uint16_t key, const void *data, size_t size);
 void wire_put_fd(struct wire_out *out, int fd);
 
+/* A whole message: wire_tell(sock, TYPE, WIRE_U64(KEY, 1), WIRE_STRING(KEY, text), WIRE_FD(fd)). A NULL, a descriptor
+ * of -1 and a WIRE_NONZERO() of 0 are left out. */
+enum wire_part_kind {
+	WIRE_PART_END,
+	WIRE_PART_U64,
+	WIRE_PART_NONZERO,
+	WIRE_PART_STRING,
+	WIRE_PART_BYTES,
+	WIRE_PART_FD
+};
+struct wire_part {
+	enum wire_part_kind kind;
+	uint16_t key;
+	uint64_t number;
+	const void *data;
+	size_t size;
+	int fd;
+};
+#define WIRE_U64(KEY, VALUE) {.kind = WIRE_PART_U64, .key = (KEY), .number = (VALUE)}
+#define WIRE_NONZERO(KEY, VALUE) {.kind = WIRE_PART_NONZERO, .key = (KEY), .number = (VALUE)}
+#define WIRE_STRING(KEY, TEXT) {.kind = WIRE_PART_STRING, .key = (KEY), .data = (TEXT)}
+#define WIRE_BYTES(KEY, DATA, SIZE) \
+	{.kind = WIRE_PART_BYTES, .key = (KEY), .data = (DATA), .size = (SIZE)}
+#define WIRE_FD(FD) {.kind = WIRE_PART_FD, .fd = (FD)}
+#define WIRE_NOTHING {.kind = WIRE_PART_END}
+#define WIRE_PARTS(...) ((const struct wire_part[]){__VA_ARGS__, WIRE_NOTHING})
+void wire_out_make_of(struct wire_out *out, uint16_t type, const struct wire_part *parts);
+#define wire_out_make(out, type, ...) wire_out_make_of(out, type, WIRE_PARTS(__VA_ARGS__))
+
 struct wire_in { /* a received message; owns data and the fds not yet taken */
 	uint8_t *data;
 	size_t size;
@@ -72,6 +101,8 @@ int wire_take_fd(struct wire_in *in, unsigned index);
  * 0; WIRE_E_CLOSED (peer hung up); recv: WIRE_E_BAD, WIRE_E_TRUNCATED_FDS (descriptor limit hit:
  * the message is parsed, the fds that came are closed); negative errno (-EAGAIN, ...). */
 int wire_send(int sock, const struct wire_out *out, int flags);
+int wire_tell_of(int sock, uint16_t type, const struct wire_part *parts); /* with MSG_DONTWAIT */
+#define wire_tell(sock, type, ...) wire_tell_of(sock, type, WIRE_PARTS(__VA_ARGS__))
 int wire_recv(int sock, struct wire_in *ret, int flags);
 /* A message that is there and has no descriptors, through a buffer of WIRE_MAX bytes: nothing but its
  * own size is allocated. WIRE_E_HAS_FDS: it has some, and stays in the socket's queue. */

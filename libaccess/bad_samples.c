@@ -41,17 +41,10 @@ struct bad_samples_ask {
 static int bad_samples_send(const struct bad_samples_ask *ask, uint64_t from, const uint64_t *ids,
 			    uint64_t n_ids, struct diag *diag)
 {
-	struct wire_out out;
-	int r;
+	int r = wire_tell(ask->dial.sock, PROTO_BAD, WIRE_U64(PROTO_KEY_JOB_ID, ask->job_id),
+			  WIRE_BYTES(PROTO_KEY_IDS, ids, n_ids * sizeof(*ids)),
+			  WIRE_U64(PROTO_KEY_FROM, from));
 
-	wire_out_init(&out, PROTO_BAD);
-	wire_put_u64(&out, PROTO_KEY_JOB_ID, ask->job_id);
-	if (ids)
-		wire_put_bytes(&out, PROTO_KEY_IDS, ids, n_ids * sizeof(*ids));
-	else
-		wire_put_u64(&out, PROTO_KEY_FROM, from);
-	r = wire_send(ask->dial.sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
 	if (r == WIRE_E_CLOSED)
 		return BAD_SAMPLES_GONE;
 	return r ? error_of_errno(diag, r, "asking accessd for bad samples") : 0;

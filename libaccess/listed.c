@@ -146,15 +146,7 @@ static int listed_make(const struct course *course, uint64_t epoch, struct liste
 
 static int listed_send(int sock, uint64_t epoch, int fd)
 {
-	struct wire_out out;
-	int r;
-
-	wire_out_init(&out, PROTO_PLAN);
-	wire_put_u64(&out, PROTO_KEY_EPOCH, epoch);
-	wire_put_fd(&out, fd);
-	r = wire_send(sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
-	return r;
+	return wire_tell(sock, PROTO_PLAN, WIRE_U64(PROTO_KEY_EPOCH, epoch), WIRE_FD(fd));
 }
 
 /* ---- in time ---- */

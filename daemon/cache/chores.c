@@ -206,7 +206,6 @@ static void forget_group(const struct domain *domain, const struct hash_id *grou
 void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *text, int fd)
 {
 	struct chore *chore = chore_of(domain, id);
-	struct wire_out out;
 	struct conn *conn;
 
 	if (!chore)
@@ -217,12 +216,8 @@ void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *
 	chore_free(chore);
 	if (!conn)
 		return;
-	wire_out_init(&out, PROTO_CACHED);
-	wire_put_u64(&out, PROTO_KEY_CODE, code ? OA_E_REFUSED : 0);
-	wire_put_string(&out, PROTO_KEY_TEXT, text);
-	if (fd >= 0)
-		wire_put_fd(&out, fd);
-	conn_send(conn, &out);
+	conn_tell(conn, PROTO_CACHED, WIRE_U64(PROTO_KEY_CODE, code ? OA_E_REFUSED : 0),
+		  WIRE_STRING(PROTO_KEY_TEXT, text), WIRE_FD(fd));
 }
 
 void chores_fail(struct domain *domain, const char *why)

@@ -76,14 +76,9 @@ static uint64_t put_ids(struct bad_page *page, const struct stream *stream,
 static void send_page(struct conn *conn, const struct bad_page *page, uint64_t done, uint64_t total,
 		      uint64_t lost)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, PROTO_BAD_SAMPLES);
-	wire_put_bytes(&out, PROTO_KEY_ENTRIES, page->bytes, page->used);
-	wire_put_u64(&out, PROTO_KEY_DONE, done);
-	wire_put_u64(&out, PROTO_KEY_TOTAL, total);
-	wire_put_u64(&out, PROTO_KEY_LOST, lost);
-	conn_send(conn, &out);
+	conn_tell(conn, PROTO_BAD_SAMPLES, WIRE_BYTES(PROTO_KEY_ENTRIES, page->bytes, page->used),
+		  WIRE_U64(PROTO_KEY_DONE, done), WIRE_U64(PROTO_KEY_TOTAL, total),
+		  WIRE_U64(PROTO_KEY_LOST, lost));
 }
 
 void bad_answer(struct conn *conn, const struct message_bad *message)

@@ -222,7 +222,6 @@ static void on_hello(struct conn *conn, const struct message_hello *hello)
 	struct diag diag;
 	char text[256];
 	int code;
-	struct wire_out out;
 
 	if (major != PROTO_MAJOR) {
 		snprintf(text, sizeof(text),
@@ -242,13 +241,10 @@ static void on_hello(struct conn *conn, const struct message_hello *hello)
 	conn->state = CONN_GREETED;
 	loop_timer_stop(conn->ear.deadline);
 	base_random(conn->nonce, sizeof(conn->nonce));
-	wire_out_init(&out, PROTO_WELCOME);
-	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_u64(&out, PROTO_KEY_PID, (uint64_t)getpid());
-	wire_put_bytes(&out, PROTO_KEY_NONCE, conn->nonce, sizeof(conn->nonce));
-	wire_put_string(&out, PROTO_KEY_VERSION, PACKAGE_VERSION);
-	conn_send(conn, &out);
+	conn_tell(conn, PROTO_WELCOME, WIRE_U64(PROTO_KEY_MAJOR, PROTO_MAJOR),
+		  WIRE_U64(PROTO_KEY_MINOR, PROTO_MINOR), WIRE_U64(PROTO_KEY_PID, (uint64_t)getpid()),
+		  WIRE_BYTES(PROTO_KEY_NONCE, conn->nonce, sizeof(conn->nonce)),
+		  WIRE_STRING(PROTO_KEY_VERSION, PACKAGE_VERSION));
 }
 
 static void on_explain(struct conn *conn, const struct message_explain *explain)
@@ -324,22 +320,17 @@ static void on_cache(struct conn *conn, const struct message_cache *asked)
 static void on_status(struct conn *conn)
 {
 	_cleanup_close_ int fd = status_new(conn);
-	struct wire_out out;
 
-	if (fd < 0) {
+	if (fd < 0)
 		conn_refuse(conn, OA_E_MEMORY, "out of memory for the status");
-		return;
-	}
-	wire_out_init(&out, PROTO_STATUS_REPLY);
-	wire_put_fd(&out, fd);
-	conn_send(conn, &out);
+	else
+		conn_tell(conn, PROTO_STATUS_REPLY, WIRE_FD(fd));
 }
 
 static void on_watch(struct conn *conn, const struct message_watch *watch)
 {
 	const struct watch_who who = {conn->uid, rights_is_admin(conn), rights_named(conn)};
 	struct node *node = conn->node;
-	struct wire_out out;
 	int fd;
 
 	if (watch_enter(&node->watching, &conn->watcher, &who, watch->period, &fd)) {
@@ -348,9 +339,7 @@ static void on_watch(struct conn *conn, const struct message_watch *watch)
 	}
 	if (node->clients.n == node->watching.n)
 		node_is_idle(node);
-	wire_out_init(&out, PROTO_WATCHED);
-	wire_put_fd(&out, fd);
-	conn_send(conn, &out);
+	conn_tell(conn, PROTO_WATCHED, WIRE_FD(fd));
 }
 
 /* Each of these answers is a memory and a descriptor on the way, which count until the client has read

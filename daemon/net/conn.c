@@ -36,6 +36,14 @@ void conn_send(struct conn *conn, struct wire_out *out)
 	}
 }
 
+void conn_tell_of(struct conn *conn, uint16_t type, const struct wire_part *parts)
+{
+	struct wire_out out;
+
+	wire_out_make_of(&out, type, parts);
+	conn_send(conn, &out);
+}
+
 /* What is lost without harm: it has messages enough to wake it. */
 static void send_or_drop(struct conn *conn, struct wire_out *out)
 {
@@ -50,9 +58,7 @@ void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char 
 {
 	struct wire_out out;
 
-	wire_out_init(&out, type);
-	wire_put_u64(&out, PROTO_KEY_CODE, code);
-	wire_put_string(&out, PROTO_KEY_TEXT, text);
+	wire_out_make(&out, type, WIRE_U64(PROTO_KEY_CODE, code), WIRE_STRING(PROTO_KEY_TEXT, text));
 	if (type == PROTO_NOTICE)
 		send_or_drop(conn, &out);
 	else
@@ -72,10 +78,8 @@ void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t 
 {
 	struct wire_out out;
 
-	wire_out_init(&out, PROTO_PROGRESS);
-	wire_put_string(&out, PROTO_KEY_TEXT, what);
-	wire_put_u64(&out, PROTO_KEY_DONE, done);
-	wire_put_u64(&out, PROTO_KEY_TOTAL, total);
+	wire_out_make(&out, PROTO_PROGRESS, WIRE_STRING(PROTO_KEY_TEXT, what),
+		      WIRE_U64(PROTO_KEY_DONE, done), WIRE_U64(PROTO_KEY_TOTAL, total));
 	send_or_drop(conn, &out);
 }
 

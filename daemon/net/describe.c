@@ -307,8 +307,7 @@ static void answer(struct conn *conn, int error)
 		conn_refuse(conn, OA_E_MEMORY, diag.text);
 		return;
 	}
-	wire_out_init(&out, PROTO_DESCRIBED);
-	wire_put_fd(&out, fd);
+	wire_out_make(&out, PROTO_DESCRIBED, WIRE_FD(fd));
 	if (conn->request.pipeline) {
 		put_classes(&out, PROTO_KEY_KEEP, conn->request.pipeline, true);
 		put_classes(&out, PROTO_KEY_DROP, conn->request.pipeline, false);

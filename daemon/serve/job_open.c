@@ -105,20 +105,16 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	char text[1024];
 
 	variant_tell_shared(job->conn, text, sizeof(text));
-	wire_out_init(&out, PROTO_OPENED);
-	wire_put_u64(&out, PROTO_KEY_JOB_ID, job->id);
-	wire_put_u64(&out, PROTO_KEY_EPOCH, join->epoch);
-	wire_put_u64(&out, PROTO_KEY_SHARED, stream->users.n_jobs - 1);
-	wire_put_string(&out, PROTO_KEY_TEXT, text);
-	wire_put_bytes(&out, PROTO_KEY_PIPELINE_ID, request->asked.bytes,
-		       sizeof(request->asked.bytes));
+	wire_out_make(&out, PROTO_OPENED, WIRE_U64(PROTO_KEY_JOB_ID, job->id),
+		      WIRE_U64(PROTO_KEY_EPOCH, join->epoch),
+		      WIRE_U64(PROTO_KEY_SHARED, stream->users.n_jobs - 1),
+		      WIRE_STRING(PROTO_KEY_TEXT, text),
+		      WIRE_BYTES(PROTO_KEY_PIPELINE_ID, request->asked.bytes,
+				 sizeof(request->asked.bytes)),
+		      WIRE_NONZERO(PROTO_KEY_HOLES, pipeline_filters(variant->pipeline)),
+		      WIRE_FD(variant->slots_read_fd), WIRE_FD(variant->table_fd), WIRE_FD(inbox_fd),
+		      WIRE_FD(outbox_fd));
 	put_batch_mix(&out, &request->batch_mix);
-	if (pipeline_filters(variant->pipeline))
-		wire_put_u64(&out, PROTO_KEY_HOLES, 1);
-	wire_put_fd(&out, variant->slots_read_fd);
-	wire_put_fd(&out, variant->table_fd);
-	wire_put_fd(&out, inbox_fd);
-	wire_put_fd(&out, outbox_fd);
 	if (!slice_is_whole(&request->slice))
 		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, request->slice.count);
 	if (job->group) {

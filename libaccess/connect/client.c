@@ -210,14 +210,11 @@ static int client_ask_status(struct dial *dial, uint64_t deadline, char **ret_js
 {
 	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
 	_cleanup_(wire_in_fini) struct wire_in in;
-	struct wire_out out;
 	int r;
 
 	wire_in_init(&in);
 	dial_wait_begin(&wait);
-	wire_out_init(&out, PROTO_STATUS);
-	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
+	r = wire_tell(dial->sock, PROTO_STATUS, WIRE_NOTHING);
 	while (r == 0 && base_now_ns() < deadline) {
 		r = dial_wait(&wait, dial->sock, deadline);
 		if (r == OA_E_INTERRUPTED)

@@ -200,7 +200,6 @@ static int dial_start(struct dial *dial, int connect_error, struct diag *diag)
 static int dial_step_idle(struct dial *dial, struct diag *diag)
 {
 	int r = dial->route->is_private ? private_make_folder(dial->route->folder, diag) : 0;
-	struct wire_out out;
 
 	if (r)
 		return dial_end(dial, r);
@@ -224,12 +223,9 @@ static int dial_step_idle(struct dial *dial, struct diag *diag)
 			      (unsigned)geteuid(), dial->route->socket));
 	if (r)
 		return dial_end(dial, error_of_errno(diag, r, dial->route->socket));
-	wire_out_init(&out, PROTO_HELLO);
-	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_string(&out, PROTO_KEY_PROGRAM, program_invocation_short_name);
-	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
+	r = wire_tell(dial->sock, PROTO_HELLO, WIRE_U64(PROTO_KEY_MAJOR, PROTO_MAJOR),
+		      WIRE_U64(PROTO_KEY_MINOR, PROTO_MINOR),
+		      WIRE_STRING(PROTO_KEY_PROGRAM, program_invocation_short_name));
 	if (r == WIRE_E_CLOSED)
 		return dial_absent(dial, -ECONNRESET, diag);
 	if (r)
@@ -269,8 +265,9 @@ int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag)
 		    dial,
 		    error_of_files(diag, "opening a stream takes five descriptors for a moment"));
 	if (r == WIRE_E_CLOSED || r == -ECONNRESET) {
-		diag_fail(diag, DIAL_GONE, "%s hung up while the connection was being made", name);
-		return dial_end(dial, DIAL_GONE);
+		return dial_end(dial, diag_fail(diag, DIAL_GONE,
+						"%s hung up while the connection was being made",
+						name));
 	}
 	if (r > 0)
 		return dial_end(dial, diag_fail(diag, -EPROTO,
@@ -344,40 +341,32 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 	struct wire_out out;
 	int r;
 
-	wire_out_init(&out, PROTO_OPEN);
-	wire_put_bytes(&out, PROTO_KEY_NONCE, nonce, nonce_size);
-	wire_put_string(&out, PROTO_KEY_DATASET, open->dataset);
-	wire_put_string(&out, PROTO_KEY_PIPELINE, open->pipeline);
-	wire_put_u64(&out, PROTO_KEY_BATCH, open->batch);
-	wire_put_u64(&out, PROTO_KEY_EPOCHS, open->epochs);
-	wire_put_string(&out, PROTO_KEY_JOB, open->job);
-	wire_put_u64(&out, PROTO_KEY_POLICY, open->bad);
+	wire_out_make(&out, PROTO_OPEN, WIRE_BYTES(PROTO_KEY_NONCE, nonce, nonce_size),
+		      WIRE_STRING(PROTO_KEY_DATASET, open->dataset),
+		      WIRE_STRING(PROTO_KEY_PIPELINE, open->pipeline),
+		      WIRE_U64(PROTO_KEY_BATCH, open->batch),
+		      WIRE_U64(PROTO_KEY_EPOCHS, open->epochs),
+		      WIRE_STRING(PROTO_KEY_JOB, open->job),
+		      WIRE_U64(PROTO_KEY_POLICY, open->bad),
+		      WIRE_U64(PROTO_KEY_RANKS, open->ranks),
+		      WIRE_U64(PROTO_KEY_RANK, open->rank),
+		      WIRE_NONZERO(PROTO_KEY_ORDER, open->order),
+		      WIRE_NONZERO(PROTO_KEY_SEED, open->seed),
+		      WIRE_BYTES(PROTO_KEY_TOKEN, open->token, open->token_size),
+		      WIRE_NONZERO(PROTO_KEY_CHUNK, open->chunk),
+		      WIRE_NONZERO(PROTO_KEY_EXACT, open->is_exact),
+		      WIRE_STRING(PROTO_KEY_FORM, open->keep),
+		      WIRE_NONZERO(PROTO_KEY_FILTERED, open->has_filtered));
 	if (open->bad_budget != 0)
 		wire_put_u64(&out, PROTO_KEY_BUDGET, (uint64_t)BASE_MAX(open->bad_budget, 0));
-	wire_put_u64(&out, PROTO_KEY_RANKS, open->ranks);
-	wire_put_u64(&out, PROTO_KEY_RANK, open->rank);
 	if (open->local_ranks < open->ranks) {
 		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, open->local_ranks);
 		wire_put_u64(&out, PROTO_KEY_LOCAL_FIRST, open->local_first);
 		wire_put_u64(&out, PROTO_KEY_DROP_LAST, open->drop_last);
 		wire_put_u64(&out, PROTO_KEY_SPREAD, open->is_spread ? SPREAD_ARITHMETIC : 0);
 	}
-	if (open->order)
-		wire_put_u64(&out, PROTO_KEY_ORDER, open->order);
-	if (open->seed)
-		wire_put_u64(&out, PROTO_KEY_SEED, open->seed);
-	if (open->token)
-		wire_put_bytes(&out, PROTO_KEY_TOKEN, open->token, open->token_size);
-	if (open->chunk)
-		wire_put_u64(&out, PROTO_KEY_CHUNK, open->chunk);
 	if (open->reuse > 1)
 		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
-	if (open->is_exact)
-		wire_put_u64(&out, PROTO_KEY_EXACT, 1);
-	if (open->keep)
-		wire_put_string(&out, PROTO_KEY_FORM, open->keep);
-	if (open->has_filtered)
-		wire_put_u64(&out, PROTO_KEY_FILTERED, 1);
 	if (open->part)
 		dial_put_part(&out, open->part);
 	if (open->log_fd >= 0) {
@@ -392,10 +381,9 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 				    "the token (%zu bytes) and the pipeline's text do not fit "
 				    "into one message of %d bytes",
 				    open->token_size, WIRE_MAX));
-	if (r == WIRE_E_CLOSED) {
-		diag_fail(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
-		return dial_end(dial, DIAL_GONE);
-	}
+	if (r == WIRE_E_CLOSED)
+		return dial_end(dial, diag_fail(diag, DIAL_GONE, "accessd at %s hung up",
+						dial->route->socket));
 	if (r)
 		return dial_end(dial, error_of_errno(diag, r, "OPEN to accessd"));
 	dial_go(dial, DIAL_OPEN);

@@ -40,17 +40,12 @@ char *inquire_absolute(const char *path)
 static int inquire_send(struct dial *dial, const char *path, const char *pipeline,
 			struct diag *diag)
 {
-	struct wire_out out;
 	int r = dial_knows(dial, path, diag);
 
 	if (r)
 		return r;
-	wire_out_init(&out, PROTO_DESCRIBE);
-	wire_put_string(&out, PROTO_KEY_DATASET, path);
-	if (pipeline)
-		wire_put_string(&out, PROTO_KEY_PIPELINE, pipeline);
-	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
+	r = wire_tell(dial->sock, PROTO_DESCRIBE, WIRE_STRING(PROTO_KEY_DATASET, path),
+		      WIRE_STRING(PROTO_KEY_PIPELINE, pipeline));
 	if (r == WIRE_E_CLOSED)
 		return diag_fail(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
 	return r ? error_of_errno(diag, r, "DESCRIBE to accessd") : 0;

@@ -164,20 +164,11 @@ void session_abandon(struct session *session, bool keep_slots)
 
 void session_send(const struct session *session, uint16_t type)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, type);
-	wire_send(session->sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
+	wire_tell(session->sock, type, WIRE_NOTHING);
 }
 
 void session_ask_explanation(const struct session *session, uint64_t instance, uint32_t position)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, PROTO_EXPLAIN);
-	wire_put_u64(&out, PROTO_KEY_INSTANCE, instance);
-	wire_put_u64(&out, PROTO_KEY_POSITION, position);
-	wire_send(session->sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
+	wire_tell(session->sock, PROTO_EXPLAIN, WIRE_U64(PROTO_KEY_INSTANCE, instance),
+		  WIRE_U64(PROTO_KEY_POSITION, position));
 }
