@@ -58,13 +58,30 @@ struct wire_part {
 	size_t size;
 	int fd;
 };
-#define WIRE_U64(KEY, VALUE) {.kind = WIRE_PART_U64, .key = (KEY), .number = (VALUE)}
-#define WIRE_NONZERO(KEY, VALUE) {.kind = WIRE_PART_NONZERO, .key = (KEY), .number = (VALUE)}
-#define WIRE_STRING(KEY, TEXT) {.kind = WIRE_PART_STRING, .key = (KEY), .data = (TEXT)}
-#define WIRE_BYTES(KEY, DATA, SIZE) \
-	{.kind = WIRE_PART_BYTES, .key = (KEY), .data = (DATA), .size = (SIZE)}
-#define WIRE_FD(FD) {.kind = WIRE_PART_FD, .fd = (FD)}
-#define WIRE_NOTHING {.kind = WIRE_PART_END}
+#define WIRE_U64(KEY, VALUE)                                           \
+	{                                                              \
+		.kind = WIRE_PART_U64, .key = (KEY), .number = (VALUE) \
+	}
+#define WIRE_NONZERO(KEY, VALUE)                                           \
+	{                                                                  \
+		.kind = WIRE_PART_NONZERO, .key = (KEY), .number = (VALUE) \
+	}
+#define WIRE_STRING(KEY, TEXT)                                         \
+	{                                                              \
+		.kind = WIRE_PART_STRING, .key = (KEY), .data = (TEXT) \
+	}
+#define WIRE_BYTES(KEY, DATA, SIZE)                                                   \
+	{                                                                             \
+		.kind = WIRE_PART_BYTES, .key = (KEY), .data = (DATA), .size = (SIZE) \
+	}
+#define WIRE_FD(FD)                              \
+	{                                        \
+		.kind = WIRE_PART_FD, .fd = (FD) \
+	}
+#define WIRE_NOTHING                  \
+	{                             \
+		.kind = WIRE_PART_END \
+	}
 #define WIRE_PARTS(...) ((const struct wire_part[]){__VA_ARGS__, WIRE_NOTHING})
 void wire_out_make_of(struct wire_out *out, uint16_t type, const struct wire_part *parts);
 #define wire_out_make(out, type, ...) wire_out_make_of(out, type, WIRE_PARTS(__VA_ARGS__))

@@ -118,8 +118,8 @@ static void on_child(void *arg)
 
 	if (pid <= 0)
 		pid = of_domain = domains_find_ended(node, &status, &cpu_ns);
-	if (pid <= 0 && child_has_ended(node->gating.child.pid, &status, &cpu_ns))
-		pid = of_domain = node->gating.child.pid;
+	if (pid <= 0 && child_has_ended(node->gating.keeper.child.pid, &status, &cpu_ns))
+		pid = of_domain = node->gating.keeper.child.pid;
 	if (pid <= 0)
 		return;
 	loop_timer_set(node->timers[NODE_MORE_CHILDREN], 0);
@@ -239,11 +239,20 @@ static void gate_started(void *arg)
 		carrying_gate_started(&domain->carrying);
 }
 
-static void gate_close(void *arg, int *fd)
+static int begin_gating(struct node *node, struct diag *diag)
 {
-	struct node *node = arg;
+	const struct child_wants wants = {
+	    .loop = node->loop,
+	    .porters = &node->porters,
+	    .reaper = &node->reaper,
+	    .param = &node->param,
+	    .is_private = node->place.is_private,
+	    .uid = PORTER_OWN,
+	};
 
-	porter_close(&node->porters, PORTER_OWN, fd);
+	node->gating.started = gate_started;
+	node->gating.arg = node;
+	return gating_begin(&node->gating, &wants, diag);
 }
 
 int node_init(struct node *node, struct diag *diag)
@@ -269,12 +278,7 @@ int node_init(struct node *node, struct diag *diag)
 	r = r ? r : prepare_init(node);
 	r = r ? r : watch_init(&node->watching, node->loop, status_render, node);
 	r = r ? r : stores_init(node, domains_end_idle);
-	if (!r) {
-		node->gating.calls = (struct gating_calls){gate_started, gate_close, node};
-		node->gating.is_private = node->place.is_private;
-		node->gating.as_nobody = !node->place.is_private && identity_can_switch();
-		r = gating_begin(&node->gating, node->loop, &node->param, diag);
-	}
+	r = r ? r : begin_gating(node, diag);
 	r = r ? r : begin_serving(node, diag);
 	return r ? r : accept_begin(node, limits_raise_files());
 }

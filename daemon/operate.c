@@ -36,11 +36,11 @@ static void look(void *arg, uint64_t limit_ns)
 {
 	const struct operate *operate = arg;
 
-	look_at_child(&operate->node->gating.child, "gate", limit_ns);
+	look_at_child(&operate->node->gating.keeper.child, "gate", limit_ns);
 	BASE_EACH(domain, &operate->node->domains, link) {
-		look_at_child(&domain->reading.child, "reader", limit_ns);
-		look_at_child(&domain->workers.child, "workers", limit_ns);
-		look_at_child(&domain->carrying.child, "carrier", limit_ns);
+		look_at_child(&domain->reading.keeper.child, "reader", limit_ns);
+		look_at_child(&domain->workers.keeper.child, "workers", limit_ns);
+		look_at_child(&domain->carrying.keeper.child, "carrier", limit_ns);
 	}
 }
 

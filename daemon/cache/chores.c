@@ -86,7 +86,7 @@ static int check_store(const struct domain *domain, struct diag *diag)
 
 	if (disk_cache->rings_fd < 0 || (!disk_cache->is_known && disk_cache->why[0]))
 		diag_set(diag, "nothing is kept: %s", disk_cache->why);
-	else if (domain->reading.child.sock < 0)
+	else if (domain->reading.keeper.child.sock < 0)
 		diag_set(diag, "the reader is just being started again: try again");
 	else
 		return 0;

@@ -9,7 +9,6 @@
 #include "daemon/cluster/carrying.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 #include "base/log.h"
 #include "base/wire.h"
 #include "daemon/cluster/gating.h"
+#include "daemon/net/porter.h"
 #include "shmring/rings.h"
 #include "storage/reader.h"
 
@@ -84,8 +84,8 @@ void carrying_distrust(struct carrying *carrying, uint64_t id, uint64_t sample)
 	log_line(LOG_LEVEL_ERROR, "peer-distrusted",
 		 "node=\"%s\" uid=%u sample=%" PRIu64
 		 " why=\"what it gave is not what the source says; it is asked no more\"",
-		 gating_name_of(carrying->wants.gating, id, name), (unsigned)carrying->wants.uid,
-		 sample);
+		 gating_name_of(carrying->wants.gating, id, name),
+		 (unsigned)carrying->wants.child.uid, sample);
 	tell_members(carrying);
 }
 
@@ -109,7 +109,7 @@ static void on_refused(struct carrying *carrying, const struct said_refused *sai
 	snprintf(refused->why, sizeof(refused->why), "%.511s", said->text);
 	log_line(LOG_LEVEL_WARN, "peer-refused", "node=\"%s\" uid=%u why=\"%s\"",
 		 gating_name_of(carrying->wants.gating, said->id, name),
-		 (unsigned)carrying->wants.uid, said->text);
+		 (unsigned)carrying->wants.child.uid, said->text);
 }
 
 static bool on_met(struct carrying *carrying, const struct said_met *met)
@@ -134,7 +134,7 @@ static bool on_met(struct carrying *carrying, const struct said_met *met)
 	forget_refused(carrying, met->id);
 	log_line(LOG_LEVEL_INFO, "peer-met", "node=\"%s\" uid=%u by=%s way=\"%s\"",
 		 gating_name_of(carrying->wants.gating, met->id, name),
-		 (unsigned)carrying->wants.uid, met->is_rdma ? "rdma" : "tcp", met->text);
+		 (unsigned)carrying->wants.child.uid, met->is_rdma ? "rdma" : "tcp", met->text);
 	tell_members(carrying);
 	return true;
 }
@@ -178,7 +178,7 @@ static void on_lost(struct carrying *carrying, const struct said_lost *lost)
 	*channel = (struct carrying_channel){.id = 0};
 	note_lost(carrying, lost);
 	log_line(LOG_LEVEL_INFO, "peer-lost", "uid=%u why=\"%s: %s\"",
-		 (unsigned)carrying->wants.uid,
+		 (unsigned)carrying->wants.child.uid,
 		 gating_name_of(carrying->wants.gating, lost->id, name), lost->text);
 	tell_members(carrying);
 }
@@ -215,7 +215,7 @@ static bool on_message(void *arg, struct wire_in *in)
 		log_line(LOG_LEVEL_WARN, "carrier-message", "text=\"%s\"", diag.text);
 		return false;
 	}
-	loop_is_about(carrying->wants.loop,
+	loop_is_about(carrying->wants.child.loop,
 		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case CARRIER_MET:
@@ -237,39 +237,31 @@ static bool on_message(void *arg, struct wire_in *in)
 
 /* ---- life ---- */
 
-/* rings: it has none yet. */
-static int send_start(struct carrying *carrying, bool rings)
+/* rings: it has none yet. Who cannot be introduced to the gate is of no use. */
+static void send_start(struct carrying *carrying, bool rings)
 {
-	struct wire_out out;
-	int pair[2], r;
+	int pair[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	wire_out_init(&out, CARRIER_START);
-	wire_put_u64(&out, CARRIER_KEY_GATE, 1);
-	wire_put_fd(&out, pair[0]);
-	if (rings) {
-		wire_put_u64(&out, CARRIER_KEY_RINGS, 1);
-		wire_put_u64(&out, CARRIER_KEY_TRANSPORT, carrying->wants.transport);
-		wire_put_fd(&out, carrying->to_fd);
-		wire_put_fd(&out, carrying->from_fd);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		log_line(LOG_LEVEL_ERROR, "carrier-start", "error=\"%s\"", strerror(errno));
+		kill(carrying->keeper.child.pid, SIGKILL);
+		return;
 	}
-	r = wire_send(carrying->child.sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
+	keeper_tell(
+	    &carrying->keeper, CARRIER_START, WIRE_U64(CARRIER_KEY_GATE, 1), WIRE_FD(pair[0]),
+	    WIRE_NONZERO(CARRIER_KEY_RINGS, rings),
+	    WIRE_NONZERO(CARRIER_KEY_TRANSPORT, rings ? carrying->wants.child.param->transport : 0),
+	    WIRE_FD(rings ? carrying->to_fd : -1), WIRE_FD(rings ? carrying->from_fd : -1));
 	base_close(&pair[0]);
 	gating_domain(carrying->wants.gating, carrying->number, carrying->name, pair[1]);
-	return r ? -ECONNRESET : 0;
-}
-
-static void close_fd(struct carrying *carrying, int *fd)
-{
-	carrying->wants.calls.let_go(carrying->wants.calls.arg, fd);
 }
 
 static void close_rings(struct carrying *carrying)
 {
-	close_fd(carrying, &carrying->to_fd);
-	close_fd(carrying, &carrying->from_fd);
+	const struct child_wants *wants = &carrying->wants.child;
+
+	porter_close(wants->porters, wants->uid, &carrying->to_fd);
+	porter_close(wants->porters, wants->uid, &carrying->from_fd);
 }
 
 static int make_rings(struct carrying *carrying)
@@ -279,66 +271,40 @@ static int make_rings(struct carrying *carrying)
 	return r ? r : rings_new(1, VALUE_RING_BYTES, &carrying->from_fd);
 }
 
-static int start_process(struct carrying *carrying, struct diag *diag)
+static int start_process(void *arg, struct diag *diag)
 {
-	const struct carrying_wants *wants = &carrying->wants;
-	char path[PATH_MAX];
-	char *argv[] = {(char *)"access-carrier", NULL, NULL, NULL};
-	int r = child_find("access-carrier", wants->is_private, path, sizeof(path), diag);
+	static const char *const arguments[] = {"access-carrier", NULL};
+	struct carrying *carrying = arg;
+	int r = make_rings(carrying);
 
 	if (r)
-		return r;
-	if (wants->as) {
-		argv[1] = (char *)"--as";
-		argv[2] = carrying->as;
-	}
-	r = make_rings(carrying);
-	r = r ? r : child_start(path, argv, wants->priority, &carrying->child);
-	if (!r)
-		r = hearing_begin(&carrying->hearing, wants->loop, &carrying->child, on_message,
-				  carrying);
-	r = r ? r : send_start(carrying, true);
+		diag_set(diag, "cannot make its rings: %s", strerror(-r));
+	r = r ? r : keeper_start(&carrying->keeper, arguments, diag);
 	if (r) {
-		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
-		hearing_end(&carrying->hearing);
-		child_abandon(&carrying->child, wants->reaper);
 		close_rings(carrying);
 		return r;
 	}
-	child_luck_start(&carrying->luck, base_now_ns());
+	send_start(carrying, true);
 	tell_reader(carrying);
 	return 0;
 }
 
-static void start_later(struct carrying *carrying)
-{
-	loop_timer_set(
-	    carrying->restart,
-	    BASE_MAX(child_luck_failure(&carrying->luck, base_now_ns()), CHILD_PAUSE_NS));
-}
-
-static void restart(void *arg)
-{
-	struct carrying *carrying = arg;
-	struct diag diag = {""};
-
-	if (start_process(carrying, &diag) == 0)
-		return;
-	log_line(LOG_LEVEL_ERROR, "carrier-start", "error=\"%s\"", diag.text);
-	start_later(carrying);
-}
-
 void carrying_begin(struct carrying *carrying, const struct carrying_wants *wants)
 {
-	*carrying =
-	    (struct carrying){.wants = *wants, .child = {.sock = -1}, .to_fd = -1, .from_fd = -1};
-	if (loop_timer_new(wants->loop, restart, carrying, &carrying->restart))
+	static const struct keeper_kind kind = {
+	    .name = "carrier",
+	    .then = "another one is started",
+	    .pause_ns = CHILD_PAUSE_NS,
+	    .start = start_process,
+	    .said = on_message,
+	};
+
+	*carrying = (struct carrying){.wants = *wants, .to_fd = -1, .from_fd = -1};
+	if (keeper_begin(&carrying->keeper, &kind, carrying, &carrying->wants.child))
 		return;
-	if (wants->as)
-		snprintf(carrying->as, sizeof(carrying->as), "%s", wants->as);
 	snprintf(carrying->name, sizeof(carrying->name), "%s", wants->name);
 	carrying->number = ++wants->gating->domains;
-	restart(carrying);
+	keeper_restart(&carrying->keeper);
 }
 
 void carrying_end(struct carrying *carrying)
@@ -346,47 +312,40 @@ void carrying_end(struct carrying *carrying)
 	if (!carrying->number)
 		return;
 	gating_domain_end(carrying->wants.gating, carrying->number);
-	loop_unwatch(&carrying->restart);
-	hearing_end(&carrying->hearing);
-	child_abandon(&carrying->child, carrying->wants.reaper);
+	keeper_end(&carrying->keeper);
+	child_abandon(&carrying->keeper.child, carrying->wants.child.reaper);
 	close_rings(carrying);
 }
 
 bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
 {
-	char how[96];
-
-	if (pid <= 0 || pid != carrying->child.pid)
+	if (pid <= 0 || pid != carrying->keeper.child.pid)
 		return false;
-	hearing_end(&carrying->hearing);
-	close_fd(carrying, &carrying->child.sock);
-	carrying->child.pid = 0;
-	log_line(LOG_LEVEL_ERROR, "carrier-died", "uid=%u how=\"%s\"",
-		 (unsigned)carrying->wants.uid, child_describe_end(status, how, sizeof(how)));
+	keeper_died(&carrying->keeper, status);
 	memset(carrying->channel, 0, sizeof(carrying->channel));
 	memset(carrying->refused, 0, sizeof(carrying->refused));
 	tell_members(carrying);
 	close_rings(carrying);
-	start_later(carrying);
+	keeper_again(&carrying->keeper);
 	return true;
 }
 
 void carrying_reader_died(struct carrying *carrying)
 {
-	if (carrying->child.pid > 0)
-		kill(carrying->child.pid, SIGKILL);
+	if (carrying->keeper.child.pid > 0)
+		kill(carrying->keeper.child.pid, SIGKILL);
 }
 
 void carrying_reader_started(struct carrying *carrying)
 {
-	if (carrying->child.pid > 0)
+	if (carrying->keeper.child.pid > 0)
 		tell_reader(carrying);
 }
 
 void carrying_gate_started(struct carrying *carrying)
 {
-	if (carrying->child.pid > 0 && send_start(carrying, false))
-		kill(carrying->child.pid, SIGKILL);
+	if (carrying->keeper.child.pid > 0)
+		send_start(carrying, false);
 }
 
 /* ---- for people ---- */
@@ -398,7 +357,7 @@ static void put_node(const struct carrying *carrying, uint64_t id, struct json_o
 
 	json_out_object_begin(out);
 	json_out_member_string(out, "node", gating_name_of(carrying->wants.gating, id, name));
-	json_out_member_u64(out, "uid", carrying->wants.uid);
+	json_out_member_u64(out, "uid", carrying->wants.child.uid);
 }
 
 static void put_channel(const struct carrying *carrying, const struct carrying_channel *channel,

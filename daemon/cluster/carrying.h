@@ -12,38 +12,27 @@
 #include "base/identity.h"
 #include "cluster/carrier.h"
 #include "cluster/value.h"
-#include "daemon/loop.h"
-#include "daemon/proc/child.h"
 #include "daemon/param.h"
-#include "daemon/proc/hearing.h"
+#include "daemon/proc/keeper.h"
 #include "sched/peering.h"
 
 struct gating;
 struct json_out;
 struct reader_member;
-struct reaper;
 
 struct carrying_calls { /* of who has it */
 	void (*rings)(void *arg, int to_fd,
 		      int from_fd); /* there is a new carrier, with nobody connected */
 	void (*members)(void *arg, const struct reader_member *members, unsigned n);
-	void (*let_go)(void *arg,
-		       int *fd); /* a socket or memory that it writes to; *fd is -1 then */
 	void *arg;
 };
 struct carrying_wants {
 	struct carrying_calls calls;
-	struct loop *loop;
-	struct reaper *reaper;
+	struct child_wants child; /* its uid: whose domain it is, ... */
 	struct gating *gating;
-	uid_t uid;        /* whose domain it is, ... */
 	gid_t gid;        /* ... with which group */
 	bool is_public;   /* of data that are open to everybody */
 	const char *name; /* by which other nodes know it (cluster/gate.h) */
-	const char *as;   /* the option --as; NULL: as we are */
-	bool is_private;
-	enum transport_choice transport;
-	enum cpu_priority priority;
 };
 
 struct carrying_channel {
@@ -65,11 +54,8 @@ struct carrying_lost { /* connections to a node that ended */
 
 struct carrying { /* zeroed: no carrier, as there are no peers */
 	struct carrying_wants wants;
-	char as[IDENTITY_TEXT_MAX], name[IDENTITY_TEXT_MAX];
-	struct child child;
-	struct hearing hearing;
-	struct loop_watch *restart;
-	struct child_luck luck;
+	char name[IDENTITY_TEXT_MAX];
+	struct keeper keeper;
 	uint64_t number;    /* the domain's, for the gate; 0: there is no carrier */
 	int to_fd, from_fd; /* owned: rings that the reader writes and reads */
 	struct carrying_channel channel[VALUE_MOST_PEERS];

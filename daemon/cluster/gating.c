@@ -11,9 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,34 +49,6 @@ static const char *const states[] = {"known", "waits", "refused", "met"};
 
 /* ---- messages to it ---- */
 
-static void send_message(struct gating *gating, struct wire_out *out)
-{
-	child_say(&gating->child, out, "gate-unreachable");
-}
-
-static void send_start(struct gating *gating)
-{
-	const struct param *param = gating->param;
-	struct wire_out out;
-
-	wire_out_init(&out, GATE_START);
-	wire_put_string(&out, GATE_KEY_NODE, gating->name);
-	wire_put_string(&out, GATE_KEY_CLUSTER, param->cluster_name);
-	wire_put_string(&out, GATE_KEY_LISTEN, param->peer_listen);
-	wire_put_string(&out, GATE_KEY_PEERS, param->peers);
-	wire_put_u64(&out, GATE_KEY_INCARNATION, gating->incarnation);
-	wire_put_u64(&out, GATE_KEY_SEALED, param->peer_crypt == PEER_CRYPT_ON);
-	if (gating->key_fd[1] >= 0)
-		wire_put_u64(&out, GATE_KEY_CERTIFICATES, 1);
-	for (unsigned i = 0; i < 3 && gating->key_fd[i] >= 0; i++)
-		wire_put_fd(&out, gating->key_fd[i]);
-	if (gating->login_fd >= 0) {
-		wire_put_u64(&out, GATE_KEY_LOGIN, 1);
-		wire_put_fd(&out, gating->login_fd);
-	}
-	send_message(gating, &out);
-}
-
 uint64_t gating_weight(const struct gating *gating)
 {
 	return BASE_MAX(gating->param->cache_size >> 20, UINT64_C(1));
@@ -86,24 +56,15 @@ uint64_t gating_weight(const struct gating *gating)
 
 void gating_domain(struct gating *gating, uint64_t number, const char *name, int gate_fd)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, GATE_DOMAIN);
-	wire_put_u64(&out, GATE_KEY_DOMAIN, number);
-	wire_put_string(&out, GATE_KEY_NAME, name);
-	wire_put_u64(&out, GATE_KEY_WEIGHT, gating_weight(gating));
-	wire_put_fd(&out, gate_fd);
-	send_message(gating, &out);
+	keeper_tell(&gating->keeper, GATE_DOMAIN, WIRE_U64(GATE_KEY_DOMAIN, number),
+		    WIRE_STRING(GATE_KEY_NAME, name),
+		    WIRE_U64(GATE_KEY_WEIGHT, gating_weight(gating)), WIRE_FD(gate_fd));
 	base_close(&gate_fd);
 }
 
 void gating_domain_end(struct gating *gating, uint64_t number)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, GATE_DOMAIN_END);
-	wire_put_u64(&out, GATE_KEY_DOMAIN, number);
-	send_message(gating, &out);
+	keeper_tell(&gating->keeper, GATE_DOMAIN_END, WIRE_U64(GATE_KEY_DOMAIN, number));
 }
 
 /* ---- messages from it ---- */
@@ -152,7 +113,8 @@ static bool on_message(void *arg, struct wire_in *in)
 		log_line(LOG_LEVEL_WARN, "gate-message", "text=\"%s\"", diag.text);
 		return false;
 	}
-	loop_is_about(gating->loop, items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
+	loop_is_about(gating->wants.loop,
+		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case GATE_READY:
 		snprintf(gating->address, sizeof(gating->address), "%s", said.ready.address);
@@ -179,60 +141,57 @@ static bool on_message(void *arg, struct wire_in *in)
 
 /* ---- life ---- */
 
-static int start_process(struct gating *gating, struct diag *diag)
+static int start_process(void *arg, struct diag *diag)
 {
-	char as[IDENTITY_TEXT_MAX];
-	char *argv[] = {(char *)"access-gate", NULL, NULL, NULL};
-	const struct hearing_program program = {
-	    argv, gating->is_private, CPU_PRIORITY_NORMAL, gating->loop, on_message, gating};
-	int r;
+	static const char *const arguments[] = {"access-gate", NULL};
+	struct gating *gating = arg;
+	const struct param *param = gating->param;
+	int r = keeper_start(&gating->keeper, arguments, diag);
 
-	if (gating->as_nobody) { /* it reads what strangers send: as nobody */
-		snprintf(as, sizeof(as), "%u:%u", GATING_NOBODY, GATING_NOBODY);
-		argv[1] = (char *)"--as";
-		argv[2] = as;
-	}
-	r = hearing_start(&gating->hearing, &gating->child, &program, diag);
 	if (r)
 		return r;
-	child_luck_start(&gating->luck, base_now_ns());
-	send_start(gating);
+	keeper_tell(&gating->keeper, GATE_START, WIRE_STRING(GATE_KEY_NODE, gating->name),
+		    WIRE_STRING(GATE_KEY_CLUSTER, param->cluster_name),
+		    WIRE_STRING(GATE_KEY_LISTEN, param->peer_listen),
+		    WIRE_STRING(GATE_KEY_PEERS, param->peers),
+		    WIRE_U64(GATE_KEY_INCARNATION, gating->incarnation),
+		    WIRE_U64(GATE_KEY_SEALED, param->peer_crypt == PEER_CRYPT_ON),
+		    WIRE_NONZERO(GATE_KEY_CERTIFICATES, gating->key_fd[1] >= 0),
+		    WIRE_FD(gating->key_fd[0]), WIRE_FD(gating->key_fd[1]),
+		    WIRE_FD(gating->key_fd[2]), WIRE_NONZERO(GATE_KEY_LOGIN, gating->login_fd >= 0),
+		    WIRE_FD(gating->login_fd));
 	return 0;
 }
 
-static void restart(void *arg)
+static void on_restarted(void *arg)
 {
-	struct gating *gating = arg;
-	struct diag diag = {""};
+	const struct gating *gating = arg;
 
-	if (start_process(gating, &diag)) {
-		log_line(LOG_LEVEL_ERROR, "gate-start", "error=\"%s\"", diag.text);
-		loop_timer_set(
-		    gating->restart,
-		    BASE_MAX(child_luck_failure(&gating->luck, base_now_ns()), CHILD_PAUSE_NS));
-		return;
-	}
-	gating->calls.started(gating->calls.arg);
+	gating->started(gating->arg);
 }
+
+static const struct keeper_kind kind = {
+    .name = "gate",
+    .then = "another one is started",
+    .start = start_process,
+    .said = on_message,
+    .restarted = on_restarted,
+};
 
 bool gating_child_ended(struct gating *gating, pid_t pid, int status)
 {
-	char how[96];
-
-	if (pid <= 0 || pid != gating->child.pid)
+	if (pid <= 0 || pid != gating->keeper.child.pid)
 		return false;
-	hearing_end(&gating->hearing);
-	gating->calls.let_go(gating->calls.arg, &gating->child.sock);
-	gating->child.pid = 0;
 	gating->n = 0;
 	gating->trouble[0] = '\0';
 	*gating->address = '\0';
-	if (*gating->why)
+	if (*gating->why) {
+		keeper_lost(&gating->keeper);
 		return true;
+	}
 	gating->restarts++;
-	log_line(LOG_LEVEL_ERROR, "gate-died", "how=\"%s\" text=\"another one is started\"",
-		 child_describe_end(status, how, sizeof(how)));
-	loop_timer_set(gating->restart, child_luck_failure(&gating->luck, base_now_ns()));
+	keeper_died(&gating->keeper, status);
+	keeper_again(&gating->keeper);
 	return true;
 }
 
@@ -315,7 +274,7 @@ static int open_keys(struct gating *gating, struct diag *diag)
 		return r;
 	if (*param->peer_key)
 		snprintf(path, sizeof(path), "%s", param->peer_key);
-	else if (gating->is_private)
+	else if (gating->wants.is_private)
 		snprintf(path, sizeof(path), "%s/.config/oneaccess/cluster.key", home ? home : "");
 	else
 		snprintf(path, sizeof(path), "%s", SYSCONFDIR "/accessd/cluster.key");
@@ -351,7 +310,7 @@ static int find_programs(const struct gating *gating, struct diag *diag)
 	struct diag why = {""};
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(programs); i++)
-		if (child_find(programs[i], gating->is_private, path, sizeof(path), &why))
+		if (child_find(programs[i], gating->wants.is_private, path, sizeof(path), &why))
 			return diag_fail(
 			    diag, -ENOENT,
 			    "peers: %s; install the package oneaccess-cluster, or leave "
@@ -360,14 +319,18 @@ static int find_programs(const struct gating *gating, struct diag *diag)
 	return 0;
 }
 
-int gating_begin(struct gating *gating, struct loop *loop, const struct param *param,
-		 struct diag *diag)
+int gating_begin(struct gating *gating, const struct child_wants *wants, struct diag *diag)
 {
+	const struct param *param = wants->param;
 	int r;
 
-	gating->loop = loop;
+	gating->wants = *wants;
 	gating->param = param;
-	gating->child.sock = -1;
+	gating->keeper.child.sock = -1;
+	if (!wants->is_private &&
+	    identity_can_switch()) /* it reads what strangers send: as nobody */
+		snprintf(gating->wants.as, sizeof(gating->wants.as), "%u:%u", GATING_NOBODY,
+			 GATING_NOBODY);
 	gating->key_fd[0] = gating->key_fd[1] = gating->key_fd[2] = gating->login_fd = -1;
 	if (!*param->peers)
 		return 0;
@@ -377,7 +340,7 @@ int gating_begin(struct gating *gating, struct loop *loop, const struct param *p
 	r = r ? r : open_login(gating, diag);
 	r = r ? r : base_random(&gating->incarnation, sizeof(gating->incarnation));
 	gating->incarnation |= 1;
-	r = r ? r : loop_timer_new(loop, restart, gating, &gating->restart);
+	r = r ? r : keeper_begin(&gating->keeper, &kind, gating, &gating->wants);
 	r = r ? r : find_programs(gating, diag);
 	return r ? r : start_process(gating, diag);
 }
@@ -386,9 +349,8 @@ void gating_end(struct gating *gating)
 {
 	if (!gating_is_on(gating))
 		return;
-	hearing_end(&gating->hearing);
-	loop_unwatch(&gating->restart);
-	child_end(&gating->child);
+	keeper_end(&gating->keeper);
+	child_end(&gating->keeper.child);
 	for (unsigned i = 0; i < 3; i++)
 		base_close(&gating->key_fd[i]);
 	base_close(&gating->login_fd);
@@ -419,7 +381,7 @@ void gating_describe(const struct gating *gating, struct json_out *out)
 	json_out_member_bool(out, "sealed", gating->param->peer_crypt == PEER_CRYPT_ON);
 	json_out_member_string(out, "failed", gating->why);
 	json_out_member_string(out, "trouble", gating->trouble);
-	json_out_member_u64(out, "gate_pid", (uint64_t)gating->child.pid);
+	json_out_member_u64(out, "gate_pid", (uint64_t)gating->keeper.child.pid);
 	json_out_member_u64(out, "gate_restarts", gating->restarts);
 	json_out_member_array(out, "members");
 	for (unsigned i = 0; i < gating->n; i++) {

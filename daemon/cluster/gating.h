@@ -8,18 +8,10 @@
 
 #include "base/base.h"
 #include "cluster/gate.h"
-#include "daemon/loop.h"
-#include "daemon/proc/child.h"
-#include "daemon/proc/hearing.h"
+#include "daemon/proc/keeper.h"
 
 struct json_out;
 struct param;
-
-struct gating_calls {                       /* of who has it */
-	void (*started)(void *arg);         /* a new gate, which knows no domain */
-	void (*let_go)(void *arg, int *fd); /* a socket that it writes to; *fd is -1 then */
-	void *arg;
-};
 
 struct gating_member {
 	uint64_t id, incarnation;
@@ -29,14 +21,11 @@ struct gating_member {
 
 struct gating {                    /* zeroed: no peers, and no gate */
 	const struct param *param; /* borrowed */
-	struct gating_calls calls;
-	struct loop *loop;
-	bool is_private, as_nobody;
-	struct child child;
-	struct hearing hearing;
-	struct loop_watch *restart;
-	struct child_luck luck;
-	uint64_t incarnation, id; /* of this node; 0: there are no peers */
+	struct child_wants wants;
+	struct keeper keeper;
+	void (*started)(void *arg); /* a new gate, which knows no domain */
+	void *arg;                  /* its */
+	uint64_t incarnation, id;   /* of this node; 0: there are no peers */
 	char name[65], address[256];
 	char why[1024];             /* the gate has failed for good: the configuration is wrong */
 	char trouble[1024];         /* it tries something again and again; "": nothing */
@@ -47,10 +36,9 @@ struct gating {                    /* zeroed: no peers, and no gate */
 	unsigned n;
 };
 
-/* Reads what the configuration says of peers, and starts the gate if it says anything. calls, is_private and as_nobody
- * were set before. 0, or not, with diag. */
-int gating_begin(struct gating *gating, struct loop *loop, const struct param *param,
-		 struct diag *diag);
+/* Reads what the configuration says of peers, and starts the gate if it says anything. started and arg were set
+ * before, wants is copied. 0, or not, with diag. */
+int gating_begin(struct gating *gating, const struct child_wants *wants, struct diag *diag);
 void gating_end(struct gating *gating);
 /* Are there to be peers? */
 bool gating_is_on(const struct gating *gating);

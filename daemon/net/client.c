@@ -242,7 +242,8 @@ static void on_hello(struct conn *conn, const struct message_hello *hello)
 	loop_timer_stop(conn->ear.deadline);
 	base_random(conn->nonce, sizeof(conn->nonce));
 	conn_tell(conn, PROTO_WELCOME, WIRE_U64(PROTO_KEY_MAJOR, PROTO_MAJOR),
-		  WIRE_U64(PROTO_KEY_MINOR, PROTO_MINOR), WIRE_U64(PROTO_KEY_PID, (uint64_t)getpid()),
+		  WIRE_U64(PROTO_KEY_MINOR, PROTO_MINOR),
+		  WIRE_U64(PROTO_KEY_PID, (uint64_t)getpid()),
 		  WIRE_BYTES(PROTO_KEY_NONCE, conn->nonce, sizeof(conn->nonce)),
 		  WIRE_STRING(PROTO_KEY_VERSION, PACKAGE_VERSION));
 }

@@ -58,7 +58,8 @@ void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char 
 {
 	struct wire_out out;
 
-	wire_out_make(&out, type, WIRE_U64(PROTO_KEY_CODE, code), WIRE_STRING(PROTO_KEY_TEXT, text));
+	wire_out_make(&out, type, WIRE_U64(PROTO_KEY_CODE, code),
+		      WIRE_STRING(PROTO_KEY_TEXT, text));
 	if (type == PROTO_NOTICE)
 		send_or_drop(conn, &out);
 	else

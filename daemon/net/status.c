@@ -97,8 +97,8 @@ static void add_domain(const struct view *view, const struct domain *domain, str
 		return;
 	sums->workers += domain->workers.size;
 	sums->alive += domain->workers.alive;
-	sums->reader = is_first ? domain->reading.child.pid : 0;
-	sums->parent = is_first ? domain->workers.child.pid : 0;
+	sums->reader = is_first ? domain->reading.keeper.child.pid : 0;
+	sums->parent = is_first ? domain->workers.keeper.child.pid : 0;
 }
 
 /* To all jobs, or to those of a domain's user. */
@@ -300,8 +300,8 @@ static void put_tenant(struct json_out *out, const struct domain *domain, const 
 			       (double)reading_cpu_ns(&domain->reading) / 1e9);
 	json_out_member_double(out, "worker_cpu_seconds",
 			       (double)workers_cpu_ns(&domain->workers) / 1e9);
-	json_out_member_u64(out, "reader_pid", (uint64_t)domain->reading.child.pid);
-	json_out_member_u64(out, "parent_pid", (uint64_t)domain->workers.child.pid);
+	json_out_member_u64(out, "reader_pid", (uint64_t)domain->reading.keeper.child.pid);
+	json_out_member_u64(out, "parent_pid", (uint64_t)domain->workers.keeper.child.pid);
 	json_out_member_u64(out, "workers_alive", domain->workers.alive);
 	json_out_member_u64(out, "reader_restarts", domain->restarts.reader);
 	json_out_member_u64(out, "parent_restarts", domain->restarts.parent);

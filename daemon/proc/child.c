@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/wire.h"
 #include "daemon/proc/reaper.h"
 
 #define LOW_NICE 10
@@ -168,27 +167,6 @@ int child_start(const char *path, char *const argv[], enum cpu_priority priority
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	*ret = (struct child){.pid = pid, .sock = pair[0]};
 	return 0;
-}
-
-void child_say(const struct child *child, struct wire_out *out, const char *event)
-{
-	int r = child->sock >= 0 ? wire_send(child->sock, out, MSG_DONTWAIT) : 0;
-
-	if (r && child->pid > 0) {
-		log_line(LOG_LEVEL_WARN, event, "error=%d", r);
-		kill(child->pid, SIGKILL);
-	}
-	wire_out_fini(out);
-}
-
-void child_put_fds(struct wire_out *out, const struct child_wants *wants)
-{
-	wire_put_fd(out, wants->doorbell_fd);
-	wire_put_fd(out, wants->event_fd);
-	if (wants->rings_fd >= 0)
-		wire_put_fd(out, wants->rings_fd);
-	if (wants->memory_fd >= 0)
-		wire_put_fd(out, wants->memory_fd);
 }
 
 void child_settle(pid_t accessd, int keep)

@@ -12,7 +12,6 @@ struct loop;
 struct machine;
 struct porters;
 struct reaper;
-struct wire_out;
 
 #define CHILD_SOCK 3 /* its end, in the child */
 
@@ -22,13 +21,14 @@ struct child {
 	uint64_t stopped_ns; /* somebody has stopped it since then, 0: nobody; service.c's */
 };
 
-struct child_wants { /* of one that works for a domain: its reader, or the parent of its workers */
+struct child_wants { /* of one that is kept: keeper.h */
 	struct loop *loop;
 	struct porters *porters;
 	struct reaper *reaper;
 	const struct param *param;
 	const struct machine *machine;
 	bool is_private;
+	enum cpu_priority priority;
 	uid_t uid;                  /* as whom it runs, and whose descriptors come from it */
 	char as[IDENTITY_TEXT_MAX]; /* the option --as; "": as we are */
 	int doorbell_fd, event_fd, rings_fd, memory_fd; /* borrowed; the latter two -1: none */
@@ -43,10 +43,10 @@ int child_nice(enum cpu_priority priority);
 /* Starts path with argv; it and its children have that priority. 0 or negative errno. */
 int child_start(const char *path, char *const argv[], enum cpu_priority priority,
 		struct child *ret);
-/* Sends it a message, which is consumed; one that cannot be reached is killed, and `event` is logged. */
-void child_say(const struct child *child, struct wire_out *out, const char *event);
-/* Descriptors into the message by which it starts. */
-void child_put_fds(struct wire_out *out, const struct child_wants *wants);
+/* Descriptors in the message by which it starts. */
+#define CHILD_FDS(wants)                                                                       \
+	WIRE_FD((wants)->doorbell_fd), WIRE_FD((wants)->event_fd), WIRE_FD((wants)->rings_fd), \
+	    WIRE_FD((wants)->memory_fd)
 /* In a child that accessd (its pid, taken before the fork) forked for one thing and that executes no
  * program: it dies with accessd, may become nobody else, and keeps no descriptor but `keep` and
  * stderr. Copies of the others would outlive accessd's own: peers would not see that it hung up. */

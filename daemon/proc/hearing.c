@@ -10,7 +10,6 @@
  */
 #include "daemon/proc/hearing.h"
 
-#include <limits.h>
 #include <signal.h>
 
 #include "base/log.h"
@@ -118,23 +117,6 @@ int hearing_begin(struct hearing *hearing, struct loop *loop, const struct child
 		r = -ENOMEM;
 	if (r)
 		hearing_end(hearing);
-	return r;
-}
-
-int hearing_start(struct hearing *hearing, struct child *child,
-		  const struct hearing_program *program, struct diag *diag)
-{
-	char path[PATH_MAX];
-	int r = child_find(program->argv[0], program->is_private, path, sizeof(path), diag);
-
-	if (r)
-		return r;
-	r = child_start(path, program->argv, program->priority, child);
-	r = r ? r : hearing_begin(hearing, program->loop, child, program->fn, program->arg);
-	if (r) {
-		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
-		child_end(child);
-	}
 	return r;
 }
 

@@ -34,17 +34,6 @@ struct hearing { /* zeroed: nobody is heard */
  * killed. 0 or negative errno. */
 int hearing_begin(struct hearing *hearing, struct loop *loop, const struct child *child,
 		  hearing_fn fn, void *arg);
-struct hearing_program {
-	char **argv; /* the program's name first */
-	bool is_private;
-	enum cpu_priority priority;
-	struct loop *loop;
-	hearing_fn fn;
-	void *arg;
-};
-/* Finds the program, starts it, and hears it. 0 or negative errno with diag. */
-int hearing_start(struct hearing *hearing, struct child *child,
-		  const struct hearing_program *program, struct diag *diag);
 /* It may say something with descriptors, which are that uid's. */
 void hearing_fetches(struct hearing *hearing, struct porters *porters, uid_t uid);
 void hearing_end(struct hearing *hearing);

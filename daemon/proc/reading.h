@@ -10,9 +10,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/identity.h"
-#include "daemon/loop.h"
-#include "daemon/proc/child.h"
-#include "daemon/proc/hearing.h"
+#include "daemon/proc/keeper.h"
 
 struct reader_member;
 
@@ -28,11 +26,8 @@ struct reading {
 	const struct reading_calls *calls;
 	void *arg; /* theirs */
 	struct child_wants wants;
-	struct child child;
-	struct hearing hearing;
-	struct loop_watch *restart;
+	struct keeper keeper;
 	uint64_t cpu_ns; /* of readers that ended */
-	struct child_luck luck;
 	unsigned peers; /* other nodes that the reader was told of: what they have can be brought */
 };
 

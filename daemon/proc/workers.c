@@ -8,19 +8,16 @@
  */
 #include "daemon/proc/workers.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <limits.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
 #include "base/wire.h"
 #include "daemon/limits.h"
 #include "daemon/machine/machine.h"
-#include "daemon/net/porter.h"
 #include "daemon/serve/fill_state.h"
 #include "pipeline/pipeline.h"
 #include "shmring/slot_table.h"
@@ -47,19 +44,7 @@ union workers_message {
 #define STATUS_MOST 0xffff                   /* of wait() */
 #define GROWN_NS UINT64_C(1000000000)        /* a worker that lived so long can work */
 
-static void send_message(struct workers *workers, struct wire_out *out)
-{
-	child_say(&workers->child, out, "worker-parent-unreachable");
-}
-
-static void send_number(struct workers *workers, uint16_t type, uint16_t key, uint64_t value)
-{
-	struct wire_out out;
-
-	wire_out_init(&out, type);
-	wire_put_u64(&out, key, value);
-	send_message(workers, &out);
-}
+#define tell(workers, type, ...) keeper_tell(&(workers)->keeper, type, __VA_ARGS__)
 
 void workers_add(struct workers *workers, const struct workers_variant *variant)
 {
@@ -67,50 +52,41 @@ void workers_add(struct workers *workers, const struct workers_variant *variant)
 	const struct pipeline_field *fields;
 	unsigned n = pipeline_fields(variant->pipeline, &fields);
 	uint64_t offsets[PIPELINE_MAX_FIELDS][2];
-	struct wire_out out;
 
 	for (unsigned i = 0; i < n; i++) {
 		offsets[i][0] = geometry->field[i].offset;
 		offsets[i][1] = geometry->field[i].sample_bytes;
 	}
-	wire_out_init(&out, PARENT_ADD);
-	wire_put_u64(&out, PARENT_KEY_QUEUE, variant->queue);
-	wire_put_u64(&out, PARENT_KEY_VARIANT, variant->number);
-	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(variant->pipeline));
-	wire_put_u64(&out, PARENT_KEY_STRIDE, geometry->slot_stride);
-	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes);
-	wire_put_bytes(&out, PARENT_KEY_OFFSETS, offsets, n * sizeof(offsets[0]));
-	wire_put_fd(&out, variant->slots_fd);
-	wire_put_fd(&out, variant->queue_fd);
-	wire_put_fd(&out, variant->arena_fd);
-	send_message(workers, &out);
+	tell(workers, PARENT_ADD, WIRE_U64(PARENT_KEY_QUEUE, variant->queue),
+	     WIRE_U64(PARENT_KEY_VARIANT, variant->number),
+	     WIRE_STRING(PARENT_KEY_SPEC, pipeline_canonical(variant->pipeline)),
+	     WIRE_U64(PARENT_KEY_STRIDE, geometry->slot_stride),
+	     WIRE_U64(PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes),
+	     WIRE_BYTES(PARENT_KEY_OFFSETS, offsets, n * sizeof(offsets[0])),
+	     WIRE_FD(variant->slots_fd), WIRE_FD(variant->queue_fd), WIRE_FD(variant->arena_fd));
 }
 
 void workers_go(struct workers *workers, uint32_t queue)
 {
-	send_number(workers, PARENT_GO, PARENT_KEY_QUEUE, queue);
+	tell(workers, PARENT_GO, WIRE_U64(PARENT_KEY_QUEUE, queue));
 }
 
 void workers_remove(struct workers *workers, uint32_t queue)
 {
-	workers->leaving += workers->child.sock >= 0;
-	send_number(workers, PARENT_REMOVE, PARENT_KEY_QUEUE, queue);
+	workers->leaving += workers->keeper.child.sock >= 0;
+	tell(workers, PARENT_REMOVE, WIRE_U64(PARENT_KEY_QUEUE, queue));
 }
 
 void workers_remove_variant(struct workers *workers, uint32_t queue, uint32_t variant)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, PARENT_REMOVE);
-	wire_put_u64(&out, PARENT_KEY_QUEUE, queue);
-	wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
-	send_message(workers, &out);
+	tell(workers, PARENT_REMOVE, WIRE_U64(PARENT_KEY_QUEUE, queue),
+	     WIRE_U64(PARENT_KEY_VARIANT, variant));
 }
 
 void workers_resize(struct workers *workers, unsigned size)
 {
 	workers->size = size;
-	send_number(workers, PARENT_SIZE, PARENT_KEY_WORKERS, size);
+	tell(workers, PARENT_SIZE, WIRE_U64(PARENT_KEY_WORKERS, size));
 }
 
 void workers_kill(struct workers *workers, unsigned index, bool is_stopped)
@@ -118,7 +94,7 @@ void workers_kill(struct workers *workers, unsigned index, bool is_stopped)
 	struct workers_one *worker = &workers->worker[index];
 
 	worker->doom = is_stopped ? WORKERS_STOPPED : WORKERS_HUNG;
-	send_number(workers, PARENT_KILL, PARENT_KEY_WORKER, worker->owner);
+	tell(workers, PARENT_KILL, WIRE_U64(PARENT_KEY_WORKER, worker->owner));
 }
 
 /* ---- from the parent ---- */
@@ -137,7 +113,7 @@ static bool is_worker(const struct workers *workers, const struct workers_starte
 					       workers->worker[i].owner == said->owner))
 			return false;
 	parent = limits_parent((pid_t)said->pid);
-	return parent < 0 || parent == workers->child.pid;
+	return parent < 0 || parent == workers->keeper.child.pid;
 }
 
 static bool on_started(struct workers *workers, const struct workers_started *said)
@@ -272,132 +248,79 @@ static bool on_message(void *arg, struct wire_in *in)
 
 /* ---- life ---- */
 
-static void send_start(struct workers *workers)
+static int start_process(void *arg, struct diag *diag)
 {
+	struct workers *workers = arg;
 	const struct child_wants *wants = &workers->wants;
-	struct wire_out out;
-
-	wire_out_init(&out, PARENT_START);
-	child_put_fds(&out, wants);
-	send_message(workers, &out);
-}
-
-static int start_process(struct workers *workers, struct diag *diag)
-{
-	struct child_wants *wants = &workers->wants;
-	const struct param *param = wants->param;
 	char count[24], memory[24], nice[24];
-	char *argv[] = {(char *)"access-worker",
-			(char *)"--workers",
-			count,
-			(char *)"--memory",
-			memory,
-			(char *)"--nice",
-			nice,
-			NULL,
-			NULL,
-			NULL};
-	const struct hearing_program program = {
-	    .argv = argv,
-	    .is_private = wants->is_private,
-	    .priority = (enum cpu_priority)param->cpu_priority,
-	    .loop = wants->loop,
-	    .fn = on_message,
-	    .arg = workers,
-	};
+	const char *const arguments[] = {"access-worker", "--workers", count, "--memory",
+					 memory,          "--nice",    nice,  NULL};
 	int r;
 
 	snprintf(count, sizeof(count), "%u", workers->size);
-	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)param->worker_memory);
-	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)param->nice);
-	if (*wants->as) {
-		argv[7] = (char *)"--as";
-		argv[8] = wants->as;
-	}
-	r = hearing_start(&workers->hearing, &workers->child, &program, diag);
-	if (r)
-		return r;
-	child_luck_start(&workers->luck, base_now_ns());
-	send_start(workers);
-	return 0;
+	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)wants->param->worker_memory);
+	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)wants->param->nice);
+	r = keeper_start(&workers->keeper, arguments, diag);
+	if (!r)
+		tell(workers, PARENT_START, CHILD_FDS(wants));
+	return r;
 }
 
-/* Plans the next start; when no parent gets on its feet all streams end for good. */
-static void start_later(struct workers *workers, const char *why)
+static void on_restarted(void *arg)
 {
-	uint64_t pause_ns = child_luck_failure(&workers->luck, base_now_ns());
-	char text[1024];
+	const struct workers *workers = arg;
 
-	loop_timer_set(workers->restart, pause_ns);
-	if (!child_luck_is_hopeless(&workers->luck))
-		return;
-	snprintf(text, sizeof(text),
-		 "accessd has no workers: %d worker parents in a row failed at once, the last one "
-		 "%s; accessd's log (%s) has more; open again when that is mended",
-		 CHILD_HOPELESS, why, log_place());
-	log_line(LOG_LEVEL_ERROR, "worker-parent-hopeless", "text=\"%s\"", text);
-	workers->calls->hopeless(workers->arg, text);
-}
-
-static void restart(void *arg)
-{
-	struct workers *workers = arg;
-	struct diag diag = {""};
-
-	if (start_process(workers, &diag)) {
-		log_line(LOG_LEVEL_ERROR, "worker-parent-start", "error=\"%s\"", diag.text);
-		start_later(workers, diag.text);
-		return;
-	}
 	workers->calls->restarted(workers->arg);
+}
+
+/* When no parent gets on its feet all streams end for good. */
+static void on_hopeless(void *arg, const char *text)
+{
+	const struct workers *workers = arg;
+
+	workers->calls->hopeless(workers->arg, text);
 }
 
 int workers_start(struct workers *workers, const struct child_wants *wants,
 		  const struct workers_calls *calls, void *arg, struct diag *diag)
 {
+	static const struct keeper_kind kind = {
+	    .name = "worker-parent",
+	    .lacks = "workers",
+	    .each = " worker parents",
+	    .then = "jobs open again with a new one",
+	    .start = start_process,
+	    .said = on_message,
+	    .restarted = on_restarted,
+	    .hopeless = on_hopeless,
+	};
 	int r;
 
-	*workers = (struct workers){.calls = calls,
-				    .arg = arg,
-				    .wants = *wants,
-				    .child = {.sock = -1},
-				    .size = wants->machine->workers};
-	r = loop_timer_new(wants->loop, restart, workers, &workers->restart);
+	*workers = (struct workers){
+	    .calls = calls, .arg = arg, .wants = *wants, .size = wants->machine->workers};
+	r = keeper_begin(&workers->keeper, &kind, workers, &workers->wants);
 	return r ? r : start_process(workers, diag);
-}
-
-static void hang_up(struct workers *workers)
-{
-	hearing_end(&workers->hearing);
-	porter_close(workers->wants.porters, workers->wants.uid, &workers->child.sock);
 }
 
 void workers_stop(struct workers *workers, bool waits)
 {
 	if (!workers->calls)
 		return; /* it was never started */
-	loop_unwatch(&workers->restart);
-	hang_up(workers);
+	keeper_end(&workers->keeper);
 	if (waits)
-		child_end(&workers->child);
+		child_end(&workers->keeper.child);
 	else
-		child_abandon(&workers->child, workers->wants.reaper);
+		child_abandon(&workers->keeper.child, workers->wants.reaper);
 }
 
 void workers_died(struct workers *workers, int status)
 {
-	char how[96];
-
-	log_line(LOG_LEVEL_ERROR, "worker-parent-died",
-		 "pid=%ld how=\"%s\" text=\"jobs open again with a new one\"",
-		 (long)workers->child.pid, child_describe_end(status, how, sizeof(how)));
-	hang_up(workers);
-	workers->child.pid = 0;
+	keeper_died(&workers->keeper, status);
 	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
 		workers->cpu_ns += workers->worker[i].cpu_ns;
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
-	start_later(workers, how);
+	keeper_again(&workers->keeper);
 	workers->calls->died(workers->arg);
 	workers->leaving = 0; /* who died has let go of all */
 	workers->calls->let_go(workers->arg);
@@ -417,12 +340,11 @@ uint64_t workers_cpu_ns(const struct workers *workers)
 /* One that a sandbox does not let us ask about is as we made it. */
 static bool is_as_made(const struct child_wants *wants, pid_t pid)
 {
-	const enum cpu_priority priority = (enum cpu_priority)wants->param->cpu_priority;
 	const int most =
-	    getpriority(PRIO_PROCESS, 0) + child_nice(priority) + (int)wants->param->nice;
+	    getpriority(PRIO_PROCESS, 0) + child_nice(wants->priority) + (int)wants->param->nice;
 	cpu_set_t set;
 
-	if (priority != CPU_PRIORITY_IDLE && sched_getscheduler(pid) == SCHED_IDLE)
+	if (wants->priority != CPU_PRIORITY_IDLE && sched_getscheduler(pid) == SCHED_IDLE)
 		return false;
 	if (getpriority(PRIO_PROCESS, (id_t)pid) > BASE_MIN(most, 19))
 		return false;

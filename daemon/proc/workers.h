@@ -11,10 +11,8 @@
 #include <sys/types.h>
 #include "base/base.h"
 #include "base/identity.h"
-#include "daemon/loop.h"
-#include "daemon/proc/child.h"
 #include "daemon/proc/hang.h"
-#include "daemon/proc/hearing.h"
+#include "daemon/proc/keeper.h"
 #include "shmring/layout.h"
 
 struct slot_geometry;
@@ -46,9 +44,7 @@ struct workers {
 	const struct workers_calls *calls;
 	void *arg; /* theirs */
 	struct child_wants wants;
-	struct child child;
-	struct hearing hearing;
-	struct loop_watch *restart;
+	struct keeper keeper;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
 	unsigned leaving;     /* queues that it was told to let go of, and has not yet */
@@ -58,7 +54,6 @@ struct workers {
 	uint64_t stranger_ns; /* since when */
 	uint64_t cpu_ns;      /* of workers that ended */
 	unsigned asked;       /* workers_compete(): the one that was looked at last */
-	struct child_luck luck;
 };
 
 /* As many as the machine wants; wants is copied. 0 or negative errno with diag. */

@@ -105,15 +105,14 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	char text[1024];
 
 	variant_tell_shared(job->conn, text, sizeof(text));
-	wire_out_make(&out, PROTO_OPENED, WIRE_U64(PROTO_KEY_JOB_ID, job->id),
-		      WIRE_U64(PROTO_KEY_EPOCH, join->epoch),
-		      WIRE_U64(PROTO_KEY_SHARED, stream->users.n_jobs - 1),
-		      WIRE_STRING(PROTO_KEY_TEXT, text),
-		      WIRE_BYTES(PROTO_KEY_PIPELINE_ID, request->asked.bytes,
-				 sizeof(request->asked.bytes)),
-		      WIRE_NONZERO(PROTO_KEY_HOLES, pipeline_filters(variant->pipeline)),
-		      WIRE_FD(variant->slots_read_fd), WIRE_FD(variant->table_fd), WIRE_FD(inbox_fd),
-		      WIRE_FD(outbox_fd));
+	wire_out_make(
+	    &out, PROTO_OPENED, WIRE_U64(PROTO_KEY_JOB_ID, job->id),
+	    WIRE_U64(PROTO_KEY_EPOCH, join->epoch),
+	    WIRE_U64(PROTO_KEY_SHARED, stream->users.n_jobs - 1), WIRE_STRING(PROTO_KEY_TEXT, text),
+	    WIRE_BYTES(PROTO_KEY_PIPELINE_ID, request->asked.bytes, sizeof(request->asked.bytes)),
+	    WIRE_NONZERO(PROTO_KEY_HOLES, pipeline_filters(variant->pipeline)),
+	    WIRE_FD(variant->slots_read_fd), WIRE_FD(variant->table_fd), WIRE_FD(inbox_fd),
+	    WIRE_FD(outbox_fd));
 	put_batch_mix(&out, &request->batch_mix);
 	if (!slice_is_whole(&request->slice))
 		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, request->slice.count);

@@ -77,6 +77,27 @@ static int make_doorbell(struct domain *domain)
 
 static void on_idle(void *arg);
 
+static void say_wants(const struct domain *domain, bool is_reader, struct child_wants *ret)
+{
+	struct node *node = domain->node;
+
+	*ret = (struct child_wants){
+	    .loop = node->loop,
+	    .porters = &node->porters,
+	    .reaper = &node->reaper,
+	    .param = &node->param,
+	    .machine = &node->machine,
+	    .is_private = node->place.is_private,
+	    .priority = (enum cpu_priority)node->param.cpu_priority,
+	    .uid = domain->who.uid,
+	    .doorbell_fd = domain->bell.doorbell_fd,
+	    .event_fd = domain->bell.event_fd,
+	    .rings_fd = domain->disk_cache.rings_fd,
+	    .memory_fd = ram_cache_fd(domain),
+	};
+	domain_identity(domain, is_reader, ret->as);
+}
+
 /* ---- peers ---- */
 
 static void peers_rings(void *arg, int to_fd, int from_fd)
@@ -94,35 +115,22 @@ static void peers_members(void *arg, const struct reader_member *members, unsign
 			n);
 }
 
-static void peers_close(void *arg, int *fd)
-{
-	const struct domain *domain = arg;
-
-	porter_close(&domain->node->porters, domain->who.uid, fd);
-}
-
 /* What is open to all is known to other nodes by its place: everywhere.h. Who reads it has another uid there. A named data set stays
  * here: its name, owner and members are this node's. */
 static void begin_peers(struct domain *domain)
 {
 	struct node *node = domain->node;
 	const bool is_public = domain->kind == DOMAIN_PUBLIC;
-	char as[IDENTITY_TEXT_MAX], name[IDENTITY_TEXT_MAX] = "public";
-	const struct carrying_wants wants = {
-	    .calls = {peers_rings, peers_members, peers_close, domain},
-	    .loop = node->loop,
-	    .reaper = &node->reaper,
+	char name[IDENTITY_TEXT_MAX] = "public";
+	struct carrying_wants wants = {
+	    .calls = {peers_rings, peers_members, domain},
 	    .gating = &node->gating,
-	    .uid = domain->who.uid,
 	    .gid = domain->who.gid,
 	    .is_public = is_public,
 	    .name = name,
-	    .as = domain_identity(domain, false, as),
-	    .is_private = node->place.is_private,
-	    .transport = (enum transport_choice)node->param.transport,
-	    .priority = (enum cpu_priority)node->param.cpu_priority,
 	};
 
+	say_wants(domain, false, &wants.child);
 	if (!is_public)
 		snprintf(name, sizeof(name), "user:%u:%u", (unsigned)domain->who.uid,
 			 (unsigned)domain->who.gid);
@@ -132,26 +140,6 @@ static void begin_peers(struct domain *domain)
 }
 
 /* ---- processes ---- */
-
-static void say_wants(const struct domain *domain, bool is_reader, struct child_wants *ret)
-{
-	struct node *node = domain->node;
-
-	*ret = (struct child_wants){
-	    .loop = node->loop,
-	    .porters = &node->porters,
-	    .reaper = &node->reaper,
-	    .param = &node->param,
-	    .machine = &node->machine,
-	    .is_private = node->place.is_private,
-	    .uid = domain->who.uid,
-	    .doorbell_fd = domain->bell.doorbell_fd,
-	    .event_fd = domain->bell.event_fd,
-	    .rings_fd = domain->disk_cache.rings_fd,
-	    .memory_fd = ram_cache_fd(domain),
-	};
-	domain_identity(domain, is_reader, ret->as);
-}
 
 static int start_processes(struct domain *domain, struct diag *diag)
 {
@@ -191,7 +179,7 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	domain->tenant = tenant_of(node, who->uid);
 	domain->users.n = 1;
 	domain->bell.doorbell_fd = domain->bell.event_fd = domain->disk_cache.rings_fd = -1;
-	domain->reading.child.sock = domain->workers.child.sock = -1;
+	domain->reading.keeper.child.sock = domain->workers.keeper.child.sock = -1;
 	take_over_bucket(domain, tenant_first(domain));
 	LIST_INSERT_HEAD(&node->domains, domain, link);
 	domain->source_calls = &streams_source_calls;
@@ -282,7 +270,7 @@ static int request(struct node *node, const struct wish *wish, struct domain **r
 	log_line(LOG_LEVEL_INFO, "domain-open",
 		 "kind=%d name=\"%s\" uid=%u gid=%u reader=%ld workers=%ld", (int)wish->kind,
 		 wish->name, (unsigned)who->uid, (unsigned)who->gid,
-		 (long)(*ret)->reading.child.pid, (long)(*ret)->workers.child.pid);
+		 (long)(*ret)->reading.keeper.child.pid, (long)(*ret)->workers.keeper.child.pid);
 	return 0;
 }
 
@@ -355,12 +343,12 @@ void domains_free(struct domain *domain)
 pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns)
 {
 	BASE_EACH(domain, &node->domains, link) {
-		if (child_has_ended(domain->reading.child.pid, ret_status, ret_cpu_ns))
-			return domain->reading.child.pid;
-		if (child_has_ended(domain->workers.child.pid, ret_status, ret_cpu_ns))
-			return domain->workers.child.pid;
-		if (child_has_ended(domain->carrying.child.pid, ret_status, ret_cpu_ns))
-			return domain->carrying.child.pid;
+		if (child_has_ended(domain->reading.keeper.child.pid, ret_status, ret_cpu_ns))
+			return domain->reading.keeper.child.pid;
+		if (child_has_ended(domain->workers.keeper.child.pid, ret_status, ret_cpu_ns))
+			return domain->workers.keeper.child.pid;
+		if (child_has_ended(domain->carrying.keeper.child.pid, ret_status, ret_cpu_ns))
+			return domain->carrying.keeper.child.pid;
 	}
 	return 0;
 }
@@ -368,11 +356,11 @@ pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret
 const char *domains_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
 {
 	BASE_EACH(domain, &node->domains, link) {
-		if (pid == domain->reading.child.pid) {
+		if (pid == domain->reading.keeper.child.pid) {
 			reading_died(&domain->reading, status, cpu_ns);
 			return "end of a reader";
 		}
-		if (pid == domain->workers.child.pid) {
+		if (pid == domain->workers.keeper.child.pid) {
 			workers_died(&domain->workers, status);
 			return "end of a worker parent";
 		}

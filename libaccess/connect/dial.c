@@ -265,9 +265,9 @@ int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag)
 		    dial,
 		    error_of_files(diag, "opening a stream takes five descriptors for a moment"));
 	if (r == WIRE_E_CLOSED || r == -ECONNRESET) {
-		return dial_end(dial, diag_fail(diag, DIAL_GONE,
-						"%s hung up while the connection was being made",
-						name));
+		return dial_end(dial,
+				diag_fail(diag, DIAL_GONE,
+					  "%s hung up while the connection was being made", name));
 	}
 	if (r > 0)
 		return dial_end(dial, diag_fail(diag, -EPROTO,
@@ -341,22 +341,18 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 	struct wire_out out;
 	int r;
 
-	wire_out_make(&out, PROTO_OPEN, WIRE_BYTES(PROTO_KEY_NONCE, nonce, nonce_size),
-		      WIRE_STRING(PROTO_KEY_DATASET, open->dataset),
-		      WIRE_STRING(PROTO_KEY_PIPELINE, open->pipeline),
-		      WIRE_U64(PROTO_KEY_BATCH, open->batch),
-		      WIRE_U64(PROTO_KEY_EPOCHS, open->epochs),
-		      WIRE_STRING(PROTO_KEY_JOB, open->job),
-		      WIRE_U64(PROTO_KEY_POLICY, open->bad),
-		      WIRE_U64(PROTO_KEY_RANKS, open->ranks),
-		      WIRE_U64(PROTO_KEY_RANK, open->rank),
-		      WIRE_NONZERO(PROTO_KEY_ORDER, open->order),
-		      WIRE_NONZERO(PROTO_KEY_SEED, open->seed),
-		      WIRE_BYTES(PROTO_KEY_TOKEN, open->token, open->token_size),
-		      WIRE_NONZERO(PROTO_KEY_CHUNK, open->chunk),
-		      WIRE_NONZERO(PROTO_KEY_EXACT, open->is_exact),
-		      WIRE_STRING(PROTO_KEY_FORM, open->keep),
-		      WIRE_NONZERO(PROTO_KEY_FILTERED, open->has_filtered));
+	wire_out_make(
+	    &out, PROTO_OPEN, WIRE_BYTES(PROTO_KEY_NONCE, nonce, nonce_size),
+	    WIRE_STRING(PROTO_KEY_DATASET, open->dataset),
+	    WIRE_STRING(PROTO_KEY_PIPELINE, open->pipeline), WIRE_U64(PROTO_KEY_BATCH, open->batch),
+	    WIRE_U64(PROTO_KEY_EPOCHS, open->epochs), WIRE_STRING(PROTO_KEY_JOB, open->job),
+	    WIRE_U64(PROTO_KEY_POLICY, open->bad), WIRE_U64(PROTO_KEY_RANKS, open->ranks),
+	    WIRE_U64(PROTO_KEY_RANK, open->rank), WIRE_NONZERO(PROTO_KEY_ORDER, open->order),
+	    WIRE_NONZERO(PROTO_KEY_SEED, open->seed),
+	    WIRE_BYTES(PROTO_KEY_TOKEN, open->token, open->token_size),
+	    WIRE_NONZERO(PROTO_KEY_CHUNK, open->chunk),
+	    WIRE_NONZERO(PROTO_KEY_EXACT, open->is_exact), WIRE_STRING(PROTO_KEY_FORM, open->keep),
+	    WIRE_NONZERO(PROTO_KEY_FILTERED, open->has_filtered));
 	if (open->bad_budget != 0)
 		wire_put_u64(&out, PROTO_KEY_BUDGET, (uint64_t)BASE_MAX(open->bad_budget, 0));
 	if (open->local_ranks < open->ranks) {
@@ -382,8 +378,8 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 				    "into one message of %d bytes",
 				    open->token_size, WIRE_MAX));
 	if (r == WIRE_E_CLOSED)
-		return dial_end(dial, diag_fail(diag, DIAL_GONE, "accessd at %s hung up",
-						dial->route->socket));
+		return dial_end(
+		    dial, diag_fail(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket));
 	if (r)
 		return dial_end(dial, error_of_errno(diag, r, "OPEN to accessd"));
 	dial_go(dial, DIAL_OPEN);

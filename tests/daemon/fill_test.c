@@ -202,7 +202,7 @@ START_TEST(what_a_dead_worker_used_is_its_streams)
 	begin(UINT64_C(4) << 20);
 	fill_feed(&stream, &spent);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	domain.reading.child.sock = pair[0];
+	domain.reading.keeper.child.sock = pair[0];
 	domain.reading.peers = 1;
 	for (uint32_t i = 0; i < CHUNK; i++)
 		stream.fill[0].task[i].keep.make = LAYOUT_FORM_PACKED;
