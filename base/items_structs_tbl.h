@@ -4,6 +4,7 @@
  *
  * ITEMS_TABLE          the table's file
  * ITEMS_STRUCT(name)   a struct's name, without "struct"
+ * ITEMS_UNION          the name of a union of them all; where it is not defined there is none
  *
  * Numbers and bytes of a fixed size: has_...; texts and bytes: NULL where there is none; ..._fd: which of the
  * message's descriptors it brings.
@@ -33,3 +34,12 @@
 	;
 #include ITEMS_TABLE
 #include "base/items_end_tbl.h"
+
+#ifdef ITEMS_UNION
+union ITEMS_UNION {
+#define MESSAGE(name, NAME, asks) struct ITEMS_STRUCT(name) name;
+#include "base/items_skip_tbl.h"
+#include ITEMS_TABLE
+#include "base/items_end_tbl.h"
+};
+#endif

@@ -46,14 +46,7 @@
 #define MESSAGE(name, NAME, asks)                                                \
 	[ITEMS_TYPE(NAME)] = {ITEMS_WHOSE #NAME, ITEMS_ASKS_##asks, name##_rows, \
 			      BASE_ARRAY_LEN(name##_rows), sizeof(struct ITEMS_STRUCT(name))},
-#define SMALL(message, KEY, member, need, what)
-#define NUMBER(message, KEY, member, need, what)
-#define NUMBER_FD(message, KEY, member, need, what)
-#define TEXT(message, KEY, member, least, most, need, what)
-#define FIXED(message, KEY, member, size, need, what)
-#define FIXED_FD(message, KEY, member, size, need, what)
-#define BYTES(message, KEY, member, least, most, need, what)
-#define END(name, NAME)
+#include "base/items_skip_tbl.h"
 static const struct items_type items_types[] = {
 #include ITEMS_TABLE
 };
@@ -65,6 +58,7 @@ static const struct items_type items_types[] = {
 #undef ROW
 #undef ITEMS_TABLE
 #undef ITEMS_STRUCT
+#undef ITEMS_UNION
 #undef ITEMS_KEY
 #undef ITEMS_TYPE
 #undef ITEMS_WHOSE

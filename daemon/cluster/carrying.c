@@ -24,6 +24,7 @@
 
 #define ITEMS_TABLE "daemon/cluster/carrying_tbl.h"
 #define ITEMS_STRUCT(name) said_##name
+#define ITEMS_UNION said
 #define ITEMS_KEY(KEY) CARRIER_KEY_##KEY
 #define ITEMS_TYPE(NAME) CARRIER_##NAME
 #define ITEMS_WHOSE "carrier's "
@@ -32,13 +33,6 @@
 
 _Static_assert((int)TRANSPORT_TCP == (int)CARRIER_TCP && (int)TRANSPORT_RDMA == (int)CARRIER_RDMA,
 	       "a choice of accessd.conf is said as it is");
-
-union said {
-	struct said_met met;
-	struct said_refused refused;
-	struct said_lost lost;
-	struct said_state state;
-};
 
 /* ---- the reader's part ---- */
 
@@ -208,15 +202,10 @@ static void on_state(struct carrying *carrying, const struct said_state *said)
 static bool on_message(void *arg, struct wire_in *in)
 {
 	struct carrying *carrying = arg;
-	struct diag diag = {""};
 	union said said;
 
-	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag)) {
-		log_line(LOG_LEVEL_WARN, "carrier-message", "text=\"%s\"", diag.text);
+	if (!keeper_reads(&carrying->keeper, in, items_types, BASE_ARRAY_LEN(items_types), &said))
 		return false;
-	}
-	loop_is_about(carrying->wants.child.loop,
-		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case CARRIER_MET:
 		return on_met(carrying, &said.met);

@@ -25,19 +25,12 @@
 
 #define ITEMS_TABLE "daemon/cluster/gating_tbl.h"
 #define ITEMS_STRUCT(name) said_##name
+#define ITEMS_UNION said
 #define ITEMS_KEY(KEY) GATE_KEY_##KEY
 #define ITEMS_TYPE(NAME) GATE_##NAME
 #define ITEMS_WHOSE "gate's "
 #include "base/items_structs_tbl.h"
 #include "base/items_types_tbl.h"
-
-union said {
-	struct said_ready ready;
-	struct said_failed failed;
-	struct said_trouble trouble;
-	struct said_member member;
-	struct said_member_gone member_gone;
-};
 
 #define GATING_NOBODY 65534U /* Debian's nobody and nogroup */
 #define KEY_LEAST 32         /* bytes of a key file that can be a secret */
@@ -106,15 +99,10 @@ static void on_member_gone(struct gating *gating, uint64_t id)
 static bool on_message(void *arg, struct wire_in *in)
 {
 	struct gating *gating = arg;
-	struct diag diag = {""};
 	union said said;
 
-	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag)) {
-		log_line(LOG_LEVEL_WARN, "gate-message", "text=\"%s\"", diag.text);
+	if (!keeper_reads(&gating->keeper, in, items_types, BASE_ARRAY_LEN(items_types), &said))
 		return false;
-	}
-	loop_is_about(gating->wants.loop,
-		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case GATE_READY:
 		snprintf(gating->address, sizeof(gating->address), "%s", said.ready.address);

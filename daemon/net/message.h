@@ -18,22 +18,11 @@
 
 #define ITEMS_TABLE "daemon/net/message_tbl.h"
 #define ITEMS_STRUCT(name) message_##name
+#define ITEMS_UNION message
 #include "base/items_structs_tbl.h"
 #undef ITEMS_TABLE
 #undef ITEMS_STRUCT
-
-union message {
-	struct message_hello hello;
-	struct message_describe describe;
-	struct message_open open;
-	struct message_kick kick;
-	struct message_explain explain;
-	struct message_status status;
-	struct message_plan plan;
-	struct message_cache cache;
-	struct message_bad bad;
-	struct message_watch watch;
-};
+#undef ITEMS_UNION
 
 /* A client may send the type. */
 const struct items_type *message_type(uint16_t type);

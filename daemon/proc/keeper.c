@@ -108,6 +108,21 @@ void keeper_tell_of(struct keeper *keeper, uint16_t type, const struct wire_part
 	keeper_send(keeper, &out);
 }
 
+bool keeper_reads(const struct keeper *keeper, const struct wire_in *in,
+		  const struct items_type *types, size_t n, void *ret)
+{
+	struct diag diag = {""};
+	char event[EVENT];
+
+	if (items_read(in, types, n, ret, &diag)) {
+		log_line(LOG_LEVEL_WARN, event_of(keeper, "message", event), "text=\"%s\"",
+			 diag.text);
+		return false;
+	}
+	loop_is_about(keeper->wants->loop, items_name(types, n, in->type));
+	return true;
+}
+
 static void hang_up(struct keeper *keeper)
 {
 	hearing_end(&keeper->hearing);

@@ -7,6 +7,7 @@
  * NAME-hopeless of it.
  */
 
+#include "base/items.h"
 #include "daemon/loop.h"
 #include "daemon/proc/child.h"
 #include "daemon/proc/hearing.h"
@@ -49,6 +50,9 @@ void keeper_restart(void *arg);
 void keeper_send(struct keeper *keeper, struct wire_out *out);
 void keeper_tell_of(struct keeper *keeper, uint16_t type, const struct wire_part *parts);
 #define keeper_tell(keeper, type, ...) keeper_tell_of(keeper, type, WIRE_PARTS(__VA_ARGS__))
+/* Reads what it said, base/items.h says how. false: it makes no sense, and the log has NAME-message. */
+bool keeper_reads(const struct keeper *keeper, const struct wire_in *in,
+		  const struct items_type *types, size_t n, void *ret);
 /* It has ended: it is there no more, ... */
 void keeper_lost(struct keeper *keeper);
 /* ... the log says so, and then another one is to be started. */

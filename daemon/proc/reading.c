@@ -153,7 +153,7 @@ static int start_process(void *arg, struct diag *diag)
 	tell(reading, READER_START, WIRE_U64(READER_KEY_DIRECT, direct_above(wants->param)),
 	     WIRE_U64(READER_KEY_HUGE, wants->param->huge_pages != HUGE_PAGES_OFF),
 	     CHILD_FDS(wants));
-	reading->calls->started(reading->arg);
+	reading->calls->started(reading->domain);
 	return 0;
 }
 
@@ -161,25 +161,25 @@ static bool on_message(void *arg, struct wire_in *in)
 {
 	const struct reading *reading = arg;
 
-	return reading->calls->said(reading->arg, in);
+	return reading->calls->said(reading->domain, in);
 }
 
 static void on_restarted(void *arg)
 {
 	const struct reading *reading = arg;
 
-	reading->calls->restarted(reading->arg);
+	reading->calls->restarted(reading->domain);
 }
 
 static void on_hopeless(void *arg, const char *text)
 {
 	const struct reading *reading = arg;
 
-	reading->calls->hopeless(reading->arg, text);
+	reading->calls->hopeless(reading->domain, text);
 }
 
 int reading_start(struct reading *reading, const struct child_wants *wants,
-		  const struct reading_calls *calls, void *arg, struct diag *diag)
+		  const struct reading_calls *calls, struct domain *domain, struct diag *diag)
 {
 	static const struct keeper_kind kind = {
 	    .name = "reader",
@@ -194,7 +194,7 @@ int reading_start(struct reading *reading, const struct child_wants *wants,
 	};
 	int r;
 
-	*reading = (struct reading){.calls = calls, .arg = arg, .wants = *wants};
+	*reading = (struct reading){.calls = calls, .domain = domain, .wants = *wants};
 	r = keeper_begin(&reading->keeper, &kind, reading, &reading->wants);
 	return r ? r : start_process(reading, diag);
 }
@@ -215,7 +215,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	keeper_died(&reading->keeper, status);
 	reading->cpu_ns += cpu_ns;
 	reading->peers = 0;
-	reading->calls->died(reading->arg, status);
+	reading->calls->died(reading->domain, status);
 	keeper_again(&reading->keeper);
 }
 

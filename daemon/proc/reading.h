@@ -12,19 +12,20 @@
 #include "base/identity.h"
 #include "daemon/proc/keeper.h"
 
+struct domain;
 struct reader_member;
 
-struct reading_calls {                /* of whose reader it is */
-	void (*started)(void *arg);   /* there is one, which knows nothing yet */
-	void (*restarted)(void *arg); /* ... in the place of one that died */
-	hearing_fn said;
-	void (*died)(void *arg, int status);
-	void (*hopeless)(void *arg, const char *text); /* it dies again and again */
+struct reading_calls {                            /* of whose reader it is */
+	void (*started)(struct domain *domain);   /* there is one, which knows nothing yet */
+	void (*restarted)(struct domain *domain); /* ... in the place of one that died */
+	bool (*said)(struct domain *domain, struct wire_in *in);
+	void (*died)(struct domain *domain, int status);
+	void (*hopeless)(struct domain *domain, const char *text); /* it dies again and again */
 };
 
 struct reading {
 	const struct reading_calls *calls;
-	void *arg; /* theirs */
+	struct domain *domain;
 	struct child_wants wants;
 	struct keeper keeper;
 	uint64_t cpu_ns; /* of readers that ended */
@@ -33,7 +34,7 @@ struct reading {
 
 /* wants is copied. 0 or negative errno with diag. */
 int reading_start(struct reading *reading, const struct child_wants *wants,
-		  const struct reading_calls *calls, void *arg, struct diag *diag);
+		  const struct reading_calls *calls, struct domain *domain, struct diag *diag);
 /* waits: until it is gone; it may write what it has queued for its store. */
 void reading_stop(struct reading *reading, bool waits);
 /* The process is gone (SIGCHLD): starts another. cpu_ns: what it used. */

@@ -26,19 +26,12 @@
 
 #define ITEMS_TABLE "daemon/proc/workers_tbl.h"
 #define ITEMS_STRUCT(name) workers_##name
+#define ITEMS_UNION workers_message
 #define ITEMS_KEY(KEY) PARENT_KEY_##KEY
 #define ITEMS_TYPE(NAME) PARENT_##NAME
 #define ITEMS_WHOSE "worker parent's "
 #include "base/items_structs_tbl.h"
 #include "base/items_types_tbl.h"
-
-union workers_message {
-	struct workers_added added;
-	struct workers_refused refused;
-	struct workers_removed removed;
-	struct workers_started started;
-	struct workers_exited exited;
-};
 
 #define OWNER_MOST ((UINT32_C(1) << 24) - 1) /* they have 24 bits in task words */
 #define STATUS_MOST 0xffff                   /* of wait() */
@@ -161,7 +154,7 @@ static void note_birth(struct workers *workers, int status)
 		       "cgroup's or `worker_memory`)");
 	log_line(LOG_LEVEL_ERROR, "workers-hopeless", "text=\"%s\"", text);
 	workers->stillborn = 0;
-	workers->calls->hopeless(workers->arg, text);
+	workers->calls->hopeless(workers->domain, text);
 }
 
 static void end_worker(struct workers *workers, unsigned index, int status, uint64_t cpu_ns)
@@ -180,7 +173,7 @@ static void end_worker(struct workers *workers, unsigned index, int status, uint
 	if (status)
 		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d", index,
 			 (unsigned)status, worker.doom == WORKERS_HUNG);
-	workers->calls->worker_died(workers->arg, &death);
+	workers->calls->worker_died(workers->domain, &death);
 	note_birth(workers, status);
 }
 
@@ -206,10 +199,10 @@ static bool on_exited(struct workers *workers, const struct workers_exited *said
 static void on_removed(struct workers *workers, const struct workers_removed *said)
 {
 	if (said->has_variant) {
-		workers->calls->removed(workers->arg, said->queue, said->variant);
+		workers->calls->removed(workers->domain, said->queue, said->variant);
 	} else if (workers->leaving) {
 		workers->leaving--;
-		workers->calls->let_go(workers->arg);
+		workers->calls->let_go(workers->domain);
 	}
 }
 
@@ -217,20 +210,15 @@ static bool on_message(void *arg, struct wire_in *in)
 {
 	struct workers *workers = arg;
 	union workers_message message;
-	struct diag diag = {""};
 
-	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag)) {
-		log_line(LOG_LEVEL_WARN, "worker-parent-message", "text=\"%s\"", diag.text);
+	if (!keeper_reads(&workers->keeper, in, items_types, BASE_ARRAY_LEN(items_types), &message))
 		return false;
-	}
-	loop_is_about(workers->wants.loop,
-		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case PARENT_ADDED:
-		workers->calls->added(workers->arg, message.added.queue, message.added.variant);
+		workers->calls->added(workers->domain, message.added.queue, message.added.variant);
 		break;
 	case PARENT_REFUSED:
-		workers->calls->refused(workers->arg, message.refused.queue,
+		workers->calls->refused(workers->domain, message.refused.queue,
 					message.refused.variant, message.refused.text);
 		break;
 	case PARENT_REMOVED:
@@ -270,7 +258,7 @@ static void on_restarted(void *arg)
 {
 	const struct workers *workers = arg;
 
-	workers->calls->restarted(workers->arg);
+	workers->calls->restarted(workers->domain);
 }
 
 /* When no parent gets on its feet all streams end for good. */
@@ -278,11 +266,11 @@ static void on_hopeless(void *arg, const char *text)
 {
 	const struct workers *workers = arg;
 
-	workers->calls->hopeless(workers->arg, text);
+	workers->calls->hopeless(workers->domain, text);
 }
 
 int workers_start(struct workers *workers, const struct child_wants *wants,
-		  const struct workers_calls *calls, void *arg, struct diag *diag)
+		  const struct workers_calls *calls, struct domain *domain, struct diag *diag)
 {
 	static const struct keeper_kind kind = {
 	    .name = "worker-parent",
@@ -297,7 +285,7 @@ int workers_start(struct workers *workers, const struct child_wants *wants,
 	int r;
 
 	*workers = (struct workers){
-	    .calls = calls, .arg = arg, .wants = *wants, .size = wants->machine->workers};
+	    .calls = calls, .domain = domain, .wants = *wants, .size = wants->machine->workers};
 	r = keeper_begin(&workers->keeper, &kind, workers, &workers->wants);
 	return r ? r : start_process(workers, diag);
 }
@@ -321,9 +309,9 @@ void workers_died(struct workers *workers, int status)
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
 	keeper_again(&workers->keeper);
-	workers->calls->died(workers->arg);
+	workers->calls->died(workers->domain);
 	workers->leaving = 0; /* who died has let go of all */
-	workers->calls->let_go(workers->arg);
+	workers->calls->let_go(workers->domain);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)

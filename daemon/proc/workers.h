@@ -15,19 +15,21 @@
 #include "daemon/proc/keeper.h"
 #include "shmring/layout.h"
 
+struct domain;
 struct slot_geometry;
 struct fill_death;
 struct pipeline;
 
-struct workers_calls {                /* of whose workers they are */
-	void (*restarted)(void *arg); /* there is a parent in the place of one that died */
-	void (*died)(void *arg);      /* the parent, and all of them */
-	void (*hopeless)(void *arg, const char *text); /* none can be had */
-	void (*added)(void *arg, uint32_t queue, uint64_t variant);
-	void (*refused)(void *arg, uint32_t queue, uint64_t variant, const char *text);
-	void (*removed)(void *arg, uint32_t queue, uint64_t variant);
-	void (*let_go)(void *arg); /* of a queue */
-	void (*worker_died)(void *arg, const struct fill_death *death);
+struct workers_calls { /* of whose workers they are */
+	void (*restarted)(
+	    struct domain *domain);          /* there is a parent in the place of one that died */
+	void (*died)(struct domain *domain); /* the parent, and all of them */
+	void (*hopeless)(struct domain *domain, const char *text); /* none can be had */
+	void (*added)(struct domain *domain, uint32_t queue, uint64_t variant);
+	void (*refused)(struct domain *domain, uint32_t queue, uint64_t variant, const char *text);
+	void (*removed)(struct domain *domain, uint32_t queue, uint64_t variant);
+	void (*let_go)(struct domain *domain); /* of a queue */
+	void (*worker_died)(struct domain *domain, const struct fill_death *death);
 };
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
@@ -42,7 +44,7 @@ struct workers_one {                 /* by index in the doorbell */
 
 struct workers {
 	const struct workers_calls *calls;
-	void *arg; /* theirs */
+	struct domain *domain;
 	struct child_wants wants;
 	struct keeper keeper;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
@@ -58,7 +60,7 @@ struct workers {
 
 /* As many as the machine wants; wants is copied. 0 or negative errno with diag. */
 int workers_start(struct workers *workers, const struct child_wants *wants,
-		  const struct workers_calls *calls, void *arg, struct diag *diag);
+		  const struct workers_calls *calls, struct domain *domain, struct diag *diag);
 /* waits: until it is gone. */
 void workers_stop(struct workers *workers, bool waits);
 void workers_died(struct workers *workers, int status);

@@ -6,7 +6,6 @@
 #include "daemon/serve/from_reader.h"
 
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/wire.h"
 #include "daemon/cache/cache.h"
 #include "daemon/cache/chores.h"
@@ -24,27 +23,12 @@
 
 #define ITEMS_TABLE "daemon/proc/reading_tbl.h"
 #define ITEMS_STRUCT(name) reading_##name
+#define ITEMS_UNION reading_message
 #define ITEMS_KEY(KEY) READER_KEY_##KEY
 #define ITEMS_TYPE(NAME) READER_##NAME
 #define ITEMS_WHOSE "reader's "
 #include "base/items_structs_tbl.h"
 #include "base/items_types_tbl.h"
-
-union reading_message {
-	struct reading_progress progress;
-	struct reading_opened opened;
-	struct reading_looked looked;
-	struct reading_refused refused;
-	struct reading_attached attached;
-	struct reading_detached detached;
-	struct reading_state state;
-	struct reading_formed formed;
-	struct reading_chore_progress chore_progress;
-	struct reading_chore_done chore_done;
-	struct reading_ask_unread ask_unread;
-	struct reading_wrong wrong;
-	struct reading_failed failed;
-};
 
 static void on_opened(struct domain *domain, const struct reading_opened *opened,
 		      struct wire_in *in)
@@ -111,18 +95,13 @@ static void on_failed(struct domain *domain, const struct reading_failed *failed
 	stream_read_failed(domain, failed->queue, failed->row, failed->task, failed->sample);
 }
 
-static bool on_said(void *arg, struct wire_in *in)
+static bool on_said(struct domain *domain, struct wire_in *in)
 {
-	struct domain *domain = arg;
 	union reading_message message;
-	struct diag diag = {""};
 
-	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag)) {
-		log_line(LOG_LEVEL_WARN, "reader-message", "text=\"%s\"", diag.text);
+	if (!keeper_reads(&domain->reading.keeper, in, items_types, BASE_ARRAY_LEN(items_types),
+			  &message))
 		return false;
-	}
-	loop_is_about(domain->node->loop,
-		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case READER_PROGRESS:
 		source_progress(domain, message.progress.id, message.progress.folders,
@@ -172,10 +151,8 @@ static bool on_said(void *arg, struct wire_in *in)
 
 /* ---- life ---- */
 
-static void on_started(void *arg)
+static void on_started(struct domain *domain)
 {
-	struct domain *domain = arg;
-
 	carrying_reader_started(&domain->carrying);
 	if (domain->disk_cache.share == DISK_CACHE_HAS)
 		stores_tell(domain);
@@ -183,15 +160,8 @@ static void on_started(void *arg)
 		stores_ask(domain);
 }
 
-static void on_restarted(void *arg)
+static void on_died(struct domain *domain, int status)
 {
-	source_reader_started(arg);
-}
-
-static void on_died(void *arg, int status)
-{
-	struct domain *domain = arg;
-
 	domain->node->counters.restarts.reader++;
 	domain->restarts.reader++;
 	disk_cache_reader_died(&domain->disk_cache, status);
@@ -201,13 +171,8 @@ static void on_died(void *arg, int status)
 	chores_fail(domain, "the reader died meanwhile: try again");
 }
 
-static void on_hopeless(void *arg, const char *text)
-{
-	source_reader_failed(arg, text);
-}
-
 const struct reading_calls from_reader_calls = {.started = on_started,
-						.restarted = on_restarted,
+						.restarted = source_reader_started,
 						.said = on_said,
 						.died = on_died,
-						.hopeless = on_hopeless};
+						.hopeless = source_reader_failed};

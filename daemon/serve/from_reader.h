@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What comes from a domain's reader; arg is the domain. */
+/* What comes from a domain's reader. */
 
 #include "daemon/proc/reading.h"
 

@@ -7,49 +7,15 @@
 #include "daemon/serve/streams.h"
 #include "daemon/tenant/domain.h"
 
-static void on_restarted(void *arg)
+static void on_died(struct domain *domain)
 {
-	stream_workers_started(arg);
-}
-
-static void on_died(void *arg)
-{
-	struct domain *domain = arg;
-
 	domain->node->counters.restarts.parent++;
 	domain->restarts.parent++;
 	stream_workers_died(domain);
 }
 
-static void on_hopeless(void *arg, const char *text)
+static void on_worker_died(struct domain *domain, const struct fill_death *death)
 {
-	stream_workers_failed(arg, text);
-}
-
-static void on_added(void *arg, uint32_t queue, uint64_t variant)
-{
-	stream_workers_added(arg, queue, variant);
-}
-
-static void on_refused(void *arg, uint32_t queue, uint64_t variant, const char *text)
-{
-	stream_variant_refused(arg, queue, variant, text);
-}
-
-static void on_removed(void *arg, uint32_t queue, uint64_t variant)
-{
-	stream_variant_removed(arg, queue, variant);
-}
-
-static void on_let_go(void *arg)
-{
-	ram_cache_look(arg);
-}
-
-static void on_worker_died(void *arg, const struct fill_death *death)
-{
-	struct domain *domain = arg;
-
 	if (death->status) {
 		domain->node->counters.restarts.worker++;
 		domain->restarts.worker++;
@@ -57,11 +23,11 @@ static void on_worker_died(void *arg, const struct fill_death *death)
 	stream_worker_died(domain, death);
 }
 
-const struct workers_calls from_workers_calls = {.restarted = on_restarted,
+const struct workers_calls from_workers_calls = {.restarted = stream_workers_started,
 						 .died = on_died,
-						 .hopeless = on_hopeless,
-						 .added = on_added,
-						 .refused = on_refused,
-						 .removed = on_removed,
-						 .let_go = on_let_go,
+						 .hopeless = stream_workers_failed,
+						 .added = stream_workers_added,
+						 .refused = stream_variant_refused,
+						 .removed = stream_variant_removed,
+						 .let_go = ram_cache_look,
 						 .worker_died = on_worker_died};

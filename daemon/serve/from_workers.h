@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What comes from a domain's workers and their parent; arg is the domain. */
+/* What comes from a domain's workers and their parent. */
 
 #include "daemon/proc/workers.h"
 
