@@ -27,6 +27,7 @@
 #define BASE_EACH_LEAVING(item, list, link)                                        \
 	for (__typeof__(&*LIST_FIRST(list)) item = LIST_FIRST(list), item##_next_; \
 	     item != NULL && (item##_next_ = LIST_NEXT(item, link), true); item = item##_next_)
+#define BASE_ORDER(a, b) (((a) > (b)) - ((a) < (b))) /* as qsort() wants it */
 #define BASE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 /* On the path of a batch, or never there: the first kind lies together, on few pages of code. */
 #define BASE_HOT __attribute__((hot))
@@ -67,6 +68,11 @@ static inline uint64_t base_align_up(uint64_t value, uint64_t power_of_two)
 	return (value + power_of_two - 1) & ~(power_of_two - 1);
 }
 uint64_t base_page_size(void);
+/* For qsort() and bsearch(). */
+int base_compare_u32(const void *a, const void *b);
+int base_compare_u64(const void *a, const void *b);
+struct timespec;
+int base_compare_times(const struct timespec *a, const struct timespec *b);
 
 /* CLOCK_MONOTONIC in ns, the only clock that decides anything. */
 uint64_t base_now_ns(void);

@@ -13,6 +13,11 @@ struct philox {
 	uint32_t word[4];
 };
 
+/* Two of its words as one: half 0 or 1. */
+static inline uint64_t philox_half(const struct philox *block, unsigned half)
+{
+	return (uint64_t)block->word[2 * half + 1] << 32 | block->word[2 * half];
+}
 /* The block for key (seed) and 128-bit counter (a, b). */
 struct philox philox_block(uint64_t key, uint64_t a, uint64_t b);
 

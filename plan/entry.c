@@ -179,13 +179,6 @@ static void keep_one(struct entry_rest *rest, uint32_t i, uint32_t kept)
 	rest->positions[kept] = rest->positions[i];
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The places in the permutation of those ids that are of the set; from: what is in ret already. Returns how many there
  * are then, ascending. */
 static uint32_t sorted_positions(const struct entry_set *set, const int64_t *ids, uint32_t count,
@@ -197,7 +190,7 @@ static uint32_t sorted_positions(const struct entry_set *set, const int64_t *ids
 		ret[from] = permutation_position(set->permutation, (uint64_t)ids[i]);
 		from += is_member(set, ret[from]);
 	}
-	qsort(ret, from, sizeof(*ret), compare);
+	qsort(ret, from, sizeof(*ret), base_compare_u64);
 	return from;
 }
 
@@ -226,7 +219,8 @@ static void take_out(const struct entry_set *set, struct entry_rest *rest,
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < rest->n_tail; i++)
-		if (!bsearch(&rest->positions[i], positions, count, sizeof(*positions), compare))
+		if (!bsearch(&rest->positions[i], positions, count, sizeof(*positions),
+			     base_compare_u64))
 			keep_one(rest, i, kept++);
 	rest->n_tail = kept;
 	for (uint32_t first = 0, end; first < count; first = end) {
@@ -259,13 +253,6 @@ static void put_back(const struct entry_set *set, struct entry_rest *rest,
 	}
 }
 
-static int compare_blocks(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* All of an entry that has whole blocks, in whatever order. Where all of them are whole in the set, too,
  * nothing of them is in the tail. */
 static void take_blocks(const struct entry_set *set, struct entry_rest *rest,
@@ -281,7 +268,8 @@ static void take_blocks(const struct entry_set *set, struct entry_rest *rest,
 	for (uint32_t i = 0; i < rest->n_tail; i++) {
 		uint32_t block = (uint32_t)(rest->positions[i] / set->permutation->block);
 
-		if (!bsearch(&block, entry->blocks, entry->n_blocks, sizeof(block), compare_blocks))
+		if (!bsearch(&block, entry->blocks, entry->n_blocks, sizeof(block),
+			     base_compare_u32))
 			keep_one(rest, i, kept++);
 	}
 	rest->n_tail = kept;

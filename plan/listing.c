@@ -22,11 +22,6 @@ _Static_assert(sizeof(struct listing_key) == 16, "frozen");
 
 static const uint8_t listing_magic[8] = {'O', 'A', '!', 'L', 'I', 'S', 'T', '1'};
 
-static uint64_t word64(uint32_t low, uint32_t high)
-{
-	return (uint64_t)high << 32 | low;
-}
-
 /* ---- bytes ---- */
 
 static int bad(struct diag *diag, const char *what)
@@ -197,7 +192,7 @@ static uint32_t *windows_of(const struct listing_spec *spec, uint64_t epoch)
 		free(window);
 		return NULL;
 	}
-	other.seed = word64(key.word[0], key.word[1]);
+	other.seed = philox_half(&key, 0);
 	permute(&other, epoch, spec->n_blocks, NULL, order);
 	for (uint64_t i = 0; i < spec->n_blocks; i++)
 		window[order[i]] = (uint32_t)(i / spec->window);
@@ -291,7 +286,7 @@ static int make_keys(const struct listing_spec *spec, uint64_t epoch, struct lis
 
 		draft->keys[k] = (struct listing_key){
 		    .seed = spec->seed,
-		    .nonce = k ? word64(block.word[0], block.word[1]) : nonce,
+		    .nonce = k ? philox_half(&block, 0) : nonce,
 		};
 	}
 	return 0;

@@ -25,11 +25,6 @@ const char *plan_name(uint32_t order)
 	return order && order < BASE_ARRAY_LEN(names) ? names[order] : "none of ours";
 }
 
-static uint64_t word64(uint32_t low, uint32_t high)
-{
-	return (uint64_t)high << 32 | low;
-}
-
 void plan_init(struct plan *plan, enum plan_order order, uint64_t n, uint64_t seed,
 	       const uint8_t version[32], bool is_deterministic)
 {
@@ -48,7 +43,7 @@ uint64_t plan_nonce(const struct plan *plan, uint64_t epoch)
 	if (plan->ignores_epoch)
 		epoch = 0;
 	block = philox_block(plan->seed, epoch, PLAN_STREAM_NONCE);
-	return word64(block.word[0], block.word[1]);
+	return philox_half(&block, 0);
 }
 
 void plan_samples(const struct plan *plan, uint64_t epoch, uint64_t first, uint32_t count,
@@ -60,8 +55,8 @@ void plan_samples(const struct plan *plan, uint64_t epoch, uint64_t first, uint3
 		struct philox block = philox_block(plan->seed, epoch, PLAN_STREAM_KEY);
 
 		permutation_init(&permutation, plan->n, plan->version);
-		permutation.key[0] ^= word64(block.word[0], block.word[1]);
-		permutation.key[1] ^= word64(block.word[2], block.word[3]);
+		permutation.key[0] ^= philox_half(&block, 0);
+		permutation.key[1] ^= philox_half(&block, 1);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		ret_ids[i] = plan->order == PLAN_SEEDED

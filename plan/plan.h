@@ -44,6 +44,11 @@ const char *plan_name(uint32_t order);
  * and epoch, they are taken as 0, so that all jobs and epochs mean the same instances. */
 void plan_init(struct plan *plan, enum plan_order order, uint64_t n, uint64_t seed,
 	       const uint8_t version[32], bool is_deterministic);
+/* Bytes of an id where one of n samples is stored. */
+static inline unsigned plan_id_bytes(uint64_t n)
+{
+	return n <= UINT64_C(1) << 32 ? 4 : 8;
+}
 uint64_t plan_nonce(const struct plan *plan, uint64_t epoch);
 /* The samples at places first .. first + count - 1; first + count <= n. */
 void plan_samples(const struct plan *plan, uint64_t epoch, uint64_t first, uint32_t count,

@@ -38,8 +38,8 @@ static struct part part_of(const struct permutation *permutation, const uint8_t 
 	struct part part;
 
 	permutation_init(&part.order, permutation->blocks, version);
-	part.order.key[0] ^= (uint64_t)block.word[1] << 32 | block.word[0];
-	part.order.key[1] ^= (uint64_t)block.word[3] << 32 | block.word[2];
+	part.order.key[0] ^= philox_half(&block, 0);
+	part.order.key[1] ^= philox_half(&block, 1);
 	part.first = boundary(permutation, split->from);
 	part.end = boundary(permutation, split->to);
 	return part;

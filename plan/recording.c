@@ -21,16 +21,6 @@
 
 static const uint8_t recording_magic[8] = {'o', 'a', '-', 'p', 'l', 'a', 'n', '\n'};
 
-static uint32_t get32(const uint8_t *at)
-{
-	return (uint32_t)little_get(at, 4);
-}
-
-static unsigned id_bytes(uint64_t n)
-{
-	return n <= UINT64_C(1) << 32 ? 4 : 8;
-}
-
 /* ---- writing ---- */
 
 void recording_write_head(const struct recording_head *head, uint8_t ret[RECORDING_HEAD])
@@ -86,8 +76,8 @@ size_t recording_write_batch(const struct recording_batch *batch, uint64_t n, co
 	little_put(ret + 32, batch->count, 4);
 	little_put(ret + 36, runs, 4);
 	little_put(ret + 40, batch->flags, 8);
-	for (uint32_t i = 0; i < batch->count; i++, at += id_bytes(n))
-		little_put(at, (uint64_t)ids[i], id_bytes(n));
+	for (uint32_t i = 0; i < batch->count; i++, at += plan_id_bytes(n))
+		little_put(at, (uint64_t)ids[i], plan_id_bytes(n));
 	return (size_t)(at - ret);
 }
 
@@ -113,22 +103,22 @@ static int check_head(const uint8_t *bytes, struct recording_head *ret, struct d
 		return bad(diag, "this file is none");
 	if (little_get(bytes + 120, 8) != hash_checksum(bytes, 120))
 		return bad(diag, "its head is damaged (checksum)");
-	if (get32(bytes + 8) > RECORDING_FORMAT)
+	if (little_32(bytes + 8) > RECORDING_FORMAT)
 		return diag_fail(
 		    diag, RECORDING_E_VERSION,
 		    "recorded plan: format %u is newer than this version's %u; upgrade "
 		    "oneaccess",
-		    get32(bytes + 8), RECORDING_FORMAT);
+		    little_32(bytes + 8), RECORDING_FORMAT);
 	*ret = (struct recording_head){
 	    .n = little_get(bytes + 16, 8),
-	    .block = get32(bytes + 24),
-	    .order = get32(bytes + 28),
+	    .block = little_32(bytes + 24),
+	    .order = little_32(bytes + 28),
 	    .seed = little_get(bytes + 96, 8),
-	    .batch = get32(bytes + 104),
+	    .batch = little_32(bytes + 104),
 	};
 	memcpy(ret->dataset, bytes + 32, sizeof(ret->dataset));
 	memcpy(ret->pipeline, bytes + 64, sizeof(ret->pipeline));
-	if (get32(bytes + 8) != RECORDING_FORMAT || get32(bytes + 12) != RECORDING_HEAD ||
+	if (little_32(bytes + 8) != RECORDING_FORMAT || little_32(bytes + 12) != RECORDING_HEAD ||
 	    !ret->n || ret->n >= LISTING_MAX_ID || ret->order < PLAN_CAROUSEL ||
 	    ret->order > PLAN_LIST)
 		return bad(diag, "its head contradicts itself");
@@ -239,8 +229,8 @@ static int next_block(struct recording_reader *reader, struct diag *diag)
 	r = read_at(reader, head, sizeof(head), reader->offset);
 	if (r)
 		return r;
-	bytes = get32(head + 4);
-	if (get32(head) != BLOCK_MAGIC || little_get(head + 16, 8) != hash_checksum(head, 16))
+	bytes = little_32(head + 4);
+	if (little_32(head) != BLOCK_MAGIC || little_get(head + 16, 8) != hash_checksum(head, 16))
 		return judge_rest(reader, diag);
 	if (little_get(head + 8, 8) != reader->number || !bytes || bytes > RECORDING_MAX_BLOCK)
 		return bad(diag, "its blocks do not follow each other");
@@ -284,13 +274,13 @@ static int read_batch(struct recording_reader *reader, struct recording_batch *r
 	    .epoch = little_get(at, 8),
 	    .step = little_get(at + 8, 8),
 	    .after = little_get(at + 16, 8),
-	    .rank = get32(at + 24),
-	    .ranks = get32(at + 28),
-	    .count = get32(at + 32),
-	    .n_runs = get32(at + 36),
-	    .flags = get32(at + 40),
+	    .rank = little_32(at + 24),
+	    .ranks = little_32(at + 28),
+	    .count = little_32(at + 32),
+	    .n_runs = little_32(at + 36),
+	    .flags = little_32(at + 40),
 	    .runs = at + RECORDING_BATCH_HEAD,
-	    .id_bytes = id_bytes(reader->head.n),
+	    .id_bytes = plan_id_bytes(reader->head.n),
 	};
 	bytes = RECORDING_BATCH_HEAD + (uint64_t)ret->n_runs * RECORDING_RUN +
 		(uint64_t)ret->count * ret->id_bytes;

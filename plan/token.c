@@ -58,16 +58,6 @@ static const uint8_t token_magic[8] = {'o', 'a', 't', 'o', 'k', 'e', 'n', '\n'};
 
 /* numbers */
 
-static uint32_t get32(const uint8_t *at)
-{
-	return (uint32_t)little_get(at, 4);
-}
-
-static unsigned id_bytes(uint64_t n)
-{
-	return n <= UINT64_C(1) << 32 ? 4 : 8;
-}
-
 static uint64_t blocks_of(uint64_t n, uint32_t block)
 {
 	return n / block + (n % block != 0);
@@ -93,7 +83,7 @@ static uint32_t format_of(const struct token *token)
 /* All but head and need. */
 static size_t rest_bytes(const struct token *token)
 {
-	return (size_t)id_bytes(token->n) * token->n_tail + (size_t)8 * token->n_nonces +
+	return (size_t)plan_id_bytes(token->n) * token->n_tail + (size_t)8 * token->n_nonces +
 	       log_bytes(token) + TOKEN_SUM;
 }
 
@@ -123,7 +113,7 @@ static void write_head(const struct token *token, uint8_t *out, size_t size)
 	little_put(out + 88, token->delivered, 8);
 	little_put(out + 96, token->n_tail, 4);
 	little_put(out + 100, token->n_nonces, 4);
-	little_put(out + 104, id_bytes(token->n), 4);
+	little_put(out + 104, plan_id_bytes(token->n), 4);
 	little_put(out + 108, token->has_log, 4);
 	memcpy(out + 112, token->sampler, sizeof(token->sampler));
 }
@@ -131,7 +121,7 @@ static void write_head(const struct token *token, uint8_t *out, size_t size)
 size_t token_write(const struct token *token, void *ret, size_t size)
 {
 	size_t total = token_size(token);
-	unsigned width = id_bytes(token->n);
+	unsigned width = plan_id_bytes(token->n);
 	uint8_t *out = ret, *at = out + TOKEN_HEAD;
 
 	if (size < total || total > UINT32_MAX)
@@ -171,7 +161,7 @@ static int bad(struct diag *diag, const char *what)
 /* Of a frame that was checked: old tokens have shorter heads. */
 static size_t head_bytes(const uint8_t *data)
 {
-	return get32(data + 8) == 1 ? TOKEN_HEAD_1 : TOKEN_HEAD;
+	return little_32(data + 8) == 1 ? TOKEN_HEAD_1 : TOKEN_HEAD;
 }
 
 /* What is the same in every format. */
@@ -179,16 +169,16 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 {
 	if (size < 16 + TOKEN_SUM || memcmp(data, token_magic, sizeof(token_magic)) != 0)
 		return bad(diag, "these bytes are no token");
-	if (get32(data + 12) != size)
+	if (little_32(data + 12) != size)
 		return bad(diag, "it was cut off or something was added");
 	if (little_get(data + size - TOKEN_SUM, TOKEN_SUM) != hash_checksum(data, size - TOKEN_SUM))
 		return bad(diag, "it is damaged (checksum)");
-	if (get32(data + 8) > TOKEN_NEWEST)
+	if (little_32(data + 8) > TOKEN_NEWEST)
 		return diag_fail(
 		    diag, TOKEN_E_VERSION,
 		    "resume token: format %u is newer than this version's %u; upgrade oneaccess",
-		    get32(data + 8), TOKEN_NEWEST);
-	if (!get32(data + 8) || size < head_bytes(data) + TOKEN_SUM)
+		    little_32(data + 8), TOKEN_NEWEST);
+	if (!little_32(data + 8) || size < head_bytes(data) + TOKEN_SUM)
 		return bad(diag, "its format is none of ours");
 	return 0;
 }
@@ -196,16 +186,16 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 static void read_head(const uint8_t *data, struct token *token)
 {
 	token->n = little_get(data + 16, 8);
-	token->block = get32(data + 24);
-	token->order = get32(data + 28);
+	token->block = little_32(data + 24);
+	token->order = little_32(data + 28);
 	memcpy(token->dataset, data + 32, sizeof(token->dataset));
 	token->seed = little_get(data + 64, 8);
 	token->epoch = little_get(data + 72, 8);
 	token->epochs = little_get(data + 80, 8);
 	token->delivered = little_get(data + 88, 8);
-	token->n_tail = get32(data + 96);
-	token->n_nonces = get32(data + 100);
-	token->has_log = get32(data + 108) == 1;
+	token->n_tail = little_32(data + 96);
+	token->n_nonces = little_32(data + 100);
+	token->has_log = little_32(data + 108) == 1;
 	if (head_bytes(data) == TOKEN_HEAD)
 		memcpy(token->sampler, data + 112, sizeof(token->sampler));
 }
@@ -215,7 +205,7 @@ static bool measure_need(const uint8_t *data, size_t size, const struct token *t
 {
 	size_t head = head_bytes(data), words = need_words(token);
 
-	if (get32(data + 8) == TOKEN_FORMAT_PARTS) {
+	if (little_32(data + 8) == TOKEN_FORMAT_PARTS) {
 		*ret = format_of(token) == TOKEN_FORMAT_PARTS
 			   ? token_parts_measure(data + head, size - head,
 						 blocks_of(token->n, token->block))
@@ -245,7 +235,7 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 		return bad(diag, "it lists too much");
 	if (token->epochs && token->epoch > token->epochs)
 		return bad(diag, "its epoch is past its last one");
-	if (get32(data + 104) != id_bytes(token->n) || get32(data + 108) > 1)
+	if (little_32(data + 104) != plan_id_bytes(token->n) || little_32(data + 108) > 1)
 		return bad(diag, "its head is inconsistent");
 	if (*ret_need + rest_bytes(token) != size - head_bytes(data))
 		return bad(diag, "its size is not that of its contents");
@@ -292,7 +282,7 @@ static int check_tail(const struct token *token, struct diag *diag)
 
 static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
 {
-	unsigned width = id_bytes(token->n);
+	unsigned width = plan_id_bytes(token->n);
 
 	token->tail = calloc((size_t)token->n_tail + 1, sizeof(*token->tail));
 	if (!token->tail)
@@ -336,8 +326,8 @@ static void read_log(const uint8_t *at, struct token *token)
 static int read_body(const uint8_t *data, size_t need_bytes, struct token *token, struct diag *diag)
 {
 	const uint8_t *need = data + head_bytes(data), *tail = need + need_bytes;
-	bool in_parts = get32(data + 8) == TOKEN_FORMAT_PARTS;
-	const uint8_t *nonces = tail + (size_t)id_bytes(token->n) * token->n_tail;
+	bool in_parts = little_32(data + 8) == TOKEN_FORMAT_PARTS;
+	const uint8_t *nonces = tail + (size_t)plan_id_bytes(token->n) * token->n_tail;
 	int r = read_need(need, in_parts, token, diag);
 
 	read_log(nonces + (size_t)8 * token->n_nonces, token);

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/bits.h"
+#include "base/little.h"
 #include "plan/token_parts.h"
 
 enum { PART_NONE = 0, PART_ALL = 1, PART_SOME = 2 };
@@ -50,9 +51,8 @@ size_t token_parts_size(const uint64_t *need, uint64_t blocks)
 static uint8_t *put_words(uint8_t *at, const uint64_t *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		for (unsigned k = 0; k < 8; k++)
-			*at++ = (uint8_t)(words[i] >> (8 * k));
-	return at;
+		little_put_64(at + 8 * i, words[i]);
+	return at + 8 * n;
 }
 
 void token_parts_write(const uint64_t *need, uint64_t blocks, uint8_t *ret)
@@ -87,12 +87,9 @@ size_t token_parts_measure(const uint8_t *data, size_t room, uint64_t blocks)
 
 static const uint8_t *get_words(const uint8_t *at, uint64_t *words, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		words[i] = 0;
-		for (unsigned k = 0; k < 8; k++)
-			words[i] |= (uint64_t)*at++ << (8 * k);
-	}
-	return at;
+	for (size_t i = 0; i < n; i++)
+		words[i] = little_64(at + 8 * i);
+	return at + 8 * n;
 }
 
 static bool is_some(const uint64_t *words, uint64_t blocks)

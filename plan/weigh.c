@@ -29,11 +29,6 @@
 #define WEIGH_STREAM_DRAW UINT64_C(0x6472770000000000) /* "drw" */
 #define WEIGH_STREAM_WAIT UINT64_C(0x6578700000000000) /* "exp" */
 
-static uint64_t word64(uint32_t low, uint32_t high)
-{
-	return (uint64_t)high << 32 | low;
-}
-
 /* ---- drawing with replacement ---- */
 
 struct alias {
@@ -128,8 +123,8 @@ static int alias_build(struct alias *alias, const double *weights, uint64_t n)
 static uint64_t alias_draw(const struct alias *alias, const struct weigh *weigh, uint64_t place)
 {
 	struct philox block = philox_block(weigh->seed, weigh->epoch, WEIGH_STREAM_DRAW + place);
-	unsigned __int128 product = word64(block.word[0], block.word[1]);
-	double unit = (double)(word64(block.word[2], block.word[3]) >> 11) * 0x1p-53;
+	unsigned __int128 product = philox_half(&block, 0);
+	double unit = (double)(philox_half(&block, 1) >> 11) * 0x1p-53;
 	uint64_t item;
 
 	product *= alias->n;
@@ -204,7 +199,7 @@ static struct contender find(struct contender *all, uint64_t n, uint64_t rank)
 static struct contender contender_of(const struct weigh *weigh, uint64_t item)
 {
 	struct philox block = philox_block(weigh->seed, weigh->epoch, WEIGH_STREAM_WAIT + item);
-	uint64_t wait = bits_minus_log2(word64(block.word[0], block.word[1]), 44);
+	uint64_t wait = bits_minus_log2(philox_half(&block, 0), 44);
 
 	return (struct contender){(double)wait / weigh->weights[item], item};
 }

@@ -135,7 +135,7 @@ static const char *check_counts(const struct carousel *carousel, uint32_t job)
 			return "a job was granted a chunk that was drawn for others alone";
 		if (!s->uses[job])
 			return "a slot does not count a grant";
-		if (!carousel_set_has(&s->seen, job))
+		if (!bits_test(s->seen.word, job))
 			return "a slot does not know of a grant";
 		coming += grant->state == CAROUSEL_GRANTED ? grant->samples : 0;
 		revoked += grant->state == CAROUSEL_REVOKED;

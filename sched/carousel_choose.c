@@ -299,7 +299,7 @@ static void choose_by_hunger(const struct carousel *carousel, const uint32_t *or
 
 		add(ret, order[i], is_wanted);
 		if (is_wanted)
-			carousel_set_add(&ret->meant, order[i]);
+			bits_set(ret->meant.word, order[i]);
 	}
 }
 
@@ -317,7 +317,7 @@ static void take_over(const struct table *table, const uint32_t *players, uint64
 				add(ret, players[i], needed_by >> i & 1);
 	for (uint32_t i = 0; i < table->n; i++)
 		if (takes >> i & 1)
-			carousel_set_add(&ret->meant, players[i]);
+			bits_set(ret->meant.word, players[i]);
 }
 
 /* Jobs of another scope, and those that were too many to be players. */
@@ -334,7 +334,7 @@ static void take_rest(const struct carousel *carousel, const uint32_t *order, ui
 			continue;
 		add(ret, order[i], is_wanted);
 		if (is_wanted)
-			carousel_set_add(&ret->meant, order[i]);
+			bits_set(ret->meant.word, order[i]);
 	}
 }
 

@@ -305,13 +305,6 @@ static uint32_t block_of_rank(const struct carousel *carousel, uint32_t n_list, 
 	return (uint32_t)(word * 64 + (unsigned)__builtin_ctzll(bits));
 }
 
-static int compare_blocks(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* A uniform subset of most of the candidates, ascending; all of them if there are no more.
  * n_list: as many are listed; 0: none are, they stand in the bitmap. */
 static uint32_t draw(struct carousel *carousel, uint64_t nonce, uint32_t n_list, uint32_t most,
@@ -336,7 +329,7 @@ static uint32_t draw(struct carousel *carousel, uint64_t nonce, uint32_t n_list,
 		bits_clear(carousel->drawn, blocks[i]);
 		blocks[i] += (uint32_t)(64 * carousel->window.word);
 	}
-	qsort(blocks, n, sizeof(*blocks), compare_blocks);
+	qsort(blocks, n, sizeof(*blocks), base_compare_u32);
 	return n;
 }
 
@@ -359,7 +352,7 @@ static uint32_t fill_chunk(const struct carousel *carousel, uint64_t nonce, uint
 		blocks[chosen] = blocks[kept];
 		blocks[kept] = block;
 	}
-	qsort(blocks, kept, sizeof(*blocks), compare_blocks);
+	qsort(blocks, kept, sizeof(*blocks), base_compare_u32);
 	return kept;
 }
 

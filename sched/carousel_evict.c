@@ -17,7 +17,7 @@
 
 int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot)
 {
-	if (!carousel_set_has(&carousel->slots[slot].seen, job))
+	if (!bits_test(carousel->slots[slot].seen.word, job))
 		return -1; /* the set of all that were ever granted it */
 	return carousel_need_find(&carousel->jobs[job], slot);
 }

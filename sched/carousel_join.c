@@ -204,7 +204,7 @@ static void see_nonces(struct carousel *carousel, const struct carousel_join *jo
 			is_seen |= s->chunk.nonce == join->nonces[k];
 		if (!s->chunk.instance || !is_seen)
 			continue;
-		carousel_set_add(&s->seen, job);
+		bits_set(s->seen.word, job);
 		s->uses[job] = UINT8_MAX; /* how often is not known */
 	}
 }
@@ -258,9 +258,9 @@ static void leave(struct carousel *carousel, uint32_t job, bool pinned)
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
 		struct carousel_slot *s = &carousel->slots[i];
 
-		carousel_set_remove(&s->seen, job);
-		carousel_set_remove(&s->check, job);
-		carousel_set_remove(&s->meant, job);
+		bits_clear(s->seen.word, job);
+		bits_clear(s->check.word, job);
+		bits_clear(s->meant.word, job);
 		s->uses[job] = 0;
 		if (s->owner == job)
 			s->owner = CAROUSEL_NOBODY;

@@ -71,13 +71,13 @@ void carousel_lead_find(struct carousel *carousel, uint64_t now_ns)
 		struct carousel_member *member = &carousel->jobs[able[i]];
 		double pace = pace_of(carousel, able[i]);
 
-		if (carousel_scopes_has(&led, member->scope))
+		if (bits_test(led.word, member->scope))
 			continue;
 		if (fastest[member->scope] > 0 &&
 		    (pace <= 0 || pace > EQUALLY_FAST * fastest[member->scope]))
 			continue;
 		member->leads = true;
-		carousel_scopes_add(&led, member->scope);
+		bits_set(led.word, member->scope);
 	}
 }
 
@@ -122,7 +122,7 @@ bool carousel_lead_may_take(const struct carousel *carousel, uint32_t job, uint3
 	const struct carousel_slot *s = &carousel->slots[slot];
 
 	return carousel->n_free > 1 || !is_led(carousel, member) || member->is_group ||
-	       member->scope != s->chunk.scope || carousel_set_has(&s->meant, job) ||
+	       member->scope != s->chunk.scope || bits_test(s->meant.word, job) ||
 	       carousel_lead_wants(carousel, member) ||
 	       (s->chunk.ready && waits_for_production(carousel, member));
 }

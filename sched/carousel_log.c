@@ -46,12 +46,12 @@ int carousel_found(struct carousel *carousel, const struct carousel_join *join, 
 
 	if (join->group || join->order || !carousel->permutation.n)
 		return CAROUSEL_E_BAD;
-	log = carousel_record_new_log(carousel, log_bytes);
+	log = carousel_log_new(carousel, log_bytes);
 	if (!log)
 		return -ENOMEM;
 	r = carousel_join(carousel, join, now_ns, &group);
 	if (r) {
-		carousel_record_free_log(log);
+		carousel_log_free(log);
 		return r;
 	}
 	member = &carousel->jobs[group];
@@ -84,21 +84,6 @@ static bool does_follow(const struct carousel_log *log, const struct entry *entr
 	return entry->epoch == last->epoch + 1 && entry->place == 0;
 }
 
-struct carousel_log *carousel_log_new(const struct carousel *carousel, uint64_t log_bytes)
-{
-	return carousel_record_new_log(carousel, log_bytes);
-}
-
-void carousel_log_free(struct carousel_log *log)
-{
-	carousel_record_free_log(log);
-}
-
-bool carousel_log_free_some(struct carousel_log **log, uint64_t most)
-{
-	return carousel_record_free_some(log, most);
-}
-
 int carousel_recall(const struct carousel *carousel, struct carousel_log *log,
 		    const struct entry *entry)
 {
@@ -119,7 +104,7 @@ void carousel_adopt(struct carousel *carousel, uint32_t group, struct carousel_l
 
 	log->group = group;
 	log->place = member->log->place;
-	carousel_record_free_log(member->log);
+	carousel_log_free(member->log);
 	member->log = log;
 }
 
@@ -251,7 +236,7 @@ void carousel_log_leave(struct carousel *carousel, uint32_t job)
 	struct carousel_member *member = &carousel->jobs[job];
 
 	if (member->is_group)
-		carousel_record_free_log(take_log(carousel, job));
+		carousel_log_free(take_log(carousel, job));
 	else
 		leave_ranks(member->log, job);
 }
@@ -353,11 +338,11 @@ void carousel_log_append(struct carousel *carousel, uint32_t group, uint32_t slo
 	ret->slot = slot;
 	ret->instance = s->chunk.instance;
 	carousel_log_hold(carousel, log, slot, carousel_log_end(log) - 1);
-	carousel_set_add(&s->seen, group);
+	bits_set(s->seen.word, group);
 	s->uses[group] += s->uses[group] < UINT8_MAX;
-	carousel_set_add(&s->check, group);
+	bits_set(s->check.word, group);
 	for (uint32_t i = 0; i < log->n_ranks; i++)
-		carousel_set_add(&s->check, log->rank[i]);
+		bits_set(s->check.word, log->rank[i]);
 }
 
 void carousel_log_forget(struct carousel *carousel, uint32_t slot)

@@ -39,10 +39,6 @@ static inline uint64_t carousel_log_end(const struct carousel_log *log)
 }
 
 /* carousel_record.c */
-/* An empty log. NULL: no memory. */
-struct carousel_log *carousel_record_new_log(const struct carousel *carousel, uint64_t most_bytes);
-void carousel_record_free_log(struct carousel_log *log);
-bool carousel_record_free_some(struct carousel_log **log, uint64_t most);
 /* A copy of the entry goes to the end. NULL: no memory. */
 struct carousel_record *carousel_record_push(struct carousel_log *log, const struct entry *entry);
 

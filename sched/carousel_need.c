@@ -168,7 +168,7 @@ void carousel_need_look(struct carousel *carousel, uint32_t job)
 {
 	for (uint32_t i = 0; i < carousel->n_slots; i++)
 		if (carousel->slots[i].chunk.instance)
-			carousel_set_add(&carousel->slots[i].check, job);
+			bits_set(carousel->slots[i].check.word, job);
 }
 
 static bool is_over(const struct carousel_member *member)
@@ -242,7 +242,7 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	};
 	member->coming += grant->samples;
 	s->granted++;
-	carousel_set_add(&s->seen, job);
+	bits_set(s->seen.word, job);
 	s->uses[job] += s->uses[job] < UINT8_MAX;
 	*ret = (struct carousel_action){
 	    .kind = CAROUSEL_GRANT,
@@ -274,7 +274,7 @@ void carousel_need_drop(struct carousel *carousel, uint32_t job, int index)
 	if (grant->state == CAROUSEL_REVOKED && --member->revoked == 0)
 		carousel_need_look(carousel, job);
 	if (carousel_variant_again(carousel, member) || member->reuse > 1)
-		carousel_set_add(&s->check, job);
+		bits_set(s->check.word, job);
 	for (uint32_t i = (uint32_t)index; i + 1 < member->n_grants; i++)
 		member->grants[i] = member->grants[i + 1];
 	member->n_grants--;
@@ -348,7 +348,7 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 	}
 	s->uses[job] -= s->uses[job] < UINT8_MAX;
 	if (!s->uses[job])
-		carousel_set_remove(&s->seen, job);
+		bits_clear(s->seen.word, job);
 	if (carousel_is_placed(member))
 		return_place(member, &grant);
 	else if (s->chunk.is_private)

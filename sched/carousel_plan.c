@@ -95,7 +95,7 @@ static void note_seen_by_all(struct carousel *carousel, struct carousel_slot *s)
 	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
 		if (!carousel->jobs[job].used || carousel_is_rank(&carousel->jobs[job]))
 			continue;
-		carousel_set_add(&s->seen, job);
+		bits_set(s->seen.word, job);
 		s->uses[job] = UINT8_MAX;
 	}
 }
@@ -125,7 +125,7 @@ void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slo
 		    memcpy(s->blocks, record->entry.blocks, chunk->n_blocks * sizeof(*s->blocks));
 	}
 	carousel_log_hold(carousel, log, slot, carousel->jobs[job].cursor);
-	carousel_set_add(&s->seen, log->group);
+	bits_set(s->seen.word, log->group);
 	s->uses[log->group] += s->uses[log->group] < UINT8_MAX;
 	if (record->produced)
 		note_seen_by_all(carousel, s);

@@ -186,11 +186,11 @@ static void relate(struct carousel *carousel, uint32_t index)
 		if (!b || b->is_random || a == b)
 			continue;
 		if (!(a->known[i].differ & POPULATION_A))
-			carousel_scopes_add(&a->within, i);
+			bits_set(a->within.word, i);
 		if (!(a->known[i].differ & POPULATION_B))
-			carousel_scopes_add(&b->within, index);
+			bits_set(b->within.word, index);
 		else
-			carousel_scopes_remove(&b->within, index); /* of one that was here before */
+			bits_clear(b->within.word, index); /* of one that was here before */
 	}
 }
 
@@ -287,7 +287,7 @@ bool carousel_population_is_within(const struct carousel *carousel, uint32_t inn
 	if (inner == outer || !outer)
 		return true;
 	return carousel->population[inner] &&
-	       carousel_scopes_has(&carousel->population[inner]->within, outer);
+	       bits_test(carousel->population[inner]->within.word, outer);
 }
 
 /* Members of a block that a chunk of the scope holds. */

@@ -44,7 +44,7 @@ static bool shrink(struct carousel_log *log, uint64_t bytes)
 }
 
 /* The newest first: so the C library gives back memory as it goes. */
-bool carousel_record_free_some(struct carousel_log **log, uint64_t most)
+bool carousel_log_free_some(struct carousel_log **log, uint64_t most)
 {
 	struct carousel_log *l = *log;
 	struct carousel_page *page;
@@ -63,13 +63,13 @@ bool carousel_record_free_some(struct carousel_log **log, uint64_t most)
 	return false;
 }
 
-void carousel_record_free_log(struct carousel_log *log)
+void carousel_log_free(struct carousel_log *log)
 {
 	if (log)
-		carousel_record_free_some(&log, UINT64_MAX);
+		carousel_log_free_some(&log, UINT64_MAX);
 }
 
-struct carousel_log *carousel_record_new_log(const struct carousel *carousel, uint64_t most_bytes)
+struct carousel_log *carousel_log_new(const struct carousel *carousel, uint64_t most_bytes)
 {
 	struct carousel_log *log = calloc(1, sizeof(*log));
 
@@ -80,7 +80,7 @@ struct carousel_log *carousel_record_new_log(const struct carousel *carousel, ui
 	log->records = calloc(log->room, sizeof(*log->records));
 	log->at_slot = calloc(carousel->config.max_slots, sizeof(*log->at_slot));
 	if (!log->records || !log->at_slot) {
-		carousel_record_free_log(log);
+		carousel_log_free(log);
 		return NULL;
 	}
 	return log;

@@ -13,6 +13,7 @@
  */
 
 #include "base/base.h"
+#include "base/bits.h"
 #include "sched/carousel.h"
 #include "plan/permutation.h"
 
@@ -196,32 +197,6 @@ struct carousel {
 	uint32_t jobs_end; /* all that are used are below it */
 	struct carousel_member jobs[CAROUSEL_MAX_JOBS];
 };
-
-static inline bool carousel_set_has(const struct carousel_set *set, uint32_t job)
-{
-	return set->word[job / 64] >> (job % 64) & 1;
-}
-static inline void carousel_set_add(struct carousel_set *set, uint32_t job)
-{
-	set->word[job / 64] |= UINT64_C(1) << (job % 64);
-}
-static inline void carousel_set_remove(struct carousel_set *set, uint32_t job)
-{
-	set->word[job / 64] &= ~(UINT64_C(1) << (job % 64));
-}
-
-static inline bool carousel_scopes_has(const struct carousel_scopes *set, uint32_t scope)
-{
-	return set->word[scope / 64] >> (scope % 64) & 1;
-}
-static inline void carousel_scopes_add(struct carousel_scopes *set, uint32_t scope)
-{
-	set->word[scope / 64] |= UINT64_C(1) << (scope % 64);
-}
-static inline void carousel_scopes_remove(struct carousel_scopes *set, uint32_t scope)
-{
-	set->word[scope / 64] &= ~(UINT64_C(1) << (scope % 64));
-}
 
 /* carousel_population.c */
 /* A reference to the join's population, or to one like it, which is to be unreferenced. 0, CAROUSEL_E_BAD (nobody in

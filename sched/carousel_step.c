@@ -314,7 +314,7 @@ static void mark_living(const struct carousel *carousel, struct carousel_slot *s
 {
 	for (uint32_t job = 0; job < carousel->jobs_end; job++)
 		if (carousel->jobs[job].used)
-			carousel_set_add(&s->check, job);
+			bits_set(s->check.word, job);
 }
 
 /* Takes jobs that nothing is dealt to out of the order: with fixed plans, and ranks. */

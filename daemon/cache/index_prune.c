@@ -123,9 +123,7 @@ static int compare(const void *a, const void *b)
 
 	if (x->is_temporary != y->is_temporary)
 		return x->is_temporary ? -1 : 1;
-	if (x->used.tv_sec != y->used.tv_sec)
-		return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
-	return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);
+	return base_compare_times(&x->used, &y->used);
 }
 
 /* ---- deleting ---- */

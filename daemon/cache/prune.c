@@ -116,12 +116,9 @@ static int find(DIR *stores, prune_is_served_fn is_served, void *arg, struct fou
 
 static int compare(const void *a, const void *b)
 {
-	const struct timespec *x = &((const struct resting *)a)->used;
-	const struct timespec *y = &((const struct resting *)b)->used;
+	const struct resting *x = a, *y = b;
 
-	if (x->tv_sec != y->tv_sec)
-		return x->tv_sec < y->tv_sec ? -1 : 1;
-	return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+	return base_compare_times(&x->used, &y->used);
 }
 
 /* ---- deleting ---- */

@@ -294,16 +294,9 @@ static bool has(const struct named_list *list, uint32_t id)
 	return false;
 }
 
-static int compare_groups(const void *a, const void *b)
-{
-	const gid_t x = *(const gid_t *)a, y = *(const gid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 void named_sort_groups(gid_t *groups, size_t n)
 {
-	qsort(groups, n, sizeof(*groups), compare_groups);
+	qsort(groups, n, sizeof(*groups), base_compare_u32);
 }
 
 /* A client has as many groups as he likes, and a rule few. */
@@ -311,7 +304,7 @@ static bool is_member(const struct named_client *client, gid_t gid)
 {
 	return gid != client->nobodys &&
 	       (gid == client->gid || (client->n && bsearch(&gid, client->groups, client->n,
-							    sizeof(gid), compare_groups)));
+							    sizeof(gid), base_compare_u32)));
 }
 
 bool named_allows(const struct named *named, const struct named_client *client)

@@ -80,7 +80,7 @@ static int by_first(const void *a, const void *b)
 {
 	const struct subids_range *one = a, *other = b;
 
-	return (one->first > other->first) - (one->first < other->first);
+	return BASE_ORDER(one->first, other->first);
 }
 
 static int order(struct subids *subids, const char *path, struct diag *diag)

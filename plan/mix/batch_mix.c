@@ -118,8 +118,7 @@ struct batch_mix batch_mix_draw(const struct batch_mix_op *ops, uint32_t n,
 	struct philox_seq seq;
 	double u;
 
-	philox_seq_init(&seq, (uint64_t)first.word[1] << 32 | first.word[0],
-			((uint64_t)first.word[3] << 32 | first.word[2]) + key->epoch, 0);
+	philox_seq_init(&seq, philox_half(&first, 0), (philox_half(&first, 1)) + key->epoch, 0);
 	u = philox_unit(&seq);
 	for (uint32_t i = 0; i < n; i++) {
 		if (u >= ops[i].p) {

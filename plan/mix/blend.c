@@ -152,7 +152,7 @@ void blend_scatter(uint64_t seed, uint64_t epoch, uint64_t units, uint32_t *part
 	struct philox key = philox_block(seed, epoch, BLEND_STREAM_KEY);
 	struct philox_seq random;
 
-	philox_seq_init(&random, (uint64_t)key.word[1] << 32 | key.word[0], units, 0);
+	philox_seq_init(&random, philox_half(&key, 0), units, 0);
 	for (uint32_t i = count; i > 1; i--) {
 		uint32_t other = (uint32_t)philox_below(&random, i), part = parts[i - 1];
 
