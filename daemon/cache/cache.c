@@ -269,9 +269,8 @@ static uint32_t open_variants(const struct stream *stream)
 {
 	uint32_t variants = 0;
 
-	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		if (variant_is_open(stream->variant[v]))
-			variants |= UINT32_C(1) << v;
+	VARIANT_EACH_OPEN(variant, stream)
+		variants |= UINT32_C(1) << variant->number;
 	return variants;
 }
 

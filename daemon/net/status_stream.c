@@ -61,14 +61,12 @@ static void put_variants(struct json_out *out, const struct stream *stream)
 	const struct variant *first = NULL;
 
 	json_out_member_array(out, "variants");
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		const struct variant *variant = stream->variant[i];
-
-		if (!variant || variant->state == VARIANT_GONE)
+	VARIANT_EACH(variant, stream) {
+		if (variant->state == VARIANT_GONE)
 			continue;
 		first = first ? first : variant;
 		json_out_object_begin(out);
-		json_out_member_u64(out, "number", i);
+		json_out_member_u64(out, "number", variant->number);
 		json_out_member_string(out, "state", variant_states[variant->state]);
 		json_out_member_string(out, "pipeline", pipeline_canonical(variant->pipeline));
 		put_difference(out, first, variant);
@@ -85,18 +83,16 @@ static void put_variants(struct json_out *out, const struct stream *stream)
 /* Of the first variant that is there; slot: of all of them. */
 static const char *pipeline_of(const struct stream *stream, uint64_t *ret_slot_bytes)
 {
-	const char *text = "";
+	const char *text = NULL;
 
 	*ret_slot_bytes = 0;
-	for (unsigned i = LAYOUT_MAX_VARIANTS; i-- > 0;) {
-		const struct variant *variant = stream->variant[i];
-
-		if (!variant || variant->state == VARIANT_GONE)
+	VARIANT_EACH(variant, stream) {
+		if (variant->state == VARIANT_GONE)
 			continue;
-		text = pipeline_canonical(variant->pipeline);
+		text = text ? text : pipeline_canonical(variant->pipeline);
 		*ret_slot_bytes += variant->table.geometry.slot_stride;
 	}
-	return text;
+	return text ? text : "";
 }
 
 /* As its jobs have opened it: where a named one lies is not what they know it by. */

@@ -215,9 +215,8 @@ bool reserve_ended(struct node *node, pid_t pid, int status, struct reserve_done
 		return true;
 	BASE_EACH(domain, &node->domains, link)
 		BASE_EACH(stream, &domain->streams, link)
-			for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-				if (stream->variant[v] &&
-				    is_of(stream->variant[v], pid, status, ret))
+			VARIANT_EACH(variant, stream)
+				if (is_of(variant, pid, status, ret))
 					return true;
 	return false;
 }

@@ -149,10 +149,9 @@ static struct fill *unused_fill(struct stream *stream)
 /* Of one variant that is open: the form is the same behind all of them. 0: none is. */
 static uint32_t some_variant(const struct stream *stream)
 {
-	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		if (variant_is_open(stream->variant[v]))
-			return UINT32_C(1) << v;
-	return 0;
+	const struct variant *first = variant_open_from(stream, 0);
+
+	return first ? UINT32_C(1) << first->number : 0;
 }
 
 static void begin_row(struct stream *stream, uint32_t most, uint64_t now_ns)

@@ -114,11 +114,10 @@ static void count_bad(struct stream *stream, bool is_new, const char *text)
 /* All variants of a stream have one outcome, so any may be asked. */
 static bool filters(const struct stream *stream)
 {
-	unsigned i = 0;
-
-	while (i < LAYOUT_MAX_VARIANTS && (!stream->variant[i] || !stream->variant[i]->pipeline))
-		i++; /* one that is gone has none any more */
-	return i < LAYOUT_MAX_VARIANTS && pipeline_filters(stream->variant[i]->pipeline);
+	VARIANT_EACH(variant, stream)
+		if (variant->pipeline) /* one that is gone has none any more */
+			return pipeline_filters(variant->pipeline);
+	return false;
 }
 
 /* The next substitute; false: there were enough. */

@@ -97,13 +97,8 @@ static void pass_on(struct domain **payer, struct domain *heir, uint64_t bytes)
 static void pass_on_payment(struct stream *stream)
 {
 	pass_on(&stream->payer, heir_of(stream, NULL, stream->payer), stream->bytes.fixed);
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (variant_is_open(variant))
-			pass_on(&variant->payer, heir_of(stream, variant, variant->payer),
-				variant->memory);
-	}
+	VARIANT_EACH_OPEN(variant, stream)
+		pass_on(&variant->payer, heir_of(stream, variant, variant->payer), variant->memory);
 }
 
 void stream_unref(struct conn *conn)

@@ -12,6 +12,7 @@
 #include "daemon/serve/group.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
 #include "daemon/serve/variant_make.h"
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
@@ -25,9 +26,8 @@ void stream_detach(struct stream *stream)
 	/* Who is the last to hold memory frees it, which takes 0.2 ms a MiB. That is not us, whatever became of the others:
 	 * what we have mapped we keep open, too, until it is unmapped. */
 	porter_close(&stream->node->porters, PORTER_OWN, &stream->shared.arena_fd);
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (stream->variant[i])
-			variant_let_go(stream->variant[i]);
+	VARIANT_EACH(variant, stream)
+		variant_let_go(variant);
 	if (stream->shared.queue.head) {
 		queue_close(&stream->shared.queue);
 		workers_remove(&stream->domain->workers, stream->shared.queue.number);

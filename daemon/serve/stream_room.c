@@ -38,9 +38,8 @@ static uint64_t lack_of(const struct stream *stream, const struct domain *payer,
 {
 	uint64_t bytes = 0;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		const struct variant *variant = stream->variant[i];
-		uint32_t paid = variant_is_open(variant) ? paid_of(variant) : slots;
+	VARIANT_EACH_OPEN(variant, stream) {
+		uint32_t paid = paid_of(variant);
 
 		if (paid < slots && (!payer || tenant_is_same(payer, variant->payer)))
 			bytes += (slots - paid) * variant->table.geometry.slot_stride;
@@ -53,10 +52,8 @@ static bool lack_fits(const struct stream *stream, uint32_t slots, unsigned time
 {
 	if (times * lack_of(stream, NULL, slots) > memory_left(&stream->node->memory))
 		return false;
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		const struct variant *variant = stream->variant[i];
-		uint64_t lack =
-		    variant_is_open(variant) ? lack_of(stream, variant->payer, slots) : 0;
+	VARIANT_EACH_OPEN(variant, stream) {
+		uint64_t lack = lack_of(stream, variant->payer, slots);
 
 		if (lack && times * lack > tenant_free_bytes(variant->payer))
 			return false;
@@ -77,9 +74,8 @@ static uint64_t stride_of_all(const struct stream *stream)
 {
 	uint64_t bytes = 0;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (variant_is_open(stream->variant[i]))
-			bytes += stream->variant[i]->table.geometry.slot_stride;
+	VARIANT_EACH_OPEN(variant, stream)
+		bytes += variant->table.geometry.slot_stride;
 	return bytes;
 }
 
@@ -88,10 +84,8 @@ static uint64_t stride_of_all(const struct stream *stream)
 /* Was it not the budget, but pages? */
 static bool refused_huge(const struct stream *stream, struct diag *diag)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		const struct variant *variant = stream->variant[i];
-
-		if (!variant_is_open(variant) || !variant->reserve.is_refused)
+	VARIANT_EACH_OPEN(variant, stream) {
+		if (!variant->reserve.is_refused)
 			continue;
 		reserve_refusal(variant, diag->text, sizeof(diag->text));
 		return true;
@@ -121,19 +115,16 @@ static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *
 /* false: it cannot be done. */
 static bool reserve_all(struct stream *stream, uint32_t slots)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (variant_is_open(variant) && !variant->full && reserve_begin(variant, slots))
+	VARIANT_EACH_OPEN(variant, stream)
+		if (!variant->full && reserve_begin(variant, slots))
 			return false;
-	}
 	return true;
 }
 
 static bool is_reserving(const struct stream *stream)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (variant_is_open(stream->variant[i]) && stream->variant[i]->reserve.pid)
+	VARIANT_EACH_OPEN(variant, stream)
+		if (variant->reserve.pid)
 			return true;
 	return false;
 }
@@ -160,12 +151,8 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	r = can_begin && stream->slots >= least ? 0 : refuse_job(stream, ranks, diag);
 	/* What the kernel refused was the answer to one job: for the next it is asked again. */
 	stream->cannot_grow = false;
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (variant_is_open(variant))
-			variant->full = variant->reserve.is_refused = false;
-	}
+	VARIANT_EACH_OPEN(variant, stream)
+		variant->full = variant->reserve.is_refused = false;
 	return r;
 }
 
@@ -181,9 +168,8 @@ static uint32_t slots_of_epochs(const struct stream *stream)
 
 	if (stream->asked.keep[0])
 		return 0;
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (variant_is_open(stream->variant[i]) &&
-		    pipeline_is_random(stream->variant[i]->pipeline))
+	VARIANT_EACH_OPEN(variant, stream)
+		if (pipeline_is_random(variant->pipeline))
 			epochs = 2;
 	return epochs * chunks > geometry->max_slots ? 0 : (uint32_t)(epochs * chunks);
 }
@@ -191,8 +177,8 @@ static uint32_t slots_of_epochs(const struct stream *stream)
 /* Does no variant open, which has as many slots as the stream had, or get some? */
 static bool is_settled(const struct stream *stream)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (stream->variant[i] && stream->variant[i]->state == VARIANT_OPENING)
+	VARIANT_EACH_OPEN(variant, stream)
+		if (variant->state == VARIANT_OPENING)
 			return false;
 	return !is_reserving(stream);
 }
@@ -210,9 +196,8 @@ void stream_grow(struct stream *stream)
 	/* Where it is refused, the stream has what it had, until another job comes. */
 	to = BASE_MIN(to, stream->slots + BASE_MAX(stream->slots / 2, 2u));
 	stream->cannot_grow = !reserve_all(stream, to);
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (variant_is_open(stream->variant[i]))
-			stream->variant[i]->reserve.is_growth = stream->variant[i]->reserve.pid;
+	VARIANT_EACH_OPEN(variant, stream)
+		variant->reserve.is_growth = variant->reserve.pid;
 }
 
 /* ---- a variant more ---- */
@@ -225,9 +210,8 @@ bool stream_make_room_for(struct stream *stream, const struct slot_geometry *geo
 	uint64_t bytes;
 	bool fits;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (variant_is_open(stream->variant[i]))
-			slots = BASE_MAX(slots, paid_of(stream->variant[i]));
+	VARIANT_EACH_OPEN(variant, stream)
+		slots = BASE_MAX(slots, paid_of(variant));
 	slots = BASE_MIN(slots, geometry->max_slots);
 	bytes = geometry->table_bytes + slots * geometry->slot_stride;
 	do

@@ -352,23 +352,19 @@ static struct variant *find_variant(const struct conn *conn, const struct hash_i
 				    const struct hash_id *key)
 {
 	BASE_EACH(stream, &conn->source->domain->streams, link)
-		for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && is_open(stream, stream_key); i++) {
-			struct variant *variant = stream->variant[i];
-
-			if (variant_is_open(variant) &&
+		VARIANT_EACH_OPEN(variant, stream)
+			if (is_open(stream, stream_key) &&
 			    memcmp(&variant->key, key, sizeof(*key)) == 0)
 				return variant;
-		}
 	return NULL;
 }
 
 /* Any variant will do for the comparison: those of a stream decode alike. */
 static bool decodes_alike(const struct stream *stream, const struct pipeline *pipeline)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (variant_is_open(stream->variant[i]))
-			return compare_can_meet(stream->variant[i]->pipeline, pipeline);
-	return false;
+	const struct variant *any = variant_open_from(stream, 0);
+
+	return any && compare_can_meet(any->pipeline, pipeline);
 }
 
 /* A stream that decodes the same and may have another variant. */
@@ -565,10 +561,9 @@ void stream_variant_refused(struct domain *domain, uint32_t queue, uint64_t numb
 void stream_workers_started(struct domain *domain)
 {
 	BASE_EACH(stream, &domain->streams, link)
-		for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && stream->state == STREAM_OPENING;
-		     i++)
-			if (variant_is_open(stream->variant[i]) && !stream->variant[i]->is_mapped)
-				give_to_workers(stream->variant[i]);
+		VARIANT_EACH_OPEN(variant, stream)
+			if (stream->state == STREAM_OPENING && !variant->is_mapped)
+				give_to_workers(variant);
 }
 
 static void source_reopened(struct source *source)

@@ -58,7 +58,21 @@ unsigned variant_numbers(const struct stream *stream)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		n += stream->variant[i] != NULL;
+	VARIANT_EACH(variant, stream)
+		n++;
 	return n;
+}
+
+struct variant *variant_from(const struct stream *stream, uint32_t number)
+{
+	while (number < LAYOUT_MAX_VARIANTS && !stream->variant[number])
+		number++;
+	return variant_of(stream, number);
+}
+
+struct variant *variant_open_from(const struct stream *stream, uint32_t number)
+{
+	while (number < LAYOUT_MAX_VARIANTS && !variant_is_open(stream->variant[number]))
+		number++;
+	return variant_of(stream, number);
 }

@@ -70,6 +70,15 @@ struct variant *variant_of(const struct stream *stream, uint64_t number);
 /* Is it there to be opened? */
 bool variant_is_open(const struct variant *variant);
 unsigned variant_numbers(const struct stream *stream); /* that are taken */
+/* The first of the stream's from that number on, and the first of those that are open. NULL: there is none more. */
+struct variant *variant_from(const struct stream *stream, uint32_t number);
+struct variant *variant_open_from(const struct stream *stream, uint32_t number);
+#define VARIANT_EACH(item, stream)                                 \
+	for (struct variant *item = variant_from(stream, 0); item; \
+	     item = variant_from(stream, item->number + 1))
+#define VARIANT_EACH_OPEN(item, stream)                                 \
+	for (struct variant *item = variant_open_from(stream, 0); item; \
+	     item = variant_open_from(stream, item->number + 1))
 
 /* ---- what ranks see of a chunk, in the slot tables of all its variants ---- */
 void variant_show_begin(const struct stream *stream, uint32_t variants, uint32_t slot,

@@ -29,8 +29,8 @@ static bool has_others(const struct variant *variant)
 {
 	const struct stream *stream = variant->stream;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (stream->variant[i] != variant && variant_is_open(stream->variant[i]))
+	VARIANT_EACH_OPEN(other, stream)
+		if (other != variant)
 			return true;
 	return false;
 }
@@ -48,9 +48,9 @@ static uint32_t common_slots(const struct stream *stream)
 {
 	uint32_t least = UINT32_MAX;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (stream->variant[i] && stream->variant[i]->state == VARIANT_RUNS)
-			least = BASE_MIN(least, stream->variant[i]->slots);
+	VARIANT_EACH_OPEN(variant, stream)
+		if (variant->state == VARIANT_RUNS)
+			least = BASE_MIN(least, variant->slots);
 	return least == UINT32_MAX ? 0 : least;
 }
 
@@ -70,23 +70,18 @@ static void follow(struct variant *variant, uint32_t slots)
 /* Those that open while the stream's number grows follow it. */
 static void catch_up(struct stream *stream)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (variant && variant->state == VARIANT_OPENING && !variant->full &&
-		    variant->slots && variant->slots < stream->slots && !variant->reserve.pid)
+	VARIANT_EACH_OPEN(variant, stream)
+		if (variant->state == VARIANT_OPENING && !variant->full && variant->slots &&
+		    variant->slots < stream->slots && !variant->reserve.pid)
 			follow(variant, stream->slots);
-	}
 }
 
 void variant_settle(struct stream *stream)
 {
 	uint32_t slots;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (!variant || !can_run(variant))
+	VARIANT_EACH(variant, stream) {
+		if (!can_run(variant))
 			continue;
 		variant->state = VARIANT_RUNS;
 		carousel_set_variant(stream->carousel, variant->number,
@@ -193,10 +188,8 @@ void variant_sweep(struct stream *stream)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (!variant || !is_left(stream, variant))
+	VARIANT_EACH(variant, stream) {
+		if (!is_left(stream, variant))
 			continue;
 		any = true;
 		log_line(LOG_LEVEL_INFO, "variant-end", "queue=%u variant=%u memory=%llu",
@@ -220,11 +213,9 @@ void variant_removed(struct variant *variant)
 
 bool variant_free_idle(struct stream *stream, const struct domain *payer)
 {
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		struct variant *variant = stream->variant[i];
-
-		if (!variant_is_open(variant) || variant->n_conns || has_group(variant) ||
-		    !has_others(variant) || is_in_production(stream, variant) ||
+	VARIANT_EACH_OPEN(variant, stream) {
+		if (variant->n_conns || has_group(variant) || !has_others(variant) ||
+		    is_in_production(stream, variant) ||
 		    (payer && !tenant_is_same(payer, variant->payer)))
 			continue;
 		leave(variant);
