@@ -81,15 +81,12 @@ int pane_attach(int fd, struct pane_view *ret)
 	struct pane_view view = {.seq = 0};
 	struct layout_pane head;
 	void *map;
-	int r = region_size(fd, REGION_READ_ONLY, &view.bytes);
+	int r =
+	    region_attach_any(fd, REGION_READ_ONLY, sizeof(head) + 1,
+			      PANE_MAX + sizeof(head) + base_page_size(), false, &map, &view.bytes);
 
 	if (r)
-		return r == REGION_E_BAD ? PANE_E_BAD : r;
-	if (view.bytes <= sizeof(head) || view.bytes > PANE_MAX + sizeof(head) + base_page_size())
-		return PANE_E_BAD;
-	r = region_map(fd, view.bytes, false, &map);
-	if (r)
-		return r;
+		return r < 0 ? r : PANE_E_BAD;
 	memcpy(&head, map, sizeof(head)); /* what is used of it is never written again */
 	if (head.magic != LAYOUT_MAGIC_PANE || head.version != LAYOUT_VERSION ||
 	    head.head_bytes != sizeof(head) || head.room != view.bytes - sizeof(head)) {

@@ -91,15 +91,10 @@ int queue_attach(int fd, struct queue *ret)
 	struct queue queue;
 	uint64_t bytes;
 	void *map;
-	int r = region_size(fd, REGION_SHARED, &bytes);
+	int r = region_attach_any(fd, REGION_SHARED, ROW_OFFSET, UINT64_MAX, true, &map, &bytes);
 
 	if (r)
 		return r < 0 ? r : QUEUE_E_BAD;
-	if (bytes < ROW_OFFSET)
-		return QUEUE_E_BAD;
-	r = region_map(fd, bytes, true, &map);
-	if (r)
-		return r;
 	memcpy(&head, map, sizeof(head));
 	queue = (struct queue){
 	    .number = head.queue,

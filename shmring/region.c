@@ -303,7 +303,8 @@ int region_freeze(int fd, uint64_t bytes, void **map)
 	return r ? r : region_map(fd, bytes, false, map);
 }
 
-int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
+/* Of a memfd from elsewhere that bears at least these seals. */
+static int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
 {
 	struct stat st;
 
@@ -339,14 +340,21 @@ int region_attach_foreign(int fd, enum region_seal seal, uint64_t least, uint64_
 	return r;
 }
 
-int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map)
+int region_attach_any(int fd, enum region_seal seal, uint64_t least, uint64_t most, bool writable,
+		      void **ret_map, uint64_t *ret_bytes)
 {
-	uint64_t size = 0;
-	int r = region_size(fd, seal, &size);
+	int r = region_size(fd, seal, ret_bytes);
 
 	if (r)
 		return r;
-	if (size != bytes)
+	if (*ret_bytes < least || *ret_bytes > most)
 		return REGION_E_BAD;
-	return region_map(fd, bytes, writable, ret_map);
+	return region_map(fd, *ret_bytes, writable, ret_map);
+}
+
+int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map)
+{
+	uint64_t size = 0;
+
+	return region_attach_any(fd, seal, bytes, bytes, writable, ret_map, &size);
 }

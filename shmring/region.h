@@ -34,9 +34,6 @@ int region_seal(int fd, enum region_seal seal);
 /* *map, writable so far, is mapped read-only from now on, and fd REGION_IMMUTABLE. 0 or negative errno: *map is NULL
  * then. */
 int region_freeze(int fd, uint64_t bytes, void **map);
-/* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative
- * errno. */
-int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes);
 /*
  * Maps memory that another has made, for reading: of least to most bytes, and all of it there. What was never
  * written would be allocated when it is read, in the name of who reads it, so memory with holes is refused:
@@ -62,6 +59,10 @@ int region_map(int fd, uint64_t bytes, bool writable, void **ret_map);
 /* The same for reading, privately: it shows what is in fd, and mprotect() can make it writable, when pages
  * that are written to become this process' own. */
 int region_map_privately(int fd, uint64_t bytes, void **ret_map);
-/* region_size() must say exactly bytes, then region_map(). */
+/* Maps a memfd from elsewhere that bears at least these seals and has least to most bytes, with region_map(). 0, REGION_E_BAD,
+ * negative errno. */
+int region_attach_any(int fd, enum region_seal seal, uint64_t least, uint64_t most, bool writable,
+		      void **ret_map, uint64_t *ret_bytes);
+/* The same of exactly so many bytes. */
 int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map);
 void region_unmap(const volatile void *map, uint64_t bytes); /* NULL is fine; errno is kept */

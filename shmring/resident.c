@@ -34,16 +34,16 @@ int resident_attach(int fd, bool writable, struct resident *ret)
 {
 	uint64_t bytes;
 	void *map;
-	int r = region_size(fd, REGION_SHARED, &bytes);
+	int r = region_attach_any(fd, REGION_SHARED, 0, RESIDENT_MOST, writable, &map, &bytes);
 
 	if (r)
 		return r < 0 ? r : RESIDENT_E_BAD;
-	if (bytes % RESIDENT_CHUNK || bytes > RESIDENT_MOST)
+	if (bytes % RESIDENT_CHUNK) {
+		region_unmap(map, bytes);
 		return RESIDENT_E_BAD;
-	r = region_map(fd, bytes, writable, &map);
-	if (!r)
-		*ret = (struct resident){.data = map, .bytes = bytes};
-	return r;
+	}
+	*ret = (struct resident){.data = map, .bytes = bytes};
+	return 0;
 }
 
 void resident_detach(struct resident *resident)

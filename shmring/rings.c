@@ -64,15 +64,10 @@ int rings_attach(int fd, struct rings *ret)
 	struct layout_rings head;
 	uint64_t bytes;
 	void *map;
-	int r = region_size(fd, REGION_SHARED, &bytes);
+	int r = region_attach_any(fd, REGION_SHARED, sizeof(head), UINT64_MAX, true, &map, &bytes);
 
 	if (r)
 		return r < 0 ? r : RINGS_E_BAD;
-	if (bytes < sizeof(head))
-		return RINGS_E_BAD;
-	r = region_map(fd, bytes, true, &map);
-	if (r)
-		return r;
 	memcpy(&head, map, sizeof(head));
 	if (!rings_is_good(&head, bytes)) {
 		region_unmap(map, bytes);

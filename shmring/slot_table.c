@@ -229,15 +229,11 @@ int slot_table_attach(int fd, struct slot_table *ret)
 	struct slot_table table = {.writable = false};
 	struct layout_slot_table_wide head;
 	uint64_t bytes;
-	int r = region_size(fd, REGION_READ_ONLY, &bytes);
+	int r = region_attach_any(fd, REGION_READ_ONLY, LAYOUT_SLOT_TABLE_HEAD, UINT64_MAX, false,
+				  &table.map, &bytes);
 
 	if (r)
 		return r < 0 ? r : SLOT_TABLE_E_BAD;
-	if (bytes < LAYOUT_SLOT_TABLE_HEAD)
-		return SLOT_TABLE_E_BAD;
-	r = region_map(fd, bytes, false, &table.map);
-	if (r)
-		return r;
 	memcpy(&head, table.map, sizeof(head));
 	r = head_check(&head, bytes, &table.geometry);
 	if (r) {
