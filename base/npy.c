@@ -52,12 +52,10 @@ static int npy_descr(const char *at, enum number *ret, struct diag *diag)
 	*ret = number_of_numpy(descr);
 	if (*ret)
 		return 0;
-	return diag_fail(
-	    diag, NPY_E_BAD,
-	    "its values are of type %s; batches have bool, whole numbers of 8 to 64 bits "
-	    "and floats of 16 to 64, "
-	    "little endian; " NPY_MEND,
-	    descr);
+	return diag_fail(diag, NPY_E_BAD,
+			 "its values are of type %s; batches have bool, whole numbers of 8 to 64 "
+			 "bits and floats of 16 to 64, little endian; " NPY_MEND,
+			 descr);
 }
 
 /* "(3, 4)", "(3,)" */
@@ -95,13 +93,12 @@ static int npy_rows(struct npy *npy, uint64_t bytes, struct diag *diag)
 	}
 	if ((bytes - npy->data_at) / (row * each) != npy->shape[0] ||
 	    (bytes - npy->data_at) % (row * each) != 0)
-		return diag_fail(
-		    diag, NPY_E_BAD,
-		    "its head says %llu rows of %llu bytes, but %llu bytes follow; the file "
-		    "is cut off or "
-		    "damaged: write it anew",
-		    (unsigned long long)npy->shape[0], (unsigned long long)(row * each),
-		    (unsigned long long)(bytes - npy->data_at));
+		return diag_fail(diag, NPY_E_BAD,
+				 "its head says %llu rows of %llu bytes, but %llu bytes follow; "
+				 "the file is cut off or damaged: write it anew",
+				 (unsigned long long)npy->shape[0],
+				 (unsigned long long)(row * each),
+				 (unsigned long long)(bytes - npy->data_at));
 	npy->row_values = row;
 	return 0;
 }

@@ -221,11 +221,10 @@ static int leave_root(const struct command *command, const struct param *param, 
 		return 0;
 	r = identity_of_user(param->user, &user);
 	if (r)
-		return diag_fail(
-		    diag, r,
-		    "there is no user \"%s\" for accessd to be: make it (useradd --system "
-		    "accessd), or name another one by the parameter `user`",
-		    param->user);
+		return diag_fail(diag, r,
+				 "there is no user \"%s\" for accessd to be: make it (useradd "
+				 "--system accessd), or name another one by the parameter `user`",
+				 param->user);
 	r = place_hand_over(param, command->folder, &user, diag);
 	if (r)
 		return r;

@@ -132,11 +132,10 @@ int notify_take_socket(bool listens, struct diag *diag)
 	    read_number("LISTEN_FDS", &n) && n == 1)
 		fd = use_socket(FIRST_FD, diag);
 	else if (n > 1)
-		diag_set(
-		    diag,
-		    "the service manager opened %llu sockets: accessd listens on one alone, its "
-		    "control socket",
-		    (unsigned long long)n);
+		diag_set(diag,
+			 "the service manager opened %llu sockets: accessd listens on one alone, "
+			 "its control socket",
+			 (unsigned long long)n);
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");

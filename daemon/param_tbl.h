@@ -13,26 +13,22 @@ PARAM_TEXT(socket, "",
 	   "/accessd/socket, or in the private folder")
 PARAM_TEXT(cache_dir, "",
 	   "folder for stored indexes and what is kept of samples; empty: " LOCALSTATEDIR
-	   "/cache/accessd, private: "
-	   "$XDG_CACHE_HOME/oneaccess")
-PARAM_BYTES(
-    cache_size, UINT64_C(8) << 30, 0, UINT64_C(1) << 50,
-    "bytes of the disk for what is kept of samples so that it is not done again; 0: nothing is "
-    "kept")
+	   "/cache/accessd, private: $XDG_CACHE_HOME/oneaccess")
+PARAM_BYTES(cache_size, UINT64_C(8) << 30, 0, UINT64_C(1) << 50,
+	    "bytes of the disk for what is kept of samples so that it is not done again; 0: "
+	    "nothing is kept")
 PARAM_BYTES(cache_memory, 0, 0, UINT64_C(1) << 46,
 	    "most of `memory` for what of it lies ready in memory, too; 0: an eighth")
 PARAM_TEXT(cache_point, "auto",
 	   "what is kept: auto (by measurement), none, indexed, packed, decoded, augmented (where "
-	   "all jobs "
-	   "have reuse), or deepest: what the pipeline has before its first random op")
+	   "all jobs have reuse), or deepest: what the pipeline has before its first random op")
 PARAM_COUNT(cache_force, 0, 0, 1,
 	    "1: keep also where the folder is on no local disk, as on NFS or an overlay")
 PARAM_BYTES(tenant_cache, 0, 0, UINT64_C(1) << 50,
 	    "most of `cache_size` that one user may take; 0: a quarter of it")
-PARAM_BYTES(
-    index_size, 0, 0, UINT64_C(1) << 50,
-    "bytes of the disk for stored indexes, a quarter of them for one user; 0: a tenth of the "
-    "file system")
+PARAM_BYTES(index_size, 0, 0, UINT64_C(1) << 50,
+	    "bytes of the disk for stored indexes, a quarter of them for one user; 0: a tenth of "
+	    "the file system")
 PARAM_TEXT(log_level, "info", "least level that is logged: error, warn, info or debug")
 PARAM_BYTES(memory, 0, 0, UINT64_C(1) << 50,
 	    "budget for slots, slot tables and arenas; 0: half of the cgroup's limit, else a "
@@ -46,8 +42,7 @@ PARAM_BYTES(worker_memory, UINT64_C(1) << 30, UINT64_C(16) << 20, UINT64_C(1) <<
 	    "private memory one worker may use; a sample that needs more gets its policy")
 PARAM_CHOICE(huge_pages, HUGE_PAGES_AUTO, "auto|require|off",
 	     "slots in huge pages: auto (as far as the kernel gives them), require (a stream is "
-	     "refused without), or "
-	     "off")
+	     "refused without), or off")
 PARAM_CHOICE(numa, NUMA_AUTO, "auto|off",
 	     "auto: a stream's memory lies on the node that its first job is held on; off: where "
 	     "it is touched first")
@@ -56,8 +51,7 @@ PARAM_COUNT(readers, 4, 1, 64, "reader threads")
 PARAM_COUNT(nice, 1, 0, 19, "nice value added for workers, so that trainers go first")
 PARAM_CHOICE(cpu_priority, CPU_PRIORITY_NORMAL, "normal|low|idle",
 	     "of workers and readers beside trainers: normal, low (batch, nice 10), or idle (only "
-	     "what nobody else "
-	     "wants)")
+	     "what nobody else wants)")
 PARAM_COUNT(slots, 0, 0, 512,
 	    "slots of each stream; 0: two a job and two more, at least four, as memory allows")
 PARAM_COUNT(chunk, 0, 0, 65536,
@@ -71,9 +65,9 @@ PARAM_COUNT(seed, 0, 0, UINT64_MAX,
 PARAM_COUNT(linger_s, 10, 0, 86400, "seconds that a stream without jobs stays")
 PARAM_COUNT(idle_exit_s, 60, 0, 86400,
 	    "private mode: exit after so many seconds without a client; 0: never")
-PARAM_COUNT(open_timeout_s, 300, 0, 86400,
-	    "seconds without any progress after which the opening of a dataset is refused; 0: "
-	    "never")
+PARAM_COUNT(
+    open_timeout_s, 300, 0, 86400,
+    "seconds without any progress after which the opening of a dataset is refused; 0: never")
 PARAM_COUNT(max_clients, 1024, 1, 65536, "connections at once")
 PARAM_TEXT(user, "accessd",
 	   "user that a system accessd becomes when root starts it: a name, or a number")
@@ -111,14 +105,12 @@ PARAM_TEXT(peer_certificates, "",
 	   "folder with cert.pem, key.pem and ca.pem, instead of peer_key; empty: none")
 PARAM_CHOICE(peer_crypt, PEER_CRYPT_ON, "on|off",
 	     "on: what goes between nodes is encrypted; off: only checked, for closed networks")
-PARAM_TEXT(
-    cluster_paths, "",
-    "folders, FOLDER:FOLDER..., that are the same on all nodes: what is open to everybody below "
-    "them is shared with peers; empty: none")
-PARAM_CHOICE(
-    transport, TRANSPORT_AUTO, "auto|tcp|rdma",
-    "how values go between nodes; auto: by RDMA where both ends can, else by TCP; rdma: by RDMA, "
-    "or not at all")
+PARAM_TEXT(cluster_paths, "",
+	   "folders, FOLDER:FOLDER..., that are the same on all nodes: what is open to everybody "
+	   "below them is shared with peers; empty: none")
+PARAM_CHOICE(transport, TRANSPORT_AUTO, "auto|tcp|rdma",
+	     "how values go between nodes; auto: by RDMA where both ends can, else by TCP; rdma: "
+	     "by RDMA, or not at all")
 PARAM_COUNT(
     peer_recheck, 30, 0, 86400,
     "seconds after which a node that gives others a value looks at its source again; 0: never")

@@ -66,8 +66,8 @@ static int check_private(const char *folder, struct diag *diag)
 	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077))
 		return diag_fail(
 		    diag, PLACE_E_REFUSED,
-		    "%s must be a folder of uid %u with mode 0700 (it has uid %u, mode %04o): "
-		    "mend or remove it, or name another (--dir, XDG_RUNTIME_DIR)",
+		    "%s must be a folder of uid %u with mode 0700 (it has uid %u, mode %04o): mend "
+		    "or remove it, or name another (--dir, XDG_RUNTIME_DIR)",
 		    folder, (unsigned)geteuid(), (unsigned)status.st_uid,
 		    (unsigned)status.st_mode & 07777);
 	return 0;

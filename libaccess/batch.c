@@ -40,8 +40,7 @@ static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
 	if (slot_table_of(&held->session->table, held->slot_number)->d_instance != held->instance)
 		trouble_fail(&stream->trouble, -EPROTO,
 			     "OA_POISON: a slot was given to another chunk while a batch in it was "
-			     "held; this is "
-			     "a bug of accessd, please report it");
+			     "held; this is a bug of accessd, please report it");
 }
 
 BASE_HOT void batch_let_go(struct oa_stream *stream, struct oa_batch *batch)

@@ -27,11 +27,10 @@ int error_of_files(struct diag *diag, const char *what)
 {
 	char value[32];
 
-	return diag_fail(
-	    diag, OA_E_LIMIT,
-	    "%s: no descriptor left: RLIMIT_NOFILE of this process is %s; raise it (ulimit -n) "
-	    "or close descriptors",
-	    what, error_limit_value(RLIMIT_NOFILE, value, sizeof(value)));
+	return diag_fail(diag, OA_E_LIMIT,
+			 "%s: no descriptor left: RLIMIT_NOFILE of this process is %s; raise it "
+			 "(ulimit -n) or close descriptors",
+			 what, error_limit_value(RLIMIT_NOFILE, value, sizeof(value)));
 }
 
 int error_of_errno(struct diag *diag, int negative_errno, const char *what)
@@ -42,11 +41,10 @@ int error_of_errno(struct diag *diag, int negative_errno, const char *what)
 		return error_of_files(diag, what);
 	error_limit_value(RLIMIT_AS, value, sizeof(value));
 	if (negative_errno == -ENOMEM && strcmp(value, "unlimited") != 0)
-		return diag_fail(
-		    diag, OA_E_LIMIT,
-		    "%s: no address space left: RLIMIT_AS of this process is %s bytes; "
-		    "raise it (ulimit -v)",
-		    what, value);
+		return diag_fail(diag, OA_E_LIMIT,
+				 "%s: no address space left: RLIMIT_AS of this process is %s "
+				 "bytes; raise it (ulimit -v)",
+				 what, value);
 	return diag_fail(diag, negative_errno, "%s: %s", what, strerrordesc_np(-negative_errno));
 }
 

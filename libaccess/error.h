@@ -12,6 +12,9 @@
 	"uses "                                                                                  \
 	"it (with PyTorch's DataLoader: num_workers=0)"
 
+/* What cannot be, of what the caller wrote; returns OA_E_INVALID. */
+#define error_open(diag, ...) diag_fail(diag, OA_E_INVALID, "oa_open(): " __VA_ARGS__)
+#define error_mix(diag, ...) diag_fail(diag, OA_E_INVALID, "oa_mix_open(): " __VA_ARGS__)
 /* For a negative errno: limits of this process become OA_E_LIMIT with the limit's name and value;
  * the rest is returned as it is with "what: strerror" as text. */
 BASE_COLD int error_of_errno(struct diag *diag, int negative_errno, const char *what);

@@ -63,26 +63,24 @@ int listed_check(const struct course *course, struct diag *diag)
 	if (course->replay.path)
 		return listed_check_replay(course, diag);
 	if (sampler->weights && !sampler->ids && sampler->n_weights != course->permutation.n)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
-				 "%llu samples: one weight for each",
-				 (unsigned long long)sampler->n_weights,
-				 (unsigned long long)course->permutation.n);
+		return error_open(diag,
+				  "options.sampler.n_weights is %llu, the dataset has %llu "
+				  "samples: one weight for each",
+				  (unsigned long long)sampler->n_weights,
+				  (unsigned long long)course->permutation.n);
 	for (uint64_t i = 0; i < sampler->n_ids; i++)
 		if ((uint64_t)sampler->ids[i] >= course->permutation.n)
-			return diag_fail(diag, OA_E_INVALID,
-					 "oa_open(): options.sampler.ids[%llu] is %lld, the "
-					 "dataset has %llu samples",
-					 (unsigned long long)i, (long long)sampler->ids[i],
-					 (unsigned long long)course->permutation.n);
+			return error_open(
+			    diag, "options.sampler.ids[%llu] is %lld, the dataset has %llu samples",
+			    (unsigned long long)i, (long long)sampler->ids[i],
+			    (unsigned long long)course->permutation.n);
 	if (sampler->blocks &&
 	    (uint64_t)sampler->blocks[sampler->n_blocks - 1] >= course->permutation.n)
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_open(): options.sampler.blocks: the last one begins with %lld, the "
-		    "dataset has %llu samples",
-		    (long long)sampler->blocks[sampler->n_blocks - 1],
-		    (unsigned long long)course->permutation.n);
+		return error_open(diag,
+				  "options.sampler.blocks: the last one begins with %lld, the "
+				  "dataset has %llu samples",
+				  (long long)sampler->blocks[sampler->n_blocks - 1],
+				  (unsigned long long)course->permutation.n);
 	return 0;
 }
 

@@ -33,9 +33,7 @@ static int mix_read_options(const struct oa_mix_options *from, struct oa_mix_opt
 	const uint8_t *bytes = (const uint8_t *)from;
 
 	if (!from || from->size < offsetof(struct oa_mix_options, token))
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): options.size must be sizeof(struct oa_mix_options)");
+		return error_mix(diag, "options.size must be sizeof(struct oa_mix_options)");
 	for (size_t i = sizeof(*ret); i < from->size; i++)
 		if (bytes[i])
 			return diag_fail(
@@ -53,23 +51,18 @@ static int mix_check_options(const struct oa_mix_options *options, struct diag *
 	if (options->unit == OA_MIX_BATCHES)
 		flags |= OA_COPY;
 	if (options->batch < 1 || options->batch > LAYOUT_MAX_CHUNK)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_mix_open(): options.batch is %u, must be 1 to %d",
-				 options->batch, LAYOUT_MAX_CHUNK);
+		return error_mix(diag, "options.batch is %u, must be 1 to %d", options->batch,
+				 LAYOUT_MAX_CHUNK);
 	if ((unsigned)options->end > OA_MIX_LONGEST || (unsigned)options->unit > OA_MIX_BATCHES)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_mix_open(): options.end is %d, options.unit %d, must be an "
-				 "OA_MIX_...",
+		return error_mix(diag, "options.end is %d, options.unit %d, must be an OA_MIX_...",
 				 (int)options->end, (int)options->unit);
 	if (options->flags & ~flags)
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): options.flags (0x%x) has a flag that a mix does not know; "
-		    "mixed batches are copies in any case",
-		    options->flags);
+		return error_mix(diag,
+				 "options.flags (0x%x) has a flag that a mix does not know; mixed "
+				 "batches are copies in any case",
+				 options->flags);
 	if (!options->token != !options->token_size)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_mix_open(): options.token and options.token_size go together");
+		return error_mix(diag, "options.token and options.token_size go together");
 	return 0;
 }
 
@@ -77,16 +70,15 @@ static int mix_check_options(const struct oa_mix_options *options, struct diag *
 static int mix_check_ranks(const struct oa_options *part, uint32_t number, struct diag *diag)
 {
 	if (part->order != OA_ORDER_SEEDED && part->order != OA_ORDER_SEQUENTIAL)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_mix_open(): part %u: ranks of a mix of samples need "
-				 "OA_ORDER_SEEDED or OA_ORDER_SEQUENTIAL",
+		return error_mix(diag,
+				 "part %u: ranks of a mix of samples need OA_ORDER_SEEDED or "
+				 "OA_ORDER_SEQUENTIAL",
 				 number);
 	if (part->bad == OA_BAD_SKIP)
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): part %u: ranks of a mix of samples cannot skip bad "
-		    "ones, as they would not go in step: OA_BAD_SUBSTITUTE",
-		    number);
+		return error_mix(diag,
+				 "part %u: ranks of a mix of samples cannot skip bad ones, as they "
+				 "would not go in step: OA_BAD_SUBSTITUTE",
+				 number);
 	return 0;
 }
 
@@ -95,16 +87,13 @@ static int mix_check_part(const struct mix_request *request, uint32_t number, st
 	const struct oa_options *part = &request->part[number], *first = &request->part[0];
 
 	if (part->batch || part->epochs || part->token || (part->flags & OA_DROP_LAST))
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): part %u: batch, epochs, token and OA_DROP_LAST are "
-		    "the mix's to say; leave them 0",
-		    number);
+		return error_mix(diag,
+				 "part %u: batch, epochs, token and OA_DROP_LAST are the mix's to "
+				 "say; leave them 0",
+				 number);
 	if (part->ranks != first->ranks || part->rank != first->rank)
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): part 0 is rank %u of %u, part %u rank %u of %u: all "
-		    "must be the same",
+		return error_mix(
+		    diag, "part 0 is rank %u of %u, part %u rank %u of %u: all must be the same",
 		    first->rank, first->ranks, number, part->rank, part->ranks);
 	if (part->ranks > 1 && request->options.unit == OA_MIX_SAMPLES)
 		return mix_check_ranks(part, number, diag);
@@ -115,8 +104,7 @@ static int mix_read_parts(const struct oa_mix_part *parts, uint32_t n, struct mi
 			  struct diag *diag)
 {
 	if (!parts || n < 1 || n > BLEND_MAX_PARTS)
-		return diag_fail(diag, OA_E_INVALID, "oa_mix_open(): %u parts, must be 1 to %d", n,
-				 BLEND_MAX_PARTS);
+		return error_mix(diag, "%u parts, must be 1 to %d", n, BLEND_MAX_PARTS);
 	for (uint32_t i = 0; i < n; i++) {
 		int r = stream_read_options(parts[i].options, &ret->part[i], diag);
 
@@ -190,9 +178,7 @@ static int mix_open_part(struct oa_client *client, const struct mix_request *req
 	}
 	r = oa_open(client, &options, &mix->part[number].stream, &error);
 	if (!r && mix->part[number].stream->course.is_logged)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_mix_open(): part %u: ranks of a mix need order seeded or "
-				 "sequential",
+		return error_mix(diag, "part %u: ranks of a mix need order seeded or sequential",
 				 number);
 	return r ? diag_fail(diag, r, "part %u: %.600s", number, error.text) : 0;
 }
@@ -235,33 +221,29 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 	char first[128], other[128];
 
 	if (mix->unit == OA_MIX_SAMPLES && (a->is_batch_mixed || b->is_batch_mixed))
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): part %u has mixup or cutmix, which join samples of a "
-		    "part's own batches: give OA_MIX_BATCHES, or leave them out",
-		    a->is_batch_mixed ? 0 : number);
+		return error_mix(diag,
+				 "part %u has mixup or cutmix, which join samples of a part's own "
+				 "batches: give OA_MIX_BATCHES, or leave them out",
+				 a->is_batch_mixed ? 0 : number);
 	if (mix->unit == OA_MIX_SAMPLES && b->course.is_ranked &&
 	    (a->chunks.has_holes || b->chunks.has_holes))
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): part %u: ranks of a mix of samples cannot leave out "
-		    "samples by size, as they would not go in step: leave the filter out",
-		    a->chunks.has_holes ? 0 : number);
+		return error_mix(diag,
+				 "part %u: ranks of a mix of samples cannot leave out samples by "
+				 "size, as they would not go in step: leave the filter out",
+				 a->chunks.has_holes ? 0 : number);
 	if (a->schema.n != b->schema.n)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_mix_open(): part 0 has %u fields, part %u has %u", a->schema.n,
-				 number, b->schema.n);
+		return error_mix(diag, "part 0 has %u fields, part %u has %u", a->schema.n, number,
+				 b->schema.n);
 	for (uint32_t i = 0; i < a->schema.n; i++) {
 		mix_describe_field(&a->shown->field[i], first, sizeof(first));
 		mix_describe_field(&b->shown->field[i], other, sizeof(other));
 		if (strcmp(first, other) == 0 &&
 		    a->schema.field[i].where == b->schema.field[i].where)
 			continue;
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): part 0 has the field %s, part %u has %s: give both "
-		    "pipelines the same size, layout and type",
-		    first, number, other);
+		return error_mix(diag,
+				 "part 0 has the field %s, part %u has %s: give both pipelines the "
+				 "same size, layout and type",
+				 first, number, other);
 	}
 	return 0;
 }
@@ -273,18 +255,15 @@ static int mix_measure(struct oa_mix *mix, struct diag *diag)
 	for (uint32_t i = 0; i < mix->n_parts; i++) {
 		units[i] = mix->part[i].units = mix_count_units(mix, mix->part[i].stream);
 		if (units[i] < 1 || units[i] > BLEND_MAX_UNITS)
-			return diag_fail(
-			    diag, OA_E_INVALID,
-			    "oa_mix_open(): part %u has %llu samples: that makes no epoch", i,
-			    (unsigned long long)mix->part[i].stream->course.n_samples);
+			return error_mix(diag, "part %u has %llu samples: that makes no epoch", i,
+					 (unsigned long long)mix->part[i].stream->course.n_samples);
 	}
 	mix->length = blend_length(&mix->blend, units, (enum blend_end)mix->end);
 	if (mix->unit == OA_MIX_SAMPLES && (mix->flags & OA_DROP_LAST) && mix->length < mix->batch)
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): an epoch of the mix has %llu samples, fewer than one "
-		    "batch of %u: with OA_DROP_LAST nothing would be left",
-		    (unsigned long long)mix->length, mix->batch);
+		return error_mix(diag,
+				 "an epoch of the mix has %llu samples, fewer than one batch of "
+				 "%u: with OA_DROP_LAST nothing would be left",
+				 (unsigned long long)mix->length, mix->batch);
 	if (mix->at >= mix->length)
 		return diag_fail(diag, OA_E_TOKEN,
 				 "resume token of a mix: it is past the end of its epoch");
@@ -372,11 +351,9 @@ static int mix_open(struct oa_client *client, struct mix_request *request, uint3
 	if (!mix)
 		return -ENOMEM;
 	if (blend_init(&mix->blend, request->weight, n_parts))
-		r = diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_mix_open(): weights must be 1 or more, and in lowest terms their sum %d "
-		    "at most",
-		    BLEND_MAX_PERIOD);
+		r = error_mix(diag,
+			      "weights must be 1 or more, and in lowest terms their sum %d at most",
+			      BLEND_MAX_PERIOD);
 	else
 		r = mix_read_token(request, mix, diag);
 	r = r ? r : mix_open_parts(client, request, mix, diag);
@@ -395,7 +372,7 @@ int oa_mix_open(struct oa_client *client, const struct oa_mix_part *parts, uint3
 	int r = request ? 0 : -ENOMEM;
 
 	if (!r && (!client || !ret))
-		r = diag_fail(&diag, OA_E_INVALID, "oa_mix_open(): client or ret is NULL");
+		r = error_mix(&diag, "client or ret is NULL");
 	if (!r && !guard_is_ours(&client->guard))
 		r = diag_fail(&diag, OA_E_FORKED, ERROR_FORKED_TEXT);
 	r = r ? r : mix_read_options(options, &request->options, &diag);

@@ -68,11 +68,10 @@ void mix_token_write(const struct mix_token *token, uint8_t *ret)
 
 static int bad(struct diag *diag, const char *what)
 {
-	return diag_fail(
-	    diag, MIX_TOKEN_E_BAD,
-	    "resume token of a mix: %s; give a token that oa_mix_state() returned, unchanged, or "
-	    "begin without one",
-	    what);
+	return diag_fail(diag, MIX_TOKEN_E_BAD,
+			 "resume token of a mix: %s; give a token that oa_mix_state() returned, "
+			 "unchanged, or begin without one",
+			 what);
 }
 
 /* Magic, size, checksum, format. */

@@ -100,20 +100,19 @@ static int part_no_class(const struct catalog *catalog, const char *name, struct
 
 	base_quote(name, asked, sizeof(asked));
 	if (n == 0)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler.classes: the dataset has no classes, "
-				 "so no \"%s\": its pictures lie in one folder",
-				 asked);
+		return error_open(diag,
+				  "options.sampler.classes: the dataset has no classes, so no "
+				  "\"%s\": its pictures lie in one folder",
+				  asked);
 	for (unsigned i = 0; i < n; i++) {
 		base_quote(part_class(catalog, nearest[i]), near, sizeof(near));
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s\"%s\"",
 					 i ? ", " : "", near);
 	}
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "oa_open(): options.sampler.classes: none of the dataset's %llu classes is "
-	    "called \"%s\"; the nearest are %s",
-	    (unsigned long long)catalog->head.n_classes, asked, list);
+	return error_open(diag,
+			  "options.sampler.classes: none of the dataset's %llu classes is called "
+			  "\"%s\"; the nearest are %s",
+			  (unsigned long long)catalog->head.n_classes, asked, list);
 }
 
 static uint64_t part_label(const struct catalog *catalog, const char *name)
@@ -150,11 +149,10 @@ static int part_bad_class(const struct catalog *catalog, int32_t class, const ch
 			  struct diag *diag)
 {
 	if (catalog->head.n_classes == 0)
-		return diag_fail(
-		    diag, OA_E_PIPELINE,
-		    "pipeline: filter: %s has class %d, and the dataset has no classes: "
-		    "its pictures lie in one folder",
-		    list, class);
+		return diag_fail(diag, OA_E_PIPELINE,
+				 "pipeline: filter: %s has class %d, and the dataset has no "
+				 "classes: its pictures lie in one folder",
+				 list, class);
 	return diag_fail(diag, OA_E_PIPELINE,
 			 "pipeline: filter: %s has class %d; the dataset's are 0 to %llu", list,
 			 class, (unsigned long long)catalog->head.n_classes - 1);
@@ -197,15 +195,14 @@ static int part_bad_id(const struct sampler *sampler, uint64_t at, uint64_t n, s
 	long long id = sampler->ids[at];
 
 	if (id < 0 || (uint64_t)id >= n)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler.ids[%llu] is %lld: the dataset has "
-				 "samples 0 to %lld",
-				 (unsigned long long)at, id, (long long)n - 1);
-	return diag_fail(diag, OA_E_INVALID,
-			 "oa_open(): options.sampler.ids[%llu] is %lld, for the second time: under "
-			 "this order ids are a set; OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL repeat "
-			 "samples",
-			 (unsigned long long)at, id);
+		return error_open(
+		    diag, "options.sampler.ids[%llu] is %lld: the dataset has samples 0 to %lld",
+		    (unsigned long long)at, id, (long long)n - 1);
+	return error_open(
+	    diag,
+	    "options.sampler.ids[%llu] is %lld, for the second time: under this order ids are a "
+	    "set; OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL repeat samples",
+	    (unsigned long long)at, id);
 }
 
 static int part_begin(struct part *part, const struct permutation *permutation,
@@ -253,11 +250,10 @@ int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 			bits_set(part->members, id);
 	if (part->count)
 		return 0;
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "oa_open(): options.sampler: none of the dataset's %llu samples is left by "
-	    "its classes, split and ids and the pipeline's filter together; ask for a larger "
-	    "part",
+	return error_open(
+	    diag,
+	    "options.sampler: none of the dataset's %llu samples is left by its classes, split and "
+	    "ids and the pipeline's filter together; ask for a larger part",
 	    (unsigned long long)permutation.n);
 }
 
@@ -316,11 +312,9 @@ int part_filter(const struct part *part, struct sampler *sampler, struct diag *d
 	int r;
 
 	if (by_sample && sampler->n_weights != part->n)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
-				 "%llu samples",
-				 (unsigned long long)sampler->n_weights,
-				 (unsigned long long)part->n);
+		return error_open(
+		    diag, "options.sampler.n_weights is %llu, the dataset has %llu samples",
+		    (unsigned long long)sampler->n_weights, (unsigned long long)part->n);
 	r = part_ids(part, sampler);
 	if (!r && by_sample)
 		r = part_weights(sampler);
@@ -339,8 +333,6 @@ int part_filter(const struct part *part, struct sampler *sampler, struct diag *d
 	sampler->n_weights = sampler->weights ? kept : 0;
 	if (kept)
 		return 0;
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "oa_open(): options.sampler: none of its ids is in its classes and split and "
-	    "the pipeline's filter");
+	return error_open(diag, "options.sampler: none of its ids is in its classes and split and "
+				"the pipeline's filter");
 }

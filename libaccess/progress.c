@@ -251,9 +251,9 @@ int progress_adopt(struct progress *progress, struct session *session, struct di
 	const struct entry_set set = course_set(progress->course);
 
 	if (!session->has_log)
-		return diag_fail(diag, OA_E_VERSION,
-				 "this accessd has no plan log for ranks under the carousel: "
-				 "upgrade accessd");
+		return diag_fail(
+		    diag, OA_E_VERSION,
+		    "this accessd has no plan log for ranks under the carousel: upgrade accessd");
 	if (plan_reader_adopt(&progress->log, &set, &progress->rest, &session->log,
 			      &session->log_fd, session->epoch, session->place))
 		return diag_fail(diag, -EPROTO,
@@ -273,9 +273,8 @@ int progress_follow(struct progress *progress, uint64_t place, bool whole)
 	if (r <= 0)
 		return r;
 	if (r == PLAN_READER_E_GONE)
-		return trouble_fail(
-		    progress->trouble, OA_E_REFUSED,
-		    "this rank is two epochs behind the job's other ranks: the plan "
-		    "is kept no longer; start it again with rank 0's token");
+		return trouble_fail(progress->trouble, OA_E_REFUSED,
+				    "this rank is two epochs behind the job's other ranks: the "
+				    "plan is kept no longer; start it again with rank 0's token");
 	return trouble_fail(progress->trouble, -EPROTO, "accessd's plan log contradicts itself");
 }

@@ -115,8 +115,7 @@ static struct recording_head record_head(const struct course *course)
 
 static int record_bad(const struct record *record, struct diag *diag, const char *why)
 {
-	return diag_fail(diag, OA_E_INVALID, "oa_open(): options.record: %s: %s", record->path,
-			 why);
+	return error_open(diag, "options.record: %s: %s", record->path, why);
 }
 
 static int record_make(struct record *record, const struct course *course, struct diag *diag)

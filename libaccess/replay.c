@@ -45,8 +45,7 @@ static struct recording_reader replay_reader(const struct replay *replay)
 
 static int replay_bad(const struct replay *replay, struct diag *diag, const char *why)
 {
-	return diag_fail(diag, OA_E_INVALID, "oa_open(): options.replay: %s: %s", replay->path,
-			 why);
+	return error_open(diag, "options.replay: %s: %s", replay->path, why);
 }
 
 static int replay_add_epoch(struct replay *replay, const struct recording_reader *reader)

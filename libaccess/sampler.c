@@ -25,7 +25,7 @@
 
 static int sampler_bad(struct diag *diag, const char *member, const char *why)
 {
-	return diag_fail(diag, OA_E_INVALID, "oa_open(): options.sampler.%s %s", member, why);
+	return error_open(diag, "options.sampler.%s %s", member, why);
 }
 
 /* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
@@ -56,10 +56,9 @@ static int sampler_check_ids(const struct oa_sampler *sampler, struct diag *diag
 		return sampler_bad(diag, "n_ids", "is more than 2^31");
 	for (uint64_t i = 0; i < sampler->n_ids; i++)
 		if (sampler->ids[i] < 0)
-			return diag_fail(diag, OA_E_INVALID,
-					 "oa_open(): options.sampler.ids[%llu] is %lld: ids count "
-					 "from 0",
-					 (unsigned long long)i, (long long)sampler->ids[i]);
+			return error_open(diag,
+					  "options.sampler.ids[%llu] is %lld: ids count from 0",
+					  (unsigned long long)i, (long long)sampler->ids[i]);
 	return 0;
 }
 
@@ -72,9 +71,7 @@ static int sampler_check_classes(const struct oa_sampler *sampler, struct diag *
 		return sampler_bad(diag, "n_classes", "is more than 65536");
 	for (uint32_t i = 0; i < sampler->n_classes; i++)
 		if (!sampler->classes[i] || !*sampler->classes[i])
-			return diag_fail(diag, OA_E_INVALID,
-					 "oa_open(): options.sampler.classes[%u] names no class",
-					 i);
+			return error_open(diag, "options.sampler.classes[%u] names no class", i);
 	return 0;
 }
 
@@ -83,10 +80,9 @@ static int sampler_check_split(const struct oa_sampler *sampler, struct diag *di
 	if (sampler->from == 0 && sampler->to == 0)
 		return 0;
 	if (!(sampler->from >= 0 && sampler->from < sampler->to && sampler->to <= 1))
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler.from and .to are %g and %g, must be "
-				 "0 <= from < to <= 1",
-				 sampler->from, sampler->to);
+		return error_open(
+		    diag, "options.sampler.from and .to are %g and %g, must be 0 <= from < to <= 1",
+		    sampler->from, sampler->to);
 	return 0;
 }
 
@@ -94,10 +90,9 @@ static int sampler_check_weight(const double *weights, uint64_t i, struct diag *
 {
 	if (isfinite(weights[i]) && weights[i] >= 0)
 		return 0;
-	return diag_fail(diag, OA_E_INVALID,
-			 "oa_open(): options.sampler.weights[%llu] is %g, must be finite and not "
-			 "negative",
-			 (unsigned long long)i, weights[i]);
+	return error_open(diag,
+			  "options.sampler.weights[%llu] is %g, must be finite and not negative",
+			  (unsigned long long)i, weights[i]);
 }
 
 static int sampler_check_drawable(const struct oa_sampler *sampler, struct diag *diag)
@@ -108,12 +103,11 @@ static int sampler_check_drawable(const struct oa_sampler *sampler, struct diag 
 		return sampler_bad(diag, "weights", "are all 0: nothing can be drawn");
 	if (sampler->flags & OA_REPLACEMENT || sampler->samples <= drawable)
 		return 0;
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "oa_open(): options.sampler.samples is %llu, but only %llu of %llu weights "
-	    "are not 0: draw fewer, or with OA_REPLACEMENT",
-	    (unsigned long long)sampler->samples, (unsigned long long)drawable,
-	    (unsigned long long)sampler->n_weights);
+	return error_open(diag,
+			  "options.sampler.samples is %llu, but only %llu of %llu weights are not "
+			  "0: draw fewer, or with OA_REPLACEMENT",
+			  (unsigned long long)sampler->samples, (unsigned long long)drawable,
+			  (unsigned long long)sampler->n_weights);
 }
 
 static int sampler_check_draws(const struct oa_sampler *sampler, uint32_t order, struct diag *diag)
@@ -133,11 +127,10 @@ static int sampler_check_draws(const struct oa_sampler *sampler, uint32_t order,
 	if (sampler->samples > SAMPLER_MOST)
 		return sampler_bad(diag, "samples", "is more than 2^31");
 	if (sampler->ids && sampler->n_ids != sampler->n_weights)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler has %llu ids and %llu weights: one "
-				 "weight for each of ids",
-				 (unsigned long long)sampler->n_ids,
-				 (unsigned long long)sampler->n_weights);
+		return error_open(
+		    diag,
+		    "options.sampler has %llu ids and %llu weights: one weight for each of ids",
+		    (unsigned long long)sampler->n_ids, (unsigned long long)sampler->n_weights);
 	if (order != OA_ORDER_SEEDED)
 		return sampler_bad(diag, "weights", "needs options.order OA_ORDER_SEEDED");
 	for (uint64_t i = 0; i < sampler->n_weights; i++)
@@ -162,10 +155,10 @@ static int sampler_check_blocks(const struct oa_sampler *sampler, uint32_t order
 		return sampler_bad(diag, "blocks", "must begin with 0, the first sample");
 	for (uint64_t i = 1; i < sampler->n_blocks; i++)
 		if (sampler->blocks[i] <= sampler->blocks[i - 1])
-			return diag_fail(diag, OA_E_INVALID,
-					 "oa_open(): options.sampler.blocks[%llu] is %lld, not "
-					 "behind the one before it",
-					 (unsigned long long)i, (long long)sampler->blocks[i]);
+			return error_open(
+			    diag,
+			    "options.sampler.blocks[%llu] is %lld, not behind the one before it",
+			    (unsigned long long)i, (long long)sampler->blocks[i]);
 	return 0;
 }
 
@@ -186,31 +179,27 @@ static int sampler_check_reuse(const struct oa_options *options, struct diag *di
 	if (options->reuse <= 1)
 		return 0;
 	if (options->reuse > SAMPLER_MOST_REUSE)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.reuse is %u, must be at most %d",
-				 options->reuse, SAMPLER_MOST_REUSE);
+		return error_open(diag, "options.reuse is %u, must be at most %d", options->reuse,
+				  SAMPLER_MOST_REUSE);
 	if (plan_is_fixed((uint32_t)options->order) || options->order == OA_ORDER_REPLAY)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.reuse is %u: a fixed plan says itself which "
-				 "augmentations there are; leave it 0, or take the usual order",
-				 options->reuse);
+		return error_open(diag,
+				  "options.reuse is %u: a fixed plan says itself which "
+				  "augmentations there are; leave it 0, or take the usual order",
+				  options->reuse);
 	return 0;
 }
 
 static int sampler_check_files(const struct oa_options *options, struct diag *diag)
 {
 	if (options->record && !*options->record)
-		return diag_fail(diag, OA_E_INVALID, "oa_open(): options.record names no file");
+		return error_open(diag, "options.record names no file");
 	if ((options->order == OA_ORDER_REPLAY) != (options->replay && *options->replay))
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.replay and OA_ORDER_REPLAY go together");
+		return error_open(diag, "options.replay and OA_ORDER_REPLAY go together");
 	if (options->replay && options->sampler)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler: a replayed plan says itself which "
-				 "samples there are");
+		return error_open(
+		    diag, "options.sampler: a replayed plan says itself which samples there are");
 	if (options->replay && options->seed)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.seed: a replayed plan has its own");
+		return error_open(diag, "options.seed: a replayed plan has its own");
 	return 0;
 }
 

@@ -51,11 +51,10 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 				 "accessd opened another version of the dataset than it described");
 	places = listed_places(course, course->replay.first);
 	if ((stream->flags & OA_DROP_LAST) && places < stream->schema.batch)
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
-		    "nothing would be left",
-		    (unsigned long long)places, stream->schema.batch);
+		return diag_fail(diag, OA_E_INVALID,
+				 "an epoch has %llu samples, fewer than one batch of %u: with "
+				 "OA_DROP_LAST nothing would be left",
+				 (unsigned long long)places, stream->schema.batch);
 	if (!course->ask->token) {
 		r = progress_begin(&stream->progress, NULL);
 		return r ? r : record_open(&stream->record, course, NULL, diag);
@@ -101,8 +100,7 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 	    !mixed_ask_same(&stream->batch_mixed.ask, &session->batch_mixed))
 		return diag_fail(diag, OA_E_PIPELINE,
 				 "accessd came back with other fields or shapes for this pipeline: "
-				 "start the job "
-				 "again from its token");
+				 "start the job again from its token");
 	return 0;
 }
 
@@ -124,8 +122,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	    session->local_ranks != stream->course.ask->local_ranks)
 		r = diag_fail(diag, OA_E_VERSION,
 			      "this accessd does not know which ranks are on its node, and would "
-			      "prepare every "
-			      "node's samples: upgrade accessd");
+			      "prepare every node's samples: upgrade accessd");
 	if (!r && stream->course.is_logged)
 		r = progress_adopt(progress, session, diag);
 	if (r) {

@@ -177,11 +177,10 @@ static int stream_set_replay(struct oa_stream *stream, const struct oa_options *
 		return r;
 	end = replay->first + replay->n_epochs;
 	if (course->epochs > end)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.epochs is %llu, %s ends with epoch %llu (they "
-				 "are numbered from 0)",
-				 (unsigned long long)course->epochs, replay->path,
-				 (unsigned long long)end - 1);
+		return error_open(
+		    diag,
+		    "options.epochs is %llu, %s ends with epoch %llu (they are numbered from 0)",
+		    (unsigned long long)course->epochs, replay->path, (unsigned long long)end - 1);
 	if (!course->epochs)
 		course->epochs = stream->redial.ask.epochs = end;
 	if (stream->redial.ask.token || !replay->first)
@@ -238,11 +237,11 @@ static int stream_usual_pipeline(const struct dial_route *route, struct oa_optio
 	options->pipeline = ret->usual;
 	if (ret->usual)
 		return 0;
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "oa_open(): no pipeline is given, and %.100s has no usual one here: give one "
-	    "(options.pipeline; --pipeline of the tools), JSON or a name as \"imagenet-train\", "
-	    "or let who runs accessd set dataset.NAME.pipeline (accessd.conf(5))",
+	return error_open(
+	    diag,
+	    "no pipeline is given, and %.100s has no usual one here: give one (options.pipeline; "
+	    "--pipeline of the tools), JSON or a name as \"imagenet-train\", or let who runs "
+	    "accessd set dataset.NAME.pipeline (accessd.conf(5))",
 	    options->dataset);
 }
 

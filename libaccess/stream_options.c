@@ -22,8 +22,7 @@ int stream_read_options(const struct oa_options *from, struct oa_options *ret, s
 	const uint8_t *bytes = (const uint8_t *)from;
 
 	if (!from || from->size < offsetof(struct oa_options, flags))
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.size must be sizeof(struct oa_options)");
+		return error_open(diag, "options.size must be sizeof(struct oa_options)");
 	for (size_t i = sizeof(*ret); i < from->size; i++)
 		if (bytes[i])
 			return diag_fail(
@@ -44,51 +43,41 @@ static int stream_check_local(const struct oa_options *options, struct diag *dia
 	if (count <= options->ranks && first <= options->ranks - count && options->rank >= first &&
 	    options->rank - first < count)
 		return 0;
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "oa_open(): options.local_first, options.local_ranks: the %u ranks from %u on are "
-	    "no node's of rank %u of %u",
-	    count, first, options->rank, options->ranks);
+	return error_open(diag,
+			  "options.local_first, options.local_ranks: the %u ranks from %u on are "
+			  "no node's of rank %u of %u",
+			  count, first, options->rank, options->ranks);
 }
 
 int stream_check_options(const struct oa_options *options, struct diag *diag)
 {
 	if (!options->dataset || !*options->dataset)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.dataset must name a folder");
+		return error_open(diag, "options.dataset must name a folder");
 	if ((!options->pipeline || !*options->pipeline) && !proto_is_named(options->dataset))
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "oa_open(): options.pipeline must be JSON or a name, as \"imagenet-train\"");
+		return error_open(diag,
+				  "options.pipeline must be JSON or a name, as \"imagenet-train\"");
 	if (options->batch < 1 || options->batch > LAYOUT_MAX_CHUNK)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.batch is %u, must be 1 to %d", options->batch,
-				 LAYOUT_MAX_CHUNK);
+		return error_open(diag, "options.batch is %u, must be 1 to %d", options->batch,
+				  LAYOUT_MAX_CHUNK);
 	if (options->flags &
 	    ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON | OA_KEEP | OA_WRITABLE | OA_SPREAD))
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.flags has an unknown flag (0x%x)",
-				 options->flags);
+		return error_open(diag, "options.flags has an unknown flag (0x%x)", options->flags);
 	if ((unsigned)options->bad > OA_BAD_SUBSTITUTE)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.bad is %d, must be an OA_BAD_...",
-				 (int)options->bad);
+		return error_open(diag, "options.bad is %d, must be an OA_BAD_...",
+				  (int)options->bad);
 	if ((unsigned)options->order > OA_ORDER_REPLAY)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.order is %d, must be an OA_ORDER_...",
-				 (int)options->order);
+		return error_open(diag, "options.order is %d, must be an OA_ORDER_...",
+				  (int)options->order);
 	if (options->rank >= options->ranks)
-		return diag_fail(diag, OA_E_INVALID, "oa_open(): options.rank is %u of %u ranks",
-				 options->rank, options->ranks);
+		return error_open(diag, "options.rank is %u of %u ranks", options->rank,
+				  options->ranks);
 	if (stream_check_local(options, diag))
 		return OA_E_INVALID;
 	if (options->chunk > LAYOUT_MAX_CHUNK)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.chunk is %u, must be 0 to %d", options->chunk,
-				 LAYOUT_MAX_CHUNK);
+		return error_open(diag, "options.chunk is %u, must be 0 to %d", options->chunk,
+				  LAYOUT_MAX_CHUNK);
 	if (!options->token != !options->token_size)
-		return diag_fail(diag, OA_E_INVALID,
-				 "oa_open(): options.token and options.token_size go together");
+		return error_open(diag, "options.token and options.token_size go together");
 	return sampler_check(options, diag);
 }
 
@@ -105,11 +94,10 @@ int stream_check_job(const struct oa_options *options, struct diag *diag)
 	token_fini(&token);
 	if (plan_is_fixed(order))
 		return 0;
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "oa_open(): options.job must be the same name on all %u ranks of a job: by "
-	    "it they find each other",
-	    options->ranks);
+	return error_open(diag,
+			  "options.job must be the same name on all %u ranks of a job: by it they "
+			  "find each other",
+			  options->ranks);
 }
 
 /* ---- the request ---- */

@@ -365,11 +365,10 @@ static BASE_COLD int wait_mix_fail(struct oa_stream *stream, struct oa_batch *ba
 	const int64_t *label = batch_data(batch, batch_mixed->label);
 	struct diag diag;
 
-	diag_set(
-	    &diag,
-	    "pipeline: mixup or cutmix: sample %lld has label %lld, and num_classes is %u: give "
-	    "the number of the dataset's classes, or map the labels",
-	    (long long)batch->ids[at], (long long)label[at], batch_mixed->ask.classes);
+	diag_set(&diag,
+		 "pipeline: mixup or cutmix: sample %lld has label %lld, and num_classes is %u: "
+		 "give the number of the dataset's classes, or map the labels",
+		 (long long)batch->ids[at], (long long)label[at], batch_mixed->ask.classes);
 	batch_end(stream, batch);
 	return trouble_fail(&stream->trouble, OA_E_PIPELINE, diag.text);
 }

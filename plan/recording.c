@@ -106,8 +106,7 @@ static int check_head(const uint8_t *bytes, struct recording_head *ret, struct d
 	if (little_32(bytes + 8) > RECORDING_FORMAT)
 		return diag_fail(
 		    diag, RECORDING_E_VERSION,
-		    "recorded plan: format %u is newer than this version's %u; upgrade "
-		    "oneaccess",
+		    "recorded plan: format %u is newer than this version's %u; upgrade oneaccess",
 		    little_32(bytes + 8), RECORDING_FORMAT);
 	*ret = (struct recording_head){
 	    .n = little_get(bytes + 16, 8),
@@ -184,8 +183,9 @@ static int judge_rest(struct recording_reader *reader, struct diag *diag)
 			return r;
 		for (size_t i = 0; i < part; i++)
 			if (bytes[i])
-				return bad(diag, "it is damaged in the middle (no block where one "
-						 "must begin)");
+				return bad(
+				    diag,
+				    "it is damaged in the middle (no block where one must begin)");
 		at += part;
 	}
 	return RECORDING_E_CUT;

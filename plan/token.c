@@ -151,11 +151,10 @@ size_t token_write(const struct token *token, void *ret, size_t size)
 
 static int bad(struct diag *diag, const char *what)
 {
-	return diag_fail(
-	    diag, TOKEN_E_BAD,
-	    "resume token: %s; give a token that oa_state() returned, unchanged, or start the "
-	    "epoch without one",
-	    what);
+	return diag_fail(diag, TOKEN_E_BAD,
+			 "resume token: %s; give a token that oa_state() returned, unchanged, or "
+			 "start the epoch without one",
+			 what);
 }
 
 /* Of a frame that was checked: old tokens have shorter heads. */
@@ -383,11 +382,9 @@ int token_fits(const struct token *token, uint64_t n, uint32_t block, const uint
 			 "resume with the dataset it was saved with, or start without a token",
 			 (unsigned long long)token->n, (unsigned long long)n);
 	else
-		diag_set(
-		    diag,
-		    "resume token: it is of another version of the dataset (files, sizes, times "
-		    "or labels changed since); resume with the dataset it was saved with, or start "
-		    "without a token");
+		diag_set(diag, "resume token: it is of another version of the dataset (files, "
+			       "sizes, times or labels changed since); resume with the dataset it "
+			       "was saved with, or start without a token");
 	return TOKEN_E_FOREIGN;
 }
 
@@ -407,8 +404,8 @@ int token_fits_sampler(const struct token *token, const uint8_t sampler[TOKEN_SA
 		return 0;
 	return diag_fail(
 	    diag, TOKEN_E_FOREIGN,
-	    "resume token: %s; resume with the sampler (ids, weights, classes, split, or "
-	    "replayed plan) that it was saved with, or start without a token",
+	    "resume token: %s; resume with the sampler (ids, weights, classes, split, or replayed "
+	    "plan) that it was saved with, or start without a token",
 	    !token_has_sampler(token) ? "it is of a job without a sampler, this one has one"
 	    : memcmp(sampler, none, sizeof(none)) == 0
 		? "it is of a job with a sampler, this one has none"

@@ -244,8 +244,7 @@ static void list_points(const struct stream *stream, uint32_t variants, struct c
 
 	if (n == 0) {
 		snprintf(cache->why, sizeof(cache->why),
-			 "its samples are no pictures that a form "
-			 "could be kept of");
+			 "its samples are no pictures that a form could be kept of");
 		return;
 	}
 	pipeline_hash_cut(first, 0, &id);
@@ -361,11 +360,10 @@ static int check_form(const struct stream *stream, const char *name, struct diag
 	for (p = 1; p < (int)cache->n && at < sizeof(names) - sizeof(one) - 2; p++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", p > 1 ? ", " : "",
 				       cache_name(cache->point[p].form, one));
-	return diag_fail(
-	    diag, OA_E_REFUSED,
-	    "there is no form \"%s\" of what this pipeline has before its first random op; "
-	    "there are %s",
-	    name, names);
+	return diag_fail(diag, OA_E_REFUSED,
+			 "there is no form \"%s\" of what this pipeline has before its first "
+			 "random op; there are %s",
+			 name, names);
 }
 
 int cache_check(const struct stream *stream, struct diag *diag)
@@ -387,11 +385,10 @@ int cache_check(const struct stream *stream, struct diag *diag)
 	if (r || !is_asked(stream) || strcmp(forced, "auto") == 0 ||
 	    forced_point(cache, forced) == cache->forced)
 		return r;
-	return diag_fail(
-	    diag, OA_E_REFUSED,
-	    "this accessd keeps %s alone (cache_point of accessd.conf(5)): ask for that, or for "
-	    "no form",
-	    forced);
+	return diag_fail(diag, OA_E_REFUSED,
+			 "this accessd keeps %s alone (cache_point of accessd.conf(5)): ask for "
+			 "that, or for no form",
+			 forced);
 }
 
 static bool are_tables_coming(const struct stream *stream)

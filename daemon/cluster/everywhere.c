@@ -38,14 +38,11 @@ int everywhere_check(const char *folders, struct diag *diag)
 	while (next_folder(&at, &folder, &size)) {
 		if (size > 1 && *folder == '/' && is_plain(folder, size))
 			continue;
-		return diag_fail(
-		    diag, -EINVAL,
-		    "parameter cluster_paths: \"%.*s\" is no folder of which all nodes could "
-		    "have the "
-		    "same: whole paths, a colon between two, no \".\" and \"..\" in them, and "
-		    "not \"/\" "
-		    "(as /data:/mnt/shared)",
-		    (int)BASE_MIN(size, (size_t)256), folder);
+		return diag_fail(diag, -EINVAL,
+				 "parameter cluster_paths: \"%.*s\" is no folder of which all "
+				 "nodes could have the same: whole paths, a colon between two, no "
+				 "\".\" and \"..\" in them, and not \"/\" (as /data:/mnt/shared)",
+				 (int)BASE_MIN(size, (size_t)256), folder);
 	}
 	return 0;
 }

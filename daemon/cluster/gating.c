@@ -189,9 +189,8 @@ static int fail_key(struct diag *diag, const char *path, const char *why)
 {
 	return diag_fail(
 	    diag, -EINVAL,
-	    "peers: the cluster's key %s %s; one is made by `(umask 077; head -c 48 "
-	    "/dev/urandom | base64 >%s)` and copied to all nodes, for the user that accessd "
-	    "runs as",
+	    "peers: the cluster's key %s %s; one is made by `(umask 077; head -c 48 /dev/urandom | "
+	    "base64 >%s)` and copied to all nodes, for the user that accessd runs as",
 	    path, why, path);
 }
 
@@ -240,11 +239,10 @@ static int open_login(struct gating *gating, struct diag *diag)
 	if (!*path || (strncmp(gating->param->peers, "etcd:", 5) == 0 &&
 		       open_file(path, true, 0, &gating->login_fd, why) == 0))
 		return 0;
-	return diag_fail(
-	    diag, -EINVAL,
-	    "parameter peer_etcd_login: %s %s; it is made by `(umask 077; echo USER:PASSWORD "
-	    ">%s)`, for the user that accessd runs as",
-	    path, why, path);
+	return diag_fail(diag, -EINVAL,
+			 "parameter peer_etcd_login: %s %s; it is made by `(umask 077; echo "
+			 "USER:PASSWORD >%s)`, for the user that accessd runs as",
+			 path, why, path);
 }
 
 static int open_keys(struct gating *gating, struct diag *diag)
@@ -280,11 +278,10 @@ static int name_node(struct gating *gating, struct diag *diag)
 		*gating->name = '\0';
 	if (!*gating->name || *gating->name == '.' || strlen(given) >= sizeof(gating->name) ||
 	    strspn(gating->name, NAME_CHARS) != strlen(gating->name))
-		return diag_fail(
-		    diag, -EINVAL,
-		    "parameter node_name: \"%s\" is no name of a node: at most 64 letters, "
-		    "digits, and . _ -, no . in front",
-		    *given ? given : gating->name);
+		return diag_fail(diag, -EINVAL,
+				 "parameter node_name: \"%s\" is no name of a node: at most 64 "
+				 "letters, digits, and . _ -, no . in front",
+				 *given ? given : gating->name);
 	hash_of(gating->name, strlen(gating->name), &hash);
 	memcpy(&gating->id, hash.bytes, sizeof(gating->id));
 	return 0;
@@ -299,11 +296,10 @@ static int find_programs(const struct gating *gating, struct diag *diag)
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(programs); i++)
 		if (child_find(programs[i], gating->wants.is_private, path, sizeof(path), &why))
-			return diag_fail(
-			    diag, -ENOENT,
-			    "peers: %s; install the package oneaccess-cluster, or leave "
-			    "`peers` empty",
-			    why.text);
+			return diag_fail(diag, -ENOENT,
+					 "peers: %s; install the package oneaccess-cluster, or "
+					 "leave `peers` empty",
+					 why.text);
 	return 0;
 }
 

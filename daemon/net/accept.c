@@ -60,13 +60,13 @@ static void make_room(struct accept *accept, struct conn *newest, bool of_same_u
 		return;
 	}
 	if (of_same_user)
-		snprintf(text, sizeof(text),
-			 "user %u has %llu clients of accessd already, the most that one may have: "
-			 "end some, or ask who runs accessd to raise tenant_clients or "
-			 "tenant.%u.clients",
-			 (unsigned)newest->uid,
-			 (unsigned long long)tenant_conns_most(accept->node, newest->uid, most),
-			 (unsigned)tenant_of(accept->node, newest->uid));
+		snprintf(
+		    text, sizeof(text),
+		    "user %u has %llu clients of accessd already, the most that one may have: end "
+		    "some, or ask who runs accessd to raise tenant_clients or tenant.%u.clients",
+		    (unsigned)newest->uid,
+		    (unsigned long long)tenant_conns_most(accept->node, newest->uid, most),
+		    (unsigned)tenant_of(accept->node, newest->uid));
 	else
 		snprintf(text, sizeof(text),
 			 "accessd serves %llu clients already, its most: raise max_clients or the "
@@ -145,8 +145,8 @@ static void limit(struct accept *accept, uint64_t files)
 	if (most >= accept->most)
 		return;
 	log_line(LOG_LEVEL_WARN, "few-files",
-		 "files=%llu max_clients=%llu lowered to %llu text=\"raise the limit of open "
-		 "files (LimitNOFILE)\"",
+		 "files=%llu max_clients=%llu lowered to %llu text=\"raise the limit of open files "
+		 "(LimitNOFILE)\"",
 		 (unsigned long long)files, (unsigned long long)accept->most,
 		 (unsigned long long)most);
 	accept->most = most;

@@ -148,12 +148,11 @@ static bool exceeds_budget(const struct conn *conn, char *ret, size_t size)
 
 	if (stream->asked.policy == PROTO_POLICY_ERROR || stream->bad.count <= budget)
 		return false;
-	snprintf(
-	    ret, size,
-	    "%llu samples of this dataset are known to be bad, more than the budget of %llu: with "
-	    "a larger one Loader.bad_samples and oa_bad_samples(3) list them, and access-ctl "
-	    "bad while a job runs",
-	    (unsigned long long)stream->bad.count, (unsigned long long)budget);
+	snprintf(ret, size,
+		 "%llu samples of this dataset are known to be bad, more than the budget of %llu: "
+		 "with a larger one Loader.bad_samples and oa_bad_samples(3) list them, and "
+		 "access-ctl bad while a job runs",
+		 (unsigned long long)stream->bad.count, (unsigned long long)budget);
 	return true;
 }
 

@@ -74,8 +74,8 @@ static int refuse_unknown(const char *name, struct diag *diag)
 
 	return diag_fail(
 	    diag, OA_E_DATASET,
-	    "no data set is called \"%s\" here: access-ctl datasets lists those that you may "
-	    "use; what stands behind a path, as ?options, is set where the name is",
+	    "no data set is called \"%s\" here: access-ctl datasets lists those that you may use; "
+	    "what stands behind a path, as ?options, is set where the name is",
 	    base_quote(name, quoted, sizeof(quoted)));
 }
 

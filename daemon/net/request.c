@@ -53,16 +53,14 @@ static int check_client(const struct request *request, struct diag *diag)
 	unsigned count;
 
 	if (request->batch_mix.n && request->minor < PROTO_SINCE_MIXES)
-		diag_set(diag,
-			 "pipeline: mixup and cutmix are done by the client, and this job's is "
-			 "older: upgrade libaccess");
+		diag_set(diag, "pipeline: mixup and cutmix are done by the client, and this job's "
+			       "is older: upgrade libaccess");
 	else if (!request->has_filtered &&
 		 (pipeline_filter_labels(request->pipeline, true, &count) ||
 		  pipeline_filter_labels(request->pipeline, false, &count)))
-		diag_set(
-		    diag,
-		    "pipeline: a filter by class is applied by the client, and this job's "
-		    "has not asked for it: upgrade libaccess, and write the op's name plainly");
+		diag_set(diag,
+			 "pipeline: a filter by class is applied by the client, and this job's has "
+			 "not asked for it: upgrade libaccess, and write the op's name plainly");
 	else
 		return 0;
 	return OA_E_VERSION;
@@ -81,8 +79,7 @@ static void say_names(const char *asked, struct diag *diag)
 					 names[i]);
 	diag_set(diag,
 		 "pipeline: none is called \"%s\"; there are %s, and others are written as JSON, "
-		 "as {\"ops\": [...]} "
-		 "(oneaccess-pipeline(5))",
+		 "as {\"ops\": [...]} (oneaccess-pipeline(5))",
 		 shown, list);
 }
 
@@ -138,11 +135,10 @@ static int join_orders(struct request *request, bool has_seed, const struct toke
 			 "without an order, or start without a token",
 			 plan_name(token->order), plan_name(request->order));
 	else if (has_seed && plan_is_fixed(token->order) && request->seed != token->seed)
-		diag_set(
-		    diag,
-		    "resume token: it is of seed %llu, this job asks for %llu; resume with the "
-		    "token's seed, or start without a token",
-		    (unsigned long long)token->seed, (unsigned long long)request->seed);
+		diag_set(diag,
+			 "resume token: it is of seed %llu, this job asks for %llu; resume with "
+			 "the token's seed, or start without a token",
+			 (unsigned long long)token->seed, (unsigned long long)request->seed);
 	else {
 		if (!plan_is_fixed(token->order))
 			return 0;
@@ -224,23 +220,21 @@ static int check_spread(const struct request *request, uint64_t arithmetic, stru
 	if (request->order != PLAN_LIST && spread_is_even(slice) && arithmetic == SPREAD_ARITHMETIC)
 		return 0;
 	if (arithmetic != SPREAD_ARITHMETIC)
-		diag_set(
-		    diag,
-		    "this accessd is of OneAccess " PACKAGE_VERSION
-		    ", and the job's library of a version "
-		    "that spreads samples over nodes in another way: some would come twice and "
-		    "others not at all; install one version on all nodes of the job, or leave the "
-		    "spread out");
+		diag_set(diag,
+			 "this accessd is of OneAccess " PACKAGE_VERSION
+			 ", and the job's library of a version that spreads samples over nodes in "
+			 "another way: some would come twice and others not at all; install one "
+			 "version on all nodes of the job, or leave the spread out");
 	else if (request->order == PLAN_LIST)
-		diag_set(diag, "a spread over nodes is for orders \"seeded\" and \"sequential\" of "
-			       "a data set, not for "
-			       "lists of samples, weights and recorded plans; leave it out");
-	else
 		diag_set(
 		    diag,
-		    "a spread over nodes needs equally many ranks on each: the %u ranks from %u on "
-		    "are here, of %u",
-		    slice->count, slice->first, slice->ranks.ranks);
+		    "a spread over nodes is for orders \"seeded\" and \"sequential\" of a data "
+		    "set, not for lists of samples, weights and recorded plans; leave it out");
+	else
+		diag_set(diag,
+			 "a spread over nodes needs equally many ranks on each: the %u ranks from "
+			 "%u on are here, of %u",
+			 slice->count, slice->first, slice->ranks.ranks);
 	return OA_E_INVALID;
 }
 
@@ -255,12 +249,11 @@ static int take_slice(struct request *request, const struct message_open *open, 
 		return 0;
 	if (count < 1 || count > request->ranks || first > request->ranks - count ||
 	    request->rank < first || request->rank >= first + count)
-		return diag_fail(
-		    diag, OA_E_INVALID,
-		    "ranks %llu and the %llu from there on are on this node: rank %u of %u is not "
-		    "among them, or they are not the job's",
-		    (unsigned long long)first, (unsigned long long)count, request->rank,
-		    request->ranks);
+		return diag_fail(diag, OA_E_INVALID,
+				 "ranks %llu and the %llu from there on are on this node: rank %u "
+				 "of %u is not among them, or they are not the job's",
+				 (unsigned long long)first, (unsigned long long)count,
+				 request->rank, request->ranks);
 	if (!plan_is_fixed(request->order))
 		return diag_fail(
 		    diag, OA_E_INVALID,
@@ -279,12 +272,11 @@ static int check_seed(const struct request *request, const struct message_open *
 {
 	if (!open->has_seed || plan_is_fixed(request->order))
 		return 0;
-	return diag_fail(
-	    diag, OA_E_INVALID,
-	    "seed %llu: under the usual order jobs share what the stream draws, so they have no "
-	    "seeds of their own and are no independent replicates; ask for order \"seeded\", "
-	    "or leave the seed out",
-	    (unsigned long long)request->seed);
+	return diag_fail(diag, OA_E_INVALID,
+			 "seed %llu: under the usual order jobs share what the stream draws, so "
+			 "they have no seeds of their own and are no independent replicates; ask "
+			 "for order \"seeded\", or leave the seed out",
+			 (unsigned long long)request->seed);
 }
 
 /* Of ranks that lost their accessd: what is in the descriptor is read when their stream is there. */

@@ -166,10 +166,9 @@ void reserve_refusal(const struct variant *variant, char *ret, size_t size)
 	setting[strcspn(setting, "\n")] = '\0';
 	snprintf(ret, size,
 		 "huge_pages = require, and the kernel gave %u slots of %s in huge pages and "
-		 "refused one more: "
-		 "echo advise >" SHMEM_ENABLED
-		 " (it is \"%s\"), echo 1 >/proc/sys/vm/compact_memory where free "
-		 "memory is in small pieces, or set huge_pages = auto",
+		 "refused one more: echo advise >" SHMEM_ENABLED
+		 " (it is \"%s\"), echo 1 >/proc/sys/vm/compact_memory where free memory is in "
+		 "small pieces, or set huge_pages = auto",
 		 variant->slots,
 		 base_format_bytes(variant->table.geometry.slot_stride, slot, sizeof(slot)),
 		 setting);

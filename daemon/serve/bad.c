@@ -160,10 +160,9 @@ void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const cha
 
 	base_quote(detail, quoted, sizeof(quoted));
 	if (stage == LAYOUT_FAIL_HANG)
-		snprintf(
-		    ret, size,
-		    "took longer than sample_timeout_ms (accessd.conf) allows for its size; its "
-		    "worker was replaced; raise it if the picture is good");
+		snprintf(ret, size,
+			 "took longer than sample_timeout_ms (accessd.conf) allows for its size; "
+			 "its worker was replaced; raise it if the picture is good");
 	else if (stage == LAYOUT_FAIL_CRASH && WIFSIGNALED(code))
 		snprintf(ret, size, "its worker died (%s) and was replaced",
 			 strsignal(WTERMSIG(code)));

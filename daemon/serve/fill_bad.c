@@ -101,12 +101,12 @@ static void count_bad(struct stream *stream, bool is_new, const char *text)
 				conn_send_text(job->conn, PROTO_NOTICE, 0, text);
 			continue;
 		}
-		snprintf(spent, sizeof(spent),
-			 "%llu bad samples, more than the budget of %llu (all of them: "
-			 "Loader.bad_samples, oa_bad_samples(3), access-ctl bad %llu); the last: "
-			 "%s",
-			 (unsigned long long)stream->bad.count, (unsigned long long)job->budget,
-			 (unsigned long long)job->id, text);
+		snprintf(
+		    spent, sizeof(spent),
+		    "%llu bad samples, more than the budget of %llu (all of them: "
+		    "Loader.bad_samples, oa_bad_samples(3), access-ctl bad %llu); the last: %s",
+		    (unsigned long long)stream->bad.count, (unsigned long long)job->budget,
+		    (unsigned long long)job->id, text);
 		job_fail(job, OA_E_SAMPLE, spent);
 	}
 }

@@ -33,9 +33,8 @@ static int check_spread(const struct job *job, const struct slice *slice, uint64
 	*code = OA_E_INVALID;
 	return diag_fail(
 	    diag, OA_E_INVALID,
-	    "chunks of %u samples, as the stream has, are too large for a spread of so many "
-	    "small steps: "
-	    "leave the spread out, or the chunk's size where the stream is opened",
+	    "chunks of %u samples, as the stream has, are too large for a spread of so many small "
+	    "steps: leave the spread out, or the chunk's size where the stream is opened",
 	    chunk);
 }
 

@@ -472,9 +472,8 @@ static void reopened(struct source *source, bool unchanged, const struct source_
 		source->domain->source_calls->reopened(source);
 		tell_waiting(source);
 	} else {
-		end_source(source,
-			   "dataset changed: it is not what it was when it was opened; open "
-			   "it again for the new version");
+		end_source(source, "dataset changed: it is not what it was when it was opened; "
+				   "open it again for the new version");
 	}
 }
 
@@ -497,8 +496,7 @@ static bool take_index(struct source *source, bool is_file, struct diag *diag)
 	log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
 	if (r == -ENOMEM)
 		diag_set(diag, "accessd has no memory left for the index of the dataset: raise its "
-			       "limit (memory.max of its "
-			       "cgroup, ulimit -v)");
+			       "limit (memory.max of its cgroup, ulimit -v)");
 	else
 		diag_set(
 		    diag,

@@ -255,8 +255,8 @@ static void reserved(struct variant *variant, uint32_t slots, bool all_of_them)
 		variant_fail(variant, OA_E_MEMORY, refusal);
 	} else {
 		variant_fail(variant, OA_E_MEMORY,
-			     "the kernel has no memory for the stream's slots: "
-			     "lower `memory`, or raise the cgroup's limit");
+			     "the kernel has no memory for the stream's slots: lower `memory`, or "
+			     "raise the cgroup's limit");
 	}
 }
 

@@ -77,12 +77,12 @@ static int refuse(const struct admit_ask *ask, const struct slot_geometry *geome
 	base_format_bytes(plan->fixed_bytes, fixed, sizeof(fixed));
 	base_format_bytes(ask->available, available, sizeof(available));
 	base_format_bytes(ask->budget, budget, sizeof(budget));
-	return diag_fail(
-	    diag, ADMIT_E_MEMORY,
-	    "the stream needs %s (%u slots of %u samples, %s each, and %s for tables and reading), "
-	    "but %s of the budget of %s (%s) is free: raise `memory`, use a smaller batch, "
-	    "uint8 output, or close another stream",
-	    need, plan->slots, geometry->chunk, slot, fixed, available, budget, ask->source);
+	return diag_fail(diag, ADMIT_E_MEMORY,
+			 "the stream needs %s (%u slots of %u samples, %s each, and %s for tables "
+			 "and reading), but %s of the budget of %s (%s) is free: raise `memory`, "
+			 "use a smaller batch, uint8 output, or close another stream",
+			 need, plan->slots, geometry->chunk, slot, fixed, available, budget,
+			 ask->source);
 }
 
 int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,

@@ -237,15 +237,14 @@ static int check_room(struct node *node, const struct identity *who, struct diag
 		continue;
 	if (is_new && tenant_count(node) >= node->param.tenants)
 		diag_set(diag,
-			 "accessd serves %u users already, its most: try again when one of them "
-			 "is gone, or raise `tenants`",
+			 "accessd serves %u users already, its most: try again when one of them is "
+			 "gone, or raise `tenants`",
 			 tenant_count(node));
 	else if (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS)
-		diag_set(
-		    diag,
-		    "your jobs run with %d groups already (newgrp, user namespaces), the most for "
-		    "one user: end those of one group, or run this job with one of these",
-		    DOMAIN_MOST_GROUPS);
+		diag_set(diag,
+			 "your jobs run with %d groups already (newgrp, user namespaces), the most "
+			 "for one user: end those of one group, or run this job with one of these",
+			 DOMAIN_MOST_GROUPS);
 	else
 		return 0;
 	return OA_E_REFUSED;

@@ -52,11 +52,10 @@ static int split(const char *name, char ret_user[QUOTA_NAME_MAX], unsigned *ret_
 				 "\"%.200s\" is no quota: write tenant.USER.memory = 8G", name);
 	*ret_kind = kind_of(dot + 1);
 	if (*ret_kind == QUOTA_KINDS)
-		return diag_fail(
-		    diag, QUOTA_E_BAD,
-		    "%.200s: users have no \"%.64s\": write share, memory, cache, clients, "
-		    "streams, jobs or read_bandwidth",
-		    name, dot + 1);
+		return diag_fail(diag, QUOTA_E_BAD,
+				 "%.200s: users have no \"%.64s\": write share, memory, cache, "
+				 "clients, streams, jobs or read_bandwidth",
+				 name, dot + 1);
 	memcpy(ret_user, user, length);
 	ret_user[length] = '\0';
 	return 0;

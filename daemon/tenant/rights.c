@@ -33,8 +33,8 @@ int rights_greet(const struct conn *conn, struct diag *diag)
 			 (unsigned)geteuid(), (unsigned)conn->uid);
 	else if (rules->serves_all && !rules->is_mapped && conn->uid == rules->overflow)
 		diag_set(diag, "your uid has no number in accessd's user namespace, so accessd "
-			       "cannot tell you from others: map it there, or start an accessd "
-			       "of your own (unset ACCESS_SOCKET)");
+			       "cannot tell you from others: map it there, or start an accessd of "
+			       "your own (unset ACCESS_SOCKET)");
 	else if (rules->shares && conn->uid == rules->nobody.uid)
 		diag_set(diag,
 			 "user %u is accessd's public_user, who has no jobs: run this one as "
@@ -51,8 +51,8 @@ static int refuse_root(const struct conn *conn, struct diag *diag)
 		return 0;
 	return diag_fail(
 	    diag, OA_E_PERMISSION,
-	    "accessd opens no data as root: run the job as another user, have an accessd of "
-	    "its own (ACCESS_SOCKET=private), or set serve_root of accessd");
+	    "accessd opens no data as root: run the job as another user, have an accessd of its "
+	    "own (ACCESS_SOCKET=private), or set serve_root of accessd");
 }
 
 int rights_may_have_job(const struct conn *conn, struct diag *diag)
@@ -65,9 +65,8 @@ int rights_may_have_job(const struct conn *conn, struct diag *diag)
 		return 0;
 	return diag_fail(
 	    diag, OA_E_REFUSED,
-	    "you have %u jobs here, each rank counted, of %llu that you may have "
-	    "(tenant_jobs): %s; end "
-	    "one of them, or ask who runs accessd to raise tenant_jobs or tenant.%u.jobs",
+	    "you have %u jobs here, each rank counted, of %llu that you may have (tenant_jobs): "
+	    "%s; end one of them, or ask who runs accessd to raise tenant_jobs or tenant.%u.jobs",
 	    n, (unsigned long long)most, tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
 	    (unsigned)conn->domain->tenant);
 }

@@ -160,10 +160,10 @@ static int dial_absent(struct dial *dial, int r, struct diag *diag)
 {
 	const char *hint =
 	    r == -ECONNREFUSED
-		? "it has stopped, or is starting; in a container mount the folder of the "
-		  "socket, not the socket's file, which is made anew at each start"
-		: "start it (systemctl start accessd), or unset ACCESS_SOCKET to have a "
-		  "private one";
+		? "it has stopped, or is starting; in a container mount the folder of the socket, "
+		  "not the socket's file, which is made anew at each start"
+		: "start it (systemctl start accessd), or unset ACCESS_SOCKET to have a private "
+		  "one";
 
 	diag_fail(diag, DIAL_GONE, "no daemon at %s (%s): %s", dial->route->socket,
 		  strerrordesc_np(-r), hint);
@@ -215,12 +215,11 @@ static int dial_step_idle(struct dial *dial, struct diag *diag)
 	if (dial_is_absent(r))
 		return dial_absent(dial, r, diag);
 	if (r == -EACCES || r == -EPERM)
-		return dial_end(
-		    dial,
-		    diag_fail(diag, OA_E_PERMISSION,
-			      "this user (uid %u) may not connect to %s: its permissions, or those "
-			      "of a folder above, forbid it",
-			      (unsigned)geteuid(), dial->route->socket));
+		return dial_end(dial,
+				diag_fail(diag, OA_E_PERMISSION,
+					  "this user (uid %u) may not connect to %s: its "
+					  "permissions, or those of a folder above, forbid it",
+					  (unsigned)geteuid(), dial->route->socket));
 	if (r)
 		return dial_end(dial, error_of_errno(diag, r, dial->route->socket));
 	r = wire_tell(dial->sock, PROTO_HELLO, WIRE_U64(PROTO_KEY_MAJOR, PROTO_MAJOR),
@@ -270,10 +269,10 @@ int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag)
 					  "%s hung up while the connection was being made", name));
 	}
 	if (r > 0)
-		return dial_end(dial, diag_fail(diag, -EPROTO,
-						"%s sent a message that makes no sense: is "
-						"it an accessd?",
-						name));
+		return dial_end(
+		    dial,
+		    diag_fail(diag, -EPROTO,
+			      "%s sent a message that makes no sense: is it an accessd?", name));
 	return r ? dial_end(dial, error_of_errno(diag, r, name)) : 0;
 }
 
@@ -293,10 +292,10 @@ static int dial_unexpected(struct dial *dial, const struct wire_in *in, struct d
 {
 	char name[192];
 
-	return dial_end(dial, diag_fail(diag, -EPROTO,
-					"%s answered with message %u, or left out a part: is it "
-					"an accessd?",
-					dial_name(dial, name, sizeof(name)), in->type));
+	return dial_end(
+	    dial, diag_fail(diag, -EPROTO,
+			    "%s answered with message %u, or left out a part: is it an accessd?",
+			    dial_name(dial, name, sizeof(name)), in->type));
 }
 
 static int dial_other_version(struct dial *dial, uint64_t major, struct diag *diag)
@@ -372,11 +371,10 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	if (r == -EMSGSIZE)
-		return dial_end(
-		    dial, diag_fail(diag, OA_E_TOKEN,
-				    "the token (%zu bytes) and the pipeline's text do not fit "
-				    "into one message of %d bytes",
-				    open->token_size, WIRE_MAX));
+		return dial_end(dial, diag_fail(diag, OA_E_TOKEN,
+						"the token (%zu bytes) and the pipeline's text do "
+						"not fit into one message of %d bytes",
+						open->token_size, WIRE_MAX));
 	if (r == WIRE_E_CLOSED)
 		return dial_end(
 		    dial, diag_fail(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket));

@@ -47,20 +47,18 @@ static int private_check_folder(const char *folder, struct diag *diag)
 	if (fd < 0 && (errno == EMFILE || errno == ENOENT))
 		return error_of_errno(diag, -errno, folder);
 	if (fd < 0)
-		return diag_fail(
-		    diag, OA_E_PERMISSION,
-		    "%s cannot be used for a private accessd (%s): it must be a folder, not a "
-		    "link; remove it or set XDG_RUNTIME_DIR",
-		    folder, strerrordesc_np(errno));
+		return diag_fail(diag, OA_E_PERMISSION,
+				 "%s cannot be used for a private accessd (%s): it must be a "
+				 "folder, not a link; remove it or set XDG_RUNTIME_DIR",
+				 folder, strerrordesc_np(errno));
 	if (fstat(fd, &status) < 0)
 		return error_of_errno(diag, -errno, folder);
 	if (status.st_uid != geteuid() || (status.st_mode & 077))
-		return diag_fail(
-		    diag, OA_E_PERMISSION,
-		    "%s must belong to uid %u alone (it has uid %u, mode %04o): remove it or set "
-		    "XDG_RUNTIME_DIR",
-		    folder, (unsigned)geteuid(), (unsigned)status.st_uid,
-		    (unsigned)status.st_mode & 07777);
+		return diag_fail(diag, OA_E_PERMISSION,
+				 "%s must belong to uid %u alone (it has uid %u, mode %04o): "
+				 "remove it or set XDG_RUNTIME_DIR",
+				 folder, (unsigned)geteuid(), (unsigned)status.st_uid,
+				 (unsigned)status.st_mode & 07777);
 	return 0;
 }
 
@@ -85,8 +83,7 @@ int private_make_folder(const char *folder, struct diag *diag)
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
 		return diag_fail(diag, OA_E_PERMISSION,
 				 "cannot make the folder %s for a private accessd (%s): set "
-				 "XDG_RUNTIME_DIR to a "
-				 "folder of yours",
+				 "XDG_RUNTIME_DIR to a folder of yours",
 				 folder, strerrordesc_np(errno));
 	return private_check_folder(folder, diag);
 }
