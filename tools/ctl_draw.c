@@ -55,63 +55,34 @@ static const char *ctl_kept(const struct json_in *stream)
 
 static void ctl_stream_row(const struct json_in *stream, struct table *table)
 {
-	ctl_cell_u64(table, stream, "id");
-	ctl_cell_u64(table, stream, "jobs");
-	ctl_cell_u64(table, stream, "samples");
+	ctl_cells_u64(table, stream, "id jobs samples");
 	table_cell(table, "%llu/%llu", (unsigned long long)ctl_u64(stream, "slots"),
 		   (unsigned long long)ctl_u64(stream, "slots_max"));
 	ctl_cell_u64(table, stream, "pinned");
 	ctl_cell_bytes(table, ctl_u64(stream, "memory"));
 	table_cell(table, "%s", ctl_kept(stream));
 	ctl_cell_cut(table, ctl_string(stream, "dataset"), 22, true);
-	table_end_row(table);
-}
-
-static void ctl_stream_table(const struct json_in **streams, size_t n, FILE *out)
-{
-	struct table table;
-
-	table_init(&table, "stream|jobs|samples|slots|held|memory|<kept|<dataset");
-	for (size_t i = 0; i < n; i++)
-		ctl_stream_row(streams[i], &table);
-	table_print(&table, "", out);
-	table_fini(&table);
 }
 
 void ctl_draw_stream_list(const struct json_in *status, FILE *out)
 {
-	const struct json_in *streams = json_in_member(status, "streams");
-	_cleanup_free_ const struct json_in **sorted = ctl_sorted(streams, "id", "samples");
+	static const struct ctl_rows rows = {
+	    .by = "id",
+	    .then = "samples",
+	    .headers = "stream|jobs|samples|slots|held|memory|<kept|<dataset",
+	    .none = "no streams\n",
+	    .row = ctl_stream_row,
+	};
 
-	if (!sorted || json_in_count(streams) == 0)
-		fputs("no streams\n", out);
-	else
-		ctl_stream_table(sorted, json_in_count(streams), out);
+	ctl_draw_rows(json_in_member(status, "streams"), &rows, out);
 }
 
 static void ctl_work_row(const struct json_in *stream, struct table *table)
 {
-	ctl_cell_u64(table, stream, "id");
-	ctl_cell_u64(table, stream, "chunk");
+	ctl_cells_u64(table, stream, "id chunk");
 	ctl_cell_bytes(table, ctl_u64(stream, "slot_bytes"));
-	ctl_cell_u64(table, stream, "resident");
-	ctl_cell_u64(table, stream, "producing");
-	ctl_cell_u64(table, stream, "productions");
-	ctl_cell_u64(table, stream, "reference");
-	ctl_cell_u64(table, stream, "bad_samples");
+	ctl_cells_u64(table, stream, "resident producing productions reference bad_samples");
 	table_cell(table, "%s", ctl_word(stream, "waiting_on"));
-	table_end_row(table);
-}
-
-static void ctl_work_table(const struct json_in **streams, size_t n, FILE *out)
-{
-	struct table table;
-
-	table_init(&table, "stream|chunk|slot|filled|filling|decoded|needed|bad|<waits for");
-	for (size_t i = 0; i < n; i++)
-		ctl_work_row(streams[i], &table);
-	table_print(&table, "", out);
-	table_fini(&table);
 }
 
 /* Of a stream that has several pipelines, which share reading, decoding and what ops come first. */
@@ -153,6 +124,13 @@ static void ctl_draw_pipelines(const struct json_in *stream, FILE *out)
 
 void ctl_draw_streams(const struct json_in *status, FILE *out)
 {
+	static const struct ctl_rows rows = {
+	    .by = "id",
+	    .then = "samples",
+	    .headers = "stream|chunk|slot|filled|filling|decoded|needed|bad|<waits for",
+	    .none = "",
+	    .row = ctl_work_row,
+	};
 	const struct json_in *streams = json_in_member(status, "streams");
 	_cleanup_free_ const struct json_in **sorted = ctl_sorted(streams, "id", "samples");
 	size_t n = json_in_count(streams);
@@ -161,7 +139,7 @@ void ctl_draw_streams(const struct json_in *status, FILE *out)
 	if (n == 0 || !sorted)
 		return;
 	fputc('\n', out);
-	ctl_work_table(sorted, n, out);
+	ctl_draw_rows(streams, &rows, out);
 	fputc('\n', out);
 	for (size_t i = 0; i < n; i++)
 		ctl_draw_pipelines(sorted[i], out);
@@ -169,34 +147,32 @@ void ctl_draw_streams(const struct json_in *status, FILE *out)
 
 /* ---- workers ---- */
 
+static void ctl_worker_row(const struct json_in *worker, struct table *table)
+{
+	const bool busy = ctl_is(worker, "busy");
+
+	ctl_cells_u64(table, worker, "index pid");
+	ctl_cell_whose(table, worker);
+	table_cell(table, "%s", busy ? "decodes" : "idle");
+	if (busy && ctl_u64(worker, "stream") > 0)
+		ctl_cell_u64(table, worker, "stream");
+	else
+		table_cell(table, "-");
+	ctl_cell_u64(table, worker, "done");
+	table_cell(table, "%.2f s", ctl_real(worker, "busy_seconds"));
+}
+
 void ctl_draw_workers(const struct json_in *status, FILE *out)
 {
-	const struct json_in *workers = json_in_member(status, "workers");
-	_cleanup_free_ const struct json_in **sorted = ctl_sorted(workers, "uid", "index");
-	struct table table;
+	static const struct ctl_rows rows = {
+	    .by = "uid",
+	    .then = "index",
+	    .headers = "worker|pid|<user|<state|stream|done|busy",
+	    .none = "no workers\n",
+	    .row = ctl_worker_row,
+	};
 
-	table_init(&table, "worker|pid|<user|<state|stream|done|busy");
-	for (size_t i = 0; sorted && i < json_in_count(workers); i++) {
-		const struct json_in *worker = sorted[i];
-		bool busy = ctl_is(worker, "busy");
-
-		ctl_cell_u64(&table, worker, "index");
-		ctl_cell_u64(&table, worker, "pid");
-		ctl_cell_whose(&table, worker);
-		table_cell(&table, "%s", busy ? "decodes" : "idle");
-		if (busy && ctl_u64(worker, "stream") > 0)
-			ctl_cell_u64(&table, worker, "stream");
-		else
-			table_cell(&table, "-");
-		ctl_cell_u64(&table, worker, "done");
-		table_cell(&table, "%.2f s", ctl_real(worker, "busy_seconds"));
-		table_end_row(&table);
-	}
-	if (table_rows(&table) == 0)
-		fputs("no workers\n", out);
-	else
-		table_print(&table, "", out);
-	table_fini(&table);
+	ctl_draw_rows(json_in_member(status, "workers"), &rows, out);
 }
 
 /* ---- users ---- */
@@ -210,8 +186,7 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 		for (unsigned i = 0; i < 4; i++)
 			table_cell(table, "-");
 	} else {
-		ctl_cell_u64(table, tenant, "jobs");
-		ctl_cell_u64(table, tenant, "clients");
+		ctl_cells_u64(table, tenant, "jobs clients");
 		table_cell(table, "%llu of %llu", (unsigned long long)ctl_u64(tenant, "streams"),
 			   (unsigned long long)ctl_u64(tenant, "streams_most"));
 		base_format_bytes(ctl_u64(tenant, "memory"), memory, sizeof(memory));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * access-ctl: one question to a running accessd, one answer. Commands are a table; plan and convert, which
- * ask nobody, stand beside it.
+ * access-ctl: one question to a running accessd, one answer. Commands are a table.
  *
  * Exit status: 0 answered, 1 no answer, 2 wrong command line.
  */
@@ -41,85 +40,146 @@ static const struct option ctl_options[] = {
 #undef OPTION
 };
 
-static void ctl_show_status(const struct json_in *status)
+static void ctl_draw_status(const struct json_in *status, FILE *out)
 {
-	ctl_draw_state(status, stdout);
-	putchar('\n');
-	ctl_draw_waits(status, stdout);
-	putchar('\n');
-	ctl_draw_stream_list(status, stdout);
-	putchar('\n');
-	ctl_draw_node(status, stdout);
+	ctl_draw_state(status, out);
+	fputc('\n', out);
+	ctl_draw_waits(status, out);
+	fputc('\n', out);
+	ctl_draw_stream_list(status, out);
+	fputc('\n', out);
+	ctl_draw_node(status, out);
 	if (!ctl_is(status, "serves_all"))
 		return;
-	putchar('\n');
-	ctl_draw_tenants(status, stdout);
+	fputc('\n', out);
+	ctl_draw_tenants(status, out);
 }
 
-static void ctl_show_ping(const struct json_in *status)
+static void ctl_draw_ping(const struct json_in *status, FILE *out)
 {
 	char version[64];
 
 	base_quote(ctl_string(status, "version"), version, sizeof(version));
-	printf("accessd %s, pid %llu, answers\n", version,
-	       (unsigned long long)ctl_u64(status, "pid"));
+	fprintf(out, "accessd %s, pid %llu, answers\n", version,
+		(unsigned long long)ctl_u64(status, "pid"));
 }
 
-static void ctl_show_jobs(const struct json_in *status)
+static int ctl_fail(const char *text, int status)
 {
-	ctl_draw_jobs(status, stdout);
+	fprintf(stderr, "access-ctl: %s\n", text);
+	return status;
 }
 
-static void ctl_show_streams(const struct json_in *status)
+static uint64_t ctl_timeout_ms(const struct ctl_config *config)
 {
-	ctl_draw_streams(status, stdout);
+	return (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
 }
 
-static void ctl_show_tenants(const struct json_in *status)
+/* ---- commands that ask more than the status, or nobody: the exit status, diag when not 0 ---- */
+
+/* A job of its own. */
+static int ctl_run_warm(const struct ctl_config *config, char **words, unsigned n,
+			struct diag *diag)
 {
-	ctl_draw_tenants(status, stdout);
+	struct ctl_warm warm = config->warm;
+	char socket[256];
+
+	warm.form = ctl_forms[config->form];
+	warm.lends = strcmp(words[0], "lend") == 0;
+	if (n != 2)
+		diag_set(diag, "cache %s needs one DATASET", words[0]);
+	else if (config->cache.user || config->json || strcmp(warm.form, "file") == 0)
+		diag_set(diag, "cache %s has no --user, no --json and no --form file", words[0]);
+	else
+		diag->text[0] = '\0';
+	if (diag->text[0])
+		return 2;
+	warm.dataset = words[1];
+	if (ctl_find(config->socket, socket, sizeof(socket), diag))
+		return 1;
+	diag->text[0] = '\0';
+	return ctl_warm_run(&warm, socket, diag);
 }
 
-static void ctl_show_workers(const struct json_in *status)
+static int ctl_run_cache(const struct ctl_config *config, char **words, unsigned n,
+			 struct diag *diag)
 {
-	ctl_draw_workers(status, stdout);
+	struct ctl_cache cache = config->cache;
+	char socket[256];
+
+	if (n > 0 && (strcmp(words[0], "warm") == 0 || strcmp(words[0], "lend") == 0))
+		return ctl_run_warm(config, words, n, diag);
+	cache.json = config->json;
+	if (ctl_find(config->socket, socket, sizeof(socket), diag))
+		return 1;
+	return ctl_cache_run(&cache, socket, (int)ctl_timeout_ms(config), words, n, diag);
 }
 
-static void ctl_show_datasets(const struct json_in *status)
+static int ctl_run_bad(const struct ctl_config *config, char **words, unsigned n, struct diag *diag)
 {
-	ctl_draw_datasets(status, stdout);
+	char socket[256];
+
+	if (n != 1) {
+		diag_set(diag, "bad needs one operand: bad JOB");
+		return 2;
+	}
+	if (ctl_find(config->socket, socket, sizeof(socket), diag))
+		return 1;
+	return ctl_bad_run(socket, (int)ctl_timeout_ms(config), words[0], config->json, diag);
 }
 
-static void ctl_show_peers(const struct json_in *status)
+static int ctl_run_plan(const struct ctl_config *config, char **words, unsigned n,
+			struct diag *diag)
 {
-	ctl_draw_peers(status, stdout);
+	return ctl_plan_run(&config->plan, words, n, diag);
 }
 
+static int ctl_run_convert(const struct ctl_config *config, char **words, unsigned n,
+			   struct diag *diag)
+{
+	struct ctl_convert convert = config->convert;
+
+	convert.form = config->form;
+	return ctl_convert_run(&convert, words, n, diag);
+}
+
+/* ---- the table ---- */
+
+/* Each has one of draw, tell and run; rows of one name are for --help. */
 static const struct ctl_command {
-	const char *name, *help;
-	void (*show)(const struct json_in *status);
-	/* Or, with an operand: 0, or 1 with diag. */
+	const char *name, *operand, *help;
+	void (*draw)(const struct json_in *status, FILE *out);
+	/* Of an operand: 0, or 1 with diag. */
 	int (*tell)(const struct json_in *status, const char *operand, FILE *out,
 		    struct diag *diag);
 	/* As JSON; NULL: the whole status. */
 	int (*json)(const struct json_in *status, const char *operand, FILE *out,
 		    struct diag *diag);
-	const char *operand;
+	int (*run)(const struct ctl_config *config, char **words, unsigned n, struct diag *diag);
 } ctl_commands[] = {
-    {"status", "the state of the node, who waits for what, streams", ctl_show_status, NULL, NULL,
-     NULL},
-    {"ping", "does accessd answer?", ctl_show_ping, NULL, NULL, NULL},
-    {"jobs", "the jobs: rates, what each waits for, how far it is", ctl_show_jobs, NULL, NULL,
-     NULL},
-    {"streams", "the streams and their slots", ctl_show_streams, NULL, NULL, NULL},
-    {"tenants", "the users who are served: what each has of what", ctl_show_tenants, NULL, NULL,
-     NULL},
-    {"datasets", "data sets that have a name here, for whom", ctl_show_datasets, NULL,
-     ctl_datasets_json, NULL},
-    {"workers", "the worker processes", ctl_show_workers, NULL, NULL, NULL},
-    {"peers", "the other nodes, and what comes from them", ctl_show_peers, NULL, NULL, NULL},
-    {"explain", "what limits a job, what would help; what is kept", NULL, ctl_explain,
-     ctl_explain_json, "JOB|DATASET"},
+    /* clang-format off */
+    {"status", NULL, "the state of the node, who waits for what, streams", .draw = ctl_draw_status},
+    {"ping", NULL, "does accessd answer?", .draw = ctl_draw_ping},
+    {"jobs", NULL, "the jobs: rates, what each waits for, how far it is", .draw = ctl_draw_jobs},
+    {"streams", NULL, "the streams and their slots", .draw = ctl_draw_streams},
+    {"tenants", NULL, "the users who are served: what each has of what", .draw = ctl_draw_tenants},
+    {"datasets", NULL, "data sets that have a name here, for whom", .draw = ctl_draw_datasets, .json = ctl_datasets_json},
+    {"workers", NULL, "the worker processes", .draw = ctl_draw_workers},
+    {"peers", NULL, "the other nodes, and what comes from them", .draw = ctl_draw_peers},
+    {"explain", "JOB|DATASET", "what limits a job, what would help; what is kept", .tell = ctl_explain, .json = ctl_explain_json},
+    {"bad", "JOB", "the samples of a job's stream that are bad, and why", .run = ctl_run_bad},
+    {"cache", "ls", "what is kept of which dataset, in groups", .run = ctl_run_cache},
+    {"cache", "pin|unpin GROUP", "keep a group, whatever else wants room", .run = ctl_run_cache},
+    {"cache", "drop GROUP", "throw a group away", .run = ctl_run_cache},
+    {"cache", "forget DATASET", "throw away all that was made of a data set", .run = ctl_run_cache},
+    {"cache", "verify", "read all of it and drop what is damaged", .run = ctl_run_cache},
+    {"cache", "warm DATASET", "make what can be kept of it, before a job needs it", .run = ctl_run_cache},
+    {"cache", "lend DATASET", "make what this node owns of it, for other nodes' jobs", .run = ctl_run_cache},
+    {"plan", "show FILE", "what a recorded plan holds (asks no accessd)", .run = ctl_run_plan},
+    {"plan", "export FILE...", "the plan of one file, or of the files of all ranks", .run = ctl_run_plan},
+    {"convert", "SOURCE TARGET", "pictures into one quicker file (asks no accessd)", .run = ctl_run_convert},
+    {"convert", "--check TARGET", "is every byte of it as it was written?", .run = ctl_run_convert},
+    /* clang-format on */
 };
 
 static void ctl_help(void)
@@ -134,89 +194,11 @@ static void ctl_help(void)
 			 operand ? operand : "");
 		printf("  %-24s%s\n", words, ctl_commands[i].help);
 	}
-	printf("  %-24s%s\n", "bad JOB", "the samples of a job's stream that are bad, and why");
-	printf("  %-24s%s\n", "cache ls", "what is kept of which dataset, in groups");
-	printf("  %-24s%s\n", "cache pin|unpin GROUP", "keep a group, whatever else wants room");
-	printf("  %-24s%s\n", "cache drop GROUP", "throw a group away");
-	printf("  %-24s%s\n", "cache forget DATASET", "throw away all that was made of a data set");
-	printf("  %-24s%s\n", "cache verify", "read all of it and drop what is damaged");
-	printf("  %-24s%s\n", "cache warm DATASET",
-	       "make what can be kept of it, before a job needs it");
-	printf("  %-24s%s\n", "cache lend DATASET",
-	       "make what this node owns of it, for other nodes' jobs");
-	printf("  %-24s%s\n", "plan show FILE", "what a recorded plan holds (asks no accessd)");
-	printf("  %-24s%s\n", "plan export FILE...",
-	       "the plan of one file, or of the files of all ranks");
-	printf("  %-24s%s\n", "convert SOURCE TARGET",
-	       "pictures into one quicker file (asks no accessd)");
-	printf("  %-24s%s\n", "convert --check TARGET", "is every byte of it as it was written?");
 	puts(
 	    "\nWhat a job waits for, in status, jobs and explain (\"waits\": of its time lately):");
 	ctl_waits_help(stdout);
 	puts("\nOptions:");
 	option_print(ctl_options, BASE_ARRAY_LEN(ctl_options), stdout);
-}
-
-static int ctl_fail(const char *text, int status)
-{
-	fprintf(stderr, "access-ctl: %s\n", text);
-	return status;
-}
-
-/* Another conversation than the one question. */
-static int ctl_run_cache(const struct ctl_config *config, char **words, unsigned n,
-			 struct diag *diag)
-{
-	uint64_t timeout_ms = (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
-	struct ctl_cache cache = config->cache;
-	char socket[256];
-	int status;
-
-	cache.json = config->json;
-	if (ctl_find(config->socket, socket, sizeof(socket), diag))
-		return ctl_fail(diag->text, 1);
-	status = ctl_cache_run(&cache, socket, (int)timeout_ms, words, n, diag);
-	return status ? ctl_fail(diag->text, status) : 0;
-}
-
-static int ctl_run_bad(const struct ctl_config *config, char **words, unsigned n, struct diag *diag)
-{
-	uint64_t timeout_ms = (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
-	char socket[256];
-	int status;
-
-	if (n != 1)
-		return ctl_fail("bad needs one operand: bad JOB", 2);
-	if (ctl_find(config->socket, socket, sizeof(socket), diag))
-		return ctl_fail(diag->text, 1);
-	status = ctl_bad_run(socket, (int)timeout_ms, words[0], config->json, diag);
-	return status ? ctl_fail(diag->text, status) : 0;
-}
-
-/* A job of its own. */
-static int ctl_run_warm(const struct ctl_config *config, char **words, unsigned n,
-			struct diag *diag)
-{
-	struct ctl_warm warm = config->warm;
-	char socket[256];
-	int status;
-
-	warm.form = ctl_forms[config->form];
-	warm.lends = strcmp(words[0], "lend") == 0;
-	if (n != 2)
-		diag_set(diag, "cache %s needs one DATASET", words[0]);
-	else if (config->cache.user || config->json || strcmp(warm.form, "file") == 0)
-		diag_set(diag, "cache %s has no --user, no --json and no --form file", words[0]);
-	else
-		diag->text[0] = '\0';
-	if (diag->text[0])
-		return ctl_fail(diag->text, 2);
-	warm.dataset = words[1];
-	if (ctl_find(config->socket, socket, sizeof(socket), diag))
-		return ctl_fail(diag->text, 1);
-	diag->text[0] = '\0';
-	status = ctl_warm_run(&warm, socket, diag);
-	return status && diag->text[0] ? ctl_fail(diag->text, status) : status;
 }
 
 /* Prose in lines of 80 columns; tables, whose lines begin with a blank, as they are. */
@@ -250,19 +232,9 @@ static int ctl_tell(const struct ctl_command *command, const struct json_in *sta
 	return r;
 }
 
-static int ctl_show(const struct ctl_command *command, const struct json_in *status,
-		    const char *operand, struct diag *diag)
-{
-	if (command->tell)
-		return ctl_tell(command, status, operand, diag);
-	command->show(status);
-	return 0;
-}
-
 static int ctl_run(const struct ctl_config *config, const struct ctl_command *command,
 		   const char *operand)
 {
-	uint64_t timeout_ms = (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
 	_cleanup_free_ char *text = NULL;
 	struct json_in *status = NULL;
 	char socket[256];
@@ -271,7 +243,7 @@ static int ctl_run(const struct ctl_config *config, const struct ctl_command *co
 
 	if (ctl_find(config->socket, socket, sizeof(socket), &diag))
 		return ctl_fail(diag.text, 1);
-	if (host_status(socket, (int)timeout_ms, &text, &diag))
+	if (host_status(socket, (int)ctl_timeout_ms(config), &text, &diag))
 		return ctl_fail(diag.text, 1);
 	if (json_in_parse(text, strlen(text), CTL_MAX_STATUS, &status, &diag))
 		return ctl_fail(diag.text, 1);
@@ -279,8 +251,10 @@ static int ctl_run(const struct ctl_config *config, const struct ctl_command *co
 		r = command->json(status, operand, stdout, &diag);
 	else if (config->json)
 		puts(text);
+	else if (command->tell)
+		r = ctl_tell(command, status, operand, &diag);
 	else
-		r = ctl_show(command, status, operand, &diag);
+		command->draw(status, stdout);
 	json_in_free(status);
 	if (r)
 		return ctl_fail(diag.text, 1);
@@ -293,9 +267,14 @@ static int ctl_command(const struct ctl_config *config, char **rest, unsigned n,
 
 	if (n == 0)
 		return ctl_fail("one command is needed, such as status; --help lists them", 2);
-	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++)
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands) && !command; i++)
 		if (strcmp(rest[0], ctl_commands[i].name) == 0)
 			command = &ctl_commands[i];
+	if (command && command->run) {
+		int status = command->run(config, rest + 1, n - 1, diag);
+
+		return status && diag->text[0] ? ctl_fail(diag->text, status) : status;
+	}
 	if (!command)
 		diag_set(diag, "there is no command \"%s\"; --help lists them", rest[0]);
 	else if (n > 1 && !command->operand)
@@ -325,24 +304,6 @@ int main(int argc, char **argv)
 	if (config.version) {
 		printf("access-ctl %s, libaccess %s\n", PACKAGE_VERSION, oa_version());
 		return 0;
-	}
-	config.convert.form = config.form;
-	if (n_rest > 1 && strcmp(rest[0], "cache") == 0 &&
-	    (strcmp(rest[1], "warm") == 0 || strcmp(rest[1], "lend") == 0))
-		return ctl_run_warm(&config, rest + 1, n_rest - 1, &diag);
-	if (n_rest > 0 && strcmp(rest[0], "bad") == 0)
-		return ctl_run_bad(&config, rest + 1, n_rest - 1, &diag);
-	if (n_rest > 0 && strcmp(rest[0], "cache") == 0)
-		return ctl_run_cache(&config, rest + 1, n_rest - 1, &diag);
-	if (n_rest > 0 && strcmp(rest[0], "plan") == 0) {
-		int status = ctl_plan_run(&config.plan, rest + 1, n_rest - 1, &diag);
-
-		return status ? ctl_fail(diag.text, status) : 0;
-	}
-	if (n_rest > 0 && strcmp(rest[0], "convert") == 0) {
-		int status = ctl_convert_run(&config.convert, rest + 1, n_rest - 1, &diag);
-
-		return ctl_fail(diag.text, status);
 	}
 	return ctl_command(&config, rest, n_rest, &diag);
 }

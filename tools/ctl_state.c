@@ -223,38 +223,32 @@ static void ctl_place_row(const struct json_in *job, struct table *table)
 {
 	uint64_t epochs = ctl_u64(job, "epochs");
 
-	ctl_cell_u64(table, job, "id");
-	ctl_cell_u64(table, job, "pid");
-	ctl_cell_u64(table, job, "stream");
-	ctl_cell_u64(table, job, "batch");
+	ctl_cells_u64(table, job, "id pid stream batch");
 	if (epochs > 0 && json_in_member(job, "epoch"))
 		table_cell(table, "%llu/%llu", (unsigned long long)ctl_u64(job, "epoch"),
 			   (unsigned long long)epochs);
 	else
 		ctl_cell_u64(table, job, "epoch");
-	ctl_cell_u64(table, job, "population");
-	ctl_cell_u64(table, job, "delivered");
-	ctl_cell_u64(table, job, "pins");
-	ctl_cell_u64(table, job, "untaken");
+	ctl_cells_u64(table, job, "population delivered pins untaken");
 	table_cell(table, "%.0f s", ctl_real(job, "wait_seconds"));
-	table_end_row(table);
 }
 
 void ctl_draw_jobs(const struct json_in *status, FILE *out)
 {
+	static const struct ctl_rows rows = {
+	    .by = "id",
+	    .then = "pid",
+	    .headers = "job|pid|stream|batch|epoch|of|samples|holds|ahead|waited",
+	    .none = "",
+	    .row = ctl_place_row,
+	};
 	const struct json_in *jobs = json_in_member(status, "jobs");
-	_cleanup_free_ const struct json_in **sorted = ctl_sorted(jobs, "id", "pid");
-	struct table table;
 
 	ctl_draw_waits(status, out);
 	if (json_in_count(jobs) == 0)
 		return;
 	fputc('\n', out);
-	table_init(&table, "job|pid|stream|batch|epoch|of|samples|holds|ahead|waited");
-	for (size_t i = 0; sorted && i < json_in_count(jobs); i++)
-		ctl_place_row(sorted[i], &table);
-	table_print(&table, "", out);
-	table_fini(&table);
+	ctl_draw_rows(jobs, &rows, out);
 }
 
 /* ---- of explain ---- */

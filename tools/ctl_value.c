@@ -77,6 +77,23 @@ const struct json_in **ctl_sorted(const struct json_in *array, const char *by, c
 	return ret;
 }
 
+void ctl_draw_rows(const struct json_in *array, const struct ctl_rows *rows, FILE *out)
+{
+	_cleanup_free_ const struct json_in **sorted = ctl_sorted(array, rows->by, rows->then);
+	struct table table;
+
+	table_init(&table, rows->headers);
+	for (size_t i = 0; sorted && i < json_in_count(array); i++) {
+		rows->row(sorted[i], &table);
+		table_end_row(&table);
+	}
+	if (table_rows(&table) == 0)
+		fputs(rows->none, out);
+	else
+		table_print(&table, "", out);
+	table_fini(&table);
+}
+
 /* ---- cells ---- */
 
 void ctl_cell_u64(struct table *table, const struct json_in *object, const char *key)
@@ -85,6 +102,17 @@ void ctl_cell_u64(struct table *table, const struct json_in *object, const char 
 		table_cell(table, "%llu", (unsigned long long)ctl_u64(object, key));
 	else
 		table_cell(table, "-");
+}
+
+void ctl_cells_u64(struct table *table, const struct json_in *object, const char *keys)
+{
+	for (char key[32]; *keys; keys += strspn(keys, " ")) {
+		const size_t length = strcspn(keys, " ");
+
+		snprintf(key, sizeof(key), "%.*s", (int)length, keys);
+		ctl_cell_u64(table, object, key);
+		keys += length;
+	}
 }
 
 void ctl_cell_bytes(struct table *table, uint64_t bytes)

@@ -20,8 +20,17 @@ bool ctl_is(const struct json_in *object, const char *key);
  * there are none, or no memory. */
 const struct json_in **ctl_sorted(const struct json_in *array, const char *by, const char *then);
 
+/* A table of the array's objects, sorted so, a row for each; `none` where there are none. */
+struct ctl_rows {
+	const char *by, *then, *headers, *none;
+	void (*row)(const struct json_in *object, struct table *table);
+};
+void ctl_draw_rows(const struct json_in *array, const struct ctl_rows *rows, FILE *out);
+
 /* Cells. */
 void ctl_cell_u64(struct table *table, const struct json_in *object, const char *key);
+/* "key key ...": one for each. */
+void ctl_cells_u64(struct table *table, const struct json_in *object, const char *keys);
 void ctl_cell_bytes(struct table *table, uint64_t bytes);
 void ctl_cell_rate(struct table *table, const struct json_in *job);
 /* At most `width` characters of it, with "..." for the rest: of its end, or of its beginning. */

@@ -7,7 +7,10 @@
 
 #include "tools/top/top_view.h"
 
-typedef void keys_fn(struct top_ui *ui, const struct top_model *model);
+enum key_action {
+#define KEY(key, another, third, action, names, help) KEY_##action,
+#include "tools/top/top_keys_tbl.h"
+};
 
 void top_ui_init(struct top_ui *ui)
 {
@@ -40,83 +43,12 @@ static void keys_by(struct top_ui *ui, const struct top_model *model, size_t row
 		keys_to(ui, model, to);
 }
 
-static void keys_up(struct top_ui *ui, const struct top_model *model)
-{
-	keys_by(ui, model, 1, false);
-}
-
-static void keys_down(struct top_ui *ui, const struct top_model *model)
-{
-	keys_by(ui, model, 1, true);
-}
-
-static void keys_page_up(struct top_ui *ui, const struct top_model *model)
-{
-	keys_by(ui, model, ui->page_rows, false);
-}
-
-static void keys_page_down(struct top_ui *ui, const struct top_model *model)
-{
-	keys_by(ui, model, ui->page_rows, true);
-}
-
-static void keys_first(struct top_ui *ui, const struct top_model *model)
-{
-	keys_by(ui, model, SIZE_MAX / 2, false);
-}
-
-static void keys_last(struct top_ui *ui, const struct top_model *model)
-{
-	keys_by(ui, model, SIZE_MAX / 2, true);
-}
-
 /* ---- pages and views ---- */
 
 static void keys_view(struct top_ui *ui, unsigned view)
 {
 	ui->view = view % TOP_VIEWS;
 	ui->page = TOP_PAGE_ROWS;
-}
-
-static void keys_next_view(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_view(ui, ui->view + 1u);
-}
-
-static void keys_last_view(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_view(ui, ui->view + TOP_VIEWS - 1u);
-}
-
-static void keys_help(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	ui->page = TOP_PAGE_HELP;
-	ui->scroll = 0;
-}
-
-static void keys_quit(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	if (ui->page == TOP_PAGE_ROWS)
-		ui->wants_quit = true;
-	ui->page = TOP_PAGE_ROWS;
-}
-
-static void keys_back(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	if (ui->page == TOP_PAGE_ROWS)
-		ui->filter[0] = ui->user[0] = '\0';
-	ui->page = TOP_PAGE_ROWS;
-}
-
-static void keys_pause(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	ui->is_paused = !ui->is_paused;
 }
 
 /* The job of the row: of a rank its own. */
@@ -158,21 +90,6 @@ static void keys_expand(struct top_ui *ui, const struct top_model *model)
 
 /* ---- sorting ---- */
 
-static void keys_sort(struct top_ui *ui, const struct top_model *model)
-{
-	int sort = ui->sort[ui->view];
-
-	(void)model;
-	ui->page = TOP_PAGE_SORT;
-	ui->choice = sort >= 0 ? (unsigned)sort - top_views[ui->view].first : 0;
-}
-
-static void keys_invert(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	ui->reverse[ui->view] = !ui->reverse[ui->view];
-}
-
 /* The view's column of that word, if it has one; a second time: the other way round. */
 static void keys_by_word(struct top_ui *ui, const char *word)
 {
@@ -186,24 +103,6 @@ static void keys_by_word(struct top_ui *ui, const char *word)
 	}
 }
 
-static void keys_by_rate(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_by_word(ui, "rate");
-}
-
-static void keys_by_wait(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_by_word(ui, "wait");
-}
-
-static void keys_by_saved(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_by_word(ui, "saved");
-}
-
 /* ---- prompts ---- */
 
 static void keys_prompt(struct top_ui *ui, enum top_prompt prompt, const char *before)
@@ -212,24 +111,6 @@ static void keys_prompt(struct top_ui *ui, enum top_prompt prompt, const char *b
 	ui->prompt = prompt;
 	snprintf(ui->before, sizeof(ui->before), "%s", before);
 	snprintf(ui->typed, sizeof(ui->typed), "%s", before);
-}
-
-static void keys_filter(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_prompt(ui, TOP_PROMPT_FILTER, ui->filter);
-}
-
-static void keys_search(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_prompt(ui, TOP_PROMPT_SEARCH, "");
-}
-
-static void keys_user(struct top_ui *ui, const struct top_model *model)
-{
-	(void)model;
-	keys_prompt(ui, TOP_PROMPT_USER, ui->user);
 }
 
 /* The next row that has the text, from the cursor's on, or from the one behind it. */
@@ -287,10 +168,11 @@ static void keys_typed(struct top_ui *ui, const struct top_model *model, int key
 
 static const struct {
 	int key[3];
-	keys_fn *fn;
+	enum key_action action;
 	const char *names, *help;
 } keys[] = {
-#define KEY(key, another, third, fn, names, help) {{key, another, third}, keys_##fn, names, help},
+#define KEY(key, another, third, action, names, help) \
+	{{key, another, third}, KEY_##action, names, help},
 #include "tools/top/top_keys_tbl.h"
 };
 
@@ -299,6 +181,77 @@ void top_help_keys(FILE *out)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(keys); i++)
 		if (keys[i].names)
 			fprintf(out, "  %-15s %s\n", keys[i].names, keys[i].help);
+}
+
+static void keys_act(struct top_ui *ui, const struct top_model *model, enum key_action action)
+{
+	const enum top_page page = ui->page;
+	const int sort = ui->sort[ui->view];
+
+	switch (action) {
+	case KEY_up:
+	case KEY_down:
+		keys_by(ui, model, 1, action == KEY_down);
+		return;
+	case KEY_page_up:
+	case KEY_page_down:
+		keys_by(ui, model, ui->page_rows, action == KEY_page_down);
+		return;
+	case KEY_first:
+	case KEY_last:
+		keys_by(ui, model, SIZE_MAX / 2, action == KEY_last);
+		return;
+	case KEY_next_view:
+		keys_view(ui, ui->view + 1u);
+		return;
+	case KEY_last_view:
+		keys_view(ui, ui->view + TOP_VIEWS - 1u);
+		return;
+	case KEY_help:
+		ui->page = TOP_PAGE_HELP;
+		ui->scroll = 0;
+		return;
+	case KEY_quit:
+		ui->wants_quit |= page == TOP_PAGE_ROWS;
+		ui->page = TOP_PAGE_ROWS;
+		return;
+	case KEY_back:
+		if (page == TOP_PAGE_ROWS)
+			ui->filter[0] = ui->user[0] = '\0';
+		ui->page = TOP_PAGE_ROWS;
+		return;
+	case KEY_pause:
+		ui->is_paused = !ui->is_paused;
+		return;
+	case KEY_expand:
+		keys_expand(ui, model);
+		return;
+	case KEY_sort:
+		ui->page = TOP_PAGE_SORT;
+		ui->choice = sort >= 0 ? (unsigned)sort - top_views[ui->view].first : 0;
+		return;
+	case KEY_invert:
+		ui->reverse[ui->view] = !ui->reverse[ui->view];
+		return;
+	case KEY_by_rate:
+		keys_by_word(ui, "rate");
+		return;
+	case KEY_by_wait:
+		keys_by_word(ui, "wait");
+		return;
+	case KEY_by_saved:
+		keys_by_word(ui, "saved");
+		return;
+	case KEY_filter:
+		keys_prompt(ui, TOP_PROMPT_FILTER, ui->filter);
+		return;
+	case KEY_search:
+		keys_prompt(ui, TOP_PROMPT_SEARCH, "");
+		return;
+	case KEY_user:
+		keys_prompt(ui, TOP_PROMPT_USER, ui->user);
+		return;
+	}
 }
 
 /* Any key leaves the help, but for those that move in it. */
@@ -342,5 +295,5 @@ void top_ui_key(struct top_ui *ui, const struct top_model *model, int key)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(keys); i++)
 		for (size_t k = 0; k < BASE_ARRAY_LEN(keys[i].key); k++)
 			if (keys[i].key[k] && keys[i].key[k] == key)
-				keys[i].fn(ui, model);
+				keys_act(ui, model, keys[i].action);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys of access-top, declared once: what they do, the help on the screen and access-top(1).
- * KEY(key, another, a third, function of top_keys.c, names, help); 0: there is none
+ * KEY(key, another, a third, action of top_keys.c, names, help); 0: there is none
  */
 /* clang-format off */
 KEY('h', '?', TOP_KEY_F1, help, "h ? F1", "this help; any key leaves it")
