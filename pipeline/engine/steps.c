@@ -46,7 +46,7 @@ void steps_scratch_free(struct steps_scratch *scratch)
 	if (!scratch)
 		return;
 	decode_free(scratch->decode);
-	resize_fini(&scratch->resize);
+	rescale_fini(&scratch->rescale);
 	picture_buffer_fini(&scratch->buffer[0]);
 	picture_buffer_fini(&scratch->buffer[1]);
 	picture_buffer_fini(&scratch->work);
@@ -59,7 +59,7 @@ void steps_trim(struct steps_scratch *scratch)
 	picture_buffer_trim(&scratch->buffer[0]);
 	picture_buffer_trim(&scratch->buffer[1]);
 	picture_buffer_trim(&scratch->work);
-	resize_trim(&scratch->resize);
+	rescale_trim(&scratch->rescale);
 }
 
 int steps_fail(struct pipeline_error *ret_error, const struct op *op, int r)
@@ -86,29 +86,34 @@ void steps_end(struct steps_scratch *scratch, const struct picture *made, struct
 	*picture = *made;
 }
 
-int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
-		uint64_t width, struct picture *picture)
+static int steps_rescale(struct steps_scratch *scratch, const struct picture *from,
+			 enum filter_id filter, const struct resize_cut *cut, uint64_t height,
+			 uint64_t width, struct picture *picture)
 {
 	struct picture made;
-	int r = resize_run(&scratch->resize, picture, filter, height, width,
-			   &scratch->buffer[!scratch->at], &made);
+	int r = rescale_run(&scratch->rescale, from, filter, cut, height, width,
+			    &scratch->buffer[!scratch->at], &made);
 
 	if (r == 0)
 		steps_end(scratch, &made, picture);
 	return r;
 }
 
+int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
+		uint64_t width, struct picture *picture)
+{
+	static const struct resize_cut none;
+
+	return steps_rescale(scratch, picture, filter, &none, height, width, picture);
+}
+
 int steps_reduced(struct steps_scratch *scratch, const struct reduce *reduce,
 		  struct picture *picture)
 {
-	struct picture part = picture_part(picture, &reduce->box), made;
-	int r =
-	    resize_run_cut(&scratch->resize, &part, reduce->filter, &reduce->cut, reduce->height,
-			   reduce->width, &scratch->buffer[!scratch->at], &made);
+	const struct picture part = picture_part(picture, &reduce->box);
 
-	if (r == 0)
-		steps_end(scratch, &made, picture);
-	return r;
+	return steps_rescale(scratch, &part, reduce->filter, &reduce->cut, reduce->height,
+			     reduce->width, picture);
 }
 
 void *steps_work(struct steps_scratch *scratch, size_t size)

@@ -6,10 +6,10 @@
 
 #include "pipeline/engine/finish.h"
 #include "pipeline/engine/reduce.h"
+#include "pipeline/engine/rescale.h"
 #include "pipeline/formats/decode.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
-#include "pipeline/ops/resize.h"
 
 struct steps {                     /* immutable */
 	const struct op_list *ops; /* borrowed */
@@ -21,7 +21,7 @@ struct steps {                     /* immutable */
 
 struct steps_scratch {
 	struct decode *decode;
-	struct resize resize;
+	struct rescale rescale;
 	struct picture_buffer buffer[2];
 	unsigned at; /* which of them the picture stands in; the next op writes into the other */
 	struct picture_buffer work;               /* of the op that runs */

@@ -10,19 +10,11 @@
  * pixel with weight 1; its position is added up step by step, as there, so that rounding adds up
  * alike. Nearest by corners is PyTorch's, which computes in float. A cut moves the centres and shortens the scale, as Pillow's box does; without one nothing but
  * zeros is added.
- *
- * Training crops come in hundreds of sizes, so tables are kept: a hashed slot each, the newer one
- * wins. A table above FILTER_KEEP bytes (a huge picture) goes to one slot of its own, so that what
- * all slots hold is bounded. A run has one cache an axis, so that fetching one axis' table never
- * throws out the other's.
  */
 
 #include <math.h>
 #include "base/exact.h"
 #include "pipeline/ops/filter.h"
-
-#define FILTER_KEEP ((size_t)64 << 10)
-#define FILTER_LARGE_KEEP ((size_t)4 << 20)
 
 static double filter_box(double x)
 {
@@ -220,13 +212,6 @@ static bool filter_reserve(struct filter_table *table)
 	return true;
 }
 
-static bool filter_is(const struct filter_table *table, enum filter_id id, uint32_t in,
-		      uint32_t out, struct filter_cut cut)
-{
-	return table->in == in && table->out == out && table->id == id &&
-	       table->cut.front == cut.front && table->cut.back == cut.back;
-}
-
 uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out)
 {
 	if (filter_support[id] == 0)
@@ -266,34 +251,4 @@ void filter_fini(struct filter_table *table)
 {
 	free(table->memory);
 	*table = (struct filter_table){0};
-}
-
-const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
-				      uint32_t out, struct filter_cut cut)
-{
-	uint32_t hash = (in * UINT32_C(2654435761) ^ out * UINT32_C(2246822519)) + (uint32_t)id +
-			cut.front * 8u + cut.back * 64u;
-	struct filter_table *table = &cache->slot[hash % FILTER_SLOTS];
-
-	if ((size_t)out * (filter_taps(id, in, out) * 4 + 8) > FILTER_KEEP)
-		table = &cache->large;
-	if (filter_is(table, id, in, out, cut))
-		return table;
-	return filter_make_cut(table, id, in, out, cut) ? table : NULL;
-}
-
-void filter_cache_trim(struct filter_cache *cache)
-{
-	if (cache->large.size <= FILTER_LARGE_KEEP)
-		return;
-	free(cache->large.memory);
-	cache->large = (struct filter_table){0};
-}
-
-void filter_cache_fini(struct filter_cache *cache)
-{
-	for (unsigned i = 0; i < FILTER_SLOTS; i++)
-		free(cache->slot[i].memory);
-	free(cache->large.memory);
-	*cache = (struct filter_cache){0};
 }

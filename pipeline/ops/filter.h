@@ -53,16 +53,3 @@ bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uin
 bool filter_make_cut(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out,
 		     struct filter_cut cut);
 void filter_fini(struct filter_table *table);
-
-#define FILTER_SLOTS 128
-struct filter_cache { /* tables of one axis; all zero at the start */
-	struct filter_table slot[FILTER_SLOTS], large;
-};
-
-/* The table for in pixels, less the cut, to out pixels, both >= 1, made if it is not there. Valid until the next
- * get on this cache. NULL: out of memory. */
-const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
-				      uint32_t out, struct filter_cut cut);
-/* Gives memory back that only an unusual picture needed. */
-void filter_cache_trim(struct filter_cache *cache);
-void filter_cache_fini(struct filter_cache *cache);

@@ -2,9 +2,9 @@
 #include "pipeline/ops/fingerprint.h"
 
 #include "base/exact.h"
+#include "pipeline/engine/rescale.h"
 #include "pipeline/ops/colour.h"
 #include "pipeline/ops/draw.h"
-#include "pipeline/ops/resize.h"
 #include "pipeline/ops/warp.h"
 
 #define FINGERPRINT_DRAWS 4096
@@ -15,7 +15,7 @@ struct fingerprint {
 	uint64_t sum;
 	struct picture_buffer from_buffer, to_buffer;
 	struct picture from, to;
-	struct resize resize;
+	struct rescale *rescale; /* owned: a large one */
 	uint32_t table[FINGERPRINT_WIDTH];
 };
 
@@ -85,13 +85,14 @@ static bool make_pictures(struct fingerprint *print)
 
 static bool add_resized(struct fingerprint *print)
 {
+	static const struct resize_cut none;
 	struct picture_buffer buffer = {.memory = NULL};
 	struct picture resized;
 	bool is_made = true;
 
 	for (unsigned filter = FILTER_NEAREST; filter <= FILTER_LANCZOS && is_made; filter++) {
-		is_made = resize_run(&print->resize, &print->from, (enum filter_id)filter, 29, 83,
-				     &buffer, &resized) == 0;
+		is_made = rescale_run(print->rescale, &print->from, (enum filter_id)filter, &none,
+				      29, 83, &buffer, &resized) == 0;
 		if (is_made)
 			add_picture(print, &resized);
 	}
@@ -133,8 +134,9 @@ static void add_coloured(struct fingerprint *print)
 
 uint64_t fingerprint_of_arithmetic(void)
 {
-	struct fingerprint print = {.sum = UINT64_C(0xcbf29ce484222325)};
-	bool is_made = make_pictures(&print);
+	struct fingerprint print = {.sum = UINT64_C(0xcbf29ce484222325),
+				    .rescale = calloc(1, sizeof(*print.rescale))};
+	bool is_made = print.rescale && make_pictures(&print);
 
 	if (is_made) {
 		add_draws(&print);
@@ -142,7 +144,9 @@ uint64_t fingerprint_of_arithmetic(void)
 		add_coloured(&print);
 		is_made = add_resized(&print);
 	}
-	resize_fini(&print.resize);
+	if (print.rescale)
+		rescale_fini(print.rescale);
+	free(print.rescale);
 	picture_buffer_fini(&print.from_buffer);
 	picture_buffer_fini(&print.to_buffer);
 	return is_made ? print.sum : 0;

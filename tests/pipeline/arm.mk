@@ -38,7 +38,8 @@ $(objects): %.o: $(top)/%.c
 
 $(tests): %: $(top)/tests/%.c arithmetic.a
 	@mkdir -p $(@D)
-	$(CC) $(flags) $(CFLAGS) -I$(top)/tests/pipeline/arm -static -o $@ $< arithmetic.a -lm
+	$(CC) $(flags) $(CFLAGS) -I$(top)/tests/pipeline/arm -static -o $@ $(filter %.c,$^) arithmetic.a -lm
+pipeline/kernel_test: $(top)/tests/pipeline/resize_plain.c
 
 $(tests:=.ran): %.ran: %
 	$(RUN) ./$< >$<.log 2>&1 || { cat $<.log; exit 1; }

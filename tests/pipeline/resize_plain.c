@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The passes in plain C, for any machine, and the reference for the others.
+ * The passes in plain C.
  *
  * Sums wrap around as unsigned numbers, so that nothing a filter can do is undefined; with the
  * filters there are they stay within 31 bits. The fourth byte of a pixel is carried along: four
  * lanes are easier on the compiler than three, which makes vector code of these loops.
  */
 
-#include "pipeline/ops/resize_kernels.h"
+#include "tests/pipeline/resize_plain.h"
 
 #define RESIZE_HALF (UINT32_C(1) << (FILTER_BITS - 1))
 #define RESIZE_BLOCK 32 /* bytes of a row that go down together */
@@ -40,8 +40,8 @@ static void resize_row_across(const struct filter_table *table, const uint8_t *f
 	}
 }
 
-static void resize_plain_across(const struct filter_table *table, const struct picture *from,
-				const struct picture *to)
+void resize_plain_across(const struct filter_table *table, const struct picture *from,
+			 const struct picture *to)
 {
 	for (uint32_t y = 0; y < to->height; y++)
 		resize_row_across(table, picture_row(from, y), picture_row(to, y));
@@ -63,8 +63,8 @@ static inline void resize_block_down(const uint8_t *from, size_t stride, const i
 		to[i] = resize_clip(sum[i]);
 }
 
-static void resize_plain_down(const struct filter_table *table, const struct picture *from,
-			      const struct picture *to)
+void resize_plain_down(const struct filter_table *table, const struct picture *from,
+		       const struct picture *to)
 {
 	const size_t bytes = (size_t)to->width * 4;
 
@@ -83,8 +83,3 @@ static void resize_plain_down(const struct filter_table *table, const struct pic
 					  (unsigned)(bytes - i), row + i);
 	}
 }
-
-const struct resize_kernels resize_plain = {
-    .across = resize_plain_across,
-    .down = resize_plain_down,
-};
