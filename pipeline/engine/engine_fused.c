@@ -19,7 +19,6 @@
 struct fused_scratch {
 	struct steps_scratch *steps; /* owned */
 	struct fuse_rows rows;
-	struct fuse_fan fan;
 	/* of the picture that has begun */
 	struct fuse_plan plan;
 	struct draw draw;
@@ -48,7 +47,6 @@ static void engine_fused_scratch_free(struct engine_scratch *engine_scratch)
 		return;
 	steps_scratch_free(scratch->steps);
 	fuse_rows_fini(&scratch->rows);
-	fuse_fan_fini(&scratch->fan);
 	free(scratch);
 }
 
@@ -152,7 +150,7 @@ static struct fuse_sink fused_sink(const struct engine_part *part)
 /* A pass for the lowest of `left` and for all that can share it. The others are returned. */
 static uint32_t fused_gather(struct engine_part part[], uint32_t left)
 {
-	struct fuse_fan *fan = &fused_of(&part[__builtin_ctz(left)])->fan;
+	struct fuse_fan *fan = &fused_of(&part[__builtin_ctz(left)])->rows.fan;
 	struct fuse_sink sink = fused_sink(&part[__builtin_ctz(left)]);
 	uint32_t others = left & (left - 1);
 
@@ -163,22 +161,6 @@ static uint32_t fused_gather(struct engine_part part[], uint32_t left)
 			others &= ~(left & -left);
 	}
 	return others;
-}
-
-/* Begins the pass of all sinks of the part's fan. */
-static int fused_pass(struct engine_part *part)
-{
-	struct fused_scratch *scratch = fused_of(part);
-	const struct fuse_sink *sink = &scratch->fan.sink[0];
-	int r;
-
-	if (scratch->fan.n > 1)
-		r = fuse_rows_begin_fan(&scratch->rows, &scratch->fan);
-	else
-		r = fuse_rows_begin(&scratch->rows, sink->plan, sink->finish, sink->out,
-				    sink->picture);
-	part->need.box = scratch->rows.box;
-	return r;
 }
 
 static int fused_passes(struct engine_part part[], uint32_t who)
@@ -197,7 +179,8 @@ static int fused_passes(struct engine_part part[], uint32_t who)
 		struct engine_part *first = &part[__builtin_ctz(sinks)];
 
 		sinks = fused_gather(part, sinks);
-		r = fused_pass(first);
+		r = fuse_rows_begin_fan(&fused_of(first)->rows);
+		first->need.box = fused_of(first)->rows.box;
 	}
 	return r;
 }

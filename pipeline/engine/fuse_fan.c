@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass of rows for several.
+ * Where the rows of a pass go: to one sink, or to several.
  *
  * Plans that resize the same part of a picture to the same size differ only in what they show of it:
  * a window, turned or not, with black around. A pixel of the resized part is the same in whatever
@@ -138,9 +138,8 @@ int fuse_fan_begin(struct fuse_fan *fan)
 
 /* ---- what of the rows is a sink's ---- */
 
-/* Row y of the fan's window is row *ret_y of the sink's frame. False: it is not shown there. */
-static bool fuse_fan_place(const struct fuse_fan *fan, const struct fuse_sink *sink, uint32_t y,
-			   uint32_t *ret_y)
+bool fuse_fan_place(const struct fuse_fan *fan, const struct fuse_sink *sink, uint32_t y,
+		    uint32_t *ret_y)
 {
 	const struct fuse_plan *plan = sink->plan;
 	const uint32_t row = fan->plan.window.top + y;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One pass of rows for several who want the same part of a picture resized alike. */
+/* One pass of rows, for one or for several who want the same part of a picture resized alike. */
 
 #include "pipeline/engine/finish.h"
 #include "pipeline/engine/fuse_plan.h"
@@ -34,6 +34,9 @@ bool fuse_fan_add(struct fuse_fan *fan, const struct fuse_sink *sink);
 
 /* Once for a picture, with all sinks there. 0 or PIPELINE_FAIL_MEMORY. */
 int fuse_fan_begin(struct fuse_fan *fan);
+/* Row y of the plan's window is row *ret_y of the sink's frame. False: it is not shown there. */
+bool fuse_fan_place(const struct fuse_fan *fan, const struct fuse_sink *sink, uint32_t y,
+		    uint32_t *ret_y);
 /* n rows of channel c from row y of the plan's window on, to where they belong, if fan->has_planes. */
 void fuse_fan_plane(const struct fuse_fan *fan, unsigned c, const uint8_t *const from[], uint32_t y,
 		    uint32_t n);

@@ -5,7 +5,7 @@
  * Rows come from the decoder in bands of planes. Where the height changes they go, two by two, into a ring of pairs (the row kernel's own form, resized
  * along the row already, or just the rows where the width stays or where Pillow would resize the
  * height first), from which the rows that have all their taps are made. Else they are made directly
- * of the band. What is made stands in a tile of a few rows, the black around included, from where
+ * of the band. What is made stands in a tile of a few rows, from where
  * it goes to the field, normalized and cast, or to a picture for the ops behind.
  *
  * FUSE_ROWS_STEP rows go in and what can be made of them comes out: rows enough that what is found
@@ -14,7 +14,7 @@
  * and there the machine may have the column pass and the last step as one (fuse_kernels.h). Where the
  * field has the channels in turn, or pixels are wanted, the tiles of all three are made first.
  *
- * Where several want the same part (fuse_fan.c) their rows come out of one tile.
+ * Where the rows go, and the black around them, is fuse_fan.c's: several may want the same part.
  *
  * Nothing here can fail once begun: what memory there must be is known from the plan.
  */
@@ -30,6 +30,7 @@ void fuse_rows_fini(struct fuse_rows *rows)
 {
 	plane_cache_fini(&rows->across_cache);
 	plane_cache_fini(&rows->down_cache);
+	fuse_fan_fini(&rows->fan);
 	free(rows->room.memory);
 	rows->room = (struct fuse_room){0};
 }
@@ -44,7 +45,7 @@ void fuse_rows_trim(struct fuse_rows *rows)
 	rows->room = (struct fuse_room){0};
 }
 
-/* ---- beginning ---- */
+/* ---- memory and tables ---- */
 
 static int fuse_rows_reserve(struct fuse_room *room, size_t size)
 {
@@ -63,7 +64,7 @@ static int fuse_rows_reserve(struct fuse_room *room, size_t size)
 /* The tables of the axes that change, and what they need of the picture. */
 static int fuse_rows_get_tables(struct fuse_rows *rows)
 {
-	const struct fuse_plan *plan = rows->plan;
+	const struct fuse_plan *plan = &rows->fan.plan;
 	const struct picture_box *window = &plan->window, *source = &plan->source;
 	const struct plane_want across = {rows->kernels->across_form,
 					  plan->filter,
@@ -124,7 +125,7 @@ static void fuse_rows_number(struct fuse_rows *rows, unsigned c, const uint8_t *
 
 static int fuse_rows_get_room(struct fuse_rows *rows)
 {
-	const struct fuse_plan *plan = rows->plan;
+	const struct fuse_plan *plan = &rows->fan.plan;
 	const size_t held = fuse_rows_stride(rows->box.width);
 	const size_t width =
 	    rows->down_first || !rows->across ? rows->box.width : plan->window.width;
@@ -156,104 +157,35 @@ static int fuse_rows_get_room(struct fuse_rows *rows)
 	return 0;
 }
 
-/* ---- where rows go ---- */
+/* ---- beginning ---- */
 
-/* n rows of a plane, columns at a time, from row y of the frame on, upwards if the plan turns. */
-static void fuse_rows_put_plane(const struct fuse_rows *rows, unsigned c,
-				const uint8_t *const from[], uint32_t y, uint32_t n)
-{
-	const struct fuse_size *frame = &rows->plan->frame;
-	size_t row;
-	uint8_t *plane;
-
-	if (rows->fan) {
-		fuse_fan_plane(rows->fan, c, from, y, n);
-		return;
-	}
-	row = (size_t)frame->width * finish_value_bytes(rows->finish->dtype);
-	plane = rows->out + (size_t)c * frame->height * row;
-	for (uint32_t i = 0; i < n; i++)
-		finish_plane(rows->finish, c, from[i], frame->width,
-			     plane + (rows->plan->turned ? y - i : y + i) * row);
-}
-
-static void fuse_rows_put_pixels(const struct fuse_rows *rows, const uint8_t *const from[3],
-				 uint32_t y)
-{
-	const struct fuse_size *frame = &rows->plan->frame;
-
-	if (rows->finish)
-		finish_pixels(rows->finish, from, frame->width, rows->temporary[0],
-			      rows->out + (size_t)y * frame->width * 3 *
-					      finish_value_bytes(rows->finish->dtype));
-	else
-		finish_join(from, frame->width, picture_row(rows->picture, y));
-}
-
-/* Does the field have planes? */
-static bool fuse_rows_has_planes(const struct fuse_rows *rows)
-{
-	if (rows->fan)
-		return rows->fan->has_planes;
-	return rows->finish && rows->finish->order == OP_CHW;
-}
-
-/* Are the window's rows the field's, and made by the column pass as they are? */
+/* Are the window's rows those of the one sink's field, and made by the column pass as they are? */
 static bool fuse_rows_is_fused(const struct fuse_rows *rows)
 {
-	const struct fuse_plan *plan = rows->plan;
+	const struct fuse_plan *plan = rows->fan.sink[0].plan;
 
-	return fuse_rows_has_planes(rows) && rows->down && !rows->down_first &&
+	return rows->fan.n == 1 && rows->fan.has_planes && rows->down && !rows->down_first &&
 	       (rows->across || !plan->mirrored) && plan->frame.width == plan->window.width;
 }
 
-/* Black, from row y of the frame on. */
-static void fuse_rows_put_black(const struct fuse_rows *rows, uint32_t y, uint32_t n)
-{
-	const uint8_t *const black[3] = {rows->tile[0], rows->tile[0], rows->tile[0]};
-
-	if (n > 0)
-		memset(rows->tile[0], 0, rows->plan->frame.width);
-	for (unsigned c = 0; c < 3 && fuse_rows_has_planes(rows); c++) {
-		for (uint32_t i = 0; i < n; i++)
-			fuse_rows_put_plane(rows, c, black, y + i, 1);
-	}
-	for (uint32_t i = 0; i < n && !fuse_rows_has_planes(rows); i++)
-		fuse_rows_put_pixels(rows, black, y + i);
-}
-
-int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
-		    const struct finish *finish, void *out, const struct picture *picture)
+int fuse_rows_begin_fan(struct fuse_rows *rows)
 {
 	int r;
 
 	rows->kernels = plane_best();
-	rows->plan = plan;
-	rows->fan = NULL;
-	rows->finish = finish;
-	rows->out = out;
-	rows->picture = picture;
 	rows->fed = rows->made = 0;
 	r = fuse_rows_get_tables(rows);
 	r = r ? r : fuse_rows_get_room(rows);
 	if (r != 0)
 		return r;
-	rows->fused = fuse_rows_is_fused(rows) ? fuse_avx2(finish) : NULL;
-	fuse_rows_put_black(rows, 0, plan->top);
-	fuse_rows_put_black(rows, plan->top + plan->window.height,
-			    plan->frame.height - plan->window.height - plan->top);
-	for (unsigned c = 0; c < 3; c++)
-		for (unsigned i = 0; plan->left > 0 && i < FUSE_ROWS_STEP; i++)
-			memset(rows->tile[c] + i * rows->tile_stride, 0, plan->left);
-	return 0;
+	rows->fused = fuse_rows_is_fused(rows) ? fuse_avx2(rows->fan.sink[0].finish) : NULL;
+	return fuse_fan_begin(&rows->fan);
 }
 
-int fuse_rows_begin_fan(struct fuse_rows *rows, struct fuse_fan *fan)
+int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_sink *sink)
 {
-	int r = fuse_rows_begin(rows, &fan->plan, NULL, NULL, NULL);
-
-	rows->fan = fan;
-	return r == 0 ? fuse_fan_begin(fan) : r;
+	fuse_fan_start(&rows->fan, sink);
+	return fuse_rows_begin_fan(rows);
 }
 
 /* ---- the ring ---- */
@@ -319,7 +251,7 @@ static void fuse_rows_down(const struct fuse_rows *rows, unsigned c, uint32_t y,
 
 static uint8_t *fuse_rows_tile(const struct fuse_rows *rows, unsigned c, uint32_t i)
 {
-	return rows->tile[c] + i * rows->tile_stride + rows->plan->left;
+	return rows->tile[c] + i * rows->tile_stride;
 }
 
 /* Two rows a and b along the row, into rows i and i + 1 of the tile; n rows are wanted. */
@@ -327,7 +259,7 @@ static void fuse_rows_across(const struct fuse_rows *rows, unsigned c, uint32_t 
 			     const uint8_t *a, const uint8_t *b)
 {
 	rows->kernels->across(rows->across, a, b, rows->temporary[2]);
-	rows->kernels->unzip(rows->temporary[2], rows->plan->window.width,
+	rows->kernels->unzip(rows->temporary[2], rows->fan.plan.window.width,
 			     fuse_rows_tile(rows, c, i),
 			     i + 1 < n ? fuse_rows_tile(rows, c, i + 1) : rows->temporary[0]);
 }
@@ -335,7 +267,7 @@ static void fuse_rows_across(const struct fuse_rows *rows, unsigned c, uint32_t 
 /* n rows from row y of the window on, where the height changes. */
 static void fuse_rows_make_down(const struct fuse_rows *rows, unsigned c, uint32_t y, uint32_t n)
 {
-	const uint32_t width = rows->plan->window.width;
+	const uint32_t width = rows->fan.plan.window.width;
 
 	for (uint32_t i = 0; i < n && rows->down_first; i += 2) {
 		fuse_rows_down(rows, c, y + i, rows->box.width, rows->temporary[0]);
@@ -344,7 +276,7 @@ static void fuse_rows_make_down(const struct fuse_rows *rows, unsigned c, uint32
 		fuse_rows_across(rows, c, i, n, rows->temporary[0], rows->temporary[1]);
 	}
 	for (uint32_t i = 0; i < n && !rows->down_first; i++) {
-		bool mirrored = rows->plan->mirrored && !rows->across;
+		bool mirrored = rows->fan.plan.mirrored && !rows->across;
 		uint8_t *to = fuse_rows_tile(rows, c, i);
 
 		fuse_rows_down(rows, c, y + i, width, mirrored ? rows->temporary[0] : to);
@@ -357,66 +289,57 @@ static void fuse_rows_make_down(const struct fuse_rows *rows, unsigned c, uint32
 static void fuse_rows_make_same(const struct fuse_rows *rows, unsigned c, const uint8_t *from,
 				size_t stride, uint32_t n)
 {
-	const uint32_t width = rows->plan->window.width;
+	const uint32_t width = rows->fan.plan.window.width;
 
 	for (uint32_t i = 0; i < n && rows->across; i += 2, from += 2 * stride)
 		fuse_rows_across(rows, c, i, n, from, i + 1 < n ? from + stride : from);
 	for (uint32_t i = 0; i < n && !rows->across; i++, from += stride) {
-		if (rows->plan->mirrored)
+		if (rows->fan.plan.mirrored)
 			rows->kernels->mirror(from, width, fuse_rows_tile(rows, c, i));
 		else
 			memcpy(fuse_rows_tile(rows, c, i), from, width);
 	}
 }
 
-/* n rows of the frame from row y of the window on; from are the band's rows. */
+/* n rows from row y of the window on; from are the band's rows. */
 static void fuse_rows_make(const struct fuse_rows *rows, unsigned c, uint32_t y,
 			   const uint8_t *from, size_t stride, uint32_t n,
 			   const uint8_t *ret[FUSE_ROWS_STEP])
 {
-	const struct fuse_plan *plan = rows->plan;
-	const uint32_t end = plan->left + plan->window.width;
-	const bool direct = !rows->down && !rows->across && !plan->mirrored &&
-			    plan->frame.width == plan->window.width;
+	const bool direct = !rows->down && !rows->across && !rows->fan.plan.mirrored;
 
 	for (uint32_t i = 0; i < n; i++)
-		ret[i] = direct ? from + i * stride : rows->tile[c] + i * rows->tile_stride;
+		ret[i] = direct ? from + i * stride : fuse_rows_tile(rows, c, i);
 	if (direct)
 		return;
 	if (rows->down)
 		fuse_rows_make_down(rows, c, y, n);
 	else
 		fuse_rows_make_same(rows, c, from, stride, n);
-	for (uint32_t i = 0; i < n && end < plan->frame.width; i++)
-		memset(rows->tile[c] + i * rows->tile_stride + end, 0, plan->frame.width - end);
-}
-
-/* Where row y of the window stands in the frame. */
-static uint32_t fuse_rows_place(const struct fuse_plan *plan, uint32_t y)
-{
-	return plan->top + (plan->turned ? plan->window.height - 1 - y : y);
 }
 
 /* Rows y to end - 1 of the window into plane c, by both steps at once. */
 static void fuse_rows_write_fused(const struct fuse_rows *rows, unsigned c, uint32_t y,
 				  uint32_t end)
 {
-	const struct fuse_size *frame = &rows->plan->frame;
-	const size_t row = (size_t)frame->width * finish_value_bytes(rows->finish->dtype);
-	const size_t at = (size_t)c * frame->height + fuse_rows_place(rows->plan, y);
-	const struct fuse_down down = {
+	const struct fuse_sink *sink = &rows->fan.sink[0];
+	const struct fuse_size *frame = &sink->plan->frame;
+	const size_t row = (size_t)frame->width * finish_value_bytes(sink->finish->dtype);
+	uint32_t to;
+	struct fuse_down down = {
 	    .table = rows->down,
 	    .y = y,
 	    .end = end,
 	    .pair = rows->pair[c],
 	    .mask = rows->slots - 1,
-	    .finish = rows->finish,
+	    .finish = sink->finish,
 	    .c = c,
 	    .width = frame->width,
-	    .out = rows->out + at * row,
-	    .step = rows->plan->turned ? -(ptrdiff_t)row : (ptrdiff_t)row,
+	    .step = sink->plan->turned ? -(ptrdiff_t)row : (ptrdiff_t)row,
 	};
 
+	fuse_fan_place(&rows->fan, sink, y, &to);
+	down.out = (uint8_t *)sink->out + ((size_t)c * frame->height + to) * row;
 	rows->fused->down(&down);
 }
 
@@ -431,7 +354,7 @@ static void fuse_rows_write(const struct fuse_rows *rows, unsigned c, uint32_t y
 	for (uint32_t n; !rows->fused && y < end; y += n) {
 		n = BASE_MIN(end - y, FUSE_ROWS_STEP);
 		fuse_rows_make(rows, c, y, from, stride, n, made);
-		fuse_rows_put_plane(rows, c, made, fuse_rows_place(rows->plan, y), n);
+		fuse_fan_plane(&rows->fan, c, made, y, n);
 	}
 }
 
@@ -460,13 +383,7 @@ static void fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_b
 
 		for (unsigned c = 0; c < 3; c++)
 			fuse_rows_make(rows, c, y, band->plane[c], band->stride, n, made[c]);
-		if (rows->fan)
-			fuse_fan_rows(rows->fan, all, y, n);
-		for (uint32_t i = 0; i < n && !rows->fan; i++) {
-			const uint8_t *const row[3] = {made[0][i], made[1][i], made[2][i]};
-
-			fuse_rows_put_pixels(rows, row, fuse_rows_place(rows->plan, y + i));
-		}
+		fuse_fan_rows(&rows->fan, all, y, n);
 	}
 }
 
@@ -478,7 +395,7 @@ void fuse_rows_feed(struct fuse_rows *rows, const struct decode_band *band)
 	for (uint32_t at = 0; at < band->rows; at += step.rows) {
 		step.rows = BASE_MIN(band->rows - at, FUSE_ROWS_STEP);
 		ready = fuse_rows_ready(rows, rows->fed + step.rows);
-		if (fuse_rows_has_planes(rows))
+		if (rows->fan.has_planes)
 			fuse_rows_planes(rows, &step, ready);
 		else
 			fuse_rows_pixels(rows, &step, ready);

@@ -63,6 +63,6 @@ int rescale_run(struct rescale *rescale, const struct picture *from, enum filter
 		 ? height * from->width
 		 : from->height * width) > OP_MAX_PIXELS)
 		return PIPELINE_FAIL_REFUSED;
-	r = fuse_rows_begin(&rescale->rows, &plan, NULL, NULL, ret);
+	r = fuse_rows_begin(&rescale->rows, &(struct fuse_sink){.plan = &plan, .picture = ret});
 	return r == 0 ? rescale_feed(rescale, from) : r;
 }

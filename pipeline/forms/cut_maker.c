@@ -75,6 +75,7 @@ static int cut_maker_begin(struct cut_maker *maker, const struct op_list *ops, s
 	struct fuse_plan *plan = &maker->plan;
 	struct decode_about about;
 	struct reduce reduce;
+	struct fuse_sink sink = {.plan = plan};
 	int r = 0;
 
 	decode_tell(maker->scratch->decode, &about);
@@ -87,13 +88,14 @@ static int cut_maker_begin(struct cut_maker *maker, const struct op_list *ops, s
 		r = cut_maker_fit(cut, plan->frame.height, plan->frame.width, room);
 		if (r != 0)
 			return r;
-		r = fuse_rows_begin(&maker->rows, plan, &maker->finish, cut_pixels(room->form),
-				    NULL);
+		sink.finish = &maker->finish;
+		sink.out = cut_pixels(room->form);
 	} else {
 		r = picture_make(&maker->scratch->buffer[0], plan->frame.height, plan->frame.width,
 				 &maker->picture);
-		r = r ? r : fuse_rows_begin(&maker->rows, plan, NULL, NULL, &maker->picture);
+		sink.picture = &maker->picture;
 	}
+	r = r ? r : fuse_rows_begin(&maker->rows, &sink);
 	return r == 0 ? 0 : cut_maker_no_room(&about, r, ret_error);
 }
 
