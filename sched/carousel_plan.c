@@ -137,14 +137,19 @@ void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slo
 
 /* planning ahead */
 
-/* Must ranks of the group know more of the plan than there is? */
+/* Must ranks of the group know more of the plan than there is? To the end of a step that one of them has begun; to the end of the
+ * epoch, if no whole step comes behind that: where they leave the rest out, the last step ends with the epoch. */
 static bool must_plan(const struct carousel *carousel, const struct carousel_member *group,
 		      uint64_t now_ns)
 {
-	uint64_t step = (uint64_t)group->ranks * group->batch;
+	const uint64_t step = (uint64_t)group->ranks * group->batch;
+	const uint64_t left = group->need_samples + group->n_tail;
+	uint64_t step_end;
 
-	return (group->need_samples || group->n_tail) && group->log->n_ranks &&
-	       group->log->samples < carousel_rank_foremost(carousel, group->log, now_ns) + step;
+	if (!left || !group->log->n_ranks)
+		return false;
+	step_end = carousel_rank_foremost(carousel, group->log, now_ns) + step;
+	return group->log->samples < step_end || group->log->samples + left < step_end + step;
 }
 
 static bool make_spare(struct carousel *carousel)

@@ -64,6 +64,7 @@ struct job {
 	bool lives, finished;
 	uint32_t variant;
 	uint32_t number, n_ranks, batch;
+	bool drops_last;             /* an epoch's last step, if it is none of whole batches */
 	uint64_t epochs, first_left; /* first_left: samples of its first epoch in this life */
 	uint64_t *bits, n;           /* its population (NULL: all), and their number */
 	bool is_random;
@@ -209,6 +210,7 @@ static void share_from(const struct job *job, struct rank *rank, uint64_t epoch,
 	    .base = place,
 	    .batch = job->batch,
 	    .ranks = job->n_ranks,
+	    .drop_last = job->drops_last,
 	};
 	while (rank->epoch < job->epochs && rank->share.base == rank->share.n) {
 		rank->epoch++;
@@ -1048,6 +1050,7 @@ static void run_in_step(void)
 	job->batch = 1 + (uint32_t)below(24);
 	job->epochs = 2;
 	set_up_population(job, config.n);
+	job->drops_last = below(2) && job->n >= (uint64_t)job->n_ranks * job->batch;
 	set = set_of(job);
 	job->first_left = job->n;
 	job->lives = true;
