@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from . import _core, columns, convert, ending, errors, flat, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
-    tables, torchdata, trees, wrapped
+    tables, tfdata, torchdata, trees, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Op, Pipeline
 
@@ -317,7 +317,7 @@ class Loader:
     the methods of Ragged of these names; without it a Ragged.
 
     Where torch is imported a Loader is a torch.utils.data.DataLoader, of which nothing but the fields is used, so that
-    libraries take it for one (doc/libraries.md); len(loader.dataset) is the number of samples.
+    libraries take it for one (doc/libraries.md); len(loader.dataset) is the number of samples. to_tf_dataset() makes a tf.data.Dataset of it.
 
     Each iteration is one epoch, a new one each time; a loop that was left early leaves its epoch. Any
     thread may take batches; the loader belongs to the process that made it.
@@ -830,6 +830,8 @@ class Loader:
             _core.guard()
             trees.register(Batch, DictBatch)
             return self._loop if self._feed is None else _Lease(self._loop, self._settle)
+
+    to_tf_dataset = tfdata.to_tf_dataset
 
     def _is_to_refresh(self):
         return self._refresh and self._loop.has_ended and (self.epochs is None or self._epoch + 1 < self.epochs)

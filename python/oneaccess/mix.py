@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 
-from . import _core, trees
+from . import _core, tfdata, trees
 from .errors import ArgumentError, Error, StateError, TransformError
 from .loader import Batch, DictBatch, Loader
 
@@ -156,6 +156,8 @@ class Mix:
             _core.guard()
             trees.register(Batch, DictBatch)
             return self._loop
+
+    to_tf_dataset = tfdata.to_tf_dataset
 
     def _take(self, loop):
         """The next batch of the loop's epoch, or None behind its last."""

@@ -105,10 +105,32 @@ class TensorFlowTest(ArraysCase):
 
     def test_a_dataset_of_a_loader(self):
         import tensorflow as tf
-        loader = self.seeded(as_="numpy", copy=True)
-        data = tf.data.Dataset.from_generator(lambda: (tuple(batch) for batch in loader), output_signature=(
-            tf.TensorSpec((None, 3, 32, 32), tf.float32), tf.TensorSpec((None,), tf.int64)))
-        self.same(((images.numpy(), labels.numpy()) for images, labels in data), "float32")
+        spec = (tf.TensorSpec((None, 3, 32, 32), tf.float32), tf.TensorSpec((None,), tf.int64))
+        for signature in None, spec:
+            loader = self.seeded(as_="numpy")
+            data = loader.to_tf_dataset(signature)
+            self.assertEqual(data.element_spec, spec)
+            theirs = self.seeded(as_="numpy", copy=True)
+            for _ in range(2):
+                for got, want in zip(data, theirs, strict=True):
+                    for one, other in zip(got, want, strict=True):
+                        np.testing.assert_array_equal(one.numpy(), other)
+
+    def test_a_dataset_of_dicts(self):
+        import tensorflow as tf
+        samples = [{"image": np.full((4, 2), number, np.uint8), "of": {"number": number, "name": f"n{number}"}, "words": np.arange(number % 5)}
+                   for number in range(20)]
+        wrapped = oa.wrap(samples, ragged={"words": 5})
+        loader = oa.Loader(wrapped, None, 8, shuffle=False, ragged={"words": "padded"}, as_="numpy", socket=self.socket)
+        self.addCleanup(loader.close)
+        data = loader.to_tf_dataset({"image": tf.TensorSpec((None, 4, 2), tf.uint8), "words": tf.TensorSpec((None, None), tf.int64),
+                                     "of": {"number": tf.TensorSpec((None,), tf.int64), "name": tf.TensorSpec((None,), tf.string)}})
+        got = [*data]
+        self.assertEqual([int(number) for batch in got for number in batch["of"]["number"]], [*range(20)])
+        self.assertEqual(got[2]["of"]["name"].numpy().tolist(), [b"n16", b"n17", b"n18", b"n19"])
+        self.assertEqual(got[2]["words"].numpy().tolist(), [[0, 0, 0, 0], [0, 1, 0, 0], [0, 1, 2, 0], [0, 1, 2, 3]])
+        with self.assertRaisesRegex(oa.Error, "ragged=\"padded\", and say output_signature"):
+            oa.Loader(wrapped, None, 8, as_="numpy", socket=self.socket).to_tf_dataset()
 
 
 @unittest.skipUnless("jax" in LIBRARIES, "no JAX")

@@ -329,11 +329,15 @@ class FastaiTest(LibraryCase):
 
 
 KERAS = """
-import os, sys
-import torch
+import sys
 import keras
 import oneaccess as oa
-from torch.utils.data import DataLoader, TensorDataset
+is_tf = sys.argv[3] == "tf.data"
+if is_tf:
+    import tensorflow as tf
+else:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
 keras.backend.set_image_data_format("channels_first")
 class Steps(keras.callbacks.Callback):
     def __init__(self):
@@ -352,13 +356,17 @@ def run(train, valid, **kwargs):
     net.fit(train, validation_data=valid, epochs=2, verbose=0, callbacks=[steps], **kwargs)
     return steps.train, steps.test, net.predict(valid, verbose=0).shape
 def ours(**kwargs):
-    return oa.Loader(sys.argv[1], oa.imagenet_eval(32), 25, socket=sys.argv[2], timeout=600, **kwargs)
+    loader = oa.Loader(sys.argv[1], oa.imagenet_eval(32), 25, socket=sys.argv[2], timeout=600, **kwargs)
+    return loader.to_tf_dataset() if is_tf else loader
 def theirs():
+    if is_tf:
+        return tf.data.Dataset.from_tensor_slices((tf.zeros((240, 3, 32, 32)), tf.zeros(240, tf.int64))).batch(25)
     return DataLoader(TensorDataset(torch.zeros(240, 3, 32, 32), torch.zeros(240, dtype=torch.int64)), 25)
 for kwargs in {}, {"steps_per_epoch": 4}:
     want = run(theirs(), theirs(), **kwargs)
     got = run(ours(), ours(shuffle=False), **kwargs)
     assert got == want, (got, want)
+assert "torch" not in sys.modules or not is_tf
 print(keras.backend.backend(), want)
 """
 
@@ -366,11 +374,11 @@ print(keras.backend.backend(), want)
 @needs("keras")
 class KerasTest(LibraryCase):
     def test_it_fits_as_often(self):
-        for backend in ("torch", "jax"):
+        for backend, way in ("torch", "Loader"), ("jax", "Loader"), ("tensorflow", "Loader"), ("tensorflow", "tf.data"):
             if importlib.util.find_spec(backend) is None:
                 print(f"libraries_test: not tested: Keras with {backend}, which is not there")
                 continue
-            run = subprocess.run([sys.executable, "-c", KERAS, self.data, self.socket], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            run = subprocess.run([sys.executable, "-c", KERAS, self.data, self.socket, way], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  text=True, check=False, timeout=1200, env={**os.environ, "KERAS_BACKEND": backend})
             self.assertEqual(run.returncode, 0, run.stdout)
             self.assertIn(f"{backend} ([4, 4], 20, (240, 3))", run.stdout)

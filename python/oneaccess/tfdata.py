@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Loader as a tf.data.Dataset, for Keras and loops of TensorFlow."""
+
+import itertools
+from typing import Any
+
+from .errors import ArgumentError
+from .ragged import Ragged
+
+
+def _plain(part):
+    """What TensorFlow knows: tuples and dicts of NumPy's arrays, which are views as the batch's are."""
+    import numpy as np
+    if isinstance(part, dict):
+        return {name: _plain(inner) for name, inner in part.items()}
+    if isinstance(part, tuple):
+        return tuple(map(_plain, part))
+    if isinstance(part, Ragged):
+        raise ArgumentError("a ragged field is no tensor: make the Loader with ragged=\"padded\", and say output_signature, as batches differ in"
+                            " their longest sample")
+    return np.asarray(part)
+
+
+def to_tf_dataset(loader: Any, output_signature: Any = None) -> Any:
+    """A tf.data.Dataset of the batches, as tuples or dicts of tensors without ids: ``model.fit(loader.to_tf_dataset(), epochs=3)`` with Keras on
+    TensorFlow. Each iteration over it is the next epoch of the Loader. Types and shapes are those of the first batch, which is taken for it
+    and comes first all the same; batches may differ in how many samples they have. Where they differ in more, say
+    output_signature, which is that of tf.data.Dataset.from_generator()."""
+    import tensorflow as tf
+    begun = []
+    if output_signature is None:
+        loop = iter(loader)
+        first = next(loop, None)
+        if first is None:
+            raise ArgumentError("the Loader has no batch whose types and shapes could be seen: say output_signature")
+        begun.append(itertools.chain([first], loop))
+        tensors = tf.nest.map_structure(tf.convert_to_tensor, _plain(first))
+        output_signature = tf.nest.map_structure(lambda tensor: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype), tensors)
+    return tf.data.Dataset.from_generator(lambda: map(_plain, begun.pop() if begun else loader), output_signature=output_signature)
