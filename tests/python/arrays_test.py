@@ -116,6 +116,13 @@ class TensorFlowTest(ArraysCase):
                     for one, other in zip(got, want, strict=True):
                         np.testing.assert_array_equal(one.numpy(), other)
 
+    def test_a_dataset_of_a_mix(self):
+        mixed = oa.mix([self.seeded(as_="numpy"), self.seeded(as_="numpy")], weights=[3, 1])
+        self.addCleanup(mixed.close)
+        data = mixed.to_tf_dataset()
+        for _ in range(2):
+            self.assertEqual(sum(len(labels) for _, labels in data), sum(len(labels) for _, labels in mixed))
+
     def test_a_dataset_of_dicts(self):
         import tensorflow as tf
         samples = [{"image": np.full((4, 2), number, np.uint8), "of": {"number": number, "name": f"n{number}"}, "words": np.arange(number % 5)}
