@@ -310,6 +310,17 @@ static void add(struct wire_in *in)
 	answer(PARENT_ADDED, in);
 }
 
+/* Where a stream has ended accessd finds who hangs in it by the doorbell, which these do not write. */
+static void end_hung(const struct bottle_queue *queue)
+{
+	for (unsigned i = 0; i < BOTTLE_WORKERS; i++) {
+		const struct hand *worker = &bottle_now()->worker[i];
+
+		if (worker->pid && worker->queue == queue && (worker->hangs || worker->loops))
+			worker_die(i, SIGKILL);
+	}
+}
+
 static void drop(const struct wire_in *in)
 {
 	const uint64_t variant = role_number(in, PARENT_KEY_VARIANT);
@@ -321,6 +332,7 @@ static void drop(const struct wire_in *in)
 		munmap(slots->map, slots->bytes);
 		slots->map = NULL;
 	} else if (queue && variant == UINT64_MAX) {
+		end_hung(queue);
 		queue_forget(queue, false);
 	}
 	answer(PARENT_REMOVED, in);
