@@ -112,6 +112,36 @@ void plan_log_set_origin(struct plan_log *plan_log, uint64_t origin, uint64_t fi
 	plan_log->first_epoch = plan_log->map->first_epoch = first_epoch;
 }
 
+void plan_log_go_on(struct plan_log *plan_log, const struct plan_log *from, uint64_t epoch,
+		    uint64_t place)
+{
+	const bool is_other = memcmp(plan_log->id, from->id, sizeof(from->id)) != 0;
+	struct plan_log_before *before = plan_log->map->before;
+
+	memcpy(before + is_other, from->map->before,
+	       (size_t)(PLAN_LOG_BEFORE - is_other) * sizeof(*before));
+	if (!is_other)
+		return;
+	memcpy(before->id, from->id, sizeof(from->id));
+	before->epoch = epoch;
+	before->place = place;
+}
+
+bool plan_log_has(const struct plan_log *plan_log, const uint8_t id[PLAN_LOG_ID], uint64_t epoch,
+		  uint64_t place)
+{
+	if (memcmp(plan_log->id, id, PLAN_LOG_ID) == 0)
+		return true;
+	for (unsigned i = 0; i < PLAN_LOG_BEFORE; i++) {
+		const struct plan_log_before before = plan_log->map->before[i];
+
+		if (memcmp(before.id, id, PLAN_LOG_ID) == 0)
+			return epoch < before.epoch ||
+			       (epoch == before.epoch && place <= before.place);
+	}
+	return false;
+}
+
 /* Where the record after `offset` begins, as the writer knows: these are its own words. */
 static uint64_t after(const struct plan_log *plan_log, uint64_t offset)
 {
@@ -200,6 +230,12 @@ static int put_head(const struct plan_log *plan_log, int fd)
 	if (ftruncate(fd, (off_t)plan_log->bytes) < 0)
 		return -errno;
 	return base_write_at(fd, &head, sizeof(head), 0);
+}
+
+int plan_log_save_before(const struct plan_log *plan_log, int fd)
+{
+	return base_write_at(fd, plan_log->map->before, sizeof(plan_log->map->before),
+			     offsetof(struct plan_log_head, before));
 }
 
 static int put_room(const struct plan_log *plan_log, int fd, uint64_t from, uint64_t to)

@@ -13,11 +13,15 @@
  */
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include "base/base.h"
 #include "base/plan_entry.h"
 
 #define PLAN_LOG_MAGIC UINT64_C(0x314c524353214f01) /* 01 "O!SCRL1" */
 #define PLAN_LOG_ID 16
+#define PLAN_LOG_PLAN \
+	8 /* the first bytes of the id are the plan's, whoever goes on with it; the others the version's */
+#define PLAN_LOG_BEFORE 64
 #define PLAN_LOG_HEAD 4096
 #define PLAN_LOG_MAX_RECORD (64 + 8 * 65536)
 
@@ -27,12 +31,19 @@ enum {
 	PLAN_LOG_E_BAD = 3,  /* memory that is no plan log, or a record that makes no sense */
 };
 
+struct plan_log_before { /* a version that another one goes on with: there it ended */
+	uint8_t id[PLAN_LOG_ID];
+	uint64_t epoch, place;
+};
+
 struct plan_log_head { /* d_: accessd writes */
 	uint64_t magic, bytes, room, n_samples;
 	uint8_t id[PLAN_LOG_ID];
 	uint64_t origin, first_epoch; /* of the group: daemon/serve/group.h */
 	_Atomic uint64_t d_first __attribute__((aligned(64))); /* offset of the oldest record */
 	_Atomic uint64_t d_end;                                /* behind the newest */
+	struct plan_log_before before[PLAN_LOG_BEFORE]
+	    __attribute__((aligned(64))); /* newest first */
 };
 
 struct plan_log_record { /* 64 bytes, then blocks, or ids of a tail, to a multiple of 8 */
@@ -43,6 +54,9 @@ struct plan_log_record { /* 64 bytes, then blocks, or ids of a tail, to a multip
 	uint64_t reserved1[2];
 };
 _Static_assert(sizeof(struct plan_log_record) == 64, "a record is frozen");
+_Static_assert(offsetof(struct plan_log_head, before) == 128 &&
+		   sizeof(struct plan_log_before) == 32,
+	       "so is the head");
 _Static_assert(sizeof(struct plan_log_head) <= PLAN_LOG_HEAD, "the head ends before the records");
 
 struct plan_log { /* a mapped one */
@@ -67,6 +81,13 @@ int plan_log_new(uint64_t bytes, uint64_t n_samples, const uint8_t id[PLAN_LOG_I
 int plan_log_reserve(struct plan_log *plan_log, int fd, uint64_t most);
 /* What a group began with, for whoever goes on with its log. */
 void plan_log_set_origin(struct plan_log *plan_log, uint64_t origin, uint64_t first_epoch);
+/* accessd: it goes on with `from`, under the same id, or, as another version of that plan, under one of its own: what was dealt
+ * before the place at which `from` ended both have, what is dealt behind it each has for itself. */
+void plan_log_go_on(struct plan_log *plan_log, const struct plan_log *from, uint64_t epoch,
+		    uint64_t place);
+/* Is the plan up to that place the same as in the version with this id? */
+bool plan_log_has(const struct plan_log *plan_log, const uint8_t id[PLAN_LOG_ID], uint64_t epoch,
+		  uint64_t place);
 /* The entry must not be larger than PLAN_LOG_MAX_RECORD, nor than half the room. Others see it when it is
  * published. */
 void plan_log_append(struct plan_log *plan_log, const struct entry *entry);
@@ -77,6 +98,8 @@ void plan_log_publish(struct plan_log *plan_log);
  * (0: the file is new). Wherever this is cut off, the file is a whole plan log, of fewer entries. 0 or negative errno.
  */
 int plan_log_save(const struct plan_log *plan_log, int fd, uint64_t *saved);
+/* The same of what it goes on with, once. */
+int plan_log_save_before(const struct plan_log *plan_log, int fd);
 
 /* Another process: maps fd, which stays the caller's, read-only and checks it: at most `most` bytes, all of
  * which are there. 0, PLAN_LOG_E_BAD, negative errno. */

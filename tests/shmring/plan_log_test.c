@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -238,6 +239,102 @@ START_TEST(a_file_is_whole_wherever_its_writer_dies)
 }
 END_TEST
 
+/* ---- versions ---- */
+
+/* A version of the plan, that goes on with `from` (NULL: the first one). */
+static void begin_version(uint8_t version, const struct plan_log *from, uint64_t epoch,
+			  uint64_t place, struct plan_log *ret)
+{
+	uint8_t its[PLAN_LOG_ID] = "a plan";
+	int fd;
+
+	its[PLAN_LOG_PLAN] = version;
+	ck_assert_int_eq(plan_log_new(10000, 77, its, ret, &fd), 0);
+	if (from)
+		plan_log_go_on(ret, from, epoch, place);
+	close(fd);
+}
+
+/* Two went on with the first one, where it had come to different places: one of them has less of it. A third has gone on with the
+ * second, under its name; that is as it was. */
+START_TEST(versions_know_where_they_part)
+{
+	enum { FIRST, SHORT, LONG, LONGER, AGAIN, VERSIONS };
+	static const struct {
+		unsigned of, in;
+		uint64_t epoch, place;
+		bool has;
+	} cases[] = {
+	    {FIRST, FIRST, 9, 9, true},   {FIRST, SHORT, 1, 10, true},
+	    {FIRST, SHORT, 0, 99, true},  {FIRST, SHORT, 1, 11, false},
+	    {FIRST, SHORT, 2, 0, false},  {FIRST, LONG, 1, 11, true},
+	    {FIRST, LONGER, 1, 20, true}, {FIRST, LONGER, 1, 21, false},
+	    {LONG, LONGER, 2, 5, true},   {LONG, LONGER, 2, 6, false},
+	    {SHORT, LONG, 0, 0, false},   {LONG, SHORT, 0, 0, false},
+	    {LONGER, LONG, 0, 0, false},  {LONGER, AGAIN, 9, 9, true},
+	    {LONG, AGAIN, 2, 5, true},    {LONG, AGAIN, 2, 6, false},
+	};
+	struct plan_log version[VERSIONS];
+
+	begin_version(1, NULL, 0, 0, &version[FIRST]);
+	begin_version(2, &version[FIRST], 1, 10, &version[SHORT]);
+	begin_version(3, &version[FIRST], 1, 20, &version[LONG]);
+	begin_version(4, &version[LONG], 2, 5, &version[LONGER]);
+	begin_version(4, &version[LONGER], 3, 5, &version[AGAIN]);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(cases); i++)
+		ck_assert_msg(plan_log_has(&version[cases[i].in], version[cases[i].of].id,
+					   cases[i].epoch, cases[i].place) == cases[i].has,
+			      "case %zu", i);
+	for (unsigned i = 0; i < VERSIONS; i++)
+		plan_log_detach(&version[i]);
+}
+END_TEST
+
+/* The oldest give way. */
+START_TEST(the_last_versions_are_known)
+{
+	struct plan_log version[2];
+
+	begin_version(0, NULL, 0, 0, &version[0]);
+	for (uint8_t i = 1; i <= PLAN_LOG_BEFORE + 10; i++) {
+		begin_version(i, &version[(i - 1) % 2], 0, i, &version[i % 2]);
+		plan_log_detach(&version[(i - 1) % 2]);
+	}
+	for (uint8_t i = 0; i < PLAN_LOG_BEFORE + 10; i++) {
+		uint8_t its[PLAN_LOG_ID] = "a plan";
+
+		its[PLAN_LOG_PLAN] = i;
+		ck_assert_int_eq(
+		    plan_log_has(&version[PLAN_LOG_BEFORE % 2], its, 0, (uint64_t)i + 1), i >= 10);
+		ck_assert(!plan_log_has(&version[PLAN_LOG_BEFORE % 2], its, 0, (uint64_t)i + 2));
+	}
+	plan_log_detach(&version[PLAN_LOG_BEFORE % 2]);
+}
+END_TEST
+
+START_TEST(a_file_knows_versions)
+{
+	struct plan_log first, writer, reader;
+	uint64_t saved = 0;
+	int file = base_memfd("file", 0), fd;
+
+	begin_version(1, NULL, 0, 0, &first);
+	begin_version(2, &first, 1, 10, &writer);
+	writes_left = UINT_MAX;
+	ck_assert_int_eq(plan_log_save(&writer, file, &saved), 0);
+	ck_assert_int_eq(plan_log_save_before(&writer, file), 0);
+	fd = sealed_copy(file);
+	ck_assert_int_eq(plan_log_attach(fd, UINT64_MAX, &reader), 0);
+	ck_assert(plan_log_has(&reader, first.id, 1, 10));
+	ck_assert(!plan_log_has(&reader, first.id, 1, 11));
+	plan_log_detach(&reader);
+	plan_log_detach(&writer);
+	plan_log_detach(&first);
+	close(fd);
+	close(file);
+}
+END_TEST
+
 /* ---- at once ---- */
 
 static void *write_storm(void *arg)
@@ -331,6 +428,9 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, memory_is_reserved_in_steps);
 	tcase_add_test(tcase, a_reader_cannot_write);
 	tcase_add_test(tcase, a_file_is_whole_wherever_its_writer_dies);
+	tcase_add_test(tcase, versions_know_where_they_part);
+	tcase_add_test(tcase, the_last_versions_are_known);
+	tcase_add_test(tcase, a_file_knows_versions);
 	tcase_add_test(tcase, no_entry_is_torn);
 }
 
