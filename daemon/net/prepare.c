@@ -270,6 +270,7 @@ static int begin_log(struct prepare *prepare)
 				.bits = prepare->members.bits};
 	int fd = prepare->place == LOG_BROUGHT ? conn->request.log_fd : prepare->kept_fd;
 	bool is_named = prepare->place != LOG_KEPT;
+	struct brought_from from;
 
 	if (prepare->place == LOG_NEW) {
 		prepare->has_log = true;
@@ -282,10 +283,12 @@ static int begin_log(struct prepare *prepare)
 	prepare->has_log = true;
 	if (set.bits)
 		set.blocks = carousel_population_blocks(prepare->members.population, &set.samples);
-	return brought_begin(&prepare->log, conn, fd,
-			     &(struct brought_from){token, &begin, is_named, prepare->origin}, &set)
-		   ? BROUGHT_E_BAD
-		   : BROUGHT_E_MORE;
+	from = (struct brought_from){.token = token,
+				     .rest = &begin,
+				     .is_newest = prepare->place != LOG_BROUGHT,
+				     .is_named = is_named,
+				     .origin = prepare->origin};
+	return brought_begin(&prepare->log, conn, fd, &from, &set) ? BROUGHT_E_BAD : BROUGHT_E_MORE;
 }
 
 /* Without memory for a new one there is none: group_enter() says so. */

@@ -9,8 +9,14 @@
  *   neither                                       a group is founded from what the token leaves
  *
  * The third is how a job outlives an accessd that was killed. The log is kept in a file
- * (group_keep.c), and each rank still has it mapped; with its writer dead all of them have the same
+ * (group_keep.c), and each rank still has it mapped; with its writer dead all that it had have the same
  * one, so whoever comes first brings enough for all, also for ranks that are behind it or ahead of it.
+ *
+ * But a rank that works on what it holds may have missed an accessd, and what that one has dealt; so the file, which has it,
+ * is gone on with before what a rank brings, and stays as long as such a rank may be left. Where it is gone all the same
+ * nobody can say whether what the first one brings is the whole log. Then the group is another version of the plan, and
+ * knows where the one before it ended (plan_log_go_on()): a rank that had more of that one has had samples which are dealt once
+ * more, and is refused.
  *
  * A group without ranks is kept for a while: rank 0 of a short job may be through before rank 1
  * has come, or all are started again. Where its stream ends before, its log is. A rank that has been
@@ -77,7 +83,7 @@ static int found_in_carousel(struct group *group, const struct carousel_join *jo
 	carousel_adopt(carousel, group->number, log->log);
 	log->log = NULL;
 	show(group);
-	keep_publish(&group->keep);
+	keep_publish(&group->keep, &group->plan_log);
 	return 0;
 }
 
@@ -171,20 +177,33 @@ uint64_t group_origin(const struct request *request)
 	return origin;
 }
 
+enum refusal { REFUSED_OTHER, REFUSED_PARTED, REFUSED_LATE };
+
 /* Why the rank cannot be let in beside the others. */
-static int refuse(const struct group *group, const struct conn *conn, bool is_late, uint64_t *code,
-		  struct diag *diag)
+static int refuse(const struct group *group, const struct conn *conn, enum refusal why,
+		  uint64_t *code, struct diag *diag)
 {
+	static const char *const texts[] = {
+	    [REFUSED_OTHER] =
+		"from another token; give all ranks the same one (rank 0's), end those "
+		"that still run, or give this run another job name",
+	    [REFUSED_PARTED] = "by a plan that lacks what accessd gave this one since they were "
+			       "with it, and accessd's "
+			       "own log of it is gone; end them, and start all ranks again with "
+			       "one token (rank 0's)",
+	    [REFUSED_LATE] = "ahead by more of the plan than is kept (two epochs), and this one "
+			     "comes too late; give it rank 0's token",
+	};
+
 	*code = conn->request.token.data ? OA_E_TOKEN : OA_E_REFUSED;
-	diag_set(
-	    diag,
-	    is_late ? "rank %u of job \"%s\" comes too late: the other %u ranks that run have gone "
-		      "on by more of the plan than is kept (two epochs); give it rank 0's token"
-		    : "rank %u of job \"%s\": %u ranks of this job run from another token; give "
-		      "all ranks the same one (rank 0's), end those that still run, or give this "
-		      "run another job name",
-	    conn->request.rank, group->job, group->present);
+	diag_set(diag, "rank %u of job \"%s\": %u ranks of this job run %s", conn->request.rank,
+		 group->job, group->present, texts[why]);
 	return 1;
+}
+
+static bool is_of_plan(const struct group *group, const struct token *token)
+{
+	return token->has_log && memcmp(group->plan_log.id, token->log, PLAN_LOG_PLAN) == 0;
 }
 
 /* May it have ranks that have not been here? */
@@ -214,7 +233,8 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 		next = LIST_NEXT(group, link);
 		if (!is_of_job(group, conn))
 			continue;
-		if (token->has_log && !memcmp(group->plan_log.id, token->log, sizeof(token->log))) {
+		if (token->has_log &&
+		    plan_log_has(&group->plan_log, token->log, token->epoch, token->place)) {
 			join->place = token->place;
 			found = group;
 		} else if (group->plan_log.origin == origin && !is_another_run(group, conn)) {
@@ -255,7 +275,9 @@ int group_enter(struct conn *conn, const struct token *token, uint64_t origin, s
 	int r;
 
 	if (!group && other)
-		return refuse(other, conn, false, code, diag);
+		return refuse(other, conn,
+			      is_of_plan(other, token) ? REFUSED_PARTED : REFUSED_OTHER, code,
+			      diag);
 	if (!group) {
 		r = group_found(conn, log, join, &group);
 		if (r) {
@@ -279,7 +301,7 @@ int group_enter(struct conn *conn, const struct token *token, uint64_t origin, s
 	*ret = group;
 	if (carousel_has_place(carousel, group->number, join->epoch, join->place))
 		return 0;
-	return refuse(group, conn, true, code, diag);
+	return refuse(group, conn, REFUSED_LATE, code, diag);
 }
 
 /* ---- life ---- */
@@ -322,7 +344,7 @@ void group_sweep(struct stream *stream, uint64_t now_ns)
 {
 	BASE_EACH_LEAVING(group, &stream->users.groups, link)
 		if (is_over(group, now_ns))
-			group_free(group, true);
+			group_free(group, !may_have_others(group));
 }
 
 void group_leave_all(struct stream *stream)
@@ -337,7 +359,8 @@ void group_free_all(struct stream *stream)
 	const bool is_running = stream->state == STREAM_RUNS && !stream->node->draining;
 
 	BASE_EACH_LEAVING(group, &stream->users.groups, link) {
-		const bool is_over_now = is_running && is_over(group, base_now_ns());
+		const bool is_over_now =
+		    is_running && is_over(group, base_now_ns()) && !may_have_others(group);
 
 		if (is_running && !group->present && !is_over_now)
 			keep_leave(&group->keep,

@@ -57,7 +57,7 @@ static int find_place(struct brought *log, const struct brought_from *from)
 	const struct token *token = log->token;
 	const bool is_named = from->is_named;
 
-	if (is_named ? memcmp(log->from.id, token->log, sizeof(token->log)) != 0
+	if (is_named ? !plan_log_has(&log->from, token->log, token->epoch, token->place)
 		     : log->from.origin != from->origin)
 		return BROUGHT_E_BAD;
 	log->epoch = log->rest.epoch = is_named ? token->epoch : log->from.first_epoch;
@@ -70,12 +70,16 @@ static int make_log(struct brought *log, const struct conn *conn)
 	const struct carousel *carousel = log->stream->carousel;
 	const uint64_t bytes = carousel_log_bytes(carousel);
 	const struct keep_job of = {&conn->variant->key, conn->uid, &conn->request};
+	uint8_t id[PLAN_LOG_ID];
 
+	memcpy(id, log->from.id, sizeof(id));
+	if (!log->is_newest && base_random(id + PLAN_LOG_PLAN, sizeof(id) - PLAN_LOG_PLAN))
+		return BROUGHT_E_BAD;
 	if (!group_pay(conn, &log->payer))
 		return BROUGHT_E_BAD;
 	log->log = carousel_log_new(carousel, bytes);
-	if (!log->log || plan_log_new(bytes, log->from.n_samples, log->from.id, &log->plan_log,
-				      &log->plan_log_fd))
+	if (!log->log ||
+	    plan_log_new(bytes, log->from.n_samples, id, &log->plan_log, &log->plan_log_fd))
 		return BROUGHT_E_BAD;
 	plan_log_set_origin(&log->plan_log, log->from.origin, log->from.first_epoch);
 	keep_begin(&log->keep, &log->stream->node->kept, &of, &log->plan_log);
@@ -89,6 +93,7 @@ int brought_begin_new(struct brought *log, const struct conn *conn, const struct
 
 	*log = (struct brought){.stream = stream,
 				.is_new = true,
+				.is_newest = true,
 				.token = token,
 				.plan_log_fd = -1,
 				.keep = {.fd = -1},
@@ -110,6 +115,7 @@ int brought_begin(struct brought *log, struct conn *conn, int fd, const struct b
 	*log = (struct brought){.stream = stream,
 				.token = from->token,
 				.set = *set,
+				.is_newest = from->is_newest,
 				.plan_log_fd = -1,
 				.keep = {.fd = -1}};
 	if (plan_log_attach(fd, most, &log->from))
@@ -163,14 +169,26 @@ static int reserve_some(struct brought *log)
 	return log->is_new ? 0 : BROUGHT_E_MORE;
 }
 
+/* An epoch that is dealt to its end is over, whoever brings it is still in it or not. */
+static void end_reading(struct brought *log)
+{
+	const struct entry_rest *rest = &log->rest;
+	const bool is_over = !entry_rest_count(rest);
+
+	plan_log_go_on(&log->plan_log, &log->from, rest->epoch + is_over,
+		       is_over ? 0 : rest->place);
+}
+
 static int read_one(struct brought *log)
 {
 	struct entry read;
 	int r = log->offset < log->end ? plan_log_read(&log->from, &log->offset, &read)
 				       : PLAN_LOG_E_NONE;
 
-	if (r == PLAN_LOG_E_NONE && ends_where_it_says(log))
+	if (r == PLAN_LOG_E_NONE && ends_where_it_says(log)) {
+		end_reading(log);
 		return 0;
+	}
 	if (r)
 		return BROUGHT_E_BAD;
 	log->entry = log->last = read;

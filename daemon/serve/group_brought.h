@@ -26,6 +26,7 @@ struct brought {
 	struct entry_set set;
 
 	struct plan_log from; /* the one that is read */
+	bool is_newest;       /* nobody has a longer one of it */
 	uint64_t offset, end; /* of the next record; behind the last one */
 	enum brought_stage stage;
 	struct entry entry; /* the one that is being added */
@@ -48,7 +49,9 @@ struct brought_from { /* what the rank that brings it has; borrowed */
 	const struct token *token;
 	/* What the token leaves, counted; its positions need not be there */
 	const struct entry_rest *rest;
-	/* It must be the log that the token names; else one that began with the token, */
+	/* It is accessd's own, and nobody has a longer one; else the group is another version of the plan: group.c. */
+	bool is_newest;
+	/* It must be of the plan that the token names; else one that began with the token, */
 	bool is_named;
 	uint64_t origin; /* whose hash is this, or with none if that is 0 */
 };

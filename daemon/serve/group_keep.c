@@ -14,7 +14,9 @@
  *
  * A group can end while its job goes on: its stream was lost, or ended with the last rank that it had, while another one
  * still works on what it holds, or all are just started again. So its file is left to the next group, as what a killed
- * accessd left is, and removed when nobody has come back for a minute. Files of runs that are over are removed. Of one user's
+ * accessd left is. When nobody has come back for a minute, a rank that begins is another run, and the file is removed, if all
+ * ranks have the whole log. Some may not, where it was gone on with and they have not come back since: their logs end where
+ * that began, and the file stays for a day. Files of runs that are over are removed. Of one user's
  * not more are left than KEPT_EACH and KEPT_BYTES of a disk: those that were left longest ago go first. Files of groups in which
  * ranks may still be do not count: not those that are lent, none that accessd leaves when it ends itself, and none that one
  * before us left.
@@ -47,6 +49,7 @@
 #include "shmring/region.h"
 
 #define KEPT_NS (UINT64_C(60) * 1000000000)
+#define PARTED_NS (UINT64_C(86400) * 1000000000) /* ranks may have less of it */
 #define KEPT_EACH 64
 #define KEPT_BYTES (UINT64_C(64) << 20)
 #define NOBODYS ((uid_t)-1)
@@ -55,7 +58,12 @@
 #define BLOCK 512 /* st_blocks' */
 #define COPY_STEP (UINT32_C(256) << 10)
 #define KEY_HEX 32
+#define ORIGIN_HEX 16
 #define LOG_HEX (2 * PLAN_LOG_ID)
+#define PLAN_HEX (2 * PLAN_LOG_PLAN)
+#define RUN_NAME                    \
+	(KEY_HEX + 1 + ORIGIN_HEX + \
+	 1) /* what the names of all logs of runs that began alike begin with */
 
 /* ---- names ---- */
 
@@ -149,11 +157,15 @@ static struct kept *remember(struct kept_logs *logs, const char *name, uid_t uid
 	return kept;
 }
 
-static void forget_named(struct kept_logs *logs, const char *name)
+/* A group begins with that one: others of runs that began alike are over. */
+static void replace(struct kept_logs *logs, const char *name)
 {
-	BASE_EACH_LEAVING(kept, &logs->list, link)
+	BASE_EACH_LEAVING(kept, &logs->list, link) {
 		if (strcmp(kept->name, name) == 0)
 			forget(kept);
+		else if (strncmp(kept->name, name, RUN_NAME) == 0)
+			remove_one(logs, kept);
+	}
 }
 
 static void look_at(struct kept_logs *logs, const char *name)
@@ -233,15 +245,16 @@ void keep_save(struct keep *keep, const struct plan_log *plan_log)
 		give_up(keep, "cannot write");
 }
 
-void keep_publish(struct keep *keep)
+void keep_publish(struct keep *keep, const struct plan_log *plan_log)
 {
 	if (keep->fd < 0)
 		return;
-	if (renameat(keep->logs->fd, keep->temporary, keep->logs->fd, keep->name))
-		give_up(keep, "cannot rename");
+	errno = -plan_log_save_before(plan_log, keep->fd);
+	if (errno || renameat(keep->logs->fd, keep->temporary, keep->logs->fd, keep->name))
+		give_up(keep, "cannot write or rename");
 	else
 		*keep->temporary = '\0';
-	forget_named(keep->logs, keep->name);
+	replace(keep->logs, keep->name);
 }
 
 /* NULL: it has no file that others find, or there is no memory. */
@@ -319,12 +332,12 @@ void keep_leave(struct keep *keep, uint64_t *begun, uint32_t ranks)
 
 /* ---- finding ---- */
 
-/* Has nobody come back to it for a minute in which he could? */
-static bool is_old(const struct kept *kept)
+/* Has nobody come back to it for so long, in which he could? */
+static bool is_old(const struct kept *kept, uint64_t most_ns)
 {
 	const uint64_t now_ns = base_now_ns();
 
-	return now_ns - BASE_MIN(kept->left_ns, now_ns) >= KEPT_NS;
+	return now_ns - BASE_MIN(kept->left_ns, now_ns) >= most_ns;
 }
 
 /* A few a time. */
@@ -334,7 +347,7 @@ static void on_timer(void *arg)
 	unsigned removed = 0;
 
 	BASE_EACH_LEAVING(kept, &logs->list, link) {
-		if (removed == MOST_REMOVED || !is_old(kept))
+		if (removed == MOST_REMOVED || !is_old(kept, kept->begun ? KEPT_NS : PARTED_NS))
 			continue;
 		remove_one(logs, kept);
 		removed++;
@@ -353,7 +366,8 @@ int keep_watch(struct kept_logs *logs, struct loop *loop)
 }
 
 struct search {
-	char job[KEY_HEX + 2], origin[18], log[LOG_HEX + 2];
+	char job[KEY_HEX + 2], origin[ORIGIN_HEX + 2],
+	    log[LOG_HEX + 1]; /* log empty: none is named */
 	bool is_named;
 	const struct kept *found; /* NULL: nothing yet */
 };
@@ -363,11 +377,10 @@ static bool begins_with(const char *name, const char *begin)
 	return strncmp(name, begin, strlen(begin)) == 0;
 }
 
-static bool ends_with(const char *name, const char *end)
+static bool is_of_plan(const struct search *search, const char *name)
 {
-	size_t name_size = strlen(name), end_size = strlen(end);
-
-	return name_size >= end_size && strcmp(name + name_size - end_size, end) == 0;
+	return *search->log && strlen(name) > RUN_NAME &&
+	       strncmp(name + RUN_NAME, search->log, PLAN_HEX) == 0;
 }
 
 static bool is_before(const struct timespec *a, const struct timespec *b)
@@ -379,11 +392,12 @@ static bool is_before(const struct timespec *a, const struct timespec *b)
  * that began alike, an older one is of a run before. */
 static void consider(struct search *search, const struct kept *kept)
 {
-	bool is_named = *search->log && ends_with(kept->name, search->log);
+	const bool is_named = is_of_plan(search, kept->name);
 
-	if (!begins_with(kept->name, search->job) || search->is_named || is_old(kept))
+	if (!begins_with(kept->name, search->job) || search->is_named)
 		return;
-	if (!is_named && (!begins_with(kept->name + strlen(search->job), search->origin) ||
+	if (!is_named && (is_old(kept, KEPT_NS) ||
+			  !begins_with(kept->name + strlen(search->job), search->origin) ||
 			  (search->found && is_before(&kept->written, &search->found->written))))
 		return;
 	search->is_named = is_named;
@@ -412,10 +426,8 @@ int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *
 	name_job(of, search.job);
 	search.job[KEY_HEX] = '-';
 	snprintf(search.origin, sizeof(search.origin), "%016" PRIx64 "-", origin);
-	if (log) {
-		*search.log = '-';
-		name_log(log, search.log + 1);
-	}
+	if (log)
+		name_log(log, search.log);
 	if (!of->request->token.data)
 		remove_over(logs, &search, of->request->rank);
 	BASE_EACH(kept, &logs->list, link)

@@ -48,14 +48,16 @@ struct keep {
  * then not kept: ranks that come back bring it. */
 void keep_begin(struct keep *keep, struct kept_logs *logs, const struct keep_job *of,
 		const struct plan_log *plan_log);
-void keep_publish(struct keep *keep);                               /* from now on others find it */
+void keep_publish(
+    struct keep *keep,
+    const struct plan_log *plan_log); /* from now on others find it, and none before */
 void keep_save(struct keep *keep, const struct plan_log *plan_log); /* after each entry */
 /* over: nobody will come back to it. */
 void keep_end(struct keep *keep, bool over);
 /* The group ends soon, and ranks may come back to its log: keep_end() says when they cannot be in it any more. */
 void keep_lend(struct keep *keep);
 /* All ranks are gone, and may come back. begun (taken): bitmap, of so many ranks, of those that have been here; one that
- * begins anew, without a token, is another run; NULL: others may be left. */
+ * begins anew, without a token, is another run; NULL: others may be left, that have less of the log. */
 void keep_leave(struct keep *keep, uint64_t *begun, uint32_t ranks);
 
 /* Reads which logs there are, before anybody is served; and forgets that. */
@@ -65,8 +67,8 @@ void keep_unload(struct kept_logs *logs);
 int keep_watch(struct kept_logs *logs, struct loop *loop);
 
 /*
- * The log that was kept for the request, by an accessd before us or for a group that ended: the one named log (NULL: none
- * is), else one that began with the same token. Its file, which is the caller's, or -1: there is none.
+ * The log that was kept for the request, by an accessd before us or for a group that ended: the one of the plan that log is of
+ * (NULL: none is), else one that began with the same token, a minute long. Its file, which is the caller's, or -1: there is none.
  */
 int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *log,
 	      uint64_t origin);

@@ -239,6 +239,34 @@ START_TEST(a_log_ends_with_an_epoch)
 }
 END_TEST
 
+/* Of what a rank brings there may be a longer one: the group is another version of the plan, and knows where that one ended. Of
+ * accessd's own there is none. */
+START_TEST(what_is_brought_is_a_version)
+{
+	const struct brought_from its = {
+	    .token = &token, .rest = &all, .is_newest = _i % 2, .is_named = true};
+	struct brought log;
+	unsigned steps;
+
+	begin(MOST_BYTES / 64);
+	append(0, 0, 10, false);
+	append(0, 10, _i < 2 ? 10 : N / 2 - 10, false);
+	if (_i >= 2) /* to the epoch's end */
+		append(0, N / 2, N / 2, false);
+	ck_assert_int_eq(brought_begin(&log, &conn, fd, &its, &set), 0);
+	ck_assert_int_eq(reserve(&log), BROUGHT_E_MORE);
+	ck_assert_int_eq(run(&log, &steps), 0);
+	ck_assert_mem_eq(log.plan_log.id, id, PLAN_LOG_PLAN);
+	ck_assert_int_eq(memcmp(log.plan_log.id, id, sizeof(id)) == 0, its.is_newest);
+	ck_assert(plan_log_has(&log.plan_log, id, 0, 20));
+	ck_assert(plan_log_has(&log.plan_log, id, 0, 21) == (its.is_newest || _i >= 2));
+	ck_assert(plan_log_has(&log.plan_log, id, 1, 0) == (its.is_newest || _i >= 2));
+	ck_assert(plan_log_has(&log.plan_log, id, 1, 1) == its.is_newest);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
 /* Its writer may be alive, and write on while it is read. */
 START_TEST(a_log_ends_where_it_ended)
 {
@@ -435,6 +463,7 @@ int main(void)
 	tcase_add_test(tcase, a_long_log_ends_in_steps);
 	tcase_add_test(tcase, a_large_log_is_let_go_of_in_steps);
 	tcase_add_loop_test(tcase, a_log_ends_with_an_epoch, 0, BASE_ARRAY_LEN(ends));
+	tcase_add_loop_test(tcase, what_is_brought_is_a_version, 0, 4);
 	tcase_add_test(tcase, a_log_ends_where_it_ended);
 	tcase_add_test(tcase, nonsense_ends_soon);
 	tcase_add_test(tcase, no_log_is_so_large_or_has_holes);

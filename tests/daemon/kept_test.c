@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/loop.h"
@@ -68,23 +69,30 @@ static struct keep_job job_of(uid_t uid, unsigned number)
 }
 
 /* A group of that job comes, and ranks may still be in it. bytes: of its log; disk: so many of them at least take place. */
-static struct keep lend(uid_t uid, unsigned number, uint64_t bytes, uint64_t disk)
+static struct keep lend_one(uid_t uid, unsigned number, const uint8_t id[PLAN_LOG_ID],
+			    uint64_t bytes, uint64_t disk)
 {
 	const struct keep_job of = job_of(uid, number);
-	const uint8_t id[PLAN_LOG_ID] = {(uint8_t)number, (uint8_t)uid};
 	struct plan_log plan_log;
 	struct keep keep;
 	int fd;
 
 	ck_assert_int_eq(plan_log_new(bytes, 100, id, &plan_log, &fd), 0);
 	keep_begin(&keep, &logs, &of, &plan_log);
-	keep_publish(&keep);
+	keep_publish(&keep, &plan_log);
 	if (disk)
 		ck_assert_int_eq(posix_fallocate(keep.fd, 0, (off_t)disk), 0);
 	keep_lend(&keep);
 	plan_log_detach(&plan_log);
 	close(fd);
 	return keep;
+}
+
+static struct keep lend(uid_t uid, unsigned number, uint64_t bytes, uint64_t disk)
+{
+	const uint8_t id[PLAN_LOG_ID] = {(uint8_t)number, (uint8_t)uid};
+
+	return lend_one(uid, number, id, bytes, disk);
 }
 
 /* A group of that job comes and goes. */
@@ -182,6 +190,44 @@ START_TEST(a_restart_removes_none)
 }
 END_TEST
 
+static bool is_named(unsigned number, const char *id)
+{
+	const struct keep_job of = job_of(7, number);
+	uint8_t its[PLAN_LOG_ID] = {0};
+	int fd;
+
+	memcpy(its, id, strlen(id));
+	fd = keep_find(&logs, &of, its, 1); /* nothing began so */
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Whatever version of the plan a rank's token names. Another run that began alike ends it. */
+START_TEST(a_plan_is_found_by_its_name)
+{
+	static const uint8_t before[PLAN_LOG_ID] = "the planversion",
+			     after[PLAN_LOG_ID] = "new plan";
+	struct keep keep;
+
+	begin();
+	keep = lend_one(7, 1, before, USUAL, 0);
+	keep_end(&keep, false);
+	leave(7, 2, USUAL, 0);
+	ck_assert(is_named(1, "the planversion"));
+	ck_assert(is_named(1, "the planother"));
+	ck_assert(!is_named(1, "that planversion"));
+	ck_assert(!is_named(2, "the planversion"));
+	restart();
+	ck_assert(is_named(1, "the planother"));
+	keep = lend_one(7, 1, after, USUAL, 0);
+	ck_assert(!is_named(1, "the planversion"));
+	ck_assert(is_named(1, "new plan"));
+	keep_end(&keep, false);
+	ck_assert_uint_eq(end(), 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kept");
@@ -195,6 +241,7 @@ int main(void)
 	tcase_add_test(tcase, those_in_which_ranks_may_be_are_left);
 	tcase_add_test(tcase, what_counts_is_what_the_disk_has);
 	tcase_add_test(tcase, a_restart_removes_none);
+	tcase_add_test(tcase, a_plan_is_found_by_its_name);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -152,6 +152,7 @@ struct job_plan {
 	uint64_t seed, epochs, pace_ns;
 	unsigned holds; /* batches that it holds while it works */
 	unsigned saves; /* steps from token to token */
+	unsigned ahead; /* steps that it may be before the slowest of its ranks */
 	struct picked picked;
 	unsigned ranks, rank, leader, serial; /* leader: the number of rank 0 */
 	uint32_t alone_of; /* it is the last of so many ranks, and the others never come; 0: no */
@@ -228,7 +229,8 @@ struct bottle {
 	unsigned joins[BOTTLE_JOBS]; /* training runs that are still to come */
 	bool is_traced;              /* what happens is said */
 	bool is_wild;                /* faults are drawn */
-	uint64_t calm_ns;            /* when the last one was over */
+	bool is_parted;   /* ranks have different plans, until one of them is refused for that */
+	uint64_t calm_ns; /* when the last one was over */
 	unsigned faults, turns;
 };
 
@@ -318,4 +320,5 @@ void training_check(void);
 /* ---- fault.c ---- */
 
 void fault_begin(uint64_t until_ns);
-void fault_kill_rank(struct training *job); /* it comes back */
+void fault_kill_rank(struct training *job);                       /* it comes back */
+void fault_kill_rank_for(struct training *job, uint64_t away_ns); /* so much later */

@@ -202,14 +202,19 @@ START_TEST(a_seed_is_a_life)
 }
 END_TEST
 
-static void run_until_batch(struct bottle *bottle, uint64_t batch)
+static void run_until_batch_of(struct bottle *bottle, unsigned number, uint64_t batch)
 {
-	const struct training *job = &bottle->job[0];
+	const struct training *job = &bottle->job[number];
 	const uint64_t last_ns = bottle->clock.now_ns + 3600 * SECOND;
 
 	while (!bottle->broken[0] && job->batches < batch && bottle->clock.now_ns < last_ns)
 		bottle_run(bottle->clock.now_ns + MS);
 	ck_assert_msg(job->batches >= batch, "%s", bottle->broken);
+}
+
+static void run_until_batch(struct bottle *bottle, uint64_t batch)
+{
+	run_until_batch_of(bottle, 0, batch);
 }
 
 /*
@@ -247,6 +252,25 @@ START_TEST(a_restart_costs_few_pauses)
 }
 END_TEST
 
+static void draw_ranks_of_carousel(struct job_plan *plan)
+{
+	do
+		plan_draw(plan, OA_BAD_SKIP, true);
+	while (plan->ranks == 1 || plan->order != OA_ORDER_CAROUSEL);
+}
+
+/* From now on nothing goes wrong any more. */
+static void end_well(struct bottle *bottle)
+{
+	bottle->is_wild = false;
+	bottle->calm_ns = bottle->clock.now_ns + 45 * SECOND;
+	while (!bottle->broken[0] && !is_done(bottle) &&
+	       bottle->clock.now_ns < bottle->calm_ns + 3600 * SECOND)
+		bottle_run(bottle->clock.now_ns + SECOND);
+	if (!is_done(bottle))
+		bottle_break("a rank does not come to its end");
+}
+
 /* Rank 0 has no token, and dies again and again; now and then all die, or accessd. The others have tokens of their own, or not. */
 static void die_often(struct bottle *bottle)
 {
@@ -278,20 +302,12 @@ START_TEST(a_rank_dies_often_before_its_first_token)
 
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	bottle_begin(&bottle, 1 + (uint64_t)_i, MUTANT_NONE, client, folder);
-	do
-		plan_draw(&plan, OA_BAD_SKIP, true);
-	while (plan.ranks == 1 || plan.order != OA_ORDER_CAROUSEL);
+	draw_ranks_of_carousel(&plan);
 	plan.epochs = 3;
 	begin_ranks(&bottle, 0, &plan);
 	bottle.is_wild = true;
 	die_often(&bottle);
-	bottle.is_wild = false;
-	bottle.calm_ns = bottle.clock.now_ns + 45 * SECOND;
-	while (!bottle.broken[0] && !is_done(&bottle) &&
-	       bottle.clock.now_ns < bottle.calm_ns + 3600 * SECOND)
-		bottle_run(bottle.clock.now_ns + SECOND);
-	if (!is_done(&bottle))
-		bottle_break("a rank does not come to its end");
+	end_well(&bottle);
 	snprintf(broken, sizeof(broken), "%s", bottle.broken);
 	bottle_end(&bottle);
 	role_remove(folder);
@@ -299,13 +315,176 @@ START_TEST(a_rank_dies_often_before_its_first_token)
 }
 END_TEST
 
+/* ---- ranks that have met different accessds ---- */
+
+#define LEAST 100 /* samples */
+enum {
+	PARTED_SHORT_FIRST = 1, /* who has less of the plan comes back first */
+	PARTED_SHORT_DIES = 2,  /* it comes back with its token alone */
+	PARTED_LONG_DIES = 4,
+	PARTED_LOST = 8, /* accessd's own log of the plan is lost */
+	PARTED_KINDS = 16
+};
+
+/* What the first one brings is then not all of it, or it brings nothing. */
+static bool is_refused(unsigned kind)
+{
+	return kind & PARTED_LOST && (kind & PARTED_SHORT_FIRST || kind & PARTED_LONG_DIES);
+}
+
+/* As long as these, a bit each, work on what they hold, or are dead. */
+static void run_without(struct bottle *bottle, unsigned away, uint64_t ns)
+{
+	const uint64_t until_ns = bottle->clock.now_ns + ns;
+
+	while (!bottle->broken[0] && bottle->clock.now_ns < until_ns) {
+		for (unsigned i = 0; i < BOTTLE_RANKS; i++)
+			if (away >> i & 1)
+				bottle->job[i].stopped_ns = bottle->clock.now_ns + SECOND;
+		bottle_run(BASE_MIN(until_ns, bottle->clock.now_ns + SECOND / 2));
+	}
+}
+
+static void kill_these(struct bottle *bottle, unsigned these)
+{
+	for (unsigned i = 0; i < BOTTLE_RANKS; i++)
+		if (these >> i & 1)
+			training_kill(&bottle->job[i]);
+}
+
+/* Those of them that were killed come back with their tokens. */
+static void come(struct bottle *bottle, unsigned these)
+{
+	for (unsigned i = 0; i < BOTTLE_RANKS; i++)
+		if (these >> i & 1 && bottle->job[i].is_killed)
+			training_begin(&bottle->job[i], NULL);
+}
+
+static void begin_again(struct bottle *bottle, bool is_lost)
+{
+	char plans[96];
+
+	accessd_kill();
+	bottle_run(bottle->clock.now_ns + bottle_below(SECOND));
+	snprintf(plans, sizeof(plans), "%s/plans", bottle->folder);
+	if (is_lost)
+		role_remove(plans);
+	accessd_start();
+}
+
+/* Steps of so many quarters of an epoch. */
+static unsigned steps_of(const struct bottle *bottle, unsigned quarters)
+{
+	const struct job_plan *plan = &bottle->job[0].plan;
+
+	return 1 + quarters * bottle->samples / (4 * plan->ranks * plan->batch);
+}
+
+/* Has this accessd had one of them? */
+static bool has_come(const struct bottle *bottle, unsigned these)
+{
+	bool has_one = false;
+
+	for (unsigned i = 0; i < BOTTLE_RANKS; i++)
+		has_one |= these >> i & 1 && bottle->job[i].life == bottle->life;
+	return has_one;
+}
+
+static bool is_in_time(struct bottle *bottle, const char *what)
+{
+	if (bottle->clock.now_ns > 600 * SECOND)
+		bottle_break("no rank %s", what);
+	return !bottle->broken[0];
+}
+
+/* One rank is away while accessd is killed, and the others go on with the next one. Then they are away, too, that one is killed,
+ * and for more than a minute nobody comes. */
+static void part(struct bottle *bottle, unsigned kind)
+{
+	const unsigned ranks = bottle->job[0].plan.ranks, all = (1U << ranks) - 1;
+	const unsigned number = (unsigned)bottle_below(ranks), other = number ? 0 : 1;
+	const unsigned late = 1U << number;
+	const unsigned first = kind & PARTED_SHORT_FIRST ? late : all & ~late;
+	const uint64_t epoch = steps_of(bottle, 4);
+
+	for (unsigned i = 0; i < ranks; i++)
+		run_until_batch_of(bottle, i, 3);
+	for (unsigned i = 0; i < ranks; i++)
+		bottle->job[i].plan.ahead = steps_of(bottle, 6); /* the log keeps two epochs */
+	kill_these(bottle, kind & PARTED_SHORT_DIES ? late : 0);
+	run_without(bottle, late, 1);
+	begin_again(bottle, false);
+	while (bottle->job[other].model.steps < bottle->job[number].model.steps + epoch &&
+	       is_in_time(bottle, "goes on"))
+		run_without(bottle, late, 10 * MS);
+	kill_these(bottle, kind & PARTED_LONG_DIES ? all & ~late : 0);
+	run_without(bottle, all, 1);
+	bottle->is_parted = is_refused(kind);
+	begin_again(bottle, kind & PARTED_LOST);
+	run_without(bottle, all, 70 * SECOND);
+	come(bottle, first);
+	while (!has_come(bottle, first) && is_in_time(bottle, "comes back"))
+		run_without(bottle, all & ~first, SECOND / 2);
+	come(bottle, all & ~first);
+	bottle_run(bottle->clock.now_ns + 30 * SECOND);
+}
+
+static void live_parted(uint64_t seed, enum mutant mutant, unsigned kind, char ret[512])
+{
+	static struct bottle bottle;
+	char folder[] = "/tmp/node-bottle-XXXXXX";
+	struct job_plan plan;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	bottle_begin(&bottle, seed, mutant, client, folder);
+	for (; bottle.samples < LEAST; seed += 1000) {
+		bottle_end(&bottle);
+		bottle_begin(&bottle, seed + 1000, mutant, client, folder);
+	}
+	draw_ranks_of_carousel(&plan);
+	plan.saves = 1;
+	plan.chunk = 2;
+	plan.pace_ns = 50 * MS;
+	plan.epochs = 5;
+	begin_ranks(&bottle, 0, &plan);
+	bottle.is_wild = true;
+	part(&bottle, kind);
+	end_well(&bottle);
+	if (bottle.is_parted)
+		bottle_break("no rank was refused");
+	snprintf(ret, 512, "%s", bottle.broken);
+	bottle_end(&bottle);
+	role_remove(folder);
+}
+
+/* Whoever comes first: all go on with the longest log, which accessd has kept. Where that was lost, one of them is refused. */
+START_TEST(ranks_have_met_different_accessds)
+{
+	char broken[512];
+
+	live_parted(1 + (uint64_t)_i, MUTANT_NONE, (unsigned)_i % PARTED_KINDS, broken);
+	ck_assert_msg(!broken[0], "kind %u: %s", (unsigned)_i % PARTED_KINDS, broken);
+}
+END_TEST
+
+/* A life in which the fault may be found. */
+static void live_with(uint64_t seed, enum mutant mutant, char ret[512])
+{
+	if (mutant == MUTANT_PLAN_UNNAMED)
+		live_parted(seed, mutant, PARTED_SHORT_FIRST, ret);
+	else if (mutant == MUTANT_PLAN_PARTED)
+		live_parted(seed, mutant, PARTED_SHORT_FIRST | PARTED_LOST, ret);
+	else
+		live(seed, mutant, ret);
+}
+
 /* The lives in which they were found are lived first: that is what they cost. */
 START_TEST(a_planted_fault_is_found)
 {
 	static const unsigned found[MUTANTS] = {
 	    [MUTANT_TASK_LOST] = 10,    [MUTANT_SHOWN_EARLY] = 9,      [MUTANT_HANG_UNSEEN] = 12,
 	    [MUTANT_FORM_FINAL] = 2,    [MUTANT_ROOM_FORGOTTEN] = 2,   [MUTANT_WAKE_LOST] = 3,
-	    [MUTANT_PLAN_LATE] = 11,    [MUTANT_PLAN_REMOVED] = 11,    [MUTANT_LOSS_UNSAID] = 4,
+	    [MUTANT_PLAN_LATE] = 75,    [MUTANT_PLAN_REMOVED] = 11,    [MUTANT_LOSS_UNSAID] = 4,
 	    [MUTANT_RUN_UNENDED] = 169, [MUTANT_INSTANCE_TWICE] = 4,   [MUTANT_NEED_UNASKED] = 4,
 	    [MUTANT_PLACE_LOST] = 2,    [MUTANT_GRANT_FORGOTTEN] = 14, [MUTANT_REWIND_LOST] = 20};
 	const uint64_t first = BASE_MAX(found[_i], 1U), begun_ns = base_cpu_ns();
@@ -313,7 +492,7 @@ START_TEST(a_planted_fault_is_found)
 	uint64_t lives = 0;
 
 	for (; !broken[0] && lives < MUTANT_LIVES; lives++)
-		live(first + lives, (enum mutant)_i, broken);
+		live_with(first + lives, (enum mutant)_i, broken);
 	ck_assert_msg(broken[0], "mutant %d was not found", _i);
 	printf("mutant %d: %llu lives, %.1f s of CPU: %s\n", _i, (unsigned long long)lives,
 	       (double)(base_cpu_ns() - begun_ns) / 1e9, broken);
@@ -361,6 +540,7 @@ int main(void)
 	if (!HISTORIES_ARE_FEW) { /* a sanitizer has nothing to see in them, but jobs that are cut off */
 		tcase_add_loop_test(tcase, a_restart_costs_few_pauses, 0, RESTARTS);
 		tcase_add_loop_test(tcase, a_rank_dies_often_before_its_first_token, 0, DEATHS);
+		tcase_add_loop_test(tcase, ranks_have_met_different_accessds, 0, 2 * PARTED_KINDS);
 		tcase_add_loop_test(tcase, a_planted_fault_is_found, 1, MUTANTS);
 	}
 	if (load()) {

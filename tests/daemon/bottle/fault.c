@@ -14,12 +14,16 @@ static void on_back(void *arg, uint64_t number, uint64_t unused)
 	training_begin(&bottle->job[number], NULL);
 }
 
+void fault_kill_rank_for(struct training *job, uint64_t away_ns)
+{
+	training_kill(job);
+	bottle_after(away_ns, on_back, job->bottle, job->number, 0);
+}
+
 void fault_kill_rank(struct training *job)
 {
-	if (!job->fiber || job->is_killed)
-		return;
-	training_kill(job);
-	bottle_after(bottle_between(10 * MS, 5 * SECOND), on_back, job->bottle, job->number, 0);
+	if (job->fiber && !job->is_killed)
+		fault_kill_rank_for(job, bottle_between(10 * MS, 5 * SECOND));
 }
 
 /* Of several ranks one, or all of them. */

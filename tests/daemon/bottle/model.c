@@ -78,7 +78,7 @@ static unsigned count_lost_of_ranks(const struct training *job)
 	unsigned lost = 0;
 
 	troop->ended[job->model.epoch] |= 1U << job->plan.rank;
-	if (troop->ended[job->model.epoch] != (1U << job->plan.ranks) - 1)
+	if (troop->ended[job->model.epoch] != (1U << job->plan.ranks) - 1 || job->bottle->is_parted)
 		return 0;
 	for (unsigned i = 0; i < job->bottle->samples; i++)
 		lost +=
@@ -124,7 +124,7 @@ static void check_owner(struct training *job, int64_t id, uint64_t step)
 	uint32_t *owner = &job->bottle->troop[job->plan.leader].owner[job->model.epoch][id];
 	const uint32_t own = 1 + job->plan.rank + job->plan.ranks * (uint32_t)step;
 
-	if (*owner && *owner != own)
+	if (*owner && *owner != own && !job->bottle->is_parted)
 		bottle_break("job %u: sample %lld of epoch %llu is rank %u's of step %llu, and was "
 			     "rank %u's of step %u",
 			     job->number, (long long)id, (unsigned long long)job->model.epoch,

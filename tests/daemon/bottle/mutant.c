@@ -3,6 +3,7 @@
 /* Faults that are planted in accessd and its carousel, where one file calls another. Those of libaccess are in client.c. */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/cache/cache.h"
 #include "daemon/net/conn.h"
@@ -112,6 +113,20 @@ WRAP(void, keep_leave, struct keep *keep, uint64_t *begun, uint32_t ranks)
 	} else {
 		__real_keep_leave(keep, begun, ranks);
 	}
+}
+
+WRAP(int, keep_find, struct kept_logs *logs, const struct keep_job *of, const uint8_t *log,
+     uint64_t origin)
+{
+	return __real_keep_find(logs, of, is(MUTANT_PLAN_UNNAMED) ? NULL : log, origin);
+}
+
+WRAP(bool, plan_log_has, const struct plan_log *plan_log, const uint8_t id[PLAN_LOG_ID],
+     uint64_t epoch, uint64_t place)
+{
+	if (is(MUTANT_PLAN_PARTED))
+		return memcmp(plan_log->id, id, PLAN_LOG_PLAN) == 0;
+	return __real_plan_log_has(plan_log, id, epoch, place);
 }
 
 WRAP(void, conn_send_text, struct conn *conn, uint16_t type, uint64_t code, const char *text)

@@ -19,6 +19,8 @@ enum mutant {
 	MUTANT_PLAN_REMOVED,   /* a plan ends with the stream that its last rank has left */
 	MUTANT_LOSS_UNSAID,    /* nobody is told that his stream is lost */
 	MUTANT_RUN_UNENDED,    /* who has been in a plan is forgotten with its stream */
+	MUTANT_PLAN_UNNAMED, /* a plan that nobody came back to for a minute is not found by its name */
+	MUTANT_PLAN_PARTED, /* where ranks have different plans of one name nobody notices */
 	/* in the carousel */
 	MUTANT_INSTANCE_TWICE, /* a job may be granted what it has seen */
 	MUTANT_NEED_UNASKED,   /* and what it does not need any more */

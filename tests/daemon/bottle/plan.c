@@ -115,6 +115,7 @@ void plan_draw(struct job_plan *plan, enum oa_bad bad, bool may_have_ranks)
 	memset(plan, 0, sizeof(*plan));
 	plan->bad = bad;
 	plan->ranks = plan->reuse = 1;
+	plan->ahead = 2;
 	plan->batch = (uint32_t)bottle_between(1, 30);
 	plan->flags = flags[bottle_below(BASE_ARRAY_LEN(flags))];
 	plan->order = orders[bottle_below(BASE_ARRAY_LEN(orders))];

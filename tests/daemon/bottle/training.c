@@ -18,7 +18,6 @@
 
 #define NEXT_MS 20000
 #define HELD 3
-#define STEPS_AHEAD 2
 #define FORGOTTEN_NS (50 * SECOND) /* accessd keeps a plan that nobody comes back to for a minute */
 #define OWED_TURNS 8
 #define OWED_NS (20 * MS)
@@ -152,6 +151,8 @@ void troop_begin(struct bottle *bottle, unsigned leader)
 			     !has_ranks(bottle, leader);
 	const uint64_t over = is_over ? troop->plan : 0;
 
+	for (unsigned i = 0; i < bottle->job[leader].plan.ranks; i++)
+		bottle->job[leader + i].life = 0;
 	memset(troop, 0, sizeof(*troop));
 	troop->over = over;
 	troop->with_ns = bottle->clock.now_ns;
@@ -174,18 +175,7 @@ static void on_anew(void *arg, uint64_t leader, uint64_t unused)
 	}
 }
 
-/* accessd has had nobody of the job for so long that it may have forgotten the plan: each rank's token would then be the
- * beginning of another one (accessd(8)). */
-static bool is_forgotten(const struct training *job)
-{
-	const struct bottle *bottle = job->bottle;
-
-	return job->plan.ranks > 1 &&
-	       bottle->clock.now_ns > bottle->troop[job->plan.leader].with_ns + FORGOTTEN_NS;
-}
-
-/* Ranks that different accessds had last have logs of different lengths: without accessd's own it would go on with that of whoever
- * comes first. */
+/* Ranks that different accessds had last have logs of different lengths. */
 static bool has_one_log(const struct training *first)
 {
 	unsigned life = 0;
@@ -200,14 +190,23 @@ static bool has_one_log(const struct training *first)
 	return is_one;
 }
 
+/* accessd has had nobody of the job for so long that it may have forgotten the plan: each rank's token would then be the
+ * beginning of another one (accessd(8)). It is kept for tokens where ranks may have less of it. */
+static bool is_forgotten(const struct training *job)
+{
+	const struct bottle *bottle = job->bottle;
+	const struct training *first = &bottle->job[job->plan.leader];
+
+	return job->plan.ranks > 1 && (!job->token_bytes || has_one_log(first)) &&
+	       bottle->clock.now_ns > bottle->troop[job->plan.leader].with_ns + FORGOTTEN_NS;
+}
+
 static void look_at_plan(struct bottle *bottle, unsigned leader, const struct conn *conn)
 {
 	const struct group *group = conn->job->group;
 	struct troop *troop = &bottle->troop[leader];
 	struct training *first = &bottle->job[leader];
 
-	if (is_forgotten(first) && !has_one_log(first))
-		bottle_after(0, on_anew, bottle, leader, 0);
 	first[conn->request.rank].life = bottle->life;
 	troop->with_ns = bottle->clock.now_ns;
 	if (!group)
@@ -299,6 +298,10 @@ static bool open_stream(struct training *job)
 		printf("job %u: %s\n", job->number, error.text);
 	if (r && !job->plan.saves && strstr(error.text, "comes too late"))
 		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
+	if (r == OA_E_TOKEN && job->bottle->is_parted) {
+		job->bottle->is_parted = false;
+		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
+	}
 	if (r && !job->is_killed && !job->bottle->is_wild &&
 	    job->bottle->clock.now_ns > job->bottle->calm_ns + 20 * SECOND)
 		bottle_break("job %u: cannot open: %s", job->number, error.text);
@@ -333,7 +336,7 @@ static void keep_step(struct training *job)
 
 	for (unsigned i = 0; i < job->plan.ranks; i++)
 		while (!job->is_killed && !first[i].is_done &&
-		       first[i].model.steps + STEPS_AHEAD < job->model.steps)
+		       first[i].model.steps + job->plan.ahead < job->model.steps)
 			nap(bottle_between(10 * MS, 100 * MS));
 }
 
