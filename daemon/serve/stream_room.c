@@ -129,12 +129,24 @@ static bool is_reserving(const struct stream *stream)
 	return false;
 }
 
+/* Those that open together are thought of together, so that it takes fewer children; but no more than twice what there is
+ * at once, for who is next waits for all of it. */
+static uint32_t wanted_slots(const struct stream *stream)
+{
+	const struct stream_users *users = &stream->users;
+	const uint32_t configured = (uint32_t)stream->node->param.slots;
+	const uint32_t for_next = admit_wanted_slots(users->n_jobs + 1, configured);
+	const uint32_t for_all = admit_wanted_slots(users->n_conns, configured);
+
+	return BASE_MIN(BASE_MAX(for_next, BASE_MIN(for_all, 2 * stream->slots)),
+			stream->geometry.max_slots);
+}
+
 int stream_make_room(struct stream *stream, struct diag *diag)
 {
 	const uint32_t most = stream->geometry.max_slots;
 	unsigned ranks = stream->users.n_jobs + 1;
-	uint32_t wanted =
-	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)stream->node->param.slots), most);
+	uint32_t wanted = wanted_slots(stream);
 	uint32_t least = admit_least_slots(ranks);
 	bool can_begin;
 	int r;
