@@ -146,8 +146,7 @@ static void note_kept(struct stream *stream, const struct fill *fill, uint32_t i
 	struct queue_kept kept;
 
 	queue_task_kept(&stream->shared.queue, fill->row, i, &kept);
-	cache_note(stream, task, &task->keep, &kept,
-		   dataset_size_of(stream->source->dataset, task->source));
+	cache_note(stream, task, &task->keep, &kept, task->bytes);
 	if (task->keep.make == LAYOUT_FORM_AUGMENTED && kept.made == LAYOUT_MADE_YES)
 		cache_made(stream, task->source, fill_chunk_of(stream, fill)->nonce);
 }
@@ -182,7 +181,7 @@ static void collect_ended(struct stream *stream, struct fill *fill, uint32_t i,
 	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
 		return;
 	if (!came_kept(stream, fill, i) && (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage)))
-		fill_count_read(stream, dataset_size_of(stream->source->dataset, task->source));
+		fill_count_read(stream, task->bytes);
 	if (state == LAYOUT_TASK_FAILED && fill_tries_file(stream, fill, i, stage))
 		return;
 	if (state == LAYOUT_TASK_FAILED) {
@@ -322,7 +321,7 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	const struct dataset *dataset = stream->source->dataset;
 	struct fill_task *task = &fill->task[i];
-	uint32_t bytes = dataset_size_of(dataset, task->source);
+	const uint32_t bytes = dataset_size_of(dataset, task->source);
 	uint64_t offset, room, before;
 
 	if (bytes > stream->shared.arena.bytes) {
@@ -344,6 +343,7 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	task->has_extent = task->queued = true;
 	task->told = false;
 	task->doubt = 0;
+	task->bytes = bytes;
 	queue_task_keep(&stream->shared.queue, fill->row, i, &task->keep);
 	queue_task_put(&stream->shared.queue, fill->row, i, task->source,
 		       (uint64_t)fill_chunk_of(stream, fill)->ids[i], i,

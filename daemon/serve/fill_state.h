@@ -24,6 +24,7 @@ struct fill_task {
 	bool told;              /* the reader said itself that it could not read it */
 	struct queue_keep keep; /* as it was queued */
 	uint32_t doubt;         /* tick at which its word said so alone; 0: never */
+	uint32_t bytes;         /* of its source, as it was queued */
 	uint64_t source;        /* sample whose bytes are read */
 };
 
