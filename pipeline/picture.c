@@ -11,6 +11,7 @@
 #include "pipeline/spec/op.h"
 
 #define PICTURE_ALIGN 32
+#define PICTURE_LINE 64   /* of the cache: where memory begins */
 #define PICTURE_OFFSET 16 /* of rows within PICTURE_ALIGN, see picture.h */
 #define PICTURE_KEEP ((size_t)64 << 20)
 
@@ -19,8 +20,8 @@ void *picture_bytes(struct picture_buffer *buffer, uint64_t size)
 	if (size <= buffer->size)
 		return buffer->memory;
 	picture_buffer_fini(buffer);
-	size = base_align_up(size + size / 8, PICTURE_ALIGN);
-	buffer->memory = aligned_alloc(PICTURE_ALIGN, size);
+	size = base_align_up(size + size / 8, PICTURE_LINE);
+	buffer->memory = aligned_alloc(PICTURE_LINE, size);
 	if (buffer->memory)
 		buffer->size = size;
 	return buffer->memory;
@@ -119,13 +120,4 @@ void picture_turn_over(const struct picture *picture)
 			memcpy(below + x, &a, 4);
 		}
 	}
-}
-
-void picture_pad(const struct picture *from, const struct picture *to, uint32_t top, uint32_t left)
-{
-	for (uint32_t y = 0; y < to->height; y++)
-		memset(picture_row(to, y), 0, (size_t)to->width * 4);
-	for (uint32_t y = 0; y < from->height; y++)
-		memcpy(picture_row(to, top + y) + (size_t)left * 4, picture_row(from, y),
-		       (size_t)from->width * 4);
 }

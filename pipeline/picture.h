@@ -39,7 +39,7 @@ struct picture_box picture_around(const struct picture_box *a, const struct pict
  * 0; PIPELINE_FAIL_REFUSED above OP_MAX_PIXELS; PIPELINE_FAIL_MEMORY. */
 int picture_make(struct picture_buffer *buffer, uint64_t height, uint64_t width,
 		 struct picture *ret);
-/* size bytes of buffer for anything, aligned to 32, contents undefined; NULL: no memory. */
+/* size bytes of buffer for anything, aligned to 64, contents undefined; NULL: no memory. */
 void *picture_bytes(struct picture_buffer *buffer, uint64_t size);
 /* Gives memory back that only an unusually large picture needed. The pictures in it are gone. */
 void picture_buffer_trim(struct picture_buffer *buffer);
@@ -52,5 +52,3 @@ int picture_copy(const struct picture *from, struct picture_buffer *buffer, stru
 void picture_mirror(const struct picture *picture);
 /* Top and bottom exchanged, in place. */
 void picture_turn_over(const struct picture *picture);
-/* from in the middle of to (a larger or equal picture), black around: offsets top, left. */
-void picture_pad(const struct picture *from, const struct picture *to, uint32_t top, uint32_t left);

@@ -31,35 +31,18 @@ void fuse_rows_fini(struct fuse_rows *rows)
 	plane_cache_fini(&rows->across_cache);
 	plane_cache_fini(&rows->down_cache);
 	fuse_fan_fini(&rows->fan);
-	free(rows->room.memory);
-	rows->room = (struct fuse_room){0};
+	picture_buffer_fini(&rows->room);
 }
 
 void fuse_rows_trim(struct fuse_rows *rows)
 {
 	plane_cache_trim(&rows->across_cache);
 	plane_cache_trim(&rows->down_cache);
-	if (rows->room.size <= FUSE_ROWS_KEEP)
-		return;
-	free(rows->room.memory);
-	rows->room = (struct fuse_room){0};
+	if (rows->room.size > FUSE_ROWS_KEEP)
+		picture_buffer_fini(&rows->room);
 }
 
 /* ---- memory and tables ---- */
-
-static int fuse_rows_reserve(struct fuse_room *room, size_t size)
-{
-	if (size <= room->size)
-		return 0;
-	free(room->memory);
-	room->size = 0;
-	size = base_align_up(size + size / 4, FUSE_ROWS_ALIGN);
-	room->memory = aligned_alloc(FUSE_ROWS_ALIGN, size);
-	if (!room->memory)
-		return PIPELINE_FAIL_MEMORY;
-	room->size = size;
-	return 0;
-}
 
 /* The tables of the axes that change, and what they need of the picture. */
 static int fuse_rows_get_tables(struct fuse_rows *rows)
@@ -133,7 +116,6 @@ static int fuse_rows_get_room(struct fuse_rows *rows)
 	const size_t temporary = fuse_rows_stride(3 * widest);
 	size_t pairs;
 	uint8_t *at;
-	int r;
 
 	rows->slots = 1;
 	while (rows->down && rows->slots < rows->down->taps / 2 + FUSE_ROWS_STEP / 2 + 1)
@@ -141,12 +123,12 @@ static int fuse_rows_get_room(struct fuse_rows *rows)
 	rows->ring_stride = fuse_rows_stride(2 * width);
 	rows->tile_stride = fuse_rows_stride(plan->frame.width);
 	pairs = base_align_up(2 * rows->slots * sizeof(*rows->pair[0]), FUSE_ROWS_ALIGN);
-	r = fuse_rows_reserve(&rows->room,
-			      3 * (pairs + held + temporary + rows->slots * rows->ring_stride +
-				   FUSE_ROWS_STEP * rows->tile_stride + 4 * PLANE_PAD));
-	if (r != 0)
-		return r;
-	at = rows->room.memory + 3 * pairs;
+	at = picture_bytes(&rows->room,
+			   3 * (pairs + held + temporary + rows->slots * rows->ring_stride +
+				FUSE_ROWS_STEP * rows->tile_stride + 4 * PLANE_PAD));
+	if (!at)
+		return PIPELINE_FAIL_MEMORY;
+	at += 3 * pairs;
 	for (unsigned c = 0; c < 3; c++) {
 		rows->held[c] = fuse_rows_take(&at, held, 1);
 		rows->temporary[c] = fuse_rows_take(&at, temporary, 1);

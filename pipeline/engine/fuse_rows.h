@@ -7,15 +7,10 @@
 #include "pipeline/engine/fuse_kernels.h"
 #include "pipeline/formats/decode.h"
 
-struct fuse_room { /* memory that grows on demand; all zero at the start */
-	uint8_t *memory;
-	size_t size;
-};
-
 struct fuse_rows { /* of one run; all zero at the start */
 	const struct plane_kernels *kernels;
 	struct plane_cache across_cache, down_cache;
-	struct fuse_room room;
+	struct picture_buffer room;
 	struct fuse_fan fan; /* what is made, and for whom */
 	/* of one picture */
 	const struct plane_table *across, *down; /* NULL: that axis keeps its size */

@@ -306,7 +306,7 @@ bool plane_table_make(struct plane_table *table, struct filter_table *filter,
 {
 	table->want = *want;
 	table->form = want->form;
-	if (filter_make_cut(filter, want->id, want->in, want->out, want->cut) &&
+	if (filter_make(filter, want->id, want->in, want->out, want->cut) &&
 	    plane_table_make_form(table, filter))
 		return true;
 	table->want.count = 0;

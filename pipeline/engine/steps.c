@@ -86,34 +86,17 @@ void steps_end(struct steps_scratch *scratch, const struct picture *made, struct
 	*picture = *made;
 }
 
-static int steps_rescale(struct steps_scratch *scratch, const struct picture *from,
-			 enum filter_id filter, const struct resize_cut *cut, uint64_t height,
-			 uint64_t width, struct picture *picture)
+int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
+		uint64_t width, struct picture *picture)
 {
+	static const struct resize_cut none;
 	struct picture made;
-	int r = rescale_run(&scratch->rescale, from, filter, cut, height, width,
+	int r = rescale_run(&scratch->rescale, picture, filter, &none, height, width,
 			    &scratch->buffer[!scratch->at], &made);
 
 	if (r == 0)
 		steps_end(scratch, &made, picture);
 	return r;
-}
-
-int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
-		uint64_t width, struct picture *picture)
-{
-	static const struct resize_cut none;
-
-	return steps_rescale(scratch, picture, filter, &none, height, width, picture);
-}
-
-int steps_reduced(struct steps_scratch *scratch, const struct reduce *reduce,
-		  struct picture *picture)
-{
-	const struct picture part = picture_part(picture, &reduce->box);
-
-	return steps_rescale(scratch, &part, reduce->filter, &reduce->cut, reduce->height,
-			     reduce->width, picture);
 }
 
 void *steps_work(struct steps_scratch *scratch, size_t size)
@@ -189,18 +172,4 @@ int steps_one(const struct steps *steps, struct steps_scratch *scratch, unsigned
 		return 0;
 	op_draw(op, i, draw, picture->height, picture->width, &drawn);
 	return steps_op(scratch, op, &drawn, picture, ret_error);
-}
-
-int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigned from,
-	       struct picture *picture, const struct draw *draw, void *out,
-	       struct pipeline_error *ret_error)
-{
-	for (unsigned i = from; i < steps->shape.pixel_ops; i++) {
-		int r = steps_one(steps, scratch, i, picture, draw, ret_error);
-
-		if (r != 0)
-			return r;
-	}
-	steps_finish(steps, scratch, picture, draw, out);
-	return 0;
 }

@@ -37,9 +37,6 @@ void steps_end(struct steps_scratch *scratch, const struct picture *made, struct
 /* The picture resized. 0 or the error. */
 int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
 		uint64_t width, struct picture *picture);
-/* The part of a picture that was decoded smaller, as op 1 makes it. 0 or the error. */
-int steps_reduced(struct steps_scratch *scratch, const struct reduce *reduce,
-		  struct picture *picture);
 /* size bytes of scratch memory for one op, aligned to 32; NULL: no memory. */
 void *steps_work(struct steps_scratch *scratch, size_t size);
 /* The op cannot be done to this picture; why is constant, at most 32 bytes. The error to return. */
@@ -61,12 +58,6 @@ int steps_one(const struct steps *steps, struct steps_scratch *scratch, unsigned
  * stays. */
 void steps_finish(const struct steps *steps, const struct steps_scratch *scratch,
 		  const struct picture *picture, const struct draw *draw, void *out);
-/* The ops from number `from` (from 0) on, then normalize, cast and layout into out, on a picture in
- * buffer[at]. 0, or PIPELINE_E_BAD with *ret_error. */
-int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigned from,
-	       struct picture *picture, const struct draw *draw, void *out,
-	       struct pipeline_error *ret_error);
-
 /* What ops behind normalize write over one finished picture. */
 void steps_finished(const struct steps *steps, const struct draw *draw, void *out);
 

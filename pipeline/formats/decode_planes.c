@@ -40,19 +40,6 @@ decode_planes_fn *decode_planes_best(void)
 	return fast ? fast : decode_planes_plain;
 }
 
-/* Makes buffer at least size bytes long; the start is a multiple of DECODE_PLANES_PAD. */
-static int decode_planes_room(struct picture_buffer *buffer, size_t size)
-{
-	if (size <= buffer->size)
-		return 0;
-	picture_buffer_fini(buffer);
-	buffer->memory = aligned_alloc(DECODE_PLANES_PAD, size);
-	if (!buffer->memory)
-		return PIPELINE_FAIL_MEMORY;
-	buffer->size = size;
-	return 0;
-}
-
 int decode_planes_fill(struct decode_planes *planes, const struct picture *picture,
 		       struct decode_band *ret)
 {
@@ -60,12 +47,11 @@ int decode_planes_fill(struct decode_planes *planes, const struct picture *pictu
 	    base_align_up((size_t)picture->width, DECODE_PLANES_PAD) + DECODE_PLANES_PAD;
 	size_t plane = stride * DECODE_PLANES_ROWS;
 	decode_planes_fn *split = decode_planes_best();
-	uint8_t *to;
-	int r = decode_planes_room(&planes->buffer, 3 * plane + 2 * DECODE_PLANES_PAD);
+	uint8_t *to = picture_bytes(&planes->buffer, 3 * plane + 2 * DECODE_PLANES_PAD);
 
-	if (r != 0)
-		return r;
-	to = planes->buffer.memory + DECODE_PLANES_PAD;
+	if (!to)
+		return PIPELINE_FAIL_MEMORY;
+	to += DECODE_PLANES_PAD;
 	ret->rows = BASE_MIN(picture->height, DECODE_PLANES_ROWS);
 	ret->stride = stride;
 	for (unsigned c = 0; c < 3; c++)

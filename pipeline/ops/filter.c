@@ -219,13 +219,8 @@ uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out)
 	return BASE_MIN((uint32_t)ceil(filter_reach(id, (double)in / out)) * 2 + 1, in);
 }
 
-bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out)
-{
-	return filter_make_cut(table, id, in, out, (struct filter_cut){0, 0});
-}
-
-bool filter_make_cut(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out,
-		     struct filter_cut cut)
+bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out,
+		 struct filter_cut cut)
 {
 	static void (*const fill[])(const struct filter_table *table) = {
 	    [FILTER_NEAREST] = filter_fill_nearest,   [FILTER_BOX] = filter_fill_box,

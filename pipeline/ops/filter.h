@@ -46,10 +46,8 @@ struct filter_table { /* out[x] = sum over t < count[x] of in[first[x] + t] * we
 /* The most taps that an output of in pixels to out pixels may have. */
 uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out);
 
-/* The table for in pixels to out pixels, both >= 1, into *table, which is all zero or was made
- * before; its memory is used again. False: out of memory, and the table is empty. */
-bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out);
-/* The same of pixels less a cut; not for nearest, nor of one pixel. */
-bool filter_make_cut(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out,
-		     struct filter_cut cut);
+/* The table for in pixels, less the cut, to out pixels, both >= 1, into *table, which is all zero or was made
+ * before; its memory is used again. No cut for nearest, nor of one pixel. False: out of memory, and the table is empty. */
+bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out,
+		 struct filter_cut cut);
 void filter_fini(struct filter_table *table);

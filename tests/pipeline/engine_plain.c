@@ -43,6 +43,7 @@ static int engine_plain_decode(const struct steps *steps, struct steps_scratch *
 			       struct pipeline_error *ret_error)
 {
 	struct decode_about about;
+	struct picture part, made;
 	struct reduce reduce;
 	int r;
 
@@ -53,8 +54,13 @@ static int engine_plain_decode(const struct steps *steps, struct steps_scratch *
 	r = decode_whole(scratch->decode, &scratch->buffer[0], ret, ret_error);
 	if (r != 0 || reduce.shift == 0)
 		return r;
-	r = steps_reduced(scratch, &reduce, ret);
-	return r == 0 ? 0 : steps_fail(ret_error, &steps->ops->op[1], r);
+	part = picture_part(ret, &reduce.box);
+	r = rescale_run(&scratch->rescale, &part, reduce.filter, &reduce.cut, reduce.height,
+			reduce.width, &scratch->buffer[!scratch->at], &made);
+	if (r != 0)
+		return steps_fail(ret_error, &steps->ops->op[1], r);
+	steps_end(scratch, &made, ret);
+	return 0;
 }
 
 static int engine_plain_run(const struct engine_program *program,
@@ -76,8 +82,10 @@ static int engine_plain_run(const struct engine_program *program,
 	r = decode_open(scratch->decode, data, size, &height, &width, ret_error);
 	if (r == 0)
 		r = engine_plain_decode(steps, scratch, &draw, &picture, &next, ret_error);
+	for (; r == 0 && next < steps->shape.pixel_ops; next++)
+		r = steps_one(steps, scratch, next, &picture, &draw, ret_error);
 	if (r == 0)
-		r = steps_rest(steps, scratch, next, &picture, &draw, out, ret_error);
+		steps_finish(steps, scratch, &picture, &draw, out);
 	steps_trim(scratch);
 	return r;
 }

@@ -58,7 +58,7 @@ static void kernel_plain(enum filter_id filter, bool down, const struct picture 
 {
 	struct filter_table table = {.in = 0};
 
-	ck_assert(filter_make(&table, filter, down ? from->height : from->width, size));
+	ck_assert(filter_make(&table, filter, down ? from->height : from->width, size, none.down));
 	ck_assert_int_eq(
 	    picture_make(buffer, down ? size : from->height, down ? from->width : size, ret), 0);
 	(down ? resize_plain_down : resize_plain_across)(&table, from, ret);
@@ -133,7 +133,7 @@ START_TEST(weights_sum)
 
 	for (uint32_t in = 1; in < 400; in += 7)
 		for (uint32_t out = 1; out < 300; out += 13)
-			ck_assert_msg(filter_make(&table, (enum filter_id)_i, in, out) &&
+			ck_assert_msg(filter_make(&table, (enum filter_id)_i, in, out, none.down) &&
 					  kernel_weights_fit(&table),
 				      "%u to %u", in, out);
 	filter_fini(&table);

@@ -122,7 +122,8 @@ START_TEST(across)
 		for (unsigned number = 0; number < 8; number++) {
 			struct plane_want want = plane_window((enum filter_id)_i, size, number);
 
-			ck_assert(filter_make(&filter, want.id, want.in, want.out));
+			ck_assert(filter_make(&filter, want.id, want.in, want.out,
+					      (struct filter_cut){0, 0}));
 			for (unsigned i = 0; plane_all()[i]; i++)
 				plane_check_across(plane_all()[i], want, &filter);
 		}
@@ -144,7 +145,8 @@ START_TEST(across_reach)
 		memmove(plane_row[0] + PLANE_MOST - in, plane_row[0], in);
 		plane_row[0] += PLANE_MOST - in;
 		plane_row[1] += PLANE_MOST - in;
-		ck_assert(filter_make(&filter, want.id, want.in, want.out));
+		ck_assert(
+		    filter_make(&filter, want.id, want.in, want.out, (struct filter_cut){0, 0}));
 		for (unsigned i = 0; plane_all()[i]; i++)
 			plane_check_across(plane_all()[i], want, &filter);
 		plane_row[0] -= PLANE_MOST - in;
@@ -216,7 +218,8 @@ START_TEST(down)
 		for (unsigned number = 0; number < 8; number += 3) {
 			struct plane_want want = plane_window((enum filter_id)_i, s, number);
 
-			ck_assert(filter_make(&filter, want.id, want.in, want.out));
+			ck_assert(filter_make(&filter, want.id, want.in, want.out,
+					      (struct filter_cut){0, 0}));
 			for (unsigned i = 0; plane_all()[i]; i++)
 				plane_check_down(plane_all()[i], want, &filter, column);
 		}
