@@ -14,6 +14,7 @@
 #include "pipeline/engine/branch.h"
 #include "pipeline/engine/drive.h"
 #include "pipeline/engine/engine.h"
+#include "pipeline/engine/fuse_plan.h"
 #include "pipeline/engine/fuse_rows.h"
 
 struct fused_scratch {

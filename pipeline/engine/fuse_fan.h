@@ -4,7 +4,7 @@
 /* One pass of rows, for one or for several who want the same part of a picture resized alike. */
 
 #include "pipeline/engine/finish.h"
-#include "pipeline/engine/fuse_plan.h"
+#include "pipeline/engine/fuse_shape.h"
 #include "pipeline/engine/plane.h"
 
 struct fuse_sink { /* where what a plan gives goes; all is borrowed */

@@ -1,32 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the first ops of a pipeline do to one picture, as one step: a part of it, resized, a part of
- * that, flipped, black around. */
+/* What the first ops of a pipeline do to one picture, as one step (fuse_shape.h). */
 
+#include "pipeline/engine/fuse_shape.h"
 #include "pipeline/engine/reduce.h"
-#include "pipeline/ops/draw.h"
-#include "pipeline/ops/filter.h"
-#include "pipeline/picture.h"
-#include "pipeline/spec/op.h"
-
-struct fuse_size {
-	uint32_t height, width;
-};
-
-struct fuse_plan {
-	unsigned next;             /* the first op that is not in it */
-	unsigned shift;            /* the picture's sides are halved so often (reduce.h) */
-	struct picture_box source; /* of the picture; where it is not resized, all that is shown */
-	struct resize_cut cut;     /* of it */
-	bool resized;
-	enum filter_id filter;
-	struct fuse_size to;       /* what source becomes */
-	struct picture_box window; /* of that: what is shown */
-	bool mirrored, turned;     /* left and right, top and bottom exchanged */
-	struct fuse_size frame;    /* the picture that comes out */
-	uint32_t top, left;        /* of the window (flipped already) in the frame, black around */
-};
 
 /* The plan for a picture of this size: ops from number `from` on, below `end`, as many as one step can
  * do. What would be refused is not in it, but left to the op. */

@@ -8,6 +8,7 @@
  * its room is not begun.
  */
 
+#include "pipeline/engine/fuse_plan.h"
 #include "pipeline/engine/fuse_rows.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/forms/cut_maker.h"
