@@ -18,6 +18,7 @@
 #include "daemon/place.h"
 #include "daemon/net/porter.h"
 #include "daemon/net/watch.h"
+#include "daemon/proc/keeper.h"
 #include "daemon/proc/reaper.h"
 #include "daemon/serve/fill_state.h"
 #include "daemon/serve/group_keep.h"
@@ -80,6 +81,7 @@ struct node {
 	struct watching watching;
 	struct porters porters;
 	struct reaper reaper;
+	struct keepers keepers;
 	struct node_numbers next;
 	struct gating gating;
 	struct stores *stores;

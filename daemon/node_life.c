@@ -89,14 +89,8 @@ static void on_trim(void *arg)
 }
 
 /* Whose it was: for who looks for what holds the loop. */
-static const char *child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
+static const char *child_ended(struct node *node, pid_t pid, int status)
 {
-	const char *of_domain = domains_child_ended(node, pid, status, cpu_ns);
-
-	if (of_domain)
-		return of_domain;
-	if (gating_child_ended(&node->gating, pid, status))
-		return "end of the gate";
 	if (source_stored(node, pid, status))
 		return "end of who stored an index";
 	if (stores_ended(node, pid, status))
@@ -113,18 +107,18 @@ static void on_child(void *arg)
 {
 	struct node *node = arg;
 	int status = 0;
-	pid_t pid = waitpid(0, &status, WNOHANG), of_domain = 0;
+	const pid_t reaped = waitpid(0, &status, WNOHANG);
 	uint64_t cpu_ns = 0;
+	struct keeper *keeper = keeper_of_ended(&node->keepers, reaped, &status, &cpu_ns);
+	const pid_t kept = keeper && reaped <= 0 ? keeper->child.pid : 0;
 
-	if (pid <= 0)
-		pid = of_domain = domains_find_ended(node, &status, &cpu_ns);
-	if (pid <= 0 && child_has_ended(node->gating.keeper.child.pid, &status, &cpu_ns))
-		pid = of_domain = node->gating.keeper.child.pid;
-	if (pid <= 0)
+	if (reaped <= 0 && !keeper)
 		return;
 	loop_timer_set(node->timers[NODE_MORE_CHILDREN], 0);
-	loop_is_about(node->loop, child_ended(node, pid, status, cpu_ns));
-	reaper_take(&node->reaper, of_domain);
+	loop_is_about(node->loop, keeper ? keeper->kind->end : child_ended(node, reaped, status));
+	if (keeper)
+		keeper->kind->died(keeper->arg, status, cpu_ns);
+	reaper_take(&node->reaper, kept);
 }
 
 static void on_term(void *arg)
@@ -243,6 +237,7 @@ static int begin_gating(struct node *node, struct diag *diag)
 {
 	const struct child_wants wants = {
 	    .loop = node->loop,
+	    .keepers = &node->keepers,
 	    .porters = &node->porters,
 	    .reaper = &node->reaper,
 	    .param = &node->param,

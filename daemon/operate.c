@@ -36,12 +36,8 @@ static void look(void *arg, uint64_t limit_ns)
 {
 	const struct operate *operate = arg;
 
-	look_at_child(&operate->node->gating.keeper.child, "gate", limit_ns);
-	BASE_EACH(domain, &operate->node->domains, link) {
-		look_at_child(&domain->reading.keeper.child, "reader", limit_ns);
-		look_at_child(&domain->workers.keeper.child, "workers", limit_ns);
-		look_at_child(&domain->carrying.keeper.child, "carrier", limit_ns);
-	}
+	BASE_EACH(keeper, &operate->node->keepers, link)
+		look_at_child(&keeper->child, keeper->kind->name, limit_ns);
 }
 
 static unsigned count_jobs(const struct node *node)

@@ -278,6 +278,19 @@ static int start_process(void *arg, struct diag *diag)
 	return 0;
 }
 
+static void on_died(void *arg, int status, uint64_t cpu_ns)
+{
+	struct carrying *carrying = arg;
+
+	(void)cpu_ns;
+	keeper_died(&carrying->keeper, status);
+	memset(carrying->channel, 0, sizeof(carrying->channel));
+	memset(carrying->refused, 0, sizeof(carrying->refused));
+	tell_members(carrying);
+	close_rings(carrying);
+	keeper_again(&carrying->keeper);
+}
+
 void carrying_begin(struct carrying *carrying, const struct carrying_wants *wants)
 {
 	static const struct keeper_kind kind = {
@@ -285,7 +298,9 @@ void carrying_begin(struct carrying *carrying, const struct carrying_wants *want
 	    .then = "another one is started",
 	    .pause_ns = CHILD_PAUSE_NS,
 	    .start = start_process,
+	    .end = "end of a carrier",
 	    .said = on_message,
+	    .died = on_died,
 	};
 
 	*carrying = (struct carrying){.wants = *wants, .to_fd = -1, .from_fd = -1};
@@ -304,19 +319,6 @@ void carrying_end(struct carrying *carrying)
 	keeper_end(&carrying->keeper);
 	child_abandon(&carrying->keeper.child, carrying->wants.child.reaper);
 	close_rings(carrying);
-}
-
-bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
-{
-	if (pid <= 0 || pid != carrying->keeper.child.pid)
-		return false;
-	keeper_died(&carrying->keeper, status);
-	memset(carrying->channel, 0, sizeof(carrying->channel));
-	memset(carrying->refused, 0, sizeof(carrying->refused));
-	tell_members(carrying);
-	close_rings(carrying);
-	keeper_again(&carrying->keeper);
-	return true;
 }
 
 void carrying_reader_died(struct carrying *carrying)

@@ -71,7 +71,6 @@ struct carrying { /* zeroed: no carrier, as there are no peers */
 void carrying_begin(struct carrying *carrying, const struct carrying_wants *wants);
 /* Ends it. It waits for nobody. */
 void carrying_end(struct carrying *carrying);
-bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status);
 /* What a node gave is not what the source says: it is asked no more, until accessd begins anew. */
 void carrying_distrust(struct carrying *carrying, uint64_t id, uint64_t sample);
 /* The domain's reader has died, and a new one was started. */

@@ -158,30 +158,32 @@ static void on_restarted(void *arg)
 	gating->started(gating->arg);
 }
 
-static const struct keeper_kind kind = {
-    .name = "gate",
-    .then = "another one is started",
-    .start = start_process,
-    .said = on_message,
-    .restarted = on_restarted,
-};
-
-bool gating_child_ended(struct gating *gating, pid_t pid, int status)
+static void on_died(void *arg, int status, uint64_t cpu_ns)
 {
-	if (pid <= 0 || pid != gating->keeper.child.pid)
-		return false;
+	struct gating *gating = arg;
+
+	(void)cpu_ns;
 	gating->n = 0;
 	gating->trouble[0] = '\0';
 	*gating->address = '\0';
 	if (*gating->why) {
 		keeper_lost(&gating->keeper);
-		return true;
+		return;
 	}
 	gating->restarts++;
 	keeper_died(&gating->keeper, status);
 	keeper_again(&gating->keeper);
-	return true;
 }
+
+static const struct keeper_kind kind = {
+    .name = "gate",
+    .then = "another one is started",
+    .start = start_process,
+    .end = "end of the gate",
+    .said = on_message,
+    .died = on_died,
+    .restarted = on_restarted,
+};
 
 /* ---- the configuration ---- */
 

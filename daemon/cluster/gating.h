@@ -48,8 +48,6 @@ uint64_t gating_weight(const struct gating *gating);
  * GATE_KEY_NAME has it. */
 void gating_domain(struct gating *gating, uint64_t number, const char *name, int gate_fd);
 void gating_domain_end(struct gating *gating, uint64_t number);
-/* The gate has ended: true, if it was that child. */
-bool gating_child_ended(struct gating *gating, pid_t pid, int status);
 /* A member's name; its id in hexadecimal if it is not known by one. */
 const char *gating_name_of(const struct gating *gating, uint64_t id, char ret[65]);
 /* Who is there, as members of a JSON object. */

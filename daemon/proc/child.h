@@ -8,6 +8,7 @@
 #include "base/identity.h"
 #include "daemon/param.h"
 
+struct keepers;
 struct loop;
 struct machine;
 struct porters;
@@ -23,6 +24,7 @@ struct child {
 
 struct child_wants { /* of one that is kept: keeper.h */
 	struct loop *loop;
+	struct keepers *keepers;
 	struct porters *porters;
 	struct reaper *reaper;
 	const struct param *param;

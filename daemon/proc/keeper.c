@@ -53,8 +53,13 @@ void keeper_restart(void *arg)
 int keeper_begin(struct keeper *keeper, const struct keeper_kind *kind, void *arg,
 		 const struct child_wants *wants)
 {
+	int r;
+
 	*keeper = (struct keeper){.kind = kind, .arg = arg, .child = {.sock = -1}, .wants = wants};
-	return loop_timer_new(wants->loop, keeper_restart, keeper, &keeper->restart);
+	r = loop_timer_new(wants->loop, keeper_restart, keeper, &keeper->restart);
+	if (!r)
+		LIST_INSERT_HEAD(wants->keepers, keeper, link);
+	return r;
 }
 
 int keeper_start(struct keeper *keeper, const char *const *arguments, struct diag *diag)
@@ -123,6 +128,16 @@ bool keeper_reads(const struct keeper *keeper, const struct wire_in *in,
 	return true;
 }
 
+struct keeper *keeper_of_ended(struct keepers *keepers, pid_t pid, int *ret_status,
+			       uint64_t *ret_cpu_ns)
+{
+	BASE_EACH(keeper, keepers, link)
+		if (pid > 0 ? keeper->child.pid == pid
+			    : child_has_ended(keeper->child.pid, ret_status, ret_cpu_ns))
+			return keeper;
+	return NULL;
+}
+
 static void hang_up(struct keeper *keeper)
 {
 	hearing_end(&keeper->hearing);
@@ -153,6 +168,9 @@ void keeper_again(struct keeper *keeper)
 
 void keeper_end(struct keeper *keeper)
 {
+	if (!keeper->restart)
+		return; /* it was never begun */
+	LIST_REMOVE(keeper, link);
 	loop_unwatch(&keeper->restart);
 	hang_up(keeper);
 }

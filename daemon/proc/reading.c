@@ -164,6 +164,17 @@ static bool on_message(void *arg, struct wire_in *in)
 	return reading->calls->said(reading->domain, in);
 }
 
+static void on_died(void *arg, int status, uint64_t cpu_ns)
+{
+	struct reading *reading = arg;
+
+	keeper_died(&reading->keeper, status);
+	reading->cpu_ns += cpu_ns;
+	reading->peers = 0;
+	reading->calls->died(reading->domain, status);
+	keeper_again(&reading->keeper);
+}
+
 static void on_restarted(void *arg)
 {
 	const struct reading *reading = arg;
@@ -188,7 +199,9 @@ int reading_start(struct reading *reading, const struct child_wants *wants,
 	    .then = "another one is started",
 	    .fetches = true,
 	    .start = start_process,
+	    .end = "end of a reader",
 	    .said = on_message,
+	    .died = on_died,
 	    .restarted = on_restarted,
 	    .hopeless = on_hopeless,
 	};
@@ -208,15 +221,6 @@ void reading_stop(struct reading *reading, bool waits)
 		child_leave(&reading->keeper.child, READING_PATIENCE_MS);
 	else
 		child_abandon(&reading->keeper.child, reading->wants.reaper);
-}
-
-void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
-{
-	keeper_died(&reading->keeper, status);
-	reading->cpu_ns += cpu_ns;
-	reading->peers = 0;
-	reading->calls->died(reading->domain, status);
-	keeper_again(&reading->keeper);
 }
 
 uint64_t reading_cpu_ns(const struct reading *reading)

@@ -37,8 +37,6 @@ int reading_start(struct reading *reading, const struct child_wants *wants,
 		  const struct reading_calls *calls, struct domain *domain, struct diag *diag);
 /* waits: until it is gone; it may write what it has queued for its store. */
 void reading_stop(struct reading *reading, bool waits);
-/* The process is gone (SIGCHLD): starts another. cpu_ns: what it used. */
-void reading_died(struct reading *reading, int status, uint64_t cpu_ns);
 uint64_t reading_cpu_ns(const struct reading *reading);
 
 struct reading_place {   /* of the store */

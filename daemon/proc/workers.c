@@ -254,6 +254,22 @@ static int start_process(void *arg, struct diag *diag)
 	return r;
 }
 
+static void on_died(void *arg, int status, uint64_t cpu_ns)
+{
+	struct workers *workers = arg;
+
+	(void)cpu_ns; /* the parent's own, which is nothing */
+	keeper_died(&workers->keeper, status);
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		workers->cpu_ns += workers->worker[i].cpu_ns;
+	memset(workers->worker, 0, sizeof(workers->worker));
+	workers->alive = 0;
+	keeper_again(&workers->keeper);
+	workers->calls->died(workers->domain);
+	workers->leaving = 0; /* who died has let go of all */
+	workers->calls->let_go(workers->domain);
+}
+
 static void on_restarted(void *arg)
 {
 	const struct workers *workers = arg;
@@ -278,7 +294,9 @@ int workers_start(struct workers *workers, const struct child_wants *wants,
 	    .each = " worker parents",
 	    .then = "jobs open again with a new one",
 	    .start = start_process,
+	    .end = "end of a worker parent",
 	    .said = on_message,
+	    .died = on_died,
 	    .restarted = on_restarted,
 	    .hopeless = on_hopeless,
 	};
@@ -299,19 +317,6 @@ void workers_stop(struct workers *workers, bool waits)
 		child_end(&workers->keeper.child);
 	else
 		child_abandon(&workers->keeper.child, workers->wants.reaper);
-}
-
-void workers_died(struct workers *workers, int status)
-{
-	keeper_died(&workers->keeper, status);
-	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
-		workers->cpu_ns += workers->worker[i].cpu_ns;
-	memset(workers->worker, 0, sizeof(workers->worker));
-	workers->alive = 0;
-	keeper_again(&workers->keeper);
-	workers->calls->died(workers->domain);
-	workers->leaving = 0; /* who died has let go of all */
-	workers->calls->let_go(workers->domain);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)

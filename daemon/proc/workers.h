@@ -63,7 +63,6 @@ int workers_start(struct workers *workers, const struct child_wants *wants,
 		  const struct workers_calls *calls, struct domain *domain, struct diag *diag);
 /* waits: until it is gone. */
 void workers_stop(struct workers *workers, bool waits);
-void workers_died(struct workers *workers, int status);
 uint64_t workers_cpu_ns(const struct workers *workers);
 /* Does the next one in turn run, or wait for a processor, on the terms that it was started with? Its user may have
  * stopped it, slowed it down or bound it to few CPUs. */

@@ -83,6 +83,7 @@ static void say_wants(const struct domain *domain, bool is_reader, struct child_
 
 	*ret = (struct child_wants){
 	    .loop = node->loop,
+	    .keepers = &node->keepers,
 	    .porters = &node->porters,
 	    .reaper = &node->reaper,
 	    .param = &node->param,
@@ -335,36 +336,4 @@ void domains_free(struct domain *domain)
 		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,
 			 (unsigned)domain->who.uid, (unsigned)domain->who.gid);
 	free(domain);
-}
-
-/* ---- deaths of its processes ---- */
-
-pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns)
-{
-	BASE_EACH(domain, &node->domains, link) {
-		if (child_has_ended(domain->reading.keeper.child.pid, ret_status, ret_cpu_ns))
-			return domain->reading.keeper.child.pid;
-		if (child_has_ended(domain->workers.keeper.child.pid, ret_status, ret_cpu_ns))
-			return domain->workers.keeper.child.pid;
-		if (child_has_ended(domain->carrying.keeper.child.pid, ret_status, ret_cpu_ns))
-			return domain->carrying.keeper.child.pid;
-	}
-	return 0;
-}
-
-const char *domains_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
-{
-	BASE_EACH(domain, &node->domains, link) {
-		if (pid == domain->reading.keeper.child.pid) {
-			reading_died(&domain->reading, status, cpu_ns);
-			return "end of a reader";
-		}
-		if (pid == domain->workers.keeper.child.pid) {
-			workers_died(&domain->workers, status);
-			return "end of a worker parent";
-		}
-		if (carrying_child_ended(&domain->carrying, pid, status))
-			return "end of a carrier";
-	}
-	return NULL;
 }

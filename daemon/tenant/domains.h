@@ -19,7 +19,3 @@ int domains_request_named(struct node *node, const struct named *named, struct d
 bool domains_end_idle(struct node *node, const struct identity *who);
 /* Ends its streams, sources and processes; no connection may refer to it any more. */
 void domains_free(struct domain *domain);
-/* A reader or worker parent that has ended, and is no more than looked at (child_has_ended()); 0: none. */
-pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns);
-/* A child ended: was it one of a domain's processes? cpu_ns: what it used. What the turn was about; NULL: no. */
-const char *domains_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns);
