@@ -33,6 +33,7 @@
 #include "daemon/proc/reaper.h"
 
 #define LOW_NICE 10
+#define LOOK_MS 10
 
 /* The programs that were found, one for each way to one; the loop's thread alone looks for programs and starts them. */
 static struct program {
@@ -254,13 +255,25 @@ void child_end(struct child *child)
 	base_close(&child->sock);
 }
 
+static bool is_running(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid != pid;
+}
+
 void child_await(pid_t pid, unsigned patience_ms)
 {
+	const uint64_t end_ns = base_now_ns() + (uint64_t)patience_ms * 1000000;
 	_cleanup_close_ int pid_fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
 
 	if (pid_fd >= 0)
 		poll(&ended, 1, (int)patience_ms);
+	else /* a sandbox may refuse it */
+		while (pid > 0 && is_running(pid) && base_now_ns() < end_ns)
+			poll(NULL, 0, LOOK_MS);
 }
 
 void child_leave(struct child *child, unsigned patience_ms)

@@ -12,7 +12,12 @@
 #include "tests/worker/suite.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,7 +66,22 @@ START_TEST(the_end_waits_for_no_child)
 }
 END_TEST
 
-/* accessd's own end does: who is the last to hold that memory frees it. */
+static void refuse_pidfds(void)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = BASE_ARRAY_LEN(code), .filter = code};
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	ck_assert_int_eq(syscall(SYS_pidfd_open, getpid(), 0), -1);
+}
+
+/* accessd's own end does: who is the last to hold that memory frees it. Also where a sandbox refuses pidfds. */
 START_TEST(the_very_end_waits_for_all)
 {
 	static struct node node;
@@ -71,6 +91,8 @@ START_TEST(the_very_end_waits_for_all)
 				  .reserve = {.pid = start_idler(), .gatherer = start_idler()}};
 	const pid_t pids[] = {variant.reserve.pid, variant.reserve.gatherer};
 
+	if (_i)
+		refuse_pidfds();
 	stream.node = &node;
 	reserve_cancel(&variant);
 	close(variant.slots_fd);
@@ -190,7 +212,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, what_is_small_is_gathered_once, 0, 2);
 	tcase_add_loop_test(tcase, a_growth_that_is_refused_refuses_no_job, 0, 2);
 	tcase_add_test(tcase, the_end_waits_for_no_child);
-	tcase_add_test(tcase, the_very_end_waits_for_all);
+	tcase_add_loop_test(tcase, the_very_end_waits_for_all, 0, 2);
 }
 
 int main(void)
