@@ -42,6 +42,8 @@
 #define SHMEM_ENABLED "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 #define POLITE 19                         /* nice value: what nobody else wants */
 #define PATIENCE_NS UINT64_C(10000000000) /* at our own end, with children that were killed */
+#define LEAST_PAUSE_NS UINT64_C(1000000000)
+#define MOST_PAUSE_NS UINT64_C(60000000000)
 
 /* Each call gets further than the one before, until the kernel refuses. */
 static bool reserve_huge(const struct variant *variant, uint32_t slot, bool is_patient)
@@ -87,18 +89,24 @@ static void gather_in_child(const struct variant *variant, pid_t accessd, uint32
 void reserve_gather(struct variant *variant)
 {
 	struct reserve *reserve = &variant->reserve;
+	const uint64_t now_ns = base_now_ns();
 	pid_t accessd = getpid(), pid;
 
 	if (reserve->gatherer || reserve->gathered == reserve->reserved ||
-	    variant->stream->node->param.huge_pages == HUGE_PAGES_OFF)
+	    variant->stream->node->param.huge_pages == HUGE_PAGES_OFF || now_ns < reserve->retry_ns)
 		return;
 	pid = fork();
-	if (pid < 0)
+	if (pid < 0) {
+		reserve->pause_ns =
+		    BASE_MIN(BASE_MAX(2 * reserve->pause_ns, LEAST_PAUSE_NS), MOST_PAUSE_NS);
+		reserve->retry_ns = now_ns + reserve->pause_ns;
 		return;
+	}
 	if (pid == 0)
 		gather_in_child(variant, accessd, reserve->gathered, reserve->reserved);
 	reserve->gatherer = pid;
 	reserve->gathered = reserve->reserved;
+	reserve->pause_ns = 0;
 }
 
 static void account(struct variant *variant, int64_t slots)

@@ -29,7 +29,8 @@ struct reserve_done {
 	uint32_t slots;          /* so many more */
 	bool all_of_them;        /* as many as were asked for */
 };
-/* Has what is reserved, and was not seen to, put into huge pages beside all else. Nothing is lost if it cannot be done. */
+/* Has what is reserved, and was not seen to, put into huge pages beside all else. Nothing is lost if it cannot be done; where no
+ * child can be started it is tried again after a second, and after twice as long each time, up to a minute. */
 void reserve_gather(struct variant *variant);
 /* A child ended. false: it was none of these. */
 bool reserve_ended(struct node *node, pid_t pid, int status, struct reserve_done *ret);

@@ -35,9 +35,11 @@ struct reserve {
 	bool is_growth;    /* those under way are more than jobs need */
 	pid_t gatherer;    /* 0: none */
 	uint32_t gathered; /* slots below it are, or were seen to */
-	bool is_mixed;     /* some of those that were reserved last are in small pages */
-	bool is_small;     /* and of those that were seen to */
-	bool is_refused;   /* huge pages are required, and the kernel did not give them */
+	/* no gatherer could be started: none is before then, and so much later if that fails, too */
+	uint64_t retry_ns, pause_ns;
+	bool is_mixed;   /* some of those that were reserved last are in small pages */
+	bool is_small;   /* and of those that were seen to */
+	bool is_refused; /* huge pages are required, and the kernel did not give them */
 };
 
 struct variant {

@@ -5,6 +5,7 @@
 #include "daemon/proc/reserve.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/node.h"
+#include "daemon/serve/pump.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/streams.h"
 #include "daemon/serve/variant.h"
@@ -12,6 +13,7 @@
 #include "tests/worker/suite.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -20,6 +22,27 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static unsigned forks, forks_that_fail;
+static uint64_t passed_ns; /* beside the clock's */
+
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+uint64_t __real_base_now_ns(void);
+uint64_t __wrap_base_now_ns(void);
+
+pid_t __wrap_fork(void)
+{
+	if (++forks > forks_that_fail)
+		return __real_fork();
+	errno = EAGAIN;
+	return -1;
+}
+
+uint64_t __wrap_base_now_ns(void)
+{
+	return __real_base_now_ns() + passed_ns;
+}
 
 static pid_t start_idler(void)
 {
@@ -180,6 +203,43 @@ START_TEST(what_is_small_is_gathered_once)
 }
 END_TEST
 
+/* Each tick of the node has what is small gathered; where nobody can be forked for that, less and less often. */
+START_TEST(a_tick_gathers_what_is_small)
+{
+	const unsigned ticks = 4 * 300;
+	static struct node node;
+	static struct stream stream;
+	struct variant variant = {
+	    .stream = &stream, .state = VARIANT_RUNS, .reserve = {.reserved = 4}};
+
+	variant.table.geometry.max_slots = 4;
+	variant.table.geometry.slot_stride = 4096;
+	variant.slots_fd = base_memfd("slots", 4 * 4096);
+	stream.node = &node;
+	stream.state = STREAM_FAILED;
+	stream.variant[0] = &variant;
+	forks = 0; /* so far they were Check's */
+	forks_that_fail = _i ? UINT_MAX : 0;
+	for (unsigned i = 0; i < ticks; i++, passed_ns += 250000000)
+		pump_tick(&stream);
+	if (_i) {
+		ck_assert_uint_ge(forks, 8); /* after 1, 3, 7, 15, 31, 63, 123, ... seconds */
+		ck_assert_uint_le(forks, 12);
+		ck_assert_int_eq(variant.reserve.gatherer, 0);
+		ck_assert_uint_eq(variant.reserve.gathered, 0);
+		forks_that_fail = 0;
+		passed_ns += UINT64_C(60000000000);
+		pump_tick(&stream);
+	} else {
+		ck_assert_uint_eq(forks, 1);
+	}
+	ck_assert_int_gt(variant.reserve.gatherer, 0);
+	ck_assert_uint_eq(variant.reserve.gathered, 4);
+	ck_assert_int_eq(waitpid(variant.reserve.gatherer, NULL, 0), variant.reserve.gatherer);
+	close(variant.slots_fd);
+}
+END_TEST
+
 /* What came in small pages while others were gathered is not in huge ones when those are. */
 START_TEST(all_is_huge_when_the_last_is_gathered)
 {
@@ -209,6 +269,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, all_is_huge_when_the_last_is_gathered);
+	tcase_add_loop_test(tcase, a_tick_gathers_what_is_small, 0, 2);
 	tcase_add_loop_test(tcase, what_is_small_is_gathered_once, 0, 2);
 	tcase_add_loop_test(tcase, a_growth_that_is_refused_refuses_no_job, 0, 2);
 	tcase_add_test(tcase, the_end_waits_for_no_child);
