@@ -299,6 +299,15 @@ def _who_says_what(said):
     return "; ".join(f"process {part}" for part in parts) + f"; nobody says rank {', '.join(none)}"
 
 
+def _check_versions(everybody, mine):
+    """What ranks say has grown with versions: one that says less is older."""
+    for others, what, needed in (([process for process, said in enumerate(everybody) if len(said) < len(mine)], "an older", _core.version),
+                                 ([process for process, said in enumerate(everybody) if len(said) > len(mine)], "a newer", "that")):
+        if others:
+            raise ArgumentError(f"process {', '.join(map(str, others))} of torch.distributed: {what} OneAccess than {_core.version}, which this one has;"
+                                f" they cannot agree on a seed: install {needed} on all nodes of the job")
+
+
 def _check_ways(way_of):
     """Of each rank how its node reckons which samples are whose. It must be rank 0's: else some would come twice and others not at all."""
     others = [rank for rank, way in sorted(way_of.items()) if way != way_of[0]]
@@ -311,7 +320,9 @@ def _check_ways(way_of):
 def meet(ranks, socket, spread=None):
     """All ranks say where they are, and how they spread samples. The ranks as they are then, and a seed for all of them: rank 0's draw."""
     way = f"spread=\"{spread}\" of OneAccess {_core.version}" if spread else "no spread"
-    everybody = _gather((ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1, way), ranks.world_size)
+    mine = (ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1, way)
+    everybody = _gather(mine, ranks.world_size)
+    _check_versions(everybody, mine)
     by_rank = {rank: (node, seed) for rank, node, seed, _ in everybody}
     if sorted(by_rank) != list(range(ranks.world_size)):
         raise ArgumentError(f"the {ranks.world_size} processes of torch.distributed are not the {ranks.world_size} ranks"

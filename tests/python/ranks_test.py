@@ -178,6 +178,14 @@ class FindTest(unittest.TestCase):
                     else:
                         self.assertEqual(ranks.meet(known, None, spread), (known, 7))
 
+    def test_ranks_of_other_versions_are_named(self):
+        mine = ranks.Ranks(0, 3, 0, 3, True, None, "torchrun")
+        for said, words in (((1, "node", 7), f"process 1, 2 .*an older OneAccess than {re.escape(_core.version)}.* install {re.escape(_core.version)} on all nodes"),
+                            ((1, "node", 7, "no spread", "news"), "process 1, 2 .*a newer OneAccess.* install that on all nodes")):
+            with unittest.mock.patch.object(ranks, "_gather", lambda own, _, said=said: [own, said, said]), \
+                    self.subTest(said=said), self.assertRaisesRegex(oa.errors.ArgumentError, words):
+                ranks.meet(mine, None)
+
     def test_torch_distributed(self):
         sys.modules["torch.distributed"] = Distributed(5, 8)
         self.assertEqual(self.find(TORCHRUN, {})[:4], (5, 8, 1, 2))
