@@ -130,8 +130,12 @@ void plan_log_go_on(struct plan_log *plan_log, const struct plan_log *from, uint
 bool plan_log_has(const struct plan_log *plan_log, const uint8_t id[PLAN_LOG_ID], uint64_t epoch,
 		  uint64_t place)
 {
+	static const uint8_t none[PLAN_LOG_ID];
+
 	if (memcmp(plan_log->id, id, PLAN_LOG_ID) == 0)
 		return true;
+	if (memcmp(id, none, PLAN_LOG_ID) == 0) /* as in places of the list that have none */
+		return false;
 	for (unsigned i = 0; i < PLAN_LOG_BEFORE; i++) {
 		const struct plan_log_before before = plan_log->map->before[i];
 
@@ -227,6 +231,7 @@ static int put_head(const struct plan_log *plan_log, int fd)
 	};
 
 	memcpy(head.id, plan_log->id, sizeof(head.id));
+	memcpy(head.before, plan_log->map->before, sizeof(head.before));
 	if (ftruncate(fd, (off_t)plan_log->bytes) < 0)
 		return -errno;
 	return base_write_at(fd, &head, sizeof(head), 0);

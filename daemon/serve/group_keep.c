@@ -157,11 +157,12 @@ static struct kept *remember(struct kept_logs *logs, const char *name, uid_t uid
 	return kept;
 }
 
-/* A group begins with that one: others of runs that began alike are over. */
-static void replace(struct kept_logs *logs, const char *name)
+/* A group begins with that one: others of runs that began alike are over. is_there: the file of that name is its own now; else what it went on
+ * with has that name, which nobody shall take for the newest. */
+static void replace(struct kept_logs *logs, const char *name, bool is_there)
 {
 	BASE_EACH_LEAVING(kept, &logs->list, link) {
-		if (strcmp(kept->name, name) == 0)
+		if (is_there && strcmp(kept->name, name) == 0)
 			forget(kept);
 		else if (strncmp(kept->name, name, RUN_NAME) == 0)
 			remove_one(logs, kept);
@@ -247,14 +248,14 @@ void keep_save(struct keep *keep, const struct plan_log *plan_log)
 
 void keep_publish(struct keep *keep, const struct plan_log *plan_log)
 {
-	if (keep->fd < 0)
-		return;
-	errno = -plan_log_save_before(plan_log, keep->fd);
-	if (errno || renameat(keep->logs->fd, keep->temporary, keep->logs->fd, keep->name))
-		give_up(keep, "cannot write or rename");
-	else
-		*keep->temporary = '\0';
-	replace(keep->logs, keep->name);
+	if (keep->fd >= 0) {
+		errno = -plan_log_save_before(plan_log, keep->fd);
+		if (errno || renameat(keep->logs->fd, keep->temporary, keep->logs->fd, keep->name))
+			give_up(keep, "cannot write or rename");
+		else
+			*keep->temporary = '\0';
+	}
+	replace(keep->logs, keep->name, keep->fd >= 0);
 }
 
 /* NULL: it has no file that others find, or there is no memory. */

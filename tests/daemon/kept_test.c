@@ -3,6 +3,7 @@
 /* Plan logs of groups that are gone: of one user's so many are left, the last ones, whatever others have; but all in whose
  * groups ranks may still be. */
 
+#include "daemon/place.h"
 #include "daemon/serve/group_keep.h"
 
 #include <check.h>
@@ -126,6 +127,35 @@ START_TEST(the_last_ones_of_each_user_are_left)
 }
 END_TEST
 
+/* A group goes on with a file, and cannot have one of its own: what it gives from then on the old one lacks. */
+START_TEST(what_cannot_be_written_anew_is_found_no_more)
+{
+	const uint8_t id[PLAN_LOG_ID] = {1, 7};
+	struct keep_job of;
+	struct plan_log plan_log;
+	struct keep keep;
+	int fd;
+
+	begin();
+	keep = lend(7, 1, USUAL, 0);
+	*keep.temporary = *PLACE_TEMPORARY;
+	ck_assert_int_eq(mkdirat(logs.fd, keep.temporary, 0700), 0);
+	*keep.temporary = '\0';
+	keep_end(&keep, false);
+	ck_assert(is_there(7, 1));
+	of = job_of(7, 1);
+	ck_assert_int_eq(plan_log_new(USUAL, 100, id, &plan_log, &fd), 0);
+	keep_begin(&keep, &logs, &of, &plan_log);
+	ck_assert_int_lt(keep.fd, 0);
+	keep_publish(&keep, &plan_log);
+	ck_assert(!is_there(7, 1));
+	ck_assert_int_eq(unlinkat(logs.fd, keep.temporary, AT_REMOVEDIR), 0);
+	plan_log_detach(&plan_log);
+	close(fd);
+	ck_assert_uint_eq(end(), 0);
+}
+END_TEST
+
 /* Nor do they count; but when their ranks are gone, too. */
 START_TEST(those_in_which_ranks_may_be_are_left)
 {
@@ -238,6 +268,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, the_last_ones_of_each_user_are_left);
+	tcase_add_test(tcase, what_cannot_be_written_anew_is_found_no_more);
 	tcase_add_test(tcase, those_in_which_ranks_may_be_are_left);
 	tcase_add_test(tcase, what_counts_is_what_the_disk_has);
 	tcase_add_test(tcase, a_restart_removes_none);

@@ -323,6 +323,7 @@ START_TEST(a_file_knows_versions)
 	writes_left = UINT_MAX;
 	ck_assert_int_eq(plan_log_save(&writer, file, &saved), 0);
 	ck_assert_int_eq(plan_log_save_before(&writer, file), 0);
+	ck_assert_int_eq(plan_log_save(&writer, file, &saved), 0);
 	fd = sealed_copy(file);
 	ck_assert_int_eq(plan_log_attach(fd, UINT64_MAX, &reader), 0);
 	ck_assert(plan_log_has(&reader, first.id, 1, 10));
