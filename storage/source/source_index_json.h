@@ -19,9 +19,10 @@ typedef int (*source_index_json_fn)(const char *text, size_t size, void *arg,
 int source_index_json(const struct reader_dataset *dataset, const struct scan_progress *progress,
 		      uint64_t held, source_index_json_fn parse, void *arg, struct index_json *ret,
 		      struct diag *diag);
-/* Is each there, in its size? As probe(). */
+/* Is each there, in its size? is_less: or, as writers before some version said it, in its size less the head with the samples' places. As
+ * probe(). */
 int source_index_json_check(const struct reader_dataset *dataset, const struct index_json *index,
-			    struct diag *diag);
+			    bool is_less, struct diag *diag);
 /* Says that the shard and its index.json do not agree, and what to do. */
 int source_index_json_refuse(const struct reader_dataset *dataset, const char *shard,
 			     const char *what, struct diag *diag);

@@ -60,6 +60,20 @@ static int begin(struct reader_dataset *dataset, const struct scan_progress *pro
 	return r ? r : source_shards_begin(dataset, progress, &names, layout_of(leaves));
 }
 
+/* What else has an index.json is not read. */
+static bool has_chunk(const struct reader_dataset *dataset)
+{
+	struct shard_names names;
+	bool has = false;
+
+	if (source_shards_beside(dataset->root_fd, ".", ".bin\0", &names))
+		return false;
+	for (size_t i = 0; i < names.n && !has; i++)
+		has = strncmp(names.name[i], "chunk-", strlen("chunk-")) == 0;
+	source_shards_names_free(&names);
+	return has;
+}
+
 static int litdata_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 			 struct diag *diag)
 {
@@ -67,7 +81,7 @@ static int litdata_probe(struct reader_dataset *dataset, const struct scan_progr
 	struct wanted wanted;
 	int r;
 
-	if (!dataset->is_folder || dataset->pattern)
+	if (!dataset->is_folder || dataset->pattern || !has_chunk(dataset))
 		return SOURCE_E_NONE;
 	/* of a name that is too long there is no leaf */
 	if (!scan_option(dataset->options, "image", wanted.picture, MOST_NAME))
@@ -77,7 +91,7 @@ static int litdata_probe(struct reader_dataset *dataset, const struct scan_progr
 	r = source_index_json(dataset, progress, 0, parse, &wanted, &index, diag);
 	if (!r && !index.n)
 		return SOURCE_E_NONE;
-	r = r ? r : source_index_json_check(dataset, &index, diag);
+	r = r ? r : source_index_json_check(dataset, &index, true, diag);
 	r = r ? r : begin(dataset, progress, &index, &wanted.leaves, diag);
 	index_json_fini(&index);
 	return r;

@@ -46,7 +46,7 @@ static int mds_probe(struct reader_dataset *dataset, const struct scan_progress 
 	names = &((const struct shards *)dataset->source)->names;
 	r = source_index_json(dataset, progress, names->bytes, parse, NULL, &index, diag);
 	if (!r && index.n)
-		r = source_index_json_check(dataset, &index, diag);
+		r = source_index_json_check(dataset, &index, false, diag);
 	if (!r && index.n)
 		r = check_names(dataset, names, &index, diag);
 	index_json_fini(&index);

@@ -104,8 +104,8 @@ def write_recordio(path, records):
 
 # ---- LitData ----
 
-def write_litdata(folder, formats: dict, chunks):
-    """formats: leaf to data format; chunks: lists of samples, dicts of encoded leaves (bytes)."""
+def write_litdata(folder, formats: dict, chunks, old=False):
+    """formats: leaf to data format; chunks: lists of samples, dicts of encoded leaves (bytes). old: sizes as before litdata 0.2.40."""
     listed, leaf = [], {"type": None, "context": None, "children_spec": []}
     os.makedirs(folder, exist_ok=True)
     for number, samples in enumerate(chunks):
@@ -116,7 +116,7 @@ def write_litdata(folder, formats: dict, chunks):
         name = f"chunk-0-{number}.bin"
         with open(os.path.join(folder, name), "wb") as file:
             file.write(struct.pack(f"<{1 + len(starts)}I", len(texts), *starts) + b"".join(texts))
-        listed.append({"chunk_bytes": starts[-1], "chunk_size": len(texts), "dim": None, "filename": name})
+        listed.append({"chunk_bytes": starts[-1] - (starts[0] if old else 0), "chunk_size": len(texts), "dim": None, "filename": name})
     spec = [1, {"type": "builtins.dict", "context": json.dumps(list(formats)), "children_spec": [leaf] * len(formats)}]
     config = {"chunk_bytes": 1 << 26, "chunk_size": None, "compression": None, "data_format": list(formats.values()), "data_spec": json.dumps(spec),
               "encryption": None, "item_loader": "PyTreeLoader"}

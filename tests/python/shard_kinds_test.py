@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import tarfile
@@ -452,10 +453,10 @@ class RecordIO(ShardsCase):
 class LitData(ShardsCase):
     """As litdata.optimize() writes them: each leaf has its size in the sample."""
 
-    def write(self, name, count=3, formats=None):
+    def write(self, name, count=3, formats=None, **options):
         shard_files.write_litdata(self.work / name, formats or {"index": "int", "image": "jpeg", "label": "int"}, [
             [{"index": struct.pack("<q", index), "image": picture, "label": struct.pack("<q", label)} for index, (picture, label) in part]
-            for part in parts(list(enumerate(self.samples)), count)])
+            for part in parts(list(enumerate(self.samples)), count)], **options)
         return self.work / name
 
     def test_the_same_as_a_folder(self):
@@ -463,6 +464,23 @@ class LitData(ShardsCase):
         self.assert_same(str(self.write("litdata-bytes", 1, {"index": "int", "image": "bytes", "label": "int"})), source={"image": "image", "label": "label"})
         self.refused(f"{self.work / 'litdata'}?label=image", "no leaf of whole numbers")
         self.refused(f"{self.work / 'litdata'}?columns=image", "image, label")
+
+    def test_sizes_as_they_were(self):
+        folder = self.write("litdata-old", old=True)
+        self.assert_same(str(folder))
+        with open(folder / "chunk-0-1.bin", "ab") as file:
+            file.write(b"x")
+        self.refused(folder, "chunk-0-1.bin", "size that index.json says")
+
+    def test_what_else_has_an_index(self):
+        """A folder of classes is one, whatever its index.json is."""
+        folder = self.work / "litdata-no"
+        shutil.copytree(self.data, folder)
+        for text in (b"{", b'{"chunks": [], "config": {"data_format": []}}'):
+            (folder / "index.json").write_bytes(text)
+            self.assert_same(str(folder))
+        os.truncate(folder / "index.json", 65 << 20)
+        self.assert_same(str(folder))
 
     def test_converted(self):
         folder = self.write("litdata-convert", 2)

@@ -8,7 +8,7 @@
 struct json_in;
 
 #define INDEX_JSON "index.json"
-#define INDEX_JSON_MOST_TEXT (UINT64_C(1) << 26) /* some 50000 shards */
+#define INDEX_JSON_MOST_TEXT (UINT64_C(1) << 26) /* some 50000 shards of MDS' */
 
 enum {
 	INDEX_JSON_E_NONE = 1, /* it is of another kind */

@@ -106,7 +106,8 @@ static bool begins(const char *text, const char *with)
 static unsigned picture_rank(const char *format, const char *name, const char *named)
 {
 	const bool is_picture = strcmp(format, "jpeg") == 0 || begins(format, "image:") ||
-				begins(format, "file:jp") || begins(format, "file:png");
+				strcmp(format, "file:jpg") == 0 ||
+				strcmp(format, "file:jpeg") == 0 || strcmp(format, "file:png") == 0;
 
 	if (!is_picture && strcmp(format, "bytes") != 0 && !begins(format, "file"))
 		return 0;
@@ -139,14 +140,16 @@ static int take_leaves(const struct json_in *config, const struct litdata_names 
 	const struct json_in *format = json_in_member(config, "data_format");
 	struct chosen picture = {.n = 0}, label = {.n = 0};
 	struct leaves *leaves = malloc(sizeof(*leaves));
-	int r;
 
 	if (!leaves)
 		return -ENOMEM;
 	if (!read_names(config, leaves) || !leaves->n || json_in_count(format) != leaves->n) {
 		free(leaves);
-		return refuse(diag, "has none or more than 64 leaves a sample, or is damaged",
-			      BY_WRAP);
+		return refuse(
+		    diag,
+		    "has none or more than 64 leaves a sample, leaves too deep or with too long "
+		    "names, or is damaged",
+		    BY_WRAP);
 	}
 	*ret = (struct litdata){.leaves = leaves->n};
 	for (unsigned i = 0; i < leaves->n; i++) {
@@ -157,8 +160,7 @@ static int take_leaves(const struct json_in *config, const struct litdata_names 
 			chosen_add(&label, chosen_label_rank(leaves->name[i], names->label), i);
 	}
 	free(leaves);
-	r = judge(names, &picture, &label, ret, diag);
-	return r;
+	return judge(names, &picture, &label, ret, diag);
 }
 
 /* ---- what is not read ---- */

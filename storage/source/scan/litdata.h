@@ -9,7 +9,8 @@
  *
  * index.json says of what a sample's leaves are (its "data_format") and what they are called ("data_spec"): for a
  * sample {"image": ..., "meta": {"label": 3}} they are image and meta.label; for a tuple 0 and 1. A chunk is laid out as
- * an MDS shard that has no columns of its own, so scan_mds.c reads both. Pure; the text may be any.
+ * an MDS shard that has no columns of its own, so scan_mds.c reads both. index.json says a chunk's size; before litdata 0.2.40 it was
+ * that of the samples alone, without what is in front of them. Pure; the text may be any.
  */
 
 #include "storage/source/scan/index_json.h"
