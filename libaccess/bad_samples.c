@@ -43,7 +43,7 @@ static int bad_samples_send(const struct bad_samples_ask *ask, uint64_t from, co
 {
 	int r = wire_tell(ask->dial.sock, PROTO_BAD, WIRE_U64(PROTO_KEY_JOB_ID, ask->job_id),
 			  WIRE_BYTES(PROTO_KEY_IDS, ids, n_ids * sizeof(*ids)),
-			  WIRE_U64(PROTO_KEY_FROM, from));
+			  WIRE_NONZERO(PROTO_KEY_FROM, ids ? 0 : from));
 
 	if (r == WIRE_E_CLOSED)
 		return BAD_SAMPLES_GONE;

@@ -87,7 +87,7 @@ static int top_print(struct top *top)
 	unsigned y;
 
 	if (!order ||
-	    top_grid_init(&grid, top_batch_width(), (unsigned)n + 20, top_screen_is_utf8()))
+	    top_grid_init(&grid, top_batch_width(), (unsigned)n + 160, top_screen_is_utf8()))
 		return -ENOMEM;
 	y = top_meters(&top->ui, &top->model, &grid);
 	y = top_layout_trouble(&top->ui, &top->model, y, &grid);
