@@ -103,6 +103,9 @@ size_t base_utf8(const unsigned char *text);
 /* Copies a UTF-8-or-not name so that it can stand in one line of text: control bytes, '"', '\\' and
  * invalid UTF-8 become \xNN. Truncated with "..." ; ret always terminated. Returns ret. */
 char *base_quote(const char *name, char *ret, size_t size);
+/* Both, in room that lives as long as the block which they stand in. */
+#define BASE_QUOTED(name, size) base_quote(name, (char[size]){0}, size)
+#define BASE_BYTES(bytes) base_format_bytes(bytes, (char[32]){0}, 32)
 
 /* memfd of size bytes: CLOEXEC, sealable, mode 0400 for reopening, sparse (no fallocate).
  * Returns the descriptor (caller owns) or negative errno. */

@@ -48,13 +48,13 @@ static void file_read(struct lane *lane, uint64_t sample, unsigned which)
 {
 	const struct dataset *dataset = lane->source->dataset;
 	struct lane_file *file = &lane->file[which];
-	char name[256], why[160];
+	char why[160];
 
 	*file = (struct lane_file){.size = dataset_size_of(dataset, sample)};
 	if (convert_source_read(lane->source, sample, lane->maker.room[which], why, sizeof(why)))
 		return;
 	snprintf(file->error, sizeof(file->error), "\"%s\" %s",
-		 base_quote(dataset_name_of(dataset, sample), name, sizeof(name)), why);
+		 BASE_QUOTED(dataset_name_of(dataset, sample), 256), why);
 }
 
 /* ---- results ---- */

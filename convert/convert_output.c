@@ -16,9 +16,7 @@ const struct convert_output_ops *convert_output_of(const char *target)
 
 int convert_output_fail(const char *path, int error, struct diag *diag)
 {
-	char quoted[512];
-
-	diag_set(diag, "cannot write \"%s\": %s; nothing of it is left",
-		 base_quote(path, quoted, sizeof(quoted)), strerror(error));
+	diag_set(diag, "cannot write \"%s\": %s; nothing of it is left", BASE_QUOTED(path, 512),
+		 strerror(error));
 	return CONVERT_FAILED;
 }

@@ -158,8 +158,6 @@ static int buffer_reserve(struct run *run, uint64_t bytes)
 
 static void tell_lost(struct run *run, uint64_t sample)
 {
-	char name[512];
-
 	if (run->n_lost++ >= RUN_MOST_LOST)
 		return;
 	convert_progress_end(&run->progress);
@@ -167,7 +165,7 @@ static void tell_lost(struct run *run, uint64_t sample)
 	    stderr,
 	    "access-ctl convert: the process that made the form of \"%s\" died or took too long; "
 	    "the file is kept as it is\n",
-	    base_quote(dataset_name_of(run->source.dataset, sample), name, sizeof(name)));
+	    BASE_QUOTED(dataset_name_of(run->source.dataset, sample), 512));
 }
 
 static int result_add(struct run *run, const struct convert_result *result)
@@ -263,14 +261,11 @@ static const char *form_name(unsigned form)
 
 static void print_part(const char *name, uint64_t count, const uint64_t bytes[2])
 {
-	char from[32], to[32];
-
 	if (!count)
 		return;
-	base_format_bytes(bytes[0], from, sizeof(from));
-	base_format_bytes(bytes[1], to, sizeof(to));
 	printf("  %-12s %10llu samples  %10s -> %10s  (%.3f x)\n", name, (unsigned long long)count,
-	       from, to, bytes[0] ? (double)bytes[1] / (double)bytes[0] : 1);
+	       BASE_BYTES(bytes[0]), BASE_BYTES(bytes[1]),
+	       bytes[0] ? (double)bytes[1] / (double)bytes[0] : 1);
 }
 
 int convert_run(const struct convert_options *options)
@@ -293,11 +288,10 @@ int convert_run(const struct convert_options *options)
 		fprintf(stderr, "access-ctl convert: %s\n", run.diag.text);
 	if (!r) {
 		const double seconds = convert_progress_seconds(&run.progress);
-		char path[512];
 
 		printf("%s: %llu samples in %.1f s (%.0f/s)\n",
-		       base_quote(run.options->target, path, sizeof(path)),
-		       (unsigned long long)run.n, seconds, (double)run.n / seconds);
+		       BASE_QUOTED(run.options->target, 512), (unsigned long long)run.n, seconds,
+		       (double)run.n / seconds);
 		print_part(form_name(run.source.form), run.count[CONVERT_FORMED],
 			   run.bytes[CONVERT_FORMED]);
 		print_part("as they are", run.count[CONVERT_KEPT], run.bytes[CONVERT_KEPT]);

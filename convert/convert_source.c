@@ -45,7 +45,6 @@ static int reader_open(char *path, const struct scan_progress *progress,
 		       struct reader_dataset **ret, struct diag *diag)
 {
 	struct reader_dataset *reader = calloc(1, sizeof(*reader));
-	char quoted[400];
 	int r;
 
 	if (!reader || !path) {
@@ -68,7 +67,7 @@ static int reader_open(char *path, const struct scan_progress *progress,
 		return CONVERT_FAILED;
 	if (!reader->ops->unconverted && !strstr(reader->options, "members="))
 		return 0;
-	diag_set(diag, "\"%s\" %s", base_quote(path, quoted, sizeof(quoted)),
+	diag_set(diag, "\"%s\" %s", BASE_QUOTED(path, 400),
 		 reader->ops->unconverted
 		     ? reader->ops->unconverted
 		     : "has samples of several files: leave members out to convert its pictures");

@@ -273,14 +273,13 @@ static int add_tar(struct convert_output *output, const struct convert_result *r
 static int tar_look_beyond(const struct convert_output *output, struct diag *diag)
 {
 	_cleanup_free_ char *path = tar_path(output->options, output->n);
-	char quoted[512];
 
 	if (!path)
 		return convert_output_fail(output->options->target, ENOMEM, diag);
 	if (!output->options->shard_bytes || access(path, F_OK) < 0)
 		return 0;
 	diag_set(diag, "\"%s\" is there, and these samples end with the shard before it: remove it",
-		 base_quote(path, quoted, sizeof(quoted)));
+		 BASE_QUOTED(path, 512));
 	return CONVERT_FAILED;
 }
 

@@ -28,18 +28,14 @@ static const char *base_name(const char *path)
 static int target_fail(const struct convert_target *target, const char *what, int error,
 		       struct diag *diag)
 {
-	char quoted[512];
-
-	diag_set(diag, "cannot %s \"%s\": %s", what,
-		 base_quote(target->path, quoted, sizeof(quoted)), strerror(error));
+	diag_set(diag, "cannot %s \"%s\": %s", what, BASE_QUOTED(target->path, 512),
+		 strerror(error));
 	return CONVERT_FAILED;
 }
 
 static int target_refuse(const struct convert_target *target, const char *why, struct diag *diag)
 {
-	char quoted[512];
-
-	diag_set(diag, "\"%s\" %s", base_quote(target->path, quoted, sizeof(quoted)), why);
+	diag_set(diag, "\"%s\" %s", BASE_QUOTED(target->path, 512), why);
 	return CONVERT_FAILED;
 }
 

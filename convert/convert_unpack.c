@@ -51,9 +51,7 @@ struct unpack {
 
 static int unpack_fail(struct unpack *unpack, const char *name, const char *what)
 {
-	char quoted[300];
-
-	diag_set(unpack->diag, "shard \"%s\" %s", base_quote(name, quoted, sizeof(quoted)), what);
+	diag_set(unpack->diag, "shard \"%s\" %s", BASE_QUOTED(name, 300), what);
 	return CONVERT_FAILED;
 }
 

@@ -31,10 +31,7 @@ struct verify {
 
 static int verify_fail(const struct verify *verify, const char *what)
 {
-	char path[512];
-
-	fprintf(stderr, "access-ctl convert: \"%s\": %s\n",
-		base_quote(verify->path, path, sizeof(path)), what);
+	fprintf(stderr, "access-ctl convert: \"%s\": %s\n", BASE_QUOTED(verify->path, 512), what);
 	return CONVERT_FAILED;
 }
 
@@ -65,13 +62,11 @@ static int verify_open(struct verify *verify)
 
 static void tell_bad(struct verify *verify, uint64_t sample, const char *what)
 {
-	char name[512];
-
 	if (verify->n_bad++ >= VERIFY_MOST_NAMES)
 		return;
 	convert_progress_end(&verify->progress);
 	fprintf(stderr, "access-ctl convert: sample %llu \"%s\": %s\n", (unsigned long long)sample,
-		base_quote(dataset_name_of(verify->index, sample), name, sizeof(name)), what);
+		BASE_QUOTED(dataset_name_of(verify->index, sample), 512), what);
 }
 
 /* What stands between the end of a sample and the next one. */
@@ -163,12 +158,12 @@ int convert_verify(const struct convert_options *options)
 
 	r = r ? r : verify_all(&verify);
 	if (!r) {
-		char path[512], bytes[32], hex[65];
+		char hex[65];
 
-		base_format_bytes(oads_head(verify.oads)->bytes, bytes, sizeof(bytes));
 		printf("%s: %llu samples, %s, dataset version %s: all is as it was written\n",
-		       base_quote(verify.path, path, sizeof(path)),
-		       (unsigned long long)dataset_count(verify.index), bytes,
+		       BASE_QUOTED(verify.path, 512),
+		       (unsigned long long)dataset_count(verify.index),
+		       BASE_BYTES(oads_head(verify.oads)->bytes),
 		       hash_hex(dataset_version(verify.index), hex));
 	}
 	oads_close(verify.oads);

@@ -80,21 +80,17 @@ static int read_again(int fd, void *to, uint64_t bytes, uint64_t at)
 
 static int refuse(const char *name, const char *what, struct diag *diag)
 {
-	char quoted[256];
-
 	diag_set(diag,
 		 "\"%s\" is no whole converted data set: %s; access-ctl convert --check says what "
 		 "is damaged, access-ctl convert makes it anew from the folder",
-		 base_quote(name, quoted, sizeof(quoted)), what);
+		 BASE_QUOTED(name, 256), what);
 	return OADS_E_BAD;
 }
 
 static int refuse_errno(const char *name, int error, struct diag *diag)
 {
-	char quoted[256];
-
-	diag_set(diag, "cannot read the converted data set \"%s\": %s",
-		 base_quote(name, quoted, sizeof(quoted)), strerror(error));
+	diag_set(diag, "cannot read the converted data set \"%s\": %s", BASE_QUOTED(name, 256),
+		 strerror(error));
 	return -error;
 }
 

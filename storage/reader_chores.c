@@ -282,13 +282,12 @@ static void verify(struct store *store, const struct chore *chore)
 	    .tell = tell, .cancelled = is_cancelled, .arg = &checking};
 	struct store_checked checked = {0};
 	int r = store_verify(store, &progress, &checked);
-	char text[256], bytes[32];
+	char text[256];
 
 	snprintf(text, sizeof(text),
 		 "%llu values of %llu groups are sound (%s); %llu damaged ones were dropped",
 		 (unsigned long long)checked.values, (unsigned long long)checked.groups,
-		 base_format_bytes(checked.bytes, bytes, sizeof(bytes)),
-		 (unsigned long long)checked.damaged);
+		 BASE_BYTES(checked.bytes), (unsigned long long)checked.damaged);
 	reader_say_chore(chore->id, r, r ? chores_error(r) : text, -1);
 }
 

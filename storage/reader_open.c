@@ -169,25 +169,23 @@ static void open_tell(void *arg, uint64_t folders, uint64_t files)
 static void open_left_out(void *arg, uint64_t count, const char *names)
 {
 	const struct reader_dataset *dataset = arg;
-	char path[512];
 
 	log_line(
 	    LOG_LEVEL_WARN, "left-out",
 	    "path=\"%s\" files=%llu what=\"FIFOs, sockets or devices, no pictures\" names=\"%s\"",
-	    base_quote(dataset->path, path, sizeof(path)), (unsigned long long)count, names);
+	    BASE_QUOTED(dataset->path, 512), (unsigned long long)count, names);
 }
 
 static void open_aside(void *arg, uint64_t count, const char *first)
 {
 	const struct reader_dataset *dataset = arg;
-	char path[512];
 
 	log_line(
 	    LOG_LEVEL_WARN, "index-aside",
 	    "path=\"%s\" indexes=%llu what=\"indexes of others beside the shards are not of "
 	    "these and were set aside; make or remove them (tfrecord2idx, wds2idx, widsindex)\" "
 	    "first=\"%s\"",
-	    base_quote(dataset->path, path, sizeof(path)), (unsigned long long)count, first);
+	    BASE_QUOTED(dataset->path, 512), (unsigned long long)count, first);
 }
 
 static bool open_cancelled(void *arg)

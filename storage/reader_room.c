@@ -44,14 +44,10 @@ void reader_room_leave(struct reader_room *one)
 
 void reader_room_refuse(const struct reader_room *one, const char *path, struct diag *diag)
 {
-	char name[512], bytes[32], most[32];
-
 	diag_set(
 	    diag,
 	    "dataset \"%s\" is not opened: the list of its samples takes %s of memory, or more, "
 	    "and its user may have %s now: close another dataset, or raise `memory` or "
 	    "`tenant_memory` of accessd",
-	    base_quote(path, name, sizeof(name)),
-	    base_format_bytes(one->refused, bytes, sizeof(bytes)),
-	    base_format_bytes(one->most, most, sizeof(most)));
+	    BASE_QUOTED(path, 512), BASE_BYTES(one->refused), BASE_BYTES(one->most));
 }

@@ -97,13 +97,10 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 
 static int refuse_class(const char *root_name, const struct walk_folder *class_, struct diag *diag)
 {
-	char root[256], name[256];
-
 	diag_set(diag,
 		 "found no picture for the class folder \"%s\" in dataset \"%s\": every folder at "
 		 "the top is a class; put pictures (" WALK_SUFFIXES ") there or remove the folder",
-		 base_quote(class_->path, name, sizeof(name)),
-		 base_quote(root_name, root, sizeof(root)));
+		 BASE_QUOTED(class_->path, 256), BASE_QUOTED(root_name, 256));
 	return DATASET_E_REFUSED;
 }
 
@@ -216,7 +213,6 @@ static int listing_write(struct listing *listing, const char *root_name,
 			 const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
 	struct index_writer writer;
-	char root[256];
 	int r;
 
 	listing_measure(listing);
@@ -225,8 +221,8 @@ static int listing_write(struct listing *listing, const char *root_name,
 	r = index_new(&writer, &listing->head);
 	if (r) {
 		diag_set(diag, "cannot make the index of dataset \"%s\" (%llu samples): %s",
-			 base_quote(root_name, root, sizeof(root)),
-			 (unsigned long long)listing->head.n_samples, strerror(-r));
+			 BASE_QUOTED(root_name, 256), (unsigned long long)listing->head.n_samples,
+			 strerror(-r));
 		return r;
 	}
 	write_all(&writer, listing);
@@ -275,15 +271,14 @@ int scan_verify(int root_fd, const char *root_name, const struct dataset *datase
 	for (uint64_t i = 0; i < n; i++) {
 		struct dataset_folder folder;
 		struct stat st;
-		char root[256], path[384];
 
 		dataset_folder_of(dataset, i, &folder);
 		if (fstatat(root_fd, *folder.path ? folder.path : ".", &st, 0) == 0 &&
 		    folder_is_same(&folder, youngest_ns, &st))
 			continue;
 		diag_set(diag, "folder \"%s\" of dataset \"%s\" has changed since it was listed",
-			 *folder.path ? base_quote(folder.path, path, sizeof(path)) : ".",
-			 base_quote(root_name, root, sizeof(root)));
+			 *folder.path ? BASE_QUOTED(folder.path, 384) : ".",
+			 BASE_QUOTED(root_name, 256));
 		return DATASET_E_CHANGED;
 	}
 	return 0;

@@ -57,17 +57,16 @@ void walk_stop_memory(struct walk *walk)
 
 void walk_leave_out(struct walk *walk, const char *path, const char *name)
 {
-	char whole[PATH_MAX + NAME_MAX + 2], quoted[112];
+	char whole[PATH_MAX + NAME_MAX + 2];
 	struct walk_left *left = &walk->left;
 
 	snprintf(whole, sizeof(whole), "%s%s%s", path, *path ? "/" : "", name);
-	base_quote(whole, quoted, sizeof(quoted));
 	pthread_mutex_lock(&walk->lock);
 	if (left->count < WALK_LEFT_NAMES) {
 		const size_t used = strlen(left->names);
 
 		snprintf(left->names + used, sizeof(left->names) - used, "%s%s",
-			 left->count ? ", " : "", quoted);
+			 left->count ? ", " : "", BASE_QUOTED(whole, 112));
 	}
 	left->count++;
 	pthread_mutex_unlock(&walk->lock);
@@ -76,12 +75,12 @@ void walk_leave_out(struct walk *walk, const char *path, const char *name)
 void walk_refuse(struct walk *walk, const char *path, const char *name, const char *why)
 {
 	struct diag diag;
-	char root[256], quoted[384], whole[PATH_MAX + NAME_MAX + 2];
+	char quoted[384], whole[PATH_MAX + NAME_MAX + 2];
 
 	snprintf(whole, sizeof(whole), "%s%s%s", path, *path && name ? "/" : "", name ? name : "");
-	base_quote(walk->root_name, root, sizeof(root));
 	base_quote(whole, quoted, sizeof(quoted));
-	diag_set(&diag, "\"%s\" in dataset \"%s\" %s", *quoted ? quoted : ".", root, why);
+	diag_set(&diag, "\"%s\" in dataset \"%s\" %s", *quoted ? quoted : ".",
+		 BASE_QUOTED(walk->root_name, 256), why);
 	walk_stop(walk, DATASET_E_REFUSED, diag.text);
 }
 

@@ -36,13 +36,11 @@ bool wrapped_note_is_good(const struct wrapped_note *note)
 
 static int wrapped_refuse(const char *root_name, const char *what, struct diag *diag)
 {
-	char root[256];
-
 	diag_set(
 	    diag,
 	    "\"%s\" is no wrapped data set of this user's: %s; remove the folder, oneaccess.wrap() "
 	    "makes it anew",
-	    base_quote(root_name, root, sizeof(root)), what);
+	    BASE_QUOTED(root_name, 256), what);
 	return WRAPPED_E_BAD;
 }
 

@@ -49,11 +49,11 @@ static void bench_progress_bar(FILE *out, int width, double share)
 
 static void bench_progress_opening(const struct bench_seat *seat, FILE *out)
 {
-	char text[sizeof(seat->opening)], quoted[2 * sizeof(seat->opening)];
+	char text[sizeof(seat->opening)];
 
 	memcpy(text, seat->opening, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	fprintf(out, "opening %s", base_quote(text, quoted, sizeof(quoted)));
+	fprintf(out, "opening %s", BASE_QUOTED(text, 2 * sizeof(seat->opening)));
 	if (counter_get(&seat->done) > 0)
 		fprintf(out, " %llu", (unsigned long long)counter_get(&seat->done));
 	if (counter_get(&seat->total) > 0)

@@ -191,24 +191,21 @@ static void bench_report_cache(const struct bench_config *config,
 			       const struct bench_cache_result *cache, FILE *out)
 {
 	double looked = (double)(cache->hits + cache->misses);
-	char bytes[32];
 
 	if (cache->why[0] && bench_keeps(config))
 		fprintf(out, "kept              nothing: %s\n", cache->why);
 	else if (looked > 0)
 		fprintf(out, "kept              %s; %.1f %% of %.0f samples came kept (%s)\n",
 			cache->point, 100 * (double)cache->hits / looked, looked,
-			base_format_bytes(cache->bytes, bytes, sizeof(bytes)));
+			BASE_BYTES(cache->bytes));
 }
 
 static void bench_report_node(const struct bench_config *config, const struct bench_result *result,
 			      FILE *out)
 {
 	const struct bench_node_result *node = &result->node;
-	char bytes[32], rss[32];
 
-	fprintf(out, "\nbytes read        %s\n",
-		base_format_bytes(node->bytes_read, bytes, sizeof(bytes)));
+	fprintf(out, "\nbytes read        %s\n", BASE_BYTES(node->bytes_read));
 	fprintf(out,
 		"reference         %llu pictures, as the fastest jobs alone would need: redundancy "
 		"%.3f\n",
@@ -225,7 +222,7 @@ static void bench_report_node(const struct bench_config *config, const struct be
 	    out,
 	    "CPU seconds       %.2f workers, %.2f readers, %.2f event loop, %.2f jobs; %s RSS\n",
 	    node->worker_cpu_seconds, node->reader_cpu_seconds, node->loop_cpu_seconds,
-	    node->job_cpu_seconds, base_format_bytes(node->rss_bytes, rss, sizeof(rss)));
+	    node->job_cpu_seconds, BASE_BYTES(node->rss_bytes));
 	bench_report_cache(config, &result->cache, out);
 }
 

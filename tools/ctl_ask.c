@@ -77,7 +77,6 @@ int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wir
 {
 	const char *text = "accessd's answer makes no sense";
 	int r = wire_send(ask->sock, out, 0);
-	char quoted[512];
 	uint64_t code = 0;
 
 	wire_out_fini(out);
@@ -89,7 +88,7 @@ int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wir
 	wire_get_u64(ret, PROTO_KEY_CODE, &code);
 	if (ret->type == type && code == 0)
 		return 0;
-	diag_set(diag, "%s", base_quote(text, quoted, sizeof(quoted)));
+	diag_set(diag, "%s", BASE_QUOTED(text, 512));
 	wire_in_fini(ret);
 	return 1;
 }

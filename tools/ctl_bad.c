@@ -90,15 +90,14 @@ static int bad_fetch(struct ctl_ask *ask, struct ctl_bad *bad, struct diag *diag
 
 void ctl_bad_draw(const struct ctl_bad *bad, FILE *out)
 {
-	char name[128], dataset[1024];
 	struct bad_page_entry entry;
 	struct table table;
 
 	fprintf(out, "job %llu, %s; stream %llu of %s: %llu bad of %llu samples\n",
 		(unsigned long long)ctl_u64(bad->job, "id"),
-		base_quote(ctl_string(bad->job, "name"), name, sizeof(name)),
+		BASE_QUOTED(ctl_string(bad->job, "name"), 128),
 		(unsigned long long)ctl_u64(bad->job, "stream"),
-		base_quote(ctl_string(bad->stream, "dataset"), dataset, sizeof(dataset)),
+		BASE_QUOTED(ctl_string(bad->stream, "dataset"), 1024),
 		(unsigned long long)bad->list.count,
 		(unsigned long long)ctl_u64(bad->stream, "samples"));
 	table_init(&table, "sample|<file|<stage|<error");

@@ -85,14 +85,13 @@ static void cache_row(const struct json_in *group, struct table *table)
 	uint64_t samples = ctl_u64(group, "samples");
 	uint64_t values = ctl_u64(group, "values");
 	struct json_in *note = cache_note_of(group);
-	char bytes[32];
 
 	table_cell(table, "%.*s", CACHE_FIGURES, ctl_string(group, "id"));
 	table_cell(table, "%s", ctl_string(note, "form"));
 	table_cell(table, "%s", ctl_string(note, "dataset"));
 	table_cell(table, "%llu", (unsigned long long)samples);
 	table_cell(table, "%.1f %%", samples ? 100 * (double)values / (double)samples : 0);
-	table_cell(table, "%s", base_format_bytes(ctl_u64(group, "bytes"), bytes, sizeof(bytes)));
+	table_cell(table, "%s", BASE_BYTES(ctl_u64(group, "bytes")));
 	cache_age(table, ctl_u64(group, "last_use_s"));
 	cache_state(group, table);
 	table_end_row(table);
@@ -102,18 +101,16 @@ static void cache_row(const struct json_in *group, struct table *table)
 void ctl_cache_draw(const struct json_in *list, FILE *out)
 {
 	const struct json_in *groups = json_in_member(list, "groups");
-	char used[32], limit[32], memory[32];
 	struct table table;
 
 	fprintf(out,
 		"%s of %s, %llu values; damaged %llu, pushed out %llu; in memory %llu values, %s\n",
-		base_format_bytes(ctl_u64(list, "bytes_used"), used, sizeof(used)),
-		base_format_bytes(ctl_u64(list, "limit"), limit, sizeof(limit)),
+		BASE_BYTES(ctl_u64(list, "bytes_used")), BASE_BYTES(ctl_u64(list, "limit")),
 		(unsigned long long)ctl_u64(list, "values"),
 		(unsigned long long)ctl_u64(list, "damaged"),
 		(unsigned long long)ctl_u64(list, "evicted"),
 		(unsigned long long)ctl_u64(list, "memory_values"),
-		base_format_bytes(ctl_u64(list, "memory_used"), memory, sizeof(memory)));
+		BASE_BYTES(ctl_u64(list, "memory_used")));
 	table_init(&table, "<group|<form|<dataset|samples|kept|bytes|last used|<");
 	JSON_IN_EACH(group, groups)
 		cache_row(group, &table);
@@ -302,7 +299,6 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 {
 	uint8_t group[32];
 	const char *text = "";
-	char quoted[512];
 	struct wire_in in;
 
 	if (prefix) {
@@ -319,7 +315,7 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 		return 1;
 	wire_get_string(&in, PROTO_KEY_TEXT, &text);
 	if (*text)
-		puts(base_quote(text, quoted, sizeof(quoted)));
+		puts(BASE_QUOTED(text, 512));
 	wire_in_fini(&in);
 	return 0;
 }

@@ -90,7 +90,7 @@ static void ctl_draw_variant(const struct json_in *variant, FILE *out)
 {
 	const char *shares = ctl_string(variant, "shares"),
 		   *differs = ctl_string(variant, "differs");
-	char text[900], pipeline[200], memory[32], quoted[3][256];
+	char text[900], pipeline[200], quoted[3][256];
 
 	ctl_pipeline(ctl_string(variant, "pipeline"), pipeline, sizeof(pipeline));
 	base_quote(pipeline, quoted[0], sizeof(quoted[0]));
@@ -99,7 +99,7 @@ static void ctl_draw_variant(const struct json_in *variant, FILE *out)
 	snprintf(text, sizeof(text), "variant %llu: jobs %llu, memory %s; %s%s%s%s%s",
 		 (unsigned long long)ctl_u64(variant, "number"),
 		 (unsigned long long)ctl_u64(variant, "jobs"),
-		 base_format_bytes(ctl_u64(variant, "memory"), memory, sizeof(memory)), quoted[0],
+		 BASE_BYTES(ctl_u64(variant, "memory")), quoted[0],
 		 shares[0] ? "; shares with the first: " : "", quoted[1],
 		 differs[0] ? "; differs from it in: " : "", quoted[2]);
 	fputs("  ", out);
@@ -179,8 +179,6 @@ void ctl_draw_workers(const struct json_in *status, FILE *out)
 
 static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 {
-	char memory[32], most[32];
-
 	ctl_cell_whose(table, tenant);
 	if (ctl_is(tenant, "public") || *ctl_named(tenant)) {
 		for (unsigned i = 0; i < 4; i++)
@@ -189,9 +187,8 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 		ctl_cells_u64(table, tenant, "jobs clients");
 		table_cell(table, "%llu of %llu", (unsigned long long)ctl_u64(tenant, "streams"),
 			   (unsigned long long)ctl_u64(tenant, "streams_most"));
-		base_format_bytes(ctl_u64(tenant, "memory"), memory, sizeof(memory));
-		base_format_bytes(ctl_u64(tenant, "memory_most"), most, sizeof(most));
-		table_cell(table, "%s of %s", memory, most);
+		table_cell(table, "%s of %s", BASE_BYTES(ctl_u64(tenant, "memory")),
+			   BASE_BYTES(ctl_u64(tenant, "memory_most")));
 	}
 	ctl_cell_u64(table, tenant, "workers_alive");
 	table_cell(table, "%.1f s",
@@ -203,7 +200,6 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 static void ctl_only_row(const struct json_in *status, struct table *table)
 {
 	const struct json_in *node = json_in_member(status, "node");
-	char memory[32], most[32];
 
 	if (json_in_member(status, "uid"))
 		ctl_cell_user(table, ctl_u64(status, "uid"));
@@ -212,9 +208,8 @@ static void ctl_only_row(const struct json_in *status, struct table *table)
 	table_cell(table, "%zu", json_in_count(json_in_member(status, "jobs")));
 	ctl_cell_u64(table, node, "clients");
 	table_cell(table, "%zu", json_in_count(json_in_member(status, "streams")));
-	base_format_bytes(ctl_u64(node, "memory_used"), memory, sizeof(memory));
-	base_format_bytes(ctl_u64(node, "memory_budget"), most, sizeof(most));
-	table_cell(table, "%s of %s", memory, most);
+	table_cell(table, "%s of %s", BASE_BYTES(ctl_u64(node, "memory_used")),
+		   BASE_BYTES(ctl_u64(node, "memory_budget")));
 	ctl_cell_u64(table, node, "workers_alive");
 	table_cell(table, "%.1f s",
 		   ctl_real(node, "worker_cpu_seconds") + ctl_real(node, "reader_cpu_seconds"));
@@ -224,18 +219,14 @@ static void ctl_only_row(const struct json_in *status, struct table *table)
 /* What a user's jobs had, and were spared; of an accessd that keeps accounts. */
 static void ctl_account_row(const struct json_in *tenant, struct table *table)
 {
-	char read[32], saved[32];
-
 	if (ctl_is(tenant, "public") || !json_in_member(tenant, "share"))
 		return;
 	ctl_cell_user(table, ctl_u64(tenant, "uid"));
 	ctl_cell_u64(table, tenant, "share");
 	table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_used"));
 	table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_saved"));
-	table_cell(table, "%s",
-		   base_format_bytes(ctl_u64(tenant, "bytes_used"), read, sizeof(read)));
-	table_cell(table, "%s",
-		   base_format_bytes(ctl_u64(tenant, "bytes_saved"), saved, sizeof(saved)));
+	table_cell(table, "%s", BASE_BYTES(ctl_u64(tenant, "bytes_used")));
+	table_cell(table, "%s", BASE_BYTES(ctl_u64(tenant, "bytes_saved")));
 	table_end_row(table);
 }
 
@@ -293,12 +284,11 @@ static void ctl_draw_work(const struct json_in *node, FILE *out)
 {
 	uint64_t decoded = ctl_u64(node, "samples_preprocessed"),
 		 needed = ctl_u64(node, "reference");
-	char text[300], bytes[32];
+	char text[300];
 
 	snprintf(text, sizeof(text), "%llu files read (%s), %llu pictures decoded",
 		 (unsigned long long)ctl_u64(node, "samples_read"),
-		 base_format_bytes(ctl_u64(node, "bytes_read"), bytes, sizeof(bytes)),
-		 (unsigned long long)decoded);
+		 BASE_BYTES(ctl_u64(node, "bytes_read")), (unsigned long long)decoded);
 	ctl_line("work", text, out);
 	if (needed == 0)
 		return;
@@ -313,15 +303,14 @@ static void ctl_draw_work(const struct json_in *node, FILE *out)
 static void ctl_draw_use(const struct json_in *node, size_t jobs, FILE *out)
 {
 	const struct json_in *loop = json_in_member(node, "loop");
-	char text[300], used[32], budget[32], rss[32], from[120];
+	char text[300];
 	const char *source = ctl_text(node, "memory_source");
 
 	snprintf(text, sizeof(text), "%s of %s%s%s%s in use; accessd itself has %s",
-		 base_format_bytes(ctl_u64(node, "memory_used"), used, sizeof(used)),
-		 base_format_bytes(ctl_u64(node, "memory_budget"), budget, sizeof(budget)),
-		 source[0] ? " (" : "", base_quote(source, from, sizeof(from)),
-		 source[0] ? ")" : "",
-		 base_format_bytes(ctl_u64(node, "rss_bytes"), rss, sizeof(rss)));
+		 BASE_BYTES(ctl_u64(node, "memory_used")),
+		 BASE_BYTES(ctl_u64(node, "memory_budget")), source[0] ? " (" : "",
+		 BASE_QUOTED(source, 120), source[0] ? ")" : "",
+		 BASE_BYTES(ctl_u64(node, "rss_bytes")));
 	ctl_line("memory", text, out);
 	snprintf(text, sizeof(text),
 		 "workers %.1f s, readers %.1f s, event loop %.1f s (longest turn %.1f ms)",
@@ -341,19 +330,17 @@ static void ctl_draw_limits(const struct json_in *machine, FILE *out)
 {
 	const char *cpus = ctl_text(machine, "cpus_from");
 	const char *memory = ctl_text(machine, "memory_from");
-	char text[400], limit[32], from[150];
+	char text[400];
 
 	if (cpus[0]) {
 		snprintf(text, sizeof(text), "%llu of %llu CPUs, by %s",
 			 (unsigned long long)ctl_u64(machine, "cpus"),
-			 (unsigned long long)ctl_u64(machine, "cpus_mask"),
-			 base_quote(cpus, from, sizeof(from)));
+			 (unsigned long long)ctl_u64(machine, "cpus_mask"), BASE_QUOTED(cpus, 150));
 		ctl_line("limits", text, out);
 	}
 	if (memory[0]) {
 		snprintf(text, sizeof(text), "%s of memory, by %s",
-			 base_format_bytes(ctl_u64(machine, "memory_limit"), limit, sizeof(limit)),
-			 base_quote(memory, from, sizeof(from)));
+			 BASE_BYTES(ctl_u64(machine, "memory_limit")), BASE_QUOTED(memory, 150));
 		ctl_line(cpus[0] ? "" : "limits", text, out);
 	}
 }
@@ -405,7 +392,7 @@ static void ctl_draw_trouble(const struct json_in *node, FILE *out)
 void ctl_draw_node(const struct json_in *status, FILE *out)
 {
 	const struct json_in *node = json_in_member(status, "node");
-	char text[400], why[300];
+	char text[400];
 
 	ctl_draw_work(node, out);
 	ctl_draw_use(node, json_in_count(json_in_member(status, "jobs")), out);
@@ -415,6 +402,6 @@ void ctl_draw_node(const struct json_in *status, FILE *out)
 	if (ctl_text(status, "share_public_why")[0] == '\0')
 		return;
 	snprintf(text, sizeof(text), "off for what everybody may read: %s",
-		 base_quote(ctl_string(status, "share_public_why"), why, sizeof(why)));
+		 BASE_QUOTED(ctl_string(status, "share_public_why"), 300));
 	ctl_line("sharing", text, out);
 }

@@ -32,19 +32,17 @@ static const struct {
 
 static const char *explain_words(const char *name, char *ret, size_t size)
 {
-	char quoted[64];
 	long further;
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(explain_forms); i++)
 		if (strcmp(name, explain_forms[i].name) == 0)
 			return explain_forms[i].words;
-	base_quote(name, quoted, sizeof(quoted));
 	further = strncmp(name, "decoded+", 8) == 0 ? strtol(name + 8, NULL, 10) : 0;
 	if (further > 0)
 		snprintf(ret, size, "the picture behind %ld more op%s", further,
 			 further > 1 ? "s" : "");
 	else
-		snprintf(ret, size, "%s", quoted);
+		snprintf(ret, size, "%s", BASE_QUOTED(name, 64));
 	return ret;
 }
 
@@ -85,7 +83,6 @@ static void explain_cost(const struct explain *all, const struct json_in *point,
 {
 	bool is_file = point == all->file;
 	double bytes = ctl_known(point, "bytes");
-	char size[32];
 
 	explain_name(all, point, table);
 	table_cell(table, "%llu", (unsigned long long)ctl_u64(point, "samples"));
@@ -93,10 +90,7 @@ static void explain_cost(const struct explain *all, const struct json_in *point,
 	explain_us(table, ctl_known(point, "read_us"));
 	explain_us(table, is_file ? -1 : ctl_known(point, "make_us"));
 	explain_us(table, is_file ? -1 : ctl_known(point, "write_us"));
-	table_cell(table, "%s",
-		   bytes < 0
-		       ? "-"
-		       : base_format_bytes((uint64_t)BASE_MIN(bytes, 1e18), size, sizeof(size)));
+	table_cell(table, "%s", bytes < 0 ? "-" : BASE_BYTES((uint64_t)BASE_MIN(bytes, 1e18)));
 	table_end_row(table);
 }
 
@@ -224,7 +218,6 @@ static const struct {
 static void explain_reason(const struct explain *all)
 {
 	const char *reason = ctl_string(all->cache, "reason");
-	char quoted[64];
 
 	if (ctl_is(all->cache, "forced")) {
 		fputs("accessd was told to: cache_point (accessd.conf(5)).\n", all->out);
@@ -235,7 +228,7 @@ static void explain_reason(const struct explain *all)
 			explain_reasons[i].explain(all);
 			return;
 		}
-	fprintf(all->out, "accessd's reason: %s\n", base_quote(reason, quoted, sizeof(quoted)));
+	fprintf(all->out, "accessd's reason: %s\n", BASE_QUOTED(reason, 64));
 }
 
 /* ---- a job ---- */
@@ -243,14 +236,14 @@ static void explain_reason(const struct explain *all)
 static void explain_choice(const struct explain *all)
 {
 	const char *name = ctl_string(all->cache, "point");
-	char words[80], quoted[64];
+	char words[80];
 
-	base_quote(name, quoted, sizeof(quoted));
 	if (!all->chosen || all->chosen == all->file) {
 		fputs("Nothing is kept. ", all->out);
 		return;
 	}
-	fprintf(all->out, "Kept is %s: %s. ", quoted, explain_words(name, words, sizeof(words)));
+	fprintf(all->out, "Kept is %s: %s. ", BASE_QUOTED(name, 64),
+		explain_words(name, words, sizeof(words)));
 }
 
 static void explain_making(const struct explain *all)
@@ -269,13 +262,12 @@ static void explain_hits(const struct explain *all)
 	uint64_t hits = ctl_u64(all->cache, "hits");
 	uint64_t misses = ctl_u64(all->cache, "misses");
 	uint64_t wrong = ctl_u64(all->cache, "wrong");
-	char bytes[32];
 
 	fprintf(all->out, "Of %llu samples that were looked for %llu came kept",
 		(unsigned long long)(hits + misses), (unsigned long long)hits);
 	if (hits + misses > 0)
 		fprintf(all->out, " (%.1f %%, %s)", 100.0 * (double)hits / (double)(hits + misses),
-			base_format_bytes(ctl_u64(all->cache, "bytes"), bytes, sizeof(bytes)));
+			BASE_BYTES(ctl_u64(all->cache, "bytes")));
 	if (wrong > 0)
 		fprintf(all->out, "; %llu were of no use and made from files again",
 			(unsigned long long)wrong);
@@ -296,7 +288,6 @@ static void explain_origins(const struct explain *all)
 	static const char *const words[] = {"this node's memory", "its store", "other nodes",
 					    "the source"};
 	const char *before = "They came from ";
-	char bytes[32];
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(where); i++) {
 		const uint64_t samples = explain_origin(all, where[i], "samples");
@@ -304,8 +295,7 @@ static void explain_origins(const struct explain *all)
 		if (samples == 0)
 			continue;
 		fprintf(all->out, "%s%s: %llu (%s)", before, words[i], (unsigned long long)samples,
-			base_format_bytes(explain_origin(all, where[i], "bytes"), bytes,
-					  sizeof(bytes)));
+			BASE_BYTES(explain_origin(all, where[i], "bytes")));
 		before = ", ";
 	}
 	if (*before == ',')
@@ -331,11 +321,9 @@ static void explain_peers(const struct explain *all)
 	const double make_us = ctl_known(peers, "make_us");
 	const double fetch_us = ctl_known(peers, "fetch_us");
 	const char *why_not = ctl_text(peers, "why_not");
-	char quoted[512];
 
 	if (*why_not)
-		fprintf(all->out, "Other nodes do not share it: %s.\n",
-			base_quote(why_not, quoted, sizeof(quoted)));
+		fprintf(all->out, "Other nodes do not share it: %s.\n", BASE_QUOTED(why_not, 512));
 	if (connected == 0)
 		return;
 	fprintf(all->out, "%llu other node%s asked for what is not here",
@@ -361,11 +349,10 @@ static void explain_peers(const struct explain *all)
 static void explain_place(const struct explain *all)
 {
 	const char *why = ctl_text(all->cache, "why");
-	char quoted[512];
 
 	if (ctl_is(all->cache, "memory_only"))
 		fprintf(all->out, "It is kept in memory only, and gone with accessd: %s\n",
-			base_quote(why, quoted, sizeof(quoted)));
+			BASE_QUOTED(why, 512));
 }
 
 static void explain_cache(const struct json_in *cache, FILE *out)
@@ -373,12 +360,10 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 	struct explain all = {
 	    .cache = cache, .points = json_in_member(cache, "points"), .out = out};
 	const char *why = ctl_text(cache, "why");
-	char quoted[512];
 
 	if (!json_in_bool(json_in_member(cache, "on"), true)) {
 		fprintf(out, "Nothing is kept: %s\n",
-			why[0] ? base_quote(why, quoted, sizeof(quoted))
-			       : "accessd does not say why");
+			why[0] ? BASE_QUOTED(why, 512) : "accessd does not say why");
 		return;
 	}
 	all.file = json_in_with(all.points, "name", "file");
@@ -404,7 +389,6 @@ static void explain_read_limit(const struct json_in *status, const struct json_i
 	const struct json_in *tenants = json_in_member(status, "tenants");
 	const uint64_t uid = json_in_u64(json_in_member(job, "uid"), UINT64_MAX);
 	const uint64_t held = ctl_u64(stream, "read_held");
-	char rate[32];
 
 	for (size_t i = 0; i < json_in_count(tenants) && held > 0; i++) {
 		const struct json_in *tenant = json_in_item(tenants, i);
@@ -416,8 +400,7 @@ static void explain_read_limit(const struct json_in *status, const struct json_i
 			"Reading is limited to %s a second by tenant.%llu.read_bandwidth of "
 			"accessd, which has held this stream back %llu times: who runs accessd can "
 			"raise it.\n",
-			base_format_bytes(most, rate, sizeof(rate)), (unsigned long long)uid,
-			(unsigned long long)held);
+			BASE_BYTES(most), (unsigned long long)uid, (unsigned long long)held);
 		return;
 	}
 }
@@ -427,13 +410,11 @@ static void explain_job(const struct json_in *status, const struct json_in *job,
 	uint64_t id = ctl_u64(job, "stream");
 	const struct json_in *stream = ctl_stream_of(status, job);
 	const struct json_in *cache = json_in_member(stream, "cache");
-	char name[128], dataset[1024];
 
 	fprintf(out, "job %llu, %s, process %llu; stream %llu of %s\n",
-		(unsigned long long)ctl_u64(job, "id"),
-		base_quote(ctl_string(job, "name"), name, sizeof(name)),
+		(unsigned long long)ctl_u64(job, "id"), BASE_QUOTED(ctl_string(job, "name"), 128),
 		(unsigned long long)ctl_u64(job, "pid"), (unsigned long long)id,
-		base_quote(ctl_string(stream, "dataset"), dataset, sizeof(dataset)));
+		BASE_QUOTED(ctl_string(stream, "dataset"), 1024));
 	explain_read_limit(status, job, stream, out);
 	ctl_explain_waits(status, job, out);
 	ctl_whatif_draw(status, job, out);

@@ -57,10 +57,8 @@ static void ctl_draw_status(const struct json_in *status, FILE *out)
 
 static void ctl_draw_ping(const struct json_in *status, FILE *out)
 {
-	char version[64];
-
-	base_quote(ctl_string(status, "version"), version, sizeof(version));
-	fprintf(out, "accessd %s, pid %llu, answers\n", version,
+	fprintf(out, "accessd %s, pid %llu, answers\n",
+		BASE_QUOTED(ctl_string(status, "version"), 64),
 		(unsigned long long)ctl_u64(status, "pid"));
 }
 

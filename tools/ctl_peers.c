@@ -71,15 +71,14 @@ static void ctl_peer_ways(const struct json_in *channels, FILE *out)
 	for (size_t i = 0; i < json_in_count(channels); i++) {
 		const struct json_in *channel = json_in_item(channels, i);
 		const char *way = ctl_string(channel, "way");
-		char why[600], text[700];
+		char text[700];
 		bool is_new = strcmp(ctl_string(channel, "transport"), "tcp") == 0 && *way;
 
 		for (size_t j = 0; is_new && j < i; j++)
 			is_new = strcmp(ctl_string(json_in_item(channels, j), "way"), way) != 0;
 		if (!is_new || strcmp(way, "transport = tcp") == 0)
 			continue;
-		base_quote(way, why, sizeof(why));
-		snprintf(text, sizeof(text), "by TCP: %s", why);
+		snprintf(text, sizeof(text), "by TCP: %s", BASE_QUOTED(way, 600));
 		option_wrap(text, 2, CTL_PEERS_LINE, out);
 	}
 }

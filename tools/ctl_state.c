@@ -67,12 +67,10 @@ static void ctl_say_waits(const struct ctl_sum *sum, FILE *out)
 
 static void ctl_say_stopped(const struct ctl_sum *sum, FILE *out)
 {
-	char name[128];
-
 	if (sum->stopped == 0)
 		return;
 	fprintf(out, "; %s takes nothing, for %.0f s",
-		base_quote(ctl_string(sum->stuck, "name"), name, sizeof(name)),
+		BASE_QUOTED(ctl_string(sum->stuck, "name"), 128),
 		ctl_real(sum->stuck, "idle_seconds"));
 	if (sum->stopped > 1)
 		fprintf(out, ", and %zu more", sum->stopped - 1);
@@ -80,16 +78,14 @@ static void ctl_say_stopped(const struct ctl_sum *sum, FILE *out)
 
 static void ctl_say(const struct json_in *status, const struct ctl_sum *sum, FILE *out)
 {
-	char version[64], up[48], user[64], quoted[128];
+	char up[48], user[64];
 
-	fprintf(out, "accessd %s, pid %llu, ",
-		base_quote(ctl_string(status, "version"), version, sizeof(version)),
+	fprintf(out, "accessd %s, pid %llu, ", BASE_QUOTED(ctl_string(status, "version"), 64),
 		(unsigned long long)ctl_u64(status, "pid"));
 	if (json_in_member(status, "serves_all") && json_in_member(status, "uid") &&
 	    !ctl_is(status, "serves_all"))
 		fprintf(out, "private to %s, ",
-			base_quote(ctl_user(ctl_u64(status, "uid"), user, sizeof(user)), quoted,
-				   sizeof(quoted)));
+			BASE_QUOTED(ctl_user(ctl_u64(status, "uid"), user, sizeof(user)), 128));
 	fprintf(out, "up %s: ", ctl_duration(ctl_real(status, "uptime_s"), up, sizeof(up)));
 	if (ctl_is(status, "draining"))
 		fputs("it is ending, jobs go on with the next one; ", out);

@@ -117,9 +117,7 @@ void ctl_cells_u64(struct table *table, const struct json_in *object, const char
 
 void ctl_cell_bytes(struct table *table, uint64_t bytes)
 {
-	char text[32];
-
-	table_cell(table, "%s", base_format_bytes(bytes, text, sizeof(text)));
+	table_cell(table, "%s", BASE_BYTES(bytes));
 }
 
 void ctl_cell_rate(struct table *table, const struct json_in *job)

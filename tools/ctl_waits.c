@@ -161,14 +161,13 @@ static double ctl_waits_kept(const struct json_in *stream)
 void ctl_waits_late(const struct json_in *job, char *ret, size_t size)
 {
 	const struct json_in *late = json_in_member(job, "late");
-	char name[96];
 
 	ret[0] = '\0';
 	if (late)
 		snprintf(ret, size, "sample %llu for %.0f s (%s)",
 			 (unsigned long long)ctl_u64(late, "sample"),
 			 ctl_real(job, "waiting_seconds"),
-			 base_quote(ctl_string(late, "name"), name, sizeof(name)));
+			 BASE_QUOTED(ctl_string(late, "name"), 96));
 }
 
 static void ctl_waits_more(const struct json_in *status, const struct json_in *job,

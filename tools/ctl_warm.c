@@ -211,13 +211,11 @@ static int warm_go(struct warming *warming, struct diag *diag)
 static void warm_tell_missing(const struct ctl_warm_look *look, uint64_t missing, struct diag *diag)
 {
 	bool is_full = warm_is_full(look);
-	char used[32], limit[32];
 
 	diag_set(diag, "%llu samples are not kept: %s (%s of %s are used)%s",
 		 (unsigned long long)missing,
 		 is_full ? "there is no room for them" : "the store did not take them",
-		 base_format_bytes(look->used, used, sizeof(used)),
-		 base_format_bytes(look->limit, limit, sizeof(limit)),
+		 BASE_BYTES(look->used), BASE_BYTES(look->limit),
 		 is_full
 		     ? "; a larger cache_size would help (accessd.conf(5)), or to drop what nobody "
 		       "needs (access-ctl cache ls)"
@@ -228,7 +226,6 @@ int ctl_warm_tell(const struct ctl_warm_look *look, uint64_t samples, uint64_t b
 		  struct diag *diag)
 {
 	uint64_t rest = look->kept + look->unfit + broken;
-	char bytes[32];
 
 	if (strcmp(look->form, "file") == 0) {
 		fprintf(out, "Nothing is kept: %s\n",
@@ -239,8 +236,7 @@ int ctl_warm_tell(const struct ctl_warm_look *look, uint64_t samples, uint64_t b
 	}
 	fprintf(out, "%s: %llu of %llu samples are kept, %s; %llu were before\n", look->form,
 		(unsigned long long)look->kept, (unsigned long long)samples,
-		base_format_bytes(look->bytes, bytes, sizeof(bytes)),
-		(unsigned long long)look->found);
+		BASE_BYTES(look->bytes), (unsigned long long)look->found);
 	if (look->unfit)
 		fprintf(out, "%llu have no such form, or only one that is too large\n",
 			(unsigned long long)look->unfit);

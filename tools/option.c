@@ -23,10 +23,7 @@ static const struct option *option_find(const struct option *table, unsigned n, 
 static int option_refuse(const struct option *option, const char *value, const char *expected,
 			 struct diag *diag)
 {
-	char quoted[128];
-
-	diag_set(diag, "--%s %s: expected %s", option->name,
-		 base_quote(value, quoted, sizeof(quoted)), expected);
+	diag_set(diag, "--%s %s: expected %s", option->name, BASE_QUOTED(value, 128), expected);
 	return OPTION_E_BAD;
 }
 
@@ -159,11 +156,10 @@ static int option_match(const struct option *table, unsigned n, int argc, char *
 	const char *name = argv[*i] + 2;
 	size_t length = strcspn(name, "=");
 	const struct option *option = option_find(table, n, name, length);
-	char quoted[128];
 
 	if (!option) {
 		diag_set(diag, "there is no option %s; --help lists them",
-			 base_quote(argv[*i], quoted, sizeof(quoted)));
+			 BASE_QUOTED(argv[*i], 128));
 		return OPTION_E_BAD;
 	}
 	*ret = option;

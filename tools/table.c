@@ -43,14 +43,14 @@ void table_fini(struct table *table)
 
 void table_cell(struct table *table, const char *fmt, ...)
 {
-	char raw[TABLE_CELL], text[TABLE_CELL];
+	char raw[TABLE_CELL];
 	va_list args;
 
 	va_start(args, fmt);
 	if (vsnprintf(raw, sizeof(raw), fmt, args) < 0)
 		raw[0] = '\0';
 	va_end(args);
-	table_add(table, base_quote(raw, text, sizeof(text)));
+	table_add(table, BASE_QUOTED(raw, TABLE_CELL));
 }
 
 void table_end_row(struct table *table)

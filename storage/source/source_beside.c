@@ -40,15 +40,14 @@ struct beside {
 BASE_PRINTF(3, 4)
 static void set_aside(struct beside *beside, const char *name, const char *fmt, ...)
 {
-	char quoted[128], why[320];
+	char why[320];
 	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
 	if (beside->aside++ == 0)
-		snprintf(beside->first, sizeof(beside->first), "%s%s",
-			 base_quote(name, quoted, sizeof(quoted)), why);
+		snprintf(beside->first, sizeof(beside->first), "%s%s", BASE_QUOTED(name, 128), why);
 }
 
 /* May so much be taken beside what is? */

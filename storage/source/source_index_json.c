@@ -11,11 +11,8 @@
 int source_index_json_refuse(const struct reader_dataset *dataset, const char *shard,
 			     const char *what, struct diag *diag)
 {
-	char path[256], quoted[128];
-
 	diag_set(diag, "dataset \"%s\" is refused: shard \"%s\" %s; copy the data set anew",
-		 base_quote(dataset->path, path, sizeof(path)),
-		 base_quote(shard, quoted, sizeof(quoted)), what);
+		 BASE_QUOTED(dataset->path, 256), BASE_QUOTED(shard, 128), what);
 	return DATASET_E_REFUSED;
 }
 
@@ -82,7 +79,6 @@ int source_index_json(const struct reader_dataset *dataset, const struct scan_pr
 {
 	_cleanup_free_ char *text = NULL;
 	struct diag why = {.text = ""};
-	char path[256];
 	size_t size = 0;
 	int r = read_text(dataset, progress, held, &text, &size);
 
@@ -94,8 +90,8 @@ int source_index_json(const struct reader_dataset *dataset, const struct scan_pr
 	if (!r && text)
 		r = parse(text, size, arg, ret, &why);
 	if (r == INDEX_JSON_E_BAD) {
-		diag_set(diag, "dataset \"%s\" is refused: %s",
-			 base_quote(dataset->path, path, sizeof(path)), why.text);
+		diag_set(diag, "dataset \"%s\" is refused: %s", BASE_QUOTED(dataset->path, 256),
+			 why.text);
 		return DATASET_E_REFUSED;
 	}
 	if (r < 0)

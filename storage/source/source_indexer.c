@@ -85,11 +85,8 @@ BASE_PRINTF(3, 4) static int stop(struct indexer *indexer, int error, const char
 static int stop_shard(struct indexer *indexer, const struct indexer_shard *shard, int error,
 		      const char *what)
 {
-	char name[256], root[256];
-
 	return stop(indexer, error, "shard \"%s\" of dataset \"%s\" %s",
-		    base_quote(shard->name, name, sizeof(name)),
-		    base_quote(indexer->job->root_name, root, sizeof(root)), what);
+		    BASE_QUOTED(shard->name, 256), BASE_QUOTED(indexer->job->root_name, 256), what);
 }
 
 static int stop_errno(struct indexer *indexer, const struct indexer_shard *shard, const char *what,
@@ -179,7 +176,6 @@ static int take_record(struct listener *listener, const struct indexer_word *wor
 static int take_word(struct listener *listener, const struct indexer_word *word, const char *text)
 {
 	struct indexer *indexer = listener->indexer;
-	char name[200], root[200], why[256];
 
 	switch (word->said) {
 	case INDEXER_RECORD:
@@ -189,9 +185,9 @@ static int take_word(struct listener *listener, const struct indexer_word *word,
 		return 0;
 	case INDEXER_BAD:
 		return stop(indexer, DATASET_E_REFUSED, "dataset \"%s\" is refused: %s:%llu: %s",
-			    base_quote(indexer->job->root_name, root, sizeof(root)),
-			    base_quote(listener->shard->name, name, sizeof(name)),
-			    (unsigned long long)word->at, base_quote(text, why, sizeof(why)));
+			    BASE_QUOTED(indexer->job->root_name, 200),
+			    BASE_QUOTED(listener->shard->name, 200), (unsigned long long)word->at,
+			    BASE_QUOTED(text, 256));
 	case INDEXER_BROKE:
 		return stop_errno(indexer, listener->shard, "read",
 				  word->at > 0 && word->at < 4096 ? (int)word->at : EIO);

@@ -118,7 +118,6 @@ static void stop(struct resolving *all, const struct rows *rows, size_t i, const
 	const struct indexer_shard *shard = rows->shard;
 	const uint64_t line =
 	    source_manifest_line(dataset, shard->name, shard->record[rows->first + i].at);
-	char root[200], name[120], quoted[200];
 
 	pthread_mutex_lock(&all->lock);
 	if (is_first(all, shard, rows->first + i)) {
@@ -126,9 +125,8 @@ static void stop(struct resolving *all, const struct rows *rows, size_t i, const
 		all->bad_shard = shard;
 		all->bad_row = rows->first + i;
 		diag_set(all->diag, "dataset \"%s\" is refused: %s:%llu: \"%s\" %s",
-			 base_quote(dataset->path, root, sizeof(root)),
-			 base_quote(shard->name, name, sizeof(name)), (unsigned long long)line,
-			 base_quote(path, quoted, sizeof(quoted)), what);
+			 BASE_QUOTED(dataset->path, 200), BASE_QUOTED(shard->name, 120),
+			 (unsigned long long)line, BASE_QUOTED(path, 200), what);
 	}
 	pthread_mutex_unlock(&all->lock);
 }

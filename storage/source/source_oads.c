@@ -11,13 +11,11 @@
 static int refuse(const struct reader_dataset *dataset, const char *what, int code,
 		  struct diag *diag)
 {
-	char path[512];
-
 	diag_set(
 	    diag,
 	    "the converted data set \"%s\" cannot be used: %s; access-ctl convert --check says "
 	    "more, access-ctl convert makes it anew from the folder",
-	    base_quote(dataset->path, path, sizeof(path)), what);
+	    BASE_QUOTED(dataset->path, 512), what);
 	return code;
 }
 

@@ -40,7 +40,6 @@ static bool is_in_closed_mount(const char *path)
 
 int source_refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag)
 {
-	char path[512];
 	const char *mend = "is the path right, and does this machine have it mounted?";
 
 	if (error == EACCES && is_in_closed_mount(dataset->path))
@@ -53,8 +52,8 @@ int source_refuse_root(const struct reader_dataset *dataset, int error, struct d
 		mend = "give the folder that holds the pictures or the class folders, or a file "
 		       "that access-ctl convert made, or another kind of data set "
 		       "(oneaccess-sources(7))";
-	diag_set(diag, "cannot open dataset \"%s\": %s; %s",
-		 base_quote(dataset->path, path, sizeof(path)), strerror(error), mend);
+	diag_set(diag, "cannot open dataset \"%s\": %s; %s", BASE_QUOTED(dataset->path, 512),
+		 strerror(error), mend);
 	return -error;
 }
 

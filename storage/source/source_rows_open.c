@@ -49,14 +49,14 @@ struct opening {
 
 BASE_PRINTF(2, 3) static int refuse(const struct opening *opening, const char *fmt, ...)
 {
-	char path[300], text[sizeof(opening->diag->text)];
+	char text[sizeof(opening->diag->text)];
 	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	diag_set(opening->diag, "dataset \"%s\" is refused: %s",
-		 base_quote(opening->dataset->path, path, sizeof(path)), text);
+		 BASE_QUOTED(opening->dataset->path, 300), text);
 	return DATASET_E_REFUSED;
 }
 

@@ -53,10 +53,8 @@ void source_direct_above(uint64_t bytes)
 
 static void tell(const struct reader_dataset *dataset, bool is_direct, const char *why)
 {
-	char path[512];
-
 	log_line(LOG_LEVEL_INFO, "shards-read", "path=\"%s\" past_page_cache=%s why=\"%s\"",
-		 base_quote(dataset->path, path, sizeof(path)), is_direct ? "yes" : "no", why);
+		 BASE_QUOTED(dataset->path, 512), is_direct ? "yes" : "no", why);
 }
 
 /* ---- opening ---- */

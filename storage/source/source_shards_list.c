@@ -68,7 +68,7 @@ int source_shards_refuse_compressed(const struct reader_dataset *dataset, const 
 	    ".gz\0.tgz\0.zlib\0.zst\0.zstd\0"; /* by access-ctl convert */
 	const bool is_unpacked =
 	    source_shards_suffix(name, unpacked) && !dataset->ops->shards->resolve;
-	char path[200], quoted[150], mend[300];
+	char path[200], mend[300];
 
 	base_quote(dataset->path, path, sizeof(path));
 	if (is_unpacked)
@@ -81,17 +81,15 @@ int source_shards_refuse_compressed(const struct reader_dataset *dataset, const 
 	diag_set(diag,
 		 "dataset \"%s\" is refused: \"%s\" is compressed, so that no sample of it can be "
 		 "read alone: %s; pictures are compressed already",
-		 path, base_quote(name, quoted, sizeof(quoted)), mend);
+		 path, BASE_QUOTED(name, 150), mend);
 	return is_unpacked ? DATASET_E_COMPRESSED : DATASET_E_REFUSED;
 }
 
 static int refuse(const struct reader_dataset *dataset, int code, const char *what,
 		  struct diag *diag)
 {
-	char path[400];
-
 	diag_set(diag, "the list of shards \"%s\" cannot be used: %s",
-		 base_quote(dataset->path, path, sizeof(path)), what);
+		 BASE_QUOTED(dataset->path, 400), what);
 	return code;
 }
 

@@ -35,13 +35,12 @@ static void place_text(const struct found *found, const struct indexer_shard *sh
 		       const char *key, char ret[320])
 {
 	const uint64_t at = shard->record[record].at;
-	char name[150], quoted[120];
 
-	snprintf(ret, 320, "%s:%llu (%s)", base_quote(shard->name, name, sizeof(name)),
+	snprintf(ret, 320, "%s:%llu (%s)", BASE_QUOTED(shard->name, 150),
 		 (unsigned long long)(found->dataset->ops->shards->resolve
 					  ? source_manifest_line(found->dataset, shard->name, at)
 					  : at),
-		 base_quote(key, quoted, sizeof(quoted)));
+		 BASE_QUOTED(key, 120));
 }
 
 /* The first sample that has a label, or has none; false: there is no such. */
@@ -63,7 +62,7 @@ static bool find_labelled(const struct found *found, bool has_label, char ret[32
 /* All samples have one, or none has. */
 static int check_labels(struct found *found, struct diag *diag)
 {
-	char with[320], without[320], root[200];
+	char with[320], without[320];
 
 	found->has_labels = find_labelled(found, true, with);
 	if (!found->has_labels || !find_labelled(found, false, without))
@@ -71,7 +70,7 @@ static int check_labels(struct found *found, struct diag *diag)
 	diag_set(diag,
 		 "dataset \"%s\" is refused: sample %s has no label, and %s has one: give all "
 		 "samples a label, or none",
-		 base_quote(found->dataset->path, root, sizeof(root)), without, with);
+		 BASE_QUOTED(found->dataset->path, 200), without, with);
 	return DATASET_E_REFUSED;
 }
 
@@ -219,12 +218,11 @@ static void write_classes(struct index_writer *writer, const struct found *found
 static int write_all(struct found *found, char *name, int *ret_fd, struct diag *diag)
 {
 	struct index_writer writer;
-	char root[256];
 	int r = index_new(&writer, &found->head);
 
 	if (r) {
 		diag_set(diag, "cannot make the index of dataset \"%s\" (%llu samples): %s",
-			 base_quote(found->dataset->path, root, sizeof(root)),
+			 BASE_QUOTED(found->dataset->path, 256),
 			 (unsigned long long)found->head.n_samples, strerror(-r));
 		return r;
 	}
@@ -239,10 +237,8 @@ static int write_all(struct found *found, char *name, int *ret_fd, struct diag *
 
 static int refuse_empty(const struct reader_dataset *dataset, struct diag *diag)
 {
-	char root[256];
-
 	diag_set(diag, "no sample found in the %s of dataset \"%s\": %s",
-		 dataset->ops->shards->what, base_quote(dataset->path, root, sizeof(root)),
+		 dataset->ops->shards->what, BASE_QUOTED(dataset->path, 256),
 		 dataset->ops->shards->empty);
 	return DATASET_E_EMPTY;
 }

@@ -108,16 +108,15 @@ static void meters_title(const struct top_model *model, struct top_grid *grid)
 {
 	size_t jobs = model->rows[TOP_JOBS].n, streams = model->rows[TOP_STREAMS].n,
 	       ranks = model->rows[TOP_RANKS].n;
-	char version[32], up[48], counts[96];
+	char up[48], counts[96];
 	unsigned x = top_grid_say(grid, 0, 0, TOP_TITLE, "access-top");
 
 	if (!model->status)
 		return;
-	x +=
-	    top_grid_say(grid, x, 0, TOP_PLAIN, "  accessd %s pid %llu up %s%s",
-			 base_quote(ctl_string(model->status, "version"), version, sizeof(version)),
-			 (unsigned long long)model->pid, ctl_duration(model->at_s, up, sizeof(up)),
-			 ctl_is(model->status, "draining") ? ", ending" : "");
+	x += top_grid_say(grid, x, 0, TOP_PLAIN, "  accessd %s pid %llu up %s%s",
+			  BASE_QUOTED(ctl_string(model->status, "version"), 32),
+			  (unsigned long long)model->pid, ctl_duration(model->at_s, up, sizeof(up)),
+			  ctl_is(model->status, "draining") ? ", ending" : "");
 	snprintf(counts, sizeof(counts), "%zu job%s, %zu stream%s, %zu rank%s", jobs, plural(jobs),
 		 streams, plural(streams), ranks, plural(ranks));
 	if (x + 2 + strlen(counts) <= grid->width)

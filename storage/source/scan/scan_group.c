@@ -19,10 +19,7 @@
 static int bad(const struct scan_group *group, struct scan_sink *sink, uint64_t at,
 	       const char *what)
 {
-	char key[100];
-
-	return scan_bad(sink, at, "sample \"%s\" %s", base_quote(group->key, key, sizeof(key)),
-			what);
+	return scan_bad(sink, at, "sample \"%s\" %s", BASE_QUOTED(group->key, 100), what);
 }
 
 /* The path before the dot, without what changes nothing in a path. false: it leads upwards. */

@@ -47,10 +47,8 @@ struct manifest {
 static int bad_column(const struct manifest *manifest, struct scan_sink *sink, enum column column,
 		      const char *what)
 {
-	char name[80];
-
-	return scan_bad(sink, manifest->line, "(%s) %s",
-			base_quote(manifest->name[column], name, sizeof(name)), what);
+	return scan_bad(sink, manifest->line, "(%s) %s", BASE_QUOTED(manifest->name[column], 80),
+			what);
 }
 
 /* ---- a row's two values ---- */
