@@ -11,13 +11,13 @@
  * worker died, and nothing is said.
  */
 
+#include "base/hold.h"
 #include "storage/reader_peers.h"
 
 #include "base/log.h"
 #include "base/philox.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 
 #define CHECKS_PATIENCE_NS UINT64_C(60000000000)      /* a task that begins at once */
 #define CHECKS_PUT_PATIENCE_NS UINT64_C(600000000000) /* one of an epoch's */
@@ -100,33 +100,26 @@ static bool begin_locked(const struct value_head *head, const uint8_t *value, ui
 
 void reader_checks_each(uint64_t each)
 {
-	pthread_mutex_lock(&checks.lock);
+	BASE_HOLD(&checks.lock);
 	checks.each = each;
-	pthread_mutex_unlock(&checks.lock);
 }
 
 bool reader_checks_begin(const struct value_head *head, const uint8_t *value)
 {
 	const uint64_t node = reader_peers_id(head->peer);
-	bool is_begun;
 
-	pthread_mutex_lock(&checks.lock);
-	is_begun = node && begin_locked(head, value, node);
-	pthread_mutex_unlock(&checks.lock);
-	return is_begun;
+	BASE_HOLD(&checks.lock);
+	return node && begin_locked(head, value, node);
 }
 
 bool reader_checks_waits(const struct hash_id *group, uint64_t sample)
 {
 	const struct check *put = &checks.check[CHECKS_PUT];
-	bool waits;
 
 	if (!atomic_load_explicit(&checks.has_put, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&checks.lock);
-	waits = is_of(put, group, sample) && !is_late(put);
-	pthread_mutex_unlock(&checks.lock);
-	return waits;
+	BASE_HOLD(&checks.lock);
+	return is_of(put, group, sample) && !is_late(put);
 }
 
 /* false: it is as it was said. */
@@ -168,17 +161,15 @@ void reader_checks_made(const struct hash_id *group, const struct rings_item *it
 
 void reader_checks_not_made(const struct hash_id *group, uint64_t sample)
 {
-	pthread_mutex_lock(&checks.lock);
+	BASE_HOLD(&checks.lock);
 	for (unsigned i = 0; i < CHECKS; i++)
 		if (is_of(&checks.check[i], group, sample))
 			end_locked(&checks.check[i]);
-	pthread_mutex_unlock(&checks.lock);
 }
 
 void reader_checks_state(struct reader_state *ret)
 {
-	pthread_mutex_lock(&checks.lock);
+	BASE_HOLD(&checks.lock);
 	ret->peers_compared = checks.compared;
 	ret->peers_wrong = checks.wrong;
-	pthread_mutex_unlock(&checks.lock);
 }

@@ -15,7 +15,6 @@
 
 #include "base/json.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #define CHORES_MOST 64 /* that wait; accessd has fewer */
@@ -57,7 +56,7 @@ static bool chores_put(struct chore *chore)
 {
 	bool takes;
 
-	pthread_mutex_lock(&chores.lock);
+	BASE_HOLD(&chores.lock);
 	takes = chores.waiting < CHORES_MOST;
 	if (takes) {
 		if (!chores.first)
@@ -67,7 +66,6 @@ static bool chores_put(struct chore *chore)
 		chores.waiting++;
 		pthread_cond_broadcast(&chores.changed);
 	}
-	pthread_mutex_unlock(&chores.lock);
 	return takes;
 }
 
@@ -111,23 +109,21 @@ static void chores_forget(uint64_t id)
 
 void reader_chores_cancel(uint64_t id)
 {
-	pthread_mutex_lock(&chores.lock);
+	BASE_HOLD(&chores.lock);
 	if (chores.is_busy && chores.busy_id == id)
 		chores.is_cancelled = true;
 	else
 		chores_forget(id);
-	pthread_mutex_unlock(&chores.lock);
 }
 
 /* ---- from the keeper ---- */
 
 void reader_chores_store(struct store *store)
 {
-	pthread_mutex_lock(&chores.lock);
+	BASE_HOLD(&chores.lock);
 	chores.store = store;
 	chores.is_known = true;
 	pthread_cond_broadcast(&chores.changed);
-	pthread_mutex_unlock(&chores.lock);
 }
 
 void reader_chores_end(void)
@@ -296,7 +292,7 @@ static struct chore *chores_take(struct store **ret_store)
 {
 	struct chore *chore = NULL;
 
-	pthread_mutex_lock(&chores.lock);
+	BASE_HOLD(&chores.lock);
 	while (!chores.is_ending && (!chores.first || !chores.is_known))
 		pthread_cond_wait(&chores.changed, &chores.lock);
 	if (!chores.is_ending) {
@@ -306,7 +302,6 @@ static struct chore *chores_take(struct store **ret_store)
 		chores.busy_id = chore->id;
 		*ret_store = chores.store;
 	}
-	pthread_mutex_unlock(&chores.lock);
 	return chore;
 }
 

@@ -16,12 +16,12 @@
  * from it. Where memory is all there is, it is a user as any other.
  */
 
+#include "base/hold.h"
 #include "storage/reader_peers.h"
 
 #include "base/log.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #define GUESTS_MOST 512 /* names */
@@ -267,12 +267,8 @@ static struct reader_guest *find_named(const struct value_head *head)
 
 bool reader_guests_is_named(const struct value_head *head)
 {
-	bool is_named;
-
-	pthread_mutex_lock(&guests.lock);
-	is_named = find_named(head);
-	pthread_mutex_unlock(&guests.lock);
-	return is_named;
+	BASE_HOLD(&guests.lock);
+	return find_named(head);
 }
 
 struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head)
@@ -297,9 +293,8 @@ void reader_guests_leave(void)
 
 void reader_guests_recheck(uint64_t every_ns)
 {
-	pthread_mutex_lock(&guests.lock);
+	BASE_HOLD(&guests.lock);
 	guests.recheck_ns = every_ns;
-	pthread_mutex_unlock(&guests.lock);
 }
 
 /* So a sample is looked at once in that time, and no look is older. Without memory for that it is each time. */
@@ -321,16 +316,15 @@ void reader_guests_looked(const struct hash_id *group, uint64_t sample)
 {
 	struct reader_guest *guest;
 
-	pthread_mutex_lock(&guests.lock);
+	BASE_HOLD(&guests.lock);
 	guest = find(group);
 	if (guest && guest->looked && sample < guest->samples)
 		guest->looked[sample / 8] |= (uint8_t)(1 << sample % 8);
-	pthread_mutex_unlock(&guests.lock);
 }
 
 void reader_guests_gone(uint32_t peer)
 {
-	pthread_mutex_lock(&guests.lock);
+	BASE_HOLD(&guests.lock);
 	for (unsigned i = 0; i < GUESTS_MOST; i++) {
 		struct reader_guest *guest = &guests.one[i];
 
@@ -340,13 +334,11 @@ void reader_guests_gone(uint32_t peer)
 		if (!guest->peers && !guest->is_sure)
 			forget_guest(guest);
 	}
-	pthread_mutex_unlock(&guests.lock);
 }
 
 void reader_guests_end(void)
 {
-	pthread_mutex_lock(&guests.lock);
+	BASE_HOLD(&guests.lock);
 	for (unsigned i = 0; i < GUESTS_MOST; i++)
 		forget_guest(&guests.one[i]);
-	pthread_mutex_unlock(&guests.lock);
 }

@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "base/owner.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #define KEEP_LOOK_NS UINT64_C(250000000)  /* between reports of the store's state, ... */
@@ -309,7 +308,7 @@ static struct keep_wish *next_wish(bool *ret_ending)
 {
 	struct keep_wish *wish;
 
-	pthread_mutex_lock(&keep.lock);
+	BASE_HOLD(&keep.lock);
 	wish = keep.first;
 	if (wish) {
 		keep.first = wish->next;
@@ -317,7 +316,6 @@ static struct keep_wish *next_wish(bool *ret_ending)
 			keep.last = &keep.first;
 	}
 	*ret_ending = keep.is_ending;
-	pthread_mutex_unlock(&keep.lock);
 	return wish;
 }
 

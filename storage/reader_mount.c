@@ -78,9 +78,8 @@ static struct reader_queue *mount_unlink_locked(struct reader_mount *mount, uint
 
 void reader_mount_keep(struct reader_queue *queue)
 {
-	pthread_mutex_lock(&queue->mount->lock);
+	BASE_HOLD(&queue->mount->lock);
 	queue->busy++;
-	pthread_mutex_unlock(&queue->mount->lock);
 }
 
 bool reader_mount_put(struct reader_queue *queue)
@@ -88,12 +87,11 @@ bool reader_mount_put(struct reader_queue *queue)
 	struct reader_mount *mount = queue->mount;
 	bool last;
 
-	pthread_mutex_lock(&mount->lock);
+	BASE_HOLD(&mount->lock);
 	queue->busy--;
 	last = queue->leaving && queue->busy == 0;
 	if (last)
 		mount->n_queues--;
-	pthread_mutex_unlock(&mount->lock);
 	return last;
 }
 
@@ -223,14 +221,13 @@ bool reader_mount_leave(struct reader_queue *queue, const struct queue_task *tas
 	if (!left)
 		return false;
 	*left = (struct reader_left){.queue = queue, .task = *task};
-	pthread_mutex_lock(&mount->lock);
+	BASE_HOLD(&mount->lock);
 	queue->busy++;
 	if (!mount->left)
 		mount->left_end = &mount->left;
 	*mount->left_end = left;
 	mount->left_end = &left->next;
 	pthread_cond_signal(&mount->filled);
-	pthread_mutex_unlock(&mount->lock);
 	return true;
 }
 
@@ -239,7 +236,7 @@ bool reader_mount_again(struct reader_ask *ask)
 	struct reader_mount *mount = ask->queue->mount;
 	bool leaving;
 
-	pthread_mutex_lock(&mount->lock);
+	BASE_HOLD(&mount->lock);
 	leaving = ask->queue->leaving;
 	if (!leaving) {
 		if (!mount->again)
@@ -249,7 +246,6 @@ bool reader_mount_again(struct reader_ask *ask)
 		mount->again_end = &ask->next;
 		pthread_cond_signal(&mount->filled);
 	}
-	pthread_mutex_unlock(&mount->lock);
 	return !leaving;
 }
 
@@ -360,12 +356,8 @@ void reader_mount_init(unsigned threads)
 
 static unsigned mount_queues(struct reader_mount *mount)
 {
-	unsigned n;
-
-	pthread_mutex_lock(&mount->lock);
-	n = mount->n_queues;
-	pthread_mutex_unlock(&mount->lock);
-	return n;
+	BASE_HOLD(&mount->lock);
+	return mount->n_queues;
 }
 
 /* The mount of the data set, with its threads; one without queues is used again. */
@@ -406,11 +398,10 @@ int reader_mount_add(struct reader_queue *queue)
 	if (r)
 		return r;
 	queue->mount = mount;
-	pthread_mutex_lock(&mount->lock);
+	BASE_HOLD(&mount->lock);
 	mount->n_queues++;
 	mount_append_locked(mount, queue);
 	pthread_cond_broadcast(&mount->filled);
-	pthread_mutex_unlock(&mount->lock);
 	return 0;
 }
 

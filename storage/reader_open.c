@@ -22,7 +22,6 @@
 #include "storage/source/source_kind.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -80,13 +79,12 @@ struct reader_dataset *reader_open_ref(uint64_t id)
 {
 	struct reader_dataset *dataset;
 
-	pthread_mutex_lock(&table.lock);
+	BASE_HOLD(&table.lock);
 	dataset = *table_find_locked(id);
 	if (dataset && dataset->open)
 		dataset->refs++;
 	else
 		dataset = NULL;
-	pthread_mutex_unlock(&table.lock);
 	return dataset;
 }
 
@@ -191,12 +189,9 @@ static void open_aside(void *arg, uint64_t count, const char *first)
 static bool open_cancelled(void *arg)
 {
 	const struct reader_dataset *dataset = arg;
-	bool cancelled;
 
-	pthread_mutex_lock(&table.lock);
-	cancelled = dataset->cancelled;
-	pthread_mutex_unlock(&table.lock);
-	return cancelled;
+	BASE_HOLD(&table.lock);
+	return dataset->cancelled;
 }
 
 static bool open_takes(void *arg, uint64_t bytes)
@@ -242,9 +237,8 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 /* true: from now on the dataset is open; false: it was cancelled meanwhile. */
 static bool open_settle(struct reader_dataset *dataset)
 {
-	pthread_mutex_lock(&table.lock);
+	BASE_HOLD(&table.lock);
 	dataset->open = !dataset->cancelled;
-	pthread_mutex_unlock(&table.lock);
 	return dataset->open;
 }
 
@@ -280,7 +274,7 @@ static struct reader_dataset *open_take(void)
 {
 	struct reader_dataset *dataset;
 
-	pthread_mutex_lock(&table.lock);
+	BASE_HOLD(&table.lock);
 	while (!table.first && table.idle < OPEN_AT_ONCE) {
 		table.idle++;
 		pthread_cond_wait(&table.queued, &table.lock);
@@ -294,7 +288,6 @@ static struct reader_dataset *open_take(void)
 	if (!table.first)
 		table.last = &table.first;
 	table.openers -= !dataset;
-	pthread_mutex_unlock(&table.lock);
 	return dataset;
 }
 
@@ -361,11 +354,10 @@ void reader_open_init(unsigned scan_threads)
 {
 	table.scan_threads = scan_threads;
 	table.last = &table.first;
-	pthread_mutex_lock(&table.lock);
+	BASE_HOLD(&table.lock);
 	for (unsigned i = 0; i < OPEN_AT_ONCE; i++)
 		start_opener_locked();
 	if (table.openers < OPEN_AT_ONCE || !start_thread(watch_thread))
 		reader_say_fatal("threads", "no thread that opens datasets can be started: "
 					    "raise TasksMax or ulimit -u");
-	pthread_mutex_unlock(&table.lock);
 }

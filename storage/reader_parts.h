@@ -10,8 +10,7 @@
  * a system call that touches user data, and none of these while one of reader_peers.c is.
  */
 
-#include <pthread.h>
-
+#include "base/hold.h"
 #include "shmring/queue.h"
 #include "shmring/resident.h"
 #include "shmring/rings.h"

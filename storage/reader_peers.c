@@ -18,12 +18,11 @@
 
 #include "storage/reader_peers.h"
 
+#include "base/hold.h"
 #include "base/little.h"
 #include "base/log.h"
 #include "base/owner.h"
 #include "cluster/promise.h"
-
-#include <pthread.h>
 
 #define PEERS_ITEMS 256 /* of the ring, a turn: then it is looked whether it is time to end */
 
@@ -76,14 +75,13 @@ uint32_t reader_peers_owner(const struct hash_id *group, uint64_t sample, uint32
 	uint32_t owner, spread;
 	bool is_in;
 
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	owner = owner_of_all(group, sample, ret_next);
 	spread = reader_spread_owner(group, sample, &is_in);
 	if (spread != owner && is_member(spread)) {
 		*ret_next = owner;
 		owner = spread;
 	}
-	pthread_mutex_unlock(&peers.lock);
 	return owner;
 }
 
@@ -92,12 +90,11 @@ bool reader_peers_makes(const struct hash_id *group, uint64_t sample)
 	uint32_t next, owner, spread;
 	bool is_in;
 
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	owner = owner_of_all(group, sample, &next);
 	spread = reader_spread_owner(group, sample, &is_in);
 	if (is_in && is_member(spread))
 		owner = spread;
-	pthread_mutex_unlock(&peers.lock);
 	return owner == PROMISE_SELF;
 }
 
@@ -105,11 +102,10 @@ uint64_t reader_peers_id(uint32_t peer)
 {
 	uint64_t id = 0;
 
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	for (unsigned i = 1; i < peers.n; i++)
 		if (peers.number[i] == peer)
 			id = peers.nodes[i].id;
-	pthread_mutex_unlock(&peers.lock);
 	return id;
 }
 
@@ -129,9 +125,8 @@ struct store *reader_peers_store_now(void)
 {
 	struct store *store;
 
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	store = peers.store;
-	pthread_mutex_unlock(&peers.lock);
 	return store;
 }
 
@@ -220,12 +215,8 @@ bool reader_peers_turn(void)
 
 static bool has_news(void)
 {
-	bool has;
-
-	pthread_mutex_lock(&peers.lock);
-	has = peers.is_new || peers.is_ending;
-	pthread_mutex_unlock(&peers.lock);
-	return has;
+	BASE_HOLD(&peers.lock);
+	return peers.is_new || peers.is_ending;
 }
 
 static void *peers_thread(void *unused)
@@ -249,9 +240,8 @@ static void wake_thread(void)
 
 void reader_peers_wake(void)
 {
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	wake_thread();
-	pthread_mutex_unlock(&peers.lock);
 }
 
 void reader_peers_tell_spreads(void)
@@ -293,7 +283,7 @@ bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd)
 	}
 	if (!make_ready())
 		reader_say_fatal("memory", "not enough memory for values of other nodes");
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	if (peers.is_new) { /* it was not taken yet, and never is */
 		rings_detach(&peers.new_to);
 		rings_detach(&peers.new_from);
@@ -305,7 +295,6 @@ bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd)
 	peers.is_new = true;
 	settle_locked();
 	wake_thread();
-	pthread_mutex_unlock(&peers.lock);
 	return true;
 }
 
@@ -326,7 +315,7 @@ bool reader_peers_members(uint32_t weight, const struct reader_member *members, 
 {
 	if (!peers.is_ready || !are_members(members, n))
 		return false;
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	peers.nodes[0].weight = weight;
 	for (unsigned i = 0; i < n; i++) {
 		peers.nodes[i + 1] = (struct owner_node){members[i].id, members[i].weight};
@@ -336,15 +325,13 @@ bool reader_peers_members(uint32_t weight, const struct reader_member *members, 
 	atomic_store(&peers.is_untold, true);
 	settle_locked();
 	wake_thread();
-	pthread_mutex_unlock(&peers.lock);
 	return true;
 }
 
 void reader_peers_store(struct store *store)
 {
-	pthread_mutex_lock(&peers.lock);
+	BASE_HOLD(&peers.lock);
 	peers.store = store;
-	pthread_mutex_unlock(&peers.lock);
 }
 
 void reader_peers_end(void)

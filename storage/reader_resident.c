@@ -29,7 +29,6 @@
 #include "base/log.h"
 #include "shmring/region.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -336,7 +335,7 @@ struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t 
 
 	if (resident.fd < 0)
 		return NULL;
-	pthread_mutex_lock(&resident.lock);
+	BASE_HOLD(&resident.lock);
 	group = find_group(id);
 	if (!group)
 		group = new_group(id, samples);
@@ -344,7 +343,6 @@ struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t 
 		group = NULL;
 	if (group)
 		group->users++;
-	pthread_mutex_unlock(&resident.lock);
 	return group;
 }
 
@@ -357,24 +355,22 @@ void reader_resident_close(struct reader_resident *group)
 {
 	if (!group)
 		return;
-	pthread_mutex_lock(&resident.lock);
+	BASE_HOLD(&resident.lock);
 	group->rests_since = ++resident.turn;
 	if (--group->users == 0 && group->first == RESIDENT_NONE)
 		free_group(group);
-	pthread_mutex_unlock(&resident.lock);
 }
 
 void reader_resident_yield(struct reader_resident *group, bool yields)
 {
 	if (!group)
 		return;
-	pthread_mutex_lock(&resident.lock);
+	BASE_HOLD(&resident.lock);
 	if (yields)
 		group->yielders++;
 	else
 		group->yielders--;
 	group->rests_since = ++resident.turn;
-	pthread_mutex_unlock(&resident.lock);
 }
 
 bool reader_resident_find(const struct reader_resident *group, uint64_t sample,
@@ -501,19 +497,15 @@ static uint64_t used(void)
 bool reader_resident_has_grown(uint64_t since)
 {
 	const uint64_t step = BASE_MAX(resident.memory.bytes / RESIDENT_STEPS, RESIDENT_CHUNK);
-	bool has;
 
-	pthread_mutex_lock(&resident.lock);
-	has = !resident.is_most && used() >= since + step;
-	pthread_mutex_unlock(&resident.lock);
-	return has;
+	BASE_HOLD(&resident.lock);
+	return !resident.is_most && used() >= since + step;
 }
 
 void reader_resident_state(struct reader_state *ret)
 {
-	pthread_mutex_lock(&resident.lock);
+	BASE_HOLD(&resident.lock);
 	ret->memory_used = used();
 	ret->memory_values = resident.values;
 	ret->memory_hits = atomic_load_explicit(&resident.hits, memory_order_relaxed);
-	pthread_mutex_unlock(&resident.lock);
 }

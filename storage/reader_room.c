@@ -9,8 +9,6 @@
 
 #include "storage/reader_parts.h"
 
-#include <pthread.h>
-
 static struct {
 	pthread_mutex_t lock;
 	uint64_t taken; /* under the lock: of all that are being opened */
@@ -21,7 +19,7 @@ bool reader_room_takes(struct reader_room *one, uint64_t bytes)
 	uint64_t others;
 	bool takes;
 
-	pthread_mutex_lock(&room.lock);
+	BASE_HOLD(&room.lock);
 	others = room.taken - one->taken;
 	takes = others <= one->most && bytes <= one->most - others;
 	if (takes) {
@@ -30,16 +28,14 @@ bool reader_room_takes(struct reader_room *one, uint64_t bytes)
 	} else {
 		one->refused = bytes;
 	}
-	pthread_mutex_unlock(&room.lock);
 	return takes;
 }
 
 void reader_room_leave(struct reader_room *one)
 {
-	pthread_mutex_lock(&room.lock);
+	BASE_HOLD(&room.lock);
 	room.taken -= one->taken;
 	one->taken = 0;
-	pthread_mutex_unlock(&room.lock);
 }
 
 void reader_room_refuse(const struct reader_room *one, const char *path, struct diag *diag)

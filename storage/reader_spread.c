@@ -14,12 +14,11 @@
  * is forgotten, and costs its nodes what they would have without this; none of this node's own is for another's word.
  */
 
+#include "base/hold.h"
 #include "storage/reader_peers.h"
 
 #include "base/owner.h"
 #include "cluster/promise.h"
-
-#include <pthread.h>
 
 #define SPREADS_MOST 32
 
@@ -105,31 +104,28 @@ void reader_spread_heard(const struct value_head *head)
 {
 	struct spread *spread;
 
-	pthread_mutex_lock(&spreads.lock);
+	BASE_HOLD(&spreads.lock);
 	spread = find_or_add(&head->group, false);
 	if (spread)
 		spread->peer[head->peer] = (struct place){
 		    .key = head->id, .number = (uint32_t)head->sample, .nodes = head->room};
-	pthread_mutex_unlock(&spreads.lock);
 }
 
 void reader_spread_gone(uint32_t peer)
 {
-	pthread_mutex_lock(&spreads.lock);
+	BASE_HOLD(&spreads.lock);
 	for (unsigned i = 0; i < SPREADS_MOST; i++)
 		spreads.one[i].peer[peer] = (struct place){.nodes = 0};
-	pthread_mutex_unlock(&spreads.lock);
 }
 
 bool reader_spread_tell(uint32_t peer)
 {
 	bool is_told = true;
 
-	pthread_mutex_lock(&spreads.lock);
+	BASE_HOLD(&spreads.lock);
 	for (unsigned i = 0; i < SPREADS_MOST; i++)
 		if (spreads.one[i].shared)
 			is_told &= reader_tell_group(spreads.one[i].shared, peer);
-	pthread_mutex_unlock(&spreads.lock);
 	return is_told;
 }
 
@@ -172,12 +168,11 @@ uint32_t reader_spread_owner(const struct hash_id *group, uint64_t sample, bool 
 	*ret_is_in = false;
 	if (!atomic_load_explicit(&spreads.any, memory_order_relaxed))
 		return owner;
-	pthread_mutex_lock(&spreads.lock);
+	BASE_HOLD(&spreads.lock);
 	spread = find(group);
 	if (spread) {
 		owner = owner_in(spread, sample);
 		*ret_is_in = spread->own.nodes > 0;
 	}
-	pthread_mutex_unlock(&spreads.lock);
 	return owner;
 }

@@ -5,9 +5,8 @@
  * A group's name is said before the first word of it, once a connection.
  */
 
+#include "base/hold.h"
 #include "storage/reader_peers.h"
-
-#include <pthread.h>
 
 static struct {
 	pthread_mutex_t lock;
@@ -34,22 +33,14 @@ static bool locked(const struct value_head *head, const void *data)
 
 bool reader_tell(const struct value_head *head, const void *data)
 {
-	bool is_said;
-
-	pthread_mutex_lock(&tell.lock);
-	is_said = locked(head, data);
-	pthread_mutex_unlock(&tell.lock);
-	return is_said;
+	BASE_HOLD(&tell.lock);
+	return locked(head, data);
 }
 
 bool reader_tell_has_room(uint32_t bytes)
 {
-	bool has;
-
-	pthread_mutex_lock(&tell.lock);
-	has = tell.to.head && rings_begin(&tell.to, 0, sizeof(struct value_head) + bytes);
-	pthread_mutex_unlock(&tell.lock);
-	return has;
+	BASE_HOLD(&tell.lock);
+	return tell.to.head && rings_begin(&tell.to, 0, sizeof(struct value_head) + bytes);
 }
 
 /* Under the lock: the group's name, and this node's place among those of a job, once a connection. */
@@ -84,22 +75,14 @@ static bool say_group_locked(struct reader_shared *shared, uint32_t peer)
 
 bool reader_tell_of(struct reader_shared *shared, const struct value_head *head, const void *data)
 {
-	bool is_said;
-
-	pthread_mutex_lock(&tell.lock);
-	is_said = say_group_locked(shared, head->peer) && locked(head, data);
-	pthread_mutex_unlock(&tell.lock);
-	return is_said;
+	BASE_HOLD(&tell.lock);
+	return say_group_locked(shared, head->peer) && locked(head, data);
 }
 
 bool reader_tell_group(struct reader_shared *shared, uint32_t peer)
 {
-	bool is_said;
-
-	pthread_mutex_lock(&tell.lock);
-	is_said = say_group_locked(shared, peer);
-	pthread_mutex_unlock(&tell.lock);
-	return is_said;
+	BASE_HOLD(&tell.lock);
+	return say_group_locked(shared, peer);
 }
 
 struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samples, unsigned form,
@@ -122,16 +105,14 @@ struct rings reader_tell_by(const struct rings *to)
 {
 	struct rings before;
 
-	pthread_mutex_lock(&tell.lock);
+	BASE_HOLD(&tell.lock);
 	before = tell.to;
 	tell.to = *to;
-	pthread_mutex_unlock(&tell.lock);
 	return before;
 }
 
 void reader_tell_anew(uint32_t peer)
 {
-	pthread_mutex_lock(&tell.lock);
+	BASE_HOLD(&tell.lock);
 	tell.turn[peer]++;
-	pthread_mutex_unlock(&tell.lock);
 }

@@ -31,11 +31,10 @@ int store_notice(struct store *store, int r)
 {
 	if (r != STORE_LMDB_E_DAMAGED && r != STORE_LMDB_E_AGAIN)
 		return r;
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->is_broken = store->is_broken || r == STORE_LMDB_E_DAMAGED;
 	store->must_reopen = true;
 	pthread_cond_signal(&store->writer.wake);
-	pthread_mutex_unlock(&store->lock);
 	return r;
 }
 
@@ -227,11 +226,10 @@ int store_get(struct store_group *group, uint64_t sample, uint8_t *buffer, size_
 		return STORE_E_ROOM;
 	if (size > 0)
 		r = get_checked(group, sample, buffer, room, ret_size);
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->state.hits += r == 0;
 	store->state.misses += r != 0;
 	if (r == STORE_E_DAMAGED || r == GET_GONE)
 		get_drop(group, sample, size, r == STORE_E_DAMAGED);
-	pthread_mutex_unlock(&store->lock);
 	return r == GET_GONE ? STORE_E_NONE : r;
 }

@@ -80,7 +80,7 @@ static int admin_drop(struct store *store, struct store_group *group)
 	store_room_look(store);
 	if (r)
 		store_group_scan(group);
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	if (r)
 		group->is_dropped = false;
 	else
@@ -88,7 +88,6 @@ static int admin_drop(struct store *store, struct store_group *group)
 	group->is_busy = false;
 	store_room_clear(&store->room);
 	pthread_cond_broadcast(&store->settled);
-	pthread_mutex_unlock(&store->lock);
 	return r;
 }
 
@@ -164,12 +163,11 @@ int store_list(struct store *store, void (*each)(void *arg, const struct store_l
 
 void store_state(struct store *store, struct store_state *ret)
 {
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	*ret = store->state;
 	ret->queue_bytes = store->queue.cost;
 	ret->queue_values = store->queue.items + store->queue.flight_items;
 	ret->groups = 0;
 	for (const struct store_group *group = store->groups; group; group = group->next)
 		ret->groups += group->is_kept || group->users > 0;
-	pthread_mutex_unlock(&store->lock);
 }

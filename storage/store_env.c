@@ -52,7 +52,7 @@ void store_env_write_failed(struct store *store, int r)
 {
 	unsigned seconds;
 
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->state.write_errors++;
 	seconds = env_back_off(store);
 	if (store->db) {
@@ -62,30 +62,27 @@ void store_env_write_failed(struct store *store, int r)
 		    "writing failed: %s; what is there is used, writing is tried again after %u s",
 		    env_why(r), seconds);
 	}
-	pthread_mutex_unlock(&store->lock);
 }
 
 void store_env_written(struct store *store)
 {
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->state.mode = STORE_ON;
 	store->state.why[0] = '\0';
 	store->backoff_ns = store->retry_at_ns = 0;
-	pthread_mutex_unlock(&store->lock);
 }
 
 static void env_off(struct store *store, const char *what)
 {
 	unsigned seconds;
 
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	seconds = env_back_off(store);
 	store->state.mode = STORE_OFF;
 	store->state.values = store->state.bytes_used = store->room.bytes = 0;
 	snprintf(store->state.why, sizeof(store->state.why), "%.192s; tried again after %u s", what,
 		 seconds);
 	store_queue_drop(store, NULL);
-	pthread_mutex_unlock(&store->lock);
 }
 
 /* ---- exchanging ---- */
@@ -111,7 +108,7 @@ static int env_set_aside(struct store *store)
 	const uint64_t keep = store->limit - store->map_bytes;
 	int r = store_place_set_aside(store->dir_fd, keep);
 
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->aside_bytes = store_place_aside_bytes(store->dir_fd);
 	store->state.set_aside++;
 	for (struct store_group *group = store->groups; group; group = group->next) {
@@ -120,7 +117,6 @@ static int env_set_aside(struct store *store)
 		group->is_dirty = group->is_kept;
 		store_group_clear(group);
 	}
-	pthread_mutex_unlock(&store->lock);
 	return r;
 }
 

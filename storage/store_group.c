@@ -140,14 +140,13 @@ static void group_scanned(struct group_scan *scan)
 {
 	struct store_group *group = scan->group;
 
-	pthread_mutex_lock(&group->store->lock);
+	BASE_HOLD(&group->store->lock);
 	if (group->is_unknown) {
 		group->record.values = BASE_MIN(scan->values, group->record.n_samples);
 		group->record.bytes = scan->bytes;
 		group->is_unknown = false;
 		group->is_dirty = true;
 	}
-	pthread_mutex_unlock(&group->store->lock);
 }
 
 int store_group_scan(struct store_group *group)
@@ -236,14 +235,10 @@ static int group_open_locked(struct store *store, const struct hash_id *id, cons
 int store_group_open(struct store *store, const struct hash_id *id, const char *note,
 		     uint64_t n_samples, struct store_group **ret)
 {
-	int r;
-
 	if (n_samples < 1 || n_samples > STORE_RECORD_SAMPLES)
 		return -EINVAL;
-	pthread_mutex_lock(&store->lock);
-	r = group_open_locked(store, id, note, n_samples, ret);
-	pthread_mutex_unlock(&store->lock);
-	return r;
+	BASE_HOLD(&store->lock);
+	return group_open_locked(store, id, note, n_samples, ret);
 }
 
 static int group_open_guest_locked(struct store *store, const struct hash_id *id, const char *note,
@@ -265,14 +260,10 @@ static int group_open_guest_locked(struct store *store, const struct hash_id *id
 int store_group_open_guest(struct store *store, const struct hash_id *id, const char *note,
 			   uint64_t n_samples, struct store_group **ret)
 {
-	int r;
-
 	if (n_samples < 1 || n_samples > STORE_RECORD_SAMPLES)
 		return -EINVAL;
-	pthread_mutex_lock(&store->lock);
-	r = group_open_guest_locked(store, id, note, n_samples, ret);
-	pthread_mutex_unlock(&store->lock);
-	return r;
+	BASE_HOLD(&store->lock);
+	return group_open_guest_locked(store, id, note, n_samples, ret);
 }
 
 void store_group_close(struct store_group *group)
@@ -282,7 +273,7 @@ void store_group_close(struct store_group *group)
 	if (!group)
 		return;
 	store = group->store;
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	while (group->is_busy) /* its table is in use */
 		pthread_cond_wait(&store->settled, &store->lock);
 	group->record.last_use_s = store_now_s();
@@ -290,7 +281,6 @@ void store_group_close(struct store_group *group)
 	if (--group->users == 0)
 		store_table_free(&group->table);
 	store_group_compare(store);
-	pthread_mutex_unlock(&store->lock);
 }
 
 int store_group_table(const struct store_group *group)
@@ -302,22 +292,20 @@ void store_group_worth(struct store_group *group, double us_per_mib)
 {
 	if (!(us_per_mib >= 0 && us_per_mib < 1e18)) /* nor what is no number */
 		return;
-	pthread_mutex_lock(&group->store->lock);
+	BASE_HOLD(&group->store->lock);
 	group->record.us_per_mib = us_per_mib;
 	group->is_dirty = group->is_kept;
-	pthread_mutex_unlock(&group->store->lock);
 }
 
 void store_group_yield(struct store_group *group, bool yields)
 {
 	struct store *store = group->store;
 
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	if (yields)
 		group->yielders++;
 	else
 		group->yielders--;
 	if (store_group_is_idle(group))
 		store_room_clear(&store->room); /* it may fit now */
-	pthread_mutex_unlock(&store->lock);
 }

@@ -28,11 +28,11 @@
 #include "storage/store_lmdb.h"
 
 #include <lmdb.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hold.h"
 #include "storage/store_map.h"
 
 #define LMDB_POOL 192     /* reads at rest; more are ended */
@@ -308,10 +308,9 @@ static MDB_txn *lmdb_pool_take(struct store_lmdb *db)
 {
 	MDB_txn *txn = NULL;
 
-	pthread_mutex_lock(&db->lock);
+	BASE_HOLD(&db->lock);
 	if (db->n_pool > 0)
 		txn = db->pool[--db->n_pool];
-	pthread_mutex_unlock(&db->lock);
 	return txn;
 }
 
@@ -321,9 +320,8 @@ static void lmdb_check_readers(struct store_lmdb *db)
 
 	if (mdb_reader_check(db->env, &dead) || dead <= 0)
 		return;
-	pthread_mutex_lock(&db->lock);
+	BASE_HOLD(&db->lock);
 	db->dead += (unsigned)dead;
-	pthread_mutex_unlock(&db->lock);
 }
 
 static int lmdb_read_begin(struct store_lmdb *db, MDB_txn **ret)
@@ -509,10 +507,9 @@ unsigned store_lmdb_tidy(struct store_lmdb *db)
 	unsigned dead;
 
 	lmdb_check_readers(db);
-	pthread_mutex_lock(&db->lock);
+	BASE_HOLD(&db->lock);
 	dead = db->dead;
 	db->dead = 0;
-	pthread_mutex_unlock(&db->lock);
 	return dead;
 }
 

@@ -13,9 +13,8 @@
  * and goes with its users, under lock.
  */
 
+#include "base/hold.h"
 #include "storage/store.h"
-
-#include <pthread.h>
 
 #include "storage/store_lmdb.h"
 #include "storage/store_record.h"

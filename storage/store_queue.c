@@ -188,13 +188,12 @@ void store_flush(struct store *store)
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += QUEUE_FLUSH_S;
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->writer.flushes++;
 	pthread_cond_signal(&store->writer.wake);
 	while ((store->queue.first || store->queue.flight_items > 0) && r == 0)
 		r = pthread_cond_timedwait(&store->settled, &store->lock, &until);
 	store->writer.flushes--;
-	pthread_mutex_unlock(&store->lock);
 }
 
 /* A batch has at least one item, and then as many as have batch_bytes together. */

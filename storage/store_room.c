@@ -44,13 +44,12 @@ void store_room_look(struct store *store)
 			store_notice(store, r);
 		return;
 	}
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->room.bytes =
 	    room.usable * room.page > reserve ? room.usable * room.page - reserve : 0;
 	store->state.values = room.values;
 	store->state.bytes_used = (room.spread - room.free) * room.page;
 	store->state.bytes_file = room.spread * room.page + store->aside_bytes;
-	pthread_mutex_unlock(&store->lock);
 }
 
 void store_room_cramp(struct store_room *room, uint64_t cost)
@@ -264,13 +263,9 @@ static bool room_age(struct store *store)
 
 static uint64_t room_free(struct store *store)
 {
-	uint64_t bytes;
-
 	store_room_look(store);
-	pthread_mutex_lock(&store->lock);
-	bytes = store->room.bytes;
-	pthread_mutex_unlock(&store->lock);
-	return bytes;
+	BASE_HOLD(&store->lock);
+	return store->room.bytes;
 }
 
 void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
@@ -295,7 +290,6 @@ void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
 		age++;
 	}
 	room_free(store);
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->room.cramped_until_ns = 0; /* it may fit now; cramped_ns stays, if it does not */
-	pthread_mutex_unlock(&store->lock);
 }

@@ -92,14 +92,11 @@ static bool verify_is_known(struct verify *v, size_t index)
 {
 	const struct store_group *group;
 	struct hash_id id;
-	bool is_known;
 
 	memcpy(&id, v->keys[index], sizeof(id));
-	pthread_mutex_lock(&v->store->lock);
+	BASE_HOLD(&v->store->lock);
 	group = store_group_find(v->store, &id);
-	is_known = group && store_record_sample(v->keys[index]) < group->record.n_samples;
-	pthread_mutex_unlock(&v->store->lock);
-	return is_known;
+	return group && store_record_sample(v->keys[index]) < group->record.n_samples;
 }
 
 static int verify_drop(struct verify *v, size_t index)
@@ -110,7 +107,7 @@ static int verify_drop(struct verify *v, size_t index)
 
 	memcpy(&id, v->keys[index], sizeof(id));
 	v->checked.damaged++;
-	pthread_mutex_lock(&v->store->lock);
+	BASE_HOLD(&v->store->lock);
 	v->store->state.damaged++;
 	group = store_group_find(v->store, &id);
 	if (!group)
@@ -123,7 +120,6 @@ static int verify_drop(struct verify *v, size_t index)
 		store_group_set(group, sample, 0);
 		r = store_queue_delete(group, sample, (uint32_t)size) ? 0 : -ENOMEM;
 	}
-	pthread_mutex_unlock(&v->store->lock);
 	return group ? r : -ENOMEM;
 }
 

@@ -70,12 +70,8 @@ static int write_record(struct store_group *group, struct store_lmdb_write *writ
 /* Groups are only ever added, in front: a list that was read under lock stays good. */
 static struct store_group *write_groups(struct store *store)
 {
-	struct store_group *groups;
-
-	pthread_mutex_lock(&store->lock);
-	groups = store->groups;
-	pthread_mutex_unlock(&store->lock);
-	return groups;
+	BASE_HOLD(&store->lock);
+	return store->groups;
 }
 
 int store_write_records(struct store *store, struct store_lmdb_write *write)
@@ -212,11 +208,10 @@ static int write_some(struct store *store, struct store_item **items, size_t cou
  * pushed out. */
 static void write_cramped(struct store *store, const struct store_item *item)
 {
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store_room_cramp(&store->room, store_bytes_of(item->size));
 	store->state.puts_not_taken += !item->is_delete;
 	store->state.puts_full += !item->is_delete;
-	pthread_mutex_unlock(&store->lock);
 }
 
 /* Returns how many were dealt with. */
@@ -364,10 +359,9 @@ static void write_tidy(struct store *store)
 	const unsigned dead = store_lmdb_tidy(store->db);
 	const uint64_t held_back = store_lmdb_held_back(store->db);
 
-	pthread_mutex_lock(&store->lock);
+	BASE_HOLD(&store->lock);
 	store->state.stale_readers += dead;
 	store->state.held_back = held_back;
-	pthread_mutex_unlock(&store->lock);
 }
 
 /* Under write_lock. */

@@ -30,24 +30,19 @@
 
 void walk_stop(struct walk *walk, int code, const char *text)
 {
-	pthread_mutex_lock(&walk->lock);
+	BASE_HOLD(&walk->lock);
 	if (!walk->stop) {
 		walk->stop = true;
 		walk->error = code;
 		diag_set(walk->diag, "%s", text);
 		pthread_cond_broadcast(&walk->work);
 	}
-	pthread_mutex_unlock(&walk->lock);
 }
 
 bool walk_stopped(struct walk *walk)
 {
-	bool stop;
-
-	pthread_mutex_lock(&walk->lock);
-	stop = walk->stop;
-	pthread_mutex_unlock(&walk->lock);
-	return stop;
+	BASE_HOLD(&walk->lock);
+	return walk->stop;
 }
 
 void walk_stop_memory(struct walk *walk)
@@ -61,7 +56,7 @@ void walk_leave_out(struct walk *walk, const char *path, const char *name)
 	struct walk_left *left = &walk->left;
 
 	snprintf(whole, sizeof(whole), "%s%s%s", path, *path ? "/" : "", name);
-	pthread_mutex_lock(&walk->lock);
+	BASE_HOLD(&walk->lock);
 	if (left->count < WALK_LEFT_NAMES) {
 		const size_t used = strlen(left->names);
 
@@ -69,7 +64,6 @@ void walk_leave_out(struct walk *walk, const char *path, const char *name)
 			 left->count ? ", " : "", BASE_QUOTED(whole, 112));
 	}
 	left->count++;
-	pthread_mutex_unlock(&walk->lock);
 }
 
 void walk_refuse(struct walk *walk, const char *path, const char *name, const char *why)
@@ -111,7 +105,7 @@ bool walk_offer(struct walk *walk, struct walk_batch **batch)
 	struct walk_batch *fresh = NULL;
 	bool given = false;
 
-	pthread_mutex_lock(&walk->lock);
+	BASE_HOLD(&walk->lock);
 	if (walk->idle > walk->n_queued && walk->n_queued < walk->n_threads)
 		fresh = malloc(sizeof(*fresh));
 	if (fresh) {
@@ -123,7 +117,6 @@ bool walk_offer(struct walk *walk, struct walk_batch **batch)
 		given = true;
 		pthread_cond_signal(&walk->work);
 	}
-	pthread_mutex_unlock(&walk->lock);
 	return given;
 }
 
@@ -133,7 +126,7 @@ static bool walk_take(struct walk *walk, struct walk_batch **ret_batch,
 {
 	*ret_batch = NULL;
 	*ret_folder = NULL;
-	pthread_mutex_lock(&walk->lock);
+	BASE_HOLD(&walk->lock);
 	walk->idle++;
 	while (!walk->stop && !walk->n_queued && !walk->todo) {
 		if (walk->idle == walk->running) {
@@ -151,7 +144,6 @@ static bool walk_take(struct walk *walk, struct walk_batch **ret_batch,
 		walk->todo = walk->todo->next_todo;
 		walk->n_listed++;
 	}
-	pthread_mutex_unlock(&walk->lock);
 	return *ret_batch || *ret_folder;
 }
 
@@ -181,10 +173,9 @@ static void *walk_thread(void *arg)
 			walk_look_folder(walk, &own, folder);
 	}
 	free(own);
-	pthread_mutex_lock(&walk->lock);
+	BASE_HOLD(&walk->lock);
 	walk->running--;
 	pthread_cond_signal(&walk->done);
-	pthread_mutex_unlock(&walk->lock);
 	return NULL;
 }
 

@@ -52,7 +52,7 @@ void walk_folder_push(struct walk *walk, const struct walk_folder *parent, const
 		return;
 	}
 	folder->parent = parent;
-	pthread_mutex_lock(&walk->lock);
+	BASE_HOLD(&walk->lock);
 	walk->bytes += sizeof(*folder) + strlen(folder->path) + 1;
 	folder->next = walk->folders;
 	walk->folders = folder;
@@ -60,7 +60,6 @@ void walk_folder_push(struct walk *walk, const struct walk_folder *parent, const
 	walk->todo = folder;
 	if (walk->idle)
 		pthread_cond_signal(&walk->work);
-	pthread_mutex_unlock(&walk->lock);
 }
 
 static int file_compare(const void *a, const void *b, void *text)

@@ -3,9 +3,9 @@
 
 /* The parts of a walk, one section a file. Inside walk*.c only. */
 
+#include "base/hold.h"
 #include "storage/walk.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 
 #define WALK_MAX_THREADS 64

@@ -7,9 +7,8 @@
  * (cluster/promise.h), this node's own tasks (reader_fetch.c) among them. Whoever waits for long is told so, and asks again.
  */
 
+#include "base/hold.h"
 #include "storage/reader_peers.h"
-
-#include <pthread.h>
 
 #define ANSWER_PROMISES 16384
 #define ANSWER_WAITERS 8192
@@ -79,9 +78,8 @@ void reader_answer_value(const struct promise_waiter *waiter, enum layout_from f
 
 static void answered(struct promise_waiter *list)
 {
-	pthread_mutex_lock(&answer.lock);
+	BASE_HOLD(&answer.lock);
 	promise_answered(answer.promises, list);
-	pthread_mutex_unlock(&answer.lock);
 }
 
 static void answer_misses(struct promise_waiter *list)
@@ -111,22 +109,14 @@ void reader_answer_all(const struct value_head *put, enum layout_from from, cons
 
 bool reader_answer_waits(const struct promise_waiter *waiter)
 {
-	bool waits;
-
-	pthread_mutex_lock(&answer.lock);
-	waits = promise_ask(answer.promises, waiter, base_now_ns()) == PROMISE_WAITS;
-	pthread_mutex_unlock(&answer.lock);
-	return waits;
+	BASE_HOLD(&answer.lock);
+	return promise_ask(answer.promises, waiter, base_now_ns()) == PROMISE_WAITS;
 }
 
 bool reader_answer_promise(const struct reader_shared *shared, uint64_t sample)
 {
-	bool is_first;
-
-	pthread_mutex_lock(&answer.lock);
-	is_first = promise_note(answer.promises, &shared->id, sample, PROMISE_SELF, base_now_ns());
-	pthread_mutex_unlock(&answer.lock);
-	return is_first;
+	BASE_HOLD(&answer.lock);
+	return promise_note(answer.promises, &shared->id, sample, PROMISE_SELF, base_now_ns());
 }
 
 bool reader_peers_makes_ahead(struct reader_shared *shared, uint64_t sample)
@@ -261,8 +251,7 @@ bool reader_answer_is_awaited(void)
 {
 	unsigned promised, waiters;
 
-	pthread_mutex_lock(&answer.lock);
+	BASE_HOLD(&answer.lock);
 	promised = promise_count(answer.promises, &waiters);
-	pthread_mutex_unlock(&answer.lock);
 	return promised > 0;
 }

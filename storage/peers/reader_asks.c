@@ -7,9 +7,8 @@
  * the entry's place and how often it was used; an answer that comes late finds another id, or none.
  */
 
+#include "base/hold.h"
 #include "storage/reader_peers.h"
-
-#include <pthread.h>
 
 static struct {
 	pthread_mutex_t lock;
@@ -26,9 +25,8 @@ int reader_asks_init(void)
 
 	if (!all)
 		return -ENOMEM;
-	pthread_mutex_lock(&asks.lock);
+	BASE_HOLD(&asks.lock);
 	asks.all = all;
-	pthread_mutex_unlock(&asks.lock);
 	return 0;
 }
 
@@ -49,7 +47,7 @@ uint64_t reader_asks_add(const struct reader_ask *ask)
 	struct reader_ask *entry;
 	uint64_t id = 0;
 
-	pthread_mutex_lock(&asks.lock);
+	BASE_HOLD(&asks.lock);
 	entry = take_free();
 	if (entry) {
 		id = ++asks.uses * ASKS_MOST + (uint64_t)(entry - asks.all);
@@ -58,7 +56,6 @@ uint64_t reader_asks_add(const struct reader_ask *ask)
 		entry->next = NULL;
 		asks.count++;
 	}
-	pthread_mutex_unlock(&asks.lock);
 	return id;
 }
 
@@ -74,7 +71,7 @@ struct reader_ask *reader_asks_take(uint64_t id, uint32_t peer, const struct has
 {
 	struct reader_ask *ask = NULL;
 
-	pthread_mutex_lock(&asks.lock);
+	BASE_HOLD(&asks.lock);
 	if (id && asks.all)
 		ask = &asks.all[id % ASKS_MOST];
 	if (ask && ask->id == id && ask->peer == peer && ask->task.sample == sample &&
@@ -82,7 +79,6 @@ struct reader_ask *reader_asks_take(uint64_t id, uint32_t peer, const struct has
 		take_out(ask);
 	else
 		ask = NULL;
-	pthread_mutex_unlock(&asks.lock);
 	return ask;
 }
 
@@ -103,7 +99,7 @@ static struct reader_ask *take_list(enum take_which which, uint64_t what, unsign
 {
 	struct reader_ask *list = NULL, **end = &list;
 
-	pthread_mutex_lock(&asks.lock);
+	BASE_HOLD(&asks.lock);
 	for (unsigned i = 0; i < asks.used && asks.count > 0 && most > 0; i++) {
 		struct reader_ask *ask = &asks.all[i];
 
@@ -115,7 +111,6 @@ static struct reader_ask *take_list(enum take_which which, uint64_t what, unsign
 		end = &ask->next;
 	}
 	*end = NULL;
-	pthread_mutex_unlock(&asks.lock);
 	return list;
 }
 
@@ -136,18 +131,13 @@ struct reader_ask *reader_asks_take_old(uint64_t since_ns, unsigned most)
 
 void reader_asks_free(struct reader_ask *ask)
 {
-	pthread_mutex_lock(&asks.lock);
+	BASE_HOLD(&asks.lock);
 	ask->next = asks.free;
 	asks.free = ask;
-	pthread_mutex_unlock(&asks.lock);
 }
 
 unsigned reader_asks_count(void)
 {
-	unsigned count;
-
-	pthread_mutex_lock(&asks.lock);
-	count = asks.count;
-	pthread_mutex_unlock(&asks.lock);
-	return count;
+	BASE_HOLD(&asks.lock);
+	return asks.count;
 }

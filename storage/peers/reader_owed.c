@@ -5,9 +5,8 @@
  * others have room, too.
  */
 
+#include "base/hold.h"
 #include "storage/reader_peers.h"
-
-#include <pthread.h>
 
 #define OWED_MOST 4096
 #define OWED_EACH 1024 /* of one peer */
@@ -38,12 +37,8 @@ static bool add_locked(const struct value_head *get, bool is_looked)
 
 bool reader_owed_add(const struct value_head *get, bool is_looked)
 {
-	bool is_owed;
-
-	pthread_mutex_lock(&owed.lock);
-	is_owed = add_locked(get, is_looked);
-	pthread_mutex_unlock(&owed.lock);
-	return is_owed;
+	BASE_HOLD(&owed.lock);
+	return add_locked(get, is_looked);
 }
 
 bool reader_owed_take(struct reader_owed *ret)
@@ -69,7 +64,7 @@ void reader_owed_gone(uint32_t peer)
 {
 	unsigned kept = 0;
 
-	pthread_mutex_lock(&owed.lock);
+	BASE_HOLD(&owed.lock);
 	for (unsigned i = 0; i < owed.count; i++) {
 		const struct reader_owed *one = &owed.ring[(owed.first + i) % OWED_MOST];
 
@@ -78,15 +73,10 @@ void reader_owed_gone(uint32_t peer)
 	}
 	owed.count = kept;
 	owed.to[peer] = 0;
-	pthread_mutex_unlock(&owed.lock);
 }
 
 unsigned reader_owed_count(void)
 {
-	unsigned count;
-
-	pthread_mutex_lock(&owed.lock);
-	count = owed.count;
-	pthread_mutex_unlock(&owed.lock);
-	return count;
+	BASE_HOLD(&owed.lock);
+	return owed.count;
 }

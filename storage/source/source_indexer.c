@@ -14,12 +14,12 @@
 
 #include "storage/source/source_indexer.h"
 
+#include "base/hold.h"
 #include "storage/source/source_kind.h"
 #include "storage/walk.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -73,12 +73,11 @@ BASE_PRINTF(3, 4) static int stop(struct indexer *indexer, int error, const char
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	pthread_mutex_lock(&indexer->lock);
+	BASE_HOLD(&indexer->lock);
 	if (!indexer->error) {
 		indexer->error = error;
 		diag_set(indexer->diag, "%s", text);
 	}
-	pthread_mutex_unlock(&indexer->lock);
 	return error;
 }
 
@@ -105,12 +104,8 @@ static int stop_memory(struct indexer *indexer)
 
 static bool is_stopped(struct indexer *indexer)
 {
-	bool stopped;
-
-	pthread_mutex_lock(&indexer->lock);
-	stopped = indexer->error != 0;
-	pthread_mutex_unlock(&indexer->lock);
-	return stopped;
+	BASE_HOLD(&indexer->lock);
+	return indexer->error != 0;
 }
 
 /* ---- what a process says ---- */
@@ -246,9 +241,8 @@ static void shrink(struct indexer *indexer, struct indexer_shard *shard)
 		shard->keys = keys;
 		shard->room_keys = shard->keys_bytes;
 	}
-	pthread_mutex_lock(&indexer->lock);
+	BASE_HOLD(&indexer->lock);
 	indexer->memory -= before - memory_of(shard);
-	pthread_mutex_unlock(&indexer->lock);
 }
 
 /* Of what was understood since. */
@@ -256,10 +250,9 @@ static void count(struct listener *listener, size_t records_before, uint64_t mem
 {
 	struct indexer *indexer = listener->indexer;
 
-	pthread_mutex_lock(&indexer->lock);
+	BASE_HOLD(&indexer->lock);
 	indexer->n_records += listener->shard->n_records - records_before;
 	indexer->memory += memory_of(listener->shard) - memory_before;
-	pthread_mutex_unlock(&indexer->lock);
 }
 
 static int hear(struct listener *listener)
@@ -432,10 +425,9 @@ static struct indexer_shard *next_shard(struct indexer *indexer)
 {
 	struct indexer_shard *shard = NULL;
 
-	pthread_mutex_lock(&indexer->lock);
+	BASE_HOLD(&indexer->lock);
 	if (!indexer->error && indexer->next < indexer->n)
 		shard = &indexer->shard[indexer->next++];
-	pthread_mutex_unlock(&indexer->lock);
 	return shard;
 }
 

@@ -19,7 +19,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -78,7 +77,7 @@ static bool take_rows(struct resolving *all, struct rows *ret)
 {
 	bool is_there;
 
-	pthread_mutex_lock(&all->lock);
+	BASE_HOLD(&all->lock);
 	while (all->left && all->row == all->shard->n_records) {
 		all->left--;
 		all->shard++;
@@ -98,7 +97,6 @@ static bool take_rows(struct resolving *all, struct rows *ret)
 			all->key += strlen(all->key) + 1;
 		all->done += ret->n;
 	}
-	pthread_mutex_unlock(&all->lock);
 	return is_there;
 }
 
@@ -119,7 +117,7 @@ static void stop(struct resolving *all, const struct rows *rows, size_t i, const
 	const uint64_t line =
 	    source_manifest_line(dataset, shard->name, shard->record[rows->first + i].at);
 
-	pthread_mutex_lock(&all->lock);
+	BASE_HOLD(&all->lock);
 	if (is_first(all, shard, rows->first + i)) {
 		all->error = DATASET_E_REFUSED;
 		all->bad_shard = shard;
@@ -128,7 +126,6 @@ static void stop(struct resolving *all, const struct rows *rows, size_t i, const
 			 BASE_QUOTED(dataset->path, 200), BASE_QUOTED(shard->name, 120),
 			 (unsigned long long)line, BASE_QUOTED(path, 200), what);
 	}
-	pthread_mutex_unlock(&all->lock);
 }
 
 static const char *why_not(int error, char *ret, size_t size)

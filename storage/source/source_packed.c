@@ -20,7 +20,6 @@
 #include "storage/source/scan/packing.h"
 #include "storage/walk.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 
 #define PACKED_KEEPS 64
@@ -157,9 +156,8 @@ static void group_give_back(struct packed *packed, struct group *group, bool is_
 		free(group);
 		return;
 	}
-	pthread_mutex_lock(&packed->lock);
+	BASE_HOLD(&packed->lock);
 	group->users--;
-	pthread_mutex_unlock(&packed->lock);
 }
 
 /* ---- opening ---- */

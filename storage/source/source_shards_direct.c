@@ -18,7 +18,6 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -126,11 +125,10 @@ unsigned source_direct_most(const struct reader_dataset *dataset, const struct r
 	(void)link;
 	if (!direct)
 		return 1;
-	pthread_mutex_lock(&direct->lock);
+	BASE_HOLD(&direct->lock);
 	if (direct->is_off && direct->again_ns && base_now_ns() >= direct->again_ns)
 		direct->is_off = false;
 	is_off = direct->is_off;
-	pthread_mutex_unlock(&direct->lock);
 	return is_off ? 1 : DIRECT_DEEP;
 }
 

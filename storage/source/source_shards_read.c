@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,11 +129,10 @@ static struct shard_file *take_open(struct shard_files *files, uint64_t shard, b
 {
 	struct shard_file *file;
 
-	pthread_mutex_lock(&files->lock);
+	BASE_HOLD(&files->lock);
 	file = find_locked(files, shard, is_direct);
 	if (file)
 		use_locked(files, file);
-	pthread_mutex_unlock(&files->lock);
 	return file;
 }
 
