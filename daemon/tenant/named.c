@@ -253,7 +253,7 @@ int named_set(struct named_sets *sets, const struct named_sets *known, const cha
 	      const char *value, struct diag *diag)
 {
 	char set_name[NAMED_NAME_MAX];
-	const struct word *word;
+	const struct word *word = NULL;
 	struct diag why = {""};
 	struct named *named;
 

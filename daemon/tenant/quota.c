@@ -130,7 +130,7 @@ int quota_set(struct quotas *quotas, const struct quotas *known, const char *nam
 {
 	char user_name[QUOTA_NAME_MAX];
 	struct quota_user *user;
-	uint64_t number;
+	uint64_t number = 0;
 	unsigned kind, i;
 
 	if (split(name, user_name, &kind, diag) || parse(name, &rows[kind], value, &number, diag))
