@@ -92,6 +92,7 @@ char *base_quote(const char *name, char *ret, size_t size)
 	return ret;
 }
 
+BASE_PRINTF(2, 0)
 static void diag_write(struct diag *diag, const char *fmt, va_list args)
 {
 	char raw[sizeof(diag->text) + 4]; /* longer, so that a cut is seen and marked */
