@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Completions of access-ctl, access-bench, access-report and access-top for bash, zsh and fish have every command, every option and
-# every word of an option that the program has, and no other. Those of zsh and fish are read, and tried where there is that shell.
+# every word of an option that is a fixed choice, and no other. Those of zsh and fish are read, and tried where there is that shell.
 set -eu
 top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
