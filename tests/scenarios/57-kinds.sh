@@ -59,6 +59,9 @@ kill_ours() {
 disturbed() { # disturbed KIND DATASET PIPELINE
 	epochs=10
 	while :; do
+		# of one accessd readers that are killed as soon as they are there would soon be too many
+		stop_accessd
+		start_accessd workers=2 chunk=32 linger_s=1
 		training "$1" $epochs kill_ours --dataset "$2" --pipeline "$3" --jobs 3 --batch 16,9,16 --order seeded --plan-seed 5,5,6 \
 			--step-ms 5,10,15 --kill 60 --stop 20 --seed 3
 		"$expect" "$work/$1.json" "jobs.*.error" == null || fail "$1: a job failed"
