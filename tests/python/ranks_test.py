@@ -241,7 +241,9 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 # What mpirun takes for a way to another node: it starts there what is to be there, beside that node's accessd.
 AGENT = """#!/bin/sh -e
 eval "ACCESS_SOCKET=\\$SOCKET_$1"
-export ACCESS_SOCKET
+TMPDIR=$(dirname "$0")/$1 # both are one machine, on which their daemons of Open MPI make folders of one name
+mkdir -p "$TMPDIR"
+export ACCESS_SOCKET TMPDIR
 shift
 exec sh -c "$*"
 """
