@@ -317,7 +317,7 @@ class MasksTest(DaemonCase):
         for folder in ("images", "masks"):
             (root / folder / "003.png").rename(root / folder / "003 of a b.png")
         with open(os.path.join(os.environ["top_srcdir"], "doc/c.md"), encoding="utf-8") as page:
-            line, = re.findall("`(find images masks .*)`", page.read())
+            line, = re.findall("^    (find images masks .*\n.*)$", page.read(), re.MULTILINE)
         subprocess.run(line, shell=True, cwd=root, check=True)
         op = {"op": "decode", "members": ["jpg;png", "mask.png"], "fields": [[1]], "kinds": [6], "names": ["mask"]}
         tail = [{"op": "random_resized_crop", "size": 32, "scale": [0.4, 1], "interpolation": "nearest"}]
