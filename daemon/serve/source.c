@@ -222,7 +222,7 @@ static void on_silence(void *arg)
 	char path[512], stage[128], text[1024];
 
 	if (source->folders)
-		snprintf(stage, sizeof(stage), "listing it (%llu folders, %llu pictures so far)",
+		snprintf(stage, sizeof(stage), "listing it (%llu folders or shards, %llu samples so far)",
 			 (unsigned long long)source->folders, (unsigned long long)source->files);
 	else
 		snprintf(stage, sizeof(stage), "opening it and looking at its folders");
@@ -344,7 +344,7 @@ void source_progress(struct domain *domain, uint64_t id, uint64_t folders, uint6
 	expect_news(source);
 	BASE_EACH(conn, &domain->node->clients.list, link)
 		if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
-			conn_progress(conn, "listing the dataset", folders, files);
+			conn_progress(conn, "listing the dataset, samples so far", files, 0);
 }
 
 static void source_ready(struct source *source)
