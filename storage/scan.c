@@ -90,7 +90,7 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 			 left->names);
 	diag_set(diag,
 		 "no picture found in dataset \"%s\" and its folders; files count whose names end "
-		 "in " WALK_SUFFIXES " (any case)%s",
+		 "in " WALK_SUFFIXES " (any case); oneaccess-sources(7) has other kinds of data%s",
 		 base_quote(root_name, root, sizeof(root)), also);
 	return DATASET_E_EMPTY;
 }

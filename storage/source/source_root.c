@@ -48,10 +48,14 @@ int source_refuse_root(const struct reader_dataset *dataset, int error, struct d
 	else if (error == EACCES)
 		mend = "the user of the job must be able to search every folder on the way and "
 		       "to read the last one";
+	else if (error == ENOENT && strstr(dataset->path, "://"))
+		mend = "URLs are not read: mount the bucket (with mount-s3, gcsfuse, rclone) or "
+		       "copy what is "
+		       "there, and give the folder";
 	else if (error == ENOTDIR)
 		mend = "give the folder that holds the pictures or the class folders, or a file "
 		       "that access-ctl convert made, or another kind of data set "
-		       "(oneaccess-sources(7))";
+		       "(oneaccess-sources(7)); unpack archives";
 	diag_set(diag, "cannot open dataset \"%s\": %s; %s", BASE_QUOTED(dataset->path, 512),
 		 strerror(error), mend);
 	return -error;

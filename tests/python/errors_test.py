@@ -26,7 +26,7 @@ def texts(source):
 class WordsTest(unittest.TestCase):
     def test_no_text_of_the_library_keeps_words_of_c(self):
         found = 0
-        for file in sorted((TREE / "libaccess").glob("*.c")):
+        for file in sorted((TREE / "libaccess").rglob("*.c")):
             if file.name == "error.c" or file.name.startswith("mix"):  # names of codes; what Python has no call for
                 continue
             for text in texts(re.sub(r"^#.*$", "", file.read_text(), flags=re.M)):
@@ -60,6 +60,9 @@ class PathsTest(DaemonCase):
         self.assertEqual(error.filename, path)
         self.assertIn(path, str(error))
         self.assertFalse(str(error).startswith("[Errno"))
+
+    def test_a_url(self):
+        self.assertIn("URLs are not read: mount the bucket", str(self.fails(FileNotFoundError, "s3://bucket/train")))
 
     def test_what_is_no_folder(self):
         file = self.work / "notes.txt"

@@ -73,7 +73,7 @@ class ManifestsTest(support.DaemonCase):
                               ("quoted.csv", {"quoting": csv.QUOTE_ALL, "lineterminator": "\n"})):
             path = self.write(name, rows, ("score", "kind", "text", "photo"), **dialect)
             self.assert_same(path, source={"path": "photo", "label": "kind"})
-            self.refused(path, f"{name}:1: no column is called file_name or path: name the pictures' by ?path=COLUMN; there"
+            self.refused(path, f"{name}:1: no column is called file_name or path: name the pictures' by ?path=COLUMN, or read rows without by oneaccess.from_csv(); there"
                                " are: score, kind, text, photo")
             self.refused(path, f"{name}:1: no column is called sort; there are: score", source={"path": "photo", "label": "sort"})
 

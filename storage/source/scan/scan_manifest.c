@@ -136,7 +136,7 @@ static int refuse_columns(struct manifest *manifest, const uint8_t *row, enum co
 				base_quote(manifest->name[column], name, sizeof(name)), found);
 	return scan_bad(sink, manifest->line,
 			"no column is called file_name or path: name the pictures' by "
-			"?path=COLUMN; there are: %s",
+			"?path=COLUMN, or read rows without by oneaccess.from_csv(); there are: %s",
 			found);
 }
 
@@ -236,7 +236,7 @@ static int take_path(struct manifest *manifest, const struct json_in *value, str
 	if (!value && !*manifest->name[COLUMN_PATH])
 		return scan_bad(sink, manifest->line,
 				"no member is called file_name or path: name the pictures' by "
-				"?path=MEMBER");
+				"?path=MEMBER, or read rows without by oneaccess.from_jsonl()");
 	if (strlen(text) >= sizeof(manifest->path))
 		return bad_column(manifest, sink, COLUMN_PATH, "is longer than 4095 bytes");
 	strcpy(manifest->path, text);
