@@ -79,19 +79,19 @@ class Kept:
 # ---- which files ----
 
 
-def files_of(paths: str | os.PathLike | Sequence) -> list[str]:
-    """The Parquet files that are meant: of a file, a folder, a pattern, or a list of these."""
+def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (SUFFIX,), what: str = "Parquet") -> list[str]:
+    """The files that are meant: of a file, a folder, a pattern, or a list of these."""
     if not isinstance(paths, (str, os.PathLike)):
-        return [file for path in paths for file in files_of(path)]
+        return [file for path in paths for file in files_of(path, suffixes, what)]
     path = os.path.abspath(os.path.expanduser(os.fspath(paths)))
     if os.path.isdir(path):
-        found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "**", "*" + SUFFIX), recursive=True))
+        found = sorted(file for suffix in suffixes for file in glob.glob(os.path.join(glob.escape(path), "**", "*" + suffix), recursive=True))
     elif os.path.exists(path):
         found = [path]
     else:
         found = sorted(glob.glob(path, recursive=True))
     if not found:
-        error = MissingError(f"no Parquet file is at {path}")
+        error = MissingError(f"no {what} file is at {path}")
         error.filename = path
         raise error
     return found

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of text files, JSON Lines and CSV, as data sets for the pool (wrap()). Where rows begin is found once for all processes of a
+pool; a row is then read alone, so that any order is to be had. Pictures that rows name need none of this: accessd reads such files
+itself (oneaccess-sources(7), Manifests)."""
+
+import csv
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .columns import Pad
+from .errors import ArgumentError, DatasetError, TransformError
+from .masks import Mask
+from .stores import PerProcess
+from .tables import Kept, files_of, needs, stamp_of, unchanged
+from .wrapped import Wrapped, wrap
+
+_JSON = (".jsonl", ".ndjson")
+_CSV = (".csv", ".tsv")
+_PACKED = (".gz", ".zst", ".bz2", ".xz")
+_PIECE = 16 << 20           # bytes that are searched for line ends at a time
+_LOOKED_AT = 1000           # rows that say what a column holds
+_MOST_OPEN = 16
+_MARK = b"\xef\xbb\xbf"     # that a file of UTF-8 may begin with
+
+
+def _rows_of(path, quoted):
+    """Where the rows of a file begin that are not empty, and where they end, as arrays. quoted: lines go on within quotes."""
+    import numpy as np
+    begins, at, inside, last = [], 0, 0, b"\n"
+    with open(path, "rb") as file:
+        begins.append(np.array([len(_MARK) if file.read(len(_MARK)) == _MARK else 0]))
+        file.seek(0)
+        while piece := file.read(_PIECE):
+            found = np.frombuffer(piece, np.uint8)
+            ends = np.flatnonzero(found == ord("\n"))
+            if quoted:
+                quotes = np.flatnonzero(found == ord('"'))
+                ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
+                inside = (inside + len(quotes)) % 2
+            begins.append(at + ends + 1)
+            at, last = at + len(piece), piece[-1:]
+        if inside:
+            raise DatasetError(f"{path}: a quote is never closed, so that its last row has no end")
+        begins = np.concatenate(begins)
+        ends = np.append(begins[1:] - 1, at) if last != b"\n" else begins[1:] - 1
+        begins = begins[:len(ends)]
+        some = ends > begins
+        for row in np.flatnonzero(ends == begins + 1):   # of a file with CR LF
+            some[row] = os.pread(file.fileno(), 1, int(begins[row])) != b"\r"
+    return begins[some], ends[some]
+
+
+class _File:
+    """A descriptor, closed with it."""
+
+    def __init__(self, path):
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def __del__(self):
+        os.close(self.fd)
+
+
+class Lines(PerProcess):
+    """Rows of files, as _parsed() and then transform make them."""
+
+    quoted = False
+
+    def __init__(self, files, transform):
+        needs("numpy", "a file of rows")
+        for file in files:
+            if file.lower().endswith(_PACKED):
+                raise ArgumentError(f"{file} is compressed, and its rows cannot be read one by one: unpack it (gunzip, zstd -d)")
+        if transform is not None and not callable(transform):
+            raise ArgumentError(f"transform is {transform!r}: a function of a row, which is a dict")
+        self.files, self.transform = [(file, stamp_of(file)) for file in files], transform
+        self._find()
+        if not len(self):
+            raise DatasetError(f"{files[0]} has no row" if len(files) == 1 else f"no row is in {files[0]} and {len(files) - 1} more")
+
+    def _find(self):
+        import numpy as np
+        self.rows, self.firsts = [], [0]
+        for file, stamp in self.files:
+            unchanged(file, stamp)
+            self.rows.append(self._found(file))
+            self.firsts.append(self.firsts[-1] + len(self.rows[-1][0]))
+        self.firsts = np.array(self.firsts)
+
+    def _found(self, file):
+        return _rows_of(file, self.quoted)
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name not in ("rows", "firsts")}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._find()            # once for all processes that are forked
+
+    def __len__(self):
+        return int(self.firsts[-1])
+
+    def open(self):
+        return Kept(_MOST_OPEN, self._open)
+
+    def _open(self, at):
+        return _File(self.files[at][0])
+
+    def _text(self, index):
+        """The row's, and its name for people."""
+        index = range(len(self))[index]
+        at = int(self.firsts.searchsorted(index, "right")) - 1
+        row = index - int(self.firsts[at])
+        begin, end = (int(found[row]) for found in self.rows[at])
+        bytes_ = os.pread(self.opened().get(at).fd, end - begin, begin)
+        name = f"{os.path.basename(self.files[at][0])}:{begin}"  # short: lists of bad samples have little room
+        unchanged(*self.files[at])
+        try:
+            return bytes_.decode().removesuffix("\r"), name
+        except UnicodeDecodeError as why:
+            raise TransformError(f"{name}: no UTF-8: {why}") from None
+
+    def _parsed(self, text, name):
+        raise NotImplementedError
+
+    def __getitem__(self, index):
+        row = self._parsed(*self._text(index))
+        return row if self.transform is None else self.transform(row)
+
+
+# ---- JSON Lines ----
+
+
+class JSONRows(Lines):
+    """Rows that are JSON objects."""
+
+    def _parsed(self, text, name):
+        try:
+            row = json.loads(text)
+        except ValueError as why:
+            raise TransformError(f"{name}: no JSON: {why}") from None
+        if not isinstance(row, dict):
+            raise TransformError(f"{name}: no JSON object: {text[:80]}")
+        return row
+
+
+def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
+               transform: Callable[[dict], Any] | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None,
+               ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None,
+               masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False, workers: int | None = None,
+               name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
+               keep: float = 30.0) -> Wrapped:
+    """The rows of JSON Lines files (UTF-8, a JSON object a line), for Loader.
+
+        rows = oa.from_jsonl("train.jsonl", ["text", "label"], ragged={"text": 4096})
+        for batch in oa.Loader(rows, batch_size=64): batch["text"], batch["label"]
+
+        def tokens(row):                            # in the pool's processes, once for all jobs
+            return {"input_ids": tokenizer(row["text"], truncation=True, max_length=512)["input_ids"]}
+        rows = oa.from_jsonl("train.jsonl", transform=tokens, random=False, pad={"input_ids": oa.Pad(512)})
+
+    paths: a file, a folder (its .jsonl and .ndjson files and those below it), a pattern, or a list of these. Files cannot be
+    compressed. Empty lines are no rows. A row is read alone, so any order is to be had.
+    columns: the members of a row that a batch has, in this order; all of the first row without it.
+    transform: makes a sample, as wrap() has them, of a row (a dict); columns, pad and ragged are then of what it returns.
+    random: does transform draw random numbers? True if there is one and nothing is said. Without, epochs may share their samples.
+    The other arguments are wrap()'s. A row that is no JSON object, or whose members differ from those of the first row, makes a bad
+    sample (Loader's bad=); the error names file and byte."""
+    rows = JSONRows(files_of(paths, _JSON, "JSON Lines"), transform)
+    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
+                room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
+
+
+# ---- CSV ----
+
+
+# As a file's own words would be read: 007 and 1_2 are none.
+_GUESSES = ((re.compile(r"-?(0|[1-9][0-9]*)"), int),
+            (re.compile(r"([-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|nan|NaN)?"), float))
+
+
+def _value(text, type_):
+    if type_ is float:
+        return float(text or "nan")
+    if type_ is int and "_" in text:    # which Python takes
+        raise ValueError
+    return type_(text)
+
+
+class CSVRows(Lines):
+    """Rows of CSV as RFC 4180 has it, with the columns' names in the first row of each file."""
+
+    quoted = True
+
+    def __init__(self, files, transform, separator, types):
+        if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n'):
+            raise ArgumentError(f"separator is {separator!r}: one character, such as ';'")
+        self.separator = separator or ("\t" if files[0].lower().endswith(".tsv") else ",")
+        self.names = None
+        super().__init__(files, transform)
+        for column, type_ in (types or {}).items():
+            if column not in self.names:
+                raise ArgumentError(f"types= names {column!r}, and {files[0]} has the columns {', '.join(self.names)}")
+            if type_ not in (int, float, str):
+                raise ArgumentError(f"types={{{column!r}: {type_!r}}}: int, float or str")
+        self.types = {column: (types or {}).get(column) or self._guess(column) for column in self.names}
+
+    def _found(self, file):
+        begins, ends = super()._found(file)
+        if not len(begins):
+            raise DatasetError(f"{file} is empty: its first row names the columns")
+        with open(file, "rb") as opened:
+            head = os.pread(opened.fileno(), int(ends[0] - begins[0]), int(begins[0]))
+        try:
+            names = [name.strip() for name in self._split(head.decode().removesuffix("\r"), f"{file}: its first row")]
+        except (UnicodeDecodeError, TransformError) as why:
+            raise DatasetError(f"{file}: its first row names no columns: {why}") from None
+        if len(set(names)) < len(names) or "" in names:
+            raise DatasetError(f"{file}: its first row must name each column, each differently: {', '.join(map(repr, names))}")
+        self.names = self.names or names
+        if names != self.names:
+            raise DatasetError(f"{file} has other columns than {self.files[0][0]}: {', '.join(names)}; there: {', '.join(self.names)}")
+        return begins[1:], ends[1:]
+
+    def _split(self, text, name):
+        try:
+            rows = list(csv.reader([text], delimiter=self.separator, strict=True))
+        except csv.Error as why:
+            raise TransformError(f"{name}: no CSV: {why}") from None
+        if len(rows) != 1:
+            raise TransformError(f"{name}: {len(rows)} rows in one: is a quote never closed?")
+        return rows[0]
+
+    def _fields(self, text, name):
+        fields = self._split(text, name)
+        if len(fields) != len(self.names):
+            raise TransformError(f"{name}: {len(fields)} fields, and {len(self.names)} columns")
+        return dict(zip(self.names, fields))
+
+    def _guess(self, column):
+        """int, float or str, by the first rows."""
+        if not hasattr(self, "_first"):
+            self._first = [self._fields(*self._text(index)) for index in range(min(len(self), _LOOKED_AT))]
+        found = [row[column] for row in self._first]
+        for pattern, type_ in _GUESSES:
+            if any(found) and all(map(pattern.fullmatch, found)):
+                return type_
+        return str
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_first"}
+
+    def _parsed(self, text, name):
+        row = self._fields(text, name)
+        for column, type_ in self.types.items():
+            try:
+                row[column] = _value(row[column], type_)
+            except ValueError:
+                raise TransformError(f"{name}: {column} {row[column]!r} is no {type_.__name__}: mend it, or types={{{column!r}: str}}") from None
+        return row
+
+
+def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *, separator: str | None = None,
+             types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None, random: bool | None = None,
+             pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+             exact: bool = False, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
+             room: int | None = None, keep: float = 30.0) -> Wrapped:
+    """The rows of CSV files (RFC 4180, UTF-8; the first row of each names the columns), for Loader.
+
+        rows = oa.from_csv("train.csv", ["text", "label"], ragged={"text": 4096})
+        for batch in oa.Loader(rows, batch_size=64): batch["text"], batch["label"]
+
+    paths: a file, a folder (its .csv and .tsv files and those below it), a pattern, or a list of these, all with the same columns.
+    separator: between fields; a comma, and a tab in .tsv, without it.
+    types: {column: int, float or str}. The others are int or float where all of the first 1,000 rows are numbers, else str. In a column
+    of float nothing is NaN. int becomes int64 in a batch, float float32.
+    columns, transform, random and the other arguments are as from_jsonl() has them. A row with another number of fields, or with
+    a field that is not of its column's type, makes a bad sample (Loader's bad=); the error names file and byte."""
+    rows = CSVRows(files_of(paths, _CSV, "CSV"), transform, separator, types)
+    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
+                room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
