@@ -222,7 +222,8 @@ static void on_silence(void *arg)
 	char path[512], stage[128], text[1024];
 
 	if (source->folders)
-		snprintf(stage, sizeof(stage), "listing it (%llu folders or shards, %llu samples so far)",
+		snprintf(stage, sizeof(stage),
+			 "listing it (%llu folders or shards, %llu samples so far)",
 			 (unsigned long long)source->folders, (unsigned long long)source->files);
 	else
 		snprintf(stage, sizeof(stage), "opening it and looking at its folders");
