@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OneAccess: batches of preprocessed pictures that all jobs of a node share.
+"""OneAccess: batches of preprocessed samples that all jobs of a node share.
 
     import oneaccess as oa
     loader = oa.Loader("/data/imagenet/train", oa.imagenet_train(224), batch_size=256)
     for images, labels in loader:
         ...
+
+Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
+transforms has the pipelines. mix() combines data sets. configure() sets parameters of a private accessd. Errors are in
+errors.
 """
 
 from . import native

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong, as exceptions. Each text says what, where and how to mend it.
+"""Exceptions of OneAccess. Each text says what is wrong, where, and how to mend it.
 
-Every exception of OneAccess is an ``Error`` with ``code`` (of libaccess, 0: of this package) and
-``name`` ("OA_E_TIMEOUT"); most are one of Python's own, too, so that ``except TimeoutError`` works.
+Every one is an ``Error`` with ``code`` (of libaccess; 0: of this package) and ``name`` ("OA_E_TIMEOUT"). Most are also one
+of Python's own, so that ``except TimeoutError`` works.
 """
 
 import errno
@@ -13,7 +13,7 @@ import warnings
 
 
 class Error(Exception):
-    """Any outcome that is no batch."""
+    """The base class."""
 
     code = 0
     name = ""
@@ -23,11 +23,11 @@ class Error(Exception):
 
 
 class BatchTimeout(Error, TimeoutError):
-    """No batch in the time given; names the stage that stalls: storage, workers, slots, the daemon."""
+    """No batch came in time. The text names the stage that stalls: storage, workers, slots or the daemon."""
 
 
 class HeldError(Error):
-    """More batches are held than two slots have, and held="error": let go of one."""
+    """More batches are held than two slots have, with held="error". Release one."""
 
 
 class RefusedError(Error):
@@ -35,31 +35,31 @@ class RefusedError(Error):
 
 
 class NodeMemoryError(Error):
-    """Refused for memory of the node, with the numbers."""
+    """There is not enough memory in accessd's budget. The text has the numbers."""
 
 
 class DatasetError(Error):
-    """The data set cannot be opened, or changed under the job."""
+    """The data set cannot be opened, or changed during the job."""
 
 
 class MissingError(DatasetError, FileNotFoundError):
-    """There is no such folder or file; filename says which."""
+    """There is no such folder or file; ``filename`` names it."""
 
 
 class NoFolderError(DatasetError, NotADirectoryError):
-    """The data set's path leads through a file, or to one that is no data set; filename says which."""
+    """The path leads through a file, or to a file that is no data set; ``filename`` names it."""
 
 
 class ClosedError(DatasetError, PermissionError):
-    """This user may not read the data set; filename says which."""
+    """This user may not read the data set; ``filename`` names it."""
 
 
 class PipelineError(Error, ValueError):
-    """The pipeline is wrong; names the op and the parameter."""
+    """The pipeline is wrong. The text names the op and the parameter."""
 
 
 class SampleError(Error):
-    """A sample is bad and bad="error", or the budget of bad samples is spent; names the file."""
+    """A sample is bad and bad="error", or an epoch has more bad samples than bad_budget. The text names the file."""
 
 
 class StateError(Error, ValueError):
@@ -67,7 +67,7 @@ class StateError(Error, ValueError):
 
 
 class VersionError(Error):
-    """This package and the daemon differ; says which to upgrade."""
+    """This package and the daemon do not fit. The text says which to upgrade."""
 
 
 class UnreachableError(Error, ConnectionError):
@@ -75,11 +75,11 @@ class UnreachableError(Error, ConnectionError):
 
 
 class DeniedError(Error, PermissionError):
-    """This user may not."""
+    """This user may not use that accessd."""
 
 
 class ForkedError(Error, RuntimeError):
-    """A loader of the parent process was used in a child."""
+    """A Loader of the parent process was used in a child."""
 
 
 class ArgumentError(Error, ValueError):
@@ -87,11 +87,11 @@ class ArgumentError(Error, ValueError):
 
 
 class LimitError(Error, OSError):
-    """A limit of this process (descriptors, memory) is too low; the text names it."""
+    """A limit of this process (descriptors, memory) is too low. The text names it."""
 
 
 class TransformError(Error, TypeError):
-    """A transform, a data set or an argument of another loader that has no counterpart here."""
+    """A transform, a data set, or an argument of another loader has no counterpart here."""
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep

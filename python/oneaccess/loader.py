@@ -56,14 +56,17 @@ _REFUSED = {
 
 
 class Batch(tuple):
-    """What a loop gets: ``images, labels = batch``. Images are a view of shared memory, alive as long as
-    any array of it, what is written to them is private; labels are the job's own."""
+    """A batch, as a tuple of arrays: ``images, labels = batch``.
 
-    ids: object
-    epoch: int
-    step: int
-    is_last: bool
-    substituted: int
+    The first dimension of each array is the samples. Images are a view of shared memory, which lives as long as any array of it;
+    what is written to it is private. Labels are private.
+    """
+
+    ids: object         # of the samples in the data set: a memoryview of int64
+    epoch: int          # from 0
+    step: int           # from 0 in each epoch
+    is_last: bool       # of its epoch
+    substituted: int    # samples that are another sample, as theirs was bad
 
     def __repr__(self):
         shapes = ", ".join(str(tuple(getattr(array, "shape", ()))) for array in self.arrays())
@@ -71,6 +74,7 @@ class Batch(tuple):
         return f"<Batch{place}: {shapes}>"
 
     def arrays(self):
+        """The arrays, as a plain tuple."""
         return tuple(self)
 
     def __reduce__(self):
@@ -82,7 +86,7 @@ class Batch(tuple):
 
 
 class DictBatch(dict):
-    """The same of samples that are dicts: ``batch["name"]``."""
+    """A Batch of samples that are dicts: ``batch["name"]``."""
 
     __repr__, __reduce__ = Batch.__repr__, Batch.__reduce__
 
@@ -106,10 +110,10 @@ def _restored(cls, arrays, facts, numbers):
 class BadSample(NamedTuple):
     """A sample that could not be read, decoded or preprocessed (oa_bad_samples(3))."""
 
-    index: int  # in the data set, as in Batch.ids
-    path: str   # of its file
+    index: int  # its number in the data set, as in Batch.ids
+    path: str   # of its file; "dataset[index]" for wrap()
     stage: str  # "open", "read", "decode", "pipeline", "worker", "memory", "unknown"
-    error: str  # what was said of it
+    error: str  # one line
 
 
 class _Voice:
@@ -247,80 +251,102 @@ def _job_name(name, ranks):
 
 
 class Loader:
-    """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
+    """Iterates over batches of a data set, which accessd prepares once for all jobs of the node.
 
-    dataset: a folder with one folder of pictures a class, or of pictures; a file that access-ctl convert
-    made of one; shards (WebDataset's tar, TFRecord, MDS, LitData, RecordIO): their folder, one of them, or a list
-    "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a table of pictures' paths and labels (.csv, .tsv, .jsonl); a .npy,
-    of which a sample is a row; tokens();
-    Parquet files (from_parquet()); from_tar(), from_mds() or from_tfrecord() of shards whose samples are more than a picture and its label; or wrap()
-    of a Python data set, from_hf(), from_hdf5() or from_lmdb().
-    source: a dict of options of the kind of data set.
-    pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, a named data set's usual one, else
-    imagenet-train, and a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this
-    rank.
+    Each loop is one epoch, the next one each time; leaving a loop early ends its epoch. Batches are a ``Batch``, a tuple of
+    arrays, or a dict where samples are dicts.
 
-    as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
-    NumPy's arrays; JAX's are as jnp.asarray() makes them, on its default device; "dlpack" is for any other library, as TensorFlow's
-    tf.experimental.dlpack.from_dlpack(images.__dlpack__()). Images are views of shared memory: their slot goes
-    back when the last view has died, and a job has two slots. A program that writes to one, as images.div_(255)
-    does, writes to pages of its own, which nobody else sees and which end with the batch; the kernel copies them
-    then, and the other batches of that slot are copied, too. A system call, as of readinto() or of gloo's broadcast() and recv(),
-    writes to none: give it a clone(). NumPy's arrays are read-only, and say so.
-    copy=True: private, writable ones, any number.
+        loader = oa.Loader("/data/imagenet/train", oa.imagenet_train(224), batch_size=256)
+        for images, labels in loader:
+            ...
 
-    held: what comes when more batches are held than two slots have, in a list, a queue or a graph. "copy": those
-    that were held longest become private copies, at their place; once, a warning says so and what that costs.
-    "error": errors.HeldError, and the next call goes on when one was let go of. stats()["kept"] counts samples
-    that were copied for it, 0 in a loop that lets go of each batch, unless samples are late. With a device nothing is held.
+    Threads: any thread may take batches. Processes: a Loader belongs to the process that made it; make one in each process.
+    Errors: ``oneaccess.Error`` and its subclasses in ``oneaccess.errors``. len(loader) is the number of batches in an epoch
+    of this rank.
 
-    shuffle: True for a random order (the default), False for the files' order, "blocks" for a random order of a data set's blocks,
-    of which some at a time are mixed, as for Parquet files and chunks of HDF5; order says more exactly
-    "carousel", "any", "seeded", "sequential" or "replay" (oa_open(3)). seed: of "seeded", which it means without an order,
-    and of the random ops of "sequential"; weights mean "seeded", too.
-    ids, classes, split=(from, to, seed), weights, samples, replacement: which samples an epoch has. sampler, batch_sampler, generator: torch's own
-    (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler, BatchSampler of one of these, a
-    torch.Generator's seed) are read as the arguments that mean the same; they are not run, and set_epoch() has no effect.
-    drop_last: without an epoch's last batch where that is short. reuse: epochs that may see the same
-    augmentation.
+    Data:
+        dataset: a path (oneaccess-sources(7)): a folder of images, with a folder for each class or without; shards (tar of
+            WebDataset, TFRecord, MDS, LitData, RecordIO) as a folder, a file, or "/data/train-{000000..000123}.tar"; a table
+            of images' paths and labels (.csv, .tsv, .jsonl); a .npy, whose rows are samples; a file of access-ctl convert;
+            Parquet files; "name:NAME" for a named data set. Or the result of wrap(), tokens(), from_parquet(), from_hf(),
+            from_hdf5(), from_lmdb(), from_folders(), from_tar(), from_mds() or from_tfrecord().
+        source: a dict of options of that kind of data set, such as {"label": "none"}.
+        pipeline: a Pipeline of oneaccess.transforms, a list of its transforms, JSON, or a name (oneaccess-pipeline(5)).
+            Default: that of a named data set, else "imagenet-train"; samples of a wrapped data set stay as they are. Rows of
+            numbers and tokens take none.
+        batch_size: samples in a batch of this rank; default 1, at most 65536.
+        refresh: "epoch": each loop reads the data set as it is when the loop begins, with files and shards that were added or
+            removed. Epochs are counted on, stats() counts from there, and bad_samples are those of that version. A state of
+            an epoch's beginning or end goes on with a newer version, too; a state of its middle needs its own version. Not
+            with ids, weights, split, record or replay, which name samples by number, nor with several ranks or wrap().
+            Default: the version that was opened, until the Loader is closed.
 
-    rank, world_size: of data-parallel training; torch.distributed's, else what torchrun, Open MPI, Hydra or srun say, when
-    they are not given; where nobody says it yet, torch.distributed's when the first loop begins, as with Lightning. A Loader that one rank alone
-    loops over, as of an evaluation set, is given rank=0, world_size=1: else it reads a share, and may wait for the other ranks.
-    Several ranks open at the first use, and where it is not known which are on this node, or some are elsewhere, they meet when they make it. local_rank, local_world_size: which of the node's ranks this is; by the
-    same launchers. A node makes what its ranks read. Over several nodes the order is "seeded", "sequential" or
-    "replay"; without one it is "seeded" with a seed that rank 0 draws, where torch.distributed is initialized, else give
-    seed=. spread="step": which rank of a step gets which sample follows the samples, so that a node gets mostly the same
-    ones in each epoch and keeps them; each step's samples are the same (doc/cluster.md says what it costs).
-    job: name for people, by which ranks find each other.
+    Arrays:
+        as_: "torch", "numpy", "jax" or "dlpack". Default: "torch" if torch is imported, else "numpy". JAX's arrays are made by
+            jnp.asarray() on its default device. "dlpack" is for other libraries, such as TensorFlow's
+            tf.experimental.dlpack.from_dlpack(images.__dlpack__()).
+        copy: True: batches are private, writable copies; any number can be held. Default False: images are views of shared
+            memory, and labels and numbers are private. A slot is given back when its last view is gone, and a job has two slots.
+            NumPy's views are read-only. Writing to another view, such as images.div_(255), copies the pages that are
+            written to; nobody else sees it, and the other batches of that slot are copied, too. System calls, such as
+            readinto() or gloo's broadcast() and recv(), cannot write into a view: give them a clone().
+        held: what happens if more batches are held than two slots have. "copy" (default): those held longest become private
+            copies, at the same addresses, with one warning. "error": errors.HeldError; the next call works once a batch is
+            released. stats()["kept"] counts the samples that were copied: 0 if a loop releases each batch, unless samples are
+            late. With a device nothing is held.
+        collate_fn: a function of a list of samples, tuples or dicts of views of the batch, whose result the loop gets, such
+            as torch's default_collate. It runs in this process and copies what it combines. The result has no ids, epoch or
+            step.
+        ragged: how ragged fields appear in a batch: "padded", "list", "nested" or "strings", for all of them or as
+            {name: ...}. Default: a Ragged, which has these as methods.
+        device: "cuda", "cuda:1" or a torch.device: batches are private tensors there. "cuda" is the current device, or that of
+            LOCAL_RANK. Images are transferred as bytes and converted on the device, bit for bit as accessd would. The
+            next batch is copied while the loop works, on a CUDA stream of its own. ids stay on the host.
+            Default, and "cpu": no device.
+        normalize_on: "host": accessd normalizes, not the device. It also does if mixup or an erasing works on the values.
 
-    device: "cuda", "cuda:1" or a torch.device: batches arrive there, as tensors of the job's own; pictures
-    cross the bus as bytes and become on the device what the pipeline says, bit for bit what the daemon would
-    make of them (normalize_on="host": the daemon does it; it does, too, where mixup or an erasing works
-    on the values). The next batch is copied while the loop has this one, on a stream of its own. "cuda" is the
-    current device or LOCAL_RANK's; ids stay on the host. None or "cpu": no device.
+    Order and selection (oa_open(3)):
+        shuffle: True (default): random. False: the files' order. "blocks": random order of the data set's blocks, some of
+            which are mixed at a time, for Parquet files and chunks of HDF5.
+        order: "carousel", "any", "seeded", "sequential" or "replay", in place of shuffle. Default: "carousel", or "any" without
+            random ops.
+        seed: the seed of "seeded", which it implies if there is no order, and of the random ops of "sequential".
+        ids: the numbers of the samples of an epoch; classes: names of classes. split: (from, to, seed), a random part, such as
+            (0, .9, 1) and (.9, 1, 1), which have no sample in common.
+        weights: a weight for each sample; each epoch is drawn by them, and the order is "seeded". samples: how many are drawn;
+            replacement: True: a sample may come several times in an epoch.
+        drop_last: leave out an epoch's last batch if it is short; with ranks, its last step.
+        reuse: how many epochs may see the same augmentation of a sample; default 1, at most 100.
+        sampler, batch_sampler, generator: torch's SequentialSampler, RandomSampler, SubsetRandomSampler,
+            WeightedRandomSampler, DistributedSampler, a BatchSampler of one of these, and the seed of a torch.Generator. They
+            are read as the arguments above and not run; set_epoch() has no effect.
+        record: a file into which the plan is recorded; replay: such a file, whose batches come again.
+        state: of state_dict(): go on from there.
+        epochs: the number of epochs, if it is known: nothing is prepared after the last. Default: no end.
 
-    bad: "error", "skip" or "substitute" for samples that cannot be decoded or whose files have changed since the data
-    set was opened, at most bad_budget an epoch; bad_samples lists them.
-    timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
-    epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
-    socket: the path of another accessd's socket than the usual one's (oa_connect(3)), or "private": one of this user alone.
-    collate_fn: makes what the loop gets of a list of samples, each a tuple or dict of views of the batch, as torch's
-    default_collate; it runs in this process, and copies all that it puts together. Nothing of the Batch is there then.
+    Ranks (doc/cluster.md):
+        rank, world_size: default: those of torch.distributed, else of torchrun, Open MPI, Hydra or srun; if nothing is set yet,
+            those of torch.distributed when the first loop begins, as with Lightning. Give rank=0, world_size=1 for a Loader
+            that one rank alone uses, such as for evaluation: otherwise it reads a share, and may wait for the other ranks.
+        local_rank, local_world_size: which of the node's ranks this is; default: from the same launchers. A node makes the
+            samples of its own ranks.
+        spread: "step": samples are assigned to nodes so that a node gets mostly the same samples in each epoch.
+        job: the job's name, for people. All ranks of a job have the same; default: from the script and the launcher.
 
-    refresh: "epoch": each loop reads the data set as it is when the loop begins, with files and shards that have come or gone since; the
-    epoch is whole, of that version, and the numbers of epochs go on; stats() counts from there, and bad_samples are of that version. Without it the Loader keeps the version that it opened until it is
-    closed. A state_dict() of an epoch's beginning or end goes on with a newer version then, too; one of its middle is of its version.
-    What names samples by their numbers (ids, weights, split, a recording) is refused beside it, and so are ranks and data sets of wrap().
+        Several ranks open the data set at the first use. If it is not known which ranks are on this node, or some are on other
+        nodes, the ranks meet when they make their Loaders. Over several nodes the order is "seeded", "sequential" or "replay";
+        without an order it is "seeded" with a seed that rank 0 draws, if torch.distributed is initialized, else give seed=.
 
-    ragged: what ragged fields (wrap()) become in a batch, for all of them or {name: ...}: "padded", "list", "nested", "strings", as
-    the methods of Ragged of these names; without it a Ragged.
+    Errors and waiting:
+        bad: "error" (default), "skip" or "substitute": the policy for samples that cannot be decoded, or whose files have
+            changed. bad_samples lists them.
+        bad_budget: bad samples that an epoch may have; default 10, or 1 % of the samples if that is more; negative: none.
+        timeout: seconds to wait for a batch, then errors.BatchTimeout. Default: no limit; stderr says what it waits for.
+        socket: the path of accessd's socket, or "private" for a private accessd. Default: as oa_connect(3) finds it.
 
-    Where torch is imported a Loader is a torch.utils.data.DataLoader, of which nothing but the fields is used, so that
-    libraries take it for one (doc/libraries.md); len(loader.dataset) is the number of samples. to_tf_dataset() makes a tf.data.Dataset of it.
-
-    Each iteration is one epoch, a new one each time; a loop that was left early leaves its epoch. Any
-    thread may take batches; the loader belongs to the process that made it.
+    Other arguments of torch's DataLoader, such as num_workers and pin_memory, are accepted and ignored; ``ignored`` says why.
+    If torch is imported, a Loader is an instance of torch.utils.data.DataLoader, so that libraries accept it
+    (doc/libraries.md); len(loader.dataset) is the number of samples. to_tf_dataset() gives a tf.data.Dataset.
     """
 
     _sampled = None          # samples of the data set that a sampler of torch's was made for, until it is compared
@@ -792,8 +818,10 @@ class Loader:
                 (self._feed.close if self._is_closed else self._feed.reset)()
 
     def close(self) -> None:
-        """Gives the stream back, for good; arrays that are held stay valid, a thread that waits for a
-        batch stops waiting."""
+        """Closes the Loader for good.
+
+        Arrays that are held stay valid. A thread that waits for a batch stops waiting.
+        """
         self._is_closed = True
         self._drop()
         if self._pool is not None:
@@ -815,7 +843,7 @@ class Loader:
     # ---- iteration ----
 
     def __len__(self) -> int:
-        """Batches an epoch, of this rank."""
+        """The number of batches in an epoch, of this rank."""
         whole, rest = divmod(self._n_samples(), self.batch_size * self.world_size)
         return whole + (rest > 0 and not self.drop_last)
 
@@ -983,8 +1011,11 @@ class Loader:
     # ---- state ----
 
     def state_dict(self) -> dict:
-        """Where the job stands: the batches that the loop got are delivered, exactly; the rest of the
-        epoch comes first when a Loader gets it back, also with another batch size or number of ranks."""
+        """The state of the job, for load_state_dict() or Loader(state=...).
+
+        Exactly the batches that the loop got count as delivered. A Loader with this state continues with the rest of the
+        epoch, also with another batch size or number of ranks. It is a small dict that json and torch.save() can write.
+        """
         with self._lock:
             stream = self._open()
             if self._early is not None:
@@ -1002,7 +1033,7 @@ class Loader:
         return self._epoch + 1 if self._loop.has_ended else None
 
     def load_state_dict(self, state: dict) -> None:
-        """Goes on from there with the next loop."""
+        """Continues from a state of state_dict(), with the next loop. StateError: it does not fit."""
         with self._lock:
             self._drop()
             self._take_state(state)
@@ -1036,17 +1067,17 @@ class Loader:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the folders, by label, as ImageFolder's."""
+        """The names of the classes, by label, as of ImageFolder. Not for wrap()."""
         return self._catalog().classes
 
     @property
     def class_to_idx(self) -> dict[str, int]:
-        """Labels by name, as ImageFolder's."""
+        """The label of each class, by name, as of ImageFolder. Not for wrap()."""
         return {name: label for label, name in enumerate(self.classes)}
 
     @property
     def targets(self) -> list[int]:
-        """The label of each sample of the data set, by id."""
+        """The label of each sample of the data set, by number. Not for wrap()."""
         return memoryview(self._catalog().labels()).cast("q").tolist()
 
     # ---- bad samples ----
@@ -1077,14 +1108,13 @@ class Loader:
 
     @property
     def bad_samples(self) -> list[BadSample]:
-        """The samples that could not be read, decoded or preprocessed, whatever ``bad`` says: a list of
-        (index, path, stage, error), each sample once, by index; new each time. It has all that this
-        Loader came to since it was made, also before a daemon was restarted, and those that the daemon
-        met ahead of it or for jobs that share its work; of these those of its epochs alone. Works
-        after an error, too, and after close(), which then says what was known. stage "unknown": why is
-        forgotten, as the daemon was restarted since; it is known again when the sample is met again.
-        path of a wrapped data set's: "dataset[index]". Any thread; asks the daemon, and raises what a
-        loop would when it cannot be reached."""
+        """The bad samples of this Loader's epochs, whatever ``bad`` says: a new list, ordered by index, each sample once.
+
+        It has all that this Loader met since it was made, also before accessd was restarted, and those that accessd met ahead
+        of it or for jobs that share its work. It works after an error, too, and after close(), which keeps what was known.
+        The stage "unknown" means that accessd was restarted since: the reason is known again when the sample is met again.
+        Any thread. It asks accessd, and raises what a loop would if accessd cannot be reached.
+        """
         stream = self._stream
         if stream is not None:
             self._learn(stream, 0)
@@ -1094,14 +1124,17 @@ class Loader:
     # ---- what it says of itself ----
 
     def stats(self) -> dict:
-        """Counts since the stream was opened: samples, batches, epochs, skipped, substituted,
-        samples_per_second (since the first batch was asked for), waiting (share of that time), shares
-        (what is done together with other jobs, and what not and why), and what oa_stream_stats(3) has.
-        skipped is whole at an epoch's end; where the epoch ended with a chunk of nothing but bad samples the
-        first batch of the next one, by which that was known, counts, too.
-        With a device a batch that is on its way counts, and there are device_bytes (that crossed the bus),
-        registered_bytes (of slots, which the device reads directly) and staged (batches that went
-        through a buffer)."""
+        """Counts since the stream was opened, as a dict.
+
+        samples, batches, epochs: delivered. skipped, substituted: bad samples; complete at the end of an epoch.
+        samples_per_second, waiting: the rate, and the share of the time spent waiting, since the first batch was requested.
+        shares: what is shared with other jobs, and what is not and why. kept: samples copied because batches were held.
+        The others are those of oa_stream_stats(3), such as n_samples, copied, wait_ns and late_ns.
+
+        If an epoch ends with a chunk of bad samples alone, the first batch of the next epoch counts already. With a device a
+        batch under way counts, and there are device_bytes (transferred), registered_bytes (of slots, which the device reads
+        directly) and staged (batches that went through a buffer).
+        """
         stats = self._open().stats()
         seconds = time.monotonic() - self._first if self._first else 0.0
         stats["seconds"] = seconds
@@ -1131,8 +1164,11 @@ class Loader:
 
     @property
     def dataset(self) -> samples_of.Samples:
-        """len() is the number of samples of an epoch of all ranks. Of a folder it has root, classes, class_to_idx and
-        targets, as ImageFolder has, and os.fspath() is its path; of wrap() what the data set that was wrapped has."""
+        """The data set. Its len() is the number of samples in an epoch of all ranks.
+
+        Of a folder it has root, classes, class_to_idx and targets, as ImageFolder, and os.fspath() is its path. Of wrap() it has
+        the attributes of the wrapped data set.
+        """
         return samples_of.of(self, self._wrapped)
 
     def _n_samples(self):
