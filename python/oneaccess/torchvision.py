@@ -232,25 +232,36 @@ def _translate(place, transform):
 
 
 def from_torchvision(transform) -> oa.Pipeline:
-    """torchvision's Compose, a single transform, the transforms() of its weights for classification, what
-    timm.data.create_transform() makes, or an image processor of transformers with backend="pil", as a pipeline for
-    Loader. TransformError names the first transform that has no counterpart, and what to do.
+    """Translates a pipeline of torchvision, timm or transformers into a Pipeline for Loader.
 
-    A pipeline without ToTensor() or its like gives uint8 images, [height, width, channels]. Pixels are those of
-    torchvision on Pillow's pictures, wherever the pipeline turns them into tensors: on tensors torchvision rounds
-    otherwise, here and there by one, and its GaussianBlur does so here; v2's ToDtype(scale=True) multiplies by 1 / 255
-    where ToTensor and we divide, which gives another last bit. Random transforms draw from the daemon's numbers, alike
-    in distribution."""
+        pipeline = oa.from_torchvision(torchvision.models.ResNet50_Weights.DEFAULT.transforms())
+
+    transform: torchvision's Compose (v1 or v2), a single transform, the transforms() of its weights for classification,
+        what timm.data.create_transform() returns, or an image processor of transformers with backend="pil". It is read, not
+        run.
+
+    TransformError names the first transform that has no counterpart, and what to do.
+
+    Without ToTensor() or its like, images are uint8, [height, width, channels]. Pixels are those of torchvision on Pillow's
+    images, wherever the pipeline makes tensors. On tensors torchvision rounds differently, sometimes by one, and so does
+    its GaussianBlur here. v2's ToDtype(scale=True) multiplies by 1 / 255, where ToTensor and accessd divide, so its last
+    bit may differ. Random transforms have the same distribution, with draws of accessd.
+    """
     return oa.Compose(_ops_of(transform, "transforms"))
 
 
 def pipeline_for(model: str, train: bool = False, size: int | None = None) -> oa.Pipeline:
-    """The pipeline that a published model was evaluated with, or (train=True, timm's only) is trained with.
+    """The pipeline that a published model was evaluated with.
 
-    model: "timm/NAME" or "timm/NAME.TAG" (timm.list_pretrained()), or "torchvision/WEIGHTS" as
-    "torchvision/ResNet50_Weights.IMAGENET1K_V2". The library has to be installed; nothing is fetched. size: of a side,
-    in pixels, in the place of the model's. TransformError: there is no such model, or its transforms have no
-    counterpart."""
+        pipeline = oa.pipeline_for("timm/resnet50.a1_in1k")
+
+    model: "timm/NAME" or "timm/NAME.TAG" (timm.list_pretrained()), or "torchvision/WEIGHTS", such as
+        "torchvision/ResNet50_Weights.IMAGENET1K_V2". The library must be installed; nothing is downloaded.
+    train: True: the pipeline for training; timm's only.
+    size: the side in pixels, in place of the model's.
+
+    TransformError: there is no such model, or its transforms have no counterpart.
+    """
     library, _, name = model.partition("/")
     if library == "timm":
         return from_torchvision(_of_timm(name, train, size))

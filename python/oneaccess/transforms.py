@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms by torchvision's names and with its defaults, as text for the daemon.
+"""Transforms with torchvision's names and defaults.
 
-Nothing here touches a picture: a transform is an op of a pipeline (oneaccess-pipeline(5)), which the
-daemon compiles, runs once for all jobs and gives exactly the pixels of Pillow and torchvision.
+Each function returns an Op, or a Pipeline of several; Compose() joins them. Nothing here touches an image: an op is a line
+of the pipeline (oneaccess-pipeline(5)) that accessd runs, once for all jobs, with the pixels of Pillow and torchvision.
+
+A parameter that is None has the default of oneaccess-pipeline(5), where the ranges are, too. Sizes are pixels, one number
+or (height, width); fill is one number from 0 to 255 or (red, green, blue); interpolation is a word such as "bilinear", or
+torchvision's InterpolationMode; p is the probability for a sample.
 """
 
 import json
@@ -17,13 +21,14 @@ _DTYPES = {"uint8": "u8", "float16": "f16", "half": "f16", "bfloat16": "bf16", "
 
 
 class Op:
-    """One op with its parameters; those left at None have the daemon's default."""
+    """One op of a pipeline with its parameters. Those that are None have the defaults of oneaccess-pipeline(5)."""
 
     def __init__(self, op: str, **parameters):
         self.op = op
         self.parameters = {name: value for name, value in parameters.items() if value is not None}
 
     def spec(self) -> dict:
+        """The op as a dict, as it is in the JSON."""
         return {"op": self.op, **self.parameters}
 
     def __repr__(self):
@@ -41,7 +46,7 @@ _BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cut
 
 
 class Pipeline:
-    """What a job asks to be done with each sample. ``json`` is the text that the daemon gets."""
+    """A list of ops. ``json`` is the text that accessd gets. TransformError: an element is no Op."""
 
     def __init__(self, ops):
         self.ops = tuple(ops)
@@ -86,7 +91,10 @@ def _interpolation(value):
 
 
 def Compose(transforms) -> Pipeline:
-    """The transforms one after another."""
+    """A Pipeline of transforms, one after another: ops, or pipelines of several.
+
+        pipeline = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(IMAGENET_MEAN, IMAGENET_STD)])
+    """
     return Pipeline(_settle(_flat(transforms)))
 
 
@@ -94,14 +102,18 @@ _OF_LABELS = ("filter", "map", "one_hot", "smooth", "mixup", "cutmix")
 
 
 def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
-    """Several pictures of each sample, decoded once, each with draws of its own:
+    """A pipeline of several views of each sample, which is decoded once; each view has its own draws.
 
         loader = oa.Loader(path, oa.views(augmented, augmented), batch_size=256)     # SimCLR, MoCo
         for batch in loader: batch["image"], batch["image2"]
-        oa.views(large, large, local=(small, 6))                                      # DINO: image, image2, local1 ... local6
+        oa.views(large, large, local=(small, 6))                    # DINO: image, image2, local1 ... local6
 
-    Each argument is a Pipeline. first makes "image", others "image2" and so on; of named ones the name is that of the field, and
-    (pipeline, n) are n fields, NAME1 to NAMEn. What works on labels stands in the first one. A batch is a dict then."""
+    first: the Pipeline of the field "image". It alone may have transforms of labels.
+    others: the pipelines of "image2", "image3" and so on.
+    named: the pipelines of fields with these names; (pipeline, n) makes n fields, NAME1 to NAMEn.
+
+    A batch is a dict then. At most 15 views besides the first.
+    """
     ops = [op for op in first.ops if op.op not in _OF_LABELS]
     decode = [op for op in ops if op.op == "decode"]
     for name, view in [*((f"image{at}", view) for at, view in enumerate(others, 2)), *named.items()]:
@@ -142,26 +154,37 @@ def _grouped(ops):
 
 
 def Resize(size, interpolation=None, max_size=None, antialias=None, *, fit=None) -> Op:
-    """fit "cover" or "contain" keeps the proportion of a picture that is to cover (height, width), or to lie
-    in it, as timm's ResizeKeepRatio does."""
+    """Resizes: size is the shorter side, or (height, width).
+
+    max_size bounds the longer side. fit "cover" or "contain" keeps the proportion: the smallest image that covers (height,
+    width), or the largest within it, like timm's ResizeKeepRatio.
+    """
     return Op("resize", size=_size(size), interpolation=_interpolation(interpolation),
               max_size=max_size, antialias=antialias, fit=fit)
 
 
 def CenterCrop(size, *, fill=None, half=None) -> Op:
-    """fill is the colour around a picture that is smaller; half="down" is the middle of Hugging Face's
-    image processors, which begins at the lower pixel where torchvision's begins at the even one."""
+    """Crops the center. fill is the colour around a smaller image.
+
+    half: where a center at half a pixel begins: "even" (default), as in torchvision, or "down", as in Hugging Face's
+        processors.
+    """
     return Op("center_crop", size=_size(size), fill=_list(fill), half=half)
 
 
 def RandomCrop(size, padding=None, pad_if_needed=None, fill=None, padding_mode=None) -> Op:
+    """Crops a part at a random place, after padding. pad_if_needed: also pad an image that is too small."""
     return Op("random_crop", size=_size(size), padding=_list(padding),
               pad_if_needed=pad_if_needed, fill=_list(fill), padding_mode=padding_mode)
 
 
 def RandomResizedCrop(size, scale=None, ratio=None, interpolation=None, antialias=None, *,
                       or_interpolation=None) -> Op:
-    """With or_interpolation each sample takes that filter or interpolation, each half of the time."""
+    """Crops a random part and resizes it.
+
+    scale: (least, most) share of the area; ratio: (least, most) width to height. or_interpolation: a second filter, used
+        for half of the samples.
+    """
     if antialias is False:
         raise TransformError("RandomResizedCrop: antialias=False is not there: pictures are always"
                              " antialiased, as Pillow's are")
@@ -171,30 +194,36 @@ def RandomResizedCrop(size, scale=None, ratio=None, interpolation=None, antialia
 
 
 def FiveCrop(size) -> Op:
+    """Crops the four corners and the center: the image gets a first dimension of 5."""
     return Op("five_crop", size=_size(size))
 
 
 def RandomHorizontalFlip(p=None) -> Op:
+    """Flips left and right."""
     return Op("hflip", p=p)
 
 
 def RandomVerticalFlip(p=None) -> Op:
+    """Flips top and bottom."""
     return Op("vflip", p=p)
 
 
 def RandomRotation(degrees, interpolation=None, expand=None, center=None, fill=None) -> Op:
+    """Rotates counter-clockwise by an angle from degrees: (least, most), or x for (-x, x)."""
     return Op("rotate", degrees=_list(degrees), interpolation=_interpolation(interpolation),
               expand=expand, center=_list(center), fill=_list(fill))
 
 
 def RandomAffine(degrees, translate=None, scale=None, shear=None, interpolation=None, fill=None,
                  center=None) -> Op:
+    """Rotates, moves, scales and shears. A part that is None is not done, but degrees is required."""
     return Op("affine", degrees=_list(degrees), translate=_list(translate), scale=_list(scale),
               shear=_list(shear), interpolation=_interpolation(interpolation), fill=_list(fill),
               center=_list(center))
 
 
 def Pad(padding, fill=None, padding_mode=None) -> Op:
+    """Adds pixels: one number, (left and right, top and bottom), or (left, top, right, bottom)."""
     return Op("pad", padding=_list(padding), fill=_list(fill), padding_mode=padding_mode)
 
 
@@ -202,62 +231,80 @@ def Pad(padding, fill=None, padding_mode=None) -> Op:
 
 
 def ColorJitter(brightness=None, contrast=None, saturation=None, hue=None, p=None) -> Op:
-    """p: the probability, as of RandomApply([ColorJitter(...)], p)."""
+    """Changes brightness, contrast, saturation and hue in random order.
+
+    Each is a range (least, most) of the factor, or x for (1 - x, 1 + x); hue: (-x, x). p is that of
+    RandomApply([ColorJitter(...)], p).
+    """
     return Op("color_jitter", brightness=_list(brightness), contrast=_list(contrast),
               saturation=_list(saturation), hue=_list(hue), p=p)
 
 
 def Grayscale(num_output_channels=None) -> Op:
+    """Converts to gray, with 1 channel or 3 equal ones."""
     return Op("grayscale", num_output_channels=num_output_channels)
 
 
 def RandomGrayscale(p=None) -> Op:
+    """Converts to gray; the number of channels stays."""
     return Op("random_grayscale", p=p)
 
 
 def GaussianBlur(kernel_size, sigma=None, p=None) -> Op:
-    """Sums are added up in another order than torch's: a value in about 50,000 differs from torchvision's by one. p:
-    the probability, as of RandomApply([GaussianBlur(...)], p)."""
+    """Blurs. kernel_size: odd, one number or (across, down). sigma: a number or (least, most).
+
+    Sums are added in another order than in torch, so about one value in 50,000 differs from torchvision's by one. p is that
+    of RandomApply([GaussianBlur(...)], p).
+    """
     return Op("gaussian_blur", kernel_size=_list(kernel_size), sigma=_list(sigma), p=p)
 
 
 def RandomAutocontrast(p=None) -> Op:
+    """Stretches each channel to 0 to 255."""
     return Op("autocontrast", p=p)
 
 
 def RandomEqualize(p=None) -> Op:
+    """Equalizes each channel's histogram."""
     return Op("equalize", p=p)
 
 
 def RandomInvert(p=None) -> Op:
+    """255 - value."""
     return Op("invert", p=p)
 
 
 def RandomPosterize(bits, p=None) -> Op:
+    """Keeps the highest bits of each value."""
     return Op("posterize", bits=bits, p=p)
 
 
 def RandomSolarize(threshold, p=None) -> Op:
+    """Inverts values from threshold on."""
     return Op("solarize", threshold=threshold, p=p)
 
 
 def RandomAdjustSharpness(sharpness_factor, p=None) -> Op:
+    """Sharpens, or smooths with a factor below 1."""
     return Op("sharpness", sharpness_factor=sharpness_factor, p=p)
 
 
 def RandAugment(num_ops=None, magnitude=None, num_magnitude_bins=None, interpolation=None,
                 fill=None) -> Op:
+    """torchvision's RandAugment: num_ops random changes of one magnitude."""
     return Op("rand_augment", num_ops=num_ops, magnitude=magnitude,
               num_magnitude_bins=num_magnitude_bins, interpolation=_interpolation(interpolation),
               fill=_list(fill))
 
 
 def TrivialAugmentWide(num_magnitude_bins=None, interpolation=None, fill=None) -> Op:
+    """torchvision's TrivialAugmentWide: one random change of a random magnitude."""
     return Op("trivial_augment", num_magnitude_bins=num_magnitude_bins,
               interpolation=_interpolation(interpolation), fill=_list(fill))
 
 
 def AutoAugment(policy=None, interpolation=None, fill=None) -> Op:
+    """torchvision's AutoAugment. policy: "imagenet", "cifar10" or "svhn", or torchvision's AutoAugmentPolicy."""
     policy = policy if policy is None or isinstance(policy, str) else policy.value
     return Op("auto_augment", policy=policy, interpolation=_interpolation(interpolation),
               fill=_list(fill))
@@ -265,14 +312,14 @@ def AutoAugment(policy=None, interpolation=None, fill=None) -> Op:
 
 def TimmRandAugment(num_ops=None, p=None, magnitude=None, magnitude_std=None, uniform=None, magnitude_max=None,
                     increasing=None, interpolation=None, fill=None, translate=None) -> Op:
-    """timm's RandAugment: "rand-m9-mstd0.5-inc1" is TimmRandAugment(magnitude=9, magnitude_std=0.5,
-    increasing=True)."""
+    """timm's RandAugment. "rand-m9-mstd0.5-inc1" is TimmRandAugment(magnitude=9, magnitude_std=0.5, increasing=True)."""
     return Op("timm_rand_augment", num_ops=num_ops, p=p, magnitude=magnitude, magnitude_std=magnitude_std,
               uniform=uniform, magnitude_max=magnitude_max, increasing=increasing,
               interpolation=_interpolation(interpolation), fill=_list(fill), translate=translate)
 
 
 def RandomErasing(p=None, scale=None, ratio=None, value=None) -> Op:
+    """Erases a random rectangle. value: one number, (red, green, blue), or "random"."""
     return Op("random_erasing", p=p, scale=_list(scale), ratio=_list(ratio), value=_list(value))
 
 
@@ -280,11 +327,15 @@ def RandomErasing(p=None, scale=None, ratio=None, value=None) -> Op:
 
 
 def Normalize(mean, std) -> Op:
+    """(value / 255 - mean) / std. mean, std: three numbers, or one for all channels."""
     return Op("normalize", mean=_list(mean), std=_list(std))
 
 
 def Cast(dtype) -> Op:
-    """"uint8", "float16", "bfloat16" or "float32", or torch's or NumPy's dtype of that name."""
+    """The image's type: "uint8", "float16", "bfloat16" or "float32", or torch's or NumPy's dtype of that name.
+
+    Without Normalize() a float is value / 255.
+    """
     word = getattr(dtype, "__name__", None) or str(dtype).rsplit(".", 1)[-1]
     if word not in _DTYPES:
         raise TransformError(f"Cast: images are uint8, float16, bfloat16 or float32, not {dtype}")
@@ -292,11 +343,12 @@ def Cast(dtype) -> Op:
 
 
 def Layout(order="CHW") -> Op:
+    """The order of dimensions: "CHW" or "HWC"."""
     return Op("layout", order=order)
 
 
 def ToTensor() -> Pipeline:
-    """float32 of 0 to 1, [channels, height, width]."""
+    """float32 from 0 to 1, [channels, height, width]."""
     return Pipeline([Cast("float32"), Layout("CHW")])
 
 
@@ -309,13 +361,15 @@ def PILToTensor() -> Op:
 
 
 def RandomApply(transforms, p=0.5) -> Pipeline:
-    """All of the transforms with probability p, else none. They work on pictures: what makes tensors of them,
-    and what comes behind that, is not among them."""
+    """All of the transforms with probability p, else none.
+
+    They are transforms of images: put Normalize(), ToTensor() and what follows them behind the group.
+    """
     return _either(p, Pipeline(_flat(transforms)), Pipeline([]))
 
 
 def RandomChoice(transforms, p=None) -> Pipeline:
-    """One of the transforms, each of which may be a Compose. p: a weight for each; None: all alike."""
+    """One of the transforms, each of which may be a Compose(). p: a weight for each; None: all equally likely."""
     choices = [Pipeline(_flat([each])) for each in transforms]
     weights = [1] * len(choices) if p is None else list(p)
     if len(weights) != len(choices) or min(weights, default=0) < 0 or not sum(weights) > 0:
@@ -358,29 +412,40 @@ def _either(p, first, second):
 
 
 def OneHot(num_classes) -> Op:
+    """The label becomes a float32 for each class: 1 for its own, else 0."""
     return Op("one_hot", num_classes=num_classes)
 
 
 def LabelMap(labels=None, table=None, default=None) -> Op:
+    """Replaces class numbers: labels = [new number of class 0, of class 1, ...], or table = [[class, new number], ...].
+
+    A class without an entry gets default; without a default its samples are bad.
+    """
     return Op("map", labels=_list(labels), table=table, default=default)
 
 
 def LabelSmoothing(epsilon=None, num_classes=None) -> Op:
+    """Label smoothing, as of torch.nn.CrossEntropyLoss. Without OneHot() it needs num_classes."""
     return Op("smooth", epsilon=epsilon, num_classes=num_classes)
 
 
 def Filter(keep=None, drop=None, min_width=None, max_width=None, min_height=None,
            max_height=None) -> Op:
-    """Leaves samples out by class number or by size."""
+    """Leaves samples out.
+
+    keep, drop: lists of class numbers. The others are inclusive bounds in pixels for the decoded image.
+    """
     return Op("filter", keep=_list(keep), drop=_list(drop), min_width=min_width,
               max_width=max_width, min_height=min_height, max_height=max_height)
 
 
 def MixUp(*, alpha=None, num_classes=None, p=None) -> Op:
+    """torchvision's v2.MixUp, on whole batches. It copies each batch. The image must be a float."""
     return Op("mixup", alpha=alpha, num_classes=num_classes, p=p)
 
 
 def CutMix(*, alpha=None, num_classes=None, p=None) -> Op:
+    """torchvision's v2.CutMix, on whole batches. It copies each batch."""
     return Op("cutmix", alpha=alpha, num_classes=num_classes, p=p)
 
 
@@ -388,14 +453,19 @@ def CutMix(*, alpha=None, num_classes=None, p=None) -> Op:
 
 
 def imagenet_train(size=224, *, mean=IMAGENET_MEAN, std=IMAGENET_STD, dtype="float32") -> Pipeline:
-    """RandomResizedCrop(size), RandomHorizontalFlip(), Normalize, [3, size, size]. dtype "uint8" leaves
-    the pixels as they are, for normalising on the device."""
+    """RandomResizedCrop(size), RandomHorizontalFlip(), Normalize(mean, std), [3, size, size].
+
+    dtype "uint8" does not normalize, for normalizing on the device.
+    """
     return _imagenet([RandomResizedCrop(size), RandomHorizontalFlip()], mean, std, dtype)
 
 
 def imagenet_eval(size=224, *, resize=None, mean=IMAGENET_MEAN, std=IMAGENET_STD,
                   dtype="float32") -> Pipeline:
-    """Resize(resize: 256 for 224), CenterCrop(size), Normalize, [3, size, size]."""
+    """Resize(resize), CenterCrop(size), Normalize(mean, std), [3, size, size]. resize: default 256 for a size of 224.
+
+    dtype "uint8" does not normalize.
+    """
     resize = resize if resize is not None else size * 256 // 224
     return _imagenet([Resize(resize), CenterCrop(size)], mean, std, dtype)
 
