@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor says of a daemon and of jobs, from what they say of themselves: no question is asked here.
+"""What the doctor finds, computed from the status of accessd and of jobs.
 
-Each function returns findings; a finding's kind is "ok", "BAD" (something does not work), "slow" (it works, and could be faster)
-or "note". What is BAD or slow has a command that mends it.
+Each function returns findings. A finding's kind is "ok", "BAD" (it does not work), "slow" (it works, and could be faster)
+or "note". BAD and slow have a command that mends it.
 """
 
 import collections
@@ -20,6 +20,7 @@ _LARGE = 16 << 20  # slots that are to stand in huge pages
 
 
 def size(count):
+    """A number of bytes as text, such as "1.5 GiB"."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024 or unit == "TiB":
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
@@ -27,7 +28,7 @@ def size(count):
 
 
 def setting(status, text):
-    """How a parameter becomes another: a private daemon is the user's, the system's has a file."""
+    """The command that sets a parameter: in the user's file for a private accessd, else in /etc/accessd.conf."""
     if "parameters" in status:
         return (f"mkdir -p ~/.config/oneaccess && echo '{text}' >> ~/.config/oneaccess/accessd.conf"
                 "; the next daemon of this user's own reads it")
@@ -37,7 +38,7 @@ def setting(status, text):
 # ---- folders ----
 
 def mount_of(path, mounts):
-    """(mount point, file system, source) of an absolute path, by the lines of /proc/self/mountinfo; None: not told."""
+    """(mount point, file system, source) of an absolute path, from the lines of /proc/self/mountinfo; None: unknown."""
     best = None
     for line in mounts:
         left, _, right = line.partition(" - ")
@@ -51,7 +52,7 @@ def mount_of(path, mounts):
 
 
 def folder(path, mounts):
-    """Samples that each are a file on a network's file system; shards and tables are no such folder."""
+    """A finding for a folder of many files on a network file system. Shards and tables have none."""
     mount = mount_of(path, mounts) if os.path.isdir(path) else None
     if mount is None or not (mount[1] in _REMOTE or mount[1].startswith("fuse.")):
         return []
@@ -141,7 +142,7 @@ def _is_possible(status, row, processors):
 
 
 def job(status, explained, processors):
-    """Of `access-ctl --json explain`: what limits the job, and the change that brings most. processors: the machine's."""
+    """What limits a job, and the change that helps most, from `access-ctl --json explain`. processors: those of the machine."""
     what = f"job {explained['name']}"
     pace = f"{explained['rate']:.0f} samples a second"
     if explained["limit"] == "job":
@@ -158,7 +159,7 @@ def job(status, explained, processors):
 
 
 def bad_samples(status, uid):
-    """Of streams of the user's jobs."""
+    """A finding for the bad samples of the streams of this user's jobs."""
     names = {stream["id"]: stream for stream in status["streams"] if stream["bad_samples"]}
     for one in status["jobs"]:
         stream = names.pop(one["stream"], None) if one["uid"] == uid else None

@@ -11,11 +11,16 @@ _SIDES = ("right", "left")
 
 
 class Pad:
-    """A field of varied length: numbers in a list, an array or a tensor of one dimension or more, bytes, or a text, whose UTF-8
-    bytes it becomes. length: the most that a sample has, along the first dimension (a text: in bytes); a longer one is a
-    bad sample; float64 becomes float32. value is put behind it (side="right") or before it ("left") up to there. The sample's own length is a
-    field more, NAME_length, int64. Batches are cut to the longest of theirs, rounded up to a multiple of multiple_of:
-    views, nothing is copied."""
+    """A field of varied length that is padded, for pad= of wrap().
+
+    It is numbers in a list, an array or a tensor of one dimension or more, bytes, or a text, as its UTF-8 bytes. float64
+    becomes float32. The sample's own length is another field, NAME_length, int64. Batches are cut to their longest sample,
+    without a copy.
+
+    length: the greatest length, along the first dimension (a text: in bytes). A longer sample is a bad sample.
+    value: what is added. side: "right" or "left", where it is added.
+    multiple_of: batches are cut to a multiple of it.
+    """
 
     def __init__(self, length: int, value: float = 0, side: str = "right", multiple_of: int = 1):
         for what, number in (("length", length), ("multiple_of", multiple_of)):
@@ -63,8 +68,10 @@ class Pad:
 
 
 class Blocks(NamedTuple):
-    """What a data set's ``blocks`` says, where samples are read together: the first sample of each block, from 0 on; how many
-    blocks a process of the pool keeps; and bytes of the largest. Its random order is then shuffle="blocks"."""
+    """Samples that are read together: the attribute ``blocks`` of a data set. Its random order is shuffle="blocks" of Loader.
+
+    The first sample of each block, from 0 on; how many blocks a process of the pool keeps; and the bytes of the largest.
+    """
 
     starts: Sequence[int]
     window: int

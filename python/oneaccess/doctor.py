@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m oneaccess.doctor [FOLDER]: what OneAccess finds on this machine, and what to mend.
+"""python -m oneaccess.doctor [FOLDER]: checks OneAccess on this machine and says what to mend.
 
-Looks at the machine, the configuration, the daemon and this user's running jobs. Each line is a check: "ok", "BAD" (it does not
-work), "slow" (it works, and could be faster) or "note"; below what can be mended is the command. The status is 0 when nothing is
-BAD. With a folder, that is opened as a data set.
+It looks at the machine, the configuration, the daemon and this user's running jobs. Each line is a check: "ok", "BAD" (it
+does not work), "slow" (it works, and could be faster) or "note"; the line below has the command that mends it. The exit
+status is 0 if nothing is BAD. With a folder, it opens that as a data set.
 """
 
 import importlib.metadata

@@ -110,21 +110,24 @@ def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.Pat
                  masks: str | Sequence[str] | Mapping[str, Mask] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
                  version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
-    """Samples of one file in each of several folders, for Loader: what has the same name, but for its suffix, is one sample.
+    """Samples of one file in each of several folders, for Loader: files with the same name, without suffix, are one sample.
 
         data = oa.from_folders({"image": "VOC2012/JPEGImages", "mask": "VOC2012/SegmentationClass"}, masks="mask",
                                names="VOC2012/ImageSets/Segmentation/train.txt")
         loader = oa.Loader(data, pipeline, batch_size=16)
         for batch in loader: batch["image"], batch["mask"]
 
-    places: for each field of a batch, in this order, its folder (with those below it), or a pattern, whose stars then stand for the name:
-    "leftImg8bit/train/*/*_leftImg8bit.png" with "gtFine/train/*/*_gtFine_labelIds.png". .txt is text, .cls a whole number, .npy an array,
-    .json what is in it, or at a key ("labels/*.json:objects/boxes"); all others are bytes, which a pipeline decodes where they
-    are the first field or a mask. names: which samples, and in which order: a list, or a file with one a line (what stands behind a blank is passed
-    over). Without it all of the first field, and each sample has all fields.
+    places: {field: folder}, in the order of a batch. Folders are read with those below them. Or a pattern whose stars are
+        the name: "leftImg8bit/train/*/*_leftImg8bit.png" and "gtFine/train/*/*_gtFine_labelIds.png".
+    names: the samples, in this order: a list, or a file with one name in each line (the rest after a blank is ignored).
+        Default: all of the first field; each must have all fields.
 
-    The folders are listed by each job that opens them, and files read by the pool; one that has changed since is a bad sample.
-    The other arguments are wrap()'s."""
+    .txt is text, .cls an integer, .npy an array, .json its content or that of a key ("labels/*.json:objects/boxes"). All
+    others are bytes, which a pipeline decodes if they are the first field or a mask.
+
+    Each job that opens the data set lists the folders; the pool reads the files. A file that has changed since is a bad
+    sample. The other arguments are those of wrap().
+    """
     if not isinstance(places, Mapping) or not places:
         raise ArgumentError(f"places is {places!r}: {{field of a batch: its folder}}")
     first = boxes if isinstance(boxes, str) or not boxes else boxes[0]

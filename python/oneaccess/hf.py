@@ -406,24 +406,32 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
         loader = oa.Loader(oa.from_hf(dataset), oa.imagenet_train(224), batch_size=256)
         for batch in loader: batch["image"], batch["label"]
 
-    columns: those that a batch is to have, in this order; no others are read. Without them all that have a place: the first picture, the
-    classes, then the others in the data set's order; which are left out, and why, is said in a warning. What is in dicts and in lists
-    of dicts is a column each, called "objects.bbox"; "objects" are all that are there.
+    columns: the columns of a batch, in this order; no others are read. A column in a dict or in a list of dicts is named
+        "objects.bbox"; "objects" is all that are in it. Default: all that fit: the first image, the classes, then the
+        others in the data set's order; a warning says which are left out, and why.
+    pixels: {"right": (224, 224)}: images beside the first that are decoded and resized (bilinear, by Pillow) to uint8
+        [height, width, 3]; lists of images, too.
+    masks: as in wrap(), for images beside the first.
+    ragged: {"text": 500}: another greatest length, for example where one text is far longer than all others. A longer
+        sample is a bad sample.
+    pad: {name: Pad(length)}, as in wrap().
+    boxes: as in wrap(), such as ["objects.bbox", "objects.category"]: boxes that follow the pipeline's ops, and fields with
+        a row for each.
+    box_format: "xywh" for COCO's boxes: left, top, width and height. A batch has left, top, right and bottom.
+    exact: True: float64 stays.
 
-    Pictures (datasets.Image) are not decoded there: the first one's file goes to the pipeline, whose decoder takes its place. Others
-    beside it are masks, by masks=, pixels, by pixels={"right": (224, 224)}: decoded and resized (bilinear, by Pillow), uint8 [height, width, 3],
-    lists of pictures, too; or else the bytes of their files. Without a pipeline each is one of these. Classes (ClassLabel) and numbers are numbers,
-    float64 becomes float32 unless exact=True. Texts, bytes and lists are ragged fields (a Ragged in a batch; Loader's ragged="padded",
-    "strings", ...) as long as the longest of the data set, which is looked up; lists that all have one length are dense. Lists of
-    texts and lists of lists are, too. A text, bytes or list that is missing is an empty one, a number that is missing makes a bad sample.
-    ragged={"text": 500}: another bound, where one text is far longer than all others; what is longer is a bad sample then. pad: Pad(length), as wrap() has it.
+    Images (datasets.Image): the pipeline decodes the file of the first. Others are masks, pixels, or else the bytes of
+    their files; so are all without a pipeline. Classes (ClassLabel) and numbers are numbers; float64 becomes float32.
+    Texts, bytes and lists are ragged fields, with the greatest length of the data set, which is looked up; so are lists of
+    texts and lists of lists. Lists of one length are dense. A missing text, bytes or list is an empty one; a missing number
+    makes a bad sample.
 
-    boxes: as wrap() has it, ["objects.bbox", "objects.category"]: boxes that follow the pipeline's crops, flips and resizes, with what has a row
-    for each. box_format="xywh": they are COCO's, left, top, width and height; a batch has left, top, right and bottom.
+    A data set with set_transform() or with_format() is used with it, as by wrap(): its samples are what it returns, and
+    random, numpy.random and torch are seeded for each sample. An IterableDataset has no order to share: use load_dataset()
+    without streaming=True.
 
-    A data set with set_transform() or with_format() is taken as it is, with that, as by oa.wrap(): its samples are what it says, and what it
-    draws by random, numpy.random or torch is each sample's own. An IterableDataset has no order to share: load_dataset() without streaming=True
-    gives one that has. The other arguments are wrap()'s."""
+    The other arguments are those of wrap().
+    """
     datasets = needs("datasets", "oneaccess.from_hf()")
     if isinstance(dataset, (datasets.DatasetDict, datasets.IterableDatasetDict)):
         raise ArgumentError(f"from_hf() takes one split, of these: {', '.join(dataset)}; as dataset[\"{next(iter(dataset))}\"]")

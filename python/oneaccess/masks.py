@@ -12,13 +12,17 @@ _KINDS = {"torchvision": 5, "pillow": 6}
 
 
 class Mask:
-    """Of wrap()'s masks=: how a field of masks becomes labels, one for each pixel of the picture.
+    """How a field of masks becomes labels, for masks= of wrap().
 
-    fill: the label of what comes from outside of the picture, where an op pads or turns it; 255 is what losses usually pass over
-    (ignore_index). dtype: "uint8", "uint16", "int32" or "int64". nearest: "torchvision" resizes as its v2 transforms do with a
-    tv_tensors.Mask (and OpenCV does), "pillow" as Pillow's NEAREST. colors: of masks that are in colours, as ADE20K's, CamVid's and
-    VOC's where they were saved as RGB, the colour of each label, [(0, 0, 0), (128, 64, 128), ...], or {colour: label}; a pixel of another
-    colour makes the sample bad. Two masks of a sample have one table."""
+    fill: the label of what comes from outside of the image, where an op pads or rotates it; default 0. 255 is what losses
+        usually ignore (ignore_index).
+    dtype: "uint8" (default), "uint16", "int32" or "int64".
+    nearest: "torchvision" (default) resizes as its v2 transforms do with a tv_tensors.Mask, and OpenCV does; "pillow" as
+        Pillow's NEAREST.
+    colors: for masks in colour, such as ADE20K's, CamVid's and VOC's that were saved as RGB: the colour of each label, [(0,
+        0, 0), (128, 64, 128), ...], or {colour: label}. A pixel of another colour makes the sample bad. Two masks of a
+        sample have one table.
+    """
 
     def __init__(self, fill: int = 0, dtype: str = "uint8", nearest: str = "torchvision",
                  colors: Sequence[Sequence[int]] | Mapping[Sequence[int], int] | None = None):

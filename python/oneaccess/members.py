@@ -336,23 +336,27 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
              keep: float = 30.0) -> Wrapped:
-    """Samples of several files each out of WebDataset's tar shards, for Loader: a file, a folder, a pattern,
-    "train-{000000..000123}.tar", or a list of these.
+    """Samples of several files each, from tar shards of WebDataset, for Loader.
 
         data = oa.from_tar("street-{000..099}.tar", {"image": "jpg;png", "boxes": "json:boxes", "classes": "json:classes"},
                            ragged={"boxes": 100, "classes": 100}, boxes=["boxes", "classes"])
         loader = oa.Loader(data, pipeline, batch_size=64)
 
-    fields: for each field of a batch, in this order, the suffixes of its file ("jpg;jpeg;png": the first that a sample has), or a key
-    of its JSON ("json:objects/boxes"). .txt is text, .cls a whole number, .npy an array, .json what is in it; all others are bytes,
-    which a pipeline decodes where they are the first field. Of boxes JSON's numbers become float32: left, top, right and bottom in
-    pixels, not COCO's width and height. Each sample has all fields: one that lacks a file is refused, with its place. Files without
-    a key, as README or ._0001.jpg, and those of __meta__ are passed over. All shards that are named are to be there.
+    paths: a file, a folder, a pattern, "train-{000000..000123}.tar", or a list of these. All shards that are named must
+        exist.
+    fields: {field: suffixes of its file}, in the order of a batch. "jpg;jpeg;png" is the first of these that a sample has,
+        "json:objects/boxes" a key of its JSON.
 
-    accessd reads the shards itself, in any order, and the first sample says of which type and shape fields are. A pool of processes, as
-    wrap() has one, reads them where accessd cannot make the same of them: lists of lists, exact types of .npy files, a label that is
-    no .cls, shards that are not one folder's in the order of their names; and where room= is given. The other arguments are wrap()'s: workers,
-    timeout, keep, name and version are about that pool."""
+    .txt is text, .cls an integer, .npy an array, .json its content. All others are bytes, which a pipeline decodes if they
+    are the first field. JSON's numbers in boxes become float32: left, top, right and bottom in pixels, not COCO's width and
+    height. A sample that lacks a file of a field is refused, with its place. Files without a key, such as README or
+    ._0001.jpg, and those of __meta__ are ignored.
+
+    accessd reads the shards itself, in any order; the first sample gives the types and shapes. A pool, as of wrap(), reads
+    them where accessd cannot give the same result: lists of lists, exact types of .npy files, a label that is no .cls,
+    shards that are not those of one folder in the order of their names, and if room is given. The other arguments are those
+    of wrap(); workers, timeout, keep, name and version are for that pool.
+    """
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
     given = os.path.abspath(os.path.expanduser(os.fspath(paths))) if isinstance(paths, (str, os.PathLike)) else None
@@ -488,13 +492,16 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
              keep: float = 30.0) -> Wrapped:
-    """Samples of several columns of a folder of raw MDS shards (MosaicML's streaming), for Loader.
+    """Samples of several columns, from a folder of raw MDS shards (MosaicML streaming), for Loader.
 
         data = oa.from_mds("/data/mds", {"image": "photo", "caption": "text", "boxes": "about:boxes"}, ragged={"caption": 300, "boxes": 100})
 
-    fields: for each field of a batch, in this order, its column, or a key of a column's JSON ("about:objects/boxes"). Columns of encodings str,
-    bytes, jpeg, png, json, and numbers have a place. Boxes are left, top, right and bottom, not COCO's width and height.
-    The other arguments are wrap()'s; from_tar() says the rest."""
+    folder: the folder with index.json.
+    fields: {field: column}, in the order of a batch; "about:objects/boxes" is a key of a column's JSON. Columns may be str,
+        bytes, jpeg, png, json or numbers. Boxes are left, top, right and bottom, not COCO's width and height.
+
+    The other arguments are those of wrap(). See from_tar() for when a pool is used.
+    """
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
     rows = MdsRows(os.path.abspath(os.path.expanduser(os.fspath(folder))), fields, _first(boxes))

@@ -20,25 +20,30 @@ _STATE_VERSION = 1
 def mix(parts: Sequence[Loader], weights: Sequence[int] | None = None, batch_size: int | None = None, *,
         unit: str = "samples", end: str = "first", epochs: int | None = None, seed: int = 0,
         drop_last: bool = False, timeout: float | None = None, state: dict | None = None) -> "Mix":
-    """Batches that are mixed from several data sets: ``oa.mix([oa.Loader(a, p), oa.Loader(b, p)], weights=[7, 3],
-    batch_size=256)``.
+    """Batches from several data sets, in exact shares.
 
-    parts: Loaders, 64 at most, which say what each part is: data set, pipeline, order, samples, ranks, bad. They share
-    with other jobs as ever. Their batch sizes, drop_last and epochs are the mix's to say; where batch_size is not given
-    they all must have one. The mix has streams of its own: a part that is iterated over by itself is another job.
-    weights: whole numbers from 1 on, in lowest terms 1,000,000 in all at most; None: all alike. Of the first h samples
-    of an epoch a part has h * weight / sum, but for less than one.
+        for batch in oa.mix([oa.Loader(a, p), oa.Loader(b, p)], weights=[7, 3], batch_size=256): batch.parts
 
-    unit: "samples": each batch has samples of all parts, copied together; the parts have fields of the same types and
-    shapes. "batches": whole batches of the parts take turns, and are views as a Loader's.
-    end: of an epoch: "first", before a part would begin its own data again; "all", when each part was at its end once;
-    "longest", when the part with the most samples was. Parts do not begin anew with an epoch: each gives all of its
-    samples once before it gives one again.
-    seed: of the places in a batch. drop_last: without an epoch's last batch where it is short. timeout: as a Loader's.
+    parts: up to 64 Loaders, which say what each part is: data set, pipeline, order, samples, ranks, bad. They share with
+        other jobs as usual. Their batch_size, drop_last and epochs are replaced by the mix's. The mix has streams of its
+        own: iterating over a part by itself is another job.
+    weights: integers from 1 on, in lowest terms at most 1,000,000 in all; default: equal. Of the first h samples of an
+        epoch, a part has h * weight / sum, to within less than one.
+    batch_size: samples in a batch; default: that of the parts, if it is the same.
+    unit: "samples" (default): each batch has samples of all parts, copied together; the parts have the same fields, types
+        and shapes. "batches": whole batches of the parts take turns, as views.
+    end: when an epoch ends: "first" (default): before a part would begin its own data again; "all": when each part was at
+        its end once; "longest": when the part with the most samples was. Parts do not begin again with an epoch: each gives
+        all of its samples once before it gives one again.
+    epochs: the number of epochs; default: no end.
+    seed: of the samples' places in a batch.
+    drop_last: leave out an epoch's last batch if it is short.
+    timeout: seconds to wait for a batch, as of Loader.
     state: of state_dict().
 
-    Ranks: those of the parts, which need order="seeded" or "sequential"; also where the parts find them when the first loop begins.
-    ArgumentError, or what Loader raises, with the number of the part."""
+    Ranks: those of the parts, which need order="seeded" or "sequential"; also if the parts find them when the first loop
+        begins. Errors: ArgumentError, or what Loader raises, with the number of the part.
+    """
     return Mix(parts, weights, batch_size, unit, end, epochs, seed, drop_last, timeout, state)
 
 
@@ -101,8 +106,10 @@ def _sized(batch_size, parts):
 
 
 class Mix:
-    """What mix() gives. Each loop is an epoch; one behind a loop that was left early goes on with the rest of that
-    epoch. Any thread may take batches. How many batches an epoch has follows from the parts, and is not told before."""
+    """The result of mix(). Each loop is one epoch; a loop after one that was left early continues the same epoch.
+
+    Any thread may take batches. The number of batches in an epoch follows from the parts and is not known before.
+    """
 
     def __init__(self, parts, weights, batch_size, unit, end, epochs, seed, drop_last, timeout, state):
         self.parts = _checked(parts)
@@ -192,7 +199,7 @@ class Mix:
         return made
 
     def state_dict(self) -> dict:
-        """Where the mix stands, exactly: its parts, and what of the epoch is left."""
+        """The state of the mix, exactly: its parts, and what remains of the epoch."""
         with self._lock:
             if self._early is not None:
                 raise StateError("an epoch ended with nothing but bad samples, and the next one's first batch is taken"
@@ -201,7 +208,7 @@ class Mix:
         return {"oneaccess-mix": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
 
     def load_state_dict(self, state: dict) -> None:
-        """Goes on from there with the next loop."""
+        """Continues from a state of state_dict(), with the next loop."""
         with self._lock:
             self._take_state(state)
             if self._stream is not None:
@@ -222,7 +229,10 @@ class Mix:
             raise StateError("the state is damaged: its token is no base64") from None
 
     def close(self) -> None:
-        """Gives the parts back, for good; arrays that are held stay valid, a thread that waits stops waiting."""
+        """Closes the parts for good.
+
+        Arrays that are held stay valid. A thread that waits stops waiting.
+        """
         self._is_closed = True
         stream, self._stream = self._stream, None
         if stream is not None:

@@ -11,10 +11,15 @@ WAYS = ("padded", "list", "nested", "strings")
 
 
 class Ragged:
-    """Of each sample of a batch an array that is as long as the sample is, along the first dimension. values: all of them as the
-    daemon gives them, [samples, most, ...], zeros behind each; a view of shared memory, like other fields. lengths: one a sample,
-    int64, the job's own. ``ragged[i]`` is a sample's array (a view), or its str where the field is text. Of a list of lists values are
-    [samples, most, most in a list, ...], ``ragged[i]`` is a list of arrays or texts, and inner the lists' lengths, [samples, most]."""
+    """A field of a batch whose samples differ in length along their first dimension.
+
+    values: all samples, [samples, most, ...], with zeros behind each: a view of shared memory.
+    lengths: the length of each sample, int64; private.
+    inner: of a list of lists, the lists' lengths, [samples, most]; values are then [samples, most, most in a list, ...].
+
+    ``ragged[i]`` is the array of a sample, a view; its str where the field is text; or a list of arrays or texts for a list
+    of lists.
+    """
 
     def __init__(self, values: Any, lengths: Any, is_text: bool, inner: Any = None):
         import numpy as np
@@ -35,7 +40,7 @@ class Ragged:
 
     @property
     def starts(self) -> Any:
-        """Where each sample begins in values, seen as one row of all samples' rows: a ListView, as Arrow calls it, with lengths."""
+        """Where each sample begins in values, seen as one row: with lengths a ListView of Arrow."""
         return self._like([at * self.values.shape[1] for at in range(len(self))])
 
     @property
@@ -76,9 +81,11 @@ class Ragged:
             raise ArgumentError("as_=\"dlpack\" gives a ragged field as a whole: take .values and .lengths, of lists of lists .inner, too, or another as_")
 
     def padded(self, fill: float = 0, to: int | None = None) -> Any:
-        """[samples, length, ...], with fill behind each sample. length: that of the longest one; or `to`, and what is longer is
-        cut off. A view of the batch, unless fill is not 0, or `to` is more than the field's bound: then a tensor with as_="torch", else an
-        array of NumPy, with as_="jax", too."""
+        """[samples, length, ...], with fill behind each sample.
+
+        length is that of the longest sample, or to; longer samples are cut off. It is a view, unless fill is not 0 or to is
+        more than the field's bound: then a tensor with as_="torch", else an array of NumPy, also with as_="jax".
+        """
         self._refuse_whole()
         if self.inner is not None:
             return self._padded_lists(fill, to)
@@ -107,8 +114,11 @@ class Ragged:
         return self.values[:, :most, :longest]
 
     def csr(self) -> tuple:
-        """Arrow's way: all values in a row, which is a copy, and where each sample ends in them, from 0 on: (values, offsets). Of lists of
-        lists (values, offsets of lists, offsets of samples in lists)."""
+        """(values, offsets) as in Arrow: the values of all samples in a row, a copy, and where each sample begins and the last
+        one ends.
+
+        Of lists of lists: (values, offsets of lists, offsets of samples in lists).
+        """
         import numpy as np
         self._refuse_whole()
         offsets = self._like(np.concatenate([[0], np.cumsum(self._counts)]))
@@ -120,7 +130,7 @@ class Ragged:
         return _concatenated(rows, self.values[0, 0, :0] if len(self) else self.values), lists, offsets
 
     def nested(self) -> Any:
-        """A nested tensor of PyTorch, which is a copy."""
+        """A nested tensor of PyTorch, a copy."""
         if self.inner is not None:
             raise ArgumentError("nested() has one level: padded(), list() and csr() are for lists of lists")
         torch = sys.modules.get("torch")
@@ -129,13 +139,13 @@ class Ragged:
         return torch.nested.nested_tensor(self.list())
 
     def strings(self) -> list:
-        """The texts."""
+        """The texts, a list of str."""
         if not self.is_text:
             raise ArgumentError("strings() is of texts, and this field has numbers: padded(), list() and nested() are for these")
         return [self._string(at) for at in range(len(self))]
 
     def list(self) -> list:
-        """A view of each sample."""
+        """A list with a view of each sample."""
         return [self._view(at) for at in range(len(self))]
 
 

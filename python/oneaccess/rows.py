@@ -40,19 +40,28 @@ def _token(number: Any) -> int:
 
 def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, pack: bool = False,
            pad: int | None = None) -> Rows:
-    """Windows over the tokens of a file, for a Loader: sample i begins with token i * seq_len. Batches are dicts of two views of
-    [batch, seq_len] int64 numbers: ``input_ids``, and ``labels``, which are the next tokens (models of transformers shift by
-    themselves: they take input_ids for both). The views are of one array and not contiguous: ``reshape(-1)``, not ``view(-1)``.
+    """Windows over a file of tokens, for Loader. It takes no pipeline.
 
-    path: a .bin of plain numbers, whose dtype is "uint16", "uint32", "int32" or "int64"; a .bin of Megatron-LM with its .idx
-    beside it, or a one-dimensional .npy, which say it themselves. The tokens are one row: a window may hold
-    parts of several documents, and what is left behind the last window is left out.
+        loader = oa.Loader(oa.tokens("/data/train.bin", seq_len=2048, dtype="uint16"), batch_size=16)
+        for batch in loader: batch["input_ids"], batch["labels"]
 
-    pack=True: a sample is a sequence of seq_len tokens packed from whole documents, those of the .idx of a .bin: pieces of seq_len of long
-    ones, and their rests and the others put together so that little stays unused, which ``pad`` fills, 0 unless it is given. Each token of
-    each document is in one sample. The same files and seq_len give the same samples to every job, and in every epoch. Batches are dicts of [batch, seq_len]
-    int64: ``input_ids``; ``labels``, the next token of the same document, else -100; ``position_ids``, from 0 in each document's part;
-    ``doc_ids``, the document's number, -1 of padding. varlen() of a batch is what attention over documents takes."""
+    Batches are dicts of int64, [batch, seq_len]. Sample i begins with token i * seq_len; ``labels`` are the next tokens
+    (models of transformers shift by themselves: they take input_ids for both). The two are views of one array and not
+    contiguous: use ``reshape(-1)``, not ``view(-1)``. A window may hold parts of several documents; what remains after the
+    last window is left out.
+
+    path: a .bin of plain numbers; a .bin of Megatron-LM with its .idx beside it; or a one-dimensional .npy.
+    seq_len: tokens in a sample.
+    dtype: of plain numbers: "uint16", "uint32", "int32" or "int64". The other files say it themselves.
+    pack: True: a sample is packed from whole documents, those of the .idx: pieces of seq_len of long ones, and the rests
+        and short ones combined so that little is unused. Each token of each document is in one sample, and the same files
+        and seq_len give the same samples to every job in every epoch.
+    pad: the token that fills a packed sample; default 0.
+
+    With pack, ``labels`` is -100 where the next token is not of the same document. ``position_ids`` count from 0 in each
+    document's part, and ``doc_ids`` are the documents' numbers, -1 for padding. varlen() prepares such a batch for
+    attention within documents.
+    """
     if isinstance(seq_len, bool) or not isinstance(seq_len, int) or seq_len < 1:
         raise ArgumentError(f"seq_len={seq_len!r}: how many tokens a sample has")
     options = {"seq_len": seq_len} if dtype is None else {"seq_len": seq_len, "dtype": str(dtype)}
@@ -64,9 +73,12 @@ def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, p
 
 
 def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """A batch of packed tokens() without its padding, one document's part behind the other, as attention with variable lengths takes
-    it: ``input_ids``, ``labels``, ``position_ids`` and ``doc_ids`` of [tokens], ``cu_seqlens``, int32 [parts + 1], where each part
-    begins and the last one ends, and ``max_seqlen``, an int. NumPy arrays, or PyTorch's tensors on any device."""
+    """A batch of packed tokens() without its padding, as attention with variable lengths takes it.
+
+    ``input_ids``, ``labels``, ``position_ids`` and ``doc_ids`` are [tokens], one document's part after the other.
+    ``cu_seqlens``, int32 [parts + 1], is where each part begins and the last one ends; ``max_seqlen`` is an int. Arrays of
+    NumPy, or tensors on any device.
+    """
     import numpy
     real = batch["doc_ids"] >= 0
     flat = {name: batch[name][real] for name in ("input_ids", "labels", "position_ids", "doc_ids")}

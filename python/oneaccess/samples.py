@@ -39,7 +39,7 @@ class Turn:
 
 
 class Samples:
-    """``len()`` is the number of samples of an epoch of all ranks; they come in batches, by the Loader itself."""
+    """The samples of an epoch of all ranks: ``len()`` is their number. They come in batches, from the Loader itself."""
 
     def __init__(self, loader):
         self._loader = loader
@@ -58,7 +58,7 @@ class Samples:
 
 
 class FolderSamples(Samples):
-    """Those of a folder, with what ImageFolder knows of it; ``os.fspath()`` and ``str()`` are its path."""
+    """The samples of a folder, with the attributes of ImageFolder; ``os.fspath()`` and ``str()`` are its path."""
 
     root = property(os.fspath)
     classes = property(lambda self: self._loader.classes)
@@ -75,7 +75,7 @@ class FolderSamples(Samples):
 
 
 class WrappedSamples(Samples):
-    """Those of a data set that was wrapped, whose attributes it has."""
+    """The samples of a wrapped data set, with its attributes."""
 
     def __init__(self, loader, theirs):
         super().__init__(loader)

@@ -13,14 +13,18 @@ _asked = {}  # of configure(), until a daemon is found
 
 
 def configure(**parameters) -> None:
-    """Parameters of a private accessd, as ``oa.configure(memory="8G", workers=4, cache_size="50G")``: names and values
-    of accessd.conf(5), sizes as numbers of bytes or as "512M" and "1.5G". Where no accessd of the system runs, the first
-    Loader of a user starts one, which all jobs of that user then have; call this before. It sets ACCESSD_MEMORY and so
-    on in this process' environment, which a shell can set as well; ~/.config/oneaccess/accessd.conf has what is always
-    to be so, and counts less. None: forgets one.
+    """Sets parameters of a private accessd: names and values of accessd.conf(5).
 
-    A Loader that finds an accessd with other values warns, names them, and says how to come to these. ArgumentError: a
-    value is no number and no text. A name or a value that accessd does not know is its answer to the first Loader."""
+        oa.configure(memory="8G", workers=4, cache_size="50G")
+
+    Where there is no system accessd, the first Loader of a user starts a private one, which all jobs of the user then use:
+    call this before. It sets ACCESSD_MEMORY and so on in this process's environment; a shell can do the same.
+    ~/.config/oneaccess/accessd.conf is for permanent settings; these override it. Sizes are bytes or texts such as "512M"
+    and "1.5G"; None removes a setting.
+
+    A Loader that finds an accessd with other values warns, names them, and says how to change them. ArgumentError: a value
+    is no number and no text. accessd refuses unknown names and values at the first Loader.
+    """
     for name, value in parameters.items():
         if isinstance(value, bool) or not isinstance(value, (int, str, os.PathLike, type(None))):
             raise ArgumentError(f"configure({name}={value!r}): give a number, or a text as \"8G\"")

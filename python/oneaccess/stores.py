@@ -93,15 +93,20 @@ def from_hdf5(path: str | os.PathLike, fields: dict[str, str], *, pad: dict[str,
               ragged: dict[str, int] | None = None, exact: bool = False, cache: int | str = _CACHE,
               workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
               room: int | None = None, keep: float = 30.0) -> Wrapped:
-    """Arrays of an HDF5 file as a data set for Loader; sample i is row i of each. Needs h5py.
+    """Arrays of an HDF5 file, for Loader: sample i is row i of each. Needs h5py.
 
         dataset = oa.from_hdf5("galaxies.h5", {"image": "images", "label": "labels/class"})
         for batch in oa.Loader(dataset, batch_size=64): batch["image"]
 
-    fields: the array in the file for each field of a batch, in this order. With a pipeline the first is a picture: 8 bits, (H, W) or (H, W, C).
-    cache: bytes of decoded chunks that each process of the pool keeps of an array, as a number or "1G". Where rows share chunks and it does
-    not hold all of them a random order is shuffle="blocks", as from_parquet() says; chunks of one row, or none, have any order.
-    The other arguments are wrap()'s."""
+    path: the file.
+    fields: {field: array in the file}, in the order of a batch. With a pipeline the first is an image of 8 bits, (H, W) or
+        (H, W, C).
+    cache: bytes of decoded chunks that each process of the pool keeps of an array, a number or "1G". If rows share chunks
+        and it does not hold all of them, a random order is shuffle="blocks"; see from_parquet(). Chunks of one row, or
+        none, have any order.
+
+    The other arguments are those of wrap().
+    """
     if not fields or not isinstance(fields, dict):
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: array of the file}}")
     rows = HDF5Rows(_found(path), dict(fields), size_of(cache, "cache"))
@@ -153,14 +158,18 @@ def from_lmdb(path: str | os.PathLike, decode: Callable[[bytes, bytes], object],
               ragged: dict[str, int] | None = None, exact: bool = False, random: bool = True,
               workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
               room: int | None = None, keep: float = 30.0) -> Wrapped:
-    """An LMDB environment, of a folder or a file, as a data set for Loader. Needs lmdb.
+    """Values of an LMDB environment, a folder or a file, for Loader. Needs lmdb.
 
-        def decode(key, value):                     # a picture's file and its label
+        def decode(key, value):                     # an image file and its label
             return value[8:], int.from_bytes(value[:8], "little")
         loader = oa.Loader(oa.from_lmdb("train.lmdb", decode), oa.imagenet_train(224), batch_size=256)
 
-    decode: makes a sample, as wrap() has them, of key and value, in the pool's processes. keys: those that are samples, in this order; without them
-    all are, in theirs. The other arguments are wrap()'s."""
+    path: the environment.
+    decode: a function that makes a sample, as wrap() has them, of key and value (bytes). It runs in the pool's processes.
+    keys: the keys that are samples, in this order. Default: all, in their order.
+
+    The other arguments are those of wrap().
+    """
     rows = LMDBRows(_found(path), decode, keys)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=random, room=room, keep=keep,
                 columns=columns, pad=pad, ragged=ragged, exact=exact)

@@ -293,22 +293,27 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
                  cache: int | str = _CACHE, workers: int | None = None, name: str | None = None, version: str = "",
                  timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
-    """The rows of Parquet files, for Loader: of a file, a folder, a pattern, or a list of these. Needs pyarrow.
+    """Rows of Parquet files, for Loader. Needs pyarrow.
 
         loader = oa.Loader(oa.from_parquet("train.parquet", ["image", "label"]), oa.imagenet_train(224), batch_size=256)
         loader = oa.Loader("train.parquet", oa.imagenet_train(224), batch_size=256)         # the same
 
-    columns: those that a batch is to have, in this order; no others are read. Without them they are a picture and its label where the files have
-    one of each, by what Hugging Face's datasets wrote down or by their names, else all. Numbers, texts, lists of numbers and bytes are
-    fields as wrap() has them (ragged, pad: for texts and lists of varied length; lists of double become float32); with a pipeline the first one is a picture's file, as bytes or as
-    the struct of Hugging Face's Image.
+    paths: a file, a folder, a pattern, or a list of these.
+    columns: the columns of a batch, in this order; no others are read. Default: an image and its label, if the files have
+        one of each by the metadata of Hugging Face's datasets or by their names, else all.
+    cache: bytes of decoded row groups (of these columns) that each process of the pool keeps, a number or "1G".
+    workers: processes of the pool; default: at most four, as each decodes for itself.
 
-    cache: bytes of row groups (of these columns, decoded) that each process of the pool keeps, as a number or "1G". Where it holds
-    all of them, any order is to be had. Else a random order is shuffle="blocks": row groups in random order, and the
-    rows of as many as are kept permuted together, from (files, seed, epoch) alone, as order="seeded" has them; uniform orders are
-    refused, since each row would cost its row group. shuffle=False is the files' order.
+    Numbers, texts, lists of numbers and bytes are fields, as in wrap(); texts and lists of varied length need ragged or
+    pad. Lists of double become float32. With a pipeline the first column is an image file, as bytes or as the struct of
+    Hugging Face's Image.
 
-    workers: processes of the pool, four at most without it, as each decodes for itself. name, version, timeout, room, keep, ragged, boxes, masks, exact: as wrap() has them."""
+    If cache holds all row groups, any order works. Otherwise a random order is shuffle="blocks": row groups in random
+    order, with the rows of those that are kept permuted together, as a function of the files, the seed and the epoch, as
+    order="seeded". Uniform orders are refused, since each row would cost its row group. shuffle=False is the files' order.
+
+    The other arguments are those of wrap().
+    """
     rows = ParquetRows(files_of(paths), named(columns), size_of(cache, "cache"))
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,

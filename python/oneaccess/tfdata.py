@@ -22,10 +22,14 @@ def _plain(part):
 
 
 def to_tf_dataset(loader: Any, output_signature: Any = None) -> Any:
-    """A tf.data.Dataset of the batches, as tuples or dicts of tensors without ids: ``model.fit(loader.to_tf_dataset(), epochs=3)`` with Keras on
-    TensorFlow. Each iteration over it is the next epoch of the Loader. Types and shapes are those of the first batch, which is taken for it,
-    is held until the first iteration, and comes first in that; batches may differ in how many samples they have. Where they differ in more, say
-    output_signature, which is that of tf.data.Dataset.from_generator()."""
+    """A tf.data.Dataset of the batches, for Keras and loops of TensorFlow: tuples or dicts of tensors, without ids.
+
+        model.fit(loader.to_tf_dataset(), epochs=3)
+
+    Each iteration over it is the next epoch of the Loader. Types and shapes are those of the first batch, which is taken
+    for that, held until the first iteration, and comes first in it. Batches may differ in the number of samples; if they
+    differ in more, give output_signature, as for tf.data.Dataset.from_generator().
+    """
     import tensorflow as tf
     begun = []
     if output_signature is None:

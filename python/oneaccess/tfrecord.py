@@ -174,21 +174,27 @@ def _sample(field, values, ragged, is_file):
 
 def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
                   boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> Picked:
-    """Features of tf.Example in TFRecord files, for Loader: of a folder, a file, or "train-{00000..00127}-of-00128".
+    """Features of tf.Example in TFRecord files, for Loader.
 
         data = oa.from_tfrecord("/data/coco", {"image": "image/encoded", "label": "image/class/label", "caption": "image/caption",
                                                "boxes": "image/object/boxes"}, ragged={"caption": 300, "boxes": 100}, boxes="boxes")
         loader = oa.Loader(data, pipeline, batch_size=64)
         for batch in loader: batch["image"], batch["caption"]
 
-    features: for each field of a batch, in this order, its feature, or a key of JSON in it ("about:objects/boxes"). Whole numbers are int64,
-    others float32, as many as the first record has; one is a number, and (feature, shape) says another shape: ("grid", (2, 3)). Where samples differ in
-    length, and of texts and bytes, ragged={field: most} says the most of one (of texts and bytes: in bytes), and a batch has a Ragged. With a pipeline
-    the first field is the picture's file, and others come as they are; a number behind it that is called "label" is the class that a pipeline's mixup and
-    filters work on. Without a pipeline they may be anything, tokens alone, too.
+    path: a folder, a file, or "train-{00000..00127}-of-00128".
+    features: {field: feature}, in the order of a batch. "about:objects/boxes" is a key of JSON in a feature; (feature,
+        shape), such as ("grid", (2, 3)), sets a shape.
+    ragged: {field: most}: fields whose samples differ in length, texts and bytes, and the greatest length (of texts and
+        bytes: in bytes). A batch has a Ragged.
+    boxes, masks: as in wrap(); boxes are left, top, right and bottom, in one feature of floats.
 
-    boxes, masks: as wrap() has them; boxes are left, top, right, bottom, in one feature of floats. Files are read by accessd, checksums compared, and nothing of Python
-    runs for a sample; any order, resuming, ranks and caches are a folder's. The first records say what features are; a sample that differs is a bad sample."""
+    Integers are int64, others float32, as many as the first record has; one is a number. With a pipeline the first field is
+    the image file, and the others go to the batch as they are; a number after it that is called "label" is the class for
+    the pipeline's mixup and filters. Without a pipeline the fields may be anything, such as tokens alone.
+
+    accessd reads the files and compares checksums; no Python runs for a sample. Orders, resuming, ranks and caches work as
+    for a folder. The first records say what features are; a sample that differs is a bad sample.
+    """
     if not isinstance(features, Mapping) or not features:
         raise ArgumentError(f"features is {features!r}: {{field of a batch: feature}}")
     if not isinstance(path, (str, os.PathLike)):

@@ -46,64 +46,70 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
          columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
          boxes: Sequence[str] | str | None = None, exact: bool = False,
          masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> "Wrapped":
-    """A map-style Python data set (``__getitem__`` and ``__len__``) for Loader, run once for all jobs of the
-    user:
+    """A Python data set with ``__getitem__`` and ``__len__``, for Loader. It runs once for all jobs of the user.
 
-        loader = oa.Loader(oa.wrap(dataset), batch_size=64)
-        loader = oa.Loader(oa.wrap(pictures), oa.imagenet_train(224), batch_size=64)
+        loader = oa.Loader(oa.wrap(dataset), batch_size=64)                             # samples as they are
+        loader = oa.Loader(oa.wrap(images), oa.imagenet_train(224), batch_size=64)      # images, by a pipeline
 
-    Without a pipeline a sample is a tensor, an array, a picture of Pillow, a number, a list of numbers, a text, or a tuple or dict
-    of at most 23 of these, also with dicts in it, and goes to the batch in that form. Hugging Face's datasets are such. Fields of (picture, mask,
-    {"id": 3}) are "0", "1" and "2.id" where an argument names them. Texts are lists of str in a batch, and have room for four times the first
-    sample's, at least 256 bytes, if ragged= does not say it. Types and shapes are those
-    of ``dataset[0]``; a sample that differs is a bad sample (Loader's bad=), and where the one in the middle or the last
-    one does, the Loader says so at once, unless bad= is "skip" or "substitute". uint8, int64, uint64, float16, bfloat16, float32 and
-    float64 stay, bool becomes uint8, smaller whole numbers become int64; exact=True: these stay, too. Python's float becomes float32.
-    ragged: {name: most} of fields whose samples differ in length along their first dimension: texts (str), bytes, lists, arrays
-    [n, ...], n from 0 to most (of a text, its UTF-8 bytes); a longer one is a bad sample. A batch has a Ragged of them
-    (Loader's ragged=). {name: (most lists, most in one)} is of lists of lists, or of texts, in samples that are dicts: a text for each box, answers to a
-    question; a Ragged then has a list for each sample. Their room in shared memory is that of the longest sample, for each.
-    columns: the fields that a batch is to have, in this order, where samples are dicts of more; a tuple's are "0", "1", ...
-    pad: Pad(length) for fields of varied length, texts among them.
-    With a pipeline a sample is a picture of any size, or a picture and its label, as a tuple or a dict: of Pillow, an array (H, W, C), a
-    tensor (C, H, W), all of 8 bits, or the bytes of a JPEG, PNG ... file, which accessd's workers then decode. Other fields beside
-    them (a caption, boxes: ragged or not) go to the batch as they are.
-    boxes: with a pipeline, the name of a ragged field of boxes, float32 [n, 4], left, top, right, bottom in pixels of the
-    picture, or a list of it and of ragged fields that have a row for each box, as ["boxes", "classes"]. They follow the pipeline's
-    crops, flips, resizes and padding, cut off at the picture's edges, as by torchvision's v2 transforms; boxes with a side of less than a
-    pixel then are left out, with their rows. Ops that boxes cannot follow (the auto-augment family) are refused.
-    masks: with a pipeline, the names of fields that are masks, pictures of labels as segmentation has them: the bytes of a PNG file (grey of
-    8 or 16 bits, or a palette's indices), a picture of Pillow's, an array or tensor of whole numbers, of the picture's size. Each
-    follows the same ops by the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name: Mask(fill=255, dtype="int64")}
-    says more. One of another size than its picture makes a bad sample.
+    Samples without a pipeline: a tensor, an array, an image of Pillow, a number, a list of numbers, a text, or a tuple or
+        dict of at most 23 of these, also with dicts inside. A batch has the same form. Where an argument names fields,
+        those of (image, mask, {"id": 3}) are "0", "1" and "2.id". Hugging Face's datasets are such data sets.
 
-    Samples are made in a pool of processes (workers of them; as many as this process may use processors) that
-    the first job starts and that lives until no job has been there for keep seconds: behind the jobs (nice),
-    without a terminal, with the environment of the job that started it. When it dies, a job that is there
-    starts another. One ``__getitem__`` serves all jobs that share the chunk, and dataset[0] is asked for once more
-    at the start. What it raises makes a bad sample, with the traceback in the error; a process that ends or needs
-    more than timeout seconds for a sample is replaced (one that ends: the sample is tried once more first).
+    Types and shapes are those of dataset[0]. A sample that differs is a bad sample (bad= of Loader). If the one in the
+    middle or the last one differs, Loader raises an error at once, unless bad is "skip" or "substitute". uint8, int64,
+    uint64, float16, bfloat16, float32 and float64 stay, bool becomes uint8, smaller integers become int64, Python's float
+    becomes float32.
 
-    Before each ``__getitem__`` the generators of random, numpy.random and torch are seeded from the stream's seed,
-    the sample, and the nonce: random augmentation differs from epoch to epoch, and is the same for all jobs that
-    share and where a saved plan is made again. A data set with a generator of its own is outside of that.
-    random=False says that nothing is random, so that epochs may share.
+    Samples with a pipeline: an image of any size, or an image and its label, as a tuple or dict. The image is one of
+        Pillow, an array (H, W, C) or a tensor (C, H, W) of 8 bits, or the bytes of an image file, which accessd's workers
+        then decode. Other fields (a caption, boxes) go to the batch as they are.
 
-    Where the data set has ``__getitems__`` (a list of indices; torch's convention), the pool asks for up to 64 samples in one
-    call, as many as come soon. When such a call draws random numbers it asks for one after another from then on, each with
-    its own; when it raises, too, and one sample is bad alone.
+    Arguments:
 
-    Two jobs share if their data sets are the same by pickle (and the text of their classes' files), and random
-    and room are; workers, timeout and keep are then those of the job that started the pool. That is so for two runs of one script; not if something differs that the samples do not
-    depend on, or a set's order, which changes from run to run: then give a name, which stands in the place of
-    the data set's content, and a version that you change with it. What pickle cannot do (a lambda, a class in a
-    notebook) needs the package cloudpickle, which pip brings along, or dill. Where the data set's classes are those of the script itself, the
-    pool imports that, if its work stands below ``if __name__ == "__main__":``; else they go to the pool by one of these
-    packages. Opened files, such as of h5py, are best opened in the first
-    ``__getitem__``: the pool's processes are forked.
+    columns: the fields that a batch has, in this order; "0", "1", ... for a tuple. Default: all.
+    exact: True: bool and smaller integers keep their types, too.
+    ragged: {name: most}: fields whose samples differ in length along the first dimension, and the greatest length: texts
+        (str; in UTF-8 bytes), bytes, lists, arrays [n, ...]. A longer sample is a bad sample. A batch has a Ragged (ragged=
+        of Loader). In samples that are dicts, {name: (most lists, most in one)} is a list of lists or of texts, such as a
+        text for each box; the Ragged has a list for each sample. Each sample has room for the longest. Texts need no entry:
+        they become lists of str, with room for four times the first sample's, at least 256 bytes.
+    pad: {name: Pad(length)}: fields of varied length, texts too, that are padded.
+    boxes: with a pipeline: the name of a ragged field of boxes, float32 [n, 4], left, top, right and bottom in pixels, or a
+        list of it and of ragged fields with a row for each box, such as ["boxes", "classes"]. They follow the pipeline's
+        crops, flips, resizes and padding and are clipped to the image, as by torchvision's v2 transforms. Boxes with a side
+        of less than a pixel are then removed, with their rows. Ops that boxes cannot follow (automatic augmentation) are
+        refused.
+    masks: with a pipeline: the names of fields that are masks, images of labels of the image's size: the bytes of a PNG
+        file (gray of 8 or 16 bits, or a palette's indices), an image of Pillow, or an array or tensor of integers. A mask
+        follows the same ops with the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name:
+        Mask(fill=255, dtype="int64")} changes that. A mask of another size than its image makes a bad sample.
+    random: False: nothing in the data set is random, so epochs may share samples. Default True.
+    workers: processes of the pool. Default: as many as this process may use processors.
+    timeout: seconds that a sample may take; then its process is replaced.
+    keep: seconds that the pool lives after its last job.
+    room: the most bytes that a sample may need. Default: with a pipeline four times the first one, at least 1 MiB; without,
+        what the first one has.
+    name, version: name the data set, in place of its content; see Sharing.
 
-    room: the most bytes that a sample may need (the default: with a pipeline four times the first one, at least
-    1 MiB; else what the first one has). Wrapped data sets are private to their user.
+    The pool: the first job starts its processes, with its environment, without a terminal, and with less priority than the
+        jobs. If it dies, a job starts another. One ``__getitem__`` serves all jobs that share the chunk; dataset[0] is
+        called once more at the start. An exception makes a bad sample, with the traceback in its error. If a process ends,
+        its sample is tried once more first. Open files, such as of h5py, in the first ``__getitem__``: the pool's processes
+        are forked. If the data set has ``__getitems__`` (a list of indices, as in torch), up to 64 samples are requested in
+        one call. If such a call draws random numbers, samples are requested one by one from then on; if it raises, too, and
+        only the sample that raises again is bad.
+
+    Randomness: before each ``__getitem__`` random, numpy.random and torch are seeded from the stream's seed, the sample and
+        the nonce. So augmentation differs between epochs, and is the same for all jobs that share and in a replayed plan.
+        Generators of the data set's own are not covered.
+
+    Sharing: two jobs share if their data sets are equal by pickle (and the source text of their classes' files), and random
+        and room are equal; workers, timeout and keep are those of the job that started the pool. Two runs of one script
+        share. They do not if something differs that samples do not depend on, or a set's order, which changes from run to
+        run: then give a name, and a version that you change with the data set. What pickle cannot do (a lambda, a class in
+        a notebook) needs cloudpickle, which pip installs with this package, or dill. If the data set's classes are those of
+        the script itself, the pool imports the script, if its work is below ``if __name__ == "__main__":``; otherwise it
+        gets them by one of these packages. Wrapped data sets are private to their user.
     """
     columns, pad, ragged = named(columns), by_name("pad", pad, "oneaccess.Pad(512)"), by_name("ragged", ragged, "100")
     if columns is not None or pad:
@@ -166,7 +172,7 @@ def _count(what, value, most):
 
 
 class Wrapped:
-    """Of wrap(), for Loader."""
+    """The result of wrap(), for Loader."""
 
     _is_counted = True      # at once
 
