@@ -161,13 +161,17 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
             return {"input_ids": tokenizer(row["text"], truncation=True, max_length=512)["input_ids"]}
         rows = oa.from_jsonl("train.jsonl", transform=tokens, random=False, pad={"input_ids": oa.Pad(512)})
 
-    paths: a file, a folder (its .jsonl and .ndjson files and those below it), a pattern, or a list of these. Files cannot be
-    compressed. Empty lines are no rows. A row is read alone, so any order is to be had.
-    columns: the members of a row that a batch has, in this order; all of the first row without it.
-    transform: makes a sample, as wrap() has them, of a row (a dict); columns, pad and ragged are then of what it returns.
-    random: does transform draw random numbers? True if there is one and nothing is said. Without, epochs may share their samples.
-    The other arguments are wrap()'s. A row that is no JSON object, or whose members differ from those of the first row, makes a bad
-    sample (Loader's bad=); the error names file and byte."""
+    paths: a file, a folder (its .jsonl and .ndjson files and those in folders below), a pattern, or a list of these.
+        Compressed files are refused: their rows cannot be read one by one.
+    columns: the members of a row that a batch has, in this order. Default: those of the first row.
+    transform: a function that makes a sample, as in wrap(), of a row (a dict). columns, pad and ragged then mean its result.
+    random: whether transform draws random numbers; if not, epochs may share samples. Default: True with a transform.
+
+    A row is read alone, so any order works. Empty lines are no rows. A row that is no JSON object, or whose members differ
+    from those of the first row, is a bad sample (Loader's bad=); its error begins with FILE:BYTE.
+
+    The other arguments are those of wrap().
+    """
     rows = JSONRows(files_of(paths, _JSON, "JSON Lines"), transform)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
                 room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
@@ -273,12 +277,18 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
         rows = oa.from_csv("train.csv", ["text", "label"], ragged={"text": 4096})
         for batch in oa.Loader(rows, batch_size=64): batch["text"], batch["label"]
 
-    paths: a file, a folder (its .csv and .tsv files and those below it), a pattern, or a list of these, all with the same columns.
-    separator: between fields; a comma, and a tab in .tsv, without it.
-    types: {column: int, float or str}. The others are int or float where all of the first 1,000 rows are numbers, else str. In a column
-    of float nothing is NaN. int becomes int64 in a batch, float float32.
-    columns, transform, random and the other arguments are as from_jsonl() has them. A row with another number of fields, or with
-    a field that is not of its column's type, makes a bad sample (Loader's bad=); the error names file and byte."""
+    paths: a file, a folder (its .csv and .tsv files and those in folders below), a pattern, or a list of these; all files
+        have the same columns.
+    separator: the character between fields. Default: a tab if the first file is a .tsv, else a comma.
+    types: {column: int, float or str}. Default for a column: int or float if all of the first 1,000 rows have numbers there
+        (007 and 1_2 are none), else str. An empty field of a float column is NaN. In a batch int is int64, float float32.
+    columns, transform, random: as in from_jsonl().
+
+    A row with another number of fields, or with a field that is not of its column's type, is a bad sample (Loader's bad=);
+    its error begins with FILE:BYTE.
+
+    The other arguments are those of wrap().
+    """
     rows = CSVRows(files_of(paths, _CSV, "CSV"), transform, separator, types)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
                 room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
