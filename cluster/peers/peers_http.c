@@ -167,7 +167,11 @@ static CURL *easy_of(const struct peers_http *http, const char *url, const char 
 	if (!easy)
 		return NULL;
 	curl.easy_setopt(easy, CURLOPT_URL, url);
+#if LIBCURL_VERSION_NUM >= 0x075500
 	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	curl.easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
 	curl.easy_setopt(easy, CURLOPT_PROXY, "");
 	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
