@@ -37,7 +37,7 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	const char *suffixes;   /* names of shards end in one of them, any case: ".tar\0" */
 	bool is_numbered;       /* or in "-00000-of-00128", with or without a suffix before it */
 	const char *compressed; /* those that end so are refused */
-	/* Is it a shard? By its first bytes, 4096 if it has so many. */
+	/* Is it a shard? By its first bytes, 4096 if it has so many. NULL: its name, or its folder, tells. */
 	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
 	/* Not NULL: a sample's bytes, as they lie in the shard, become those that were written, and zeros behind them. */

@@ -97,19 +97,10 @@ static int litdata_probe(struct reader_dataset *dataset, const struct scan_progr
 	return r;
 }
 
-/* No file tells it, only its folder. */
-static bool is_no_shard(const uint8_t *head, size_t size)
-{
-	(void)head;
-	(void)size;
-	return false;
-}
-
 static const struct source_shards litdata_shards = {
     .what = "chunks of LitData",
     .suffixes = "",
     .compressed = "",
-    .is_shard = is_no_shard,
     .scan = &scan_litdata,
     .empty = "they have no sample",
 };

@@ -258,19 +258,10 @@ static void manifest_read(const struct reader_dataset *dataset, int root_fd, uin
 			 ret);
 }
 
-/* Its name tells it. */
-static bool manifest_is_shard(const uint8_t *head, size_t size)
-{
-	(void)head;
-	(void)size;
-	return false;
-}
-
 static const struct source_shards manifest_shards = {
     .what = "manifests",
     .suffixes = ".csv\0.tsv\0.jsonl\0.ndjson\0",
     .compressed = ".csv.gz\0.tsv.gz\0.jsonl.gz\0.csv.zst\0.tsv.zst\0.jsonl.zst\0",
-    .is_shard = manifest_is_shard,
     .scan = &scan_manifest,
     .empty = "they have no row but the columns' names",
     .resolve = manifest_resolve,

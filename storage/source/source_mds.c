@@ -53,19 +53,10 @@ static int mds_probe(struct reader_dataset *dataset, const struct scan_progress 
 	return r;
 }
 
-/* Its name tells it: what it begins with might be anything's. */
-static bool mds_is_shard(const uint8_t *head, size_t size)
-{
-	(void)head;
-	(void)size;
-	return false;
-}
-
 static const struct source_shards mds_shards = {
     .what = "MDS shards",
     .suffixes = ".mds\0",
     .compressed = ".mds.zstd\0.mds.zst\0.mds.gz\0.mds.br\0.mds.bz2\0.mds.snappy\0",
-    .is_shard = mds_is_shard,
     .scan = &scan_mds,
     .empty = "they have no sample",
 };

@@ -38,7 +38,8 @@ static int list_file(const struct reader_dataset *dataset, struct shard_names *r
 	do
 		got = pread(dataset->root_fd, head, sizeof(head), 0);
 	while (got < 0 && errno == EINTR);
-	if (!source_shards_has_name(kind, name) && (got < 0 || !kind->is_shard(head, (size_t)got)))
+	if (!source_shards_has_name(kind, name) &&
+	    (!kind->is_shard || got < 0 || !kind->is_shard(head, (size_t)got)))
 		return SOURCE_E_NONE;
 	ret->name = calloc(1, sizeof(*ret->name));
 	if (!ret->name || !(ret->name[0] = strdup(name)))
