@@ -2,16 +2,31 @@
 
 /* LitData: index.json, which leaf is what, chunks. */
 
+#include "base/json.h"
 #include "storage/source/scan/litdata.h"
 #include "storage/source/scan/scan_tfrecord.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct scan_run run;
+
+static int parses = INT_MAX; /* that have memory, from now on */
+
+int __real_json_in_parse(const char *text, size_t size, size_t limit, struct json_in **ret,
+			 struct diag *diag);
+int __wrap_json_in_parse(const char *text, size_t size, size_t limit, struct json_in **ret,
+			 struct diag *diag);
+
+int __wrap_json_in_parse(const char *text, size_t size, size_t limit, struct json_in **ret,
+			 struct diag *diag)
+{
+	return parses-- > 0 ? __real_json_in_parse(text, size, limit, ret, diag) : -ENOMEM;
+}
 
 /* As litdata 0.2.76 writes samples of {"image": bytes, "meta": {"label": int, "score": float}, "a": numpy.zeros(1, "u1")}. */
 static const uint8_t golden[] =
@@ -137,6 +152,22 @@ START_TEST(bad_index_is_refused)
 }
 END_TEST
 
+/* Its own text, data_spec, and the keys of either tree: of none is it damaged. */
+START_TEST(index_without_memory)
+{
+	const struct litdata_names usual = {NULL, NULL};
+	struct index_json index;
+	struct litdata leaves;
+	struct diag diag = {.text = ""};
+
+	parses = _i;
+	ck_assert_int_eq(
+	    litdata_parse(golden_index, sizeof(golden_index) - 1, &usual, &index, &leaves, &diag),
+	    -ENOMEM);
+	ck_assert_str_eq(diag.text, "");
+}
+END_TEST
+
 static const struct which { /* leaf is what, for the data formats that replace the golden ones */
 	const char *formats;
 	struct litdata_names names;
@@ -252,6 +283,7 @@ int main(void)
 	tcase_add_test(tc, index_of_litdata);
 	tcase_add_loop_test(tc, bad_index_is_refused, 0,
 			    sizeof(bad_indexes) / sizeof(bad_indexes[0]));
+	tcase_add_loop_test(tc, index_without_memory, 0, 4);
 	tcase_add_loop_test(tc, which_leaf_is_what, 0, sizeof(whiches) / sizeof(whiches[0]));
 	tcase_add_test(tc, chunk_of_litdata);
 	tcase_add_test(tc, chunk_of_other_leaves);

@@ -36,66 +36,74 @@ struct leaves { /* their names, as the tree is gone through */
 	char name[LITDATA_MOST_LEAVES][MOST_NAME];
 };
 
-/* The keys of a node's children: a list of texts in JSON, in a text. NULL: it has none, as a tuple. The caller frees. */
-static struct json_in *keys_of(const struct json_in *node, size_t children)
+/* JSON in a text, NULL where that is damaged. 0 or -ENOMEM. */
+static int parse_inner(const struct json_in *from, const char *member, struct json_in **ret)
 {
-	const char *text = json_in_string(json_in_member(node, "context"), "");
-	struct json_in *keys;
+	const char *text = json_in_string(json_in_member(from, member), "");
 	struct diag diag;
 
-	if (json_in_parse(text, strlen(text), INDEX_JSON_MOST_TEXT, &keys, &diag) != 0)
-		return NULL;
-	if (json_in_count(keys) == children)
-		return keys;
-	json_in_free(keys);
-	return NULL;
+	*ret = NULL;
+	return BASE_MIN(json_in_parse(text, strlen(text), INDEX_JSON_MOST_TEXT, ret, &diag), 0);
 }
 
-/* false: there are too many, or their names are too long. */
-static bool name_leaves(const struct json_in *node, const char *name, unsigned depth,
-			struct leaves *ret)
-{
-	const struct json_in *children = json_in_member(node, "children_spec");
-	const size_t n = json_in_count(children);
-	struct json_in *keys;
-	bool is_good = true;
+static int name_leaves(const struct json_in *node, const char *name, unsigned depth,
+		       struct leaves *ret);
 
-	if (json_in_kind_of(json_in_member(node, "type")) == JSON_IN_NULL) {
-		if (ret->n == LITDATA_MOST_LEAVES)
-			return false;
-		snprintf(ret->name[ret->n++], MOST_NAME, "%s", name);
-		return true;
-	}
-	if (depth == MOST_DEPTH || n > LITDATA_MOST_LEAVES)
-		return false;
-	keys = keys_of(node, n);
-	for (size_t i = 0; i < n && is_good; i++) {
-		const char *key = json_in_string(json_in_item(keys, i), NULL);
+/* keys: of the children, a list of texts; anything else: they have none, as a tuple's. */
+static int name_children(const struct json_in *children, const struct json_in *keys,
+			 const char *name, unsigned depth, struct leaves *ret)
+{
+	const size_t n = json_in_count(children);
+	const bool has_keys = json_in_count(keys) == n;
+	int r = 0;
+
+	for (size_t i = 0; i < n && !r; i++) {
+		const char *key = has_keys ? json_in_string(json_in_item(keys, i), NULL) : NULL;
 		char number[24], child[MOST_NAME];
 
 		snprintf(number, sizeof(number), "%zu", i);
-		is_good = snprintf(child, sizeof(child), "%s%s%s", name, *name ? "." : "",
-				   key ? key : number) < MOST_NAME &&
-			  name_leaves(json_in_item(children, i), child, depth + 1, ret);
+		if (snprintf(child, sizeof(child), "%s%s%s", name, *name ? "." : "",
+			     key ? key : number) >= MOST_NAME)
+			return INDEX_JSON_E_BAD;
+		r = name_leaves(json_in_item(children, i), child, depth + 1, ret);
 	}
-	json_in_free(keys);
-	return is_good;
+	return r;
 }
 
-/* A tree in JSON, in a text: [1, tree]. false: it is damaged, or too large. */
-static bool read_names(const struct json_in *config, struct leaves *ret)
+/* 0, -ENOMEM, or INDEX_JSON_E_BAD: there are too many, or their names are too long. */
+static int name_leaves(const struct json_in *node, const char *name, unsigned depth,
+		       struct leaves *ret)
 {
-	const char *text = json_in_string(json_in_member(config, "data_spec"), "");
+	const struct json_in *children = json_in_member(node, "children_spec");
+	struct json_in *keys;
+	int r;
+
+	if (json_in_kind_of(json_in_member(node, "type")) == JSON_IN_NULL) {
+		if (ret->n == LITDATA_MOST_LEAVES)
+			return INDEX_JSON_E_BAD;
+		snprintf(ret->name[ret->n++], MOST_NAME, "%s", name);
+		return 0;
+	}
+	if (depth == MOST_DEPTH || json_in_count(children) > LITDATA_MOST_LEAVES)
+		return INDEX_JSON_E_BAD;
+	r = parse_inner(node, "context", &keys);
+	r = r ? r : name_children(children, keys, name, depth, ret);
+	json_in_free(keys);
+	return r;
+}
+
+/* A tree in JSON, in a text: [1, tree]. 0, -ENOMEM, or INDEX_JSON_E_BAD: it is damaged, or too large. */
+static int read_names(const struct json_in *config, struct leaves *ret)
+{
 	struct json_in *spec;
-	struct diag diag;
-	bool is_good;
+	int r = parse_inner(config, "data_spec", &spec);
 
 	ret->n = 0;
-	if (json_in_parse(text, strlen(text), INDEX_JSON_MOST_TEXT, &spec, &diag) != 0)
-		return false;
-	is_good = json_in_count(spec) == 2 && name_leaves(json_in_item(spec, 1), "", 0, ret);
+	if (!r)
+		r = json_in_count(spec) == 2 ? name_leaves(json_in_item(spec, 1), "", 0, ret)
+					     : INDEX_JSON_E_BAD;
 	json_in_free(spec);
-	return is_good;
+	return r;
 }
 
 static bool begins(const char *text, const char *with)
@@ -139,18 +147,17 @@ static int take_leaves(const struct json_in *config, const struct litdata_names 
 {
 	const struct json_in *format = json_in_member(config, "data_format");
 	struct chosen picture = {.n = 0}, label = {.n = 0};
-	struct leaves *leaves = malloc(sizeof(*leaves));
+	_cleanup_free_ struct leaves *leaves = malloc(sizeof(*leaves));
+	const int r = leaves ? read_names(config, leaves) : -ENOMEM;
 
-	if (!leaves)
-		return -ENOMEM;
-	if (!read_names(config, leaves) || !leaves->n || json_in_count(format) != leaves->n) {
-		free(leaves);
+	if (r < 0)
+		return r;
+	if (r || !leaves->n || json_in_count(format) != leaves->n)
 		return refuse(
 		    diag,
 		    "has none or more than 64 leaves a sample, leaves too deep or with too long "
 		    "names, or is damaged",
 		    BY_WRAP);
-	}
 	*ret = (struct litdata){.leaves = leaves->n};
 	for (unsigned i = 0; i < leaves->n; i++) {
 		const char *is = json_in_string(json_in_item(format, i), "");
@@ -159,7 +166,6 @@ static int take_leaves(const struct json_in *config, const struct litdata_names 
 		if (strcmp(is, "int") == 0)
 			chosen_add(&label, chosen_label_rank(leaves->name[i], names->label), i);
 	}
-	free(leaves);
 	return judge(names, &picture, &label, ret, diag);
 }
 
