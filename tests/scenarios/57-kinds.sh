@@ -6,38 +6,7 @@
 # from their tokens, while the reader and a worker are killed under them.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
-"$pictures" "$work/data" 150 3 64
-mkdir "$work/tar"
-"$ctl" convert --shard-size 20K "$work/data" "$work/tar/s.tar" >"$work/said" 2>&1 || fail "convert: $(cat "$work/said")"
-"$ctl" convert --form file "$work/data" "$work/one.oads" >"$work/said" 2>&1 || fail "convert: $(cat "$work/said")"
-PYTHONPATH=${top_srcdir:-.}/tests/python PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - "$work" <<'END' || fail "the kinds are not made"
-import os, struct, sys
-from shard_files import example, write_litdata, write_mds, write_recordio, write_tfrecord
-work = sys.argv[1]
-classes = sorted(os.listdir(work + "/data"))
-names = [(os.path.join("data", name, file), label) for label, name in enumerate(classes) for file in sorted(os.listdir(os.path.join(work, "data", name)))]
-samples = [(open(os.path.join(work, name), "rb").read(), label) for name, label in names]
-shards = [samples[:40], samples[40:90], samples[90:]]
-for kind in "tfrecord", "recordio":
-    os.mkdir(os.path.join(work, kind))
-for number, part in enumerate(shards):
-    write_tfrecord(f"{work}/tfrecord/{number}.tfrecord", [example({"image/encoded": picture, "image/class/label": [label]}) for picture, label in part])
-    write_recordio(f"{work}/recordio/{number}.rec", [(float(label), picture) for picture, label in part])
-write_mds(work + "/mds", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])
-write_litdata(work + "/litdata", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])
-with open(work + "/rows.csv", "w") as file:
-    file.write("file_name,label\n" + "".join(f"{name},{label}\n" for name, label in names))
-sizes = [7 * i % 90 for i in range(400)]
-with open(work + "/tokens.bin", "wb") as file:
-    file.write(struct.pack(f"<{sum(sizes)}H", *(i % 5000 for i in range(sum(sizes)))))
-with open(work + "/tokens.idx", "wb") as file:
-    starts = [2 * sum(sizes[:i]) for i in range(len(sizes))]
-    file.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, len(sizes), len(sizes) + 1) + struct.pack(f"<{len(sizes)}i", *sizes)
-               + struct.pack(f"<{len(sizes)}q", *starts) + struct.pack(f"<{len(sizes) + 1}q", *range(len(sizes) + 1)))
-head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (300, 8), }"
-with open(work + "/array.npy", "wb") as file:
-    file.write(b"\x93NUMPY\x01\0" + struct.pack("<H", 118) + head.ljust(117) + b"\n" + struct.pack("<2400f", *range(2400)))
-END
+make_kinds "$work"
 
 start_accessd workers=2 chunk=32 linger_s=1
 total() { # total RESULT NAME: of all jobs

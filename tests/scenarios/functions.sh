@@ -85,6 +85,14 @@ END
 	cleanup_fn "kill -KILL $server"
 	until_true 60 python3 -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2>/dev/null || fail "nginx does not answer"
 }
+# make_kinds FOLDER: 150 pictures in FOLDER/data, and their samples beside it in each kind of data set.
+make_kinds() {
+	"$pictures" "$1/data" 150 3 64
+	mkdir "$1/tar"
+	"$ctl" convert --shard-size 20K "$1/data" "$1/tar/s.tar" >"$work/said" 2>&1 || fail "convert: $(cat "$work/said")"
+	"$ctl" convert --form file "$1/data" "$1/one.oads" >"$work/said" 2>&1 || fail "convert: $(cat "$work/said")"
+	PYTHONDONTWRITEBYTECODE=1 "${PYTHON:-/usr/bin/python3}" "${top_srcdir:-.}/tests/scenarios/kinds.py" "$1" || fail "the kinds are not made"
+}
 finish() {
 	status=$?
 	trap - EXIT INT TERM
