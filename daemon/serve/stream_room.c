@@ -129,17 +129,15 @@ static bool is_reserving(const struct stream *stream)
 	return false;
 }
 
-/* Those that open together are thought of together, so that it takes fewer children; but no more than twice what there is
- * at once, for who is next waits for all of it. */
 static uint32_t wanted_slots(const struct stream *stream)
 {
-	const struct stream_users *users = &stream->users;
-	const uint32_t configured = (uint32_t)stream->node->param.slots;
-	const uint32_t for_next = admit_wanted_slots(users->n_jobs + 1, configured);
-	const uint32_t for_all = admit_wanted_slots(users->n_conns, configured);
+	const struct admit_crowd crowd = {.jobs = stream->users.n_jobs,
+					  .conns = stream->users.n_conns,
+					  .slots = stream->slots,
+					  .max_slots = stream->geometry.max_slots,
+					  .configured = (uint32_t)stream->node->param.slots};
 
-	return BASE_MIN(BASE_MAX(for_next, BASE_MIN(for_all, 2 * stream->slots)),
-			stream->geometry.max_slots);
+	return admit_slots_for_next(&crowd);
 }
 
 int stream_make_room(struct stream *stream, struct diag *diag)

@@ -28,6 +28,14 @@ uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured)
 	return configured ? configured : BASE_MIN(2 * ranks + 2, (unsigned)MOST_SLOTS);
 }
 
+uint32_t admit_slots_for_next(const struct admit_crowd *crowd)
+{
+	const uint32_t for_next = admit_wanted_slots(crowd->jobs + 1, crowd->configured);
+	const uint32_t for_all = admit_wanted_slots(crowd->conns, crowd->configured);
+
+	return BASE_MIN(BASE_MAX(for_next, BASE_MIN(for_all, 2 * crowd->slots)), crowd->max_slots);
+}
+
 /* Twice what the chunks in production read, and any one file, within bounds. */
 static uint64_t arena_by_rule(const struct admit_ask *ask, uint32_t chunk)
 {

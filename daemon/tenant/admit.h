@@ -31,6 +31,16 @@ struct admit_plan {
 /* Slots that a stream of so many ranks must have, and would like to have. */
 uint32_t admit_least_slots(unsigned ranks);
 uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured);
+
+struct admit_crowd {               /* who is at a stream when a job opens there */
+	unsigned jobs, conns;      /* jobs that are open; connections, those that open, too */
+	uint32_t slots, max_slots; /* that it has, and may have */
+	uint32_t configured;       /* 0: by rule */
+};
+
+/* How many slots it is to have for the next job. Those that open together are thought of together, so that it takes fewer children;
+ * but no more than twice what there is at once, for who is next waits for all of it. */
+uint32_t admit_slots_for_next(const struct admit_crowd *crowd);
 /* Rows of a stream's queue beside those of chunks in production: one that waits for a slow sample keeps its own. */
 uint32_t admit_spare_rows(uint32_t producing);
 /* Chooses chunk, slots, arena and the memory's size: fields, n_samples, block, seed and names are

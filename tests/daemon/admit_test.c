@@ -60,6 +60,35 @@ START_TEST(slots_of_so_many_ranks)
 }
 END_TEST
 
+/* For all that open together, but at most twice what there is; for the next one in any case, and never more than there may be. */
+START_TEST(slots_for_those_that_open_together)
+{
+	static const struct {
+		const char *what;
+		struct admit_crowd crowd;
+		uint32_t wanted;
+	} table[] = {
+	    {"one alone", {0, 1, 4, 512, 0}, 4},
+	    {"two have what is there", {0, 2, 4, 512, 0}, 6},
+	    {"eight at once: twice what is there", {0, 8, 4, 512, 0}, 8},
+	    {"the next turn", {3, 8, 8, 512, 0}, 16},
+	    {"the last turn", {7, 8, 16, 512, 0}, 18},
+	    {"those that were there first are counted", {6, 7, 14, 512, 0}, 16},
+	    {"nobody is connected any more", {1, 0, 4, 512, 0}, 6},
+	    {"nothing is reserved yet", {0, 8, 0, 512, 0}, 4},
+	    {"the next one alone takes more than twice", {9, 10, 4, 512, 0}, 22},
+	    {"no more than there may be", {7, 8, 16, 12, 0}, 12},
+	    {"the rule's most", {300, 400, 500, 1000, 0}, 512},
+	    {"as configured", {3, 8, 9, 512, 9}, 9},
+	    {"configured, and there may be fewer", {0, 8, 4, 5, 9}, 5},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++)
+		ck_assert_msg(admit_slots_for_next(&table[i].crowd) == table[i].wanted, "%s: %u",
+			      table[i].what, admit_slots_for_next(&table[i].crowd));
+}
+END_TEST
+
 /* C = B * max(1, floor(256 / B)) when there is memory enough. */
 START_TEST(chunks_are_whole_batches)
 {
@@ -240,6 +269,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, slots_of_so_many_ranks);
+	tcase_add_test(tcase, slots_for_those_that_open_together);
 	tcase_add_test(tcase, chunks_are_whole_batches);
 	tcase_add_test(tcase, chunks_are_lowered_until_they_fit);
 	tcase_add_test(tcase, what_was_asked_for_is_kept);
