@@ -6,7 +6,7 @@
  * accessd keeps each log in a file as well, one in the folder `plans`, and looks there before it founds
  * a group anew.
  *
- *   <stream, user, job, R, B, epochs>-<origin>-<log>, hashes and the log's id in hex
+ *   <stream, user, job, R, B, epochs>-<origin>-<log>-<user>, hashes and the log's id in hex
  *
  * The file is the plan log's image, written by pwrite() in an order that leaves a whole plan log wherever
  * the writer dies, and before ranks see the entry: so it has all that any rank may have seen. It is
@@ -18,8 +18,8 @@
  * ranks have the whole log. Some may not, where it was gone on with and they have not come back since: their logs end where
  * that began, and the file stays for a day. Files of runs that are over are removed. Of one user's
  * not more are left than KEPT_EACH and KEPT_BYTES of a disk: those that were left longest ago go first. Files of groups in which
- * ranks may still be do not count: not those that are lent, none that accessd leaves when it ends itself, and none that one
- * before us left.
+ * ranks may still be do not count: not those that are lent, and none that accessd leaves when it ends itself. The next one
+ * counts them when nobody has come back to them for a minute.
  *
  * Nobody but us makes files there, so the folder is read once, before anybody is served: whoever founds a
  * group looks through names in memory.
@@ -34,6 +34,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -64,6 +65,7 @@
 #define RUN_NAME                    \
 	(KEY_HEX + 1 + ORIGIN_HEX + \
 	 1) /* what the names of all logs of runs that began alike begin with */
+#define LOG_NAME (RUN_NAME + LOG_HEX)
 
 /* ---- names ---- */
 
@@ -101,7 +103,8 @@ static void name_log(const uint8_t log[PLAN_LOG_ID], char ret[LOG_HEX + 1])
 struct kept { /* a log that no group of ours writes */
 	LIST_ENTRY(kept) link;
 	char name[KEEP_NAME];
-	uid_t uid;      /* NOBODYS: of an accessd before us */
+	uid_t uid;      /* NOBODYS: its name does not say whose it is */
+	bool is_found;  /* an accessd before us left it, and it was not counted yet */
 	uint64_t bytes; /* of the disk: logs are sparse */
 	struct timespec written;
 	uint64_t left_ns; /* UINT64_MAX: ranks may still be in its group */
@@ -122,25 +125,46 @@ static void remove_one(struct kept_logs *logs, struct kept *kept)
 	forget(kept);
 }
 
-/* Of that user's, from the one that was left last, which stays: what is too much. One in whose group ranks may still be stays,
- * and does not count. */
-static void make_room(struct kept_logs *logs, uid_t uid)
+/* Has nobody come back to it for so long, in which he could? */
+static bool is_old(const struct kept *kept, uint64_t most_ns)
+{
+	const uint64_t now_ns = base_now_ns();
+
+	return now_ns - BASE_MIN(kept->left_ns, now_ns) >= most_ns;
+}
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+/* May ranks still be in its group? */
+static bool is_in_use(const struct kept *kept)
+{
+	return kept->left_ns == UINT64_MAX || (kept->is_found && !is_old(kept, KEPT_NS));
+}
+
+/* Of that user's, from the one that was left last, which stays: what is too much. One that is in use stays, and does not count.
+ * At most so many are removed; returns how many were. */
+static unsigned make_room(struct kept_logs *logs, uid_t uid, unsigned most)
 {
 	uint64_t bytes = 0;
-	unsigned n = 0;
+	unsigned n = 0, removed = 0;
 
 	BASE_EACH_LEAVING(kept, &logs->list, link) {
-		if (kept->uid != uid || kept->left_ns == UINT64_MAX)
+		if (kept->uid != uid || is_in_use(kept))
 			continue;
 		n++;
 		bytes += kept->bytes;
-		if (n > 1 && (n > KEPT_EACH || bytes > KEPT_BYTES))
-			remove_one(logs, kept);
+		if (n == 1 || (n <= KEPT_EACH && bytes <= KEPT_BYTES) || removed == most)
+			continue;
+		remove_one(logs, kept);
+		removed++;
 	}
+	return removed;
 }
 
-static struct kept *remember(struct kept_logs *logs, const char *name, uid_t uid,
-			     const struct stat *status)
+static struct kept *kept_new(const char *name, uid_t uid, const struct stat *status)
 {
 	struct kept *kept = strlen(name) < KEEP_NAME ? calloc(1, sizeof(*kept)) : NULL;
 
@@ -151,10 +175,40 @@ static struct kept *remember(struct kept_logs *logs, const char *name, uid_t uid
 	kept->bytes = (uint64_t)status->st_blocks * BLOCK;
 	kept->written = status->st_mtim;
 	kept->left_ns = base_now_ns();
+	return kept;
+}
+
+static struct kept *remember(struct kept_logs *logs, const char *name, uid_t uid,
+			     const struct stat *status)
+{
+	struct kept *kept = kept_new(name, uid, status);
+
+	if (!kept)
+		return NULL;
 	LIST_INSERT_HEAD(&logs->list, kept, link);
 	if (logs->timer && !loop_timer_is_set(logs->timer))
 		loop_timer_set(logs->timer, KEPT_NS);
 	return kept;
+}
+
+/* One that an accessd before us left: when, its time says. */
+static void remember_found(struct kept_logs *logs, const char *name, uid_t uid,
+			   const struct stat *status)
+{
+	struct kept *kept = kept_new(name, uid, status), *newer = NULL;
+
+	if (!kept)
+		return;
+	kept->is_found = true;
+	BASE_EACH(each, &logs->list, link) {
+		if (is_before(&each->written, &kept->written))
+			break;
+		newer = each;
+	}
+	if (newer)
+		LIST_INSERT_AFTER(newer, kept, link);
+	else
+		LIST_INSERT_HEAD(&logs->list, kept, link);
 }
 
 /* A group begins with that one: others of runs that began alike are over. is_there: the file of that name is its own now; else what it went on
@@ -169,6 +223,15 @@ static void replace(struct kept_logs *logs, const char *name, bool is_there)
 	}
 }
 
+/* The names that an accessd of before wrote end with the log's id. */
+static uid_t user_of(const char *name)
+{
+	const char *user = strlen(name) > LOG_NAME ? name + LOG_NAME : "";
+	unsigned uid;
+
+	return sscanf(user, "-%u", &uid) == 1 ? (uid_t)uid : NOBODYS;
+}
+
 static void look_at(struct kept_logs *logs, const char *name)
 {
 	const int folder = logs->fd;
@@ -180,7 +243,7 @@ static void look_at(struct kept_logs *logs, const char *name)
 	if (strncmp(name, PLACE_TEMPORARY, strlen(PLACE_TEMPORARY)) == 0)
 		unlinkat(folder, name, 0); /* its writer was killed before anybody saw it */
 	else
-		remember(logs, name, NOBODYS, &status);
+		remember_found(logs, name, user_of(name), &status);
 }
 
 void keep_load(struct kept_logs *logs, const char *folder, int folder_fd)
@@ -225,8 +288,8 @@ void keep_begin(struct keep *keep, struct kept_logs *logs, const struct keep_job
 	*keep = (struct keep){.logs = logs, .uid = of->uid, .fd = -1};
 	name_job(of, job);
 	name_log(plan_log->id, log);
-	snprintf(keep->name, sizeof(keep->name), "%s-%016" PRIx64 "-%s", job, plan_log->origin,
-		 log);
+	snprintf(keep->name, sizeof(keep->name), "%s-%016" PRIx64 "-%s-%u", job, plan_log->origin,
+		 log, (unsigned)of->uid);
 	snprintf(keep->temporary, sizeof(keep->temporary), PLACE_TEMPORARY "%s", log);
 	if (logs->fd >= 0)
 		keep->fd = openat(logs->fd, keep->temporary,
@@ -276,7 +339,7 @@ static struct kept *leave(struct keep *keep)
 static void settle(struct keep *keep)
 {
 	if (!keep->logs->stays)
-		make_room(keep->logs, keep->uid);
+		make_room(keep->logs, keep->uid, UINT_MAX);
 }
 
 static void settle_lent(struct keep *keep)
@@ -333,12 +396,23 @@ void keep_leave(struct keep *keep, uint64_t *begun, uint32_t ranks)
 
 /* ---- finding ---- */
 
-/* Has nobody come back to it for so long, in which he could? */
-static bool is_old(const struct kept *kept, uint64_t most_ns)
+/* Those that an accessd before us left, and nobody came back to for a minute, count from now on: one user's a time. */
+static bool count_found(struct kept_logs *logs, unsigned most)
 {
-	const uint64_t now_ns = base_now_ns();
+	const struct kept *found = NULL;
+	uid_t uid;
 
-	return now_ns - BASE_MIN(kept->left_ns, now_ns) >= most_ns;
+	BASE_EACH(kept, &logs->list, link)
+		if (kept->is_found && kept->uid != NOBODYS && is_old(kept, KEPT_NS))
+			found = kept;
+	if (!found)
+		return false;
+	uid = found->uid;
+	if (make_room(logs, uid, most) == most)
+		return true; /* there may be more */
+	BASE_EACH(kept, &logs->list, link)
+		kept->is_found &= kept->uid != uid;
+	return true;
 }
 
 /* A few a time. */
@@ -346,6 +420,7 @@ static void on_timer(void *arg)
 {
 	struct kept_logs *logs = arg;
 	unsigned removed = 0;
+	bool is_more;
 
 	BASE_EACH_LEAVING(kept, &logs->list, link) {
 		if (removed == MOST_REMOVED || !is_old(kept, kept->begun ? KEPT_NS : PARTED_NS))
@@ -353,8 +428,9 @@ static void on_timer(void *arg)
 		remove_one(logs, kept);
 		removed++;
 	}
+	is_more = removed == MOST_REMOVED || count_found(logs, MOST_REMOVED - removed);
 	if (!LIST_EMPTY(&logs->list))
-		loop_timer_set(logs->timer, removed == MOST_REMOVED ? REST_NS : KEPT_NS);
+		loop_timer_set(logs->timer, is_more ? REST_NS : KEPT_NS);
 }
 
 int keep_watch(struct kept_logs *logs, struct loop *loop)
@@ -382,11 +458,6 @@ static bool is_of_plan(const struct search *search, const char *name)
 {
 	return *search->log && strlen(name) > RUN_NAME &&
 	       strncmp(name + RUN_NAME, search->log, PLAN_HEX) == 0;
-}
-
-static bool is_before(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
 /* Takes it if it is what is searched for, or better than what was found: the time decides between several

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Plan logs of groups that are gone: of one user's so many are left, the last ones, whatever others have; but all in whose
- * groups ranks may still be. */
+ * groups ranks may still be, which after a restart is a minute long. */
 
 #include "daemon/place.h"
 #include "daemon/serve/group_keep.h"
@@ -22,6 +22,17 @@
 #define EACH 64 /* KEPT_EACH */
 #define MIB (UINT64_C(1) << 20)
 #define USUAL (UINT64_C(1) << 16) /* bytes of a log */
+#define MINUTE (UINT64_C(60) * 1000000000)
+#define AT_ONCE 16 /* MOST_REMOVED */
+
+uint64_t __real_base_now_ns(void);
+uint64_t __wrap_base_now_ns(void);
+static uint64_t passed_ns;
+
+uint64_t __wrap_base_now_ns(void)
+{
+	return __real_base_now_ns() + passed_ns;
+}
 
 static char folder[] = "/tmp/kept-XXXXXX";
 static struct kept_logs logs;
@@ -221,6 +232,118 @@ START_TEST(a_restart_removes_none)
 }
 END_TEST
 
+static char names[4 * EACH][KEEP_NAME];
+
+/* One more is left, at that time. */
+static void leave_at(uid_t uid, unsigned number, time_t when, uint64_t disk)
+{
+	const struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+	struct keep keep = lend(uid, number, 40 * MIB, disk);
+
+	memcpy(names[number], keep.name, sizeof(keep.name));
+	ck_assert_int_eq(utimensat(logs.fd, keep.name, times, 0), 0);
+	keep_end(&keep, false);
+}
+
+static bool has_file(unsigned number)
+{
+	return faccessat(logs.fd, names[number], F_OK, 0) == 0;
+}
+
+static unsigned count_files(unsigned from, unsigned to)
+{
+	unsigned n = 0;
+
+	for (unsigned i = from; i < to; i++)
+		n += has_file(i);
+	return n;
+}
+
+static void on_after(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void fire_timer(void)
+{
+	struct loop_watch *after;
+	bool is_after = false;
+
+	ck_assert_int_eq(loop_timer_new(loop, on_after, &is_after, &after), 0);
+	loop_timer_set(logs.timer, 0);
+	loop_timer_set(after, 1000000);
+	while (!is_after)
+		ck_assert_int_eq(loop_turn(loop), 0);
+	loop_unwatch(&after);
+}
+
+/* A minute later those count, too: the oldest go, a few a time, whatever others have. */
+START_TEST(what_a_restart_left_is_bounded)
+{
+	begin();
+	logs.stays = true;
+	for (unsigned i = 0; i < 3 * EACH; i++) /* as the folder has them, their times are mixed */
+		leave_at(7, i, 1000 + (time_t)(i * 37 % (3 * EACH)), 0);
+	leave_at(8, 3 * EACH, 1, 0);
+	restart();
+	fire_timer();
+	ck_assert_uint_eq(count_files(0, 3 * EACH + 1), 3 * EACH + 1);
+	passed_ns = MINUTE;
+	for (unsigned i = 0; i < 3 * EACH / AT_ONCE; i++) {
+		const unsigned before = count_files(0, 3 * EACH);
+
+		fire_timer();
+		ck_assert_uint_le(before - count_files(0, 3 * EACH), AT_ONCE);
+	}
+	for (unsigned i = 0; i < 3 * EACH; i++)
+		ck_assert_int_eq(has_file(i), i * 37 % (3 * EACH) >= 2 * EACH);
+	ck_assert(has_file(3 * EACH));
+	leave_at(7, 3 * EACH + 1, 5000, 0);
+	ck_assert_uint_eq(count_files(0, 3 * EACH), EACH - 1);
+	ck_assert_uint_eq(end(), EACH + 1);
+}
+END_TEST
+
+START_TEST(what_a_restart_left_is_bounded_by_bytes)
+{
+	begin();
+	logs.stays = true;
+	for (unsigned i = 0; i < 4; i++)
+		leave_at(7, i, 1000 - (time_t)i, i < 2 ? 33 * MIB : 0);
+	restart();
+	passed_ns = MINUTE;
+	fire_timer();
+	ck_assert(has_file(0)); /* the last one, however large */
+	ck_assert_uint_eq(count_files(1, 4), 0);
+	ck_assert_uint_eq(end(), 1);
+}
+END_TEST
+
+/* Whose they are their names do not say. They stay for their day. */
+START_TEST(what_has_no_user_in_its_name_is_left)
+{
+	begin();
+	logs.stays = true;
+	for (unsigned i = 0; i < 2 * EACH; i++) {
+		char before[KEEP_NAME];
+
+		leave_at(7, i, 1000, 0);
+		memcpy(before, names[i], sizeof(before));
+		*strrchr(names[i], '-') = '\0';
+		ck_assert_int_eq(renameat(logs.fd, before, logs.fd, names[i]), 0);
+	}
+	restart();
+	ck_assert(is_there(7, 0));
+	passed_ns = MINUTE;
+	fire_timer();
+	ck_assert_uint_eq(count_files(0, 2 * EACH), 2 * EACH);
+	passed_ns = 1440 * MINUTE;
+	for (unsigned i = 0; i < 2 * EACH / AT_ONCE; i++)
+		fire_timer();
+	ck_assert_uint_eq(end(), 0);
+}
+END_TEST
+
 static bool is_named(unsigned number, const char *id)
 {
 	const struct keep_job of = job_of(7, number);
@@ -273,6 +396,9 @@ int main(void)
 	tcase_add_test(tcase, those_in_which_ranks_may_be_are_left);
 	tcase_add_test(tcase, what_counts_is_what_the_disk_has);
 	tcase_add_test(tcase, a_restart_removes_none);
+	tcase_add_test(tcase, what_a_restart_left_is_bounded);
+	tcase_add_test(tcase, what_a_restart_left_is_bounded_by_bytes);
+	tcase_add_test(tcase, what_has_no_user_in_its_name_is_left);
 	tcase_add_test(tcase, a_plan_is_found_by_its_name);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
