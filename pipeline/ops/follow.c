@@ -67,13 +67,16 @@ void follow_turn_over(struct follow *follow)
 }
 
 /* The smallest box around where its corners are by n, which is m the other way. */
-static void follow_turn_one(float box[4], const double n[6], double height, double width)
+static void follow_turn_one(float box[4], const double n[8], double height, double width)
 {
+	const bool is_flat = n[6] == 0 && n[7] == 0; /* no infinite box times 0 */
 	double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
 
 	for (unsigned corner = 0; corner < 4; corner++) {
 		const double x = box[corner & 1 ? 2 : 0], y = box[corner & 2 ? 3 : 1];
-		const double at[2] = {n[0] * x + n[1] * y + n[2], n[3] * x + n[4] * y + n[5]};
+		const double by = is_flat ? 1 : n[6] * x + n[7] * y + 1;
+		const double at[2] = {(n[0] * x + n[1] * y + n[2]) / by,
+				      (n[3] * x + n[4] * y + n[5]) / by};
 
 		for (unsigned axis = 0; axis < 2; axis++) {
 			least[axis] = fmin(least[axis], at[axis]);
@@ -86,12 +89,14 @@ static void follow_turn_one(float box[4], const double n[6], double height, doub
 	box[3] = follow_within(most[1], height);
 }
 
-void follow_turn(struct follow *follow, const double m[6], double height, double width)
+void follow_turn(struct follow *follow, const double m[8], double height, double width)
 {
 	const double one = m[0] * m[4] - m[1] * m[3];
-	const double n[6] = {
-	    m[4] / one,  -m[1] / one, (m[1] * m[5] - m[4] * m[2]) / one,
-	    -m[3] / one, m[0] / one,  (m[3] * m[2] - m[0] * m[5]) / one,
+	const double n[8] = {
+	    (m[4] - m[5] * m[7]) / one,        (m[2] * m[7] - m[1]) / one,
+	    (m[1] * m[5] - m[4] * m[2]) / one, (m[5] * m[6] - m[3]) / one,
+	    (m[0] - m[2] * m[6]) / one,        (m[3] * m[2] - m[0] * m[5]) / one,
+	    (m[3] * m[7] - m[4] * m[6]) / one, (m[1] * m[6] - m[0] * m[7]) / one,
 	};
 
 	for (uint64_t i = 0; i < follow->n; i++)

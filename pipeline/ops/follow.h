@@ -21,9 +21,9 @@ void follow_window(struct follow *follow, double top, double left, double height
 void follow_scale(struct follow *follow, double height, double width); /* it has now that size */
 void follow_mirror(struct follow *follow);                             /* left and right */
 void follow_turn_over(struct follow *follow);                          /* top and bottom */
-/* The picture has now that size, and pixel (x, y) of it is what stood at (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]).
- * A box is what is around its four corners, cut off at the edges. */
-void follow_turn(struct follow *follow, const double m[6], double height, double width);
+/* The picture has now that size, and pixel (x, y) of it is what stood at (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]),
+ * both divided by m[6] x + m[7] y + 1. A box is what is around its four corners, cut off at the edges. */
+void follow_turn(struct follow *follow, const double m[8], double height, double width);
 
 /* The first op that boxes cannot follow, from 0; ops->count: they can follow all of them. */
 unsigned follow_stop(const struct op_list *ops, const struct shape *shape);

@@ -278,7 +278,7 @@ static void turn_rotate_follow(const struct op *op, const struct op_drawn *drawn
 {
 	const struct turn turn = turn_of_rotate(op, drawn);
 	uint64_t height, width;
-	double matrix[6];
+	double matrix[8] = {0};
 
 	turn_rotate_map(&turn, (uint32_t)follow->height, (uint32_t)follow->width, matrix, &height,
 			&width);
@@ -347,7 +347,7 @@ static void turn_affine_follow(const struct op *op, const struct op_drawn *drawn
 			       struct follow *follow)
 {
 	const struct turn turn = turn_of_affine(op, drawn);
-	double matrix[6];
+	double matrix[8] = {0};
 
 	turn_affine_matrix(&turn, follow->height, follow->width, matrix);
 	follow_turn(follow, matrix, follow->height, follow->width);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Affine transforms, as Pillow 13.0.0's libImaging/Geometry.c computes them.
+ * Affine transforms and perspectives, as Pillow 13.0.0's libImaging/Geometry.c computes them.
  *
- * Without a filter there are three ways, chosen as there: a matrix that only scales and shifts adds
+ * Without a filter there are three ways of an affine transform, chosen as there: a matrix that only scales and shifts adds
  * up coordinates along each axis; one whose corners stay within 32768 works in 16.16 fixed point,
  * adding up along rows; any other adds up in floating point. The rounding of each shows in the
  * pixels, so all three are kept. Bilinear and bicubic compute each coordinate anew in double and
- * cut the result to a whole number (bicubic also to 0 ... 255). A pixel whose coordinate is outside
- * the picture keeps the fill; neighbours outside are those of the edge.
+ * cut the result to a whole number (bicubic also to 0 ... 255), and so do perspectives with each filter
+ * and without one. A pixel whose coordinate is outside the picture keeps the fill; neighbours outside
+ * are those of the edge.
  */
 
 #include <math.h>
@@ -117,25 +118,43 @@ static void warp_nearest(const struct picture *from, const struct picture *to, c
 
 /* ---- with a filter ---- */
 
-WARP_LOOP(warp_bilinear_plain, warp_bilinear_pixel, )
-WARP_LOOP(warp_bicubic_plain, warp_bicubic_pixel, )
+WARP_LOOP(warp_bilinear_plain, warp_flat, warp_bilinear_pixel, )
+WARP_LOOP(warp_bicubic_plain, warp_flat, warp_bicubic_pixel, )
+WARP_LOOP(warp_deep_nearest, warp_deep, warp_nearest_pixel, )
+WARP_LOOP(warp_deep_bilinear, warp_deep, warp_bilinear_pixel, )
+WARP_LOOP(warp_deep_bicubic, warp_deep, warp_bicubic_pixel, )
 
 const struct warp_kernels warp_plain = {
     .bilinear = warp_bilinear_plain,
     .bicubic = warp_bicubic_plain,
+    .perspective = {warp_deep_nearest, warp_deep_bilinear, warp_deep_bicubic},
 };
+
+/* The fastest kernels of this machine, for a result that is fill so far. */
+static const struct warp_kernels *warp_begin(const struct picture *to, const uint8_t fill[3])
+{
+	const struct warp_kernels *fast = warp_avx2();
+
+	for (uint32_t y = 0; y < to->height; y++)
+		warp_fill(picture_row(to, y), to->width, fill);
+	return fast ? fast : &warp_plain;
+}
 
 void warp_run(const struct picture *from, const struct picture *to, const double matrix[6],
 	      enum warp_filter filter, const uint8_t fill[3], uint32_t *table)
 {
-	const struct warp_kernels *fast = warp_avx2(), *kernels = fast ? fast : &warp_plain;
+	const struct warp_kernels *kernels = warp_begin(to, fill);
 
-	for (uint32_t y = 0; y < to->height; y++)
-		warp_fill(picture_row(to, y), to->width, fill);
 	if (filter == WARP_BILINEAR)
 		kernels->bilinear(from, to, matrix);
 	else if (filter == WARP_BICUBIC)
 		kernels->bicubic(from, to, matrix);
 	else
 		warp_nearest(from, to, matrix, table);
+}
+
+void warp_perspective(const struct picture *from, const struct picture *to, const double matrix[8],
+		      enum warp_filter filter, const uint8_t fill[3])
+{
+	warp_begin(to, fill)->perspective[filter](from, to, matrix);
 }

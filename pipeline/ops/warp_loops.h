@@ -11,10 +11,12 @@
 
 #include "pipeline/picture.h"
 
-typedef void warp_fn(const struct picture *from, const struct picture *to, const double m[6]);
+/* m: six numbers, of perspectives eight */
+typedef void warp_fn(const struct picture *from, const struct picture *to, const double *m);
 
 struct warp_kernels { /* leave what is outside as it is */
 	warp_fn *bilinear, *bicubic;
+	warp_fn *perspective[3]; /* by enum warp_filter */
 };
 
 extern const struct warp_kernels warp_plain;
@@ -75,6 +77,12 @@ WARP_INLINE void warp_between(warp_four *a, const warp_four *b, double part)
 	*a = *a + (*b - *a) * part;
 }
 
+WARP_INLINE void warp_nearest_pixel(const struct picture *from, double at_x, double at_y,
+				    uint8_t *out)
+{
+	memcpy(out, picture_row(from, (uint32_t)at_y) + 4 * (size_t)at_x, 4);
+}
+
 WARP_INLINE void warp_bilinear_pixel(const struct picture *from, double at_x, double at_y,
 				     uint8_t *out)
 {
@@ -124,22 +132,35 @@ WARP_INLINE void warp_bicubic_pixel(const struct picture *from, double at_x, dou
 	warp_store(out, &value);
 }
 
-/* One loop for each filter and kind of machine, which attribute says. */
-#define WARP_LOOP(name, pixel, attribute)                                                  \
-	attribute static void name(const struct picture *from, const struct picture *to,   \
-				   const double m[6])                                      \
-	{                                                                                  \
-		for (uint32_t y = 0; y < to->height; y++) {                                \
-			const double down_x = m[1] * (y + 0.5), down_y = m[4] * (y + 0.5); \
-			uint8_t *out = picture_row(to, y);                                 \
-                                                                                           \
-			for (uint32_t x = 0; x < to->width; x++) {                         \
-				const double at_x = m[0] * (x + 0.5) + down_x + m[2];      \
-				const double at_y = m[3] * (x + 0.5) + down_y + m[5];      \
-                                                                                           \
-				if (warp_inside(at_x, from->width) &&                      \
-				    warp_inside(at_y, from->height))                       \
-					pixel(from, at_x, at_y, out + 4 * (size_t)x);      \
-			}                                                                  \
-		}                                                                          \
+/* What both coordinates are divided by at (x, y): of an affine transform, of a perspective. */
+WARP_INLINE double warp_flat(const double *m, double x, double y)
+{
+	(void)m, (void)x, (void)y;
+	return 1;
+}
+
+WARP_INLINE double warp_deep(const double *m, double x, double y)
+{
+	return m[6] * x + m[7] * y + 1;
+}
+
+/* One loop for each transform (its depth), filter and kind of machine, which attribute says. */
+#define WARP_LOOP(name, depth, pixel, attribute)                                             \
+	attribute static void name(const struct picture *from, const struct picture *to,     \
+				   const double *m)                                          \
+	{                                                                                    \
+		for (uint32_t y = 0; y < to->height; y++) {                                  \
+			const double down_x = m[1] * (y + 0.5), down_y = m[4] * (y + 0.5);   \
+			uint8_t *out = picture_row(to, y);                                   \
+                                                                                             \
+			for (uint32_t x = 0; x < to->width; x++) {                           \
+				const double by = depth(m, x + 0.5, y + 0.5);                \
+				const double at_x = (m[0] * (x + 0.5) + down_x + m[2]) / by; \
+				const double at_y = (m[3] * (x + 0.5) + down_y + m[5]) / by; \
+                                                                                             \
+				if (warp_inside(at_x, from->width) &&                        \
+				    warp_inside(at_y, from->height))                         \
+					pixel(from, at_x, at_y, out + 4 * (size_t)x);        \
+			}                                                                    \
+		}                                                                            \
 	}

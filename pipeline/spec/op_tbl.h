@@ -230,6 +230,16 @@ PARAM(AFFINE, FILL, "fill", OP_TYPE_COLOR, "0",
 PARAM(AFFINE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
       "[x, y] in pixels from the upper left corner, or null: the middle")
 
+OP(RANDOM_PERSPECTIVE, "random_perspective", perspective_op,
+   "the picture as if seen from elsewhere, at random: each corner goes to another place")
+PARAM(RANDOM_PERSPECTIVE, DISTORTION_SCALE, "distortion_scale", OP_TYPE_NUMBER(0, 1), "0.5",
+      "from 0 to 1: the most that corners move, in halves of a side")
+PARAM(RANDOM_PERSPECTIVE, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(RANDOM_PERSPECTIVE, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words),
+      "\"bilinear\"", "the filter: nearest, bilinear or bicubic")
+PARAM(RANDOM_PERSPECTIVE, FILL, "fill", OP_TYPE_COLOR, "0",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
+
 OP(PAD, "pad", pad_op, "the picture with more around it")
 PARAM(PAD, PADDING, "padding", OP_TYPE_SIDES(0, OP_MAX_SIDE), NULL,
       "pixels: one number, [left and right, top and bottom] or [left, top, right, bottom]")

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/half.h"
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/warp.h"
 #include "pipeline/ops/warp_loops.h"
 #include "pipeline/spec/spec.h"
 
@@ -71,6 +72,13 @@ static const struct {
      true}, /* squares of 68 in 459 x 100 */
     {"{\"op\":\"random_erasing\",\"p\":1,\"scale\":[0.1,0.1],\"ratio\":[1,1]}", 2, 0, 32, true},
     {"{\"op\":\"vflip\"}", 0, 0, 1, true},
+    {"{\"op\":\"random_perspective\"}", 0, 0, 1, true},
+    {"{\"op\":\"random_perspective\",\"p\":1}", 1, 0, 25, true}, /* the upper left corner */
+    {"{\"op\":\"random_perspective\",\"p\":1}", 2, 0, 114, true},
+    {"{\"op\":\"random_perspective\",\"p\":1}", 3, 74, 99, true},   /* the upper right one */
+    {"{\"op\":\"random_perspective\",\"p\":1}", 6, 344, 458, true}, /* the lower right one */
+    {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 7, 0, 50, true},
+    {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 8, 229, 458, true},
 };
 
 START_TEST(uniform)
@@ -209,7 +217,7 @@ END_TEST
 /* Frozen: recordings depend on them. */
 static const struct {
 	const char *op;
-	double number[6];
+	double number[9];
 } frozen_draws[] = {
     {"{\"op\":\"rotate\",\"degrees\":30}", {28.6377043560578}},
     {"{\"op\":\"affine\",\"degrees\":30,\"translate\":[0.1,0.2],\"scale\":[0.5,2],\"shear\":[-5,5,-"
@@ -219,6 +227,7 @@ static const struct {
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":5}", {1.95686063794183, 1 /* done */}},
     {"{\"op\":\"random_erasing\",\"p\":1}", {1, 65, 273, 251, 110}},
     {"{\"op\":\"vflip\"}", {0}},
+    {"{\"op\":\"random_perspective\",\"p\":1}", {1, 73, 38, 406, 79, 440, 346, 21, 318}},
 };
 
 START_TEST(frozen)
@@ -227,7 +236,7 @@ START_TEST(frozen)
 	struct op_drawn drawn;
 
 	geometry_draw(ops, 5, 375, 500, &drawn);
-	for (unsigned k = 0; k < 6; k++)
+	for (unsigned k = 0; k < 9; k++)
 		ck_assert_msg(fabs(drawn.number[k] - frozen_draws[_i].number[k]) < 1e-9,
 			      "%s: number %u is %.17g", frozen_draws[_i].op, k, drawn.number[k]);
 	free(ops);
@@ -305,6 +314,39 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Where no corner moves, and where none can: every pixel stays. */
+static const struct {
+	const char *op;
+	uint32_t height, width;
+} stays[] = {
+    {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":0}", 20, 31},
+    {"{\"op\":\"random_perspective\",\"p\":1}", 3, 3},
+    {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 50, 1},
+    {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 1, 50},
+    {"{\"op\":\"random_perspective\",\"p\":0,\"distortion_scale\":1}", 50, 50},
+};
+
+START_TEST(perspective_stays)
+{
+	const size_t row = (size_t)4 * stays[_i].width;
+	uint8_t before[50][200];
+	struct op_drawn drawn;
+	struct geometry g;
+
+	geometry_init(&g, stays[_i].op, stays[_i].height, stays[_i].width);
+	for (uint32_t y = 0; y < stays[_i].height; y++)
+		memcpy(before[y], picture_row(&g.picture, y), row);
+	for (uint64_t sample = 0; sample < 20; sample++) {
+		ck_assert_int_eq(geometry_run(&g, sample, &drawn), 0);
+		for (uint32_t y = 0; y < stays[_i].height; y++)
+			for (uint32_t x = 0; x < row; x++)
+				ck_assert(x % 4 == 3 ||
+					  picture_row(&g.picture, y)[x] == before[y][x]);
+	}
+	geometry_fini(&g);
+}
+END_TEST
+
 /* ---- warp ---- */
 
 /* The kernels against each other, on small pictures: edges all around. */
@@ -317,13 +359,20 @@ START_TEST(kernels_agree)
 
 	if (!fast)
 		return;
+	warp_fn *const pair[][2] = {
+	    {warp_plain.bicubic, fast->bicubic},
+	    {warp_plain.bilinear, fast->bilinear},
+	    {warp_plain.perspective[WARP_NEAREST], fast->perspective[WARP_NEAREST]},
+	    {warp_plain.perspective[WARP_BILINEAR], fast->perspective[WARP_BILINEAR]},
+	    {warp_plain.perspective[WARP_BICUBIC], fast->perspective[WARP_BICUBIC]},
+	};
 	philox_seq_init(&seq, 9, 9, 9);
-	for (unsigned i = 0; i < 2000; i++) {
+	for (unsigned i = 0; i < 5000; i++) {
 		uint32_t height = 1 + (uint32_t)philox_below(&seq, 12);
 		uint32_t width = 1 + (uint32_t)philox_below(&seq, 12);
-		double m[6];
+		double m[8];
 
-		for (unsigned k = 0; k < 6; k++)
+		for (unsigned k = 0; k < 8; k++)
 			m[k] = draw_between(&seq, -2, 2) * (k % 3 == 2 ? 4 : 1);
 		ck_assert_int_eq(picture_make(&buffer[0], height, width, &from), 0);
 		ck_assert_int_eq(picture_make(&buffer[1], 9, 14, &plain), 0);
@@ -335,8 +384,8 @@ START_TEST(kernels_agree)
 			memset(picture_row(&plain, y), 7, (size_t)4 * 14);
 			memset(picture_row(&quick, y), 7, (size_t)4 * 14);
 		}
-		(i % 2 ? warp_plain.bilinear : warp_plain.bicubic)(&from, &plain, m);
-		(i % 2 ? fast->bilinear : fast->bicubic)(&from, &quick, m);
+		pair[i % BASE_ARRAY_LEN(pair)][0](&from, &plain, m);
+		pair[i % BASE_ARRAY_LEN(pair)][1](&from, &quick, m);
 		for (uint32_t y = 0; y < 9; y++)
 			ck_assert_mem_eq(picture_row(&plain, y), picture_row(&quick, y), 4 * 14);
 	}
@@ -518,6 +567,7 @@ int main(void)
 	tcase_add_test(tcase, normal);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(frozen_draws));
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
+	tcase_add_loop_test(tcase, perspective_stays, 0, BASE_ARRAY_LEN(stays));
 	tcase_add_test(tcase, kernels_agree);
 	tcase_add_loop_test(tcase, blurred, 0, BASE_ARRAY_LEN(blurs));
 	tcase_add_test(tcase, noise);

@@ -655,6 +655,13 @@ static const struct {
      {{0, 0, 4, 2}},
      1,
      {7, 0, 0}},
+    /* the upper corners are one pixel further in, the lower right one, too; torchvision's boxes */
+    {FOLLOWING("{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":0.9},"
+	       "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0, 0, 3, 1}, {1, 0.5f, 2, 1.5f}},
+     {{0, 0, 2, 1}, {0, 0.33333334f, 1.5555556f, 2}},
+     2,
+     {7, 8, 0}},
     {FOLLOWING("{\"op\":\"resize\",\"size\":[2,4]}"),
      {{NAN, NAN, NAN, NAN}, {INFINITY, -INFINITY, -INFINITY, INFINITY}},
      {{0}},
@@ -739,6 +746,12 @@ static const struct {
      LABELS,
      {4, 2},
      {4, 8, 3, 7, 2, 6, 1, 5}},
+    {MASKED("[1,9]", "5",
+	    "{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":0.9},"
+	    "{\"op\":\"resize\",\"size\":[2,4]}"),
+     LABELS,
+     {2, 4},
+     {1, 3, 9, 9, 6, 7, 8, 9}},
 };
 
 static size_t mask_size(const char *mask)

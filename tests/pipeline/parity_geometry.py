@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """parity.py's geometric ops: specs, and what torchvision's transforms of Pillow's pictures do with the
 numbers that PIXELS drew (torchvision.transforms.v2.functional._geometry, the functions _*_image_pil)."""
+import fractions
 import math
+import struct
 
 from PIL import Image, ImageOps
 
@@ -21,6 +23,10 @@ def crop(size, *rest):
 
 def turn(name, size, degrees, **more):
     return crop(size, dict({'op': name, 'degrees': degrees}, **more))
+
+
+def seen(size, **more):
+    return crop(size, dict({'op': 'random_perspective'}, **more))
 
 
 SPECS = {
@@ -62,6 +68,13 @@ SPECS = {
     'gray': [DECODE, {'op': 'grayscale'}, {'op': 'random_crop', 'size': [60, 50], 'pad_if_needed': True, 'fill': 9},
              {'op': 'rotate', 'degrees': 20, 'fill': 200}, {'op': 'normalize', 'mean': 0.5, 'std': 0.25}, ERASE_ONE, CHW],
     'affine-shear': turn('affine', 96, 0, shear=45, center=[0, 0]),
+    'perspective': seen(96),
+    **{'perspective-' + f: seen([90, 113], p=1, interpolation=f, fill=[1, 2, 3]) for f in FILTERS},
+    'perspective-far': seen([50, 71], p=1, distortion_scale=1, interpolation='bicubic', fill=77),
+    'perspective-small': [DECODE, {'op': 'resize', 'size': [3, 4]}, {'op': 'random_perspective', 'p': 1, 'distortion_scale': 1}],
+    'perspective-none': seen(30, p=1, distortion_scale=0),
+    'perspective-gray': [DECODE, {'op': 'grayscale'}, {'op': 'random_perspective', 'p': 1, 'fill': 9},
+                         {'op': 'center_crop', 'size': [120, 130]}],
 }
 
 
@@ -94,6 +107,40 @@ def affine(im, op, drawn):
     m = affine_matrix(center, drawn[0], (int(drawn[1]), int(drawn[2])), drawn[3], (drawn[4], drawn[5]))
     return im.transform(im.size, Image.Transform.AFFINE, m, FILTERS[op.get('interpolation', 'nearest')],
                         fillcolor=color(im, op))
+
+
+def solved(rows):
+    """The numbers that as many linear equations (each its factors and its sum) are right for, exactly; None: there are none."""
+    rows = [[fractions.Fraction(v) for v in row] for row in rows]
+    for i in range(len(rows)):
+        first = next((row for row in rows[i:] if row[i]), None)
+        if first is None:
+            return None
+        rows.remove(first)
+        rows.insert(i, [v / first[i] for v in first])
+        rows = [row if k == i else [v - row[i] * w for v, w in zip(row, rows[i])] for k, row in enumerate(rows)]
+    return [row[-1] for row in rows]
+
+
+def corners(size, drawn):
+    """Those of the picture, and where they go."""
+    w, h = size[0] - 1, size[1] - 1
+    return [[0, 0], [w, 0], [w, h], [0, h]], [[int(drawn[i]), int(drawn[i + 1])] for i in (1, 3, 5, 7)]
+
+
+def perspective_coefficients(start, end):
+    """torchvision's _get_perspective_coeffs, but exactly solved; None: they cannot be."""
+    rows = []
+    for (x, y), (a, b) in zip(end, start):
+        rows += [[x, y, 1, 0, 0, 0, -a * x, -a * y, a], [0, 0, 0, x, y, 1, -b * x, -b * y, b]]
+    exact = solved(rows)
+    return exact and [struct.unpack('f', struct.pack('f', v))[0] for v in exact]
+
+
+def perspective(im, op, drawn):
+    m = drawn[0] and perspective_coefficients(*corners(im.size, drawn))
+    return im.transform(im.size, Image.Transform.PERSPECTIVE, m, FILTERS[op.get('interpolation', 'bilinear')],
+                        fillcolor=color(im, op)) if m else im
 
 
 def vflip(im, op, drawn):
@@ -185,5 +232,5 @@ def erase_planes(planes, width, op, drawn, pack):
             plane[y * width + left:y * width + left + w] = [pack(value)] * w
 
 
-PICTURE_OPS = {'vflip': vflip, 'rotate': rotate, 'affine': affine, 'pad': pad, 'random_crop': random_crop,
-               'five_crop': five_crop, 'random_erasing': erase_picture}
+PICTURE_OPS = {'vflip': vflip, 'rotate': rotate, 'affine': affine, 'random_perspective': perspective, 'pad': pad,
+               'random_crop': random_crop, 'five_crop': five_crop, 'random_erasing': erase_picture}

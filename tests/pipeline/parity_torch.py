@@ -53,6 +53,15 @@ def affine(im, op, drawn):
                     op.get('center'))
 
 
+def perspective(im, op, drawn):
+    """Where there are no coefficients, torch fails or has any; one that is 0 is some 1e-17 there, which may cut a value off by one."""
+    start, end = parity.parity_geometry.corners(im.size, drawn)
+    exact = parity.parity_geometry.perspective_coefficients(start, end)
+    if not drawn[0] or not exact or 0 in exact:
+        return parity.parity_geometry.perspective(im, op, drawn)
+    return F.perspective(im, start, end, mode(op, 'bilinear'), op.get('fill', 0))
+
+
 def random_crop(im, op, drawn):
     """The class itself, with our place for its own."""
     transform = v2.RandomCrop(op['size'], op.get('padding'), op.get('pad_if_needed', False), op.get('fill', 0),
@@ -135,6 +144,7 @@ PICTURE_OPS = {
     'vflip': chance(F.vertical_flip),
     'rotate': rotate,
     'affine': affine,
+    'random_perspective': perspective,
     'pad': lambda im, op, drawn: F.pad(im, op['padding'], op.get('fill', 0), op.get('padding_mode', 'constant')),
     'random_crop': random_crop,
     'five_crop': five_crop,

@@ -111,9 +111,11 @@ class TrivialAugmentWide(Spaces, T.TrivialAugmentWide):
         return self._augmentation_space(bins)
 
 
+# Solved in float32 there, by later ones in double.
+F1._get_perspective_coeffs = parity_geometry.perspective_coefficients
 names = {name: getattr(F1, name) for name in (
     'adjust_sharpness', 'affine', 'autocontrast', 'center_crop', 'equalize', 'gaussian_blur', 'invert', 'normalize',
-    'pil_to_tensor', 'posterize', 'resized_crop', 'rgb_to_grayscale', 'rotate', 'solarize')}
+    'perspective', 'pil_to_tensor', 'posterize', 'resized_crop', 'rgb_to_grayscale', 'rotate', 'solarize')}
 F = types.SimpleNamespace(resize=resize, pad=pad, erase=erase, get_size=get_size, horizontal_flip=F1.hflip, vertical_flip=F1.vflip, **names)
 v2 = types.SimpleNamespace(
     AutoAugment=AutoAugment, ColorJitter=ColorJitter, FiveCrop=T.FiveCrop, Grayscale=T.Grayscale, RandAugment=RandAugment,

@@ -102,6 +102,13 @@ static const struct {
      {"interpolation is no string"}},
     {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"fill\":256}]", {"fill is not from 0 to 255"}},
     {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"center\":7}]", {"center is no pair"}},
+    {"[" D ",{\"op\":\"random_perspective\",\"distortion_scale\":1.5}]",
+     {"op 2 (random_perspective)", "distortion_scale is not from 0 to 1"}},
+    {"[" D ",{\"op\":\"random_perspective\",\"p\":-1}]", {"p is not from 0 to 1"}},
+    {"[" D ",{\"op\":\"random_perspective\",\"interpolation\":\"box\"}]",
+     {"interpolation is none of its words", "bicubic"}},
+    {"[" D ",{\"op\":\"random_perspective\",\"fill\":256}]", {"fill is not from 0 to 255"}},
+    {"[" D ",{\"op\":\"random_perspective\",\"degrees\":3}]", {"no parameter \"degrees\""}},
     {"[" D ",{\"op\":\"pad\"}]", {"padding is missing"}},
     {"[" D ",{\"op\":\"pad\",\"padding\":-1}]", {"padding is not from 0 to 16384"}},
     {"[" D ",{\"op\":\"pad\",\"padding\":[1,2,3]}]", {"padding is neither one, two nor four"}},
@@ -155,6 +162,8 @@ static const struct {
      {"op 3 (rotate)", "one channel"}},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"affine\",\"degrees\":3,\"fill\":[1,2,3]}]",
      {"op 3 (affine)", "one channel"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"random_perspective\",\"fill\":[1,2,3]}]",
+     {"op 3 (random_perspective)", "one channel"}},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"pad\",\"padding\":1,\"fill\":[0,0,1]}]",
      {"op 3 (pad)", "one channel"}},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"random_crop\",\"size\":4,\"fill\":[0,1,1]}]",
@@ -255,6 +264,10 @@ static const struct {
      "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"center\":null,"
      "\"degrees\":[0,0],\"fill\":[0,0,0],\"interpolation\":\"nearest\",\"op\":\"affine\","
      "\"scale\":null,\"shear\":[-10,10,0,0],\"translate\":[0.5,0.25]}]}"},
+    {"[" D "," CROP ",{\"op\":\"random_perspective\",\"p\":1}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{"
+     "\"distortion_scale\":0.5,\"fill\":[0,0,0],\"interpolation\":\"bilinear\","
+     "\"op\":\"random_perspective\",\"p\":1}]}"},
     {"[" D
      ",{\"op\":\"random_crop\",\"size\":32,\"padding\":4},{\"op\":\"pad\",\"padding\":[1,2]}]",
      "{\"ops\":[{\"op\":\"decode\"},{\"fill\":[0,0,0],\"op\":\"random_crop\",\"pad_if_needed\":"
@@ -413,6 +426,12 @@ static const struct {
      PIPELINE_U8,
      {8, 8, 3},
      true},
+    {"[" D "," CROP ",{\"op\":\"random_perspective\",\"p\":1}]", PIPELINE_U8, {8, 8, 3}, true},
+    {"[" D "," CROP ",{\"op\":\"random_perspective\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"random_perspective\",\"distortion_scale\":0}]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
     {"[" D "," CROP ",{\"op\":\"gaussian_blur\",\"kernel_size\":3}]", PIPELINE_U8, {8, 8, 3}, true},
     {"[" D "," CROP ",{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"sigma\":1}]",
      PIPELINE_U8,
