@@ -103,7 +103,7 @@ def _classification(transform):
 # What an op does where its p is left out.
 _CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
             "autocontrast": 0.5, "equalize": 0.5, "invert": 0.5, "posterize": 0.5, "solarize": 0.5, "sharpness": 0.5,
-            "random_erasing": 0.5}
+            "random_erasing": 0.5, "random_perspective": 0.5}
 
 
 def _apply(transform):
@@ -165,6 +165,7 @@ _KNOWN = {
     "RandomRotation": _filled(oa.RandomRotation, "degrees", "interpolation", "expand", "center"),
     "RandomAffine": _filled(oa.RandomAffine, "degrees", "translate", "scale", "shear",
                             "interpolation", "center"),
+    "RandomPerspective": _filled(oa.RandomPerspective, "distortion_scale", "p", "interpolation"),
     "ColorJitter": _jitter,
     "Grayscale": _of(oa.Grayscale, "num_output_channels"),
     "RandomGrayscale": _of(oa.RandomGrayscale, "p"),
@@ -189,8 +190,6 @@ _WHY = {
     "Lambda": "it is a function of Python",
     "LinearTransformation": "it is a matrix over all pixels",
     "TenCrop": "use FiveCrop",
-    "RandomPerspective": "its matrix is solved for by torch, to other last bits on other machines: there is RandomAffine,"
-                         " with shear, and RandomRotation",
     "ElasticTransform": "it moves each pixel by noise of torch: there is RandomAffine and RandomRotation",
     "AugMix": "it blends several chains of changes: there is RandAugment, TrivialAugmentWide and AutoAugment",
 }

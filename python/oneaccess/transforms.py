@@ -222,6 +222,11 @@ def RandomAffine(degrees, translate=None, scale=None, shear=None, interpolation=
               center=_list(center))
 
 
+def RandomPerspective(distortion_scale=None, p=None, interpolation=None, fill=None) -> Op:
+    return Op("random_perspective", distortion_scale=distortion_scale, p=p, interpolation=_interpolation(interpolation),
+              fill=_list(fill))
+
+
 def Pad(padding, fill=None, padding_mode=None) -> Op:
     """Adds pixels: one number, (left and right, top and bottom), or (left, top, right, bottom)."""
     return Op("pad", padding=_list(padding), fill=_list(fill), padding_mode=padding_mode)

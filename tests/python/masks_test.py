@@ -121,6 +121,7 @@ class MasksTest(DaemonCase):
                     [t.Resize(70, interpolation=NEAREST), t.RandomCrop((50, 60), padding=9, padding_mode="reflect"), t.RandomVerticalFlip()],
                     [t.RandomRotation(40), t.Resize((33, 77), interpolation=NEAREST)],
                     [t.RandomAffine(30, (0.1, 0.2), (0.7, 1.5), 10), t.CenterCrop((60, 30))],
+                    [t.RandomPerspective(0.6, 0.8, NEAREST), t.CenterCrop((60, 30))],
                     [t.RandomApply([t.RandomHorizontalFlip(1)], p=0.5), t.RandomRotation(90, expand=True), t.CenterCrop(48)],
                     [t.RandomCrop(90, pad_if_needed=True)]):
             loader = self.made(Twins(), ops, {"mask": oa.Mask(nearest="pillow")}, shuffle=None, order="seeded", seed=5)

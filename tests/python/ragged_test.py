@@ -402,7 +402,8 @@ class RaggedTest(DaemonCase):
                     [t.RandomResizedCrop((64, 80), scale=(0.3, 1)), t.RandomHorizontalFlip(), t.ColorJitter(0.1)],
                     [t.RandomCrop((50, 70), padding=(8, 4, 2, 6)), t.RandomVerticalFlip()], [t.RandomHorizontalFlip(1), t.Pad(5), t.Resize((70, 100))],
                     [t.RandomApply([t.RandomHorizontalFlip(1)], p=0.5), t.Resize((60, 90))],
-                    [t.RandomRotation((90, 90), expand=True), t.Resize((90, 60))], [t.RandomAffine(0, (0.1, 0.2), (0.8, 1.4)), t.Resize((60, 90))]):
+                    [t.RandomRotation((90, 90), expand=True), t.Resize((90, 60))], [t.RandomAffine(0, (0.1, 0.2), (0.8, 1.4)), t.Resize((60, 90))],
+                    [t.RandomPerspective(0.2, 1), t.Resize((60, 90))]):
             found = 0
             for _ in range(2):
                 for batch in self.made(Marked(), t.Compose([*ops, t.PILToTensor()]), wrap=marked, order="seeded", seed=4):

@@ -133,6 +133,7 @@ class TorchTest(DaemonCase):
                 tv.Resize(32), tv.Resize((32, 40)), tv.CenterCrop((20, 30)), tv.RandomCrop(32, padding=4),
                 tv.RandomCrop(80, pad_if_needed=True, fill=(1, 2, 3)), tv.Pad(3, padding_mode="edge"),
                 tv.RandomVerticalFlip(0.3), tv.RandomRotation(20), tv.RandomAffine(10, (0.1, 0.1)),
+                tv.RandomPerspective(0.3, fill=(1, 2, 3)),
                 tv.ColorJitter(0.4, 0.4, 0.4, 0.1), tv.Grayscale(3), tv.RandomGrayscale(0.2),
                 tv.GaussianBlur(5), tv.RandomAutocontrast(), tv.RandomEqualize(), tv.RandomInvert(),
                 tv.RandomPosterize(4), tv.RandomSolarize(128), tv.RandomAdjustSharpness(2),
@@ -146,7 +147,7 @@ class TorchTest(DaemonCase):
     def test_what_is_not_there_is_named(self):
         for transform, text in ((tv.Lambda(abs), r"transforms\[1\], Lambda.*function of Python"),
                                 (abs, "Python of your own"),
-                                (tv.RandomPerspective(), "RandomPerspective.*RandomRotation"),
+                                (tv.ElasticTransform(), "ElasticTransform.*RandomRotation"),
                                 (tv.RandomErasing(inplace=True), "inplace")):
             with self.assertRaisesRegex(oa.errors.TransformError, text):
                 oa.from_torchvision(tv.Compose([tv.Resize(32), transform]))
