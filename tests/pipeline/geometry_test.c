@@ -234,11 +234,15 @@ START_TEST(frozen)
 {
 	struct op_list *ops = geometry_ops(frozen_draws[_i].op);
 	struct op_drawn drawn;
+	char text[256];
+	int at = 0, same = 0;
 
 	geometry_draw(ops, 5, 375, 500, &drawn);
-	for (unsigned k = 0; k < 9; k++)
-		ck_assert_msg(fabs(drawn.number[k] - frozen_draws[_i].number[k]) < 1e-9,
-			      "%s: number %u is %.17g", frozen_draws[_i].op, k, drawn.number[k]);
+	for (unsigned k = 0; k < 9; k++) {
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "%.17g, ", drawn.number[k]);
+		same += fabs(drawn.number[k] - frozen_draws[_i].number[k]) < 1e-9;
+	}
+	ck_assert_msg(same == 9, "%s: it draws %s", frozen_draws[_i].op, text);
 	free(ops);
 }
 END_TEST
