@@ -22,7 +22,6 @@
 
 #include <endian.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define WIRE_MAGIC 0x3157414fu /* "OAW1" */
@@ -403,13 +402,13 @@ int wire_send(int sock, const struct wire_out *out, int flags)
 	return 0;
 }
 
-int wire_tell_of(int sock, uint16_t type, const struct wire_part *parts)
+int wire_tell_of(int sock, int flags, uint16_t type, const struct wire_part *parts)
 {
 	struct wire_out out;
 	int r;
 
 	wire_out_make_of(&out, type, parts);
-	r = wire_send(sock, &out, MSG_DONTWAIT);
+	r = wire_send(sock, &out, flags);
 	wire_out_fini(&out);
 	return r;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define WIRE_MAX 196608 /* bytes of the largest message; fits the default socket buffer */
 #define WIRE_MAX_FDS 8
@@ -41,7 +42,7 @@ void wire_put_bytes(struct wire_out *out, uint16_t key, const void *data, size_t
 void wire_put_fd(struct wire_out *out, int fd);
 
 /* A whole message: wire_tell(sock, TYPE, WIRE_U64(KEY, 1), WIRE_STRING(KEY, text), WIRE_FD(fd)). A NULL, a descriptor
- * of -1 and a WIRE_NONZERO() of 0 are left out. */
+ * of -1, a WIRE_NONZERO() of 0 and a WIRE_U64_IF() that is not are left out. */
 enum wire_part_kind {
 	WIRE_PART_END,
 	WIRE_PART_U64,
@@ -65,6 +66,11 @@ struct wire_part {
 #define WIRE_NONZERO(KEY, VALUE)                                           \
 	{                                                                  \
 		.kind = WIRE_PART_NONZERO, .key = (KEY), .number = (VALUE) \
+	}
+#define WIRE_U64_IF(IS, KEY, VALUE)                                             \
+	{                                                                       \
+		.kind = (IS) ? WIRE_PART_U64 : WIRE_PART_NONZERO, .key = (KEY), \
+		.number = (IS) ? (VALUE) : 0                                    \
 	}
 #define WIRE_STRING(KEY, TEXT)                                         \
 	{                                                              \
@@ -92,7 +98,6 @@ struct wire_in { /* a received message; owns data and the fds not yet taken */
 	uint16_t type;
 	int fds[WIRE_MAX_FDS];
 	unsigned n_fds;
-	int peer_pid; /* not set here; callers that need credentials use SO_PEERCRED */
 };
 void wire_in_init(struct wire_in *in); /* so that fini is always safe */
 void wire_in_fini(struct wire_in *in); /* closes fds that nobody took */
@@ -118,8 +123,8 @@ int wire_take_fd(struct wire_in *in, unsigned index);
  * 0; WIRE_E_CLOSED (peer hung up); recv: WIRE_E_BAD, WIRE_E_TRUNCATED_FDS (descriptor limit hit:
  * the message is parsed, the fds that came are closed); negative errno (-EAGAIN, ...). */
 int wire_send(int sock, const struct wire_out *out, int flags);
-int wire_tell_of(int sock, uint16_t type, const struct wire_part *parts); /* with MSG_DONTWAIT */
-#define wire_tell(sock, type, ...) wire_tell_of(sock, type, WIRE_PARTS(__VA_ARGS__))
+int wire_tell_of(int sock, int flags, uint16_t type, const struct wire_part *parts);
+#define wire_tell(sock, type, ...) wire_tell_of(sock, MSG_DONTWAIT, type, WIRE_PARTS(__VA_ARGS__))
 int wire_recv(int sock, struct wire_in *ret, int flags);
 /* A message that is there and has no descriptors, through a buffer of WIRE_MAX bytes: nothing but its
  * own size is allocated. WIRE_E_HAS_FDS: it has some, and stays in the socket's queue. */

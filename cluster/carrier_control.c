@@ -124,81 +124,49 @@ void control_receive(struct carrier *carrier)
 /* ---- telling ---- */
 
 /* To one who may have gone meanwhile; his end is noticed where it is received. */
-static void send_to(int fd, struct wire_out *out, int flags)
-{
-	if (fd >= 0)
-		wire_send(fd, out, flags);
-	wire_out_fini(out);
-}
-
-static void begin_message(struct wire_out *out, uint16_t type, const struct channel *channel)
-{
-	wire_out_init(out, type);
-	wire_put_u64(out, CARRIER_KEY_PEER, channel->peer);
-	wire_put_u64(out, CARRIER_KEY_ID, channel->id);
-	wire_put_u64(out, CARRIER_KEY_INCARNATION, channel->incarnation);
-}
+#define say(fd, flags, type, ...) ((void)wire_tell_of(fd, flags, type, WIRE_PARTS(__VA_ARGS__)))
+#define CHANNEL_ITEMS(channel)                                                                \
+	WIRE_U64(CARRIER_KEY_PEER, (channel)->peer), WIRE_U64(CARRIER_KEY_ID, (channel)->id), \
+	    WIRE_U64(CARRIER_KEY_INCARNATION, (channel)->incarnation)
 
 static void say_ended(const struct carrier *carrier, uint64_t id, uint64_t incarnation)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, CARRIER_ENDED);
-	wire_put_u64(&out, CARRIER_KEY_ID, id);
-	wire_put_u64(&out, CARRIER_KEY_INCARNATION, incarnation);
-	send_to(carrier->gate_fd, &out, 0);
+	say(carrier->gate_fd, 0, CARRIER_ENDED, WIRE_U64(CARRIER_KEY_ID, id),
+	    WIRE_U64(CARRIER_KEY_INCARNATION, incarnation));
 }
 
 void control_met(struct carrier *carrier, const struct channel *channel)
 {
 	const bool is_rdma = transport_is_verbs(channel->transport);
-	struct wire_out out;
 
-	begin_message(&out, CARRIER_MET, channel);
-	wire_put_u64(&out, CARRIER_KEY_WEIGHT, channel->weight);
-	wire_put_u64(&out, CARRIER_KEY_RDMA, is_rdma);
-	wire_put_string(&out, CARRIER_KEY_TEXT,
-			is_rdma ? verbs_pool_device(carrier->pool) : channel->path.why.text);
-	send_to(CARRIER_CONTROL_FD, &out, 0);
-}
-
-static void say_refused(const struct channel *channel)
-{
-	struct wire_out out;
-
-	wire_out_init(&out, CARRIER_REFUSED);
-	wire_put_u64(&out, CARRIER_KEY_ID, channel->id);
-	wire_put_string(&out, CARRIER_KEY_TEXT, channel->why.text);
-	send_to(CARRIER_CONTROL_FD, &out, 0);
+	say(CARRIER_CONTROL_FD, 0, CARRIER_MET, CHANNEL_ITEMS(channel),
+	    WIRE_U64(CARRIER_KEY_WEIGHT, channel->weight), WIRE_U64(CARRIER_KEY_RDMA, is_rdma),
+	    WIRE_STRING(CARRIER_KEY_TEXT,
+			is_rdma ? verbs_pool_device(carrier->pool) : channel->path.why.text));
 }
 
 void control_lost(struct carrier *carrier, const struct channel *channel)
 {
-	struct wire_out out;
-
-	if (channel->was_met) {
-		begin_message(&out, CARRIER_LOST, channel);
-		wire_put_string(&out, CARRIER_KEY_TEXT, channel->why.text);
-		send_to(CARRIER_CONTROL_FD, &out, 0);
-	} else {
-		say_refused(channel);
-	}
+	if (channel->was_met)
+		say(CARRIER_CONTROL_FD, 0, CARRIER_LOST, CHANNEL_ITEMS(channel),
+		    WIRE_STRING(CARRIER_KEY_TEXT, channel->why.text));
+	else
+		say(CARRIER_CONTROL_FD, 0, CARRIER_REFUSED, WIRE_U64(CARRIER_KEY_ID, channel->id),
+		    WIRE_STRING(CARRIER_KEY_TEXT, channel->why.text));
 	if (!channel->is_replaced)
 		say_ended(carrier, channel->id, channel->incarnation);
 }
 
 static void say_state(struct channel *channel, uint64_t cpu_ns)
 {
-	struct wire_out out;
-
 	channel->state.cpu_ns = channel->said_state.cpu_ns;
 	if (memcmp(&channel->state, &channel->said_state, sizeof(channel->state)) == 0)
 		return;
 	channel->state.cpu_ns = cpu_ns;
 	channel->said_state = channel->state;
-	begin_message(&out, CARRIER_STATE, channel);
-	wire_put_bytes(&out, CARRIER_KEY_STATE, &channel->state, sizeof(channel->state));
-	send_to(CARRIER_CONTROL_FD, &out, MSG_DONTWAIT); /* the next one says it, too */
+	/* The next one says it, too. */
+	say(CARRIER_CONTROL_FD, MSG_DONTWAIT, CARRIER_STATE, CHANNEL_ITEMS(channel),
+	    WIRE_BYTES(CARRIER_KEY_STATE, &channel->state, sizeof(channel->state)));
 }
 
 void control_states(struct carrier *carrier)

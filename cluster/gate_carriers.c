@@ -164,18 +164,6 @@ void gate_carriers_hear(struct gate_carriers *carriers, const struct pollfd *pol
 			drop(carriers, i);
 }
 
-static void put_channel(struct wire_out *out, uint64_t id, const struct gate_hello *theirs,
-			const struct carrier_keys *keys, int fd)
-{
-	wire_out_init(out, CARRIER_CHANNEL);
-	wire_put_u64(out, CARRIER_KEY_ID, id);
-	wire_put_u64(out, CARRIER_KEY_INCARNATION, theirs->incarnation);
-	wire_put_u64(out, CARRIER_KEY_WEIGHT, theirs->weight);
-	wire_put_u64(out, CARRIER_KEY_SEALED, theirs->is_sealed);
-	wire_put_bytes(out, CARRIER_KEY_KEYS, keys, sizeof(*keys));
-	wire_put_fd(out, fd);
-}
-
 bool gate_carriers_hand(struct gate_carriers *carriers, uint64_t domain, uint64_t id,
 			const struct gate_hello *theirs, const struct carrier_keys *keys, int fd)
 {
@@ -187,7 +175,11 @@ bool gate_carriers_hand(struct gate_carriers *carriers, uint64_t domain, uint64_
 		i++;
 	if (i == carriers->n)
 		return false;
-	put_channel(&out, id, theirs, keys, fd);
+	wire_out_make(&out, CARRIER_CHANNEL, WIRE_U64(CARRIER_KEY_ID, id),
+		      WIRE_U64(CARRIER_KEY_INCARNATION, theirs->incarnation),
+		      WIRE_U64(CARRIER_KEY_WEIGHT, theirs->weight),
+		      WIRE_U64(CARRIER_KEY_SEALED, theirs->is_sealed),
+		      WIRE_BYTES(CARRIER_KEY_KEYS, keys, sizeof(*keys)), WIRE_FD(fd));
 	r = wire_send(carriers->carrier[i].fd, &out, MSG_DONTWAIT);
 	if (out.data)
 		explicit_bzero(out.data, out.size);

@@ -72,21 +72,20 @@ static int ask_receive(struct ctl_ask *ask, struct wire_in *ret, struct diag *di
 	}
 }
 
-int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wire_in *ret,
-	    struct diag *diag)
+int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct diag *diag,
+	       uint16_t type, const struct wire_part *parts)
 {
 	const char *text = "accessd's answer makes no sense";
-	int r = wire_send(ask->sock, out, 0);
+	int r = wire_tell_of(ask->sock, 0, type, parts);
 	uint64_t code = 0;
 
-	wire_out_fini(out);
 	if (r)
 		return ask_fail(diag, "asking accessd", r < 0 ? -r : ECONNRESET);
 	if (ask_receive(ask, ret, diag))
 		return 1;
 	wire_get_string(ret, PROTO_KEY_TEXT, &text);
 	wire_get_u64(ret, PROTO_KEY_CODE, &code);
-	if (ret->type == type && code == 0)
+	if (ret->type == answer && code == 0)
 		return 0;
 	diag_set(diag, "%s", BASE_QUOTED(text, 512));
 	wire_in_fini(ret);
@@ -95,17 +94,14 @@ int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wir
 
 int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struct diag *diag)
 {
-	struct wire_out out;
 	struct wire_in in;
 
 	ask->timeout_ms = timeout_ms;
 	if (ask_connect(ask, socket, diag))
 		return 1;
-	wire_out_init(&out, PROTO_HELLO);
-	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_string(&out, PROTO_KEY_PROGRAM, ask->program ? ask->program : "access-ctl");
-	if (ctl_ask(ask, &out, PROTO_WELCOME, &in, diag))
+	if (ctl_ask(ask, PROTO_WELCOME, &in, diag, PROTO_HELLO,
+		    WIRE_U64(PROTO_KEY_MAJOR, PROTO_MAJOR), WIRE_U64(PROTO_KEY_MINOR, PROTO_MINOR),
+		    WIRE_STRING(PROTO_KEY_PROGRAM, ask->program ? ask->program : "access-ctl")))
 		return 1;
 	wire_get_u64(&in, PROTO_KEY_MINOR, &ask->minor);
 	wire_in_fini(&in);

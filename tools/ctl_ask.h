@@ -16,7 +16,9 @@ struct ctl_ask {
 
 /* Connects and says HELLO. 0; else 1 with diag. The caller closes ask->sock in both cases. */
 int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struct diag *diag);
-/* Sends out (finished) and waits for an answer of that type that says that all is well: 0, and ret is
- * the caller's. Else 1 with diag: accessd's text, quoted. */
-int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wire_in *ret,
-	    struct diag *diag);
+/* Sends a message of these parts and waits for the answer that says that all is well: 0, and ret is the caller's. Else 1
+ * with diag: accessd's text, quoted. */
+int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct diag *diag,
+	       uint16_t type, const struct wire_part *parts);
+#define ctl_ask(ask, answer, ret, diag, type, ...) \
+	ctl_ask_of(ask, answer, ret, diag, type, WIRE_PARTS(__VA_ARGS__))

@@ -66,14 +66,12 @@ static int bad_fetch(struct ctl_ask *ask, struct ctl_bad *bad, struct diag *diag
 	uint64_t from = 0, total = 0;
 
 	do {
-		struct wire_out out;
 		struct wire_in in;
 		int r;
 
-		wire_out_init(&out, PROTO_BAD);
-		wire_put_u64(&out, PROTO_KEY_JOB_ID, ctl_u64(bad->job, "id"));
-		wire_put_u64(&out, PROTO_KEY_FROM, from);
-		if (ctl_ask(ask, &out, PROTO_BAD_SAMPLES, &in, diag))
+		if (ctl_ask(ask, PROTO_BAD_SAMPLES, &in, diag, PROTO_BAD,
+			    WIRE_U64(PROTO_KEY_JOB_ID, ctl_u64(bad->job, "id")),
+			    WIRE_U64(PROTO_KEY_FROM, from)))
 			return 1;
 		r = bad_page(&in, ctl_u64(bad->stream, "samples"), &from, &total, bad);
 		wire_in_fini(&in);

@@ -234,16 +234,10 @@ static int cache_fail(struct diag *diag, const char *what, int error)
 static int cache_do(struct cache_ask *ask, enum cache_verb verb, const uint8_t *group,
 		    struct wire_in *ret, struct diag *diag)
 {
-	struct wire_out out;
-	int r;
+	int r = ctl_ask(&ask->ask, PROTO_CACHED, ret, diag, PROTO_CACHE,
+			WIRE_U64(PROTO_KEY_VERB, verb), WIRE_BYTES(PROTO_KEY_GROUP, group, 32),
+			WIRE_STRING(PROTO_KEY_WHO, ask->cache->user));
 
-	wire_out_init(&out, PROTO_CACHE);
-	wire_put_u64(&out, PROTO_KEY_VERB, verb);
-	if (group)
-		wire_put_bytes(&out, PROTO_KEY_GROUP, group, 32);
-	if (ask->cache->user)
-		wire_put_string(&out, PROTO_KEY_WHO, ask->cache->user);
-	r = ctl_ask(&ask->ask, &out, PROTO_CACHED, ret, diag);
 	if (ask->ask.drew)
 		fputs("\r\033[K", stderr);
 	return r;

@@ -59,13 +59,11 @@ static int feed_parse(struct top_feed *feed, const char *text, size_t size, stru
 static int feed_ask(struct top_feed *feed, struct json_in **ret)
 {
 	_cleanup_close_ int fd = -1;
-	struct wire_out out;
 	struct wire_in in;
 	_cleanup_free_ char *text = NULL;
 	struct stat status;
 
-	wire_out_init(&out, PROTO_STATUS);
-	if (ctl_ask(&feed->ask, &out, PROTO_STATUS_REPLY, &in, &feed->diag))
+	if (ctl_ask(&feed->ask, PROTO_STATUS_REPLY, &in, &feed->diag, PROTO_STATUS, WIRE_NOTHING))
 		return TOP_FEED_E_NONE;
 	fd = wire_take_fd(&in, 0);
 	wire_in_fini(&in);
@@ -86,13 +84,11 @@ static int feed_ask(struct top_feed *feed, struct json_in **ret)
 static int feed_watch(struct top_feed *feed)
 {
 	_cleanup_close_ int fd = -1;
-	struct wire_out out;
 	struct wire_in in;
 
 	pane_detach(&feed->pane);
-	wire_out_init(&out, PROTO_WATCH);
-	wire_put_u64(&out, PROTO_KEY_PERIOD, feed->period_ms);
-	if (ctl_ask(&feed->ask, &out, PROTO_WATCHED, &in, &feed->diag))
+	if (ctl_ask(&feed->ask, PROTO_WATCHED, &in, &feed->diag, PROTO_WATCH,
+		    WIRE_U64(PROTO_KEY_PERIOD, feed->period_ms)))
 		return TOP_FEED_E_NONE;
 	fd = wire_take_fd(&in, 0);
 	wire_in_fini(&in);
