@@ -138,14 +138,12 @@ static int step_connect(struct gate_call *call)
 	if (poll(&pollfd, 1, 0) == 0)
 		return GATE_CALL_WAITS;
 	getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &error, &size);
-	if (error) {
-		diag_set(
-		    &call->diag, "cannot connect: %s%s", strerror(error),
+	if (error)
+		return diag_fail(
+		    &call->diag, GATE_CALL_BROKE, "cannot connect: %s%s", strerror(error),
 		    error == ECONNREFUSED
 			? ": no accessd with peers runs there, or its peer_listen has another port"
 			: "");
-		return GATE_CALL_BROKE;
-	}
 	return next(call, GATE_CALL_SHAKE);
 }
 
@@ -201,13 +199,12 @@ static int step_read(struct gate_call *call)
 	}
 	if (call->theirs.answer != GATE_ANSWER_YES)
 		return GATE_CALL_NO;
-	if (!gate_tls_is_of(call->tls, call->theirs.node)) {
-		diag_set(&call->diag,
-			 "it says that it is %s, which its certificate does not: set node_name "
-			 "there to a name in the certificate (subjectAltName, DNS)",
-			 call->theirs.node);
-		return GATE_CALL_REFUSED;
-	}
+	if (!gate_tls_is_of(call->tls, call->theirs.node))
+		return diag_fail(
+		    &call->diag, GATE_CALL_REFUSED,
+		    "it says that it is %s, which its certificate does not: set node_name "
+		    "there to a name in the certificate (subjectAltName, DNS)",
+		    call->theirs.node);
 	gate_hello_write_go(call->buffer);
 	return next(call, GATE_CALL_WRITE_GO);
 }
@@ -251,10 +248,9 @@ enum gate_call_result gate_call_step(struct gate_call *call, uint64_t now_ns)
 		r = steps[call->step](call);
 	if (r != GATE_CALL_WAITS || now_ns < call->deadline_ns)
 		return (enum gate_call_result)r;
-	diag_set(&call->diag, "no answer within %u s%s",
-		 (unsigned)(GATE_CALL_PATIENCE_NS / 1000000000),
-		 call->step == GATE_CALL_CONNECT ? ": does a firewall drop it?" : "");
-	return GATE_CALL_BROKE;
+	return diag_fail(&call->diag, GATE_CALL_BROKE, "no answer within %u s%s",
+			 (unsigned)(GATE_CALL_PATIENCE_NS / 1000000000),
+			 call->step == GATE_CALL_CONNECT ? ": does a firewall drop it?" : "");
 }
 
 void gate_call_answer(struct gate_call *call, const struct gate_hello *mine)

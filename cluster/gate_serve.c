@@ -71,13 +71,12 @@ int gate_serve_listen(const char *text, struct gate_address *ret_address, struct
 	unsigned number;
 	int r = peers_parse_host(text, strlen(text), host, &number, diag);
 
-	if (r || !port || getaddrinfo(host, port + 1, &hints, &info)) {
-		diag_set(diag,
-			 "peer_listen %s: must be ADDRESS:PORT or [IPv6]:PORT, the address in "
-			 "figures, as 0.0.0.0:7411",
-			 text);
-		return -EINVAL;
-	}
+	if (r || !port || getaddrinfo(host, port + 1, &hints, &info))
+		return diag_fail(
+		    diag, -EINVAL,
+		    "peer_listen %s: must be ADDRESS:PORT or [IPv6]:PORT, the address in "
+		    "figures, as 0.0.0.0:7411",
+		    text);
 	r = bind_one(info, ret_address);
 	freeaddrinfo(info);
 	if (r < 0)

@@ -122,18 +122,15 @@ int gate_tls_way_of_key(struct gate_tls_file key, struct gate_tls_way **ret, str
 {
 	struct gate_tls_way *way;
 
-	if (key.size < GATE_TLS_LEAST_KEY || key.size > GATE_TLS_MOST_FILE) {
-		diag_set(diag,
-			 "the cluster's key file has %zu bytes and must have %d to %d: make one "
-			 "with `openssl rand -hex 32`, and give each node the same",
-			 key.size, GATE_TLS_LEAST_KEY, GATE_TLS_MOST_FILE);
-		return -EINVAL;
-	}
-	if (way_new(&way)) {
-		diag_set(diag, "TLS 1.3 with %s cannot be set up: %s", CIPHER,
-			 ERR_reason_error_string(ERR_get_error()));
-		return -ENOMEM;
-	}
+	if (key.size < GATE_TLS_LEAST_KEY || key.size > GATE_TLS_MOST_FILE)
+		return diag_fail(
+		    diag, -EINVAL,
+		    "the cluster's key file has %zu bytes and must have %d to %d: make one "
+		    "with `openssl rand -hex 32`, and give each node the same",
+		    key.size, GATE_TLS_LEAST_KEY, GATE_TLS_MOST_FILE);
+	if (way_new(&way))
+		return diag_fail(diag, -ENOMEM, "TLS 1.3 with %s cannot be set up: %s", CIPHER,
+				 ERR_reason_error_string(ERR_get_error()));
 	way->by_key = true;
 	hash_of(key.data, key.size, &way->key);
 	SSL_CTX_set_psk_use_session_callback(way->ctx, on_caller_needs_key);
@@ -202,10 +199,8 @@ int gate_tls_way_of_certificates(struct gate_tls_file chain, struct gate_tls_fil
 	struct gate_tls_way *way;
 	const char *what = NULL;
 
-	if (way_new(&way)) {
-		diag_set(diag, "TLS 1.3 with %s cannot be set up", CIPHER);
-		return -ENOMEM;
-	}
+	if (way_new(&way))
+		return diag_fail(diag, -ENOMEM, "TLS 1.3 with %s cannot be set up", CIPHER);
 	if (!use_chain(way->ctx, chain))
 		what = "this node's certificate";
 	else if (!use_key(way->ctx, key))
@@ -313,8 +308,7 @@ static int library_refused(const struct gate_tls *tls, struct diag *diag)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(reasons); i++) {
 		if (ERR_GET_REASON(error) != reasons[i].reason || !(reasons[i].ways & way))
 			continue;
-		diag_set(diag, "%s", reasons[i].text);
-		return GATE_TLS_E_REFUSED;
+		return diag_fail(diag, GATE_TLS_E_REFUSED, "%s", reasons[i].text);
 	}
 	if (tls->by_key)
 		diag_set(diag,
@@ -360,9 +354,9 @@ int gate_tls_shake(struct gate_tls *tls, struct diag *diag)
 		return what_is_wrong(tls, result, diag);
 	if (!tls->by_key || SSL_session_reused(tls->ssl))
 		return 0;
-	diag_set(diag, "it proved itself by something else than the cluster's key: is peer_key "
-		       "set there, too?");
-	return GATE_TLS_E_REFUSED;
+	return diag_fail(diag, GATE_TLS_E_REFUSED,
+			 "it proved itself by something else than the cluster's key: is peer_key "
+			 "set there, too?");
 }
 
 int gate_tls_read(struct gate_tls *tls, void *ret, size_t size, size_t *done, struct diag *diag)

@@ -134,17 +134,14 @@ static int check_state(struct ibv_context *context, uint8_t port, struct ibv_por
 	const char *name = ib.get_device_name(context->device);
 	int r = query_port(context, port, attr);
 
-	if (r) {
-		diag_set(why, "%s cannot be asked about port %u", name, (unsigned)port);
-		return r;
-	}
-	if (attr->state != IBV_PORT_ACTIVE) {
-		diag_set(why,
-			 "port %u of %s is down: plug it in, or ip link set DEV up; ibv_devinfo "
-			 "shows it",
-			 (unsigned)port, name);
-		return -ENETDOWN;
-	}
+	if (r)
+		return diag_fail(why, r, "%s cannot be asked about port %u", name, (unsigned)port);
+	if (attr->state != IBV_PORT_ACTIVE)
+		return diag_fail(
+		    why, -ENETDOWN,
+		    "port %u of %s is down: plug it in, or ip link set DEV up; ibv_devinfo "
+		    "shows it",
+		    (unsigned)port, name);
 	return 0;
 }
 
@@ -306,11 +303,9 @@ static int make_all(struct verbs *verbs, void *memory, size_t bytes, unsigned se
 	int r = unblock(verbs->context->async_fd);
 
 	verbs->pd = ib.alloc_pd(verbs->context);
-	if (r || !verbs->pd) {
-		diag_set(why, "%s has no protection domain for us: %s",
-			 ib.get_device_name(verbs->context->device), strerror(errno));
-		return -EIO;
-	}
+	if (r || !verbs->pd)
+		return diag_fail(why, -EIO, "%s has no protection domain for us: %s",
+				 ib.get_device_name(verbs->context->device), strerror(errno));
 	verbs->mr = ib.reg_mr(verbs->pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!verbs->mr) {
 		say_pinned(verbs, bytes, errno, why);
@@ -333,16 +328,13 @@ static int ib_open(void *memory, size_t bytes, unsigned n, unsigned sends, unsig
 	struct verbs *verbs;
 	int r;
 
-	if (missing) {
-		diag_set(why, "libibverbs cannot be used (%s): apt install ibverbs-providers",
-			 missing);
-		return -ENOENT;
-	}
+	if (missing)
+		return diag_fail(why, -ENOENT,
+				 "libibverbs cannot be used (%s): apt install ibverbs-providers",
+				 missing);
 	verbs = calloc(1, sizeof(*verbs) + n * sizeof(verbs->pair[0]));
-	if (!verbs) {
-		diag_set(why, "there is no memory for it");
-		return -ENOMEM;
-	}
+	if (!verbs)
+		return diag_fail(why, -ENOMEM, "there is no memory for it");
 	verbs->n = n;
 	verbs->context = open_first(&verbs->port, &verbs->gid_index, why);
 	if (!verbs->context) {
@@ -401,11 +393,10 @@ static int ib_address(struct verbs *verbs, unsigned i, struct path_address *ret,
 
 	if (r)
 		return r;
-	if (attr.link_layer != IBV_LINK_LAYER_ETHERNET && !attr.lid) {
-		diag_set(why, "port %u of %s has lost its LID: is the subnet manager there?",
-			 (unsigned)verbs->port, ib_name(verbs));
-		return -EADDRNOTAVAIL;
-	}
+	if (attr.link_layer != IBV_LINK_LAYER_ETHERNET && !attr.lid)
+		return diag_fail(why, -EADDRNOTAVAIL,
+				 "port %u of %s has lost its LID: is the subnet manager there?",
+				 (unsigned)verbs->port, ib_name(verbs));
 	ret->number = verbs->pair[i].qp->qp_num;
 	ret->is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret->lid = ret->is_ethernet ? 0 : attr.lid;

@@ -26,10 +26,9 @@ static int open_oads(const struct convert_options *options, struct convert_outpu
 	struct convert_output *output;
 	int r;
 
-	if (options->shard_bytes) {
-		diag_set(diag, "--shard-size is of shards, whose TARGET ends in .tar");
-		return CONVERT_FAILED;
-	}
+	if (options->shard_bytes)
+		return diag_fail(diag, CONVERT_FAILED,
+				 "--shard-size is of shards, whose TARGET ends in .tar");
 	output = calloc(1, sizeof(*output));
 	if (!output)
 		return convert_output_fail(options->target, ENOMEM, diag);

@@ -16,7 +16,6 @@ const struct convert_output_ops *convert_output_of(const char *target)
 
 int convert_output_fail(const char *path, int error, struct diag *diag)
 {
-	diag_set(diag, "cannot write \"%s\": %s; nothing of it is left", BASE_QUOTED(path, 512),
-		 strerror(error));
-	return CONVERT_FAILED;
+	return diag_fail(diag, CONVERT_FAILED, "cannot write \"%s\": %s; nothing of it is left",
+			 BASE_QUOTED(path, 512), strerror(error));
 }

@@ -47,8 +47,7 @@ struct run {
 
 static int run_fail(struct run *run, const char *what, int error)
 {
-	diag_set(&run->diag, "%s: %s", what, strerror(error));
-	return CONVERT_FAILED;
+	return diag_fail(&run->diag, CONVERT_FAILED, "%s: %s", what, strerror(error));
 }
 
 /* ---- signals ---- */
@@ -139,12 +138,10 @@ static int lane_get(struct run *run, const struct convert_lane *lane, void *ret,
 	for (uint64_t got = 0; got < bytes;) {
 		const ssize_t r = read(lane->fd, (uint8_t *)ret + got, bytes - got);
 
-		if (r == 0 || (r < 0 && errno != EINTR)) {
-			diag_set(&run->diag,
-				 "a process that converts ended by itself or was killed; "
-				 "was there memory enough? fewer --jobs need less");
-			return CONVERT_FAILED;
-		}
+		if (r == 0 || (r < 0 && errno != EINTR))
+			return diag_fail(&run->diag, CONVERT_FAILED,
+					 "a process that converts ended by itself or was killed; "
+					 "was there memory enough? fewer --jobs need less");
 		got += r > 0 ? (uint64_t)r : 0;
 	}
 	return 0;
@@ -200,8 +197,7 @@ static int result_take(struct run *run, const struct convert_lane *lane)
 	if (result.outcome < CONVERT_ENDED)
 		return result_add(run, &result);
 	run->buffer[result.size] = '\0';
-	diag_set(&run->diag, "%s", (const char *)run->buffer);
-	return CONVERT_FAILED;
+	return diag_fail(&run->diag, CONVERT_FAILED, "%s", (const char *)run->buffer);
 }
 
 static int lanes_start(struct run *run)

@@ -50,8 +50,7 @@ static int reader_open(char *path, const struct scan_progress *progress,
 	if (!reader || !path) {
 		free(reader);
 		free(path);
-		diag_set(diag, "there is not enough memory");
-		return CONVERT_FAILED;
+		return diag_fail(diag, CONVERT_FAILED, "there is not enough memory");
 	}
 	reader->path = path;
 	reader->root_fd = reader->stored_fd = -1;
@@ -67,11 +66,11 @@ static int reader_open(char *path, const struct scan_progress *progress,
 		return CONVERT_FAILED;
 	if (!reader->ops->unconverted && !strstr(reader->options, "members="))
 		return 0;
-	diag_set(diag, "\"%s\" %s", BASE_QUOTED(path, 400),
-		 reader->ops->unconverted
-		     ? reader->ops->unconverted
-		     : "has samples of several files: leave members out to convert its pictures");
-	return CONVERT_FAILED;
+	return diag_fail(
+	    diag, CONVERT_FAILED, "\"%s\" %s", BASE_QUOTED(path, 400),
+	    reader->ops->unconverted
+		? reader->ops->unconverted
+		: "has samples of several files: leave members out to convert its pictures");
 }
 
 int convert_source_open(struct convert_source *source, const char *path,

@@ -175,11 +175,10 @@ static int open_tar(const struct convert_options *options, struct convert_output
 	struct convert_output *output;
 	int r;
 
-	if (options->form != CONVERT_USUAL_FORM && options->form != 0) {
-		diag_set(diag, "shards have the files as they are: leave out --form, or give a "
-			       "TARGET that does not end in .tar");
-		return CONVERT_FAILED;
-	}
+	if (options->form != CONVERT_USUAL_FORM && options->form != 0)
+		return diag_fail(diag, CONVERT_FAILED,
+				 "shards have the files as they are: leave out --form, or give a "
+				 "TARGET that does not end in .tar");
 	output = calloc(1, sizeof(*output));
 	if (!output)
 		return convert_output_fail(options->target, ENOMEM, diag);
@@ -278,9 +277,10 @@ static int tar_look_beyond(const struct convert_output *output, struct diag *dia
 		return convert_output_fail(output->options->target, ENOMEM, diag);
 	if (!output->options->shard_bytes || access(path, F_OK) < 0)
 		return 0;
-	diag_set(diag, "\"%s\" is there, and these samples end with the shard before it: remove it",
-		 BASE_QUOTED(path, 512));
-	return CONVERT_FAILED;
+	return diag_fail(
+	    diag, CONVERT_FAILED,
+	    "\"%s\" is there, and these samples end with the shard before it: remove it",
+	    BASE_QUOTED(path, 512));
 }
 
 /* A shard that has its name must not be the begin of a data set of which the rest was lost. */

@@ -28,15 +28,13 @@ static const char *base_name(const char *path)
 static int target_fail(const struct convert_target *target, const char *what, int error,
 		       struct diag *diag)
 {
-	diag_set(diag, "cannot %s \"%s\": %s", what, BASE_QUOTED(target->path, 512),
-		 strerror(error));
-	return CONVERT_FAILED;
+	return diag_fail(diag, CONVERT_FAILED, "cannot %s \"%s\": %s", what,
+			 BASE_QUOTED(target->path, 512), strerror(error));
 }
 
 static int target_refuse(const struct convert_target *target, const char *why, struct diag *diag)
 {
-	diag_set(diag, "\"%s\" %s", BASE_QUOTED(target->path, 512), why);
-	return CONVERT_FAILED;
+	return diag_fail(diag, CONVERT_FAILED, "\"%s\" %s", BASE_QUOTED(target->path, 512), why);
 }
 
 static int target_look(const struct convert_target *target, struct diag *diag)

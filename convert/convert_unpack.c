@@ -51,8 +51,8 @@ struct unpack {
 
 static int unpack_fail(struct unpack *unpack, const char *name, const char *what)
 {
-	diag_set(unpack->diag, "shard \"%s\" %s", BASE_QUOTED(name, 300), what);
-	return CONVERT_FAILED;
+	return diag_fail(unpack->diag, CONVERT_FAILED, "shard \"%s\" %s", BASE_QUOTED(name, 300),
+			 what);
 }
 
 static int unpack_fail_errno(struct unpack *unpack, const char *name, const char *what, int error)

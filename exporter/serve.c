@@ -336,13 +336,12 @@ static int parse_listen(const char *listen, char *ret_address, size_t size, uint
 	uint64_t port = 0;
 
 	if (!colon || !*digits || !base_parse_number(&digits, 65535, &port) || *digits ||
-	    length < 1 || length >= size || (memchr(listen, ':', length) && !in_brackets)) {
-		diag_set(diag,
-			 "--listen %s: write ADDRESS:PORT, [ADDRESS]:PORT, or the path of a "
-			 "socket from / on",
-			 listen);
-		return SERVE_E_BAD;
-	}
+	    length < 1 || length >= size || (memchr(listen, ':', length) && !in_brackets))
+		return diag_fail(
+		    diag, SERVE_E_BAD,
+		    "--listen %s: write ADDRESS:PORT, [ADDRESS]:PORT, or the path of a "
+		    "socket from / on",
+		    listen);
 	snprintf(ret_address, size, "%.*s", (int)length, listen + in_brackets);
 	*ret_port = (uint16_t)port;
 	return 0;
@@ -355,20 +354,17 @@ static int listen_at_path(const char *path, struct diag *diag)
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat status;
 
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path)) {
-		diag_set(diag, "--listen %s: %s", path, strerror(fd < 0 ? errno : ENAMETOOLONG));
-		return -1;
-	}
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return diag_fail(diag, -1, "--listen %s: %s", path,
+				 strerror(fd < 0 ? errno : ENAMETOOLONG));
 	strcpy(address.sun_path, path);
 	if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) &&
 	    connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED)
 		unlink(path);
 	base_close(&fd);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address))) {
-		diag_set(diag, "cannot listen at %s: %s", path, strerror(errno));
-		return -1;
-	}
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)))
+		return diag_fail(diag, -1, "cannot listen at %s: %s", path, strerror(errno));
 	return base_take_fd(&fd);
 }
 
@@ -399,17 +395,14 @@ static int listen_at_port(const char *listen, struct diag *diag)
 	if (parse_listen(listen, host, sizeof(host), &port, diag))
 		return -1;
 	size = address_of(host, port, &address);
-	if (!size) {
-		diag_set(diag, "--listen %s: the address must be a number, such as 127.0.0.1",
-			 listen);
-		return -1;
-	}
+	if (!size)
+		return diag_fail(diag, -1,
+				 "--listen %s: the address must be a number, such as 127.0.0.1",
+				 listen);
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    bind(fd, (struct sockaddr *)&address, size)) {
-		diag_set(diag, "cannot listen at %s: %s", listen, strerror(errno));
-		return -1;
-	}
+	    bind(fd, (struct sockaddr *)&address, size))
+		return diag_fail(diag, -1, "cannot listen at %s: %s", listen, strerror(errno));
 	return base_take_fd(&fd);
 }
 

@@ -127,11 +127,11 @@ static int pipeline_write(struct pipeline *pipeline, struct op_list *whole, stru
 		return pipeline_list_cuts(pipeline);
 	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT)
 		return 0;
-	diag_set(diag,
-		 "pipeline: the spec has %zu bytes when every parameter is written out; give at "
-		 "most %d",
-		 strlen(pipeline->asked), PIPELINE_MAX_TEXT);
-	return PIPELINE_E_BAD;
+	return diag_fail(
+	    diag, PIPELINE_E_BAD,
+	    "pipeline: the spec has %zu bytes when every parameter is written out; give at "
+	    "most %d",
+	    strlen(pipeline->asked), PIPELINE_MAX_TEXT);
 }
 
 /* Records that go to the slot as they are: no picture, no program. */
@@ -144,10 +144,8 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *wh
 	if (!wrong)
 		wrong = picked_new(&pipeline->ops, false, pipeline->fields, &pipeline->packed,
 				   &pipeline->members);
-	if (wrong) {
-		diag_set(diag, "pipeline: op 1 (record): %s", wrong);
-		return PIPELINE_E_BAD;
-	}
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (record): %s", wrong);
 	pipeline->is_record = true;
 	pipeline->tail.first = 1;
 	return pipeline_write(pipeline, whole, diag);
@@ -170,12 +168,12 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 		are_masks |= pipeline->fields[f].role == PIPELINE_MASK;
 	if (can_follow || (pipeline->packed.boxes == 0 && !are_masks))
 		return r;
-	diag_set(diag,
-		 "pipeline: op %u (%s): %s cannot follow it; leave it out, or give the %s as a "
-		 "ragged field that follows nothing",
-		 stop + 1, op_name(pipeline->ops.op[stop].id), are_masks ? "masks" : "boxes",
-		 are_masks ? "masks' files" : "boxes");
-	return PIPELINE_E_BAD;
+	return diag_fail(
+	    diag, PIPELINE_E_BAD,
+	    "pipeline: op %u (%s): %s cannot follow it; leave it out, or give the %s as a "
+	    "ragged field that follows nothing",
+	    stop + 1, op_name(pipeline->ops.op[stop].id), are_masks ? "masks" : "boxes",
+	    are_masks ? "masks' files" : "boxes");
 }
 
 /* What comes beside the picture, behind image and label. */
@@ -204,10 +202,8 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	if (!wrong)
 		wrong = picked_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
 				   &pipeline->members);
-	if (wrong) {
-		diag_set(diag, "pipeline: op 1 (decode): %s", wrong);
-		return PIPELINE_E_BAD;
-	}
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (decode): %s", wrong);
 	return pipeline_set_following(pipeline, diag);
 }
 
@@ -236,10 +232,9 @@ static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *wh
 	views_take(whole, one, &view->ops);
 	if (!wrong && shape_infer(&view->ops, &view->shape, &why) != 0)
 		wrong = why.text;
-	if (wrong) {
-		diag_set(diag, "pipeline: view \"%s\": %s", one->name, wrong);
-		return PIPELINE_E_BAD;
-	}
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: view \"%s\": %s", one->name,
+				 wrong);
 	view->shape.draws = pipeline->n_views * PIPELINE_MAX_OPS;
 	pipeline_add_image(pipeline, one->name, &view->shape);
 	return pipeline->engine->compile(&view->ops, &view->shape, &view->program);
@@ -251,12 +246,11 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 {
 	int r = 0;
 
-	if (views->n > 0 && pipeline->tail.batch.n > 0) {
-		diag_set(diag,
-			 "pipeline: mixup and cutmix would change the first picture alone, and "
-			 "there are views beside it; leave them out");
-		return PIPELINE_E_BAD;
-	}
+	if (views->n > 0 && pipeline->tail.batch.n > 0)
+		return diag_fail(
+		    diag, PIPELINE_E_BAD,
+		    "pipeline: mixup and cutmix would change the first picture alone, and "
+		    "there are views beside it; leave them out");
 	pipeline->first_view = pipeline->n_fields;
 	for (unsigned i = 0; r == 0 && i < views->n; i++)
 		r = pipeline_add_view(pipeline, whole, &views->one[i], diag);

@@ -80,18 +80,17 @@ static int read_again(int fd, void *to, uint64_t bytes, uint64_t at)
 
 static int refuse(const char *name, const char *what, struct diag *diag)
 {
-	diag_set(diag,
-		 "\"%s\" is no whole converted data set: %s; access-ctl convert --check says what "
-		 "is damaged, access-ctl convert makes it anew from the folder",
-		 BASE_QUOTED(name, 256), what);
-	return OADS_E_BAD;
+	return diag_fail(
+	    diag, OADS_E_BAD,
+	    "\"%s\" is no whole converted data set: %s; access-ctl convert --check says what "
+	    "is damaged, access-ctl convert makes it anew from the folder",
+	    BASE_QUOTED(name, 256), what);
 }
 
 static int refuse_errno(const char *name, int error, struct diag *diag)
 {
-	diag_set(diag, "cannot read the converted data set \"%s\": %s", BASE_QUOTED(name, 256),
-		 strerror(error));
-	return -error;
+	return diag_fail(diag, -error, "cannot read the converted data set \"%s\": %s",
+			 BASE_QUOTED(name, 256), strerror(error));
 }
 
 static uint64_t head_groups(const struct oads_head *head)

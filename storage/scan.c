@@ -88,20 +88,20 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 	if (left->count)
 		snprintf(also, sizeof(also), "; FIFOs, sockets and devices do not: %s",
 			 left->names);
-	diag_set(diag,
-		 "no picture found in dataset \"%s\" and its folders; files count whose names end "
-		 "in " WALK_SUFFIXES " (any case); oneaccess-sources(7) has other kinds of data%s",
-		 base_quote(root_name, root, sizeof(root)), also);
-	return DATASET_E_EMPTY;
+	return diag_fail(
+	    diag, DATASET_E_EMPTY,
+	    "no picture found in dataset \"%s\" and its folders; files count whose names end "
+	    "in " WALK_SUFFIXES " (any case)%s; oneaccess-sources(7) has other kinds of data",
+	    base_quote(root_name, root, sizeof(root)), also);
 }
 
 static int refuse_class(const char *root_name, const struct walk_folder *class_, struct diag *diag)
 {
-	diag_set(diag,
-		 "found no picture for the class folder \"%s\" in dataset \"%s\": every folder at "
-		 "the top is a class; put pictures (" WALK_SUFFIXES ") there or remove the folder",
-		 BASE_QUOTED(class_->path, 256), BASE_QUOTED(root_name, 256));
-	return DATASET_E_REFUSED;
+	return diag_fail(
+	    diag, DATASET_E_REFUSED,
+	    "found no picture for the class folder \"%s\" in dataset \"%s\": every folder at "
+	    "the top is a class; put pictures (" WALK_SUFFIXES ") there or remove the folder",
+	    BASE_QUOTED(class_->path, 256), BASE_QUOTED(root_name, 256));
 }
 
 /* Folders are sorted: a class folder is followed by all that is under it. */
@@ -219,12 +219,11 @@ static int listing_write(struct listing *listing, const char *root_name,
 	if (!listing_has_room(listing, progress))
 		return DATASET_E_ROOM;
 	r = index_new(&writer, &listing->head);
-	if (r) {
-		diag_set(diag, "cannot make the index of dataset \"%s\" (%llu samples): %s",
-			 BASE_QUOTED(root_name, 256), (unsigned long long)listing->head.n_samples,
-			 strerror(-r));
-		return r;
-	}
+	if (r)
+		return diag_fail(diag, r,
+				 "cannot make the index of dataset \"%s\" (%llu samples): %s",
+				 BASE_QUOTED(root_name, 256),
+				 (unsigned long long)listing->head.n_samples, strerror(-r));
 	write_all(&writer, listing);
 	r = index_seal(&writer, ret_fd);
 	index_drop(&writer);
@@ -276,10 +275,10 @@ int scan_verify(int root_fd, const char *root_name, const struct dataset *datase
 		if (fstatat(root_fd, *folder.path ? folder.path : ".", &st, 0) == 0 &&
 		    folder_is_same(&folder, youngest_ns, &st))
 			continue;
-		diag_set(diag, "folder \"%s\" of dataset \"%s\" has changed since it was listed",
-			 *folder.path ? BASE_QUOTED(folder.path, 384) : ".",
-			 BASE_QUOTED(root_name, 256));
-		return DATASET_E_CHANGED;
+		return diag_fail(diag, DATASET_E_CHANGED,
+				 "folder \"%s\" of dataset \"%s\" has changed since it was listed",
+				 *folder.path ? BASE_QUOTED(folder.path, 384) : ".",
+				 BASE_QUOTED(root_name, 256));
 	}
 	return 0;
 }

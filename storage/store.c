@@ -107,11 +107,10 @@ int store_open(const struct store_settings *settings, struct store **ret, struct
 	struct store *store;
 	int r;
 
-	if (settings->limit < STORE_LIMIT_MIN) {
-		diag_set(diag, "a cache of %llu bytes is too small; 1 MiB is the least",
-			 (unsigned long long)settings->limit);
-		return -EINVAL;
-	}
+	if (settings->limit < STORE_LIMIT_MIN)
+		return diag_fail(diag, -EINVAL,
+				 "a cache of %llu bytes is too small; 1 MiB is the least",
+				 (unsigned long long)settings->limit);
 	r = store_place_check(settings->folder_fd, settings->force, diag);
 	if (r)
 		return r;

@@ -285,10 +285,8 @@ int store_env_open(struct store *store, bool suspect, struct diag *diag)
 		r = env_open_anew(store);
 	if (r > 0)
 		r = -EIO;
-	if (r) {
-		diag_set(diag, "the cache cannot be opened: %s", strerror(-r));
-		return r;
-	}
+	if (r)
+		return diag_fail(diag, r, "the cache cannot be opened: %s", strerror(-r));
 	store_room_look(store);
 	return 0;
 }
@@ -337,8 +335,7 @@ static int env_begin_anew(struct store *store, bool is_broken, struct diag *diag
 
 	if (r == 0)
 		return store_env_open(store, false, diag);
-	diag_set(diag, "the damaged cache cannot be set aside: %s", strerror(-r));
-	return r;
+	return diag_fail(diag, r, "the damaged cache cannot be set aside: %s", strerror(-r));
 }
 
 void store_env_recover(struct store *store)

@@ -95,22 +95,20 @@ int store_place_check(int folder_fd, bool force, struct diag *diag)
 	char number[48];
 	bool is_good;
 
-	if (store_place_statfs(folder_fd, &fs) < 0) {
-		diag_set(diag, "the file system of the cache's folder cannot be asked: %s",
-			 strerror(errno));
-		return -errno;
-	}
+	if (store_place_statfs(folder_fd, &fs) < 0)
+		return diag_fail(diag, -errno,
+				 "the file system of the cache's folder cannot be asked: %s",
+				 strerror(errno));
 	name = store_place_kind((uint32_t)fs.f_type, &is_good);
 	if (is_good || force)
 		return 0;
 	snprintf(number, sizeof(number), "of an unknown kind (0x%x)", (unsigned)fs.f_type);
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, STORE_E_REFUSED,
 	    "the cache's folder lies on a file system that is no local disk: %s; set cache_dir to "
 	    "a folder on one (ext4, xfs, btrfs, zfs, f2fs), or have this one by the option "
 	    "cache-force",
 	    name ? name : number);
-	return STORE_E_REFUSED;
 }
 
 /* ---- the folder ---- */
@@ -153,8 +151,7 @@ int store_place_open(int folder_fd, int *ret_fd, struct diag *diag)
 
 	if (fd < 0) {
 		r = -errno;
-		diag_set(diag, "the cache's folder cannot be opened: %s", strerror(-r));
-		return r;
+		return diag_fail(diag, r, "the cache's folder cannot be opened: %s", strerror(-r));
 	}
 	r = store_place_lock(fd);
 	if (r == -EBUSY)
@@ -165,10 +162,9 @@ int store_place_open(int folder_fd, int *ret_fd, struct diag *diag)
 	if (r)
 		return r;
 	stranger = place_stranger(fd);
-	if (stranger) {
-		diag_set(diag, "\"%s\" in the cache's folder is no file; remove it", stranger);
-		return -ENOTSUP;
-	}
+	if (stranger)
+		return diag_fail(diag, -ENOTSUP,
+				 "\"%s\" in the cache's folder is no file; remove it", stranger);
 	*ret_fd = base_take_fd(&fd);
 	return 0;
 }

@@ -36,12 +36,11 @@ bool wrapped_note_is_good(const struct wrapped_note *note)
 
 static int wrapped_refuse(const char *root_name, const char *what, struct diag *diag)
 {
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, WRAPPED_E_BAD,
 	    "\"%s\" is no wrapped data set of this user's: %s; remove the folder, oneaccess.wrap() "
 	    "makes it anew",
 	    BASE_QUOTED(root_name, 256), what);
-	return WRAPPED_E_BAD;
 }
 
 static bool wrapped_is_own(int fd, mode_t kind)

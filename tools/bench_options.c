@@ -99,9 +99,8 @@ static int bench_options_pipeline(const char **pipeline, struct diag *diag)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		if (!strchr(*pipeline, '/') || strpbrk(*pipeline, "{["))
 			return 0;
-		diag_set(diag, "--pipeline %s: %s", *pipeline,
-			 fd < 0 ? strerror(errno) : "no ordinary file");
-		return OPTION_E_BAD;
+		return diag_fail(diag, OPTION_E_BAD, "--pipeline %s: %s", *pipeline,
+				 fd < 0 ? strerror(errno) : "no ordinary file");
 	}
 	text = malloc(BENCH_MAX_PIPELINE + 1);
 	size = text ? read(fd, text, BENCH_MAX_PIPELINE + 1) : -1;
@@ -189,11 +188,10 @@ int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *
 			 diag);
 	if (r || ret->help || ret->version)
 		return r;
-	if (n_rest > 0) {
-		diag_set(diag, "what is \"%s\"? every argument is an option; --help lists them",
-			 rest[0]);
-		return OPTION_E_BAD;
-	}
+	if (n_rest > 0)
+		return diag_fail(diag, OPTION_E_BAD,
+				 "what is \"%s\"? every argument is an option; --help lists them",
+				 rest[0]);
 	bench_options_quickstart(ret);
 	bench_options_default(ret);
 	r = bench_options_check(ret, diag);

@@ -17,8 +17,7 @@
 
 static int ask_fail(struct diag *diag, const char *what, int error)
 {
-	diag_set(diag, "%s: %s", what, strerror(error));
-	return 1;
+	return diag_fail(diag, 1, "%s: %s", what, strerror(error));
 }
 
 static int ask_connect(struct ctl_ask *ask, const char *path, struct diag *diag)
@@ -56,10 +55,9 @@ static int ask_receive(struct ctl_ask *ask, struct wire_in *ret, struct diag *di
 
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r == 0) {
-			diag_set(diag, "accessd says nothing for %d s", ask->timeout_ms / 1000);
-			return 1;
-		}
+		if (r == 0)
+			return diag_fail(diag, 1, "accessd says nothing for %d s",
+					 ask->timeout_ms / 1000);
 		wire_in_init(ret);
 		r = wire_recv(ask->sock, ret, 0);
 		if (r == 0 && ret->type != PROTO_PROGRESS)

@@ -75,10 +75,8 @@ static int bad_fetch(struct ctl_ask *ask, struct ctl_bad *bad, struct diag *diag
 			return 1;
 		r = bad_page(&in, ctl_u64(bad->stream, "samples"), &from, &total, bad);
 		wire_in_fini(&in);
-		if (r) {
-			diag_set(diag, "accessd's list of bad samples makes no sense");
-			return 1;
-		}
+		if (r)
+			return diag_fail(diag, 1, "accessd's list of bad samples makes no sense");
 	} while (from < total);
 	bad_list_sort(&bad->list);
 	return 0;
@@ -186,8 +184,7 @@ static int bad_show(const struct ctl_bad *bad, unsigned n, bool json, struct dia
 	}
 	if (!r && fflush(stdout) == 0)
 		return 0;
-	diag_set(diag, "standard output: %s", strerror(r ? -r : errno));
-	return 1;
+	return diag_fail(diag, 1, "standard output: %s", strerror(r ? -r : errno));
 }
 
 int ctl_bad_run(const char *socket, int timeout_ms, const char *who, bool json, struct diag *diag)

@@ -154,20 +154,19 @@ int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[3
 
 		if (length < CACHE_LEAST || strncmp(id, prefix, length) != 0)
 			continue;
-		if (found) {
-			diag_set(diag, "%s is the beginning of several groups: give more of it",
-				 quoted);
-			return CTL_E_NONE;
-		}
+		if (found)
+			return diag_fail(diag, CTL_E_NONE,
+					 "%s is the beginning of several groups: give more of it",
+					 quoted);
 		found = id;
 	}
 	if (found && cache_read_id(found, ret))
 		return 0;
-	diag_set(diag,
-		 "there is no group %s among %zu: %d figures at least, as access-ctl cache ls "
-		 "shows them",
-		 quoted, json_in_count(groups), CACHE_LEAST);
-	return CTL_E_NONE;
+	return diag_fail(
+	    diag, CTL_E_NONE,
+	    "there is no group %s among %zu: %d figures at least, as access-ctl cache ls "
+	    "shows them",
+	    quoted, json_in_count(groups), CACHE_LEAST);
 }
 
 /* Slashes at the end say nothing. */
@@ -227,8 +226,7 @@ bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
 
 static int cache_fail(struct diag *diag, const char *what, int error)
 {
-	diag_set(diag, "%s: %s", what, strerror(error));
-	return 1;
+	return diag_fail(diag, 1, "%s: %s", what, strerror(error));
 }
 
 static int cache_do(struct cache_ask *ask, enum cache_verb verb, const uint8_t *group,
@@ -278,10 +276,8 @@ static int cache_list(struct cache_ask *ask, char **ret_text, struct json_in **r
 	fd = wire_take_fd(&in, 0);
 	wire_in_fini(&in);
 	text = cache_read(fd);
-	if (!text || json_in_parse(text, strlen(text), CACHE_MAX_LIST, ret_list, diag) != 0) {
-		diag_set(diag, "accessd's list cannot be read");
-		return 1;
-	}
+	if (!text || json_in_parse(text, strlen(text), CACHE_MAX_LIST, ret_list, diag) != 0)
+		return diag_fail(diag, 1, "accessd's list cannot be read");
 	*ret_text = base_take_ptr(text);
 	return 0;
 }
@@ -321,10 +317,8 @@ static int cache_drop(struct cache_ask *ask, const struct json_in *group, struct
 	struct wire_in in;
 	uint8_t id[32];
 
-	if (!cache_read_id(text, id) || cache_do(ask, CACHE_DROP, id, &in, &why)) {
-		diag_set(diag, "group %.*s stays: %s", CACHE_FIGURES, text, why.text);
-		return 1;
-	}
+	if (!cache_read_id(text, id) || cache_do(ask, CACHE_DROP, id, &in, &why))
+		return diag_fail(diag, 1, "group %.*s stays: %s", CACHE_FIGURES, text, why.text);
 	wire_in_fini(&in);
 	return 0;
 }
@@ -387,12 +381,12 @@ int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout
 	       strcmp(words[0], cache_verbs[verb].name) != 0)
 		verb++;
 	if (n == 0 || verb == BASE_ARRAY_LEN(cache_verbs) ||
-	    n != (cache_verbs[verb].has_word ? 2u : 1u)) {
-		diag_set(diag, "cache needs one of ls, pin GROUP, unpin GROUP, drop GROUP, forget "
-			       "DATASET, verify, "
-			       "warm DATASET, lend DATASET");
-		return 2;
-	}
+	    n != (cache_verbs[verb].has_word ? 2u : 1u))
+		return diag_fail(
+		    diag, 2,
+		    "cache needs one of ls, pin GROUP, unpin GROUP, drop GROUP, forget "
+		    "DATASET, verify, "
+		    "warm DATASET, lend DATASET");
 	r = ctl_ask_begin(&ask.ask, socket, timeout_ms, diag);
 	if (!r && verb == CACHE_LIST)
 		r = cache_ls(&ask, diag);

@@ -43,12 +43,11 @@ static int ctl_find_program(char *ret, size_t size, struct diag *diag)
 			return 0;
 	if (ctl_is_program(LIBEXECDIR, "", ret, size))
 		return 0;
-	diag_set(diag,
-		 "cannot find the program " CTL_PROGRAM
-		 ": looked near %s and in %s; is the package "
-		 "installed whole?",
-		 own, LIBEXECDIR);
-	return 1;
+	return diag_fail(diag, 1,
+			 "cannot find the program " CTL_PROGRAM
+			 ": looked near %s and in %s; is the package "
+			 "installed whole?",
+			 own, LIBEXECDIR);
 }
 
 /* An option and its number, unless that is 0; text is borrowed. */
@@ -69,16 +68,13 @@ int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, 
 	char *argv[12];
 	unsigned argc = 0;
 
-	if (n != (config->check ? 1 : 2)) {
-		diag_set(
-		    diag,
+	if (n != (config->check ? 1 : 2))
+		return diag_fail(
+		    diag, 2,
 		    "convert needs SOURCE and TARGET, or --check and TARGET; --help says more");
-		return 2;
-	}
-	if (config->form >= BASE_ARRAY_LEN(ctl_forms)) {
-		diag_set(diag, "convert makes packed, indexed and file, no other --form");
-		return 2;
-	}
+	if (config->form >= BASE_ARRAY_LEN(ctl_forms))
+		return diag_fail(diag, 2,
+				 "convert makes packed, indexed and file, no other --form");
 	if (ctl_find_program(path, sizeof(path), diag))
 		return 1;
 	argv[argc++] = (char *)CTL_PROGRAM;
@@ -97,6 +93,5 @@ int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, 
 		argv[argc++] = words[i];
 	argv[argc] = NULL;
 	execv(path, argv);
-	diag_set(diag, "cannot start %s: %s", path, strerror(errno));
-	return 1;
+	return diag_fail(diag, 1, "cannot start %s: %s", path, strerror(errno));
 }

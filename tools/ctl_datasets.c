@@ -71,10 +71,8 @@ int ctl_datasets_json(const struct json_in *status, const char *operand, FILE *o
 	json_out_array_end(&json);
 	r = json_out_take(&json, &text, &size);
 	json_out_fini(&json);
-	if (r) {
-		diag_set(diag, "out of memory");
-		return CTL_E_NONE;
-	}
+	if (r)
+		return diag_fail(diag, CTL_E_NONE, "out of memory");
 	fprintf(out, "%s\n", text);
 	return 0;
 }

@@ -477,10 +477,8 @@ int ctl_explain_json(const struct json_in *status, const char *who, FILE *out, s
 	json_out_fini(&json);
 	if (found == 0)
 		return ctl_no_job(status, who, diag);
-	if (r) {
-		diag_set(diag, "out of memory");
-		return CTL_E_NONE;
-	}
+	if (r)
+		return diag_fail(diag, CTL_E_NONE, "out of memory");
 	fprintf(out, "%s\n", text);
 	return 0;
 }

@@ -46,10 +46,8 @@ static int ctl_find_named(const char *path, char *ret, size_t size, struct diag 
 {
 	int error = ctl_try(path);
 
-	if (error) {
-		diag_set(diag, "no accessd at %s: %s", path, ctl_hint(error));
-		return CTL_E_NONE;
-	}
+	if (error)
+		return diag_fail(diag, CTL_E_NONE, "no accessd at %s: %s", path, ctl_hint(error));
 	snprintf(ret, size, "%s", path);
 	return 0;
 }
@@ -81,10 +79,9 @@ int ctl_find(const char *named, char *ret, size_t size, struct diag *diag)
 		}
 		error = error == EACCES ? error : r;
 	}
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, CTL_E_NONE,
 	    "no accessd runs for this user, neither at %s nor at %s: %s. --socket names another "
 	    "one; a job starts a private one by itself",
 	    paths[0], paths[1], ctl_hint(error));
-	return CTL_E_NONE;
 }

@@ -22,7 +22,7 @@ const struct json_in *ctl_stream_of(const struct json_in *status, const struct j
 
 int ctl_no_job(const struct json_in *status, const char *who, struct diag *diag)
 {
-	diag_set(diag, "there is no job %s among %zu; access-ctl jobs lists numbers and names",
-		 BASE_QUOTED(who, 128), json_in_count(json_in_member(status, "jobs")));
-	return CTL_E_NONE;
+	return diag_fail(diag, CTL_E_NONE,
+			 "there is no job %s among %zu; access-ctl jobs lists numbers and names",
+			 BASE_QUOTED(who, 128), json_in_count(json_in_member(status, "jobs")));
 }

@@ -70,16 +70,15 @@ int ctl_lend(struct warming *warming, struct diag *diag)
 	const struct ctl_warm_look *look = &warming->look;
 	int r;
 
-	if (!warm_signalled() && !look->is_measured) {
-		diag_set(diag,
-			 "too little could be measured to choose what to make; name a --form");
-		return CTL_E_NONE;
-	}
-	if (!warm_signalled() && strcmp(look->form, "file") == 0) {
-		diag_set(diag, "no form of these samples is worth it on this machine, as measured; "
-			       "--form names one all the same");
-		return CTL_E_NONE;
-	}
+	if (!warm_signalled() && !look->is_measured)
+		return diag_fail(
+		    diag, CTL_E_NONE,
+		    "too little could be measured to choose what to make; name a --form");
+	if (!warm_signalled() && strcmp(look->form, "file") == 0)
+		return diag_fail(
+		    diag, CTL_E_NONE,
+		    "no form of these samples is worth it on this machine, as measured; "
+		    "--form names one all the same");
 	warming->line_ns = 0;
 	r = lend_hold(warming, diag);
 	if (warming->draws)

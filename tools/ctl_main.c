@@ -117,10 +117,8 @@ static int ctl_run_bad(const struct ctl_config *config, char **words, unsigned n
 {
 	char socket[256];
 
-	if (n != 1) {
-		diag_set(diag, "bad needs one operand: bad JOB");
-		return 2;
-	}
+	if (n != 1)
+		return diag_fail(diag, 2, "bad needs one operand: bad JOB");
 	if (ctl_find(config->socket, socket, sizeof(socket), diag))
 		return 1;
 	return ctl_bad_run(socket, (int)ctl_timeout_ms(config), words[0], config->json, diag);

@@ -255,10 +255,9 @@ int ctl_plan_run(const struct ctl_plan *config, char **words, unsigned n, struct
 	_cleanup_(plan_file_fini) struct plan_file plan = {.n = 0};
 	bool is_show = n == 2 && strcmp(words[0], "show") == 0;
 
-	if (!is_show && (n < 2 || strcmp(words[0], "export") != 0)) {
-		diag_set(diag, "plan needs \"show FILE\" or \"export FILE...\"; --help says more");
-		return 2;
-	}
+	if (!is_show && (n < 2 || strcmp(words[0], "export") != 0))
+		return diag_fail(
+		    diag, 2, "plan needs \"show FILE\" or \"export FILE...\"; --help says more");
 	for (unsigned i = 1; i < n; i++)
 		if (plan_file_add(&plan, words[i], diag))
 			return 1;

@@ -54,8 +54,7 @@ int warm_look(struct warming *warming, struct diag *diag)
 		return 0; /* what was seen last stands */
 	if (r) {
 		warming->look.is_there = false;
-		diag_set(diag, "%s", error.text);
-		return CTL_E_NONE;
+		return diag_fail(diag, CTL_E_NONE, "%s", error.text);
 	}
 	if (json_in_parse(text, strlen(text), WARM_STATUS_MAX, &status, diag))
 		return CTL_E_NONE;
@@ -173,10 +172,8 @@ int warm_take(struct warming *warming, bool *ret_last, struct diag *diag)
 	*ret_last = false;
 	if (r == OA_E_TIMEOUT || r == OA_E_INTERRUPTED)
 		return 0;
-	if (r) {
-		diag_set(diag, "%s", oa_error_text(warming->stream));
-		return CTL_E_NONE;
-	}
+	if (r)
+		return diag_fail(diag, CTL_E_NONE, "%s", oa_error_text(warming->stream));
 	oa_batch_info(batch, &info);
 	warming->in_pass += info.count;
 	*ret_last = info.is_last;
@@ -300,10 +297,8 @@ static int warm_open(const struct ctl_warm *warm, const char *socket, struct war
 	r = r ? r : oa_open(warming->client, &options, &warming->stream, &error);
 	if (r && warm_signal)
 		return 128 + warm_signal;
-	if (r) {
-		diag_set(diag, "%s", error.text);
-		return CTL_E_NONE;
-	}
+	if (r)
+		return diag_fail(diag, CTL_E_NONE, "%s", error.text);
 	oa_stream_stats(warming->stream, &stats);
 	warming->n_samples = stats.n_samples;
 	return 0;

@@ -109,15 +109,14 @@ static int host_wait_ready(struct host *host, struct diag *diag)
 	uint64_t end = base_now_ns() + HOST_START_MS * UINT64_C(1000000);
 
 	while (!host_accepts(host->socket)) {
-		if (!host_is_alive(host)) {
-			diag_set(diag, "accessd ended before it was ready; its messages are above");
-			return HOST_E_FAILED;
-		}
-		if (base_now_ns() > end) {
-			diag_set(diag, "accessd was not ready within %d s: nothing answers at %s",
-				 HOST_START_MS / 1000, host->socket);
-			return HOST_E_FAILED;
-		}
+		if (!host_is_alive(host))
+			return diag_fail(
+			    diag, HOST_E_FAILED,
+			    "accessd ended before it was ready; its messages are above");
+		if (base_now_ns() > end)
+			return diag_fail(diag, HOST_E_FAILED,
+					 "accessd was not ready within %d s: nothing answers at %s",
+					 HOST_START_MS / 1000, host->socket);
 		host_pause_ms(10);
 	}
 	return 0;
@@ -149,10 +148,8 @@ static int host_spawn(struct host *host, const char *const *settings, unsigned n
 	ssize_t got;
 
 	host_find(program, sizeof(program));
-	if (pipe2(errors, O_CLOEXEC) < 0) {
-		diag_set(diag, "cannot make a pipe: %s", strerror(errno));
-		return HOST_E_FAILED;
-	}
+	if (pipe2(errors, O_CLOEXEC) < 0)
+		return diag_fail(diag, HOST_E_FAILED, "cannot make a pipe: %s", strerror(errno));
 	host->pid = fork();
 	if (host->pid == 0)
 		host_exec(program, host, settings, n, parent, errors[1]);
@@ -166,9 +163,9 @@ static int host_spawn(struct host *host, const char *const *settings, unsigned n
 	if (host->pid > 0)
 		waitpid(host->pid, NULL, 0);
 	host->pid = 0;
-	diag_set(diag, "cannot start %s: %s; ACCESS_DAEMON names another accessd", program,
-		 strerror(error));
-	return HOST_E_FAILED;
+	return diag_fail(diag, HOST_E_FAILED,
+			 "cannot start %s: %s; ACCESS_DAEMON names another accessd", program,
+			 strerror(error));
 }
 
 int host_start(const char *const *settings, unsigned n, struct host *ret, struct diag *diag)
@@ -176,10 +173,9 @@ int host_start(const char *const *settings, unsigned n, struct host *ret, struct
 	int r;
 
 	*ret = (struct host){.pid = 0};
-	if (n > HOST_MAX_SETTINGS) {
-		diag_set(diag, "%u settings, more than %d", n, HOST_MAX_SETTINGS);
-		return HOST_E_FAILED;
-	}
+	if (n > HOST_MAX_SETTINGS)
+		return diag_fail(diag, HOST_E_FAILED, "%u settings, more than %d", n,
+				 HOST_MAX_SETTINGS);
 	r = host_make_dir(ret, diag);
 	r = r ? r : host_spawn(ret, settings, n, diag);
 	r = r ? r : host_wait_ready(ret, diag);
@@ -273,10 +269,8 @@ int host_status(const char *socket, int timeout_ms, char **ret, struct diag *dia
 	_cleanup_free_ char *text = NULL;
 	int pipes[2], pid;
 
-	if (pipe2(pipes, O_CLOEXEC) < 0) {
-		diag_set(diag, "cannot make a pipe: %s", strerror(errno));
-		return HOST_E_FAILED;
-	}
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return diag_fail(diag, HOST_E_FAILED, "cannot make a pipe: %s", strerror(errno));
 	pid = fork();
 	if (pid == 0)
 		host_tell_status(socket, pipes[1]);
@@ -287,11 +281,9 @@ int host_status(const char *socket, int timeout_ms, char **ret, struct diag *dia
 		waitpid(pid, NULL, 0);
 	}
 	close(pipes[0]);
-	if (!text || text[0] != 'j') {
-		diag_set(diag, "no status from accessd: %s",
-			 text && *text ? text + 1 : "no answer in time");
-		return HOST_E_FAILED;
-	}
+	if (!text || text[0] != 'j')
+		return diag_fail(diag, HOST_E_FAILED, "no status from accessd: %s",
+				 text && *text ? text + 1 : "no answer in time");
 	memmove(text, text + 1, strlen(text));
 	*ret = base_take_ptr(text);
 	return 0;

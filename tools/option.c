@@ -23,8 +23,8 @@ static const struct option *option_find(const struct option *table, unsigned n, 
 static int option_refuse(const struct option *option, const char *value, const char *expected,
 			 struct diag *diag)
 {
-	diag_set(diag, "--%s %s: expected %s", option->name, BASE_QUOTED(value, 128), expected);
-	return OPTION_E_BAD;
+	return diag_fail(diag, OPTION_E_BAD, "--%s %s: expected %s", option->name,
+			 BASE_QUOTED(value, 128), expected);
 }
 
 static int option_refuse_range(const struct option *option, const char *value, struct diag *diag)
@@ -157,11 +157,9 @@ static int option_match(const struct option *table, unsigned n, int argc, char *
 	size_t length = strcspn(name, "=");
 	const struct option *option = option_find(table, n, name, length);
 
-	if (!option) {
-		diag_set(diag, "there is no option %s; --help lists them",
-			 BASE_QUOTED(argv[*i], 128));
-		return OPTION_E_BAD;
-	}
+	if (!option)
+		return diag_fail(diag, OPTION_E_BAD, "there is no option %s; --help lists them",
+				 BASE_QUOTED(argv[*i], 128));
 	*ret = option;
 	*ret_value = "";
 	if (option->kind == OPTION_FLAG) {
@@ -173,10 +171,9 @@ static int option_match(const struct option *table, unsigned n, int argc, char *
 		*ret_value = name + length + 1;
 		return 0;
 	}
-	if (*i + 1 >= argc) {
-		diag_set(diag, "--%s needs a value: %s", option->name, option->arg);
-		return OPTION_E_BAD;
-	}
+	if (*i + 1 >= argc)
+		return diag_fail(diag, OPTION_E_BAD, "--%s needs a value: %s", option->name,
+				 option->arg);
 	*ret_value = argv[++*i];
 	return 0;
 }
@@ -199,18 +196,16 @@ static int option_letters(const struct option *table, unsigned n, int argc, char
 
 		for (unsigned k = 0; k < n; k++)
 			option = table[k].letter == *at ? &table[k] : option;
-		if (!option) {
-			diag_set(diag, "there is no option -%c; --help lists them", *at);
-			return OPTION_E_BAD;
-		}
+		if (!option)
+			return diag_fail(diag, OPTION_E_BAD,
+					 "there is no option -%c; --help lists them", *at);
 		if (option->kind == OPTION_FLAG) {
 			option_set(option, "", config, diag);
 			continue;
 		}
-		if (!at[1] && *i + 1 >= argc) {
-			diag_set(diag, "-%c needs a value: %s", *at, option->arg);
-			return OPTION_E_BAD;
-		}
+		if (!at[1] && *i + 1 >= argc)
+			return diag_fail(diag, OPTION_E_BAD, "-%c needs a value: %s", *at,
+					 option->arg);
 		r = option_set(option, at[1] ? at + 1 : argv[*i + 1], config, diag);
 		*i += at[1] ? 0 : 1;
 		return r;
@@ -243,11 +238,10 @@ int option_parse(const struct option *table, unsigned n, int argc, char **argv, 
 				return r;
 			continue;
 		}
-		if (argv[i][1] != '-') {
-			diag_set(diag, "there is no option %s; options begin with two dashes",
-				 argv[i]);
-			return OPTION_E_BAD;
-		}
+		if (argv[i][1] != '-')
+			return diag_fail(diag, OPTION_E_BAD,
+					 "there is no option %s; options begin with two dashes",
+					 argv[i]);
 		r = option_match(table, n, argc, argv, &i, &option, &value, diag);
 		r = r ? r : option_set(option, value, config, diag);
 		if (r)

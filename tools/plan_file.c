@@ -15,8 +15,7 @@
 
 static int plan_file_bad(struct diag *diag, const char *path, const char *why)
 {
-	diag_set(diag, "%s: %s", path, why);
-	return PLAN_FILE_E_BAD;
+	return diag_fail(diag, PLAN_FILE_E_BAD, "%s: %s", path, why);
 }
 
 /* ---- reading ---- */
@@ -135,12 +134,11 @@ static int plan_file_missing(const struct plan_file *plan, size_t at, struct dia
 {
 	const struct recording_batch *batch = &plan->batches[at].batch;
 
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, PLAN_FILE_E_BAD,
 	    "epoch %llu, step %llu: of %u ranks some are missing, or there twice: give the file "
 	    "of each rank, once",
 	    (unsigned long long)batch->epoch, (unsigned long long)batch->step, batch->ranks);
-	return PLAN_FILE_E_BAD;
 }
 
 int plan_file_join(struct plan_file *plan, struct diag *diag)

@@ -28,18 +28,18 @@
 
 static int workset_refuse(struct diag *diag, uint64_t number, const char *what)
 {
-	diag_set(diag, "stream %llu: the workers cannot use it: %s; this is a fault in accessd",
-		 (unsigned long long)number, what);
-	return WORKSET_E_REFUSED;
+	return diag_fail(diag, WORKSET_E_REFUSED,
+			 "stream %llu: the workers cannot use it: %s; this is a fault in accessd",
+			 (unsigned long long)number, what);
 }
 
 static int workset_refuse_errno(struct diag *diag, uint64_t number, const char *what, int error)
 {
-	diag_set(diag,
-		 "stream %llu: the workers cannot map its %s: %s; look at the memory limit of "
-		 "accessd's service or container",
-		 (unsigned long long)number, what, strerror(error));
-	return WORKSET_E_REFUSED;
+	return diag_fail(
+	    diag, WORKSET_E_REFUSED,
+	    "stream %llu: the workers cannot map its %s: %s; look at the memory limit of "
+	    "accessd's service or container",
+	    (unsigned long long)number, what, strerror(error));
 }
 
 static void workset_variant_fini(struct workset_variant *variant)

@@ -151,13 +151,12 @@ int peers_start(const char *text, const struct peers_self *self, struct peers **
 	struct peers *peers;
 	int r;
 
-	if (!kind) {
-		diag_set(diag,
-			 "peers = %s: must be static:HOST[:PORT],..., dns:NAME[:PORT], slurm "
-			 "or etcd:http[s]://HOST:PORT[,...] (access-cluster(7))",
-			 text);
-		return -EINVAL;
-	}
+	if (!kind)
+		return diag_fail(
+		    diag, -EINVAL,
+		    "peers = %s: must be static:HOST[:PORT],..., dns:NAME[:PORT], slurm "
+		    "or etcd:http[s]://HOST:PORT[,...] (access-cluster(7))",
+		    text);
 	r = kind->check(spec, diag);
 	if (r)
 		return r;

@@ -15,8 +15,7 @@ static int dns_check(const char *spec, struct diag *diag)
 
 	if (peers_parse_host(spec, strlen(spec), host, &port, &why) == 0)
 		return 0;
-	diag_set(diag, "peers = dns:...: %s", why.text);
-	return -EINVAL;
+	return diag_fail(diag, -EINVAL, "peers = dns:...: %s", why.text);
 }
 
 static void look_up(struct peers_look *look, struct gate_address *addresses)

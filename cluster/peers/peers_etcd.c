@@ -133,9 +133,9 @@ static int ask_once(struct etcd *etcd, const char *path, const char *body, char 
 
 static int nonsense(const struct etcd *etcd, const char *path, struct diag *diag)
 {
-	diag_set(diag, "%s/v3/%s: its answer makes no sense: is it an etcd of 3.4 or later?",
-		 etcd->url, path);
-	return -EBADMSG;
+	return diag_fail(diag, -EBADMSG,
+			 "%s/v3/%s: its answer makes no sense: is it an etcd of 3.4 or later?",
+			 etcd->url, path);
 }
 
 /* Says who this node is, if it has a login and the etcd wants to know. */
@@ -187,8 +187,8 @@ static int sign_of_life(struct etcd *etcd, struct diag *diag)
 	if (peers_etcd_read_keepalive(answer, size) == 0)
 		return 0;
 	etcd->lease[0] = '\0';
-	diag_set(diag, "%s: this node's lease has expired: another one is asked for", etcd->url);
-	return -ESTALE;
+	return diag_fail(diag, -ESTALE,
+			 "%s: this node's lease has expired: another one is asked for", etcd->url);
 }
 
 static int grant(struct etcd *etcd, struct diag *diag)
@@ -398,11 +398,10 @@ static int etcd_check(const char *spec, struct diag *diag)
 	}
 	if (is_good)
 		return peers_http_prepare(diag);
-	diag_set(diag,
-		 "peers = etcd:%s: must be URLs of one etcd, as in "
-		 "etcd:http://10.0.0.1:2379,http://10.0.0.2:2379",
-		 spec);
-	return -EINVAL;
+	return diag_fail(diag, -EINVAL,
+			 "peers = etcd:%s: must be URLs of one etcd, as in "
+			 "etcd:http://10.0.0.1:2379,http://10.0.0.2:2379",
+			 spec);
 }
 
 const struct peers_kind peers_etcd = {"etcd", etcd_check, etcd_run};

@@ -208,11 +208,10 @@ int peers_http_post(struct peers_http *http, const char *url, const char *body, 
 		code = CURLE_OUT_OF_MEMORY;
 	if (code != CURLE_OK) {
 		free(text.data);
-		diag_set(diag, "%s: %s (is the URL right? `curl -d {} %s` asks it)", url,
-			 code == CURLE_WRITE_ERROR ? "its answer is too long"
-						   : curl.easy_strerror(code),
-			 url);
-		return -EIO;
+		return diag_fail(
+		    diag, -EIO, "%s: %s (is the URL right? `curl -d {} %s` asks it)", url,
+		    code == CURLE_WRITE_ERROR ? "its answer is too long" : curl.easy_strerror(code),
+		    url);
 	}
 	*ret = text.data;
 	*ret_size = text.size;
@@ -273,7 +272,8 @@ int peers_http_wait(struct peers_http *http, int ms, struct diag *diag)
 		return 0;
 	message = curl.multi_info_read(http->multi, &left);
 	curl.easy_getinfo(http->stream, CURLINFO_EFFECTIVE_URL, &url);
-	diag_set(diag, "%s: it sends no more (%s): it, or the next URL of `peers`, is asked again",
-		 url ? url : "", message ? curl.easy_strerror(message->data.result) : "it hung up");
-	return -ECONNRESET;
+	return diag_fail(
+	    diag, -ECONNRESET,
+	    "%s: it sends no more (%s): it, or the next URL of `peers`, is asked again",
+	    url ? url : "", message ? curl.easy_strerror(message->data.result) : "it hung up");
 }

@@ -119,9 +119,9 @@ int peers_slurm_expand(const char *text, char **ret, struct diag *diag)
 		char quoted[PEERS_HOST];
 
 		free(list);
-		diag_set(diag, "%s=%s is no list of 1 to %d nodes as Slurm writes it", VARIABLE,
-			 base_quote(text, quoted, sizeof(quoted)), PEERS_MOST);
-		return -EINVAL;
+		return diag_fail(diag, -EINVAL,
+				 "%s=%s is no list of 1 to %d nodes as Slurm writes it", VARIABLE,
+				 base_quote(text, quoted, sizeof(quoted)), PEERS_MOST);
 	}
 	list[size - 1] = '\0'; /* the last comma */
 	*ret = list;
@@ -133,15 +133,13 @@ static int slurm_check(const char *spec, struct diag *diag)
 	const char *nodes = getenv(VARIABLE);
 	_cleanup_free_ char *list = NULL;
 
-	if (*spec) {
-		diag_set(diag, "peers = slurm:%s: there is nothing behind slurm", spec);
-		return -EINVAL;
-	}
-	if (!nodes) {
-		diag_set(diag, "peers = slurm, but there is no " VARIABLE " in accessd's "
-			       "environment: start accessd inside the job, with srun");
-		return -EINVAL;
-	}
+	if (*spec)
+		return diag_fail(diag, -EINVAL, "peers = slurm:%s: there is nothing behind slurm",
+				 spec);
+	if (!nodes)
+		return diag_fail(diag, -EINVAL,
+				 "peers = slurm, but there is no " VARIABLE " in accessd's "
+				 "environment: start accessd inside the job, with srun");
 	return peers_slurm_expand(nodes, &list, diag);
 }
 

@@ -18,19 +18,16 @@ static int static_check(const char *spec, struct diag *diag)
 		struct diag why;
 		unsigned port;
 
-		if (peers_parse_host(at, size, host, &port, &why)) {
-			diag_set(diag, "peers = static:...: %s", why.text);
-			return -EINVAL;
-		}
+		if (peers_parse_host(at, size, host, &port, &why))
+			return diag_fail(diag, -EINVAL, "peers = static:...: %s", why.text);
 		at += size + (at[size] == ',');
 	}
 	if (n > 0 && n <= PEERS_MOST)
 		return 0;
-	diag_set(diag,
-		 "peers = static: names %zu hosts; it must be 1 to %d, as in "
-		 "static:node1,node2:7411",
-		 n, PEERS_MOST);
-	return -EINVAL;
+	return diag_fail(diag, -EINVAL,
+			 "peers = static: names %zu hosts; it must be 1 to %d, as in "
+			 "static:node1,node2:7411",
+			 n, PEERS_MOST);
 }
 
 static void static_run(struct peers_look *look)

@@ -24,8 +24,8 @@ struct shape_state {
 static int shape_bad(struct shape_state *state, unsigned number, const struct op *op,
 		     const char *what)
 {
-	diag_set(state->diag, "pipeline: op %u (%s): %s", number, op_name(op->id), what);
-	return PIPELINE_E_BAD;
+	return diag_fail(state->diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s", number,
+			 op_name(op->id), what);
 }
 
 /* The first finishing op that was there already, or NULL. */
@@ -46,12 +46,11 @@ static int shape_place(struct shape_state *state, unsigned number, const struct 
 	unsigned at;
 	const struct op *before = shape_finishing(state, &at);
 
-	if (before && !op_impl(op->id)->finished) {
-		diag_set(state->diag,
-			 "pipeline: op %u (%s) works on 8-bit pictures; put it before op %u (%s)",
-			 number, op_name(op->id), at, op_name(before->id));
-		return PIPELINE_E_BAD;
-	}
+	if (before && !op_impl(op->id)->finished)
+		return diag_fail(
+		    state->diag, PIPELINE_E_BAD,
+		    "pipeline: op %u (%s) works on 8-bit pictures; put it before op %u (%s)",
+		    number, op_name(op->id), at, op_name(before->id));
 	if (!before && state->shape.views)
 		return shape_bad(state, number, op,
 				 "there are several pictures already; put it before the op that "
@@ -81,11 +80,10 @@ static int shape_check_finished(struct shape_state *state, unsigned number, cons
 	if (!state->shape.finished || op->id == OP_LAYOUT ||
 	    (op->id == OP_CAST && state->shape.normalize))
 		return 0;
-	diag_set(state->diag,
-		 "pipeline: op %u (%s) would change what op %d (%s) wrote; put it first", number,
-		 op_name(op->id), __builtin_ctz(state->shape.finished) + 1,
-		 op_name(state->ops->op[__builtin_ctz(state->shape.finished)].id));
-	return PIPELINE_E_BAD;
+	return diag_fail(state->diag, PIPELINE_E_BAD,
+			 "pipeline: op %u (%s) would change what op %d (%s) wrote; put it first",
+			 number, op_name(op->id), __builtin_ctz(state->shape.finished) + 1,
+			 op_name(state->ops->op[__builtin_ctz(state->shape.finished)].id));
 }
 
 static int shape_finishing_op(struct shape_state *state, unsigned number, const struct op *op)
@@ -142,13 +140,11 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 	if (number > 1 && op->id == OP_RECORD)
 		return shape_bad(state, number, op,
 				 "it stands alone; give decode \"source\": \"record\" instead");
-	if (stage < OP_STAGE_FILTER && state->tail) {
-		diag_set(state->diag,
-			 "pipeline: op %u (%s) works on the picture; put it before op %u (%s)",
-			 number, op_name(op->id), state->tail,
-			 op_name(state->ops->op[state->tail - 1].id));
-		return PIPELINE_E_BAD;
-	}
+	if (stage < OP_STAGE_FILTER && state->tail)
+		return diag_fail(
+		    state->diag, PIPELINE_E_BAD,
+		    "pipeline: op %u (%s) works on the picture; put it before op %u (%s)", number,
+		    op_name(op->id), state->tail, op_name(state->ops->op[state->tail - 1].id));
 	if (stage >= OP_STAGE_FILTER)
 		state->tail = state->tail ? state->tail : number;
 	else if (stage == OP_STAGE_FINISH)
@@ -183,13 +179,12 @@ static int shape_group(struct shape_state *state, unsigned gate, unsigned first,
 	for (unsigned i = first; i < end; i++) {
 		const struct op *op = &state->ops->op[i];
 
-		if (op_impl(op->id)->stage != OP_STAGE_PICTURE || op->id == OP_FIVE_CROP) {
-			diag_set(state->diag,
-				 "pipeline: op %u (%s) cannot be done at random; put it behind "
-				 "those of op %u (random_apply), or give that fewer ops",
-				 i + 1, op_name(op->id), gate + 1);
-			return PIPELINE_E_BAD;
-		}
+		if (op_impl(op->id)->stage != OP_STAGE_PICTURE || op->id == OP_FIVE_CROP)
+			return diag_fail(
+			    state->diag, PIPELINE_E_BAD,
+			    "pipeline: op %u (%s) cannot be done at random; put it behind "
+			    "those of op %u (random_apply), or give that fewer ops",
+			    i + 1, op_name(op->id), gate + 1);
 	}
 	return shape_ops(state, first, end);
 }
@@ -258,14 +253,13 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 
 	if (r != 0)
 		return r;
-	if (!state.shape.height) {
-		diag_set(diag,
-			 "pipeline: the image's size would differ from sample to sample; after op "
-			 "%u (%s) add {\"op\": \"center_crop\", \"size\": 224}, or give resize "
-			 "[height, width]",
-			 state.shape.pixel_ops, op_name(ops->op[state.shape.pixel_ops - 1].id));
-		return PIPELINE_E_BAD;
-	}
+	if (!state.shape.height)
+		return diag_fail(
+		    diag, PIPELINE_E_BAD,
+		    "pipeline: the image's size would differ from sample to sample; after op "
+		    "%u (%s) add {\"op\": \"center_crop\", \"size\": 224}, or give resize "
+		    "[height, width]",
+		    state.shape.pixel_ops, op_name(ops->op[state.shape.pixel_ops - 1].id));
 	*ret = state.shape;
 	return 0;
 }

@@ -35,11 +35,10 @@ static void spec_json_freep(struct json_in **json)
 static int spec_bad_param(const struct spec_place *at, const struct op_param *param,
 			  const char *what)
 {
-	diag_set(at->diag, "pipeline: op %u (%s): %s %s; give %s%s%s%s", at->number,
-		 op_name(at->id), param->name, what, param->help,
-		 param->fallback ? " (left out: " : "", param->fallback ? param->fallback : "",
-		 param->fallback ? ")" : "");
-	return PIPELINE_E_BAD;
+	return diag_fail(at->diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s %s; give %s%s%s%s",
+			 at->number, op_name(at->id), param->name, what, param->help,
+			 param->fallback ? " (left out: " : "",
+			 param->fallback ? param->fallback : "", param->fallback ? ")" : "");
 }
 
 /* ---- ops ---- */
@@ -54,9 +53,10 @@ static int spec_unknown_param(const struct spec_place *at, const char *key)
 	for (unsigned i = 0; i < n && used < sizeof(known); i++)
 		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 					 params[i].name);
-	diag_set(at->diag, "pipeline: op %u (%s) has no parameter \"%s\"; it has %s", at->number,
-		 op_name(at->id), base_quote(key, quoted, sizeof(quoted)), n ? known : "none");
-	return PIPELINE_E_BAD;
+	return diag_fail(at->diag, PIPELINE_E_BAD,
+			 "pipeline: op %u (%s) has no parameter \"%s\"; it has %s", at->number,
+			 op_name(at->id), base_quote(key, quoted, sizeof(quoted)),
+			 n ? known : "none");
 }
 
 static int spec_unknown_op(unsigned number, const char *name, struct diag *diag)
@@ -67,9 +67,9 @@ static int spec_unknown_op(unsigned number, const char *name, struct diag *diag)
 	for (unsigned i = 0; i < OP_COUNT && used < sizeof(known); i++)
 		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 					 op_name(i));
-	diag_set(diag, "pipeline: op %u: there is no op \"%s\"; there are %s", number,
-		 base_quote(name, quoted, sizeof(quoted)), known);
-	return PIPELINE_E_BAD;
+	return diag_fail(diag, PIPELINE_E_BAD,
+			 "pipeline: op %u: there is no op \"%s\"; there are %s", number,
+			 base_quote(name, quoted, sizeof(quoted)), known);
 }
 
 static int spec_check_keys(const struct spec_place *at, const struct json_in *object)
@@ -149,13 +149,11 @@ static int spec_parse_op(unsigned number, const struct json_in *object, struct o
 	unsigned n;
 	int r;
 
-	if (!name) {
-		diag_set(diag,
-			 "pipeline: op %u is no object with a name; write it as {\"op\": "
-			 "\"decode\"} with its parameters beside",
-			 number);
-		return PIPELINE_E_BAD;
-	}
+	if (!name)
+		return diag_fail(diag, PIPELINE_E_BAD,
+				 "pipeline: op %u is no object with a name; write it as {\"op\": "
+				 "\"decode\"} with its parameters beside",
+				 number);
 	at.id = op_find(name);
 	if (at.id == OP_COUNT)
 		return spec_unknown_op(number, name, diag);
@@ -180,10 +178,9 @@ static int spec_load(const char *text, size_t size, struct json_in **ret, struct
 	struct diag why;
 	int r = json_in_parse(text, size, PIPELINE_MAX_TEXT, ret, &why);
 
-	if (r > 0) {
-		diag_set(diag, "pipeline: the spec is no JSON: %s", why.text);
-		return PIPELINE_E_BAD;
-	}
+	if (r > 0)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: the spec is no JSON: %s",
+				 why.text);
 	return r;
 }
 
@@ -199,11 +196,10 @@ static int spec_parse_list(const struct json_in *list, struct op_list *ops, stru
 {
 	int r = 0;
 
-	if (json_in_count(list) < 1 || json_in_count(list) > PIPELINE_MAX_OPS) {
-		diag_set(diag, "pipeline: the spec has %zu ops; give 1 to %d", json_in_count(list),
-			 PIPELINE_MAX_OPS);
-		return PIPELINE_E_BAD;
-	}
+	if (json_in_count(list) < 1 || json_in_count(list) > PIPELINE_MAX_OPS)
+		return diag_fail(diag, PIPELINE_E_BAD,
+				 "pipeline: the spec has %zu ops; give 1 to %d",
+				 json_in_count(list), PIPELINE_MAX_OPS);
 	ops->count = (unsigned)json_in_count(list);
 	for (unsigned i = 0; r == 0 && i < ops->count; i++)
 		r = spec_parse_op(i + 1, json_in_item(list, i), ops, diag);
@@ -222,11 +218,10 @@ int spec_parse(const char *text, size_t size, struct op_list *ret, struct diag *
 	if (r != 0)
 		return r;
 	list = spec_find_list(json);
-	if (!list) {
-		diag_set(diag, "pipeline: the spec is no list of ops; write {\"ops\": [{\"op\": "
-			       "\"decode\"}, ...]}");
-		return PIPELINE_E_BAD;
-	}
+	if (!list)
+		return diag_fail(diag, PIPELINE_E_BAD,
+				 "pipeline: the spec is no list of ops; write {\"ops\": [{\"op\": "
+				 "\"decode\"}, ...]}");
 	ops = calloc(1, sizeof(*ops));
 	if (!ops)
 		return -ENOMEM;

@@ -117,17 +117,15 @@ int tail_infer(const struct op_list *ops, const struct shape *shape, struct tail
 		const struct op *op = &ops->op[i], *before = tail_out_of_order(ops, i);
 		const char *wrong;
 
-		if (before) {
-			diag_set(diag,
-				 "pipeline: op %u (%s) stands behind op %u (%s); put it before",
-				 i + 1, op_name(op->id), i, op_name(before->id));
-			return PIPELINE_E_BAD;
-		}
+		if (before)
+			return diag_fail(
+			    diag, PIPELINE_E_BAD,
+			    "pipeline: op %u (%s) stands behind op %u (%s); put it before", i + 1,
+			    op_name(op->id), i, op_name(before->id));
 		wrong = tail_add(&state, op);
-		if (wrong) {
-			diag_set(diag, "pipeline: op %u (%s): %s", i + 1, op_name(op->id), wrong);
-			return PIPELINE_E_BAD;
-		}
+		if (wrong)
+			return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s", i + 1,
+					 op_name(op->id), wrong);
 	}
 	*ret = state.tail;
 	return 0;

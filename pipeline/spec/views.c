@@ -15,8 +15,7 @@ const struct op_impl views_op = {.stage = OP_STAGE_DECODE};
 
 static int views_bad(unsigned number, const char *what, struct diag *diag)
 {
-	diag_set(diag, "pipeline: op %u (view): %s", number, what);
-	return PIPELINE_E_BAD;
+	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (view): %s", number, what);
 }
 
 /* A view for each name. */

@@ -11,9 +11,9 @@
 int source_index_json_refuse(const struct reader_dataset *dataset, const char *shard,
 			     const char *what, struct diag *diag)
 {
-	diag_set(diag, "dataset \"%s\" is refused: shard \"%s\" %s; copy the data set anew",
-		 BASE_QUOTED(dataset->path, 256), BASE_QUOTED(shard, 128), what);
-	return DATASET_E_REFUSED;
+	return diag_fail(diag, DATASET_E_REFUSED,
+			 "dataset \"%s\" is refused: shard \"%s\" %s; copy the data set anew",
+			 BASE_QUOTED(dataset->path, 256), BASE_QUOTED(shard, 128), what);
 }
 
 int source_index_json_check(const struct reader_dataset *dataset, const struct index_json *index,
@@ -89,11 +89,9 @@ int source_index_json(const struct reader_dataset *dataset, const struct scan_pr
 		return DATASET_E_ROOM;
 	if (!r && text)
 		r = parse(text, size, arg, ret, &why);
-	if (r == INDEX_JSON_E_BAD) {
-		diag_set(diag, "dataset \"%s\" is refused: %s", BASE_QUOTED(dataset->path, 256),
-			 why.text);
-		return DATASET_E_REFUSED;
-	}
+	if (r == INDEX_JSON_E_BAD)
+		return diag_fail(diag, DATASET_E_REFUSED, "dataset \"%s\" is refused: %s",
+				 BASE_QUOTED(dataset->path, 256), why.text);
 	if (r < 0)
 		diag_set(diag, "cannot read " INDEX_JSON " of the dataset: %s", strerror(-r));
 	else if (ret->n)

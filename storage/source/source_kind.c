@@ -37,11 +37,11 @@ static int refuse_options(const struct reader_dataset *dataset, struct diag *dia
 	     word += strlen(word) + 1)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
 					 word);
-	diag_set(diag,
-		 "the options of dataset \"%s\" cannot be used: they are written PATH?key=value,"
-		 "key=value, each once, and for a data set of this kind (%s) there are: %s",
-		 base_quote(dataset->path, path, sizeof(path)), dataset->ops->name, list);
-	return DATASET_E_REFUSED;
+	return diag_fail(
+	    diag, DATASET_E_REFUSED,
+	    "the options of dataset \"%s\" cannot be used: they are written PATH?key=value,"
+	    "key=value, each once, and for a data set of this kind (%s) there are: %s",
+	    base_quote(dataset->path, path, sizeof(path)), dataset->ops->name, list);
 }
 
 /* Is there one of that key before it? */

@@ -235,11 +235,10 @@ static int manifest_probe(struct reader_dataset *dataset, const struct scan_prog
 		r = source_shards_probe(dataset, progress, diag);
 	if (r)
 		return r;
-	if (dataset->how == READER_HOW_OPEN_ONLY) {
-		diag_set(diag, "the files that a manifest names may lie anywhere, so each user "
-			       "reads them himself");
-		return DATASET_E_CLOSED;
-	}
+	if (dataset->how == READER_HOW_OPEN_ONLY)
+		return diag_fail(diag, DATASET_E_CLOSED,
+				 "the files that a manifest names may lie anywhere, so each user "
+				 "reads them himself");
 	shards = dataset->source;
 	if (!dataset->is_folder)
 		shards->base_fd = open_base(dataset);

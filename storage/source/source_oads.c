@@ -11,12 +11,11 @@
 static int refuse(const struct reader_dataset *dataset, const char *what, int code,
 		  struct diag *diag)
 {
-	diag_set(
-	    diag,
+	return diag_fail(
+	    diag, code,
 	    "the converted data set \"%s\" cannot be used: %s; access-ctl convert --check says "
 	    "more, access-ctl convert makes it anew from the folder",
 	    BASE_QUOTED(dataset->path, 512), what);
-	return code;
 }
 
 static int converted_probe(struct reader_dataset *dataset, const struct scan_progress *progress,

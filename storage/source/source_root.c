@@ -56,9 +56,8 @@ int source_refuse_root(const struct reader_dataset *dataset, int error, struct d
 		mend = "give the folder that holds the pictures or the class folders, or a file "
 		       "that access-ctl convert made, or another kind of data set "
 		       "(oneaccess-sources(7)); unpack archives";
-	diag_set(diag, "cannot open dataset \"%s\": %s; %s", BASE_QUOTED(dataset->path, 512),
-		 strerror(error), mend);
-	return -error;
+	return diag_fail(diag, -error, "cannot open dataset \"%s\": %s; %s",
+			 BASE_QUOTED(dataset->path, 512), strerror(error), mend);
 }
 
 /* A folder, or a file: nothing else is opened, which might wait for somebody or do something. */
@@ -120,10 +119,8 @@ int source_open_root(struct reader_dataset *dataset, struct diag *diag)
 	struct stat st;
 	int fd;
 
-	if (dataset->path[0] != '/') {
-		diag_set(diag, "the path of a dataset must be absolute");
-		return -EINVAL;
-	}
+	if (dataset->path[0] != '/')
+		return diag_fail(diag, -EINVAL, "the path of a dataset must be absolute");
 	fd = open_name(dataset, &st);
 	if (fd < 0)
 		return source_refuse_root(dataset, -fd, diag);

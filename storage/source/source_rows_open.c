@@ -55,9 +55,8 @@ BASE_PRINTF(2, 3) static int refuse(const struct opening *opening, const char *f
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	diag_set(opening->diag, "dataset \"%s\" is refused: %s",
-		 BASE_QUOTED(opening->dataset->path, 300), text);
-	return DATASET_E_REFUSED;
+	return diag_fail(opening->diag, DATASET_E_REFUSED, "dataset \"%s\" is refused: %s",
+			 BASE_QUOTED(opening->dataset->path, 300), text);
 }
 
 /* As much of a file's begin as there is, or negative errno. */

@@ -210,10 +210,9 @@ static int place_index(struct reader_dataset *dataset, unsigned threads,
 {
 	int r;
 
-	if (progress->open_only && !shards_are_open(dataset)) {
-		diag_set(diag, "not all shards of the dataset are open to everybody");
-		return DATASET_E_CLOSED;
-	}
+	if (progress->open_only && !shards_are_open(dataset))
+		return diag_fail(diag, DATASET_E_CLOSED,
+				 "not all shards of the dataset are open to everybody");
 	if (source_map_stored(dataset)) {
 		if (stored_holds(dataset))
 			return 0;

@@ -88,9 +88,8 @@ int source_shards_refuse_compressed(const struct reader_dataset *dataset, const 
 static int refuse(const struct reader_dataset *dataset, int code, const char *what,
 		  struct diag *diag)
 {
-	diag_set(diag, "the list of shards \"%s\" cannot be used: %s",
-		 BASE_QUOTED(dataset->path, 400), what);
-	return code;
+	return diag_fail(diag, code, "the list of shards \"%s\" cannot be used: %s",
+			 BASE_QUOTED(dataset->path, 400), what);
 }
 
 int source_shards_add(struct shard_names *names, const char *name)

@@ -67,11 +67,11 @@ static int check_labels(struct found *found, struct diag *diag)
 	found->has_labels = find_labelled(found, true, with);
 	if (!found->has_labels || !find_labelled(found, false, without))
 		return 0;
-	diag_set(diag,
-		 "dataset \"%s\" is refused: sample %s has no label, and %s has one: give all "
-		 "samples a label, or none",
-		 BASE_QUOTED(found->dataset->path, 200), without, with);
-	return DATASET_E_REFUSED;
+	return diag_fail(
+	    diag, DATASET_E_REFUSED,
+	    "dataset \"%s\" is refused: sample %s has no label, and %s has one: give all "
+	    "samples a label, or none",
+	    BASE_QUOTED(found->dataset->path, 200), without, with);
 }
 
 static int add_word(struct found *found, const char *word, uint32_t *label, struct diag *diag)
@@ -80,8 +80,7 @@ static int add_word(struct found *found, const char *word, uint32_t *label, stru
 
 	if (r != -E2BIG)
 		return r;
-	diag_set(diag, "the data set is refused: it " WORDS_TOO_MANY);
-	return DATASET_E_REFUSED;
+	return diag_fail(diag, DATASET_E_REFUSED, "the data set is refused: it " WORDS_TOO_MANY);
 }
 
 /* The number of each label's word among those of all shards, in its place. */
@@ -220,12 +219,11 @@ static int write_all(struct found *found, char *name, int *ret_fd, struct diag *
 	struct index_writer writer;
 	int r = index_new(&writer, &found->head);
 
-	if (r) {
-		diag_set(diag, "cannot make the index of dataset \"%s\" (%llu samples): %s",
-			 BASE_QUOTED(found->dataset->path, 256),
-			 (unsigned long long)found->head.n_samples, strerror(-r));
-		return r;
-	}
+	if (r)
+		return diag_fail(diag, r,
+				 "cannot make the index of dataset \"%s\" (%llu samples): %s",
+				 BASE_QUOTED(found->dataset->path, 256),
+				 (unsigned long long)found->head.n_samples, strerror(-r));
 	index_add_options(&writer, source_shards_options(found->dataset));
 	for (size_t i = 0; i < found->n; i++)
 		write_shard(&writer, found, &found->shard[i], name);
@@ -237,10 +235,9 @@ static int write_all(struct found *found, char *name, int *ret_fd, struct diag *
 
 static int refuse_empty(const struct reader_dataset *dataset, struct diag *diag)
 {
-	diag_set(diag, "no sample found in the %s of dataset \"%s\": %s",
-		 dataset->ops->shards->what, BASE_QUOTED(dataset->path, 256),
-		 dataset->ops->shards->empty);
-	return DATASET_E_EMPTY;
+	return diag_fail(diag, DATASET_E_EMPTY, "no sample found in the %s of dataset \"%s\": %s",
+			 dataset->ops->shards->what, BASE_QUOTED(dataset->path, 256),
+			 dataset->ops->shards->empty);
 }
 
 static int write_found(struct found *found, unsigned threads, const struct scan_progress *progress,

@@ -30,18 +30,15 @@ static int wrapped_probe(struct reader_dataset *dataset, const struct scan_progr
 		return SOURCE_E_NONE;
 	if (r)
 		return r == WRAPPED_E_BAD ? DATASET_E_REFUSED : r;
-	if (dataset->how == READER_HOW_OPEN_ONLY) {
-		diag_set(diag, "a wrapped data set is private to its user");
-		return DATASET_E_CLOSED;
-	}
-	if (dataset->how == READER_HOW_NAMED) {
-		diag_set(
-		    diag,
+	if (dataset->how == READER_HOW_OPEN_ONLY)
+		return diag_fail(diag, DATASET_E_CLOSED,
+				 "a wrapped data set is private to its user");
+	if (dataset->how == READER_HOW_NAMED)
+		return diag_fail(
+		    diag, DATASET_E_REFUSED,
 		    "a wrapped data set runs its user's Python code, which nobody else may "
 		    "have run as him: a data set that has a name for others is files, so "
 		    "write its samples into some (access-ctl convert, WebDataset, Parquet ...)");
-		return DATASET_E_REFUSED;
-	}
 	dataset->source = malloc(sizeof(note));
 	if (!dataset->source)
 		return -ENOMEM;

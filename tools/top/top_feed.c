@@ -67,15 +67,11 @@ static int feed_ask(struct top_feed *feed, struct json_in **ret)
 		return TOP_FEED_E_NONE;
 	fd = wire_take_fd(&in, 0);
 	wire_in_fini(&in);
-	if (fd < 0 || fstat(fd, &status) || status.st_size > FEED_MAX) {
-		diag_set(&feed->diag, "accessd's answer has no status");
-		return TOP_FEED_E_NONE;
-	}
+	if (fd < 0 || fstat(fd, &status) || status.st_size > FEED_MAX)
+		return diag_fail(&feed->diag, TOP_FEED_E_NONE, "accessd's answer has no status");
 	text = malloc((size_t)status.st_size + 1);
-	if (!text || base_read_at(fd, text, (uint64_t)status.st_size, 0)) {
-		diag_set(&feed->diag, "the status cannot be read");
-		return TOP_FEED_E_NONE;
-	}
+	if (!text || base_read_at(fd, text, (uint64_t)status.st_size, 0))
+		return diag_fail(&feed->diag, TOP_FEED_E_NONE, "the status cannot be read");
 	return feed_parse(feed, text, (size_t)status.st_size, ret);
 }
 
@@ -95,8 +91,7 @@ static int feed_watch(struct top_feed *feed)
 	feed->heard_ns = base_now_ns();
 	if (fd >= 0 && pane_attach(fd, &feed->pane) == 0)
 		return 0;
-	diag_set(&feed->diag, "accessd's answer has no memory to watch");
-	return TOP_FEED_E_NONE;
+	return diag_fail(&feed->diag, TOP_FEED_E_NONE, "accessd's answer has no memory to watch");
 }
 
 /* accessd says nothing to a watcher, so whatever comes is its end. */
@@ -111,10 +106,9 @@ static int feed_silent(struct top_feed *feed)
 {
 	if (base_now_ns() - feed->heard_ns < FEED_SILENT_NS)
 		return TOP_FEED_E_OLD;
-	diag_set(&feed->diag,
-		 "accessd has shown nothing new for %d s: it is stopped, or has much to do",
-		 (int)(FEED_SILENT_NS / 1000000000));
-	return TOP_FEED_E_NONE;
+	return diag_fail(&feed->diag, TOP_FEED_E_NONE,
+			 "accessd has shown nothing new for %d s: it is stopped, or has much to do",
+			 (int)(FEED_SILENT_NS / 1000000000));
 }
 
 static int feed_look(struct top_feed *feed, struct json_in **ret)
@@ -123,10 +117,8 @@ static int feed_look(struct top_feed *feed, struct json_in **ret)
 	size_t size;
 	int r = pane_read(&feed->pane, &text, &size);
 
-	if (feed_is_over(feed)) {
-		diag_set(&feed->diag, "accessd has ended");
-		return TOP_FEED_E_NONE;
-	}
+	if (feed_is_over(feed))
+		return diag_fail(&feed->diag, TOP_FEED_E_NONE, "accessd has ended");
 	if (r == PANE_E_ENDED) {
 		r = feed_watch(feed);
 		if (r)
@@ -135,10 +127,9 @@ static int feed_look(struct top_feed *feed, struct json_in **ret)
 	}
 	if (r == PANE_E_OLD || r == PANE_E_BUSY)
 		return feed_silent(feed);
-	if (r) {
-		diag_set(&feed->diag, "the status that accessd shows cannot be read");
-		return TOP_FEED_E_NONE;
-	}
+	if (r)
+		return diag_fail(&feed->diag, TOP_FEED_E_NONE,
+				 "the status that accessd shows cannot be read");
 	feed->heard_ns = base_now_ns();
 	return feed_parse(feed, text, size, ret);
 }

@@ -85,20 +85,17 @@ int top_screen_open(struct diag *diag)
 {
 	const char *term = getenv("TERM");
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		diag_set(diag,
-			 "this is no terminal: -b prints what the screen would show, --json a "
-			 "line of JSON");
-		return 1;
-	}
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return diag_fail(
+		    diag, 1,
+		    "this is no terminal: -b prints what the screen would show, --json a "
+		    "line of JSON");
 	top_screen.screen = newterm(NULL, stdout, stdin);
-	if (!top_screen.screen) {
-		diag_set(
-		    diag,
+	if (!top_screen.screen)
+		return diag_fail(
+		    diag, 1,
 		    "the terminal \"%s\" is not known here: set TERM, as in TERM=vt100, or use -b",
 		    term ? term : "");
-		return 1;
-	}
 	set_escdelay(SCREEN_ESCAPE_MS);
 	cbreak();
 	noecho();

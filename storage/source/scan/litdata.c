@@ -14,8 +14,7 @@
 
 static int refuse(struct diag *diag, const char *what, const char *mend)
 {
-	diag_set(diag, "its " INDEX_JSON " %s; %s", what, mend);
-	return INDEX_JSON_E_BAD;
+	return diag_fail(diag, INDEX_JSON_E_BAD, "its " INDEX_JSON " %s; %s", what, mend);
 }
 
 /* ---- chunks ---- */

@@ -19,8 +19,7 @@
 
 static int mds_refuse(struct diag *diag, const char *what, const char *mend)
 {
-	diag_set(diag, "%s; %s", what, mend);
-	return INDEX_JSON_E_BAD;
+	return diag_fail(diag, INDEX_JSON_E_BAD, "%s; %s", what, mend);
 }
 
 #define MDS_MEND "write the data set anew with MDSWriter of mosaicml-streaming"

@@ -24,12 +24,11 @@ int megatron_parse(const uint8_t *head, uint64_t bytes, struct megatron *ret, st
 
 	if (bytes < MEGATRON_HEAD || memcmp(head, MEGATRON_MAGIC, 9) != 0)
 		return NPY_E_NONE;
-	if (little_64(head + 9) != 1 || head[17] >= BASE_ARRAY_LEN(number) || !number[head[17]]) {
-		diag_set(diag,
-			 "its .idx is of another version, or its tokens are no whole numbers; "
-			 "make both files anew with preprocess_data.py of Megatron-LM");
-		return NPY_E_BAD;
-	}
+	if (little_64(head + 9) != 1 || head[17] >= BASE_ARRAY_LEN(number) || !number[head[17]])
+		return diag_fail(
+		    diag, NPY_E_BAD,
+		    "its .idx is of another version, or its tokens are no whole numbers; "
+		    "make both files anew with preprocess_data.py of Megatron-LM");
 	megatron.number = number[head[17]];
 	megatron.sequences = little_64(head + 18);
 	megatron.documents = little_64(head + 26);
@@ -41,11 +40,11 @@ int megatron_parse(const uint8_t *head, uint64_t bytes, struct megatron *ret, st
 			return 0;
 		}
 	}
-	diag_set(diag,
-		 "its .idx says %llu sequences and %llu documents, and has %llu bytes, which is "
-		 "not what they "
-		 "take; it is cut off or damaged: make both files anew",
-		 (unsigned long long)megatron.sequences, (unsigned long long)megatron.documents,
-		 (unsigned long long)bytes);
-	return NPY_E_BAD;
+	return diag_fail(
+	    diag, NPY_E_BAD,
+	    "its .idx says %llu sequences and %llu documents, and has %llu bytes, which is "
+	    "not what they "
+	    "take; it is cut off or damaged: make both files anew",
+	    (unsigned long long)megatron.sequences, (unsigned long long)megatron.documents,
+	    (unsigned long long)bytes);
 }
