@@ -27,6 +27,21 @@
 #define BASE_EACH_LEAVING(item, list, link)                                        \
 	for (__typeof__(&*LIST_FIRST(list)) item = LIST_FIRST(list), item##_next_; \
 	     item != NULL && (item##_next_ = LIST_NEXT(item, link), true); item = item##_next_)
+/* Where in [from, to) those places `at` end of which is_before is true, and which come first; from, where there are none. */
+#define BASE_SEARCH(at, from, to, is_before)                           \
+	({                                                             \
+		uint64_t low_ = (from), high_ = (to);                  \
+		while (low_ < high_) {                                 \
+			const uint64_t at = low_ + (high_ - low_) / 2; \
+			if (is_before)                                 \
+				low_ = at + 1;                         \
+			else                                           \
+				high_ = at;                            \
+		}                                                      \
+		low_;                                                  \
+	})
+/* The last of n such places, whether or not it is true of the first one. */
+#define BASE_LAST(at, n, is_before) (BASE_SEARCH(at, 1, n, is_before) - 1)
 #define BASE_ORDER(a, b) (((a) > (b)) - ((a) < (b))) /* as qsort() wants it */
 #define BASE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 /* On the path of a batch, or never there: the first kind lies together, on few pages of code. */

@@ -201,17 +201,7 @@ static uint32_t *windows_of(const struct listing_spec *spec, uint64_t epoch)
 
 static uint64_t block_of(const struct listing_spec *spec, uint64_t id)
 {
-	uint64_t low = 0, high = spec->n_blocks;
-
-	while (high - low > 1) {
-		const uint64_t middle = low + (high - low) / 2;
-
-		if ((uint64_t)spec->blocks[middle] <= id)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_LAST(at, spec->n_blocks, (uint64_t)spec->blocks[at] <= id);
 }
 
 /* Entries, which are ids, window by window; within one they stay in order. */

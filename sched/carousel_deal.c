@@ -278,20 +278,12 @@ static uint64_t sum_blocks(struct carousel *carousel)
 /* The rank-th of the candidates, from 0, in ascending order. */
 static uint32_t block_of_rank(const struct carousel *carousel, uint32_t n_list, uint32_t rank)
 {
-	size_t low = 0, high = carousel->window.words / CAROUSEL_SPAN;
-	size_t word;
+	size_t low, word;
 	uint64_t bits;
 
 	if (n_list)
 		return carousel->list[rank];
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-
-		if (carousel->sums[middle] <= rank)
-			low = middle;
-		else
-			high = middle;
-	}
+	low = BASE_LAST(at, carousel->window.words / CAROUSEL_SPAN, carousel->sums[at] <= rank);
 	rank -= carousel->sums[low];
 	for (word = low * CAROUSEL_SPAN;; word++) {
 		uint32_t count = (uint32_t)__builtin_popcountll(carousel->candidates[word]);

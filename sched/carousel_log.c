@@ -131,17 +131,8 @@ static bool ends_by(const struct entry *entry, uint64_t epoch, uint64_t place)
 /* The first that ends behind the place, or the end: they are in order, and may be millions. */
 static uint64_t first_behind(const struct carousel_log *log, uint64_t epoch, uint64_t place)
 {
-	uint64_t low = log->first, high = carousel_log_end(log);
-
-	while (low < high) {
-		const uint64_t middle = low + (high - low) / 2;
-
-		if (ends_by(&carousel_record_of(log, middle)->entry, epoch, place))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_SEARCH(at, log->first, carousel_log_end(log),
+			   ends_by(&carousel_record_of(log, at)->entry, epoch, place));
 }
 
 /* The entry that has the place, or the end. false: none that is kept. */

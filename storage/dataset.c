@@ -519,15 +519,5 @@ void dataset_shard_of(const struct dataset *dataset, uint64_t shard, struct data
 
 uint64_t dataset_shard_with(const struct dataset *dataset, uint64_t sample)
 {
-	uint64_t low = 0, high = dataset_shards(dataset);
-
-	while (high - low > 1) {
-		const uint64_t middle = low + (high - low) / 2;
-
-		if (shard_record_of(dataset, middle).first <= sample)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_LAST(at, dataset_shards(dataset), shard_record_of(dataset, at).first <= sample);
 }

@@ -131,15 +131,7 @@ void subids_fini(struct subids *subids)
 
 uid_t subids_owner(const struct subids *subids, uid_t uid)
 {
-	size_t low = 0, high = subids->n;
+	const uint64_t i = BASE_SEARCH(at, 0, subids->n, subids->range[at].last < uid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (subids->range[middle].last < uid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < subids->n && subids->range[low].first <= uid ? subids->range[low].owner : uid;
+	return i < subids->n && subids->range[i].first <= uid ? subids->range[i].owner : uid;
 }

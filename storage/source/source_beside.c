@@ -93,20 +93,9 @@ static char *read_text(struct beside *beside, const char *name, uint64_t most, s
 
 static bool is_there(const struct shard_names *names, const char *name)
 {
-	size_t first = 0, end = names->n;
+	const uint64_t i = BASE_SEARCH(at, 0, names->n, strcmp(names->name[at], name) < 0);
 
-	while (first < end) {
-		const size_t middle = first + (end - first) / 2;
-		const int order = strcmp(names->name[middle], name);
-
-		if (order == 0)
-			return true;
-		if (order < 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return false;
+	return i < names->n && strcmp(names->name[i], name) == 0;
 }
 
 /* ---- DALI's ---- */
@@ -159,20 +148,9 @@ static void check_dali(struct beside *beside, const struct indexer_shard *shard,
 static const struct indexer_shard *shard_called(const struct indexer_shard *shard, size_t n,
 						size_t folder, const char *name)
 {
-	size_t first = 0, end = n;
+	const uint64_t i = BASE_SEARCH(at, 0, n, strcmp(shard[at].name + folder, name) < 0);
 
-	while (first < end) {
-		const size_t middle = first + (end - first) / 2;
-		const int order = strcmp(shard[middle].name + folder, name);
-
-		if (order == 0)
-			return &shard[middle];
-		if (order < 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return NULL;
+	return i < n && strcmp(shard[i].name + folder, name) == 0 ? &shard[i] : NULL;
 }
 
 /* Samples without a picture are no samples here, but where these are all of their files. */

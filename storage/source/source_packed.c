@@ -245,17 +245,7 @@ int64_t source_packed_stamp(const struct packed *packed)
 
 static uint64_t group_of(const struct packed *packed, uint64_t sample)
 {
-	uint64_t low = 0, high = packed->groups;
-
-	while (high - low > 1) {
-		const uint64_t middle = low + (high - low) / 2;
-
-		if (packed->first[middle] <= sample)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_LAST(at, packed->groups, packed->first[at] <= sample);
 }
 
 struct row4 { /* of a sample's record */

@@ -131,17 +131,7 @@ int packing_make(const uint32_t *size, unsigned n, uint32_t length, struct packi
 /* The document with that whole length. */
 static unsigned whole_of(const struct packing *packing, uint64_t sequence)
 {
-	unsigned low = 0, high = packing->n;
-
-	while (high - low > 1) {
-		const unsigned middle = (low + high) / 2;
-
-		if (packing->whole_before[middle] <= sequence)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return (unsigned)BASE_LAST(at, packing->n, packing->whole_before[at] <= sequence);
 }
 
 unsigned packing_parts(const struct packing *packing, uint64_t sequence,
