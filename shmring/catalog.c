@@ -16,13 +16,9 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shmring/region.h"
-
-#define CATALOG_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 struct places {
 	uint64_t start, names, bytes;
@@ -99,7 +95,7 @@ int catalog_seal(struct catalog_draft *draft)
 	memcpy(draft->map, &draft->head, sizeof(draft->head));
 	region_unmap(draft->map, draft->bytes); /* F_SEAL_WRITE wants no writable mapping */
 	draft->map = NULL;
-	return fcntl(draft->fd, F_ADD_SEALS, CATALOG_SEALS | F_SEAL_SEAL) < 0 ? -errno : 0;
+	return region_seal(draft->fd, REGION_IMMUTABLE);
 }
 
 int catalog_take(struct catalog_draft *draft, int *ret_fd)
@@ -176,22 +172,13 @@ static int check(struct catalog *catalog)
 
 int catalog_attach(int fd, struct catalog *ret)
 {
-	int r;
 	struct catalog catalog;
-	struct stat status;
 	void *map;
+	int r = region_attach_any(fd, REGION_IMMUTABLE, sizeof(catalog.head), UINT64_MAX, false,
+				  &map, &catalog.bytes);
 
-	if (!base_is_sealed(fd, CATALOG_SEALS))
-		return CATALOG_E_BAD;
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	catalog.bytes = (uint64_t)status.st_size;
-	if (catalog.bytes < sizeof(catalog.head))
-		return CATALOG_E_BAD;
-	/* Private: before Linux 6.7 F_SEAL_WRITE forbids shared mappings, also to read. */
-	map = mmap(NULL, catalog.bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
+	if (r)
+		return r < 0 ? r : CATALOG_E_BAD;
 	catalog.map = map;
 	r = check(&catalog);
 	if (r)

@@ -29,7 +29,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "shmring/region.h"
 
@@ -147,31 +146,20 @@ int region_map_privately(int fd, uint64_t bytes, void **ret_map)
 	return map_as(fd, bytes, PROT_READ, MAP_PRIVATE, ret_map);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now = {0};
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Has that much memory taken longer than it is worth? */
-static bool is_late(clockid_t clock, uint64_t since_ns, uint64_t bytes)
+static bool is_late(uint64_t took_ns, uint64_t bytes)
 {
-	const uint64_t times = clock == CLOCK_MONOTONIC ? PATIENCE_WALL : 1;
-
-	return clock_ns(clock) - since_ns >
-	       times * (PATIENCE_NS + bytes / REGION_HUGE * PATIENCE_PAGE_NS);
+	return took_ns > PATIENCE_NS + bytes / REGION_HUGE * PATIENCE_PAGE_NS;
 }
 
 /* The kernel looks for signals between two calls, not within one: who gathers at low priority and is
  * to end would otherwise keep the memory for long. */
 static int gather_in_steps(uint8_t *map, uint64_t bytes)
 {
-	const uint64_t since_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t since_ns = base_cpu_ns();
 
 	for (uint64_t at = 0; at < bytes; at += GATHER_STEP) {
-		if (is_late(CLOCK_THREAD_CPUTIME_ID, since_ns, at))
+		if (is_late(base_cpu_ns() - since_ns, at))
 			return -ETIME;
 		if (madvise(map + at, (size_t)BASE_MIN(GATHER_STEP, bytes - at), MADV_COLLAPSE) < 0)
 			return -errno;
@@ -181,8 +169,7 @@ static int gather_in_steps(uint8_t *map, uint64_t bytes)
 
 static int reserve_in_steps(int fd, uint64_t offset, uint8_t *map, uint64_t bytes)
 {
-	const uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t cpu_ns = base_cpu_ns(), now_ns = base_now_ns();
 
 	for (uint64_t at = 0; at < bytes; at += REGION_HUGE) {
 		int r = region_reserve(fd, offset + at, base_page_size());
@@ -191,8 +178,8 @@ static int reserve_in_steps(int fd, uint64_t offset, uint8_t *map, uint64_t byte
 			return r;
 		if (madvise(map + at, REGION_HUGE, MADV_COLLAPSE) < 0)
 			return -errno;
-		if (is_late(CLOCK_THREAD_CPUTIME_ID, cpu_ns, at + REGION_HUGE) ||
-		    is_late(CLOCK_MONOTONIC, now_ns, at + REGION_HUGE))
+		if (is_late(base_cpu_ns() - cpu_ns, at + REGION_HUGE) ||
+		    is_late((base_now_ns() - now_ns) / PATIENCE_WALL, at + REGION_HUGE))
 			return -ETIME;
 	}
 	return 0;
@@ -232,11 +219,11 @@ int region_gather(int fd, uint64_t offset, uint64_t bytes)
 
 int region_gather_one(uint8_t *at)
 {
-	const uint64_t since_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t since_ns = base_cpu_ns();
 
 	if (madvise(at, REGION_HUGE, MADV_COLLAPSE) < 0)
 		return -errno;
-	return is_late(CLOCK_THREAD_CPUTIME_ID, since_ns, REGION_HUGE) ? -ETIME : 0;
+	return is_late(base_cpu_ns() - since_ns, REGION_HUGE) ? -ETIME : 0;
 }
 
 int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes)
@@ -300,7 +287,7 @@ int region_freeze(int fd, uint64_t bytes, void **map)
 	region_unmap(*map, bytes);
 	*map = NULL;
 	r = region_seal(fd, REGION_IMMUTABLE);
-	return r ? r : region_map(fd, bytes, false, map);
+	return r ? r : region_map_privately(fd, bytes, map);
 }
 
 /* Of a memfd from elsewhere that bears at least these seals. */
@@ -320,6 +307,13 @@ static int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
 	return 0;
 }
 
+/* Before Linux 6.7 F_SEAL_WRITE forbids shared mappings, also to read. */
+static int map_sealed(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map)
+{
+	return seal == REGION_IMMUTABLE ? region_map_privately(fd, bytes, ret_map)
+					: region_map(fd, bytes, writable, ret_map);
+}
+
 int region_attach_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t most,
 			  void **ret_map, uint64_t *ret_bytes)
 {
@@ -334,7 +328,7 @@ int region_attach_foreign(int fd, enum region_seal seal, uint64_t least, uint64_
 		return -errno;
 	if (bytes < least || bytes > most || (uint64_t)st.st_blocks < (bytes + 511) / 512)
 		return REGION_E_BAD;
-	r = region_map(fd, bytes, false, ret_map);
+	r = map_sealed(fd, seal, bytes, false, ret_map);
 	if (!r)
 		*ret_bytes = bytes;
 	return r;
@@ -349,7 +343,7 @@ int region_attach_any(int fd, enum region_seal seal, uint64_t least, uint64_t mo
 		return r;
 	if (*ret_bytes < least || *ret_bytes > most)
 		return REGION_E_BAD;
-	return region_map(fd, *ret_bytes, writable, ret_map);
+	return map_sealed(fd, seal, *ret_bytes, writable, ret_map);
 }
 
 int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map)
