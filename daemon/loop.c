@@ -17,7 +17,6 @@
 #include <event2/event.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/wire.h"
@@ -68,17 +67,9 @@ void loop_free(struct loop *loop)
 	free(loop);
 }
 
-static uint64_t cpu_now_ns(void)
-{
-	struct timespec time = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 int loop_run(struct loop *loop)
 {
-	loop->cpu_ns = cpu_now_ns();
+	loop->cpu_ns = base_cpu_ns();
 	return event_base_dispatch(loop->base) < 0 ? -EIO : 0;
 }
 
@@ -137,7 +128,7 @@ static void note_turn(struct loop *loop, uint64_t ns, const char *what)
 	if (loop->unseen_ns < CPU_STEP_NS && ns <= loop->turns.wall.ns)
 		return;
 	loop->unseen_ns = 0;
-	loop->cpu_ns = cpu_now_ns();
+	loop->cpu_ns = base_cpu_ns();
 	if (ns >= SLOW_NS || ns > loop->turns.wall.ns)
 		note_slow(&loop->turns, ns, BASE_MIN(loop->cpu_ns - before_ns, ns), what);
 }

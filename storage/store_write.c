@@ -273,14 +273,6 @@ static size_t write_fit(struct store *store, struct store_item **items, size_t c
 	return fit;
 }
 
-static uint64_t write_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* Under lock: what the values took that are on the disk now, with the deletions among them, the room that was made, and
  * what a commit costs however many there are. */
 static void write_account(struct store *store, struct store_item **items, size_t done,
@@ -294,13 +286,13 @@ static void write_account(struct store *store, struct store_item **items, size_t
 	if (bytes == 0)
 		return;
 	store->state.write_ns += base_now_ns() - began_ns;
-	store->state.write_cpu_ns += write_cpu_ns() - began_cpu_ns;
+	store->state.write_cpu_ns += base_cpu_ns() - began_cpu_ns;
 	store->state.write_bytes += bytes;
 }
 
 static void write_queue(struct store *store)
 {
-	const uint64_t began_ns = base_now_ns(), began_cpu_ns = write_cpu_ns();
+	const uint64_t began_ns = base_now_ns(), began_cpu_ns = base_cpu_ns();
 	struct store_item **items;
 	size_t count, fit, done;
 	uint64_t cost;
