@@ -18,6 +18,7 @@
  */
 
 #include "base/log.h"
+#include "base/hold.h"
 #include "base/log_keys.h"
 
 #include <fcntl.h>
@@ -68,9 +69,8 @@ static const struct {
 
 void log_set_file(const char *path)
 {
-	pthread_mutex_lock(&log_mutex);
+	BASE_HOLD(&log_mutex);
 	snprintf(log_state.place, sizeof(log_state.place), "%s", path);
-	pthread_mutex_unlock(&log_mutex);
 }
 
 const char *log_place(void)
@@ -134,12 +134,11 @@ static void log_choose_sink(void)
 void log_init(const char *program, enum log_level least)
 {
 	signal(SIGPIPE, SIG_IGN);
-	pthread_mutex_lock(&log_mutex);
+	BASE_HOLD(&log_mutex);
 	snprintf(log_state.program, sizeof(log_state.program), "%s", program);
 	log_state.least = least;
 	log_state.to_journal = false;
 	log_choose_sink();
-	pthread_mutex_unlock(&log_mutex);
 }
 
 static ssize_t log_write(const char *line, size_t size)
@@ -305,18 +304,13 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 
 void log_set_hint(const char *event, const char *hint)
 {
-	pthread_mutex_lock(&log_mutex);
+	BASE_HOLD(&log_mutex);
 	log_state.hinted = event;
 	log_state.hint = hint;
-	pthread_mutex_unlock(&log_mutex);
 }
 
 uint64_t log_lost(void)
 {
-	uint64_t lost;
-
-	pthread_mutex_lock(&log_mutex);
-	lost = log_state.lost;
-	pthread_mutex_unlock(&log_mutex);
-	return lost;
+	BASE_HOLD(&log_mutex);
+	return log_state.lost;
 }

@@ -19,6 +19,7 @@
  */
 
 #include "libaccess/mix.h"
+#include "base/hold.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -37,9 +38,8 @@ int mix_error(struct oa_mix *mix, int code, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	pthread_mutex_lock(&mix->lock);
+	BASE_HOLD(&mix->lock);
 	diag_set(&mix->error, "%s", text);
-	pthread_mutex_unlock(&mix->lock);
 	return code;
 }
 
@@ -51,9 +51,8 @@ const char *oa_mix_error_text(const struct oa_mix *mix)
 		return "no mix";
 	if (!guard_is_ours(&mix->guard))
 		return ERROR_FORKED_TEXT;
-	pthread_mutex_lock((pthread_mutex_t *)&mix->lock);
+	BASE_HOLD((pthread_mutex_t *)&mix->lock);
 	copy = mix->error;
-	pthread_mutex_unlock((pthread_mutex_t *)&mix->lock);
 	return copy.text;
 }
 
@@ -75,9 +74,8 @@ static int mix_enter(struct oa_mix *mix)
 
 static int mix_leave(struct oa_mix *mix, int r)
 {
-	pthread_mutex_lock(&mix->lock);
+	BASE_HOLD(&mix->lock);
 	mix->is_busy = false;
-	pthread_mutex_unlock(&mix->lock);
 	return r;
 }
 

@@ -16,6 +16,7 @@
 
 #include <sys/socket.h>
 #include "libaccess/error.h"
+#include "base/hold.h"
 #include "libaccess/listed.h"
 #include "libaccess/stream.h"
 #include "shmring/inbox.h"
@@ -31,9 +32,8 @@ const char *oa_error_text(const struct oa_stream *stream)
 		return "no stream";
 	if (!guard_is_ours(&stream->guard))
 		return ERROR_FORKED_TEXT;
-	pthread_mutex_lock((pthread_mutex_t *)&stream->lock);
+	BASE_HOLD((pthread_mutex_t *)&stream->lock);
 	copy = stream->trouble.error;
-	pthread_mutex_unlock((pthread_mutex_t *)&stream->lock);
 	return copy.text;
 }
 

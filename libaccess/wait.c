@@ -26,6 +26,7 @@
 
 #include <sys/socket.h>
 #include "libaccess/error.h"
+#include "base/hold.h"
 #include "libaccess/stream.h"
 #include "shmring/inbox.h"
 #include "shmring/proto.h"
@@ -464,9 +465,8 @@ BASE_HOT int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch *
 
 void wait_enter(struct oa_stream *stream)
 {
-	pthread_mutex_lock(&stream->lock);
+	BASE_HOLD(&stream->lock);
 	stream->callers.n++;
-	pthread_mutex_unlock(&stream->lock);
 }
 
 void wait_leave(struct oa_stream *stream)
@@ -560,10 +560,9 @@ int oa_fd(struct oa_stream *stream)
 		return -EINVAL;
 	if (!guard_is_ours(&stream->guard))
 		return -EPERM;
-	pthread_mutex_lock(&stream->lock);
+	BASE_HOLD(&stream->lock);
 	r = wait_arm(stream);
 	if (r < 0)
 		diag_fail(&stream->trouble.error, r, "oa_fd(): %s", oa_error_name(r));
-	pthread_mutex_unlock(&stream->lock);
 	return r;
 }

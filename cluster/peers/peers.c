@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/hold.h"
 #include "cluster/peers/peers_kind.h"
 
 #define CELL (GATE_MOST_MEMBERS + 1)
@@ -201,7 +202,6 @@ void peers_take(struct peers *peers, struct peers_list *ret)
 
 	if (read(peers->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		log_line(LOG_LEVEL_WARN, "peers", "why=\"%s\"", strerror(errno));
-	pthread_mutex_lock(&peers->mutex);
+	BASE_HOLD(&peers->mutex);
 	*ret = peers->list;
-	pthread_mutex_unlock(&peers->mutex);
 }

@@ -19,6 +19,7 @@
  */
 
 #include "libaccess/connect/prefault.h"
+#include "base/hold.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -50,12 +51,8 @@ struct prefault {
 
 static bool prefault_is_stopping(struct prefault *prefault)
 {
-	bool stopping;
-
-	pthread_mutex_lock(&prefault->lock);
-	stopping = prefault->stopping;
-	pthread_mutex_unlock(&prefault->lock);
-	return stopping;
+	BASE_HOLD(&prefault->lock);
+	return prefault->stopping;
 }
 
 /* 0, or the errno of a kernel that will never do it. */
@@ -101,7 +98,6 @@ static int prefault_pass(struct prefault *prefault)
 static bool prefault_pause(struct prefault *prefault)
 {
 	struct timespec until;
-	bool stopping;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += PREFAULT_PAUSE_NS;
@@ -109,12 +105,10 @@ static bool prefault_pause(struct prefault *prefault)
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
 	}
-	pthread_mutex_lock(&prefault->lock);
+	BASE_HOLD(&prefault->lock);
 	if (!prefault->stopping)
 		pthread_cond_timedwait(&prefault->wake, &prefault->lock, &until);
-	stopping = prefault->stopping;
-	pthread_mutex_unlock(&prefault->lock);
-	return stopping;
+	return prefault->stopping;
 }
 
 static void *prefault_run(void *argument)
@@ -173,10 +167,9 @@ void prefault_stop(struct prefault *prefault)
 {
 	if (!prefault)
 		return;
-	pthread_mutex_lock(&prefault->lock);
+	BASE_HOLD(&prefault->lock);
 	prefault->stopping = true;
 	pthread_cond_signal(&prefault->wake);
-	pthread_mutex_unlock(&prefault->lock);
 }
 
 void prefault_free(struct prefault *prefault)
