@@ -266,7 +266,6 @@ static int begin(struct command *command, struct node *node, struct diag *diag)
 static int serve(struct command *command, struct node *node)
 {
 	struct diag diag = {""};
-	char budget[32];
 	int r = begin(command, node, &diag);
 
 	if (r)
@@ -274,9 +273,7 @@ static int serve(struct command *command, struct node *node)
 	log_line(LOG_LEVEL_INFO, "ready",
 		 "version=%s socket=\"%s\" serves=%s workers=%u memory=\"%s\" (%s)",
 		 PACKAGE_VERSION, node->place.socket, node->tenants.serves_all ? "all" : "own-user",
-		 node->machine.workers,
-		 base_format_bytes(node->memory.budget, budget, sizeof(budget)),
-		 node->memory.source);
+		 node->machine.workers, BASE_BYTES(node->memory.budget), node->memory.source);
 	if (command->ready_fd >= 0 && write(command->ready_fd, "ready", 5) == 5)
 		base_close(&command->ready_fd);
 	r = loop_run(node->loop);

@@ -39,14 +39,13 @@ static int parse_address(const char *text, struct sockaddr_un *ret, socklen_t *r
 
 static void open_socket(struct notify *notify, const char *text)
 {
-	char quoted[256];
 	int r = parse_address(text, &notify->address, &notify->size), fd;
 
 	if (r) {
 		log_line(LOG_LEVEL_WARN, "notify-off",
 			 "NOTIFY_SOCKET=%s text=\"neither a path from / on nor a name after @, or "
 			 "too long: whoever started accessd is told nothing\"",
-			 base_quote(text, quoted, sizeof(quoted)));
+			 BASE_QUOTED(text, 256));
 		return;
 	}
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

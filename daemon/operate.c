@@ -63,14 +63,13 @@ static void describe(void *arg, char *ret, size_t size)
 {
 	const struct operate *operate = arg;
 	const struct node *node = operate->node;
-	char used[32], budget[32], users[48] = "";
+	char users[48] = "";
 
 	if (node->tenants.serves_all)
 		snprintf(users, sizeof(users), ", users %u", tenant_count(node));
 	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s", count_jobs(node),
-		 count_streams(node), users,
-		 base_format_bytes(node->memory.used, used, sizeof(used)),
-		 base_format_bytes(node->memory.budget, budget, sizeof(budget)));
+		 count_streams(node), users, BASE_BYTES(node->memory.used),
+		 BASE_BYTES(node->memory.budget));
 }
 
 /* What they wait for may be another now: their tenants' quotas are. */

@@ -83,7 +83,7 @@ static int listing_sort(struct listing *listing, struct walk_folder *folders)
 
 static int refuse_empty(const char *root_name, const struct walk_left *left, struct diag *diag)
 {
-	char root[256], also[480] = "";
+	char also[480] = "";
 
 	if (left->count)
 		snprintf(also, sizeof(also), "; FIFOs, sockets and devices do not: %s",
@@ -92,7 +92,7 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 	    diag, DATASET_E_EMPTY,
 	    "no picture found in dataset \"%s\" and its folders; files count whose names end "
 	    "in " WALK_SUFFIXES " (any case)%s; oneaccess-sources(7) has other kinds of data",
-	    base_quote(root_name, root, sizeof(root)), also);
+	    BASE_QUOTED(root_name, 256), also);
 }
 
 static int refuse_class(const char *root_name, const struct walk_folder *class_, struct diag *diag)

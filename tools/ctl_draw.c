@@ -90,18 +90,15 @@ static void ctl_draw_variant(const struct json_in *variant, FILE *out)
 {
 	const char *shares = ctl_string(variant, "shares"),
 		   *differs = ctl_string(variant, "differs");
-	char text[900], pipeline[200], quoted[3][256];
+	char text[900], pipeline[200];
 
 	ctl_pipeline(ctl_string(variant, "pipeline"), pipeline, sizeof(pipeline));
-	base_quote(pipeline, quoted[0], sizeof(quoted[0]));
-	base_quote(shares, quoted[1], sizeof(quoted[1]));
-	base_quote(differs, quoted[2], sizeof(quoted[2]));
 	snprintf(text, sizeof(text), "variant %llu: jobs %llu, memory %s; %s%s%s%s%s",
 		 (unsigned long long)ctl_u64(variant, "number"),
 		 (unsigned long long)ctl_u64(variant, "jobs"),
-		 BASE_BYTES(ctl_u64(variant, "memory")), quoted[0],
-		 shares[0] ? "; shares with the first: " : "", quoted[1],
-		 differs[0] ? "; differs from it in: " : "", quoted[2]);
+		 BASE_BYTES(ctl_u64(variant, "memory")), BASE_QUOTED(pipeline, 256),
+		 shares[0] ? "; shares with the first: " : "", BASE_QUOTED(shares, 256),
+		 differs[0] ? "; differs from it in: " : "", BASE_QUOTED(differs, 256));
 	fputs("  ", out);
 	option_wrap(text, 4, 76, out);
 }
@@ -109,14 +106,14 @@ static void ctl_draw_variant(const struct json_in *variant, FILE *out)
 static void ctl_draw_pipelines(const struct json_in *stream, FILE *out)
 {
 	const struct json_in *variants = json_in_member(stream, "variants");
-	char text[900], pipeline[200], quoted[2][600];
+	char text[900], pipeline[200];
 
 	ctl_pipeline(ctl_string(stream, "pipeline"), pipeline, sizeof(pipeline));
 	snprintf(text, sizeof(text), "stream %llu: %s; %s",
 		 (unsigned long long)ctl_u64(stream, "id"),
-		 base_quote(ctl_string(stream, "dataset"), quoted[0], sizeof(quoted[0])),
+		 BASE_QUOTED(ctl_string(stream, "dataset"), 600),
 		 json_in_count(variants) > 1 ? "decodes once for several pipelines"
-					     : base_quote(pipeline, quoted[1], sizeof(quoted[1])));
+					     : BASE_QUOTED(pipeline, 600));
 	option_wrap(text, 2, 78, out);
 	for (size_t k = 0; json_in_count(variants) > 1 && k < json_in_count(variants); k++)
 		ctl_draw_variant(json_in_item(variants, k), out);

@@ -11,11 +11,11 @@
 
 static int bad_host(const char *text, size_t size, struct diag *diag)
 {
-	char quoted[PEERS_HOST], name[PEERS_HOST];
+	char name[PEERS_HOST];
 
 	snprintf(name, sizeof(name), "%.*s", (int)BASE_MIN(size, sizeof(name) - 1), text);
 	return diag_fail(diag, -EINVAL, "'%s' is no HOST, HOST:PORT or [IPv6]:PORT",
-			 base_quote(name, quoted, sizeof(quoted)));
+			 BASE_QUOTED(name, PEERS_HOST));
 }
 
 static bool is_host(const char *text, size_t size, bool is_six)

@@ -116,12 +116,10 @@ int peers_slurm_expand(const char *text, char **ret, struct diag *diag)
 	if (names.stream && fclose(names.stream))
 		is_good = false;
 	if (!is_good) {
-		char quoted[PEERS_HOST];
-
 		free(list);
 		return diag_fail(diag, -EINVAL,
 				 "%s=%s is no list of 1 to %d nodes as Slurm writes it", VARIABLE,
-				 base_quote(text, quoted, sizeof(quoted)), PEERS_MOST);
+				 BASE_QUOTED(text, PEERS_HOST), PEERS_MOST);
 	}
 	list[size - 1] = '\0'; /* the last comma */
 	*ret = list;

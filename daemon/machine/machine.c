@@ -56,7 +56,6 @@ static void follow_memory(struct machine *machine)
 {
 	const uint64_t before = machine->budget;
 	const char *source;
-	char was[32], is[32];
 
 	machine->budget = limits_budget(&machine->limits, machine->wants.memory, &source);
 	if (machine->budget == before)
@@ -64,10 +63,8 @@ static void follow_memory(struct machine *machine)
 	if (before) {
 		machine->budget_changed++;
 		log_line(LOG_LEVEL_INFO, "memory-follows",
-			 "before=\"%s\" now=\"%s\" source=\"%s\" from=\"%s\"",
-			 base_format_bytes(before, was, sizeof(was)),
-			 base_format_bytes(machine->budget, is, sizeof(is)), source,
-			 machine->limits.memory_file);
+			 "before=\"%s\" now=\"%s\" source=\"%s\" from=\"%s\"", BASE_BYTES(before),
+			 BASE_BYTES(machine->budget), source, machine->limits.memory_file);
 	}
 	machine->calls->set_memory(machine->arg, machine->budget, source);
 }

@@ -183,17 +183,13 @@ bool describe_give_way(struct node *node, const struct domain *payer)
 
 static void refuse_memory(const struct domain *domain, uint64_t bytes, struct diag *diag)
 {
-	char need[32], left[32], budget[32];
 	const char *name;
 	uint64_t most = tenant_limit_of(domain, &name);
 
-	base_format_bytes(bytes, need, sizeof(need));
-	base_format_bytes(tenant_free_bytes(domain), left, sizeof(left));
-	base_format_bytes(most, budget, sizeof(budget));
 	diag_set(diag,
 		 "the list of the dataset's labels needs %s, and %s of the budget of %s (%s) is "
 		 "free: close datasets that you have open, or raise that limit",
-		 need, left, budget, name);
+		 BASE_BYTES(bytes), BASE_BYTES(tenant_free_bytes(domain)), BASE_BYTES(most), name);
 }
 
 static bool make_room(struct domain *domain, uint64_t bytes, struct diag *diag)

@@ -70,13 +70,11 @@ static int check_owner(const struct node *node, const struct named *named, struc
 
 static int refuse_unknown(const char *name, struct diag *diag)
 {
-	char quoted[96];
-
 	return diag_fail(
 	    diag, OA_E_DATASET,
 	    "no data set is called \"%s\" here: access-ctl datasets lists those that you may use; "
 	    "what stands behind a path, as ?options, is set where the name is",
-	    base_quote(name, quoted, sizeof(quoted)));
+	    BASE_QUOTED(name, 96));
 }
 
 /* *ret: the domain that reads it, a reference; *ret_path is node->param's. */

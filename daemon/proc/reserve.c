@@ -165,7 +165,7 @@ bool reserve_is_huge(const struct variant *variant)
 
 void reserve_refusal(const struct variant *variant, char *ret, size_t size)
 {
-	char setting[128] = "cannot be read", slot[32];
+	char setting[128] = "cannot be read";
 	_cleanup_close_ int fd = open(SHMEM_ENABLED, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : pread(fd, setting, sizeof(setting) - 1, 0);
 
@@ -177,9 +177,7 @@ void reserve_refusal(const struct variant *variant, char *ret, size_t size)
 		 "refused one more: echo advise >" SHMEM_ENABLED
 		 " (it is \"%s\"), echo 1 >/proc/sys/vm/compact_memory where free memory is in "
 		 "small pieces, or set huge_pages = auto",
-		 variant->slots,
-		 base_format_bytes(variant->table.geometry.slot_stride, slot, sizeof(slot)),
-		 setting);
+		 variant->slots, BASE_BYTES(variant->table.geometry.slot_stride), setting);
 }
 
 static void forget(struct node *node, struct reserve_leaving *leaving)

@@ -200,12 +200,10 @@ void bad_folder(char *ret, size_t size, const char *path, bool is_manifest)
 void bad_text(char *ret, size_t size, const char *folder, const char *name, uint64_t id,
 	      enum layout_fail stage, int code, const char *detail)
 {
-	char why[256], quoted_folder[200], quoted_name[200];
+	char why[256];
 
 	bad_why(why, sizeof(why), stage, code, detail);
-	base_quote(folder, quoted_folder, sizeof(quoted_folder));
-	base_quote(name, quoted_name, sizeof(quoted_name));
 	snprintf(ret, size, "sample %llu, %s%s%s, stage %s: %s", (unsigned long long)id,
-		 *name == '/' ? "" : quoted_folder, *name == '/' ? "" : "/", quoted_name,
-		 bad_stage_name(stage), why);
+		 *name == '/' ? "" : BASE_QUOTED(folder, 200), *name == '/' ? "" : "/",
+		 BASE_QUOTED(name, 200), bad_stage_name(stage), why);
 }

@@ -95,21 +95,18 @@ static bool refused_huge(const struct stream *stream, struct diag *diag)
 
 static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *diag)
 {
-	char slot[32], left[32], budget[32];
 	const char *name;
 	uint64_t most = tenant_limit_of(stream->payer, &name);
 
 	if (refused_huge(stream, diag))
 		return STREAM_E_MEMORY;
-	base_format_bytes(stride_of_all(stream), slot, sizeof(slot));
-	base_format_bytes(tenant_free_bytes(stream->payer), left, sizeof(left));
-	base_format_bytes(most, budget, sizeof(budget));
 	return diag_fail(
 	    diag, STREAM_E_MEMORY,
 	    "job number %u of this stream needs %u slots of %s each; it has %u and may have %u, "
 	    "and %s of the budget of %s (%s) is free: raise `memory` or `slots`",
-	    ranks, admit_least_slots(ranks), slot, stream->slots, stream->geometry.max_slots, left,
-	    budget, name);
+	    ranks, admit_least_slots(ranks), BASE_BYTES(stride_of_all(stream)), stream->slots,
+	    stream->geometry.max_slots, BASE_BYTES(tenant_free_bytes(stream->payer)),
+	    BASE_BYTES(most), name);
 }
 
 /* false: it cannot be done. */
@@ -215,7 +212,6 @@ void stream_grow(struct stream *stream)
 bool stream_make_room_for(struct stream *stream, const struct slot_geometry *geometry,
 			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size)
 {
-	char need[32], left[32];
 	uint32_t slots = admit_least_slots(stream->users.n_jobs + 1);
 	uint64_t bytes;
 	bool fits;
@@ -230,10 +226,9 @@ bool stream_make_room_for(struct stream *stream, const struct slot_geometry *geo
 	*ret_slots = slots;
 	if (fits)
 		return true;
-	base_format_bytes(bytes + lack_of(stream, NULL, slots), need, sizeof(need));
-	base_format_bytes(tenant_free_bytes(payer), left, sizeof(left));
-	snprintf(ret, size, "with others it would need %u slots, %s, and %s are free", slots, need,
-		 left);
+	snprintf(ret, size, "with others it would need %u slots, %s, and %s are free", slots,
+		 BASE_BYTES(bytes + lack_of(stream, NULL, slots)),
+		 BASE_BYTES(tenant_free_bytes(payer)));
 	return false;
 }
 

@@ -101,13 +101,13 @@ static void tell_use(const struct conn *conn, struct diag *diag)
 {
 	const struct domain *domain = conn->domain;
 	const size_t length = strlen(diag->text);
-	char used[32], jobs[320];
+	char jobs[320];
 
-	base_format_bytes(tenant_memory(domain).used, used, sizeof(used));
 	snprintf(diag->text + length, sizeof(diag->text) - length,
 		 ". Of your share %s are used, by %s; who runs accessd can raise tenant_memory or "
 		 "tenant.%u.memory",
-		 used, tenant_tell_jobs(domain, jobs, sizeof(jobs)), (unsigned)domain->tenant);
+		 BASE_BYTES(tenant_memory(domain).used),
+		 tenant_tell_jobs(domain, jobs, sizeof(jobs)), (unsigned)domain->tenant);
 }
 
 static int plan_memory(const struct conn *conn, struct slot_geometry *geometry,

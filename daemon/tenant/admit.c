@@ -77,20 +77,14 @@ static bool fits(const struct admit_ask *ask, uint32_t chunk, struct slot_geomet
 static int refuse(const struct admit_ask *ask, const struct slot_geometry *geometry,
 		  const struct admit_plan *plan, struct diag *diag)
 {
-	char need[32], slot[32], fixed[32], available[32], budget[32];
-
-	base_format_bytes(plan->fixed_bytes + plan->slots * geometry->slot_stride, need,
-			  sizeof(need));
-	base_format_bytes(geometry->slot_stride, slot, sizeof(slot));
-	base_format_bytes(plan->fixed_bytes, fixed, sizeof(fixed));
-	base_format_bytes(ask->available, available, sizeof(available));
-	base_format_bytes(ask->budget, budget, sizeof(budget));
 	return diag_fail(diag, ADMIT_E_MEMORY,
 			 "the stream needs %s (%u slots of %u samples, %s each, and %s for tables "
 			 "and reading), but %s of the budget of %s (%s) is free: raise `memory`, "
 			 "use a smaller batch, uint8 output, or close another stream",
-			 need, plan->slots, geometry->chunk, slot, fixed, available, budget,
-			 ask->source);
+			 BASE_BYTES(plan->fixed_bytes + plan->slots * geometry->slot_stride),
+			 plan->slots, geometry->chunk, BASE_BYTES(geometry->slot_stride),
+			 BASE_BYTES(plan->fixed_bytes), BASE_BYTES(ask->available),
+			 BASE_BYTES(ask->budget), ask->source);
 }
 
 int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,

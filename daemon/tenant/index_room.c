@@ -48,7 +48,6 @@ uint64_t index_room_most(const struct domain *domain)
 bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag)
 {
 	uint64_t most = index_room_most(domain);
-	char need[32], left[32], budget[32];
 	const char *name;
 	uint64_t limit;
 
@@ -62,8 +61,6 @@ bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag)
 	diag_set(diag,
 		 "the list of the dataset's samples takes %s of memory, and %s of the budget of %s "
 		 "(%s) is free: close another dataset, or raise `memory`",
-		 base_format_bytes(bytes, need, sizeof(need)),
-		 base_format_bytes(most, left, sizeof(left)),
-		 base_format_bytes(limit, budget, sizeof(budget)), name);
+		 BASE_BYTES(bytes), BASE_BYTES(most), BASE_BYTES(limit), name);
 	return false;
 }

@@ -45,13 +45,13 @@ static int session_map_rings(struct session *session, int inbox_fd, int outbox_f
 
 static int session_map(struct session *session, const int *fds, bool has_view, struct diag *diag)
 {
-	char size[32], what[80];
+	char what[80];
 	int r = slot_table_attach(fds[SESSION_TABLE], &session->table);
 
 	if (r)
 		return session_bad(diag, r, "slot table");
 	snprintf(what, sizeof(what), "slots memory (%s)",
-		 base_format_bytes(session->table.geometry.slots_bytes, size, sizeof(size)));
+		 BASE_BYTES(session->table.geometry.slots_bytes));
 	r = slots_attach(fds[SESSION_SLOTS], &session->table.geometry, &session->slots);
 	if (!r && has_view)
 		r = view_new(fds[SESSION_SLOTS], &session->table.geometry, &session->view);

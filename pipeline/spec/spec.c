@@ -47,7 +47,7 @@ static int spec_unknown_param(const struct spec_place *at, const char *key)
 {
 	const struct op_param *params;
 	unsigned n = op_params(at->id, &params);
-	char known[256] = "", quoted[64];
+	char known[256] = "";
 	size_t used = 0;
 
 	for (unsigned i = 0; i < n && used < sizeof(known); i++)
@@ -55,13 +55,12 @@ static int spec_unknown_param(const struct spec_place *at, const char *key)
 					 params[i].name);
 	return diag_fail(at->diag, PIPELINE_E_BAD,
 			 "pipeline: op %u (%s) has no parameter \"%s\"; it has %s", at->number,
-			 op_name(at->id), base_quote(key, quoted, sizeof(quoted)),
-			 n ? known : "none");
+			 op_name(at->id), BASE_QUOTED(key, 64), n ? known : "none");
 }
 
 static int spec_unknown_op(unsigned number, const char *name, struct diag *diag)
 {
-	char known[768] = "", quoted[64];
+	char known[768] = "";
 	size_t used = 0;
 
 	for (unsigned i = 0; i < OP_COUNT && used < sizeof(known); i++)
@@ -69,7 +68,7 @@ static int spec_unknown_op(unsigned number, const char *name, struct diag *diag)
 					 op_name(i));
 	return diag_fail(diag, PIPELINE_E_BAD,
 			 "pipeline: op %u: there is no op \"%s\"; there are %s", number,
-			 base_quote(name, quoted, sizeof(quoted)), known);
+			 BASE_QUOTED(name, 64), known);
 }
 
 static int spec_check_keys(const struct spec_place *at, const struct json_in *object)

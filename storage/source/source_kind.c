@@ -30,7 +30,7 @@ static bool has_word(const char *words, const char *word, size_t length)
 
 static int refuse_options(const struct reader_dataset *dataset, struct diag *diag)
 {
-	char path[400], list[200] = "none";
+	char list[200] = "none";
 	size_t used = 0;
 
 	for (const char *word = dataset->ops->options; word && *word && used < sizeof(list);
@@ -41,7 +41,7 @@ static int refuse_options(const struct reader_dataset *dataset, struct diag *dia
 	    diag, DATASET_E_REFUSED,
 	    "the options of dataset \"%s\" cannot be used: they are written PATH?key=value,"
 	    "key=value, each once, and for a data set of this kind (%s) there are: %s",
-	    base_quote(dataset->path, path, sizeof(path)), dataset->ops->name, list);
+	    BASE_QUOTED(dataset->path, 400), dataset->ops->name, list);
 }
 
 /* Is there one of that key before it? */

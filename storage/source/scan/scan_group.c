@@ -94,15 +94,14 @@ static int add_field(struct scan_group *group, const struct tar_file *file, cons
 		     struct scan_sink *sink, const char **ret)
 {
 	const size_t size = strlen(name) + 1;
-	char *field = group->fields + group->fields_used, quoted[64], what[96];
+	char *field = group->fields + group->fields_used, what[96];
 
 	if (size > sizeof(group->fields) - group->fields_used)
 		return bad(group, sink, file->header, "has too many files");
 	for (size_t i = 0; i < size; i++)
 		field[i] = (char)tolower((unsigned char)name[i]);
 	if (has_field(group, field)) {
-		snprintf(what, sizeof(what), "has two files \".%s\"",
-			 base_quote(field, quoted, sizeof(quoted)));
+		snprintf(what, sizeof(what), "has two files \".%s\"", BASE_QUOTED(field, 64));
 		return bad(group, sink, file->header, what);
 	}
 	group->fields_used += size;

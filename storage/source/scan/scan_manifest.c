@@ -122,18 +122,18 @@ static bool name_of(const uint8_t *row, const struct csv_field *field, char *ret
 static int refuse_columns(struct manifest *manifest, const uint8_t *row, enum column column,
 			  bool is_named, struct scan_sink *sink)
 {
-	char name[80], found[150] = "", text[60], quoted[60];
+	char found[150] = "", text[60];
 	size_t used = 0;
 
 	for (unsigned i = 0; i < manifest->n_columns && used < sizeof(found) - 1; i++) {
 		if (!name_of(row, &manifest->row.field[i], text, sizeof(text)))
 			strcpy(text, "...");
 		used += (size_t)snprintf(found + used, sizeof(found) - used, "%s%s", i ? ", " : "",
-					 base_quote(text, quoted, sizeof(quoted)));
+					 BASE_QUOTED(text, 60));
 	}
 	if (is_named)
 		return scan_bad(sink, manifest->line, "no column is called %s; there are: %s",
-				base_quote(manifest->name[column], name, sizeof(name)), found);
+				BASE_QUOTED(manifest->name[column], 80), found);
 	return scan_bad(sink, manifest->line,
 			"no column is called file_name or path: name the pictures' by "
 			"?path=COLUMN, or read rows without by oneaccess.from_csv(); there are: %s",
