@@ -22,6 +22,7 @@
 
 #include <endian.h>
 #include <poll.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define WIRE_MAGIC 0x3157414fu /* "OAW1" */
@@ -382,6 +383,22 @@ static void wire_attach_fds(const struct wire_out *out, struct msghdr *message,
 	head->cmsg_type = SCM_RIGHTS;
 	head->cmsg_len = CMSG_LEN(out->n_fds * sizeof(int));
 	memcpy(CMSG_DATA(head), out->fds, out->n_fds * sizeof(int));
+}
+
+int wire_connect(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_close_ int sock =
+	    socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (sock < 0)
+		return -errno;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	if (connect(sock, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return base_take_fd(&sock);
 }
 
 int wire_send(int sock, const struct wire_out *out, int flags)

@@ -119,6 +119,8 @@ uint64_t wire_number(const struct wire_item *item); /* of one of kind WIRE_KIND_
 /* Takes descriptor number index (order of wire_put_fd): caller owns it. -1 if not there. */
 int wire_take_fd(struct wire_in *in, unsigned index);
 
+/* A socket that is connected to the one at path, and does not block: the caller owns it. Negative errno; -EAGAIN: its backlog is full. */
+int wire_connect(const char *path);
 /* One datagram out/in. MSG_NOSIGNAL always; flags may add MSG_DONTWAIT.
  * 0; WIRE_E_CLOSED (peer hung up); recv: WIRE_E_BAD, WIRE_E_TRUNCATED_FDS (descriptor limit hit:
  * the message is parsed, the fds that came are closed); negative errno (-EAGAIN, ...). */

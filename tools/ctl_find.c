@@ -7,25 +7,16 @@
 
 #include "tools/ctl.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
+#include "base/wire.h"
+
 #include <unistd.h>
 
 /* 0, or the errno of the connection. */
 static int ctl_try(const char *path)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	_cleanup_close_ int sock =
-	    socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int sock = wire_connect(path);
 
-	if (sock < 0)
-		return errno;
-	if (strlen(path) >= sizeof(address.sun_path))
-		return ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	if (connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN)
-		return 0;
-	return errno;
+	return sock >= 0 || sock == -EAGAIN ? 0 : -sock;
 }
 
 static const char *ctl_hint(int error)

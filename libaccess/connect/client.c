@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "libaccess/error.h"
 #include "shmring/proto.h"
@@ -42,15 +41,9 @@ static int client_set_socket(struct dial_route *route, const char *socket, struc
 /* Does somebody listen at the system's socket? Also yes when we may not ask: that needs a text. */
 static bool client_has_system(const char *path)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	_cleanup_close_ int sock =
-	    socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int sock = wire_connect(path);
 
-	if (sock < 0 || strlen(path) >= sizeof(address.sun_path))
-		return false;
-	strcpy(address.sun_path, path);
-	return connect(sock, (const struct sockaddr *)&address, sizeof(address)) == 0 ||
-	       errno == EACCES || errno == EPERM || errno == EAGAIN;
+	return sock >= 0 || sock == -EACCES || sock == -EPERM || sock == -EAGAIN;
 }
 
 static int client_set_private(struct dial_route *route, struct diag *diag)

@@ -23,7 +23,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include "libaccess/error.h"
@@ -138,16 +137,11 @@ static void dial_go(struct dial *dial, enum dial_state state)
 /* 0 or negative errno. */
 static int dial_connect(struct dial *dial)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	_cleanup_close_ int sock =
-	    socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int sock = wire_connect(dial->route->socket);
 
 	if (sock < 0)
-		return -errno;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", dial->route->socket);
-	if (connect(sock, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	dial->sock = base_take_fd(&sock);
+		return sock;
+	dial->sock = sock;
 	return 0;
 }
 
