@@ -64,23 +64,25 @@ static void parent_end(struct parent *parent, int failure)
 
 /* ---- sending ---- */
 
-/* A new letter at the end of the queue, or NULL (then the parent is over). */
-static struct wire_out *parent_write(struct parent *parent, enum parent_message type)
+/* A new letter at the end of the queue. Without memory the parent is over. */
+static void parent_write_of(struct parent *parent, enum parent_message type,
+			    const struct wire_part *parts)
 {
 	struct parent_letter *letter = calloc(1, sizeof(*letter));
 
 	if (letter == NULL) {
 		parent_end(parent, -ENOMEM);
-		return NULL;
+		return;
 	}
-	wire_out_init(&letter->out, (uint16_t)type);
+	wire_out_make_of(&letter->out, (uint16_t)type, parts);
 	if (parent->last != NULL)
 		parent->last->next = letter;
 	else
 		parent->first = letter;
 	parent->last = letter;
-	return &letter->out;
 }
+
+#define parent_write(parent, type, ...) parent_write_of(parent, type, WIRE_PARTS(__VA_ARGS__))
 
 static void parent_drop_letter(struct parent *parent)
 {
@@ -110,38 +112,24 @@ static void parent_flush(struct parent *parent)
 static void parent_tell_queue(struct parent *parent, enum parent_message type, uint64_t number,
 			      uint64_t variant, const char *text)
 {
-	struct wire_out *out = parent_write(parent, type);
-
-	if (out == NULL)
-		return;
-	wire_put_u64(out, PARENT_KEY_QUEUE, number);
-	if (variant != WORKSET_ALL)
-		wire_put_u64(out, PARENT_KEY_VARIANT, variant);
-	if (text != NULL)
-		wire_put_string(out, PARENT_KEY_TEXT, text);
+	parent_write(parent, type, WIRE_U64(PARENT_KEY_QUEUE, number),
+		     WIRE_U64_IF(variant != WORKSET_ALL, PARENT_KEY_VARIANT, variant),
+		     WIRE_STRING(PARENT_KEY_TEXT, text));
 }
 
 static void parent_tell_started(struct parent *parent, const struct pool_event *event)
 {
-	struct wire_out *out = parent_write(parent, PARENT_STARTED);
-
-	if (out == NULL)
-		return;
-	wire_put_u64(out, PARENT_KEY_WORKER, event->owner);
-	wire_put_u64(out, PARENT_KEY_INDEX, event->index);
-	wire_put_u64(out, PARENT_KEY_PID, (uint64_t)event->pid);
+	parent_write(parent, PARENT_STARTED, WIRE_U64(PARENT_KEY_WORKER, event->owner),
+		     WIRE_U64(PARENT_KEY_INDEX, event->index),
+		     WIRE_U64(PARENT_KEY_PID, (uint64_t)event->pid));
 }
 
 static void parent_tell_exited(struct parent *parent, const struct pool_event *event)
 {
-	struct wire_out *out = parent_write(parent, PARENT_EXITED);
-
-	if (out == NULL)
-		return;
-	wire_put_u64(out, PARENT_KEY_WORKER, event->owner);
-	wire_put_u64(out, PARENT_KEY_INDEX, event->index);
-	wire_put_u64(out, PARENT_KEY_STATUS, (uint64_t)event->status);
-	wire_put_u64(out, PARENT_KEY_CPU_NS, event->cpu_ns);
+	parent_write(parent, PARENT_EXITED, WIRE_U64(PARENT_KEY_WORKER, event->owner),
+		     WIRE_U64(PARENT_KEY_INDEX, event->index),
+		     WIRE_U64(PARENT_KEY_STATUS, (uint64_t)event->status),
+		     WIRE_U64(PARENT_KEY_CPU_NS, event->cpu_ns));
 }
 
 /* ---- commands ---- */

@@ -45,25 +45,23 @@ void conn_tell_of(struct conn *conn, uint16_t type, const struct wire_part *part
 }
 
 /* What is lost without harm: it has messages enough to wake it. */
-static void send_or_drop(struct conn *conn, struct wire_out *out)
+static void tell_or_drop(struct conn *conn, uint16_t type, const struct wire_part *parts)
 {
-	int r = conn->sending_shut ? 0 : wire_send(conn->fd, out, MSG_DONTWAIT);
+	int r = conn->sending_shut ? 0 : wire_tell_of(conn->fd, MSG_DONTWAIT, type, parts);
 
-	wire_out_fini(out);
 	if (r && r != -EAGAIN && r != WIRE_E_CLOSED)
 		conn_shut(conn);
 }
 
 void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char *text)
 {
-	struct wire_out out;
+	const struct wire_part *parts =
+	    WIRE_PARTS(WIRE_U64(PROTO_KEY_CODE, code), WIRE_STRING(PROTO_KEY_TEXT, text));
 
-	wire_out_make(&out, type, WIRE_U64(PROTO_KEY_CODE, code),
-		      WIRE_STRING(PROTO_KEY_TEXT, text));
 	if (type == PROTO_NOTICE)
-		send_or_drop(conn, &out);
+		tell_or_drop(conn, type, parts);
 	else
-		conn_send(conn, &out);
+		conn_tell_of(conn, type, parts);
 }
 
 void conn_refuse(struct conn *conn, uint64_t code, const char *text)
@@ -77,19 +75,14 @@ void conn_refuse(struct conn *conn, uint64_t code, const char *text)
 
 void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t total)
 {
-	struct wire_out out;
-
-	wire_out_make(&out, PROTO_PROGRESS, WIRE_STRING(PROTO_KEY_TEXT, what),
-		      WIRE_U64(PROTO_KEY_DONE, done), WIRE_U64(PROTO_KEY_TOTAL, total));
-	send_or_drop(conn, &out);
+	tell_or_drop(conn, PROTO_PROGRESS,
+		     WIRE_PARTS(WIRE_STRING(PROTO_KEY_TEXT, what), WIRE_U64(PROTO_KEY_DONE, done),
+				WIRE_U64(PROTO_KEY_TOTAL, total)));
 }
 
 void conn_wake(struct conn *conn)
 {
-	struct wire_out out;
-
-	wire_out_init(&out, PROTO_WAKE);
-	send_or_drop(conn, &out);
+	tell_or_drop(conn, PROTO_WAKE, WIRE_PARTS(WIRE_NOTHING));
 }
 
 /* ---- steps of an open ---- */

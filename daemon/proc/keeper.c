@@ -92,25 +92,16 @@ int keeper_start(struct keeper *keeper, const char *const *arguments, struct dia
 	return 0;
 }
 
-void keeper_send(struct keeper *keeper, struct wire_out *out)
+void keeper_tell_of(struct keeper *keeper, uint16_t type, const struct wire_part *parts)
 {
 	const struct child *child = &keeper->child;
-	int r = child->sock >= 0 ? wire_send(child->sock, out, MSG_DONTWAIT) : 0;
+	int r = child->sock >= 0 ? wire_tell_of(child->sock, MSG_DONTWAIT, type, parts) : 0;
 	char event[EVENT];
 
 	if (r && child->pid > 0) {
 		log_line(LOG_LEVEL_WARN, event_of(keeper, "unreachable", event), "error=%d", r);
 		kill(child->pid, SIGKILL);
 	}
-	wire_out_fini(out);
-}
-
-void keeper_tell_of(struct keeper *keeper, uint16_t type, const struct wire_part *parts)
-{
-	struct wire_out out;
-
-	wire_out_make_of(&out, type, parts);
-	keeper_send(keeper, &out);
 }
 
 bool keeper_reads(const struct keeper *keeper, const struct wire_in *in,

@@ -52,8 +52,7 @@ int keeper_begin(struct keeper *keeper, const struct keeper_kind *kind, void *ar
 int keeper_start(struct keeper *keeper, const char *const *arguments, struct diag *diag);
 /* Starts it, or tries again later: of a keeper. */
 void keeper_restart(void *arg);
-/* Sends it a message, which is consumed; one that cannot be reached is killed. */
-void keeper_send(struct keeper *keeper, struct wire_out *out);
+/* Sends it a message; one that cannot be reached is killed. */
 void keeper_tell_of(struct keeper *keeper, uint16_t type, const struct wire_part *parts);
 #define keeper_tell(keeper, type, ...) keeper_tell_of(keeper, type, WIRE_PARTS(__VA_ARGS__))
 /* Reads what it said, base/items.h says how. false: it makes no sense, and the log has NAME-message. */

@@ -314,28 +314,22 @@ int dial_knows(const struct dial *dial, const char *dataset, struct diag *diag)
 			 dial->version, dial->route->socket, dataset);
 }
 
-static void dial_put_part(struct wire_out *out, const struct part *part)
-{
-	uint64_t split[3];
-
-	wire_put_bytes(out, PROTO_KEY_PART, part->version, sizeof(part->version));
-	wire_put_fd(out, part->fd);
-	if (!part->is_random)
-		return;
-	memcpy(&split[0], &part->split.from, sizeof(split[0]));
-	memcpy(&split[1], &part->split.to, sizeof(split[1]));
-	split[2] = part->split.seed;
-	wire_put_bytes(out, PROTO_KEY_SPLIT, split, sizeof(split));
-}
-
 static int dial_send_open(struct dial *dial, const struct dial_open *open, const void *nonce,
 			  size_t nonce_size, struct diag *diag)
 {
-	struct wire_out out;
+	const struct part *part = open->part;
+	const bool is_random = part && part->is_random,
+		   has_others = open->local_ranks < open->ranks;
+	uint64_t split[3] = {0};
 	int r;
 
-	wire_out_make(
-	    &out, PROTO_OPEN, WIRE_BYTES(PROTO_KEY_NONCE, nonce, nonce_size),
+	if (is_random) {
+		memcpy(&split[0], &part->split.from, sizeof(split[0]));
+		memcpy(&split[1], &part->split.to, sizeof(split[1]));
+		split[2] = part->split.seed;
+	}
+	r = wire_tell(
+	    dial->sock, PROTO_OPEN, WIRE_BYTES(PROTO_KEY_NONCE, nonce, nonce_size),
 	    WIRE_STRING(PROTO_KEY_DATASET, open->dataset),
 	    WIRE_STRING(PROTO_KEY_PIPELINE, open->pipeline), WIRE_U64(PROTO_KEY_BATCH, open->batch),
 	    WIRE_U64(PROTO_KEY_EPOCHS, open->epochs), WIRE_STRING(PROTO_KEY_JOB, open->job),
@@ -345,25 +339,18 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 	    WIRE_BYTES(PROTO_KEY_TOKEN, open->token, open->token_size),
 	    WIRE_NONZERO(PROTO_KEY_CHUNK, open->chunk),
 	    WIRE_NONZERO(PROTO_KEY_EXACT, open->is_exact), WIRE_STRING(PROTO_KEY_FORM, open->keep),
-	    WIRE_NONZERO(PROTO_KEY_FILTERED, open->has_filtered));
-	if (open->bad_budget != 0)
-		wire_put_u64(&out, PROTO_KEY_BUDGET, (uint64_t)BASE_MAX(open->bad_budget, 0));
-	if (open->local_ranks < open->ranks) {
-		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, open->local_ranks);
-		wire_put_u64(&out, PROTO_KEY_LOCAL_FIRST, open->local_first);
-		wire_put_u64(&out, PROTO_KEY_DROP_LAST, open->drop_last);
-		wire_put_u64(&out, PROTO_KEY_SPREAD, open->is_spread ? SPREAD_ARITHMETIC : 0);
-	}
-	if (open->reuse > 1)
-		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
-	if (open->part)
-		dial_put_part(&out, open->part);
-	if (open->log_fd >= 0) {
-		wire_put_u64(&out, PROTO_KEY_LOG, out.n_fds);
-		wire_put_fd(&out, open->log_fd);
-	}
-	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
+	    WIRE_NONZERO(PROTO_KEY_FILTERED, open->has_filtered),
+	    WIRE_U64_IF(open->bad_budget != 0, PROTO_KEY_BUDGET,
+			(uint64_t)BASE_MAX(open->bad_budget, 0)),
+	    WIRE_U64_IF(has_others, PROTO_KEY_LOCAL_RANKS, open->local_ranks),
+	    WIRE_U64_IF(has_others, PROTO_KEY_LOCAL_FIRST, open->local_first),
+	    WIRE_U64_IF(has_others, PROTO_KEY_DROP_LAST, open->drop_last),
+	    WIRE_U64_IF(has_others, PROTO_KEY_SPREAD, open->is_spread ? SPREAD_ARITHMETIC : 0),
+	    WIRE_U64_IF(open->reuse > 1, PROTO_KEY_REUSE, open->reuse),
+	    WIRE_BYTES(PROTO_KEY_PART, part ? part->version : NULL, sizeof(part->version)),
+	    WIRE_FD(part ? part->fd : -1),
+	    WIRE_BYTES(PROTO_KEY_SPLIT, is_random ? split : NULL, sizeof(split)),
+	    WIRE_U64_IF(open->log_fd >= 0, PROTO_KEY_LOG, part != NULL), WIRE_FD(open->log_fd));
 	if (r == -EMSGSIZE)
 		return dial_end(dial, diag_fail(diag, OA_E_TOKEN,
 						"the token (%zu bytes) and the pipeline's text do "
