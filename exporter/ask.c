@@ -7,49 +7,29 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "libaccess/libaccess.h"
 #include "tools/ctl.h"
-
-static void write_all(int fd, const char *text, size_t size)
-{
-	while (size > 0) {
-		ssize_t written = write(fd, text, size);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return;
-		text += written;
-		size -= (size_t)written;
-	}
-}
-
-static void answer(int fd, char kind, const char *text)
-{
-	write_all(fd, &kind, 1);
-	write_all(fd, text, strlen(text));
-}
+#include "tools/ctl_ask.h"
 
 static void ask(const char *named, int fd)
 {
-	struct oa_error error = {.size = sizeof(error)};
-	struct oa_client *client = NULL;
+	_cleanup_free_ char *text = NULL;
 	struct diag diag = {""};
-	char socket[256], *text = NULL;
+	char socket[256];
+	FILE *out = fdopen(fd, "w");
 
-	if (ctl_find(named, socket, sizeof(socket), &diag)) {
-		answer(fd, '-', diag.text);
+	if (!out)
 		return;
-	}
-	if (oa_connect(socket, &client, &error) || oa_status(client, &text, &error))
-		answer(fd, '-', error.text);
+	/* The alarm comes first. */
+	if (ctl_find(named, socket, sizeof(socket), &diag) ||
+	    ctl_status(socket, 2 * ASK_TIMEOUT_S * 1000, &text, &diag))
+		fprintf(out, "-%s", diag.text);
 	else
-		answer(fd, ASK_GOOD, text);
-	free(text);
-	oa_disconnect(client);
+		fprintf(out, "%c%s", ASK_GOOD, text);
+	fclose(out);
 }
 
 int ask_begin(const char *socket, pid_t *ret_pid, int *ret_fd)

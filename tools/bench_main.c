@@ -10,6 +10,7 @@
 #include "tools/bench.h"
 
 #include "libaccess/libaccess.h"
+#include "tools/ctl_ask.h"
 #include "tools/host.h"
 
 #include <signal.h>
@@ -146,7 +147,7 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 	struct diag diag;
 	int r, stopped_by;
 
-	if (host_status(socket, BENCH_STATUS_MS, &before, &diag)) {
+	if (ctl_status(socket, BENCH_STATUS_MS, &before, &diag)) {
 		fprintf(stderr, "access-bench: %s\n", diag.text);
 		return 1;
 	}
@@ -157,7 +158,7 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 		bench_run_jobs(&crew, config->quiet);
 		stopped_by = bench_signal;
 		bench_crew_kill(&crew); /* when interrupted there are some */
-		if (host_status(socket, BENCH_STATUS_MS, &after, &diag))
+		if (ctl_status(socket, BENCH_STATUS_MS, &after, &diag))
 			fprintf(stderr, "access-bench: %s\n", diag.text);
 		r = bench_judge(config, &crew, stopped_by != 0, before, after);
 		if (stopped_by)

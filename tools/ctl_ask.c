@@ -9,7 +9,8 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,14 +23,17 @@ static int ask_fail(struct diag *diag, const char *what, int error)
 
 static int ask_connect(struct ctl_ask *ask, const char *path, struct diag *diag)
 {
+	const struct timeval patience = {ask->timeout_ms / 1000, ask->timeout_ms % 1000 * 1000};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	ask->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (ask->sock < 0 || strlen(path) >= sizeof(address.sun_path))
 		return ask_fail(diag, "socket", ask->sock < 0 ? errno : ENAMETOOLONG);
 	strcpy(address.sun_path, path);
+	/* One that is stopped accepts nobody, and takes in no more than fits. */
+	setsockopt(ask->sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(ask->sock, (struct sockaddr *)&address, sizeof(address)))
-		return ask_fail(diag, path, errno);
+		return ask_fail(diag, path, errno == EAGAIN ? ETIMEDOUT : errno);
 	return 0;
 }
 
@@ -104,4 +108,34 @@ int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struc
 	wire_get_u64(&in, PROTO_KEY_MINOR, &ask->minor);
 	wire_in_fini(&in);
 	return 0;
+}
+
+int ctl_ask_status(struct ctl_ask *ask, char **ret, struct diag *diag)
+{
+	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *text = NULL;
+	struct wire_in in;
+	struct stat st;
+
+	if (ctl_ask(ask, PROTO_STATUS_REPLY, &in, diag, PROTO_STATUS, WIRE_NOTHING))
+		return 1;
+	fd = wire_take_fd(&in, 0);
+	wire_in_fini(&in);
+	if (fd < 0 || fstat(fd, &st) || st.st_size > CTL_ASK_MOST)
+		return diag_fail(diag, 1, "accessd's answer has no status");
+	text = calloc((size_t)st.st_size + 1, 1);
+	if (!text || base_read_at(fd, text, (uint64_t)st.st_size, 0))
+		return diag_fail(diag, 1, "the status cannot be read");
+	*ret = base_take_ptr(text);
+	return 0;
+}
+
+int ctl_status(const char *socket, int timeout_ms, char **ret, struct diag *diag)
+{
+	struct ctl_ask ask = {.program = program_invocation_short_name};
+	int r = ctl_ask_begin(&ask, socket, timeout_ms, diag);
+
+	r = r ? r : ctl_ask_status(&ask, ret, diag);
+	base_close(&ask.sock);
+	return r;
 }

@@ -6,6 +6,8 @@
 #include "base/base.h"
 #include "base/wire.h"
 
+#define CTL_ASK_MOST (16 << 20) /* bytes of a status */
+
 struct ctl_ask {
 	int sock, timeout_ms; /* sock: owned, -1: none */
 	const char *counts;   /* what PROGRESS counts, shown on a terminal; NULL: is not shown */
@@ -22,3 +24,7 @@ int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct
 	       uint16_t type, const struct wire_part *parts);
 #define ctl_ask(ask, answer, ret, diag, type, ...) \
 	ctl_ask_of(ask, answer, ret, diag, type, WIRE_PARTS(__VA_ARGS__))
+/* The JSON text of accessd's status; the caller frees it. 0; else 1 with diag. */
+int ctl_ask_status(struct ctl_ask *ask, char **ret, struct diag *diag);
+/* The same, by a connection of its own, with at most timeout_ms for each answer. */
+int ctl_status(const char *socket, int timeout_ms, char **ret, struct diag *diag);

@@ -10,11 +10,9 @@
 
 #include "shmring/proto.h"
 #include "tools/ctl_ask.h"
-#include "tools/host.h"
 #include "tools/table.h"
 #include "tools/ctl_value.h"
 
-#define BAD_MAX_STATUS (16u << 20)
 #define BAD_MAX_STREAMS 64
 
 /* ---- of the status ---- */
@@ -195,8 +193,8 @@ int ctl_bad_run(const char *socket, int timeout_ms, const char *who, bool json, 
 	unsigned n;
 	int r;
 
-	if (host_status(socket, timeout_ms, &text, diag) ||
-	    json_in_parse(text, strlen(text), BAD_MAX_STATUS, &status, diag))
+	if (ctl_status(socket, timeout_ms, &text, diag) ||
+	    json_in_parse(text, strlen(text), CTL_ASK_MOST, &status, diag))
 		return 1;
 	n = ctl_bad_find(status, who, bad, BASE_ARRAY_LEN(bad));
 	r = n > 0 ? bad_list_all(socket, timeout_ms, bad, n, diag) : ctl_no_job(status, who, diag);

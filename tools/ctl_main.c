@@ -7,6 +7,7 @@
  */
 
 #include "tools/ctl.h"
+#include "tools/ctl_ask.h"
 #include "tools/ctl_bad.h"
 #include "tools/ctl_cache.h"
 #include "tools/ctl_value.h"
@@ -14,10 +15,7 @@
 #include "tools/ctl_warm.h"
 
 #include "libaccess/libaccess.h"
-#include "tools/host.h"
 #include "tools/option.h"
-
-#define CTL_MAX_STATUS (16u << 20)
 
 struct ctl_config {
 	const char *socket;
@@ -239,9 +237,9 @@ static int ctl_run(const struct ctl_config *config, const struct ctl_command *co
 
 	if (ctl_find(config->socket, socket, sizeof(socket), &diag))
 		return ctl_fail(diag.text, 1);
-	if (host_status(socket, (int)ctl_timeout_ms(config), &text, &diag))
+	if (ctl_status(socket, (int)ctl_timeout_ms(config), &text, &diag))
 		return ctl_fail(diag.text, 1);
-	if (json_in_parse(text, strlen(text), CTL_MAX_STATUS, &status, &diag))
+	if (json_in_parse(text, strlen(text), CTL_ASK_MOST, &status, &diag))
 		return ctl_fail(diag.text, 1);
 	if (config->json && command->json)
 		r = command->json(status, operand, stdout, &diag);

@@ -9,16 +9,13 @@
 
 #include "tools/host.h"
 
-#include "libaccess/libaccess.h"
+#include "base/wire.h"
 
 #include <fcntl.h>
 #include <ftw.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,13 +85,9 @@ _Noreturn static void host_exec(const char *program, const struct host *host,
 
 static bool host_accepts(const char *path)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	_cleanup_close_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int sock = wire_connect(path);
 
-	if (sock < 0 || strlen(path) >= sizeof(address.sun_path))
-		return false;
-	strcpy(address.sun_path, path);
-	return connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0;
+	return sock >= 0;
 }
 
 bool host_is_alive(struct host *host)
@@ -207,84 +200,4 @@ void host_end(struct host *host)
 	if (host->dir[0])
 		nftw(host->dir, host_remove, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	host->dir[0] = '\0';
-}
-
-/* In the child: the status to the pipe; its first byte says whether it is one. */
-_Noreturn static void host_tell_status(const char *socket, int out)
-{
-	struct oa_error error = {.size = sizeof(error)};
-	struct oa_client *client = NULL;
-	char *json = NULL, good = 'j';
-	const char *text;
-	int r;
-
-	r = oa_connect(socket, &client, &error);
-	r = r ? r : oa_status(client, &json, &error);
-	if (r)
-		good = 'e';
-	text = r ? error.text : json;
-	if (write(out, &good, 1) != 1)
-		_exit(1);
-	for (size_t left = strlen(text); left > 0;) {
-		ssize_t wrote = write(out, text, left);
-
-		if (wrote <= 0)
-			_exit(1);
-		text += wrote;
-		left -= (size_t)wrote;
-	}
-	_exit(0);
-}
-
-/* Reads the pipe to its end, terminated; the caller frees. NULL when time is up or memory is. */
-static char *host_read_all(int fd, int timeout_ms)
-{
-	uint64_t end = base_now_ns() + (uint64_t)timeout_ms * 1000000;
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0, capacity = 0;
-
-	for (;;) {
-		struct pollfd pollfd = {.fd = fd, .events = POLLIN};
-		uint64_t now = base_now_ns();
-		ssize_t got;
-
-		if (!base_grow(&text, &capacity, size + 2048, 1) || now >= end ||
-		    (poll(&pollfd, 1, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR))
-			return NULL;
-		if (pollfd.revents == 0)
-			continue;
-		got = read(fd, text + size, capacity - size - 1);
-		if (got < 0 && errno != EINTR)
-			return NULL;
-		if (got > 0)
-			size += (size_t)got;
-		text[size] = '\0';
-		if (got == 0)
-			return base_take_ptr(text);
-	}
-}
-
-int host_status(const char *socket, int timeout_ms, char **ret, struct diag *diag)
-{
-	_cleanup_free_ char *text = NULL;
-	int pipes[2], pid;
-
-	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return diag_fail(diag, HOST_E_FAILED, "cannot make a pipe: %s", strerror(errno));
-	pid = fork();
-	if (pid == 0)
-		host_tell_status(socket, pipes[1]);
-	close(pipes[1]);
-	if (pid > 0) {
-		text = host_read_all(pipes[0], timeout_ms);
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-	}
-	close(pipes[0]);
-	if (!text || text[0] != 'j')
-		return diag_fail(diag, HOST_E_FAILED, "no status from accessd: %s",
-				 text && *text ? text + 1 : "no answer in time");
-	memmove(text, text + 1, strlen(text));
-	*ret = base_take_ptr(text);
-	return 0;
 }

@@ -280,8 +280,7 @@ double rig_number_at(const struct json_in *value, const char *path)
 	return json_in_double(value, -1);
 }
 
-/* Asked by a connection of this process, not by a child as host_status() does: libaccess may have threads
- * here, and what a child of a program with threads may do before it execs is less than malloc(). */
+/* As jobs ask it. */
 static int rig_ask_status(char **ret, struct oa_error *error)
 {
 	struct oa_client *client = NULL;

@@ -8,6 +8,7 @@
  */
 
 #include "tests/scenarios/town.h"
+#include "tools/ctl_ask.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -478,7 +479,7 @@ static int write_status(void *arg)
 	struct diag diag = {""};
 	size_t done = 0, size;
 
-	if (host_status(rig_host.socket, PATIENCE_MS, &text, &diag))
+	if (ctl_status(rig_host.socket, PATIENCE_MS, &text, &diag))
 		return 1;
 	size = strlen(text);
 	while (done < size) {

@@ -10,14 +10,12 @@
 #include "tools/top/top_feed.h"
 
 #include <poll.h>
-#include <sys/stat.h>
 
 #include "shmring/proto.h"
 #include "tools/ctl.h"
 
 #define FEED_PATIENCE_MS 2000
 #define FEED_PAUSE_NS UINT64_C(500000000)
-#define FEED_MAX (16u << 20)
 #define FEED_SILENT_NS UINT64_C(15000000000) /* more than any period of renewals */
 
 void top_feed_init(struct top_feed *feed, const char *named, double period_s)
@@ -49,7 +47,7 @@ static int feed_connect(struct top_feed *feed)
 
 static int feed_parse(struct top_feed *feed, const char *text, size_t size, struct json_in **ret)
 {
-	int r = json_in_parse(text, size, FEED_MAX, ret, &feed->diag);
+	int r = json_in_parse(text, size, CTL_ASK_MOST, ret, &feed->diag);
 
 	if (r == -ENOMEM)
 		diag_set(&feed->diag, "out of memory");
@@ -58,21 +56,11 @@ static int feed_parse(struct top_feed *feed, const char *text, size_t size, stru
 
 static int feed_ask(struct top_feed *feed, struct json_in **ret)
 {
-	_cleanup_close_ int fd = -1;
-	struct wire_in in;
 	_cleanup_free_ char *text = NULL;
-	struct stat status;
 
-	if (ctl_ask(&feed->ask, PROTO_STATUS_REPLY, &in, &feed->diag, PROTO_STATUS, WIRE_NOTHING))
+	if (ctl_ask_status(&feed->ask, &text, &feed->diag))
 		return TOP_FEED_E_NONE;
-	fd = wire_take_fd(&in, 0);
-	wire_in_fini(&in);
-	if (fd < 0 || fstat(fd, &status) || status.st_size > FEED_MAX)
-		return diag_fail(&feed->diag, TOP_FEED_E_NONE, "accessd's answer has no status");
-	text = malloc((size_t)status.st_size + 1);
-	if (!text || base_read_at(fd, text, (uint64_t)status.st_size, 0))
-		return diag_fail(&feed->diag, TOP_FEED_E_NONE, "the status cannot be read");
-	return feed_parse(feed, text, (size_t)status.st_size, ret);
+	return feed_parse(feed, text, strlen(text), ret);
 }
 
 /* ---- watching ---- */
