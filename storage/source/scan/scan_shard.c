@@ -93,7 +93,9 @@ static int run(const struct source_scan *scan, void *state, const struct scan_sh
 int scan_shard_run(const struct source_scan *scan, const struct scan_shard *shard,
 		   const struct scan_reader *reader, struct scan_sink *sink)
 {
-	struct window window = {.bytes = malloc(SCAN_MOST_WANT), .most = SCAN_PAGE / 2};
+	const uint64_t most = BASE_MIN(shard->bytes, (uint64_t)SCAN_MOST_WANT);
+	struct window window = {.bytes = malloc(BASE_MAX(most, UINT64_C(1))),
+				.most = SCAN_PAGE / 2};
 	void *state = malloc(scan->state_bytes);
 	int r = -ENOMEM;
 
