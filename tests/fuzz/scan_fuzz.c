@@ -112,20 +112,22 @@ static void try_megatron(const uint8_t *data, size_t size)
 		       megatron.starts_at + 8 * megatron.sequences <= size);
 }
 
-/* The length, then sizes of documents: each token is in one sequence, and no sequence is too long. */
+/* The length, then sizes of documents: each token is in one sequence, and no sequence is too long. A document has a few whole
+ * lengths: a million sequences would be one way through the code a million times. */
 static void try_packing(const uint8_t *data, size_t size)
 {
 	static struct packing packing;
 	static struct packing_part part[PACKING_GROUP];
-	uint32_t sizes[PACKING_GROUP], length;
+	uint32_t sizes[PACKING_GROUP], length, most;
 	unsigned n = 0;
 	uint64_t tokens = 0, packed = 0;
 
 	if (size < 6)
 		return;
 	length = 1 + (data[0] | (uint32_t)data[1] << 8);
+	most = BASE_MIN(4 * length, UINT32_C(100000));
 	for (size_t at = 2; at + 4 <= size && n < PACKING_GROUP; at += 4)
-		tokens += sizes[n++] = little_32(data + at) % 100000;
+		tokens += sizes[n++] = little_32(data + at) % most;
 	demand(packing_make(sizes, n, length, &packing) == 0);
 	for (uint64_t i = 0; i < packing.sequences; i++) {
 		const unsigned parts = packing_parts(&packing, i, part);
