@@ -85,6 +85,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!brought_begin(&log, &conn, fd, &from, &set))
 			read_all(&log);
 		brought_fini(&log);
+		while (!LIST_EMPTY(&node.endings.list))
+			if (loop_turn(node.loop))
+				abort();
 		if (stream.bytes.all || node.memory.used || domain.memory.used ||
 		    domain.users.n != 1)
 			abort();
