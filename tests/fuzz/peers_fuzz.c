@@ -17,10 +17,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { TASKS = 16, SAMPLES = 64, ROOM = 3000 };
+enum { TASKS = 16, SAMPLES = 64, ROOM = 3000, MEMBERS = 1 << 0 | 1 << 2 };
 
 static unsigned busy, under_way;
 static uint64_t id_of[SAMPLES]; /* of the last question about each sample */
+static uint32_t came = MEMBERS; /* peers of which something was said, a bit each */
 
 static void check(bool is_so)
 {
@@ -244,6 +245,7 @@ static void say(const uint8_t *data, uint32_t bytes)
 		if (head.id < TASKS && (head.type == VALUE_HAVE || head.type == VALUE_MISS))
 			head.id = id_of[head.id];
 		memcpy(at, &head, sizeof(head));
+		came |= head.peer < VALUE_MOST_PEERS ? UINT32_C(1) << head.peer : 0;
 	}
 	rings_end(&from, 0, &(struct rings_item){.bytes = bytes});
 	check(reader_peers_turn());
@@ -285,7 +287,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 2 + bytes;
 	}
 	for (uint32_t peer = 0; peer < VALUE_MOST_PEERS; peer++)
-		say_gone(peer);
+		if (came >> peer & 1)
+			say_gone(peer);
+	came = MEMBERS;
 	reader_serve_tick(base_now_ns() + UINT64_C(60000000000));
 	listen();
 	check(under_way == 0 && busy == 0 && reader_asks_count() == 0);

@@ -17,7 +17,7 @@
 
 #include "storage/index.h"
 
-#define MOST (UINT64_C(256) << 10)
+#define MOST (UINT64_C(96) << 10)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
