@@ -118,6 +118,11 @@ void role_send(int sock, struct wire_out *out)
 	wire_out_fini(out);
 }
 
+bool role_is_told(int sock)
+{
+	return recv(sock, NULL, 0, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
 int role_hear(const int *sock, void (*fn)(struct wire_in *in))
 {
 	struct wire_in in;
@@ -125,7 +130,7 @@ int role_hear(const int *sock, void (*fn)(struct wire_in *in))
 
 	while (!r && *sock >= 0) {
 		wire_in_init(&in);
-		r = wire_recv(*sock, &in, MSG_DONTWAIT);
+		r = role_is_told(*sock) ? wire_recv(*sock, &in, MSG_DONTWAIT) : -EAGAIN;
 		if (!r)
 			fn(&in);
 		wire_in_fini(&in);

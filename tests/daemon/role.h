@@ -27,6 +27,8 @@ void role_queue(struct wire_out *out, uint16_t type, const struct wire_in *in);
 /* Begins PARENT_STARTED, PARENT_EXITED. */
 void role_worker(struct wire_out *out, uint16_t type, uint64_t owner, uint64_t index);
 void role_send(int sock, struct wire_out *out); /* to a socket that may be gone: -1 */
+/* Is there something to be heard, or a hang-up? wire_recv() has a message's room made before it knows, which a sanitizer fills. */
+bool role_is_told(int sock);
 /* All that has come. *sock may be closed meanwhile. wire_recv()'s outcome */
 int role_hear(const int *sock, void (*fn)(struct wire_in *in));
 
