@@ -8,17 +8,20 @@ from .errors import ArgumentError
 from .ragged import Ragged
 
 
-def _plain(part):
+def _plain(part, where="batch"):
     """What TensorFlow knows: tuples and dicts of NumPy's arrays, which are views as the batch's are."""
     import numpy as np
     if isinstance(part, dict):
-        return {name: _plain(inner) for name, inner in part.items()}
+        return {name: _plain(inner, f"{where}[{name!r}]") for name, inner in part.items()}
     if isinstance(part, tuple):
-        return tuple(map(_plain, part))
-    if isinstance(part, Ragged):
-        raise ArgumentError("a ragged field is no tensor: make the Loader with ragged=\"padded\", and say output_signature, as batches differ in"
-                            " their longest sample")
-    return np.asarray(part)
+        return tuple(_plain(inner, f"{where}[{at}]") for at, inner in enumerate(part))
+    try:
+        if not isinstance(part, Ragged):
+            return np.asarray(part)
+    except ValueError:  # lists of unequal length
+        pass
+    raise ArgumentError(f"{where} is no tensor, as its samples differ in length: make the Loader with ragged=\"padded\", and say output_signature, as"
+                        " batches differ in their longest sample")
 
 
 def to_tf_dataset(loader: Any, output_signature: Any = None) -> Any:

@@ -136,8 +136,9 @@ class TensorFlowTest(ArraysCase):
         self.assertEqual([int(number) for batch in got for number in batch["of"]["number"]], [*range(20)])
         self.assertEqual(got[2]["of"]["name"].numpy().tolist(), [b"n16", b"n17", b"n18", b"n19"])
         self.assertEqual(got[2]["words"].numpy().tolist(), [[0, 0, 0, 0], [0, 1, 0, 0], [0, 1, 2, 0], [0, 1, 2, 3]])
-        with self.assertRaisesRegex(oa.Error, "ragged=\"padded\", and say output_signature"):
-            oa.Loader(wrapped, None, 8, as_="numpy", socket=self.socket).to_tf_dataset()
+        for ragged in None, {"words": "list"}:
+            with self.assertRaisesRegex(oa.Error, r"batch\['words'\] is no tensor.* ragged=\"padded\", and say output_signature"):
+                oa.Loader(wrapped, None, 8, ragged=ragged, as_="numpy", socket=self.socket).to_tf_dataset()
 
 
 @unittest.skipUnless("jax" in LIBRARIES, "no JAX")
