@@ -21,7 +21,7 @@ printf '#!/bin/sh\nexit 1\n' >"$work/bin/ip"
 chmod +x "$work/bin/ip"
 (PATH=$work/bin:$PATH show "^No network namespaces can be made here .*loopback") || exit
 
-try="ip link add cell type bridge && ip link add one type veth peer name two"
+try="ip link add cell type bridge && ip link add one type veth peer name two && nsenter --net=/proc/self/ns/net true"
 unshare --net sh -c "$try" 2>/dev/null || unshare --user --map-root-user --net sh -c "$try" 2>/dev/null || {
 	echo "not tested: nodes in network namespaces, which cannot be made here"
 	exit 0
