@@ -99,8 +99,13 @@ struct diag {
 	char text[768];
 };
 void diag_set(struct diag *diag, const char *fmt, ...) BASE_PRINTF(2, 3);
-/* The same, and returns code, so that one line refuses. */
-BASE_COLD int diag_fail(struct diag *diag, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
+/* The same, and is code, so that one line refuses. A macro, so that the compiler knows that it is no success. */
+#define diag_fail(diag, code, ...)                                     \
+	({                                                             \
+		__attribute__((unused)) const int diag_code_ = (code); \
+		diag_set((diag), __VA_ARGS__);                         \
+		diag_code_;                                            \
+	})
 
 /* Fills size bytes at ret from the kernel's random source. 0 or negative errno. */
 int base_random(void *ret, size_t size);

@@ -92,37 +92,20 @@ char *base_quote(const char *name, char *ret, size_t size)
 	return ret;
 }
 
-BASE_PRINTF(2, 0)
-static void diag_write(struct diag *diag, const char *fmt, va_list args)
+void diag_set(struct diag *diag, const char *fmt, ...)
 {
 	char raw[sizeof(diag->text) + 4]; /* longer, so that a cut is seen and marked */
 	int saved = errno;
+	va_list args;
 
 	if (!diag)
 		return;
+	va_start(args, fmt);
 	if (vsnprintf(raw, sizeof(raw), fmt, args) < 0)
 		raw[0] = '\0';
+	va_end(args);
 	text_escape(raw, "", diag->text, sizeof(diag->text));
 	errno = saved;
-}
-
-void diag_set(struct diag *diag, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	diag_write(diag, fmt, args);
-	va_end(args);
-}
-
-int diag_fail(struct diag *diag, int code, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	diag_write(diag, fmt, args);
-	va_end(args);
-	return code;
 }
 
 static const char text_units[] = "BKMGTPE";
