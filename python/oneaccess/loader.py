@@ -650,6 +650,15 @@ class Loader:
             self._agreed = {"order": _ORDERS["seeded"], "seed": seed}
         elif self._options["order"] in _DECIDED:
             _refuse_nodes(self._ranks)
+        try:
+            ranks_of.compare(self._ranks, self._version)
+        except BaseException:
+            self._drop()
+            raise
+
+    def _version(self):
+        """Of the data set, as a state has it (plan/token.c)."""
+        return self._open().state()[32:64].hex()
 
     # ---- a data set that is a program ----
 

@@ -16,7 +16,7 @@ import threading
 from typing import NamedTuple
 
 from . import _core
-from .errors import ArgumentError, warn
+from .errors import ArgumentError, DatasetError, warn
 
 # rank, ranks, rank on the node, ranks on the node. Slurm's last is computed: _of_slurm().
 _LAUNCHERS = {
@@ -33,6 +33,7 @@ _EXPLICIT = "give local_rank= and local_world_size="
 _IN_ORDER = ("a node makes what its ranks read, so they must follow each other: start them node by node (srun -m block,"
              " mpirun --map-by core), or give order=\"seeded\" with rank= and world_size= alone, and every node makes all")
 
+_COMPARES = True  # ranks say it to each other: they compare their data sets, too
 _PATIENCE_S = 10  # until a rank says that it waits for the others
 
 
@@ -320,15 +321,15 @@ def _check_ways(way_of):
 def meet(ranks, socket, spread=None):
     """All ranks say where they are, and how they spread samples. The ranks as they are then, and a seed for all of them: rank 0's draw."""
     way = f"spread=\"{spread}\" of OneAccess {_core.version}" if spread else "no spread"
-    mine = (ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1, way)
+    mine = (ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1, way, _COMPARES)
     everybody = _gather(mine, ranks.world_size)
     _check_versions(everybody, mine)
-    by_rank = {rank: (node, seed) for rank, node, seed, _ in everybody}
+    by_rank = {rank: (node, seed) for rank, node, seed, *_ in everybody}
     if sorted(by_rank) != list(range(ranks.world_size)):
         raise ArgumentError(f"the {ranks.world_size} processes of torch.distributed are not the {ranks.world_size} ranks"
                             f" that rank= and world_size= say ({_who_says_what([rank for rank, *_ in everybody])}):"
                             f" give the same seed= on all ranks, and {_EXPLICIT}")
-    _check_ways({rank: way for rank, _, _, way in everybody})
+    _check_ways({rank: way for rank, _, _, way, _ in everybody})
     seed = by_rank[0][1]
     if ranks.is_known:
         return ranks, seed
@@ -338,3 +339,24 @@ def meet(ranks, socket, spread=None):
     why = f"torch.distributed has ranks {here[0]} to {here[-1]} on this node"
     return ranks._replace(local_rank=ranks.rank - here[0], local_world_size=len(here), is_known=True,
                           why=why if len(here) < ranks.world_size else None), seed
+
+
+def compare(ranks, version_of):
+    """All ranks of several nodes, which have met, must have one data set: each node computes from its version which samples are whose. version_of()
+    opens it; who cannot tells the others, so that nobody waits for it."""
+    failed = None
+    try:
+        version = version_of()
+    except Exception as error:
+        failed, version = error, str(error)
+    everybody = sorted(_gather((ranks.rank, failed is None, version), ranks.world_size))
+    if failed is not None:
+        raise failed
+    for rank, is_open, said in everybody:
+        if not is_open:
+            raise DatasetError(f"rank {rank} cannot open its data set: {said}")
+    others = [rank for rank, _, said in everybody if said != everybody[0][2]]
+    if others:
+        raise DatasetError(f"rank 0 and rank {', '.join(map(str, others))} have data sets that differ, so samples would be lost and repeated: names, sizes and"
+                           " times of the files must be the same on all nodes, as rsync -a and cp -a keep them; of a program's data set its files' paths and"
+                           " Python's version, too, or give all the same name=")

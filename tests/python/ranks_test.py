@@ -147,7 +147,7 @@ class FindTest(unittest.TestCase):
         for said, words in (((0, 1, 1, 3), "process 1 and 2 say rank 1; nobody says rank 2"),
                             ((0, 0, 0, 0), "process 0 and 1 and 2 and 3 all say rank 0; nobody says rank 1, 2, 3"),
                             ((0, 1, 2, 4), "process 3 says rank 4, of which there is none; nobody says rank 3")):
-            everybody = [(rank, "node", 7, "no spread") for rank in said]
+            everybody = [(rank, "node", 7, "no spread", True) for rank in said]
             mine = ranks.Ranks(0, 4, 0, 4, False, None, "rank= and world_size=")
             with unittest.mock.patch.object(ranks, "_gather", lambda *_: everybody), \
                     self.assertRaisesRegex(oa.errors.ArgumentError, f"not the 4 ranks.*\\({words}\\).*seed="):
@@ -163,7 +163,7 @@ class FindTest(unittest.TestCase):
 
             def gather(mine, _):
                 ways.append(mine[3])
-                return [(rank, "node", 7, way) for rank, way in enumerate(ways)]
+                return [(rank, "node", 7, way, True) for rank, way in enumerate(ways)]
 
             with unittest.mock.patch.object(ranks, "_gather", gather), unittest.mock.patch.object(ranks, "_core") as core:
                 for rank, version in enumerate(versions):
@@ -181,10 +181,26 @@ class FindTest(unittest.TestCase):
     def test_ranks_of_other_versions_are_named(self):
         mine = ranks.Ranks(0, 3, 0, 3, True, None, "torchrun")
         for said, words in (((1, "node", 7), f"process 1, 2 .*an older OneAccess than {re.escape(_core.version)}.* install {re.escape(_core.version)} on all nodes"),
-                            ((1, "node", 7, "no spread", "news"), "process 1, 2 .*a newer OneAccess.* install that on all nodes")):
+                            ((1, "node", 7, "no spread", True, "news"), "process 1, 2 .*a newer OneAccess.* install that on all nodes")):
             with unittest.mock.patch.object(ranks, "_gather", lambda own, _, said=said: [own, said, said]), \
                     self.subTest(said=said), self.assertRaisesRegex(oa.errors.ArgumentError, words):
                 ranks.meet(mine, None)
+
+    def test_nodes_must_have_one_data_set(self):
+        mine = ranks.Ranks(0, 3, 0, 1, True, "RANK=0", "torchrun")
+
+        def unreadable():
+            raise oa.errors.DatasetError("it is gone")
+
+        for said, version_of, words in (([(1, True, "a"), (2, True, "b")], lambda: "a", "rank 0 and rank 2 have data sets that differ.*rsync -a.*name="),
+                                        ([(1, False, "no such folder"), (2, True, "a")], lambda: "a", "rank 1 cannot open its data set: no such folder"),
+                                        ([(1, True, "a"), (2, True, "a")], unreadable, "^it is gone"),
+                                        ([(1, True, "a"), (2, True, "a")], lambda: "a", None)):
+            with unittest.mock.patch.object(ranks, "_gather", lambda own, _, said=said: [*said, own]), self.subTest(said=said):
+                if words is None:
+                    ranks.compare(mine, version_of)
+                else:
+                    self.assertRaisesRegex(oa.errors.DatasetError, words, ranks.compare, mine, version_of)
 
     def test_torch_distributed(self):
         sys.modules["torch.distributed"] = Distributed(5, 8)
@@ -390,6 +406,15 @@ class NodesTest(DaemonCase):
         self.check(self.run_ranks("gloo", options))
         other = "exec('oa.ranks._core = type(\"\", (), {\"version\": os.environ[\"RANK\"] == \"3\" and \"9.9\" or \"9.8\"})') or " + options
         with self.assertRaisesRegex(AssertionError, "rank 0 has spread=.step. of OneAccess 9.8, and rank 3 .* of OneAccess 9.9"):
+            self.run_ranks("gloo", other)
+
+    @unittest.skipUnless(HAS_TORCH, "no torch")
+    def test_nodes_whose_data_differ_are_told(self):
+        """Copies without their times: each node would have an order of its own."""
+        copy = self.work / "copy"
+        shutil.copytree(self.data, copy, copy_function=shutil.copyfile)
+        other = f"os.environ['RANK'] == '3' and sys.argv.__setitem__(1, {str(copy)!r}) or {{}}"
+        with self.assertRaisesRegex(AssertionError, "rank 0 and rank 3 have data sets that differ"):
             self.run_ranks("gloo", other)
 
     def test_what_nodes_cannot_agree_on_is_refused(self):
