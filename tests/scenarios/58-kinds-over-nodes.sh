@@ -72,7 +72,7 @@ killed() { # killed PID: of an accessd, and its folder is free
 
 start_c() {
 	dir=$work/c socket=$work/c/socket
-	start_accessd workers=1 chunk=16
+	start_accessd workers=1 chunk=16 idle_exit_s=0
 	c=$daemon
 }
 start_c

@@ -83,7 +83,12 @@ def pause(kind):
 
 def is_due(kind, step, epoch):
     """Is it time to pause? What came from a peer in the first epoch the peer has made."""
-    return step >= 3 and (pauses == "step" or (pauses == "peers" and epoch == 0 and cache_of(kind)["peer_hits"] > 0))
+    if pauses != "peers" or step < 3 or epoch > 0:
+        return pauses == "step" and step >= 3
+    cache = cache_of(kind)
+    if cache["on"] and cache["peer_hits"] == 0:
+        time.sleep(.1)  # who was slow to answer is asked again a second later
+    return cache["peer_hits"] > 0
 
 
 def ride(kind):
