@@ -48,6 +48,7 @@
 #define BOTTLE_LIST BOTTLE_SAMPLES /* places of a list, at most */
 #define BOTTLE_EPOCHS 25
 #define BOTTLE_RANKS 4
+#define BOTTLE_PLANS 4 /* that ranks of one job have at a time, at most */
 #define BOTTLE_QUEUES 8
 #define BOTTLE_GROUPS 48 /* of values that are kept */
 #define BOTTLE_WORKERS 4
@@ -129,6 +130,7 @@ struct zombie {
 
 struct model { /* of a job: what it was given, and may be given */
 	uint64_t epoch, steps;
+	uint64_t step; /* of its epoch, that comes next */
 	unsigned count, place;
 	uint16_t times[BOTTLE_SAMPLES];
 	uint64_t mark[BOTTLE_SAMPLES]; /* of the instance that it got last */
@@ -159,10 +161,14 @@ struct job_plan {
 	uint64_t late_ns;  /* it begins so late */
 };
 
-struct troop {                                         /* ranks of a job */
-	uint32_t owner[BOTTLE_EPOCHS][BOTTLE_SAMPLES]; /* 1 + rank + ranks * step; 0: nobody yet */
-	unsigned ended[BOTTLE_EPOCHS];                 /* a bit a rank */
-	uint64_t with_ns;                              /* accessd had one of them then */
+struct troop { /* ranks of a job */
+	/* 1 + rank + ranks * step; 0: nobody yet. Of each plan: they are several only where it parted. */
+	uint32_t owner[BOTTLE_PLANS][BOTTLE_EPOCHS][BOTTLE_SAMPLES];
+	uint8_t id[BOTTLE_PLANS][PLAN_LOG_ID];
+	unsigned plans, of[BOTTLE_RANKS]; /* which of them a rank has */
+	uint64_t parted;                  /* the first epoch in which they differ */
+	unsigned ended[BOTTLE_EPOCHS];    /* a bit a rank */
+	uint64_t with_ns;                 /* accessd had one of them then */
 	/* The plan that it gave them, whether all had it, and in which era of accessd's. */
 	uint64_t plan, era;
 	bool is_whole;
@@ -229,7 +235,7 @@ struct bottle {
 	unsigned joins[BOTTLE_JOBS]; /* training runs that are still to come */
 	bool is_traced;              /* what happens is said */
 	bool is_wild;                /* faults are drawn */
-	bool is_parted;   /* ranks have different plans, until one of them is refused for that */
+	bool may_part; /* ranks may have different plans, until one of them is refused for that */
 	uint64_t calm_ns; /* when the last one was over */
 	unsigned faults, turns;
 };
@@ -306,6 +312,7 @@ void model_take(struct training *job, const struct oa_batch *batch);
 void model_end_epoch(struct training *job);
 bool model_may_fail(const struct training *job); /* for a bad sample */
 bool model_may_be_empty(const struct training *job);
+void model_join(struct training *job, const uint8_t plan[PLAN_LOG_ID]); /* accessd has it there */
 
 /* ---- training.c ---- */
 

@@ -419,7 +419,7 @@ static void part(struct bottle *bottle, unsigned kind)
 		run_without(bottle, late, 10 * MS);
 	kill_these(bottle, kind & PARTED_LONG_DIES ? all & ~late : 0);
 	run_without(bottle, all, 1);
-	bottle->is_parted = is_refused(kind);
+	bottle->may_part = is_refused(kind);
 	begin_again(bottle, kind & PARTED_LOST);
 	run_without(bottle, all, 70 * SECOND);
 	come(bottle, first);
@@ -450,7 +450,7 @@ static void live_parted(uint64_t seed, enum mutant mutant, unsigned kind, char r
 	bottle.is_wild = true;
 	part(&bottle, kind);
 	end_well(&bottle);
-	if (bottle.is_parted)
+	if (bottle.may_part)
 		bottle_break("no rank was refused");
 	snprintf(ret, 512, "%s", bottle.broken);
 	bottle_end(&bottle);

@@ -5,6 +5,10 @@
  * instance more often than it allows. The ranks of a job share that: what one was given in a step is its own for good, whoever was
  * killed since; but where accessd had none of them for so long that it forgets their plan, all begin anew (training.c). What is drawn
  * comes again as it was.
+ *
+ * Where accessd's own log of a plan is lost, a rank that has less of it than others may go on with another version of it. That
+ * one deals what it lacks, so samples that others had may come twice. Each version is held to be whole by itself, with
+ * all that the rank that it began with knew; nobody who had more is let in.
  */
 
 #include <string.h>
@@ -36,6 +40,7 @@ bool model_may_fail(const struct training *job)
 static void begin_epoch(struct model *model, uint64_t epoch)
 {
 	model->epoch = epoch;
+	model->step = 0;
 	model->count = model->place = 0;
 	memset(model->times, 0, sizeof(model->times));
 }
@@ -71,18 +76,30 @@ bool model_may_be_empty(const struct training *job)
 	return plan->picked.has_weights || n < plan->batch * plan->ranks;
 }
 
+/* Do all ranks have one plan of that epoch? */
+static bool is_of_all(const struct troop *troop, unsigned ranks, uint64_t epoch)
+{
+	bool is_one = true;
+
+	for (unsigned i = 1; i < ranks; i++)
+		is_one &= troop->of[i] == troop->of[0];
+	return is_one || epoch < troop->parted;
+}
+
 /* When the last of them has ended it. */
 static unsigned count_lost_of_ranks(const struct training *job)
 {
+	const uint64_t epoch = job->model.epoch;
 	struct troop *troop = &job->bottle->troop[job->plan.leader];
 	unsigned lost = 0;
 
-	troop->ended[job->model.epoch] |= 1U << job->plan.rank;
-	if (troop->ended[job->model.epoch] != (1U << job->plan.ranks) - 1 || job->bottle->is_parted)
+	troop->ended[epoch] |= 1U << job->plan.rank;
+	if (troop->ended[epoch] != (1U << job->plan.ranks) - 1 ||
+	    !is_of_all(troop, job->plan.ranks, epoch))
 		return 0;
 	for (unsigned i = 0; i < job->bottle->samples; i++)
-		lost +=
-		    !troop->owner[job->model.epoch][i] && (!has_holes(job) || !may_miss(job, i));
+		lost += !troop->owner[troop->of[job->plan.rank]][epoch][i] &&
+			(!has_holes(job) || !may_miss(job, i));
 	return lost;
 }
 
@@ -94,6 +111,75 @@ void model_end_epoch(struct training *job)
 	if (lost && !(plan->flags & OA_DROP_LAST && lost < plan->batch * plan->ranks))
 		bottle_break("job %u: %u samples of epoch %llu never came", job->number, lost,
 			     (unsigned long long)job->model.epoch);
+}
+
+/* ---- versions of a plan ---- */
+
+static unsigned find_plan(const struct troop *troop, const uint8_t plan[PLAN_LOG_ID])
+{
+	unsigned i = 0;
+
+	while (i < troop->plans && memcmp(troop->id[i], plan, PLAN_LOG_ID) != 0)
+		i++;
+	return i;
+}
+
+/* A version of the one that the rank has begins with what the rank knows of it. */
+static void begin_plan(struct troop *troop, const struct training *job, unsigned plan)
+{
+	const unsigned from = troop->of[job->plan.rank];
+	const struct model *model = &job->model;
+
+	for (uint64_t epoch = 0; epoch <= model->epoch; epoch++)
+		for (unsigned i = 0; i < BOTTLE_SAMPLES; i++) {
+			const uint32_t owner = troop->owner[from][epoch][i];
+			const uint64_t step = owner ? (owner - 1) / job->plan.ranks : UINT64_MAX;
+
+			if (owner && (epoch < model->epoch || step < model->step))
+				troop->owner[plan][epoch][i] = owner;
+		}
+	if (plan == 1 || model->epoch < troop->parted)
+		troop->parted = model->epoch;
+}
+
+/* What the rank had of its own plan must be its own in that one, too. */
+static void join_plan(struct troop *troop, const struct training *job, unsigned plan)
+{
+	const unsigned from = troop->of[job->plan.rank], rank = job->plan.rank;
+
+	for (uint64_t epoch = 0; epoch < BOTTLE_EPOCHS; epoch++)
+		for (unsigned i = 0; i < BOTTLE_SAMPLES; i++) {
+			const uint32_t own = troop->owner[from][epoch][i];
+			uint32_t *its = &troop->owner[plan][epoch][i];
+
+			if (!own || (own - 1) % job->plan.ranks != rank)
+				continue;
+			if (*its && *its != own)
+				bottle_break("job %u is let in to a plan by which sample %u of "
+					     "epoch %llu, which it had, is another's",
+					     job->number, i, (unsigned long long)epoch);
+			*its = own;
+		}
+}
+
+void model_join(struct training *job, const uint8_t plan[PLAN_LOG_ID])
+{
+	struct troop *troop = &job->bottle->troop[job->plan.leader];
+	const bool may_part = troop->plans > 1 || (troop->plans && job->bottle->may_part);
+	const unsigned its = may_part ? find_plan(troop, plan) : 0;
+
+	if (its == BOTTLE_PLANS) {
+		bottle_break("job %u: its ranks have more than %u plans", job->number,
+			     BOTTLE_PLANS);
+		return;
+	}
+	if (its != troop->of[job->plan.rank] && its < troop->plans)
+		join_plan(troop, job, its);
+	else if (its == troop->plans && may_part)
+		begin_plan(troop, job, its);
+	troop->of[job->plan.rank] = its;
+	troop->plans = BASE_MAX(troop->plans, its + 1);
+	memcpy(troop->id[its], plan, PLAN_LOG_ID);
 }
 
 /* ---- samples ---- */
@@ -121,10 +207,11 @@ static void check_picture(struct training *job, int64_t id, const uint64_t mark[
 /* It is a rank's of a step, and no other's, if it is brought again. */
 static void check_owner(struct training *job, int64_t id, uint64_t step)
 {
-	uint32_t *owner = &job->bottle->troop[job->plan.leader].owner[job->model.epoch][id];
+	struct troop *troop = &job->bottle->troop[job->plan.leader];
+	uint32_t *owner = &troop->owner[troop->of[job->plan.rank]][job->model.epoch][id];
 	const uint32_t own = 1 + job->plan.rank + job->plan.ranks * (uint32_t)step;
 
-	if (*owner && *owner != own && !job->bottle->is_parted)
+	if (*owner && *owner != own)
 		bottle_break("job %u: sample %lld of epoch %llu is rank %u's of step %llu, and was "
 			     "rank %u's of step %u",
 			     job->number, (long long)id, (unsigned long long)job->model.epoch,
@@ -249,5 +336,6 @@ void model_take(struct training *job, const struct oa_batch *batch)
 	else
 		check_rows(job, batch, &info);
 	job->model.steps++;
+	job->model.step = info.step + 1;
 	bottle_note('b', job->number, info.count ? (uint64_t)info.ids[0] << 16 | info.count : 0);
 }

@@ -211,6 +211,7 @@ static void look_at_plan(struct bottle *bottle, unsigned leader, const struct co
 	troop->with_ns = bottle->clock.now_ns;
 	if (!group)
 		return;
+	model_join(&first[conn->request.rank], group->plan_log.id);
 	memcpy(&troop->plan, group->plan_log.id, sizeof(troop->plan));
 	troop->is_whole = bits_count(group->begun, group->ranks) == group->ranks;
 	troop->era = era_of(bottle);
@@ -298,8 +299,8 @@ static bool open_stream(struct training *job)
 		printf("job %u: %s\n", job->number, error.text);
 	if (r && !job->plan.saves && strstr(error.text, "comes too late"))
 		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
-	if (r == OA_E_TOKEN && job->bottle->is_parted) {
-		job->bottle->is_parted = false;
+	if (r == OA_E_TOKEN && job->bottle->may_part) {
+		job->bottle->may_part = false;
 		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
 	}
 	if (r && !job->is_killed && !job->bottle->is_wild &&
