@@ -71,6 +71,8 @@ struct prepare {
 	bool is_looking, has_looked;    /* for a log */
 	enum place_of_log place;
 	int file_fd, kept_fd; /* of a kept log: its file, the sealed copy; -1: there is none */
+	bool has_parted;      /* that is another version of the token's plan, and lacks its place */
+	uint8_t kept_id[PLAN_LOG_ID];
 	struct brought log;
 	bool has_log;
 };
@@ -271,6 +273,7 @@ static int begin_log(struct prepare *prepare)
 	int fd = prepare->place == LOG_BROUGHT ? conn->request.log_fd : prepare->kept_fd;
 	bool is_named = prepare->place != LOG_KEPT;
 	struct brought_from from;
+	int r;
 
 	if (prepare->place == LOG_NEW) {
 		prepare->has_log = true;
@@ -288,24 +291,39 @@ static int begin_log(struct prepare *prepare)
 				     .is_newest = prepare->place != LOG_BROUGHT,
 				     .is_named = is_named,
 				     .origin = prepare->origin};
-	return brought_begin(&prepare->log, conn, fd, &from, &set) ? BROUGHT_E_BAD : BROUGHT_E_MORE;
+	if (prepare->place == LOG_BROUGHT && prepare->has_parted)
+		from.beside = prepare->kept_id;
+	r = brought_begin(&prepare->log, conn, fd, &from, &set);
+	return r ? r : BROUGHT_E_MORE;
 }
 
-/* Without memory for a new one there is none: group_enter() says so. */
-static void read_log(struct prepare *prepare)
+/* The kept one is remembered: what the rank brings, if it does, must go on with it. */
+static void note_parted(struct prepare *prepare)
+{
+	prepare->has_parted = true;
+	memcpy(prepare->kept_id, prepare->log.from.id, sizeof(prepare->kept_id));
+}
+
+/* Without memory for a new one there is none: group_enter() says so. 0, or the code to refuse with, and diag. */
+static int read_log(struct prepare *prepare, struct diag *diag)
 {
 	int r = prepare->has_log ? brought_step(&prepare->log) : begin_log(prepare);
 
 	if (r == BROUGHT_E_MORE)
-		return;
+		return 0;
+	if (r == BROUGHT_E_PARTED && prepare->place == LOG_BROUGHT)
+		return group_refuse_parted(prepare->conn, diag);
+	if (r == BROUGHT_E_PARTED)
+		note_parted(prepare);
 	if (r)
 		forget_log(prepare);
 	if (r && prepare->place != LOG_NEW) {
 		prepare->place++;
-		return;
+		return 0;
 	}
 	prepare->stage = STAGE_READY;
 	prepare->is_looking = false;
+	return 0;
 }
 
 /* ---- turns ---- */
@@ -330,8 +348,7 @@ static int step(struct prepare *prepare, struct diag *diag)
 		copy_kept(prepare);
 		return 0;
 	case STAGE_LOG:
-		read_log(prepare);
-		return 0;
+		return read_log(prepare, diag);
 	case STAGE_READY:
 		return 0;
 	}

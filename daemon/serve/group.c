@@ -16,7 +16,7 @@
  * is gone on with before what a rank brings, and stays as long as such a rank may be left. Where it is gone all the same
  * nobody can say whether what the first one brings is the whole log. Then the group is another version of the plan, and
  * knows where the one before it ended (plan_log_go_on()): a rank that had more of that one has had samples which are dealt once
- * more, and is refused.
+ * more, and is refused: beside that group, and also where it has nobody left, or only its file is there, as who went on with it may come back.
  *
  * A group without ranks is kept for a while: rank 0 of a short job may be through before rank 1
  * has come, or all are started again. Where its stream ends before, its log is. A rank that has been
@@ -177,7 +177,17 @@ uint64_t group_origin(const struct request *request)
 	return origin;
 }
 
-enum refusal { REFUSED_OTHER, REFUSED_PARTED, REFUSED_LATE };
+enum refusal { REFUSED_OTHER, REFUSED_LATE };
+
+int group_refuse_parted(const struct conn *conn, struct diag *diag)
+{
+	return diag_fail(
+	    diag, OA_E_TOKEN,
+	    "rank %u of job \"%s\": other ranks of this job went on by a plan that lacks what "
+	    "accessd gave this one since they were with it, and accessd's own log of it is "
+	    "gone; end all ranks, and start them again with one token (rank 0's)",
+	    conn->request.rank, conn->request.job);
+}
 
 /* Why the rank cannot be let in beside the others. */
 static int refuse(const struct group *group, const struct conn *conn, enum refusal why,
@@ -187,10 +197,6 @@ static int refuse(const struct group *group, const struct conn *conn, enum refus
 	    [REFUSED_OTHER] =
 		"from another token; give all ranks the same one (rank 0's), end those "
 		"that still run, or give this run another job name",
-	    [REFUSED_PARTED] = "by a plan that lacks what accessd gave this one since they were "
-			       "with it, and accessd's "
-			       "own log of it is gone; end them, and start all ranks again with "
-			       "one token (rank 0's)",
 	    [REFUSED_LATE] = "ahead by more of the plan than is kept (two epochs), and this one "
 			     "comes too late; give it rank 0's token",
 	};
@@ -204,6 +210,14 @@ static int refuse(const struct group *group, const struct conn *conn, enum refus
 static bool is_of_plan(const struct group *group, const struct token *token)
 {
 	return token->has_log && memcmp(group->plan_log.id, token->log, PLAN_LOG_PLAN) == 0;
+}
+
+/* Who brings a log of another version of its plan, and has had what this one lacks, may not found one more while those of this
+ * one may come back. A token alone may be the first one of all that are started again with it. */
+static bool has_parted(const struct group *group, const struct conn *conn,
+		       const struct token *token)
+{
+	return conn->request.log_fd >= 0 && is_of_plan(group, token);
 }
 
 /* May it have ranks that have not been here? */
@@ -241,7 +255,7 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 			join->epoch = group->plan_log.first_epoch;
 			join->place = 0;
 			found = group;
-		} else if (group->present) {
+		} else if (group->present || has_parted(group, conn, token)) {
 			*ret_other = group;
 		} else {
 			group_free(group, true); /* of a run that is over */
@@ -274,10 +288,12 @@ int group_enter(struct conn *conn, const struct token *token, uint64_t origin, s
 	struct group *other, *group = find(conn, token, origin, join, &other);
 	int r;
 
+	if (!group && other && is_of_plan(other, token)) {
+		*code = (uint64_t)group_refuse_parted(conn, diag);
+		return 1;
+	}
 	if (!group && other)
-		return refuse(other, conn,
-			      is_of_plan(other, token) ? REFUSED_PARTED : REFUSED_OTHER, code,
-			      diag);
+		return refuse(other, conn, REFUSED_OTHER, code, diag);
 	if (!group) {
 		r = group_found(conn, log, join, &group);
 		if (r) {

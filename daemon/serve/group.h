@@ -52,6 +52,8 @@ bool group_is_there(struct conn *conn, const struct token *token, uint64_t origi
  * which the group takes what it needs, or NULL, where there was no memory for it. 0; else *code, diag. */
 int group_enter(struct conn *conn, const struct token *token, uint64_t origin, struct brought *log,
 		struct carousel_join *join, struct group **ret, uint64_t *code, struct diag *diag);
+/* What the rank had of its token's plan is lacking in the version that others went on with: the code to refuse with, and diag. */
+int group_refuse_parted(const struct conn *conn, struct diag *diag);
 /* A rank has joined, or is gone. */
 void group_joined(struct group *group, uint32_t rank);
 void group_left(struct group *group);

@@ -57,12 +57,17 @@ static int find_place(struct brought *log, const struct brought_from *from)
 	const struct token *token = log->token;
 	const bool is_named = from->is_named;
 
-	if (is_named ? !plan_log_has(&log->from, token->log, token->epoch, token->place)
-		     : log->from.origin != from->origin)
+	if (is_named && !plan_log_has(&log->from, token->log, token->epoch, token->place))
+		return from->is_newest && memcmp(log->from.id, token->log, PLAN_LOG_PLAN) == 0
+			   ? BROUGHT_E_PARTED
+			   : BROUGHT_E_BAD;
+	if (!is_named && log->from.origin != from->origin)
 		return BROUGHT_E_BAD;
+	if (from->beside && !plan_log_has(&log->from, from->beside, 0, 0))
+		return BROUGHT_E_PARTED;
 	log->epoch = log->rest.epoch = is_named ? token->epoch : log->from.first_epoch;
 	log->place = log->rest.place = is_named ? token->place : 0;
-	return entry_rest_copy(&log->set, from->rest, &log->rest);
+	return entry_rest_copy(&log->set, from->rest, &log->rest) ? BROUGHT_E_BAD : 0;
 }
 
 static int make_log(struct brought *log, const struct conn *conn)
@@ -111,6 +116,7 @@ int brought_begin(struct brought *log, struct conn *conn, int fd, const struct b
 	struct stream *stream = conn->stream;
 	/* accessd before us may have had chunks of another size */
 	const uint64_t most = plan_log_bytes(carousel_log_most(stream->carousel));
+	int r;
 
 	*log = (struct brought){.stream = stream,
 				.token = from->token,
@@ -122,10 +128,10 @@ int brought_begin(struct brought *log, struct conn *conn, int fd, const struct b
 		return BROUGHT_E_BAD;
 	log->offset = plan_log_first(&log->from);
 	log->end = plan_log_end(&log->from);
-	if (log->from.n_samples != set->permutation->n || find_place(log, from) ||
-	    make_log(log, conn))
+	if (log->from.n_samples != set->permutation->n)
 		return BROUGHT_E_BAD;
-	return 0;
+	r = find_place(log, from);
+	return r ? r : make_log(log, conn);
 }
 
 /* ---- steps ---- */

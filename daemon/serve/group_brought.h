@@ -43,7 +43,7 @@ struct brought {
 	struct keep keep;
 };
 
-enum { BROUGHT_E_MORE = 1, BROUGHT_E_BAD = 2 };
+enum { BROUGHT_E_MORE = 1, BROUGHT_E_BAD = 2, BROUGHT_E_PARTED = 3 };
 
 struct brought_from { /* what the rank that brings it has; borrowed */
 	const struct token *token;
@@ -54,11 +54,14 @@ struct brought_from { /* what the rank that brings it has; borrowed */
 	/* It must be of the plan that the token names; else one that began with the token, */
 	bool is_named;
 	uint64_t origin; /* whose hash is this, or with none if that is 0 */
+	/* Id of accessd's own, which lacks the token's place: what is brought must go on with it; NULL: there is none. */
+	const uint8_t *beside;
 };
 
 /*
  * Begins to read the plan log behind fd. set is borrowed, and what is known of it. 0; BROUGHT_E_BAD: it is none, or there
- * is no memory. The caller ends it by brought_fini() in any case.
+ * is no memory; BROUGHT_E_PARTED: it is accessd's own, another version of the token's plan that lacks its place, or has parted from the
+ * one beside it. The caller ends it by brought_fini() in any case.
  */
 int brought_begin(struct brought *log, struct conn *conn, int fd, const struct brought_from *from,
 		  const struct entry_set *set);

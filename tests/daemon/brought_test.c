@@ -267,6 +267,58 @@ START_TEST(what_is_brought_is_a_version)
 }
 END_TEST
 
+/* A plan that parted: the log goes on with version 8 of it, up to place 10. */
+static const struct parted {
+	const char *what;
+	uint8_t plan, version; /* that the token names */
+	uint64_t place;
+	bool is_newest;
+	uint8_t beside; /* version; 0: none */
+	int r;
+} parted[] = {
+    {"its own", 5, 7, 20, true, 0, 0},
+    {"one that it goes on with", 5, 8, 10, true, 0, 0},
+    {"more of that one", 5, 8, 11, true, 0, BROUGHT_E_PARTED},
+    {"one that it knows nothing of", 5, 9, 0, true, 0, BROUGHT_E_PARTED},
+    {"another plan", 6, 7, 0, true, 0, BROUGHT_E_BAD},
+    {"a rank's own log has what its token says, or it is forged", 5, 9, 0, false, 0, BROUGHT_E_BAD},
+    {"brought, and accessd has a part of it", 5, 7, 20, false, 7, 0},
+    {"brought, and accessd has one that it goes on with", 5, 7, 20, false, 8, 0},
+    {"brought, and accessd has another one", 5, 7, 20, false, 9, BROUGHT_E_PARTED},
+};
+
+static void name_version(uint8_t ret[PLAN_LOG_ID], uint8_t plan, uint8_t version)
+{
+	memset(ret, 0, PLAN_LOG_ID);
+	ret[0] = plan;
+	ret[PLAN_LOG_PLAN] = version;
+}
+
+START_TEST(a_version_that_has_parted_is_told)
+{
+	const struct parted *its = &parted[_i];
+	uint8_t beside[PLAN_LOG_ID];
+	const struct brought_from asked = {.token = &token,
+					   .rest = &all,
+					   .is_newest = its->is_newest,
+					   .is_named = true,
+					   .beside = its->beside ? beside : NULL};
+	struct brought log;
+
+	begin(MOST_BYTES / 64);
+	name_version(writer.map->id, 5, 7);
+	name_version(writer.map->before[0].id, 5, 8);
+	writer.map->before[0].place = 10;
+	append(0, 0, 20, false);
+	name_version(token.log, its->plan, its->version);
+	name_version(beside, 5, its->beside);
+	token.place = its->place;
+	ck_assert_msg(brought_begin(&log, &conn, fd, &asked, &set) == its->r, "%s", its->what);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
 /* Its writer may be alive, and write on while it is read. */
 START_TEST(a_log_ends_where_it_ended)
 {
@@ -464,6 +516,7 @@ int main(void)
 	tcase_add_test(tcase, a_large_log_is_let_go_of_in_steps);
 	tcase_add_loop_test(tcase, a_log_ends_with_an_epoch, 0, BASE_ARRAY_LEN(ends));
 	tcase_add_loop_test(tcase, what_is_brought_is_a_version, 0, 4);
+	tcase_add_loop_test(tcase, a_version_that_has_parted_is_told, 0, BASE_ARRAY_LEN(parted));
 	tcase_add_test(tcase, a_log_ends_where_it_ended);
 	tcase_add_test(tcase, nonsense_ends_soon);
 	tcase_add_test(tcase, no_log_is_so_large_or_has_holes);

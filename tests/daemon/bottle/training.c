@@ -254,6 +254,15 @@ void training_check(void)
 
 /* ---- a run ---- */
 
+/* It is told that the plan has parted. */
+static void heed_refusal(struct training *job, int r)
+{
+	if (r != OA_E_TOKEN || !job->bottle->may_part)
+		return;
+	job->bottle->may_part = false;
+	bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
+}
+
 static bool open_stream(struct training *job)
 {
 	const struct job_plan *plan = &job->plan;
@@ -299,10 +308,7 @@ static bool open_stream(struct training *job)
 		printf("job %u: %s\n", job->number, error.text);
 	if (r && !job->plan.saves && strstr(error.text, "comes too late"))
 		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
-	if (r == OA_E_TOKEN && job->bottle->may_part) {
-		job->bottle->may_part = false;
-		bottle_after(0, on_anew, job->bottle, job->plan.leader, 0);
-	}
+	heed_refusal(job, r);
 	if (r && !job->is_killed && !job->bottle->is_wild &&
 	    job->bottle->clock.now_ns > job->bottle->calm_ns + 20 * SECOND)
 		bottle_break("job %u: cannot open: %s", job->number, error.text);
@@ -371,6 +377,7 @@ static void train(struct training *job)
 		if (job->plan.saves && job->model.steps % job->plan.saves == 0)
 			save(job);
 	}
+	heed_refusal(job, r);
 	if (r == OA_E_END && !job->is_killed)
 		model_end_epoch(job);
 	if (r == OA_E_END && !job->is_killed && job->model.epoch + 1 != job->plan.epochs &&
