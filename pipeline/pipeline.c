@@ -271,11 +271,10 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
 	if (r == 0 && pipeline->shape.by_record && !pipeline->shape.by_members &&
-	    pipeline->tail.label_filter.by_label) {
-		diag_set(diag, "pipeline: filter: the classes of a wrapped data set are not known "
-			       "before its samples are made; name the samples by number instead");
-		r = PIPELINE_E_BAD;
-	}
+	    pipeline->tail.label_filter.by_label)
+		r = diag_fail(diag, PIPELINE_E_BAD,
+			      "pipeline: filter: the classes of a wrapped data set are not known "
+			      "before its samples are made; name the samples by number instead");
 	r = r ? r : pipeline_set_beside(pipeline, diag);
 	r = r ? r : pipeline_set_views(pipeline, whole, &views, diag);
 	r = r ? r : pipeline_write(pipeline, whole, diag);

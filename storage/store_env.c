@@ -353,8 +353,7 @@ void store_env_recover(struct store *store)
 	r = env_begin_anew(store, is_broken, &diag);
 	if (r == 0 && is_early) { /* not as fast as it goes */
 		store_env_close(store);
-		diag_set(&diag, "the cache was damaged again and again");
-		r = -EIO;
+		r = diag_fail(&diag, -EIO, "the cache was damaged again and again");
 	}
 	if (r) {
 		env_off(store, diag.text);

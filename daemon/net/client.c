@@ -171,10 +171,8 @@ static void on_open(struct conn *conn, const struct message_open *open, struct w
 	struct diag diag = {"out of memory"};
 	int code = request_parse(&conn->request, open, in, conn->nonce, &diag);
 
-	if (!code && conn->node->draining) {
-		diag_set(&diag, "accessd is shutting down: try again");
-		code = OA_E_UNREACHABLE;
-	}
+	if (!code && conn->node->draining)
+		code = diag_fail(&diag, OA_E_UNREACHABLE, "accessd is shutting down: try again");
 	if (!code)
 		code = rights_enter(conn, &diag);
 	if (!code)

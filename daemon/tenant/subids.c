@@ -110,10 +110,8 @@ int subids_read(const char *path, struct subids *ret, struct diag *diag)
 		return diag_fail(diag, r, "cannot read %s: %s", path, strerror(-r));
 	}
 	r = read_lines(file, path, &subids, diag);
-	if (!r && ferror(file)) {
-		r = -EIO;
-		diag_set(diag, "cannot read %s: is it a file?", path);
-	}
+	if (!r && ferror(file))
+		r = diag_fail(diag, -EIO, "cannot read %s: is it a file?", path);
 	fclose(file);
 	r = r ? r : order(&subids, path, diag);
 	if (r)

@@ -52,11 +52,10 @@ static int rows_probe(struct reader_dataset *dataset, const struct scan_progress
 	rows->file_bytes = (uint64_t)st.st_size;
 	rows->mtime_ns = walk_mtime_ns(&st);
 	r = source_rows_open(dataset, progress, rows, diag);
-	if (!r && (rows->n > INDEX_MAX_SAMPLES || record_bytes(rows) > UINT32_MAX)) {
-		diag_set(diag,
-			 "the dataset has more than 2^32 samples, or samples of more than 4 GiB");
-		r = DATASET_E_REFUSED;
-	}
+	if (!r && (rows->n > INDEX_MAX_SAMPLES || record_bytes(rows) > UINT32_MAX))
+		r = diag_fail(
+		    diag, DATASET_E_REFUSED,
+		    "the dataset has more than 2^32 samples, or samples of more than 4 GiB");
 	if (!r)
 		dataset->source = base_take_ptr(rows);
 	else
