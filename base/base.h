@@ -98,7 +98,7 @@ uint64_t base_cpu_ns(void);
 struct diag {
 	char text[768];
 };
-void diag_set(struct diag *diag, const char *fmt, ...) BASE_PRINTF(2, 3);
+BASE_COLD void diag_set(struct diag *diag, const char *fmt, ...) BASE_PRINTF(2, 3);
 /* The same, and is code, so that one line refuses. A macro, so that the compiler knows that it is no success. */
 #define diag_fail(diag, code, ...)                                     \
 	({                                                             \

@@ -91,7 +91,7 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 	return diag_fail(
 	    diag, DATASET_E_EMPTY,
 	    "no picture found in dataset \"%s\" and its folders; files count whose names end "
-	    "in " WALK_SUFFIXES " (any case)%s; oneaccess-sources(7) has other kinds of data",
+	    "in " WALK_SUFFIXES " (any case), and oneaccess-sources(7) has other kinds of data%s",
 	    BASE_QUOTED(root_name, 256), also);
 }
 

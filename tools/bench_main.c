@@ -144,10 +144,12 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 {
 	static struct bench_crew crew;
 	_cleanup_free_ char *before = NULL, *after = NULL;
+	char found[256];
 	struct diag diag;
 	int r, stopped_by;
 
-	if (ctl_status(socket, BENCH_STATUS_MS, &before, &diag)) {
+	if (ctl_find(socket, found, sizeof(found), &diag) ||
+	    ctl_status(found, BENCH_STATUS_MS, &before, &diag)) {
 		fprintf(stderr, "access-bench: %s\n", diag.text);
 		return 1;
 	}
@@ -158,7 +160,7 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 		bench_run_jobs(&crew, config->quiet);
 		stopped_by = bench_signal;
 		bench_crew_kill(&crew); /* when interrupted there are some */
-		if (ctl_status(socket, BENCH_STATUS_MS, &after, &diag))
+		if (ctl_status(found, BENCH_STATUS_MS, &after, &diag))
 			fprintf(stderr, "access-bench: %s\n", diag.text);
 		r = bench_judge(config, &crew, stopped_by != 0, before, after);
 		if (stopped_by)

@@ -82,7 +82,10 @@ int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct
 	uint64_t code = 0;
 
 	if (r)
-		return ask_fail(diag, "asking accessd", r < 0 ? -r : ECONNRESET);
+		return ask_fail(diag, "asking accessd",
+				r == -EAGAIN ? ETIMEDOUT
+				: r < 0      ? -r
+					     : ECONNRESET);
 	if (ask_receive(ask, ret, diag))
 		return 1;
 	wire_get_string(ret, PROTO_KEY_TEXT, &text);

@@ -160,6 +160,10 @@ static size_t on_stream(char *data, size_t one, size_t size, void *arg)
 	return size;
 }
 
+/* CURLOPT_PROTOCOLS_STR, since libcurl 7.85, and before it CURLOPT_PROTOCOLS with bits: the library that is found may be older
+ * than its header, or newer. */
+enum { HTTP_PROTOCOLS_STR = 10318, HTTP_PROTOCOLS = 181, HTTP_BOTH = 3 };
+
 static CURL *easy_of(const struct peers_http *http, const char *url, const char *body)
 {
 	CURL *easy = curl.easy_init();
@@ -167,11 +171,8 @@ static CURL *easy_of(const struct peers_http *http, const char *url, const char 
 	if (!easy)
 		return NULL;
 	curl.easy_setopt(easy, CURLOPT_URL, url);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	curl.easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
+	if (curl.easy_setopt(easy, (CURLoption)HTTP_PROTOCOLS_STR, "http,https") != CURLE_OK)
+		curl.easy_setopt(easy, (CURLoption)HTTP_PROTOCOLS, (long)HTTP_BOTH);
 	curl.easy_setopt(easy, CURLOPT_PROXY, "");
 	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);

@@ -345,7 +345,7 @@ void source_progress(struct domain *domain, uint64_t id, uint64_t folders, uint6
 	expect_news(source);
 	BASE_EACH(conn, &domain->node->clients.list, link)
 		if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
-			conn_progress(conn, "listing the dataset, samples so far", files, 0);
+			conn_progress(conn, "listing the dataset", files, 0);
 }
 
 static void source_ready(struct source *source)

@@ -15,7 +15,7 @@
 
 static struct scan_run run;
 
-static int parses = INT_MAX; /* that have memory, from now on */
+static int parses = INT_MAX; /* that have memory, from now on; the next one has none */
 
 int __real_json_in_parse(const char *text, size_t size, size_t limit, struct json_in **ret,
 			 struct diag *diag);
@@ -25,7 +25,7 @@ int __wrap_json_in_parse(const char *text, size_t size, size_t limit, struct jso
 int __wrap_json_in_parse(const char *text, size_t size, size_t limit, struct json_in **ret,
 			 struct diag *diag)
 {
-	return parses-- > 0 ? __real_json_in_parse(text, size, limit, ret, diag) : -ENOMEM;
+	return parses-- != 0 ? __real_json_in_parse(text, size, limit, ret, diag) : -ENOMEM;
 }
 
 /* As litdata 0.2.76 writes samples of {"image": bytes, "meta": {"label": int, "score": float}, "a": numpy.zeros(1, "u1")}. */

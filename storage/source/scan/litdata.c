@@ -40,9 +40,11 @@ static int parse_inner(const struct json_in *from, const char *member, struct js
 {
 	const char *text = json_in_string(json_in_member(from, member), "");
 	struct diag diag;
+	int r;
 
 	*ret = NULL;
-	return BASE_MIN(json_in_parse(text, strlen(text), INDEX_JSON_MOST_TEXT, ret, &diag), 0);
+	r = json_in_parse(text, strlen(text), INDEX_JSON_MOST_TEXT, ret, &diag);
+	return r < 0 ? r : 0;
 }
 
 static int name_leaves(const struct json_in *node, const char *name, unsigned depth,
