@@ -21,7 +21,6 @@ SPECS = {
     'jitter-far': [D, crop(131, 97), op('color_jitter', brightness=[0, 3], contrast=[2, 5], saturation=[0, 9], hue=0.5)],
     'jitter-hue': [D, crop(120), op('color_jitter', hue=[-0.5, 0.5], saturation=[1, 1])],
     'jitter-contrast': [D, crop(97, 160), op('color_jitter', contrast=[0.5, 0.5])],
-    'jitter-seldom': [D, crop(80), op('color_jitter', brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.4)],
     'jitter-ends': [D, crop(65, 33), op('color_jitter', brightness=[1, 1], saturation=[0, 0], hue=[0, 0])],
     'gray-1': [D, crop(90, 85), op('grayscale'), op('color_jitter', brightness=0.5, contrast=0.5, saturation=0.5, hue=0.2),
                op('normalize', mean=0.45, std=[0.225]), op('layout')],
@@ -34,6 +33,7 @@ SPECS = {
     'sharp': [D, op('resize', size=[100, 101]), op('sharpness', sharpness_factor=0, p=1), op('sharpness', sharpness_factor=4, p=1)],
     'small': [D, op('resize', size=[2, 41]), op('sharpness', sharpness_factor=3, p=1), op('equalize', p=1), op('layout')],
     'smallest': [D, op('resize', size=[3, 3]), op('sharpness', sharpness_factor=3, p=1), op('autocontrast', p=1)],
+    'jitter-seldom': [D, crop(80), op('color_jitter', brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.4)],
 }
 
 
