@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Colour ops as pipelines have them: torchvision's ColorJitter, Grayscale, RandomGrayscale,
- * RandomAutocontrast, RandomEqualize, RandomInvert, RandomPosterize, RandomSolarize and
- * RandomAdjustSharpness. What they do to pixels is colour.h's.
+ * RandomAutocontrast, RandomEqualize, RandomInvert, RandomPosterize, RandomSolarize,
+ * RandomAdjustSharpness and RandomChannelPermutation. What they do to pixels is colour.h's.
  *
  * A picture of one channel is kept as one of three that are equal, to the end of the pipeline
  * (colour.h): so grayscale to one channel differs from grayscale to three only in the shape.
@@ -11,6 +11,20 @@
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/colour.h"
 #include "pipeline/ops/draw.h"
+
+/* 0 to n - 1 in random order. */
+static void colour_op_draw_order(struct philox_seq *seq, unsigned n, double *number)
+{
+	for (unsigned i = 0; i < n; i++)
+		number[i] = i;
+	for (unsigned i = n - 1; i > 0; i--) {
+		unsigned k = (unsigned)draw_integer(seq, 0, i);
+		double moved = number[i];
+
+		number[i] = number[k];
+		number[k] = moved;
+	}
+}
 
 /* ---- color_jitter ---- */
 
@@ -32,15 +46,7 @@ static void colour_op_draw_jitter(const struct op *op, uint32_t height, uint32_t
 {
 	(void)height;
 	(void)width;
-	for (unsigned i = 0; i < COLOUR_OP_ADJUSTMENTS; i++)
-		drawn->number[i] = i;
-	for (unsigned i = COLOUR_OP_ADJUSTMENTS - 1; i > 0; i--) {
-		unsigned k = (unsigned)draw_integer(&drawn->seq, 0, i);
-		double number = drawn->number[i];
-
-		drawn->number[i] = drawn->number[k];
-		drawn->number[k] = number;
-	}
+	colour_op_draw_order(&drawn->seq, COLOUR_OP_ADJUSTMENTS, drawn->number);
 	for (unsigned i = 0; i < COLOUR_OP_ADJUSTMENTS; i++) {
 		const double *range = op->value[i].number;
 
@@ -127,6 +133,48 @@ const struct op_impl colour_op_grayscale = {
     .stays = true,
     .shape = colour_op_shape_grayscale,
     .run = colour_op_run_grayscale,
+};
+
+/* ---- random_channel_permutation ---- */
+
+/* Three numbers: where red, green and blue of what comes out are taken from. */
+static void colour_op_draw_permute(const struct op *op, uint32_t height, uint32_t width,
+				   struct op_drawn *drawn)
+{
+	(void)op;
+	(void)height;
+	(void)width;
+	colour_op_draw_order(&drawn->seq, 3, drawn->number);
+}
+
+static int colour_op_run_permute(struct steps_scratch *scratch, const struct op *op,
+				 const struct op_drawn *drawn, struct picture *picture)
+{
+	const unsigned from[3] = {(unsigned)drawn->number[0], (unsigned)drawn->number[1],
+				  (unsigned)drawn->number[2]};
+
+	(void)scratch;
+	(void)op;
+	for (uint32_t y = 0; y < picture->height; y++) {
+		uint8_t *pixel = picture_row(picture, y);
+
+		for (uint32_t x = 0; x < picture->width; x++, pixel += 4) {
+			const uint8_t red = pixel[from[0]], green = pixel[from[1]],
+				      blue = pixel[from[2]];
+
+			pixel[0] = red;
+			pixel[1] = green;
+			pixel[2] = blue;
+		}
+	}
+	return 0;
+}
+
+const struct op_impl colour_op_permute = {
+    .stage = OP_STAGE_PICTURE,
+    .stays = true,
+    .draw = colour_op_draw_permute,
+    .run = colour_op_run_permute,
 };
 
 /* ---- done or not done ---- */

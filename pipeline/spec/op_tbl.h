@@ -147,6 +147,9 @@ PARAM(SHARPNESS, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 PARAM(SHARPNESS, SHARPNESS_FACTOR, "sharpness_factor", OP_TYPE_NUMBER(0, 1e6), NULL,
       "0 for smoothed, 1 for as it is, more for sharper")
 
+OP(RANDOM_CHANNEL_PERMUTATION, "random_channel_permutation", colour_op_permute,
+   "red, green and blue in random order")
+
 OP(RAND_AUGMENT, "rand_augment", augment_rand_op,
    "changes drawn from fourteen, all of one magnitude: RandAugment")
 PARAM(RAND_AUGMENT, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words), "\"nearest\"",

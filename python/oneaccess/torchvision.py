@@ -168,6 +168,7 @@ _KNOWN = {
     "RandomPerspective": _filled(oa.RandomPerspective, "distortion_scale", "p", "interpolation"),
     "ColorJitter": _jitter,
     "Grayscale": _of(oa.Grayscale, "num_output_channels"),
+    "RandomChannelPermutation": _of(oa.RandomChannelPermutation),
     "RandomGrayscale": _of(oa.RandomGrayscale, "p"),
     "GaussianBlur": _of(oa.GaussianBlur, "kernel_size", "sigma"),
     "RandomAutocontrast": _of(oa.RandomAutocontrast, "p"),

@@ -255,6 +255,10 @@ def RandomGrayscale(p=None) -> Op:
     return Op("random_grayscale", p=p)
 
 
+def RandomChannelPermutation() -> Op:
+    return Op("random_channel_permutation")
+
+
 def GaussianBlur(kernel_size, sigma=None, p=None) -> Op:
     """Blurs. kernel_size: odd, one number or (across, down). sigma: a number or (least, most).
 

@@ -43,6 +43,8 @@ static const struct {
     {"[" D ",{\"op\":\"solarize\",\"threshold\":-1}]", {"threshold is not from 0 to 256", "least"}},
     {"[" D ",{\"op\":\"sharpness\",\"sharpness_factor\":-1}]",
      {"sharpness_factor is not", "sharper"}},
+    {"[" D ",{\"op\":\"random_channel_permutation\",\"p\":1}]",
+     {"op 3 (random_channel_permutation)", "no parameter \"p\"; it has none"}},
     {"[" D ",{\"op\":\"layout\"},{\"op\":\"invert\"}]",
      {"op 4 (invert) works on 8-bit", "before op 3"}},
 };
@@ -122,6 +124,8 @@ static const struct {
      3, false},
     {"[" D ",{\"op\":\"sharpness\",\"sharpness_factor\":2}]",
      C "{\"op\":\"sharpness\",\"p\":0.5,\"sharpness_factor\":2}]}", 3, true},
+    {"[" D ",{\"op\":\"random_channel_permutation\"}]",
+     C "{\"op\":\"random_channel_permutation\"}]}", 3, true},
 };
 
 START_TEST(good)
@@ -201,6 +205,32 @@ START_TEST(jitter)
 }
 END_TEST
 
+/* All six orders alike often. */
+START_TEST(permuted)
+{
+	static struct op_list ops;
+	unsigned orders[64] = {0}, met = 0;
+	struct op_drawn drawn;
+
+	colour_op_parse("[{\"op\":\"decode\"},{\"op\":\"random_channel_permutation\"}]", &ops);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		const double *number = drawn.number;
+
+		colour_op_drawn(&ops, 1, i, &drawn);
+		ck_assert(number[0] != number[1] && number[1] != number[2] &&
+			  number[2] != number[0]);
+		orders[(unsigned)(16 * number[0] + 4 * number[1] + number[2])]++;
+	}
+	for (unsigned order = 0; order < BASE_ARRAY_LEN(orders); order++) {
+		if (orders[order] == 0)
+			continue;
+		met++;
+		ck_assert_double_le(fabs(orders[order] - SAMPLES / 6.0), 5 * sqrt(SAMPLES / 6.0));
+	}
+	ck_assert_uint_eq(met, 6);
+}
+END_TEST
+
 START_TEST(rates)
 {
 	static struct op_list ops;
@@ -247,6 +277,10 @@ START_TEST(frozen)
 	for (unsigned i = 0; i < 8; i++)
 		ck_assert_msg(drawn.number[i] == numbers[i], "number %u is %.17g", i,
 			      drawn.number[i]);
+	colour_op_parse("[{\"op\":\"decode\"},{\"op\":\"random_channel_permutation\"}]", &ops);
+	colour_op_drawn(&ops, 1, 12345, &drawn);
+	ck_assert_msg(drawn.number[0] == 1 && drawn.number[1] == 0 && drawn.number[2] == 2,
+		      "it draws %g, %g, %g", drawn.number[0], drawn.number[1], drawn.number[2]);
 }
 END_TEST
 
@@ -260,6 +294,7 @@ int main(void)
 	tcase_add_loop_test(tcase, bad, 0, BASE_ARRAY_LEN(colour_op_bad));
 	tcase_add_loop_test(tcase, good, 0, BASE_ARRAY_LEN(colour_op_good));
 	tcase_add_test(tcase, jitter);
+	tcase_add_test(tcase, permuted);
 	tcase_add_test(tcase, rates);
 	tcase_add_test(tcase, frozen);
 	suite_add_tcase(suite, tcase);

@@ -282,6 +282,7 @@ static const char *const cut_drawn_ops[] = {
     "{\"op\":\"hflip\"},{\"op\":\"center_crop\",\"size\":[35,25]}",
     "{\"op\":\"rotate\",\"degrees\":90},{\"op\":\"resize\",\"size\":[31,31]}",
     "{\"op\":\"color_jitter\",\"contrast\":0.5},{\"op\":\"center_crop\",\"size\":32}",
+    "{\"op\":\"random_channel_permutation\"},{\"op\":\"resize\",\"size\":[31,31]}",
     "{\"op\":\"random_perspective\"},{\"op\":\"resize\",\"size\":[31,31]}",
     "{\"op\":\"random_crop\",\"size\":[20,30]}", /* refuses smaller ones */
     "{\"op\":\"center_crop\",\"size\":[35,25]}",

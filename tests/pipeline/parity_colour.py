@@ -34,6 +34,8 @@ SPECS = {
     'small': [D, op('resize', size=[2, 41]), op('sharpness', sharpness_factor=3, p=1), op('equalize', p=1), op('layout')],
     'smallest': [D, op('resize', size=[3, 3]), op('sharpness', sharpness_factor=3, p=1), op('autocontrast', p=1)],
     'jitter-seldom': [D, crop(80), op('color_jitter', brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.4)],
+    'permuted': [D, crop(40, 51), op('random_channel_permutation'), op('layout')],
+    'permuted-gray': [D, crop(40, 51), op('grayscale'), op('random_channel_permutation')],
 }
 
 
@@ -63,6 +65,11 @@ def gray(im, channels):
     return im if channels == 1 else Image.merge('RGB', (im, im, im))
 
 
+def permute(im, op, drawn):
+    bands = im.split()
+    return Image.merge(im.mode, [bands[int(drawn[i])] for i in range(3)]) if len(bands) == 3 else im
+
+
 def chance(change):
     return lambda im, op, drawn: change(im, op) if drawn[0] else im
 
@@ -70,6 +77,7 @@ def chance(change):
 PICTURE_OPS = {
     'color_jitter': jitter,
     'grayscale': lambda im, op, drawn: gray(im, op.get('num_output_channels', 1)),
+    'random_channel_permutation': permute,
     'random_grayscale': chance(lambda im, op: gray(im, len(im.getbands()))),
     'autocontrast': chance(lambda im, op: ImageOps.autocontrast(im)),
     'equalize': chance(lambda im, op: ImageOps.equalize(im)),

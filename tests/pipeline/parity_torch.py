@@ -114,6 +114,10 @@ def jitter(im, op, drawn):
     return transform.transform(im, dict(params, fn_idx=[int(v) for v in drawn[:4]]))
 
 
+def permute(im, op, drawn):
+    return F.permute_channels(im, [int(v) for v in drawn[:len(im.getbands())]]) if len(im.getbands()) == 3 else im
+
+
 def chance(function, *names):
     return lambda im, op, drawn: function(im, *(op[n] for n in names)) if drawn[0] else im
 
@@ -151,6 +155,7 @@ PICTURE_OPS = {
     'random_erasing': erase,
     'color_jitter': jitter,
     'grayscale': lambda im, op, drawn: v2.Grayscale(op.get('num_output_channels', 1))(im),
+    'random_channel_permutation': permute,
     'random_grayscale': chance(lambda im: F.rgb_to_grayscale(im, len(im.getbands()))),
     'autocontrast': chance(F.autocontrast),
     'equalize': chance(F.equalize),

@@ -33,6 +33,10 @@ def erase(im, top, left, height, width, value):
     return F1.to_pil_image(F1.erase(F1.pil_to_tensor(im), top, left, height, width, value))
 
 
+def permute_channels(im, permutation):
+    return F1.to_pil_image(F1.pil_to_tensor(im)[permutation])
+
+
 def get_size(im):
     return F1.get_dimensions(im)[1:]
 
@@ -116,7 +120,7 @@ F1._get_perspective_coeffs = parity_geometry.perspective_coefficients
 names = {name: getattr(F1, name) for name in (
     'adjust_sharpness', 'affine', 'autocontrast', 'center_crop', 'equalize', 'gaussian_blur', 'invert', 'normalize',
     'perspective', 'pil_to_tensor', 'posterize', 'resized_crop', 'rgb_to_grayscale', 'rotate', 'solarize')}
-F = types.SimpleNamespace(resize=resize, pad=pad, erase=erase, get_size=get_size, horizontal_flip=F1.hflip, vertical_flip=F1.vflip, **names)
+F = types.SimpleNamespace(resize=resize, pad=pad, erase=erase, permute_channels=permute_channels, get_size=get_size, horizontal_flip=F1.hflip, vertical_flip=F1.vflip, **names)
 v2 = types.SimpleNamespace(
     AutoAugment=AutoAugment, ColorJitter=ColorJitter, FiveCrop=T.FiveCrop, Grayscale=T.Grayscale, RandAugment=RandAugment,
     RandomCrop=RandomCrop, TrivialAugmentWide=TrivialAugmentWide)

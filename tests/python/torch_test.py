@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Loader in a PyTorch program, and torchvision's pipelines translated. Needs both."""
 
+import importlib.util
 import subprocess
 import sys
 import unittest
@@ -10,6 +11,7 @@ try:
     import torch
     import torch.utils.data
     import torchvision.transforms as tv
+    v2 = importlib.import_module("torchvision.transforms.v2") if importlib.util.find_spec("torchvision.transforms.v2") else None
 except ImportError as missing:
     print(f"torch_test: skipped: {missing}")
     sys.exit(77)
@@ -138,7 +140,7 @@ class TorchTest(DaemonCase):
                 tv.GaussianBlur(5), tv.RandomAutocontrast(), tv.RandomEqualize(), tv.RandomInvert(),
                 tv.RandomPosterize(4), tv.RandomSolarize(128), tv.RandomAdjustSharpness(2),
                 tv.RandAugment(), tv.TrivialAugmentWide(), tv.AutoAugment(),
-                tv.AutoAugment(tv.AutoAugmentPolicy.CIFAR10)):
+                tv.AutoAugment(tv.AutoAugmentPolicy.CIFAR10), *([v2.RandomChannelPermutation()] if v2 else [])):
             theirs = tv.Compose([transform, tv.Resize((32, 32)), tv.ToTensor(), tv.RandomErasing()])
             with self.subTest(transform=str(transform)):
                 images, _ = next(iter(self.loader(oa.from_torchvision(theirs), 8)))
