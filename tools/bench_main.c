@@ -10,6 +10,7 @@
 #include "tools/bench.h"
 
 #include "libaccess/libaccess.h"
+#include "tools/ctl.h"
 #include "tools/ctl_ask.h"
 #include "tools/host.h"
 
