@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -29,28 +30,32 @@ _MARK = b"\xef\xbb\xbf"     # that a file of UTF-8 may begin with
 def _rows_of(path, quoted):
     """Where the rows of a file begin that are not empty, and where they end, as arrays. quoted: lines go on within quotes."""
     import numpy as np
-    begins, at, inside, last = [], 0, 0, b"\n"
+    begins, returns, at, inside, quote, last = [], [], 0, 0, 0, b"\n"
     with open(path, "rb") as file:
         begins.append(np.array([len(_MARK) if file.read(len(_MARK)) == _MARK else 0]))
         file.seek(0)
         while piece := file.read(_PIECE):
-            found = np.frombuffer(piece, np.uint8)
-            ends = np.flatnonzero(found == ord("\n"))
+            found = np.frombuffer(last + piece, np.uint8)   # and the byte before it
+            ends = np.flatnonzero(found[1:] == ord("\n"))
             if quoted:
-                quotes = np.flatnonzero(found == ord('"'))
+                quotes = np.flatnonzero(found[1:] == ord('"'))
                 ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
-                inside = (inside + len(quotes)) % 2
+                inside, quote = (inside + len(quotes)) % 2, at + int(quotes[-1]) if len(quotes) else quote
             begins.append(at + ends + 1)
+            returns.append(found[ends] == ord("\r"))
             at, last = at + len(piece), piece[-1:]
-        if inside:
-            raise DatasetError(f"{path}: a quote is never closed, so that its last row has no end")
-        begins = np.concatenate(begins)
-        ends = np.append(begins[1:] - 1, at) if last != b"\n" else begins[1:] - 1
-        begins = begins[:len(ends)]
-        some = ends > begins
-        for row in np.flatnonzero(ends == begins + 1):   # of a file with CR LF
-            some[row] = os.pread(file.fileno(), 1, int(begins[row])) != b"\r"
+    if inside:
+        raise DatasetError(f"{path}: a quote is never closed: the last one is at byte {quote}. Close it, or, where quotes are text, give"
+                           " quotes=False")
+    begins, returns = np.concatenate(begins), np.concatenate([*returns, [last == b"\r"]])
+    ends = np.append(begins[1:] - 1, at)
+    some = ends - begins > returns[:len(ends)]
     return begins[some], ends[some]
+
+
+def _files(paths, suffixes, what):
+    """Those that are meant; compressed ones of a folder, too, which are refused then."""
+    return files_of(paths, suffixes + tuple(suffix + packed for suffix in suffixes for packed in _PACKED), what)
 
 
 class _File:
@@ -70,6 +75,8 @@ class Lines(PerProcess):
 
     def __init__(self, files, transform):
         needs("numpy", "a file of rows")
+        if not files:
+            raise ArgumentError("paths is an empty list: name a file, a folder or a pattern")
         for file in files:
             if file.lower().endswith(_PACKED):
                 raise ArgumentError(f"{file} is compressed, and its rows cannot be read one by one: unpack it (gunzip, zstd -d)")
@@ -85,7 +92,10 @@ class Lines(PerProcess):
         self.rows, self.firsts = [], [0]
         for file, stamp in self.files:
             unchanged(file, stamp)
-            self.rows.append(self._found(file))
+            try:
+                self.rows.append(self._found(file))
+            except OSError as why:
+                raise DatasetError(f"{file} cannot be read: {why.strerror}") from None
             self.firsts.append(self.firsts[-1] + len(self.rows[-1][0]))
         self.firsts = np.array(self.firsts)
 
@@ -139,7 +149,9 @@ class JSONRows(Lines):
     def _parsed(self, text, name):
         try:
             row = json.loads(text)
-        except ValueError as why:
+            if "\\ud" in text.lower():                     # half a character
+                json.dumps(row, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as why:
             raise TransformError(f"{name}: no JSON: {why}") from None
         if not isinstance(row, dict):
             raise TransformError(f"{name}: no JSON object: {text[:80]}")
@@ -172,7 +184,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
 
     The other arguments are those of wrap().
     """
-    rows = JSONRows(files_of(paths, _JSON, "JSON Lines"), transform)
+    rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
                 room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
 
@@ -180,28 +192,27 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
 # ---- CSV ----
 
 
-# As a file's own words would be read: 007 and 1_2 are none.
-_GUESSES = ((re.compile(r"-?(0|[1-9][0-9]*)"), int),
-            (re.compile(r"([-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|nan|NaN)?"), float))
+# Of columns whose type nobody said: 007, 1_2 and what is around blanks are no numbers.
+_GUESSES = {int: re.compile(r"-?(0|[1-9][0-9]*)"),
+            float: re.compile(r"([-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|nan|NaN)?")}
 
 
-def _value(text, type_):
-    if type_ is float:
-        return float(text or "nan")
-    if type_ is int and "_" in text:    # which Python takes
+def _value(text, type_, is_guess):
+    if (is_guess and type_ in _GUESSES and not _GUESSES[type_].fullmatch(text)) or (type_ is not str and "_" in text):
         raise ValueError
-    return type_(text)
+    return float(text or "nan") if type_ is float else type_(text)
 
 
 class CSVRows(Lines):
     """Rows of CSV as RFC 4180 has it, with the columns' names in the first row of each file."""
 
-    quoted = True
-
-    def __init__(self, files, transform, separator, types):
+    def __init__(self, files, transform, separator, types, quotes):
+        if types is not None and not isinstance(types, Mapping):
+            raise ArgumentError(f"types is {types!r}: {{column: int, float or str}}")
+        self.quoted = bool(quotes)
         if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n'):
             raise ArgumentError(f"separator is {separator!r}: one character, such as ';'")
-        self.separator = separator or ("\t" if files[0].lower().endswith(".tsv") else ",")
+        self.separator = separator or ("\t" if files and files[0].lower().endswith(".tsv") else ",")
         self.names = None
         super().__init__(files, transform)
         for column, type_ in (types or {}).items():
@@ -209,7 +220,8 @@ class CSVRows(Lines):
                 raise ArgumentError(f"types= names {column!r}, and {files[0]} has the columns {', '.join(self.names)}")
             if type_ not in (int, float, str):
                 raise ArgumentError(f"types={{{column!r}: {type_!r}}}: int, float or str")
-        self.types = {column: (types or {}).get(column) or self._guess(column) for column in self.names}
+        self.said = dict(types or {})
+        self.types = {**self._guesses(), **self.said} if set(self.names) - set(self.said) else self.said
 
     def _found(self, file):
         begins, ends = super()._found(file)
@@ -229,10 +241,14 @@ class CSVRows(Lines):
         return begins[1:], ends[1:]
 
     def _split(self, text, name):
+        limit = csv.field_size_limit(sys.maxsize)
         try:
-            rows = list(csv.reader([text], delimiter=self.separator, strict=True))
+            rows = list(csv.reader([text], delimiter=self.separator, strict=True,
+                                   quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE))
         except csv.Error as why:
             raise TransformError(f"{name}: no CSV: {why}") from None
+        finally:
+            csv.field_size_limit(limit)
         if len(rows) != 1:
             raise TransformError(f"{name}: {len(rows)} rows in one: is a quote never closed?")
         return rows[0]
@@ -243,31 +259,36 @@ class CSVRows(Lines):
             raise TransformError(f"{name}: {len(fields)} fields, and {len(self.names)} columns")
         return dict(zip(self.names, fields))
 
-    def _guess(self, column):
-        """int, float or str, by the first rows."""
-        if not hasattr(self, "_first"):
-            self._first = [self._fields(*self._text(index)) for index in range(min(len(self), _LOOKED_AT))]
-        found = [row[column] for row in self._first]
-        for pattern, type_ in _GUESSES:
-            if any(found) and all(map(pattern.fullmatch, found)):
-                return type_
-        return str
-
-    def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_first"}
+    def _guesses(self):
+        """int, float or str of each column, by the first rows."""
+        rows, wrong = [], None
+        for index in range(min(len(self), _LOOKED_AT)):
+            try:
+                rows.append(self._fields(*self._text(index)))
+            except TransformError as why:
+                wrong = why
+        if not rows:
+            raise DatasetError(f"no row of {self.files[0][0]} can be read: {wrong}")
+        found = {}
+        for column in self.names:
+            values = {row[column] for row in rows}
+            found[column] = next((type_ for type_, pattern in _GUESSES.items() if values - {""} and all(map(pattern.fullmatch, values))), str)
+            if found[column] is float and "" in values and all(map(_GUESSES[int].fullmatch, values - {""})):
+                found[column] = str     # float32 has no room for each whole number
+        return found
 
     def _parsed(self, text, name):
         row = self._fields(text, name)
         for column, type_ in self.types.items():
             try:
-                row[column] = _value(row[column], type_)
+                row[column] = _value(row[column], type_, column not in self.said)
             except ValueError:
                 raise TransformError(f"{name}: {column} {row[column]!r} is no {type_.__name__}: mend it, or types={{{column!r}: str}}") from None
         return row
 
 
 def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *, separator: str | None = None,
-             types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None, random: bool | None = None,
+             quotes: bool = True, types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None, random: bool | None = None,
              pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
              exact: bool = False, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
@@ -280,15 +301,17 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
     paths: a file, a folder (its .csv and .tsv files and those in folders below), a pattern, or a list of these; all files
         have the same columns.
     separator: the character between fields. Default: a tab if the first file is a .tsv, else a comma.
+    quotes: whether fields may stand in quotes, with separators and line ends in them. False: a quote is text.
     types: {column: int, float or str}. Default for a column: int or float if all of the first 1,000 rows have numbers there
-        (007 and 1_2 are none), else str. An empty field of a float column is NaN. In a batch int is int64, float float32.
+        (007 and 1_2 are none), else str. An empty field of a float column is NaN; a column of whole numbers and empty fields
+        is str. In a batch int is int64, float float32.
     columns, transform, random: as in from_jsonl().
 
-    A row with another number of fields, or with a field that is not of its column's type, is a bad sample (Loader's bad=);
+    Empty lines are no rows. A row with another number of fields, or with a field that is not of its column's type, is a bad sample (Loader's bad=);
     its error begins with FILE:BYTE.
 
     The other arguments are those of wrap().
     """
-    rows = CSVRows(files_of(paths, _CSV, "CSV"), transform, separator, types)
+    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
                 room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)

@@ -81,15 +81,18 @@ class Kept:
 
 def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (SUFFIX,), what: str = "Parquet") -> list[str]:
     """The files that are meant: of a file, a folder, a pattern, or a list of these."""
+    if isinstance(paths, (bytes, bytearray)):
+        raise ArgumentError(f"a path is {paths!r}: give a str or a pathlib.Path")
     if not isinstance(paths, (str, os.PathLike)):
         return [file for path in paths for file in files_of(path, suffixes, what)]
     path = os.path.abspath(os.path.expanduser(os.fspath(paths)))
     if os.path.isdir(path):
-        found = sorted(file for suffix in suffixes for file in glob.glob(os.path.join(glob.escape(path), "**", "*" + suffix), recursive=True))
+        found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True)
+                       if file.lower().endswith(suffixes) and os.path.isfile(file))
     elif os.path.exists(path):
         found = [path]
     else:
-        found = sorted(glob.glob(path, recursive=True))
+        found = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
     if not found:
         error = MissingError(f"no {what} file is at {path}")
         error.filename = path

@@ -32,6 +32,7 @@ from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
 
 _MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
 _MOST_KEPT = 16 << 20
+_MOST_PARTS = 64        # of a data set, whose code is looked at
 _MOST_STARTS = 5        # of a pool that ends again and again, in a minute
 _NAMED = {
     "imagenet-train": lambda: imagenet_train(224),
@@ -297,12 +298,23 @@ class Wrapped:
         return facts.hexdigest()
 
     def _sources(self):
-        files = []
-        for each in type(self.dataset).__mro__:
-            with contextlib.suppress(TypeError, OSError):
-                file = inspect.getsourcefile(each)
-                if file and file not in files:
-                    files.append(file)
+        """The files of the classes and functions that samples are made by: the data set's, those of what it wraps, and of what these call."""
+        files, seen, todo = [], [], [self.dataset]
+        while todo and len(seen) < _MOST_PARTS:
+            part = todo.pop(0)
+            if any(part is each for each in seen):
+                continue
+            seen.append(part)
+            for each in (part,) if isinstance(part, type) or inspect.isroutine(part) else type(part).__mro__:
+                with contextlib.suppress(TypeError, OSError):
+                    file = inspect.getsourcefile(each)
+                    if file and file not in files:
+                        files.append(file)
+            held = (part.func, *part.args, *part.keywords.values()) if isinstance(part, functools.partial) else \
+                getattr(part, "__dict__", {}).values() if not isinstance(part, type) and not inspect.isroutine(part) else ()
+            for value in held:
+                todo += [each for each in (value if isinstance(value, (list, tuple)) and len(value) <= _MOST_PARTS else (value,))
+                         if callable(each) or callable(getattr(each, "__getitem__", None)) and hasattr(each, "__dict__")]
         return files
 
     def attach(self, pictures, voice):

@@ -9,6 +9,7 @@ import os
 import pickle
 import random
 import sys
+import types
 import unittest
 import unittest.mock
 import warnings
@@ -147,6 +148,11 @@ class JSONTest(LinesCase):
             oa.from_jsonl(self.written("rows.jsonl.gz", ""))
         with self.assertRaisesRegex(oa.errors.DatasetError, "has no row"):
             oa.from_jsonl(self.written("empty.jsonl", "\n\r\n"))
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "is compressed"):
+            oa.from_jsonl(self.path(""))
+        for wrong in ([], b"rows.jsonl"):
+            with self.assertRaises(oa.errors.ArgumentError):
+                oa.from_jsonl(wrong)
         with self.assertRaisesRegex(oa.errors.ArgumentError, "transform is 3"):
             oa.from_jsonl(self.written("one.jsonl", "{}"), transform=3)
 
@@ -159,6 +165,16 @@ class JSONTest(LinesCase):
             file.write("{}\n")
         with self.assertRaisesRegex(oa.errors.DatasetError, "was written to"):
             rows[0]
+
+    def test_the_transforms_code_is_part_of_it(self):
+        path, ids = self.written("rows.jsonl", '{"x": 1}\n'), []
+        for text in ("def made(row):\n    return row\n", "def made(row):\n    return {'x': row['x'] + 1}\n"):
+            module = types.ModuleType("made_by")
+            module.__file__ = str(self.written("made_by.py", text))
+            exec(compile(text, module.__file__, "exec"), vars(module))
+            with unittest.mock.patch.dict(sys.modules, made_by=module):
+                ids += [oa.from_jsonl(path, transform=module.made, columns=columns).identity(False) for columns in (None, ["x"])]
+        self.assertEqual(len(set(ids)), 4)
 
     def test_pieces_meet_anywhere(self):
         want = made(50, 6)
@@ -181,25 +197,38 @@ class CSVTest(LinesCase):
         self.check(oa.from_csv([self.csv("f.csv", want[:100]), self.csv("g.csv", want[100:])], ragged={"text": 2048}), want)
 
     def test_types(self):
-        rows = [{"zip": f"0{i}", "n": i, "x": i / 4 if i % 3 else "", "w": "1_2", "word": "a" if i else "b", "none": ""} for i in range(40)]
+        rows = [{"zip": f"0{i}", "n": i, "id": 20000000 + i if i else "", "x": i / 4 if i % 3 else "", "w": "1_2", "word": "a" if i else "b", "none": ""} for i in range(40)]
         path = self.csv("rows.csv", rows)
-        loaded = lines.CSVRows([str(path)], None, None, None)
-        self.assertEqual(loaded.types, {"zip": str, "n": int, "x": float, "w": str, "word": str, "none": str})
-        self.assertEqual(loaded[5], {"zip": "05", "n": 5, "x": 1.25, "w": "1_2", "word": "a", "none": ""})
+        loaded = lines.CSVRows([str(path)], None, None, None, True)
+        self.assertEqual(loaded.types, {"zip": str, "n": int, "id": str, "x": float, "w": str, "word": str, "none": str})
+        self.assertEqual(loaded[5], {"zip": "05", "n": 5, "id": "20000005", "x": 1.25, "w": "1_2", "word": "a", "none": ""})
         self.assertTrue(np.isnan(loaded[3]["x"]))
-        self.assertEqual(lines.CSVRows([str(path)], None, None, {"n": float, "zip": int})[5]["zip"], 5)
+        self.assertEqual(lines.CSVRows([str(path)], None, None, {"n": float, "zip": int}, True)[5]["zip"], 5)
         got = self.got(oa.from_csv(path, ["n", "x", "zip"], types={"zip": int}))
         self.assertEqual([row["n"] for row in got], list(range(40)))
         self.assertEqual([row["zip"] for row in got], list(range(40)))
 
     def test_a_bad_row_is_a_bad_sample(self):
-        text = "text,label\n" + "".join(f"t{i},{i}\n" for i in range(1200)) + "u,many\nv\n"
+        text = "text,label\n" + "".join(f"t{i},{i}\n" for i in range(1200)) + "u,many\nv\nw,007\n"
         path = self.written("rows.csv", text)
         loader = self.open(oa.from_csv(path), bad="skip", epochs=1)
         self.assertEqual(sorted(i for batch in loader for i in batch.ids), list(range(1200)))
         why = {bad.index: bad.error for bad in loader.bad_samples}
         self.assertIn(f"rows.csv:{text.index('u,many')}: label 'many' is no int: mend it", why[1200])
         self.assertIn("1 fields, and 2 columns", why[1201])
+        self.assertIn("label '007' is no int", why[1202])
+
+    def test_a_bad_row_among_the_first(self):
+        loader = self.open(oa.from_csv(self.written("rows.csv", "a,b\n1,2\n3\n4,5\n")), bad="skip", bad_budget=2, epochs=1)
+        self.assertEqual(sorted(i for batch in loader for i in batch.ids), [0, 2])
+
+    def test_long_fields_and_quotes_that_are_text(self):
+        want = [{"text": "x" * 200000, "n": 1}, {"text": "y", "n": 2}]
+        self.assertEqual(lines.CSVRows([str(self.csv("long.csv", want))], None, None, None, True)[0], want[0])
+        path = self.written("rows.tsv", 'text\tn\n"Hello\t1\n5" pipe\t2\n')
+        with self.assertRaisesRegex(oa.errors.DatasetError, "the last one is at byte 19.*quotes=False"):
+            oa.from_csv(self.written("open.tsv", 'text\tn\n"Hello\t1\n5" "pipe\t2\n'))
+        self.assertEqual([row["text"] for row in self.got(oa.from_csv(path, quotes=False, ragged={"text": 100}))], ['"Hello', '5" pipe'])
 
     def test_files_that_are_none(self):
         for text, why in (("", "is empty"), ("a,a\n1,2\n", "each differently"), ("a,\n1,2\n", "each differently"),
@@ -212,7 +241,7 @@ class CSVTest(LinesCase):
         good = self.written("good.csv", "a,b\n1,2\n")
         with self.assertRaisesRegex(oa.errors.DatasetError, "has other columns than .*good.csv: b, a; there: a, b"):
             oa.from_csv([good, self.written("other.csv", "b,a\n1,2\n")])
-        for wrong in ({"separator": ", "}, {"types": {"c": int}}, {"types": {"a": bool}}):
+        for wrong in ({"separator": ", "}, {"types": {"c": int}}, {"types": {"a": bool}}, {"types": [int]}):
             with self.subTest(wrong=wrong), self.assertRaises(oa.errors.ArgumentError):
                 oa.from_csv(good, **wrong)
 
