@@ -342,11 +342,23 @@ int place_hand_over(const struct param *param, const char *folder, const struct 
 			 place.folder, (unsigned)owner->uid, strerror(-r));
 }
 
+/* Somebody removed the folder, or what is in it; what has its name now is another's. */
+static bool place_is_gone(const struct place *place)
+{
+	struct stat st;
+
+	return place->pid_fd >= 0 && fstat(place->pid_fd, &st) == 0 && st.st_nlink == 0;
+}
+
 bool place_try_leave(struct place *place)
 {
 	char path[PARAM_TEXT_MAX + 128];
 	_cleanup_close_ int fd = -1;
 
+	if (place_is_gone(place)) { /* nobody finds us */
+		place_close(place);
+		return true;
+	}
 	snprintf(path, sizeof(path), "%s/lock", place->folder);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
@@ -357,7 +369,7 @@ bool place_try_leave(struct place *place)
 
 void place_close(struct place *place)
 {
-	if (place->listen_fd >= 0 && !place->is_given)
+	if (place->listen_fd >= 0 && !place->is_given && !place_is_gone(place))
 		unlink(place->socket);
 	base_close(&place->listen_fd);
 	base_close(&place->pid_fd);

@@ -64,3 +64,18 @@ code=0
 wait "$daemon" || code=$?
 [ $code = 0 ] || fail "the idle exit has status $code"
 [ ! -e "$work/idle/socket" ] || fail "the idle one left its socket"
+
+# Nor does one stay whose folder was removed, and what has come in its place keeps its socket.
+mkdir -m 0700 "$work/gone"
+"$accessd" --private --dir "$work/gone" --set idle_exit_s=5 --set workers=1 2>>"$work/accessd.log" &
+daemon=$!
+cleanup_fn "kill -KILL $daemon"
+until_true $patience test -S "$work/gone/socket" || fail "no accessd in a folder that will be removed"
+rm -rf "$work/gone"
+mkdir -m 0700 "$work/gone"
+"$accessd" --private --dir "$work/gone" --set workers=1 --set idle_exit_s=3600 2>>"$work/accessd.log" &
+next=$!
+cleanup_fn "kill -KILL $next"
+until_true $patience is_gone "$daemon" || fail "a private accessd stays whose folder was removed"
+until_true $patience test -S "$work/gone/socket" || fail "its folder has no accessd any more"
+"$ctl" --socket "$work/gone/socket" ping >/dev/null || fail "the accessd that came in its place does not answer"
