@@ -100,7 +100,10 @@ void follow_turn(struct follow *follow, const double m[8], double height, double
 	};
 
 	for (uint64_t i = 0; i < follow->n; i++)
-		follow_turn_one(follow->box[i], n, height, width);
+		if (one != 0)
+			follow_turn_one(follow->box[i], n, height, width);
+		else /* all of the picture comes from one place: nothing is seen of any */
+			memset(follow->box[i], 0, sizeof(follow->box[i]));
 	follow->height = height;
 	follow->width = width;
 }

@@ -7,8 +7,9 @@
  * from machine to machine, and keeps a float32 of each. Here each is a quotient of whole numbers, the same on all
  * machines, and a float32, too, which is nearly always the one of torchvision.
  *
- * Places for which the equations have no one solution, as where three lie on a line, are rare in a picture that is not tiny: it stays as
- * it is there. torchvision fails, or takes any.
+ * Four places for which the equations have no one solution are rare, but where a side has one pixel only: the picture
+ * stays as it is there. torchvision fails, or takes any. Where three lie on a line there is one, with which all pixels come
+ * from one place, here as there.
  */
 
 #include "pipeline/engine/steps.h"
@@ -89,18 +90,6 @@ static void perspective_inverse(const perspective_whole m[9], perspective_whole 
 	}
 }
 
-/* Do three of the corners lie on a line? Then all of the picture would come from a line, or a place, of it. */
-static bool perspective_is_flat(const struct perspective_corner p[4])
-{
-	for (unsigned i = 0; i < 4; i++) {
-		const struct perspective_corner a = p[i], b = p[(i + 1) % 4], c = p[(i + 2) % 4];
-
-		if ((b.x - a.x) * (c.y - a.y) == (c.x - a.x) * (b.y - a.y))
-			return true;
-	}
-	return false;
-}
-
 /* From a pixel of the result to its place in the picture (warp.h). False: the picture stays. */
 static bool perspective_matrix(const struct op_drawn *drawn, uint32_t height, uint32_t width,
 			       double matrix[8])
@@ -115,8 +104,6 @@ static bool perspective_matrix(const struct op_drawn *drawn, uint32_t height, ui
 		corner[i] =
 		    (struct perspective_corner){(perspective_whole)drawn->number[1 + 2 * i],
 						(perspective_whole)drawn->number[2 + 2 * i]};
-	if (perspective_is_flat(corner))
-		return false;
 	perspective_of_square(corner, from_square);
 	perspective_inverse(from_square, to_square);
 	if (to_square[8] == 0)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/half.h"
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/warp.h"
 #include "pipeline/ops/warp_loops.h"
 #include "pipeline/spec/spec.h"
@@ -351,38 +352,17 @@ START_TEST(perspective_stays)
 }
 END_TEST
 
-/* The corner i of a draw, less the corner j. */
-static double across(const struct op_drawn *drawn, unsigned i, unsigned j, unsigned axis)
+/* Three corners on a line: each pixel is the one at (31, 31), and no box is left. */
+START_TEST(boxes_of_a_line_are_gone)
 {
-	return drawn->number[1 + 2 * (i % 4) + axis] - drawn->number[1 + 2 * (j % 4) + axis];
-}
+	const double m[8] = {31, 62, 31, 31, 62, 31, 1, 2};
+	float box[2][4] = {{0, 0, 40, 40}, {30, 30, 32, 32}};
+	struct follow follow = {.height = 40, .width = 40, .box = box, .n = 2};
 
-/* So does it where three corners came to lie on a line, which is often in a picture of 5 x 5. */
-START_TEST(perspective_of_a_line_stays)
-{
-	uint8_t before[5][20];
-	struct op_drawn drawn;
-	unsigned lines = 0;
-
-	for (uint64_t sample = 0; sample < 500; sample++) {
-		struct geometry g;
-		bool is_line = false;
-
-		geometry_init(&g, stays[2].op, 5, 5);
-		for (uint32_t y = 0; y < 5; y++)
-			memcpy(before[y], picture_row(&g.picture, y), 20);
-		ck_assert_int_eq(geometry_run(&g, sample, &drawn), 0);
-		for (unsigned i = 0; i < 4; i++)
-			is_line |= across(&drawn, i + 1, i, 0) * across(&drawn, i + 2, i, 1) ==
-				   across(&drawn, i + 2, i, 0) * across(&drawn, i + 1, i, 1);
-		for (uint32_t y = 0; y < 5 && is_line; y++)
-			for (uint32_t x = 0; x < 20; x++)
-				ck_assert(x % 4 == 3 ||
-					  picture_row(&g.picture, y)[x] == before[y][x]);
-		lines += is_line;
-		geometry_fini(&g);
-	}
-	ck_assert_uint_gt(lines, 20);
+	follow_turn(&follow, m, 40, 40);
+	ck_assert(follow_is_gone(box[0]) && follow_is_gone(box[1]));
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert(box[i / 4][i % 4] == 0);
 }
 END_TEST
 
@@ -607,7 +587,7 @@ int main(void)
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(frozen_draws));
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
 	tcase_add_loop_test(tcase, perspective_stays, 0, BASE_ARRAY_LEN(stays));
-	tcase_add_test(tcase, perspective_of_a_line_stays);
+	tcase_add_test(tcase, boxes_of_a_line_are_gone);
 	tcase_add_test(tcase, kernels_agree);
 	tcase_add_loop_test(tcase, blurred, 0, BASE_ARRAY_LEN(blurs));
 	tcase_add_test(tcase, noise);
