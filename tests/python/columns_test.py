@@ -2,7 +2,6 @@
 """Data sets of dicts, texts, lists and varied lengths: columns=, pad=, collate_fn=, and Hugging Face's datasets."""
 
 import importlib.util
-import os
 import sys
 import unittest
 
@@ -15,7 +14,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess.errors import ArgumentError, SampleError, TransformError
-from support import DaemonCase
+from support import PoolCase
 
 COUNT, BATCH = 60, 8
 HAS_DATASETS = unittest.skipUnless(importlib.util.find_spec("datasets"), "no datasets")
@@ -66,13 +65,7 @@ class Sounds(Words):
         return np.zeros((1, 11 + index), np.float32), index
 
 
-class ColumnsTest(DaemonCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        (cls.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
-
+class ColumnsTest(PoolCase):
     def made(self, dataset, *pipeline, wrap=None, **kwargs):
         kwargs = {"socket": self.socket, "timeout": 600, "batch_size": BATCH, "shuffle": False, "as_": "numpy", **kwargs}
         loader = oa.Loader(oa.wrap(dataset, keep=0.5, **(wrap or {})), *pipeline, **kwargs)

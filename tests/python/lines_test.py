@@ -5,7 +5,6 @@ are installed."""
 import csv
 import importlib.util
 import json
-import os
 import pickle
 import random
 import sys
@@ -22,7 +21,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess import lines
-from support import DaemonCase
+from support import PoolCase
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
@@ -40,14 +39,7 @@ def tokens(row):
     return {"ids": list(row["text"].encode())[:32], "label": row["label"]}
 
 
-class LinesCase(DaemonCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        (cls.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
-        os.environ["HF_HOME"] = str(cls.work / "hf")
-
+class LinesCase(PoolCase):
     def path(self, name):
         folder = self.work / self.id()
         folder.mkdir(exist_ok=True)
@@ -66,11 +58,6 @@ class LinesCase(DaemonCase):
             writer.writeheader()
             writer.writerows(rows)
         return path
-
-    def open(self, rows, **kwargs):
-        loader = oa.Loader(rows, socket=self.socket, timeout=600, batch_size=16, **kwargs)
-        self.addCleanup(loader.close)
-        return loader
 
     def got(self, rows, epochs=1, **kwargs):
         """What a Loader delivers, by sample; each once an epoch."""

@@ -22,7 +22,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess.errors import ArgumentError, DatasetError, MissingError, SampleError
-from support import DaemonCase
+from support import PoolCase
 
 COUNT, BATCH = 24, 8
 NEAREST = "nearest"
@@ -89,13 +89,7 @@ class Given(Twins):
         return {"image": np.zeros((height, width, 3), np.uint8), "mask": self.masks[index]}
 
 
-class MasksTest(DaemonCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        (cls.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
-
+class MasksTest(PoolCase):
     loader = None
 
     def tearDown(self):

@@ -22,7 +22,7 @@ except ImportError as missing:
 import oneaccess as oa
 from oneaccess.errors import ArgumentError, DatasetError, SampleError, TransformError
 from shard_files import write_mds
-from support import BUILD, DaemonCase
+from support import BUILD, PoolCase
 
 COUNT, BATCH = 70, 8        # chunks of 32: some batches are of two
 MOST = {"text": 40, "boxes": 5, "tokens": 12}
@@ -136,13 +136,7 @@ class Told(Marked):
         return {**sample, "texts": [["red", "green", "ü"][channel] for channel in sample["channels"]]}
 
 
-class RaggedTest(DaemonCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        (cls.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
-
+class RaggedTest(PoolCase):
     def made(self, dataset, *pipeline, wrap=None, **kwargs):
         kwargs = {"socket": self.socket, "timeout": 600, "batch_size": BATCH, "as_": "numpy", **kwargs}
         if "order" not in kwargs:

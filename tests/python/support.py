@@ -74,3 +74,20 @@ class DaemonCase(unittest.TestCase):
         loader = oa.Loader(self.data, *(args or (oa.imagenet_train(32), 16)), **kwargs)
         self.addCleanup(loader.close)
         return loader
+
+
+class PoolCase(DaemonCase):
+    """The same, with folders of their own for the pools of wrap() and for what packages keep."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.work / "run").mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
+        os.environ["HF_HOME"] = str(cls.work / "hf")
+
+    def open(self, dataset, *args, **kwargs):
+        import oneaccess as oa
+        loader = oa.Loader(dataset, *args, **{"socket": self.socket, "timeout": 600, "batch_size": 16, **kwargs})
+        self.addCleanup(loader.close)
+        return loader

@@ -22,7 +22,7 @@ except ImportError as missing:
 import oneaccess as oa
 import table_samples as samples
 from oneaccess import hf, tables
-from support import CLASSES, SAMPLES, DaemonCase
+from support import CLASSES, SAMPLES, PoolCase
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
@@ -32,24 +32,16 @@ def needs(name):
     return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
-class TablesCase(DaemonCase):
+class TablesCase(PoolCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        (cls.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
-        os.environ["HF_HOME"] = str(cls.work / "hf")
         cls.files = sorted(Path(cls.data).glob("*/*"))
         names = sorted({file.parent.name for file in cls.files})
         cls.labels = [names.index(file.parent.name) for file in cls.files]
 
     def log(self):
         return self.work / self.id()
-
-    def open(self, dataset, *args, **kwargs):
-        loader = oa.Loader(dataset, *args, **{"socket": self.socket, "timeout": 600, "batch_size": 16, **kwargs})
-        self.addCleanup(loader.close)
-        return loader
 
     def pictures(self):
         """The folder's as a pipeline makes them, by sample, and that pipeline."""

@@ -2,7 +2,6 @@
 """Several views of each picture: oa.views()."""
 
 import json
-import os
 import sys
 import unittest
 
@@ -16,7 +15,7 @@ except ImportError as missing:
 import oneaccess as oa
 from oneaccess import _core
 from oneaccess.errors import TransformError
-from support import SAMPLES, DaemonCase
+from support import SAMPLES, PoolCase
 
 t = oa.transforms
 LARGE = t.Compose([t.RandomResizedCrop(32), t.RandomHorizontalFlip(), t.ColorJitter(0.4), t.PILToTensor()])
@@ -40,13 +39,7 @@ class Named(Masked):
         return {"image": image, "label": label, "image2": labels}
 
 
-class ViewsTest(DaemonCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        (cls.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
-
+class ViewsTest(PoolCase):
     def made(self):
         """Of a loader of one epoch all are made when its last batch has come; of others the next epoch goes on."""
         return json.loads(_core.Client(self.socket).status())["node"]["samples_preprocessed"]

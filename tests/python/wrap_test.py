@@ -24,7 +24,7 @@ import oneaccess as oa
 import wrap_samples as samples
 from oneaccess import _core, pool
 from oneaccess.wrapped import pools
-from support import DaemonCase
+from support import PoolCase
 from wrap_samples import SAMPLES
 
 warnings.simplefilter("error")
@@ -43,12 +43,10 @@ def labels_of(loader):
     return [label for _, labels in loader for label in labels.tolist()]
 
 
-class WrapTest(DaemonCase):
+class WrapTest(PoolCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        (cls.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
         cls.addClassCleanup(until, lambda: not pools(), "no pool is left")
 
     def log(self):
