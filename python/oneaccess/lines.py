@@ -62,10 +62,17 @@ class _File:
     """A descriptor, closed with it."""
 
     def __init__(self, path):
-        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def __del__(self):
-        os.close(self.fd)
+        os.close(self._fd)
+
+    def row(self, begin, end):
+        return os.pread(self._fd, end - begin, begin)
+
+
+def _decoded(row):
+    return row.decode().removesuffix("\r")
 
 
 class Lines(PerProcess):
@@ -124,11 +131,11 @@ class Lines(PerProcess):
         at = int(self.firsts.searchsorted(index, "right")) - 1
         row = index - int(self.firsts[at])
         begin, end = (int(found[row]) for found in self.rows[at])
-        bytes_ = os.pread(self.opened().get(at).fd, end - begin, begin)
+        text = self.opened().get(at).row(begin, end)
         name = f"{os.path.basename(self.files[at][0])}:{begin}"  # short: lists of bad samples have little room
         unchanged(*self.files[at])
         try:
-            return bytes_.decode().removesuffix("\r"), name
+            return _decoded(text), name
         except UnicodeDecodeError as why:
             raise TransformError(f"{name}: no UTF-8: {why}") from None
 
@@ -140,6 +147,10 @@ class Lines(PerProcess):
         return row if self.transform is None else self.transform(row)
 
 
+def _wrapped(rows, random, **more):
+    return wrap(rows, random=rows.transform is not None if random is None else random, **more)
+
+
 # ---- JSON Lines ----
 
 
@@ -149,7 +160,7 @@ class JSONRows(Lines):
     def _parsed(self, text, name):
         try:
             row = json.loads(text)
-            if "\\ud" in text.lower():                     # half a character
+            if "\\ud" in text or "\\uD" in text:          # half a character
                 json.dumps(row, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as why:
             raise TransformError(f"{name}: no JSON: {why}") from None
@@ -185,8 +196,8 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
     The other arguments are those of wrap().
     """
     rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform)
-    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
-                room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
+    return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
+                    ragged=ragged, boxes=boxes, masks=masks, exact=exact)
 
 
 # ---- CSV ----
@@ -227,10 +238,9 @@ class CSVRows(Lines):
         begins, ends = super()._found(file)
         if not len(begins):
             raise DatasetError(f"{file} is empty: its first row names the columns")
-        with open(file, "rb") as opened:
-            head = os.pread(opened.fileno(), int(ends[0] - begins[0]), int(begins[0]))
+        head = _File(file).row(int(begins[0]), int(ends[0]))
         try:
-            names = [name.strip() for name in self._split(head.decode().removesuffix("\r"), f"{file}: its first row")]
+            names = [name.strip() for name in self._split(_decoded(head), f"{file}: its first row")]
         except (UnicodeDecodeError, TransformError) as why:
             raise DatasetError(f"{file}: its first row names no columns: {why}") from None
         if len(set(names)) < len(names) or "" in names:
@@ -313,5 +323,5 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
     The other arguments are those of wrap().
     """
     rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes)
-    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=transform is not None if random is None else random,
-                room=room, keep=keep, columns=columns, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
+    return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
+                    ragged=ragged, boxes=boxes, masks=masks, exact=exact)

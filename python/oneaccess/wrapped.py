@@ -104,9 +104,9 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
         the nonce. So augmentation differs between epochs, and is the same for all jobs that share and in a replayed plan.
         Generators of the data set's own are not covered.
 
-    Sharing: two jobs share if their data sets are equal by pickle (and the source text of their classes' files), and random
-        and room are equal; workers, timeout and keep are those of the job that started the pool. Two runs of one script
-        share. They do not if something differs that samples do not depend on, or a set's order, which changes from run to
+    Sharing: two jobs share if their data sets are equal by pickle (and the source files of their classes and of what these
+        call, such as a transform), and random and room are equal; workers, timeout and keep are those of the job that started
+        the pool. Two runs of one script share. They do not if something differs that samples do not depend on, or a set's order, which changes from run to
         run: then give a name, and a version that you change with the data set. What pickle cannot do (a lambda, a class in
         a notebook) needs cloudpickle, which pip installs with this package, or dill. If the data set's classes are those of
         the script itself, the pool imports the script, if its work is below ``if __name__ == "__main__":``; otherwise it
@@ -170,6 +170,22 @@ def _count(what, value, most):
     if not isinstance(value, int) or not 1 <= value <= most:
         raise ArgumentError(f"{what} is {value!r}: a whole number from 1 to {most}")
     return value
+
+
+def _is_code(part):
+    return isinstance(part, type) or inspect.isroutine(part)
+
+
+def _parts_of(part):
+    """What an object has that samples may be made by: what it calls, and data sets within it; in lists, too."""
+    if isinstance(part, functools.partial):
+        held = [part.func, *part.args, *part.keywords.values()]
+    else:
+        held = [] if _is_code(part) else getattr(part, "__dict__", {}).values()
+    for value in held:
+        for each in value if isinstance(value, (list, tuple)) and len(value) <= _MOST_PARTS else [value]:
+            if callable(each) or (hasattr(each, "__dict__") and callable(getattr(each, "__getitem__", None))):
+                yield each
 
 
 class Wrapped:
@@ -305,16 +321,12 @@ class Wrapped:
             if any(part is each for each in seen):
                 continue
             seen.append(part)
-            for each in (part,) if isinstance(part, type) or inspect.isroutine(part) else type(part).__mro__:
+            todo += _parts_of(part)
+            for each in (part,) if _is_code(part) else type(part).__mro__:
                 with contextlib.suppress(TypeError, OSError):
                     file = inspect.getsourcefile(each)
                     if file and file not in files:
                         files.append(file)
-            held = (part.func, *part.args, *part.keywords.values()) if isinstance(part, functools.partial) else \
-                getattr(part, "__dict__", {}).values() if not isinstance(part, type) and not inspect.isroutine(part) else ()
-            for value in held:
-                todo += [each for each in (value if isinstance(value, (list, tuple)) and len(value) <= _MOST_PARTS else (value,))
-                         if callable(each) or callable(getattr(each, "__getitem__", None)) and hasattr(each, "__dict__")]
         return files
 
     def attach(self, pictures, voice):
