@@ -14,8 +14,7 @@
 #include "base/base.h"
 #include "base/little.h"
 #include "storage/source/scan/crc32c.h"
-#include "storage/source/scan/example.h"
-#include "storage/source/scan/scan_option.h"
+#include "storage/source/scan/scan_example.h"
 #include "storage/source/scan/tfrecord.h"
 
 struct tfrecord {
@@ -119,33 +118,15 @@ static void step_both(struct tfrecord *file, const struct window *window)
 
 static int give_record(struct tfrecord *file, struct scan_sink *sink)
 {
-	struct example example;
 	struct scan_record record;
 	char key[32];
+	uint64_t bad_at;
+	const char *why = scan_example_record(&file->walk, example_at(file), &record, &bad_at);
 
-	if (file->walk.why || !example_end(&file->walk, &example))
-		return tfrecord_bad(file, sink, example_at(file) + file->walk.bad_at,
-				    file->walk.why);
-	if (file->names.is_whole) {
-		example.at = 0;
-		example.bytes = file->bytes;
-	}
-	if (example.bytes == 0)
-		return tfrecord_bad(file, sink, file->begin, "it is empty");
-	if (example.bytes > UINT32_MAX)
-		return tfrecord_bad(file, sink, example_at(file) + example.at,
-				    "it has more than 4 GiB");
-	if (example.has_label && (example.label < -1 || example.label > SCAN_MOST_LABEL))
-		return tfrecord_bad(file, sink, file->begin,
-				    "its label is no class; classes count from 0 (-1: none)");
+	if (why)
+		return tfrecord_bad(file, sink, bad_at, why);
 	snprintf(key, sizeof(key), "[%llu]", (unsigned long long)file->records);
-	record = (struct scan_record){
-	    .at = example_at(file) + example.at,
-	    .bytes = (uint32_t)example.bytes,
-	    .label =
-		example.has_label && example.label >= 0 ? (uint32_t)example.label : SCAN_NO_LABEL,
-	    .key = key,
-	};
+	record.key = key;
 	return sink->record(sink->arg, &record);
 }
 
@@ -199,15 +180,12 @@ static int tfrecord_begin(void *state, const struct scan_shard *shard, struct sc
 			  struct scan_want *ret)
 {
 	struct tfrecord *file = state;
+	const char *why;
 
 	*file = (struct tfrecord){.file_bytes = shard->bytes};
-	if (!scan_option(shard->options, "image", file->names.picture, EXAMPLE_NAME) ||
-	    !scan_option(shard->options, "label", file->names.label, EXAMPLE_NAME))
-		return tfrecord_bad(file, sink, 0, "the name of a feature has more than 255 bytes");
-	if (!scan_option_members(shard->options, &file->names.is_whole))
-		return scan_bad(sink, 0, "%s", SCAN_OPTION_MEMBERS);
-	if (file->names.is_whole)
-		file->names.picture[0] = '\0';
+	why = scan_example_options(shard->options, &file->names);
+	if (why)
+		return scan_bad(sink, 0, "%s", why);
 	return tfrecord_feed(state, 0, NULL, 0, sink, ret);
 }
 
