@@ -43,7 +43,8 @@ enum index_kind {
 	INDEX_OF_MANIFEST = 7, /* the file's time of change; shards are what names the files */
 	INDEX_OF_RECORDIO = 8,
 	INDEX_OF_LITDATA = 9,
-	INDEX_KINDS = 10,
+	INDEX_OF_BAGZ = 10,
+	INDEX_KINDS = 11,
 };
 
 struct index_head { /* 192 bytes */

@@ -3,7 +3,7 @@
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
  * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'l' one of LitData's, 'c' a chunk of it; 'j' an index of wids; 'n' a .npy;
- * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file; 'b' a Bagz file. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
 #include "base/base.h"
@@ -14,6 +14,7 @@
 #include "base/npy.h"
 #include "storage/source/scan/megatron.h"
 #include "storage/source/scan/packing.h"
+#include "storage/source/scan/scan_bagz.h"
 #include "storage/source/scan/scan_recordio.h"
 #include "storage/source/scan/scan_tfrecord.h"
 #include "storage/source/scan/wids.h"
@@ -216,6 +217,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'r':
 		try_recordio(data + 1, size - 1);
+		break;
+	case 'b':
+		scan_run(&scan_bagz, data + 1, size - 1, "", &run);
+		scan_run(&scan_bagz, data + 1, size - 1, "members=all", &run);
 		break;
 	case 'x':
 		try_megatron(data + 1, size - 1);

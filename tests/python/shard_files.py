@@ -62,6 +62,19 @@ def write_tfrecord(path, records):
             file.write(length + _masked(length) + record + _masked(record))
 
 
+# ---- Bagz ----
+
+
+def write_bagz(path, records):
+    """Not compressed, as a .bag is."""
+    limits, at = [], 0
+    with open(path, "wb") as file:
+        for record in records:
+            at += file.write(record)
+            limits.append(at)
+        file.write(struct.pack(f"<{len(limits)}Q", *limits))
+
+
 # ---- DALI's indexes ----
 
 

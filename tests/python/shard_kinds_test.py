@@ -450,6 +450,52 @@ class RecordIO(ShardsCase):
         self.refused(folder, "no record with a picture")
 
 
+class Bagz(ShardsCase):
+    """Of tf.Examples, and of pictures alone."""
+
+    def write(self, name, count=3, form="train-{0:05}-of-{1:05}.bag"):
+        folder = self.work / name
+        folder.mkdir()
+        for number, part in enumerate(parts(self.samples, count)):
+            shard_files.write_bagz(folder / form.format(number, count), [
+                shard_files.example({"image/class/label": [label], "image/encoded": picture}) for picture, label in part])
+        return folder
+
+    def test_the_same_as_a_folder(self):
+        folder = self.write("bagz")
+        self.assert_same(str(folder))
+        self.assert_same(f"{folder}/train-{{00000..00002}}-of-00003.bag")
+        self.assert_same(str(self.write("bagz-one", 1) / "train-00000-of-00001.bag"))
+
+    def test_pictures_alone(self):
+        shard_files.write_bagz(self.work / "pictures.bag", [picture for picture, _ in self.samples])
+        pictures, labels = (numpy.concatenate(of) for of in zip(*self.batches(str(self.work / "pictures.bag"))))
+        numpy.testing.assert_array_equal(pictures, numpy.concatenate([of for of, _ in self.batches(self.data)]))
+        self.assertEqual(set(labels), {0})
+
+    def test_converted(self):
+        folder = self.write("bagz-convert", 2)
+        subprocess.run([support.BUILD / "tools/access-ctl", "convert", folder, self.work / "bagz.oads"], check=True, capture_output=True)
+        self.assert_same(str(self.work / "bagz.oads"))
+
+    def test_fields(self):
+        features = {"image/class/label": [7, 8], "image/class/text": b"a text"}
+        shard_files.write_bagz(self.work / "fields.bag", [shard_files.example({**features, "number": [number]}) for number in range(20)])
+        op = [{"op": "record", "fields": [[4], [4, 2]], "members": ["number", "image/class/label"]}]
+        rows = list(self.whole(f"{self.work}/fields.bag?members=all", op))
+        self.assertEqual([int(number) for number, _ in rows], list(range(20)))
+        self.assertTrue(all(list(labels) == [7, 8] for _, labels in rows))
+
+    def test_damaged(self):
+        folder = self.write("bagz-damaged")
+        file = folder / "train-00001-of-00003.bag"
+        file.write_bytes(file.read_bytes()[:-8])
+        self.refused(str(folder), file.name, "does not end in the limits of its records", "LimitsPlacement.TAIL")
+        for name, records, words in (("other", [b"some text"], ("record 0", "neither a picture nor a tf.Example", "bagz.Reader")), ("none", [], ("no record",))):
+            shard_files.write_bagz(self.work / f"{name}.bag", records)
+            self.refused(str(self.work / f"{name}.bag"), *words)
+
+
 class LitData(ShardsCase):
     """As litdata.optimize() writes them: each leaf has its size in the sample."""
 
