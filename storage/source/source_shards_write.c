@@ -3,6 +3,8 @@
 /*
  * Data sets that lie in shards: the index of what was found in them.
  *
+ * The option leave_out takes samples out of it whose records cannot be taken out of their shard just now.
+ *
  * Labels are numbers, or words. Where one is a word all are, the numbers by their digits: classes are then the words in
  * their order as bytes, as folders are.
  */
@@ -11,6 +13,7 @@
 
 #include "storage/index.h"
 #include "storage/source/numbered.h"
+#include "storage/source/scan/scan_option.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_indexer.h"
 
@@ -155,7 +158,92 @@ static size_t put_prefix(const struct found *found, const struct indexer_shard *
 	return (size_t)(slash + 1 - shard->name);
 }
 
+/* ---- samples that are left out ---- */
+
+/* A shard's records of that key. */
+static void take_out(struct indexer_shard *shard, const char *wanted, size_t bytes)
+{
+	char *key = shard->keys, *kept = key;
+	size_t n = 0;
+
+	for (size_t i = 0; i < shard->n_records; i++) {
+		const size_t size = strlen(key) + 1;
+
+		if (size != bytes + 1 || memcmp(key, wanted, bytes) != 0) {
+			memmove(kept, key, size);
+			kept += size;
+			shard->record[n++] = shard->record[i];
+		}
+		key += size;
+	}
+	shard->keys_bytes = (size_t)(kept - shard->keys);
+	shard->n_records = n;
+}
+
+/* The sample "SHARD:KEY". false: there is none. */
+static bool leave_out_one(const struct found *found, const char *name, size_t bytes)
+{
+	size_t before = 0, after = 0;
+
+	for (size_t i = 0; i < found->n; i++) {
+		struct indexer_shard *shard = &found->shard[i];
+		const size_t size = strlen(shard->name);
+
+		if (bytes <= size || memcmp(name, shard->name, size) != 0 || name[size] != ':')
+			continue;
+		before += shard->n_records;
+		take_out(shard, name + size + 1, bytes - size - 1);
+		after += shard->n_records;
+	}
+	return after < before;
+}
+
+/* What is no sample's name would leave in what was to go. */
+static int leave_out_names(const struct found *found, const char *names, size_t all,
+			   struct diag *diag)
+{
+	char text[512];
+
+	for (size_t at = 0, bytes; at < all; at += bytes + 1) {
+		const char *name = names + at;
+
+		bytes = strcspn(name, ";,");
+		if (leave_out_one(found, name, bytes))
+			continue;
+		snprintf(text, sizeof(text), "%.*s", (int)bytes, name);
+		return diag_fail(
+		    diag, DATASET_E_REFUSED,
+		    "dataset \"%s\" is refused: leave_out: there is no sample \"%s\": "
+		    "names are SHARD:KEY, as access-ctl bad shows them, with ; between",
+		    BASE_QUOTED(found->dataset->path, 200), BASE_QUOTED(text, 400));
+	}
+	return 0;
+}
+
+static int leave_out(const struct found *found, struct diag *diag)
+{
+	static const char key[] = "leave_out";
+	const char *at = found->dataset->options;
+	struct scan_option option;
+	int r = 0;
+
+	while (!r && scan_option_next(&at, &option))
+		if (option.key_bytes == strlen(key) &&
+		    memcmp(option.key, key, option.key_bytes) == 0)
+			r = leave_out_names(found, option.value, option.value_bytes, diag);
+	return r;
+}
+
 /* ---- the index ---- */
+
+/* Of all samples, also those that are left out: classes keep their numbers. */
+static void find_largest_label(struct found *found)
+{
+	for (size_t i = 0; i < found->n && found->has_labels; i++)
+		for (size_t k = 0; k < found->shard[i].n_records; k++)
+			found->largest_label =
+			    BASE_MAX(found->largest_label, found->shard[i].record[k].label);
+}
 
 static void measure(struct found *found, char *name)
 {
@@ -171,12 +259,8 @@ static void measure(struct found *found, char *name)
 		head->folders_bytes += strlen(shard->name) + 1;
 		head->n_samples += shard->n_records;
 		head->names_bytes += shard->keys_bytes;
-		for (size_t k = 0; k < shard->n_records; k++, key += strlen(key) + 1) {
+		for (size_t k = 0; k < shard->n_records; k++, key += strlen(key) + 1)
 			head->names_bytes += put_prefix(found, shard, key, name);
-			if (found->has_labels)
-				found->largest_label =
-				    BASE_MAX(found->largest_label, shard->record[k].label);
-		}
 	}
 	head->label_rule = found->has_labels ? INDEX_LABELS_OWN : INDEX_LABELS_FLAT;
 	head->n_classes = found->has_labels ? (uint64_t)found->largest_label + 1 : 0;
@@ -248,6 +332,10 @@ static int write_found(struct found *found, unsigned threads, const struct scan_
 	int r = name ? check_labels(found, diag) : -ENOMEM;
 
 	r = r ? r : name_classes(found, diag);
+	if (r)
+		return r;
+	find_largest_label(found);
+	r = leave_out(found, diag);
 	if (!r && kind->resolve)
 		r = kind->resolve(found->dataset, found->shard, found->n, threads, progress, diag);
 	if (r)
