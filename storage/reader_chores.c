@@ -213,9 +213,29 @@ static const char *chores_error(int r)
 	}
 }
 
+/* 0 and what is left to be told. */
+static int drop(struct store *store, const struct hash_id *group, char *ret_text, size_t size)
+{
+	int r = store_drop(store, group), wiped;
+
+	if (r)
+		return r;
+	reader_resident_drop(group);
+	wiped = store_wipe(store);
+	if (wiped == -EBUSY)
+		snprintf(ret_text, size,
+			 "it is dropped, but bytes of it stay in cache.mdb, which another program "
+			 "reads: when that has ended, drop any other group");
+	else if (wiped)
+		snprintf(ret_text, size, "it is dropped, but bytes of it stay in cache.mdb: %s",
+			 strerror(-wiped));
+	return 0;
+}
+
 static void do_short(struct store *store, const struct chore *chore)
 {
 	_cleanup_close_ int fd = -1;
+	char text[256] = "";
 	int r;
 
 	switch (chore->verb) {
@@ -224,14 +244,12 @@ static void do_short(struct store *store, const struct chore *chore)
 		r = BASE_MIN(fd, 0);
 		break;
 	case READER_VERB_DROP:
-		r = store_drop(store, &chore->group);
-		if (!r)
-			reader_resident_drop(&chore->group);
+		r = drop(store, &chore->group, text, sizeof(text));
 		break;
 	default:
 		r = store_pin(store, &chore->group, chore->verb == READER_VERB_PIN);
 	}
-	reader_say_chore(chore->id, r, r ? chores_error(r) : "", fd);
+	reader_say_chore(chore->id, r, r ? chores_error(r) : text, fd);
 }
 
 struct checking {

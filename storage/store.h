@@ -87,6 +87,11 @@ int store_pin(struct store *store, const struct hash_id *id, bool pinned);
  * pinned; -ENOENT; an error of writing: what is left of it is used as before. */
 int store_drop(struct store *store, const struct hash_id *id);
 
+/* Bytes of values that were dropped before are in no file of the store any more: zeros are where they were, and what was set
+ * aside is removed. Of a value smaller than a page a part may be left where a page is not full. 0, -EBUSY (a reader of
+ * another process, such as mdb_copy, keeps some) or an error of writing. */
+int store_wipe(struct store *store);
+
 /* What a value of size bytes takes of the disk, about. */
 uint64_t store_bytes_of(uint64_t size);
 

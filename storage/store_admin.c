@@ -11,6 +11,10 @@
 
 #include "storage/store_parts.h"
 
+#include <unistd.h>
+
+#include "storage/store_place.h"
+
 #define DROP_STEP 4096 /* values a write */
 
 static int admin_outcome(int r)
@@ -105,6 +109,42 @@ int store_drop(struct store *store, const struct hash_id *id)
 	r = admin_drop(store, group);
 	pthread_mutex_unlock(&store->write_lock);
 	return r;
+}
+
+/* One that changes nothing: what the write before it freed is then in no head's tree. */
+static int admin_write_again(struct store *store)
+{
+	const struct store_lmdb_key key = {STORE_RECORD_FORMAT_KEY,
+					   strlen(STORE_RECORD_FORMAT_KEY)};
+	uint8_t format[STORE_RECORD_FORMAT_SIZE];
+	struct store_lmdb_write *write;
+	int r = store_lmdb_begin(store->db, &write);
+
+	if (r)
+		return r;
+	store_record_format(format);
+	r = store_lmdb_put(write, STORE_LMDB_GROUPS, &key, format, sizeof(format), true);
+	if (r == 0)
+		return store_lmdb_commit(write);
+	store_lmdb_abort(write);
+	return r;
+}
+
+int store_wipe(struct store *store)
+{
+	int r = -ENODEV;
+
+	BASE_HOLD(&store->write_lock);
+	if (store->db)
+		r = store_write_outcome(store, admin_write_again(store));
+	if (r)
+		return admin_outcome(r);
+	/* Whoever read before that has read it. */
+	pthread_rwlock_wrlock(&store->fence);
+	pthread_rwlock_unlock(&store->fence);
+	if (unlinkat(store->dir_fd, STORE_PLACE_ASIDE, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return admin_outcome(store_notice(store, store_lmdb_wipe(store->db)));
 }
 
 struct admin_listed {

@@ -27,6 +27,7 @@
 
 #include "storage/store_lmdb.h"
 
+#include <fcntl.h>
 #include <lmdb.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -532,6 +533,81 @@ uint64_t store_lmdb_held_back(struct store_lmdb *db)
 	if (mdb_env_info(db->env, &info) || mdb_reader_list(db->env, lmdb_reader_line, &oldest) < 0)
 		return 0;
 	return oldest < info.me_last_txnid ? info.me_last_txnid - oldest : 0;
+}
+
+/* ---- what was in free pages ---- */
+
+struct lmdb_wipe {
+	int fd;
+	uint64_t page;  /* bytes */
+	uint64_t below; /* pages that writes from here on freed may still be read */
+	bool is_kept;   /* some of those */
+	int error;
+};
+
+static int lmdb_zero(int fd, uint64_t at, uint64_t bytes)
+{
+	static const uint8_t zeros[65536];
+
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes) == 0)
+		return 0;
+	if (errno != EOPNOTSUPP)
+		return errno;
+	while (bytes > 0) {
+		const ssize_t n =
+		    pwrite(fd, zeros, BASE_MIN(bytes, (uint64_t)sizeof(zeros)), (off_t)at);
+
+		if (n <= 0)
+			return n < 0 ? errno : EIO;
+		at += (uint64_t)n;
+		bytes -= (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Lists go downwards. */
+static void lmdb_wipe_some(void *arg, size_t txn, const size_t *pages, size_t count)
+{
+	struct lmdb_wipe *wipe = arg;
+
+	if (txn >= wipe->below) {
+		wipe->is_kept = true;
+		return;
+	}
+	for (size_t i = 0, next; i < count && !wipe->error; i = next) {
+		for (next = i + 1; next < count && pages[next] + 1 == pages[next - 1];)
+			next++;
+		wipe->error =
+		    lmdb_zero(wipe->fd, pages[next - 1] * wipe->page, (next - i) * wipe->page);
+	}
+}
+
+static int lmdb_wipe(struct store_lmdb *db, MDB_txn *txn, struct lmdb_wipe *wipe)
+{
+	const uint64_t last = mdb_txn_id(txn);
+	int r = mdb_env_get_fd(db->env, &wipe->fd);
+
+	wipe->page = db->map.page;
+	wipe->below = last - BASE_MIN(store_lmdb_held_back(db), last);
+	r = r ? r : lmdb_free_each(txn, lmdb_wipe_some, wipe);
+	if (wipe->below == last)
+		wipe->is_kept = false; /* by nobody but the head before: pages of the last write */
+	return r ? r : wipe->error;
+}
+
+int store_lmdb_wipe(struct store_lmdb *db)
+{
+	struct lmdb_wipe wipe = {.fd = -1};
+	MDB_txn *txn;
+	int r = lmdb_check_free(db, UINT64_MAX);
+
+	lmdb_check_readers(db);
+	r = r ? r : lmdb_read_begin(db, &txn);
+	if (r)
+		return lmdb_outcome(r);
+	r = lmdb_wipe(db, txn, &wipe);
+	lmdb_read_end(db, txn);
+	return r == 0 && wipe.is_kept ? -EBUSY : lmdb_outcome(r);
 }
 
 /* ---- writing ---- */

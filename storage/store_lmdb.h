@@ -65,6 +65,9 @@ int store_lmdb_room(struct store_lmdb *db, struct store_lmdb_room *ret);
 unsigned store_lmdb_tidy(struct store_lmdb *db);
 /* How many writes the oldest reader of any process is behind. */
 uint64_t store_lmdb_held_back(struct store_lmdb *db);
+/* While nobody writes: the file has zeros where a page is free since the write before the last, or longer. -EBUSY: not where a
+ * reader may still look; 0 or as a write. */
+int store_lmdb_wipe(struct store_lmdb *db);
 
 /* ---- writing ---- */
 

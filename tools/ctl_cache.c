@@ -312,15 +312,20 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 
 static int cache_drop(struct cache_ask *ask, const struct json_in *group, struct diag *diag)
 {
-	const char *text = ctl_text(group, "id");
+	const char *text = ctl_text(group, "id"), *left = "";
 	struct diag why = {.text = ""};
 	struct wire_in in;
 	uint8_t id[32];
+	int r = 0;
 
 	if (!cache_read_id(text, id) || cache_do(ask, CACHE_DROP, id, &in, &why))
 		return diag_fail(diag, 1, "group %.*s stays: %s", CACHE_FIGURES, text, why.text);
+	wire_get_string(&in, PROTO_KEY_TEXT, &left);
+	if (*left)
+		r = diag_fail(diag, 1, "group %.*s: %s", CACHE_FIGURES, text,
+			      BASE_QUOTED(left, 512));
 	wire_in_fini(&in);
-	return 0;
+	return r;
 }
 
 /* All groups of a data set that can go; diag is of the last one that cannot. */
@@ -329,7 +334,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	_cleanup_free_ char *path = realpath(dataset, NULL), *text = NULL;
 	const struct json_in *groups;
 	struct json_in *list = NULL;
-	unsigned long long n = 0, values = 0;
+	unsigned long long n = 0, values = 0, bytes = 0;
 	char quoted[512];
 	int status = 0;
 
@@ -345,13 +350,15 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 		}
 		n++;
 		values += ctl_u64(group, "values");
+		bytes += ctl_u64(group, "bytes");
 	}
 	json_in_free(list);
 	base_quote(path ? path : dataset, quoted, sizeof(quoted));
 	if (n == 0 && status == 0)
 		printf("nothing is kept of %s\n", quoted);
 	else
-		printf("%llu groups of %s were thrown away, with %llu values\n", n, quoted, values);
+		printf("%llu groups of %s were thrown away, with %llu values (%s)\n", n, quoted,
+		       values, BASE_BYTES(bytes));
 	return status;
 }
 

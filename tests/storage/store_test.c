@@ -257,6 +257,67 @@ START_TEST(test_list_and_pin)
 }
 END_TEST
 
+/* Is a sample's value in one of the files, from a byte of it on? */
+static bool is_in_files(uint64_t number, uint64_t sample, size_t size)
+{
+	static const char *const names[] = {"cache.mdb", "cache.mdb-damaged"};
+	uint8_t *value = malloc(size);
+	bool is = false;
+
+	hold_fill(number, sample, size, value);
+	for (unsigned i = 0; i < 2; i++) {
+		const size_t bytes = hold_bytes(&hold, names[i]);
+		const int fd = openat(hold.fd, names[i], O_RDONLY | O_CLOEXEC);
+		uint8_t *all = malloc(bytes + 1);
+
+		ck_assert_int_eq(pread(fd, all, bytes, 0), fd < 0 ? -1 : (ssize_t)bytes);
+		for (size_t at = 0; fd >= 0 && at + 64 <= size; at += 1024)
+			is = is || memmem(all, bytes, value + at, 64);
+		free(all);
+		if (fd >= 0)
+			close(fd);
+	}
+	free(value);
+	return is;
+}
+
+START_TEST(test_wiped)
+{
+	struct store_group *gone = hold_group(&hold, 1, 100), *stays = hold_group(&hold, 2, 100);
+	const struct hash_id id = hold_id(1);
+
+	for (uint64_t i = 0; i < 20; i++) {
+		ck_assert(hold_put(gone, 1, i, 30000));
+		ck_assert(hold_put(stays, 2, i, 30000));
+	}
+	hold_settle(&hold);
+	hold_scribble(&hold, "cache.mdb-damaged", 0, "x", 1);
+	for (uint64_t i = 0; i < 20; i++)
+		ck_assert(is_in_files(1, i, 30000) && is_in_files(2, i, 30000));
+	ck_assert_int_eq(store_drop(hold.store, &id), 0);
+	ck_assert(is_in_files(1, 7, 30000)); /* in a free page */
+	ck_assert_int_eq(store_wipe(hold.store), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		ck_assert(!is_in_files(1, i, 30000));
+		ck_assert_int_eq(hold_get(stays, 2, i, 30000), 0);
+	}
+	ck_assert_uint_eq(hold_bytes(&hold, "cache.mdb-damaged"), 0);
+	store_group_close(gone);
+	store_group_close(stays);
+	hold_reopen(&hold);
+	stays = hold_group(&hold, 2, 100);
+	for (uint64_t i = 0; i < 20; i++)
+		ck_assert_int_eq(hold_get(stays, 2, i, 30000), 0);
+	for (uint64_t i = 20; i < 90; i++) /* into the holes */
+		ck_assert(hold_put(stays, 2, i, 30000));
+	hold_settle(&hold);
+	for (uint64_t i = 0; i < 90; i++)
+		ck_assert_int_eq(hold_get(stays, 2, i, 30000), 0);
+	store_group_close(stays);
+	ck_assert_uint_eq(hold_state(&hold).damaged, 0);
+}
+END_TEST
+
 START_TEST(test_note_is_cut)
 {
 	const struct hash_id id = hold_id(1);
@@ -394,6 +455,7 @@ static Suite *store_suite(void)
 	tcase_add_test(people, test_list_and_pin);
 	tcase_add_test(people, test_guests_change_nothing);
 	tcase_add_test(people, test_guests_are_bounded);
+	tcase_add_test(people, test_wiped);
 	tcase_add_test(people, test_note_is_cut);
 	tcase_add_test(people, test_drop_of_a_group_in_use);
 	tcase_add_test(people, test_verify);
