@@ -46,6 +46,26 @@ void json_out_member_u64(struct json_out *out, const char *key, uint64_t value);
 void json_out_member_double(struct json_out *out, const char *key, double value);
 void json_out_member_bool(struct json_out *out, const char *key, bool value);
 void json_out_member_string(struct json_out *out, const char *key, const char *value);
+/* The same by the value's type: u64 unless it is a bool, a double or a text. */
+/* clang-format off */
+#define json_out_member(out, key, value) \
+	_Generic((value), bool: json_out_member_bool, double: json_out_member_double, \
+		 char *: json_out_member_string, const char *: json_out_member_string, \
+		 default: json_out_member_u64)(out, key, value)
+/* clang-format on */
+/* Members of a struct, at most 27, each with its name as the key: JSON_OUT_MEMBERS(out, point, x, y). Others read
+ * these keys, so a member that is written so keeps its name. (Each JSON_OUT_EXPAND lets JSON_OUT_NEXT, which may not
+ * contain itself, go on for one more member.) */
+#define JSON_OUT_MEMBERS(out, of, ...) JSON_OUT_EXPAND(JSON_OUT_NEXT(out, of, __VA_ARGS__))
+#define JSON_OUT_NEXT(out, of, member, ...)         \
+	json_out_member(out, #member, (of)->member) \
+	    __VA_OPT__(, JSON_OUT_AGAIN JSON_OUT_NONE(out, of, __VA_ARGS__))
+#define JSON_OUT_AGAIN() JSON_OUT_NEXT
+#define JSON_OUT_NONE ()
+#define JSON_OUT_EXPAND(...) JSON_OUT_EXPAND_9(JSON_OUT_EXPAND_9(JSON_OUT_EXPAND_9(__VA_ARGS__)))
+#define JSON_OUT_EXPAND_9(...) JSON_OUT_EXPAND_3(JSON_OUT_EXPAND_3(JSON_OUT_EXPAND_3(__VA_ARGS__)))
+#define JSON_OUT_EXPAND_3(...) JSON_OUT_EXPAND_1(JSON_OUT_EXPAND_1(JSON_OUT_EXPAND_1(__VA_ARGS__)))
+#define JSON_OUT_EXPAND_1(...) __VA_ARGS__
 /* Begin one, to be ended as others. */
 void json_out_member_object(struct json_out *out, const char *key);
 void json_out_member_array(struct json_out *out, const char *key);

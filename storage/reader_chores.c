@@ -148,10 +148,7 @@ static void list_group(void *arg, const struct store_listing *listing)
 	json_out_member_string(out, "id", hash_hex(&listing->id, hex));
 	json_out_member_string(out, "note", listing->note);
 	json_out_member_u64(out, "samples", listing->n_samples);
-	json_out_member_u64(out, "values", listing->values);
-	json_out_member_u64(out, "bytes", listing->bytes);
-	json_out_member_u64(out, "last_use_s", listing->last_use_s);
-	json_out_member_double(out, "us_per_mib", listing->us_per_mib);
+	JSON_OUT_MEMBERS(out, listing, values, bytes, last_use_s, us_per_mib);
 	json_out_member_bool(out, "pinned", listing->is_pinned);
 	json_out_member_bool(out, "used", listing->is_used);
 	json_out_member_bool(out, "superseded", listing->is_superseded);
@@ -165,15 +162,9 @@ static void list_state(struct store *store, struct json_out *out)
 
 	store_state(store, &state);
 	reader_resident_state(&memory);
-	json_out_member_u64(out, "memory_used", memory.memory_used);
-	json_out_member_u64(out, "memory_values", memory.memory_values);
-	json_out_member_u64(out, "limit", state.limit);
-	json_out_member_u64(out, "bytes_used", state.bytes_used);
-	json_out_member_u64(out, "bytes_file", state.bytes_file);
-	json_out_member_u64(out, "values", state.values);
-	json_out_member_u64(out, "damaged", state.damaged);
-	json_out_member_u64(out, "evicted", state.evicted);
-	json_out_member_u64(out, "set_aside", state.set_aside);
+	JSON_OUT_MEMBERS(out, &memory, memory_used, memory_values);
+	JSON_OUT_MEMBERS(out, &state, limit, bytes_used, bytes_file, values, damaged, evicted,
+			 set_aside);
 }
 
 /* A descriptor, which the caller owns, or negative errno. */

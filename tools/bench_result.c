@@ -277,14 +277,12 @@ static void bench_json_job(struct json_out *out, const char *order,
 
 	json_out_object_begin(out);
 	json_out_member_u64(out, "samples", job->totals.samples);
-	json_out_member_double(out, "seconds", job->seconds);
-	json_out_member_double(out, "wait_seconds", job->wait_seconds);
+	JSON_OUT_MEMBERS(out, job, seconds, wait_seconds);
 	json_out_member_double(out, "late_seconds", (double)job->totals.late_ns * 1e-9);
 	json_out_member_u64(out, "epochs", job->totals.epochs);
 	json_out_member_u64(out, "missing", job->missing);
 	json_out_member_u64(out, "duplicates", job->totals.duplicates);
-	json_out_member_double(out, "copied_share", job->copied_share);
-	json_out_member_double(out, "first_batch_ms", job->first_batch_ms);
+	JSON_OUT_MEMBERS(out, job, copied_share, first_batch_ms);
 	json_out_member_object(out, "handover_us");
 	json_out_member_u64(out, "count", job->handovers);
 	json_out_member_double(out, "p50", job->handover_p50_us);
@@ -298,54 +296,27 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_u64(out, "batch", job->batch);
 	json_out_member_string(out, "order", order);
 	json_out_member_u64(out, "seed", job->plan_seed);
-	json_out_member_string(out, "pipeline", job->pipeline);
-	json_out_member_string(out, "shares", job->shares);
-	json_out_member_double(out, "step_ms", job->step_ms);
-	json_out_member_double(out, "start_s", job->start_s);
-	json_out_member_u64(out, "batches", job->totals.batches);
-	json_out_member_u64(out, "strange", job->totals.strange);
-	json_out_member_u64(out, "bad_values", job->totals.bad_values);
-	json_out_member_u64(out, "skipped", job->totals.skipped);
-	json_out_member_u64(out, "substituted", job->totals.substituted);
-	json_out_member_u64(out, "filtered", job->totals.filtered);
-	json_out_member_u64(out, "batch_mixed", job->totals.batch_mixed);
+	JSON_OUT_MEMBERS(out, job, pipeline, shares, step_ms, start_s);
+	JSON_OUT_MEMBERS(out, &job->totals, batches, strange, bad_values, skipped, substituted,
+			 filtered, batch_mixed);
 	json_out_member_double(out, "batch_mixed_seconds",
 			       (double)job->totals.batch_mixed_ns * 1e-9);
 	json_out_member_u64(out, "bytes_verified", job->totals.bytes);
 	snprintf(digest, sizeof(digest), "%.16" PRIx64, job->totals.digest);
 	json_out_member_string(out, "digest", digest);
 	json_out_member_u64(out, "reconnects", job->totals.reconnects);
-	json_out_member_u64(out, "kills", job->kills);
-	json_out_member_u64(out, "stops", job->stops);
-	json_out_member_u64(out, "lives", job->lives);
+	JSON_OUT_MEMBERS(out, job, kills, stops, lives);
 	json_out_object_end(out);
 }
 
 static void bench_json_node(struct json_out *out, const struct bench_node_result *node)
 {
 	json_out_object_begin(out);
-	json_out_member_u64(out, "samples_read", node->samples_read);
-	json_out_member_u64(out, "bytes_read", node->bytes_read);
-	json_out_member_u64(out, "samples_preprocessed", node->samples_preprocessed);
-	json_out_member_u64(out, "reference", node->reference);
-	json_out_member_u64(out, "floor", node->floor);
-	json_out_member_double(out, "redundancy", node->redundancy);
-	json_out_member_u64(out, "chunks_per_epoch", node->chunks_per_epoch);
-	json_out_member_u64(out, "slots", node->slots);
-	json_out_member_double(out, "worker_cpu_seconds", node->worker_cpu_seconds);
-	json_out_member_double(out, "reader_cpu_seconds", node->reader_cpu_seconds);
-	json_out_member_double(out, "loop_cpu_seconds", node->loop_cpu_seconds);
-	json_out_member_double(out, "job_cpu_seconds", node->job_cpu_seconds);
-	json_out_member_u64(out, "rss_bytes", node->rss_bytes);
-	json_out_member_double(out, "rate_all", node->rate_all);
-	json_out_member_u64(out, "separate", node->separate);
-	json_out_member_u64(out, "waits_on_dead", node->waits_on_dead);
-	json_out_member_u64(out, "bad_samples", node->bad_samples);
-	json_out_member_u64(out, "worker_restarts", node->worker_restarts);
-	json_out_member_u64(out, "reader_restarts", node->reader_restarts);
-	json_out_member_u64(out, "parent_restarts", node->parent_restarts);
-	json_out_member_double(out, "uptime_s", node->uptime_s);
-	json_out_member_bool(out, "known", node->known);
+	JSON_OUT_MEMBERS(out, node, samples_read, bytes_read, samples_preprocessed, reference,
+			 floor, redundancy, chunks_per_epoch, slots, worker_cpu_seconds,
+			 reader_cpu_seconds, loop_cpu_seconds, job_cpu_seconds, rss_bytes, rate_all,
+			 separate, waits_on_dead, bad_samples, worker_restarts, reader_restarts,
+			 parent_restarts, uptime_s, known);
 	json_out_object_end(out);
 }
 
@@ -374,9 +345,7 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_object_begin(&out);
 	json_out_member_string(&out, "point", result->cache.point[0] ? result->cache.point : NULL);
 	json_out_member_string(&out, "why_off", result->cache.why[0] ? result->cache.why : NULL);
-	json_out_member_u64(&out, "hits", result->cache.hits);
-	json_out_member_u64(&out, "misses", result->cache.misses);
-	json_out_member_u64(&out, "bytes", result->cache.bytes);
+	JSON_OUT_MEMBERS(&out, &result->cache, hits, misses, bytes);
 	json_out_object_end(&out);
 	json_out_object_end(&out);
 	return json_out_take(&out, ret, NULL);

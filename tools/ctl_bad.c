@@ -128,9 +128,7 @@ static void bad_put(struct json_out *out, const struct ctl_bad *bad)
 
 		bad_list_get(&bad->list, i, &entry);
 		json_out_object_begin(out);
-		json_out_member_u64(out, "id", entry.id);
-		json_out_member_string(out, "name", entry.name);
-		json_out_member_string(out, "stage", entry.stage);
+		JSON_OUT_MEMBERS(out, &entry, id, name, stage);
 		json_out_member_string(out, "error", entry.why);
 		json_out_object_end(out);
 	}

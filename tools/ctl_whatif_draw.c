@@ -114,9 +114,7 @@ void ctl_whatif_json(const struct json_in *status, const struct json_in *job, st
 	json_out_member_u64(out, "stream", ctl_u64(job, "stream"));
 	json_out_member_string(out, "dataset", ctl_string(ctl_stream_of(status, job), "dataset"));
 	json_out_member_string(out, "limit", all.limit);
-	json_out_member_double(out, "rate", all.in.rate);
-	json_out_member_double(out, "made", all.in.made);
-	json_out_member_double(out, "granted", all.in.granted);
+	JSON_OUT_MEMBERS(out, &all.in, rate, made, granted);
 	json_out_member_object(out, "parts");
 	for (unsigned part = 0; part < WHATIF_PARTS; part++) {
 		json_out_member_object(out, whatif_parts_drawn[part].key);
@@ -137,9 +135,7 @@ void ctl_whatif_json(const struct json_in *status, const struct json_in *job, st
 		json_out_member_u64(out, "bytes", (uint64_t)all.row[i].bytes);
 		json_out_member_bool(out, "fits", all.row[i].fits);
 		json_out_member_string(out, "words", all.row[i].change);
-		json_out_member_string(out, "how", all.row[i].how);
-		json_out_member_double(out, "rate", all.row[i].rate);
-		json_out_member_double(out, "gain", all.row[i].gain);
+		JSON_OUT_MEMBERS(out, &all.row[i], how, rate, gain);
 		json_out_object_end(out);
 	}
 	json_out_array_end(out);

@@ -308,23 +308,15 @@ static void describe_point(const struct cache *cache, unsigned p, struct json_ou
 
 	json_out_object_begin(out);
 	json_out_member_string(out, "name", cache_name(cache->point[p].form, name));
-	json_out_member_u64(out, "samples", cost->samples);
-	json_out_member_u64(out, "made", cost->made);
-	json_out_member_double(out, "work_us", cost->work_us);
-	json_out_member_double(out, "read_us", cost->read_us);
-	json_out_member_double(out, "read_cpu_us", cost->read_cpu_us);
-	json_out_member_double(out, "make_us", cost->make_us);
-	json_out_member_double(out, "write_us", cost->write_us);
-	json_out_member_double(out, "bytes", cost->bytes);
+	JSON_OUT_MEMBERS(out, cost, samples, made, work_us, read_us, read_cpu_us, make_us, write_us,
+			 bytes);
 	json_out_member_double(out, "whole_us", cache->choice.whole_us[p]);
 	json_out_member_double(out, "serve_us", cache->choice.serve_us[p]);
 	json_out_member_double(out, "total_us", cache->choice.total_us[p]);
 	json_out_member_double(out, "fits", cache->choice.fits[p]);
 	json_out_member_double(out, "cached", cache->input.cached[p]);
 	json_out_member_u64(out, "unfit", cache->point[p].n_unfit);
-	json_out_member_u64(out, "found", cache->point[p].found);
-	json_out_member_u64(out, "kept_samples", cache->point[p].kept_samples);
-	json_out_member_u64(out, "kept_bytes", cache->point[p].kept_bytes);
+	JSON_OUT_MEMBERS(out, &cache->point[p], found, kept_samples, kept_bytes);
 	json_out_object_end(out);
 }
 
@@ -335,8 +327,7 @@ static void describe_origin(const struct cache *cache, struct json_out *out)
 	json_out_member_object(out, "from");
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(names); i++) {
 		json_out_member_object(out, names[i]);
-		json_out_member_u64(out, "samples", cache->figures.from[i].samples);
-		json_out_member_u64(out, "bytes", cache->figures.from[i].bytes);
+		JSON_OUT_MEMBERS(out, &cache->figures.from[i], samples, bytes);
 		json_out_object_end(out);
 	}
 	json_out_object_end(out);
@@ -367,9 +358,7 @@ static void describe_peers(const struct stream *stream, struct json_out *out)
 	json_out_member_u64(out, "connected", stream->domain->reading.peers);
 	json_out_member_string(out, "why_not", why_not_shared(stream));
 	json_out_member_bool(out, "worth", cache->peers.is_worth);
-	json_out_member_double(out, "make_us", cache->peers.make_us);
-	json_out_member_double(out, "fetch_us", cache->peers.fetch_us);
-	json_out_member_double(out, "carry_us", cache->peers.carry_us);
+	JSON_OUT_MEMBERS(out, &cache->peers, make_us, fetch_us, carry_us);
 	json_out_member_bool(out, "carry_measured", stream->domain->carrying.carry.us_per_mib > 0);
 	json_out_member_string(out, "ahead", ahead_name(stream->ahead.state));
 	json_out_member_u64(out, "made_ahead", stream->figures.made_ahead);
@@ -398,8 +387,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	    cache->is_on ? cache_name(cache->point[cache->choice.rival].form, name) : "");
 	json_out_member_double(out, "uses", cache->input.uses);
 	json_out_member_u64(out, "reuse", cache->allows);
-	json_out_member_u64(out, "hits", cache->figures.hits);
-	json_out_member_u64(out, "misses", cache->figures.misses);
+	JSON_OUT_MEMBERS(out, &cache->figures, hits, misses);
 	json_out_member_u64(out, "bytes", cache->figures.bytes_hit);
 	json_out_member_u64(out, "peer_hits", cache->figures.from[LAYOUT_FROM_PEER].samples);
 	json_out_member_u64(out, "wrong", cache->figures.wrong);

@@ -391,8 +391,7 @@ void stores_describe_one(const struct domain *domain, struct json_out *out)
 			    : STORE_OFF;
 
 	json_out_object_begin(out);
-	json_out_member_u64(out, "uid", domain->who.uid);
-	json_out_member_u64(out, "gid", domain->who.gid);
+	JSON_OUT_MEMBERS(out, &domain->who, uid, gid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "named", domain->name);
 	json_out_member_string(out, "mode", modes[mode]);
@@ -400,26 +399,12 @@ void stores_describe_one(const struct domain *domain, struct json_out *out)
 	json_out_member_u64(out, "limit", disk_cache_is_memory(disk_cache) ? 0 : disk_cache->limit);
 	json_out_member_u64(out, "sure", disk_cache->rings_fd < 0 ? 0 : stores_sure(&rule));
 	json_out_member_u64(out, "most", disk_cache->rings_fd < 0 ? 0 : rule.most);
-	json_out_member_u64(out, "used", state->used);
-	json_out_member_u64(out, "file", state->file);
-	json_out_member_u64(out, "groups", state->groups);
-	json_out_member_u64(out, "values", state->values);
-	json_out_member_u64(out, "hits", state->hits);
-	json_out_member_u64(out, "misses", state->misses);
-	json_out_member_u64(out, "kept", state->kept);
-	json_out_member_u64(out, "not_taken", state->not_taken);
-	json_out_member_u64(out, "full", state->full);
-	json_out_member_u64(out, "damaged", state->damaged);
-	json_out_member_u64(out, "evicted", state->evicted);
-	json_out_member_u64(out, "set_aside", state->set_aside);
-	json_out_member_u64(out, "write_errors", state->write_errors);
+	JSON_OUT_MEMBERS(out, state, used, file, groups, values, hits, misses, kept, not_taken,
+			 full, damaged, evicted, set_aside, write_errors);
 	json_out_member_double(out, "write_us_per_mib", disk_cache->write_ns * 1048.576);
 	json_out_member_double(out, "write_cpu_us_per_mib", disk_cache->write_cpu_ns * 1048.576);
 	json_out_member_u64(out, "memory_limit", ram_cache_most(domain));
-	json_out_member_u64(out, "memory_used", state->memory_used);
-	json_out_member_u64(out, "memory_values", state->memory_values);
-	json_out_member_u64(out, "memory_hits", state->memory_hits);
-	json_out_member_u64(out, "peers_compared", state->peers_compared);
-	json_out_member_u64(out, "peers_wrong", state->peers_wrong);
+	JSON_OUT_MEMBERS(out, state, memory_used, memory_values, memory_hits, peers_compared,
+			 peers_wrong);
 	json_out_object_end(out);
 }

@@ -360,24 +360,12 @@ static void put_channel(const struct carrying *carrying, const struct carrying_c
 	json_out_member_u64(out, "gid", carrying->wants.gid);
 	json_out_member_bool(out, "public", carrying->wants.is_public);
 	json_out_member_string(out, "transport", channel->is_rdma ? "rdma" : "tcp");
-	json_out_member_string(out, "way", channel->way);
-	json_out_member_u64(out, "weight", channel->weight);
+	JSON_OUT_MEMBERS(out, channel, way, weight);
 	json_out_member_bool(out, "open", !s->is_shut);
 	json_out_member_bool(out, "distrusted", is_distrusted(carrying, channel->id));
-	json_out_member_u64(out, "gets", s->gets);
-	json_out_member_u64(out, "gots", s->gots);
-	json_out_member_u64(out, "misses", s->misses);
-	json_out_member_u64(out, "late", s->late);
-	json_out_member_u64(out, "asked", s->asked);
-	json_out_member_u64(out, "had", s->had);
-	json_out_member_u64(out, "missed", s->missed);
-	json_out_member_u64(out, "puts_sent", s->puts_sent);
-	json_out_member_u64(out, "puts_received", s->puts_received);
-	json_out_member_u64(out, "bytes_sent", s->bytes_sent);
-	json_out_member_u64(out, "bytes_received", s->bytes_received);
-	json_out_member_u64(out, "value_bytes_sent", s->value_bytes_sent);
-	json_out_member_u64(out, "value_bytes_received", s->value_bytes_received);
-	json_out_member_u64(out, "answer_us", s->answer_us);
+	JSON_OUT_MEMBERS(out, s, gets, gots, misses, late, asked, had, missed, puts_sent,
+			 puts_received, bytes_sent, bytes_received, value_bytes_sent,
+			 value_bytes_received, answer_us);
 	json_out_object_end(out);
 }
 
@@ -409,8 +397,7 @@ void carrying_describe_lost(const struct carrying *carrying, struct json_out *ou
 		if (!lost->id)
 			continue;
 		put_node(carrying, lost->id, out);
-		json_out_member_u64(out, "times", lost->times);
-		json_out_member_string(out, "why", lost->why);
+		JSON_OUT_MEMBERS(out, lost, times, why);
 		json_out_object_end(out);
 	}
 }

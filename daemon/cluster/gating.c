@@ -362,8 +362,7 @@ void gating_describe(const struct gating *gating, struct json_out *out)
 {
 	json_out_member_string(out, "node", gating->name);
 	json_out_member_string(out, "address", gating->address);
-	json_out_member_string(out, "peers", gating->param->peers);
-	json_out_member_string(out, "cluster_paths", gating->param->cluster_paths);
+	JSON_OUT_MEMBERS(out, gating->param, peers, cluster_paths);
 	json_out_member_bool(out, "sealed", gating->param->peer_crypt == PEER_CRYPT_ON);
 	json_out_member_string(out, "failed", gating->why);
 	json_out_member_string(out, "trouble", gating->trouble);
@@ -374,8 +373,7 @@ void gating_describe(const struct gating *gating, struct json_out *out)
 		const struct gating_member *member = &gating->member[i];
 
 		json_out_object_begin(out);
-		json_out_member_string(out, "node", member->node);
-		json_out_member_string(out, "address", member->address);
+		JSON_OUT_MEMBERS(out, member, node, address);
 		json_out_member_string(out, "state", states[member->state]);
 		json_out_member_string(out, "why", member->why);
 		json_out_object_end(out);

@@ -189,12 +189,10 @@ void machine_describe(const struct machine *machine, struct json_out *out)
 	json_out_member_u64(out, "ram", limits->ram);
 	json_out_member_u64(out, "memory_limit", limits->memory == UINT64_MAX ? 0 : limits->memory);
 	json_out_member_string(out, "memory_from", limits->memory_file);
-	json_out_member_u64(out, "workers_changed", machine->workers_changed);
-	json_out_member_u64(out, "budget_changed", machine->budget_changed);
+	JSON_OUT_MEMBERS(out, machine, workers_changed, budget_changed);
 	json_out_member_object(out, "pressure");
 	json_out_member_string(out, "level", levels[machine->pressure.level]);
-	json_out_member_double(out, "some", machine->psi.some);
-	json_out_member_double(out, "full", machine->psi.full);
+	JSON_OUT_MEMBERS(out, &machine->psi, some, full);
 	json_out_member_u64(out, "cache_eighths", PRESSURE_EIGHTHS - machine->pressure.withheld);
 	json_out_member_u64(out, "times", machine->pressures);
 	json_out_member_bool(out, "kernel_calls", machine->psi.poll_fd >= 0);

@@ -174,15 +174,9 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	json_out_member_u64(out, "samples_saved", saved.samples);
 	json_out_member_u64(out, "bytes_saved", (uint64_t)saved.bytes);
 	json_out_member_double(out, "cpu_seconds_saved", saved.cpu_s);
-	json_out_member_u64(out, "samples_read", c->samples_read);
-	json_out_member_u64(out, "bytes_read", c->bytes_read);
-	json_out_member_u64(out, "samples_preprocessed", c->samples_preprocessed);
-	json_out_member_u64(out, "outputs", c->outputs);
-	json_out_member_u64(out, "chunks", c->chunks);
-	json_out_member_u64(out, "reference", sums->reference);
-	json_out_member_u64(out, "waits_on_dead", sums->waits_on_dead);
-	json_out_member_u64(out, "bad_samples", c->bad_samples);
-	json_out_member_u64(out, "nonsense", c->nonsense);
+	JSON_OUT_MEMBERS(out, c, samples_read, bytes_read, samples_preprocessed, outputs, chunks);
+	JSON_OUT_MEMBERS(out, sums, reference, waits_on_dead);
+	JSON_OUT_MEMBERS(out, c, bad_samples, nonsense);
 	json_out_member_double(out, "worker_cpu_seconds", (double)sums->worker_ns / 1e9);
 	json_out_member_double(out, "reader_cpu_seconds", (double)sums->reader_ns / 1e9);
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
@@ -190,8 +184,7 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	machine_describe(&node->machine, out);
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
 	memory_describe(&node->memory, out);
-	json_out_member_u64(out, "catalogs", c->catalogs);
-	json_out_member_u64(out, "catalogs_apart", c->catalogs_apart);
+	JSON_OUT_MEMBERS(out, c, catalogs, catalogs_apart);
 	stores_describe(node, out);
 	json_out_member_u64(out, "readers", node->param.readers);
 	json_out_member_u64(out, "workers", sums->workers);
@@ -205,8 +198,7 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	json_out_member_u64(out, "watchers", node->watching.n);
 	json_out_member_u64(out, "watch_renewals", node->watching.renewals);
 	json_out_member_double(out, "watch_cpu_seconds", (double)node->watching.cpu_ns / 1e9);
-	json_out_member_u64(out, "opens", c->opens);
-	json_out_member_u64(out, "refused", c->refused);
+	JSON_OUT_MEMBERS(out, c, opens, refused);
 	json_out_object_end(out);
 }
 
@@ -287,8 +279,7 @@ static void put_delivered(struct json_out *out, const struct domain *domain,
 static void put_tenant(struct json_out *out, const struct domain *domain, const struct sums *sums)
 {
 	json_out_object_begin(out);
-	json_out_member_u64(out, "uid", domain->who.uid);
-	json_out_member_u64(out, "gid", domain->who.gid);
+	JSON_OUT_MEMBERS(out, &domain->who, uid, gid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "named", domain->name);
 	if (!domain_is_shared(domain)) {

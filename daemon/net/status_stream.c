@@ -123,21 +123,17 @@ void status_stream_put(struct json_out *out, const struct stream *stream)
 	json_out_member_string(out, "policy", policies[stream->asked.policy]);
 	json_out_member_double(out, "numa_node", stream->shared.numa_node);
 	json_out_member_u64(out, "samples", g->n_samples);
-	json_out_member_u64(out, "chunk", g->chunk);
-	json_out_member_u64(out, "block", g->block);
+	JSON_OUT_MEMBERS(out, g, chunk, block);
 	json_out_member_u64(out, "slots", stream->slots);
 	json_out_member_u64(out, "slots_max", g->max_slots);
 	json_out_member_u64(out, "slot_bytes", slot_bytes);
 	json_out_member_u64(out, "memory", stream->bytes.all);
-	json_out_member_u64(out, "resident", totals.resident);
-	json_out_member_u64(out, "pinned", totals.pinned);
+	JSON_OUT_MEMBERS(out, &totals, resident, pinned);
 	json_out_member_u64(out, "producing", fill_active(stream->fill));
 	json_out_member_u64(out, "jobs", stream->users.n_jobs);
 	json_out_member_u64(out, "productions", totals.productions);
-	json_out_member_u64(out, "held", stream->share.held);
-	json_out_member_u64(out, "read_held", stream->share.read_held);
-	json_out_member_u64(out, "outputs", totals.outputs);
-	json_out_member_u64(out, "reference", totals.reference);
+	JSON_OUT_MEMBERS(out, &stream->share, held, read_held);
+	JSON_OUT_MEMBERS(out, &totals, outputs, reference);
 	json_out_member_u64(out, "samples_read", stream->figures.samples_read);
 	json_out_member_u64(out, "chunks_per_epoch", (g->n_samples + g->chunk - 1) / g->chunk);
 	json_out_member_u64(out, "bad_samples", stream->bad.count);
@@ -156,14 +152,9 @@ static void put_place_in_plan(struct json_out *out, const struct job *job)
 	struct carousel_job_view view;
 
 	carousel_job(job->stream->carousel, job->number, base_now_ns(), &view);
-	json_out_member_u64(out, "epoch", view.epoch);
-	json_out_member_u64(out, "population", view.population);
-	json_out_member_u64(out, "taken", view.taken);
-	json_out_member_u64(out, "need", view.need);
+	JSON_OUT_MEMBERS(out, &view, epoch, population, taken, need);
 	json_out_member_u64(out, "untaken", view.coming);
-	json_out_member_u64(out, "pins", view.pins);
-	json_out_member_bool(out, "lives", view.lives);
-	json_out_member_bool(out, "hungry", view.hungry);
+	JSON_OUT_MEMBERS(out, &view, pins, lives, hungry);
 }
 
 static void put_stages(struct json_out *out, const uint64_t *by_stage_ns)
@@ -221,14 +212,12 @@ void status_stream_job(struct json_out *out, const struct job *job)
 
 	inbox_read_figures(job->grants.outbox, &figures);
 	json_out_object_begin(out);
-	json_out_member_u64(out, "id", job->id);
-	json_out_member_string(out, "name", job->name);
+	JSON_OUT_MEMBERS(out, job, id, name);
 	json_out_member_u64(out, "pid", (uint64_t)job->conn->pid);
 	json_out_member_u64(out, "uid", job->conn->uid);
 	json_out_member_u64(out, "stream", job->stream->shared.queue.number);
 	json_out_member_u64(out, "variant", job->conn->variant->number);
-	json_out_member_u64(out, "rank", job->conn->request.rank);
-	json_out_member_u64(out, "ranks", job->conn->request.ranks);
+	JSON_OUT_MEMBERS(out, &job->conn->request, rank, ranks);
 	json_out_member_u64(out, "batch", job->batch);
 	json_out_member_string(out, "order", plan_name(job->order));
 	json_out_member_u64(out, "epochs", job->epochs);

@@ -351,13 +351,11 @@ bool named_is_narrower(const struct named *now, const struct named *then)
 void named_describe(const struct named *named, bool is_allowed, unsigned jobs, struct json_out *out)
 {
 	json_out_object_begin(out);
-	json_out_member_string(out, "name", named->name);
-	json_out_member_string(out, "path", named->path);
+	JSON_OUT_MEMBERS(out, named, name, path);
 	json_out_member_string(out, "owner", named->owner_name);
 	json_out_member_string(out, "users", named->users.text);
 	json_out_member_string(out, "groups", named->groups.text);
-	json_out_member_string(out, "contact", named->contact);
-	json_out_member_string(out, "pipeline", named->pipeline);
+	JSON_OUT_MEMBERS(out, named, contact, pipeline);
 	json_out_member_bool(out, "allowed", is_allowed);
 	json_out_member_u64(out, "jobs", jobs);
 	json_out_object_end(out);
