@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #define BASE_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define BASE_MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -139,3 +140,7 @@ bool base_is_sealed(int fd, int seals);
 int base_read_at(int fd, void *ret, uint64_t bytes, uint64_t at);
 /* Writes all of it at that place of the file. 0 or negative errno. */
 int base_write_at(int fd, const void *from, uint64_t bytes, uint64_t at);
+/* Writes all of it to a pipe. 0 or negative errno. */
+int base_write_all(int fd, const void *from, uint64_t bytes);
+/* Kills a child that was not reaped yet and waits for its end: *pid is 0 then. Its wait status; 0 if *pid is none. */
+int base_kill(pid_t *pid);

@@ -12,10 +12,12 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -124,4 +126,29 @@ int base_write_at(int fd, const void *from, uint64_t bytes, uint64_t at)
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
+}
+
+int base_write_all(int fd, const void *from, uint64_t bytes)
+{
+	for (uint64_t done = 0; done < bytes;) {
+		const ssize_t n = write(fd, (const uint8_t *)from + done, bytes - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	return 0;
+}
+
+int base_kill(pid_t *pid)
+{
+	int status = 0;
+
+	if (*pid > 0) {
+		kill(*pid, SIGKILL);
+		while (waitpid(*pid, &status, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	*pid = 0;
+	return status;
 }

@@ -21,7 +21,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "base/hash.h"
 #include "pipeline/forms/form.h"
@@ -61,13 +60,8 @@ static void file_read(struct lane *lane, uint64_t sample, unsigned which)
 
 static void lane_write(const struct lane *lane, const void *data, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		const ssize_t r = write(lane->fd, (const uint8_t *)data + done, size - done);
-
-		if (r < 0 && errno != EINTR)
-			_exit(1); /* nobody listens any more */
-		done += r > 0 ? (size_t)r : 0;
-	}
+	if (base_write_all(lane->fd, data, size))
+		_exit(1); /* nobody listens any more */
 }
 
 static void lane_send(const struct lane *lane, struct convert_result *result, const uint8_t *bytes)
@@ -228,10 +222,5 @@ int convert_lane_start(struct convert_lane *lane, const struct convert_source *s
 void convert_lane_end(struct convert_lane *lane)
 {
 	base_close(&lane->fd);
-	if (lane->pid > 0) {
-		kill(lane->pid, SIGKILL);
-		while (waitpid(lane->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
-	lane->pid = 0;
+	base_kill(&lane->pid);
 }

@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "pipeline/forms/form.h"
 #include "base/sandbox.h"
@@ -64,13 +63,8 @@ int convert_maker_init(struct convert_maker *maker, uint64_t room_bytes, unsigne
 
 static void maker_say(int fd, const void *data, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		const ssize_t r = write(fd, (const uint8_t *)data + done, size - done);
-
-		if (r <= 0)
-			_exit(1);
-		done += (size_t)r;
-	}
+	if (base_write_all(fd, data, size))
+		_exit(1);
 }
 
 static void maker_answer(int fd, uint32_t status, uint64_t size)
@@ -131,12 +125,7 @@ static _Noreturn void maker_live(const struct convert_maker *maker, pid_t lane, 
 void convert_maker_end(struct convert_maker *maker)
 {
 	base_close(&maker->fd);
-	if (maker->pid > 0) {
-		kill(maker->pid, SIGKILL);
-		while (waitpid(maker->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
-	maker->pid = 0;
+	base_kill(&maker->pid);
 }
 
 static uint64_t maker_cpu_ns(const struct convert_maker *maker)

@@ -267,13 +267,8 @@ static int unpack_all(struct unpack *unpack, const struct scan_progress *progres
 			poll(NULL, 0, UNPACK_LOOK_MS);
 	}
 	convert_progress_end(&unpack->progress);
-	for (unsigned i = 0; i < unpack->jobs; i++) {
-		if (!unpack->child[i].pid)
-			continue;
-		kill(unpack->child[i].pid, SIGKILL);
-		while (waitpid(unpack->child[i].pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
+	for (unsigned i = 0; i < unpack->jobs; i++)
+		base_kill(&unpack->child[i].pid);
 	return r;
 }
 

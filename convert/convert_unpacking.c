@@ -29,14 +29,7 @@ static bool unpack_read(struct unpack_pipe *pipe)
 
 static bool unpack_write(struct unpack_pipe *pipe, size_t bytes)
 {
-	for (size_t done = 0; done < bytes;) {
-		const ssize_t r = write(1, pipe->out + done, bytes - done);
-
-		if (r < 0 && errno != EINTR)
-			return false;
-		done += r > 0 ? (size_t)r : 0;
-	}
-	return true;
+	return base_write_all(1, pipe->out, bytes) == 0;
 }
 
 int convert_unpacking_main(const char *how)

@@ -23,7 +23,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -166,9 +165,7 @@ static void stop_asking(struct serve *serve)
 		event_free(serve->heard);
 	serve->heard = NULL;
 	base_close(&serve->child_fd);
-	kill(serve->child, SIGKILL);
-	waitpid(serve->child, NULL, 0);
-	serve->child = 0;
+	base_kill(&serve->child);
 	allow_files(FILES);
 }
 

@@ -297,15 +297,10 @@ static bool file_is_steady(int fd)
 
 static int file_read(int fd, uint8_t *to, uint64_t bytes)
 {
-	for (uint64_t at = 0; at < bytes;) {
-		const ssize_t r = pread(fd, to + at, bytes - at, (off_t)at);
+	const int r = base_read_at(fd, to, bytes, 0);
 
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		if (r == 0)
-			return DATASET_E_BAD; /* it became shorter */
-		at += r > 0 ? (uint64_t)r : 0;
-	}
+	if (r)
+		return r == -ENODATA ? DATASET_E_BAD : r; /* it became shorter */
 	return mprotect(to, bytes, PROT_READ) < 0 ? -errno : 0;
 }
 

@@ -246,12 +246,7 @@ void child_abandon(struct child *child, struct reaper *reaper)
 
 void child_end(struct child *child)
 {
-	if (child->pid > 0) {
-		kill(child->pid, SIGKILL);
-		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
-	child->pid = 0;
+	base_kill(&child->pid);
 	base_close(&child->sock);
 }
 

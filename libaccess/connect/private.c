@@ -97,11 +97,7 @@ void private_init(struct private_start *start)
 
 void private_fini(struct private_start *start)
 {
-	if (start->pid > 0) {
-		kill(start->pid, SIGKILL);
-		while (waitpid(start->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
+	base_kill(&start->pid);
 	base_close(&start->pid_fd);
 	base_close(&start->pipe_fd);
 	/* Not by closing alone: a process that was forked meanwhile has a copy. */

@@ -333,16 +333,9 @@ static int start(struct listener *listener, int shard_fd)
  * says keeps it from ending now. */
 static int end(struct listener *listener)
 {
-	int status = 0;
-
 	base_close(&listener->fd);
 	free(listener->bytes);
-	if (listener->pid <= 0)
-		return 0;
-	kill(listener->pid, SIGKILL); /* it is not reaped, so the number is its own */
-	while (waitpid(listener->pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	return status;
+	return base_kill(&listener->pid);
 }
 
 static int stop_lost(struct indexer *indexer, const struct indexer_shard *shard, int status)

@@ -32,13 +32,8 @@ struct speech { /* words that were not written yet */
 
 static void flush(struct speech *speech)
 {
-	for (size_t done = 0; done < speech->used;) {
-		const ssize_t r = write(PIPE_FD, speech->bytes + done, speech->used - done);
-
-		if (r <= 0)
-			_exit(1); /* nobody listens any more */
-		done += (size_t)r;
-	}
+	if (base_write_all(PIPE_FD, speech->bytes, speech->used))
+		_exit(1); /* nobody listens any more */
 	speech->used = 0;
 }
 
