@@ -40,7 +40,7 @@ struct decoders { /* shared */
 static _Noreturn void decoders_die(const char *what)
 {
 	fprintf(stderr, "decoders: %s\n", what);
-	exit(1);
+	_exit(1);
 }
 
 static uint8_t *slots_new(void)
@@ -71,7 +71,7 @@ static struct pipeline_run *run_new(void)
 	return run;
 }
 
-/* What is no photograph costs less, and is nobody's concern here. */
+/* What is no photograph would cost less, and who gives it would be measured beside nobody. */
 static _Noreturn void decode(struct decoders *decoders, const uint8_t *memory)
 {
 	struct pipeline_run *run = run_new();
@@ -89,8 +89,9 @@ static _Noreturn void decode(struct decoders *decoders, const uint8_t *memory)
 		key.sample = atomic_fetch_add(&decoders->taken, 1);
 		given = &decoders->given[key.sample % AHEAD];
 		out.field[0] = slots + key.sample % SLOTS * SLOT_BYTES;
-		(void)pipeline_run_sample(run, 1, memory + given->at, given->bytes, 0, &key, &out,
-					  &error);
+		if (pipeline_run_sample(run, 1, memory + given->at, given->bytes, 0, &key, &out,
+					&error))
+			decoders_die(error.text);
 		atomic_fetch_add(&decoders->done, 1);
 	}
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * reads [--beside N] LOOSE [SHARDS [MIB]]: what the system calls alone take by which access-reader reads the files below LOOSE, and as many
- * samples of the same sizes out of the files in SHARDS: processor time a sample, the median of ROUNDS rounds that have each way in turn.
- * The page cache is to have all of them. One thread, nothing else: no index, no queue, nobody who is woken.
+ * reads [--beside N] [--arena MIB] LOOSE [SHARDS INDEX]...: what the system calls alone take by which access-reader reads the files
+ * below LOOSE, and the samples that an INDEX (access-index(5)) has in the shards of the folder SHARDS: processor time a sample, the
+ * median of ROUNDS rounds that have each way in turn. The page cache is to have all of them. One thread, nothing else: no queue,
+ * nobody who is woken. Ways of shards are named by their folder's last name.
  *
  *   open     openat, fstat, close
  *   loose    openat, pread, fstat, close
- *   shards   pread, fstat, from shards that stay open
+ *   SHARDS   pread, fstat, from shards that stay open
  *
- * One behind the other to shared memory of MIB (64) MiB, round and round, as access-reader has it; "hot": all to the same
- * place, which stays in the processor's caches. Order: drawn, the same for all.
+ * One behind the other to shared memory of MIB (64) MiB, round and round, and lying in it as accessd has them lie
+ * (dataset_is_placed()); "hot": all to the same place, which stays in the processor's caches. Order: drawn.
  *
- * With --beside, two ways more, "beside": loose and shards while N processes decode what was read, as workers do, which
- * takes caches and memory from who reads. They set the pace; waiting for them and waking them does not count.
+ * With --beside, one way more of each, "beside": while N processes decode what was read, as workers do, which
+ * takes caches and memory from who reads. They set the pace; waiting for them and waking them does not count. What they get
+ * are photographs, or the program ends.
  */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,22 +32,29 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "bench/decoders.h"
+#include "storage/dataset.h"
 
 #define ROUNDS 9
-#define TAR_BLOCK 512 /* samples lie in shards by multiples of it, two between them */
 #define ARENA_ALIGN 64
-#define MOST_SHARDS 64
+#define MOST_SETS 8
 
 struct sample {
-	char *name; /* owned, below the root */
+	char *name; /* owned; of a file: below the root */
 	uint32_t bytes;
 	int shard_fd;
 	uint64_t at; /* in the shard */
 };
 
+struct set { /* samples that are read in one way */
+	const char *what;
+	struct sample *sample; /* owned */
+	unsigned n;
+	bool in_shards, is_placed;
+};
+
+static struct set sets[MOST_SETS]; /* the first one: loose files */
+static unsigned n_sets;
 static int root_fd;
-static struct sample *samples; /* owned */
-static unsigned n_samples;
 static uint32_t largest;
 
 static uint8_t *memory;                    /* of the way that is measured */
@@ -61,97 +71,115 @@ static _Noreturn void fail(const char *what, int error)
 
 /* ---- where samples are ---- */
 
-static void add(const char *name, uint64_t bytes)
+static void add(struct set *set, const struct sample *sample)
 {
-	if (bytes == 0 || bytes > UINT32_MAX)
-		return;
-	samples = realloc(samples, (n_samples + 1) * sizeof(*samples));
-	if (!samples)
-		fail(name, ENOMEM);
-	samples[n_samples++] = (struct sample){.name = strdup(name), .bytes = (uint32_t)bytes};
-	largest = BASE_MAX(largest, (uint32_t)bytes);
+	set->sample = realloc(set->sample, (set->n + 1) * sizeof(*set->sample));
+	if (!set->sample)
+		fail(set->what, ENOMEM);
+	set->sample[set->n++] = *sample;
+	largest = BASE_MAX(largest, sample->bytes);
 }
 
-static void list(char *root)
-{
-	FTS *walk = fts_open((char *[]){root, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	const size_t length = strlen(root);
-	const FTSENT *entry;
-
-	while (walk && (entry = fts_read(walk)))
-		if (entry->fts_info == FTS_F)
-			add(entry->fts_path + length + (root[length - 1] != '/'),
-			    (uint64_t)entry->fts_statp->st_size);
-	if (!n_samples)
-		fail(root, ENOENT);
-	fts_close(walk);
-	root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-static void shuffle(void)
+static void shuffle(struct set *set)
 {
 	struct philox_seq random;
 
 	philox_seq_init(&random, 1, 0, 0);
-	for (unsigned i = n_samples - 1; i > 0; i--) {
+	for (unsigned i = set->n - 1; i > 0; i--) {
 		const unsigned k = (unsigned)philox_below(&random, i + UINT64_C(1));
-		const struct sample was = samples[i];
+		const struct sample was = set->sample[i];
 
-		samples[i] = samples[k];
-		samples[k] = was;
+		set->sample[i] = set->sample[k];
+		set->sample[k] = was;
 	}
 }
 
-static unsigned open_shards(char *folder, int fd[], uint64_t bytes[])
+static void list_files(char *root)
 {
-	FTS *walk = fts_open((char *[]){folder, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	struct set *set = &sets[n_sets++];
+	FTS *walk = fts_open((char *[]){root, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	const size_t length = strlen(root);
 	const FTSENT *entry;
-	unsigned n = 0;
 
-	while (walk && n < MOST_SHARDS && (entry = fts_read(walk))) {
-		if (entry->fts_info != FTS_F)
-			continue;
-		bytes[n] = (uint64_t)entry->fts_statp->st_size;
-		fd[n] = open(entry->fts_path, O_RDONLY | O_CLOEXEC);
-		if (fd[n] < 0)
-			fail(entry->fts_path, errno);
-		n++;
+	set->what = "loose";
+	while (walk && (entry = fts_read(walk))) {
+		const char *name = entry->fts_path + length + (root[length - 1] != '/');
+
+		if (entry->fts_info == FTS_F && entry->fts_statp->st_size > 0)
+			add(set, &(struct sample){.name = strdup(name),
+						  .bytes = (uint32_t)entry->fts_statp->st_size});
 	}
+	if (!set->n)
+		fail(root, ENOENT);
 	fts_close(walk);
-	return n;
+	root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	shuffle(set);
 }
 
-/* Before they are shuffled: samples lie one behind the other, as many as have room, and from the beginning again. */
-static void place_in_shards(char *folder)
+static struct dataset *map_index(const char *path)
 {
-	uint64_t bytes[MOST_SHARDS], at = 0;
-	int fd[MOST_SHARDS];
-	const unsigned n = open_shards(folder, fd, bytes);
-	unsigned shard = 0, passed = 0;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct dataset *index;
 
-	for (unsigned i = 0; i < n_samples; i++) {
-		for (; passed < n && at + samples[i].bytes > bytes[shard]; passed++) {
-			shard = (shard + 1) % n;
-			at = 0;
-		}
-		if (passed >= n)
-			fail(folder, EFBIG);
-		samples[i].shard_fd = fd[shard];
-		samples[i].at = at;
-		at = base_align_up(at + samples[i].bytes, TAR_BLOCK) + 2 * TAR_BLOCK;
-		passed = 0;
-	}
+	if (fd < 0)
+		fail(path, errno);
+	if (dataset_map(fd, &index))
+		fail(path, EBADMSG);
+	close(fd);
+	return index;
+}
+
+static int open_shard(int folder_fd, const struct dataset *index, uint64_t number)
+{
+	struct dataset_shard shard;
+	int fd;
+
+	dataset_shard_of(index, number, &shard);
+	fd = openat(folder_fd, shard.name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fail(shard.name, errno);
+	return fd;
+}
+
+static void list_shards(const char *folder, const char *index_path)
+{
+	struct set *set = &sets[n_sets++];
+	struct dataset *index = map_index(index_path);
+	const uint64_t n = dataset_shards(index);
+	int *fd = calloc(n + 1, sizeof(*fd));
+	const int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (!fd || folder_fd < 0 || !n)
+		fail(folder, folder_fd < 0 ? errno : EINVAL);
+	set->what = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder;
+	set->in_shards = true;
+	set->is_placed = dataset_is_placed(index);
+	for (uint64_t i = 0; i < n; i++)
+		fd[i] = open_shard(folder_fd, index, i);
+	for (uint64_t i = 0; i < dataset_count(index); i++)
+		add(set, &(struct sample){.name = strdup(dataset_name_of(index, i)),
+					  .bytes = dataset_size_of(index, i),
+					  .shard_fd = fd[dataset_shard_with(index, i)],
+					  .at = dataset_at_of(index, i)});
+	close(folder_fd);
+	free(fd);
+	dataset_unmap(index);
+	shuffle(set);
 }
 
 /* ---- the ways ---- */
 
-static uint8_t *next_place(uint32_t bytes)
+/* As daemon/serve/fill.c reserves it. */
+static uint8_t *next_place(const struct set *set, const struct sample *sample)
 {
-	if (place + bytes > arena_bytes)
+	const uint64_t before = set->is_placed ? sample->at % DATASET_PLACE : 0;
+	const uint64_t align = set->is_placed ? DATASET_PLACE : ARENA_ALIGN;
+	const uint64_t room = base_align_up(before + sample->bytes, align);
+
+	if (!is_arena || place + room > arena_bytes)
 		place = 0;
-	begun = place;
-	if (is_arena)
-		place = base_align_up(place + bytes, ARENA_ALIGN);
+	begun = place + before;
+	place += room;
 	return memory + begun;
 }
 
@@ -177,53 +205,66 @@ static void look(int fd)
 		fail("fstat", errno);
 }
 
-static void fill(int fd, const struct sample *sample, uint64_t at)
+static void fill(int fd, const struct set *set, const struct sample *sample)
 {
-	if (pread(fd, next_place(sample->bytes), sample->bytes, (off_t)at) !=
+	if (pread(fd, next_place(set, sample), sample->bytes, (off_t)sample->at) !=
 	    (ssize_t)sample->bytes)
 		fail(sample->name, EIO);
 	look(fd);
 }
 
-static void by_open(const struct sample *sample)
+static void by_open(const struct set *set, const struct sample *sample)
 {
 	const int fd = open_one(sample);
 
+	(void)set;
 	look(fd);
 	close(fd);
 }
 
-static void by_file(const struct sample *sample)
+static void by_file(const struct set *set, const struct sample *sample)
 {
 	const int fd = open_one(sample);
 
-	fill(fd, sample, 0);
+	fill(fd, set, sample);
 	close(fd);
 }
 
-static void by_shard(const struct sample *sample)
+static void by_shard(const struct set *set, const struct sample *sample)
 {
-	fill(sample->shard_fd, sample, sample->at);
+	fill(sample->shard_fd, set, sample);
 }
 
 static struct way {
-	const char *what;
-	void (*read)(const struct sample *sample);
-	bool is_arena, in_shards, is_beside;
+	const struct set *set;
+	const char *how;
+	void (*read)(const struct set *set, const struct sample *sample);
+	bool is_arena, is_beside;
 	double us[ROUNDS];
-} ways[] = {
-    {"open", by_open, false, false, false, {0}},
-    {"loose, hot", by_file, false, false, false, {0}},
-    {"loose", by_file, true, false, false, {0}},
-    {"loose, beside", by_file, true, false, true, {0}},
-    {"shards, hot", by_shard, false, true, false, {0}},
-    {"shards", by_shard, true, true, false, {0}},
-    {"shards, beside", by_shard, true, true, true, {0}},
-};
+} ways[3 * MOST_SETS + 1];
+static unsigned n_ways;
 
-static bool is_asked(const struct way *way, bool has_shards)
+static void add_way(const struct way *way)
 {
-	return (has_shards || !way->in_shards) && (decoders || !way->is_beside);
+	if (decoders || !way->is_beside)
+		ways[n_ways++] = *way;
+}
+
+static void make_ways(void)
+{
+	add_way(&(struct way){.set = &sets[0], .how = ", open", .read = by_open});
+	for (unsigned i = 0; i < n_sets; i++) {
+		struct way way = {.set = &sets[i], .read = sets[i].in_shards ? by_shard : by_file};
+
+		way.how = ", hot";
+		add_way(&way);
+		way.is_arena = true;
+		way.how = "";
+		add_way(&way);
+		way.is_beside = true;
+		way.how = ", beside";
+		add_way(&way);
+	}
 }
 
 /* ---- measuring ---- */
@@ -231,31 +272,33 @@ static bool is_asked(const struct way *way, bool has_shards)
 /* Samples from that one on, no more than are given at once; those that decode get them. Nanoseconds. */
 static uint64_t read_burst(const struct way *way, unsigned first, unsigned n)
 {
+	const struct sample *sample = way->set->sample + first;
 	uint64_t at[DECODERS_BURST], cpu_ns;
 
 	if (way->is_beside)
 		decoders_await(decoders);
 	cpu_ns = base_cpu_ns();
 	for (unsigned i = 0; i < n; i++) {
-		way->read(&samples[first + i]);
+		way->read(way->set, &sample[i]);
 		at[i] = begun;
 	}
 	cpu_ns = base_cpu_ns() - cpu_ns;
 	for (unsigned i = 0; i < n && way->is_beside; i++)
-		decoders_give(decoders, at[i], samples[first + i].bytes);
+		decoders_give(decoders, at[i], sample[i].bytes);
 	return cpu_ns;
 }
 
 static double measure(const struct way *way)
 {
+	const unsigned n = way->set->n;
 	uint64_t cpu_ns = 0;
 
 	is_arena = way->is_arena;
-	for (unsigned i = 0; i < n_samples; i += DECODERS_BURST)
-		cpu_ns += read_burst(way, i, BASE_MIN(n_samples - i, DECODERS_BURST));
+	for (unsigned i = 0; i < n; i += DECODERS_BURST)
+		cpu_ns += read_burst(way, i, BASE_MIN(n - i, DECODERS_BURST));
 	if (decoders)
 		decoders_settle(decoders);
-	return (double)cpu_ns / 1000 / n_samples;
+	return (double)cpu_ns / 1000 / n;
 }
 
 static int by_value(const void *a, const void *b)
@@ -269,7 +312,7 @@ static void map_memory(uint64_t bytes)
 {
 	const int fd = memfd_create("reads", MFD_CLOEXEC);
 
-	arena_bytes = BASE_MAX(bytes, (uint64_t)largest);
+	arena_bytes = BASE_MAX(bytes, (uint64_t)largest + 2 * DATASET_PLACE);
 	if (fd < 0 || ftruncate(fd, (off_t)arena_bytes) < 0)
 		fail("memory", errno);
 	memory = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -278,40 +321,47 @@ static void map_memory(uint64_t bytes)
 	memset(memory, 1, arena_bytes);
 }
 
-static void report(bool has_shards)
+static void report(struct way *way)
 {
-	for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++) {
-		if (!is_asked(&ways[i], has_shards))
-			continue;
-		qsort(ways[i].us, ROUNDS, sizeof(*ways[i].us), by_value);
-		printf("%s\t%.2f\n", ways[i].what, ways[i].us[ROUNDS / 2]);
-	}
+	qsort(way->us, ROUNDS, sizeof(*way->us), by_value);
+	printf("%s%s\t%.2f\n", way->set->what, way->how, way->us[ROUNDS / 2]);
 }
+
+static _Noreturn void explain(void)
+{
+	fprintf(stderr, "usage: reads [--beside N] [--arena MIB] LOOSE [SHARDS INDEX]...\n");
+	exit(2);
+}
+
+static const struct option options[] = {{"beside", required_argument, NULL, 'b'},
+					{"arena", required_argument, NULL, 'a'},
+					{NULL, 0, NULL, 0}};
 
 int main(int argc, char **argv)
 {
-	const bool is_beside = argc > 2 && strcmp(argv[1], "--beside") == 0;
-	const unsigned n_beside = is_beside ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
-	uint64_t mib;
+	uint64_t n_beside = 0, mib = 64;
+	int option;
 
-	argc -= 2 * is_beside;
-	argv += 2 * is_beside;
-	mib = argc > 3 ? strtoull(argv[3], NULL, 10) : 64;
-	if (argc < 2 || argc > 4 || mib == 0 || (is_beside && !n_beside)) {
-		fprintf(stderr, "usage: reads [--beside N] LOOSE [SHARDS [MIB]]\n");
-		return 2;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		const uint64_t number = optarg ? strtoull(optarg, NULL, 10) : 0;
+
+		if (option == '?' || !number)
+			explain();
+		*(option == 'b' ? &n_beside : &mib) = number;
 	}
-	list(argv[1]);
-	if (argc > 2)
-		place_in_shards(argv[2]);
-	shuffle();
+	if ((argc - optind) % 2 != 1 || argc - optind > 2 * MOST_SETS)
+		explain();
+	list_files(argv[optind]);
+	for (int i = optind + 1; i < argc; i += 2)
+		list_shards(argv[i], argv[i + 1]);
 	map_memory(mib << 20);
-	if (is_beside)
-		decoders = decoders_new(n_beside, memory);
+	if (n_beside)
+		decoders = decoders_new((unsigned)n_beside, memory);
+	make_ways();
 	for (unsigned round = 0; round < ROUNDS; round++)
-		for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++)
-			if (is_asked(&ways[i], argc > 2))
-				ways[i].us[round] = measure(&ways[i]);
-	report(argc > 2);
+		for (unsigned i = 0; i < n_ways; i++)
+			ways[i].us[round] = measure(&ways[i]);
+	for (unsigned i = 0; i < n_ways; i++)
+		report(&ways[i]);
 	return 0;
 }
