@@ -3,6 +3,7 @@
 
 import array
 import base64
+import hashlib
 import json
 import operator
 import os
@@ -632,18 +633,20 @@ class Loader:
             _refuse_nodes(self._ranks)
 
     def _agree(self):
-        """Where several nodes may deal, or spread, ranks say where they are, once; then all have rank 0's seed. A token has one."""
+        """Ranks that may be on several nodes say where they are, once; where a node's accessd would deal, all have rank 0's seed then. A
+        token has one."""
         if self._agreed is None:
             self._agreed = {}
-            if self.world_size > 1 and (self._spread or self._options["order"] in _DECIDED):
+            if self.world_size > 1:
                 self._meet()
         return {} if self._token is not None else self._agreed
 
     def _meet(self):
-        is_needed = not self._ranks.is_known or (self._ranks.why is not None and (self._spread or self._token is None))
-        if not is_needed or not ranks_of.can_meet(self.world_size):
+        is_on_one_node = self._ranks.is_known and self._ranks.why is None
+        if is_on_one_node or not ranks_of.can_meet(self.world_size):
             return
-        self._ranks, seed = ranks_of.meet(self._ranks, self._socket, self._spread)
+        is_fixed = not self._spread and self._options["order"] not in _DECIDED
+        self._ranks, seed = ranks_of.meet(self._ranks, self._socket, self._spread, is_fixed)
         if self._ranks.why is None:
             return
         self._options.update(self._of_ranks())
@@ -658,8 +661,9 @@ class Loader:
             raise
 
     def _version(self):
-        """Of the data set, as a state has it (plan/token.c)."""
-        return self._open().state()[32:64].hex()
+        """Of the data set, as a state has it (plan/token.c), and of the way through it, which is all that a state has, and the size of a step."""
+        state = self._open().state()
+        return f"{state[32:64].hex()} {self.batch_size} {self.drop_last} {hashlib.sha256(state).hexdigest()}"
 
     # ---- a data set that is a program ----
 

@@ -33,7 +33,7 @@ _EXPLICIT = "give local_rank= and local_world_size="
 _IN_ORDER = ("a node makes what its ranks read, so they must follow each other: start them node by node (srun -m block,"
              " mpirun --map-by core), or give order=\"seeded\" with rank= and world_size= alone, and every node makes all")
 
-_COMPARES = True  # ranks say it to each other: they compare their data sets, too
+_COMPARES = True  # ranks say it to each other: they compare their data sets, too, in whatever order
 _PATIENCE_S = 10  # until a rank says that it waits for the others
 
 
@@ -281,8 +281,9 @@ def _gather(mine, world_size):
     try:
         distributed.all_gather_object(everybody, mine)
     except Exception as error:  # of whatever backend
-        raise ArgumentError(f"ranks could not agree on a seed by torch.distributed ({error}): give order=\"seeded\" and"
-                            f" the same seed= on all ranks, and {_EXPLICIT}") from error
+        raise ArgumentError("ranks could not tell each other by torch.distributed where they are and what they read"
+                            f" ({error}): make the Loader in all of them, where their process group works (of NCCL: behind"
+                            " torch.cuda.set_device())") from error
     finally:
         voice.cancel()
     return everybody
@@ -318,8 +319,9 @@ def _check_ways(way_of):
                             " nodes of the job")
 
 
-def meet(ranks, socket, spread=None):
-    """All ranks say where they are, and how they spread samples. The ranks as they are then, and a seed for all of them: rank 0's draw."""
+def meet(ranks, socket, spread=None, is_fixed=False):
+    """All ranks say where they are, and how they spread samples. The ranks as they are then, and a seed for all of them: rank 0's draw.
+    is_fixed: is the order one in which a node may make all?"""
     way = f"spread=\"{spread}\" of OneAccess {_core.version}" if spread else "no spread"
     mine = (ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1, way, _COMPARES)
     everybody = _gather(mine, ranks.world_size)
@@ -328,22 +330,25 @@ def meet(ranks, socket, spread=None):
     if sorted(by_rank) != list(range(ranks.world_size)):
         raise ArgumentError(f"the {ranks.world_size} processes of torch.distributed are not the {ranks.world_size} ranks"
                             f" that rank= and world_size= say ({_who_says_what([rank for rank, *_ in everybody])}):"
-                            f" give the same seed= on all ranks, and {_EXPLICIT}")
+                            " they can agree on no seed=, and samples would be lost and repeated: give each of them a rank= of its own")
     _check_ways({rank: way for rank, _, _, way, _ in everybody})
     seed = by_rank[0][1]
     if ranks.is_known:
         return ranks, seed
     here = [rank for rank, (node, _) in sorted(by_rank.items()) if node == by_rank[ranks.rank][0]]
     if here != list(range(here[0], here[0] + len(here))):
-        raise ArgumentError(f"ranks {', '.join(map(str, here))} are on this node: {_IN_ORDER}")
+        why = f"ranks {', '.join(map(str, here))} are on this node"
+        if is_fixed:
+            return ranks._replace(why=why), seed
+        raise ArgumentError(f"{why}: {_IN_ORDER}")
     why = f"torch.distributed has ranks {here[0]} to {here[-1]} on this node"
     return ranks._replace(local_rank=ranks.rank - here[0], local_world_size=len(here), is_known=True,
                           why=why if len(here) < ranks.world_size else None), seed
 
 
 def compare(ranks, version_of):
-    """All ranks of several nodes, which have met, must have one data set: each node computes from its version which samples are whose. version_of()
-    opens it; who cannot tells the others, so that nobody waits for it."""
+    """All ranks of several nodes, which have met, must have one data set, of which each node computes which samples are whose, and one way through it.
+    version_of() opens it, and says "VERSION PLAN"; who cannot tells the others, so that nobody waits for it."""
     failed = None
     try:
         version = version_of()
@@ -355,8 +360,13 @@ def compare(ranks, version_of):
     for rank, is_open, said in everybody:
         if not is_open:
             raise DatasetError(f"rank {rank} cannot open its data set: {said}")
-    others = [rank for rank, _, said in everybody if said != everybody[0][2]]
+    versions = [said.partition(" ")[0] for _, _, said in everybody]
+    others = [str(rank) for rank, version in enumerate(versions) if version != versions[0]]
     if others:
-        raise DatasetError(f"rank 0 and rank {', '.join(map(str, others))} have data sets that differ, so samples would be lost and repeated: names, sizes and"
+        raise DatasetError(f"rank 0 and rank {', '.join(others)} have data sets that differ, so samples would be lost and repeated: names, sizes and"
                            " times of the files must be the same on all nodes, as rsync -a and cp -a keep them; of a program's data set its files' paths and"
                            " Python's version, too, or give all the same name=")
+    others = [str(rank) for rank, _, said in everybody if said != everybody[0][2]]
+    if others:
+        raise ArgumentError(f"rank 0 and rank {', '.join(others)} go through the data set in different ways, so samples would be lost and repeated: give"
+                            " all ranks the same batch_size, drop_last, order, seed=, state= and epochs=, and the same of what says which samples an epoch has, as ids=")

@@ -195,12 +195,14 @@ class FindTest(unittest.TestCase):
         for said, version_of, words in (([(1, True, "a"), (2, True, "b")], lambda: "a", "rank 0 and rank 2 have data sets that differ.*rsync -a.*name="),
                                         ([(1, False, "no such folder"), (2, True, "a")], lambda: "a", "rank 1 cannot open its data set: no such folder"),
                                         ([(1, True, "a"), (2, True, "a")], unreadable, "^it is gone"),
+                                        ([(1, True, "a 10"), (2, True, "b 9")], lambda: "a 10", "rank 0 and rank 2 have data sets that differ"),
+                                        ([(1, True, "a 10"), (2, True, "a 9")], lambda: "a 10", "rank 0 and rank 2 go through the data set in different ways.*state="),
                                         ([(1, True, "a"), (2, True, "a")], lambda: "a", None)):
             with unittest.mock.patch.object(ranks, "_gather", lambda own, _, said=said: [*said, own]), self.subTest(said=said):
                 if words is None:
                     ranks.compare(mine, version_of)
                 else:
-                    self.assertRaisesRegex(oa.errors.DatasetError, words, ranks.compare, mine, version_of)
+                    self.assertRaisesRegex(oa.Error, words, ranks.compare, mine, version_of)
 
     def test_torch_distributed(self):
         sys.modules["torch.distributed"] = Distributed(5, 8)
@@ -413,9 +415,26 @@ class NodesTest(DaemonCase):
         """Copies without their times: each node would have an order of its own."""
         copy = self.work / "copy"
         shutil.copytree(self.data, copy, copy_function=shutil.copyfile)
-        other = f"os.environ['RANK'] == '3' and sys.argv.__setitem__(1, {str(copy)!r}) or {{}}"
-        with self.assertRaisesRegex(AssertionError, "rank 0 and rank 3 have data sets that differ"):
-            self.run_ranks("gloo", other)
+        # In an order that no rank draws, too; with launchers that say nothing of nodes, and with those that do.
+        for options, says in (({}, {}), ({"order": "seeded", "seed": 3}, {}),
+                              ({"shuffle": False}, {"LOCAL_RANK": lambda rank: rank % 2, "LOCAL_WORLD_SIZE": lambda rank: 2})):
+            other = f"os.environ['RANK'] == '3' and sys.argv.__setitem__(1, {str(copy)!r}) or {options}"
+            with self.subTest(options=options), self.assertRaisesRegex(AssertionError, "rank 0 and rank 3 have data sets that differ"):
+                self.run_ranks("gloo", other, **says)
+
+    @unittest.skipUnless(HAS_TORCH, "no torch")
+    def test_nodes_with_other_ways_are_told(self):
+        """A state that one rank saved elsewhere, or a seed of its own."""
+        alone = self.loader(oa.imagenet_train(32), 10, order="seeded", seed=3, epochs=2)
+        begun = alone.state_dict()
+        next(iter(alone))
+        later = alone.state_dict()
+        for options, other in (({"state": begun}, {"state": later}), ({"order": "seeded", "seed": 3}, {"order": "seeded", "seed": 4}),
+                               ({"order": "seeded", "seed": 3}, {"copy": False})):
+            text = f"os.environ['RANK'] == '3' and {other} or {options}"
+            with self.subTest(other=other), self.assertRaisesRegex(AssertionError, "rank 0 and rank 3 go through the data set in different ways.*seed=, state="):
+                self.run_ranks("gloo", text)
+        self.check(self.run_ranks("gloo", f"{{'state': {begun}}}"))
 
     def test_what_nodes_cannot_agree_on_is_refused(self):
         with environment(RANK="2", WORLD_SIZE="4", LOCAL_RANK="0", LOCAL_WORLD_SIZE="2"):
