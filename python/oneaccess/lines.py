@@ -191,7 +191,8 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
     random: whether transform draws random numbers; if not, epochs may share samples. Default: True with a transform.
 
     A row is read alone, so any order works. Empty lines are no rows. A row that is no JSON object, or whose members differ
-    from those of the first row, is a bad sample (Loader's bad=); its error begins with FILE:BYTE.
+    from those of the first row, is a bad sample (Loader's bad=); its error begins with FILE:BYTE. NaN, Infinity and -Infinity,
+    which json.dumps() writes, are numbers.
 
     The other arguments are those of wrap().
     """
@@ -203,15 +204,26 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
 # ---- CSV ----
 
 
+# Fields of a float column that are NaN, as pandas has it.
+_MISSING = re.compile("(na|n/a|null|none)?", re.IGNORECASE)
+_WORDS = re.compile("[-+]?(nan|inf|infinity)", re.IGNORECASE)
 # Of columns whose type nobody said: 007, 1_2 and what is around blanks are no numbers.
-_GUESSES = {int: re.compile(r"-?(0|[1-9][0-9]*)"),
-            float: re.compile(r"([-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|nan|NaN)?")}
+_GUESSES = {int: re.compile("-?(0|[1-9][0-9]*)"),
+            float: re.compile(rf"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)(e[-+]?[0-9]+)?|{_WORDS.pattern}|{_MISSING.pattern}", re.IGNORECASE)}
 
 
 def _value(text, type_, is_guess):
     if (is_guess and type_ in _GUESSES and not _GUESSES[type_].fullmatch(text)) or (type_ is not str and "_" in text):
         raise ValueError
-    return float(text or "nan") if type_ is float else type_(text)
+    return float("nan" if _MISSING.fullmatch(text) else text) if type_ is float else type_(text)
+
+
+def _guess(values):
+    """int, float or str. float32 has no room for each whole number, so these do not become floats for a word among them."""
+    numbers = {value for value in values if not _MISSING.fullmatch(value)}
+    found = next((type_ for type_, pattern in _GUESSES.items() if numbers and all(map(pattern.fullmatch, values))), str)
+    digits = {value for value in numbers if not _WORDS.fullmatch(value)}
+    return str if found is float and digits and all(map(_GUESSES[int].fullmatch, digits)) else found
 
 
 class CSVRows(Lines):
@@ -279,13 +291,7 @@ class CSVRows(Lines):
                 wrong = why
         if not rows:
             raise DatasetError(f"no row of {self.files[0][0]} can be read: {wrong}")
-        found = {}
-        for column in self.names:
-            values = {row[column] for row in rows}
-            found[column] = next((type_ for type_, pattern in _GUESSES.items() if values - {""} and all(map(pattern.fullmatch, values))), str)
-            if found[column] is float and "" in values and all(map(_GUESSES[int].fullmatch, values - {""})):
-                found[column] = str     # float32 has no room for each whole number
-        return found
+        return {column: _guess({row[column] for row in rows}) for column in self.names}
 
     def _parsed(self, text, name):
         row = self._fields(text, name)
@@ -313,8 +319,9 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
     separator: the character between fields. Default: a tab if the first file is a .tsv, else a comma.
     quotes: whether fields may stand in quotes, with separators and line ends in them. False: a quote is text.
     types: {column: int, float or str}. Default for a column: int or float if all of the first 1,000 rows have numbers there
-        (007 and 1_2 are none), else str. An empty field of a float column is NaN; a column of whole numbers and empty fields
-        is str. In a batch int is int64, float float32.
+        (007 and 1_2 are none), else str. In a float column an empty field, NA, N/A, null and None are NaN, and nan and inf
+        are what they say, as in pandas. A column of whole numbers and such words is str: say float if these may be rounded to
+        float32. In a batch int is int64, float float32.
     columns, transform, random: as in from_jsonl().
 
     Empty lines are no rows. A row with another number of fields, or with a field that is not of its column's type, is a bad sample (Loader's bad=);

@@ -143,6 +143,14 @@ class JSONTest(LinesCase):
         with self.assertRaisesRegex(oa.errors.ArgumentError, "transform is 3"):
             oa.from_jsonl(self.written("one.jsonl", "{}"), transform=3)
 
+    def test_numbers_that_are_none(self):
+        """As Python's json and Hugging Face's datasets read them."""
+        path = self.written("rows.jsonl", "".join(f'{{"x": {x}, "n": {n}}}\n' for x, n in (("1.5", 1), ("NaN", 2), ("Infinity", 3), ("-Infinity", 4), ("2.5", "NaN"))))
+        loader = self.open(oa.from_jsonl(path), bad="skip", epochs=1, shuffle=False, as_="numpy")
+        got = np.concatenate([np.array(batch["x"]) for batch in loader])
+        np.testing.assert_array_equal(got, np.array([1.5, np.nan, np.inf, -np.inf], "f4"))
+        self.assertEqual([bad.index for bad in loader.bad_samples], [4])   # no whole number
+
     def test_it_is_small_and_knows_its_files(self):
         path = self.written("rows.jsonl", "".join(json.dumps(row) + "\n" for row in made(5000, 5)))
         rows = lines.JSONRows([str(path)], None)
@@ -194,6 +202,25 @@ class CSVTest(LinesCase):
         got = self.got(oa.from_csv(path, ["n", "x", "zip"], types={"zip": int}))
         self.assertEqual([row["n"] for row in got], list(range(40)))
         self.assertEqual([row["zip"] for row in got], list(range(40)))
+
+    def test_numbers_that_are_none(self):
+        """As pandas and Hugging Face's datasets read them."""
+        words = ("nan", "NaN", "-nan", "NA", "N/A", "n/a", "null", "NULL", "None", "")
+        whole = ("inf", "-inf", "+Inf", "Infinity", "-infinity")
+        rows = [{"x": x, "land": "NA", "i": i} for x, i in (("1.5", 1), *((x, 2) for x in words + whole), ("-2e3", 3))]
+        path = self.csv("rows.csv", rows)
+        loaded = lines.CSVRows([str(path)], None, None, None, True)
+        self.assertEqual(loaded.types, {"x": float, "land": str, "i": int})
+        np.testing.assert_array_equal([row["x"] for row in loaded], [1.5, *[np.nan] * len(words), *(float(x) for x in whole), -2000])
+        # A number of 20,000,001 things would be another one as float32: such a column is text.
+        for word in ("nan", "NA", "inf"):
+            path = self.csv("whole.csv", [{"n": 20000001}, {"n": word}])
+            self.assertEqual(lines.CSVRows([str(path)], None, None, None, True).types, {"n": str})
+        asked = lines.CSVRows([str(self.csv("asked.csv", [{"n": 1}, {"n": "NA"}]))], None, None, {"n": float}, True)
+        np.testing.assert_array_equal([row["n"] for row in asked], [1, np.nan])
+        loader = self.open(oa.from_csv(self.csv("later.csv", [{"n": i} for i in range(1000)] + [{"n": "NaN"}, {"n": "NA"}])), bad="skip", epochs=1)
+        self.assertEqual(sum(len(batch.ids) for batch in loader), 1000)
+        self.assertEqual(sorted(bad.index for bad in loader.bad_samples), [1000, 1001])
 
     def test_a_bad_row_is_a_bad_sample(self):
         text = "text,label\n" + "".join(f"t{i},{i}\n" for i in range(1200)) + "u,many\nv\nw,007\n"
