@@ -217,6 +217,15 @@ def _root(path, name):
     return path if os.path.exists(path) else os.path.dirname(path.partition("{")[0])
 
 
+def _said_behind(path):
+    """The path, and the options that stand behind it, as accessd finds them (storage/source/source_root.c)."""
+    whole = os.fsdecode(path)
+    plain, mark, options = whole.rpartition("?")
+    if not mark or _is_named(path) or os.path.exists(whole):
+        return path, {}
+    return plain, dict(option.partition("=")[::2] for option in options.split(",") if option)
+
+
 def _source(options):
     """As they stand behind the path."""
     words = []
@@ -408,7 +417,10 @@ class Loader:
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
         made = self._direct or self._pool
-        self._layout = rows.layout_of(self._folder, source) if made is None else made.layout
+        plain, said = _said_behind(self._folder)
+        if source and said:
+            self._folder, source = plain, {**said, **source}
+        self._layout = rows.layout_of(plain, source or said) if made is None else made.layout
         self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped is not None else (),
                                         as_)
         if self._is_rows():

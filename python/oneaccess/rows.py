@@ -100,14 +100,18 @@ def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
 def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """As a pool says of a wrapped data set; None: the file is of another kind."""
     options = options or {}
-    if not os.path.isfile(path):
+    try:
+        sizes = {name: int(options[name]) for name in ("seq_len", "record") if name in options}
+    except (TypeError, ValueError):
         return None                       # accessd says what is wrong
+    if not os.path.isfile(path):
+        return None
     if "seq_len" in options and "pack" in options:
-        return {"kind": "packed", "names": ["tokens"], "fields": [[_I64, 4, int(options["seq_len"])]]}
+        return {"kind": "packed", "names": ["tokens"], "fields": [[_I64, 4, sizes["seq_len"]]]}
     if "seq_len" in options:
-        return {"kind": "tokens", "names": ["tokens"], "fields": [[_I64, int(options["seq_len"]) + 1]]}
+        return {"kind": "tokens", "names": ["tokens"], "fields": [[_I64, sizes["seq_len"] + 1]]}
     if "record" in options:
-        return {"kind": "tuple", "names": ["record"], "fields": [[1, int(options["record"])]]}
+        return {"kind": "tuple", "names": ["record"], "fields": [[1, sizes["record"]]]}
     if not path.endswith(".npy"):
         return None
     head = _head_of(path)

@@ -276,6 +276,22 @@ class Records(RowsCase):
         found = numpy.concatenate([batch[0] for batch in read(str(path), self.socket, source={"record": 3073})])
         numpy.testing.assert_array_equal(found, records)
         self.refused(str(path), "no whole number of records", source={"record": 3072})
+        self.refused(str(path), "record=x is no number of bytes", source={"record": "x"})
+
+    def test_options_behind_the_path(self):
+        """As accessd and the tools take them."""
+        path = self.work / "behind?.bin"
+        records = numpy.random.default_rng(5).integers(0, 256, (100, 64), "u1")
+        records.tofile(path)
+        found = numpy.concatenate([batch[0] for batch in read(f"{path}?record=64", self.socket)])
+        numpy.testing.assert_array_equal(found, records)
+        with self.assertRaisesRegex(oa.Error, "leave out the pipeline"):
+            oa.Loader(f"{path}?record=64", oa.imagenet_eval(64), 2, socket=self.socket)
+        tokens = records.view("<u2").ravel()
+        for dataset, options in ((f"{path}?seq_len=8,dtype=uint16", {}), (f"{path}?seq_len=8", {"source": {"dtype": "uint16"}})):
+            batches = read(dataset, self.socket, **options)
+            numpy.testing.assert_array_equal(column(batches, "input_ids").ravel(), tokens[:(len(tokens) - 1) // 8 * 8])
+        self.refused(f"{path}?record=x", "record=x is no number of bytes")
 
 
 del RowsCase  # has no test of its own
