@@ -18,7 +18,7 @@
 #include <time.h>
 
 #define BENCH_TICK_MS 20
-#define BENCH_STATUS_MS 20000
+#define BENCH_STATUS_NS UINT64_C(20000000000)
 
 static volatile sig_atomic_t bench_signal;
 
@@ -164,7 +164,7 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 	int r, stopped_by;
 
 	if (bench_reach(socket, found, sizeof(found), &diag) ||
-	    ctl_status(found, BENCH_STATUS_MS, &before, &diag)) {
+	    ctl_status(found, base_now_ns() + BENCH_STATUS_NS, &before, &diag)) {
 		fprintf(stderr, "access-bench: %s\n", diag.text);
 		return 1;
 	}
@@ -175,7 +175,7 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 		bench_run_jobs(&crew, config->quiet);
 		stopped_by = bench_signal;
 		bench_crew_kill(&crew); /* when interrupted there are some */
-		if (ctl_status(found, BENCH_STATUS_MS, &after, &diag))
+		if (ctl_status(found, base_now_ns() + BENCH_STATUS_NS, &after, &diag))
 			fprintf(stderr, "access-bench: %s\n", diag.text);
 		r = bench_judge(config, &crew, stopped_by != 0, before, after);
 		if (stopped_by)

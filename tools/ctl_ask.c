@@ -21,9 +21,20 @@ static int ask_fail(struct diag *diag, const char *what, int error)
 	return diag_fail(diag, 1, "%s: %s", what, strerror(error));
 }
 
+/* 0: no time is left. */
+static int ask_left_ms(const struct ctl_ask *ask)
+{
+	const uint64_t now = base_now_ns();
+
+	return now < ask->until_ns
+		   ? (int)BASE_MIN((ask->until_ns - now + 999999) / 1000000, (uint64_t)INT32_MAX)
+		   : 0;
+}
+
 static int ask_connect(struct ctl_ask *ask, const char *path, struct diag *diag)
 {
-	const struct timeval patience = {ask->timeout_ms / 1000, ask->timeout_ms % 1000 * 1000};
+	const int left_ms = BASE_MAX(ask_left_ms(ask), 1); /* 0 would be without end */
+	const struct timeval patience = {left_ms / 1000, left_ms % 1000 * 1000};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	ask->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -55,19 +66,20 @@ static int ask_receive(struct ctl_ask *ask, struct wire_in *ret, struct diag *di
 {
 	for (;;) {
 		struct pollfd pollfd = {.fd = ask->sock, .events = POLLIN};
-		int r = poll(&pollfd, 1, ask->timeout_ms);
+		int r = poll(&pollfd, 1, ask_left_ms(ask));
 
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r == 0)
-			return diag_fail(diag, 1, "accessd says nothing for %d s",
-					 ask->timeout_ms / 1000);
+			return diag_fail(diag, 1, "accessd has not answered in time");
 		wire_in_init(ret);
 		r = wire_recv(ask->sock, ret, 0);
 		if (r == 0 && ret->type != PROTO_PROGRESS)
 			return 0;
-		if (r == 0)
+		if (r == 0) {
+			ask->until_ns = base_now_ns() + ask->patience_ns;
 			ask_progress(ask, ret);
+		}
 		wire_in_fini(ret);
 		if (r && r != -EINTR)
 			return ask_fail(diag, "accessd hung up", r < 0 ? -r : ECONNRESET);
@@ -97,11 +109,13 @@ int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct
 	return 1;
 }
 
-int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struct diag *diag)
+int ctl_ask_begin(struct ctl_ask *ask, const char *socket, uint64_t until_ns, struct diag *diag)
 {
 	struct wire_in in;
+	const uint64_t now = base_now_ns();
 
-	ask->timeout_ms = timeout_ms;
+	ask->until_ns = until_ns;
+	ask->patience_ns = now < until_ns ? until_ns - now : 0;
 	if (ask_connect(ask, socket, diag))
 		return 1;
 	if (ctl_ask(ask, PROTO_WELCOME, &in, diag, PROTO_HELLO,
@@ -133,10 +147,10 @@ int ctl_ask_status(struct ctl_ask *ask, char **ret, struct diag *diag)
 	return 0;
 }
 
-int ctl_status(const char *socket, int timeout_ms, char **ret, struct diag *diag)
+int ctl_status(const char *socket, uint64_t until_ns, char **ret, struct diag *diag)
 {
 	struct ctl_ask ask = {.program = program_invocation_short_name};
-	int r = ctl_ask_begin(&ask, socket, timeout_ms, diag);
+	int r = ctl_ask_begin(&ask, socket, until_ns, diag);
 
 	r = r ? r : ctl_ask_status(&ask, ret, diag);
 	base_close(&ask.sock);

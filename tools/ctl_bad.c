@@ -157,11 +157,11 @@ int ctl_bad_print(const struct ctl_bad *bad, unsigned n, FILE *out)
 
 /* ---- all of it ---- */
 
-static int bad_list_all(const char *socket, int timeout_ms, struct ctl_bad *bad, unsigned n,
+static int bad_list_all(const char *socket, uint64_t until_ns, struct ctl_bad *bad, unsigned n,
 			struct diag *diag)
 {
 	struct ctl_ask ask = {.sock = -1};
-	int r = ctl_ask_begin(&ask, socket, timeout_ms, diag);
+	int r = ctl_ask_begin(&ask, socket, until_ns, diag);
 
 	for (unsigned i = 0; i < n && !r; i++)
 		r = bad_fetch(&ask, &bad[i], diag);
@@ -183,7 +183,8 @@ static int bad_show(const struct ctl_bad *bad, unsigned n, bool json, struct dia
 	return diag_fail(diag, 1, "standard output: %s", strerror(r ? -r : errno));
 }
 
-int ctl_bad_run(const char *socket, int timeout_ms, const char *who, bool json, struct diag *diag)
+int ctl_bad_run(const char *socket, uint64_t until_ns, const char *who, bool json,
+		struct diag *diag)
 {
 	struct ctl_bad bad[BAD_MAX_STREAMS];
 	_cleanup_free_ char *text = NULL;
@@ -191,11 +192,11 @@ int ctl_bad_run(const char *socket, int timeout_ms, const char *who, bool json, 
 	unsigned n;
 	int r;
 
-	if (ctl_status(socket, timeout_ms, &text, diag) ||
+	if (ctl_status(socket, until_ns, &text, diag) ||
 	    json_in_parse(text, strlen(text), CTL_ASK_MOST, &status, diag))
 		return 1;
 	n = ctl_bad_find(status, who, bad, BASE_ARRAY_LEN(bad));
-	r = n > 0 ? bad_list_all(socket, timeout_ms, bad, n, diag) : ctl_no_job(status, who, diag);
+	r = n > 0 ? bad_list_all(socket, until_ns, bad, n, diag) : ctl_no_job(status, who, diag);
 	r = r ? r : bad_show(bad, n, json, diag);
 	for (unsigned i = 0; i < n; i++)
 		bad_list_fini(&bad[i].list);

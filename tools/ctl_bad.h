@@ -8,7 +8,8 @@
 
 /* Lists those of the streams of the jobs of that number or name, as accessd at socket knows them. The exit
  * status; diag when not 0. */
-int ctl_bad_run(const char *socket, int timeout_ms, const char *who, bool json, struct diag *diag);
+int ctl_bad_run(const char *socket, uint64_t until_ns, const char *who, bool json,
+		struct diag *diag);
 
 /* A stream's list, with the job by which it was asked for; lost: samples that it lacks. */
 struct ctl_bad {

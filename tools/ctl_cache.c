@@ -377,8 +377,8 @@ static int cache_ls(struct cache_ask *ask, struct diag *diag)
 	return fflush(stdout) == 0 ? 0 : cache_fail(diag, "standard output", errno);
 }
 
-int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout_ms, char **words,
-		  unsigned n, struct diag *diag)
+int ctl_cache_run(const struct ctl_cache *cache, const char *socket, uint64_t until_ns,
+		  char **words, unsigned n, struct diag *diag)
 {
 	struct cache_ask ask = {.cache = cache, .ask = {.counts = "values checked"}};
 	unsigned verb = 0;
@@ -394,7 +394,7 @@ int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout
 		    "cache needs one of ls, pin GROUP, unpin GROUP, drop GROUP, forget "
 		    "DATASET, verify, "
 		    "warm DATASET, lend DATASET");
-	r = ctl_ask_begin(&ask.ask, socket, timeout_ms, diag);
+	r = ctl_ask_begin(&ask.ask, socket, until_ns, diag);
 	if (!r && verb == CACHE_LIST)
 		r = cache_ls(&ask, diag);
 	else if (!r && verb == CACHE_FORGET)

@@ -13,8 +13,8 @@ struct ctl_cache {
 };
 
 /* words: ls | pin GROUP | unpin GROUP | drop GROUP | forget DATASET | verify. The exit status; diag when not 0. */
-int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout_ms, char **words,
-		  unsigned n, struct diag *diag);
+int ctl_cache_run(const struct ctl_cache *cache, const char *socket, uint64_t until_ns,
+		  char **words, unsigned n, struct diag *diag);
 /* The list as a table. */
 void ctl_cache_draw(const struct json_in *list, FILE *out);
 /* Was a group of the list made of that data set, with whatever options? Paths that lead to the same count as one; what has no note

@@ -66,9 +66,10 @@ static int ctl_fail(const char *text, int status)
 	return status;
 }
 
-static uint64_t ctl_timeout_ms(const struct ctl_config *config)
+/* Of the whole command. */
+static uint64_t ctl_until_ns(const struct ctl_config *config)
 {
-	return (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
+	return base_now_ns() + (config->timeout_s > 0 ? config->timeout_s : 10) * 1000000000;
 }
 
 /* ---- commands that ask more than the status, or nobody: the exit status, diag when not 0 ---- */
@@ -108,7 +109,7 @@ static int ctl_run_cache(const struct ctl_config *config, char **words, unsigned
 	cache.json = config->json;
 	if (ctl_find(config->socket, socket, sizeof(socket), diag))
 		return 1;
-	return ctl_cache_run(&cache, socket, (int)ctl_timeout_ms(config), words, n, diag);
+	return ctl_cache_run(&cache, socket, ctl_until_ns(config), words, n, diag);
 }
 
 static int ctl_run_bad(const struct ctl_config *config, char **words, unsigned n, struct diag *diag)
@@ -119,7 +120,7 @@ static int ctl_run_bad(const struct ctl_config *config, char **words, unsigned n
 		return diag_fail(diag, 2, "bad needs one operand: bad JOB");
 	if (ctl_find(config->socket, socket, sizeof(socket), diag))
 		return 1;
-	return ctl_bad_run(socket, (int)ctl_timeout_ms(config), words[0], config->json, diag);
+	return ctl_bad_run(socket, ctl_until_ns(config), words[0], config->json, diag);
 }
 
 static int ctl_run_plan(const struct ctl_config *config, char **words, unsigned n,
@@ -237,7 +238,7 @@ static int ctl_run(const struct ctl_config *config, const struct ctl_command *co
 
 	if (ctl_find(config->socket, socket, sizeof(socket), &diag))
 		return ctl_fail(diag.text, 1);
-	if (ctl_status(socket, (int)ctl_timeout_ms(config), &text, &diag))
+	if (ctl_status(socket, ctl_until_ns(config), &text, &diag))
 		return ctl_fail(diag.text, 1);
 	if (json_in_parse(text, strlen(text), CTL_ASK_MOST, &status, &diag))
 		return ctl_fail(diag.text, 1);

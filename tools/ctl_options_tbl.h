@@ -5,7 +5,7 @@
  */
 /* clang-format off */
 OPTION("socket", OPTION_TEXT, socket, 0, 0, NULL, "PATH", "accessd's socket (else $ACCESS_SOCKET, the system's, this user's private one)")
-OPTION("timeout-s", OPTION_COUNT, timeout_s, 1, 3600, NULL, "T", "wait so long for the answer (10)")
+OPTION("timeout-s", OPTION_COUNT, timeout_s, 1, 3600, NULL, "T", "wait so long for all that accessd has to say (10)")
 OPTION("json", OPTION_FLAG, json, 0, 0, NULL, NULL, "print the answer as JSON")
 OPTION("user", OPTION_TEXT, cache.user, 0, 0, NULL, "UID|everybody", "of cache: act on what is kept for this user (the one who asks); for root and accessd's own user")
 OPTION("format", OPTION_CHOICE, plan.format, 0, 0, "csv|json|plan", "FORMAT", "of plan export: csv (the default, a line a sample), json (a line a batch), or plan, which can be replayed")
