@@ -7,6 +7,7 @@
 #include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
 #include "pipeline/forms/picked.h"
+#include "pipeline/forms/zstandard.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
@@ -44,6 +45,7 @@ struct pipeline_run {
 	const struct picked *members; /* what records are made of; NULL: they come as such */
 	struct picked_room *room;     /* owned; with members */
 	struct steps_scratch *masks;  /* owned; NULL: there are none */
+	struct zstandard *zstandard;  /* owned; NULL: not needed yet */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is
@@ -60,6 +62,6 @@ struct pipeline_input { /* a sample as it comes */
 };
 /* Of what is known of a sample, what is in its record, and in the head of kept pixels, which must be from a
  * cut that all those pipelines have, with key's draws. 0, or PIPELINE_E_BAD with *ret_error. */
-int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
+int pipeline_run_look(struct pipeline_run *run, uint32_t variants,
 		      const struct pipeline_key *key, struct pipeline_input *input,
 		      struct pipeline_error *ret_error);

@@ -15,6 +15,8 @@
 #include "pipeline/ops/follow.h"
 #include "pipeline/pipeline_inner.h"
 
+#define PIPELINE_EXAMPLE_BEGIN 0x0a /* a tf.Example's first byte; no picture's */
+
 void pipeline_run_free(struct pipeline_run *run)
 {
 	if (!run)
@@ -25,6 +27,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	decode_free(run->decode);
 	steps_scratch_free(run->masks);
 	picked_room_free(run->room);
+	zstandard_free(run->zstandard);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -155,14 +158,30 @@ static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_in
 	return packed_parse(input->data, input->size, &input->record, ret_error);
 }
 
-int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
-		      const struct pipeline_key *key, struct pipeline_input *input,
-		      struct pipeline_error *ret_error)
+/* Of a frame what is in it; records that come as such have a head of their own. */
+static int pipeline_run_unpack(struct pipeline_run *run, struct pipeline_input *input,
+			       struct pipeline_error *ret_error)
 {
-	uint32_t none; /* shards have labels of their own */
 	int r;
 
+	if ((run->by_record && !run->members) || !zstandard_is_frame(input->data, input->size))
+		return 0;
+	r = zstandard_unpack(&run->zstandard, &input->data, &input->size, ret_error);
+	if (r == 0 && !run->members && *(const uint8_t *)input->data == PIPELINE_EXAMPLE_BEGIN)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "a compressed tf.Example: decode needs members");
+	return r;
+}
+
+int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct pipeline_key *key,
+		      struct pipeline_input *input, struct pipeline_error *ret_error)
+{
+	uint32_t none; /* shards have labels of their own */
+	int r = pipeline_run_unpack(run, input, ret_error);
+
 	input->kept.ops = 0;
+	if (r != 0)
+		return r;
 	if (!form_probe(input->data, input->size)) {
 		if (!run->by_record)
 			return run->members ? 0

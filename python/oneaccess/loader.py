@@ -279,8 +279,8 @@ class Loader:
             WebDataset, TFRecord, MDS, LitData, RecordIO, Bagz) as a folder, a file, or "/data/train-{000000..000123}.tar";
             a table of images' paths and labels (.csv, .tsv, .jsonl); a .npy, whose rows are samples; a file of access-ctl
             convert; Parquet files; "name:NAME" for a named data set. Or the result of wrap(), tokens(), from_parquet(),
-            from_jsonl(), from_csv(), from_hf(), from_hdf5(), from_lmdb(), from_folders(), from_tar(), from_mds() or
-            from_tfrecord().
+            from_jsonl(), from_csv(), from_hf(), from_hdf5(), from_lmdb(), from_folders(), from_tar(), from_mds(),
+            from_tfrecord() or from_bagz().
         source: a dict of options of that kind of data set, such as {"label": "none"}.
         pipeline: a Pipeline of oneaccess.transforms, a list of its transforms, JSON, or a name (oneaccess-pipeline(5)).
             Default: that of a named data set, else "imagenet-train"; samples of a wrapped data set stay as they are. Rows of

@@ -36,12 +36,12 @@ class Direct(NamedTuple):
 
 class Picked:
     """Of a from_...() of shards, for Loader. members: {field of a batch: the member that it is made of}; sample: {field: value}, one as
-    Python has it, which says what all are like."""
+    Python has it, which says what all are like. own_labels: shards may be asked for a label, which is then the class."""
 
     def __init__(self, path: str | os.PathLike, source: Mapping[str, Any], members: Mapping[str, str], sample: Mapping[str, Any], *,
-                 ragged: Mapping[str, int] | None = None, boxes: str | Sequence[str] | None = None, masks: Any = None):
+                 ragged: Mapping[str, int] | None = None, boxes: str | Sequence[str] | None = None, masks: Any = None, own_labels: bool = True):
         self.path, self.source, self.members, self.sample = os.path.expanduser(os.fspath(path)), dict(source), dict(members), dict(sample)
-        self.ragged, self.masks = dict(ragged or {}), codes(masks)
+        self.ragged, self.masks, self.own_labels = dict(ragged or {}), codes(masks), own_labels
         self.boxes = [boxes] if isinstance(boxes, str) else list(boxes or ())
         for name in self.boxes:
             if name not in self.ragged:
@@ -56,7 +56,7 @@ class Picked:
         names = layout["names"]
         first = len(names) - layout["beside"] if pictures else 0
         if first == 2:
-            if names[1] in _LABELS and ":" not in self.members[names[1]]:
+            if self.own_labels and names[1] in _LABELS and ":" not in self.members[names[1]]:
                 source["label"] = self.members[names[1]]
             else:
                 first = 1

@@ -12,23 +12,23 @@ from .errors import ArgumentError, DatasetError, MissingError
 from .masks import Mask
 from .picked import Picked
 
-_LOOKS, _MOST_RECORD = 64, 1 << 30
+LOOKS, MOST_RECORD = 64, 1 << 30
 _FILE = re.compile(r"(?!\.).*(\.tfrecords?|-\d{5}-of-\d{5}(\..*)?)\Z")
 
 
 # ---- the first records of a file ----
 
 
-def _first_file(path):
+def first_file(path, what, names, called):
     """Of a folder, a file, or "train-{00000..00127}-of-00128"."""
     if os.path.isdir(path):
-        path, folder = next((os.path.join(path, name) for name in sorted(os.listdir(path)) if _FILE.match(name)), None), path
+        path, folder = next((os.path.join(path, name) for name in sorted(os.listdir(path)) if names.match(name)), None), path
         if path is None:
-            raise DatasetError(f"{folder} has no TFRecord files: they are called .tfrecord, .tfrecords or name-00000-of-00128")
+            raise DatasetError(f"{folder} has no {what} files: they are called {called}")
     elif not os.path.exists(path):
         path = re.sub(r"\{([^{},.]*)(\.\.|,)[^{}]*\}", r"\1", path)
     if not os.path.exists(path):
-        error = MissingError(f"no TFRecord file is at {path}: give their folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
+        error = MissingError(f"no {what} file is at {path}: give their folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
         error.filename = path
         raise error
     return path
@@ -37,12 +37,12 @@ def _first_file(path):
 def _records(path):
     """Their checksums are accessd's affair."""
     with open(path, "rb") as file:
-        for _ in range(_LOOKS):
+        for _ in range(LOOKS):
             head = file.read(12)
             if not head:
                 return
             length, = struct.unpack("<Q", head[:8])
-            if length > _MOST_RECORD:
+            if length > MOST_RECORD:
                 raise ValueError(f"a record of {length} bytes")
             data = file.read(length + 4)
             if len(data) != length + 4:
@@ -195,15 +195,21 @@ def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[st
     accessd reads the files and compares checksums; no Python runs for a sample. Orders, resuming, ranks and caches work as
     for a folder. The first records say what features are; a sample that differs is a bad sample.
     """
+    return of_examples(path, features, lambda path: first_file(path, "TFRecord", _FILE, ".tfrecord, .tfrecords or name-00000-of-00128"), _records,
+                       ragged, boxes, masks)
+
+
+def of_examples(path, features, first, records, ragged, boxes, masks, own_labels=lambda file: True):
+    """first: the file of a path that is looked at; records: its first ones; own_labels: of Picked."""
     if not isinstance(features, Mapping) or not features:
         raise ArgumentError(f"features is {features!r}: {{field of a batch: feature}}")
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is {path!r}: give the files' folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
     path = os.path.abspath(os.path.expanduser(os.fspath(path)))
-    first = boxes if isinstance(boxes, str) or not boxes else boxes[0]
-    fields, file = [_Field(name, given, first) for name, given in features.items()], _first_file(path)
+    of_boxes = boxes if isinstance(boxes, str) or not boxes else boxes[0]
+    fields, file = [_Field(name, given, of_boxes) for name, given in features.items()], first(path)
     try:
-        examples = [_example(data) for data in _records(file)]
+        examples = [_example(data) for data in records(file)]
         values = [[field.value(example) for at, example in enumerate(examples) if at == 0 or field.feature in example] for field in fields]
     except (ValueError, IndexError, KeyError, TypeError, struct.error) as why:
         if isinstance(why, (ArgumentError, DatasetError)):
@@ -214,7 +220,8 @@ def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[st
     of_masks = [masks] if isinstance(masks, str) else list(masks or ())
     sample = {field.name: _sample(field, of, ragged or {}, field.name in of_masks or field.name not in (ragged or {}) and _is_picture(of[0]))
               for field, of in zip(fields, values)}
-    return Picked(path, {"members": "all"}, {field.name: field.member for field in fields}, sample, ragged=ragged, boxes=boxes, masks=masks)
+    return Picked(path, {"members": "all"}, {field.name: field.member for field in fields}, sample, ragged=ragged, boxes=boxes, masks=masks,
+                  own_labels=own_labels(file))
 
 
 def _is_picture(value):

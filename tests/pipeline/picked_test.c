@@ -571,6 +571,83 @@ START_TEST(an_example_that_is_cut)
 }
 END_TEST
 
+/* ---- frames of Zstandard, as records of a .bagz that bagz 0.3.8 wrote ---- */
+
+static const uint8_t picture_frame[] =
+    "\x28\xb5\x2f\xfd\x20\x11\x89\0\0P6\n2 1\n255\n\xff\0\0\x80\x80\x80";
+/* A tf.Example: n is 7, text is nine times "again ". */
+static const uint8_t example_frame[] = "\x28\xb5\x2f\xfd\x20\x52\x55\x01\0\x24\x02\n\x50\n\n\n\1n"
+				       "\x12\5\x1a\3\n\1\7\nB\n\4text\x12:\n8\n6again "
+				       "\x01\0\x2a\x51\x79\x02";
+#define PICTURE_FRAME (sizeof(picture_frame) - 1)
+#define EXAMPLE_FRAME (sizeof(example_frame) - 1)
+#define ONLY_CROP "[{\"op\":\"decode\"}," CROP
+
+/* In memory that ends where they do. */
+static int run_frame(const char *text, const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size);
+	int r;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, data, size);
+	r = run_of(text, copy, size);
+	free(copy);
+	return r;
+}
+
+START_TEST(what_is_in_a_frame)
+{
+	uint8_t plain[6];
+
+	ck_assert_int_eq(run_of(ONLY_CROP, (const uint8_t *)picture, sizeof(picture) - 1), 0);
+	memcpy(plain, field[0], sizeof(plain));
+	ck_assert_int_eq(run_frame(ONLY_CROP, picture_frame, PICTURE_FRAME), 0);
+	ck_assert_mem_eq(field[0], plain, sizeof(plain));
+	ck_assert_int_eq(
+	    run_frame(RECORD("\"n\",\"text\"", "[4],[1,60]", "0,2"), example_frame, EXAMPLE_FRAME),
+	    0);
+	ck_assert_uint_eq(field[0][0], 7);
+	ck_assert_int_eq(run_frame(ONLY_CROP, example_frame, EXAMPLE_FRAME), PIPELINE_E_BAD);
+	ck_assert_ptr_nonnull(strstr(error.text, "decode needs members"));
+}
+END_TEST
+
+START_TEST(a_frame_that_is_cut)
+{
+	for (size_t size = 4; size < EXAMPLE_FRAME; size++) {
+		ck_assert_int_eq(run_frame(RECORD("\"n\"", "[4]", "0"), example_frame, size),
+				 PIPELINE_E_BAD);
+		ck_assert_msg(strncmp(error.text, "zstd: ", 6) == 0, "%s", error.text);
+	}
+}
+END_TEST
+
+static const struct {
+	uint8_t head[14]; /* descriptor, sizes, and a last block of one byte as it is */
+	unsigned size;
+	const char *says;
+} lies[] = {
+    {{0x00, 0x58, 0x09, 0, 0, 'x'}, 6, "not say how many bytes"},
+    {{0x20, 0x00, 0x01, 0, 0}, 5, "nothing is in it"},
+    {{0xe0, 1, 0, 0, 0x40, 0, 0, 0, 0, 0x09, 0, 0, 'x'}, 13, "more than 1 GiB"},
+    {{0xe0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x09, 0, 0, 'x'},
+     13,
+     "more than 1 GiB"},
+    {{0xa0, 0xff, 0xff, 0xff, 0, 0x09, 0, 0, 'x'}, 9, "zstd: "}, /* 16 MiB, they say */
+    {{0x20, 0x02, 0x09, 0, 0, 'x'}, 6, "zstd: "},
+};
+
+START_TEST(a_frame_that_lies)
+{
+	uint8_t frame[18] = "\x28\xb5\x2f\xfd";
+
+	memcpy(frame + 4, lies[_i].head, lies[_i].size);
+	ck_assert_int_eq(run_frame(ONLY_CROP, frame, 4 + lies[_i].size), PIPELINE_E_BAD);
+	ck_assert_msg(strstr(error.text, lies[_i].says) != NULL, "%s", error.text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("picked");
@@ -595,6 +672,9 @@ int main(void)
 	tcase_add_test(tcase, a_picture_among_features);
 	tcase_add_loop_test(tcase, bad_features_are_told, 0, (int)BASE_ARRAY_LEN(bad_features));
 	tcase_add_test(tcase, an_example_that_is_cut);
+	tcase_add_test(tcase, what_is_in_a_frame);
+	tcase_add_test(tcase, a_frame_that_is_cut);
+	tcase_add_loop_test(tcase, a_frame_that_lies, 0, sizeof(lies) / sizeof(lies[0]));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

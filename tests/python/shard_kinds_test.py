@@ -486,6 +486,61 @@ class Bagz(ShardsCase):
         self.assertEqual([int(number) for number, _ in rows], list(range(20)))
         self.assertTrue(all(list(labels) == [7, 8] for _, labels in rows))
 
+    def test_compressed(self):
+        """Workers unpack them; one that is damaged is a bad sample."""
+        frames = [shard_files.zstd_frame(picture) for picture, _ in self.samples]
+        shard_files.write_bagz(self.work / "frames.bagz", frames)
+        pictures = numpy.concatenate([of for of, _ in self.batches(str(self.work / "frames.bagz"))])
+        numpy.testing.assert_array_equal(pictures, numpy.concatenate([of for of, _ in self.batches(self.data)]))
+        subprocess.run([support.BUILD / "tools/access-ctl", "convert", self.work / "frames.bagz", self.work / "frames.oads"], check=True, capture_output=True)
+        numpy.testing.assert_array_equal(pictures, numpy.concatenate([of for of, _ in self.batches(str(self.work / "frames.oads"))]))
+        frames[7] = frames[7][:-9]
+        shard_files.write_bagz(self.work / "cut.bagz", frames)
+        with self.assertRaises(oa.Error) as caught:
+            self.batches(str(self.work / "cut.bagz"))
+        self.assertIn("cut.bagz:[7]", str(caught.exception))
+        self.assertIn("zstd", str(caught.exception))
+
+    def test_compressed_examples(self):
+        shard_files.write_bagz(self.work / "examples.bagz", [
+            shard_files.zstd_frame(shard_files.example({"image/class/label": [label], "image/encoded": picture})) for picture, label in self.samples])
+        with self.assertRaises(oa.Error) as caught:
+            self.batches(str(self.work / "examples.bagz"))
+        self.assertIn("a compressed tf.Example: decode needs", str(caught.exception))
+        self.refused(f"{self.work}/examples.bagz?label=kind", "from_bagz()")
+        op = [{"op": "record", "fields": [[4]], "members": ["image/class/label"]}]
+        self.assertEqual([int(label) for label, in self.whole(f"{self.work}/examples.bagz?members=all", op)], [label for _, label in self.samples])
+
+    def test_fields_by_name(self):
+        folder = self.write("bagz-fields")
+        data = oa.from_bagz(folder, {"image": "image/encoded", "label": "image/class/label"})
+        self.assert_same_fields(data)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "has no Bagz files"):
+            oa.from_bagz(self.data, {"x": "y"})
+
+    def assert_same_fields(self, data):
+        with oa.Loader(data, PIPELINE, 32, socket=self.socket, **ORDER) as loader:
+            found = [(batch["image"].copy(), batch["label"].copy()) for batch in loader]
+        for (pictures, labels), (of_folder, of_classes) in zip(found, self.batches(self.data), strict=True):
+            numpy.testing.assert_array_equal(pictures, of_folder)
+            numpy.testing.assert_array_equal(numpy.ravel(labels), of_classes)
+
+    def test_files_of_bagz(self):
+        """What its writer writes, compressed and not."""
+        try:
+            import bagz
+        except ImportError:
+            self.skipTest("bagz is not installed: not tested: files of its own")
+        for suffix in "bag", "bagz":
+            folder = self.work / f"of-bagz-{suffix}"
+            folder.mkdir()
+            for number, part in enumerate(parts(self.samples, 2)):
+                with bagz.Writer(folder / f"data-{number:05}-of-00002.{suffix}") as writer:
+                    for picture, label in part:
+                        writer.write(shard_files.example({"image/class/label": [label], "image/encoded": picture, "text": b"again " * 100}))
+            self.assert_same_fields(oa.from_bagz(folder, {"image": "image/encoded", "label": "image/class/label"}))
+        self.assert_same(str(self.work / "of-bagz-bag"))
+
     def test_damaged(self):
         folder = self.write("bagz-damaged")
         file = folder / "train-00001-of-00003.bag"

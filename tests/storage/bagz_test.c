@@ -30,6 +30,13 @@ static const uint8_t examples[] =
     "\x89PNG\r\n\x1a\nsecond"
     "F\0\0\0\0\0\0\0\x89\0\0\0\0\0\0";
 
+/* And pictures, as they are in "x.bagz". */
+static const uint8_t compressed[] =
+    "\x28\xb5\x2f\xfd\x20\x48\x9d\0\0h\xff\xd8\xff\xe0"
+    "abcdefgha\x01\0\x90\xc0\x17"
+    "\x28\xb5\x2f\xfd\x20\x48\x9d\0\0h\x89PNG\r\n\x1a\n----a\x01\0\x90\xc0\x17"
+    "\x1c\0\0\0\0\0\0\0\x38\0\0\0\0\0\0";
+
 static int scan(const uint8_t *bytes, size_t size, const char *options)
 {
 	return scan_run(&scan_bagz, bytes, size, options, &run);
@@ -59,6 +66,16 @@ START_TEST(files_of_bagz)
 	ck_assert_int_eq(scan(examples, sizeof(examples), "members=all"), SCAN_E_END);
 	ck_assert_uint_eq(run.record[1].at, 70);
 	ck_assert_uint_eq(run.record[1].bytes, 67);
+	ck_assert_uint_eq(sizeof(compressed), 72);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(scan(compressed, 72, i ? "members=all" : ""), SCAN_E_END);
+		ck_assert_uint_eq(run.n, 2);
+		ck_assert_uint_eq(run.record[1].at, 28);
+		ck_assert_uint_eq(run.record[1].bytes, 28);
+		ck_assert_uint_eq(run.record[1].label, SCAN_NO_LABEL);
+	}
+	ck_assert_int_eq(scan(compressed, 72, "label=kind"), SCAN_E_BAD);
+	ck_assert_ptr_nonnull(strstr(run.why, "from_bagz()"));
 	ck_assert_int_eq(scan(pictures, 0, ""), SCAN_E_END); /* of no record */
 	ck_assert_uint_eq(run.n, 0);
 }

@@ -9,6 +9,9 @@
  * checksums. Limits are taken BAGZ_LIMITS at a time, and then their records are looked at: of a picture the first bytes, of
  * a tf.Example what stands before and between its values. A record's limit lies between that of the one before it and the limits, so
  * whatever the file says, as many records are looked at as it has room for limits.
+ *
+ * A record that is a frame of Zstandard, as all are in a .bagz, is a sample as it is: workers unpack it
+ * (pipeline/forms/zstandard.h), and nothing is unpacked here.
  */
 
 #include "storage/source/scan/scan_bagz.h"
@@ -24,6 +27,8 @@
 #define BAGZ_LIMITS 512
 #define BAGZ_LOOK 4096 /* bytes of a record that are looked at together */
 #define EXAMPLE_BEGIN 0x0a
+#define FRAME_BEGIN UINT32_C(0xfd2fb528)
+#define FRAME_LEAST 4
 
 _Static_assert(BAGZ_LOOK > 2 * EXAMPLE_AHEAD, "a walk goes on");
 
@@ -123,7 +128,7 @@ static int took_limits(struct bagz *file, const uint8_t *bytes, uint32_t size,
 	return want_record(file, sink, ret);
 }
 
-static int took_picture(struct bagz *file, struct scan_sink *sink, struct scan_want *ret)
+static int took_whole(struct bagz *file, struct scan_sink *sink, struct scan_want *ret)
 {
 	struct scan_record record = {.at = file->begin, .label = SCAN_NO_LABEL};
 
@@ -131,6 +136,16 @@ static int took_picture(struct bagz *file, struct scan_sink *sink, struct scan_w
 		return bagz_bad(file, sink, file->begin, "it has more than 4 GiB");
 	record.bytes = (uint32_t)(file->end - file->begin);
 	return give_record(file, &record, sink, ret);
+}
+
+/* Which of its features are picture and label cannot be seen from without. */
+static int took_frame(struct bagz *file, struct scan_sink *sink, struct scan_want *ret)
+{
+	if (*file->names.label || *file->names.picture)
+		return bagz_bad(file, sink, file->begin,
+				"it is compressed, so that the options image and label cannot be "
+				"had of it: use oneaccess.from_bagz(), or write a .bag");
+	return took_whole(file, sink, ret);
 }
 
 static int took_example(struct bagz *file, uint64_t at, const uint8_t *bytes, uint32_t size,
@@ -152,8 +167,10 @@ static int took_example(struct bagz *file, uint64_t at, const uint8_t *bytes, ui
 static int took_record(struct bagz *file, const uint8_t *bytes, uint32_t size,
 		       struct scan_sink *sink, struct scan_want *ret)
 {
+	if (size > FRAME_LEAST && little_32(bytes) == FRAME_BEGIN)
+		return took_frame(file, sink, ret);
 	if (*bytes != EXAMPLE_BEGIN && magic_is_picture(bytes, size))
-		return took_picture(file, sink, ret);
+		return took_whole(file, sink, ret);
 	if (*bytes != EXAMPLE_BEGIN)
 		return bagz_bad(
 		    file, sink, file->begin,

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Samples that are a frame of Zstandard, such as the records of compressed Bagz files: what is in it becomes the sample. Bytes that
+ * begin as no frame does are a sample as they are.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/types.h"
+
+struct zstandard; /* of a run: memory that is used again; not shared */
+
+bool zstandard_is_frame(const void *data, size_t size);
+/* *zstandard is made when it is needed. What is in the frame, hostile too, is its own until the next one. 0, or PIPELINE_E_BAD with
+ * *ret_error. */
+int zstandard_unpack(struct zstandard **zstandard, const void **data, size_t *size,
+		     struct pipeline_error *ret_error);
+void zstandard_free(struct zstandard *zstandard);
