@@ -62,6 +62,5 @@ struct pipeline_input { /* a sample as it comes */
 };
 /* Of what is known of a sample, what is in its record, and in the head of kept pixels, which must be from a
  * cut that all those pipelines have, with key's draws. 0, or PIPELINE_E_BAD with *ret_error. */
-int pipeline_run_look(struct pipeline_run *run, uint32_t variants,
-		      const struct pipeline_key *key, struct pipeline_input *input,
-		      struct pipeline_error *ret_error);
+int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct pipeline_key *key,
+		      struct pipeline_input *input, struct pipeline_error *ret_error);
