@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "pipeline/forms/zstandard.h"
+#include "storage/index.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
 
@@ -118,16 +120,30 @@ int convert_source_list(struct convert_source *source, const char *target, unsig
 	return 0;
 }
 
+/* Samples are written as they are, and others than workers unpack none. */
+static bool is_compressed(const struct convert_source *source, uint64_t sample, const uint8_t *room)
+{
+	return dataset_kind(source->dataset) == INDEX_OF_BAGZ &&
+	       zstandard_is_frame(room, dataset_size_of(source->dataset, sample));
+}
+
 bool convert_source_read(const struct convert_source *source, uint64_t sample, uint8_t *room,
 			 char *ret_why, size_t size)
 {
 	struct reader_outcome outcome;
 
 	source->reader->ops->read(source->reader, source->reader->root_fd, sample, room, &outcome);
-	if (outcome.stage == LAYOUT_FAIL_NONE)
+	if (outcome.stage != LAYOUT_FAIL_NONE)
+		snprintf(
+		    ret_why, size, "%s%s",
+		    outcome.stage == LAYOUT_FAIL_CHANGED ? "" : "cannot be read: ", outcome.text);
+	else if (!is_compressed(source, sample, room))
 		return true;
-	snprintf(ret_why, size, "%s%s",
-		 outcome.stage == LAYOUT_FAIL_CHANGED ? "" : "cannot be read: ", outcome.text);
+	else
+		snprintf(
+		    ret_why, size,
+		    "is compressed, which jobs read and convert does not: write its records to "
+		    "a .bag with the package bagz");
 	return false;
 }
 
