@@ -89,6 +89,31 @@ class TFRecord(ShardsCase):
         self.assert_same(str(folder))
         self.assert_same(f"{folder}/train-{{00000..00002}}-of-00003")
 
+    def test_left_out(self):
+        """All samples of the last class are left out: the others are as they were, and so are their labels and the classes."""
+        folder = self.work / "tfrecord-left"
+        folder.mkdir()
+        last = max(label for _, label in self.samples) + 1
+        labels = [label for _, label in self.samples[:30]]
+        labels[3] = labels[17] = last
+        shard_files.write_tfrecord(folder / "a.tfrecord", [shard_files.example({"image/class/label": [label], "image/encoded": picture})
+                                                           for (picture, _), label in zip(self.samples, labels)])
+        source = {"leave_out": "a.tfrecord:[3];a.tfrecord:[17]"}
+        whole, = self.batches(str(folder))
+        left, = self.batches(str(folder), source=source)
+        stays = whole[1] != last
+        self.assertEqual((list(whole[1]), len(left[1])), (labels, 28))
+        numpy.testing.assert_array_equal(left[0], whole[0][stays])
+        numpy.testing.assert_array_equal(left[1], whole[1][stays])
+        with oa.Loader(str(folder), PIPELINE, 8, socket=self.socket) as all_of, oa.Loader(str(folder), PIPELINE, 8, socket=self.socket, source=source) as rest:
+            self.assertEqual(all_of.classes, rest.classes)
+        for names, wrong in (("a.tfrecord:[3];a.tfrecord:[30]", "a.tfrecord:[30]"), ("a.tfrecord:[3];", None), ("a.tfrecord:[3];;a.tfrecord:[4]", ""), (";", "")):
+            if wrong is None:
+                self.assertEqual(len(self.batches(str(folder), source={"leave_out": names})[0][1]), 29)
+                continue
+            with self.assertRaisesRegex(oa.errors.DatasetError, re.escape(f'leave_out: there is no sample "{wrong}"')):
+                self.batches(str(folder), source={"leave_out": names})
+
     def test_one_file_by_suffix_or_content(self):
         folder = self.write("tfrecord-one", 1, "data.tfrecord")
         self.assert_same(str(folder / "data.tfrecord"))
