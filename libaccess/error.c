@@ -95,3 +95,15 @@ const char *oa_version(void)
 {
 	return PACKAGE_VERSION;
 }
+
+int error_read(void *ret, size_t bytes, const void *from, size_t from_bytes, const char *what,
+	       struct diag *diag)
+{
+	for (size_t i = bytes; i < from_bytes; i++)
+		if (((const uint8_t *)from)[i])
+			return diag_fail(diag, OA_E_VERSION,
+					 "%s of a newer libaccess: upgrade libaccess", what);
+	memset(ret, 0, bytes);
+	memcpy(ret, from, BASE_MIN(bytes, from_bytes));
+	return 0;
+}

@@ -20,5 +20,9 @@
 BASE_COLD int error_of_errno(struct diag *diag, int negative_errno, const char *what);
 /* RLIMIT_NOFILE is too low for `what`. */
 int error_of_files(struct diag *diag, const char *what);
+/* Copies what the caller's version of a struct has of ours, which has `bytes`; the rest of ours is zero. What the
+ * caller's has beyond ours must be zero: OA_E_VERSION. what: "function(): member". */
+int error_read(void *ret, size_t bytes, const void *from, size_t from_bytes, const char *what,
+	       struct diag *diag);
 /* Hands code and text to a caller, within the size it says it has. NULL is fine. Returns code. */
 int error_export(struct oa_error *error, int code, const char *text);

@@ -30,18 +30,9 @@ struct mix_request {
 static int mix_read_options(const struct oa_mix_options *from, struct oa_mix_options *ret,
 			    struct diag *diag)
 {
-	const uint8_t *bytes = (const uint8_t *)from;
-
 	if (!from || from->size < offsetof(struct oa_mix_options, token))
 		return error_mix(diag, "options.size must be sizeof(struct oa_mix_options)");
-	for (size_t i = sizeof(*ret); i < from->size; i++)
-		if (bytes[i])
-			return diag_fail(
-			    diag, OA_E_VERSION,
-			    "oa_mix_open(): options of a newer libaccess: upgrade libaccess");
-	*ret = (struct oa_mix_options){0};
-	memcpy(ret, from, BASE_MIN(from->size, sizeof(*ret)));
-	return 0;
+	return error_read(ret, sizeof(*ret), from, from->size, "oa_mix_open(): options", diag);
 }
 
 static int mix_check_options(const struct oa_mix_options *options, struct diag *diag)

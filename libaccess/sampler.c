@@ -28,21 +28,11 @@ static int sampler_bad(struct diag *diag, const char *member, const char *why)
 	return error_open(diag, "options.sampler.%s %s", member, why);
 }
 
-/* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
 static int sampler_read(const struct oa_sampler *from, struct oa_sampler *ret, struct diag *diag)
 {
-	const uint8_t *bytes = (const uint8_t *)from;
-
 	if (from->size < offsetof(struct oa_sampler, classes))
 		return sampler_bad(diag, "size", "must be sizeof(struct oa_sampler)");
-	for (size_t i = sizeof(*ret); i < from->size; i++)
-		if (bytes[i])
-			return diag_fail(
-			    diag, OA_E_VERSION,
-			    "oa_open(): options.sampler of a newer libaccess: upgrade libaccess");
-	*ret = (struct oa_sampler){0};
-	memcpy(ret, from, BASE_MIN(from->size, sizeof(*ret)));
-	return 0;
+	return error_read(ret, sizeof(*ret), from, from->size, "oa_open(): options.sampler", diag);
 }
 
 static int sampler_check_ids(const struct oa_sampler *sampler, struct diag *diag)

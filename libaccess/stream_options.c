@@ -16,20 +16,15 @@
 
 /* ---- read and checked ---- */
 
-/* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
 int stream_read_options(const struct oa_options *from, struct oa_options *ret, struct diag *diag)
 {
-	const uint8_t *bytes = (const uint8_t *)from;
+	int r;
 
 	if (!from || from->size < offsetof(struct oa_options, flags))
 		return error_open(diag, "options.size must be sizeof(struct oa_options)");
-	for (size_t i = sizeof(*ret); i < from->size; i++)
-		if (bytes[i])
-			return diag_fail(
-			    diag, OA_E_VERSION,
-			    "oa_open(): options of a newer libaccess: upgrade libaccess");
-	*ret = (struct oa_options){0};
-	memcpy(ret, from, BASE_MIN(from->size, sizeof(*ret)));
+	r = error_read(ret, sizeof(*ret), from, from->size, "oa_open(): options", diag);
+	if (r)
+		return r;
 	ret->ranks = ret->ranks ? ret->ranks : 1;
 	ret->local_ranks = ret->local_ranks ? ret->local_ranks : ret->ranks;
 	return 0;
