@@ -205,9 +205,7 @@ static struct ctl_whatif_row *whatif_add(const struct whatif_of *of, const char 
 	struct ctl_whatif *all = of->all;
 	struct ctl_whatif_row *row = &all->row[all->n];
 
-	if (all->n == CTL_WHATIF_ROWS)
-		return NULL;
-	all->n++;
+	all->n += all->n < CTL_WHATIF_ROWS;
 	*row = (struct ctl_whatif_row){.key = key, .rate = whatif_rate(&all->in, &all->at, change)};
 	row->gain = row->rate / all->in.rate - 1;
 	if (!isfinite(row->gain))
@@ -224,8 +222,6 @@ static void whatif_more_workers(const struct whatif_of *of)
 
 	change.workers = idle >= 1 ? BASE_MIN(in->workers, idle) : in->workers;
 	row = whatif_add(of, "workers", &change);
-	if (!row)
-		return;
 	snprintf(row->change, sizeof(row->change), "%.0f more worker%s", change.workers,
 		 change.workers > 1 ? "s" : "");
 	snprintf(row->how, sizeof(row->how), "workers=%.0f%s", in->workers + change.workers,
@@ -243,8 +239,6 @@ static void whatif_more_cpus(const struct whatif_of *of)
 		return;
 	change.cpus = change.workers = in->cpus;
 	row = whatif_add(of, "processors", &change);
-	if (!row)
-		return;
 	snprintf(row->change, sizeof(row->change), "%.0f more processor%s", change.cpus,
 		 change.cpus > 1 ? "s" : "");
 	snprintf(row->how, sizeof(row->how), "a CPU quota or cpuset of %.0f", 2 * in->cpus);
@@ -277,8 +271,6 @@ static void whatif_keep(const struct whatif_of *of, const struct json_in *point)
 		return;
 	change.cost = whatif_cost_of(point);
 	row = whatif_add(of, "kept", &change);
-	if (!row)
-		return;
 	row->form = name;
 	row->fits = ctl_known(point, "fits") >= WHATIF_ALL;
 	snprintf(row->change, sizeof(row->change), "all kept as %.40s", name);
@@ -311,8 +303,6 @@ static void whatif_source(const struct whatif_of *of)
 		change.read = 1;
 	}
 	row = whatif_add(of, "source", &change);
-	if (!row)
-		return;
 	snprintf(row->change, sizeof(row->change), "source twice as fast");
 	snprintf(row->how, sizeof(row->how), "faster storage, or one file (convert)");
 }
@@ -324,8 +314,6 @@ static void whatif_slots(const struct whatif_of *of)
 
 	change.slots = 2;
 	row = whatif_add(of, "slots", &change);
-	if (!row)
-		return;
 	snprintf(row->change, sizeof(row->change), "2 x slots memory");
 	snprintf(row->how, sizeof(row->how), "memory, or slots=%llu",
 		 (unsigned long long)(2 * ctl_u64(of->stream, "slots")));
@@ -338,8 +326,6 @@ static void whatif_step(const struct whatif_of *of)
 
 	change.step = 2;
 	row = whatif_add(of, "job", &change);
-	if (!row)
-		return;
 	snprintf(row->change, sizeof(row->change), "a step twice as fast");
 	snprintf(row->how, sizeof(row->how), "the job's own code, or its GPU");
 }

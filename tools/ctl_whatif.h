@@ -25,7 +25,8 @@ struct ctl_whatif {
 	const char *limit;
 	struct whatif_input in;
 	struct whatif at;
-	struct ctl_whatif_row row[CTL_WHATIF_ROWS];
+	struct ctl_whatif_row
+	    row[CTL_WHATIF_ROWS + 1]; /* the last one takes what there is no room for */
 	unsigned n;
 };
 

@@ -332,53 +332,26 @@ static int add_jobs(struct top_model *model)
 
 /* ---- workers, caches, tenants ---- */
 
-static int add_workers(struct top_model *model)
+/* What users have of something: a row for each object. course: the column whose course is kept. */
+static int add_of_users(struct top_model *model, enum top_view view, const char *list,
+			unsigned user, unsigned course)
 {
-	const struct json_in *workers = json_in_member(model->status, "workers");
+	const struct json_in *objects = json_in_member(model->status, list);
 
-	JSON_IN_EACH(worker, workers) {
-		struct top_row *row =
-		    top_add(model, TOP_WORKERS,
-			    key_of_user(worker) << 16 | ctl_u64(worker, "index"), worker);
+	JSON_IN_EACH(object, objects) {
+		uint64_t key = key_of_user(object);
+		struct top_row *row;
 
+		if (view == TOP_WORKERS)
+			key = key << 16 | ctl_u64(object, "index");
+		row = top_add(model, view, key, object);
 		if (!row)
 			return -ENOMEM;
-		if (shared_by(worker))
-			top_at(row, TOP_WORKERS_USER)->text = shared_by(worker);
-		top_past_push(model, row->past, top_value(row, TOP_WORKERS_BUSY)->number, NAN);
-	}
-	return 0;
-}
-
-static int add_caches(struct top_model *model)
-{
-	const struct json_in *caches = json_in_member(model->status, "caches");
-
-	JSON_IN_EACH(cache, caches) {
-		struct top_row *row = top_add(model, TOP_CACHES, key_of_user(cache), cache);
-
-		if (!row)
-			return -ENOMEM;
-		if (shared_by(cache))
-			top_at(row, TOP_CACHES_USER)->text = shared_by(cache);
-		put_number(row, TOP_CACHES_HIT, hits_of(model, row->past, cache));
-		top_past_push(model, row->past, top_value(row, TOP_CACHES_HIT_RATE)->number, NAN);
-	}
-	return 0;
-}
-
-static int add_tenants(struct top_model *model)
-{
-	const struct json_in *tenants = json_in_member(model->status, "tenants");
-
-	JSON_IN_EACH(tenant, tenants) {
-		struct top_row *row = top_add(model, TOP_TENANTS, key_of_user(tenant), tenant);
-
-		if (!row)
-			return -ENOMEM;
-		if (shared_by(tenant))
-			top_at(row, TOP_TENANTS_USER)->text = shared_by(tenant);
-		top_past_push(model, row->past, top_value(row, TOP_TENANTS_CPU)->number, NAN);
+		if (shared_by(object))
+			top_at(row, user)->text = shared_by(object);
+		if (view == TOP_CACHES)
+			put_number(row, TOP_CACHES_HIT, hits_of(model, row->past, object));
+		top_past_push(model, row->past, top_value(row, course)->number, NAN);
 	}
 	return 0;
 }
@@ -494,8 +467,11 @@ static int add_node(struct top_model *model)
 
 int top_derive(struct top_model *model)
 {
-	if (add_ranks(model) || add_streams(model) || add_jobs(model) || add_workers(model) ||
-	    add_caches(model) || add_tenants(model) || add_peers(model) || add_node(model))
+	if (add_ranks(model) || add_streams(model) || add_jobs(model) ||
+	    add_of_users(model, TOP_WORKERS, "workers", TOP_WORKERS_USER, TOP_WORKERS_BUSY) ||
+	    add_of_users(model, TOP_CACHES, "caches", TOP_CACHES_USER, TOP_CACHES_HIT_RATE) ||
+	    add_of_users(model, TOP_TENANTS, "tenants", TOP_TENANTS_USER, TOP_TENANTS_CPU) ||
+	    add_peers(model) || add_node(model))
 		return -ENOMEM;
 	return 0;
 }
