@@ -121,6 +121,10 @@ void source_direct_free(struct shards_direct *direct);
 /* As most() and many(). */
 unsigned source_direct_most(const struct reader_dataset *dataset, const struct reader_link *link);
 void source_direct_many(const struct reader_dataset *dataset, struct reader_many *many);
+/* What all kinds of shards have in common, beside how they are known (struct source_ops). */
+#define SOURCE_SHARDS_OPS                                                                     \
+	.index = source_shards_index, .read = source_shards_read, .most = source_direct_most, \
+	.many = source_direct_many, .close = source_shards_close
 struct direct_meter {
 	uint64_t cpu_ns, disk_bytes; /* of the thread, so far */
 };
