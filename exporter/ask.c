@@ -29,7 +29,8 @@ static void ask(const char *named, int fd)
 		fprintf(out, "-%s", diag.text);
 	else
 		fprintf(out, "%c%s", ASK_GOOD, text);
-	fclose(out);
+	if (fclose(out) != 0)
+		_exit(1); /* what was written is no whole text, and is refused as such */
 }
 
 int ask_begin(const char *socket, pid_t *ret_pid, int *ret_fd)
