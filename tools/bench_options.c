@@ -28,9 +28,9 @@ void bench_options_help(FILE *out)
 {
 	fputs(
 	    "Usage: access-bench --dataset DIR [OPTION]...\n"
-	    "Runs imitated training jobs against accessd, measures them and checks that each gets "
+	    "Runs simulated training jobs against accessd, measures them and checks that each gets "
 	    "every\n"
-	    "sample of every epoch exactly once. Lists are dealt round the jobs.\n\n",
+	    "sample of every epoch exactly once. Job i takes value i of a list, which repeats.\n\n",
 	    out);
 	option_print(bench_table, BASE_ARRAY_LEN(bench_table), out);
 	fputs("\nThe exit status is 0 only when every job got every sample exactly once.\n", out);

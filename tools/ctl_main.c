@@ -153,34 +153,34 @@ static const struct ctl_command {
 	int (*run)(const struct ctl_config *config, char **words, unsigned n, struct diag *diag);
 } ctl_commands[] = {
     /* clang-format off */
-    {"status", NULL, "the state of the node, who waits for what, streams", .draw = ctl_draw_status},
-    {"ping", NULL, "does accessd answer?", .draw = ctl_draw_ping},
-    {"jobs", NULL, "the jobs: rates, what each waits for, how far it is", .draw = ctl_draw_jobs},
-    {"streams", NULL, "the streams and their slots", .draw = ctl_draw_streams},
-    {"tenants", NULL, "the users who are served: what each has of what", .draw = ctl_draw_tenants},
-    {"datasets", NULL, "data sets that have a name here, for whom", .draw = ctl_draw_datasets, .json = ctl_datasets_json},
-    {"workers", NULL, "the worker processes", .draw = ctl_draw_workers},
-    {"peers", NULL, "the other nodes, and what comes from them", .draw = ctl_draw_peers},
-    {"explain", "JOB|DATASET", "what limits a job, what would help; what is kept", .tell = ctl_explain, .json = ctl_explain_json},
-    {"bad", "JOB", "the samples of a job's stream that are bad, and why", .run = ctl_run_bad},
-    {"cache", "ls", "what is kept of which dataset, in groups", .run = ctl_run_cache},
-    {"cache", "pin|unpin GROUP", "keep a group, whatever else wants room", .run = ctl_run_cache},
-    {"cache", "drop GROUP", "throw a group away", .run = ctl_run_cache},
+    {"status", NULL, "node state, what each job waits for, streams", .draw = ctl_draw_status},
+    {"ping", NULL, "check that accessd answers", .draw = ctl_draw_ping},
+    {"jobs", NULL, "jobs: rate, what each waits for, progress", .draw = ctl_draw_jobs},
+    {"streams", NULL, "streams and their slots", .draw = ctl_draw_streams},
+    {"tenants", NULL, "users, and the resources of each", .draw = ctl_draw_tenants},
+    {"datasets", NULL, "named data sets, and who may use them", .draw = ctl_draw_datasets, .json = ctl_datasets_json},
+    {"workers", NULL, "worker processes", .draw = ctl_draw_workers},
+    {"peers", NULL, "other nodes, and the samples that they send", .draw = ctl_draw_peers},
+    {"explain", "JOB|DATASET", "what limits a job, what would help, what is cached", .tell = ctl_explain, .json = ctl_explain_json},
+    {"bad", "JOB", "bad samples of a job's stream, and why they are bad", .run = ctl_run_bad},
+    {"cache", "ls", "cached groups: data set, form, size", .run = ctl_run_cache},
+    {"cache", "pin|unpin GROUP", "pin: never evict a group; unpin: allow it again", .run = ctl_run_cache},
+    {"cache", "drop GROUP", "remove a group", .run = ctl_run_cache},
     {"cache", "forget DATASET", "throw away all that was made of a data set", .run = ctl_run_cache},
-    {"cache", "verify", "read all of it and drop what is damaged", .run = ctl_run_cache},
-    {"cache", "warm DATASET", "make what can be kept of it, before a job needs it", .run = ctl_run_cache},
-    {"cache", "lend DATASET", "make what this node owns of it, for other nodes' jobs", .run = ctl_run_cache},
-    {"plan", "show FILE", "what a recorded plan holds (asks no accessd)", .run = ctl_run_plan},
-    {"plan", "export FILE...", "the plan of one file, or of the files of all ranks", .run = ctl_run_plan},
-    {"convert", "SOURCE TARGET", "pictures into one quicker file (asks no accessd)", .run = ctl_run_convert},
-    {"convert", "--check TARGET", "is every byte of it as it was written?", .run = ctl_run_convert},
+    {"cache", "verify", "read the whole cache and remove damaged samples", .run = ctl_run_cache},
+    {"cache", "warm DATASET", "fill the cache before a job needs it", .run = ctl_run_cache},
+    {"cache", "lend DATASET", "make this node's share, for jobs of other nodes", .run = ctl_run_cache},
+    {"plan", "show FILE", "contents of a recorded plan (needs no accessd)", .run = ctl_run_plan},
+    {"plan", "export FILE...", "write the plan of one file, or of all ranks' files", .run = ctl_run_plan},
+    {"convert", "SOURCE TARGET", "write pictures into one file (needs no accessd)", .run = ctl_run_convert},
+    {"convert", "--check TARGET", "verify every byte of TARGET", .run = ctl_run_convert},
     /* clang-format on */
 };
 
 static void ctl_help(void)
 {
 	puts("Usage: access-ctl [OPTION]... COMMAND\n"
-	     "Asks the accessd that runs for this user; never starts one.\n\nCommands:");
+	     "Queries this user's running accessd; never starts one.\n\nCommands:");
 	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++) {
 		const char *operand = ctl_commands[i].operand;
 		char words[32];

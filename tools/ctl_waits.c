@@ -229,9 +229,10 @@ void ctl_waits_help(FILE *out)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_words); i++)
 		ctl_waits_line(ctl_words[i].word, ctl_words[i].means, out);
-	ctl_waits_line("nothing", "it hardly waits: its own steps, or its GPU, are its pace", out);
-	ctl_waits_line("its end", "it failed, or leaves; it gets nothing more", out);
-	ctl_waits_line("stopped?",
-		       "samples lie ready for it, and it takes none: stopped, or in a long step",
+	ctl_waits_line("nothing", "the job hardly waits: its own steps, or its GPU, set the pace",
 		       out);
+	ctl_waits_line("its end", "the job failed or is closing, and gets no more samples", out);
+	ctl_waits_line(
+	    "stopped?",
+	    "samples are ready, but the job takes none: it is stopped, or in a long step", out);
 }

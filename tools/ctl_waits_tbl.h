@@ -4,11 +4,11 @@
  * WAIT(stage of the status, word, what it means, what helps)
  */
 /* clang-format off */
-WAIT("scan", "listing", "the names and sizes of the dataset's files are being listed", "a folder is listed once, later jobs take the stored index; a dataset in one file needs no listing: access-ctl convert")
-WAIT("read", "reading", "samples are on their way from storage, or from what is kept of them", "faster storage, more readers (accessd.conf(5)), one file in the place of many (access-ctl convert), or a cache_size that the dataset fits into")
-WAIT("decode", "decoding", "worker processes decode and transform samples, as fast as they can", "more workers (accessd.conf(5)) if processors are idle, or a form that decodes faster: access-ctl explain JOB says what is kept and why, access-ctl convert makes one")
-WAIT("slot", "slots", "all slots, the memory of finished samples, are held or not yet used by jobs", "jobs that hold them must give batches back sooner, the fastest job cannot go further ahead than this; more memory (accessd.conf(5)) makes more slots")
-WAIT("workers", "workers", "no worker process is alive; accessd starts new ones", "if it stays so, accessd's log says why they end")
-WAIT("schedule", "planning", "accessd decides which samples come next", "it passes by itself; if it stays so, the machine lacks processor time")
-WAIT("drain", "restart", "accessd is ending", "nothing need be done: the job goes on with the next accessd")
+WAIT("scan", "listing", "accessd lists the names and sizes of the data set's files", "a folder is listed once, and later jobs use the stored index; a data set in one file (access-ctl convert) needs no listing")
+WAIT("read", "reading", "samples are being read from storage or from the cache", "faster storage, more readers (accessd.conf(5)), one file instead of many (access-ctl convert), or a cache_size that holds the data set")
+WAIT("decode", "decoding", "worker processes decode and transform samples", "more workers (accessd.conf(5)) if processors are idle, or a form that decodes faster: access-ctl explain JOB shows what is cached and why, access-ctl convert makes one")
+WAIT("slot", "slots", "jobs hold all slots (the memory of finished samples), or have not used them yet", "jobs that hold them must release batches sooner, as the fastest job cannot get further ahead than this; more memory (accessd.conf(5)) makes more slots")
+WAIT("workers", "workers", "no worker process runs; accessd starts new ones", "nothing for now; if it continues, accessd's log says why workers end")
+WAIT("schedule", "planning", "accessd chooses the next samples", "nothing for now; if it continues, the machine lacks CPU time")
+WAIT("drain", "restart", "accessd is shutting down", "nothing: the job continues with the next accessd")
 /* clang-format on */

@@ -8,7 +8,7 @@ complete -c access-bench -l pipeline -r -F -a 'imagenet-train imagenet-train-u8 
 complete -c access-bench -l jobs -x -d 'training jobs, each a process'
 complete -c access-bench -l batch -x -d 'samples a batch'
 complete -c access-bench -l epochs -x -d 'epochs of every job'
-complete -c access-bench -l job-epochs -x -d 'epochs, dealt round the jobs'
+complete -c access-bench -l job-epochs -x -d 'epochs of each job'
 complete -c access-bench -l order -x -a 'usual carousel any seeded sequential replay' -d 'in which order samples come'
 complete -c access-bench -l replay -r -F -d 'the recorded plan that each job replays'
 complete -c access-bench -l record -r -F -d 'where each job records its plan'
