@@ -30,12 +30,6 @@ static int read_entry(struct plan_log *plan_log, uint64_t *offset, struct entry 
 	return 0;
 }
 
-static bool is_below(const struct entry *entry, uint64_t epoch, uint64_t place)
-{
-	return entry->epoch < epoch ||
-	       (entry->epoch == epoch && entry->place + entry->count <= place);
-}
-
 /* Where the record begins that has the place or comes after it. */
 static int find(struct plan_log *plan_log, uint64_t epoch, uint64_t place, uint64_t *ret_offset)
 {
@@ -48,7 +42,7 @@ static int find(struct plan_log *plan_log, uint64_t epoch, uint64_t place, uint6
 		r = read_entry(plan_log, &offset, &entry);
 		if (r == PLAN_READER_E_GONE) /* the log goes on while we read */
 			offset = plan_log_first(plan_log);
-	} while (r == PLAN_READER_E_GONE || (!r && is_below(&entry, epoch, place)));
+	} while (r == PLAN_READER_E_GONE || (!r && entry_ends_by(&entry, epoch, place)));
 	*ret_offset = begin;
 	return r == PLAN_READER_E_SHORT ? 0 : r;
 }
@@ -123,7 +117,7 @@ static int pass(struct plan_log *plan_log, const struct entry_set *set, struct e
 		r = entry_rest_pass(set, rest, &entry, BASE_MIN(end, place));
 		if (r)
 			return r < 0 ? r : PLAN_READER_E_BAD;
-		if (is_below(&entry, rest->epoch, rest->place))
+		if (entry_ends_by(&entry, rest->epoch, rest->place))
 			*offset = next;
 	}
 	return 0;

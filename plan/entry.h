@@ -23,6 +23,13 @@ struct entry_set { /* which samples the epochs of the log have; borrowed */
 	uint64_t samples;
 };
 
+/* Does it end at or before the place of that epoch? */
+static inline bool entry_ends_by(const struct entry *entry, uint64_t epoch, uint64_t place)
+{
+	return entry->epoch < epoch ||
+	       (entry->epoch == epoch && entry->place + entry->count <= place);
+}
+
 /* Writes the samples at the entry's places in order (room for count). */
 void entry_samples(const struct entry_set *set, const struct entry *entry, int64_t *ret_ids);
 /* Does the entry agree with itself and with the set? For one that came from elsewhere. */

@@ -122,17 +122,11 @@ uint32_t carousel_log_group(const struct carousel_log *log)
 
 /* ranks come */
 
-static bool ends_by(const struct entry *entry, uint64_t epoch, uint64_t place)
-{
-	return entry->epoch < epoch ||
-	       (entry->epoch == epoch && entry->place + entry->count <= place);
-}
-
 /* The first that ends behind the place, or the end: they are in order, and may be millions. */
 static uint64_t first_behind(const struct carousel_log *log, uint64_t epoch, uint64_t place)
 {
 	return BASE_SEARCH(at, log->first, carousel_log_end(log),
-			   ends_by(&carousel_record_of(log, at)->entry, epoch, place));
+			   entry_ends_by(&carousel_record_of(log, at)->entry, epoch, place));
 }
 
 /* The entry that has the place, or the end. false: none that is kept. */
