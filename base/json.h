@@ -72,6 +72,8 @@ void json_out_member_array(struct json_out *out, const char *key);
 /* Ends the text: 0 and *ret_text (caller frees) with *ret_size bytes without the NUL (may be NULL),
  * or the error that stuck; -EINVAL also while something is open. out can be used again after it. */
 int json_out_take(struct json_out *out, char **ret_text, size_t *ret_size);
+/* The same to a file, with a new line. */
+int json_out_write(struct json_out *out, FILE *file);
 
 /* ---- json_in.c: a parsed text ---- */
 #define JSON_IN_DEPTH 32

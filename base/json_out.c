@@ -267,3 +267,13 @@ int json_out_take(struct json_out *out, char **ret_text, size_t *ret_size)
 	json_out_fini(out);
 	return error;
 }
+
+int json_out_write(struct json_out *out, FILE *file)
+{
+	_cleanup_free_ char *text = NULL;
+	const int error = json_out_take(out, &text, NULL);
+
+	if (error == 0)
+		fprintf(file, "%s\n", text);
+	return error;
+}

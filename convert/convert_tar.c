@@ -220,7 +220,6 @@ static char *tar_json(const struct dataset *source, uint64_t sample)
 	const uint32_t label = dataset_label_of(source, sample);
 	struct json_out out;
 	char *text;
-	size_t size;
 
 	json_out_init(&out, false);
 	json_out_object_begin(&out);
@@ -228,7 +227,7 @@ static char *tar_json(const struct dataset *source, uint64_t sample)
 	if (dataset_classes(source))
 		json_out_member_string(&out, "class", dataset_class_name(source, label));
 	json_out_object_end(&out);
-	return json_out_take(&out, &text, &size) ? NULL : text;
+	return json_out_take(&out, &text, NULL) ? NULL : text;
 }
 
 static int tar_add_sample(struct convert_output *output, const struct convert_result *result,

@@ -138,21 +138,14 @@ static void bad_put(struct json_out *out, const struct ctl_bad *bad)
 
 int ctl_bad_print(const struct ctl_bad *bad, unsigned n, FILE *out)
 {
-	_cleanup_free_ char *text = NULL;
 	struct json_out json;
-	size_t size;
-	int r;
 
 	json_out_init(&json, true);
 	json_out_array_begin(&json);
 	for (unsigned i = 0; i < n; i++)
 		bad_put(&json, &bad[i]);
 	json_out_array_end(&json);
-	r = json_out_take(&json, &text, &size);
-	json_out_fini(&json);
-	if (!r)
-		fprintf(out, "%s\n", text);
-	return r;
+	return json_out_write(&json, out);
 }
 
 /* ---- all of it ---- */

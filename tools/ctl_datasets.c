@@ -53,9 +53,6 @@ int ctl_datasets_json(const struct json_in *status, const char *operand, FILE *o
 					    "groups", "contact", "pipeline"};
 	const struct json_in *datasets = json_in_member(status, "datasets");
 	struct json_out json;
-	_cleanup_free_ char *text = NULL;
-	size_t size;
-	int r;
 
 	(void)operand;
 	json_out_init(&json, false);
@@ -69,10 +66,5 @@ int ctl_datasets_json(const struct json_in *status, const char *operand, FILE *o
 		json_out_object_end(&json);
 	}
 	json_out_array_end(&json);
-	r = json_out_take(&json, &text, &size);
-	json_out_fini(&json);
-	if (r)
-		return diag_fail(diag, CTL_E_NONE, "out of memory");
-	fprintf(out, "%s\n", text);
-	return 0;
+	return json_out_write(&json, out) ? diag_fail(diag, CTL_E_NONE, "out of memory") : 0;
 }

@@ -459,10 +459,8 @@ int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct
 int ctl_explain_json(const struct json_in *status, const char *who, FILE *out, struct diag *diag)
 {
 	const struct json_in *jobs = json_in_member(status, "jobs");
-	_cleanup_free_ char *text = NULL;
 	struct json_out json;
 	unsigned found = 0;
-	int r;
 
 	json_out_init(&json, false);
 	json_out_array_begin(&json);
@@ -473,12 +471,9 @@ int ctl_explain_json(const struct json_in *status, const char *who, FILE *out, s
 		ctl_whatif_json(status, job, &json);
 	}
 	json_out_array_end(&json);
-	r = found > 0 ? json_out_take(&json, &text, NULL) : 0;
-	json_out_fini(&json);
-	if (found == 0)
+	if (found == 0) {
+		json_out_fini(&json);
 		return ctl_no_job(status, who, diag);
-	if (r)
-		return diag_fail(diag, CTL_E_NONE, "out of memory");
-	fprintf(out, "%s\n", text);
-	return 0;
+	}
+	return json_out_write(&json, out) ? diag_fail(diag, CTL_E_NONE, "out of memory") : 0;
 }

@@ -65,13 +65,10 @@ void peers_etcd_prefix(const char *cluster, char ret[PEERS_ETCD_PREFIX])
 
 static char *done(struct json_out *out)
 {
-	char *text = NULL;
+	char *text;
 
 	json_out_object_end(out);
-	if (json_out_take(out, &text, NULL))
-		text = NULL;
-	json_out_fini(out);
-	return text;
+	return json_out_take(out, &text, NULL) ? NULL : text;
 }
 
 static void begin(struct json_out *out)

@@ -427,9 +427,7 @@ bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_unti
 static char *note_of(const struct stream *stream, const struct cache_point *point)
 {
 	struct json_out out;
-	char name[24], hex[65],
-	    *text = NULL; /* no version: a newer one of the same is to supersede it */
-	size_t size;
+	char name[24], hex[65], *text; /* no version: a newer one of the same is to supersede it */
 
 	json_out_init(&out, false);
 	json_out_object_begin(&out);
@@ -438,10 +436,7 @@ static char *note_of(const struct stream *stream, const struct cache_point *poin
 	hash_hex(&point->cut, hex)[CACHE_CUT_DIGITS] = '\0';
 	json_out_member_string(&out, "begins", hex);
 	json_out_object_end(&out);
-	if (json_out_take(&out, &text, &size))
-		text = NULL;
-	json_out_fini(&out);
-	return text;
+	return json_out_take(&out, &text, NULL) ? NULL : text;
 }
 
 static void ask_for(struct stream *stream, struct cache_point *point)

@@ -475,14 +475,11 @@ static void put_all(struct json_out *out, const struct view *view)
 static int render(struct view *view, char **ret, size_t *ret_size)
 {
 	struct json_out out;
-	int r;
 
 	mark_his(view);
 	json_out_init(&out, false);
 	put_all(&out, view);
-	r = json_out_take(&out, ret, ret_size);
-	json_out_fini(&out);
-	return r;
+	return json_out_take(&out, ret, ret_size);
 }
 
 int status_render(void *node, const struct watch_who *who, char **ret, size_t *ret_size)

@@ -128,7 +128,6 @@ static void json_node(struct json_out *out, const struct top_model *model)
 
 void top_json(const struct top_model *model, FILE *file)
 {
-	_cleanup_free_ char *text = NULL;
 	struct json_out out;
 
 	json_out_init(&out, false);
@@ -147,7 +146,5 @@ void top_json(const struct top_model *model, FILE *file)
 		json_out_array_end(&out);
 	}
 	json_out_object_end(&out);
-	if (json_out_take(&out, &text, NULL) == 0)
-		fprintf(file, "%s\n", text);
-	json_out_fini(&out);
+	json_out_write(&out, file);
 }
