@@ -135,11 +135,13 @@ class MixTest(DaemonCase):
         self.assertGreater(len(seen[0]), SAMPLES // 2)
 
     def test_ranks_that_come_up_later(self):
+        def gather(everybody, mine):
+            everybody[:] = [(rank, *mine[1:]) for rank in range(2)]
         mixes = [self.mixed((2, 1), part={"order": "seeded", "seed": 1, "job": "late ranks"}) for _ in (0, 1)]
         seen = []
         for rank, mixed in enumerate(mixes):
             distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda rank=rank: rank,
-                                                get_world_size=lambda: 2)
+                                                get_world_size=lambda: 2, all_gather_object=gather)
             with unittest.mock.patch.dict(sys.modules, {"torch.distributed": distributed}):
                 loop = iter(mixed)
             seen.append({(part, index) for batch in loop for part, index in zip(batch.parts, batch.ids)})
