@@ -5,6 +5,7 @@ import array
 import base64
 import hashlib
 import json
+import math
 import operator
 import os
 import re
@@ -30,6 +31,7 @@ _MOST_VERSIONS = 5      # that come while one is opened
 _IS_OTHER = "resume with the dataset it was saved with"     # of another version than the token (plan/token.c)
 _STATE_VERSION = 1
 _QUIET_SECONDS = 2.0
+_MOST_SECONDS = 2_000_000  # of a timeout, so that it has room in an int of ms
 _LAST_MS = 5000  # to ask for bad samples before a stream is given back
 
 # Orders that one daemon decides as it goes: the ranks of one node alone can share them.
@@ -162,22 +164,49 @@ def _numbers(values, letter):
         if memory.c_contiguous and memory.format in (letter, "l" if letter == "q" else letter):
             return memory
     tolist = getattr(values, "tolist", None)
-    return array.array(letter, tolist() if tolist else values)
+    values = tolist() if tolist else values
+    if letter == "q" and isinstance(values, (list, tuple)) and any(isinstance(value, bool) for value in values):
+        raise ArgumentError(f"ids has booleans: of a mask of {len(values):,} samples give the numbers, as numpy.flatnonzero(mask)")
+    return array.array(letter, values)
 
 
 def _numbered(what, begin, end):
     return f"{what} {begin}" if end - begin == 1 else f"{what}s {begin} to {end - 1}"
 
 
-def _counted(batch_size):
+def _counted(what, number):
     """A whole number, NumPy's, too; how many there may be is the library's to say."""
     try:
-        count = operator.index(batch_size)
+        count = operator.index(number)
     except TypeError:
         count = 0
     if count < 1:
-        raise ArgumentError(f"batch_size is {batch_size!r}: a whole number from 1 on")
+        raise ArgumentError(f"{what} is {number!r}: a whole number from 1 on")
     return count
+
+
+def _parted(split):
+    """The bounds and the seed. The library takes 0 and 0 for no split."""
+    try:
+        first, last, *key = split
+        first, last, (key,) = float(first), float(last), key or (0,)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"split is {split!r}: (from, to) or (from, to, seed)") from None
+    if not 0 <= first < last <= 1:
+        raise ArgumentError(f"split is {first:g} and {last:g}, must be 0 <= from < to <= 1")
+    return first, last, key
+
+
+def patience(timeout: float | None) -> float | None:
+    """Seconds; None: no limit, which is torch's 0, too."""
+    try:
+        if timeout is None or (0 <= timeout and timeout in (0, math.inf)):
+            return None
+        if 0 < timeout:
+            return min(float(timeout), _MOST_SECONDS)
+    except TypeError:
+        pass
+    raise ArgumentError(f"timeout is {timeout!r}: a number of seconds, or None for no limit")
 
 
 _NAMED = "name:"
@@ -352,7 +381,7 @@ class Loader:
         bad: "error" (default), "skip" or "substitute": the policy for samples that cannot be decoded, or whose files have
             changed. bad_samples lists them.
         bad_budget: bad samples that an epoch may have; default 10, or 1 % of the samples if that is more; negative: none.
-        timeout: seconds to wait for a batch, then errors.BatchTimeout. Default: no limit; stderr says what it waits for.
+        timeout: seconds to wait for a batch, then errors.BatchTimeout. Default, and 0, as in torch: no limit; stderr says what it waits for.
         socket: the path of accessd's socket, or "private" for a private accessd. Default: as oa_connect(3) finds it.
 
     Other arguments of torch's DataLoader, such as num_workers and pin_memory, are accepted and ignored; ``ignored`` says why.
@@ -430,7 +459,8 @@ class Loader:
         if source:
             self._folder = os.fsdecode(self._folder) + _source(source)
         self.pipeline = pipeline
-        self.batch_size = _counted(batch_size)
+        self.batch_size = _counted("batch_size", batch_size)
+        epochs, samples = (None if number is None else _counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
         self._job_asked = job
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
@@ -455,7 +485,7 @@ class Loader:
         self.as_, self._convert = convert.way(as_)
         convert.refuse(self.as_, self._layout)
         drop_last = drop_last or self._drops_rest()
-        self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
+        self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, patience(timeout), epochs
         if blocks is not None:
             shuffle, order = None, "seeded"
         chosen = self._order(shuffle, order, replay, seed, weights)
@@ -487,9 +517,8 @@ class Loader:
             "window": None if blocks is None else blocks.window,
         }
         if split is not None:
-            first, last, *key = split
-            self._options.update(split_from=float(first), split_to=float(last),
-                                 split_seed=key[0] if key else 0)
+            first, last, key = _parted(split)
+            self._options.update(split_from=first, split_to=last, split_seed=key)
         self._socket, self._spread = socket, spread
         self._agreed = None       # by ranks on several nodes: the order and its seed
         self._client = None
@@ -536,6 +565,8 @@ class Loader:
         return (_COPY if copy else held) | (_DROP_LAST if drop_last else 0)
 
     def _order(self, shuffle, order, replay, seed, weights):
+        if isinstance(shuffle, str):
+            raise ArgumentError(f"shuffle is {shuffle!r}; there are: True, False, \"blocks\"")
         if order is None:
             if replay is not None:
                 order = "replay"
@@ -970,7 +1001,7 @@ class Loader:
 
     def _await(self, stream):
         if self._timeout is not None:
-            return stream.next(max(0, int(self._timeout * 1000)))
+            return stream.next(int(self._timeout * 1000))
         return self._patiently(stream.next)
 
     @staticmethod

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from . import _core, tfdata, trees
 from .errors import ArgumentError, Error, StateError, TransformError
-from .loader import Batch, DictBatch, Loader
+from .loader import Batch, DictBatch, Loader, patience
 
 _ENDS = {"first": 0, "all": 1, "longest": 2}
 _UNITS = {"samples": 0, "batches": 1}
@@ -116,7 +116,7 @@ class Mix:
         self.weights = _weighed(weights, self.parts)
         self.batch_size = _sized(batch_size, self.parts)
         self.unit, self.end, self.epochs, self.drop_last = unit, end, epochs, drop_last
-        self._timeout = timeout
+        self._timeout = patience(timeout)
         self._options = {"unit": _chosen("unit", unit, _UNITS), "end": _chosen("end", end, _ENDS), "seed": seed,
                          "epochs": epochs or 0, "flags": _DROP_LAST if drop_last else 0}
         _same_kind(self.parts)
@@ -189,7 +189,7 @@ class Mix:
 
     def _await(self):
         if self._timeout is not None:
-            return self._open().next(max(0, int(self._timeout * 1000)))
+            return self._open().next(int(self._timeout * 1000))
         return self.parts[0]._patiently(self._open().next)
 
     def _made(self, batch):

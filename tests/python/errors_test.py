@@ -10,7 +10,7 @@ import warnings
 
 import oneaccess as oa
 from oneaccess import errors
-from support import DaemonCase
+from support import SAMPLES, DaemonCase
 
 LITERALS = re.compile(r'(?:"(?:[^"\\]|\\.)*"\s*)+')
 C_WORDS = re.compile(r"\bOA_[A-Z]|\boa_[a-z_]+\(|\boptions\.")
@@ -111,6 +111,19 @@ class ArgumentsTest(DaemonCase):
         for rank, ranks in ((2, 2), (-1, 2), (1, 1)):
             with self.assertRaisesRegex(oa.errors.ArgumentError, f"rank={rank}, world_size={ranks}"):
                 self.loader(rank=rank, world_size=ranks)
+
+    def test_what_would_mean_something_else(self):
+        """A mask, of which two samples would be taken over and over; a part without samples; a word in the place of a truth."""
+        for options, words in (({"ids": [True, False, True]}, "ids has booleans.*numpy.flatnonzero"), ({"split": (0, 0)}, "split is 0 and 0, must"),
+                               ({"split": (0, .5, 1, 2)}, "split is .0, 0.5, 1, 2.: .from, to. or .from, to, seed"), ({"split": .5}, "split is 0.5"),
+                               ({"epochs": 0}, "epochs is 0"), ({"epochs": -1}, "epochs is -1"), ({"weights": [1] * SAMPLES, "samples": 0}, "samples is 0"),
+                               ({"shuffle": "block"}, 'shuffle is \'block\'; there are: True, False, "blocks"'), ({"timeout": "x"}, "timeout is 'x'"),
+                               ({"timeout": -1}, "timeout is -1"), ({"timeout": float("nan")}, "timeout is nan")):
+            with self.subTest(options=options), self.assertRaisesRegex(errors.ArgumentError, words):
+                self.loader(**options)
+        for timeout in (0, float("inf"), 1e30):    # torch's 0 is no limit
+            self.assertEqual(sum(len(batch.ids) for batch in self.loader(timeout=timeout)), SAMPLES)
+        self.assertIsNone(self.loader(timeout=0)._timeout)
 
     def test_words_are_pythons(self):
         with self.assertRaisesRegex(oa.errors.ArgumentError, "leave ids out for all"):
