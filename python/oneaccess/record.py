@@ -57,7 +57,7 @@ def _array(value, what, exact=False, may_be_empty=False):
     elif hasattr(value, "getbands") and hasattr(value, "convert"):   # Pillow's
         value = np.asarray(value if value.mode in ("L", "RGB", "RGBA") else value.convert("RGB"))
     elif isinstance(value, float) and not isinstance(value, np.generic):   # np.float64 is both
-        value = np.float32(value)
+        value = _narrowed(np.asarray(value), what)
     elif isinstance(value, (list, tuple)):
         value = _list(value, what)
     elif not isinstance(value, (bool, int, np.ndarray, np.generic)):
@@ -97,7 +97,18 @@ def _list(value, what):
     if array is None or array.dtype.kind not in "biuf":
         raise TransformError(f"{what} is a list, not of numbers alone or not of one shape: of lists or texts give ragged={{name: (most, most in one)}} to"
                              f" wrap(), else {_instead(value)}")
-    return array.astype(np.float32) if array.dtype == np.float64 else array
+    return _narrowed(array, what) if array.dtype == np.float64 else array
+
+
+def _narrowed(array, what):
+    """As float32, which infinities of the data set's stay, and no other number becomes."""
+    import numpy as np
+    try:
+        with np.errstate(over="raise"):
+            return array.astype(np.float32)
+    except FloatingPointError:
+        raise TransformError(f"{what} has a number that float32 has no room for, which ends at {np.finfo(np.float32).max:.2g}: scale it in the data set, or"
+                             " have an array there, whose float64 stays") from None
 
 
 def _pnm(array, what):

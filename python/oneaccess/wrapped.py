@@ -31,6 +31,7 @@ from .nested import Nested, lengths_of
 from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
 
 _MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
+_MOST_SAMPLES = 1 << 32     # of an index (storage/index.h)
 _MOST_KEPT = 16 << 20
 _MOST_PARTS = 64        # of a data set, whose code is looked at
 _MOST_STARTS = 5        # of a pool that ends again and again, in a minute
@@ -224,7 +225,10 @@ class Wrapped:
 
     @functools.cached_property
     def count(self) -> int:
-        return len(self.dataset)
+        count = len(self.dataset)
+        if count > _MOST_SAMPLES:
+            raise DatasetError(f"the data set has {count:,} samples, at most {_MOST_SAMPLES:,} have numbers: give it a __len__ of those that an epoch is to have")
+        return count
 
     def __len__(self):
         return self.count

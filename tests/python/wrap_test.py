@@ -144,6 +144,29 @@ class WrapTest(PoolCase):
             with self.assertRaisesRegex(oa.errors.ArgumentError, name + "=.*say of which field"):
                 oa.wrap([1], **{name: value})
 
+    def test_numbers_too_large(self):
+        """Such as become infinite as float32, where the data set's are not."""
+        for large in (1e39, [1.0, -1e39]):
+            with self.subTest(large=large), self.assertRaisesRegex(oa.errors.DatasetError, "field 1 of the sample has a number.*float32.*an array"):
+                self.wrapped([(1, large)])
+        for edge in (3.4e38, float("inf"), [1e-50, float("-inf"), float("nan")]):
+            (field, _), = self.wrapped([(edge, 1)])
+            np.testing.assert_array_equal(field[0], np.float32(edge))
+        (field, _), = self.wrapped([(np.array([1e39]), 1)])
+        self.assertEqual(field[0, 0], 1e39)
+        loader = self.wrapped([(1.0,), (1e39,), (2.0,)], bad="skip", batch_size=3)
+        self.assertEqual(sorted(next(iter(loader))[0].tolist()), [1, 2])
+
+    def test_more_samples_than_have_numbers(self):
+        class Endless:
+            def __len__(self):
+                return sys.maxsize
+
+            def __getitem__(self, index):
+                return index
+        with self.assertRaisesRegex(oa.errors.DatasetError, "has 9,223,372,036,854,775,807 samples, at most 4,294,967,296.*__len__"):
+            self.wrapped(Endless())
+
     def test_fields_of_varied_length(self):
         """What to do is said when the Loader is made; a tuple's fields have numbers, and one column needs no list."""
         lists = [(list(range(1 + i % 3)), i) for i in range(8)]
