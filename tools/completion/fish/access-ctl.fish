@@ -37,7 +37,7 @@ complete -c access-ctl -n '__access_ctl_has_only cache' -f -a 'ls pin unpin drop
 complete -c access-ctl -n '__access_ctl_has_only plan' -f -a 'show export'
 
 complete -c access-ctl -l socket -r -F -d 'the socket of accessd'
-complete -c access-ctl -l timeout-s -x -d 'wait so long for all that accessd has to say'
+complete -c access-ctl -l timeout-s -x -d 'seconds to wait for accessd in all'
 complete -c access-ctl -l json -d 'print the answer as JSON'
 complete -c access-ctl -l user -x -a everybody -d 'act for this user'
 complete -c access-ctl -l format -x -a 'csv json plan' -d 'of plan export'
