@@ -81,6 +81,17 @@ static void pipeline_add_image(struct pipeline *pipeline, const char *name,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
 }
 
+/* Behind the tail's ops on it. */
+static void pipeline_add_label(struct pipeline *pipeline)
+{
+	const uint64_t classes = pipeline->tail.label.classes;
+
+	if (classes)
+		pipeline_add_field(pipeline, "label", PIPELINE_F32, 1, &classes);
+	else
+		pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
+}
+
 static void pipeline_freep(struct pipeline **pipeline)
 {
 	pipeline_free(*pipeline);
@@ -151,6 +162,49 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *wh
 	return pipeline_write(pipeline, whole, diag);
 }
 
+/* What may stand behind audio: what leaves samples out by their class, or works on the label. */
+static const char *pipeline_check_sound(const struct pipeline *pipeline)
+{
+	const struct tail *tail = &pipeline->tail;
+
+	if (tail->batch.n > 0)
+		return "mixup and cutmix are of pictures; leave them out";
+	if (tail->label_filter.by_size)
+		return "a filter's width and height are of pictures; give keep or drop";
+	return NULL;
+}
+
+/* A sound, its label, and how many of its frames are not the zeros behind it. */
+static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *whole,
+				  struct diag *diag)
+{
+	static const struct shape none = {.dtype = PIPELINE_F32};
+	const char *wrong = sound_init(&pipeline->ops.op[0], &pipeline->sound);
+	const struct sound *sound = &pipeline->sound;
+	const uint64_t shape[2] = {sound->channels, sound->frames};
+	const unsigned skip = sound->channels == 0; /* a dimension that nobody asked for */
+	int r;
+
+	pipeline->is_sound = true;
+	r = wrong ? 0 : tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
+	if (r != 0)
+		return r;
+	if (!wrong)
+		wrong = pipeline_check_sound(pipeline);
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (audio): %s", wrong);
+	if (pipeline->tail.first > 1)
+		return diag_fail(
+		    diag, PIPELINE_E_BAD,
+		    "pipeline: op 2 (%s) works on pictures, and audio makes none; leave "
+		    "it out",
+		    op_name(pipeline->ops.op[1].id));
+	pipeline_add_field(pipeline, "audio", PIPELINE_F32, 2 - skip, shape + skip);
+	pipeline_add_label(pipeline);
+	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
+	return pipeline_write(pipeline, whole, diag);
+}
+
 /* Boxes and masks. */
 static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 {
@@ -180,13 +234,9 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 {
 	const char *wrong = NULL;
-	const uint64_t classes = pipeline->tail.label.classes;
 
 	pipeline_add_image(pipeline, "image", &pipeline->shape);
-	if (classes)
-		pipeline_add_field(pipeline, "label", PIPELINE_F32, 1, &classes);
-	else
-		pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
+	pipeline_add_label(pipeline);
 	pipeline->packed.first = pipeline->n_fields;
 	if (!pipeline->shape.by_record && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
 		wrong = "fields come in the records of a wrapped data set: give \"source\": "
@@ -297,6 +347,8 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 		*whole = pipeline->ops;
 	if (r == 0 && pipeline->ops.op[0].id == OP_RECORD)
 		r = pipeline_compile_record(pipeline, whole, diag);
+	else if (r == 0 && pipeline->ops.op[0].id == OP_AUDIO)
+		r = pipeline_compile_sound(pipeline, whole, diag);
 	else if (r == 0)
 		r = pipeline_compile_picture(pipeline, whole, diag);
 	if (r != 0)

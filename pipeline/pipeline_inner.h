@@ -9,6 +9,7 @@
 #include "pipeline/forms/picked.h"
 #include "pipeline/forms/zstandard.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/sound/sound.h"
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
 
@@ -27,6 +28,8 @@ struct pipeline {
 	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
 	unsigned n_fields;
 	bool is_record; /* fields as they are, no program */
+	bool is_sound;  /* no picture, no program, but `sound` */
+	struct sound sound;
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */
@@ -46,6 +49,8 @@ struct pipeline_run {
 	struct picked_room *room;     /* owned; with members */
 	struct steps_scratch *masks;  /* owned; NULL: there are none */
 	struct zstandard *zstandard;  /* owned; NULL: not needed yet */
+	struct sound_room *sounds;    /* owned; NULL: there are none */
+	struct sound_watch watch;     /* of sounds */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is

@@ -28,6 +28,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	steps_scratch_free(run->masks);
 	picked_room_free(run->room);
 	zstandard_free(run->zstandard);
+	sound_room_free(run->sounds);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -46,6 +47,7 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 	for (unsigned v = 0; v < n; v++) {
 		if (first && pipelines[v] &&
 		    (pipelines[v]->is_record != first->is_record ||
+		     pipelines[v]->is_sound != first->is_sound ||
 		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
 		     pipelines[v]->shape.by_record != first->shape.by_record ||
 		     pipelines[v]->shape.by_members != first->shape.by_members ||
@@ -88,6 +90,8 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	run->pipeline[v] = pipeline;
 	if (!pipeline || pipeline->is_record)
 		return 0;
+	if (pipeline->is_sound)
+		return run->sounds ? 0 : sound_room_new(&run->sounds);
 	run->part[v].program = pipeline->program;
 	if (pipeline_has_masks(pipeline) && !run->masks && steps_scratch_new(&run->masks) != 0)
 		return -ENOMEM;
@@ -136,6 +140,7 @@ void pipeline_run_watch(struct pipeline_run *run,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg)
 {
 	decode_watch(run->decode, fn, arg);
+	run->watch = (struct sound_watch){fn, arg};
 }
 
 void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret)
@@ -322,6 +327,23 @@ static int pipeline_run_record(const struct pipeline_run *run, const struct pipe
 	return packed_write(&input->record, 0, pipeline->fields, &pipeline->packed, out, ret_error);
 }
 
+/* The sound, the label, its length. */
+static int pipeline_run_sound(const struct pipeline_run *run, const struct pipeline *pipeline,
+			      const struct pipeline_input *input, const struct pipeline_key *key,
+			      const struct pipeline_out *out, struct pipeline_error *ret_error)
+{
+	int64_t length = 0;
+	int r = label_write(&pipeline->tail.label, &pipeline->ops, input->label, out->field[1],
+			    ret_error);
+
+	r = r ? r
+	      : sound_run(&pipeline->sound, run->sounds, &run->watch, input->data, input->size, key,
+			  out->field[0], &length, ret_error);
+	if (r == 0)
+		memcpy(out->field[2], &length, sizeof(length));
+	return r;
+}
+
 /* Where pictures of that pipeline go; whose they are. */
 static uint32_t pipeline_run_parts(struct pipeline_run *run, unsigned v,
 				   const struct pipeline_out *out)
@@ -353,11 +375,13 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			continue;
 		if (pipeline->is_record)
 			r = pipeline_run_record(run, pipeline, input, &out[v], ret_error);
+		else if (pipeline->is_sound)
+			r = pipeline_run_sound(run, pipeline, input, key, &out[v], ret_error);
 		else
 			r = pipeline_run_tail(run, pipeline, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
-		if (!pipeline->is_record)
+		if (!pipeline->is_record && !pipeline->is_sound)
 			who |= pipeline_run_parts(run, v, &out[v]);
 	}
 	*ret = who;

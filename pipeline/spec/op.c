@@ -19,6 +19,7 @@ static const char *const op_pad_words[] = {"constant", "edge", "reflect", "symme
 static const char *const op_erase_words[] = {"random", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_source_words[] = {"file", "record", "random_record", NULL};
+static const char *const op_crop_words[] = {"random", "center", "begin", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 
 static const struct {

@@ -61,6 +61,20 @@ PARAM(RECORD, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
 PARAM(RECORD, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
       "with members of MDS shards: all of their columns, as decode has them; or null")
 
+OP(AUDIO, "audio", sound_op, "the sound's bytes become float32 of one rate and length")
+PARAM(AUDIO, SAMPLE_RATE, "sample_rate", OP_TYPE_INTEGER(1000, 768000), NULL,
+      "frames a second, to which every sound is resampled, 1000 to 768000")
+PARAM(
+    AUDIO, FRAMES, "frames", OP_TYPE_INTEGER(1, 1 << 24), NULL,
+    "how many frames each sound has, 1 to 16777216: a part of a longer one, zeros behind a shorter "
+    "one")
+PARAM(AUDIO, CHANNELS, "channels", OP_OR_NULL(OP_TYPE_INTEGER(1, 16)), "null",
+      "how many channels come out, 1 to 16, in a dimension before the frames; or null: the mean of "
+      "all, "
+      "and no such dimension")
+PARAM(AUDIO, CROP, "crop", OP_TYPE_WORD(op_crop_words), "\"random\"",
+      "which part of a longer sound: random, center or begin")
+
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")
 PARAM(RANDOM_RESIZED_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,

@@ -140,6 +140,11 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 	if (number > 1 && op->id == OP_RECORD)
 		return shape_bad(state, number, op,
 				 "it stands alone; give decode \"source\": \"record\" instead");
+	if (number > 1 && op->id == OP_AUDIO)
+		return shape_bad(
+		    state, number, op,
+		    "it takes the place of decode, and sounds have no pictures' ops; put "
+		    "it first, alone");
 	if (stage < OP_STAGE_FILTER && state->tail)
 		return diag_fail(
 		    state->diag, PIPELINE_E_BAD,

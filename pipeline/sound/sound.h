@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Sounds: what the op "audio" asks for, and a file's bytes to that many frames of it. sound.c knows no library and is
+ * in every build; the rest is sound_decode.c's, or sound_none.c's in a build without libsndfile and libsoxr.
+ */
+
+#include "pipeline/ops/draw.h"
+#include "pipeline/spec/op.h"
+
+#define SOUND_LEAST_RATE 1000 /* frames a second, of a file and of what comes out */
+#define SOUND_MOST_RATE 768000
+#define SOUND_MOST_FRAMES (1 << 24) /* that come out; 17 minutes of 16 kHz */
+#define SOUND_MOST_CHANNELS 16      /* that come out */
+#define SOUND_MOST_READ (1 << 27)   /* numbers that are decoded for one sample */
+
+enum sound_crop { SOUND_RANDOM = 0, SOUND_CENTER = 1, SOUND_BEGIN = 2 }; /* as op_crop_words */
+
+struct sound {
+	uint32_t rate, frames;
+	unsigned channels; /* 1: their mean; 0: that, too, and no dimension for it */
+	enum sound_crop crop;
+};
+
+struct sound_watch { /* who is told how many numbers are going to be decoded */
+	void (*fn)(void *arg, uint32_t frames, uint32_t channels);
+	void *arg;
+};
+
+/* ---- sound.c ---- */
+
+/* Of that op. What is wrong with it, how to mend it too; else NULL. */
+const char *sound_init(const struct op *op, struct sound *ret);
+/* Of a file with `has` frames, `wanted` are taken: the first one. */
+int64_t sound_start(enum sound_crop crop, int64_t has, int64_t wanted, struct philox_seq *seq);
+
+/* ---- sound_decode.c, sound_none.c ---- */
+
+/* Why this build decodes no sounds, and what to do; NULL: it does. */
+const char *sound_missing(void);
+
+struct sound_room;                           /* memory that is kept from sample to sample */
+int sound_room_new(struct sound_room **ret); /* 0 or -ENOMEM */
+void sound_room_free(struct sound_room *room);
+/* The file's bytes (hostile) to out, which has channels x frames numbers, zeros behind the *ret_length frames
+ * that the file has. 0, or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
+int sound_run(const struct sound *sound, struct sound_room *room, const struct sound_watch *watch,
+	      const void *data, size_t size, const struct pipeline_key *key, float *out,
+	      int64_t *ret_length, struct pipeline_error *ret_error);

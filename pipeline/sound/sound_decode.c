@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file's bytes to the frames that a pipeline asks for: a part of the file that is as long as that at the file's rate, its
+ * channels mixed, then resampled, with zeros behind. Only that part is decoded, so an hour's recording costs what a
+ * second's does, and a little for finding the place.
+ *
+ * The part is what is resampled, and nothing around it: the same as torchaudio.load(frame_offset=..., num_frames=...) and
+ * a resampler behind it.
+ */
+
+#include "pipeline/formats/decode.h"
+#include "pipeline/sound/sound.h"
+#include "pipeline/sound/sound_file.h"
+#include "pipeline/sound/sound_rate.h"
+
+struct sound_room {
+	float *part; /* owned; planes of what was read */
+	size_t size; /* numbers that it has room for */
+};
+
+const char *sound_missing(void)
+{
+	return NULL;
+}
+
+int sound_room_new(struct sound_room **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+void sound_room_free(struct sound_room *room)
+{
+	if (!room)
+		return;
+	free(room->part);
+	free(room);
+}
+
+static int sound_no_memory(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the sound");
+}
+
+static int sound_room_make(struct sound_room *room, size_t n, struct pipeline_error *ret_error)
+{
+	if (n <= room->size)
+		return 0;
+	free(room->part);
+	room->part = calloc(n, sizeof(*room->part));
+	room->size = room->part ? n : 0;
+	return room->part ? 0 : sound_no_memory(ret_error);
+}
+
+/* n frames of a plane to one of sound->frames at its rate, with zeros behind *ret_n of them. */
+static int sound_put(const struct sound *sound, uint32_t rate, const float *part, size_t n,
+		     float *out, size_t *ret_n)
+{
+	size_t done = BASE_MIN(n, sound->frames);
+	int r = 0;
+
+	if (rate == sound->rate)
+		memcpy(out, part, done * sizeof(*out));
+	else
+		r = sound_rate_change(rate, sound->rate, part, n, out, sound->frames, &done);
+	if (r == 0) {
+		memset(out + done, 0, (sound->frames - done) * sizeof(*out));
+		*ret_n = done;
+	}
+	return r;
+}
+
+/* All of it, of an open file. */
+static int sound_take(const struct sound *sound, struct sound_room *room,
+		      const struct sound_watch *watch, struct sound_file *file,
+		      const struct sound_head *head, struct philox_seq *seq, float *out,
+		      int64_t *ret_length, struct pipeline_error *ret_error)
+{
+	const unsigned planes = BASE_MAX(sound->channels, 1u);
+	/* as long as what comes out, rounded up: at most 2^24 * 768 */
+	const int64_t wanted =
+	    (int64_t)(((uint64_t)sound->frames * head->rate + sound->rate - 1) / sound->rate);
+	const size_t frames = (size_t)BASE_MIN(wanted, head->frames);
+	const int64_t start = sound_start(sound->crop, head->frames, wanted, seq);
+	size_t done = 0;
+	int r;
+
+	if (frames > SOUND_MOST_READ / BASE_MAX(planes, head->channels))
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "%zu frames of %u channels are too many", frames,
+				   BASE_MAX(planes, head->channels));
+	if (watch->fn)
+		watch->fn(watch->arg, (uint32_t)frames, head->channels);
+	r = sound_room_make(room, frames * planes, ret_error);
+	r = r ? r
+	      : sound_file_read(file, start, frames, sound->channels == 1 ? 0 : sound->channels,
+				room->part, ret_error);
+	if (r != 0)
+		return r;
+	for (unsigned c = 0; c < planes; c++)
+		if (sound_put(sound, head->rate, room->part + c * frames, frames,
+			      out + (size_t)c * sound->frames, &done) != 0)
+			return sound_no_memory(ret_error);
+	*ret_length = (int64_t)done;
+	return 0;
+}
+
+int sound_run(const struct sound *sound, struct sound_room *room, const struct sound_watch *watch,
+	      const void *data, size_t size, const struct pipeline_key *key, float *out,
+	      int64_t *ret_length, struct pipeline_error *ret_error)
+{
+	struct sound_file *file = NULL;
+	struct sound_head head;
+	struct philox_seq seq;
+	struct draw draw;
+	int r = sound_file_open(data, size, &file, &head, ret_error);
+
+	if (r != 0)
+		return r;
+	draw_init(&draw, key);
+	draw_seq(&draw, 0, &seq);
+	r = sound_take(sound, room, watch, file, &head, &seq, out, ret_length, ret_error);
+	sound_file_close(file);
+	return r;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sounds by libsndfile, from memory by its virtual I/O.
+ *
+ * libsndfile opens two dozen formats; only bytes that begin as one of those that sound data sets come in are let
+ * through to it, all of which it knows by that: where it knows nothing it opens files beside, which a sandboxed
+ * worker dies of. It dies of MP3 in it, too, whose decoder writes its warnings to stderr.
+ *
+ * Hostile files: what a head claims (frames, rate, channels) is checked before anything is made of it, and what is
+ * read at a time is bounded, so a file that unpacks to hours costs no more than the part that is asked for.
+ *
+ * Samples are libsndfile's floats, integers divided by the power of two above the largest: what the Python package
+ * soundfile gives.
+ *
+ * The only file that includes sndfile.h.
+ */
+
+#include "pipeline/sound/sound_file.h"
+
+#include <sndfile.h>
+
+#include "pipeline/formats/decode.h"
+#include "pipeline/sound/sound.h"
+
+#define FILE_CHANNELS 64   /* the most that a file may have */
+#define FILE_MPEG 0x80     /* SF_FORMAT_MPEG_LAYER_I, of libsndfile 1.1, and two more behind it */
+#define FILE_AT_ONCE 16384 /* numbers that are read at a time */
+
+struct sound_file {
+	SNDFILE *handle; /* owned */
+	const uint8_t *data;
+	sf_count_t size, at;
+	unsigned channels;
+	float some[FILE_AT_ONCE];
+};
+
+/* ---- the bytes, for libsndfile ---- */
+
+static sf_count_t file_length(void *arg)
+{
+	const struct sound_file *file = arg;
+
+	return file->size;
+}
+
+/* Nobody gets behind the end, or before the beginning. */
+static sf_count_t file_seek(sf_count_t offset, int whence, void *arg)
+{
+	struct sound_file *file = arg;
+	const sf_count_t from = whence == SEEK_CUR ? file->at : whence == SEEK_END ? file->size : 0;
+
+	if (offset < -from || offset > file->size - from)
+		return -1;
+	file->at = from + offset;
+	return file->at;
+}
+
+static sf_count_t file_read(void *to, sf_count_t bytes, void *arg)
+{
+	struct sound_file *file = arg;
+	const sf_count_t n = BASE_MAX(BASE_MIN(bytes, file->size - file->at), 0);
+
+	if (n > 0)
+		memcpy(to, file->data + file->at, (size_t)n);
+	file->at += n;
+	return n;
+}
+
+static sf_count_t file_write(const void *from, sf_count_t bytes, void *arg)
+{
+	(void)from, (void)bytes, (void)arg;
+	return 0;
+}
+
+static sf_count_t file_tell(void *arg)
+{
+	const struct sound_file *file = arg;
+
+	return file->at;
+}
+
+static SF_VIRTUAL_IO file_calls = {file_length, file_seek, file_read, file_write, file_tell};
+
+/* ---- opening ---- */
+
+static bool file_begins(const uint8_t *data, size_t size)
+{
+	if (size < 12)
+		return false;
+	if (memcmp(data, "RIFF", 4) == 0 || memcmp(data, "RF64", 4) == 0)
+		return memcmp(data + 8, "WAVE", 4) == 0;
+	return memcmp(data, "fLaC", 4) == 0 || memcmp(data, "OggS", 4) == 0;
+}
+
+static int file_check(const SF_INFO *info, struct pipeline_error *ret_error)
+{
+	const int packing = info->format & SF_FORMAT_SUBMASK;
+
+	if (packing >= FILE_MPEG && packing <= FILE_MPEG + 2)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "MP3 is not decoded");
+	if (info->channels < 1 || info->channels > FILE_CHANNELS)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%d channels, at most %d",
+				   info->channels, FILE_CHANNELS);
+	if (info->samplerate < SOUND_LEAST_RATE || info->samplerate > SOUND_MOST_RATE)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%d Hz, not %d to %d",
+				   info->samplerate, SOUND_LEAST_RATE, SOUND_MOST_RATE);
+	if (info->frames == 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "the sound is empty");
+	if (info->frames < 0 || info->frames == SF_COUNT_MAX || !info->seekable)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "the file does not say how long it is");
+	return 0;
+}
+
+int sound_file_open(const void *data, size_t size, struct sound_file **ret,
+		    struct sound_head *ret_head, struct pipeline_error *ret_error)
+{
+	struct sound_file *file;
+	SF_INFO info = {.format = 0};
+	int r;
+
+	if (!file_begins(data, size))
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
+				   "no sound: no WAV, FLAC or Ogg");
+	file = malloc(sizeof(*file));
+	if (!file)
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the sound");
+	file->data = data;
+	file->size = (sf_count_t)size;
+	file->at = 0;
+	file->handle = sf_open_virtual(&file_calls, SFM_READ, &info, file);
+	if (file->handle)
+		r = file_check(&info, ret_error);
+	else
+		r = decode_fail(ret_error, PIPELINE_FAIL_DECODE, sf_error(NULL), "%.47s",
+				sf_strerror(NULL));
+	if (r != 0) {
+		sound_file_close(file);
+		return r;
+	}
+	file->channels = (unsigned)info.channels;
+	*ret = file;
+	*ret_head = (struct sound_head){
+	    .frames = info.frames,
+	    .rate = (uint32_t)info.samplerate,
+	    .channels = (uint32_t)info.channels,
+	};
+	return 0;
+}
+
+void sound_file_close(struct sound_file *file)
+{
+	if (!file)
+		return;
+	if (file->handle)
+		sf_close(file->handle);
+	free(file);
+}
+
+/* ---- reading ---- */
+
+static float file_mean(const float *frame, unsigned channels)
+{
+	float sum = frame[0];
+
+	for (unsigned c = 1; c < channels; c++)
+		sum += frame[c];
+	return sum / (float)channels;
+}
+
+/* n frames of file->some to the place `at` of planes with `room` numbers each. */
+static void file_put(const struct sound_file *file, size_t n, unsigned channels, size_t room,
+		     size_t at, float *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float *frame = &file->some[i * file->channels];
+
+		if (channels == 0)
+			out[at + i] = file_mean(frame, file->channels);
+		for (unsigned c = 0; c < channels; c++)
+			out[c * room + at + i] = frame[file->channels == 1 ? 0 : c];
+	}
+}
+
+int sound_file_read(struct sound_file *file, int64_t start, size_t frames, unsigned channels,
+		    float *out, struct pipeline_error *ret_error)
+{
+	const size_t at_once = FILE_AT_ONCE / file->channels;
+	size_t done = 0;
+
+	if (channels > 1 && file->channels != 1 && file->channels != channels)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%u channels, not %u",
+				   file->channels, channels);
+	if (start > 0 && sf_seek(file->handle, start, SF_SEEK_SET) != start)
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, sf_error(file->handle),
+				   "the file ends before the sound does");
+	while (done < frames) {
+		const size_t most = BASE_MIN(frames - done, at_once);
+		const sf_count_t n = sf_readf_float(file->handle, file->some, (sf_count_t)most);
+
+		if (n <= 0)
+			break;
+		file_put(file, BASE_MIN((size_t)n, most), channels, frames, done, out);
+		done += BASE_MIN((size_t)n, most);
+	}
+	if (done < frames)
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, sf_error(file->handle),
+				   "the file ends before the sound does");
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Files of sounds in memory. WAV, FLAC and Ogg (Vorbis, Opus) are told by what they begin with, never by name. */
+
+#include "pipeline/types.h"
+
+struct sound_file;
+
+struct sound_head { /* as the file has it, within the bounds of sound.h; frames > 0 */
+	int64_t frames;
+	uint32_t rate, channels;
+};
+
+/* data is borrowed until the file is closed. 0, or PIPELINE_E_BAD with *ret_error. */
+int sound_file_open(const void *data, size_t size, struct sound_file **ret,
+		    struct sound_head *ret_head, struct pipeline_error *ret_error);
+void sound_file_close(struct sound_file *file);
+/* frames from start on, which the head says are there, to one plane of `frames` numbers for each of so many channels: 0 for
+ * one plane, their mean; else as many as the file has, or the one that it has each time. 0, or PIPELINE_E_BAD with
+ * *ret_error: also where they are not there. */
+int sound_file_read(struct sound_file *file, int64_t start, size_t frames, unsigned channels,
+		    float *out, struct pipeline_error *ret_error);
