@@ -10,7 +10,8 @@
  * Layout rule: if any folder under the root holds a picture, the top-level folders are the classes
  * and files in the root itself are ignored, as ImageFolder does; every class must then hold a
  * picture (ImageFolder raises FileNotFoundError, we refuse and name the folder). Otherwise the
- * pictures in the root are a flat dataset. Nothing found at all is an outcome of its own.
+ * pictures in the root are a flat dataset. Where there is no picture at all, sounds are the samples, by the same rule.
+ * Nothing found at all is an outcome of its own.
  *
  * Verification stats the folders alone: an entry that came, went or was renamed changes its
  * folder's mtime, a folder that was replaced has another inode. But cp -a, tar and rsync set mtimes back to those of
@@ -28,6 +29,7 @@
 #include <sys/stat.h>
 
 struct listing { /* what was found, in the order of the index */
+	const struct walk_kind *kind;
 	struct walk_folder **folder;
 	size_t n_folders;
 	bool flat;
@@ -91,17 +93,20 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 	return diag_fail(
 	    diag, DATASET_E_EMPTY,
 	    "no picture found in dataset \"%s\" and its folders; files count whose names end "
-	    "in " WALK_SUFFIXES " (any case), and oneaccess-sources(7) has other kinds of data%s",
+	    "in " WALK_SUFFIXES ", or of sounds in " WALK_SOUND_SUFFIXES
+	    " (any case), and oneaccess-sources(7) has other kinds of data%s",
 	    BASE_QUOTED(root_name, 256), also);
 }
 
-static int refuse_class(const char *root_name, const struct walk_folder *class_, struct diag *diag)
+static int refuse_class(const struct walk_kind *kind, const char *root_name,
+			const struct walk_folder *class_, struct diag *diag)
 {
 	return diag_fail(
 	    diag, DATASET_E_REFUSED,
-	    "found no picture for the class folder \"%s\" in dataset \"%s\": every folder at "
-	    "the top is a class; put pictures (" WALK_SUFFIXES ") there or remove the folder",
-	    BASE_QUOTED(class_->path, 256), BASE_QUOTED(root_name, 256));
+	    "found no %s for the class folder \"%s\" in dataset \"%s\": every folder at "
+	    "the top is a class; put %ss (%s) there or remove the folder",
+	    kind->noun, BASE_QUOTED(class_->path, 256), BASE_QUOTED(root_name, 256), kind->noun,
+	    kind->suffixes);
 }
 
 /* Folders are sorted: a class folder is followed by all that is under it. */
@@ -116,7 +121,7 @@ static int listing_check_classes(const struct listing *listing, const char *root
 
 		if (!f || folder_is_class(f)) {
 			if (!pictures)
-				return refuse_class(root_name, class_, diag);
+				return refuse_class(listing->kind, root_name, class_, diag);
 			class_ = f;
 			pictures = 0;
 		}
@@ -230,15 +235,17 @@ static int listing_write(struct listing *listing, const char *root_name,
 	return r;
 }
 
-int scan_build(int root_fd, const char *root_name, unsigned threads,
-	       const struct scan_progress *progress, int *ret_fd, struct diag *diag)
+/* Of the files of one kind. */
+static int build_of(const struct walk_kind *kind, int root_fd, const char *root_name,
+		    unsigned threads, const struct scan_progress *progress, int *ret_fd,
+		    struct diag *diag)
 {
 	struct walk_folder *folders;
-	struct listing listing = {0};
+	struct listing listing = {.kind = kind};
 	struct walk_left left;
 	int r;
 
-	r = walk_tree(root_fd, root_name, threads, progress, &folders, &left, diag);
+	r = walk_tree(root_fd, root_name, kind, threads, progress, &folders, &left, diag);
 	if (r)
 		return r;
 	r = listing_sort(&listing, folders);
@@ -248,6 +255,22 @@ int scan_build(int root_fd, const char *root_name, unsigned threads,
 		progress->left_out(progress->arg, left.count, left.names);
 	free(listing.folder);
 	walk_free(folders);
+	return r;
+}
+
+/* Sounds beside pictures are no samples: they are looked for where there is no picture at all. */
+int scan_build(int root_fd, const char *root_name, unsigned threads,
+	       const struct scan_progress *progress, int *ret_fd, struct diag *diag)
+{
+	struct diag empty;
+	int r = build_of(&walk_pictures, root_fd, root_name, threads, progress, ret_fd, &empty);
+
+	if (r == DATASET_E_EMPTY)
+		r = build_of(&walk_sounds, root_fd, root_name, threads, progress, ret_fd, diag);
+	else if (r)
+		*diag = empty;
+	if (r == DATASET_E_EMPTY)
+		*diag = empty;
 	return r;
 }
 

@@ -237,13 +237,14 @@ static int walk_run(struct walk *walk, const struct scan_progress *progress)
 	return walk->error;
 }
 
-int walk_tree(int root_fd, const char *root_name, unsigned threads,
+int walk_tree(int root_fd, const char *root_name, const struct walk_kind *kind, unsigned threads,
 	      const struct scan_progress *progress, struct walk_folder **ret,
 	      struct walk_left *ret_left, struct diag *diag)
 {
 	struct walk walk = {
 	    .root_fd = root_fd,
 	    .root_name = root_name,
+	    .kind = kind,
 	    .open_only = progress && progress->open_only,
 	    .n_threads = BASE_MIN(BASE_MAX(threads, 1u), (unsigned)WALK_MAX_THREADS),
 	    .diag = diag,

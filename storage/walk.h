@@ -9,6 +9,13 @@
 #include <sys/stat.h>
 #include "storage/dataset.h"
 
+/* What counts as a sample, told by the names of files. */
+struct walk_kind {
+	const char *noun, *suffixes; /* for messages */
+	bool (*counts)(const char *name);
+};
+extern const struct walk_kind walk_pictures, walk_sounds;
+
 struct walk_file {
 	int64_t mtime_ns;
 	uint32_t size;
@@ -23,7 +30,7 @@ struct walk_folder {
 	int64_t ctime_ns;                 /* of its last change, which nobody can set back */
 	uint64_t device, inode;
 
-	/* Owned; the pictures, sorted by name (bytes) when the walk is over */
+	/* Owned; the samples, sorted by name (bytes) when the walk is over */
 	struct walk_file *file;
 	size_t n_files, room_files;
 	char *text; /* owned; their names, a NUL after each */
@@ -43,10 +50,10 @@ struct walk_left { /* files with pictures' names that are no regular ones */
 };
 
 /*
- * Walks everything under root. 0 and all folders in *ret (a list over next, to be freed with
+ * Walks everything under root for files of that kind. 0 and all folders in *ret (a list over next, to be freed with
  * walk_free()), or what scan_build() returns. progress->tell is called from this thread.
  */
-int walk_tree(int root_fd, const char *root_name, unsigned threads,
+int walk_tree(int root_fd, const char *root_name, const struct walk_kind *kind, unsigned threads,
 	      const struct scan_progress *progress, struct walk_folder **ret,
 	      struct walk_left *ret_left, struct diag *diag);
 void walk_free(struct walk_folder *folders);
@@ -72,6 +79,8 @@ static inline bool walk_is_same(const struct stat *st, uint64_t bytes, int64_t m
 	       walk_mtime_ns(st) == mtime_ns;
 }
 
-/* The suffixes that make a file a picture, for messages. */
+/* The suffixes that make a file a picture, or a sound, for messages. */
 #define WALK_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"
+#define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus"
 bool walk_is_picture(const char *name);
+bool walk_is_sound(const char *name);

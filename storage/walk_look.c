@@ -4,10 +4,10 @@
  * What is in a folder: which names are worth a look, and what they turn out to be.
  *
  * The kernel tells the kind of most entries with their names, so that plain files without a
- * picture's suffix and folders cost no system call of their own. Names of pictures, symbolic links
+ * sample's suffix and folders cost no system call of their own. Names of samples, symbolic links
  * (followed) and entries of unknown kind are collected in batches and looked at with fstatat.
  *
- * The pictures of a batch are gathered in place: their names move to the front of its text, each
+ * The samples of a batch are gathered in place: their names move to the front of its text, each
  * over its own type byte or over names that were looked at, and go to the folder in one piece.
  */
 
@@ -18,15 +18,13 @@
 #include <fcntl.h>
 #include <strings.h>
 
-/* ---- pictures ---- */
+/* ---- pictures, sounds ---- */
 
-bool walk_is_picture(const char *name)
+static bool has_suffix(const char *name, const char *const *suffixes, size_t n)
 {
-	static const char *const suffixes[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
-					       ".pgm", ".tif",  ".tiff", ".webp"};
 	const size_t length = strlen(name);
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(suffixes); i++) {
+	for (size_t i = 0; i < n; i++) {
 		const size_t suffix = strlen(suffixes[i]);
 
 		if (length >= suffix && !strcasecmp(name + length - suffix, suffixes[i]))
@@ -35,7 +33,25 @@ bool walk_is_picture(const char *name)
 	return false;
 }
 
-struct found { /* pictures of one batch */
+bool walk_is_picture(const char *name)
+{
+	static const char *const suffixes[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
+					       ".pgm", ".tif",  ".tiff", ".webp"};
+
+	return has_suffix(name, suffixes, BASE_ARRAY_LEN(suffixes));
+}
+
+bool walk_is_sound(const char *name)
+{
+	static const char *const suffixes[] = {".wav", ".flac", ".ogg", ".opus"};
+
+	return has_suffix(name, suffixes, BASE_ARRAY_LEN(suffixes));
+}
+
+const struct walk_kind walk_pictures = {"picture", WALK_SUFFIXES, walk_is_picture};
+const struct walk_kind walk_sounds = {"sound", WALK_SOUND_SUFFIXES, walk_is_sound};
+
+struct found { /* samples of one batch */
 	struct walk_file *file;
 	size_t n_files;
 	char *text;
@@ -75,7 +91,7 @@ static void found_add(struct walk *walk, const struct walk_folder *folder, struc
 
 	if ((uint64_t)st->st_size > UINT32_MAX) {
 		walk_refuse(walk, folder->path, name,
-			    "has 4 GiB or more; no picture has: move it out of the dataset");
+			    "has 4 GiB or more; no sample may have: move it out of the dataset");
 		return;
 	}
 	found->file[found->n_files++] = (struct walk_file){
@@ -92,12 +108,12 @@ static void found_add(struct walk *walk, const struct walk_folder *folder, struc
 static void look_failed(struct walk *walk, const struct walk_folder *folder, const char *name,
 			unsigned char type, int error)
 {
-	const bool picture = walk_is_picture(name);
+	const bool counts = walk->kind->counts(name);
 
-	if (error == ENOENT && type == DT_LNK && picture)
+	if (error == ENOENT && type == DT_LNK && counts)
 		walk_refuse(walk, folder->path, name,
 			    "is a symbolic link to nothing; mend or remove it");
-	else if (error == ENOENT || (error == ELOOP && !picture))
+	else if (error == ENOENT || (error == ELOOP && !counts))
 		return; /* removed since its name was read, or nothing of ours */
 	else
 		walk_refuse_errno(walk, folder->path, name, error);
@@ -114,16 +130,16 @@ static void look_at(struct walk *walk, struct walk_folder *folder, struct found 
 		return;
 	}
 	if (walk->open_only &&
-	    (S_ISLNK(st.st_mode) ||
-	     (S_ISREG(st.st_mode) && walk_is_picture(name) && !openness_of_file(fd, name, &st)))) {
+	    (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && walk->kind->counts(name) &&
+				     !openness_of_file(fd, name, &st)))) {
 		walk_refuse_closed(walk);
 		return;
 	}
 	if (S_ISDIR(st.st_mode))
 		walk_folder_push(walk, folder, name);
-	else if (S_ISREG(st.st_mode) && walk_is_picture(name))
+	else if (S_ISREG(st.st_mode) && walk->kind->counts(name))
 		found_add(walk, folder, found, name, &st);
-	else if (!S_ISREG(st.st_mode) && walk_is_picture(name))
+	else if (!S_ISREG(st.st_mode) && walk->kind->counts(name))
 		walk_leave_out(walk, folder->path, name);
 }
 
@@ -176,7 +192,7 @@ static void list_entry(struct walk *walk, struct walk_batch **batch, const struc
 		walk_folder_push(walk, (*batch)->folder, name);
 		break;
 	case DT_REG:
-		if (walk_is_picture(name))
+		if (walk->kind->counts(name))
 			batch_add(walk, batch, name, DT_REG);
 		break;
 	case DT_LNK:
@@ -184,7 +200,7 @@ static void list_entry(struct walk *walk, struct walk_batch **batch, const struc
 		batch_add(walk, batch, name, entry->d_type);
 		break;
 	default: /* FIFOs, sockets, devices: no samples, never opened */
-		if (walk_is_picture(name))
+		if (walk->kind->counts(name))
 			walk_leave_out(walk, (*batch)->folder->path, name);
 		break;
 	}

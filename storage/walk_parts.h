@@ -10,7 +10,7 @@
 
 #define WALK_MAX_THREADS 64
 #define WALK_BATCH_BYTES 16384 /* text of a batch: some 500 names */
-#define WALK_LEAST_NAME 6      /* of a picture in a batch: type, ".jpg", NUL */
+#define WALK_LEAST_NAME 6      /* of a sample in a batch: type, ".jpg", NUL */
 
 struct walk_batch {                 /* names of one folder, each: type byte (d_type), name, NUL */
 	struct walk_folder *folder; /* its lister or queue counts as a holder */
@@ -21,6 +21,7 @@ struct walk_batch {                 /* names of one folder, each: type byte (d_t
 struct walk {
 	int root_fd; /* borrowed */
 	const char *root_name;
+	const struct walk_kind *kind; /* borrowed */
 	unsigned n_threads;
 	bool open_only; /* nothing may be closed to anybody */
 	pthread_mutex_t lock;

@@ -21,8 +21,10 @@ static const struct source_shards tar_shards = {
     .scan = &scan_tar,
     .dali = dali_check_files,
     .has_wids = true,
-    .empty = "a sample is a run of neighbouring files KEY.SUFFIX with one KEY, and has a picture: "
-	     "a suffix of " WALK_SUFFIXES " (any case) behind the first dot of the name",
+    .empty = "a sample is a run of neighbouring files KEY.SUFFIX with one KEY, and has a picture "
+	     "or sound: "
+	     "a suffix of " WALK_SUFFIXES " " WALK_SOUND_SUFFIXES
+	     " (any case) behind the first dot of the name",
 };
 
 const struct source_ops source_tar = {

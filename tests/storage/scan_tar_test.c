@@ -177,6 +177,21 @@ START_TEST(first_picture_counts)
 }
 END_TEST
 
+START_TEST(a_sound_counts_where_there_is_no_picture)
+{
+	begin();
+	add_text("1.flac", "a sound beside");
+	add_text("1.jpg", "p");
+	add_text("2.txt", "words");
+	add_text("2.wav", "w");
+	add_text("2.ogg", "not the first");
+	add_text("2.cls", "7");
+	add_text("3.mid", "none that we read");
+	add_text("4.OPUS", "o");
+	finds("1@1536+1=-1 2@3584+1=7 4@7680+1=-1 ");
+}
+END_TEST
+
 START_TEST(samples_that_are_wrong_are_told)
 {
 	static const struct {
@@ -390,6 +405,7 @@ int main(void)
 	tcase_add_test(tcase, key_ends_at_the_first_dot_of_the_base_name);
 	tcase_add_test(tcase, what_has_no_key_is_passed_over);
 	tcase_add_test(tcase, first_picture_counts);
+	tcase_add_test(tcase, a_sound_counts_where_there_is_no_picture);
 	tcase_add_test(tcase, samples_that_are_wrong_are_told);
 	tcase_add_test(tcase, largest_label);
 	tcase_add_test(tcase, long_paths);

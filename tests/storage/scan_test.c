@@ -162,6 +162,38 @@ START_TEST(flat_folder_has_no_classes)
 }
 END_TEST
 
+START_TEST(sounds_count_where_there_is_no_picture)
+{
+	static const struct expected sounds[] = {
+	    {"no/1.OGG", 0}, {"no/2.flac", 0}, {"yes/b.wav", 1}, {"yes/a/1.opus", 1}};
+	static const struct expected pictures[] = {
+	    {"no/1.png", 0}, {"then/1.jpg", 1}, {"yes/c.jpg", 2}};
+	struct dataset *dataset;
+	struct diag diag;
+
+	tree_file(&tree, "yes/a/1.opus", 3);
+	tree_file(&tree, "yes/b.wav", 3);
+	tree_file(&tree, "no/2.flac", 3);
+	tree_file(&tree, "no/1.OGG", 3);
+	tree_file(&tree, "no/1.txt", 3);
+	tree_file(&tree, "beside.wav", 3);
+	dataset = tree_scan(&tree, 2);
+	expect(dataset, sounds, BASE_ARRAY_LEN(sounds));
+	ck_assert_uint_eq(dataset_classes(dataset), 2);
+	dataset_unmap(dataset);
+	tree_folder(&tree, "then");
+	ck_assert_int_eq(tree_scan_fails(&tree, &diag), DATASET_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "found no sound for the class folder \"then\""));
+	ck_assert_ptr_nonnull(strstr(diag.text, ".flac"));
+	tree_file(&tree, "then/1.jpg", 3);
+	tree_file(&tree, "no/1.png", 3);
+	tree_file(&tree, "yes/c.jpg", 3);
+	dataset = tree_scan(&tree, 2);
+	expect(dataset, pictures, BASE_ARRAY_LEN(pictures));
+	dataset_unmap(dataset);
+}
+END_TEST
+
 START_TEST(names_are_kept_as_they_are)
 {
 	static const struct expected expected[] = {
@@ -763,6 +795,7 @@ static Suite *scan_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, samples_are_numbered_as_imagefolder_does);
 	tcase_add_test(tcase, flat_folder_has_no_classes);
+	tcase_add_test(tcase, sounds_count_where_there_is_no_picture);
 	tcase_add_test(tcase, names_are_kept_as_they_are);
 	tcase_add_test(tcase, links_are_followed_and_specials_ignored);
 	tcase_add_test(tcase, empty_dataset_names_the_suffixes);

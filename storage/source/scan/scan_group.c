@@ -3,7 +3,7 @@
 /*
  * A sample is a run of neighbouring files with one key: the path up to the first dot of its base name; what follows
  * the dot, in lower case, is the field. The picture is the first field whose name is a suffix that counts in
- * folders, too, "cls" is the label. Files without a key are passed over, as they are by webdataset, and so is a sample
+ * folders, too, and the first sound stands for it in a sample without one; "cls" is the label. Files without a key are passed over, as they are by webdataset, and so is a sample
  * without a picture, unless the sample is all of its files. Two fields of one name are an error there and here.
  */
 
@@ -54,20 +54,20 @@ static bool has_field(const struct scan_group *group, const char *field)
 	return false;
 }
 
-static bool is_picture(const char *field)
+static bool has_suffix_of(const struct walk_kind *kind, const char *field)
 {
 	char suffix[8];
 
 	if (strlen(field) + 2 > sizeof(suffix) || strchr(field, '.'))
 		return false;
 	snprintf(suffix, sizeof(suffix), ".%s", field);
-	return walk_is_picture(suffix);
+	return kind->counts(suffix);
 }
 
 int scan_group_end(struct scan_group *group, struct scan_sink *sink)
 {
 	const struct scan_record record = group->picture;
-	const bool is_sample = group->has_key && group->has_picture;
+	const bool is_sample = group->has_key && (group->has_picture || group->has_sound);
 
 	group->has_key = false;
 	return is_sample ? sink->record(sink->arg, &record) : 0;
@@ -83,7 +83,7 @@ static int begin_sample(struct scan_group *group, const char *key, struct scan_s
 	r = scan_group_end(group, sink);
 	strcpy(group->key, key);
 	group->has_key = true;
-	group->has_picture = false;
+	group->has_picture = group->has_sound = false;
 	group->fields_used = 0;
 	group->picture = (struct scan_record){.label = SCAN_NO_LABEL, .key = group->key};
 	return r;
@@ -117,21 +117,27 @@ static int add_bytes(struct scan_group *group, const struct tar_file *file, uint
 
 	if (bytes > UINT32_MAX)
 		return bad(group, sink, file->header, "has 4 GiB or more; none may have");
-	group->has_picture = true;
 	group->picture.at = from;
 	group->picture.bytes = (uint32_t)bytes;
 	return 0;
 }
 
-/* The picture is the sample, or all of its files are. */
+/* The picture is the sample, or the sound where there is none, or all of its files are. */
 static int add_file(struct scan_group *group, const struct tar_file *file, const char *field,
 		    struct scan_sink *sink)
 {
-	if (group->is_whole)
-		return add_bytes(group, file, group->has_picture ? group->picture.at : file->begin,
-				 sink);
-	return !group->has_picture && is_picture(field) ? add_bytes(group, file, file->at, sink)
-							: 0;
+	const bool had_picture = group->has_picture, had_sound = group->has_sound;
+
+	if (group->is_whole) {
+		group->has_picture = true;
+		return add_bytes(group, file, had_picture ? group->picture.at : file->begin, sink);
+	}
+	group->has_picture |= has_suffix_of(&walk_pictures, field);
+	group->has_sound |= has_suffix_of(&walk_sounds, field);
+	if (had_picture || (had_sound && !group->has_picture) ||
+	    !(group->has_picture || group->has_sound))
+		return 0;
+	return add_bytes(group, file, file->at, sink);
 }
 
 int scan_group_add(struct scan_group *group, const struct tar_file *file, struct scan_sink *sink)

@@ -16,11 +16,11 @@
 
 struct scan_group {    /* the sample under way; zeros: none */
 	bool is_whole; /* all of a sample's files are the sample; set once */
-	bool has_key, has_picture;
+	bool has_key, has_picture, has_sound;
 	char key[SCAN_MOST_KEY];
 	char fields[GROUP_MOST_FIELDS];
 	size_t fields_used;
-	struct scan_record picture; /* or all of the files */
+	struct scan_record picture; /* or the sound, or all of the files */
 };
 
 enum { GROUP_E_LABEL = 3 }; /* beside SCAN_E_...: scan_group_label() is to have the file's bytes */
