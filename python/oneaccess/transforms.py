@@ -59,7 +59,7 @@ class Pipeline:
     @property
     def json(self) -> str:
         ops = list(self.ops)
-        if not ops or ops[0].op != "decode":
+        if not ops or ops[0].op not in ("decode", "audio"):
             ops.insert(0, Op("decode"))
         return json.dumps({"ops": [op.spec() for op in ops]}, separators=(",", ":"))
 
@@ -456,6 +456,30 @@ def MixUp(*, alpha=None, num_classes=None, p=None) -> Op:
 def CutMix(*, alpha=None, num_classes=None, p=None) -> Op:
     """torchvision's v2.CutMix, on whole batches. It copies each batch."""
     return Op("cutmix", alpha=alpha, num_classes=num_classes, p=p)
+
+
+# ---- sounds ----
+
+
+def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None = None, channels: int | None = None,
+          crop: str | None = None) -> Pipeline:
+    """Waveforms of one rate and length, of WAV, FLAC and Ogg (Vorbis, Opus): float32, from -1 to 1.
+
+        loader = oa.Loader("/data/speech", oa.audio(sample_rate=16000, seconds=4.0), batch_size=64)
+        for waves, labels, lengths in loader: ...   # [64, 64000], [64], [64]: frames that are not padding
+
+    sample_rate: frames a second; sounds of another rate are resampled by libsoxr, as by librosa.
+    seconds, or frames: the length of each. Of a longer sound a part is taken, behind a shorter one are zeros.
+    channels: None is the mean of all channels, [batch, frames]. A number gives [batch, channels, frames]: with 1 the mean;
+        else sounds must have as many channels, or one, which is repeated.
+    crop: which part of a longer sound, "random" (default), "center" or "begin"; of evaluation "begin" or "center".
+
+    LabelMap(), OneHot(), LabelSmoothing() and Filter(keep, drop) may stand behind it: Compose([oa.audio(16000, 4.0), OneHot(35)]).
+    """
+    if (seconds is None) == (frames is None):
+        raise TransformError("audio(): give seconds or frames, the length of each sound: audio(16000, seconds=4.0)")
+    frames = round(seconds * sample_rate) if frames is None else frames
+    return Pipeline([Op("audio", sample_rate=sample_rate, frames=frames, channels=channels, crop=crop)])
 
 
 # ---- what most people want ----

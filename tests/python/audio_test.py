@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sounds: a Loader over folders, shards and manifests of them gives what libsndfile and libsoxr, called here by ctypes, make of the
+files; each sample once an epoch; with a seed the same bytes again."""
+
+import contextlib
+import ctypes
+import io
+import itertools
+import json
+import os
+import sys
+import tarfile
+import unittest
+import wave
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"audio_test: skipped: {missing}")
+    sys.exit(77)
+try:
+    SNDFILE, SOXR = ctypes.CDLL("libsndfile.so.1"), ctypes.CDLL("libsoxr.so.0")
+except OSError as missing:
+    print(f"audio_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+from support import DaemonCase
+
+WAV, FLAC, OGG = 0x010000, 0x170000, 0x200000
+PCM_16, PCM_24, FLOAT, VORBIS, OPUS = 0x2, 0x3, 0x6, 0x60, 0x64
+WORDS = ("go", "no", "stop", "yes")
+RATE, FRAMES = 16000, 12000
+
+
+class Info(ctypes.Structure):
+    _fields_ = [("frames", ctypes.c_int64), ("samplerate", ctypes.c_int), ("channels", ctypes.c_int), ("format", ctypes.c_int),
+                ("sections", ctypes.c_int), ("seekable", ctypes.c_int)]
+
+
+class Quality(ctypes.Structure):
+    _fields_ = [("precision", ctypes.c_double), ("phase", ctypes.c_double), ("passband", ctypes.c_double), ("stopband", ctypes.c_double),
+                ("e", ctypes.c_void_p), ("flags", ctypes.c_ulong)]
+
+
+SNDFILE.sf_open.restype = ctypes.c_void_p
+SNDFILE.sf_open.argtypes = ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(Info)
+for call in (SNDFILE.sf_readf_float, SNDFILE.sf_writef_float):
+    call.restype, call.argtypes = ctypes.c_int64, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+SNDFILE.sf_close.argtypes = ctypes.c_void_p,
+SOXR.soxr_quality_spec.restype = Quality
+SOXR.soxr_quality_spec.argtypes = ctypes.c_ulong, ctypes.c_ulong
+SOXR.soxr_oneshot.restype = ctypes.c_char_p
+SOXR.soxr_oneshot.argtypes = (ctypes.c_double, ctypes.c_double, ctypes.c_uint, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
+                              ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def write(path, data, rate, kind):
+    """By libsndfile. data: [frames, channels]."""
+    data = np.ascontiguousarray(data, np.float32)
+    info = Info(samplerate=rate, channels=data.shape[1], format=kind)
+    file = SNDFILE.sf_open(os.fsencode(path), 0x20, ctypes.byref(info))
+    if not file:
+        raise unittest.SkipTest(f"this libsndfile writes no {kind:#x}")
+    assert SNDFILE.sf_writef_float(file, data.ctypes.data, len(data)) == len(data)
+    SNDFILE.sf_close(file)
+
+
+def read(path):
+    """[frames, channels] and the rate, as soundfile.read(dtype="float32", always_2d=True) gives them."""
+    info = Info()
+    file = SNDFILE.sf_open(os.fsencode(path), 0x10, ctypes.byref(info))
+    data = np.zeros((info.frames, info.channels), np.float32)
+    got = SNDFILE.sf_readf_float(file, data.ctypes.data, info.frames)
+    SNDFILE.sf_close(file)
+    return data[:got], info.samplerate
+
+
+def resampled(data, from_rate, to_rate, room):
+    """One channel by SOXR_HQ (4), as soxr.resample() and librosa have it."""
+    data, out, n = np.ascontiguousarray(data), np.zeros(room, np.float32), ctypes.c_size_t()
+    quality = SOXR.soxr_quality_spec(4, 0)
+    assert SOXR.soxr_oneshot(from_rate, to_rate, 1, data.ctypes.data, len(data), None, out.ctypes.data, room, ctypes.byref(n),
+                             None, ctypes.byref(quality), None) is None
+    return out[:n.value]
+
+
+def expected(path, start=None, rate=RATE, frames=FRAMES, channels=None):
+    """Of the part from start on (None: the middle), resampled: [channels, frames], and its length."""
+    data, own = read(path)
+    wanted = -(-frames * own // rate)
+    start = max(len(data) - wanted, 0) // 2 if start is None else start
+    data = data[start:start + wanted]
+    if channels is None or channels == 1:
+        sums = data[:, 0].copy()
+        for channel in range(1, data.shape[1]):
+            sums += data[:, channel]
+        data = (sums / np.float32(data.shape[1]))[:, None]
+    elif data.shape[1] == 1:
+        data = np.repeat(data, channels, 1)
+    parts = [data[:frames, c] if own == rate else resampled(data[:, c], own, rate, frames) for c in range(data.shape[1])]
+    return np.stack([np.pad(part, (0, frames - len(part))) for part in parts]), len(parts[0])
+
+
+def sound(seed, seconds, rate, channels):
+    """A few tones and some noise."""
+    random, at = np.random.default_rng(seed), np.arange(int(seconds * rate)) / rate
+    tones = sum(0.2 * np.sin(2 * np.pi * random.uniform(80, 3000) * at + random.uniform(0, 6)) for _ in range(3))
+    return np.stack([tones * random.uniform(0.5, 1) + 0.05 * random.standard_normal(len(at)) for _ in range(channels)], 1)
+
+
+class AudioTest(DaemonCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.speech, cls.files, cls.labels = cls.work / "speech", [], []
+        kinds = [("wav", WAV | PCM_16), ("flac", FLAC | PCM_16), ("wav", WAV | FLOAT), ("flac", FLAC | PCM_24), ("ogg", OGG | VORBIS)]
+        for label, word in enumerate(WORDS):
+            (cls.speech / word).mkdir(parents=True)
+            for number in range(10):
+                suffix, kind = kinds[number % len(kinds)]
+                path = cls.speech / word / f"{number:02}.{suffix}"
+                seed = 100 * label + number
+                data = sound(seed, 0.2 + 0.17 * number, (16000, 44100, 8000, 22050)[(number + label) % 4], 1 + number % 2)
+                if kind == WAV | PCM_16:
+                    cls.write_wave(path, data, (16000, 44100, 8000, 22050)[(number + label) % 4])
+                else:
+                    write(path, data, (16000, 44100, 8000, 22050)[(number + label) % 4], kind)
+                cls.files.append(path)
+                cls.labels.append(label)
+        cls.eval = oa.audio(RATE, frames=FRAMES, crop="center")
+        cls.train = oa.audio(sample_rate=RATE, seconds=FRAMES / RATE)
+
+    @staticmethod
+    def write_wave(path, data, rate):
+        with contextlib.closing(wave.open(str(path), "wb")) as file:
+            file.setnchannels(data.shape[1])
+            file.setsampwidth(2)
+            file.setframerate(rate)
+            file.writeframes((np.clip(data, -1, 1) * 32767).astype("<i2").tobytes())
+
+    def loader(self, path, pipeline, **options):
+        return oa.Loader(str(path), pipeline, batch_size=7, socket=self.socket, **{"epochs": 1, **options})
+
+    def epoch(self, loader):
+        """{id: (waves, label, length)}; each id once."""
+        found = {}
+        for batch in loader:
+            waves, labels, lengths = (np.asarray(array) for array in batch)
+            self.assertEqual(waves.dtype, np.float32)
+            for at, number in enumerate(batch.ids):
+                self.assertNotIn(number, found)
+                found[number] = waves[at].copy(), int(labels[at]), int(lengths[at])
+        return found
+
+    def check(self, found, files, labels=None, **how):
+        self.assertEqual(sorted(found), list(range(len(files))))
+        for number, (waves, label, length) in found.items():
+            wanted, frames = expected(files[number], **how)
+            np.testing.assert_array_equal(waves if waves.ndim == 2 else waves[None], wanted, str(files[number]))
+            self.assertEqual(length, frames)
+            self.assertEqual(label, labels[number] if labels else 0)
+
+    def test_folder(self):
+        with self.loader(self.speech, self.eval) as loader:
+            self.assertEqual(len(loader), -(-len(self.files) // 7))
+            self.check(self.epoch(loader), self.files, self.labels)
+
+    def test_every_part_of_the_frames(self):
+        for channels, crop in ((1, "begin"), (2, "center")):
+            files = [path for path in self.files if channels == 1 or read(path)[0].shape[1] <= 2]
+            with self.loader(self.speech, oa.audio(RATE, frames=FRAMES, channels=channels, crop=crop)) as loader:
+                found = self.epoch(loader)
+            self.assertEqual(found[0][0].shape, (channels, FRAMES))
+            self.check(found, files, self.labels, channels=channels, start=0 if crop == "begin" else None)
+
+    def test_random_parts(self):
+        """Each is a part of its file; a seed gives the same ones again; another epoch, and another seed, others."""
+        path = self.work / "long"
+        path.mkdir()
+        data = sound(1, 5, RATE, 1)
+        data[:, 0] = np.arange(len(data)) / 2**18  # a number says where it is
+        for number in range(20):
+            write(path / f"{number}.flac", data, RATE, FLAC | PCM_24)
+        starts = []
+        for seed in (3, 3, 4):
+            with self.loader(path, oa.audio(RATE, frames=1000), order="seeded", seed=seed, epochs=2) as loader:
+                epochs = [{}, {}]
+                for batch in itertools.chain(loader, loader):
+                    waves = np.asarray(batch[0])
+                    starts_here = np.round(waves[:, 0] * 2**18).astype(int)
+                    np.testing.assert_allclose(waves, (starts_here[:, None] + np.arange(1000)) / 2**18, atol=2**-22)
+                    epochs[batch.epoch].update(zip(batch.ids, starts_here.tolist()))
+            self.assertEqual([len(epoch) for epoch in epochs], [20, 20])
+            starts.append(epochs)
+        self.assertEqual(starts[0], starts[1])
+        self.assertNotEqual(starts[0], starts[2])
+        self.assertNotEqual(starts[0][0], starts[0][1])
+        drawn = sorted({start for epochs in starts for epoch in epochs for start in epoch.values()})
+        self.assertGreater(len(drawn), 70)
+        self.assertTrue(0 <= drawn[0] < 10000 < 70000 < drawn[-1] <= 5 * RATE - 1000)
+
+    def test_shards(self):
+        """WebDataset's: a sample's sound stands beside its label and its text; a picture goes before it."""
+        os.makedirs(self.work / "shards")
+        for shard in range(2):
+            with tarfile.open(self.work / f"shards/{shard:03}.tar", "w") as tar:
+                for number in range(shard * 20, shard * 20 + 20):
+                    path = self.files[number]
+                    for suffix, data in (("txt", b"a word"), (path.suffix[1:], path.read_bytes()), ("cls", b"%d" % self.labels[number])):
+                        member = tarfile.TarInfo(f"{number:05}.{suffix}")
+                        member.size = len(data)
+                        tar.addfile(member, io.BytesIO(data))
+        with self.loader(self.work / "shards", self.eval) as loader:
+            self.check(self.epoch(loader), self.files, self.labels)
+
+    def test_manifests(self):
+        order = [self.files[number * 7 % 40] for number in range(40)]
+        labels = [self.labels[number * 7 % 40] for number in range(40)]
+        (self.work / "list.csv").write_text("path,label\n" + "".join(f"speech/{path.parent.name}/{path.name},{label}\n"
+                                                                     for path, label in zip(order, labels)))
+        (self.work / "nemo.jsonl").write_text("".join(
+            json.dumps({"audio_filepath": f"speech/{path.parent.name}/{path.name}", "duration": 1.5, "text": "a word", "label": label}) + "\n"
+            for path, label in zip(order, labels)))
+        for name in ("list.csv", "nemo.jsonl"):
+            with self.subTest(name), self.loader(self.work / name, self.eval) as loader:
+                self.check(self.epoch(loader), order, labels)
+
+    def test_jobs_share(self):
+        """Two jobs of one pipeline: each has every sample, and labels may be of its own kind."""
+        with self.loader(self.speech, self.train) as one, self.loader(self.speech, self.train) as other:
+            self.assertEqual([len(self.epoch(loader)) for loader in (one, other)], [40, 40])
+        with self.loader(self.speech, oa.Compose([self.eval, oa.transforms.OneHot(4)])) as loader:
+            batch = next(iter(loader))
+            np.testing.assert_array_equal(np.asarray(batch[1]).argmax(1), [self.labels[number] for number in batch.ids])
+
+    def test_opus(self):
+        """Opus: what libsndfile says of the whole file, from the beginning."""
+        folder = self.work / "opus"
+        folder.mkdir()
+        write(folder / "a.opus", sound(9, 2, 48000, 2), 48000, OGG | OPUS)
+        for crop, start in (("begin", 0), ("center", None)):
+            with self.loader(folder, oa.audio(48000, frames=20000, crop=crop)) as loader:
+                found = self.epoch(loader)
+            wanted, frames = expected(folder / "a.opus", start, 48000, 20000)
+            self.assertEqual(found[0][2], frames)
+            np.testing.assert_allclose(found[0][0][None], wanted, atol=0 if crop == "begin" else 0.02)
+
+    def test_bad_files(self):
+        folder = self.work / "bad"
+        folder.mkdir()
+        good = self.files[1].read_bytes()  # FLAC
+        (folder / "a-good.flac").write_bytes(good)
+        (folder / "b-cut.flac").write_bytes(good[:len(good) // 2])
+        (folder / "c-text.wav").write_bytes(b"this is no sound at all")
+        self.write_wave(folder / "d-empty.wav", np.zeros((0, 1)), RATE)
+        write(folder / "e-six.wav", np.zeros((100, 6)), RATE, WAV | FLOAT)
+        with self.loader(folder, oa.audio(RATE, frames=FRAMES, channels=2, crop="begin"), bad="skip") as loader:
+            self.assertEqual(list(self.epoch(loader)), [0])
+            errors = {os.path.basename(bad.path): bad.error for bad in loader.bad_samples}
+        for name, text in (("b-cut.flac", "the file ends before the sound does"), ("c-text.wav", "no WAV, FLAC or Ogg"),
+                           ("d-empty.wav", "the sound is empty"), ("e-six.wav", "6 channels, not 2")):
+            self.assertIn(text, errors[name])
+        with self.loader(folder, oa.imagenet_eval(64), bad="skip") as loader, self.assertRaisesRegex(oa.Error, "."):
+            list(loader)
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(oa.errors.TransformError, "give seconds or frames"):
+            oa.audio(16000)
+        for ops, words in (([oa.transforms.RandomHorizontalFlip()], "op 2 .hflip. works on pictures"),
+                           ([oa.transforms.MixUp(num_classes=4)], "mixup and cutmix are of pictures"),
+                           ([oa.transforms.Filter(min_width=4)], "width and height are of pictures")):
+            with self.assertRaisesRegex(oa.Error, words):
+                self.loader(self.speech, oa.Compose([self.eval, *ops]))
+        with self.assertRaisesRegex(oa.Error, "sample_rate .* give frames a second"):
+            self.loader(self.speech, oa.audio(10, frames=5))
+        os.makedirs(self.work / "half/a")
+        os.makedirs(self.work / "half/b")
+        write(self.work / "half/a/x.wav", np.zeros((10, 1)), RATE, WAV | FLOAT)
+        with self.assertRaisesRegex(oa.Error, "found no sound for the class folder \"b\""):
+            self.loader(self.work / "half", self.eval)
+
+    def test_pictures_go_first(self):
+        """Where there are pictures, sounds beside them are no samples."""
+        folder = self.work / "mixed"
+        os.makedirs(folder)
+        picture = next(path for path in sorted((self.work / "data").rglob("*.jpg")))
+        (folder / "a.jpg").write_bytes(picture.read_bytes())
+        (folder / "b.wav").write_bytes(self.files[0].read_bytes())
+        with self.loader(folder, oa.imagenet_eval(64)) as loader:
+            self.assertEqual([tuple(batch.ids) for batch in loader], [(0,)])
+
+
+if __name__ == "__main__":
+    unittest.main()
