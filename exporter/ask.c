@@ -25,7 +25,8 @@ static void ask(const char *named, int fd)
 		return;
 	/* The alarm comes first. */
 	if (ctl_find(named, socket, sizeof(socket), &diag) ||
-	    ctl_status(socket, 2 * ASK_TIMEOUT_S * 1000, &text, &diag))
+	    ctl_status(socket, base_now_ns() + 2 * ASK_TIMEOUT_S * UINT64_C(1000000000), &text,
+		       &diag))
 		fprintf(out, "-%s", diag.text);
 	else
 		fprintf(out, "%c%s", ASK_GOOD, text);

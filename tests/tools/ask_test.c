@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shmring/proto.h"
+#include "tests/patience.h"
 #include "tools/ctl_ask.h"
 
 /* An accessd in another process, which answers each question after so many messages of PROGRESS, a while each, until it is hung up on. */
@@ -76,6 +77,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, answers_without_end_come_to_an_end);
 	tcase_add_test(tcase, progress_puts_the_end_off);
 	suite_add_tcase(suite, tcase);

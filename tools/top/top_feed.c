@@ -14,7 +14,7 @@
 #include "shmring/proto.h"
 #include "tools/ctl.h"
 
-#define FEED_PATIENCE_MS 2000
+#define FEED_PATIENCE_NS UINT64_C(2000000000) /* of each answer */
 #define FEED_PAUSE_NS UINT64_C(500000000)
 #define FEED_SILENT_NS UINT64_C(15000000000) /* more than any period of renewals */
 
@@ -40,7 +40,7 @@ static int feed_connect(struct top_feed *feed)
 		return TOP_FEED_E_NONE;
 	feed->tried_ns = now_ns;
 	if (ctl_find(feed->named, socket, sizeof(socket), &feed->diag) ||
-	    ctl_ask_begin(&feed->ask, socket, FEED_PATIENCE_MS, &feed->diag))
+	    ctl_ask_begin(&feed->ask, socket, now_ns + FEED_PATIENCE_NS, &feed->diag))
 		return TOP_FEED_E_NONE;
 	return 0;
 }
@@ -58,6 +58,7 @@ static int feed_ask(struct top_feed *feed, struct json_in **ret)
 {
 	_cleanup_free_ char *text = NULL;
 
+	feed->ask.until_ns = base_now_ns() + FEED_PATIENCE_NS;
 	if (ctl_ask_status(&feed->ask, &text, &feed->diag))
 		return TOP_FEED_E_NONE;
 	return feed_parse(feed, text, strlen(text), ret);
@@ -71,6 +72,7 @@ static int feed_watch(struct top_feed *feed)
 	struct wire_in in;
 
 	pane_detach(&feed->pane);
+	feed->ask.until_ns = base_now_ns() + FEED_PATIENCE_NS;
 	if (ctl_ask(&feed->ask, PROTO_WATCHED, &in, &feed->diag, PROTO_WATCH,
 		    WIRE_U64(PROTO_KEY_PERIOD, feed->period_ms)))
 		return TOP_FEED_E_NONE;
