@@ -204,6 +204,9 @@ static const char *decode_other(const uint8_t *data, size_t size)
 	    {0, 4, "II*", "a TIFF picture, which this build cannot decode"},
 	    {0, 4, "MM\0*", "a TIFF picture, which this build cannot decode"},
 	    {0, 4, "GIF8", "a GIF picture, which this build cannot decode"},
+	    {8, 4, "WAVE", "a sound (WAV), which the op audio decodes"},
+	    {0, 4, "fLaC", "a sound (FLAC), which the op audio decodes"},
+	    {0, 4, "OggS", "a sound (Ogg), which the op audio decodes"},
 	};
 
 	if (size == 0)
