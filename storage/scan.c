@@ -262,7 +262,7 @@ static int build_of(const struct walk_kind *kind, int root_fd, const char *root_
 int scan_build(int root_fd, const char *root_name, unsigned threads,
 	       const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
-	struct diag empty;
+	struct diag empty = {.text = ""};
 	int r = build_of(&walk_pictures, root_fd, root_name, threads, progress, ret_fd, &empty);
 
 	if (r == DATASET_E_EMPTY)

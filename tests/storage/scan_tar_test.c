@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "base/tar.h"
+#include "storage/source/scan/scan_group.h"
 
 #define ROOM (256 << 10)
 
@@ -189,6 +190,27 @@ START_TEST(a_sound_counts_where_there_is_no_picture)
 	add_text("3.mid", "none that we read");
 	add_text("4.OPUS", "o");
 	finds("1@1536+1=-1 2@3584+1=7 4@7680+1=-1 ");
+}
+END_TEST
+
+/* 4 GiB and more, which a shard here has no room for. */
+START_TEST(a_huge_sound_is_none_beside_a_picture)
+{
+	static struct scan_group group;
+	const struct tar_file files[] = {
+	    {.path = "1.wav", .header = 512, .at = 1024, .bytes = UINT64_C(5) << 30},
+	    {.path = "1.webp", .header = 8192, .at = 8704, .bytes = 7},
+	    {.path = "2.wav", .header = 9216, .at = 9728, .bytes = UINT64_C(5) << 30},
+	};
+
+	sink = (struct scan_sink){.record = on_record};
+	found[0] = '\0';
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(files); i++)
+		ck_assert_int_eq(scan_group_add(&group, &files[i], &sink), 0);
+	ck_assert_str_eq(found, "1@8704+7=-1 ");
+	ck_assert_int_eq(scan_group_end(&group, &sink), SCAN_E_BAD);
+	ck_assert_uint_eq(sink.bad_at, 9216);
+	ck_assert_str_eq(found, "1@8704+7=-1 ");
 }
 END_TEST
 
@@ -406,6 +428,7 @@ int main(void)
 	tcase_add_test(tcase, what_has_no_key_is_passed_over);
 	tcase_add_test(tcase, first_picture_counts);
 	tcase_add_test(tcase, a_sound_counts_where_there_is_no_picture);
+	tcase_add_test(tcase, a_huge_sound_is_none_beside_a_picture);
 	tcase_add_test(tcase, samples_that_are_wrong_are_told);
 	tcase_add_test(tcase, largest_label);
 	tcase_add_test(tcase, long_paths);

@@ -3,8 +3,9 @@
 /*
  * A sample is a run of neighbouring files with one key: the path up to the first dot of its base name; what follows
  * the dot, in lower case, is the field. The picture is the first field whose name is a suffix that counts in
- * folders, too, and the first sound stands for it in a sample without one; "cls" is the label. Files without a key are passed over, as they are by webdataset, and so is a sample
- * without a picture, unless the sample is all of its files. Two fields of one name are an error there and here.
+ * folders, too, and the first sound stands for it in a sample without one; "cls" is the label. Files without a key are
+ * passed over, as they are by webdataset, and so is a sample with neither, unless the sample is all of its files. Two
+ * fields of one name are an error there and here.
  */
 
 #include "storage/source/scan/scan_group.h"
@@ -70,6 +71,8 @@ int scan_group_end(struct scan_group *group, struct scan_sink *sink)
 	const bool is_sample = group->has_key && (group->has_picture || group->has_sound);
 
 	group->has_key = false;
+	if (is_sample && !group->has_picture && group->huge_at)
+		return bad(group, sink, group->huge_at, "has 4 GiB or more; none may have");
 	return is_sample ? sink->record(sink->arg, &record) : 0;
 }
 
@@ -85,6 +88,7 @@ static int begin_sample(struct scan_group *group, const char *key, struct scan_s
 	group->has_key = true;
 	group->has_picture = group->has_sound = false;
 	group->fields_used = 0;
+	group->huge_at = 0;
 	group->picture = (struct scan_record){.label = SCAN_NO_LABEL, .key = group->key};
 	return r;
 }
@@ -137,6 +141,10 @@ static int add_file(struct scan_group *group, const struct tar_file *file, const
 	if (had_picture || (had_sound && !group->has_picture) ||
 	    !(group->has_picture || group->has_sound))
 		return 0;
+	if (!group->has_picture && file->bytes > UINT32_MAX) {
+		group->huge_at = file->header;
+		return 0;
+	}
 	return add_bytes(group, file, file->at, sink);
 }
 

@@ -21,6 +21,7 @@ struct scan_group {    /* the sample under way; zeros: none */
 	char fields[GROUP_MOST_FIELDS];
 	size_t fields_used;
 	struct scan_record picture; /* or the sound, or all of the files */
+	uint64_t huge_at;           /* not 0: of a sound that is too large to be the sample */
 };
 
 enum { GROUP_E_LABEL = 3 }; /* beside SCAN_E_...: scan_group_label() is to have the file's bytes */
@@ -30,5 +31,5 @@ int scan_group_add(struct scan_group *group, const struct tar_file *file, struct
 /* at: where they are. 0 or SCAN_E_BAD. */
 int scan_group_label(struct scan_group *group, uint64_t at, const uint8_t *bytes, uint32_t size,
 		     struct scan_sink *sink);
-/* There are no more files. 0, or what record() said. */
+/* There are no more files. 0, SCAN_E_BAD, or what record() said. */
 int scan_group_end(struct scan_group *group, struct scan_sink *sink);
