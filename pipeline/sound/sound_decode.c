@@ -13,6 +13,8 @@
 #include "pipeline/sound/sound_file.h"
 #include "pipeline/sound/sound_rate.h"
 
+#define SOUND_KEPT (4u << 20) /* numbers whose room stays from sound to sound */
+
 struct sound_room {
 	float *part; /* owned; planes of what was read */
 	size_t size; /* numbers that it has room for */
@@ -44,7 +46,7 @@ static int sound_no_memory(struct pipeline_error *ret_error)
 
 static int sound_room_make(struct sound_room *room, size_t n, struct pipeline_error *ret_error)
 {
-	if (n <= room->size)
+	if (n <= room->size && (room->size <= SOUND_KEPT || n > SOUND_KEPT))
 		return 0;
 	free(room->part);
 	room->part = calloc(n, sizeof(*room->part));
@@ -90,7 +92,8 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 				   "%zu frames of %u channels are too many", frames,
 				   BASE_MAX(planes, head->channels));
 	if (watch->fn)
-		watch->fn(watch->arg, (uint32_t)frames, head->channels);
+		watch->fn(watch->arg, BASE_MAX((uint32_t)frames, sound->frames),
+			  BASE_MAX(planes, head->channels));
 	r = sound_room_make(room, frames * planes, ret_error);
 	r = r ? r
 	      : sound_file_read(file, start, frames, sound->channels == 1 ? 0 : sound->channels,
