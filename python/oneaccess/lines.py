@@ -204,7 +204,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
 # ---- CSV ----
 
 
-# Fields of a float column that are NaN, as pandas has it.
+# Fields of a float column that are NaN: the words that people use, most of which are pandas' too.
 _MISSING = re.compile("(na|n/a|null|none)?", re.IGNORECASE)
 _WORDS = re.compile("[-+]?(nan|inf|infinity)", re.IGNORECASE)
 # Of columns whose type nobody said: 007, 1_2 and what is around blanks are no numbers.

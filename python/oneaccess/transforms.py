@@ -463,7 +463,9 @@ def CutMix(*, alpha=None, num_classes=None, p=None) -> Op:
 
 def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None = None, channels: int | None = None,
           crop: str | None = None) -> Pipeline:
-    """Waveforms of one rate and length, of WAV, FLAC and Ogg (Vorbis, Opus): float32, from -1 to 1.
+    """Waveforms of one rate and length, of WAV, FLAC and Ogg (Vorbis, Opus): float32.
+
+    Whole numbers of a file become -1 to 1; floats stay as they are, and resampling may pass that a little.
 
         loader = oa.Loader("/data/speech", oa.audio(sample_rate=16000, seconds=4.0), batch_size=64)
         for waves, labels, lengths in loader: ...   # [64, 64000], [64], [64]: frames that are not padding

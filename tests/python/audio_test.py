@@ -129,6 +129,12 @@ class AudioTest(DaemonCase):
                 cls.files.append(path)
                 cls.labels.append(label)
         cls.eval = oa.audio(RATE, frames=FRAMES, crop="center")
+        try:
+            oa.Loader(str(cls.speech), cls.eval, batch_size=7, socket=cls.socket).close()
+        except oa.Error as error:
+            if "decodes no sounds" not in str(error):
+                raise
+            raise unittest.SkipTest(str(error)) from error
         cls.train = oa.audio(sample_rate=RATE, seconds=FRAMES / RATE)
 
     @staticmethod
@@ -226,7 +232,7 @@ class AudioTest(DaemonCase):
             with self.subTest(name), self.loader(self.work / name, self.eval) as loader:
                 self.check(self.epoch(loader), order, labels)
 
-    def test_jobs_share(self):
+    def test_jobs_beside_each_other(self):
         """Two jobs of one pipeline: each has every sample, and labels may be of its own kind."""
         with self.loader(self.speech, self.train) as one, self.loader(self.speech, self.train) as other:
             self.assertEqual([len(self.epoch(loader)) for loader in (one, other)], [40, 40])
