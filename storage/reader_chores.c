@@ -204,23 +204,27 @@ static const char *chores_error(int r)
 	}
 }
 
-/* 0 and what is left to be told. */
+/* 0 or as store_drop(), and what is left to be told. Where there is no such group, bytes of it may be left by values that
+ * were pushed out, or by a drop whose wipe failed or was cut short. */
 static int drop(struct store *store, const struct hash_id *group, char *ret_text, size_t size)
 {
 	int r = store_drop(store, group), wiped;
 
-	if (r)
+	if (r && r != -ENOENT)
 		return r;
-	reader_resident_drop(group);
+	if (!r)
+		reader_resident_drop(group);
 	wiped = store_wipe(store);
 	if (wiped == -EBUSY)
 		snprintf(ret_text, size,
-			 "it is dropped, but bytes of it stay in cache.mdb, which another program "
-			 "reads: when that has ended, drop any other group");
+			 "bytes of what is dropped stay in cache.mdb, which another program reads: "
+			 "when that has ended, run access-ctl cache forget DATASET");
 	else if (wiped)
-		snprintf(ret_text, size, "it is dropped, but bytes of it stay in cache.mdb: %s",
+		snprintf(ret_text, size,
+			 "bytes of what is dropped stay in cache.mdb: %s: when that is mended, run "
+			 "access-ctl cache forget DATASET",
 			 strerror(-wiped));
-	return 0;
+	return r;
 }
 
 static void do_short(struct store *store, const struct chore *chore)
@@ -240,7 +244,7 @@ static void do_short(struct store *store, const struct chore *chore)
 	default:
 		r = store_pin(store, &chore->group, chore->verb == READER_VERB_PIN);
 	}
-	reader_say_chore(chore->id, r, r ? chores_error(r) : text, fd);
+	reader_say_chore(chore->id, r, r && !*text ? chores_error(r) : text, fd);
 }
 
 struct checking {

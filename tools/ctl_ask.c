@@ -61,6 +61,11 @@ static void ask_progress(struct ctl_ask *ask, const struct wire_in *in)
 	ask->drew = true;
 }
 
+void ctl_ask_renew(struct ctl_ask *ask)
+{
+	ask->until_ns = base_now_ns() + ask->patience_ns;
+}
+
 /* The next message that is no progress. 0; else 1 with diag. */
 static int ask_receive(struct ctl_ask *ask, struct wire_in *ret, struct diag *diag)
 {
@@ -77,7 +82,7 @@ static int ask_receive(struct ctl_ask *ask, struct wire_in *ret, struct diag *di
 		if (r == 0 && ret->type != PROTO_PROGRESS)
 			return 0;
 		if (r == 0) {
-			ask->until_ns = base_now_ns() + ask->patience_ns;
+			ctl_ask_renew(ask);
 			ask_progress(ask, ret);
 		}
 		wire_in_fini(ret);
@@ -93,6 +98,7 @@ int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct
 	int r = wire_tell_of(ask->sock, 0, type, parts);
 	uint64_t code = 0;
 
+	ask->is_lost = true;
 	if (r)
 		return ask_fail(diag, "asking accessd",
 				r == -EAGAIN ? ETIMEDOUT
@@ -100,6 +106,7 @@ int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct
 					     : ECONNRESET);
 	if (ask_receive(ask, ret, diag))
 		return 1;
+	ask->is_lost = false;
 	wire_get_string(ret, PROTO_KEY_TEXT, &text);
 	wire_get_u64(ret, PROTO_KEY_CODE, &code);
 	if (ret->type == answer && code == 0)

@@ -16,10 +16,13 @@ struct ctl_ask {
 	bool drew;            /* it was */
 	const char *program;  /* who asks; NULL: access-ctl */
 	uint64_t minor;       /* of the protocol, that accessd speaks */
+	bool is_lost; /* a question has no answer: what comes would be taken for another's */
 };
 
 /* Connects and says HELLO; waits until then for this and for all that is asked. 0; else 1 with diag. The caller closes ask->sock in both cases. */
 int ctl_ask_begin(struct ctl_ask *ask, const char *socket, uint64_t until_ns, struct diag *diag);
+/* From now on there is as much time as at the begin. */
+void ctl_ask_renew(struct ctl_ask *ask);
 /* Sends a message of these parts and waits for the answer that says that all is well: 0, and ret is the caller's. Else 1
  * with diag: accessd's text, quoted. */
 int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct diag *diag,

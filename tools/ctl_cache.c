@@ -284,12 +284,22 @@ static int cache_list(struct cache_ask *ask, char **ret_text, struct json_in **r
 
 /* ---- commands ---- */
 
+/* What an answer to CACHE_DROP leaves to be told: 1 with diag; 0: all of it is gone. */
+static int cache_left(const struct wire_in *in, struct diag *diag)
+{
+	const char *left = "";
+
+	wire_get_string(in, PROTO_KEY_TEXT, &left);
+	return *left ? diag_fail(diag, 1, "%s", BASE_QUOTED(left, 512)) : 0;
+}
+
 static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *prefix,
 		     struct diag *diag)
 {
 	uint8_t group[32];
 	const char *text = "";
 	struct wire_in in;
+	int status = 0;
 
 	if (prefix) {
 		_cleanup_free_ char *json = NULL;
@@ -304,62 +314,90 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 	if (cache_do(ask, verb, prefix ? group : NULL, &in, diag))
 		return 1;
 	wire_get_string(&in, PROTO_KEY_TEXT, &text);
-	if (*text)
+	if (verb == CACHE_DROP)
+		status = cache_left(&in, diag);
+	else if (*text)
 		puts(BASE_QUOTED(text, 512));
 	wire_in_fini(&in);
-	return 0;
+	return status;
 }
 
-static int cache_drop(struct cache_ask *ask, const struct json_in *group, struct diag *diag)
+/* ---- forgetting ---- */
+
+struct cache_forgotten {
+	unsigned long long groups, values, bytes;
+	struct diag stays; /* "", or of the last group that did */
+};
+
+static void cache_forget_group(struct cache_ask *ask, const struct json_in *group,
+			       struct cache_forgotten *forgotten)
 {
-	const char *text = ctl_text(group, "id"), *left = "";
-	struct diag why = {.text = ""};
+	const char *text = ctl_text(group, "id");
+	struct diag why = {.text = "its id cannot be read"};
 	struct wire_in in;
 	uint8_t id[32];
-	int r = 0;
 
-	if (!cache_read_id(text, id) || cache_do(ask, CACHE_DROP, id, &in, &why))
-		return diag_fail(diag, 1, "group %.*s stays: %s", CACHE_FIGURES, text, why.text);
-	wire_get_string(&in, PROTO_KEY_TEXT, &left);
-	if (*left)
-		r = diag_fail(diag, 1, "group %.*s: %s", CACHE_FIGURES, text,
-			      BASE_QUOTED(left, 512));
+	if (!cache_read_id(text, id) || cache_do(ask, CACHE_DROP, id, &in, &why)) {
+		diag_set(&forgotten->stays,
+			 ask->ask.is_lost
+			     ? "whether group %.*s was dropped is not known: %s: run it again"
+			     : "group %.*s stays: %s",
+			 CACHE_FIGURES, text, why.text);
+		return;
+	}
+	wire_in_fini(&in); /* are bytes of it left? cache_wipe() asks */
+	ctl_ask_renew(&ask->ask);
+	forgotten->groups++;
+	forgotten->values += ctl_u64(group, "values");
+	forgotten->bytes += ctl_u64(group, "bytes");
+}
+
+/* A drop of no group wipes what is left of values that were pushed out, or dropped before. */
+static int cache_wipe(struct cache_ask *ask, struct diag *diag)
+{
+	static const char no_group[] =
+	    "there is no such group"; /* storage/reader_chores.c says so */
+	static const uint8_t none[32];
+	struct wire_in in;
+	int r;
+
+	if (cache_do(ask, CACHE_DROP, none, &in, diag))
+		return strncmp(diag->text, no_group, strlen(no_group)) == 0 ? 0 : 1;
+	r = cache_left(&in, diag);
 	wire_in_fini(&in);
 	return r;
 }
 
-/* All groups of a data set that can go; diag is of the last one that cannot. */
+/* All groups of a data set that can go. */
 static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag *diag)
 {
 	_cleanup_free_ char *path = realpath(dataset, NULL), *text = NULL;
-	const struct json_in *groups;
+	struct cache_forgotten forgotten = {.stays = {.text = ""}};
+	struct diag left = {.text = ""};
 	struct json_in *list = NULL;
-	unsigned long long n = 0, values = 0, bytes = 0;
 	char quoted[512];
-	int status = 0;
+	int r = 0;
 
 	if (cache_list(ask, &text, &list, diag))
 		return 1;
-	groups = json_in_member(list, "groups");
-	JSON_IN_EACH(group, groups) {
-		if (!ctl_cache_is_of(group, dataset))
-			continue;
-		if (cache_drop(ask, group, diag)) {
-			status = 1;
-			continue;
-		}
-		n++;
-		values += ctl_u64(group, "values");
-		bytes += ctl_u64(group, "bytes");
-	}
+	JSON_IN_EACH(group, json_in_member(list, "groups"))
+		if (!ask->ask.is_lost && ctl_cache_is_of(group, dataset))
+			cache_forget_group(ask, group, &forgotten);
 	json_in_free(list);
+	if (!ask->ask.is_lost)
+		r = cache_wipe(ask, &left);
+	if (*forgotten.stays.text)
+		r = diag_fail(diag, 1, "%s%s%s", forgotten.stays.text, r ? "; " : "",
+			      r ? left.text : "");
+	else if (r)
+		diag_set(diag, "%s", left.text);
 	base_quote(path ? path : dataset, quoted, sizeof(quoted));
-	if (n == 0 && status == 0)
+	if (forgotten.groups == 0 && r == 0)
 		printf("nothing is kept of %s\n", quoted);
 	else
-		printf("%llu groups of %s were thrown away, with %llu values (%s)\n", n, quoted,
-		       values, BASE_BYTES(bytes));
-	return status;
+		printf("%llu groups of %s were thrown away, with %llu values (%s)\n",
+		       forgotten.groups, quoted, forgotten.values, BASE_BYTES(forgotten.bytes));
+	return r;
 }
 
 static int cache_ls(struct cache_ask *ask, struct diag *diag)

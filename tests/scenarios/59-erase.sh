@@ -115,8 +115,31 @@ kept "$work/before"
 set -- "$work"/people/*/*
 rm "$1" "$2" "$3"
 samples_of "$work/people" 57
+# While another program reads the file, bytes stay: as often as it is asked, also where no group is left to be dropped.
+mkfifo "$work/reads" "$work/ends"
+"$python" - "$work/kept" "$work/reads" "$work/ends" <<'END' &
+import glob
+import sys
+import lmdb
+file, = glob.glob(sys.argv[1] + "/**/cache.mdb", recursive=True)
+with lmdb.open(file, subdir=False, readonly=True, max_dbs=2) as env, env.begin():
+    open(sys.argv[2], "w").close()
+    open(sys.argv[3]).close()
+END
+reader=$!
+: <"$work/reads"
+! ask cache forget "$work/people" || fail "all is forgotten that somebody reads"
+says "another program reads: when that has ended, run access-ctl cache forget"
+says "[1-9][0-9]* groups of $work/people were thrown away, with [0-9]+ values \([0-9.]+ [KM]iB\)"
+! ask cache forget "$work/people" || fail "nothing is kept that somebody reads"
+says "another program reads: when that has ended, run access-ctl cache forget"
+group=$(timeout $longest "$ctl" --socket "$socket" --json cache ls | "$python" -c 'import json, sys; print(next(g["id"] for g in json.load(sys.stdin)["groups"] if "/others" in g["note"]))')
+! ask cache drop "$group" || fail "a group is dropped that somebody reads"
+says "another program reads: when that has ended, run access-ctl cache forget"
+ask --pipeline imagenet-train-u8 cache warm "$work/others" || fail "cache warm: $(cat "$work/plain.txt")"
+: >"$work/ends"
+wait "$reader"
 ask cache forget "$work/people" || fail "cache forget: $(cat "$work/plain.txt")"
-says "groups of $work/people were thrown away, with [0-9]+ values \([0-9.]+ [KM]iB\)"
 ask cache ls || fail "cache ls"
 kept "$work/after"
 gone "$work/before" "$work/after" || fail "bytes of what was thrown away are in the store"

@@ -168,6 +168,10 @@ START_TEST(test_each_verb)
 	must_answer(5, 0, "");
 	ask(6, READER_VERB_DROP, 1);
 	must_answer(6, -ENOENT, "no such group");
+	hold_scribble(&hold, "cache.mdb-damaged", 0, "x", 1);
+	ask(6, READER_VERB_DROP, 9); /* wipes nevertheless */
+	must_answer(6, -ENOENT, "there is no such group");
+	ck_assert_uint_eq(hold_bytes(&hold, "cache.mdb-damaged"), 0);
 	ask(7, READER_VERB_PIN, 9);
 	must_answer(7, -ENOENT, "no such group");
 	ask(8, READER_VERB_VERIFY, 0);
