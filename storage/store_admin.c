@@ -111,22 +111,15 @@ int store_drop(struct store *store, const struct hash_id *id)
 	return r;
 }
 
-/* One that changes nothing: what the write before it freed is then in no head's tree. */
-static int admin_write_again(struct store *store)
+/* What was set aside goes only then, so that a failure of that leaves no page as it was. */
+static int admin_wipe(struct store *store)
 {
-	const struct store_lmdb_key key = {STORE_RECORD_FORMAT_KEY,
-					   strlen(STORE_RECORD_FORMAT_KEY)};
-	uint8_t format[STORE_RECORD_FORMAT_SIZE];
-	struct store_lmdb_write *write;
-	int r = store_lmdb_begin(store->db, &write);
+	int r = admin_outcome(store_notice(store, store_lmdb_wipe(store->db)));
 
-	if (r)
-		return r;
-	store_record_format(format);
-	r = store_lmdb_put(write, STORE_LMDB_GROUPS, &key, format, sizeof(format), true);
-	if (r == 0)
-		return store_lmdb_commit(write);
-	store_lmdb_abort(write);
+	if (unlinkat(store->dir_fd, STORE_PLACE_ASIDE, 0) < 0 && errno != ENOENT)
+		return r ? r : -errno;
+	store->aside_bytes = 0;
+	store_room_look(store);
 	return r;
 }
 
@@ -136,15 +129,13 @@ int store_wipe(struct store *store)
 
 	BASE_HOLD(&store->write_lock);
 	if (store->db)
-		r = store_write_outcome(store, admin_write_again(store));
+		r = store_write_outcome(store, store_write_nothing(store));
 	if (r)
 		return admin_outcome(r);
 	/* Whoever read before that has read it. */
 	pthread_rwlock_wrlock(&store->fence);
 	pthread_rwlock_unlock(&store->fence);
-	if (unlinkat(store->dir_fd, STORE_PLACE_ASIDE, 0) < 0 && errno != ENOENT)
-		return -errno;
-	return admin_outcome(store_notice(store, store_lmdb_wipe(store->db)));
+	return admin_wipe(store);
 }
 
 struct admin_listed {

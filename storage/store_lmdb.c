@@ -590,6 +590,8 @@ static int lmdb_wipe(struct store_lmdb *db, MDB_txn *txn, struct lmdb_wipe *wipe
 	wipe->page = db->map.page;
 	wipe->below = last - BASE_MIN(store_lmdb_held_back(db), last);
 	r = r ? r : lmdb_free_each(txn, lmdb_wipe_some, wipe);
+	if (!r && !wipe->error && fdatasync(wipe->fd) < 0)
+		wipe->error = errno;
 	if (wipe->below == last)
 		wipe->is_kept = false; /* by nobody but the head before: pages of the last write */
 	return r ? r : wipe->error;

@@ -241,26 +241,6 @@ static bool room_push(struct store *store, uint64_t bytes, double us_per_mib, ui
 	return r == 0;
 }
 
-/* A write without content, so that pages that were freed before come of age. */
-static bool room_age(struct store *store)
-{
-	const struct store_lmdb_key key = {STORE_RECORD_FORMAT_KEY,
-					   strlen(STORE_RECORD_FORMAT_KEY)};
-	uint8_t format[STORE_RECORD_FORMAT_SIZE];
-	struct store_lmdb_write *write;
-	int r = store_lmdb_begin(store->db, &write);
-
-	if (r == 0) {
-		store_record_format(format);
-		r = store_lmdb_put(write, STORE_LMDB_GROUPS, &key, format, sizeof(format), true);
-		if (r == 0)
-			r = store_lmdb_commit(write);
-		else
-			store_lmdb_abort(write);
-	}
-	return store_write_outcome(store, r) == 0;
-}
-
 static uint64_t room_free(struct store *store)
 {
 	store_room_look(store);
@@ -285,7 +265,8 @@ void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
 			freed += now;
 			continue;
 		}
-		if (freed == 0 || !store->db || !room_age(store))
+		if (freed == 0 || !store->db ||
+		    store_write_outcome(store, store_write_nothing(store)))
 			return;
 		age++;
 	}

@@ -106,6 +106,24 @@ void store_write_settle(struct store *store, bool is_committed)
 
 /* ---- what a write came to ---- */
 
+int store_write_nothing(struct store *store)
+{
+	const struct store_lmdb_key key = {STORE_RECORD_FORMAT_KEY,
+					   strlen(STORE_RECORD_FORMAT_KEY)};
+	uint8_t format[STORE_RECORD_FORMAT_SIZE];
+	struct store_lmdb_write *write;
+	int r = store_lmdb_begin(store->db, &write);
+
+	if (r)
+		return r;
+	store_record_format(format);
+	r = store_lmdb_put(write, STORE_LMDB_GROUPS, &key, format, sizeof(format), true);
+	if (r == 0)
+		return store_lmdb_commit(write);
+	store_lmdb_abort(write);
+	return r;
+}
+
 int store_write_outcome(struct store *store, int r)
 {
 	if (r == 0)

@@ -302,6 +302,7 @@ START_TEST(test_wiped)
 		ck_assert_int_eq(hold_get(stays, 2, i, 30000), 0);
 	}
 	ck_assert_uint_eq(hold_bytes(&hold, "cache.mdb-damaged"), 0);
+	ck_assert_uint_eq(hold_state(&hold).bytes_file, hold_bytes(&hold, "cache.mdb"));
 	store_group_close(gone);
 	store_group_close(stays);
 	hold_reopen(&hold);
