@@ -44,6 +44,8 @@ first mds '*.mds'
 leave_out mds "$shard:[0]" "$shard:[2]"
 first recordio '*.rec'
 leave_out recordio "$shard:[0]" "$shard:[2]"
+first bagz '*.bag'
+leave_out bagz "$shard:[0]" "$shard:[2]"
 first litdata '*.bin'
 leave_out litdata "$shard:[0]" "$shard:[2]"
 for name in "$tar:000000777" "$tar" "000000000" "x.tar:000000000"; do
