@@ -346,6 +346,48 @@ START_TEST(test_long_reader)
 END_TEST
 
 /* An administrator copies it meanwhile: his copy is whole, and so are we. */
+/* Of the first ten values, how many have their middle in the file? */
+static unsigned count_in_file(void)
+{
+	const size_t bytes = hold_bytes(&hold, "cache.mdb");
+	const int fd = open(data_path, O_RDONLY | O_CLOEXEC);
+	uint8_t *all = malloc(bytes), value[10000];
+	unsigned n = 0;
+
+	ck_assert_int_eq(pread(fd, all, bytes, 0), (ssize_t)bytes);
+	for (uint64_t i = 0; i < 10; i++) {
+		hold_fill(1, i, sizeof(value), value);
+		n += memmem(all, bytes, value + 5000, 64) != NULL;
+	}
+	free(all);
+	close(fd);
+	return n;
+}
+
+/* What a reader of another process may read stays, and is wiped when he has gone. */
+START_TEST(test_wiped_under_a_reader)
+{
+	int go_fd, ready_fd;
+	const pid_t child = start_reader(1, &go_fd, &ready_fd);
+	const struct hash_id id = hold_id(1);
+	struct store_group *group;
+
+	hold_open(&hold);
+	group = hold_group(&hold, 1, SAMPLES);
+	put_some(group, 0, 10, 10000);
+	store_group_close(group);
+	let_read(go_fd, ready_fd);
+	ck_assert_int_eq(store_drop(hold.store, &id), 0);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		ck_assert_int_eq(store_wipe(hold.store), -EBUSY);
+		ck_assert_uint_eq(count_in_file(), 10);
+	}
+	end_reader(child);
+	ck_assert_int_eq(store_wipe(hold.store), 0);
+	ck_assert_uint_eq(count_in_file(), 0);
+}
+END_TEST
+
 START_TEST(test_copied_by_another_process)
 {
 	char copy[200];
@@ -562,6 +604,7 @@ int main(void)
 	tcase_add_test(trouble, test_all_readers_slots_of_the_dead);
 	tcase_add_test(trouble, test_all_readers_slots_of_the_living);
 	tcase_add_test(trouble, test_long_reader);
+	tcase_add_test(trouble, test_wiped_under_a_reader);
 	tcase_add_test(trouble, test_copied_by_another_process);
 	tcase_add_test(trouble, test_write_fails);
 	tcase_add_test(trouble, test_drop_fails);
