@@ -198,6 +198,17 @@ static bool leave_out_one(const struct found *found, const char *name, size_t by
 	return after < before;
 }
 
+/* Is the name at `at` one of those before it? */
+static bool is_named_before(const char *names, size_t at, size_t bytes)
+{
+	for (size_t i = 0, size; i < at; i += size + 1) {
+		size = strcspn(names + i, ";,");
+		if (size == bytes && memcmp(names + i, names + at, bytes) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* What is no sample's name would leave in what was to go. */
 static int leave_out_names(const struct found *found, const char *names, size_t all,
 			   struct diag *diag)
@@ -208,13 +219,14 @@ static int leave_out_names(const struct found *found, const char *names, size_t 
 		const char *name = names + at;
 
 		bytes = strcspn(name, ";,");
-		if (leave_out_one(found, name, bytes))
+		if (is_named_before(names, at, bytes) || leave_out_one(found, name, bytes))
 			continue;
 		snprintf(text, sizeof(text), "%.*s", (int)bytes, name);
 		return diag_fail(
 		    diag, DATASET_E_REFUSED,
 		    "dataset \"%s\" is refused: leave_out: there is no sample \"%s\": "
-		    "names are SHARD:KEY, as access-ctl bad shows them, with ; between",
+		    "names are SHARD:KEY, as access-ctl bad shows them, with ; between; a name "
+		    "with , ; or ? cannot be given: write its shard anew without it",
 		    BASE_QUOTED(found->dataset->path, 200), BASE_QUOTED(text, 400));
 	}
 	return 0;

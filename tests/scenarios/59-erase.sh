@@ -26,7 +26,7 @@ start_accessd workers=2 chunk=16 linger_s=0 cache_size=64M cache_force=1 cache_d
 
 leave_out() { # leave_out KIND ONE OTHER: two of its 150 samples
 	samples_of "$work/$1?leave_out=$2" 149
-	samples_of "$work/$1?leave_out=$2;$3" 148
+	samples_of "$work/$1?leave_out=$2;$3;$2" 148
 }
 first() { # first KIND PATTERN: its first shard
 	for shard in "$work/$1"/$2; do
