@@ -175,6 +175,8 @@ static int list(struct store *store)
 	size_t size = 0;
 	int r;
 
+	store_flush(
+	    store); /* what a job that has just ended made is there, too, and can be dropped */
 	json_out_init(&out, false);
 	json_out_object_begin(&out);
 	list_state(store, &out);

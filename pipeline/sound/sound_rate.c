@@ -18,8 +18,7 @@ int sound_rate_change(uint32_t from_rate, uint32_t to_rate, const float *in, siz
 	const soxr_runtime_spec_t runtime = soxr_runtime_spec(1); /* threads: workers are many */
 	size_t done = 0, taken, made = 1;
 	soxr_error_t error = NULL;
-	soxr_t resampler =
-	    soxr_create(from_rate, to_rate, 1, &error, NULL, &quality, &runtime);
+	soxr_t resampler = soxr_create(from_rate, to_rate, 1, &error, NULL, &quality, &runtime);
 
 	if (!resampler)
 		return -ENOMEM;
