@@ -3,7 +3,7 @@
 
 /*
  * Sounds: what the op "audio" asks for, and a file's bytes to that many frames of it. sound.c knows no library and is
- * in every build; the rest is sound_decode.c's, or sound_none.c's in a build without libsndfile and libsoxr.
+ * in every build; the rest is sound_decode.c's, or sound_none.c's in a build without libsndfile, libmpg123 and libsoxr.
  */
 
 #include "pipeline/ops/draw.h"

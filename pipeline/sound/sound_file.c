@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sounds by libsndfile, from memory by its virtual I/O.
+ * Sounds by libsndfile, from memory by its virtual I/O; MP3 by libmpg123 (sound_mp3.c).
  *
  * libsndfile opens two dozen formats; only bytes that begin as one of those that sound data sets come in are let
  * through to it, all of which it knows by that: where it knows nothing it opens files beside, which a sandboxed
- * worker dies of. It dies of MP3 in it, too, whose decoder writes its warnings to stderr.
+ * worker dies of. It would die of MP3 in it, too: called by libsndfile, libmpg123 writes warnings to stderr.
  *
  * Hostile files: what a head claims (frames, rate, channels) is checked before anything is made of it, and what is
  * read at a time is bounded, so a file that unpacks to hours costs no more than the part that is asked for.
@@ -21,13 +21,15 @@
 
 #include "pipeline/formats/decode.h"
 #include "pipeline/sound/sound.h"
+#include "pipeline/sound/sound_mp3.h"
 
 #define FILE_CHANNELS 64   /* the most that a file may have */
 #define FILE_MPEG 0x80     /* SF_FORMAT_MPEG_LAYER_I, of libsndfile 1.1, and two more behind it */
 #define FILE_AT_ONCE 16384 /* numbers that are read at a time */
 
 struct sound_file {
-	SNDFILE *handle; /* owned */
+	SNDFILE *handle;       /* owned; of an MP3 file NULL, and mp3 is not */
+	struct sound_mp3 *mp3; /* owned */
 	const uint8_t *data;
 	sf_count_t size, at;
 	unsigned channels;
@@ -97,7 +99,8 @@ static int file_check(const SF_INFO *info, struct pipeline_error *ret_error)
 	const int packing = info->format & SF_FORMAT_SUBMASK;
 
 	if (packing >= FILE_MPEG && packing <= FILE_MPEG + 2)
-		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "MP3 is not decoded");
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "MP3 in WAV is not decoded");
 	if (info->channels < 1 || info->channels > FILE_CHANNELS)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%d channels, at most %d",
 				   info->channels, FILE_CHANNELS);
@@ -112,28 +115,52 @@ static int file_check(const SF_INFO *info, struct pipeline_error *ret_error)
 	return 0;
 }
 
+static int file_open(struct sound_file *file, SF_INFO *info, struct pipeline_error *ret_error)
+{
+	file->handle = sf_open_virtual(&file_calls, SFM_READ, info, file);
+	return file->handle ? 0
+			    : decode_fail(ret_error, PIPELINE_FAIL_DECODE, sf_error(NULL), "%.47s",
+					  sf_strerror(NULL));
+}
+
+static int file_open_mp3(struct sound_file *file, SF_INFO *info, struct pipeline_error *ret_error)
+{
+	struct sound_head head;
+	const int r = sound_mp3_open(file->data, (size_t)file->size, &file->mp3, &head, ret_error);
+
+	if (r == 0)
+		*info = (SF_INFO){
+		    .frames = head.frames,
+		    .samplerate = (int)head.rate,
+		    .channels = (int)head.channels,
+		    .seekable = 1,
+		};
+	return r;
+}
+
 int sound_file_open(const void *data, size_t size, struct sound_file **ret,
 		    struct sound_head *ret_head, struct pipeline_error *ret_error)
 {
 	struct sound_file *file;
 	SF_INFO info = {.format = 0};
+	size_t mp3_start = 0;
+	const bool is_mp3 = sound_mp3_begins(data, size, &mp3_start);
 	int r;
 
-	if (!file_begins(data, size))
+	if (!is_mp3 && !file_begins(data, size))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
-				   "no sound: no WAV, FLAC or Ogg");
+				   "no sound: no WAV, FLAC or Ogg, nor MP3");
 	file = malloc(sizeof(*file));
 	if (!file)
 		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the sound");
-	file->data = data;
-	file->size = (sf_count_t)size;
+	file->data = (const uint8_t *)data + mp3_start;
+	file->size = (sf_count_t)(size - mp3_start);
 	file->at = 0;
-	file->handle = sf_open_virtual(&file_calls, SFM_READ, &info, file);
-	if (file->handle)
+	file->handle = NULL;
+	file->mp3 = NULL;
+	r = is_mp3 ? file_open_mp3(file, &info, ret_error) : file_open(file, &info, ret_error);
+	if (r == 0)
 		r = file_check(&info, ret_error);
-	else
-		r = decode_fail(ret_error, PIPELINE_FAIL_DECODE, sf_error(NULL), "%.47s",
-				sf_strerror(NULL));
 	if (r != 0) {
 		sound_file_close(file);
 		return r;
@@ -154,6 +181,7 @@ void sound_file_close(struct sound_file *file)
 		return;
 	if (file->handle)
 		sf_close(file->handle);
+	sound_mp3_close(file->mp3);
 	free(file);
 }
 
@@ -182,6 +210,31 @@ static void file_put(const struct sound_file *file, size_t n, unsigned channels,
 	}
 }
 
+static bool file_go(struct sound_file *file, int64_t start)
+{
+	return file->mp3 ? sound_mp3_seek(file->mp3, start)
+			 : sf_seek(file->handle, start, SF_SEEK_SET) == start;
+}
+
+/* At most so many frames, to file->some; how many there were. */
+static size_t file_some(struct sound_file *file, size_t most)
+{
+	sf_count_t n;
+
+	if (file->mp3)
+		return sound_mp3_read(file->mp3, file->some, most * file->channels) /
+		       file->channels;
+	n = sf_readf_float(file->handle, file->some, (sf_count_t)most);
+	return (size_t)BASE_MAX(BASE_MIN(n, (sf_count_t)most), 0);
+}
+
+static int file_ends(struct sound_file *file, struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE,
+			   file->handle ? sf_error(file->handle) : 0,
+			   "the file ends before the sound does");
+}
+
 int sound_file_read(struct sound_file *file, int64_t start, size_t frames, unsigned channels,
 		    float *out, struct pipeline_error *ret_error)
 {
@@ -191,20 +244,15 @@ int sound_file_read(struct sound_file *file, int64_t start, size_t frames, unsig
 	if (channels > 1 && file->channels != 1 && file->channels != channels)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%u channels, not %u",
 				   file->channels, channels);
-	if (start > 0 && sf_seek(file->handle, start, SF_SEEK_SET) != start)
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, sf_error(file->handle),
-				   "the file ends before the sound does");
+	if (start > 0 && !file_go(file, start))
+		return file_ends(file, ret_error);
 	while (done < frames) {
-		const size_t most = BASE_MIN(frames - done, at_once);
-		const sf_count_t n = sf_readf_float(file->handle, file->some, (sf_count_t)most);
+		const size_t n = file_some(file, BASE_MIN(frames - done, at_once));
 
-		if (n <= 0)
-			break;
-		file_put(file, BASE_MIN((size_t)n, most), channels, frames, done, out);
-		done += BASE_MIN((size_t)n, most);
+		if (n == 0)
+			return file_ends(file, ret_error);
+		file_put(file, n, channels, frames, done, out);
+		done += n;
 	}
-	if (done < frames)
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, sf_error(file->handle),
-				   "the file ends before the sound does");
 	return 0;
 }

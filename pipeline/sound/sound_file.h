@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Files of sounds in memory. WAV, FLAC and Ogg (Vorbis, Opus) are told by what they begin with, never by name. */
+/* Files of sounds in memory. WAV, FLAC, Ogg (Vorbis, Opus) and MP3 are told by what they begin with, never by name. */
 
 #include "pipeline/types.h"
 

@@ -9,7 +9,7 @@ const char *sound_missing(void)
 {
 	return "this build of OneAccess decodes no sounds (--without-audio, as in a wheel): take "
 	       "the "
-	       "packages of Debian or rpm, or build it with libsndfile and libsoxr";
+	       "packages of Debian or rpm, or build it with libsndfile, libmpg123 and libsoxr";
 }
 
 int sound_room_new(struct sound_room **ret)

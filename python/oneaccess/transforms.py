@@ -463,7 +463,7 @@ def CutMix(*, alpha=None, num_classes=None, p=None) -> Op:
 
 def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None = None, channels: int | None = None,
           crop: str | None = None) -> Pipeline:
-    """Waveforms of one rate and length, of WAV, FLAC and Ogg (Vorbis, Opus): float32.
+    """Waveforms of one rate and length, of WAV, FLAC, Ogg (Vorbis, Opus) and MP3: float32.
 
     Whole numbers of a file become -1 to 1; floats stay as they are, and resampling may pass that a little.
 

@@ -5,6 +5,7 @@
  */
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,9 +296,9 @@ static const struct sound_of {
 	const char *name;
 	int64_t length; /* at 8000 Hz */
 } sounds[] = {
-    {"pcm16.wav", 400},  {"float.wav", 160},   {"mulaw.wav", 400},
-    {"adpcm.wav", 1600}, {"rf64.wav", 160},    {"stereo.flac", 160},
-    {"pcm24.flac", 400}, {"vorbis.ogg", 1600}, {"opus.opus", 1600},
+    {"pcm16.wav", 400},  {"float.wav", 160},   {"mulaw.wav", 400},   {"adpcm.wav", 1600},
+    {"rf64.wav", 160},   {"stereo.flac", 160}, {"pcm24.flac", 400},  {"vorbis.ogg", 1600},
+    {"opus.opus", 1600}, {"mono.mp3", 4000},   {"stereo.mp3", 2400},
 };
 
 static size_t load(const char *name, uint8_t *to)
@@ -334,6 +335,102 @@ START_TEST(formats)
 			sum += (double)rig.audio[i] * (double)rig.audio[i];
 		ck_assert_double_gt(sum / (double)rig.length, 0.001);
 	}
+	rig_fini(&rig);
+}
+END_TEST
+
+/* ---- MP3 ---- */
+
+/* Every part, from frame to frame of the codec, is what a decoding from the beginning has there, but for
+ * the last bits of a number. */
+static bool are_near(const float *one, const float *other, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!(fabsf(one[i] - other[i]) < 1e-6f))
+			return false;
+	return true;
+}
+
+START_TEST(parts_of_mp3)
+{
+	static const struct {
+		const char *name;
+		int rate;
+		int64_t frames;
+	} table[] = {
+	    {"mono.mp3", 16000, 8000}, {"stereo.mp3", 44100, 13230}, {"low.mp3", 24000, 48000}};
+	static float whole[1 << 16];
+	uint8_t data[MOST_BYTES];
+	const size_t size = load(table[_i].name, data);
+	struct pipeline_out out = {.field = {whole}};
+	struct rig rig;
+	char spec[200];
+	int64_t label, length;
+
+	snprintf(spec, sizeof(spec),
+		 "[{\"op\":\"audio\",\"sample_rate\":%d,\"frames\":%zu,\"crop\":\"begin\"}]",
+		 table[_i].rate, BASE_ARRAY_LEN(whole));
+	rig_init(&rig, spec);
+	out.field[1] = &label;
+	out.field[2] = &length;
+	ck_assert_int_eq(pipeline_run_sample(rig.run, 1, data, size, 5,
+					     &(struct pipeline_key){1, 2, 0}, &out, &rig.error),
+			 0);
+	ck_assert_int_ge(length, table[_i].frames);
+	ck_assert_int_le(length, table[_i].frames + 4000); /* without a LAME tag: whole frames */
+	rig_fini(&rig);
+	snprintf(spec, sizeof(spec), "[{\"op\":\"audio\",\"sample_rate\":%d,\"frames\":64}]",
+		 table[_i].rate);
+	rig_init(&rig, spec);
+	for (uint64_t sample = 0; sample < 400; sample++) {
+		int64_t at = 0;
+
+		ck_assert_int_eq(rig_run(&rig, data, size, sample), 0);
+		while (at + 64 <= length && !are_near(whole + at, rig.audio, 64))
+			at++;
+		ck_assert_msg(at + 64 <= length, "sample %d", (int)sample);
+	}
+	rig_fini(&rig);
+}
+END_TEST
+
+/* Told by two frames, behind tags and zeros; never by less. */
+START_TEST(heads_of_mp3)
+{
+	uint8_t data[MOST_BYTES], other[MOST_BYTES];
+	const size_t size = load("stereo.mp3", data), tagged = load("mono.mp3", other);
+	struct rig rig;
+
+	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":44100,\"frames\":40}]");
+	ck_assert_int_eq(rig_run(&rig, data, size, 0), 0);
+	for (size_t cut = 0; cut < 500; cut++) /* the first frame, and less than a header more */
+		refuse(&rig, data, BASE_MIN(cut, 210u), "no WAV, FLAC or Ogg, nor MP3");
+	refuse(&rig, data + 1, size - 1, "nor MP3");
+	refuse(&rig, other, 108, "nor MP3"); /* the tag alone */
+	refuse(&rig, other, 60, "nor MP3");
+	ck_assert_int_eq(rig_run(&rig, other + 108, tagged - 108, 0), 0);
+	memset(other, 0, 1000);
+	memcpy(other + 1000, data, size);
+	ck_assert_int_eq(rig_run(&rig, other, 1000 + size, 0), 0);
+	refuse(&rig, other, 1000, "nor MP3");
+	rig_fini(&rig);
+}
+END_TEST
+
+/* One with another rate behind it: up to there it is read. */
+START_TEST(mp3_that_changes)
+{
+	uint8_t data[2 * MOST_BYTES];
+	const size_t size = load("stereo.mp3", data), more = load("mono.mp3", data + size);
+	struct rig rig;
+
+	rig_init(&rig,
+		 "[{\"op\":\"audio\",\"sample_rate\":44100,\"frames\":4000,\"crop\":\"begin\"}]");
+	ck_assert_int_eq(rig_run(&rig, data, size + more, 0), 0);
+	rig_fini(&rig);
+	rig_init(&rig,
+		 "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":4000,\"crop\":\"begin\"}]");
+	refuse(&rig, data, size + more, "the file ends before the sound does");
 	rig_fini(&rig);
 }
 END_TEST
@@ -384,6 +481,9 @@ int main(void)
 	tcase_add_test(tcase, fields);
 	tcase_add_test(tcase, heads);
 	tcase_add_loop_test(tcase, formats, 0, (int)BASE_ARRAY_LEN(sounds));
+	tcase_add_loop_test(tcase, parts_of_mp3, 0, 3);
+	tcase_add_test(tcase, heads_of_mp3);
+	tcase_add_test(tcase, mp3_that_changes);
 	tcase_add_loop_test(tcase, damage, 0, (int)BASE_ARRAY_LEN(sounds));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
