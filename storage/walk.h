@@ -81,6 +81,6 @@ static inline bool walk_is_same(const struct stat *st, uint64_t bytes, int64_t m
 
 /* The suffixes that make a file a picture, or a sound, for messages. */
 #define WALK_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"
-#define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus"
+#define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3"
 bool walk_is_picture(const char *name);
 bool walk_is_sound(const char *name);

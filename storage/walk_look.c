@@ -43,7 +43,7 @@ bool walk_is_picture(const char *name)
 
 bool walk_is_sound(const char *name)
 {
-	static const char *const suffixes[] = {".wav", ".flac", ".ogg", ".opus"};
+	static const char *const suffixes[] = {".wav", ".flac", ".ogg", ".opus", ".mp3"};
 
 	return has_suffix(name, suffixes, BASE_ARRAY_LEN(suffixes));
 }

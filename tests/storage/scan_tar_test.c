@@ -189,7 +189,8 @@ START_TEST(a_sound_counts_where_there_is_no_picture)
 	add_text("2.cls", "7");
 	add_text("3.mid", "none that we read");
 	add_text("4.OPUS", "o");
-	finds("1@1536+1=-1 2@3584+1=7 4@7680+1=-1 ");
+	add_text("5.mp3", "m");
+	finds("1@1536+1=-1 2@3584+1=7 4@7680+1=-1 5@8704+1=-1 ");
 }
 END_TEST
 
