@@ -23,9 +23,10 @@
 #include "pipeline/sound/sound.h"
 #include "pipeline/sound/sound_mp3.h"
 
-#define FILE_CHANNELS 64   /* the most that a file may have */
-#define FILE_MPEG 0x80     /* SF_FORMAT_MPEG_LAYER_I, of libsndfile 1.1, and two more behind it */
-#define FILE_AT_ONCE 16384 /* numbers that are read at a time */
+#define FILE_CHANNELS 64 /* the most that a file may have */
+#define FILE_MPEG 0x80   /* SF_FORMAT_MPEG_LAYER_I, of libsndfile 1.1, and two more behind it */
+#define FILE_FORMAT_WITHIN 65536 /* bytes in which a WAV says what is in it */
+#define FILE_AT_ONCE 16384       /* numbers that are read at a time */
 
 struct sound_file {
 	SNDFILE *handle;       /* owned; of an MP3 file NULL, and mp3 is not */
@@ -84,6 +85,21 @@ static sf_count_t file_tell(void *arg)
 static SF_VIRTUAL_IO file_calls = {file_length, file_seek, file_read, file_write, file_tell};
 
 /* ---- opening ---- */
+
+/* Whatever chunk says so: libsndfile would have its own libmpg123, which is not silent, look at it. */
+static bool file_has_mpeg(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = data + BASE_MIN(size, (size_t)FILE_FORMAT_WITHIN), *at = data;
+
+	if (memcmp(data, "fLaC", 4) == 0 || memcmp(data, "OggS", 4) == 0)
+		return false;
+	while ((at = memmem(at, (size_t)(end - at), "fmt ", 4)) != NULL && end - at >= 10) {
+		if ((at[8] == 0x50 || at[8] == 0x55) && at[9] == 0)
+			return true;
+		at += 4;
+	}
+	return false;
+}
 
 static bool file_begins(const uint8_t *data, size_t size)
 {
@@ -150,6 +166,9 @@ int sound_file_open(const void *data, size_t size, struct sound_file **ret,
 	if (!is_mp3 && !file_begins(data, size))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
 				   "no sound: no WAV, FLAC or Ogg, nor MP3");
+	if (!is_mp3 && file_has_mpeg(data, size))
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "MP3 in WAV is not decoded");
 	file = malloc(sizeof(*file));
 	if (!file)
 		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the sound");

@@ -293,11 +293,15 @@ class AudioTest(DaemonCase):
         (folder / "c-text.wav").write_bytes(b"this is no sound at all")
         self.write_wave(folder / "d-empty.wav", np.zeros((0, 1)), RATE)
         write(folder / "e-six.wav", np.zeros((100, 6)), RATE, WAV | FLOAT)
+        self.write_wave(folder / "f-mpeg.wav", sound(3, 0.5, RATE, 1), RATE)
+        mpeg = bytearray((folder / "f-mpeg.wav").read_bytes())
+        mpeg[20] = 0x55     # what libsndfile gives to a libmpg123 that writes to stderr
+        (folder / "f-mpeg.wav").write_bytes(mpeg)
         with self.loader(folder, oa.audio(RATE, frames=FRAMES, channels=2, crop="begin"), bad="skip") as loader:
             self.assertEqual(list(self.epoch(loader)), [0])
             errors = {os.path.basename(bad.path): bad.error for bad in loader.bad_samples}
         for name, text in (("b-cut.flac", "the file ends before the sound does"), ("c-text.wav", "no WAV, FLAC or Ogg"),
-                           ("d-empty.wav", "the sound is empty"), ("e-six.wav", "6 channels, not 2")):
+                           ("d-empty.wav", "the sound is empty"), ("e-six.wav", "6 channels, not 2"), ("f-mpeg.wav", "MP3 in WAV")):
             self.assertIn(text, errors[name])
         with self.loader(self.speech, oa.imagenet_eval(64)) as loader, self.assertRaisesRegex(oa.Error, "which the op audio decodes"):
             list(loader)
