@@ -23,10 +23,9 @@
 #include "pipeline/sound/sound.h"
 #include "pipeline/sound/sound_mp3.h"
 
-#define FILE_CHANNELS 64 /* the most that a file may have */
-#define FILE_MPEG 0x80   /* SF_FORMAT_MPEG_LAYER_I, of libsndfile 1.1, and two more behind it */
-#define FILE_FORMAT_WITHIN 65536 /* bytes in which a WAV says what is in it */
-#define FILE_AT_ONCE 16384       /* numbers that are read at a time */
+#define FILE_CHANNELS 64   /* the most that a file may have */
+#define FILE_MPEG 0x80     /* SF_FORMAT_MPEG_LAYER_I, of libsndfile 1.1, and two more behind it */
+#define FILE_AT_ONCE 16384 /* numbers that are read at a time */
 
 struct sound_file {
 	SNDFILE *handle;       /* owned; of an MP3 file NULL, and mp3 is not */
@@ -89,7 +88,7 @@ static SF_VIRTUAL_IO file_calls = {file_length, file_seek, file_read, file_write
 /* Whatever chunk says so: libsndfile would have its own libmpg123, which is not silent, look at it. */
 static bool file_has_mpeg(const uint8_t *data, size_t size)
 {
-	const uint8_t *end = data + BASE_MIN(size, (size_t)FILE_FORMAT_WITHIN), *at = data;
+	const uint8_t *end = data + size, *at = data;
 
 	if (memcmp(data, "fLaC", 4) == 0 || memcmp(data, "OggS", 4) == 0)
 		return false;

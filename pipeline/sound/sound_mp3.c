@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MP3 by libmpg123, from memory, silent: a sandboxed worker dies of a word on stderr.
+ * MP3 by libmpg123, from memory, silent: a sandboxed worker dies of a word on stderr. Layer III alone: of layer II it writes one
+ * whatever it is told.
  *
  * The headers of all frames are read first (mpg123_scan): they say how long the sound is, without what the encoder put before
  * and behind it where a LAME tag tells so, and where each frame is. A part is decoded from so far before it that its
@@ -42,33 +43,24 @@ static uint32_t mp3_u32(const uint8_t *at)
 
 static bool mp3_is_header(uint32_t header)
 {
-	return header >> 21 == 0x7ff && (header >> 19 & 3) != 1 && (header >> 17 & 3) != 0 &&
+	return header >> 21 == 0x7ff && (header >> 19 & 3) != 1 && (header >> 17 & 3) == 1 &&
 	       (header >> 12 & 15) != 15 && (header >> 10 & 3) != 3;
 }
 
 /* Bytes of the frame with that header; 0: it does not say. */
 static size_t mp3_frame_size(uint32_t header)
 {
-	static const uint16_t kbits[5][15] = {
-	    {0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448},
-	    {0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384},
+	static const uint16_t kbits[2][15] = {
+	    {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160}, /* MPEG-2 */
 	    {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
-	    {0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256}, /* MPEG-2, I */
-	    {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
 	};
 	static const uint32_t rates[3] = {44100, 48000, 32000};
 	const unsigned version = header >> 19 & 3; /* 3: MPEG-1, 2: MPEG-2, 0: 2.5 */
-	const unsigned layer = 4 - (header >> 17 & 3);
-	const unsigned table = version == 3 ? layer - 1 : layer == 1 ? 3 : 4;
-	const uint32_t bits = kbits[table][header >> 12 & 15] * 1000u;
+	const uint32_t bits = kbits[version == 3][header >> 12 & 15] * 1000u;
 	const uint32_t rate = rates[header >> 10 & 3] >> (version == 3 ? 0 : version == 2 ? 1 : 2);
 	const uint32_t padding = header >> 9 & 1;
 
-	if (bits == 0)
-		return 0;
-	if (layer == 1)
-		return (size_t)(12 * bits / rate + padding) * 4;
-	return (layer == 3 && version != 3 ? 72 : 144) * bits / rate + padding;
+	return bits ? (version == 3 ? 144 : 72) * bits / rate + padding : 0;
 }
 
 /* Behind ID3v2 tags, and zeros after them. */
@@ -145,9 +137,10 @@ static off_t mp3_go(void *arg, off_t offset, int whence)
 
 static int mp3_set_up(mpg123_handle *handle)
 {
-	int r =
-	    mpg123_param(handle, MPG123_ADD_FLAGS,
-			 MPG123_QUIET | MPG123_FORCE_FLOAT | MPG123_GAPLESS | MPG123_SKIP_ID3V2, 0);
+	int r = mpg123_param(handle, MPG123_ADD_FLAGS,
+			     MPG123_QUIET | MPG123_FORCE_FLOAT | MPG123_GAPLESS |
+				 MPG123_SKIP_ID3V2 | MPG123_NO_FRANKENSTEIN,
+			     0);
 
 	if (r == MPG123_OK)
 		r = mpg123_param(handle, MPG123_REMOVE_FLAGS, MPG123_AUTO_RESAMPLE, 0);
@@ -168,7 +161,9 @@ static int mp3_start(struct sound_mp3 *mp3, struct sound_head *ret_head)
 	if (r == MPG123_OK)
 		r = mpg123_getformat(mp3->handle, &rate, &channels, &kind);
 	if (r != MPG123_OK)
-		return r == MPG123_ERR ? mpg123_errcode(mp3->handle) : r;
+		return r != MPG123_ERR || mpg123_errcode(mp3->handle) == MPG123_OK
+			   ? r
+			   : mpg123_errcode(mp3->handle);
 	if (kind != MPG123_ENC_FLOAT_32 || rate < 0 || channels < 1 || channels > 2)
 		return MPG123_BAD_OUTFORMAT;
 	*ret_head = (struct sound_head){
@@ -195,8 +190,9 @@ int sound_mp3_open(const uint8_t *data, size_t size, struct sound_mp3 **ret,
 		r = mp3_start(mp3, ret_head);
 	if (r != MPG123_OK) {
 		sound_mp3_close(mp3);
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, r, "%.47s",
-				   mpg123_plain_strerror(r));
+		return decode_fail(
+		    ret_error, r == MPG123_OUT_OF_MEM ? PIPELINE_FAIL_MEMORY : PIPELINE_FAIL_DECODE,
+		    r, "%.47s", mpg123_plain_strerror(r));
 	}
 	*ret = mp3;
 	return 0;

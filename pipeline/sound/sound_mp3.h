@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* MP3 (MPEG audio, layers I to III) in memory. */
+/* MP3 (MPEG audio, layer III) in memory. */
 
 #include "pipeline/sound/sound_file.h"
 
