@@ -198,6 +198,7 @@ END_TEST
 START_TEST(a_huge_sound_is_none_beside_a_picture)
 {
 	static struct scan_group group;
+	const struct tar_file first = {.path = "3.wav", .at = 512, .bytes = UINT64_C(5) << 30};
 	const struct tar_file files[] = {
 	    {.path = "1.wav", .header = 512, .at = 1024, .bytes = UINT64_C(5) << 30},
 	    {.path = "1.webp", .header = 8192, .at = 8704, .bytes = 7},
@@ -212,6 +213,9 @@ START_TEST(a_huge_sound_is_none_beside_a_picture)
 	ck_assert_int_eq(scan_group_end(&group, &sink), SCAN_E_BAD);
 	ck_assert_uint_eq(sink.bad_at, 9216);
 	ck_assert_str_eq(found, "1@8704+7=-1 ");
+	ck_assert_int_eq(scan_group_add(&group, &first, &sink), 0);
+	ck_assert_int_eq(scan_group_end(&group, &sink), SCAN_E_BAD);
+	ck_assert_uint_eq(sink.bad_at, 0);
 }
 END_TEST
 

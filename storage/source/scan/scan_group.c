@@ -71,7 +71,7 @@ int scan_group_end(struct scan_group *group, struct scan_sink *sink)
 	const bool is_sample = group->has_key && (group->has_picture || group->has_sound);
 
 	group->has_key = false;
-	if (is_sample && !group->has_picture && group->huge_at)
+	if (is_sample && !group->has_picture && group->has_huge)
 		return bad(group, sink, group->huge_at, "has 4 GiB or more; none may have");
 	return is_sample ? sink->record(sink->arg, &record) : 0;
 }
@@ -88,7 +88,7 @@ static int begin_sample(struct scan_group *group, const char *key, struct scan_s
 	group->has_key = true;
 	group->has_picture = group->has_sound = false;
 	group->fields_used = 0;
-	group->huge_at = 0;
+	group->has_huge = false;
 	group->picture = (struct scan_record){.label = SCAN_NO_LABEL, .key = group->key};
 	return r;
 }
@@ -142,6 +142,7 @@ static int add_file(struct scan_group *group, const struct tar_file *file, const
 	    !(group->has_picture || group->has_sound))
 		return 0;
 	if (!group->has_picture && file->bytes > UINT32_MAX) {
+		group->has_huge = true;
 		group->huge_at = file->header;
 		return 0;
 	}

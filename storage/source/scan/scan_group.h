@@ -17,11 +17,12 @@
 struct scan_group {    /* the sample under way; zeros: none */
 	bool is_whole; /* all of a sample's files are the sample; set once */
 	bool has_key, has_picture, has_sound;
+	bool has_huge; /* a sound that is too large to be the sample */
 	char key[SCAN_MOST_KEY];
 	char fields[GROUP_MOST_FIELDS];
 	size_t fields_used;
 	struct scan_record picture; /* or the sound, or all of the files */
-	uint64_t huge_at;           /* not 0: of a sound that is too large to be the sample */
+	uint64_t huge_at;           /* with has_huge */
 };
 
 enum { GROUP_E_LABEL = 3 }; /* beside SCAN_E_...: scan_group_label() is to have the file's bytes */
