@@ -175,8 +175,6 @@ static int list(struct store *store)
 	size_t size = 0;
 	int r;
 
-	store_flush(
-	    store); /* what a job that has just ended made is there, too, and can be dropped */
 	json_out_init(&out, false);
 	json_out_object_begin(&out);
 	list_state(store, &out);
@@ -210,8 +208,12 @@ static const char *chores_error(int r)
  * were pushed out, or by a drop whose wipe failed or was cut short. */
 static int drop(struct store *store, const struct hash_id *group, char *ret_text, size_t size)
 {
-	int r = store_drop(store, group), wiped;
+	static const struct hash_id none;
+	int r, wiped;
 
+	if (memcmp(group, &none, sizeof(none)) == 0)
+		store_flush(store); /* who forgets a data set asks for this, then for the list */
+	r = store_drop(store, group);
 	if (r && r != -ENOENT)
 		return r;
 	if (!r)

@@ -352,7 +352,8 @@ static void cache_forget_group(struct cache_ask *ask, const struct json_in *grou
 	forgotten->bytes += ctl_u64(group, "bytes");
 }
 
-/* A drop of no group wipes what is left of values that were pushed out, or dropped before. */
+/* A drop of no group writes what waits to be, so that it is in the list that comes next, and wipes what is left of values
+ * that were pushed out, or dropped before. */
 static int cache_wipe(struct cache_ask *ask, struct diag *diag)
 {
 	static const char no_group[] =
@@ -361,10 +362,13 @@ static int cache_wipe(struct cache_ask *ask, struct diag *diag)
 	struct wire_in in;
 	int r;
 
-	if (cache_do(ask, CACHE_DROP, none, &in, diag))
-		return strncmp(diag->text, no_group, strlen(no_group)) == 0 ? 0 : 1;
-	r = cache_left(&in, diag);
-	wire_in_fini(&in);
+	if (cache_do(ask, CACHE_DROP, none, &in, diag)) {
+		r = strncmp(diag->text, no_group, strlen(no_group)) == 0 ? 0 : 1;
+	} else {
+		r = cache_left(&in, diag);
+		wire_in_fini(&in);
+	}
+	ctl_ask_renew(&ask->ask);
 	return r;
 }
 
@@ -378,6 +382,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	char quoted[512];
 	int r = 0;
 
+	cache_wipe(ask, &left); /* what is left after all is what counts */
 	if (cache_list(ask, &text, &list, diag))
 		return 1;
 	JSON_IN_EACH(group, json_in_member(list, "groups"))
