@@ -23,9 +23,5 @@ const struct source_ops source_bagz = {
     .shards = &bagz_shards,
     .options = "image\0label\0members\0leave_out\0",
     .probe = source_shards_probe,
-    .index = source_shards_index,
-    .read = source_shards_read,
-    .most = source_direct_most,
-    .many = source_direct_many,
-    .close = source_shards_close,
+    SOURCE_SHARDS_OPS,
 };
