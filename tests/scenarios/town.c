@@ -479,7 +479,7 @@ static int write_status(void *arg)
 	struct diag diag = {""};
 	size_t done = 0, size;
 
-	if (ctl_status(rig_host.socket, PATIENCE_MS, &text, &diag))
+	if (ctl_status(rig_host.socket, base_now_ns() + PATIENCE_NS, &text, &diag))
 		return 1;
 	size = strlen(text);
 	while (done < size) {
