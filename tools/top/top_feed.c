@@ -58,7 +58,7 @@ static int feed_ask(struct top_feed *feed, struct json_in **ret)
 {
 	_cleanup_free_ char *text = NULL;
 
-	feed->ask.until_ns = base_now_ns() + FEED_PATIENCE_NS;
+	ctl_ask_renew(&feed->ask);
 	if (ctl_ask_status(&feed->ask, &text, &feed->diag))
 		return TOP_FEED_E_NONE;
 	return feed_parse(feed, text, strlen(text), ret);
@@ -72,7 +72,7 @@ static int feed_watch(struct top_feed *feed)
 	struct wire_in in;
 
 	pane_detach(&feed->pane);
-	feed->ask.until_ns = base_now_ns() + FEED_PATIENCE_NS;
+	ctl_ask_renew(&feed->ask);
 	if (ctl_ask(&feed->ask, PROTO_WATCHED, &in, &feed->diag, PROTO_WATCH,
 		    WIRE_U64(PROTO_KEY_PERIOD, feed->period_ms)))
 		return TOP_FEED_E_NONE;
