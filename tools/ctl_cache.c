@@ -380,17 +380,16 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	struct diag left = {.text = ""};
 	struct json_in *list = NULL;
 	char quoted[512];
-	int r = 0;
+	int r = cache_wipe(ask, &left);
 
-	cache_wipe(ask, &left); /* what is left after all is what counts */
 	if (cache_list(ask, &text, &list, diag))
 		return 1;
 	JSON_IN_EACH(group, json_in_member(list, "groups"))
 		if (!ask->ask.is_lost && ctl_cache_is_of(group, dataset))
 			cache_forget_group(ask, group, &forgotten);
 	json_in_free(list);
-	if (!ask->ask.is_lost)
-		r = cache_wipe(ask, &left);
+	if (forgotten.groups && !ask->ask.is_lost)
+		r = cache_wipe(ask, &left); /* what is left after all is what counts */
 	if (*forgotten.stays.text)
 		r = diag_fail(diag, 1, "%s%s%s", forgotten.stays.text, r ? "; " : "",
 			      r ? left.text : "");
