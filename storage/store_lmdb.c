@@ -548,21 +548,17 @@ struct lmdb_wipe {
 static int lmdb_zero(int fd, uint64_t at, uint64_t bytes)
 {
 	static const uint8_t zeros[65536];
+	int r = 0;
 
 	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes) == 0)
 		return 0;
 	if (errno != EOPNOTSUPP)
 		return errno;
-	while (bytes > 0) {
-		const ssize_t n =
-		    pwrite(fd, zeros, BASE_MIN(bytes, (uint64_t)sizeof(zeros)), (off_t)at);
-
-		if (n <= 0)
-			return n < 0 ? errno : EIO;
-		at += (uint64_t)n;
-		bytes -= (uint64_t)n;
+	for (uint64_t n; bytes > 0 && r == 0; at += n, bytes -= n) {
+		n = BASE_MIN(bytes, (uint64_t)sizeof(zeros));
+		r = base_write_at(fd, zeros, n, at);
 	}
-	return 0;
+	return -r;
 }
 
 /* Lists go downwards. */

@@ -477,19 +477,10 @@ static int write_status(void *arg)
 {
 	_cleanup_free_ char *text = NULL;
 	struct diag diag = {""};
-	size_t done = 0, size;
 
 	if (ctl_status(rig_host.socket, base_now_ns() + PATIENCE_NS, &text, &diag))
 		return 1;
-	size = strlen(text);
-	while (done < size) {
-		ssize_t n = write(*(int *)arg, text + done, size - done);
-
-		if (n <= 0)
-			return 2;
-		done += (size_t)n;
-	}
-	return 0;
+	return base_write_all(*(int *)arg, text, strlen(text)) ? 2 : 0;
 }
 
 const char *town_status_of(const struct town_user *user)
