@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HTTP on libcurl, which is found when the program runs: requests, one answer that somebody waits for, and many at
+ * once. What a server says is bounded here and looked at elsewhere.
+ */
+
+#include "base/base.h"
+
+struct http_request {
+	const char *method; /* "GET", "HEAD", "POST" */
+	char *url;          /* owned; complete, escaped */
+	char **header;      /* owned, and each: "Name: value" */
+	size_t n_headers;
+	char *body; /* owned; of a POST */
+	size_t body_bytes;
+	bool follows; /* redirections are followed; headers named Authorization do not go to other hosts */
+};
+/* 0, -ENOMEM. */
+BASE_PRINTF(2, 3) int http_request_url(struct http_request *request, const char *fmt, ...);
+BASE_PRINTF(2, 3) int http_request_header(struct http_request *request, const char *fmt, ...);
+/* The value of a header that is there; NULL: it is not. Case of the name does not count. */
+const char *http_request_value(const struct http_request *request, const char *name);
+void http_request_free(struct http_request *request); /* what it owns; may be made again */
+
+struct http_answer {
+	long status;
+	char etag[160];          /* as it is written, with quotes; "": none, or longer */
+	char version[160];       /* x-goog-generation or x-ms-version-id or x-amz-version-id; "" */
+	int64_t last_modified;   /* seconds since 1970; INT64_MIN: not said */
+	uint64_t total;          /* bytes of the whole object: Content-Range's, else Content-Length's; UINT64_MAX: not said */
+	uint64_t from;           /* Content-Range: the first byte's place; UINT64_MAX: not said */
+	char region[64];         /* x-amz-bucket-region */
+	char next[2048];         /* of a Link header: rel="next"; "" */
+	char *body;              /* owned by who asked; NUL behind it */
+	size_t body_bytes;
+};
+void http_answer_free(struct http_answer *answer);
+
+struct http; /* for one thread */
+/* Of the main thread, before any other. 0, -ENOENT with diag: there is no libcurl here. */
+int http_prepare(struct diag *diag);
+int http_new(struct http **ret);
+void http_free(struct http *http);
+/* Waits for the answer, whose body has at most `most` bytes. Tries again, as often and as long as is decent, what may pass:
+ * no connection, 408, 429, 5xx. 0, whatever the status; -EIO, -ENOMEM, -ECANCELED with diag, which names the host, never a header. */
+int http_ask(struct http *http, const struct http_request *request, size_t most,
+	     struct http_answer *ret, struct diag *diag);
+
+/* "%2F"-escaped for a URL; keep: characters that stay beside letters, digits and -._~ . The caller frees; NULL: no memory. */
+char *http_escape(const char *text, const char *keep);

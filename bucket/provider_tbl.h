@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The providers, in the order in which schemes are looked for. */
+PROVIDER(s3)
