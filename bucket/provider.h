@@ -13,30 +13,33 @@
 #include "base/base.h"
 #include "bucket/http.h"
 
-struct bucket_option { /* KEY=VALUE of the command line: "endpoint", "region", "profile", "anonymous" ... */
+struct
+    bucket_option { /* KEY=VALUE of the command line: "endpoint", "region", "profile", "anonymous" ... */
 	const char *key, *value;
 };
 struct bucket_options {
 	const struct bucket_option *option;
 	size_t n;
 };
-const char *bucket_option(const struct bucket_options *options, const char *key); /* NULL: not given */
+const char *bucket_option(const struct bucket_options *options,
+			  const char *key); /* NULL: not given */
 
 struct bucket_url {
 	const struct provider_ops *ops;
-	char *text;   /* the whole, as it was given */
-	char *place;  /* between "://" and the next "/": bucket, account/container, host */
-	char *path;   /* behind that "/", not escaped: the key; "" */
+	char *text;  /* the whole, as it was given */
+	char *place; /* between "://" and the next "/": bucket, account/container, host */
+	char *path;  /* behind that "/", not escaped: the key; "" */
 };
 
 struct provider_object {
 	const char *name; /* the whole key */
 	uint64_t size;
 	int64_t last_modified; /* seconds since 1970 */
-	const char *etag;      /* as a GET of it will say, with quotes or without; they do not count */
+	const char *etag; /* as a GET of it will say, with quotes or without; they do not count */
 };
 struct provider_sink {
-	int (*object)(void *arg, const struct provider_object *object); /* 0, or what list() gives then */
+	int (*object)(void *arg,
+		      const struct provider_object *object); /* 0, or what list() gives then */
 	void *arg;
 };
 
@@ -53,8 +56,8 @@ struct provider_ops {
 	int (*list)(void *self, const char *prefix, const char *cursor, struct http_request *ret);
 	/* The answer's objects go to the sink; the answer's status is 200. *ret_cursor: the caller's; NULL: it was the last
 	 * page. 0, -EBADMSG with diag, or what the sink said. */
-	int (*listed)(void *self, const struct http_answer *answer, const struct provider_sink *sink,
-		      char **ret_cursor, struct diag *diag);
+	int (*listed)(void *self, const struct http_answer *answer,
+		      const struct provider_sink *sink, char **ret_cursor, struct diag *diag);
 	/* The request of an object (GET or HEAD), signed; Range is the caller's to add, before sign(). Any thread. */
 	int (*request)(void *self, const char *method, const char *name, struct http_request *ret);
 	/* Signs list()'s and request()'s requests, right before they are sent; any thread. */
@@ -67,12 +70,20 @@ struct provider_ops {
 	unsigned (*renew)(void *self, struct http *http, struct diag *diag);
 };
 
-#define PROVIDER(name) extern const struct provider_ops provider_##name;
+#define PROVIDER(name) extern const struct provider_ops provider_##name __attribute__((weak));
 #include "bucket/provider_tbl.h"
 #undef PROVIDER
+/* providers.c, or a test's. */
+extern const struct provider_ops *const bucket_providers[];
+extern const size_t bucket_n_providers;
 
 /* ---- provider.c ---- */
 
 /* text: any. 0 and *ret, whose texts are the caller's; -EINVAL with diag: no such scheme, no place ... */
 int bucket_url_parse(const char *text, struct bucket_url *ret, struct diag *diag);
 void bucket_url_free(struct bucket_url *url);
+/* Each is one that the provider has. 0, -EINVAL with diag. */
+int bucket_options_check(const struct bucket_options *options, const struct provider_ops *ops,
+			 struct diag *diag);
+/* The time of change of an object's placeholder, as shmring/bucket.h says. last_modified: INT64_MIN: not said; etag: "": not said. */
+int64_t bucket_tag(int64_t last_modified, const char *etag);

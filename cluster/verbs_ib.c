@@ -21,7 +21,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cluster/library.h"
+#include "base/library.h"
 
 #define IB_TIMEOUT 14 /* 4.096 us << 14 = 67 ms until it is sent again, */
 #define IB_RETRIES 7  /* so many times: for no answer, and */

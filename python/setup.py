@@ -43,7 +43,7 @@ HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libsec
            "libjpeg": "libjpeg62-turbo-dev", "spng": "libspng-dev", "libtiff-4": "libtiff-dev", "lmdb": "liblmdb-dev",
            "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev",
            "ncursesw": "libncurses-dev", "openssl": "libssl-dev", "libcurl": "libcurl4-openssl-dev", "zlib": "zlib1g-dev",
-           "libzstd": "libzstd-dev"}
+           "libzstd": "libzstd-dev", "expat": "libexpat1-dev"}
 
 
 def version():

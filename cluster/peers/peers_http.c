@@ -12,7 +12,7 @@
 #include <curl/curl.h>
 #include <stdio.h>
 
-#include "cluster/library.h"
+#include "base/library.h"
 
 #define CONNECT_MS 2000L
 
