@@ -15,7 +15,10 @@ struct http_request {
 	size_t n_headers;
 	char *body; /* owned; of a POST */
 	size_t body_bytes;
-	bool follows; /* redirections are followed; headers named Authorization do not go to other hosts */
+	bool
+	    follows; /* redirections are followed; headers named Authorization do not go to other hosts */
+	bool
+	    is_hasty; /* of a neighbour who may not exist (169.254.169.254): one try of a second, by no proxy */
 };
 /* 0, -ENOMEM. */
 BASE_PRINTF(2, 3) int http_request_url(struct http_request *request, const char *fmt, ...);
@@ -26,14 +29,15 @@ void http_request_free(struct http_request *request); /* what it owns; may be ma
 
 struct http_answer {
 	long status;
-	char etag[160];          /* as it is written, with quotes; "": none, or longer */
-	char version[160];       /* x-goog-generation or x-ms-version-id or x-amz-version-id; "" */
-	int64_t last_modified;   /* seconds since 1970; INT64_MIN: not said */
-	uint64_t total;          /* bytes of the whole object: Content-Range's, else Content-Length's; UINT64_MAX: not said */
-	uint64_t from;           /* Content-Range: the first byte's place; UINT64_MAX: not said */
-	char region[64];         /* x-amz-bucket-region */
-	char next[2048];         /* of a Link header: rel="next"; "" */
-	char *body;              /* owned by who asked; NUL behind it */
+	char etag[160];        /* as it is written, with quotes; "": none, or longer */
+	char version[160];     /* x-goog-generation or x-ms-version-id or x-amz-version-id; "" */
+	int64_t last_modified; /* seconds since 1970; INT64_MIN: not said */
+	uint64_t
+	    total; /* bytes of the whole object: Content-Range's, else Content-Length's; UINT64_MAX: not said */
+	uint64_t from;   /* Content-Range: the first byte's place; UINT64_MAX: not said */
+	char region[64]; /* x-amz-bucket-region */
+	char next[2048]; /* of a Link header: rel="next"; "" */
+	char *body;      /* owned by who asked; NUL behind it */
 	size_t body_bytes;
 };
 void http_answer_free(struct http_answer *answer);
@@ -47,6 +51,33 @@ void http_free(struct http *http);
  * no connection, 408, 429, 5xx. 0, whatever the status; -EIO, -ENOMEM, -ECANCELED with diag, which names the host, never a header. */
 int http_ask(struct http *http, const struct http_request *request, size_t most,
 	     struct http_answer *ret, struct diag *diag);
+
+/* ---- many at once, in one thread, beside http_ask() ---- */
+struct http_many;
+struct http_transfer;
+struct http_sink {
+	/* The head of a 200 or 206 has come. false: no more of it (end() says why as "cut"). */
+	bool (*head)(void *arg, const struct http_answer *answer);
+	bool (*bytes)(void *arg, const char *data,
+		      size_t size); /* of its body; false: no more of it */
+	/* The transfer is no more. why: NULL, the answer came whole; or what was in the way. Of other statuses the body
+	 * is the answer's, up to 64 KiB. May begin and cut others, which head() and bytes() may not. */
+	void (*end)(void *arg, const struct http_answer *answer, const char *why);
+};
+int http_many_new(struct http_many **ret);
+void http_many_free(struct http_many *many); /* all transfers are over, or were cut */
+/* Copies what it needs of the request. 0, -ENOMEM. */
+int http_many_begin(struct http_many *many, const struct http_request *request,
+		    const struct http_sink *sink, void *arg, struct http_transfer **ret);
+void http_many_cut(struct http_many *many, struct http_transfer *transfer); /* without end() */
+int http_many_fd(const struct http_many *many); /* is readable when there is something to do */
+uint64_t http_many_due_ns(const struct http_many *many); /* then there is, too; UINT64_MAX: never */
+void http_many_turn(struct http_many *many);
+
+/* Waits before the try behind `tries` others: anywhere up to 50 ms, doubled with each, at most 5 s. */
+uint64_t http_backoff_ns(unsigned tries);
+/* May the same question have another answer in a while? */
+bool http_passes(long status);
 
 /* "%2F"-escaped for a URL; keep: characters that stay beside letters, digits and -._~ . The caller frees; NULL: no memory. */
 char *http_escape(const char *text, const char *keep);

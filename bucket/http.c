@@ -1,0 +1,781 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * libcurl, which is found when the program runs: it brings twenty other libraries along, and who reads files alone needs none
+ * of them. HTTP/1.1 over as many connections as there are requests: a stream of HTTP/2 shares one connection's window and
+ * losses, and object stores are made for many connections.
+ *
+ * Proxies are those of the environment (https_proxy, no_proxy ...), certificates those of AWS_CA_BUNDLE, CURL_CA_BUNDLE,
+ * SSL_CERT_FILE and SSL_CERT_DIR, or the system's. What a server says is bounded here and looked at elsewhere. Nothing here
+ * logs, and texts of errors name a host, never a header or what is behind a URL's "?".
+ */
+
+#include "bucket/http.h"
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/library.h"
+
+#define CONNECT_MS 3000L
+#define HASTY_MS 1000L
+#define STALLED_S 20L /* without a byte */
+#define MOST_TRIES 5
+#define MOST_REDIRECTIONS 5L
+#define MOST_CONNECTIONS 256L
+#define MOST_SAID (64 << 10) /* of an answer that is no object */
+#define BUFFER_BYTES (128L << 10)
+#define BACKOFF_NS UINT64_C(50000000)
+#define BACKOFF_MOST_NS UINT64_C(5000000000)
+
+struct exchange { /* a request and its answer */
+	CURL *easy;
+	struct curl_slist *headers;
+	struct http_answer answer;
+	size_t room, most; /* of the body that is kept */
+	bool is_too_long;
+	char why[CURL_ERROR_SIZE];
+};
+
+struct http {
+	struct exchange exchange;
+};
+
+struct http_transfer {
+	struct exchange exchange;
+	struct http_many *many;
+	const struct http_sink *sink;
+	void *arg;
+	bool has_head;
+	struct http_transfer *next; /* of those that are free */
+};
+
+struct http_many {
+	CURLM *multi;
+	int epoll_fd;
+	uint64_t due_ns;
+	struct http_transfer *free;
+};
+
+static struct {
+	__typeof__(curl_global_init) *global_init;
+	__typeof__(curl_getdate) *getdate;
+	__typeof__(curl_easy_init) *easy_init;
+	__typeof__(curl_easy_setopt) *easy_setopt;
+	__typeof__(curl_easy_perform) *easy_perform;
+	__typeof__(curl_easy_getinfo) *easy_getinfo;
+	__typeof__(curl_easy_strerror) *easy_strerror;
+	__typeof__(curl_easy_cleanup) *easy_cleanup;
+	__typeof__(curl_slist_append) *slist_append;
+	__typeof__(curl_slist_free_all) *slist_free_all;
+	__typeof__(curl_multi_init) *multi_init;
+	__typeof__(curl_multi_setopt) *multi_setopt;
+	__typeof__(curl_multi_add_handle) *multi_add_handle;
+	__typeof__(curl_multi_remove_handle) *multi_remove_handle;
+	__typeof__(curl_multi_socket_action) *multi_socket_action;
+	__typeof__(curl_multi_info_read) *multi_info_read;
+	__typeof__(curl_multi_cleanup) *multi_cleanup;
+} curl;
+
+#define NAME(name)                                \
+	{                                         \
+		"curl_" #name, (void *)&curl.name \
+	}
+static const struct library_name names[] = {
+    NAME(global_init),         NAME(getdate),
+    NAME(easy_init),           NAME(easy_setopt),
+    NAME(easy_perform),        NAME(easy_getinfo),
+    NAME(easy_strerror),       NAME(easy_cleanup),
+    NAME(slist_append),        NAME(slist_free_all),
+    NAME(multi_init),          NAME(multi_setopt),
+    NAME(multi_add_handle),    NAME(multi_remove_handle),
+    NAME(multi_socket_action), NAME(multi_info_read),
+    NAME(multi_cleanup),
+};
+
+int http_prepare(struct diag *diag)
+{
+	const char *why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
+
+	if (!why && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		why = "it does not begin";
+	if (why)
+		return diag_fail(diag, -ENOENT,
+				 "data sets in object stores need libcurl (Debian: package "
+				 "libcurl4; Fedora: libcurl), which cannot be used: %s",
+				 why);
+	return 0;
+}
+
+/* ---- requests ---- */
+
+int http_request_url(struct http_request *request, const char *fmt, ...)
+{
+	va_list args;
+	char *url;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&url, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return -ENOMEM;
+	free(request->url);
+	request->url = url;
+	return 0;
+}
+
+int http_request_header(struct http_request *request, const char *fmt, ...)
+{
+	char **header = realloc(request->header, (request->n_headers + 1) * sizeof(*header));
+	va_list args;
+	int n;
+
+	if (!header)
+		return -ENOMEM;
+	request->header = header;
+	va_start(args, fmt);
+	n = vasprintf(&header[request->n_headers], fmt, args);
+	va_end(args);
+	if (n < 0)
+		return -ENOMEM;
+	request->n_headers++;
+	return 0;
+}
+
+const char *http_request_value(const struct http_request *request, const char *name)
+{
+	const size_t bytes = strlen(name);
+
+	for (size_t i = 0; i < request->n_headers; i++) {
+		const char *header = request->header[i];
+
+		if (strncasecmp(header, name, bytes) == 0 && header[bytes] == ':')
+			return header + bytes + 1 + strspn(header + bytes + 1, " \t");
+	}
+	return NULL;
+}
+
+void http_request_free(struct http_request *request)
+{
+	for (size_t i = 0; i < request->n_headers; i++) {
+		explicit_bzero(request->header[i], strlen(request->header[i]));
+		free(request->header[i]);
+	}
+	free(request->header);
+	free(request->url);
+	free(request->body);
+	*request = (struct http_request){.method = NULL};
+}
+
+char *http_escape(const char *text, const char *keep)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	static const char plain[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+	char *escaped = malloc(3 * strlen(text) + 1), *to = escaped;
+
+	if (!escaped)
+		return NULL;
+	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+		if (strchr(plain, *at) || strchr(keep, *at)) {
+			*to++ = (char)*at;
+			continue;
+		}
+		*to++ = '%';
+		*to++ = hex[*at >> 4];
+		*to++ = hex[*at & 15];
+	}
+	*to = '\0';
+	return escaped;
+}
+
+/* ---- answers ---- */
+
+void http_answer_free(struct http_answer *answer)
+{
+	free(answer->body);
+	answer->body = NULL;
+	answer->body_bytes = 0;
+}
+
+static void answer_reset(struct http_answer *answer)
+{
+	char *body = answer->body;
+
+	*answer = (struct http_answer){
+	    .last_modified = INT64_MIN, .total = UINT64_MAX, .from = UINT64_MAX, .body = body};
+}
+
+static void say_text(char *ret, size_t room, const char *value, size_t bytes)
+{
+	*ret = '\0';
+	if (bytes >= room || memchr(value, '\0', bytes))
+		return;
+	memcpy(ret, value, bytes);
+	ret[bytes] = '\0';
+}
+
+static void say_number(uint64_t *ret, const char *value)
+{
+	if (!base_parse_number(&value, UINT64_MAX - 1, ret) || (*value && *value != '/'))
+		*ret = UINT64_MAX;
+}
+
+/* "bytes 0-99/1000"; of a 416 "bytes *" and the same. */
+static void say_range(struct http_answer *answer, const char *value)
+{
+	const char *slash = strchr(value, '/'), *at = value + strlen("bytes ");
+	uint64_t from;
+
+	if (strncasecmp(value, "bytes ", strlen("bytes ")) != 0 || !slash)
+		return;
+	say_number(&answer->total, slash + 1);
+	if (base_parse_number(&at, UINT64_MAX - 1, &from) && *at == '-')
+		answer->from = from;
+}
+
+/* The target of rel="next" in a list of '<target>; rel="next"', with commas between. */
+static void say_link(struct http_answer *answer, const char *value)
+{
+	while ((value = strchr(value, '<'))) {
+		const char *end = strchr(++value, '>'), *rest = end ? strchr(end, '<') : NULL;
+		const char *next = end ? strstr(end, "rel=\"next\"") : NULL;
+
+		if (!end)
+			return;
+		if (next && (!rest || next < rest)) {
+			say_text(answer->next, sizeof(answer->next), value, (size_t)(end - value));
+			return;
+		}
+		value = end;
+	}
+}
+
+static bool is_name(const char *line, size_t bytes, const char *name)
+{
+	return strlen(name) == bytes && strncasecmp(line, name, bytes) == 0;
+}
+
+static void say_header(struct http_answer *answer, const char *line, size_t name, const char *value)
+{
+	const size_t bytes = strlen(value);
+
+	if (is_name(line, name, "etag")) {
+		say_text(answer->etag, sizeof(answer->etag), value, bytes);
+	} else if (is_name(line, name, "last-modified")) {
+		const time_t at = curl.getdate(value, NULL);
+
+		answer->last_modified = at < 0 ? INT64_MIN : (int64_t)at;
+	} else if (is_name(line, name, "content-range")) {
+		say_range(answer, value);
+	} else if (is_name(line, name, "content-length")) {
+		if (answer->total == UINT64_MAX && answer->from == UINT64_MAX)
+			say_number(&answer->total, value);
+	} else if (is_name(line, name, "x-amz-bucket-region")) {
+		say_text(answer->region, sizeof(answer->region), value, bytes);
+	} else if (is_name(line, name, "x-goog-generation") ||
+		   is_name(line, name, "x-ms-version-id") ||
+		   is_name(line, name, "x-amz-version-id")) {
+		say_text(answer->version, sizeof(answer->version), value, bytes);
+	} else if (is_name(line, name, "link")) {
+		say_link(answer, value);
+	}
+}
+
+/* A line of the head: of each answer, if redirections are followed, so that the last one stays. */
+static size_t on_header(char *data, size_t one, size_t n, void *arg)
+{
+	struct exchange *exchange = arg;
+	char line[2048 + 64], *colon;
+	size_t size = BASE_MIN(one * n, sizeof(line) - 1);
+
+	memcpy(line, data, size);
+	while (size > 0 && strchr("\r\n \t", line[size - 1]))
+		size--;
+	line[size] = '\0';
+	if (strncmp(line, "HTTP/", 5) == 0) {
+		const char *status = strchr(line, ' ');
+
+		answer_reset(&exchange->answer);
+		exchange->answer.status = status ? strtol(status, NULL, 10) : 0;
+		return one * n;
+	}
+	colon = strchr(line, ':');
+	if (colon && one * n < sizeof(line))
+		say_header(&exchange->answer, line, (size_t)(colon - line),
+			   colon + 1 + strspn(colon + 1, " \t"));
+	return one * n;
+}
+
+static bool keep_body(struct exchange *exchange, const char *data, size_t size)
+{
+	struct http_answer *answer = &exchange->answer;
+
+	if (size > exchange->most - answer->body_bytes ||
+	    !base_grow(&answer->body, &exchange->room, answer->body_bytes + size + 1, 1)) {
+		exchange->is_too_long = true;
+		return false;
+	}
+	memcpy(answer->body + answer->body_bytes, data, size);
+	answer->body_bytes += size;
+	answer->body[answer->body_bytes] = '\0';
+	return true;
+}
+
+/* ---- what both kinds of exchange are ---- */
+
+/* CURLOPT_PROTOCOLS_STR, since libcurl 7.85, and before it CURLOPT_PROTOCOLS with bits: the library that is found may be older
+ * than its header, or newer. */
+enum {
+	HTTP_PROTOCOLS_STR = 10318,
+	HTTP_REDIR_PROTOCOLS_STR = 10319,
+	HTTP_PROTOCOLS = 181,
+	HTTP_REDIR_PROTOCOLS = 182,
+	HTTP_BOTH = 3
+};
+
+static const char *first_of(const char *const name[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *value = getenv(name[i]);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+static void set_certificates(CURL *easy)
+{
+	static const char *const files[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+	static const char *const folders[] = {"SSL_CERT_DIR"};
+	const char *file = first_of(files, BASE_ARRAY_LEN(files));
+	const char *folder = first_of(folders, BASE_ARRAY_LEN(folders));
+
+	if (file)
+		curl.easy_setopt(easy, CURLOPT_CAINFO, file);
+	if (folder)
+		curl.easy_setopt(easy, CURLOPT_CAPATH, folder);
+}
+
+static int exchange_init(struct exchange *exchange)
+{
+	CURL *easy = curl.easy_init();
+
+	*exchange = (struct exchange){.easy = easy};
+	if (!easy)
+		return -ENOMEM;
+	if (curl.easy_setopt(easy, (CURLoption)HTTP_PROTOCOLS_STR, "http,https") != CURLE_OK)
+		curl.easy_setopt(easy, (CURLoption)HTTP_PROTOCOLS, (long)HTTP_BOTH);
+	if (curl.easy_setopt(easy, (CURLoption)HTTP_REDIR_PROTOCOLS_STR, "http,https") != CURLE_OK)
+		curl.easy_setopt(easy, (CURLoption)HTTP_REDIR_PROTOCOLS, (long)HTTP_BOTH);
+	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl.easy_setopt(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
+	curl.easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+	curl.easy_setopt(easy, CURLOPT_USERAGENT, "oneaccess");
+	curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->why);
+	curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl.easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
+	set_certificates(easy);
+	return 0;
+}
+
+/* What the request wants, and no more of the one before. */
+static int exchange_begin(struct exchange *exchange, const struct http_request *request)
+{
+	CURL *easy = exchange->easy;
+	const char *method = request->method;
+
+	answer_reset(&exchange->answer);
+	exchange->is_too_long = false;
+	*exchange->why = '\0';
+	curl.slist_free_all(exchange->headers);
+	exchange->headers = NULL;
+	for (size_t i = 0; i < request->n_headers; i++) {
+		struct curl_slist *more = curl.slist_append(exchange->headers, request->header[i]);
+
+		if (!more)
+			return -ENOMEM;
+		exchange->headers = more;
+	}
+	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
+	curl.easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+	if (strcmp(method, "HEAD") == 0) {
+		curl.easy_setopt(easy, CURLOPT_NOBODY, 1L);
+	} else if (strcmp(method, "GET") != 0) {
+		curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				 (curl_off_t)request->body_bytes);
+		if (curl.easy_setopt(easy, CURLOPT_COPYPOSTFIELDS,
+				     request->body ? request->body : "") != CURLE_OK)
+			return -ENOMEM;
+		if (strcmp(method, "POST") != 0)
+			curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+	}
+	curl.easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers);
+	curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->follows ? 1L : 0L);
+	curl.easy_setopt(easy, CURLOPT_MAXREDIRS, MOST_REDIRECTIONS);
+	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+			 request->is_hasty ? HASTY_MS : CONNECT_MS);
+	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->is_hasty ? HASTY_MS : 0L);
+	curl.easy_setopt(easy, CURLOPT_NOPROXY, request->is_hasty ? "*" : NULL);
+	return curl.easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK ? 0 : -ENOMEM;
+}
+
+static const char *exchange_why(const struct exchange *exchange, CURLcode code)
+{
+	if (exchange->is_too_long)
+		return "its answer is too long";
+	if (code == CURLE_WRITE_ERROR)
+		return "cut";
+	return *exchange->why ? exchange->why : curl.easy_strerror(code);
+}
+
+static void exchange_fini(struct exchange *exchange)
+{
+	if (exchange->easy)
+		curl.easy_cleanup(exchange->easy);
+	curl.slist_free_all(exchange->headers);
+	http_answer_free(&exchange->answer);
+}
+
+uint64_t http_backoff_ns(unsigned tries)
+{
+	const uint64_t most =
+	    tries >= 8 ? BACKOFF_MOST_NS : BASE_MIN(BACKOFF_NS << tries, BACKOFF_MOST_NS);
+	uint64_t chance = 0;
+
+	return base_random(&chance, sizeof(chance)) ? most : chance % (most + 1);
+}
+
+bool http_passes(long status)
+{
+	return status == 408 || status == 429 || (status >= 500 && status != 501);
+}
+
+static bool passes(CURLcode code, long status)
+{
+	switch (code) {
+	case CURLE_OK:
+		return http_passes(status);
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_OPERATION_TIMEDOUT:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_GOT_NOTHING:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_SSL_CONNECT_ERROR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- one answer ---- */
+
+int http_new(struct http **ret)
+{
+	struct http *http = malloc(sizeof(*http));
+
+	if (!http)
+		return -ENOMEM;
+	if (exchange_init(&http->exchange)) {
+		free(http);
+		return -ENOMEM;
+	}
+	*ret = http;
+	return 0;
+}
+
+void http_free(struct http *http)
+{
+	if (!http)
+		return;
+	exchange_fini(&http->exchange);
+	free(http);
+}
+
+static size_t on_answer(char *data, size_t one, size_t n, void *arg)
+{
+	return keep_body(arg, data, one * n) ? n : 0;
+}
+
+static void wait_ns(uint64_t ns)
+{
+	const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	nanosleep(&time, NULL);
+}
+
+/* Of a URL, for a person: as much as names no secret. */
+static char *host_of(const char *url, char *ret, size_t size)
+{
+	const char *host = strstr(url, "://"), *at;
+	size_t bytes;
+
+	host = host ? host + 3 : url;
+	bytes = strcspn(host, "/?#");
+	at = memrchr(host, '@', bytes);
+	if (at) {
+		bytes -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	snprintf(ret, size, "%.*s", (int)BASE_MIN(bytes, size), host);
+	return ret;
+}
+
+int http_ask(struct http *http, const struct http_request *request, size_t most,
+	     struct http_answer *ret, struct diag *diag)
+{
+	struct exchange *exchange = &http->exchange;
+	CURLcode code;
+	char host[256];
+
+	for (unsigned tries = 1;; tries++) {
+		http_answer_free(&exchange->answer);
+		exchange->room = 0;
+		exchange->most = most;
+		code = CURLE_OUT_OF_MEMORY;
+		if (exchange_begin(exchange, request))
+			break;
+		curl.easy_setopt(exchange->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl.easy_setopt(exchange->easy, CURLOPT_LOW_SPEED_TIME, STALLED_S);
+		curl.easy_setopt(exchange->easy, CURLOPT_WRITEFUNCTION, on_answer);
+		curl.easy_setopt(exchange->easy, CURLOPT_WRITEDATA, exchange);
+		code = curl.easy_perform(exchange->easy);
+		if (request->is_hasty || tries == MOST_TRIES ||
+		    !passes(code, exchange->answer.status))
+			break;
+		wait_ns(http_backoff_ns(tries));
+	}
+	if (code == CURLE_OK && !keep_body(exchange, "", 0))
+		code = CURLE_OUT_OF_MEMORY;
+	if (code != CURLE_OK) {
+		http_answer_free(&exchange->answer);
+		return diag_fail(diag, code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s",
+				 host_of(request->url, host, sizeof(host)),
+				 exchange_why(exchange, code));
+	}
+	*ret = exchange->answer;
+	exchange->answer.body = NULL;
+	return 0;
+}
+
+/* ---- many at once ---- */
+
+/* fd is libcurl's, and may be closed already: that ends an epoll's interest in it by itself. */
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
+{
+	struct http_many *many = arg;
+	struct epoll_event event = {.data.fd = fd};
+
+	(void)easy;
+	(void)known;
+	if (what == CURL_POLL_REMOVE) {
+		epoll_ctl(many->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		return 0;
+	}
+	event.events =
+	    (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+	if (epoll_ctl(many->epoll_fd, EPOLL_CTL_MOD, fd, &event) < 0 && errno == ENOENT)
+		epoll_ctl(many->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+	return 0;
+}
+
+static int on_timer(CURLM *multi, long ms, void *arg)
+{
+	struct http_many *many = arg;
+
+	(void)multi;
+	many->due_ns = ms < 0 ? UINT64_MAX : base_now_ns() + (uint64_t)ms * 1000000;
+	return 0;
+}
+
+int http_many_new(struct http_many **ret)
+{
+	struct http_many *many = calloc(1, sizeof(*many));
+
+	if (!many)
+		return -ENOMEM;
+	many->due_ns = UINT64_MAX;
+	many->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	many->multi = curl.multi_init();
+	if (many->epoll_fd < 0 || !many->multi) {
+		http_many_free(many);
+		return -ENOMEM;
+	}
+	curl.multi_setopt(many->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl.multi_setopt(many->multi, CURLMOPT_SOCKETDATA, many);
+	curl.multi_setopt(many->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+	curl.multi_setopt(many->multi, CURLMOPT_TIMERDATA, many);
+	curl.multi_setopt(many->multi, CURLMOPT_MAXCONNECTS, MOST_CONNECTIONS);
+	*ret = many;
+	return 0;
+}
+
+void http_many_free(struct http_many *many)
+{
+	struct http_transfer *transfer;
+
+	if (!many)
+		return;
+	while ((transfer = many->free)) {
+		many->free = transfer->next;
+		exchange_fini(&transfer->exchange);
+		free(transfer);
+	}
+	if (many->multi)
+		curl.multi_cleanup(many->multi);
+	base_close(&many->epoll_fd);
+	free(many);
+}
+
+int http_many_fd(const struct http_many *many)
+{
+	return many->epoll_fd;
+}
+
+uint64_t http_many_due_ns(const struct http_many *many)
+{
+	return many->due_ns;
+}
+
+static size_t on_bytes(char *data, size_t one, size_t n, void *arg)
+{
+	struct http_transfer *transfer = arg;
+	struct exchange *exchange = &transfer->exchange;
+	const long status = exchange->answer.status;
+
+	if (status != 200 && status != 206) {
+		keep_body(exchange, data, one * n); /* too much of it is not read */
+		exchange->is_too_long = false;
+		return n;
+	}
+	if (!transfer->has_head && !transfer->sink->head(transfer->arg, &exchange->answer))
+		return 0;
+	transfer->has_head = true;
+	return transfer->sink->bytes(transfer->arg, data, one * n) ? n : 0;
+}
+
+static struct http_transfer *transfer_take(struct http_many *many)
+{
+	struct http_transfer *transfer = many->free;
+
+	if (transfer) {
+		many->free = transfer->next;
+		return transfer;
+	}
+	transfer = calloc(1, sizeof(*transfer));
+	if (!transfer)
+		return NULL;
+	if (exchange_init(&transfer->exchange)) {
+		free(transfer);
+		return NULL;
+	}
+	curl.easy_setopt(transfer->exchange.easy, CURLOPT_PRIVATE, transfer);
+	curl.easy_setopt(transfer->exchange.easy, CURLOPT_WRITEFUNCTION, on_bytes);
+	curl.easy_setopt(transfer->exchange.easy, CURLOPT_WRITEDATA, transfer);
+	return transfer;
+}
+
+static void transfer_give(struct http_many *many, struct http_transfer *transfer)
+{
+	http_answer_free(&transfer->exchange.answer);
+	transfer->exchange.room = 0;
+	transfer->next = many->free;
+	many->free = transfer;
+}
+
+int http_many_begin(struct http_many *many, const struct http_request *request,
+		    const struct http_sink *sink, void *arg, struct http_transfer **ret)
+{
+	struct http_transfer *transfer = transfer_take(many);
+
+	if (!transfer)
+		return -ENOMEM;
+	transfer->many = many;
+	transfer->sink = sink;
+	transfer->arg = arg;
+	transfer->has_head = false;
+	transfer->exchange.most = MOST_SAID;
+	if (exchange_begin(&transfer->exchange, request) ||
+	    curl.multi_add_handle(many->multi, transfer->exchange.easy) != CURLM_OK) {
+		transfer_give(many, transfer);
+		return -ENOMEM;
+	}
+	*ret = transfer;
+	return 0;
+}
+
+void http_many_cut(struct http_many *many, struct http_transfer *transfer)
+{
+	curl.multi_remove_handle(many->multi, transfer->exchange.easy);
+	transfer_give(many, transfer);
+}
+
+static void end(struct http_many *many, struct http_transfer *transfer, CURLcode code)
+{
+	const struct http_sink *sink = transfer->sink;
+	struct http_answer *answer = &transfer->exchange.answer;
+	const bool is_object = answer->status == 200 || answer->status == 206;
+	char why[CURL_ERROR_SIZE];
+
+	curl.multi_remove_handle(many->multi, transfer->exchange.easy);
+	/* An empty one has its head, too. */
+	if (code == CURLE_OK && is_object && !transfer->has_head &&
+	    !sink->head(transfer->arg, answer))
+		code = CURLE_WRITE_ERROR;
+	if (code == CURLE_OK && !keep_body(&transfer->exchange, "", 0))
+		code = CURLE_OUT_OF_MEMORY;
+	snprintf(why, sizeof(why), "%s",
+		 code == CURLE_OK ? "" : exchange_why(&transfer->exchange, code));
+	sink->end(transfer->arg, answer, code == CURLE_OK ? NULL : why);
+	transfer_give(many, transfer);
+}
+
+void http_many_turn(struct http_many *many)
+{
+	struct epoll_event event[64];
+	const int n = epoll_wait(many->epoll_fd, event, BASE_ARRAY_LEN(event), 0);
+	struct http_transfer *transfer;
+	const CURLMsg *message;
+	int running, left;
+
+	for (int i = 0; i < n; i++) {
+		const uint32_t events = event[i].events;
+
+		curl.multi_socket_action(
+		    many->multi, event[i].data.fd,
+		    (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+			(events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+			(events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0),
+		    &running);
+	}
+	if (many->due_ns <= base_now_ns()) {
+		many->due_ns = UINT64_MAX;
+		curl.multi_socket_action(many->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+	}
+	while ((message = curl.multi_info_read(many->multi, &left))) {
+		const CURLcode code = message->data.result;
+
+		transfer = NULL;
+		if (message->msg == CURLMSG_DONE &&
+		    curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer) ==
+			CURLE_OK &&
+		    transfer)
+			end(many, transfer, code);
+	}
+}
