@@ -43,8 +43,17 @@ struct provider_sink {
 	void *arg;
 };
 
+/* What says, with the size, that an object is the one that was listed. What is not compared has no part in the object's
+ * tag either, and a request asks for no match of it. */
+enum provider_tag {
+	PROVIDER_TAG_ETAG,    /* ETag and Last-Modified of the list, of HEAD and of GET are alike */
+	PROVIDER_TAG_VERSION, /* an answer's `version` is the list's etag; Last-Modified is not compared */
+	PROVIDER_TAG_NAME,    /* nothing else: while one is open, an object of that name never changes */
+};
+
 struct provider_ops {
 	const char *scheme;  /* "s3" */
+	enum provider_tag tag;
 	const char *options; /* that may be given: "one\0other\0" */
 	/* Looks for credentials: options, environment, files, the machine. *ret: the provider's own, NULL with an error. 0,
 	 * -EINVAL, -EACCES, -ENOMEM with diag, which says what was looked for and what is to be done. */
