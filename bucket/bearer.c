@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "bucket/bearer.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+
+bool bearer_is_good(const char *text)
+{
+	for (const char *at = text; *at; at++)
+		if (*at < ' ' || *at > '~')
+			return false;
+	return *text != '\0';
+}
+
+void bearer_wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+void bearer_wipep(char **text)
+{
+	bearer_wipe(*text);
+}
+
+static bool is_white(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+int bearer_copy(const char *text, const char *what, char **ret, struct diag *diag)
+{
+	_cleanup_wipe_ char *copy = NULL;
+	size_t size;
+
+	while (is_white(*text))
+		text++;
+	size = strlen(text);
+	while (size > 0 && is_white(text[size - 1]))
+		size--;
+	copy = strndup(text, size);
+	if (!copy)
+		return -ENOMEM;
+	if (size > BEARER_MOST || !bearer_is_good(copy))
+		return diag_fail(diag, -EINVAL,
+				 "%s: it is empty, longer than 64 KiB, or has characters that no "
+				 "header may have",
+				 what);
+	*ret = base_take_ptr(copy);
+	return 0;
+}
+
+int bearer_read(const char *path, const char *what, char **ret, struct diag *diag)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_wipe_ char *text = NULL;
+	char quoted[256];
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	base_quote(path, quoted, sizeof(quoted));
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		r = fd < 0 ? -errno : -EINVAL;
+		return diag_fail(diag, r, "%s: \"%s\" cannot be read: %s", what, quoted,
+				 fd < 0 ? strerror(-r) : "it is no file");
+	}
+	text = calloc(1, BEARER_MOST + 2);
+	if (!text)
+		return -ENOMEM;
+	n = read(fd, text, BEARER_MOST + 1);
+	if (n < 0)
+		return diag_fail(diag, -errno, "%s: \"%s\" cannot be read: %s", what, quoted,
+				 strerror(errno));
+	if (strlen(text) != (size_t)n)
+		return diag_fail(diag, -EINVAL, "%s: \"%s\" is no text", what, quoted);
+	return bearer_copy(text, what, ret, diag);
+}
+
+bool bearer_may_go(const char *url)
+{
+	static const char *const here[] = {"localhost", "127.0.0.1", "[::1]"};
+	const char *host = url + strlen("http://");
+
+	if (strncasecmp(url, "https://", strlen("https://")) == 0)
+		return true;
+	if (strncasecmp(url, "http://", strlen("http://")) != 0)
+		return false;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(here); i++) {
+		const size_t size = strlen(here[i]);
+
+		if (strncasecmp(host, here[i], size) == 0 && strchr(":/?", host[size]))
+			return true; /* strchr(): or the end */
+	}
+	return false;
+}
+
+int bearer_header(struct http_request *request, const char *name, const char *value)
+{
+	const size_t size = strlen(name);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < request->n_headers; i++)
+		if (strncasecmp(request->header[i], name, size) == 0 &&
+		    request->header[i][size] == ':')
+			bearer_wipe(request->header[i]);
+		else
+			request->header[kept++] = request->header[i];
+	request->n_headers = kept;
+	return http_request_header(request, "%s: %s", name, value);
+}
+
+int bearer_authorize(struct http_request *request, const char *token)
+{
+	_cleanup_wipe_ char *value = NULL;
+
+	if (!token)
+		return 0;
+	if (asprintf(&value, "Bearer %s", token) < 0) {
+		value = NULL;
+		return -ENOMEM;
+	}
+	return bearer_header(request, "Authorization", value);
+}
+
+const char *bearer_said(const struct http_answer *answer, char *ret, size_t size)
+{
+	struct json_in *root = NULL;
+	struct diag ignored;
+	char text[161] = "";
+
+	if (answer->body &&
+	    json_in_parse(answer->body, answer->body_bytes, 65536, &root, &ignored) == 0) {
+		const struct json_in *error = json_in_member(root, "error");
+		const char *said =
+		    json_in_string(error, json_in_string(json_in_member(error, "message"), ""));
+
+		/* OAuth 2: the error is a word, and a text stands beside it. */
+		said = json_in_string(json_in_member(root, "error_description"), said);
+		snprintf(text, sizeof(text), "%s", said);
+	} else if (answer->body) {
+		snprintf(text, sizeof(text), "%.*s",
+			 (int)BASE_MIN(answer->body_bytes, sizeof(text) - 1), answer->body);
+	}
+	json_in_free(root);
+	return base_quote(text, ret, size);
+}
