@@ -3,3 +3,4 @@
 PROVIDER(s3)
 PROVIDER(https)
 PROVIDER(http)
+PROVIDER(hf)

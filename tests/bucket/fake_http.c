@@ -2,11 +2,18 @@
 
 #include "tests/bucket/fake_http.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
+
+static void fake_must(bool is_so, const char *what, const char *is, const char *wanted)
+{
+	if (is_so)
+		return;
+	fprintf(stderr, "fake_http: %s: \"%s\", not \"%s\"\n", what, is, wanted);
+	abort();
+}
 
 static struct fake_answer fake_answers[16];
 static size_t fake_n, fake_at;
@@ -14,7 +21,7 @@ char fake_sent[16384];
 
 void fake_http(const struct fake_answer *answer, size_t n)
 {
-	ck_assert_uint_le(n, BASE_ARRAY_LEN(fake_answers));
+	fake_must(n <= BASE_ARRAY_LEN(fake_answers), "answers", "too many", "fewer");
 	memcpy(fake_answers, answer, n * sizeof(*answer));
 	fake_n = n;
 	fake_at = 0;
@@ -42,9 +49,10 @@ int http_request_header(struct http_request *request, const char *fmt, ...)
 	va_list args;
 
 	request->header = realloc(request->header, (request->n_headers + 1) * sizeof(char *));
-	ck_assert_ptr_nonnull(request->header);
+	fake_must(request->header != NULL, "memory", "none", "some");
 	va_start(args, fmt);
-	ck_assert_int_gt(vasprintf(&request->header[request->n_headers++], fmt, args), 0);
+	fake_must(vasprintf(&request->header[request->n_headers++], fmt, args) > 0, fmt, "",
+		  "some");
 	va_end(args);
 	return 0;
 }
@@ -80,7 +88,7 @@ char *http_escape(const char *text, const char *keep)
 {
 	char *ret = malloc(3 * strlen(text) + 1), *to = ret;
 
-	ck_assert_ptr_nonnull(ret);
+	fake_must(ret != NULL, "memory", "none", "some");
 	for (; *text; text++)
 		if ((*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
 		    (*text >= 'a' && *text <= 'z') || strchr("-._~", *text) || strchr(keep, *text))
@@ -111,7 +119,7 @@ static void fake_note(const struct http_request *request)
 	*to = '\0';
 	for (size_t i = 0; i < request->n_headers; i++)
 		to += snprintf(to, (size_t)(end - to), "%s\n", request->header[i]);
-	ck_assert_uint_lt(request->body_bytes, (size_t)(end - to));
+	fake_must(request->body_bytes < (size_t)(end - to), "a body", "long", "short");
 	memcpy(to, request->body ? request->body : "", request->body_bytes);
 	to[request->body_bytes] = '\0';
 }
@@ -122,16 +130,15 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 	const struct fake_answer *answer = &fake_answers[fake_at];
 
 	(void)http;
-	if (fake_at == fake_n)
-		ck_abort_msg("nobody expected %s", request->url);
-	ck_assert_str_eq(request->url, answer->url);
+	fake_must(fake_at < fake_n, "asked", request->url, "nothing");
+	fake_must(strcmp(request->url, answer->url) == 0, "asked", request->url, answer->url);
 	fake_note(request);
-	if (answer->sent && !strstr(fake_sent, answer->sent))
-		ck_abort_msg("%s: no \"%s\" in:\n%s", request->url, answer->sent, fake_sent);
+	fake_must(!answer->sent || strstr(fake_sent, answer->sent), request->url, fake_sent,
+		  answer->sent ? answer->sent : "");
 	fake_at++;
 	if (answer->error)
 		return diag_fail(diag, answer->error, "the fake says no");
-	ck_assert_uint_le(answer->body ? strlen(answer->body) : 0, most);
+	fake_must(!answer->body || strlen(answer->body) <= most, "an answer", "long", "short");
 	*ret = fake_answer_of(answer->status, answer->body, answer->next);
 	return 0;
 }
@@ -152,7 +159,7 @@ char *fake_listed(const struct provider_ops *ops, void *self, const char *body, 
 	size_t size;
 	FILE *stream = open_memstream(&lines, &size);
 
-	ck_assert_ptr_nonnull(stream);
+	fake_must(stream != NULL, "memory", "none", "some");
 	sink.arg = stream;
 	*ret_r = ops->listed(self, &answer, &sink, ret_cursor, diag);
 	fclose(stream);

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Data sets of the Hugging Face Hub: hf://datasets/ORG/NAME[@REVISION]/path. A revision is a branch, a tag, a commit,
+ * refs/pr/N or refs/convert/NAME, with "/" or "%2F"; main without one. It is looked up once, when the data set is opened, so
+ * that all that is read is of one commit: a later commit is seen by who opens the data set then.
+ *
+ * An object's tag is its hash in git, or in LFS where its bytes are there: it is the same in each commit that has the same
+ * bytes. An answer comes from the Hub or, by a redirection, from a CDN with an ETag of its own, so no answer is compared with
+ * the list (PROVIDER_TAG_NAME): behind the URL of a commit there is one file for ever.
+ *
+ *	option             what
+ *	endpoint=URL       before HF_ENDPOINT; else https://huggingface.co
+ *	token_file=PATH    before all that follows
+ *	anonymous=1        no token
+ *
+ *	variable           what
+ *	HF_ENDPOINT        a mirror's URL
+ *	HF_TOKEN           the token; before it had this name: HUGGING_FACE_HUB_TOKEN
+ *	HF_TOKEN_PATH      a file with it; else HF_HOME/token, XDG_CACHE_HOME/huggingface/token,
+ *	                   ~/.cache/huggingface/token, which `hf auth login` writes
+ *
+ * A token goes to https:// or to this machine alone, and never to the host of a redirection. All of struct hf but `prefix`
+ * stays as open() made it, so it has no mutex.
+ */
+
+#include <stdio.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "bucket/bearer.h"
+#include "bucket/provider.h"
+
+#define HF_MOST_ANSWER (UINT64_C(32) << 20) /* a page has a thousand files */
+#define HF_COMMIT 40
+
+struct hf {
+	char *endpoint;       /* without a "/" in the end */
+	char *head;           /* "ORG/NAME@REVISION/", which all names begin with */
+	char *repo;           /* "ORG/NAME" */
+	char *revision;       /* as a person says it */
+	char commit[65];      /* its hash */
+	char *token, *origin; /* NULL: none; where it is from, for messages */
+	char *prefix;         /* of the list under way: what is behind the head */
+};
+
+static void hf_close(void *self)
+{
+	struct hf *hf = self;
+
+	if (!hf)
+		return;
+	bearer_wipe(hf->token);
+	free(hf->origin);
+	free(hf->prefix);
+	free(hf->revision);
+	free(hf->repo);
+	free(hf->head);
+	free(hf->endpoint);
+	free(hf);
+}
+
+static void hf_closep(struct hf **hf)
+{
+	hf_close(*hf);
+}
+
+/* ---- where and who ---- */
+
+/* Letters of a revision that stand in the URL, up to the path. */
+static size_t hf_revision_length(const char *text)
+{
+	static const char *const refs[] = {"refs/pr/", "refs/convert/"};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(refs); i++)
+		if (strncmp(text, refs[i], strlen(refs[i])) == 0)
+			return strlen(refs[i]) + strcspn(text + strlen(refs[i]), "/");
+	return strcspn(text, "/");
+}
+
+/* "%2F" is a "/": other escapes are not to be expected in a branch's name. */
+static void hf_unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++)
+		if (strncasecmp(text, "%2f", 3) == 0) {
+			*to++ = '/';
+			text += 2;
+		} else {
+			*to++ = *text;
+		}
+	*to = '\0';
+}
+
+static int hf_set_place(struct hf *hf, const struct bucket_url *url, struct diag *diag)
+{
+	const size_t org = strcspn(url->path, "/"), rest = org + (url->path[org] == '/');
+	const size_t name = strcspn(url->path + rest, "/@");
+	const char *at = url->path + rest + name;
+	const size_t revision = *at == '@' ? hf_revision_length(++at) : 0;
+	const size_t head = (size_t)(at - url->path) + revision;
+
+	if (strcmp(url->place, "datasets") != 0 || org == 0 || name == 0 ||
+	    (at[-1] == '@' && revision == 0))
+		return diag_fail(diag, -EINVAL,
+				 "hf://%s/%s: the Hub's data sets are hf://datasets/ORG/NAME/path "
+				 "or hf://datasets/ORG/NAME@REVISION/path",
+				 BASE_QUOTED(url->place, 128), BASE_QUOTED(url->path, 256));
+	hf->repo = strndup(url->path, rest + name);
+	hf->revision = revision ? strndup(at, revision) : strdup("main");
+	if (!hf->repo || !hf->revision)
+		return -ENOMEM;
+	hf_unescape(hf->revision);
+	if (asprintf(&hf->head, "%.*s/", (int)head, url->path) < 0) {
+		hf->head = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int hf_set_endpoint(struct hf *hf, const struct bucket_options *options)
+{
+	const char *named = bucket_option(options, "endpoint");
+	size_t size;
+
+	if (!named)
+		named = getenv("HF_ENDPOINT");
+	if (!named || !*named)
+		named = "https://huggingface.co";
+	for (size = strlen(named); size > 0 && named[size - 1] == '/'; size--)
+		;
+	hf->endpoint = strndup(named, size);
+	return hf->endpoint ? 0 : -ENOMEM;
+}
+
+/* Where `hf auth login` puts it; *ret is NULL where there is no home. */
+static int hf_token_path(char **ret)
+{
+	static const struct {
+		const char *variable, *below;
+	} place[] = {{"HF_TOKEN_PATH", ""},
+		     {"HF_HOME", "/token"},
+		     {"XDG_CACHE_HOME", "/huggingface/token"},
+		     {"HOME", "/.cache/huggingface/token"}};
+
+	*ret = NULL;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(place); i++) {
+		const char *value = getenv(place[i].variable);
+
+		if (!value || !*value)
+			continue;
+		if (asprintf(ret, "%s%s", value, place[i].below) >= 0)
+			return 0;
+		*ret = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int hf_set_token_of(struct hf *hf, const char *path, struct diag *diag)
+{
+	hf->origin = strdup(path);
+	return hf->origin ? bearer_read(path, "the Hub's token", &hf->token, diag) : -ENOMEM;
+}
+
+static int hf_set_token(struct hf *hf, const struct bucket_options *options, struct diag *diag)
+{
+	static const char *const variable[] = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
+	const char *anonymous = bucket_option(options, "anonymous");
+	const char *file = bucket_option(options, "token_file");
+	_cleanup_free_ char *path = NULL;
+	int r;
+
+	if (anonymous && strcmp(anonymous, "1") == 0)
+		return 0;
+	if (file)
+		return hf_set_token_of(hf, file, diag);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(variable); i++) {
+		const char *value = getenv(variable[i]);
+
+		if (!value || !*value)
+			continue;
+		hf->origin = strdup(variable[i]);
+		return hf->origin ? bearer_copy(value, variable[i], &hf->token, diag) : -ENOMEM;
+	}
+	r = hf_token_path(&path);
+	if (r < 0 || !path)
+		return r;
+	r = hf_set_token_of(hf, path, diag);
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r; /* nobody logged in: public data sets */
+}
+
+/* ---- what the Hub says no to ---- */
+
+/* what: of the data set, "" or "/path". */
+static void hf_say(const struct hf *hf, const struct http_answer *answer, const char *what,
+		   struct diag *ret_diag)
+{
+	const char *page = "", *mend = "it does not give it";
+	char said[200];
+
+	switch (answer->status) {
+	case 401:
+		mend =
+		    hf->token
+			? "it does not take the token, which may have ended: `hf auth login` "
+			  "makes another, or set HF_TOKEN"
+			: "it is private, gated, or there is none of that name: set HF_TOKEN, or "
+			  "log in by `hf auth login`";
+		break;
+	case 403:
+		mend = hf->token
+			   ? "accept the terms at the data set's page, and let the token read "
+			     "gated data sets"
+			   : "accept the terms at the data set's page, then set HF_TOKEN";
+		page = hf->repo;
+		break;
+	case 404:
+		mend = "there is no such data set, revision or file, or the token may not see it";
+		break;
+	}
+	bearer_said(answer, said, sizeof(said));
+	diag_set(ret_diag, "hf://datasets/%s@%s%s: %s answers %ld%s%s%s: %s%s%s%s%s%s%s",
+		 BASE_QUOTED(hf->repo, 160), BASE_QUOTED(hf->revision, 80), BASE_QUOTED(what, 200),
+		 BASE_QUOTED(hf->endpoint, 120), answer->status, *said ? " (" : "", said,
+		 *said ? ")" : "", mend, *page ? " (" : "", *page ? hf->endpoint : "",
+		 *page ? "/datasets/" : "", page, *page ? ")" : "",
+		 hf->token ? "" : ". No token was found");
+}
+
+static int hf_refused(void *self, struct http *http, const struct http_answer *answer,
+		      const char *name, struct diag *ret_diag)
+{
+	const struct hf *hf = self;
+	const size_t head = strlen(hf->head);
+
+	(void)http;
+	hf_say(hf, answer, strncmp(name, hf->head, head) == 0 ? name + head - 1 : "", ret_diag);
+	return 0;
+}
+
+/* ---- the commit ---- */
+
+static bool hf_is_commit(const char *text)
+{
+	const size_t size = strspn(text, "0123456789abcdef");
+
+	return text[size] == '\0' && (size == HF_COMMIT || size == 64);
+}
+
+static int hf_read_commit(struct hf *hf, const struct http_answer *answer, struct diag *diag)
+{
+	struct json_in *root = NULL;
+	struct diag why;
+	const int r = json_in_parse(answer->body, answer->body_bytes, HF_MOST_ANSWER, &root, &why);
+	const char *sha = json_in_string(json_in_member(root, "sha"), "");
+	const bool is_good = r == 0 && hf_is_commit(sha);
+
+	if (is_good)
+		snprintf(hf->commit, sizeof(hf->commit), "%s", sha);
+	json_in_free(root);
+	if (r == -ENOMEM)
+		return r;
+	return is_good ? 0
+		       : diag_fail(diag, -EINVAL,
+				   "%s does not say which commit %s of %s is: is it the Hub's URL?",
+				   BASE_QUOTED(hf->endpoint, 200), BASE_QUOTED(hf->revision, 100),
+				   BASE_QUOTED(hf->repo, 200));
+}
+
+static int hf_ask_commit(struct hf *hf, const char *repo, struct http *http,
+			 struct http_answer *ret, struct diag *diag)
+{
+	_cleanup_(http_request_free) struct http_request request = {.method = "GET",
+								    .follows = true};
+	_cleanup_free_ char *revision = http_escape(hf->revision, "");
+	int r = revision ? http_request_url(&request, "%s/api/datasets/%s/revision/%s?expand=sha",
+					    hf->endpoint, repo, revision)
+			 : -ENOMEM;
+
+	if (r == 0)
+		r = bearer_authorize(&request, hf->token);
+	return r == 0 ? http_ask(http, &request, HF_MOST_ANSWER, ret, diag) : r;
+}
+
+static int hf_set_commit(struct hf *hf, struct http *http, struct diag *diag)
+{
+	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
+	_cleanup_free_ char *repo = http_escape(hf->repo, "/");
+	int r;
+
+	if (!repo)
+		return -ENOMEM;
+	if (hf_is_commit(hf->revision)) {
+		snprintf(hf->commit, sizeof(hf->commit), "%s", hf->revision);
+		return 0;
+	}
+	r = hf_ask_commit(hf, repo, http, &answer, diag);
+	if (r < 0)
+		return r;
+	if (answer.status == 200)
+		return hf_read_commit(hf, &answer, diag);
+	hf_say(hf, &answer, "", diag);
+	return answer.status == 401 || answer.status == 403 ? -EACCES : -EINVAL;
+}
+
+static int hf_open(const struct bucket_url *url, const struct bucket_options *options,
+		   struct http *http, void **ret, struct diag *diag)
+{
+	_cleanup_(hf_closep) struct hf *hf = calloc(1, sizeof(*hf));
+	int r = hf ? hf_set_place(hf, url, diag) : -ENOMEM;
+
+	if (r == 0)
+		r = hf_set_endpoint(hf, options);
+	if (r == 0)
+		r = hf_set_token(hf, options, diag);
+	if (r == 0 && hf->token && !bearer_may_go(hf->endpoint))
+		r = diag_fail(diag, -EINVAL,
+			      "to the Hub at %s the token of %s would go in the clear: name an "
+			      "https:// URL as the endpoint, or say anonymous=1",
+			      BASE_QUOTED(hf->endpoint, 200), BASE_QUOTED(hf->origin, 200));
+	if (r == 0)
+		r = hf_set_commit(hf, http, diag);
+	if (r == 0)
+		*ret = base_take_ptr(hf);
+	return r;
+}
+
+/* ---- lists and objects ---- */
+
+/* What stands behind the head of the name; "" of what is shorter. */
+static const char *hf_behind(const struct hf *hf, const char *name)
+{
+	const size_t head = strlen(hf->head);
+
+	return strncmp(name, hf->head, head) == 0 ? name + head : "";
+}
+
+/* The URL of a file's bytes or of a folder's list: repo and path are names, and escaped here. */
+static int hf_url(const struct hf *hf, const char *before, const char *way, const char *path,
+		  const char *query, struct http_request *ret)
+{
+	_cleanup_free_ char *repo = http_escape(hf->repo, "/"), *escaped = http_escape(path, "/");
+
+	if (!repo || !escaped)
+		return -ENOMEM;
+	return http_request_url(ret, "%s%s/datasets/%s/%s/%s%s%s%s", hf->endpoint, before, repo,
+				way, hf->commit, *escaped ? "/" : "", escaped, query);
+}
+
+/* The list of the folder that the prefix ends in: what does not begin so is left out when it comes. */
+static int hf_list(void *self, const char *prefix, const char *cursor, struct http_request *ret)
+{
+	struct hf *hf = self;
+	_cleanup_free_ char *folder = NULL;
+	const char *slash;
+
+	ret->method = "GET";
+	ret->follows = true;
+	if (cursor)
+		return http_request_url(ret, "%s%s", hf->endpoint, cursor);
+	free(hf->prefix);
+	hf->prefix = strdup(hf_behind(hf, prefix));
+	if (!hf->prefix)
+		return -ENOMEM;
+	slash = strrchr(hf->prefix, '/');
+	folder = strndup(hf->prefix, slash ? (size_t)(slash - hf->prefix) : 0);
+	if (!folder)
+		return -ENOMEM;
+	return hf_url(hf, "/api", "tree", folder, "?recursive=true&expand=false", ret);
+}
+
+/* 0, -EBADMSG, or what the sink said. */
+static int hf_entry(struct hf *hf, const struct json_in *entry, const struct provider_sink *sink,
+		    struct diag *diag)
+{
+	const char *path = json_in_string(json_in_member(entry, "path"), "");
+	const char *oid = json_in_string(json_in_member(entry, "oid"), "");
+	_cleanup_free_ char *name = NULL;
+	struct provider_object object = {
+	    .size = json_in_u64(json_in_member(entry, "size"), UINT64_MAX),
+	    .etag = json_in_string(json_in_member(json_in_member(entry, "lfs"), "oid"), oid),
+	};
+
+	if (strcmp(json_in_string(json_in_member(entry, "type"), ""), "file") != 0)
+		return 0;
+	if (!*path || !*object.etag || object.size == UINT64_MAX)
+		return diag_fail(
+		    diag, -EBADMSG,
+		    "%s lists a file without a path, a size or a hash: is it the Hub's URL?",
+		    BASE_QUOTED(hf->endpoint, 200));
+	if (hf->prefix && strncmp(path, hf->prefix, strlen(hf->prefix)) != 0)
+		return 0;
+	if (asprintf(&name, "%s%s", hf->head, path) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	object.name = name;
+	return sink->object(sink->arg, &object);
+}
+
+/* A page's link may name the Hub where a mirror was asked: only what is behind the host counts, and the token goes to the
+ * endpoint. */
+static int hf_next(const struct hf *hf, const char *link, char **ret, struct diag *diag)
+{
+	const char *path = strstr(link, "/api/datasets/");
+
+	if (!*link) {
+		*ret = NULL;
+		return 0;
+	}
+	if (!path || !bearer_is_good(path))
+		return diag_fail(diag, -EBADMSG,
+				 "%s says that there are more files, not where: is it the Hub's "
+				 "URL?",
+				 BASE_QUOTED(hf->endpoint, 200));
+	*ret = strdup(path);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int hf_listed(void *self, const struct http_answer *answer, const struct provider_sink *sink,
+		     char **ret_cursor, struct diag *diag)
+{
+	struct hf *hf = self;
+	struct json_in *root = NULL;
+	struct diag why;
+	int r = json_in_parse(answer->body, answer->body_bytes, HF_MOST_ANSWER, &root, &why);
+
+	if (r == 0 && json_in_kind_of(root) != JSON_IN_ARRAY)
+		r = JSON_E_BAD;
+	if (r == JSON_E_BAD)
+		r = diag_fail(diag, -EBADMSG, "%s gives no list of files: is it the Hub's URL?",
+			      BASE_QUOTED(hf->endpoint, 200));
+	for (size_t i = 0; r == 0 && i < json_in_count(root); i++)
+		r = hf_entry(hf, json_in_item(root, i), sink, diag);
+	json_in_free(root);
+	return r == 0 ? hf_next(hf, answer->next, ret_cursor, diag) : r;
+}
+
+static int hf_request(void *self, const char *method, const char *name, struct http_request *ret)
+{
+	const struct hf *hf = self;
+
+	ret->method = method;
+	ret->follows = true;
+	return hf_url(hf, "", "resolve", hf_behind(hf, name), "", ret);
+}
+
+static int hf_sign(void *self, struct http_request *request)
+{
+	return bearer_authorize(request, ((const struct hf *)self)->token);
+}
+
+static unsigned hf_renew(void *self, struct http *http, struct diag *diag)
+{
+	(void)self, (void)http, (void)diag;
+	return 0;
+}
+
+const struct provider_ops provider_hf = {
+    .scheme = "hf",
+    .tag = PROVIDER_TAG_NAME,
+    .options = "endpoint\0token_file\0anonymous\0",
+    .open = hf_open,
+    .close = hf_close,
+    .list = hf_list,
+    .listed = hf_listed,
+    .request = hf_request,
+    .sign = hf_sign,
+    .refused = hf_refused,
+    .renew = hf_renew,
+};
