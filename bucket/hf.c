@@ -20,8 +20,8 @@
  *	HF_TOKEN_PATH      a file with it; else HF_HOME/token, XDG_CACHE_HOME/huggingface/token,
  *	                   ~/.cache/huggingface/token, which `hf auth login` writes
  *
- * A token goes to https:// or to this machine alone, and never to the host of a redirection. All of struct hf but `prefix`
- * stays as open() made it, so it has no mutex.
+ * A token goes to https:// or to this machine alone, and never to the host of a redirection. All of struct hf but what is of
+ * the list under way stays as open() made it, so it has no mutex.
  */
 
 #include <stdio.h>
@@ -41,7 +41,9 @@ struct hf {
 	char *revision;       /* as a person says it */
 	char commit[65];      /* its hash */
 	char *token, *origin; /* NULL: none; where it is from, for messages */
-	char *prefix;         /* of the list under way: what is behind the head */
+	/* of the list under way: */
+	char *prefix; /* what is behind the head */
+	bool is_one;  /* its first page is about the file of this name */
 };
 
 static void hf_close(void *self)
@@ -349,26 +351,61 @@ static int hf_url(const struct hf *hf, const char *before, const char *way, cons
 				way, hf->commit, *escaped ? "/" : "", escaped, query);
 }
 
+/* Is there a file of just this name? The Hub's lists have no order to tell it from their first page. */
+static int hf_ask_one(const struct hf *hf, struct http_request *ret)
+{
+	_cleanup_free_ char *path = http_escape(hf->prefix, "");
+	int r = path ? hf_url(hf, "/api", "paths-info", "", "", ret) : -ENOMEM;
+
+	if (r < 0 || asprintf(&ret->body, "paths=%s&expand=False", path) < 0)
+		return -ENOMEM;
+	ret->method = "POST";
+	ret->body_bytes = strlen(ret->body);
+	return http_request_header(ret, "Content-Type: application/x-www-form-urlencoded");
+}
+
 /* The list of the folder that the prefix ends in: what does not begin so is left out when it comes. */
+static int hf_ask_folder(const struct hf *hf, struct http_request *ret)
+{
+	const char *slash = strrchr(hf->prefix, '/');
+	_cleanup_free_ char *folder = strndup(hf->prefix, slash ? (size_t)(slash - hf->prefix) : 0);
+
+	if (!folder)
+		return -ENOMEM;
+	return hf_url(hf, "/api", "tree", folder, "?recursive=true&expand=false", ret);
+}
+
 static int hf_list(void *self, const char *prefix, const char *cursor, struct http_request *ret)
 {
 	struct hf *hf = self;
-	_cleanup_free_ char *folder = NULL;
-	const char *slash;
+	size_t size;
 
 	ret->method = "GET";
 	ret->follows = true;
-	if (cursor)
-		return http_request_url(ret, "%s%s", hf->endpoint, cursor);
+	if (cursor) {
+		hf->is_one = false;
+		return *cursor ? http_request_url(ret, "%s%s", hf->endpoint, cursor)
+			       : hf_ask_folder(hf, ret);
+	}
 	free(hf->prefix);
 	hf->prefix = strdup(hf_behind(hf, prefix));
 	if (!hf->prefix)
 		return -ENOMEM;
-	slash = strrchr(hf->prefix, '/');
-	folder = strndup(hf->prefix, slash ? (size_t)(slash - hf->prefix) : 0);
-	if (!folder)
-		return -ENOMEM;
-	return hf_url(hf, "/api", "tree", folder, "?recursive=true&expand=false", ret);
+	size = strlen(hf->prefix);
+	hf->is_one = size > 0 && hf->prefix[size - 1] != '/';
+	return hf->is_one ? hf_ask_one(hf, ret) : hf_ask_folder(hf, ret);
+}
+
+/* Is it in the list, and not in two pages of it? */
+static bool hf_is_wanted(const struct hf *hf, const char *path)
+{
+	const size_t size = strlen(hf->prefix);
+
+	if (strncmp(path, hf->prefix, size) != 0)
+		return false;
+	if (hf->is_one)
+		return path[size] == '\0';
+	return size == 0 || path[size] != '\0';
 }
 
 /* 0, -EBADMSG, or what the sink said. */
@@ -390,7 +427,7 @@ static int hf_entry(struct hf *hf, const struct json_in *entry, const struct pro
 		    diag, -EBADMSG,
 		    "%s lists a file without a path, a size or a hash: is it the Hub's URL?",
 		    BASE_QUOTED(hf->endpoint, 200));
-	if (hf->prefix && strncmp(path, hf->prefix, strlen(hf->prefix)) != 0)
+	if (!hf_is_wanted(hf, path))
 		return 0;
 	if (asprintf(&name, "%s%s", hf->head, path) < 0) {
 		name = NULL;
@@ -406,6 +443,10 @@ static int hf_next(const struct hf *hf, const char *link, char **ret, struct dia
 {
 	const char *path = strstr(link, "/api/datasets/");
 
+	if (hf->is_one) {
+		*ret = strdup(""); /* the folder's list */
+		return *ret ? 0 : -ENOMEM;
+	}
 	if (!*link) {
 		*ret = NULL;
 		return 0;
@@ -425,8 +466,10 @@ static int hf_listed(void *self, const struct http_answer *answer, const struct 
 	struct hf *hf = self;
 	struct json_in *root = NULL;
 	struct diag why;
-	int r = json_in_parse(answer->body, answer->body_bytes, HF_MOST_ANSWER, &root, &why);
+	int r = hf->prefix ? 0 : -EINVAL; /* nobody asked for a list */
 
+	if (r == 0)
+		r = json_in_parse(answer->body, answer->body_bytes, HF_MOST_ANSWER, &root, &why);
 	if (r == 0 && json_in_kind_of(root) != JSON_IN_ARRAY)
 		r = JSON_E_BAD;
 	if (r == JSON_E_BAD)

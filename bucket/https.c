@@ -61,7 +61,7 @@ static int https_open(const struct bucket_url *url, const struct bucket_options 
 		      struct http *http, void **ret, struct diag *diag)
 {
 	_cleanup_(https_closep) struct https *https = calloc(1, sizeof(*https));
-	const char *file = bucket_option(options, "token_file"), *query = strchr(url->path, '?');
+	const char *file = bucket_option(options, "token_file"), *query = strchr(url->text, '?');
 	int r;
 
 	(void)http;

@@ -52,8 +52,10 @@ static void is_listed(void *self, const char *prefix, const char *cursor, const 
 	struct http_request request = {.method = NULL};
 
 	ck_assert_int_eq(ops->list(self, prefix, cursor, &request), 0);
-	ck_assert_str_eq(request.method, "GET");
+	ck_assert_str_eq(request.method, strstr(url, "paths-info") ? "POST" : "GET");
 	ck_assert_str_eq(request.url, url);
+	if (request.body)
+		ck_assert_str_eq(request.body, "paths=data%2Fsub%2Fb.tar&expand=False");
 	http_request_free(&request);
 }
 
@@ -128,8 +130,6 @@ START_TEST(lists)
 		  HUB "/api/datasets/O/N/tree/" SHA "?recursive=true&expand=false");
 	is_listed(self, "O/N@" SHA "/", NULL,
 		  HUB "/api/datasets/O/N/tree/" SHA "?recursive=true&expand=false");
-	is_listed(self, "O/N@" SHA "/data/sub", NULL,
-		  HUB "/api/datasets/O/N/tree/" SHA "/data?recursive=true&expand=false");
 	is_listed(self, "O/N@" SHA "/data/", NULL,
 		  HUB "/api/datasets/O/N/tree/" SHA "/data?recursive=true&expand=false");
 	lines = fake_listed(ops, self, page, next, &cursor, &r, &diag);
@@ -142,6 +142,32 @@ START_TEST(lists)
 		  HUB "/api/datasets/O/N/tree/" SHA "?cursor=x%3D");
 	free(cursor);
 	lines = fake_listed(ops, self, page, "", &cursor, &r, &diag);
+	ck_assert_ptr_null(cursor);
+	free(lines);
+	ops->close(self);
+}
+END_TEST
+
+/* A file first, then what its folder has beside it: each once. */
+START_TEST(one)
+{
+	char path[] = "O/N@" SHA, *cursor = NULL, *lines;
+	void *self;
+	int r;
+
+	nobody();
+	self = good(path);
+	is_listed(self, "O/N@" SHA "/data/sub/b.tar", NULL,
+		  HUB "/api/datasets/O/N/paths-info/" SHA);
+	lines = fake_listed(ops, self, page, "", &cursor, &r, &diag);
+	ck_assert_str_eq(lines, "O/N@" SHA "/data/sub/b.tar 5000000000 0 c0ffee\n");
+	ck_assert_str_eq(cursor, "");
+	free(lines);
+	is_listed(self, "O/N@" SHA "/data/sub/b.tar", cursor,
+		  HUB "/api/datasets/O/N/tree/" SHA "/data/sub?recursive=true&expand=false");
+	free(cursor);
+	lines = fake_listed(ops, self, page, "", &cursor, &r, &diag);
+	ck_assert_str_eq(lines, "");
 	ck_assert_ptr_null(cursor);
 	free(lines);
 	ops->close(self);
@@ -297,6 +323,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, revisions, 0, BASE_ARRAY_LEN(places));
 	tcase_add_test(tcase, lists);
+	tcase_add_test(tcase, one);
 	tcase_add_loop_test(tcase, nonsense, 0, BASE_ARRAY_LEN(bad_pages));
 	tcase_add_test(tcase, tokens);
 	tcase_add_loop_test(tcase, refusals, 0, BASE_ARRAY_LEN(answers));

@@ -16,7 +16,7 @@ static int opened(const char *scheme, char *place, char *path, const char *token
 {
 	const struct provider_ops *ops =
 	    strcmp(scheme, "http") == 0 ? &provider_http : &provider_https;
-	const struct bucket_url url = {.ops = ops, .place = place, .path = path};
+	const struct bucket_url url = {.ops = ops, .text = path, .place = place, .path = path};
 	const struct bucket_option option = {"token_file", token_file};
 	const struct bucket_options options = {&option, token_file ? 1 : 0};
 

@@ -53,6 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	answer.body_bytes = strlen(answer.body);
 	provider_hf.close(opened(any, answer.body));
 	self = opened(commit, NULL);
+	if (provider_hf.list(self, "O/N@" SHA "/", NULL, &request) != 0)
+		abort();
+	http_request_free(&request);
 	if (provider_hf.listed(self, &answer, &sink, &cursor, &diag) == 0 && cursor &&
 	    (provider_hf.list(self, "O/N@" SHA "/", cursor, &request) != 0 ||
 	     strncmp(request.url, "https://huggingface.co/api/datasets/", 36) != 0))
