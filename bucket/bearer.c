@@ -58,7 +58,7 @@ int bearer_copy(const char *text, const char *what, char **ret, struct diag *dia
 	return 0;
 }
 
-int bearer_read(const char *path, const char *what, char **ret, struct diag *diag)
+int bearer_load(const char *path, const char *what, char **ret, struct diag *diag)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	_cleanup_wipe_ char *text = NULL;
@@ -80,9 +80,19 @@ int bearer_read(const char *path, const char *what, char **ret, struct diag *dia
 	if (n < 0)
 		return diag_fail(diag, -errno, "%s: \"%s\" cannot be read: %s", what, quoted,
 				 strerror(errno));
-	if (strlen(text) != (size_t)n)
-		return diag_fail(diag, -EINVAL, "%s: \"%s\" is no text", what, quoted);
-	return bearer_copy(text, what, ret, diag);
+	if (n > BEARER_MOST || strlen(text) != (size_t)n)
+		return diag_fail(diag, -EINVAL, "%s: \"%s\" is no text, or longer than 64 KiB",
+				 what, quoted);
+	*ret = base_take_ptr(text);
+	return 0;
+}
+
+int bearer_read(const char *path, const char *what, char **ret, struct diag *diag)
+{
+	_cleanup_wipe_ char *text = NULL;
+	const int r = bearer_load(path, what, &text, diag);
+
+	return r == 0 ? bearer_copy(text, what, ret, diag) : r;
 }
 
 bool bearer_may_go(const char *url)
@@ -131,14 +141,31 @@ int bearer_authorize(struct http_request *request, const char *token)
 	return bearer_header(request, "Authorization", value);
 }
 
+/* The text of the first <Message>, or what there is. */
+static void bearer_words(const struct http_answer *answer, char *ret, size_t size)
+{
+	const char *from = answer->body, *begin, *end;
+	size_t bytes = answer->body_bytes;
+
+	begin = memmem(from, bytes, "<Message>", strlen("<Message>"));
+	if (begin) {
+		bytes -= (size_t)(begin - from) + strlen("<Message>");
+		from = begin + strlen("<Message>");
+	}
+	end = memmem(from, bytes, "</Message>", strlen("</Message>"));
+	snprintf(ret, size, "%.*s",
+		 (int)BASE_MIN(begin && end ? (size_t)(end - from) : bytes, size - 1), from);
+}
+
 const char *bearer_said(const struct http_answer *answer, char *ret, size_t size)
 {
 	struct json_in *root = NULL;
 	struct diag ignored;
 	char text[161] = "";
 
-	if (answer->body &&
-	    json_in_parse(answer->body, answer->body_bytes, 65536, &root, &ignored) == 0) {
+	if (!answer->body)
+		return base_quote(text, ret, size);
+	if (json_in_parse(answer->body, answer->body_bytes, 65536, &root, &ignored) == 0) {
 		const struct json_in *error = json_in_member(root, "error");
 		const char *said =
 		    json_in_string(error, json_in_string(json_in_member(error, "message"), ""));
@@ -146,9 +173,8 @@ const char *bearer_said(const struct http_answer *answer, char *ret, size_t size
 		/* OAuth 2: the error is a word, and a text stands beside it. */
 		said = json_in_string(json_in_member(root, "error_description"), said);
 		snprintf(text, sizeof(text), "%s", said);
-	} else if (answer->body) {
-		snprintf(text, sizeof(text), "%.*s",
-			 (int)BASE_MIN(answer->body_bytes, sizeof(text) - 1), answer->body);
+	} else {
+		bearer_words(answer, text, sizeof(text));
 	}
 	json_in_free(root);
 	return base_quote(text, ret, size);

@@ -10,6 +10,9 @@
 
 /* Whether a text can stand in a header: printable ASCII, and something. */
 bool bearer_is_good(const char *text);
+/* The file's bytes, with a NUL behind them: at most 64 KiB, and no NUL among them. What it is called in diag, what it returns and
+ * who wipes it: as bearer_read(). */
+int bearer_load(const char *path, const char *what, char **ret, struct diag *diag);
 /* The file's text without white space around it; the caller wipes it. what: for diag, "the token of token_file=". 0, -ENOENT,
  * -EACCES, -EINVAL (empty, too long, no text) with diag. */
 int bearer_read(const char *path, const char *what, char **ret, struct diag *diag);
@@ -26,6 +29,6 @@ int bearer_header(struct http_request *request, const char *name, const char *va
 /* The same of "Authorization: Bearer TOKEN". NULL: there is none, and none is sent. */
 int bearer_authorize(struct http_request *request, const char *token);
 
-/* What a server says for people, quoted in room of the block's: {"error": "..."}, {"error": {"message": "..."}}, or the first
- * words of another text; "" for none. */
+/* What a server says for people, quoted: {"error": "..."}, {"error": {"message": "..."}}, <Message>, or the first words of
+ * another text; "" for none. */
 const char *bearer_said(const struct http_answer *answer, char *ret, size_t size);

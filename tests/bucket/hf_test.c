@@ -195,6 +195,8 @@ START_TEST(nonsense)
 
 	nobody();
 	self = good(path);
+	is_listed(self, "O/N@" SHA "/", NULL,
+		  HUB "/api/datasets/O/N/tree/" SHA "?recursive=true&expand=false");
 	lines = fake_listed(ops, self, bad_pages[_i].body, bad_pages[_i].next, &cursor, &r, &diag);
 	ck_assert_int_eq(r, -EBADMSG);
 	ck_assert_str_eq(lines, "");
