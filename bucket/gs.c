@@ -20,30 +20,25 @@
  *	STORAGE_EMULATOR_HOST
  *	                   HOST:PORT or a URL of an emulator, which is asked without credentials
  *
- * The mutex covers token, due_ns and asked_ns; nobody is asked under it.
+ * All but the ticket stays as open() made it.
  */
 
 #include <ctype.h>
 #include <stdio.h>
 
-#include "base/hold.h"
 #include "base/json.h"
 #include "bucket/bearer.h"
 #include "bucket/gs_login.h"
 #include "bucket/provider.h"
+#include "bucket/ticket.h"
 
 #define GS_MOST_ANSWER (UINT64_C(32) << 20)
-#define GS_EARLY_S 300
-#define GS_AGAIN_S 30 /* when there was no token */
-#define GS_FRESH_NS (UINT64_C(10) * 1000000000)
 
 struct gs {
 	char *bucket, *endpoint;
 	char *project;          /* NULL: the bucket's own */
 	struct gs_login *login; /* NULL: nobody */
-	pthread_mutex_t mutex;
-	char *token;
-	uint64_t due_ns, asked_ns;
+	struct ticket ticket;
 };
 
 static void gs_close(void *self)
@@ -53,11 +48,10 @@ static void gs_close(void *self)
 	if (!gs)
 		return;
 	gs_login_free(gs->login);
-	bearer_wipe(gs->token);
 	free(gs->project);
 	free(gs->endpoint);
 	free(gs->bucket);
-	pthread_mutex_destroy(&gs->mutex);
+	ticket_fini(&gs->ticket);
 	free(gs);
 }
 
@@ -70,35 +64,15 @@ static void gs_closep(struct gs **gs)
 
 static int gs_new_token(struct gs *gs, struct http *http, struct diag *diag)
 {
-	_cleanup_wipe_ char *token = NULL;
 	unsigned seconds = 0;
+	char *token = NULL;
 	const int r = gs_login_ask(gs->login, http, &token, &seconds, diag);
-	const uint64_t now = base_now_ns();
 
-	BASE_HOLD(&gs->mutex);
-	if (r < 0) {
-		gs->due_ns = now + UINT64_C(1000000000) * GS_AGAIN_S;
-		return r;
-	}
-	/* A machine's token is one that others have got, too, until it has less than this. */
-	if (seconds > GS_EARLY_S + GS_AGAIN_S)
-		seconds -= GS_EARLY_S;
+	if (r < 0)
+		ticket_missed(&gs->ticket);
 	else
-		seconds = BASE_MIN(seconds, (unsigned)GS_AGAIN_S);
-	bearer_wipe(gs->token);
-	gs->token = base_take_ptr(token);
-	gs->asked_ns = now;
-	gs->due_ns = now + UINT64_C(1000000000) * BASE_MAX(seconds, 1u);
-	return 0;
-}
-
-/* 0: it is time. */
-static unsigned gs_seconds_left(struct gs *gs)
-{
-	const uint64_t now = base_now_ns();
-
-	BASE_HOLD(&gs->mutex);
-	return now >= gs->due_ns ? 0 : (unsigned)((gs->due_ns - now + 999999999) / 1000000000);
+		ticket_put(&gs->ticket, token, seconds);
+	return r;
 }
 
 static unsigned gs_renew(void *self, struct http *http, struct diag *diag)
@@ -107,23 +81,16 @@ static unsigned gs_renew(void *self, struct http *http, struct diag *diag)
 
 	if (!gs->login)
 		return 0;
-	if (gs_seconds_left(gs) == 0)
+	if (ticket_seconds(&gs->ticket) == 0)
 		gs_new_token(gs, http, diag);
-	return BASE_MAX(gs_seconds_left(gs), 1u);
+	return BASE_MAX(ticket_seconds(&gs->ticket), 1u);
 }
 
 static int gs_sign(void *self, struct http_request *request)
 {
 	struct gs *gs = self;
-	_cleanup_wipe_ char *token = NULL;
 
-	if (!gs->login)
-		return 0;
-	{
-		BASE_HOLD(&gs->mutex);
-		token = strdup(gs->token);
-	}
-	return token ? bearer_authorize(request, token) : -ENOMEM;
+	return gs->login ? ticket_authorize(&gs->ticket, request) : 0;
 }
 
 /* ---- open ---- */
@@ -180,7 +147,7 @@ static int gs_open(const struct bucket_url *url, const struct bucket_options *op
 
 	if (!gs)
 		return -ENOMEM;
-	pthread_mutex_init(&gs->mutex, NULL);
+	ticket_init(&gs->ticket);
 	if (!gs_is_bucket(url->place))
 		return diag_fail(diag, -EINVAL,
 				 "gs://%s: no bucket has this name: small letters, digits, \"-\", "
@@ -317,19 +284,10 @@ static int gs_refused(void *self, struct http *http, const struct http_answer *a
 		      const char *name, struct diag *ret_diag)
 {
 	struct gs *gs = self;
-	bool is_fresh = false;
 	char said[200];
 
-	if (answer->status == 401 && gs->login) {
-		{
-			BASE_HOLD(&gs->mutex);
-			is_fresh = base_now_ns() - gs->asked_ns < GS_FRESH_NS;
-		}
-		/* What was asked with the token before this one is asked again. */
-		if (is_fresh || gs_new_token(gs, http, ret_diag) == 0)
-			return 1;
-		return 0;
-	}
+	if (answer->status == 401 && gs->login)
+		return ticket_is_fresh(&gs->ticket) || gs_new_token(gs, http, ret_diag) == 0;
 	bearer_said(answer, said, sizeof(said));
 	diag_set(ret_diag, "gs://%s/%s: %s answers %ld%s%s%s to %s: %s", gs->bucket,
 		 BASE_QUOTED(name ? name : "", 200), BASE_QUOTED(gs->endpoint, 120), answer->status,

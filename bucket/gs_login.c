@@ -15,14 +15,14 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "bucket/base64.h"
 #include "bucket/bearer.h"
 #include "bucket/gs_sign.h"
+#include "bucket/ticket.h"
 
-#define GS_LOGIN_MOST_ANSWER 65536
 #define GS_LOGIN_SCOPE "https://www.googleapis.com/auth/devstorage.read_only"
 #define GS_LOGIN_TOKEN_URI "https://oauth2.googleapis.com/token"
 #define GS_LOGIN_MACHINE "169.254.169.254"
-#define GS_LOGIN_MOST_SECONDS 86400
 
 enum gs_login_kind { GS_LOGIN_SERVICE, GS_LOGIN_USER, GS_LOGIN_MACHINE_OWN };
 
@@ -215,7 +215,7 @@ int gs_login_open(const char *file, struct gs_login **ret, struct diag *diag)
 static int gs_login_claims(const struct gs_login *login, time_t now, char **ret)
 {
 	static const char head[] = "{\"alg\":\"RS256\",\"typ\":\"JWT\"}";
-	_cleanup_free_ char *first = gs_sign_base64url(head, strlen(head)), *second = NULL;
+	_cleanup_free_ char *first = base64_for_url(head, strlen(head)), *second = NULL;
 	_cleanup_free_ char *claims = NULL;
 	struct json_out out;
 	size_t size;
@@ -233,7 +233,7 @@ static int gs_login_claims(const struct gs_login *login, time_t now, char **ret)
 	json_out_fini(&out);
 	if (r < 0)
 		return r;
-	second = gs_sign_base64url(claims, size);
+	second = base64_for_url(claims, size);
 	if (!first || !second || asprintf(ret, "%s.%s", first, second) < 0)
 		return -ENOMEM;
 	return 0;
@@ -295,26 +295,6 @@ static int gs_login_request(const struct gs_login *login, struct http_request *r
 	return http_request_header(request, "Content-Type: application/x-www-form-urlencoded");
 }
 
-static int gs_login_read(const struct gs_login *login, const struct http_answer *answer,
-			 char **ret_token, unsigned *ret_seconds, struct diag *diag)
-{
-	struct json_in *root = NULL;
-	struct diag why;
-	int r = json_in_parse(answer->body, answer->body_bytes, GS_LOGIN_MOST_ANSWER, &root, &why);
-	const char *token = json_in_string(json_in_member(root, "access_token"), "");
-	const uint64_t seconds = json_in_u64(json_in_member(root, "expires_in"), 3600);
-
-	if (r == 0)
-		r = bearer_copy(token, "a token", ret_token, &why);
-	if (r == 0)
-		*ret_seconds = (unsigned)BASE_MIN(seconds, (uint64_t)GS_LOGIN_MOST_SECONDS);
-	json_in_free(root);
-	if (r == JSON_E_BAD || r == -EINVAL)
-		return diag_fail(diag, -EACCES, "%s gives no token for %s",
-				 BASE_QUOTED(login->token_uri, 200), BASE_QUOTED(login->who, 300));
-	return r;
-}
-
 static int gs_login_none(const struct gs_login *login, struct diag *diag)
 {
 	return diag_fail(
@@ -337,22 +317,23 @@ int gs_login_ask(const struct gs_login *login, struct http *http, char **ret_tok
 
 	if (r < 0)
 		return r;
-	r = http_ask(http, &request, GS_LOGIN_MOST_ANSWER, &answer, diag);
+	r = http_ask(http, &request, TICKET_MOST_ANSWER, &answer, diag);
 	if (request.body)
 		explicit_bzero(request.body, request.body_bytes);
 	if (login->kind == GS_LOGIN_MACHINE_OWN && (r == -EIO || (r == 0 && answer.status != 200)))
 		return gs_login_none(login, diag);
 	if (r < 0)
 		return r;
-	if (answer.status == 200)
-		r = gs_login_read(login, &answer, ret_token, ret_seconds, diag);
-	else
-		r = diag_fail(diag, -EACCES,
-			      "%s gives no token for %s: it answers %ld (%s). Make the credentials "
-			      "anew by `gcloud auth application-default login`, or in the console",
-			      BASE_QUOTED(login->token_uri, 120), BASE_QUOTED(login->who, 200),
-			      answer.status, bearer_said(&answer, said, sizeof(said)));
-	if (answer.body)
-		explicit_bzero(answer.body, answer.body_bytes);
-	return r;
+	if (answer.status != 200)
+		return diag_fail(
+		    diag, -EACCES,
+		    "%s gives no token for %s: it answers %ld (%s). Make the credentials anew by "
+		    "`gcloud auth application-default login`, or in the console",
+		    BASE_QUOTED(login->token_uri, 120), BASE_QUOTED(login->who, 200), answer.status,
+		    bearer_said(&answer, said, sizeof(said)));
+	r = ticket_read(&answer, ret_token, ret_seconds);
+	return r != -EBADMSG
+		   ? r
+		   : diag_fail(diag, -EACCES, "%s gives no token for %s",
+			       BASE_QUOTED(login->token_uri, 200), BASE_QUOTED(login->who, 300));
 }

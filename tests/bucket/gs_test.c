@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "bucket/base64.h"
 #include "bucket/gs_sign.h"
 #include "tests/bucket/fake_http.h"
 #include "tests/bucket/keys.h"
@@ -201,9 +202,45 @@ START_TEST(signatures)
 	    -EINVAL);
 	ck_assert_int_eq(gs_sign_rs256("-----BEGIN KEY----------END KEY-----", "a", &signature),
 			 -EINVAL);
-	text = gs_sign_base64url("\xfb\xff\xfe\x01", 4);
+	text = base64_for_url("\xfb\xff\xfe\x01", 4);
 	ck_assert_str_eq(text, "-__-AQ");
 	free(text);
+}
+END_TEST
+
+static const struct {
+	const char *text, *bytes;
+} codes[] = {{"", ""},
+	     {"Zg==", "f"},
+	     {"Zm8=", "fo"},
+	     {"Zm9v", "foo"},
+	     {"Zm9vYg==", "foob"},
+	     {"Zm9vYmE=", "fooba"},
+	     {"Zm9vYmFy", "foobar"},
+	     {"/+8=", "\xff\xef"}};
+static const char *const bad_codes[] = {"A", "AAAAA", "=A", "AA=A", "A-==", "AA==="};
+
+START_TEST(base64)
+{
+	uint8_t *bytes;
+	char *text;
+	size_t n;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(codes); i++) {
+		text = base64_of(codes[i].bytes, strlen(codes[i].bytes));
+		ck_assert_str_eq(text, codes[i].text);
+		free(text);
+		ck_assert_int_eq(base64_read(codes[i].text, strlen(codes[i].text), &bytes, &n), 0);
+		ck_assert_uint_eq(n, strlen(codes[i].bytes));
+		ck_assert_mem_eq(bytes, codes[i].bytes, n);
+		free(bytes);
+	}
+	ck_assert_int_eq(base64_read(" Z m\n8 ", 7, &bytes, &n), 0);
+	ck_assert_uint_eq(n, 2);
+	free(bytes);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(bad_codes); i++)
+		ck_assert_int_eq(base64_read(bad_codes[i], strlen(bad_codes[i]), &bytes, &n),
+				 -EINVAL);
 }
 END_TEST
 
@@ -391,6 +428,7 @@ int main(void)
 	tcase_add_test(tcase, objects);
 	tcase_add_test(tcase, lists);
 	tcase_add_loop_test(tcase, nonsense, 0, BASE_ARRAY_LEN(bad_pages));
+	tcase_add_test(tcase, base64);
 	tcase_add_test(tcase, signatures);
 	tcase_add_test(tcase, service_accounts);
 	tcase_add_test(tcase, users);

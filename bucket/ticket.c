@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "bucket/ticket.h"
+
+#include "base/hold.h"
+#include "base/json.h"
+#include "bucket/bearer.h"
+
+#define TICKET_EARLY_S 300
+#define TICKET_AGAIN_S 30
+#define TICKET_MOST_S 86400
+#define TICKET_S UINT64_C(1000000000)
+
+void ticket_init(struct ticket *ticket)
+{
+	*ticket = (struct ticket){.token = NULL};
+	pthread_mutex_init(&ticket->mutex, NULL);
+}
+
+void ticket_fini(struct ticket *ticket)
+{
+	bearer_wipe(ticket->token);
+	pthread_mutex_destroy(&ticket->mutex);
+}
+
+void ticket_put(struct ticket *ticket, char *token, unsigned seconds)
+{
+	const uint64_t now = base_now_ns();
+
+	/* A machine's server gives the same token to all, until it has less than this left. */
+	if (seconds > TICKET_EARLY_S + TICKET_AGAIN_S)
+		seconds -= TICKET_EARLY_S;
+	else
+		seconds = BASE_MIN(seconds, (unsigned)TICKET_AGAIN_S);
+	BASE_HOLD(&ticket->mutex);
+	bearer_wipe(ticket->token);
+	ticket->token = token;
+	ticket->asked_ns = now;
+	ticket->due_ns = now + TICKET_S * BASE_MAX(seconds, 1u);
+}
+
+void ticket_missed(struct ticket *ticket)
+{
+	BASE_HOLD(&ticket->mutex);
+	ticket->due_ns = base_now_ns() + TICKET_S * TICKET_AGAIN_S;
+}
+
+unsigned ticket_seconds(struct ticket *ticket)
+{
+	const uint64_t now = base_now_ns();
+
+	BASE_HOLD(&ticket->mutex);
+	return now >= ticket->due_ns ? 0
+				     : (unsigned)((ticket->due_ns - now + TICKET_S - 1) / TICKET_S);
+}
+
+bool ticket_is_fresh(struct ticket *ticket)
+{
+	BASE_HOLD(&ticket->mutex);
+	return ticket->token && base_now_ns() - ticket->asked_ns < 10 * TICKET_S;
+}
+
+int ticket_authorize(struct ticket *ticket, struct http_request *request)
+{
+	_cleanup_wipe_ char *token = NULL;
+
+	{
+		BASE_HOLD(&ticket->mutex);
+		token = strdup(ticket->token ? ticket->token : "");
+	}
+	return token ? bearer_authorize(request, token) : -ENOMEM;
+}
+
+/* Azure's metadata server says a number as a text. */
+static uint64_t ticket_number(const struct json_in *value)
+{
+	const char *text = json_in_string(value, "");
+	uint64_t number = json_in_u64(value, 3600);
+
+	if (*text && (!base_parse_number(&text, TICKET_MOST_S, &number) || *text))
+		number = 3600;
+	return BASE_MIN(number, (uint64_t)TICKET_MOST_S);
+}
+
+int ticket_read(struct http_answer *answer, char **ret_token, unsigned *ret_seconds)
+{
+	struct json_in *root = NULL;
+	struct diag why;
+	int r = json_in_parse(answer->body, answer->body_bytes, TICKET_MOST_ANSWER, &root, &why);
+
+	if (r == 0)
+		r = bearer_copy(json_in_string(json_in_member(root, "access_token"), ""), "a token",
+				ret_token, &why);
+	if (r == 0)
+		*ret_seconds = (unsigned)ticket_number(json_in_member(root, "expires_in"));
+	json_in_free(root);
+	explicit_bzero(answer->body, answer->body_bytes);
+	return r == 0 || r == -ENOMEM ? r : -EBADMSG;
+}
