@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <sha2.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 struct hash {
@@ -64,6 +65,32 @@ void hash_of(const void *data, size_t size, struct hash_id *ret)
 	SHA256Init(&hash.context);
 	hash_add(&hash, data, size);
 	hash_finish(&hash, ret);
+}
+
+void hash_hmac(const void *key, size_t key_size, const void *data, size_t size, struct hash_id *ret)
+{
+	uint8_t inner[SHA256_BLOCK_LENGTH] = {0}, outer[SHA256_BLOCK_LENGTH];
+	struct hash_id id;
+	struct hash hash;
+
+	if (key_size > sizeof(inner))
+		hash_of(key, key_size, (struct hash_id *)inner);
+	else
+		memcpy(inner, key, key_size);
+	for (size_t i = 0; i < sizeof(inner); i++) {
+		outer[i] = inner[i] ^ 0x5c;
+		inner[i] ^= 0x36;
+	}
+	SHA256Init(&hash.context);
+	hash_add(&hash, inner, sizeof(inner));
+	hash_add(&hash, data, size);
+	hash_finish(&hash, &id);
+	SHA256Init(&hash.context);
+	hash_add(&hash, outer, sizeof(outer));
+	hash_add(&hash, &id, sizeof(id));
+	hash_finish(&hash, ret);
+	explicit_bzero(inner, sizeof(inner));
+	explicit_bzero(outer, sizeof(outer));
 }
 
 char *hash_hex(const struct hash_id *id, char ret[65])

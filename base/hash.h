@@ -18,5 +18,8 @@ void hash_add(struct hash *hash, const void *data, size_t size);
 void hash_add_u64(struct hash *hash, uint64_t value);     /* little endian */
 void hash_finish(struct hash *hash, struct hash_id *ret); /* may be called once */
 void hash_of(const void *data, size_t size, struct hash_id *ret);
+/* HMAC-SHA256 (RFC 2104); ret may be the key. */
+void hash_hmac(const void *key, size_t key_size, const void *data, size_t size,
+	       struct hash_id *ret);
 char *hash_hex(const struct hash_id *id, char ret[65]);
 uint64_t hash_checksum(const void *data, size_t size); /* XXH3-64, seed 0 */
