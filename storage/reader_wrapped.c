@@ -22,17 +22,15 @@
 
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
+#include "storage/source/source_link.h"
 #include "storage/wrapped.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define LINK_WAIT_NS UINT64_C(180000000000) /* to import torch, on a busy machine */
@@ -77,77 +75,11 @@ static bool link_is_of(const struct reader_link *link, const struct wrapped_note
 	       memcmp(&link->id, &note->id, sizeof(link->id)) == 0;
 }
 
-static bool link_peer_is_own(int fd)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
-/* Below the folder that has the path now: whoever wrapped the data set again may have made it anew. The
- * address of a socket is short, that of a folder is not. */
-static int link_connect(const char *path, unsigned *ret_batch)
-{
-	_cleanup_close_ int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct stat st;
-
-	if (root < 0 || fd < 0 || fstat(root, &st) < 0)
-		return -errno;
-	if (st.st_uid != geteuid())
-		return -EPERM;
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" WRAPPED_SOCKET,
-		 root);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	if (!link_peer_is_own(fd))
-		return -EPERM;
-	*ret_batch = wrapped_batch(root);
-	return base_take_fd(&fd);
-}
-
-static int link_memory(struct reader_link *link, uint64_t bytes, int *ret_fd)
-{
-	_cleanup_close_ int fd = base_memfd("access-wrapped", bytes);
-	void *memory;
-
-	if (fd < 0)
-		return fd;
-	if (fallocate(fd, 0, 0, (off_t)bytes) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return -errno;
-	memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	link->memory = memory;
-	link->bytes = bytes;
-	*ret_fd = base_take_fd(&fd);
-	return 0;
-}
-
-/* 0, or negative errno. */
 static int link_send(int fd, const struct wrapped_ask ask[], unsigned n, int pass)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {.bytes = ""};
-	struct iovec iov = {(void *)(uintptr_t)ask, n * sizeof(*ask)};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *head;
+	const struct iovec part = {(void *)(uintptr_t)ask, n * sizeof(*ask)};
 
-	if (pass >= 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		head = CMSG_FIRSTHDR(&message);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(head), &pass, sizeof(int));
-	}
-	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return source_link_send(fd, &part, 1, pass);
 }
 
 static int link_open_once(const struct link_call *call)
@@ -155,9 +87,8 @@ static int link_open_once(const struct link_call *call)
 	const struct wrapped_note *note = call->note;
 	struct wrapped_ask hello = {.magic = WRAPPED_MAGIC, .kind = WRAPPED_HELLO};
 	struct reader_link *link = call->link;
-	_cleanup_close_ int memory_fd = -1;
-	unsigned batch = 1;
-	int fd = link_connect(call->dataset->path, &batch), r;
+	_cleanup_close_ int memory_fd = -1, root = -1;
+	int fd = source_link_connect(call->dataset->path, WRAPPED_SOCKET, &root), r;
 
 	if (fd < 0)
 		return fd;
@@ -165,22 +96,15 @@ static int link_open_once(const struct link_call *call)
 	link->is_open = true;
 	link->id = note->id;
 	link->room = note->room;
-	link->batch = batch;
+	link->batch = wrapped_batch(root);
 	link->most = 1;
-	hello.room = wrapped_memory(note, batch);
-	r = link_memory(link, hello.room, &memory_fd);
-	if (!r)
-		r = link_send(fd, &hello, 1, memory_fd);
+	hello.room = wrapped_memory(note, link->batch);
+	memory_fd = source_link_memory("access-wrapped", hello.room, true, &link->memory);
+	link->bytes = hello.room;
+	r = memory_fd < 0 ? memory_fd : link_send(fd, &hello, 1, memory_fd);
 	if (r)
 		reader_wrapped_close(link);
 	return r;
-}
-
-/* Is it worth waiting for? */
-static bool link_may_come(int error)
-{
-	return error == -ENOENT || error == -ECONNREFUSED || error == -EAGAIN || error == -EPIPE ||
-	       error == -ECONNRESET;
 }
 
 /* 0, or negative errno and the outcome. */
@@ -193,13 +117,13 @@ static int link_need(const struct link_call *call)
 	if (link_is_of(call->link, call->note))
 		return 0;
 	reader_wrapped_close(call->link);
-	while ((r = link_open_once(call)) && link_may_come(r) && base_now_ns() < end_ns &&
+	while ((r = link_open_once(call)) && source_link_may_come(r) && base_now_ns() < end_ns &&
 	       !call->making->is_leaving(call->making->arg))
 		poll(NULL, 0, LINK_PAUSE_MS);
 	if (!r)
 		return 0;
 	snprintf(text, sizeof(text), "no pool of processes answers: %s", strerror(-r));
-	link_fail(call->outcome, link_may_come(r) ? "its pool of processes is gone" : text);
+	link_fail(call->outcome, source_link_may_come(r) ? "its pool of processes is gone" : text);
 	return r;
 }
 
