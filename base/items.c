@@ -110,7 +110,7 @@ static size_t row_of(const struct items_row *rows, size_t n, uint16_t key)
 {
 	size_t i = 0;
 
-	while (i < n && rows[i].key != key)
+	while (i < n && (rows[i].kind == ITEMS_FD || rows[i].key != key))
 		i++;
 	return i;
 }
@@ -131,19 +131,23 @@ static int check_all(const struct wire_in *in, const struct items_row *rows, siz
 
 	for (size_t i = 0; i < n; i++) {
 		const struct items_row *row = &rows[i];
+		const bool is_with = row->need && row->need != ITEMS_MUST;
+		const bool has_other = is_with && seen >> row_of(rows, n, row->need) & 1;
 		bool is_there = seen >> i & 1;
+		unsigned fd;
 
+		if (row->kind == ITEMS_FD)
+			is_there = is_with ? has_other : fds < in->n_fds;
 		if (!is_there && row->need == ITEMS_MUST)
 			return bad(diag, row, "is missing");
-		if (is_there && row->need && row->need != ITEMS_MUST &&
-		    !(seen >> row_of(rows, n, row->need) & 1))
+		if (is_there && is_with && !has_other)
 			return bad(diag, row, "comes without the item that it belongs to");
-		if (!is_there || !row->brings_fd)
+		if (!row->brings_fd)
 			continue;
-		if (fds == in->n_fds)
+		if (is_there && fds == in->n_fds)
 			return bad(diag, row, "comes without its descriptor");
-		memcpy(member(ret, row->fd), &fds, sizeof(fds));
-		fds++;
+		fd = is_there ? fds++ : WIRE_MAX_FDS;
+		memcpy(member(ret, row->fd), &fd, sizeof(fd));
 	}
 	if (fds == in->n_fds)
 		return 0;

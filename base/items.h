@@ -12,6 +12,7 @@
  * MESSAGE(name, NAME, asks) ... END(name, NAME)
  * NUMBER(message, KEY, member, need, what)
  * NUMBER_FD(...)                             the same, and it brings a descriptor
+ * FD(message, member, need, what)            one more descriptor; WITH(KEY): with that item; MAY: a last one
  * SMALL(message, KEY, member, need, what)    a number of 32 bits
  * TEXT(message, KEY, member, least, most, need, what)
  * FIXED(message, KEY, member, size, need, what)
@@ -35,6 +36,7 @@ enum items_kind {
 	ITEMS_TEXT,   /* const char *; NULL: not there; least, most: of its bytes without the NUL */
 	ITEMS_FIXED,  /* uint8_t[most], and whether it is there */
 	ITEMS_BYTES,  /* struct items_bytes; least, most: of their number */
+	ITEMS_FD,     /* no item */
 };
 
 struct items_bytes {

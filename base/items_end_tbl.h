@@ -4,6 +4,7 @@
 #undef SMALL
 #undef NUMBER
 #undef NUMBER_FD
+#undef FD
 #undef TEXT
 #undef FIXED
 #undef FIXED_FD

@@ -7,7 +7,7 @@
  * ITEMS_UNION          the name of a union of them all; where it is not defined there is none
  *
  * Numbers and bytes of a fixed size: has_...; texts and bytes: NULL where there is none; ..._fd: which of the
- * message's descriptors it brings.
+ * message's descriptors it brings, for wire_take_fd(), which has none for one that is not there.
  */
 #include "base/items.h"
 
@@ -21,6 +21,7 @@
 #define NUMBER_FD(message, KEY, member, need, what) \
 	NUMBER(message, KEY, member, need, what)    \
 	unsigned member##_fd;
+#define FD(message, member, need, what) unsigned member##_fd;
 #define TEXT(message, KEY, member, least, most, need, what) const char *member;
 #define FIXED(message, KEY, member, size, need, what) \
 	uint8_t member[size];                         \

@@ -27,6 +27,8 @@
 #define NUMBER_FD(message, KEY, member, need, what)                                              \
 	ROW(KEY, need, what, ITEMS_NUMBER, 0, 0, AT(message, member), AT(message, has_##member), \
 	    true, AT(message, member##_fd))
+#define FD(message, member, need, what) \
+	{what, 0, need, ITEMS_FD, true, 0, 0, 0, 0, AT(message, member##_fd)},
 #define TEXT(message, KEY, member, least, most, need, what) \
 	ROW(KEY, need, what, ITEMS_TEXT, least, most, AT(message, member), 0, false, 0)
 #define FIXED(message, KEY, member, size, need, what)                      \

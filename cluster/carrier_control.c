@@ -19,9 +19,10 @@
 
 #define ITEMS_TABLE "cluster/carrier_tbl.h"
 #define ITEMS_STRUCT(name) carrier_##name
+#define ITEMS_UNION carrier_said
 #define ITEMS_KEY(KEY) CARRIER_KEY_##KEY
 #define ITEMS_TYPE(NAME) CARRIER_##NAME
-#define ITEMS_WHOSE "gate's "
+#define ITEMS_WHOSE "carrier's "
 #include "base/items_structs_tbl.h"
 #include "base/items_types_tbl.h"
 
@@ -57,27 +58,31 @@ static void take_rings(int fd, struct rings *ret)
 		control_fatal("message-bad", "START brings a ring that cannot be used");
 }
 
-static void on_start(struct carrier *carrier, struct wire_in *in)
+static void on_start(struct carrier *carrier, const struct carrier_start *start, struct wire_in *in)
 {
-	uint64_t yes, transport;
-	const bool has_gate = wire_get_u64(in, CARRIER_KEY_GATE, &yes) == 0;
-	const bool has_rings = wire_get_u64(in, CARRIER_KEY_RINGS, &yes) == 0;
-	const unsigned first = has_gate ? 1 : 0;
-
-	if (has_rings == (carrier->to_reader.head != NULL) ||
-	    in->n_fds != first + (has_rings ? 2U : 0U))
-		control_fatal("message-bad",
-			      "START has rings once, and a descriptor for each item");
-	if (has_gate)
-		take_gate(carrier, wire_take_fd(in, 0));
-	if (has_rings && wire_get_u64(in, CARRIER_KEY_TRANSPORT, &transport) == 0)
-		carrier->transport = (enum carrier_transport)transport;
-	if (carrier->transport > CARRIER_RDMA)
+	if (start->has_from == (carrier->to_reader.head != NULL))
+		control_fatal("message-bad", "START has rings once");
+	if (start->has_gate)
+		take_gate(carrier, wire_take_fd(in, start->gate_fd));
+	if (!start->has_from)
+		return;
+	if (start->transport > CARRIER_RDMA)
 		control_fatal("message-bad", "START names a transport that there is not");
-	if (has_rings) {
-		take_rings(wire_take_fd(in, first), &carrier->from_reader);
-		take_rings(wire_take_fd(in, first + 1), &carrier->to_reader);
-	}
+	carrier->transport = (enum carrier_transport)start->transport;
+	take_rings(wire_take_fd(in, start->from_fd), &carrier->from_reader);
+	take_rings(wire_take_fd(in, start->to_fd), &carrier->to_reader);
+}
+
+/* Ends the process where it is not a good message of that type. */
+static void read_message(const struct wire_in *in, enum carrier_message type,
+			 union carrier_said *ret)
+{
+	struct diag diag;
+
+	if (in->type != type)
+		control_fatal("message-bad", "it is one that a carrier does not know");
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), ret, &diag))
+		control_fatal("message-bad", diag.text);
 }
 
 /* true: a message; false: none now, or there will be none any more (*ret_closed). */
@@ -97,13 +102,13 @@ static bool receive(int fd, int flags, struct wire_in *ret, bool *ret_closed)
 static void receive_start(struct carrier *carrier, int flags)
 {
 	_cleanup_(wire_in_fini) struct wire_in in;
+	union carrier_said said;
 	bool closed;
 
 	wire_in_init(&in);
 	if (receive(CARRIER_CONTROL_FD, flags, &in, &closed)) {
-		if (in.type != CARRIER_START)
-			control_fatal("message-bad", "accessd says what a carrier does not know");
-		on_start(carrier, &in);
+		read_message(&in, CARRIER_START, &said);
+		on_start(carrier, &said.start, &in);
 	} else if (closed) {
 		_exit(0);
 	}
@@ -202,26 +207,19 @@ static void on_channel(struct carrier *carrier, const struct carrier_channel *me
 	}
 }
 
-static void on_gate_message(struct carrier *carrier, struct wire_in *in)
-{
-	struct carrier_channel message;
-	struct diag diag;
-
-	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag))
-		control_fatal("message-bad", diag.text);
-	on_channel(carrier, &message, wire_take_fd(in, message.keys_fd));
-}
-
 void control_gate(struct carrier *carrier)
 {
 	_cleanup_(wire_in_fini) struct wire_in in;
+	union carrier_said said;
 	bool closed;
 
 	wire_in_init(&in);
 	if (carrier->gate_fd < 0)
 		return;
-	if (receive(carrier->gate_fd, MSG_DONTWAIT, &in, &closed))
-		on_gate_message(carrier, &in);
-	else if (closed)
+	if (receive(carrier->gate_fd, MSG_DONTWAIT, &in, &closed)) {
+		read_message(&in, CARRIER_CHANNEL, &said);
+		on_channel(carrier, &said.channel, wire_take_fd(&in, said.channel.keys_fd));
+	} else if (closed) {
 		base_close(&carrier->gate_fd);
+	}
 }

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The items of what the gate says to a carrier (base/items.h says how, cluster/carrier.h what it means). */
+/* The items of what accessd and the gate say to a carrier (base/items.h says how, cluster/carrier.h what it means). */
+MESSAGE(start, START, NOTHING)
+NUMBER_FD(start, GATE, gate, MAY, "the way to the gate")
+NUMBER_FD(start, RINGS, from, MAY, "the rings")
+FD(start, to, WITH(RINGS), "the ring that the carrier writes")
+NUMBER(start, TRANSPORT, transport, MAY, "the transport")
+END(start, START)
+
 MESSAGE(channel, CHANNEL, NOTHING)
 NUMBER(channel, ID, id, MUST, "the node's id")
 NUMBER(channel, INCARNATION, incarnation, MUST, "the incarnation of its accessd")

@@ -29,6 +29,7 @@
 
 #define ITEMS_TABLE "cluster/gate_tbl.h"
 #define ITEMS_STRUCT(name) said_##name
+#define ITEMS_UNION said
 #include "base/items_structs_tbl.h"
 #define ITEMS_KEY(KEY) GATE_KEY_##KEY
 #define ITEMS_TYPE(NAME) GATE_##NAME
@@ -36,16 +37,9 @@
 #include "base/items_types_tbl.h"
 
 #define MOST_FILES 1024
-#define MOST_FDS 4 /* of a message */
 #define MOST_LOGIN 1024
 #define LISTEN_AGAIN_MS 1000
 #define MOST_MEMORY ((rlim_t)512 << 20)
-
-union said {
-	struct said_start start;
-	struct said_domain domain;
-	struct said_domain_end domain_end;
-};
 
 /* One a process. */
 static struct {
@@ -67,8 +61,9 @@ static _Noreturn void fatal(const char *event, const char *why)
 
 /* ---- START ---- */
 
-static char *read_file(int fd, size_t *ret_size)
+static char *read_file(struct wire_in *in, unsigned index, size_t *ret_size)
 {
+	_cleanup_close_ int fd = wire_take_fd(in, index);
 	struct stat stat;
 	char *data;
 
@@ -84,25 +79,25 @@ static char *read_file(int fd, size_t *ret_size)
 	return data;
 }
 
-static void set_way(int fds[MOST_FDS], bool has_certificates)
+static void set_way(struct wire_in *in, const struct said_start *start)
 {
+	const unsigned fds[] = {start->key_fd, start->own_key_fd, start->authority_fd};
 	struct gate_tls_file files[3] = {{NULL, 0}};
-	const size_t n = has_certificates ? 3 : 1;
+	const size_t n = start->has_certificates ? 3 : 1;
 	struct diag diag = {
 	    "the cluster's key file, or a certificate, cannot be read: it must be a "
 	    "regular file of at most 64 KiB"};
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		files[i].data = read_file(fds[i], &files[i].size);
-		base_close(&fds[i]);
+		files[i].data = read_file(in, fds[i], &files[i].size);
 		if (!files[i].data)
 			r = -EIO;
 	}
 	if (!r)
-		r = has_certificates ? gate_tls_way_of_certificates(files[0], files[1], files[2],
-								    &gate.way, &diag)
-				     : gate_tls_way_of_key(files[0], &gate.way, &diag);
+		r = start->has_certificates ? gate_tls_way_of_certificates(
+						  files[0], files[1], files[2], &gate.way, &diag)
+					    : gate_tls_way_of_key(files[0], &gate.way, &diag);
 	for (size_t i = 0; i < n; i++) {
 		char *data = (char *)(uintptr_t)files[i].data;
 
@@ -115,14 +110,13 @@ static void set_way(int fds[MOST_FDS], bool has_certificates)
 }
 
 /* USER:PASSWORD, and perhaps an end of the line. */
-static void set_login(int *fd)
+static void set_login(struct wire_in *in, const struct said_start *start)
 {
 	static const struct diag diag = {
 	    "the file of peer_etcd_login: must be one line, USER:PASSWORD, of at most 1024 bytes"};
 	size_t size = 0;
-	char *data = read_file(*fd, &size);
+	char *data = read_file(in, start->login_fd, &size);
 
-	base_close(fd);
 	if (!data || size > sizeof(gate.login) - 1)
 		gate_say_failed(&diag);
 	memcpy(gate.login, data, size);
@@ -173,10 +167,9 @@ static int listen_in_time(const char *text)
 	}
 }
 
-static void on_start(const union said *said, int fds[MOST_FDS])
+static void on_start(struct wire_in *in, const struct said_start *start)
 {
 	static const struct cell_sink sink = {NULL, gate_say_member, gate_say_gone};
-	const struct said_start *start = &said->start;
 	struct gate_hello hello = {.incarnation = start->incarnation,
 				   .is_sealed = start->sealed != 0};
 	struct diag diag;
@@ -186,9 +179,9 @@ static void on_start(const union said *said, int fds[MOST_FDS])
 		fatal("message-bad", "START comes twice, or without an incarnation");
 	check_name("node_name", start->node, gate.node);
 	check_name("cluster_name", start->cluster, gate.cluster);
-	set_way(fds, start->certificates != 0);
-	if (start->login)
-		set_login(&fds[start->certificates ? 3 : 1]);
+	set_way(in, start);
+	if (start->has_login)
+		set_login(in, start);
 	gate.self = (struct peers_self){.node = gate.node,
 					.cluster = gate.cluster,
 					.incarnation = start->incarnation,
@@ -209,43 +202,26 @@ static void on_start(const union said *said, int fds[MOST_FDS])
 
 /* ---- the others ---- */
 
-static void on_domain(const union said *said, int fds[MOST_FDS])
-{
-	const struct said_domain *domain = &said->domain;
-
-	if (fds[0] < 0)
-		fatal("message-bad", "DOMAIN comes without its carrier");
-	gate_carriers_begin(&gate.carriers, domain->number, domain->name, domain->weight,
-			    base_take_fd(&fds[0]));
-}
-
-static void on_domain_end(const union said *said, int fds[MOST_FDS])
-{
-	(void)fds;
-	gate_carriers_end(&gate.carriers, said->domain_end.number);
-}
-
 static void on_message(struct wire_in *in)
 {
-	static void (*const handlers[])(const union said *said, int fds[MOST_FDS]) = {
-	    [GATE_START] = on_start,
-	    [GATE_DOMAIN] = on_domain,
-	    [GATE_DOMAIN_END] = on_domain_end,
-	};
-	int fds[MOST_FDS] = {-1, -1, -1, -1};
 	struct diag diag;
 	union said said;
 
-	if (in->n_fds > BASE_ARRAY_LEN(fds))
-		fatal("message-bad", "it has more descriptors than any message has");
-	for (unsigned i = 0; i < BASE_ARRAY_LEN(fds); i++)
-		fds[i] = wire_take_fd(in, i);
-	in->n_fds = 0; /* taken: they are no item's */
 	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag))
 		fatal("message-bad", diag.text);
 	if (!gate.cell && in->type != GATE_START)
 		fatal("message-bad", "START must come first");
-	handlers[in->type](&said, fds);
+	switch (in->type) {
+	case GATE_START:
+		on_start(in, &said.start);
+		break;
+	case GATE_DOMAIN:
+		gate_carriers_begin(&gate.carriers, said.domain.number, said.domain.name,
+				    said.domain.weight, wire_take_fd(in, said.domain.carrier_fd));
+		break;
+	case GATE_DOMAIN_END:
+		gate_carriers_end(&gate.carriers, said.domain_end.number);
+	}
 }
 
 static void receive(void)

@@ -37,6 +37,15 @@
 #include "shmring/rings.h"
 #include "worker/pool.h"
 
+#define ITEMS_TABLE "worker/parent_tbl.h"
+#define ITEMS_STRUCT(name) parent_##name
+#define ITEMS_UNION parent_command
+#define ITEMS_KEY(KEY) PARENT_KEY_##KEY
+#define ITEMS_TYPE(NAME) PARENT_##NAME
+#define ITEMS_WHOSE "accessd's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
 struct parent_letter { /* a message that waits for room in the socket */
 	struct parent_letter *next;
 	struct wire_out out;
@@ -146,19 +155,15 @@ static int parent_take_rings(struct parent *parent, int fd)
 	return rc;
 }
 
-static void parent_on_start(struct parent *parent, struct wire_in *message)
+static void parent_on_start(struct parent *parent, struct wire_in *message,
+			    const struct parent_start *start)
 {
-	_cleanup_close_ int doorbell = wire_take_fd(message, 0);
-	_cleanup_close_ int event = wire_take_fd(message, 1);
-	_cleanup_close_ int rings = wire_take_fd(message, 2);
-	_cleanup_close_ int resident = wire_take_fd(message, 3);
-	int rc;
+	_cleanup_close_ int doorbell = wire_take_fd(message, start->doorbell_fd);
+	_cleanup_close_ int event = wire_take_fd(message, start->event_fd);
+	_cleanup_close_ int rings = wire_take_fd(message, start->rings_fd);
+	_cleanup_close_ int resident = wire_take_fd(message, start->resident_fd);
+	int rc = parent->is_started ? -EPROTO : doorbell_attach(doorbell, &parent->doorbell);
 
-	if (parent->is_started || doorbell < 0 || event < 0) {
-		parent_end(parent, -EPROTO);
-		return;
-	}
-	rc = doorbell_attach(doorbell, &parent->doorbell);
 	if (rc == 0 && dup3(event, WORKER_EVENT_FD, O_CLOEXEC) < 0)
 		rc = -errno;
 	if (rc == 0 && rings >= 0)
@@ -171,76 +176,63 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 			       &parent->workset);
 	if (rc != 0)
 		parent_end(parent, rc > 0 ? -EPROTO : rc);
-	parent->is_started = rc == 0;
+	else
+		parent->is_started = true;
 }
 
-/* Borrows from message until it is freed. 0 or WIRE_E_MISSING. */
-static int parent_read_add(const struct wire_in *message, struct workset_request *ret)
+static void parent_on_add(struct parent *parent, struct wire_in *message,
+			  const struct parent_add *add)
 {
-	if (wire_get_u64(message, PARENT_KEY_VARIANT, &ret->variant) != 0 ||
-	    wire_get_u64(message, PARENT_KEY_STRIDE, &ret->stride) != 0 ||
-	    wire_get_u64(message, PARENT_KEY_SLOTS_BYTES, &ret->slots_bytes) != 0 ||
-	    wire_get_string(message, PARENT_KEY_SPEC, &ret->spec) != 0)
-		return WIRE_E_MISSING;
-	return wire_get_bytes(message, PARENT_KEY_OFFSETS, &ret->offsets, &ret->offsets_size);
-}
-
-static void parent_on_add(struct parent *parent, struct wire_in *message)
-{
-	_cleanup_close_ int slots = wire_take_fd(message, 0);
-	_cleanup_close_ int queue = wire_take_fd(message, 1);
-	_cleanup_close_ int arena = wire_take_fd(message, 2);
-	struct workset_request request = {.slots_fd = slots, .queue_fd = queue, .arena_fd = arena};
+	_cleanup_close_ int slots = wire_take_fd(message, add->slots_fd);
+	_cleanup_close_ int queue = wire_take_fd(message, add->tasks_fd);
+	_cleanup_close_ int arena = wire_take_fd(message, add->arena_fd);
+	const struct workset_request request = {
+	    .number = add->queue,
+	    .variant = add->variant,
+	    .stride = add->stride,
+	    .slots_bytes = add->slots_bytes,
+	    .spec = add->spec,
+	    .offsets = add->offsets.data,
+	    .offsets_size = add->offsets.size,
+	    .slots_fd = slots,
+	    .queue_fd = queue,
+	    .arena_fd = arena,
+	};
 	struct diag diag = {""};
-	int rc;
+	int rc = workset_add(&parent->workset, &request, parent->pool.generation + 1, &diag);
 
-	if (wire_get_u64(message, PARENT_KEY_QUEUE, &request.number) != 0 ||
-	    parent_read_add(message, &request) != 0) {
-		parent_end(parent, -EPROTO);
-		return;
-	}
-	rc = workset_add(&parent->workset, &request, parent->pool.generation + 1, &diag);
 	if (rc < 0)
 		diag_set(&diag, "the workers have no memory for another stream: %s", strerror(-rc));
-	if (rc == 0)
-		parent_tell_queue(parent, PARENT_ADDED, request.number, request.variant, NULL);
-	else
-		parent_tell_queue(parent, PARENT_REFUSED, request.number, request.variant,
-				  diag.text);
+	parent_tell_queue(parent, rc ? PARENT_REFUSED : PARENT_ADDED, add->queue, add->variant,
+			  rc ? diag.text : NULL);
 }
 
-static void parent_on_go(struct parent *parent, struct wire_in *message)
+static void parent_on_go(struct parent *parent, struct wire_in *message, const struct parent_go *go)
 {
-	struct workset_queue *queue = NULL;
-	uint64_t number = 0;
+	const struct workset_queue *queue = workset_find(&parent->workset, go->queue);
 
-	if (wire_get_u64(message, PARENT_KEY_QUEUE, &number) == 0)
-		queue = workset_find(&parent->workset, number);
+	(void)message;
 	if (queue == NULL || queue->is_leaving)
 		log_line(LOG_LEVEL_WARN, "parent-no-queue", "message=go queue=%llu",
-			 (unsigned long long)number);
+			 (unsigned long long)go->queue);
 	else if (workset_has_news(queue, parent->pool.generation))
 		pool_retire(&parent->pool);
 }
 
 /* Also for a queue that was refused or never came: no worker maps it, so that is the answer. */
-static void parent_on_remove(struct parent *parent, struct wire_in *message)
+static void parent_on_remove(struct parent *parent, struct wire_in *message,
+			     const struct parent_remove *remove)
 {
 	const uint64_t leaves = parent->pool.generation + 1;
-	uint64_t number, variant = WORKSET_ALL;
-	struct workset_queue *queue;
+	const uint64_t variant = remove->has_variant ? remove->variant : WORKSET_ALL;
+	struct workset_queue *queue = workset_find(&parent->workset, remove->queue);
 
-	if (wire_get_u64(message, PARENT_KEY_QUEUE, &number) != 0) {
-		parent_end(parent, -EPROTO);
-		return;
-	}
-	wire_get_u64(message, PARENT_KEY_VARIANT, &variant);
-	queue = workset_find(&parent->workset, number);
+	(void)message;
 	if (queue != NULL && queue->is_leaving)
 		return;
 	if (queue == NULL ||
 	    (variant != WORKSET_ALL && !workset_unmap_variant(queue, variant, leaves))) {
-		parent_tell_queue(parent, PARENT_REMOVED, number, variant, NULL);
+		parent_tell_queue(parent, PARENT_REMOVED, remove->queue, variant, NULL);
 		return;
 	}
 	if (variant == WORKSET_ALL)
@@ -248,49 +240,50 @@ static void parent_on_remove(struct parent *parent, struct wire_in *message)
 	pool_retire(&parent->pool);
 }
 
-static void parent_on_kill(struct parent *parent, struct wire_in *message)
+static void parent_on_kill(struct parent *parent, struct wire_in *message,
+			   const struct parent_kill *kill)
 {
-	uint64_t owner;
-
-	if (wire_get_u64(message, PARENT_KEY_WORKER, &owner) != 0)
-		parent_end(parent, -EPROTO);
-	else if (pool_kill(&parent->pool, owner))
-		log_line(LOG_LEVEL_DEBUG, "worker-kill", "worker=%llu", (unsigned long long)owner);
+	(void)message;
+	if (pool_kill(&parent->pool, kill->worker))
+		log_line(LOG_LEVEL_DEBUG, "worker-kill", "worker=%llu",
+			 (unsigned long long)kill->worker);
 }
 
-static void parent_on_size(struct parent *parent, struct wire_in *message)
+static void parent_on_size(struct parent *parent, struct wire_in *message,
+			   const struct parent_size *size)
 {
 	const uint64_t most = parent->rings.head ? parent->rings.n_rings : LAYOUT_MAX_WORKERS;
-	uint64_t n_workers;
 
-	if (wire_get_u64(message, PARENT_KEY_WORKERS, &n_workers) != 0 || n_workers == 0 ||
-	    n_workers > BASE_MIN(most, (uint64_t)LAYOUT_MAX_WORKERS))
+	(void)message;
+	if (size->workers == 0 || size->workers > BASE_MIN(most, (uint64_t)LAYOUT_MAX_WORKERS))
 		parent_end(parent, -EPROTO);
 	else
-		pool_resize(&parent->pool, (unsigned)n_workers);
+		pool_resize(&parent->pool, (unsigned)size->workers);
 }
-
-static const struct {
-	enum parent_message type;
-	void (*handle)(struct parent *parent, struct wire_in *message);
-} parent_commands[] = {
-    {PARENT_START, parent_on_start},   {PARENT_ADD, parent_on_add},   {PARENT_GO, parent_on_go},
-    {PARENT_REMOVE, parent_on_remove}, {PARENT_KILL, parent_on_kill}, {PARENT_SIZE, parent_on_size},
-};
 
 static void parent_obey(struct parent *parent, struct wire_in *message)
 {
+	union parent_command command;
+	struct diag diag;
+
 	if (!parent->is_started && message->type != PARENT_START) {
 		parent_end(parent, -EPROTO);
-		return;
+	} else if (!items_name(items_types, BASE_ARRAY_LEN(items_types), message->type)) {
+		log_line(LOG_LEVEL_WARN, "parent-unknown-message", "type=%u", message->type);
+	} else if (items_read(message, items_types, BASE_ARRAY_LEN(items_types), &command, &diag)) {
+		log_line(LOG_LEVEL_ERROR, "parent-message", "text=\"%s\"", diag.text);
+		parent_end(parent, -EPROTO);
+	} else {
+		switch (message->type) {
+#define MESSAGE(name, NAME, asks)                                 \
+	case PARENT_##NAME:                                       \
+		parent_on_##name(parent, message, &command.name); \
+		break;
+#include "base/items_skip_tbl.h"
+#include "worker/parent_tbl.h"
+#include "base/items_end_tbl.h"
+		}
 	}
-	for (size_t i = 0; i < BASE_ARRAY_LEN(parent_commands); i++) {
-		if (parent_commands[i].type != message->type)
-			continue;
-		parent_commands[i].handle(parent, message);
-		return;
-	}
-	log_line(LOG_LEVEL_WARN, "parent-unknown-message", "type=%u", message->type);
 }
 
 static void parent_read(struct parent *parent)

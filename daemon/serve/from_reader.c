@@ -38,7 +38,7 @@ static void on_opened(struct domain *domain, const struct reading_opened *opened
 				   .is_file = opened->has_stamp,
 				   .is_made = opened->has_is_made && opened->is_made,
 				   .stamp = opened->has_stamp ? opened->stamp : 0};
-	int fd = opened->has_index ? wire_take_fd(in, opened->index_fd) : -1;
+	int fd = wire_take_fd(in, opened->index_fd);
 
 	root.is_everywhere = domain->kind == DOMAIN_PUBLIC && opened->way &&
 			     everywhere_has(domain->node->param.cluster_paths, opened->way);
@@ -75,7 +75,7 @@ static void on_formed(struct domain *domain, const struct reading_formed *formed
 		      struct wire_in *in)
 {
 	struct stream *stream = stream_of_queue(domain, formed->queue);
-	_cleanup_close_ int fd = formed->has_table ? wire_take_fd(in, formed->table_fd) : -1;
+	_cleanup_close_ int fd = wire_take_fd(in, formed->table_fd);
 
 	if (stream)
 		cache_formed(stream, formed->form, fd, formed->why ? formed->why : "");
@@ -84,7 +84,7 @@ static void on_formed(struct domain *domain, const struct reading_formed *formed
 static void on_chore_done(struct domain *domain, const struct reading_chore_done *done,
 			  struct wire_in *in)
 {
-	int fd = done->has_list ? wire_take_fd(in, done->list_fd) : -1;
+	int fd = wire_take_fd(in, done->list_fd);
 
 	chores_done(domain, done->id, done->code, done->text, fd);
 	porter_close(&domain->node->porters, domain->who.uid, &fd);
