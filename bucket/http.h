@@ -61,8 +61,9 @@ struct http_sink {
 	bool (*bytes)(void *arg, const char *data,
 		      size_t size); /* of its body; false: no more of it */
 	/* The transfer is no more. why: NULL, the answer came whole; or what was in the way. Of other statuses the body
-	 * is the answer's, up to 64 KiB. May begin and cut others, which head() and bytes() may not. */
-	void (*end)(void *arg, const struct http_answer *answer, const char *why);
+	 * is the answer's, up to 64 KiB. May take the body, and begin and cut others,
+	 * which head() and bytes() may not. */
+	void (*end)(void *arg, struct http_answer *answer, const char *why);
 };
 int http_many_new(struct http_many **ret);
 void http_many_free(struct http_many *many); /* all transfers are over, or were cut */

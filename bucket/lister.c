@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A path without an end in "/" may be an object or what others begin with. The first page of what begins with it says which:
+ * stores list in the order of bytes, where a name comes before all that are longer. So one question more decides, and a HEAD,
+ * which wants another permission, is asked only where a provider cannot list.
+ */
+
+#include "bucket/lister.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/hold.h"
+
+#define LISTER_MOST_PAGE ((size_t)64 << 20)
+#define LISTER_MOST_PAGES 1000000
+#define LISTER_MOST_NAMES UINT64_C(1048576)
+#define LISTER_THREADS 16
+
+static void freep(struct http_request *request)
+{
+	http_request_free(request);
+}
+
+static void answer_freep(struct http_answer *answer)
+{
+	http_answer_free(answer);
+}
+
+static int refuse(const struct lister *lister, const struct http_answer *answer, const char *name,
+		  struct diag *diag)
+{
+	const struct provider_ops *ops = lister->url->ops;
+
+	if (http_passes(answer->status))
+		return diag_fail(diag, -EIO, "%s: the server says %ld, after all tries",
+				 BASE_QUOTED(lister->url->place, 200), answer->status);
+	return ops->refused(lister->provider, lister->http, answer, name, diag) > 0 ? 1 : -EACCES;
+}
+
+/* A page of the list; where credentials or the region were mended, once more. */
+static int ask_page(const struct lister *lister, const char *prefix, const char *cursor,
+		    struct http_answer *ret, struct diag *diag)
+{
+	const struct provider_ops *ops = lister->url->ops;
+
+	for (unsigned tries = 0;; tries++) {
+		_cleanup_(freep) struct http_request request = {.method = "GET"};
+		_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
+		int r =
+		    ops->list ? ops->list(lister->provider, prefix, cursor, &request) : -ENOTSUP;
+
+		if (r)
+			return r;
+		r = ops->sign(lister->provider, &request);
+		if (r)
+			return diag_fail(diag, r, "a request cannot be signed: %s", strerror(-r));
+		r = http_ask(lister->http, &request, LISTER_MOST_PAGE, &answer, diag);
+		if (r)
+			return r;
+		if (answer.status == 200) {
+			*ret = answer;
+			answer.body = NULL;
+			return 0;
+		}
+		r = refuse(lister, &answer, prefix, diag);
+		if (r < 0)
+			return r;
+		if (tries > 2)
+			return diag_fail(diag, -EACCES, "%s: the server says %ld again",
+					 BASE_QUOTED(lister->url->place, 200), answer.status);
+	}
+}
+
+/* ---- a list ---- */
+
+struct pass { /* of one list, to the sink */
+	const struct lister *lister;
+	const struct lister_sink *sink;
+	uint64_t objects;
+	struct diag *diag;
+};
+
+static int pass_on(void *arg, const struct provider_object *object)
+{
+	struct pass *pass = arg;
+	const char *name = key_name(&pass->lister->scope, object->name);
+	const struct lister_object passed = {
+	    .name = name,
+	    .size = object->size,
+	    .mtime_ns = bucket_tag(object->last_modified, object->etag ? object->etag : ""),
+	    .last_modified = object->last_modified,
+	};
+	int r;
+
+	if (!name)
+		return 0;
+	pass->objects++;
+	r = pass->sink->object(pass->sink->arg, &passed, pass->diag);
+	return r ? r : pass->lister->scope.kind == KEY_OBJECT; /* what follows is another */
+}
+
+static int list(const struct lister *lister, const struct lister_sink *sink, struct diag *diag)
+{
+	struct pass pass = {lister, sink, 0, diag};
+	const struct provider_sink provided = {pass_on, &pass};
+	_cleanup_free_ char *cursor = NULL;
+
+	for (unsigned pages = 0; pages < LISTER_MOST_PAGES; pages++) {
+		_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
+		_cleanup_free_ char *last = cursor;
+		int r;
+
+		cursor = NULL;
+		r = ask_page(lister, lister->scope.prefix, last, &answer, diag);
+		if (!r)
+			r = lister->url->ops->listed(lister->provider, &answer, &provided, &cursor,
+						     diag);
+		if (r)
+			return BASE_MIN(r, 0);
+		if (!cursor)
+			return pass.objects ? 0 : -ENOENT;
+		if (last && strcmp(cursor, last) == 0)
+			break;
+	}
+	return diag_fail(diag, -EBADMSG, "%s: the server's list has no end",
+			 BASE_QUOTED(lister->url->place, 200));
+}
+
+static int is_same(void *arg, const struct provider_object *object)
+{
+	const struct lister *lister = arg;
+
+	return strcmp(object->name, lister->scope.prefix) == 0; /* 1: it is found */
+}
+
+/* Is the scope's object one, or is it a prefix? */
+static int find_out(struct lister *lister, struct diag *diag)
+{
+	const struct provider_sink sink = {is_same, lister};
+	_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
+	_cleanup_free_ char *cursor = NULL;
+	int r = ask_page(lister, lister->scope.prefix, NULL, &answer, diag);
+
+	if (!r)
+		r = lister->url->ops->listed(lister->provider, &answer, &sink, &cursor, diag);
+	return r ? BASE_MIN(r, 0) : key_scope_below(&lister->scope);
+}
+
+/* ---- a HEAD of each ---- */
+
+struct heads {
+	const struct lister *lister;
+	char **key;
+	size_t n, room;
+	pthread_mutex_t mutex; /* covers what follows, the sink, the diag and refused() */
+	size_t next;
+	int error;
+	const struct lister_sink *sink;
+	struct diag *diag;
+};
+
+static int keep(void *arg, const char *key)
+{
+	struct heads *heads = arg;
+
+	if (!base_grow(&heads->key, &heads->room, heads->n + 1, sizeof(*heads->key)))
+		return -ENOMEM;
+	heads->key[heads->n] = strdup(key);
+	return heads->key[heads->n] ? (heads->n++, 0) : -ENOMEM;
+}
+
+/* Providers are asked to mend something by one thread at a time. */
+static int refuse_head(struct heads *heads, struct http *http, const struct http_answer *answer,
+		       const char *key, struct diag *diag)
+{
+	struct lister mine = *heads->lister;
+	BASE_HOLD(&heads->mutex);
+
+	mine.http = http;
+	return refuse(&mine, answer, key, diag);
+}
+
+static int ask_head(struct heads *heads, struct http *http, const char *key,
+		    struct lister_object *ret, struct diag *diag)
+{
+	const struct lister *lister = heads->lister;
+	const struct provider_ops *ops = lister->url->ops;
+
+	for (unsigned tries = 0;; tries++) {
+		_cleanup_(freep) struct http_request request = {.method = "HEAD"};
+		_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
+		int r = ops->request(lister->provider, "HEAD", key, &request);
+
+		r = r ? r : ops->sign(lister->provider, &request);
+		if (r)
+			return diag_fail(diag, r, "\"%s\": no request of it can be made: %s",
+					 BASE_QUOTED(key, 200), strerror(-r));
+		r = http_ask(http, &request, 65536, &answer, diag);
+		if (r)
+			return r;
+		if (answer.status == 200 && answer.total == UINT64_MAX)
+			return diag_fail(diag, -EBADMSG,
+					 "\"%s\": the server does not say how many bytes it has",
+					 BASE_QUOTED(key, 200));
+		if (answer.status == 200) {
+			*ret = (struct lister_object){
+			    .name = key_name(&lister->scope, key),
+			    .size = answer.total,
+			    .mtime_ns = bucket_tag(answer.last_modified, answer.etag),
+			    .last_modified = answer.last_modified,
+			};
+			return 0;
+		}
+		r = refuse_head(heads, http, &answer, key, diag);
+		if (r < 0)
+			return r;
+		if (tries > 2)
+			return diag_fail(diag, -EACCES, "\"%s\": the server says %ld again",
+					 BASE_QUOTED(key, 200), answer.status);
+	}
+}
+
+static void *ask_heads(void *arg)
+{
+	struct heads *heads = arg;
+	struct http *http = NULL;
+	int error = http_new(&http);
+
+	while (!error) {
+		struct lister_object object;
+		const char *key = NULL;
+		struct diag diag;
+
+		{
+			BASE_HOLD(&heads->mutex);
+			if (!heads->error && heads->next < heads->n)
+				key = heads->key[heads->next++];
+		}
+		if (!key)
+			break;
+		error = ask_head(heads, http, key, &object, &diag);
+		{
+			BASE_HOLD(&heads->mutex);
+			if (!error && object.name && !heads->error)
+				error = heads->sink->object(heads->sink->arg, &object, &diag);
+			if (error && !heads->error) {
+				heads->error = error;
+				*heads->diag = diag;
+			}
+		}
+	}
+	http_free(http);
+	return NULL;
+}
+
+static int head_each(const struct lister *lister, const struct lister_sink *sink, struct diag *diag)
+{
+	struct heads heads = {.lister = lister, .sink = sink, .diag = diag};
+	pthread_t thread[LISTER_THREADS];
+	unsigned n = 0;
+	int r = key_each(&lister->scope, LISTER_MOST_NAMES, keep, &heads, diag);
+
+	pthread_mutex_init(&heads.mutex, NULL);
+	while (!r && n < LISTER_THREADS && n + 1 < heads.n &&
+	       pthread_create(&thread[n], NULL, ask_heads, &heads) == 0)
+		n++;
+	if (!r)
+		ask_heads(&heads);
+	while (n > 0)
+		pthread_join(thread[--n], NULL);
+	pthread_mutex_destroy(&heads.mutex);
+	for (size_t i = 0; i < heads.n; i++)
+		free(heads.key[i]);
+	free(heads.key);
+	if (!r && !heads.error && heads.next < heads.n)
+		return diag_fail(diag, -ENOMEM, "there is no memory");
+	return r ? r : heads.error;
+}
+
+/* ---- either ---- */
+
+static int refuse_list(const struct lister *lister, struct diag *diag)
+{
+	return diag_fail(diag, -ENOTSUP,
+			 "%s://%s: such a server has no list of what it has: name one file, or "
+			 "shards as in %s://%s/train-{000..123}.tar",
+			 lister->url->ops->scheme, BASE_QUOTED(lister->url->place, 200),
+			 lister->url->ops->scheme, BASE_QUOTED(lister->url->place, 200));
+}
+
+int lister_run(struct lister *lister, const struct lister_sink *sink, struct diag *diag)
+{
+	int r;
+
+	key_scope_fini(&lister->scope);
+	r = key_scope_of(lister->url->path, &lister->scope, diag);
+	if (r)
+		return r;
+	if (lister->scope.kind == KEY_OBJECT)
+		r = find_out(lister, diag);
+	if (!r)
+		r = list(lister, sink, diag);
+	if (r == -ENOTSUP)
+		r = lister->scope.kind == KEY_BELOW ? refuse_list(lister, diag)
+						    : head_each(lister, sink, diag);
+	if (r == -ENOENT)
+		return diag_fail(diag, r, "%s: there is no object of that name, nor any below it",
+				 BASE_QUOTED(lister->url->text, 300));
+	return r;
+}
