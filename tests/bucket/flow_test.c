@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How many requests at once, and how long one waits. */
+
+#include <check.h>
+
+#include "bucket/flow.h"
+
+#define MS UINT64_C(1000000)
+#define S (1000 * MS)
+
+static struct flow flow;
+
+static void answers(unsigned n, uint64_t latency_ns)
+{
+	while (n--)
+		flow_good(&flow, latency_ns, true);
+}
+
+START_TEST(test_grows)
+{
+	unsigned before;
+
+	flow_init(&flow, S);
+	answers(3000, 50 * MS);
+	ck_assert_uint_eq(flow.limit, FLOW_MOST);
+	/* One a round, once it was too much. */
+	flow_bad(&flow, 10 * S);
+	before = flow.limit;
+	ck_assert_uint_eq(before, FLOW_MOST * 7 / 10);
+	answers(before - 1, 50 * MS);
+	ck_assert_uint_eq(flow.limit, before);
+	answers(1, 50 * MS);
+	ck_assert_uint_eq(flow.limit, before + 1);
+}
+END_TEST
+
+START_TEST(test_stays)
+{
+	unsigned before;
+
+	flow_init(&flow, S);
+	answers(8 + 16, 50 * MS);
+	before = flow.limit;
+	answers(1000, 80 * MS);
+	ck_assert_uint_eq(flow.limit, before);
+	/* Nor while so many are not needed. */
+	flow_init(&flow, S);
+	before = flow.limit;
+	for (unsigned i = 0; i < 1000; i++)
+		flow_good(&flow, 50 * MS, false);
+	ck_assert_uint_eq(flow.limit, before);
+	/* A place that has become slower for good is one to be measured anew. */
+	answers(64, 50 * MS);
+	answers(100000, 200 * MS);
+	ck_assert_uint_gt(flow.limit, before);
+}
+END_TEST
+
+START_TEST(test_shrinks)
+{
+	flow_init(&flow, S);
+	answers(3000, 50 * MS);
+	flow_bad(&flow, 10 * S);
+	flow_bad(&flow, 10 * S + 10 * MS); /* of the same round trip */
+	ck_assert_uint_eq(flow.limit, FLOW_MOST * 7 / 10);
+	for (unsigned i = 1; i < 30; i++)
+		flow_bad(&flow, 10 * S + i * 60 * MS);
+	ck_assert_uint_eq(flow.limit, FLOW_LEAST);
+}
+END_TEST
+
+START_TEST(test_patience)
+{
+	flow_init(&flow, S);
+	ck_assert_uint_eq(flow_patience_ns(&flow, 100 * S), 5 * S);
+	answers(200, 50 * MS);
+	ck_assert_uint_eq(flow_patience_ns(&flow, S + 500 * MS), 5 * S);
+	ck_assert_uint_eq(flow_patience_ns(&flow, 100 * S), S);
+	answers(10, 900 * MS);
+	ck_assert_uint_eq(flow_patience_ns(&flow, 100 * S), 3600 * MS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("flow");
+	TCase *all = tcase_create("all");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(all, test_grows);
+	tcase_add_test(all, test_stays);
+	tcase_add_test(all, test_shrinks);
+	tcase_add_test(all, test_patience);
+	suite_add_tcase(suite, all);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
