@@ -38,7 +38,7 @@
 
 #define EARLY_S 300 /* before they expire, credentials are renewed */
 #define AGAIN_S 60  /* until that is tried again */
-#define RECENT_S 30 /* so long what was mended is news */
+#define RECENT_S 60 /* so long what was mended is news */
 #define LOOK_S 10   /* between two looks for newer credentials */
 
 struct s3 {
