@@ -284,6 +284,7 @@ static bool mend_keys(struct s3 *s3, struct http *http, struct diag *diag)
 	}
 	if (look(s3, http, &keys, diag))
 		return false;
+	*diag->text = '\0';
 	is_mended = replace(s3, &keys);
 	if (is_mended) {
 		BASE_HOLD(&s3->lock);
@@ -305,10 +306,12 @@ static bool mend_region(struct s3 *s3, const char *region)
 	return true;
 }
 
+/* why: there are no newer credentials; "": nobody has looked. */
 static void say(struct s3 *s3, const struct http_answer *answer, const struct s3_error *error,
-		const char *name, struct diag *diag)
+		const char *name, const struct diag *why, struct diag *diag)
 {
 	char shown[16], key[160], host[320];
+	struct diag no;
 	struct s3_refusal refusal = {.status = answer->status,
 				     .name = name,
 				     .key = s3->is_anonymous ? NULL : key,
@@ -322,7 +325,8 @@ static void say(struct s3 *s3, const struct http_answer *answer, const struct s3
 	snprintf(key, sizeof(key), "%s (of %s)", s3_keys_shown(&s3->keys, shown), s3->keys.from);
 	s3_place_host(&s3->place, host);
 	refusal.region = s3->place.region;
-	s3_refusal_say(&refusal, diag);
+	s3_refusal_say(&refusal, &no);
+	diag_set(diag, "%s%s%s", no.text, *why->text ? "; and new credentials: " : "", why->text);
 }
 
 static int s3_refused(void *self, struct http *http, const struct http_answer *answer,
@@ -338,7 +342,8 @@ static int s3_refused(void *self, struct http *http, const struct http_answer *a
 		return 1;
 	if (s3_refusal_is_of_keys(answer->status, &error) && mend_keys(s3, http, &why))
 		return 1;
-	say(s3, answer, &error, name, ret_diag);
+	say(s3, answer, &error, name && *name && name[strlen(name) - 1] != '/' ? name : NULL, &why,
+	    ret_diag);
 	return 0;
 }
 

@@ -152,8 +152,9 @@ void s3_refusal_say(const struct s3_refusal *refusal, struct diag *ret)
 	if (fn)
 		fn(refusal, text);
 	else
-		snprintf(text, sizeof(text), "the server says: %s",
-			 *error->message ? BASE_QUOTED(error->message, 256) : "nothing more");
+		snprintf(text, sizeof(text), "the server says: %s%s",
+			 *error->message ? BASE_QUOTED(error->message, 256) : "nothing more",
+			 refusal->key ? "" : " (it was asked without credentials, anonymous=1)");
 	diag_set(ret, "s3://%s%s%s: HTTP %ld%s%s: %s", refusal->bucket,
 		 refusal->name ? "/" : " cannot be listed",
 		 refusal->name ? BASE_QUOTED(refusal->name, 200) : "", refusal->status,

@@ -276,6 +276,9 @@ static const struct {
      "s3://bucket/a\\x0a: HTTP 400 Strange\\x0a: the server says: a \\x22b\\x22\\x0a"},
     {"", 403, "<html>proxy</html>", "a", "s3://bucket/a: HTTP 403: the key ...ENT1"},
     {"", 418, "", "a", "HTTP 418: the server says: nothing more"},
+    {"anonymous=1", 400, "<Error><Code>Odd</Code></Error>", "p/",
+     "s3://bucket cannot be listed: HTTP 400 Odd: the server says: nothing more (it was asked "
+     "without credentials"},
 };
 
 START_TEST(refusals_are_told)
@@ -294,16 +297,17 @@ START_TEST(refusals_are_told)
 }
 END_TEST
 
+static struct diag last;
+
 static int refuse(void *s3, long status, const char *region, const char *body)
 {
 	struct http_answer answer = {.status = status};
-	struct diag diag = {""};
 	int r;
 
 	snprintf(answer.region, sizeof(answer.region), "%s", region);
 	answer.body = strdup(body);
 	answer.body_bytes = strlen(body);
-	r = provider_s3.refused(s3, NULL, &answer, "a", &diag);
+	r = provider_s3.refused(s3, NULL, &answer, "a", &last);
 	http_answer_free(&answer);
 	return r;
 }
@@ -362,6 +366,11 @@ START_TEST(expired_ones_are_replaced)
 	/* There are none that are newer. */
 	s3 = opened("bucket", "");
 	ck_assert_int_eq(refuse(s3, 400, "", over), 0);
+	provider_s3.close(s3);
+	s3 = opened("bucket", "");
+	unsetenv("AWS_SECRET_ACCESS_KEY");
+	ck_assert_int_eq(refuse(s3, 400, "", over), 0);
+	ck_assert_ptr_nonnull(strstr(last.text, "; and new credentials: AWS_ACCESS_KEY_ID and"));
 	provider_s3.close(s3);
 }
 END_TEST
