@@ -13,7 +13,7 @@
 #define XML_MOST_TEXT 16384
 
 /* An element has ended: path is its name behind those of the elements that it is in, "ListBucketResult/Contents/Key";
- * text is what stands in it directly. Both are borrowed for the call. 0, or what xml_read() gives then. */
+ * text is what stands in it, behind the last element inside it. Both are borrowed for the call. 0, or what xml_read() gives then. */
 typedef int (*xml_fn)(void *arg, const char *path, const char *text);
 
 /* 0; -EBADMSG with diag: it is no XML, or exceeds a bound; -ENOMEM; what fn said. */

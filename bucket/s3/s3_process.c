@@ -31,7 +31,7 @@ static int start(const char *command, int out, int err, pid_t *ret)
 	char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	sigset_t none;
+	sigset_t none, all;
 	int r;
 
 	if (posix_spawn_file_actions_init(&actions))
@@ -41,15 +41,18 @@ static int start(const char *command, int out, int err, pid_t *ret)
 		return ENOMEM;
 	}
 	sigemptyset(&none);
+	sigfillset(&all);
 	r = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	r = r ? r : posix_spawn_file_actions_adddup2(&actions, out, 1);
 	r = r ? r : posix_spawn_file_actions_adddup2(&actions, err, 2);
 	r = r ? r : posix_spawn_file_actions_addclosefrom_np(&actions, 3);
 	r = r ? r : posix_spawnattr_setpgroup(&attributes, 0);
 	r = r ? r : posix_spawnattr_setsigmask(&attributes, &none);
+	r = r ? r : posix_spawnattr_setsigdefault(&attributes, &all);
 	r = r ? r
-	      : posix_spawnattr_setflags(&attributes,
-					 POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	      : posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP |
+							  POSIX_SPAWN_SETSIGMASK |
+							  POSIX_SPAWN_SETSIGDEF);
 	r = r ? r : posix_spawn(ret, "/bin/sh", &actions, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);

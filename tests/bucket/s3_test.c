@@ -3,6 +3,7 @@
 /* The provider as access-bucket uses it: addresses, requests, and what is made of a no. */
 
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -436,6 +437,46 @@ START_TEST(they_are_renewed_early)
 }
 END_TEST
 
+static void *sign_many(void *s3)
+{
+	for (int i = 0; i < 500; i++) {
+		struct http_request request = {.method = NULL};
+
+		ck_assert_int_eq(provider_s3.list(s3, "p/", "c", &request), 0);
+		ck_assert_int_eq(provider_s3.sign(s3, &request), 0);
+		http_request_free(&request);
+		ck_assert_int_eq(provider_s3.request(s3, "GET", "p/a", &request), 0);
+		ck_assert_int_eq(provider_s3.sign(s3, &request), 0);
+		ck_assert_ptr_nonnull(http_request_value(&request, "X-Amz-Security-Token"));
+		http_request_free(&request);
+	}
+	return NULL;
+}
+
+/* One thread signs, another one renews and mends. */
+START_TEST(in_two_threads)
+{
+	static const char *const ids[] = {"AKIDONE", "AKIDTWO", "AKIDTHREE", "AKIDFOUR"};
+	pthread_t thread;
+	struct diag diag;
+	void *s3;
+
+	unsetenv("AWS_ACCESS_KEY_ID");
+	unsetenv("AWS_SECRET_ACCESS_KEY");
+	process_of("AKIDZERO", 100);
+	s3 = opened("bucket", "");
+	ck_assert_int_eq(pthread_create(&thread, NULL, sign_many, s3), 0);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ids); i++) {
+		process_of(ids[i], 100);
+		ck_assert_uint_eq(provider_s3.renew(s3, NULL, &diag), 60);
+		ck_assert_int_eq(refuse(s3, 301, i & 1 ? "eu-west-1" : "eu-west-2", ""), 1);
+	}
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	expect(s3, "https://bucket.s3.eu-west-1.amazonaws.com/a", "AKIDFOUR/");
+	provider_s3.close(s3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("s3");
@@ -454,6 +495,7 @@ int main(void)
 	tcase_add_test(tcase, expired_ones_are_replaced);
 	tcase_add_test(tcase, anonymous_ones_are_not_signed);
 	tcase_add_test(tcase, they_are_renewed_early);
+	tcase_add_test(tcase, in_two_threads);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
