@@ -15,7 +15,7 @@
  *   mprotect  not at all: the arena and the generation word stay read-only, no page becomes code
  *   madvise   advice that only gives memory back or changes page sizes: MADV_REMOVE would punch
  *             holes into shared memory
- *   write     to the eventfd alone; pread64 of an indexer's file
+ *   write     to the eventfd alone; pread64 of an indexer's file, or read of the pipe that it has instead
  *   ioctl     of a carrier with an RDMA device: that device's calls, which a queue pair's connecting is; all was mapped before
  *   signals   none are handled, so not even rt_sigreturn; abort() dies of its first system call
  *
@@ -156,7 +156,8 @@ static int sandbox_allow_files(scmp_filter_ctx filter, const struct sandbox_limi
 				  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)limits->event_fd, 0));
 
 	if (rc == 0 && limits->reads)
-		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(pread64), 1,
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
+				      limits->is_pipe ? SCMP_SYS(read) : SCMP_SYS(pread64), 1,
 				      SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)limits->read_fd, 0));
 	return rc;
 }

@@ -11,8 +11,9 @@
 struct sandbox_limits {
 	uint64_t memory; /* bytes of private memory (heap) */
 	int event_fd;    /* the one descriptor that may be written */
-	bool reads;      /* and read_fd may be read at any place; all others are closed */
+	bool reads;      /* and read_fd may be read, at any place; all others are closed */
 	int read_fd;
+	bool is_pipe; /* read_fd: is read in its turn, and at no place */
 };
 
 /* Closes descriptors, drops capabilities, sets limits, loads the filter. There is no way back.
