@@ -16,7 +16,7 @@
 
 #include "pipeline/forms/zstandard.h"
 #include "storage/index.h"
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/source_kind.h"
 
 /* Absolute; it need not be there as it is written (lists, options). */
@@ -59,6 +59,8 @@ static int reader_open(char *path, const struct scan_progress *progress,
 	reader->how = READER_HOW_ALL;
 	*ret = reader; /* what is open of it is freed by who has it */
 	r = source_open_root(reader, diag);
+	if (!r && reader->bucket)
+		source_bucket_want(reader->bucket, true);
 	r = r ? r : source_probe(reader, progress, diag);
 	if (r == SOURCE_E_NONE)
 		source_refuse_root(reader, reader->pattern ? ENOENT : ENOTDIR, diag);
@@ -132,7 +134,7 @@ bool convert_source_read(const struct convert_source *source, uint64_t sample, u
 {
 	struct reader_outcome outcome;
 
-	source->reader->ops->read(source->reader, source->reader->root_fd, sample, room, &outcome);
+	source_sample_read(source->reader, source->reader->root_fd, sample, room, &outcome);
 	if (outcome.stage != LAYOUT_FAIL_NONE)
 		snprintf(
 		    ret_why, size, "%s%s",

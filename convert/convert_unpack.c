@@ -135,13 +135,6 @@ static int list_names(struct unpack *unpack)
 
 /* ---- one of them ---- */
 
-static int open_shard(const struct unpack *unpack, const char *name)
-{
-	if (unpack->dataset->is_folder)
-		return source_open_file(unpack->dataset->root_fd, name, false);
-	return fcntl(unpack->dataset->root_fd, F_DUPFD_CLOEXEC, 3);
-}
-
 static int spawn(const char *how, int from, int to, pid_t *ret)
 {
 	char program[] = "access-convert", option[] = UNPACK_OPTION;
@@ -183,10 +176,9 @@ static int start(struct unpack *unpack, unsigned slot)
 		    unpack, name,
 		    "is compressed in a way that convert does not read (it reads gzip "
 		    "and zstd): unpack it (bunzip2, unxz) and give the plain one");
-	from = open_shard(unpack, name);
+	from = source_open_shard(unpack->dataset, name);
 	if (from < 0)
-		return unpack_fail_errno(unpack, name, "cannot be opened",
-					 unpack->dataset->is_folder ? -from : errno);
+		return unpack_fail_errno(unpack, name, "cannot be opened", -from);
 	to = openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return unpack_fail_errno(unpack, name, "cannot be unpacked", errno);

@@ -124,11 +124,11 @@ static int die_of(int number)
 int main(int argc, char **argv)
 {
 	struct convert_options options = {.form = CONVERT_USUAL_FORM};
-	int r;
-
 	/* what scans a shard, and what unpacks one, are processes of this program */
-	if (argc == 5 && strcmp(argv[1], INDEXER_OPTION) == 0)
-		return source_indexing_main(argv + 2);
+	int r = source_indexing_main(argc, argv);
+
+	if (r >= 0)
+		return r;
 	if (argc == 3 && strcmp(argv[1], UNPACK_OPTION) == 0)
 		return convert_unpacking_main(argv[2]);
 	r = parse_options(argc, argv, &options);

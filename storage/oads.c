@@ -45,7 +45,8 @@
 #define OADS_MOST_BYTES (UINT64_C(1) << 56)
 
 struct oads {
-	int fd; /* borrowed */
+	int fd;                    /* borrowed */
+	struct oads_reader reader; /* or zeros */
 	struct oads_head head;
 	uint64_t *start; /* owned; [groups + 1], the last is the end of the samples */
 	int64_t mtime_ns;
@@ -57,21 +58,23 @@ static int64_t mtime_of(const struct stat *st)
 }
 
 /* 0, OADS_E_CHANGED at the end of the file, or negative errno. */
-static int read_at(int fd, void *to, uint64_t bytes, uint64_t at)
+static int read_at(const struct oads *oads, void *to, uint64_t bytes, uint64_t at)
 {
-	int r = base_read_at(fd, to, bytes, at);
+	const struct oads_reader *reader = &oads->reader;
+	int r = reader->read ? reader->read(reader->arg, to, bytes, at)
+			     : base_read_at(oads->fd, to, bytes, at);
 
 	return r == -ENODATA ? OADS_E_CHANGED : r;
 }
 
 /* As read_at(), and again after a pause where a network file system may have failed in passing. */
-static int read_again(int fd, void *to, uint64_t bytes, uint64_t at)
+static int read_again(const struct oads *oads, void *to, uint64_t bytes, uint64_t at)
 {
-	int r = read_at(fd, to, bytes, at);
+	int r = read_at(oads, to, bytes, at);
 
 	for (int i = 0; (r == -EIO || r == -ESTALE) && i < OADS_TRIES; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-		r = read_at(fd, to, bytes, at);
+		r = read_at(oads, to, bytes, at);
 	}
 	return r;
 }
@@ -180,7 +183,7 @@ static int starts_read(struct oads *oads, const char *name, struct diag *diag)
 		int r;
 
 		step = BASE_MIN(bytes - at, OADS_STEP);
-		r = read_again(oads->fd, oads->start + at / 8, step, head_starts(&oads->head) + at);
+		r = read_again(oads, oads->start + at / 8, step, head_starts(&oads->head) + at);
 		if (r < 0)
 			return refuse_errno(name, -r, diag);
 		is_good = !r && starts_rise(oads, at / 8, (at + step) / 8);
@@ -201,7 +204,7 @@ static int open_all(struct oads *oads, const char *name, const struct scan_progr
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(oads->head))
 		return OADS_E_NONE;
 	oads->mtime_ns = mtime_of(&st);
-	r = read_again(oads->fd, &oads->head, sizeof(oads->head), 0);
+	r = read_again(oads, &oads->head, sizeof(oads->head), 0);
 	if (r < 0)
 		return refuse_errno(name, -r, diag);
 	r = r ? OADS_E_NONE : head_check(&oads->head, (uint64_t)st.st_size, name, diag);
@@ -213,12 +216,20 @@ static int open_all(struct oads *oads, const char *name, const struct scan_progr
 int oads_open(int fd, const char *name, const struct scan_progress *progress, struct oads **ret,
 	      struct diag *diag)
 {
+	return oads_open_from(fd, NULL, name, progress, ret, diag);
+}
+
+int oads_open_from(int fd, const struct oads_reader *reader, const char *name,
+		   const struct scan_progress *progress, struct oads **ret, struct diag *diag)
+{
 	struct oads *oads = calloc(1, sizeof(*oads));
 	int r;
 
 	if (!oads)
 		return refuse_errno(name, ENOMEM, diag);
 	oads->fd = fd;
+	if (reader)
+		oads->reader = *reader;
 	r = open_all(oads, name, progress, diag);
 	if (r) {
 		oads_close(oads);
@@ -266,7 +277,7 @@ static bool has_hole(const uint8_t *bytes, uint64_t size)
 /* One piece of it, by way of `piece`. */
 static int index_copy(const struct oads *oads, int to, uint8_t *piece, uint64_t bytes, uint64_t at)
 {
-	int r = read_again(oads->fd, piece, bytes, oads->head.index_at + at);
+	int r = read_again(oads, piece, bytes, oads->head.index_at + at);
 
 	if (r)
 		return r;
@@ -343,13 +354,22 @@ int oads_read(const struct oads *oads, const struct dataset *index, uint64_t sam
 
 	if (!*dataset_name_of(index, sample) || !oads_place(oads, index, sample, &at))
 		return OADS_E_INDEX;
-	r = read_at(oads->fd, buffer, size, at);
+	r = read_at(oads, buffer, size, at);
 	changed = oads_check(oads);
 	if (changed)
 		return changed;
-	if (r)
-		return r;
-	return hash_checksum(buffer, size) == (uint64_t)dataset_mtime_of(index, sample)
+	return r ? r : oads_check_bytes(index, sample, buffer);
+}
+
+int oads_check_bytes(const struct dataset *index, uint64_t sample, const uint8_t *buffer)
+{
+	return hash_checksum(buffer, dataset_size_of(index, sample)) ==
+		       (uint64_t)dataset_mtime_of(index, sample)
 		   ? 0
 		   : OADS_E_DAMAGED;
+}
+
+int64_t oads_mtime_ns(const struct oads *oads)
+{
+	return oads->mtime_ns;
 }

@@ -53,8 +53,15 @@ enum {
 
 struct oads; /* an open one; immutable, any thread may ask */
 
-/* Reads the head and what places the samples from fd (borrowed as long as it is open). progress may be NULL.
+struct oads_reader { /* how bytes come, if not from the descriptor */
+	/* As base_read_at(). */
+	int (*read)(const void *arg, void *to, uint64_t bytes, uint64_t at);
+	const void *arg; /* borrowed as long as it is open */
+};
+/* Reads the head and what places the samples from fd (borrowed as long as it is open). reader: NULL, or copied. progress may be NULL.
  * 0, OADS_E_NONE, OADS_E_BAD, DATASET_E_ROOM, negative errno; diag is set with OADS_E_BAD and those. */
+int oads_open_from(int fd, const struct oads_reader *reader, const char *name,
+		   const struct scan_progress *progress, struct oads **ret, struct diag *diag);
 int oads_open(int fd, const char *name, const struct scan_progress *progress, struct oads **ret,
 	      struct diag *diag);
 void oads_close(struct oads *oads);
@@ -71,6 +78,9 @@ bool oads_place(const struct oads *oads, const struct dataset *index, uint64_t s
  * errno. */
 int oads_read(const struct oads *oads, const struct dataset *index, uint64_t sample,
 	      uint8_t *buffer);
+/* The same of bytes that came in another way. */
+int oads_check_bytes(const struct dataset *index, uint64_t sample, const uint8_t *buffer);
+int64_t oads_mtime_ns(const struct oads *oads); /* the file's, when it was opened */
 /* Is it the file that was opened, unchanged? 0, OADS_E_CHANGED, negative errno. */
 int oads_check(const struct oads *oads);
 

@@ -320,10 +320,10 @@ static void parse_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status;
+	int status = source_indexing_main(argc, argv);
 
-	if (argc == 5 && strcmp(argv[1], INDEXER_OPTION) == 0)
-		return source_indexing_main(argv + 2);
+	if (status >= 0)
+		return status;
 	parse_options(argc, argv);
 
 	started_confine("access-reader");

@@ -7,7 +7,7 @@
  * Each is told as it comes: whoever waits for one waits for no other.
  */
 
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 
 #include "storage/source/source_kind.h"
 
@@ -15,9 +15,8 @@
 static unsigned claim_more(const struct reader_thread *thread, struct reader_queue *queue,
 			   unsigned most, struct queue_task ret[])
 {
-	const struct reader_dataset *dataset = queue->dataset;
-	const unsigned threads = dataset->ops->threads ? dataset->ops->threads(dataset) : 2;
-	const unsigned share = queue_length(&queue->queue) / threads;
+	const unsigned threads = source_sample_threads(queue->dataset);
+	const unsigned share = queue_length(&queue->queue) / (threads ? threads : 2);
 	unsigned n = 0;
 	int r = 0;
 
@@ -135,7 +134,7 @@ static void many_bring(struct reader_thread *thread, struct reader_queue *queue,
 			      .told_ns = base_now_ns(),
 			      .cpu_ns = base_cpu_ns()};
 
-	queue->dataset->ops->many(queue->dataset, &all.many);
+	source_sample_many(queue->dataset, &all.many);
 	many_tell(&all.many);
 	for (unsigned i = 0; i < n; i++)
 		if (!wanted[i].is_told)
@@ -163,7 +162,7 @@ void reader_many_serve(struct reader_thread *thread, struct reader_queue *queue,
 		       const struct queue_task *first)
 {
 	const struct source_ops *ops = queue->dataset->ops;
-	const unsigned most = ops->most ? ops->most(queue->dataset, &thread->link) : 1;
+	const unsigned most = source_sample_most(queue->dataset, &thread->link);
 	struct queue_task task[SOURCE_MOST_MADE];
 	unsigned n = 1;
 

@@ -12,7 +12,7 @@
  * claimed.
  *
  * A data set whose samples processes make is a mount of its own, with as many threads as these are: what
- * hangs there holds nobody's files.
+ * hangs there holds nobody's files. So is one in an object store.
  *
  * A task that waits for a value of another node (reader_peers.c) keeps its queue busy, and no thread. Where none comes,
  * it is put before all others of its mount.
@@ -34,7 +34,7 @@
 #include "storage/reader_peers.h"
 
 #include "base/log.h"
-#include "storage/source/source_kind.h"
+#include "storage/source/source_bytes.h"
 
 #define MOUNT_MOST 64
 #define MOUNT_MOST_LOOKS 4096               /* of a mount, that wait */
@@ -363,9 +363,9 @@ static unsigned mount_queues(struct reader_mount *mount)
 /* The mount of the data set, with its threads; one without queues is used again. */
 static int mount_of(const struct reader_dataset *dataset, struct reader_mount **ret)
 {
-	const struct source_ops *ops = dataset->ops;
-	const uint64_t device = ops->make ? dataset->inode | MOUNT_MADE : dataset->device;
-	const unsigned threads = ops->make ? ops->threads(dataset) : mounts.threads;
+	const unsigned own = source_sample_threads(dataset);
+	const uint64_t device = own ? dataset->root.inode | MOUNT_MADE : dataset->root.device;
+	const unsigned threads = own ? own : mounts.threads;
 	struct reader_mount *unused = NULL;
 	int r;
 
@@ -390,6 +390,12 @@ static int mount_of(const struct reader_dataset *dataset, struct reader_mount **
 	return 0;
 }
 
+static void want(const struct reader_queue *queue, bool wants)
+{
+	if (queue->dataset->bucket)
+		source_bucket_want(queue->dataset->bucket, wants);
+}
+
 int reader_mount_add(struct reader_queue *queue)
 {
 	struct reader_mount *mount;
@@ -398,6 +404,7 @@ int reader_mount_add(struct reader_queue *queue)
 	if (r)
 		return r;
 	queue->mount = mount;
+	want(queue, true);
 	BASE_HOLD(&mount->lock);
 	mount->n_queues++;
 	mount_append_locked(mount, queue);
@@ -419,6 +426,7 @@ struct reader_queue *reader_mount_remove(uint64_t number, bool *ret_idle)
 		queue = mount_unlink_locked(mount, number);
 		if (queue) {
 			queue->leaving = true;
+			want(queue, false);
 			*ret_idle = queue->busy == 0;
 			mount->n_queues -= *ret_idle;
 		}

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "storage/openness.h"
 #include "storage/reader_parts.h"
+#include "storage/source/source_bucket.h"
 #include "storage/source/source_kind.h"
 
 #include <fcntl.h>
@@ -171,7 +172,7 @@ static void open_left_out(void *arg, uint64_t count, const char *names)
 	log_line(
 	    LOG_LEVEL_WARN, "left-out",
 	    "path=\"%s\" files=%llu what=\"FIFOs, sockets or devices, no pictures\" names=\"%s\"",
-	    BASE_QUOTED(dataset->path, 512), (unsigned long long)count, names);
+	    BASE_QUOTED(dataset->shown, 512), (unsigned long long)count, names);
 }
 
 static void open_aside(void *arg, uint64_t count, const char *first)
@@ -183,7 +184,7 @@ static void open_aside(void *arg, uint64_t count, const char *first)
 	    "path=\"%s\" indexes=%llu what=\"indexes of others beside the shards are not of "
 	    "these and were set aside; make or remove them (tfrecord2idx, wds2idx, widsindex)\" "
 	    "first=\"%s\"",
-	    BASE_QUOTED(dataset->path, 512), (unsigned long long)count, first);
+	    BASE_QUOTED(dataset->shown, 512), (unsigned long long)count, first);
 }
 
 static bool open_cancelled(void *arg)
@@ -199,6 +200,24 @@ static bool open_takes(void *arg, uint64_t bytes)
 	struct reader_dataset *dataset = arg;
 
 	return reader_room_takes(&dataset->room, bytes);
+}
+
+/* The root is open. */
+static int open_root(struct reader_dataset *dataset, const struct scan_progress *progress,
+		     int *ret_fd, struct diag *diag)
+{
+	int r;
+
+	if (progress->open_only && !openness_of_way(dataset->root_fd)) {
+		diag_set(diag, "the way to the dataset is not open to everybody");
+		return DATASET_E_CLOSED;
+	}
+	r = source_probe(dataset, progress, diag);
+	if (r == DATASET_E_COMPRESSED)
+		return DATASET_E_REFUSED;
+	if (r == SOURCE_E_NONE)
+		return source_refuse_root(dataset, dataset->pattern ? ENOENT : ENOTDIR, diag);
+	return r ? r : dataset->ops->index(dataset, table.scan_threads, progress, ret_fd, diag);
 }
 
 /* 0 and the index in place, *ret_fd the memfd or -1 for the stored one; or as scan_build(). */
@@ -218,19 +237,13 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 	r = source_open_root(dataset, diag);
 	if (r || dataset->how == READER_HOW_LOOK)
 		return r;
-	if (progress.open_only && !openness_of_way(dataset->root_fd)) {
-		diag_set(diag, "the way to the dataset is not open to everybody");
-		return DATASET_E_CLOSED;
-	}
-	r = source_probe(dataset, &progress, diag);
-	if (r == DATASET_E_COMPRESSED)
-		return DATASET_E_REFUSED;
-	if (r == SOURCE_E_NONE)
-		return source_refuse_root(dataset, dataset->pattern ? ENOENT : ENOTDIR, diag);
-	if (!r)
-		r = dataset->ops->index(dataset, table.scan_threads, &progress, ret_fd, diag);
+	if (dataset->bucket)
+		source_bucket_opening(dataset->bucket, &progress);
+	r = open_root(dataset, &progress, ret_fd, diag);
+	if (dataset->bucket)
+		source_bucket_opening(dataset->bucket, NULL);
 	if (r == DATASET_E_ROOM)
-		reader_room_refuse(&dataset->room, dataset->path, diag);
+		reader_room_refuse(&dataset->room, dataset->shown, diag);
 	return r;
 }
 
@@ -254,7 +267,7 @@ static void open_serve(struct reader_dataset *dataset)
 	reader_room_leave(&dataset->room); /* before accessd counts what came of it */
 	if (!r && dataset->how == READER_HOW_LOOK) {
 		table_drop(dataset);
-		reader_say_looked(dataset->id, dataset->device, dataset->inode,
+		reader_say_looked(dataset->id, dataset->root.device, dataset->root.inode,
 				  openness_of_way(dataset->root_fd));
 	} else if (!r && open_settle(dataset)) {
 		reader_say_opened(dataset, fd);

@@ -51,18 +51,25 @@ void reader_room_refuse(const struct reader_room *one, const char *path, struct 
 /* ---- reader_open.c: datasets ---- */
 
 struct source_ops;
+struct bucket;
+struct reader_root { /* what was opened */
+	uint64_t device, inode;
+	uint64_t stamp; /* of a file: when it was written to last */
+};
 struct reader_dataset { /* open: immutable but for refs */
 	uint64_t id;
 	int root_fd; /* owned; a folder, or a file that is all of it; instead of a folder another one later,
 			if it was made anew: reader_read.c */
-	uint64_t device, inode; /* of what was opened */
-	struct dataset *index;  /* owned */
-	bool no_atime;          /* the user owns the root: try O_NOATIME */
-	uint64_t stamp;         /* of a file: when it was written to last */
+	struct reader_root root;
+	struct bucket *
+	    bucket; /* owned; its files are placeholders of objects: source/source_bucket.h. NULL: it has files */
+	struct dataset *index; /* owned */
+	bool no_atime;         /* the user owns the root: try O_NOATIME */
 	bool is_folder;
 	const struct source_ops *ops; /* its kind: source/source_kind.h */
 	void *source;                 /* the kind's own, which its close() frees */
 	char *path;                   /* owned */
+	const char *shown;            /* what people call it: path, or its URL */
 	char *name;                   /* owned; the path without options */
 	const char *options;          /* in name: behind its end, or "" */
 	char *root_path;     /* owned; the root's: name, or of a list of shards their folder */

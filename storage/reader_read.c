@@ -17,7 +17,7 @@
  * Who opens the path then gets another stream (daemon/serve/source.c). A data set that is one file keeps it.
  */
 
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 
 #include "base/log.h"
 #include "storage/source/source_kind.h"
@@ -67,12 +67,12 @@ static void look_once(const struct reader_dataset *dataset, uint64_t sample, uin
 {
 	_cleanup_close_ int fd = -1;
 
-	dataset->ops->read(dataset, dataset->root_fd, sample, buffer, ret);
+	source_sample_read(dataset, dataset->root_fd, sample, buffer, ret);
 	if (may_be_anew(dataset, ret))
 		fd = open(dataset->root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	dataset->ops->read(dataset, fd, sample, buffer, ret);
+	source_sample_read(dataset, fd, sample, buffer, ret);
 	if (ret->stage == LAYOUT_FAIL_NONE)
 		take_root(dataset, fd);
 }

@@ -66,9 +66,9 @@ void reader_say_opened(const struct reader_dataset *dataset, int index_fd)
 	char way[PATH_MAX];
 
 	say(READER_OPENED, WIRE_U64(READER_KEY_ID, dataset->id),
-	    WIRE_U64(READER_KEY_DEVICE, dataset->device),
-	    WIRE_U64(READER_KEY_INODE, dataset->inode),
-	    WIRE_U64_IF(!dataset->is_folder, READER_KEY_STAMP, dataset->stamp),
+	    WIRE_U64(READER_KEY_DEVICE, dataset->root.device),
+	    WIRE_U64(READER_KEY_INODE, dataset->root.inode),
+	    WIRE_U64_IF(!dataset->is_folder, READER_KEY_STAMP, dataset->root.stamp),
 	    WIRE_U64(READER_KEY_FLEETING, dataset->ops->is_fleeting),
 	    WIRE_U64(READER_KEY_MADE, dataset->ops->make != NULL),
 	    WIRE_STRING(READER_KEY_WAY,

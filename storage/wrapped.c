@@ -43,7 +43,7 @@ static int wrapped_refuse(const char *root_name, const char *what, struct diag *
 	    BASE_QUOTED(root_name, 256), what);
 }
 
-static bool wrapped_is_own(int fd, mode_t kind)
+bool wrapped_is_own(int fd, mode_t kind)
 {
 	struct stat st;
 

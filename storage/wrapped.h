@@ -79,6 +79,8 @@ enum { WRAPPED_E_NONE = 1, WRAPPED_E_BAD = 2 };
 
 /* Is this what a note holds? Checks every number. */
 bool wrapped_note_is_good(const struct wrapped_note *note);
+/* Is it such a file of this user's, which nobody else may write to? */
+bool wrapped_is_own(int fd, mode_t kind);
 /* How many samples one question to the pool of the note may be about: what root's note says, 1 where that is not
  * there or damaged. */
 unsigned wrapped_batch(int root_fd);

@@ -12,7 +12,7 @@
  * set's room (tests/fuzz/scan_fuzz.c).
  */
 
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/scan/dali.h"
 #include "storage/source/scan/index_json.h"
 #include "storage/source/scan/scan_option.h"
@@ -68,8 +68,8 @@ static bool is_cancelled(const struct beside *beside)
 /* Its text, which the caller frees; NULL where there is none, or it was set aside. */
 static char *read_text(struct beside *beside, const char *name, uint64_t most, size_t *ret_size)
 {
-	_cleanup_close_ int fd =
-	    source_open_file(beside->dataset->root_fd, name, beside->dataset->no_atime);
+	_cleanup_close_ int fd = source_open_file(beside->dataset, beside->dataset->root_fd, name);
+	struct source_from from = {.dataset = beside->dataset, .name = name, .fd = fd};
 	_cleanup_free_ char *text = NULL;
 	struct stat st;
 	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
@@ -82,9 +82,9 @@ static char *read_text(struct beside *beside, const char *name, uint64_t most, s
 		r = -ENOMEM;
 	if (!r && !(text = malloc((size_t)st.st_size + 1)))
 		r = -ENOMEM;
-	r = r ? r : base_read_at(fd, text, (uint64_t)st.st_size, 0);
+	r = r ? r : source_read(&from, text, (uint64_t)st.st_size, 0);
 	if (r) {
-		set_aside(beside, name, " cannot be read: %s", strerror(-r));
+		set_aside(beside, name, " cannot be read: %s", source_why(&from, r));
 		return NULL;
 	}
 	*ret_size = (size_t)st.st_size;

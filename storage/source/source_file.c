@@ -8,9 +8,12 @@
  * listed; a check before the read would let a file through that is rewritten in between. Nothing
  * but the announced number of bytes is read meanwhile, and a FIFO that took the
  * file's place does not hold the thread (source_open_file()).
+ *
+ * A sample that is an object of a store comes by source_sample_read(), and only whether it has changed is asked here.
  */
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_bucket.h"
 #include "storage/source/source_kind.h"
 #include "storage/walk.h"
 
@@ -71,8 +74,7 @@ static void read_below(const struct reader_dataset *dataset, int root_fd, uint64
 		       uint8_t *buffer, struct reader_outcome *ret)
 {
 	const uint32_t size = dataset_size_of(dataset->index, sample);
-	const int fd =
-	    source_open_file(root_fd, dataset_name_of(dataset->index, sample), dataset->no_atime);
+	const int fd = source_open_file(dataset, root_fd, dataset_name_of(dataset->index, sample));
 	struct stat st;
 	int r;
 
@@ -92,6 +94,19 @@ static void read_below(const struct reader_dataset *dataset, int root_fd, uint64
 	else
 		ret->stage = LAYOUT_FAIL_NONE;
 	close(fd);
+}
+
+int source_file_place(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+		      struct source_range *ret)
+{
+	const uint32_t size = dataset_size_of(dataset->index, sample);
+
+	*ret = (struct source_range){.name = dataset_name_of(dataset->index, sample),
+				     .size = size,
+				     .mtime_ns = dataset_mtime_of(dataset->index, sample),
+				     .bytes = size,
+				     .to = buffer};
+	return *ret->name ? 0 : DATASET_E_BAD;
 }
 
 void source_file_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,

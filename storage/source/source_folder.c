@@ -25,7 +25,7 @@ static bool folder_use_stored(struct reader_dataset *dataset)
 
 	if (!source_map_stored(dataset))
 		return false;
-	if (!scan_verify(dataset->root_fd, dataset->path, dataset->index, &diag) &&
+	if (!scan_verify(dataset->root_fd, dataset->shown, dataset->index, &diag) &&
 	    (dataset->how != READER_HOW_OPEN_ONLY ||
 	     openness_of_index(dataset->root_fd, dataset->index)))
 		return true;
@@ -40,13 +40,15 @@ static int folder_index(struct reader_dataset *dataset, unsigned threads,
 
 	if (folder_use_stored(dataset))
 		return 0;
-	r = scan_build(dataset->root_fd, dataset->path, threads, progress, ret_fd, diag);
+	r = scan_build(dataset->root_fd, dataset->shown, threads, progress, ret_fd, diag);
 	return r ? r : source_map_new(dataset, ret_fd, diag);
 }
 
 const struct source_ops source_folder = {
     .name = "folder",
+    .files = true,
     .probe = folder_probe,
     .index = folder_index,
     .read = source_file_read,
+    .place = source_file_place,
 };

@@ -2,7 +2,7 @@
 
 #include "storage/source/source_index_json.h"
 
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@ int source_index_json_refuse(const struct reader_dataset *dataset, const char *s
 {
 	return diag_fail(diag, DATASET_E_REFUSED,
 			 "dataset \"%s\" is refused: shard \"%s\" %s; copy the data set anew",
-			 BASE_QUOTED(dataset->path, 256), BASE_QUOTED(shard, 128), what);
+			 BASE_QUOTED(dataset->shown, 256), BASE_QUOTED(shard, 128), what);
 }
 
 int source_index_json_check(const struct reader_dataset *dataset, const struct index_json *index,
@@ -38,30 +38,28 @@ int source_index_json_check(const struct reader_dataset *dataset, const struct i
 
 /* Its text; 0 and NULL where there is none. */
 static int read_text(const struct reader_dataset *dataset, const struct scan_progress *progress,
-		     uint64_t held, char **ret, size_t *ret_size)
+		     uint64_t held, char **ret, size_t *ret_size, struct diag *diag)
 {
-	_cleanup_close_ int fd =
-	    openat(dataset->root_fd, INDEX_JSON, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	_cleanup_close_ int fd = source_open_file(dataset, dataset->root_fd, INDEX_JSON);
+	struct source_from from = {.dataset = dataset, .name = INDEX_JSON, .fd = fd};
 	_cleanup_free_ char *text = NULL;
 	struct stat st;
 	int r;
 
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return source_read_failed(&from, fd < 0 ? fd : -errno, diag);
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
 	if ((uint64_t)st.st_size > INDEX_JSON_MOST_TEXT)
-		return -EFBIG;
+		return source_read_failed(&from, -EFBIG, diag);
 	if (!scan_takes(progress, held + (uint64_t)st.st_size))
 		return DATASET_E_ROOM;
 	text = malloc((size_t)st.st_size);
-	if (!text)
-		return -ENOMEM;
-	r = base_read_at(fd, text, (uint64_t)st.st_size, 0);
+	r = text ? source_read(&from, text, (uint64_t)st.st_size, 0) : -ENOMEM;
 	if (r)
-		return r;
+		return source_read_failed(&from, r, diag);
 	*ret = base_take_ptr(text);
 	*ret_size = (size_t)st.st_size;
 	return 0;
@@ -80,18 +78,18 @@ int source_index_json(const struct reader_dataset *dataset, const struct scan_pr
 	_cleanup_free_ char *text = NULL;
 	struct diag why = {.text = ""};
 	size_t size = 0;
-	int r = read_text(dataset, progress, held, &text, &size);
+	int r = read_text(dataset, progress, held, &text, &size, diag);
 
 	*ret = (struct index_json){.n = 0};
-	if (r == DATASET_E_ROOM)
+	if (r)
 		return r;
-	if (!r && text && !scan_takes(progress, held + index_json_weight(text, size)))
+	if (text && !scan_takes(progress, held + index_json_weight(text, size)))
 		return DATASET_E_ROOM;
-	if (!r && text)
+	if (text)
 		r = parse(text, size, arg, ret, &why);
 	if (r == INDEX_JSON_E_BAD)
 		return diag_fail(diag, DATASET_E_REFUSED, "dataset \"%s\" is refused: %s",
-				 BASE_QUOTED(dataset->path, 256), why.text);
+				 BASE_QUOTED(dataset->shown, 256), why.text);
 	if (r < 0)
 		diag_set(diag, "cannot read " INDEX_JSON " of the dataset: %s", strerror(-r));
 	else if (ret->n)

@@ -15,6 +15,7 @@
 #include "storage/source/source_indexer.h"
 
 #include "base/hold.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/source_kind.h"
 #include "storage/walk.h"
 
@@ -31,6 +32,7 @@
 #define INDEXER_LOOK_MS 100
 #define INDEXER_MOST_THREADS 64
 #define INDEXER_CHUNK 65536
+#define INDEXER_OBJECTS 16 /* at a time: each waits for its store most of the time */
 
 extern char **environ;
 
@@ -54,6 +56,9 @@ struct listener { /* one process */
 	struct indexer_shard *shard;
 	pid_t pid;
 	int fd;         /* owned; the pipe's end */
+	int shard_fd;   /* borrowed */
+	int bytes_fd;   /* owned; of an object: where it gets its bytes. -1: it has them */
+	uint8_t *block; /* owned; INDEXER_MOST of these */
 	uint8_t *bytes; /* owned; INDEXER_CHUNK of them, not yet understood */
 	size_t used;
 	bool has_ended;
@@ -85,7 +90,8 @@ static int stop_shard(struct indexer *indexer, const struct indexer_shard *shard
 		      const char *what)
 {
 	return stop(indexer, error, "shard \"%s\" of dataset \"%s\" %s",
-		    BASE_QUOTED(shard->name, 256), BASE_QUOTED(indexer->job->root_name, 256), what);
+		    BASE_QUOTED(shard->name, 256), BASE_QUOTED(indexer->job->dataset->shown, 256),
+		    what);
 }
 
 static int stop_errno(struct indexer *indexer, const struct indexer_shard *shard, const char *what,
@@ -168,6 +174,49 @@ static int take_record(struct listener *listener, const struct indexer_word *wor
 	return 0;
 }
 
+/* As long as it reads: a pipe holds little. */
+static int give_block(struct listener *listener, const uint8_t *at, size_t left)
+{
+	struct pollfd ready = {.fd = listener->bytes_fd, .events = POLLOUT};
+
+	while (left) {
+		const ssize_t n = write(listener->bytes_fd, at, left);
+
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return LISTENER_E_LOST;
+		at += BASE_MAX(n, 0);
+		left -= (size_t)BASE_MAX(n, 0);
+		if (is_stopped(listener->indexer))
+			return DATASET_E_CANCELLED;
+		if (n < 0)
+			poll(&ready, 1, INDEXER_LOOK_MS);
+	}
+	return 0;
+}
+
+/* Bytes of an object. */
+static int give(struct listener *listener, const struct indexer_word *word)
+{
+	struct indexer *indexer = listener->indexer;
+	const struct indexer_shard *shard = listener->shard;
+	const struct reader_dataset *dataset = indexer->job->dataset;
+	struct source_from from = {.dataset = dataset,
+				   .name = dataset->is_folder ? shard->name : NULL,
+				   .fd = listener->shard_fd};
+	char text[160];
+	int r;
+
+	if (listener->bytes_fd < 0 || word->bytes > INDEXER_MOST || word->at > shard->bytes ||
+	    word->bytes > shard->bytes - word->at)
+		return stop_shard(indexer, shard, -EPROTO,
+				  "was scanned by a process that asks for what is not there");
+	r = source_read(&from, listener->block, word->bytes, word->at);
+	if (!r)
+		return give_block(listener, listener->block, word->bytes);
+	snprintf(text, sizeof(text), "cannot be read: %s", source_why(&from, r));
+	return stop_shard(indexer, shard, r, text);
+}
+
 static int take_word(struct listener *listener, const struct indexer_word *word, const char *text)
 {
 	struct indexer *indexer = listener->indexer;
@@ -180,9 +229,11 @@ static int take_word(struct listener *listener, const struct indexer_word *word,
 		return 0;
 	case INDEXER_BAD:
 		return stop(indexer, DATASET_E_REFUSED, "dataset \"%s\" is refused: %s:%llu: %s",
-			    BASE_QUOTED(indexer->job->root_name, 200),
+			    BASE_QUOTED(indexer->job->dataset->shown, 200),
 			    BASE_QUOTED(listener->shard->name, 200), (unsigned long long)word->at,
 			    BASE_QUOTED(text, 256));
+	case INDEXER_WANT:
+		return give(listener, word);
 	case INDEXER_BROKE:
 		return stop_errno(indexer, listener->shard, "read",
 				  word->at > 0 && word->at < 4096 ? (int)word->at : EIO);
@@ -289,10 +340,11 @@ static int listen_all(struct listener *listener)
 
 /* ---- a process ---- */
 
-static int spawn(const struct indexer *indexer, const char *name, int shard_fd, int pipe_fd,
-		 pid_t *ret)
+/* pipe_bytes: of the shard, if it gets them through a pipe; else 0. */
+static int spawn(const struct indexer *indexer, const char *name, const int fds[2],
+		 uint64_t pipe_bytes, pid_t *ret)
 {
-	char option[] = INDEXER_OPTION, program[] = "access-reader";
+	char option[64] = INDEXER_OPTION, program[] = "access-reader";
 	char *arguments[] = {program,
 			     option,
 			     (char *)(uintptr_t)indexer->job->scan->name,
@@ -304,26 +356,47 @@ static int spawn(const struct indexer *indexer, const char *name, int shard_fd, 
 
 	if (r)
 		return -r;
-	r = posix_spawn_file_actions_adddup2(&actions, shard_fd, 0);
-	r = r ? r : posix_spawn_file_actions_adddup2(&actions, pipe_fd, 1);
+	if (pipe_bytes)
+		snprintf(option, sizeof(option), INDEXER_PIPE_OPTION "%llu",
+			 (unsigned long long)pipe_bytes);
+	r = posix_spawn_file_actions_adddup2(&actions, fds[0], 0);
+	r = r ? r : posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
 	r = r ? r : posix_spawn(ret, "/proc/self/exe", &actions, NULL, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return -r;
 }
 
-static int start(struct listener *listener, int shard_fd)
+/* Of an object: a pipe for its bytes. *ret: the end that is read, the caller's. */
+static int start_bytes(struct listener *listener, int *ret)
 {
-	_cleanup_close_ int in = -1, out = -1;
-	int ends[2], r;
+	int ends[2];
+
+	listener->block = malloc(INDEXER_MOST);
+	if (!listener->block)
+		return -ENOMEM;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	*ret = ends[0];
+	listener->bytes_fd = ends[1];
+	return fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int start(struct listener *listener)
+{
+	const bool is_object = listener->indexer->job->dataset->bucket && listener->shard->bytes;
+	_cleanup_close_ int in = -1, out = -1, bytes = -1;
+	int ends[2], r = is_object ? start_bytes(listener, &bytes) : 0;
 
 	listener->bytes = malloc(INDEXER_CHUNK);
-	if (!listener->bytes)
-		return -ENOMEM;
+	if (r || !listener->bytes)
+		return r ? r : -ENOMEM;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	in = ends[0];
 	out = ends[1];
-	r = spawn(listener->indexer, listener->shard->name, shard_fd, out, &listener->pid);
+	ends[0] = is_object ? bytes : listener->shard_fd;
+	r = spawn(listener->indexer, listener->shard->name, ends,
+		  is_object ? listener->shard->bytes : 0, &listener->pid);
 	if (!r)
 		listener->fd = base_take_fd(&in);
 	return r;
@@ -334,7 +407,9 @@ static int start(struct listener *listener, int shard_fd)
 static int end(struct listener *listener)
 {
 	base_close(&listener->fd);
+	base_close(&listener->bytes_fd);
 	free(listener->bytes);
+	free(listener->block);
 	return base_kill(&listener->pid);
 }
 
@@ -351,18 +426,6 @@ static int stop_lost(struct indexer *indexer, const struct indexer_shard *shard,
 
 /* ---- a shard ---- */
 
-/* Or negative errno. */
-static int open_shard(const struct indexer *indexer, const struct indexer_shard *shard)
-{
-	const struct indexer_job *job = indexer->job;
-	int fd;
-
-	if (job->is_folder)
-		return source_open_file(job->root_fd, shard->name, job->no_atime);
-	fd = fcntl(job->root_fd, F_DUPFD_CLOEXEC, 3);
-	return fd < 0 ? -errno : fd;
-}
-
 static int measure(struct indexer *indexer, struct indexer_shard *shard, int fd)
 {
 	struct stat st;
@@ -377,18 +440,18 @@ static int measure(struct indexer *indexer, struct indexer_shard *shard, int fd)
 	return 0;
 }
 
-static bool is_same(const struct indexer_shard *shard, int fd)
+static bool is_same(const struct indexer *indexer, const struct indexer_shard *shard, int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && walk_is_same(&st, shard->bytes, shard->mtime_ns) &&
-	       walk_ctime_ns(&st) == shard->ctime_ns;
+	       (indexer->job->dataset->bucket || walk_ctime_ns(&st) == shard->ctime_ns);
 }
 
 static int scan_one(struct indexer *indexer, struct indexer_shard *shard)
 {
-	struct listener listener = {.indexer = indexer, .shard = shard, .fd = -1};
-	_cleanup_close_ int fd = open_shard(indexer, shard);
+	struct listener listener = {.indexer = indexer, .shard = shard, .fd = -1, .bytes_fd = -1};
+	_cleanup_close_ int fd = source_open_shard(indexer->job->dataset, shard->name);
 	int r, status;
 
 	if (fd < 0)
@@ -396,7 +459,8 @@ static int scan_one(struct indexer *indexer, struct indexer_shard *shard)
 	r = measure(indexer, shard, fd);
 	if (r)
 		return r;
-	r = start(&listener, fd);
+	listener.shard_fd = fd;
+	r = start(&listener);
 	if (r)
 		stop_errno(indexer, shard, "scanned", -r);
 	else
@@ -404,7 +468,7 @@ static int scan_one(struct indexer *indexer, struct indexer_shard *shard)
 	status = end(&listener);
 	if (r == LISTENER_E_LOST)
 		return stop_lost(indexer, shard, status);
-	if (!r && !is_same(shard, fd))
+	if (!r && !is_same(indexer, shard, fd))
 		r = stop_shard(indexer, shard, DATASET_E_REFUSED,
 			       "was written to while it was listed: open the dataset when it is "
 			       "complete");
@@ -507,9 +571,11 @@ int source_indexer_run(const struct indexer_job *job, struct indexer_shard *shar
 	unsigned threads = BASE_MIN(BASE_MAX(job->threads, 1u), (unsigned)INDEXER_MOST_THREADS);
 	pthread_condattr_t monotonic;
 
-	threads = (unsigned)BASE_MIN((size_t)threads, n);
-	if (cores > 0)
+	if (job->dataset->bucket)
+		threads = INDEXER_OBJECTS;
+	else if (cores > 0)
 		threads = BASE_MIN(threads, (unsigned)cores);
+	threads = (unsigned)BASE_MIN((size_t)threads, n);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&indexer.lock, NULL);

@@ -31,11 +31,9 @@ struct indexer_shard {
 
 struct indexer_job {
 	const struct source_scan *scan;
-	const char *options;   /* of the source; "" */
-	const char *root_name; /* for messages */
-	int root_fd;           /* the folder that the shards are in, or the one shard; borrowed */
-	bool is_folder, no_atime;
-	unsigned threads; /* shards at a time, at most */
+	const char *options;                  /* of the source; "" */
+	const struct reader_dataset *dataset; /* whose root is open */
+	unsigned threads;                     /* shards at a time, at most */
 };
 
 /* ---- source_indexer.c: in access-reader ---- */
@@ -57,6 +55,8 @@ enum indexer_said {
 	INDEXER_END = 1,
 	INDEXER_BAD = 2,   /* at: where; text: why */
 	INDEXER_BROKE = 3, /* at: errno */
+	INDEXER_WANT =
+	    4, /* at, bytes: these of the shard, which it waits for at the other end of descriptor 0 */
 };
 
 struct
@@ -66,6 +66,12 @@ struct
 	uint32_t said, text_bytes; /* enum indexer_said; at most INDEXER_MOST_TEXT */
 };
 
-/* The process: the shard is descriptor 0, the pipe 1. arguments: the scan's name, the shard's, options. Returns its exit
- * status. */
-int source_indexing_main(char *const arguments[3]);
+/* What a process has as descriptor 0: the shard, or where bytes of it come that it asks for: the option is then that, and behind it
+ * the shard's size. */
+#define INDEXER_PIPE_OPTION "--index-pipe="
+#define INDEXER_FIRST (UINT32_C(64) << 10) /* bytes that it asks for, and ever more ... */
+#define INDEXER_MOST (UINT32_C(4) << 20)   /* ... as long as one lies behind the other */
+
+/* The process, if these are its arguments: the scan's name, the shard's, options; 1 is the pipe. Returns its exit status, or -1:
+ * they are another's. */
+int source_indexing_main(int argc, char *const argv[]);

@@ -4,6 +4,9 @@
  * An indexer: access-reader, executed anew, with a shard that it can read and a pipe that it can write to,
  * and from then on in the sandbox of workers. It has nothing of what its maker has in memory, no
  * other descriptor, and no system call to come by one. It ends with its shard, or with its maker.
+ *
+ * Of a shard in an object store it has no descriptor, but a pipe: through the one it says which bytes it wants, through the other
+ * these come. It asks for blocks: small ones where it jumps, ever larger ones where it reads one after the other.
  */
 
 #include "storage/source/source_indexer.h"
@@ -66,6 +69,65 @@ static int on_record(void *arg, const struct scan_record *record)
 	return 0;
 }
 
+/* ---- bytes that it asks for ---- */
+
+struct blocks { /* of an object; the last of them */
+	struct speech *speech;
+	uint64_t shard_bytes, at;
+	uint32_t size,
+	    next; /* bytes that are there; that are asked for next, if it lies behind them */
+	uint8_t bytes[INDEXER_MOST];
+};
+
+/* Exactly so many, or it ends: nobody gives any more. */
+static void take_block(uint8_t *to, uint32_t left)
+{
+	while (left) {
+		const ssize_t got = read(SHARD_FD, to, left);
+
+		if (got == 0 || (got < 0 && errno != EINTR))
+			_exit(1);
+		to += BASE_MAX(got, 0);
+		left -= (uint32_t)BASE_MAX(got, 0);
+	}
+}
+
+/* One that begins at `at`: larger than the last one, where it lies not farther behind it than that is long. */
+static void ask_block(struct blocks *blocks, uint64_t at)
+{
+	const uint64_t end = blocks->at + blocks->size;
+	const bool is_next = at >= end && at - end <= blocks->size;
+	struct indexer_word want = {.at = at, .said = INDEXER_WANT};
+
+	blocks->next = is_next ? BASE_MIN(2 * blocks->next, INDEXER_MOST) : INDEXER_FIRST;
+	blocks->at = at;
+	blocks->size = want.bytes =
+	    (uint32_t)BASE_MIN(blocks->shard_bytes - at, (uint64_t)blocks->next);
+	say(blocks->speech, &want, "");
+	flush(blocks->speech);
+	take_block(blocks->bytes, want.bytes);
+}
+
+static int read_blocks(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes)
+{
+	struct blocks *blocks = arg;
+
+	while (bytes) {
+		uint32_t there;
+
+		if (at < blocks->at || at >= blocks->at + blocks->size)
+			ask_block(blocks, at);
+		there = (uint32_t)BASE_MIN(blocks->at + blocks->size - at, (uint64_t)bytes);
+		memcpy(ret, blocks->bytes + (at - blocks->at), there);
+		at += there;
+		ret += there;
+		bytes -= there;
+	}
+	return 0;
+}
+
+/* ---- bytes that it has ---- */
+
 static int read_shard(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes)
 {
 	unsigned failures = 0;
@@ -99,17 +161,21 @@ static const struct source_scan *scan_of(const char *name)
 }
 
 /* Nothing of the shard was looked at before. */
-static int settle(uint64_t *ret_bytes)
+static int settle(bool is_pipe, uint64_t *ret_bytes)
 {
-	const struct sandbox_limits limits = {
-	    .memory = INDEXER_MEMORY, .event_fd = PIPE_FD, .reads = true, .read_fd = SHARD_FD};
+	const struct sandbox_limits limits = {.memory = INDEXER_MEMORY,
+					      .event_fd = PIPE_FD,
+					      .reads = true,
+					      .read_fd = SHARD_FD,
+					      .is_pipe = is_pipe};
 	struct stat st;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    fstat(SHARD_FD, &st) < 0)
 		return -errno;
 	prctl(PR_SET_NAME, "access-indexer");
-	*ret_bytes = (uint64_t)st.st_size;
+	if (!is_pipe)
+		*ret_bytes = (uint64_t)st.st_size;
 	return sandbox_enter(&limits);
 }
 
@@ -129,17 +195,43 @@ static void conclude(struct speech *speech, int r, const struct scan_sink *sink)
 	flush(speech);
 }
 
-int source_indexing_main(char *const arguments[3])
+/* false: it is none of the two. */
+static bool is_option(const char *option, bool *ret_is_pipe, uint64_t *ret_bytes)
+{
+	const size_t length = strlen(INDEXER_PIPE_OPTION);
+	const char *number = option + length;
+
+	*ret_is_pipe = strncmp(option, INDEXER_PIPE_OPTION, length) == 0;
+	if (*ret_is_pipe)
+		return base_parse_number(&number, INT64_MAX, ret_bytes) && !*number;
+	return strcmp(option, INDEXER_OPTION) == 0;
+}
+
+int source_indexing_main(int argc, char *const argv[])
 {
 	static struct speech speech;
-	const struct source_scan *scan = scan_of(arguments[0]);
-	struct scan_shard shard = {.name = arguments[1], .options = arguments[2]};
-	const struct scan_reader reader = {.read = read_shard};
+	struct blocks *blocks = NULL;
+	struct scan_reader reader = {.read = read_shard};
 	struct scan_sink sink = {.record = on_record, .arg = &speech};
+	struct scan_shard shard = {.bytes = 0};
+	const struct source_scan *scan;
+	bool is_pipe;
 
+	if (argc != 5 || !is_option(argv[1], &is_pipe, &shard.bytes))
+		return -1;
+	scan = scan_of(argv[2]);
+	shard.name = argv[3];
+	shard.options = argv[4];
 	json_in_prepare(); /* scans of some kinds read JSON */
-	if (!scan || settle(&shard.bytes))
+	if (is_pipe && !(blocks = calloc(1, sizeof(*blocks))))
 		return 1;
+	if (!scan || settle(is_pipe, &shard.bytes))
+		return 1;
+	if (blocks) {
+		blocks->speech = &speech;
+		blocks->shard_bytes = shard.bytes;
+		reader = (struct scan_reader){.read = read_blocks, .arg = blocks};
+	}
 	conclude(&speech, scan_shard_run(scan, &shard, &reader, &sink), &sink);
 	return 0;
 }

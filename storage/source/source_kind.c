@@ -8,6 +8,7 @@
 
 #include "storage/reader_parts.h"
 #include "storage/source/scan/scan_option.h"
+#include "storage/source/source_bucket.h"
 #include "storage/source/source_shards.h"
 
 #include <fcntl.h>
@@ -41,7 +42,7 @@ static int refuse_options(const struct reader_dataset *dataset, struct diag *dia
 	    diag, DATASET_E_REFUSED,
 	    "the options of dataset \"%s\" cannot be used: they are written PATH?key=value,"
 	    "key=value, each once, and for a data set of this kind (%s) there are: %s",
-	    BASE_QUOTED(dataset->path, 400), dataset->ops->name, list);
+	    BASE_QUOTED(dataset->shown, 400), dataset->ops->name, list);
 }
 
 /* Is there one of that key before it? */
@@ -76,8 +77,11 @@ static int check_options(const struct reader_dataset *dataset, struct diag *diag
 int source_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 		 struct diag *diag)
 {
-	int r = SOURCE_E_NONE;
+	int r = dataset->bucket ? source_bucket_check(dataset, diag) : 0;
 
+	if (r)
+		return r;
+	r = SOURCE_E_NONE;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(kinds) && r == SOURCE_E_NONE; i++) {
 		dataset->ops = kinds[i];
 		r = kinds[i]->probe(dataset, progress, diag);
@@ -112,15 +116,29 @@ static int open_once(int root_fd, const char *name, int more)
 	return fd < 0 ? -errno : fd;
 }
 
-int source_open_file(int root_fd, const char *name, bool no_atime)
+int source_open_file(const struct reader_dataset *dataset, int root_fd, const char *name)
 {
-	int fd = open_once(root_fd, name, O_NONBLOCK | (no_atime ? O_NOATIME : 0));
+	const bool no_atime = dataset->no_atime;
+	int fd;
 
+	if (dataset->bucket) /* it has no bytes: what would read it shall fail */
+		return open_once(root_fd, name, O_PATH);
+	fd = open_once(root_fd, name, O_NONBLOCK | (no_atime ? O_NOATIME : 0));
 	if (fd == -EPERM && no_atime) /* a file of another owner */
 		fd = open_once(root_fd, name, O_NONBLOCK);
 	if (fd == -EAGAIN) /* a lease is being broken: wait for it */
 		fd = open_once(root_fd, name, 0);
 	return fd;
+}
+
+int source_open_shard(const struct reader_dataset *dataset, const char *name)
+{
+	int fd;
+
+	if (dataset->is_folder)
+		return source_open_file(dataset, dataset->root_fd, name);
+	fd = fcntl(dataset->root_fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : fd;
 }
 
 void source_unmap(struct reader_dataset *dataset)

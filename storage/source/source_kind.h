@@ -19,6 +19,7 @@ struct reader_dataset;
 struct reader_link;
 struct reader_outcome;
 struct reader_many;
+struct source_range;
 struct wrapped_note;
 
 #define SOURCE_MOST_MADE 64
@@ -70,6 +71,14 @@ struct source_ops {
 	 * one (*ret_fd stays -1); or as scan_build(). */
 	int (*index)(struct reader_dataset *dataset, unsigned threads,
 		     const struct scan_progress *progress, int *ret_fd, struct diag *diag);
+	/* Not NULL: a sample is one range of one file, which this says without any I/O, in any thread, and where in the buffer its bytes
+	 * go; ret->bytes may be any. 0, SOURCE_E_NONE: not of this data set; DATASET_E_BAD: the index is damaged. */
+	int (*place)(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+		     struct source_range *ret);
+	/* Such bytes came: makes of them what read() gives. NULL: they are. */
+	void (*settle)(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+		       struct reader_outcome *ret);
+	bool files; /* each sample is a file */
 	/* In any reading thread: the sample's bytes, as many as the index says, from what is below root_fd now;
 	 * then, is it still what the index says? buffer NULL: only that. */
 	void (*read)(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
@@ -104,9 +113,11 @@ int source_probe(struct reader_dataset *dataset, const struct scan_progress *pro
 		 struct diag *diag);
 /* Is it the name of a shard of another kind than this? */
 bool source_is_of_others(const struct source_shards *shards, const char *name);
-/* To be read, below the root. A FIFO that took its place holds nobody (O_NONBLOCK). no_atime: leave its time of access alone,
- * if that is allowed. The descriptor, or negative errno. */
-int source_open_file(int root_fd, const char *name, bool no_atime);
+/* To be read, below the root, by source_read() alone. A FIFO that took its place holds nobody (O_NONBLOCK). Leaves its time of
+ * access alone, if that is allowed. The descriptor, or negative errno. */
+int source_open_file(const struct reader_dataset *dataset, int root_fd, const char *name);
+/* The same of one of its shards, or of the root, if that is the one. */
+int source_open_shard(const struct reader_dataset *dataset, const char *name);
 /* Puts the stored index in place, if there is one that is whole and of this kind. */
 bool source_map_stored(struct reader_dataset *dataset);
 /* Puts a new index in place. 0, or as dataset_map() with diag, and *fd is closed, and -1. */
@@ -118,6 +129,9 @@ void source_unmap(struct reader_dataset *dataset);
 /* As read(), of the file whose name the index has, below root_fd or a whole path. */
 void source_file_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
 		      uint8_t *buffer, struct reader_outcome *ret);
+/* As place(). */
+int source_file_place(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+		      struct source_range *ret);
 
 /* ---- the kinds ---- */
 

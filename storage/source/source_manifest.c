@@ -10,9 +10,9 @@
  */
 
 #include "storage/index.h"
-#include "storage/reader_parts.h"
 #include "storage/source/scan/scan_manifest.h"
 #include "storage/source/source_indexer.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
 #include "storage/walk.h"
@@ -24,26 +24,24 @@
 
 #define MANIFEST_ROWS 256 /* that a thread takes at a time */
 #define MANIFEST_MOST_THREADS 64
+#define MANIFEST_STEP (UINT32_C(1) << 20) /* bytes that are read at a time, to count lines */
 
 /* ---- lines, for messages ---- */
 
 uint64_t source_manifest_line(const struct reader_dataset *dataset, const char *name, uint64_t at)
 {
-	_cleanup_close_ int fd = dataset->is_folder
-				     ? source_open_file(dataset->root_fd, name, dataset->no_atime)
-				     : fcntl(dataset->root_fd, F_DUPFD_CLOEXEC, 3);
+	_cleanup_close_ int fd = source_open_shard(dataset, name);
+	struct source_from from = {
+	    .dataset = dataset, .name = dataset->is_folder ? name : NULL, .fd = fd};
+	_cleanup_free_ char *bytes = malloc(MANIFEST_STEP);
 	uint64_t line = 1;
-	char bytes[4096];
 
-	for (uint64_t done = 0; done < at;) {
-		const ssize_t got =
-		    fd < 0 ? -1 : pread(fd, bytes, BASE_MIN(at - done, sizeof(bytes)), (off_t)done);
-
-		if (got <= 0)
+	for (uint64_t done = 0, step; done < at; done += step) {
+		step = BASE_MIN(at - done, (uint64_t)MANIFEST_STEP);
+		if (fd < 0 || !bytes || source_read(&from, bytes, step, done))
 			return 0;
-		for (ssize_t i = 0; i < got; i++)
+		for (uint64_t i = 0; i < step; i++)
 			line += bytes[i] == '\n';
-		done += (uint64_t)got;
 	}
 	return line;
 }
@@ -123,7 +121,7 @@ static void stop(struct resolving *all, const struct rows *rows, size_t i, const
 		all->bad_shard = shard;
 		all->bad_row = rows->first + i;
 		diag_set(all->diag, "dataset \"%s\" is refused: %s:%llu: \"%s\" %s",
-			 BASE_QUOTED(dataset->path, 200), BASE_QUOTED(shard->name, 120),
+			 BASE_QUOTED(dataset->shown, 200), BASE_QUOTED(shard->name, 120),
 			 (unsigned long long)line, BASE_QUOTED(path, 200), what);
 	}
 }
@@ -148,6 +146,9 @@ static bool look_at(struct resolving *all, const struct rows *rows, size_t i, co
 
 	if (snprintf(path, sizeof(path), "%.*s%s", folder, rows->shard->name, key) >= PATH_MAX)
 		r = ENAMETOOLONG;
+	else if (all->dataset->bucket &&
+		 !source_bucket_name(all->dataset->bucket, path, (char[BUCKET_NAME_ROOM]){0}))
+		r = ENOENT;
 	else if (fstatat(all->base_fd, path, &st, 0) < 0)
 		r = errno;
 	if (r)
@@ -268,11 +269,13 @@ static const struct source_shards manifest_shards = {
 
 const struct source_ops source_manifest = {
     .name = "manifest",
+    .files = true,
     .kind = INDEX_OF_MANIFEST,
     .shards = &manifest_shards,
     .options = "path\0label\0",
     .probe = manifest_probe,
     .index = source_shards_index,
     .read = manifest_read,
+    .place = source_file_place,
     .close = source_shards_close,
 };

@@ -5,7 +5,7 @@
  */
 
 #include "storage/oads.h"
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/source_kind.h"
 
 static int refuse(const struct reader_dataset *dataset, const char *what, int code,
@@ -15,18 +15,28 @@ static int refuse(const struct reader_dataset *dataset, const char *what, int co
 	    diag, code,
 	    "the converted data set \"%s\" cannot be used: %s; access-ctl convert --check says "
 	    "more, access-ctl convert makes it anew from the folder",
-	    BASE_QUOTED(dataset->path, 512), what);
+	    BASE_QUOTED(dataset->shown, 512), what);
+}
+
+static int read_object(const void *arg, void *to, uint64_t bytes, uint64_t at)
+{
+	const struct reader_dataset *dataset = arg;
+	struct source_from from = {.dataset = dataset, .fd = dataset->root_fd};
+
+	return source_read(&from, to, bytes, at);
 }
 
 static int converted_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 			   struct diag *diag)
 {
+	const struct oads_reader reader = {.read = read_object, .arg = dataset};
 	struct oads *oads;
 	int r;
 
 	if (dataset->is_folder)
 		return SOURCE_E_NONE;
-	r = oads_open(dataset->root_fd, dataset->path, progress, &oads, diag);
+	r = oads_open_from(dataset->root_fd, dataset->bucket ? &reader : NULL, dataset->shown,
+			   progress, &oads, diag);
 	if (!r)
 		dataset->source = oads;
 	if (r == OADS_E_NONE)
@@ -71,13 +81,8 @@ static int converted_index(struct reader_dataset *dataset, unsigned threads,
 	return 0;
 }
 
-static void converted_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
-			   uint8_t *buffer, struct reader_outcome *ret)
+static void judge(int r, struct reader_outcome *ret)
 {
-	const struct oads *oads = dataset->source;
-	const int r = buffer ? oads_read(oads, dataset->index, sample, buffer) : oads_check(oads);
-
-	(void)root_fd;
 	if (r < 0)
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
 	else if (r == OADS_E_DAMAGED)
@@ -93,6 +98,39 @@ static void converted_read(const struct reader_dataset *dataset, int root_fd, ui
 		ret->stage = LAYOUT_FAIL_NONE;
 }
 
+static int converted_place_of(const struct reader_dataset *dataset, uint64_t sample,
+			      uint8_t *buffer, struct source_range *ret)
+{
+	const struct oads *oads = dataset->source;
+	uint64_t at;
+
+	if (!*dataset_name_of(dataset->index, sample) ||
+	    !oads_place(oads, dataset->index, sample, &at))
+		return DATASET_E_BAD;
+	*ret = (struct source_range){.size = oads_head(oads)->bytes,
+				     .mtime_ns = oads_mtime_ns(oads),
+				     .at = at,
+				     .bytes = dataset_size_of(dataset->index, sample),
+				     .to = buffer};
+	return 0;
+}
+
+static void converted_settle(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			     struct reader_outcome *ret)
+{
+	judge(oads_check_bytes(dataset->index, sample, buffer), ret);
+}
+
+static void converted_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			   uint8_t *buffer, struct reader_outcome *ret)
+{
+	const struct oads *oads = dataset->source;
+	const int r = buffer ? oads_read(oads, dataset->index, sample, buffer) : oads_check(oads);
+
+	(void)root_fd;
+	judge(r, ret);
+}
+
 static void converted_close(struct reader_dataset *dataset)
 {
 	oads_close(dataset->source);
@@ -104,5 +142,7 @@ const struct source_ops source_oads = {
     .probe = converted_probe,
     .index = converted_index,
     .read = converted_read,
+    .place = converted_place_of,
+    .settle = converted_settle,
     .close = converted_close,
 };

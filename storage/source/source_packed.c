@@ -16,7 +16,7 @@
 #include "storage/source/source_rows.h"
 
 #include "base/little.h"
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/scan/packing.h"
 #include "storage/walk.h"
 
@@ -257,20 +257,32 @@ static void put(uint8_t *row, uint64_t at, int64_t value)
 	little_put_64(row + 8 * at, (uint64_t)value);
 }
 
-/* A part of a document, from place `at` of the sequence on. raw: room for its tokens and one more. */
-static int put_part(const struct packed *packed, int bin_fd, const struct group *group,
-		    const struct packing_part *part, uint64_t at, uint8_t *raw,
-		    const struct row4 *row)
+static bool has_more(const struct group *group, const struct packing_part *part)
+{
+	return part->at + part->tokens < group->packing.size[part->document];
+}
+
+/* Where the tokens of a part of a document are, and the next one of that document, if there is one. */
+static struct source_piece piece_of(const struct packed *packed, const struct group *group,
+				    const struct packing_part *part, uint8_t *raw)
+{
+	const uint64_t bytes = number_bytes(packed->megatron.number);
+
+	return (struct source_piece){.to = raw,
+				     .bytes =
+					 (part->tokens + (uint64_t)has_more(group, part)) * bytes,
+				     .at = group->begin[part->document] + part->at * bytes};
+}
+
+/* A part of a document, whose tokens are in raw, from place `at` of the sequence on. */
+static void put_part(const struct packed *packed, const struct group *group,
+		     const struct packing_part *part, uint64_t at, const uint8_t *raw,
+		     const struct row4 *row)
 {
 	const unsigned bytes = number_bytes(packed->megatron.number);
-	const bool has_more = part->at + part->tokens < group->packing.size[part->document];
-	const uint64_t begin = group->begin[part->document] + (uint64_t)part->at * bytes;
 	const uint64_t number = group->number * PACKING_GROUP + part->document;
 	uint8_t last[8];
-	int r = base_read_at(bin_fd, raw, ((uint64_t)part->tokens + has_more) * bytes, begin);
 
-	if (r)
-		return r;
 	number_widen(packed->megatron.number, raw, part->tokens, row->tokens + 8 * at);
 	for (uint32_t i = 0; i < part->tokens; i++) {
 		if (i)
@@ -279,29 +291,66 @@ static int put_part(const struct packed *packed, int bin_fd, const struct group 
 		put(row->documents, at + i, (int64_t)number);
 	}
 	put(last, 0, IGNORED);
-	if (has_more)
+	if (has_more(group, part))
 		number_widen(packed->megatron.number, raw + (uint64_t)part->tokens * bytes, 1,
 			     last);
 	memcpy(row->labels + 8 * (at + part->tokens - 1), last, 8);
-	return 0;
 }
 
-static int put_sequence(const struct packed *packed, int bin_fd, const struct group *group,
-			uint64_t sequence, uint8_t *ret)
+/* One after the other, all through one part's room. */
+static int put_parts(const struct packed *packed, int bin_fd, const struct group *group,
+		     const struct packing_part *part, unsigned n, const struct row4 *row,
+		     uint64_t *at)
+{
+	_cleanup_free_ uint8_t *raw = malloc(8 * (uint64_t)packed->length + 8);
+	int r = raw ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < n && !r; *at += part[i++].tokens) {
+		const struct source_piece piece = piece_of(packed, group, &part[i], raw);
+
+		r = base_read_at(bin_fd, piece.to, piece.bytes, piece.at);
+		if (!r)
+			put_part(packed, group, &part[i], *at, raw, row);
+	}
+	return r;
+}
+
+/* Of an object: all at once. */
+static int fetch_parts(const struct packed *packed, const struct reader_dataset *dataset,
+		       const struct group *group, const struct packing_part *part, unsigned n,
+		       const struct row4 *row, uint64_t *at)
+{
+	struct source_from from = {.dataset = dataset, .fd = dataset->root_fd};
+	_cleanup_free_ uint8_t *raw = malloc(8 * ((uint64_t)packed->length + n));
+	_cleanup_free_ struct source_piece *piece = calloc(n + 1, sizeof(*piece));
+	uint8_t *to = raw;
+	int r;
+
+	if (!raw || !piece)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; to += piece[i++].bytes)
+		piece[i] = piece_of(packed, group, &part[i], to);
+	r = source_bytes_fetch(&from, piece, n);
+	for (unsigned i = 0; i < n && !r; *at += part[i++].tokens)
+		put_part(packed, group, &part[i], *at, piece[i].to, row);
+	return r;
+}
+
+static int put_sequence(const struct packed *packed, const struct reader_dataset *dataset,
+			const struct group *group, uint64_t sequence, uint8_t *ret)
 {
 	const uint64_t bytes = 8 * (uint64_t)packed->length;
 	const struct row4 row = {ret, ret + bytes, ret + 2 * bytes, ret + 3 * bytes};
 	_cleanup_free_ struct packing_part *part = calloc(PACKING_GROUP, sizeof(*part));
-	_cleanup_free_ uint8_t *raw = malloc(bytes + 8);
 	uint64_t at = 0;
 	unsigned n;
-	int r = 0;
+	int r;
 
-	if (!part || !raw)
+	if (!part)
 		return -ENOMEM;
 	n = packing_parts(&group->packing, sequence, part);
-	for (unsigned i = 0; i < n && !r; at += part[i++].tokens)
-		r = put_part(packed, bin_fd, group, &part[i], at, raw, &row);
+	r = dataset->bucket ? fetch_parts(packed, dataset, group, part, n, &row, &at)
+			    : put_parts(packed, dataset->root_fd, group, part, n, &row, &at);
 	for (; at < packed->length; at++) {
 		put(row.tokens, at, packed->pad);
 		put(row.labels, at, IGNORED);
@@ -311,7 +360,8 @@ static int put_sequence(const struct packed *packed, int bin_fd, const struct gr
 	return r;
 }
 
-int source_packed_read(struct packed *packed, int bin_fd, uint64_t sample, uint8_t *ret)
+int source_packed_read(struct packed *packed, const struct reader_dataset *dataset, uint64_t sample,
+		       uint8_t *ret)
 {
 	const uint64_t number = group_of(packed, sample);
 	struct group *group;
@@ -321,7 +371,7 @@ int source_packed_read(struct packed *packed, int bin_fd, uint64_t sample, uint8
 	if (r)
 		return r;
 	r = sample - packed->first[number] < group->packing.sequences
-		? put_sequence(packed, bin_fd, group, sample - packed->first[number], ret)
+		? put_sequence(packed, dataset, group, sample - packed->first[number], ret)
 		: -EBADMSG;
 	group_give_back(packed, group, is_own);
 	return r;

@@ -6,6 +6,7 @@
  */
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_bucket.h"
 #include "storage/source/source_kind.h"
 
 #include <errno.h>
@@ -49,15 +50,16 @@ int source_refuse_root(const struct reader_dataset *dataset, int error, struct d
 		mend = "the user of the job must be able to search every folder on the way and "
 		       "to read the last one";
 	else if (error == ENOENT && strstr(dataset->path, "://"))
-		mend = "URLs are not read: mount the bucket (with mount-s3, gcsfuse, rclone) or "
-		       "copy what is "
-		       "there, and give the folder";
+		mend =
+		    "accessd reads no URLs: the libaccess of this program is to make a folder of "
+		    "it, and is older than that, or has no access-bucket beside it; install both, "
+		    "or mount the bucket (with mount-s3, gcsfuse, rclone) and give the folder";
 	else if (error == ENOTDIR)
 		mend = "give the folder that holds the pictures or the class folders, or a file "
 		       "that access-ctl convert made, or another kind of data set "
 		       "(oneaccess-sources(7)); unpack archives";
 	return diag_fail(diag, -error, "cannot open dataset \"%s\": %s; %s",
-			 BASE_QUOTED(dataset->path, 512), strerror(error), mend);
+			 BASE_QUOTED(dataset->shown, 512), strerror(error), mend);
 }
 
 /* A folder, or a file: nothing else is opened, which might wait for somebody or do something. */
@@ -117,8 +119,9 @@ static int open_name(struct reader_dataset *dataset, struct stat *ret)
 int source_open_root(struct reader_dataset *dataset, struct diag *diag)
 {
 	struct stat st;
-	int fd;
+	int fd, r;
 
+	dataset->shown = dataset->path;
 	if (dataset->path[0] != '/')
 		return diag_fail(diag, -EINVAL, "the path of a dataset must be absolute");
 	fd = open_name(dataset, &st);
@@ -126,11 +129,15 @@ int source_open_root(struct reader_dataset *dataset, struct diag *diag)
 		return source_refuse_root(dataset, -fd, diag);
 	dataset->root_fd = fd;
 	dataset->is_folder = S_ISDIR(st.st_mode);
-	dataset->device = st.st_dev;
-	dataset->inode = st.st_ino;
-	dataset->stamp = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	dataset->root.device = st.st_dev;
+	dataset->root.inode = st.st_ino;
+	dataset->root.stamp =
+	    (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 	dataset->no_atime = st.st_uid == geteuid();
-	return 0;
+	r = source_bucket_find(dataset, diag);
+	if (dataset->bucket)
+		dataset->shown = dataset->bucket->url;
+	return r;
 }
 
 void source_close(struct reader_dataset *dataset)
@@ -138,6 +145,8 @@ void source_close(struct reader_dataset *dataset)
 	if (dataset->ops && dataset->ops->close)
 		dataset->ops->close(dataset);
 	dataset->source = NULL;
+	source_bucket_free(dataset->bucket);
+	dataset->bucket = NULL;
 	base_close(&dataset->root_fd);
 	free(dataset->name);
 	free(dataset->root_path);

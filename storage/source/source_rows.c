@@ -14,7 +14,7 @@
 
 #include "base/little.h"
 #include "storage/source/numbered.h"
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_rows.h"
 #include "storage/walk.h"
@@ -103,6 +103,12 @@ static void put_head(const struct rows *rows, uint8_t *record)
 	little_put_64(field + 48, record_bytes(rows) - RECORD_HEAD);
 }
 
+static void say_changed(struct reader_outcome *ret)
+{
+	reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,
+			   "the file was written to since it was opened");
+}
+
 static bool is_same(const struct reader_dataset *dataset, const struct rows *rows,
 		    struct reader_outcome *ret)
 {
@@ -115,22 +121,32 @@ static bool is_same(const struct reader_dataset *dataset, const struct rows *row
 	if (walk_is_same(&st, rows->file_bytes, rows->mtime_ns) &&
 	    (!rows->packed || source_packed_is_same(rows->packed)))
 		return true;
-	reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,
-			   "the file was written to since it was opened");
+	say_changed(ret);
 	return false;
 }
 
-static int read_row(const struct rows *rows, int fd, uint64_t sample, uint8_t *buffer)
+/* From the end of the record's place to its begin. */
+static void widen(const struct rows *rows, uint8_t *buffer)
 {
+	const uint8_t *raw =
+	    buffer + record_bytes(rows) - rows->values * number_bytes(rows->number);
+
+	if (raw > buffer + RECORD_HEAD)
+		number_widen(rows->number, raw, rows->values, buffer + RECORD_HEAD);
+}
+
+static int read_row(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer)
+{
+	const struct rows *rows = dataset->source;
 	const uint64_t bytes = rows->values * number_bytes(rows->number);
 	uint8_t *raw = buffer + record_bytes(rows) - bytes;
 	int r;
 
 	if (rows->packed)
-		return source_packed_read(rows->packed, fd, sample, buffer + RECORD_HEAD);
-	r = base_read_at(fd, raw, bytes, rows->at + sample * rows->stride);
-	if (!r && raw > buffer + RECORD_HEAD)
-		number_widen(rows->number, raw, rows->values, buffer + RECORD_HEAD);
+		return source_packed_read(rows->packed, dataset, sample, buffer + RECORD_HEAD);
+	r = base_read_at(dataset->root_fd, raw, bytes, rows->at + sample * rows->stride);
+	if (!r)
+		widen(rows, buffer);
 	return r;
 }
 
@@ -142,15 +158,47 @@ static void rows_read(const struct reader_dataset *dataset, int root_fd, uint64_
 
 	(void)root_fd;
 	if (buffer && sample < rows->n) {
-		r = read_row(rows, dataset->root_fd, sample, buffer);
+		r = read_row(dataset, sample, buffer);
 		put_head(rows, buffer);
 	}
 	if (!is_same(dataset, rows, ret))
 		return;
-	if (r)
+	if (r == -ESTALE && dataset->bucket)
+		say_changed(ret);
+	else if (r)
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
 	else
 		ret->stage = LAYOUT_FAIL_NONE;
+}
+
+static int rows_place(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+		      struct source_range *ret)
+{
+	const struct rows *rows = dataset->source;
+	const uint64_t bytes = rows->values * number_bytes(rows->number);
+
+	if (rows->packed)
+		return SOURCE_E_NONE;
+	if (sample >= rows->n)
+		return DATASET_E_BAD;
+	*ret = (struct source_range){.size = rows->file_bytes,
+				     .mtime_ns = rows->mtime_ns,
+				     .at = rows->at + sample * rows->stride,
+				     .bytes = (uint32_t)bytes};
+	if (buffer)
+		ret->to = buffer + record_bytes(rows) - bytes;
+	return 0;
+}
+
+static void rows_settle(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			struct reader_outcome *ret)
+{
+	const struct rows *rows = dataset->source;
+
+	(void)sample;
+	widen(rows, buffer);
+	put_head(rows, buffer);
+	ret->stage = LAYOUT_FAIL_NONE;
 }
 
 static unsigned rows_most(const struct reader_dataset *dataset, const struct reader_link *link)
@@ -172,7 +220,7 @@ static void rows_many(const struct reader_dataset *dataset, struct reader_many *
 	for (unsigned i = 0; i < many->n; i++) {
 		struct reader_wanted *wanted = &many->wanted[i];
 
-		r[i] = read_row(rows, dataset->root_fd, wanted->task->sample, wanted->buffer);
+		r[i] = read_row(dataset, wanted->task->sample, wanted->buffer);
 		put_head(rows, wanted->buffer);
 	}
 	if (!is_same(dataset, rows, &outcome))
@@ -201,6 +249,8 @@ const struct source_ops source_rows = {
     .probe = rows_probe,
     .index = rows_index,
     .read = rows_read,
+    .place = rows_place,
+    .settle = rows_settle,
     .most = rows_most,
     .many = rows_many,
     .close = rows_close,

@@ -16,7 +16,7 @@
  */
 
 #include "base/little.h"
-#include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "base/npy.h"
 #include "storage/source/scan/megatron.h"
 #include "storage/source/scan/scan_option.h"
@@ -56,18 +56,7 @@ BASE_PRINTF(2, 3) static int refuse(const struct opening *opening, const char *f
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	return diag_fail(opening->diag, DATASET_E_REFUSED, "dataset \"%s\" is refused: %s",
-			 BASE_QUOTED(opening->dataset->path, 300), text);
-}
-
-/* As much of a file's begin as there is, or negative errno. */
-static ssize_t read_begin(int fd, uint8_t *buffer, size_t size)
-{
-	ssize_t got;
-
-	do
-		got = pread(fd, buffer, size, 0);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
+			 BASE_QUOTED(opening->dataset->shown, 300), text);
 }
 
 static bool number_option(const char *text, uint64_t *ret)
@@ -97,6 +86,24 @@ static int open_records(struct opening *opening)
 
 /* ---- tokens ---- */
 
+/* For documents that are packed: as it is, or a copy in memory of an object. As open_idx(). */
+static int keep_idx(struct opening *opening, struct source_from *from, int *fd, uint64_t bytes)
+{
+	int copy;
+
+	if (!opening->dataset->bucket || !opening->pack[0]) {
+		opening->idx_fd = base_take_fd(fd);
+		return 1;
+	}
+	if (!scan_takes(opening->progress, bytes))
+		return DATASET_E_ROOM;
+	copy = source_read_all(from);
+	if (copy < 0)
+		return source_read_failed(from, copy, opening->diag);
+	opening->idx_fd = copy;
+	return 1;
+}
+
 /* The .idx beside a .bin. 0: there is none; 1: read, and good. Or as probe(). */
 static int open_idx(struct opening *opening)
 {
@@ -105,19 +112,26 @@ static int open_idx(struct opening *opening)
 	uint8_t head[MEGATRON_HEAD], last[8];
 	_cleanup_close_ int fd = -1;
 	struct megatron megatron;
+	struct source_from from = {.dataset = opening->dataset};
 	struct diag why = {.text = ""};
 	char idx[PATH_MAX];
 	struct stat st;
 	uint64_t size, start;
+	ssize_t got;
 
 	if (strcmp(path + stem, ".bin") != 0 ||
 	    snprintf(idx, sizeof(idx), "%.*s.idx", (int)stem, path) >= (int)sizeof(idx))
 		return 0;
-	fd = open(idx, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	from.fd = fd = source_open_file(opening->dataset, AT_FDCWD, idx);
+	from.name = strrchr(idx, '/') + 1;
 	if (fd < 0)
-		return errno == ENOENT ? 0 : refuse(opening, "its .idx: %s", strerror(errno));
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    read_begin(fd, head, sizeof(head)) != sizeof(head))
+		return fd == -ENOENT ? 0 : refuse(opening, "its .idx: %s", strerror(-fd));
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return refuse(opening, "its .idx is no regular file");
+	got = source_read_begin(&from, head, sizeof(head));
+	if (got < 0)
+		return source_read_failed(&from, (int)got, opening->diag);
+	if (got != sizeof(head))
 		return refuse(opening, "its .idx is damaged: make both files anew");
 	switch (megatron_parse(head, (uint64_t)st.st_size, &megatron, &why)) {
 	case 0:
@@ -130,10 +144,10 @@ static int open_idx(struct opening *opening)
 	opening->rows->number = megatron.number;
 	if (megatron.sequences == 0)
 		return refuse(opening, "its .idx lists no sequence");
-	if (pread(fd, last, 4, (off_t)(megatron.sizes_at + 4 * (megatron.sequences - 1))) != 4)
+	if (source_read(&from, last, 4, megatron.sizes_at + 4 * (megatron.sequences - 1)))
 		return refuse(opening, "its .idx is cut off: make both files anew");
 	size = little_32(last) * (uint64_t)number_bytes(megatron.number);
-	if (pread(fd, last, 8, (off_t)(megatron.starts_at + 8 * (megatron.sequences - 1))) != 8)
+	if (source_read(&from, last, 8, megatron.starts_at + 8 * (megatron.sequences - 1)))
 		return refuse(opening, "its .idx is cut off: make both files anew");
 	start = little_64(last);
 	if (start > opening->rows->file_bytes || size != opening->rows->file_bytes - start)
@@ -144,8 +158,7 @@ static int open_idx(struct opening *opening)
 		    (unsigned long long)(start + size),
 		    (unsigned long long)opening->rows->file_bytes);
 	opening->megatron = megatron;
-	opening->idx_fd = base_take_fd(&fd);
-	return 1;
+	return keep_idx(opening, &from, &fd, (uint64_t)st.st_size);
 }
 
 static int token_type(struct opening *opening)
@@ -310,14 +323,15 @@ int source_rows_open(const struct reader_dataset *dataset, const struct scan_pro
 				  .diag = diag,
 				  .head = head,
 				  .idx_fd = -1};
+	struct source_from from = {.dataset = dataset, .fd = dataset->root_fd};
 	ssize_t got;
 	int r;
 
 	if (!head)
 		return -ENOMEM;
-	got = read_begin(dataset->root_fd, head, NPY_MOST_HEAD);
+	got = source_read_begin(&from, head, NPY_MOST_HEAD);
 	if (got < 0)
-		return (int)got;
+		return source_read_failed(&from, (int)got, diag);
 	opening.head_bytes = (size_t)got;
 	if (!take_options(&opening))
 		return refuse(&opening, "an option of it is longer than any that there is");

@@ -14,6 +14,7 @@
 
 #include "storage/openness.h"
 #include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/source_indexer.h"
 #include "storage/walk.h"
 
@@ -30,14 +31,15 @@ static int list_file(const struct reader_dataset *dataset, struct shard_names *r
 {
 	const struct source_shards *kind = dataset->ops->shards;
 	const char *name = strrchr(dataset->name, '/') + 1;
+	struct source_from from = {.dataset = dataset, .fd = dataset->root_fd};
 	uint8_t head[SHARD_HEAD];
 	ssize_t got;
 
 	if (source_shards_suffix(name, kind->compressed))
 		return source_shards_refuse_compressed(dataset, name, diag);
-	do
-		got = pread(dataset->root_fd, head, sizeof(head), 0);
-	while (got < 0 && errno == EINTR);
+	got = source_read_begin(&from, head, sizeof(head));
+	if (got < 0 && dataset->bucket)
+		return source_read_failed(&from, (int)got, diag);
 	if (!source_shards_has_name(kind, name) &&
 	    (!kind->is_shard || got < 0 || !kind->is_shard(head, (size_t)got)))
 		return SOURCE_E_NONE;
@@ -160,7 +162,8 @@ static bool shard_holds(const struct reader_dataset *dataset, uint64_t i, const 
 				: fstat(dataset->root_fd, &st)) < 0)
 		return false;
 	return walk_is_same(&st, shard.bytes, shard.mtime_ns) &&
-	       walk_ctime_ns(&st) <= dataset_youngest(dataset->index);
+	       (dataset->bucket || /* a placeholder's time is a tag, and tells enough */
+		walk_ctime_ns(&st) <= dataset_youngest(dataset->index));
 }
 
 static bool stored_holds(const struct reader_dataset *dataset)
@@ -184,10 +187,7 @@ static int build(const struct reader_dataset *dataset, unsigned threads,
 	const struct indexer_job job = {
 	    .scan = dataset->ops->shards->scan,
 	    .options = source_shards_options(dataset),
-	    .root_name = dataset->path,
-	    .root_fd = dataset->root_fd,
-	    .is_folder = dataset->is_folder,
-	    .no_atime = dataset->no_atime,
+	    .dataset = dataset,
 	    .threads = threads,
 	};
 	const size_t n = shards->names.n;

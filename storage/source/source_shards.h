@@ -87,6 +87,12 @@ void source_shard_files_free(struct shard_files *files);
 void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
 			uint8_t *buffer, struct reader_outcome *ret);
 
+/* As place() and settle(). */
+int source_shards_place(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			struct source_range *ret);
+void source_shards_settle(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			  struct reader_outcome *ret);
+
 struct shard_read { /* one sample */
 	const struct reader_dataset *dataset;
 	int root_fd;
@@ -122,8 +128,9 @@ void source_direct_free(struct shards_direct *direct);
 unsigned source_direct_most(const struct reader_dataset *dataset, const struct reader_link *link);
 void source_direct_many(const struct reader_dataset *dataset, struct reader_many *many);
 /* What all kinds of shards have in common, beside how they are known (struct source_ops). */
-#define SOURCE_SHARDS_OPS                                                                     \
-	.index = source_shards_index, .read = source_shards_read, .most = source_direct_most, \
+#define SOURCE_SHARDS_OPS                                                                       \
+	.index = source_shards_index, .place = source_shards_place,                             \
+	.settle = source_shards_settle, .read = source_shards_read, .most = source_direct_most, \
 	.many = source_direct_many, .close = source_shards_close
 struct direct_meter {
 	uint64_t cpu_ns, disk_bytes; /* of the thread, so far */

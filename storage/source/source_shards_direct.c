@@ -53,7 +53,7 @@ void source_direct_above(uint64_t bytes)
 static void tell(const struct reader_dataset *dataset, bool is_direct, const char *why)
 {
 	log_line(LOG_LEVEL_INFO, "shards-read", "path=\"%s\" past_page_cache=%s why=\"%s\"",
-		 BASE_QUOTED(dataset->path, 512), is_direct ? "yes" : "no", why);
+		 BASE_QUOTED(dataset->shown, 512), is_direct ? "yes" : "no", why);
 }
 
 /* ---- opening ---- */
@@ -76,7 +76,7 @@ static uint32_t align_of(const struct reader_dataset *dataset)
 
 	if (!dataset->is_folder)
 		return direct_align(dataset->root_fd);
-	fd = source_open_file(dataset->root_fd, shards->names.name[0], dataset->no_atime);
+	fd = source_open_file(dataset, dataset->root_fd, shards->names.name[0]);
 	return fd < 0 ? 0 : direct_align(fd);
 }
 
@@ -85,7 +85,8 @@ struct shards_direct *source_direct_new(const struct reader_dataset *dataset)
 	struct shards_direct *direct;
 	uint32_t align;
 
-	if (dataset_bytes(dataset->index) <= direct_above || !dataset_is_placed(dataset->index))
+	if (dataset->bucket || dataset_bytes(dataset->index) <= direct_above ||
+	    !dataset_is_placed(dataset->index))
 		return NULL;
 	align = align_of(dataset);
 	if (!align || align > DATASET_PLACE) {

@@ -66,11 +66,11 @@ int source_shards_refuse_compressed(const struct reader_dataset *dataset, const 
 {
 	static const char unpacked[] =
 	    ".gz\0.tgz\0.zlib\0.zst\0.zstd\0"; /* by access-ctl convert */
-	const bool is_unpacked =
-	    source_shards_suffix(name, unpacked) && !dataset->ops->shards->resolve;
+	const bool is_unpacked = source_shards_suffix(name, unpacked) &&
+				 !dataset->ops->shards->resolve && !dataset->bucket;
 	char path[200], mend[300];
 
-	base_quote(dataset->path, path, sizeof(path));
+	base_quote(dataset->shown, path, sizeof(path));
 	if (is_unpacked)
 		snprintf(mend, sizeof(mend),
 			 "write plain shards with access-ctl convert \"%s\" NEW.tar", path);
@@ -89,7 +89,7 @@ static int refuse(const struct reader_dataset *dataset, int code, const char *wh
 		  struct diag *diag)
 {
 	return diag_fail(diag, code, "the list of shards \"%s\" cannot be used: %s",
-			 BASE_QUOTED(dataset->path, 400), what);
+			 BASE_QUOTED(dataset->shown, 400), what);
 }
 
 int source_shards_add(struct shard_names *names, const char *name)

@@ -10,9 +10,12 @@
  * A shard is checked behind each sample, by size and time, as a file is (source_folder.c). One that is open and has
  * no name any more, or that its server knows no more (ESTALE), was replaced or removed: it is opened anew by its name, and what has that name is checked. A
  * shard that differs is not one bad sample: the data set has changed.
+ *
+ * Samples of shards in an object store come by source_sample_read(), which asks here where they are.
  */
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_bucket.h"
 #include "storage/source/source_shards.h"
 #include "storage/walk.h"
 
@@ -269,7 +272,7 @@ static int open_by_name(const struct shard_read *read, struct shard_files *files
 	int fd;
 
 	do
-		fd = source_open_file(read->root_fd, read->is.name, read->dataset->no_atime);
+		fd = source_open_file(read->dataset, read->root_fd, read->is.name);
 	while ((fd == -EMFILE || fd == -ENFILE) && close_oldest(files));
 	return fd;
 }
@@ -341,6 +344,33 @@ bool source_shard_place(const struct reader_dataset *dataset, int root_fd, uint6
 		return true;
 	say_changed(&read, READ_INDEX_DAMAGED);
 	return false;
+}
+
+int source_shards_place(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			struct source_range *ret)
+{
+	struct reader_outcome outcome;
+	struct shard_read read;
+
+	if (!source_shard_place(dataset, dataset->root_fd, sample, buffer, &outcome, &read))
+		return DATASET_E_BAD;
+	*ret = (struct source_range){.name = read.has_name ? read.is.name : NULL,
+				     .size = read.is.bytes,
+				     .mtime_ns = read.is.mtime_ns,
+				     .at = read.at,
+				     .bytes = read.bytes,
+				     .to = buffer};
+	return 0;
+}
+
+void source_shards_settle(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			  struct reader_outcome *ret)
+{
+	const struct source_shards *kind = dataset->ops->shards;
+
+	if (kind->join)
+		kind->join(buffer, dataset_size_of(dataset->index, sample));
+	ret->stage = LAYOUT_FAIL_NONE;
 }
 
 /* It stays the table's own: where that has no place, nobody has it. */

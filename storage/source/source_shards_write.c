@@ -74,7 +74,7 @@ static int check_labels(struct found *found, struct diag *diag)
 	    diag, DATASET_E_REFUSED,
 	    "dataset \"%s\" is refused: sample %s has no label, and %s has one: give all "
 	    "samples a label, or none",
-	    BASE_QUOTED(found->dataset->path, 200), without, with);
+	    BASE_QUOTED(found->dataset->shown, 200), without, with);
 }
 
 static int add_word(struct found *found, const char *word, uint32_t *label, struct diag *diag)
@@ -227,7 +227,7 @@ static int leave_out_names(const struct found *found, const char *names, size_t 
 		    "dataset \"%s\" is refused: leave_out: there is no sample \"%s\": "
 		    "names are SHARD:KEY, as access-ctl bad shows them, with ; between; a name "
 		    "with , ; or ? cannot be given: write its shard anew without it",
-		    BASE_QUOTED(found->dataset->path, 200), BASE_QUOTED(text, 400));
+		    BASE_QUOTED(found->dataset->shown, 200), BASE_QUOTED(text, 400));
 	}
 	return 0;
 }
@@ -318,7 +318,7 @@ static int write_all(struct found *found, char *name, int *ret_fd, struct diag *
 	if (r)
 		return diag_fail(diag, r,
 				 "cannot make the index of dataset \"%s\" (%llu samples): %s",
-				 BASE_QUOTED(found->dataset->path, 256),
+				 BASE_QUOTED(found->dataset->shown, 256),
 				 (unsigned long long)found->head.n_samples, strerror(-r));
 	index_add_options(&writer, source_shards_options(found->dataset));
 	for (size_t i = 0; i < found->n; i++)
@@ -332,7 +332,7 @@ static int write_all(struct found *found, char *name, int *ret_fd, struct diag *
 static int refuse_empty(const struct reader_dataset *dataset, struct diag *diag)
 {
 	return diag_fail(diag, DATASET_E_EMPTY, "no sample found in the %s of dataset \"%s\": %s",
-			 dataset->ops->shards->what, BASE_QUOTED(dataset->path, 256),
+			 dataset->ops->shards->what, BASE_QUOTED(dataset->shown, 256),
 			 dataset->ops->shards->empty);
 }
 
