@@ -46,13 +46,13 @@ void dial_open_fini(struct dial_open *open)
 void dial_init(struct dial *dial, const struct dial_route *route)
 {
 	*dial = (struct dial){.route = route, .sock = -1};
-	private_init(&dial->start);
+	spawn_init(&dial->spawn);
 }
 
 void dial_reset(struct dial *dial)
 {
 	base_close(&dial->sock);
-	private_fini(&dial->start);
+	spawn_fini(&dial->spawn);
 	dial->state = DIAL_IDLE;
 	dial->progress[0] = '\0';
 }
@@ -65,7 +65,7 @@ void dial_fini(struct dial *dial)
 int dial_fd(const struct dial *dial)
 {
 	if (dial->state == DIAL_STARTING)
-		return dial->start.pid_fd;
+		return dial->spawn.pid_fd;
 	return dial->state == DIAL_IDLE ? -1 : dial->sock;
 }
 
@@ -169,25 +169,25 @@ static int dial_start(struct dial *dial, int connect_error, struct diag *diag)
 {
 	int r;
 
-	if (dial->start.started) {
+	if (dial->spawn.has_run) {
 		diag_fail(diag, OA_E_UNREACHABLE,
 			  "a private accessd was started, but nobody answers at %s (%s)",
 			  dial->route->socket, strerrordesc_np(-connect_error));
 		return dial_end(dial, OA_E_UNREACHABLE);
 	}
-	if (dial->start.lock_fd < 0) {
-		r = private_elect(&dial->start, dial->route->folder, diag);
-		if (r == PRIVATE_AGAIN) {
-			dial->wake_ns = dial->start.wake_ns;
+	if (dial->spawn.lock_fd < 0) {
+		r = spawn_elect(&dial->spawn, dial->route->folder, diag);
+		if (r == SPAWN_AGAIN) {
+			dial->wake_ns = dial->spawn.wake_ns;
 			return DIAL_AGAIN;
 		}
 		return r ? dial_end(dial, r) : DIAL_PROGRESS; /* the lock is ours: look once more */
 	}
-	r = private_spawn(&dial->start, dial->route->folder, diag);
+	r = private_spawn(&dial->spawn, dial->route->folder, diag);
 	if (r)
 		return dial_end(dial, r);
 	dial_go(dial, DIAL_STARTING);
-	dial->wake_ns = dial->start.wake_ns;
+	dial->wake_ns = dial->spawn.wake_ns;
 	return DIAL_AGAIN;
 }
 
@@ -229,10 +229,10 @@ static int dial_step_idle(struct dial *dial, struct diag *diag)
 
 static int dial_step_starting(struct dial *dial, struct diag *diag)
 {
-	int r = private_step(&dial->start, diag);
+	int r = private_step(&dial->spawn, diag);
 
-	if (r == PRIVATE_AGAIN) {
-		dial->wake_ns = dial->start.wake_ns;
+	if (r == SPAWN_AGAIN) {
+		dial->wake_ns = dial->spawn.wake_ns;
 		return DIAL_AGAIN;
 	}
 	if (r)
@@ -383,7 +383,7 @@ static int dial_welcome(struct dial *dial, const struct wire_in *in, const struc
 	wire_get_u64(in, PROTO_KEY_MINOR, &dial->minor);
 	if (major != PROTO_MAJOR)
 		return dial_other_version(dial, major, diag);
-	private_fini(&dial->start); /* somebody serves: the election is over */
+	spawn_fini(&dial->spawn); /* somebody serves: the election is over */
 	if (!open)
 		return 0;
 	if (wire_get_bytes(in, PROTO_KEY_NONCE, &nonce, &nonce_size))

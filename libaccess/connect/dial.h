@@ -57,7 +57,7 @@ struct dial {
 	int sock;          /* owned, -1: none */
 	uint64_t wake_ns;  /* of CLOCK_MONOTONIC */
 	uint64_t since_ns; /* this state began */
-	struct private_start start;
+	struct spawn spawn;
 	uint64_t pid, minor; /* of accessd, as it says */
 	char version[32];
 	char progress[256];
