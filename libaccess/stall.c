@@ -60,12 +60,14 @@ int stall_diagnose(struct oa_stream *stream, int timeout_ms)
 {
 	char why[512];
 
-	if (stream->session)
+	if (remote_describe(&stream->redial.remote, why, sizeof(why)))
+		; /* nothing comes before that is done */
+	else if (stream->session)
 		stall_served(stream, why, sizeof(why));
 	else
 		redial_describe(&stream->redial, why, sizeof(why));
 	return diag_fail(
 	    &stream->trouble.error, OA_E_TIMEOUT, "no batch within %d ms: %s; dataset %s%s%s",
-	    timeout_ms, why, stream->course.ask->dataset,
+	    timeout_ms, why, redial_dataset(&stream->redial),
 	    stream->trouble.notice.text[0] ? "; accessd said: " : "", stream->trouble.notice.text);
 }

@@ -123,6 +123,7 @@ void stream_free(struct oa_stream *stream)
 void stream_shut(struct oa_stream *stream)
 {
 	dial_fini(&stream->redial.dial);
+	remote_fini(&stream->redial.remote);
 	pollable_fini(&stream->pollable);
 }
 
@@ -153,6 +154,7 @@ void oa_close(struct oa_stream *stream)
 		/* The locks may be held for ever by a thread that was not forked, so none is taken. */
 		pollable_fini(&stream->pollable);
 		base_close(&stream->redial.dial.sock);
+		base_close(&stream->redial.remote.sock);
 		base_close(&stream->record.fd);
 		base_close(&stream->course.replay.fd);
 		base_close(&stream->progress.log.fd);

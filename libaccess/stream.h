@@ -92,7 +92,7 @@ int stream_read_options(const struct oa_options *from, struct oa_options *ret, s
 int stream_check_options(const struct oa_options *options, struct diag *diag);
 /* Ranks find each other by their job's name: is there one where it is needed? 0 or OA_E_INVALID. */
 int stream_check_job(const struct oa_options *options, struct diag *diag);
-/* The request that is sent in OPEN: copies. 0 or -ENOMEM; dial_open_fini() in both cases. */
+/* The request that is sent in OPEN, but for the data set: copies. 0 or -ENOMEM; dial_open_fini() in both cases. */
 int stream_set_open(struct dial_open *open, const struct oa_options *options);
 
 /* ---- stream_token.c ---- */

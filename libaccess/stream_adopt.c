@@ -94,7 +94,7 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 		return diag_fail(
 		    diag, OA_E_DATASET,
 		    "the dataset %s has changed while this job was running: start the job again",
-		    stream->course.ask->dataset);
+		    redial_dataset(&stream->redial));
 	if (geometry->block != stream->course.permutation.block ||
 	    !schema_fits(&stream->schema, geometry) ||
 	    !mixed_ask_same(&stream->batch_mixed.ask, &session->batch_mixed))

@@ -125,7 +125,7 @@ static int stream_set_filter(struct oa_stream *stream, const struct oa_options *
 	stream->redial.ask.has_filtered = true;
 	if (options->replay)
 		return 0;
-	r = inquire(&stream->redial.route, stream->redial.ask.dataset, options->pipeline,
+	r = inquire(&stream->redial.route, &stream->redial.remote, options->pipeline,
 		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
 		    &catalog, &filter, diag);
 	if (r)
@@ -149,7 +149,7 @@ static int stream_set_part(struct oa_stream *stream, const struct oa_options *op
 
 	if (!part_is_asked(&course->sampler, !course->is_fixed))
 		return 0;
-	r = inquire(&stream->redial.route, stream->redial.ask.dataset, NULL,
+	r = inquire(&stream->redial.route, &stream->redial.remote, NULL,
 		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
 		    &catalog, NULL, diag);
 	if (r)
@@ -191,6 +191,22 @@ static int stream_set_replay(struct oa_stream *stream, const struct oa_options *
 
 /* ---- all of it ---- */
 
+/* Where it is, as accessd is told; the first thing, as all else asks about it. */
+static int stream_set_dataset(struct oa_stream *stream, const struct oa_options *options,
+			      struct diag *diag)
+{
+	struct redial *redial = &stream->redial;
+	int r = remote_open(&redial->remote, &redial->route, options->dataset,
+			    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000),
+			    options, diag);
+
+	if (r)
+		return r;
+	redial->ask.is_remote = redial->remote.url.text;
+	redial->ask.dataset = strdup(redial->remote.path);
+	return redial->ask.dataset ? 0 : -ENOMEM;
+}
+
 static int stream_connect(struct oa_stream *stream, const struct oa_options *options,
 			  struct diag *diag)
 {
@@ -200,6 +216,9 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	int r;
 
 	wire_in_init(&opened);
+	r = stream_set_dataset(stream, options, diag);
+	if (r)
+		return r;
 	r = options->replay ? stream_set_replay(stream, options, diag) : 0;
 	r = r ? r : stream_set_filter(stream, options, diag);
 	if (r)
@@ -223,14 +242,16 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 static int stream_usual_pipeline(const struct dial_route *route, struct oa_options *options,
 				 struct inquire_filter *ret, struct diag *diag)
 {
+	const uint64_t deadline = dial_deadline(options->timeout_ms ? options->timeout_ms : 600000);
+	_cleanup_(remote_fini) struct remote named;
 	struct catalog catalog;
 	int r;
 
+	remote_init(&named);
 	if (options->pipeline && *options->pipeline)
 		return 0;
-	r = inquire(route, options->dataset, NULL,
-		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
-		    &catalog, ret, diag);
+	r = remote_open(&named, route, options->dataset, deadline, NULL, diag);
+	r = r ? r : inquire(route, &named, NULL, deadline, options, &catalog, ret, diag);
 	if (r)
 		return r;
 	catalog_detach(&catalog);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "libaccess/error.h"
-#include "libaccess/connect/inquire.h"
 #include "libaccess/stream.h"
 #include "shmring/proto.h"
 
@@ -111,7 +110,6 @@ static char *stream_job_name(const char *name)
 int stream_set_open(struct dial_open *open, const struct oa_options *options)
 {
 	*open = (struct dial_open){
-	    .dataset = inquire_absolute(options->dataset),
 	    .pipeline = strdup(options->pipeline),
 	    .job = stream_job_name(options->job),
 	    .keep = options->keep ? strdup(options->keep) : NULL,
@@ -138,7 +136,7 @@ int stream_set_open(struct dial_open *open, const struct oa_options *options)
 		if (open->token)
 			memcpy(open->token, options->token, options->token_size);
 	}
-	return open->dataset && open->pipeline && open->job && (open->keep || !options->keep) &&
+	return open->pipeline && open->job && (open->keep || !options->keep) &&
 		       (open->token || !options->token_size)
 		   ? 0
 		   : -ENOMEM;

@@ -130,7 +130,9 @@ static BASE_COLD int wait_served(struct oa_stream *stream, uint64_t deadline)
 	if (!next_is_ready(stream)) {
 		if (grant_wants_sleep(&session->rank))
 			session_send(session, PROTO_KICK);
-		r = wait_sleep(stream, session->sock, BASE_MIN(deadline, now_ns + WAIT_SLICE_NS));
+		r = wait_sleep(stream, session->sock,
+			       BASE_MIN(BASE_MIN(deadline, now_ns + WAIT_SLICE_NS),
+					stream->redial.remote.wake_ns));
 		wait_read_news(stream, &ignored);
 	}
 	grant_disarm(&session->rank);
@@ -213,6 +215,7 @@ static BASE_COLD int wait_alone(struct oa_stream *stream, uint64_t deadline)
 	if (base_now_ns() >= deadline)
 		return WAIT_ON;
 	deadline = BASE_MIN(deadline, base_now_ns() + WAIT_SLICE_NS);
+	deadline = BASE_MIN(deadline, stream->redial.remote.wake_ns);
 	r = wait_sleep(stream, dial_fd(&stream->redial.dial),
 		       BASE_MIN(stream->redial.dial.wake_ns, deadline));
 	return r ? r : WAIT_ON;
@@ -277,6 +280,15 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 
 /* ---- oa_next() ---- */
 
+/* STREAM_NOTHING, or the stream's end: what its samples come from has ended, and does not come back. */
+static BASE_COLD int wait_look(struct oa_stream *stream)
+{
+	struct diag diag = {""};
+	int r = remote_look(&stream->redial.remote, &diag);
+
+	return r ? trouble_fail(&stream->trouble, r, diag.text) : STREAM_NOTHING;
+}
+
 static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_t deadline,
 			       struct oa_batch **ret)
 {
@@ -289,6 +301,8 @@ static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_
 			return stall_diagnose(stream, timeout_ms);
 		if (r == STREAM_NOTHING || r == OA_E_SAMPLE)
 			dial_wait_begin(&stream->callers.wait);
+		if (r == STREAM_NOTHING)
+			r = wait_look(stream);
 		if (r == STREAM_NOTHING)
 			r = stream->session ? wait_served(stream, deadline)
 					    : wait_alone(stream, deadline);
@@ -532,7 +546,7 @@ static uint64_t wait_due_ns(struct oa_stream *stream)
 		return BASE_MAX(stream->redial.dial.wake_ns, (uint64_t)1);
 	if (grant_wants_sleep(&session->rank))
 		session_send(session, PROTO_KICK);
-	return 0;
+	return stream->redial.remote.url.text ? base_now_ns() + WAIT_SLICE_NS : 0;
 }
 
 static int wait_arm(struct oa_stream *stream)

@@ -26,7 +26,7 @@
 #define PROTO_MAJOR 1
 #define PROTO_NAMED "name:" /* before a named data set's name, where else a path stands */
 #ifndef PROTO_MINOR /* else: tests/scenarios/29-upgrade.sh has an accessd without what came last */
-#define PROTO_MINOR 4
+#define PROTO_MINOR 5
 #endif
 
 /* Which minor version brought what the other side must know of. A key that it does not know it passes over, so what
@@ -35,8 +35,9 @@ enum proto_since {
 	PROTO_SINCE_MIXES = 1, /* the client does mixup, cutmix and filters by class */
 	PROTO_SINCE_BAD = 2,   /* accessd lists bad samples */
 	PROTO_SINCE_SLICES = 3,
-	PROTO_SINCE_WATCH = 4, /* it may be watched */
-	PROTO_SINCE_NAMES = 4, /* data sets have names: PROTO_NAMED, and pipelines of their own */
+	PROTO_SINCE_WATCH = 4,   /* it may be watched */
+	PROTO_SINCE_NAMES = 4,   /* data sets have names: PROTO_NAMED, and pipelines of their own */
+	PROTO_SINCE_BUCKETS = 5, /* it reads object stores by access-bucket (shmring/bucket.h) */
 };
 
 enum proto_message {
@@ -59,7 +60,7 @@ enum proto_message {
 	/* Maybe PERIOD -> WATCHED; before OPEN, and again when the pane has ended */
 	PROTO_WATCH = 10,
 	/* accessd -> client */
-	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
+	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION, maybe BUCKETS */
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
@@ -146,7 +147,9 @@ enum proto_key {
 	PROTO_KEY_ENTRIES = 66,
 	PROTO_KEY_LOST = 67,   /* bad samples that accessd had no memory to keep */
 	PROTO_KEY_PERIOD = 68, /* ms between renewals, 100 at least; missing: 1000 */
-	PROTO_KEY_HOLES = 54,  /* OPENED: 1: samples may be left out by the pipeline's filter */
+	/* String: the folder in which users may have folders of their access-bucket, as accessd sees it; missing: there is none */
+	PROTO_KEY_BUCKETS = 69,
+	PROTO_KEY_HOLES = 54, /* OPENED: 1: samples may be left out by the pipeline's filter */
 };
 
 /* An op on whole batches, which the client does. */

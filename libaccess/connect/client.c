@@ -125,7 +125,9 @@ static int client_try(struct oa_client *client, const char *socket, struct diag 
 	r = guard_init(&client->guard);
 	if (r)
 		return error_of_errno(diag, r, "oa_connect()");
-	return client_dial(&dial, dial_deadline(CLIENT_ANSWER_MS), diag);
+	r = client_dial(&dial, dial_deadline(CLIENT_ANSWER_MS), diag);
+	strcpy(client->route.buckets, dial.buckets);
+	return r;
 }
 
 int oa_connect(const char *socket, struct oa_client **ret, struct oa_error *error)

@@ -304,8 +304,13 @@ static int dial_other_version(struct dial *dial, uint64_t major, struct diag *di
 		major > PROTO_MAJOR ? "libaccess (the job's side)" : "accessd (the node's side)"));
 }
 
-int dial_knows(const struct dial *dial, const char *dataset, struct diag *diag)
+int dial_knows(const struct dial *dial, const char *dataset, bool is_remote, struct diag *diag)
 {
+	if (is_remote && dial->minor < PROTO_SINCE_BUCKETS)
+		return diag_fail(diag, OA_E_VERSION,
+				 "accessd %s at %s is older than data sets of object stores: "
+				 "upgrade accessd",
+				 dial->version, dial->route->socket);
 	if (dial->minor >= PROTO_SINCE_NAMES || !proto_is_named(dataset))
 		return 0;
 	return diag_fail(diag, OA_E_VERSION,
@@ -368,7 +373,7 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 static int dial_welcome(struct dial *dial, const struct wire_in *in, const struct dial_open *open,
 			struct diag *diag)
 {
-	const char *version = "of unknown version";
+	const char *version = "of unknown version", *buckets = "";
 	const void *nonce = NULL;
 	size_t nonce_size = 0;
 	uint64_t major;
@@ -379,6 +384,9 @@ static int dial_welcome(struct dial *dial, const struct wire_in *in, const struc
 	wire_get_u64(in, PROTO_KEY_PID, &dial->pid);
 	wire_get_string(in, PROTO_KEY_VERSION, &version);
 	base_quote(version, dial->version, sizeof(dial->version));
+	wire_get_string(in, PROTO_KEY_BUCKETS, &buckets);
+	snprintf(dial->buckets, sizeof(dial->buckets), "%s",
+		 strlen(buckets) < sizeof(dial->buckets) ? buckets : "");
 	dial->minor = 0;
 	wire_get_u64(in, PROTO_KEY_MINOR, &dial->minor);
 	if (major != PROTO_MAJOR)
@@ -388,7 +396,7 @@ static int dial_welcome(struct dial *dial, const struct wire_in *in, const struc
 		return 0;
 	if (wire_get_bytes(in, PROTO_KEY_NONCE, &nonce, &nonce_size))
 		return dial_unexpected(dial, in, diag);
-	r = dial_knows(dial, open->dataset, diag);
+	r = dial_knows(dial, open->dataset, open->is_remote, diag);
 	if (r)
 		return dial_end(dial, r);
 	return dial_send_open(dial, open, nonce, nonce_size, diag);

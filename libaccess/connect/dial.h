@@ -19,12 +19,15 @@
 struct dial_route { /* where the daemon is; a plain value */
 	char socket[DIAL_PATH];
 	char folder[DIAL_PATH]; /* of the private daemon */
+	char buckets
+	    [256]; /* where it wants folders of access-bucket, as it sees it; "": it did not say */
 	bool is_private;
 };
 
 struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	char *dataset, *pipeline, *job;
-	char *keep; /* NULL: none */
+	bool is_remote; /* dataset is a folder of access-bucket */
+	char *keep;     /* NULL: none */
 	uint32_t batch, chunk, ranks, rank, local_ranks,
 	    local_first; /* local_ranks == ranks: one node */
 	bool drop_last, is_spread;
@@ -60,6 +63,7 @@ struct dial {
 	struct spawn spawn;
 	uint64_t pid, minor; /* of accessd, as it says */
 	char version[32];
+	char buckets[256]; /* of the route */
 	char progress[256];
 	uint64_t done, total;
 };
@@ -81,7 +85,7 @@ int dial_other(struct dial *dial, const struct wire_in *in, struct diag *diag);
 /* The next message: 0, DIAL_AGAIN, or the end of the conversation as dial_step(). */
 int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag);
 /* After WELCOME: does accessd know such data sets? 0, or OA_E_VERSION with diag. */
-int dial_knows(const struct dial *dial, const char *dataset, struct diag *diag);
+int dial_knows(const struct dial *dial, const char *dataset, bool is_remote, struct diag *diag);
 int dial_fd(const struct dial *dial); /* to poll for reading; -1: only the time counts */
 /* "accessd (pid 7) at /run/accessd/socket" or the part of it that is known. Returns ret. */
 char *dial_name(const struct dial *dial, char *ret, size_t size);

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include "libaccess/connect/client.h"
 #include "libaccess/error.h"
 #include "shmring/proto.h"
@@ -22,29 +21,16 @@ struct oa_dataset { /* never changes: needs no lock */
 	struct catalog catalog;
 };
 
-char *inquire_absolute(const char *path)
-{
-	_cleanup_free_ char *here = NULL;
-	char *joined;
-
-	if (*path == '/' || proto_is_named(path))
-		return strdup(path);
-	here = getcwd(NULL, 0);
-	if (!here || asprintf(&joined, "%s/%s", here, path) < 0)
-		return NULL;
-	return joined;
-}
-
 /* ---- the conversation ---- */
 
-static int inquire_send(struct dial *dial, const char *path, const char *pipeline,
+static int inquire_send(struct dial *dial, const struct remote *dataset, const char *pipeline,
 			struct diag *diag)
 {
-	int r = dial_knows(dial, path, diag);
+	int r = dial_knows(dial, dataset->path, dataset->url.text, diag);
 
 	if (r)
 		return r;
-	r = wire_tell(dial->sock, PROTO_DESCRIBE, WIRE_STRING(PROTO_KEY_DATASET, path),
+	r = wire_tell(dial->sock, PROTO_DESCRIBE, WIRE_STRING(PROTO_KEY_DATASET, dataset->path),
 		      WIRE_STRING(PROTO_KEY_PIPELINE, pipeline));
 	if (r == WIRE_E_CLOSED)
 		return diag_fail(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
@@ -135,8 +121,9 @@ static int inquire_late(struct dial *dial, struct diag *diag)
 			 dial->progress[0] ? "; it was at: " : "", dial->progress);
 }
 
-static int inquire_wait(struct dial *dial, uint64_t deadline, const struct oa_options *options,
-			struct catalog *ret, struct inquire_filter *ret_filter, struct diag *diag)
+static int inquire_wait(struct dial *dial, struct remote *dataset, uint64_t deadline,
+			const struct oa_options *options, struct catalog *ret,
+			struct inquire_filter *ret_filter, struct diag *diag)
 {
 	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
 	int r;
@@ -148,17 +135,21 @@ static int inquire_wait(struct dial *dial, uint64_t deadline, const struct oa_op
 			continue;
 		if (r != DIAL_AGAIN)
 			return r;
+		r = remote_look(dataset, diag);
+		if (r)
+			return r;
 		if (base_now_ns() >= deadline)
 			return inquire_late(dial, diag);
-		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
+		r = dial_wait(&wait, dial_fd(dial),
+			      BASE_MIN(BASE_MIN(dial->wake_ns, dataset->wake_ns), deadline));
 		if (r)
 			return diag_fail(diag, r, "interrupted by a signal");
 	}
 }
 
-static int inquire_once(const struct dial_route *route, const char *path, const char *pipeline,
-			uint64_t deadline, const struct oa_options *options, struct catalog *ret,
-			struct inquire_filter *ret_filter, struct diag *diag)
+static int inquire_once(const struct dial_route *route, struct remote *dataset,
+			const char *pipeline, uint64_t deadline, const struct oa_options *options,
+			struct catalog *ret, struct inquire_filter *ret_filter, struct diag *diag)
 {
 	_cleanup_(dial_fini) struct dial dial;
 	int r;
@@ -166,35 +157,39 @@ static int inquire_once(const struct dial_route *route, const char *path, const 
 	dial_init(&dial, route);
 	r = client_dial(&dial, deadline, diag);
 	if (!r)
-		r = inquire_send(&dial, path, pipeline, diag);
-	return r ? r : inquire_wait(&dial, deadline, options, ret, ret_filter, diag);
+		r = inquire_send(&dial, dataset, pipeline, diag);
+	return r ? r : inquire_wait(&dial, dataset, deadline, options, ret, ret_filter, diag);
 }
 
-int inquire(const struct dial_route *route, const char *path, const char *pipeline,
+int inquire(const struct dial_route *route, struct remote *dataset, const char *pipeline,
 	    uint64_t deadline, const struct oa_options *options, struct catalog *ret,
 	    struct inquire_filter *ret_filter, struct diag *diag)
 {
 	int r = DIAL_GONE;
 
 	for (unsigned i = 0; i < INQUIRE_TRIES && r == DIAL_GONE; i++)
-		r = inquire_once(route, path, pipeline, deadline, options, ret, ret_filter, diag);
+		r = inquire_once(route, dataset, pipeline, deadline, options, ret, ret_filter,
+				 diag);
 	return r == DIAL_GONE ? OA_E_UNREACHABLE : r;
 }
 
 /* ---- for callers ---- */
 
-static int inquire_open(struct oa_client *client, const char *path, int timeout_ms,
+static int inquire_open(struct oa_client *client, const char *name, int timeout_ms,
 			struct oa_dataset **ret, struct diag *diag)
 {
-	_cleanup_free_ char *absolute = inquire_absolute(path);
+	const uint64_t deadline = dial_deadline(timeout_ms ? timeout_ms : INQUIRE_MS);
 	_cleanup_free_ struct oa_dataset *dataset = calloc(1, sizeof(*dataset));
+	_cleanup_(remote_fini) struct remote remote;
 	int r;
 
-	if (!absolute || !dataset)
+	remote_init(&remote);
+	if (!dataset)
 		return error_of_errno(diag, -ENOMEM, "oa_dataset_open()");
-	r = inquire(&client->route, absolute, NULL,
-		    dial_deadline(timeout_ms ? timeout_ms : INQUIRE_MS), NULL, &dataset->catalog,
-		    NULL, diag);
+	r = remote_open(&remote, &client->route, name, deadline, NULL, diag);
+	r = r ? r
+	      : inquire(&client->route, &remote, NULL, deadline, NULL, &dataset->catalog, NULL,
+			diag);
 	if (!r)
 		*ret = base_take_ptr(dataset);
 	return r;

@@ -4,6 +4,7 @@
 /* Asks accessd what is in a dataset. */
 
 #include "libaccess/connect/dial.h"
+#include "libaccess/connect/remote.h"
 #include "shmring/catalog.h"
 
 struct inquire_filter { /* owned */
@@ -14,10 +15,8 @@ struct inquire_filter { /* owned */
 };
 void inquire_filter_fini(struct inquire_filter *filter);
 
-/* path: absolute. pipeline: whose filter goes to *ret_filter (the caller's to end); each may be NULL. Tells options->progress, if there are options, while it waits. 0 (the
+/* dataset: it is open. pipeline: whose filter goes to *ret_filter (the caller's to end); each may be NULL. Tells options->progress, if there are options, while it waits. 0 (the
  * caller detaches *ret), OA_E_... or a negative errno with diag. */
-int inquire(const struct dial_route *route, const char *path, const char *pipeline,
+int inquire(const struct dial_route *route, struct remote *dataset, const char *pipeline,
 	    uint64_t deadline, const struct oa_options *options, struct catalog *ret,
 	    struct inquire_filter *ret_filter, struct diag *diag);
-/* A path as accessd needs it, which has another working directory. NULL: no memory. */
-char *inquire_absolute(const char *path);

@@ -19,11 +19,13 @@ void redial_init(struct redial *redial, const struct dial_route *route)
 {
 	*redial = (struct redial){.route = *route};
 	dial_init(&redial->dial, &redial->route);
+	remote_init(&redial->remote);
 }
 
 void redial_fini(struct redial *redial)
 {
 	dial_open_fini(&redial->ask);
+	remote_fini(&redial->remote);
 }
 
 static int redial_late(const struct redial *redial, struct diag *diag)
@@ -62,12 +64,21 @@ int redial_first(struct redial *redial, const struct oa_options *options, struct
 			dial->wake_ns = base_now_ns() + 50000000;
 		else if (r != DIAL_AGAIN)
 			return r;
+		r = remote_look(&redial->remote, diag);
+		if (r)
+			return r;
 		if (base_now_ns() >= deadline)
 			return redial_late(redial, diag);
-		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
+		r = dial_wait(&wait, dial_fd(dial),
+			      BASE_MIN(BASE_MIN(dial->wake_ns, redial->remote.wake_ns), deadline));
 		if (r)
 			return diag_fail(diag, r, "oa_open(): interrupted by a signal");
 	}
+}
+
+const char *redial_dataset(const struct redial *redial)
+{
+	return redial->remote.url.text ? redial->remote.url.text : redial->ask.dataset;
 }
 
 bool redial_pauses(struct redial *redial)

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "libaccess/connect/dial.h"
+#include "libaccess/connect/remote.h"
 #include "libaccess/connect/session.h"
 
 struct redial {
@@ -14,6 +15,7 @@ struct redial {
 	uint64_t retry_ns;   /* the next try */
 	uint64_t n_sessions; /* so far */
 	struct dial_route route;
+	struct remote remote; /* the data set */
 	struct dial dial;
 	struct dial_open ask;
 	struct diag error; /* why the last try failed */
@@ -26,6 +28,8 @@ int redial_first(struct redial *redial, const struct oa_options *options, struct
 		 struct diag *diag);
 /* Is it not yet time for a try? dial.wake_ns says when. */
 bool redial_pauses(struct redial *redial);
+/* The data set as the job named it. */
+const char *redial_dataset(const struct redial *redial);
 /* One step towards OPENED, as dial_step(); why it failed is redial->error. */
 int redial_step(struct redial *redial, struct wire_in *ret);
 /* Makes a session of OPENED, as session_new(). */

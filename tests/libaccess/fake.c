@@ -419,9 +419,12 @@ static void fake_read_token(struct fake *fake, struct fake_conn *conn, const str
 
 static void fake_open_stream(struct fake *fake, struct fake_conn *conn, const struct wire_in *in)
 {
+	const char *dataset = "";
 	const void *nonce;
 	size_t size;
 
+	wire_get_string(in, PROTO_KEY_DATASET, &dataset);
+	snprintf(fake->asked, sizeof(fake->asked), "%s", dataset);
 	fake->opens++;
 	if (fake->config.mode == FAKE_REFUSE) {
 		fake_send_text(conn->sock, PROTO_REFUSED, OA_E_MEMORY,

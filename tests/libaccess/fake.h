@@ -94,6 +94,7 @@ struct fake {
 	pthread_mutex_t lock; /* everything below and the connections */
 	bool is_stopping, is_gone;
 	struct fake_conn conn[16];
+	char asked[512]; /* the data set of the last OPEN */
 	_Atomic uint64_t opens, kicks, nonsense;
 };
 

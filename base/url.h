@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A data set's URL as a job gives it: what of it access-bucket is told, what accessd, and the name of its folder. */
+
+#include "base/base.h"
+
+#define URL_FOLDER_MAX 80
+
+struct url {
+	char *text; /* owned: without options */
+	char *
+	    options; /* owned: of the kind of data set, as they stand behind a path: "?key=value,..." or "" */
+	char **
+	    access; /* owned, and each: "key=value" for access-bucket, sorted; NULL behind the last one */
+	size_t n_access;
+};
+
+/* SCHEME://, whatever scheme it is; but file:// is a path. */
+bool url_is(const char *dataset);
+/* What stands behind file://, or all of it. */
+const char *url_path(const char *dataset);
+/* dataset: url_is(). 0 or -ENOMEM. */
+int url_parse(const char *dataset, struct url *ret);
+void url_fini(struct url *url);
+/* Is it one file on a web server? */
+bool url_is_of_web(const char *text);
+/* The last part of its path, and how long it is; of a pattern of shards, from the part on that has the first brace. 0: the
+ * URL ends in "/", or in the place. */
+size_t url_tail(const struct url *url, const char **ret);
+/* The folder's name: readable, and a hash of the URL and of what access-bucket is told beside it. Returns how long the name is
+ * without what is told: it begins so, whatever that is. */
+size_t url_folder(const struct url *url, char ret[URL_FOLDER_MAX]);
