@@ -14,6 +14,10 @@ PARAM_TEXT(socket, "",
 PARAM_TEXT(cache_dir, "",
 	   "folder of the cache and of stored indexes; empty: " LOCALSTATEDIR
 	   "/cache/accessd, private: $XDG_CACHE_HOME/oneaccess")
+PARAM_TEXT(
+    bucket_dir, "",
+    "folder in which users have folders for data sets of object stores; empty: buckets, beside "
+    "the socket")
 PARAM_BYTES(cache_size, UINT64_C(8) << 30, 0, UINT64_C(1) << 50,
 	    "bytes of disk for the cache of all users; 0: nothing is kept")
 PARAM_BYTES(cache_memory, 0, 0, UINT64_C(1) << 46,

@@ -275,6 +275,29 @@ static void open_plans(struct place *place)
 		place->plans_fd = base_take_fd(&fd);
 }
 
+/* As /tmp is: everybody may have a folder there. A private one's user makes it. Without it a job that opens a URL is told so. */
+static void open_buckets(struct place *place, const struct param *param)
+{
+	const char *slash = strrchr(place->socket, '/');
+	struct stat status;
+
+	if (*param->bucket_dir)
+		snprintf(place->buckets, sizeof(place->buckets), "%s", param->bucket_dir);
+	else
+		snprintf(place->buckets, sizeof(place->buckets), "%.*s/buckets",
+			 slash ? (int)(slash - place->socket) : 1, slash ? place->socket : ".");
+	if (place->is_private || *param->bucket_dir)
+		return;
+	if ((mkdir(place->buckets, 0700) && errno != EEXIST) || lstat(place->buckets, &status) ||
+	    !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
+	    chmod(place->buckets, 01777)) {
+		log_line(LOG_LEVEL_WARN, "no-buckets",
+			 "path=\"%s\" text=\"it cannot be made: jobs cannot open URLs\"",
+			 place->buckets);
+		place->buckets[0] = '\0';
+	}
+}
+
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
 	       int given_fd, struct diag *diag)
 {
@@ -302,6 +325,7 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	find_stores(place, param);
 	remove_stale(place->indexes);
 	open_plans(place);
+	open_buckets(place, param);
 	return 0;
 }
 

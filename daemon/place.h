@@ -21,9 +21,11 @@ struct place {
 	char indexes[PARAM_TEXT_MAX + 128];
 	char stores[PARAM_TEXT_MAX + 128]; /* of what is kept, one a domain: disk_cache.c */
 	char plans[PARAM_TEXT_MAX + 128];  /* where groups' logs are kept: group_keep.c */
-	int plans_fd;                      /* -1: they are not kept */
-	int pid_fd;    /* locked for this process's life: the only accessd of this folder */
-	int listen_fd; /* SOCK_SEQPACKET, non-blocking */
+	char buckets[PARAM_TEXT_MAX +
+		     128]; /* where users have folders of access-bucket; "": nowhere */
+	int plans_fd;      /* -1: they are not kept */
+	int pid_fd;        /* locked for this process's life: the only accessd of this folder */
+	int listen_fd;     /* SOCK_SEQPACKET, non-blocking */
 	bool is_private;
 	/* A service manager made the socket, listens there without us, and removes it */
 	bool is_given;

@@ -242,7 +242,9 @@ static void on_hello(struct conn *conn, const struct message_hello *hello)
 		  WIRE_U64(PROTO_KEY_MINOR, PROTO_MINOR),
 		  WIRE_U64(PROTO_KEY_PID, (uint64_t)getpid()),
 		  WIRE_BYTES(PROTO_KEY_NONCE, conn->nonce, sizeof(conn->nonce)),
-		  WIRE_STRING(PROTO_KEY_VERSION, PACKAGE_VERSION));
+		  WIRE_STRING(PROTO_KEY_VERSION, PACKAGE_VERSION),
+		  WIRE_STRING(PROTO_KEY_BUCKETS,
+			      *conn->node->place.buckets ? conn->node->place.buckets : NULL));
 }
 
 static void on_explain(struct conn *conn, const struct message_explain *explain)

@@ -395,6 +395,35 @@ START_TEST(leaving_waits_for_the_election)
 }
 END_TEST
 
+/* A system's accessd makes it for all users, a private one's user makes it. */
+START_TEST(a_folder_for_users_of_object_stores)
+{
+	char path[192];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/buckets", folder);
+	ck_assert_int_eq(take(&place), 0);
+	ck_assert_str_eq(place.buckets, path);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	place_close(&place);
+	for (unsigned i = 0; i < 2; i++) { /* it is there already, too */
+		ck_assert_int_eq(place_open(&place, &param, false, folder, -1, &diag), 0);
+		ck_assert_str_eq(place.buckets, path);
+		ck_assert_int_eq(lstat(path, &status), 0);
+		ck_assert_uint_eq(status.st_mode, S_IFDIR | 01777);
+		place_close(&place);
+	}
+	ck_assert_int_eq(rmdir(path) || symlink("/tmp", path), 0);
+	ck_assert_int_eq(place_open(&place, &param, false, folder, -1, &diag), 0);
+	ck_assert_str_eq(place.buckets, "");
+	place_close(&place);
+	strcpy(param.bucket_dir, "/elsewhere");
+	ck_assert_int_eq(place_open(&place, &param, false, folder, -1, &diag), 0);
+	ck_assert_str_eq(place.buckets, "/elsewhere");
+	place_close(&place);
+}
+END_TEST
+
 START_TEST(the_usual_folder)
 {
 	char path[256], expected[64];
@@ -497,6 +526,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, paths_have_a_length);
 	tcase_add_test(tcase, a_folder_that_cannot_be_made);
 	tcase_add_test(tcase, leaving_waits_for_the_election);
+	tcase_add_test(tcase, a_folder_for_users_of_object_stores);
 	tcase_add_test(tcase, the_usual_folder);
 	tcase_add_test(tcase, a_home_on_a_network);
 	tcase_add_test(tcase, no_folder_of_one_s_own);

@@ -352,6 +352,8 @@ static void fake_welcome(struct fake *fake, struct fake_conn *conn)
 	wire_put_u64(&out, PROTO_KEY_PID, 4242);
 	wire_put_bytes(&out, PROTO_KEY_NONCE, "0123456789abcdef", 16);
 	wire_put_string(&out, PROTO_KEY_VERSION, "9.9.9");
+	if (fake->config.buckets)
+		wire_put_string(&out, PROTO_KEY_BUCKETS, fake->config.buckets);
 	wire_send(conn->sock, &out, 0);
 	wire_out_fini(&out);
 }

@@ -58,6 +58,7 @@ struct fake_config {
 	unsigned bad_arg;
 	const void *batch_mix; /* of OPENED, borrowed; NULL: none */
 	size_t batch_mix_bytes;
+	const char *buckets; /* of WELCOME, borrowed; NULL: none */
 	uint32_t lie; /* 1: wrong instance, 2: wrong slot, 3: count too large, 4: next epoch early,
 			 5: PENDING below the watermark, 6: the same chunk twice */
 	uint32_t stage;

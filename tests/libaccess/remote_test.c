@@ -548,6 +548,33 @@ START_TEST(in_a_folder_of_all_ours_is_found)
 }
 END_TEST
 
+/* A container may see the folder of the socket under another name; and an administrator may have it elsewhere. */
+START_TEST(accessd_sees_it_under_its_own_name)
+{
+	char elsewhere[192], path[256];
+	struct oa_stream *stream;
+	struct fake fake;
+
+	begin(&fake, "", "a b");
+	snprintf(elsewhere, sizeof(elsewhere), "%s/libexec/elsewhere", fake.folder);
+	fake_lock(&fake);
+	fake.config.buckets = elsewhere;
+	fake_unlock(&fake);
+	ck_assert_int_eq(
+	    mkdir(_i ? elsewhere : bases, 0700) || chmod(_i ? elsewhere : bases, 01777), 0);
+	stream = open_url(&fake, "s3://b/train");
+	take_all(stream);
+	snprintf(path, sizeof(path), "%s/%u/b-train-", elsewhere, (unsigned)geteuid());
+	ck_assert_int_eq(strncmp(fake.asked, path, strlen(path)), 0);
+	snprintf(path, sizeof(path), "%s/%u", _i ? elsewhere : bases, (unsigned)geteuid());
+	ck_assert_int_eq(access(path, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/%u", _i ? bases : elsewhere, (unsigned)geteuid());
+	ck_assert_int_eq(access(path, F_OK), -1);
+	oa_close(stream);
+	end(&fake);
+}
+END_TEST
+
 START_TEST(another_folder_may_be_named)
 {
 	struct oa_stream *stream;
@@ -661,6 +688,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, an_older_accessd_is_told);
 	tcase_add_loop_test(tcase, folders_of_others_are_refused, 0, N_TRAPS);
 	tcase_add_loop_test(tcase, in_a_folder_of_all_ours_is_found, 0, 2);
+	tcase_add_loop_test(tcase, accessd_sees_it_under_its_own_name, 0, 2);
 	tcase_add_test(tcase, another_folder_may_be_named);
 	tcase_add_loop_test(tcase, another_is_started, 0, 2);
 	tcase_add_test(tcase, one_that_does_not_come_back_ends_the_job);
