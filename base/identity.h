@@ -6,7 +6,6 @@
  * starts; all of them have one thread when they call this.
  */
 
-#include <sys/types.h>
 #include "base/base.h"
 
 struct identity {

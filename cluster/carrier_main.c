@@ -13,7 +13,6 @@
 
 #include "cluster/carrier_parts.h"
 
-#include "base/log.h"
 #include "base/sandbox.h"
 #include "base/started.h"
 

@@ -21,7 +21,6 @@
 #include "cluster/carrier.h"
 #include "cluster/names.h"
 #include "cluster/outbox.h"
-#include "cluster/path.h"
 #include "cluster/seal.h"
 #include "cluster/transport.h"
 #include "cluster/transport_verbs.h"

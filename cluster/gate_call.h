@@ -15,7 +15,6 @@
 
 #include <sys/socket.h>
 
-#include "base/base.h"
 #include "cluster/carrier.h"
 #include "cluster/gate_hello.h"
 #include "cluster/gate_tls.h"

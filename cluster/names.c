@@ -4,8 +4,6 @@
 
 #include "cluster/names.h"
 
-#include "base/little.h"
-
 #define NAMES_PLACES (2 * FRAME_MOST_GROUPS)
 _Static_assert((NAMES_PLACES & (NAMES_PLACES - 1)) == 0, "a power of two");
 

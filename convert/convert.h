@@ -16,7 +16,6 @@
  */
 
 #include <limits.h>
-#include <sys/types.h>
 #include "convert/baton.h"
 #include "storage/dataset.h"
 

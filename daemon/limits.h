@@ -4,7 +4,6 @@
 /* What this process may use: memory and CPUs, from the cgroup (v1 or v2), the cpuset and the
  * machine; and what it uses. */
 
-#include <sys/types.h>
 #include "base/base.h"
 
 #define LIMITS_PATH 512

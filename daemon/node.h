@@ -8,7 +8,6 @@
  */
 
 #include <sys/queue.h>
-#include "base/base.h"
 #include "daemon/net/guest.h"
 #include "daemon/cluster/gating.h"
 #include "daemon/ending.h"

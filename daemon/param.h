@@ -5,7 +5,6 @@
  * command line (in this order). */
 
 #include <stdio.h>
-#include "base/base.h"
 #include "daemon/tenant/named.h"
 #include "daemon/tenant/quota.h"
 

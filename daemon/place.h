@@ -6,8 +6,6 @@
  * folder for stored indexes.
  */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/identity.h"
 #include "daemon/param.h"
 

@@ -3,7 +3,6 @@
 
 /* The status of accessd, asked for by a child process, as accessd may be stopped and nobody here waits for it. */
 
-#include <sys/types.h>
 #include "base/base.h"
 
 #define ASK_TIMEOUT_S 5

@@ -4,7 +4,6 @@
 /* The status of accessd as metrics, by the table metric_tbl.h. Arithmetic and text alone. */
 
 #include <stdio.h>
-#include "base/base.h"
 #include "base/json.h"
 
 #define METRIC_MOST 2000      /* of one kind: jobs, streams ...; others are left out and counted */

@@ -4,7 +4,6 @@
 /* Batches of a pipeline with mixup or cutmix: private copies, made by oa_next(). With the stream's lock but for what
  * says otherwise. */
 
-#include "base/base.h"
 #include "libaccess/mixed_ask.h"
 #include "libaccess/schema.h"
 

@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include "base/base.h"
 #include "libaccess/connect/dial.h"
 
 struct callers {

@@ -6,7 +6,6 @@
  * open, and the same ever after; where the job stands in it is progress.h's.
  */
 
-#include "base/base.h"
 #include "libaccess/connect/dial.h"
 #include "libaccess/part.h"
 #include "libaccess/replay.h"

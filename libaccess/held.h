@@ -6,7 +6,6 @@
  * last batch. With the stream's lock.
  */
 
-#include "base/base.h"
 #include "libaccess/met.h"
 #include "libaccess/part.h"
 #include "libaccess/schema.h"

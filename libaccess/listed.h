@@ -6,7 +6,6 @@
  * epoch before it can deal a chunk of it, always one epoch ahead.
  */
 
-#include "base/base.h"
 #include "libaccess/course.h"
 #include "libaccess/trouble.h"
 #include "plan/listing.h"

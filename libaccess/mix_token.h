@@ -6,7 +6,6 @@
  * behind each other. Owned by the client, checksummed, hostile when it comes back.
  */
 
-#include "base/base.h"
 #include "plan/mix/blend.h"
 
 enum { MIX_TOKEN_E_BAD = 1, MIX_TOKEN_E_VERSION = 2 };

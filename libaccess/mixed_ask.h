@@ -3,7 +3,6 @@
 
 /* What accessd says of the last ops of a pipeline that has mixup or cutmix. */
 
-#include "base/base.h"
 #include "base/wire.h"
 #include "plan/mix/batch_mix.h"
 

@@ -6,7 +6,6 @@
  * leave. Computed once, when the stream is opened; a later session is told the same.
  */
 
-#include "base/base.h"
 #include "base/bits.h"
 #include "libaccess/sampler.h"
 #include "plan/population.h"

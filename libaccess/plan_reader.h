@@ -6,7 +6,6 @@
  * from its own steps on, and what the samples are that no rank has had after so many steps.
  */
 
-#include "base/base.h"
 #include "plan/entry.h"
 #include "shmring/plan_log.h"
 

@@ -3,7 +3,6 @@
 
 /* Where a job stands in its course: what its token says. With the stream's lock. */
 
-#include "base/base.h"
 #include "libaccess/course.h"
 #include "libaccess/held.h"
 #include "libaccess/listed.h"

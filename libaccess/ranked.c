@@ -12,7 +12,6 @@
  * known when the log reaches there, so a batch is handed out no earlier.
  */
 
-#include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "plan/ranks/ranks.h"
 

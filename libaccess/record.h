@@ -6,7 +6,6 @@
  * of the file when it is full, when a token is saved, and at the end.
  */
 
-#include "base/base.h"
 #include "plan/recording.h"
 
 struct course;

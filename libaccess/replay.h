@@ -3,7 +3,6 @@
 
 /* A recorded plan, replayed: its epochs as lists. */
 
-#include "base/base.h"
 #include "plan/recording.h"
 #include "plan/token.h"
 

@@ -6,7 +6,6 @@
  * named by a hash that the token carries.
  */
 
-#include "base/base.h"
 #include "libaccess/libaccess.h"
 #include "plan/token.h"
 

@@ -11,7 +11,6 @@
  */
 
 #include <pthread.h>
-#include "base/base.h"
 #include "libaccess/callers.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"

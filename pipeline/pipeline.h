@@ -8,7 +8,6 @@
  * What runs it is an engine (engine/engine.h).
  */
 
-#include "base/base.h"
 #include "base/hash.h"
 #include "pipeline/types.h"
 

@@ -9,7 +9,6 @@
  * Pure: bytes come by a callback.
  */
 
-#include "base/base.h"
 #include "plan/listing.h"
 
 #define RECORDING_HEAD 128

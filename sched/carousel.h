@@ -31,7 +31,6 @@
  * carousel_found(), and granted nothing itself.
  */
 
-#include "base/base.h"
 #include "plan/permutation.h"
 #include "plan/entry.h"
 #include "plan/listing.h"

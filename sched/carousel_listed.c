@@ -13,7 +13,6 @@
  * Where no op is random keys mean nothing, and are not compared.
  */
 
-#include "base/base.h"
 #include "sched/carousel_state.h"
 
 static const struct listing *list_of(const struct carousel_member *member, uint64_t epoch)

@@ -12,7 +12,6 @@
  * a chunk is made, carousel_check.c the invariants.
  */
 
-#include "base/base.h"
 #include "base/bits.h"
 #include "sched/carousel.h"
 #include "plan/permutation.h"

@@ -13,7 +13,6 @@
  */
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include "base/base.h"
 #include "base/plan_entry.h"
 

@@ -14,7 +14,6 @@
 
 #include "storage/reader_parts.h"
 
-#include "base/log.h"
 #include "base/started.h"
 #include "base/wire.h"
 #include "storage/source/source_indexer.h"

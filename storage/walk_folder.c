@@ -25,12 +25,9 @@
 #include "storage/walk_parts.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <linux/magic.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>

@@ -17,7 +17,6 @@
  * neither the second part nor the question, pools of before have no such part: either goes on one by one.
  */
 
-#include "base/base.h"
 #include "base/hash.h"
 #include "storage/dataset.h"
 

@@ -12,7 +12,6 @@
  * Everything shared lies in one anonymous mapping that is made before the first fork.
  */
 
-#include "base/base.h"
 #include "base/counter.h"
 #include "base/philox.h"
 #include "libaccess/libaccess.h"

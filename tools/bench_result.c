@@ -12,10 +12,8 @@
 
 #include "base/json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "shmring/proto.h"
 

@@ -12,7 +12,6 @@
 
 #include "tools/bench.h"
 
-#include <string.h>
 #include "base/hash.h"
 #include "libaccess/libaccess.h"
 

@@ -4,7 +4,6 @@
 /* access-ctl: asks a running accessd and shows its answer; never starts one. */
 
 #include <stdio.h>
-#include "base/base.h"
 #include "base/json.h"
 
 enum { CTL_E_NONE = 1 };

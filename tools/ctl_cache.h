@@ -3,7 +3,6 @@
 
 /* access-ctl cache: what is kept of samples, listed, pinned, dropped and checked. */
 
-#include "base/base.h"
 #include "base/json.h"
 #include "tools/ctl.h"
 

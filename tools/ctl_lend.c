@@ -6,7 +6,6 @@
  * prepares for others, and nothing but the job says so: when it goes, that ends.
  */
 
-#include <string.h>
 #include <unistd.h>
 
 #include "tools/ctl_peer.h"

@@ -3,7 +3,6 @@
 
 /* What the status says of another node: the sum of all channels to it, one for each user (access-ctl, access-top). */
 
-#include "base/base.h"
 #include "base/json.h"
 
 struct ctl_peer {

@@ -4,7 +4,6 @@
 /* Values of the status for tables. A key that is missing (an older or newer accessd) is 0, "-" or false. */
 
 #include <stdio.h>
-#include "base/base.h"
 #include "base/json.h"
 
 struct table;

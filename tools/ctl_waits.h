@@ -4,7 +4,6 @@
 /* What a job of the status waits for: the words, and the shares of its time lately. */
 
 #include <stdio.h>
-#include "base/base.h"
 #include "base/json.h"
 
 struct ctl_word {

@@ -6,7 +6,6 @@
  * cluster, for the jobs of other nodes.
  */
 
-#include "base/base.h"
 #include "base/json.h"
 #include "tools/ctl.h"
 

@@ -4,8 +4,6 @@
 
 #include "tools/ctl_warm.h"
 
-#include <string.h>
-
 #include "tools/ctl.h"
 #include "tools/ctl_value.h"
 

@@ -3,7 +3,6 @@
 
 /* What limits a job of the status, and what each change would bring: tools/whatif.h, asked with accessd's figures. */
 
-#include "base/base.h"
 #include "base/json.h"
 #include "tools/whatif.h"
 

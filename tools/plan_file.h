@@ -3,7 +3,6 @@
 
 /* Recorded plans as files (access-plan(5)): read whole, the parts of several ranks joined. */
 
-#include "base/base.h"
 #include "plan/recording.h"
 
 enum { PLAN_FILE_E_BAD = 1 };

@@ -3,8 +3,6 @@
 
 /* From a program that accessd has just started to the worker parent. */
 
-#include <sys/types.h>
-
 #include "worker/pool.h"
 
 /* Ties the process to accessd (its parent by pid), closes what it was not given, makes it

@@ -6,7 +6,6 @@
  * to be kept (into the worker's write-back ring, which the reader empties) or to be tried out.
  */
 
-#include "base/base.h"
 #include "pipeline/pipeline.h"
 #include "shmring/queue.h"
 #include "shmring/rings.h"

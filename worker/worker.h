@@ -3,8 +3,6 @@
 
 /* The life of one worker, from the fork on. */
 
-#include <sys/types.h>
-
 #include "shmring/queue.h"
 #include "shmring/resident.h"
 #include "worker/generation.h"

@@ -7,7 +7,6 @@
  * the copy that it was forked with.
  */
 
-#include "base/base.h"
 #include "pipeline/pipeline.h"
 #include "shmring/queue.h"
 

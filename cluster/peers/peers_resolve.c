@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "cluster/peers/peers_kind.h"
 
 static int bad_host(const char *text, size_t size, struct diag *diag)

@@ -9,7 +9,6 @@
  * writes and accessd reads, so what is kept is known without asking.
  */
 
-#include "base/base.h"
 #include "daemon/cache/cache_state.h"
 
 struct ahead_look;

@@ -6,7 +6,6 @@
  * that it is about, and its answer back. One at a time for each connection.
  */
 
-#include "base/base.h"
 #include "daemon/net/message.h"
 
 struct conn;

@@ -3,7 +3,6 @@
 
 /* The file of a source's index. */
 
-#include "base/base.h"
 #include "base/identity.h"
 #include "daemon/param.h"
 

@@ -9,7 +9,6 @@
  *   DISK_CACHE_ALONE --comes--> ASKS --a look begins--> LOOKS --> HAS (a limit), or REFUSED --somebody ends--> ASKS
  */
 
-#include <sys/types.h>
 #include "base/base.h"
 
 struct domain;

@@ -7,12 +7,9 @@
  * when one of them dies the other one of the pair gets new rings: the carrier dies with the reader.
  */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/identity.h"
 #include "cluster/carrier.h"
 #include "cluster/value.h"
-#include "daemon/param.h"
 #include "daemon/proc/keeper.h"
 #include "sched/peering.h"
 

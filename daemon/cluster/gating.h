@@ -6,7 +6,6 @@
  * be some, starts it again when it dies, tells it of each domain, and remembers what it says of members.
  */
 
-#include "base/base.h"
 #include "cluster/gate.h"
 #include "daemon/proc/keeper.h"
 

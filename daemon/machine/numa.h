@@ -3,8 +3,6 @@
 
 /* Memory of a stream on the node of its job, on machines with several nodes. */
 
-#include <sys/types.h>
-
 #include "daemon/machine/topology.h"
 
 struct json_out;

@@ -6,8 +6,6 @@
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/wire.h"
 #include "daemon/loop.h"
 #include "daemon/net/request.h"

@@ -3,7 +3,6 @@
 
 /* Answers to DESCRIBE: the catalogue (shmring/catalog.h) of a dataset version. */
 
-#include <sys/types.h>
 #include "base/base.h"
 
 struct conn;

@@ -7,7 +7,6 @@
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
 #include "base/base.h"
 
 #define GUEST_WINDOW_NS UINT64_C(50000000)

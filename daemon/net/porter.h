@@ -7,7 +7,6 @@
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
 #include "base/base.h"
 
 struct errand;

@@ -6,7 +6,6 @@
  * texts and a compiled pipeline; nothing after it looks at the message.
  */
 
-#include "base/base.h"
 #include "base/wire.h"
 #include "daemon/net/message.h"
 #include "pipeline/pipeline.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include <sys/types.h>
 #include "base/base.h"
 
 struct conn;

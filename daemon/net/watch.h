@@ -4,7 +4,6 @@
 /* Watchers of the status: they read it from a memory, which is renewed while somebody has one. */
 
 #include <sys/queue.h>
-#include <sys/types.h>
 #include "base/base.h"
 
 struct loop;

@@ -29,7 +29,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "daemon/proc/reaper.h"
 
 #define LOW_NICE 10

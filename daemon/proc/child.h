@@ -3,8 +3,6 @@
 
 /* A child process of accessd with a control socket (its descriptor 3). */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/identity.h"
 #include "daemon/param.h"
 

@@ -6,10 +6,7 @@
  * what it is to do. Knows nobody: what it says, and what becomes of it, is told by calls.
  */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/hash.h"
-#include "base/identity.h"
 #include "daemon/proc/keeper.h"
 
 struct domain;

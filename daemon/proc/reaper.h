@@ -13,7 +13,6 @@
 
 #include <pthread.h>
 #include <sys/queue.h>
-#include <sys/types.h>
 #include "base/base.h"
 
 struct loop;

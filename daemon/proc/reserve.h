@@ -9,7 +9,6 @@
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
 #include "base/base.h"
 
 struct variant;

@@ -8,9 +8,6 @@
  * accessd.
  */
 
-#include <sys/types.h>
-#include "base/base.h"
-#include "base/identity.h"
 #include "daemon/proc/hang.h"
 #include "daemon/proc/keeper.h"
 #include "shmring/layout.h"

@@ -6,7 +6,6 @@
  * watermark, and what happens to bad samples.
  */
 
-#include "base/base.h"
 #include "daemon/serve/fill_state.h"
 
 struct budget;

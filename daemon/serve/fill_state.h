@@ -6,7 +6,6 @@
  * them. Who makes them is fill.c.
  */
 
-#include "base/base.h"
 #include "sched/bucket.h"
 #include "sched/fair.h"
 #include "shmring/queue.h"

@@ -7,8 +7,6 @@
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
-#include "base/base.h"
 #include "daemon/serve/group_keep.h"
 #include "shmring/plan_log.h"
 

@@ -6,7 +6,6 @@
  * accessd, which was killed, brought by a rank or kept in a file (group_keep.c), which is read and checked.
  */
 
-#include "base/base.h"
 #include "daemon/serve/group_keep.h"
 #include "plan/entry.h"
 #include "plan/token.h"

@@ -6,8 +6,6 @@
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/hash.h"
 #include "shmring/plan_log.h"
 

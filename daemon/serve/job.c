@@ -17,11 +17,8 @@
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
-#include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
-#include "plan/mix/batch_mix.h"
 #include "plan/plan.h"
-#include "plan/ranks/spread.h"
 #include "shmring/inbox.h"
 
 #define GRANT_LATER UINT64_MAX /* granted[]: it waits in job->later */

@@ -3,7 +3,6 @@
 
 /* A job's rank in a stream: its inbox and outbox, its place in the carousel, its figures. */
 
-#include "base/base.h"
 #include "daemon/serve/lists.h"
 #include "daemon/serve/pace.h"
 #include "daemon/serve/waits.h"

@@ -4,8 +4,6 @@
 /* The lists of a job whose plan is one (plan/listing.h): taken from the client, shown to the
  * carousel, and let go when their epochs are over. */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "sched/carousel.h"
 
 struct endings;

@@ -7,7 +7,6 @@
  */
 #include "daemon/serve/pump.h"
 
-#include "base/log.h"
 #include "daemon/budget.h"
 #include "daemon/cache/cache.h"
 #include "daemon/node.h"

@@ -7,8 +7,6 @@
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
-#include "base/base.h"
 #include "daemon/loop.h"
 #include "storage/dataset.h"
 #include "storage/reader.h"

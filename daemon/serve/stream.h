@@ -15,7 +15,6 @@
  */
 
 #include <sys/queue.h>
-#include "base/base.h"
 #include "base/hash.h"
 #include "daemon/serve/arena.h"
 #include "daemon/serve/bad.h"

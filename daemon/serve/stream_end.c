@@ -4,8 +4,6 @@
  */
 #include "daemon/serve/streams.h"
 
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "daemon/cache/cache.h"
 #include "daemon/cache/ram_cache.h"

@@ -3,8 +3,6 @@
 
 /* Streams: which one a connection gets (streams.c), their memory (stream_room.c), their end (stream_end.c). */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "daemon/node.h"
 #include "daemon/serve/source.h"
 

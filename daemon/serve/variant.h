@@ -12,8 +12,6 @@
  * A variant that is refused while it opens leaves the others alone: LEAVES.
  */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/hash.h"
 #include "daemon/loop.h"
 #include "shmring/slot_table.h"

@@ -5,7 +5,6 @@
  * Admission by memory: arithmetic on sizes, refusals with the numbers. Knows no stream and no file.
  */
 
-#include "base/base.h"
 #include "shmring/slot_table.h"
 
 enum { ADMIT_E_MEMORY = 1, ADMIT_E_BAD = 2 };

@@ -10,7 +10,6 @@
  */
 
 #include <sys/queue.h>
-#include "base/base.h"
 #include "base/identity.h"
 #include "daemon/cluster/carrying.h"
 #include "daemon/loop.h"

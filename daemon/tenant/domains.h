@@ -3,8 +3,6 @@
 
 /* All domains of a node: made with their processes, found, and ended. */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "daemon/tenant/domain.h"
 
 /* The domain of that kind and identity, made with its processes if there is none; *ret is a

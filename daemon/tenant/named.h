@@ -7,8 +7,6 @@
  */
 
 #include <stdio.h>
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/identity.h"
 #include "shmring/proto.h"
 

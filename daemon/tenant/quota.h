@@ -5,7 +5,6 @@
  * is copied with them. */
 
 #include <stdio.h>
-#include <sys/types.h>
 #include "base/base.h"
 
 #define QUOTA_PREFIX "tenant."

@@ -6,7 +6,6 @@
  * by name or number.
  */
 
-#include <sys/types.h>
 #include "base/base.h"
 
 #define SUBIDS_MOST 65536 /* ranges */

@@ -17,13 +17,10 @@
 
 #include <stdio.h>
 
-#include "base/identity.h"
-#include "base/log.h"
 #include "daemon/net/conn.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
-#include "libaccess/libaccess.h"
 
 #define LEAST_CONNS 8
 #define TOLD_JOBS 3 /* by name, in a refusal */

@@ -7,8 +7,6 @@
  * others, has one tenant: its own user, without limits of his own.
  */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "daemon/tenant/memory.h"
 
 struct domain;

@@ -3,8 +3,6 @@
 
 /* Whom this accessd can serve, as the kernel and the configuration say once, at the start. */
 
-#include <sys/types.h>
-#include "base/base.h"
 #include "base/identity.h"
 #include "daemon/tenant/subids.h"
 

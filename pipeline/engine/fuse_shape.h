@@ -5,7 +5,6 @@
 
 #include "pipeline/ops/resize.h"
 #include "pipeline/picture.h"
-#include "pipeline/spec/op.h"
 
 struct fuse_size {
 	uint32_t height, width;

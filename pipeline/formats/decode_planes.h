@@ -3,7 +3,6 @@
 
 /* Pixels of four bytes taken apart into planes of red, green and blue. */
 
-#include "base/base.h"
 #include "pipeline/formats/decode_band.h"
 #include "pipeline/picture.h"
 

@@ -3,7 +3,6 @@
 
 /* Pictures as their EXIF wants them: mirrored, turned by quarters, or both. */
 
-#include "base/base.h"
 #include "pipeline/formats/decode_band.h"
 #include "pipeline/picture.h"
 

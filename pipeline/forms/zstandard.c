@@ -7,11 +7,8 @@
 
 #include "pipeline/forms/zstandard.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 
-#include "base/base.h"
 #include "pipeline/formats/decode.h"
 
 #define ZSTANDARD_MOST (UINT64_C(1) << 30) /* bytes of a sample */

@@ -6,10 +6,6 @@
  * begin as no frame does are a sample as they are.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "pipeline/types.h"
 
 struct zstandard; /* of a run: memory that is used again; not shared */

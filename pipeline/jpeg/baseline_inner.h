@@ -14,7 +14,6 @@
  *	colour  rows of samples of three kinds -> rows of red, green, blue
  */
 
-#include "base/base.h"
 #include "pipeline/formats/decode_band.h"
 #include "pipeline/picture.h"
 

@@ -6,8 +6,6 @@
 
 #include <soxr.h>
 
-#include "base/base.h"
-
 /* Frames that are given at a time: libsoxr copies them, and does not look whether there was memory. */
 #define RATE_AT_ONCE 65536
 

@@ -8,7 +8,6 @@
  * as 1. What an op does is op_run.h's.
  */
 
-#include "base/base.h"
 #include "pipeline/types.h"
 
 enum op_kind {                   /* of a parameter: what is written, and what stands in op_value */

@@ -3,7 +3,6 @@
 
 /* Where statuses come from: an accessd, which may end and come back. */
 
-#include "base/base.h"
 #include "base/json.h"
 #include "shmring/pane.h"
 #include "tools/ctl_ask.h"

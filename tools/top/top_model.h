@@ -8,7 +8,6 @@
  */
 
 #include <math.h>
-#include "base/base.h"
 #include "base/json.h"
 
 #define TOP_PAST 600   /* steps that are remembered: ten minutes, at one a second */
