@@ -33,7 +33,6 @@
 #include <netinet/tcp.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <seccomp.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -23,7 +23,6 @@
 #include <endian.h>
 #include <poll.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #define WIRE_MAGIC 0x3157414fu /* "OAW1" */
 

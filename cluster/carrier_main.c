@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MAIN_MEMORY (UINT64_C(2) << 30)
 

@@ -11,8 +11,6 @@
  * access-gate [--as UID:GID]     (descriptor 3: control; dies with its parent)
  */
 
-#include <stdint.h>
-
 enum gate_message {
 	/* accessd -> gate */
 	/* NODE, CLUSTER, LISTEN, PEERS, INCARNATION, SEALED 0|1; fd 0: the cluster's key file, or with CERTIFICATES

@@ -7,8 +7,6 @@
 
 #include "cluster/gate_hello.h"
 
-#include <stdio.h>
-
 #include "base/little.h"
 
 #define MAGIC UINT32_C(0x3147414f) /* "OAG1" */

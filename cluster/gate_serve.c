@@ -11,7 +11,6 @@
 
 #include <netdb.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "cluster/peers/peers_kind.h"

@@ -4,7 +4,6 @@
 
 #include "cluster/transport.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>

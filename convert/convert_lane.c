@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 
 #include "base/hash.h"
 #include "pipeline/forms/form.h"

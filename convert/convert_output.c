@@ -2,8 +2,6 @@
 
 /* Which kinds of files are written, and what they have in common. */
 
-#include <stdio.h>
-
 #include "convert/convert.h"
 
 const struct convert_output_ops *convert_output_of(const char *target)

@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pipeline/forms/form.h"

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <strings.h>

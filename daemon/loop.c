@@ -16,7 +16,6 @@
 
 #include <event2/event.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "base/log.h"
 #include "base/wire.h"

@@ -10,8 +10,6 @@
  * connection is checked to be to that one.
  */
 
-#include <stdio.h>
-#include <sys/socket.h>
 #include "libaccess/connect/client.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"

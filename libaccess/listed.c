@@ -13,7 +13,6 @@
 
 #include "libaccess/listed.h"
 
-#include <sys/socket.h>
 #include "libaccess/error.h"
 #include "shmring/proto.h"
 #include "shmring/region.h"

@@ -12,8 +12,6 @@
 
 #include "sched/peering.h"
 
-#include <math.h>
-
 #include "base/base.h"
 
 #define PEERING_AGAIN 32 /* samples */

@@ -40,7 +40,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #define DATASET_ZFS 0x2fc12fc1 /* not in magic.h */
 

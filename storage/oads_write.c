@@ -12,7 +12,6 @@
 #include "storage/oads.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "storage/index.h"
 

@@ -30,7 +30,6 @@
 #include "shmring/region.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define RESIDENT_STEP UINT64_C(64) /* values begin at multiples of it */
 #define RESIDENT_SIZE_BITS 22

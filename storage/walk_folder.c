@@ -30,7 +30,6 @@
 #include <stdio.h>
 #include <sys/vfs.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Clocks of file systems are as coarse as the kernel's tick; those that store whole seconds are
  * known by their zeros. */

@@ -6,8 +6,6 @@
 #include "base/hold.h"
 #include "storage/walk.h"
 
-#include <sys/stat.h>
-
 #define WALK_MAX_THREADS 64
 #define WALK_BATCH_BYTES 16384 /* text of a batch: some 500 names */
 #define WALK_LEAST_NAME 6      /* of a sample in a batch: type, ".jpg", NUL */

@@ -3,7 +3,6 @@
 
 /* When dead workers may be replaced. Plain arithmetic: the time is an argument. */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define BACKOFF_BURST 10 /* deaths within one window that cost nothing */

@@ -11,8 +11,6 @@
  * accessd)
  */
 
-#include <stdint.h>
-
 enum parent_message {
 	/* accessd -> parent */
 	/* Fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: write-back ring, [fd 3: resident

@@ -2,7 +2,6 @@
 
 /* Names of nodes to addresses, as texts and by the system's resolver. */
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>
 

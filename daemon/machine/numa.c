@@ -13,7 +13,6 @@
 #include "daemon/machine/numa.h"
 
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
  */
 #include "daemon/net/status.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/json.h"

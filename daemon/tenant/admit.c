@@ -7,8 +7,6 @@
  */
 #include "daemon/tenant/admit.h"
 
-#include <stdio.h>
-
 #define MOST_SLOTS 512
 #define LEAST_ARENA (UINT64_C(16) << 20)
 #define MOST_ARENA (UINT64_C(256) << 20)

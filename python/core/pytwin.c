@@ -13,8 +13,6 @@
  * children have none, since what a device has registered must not be copied.
  */
 
-#include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include "python/core/pybatch.h"
