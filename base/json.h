@@ -37,7 +37,6 @@ void json_out_key(struct json_out *out, const char *key); /* before each value i
 void json_out_u64(struct json_out *out, uint64_t value);
 void json_out_i64(struct json_out *out, int64_t value);
 void json_out_double(struct json_out *out, double value); /* null when it is not finite */
-void json_out_bool(struct json_out *out, bool value);
 void json_out_null(struct json_out *out);
 /* Any bytes up to the NUL: what is no UTF-8 becomes U+FFFD, controls \uXXXX. NULL: null. */
 void json_out_string(struct json_out *out, const char *value);

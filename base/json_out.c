@@ -195,7 +195,7 @@ void json_out_double(struct json_out *out, double value)
 	json_out_word(out, text);
 }
 
-void json_out_bool(struct json_out *out, bool value)
+static void json_out_bool(struct json_out *out, bool value)
 {
 	json_out_word(out, value ? "true" : "false");
 }

@@ -30,7 +30,8 @@
 
 /* ---- one thread at a time ---- */
 
-int mix_error(struct oa_mix *mix, int code, const char *fmt, ...)
+/* Sets the text of the last failed call and returns code. */
+BASE_COLD BASE_PRINTF(3, 4) static int mix_error(struct oa_mix *mix, int code, const char *fmt, ...)
 {
 	char text[sizeof(mix->error.text)];
 	va_list args;

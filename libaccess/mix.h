@@ -41,6 +41,3 @@ struct oa_mix {
 	int64_t *ids;    /* owned; scratch of as many */
 	struct mix_part part[BLEND_MAX_PARTS];
 };
-
-/* Sets the text of the last failed call and returns code. */
-BASE_COLD int mix_error(struct oa_mix *mix, int code, const char *fmt, ...) BASE_PRINTF(3, 4);

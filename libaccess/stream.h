@@ -134,8 +134,6 @@ bool overtake_is_ready(const struct oa_stream *stream);
 bool overtake_back(struct oa_stream *stream);
 
 /* ---- wait.c ---- */
-/* Reads what accessd has sent. Returns true if an explanation came (in *ret_text). */
-bool wait_read_news(struct oa_stream *stream, struct diag *ret_text);
 /* A call begins that may wait and is not oa_next(), and ends: it frees a stream that was closed
  * meanwhile. Without the lock. */
 void wait_enter(struct oa_stream *stream);

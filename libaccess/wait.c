@@ -73,7 +73,8 @@ static bool wait_heed(struct oa_stream *stream, const struct wire_in *in, struct
 	}
 }
 
-bool wait_read_news(struct oa_stream *stream, struct diag *ret_text)
+/* Reads what accessd has sent. Returns true if an explanation came (in *ret_text). */
+static bool wait_read_news(struct oa_stream *stream, struct diag *ret_text)
 {
 	bool is_explained = false;
 

@@ -32,7 +32,8 @@ double fair_window(const struct fair_node *node)
 	return node->weight > 0 ? WINDOW_NS * node->rate / node->weight : 0;
 }
 
-double fair_cost(const struct fair *one)
+/* What a sample costs, or is taken to cost. */
+static double fair_cost(const struct fair *one)
 {
 	return one->cost > 0 ? one->cost : GUESS;
 }

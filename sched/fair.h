@@ -26,8 +26,6 @@ struct fair_node {
 
 /* How far one may be ahead of another, in units of done. */
 double fair_window(const struct fair_node *node);
-/* What a sample costs, or is taken to cost. */
-double fair_cost(const struct fair *one);
 /* How far it really is, of samples that it began and that are not finished. */
 double fair_reached(const struct fair *one, uint64_t under_way);
 /* It has work, after a time without: it is as far as the one who is least far (fair_reached()) of those who have work too,

@@ -76,7 +76,9 @@ static const struct place_kind {
     {0x2011bab0, false, "exFAT"},
 };
 
-const char *store_place_kind(uint64_t type, bool *ret_is_good)
+/* The kind of a file system by its number in statfs(2): its name for people, or NULL, and whether a store
+ * may lie there without force. */
+static const char *store_place_kind(uint64_t type, bool *ret_is_good)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(place_kinds); i++) {
 		if (place_kinds[i].type == type) {

@@ -14,9 +14,6 @@ struct statfs;
 /* fstatfs(), or what a test puts in its place. */
 extern int (*store_place_statfs)(int fd, struct statfs *ret);
 
-/* The kind of a file system by its number in statfs(2): its name for people, or NULL, and whether a store
- * may lie there without force. */
-const char *store_place_kind(uint64_t type, bool *ret_is_good);
 /* 0, STORE_E_REFUSED or negative errno; diag says why and what to do. */
 int store_place_check(int folder_fd, bool force, struct diag *diag);
 /* Takes the folder's lock for the descriptor's description: nobody opens a store there while that is open. Waits

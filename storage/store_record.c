@@ -48,7 +48,9 @@ static uint64_t record_sum(const uint8_t *key, size_t key_size, const void *byte
 	return hash_checksum(all, key_size + 16);
 }
 
-uint64_t store_record_sum(const uint8_t key[STORE_RECORD_KEY], const void *bytes, size_t size)
+/* The checksum of a value's bytes at its key. */
+static uint64_t store_record_sum(const uint8_t key[STORE_RECORD_KEY], const void *bytes,
+				 size_t size)
 {
 	return record_sum(key, STORE_RECORD_KEY, bytes, size);
 }

@@ -16,8 +16,6 @@
 
 void store_record_key(const struct hash_id *id, uint64_t sample, uint8_t ret[STORE_RECORD_KEY]);
 uint64_t store_record_sample(const uint8_t key[STORE_RECORD_KEY]);
-/* The checksum of a value's bytes at its key. */
-uint64_t store_record_sum(const uint8_t key[STORE_RECORD_KEY], const void *bytes, size_t size);
 void store_record_seal(const uint8_t key[STORE_RECORD_KEY], const void *bytes, size_t size,
 		       uint8_t ret[STORE_RECORD_SEAL]);
 bool store_record_is_sealed(const uint8_t key[STORE_RECORD_KEY], const void *bytes, size_t size,

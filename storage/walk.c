@@ -28,7 +28,8 @@
 
 /* ---- failing ---- */
 
-void walk_stop(struct walk *walk, int code, const char *text)
+/* The first one counts. */
+static void walk_stop(struct walk *walk, int code, const char *text)
 {
 	BASE_HOLD(&walk->lock);
 	if (!walk->stop) {

@@ -46,8 +46,6 @@ bool walk_offer(struct walk *walk, struct walk_batch **batch);
 bool walk_stopped(struct walk *walk);
 /* A file with a picture's name that is no regular one. */
 void walk_leave_out(struct walk *walk, const char *path, const char *name);
-/* The first one counts. */
-void walk_stop(struct walk *walk, int code, const char *text);
 void walk_stop_memory(struct walk *walk);
 /* path: of the folder; name: in it, or NULL. why: "is ...; do ..." */
 void walk_refuse(struct walk *walk, const char *path, const char *name, const char *why);

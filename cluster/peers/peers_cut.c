@@ -51,7 +51,8 @@ static bool is_of_this_machine(const struct gate_address *address)
 	return is_ours;
 }
 
-bool peers_is_self(const struct peers_self *self, const struct gate_address *address)
+/* Is it an address of this node, on which it listens? */
+static bool peers_is_self(const struct peers_self *self, const struct gate_address *address)
 {
 	if (gate_address_port(address) != gate_address_port(&self->listen))
 		return false;

@@ -38,8 +38,6 @@ bool peers_add(struct peers_found *found, const struct peers_entry *entry);
 /* HOST, HOST:PORT, [IPv6]:PORT, up to `end`. Without a port 0. 0 or -EINVAL with diag. */
 int peers_parse_host(const char *text, size_t size, char ret_host[PEERS_HOST], unsigned *ret_port,
 		     struct diag *diag);
-/* Is it an address of this node, on which it listens? */
-bool peers_is_self(const struct peers_self *self, const struct gate_address *address);
 /* Does it stand for all addresses of this machine? */
 bool peers_is_any(const struct gate_address *address);
 /* ADDRESS:PORT in figures. false: it is none. */

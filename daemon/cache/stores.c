@@ -76,7 +76,7 @@ static uint64_t given_beside(const struct domain *domain)
 	return bytes;
 }
 
-struct stores_rule stores_rule_of(const struct domain *domain)
+static struct stores_rule stores_rule_of(const struct domain *domain)
 {
 	const struct param *param = &domain->node->param;
 	struct stores_rule rule = {

@@ -52,7 +52,6 @@ void stores_tell(struct domain *domain);
 void stores_leave(struct domain *domain);
 /* A child ended. false: it was none of these. */
 bool stores_ended(struct node *node, pid_t pid, int status);
-struct stores_rule stores_rule_of(const struct domain *domain);
 void stores_describe(const struct node *node, struct json_out *out); /* members of the node's */
 void stores_describe_one(const struct domain *domain,
 			 struct json_out *out); /* an object, for people */

@@ -72,7 +72,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-void decode_libraries_named(const char *const *prefixes, unsigned n, struct hash_id *ret)
+/* A hash of the names and build ids of the loaded libraries whose names begin with one of these
+ * prefixes, in the order of the prefixes. A library without a build id counts by its name; one that is linked
+ * into the program is the program's own, whose pixels have a version of their own (ENGINE_PIXELS). */
+static void decode_libraries_named(const char *const *prefixes, unsigned n, struct hash_id *ret)
 {
 	struct search search;
 

@@ -76,8 +76,6 @@ bool picked_is_next(const struct member *member, const char *name, size_t size, 
 
 int picked_value_take(const struct taking *taking);
 BASE_PRINTF(2, 3) int picked_value_bad(const struct taking *taking, const char *fmt, ...);
-/* Of so many values along the first dimension, at `from`. */
-int picked_value_made(const struct taking *taking, uint64_t n, const uint8_t *from);
 uint8_t *picked_value_room(const struct taking *taking);
 /* So many values of the field's type, at `from`, are what the field has: whole rows, all or no more than the most. */
 int picked_value_rows(const struct taking *taking, uint64_t values, const uint8_t *from);

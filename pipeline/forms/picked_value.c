@@ -47,7 +47,8 @@ uint8_t *picked_value_room(const struct taking *taking)
 	return taking->room->bytes + taking->member->place;
 }
 
-int picked_value_made(const struct taking *taking, uint64_t n, const uint8_t *from)
+/* Of so many values along the first dimension, at `from`. */
+static int picked_value_made(const struct taking *taking, uint64_t n, const uint8_t *from)
 {
 	const struct pipeline_field *field = taking->member->field;
 	struct packed_place *place = taking->place;

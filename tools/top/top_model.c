@@ -174,7 +174,7 @@ void top_past_sums(const struct top_past *past, unsigned steps, double *ret_main
 
 /* ---- rows ---- */
 
-const struct json_in *top_member(const struct json_in *object, const char *path)
+static const struct json_in *top_member(const struct json_in *object, const char *path)
 {
 	const char *dot = strchr(path, '.');
 	char head[32];

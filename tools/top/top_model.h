@@ -168,5 +168,4 @@ void top_past_sums(const struct top_past *past, unsigned steps, double *ret_main
 		   double *ret_other);
 
 /* top_derive.c */
-int top_derive(struct top_model *model);                                          /* 0 or -ENOMEM */
-const struct json_in *top_member(const struct json_in *object, const char *path); /* "a.b" */
+int top_derive(struct top_model *model); /* 0 or -ENOMEM */
