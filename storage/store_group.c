@@ -200,14 +200,24 @@ static struct store_group *group_settle(struct store *store, const struct hash_i
 	return group;
 }
 
-/* note: NULL: as it is. */
-static int group_open_locked(struct store *store, const struct hash_id *id, const char *note,
-			     uint64_t n_samples, struct store_group **ret)
+static int group_open(struct store *store, const struct hash_id *id, const char *note,
+		      uint64_t n_samples, bool is_guest, struct store_group **ret)
 {
-	struct store_group *group = group_settle(store, id);
+	struct store_group *group;
+	bool is_new, is_known;
 	int r = 0;
 
-	if (!group)
+	if (n_samples < 1 || n_samples > STORE_RECORD_SAMPLES)
+		return -EINVAL;
+	BASE_HOLD(&store->lock);
+	group = group_settle(store, id);
+	is_new = !group;
+	is_known = is_guest && group && group->record.n_samples > 0;
+	if (is_known && group->record.n_samples != n_samples)
+		return -EINVAL;
+	if (is_guest && is_new && store->guests == STORE_GUESTS_MOST)
+		return -ENOSPC;
+	if (is_new)
 		group = store_group_add(store, id);
 	if (!group)
 		return -ENOMEM;
@@ -220,13 +230,14 @@ static int group_open_locked(struct store *store, const struct hash_id *id, cons
 		group->users--;
 		return r;
 	}
-	if (note) {
+	if (!is_known) {
 		memset(group->record.note, 0, sizeof(group->record.note));
 		memcpy(group->record.note, note, strnlen(note, STORE_NOTE_MAX));
 	}
 	group->record.last_use_s = store_now_s();
 	group->opened = ++store->opened;
 	group->is_dirty = group->is_kept;
+	store->guests += is_guest && is_new;
 	store_group_compare(store);
 	*ret = group;
 	return 0;
@@ -235,35 +246,13 @@ static int group_open_locked(struct store *store, const struct hash_id *id, cons
 int store_group_open(struct store *store, const struct hash_id *id, const char *note,
 		     uint64_t n_samples, struct store_group **ret)
 {
-	if (n_samples < 1 || n_samples > STORE_RECORD_SAMPLES)
-		return -EINVAL;
-	BASE_HOLD(&store->lock);
-	return group_open_locked(store, id, note, n_samples, ret);
-}
-
-static int group_open_guest_locked(struct store *store, const struct hash_id *id, const char *note,
-				   uint64_t n_samples, struct store_group **ret)
-{
-	const struct store_group *group = group_settle(store, id);
-	const bool is_there = group && group->record.n_samples > 0;
-	int r;
-
-	if (is_there && group->record.n_samples != n_samples)
-		return -EINVAL;
-	if (!group && store->guests == STORE_GUESTS_MOST)
-		return -ENOSPC;
-	r = group_open_locked(store, id, is_there ? NULL : note, n_samples, ret);
-	store->guests += !group && r == 0;
-	return r;
+	return group_open(store, id, note, n_samples, false, ret);
 }
 
 int store_group_open_guest(struct store *store, const struct hash_id *id, const char *note,
 			   uint64_t n_samples, struct store_group **ret)
 {
-	if (n_samples < 1 || n_samples > STORE_RECORD_SAMPLES)
-		return -EINVAL;
-	BASE_HOLD(&store->lock);
-	return group_open_guest_locked(store, id, note, n_samples, ret);
+	return group_open(store, id, note, n_samples, true, ret);
 }
 
 void store_group_close(struct store_group *group)
