@@ -148,7 +148,7 @@ static bool on_head(void *arg, const struct http_answer *answer)
 	fetch->is_full = fetch->n_waiting > 0;
 	if (answer->total != UINT64_MAX && answer->total != transfer->size)
 		return wrong(transfer, BUCKET_CHANGED, "it has another size now");
-	if (bucket_tag(answer->last_modified, answer->etag) != transfer->mtime_ns)
+	if (!bucket_tag_is(fetch->ops, answer, transfer->mtime_ns))
 		return wrong(transfer, BUCKET_CHANGED, "it was replaced");
 	if (answer->status == 206 ? answer->from != transfer->from : !is_whole)
 		return wrong(transfer, BUCKET_FAILED, "the server gives no ranges");

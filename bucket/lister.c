@@ -89,7 +89,7 @@ static int pass_on(void *arg, const struct provider_object *object)
 	const struct lister_object passed = {
 	    .name = name,
 	    .size = object->size,
-	    .mtime_ns = bucket_tag(object->last_modified, object->etag ? object->etag : ""),
+	    .mtime_ns = bucket_tag_listed(pass->lister->url->ops, object),
 	    .last_modified = object->last_modified,
 	};
 	int r;
@@ -191,6 +191,7 @@ static int ask_head(struct heads *heads, struct http *http, const char *key,
 	for (unsigned tries = 0;; tries++) {
 		_cleanup_(freep) struct http_request request = {.method = "HEAD"};
 		_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
+		bool is_there;
 		int r = ops->request(lister->provider, "HEAD", key, &request);
 
 		r = r ? r : ops->sign(lister->provider, &request);
@@ -200,15 +201,16 @@ static int ask_head(struct heads *heads, struct http *http, const char *key,
 		r = http_ask(http, &request, 65536, &answer, diag);
 		if (r)
 			return r;
-		if (answer.status == 200 && answer.total == UINT64_MAX)
+		is_there = answer.status == 200 || answer.status == 206;
+		if (is_there && answer.total == UINT64_MAX)
 			return diag_fail(diag, -EBADMSG,
 					 "\"%s\": the server does not say how many bytes it has",
 					 BASE_QUOTED(key, 200));
-		if (answer.status == 200) {
+		if (is_there) {
 			*ret = (struct lister_object){
 			    .name = key_name(&lister->scope, key),
 			    .size = answer.total,
-			    .mtime_ns = bucket_tag(answer.last_modified, answer.etag),
+			    .mtime_ns = bucket_tag_headed(ops, &answer),
 			    .last_modified = answer.last_modified,
 			};
 			return 0;

@@ -53,7 +53,7 @@ int bucket_options_check(const struct bucket_options *options, const struct prov
 static const struct provider_ops *find(const char *text, size_t bytes)
 {
 	for (size_t i = 0; i < bucket_n_providers; i++)
-		if (bucket_providers[i] && strlen(bucket_providers[i]->scheme) == bytes &&
+		if (strlen(bucket_providers[i]->scheme) == bytes &&
 		    strncasecmp(bucket_providers[i]->scheme, text, bytes) == 0)
 			return bucket_providers[i];
 	return NULL;
@@ -65,7 +65,7 @@ static int refuse_scheme(const char *text, struct diag *diag)
 	size_t used = 0;
 
 	for (size_t i = 0; i < bucket_n_providers; i++)
-		if (bucket_providers[i] && used < sizeof(list))
+		if (used < sizeof(list))
 			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s://",
 						 used ? ", " : "", bucket_providers[i]->scheme);
 	return diag_fail(
@@ -124,4 +124,22 @@ int64_t bucket_tag(int64_t last_modified, const char *etag)
 	if (last_modified < 0 || last_modified > PROVIDER_MOST_SECONDS)
 		last_modified = 0;
 	return last_modified * 1000000000 + (int64_t)(hash_checksum(etag, bytes) % 1000000000);
+}
+
+int64_t bucket_tag_listed(const struct provider_ops *ops, const struct provider_object *object)
+{
+	return bucket_tag(ops->tag == PROVIDER_TAG_ETAG ? object->last_modified : INT64_MIN,
+			  object->etag ? object->etag : "");
+}
+
+int64_t bucket_tag_headed(const struct provider_ops *ops, const struct http_answer *answer)
+{
+	return ops->tag == PROVIDER_TAG_ETAG ? bucket_tag(answer->last_modified, answer->etag)
+					     : bucket_tag(INT64_MIN, answer->version);
+}
+
+bool bucket_tag_is(const struct provider_ops *ops, const struct http_answer *answer,
+		   int64_t mtime_ns)
+{
+	return ops->tag == PROVIDER_TAG_NAME || bucket_tag_headed(ops, answer) == mtime_ns;
 }

@@ -13,8 +13,8 @@
 #include "base/base.h"
 #include "bucket/http.h"
 
-struct
-    bucket_option { /* KEY=VALUE of the command line: "endpoint", "region", "profile", "anonymous" ... */
+/* KEY=VALUE of the command line: "endpoint", "region", "profile", "anonymous" ... */
+struct bucket_option {
 	const char *key, *value;
 };
 struct bucket_options {
@@ -46,13 +46,13 @@ struct provider_sink {
 /* What says, with the size, that an object is the one that was listed. What is not compared has no part in the object's
  * tag either, and a request asks for no match of it. */
 enum provider_tag {
-	PROVIDER_TAG_ETAG,    /* ETag and Last-Modified of the list, of HEAD and of GET are alike */
+	PROVIDER_TAG_ETAG, /* ETag and Last-Modified of the list, of HEAD and of GET are alike */
 	PROVIDER_TAG_VERSION, /* an answer's `version` is the list's etag; Last-Modified is not compared */
-	PROVIDER_TAG_NAME,    /* nothing else: while one is open, an object of that name never changes */
+	PROVIDER_TAG_NAME, /* nothing else: while one is open, an object of that name never changes */
 };
 
 struct provider_ops {
-	const char *scheme;  /* "s3" */
+	const char *scheme; /* "s3" */
 	enum provider_tag tag;
 	const char *options; /* that may be given: "one\0other\0" */
 	/* Looks for credentials: options, environment, files, the machine. *ret: the provider's own, NULL with an error. 0,
@@ -79,7 +79,7 @@ struct provider_ops {
 	unsigned (*renew)(void *self, struct http *http, struct diag *diag);
 };
 
-#define PROVIDER(name) extern const struct provider_ops provider_##name __attribute__((weak));
+#define PROVIDER(name) extern const struct provider_ops provider_##name;
 #include "bucket/provider_tbl.h"
 #undef PROVIDER
 /* providers.c, or a test's. */
@@ -96,3 +96,8 @@ int bucket_options_check(const struct bucket_options *options, const struct prov
 			 struct diag *diag);
 /* The time of change of an object's placeholder, as shmring/bucket.h says. last_modified: INT64_MIN: not said; etag: "": not said. */
 int64_t bucket_tag(int64_t last_modified, const char *etag);
+int64_t bucket_tag_listed(const struct provider_ops *ops, const struct provider_object *object);
+int64_t bucket_tag_headed(const struct provider_ops *ops, const struct http_answer *answer);
+/* Is it what was listed with that tag? */
+bool bucket_tag_is(const struct provider_ops *ops, const struct http_answer *answer,
+		   int64_t mtime_ns);
