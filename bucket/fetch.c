@@ -150,7 +150,9 @@ static bool on_head(void *arg, const struct http_answer *answer)
 		return wrong(transfer, BUCKET_CHANGED, "it has another size now");
 	if (!bucket_tag_is(fetch->ops, answer, transfer->mtime_ns))
 		return wrong(transfer, BUCKET_CHANGED, "it was replaced");
-	if (answer->status == 206 ? answer->from != transfer->from : !is_whole)
+	/* Some say 200 of a range; what range it is counts. */
+	if (answer->from == UINT64_MAX ? answer->status == 206 || !is_whole
+				       : answer->from != transfer->from)
 		return wrong(transfer, BUCKET_FAILED, "the server gives no ranges");
 	return true;
 }
