@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits of reading (tenant.USER.read_bandwidth), where work is begun: in fill_feed(). Each tenant who has one has a bucket
- * (sched/bucket.h). What was read for a stream is charged in equal parts to the tenants who have jobs in it, before it begins
+ * (sched/throttle.h). What was read for a stream is charged in equal parts to the tenants who have jobs in it, before it begins
  * more; what a sample will need is what samples of the stream needed so far, nothing of those that are kept in memory.
  *
  * A stream that several share goes on while one of them may: who has no limit is not held back by one who has. The
@@ -61,15 +61,15 @@ static uint32_t look(struct stream *stream, uint64_t now_ns, uint64_t *wait_ns)
 
 	for (unsigned i = 0; i < n; i++) {
 		const double rate = (double)tenant_read_most(tenants[i]);
-		struct bucket *bucket = &tenants[i]->share.bucket;
+		struct throttle *throttle = &tenants[i]->share.throttle;
 
 		if (rate <= 0)
 			continue;
-		bucket_look(bucket, rate, now_ns);
-		bucket_take(bucket, charge, most_owed(rate, charge, n, are_limited));
-		*wait_ns = BASE_MIN(*wait_ns, bucket_wait_ns(bucket));
-		room = BASE_MAX(room, bucket_room(bucket, fill_mean_bytes(stream) / n,
-						  fill_under_way(stream->fill)));
+		throttle_look(throttle, rate, now_ns);
+		throttle_take(throttle, charge, most_owed(rate, charge, n, are_limited));
+		*wait_ns = BASE_MIN(*wait_ns, throttle_wait_ns(throttle));
+		room = BASE_MAX(room, throttle_room(throttle, fill_mean_bytes(stream) / n,
+						    fill_under_way(stream->fill)));
 	}
 	return room;
 }

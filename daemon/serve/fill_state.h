@@ -6,7 +6,7 @@
  * them. Who makes them is fill.c.
  */
 
-#include "sched/bucket.h"
+#include "sched/throttle.h"
 #include "sched/fair.h"
 #include "shmring/queue.h"
 
@@ -52,13 +52,13 @@ struct fill_shares { /* of all streams: fill_fair.c */
 	uint64_t weighed_ns, settled_ns;
 };
 
-struct fill_share {             /* a domain's, and its tenant's */
-	uint64_t settled_ns;    /* CPU time of its processes that is accounted for */
-	uint64_t settled_at_ns; /* when it was */
-	uint64_t looked_ns;     /* fill_fair.c: whether its workers want a processor */
-	bool competes;          /* they did */
-	struct bucket bucket;   /* fill_read.c: what its tenant may read now */
-	unsigned busy;          /* fill_count(): streams of its tenant that were counted */
+struct fill_share {               /* a domain's, and its tenant's */
+	uint64_t settled_ns;      /* CPU time of its processes that is accounted for */
+	uint64_t settled_at_ns;   /* when it was */
+	uint64_t looked_ns;       /* fill_fair.c: whether its workers want a processor */
+	bool competes;            /* they did */
+	struct throttle throttle; /* fill_read.c: what its tenant may read now */
+	unsigned busy;            /* fill_count(): streams of its tenant that were counted */
 };
 
 struct fill_death { /* of a worker */

@@ -33,10 +33,10 @@
 #define LENT_NS UINT64_C(30000000000) /* between looks whether a catalogue is still in use */
 
 /* He who has another group now owes what he owed. */
-static void take_over_bucket(struct domain *domain, const struct domain *from)
+static void take_over_throttle(struct domain *domain, const struct domain *from)
 {
-	if (domain && from && from->share.bucket.at_ns > domain->share.bucket.at_ns)
-		domain->share.bucket = from->share.bucket;
+	if (domain && from && from->share.throttle.at_ns > domain->share.throttle.at_ns)
+		domain->share.throttle = from->share.throttle;
 }
 
 /* A user's. */
@@ -181,7 +181,7 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	domain->users.n = 1;
 	domain->bell.doorbell_fd = domain->bell.event_fd = domain->disk_cache.rings_fd = -1;
 	domain->reading.keeper.child.sock = domain->workers.keeper.child.sock = -1;
-	take_over_bucket(domain, tenant_first(domain));
+	take_over_throttle(domain, tenant_first(domain));
 	LIST_INSERT_HEAD(&node->domains, domain, link);
 	domain->source_calls = &streams_source_calls;
 	r = make_doorbell(domain);
@@ -316,7 +316,7 @@ void domains_free(struct domain *domain)
 		source_unref(LIST_FIRST(&domain->sources));
 	chores_end(domain);
 	LIST_REMOVE(domain, link);
-	take_over_bucket(tenant_first(domain), domain);
+	take_over_throttle(tenant_first(domain), domain);
 	node->counters.ended_reader_ns += reading_cpu_ns(&domain->reading);
 	node->counters.ended_worker_ns += workers_cpu_ns(&domain->workers);
 	carrying_end(&domain->carrying);

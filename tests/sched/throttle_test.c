@@ -2,7 +2,7 @@
 
 /* The limit of so much a second, by a clock of our own: the mean is the rate, whatever the size of pieces and the steps of time. */
 
-#include "sched/bucket.h"
+#include "sched/throttle.h"
 
 #include <math.h>
 
@@ -24,15 +24,15 @@ START_TEST(the_mean_is_the_rate)
 {
 	const double rate = ways[_i].rate, size = ways[_i].size;
 	const double step = rate * (double)ways[_i].step_ns / 1e9;
-	struct bucket bucket = {.level = 0};
+	struct throttle bucket = {.level = 0};
 	uint64_t now_ns = 5 * S;
 	const uint64_t end_ns = now_ns + 100 * S;
 	double taken = 0;
 
 	for (; now_ns < end_ns; now_ns += ways[_i].step_ns) {
-		bucket_look(&bucket, rate, now_ns);
-		for (uint32_t n = bucket_room(&bucket, size, 0); n > 0; n--) {
-			bucket_take(&bucket, size, INFINITY);
+		throttle_look(&bucket, rate, now_ns);
+		for (uint32_t n = throttle_room(&bucket, size, 0); n > 0; n--) {
+			throttle_take(&bucket, size, INFINITY);
 			taken += size;
 		}
 		ck_assert_double_le(taken,
@@ -45,48 +45,48 @@ END_TEST
 
 START_TEST(what_is_under_way_counts)
 {
-	struct bucket bucket = {.level = 0};
+	struct throttle bucket = {.level = 0};
 
-	bucket_look(&bucket, 1e6, S);
-	ck_assert_uint_eq(bucket_room(&bucket, 1e4, 0), 10);
-	ck_assert_uint_eq(bucket_room(&bucket, 1e4, 4), 6);
-	ck_assert_uint_eq(bucket_room(&bucket, 1e4, 10), 0);
-	ck_assert_uint_eq(bucket_room(&bucket, 1e7, 0), 1); /* larger than the bucket */
-	ck_assert_uint_eq(bucket_room(&bucket, 1e7, 1), 0);
-	ck_assert_uint_eq(bucket_wait_ns(&bucket), 0);
+	throttle_look(&bucket, 1e6, S);
+	ck_assert_uint_eq(throttle_room(&bucket, 1e4, 0), 10);
+	ck_assert_uint_eq(throttle_room(&bucket, 1e4, 4), 6);
+	ck_assert_uint_eq(throttle_room(&bucket, 1e4, 10), 0);
+	ck_assert_uint_eq(throttle_room(&bucket, 1e7, 0), 1); /* larger than the bucket */
+	ck_assert_uint_eq(throttle_room(&bucket, 1e7, 1), 0);
+	ck_assert_uint_eq(throttle_wait_ns(&bucket), 0);
 }
 END_TEST
 
 START_TEST(debts_are_waited_for)
 {
-	struct bucket bucket = {.level = 0};
+	struct throttle bucket = {.level = 0};
 	uint64_t wait_ns;
 
-	bucket_look(&bucket, 1e6, S);
-	bucket_take(&bucket, 2.1e6, INFINITY);
-	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
-	wait_ns = bucket_wait_ns(&bucket);
+	throttle_look(&bucket, 1e6, S);
+	throttle_take(&bucket, 2.1e6, INFINITY);
+	ck_assert_uint_eq(throttle_room(&bucket, 1, 0), 0);
+	wait_ns = throttle_wait_ns(&bucket);
 	ck_assert(wait_ns >= 2 * S && wait_ns < 2 * S + S / 1000);
-	bucket_look(&bucket, 1e6, S + wait_ns - S / 1000);
-	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
-	bucket_look(&bucket, 1e6, S + wait_ns + S / 1000);
-	ck_assert_uint_gt(bucket_room(&bucket, 1, 0), 0);
+	throttle_look(&bucket, 1e6, S + wait_ns - S / 1000);
+	ck_assert_uint_eq(throttle_room(&bucket, 1, 0), 0);
+	throttle_look(&bucket, 1e6, S + wait_ns + S / 1000);
+	ck_assert_uint_gt(throttle_room(&bucket, 1, 0), 0);
 }
 END_TEST
 
 /* What others wanted too is owed up to a bound only; what was owed before stays. */
 START_TEST(debts_of_others_are_bounded)
 {
-	struct bucket bucket = {.level = 0};
+	struct throttle bucket = {.level = 0};
 
-	bucket_look(&bucket, 1e6, S);
+	throttle_look(&bucket, 1e6, S);
 	for (unsigned i = 0; i < 100; i++)
-		bucket_take(&bucket, 1e6, 1e5);
-	ck_assert_uint_le(bucket_wait_ns(&bucket), S / 10 + 1);
-	bucket_take(&bucket, 1e6, INFINITY);
-	bucket_take(&bucket, 1e6, 1e5);
-	ck_assert_uint_gt(bucket_wait_ns(&bucket), S);
-	ck_assert_uint_lt(bucket_wait_ns(&bucket), 2 * S);
+		throttle_take(&bucket, 1e6, 1e5);
+	ck_assert_uint_le(throttle_wait_ns(&bucket), S / 10 + 1);
+	throttle_take(&bucket, 1e6, INFINITY);
+	throttle_take(&bucket, 1e6, 1e5);
+	ck_assert_uint_gt(throttle_wait_ns(&bucket), S);
+	ck_assert_uint_lt(throttle_wait_ns(&bucket), 2 * S);
 }
 END_TEST
 
@@ -95,16 +95,16 @@ END_TEST
 START_TEST(two_limits_make_a_sum)
 {
 	const double size = 3e6;
-	struct bucket one = {.level = 0}, other = {.level = 0};
+	struct throttle one = {.level = 0}, other = {.level = 0};
 	double taken = 0;
 
 	for (uint64_t now_ns = S; now_ns < 101 * S; now_ns += S / 100) {
-		bucket_look(&one, 1e6, now_ns);
-		bucket_look(&other, 1e6, now_ns);
-		if (!bucket_room(&one, size / 2, 0) && !bucket_room(&other, size / 2, 0))
+		throttle_look(&one, 1e6, now_ns);
+		throttle_look(&other, 1e6, now_ns);
+		if (!throttle_room(&one, size / 2, 0) && !throttle_room(&other, size / 2, 0))
 			continue;
-		bucket_take(&one, size / 2, 1e7);
-		bucket_take(&other, size / 2, 1e7);
+		throttle_take(&one, size / 2, 1e7);
+		throttle_take(&other, size / 2, 1e7);
 		taken += size;
 	}
 	ck_assert_double_le(taken, 2e8 + size + 2e5);
@@ -115,30 +115,30 @@ END_TEST
 /* A debt is of so many bytes when the rate is raised, and of so long a time when it is lowered. */
 START_TEST(debts_outlive_no_rate)
 {
-	struct bucket bucket = {.level = 0};
+	struct throttle bucket = {.level = 0};
 
-	bucket_look(&bucket, 1e6, S);
-	bucket_take(&bucket, 2.1e6, INFINITY);
-	bucket_look(&bucket, 1e3, S);
-	ck_assert_uint_le(bucket_wait_ns(&bucket), 2 * S + S / 1000);
-	bucket_look(&bucket, 1e6, S);
-	ck_assert_uint_le(bucket_wait_ns(&bucket), S / 100);
+	throttle_look(&bucket, 1e6, S);
+	throttle_take(&bucket, 2.1e6, INFINITY);
+	throttle_look(&bucket, 1e3, S);
+	ck_assert_uint_le(throttle_wait_ns(&bucket), 2 * S + S / 1000);
+	throttle_look(&bucket, 1e6, S);
+	ck_assert_uint_le(throttle_wait_ns(&bucket), S / 100);
 }
 END_TEST
 
 /* A clock that stands still or goes back, and another rate. */
 START_TEST(it_may_change)
 {
-	struct bucket bucket = {.level = 0};
+	struct throttle bucket = {.level = 0};
 
-	bucket_look(&bucket, 1e6, 10 * S);
-	bucket_take(&bucket, 1e5, INFINITY);
-	bucket_look(&bucket, 1e6, 10 * S);
-	bucket_look(&bucket, 1e6, 9 * S);
-	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
-	bucket_look(&bucket, 1e9, 11 * S); /* a second at the old one */
+	throttle_look(&bucket, 1e6, 10 * S);
+	throttle_take(&bucket, 1e5, INFINITY);
+	throttle_look(&bucket, 1e6, 10 * S);
+	throttle_look(&bucket, 1e6, 9 * S);
+	ck_assert_uint_eq(throttle_room(&bucket, 1, 0), 0);
+	throttle_look(&bucket, 1e9, 11 * S); /* a second at the old one */
 	ck_assert_double_eq_tol(bucket.level, 1e6, 1);
-	bucket_look(&bucket, 1e3, 20 * S);
+	throttle_look(&bucket, 1e3, 20 * S);
 	ck_assert_double_le(bucket.level, 1e2);
 }
 END_TEST
