@@ -36,9 +36,9 @@
 #define BUCKET_MOST_ASKS 64
 #define BUCKET_MOST_NAME 1024 /* below FOLDER/data; S3 has no longer keys */
 #define BUCKET_MOST_MEMORY (UINT64_C(1) << 30)
-#define BUCKET_MOST_MESSAGE                                                              \
-	(sizeof(struct bucket_head) + BUCKET_MOST_ASKS * (sizeof(struct bucket_ask) +    \
-							  (size_t)BUCKET_MOST_NAME))
+#define BUCKET_MOST_MESSAGE           \
+	(sizeof(struct bucket_head) + \
+	 BUCKET_MOST_ASKS * (sizeof(struct bucket_ask) + (size_t)BUCKET_MOST_NAME))
 
 struct bucket_note { /* 64 bytes, then url_bytes of the URL */
 	uint64_t magic;
@@ -56,14 +56,14 @@ struct bucket_head { /* 32 bytes */
 };
 _Static_assert(sizeof(struct bucket_head) == 32, "the head is frozen");
 
-struct bucket_ask { /* 64 bytes */
-	uint64_t id;           /* the reader's own, in the answer again */
-	uint64_t at, place;    /* of the object; of the memory */
-	uint64_t size;         /* of the object, and mtime_ns: as the index has it */
-	int64_t mtime_ns;      /* the tag */
-	uint32_t bytes;        /* 1 .. */
-	uint32_t name_bytes;   /* 1 .. BUCKET_MOST_NAME, without a NUL */
-	uint64_t reserved[2];  /* 0 */
+struct bucket_ask {           /* 64 bytes */
+	uint64_t id;          /* the reader's own, in the answer again */
+	uint64_t at, place;   /* of the object; of the memory */
+	uint64_t size;        /* of the object, and mtime_ns: as the index has it */
+	int64_t mtime_ns;     /* the tag */
+	uint32_t bytes;       /* 1 .. */
+	uint32_t name_bytes;  /* 1 .. BUCKET_MOST_NAME, without a NUL */
+	uint64_t reserved[2]; /* 0 */
 };
 _Static_assert(sizeof(struct bucket_ask) == 64, "the question is frozen");
 
@@ -83,8 +83,10 @@ _Static_assert(sizeof(struct bucket_answer) == 64, "the answer is frozen");
 
 enum bucket_what {
 	BUCKET_LISTING = 1, /* objects were found so far; once a second at most */
-	BUCKET_READY = 2,   /* FOLDER/data is as the last listing, which is no older than this connection by BUCKET_FRESH_S */
-	BUCKET_REFUSED = 3, /* the text says why, where, and how to mend it; access-bucket ends then, or goes on without it */
+	BUCKET_READY =
+	    2, /* FOLDER/data is as the last listing, which is no older than this connection by BUCKET_FRESH_S */
+	BUCKET_REFUSED =
+	    3, /* the text says why, where, and how to mend it; access-bucket ends then, or goes on without it */
 };
 #define BUCKET_FRESH_S 10
 struct bucket_news { /* 1024 bytes */
