@@ -109,7 +109,15 @@ static bool reap(pid_t pid, uint64_t until_ns, int *ret_status)
 	return true;
 }
 
-static int judge(bool is_timely, int status, int timeout_ms, const struct said said[2],
+/* What it said as an error, in one line. */
+static const char *trouble_of(struct said *said)
+{
+	while (said->bytes > 0 && (unsigned char)said->text[said->bytes - 1] <= ' ')
+		said->text[--said->bytes] = '\0';
+	return said->bytes ? said->text : "without a word";
+}
+
+static int judge(bool is_timely, int status, int timeout_ms, struct said said[2],
 		 struct s3_keys *ret, struct diag *diag)
 {
 	struct diag why;
@@ -122,7 +130,7 @@ static int judge(bool is_timely, int status, int timeout_ms, const struct said s
 		return diag_fail(diag, -EACCES, "it failed (%s %d): %s",
 				 WIFEXITED(status) ? "exit status" : "signal",
 				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
-				 said[1].bytes ? BASE_QUOTED(said[1].text, 300) : "without a word");
+				 BASE_QUOTED(trouble_of(&said[1]), 300));
 	r = s3_keys_of_json(said[0].text, said[0].bytes, ret, &why);
 	return r == -EBADMSG ? diag_fail(diag, -EACCES, "%s", why.text) : r;
 }

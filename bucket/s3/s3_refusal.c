@@ -148,6 +148,7 @@ void s3_refusal_say(const struct s3_refusal *refusal, struct diag *ret)
 	const struct advice *advice = advice_of(error->code);
 	const advice_fn fn = advice ? advice->fn : *error->code ? NULL : of_status(refusal->status);
 	char text[MOST_ADVICE] = "";
+	bool has_words;
 
 	if (fn)
 		fn(refusal, text);
@@ -155,8 +156,12 @@ void s3_refusal_say(const struct s3_refusal *refusal, struct diag *ret)
 		snprintf(text, sizeof(text), "the server says: %s%s",
 			 *error->message ? BASE_QUOTED(error->message, 256) : "nothing more",
 			 refusal->key ? "" : " (it was asked without credentials, anonymous=1)");
-	diag_set(ret, "s3://%s%s%s: HTTP %ld%s%s: %s", refusal->bucket,
+	/* Amazon says who may not do what to what, and by which policy. */
+	has_words = fn && strstr(error->message, "not authorized to perform");
+	diag_set(ret, "s3://%s%s%s: HTTP %ld%s%s: %s%s%s", refusal->bucket,
 		 refusal->name ? "/" : " cannot be listed",
 		 refusal->name ? BASE_QUOTED(refusal->name, 200) : "", refusal->status,
-		 *error->code ? " " : "", BASE_QUOTED(error->code, 64), text);
+		 *error->code ? " " : "", BASE_QUOTED(error->code, 64), text,
+		 has_words ? "; the server says: " : "",
+		 has_words ? BASE_QUOTED(error->message, 256) : "");
 }

@@ -223,7 +223,8 @@ START_TEST(process_of_a_profile)
 		   "[profile q]\ncredential_process = false\n");
 	name_file("AWS_CONFIG_FILE", "config");
 	found("p", "AKIDP", "hushP", "", "profile \"p\"");
-	refused("q", "credential_process of profile \"q\" gives no credentials: it failed");
+	refused("q", "credential_process of profile \"q\" gives no credentials: it failed (exit "
+		     "status 1): without a word");
 }
 END_TEST
 

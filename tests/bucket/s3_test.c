@@ -256,6 +256,10 @@ static const struct {
      "AWS_ACCESS_KEY_ID) may not do this: it needs s3:ListBucket for the bucket \"bucket\""},
     {"anonymous=1", 403, "<Error><Code>AccessDenied</Code></Error>", NULL,
      "it was asked without credentials (anonymous=1)"},
+    {"", 403,
+     "<Error><Code>AccessDenied</Code><Message>User: arn:aws:iam::1:user/u is not authorized to "
+     "perform: s3:GetObject</Message></Error>",
+     "a", "; the server says: User: arn:aws:iam::1:user/u is not authorized to perform: s3:GetObj"},
     {"anonymous=1", 401, "", "a", "it was asked without credentials (anonymous=1)"},
     {"", 404, "<Error><Code>NoSuchBucket</Code></Error>", NULL,
      "s3.us-east-1.amazonaws.com knows no bucket \"bucket\""},
