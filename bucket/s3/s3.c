@@ -293,13 +293,14 @@ static bool mend_keys(struct s3 *s3, struct http *http, struct diag *diag)
 	return is_mended;
 }
 
-static bool mend_region(struct s3 *s3, const char *region)
+/* Answers that are no redirection may say the region, too. */
+static bool mend_region(struct s3 *s3, const char *region, bool is_of_place)
 {
 	BASE_HOLD(&s3->lock);
 	if (!s3_place_is_region(region))
 		return false;
 	if (strcmp(region, s3->place.region) == 0)
-		return is_recent(s3->moved, RECENT_S);
+		return is_of_place && is_recent(s3->moved, RECENT_S);
 	strcpy(s3->place.region, region);
 	explicit_bzero(&s3->key, sizeof(s3->key));
 	s3->moved = seconds();
@@ -338,7 +339,8 @@ static int s3_refused(void *self, struct http *http, const struct http_answer *a
 
 	s3_error_read(answer->body, answer->body_bytes, &error);
 	if (answer->status != 404 &&
-	    mend_region(s3, *answer->region ? answer->region : error.region))
+	    mend_region(s3, *answer->region ? answer->region : error.region,
+			s3_refusal_is_of_place(answer->status, &error)))
 		return 1;
 	if (s3_refusal_is_of_keys(answer->status, &error) && mend_keys(s3, http, &why))
 		return 1;

@@ -134,6 +134,14 @@ bool s3_refusal_is_of_keys(long status, const struct s3_error *error)
 	return advice ? advice->is_of_keys : status == 401 || (status == 403 && !*error->code);
 }
 
+bool s3_refusal_is_of_place(long status, const struct s3_error *error)
+{
+	const struct advice *advice = advice_of(error->code);
+
+	return advice ? advice->fn == elsewhere
+		      : !*error->code && (status == 301 || status == 307 || status == 400);
+}
+
 static advice_fn of_status(long status)
 {
 	return status == 401 || status == 403   ? denied

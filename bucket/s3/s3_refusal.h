@@ -17,3 +17,5 @@ struct s3_refusal {
 void s3_refusal_say(const struct s3_refusal *refusal, struct diag *ret);
 /* Other credentials may be what it wants: these have expired, or somebody has replaced them. */
 bool s3_refusal_is_of_keys(long status, const struct s3_error *error);
+/* It is, or may be, somewhere else than was asked. */
+bool s3_refusal_is_of_place(long status, const struct s3_error *error);

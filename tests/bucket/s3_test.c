@@ -342,6 +342,10 @@ START_TEST(regions_are_found)
 				"</Region></Error>"),
 			 1);
 	expect(s3, "https://bucket.s3.ap-east-1.amazonaws.com/a", "/ap-east-1/s3/");
+	/* It is there, and says no. */
+	ck_assert_int_eq(refuse(s3, 403, "ap-east-1", "<Error><Code>AccessDenied</Code></Error>"),
+			 0);
+	ck_assert_ptr_nonnull(strstr(last.text, "it needs s3:GetObject"));
 	ck_assert_int_eq(refuse(s3, 301, "evil.example/", ""), 0);
 	provider_s3.close(s3);
 	/* With an endpoint the host stays. */
