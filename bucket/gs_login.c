@@ -283,6 +283,7 @@ static int gs_login_request(const struct gs_login *login, struct http_request *r
 		return r;
 	if (login->kind == GS_LOGIN_MACHINE_OWN) {
 		request->method = "GET";
+		request->is_hasty = true;
 		return http_request_header(request, "Metadata-Flavor: Google");
 	}
 	request->method = "POST";
