@@ -16,8 +16,8 @@ web server's files are. It prints its port, and ends with its parent.
   --cert FILE               HTTPS with the certificate and the key in FILE
   --port N                  (0: a free one)
 
-Faults are numbers, 0 at first. N: each N-th request that they concern; N/M: the first M of these, and then none. `only` is a part that keys
-must have for faults of objects.
+Faults are numbers, 0 at first. N: each N-th request that they concern; N/M: the first M of these, and then none; +K: the first K requests
+of each object, and of each page of a list. `only` is a part that keys must have for faults of objects.
 
   slow_down      503 SlowDown, lists too          internal       500 InternalError, lists too
   reset          the connection is reset in the middle of an object
@@ -85,8 +85,8 @@ class State:
         self.anonymous = options.anonymous
         self.region = options.region
         self.only = ""
-        self.every = {}  # a fault: (each N-th, the first M or None)
-        self.seen = {}  # a fault: requests that it concerned
+        self.every = {}  # a fault: (each N-th, the first M or None), or (-K, None)
+        self.seen = {}  # a fault: requests that it concerned; and for each of them how often it came
         self.tags = {}  # a path: its size, time and MD5
         self.in_flight = 0
         self.clear()
@@ -113,8 +113,8 @@ class State:
                 self.clear()
             elif name in OF_OBJECTS | SWITCHES:
                 number, _, first = value.partition("/")
-                self.every[name] = int(number), int(first) if first else None
-                self.seen[name] = 0
+                self.every[name] = -int(number) if number.startswith("+") else int(number), int(first) if first else None
+                self.seen[name] = {"": 0}
             else:
                 raise ValueError(f"no fault {name}")
             self.changed.notify_all()
@@ -122,14 +122,15 @@ class State:
     def value(self, name):
         return self.every.get(name, (0, None))[0]
 
-    def hits(self, name, key=""):
-        """Whether this request is one of those that get the fault."""
+    def hits(self, name, key, what):
+        """Whether this request is one of those that get the fault; what: of this object, or page."""
         with self.changed:
             number, first = self.every.get(name, (0, None))
             if number == 0 or self.only not in key:
                 return False
-            self.seen[name] += 1
-            if self.seen[name] % number or first is not None and self.seen[name] // number > first:
+            which = what if number < 0 else ""
+            seen = self.seen[name][which] = self.seen[name].get(which, 0) + 1
+            if seen > -number if number < 0 else seen % number or first is not None and seen // number > first:
                 return False
             self.counts["done"][name] = self.counts["done"].get(name, 0) + 1
             self.changed.notify_all()
@@ -338,11 +339,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         wanted = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         is_list = not key
         for fault in sorted(OF_LISTS if is_list else OF_OBJECTS):
-            if fault in ("slow_down", "internal", "silent", "denied", "missing") and state.hits(fault, key):
+            if fault in ("slow_down", "internal", "silent", "denied", "missing") and self.hits(fault, key):
                 self.fail(fault)
         if is_list:
             return self.list(bucket, wanted)
         return self.object(bucket, key)
+
+    def hits(self, fault, key):
+        return self.server.state.hits(fault, key, f"{self.command} {self.path}")
 
     def fail(self, fault):
         state = self.server.state
@@ -479,7 +483,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def object(self, bucket, key):
         state = self.server.state
         state.count("heads" if self.command == "HEAD" else "gets")
-        if self.command == "HEAD" and state.hits("stop_heads", key):
+        if self.command == "HEAD" and self.hits("stop_heads", key):
             raise Refusal(403, "AccessDenied", "Access Denied")
         try:
             size, at, etag = self.found(bucket, key)
@@ -495,19 +499,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.preconditions(at, etag)
         headers = [("Last-Modified", email.utils.formatdate(at, usegmt=True)), ("Accept-Ranges", "bytes"),
                    ("Content-Type", "application/octet-stream")]
-        if state.hits("other_etag", key):
+        if self.hits("other_etag", key):
             etag = '"00000000000000000000000000000000"'
-        if not state.hits("no_etag", key):
+        if not self.hits("no_etag", key):
             headers.append(("ETag", etag))
         first, last = self.range(size)
-        if first is None or self.command == "GET" and state.hits("whole", key):
+        if first is None or self.command == "GET" and self.hits("whole", key):
             return self.send_object(200, headers, data, size, key)
-        if self.command == "GET" and state.hits("short", key):
+        if self.command == "GET" and self.hits("short", key):
             last = first + (last - first) // 2
-        if self.command == "GET" and state.hits("long", key):
+        if self.command == "GET" and self.hits("long", key):
             last = min(last + 1, size - 1)
-        shift = 1 if state.hits("wrong_range", key) else 0
-        total = size + 1 if state.hits("wrong_total", key) else size
+        shift = 1 if self.hits("wrong_range", key) else 0
+        total = size + 1 if self.hits("wrong_total", key) else size
         headers.append(("Content-Range", f"bytes {first + shift}-{last + shift}/{total}"))
         self.send_object(206, headers, data[first:last + 1], last + 1 - first, key)
 
@@ -537,24 +541,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return self.reply(status, headers, b"", length)
         half = len(data) // 2
-        if state.hits("reset", key):
+        if self.hits("reset", key):
             self.reply(status, headers, data[:half], length)
             self.wfile.flush()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             self.connection.close()
             raise ConnectionResetError
-        if state.hits("cut", key):
+        if self.hits("cut", key):
             self.reply(status, headers, data[:half], length)
             self.close_connection = True
             return None
-        if state.hits("stall", key):
+        if self.hits("stall", key):
             self.reply(status, headers, data[:half], length)
             self.wfile.flush()
             state.wait_off("stall")
             data = data[half:]
             self.wfile.write(data)
-        elif state.hits("trickle", key):
+        elif self.hits("trickle", key):
             self.reply(status, headers, b"", length)
             for at in range(len(data)):
                 self.wfile.write(data[at:at + 1])
