@@ -314,6 +314,8 @@ static void leave_terminal(void)
 		main_fail("/dev/null: %s", strerror(errno));
 	if (null_fd > 2)
 		close(null_fd);
+	log_init("access-bucket",
+		 LOG_LEVEL_INFO); /* to what stderr is now; it would hold the job's pipe */
 }
 
 static void serve(void)
