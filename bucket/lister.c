@@ -206,6 +206,13 @@ static int ask_head(struct heads *heads, struct http *http, const char *key,
 			return diag_fail(diag, -EBADMSG,
 					 "\"%s\": the server does not say how many bytes it has",
 					 BASE_QUOTED(key, 200));
+		if (is_there && bucket_tag_headed(ops, &answer) == bucket_tag(INT64_MIN, ""))
+			return diag_fail(
+			    diag, -EBADMSG,
+			    "\"%s\": the server says neither an ETag nor a "
+			    "Last-Modified, so nobody could tell that it was replaced: "
+			    "have it served by one that does",
+			    BASE_QUOTED(key, 200));
 		if (is_there) {
 			*ret = (struct lister_object){
 			    .name = key_name(&lister->scope, key),
