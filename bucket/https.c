@@ -195,12 +195,12 @@ static unsigned https_renew(void *self, struct http *http, struct diag *diag)
 	return 0;
 }
 
-#define HTTPS_OPS(name)                                                                 \
-	{                                                                               \
-		.scheme = name, .tag = PROVIDER_TAG_ETAG, .options = "token_file\0",    \
-		.open = https_open, .close = https_close, .list = https_list,           \
-		.request = https_request, .sign = https_sign, .refused = https_refused, \
-		.renew = https_renew,                                                   \
+#define HTTPS_OPS(name)                                                              \
+	{                                                                            \
+		.scheme = name, .tag = PROVIDER_TAG_ETAG, .has_query = true,         \
+		.options = "token_file\0", .open = https_open, .close = https_close, \
+		.list = https_list, .request = https_request, .sign = https_sign,    \
+		.refused = https_refused, .renew = https_renew,                      \
 	}
 const struct provider_ops provider_https = HTTPS_OPS("https");
 const struct provider_ops provider_http = HTTPS_OPS("http");

@@ -95,6 +95,8 @@ int bucket_url_parse(const char *text, struct bucket_url *ret, struct diag *diag
 		bucket_url_free(&url);
 		return diag_fail(diag, -ENOMEM, "there is no memory");
 	}
+	if (url.ops->has_query)
+		url.path[strcspn(url.path, "?")] = '\0';
 	*ret = url;
 	return 0;
 }
