@@ -12,7 +12,7 @@
  *
  * No variable is read but those of libcurl (HTTPS_PROXY, NO_PROXY, ...).
  *
- * The mutex covers token and no_head; nothing is done under it but copying.
+ * The mutex covers token, no_head and mended_ns; nothing is done under it but copying.
  */
 
 #include <stdio.h>
@@ -23,6 +23,7 @@
 
 /* What a URL may have beside letters and digits; it stays as it is, "%" too. */
 #define HTTPS_KEEP "/?:@!$&'()*+,;=%[]"
+#define HTTPS_FRESH_NS (UINT64_C(10) * 1000000000)
 
 struct https {
 	char *base;       /* "https://HOST" */
@@ -31,6 +32,7 @@ struct https {
 	pthread_mutex_t mutex;
 	char *token;
 	bool no_head;
+	uint64_t mended_ns; /* when one of these became another; 0: never */
 };
 
 static void https_close(void *self)
@@ -127,29 +129,35 @@ static int https_sign(void *self, struct http_request *request)
 	return bearer_authorize(request, https->token);
 }
 
-/* Another token than the one that was refused, if there is one by now: 1. */
-static int https_new_token(struct https *https)
+/* Another token than the one that was refused, if there is one by now. */
+static void https_new_token(struct https *https)
 {
 	_cleanup_wipe_ char *token = NULL;
 	struct diag ignored;
 
 	if (!https->token_file || https_read_token(https, &token, &ignored) < 0)
-		return 0;
+		return;
 	BASE_HOLD(&https->mutex);
 	if (strcmp(token, https->token) == 0)
-		return 0;
+		return;
 	bearer_wipe(https->token);
 	https->token = base_take_ptr(token);
-	return 1;
+	https->mended_ns = base_now_ns();
 }
 
-static int https_no_head(struct https *https)
+static void https_no_head(struct https *https)
 {
 	BASE_HOLD(&https->mutex);
-	if (https->no_head)
-		return 0;
+	if (!https->no_head)
+		https->mended_ns = base_now_ns();
 	https->no_head = true;
-	return 1;
+}
+
+/* What was refused may have been asked before that. */
+static bool https_is_mended(struct https *https)
+{
+	BASE_HOLD(&https->mutex);
+	return https->mended_ns && base_now_ns() - https->mended_ns < HTTPS_FRESH_NS;
 }
 
 static const char *https_mend(const struct https *https, long status)
@@ -174,13 +182,17 @@ static int https_refused(void *self, struct http *http, const struct http_answer
 	struct https *https = self;
 	_cleanup_free_ char *path = strndup(name, strcspn(name, "?"));
 	char said[256];
+	const long status = answer->status;
+	/* S3 and its like: 403. A server that knows no HEAD: 405, 501. */
+	const bool is_head =
+	    (status == 403 || status == 405 || status == 501) && answer->body_bytes == 0;
 
 	(void)http;
-	if (answer->status == 401 && https_new_token(https))
-		return 1;
-	/* S3 and its like: 403. A server that knows no HEAD: 405, 501. */
-	if ((answer->status == 403 || answer->status == 405 || answer->status == 501) &&
-	    !answer->body_bytes && https_no_head(https))
+	if (status == 401)
+		https_new_token(https);
+	if (is_head)
+		https_no_head(https);
+	if ((status == 401 || is_head) && https_is_mended(https))
 		return 1;
 	bearer_said(answer, said, sizeof(said));
 	diag_set(ret_diag, "%s/%s: the server answers %ld%s%s%s: %s", https->base,
