@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from . import _core, __version__, advice, wrapped
+from . import _core, __version__, advice, urls, wrapped
 from .advice import size as _bytes
 from .errors import Error
 
@@ -216,13 +216,14 @@ def _libraries(report):
 
 
 def _dataset(report, client, folder):
+    is_elsewhere = folder.startswith("name:") or urls.is_url(folder)
     try:
-        dataset = _core.Dataset(client, folder if folder.startswith("name:") else os.path.abspath(folder))
+        dataset = _core.Dataset(client, folder if is_elsewhere else os.path.abspath(folder))
     except Error as error:
         report.bad("data set", str(error), "name a folder of pictures, CLASS/NAME.jpg or flat")
         return
     report.good("data set", f"{folder}: {dataset.count:,} samples of {len(dataset.classes):,} classes")
-    if not folder.startswith("name:"):
+    if not is_elsewhere:
         report.tell(advice.folder(os.path.realpath(folder), _text("/proc/self/mountinfo").splitlines()))
 
 

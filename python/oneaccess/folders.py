@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+from . import urls
 from .errors import ArgumentError, DatasetError, MissingError
 from .masks import Mask
 from .members import Field
@@ -44,7 +45,7 @@ def _add(found, key, path):
 
 
 def _found(place):
-    place = os.path.abspath(os.path.expanduser(os.fspath(place)))
+    place = urls.local(place, "from_folders()")
     found = _matching(place) if "*" in place else _below(place)
     if not found:
         error = MissingError(f"no file is at {place}")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from . import _core, columns, convert, ending, errors, flat, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
-    tables, tfdata, torchdata, trees, wrapped
+    tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Op, Pipeline
 
@@ -231,7 +231,7 @@ def _path(path):
 
 
 def _absolute(folder):
-    return folder if _is_named(folder) else os.path.abspath(folder)
+    return folder if _is_named(folder) or urls.is_url(folder) else os.path.abspath(folder)
 
 
 _MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -249,22 +249,24 @@ def _root(path, name):
 def _said_behind(path):
     """The path, and the options that stand behind it, as accessd finds them (storage/source/source_root.c)."""
     whole = os.fsdecode(path)
+    if urls.is_url(whole):
+        return urls.parted(whole)
     plain, mark, options = whole.rpartition("?")
     if not mark or _is_named(path) or os.path.exists(whole):
         return path, {}
     return plain, dict(option.partition("=")[::2] for option in options.split(",") if option)
 
 
-def _source(options):
+def _source(options, mark="?"):
     """As they stand behind the path."""
     words = []
     for key, value in sorted((options or {}).items()):
-        word = f"{key}={value}"
+        word = f"{key}={int(value) if isinstance(value, bool) else value}"
         if not re.fullmatch("[a-z][a-z0-9_]*=[^,?]+", word):
             raise ArgumentError(f"source: {word!r} is no option: names have a-z, 0-9 and _, values are not empty and have"
                                 " neither , nor ?")
         words.append(word)
-    return "?" + ",".join(words) if words else ""
+    return mark + ",".join(words) if words else ""
 
 
 def _views_of(text):
@@ -307,10 +309,12 @@ class Loader:
         dataset: a path (oneaccess-sources(7)): a folder of images, with a folder for each class or without; shards (tar of
             WebDataset, TFRecord, MDS, LitData, RecordIO, Bagz) as a folder, a file, or "/data/train-{000000..000123}.tar";
             a table of images' paths and labels (.csv, .tsv, .jsonl); a .npy, whose rows are samples; a file of access-ctl
-            convert; Parquet files; "name:NAME" for a named data set. Or the result of wrap(), tokens(), from_parquet(),
+            convert; Parquet files; "name:NAME" for a named data set. Or the URL of any of these in an object store: s3://,
+            gs://, az://, abfs://, hf://, https:// (access-bucket(8)). Or the result of wrap(), tokens(), from_parquet(),
             from_jsonl(), from_csv(), from_hf(), from_hdf5(), from_lmdb(), from_folders(), from_tar(), from_mds(),
             from_tfrecord() or from_bagz().
-        source: a dict of options of that kind of data set, such as {"label": "none"}.
+        source: a dict of options of that kind of data set, such as {"label": "none"}, and with a URL of its store, such as
+            {"endpoint": "http://minio:9000"}.
         pipeline: a Pipeline of oneaccess.transforms, a list of its transforms, JSON, or a name (oneaccess-pipeline(5)).
             Default: that of a named data set, else "imagenet-train"; samples of a wrapped data set stay as they are. Rows of
             numbers and tokens take none.
@@ -421,6 +425,8 @@ class Loader:
         _refuse_worker()
         self._wrapped = self._pool = self._direct = None
         if not _is_named(dataset) and tables.is_meant(dataset):
+            if urls.is_url(dataset):
+                dataset, source = urls.for_arrow(dataset, source), None
             dataset = tables.from_parquet(dataset)
         named = None if self._has_read_order else order
         blocks = self._blocks(dataset, shuffle, named or ("replay" if replay is not None else None))
@@ -441,7 +447,7 @@ class Loader:
             source = {**dataset.options, **(source or {})}
         if self._direct is not None:
             dataset, source = self._direct.path, {**self._direct.source, **(source or {})}
-        self._folder = _path(dataset)
+        self._folder = urls.path_of(dataset)
         if source and _is_named(self._folder):
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
@@ -457,7 +463,8 @@ class Loader:
         elif self._layout is None and pipeline is None:
             pipeline = _usual_pipeline(self._folder, socket) or "imagenet-train"
         if source:
-            self._folder = os.fsdecode(self._folder) + _source(source)
+            whole = os.fsdecode(self._folder)
+            self._folder = whole + (_source(source, urls.mark_of(whole)) if urls.is_url(whole) else _source(source))
         self.pipeline = pipeline
         self.batch_size = _counted("batch_size", batch_size)
         epochs, samples = (None if number is None else _counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
@@ -1144,6 +1151,8 @@ class Loader:
             return f"dataset[{index}]"
         if _is_named(self._folder):
             return f"{self._folder}/{name}"   # where it lies is not ours to know
+        if urls.is_url(self._folder):
+            return urls.below(self._folder, name)
         return os.path.join(_root(os.path.abspath(self._folder), name), name)
 
     def _learn(self, stream, timeout_ms):

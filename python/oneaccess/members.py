@@ -18,7 +18,7 @@ import struct
 import tarfile
 from collections.abc import Mapping, Sequence
 
-from . import record
+from . import record, urls
 from .errors import ArgumentError, DatasetError, MissingError
 from .masks import Mask
 from .picked import Direct
@@ -47,7 +47,7 @@ def _shards_of(paths):
     """The files of a path, a folder, a pattern, or a list of these, in order; absolute, as a job may go elsewhere."""
     if not isinstance(paths, (str, os.PathLike)):
         return [file for path in paths for file in _shards_of(path)]
-    path = os.path.abspath(os.path.expanduser(os.fspath(paths)))
+    path = urls.local(paths, "from_tar()")
     return [file for each in _braced(path) for file in _found_at(each)]
 
 
@@ -359,7 +359,7 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
     """
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
-    given = os.path.abspath(os.path.expanduser(os.fspath(paths))) if isinstance(paths, (str, os.PathLike)) else None
+    given = urls.local(paths, "from_tar()") if isinstance(paths, (str, os.PathLike)) else None
     return Shards(TarRows(_shards_of(paths), fields, _first(boxes), given), name, version, workers, timeout, False, room, keep, ragged, exact, boxes,
                   masks)
 
@@ -504,5 +504,5 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
     """
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
-    rows = MdsRows(os.path.abspath(os.path.expanduser(os.fspath(folder))), fields, _first(boxes))
+    rows = MdsRows(urls.local(folder, "from_mds()"), fields, _first(boxes))
     return Shards(rows, name, version, workers, timeout, False, room, keep, ragged, exact, boxes, masks)

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from . import urls
 from .errors import ArgumentError, TransformError
 
 _RECORD_DTYPES = {"|u1": 1, "|b1": 1, "<f2": 2, "<f4": 3, "<u8": 11, "<f8": 12}   # all else that accessd takes becomes int64
@@ -18,7 +19,7 @@ class Rows:
     """A file of rows, for a Loader; oneaccess.tokens() makes one."""
 
     def __init__(self, path: str | os.PathLike, options: dict[str, Any]):
-        self.path, self.options = os.path.expanduser(os.fspath(path)), options
+        self.path, self.options = urls.path_of(path), options
 
     def __fspath__(self) -> str:
         return self.path
@@ -104,7 +105,8 @@ def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | 
         sizes = {name: int(options[name]) for name in ("seq_len", "record") if name in options}
     except (TypeError, ValueError):
         return None                       # accessd says what is wrong
-    if not os.path.isfile(path):
+    is_url = urls.is_url(path)
+    if not is_url and not os.path.isfile(path):
         return None
     if "seq_len" in options and "pack" in options:
         return {"kind": "packed", "names": ["tokens"], "fields": [[_I64, 4, sizes["seq_len"]]]}
@@ -112,9 +114,9 @@ def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | 
         return {"kind": "tokens", "names": ["tokens"], "fields": [[_I64, sizes["seq_len"] + 1]]}
     if "record" in options:
         return {"kind": "tuple", "names": ["record"], "fields": [[1, sizes["record"]]]}
-    if not path.endswith(".npy"):
+    if not (urls.suffixed(path, ".npy") if is_url else path.endswith(".npy")):
         return None
-    head = _head_of(path)
+    head = _head_of(urls.for_arrow(path, {key: options[key] for key in ("endpoint", "region") if key in options}) if is_url else path)
     if head is None:
         return None
     return {"kind": "tuple", "names": ["row"],
@@ -124,7 +126,7 @@ def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | 
 def _head_of(path):
     """The head of a .npy, as far as it is one."""
     try:
-        with open(path, "rb") as file:
+        with urls.reading(path) if urls.is_url(path) else open(path, "rb") as file:
             begin = file.read(65536)
         size, at = (struct.unpack_from("<H", begin, 8)[0], 10) if begin[6:7] == b"\1" else \
             (struct.unpack_from("<I", begin, 8)[0], 12)

@@ -6,6 +6,7 @@ import array
 import os
 from collections.abc import Callable, Sequence
 
+from . import urls
 from .columns import Blocks, Pad
 from .errors import ArgumentError, DatasetError, MissingError
 from .tables import needs, size_of, stamp_of, unchanged
@@ -15,7 +16,7 @@ _CACHE = 64 << 20           # decoded chunks, of a process and an array
 
 
 def _found(path):
-    path = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    path = urls.local(path, "this function")
     if not os.path.exists(path):
         error = MissingError(f"there is no {path}")
         error.filename = path

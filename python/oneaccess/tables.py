@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
+from . import urls
 from .columns import Blocks, Pad, named
 from .errors import ArgumentError, DatasetError, MissingError, TransformError
 from .masks import Mask
@@ -51,6 +52,8 @@ def size_of(text: int | str, what: str) -> int:
 
 def stamp_of(path: str) -> tuple[int, int]:
     """What tells a file from one that was written in its place."""
+    if urls.is_url(path):
+        return urls.stamp_of(path)
     found = os.stat(path)
     return found.st_size, found.st_mtime_ns
 
@@ -85,7 +88,10 @@ def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (S
         raise ArgumentError(f"a path is {paths!r}: give a str or a pathlib.Path")
     if not isinstance(paths, (str, os.PathLike)):
         return [file for path in paths for file in files_of(path, suffixes, what)]
-    path = os.path.abspath(os.path.expanduser(os.fspath(paths)))
+    if what == "Parquet" and urls.is_url(paths):
+        needs("pyarrow.fs", "a Parquet file in an object store")
+        return urls.files(paths, suffixes, what)
+    path = urls.local(paths, f"from_{'parquet' if what == 'Parquet' else 'jsonl' if what == 'JSON Lines' else 'csv'}()")
     if os.path.isdir(path):
         found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True)
                        if file.lower().endswith(suffixes) and os.path.isfile(file))
@@ -122,6 +128,8 @@ def is_meant(dataset) -> bool:
     path = os.fspath(dataset)
     if not isinstance(path, str):
         return False
+    if urls.is_url(path):
+        return urls.suffixed(path, SUFFIX)
     if path.endswith(SUFFIX):
         return True
     try:
@@ -197,7 +205,7 @@ class ParquetRows:
         self.groups, starts, sizes, count = [], array.array("q"), [], 0
         for at, file in enumerate(files):
             try:
-                opened = parquet.ParquetFile(file)
+                opened = parquet.ParquetFile(urls.opened(file))
             except (OSError, ValueError) as why:
                 raise DatasetError(f"{file} is no Parquet file that can be read: {why}") from None
             with opened:
@@ -246,7 +254,7 @@ class ParquetRows:
         import pyarrow.parquet
         file, stamp = self.files[at]
         unchanged(file, stamp)
-        return pyarrow.parquet.ParquetFile(file)
+        return pyarrow.parquet.ParquetFile(urls.opened(file))
 
     def _decode(self, group):
         at, number = self.groups[group]
@@ -301,7 +309,8 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
         loader = oa.Loader(oa.from_parquet("train.parquet", ["image", "label"]), oa.imagenet_train(224), batch_size=256)
         loader = oa.Loader("train.parquet", oa.imagenet_train(224), batch_size=256)         # the same
 
-    paths: a file, a folder, a pattern, or a list of these.
+    paths: a file, a folder, a pattern, or a list of these; a file or folder also as a URL that pyarrow opens (s3://, gs://,
+        abfs://), with its own credentials and options, such as "s3://bucket/a.parquet?endpoint_override=minio:9000".
     columns: the columns of a batch, in this order; no others are read. Default: an image and its label, if the files have
         one of each by the metadata of Hugging Face's datasets or by their names, else all.
     cache: bytes of decoded row groups (of these columns) that each process of the pool keeps, a number or "1G".

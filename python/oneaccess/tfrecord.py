@@ -8,6 +8,7 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 
+from . import urls
 from .errors import ArgumentError, DatasetError, MissingError
 from .masks import Mask
 from .picked import Picked
@@ -205,7 +206,7 @@ def of_examples(path, features, first, records, ragged, boxes, masks, own_labels
         raise ArgumentError(f"features is {features!r}: {{field of a batch: feature}}")
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is {path!r}: give the files' folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
-    path = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    path = urls.local(path, "from_tfrecord() or from_bagz()")
     of_boxes = boxes if isinstance(boxes, str) or not boxes else boxes[0]
     fields, file = [_Field(name, given, of_boxes) for name, given in features.items()], first(path)
     try:
