@@ -58,36 +58,25 @@ static const char *bytes(double value, char *ret, size_t size)
 	return base_format_bytes(value > 0 && value < 1e18 ? (uint64_t)value : 0, ret, size);
 }
 
-static void put_fact(const char *name, const char *value, FILE *out)
-{
-	fprintf(out, "<div><dt>%s</dt><dd>", name);
-	put_text(value, out);
-	fputs("</dd></div>\n", out);
-}
+#define put_fact(out, name, ...)                                                \
+	(fprintf(out, "<div><dt>%s</dt><dd>", name), fprintf(out, __VA_ARGS__), \
+	 fputs("</dd></div>\n", out))
 
 static void put_facts(const struct json_in *status, FILE *out)
 {
 	const struct json_in *node = metric_find(status, "node");
-	char text[96], used[32], budget[32];
+	char used[32], budget[32];
 
 	fputs("<dl>\n", out);
-	snprintf(text, sizeof(text), "%zu", json_in_count(metric_find(status, "jobs")));
-	put_fact("jobs", text, out);
-	snprintf(text, sizeof(text), "%.0f", real(node, "samples_delivered"));
-	put_fact("samples delivered", text, out);
-	snprintf(text, sizeof(text), "%.0f", real(node, "samples_saved"));
-	put_fact("saved by sharing", text, out);
-	snprintf(text, sizeof(text), "%.1f h", real(node, "cpu_seconds_saved") / 3600);
-	put_fact("CPU time saved", text, out);
-	snprintf(text, sizeof(text), "%s of %s",
-		 bytes(real(node, "memory_used"), used, sizeof(used)),
+	put_fact(out, "jobs", "%zu", json_in_count(metric_find(status, "jobs")));
+	put_fact(out, "samples delivered", "%.0f", real(node, "samples_delivered"));
+	put_fact(out, "saved by sharing", "%.0f", real(node, "samples_saved"));
+	put_fact(out, "CPU time saved", "%.1f h", real(node, "cpu_seconds_saved") / 3600);
+	put_fact(out, "memory", "%s of %s", bytes(real(node, "memory_used"), used, sizeof(used)),
 		 bytes(real(node, "memory_budget"), budget, sizeof(budget)));
-	put_fact("memory", text, out);
-	snprintf(text, sizeof(text), "%.0f of %.0f", real(node, "workers_alive"),
+	put_fact(out, "workers", "%.0f of %.0f", real(node, "workers_alive"),
 		 real(node, "workers"));
-	put_fact("workers", text, out);
-	snprintf(text, sizeof(text), "%.0f", real(node, "bad_samples"));
-	put_fact("bad samples", text, out);
+	put_fact(out, "bad samples", "%.0f", real(node, "bad_samples"));
 	fputs("</dl>\n", out);
 }
 

@@ -122,7 +122,7 @@ void chores_ask(struct conn *conn, const struct message_cache *asked)
 	int code = check(conn, asked, &domain, &diag);
 
 	if (code) {
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 		return;
 	}
 	chore = calloc(1, sizeof(*chore));

@@ -14,7 +14,6 @@
  */
 #include "daemon/net/accept.h"
 
-#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,26 +52,25 @@ static void make_room(struct accept *accept, struct conn *newest, bool of_same_u
 {
 	struct conn *spare = find_spare(accept->node, newest, of_same_user);
 	uint64_t most = accept->most;
-	char text[256];
 
 	if (spare) {
 		client_free(spare);
 		return;
 	}
 	if (of_same_user)
-		snprintf(
-		    text, sizeof(text),
+		conn_refuse(
+		    newest, OA_E_REFUSED,
 		    "user %u has %llu clients of accessd already, the most that one may have: end "
 		    "some, or ask who runs accessd to raise tenant_clients or tenant.%u.clients",
 		    (unsigned)newest->uid,
 		    (unsigned long long)tenant_conns_most(accept->node, newest->uid, most),
 		    (unsigned)tenant_of(accept->node, newest->uid));
 	else
-		snprintf(text, sizeof(text),
-			 "accessd serves %llu clients already, its most: raise max_clients or the "
-			 "limit of open files",
-			 (unsigned long long)most);
-	conn_refuse(newest, OA_E_REFUSED, text);
+		conn_refuse(
+		    newest, OA_E_REFUSED,
+		    "accessd serves %llu clients already, its most: raise max_clients or the "
+		    "limit of open files",
+		    (unsigned long long)most);
 	client_free(newest);
 }
 

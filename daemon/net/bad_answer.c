@@ -86,14 +86,12 @@ void bad_answer(struct conn *conn, const struct message_bad *message)
 	const struct stream *stream = stream_of_job(conn, message->job_id);
 	struct bad_page page;
 	uint64_t done;
-	struct diag diag;
 
 	page.used = 0;
 	if (!stream) {
-		diag_set(&diag,
-			 "there is no job %llu of yours (any more): access-ctl jobs lists them",
-			 (unsigned long long)message->job_id);
-		conn_refuse(conn, OA_E_INVALID, diag.text);
+		conn_refuse(conn, OA_E_INVALID,
+			    "there is no job %llu of yours (any more): access-ctl jobs lists them",
+			    (unsigned long long)message->job_id);
 		return;
 	}
 	if (!message->ids.data) {

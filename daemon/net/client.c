@@ -104,7 +104,7 @@ static void on_deadline(void *arg)
 static void on_source_refused(struct conn *conn, const char *text)
 {
 	if (!opening_falls_back(conn))
-		conn_refuse(conn, OA_E_DATASET, text);
+		conn_refuse(conn, OA_E_DATASET, "%s", text);
 }
 
 static void describe(struct conn *conn)
@@ -141,27 +141,19 @@ static void on_source_ready(struct conn *conn)
 }
 
 /* What the stream's earlier jobs found counts for the next one, too: it would be shown the same. */
-static bool exceeds_budget(const struct conn *conn, char *ret, size_t size)
+static void on_stream_ready(struct conn *conn)
 {
 	const struct stream *stream = conn->stream;
 	const uint64_t budget = request_budget(&conn->request, stream->geometry.n_samples);
 
-	if (stream->asked.policy == PROTO_POLICY_ERROR || stream->bad.count <= budget)
-		return false;
-	snprintf(ret, size,
-		 "%llu samples of this dataset are known to be bad, more than the budget of %llu: "
-		 "with a larger one Loader.bad_samples and oa_bad_samples(3) list them, and "
-		 "access-ctl bad while a job runs",
-		 (unsigned long long)stream->bad.count, (unsigned long long)budget);
-	return true;
-}
-
-static void on_stream_ready(struct conn *conn)
-{
-	char text[256];
-
-	if (exceeds_budget(conn, text, sizeof(text)))
-		conn_refuse(conn, OA_E_SAMPLE, text);
+	if (stream->asked.policy != PROTO_POLICY_ERROR && stream->bad.count > budget)
+		conn_refuse(
+		    conn, OA_E_SAMPLE,
+		    "%llu samples of this dataset are known to be bad, more than the budget of "
+		    "%llu: "
+		    "with a larger one Loader.bad_samples and oa_bad_samples(3) list them, and "
+		    "access-ctl bad while a job runs",
+		    (unsigned long long)stream->bad.count, (unsigned long long)budget);
 	else if (prepare_is_ready(conn))
 		job_open(conn);
 }
@@ -180,7 +172,7 @@ static void on_open(struct conn *conn, const struct message_open *open, struct w
 	if (!code)
 		code = opening_begin(conn, conn->request.dataset, &diag);
 	if (code) {
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 		return;
 	}
 	conn->node->counters.opens++;
@@ -195,16 +187,16 @@ static void on_describe(struct conn *conn, const struct message_describe *descri
 	int code;
 
 	if (!request_is_dataset(describe->dataset)) {
-		conn_refuse(conn, OA_E_INVALID, REQUEST_PATH_TEXT);
+		conn_refuse(conn, OA_E_INVALID, "%s", REQUEST_PATH_TEXT);
 	} else if (conn->node->draining) {
 		conn_refuse(conn, OA_E_UNREACHABLE, "accessd is shutting down: try again");
 	} else if ((code = rights_enter(conn, &diag))) {
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 	} else if (describe->pipeline &&
 		   (code = request_compile(&conn->request, describe->pipeline, &diag))) {
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 	} else if ((code = opening_begin(conn, describe->dataset, &diag))) {
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 	} else {
 		conn->describes = true;
 		conn->state = CONN_WAITS_SOURCE;
@@ -217,20 +209,18 @@ static void on_hello(struct conn *conn, const struct message_hello *hello)
 {
 	const uint64_t major = hello->major;
 	struct diag diag;
-	char text[256];
 	int code;
 
 	if (major != PROTO_MAJOR) {
-		snprintf(text, sizeof(text),
-			 "the client speaks protocol %llu, accessd %s speaks %d: upgrade %s",
-			 (unsigned long long)major, PACKAGE_VERSION, PROTO_MAJOR,
-			 major < PROTO_MAJOR ? "the client's libaccess" : "accessd");
-		conn_refuse(conn, OA_E_VERSION, text);
+		conn_refuse(conn, OA_E_VERSION,
+			    "the client speaks protocol %llu, accessd %s speaks %d: upgrade %s",
+			    (unsigned long long)major, PACKAGE_VERSION, PROTO_MAJOR,
+			    major < PROTO_MAJOR ? "the client's libaccess" : "accessd");
 		return;
 	}
 	code = rights_greet(conn, &diag);
 	if (code) {
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 		return;
 	}
 	conn->request.minor = hello->minor;
@@ -299,7 +289,7 @@ static void misbehaved(struct conn *conn, const char *how)
 {
 	log_line(LOG_LEVEL_WARN, "client-misbehaved", "pid=%ld uid=%u how=\"%s\"", (long)conn->pid,
 		 (unsigned)conn->uid, how);
-	conn_refuse(conn, OA_E_REFUSED, how);
+	conn_refuse(conn, OA_E_REFUSED, "%s", how);
 	if (!conn->job)
 		client_free(conn);
 	else if (conn->job->active)
@@ -312,7 +302,7 @@ static void on_cache(struct conn *conn, const struct message_cache *asked)
 	const int code = asked->who ? 0 : rights_enter(conn, &diag);
 
 	if (code)
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 	else
 		chores_ask(conn, asked);
 }
@@ -356,7 +346,7 @@ static bool may_ask(const struct conn *conn, const struct items_type *type)
 static void malformed(struct conn *conn, const char *how)
 {
 	if (!conn->job)
-		conn_refuse(conn, OA_E_INVALID, how);
+		conn_refuse(conn, OA_E_INVALID, "%s", how);
 	else if (conn->job->active)
 		job_fail(conn->job, OA_E_INVALID, how);
 }
@@ -454,15 +444,13 @@ static void on_fetched(void *arg, int r, struct wire_in *in)
 /* The message has descriptors. */
 static void fetch(struct conn *conn)
 {
-	struct diag diag;
-
 	loop_unwatch(&conn->ear.watch);
 	if (!porter_fetch(&conn->node->porters, conn->uid, conn->fd, on_fetched, conn,
 			  &conn->ear.errand))
 		return;
-	diag_set(&diag, "accessd cannot take more descriptors of user %u now: try again",
-		 (unsigned)conn->uid);
-	conn_refuse(conn, OA_E_MEMORY, diag.text);
+	conn_refuse(conn, OA_E_MEMORY,
+		    "accessd cannot take more descriptors of user %u now: try again",
+		    (unsigned)conn->uid);
 	client_free(conn);
 }
 

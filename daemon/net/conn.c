@@ -5,6 +5,8 @@
  */
 #include "daemon/net/conn.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
@@ -64,12 +66,18 @@ void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char 
 		conn_tell_of(conn, type, parts);
 }
 
-void conn_refuse(struct conn *conn, uint64_t code, const char *text)
+void conn_refuse(struct conn *conn, uint64_t code, const char *fmt, ...)
 {
+	struct diag diag;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(diag.text, sizeof(diag.text), fmt, args);
+	va_end(args);
 	log_line(LOG_LEVEL_INFO, "client-refused", "pid=%ld uid=%u reason=\"%.500s\"",
-		 (long)conn->pid, (unsigned)conn->uid, text);
+		 (long)conn->pid, (unsigned)conn->uid, diag.text);
 	conn->node->counters.refused++;
-	conn_send_text(conn, PROTO_REFUSED, code, text);
+	conn_send_text(conn, PROTO_REFUSED, code, diag.text);
 	conn_shut(conn);
 }
 

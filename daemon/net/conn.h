@@ -89,7 +89,8 @@ void conn_send(struct conn *conn, struct wire_out *out); /* finishes out */
 void conn_tell_of(struct conn *conn, uint16_t type, const struct wire_part *parts);
 #define conn_tell(conn, type, ...) conn_tell_of(conn, type, WIRE_PARTS(__VA_ARGS__))
 void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char *text);
-void conn_refuse(struct conn *conn, uint64_t code, const char *text); /* REFUSED, then shut */
+/* REFUSED, then shut. */
+BASE_PRINTF(3, 4) void conn_refuse(struct conn *conn, uint64_t code, const char *fmt, ...);
 void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t total);
 void conn_wake(struct conn *conn);
 /* Stops talking: our sending side is shut. A client with a job is kept until it hangs up, any other

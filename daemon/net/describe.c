@@ -291,7 +291,6 @@ void describe_forget(struct conn *conn)
 static void answer(struct conn *conn, int error)
 {
 	_cleanup_close_ int fd = -1;
-	struct diag diag;
 	struct wire_out out;
 
 	if (!error)
@@ -299,8 +298,8 @@ static void answer(struct conn *conn, int error)
 	describe_forget(conn);
 	conn->state = CONN_GREETED;
 	if (error) {
-		diag_set(&diag, "the dataset's catalogue cannot be made: %s", strerror(error));
-		conn_refuse(conn, OA_E_MEMORY, diag.text);
+		conn_refuse(conn, OA_E_MEMORY, "the dataset's catalogue cannot be made: %s",
+			    strerror(error));
 		return;
 	}
 	wire_out_make(&out, PROTO_DESCRIBED, WIRE_FD(fd));
@@ -400,7 +399,7 @@ void describe_answer(struct conn *conn, struct source *source)
 	if (!entry)
 		entry = entry_new(domain, source, &diag);
 	if (!entry) {
-		conn_refuse(conn, OA_E_MEMORY, diag.text);
+		conn_refuse(conn, OA_E_MEMORY, "%s", diag.text);
 		return;
 	}
 	TAILQ_REMOVE(&domain->catalogs->entries, entry, link);

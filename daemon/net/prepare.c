@@ -381,7 +381,7 @@ static int work(struct prepare *prepare)
 			return WORK_WAITS;
 		code = step(prepare, &diag);
 		if (code) {
-			conn_refuse(prepare->conn, (uint64_t)code, diag.text);
+			conn_refuse(prepare->conn, (uint64_t)code, "%s", diag.text);
 			return WORK_REFUSED;
 		}
 		if (budget_is_spent(&budget))

@@ -37,7 +37,7 @@ static void turn_out(struct conn *conn, const char *text)
 		job_fail(conn->job, OA_E_PERMISSION, text);
 	else if (conn->state == CONN_WAITS_SOURCE || conn->state == CONN_WAITS_CATALOG ||
 		 conn->state == CONN_WAITS_STREAM)
-		conn_refuse(conn, OA_E_PERMISSION, text);
+		conn_refuse(conn, OA_E_PERMISSION, "%s", text);
 	describe_forget(conn);
 }
 
@@ -55,7 +55,7 @@ static void begin_anew(struct conn *conn, const char *name)
 	snprintf(dataset, sizeof(dataset), PROTO_NAMED "%s", name);
 	code = opening_begin(conn, dataset, &diag);
 	if (code)
-		conn_refuse(conn, (uint64_t)code, diag.text);
+		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 }
 
 static void turn_out_all(const struct domain *domain, const struct named *now)

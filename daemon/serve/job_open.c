@@ -132,7 +132,7 @@ void job_open(struct conn *conn)
 	struct job *job;
 
 	if (cache_check(stream, &diag)) {
-		conn_refuse(conn, OA_E_REFUSED, diag.text);
+		conn_refuse(conn, OA_E_REFUSED, "%s", diag.text);
 		return;
 	}
 	switch (stream_make_room(stream, &diag)) {
@@ -140,7 +140,7 @@ void job_open(struct conn *conn)
 		return;
 	case STREAM_E_MEMORY:
 		if (!opening_falls_back(conn))
-			conn_refuse(conn, OA_E_MEMORY, diag.text);
+			conn_refuse(conn, OA_E_MEMORY, "%s", diag.text);
 		return;
 	}
 	job = job_new(conn, &inbox_fd, &outbox_fd);
@@ -148,7 +148,7 @@ void job_open(struct conn *conn)
 		if (job)
 			job_destroy(job);
 		prepare_free(conn);
-		conn_refuse(conn, code, diag.text);
+		conn_refuse(conn, code, "%s", diag.text);
 		return;
 	}
 	prepare_free(conn);

@@ -64,7 +64,7 @@ static void refuse_waiting(struct stream *stream, uint64_t code, const char *tex
 		if (conn->stream != stream || conn->state != CONN_WAITS_STREAM)
 			continue;
 		if (code) {
-			conn_refuse(conn, code, text);
+			conn_refuse(conn, code, "%s", text);
 		} else {
 			conn_send_text(conn, PROTO_LOST, 0, text);
 			conn_shut(conn);

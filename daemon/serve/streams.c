@@ -299,7 +299,7 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 	int r = plan_memory(conn, &geometry, &plan, &diag);
 
 	if (r || !(stream = stream_make(conn, key, &geometry))) {
-		conn_refuse(conn, r == ADMIT_E_BAD ? OA_E_REFUSED : OA_E_MEMORY, diag.text);
+		conn_refuse(conn, r == ADMIT_E_BAD ? OA_E_REFUSED : OA_E_MEMORY, "%s", diag.text);
 		return NULL;
 	}
 	r = stream_build(stream, &plan);
@@ -308,7 +308,7 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 		diag_set(&diag, "cannot make the stream's memory: %s",
 			 strerror(r < 0 ? -r : EINVAL));
 		stream_free(stream);
-		conn_refuse(conn, OA_E_MEMORY, diag.text);
+		conn_refuse(conn, OA_E_MEMORY, "%s", diag.text);
 		return NULL;
 	}
 	log_line(LOG_LEVEL_INFO, "stream-open",
@@ -324,19 +324,18 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 static bool may_have_another(struct conn *conn)
 {
 	uint64_t most = tenant_streams_most(conn->domain);
-	char text[640], jobs[320];
+	char jobs[320];
 
 	while (tenant_streams(conn->domain) >= most && stream_free_idle_of(conn->domain))
 		continue;
 	if (tenant_streams(conn->domain) < most)
 		return true;
-	snprintf(
-	    text, sizeof(text),
+	conn_refuse(
+	    conn, OA_E_REFUSED,
 	    "you have %u streams open, the most that you may have (tenant_streams), for %s: close "
 	    "one of them, or ask who runs accessd to raise tenant_streams or tenant.%u.streams",
 	    tenant_streams(conn->domain), tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
 	    (unsigned)conn->domain->tenant);
-	conn_refuse(conn, OA_E_REFUSED, text);
 	return false;
 }
 
@@ -413,22 +412,21 @@ static bool columns_are_the_same(struct conn *conn)
 {
 	const char *ours = pipeline_columns(conn->request.pipeline);
 	const char *options = strrchr(conn->source->path, '?');
-	char text[640], theirs[COLUMNS_MOST];
+	char theirs[COLUMNS_MOST];
 
 	if (!scan_option(options ? options + 1 : "", "columns", theirs, sizeof(theirs)) ||
 	    strcmp(theirs, ours ? ours : "") == 0)
 		return true;
 	if (*theirs)
-		snprintf(text, sizeof(text),
-			 "pipeline: its \"columns\" are %.150s, and the data set's are %.200s "
-			 "(?columns=): give the first op \"members\" and these as \"columns\"",
-			 ours ? ours : "none", theirs);
+		conn_refuse(conn, OA_E_PIPELINE,
+			    "pipeline: its \"columns\" are %.150s, and the data set's are %.200s "
+			    "(?columns=): give the first op \"members\" and these as \"columns\"",
+			    ours ? ours : "none", theirs);
 	else
-		snprintf(text, sizeof(text),
-			 "pipeline: its members are columns of MDS shards: open these with "
-			 "?columns=%.300s",
-			 ours);
-	conn_refuse(conn, OA_E_PIPELINE, text);
+		conn_refuse(conn, OA_E_PIPELINE,
+			    "pipeline: its members are columns of MDS shards: open these with "
+			    "?columns=%.300s",
+			    ours);
 	return false;
 }
 

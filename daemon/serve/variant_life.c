@@ -166,7 +166,7 @@ void variant_fail(struct variant *variant, uint64_t code, const char *text)
 	leave(variant);
 	BASE_EACH_LEAVING(conn, &stream->node->clients.list, link)
 		if (conn->variant == variant && conn->state == CONN_WAITS_STREAM)
-			conn_refuse(conn, code, text);
+			conn_refuse(conn, code, "%s", text);
 }
 
 static bool is_in_production(const struct stream *stream, const struct variant *variant)
