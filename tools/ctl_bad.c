@@ -88,12 +88,9 @@ void ctl_bad_draw(const struct ctl_bad *bad, FILE *out)
 	struct table table;
 
 	fprintf(out, "job %llu, %s; stream %llu of %s: %llu bad of %llu samples\n",
-		(unsigned long long)ctl_u64(bad->job, "id"),
-		BASE_QUOTED(ctl_string(bad->job, "name"), 128),
-		(unsigned long long)ctl_u64(bad->job, "stream"),
-		BASE_QUOTED(ctl_string(bad->stream, "dataset"), 1024),
-		(unsigned long long)bad->list.count,
-		(unsigned long long)ctl_u64(bad->stream, "samples"));
+		ctl_u64(bad->job, "id"), BASE_QUOTED(ctl_string(bad->job, "name"), 128),
+		ctl_u64(bad->job, "stream"), BASE_QUOTED(ctl_string(bad->stream, "dataset"), 1024),
+		(unsigned long long)bad->list.count, ctl_u64(bad->stream, "samples"));
 	table_init(&table, "sample|<file|<stage|<error");
 	for (uint64_t i = 0; i < bad->list.count; i++) {
 		bad_list_get(&bad->list, i, &entry);

@@ -82,14 +82,14 @@ static struct json_in *cache_note_of(const struct json_in *group)
 
 static void cache_row(const struct json_in *group, struct table *table)
 {
-	uint64_t samples = ctl_u64(group, "samples");
+	unsigned long long samples = ctl_u64(group, "samples");
 	uint64_t values = ctl_u64(group, "values");
 	struct json_in *note = cache_note_of(group);
 
 	table_cell(table, "%.*s", CACHE_FIGURES, ctl_string(group, "id"));
 	table_cell(table, "%s", ctl_string(note, "form"));
 	table_cell(table, "%s", ctl_string(note, "dataset"));
-	table_cell(table, "%llu", (unsigned long long)samples);
+	table_cell(table, "%llu", samples);
 	table_cell(table, "%.1f %%", samples ? 100 * (double)values / (double)samples : 0);
 	table_cell(table, "%s", BASE_BYTES(ctl_u64(group, "bytes")));
 	cache_age(table, ctl_u64(group, "last_use_s"));
@@ -106,11 +106,8 @@ void ctl_cache_draw(const struct json_in *list, FILE *out)
 	fprintf(out,
 		"%s of %s, %llu values; damaged %llu, pushed out %llu; in memory %llu values, %s\n",
 		BASE_BYTES(ctl_u64(list, "bytes_used")), BASE_BYTES(ctl_u64(list, "limit")),
-		(unsigned long long)ctl_u64(list, "values"),
-		(unsigned long long)ctl_u64(list, "damaged"),
-		(unsigned long long)ctl_u64(list, "evicted"),
-		(unsigned long long)ctl_u64(list, "memory_values"),
-		BASE_BYTES(ctl_u64(list, "memory_used")));
+		ctl_u64(list, "values"), ctl_u64(list, "damaged"), ctl_u64(list, "evicted"),
+		ctl_u64(list, "memory_values"), BASE_BYTES(ctl_u64(list, "memory_used")));
 	table_init(&table, "<group|<form|<dataset|samples|kept|bytes|last used|<");
 	JSON_IN_EACH(group, groups)
 		cache_row(group, &table);

@@ -33,10 +33,9 @@ void ctl_draw_datasets(const struct json_in *status, FILE *out)
 	struct table table;
 
 	if (json_in_count(datasets) == 0) {
-		option_wrap(
-		    "No data set has a name here that you may use. Who runs accessd gives them, as "
-		    "dataset.NAME.path = ... (accessd.conf(5)).",
-		    0, 80, out);
+		option_wrap(out, 0, 80,
+			    "No data set has a name here that you may use. Who runs accessd gives "
+			    "them, as dataset.NAME.path = ... (accessd.conf(5)).");
 		return;
 	}
 	table_init(&table, "<dataset|<mine|jobs|<read as|<for|<pipeline|<path");

@@ -56,8 +56,7 @@ static const char *ctl_kept(const struct json_in *stream)
 static void ctl_stream_row(const struct json_in *stream, struct table *table)
 {
 	ctl_cells_u64(table, stream, "id jobs samples");
-	table_cell(table, "%llu/%llu", (unsigned long long)ctl_u64(stream, "slots"),
-		   (unsigned long long)ctl_u64(stream, "slots_max"));
+	table_cell(table, "%llu/%llu", ctl_u64(stream, "slots"), ctl_u64(stream, "slots_max"));
 	ctl_cell_u64(table, stream, "pinned");
 	ctl_cell_bytes(table, ctl_u64(stream, "memory"));
 	table_cell(table, "%s", ctl_kept(stream));
@@ -90,31 +89,27 @@ static void ctl_draw_variant(const struct json_in *variant, FILE *out)
 {
 	const char *shares = ctl_string(variant, "shares"),
 		   *differs = ctl_string(variant, "differs");
-	char text[900], pipeline[200];
+	char pipeline[200];
 
 	ctl_pipeline(ctl_string(variant, "pipeline"), pipeline, sizeof(pipeline));
-	snprintf(text, sizeof(text), "variant %llu: jobs %llu, memory %s; %s%s%s%s%s",
-		 (unsigned long long)ctl_u64(variant, "number"),
-		 (unsigned long long)ctl_u64(variant, "jobs"),
-		 BASE_BYTES(ctl_u64(variant, "memory")), BASE_QUOTED(pipeline, 256),
-		 shares[0] ? "; shares with the first: " : "", BASE_QUOTED(shares, 256),
-		 differs[0] ? "; differs from it in: " : "", BASE_QUOTED(differs, 256));
 	fputs("  ", out);
-	option_wrap(text, 4, 76, out);
+	option_wrap(out, 4, 76, "variant %llu: jobs %llu, memory %s; %s%s%s%s%s",
+		    ctl_u64(variant, "number"), ctl_u64(variant, "jobs"),
+		    BASE_BYTES(ctl_u64(variant, "memory")), BASE_QUOTED(pipeline, 256),
+		    shares[0] ? "; shares with the first: " : "", BASE_QUOTED(shares, 256),
+		    differs[0] ? "; differs from it in: " : "", BASE_QUOTED(differs, 256));
 }
 
 static void ctl_draw_pipelines(const struct json_in *stream, FILE *out)
 {
 	const struct json_in *variants = json_in_member(stream, "variants");
-	char text[900], pipeline[200];
+	char pipeline[200];
 
 	ctl_pipeline(ctl_string(stream, "pipeline"), pipeline, sizeof(pipeline));
-	snprintf(text, sizeof(text), "stream %llu: %s; %s",
-		 (unsigned long long)ctl_u64(stream, "id"),
-		 BASE_QUOTED(ctl_string(stream, "dataset"), 600),
-		 json_in_count(variants) > 1 ? "decodes once for several pipelines"
-					     : BASE_QUOTED(pipeline, 600));
-	option_wrap(text, 2, 78, out);
+	option_wrap(out, 2, 78, "stream %llu: %s; %s", ctl_u64(stream, "id"),
+		    BASE_QUOTED(ctl_string(stream, "dataset"), 600),
+		    json_in_count(variants) > 1 ? "decodes once for several pipelines"
+						: BASE_QUOTED(pipeline, 600));
 	for (size_t k = 0; json_in_count(variants) > 1 && k < json_in_count(variants); k++)
 		ctl_draw_variant(json_in_item(variants, k), out);
 }
@@ -182,8 +177,8 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 			table_cell(table, "-");
 	} else {
 		ctl_cells_u64(table, tenant, "jobs clients");
-		table_cell(table, "%llu of %llu", (unsigned long long)ctl_u64(tenant, "streams"),
-			   (unsigned long long)ctl_u64(tenant, "streams_most"));
+		table_cell(table, "%llu of %llu", ctl_u64(tenant, "streams"),
+			   ctl_u64(tenant, "streams_most"));
 		table_cell(table, "%s of %s", BASE_BYTES(ctl_u64(tenant, "memory")),
 			   BASE_BYTES(ctl_u64(tenant, "memory_most")));
 	}
@@ -256,8 +251,7 @@ void ctl_draw_tenants(const struct json_in *status, FILE *out)
 		return;
 	}
 	if (!serves_all)
-		option_wrap("This accessd serves one user alone, who may have all of it.", 0, 80,
-			    out);
+		fputs("This accessd serves one user alone, who may have all of it.\n", out);
 	table_init(&table, "<user|jobs|clients|streams|memory|workers|CPU");
 	if (!serves_all)
 		ctl_only_row(status, &table);
@@ -271,55 +265,39 @@ void ctl_draw_tenants(const struct json_in *status, FILE *out)
 
 /* ---- the node ---- */
 
-static void ctl_line(const char *name, const char *text, FILE *out)
-{
-	fprintf(out, "%-9s", name);
-	option_wrap(text, 9, 71, out);
-}
+#define ctl_line(out, name, ...) (fprintf(out, "%-9s", name), option_wrap(out, 9, 71, __VA_ARGS__))
 
 static void ctl_draw_work(const struct json_in *node, FILE *out)
 {
-	uint64_t decoded = ctl_u64(node, "samples_preprocessed"),
-		 needed = ctl_u64(node, "reference");
-	char text[300];
+	const unsigned long long decoded = ctl_u64(node, "samples_preprocessed"),
+				 needed = ctl_u64(node, "reference");
 
-	snprintf(text, sizeof(text), "%llu files read (%s), %llu pictures decoded",
-		 (unsigned long long)ctl_u64(node, "samples_read"),
-		 BASE_BYTES(ctl_u64(node, "bytes_read")), (unsigned long long)decoded);
-	ctl_line("work", text, out);
-	if (needed == 0)
-		return;
-	snprintf(
-	    text, sizeof(text),
-	    "redundancy %.3f: %llu decoded, where the fastest job of each stream alone needs %llu",
-	    (double)decoded / (double)needed, (unsigned long long)decoded,
-	    (unsigned long long)needed);
-	ctl_line("", text, out);
+	ctl_line(out, "work", "%llu files read (%s), %llu pictures decoded",
+		 ctl_u64(node, "samples_read"), BASE_BYTES(ctl_u64(node, "bytes_read")), decoded);
+	if (needed > 0)
+		ctl_line(out, "",
+			 "redundancy %.3f: %llu decoded, where the fastest job of each stream "
+			 "alone needs %llu",
+			 (double)decoded / (double)needed, decoded, needed);
 }
 
 static void ctl_draw_use(const struct json_in *node, size_t jobs, FILE *out)
 {
 	const struct json_in *loop = json_in_member(node, "loop");
-	char text[300];
 	const char *source = ctl_text(node, "memory_source");
 
-	snprintf(text, sizeof(text), "%s of %s%s%s%s in use; accessd itself has %s",
+	ctl_line(out, "memory", "%s of %s%s%s%s in use; accessd itself has %s",
 		 BASE_BYTES(ctl_u64(node, "memory_used")),
 		 BASE_BYTES(ctl_u64(node, "memory_budget")), source[0] ? " (" : "",
 		 BASE_QUOTED(source, 120), source[0] ? ")" : "",
 		 BASE_BYTES(ctl_u64(node, "rss_bytes")));
-	ctl_line("memory", text, out);
-	snprintf(text, sizeof(text),
-		 "workers %.1f s, readers %.1f s, event loop %.1f s (longest turn %.1f ms)",
-		 ctl_real(node, "worker_cpu_seconds"), ctl_real(node, "reader_cpu_seconds"),
-		 ctl_real(node, "loop_cpu_seconds"),
-		 (double)ctl_u64(loop, "longest_turn_cpu_us") / 1e3);
-	ctl_line("CPU", text, out);
-	snprintf(text, sizeof(text), "%llu of %llu alive%s",
-		 (unsigned long long)ctl_u64(node, "workers_alive"),
-		 (unsigned long long)ctl_u64(node, "workers"),
+	ctl_line(
+	    out, "CPU", "workers %.1f s, readers %.1f s, event loop %.1f s (longest turn %.1f ms)",
+	    ctl_real(node, "worker_cpu_seconds"), ctl_real(node, "reader_cpu_seconds"),
+	    ctl_real(node, "loop_cpu_seconds"), (double)ctl_u64(loop, "longest_turn_cpu_us") / 1e3);
+	ctl_line(out, "workers", "%llu of %llu alive%s", ctl_u64(node, "workers_alive"),
+		 ctl_u64(node, "workers"),
 		 ctl_u64(node, "workers_alive") == 0 && jobs == 0 ? "; they start with a job" : "");
-	ctl_line("workers", text, out);
 }
 
 /* What limits accessd, and from where; nothing where nothing does. */
@@ -327,35 +305,27 @@ static void ctl_draw_limits(const struct json_in *machine, FILE *out)
 {
 	const char *cpus = ctl_text(machine, "cpus_from");
 	const char *memory = ctl_text(machine, "memory_from");
-	char text[400];
 
-	if (cpus[0]) {
-		snprintf(text, sizeof(text), "%llu of %llu CPUs, by %s",
-			 (unsigned long long)ctl_u64(machine, "cpus"),
-			 (unsigned long long)ctl_u64(machine, "cpus_mask"), BASE_QUOTED(cpus, 150));
-		ctl_line("limits", text, out);
-	}
-	if (memory[0]) {
-		snprintf(text, sizeof(text), "%s of memory, by %s",
+	if (cpus[0])
+		ctl_line(out, "limits", "%llu of %llu CPUs, by %s", ctl_u64(machine, "cpus"),
+			 ctl_u64(machine, "cpus_mask"), BASE_QUOTED(cpus, 150));
+	if (memory[0])
+		ctl_line(out, cpus[0] ? "" : "limits", "%s of memory, by %s",
 			 BASE_BYTES(ctl_u64(machine, "memory_limit")), BASE_QUOTED(memory, 150));
-		ctl_line(cpus[0] ? "" : "limits", text, out);
-	}
 }
 
 /* While memory is short, and until all of it is taken again. */
 static void ctl_draw_pressure(const struct json_in *pressure, FILE *out)
 {
 	const char *level = json_in_string(json_in_member(pressure, "level"), "none");
-	char text[400];
 
 	if (strcmp(level, "none") == 0)
 		return;
-	snprintf(text, sizeof(text),
+	ctl_line(out, "pressure",
 		 "memory is short on this node: somebody waited for it in %.0f %% of the last ten "
 		 "seconds; caches in memory have %llu eighths of their share%s",
-		 ctl_real(pressure, "some"), (unsigned long long)ctl_u64(pressure, "cache_eighths"),
+		 ctl_real(pressure, "some"), ctl_u64(pressure, "cache_eighths"),
 		 strcmp(level, "slots") == 0 ? ", and nothing is reserved ahead of need" : "");
-	ctl_line("pressure", text, out);
 }
 
 static void ctl_draw_trouble(const struct json_in *node, FILE *out)
@@ -383,22 +353,19 @@ static void ctl_draw_trouble(const struct json_in *node, FILE *out)
 						 used > 0 ? ", " : "", n,
 						 n == 1 ? troubles[i].one : troubles[i].several);
 	}
-	ctl_line("trouble", used > 0 ? text : "none", out);
+	ctl_line(out, "trouble", "%s", used > 0 ? text : "none");
 }
 
 void ctl_draw_node(const struct json_in *status, FILE *out)
 {
 	const struct json_in *node = json_in_member(status, "node");
-	char text[400];
 
 	ctl_draw_work(node, out);
 	ctl_draw_use(node, json_in_count(json_in_member(status, "jobs")), out);
 	ctl_draw_limits(json_in_member(node, "machine"), out);
 	ctl_draw_pressure(json_in_member(json_in_member(node, "machine"), "pressure"), out);
 	ctl_draw_trouble(node, out);
-	if (ctl_text(status, "share_public_why")[0] == '\0')
-		return;
-	snprintf(text, sizeof(text), "off for what everybody may read: %s",
-		 BASE_QUOTED(ctl_string(status, "share_public_why"), 300));
-	ctl_line("sharing", text, out);
+	if (ctl_text(status, "share_public_why")[0])
+		ctl_line(out, "sharing", "off for what everybody may read: %s",
+			 BASE_QUOTED(ctl_string(status, "share_public_why"), 300));
 }

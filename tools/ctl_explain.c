@@ -85,7 +85,7 @@ static void explain_cost(const struct explain *all, const struct json_in *point,
 	double bytes = ctl_known(point, "bytes");
 
 	explain_name(all, point, table);
-	table_cell(table, "%llu", (unsigned long long)ctl_u64(point, "samples"));
+	table_cell(table, "%llu", ctl_u64(point, "samples"));
 	explain_us(table, ctl_known(point, "work_us"));
 	explain_us(table, ctl_known(point, "read_us"));
 	explain_us(table, is_file ? -1 : ctl_known(point, "make_us"));
@@ -259,18 +259,17 @@ static void explain_making(const struct explain *all)
 
 static void explain_hits(const struct explain *all)
 {
-	uint64_t hits = ctl_u64(all->cache, "hits");
+	unsigned long long hits = ctl_u64(all->cache, "hits");
 	uint64_t misses = ctl_u64(all->cache, "misses");
-	uint64_t wrong = ctl_u64(all->cache, "wrong");
+	unsigned long long wrong = ctl_u64(all->cache, "wrong");
 
 	fprintf(all->out, "Of %llu samples that were looked for %llu came kept",
-		(unsigned long long)(hits + misses), (unsigned long long)hits);
+		(unsigned long long)(hits + misses), hits);
 	if (hits + misses > 0)
 		fprintf(all->out, " (%.1f %%, %s)", 100.0 * (double)hits / (double)(hits + misses),
 			BASE_BYTES(ctl_u64(all->cache, "bytes")));
 	if (wrong > 0)
-		fprintf(all->out, "; %llu were of no use and made from files again",
-			(unsigned long long)wrong);
+		fprintf(all->out, "; %llu were of no use and made from files again", wrong);
 	fputs(".\n", all->out);
 }
 
@@ -311,13 +310,13 @@ static void explain_ahead(FILE *out, const struct json_in *peers)
 		fprintf(out,
 			"While nothing is to be done for jobs %s; %llu such samples were "
 			"made for other nodes.\n",
-			words, (unsigned long long)ctl_u64(peers, "made_ahead"));
+			words, ctl_u64(peers, "made_ahead"));
 }
 
 static void explain_peers(const struct explain *all)
 {
 	const struct json_in *peers = json_in_member(all->cache, "peers");
-	const uint64_t connected = ctl_u64(peers, "connected");
+	const unsigned long long connected = ctl_u64(peers, "connected");
 	const double make_us = ctl_known(peers, "make_us");
 	const double fetch_us = ctl_known(peers, "fetch_us");
 	const char *why_not = ctl_text(peers, "why_not");
@@ -326,8 +325,8 @@ static void explain_peers(const struct explain *all)
 		fprintf(all->out, "Other nodes do not share it: %s.\n", BASE_QUOTED(why_not, 512));
 	if (connected == 0)
 		return;
-	fprintf(all->out, "%llu other node%s asked for what is not here",
-		(unsigned long long)connected, connected == 1 ? " is" : "s are");
+	fprintf(all->out, "%llu other node%s asked for what is not here", connected,
+		connected == 1 ? " is" : "s are");
 	if (!(make_us >= 0))
 		fputs("; what that takes is not measured yet.\n", all->out);
 	else if (json_in_bool(json_in_member(peers, "worth"), true))
@@ -388,7 +387,7 @@ static void explain_read_limit(const struct json_in *status, const struct json_i
 {
 	const struct json_in *tenants = json_in_member(status, "tenants");
 	const uint64_t uid = json_in_u64(json_in_member(job, "uid"), UINT64_MAX);
-	const uint64_t held = ctl_u64(stream, "read_held");
+	const unsigned long long held = ctl_u64(stream, "read_held");
 
 	for (size_t i = 0; i < json_in_count(tenants) && held > 0; i++) {
 		const struct json_in *tenant = json_in_item(tenants, i);
@@ -400,20 +399,19 @@ static void explain_read_limit(const struct json_in *status, const struct json_i
 			"Reading is limited to %s a second by tenant.%llu.read_bandwidth of "
 			"accessd, which has held this stream back %llu times: who runs accessd can "
 			"raise it.\n",
-			BASE_BYTES(most), (unsigned long long)uid, (unsigned long long)held);
+			BASE_BYTES(most), (unsigned long long)uid, held);
 		return;
 	}
 }
 
 static void explain_job(const struct json_in *status, const struct json_in *job, FILE *out)
 {
-	uint64_t id = ctl_u64(job, "stream");
+	unsigned long long id = ctl_u64(job, "stream");
 	const struct json_in *stream = ctl_stream_of(status, job);
 	const struct json_in *cache = json_in_member(stream, "cache");
 
-	fprintf(out, "job %llu, %s, process %llu; stream %llu of %s\n",
-		(unsigned long long)ctl_u64(job, "id"), BASE_QUOTED(ctl_string(job, "name"), 128),
-		(unsigned long long)ctl_u64(job, "pid"), (unsigned long long)id,
+	fprintf(out, "job %llu, %s, process %llu; stream %llu of %s\n", ctl_u64(job, "id"),
+		BASE_QUOTED(ctl_string(job, "name"), 128), ctl_u64(job, "pid"), id,
 		BASE_QUOTED(ctl_string(stream, "dataset"), 1024));
 	explain_read_limit(status, job, stream, out);
 	ctl_explain_waits(status, job, out);

@@ -11,7 +11,7 @@ bool ctl_is_job(const struct json_in *job, const char *who)
 {
 	char id[24];
 
-	snprintf(id, sizeof(id), "%llu", (unsigned long long)ctl_u64(job, "id"));
+	snprintf(id, sizeof(id), "%llu", ctl_u64(job, "id"));
 	return strcmp(who, id) == 0 || strcmp(who, ctl_string(job, "name")) == 0;
 }
 

@@ -56,8 +56,7 @@ static void ctl_draw_status(const struct json_in *status, FILE *out)
 static void ctl_draw_ping(const struct json_in *status, FILE *out)
 {
 	fprintf(out, "accessd %s, pid %llu, answers\n",
-		BASE_QUOTED(ctl_string(status, "version"), 64),
-		(unsigned long long)ctl_u64(status, "pid"));
+		BASE_QUOTED(ctl_string(status, "version"), 64), ctl_u64(status, "pid"));
 }
 
 static int ctl_fail(const char *text, int status)
@@ -207,7 +206,7 @@ static void ctl_print_wrapped(char *text)
 		if (*text == ' ')
 			puts(text);
 		else
-			option_wrap(text, 0, 80, stdout);
+			option_wrap(stdout, 0, 80, "%s", text);
 	}
 }
 

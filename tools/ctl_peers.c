@@ -11,20 +11,24 @@
 
 #define CTL_PEERS_LINE 76
 
+/* "": there is nothing to say. */
+static const char *ctl_said(const struct json_in *object, const char *key)
+{
+	const char *text = ctl_text(object, key);
+
+	return strcmp(text, "-") == 0 ? "" : text;
+}
+
 /* Of data that are open to everybody, where accessd says it. */
 static void ctl_peer_paths(const struct json_in *cluster, FILE *out)
 {
-	char paths[600], text[800];
+	const char *paths = ctl_said(cluster, "cluster_paths");
 
-	if (!json_in_member(cluster, "cluster_paths"))
-		return;
-	base_quote(ctl_string(cluster, "cluster_paths"), paths, sizeof(paths));
-	if (strcmp(paths, "-") == 0)
-		paths[0] = '\0';
-	snprintf(text, sizeof(text), "what is open to everybody is shared %s%s",
-		 *paths ? "below " : "with nobody: cluster_paths is empty (accessd.conf(5))",
-		 paths);
-	option_wrap(text, 0, CTL_PEERS_LINE, out);
+	if (json_in_member(cluster, "cluster_paths"))
+		option_wrap(out, 0, CTL_PEERS_LINE, "what is open to everybody is shared %s%s",
+			    *paths ? "below "
+				   : "with nobody: cluster_paths is empty (accessd.conf(5))",
+			    BASE_QUOTED(paths, 600));
 }
 
 static void ctl_peer_row(const struct json_in *member, const struct ctl_peer *peer,
@@ -48,20 +52,16 @@ static void ctl_peer_row(const struct json_in *member, const struct ctl_peer *pe
 static void ctl_peer_reasons(const struct json_in *members, FILE *out)
 {
 	JSON_IN_EACH(member, members) {
-		const uint64_t times = ctl_u64(member, "times");
-		char node[128], why[600], text[800];
+		const unsigned long long times = ctl_u64(member, "times");
+		const char *node = BASE_QUOTED(ctl_string(member, "node"), 128);
+		const char *why = BASE_QUOTED(ctl_said(member, "why"), 600);
 
-		if (!*ctl_string(member, "why") || strcmp(ctl_string(member, "why"), "-") == 0)
-			continue;
-		base_quote(ctl_string(member, "node"), node, sizeof(node));
-		base_quote(ctl_string(member, "why"), why, sizeof(why));
-		if (times)
-			snprintf(text, sizeof(text),
-				 "%s: %llu connection%s ended; the last one: %s", node,
-				 (unsigned long long)times, times == 1 ? "" : "s", why);
-		else
-			snprintf(text, sizeof(text), "%s: %s", node, why);
-		option_wrap(text, 2, CTL_PEERS_LINE, out);
+		if (*why && times)
+			option_wrap(out, 2, CTL_PEERS_LINE,
+				    "%s: %llu connection%s ended; the last one: %s", node, times,
+				    times == 1 ? "" : "s", why);
+		else if (*why)
+			option_wrap(out, 2, CTL_PEERS_LINE, "%s: %s", node, why);
 	}
 }
 
@@ -71,15 +71,12 @@ static void ctl_peer_ways(const struct json_in *channels, FILE *out)
 	for (size_t i = 0; i < json_in_count(channels); i++) {
 		const struct json_in *channel = json_in_item(channels, i);
 		const char *way = ctl_string(channel, "way");
-		char text[700];
 		bool is_new = strcmp(ctl_string(channel, "transport"), "tcp") == 0 && *way;
 
 		for (size_t j = 0; is_new && j < i; j++)
 			is_new = strcmp(ctl_string(json_in_item(channels, j), "way"), way) != 0;
-		if (!is_new || strcmp(way, "transport = tcp") == 0)
-			continue;
-		snprintf(text, sizeof(text), "by TCP: %s", BASE_QUOTED(way, 600));
-		option_wrap(text, 2, CTL_PEERS_LINE, out);
+		if (is_new && strcmp(way, "transport = tcp") != 0)
+			option_wrap(out, 2, CTL_PEERS_LINE, "by TCP: %s", BASE_QUOTED(way, 600));
 	}
 }
 
@@ -105,27 +102,25 @@ static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 void ctl_draw_peers(const struct json_in *status, FILE *out)
 {
 	const struct json_in *cluster = json_in_member(status, "cluster");
-	char node[160], address[300], failed[1100], trouble[1100];
+	const char *address = ctl_text(cluster, "address"), *failed = ctl_said(cluster, "failed"),
+		   *trouble = ctl_said(cluster, "trouble");
 
 	if (!cluster) {
 		fputs("this node has no peers: set `peers` in accessd.conf (access-cluster(7))\n",
 		      out);
 		return;
 	}
-	base_quote(ctl_string(cluster, "node"), node, sizeof(node));
-	base_quote(ctl_string(cluster, "address"), address, sizeof(address));
-	base_quote(ctl_string(cluster, "failed"), failed, sizeof(failed));
-	base_quote(ctl_string(cluster, "trouble"), trouble, sizeof(trouble));
-	if (*failed && strcmp(failed, "-") != 0) {
+	if (*failed) {
 		fputs("the gate does not run: ", out);
-		option_wrap(failed, 2, CTL_PEERS_LINE, out);
+		option_wrap(out, 2, CTL_PEERS_LINE, "%s", BASE_QUOTED(failed, 1100));
 		return;
 	}
-	fprintf(out, "%s listens on %s, %s\n", node, *address ? address : "nothing yet",
+	fprintf(out, "%s listens on %s, %s\n", BASE_QUOTED(ctl_string(cluster, "node"), 160),
+		*address ? BASE_QUOTED(address, 300) : "nothing yet",
 		ctl_is(cluster, "sealed") ? "encrypted" : "not encrypted");
-	if (*trouble && strcmp(trouble, "-") != 0) {
+	if (*trouble) {
 		fputs("what does not work for now, and is tried again:\n  ", out);
-		option_wrap(trouble, 2, CTL_PEERS_LINE, out);
+		option_wrap(out, 2, CTL_PEERS_LINE, "%s", BASE_QUOTED(trouble, 1100));
 	}
 	if (json_in_count(json_in_member(cluster, "members")) == 0)
 		fputs("no other node is known\n", out);

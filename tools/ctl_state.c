@@ -81,7 +81,7 @@ static void ctl_say(const struct json_in *status, const struct ctl_sum *sum, FIL
 	char up[48], user[64];
 
 	fprintf(out, "accessd %s, pid %llu, ", BASE_QUOTED(ctl_string(status, "version"), 64),
-		(unsigned long long)ctl_u64(status, "pid"));
+		ctl_u64(status, "pid"));
 	if (json_in_member(status, "serves_all") && json_in_member(status, "uid") &&
 	    !ctl_is(status, "serves_all"))
 		fprintf(out, "private to %s, ",
@@ -115,7 +115,7 @@ void ctl_draw_state(const struct json_in *status, FILE *out)
 		return;
 	ctl_say(status, &sum, memory);
 	if (fclose(memory) == 0)
-		option_wrap(text, 0, CTL_LINE, out);
+		option_wrap(out, 0, CTL_LINE, "%s", text);
 }
 
 /* ---- a line for each job ---- */
@@ -203,7 +203,7 @@ static void ctl_draw_helps(const struct json_in *status, FILE *out)
 			continue;
 		fprintf(out, "%s", word->word);
 		fprintf(out, "%*s", (int)BASE_MAX(11 - (int)strlen(word->word), 1), "");
-		option_wrap(word->helps, 11, CTL_LINE - 11, out);
+		option_wrap(out, 11, CTL_LINE - 11, "%s", word->helps);
 	}
 }
 
@@ -217,12 +217,11 @@ void ctl_draw_waits(const struct json_in *status, FILE *out)
 
 static void ctl_place_row(const struct json_in *job, struct table *table)
 {
-	uint64_t epochs = ctl_u64(job, "epochs");
+	unsigned long long epochs = ctl_u64(job, "epochs");
 
 	ctl_cells_u64(table, job, "id pid stream batch");
 	if (epochs > 0 && json_in_member(job, "epoch"))
-		table_cell(table, "%llu/%llu", (unsigned long long)ctl_u64(job, "epoch"),
-			   (unsigned long long)epochs);
+		table_cell(table, "%llu/%llu", ctl_u64(job, "epoch"), epochs);
 	else
 		ctl_cell_u64(table, job, "epoch");
 	ctl_cells_u64(table, job, "population delivered pins untaken");
@@ -275,11 +274,7 @@ void ctl_explain_waits(const struct json_in *status, const struct json_in *job, 
 	ctl_waits_late(job, text, sizeof(text));
 	if (text[0])
 		fprintf(out, "What lies behind is there: now it waits for %s.\n", text);
-	if (waits.pace == CTL_PACE_WAITS && waits.word) {
-		char helps[400];
-
-		snprintf(helps, sizeof(helps), "What helps against %s: %s.", waits.word->word,
-			 waits.word->helps);
-		option_wrap(helps, 0, CTL_LINE, out);
-	}
+	if (waits.pace == CTL_PACE_WAITS && waits.word)
+		option_wrap(out, 0, CTL_LINE, "What helps against %s: %s.", waits.word->word,
+			    waits.word->helps);
 }

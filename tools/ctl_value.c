@@ -7,7 +7,7 @@
 #include <pwd.h>
 #include "tools/table.h"
 
-uint64_t ctl_u64(const struct json_in *object, const char *key)
+unsigned long long ctl_u64(const struct json_in *object, const char *key)
 {
 	return json_in_u64(json_in_member(object, key), 0);
 }
@@ -99,7 +99,7 @@ void ctl_draw_rows(const struct json_in *array, const struct ctl_rows *rows, FIL
 void ctl_cell_u64(struct table *table, const struct json_in *object, const char *key)
 {
 	if (json_in_member(object, key))
-		table_cell(table, "%llu", (unsigned long long)ctl_u64(object, key));
+		table_cell(table, "%llu", ctl_u64(object, key));
 	else
 		table_cell(table, "-");
 }

@@ -8,7 +8,7 @@
 
 struct table;
 
-uint64_t ctl_u64(const struct json_in *object, const char *key);
+unsigned long long ctl_u64(const struct json_in *object, const char *key);
 double ctl_real(const struct json_in *object, const char *key);
 double ctl_known(const struct json_in *object, const char *key); /* negative: it is not */
 const char *ctl_string(const struct json_in *object, const char *key);

@@ -132,13 +132,13 @@ static void ctl_waits_holders(const struct json_in *status, const struct json_in
 
 	for (size_t i = 0; i < json_in_count(jobs) && used < size; i++) {
 		const struct json_in *other = json_in_item(jobs, i);
-		uint64_t pins = ctl_u64(other, "pins");
+		unsigned long long pins = ctl_u64(other, "pins");
 
 		if (pins == 0 || json_in_u64(json_in_member(other, "stream"), stream + 1) != stream)
 			continue;
-		used += (size_t)snprintf(
-		    ret + used, size - used, "%s%s %llu", used > 0 ? ", " : ": held by ",
-		    other == job ? "itself" : ctl_string(other, "name"), (unsigned long long)pins);
+		used += (size_t)snprintf(ret + used, size - used, "%s%s %llu",
+					 used > 0 ? ", " : ": held by ",
+					 other == job ? "itself" : ctl_string(other, "name"), pins);
 	}
 	if (used == 0)
 		snprintf(ret, size, ": held by no job");
@@ -164,8 +164,7 @@ void ctl_waits_late(const struct json_in *job, char *ret, size_t size)
 
 	ret[0] = '\0';
 	if (late)
-		snprintf(ret, size, "sample %llu for %.0f s (%s)",
-			 (unsigned long long)ctl_u64(late, "sample"),
+		snprintf(ret, size, "sample %llu for %.0f s (%s)", ctl_u64(late, "sample"),
 			 ctl_real(job, "waiting_seconds"),
 			 BASE_QUOTED(ctl_string(late, "name"), 96));
 }
@@ -222,7 +221,7 @@ void ctl_waits_text(const struct json_in *status, const struct json_in *job,
 static void ctl_waits_line(const char *word, const char *means, FILE *out)
 {
 	fprintf(out, "  %-11s", word);
-	option_wrap(means, 13, 80 - 13, out);
+	option_wrap(out, 13, 80 - 13, "%s", means);
 }
 
 void ctl_waits_help(FILE *out)

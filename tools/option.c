@@ -10,6 +10,7 @@
 #include "tools/option.h"
 
 #include <math.h>
+#include <stdarg.h>
 
 static const struct option *option_find(const struct option *table, unsigned n, const char *name,
 					size_t length)
@@ -251,10 +252,17 @@ int option_parse(const struct option *table, unsigned n, int argc, char **argv, 
 	return 0;
 }
 
-void option_wrap(const char *text, int left, int width, FILE *out)
+void option_wrap(FILE *out, int left, int width, const char *fmt, ...)
 {
+	_cleanup_free_ char *all = NULL;
+	const char *text = "";
 	int column = 0;
+	va_list args;
 
+	va_start(args, fmt);
+	if (vasprintf(&all, fmt, args) >= 0)
+		text = all;
+	va_end(args);
 	while (*text) {
 		int length = (int)strcspn(text, " ");
 
@@ -282,7 +290,7 @@ void option_print(const struct option *table, unsigned n, FILE *out)
 		if (used >= OPTION_LEFT)
 			used = fprintf(out, "\n") - 1;
 		fprintf(out, "%*s", OPTION_LEFT - used, "");
-		option_wrap(table[i].help, OPTION_LEFT, OPTION_WIDTH - OPTION_LEFT, out);
+		option_wrap(out, OPTION_LEFT, OPTION_WIDTH - OPTION_LEFT, "%s", table[i].help);
 	}
 }
 

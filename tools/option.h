@@ -51,6 +51,6 @@ int option_parse(const struct option *table, unsigned n, int argc, char **argv, 
 		 char **ret_rest, unsigned *ret_n_rest, struct diag *diag);
 /* One option a line, help wrapped at 80 columns. */
 void option_print(const struct option *table, unsigned n, FILE *out);
-/* Prints text in lines of at most width columns, and a line's end; the lines after the first begin at column left. */
-void option_wrap(const char *text, int left, int width, FILE *out);
+/* Prints a text in lines of at most width columns, and a line's end; the lines after the first begin at column left. */
+BASE_PRINTF(4, 5) void option_wrap(FILE *out, int left, int width, const char *fmt, ...);
 double option_dealt(const struct option_list *list, unsigned index, double otherwise);

@@ -17,7 +17,7 @@ void top_help_columns(FILE *out)
 			    &top_columns[top_views[view].first + i];
 
 			fprintf(out, "  %-11s", column->header);
-			option_wrap(column->help, 13, 80 - 13, out);
+			option_wrap(out, 13, 80 - 13, "%s", column->help);
 		}
 	}
 }
