@@ -314,8 +314,8 @@ static void leave_terminal(void)
 		main_fail("/dev/null: %s", strerror(errno));
 	if (null_fd > 2)
 		close(null_fd);
-	log_init("access-bucket",
-		 LOG_LEVEL_INFO); /* to what stderr is now; it would hold the job's pipe */
+	/* To what stderr is now: it would hold the job's pipe. */
+	log_init("access-bucket", LOG_LEVEL_INFO);
 }
 
 static void serve(void)

@@ -28,8 +28,7 @@ struct bucket_url {
 	const struct provider_ops *ops;
 	char *text;  /* the whole, as it was given */
 	char *place; /* between "://" and the next "/": bucket, account/container, host */
-	char *
-	    path; /* behind that "/", not escaped: the key; ""; up to the "?" where the provider has_query */
+	char *path;  /* behind that "/", not escaped: the key; ""; has_query: up to the "?" */
 };
 
 struct provider_object {
@@ -55,8 +54,8 @@ enum provider_tag {
 struct provider_ops {
 	const char *scheme; /* "s3" */
 	enum provider_tag tag;
-	bool
-	    has_query; /* what is behind "?" in a URL is no part of keys: open() takes it from the URL's text */
+	/* What is behind "?" in a URL is no part of keys: open() takes it from the URL's text. */
+	bool has_query;
 	const char *options; /* that may be given: "one\0other\0" */
 	/* Looks for credentials: options, environment, files, the machine. *ret: the provider's own, NULL with an error. 0,
 	 * -EINVAL, -EACCES, -ENOMEM with diag, which says what was looked for and what is to be done. */
