@@ -88,7 +88,8 @@ static int refuse(const struct admit_ask *ask, const struct slot_geometry *geome
 int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
 		 struct admit_plan *ret, struct diag *diag)
 {
-	uint32_t batches = ask->batch < 256 ? 256 / ask->batch : 1;
+	const uint64_t all = (geometry->n_samples + ask->batch - 1) / ask->batch;
+	uint32_t batches = ask->batch < 256 ? (uint32_t)BASE_MIN(256 / ask->batch, all) : 1;
 	int error = 0;
 
 	if (ask->chunk && ask->chunk < geometry->block)

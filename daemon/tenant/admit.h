@@ -43,7 +43,7 @@ uint32_t admit_slots_for_next(const struct admit_crowd *crowd);
 /* Rows of a stream's queue beside those of chunks in production: one that waits for a slow sample keeps its own. */
 uint32_t admit_spare_rows(uint32_t producing);
 /* Chooses chunk, slots, arena and the memory's size: fields, n_samples, block, seed and names are
- * set in geometry. Without a chunk asked for, floor(256 / B) is lowered, not below 1, until it fits.
+ * set in geometry. Without a chunk asked for, floor(256 / B) batches, or those of all samples, are lowered, not below 1, until it fits.
  * 0; ADMIT_E_MEMORY, ADMIT_E_BAD with diag. */
 int admit_stream(const struct admit_ask *ask, struct slot_geometry *geometry,
 		 struct admit_plan *ret, struct diag *diag);

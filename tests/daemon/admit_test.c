@@ -111,6 +111,26 @@ START_TEST(chunks_are_whole_batches)
 }
 END_TEST
 
+/* A few samples have no slots of hundreds. */
+START_TEST(chunks_hold_no_more_than_there_is)
+{
+	static const uint32_t table[][3] = {
+	    {16, 8, 16}, {15, 8, 16}, {17, 8, 24},   {16, 1, 16},
+	    {1, 1, 1},   {3, 32, 32}, {255, 1, 255}, {300, 7, 252},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
+		struct slot_geometry geometry = geometry_of(588 * KIB, table[i][0]);
+		struct admit_ask ask = ask_of(64 * GIB, table[i][1]);
+		struct diag diag = {""};
+		struct admit_plan plan;
+
+		ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), 0);
+		ck_assert_uint_eq(geometry.chunk, table[i][2]);
+	}
+}
+END_TEST
+
 /* The first chunk that fits, from the largest: one batch more would not have. */
 START_TEST(chunks_are_lowered_until_they_fit)
 {
@@ -271,6 +291,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, slots_of_so_many_ranks);
 	tcase_add_test(tcase, slots_for_those_that_open_together);
 	tcase_add_test(tcase, chunks_are_whole_batches);
+	tcase_add_test(tcase, chunks_hold_no_more_than_there_is);
 	tcase_add_test(tcase, chunks_are_lowered_until_they_fit);
 	tcase_add_test(tcase, what_was_asked_for_is_kept);
 	tcase_add_test(tcase, arenas_hold_what_is_read);
