@@ -382,7 +382,6 @@ int main(int argc, char **argv)
 	}
 	close_range(3, ~0U, 0); /* the job's */
 	confine();
-	log_init("access-bucket", LOG_LEVEL_INFO);
 	go_to_background();
 	open_folder();
 	lock_folder();
