@@ -26,7 +26,9 @@
 #include "base/library.h"
 
 #define CONNECT_MS 3000L
+/* A neighbour who may not exist gets a second to connect. It may have to ask others for a first token, as Azure's does. */
 #define HASTY_MS 1000L
+#define HASTY_ANSWER_MS 5000L
 #define STALLED_S 20L /* without a byte */
 #define MOST_TRIES 5
 #define MOST_REDIRECTIONS 5L
@@ -428,7 +430,7 @@ static int exchange_begin(struct exchange *exchange, const struct http_request *
 	curl.easy_setopt(easy, CURLOPT_MAXREDIRS, MOST_REDIRECTIONS);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 			 request->is_hasty ? HASTY_MS : CONNECT_MS);
-	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->is_hasty ? HASTY_MS : 0L);
+	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->is_hasty ? HASTY_ANSWER_MS : 0L);
 	curl.easy_setopt(easy, CURLOPT_NOPROXY, request->is_hasty ? "*" : NULL);
 	return curl.easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK ? 0 : -ENOMEM;
 }

@@ -15,10 +15,10 @@ struct http_request {
 	size_t n_headers;
 	char *body; /* owned; of a POST */
 	size_t body_bytes;
-	bool
-	    follows; /* redirections are followed; headers named Authorization do not go to other hosts */
-	bool
-	    is_hasty; /* of a neighbour who may not exist (169.254.169.254): one try of a second, by no proxy */
+	/* Redirections are followed; headers named Authorization do not go to other hosts. */
+	bool follows;
+	/* Of a neighbour who may not exist (169.254.169.254): one try, a second to connect, by no proxy. */
+	bool is_hasty;
 };
 /* 0, -ENOMEM. */
 BASE_PRINTF(2, 3) int http_request_url(struct http_request *request, const char *fmt, ...);
