@@ -206,6 +206,7 @@ static int gs_item(const struct gs *gs, const struct json_in *item,
 	const struct provider_object object = {
 	    .name = json_in_string(json_in_member(item, "name"), ""),
 	    .size = gs_is_number(size) ? strtoull(size, NULL, 10) : 0,
+	    .last_modified = INT64_MIN,
 	    .etag = json_in_string(json_in_member(item, "generation"), ""),
 	};
 

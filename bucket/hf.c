@@ -417,6 +417,7 @@ static int hf_entry(struct hf *hf, const struct json_in *entry, const struct pro
 	_cleanup_free_ char *name = NULL;
 	struct provider_object object = {
 	    .size = json_in_u64(json_in_member(entry, "size"), UINT64_MAX),
+	    .last_modified = INT64_MIN,
 	    .etag = json_in_string(json_in_member(json_in_member(entry, "lfs"), "oid"), oid),
 	};
 

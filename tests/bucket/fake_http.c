@@ -146,7 +146,7 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 static int fake_object(void *arg, const struct provider_object *object)
 {
 	fprintf(arg, "%s %" PRIu64 " %" PRId64 " %s\n", object->name, object->size,
-		object->last_modified, object->etag);
+		object->last_modified == INT64_MIN ? 0 : object->last_modified, object->etag);
 	return 0;
 }
 
