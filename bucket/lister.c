@@ -206,7 +206,8 @@ static int ask_head(struct heads *heads, struct http *http, const char *key,
 			return diag_fail(diag, -EBADMSG,
 					 "\"%s\": the server does not say how many bytes it has",
 					 BASE_QUOTED(key, 200));
-		if (is_there && bucket_tag_headed(ops, &answer) == bucket_tag(INT64_MIN, ""))
+		if (is_there && ops->tag == PROVIDER_TAG_ETAG &&
+		    answer.last_modified == INT64_MIN && !*answer.etag)
 			return diag_fail(
 			    diag, -EBADMSG,
 			    "\"%s\": the server says neither an ETag nor a "

@@ -128,16 +128,24 @@ int64_t bucket_tag(int64_t last_modified, const char *etag)
 	return last_modified * 1000000000 + (int64_t)(hash_checksum(etag, bytes) % 1000000000);
 }
 
+/* There are no seconds, so it is more of the hash: 60 bits. */
+static int64_t tag_of_version(const char *version)
+{
+	return (int64_t)(hash_checksum(version, strlen(version)) >> 4);
+}
+
 int64_t bucket_tag_listed(const struct provider_ops *ops, const struct provider_object *object)
 {
-	return bucket_tag(ops->tag == PROVIDER_TAG_ETAG ? object->last_modified : INT64_MIN,
-			  object->etag ? object->etag : "");
+	const char *etag = object->etag ? object->etag : "";
+
+	return ops->tag == PROVIDER_TAG_ETAG ? bucket_tag(object->last_modified, etag)
+					     : tag_of_version(etag);
 }
 
 int64_t bucket_tag_headed(const struct provider_ops *ops, const struct http_answer *answer)
 {
 	return ops->tag == PROVIDER_TAG_ETAG ? bucket_tag(answer->last_modified, answer->etag)
-					     : bucket_tag(INT64_MIN, answer->version);
+					     : tag_of_version(answer->version);
 }
 
 bool bucket_tag_is(const struct provider_ops *ops, const struct http_answer *answer,

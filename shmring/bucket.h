@@ -14,8 +14,9 @@
  * So listing, sizes and "is it still what the index says" are what they are for files, and an object that was
  * replaced has another time. Placeholders are replaced by rename(), never changed.
  *
- * The tag: seconds of Last-Modified, and XXH3-64 of the ETag modulo 10^9 as nanoseconds. Nodes agree on it. An object that comes
- * with another size or tag than a question says is not the one that was listed (BUCKET_CHANGED).
+ * The tag: seconds of Last-Modified, and XXH3-64 of the ETag modulo 10^9 as nanoseconds; where a store has versions or
+ * hashes of contents, the upper 60 bits of theirs. Nodes agree on it. An object that comes with another size or tag
+ * than a question says is not the one that was listed (BUCKET_CHANGED).
  *
  * At the socket a first message says who is there. A job: one struct bucket_head of BUCKET_WATCH; it gets a
  * struct bucket_news each time there is some, and holds the connection as long as it wants access-bucket to live. A

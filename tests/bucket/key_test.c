@@ -199,6 +199,9 @@ END_TEST
 START_TEST(test_tag)
 {
 	const int64_t tag = bucket_tag(1700000000, "\"abc\"");
+	const struct provider_ops versions = {.tag = PROVIDER_TAG_VERSION};
+	const struct provider_object object = {.etag = "1700000000000001", .last_modified = 7};
+	const struct http_answer answer = {.version = "1700000000000001", .last_modified = 8};
 
 	ck_assert_int_eq(tag / 1000000000, 1700000000);
 	ck_assert_int_eq(tag, INT64_C(1700000000037089104));
@@ -206,6 +209,9 @@ START_TEST(test_tag)
 	ck_assert_int_eq(bucket_tag(1700000000, "W/\"abc\""), tag);
 	ck_assert_int_ne(bucket_tag(1700000000, "abd"), tag);
 	ck_assert_int_eq(bucket_tag(INT64_MIN, "abc"), tag % 1000000000);
+	/* A version has no date; nodes must agree. */
+	ck_assert_int_eq(bucket_tag_listed(&versions, &object), INT64_C(771506029492746987));
+	ck_assert_int_eq(bucket_tag_headed(&versions, &answer), INT64_C(771506029492746987));
 	ck_assert_int_ge(bucket_tag(INT64_MAX, "abc"), 0);
 	ck_assert_int_ge(bucket_tag(-5, ""), 0);
 }
