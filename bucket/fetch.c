@@ -154,6 +154,8 @@ static bool on_head(void *arg, const struct http_answer *answer)
 	if (answer->from == UINT64_MAX ? answer->status == 206 || !is_whole
 				       : answer->from != transfer->from)
 		return wrong(transfer, BUCKET_FAILED, "the server gives no ranges");
+	if (answer->landed && fetch->ops->landed)
+		fetch->ops->landed(fetch->provider, transfer->key, answer->landed);
 	return true;
 }
 

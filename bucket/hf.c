@@ -21,7 +21,7 @@
  *	                   ~/.cache/huggingface/token, which `hf auth login` writes
  *
  * A token goes to https:// or to this machine alone, and never to the host of a redirection. All of struct hf but what is of
- * the list under way stays as open() made it, so it has no mutex.
+ * the list under way stays as open() made it, so it has no mutex; hf_landing.c has one of its own.
  */
 
 #include <stdio.h>
@@ -29,6 +29,7 @@
 
 #include "base/json.h"
 #include "bucket/bearer.h"
+#include "bucket/hf_landing.h"
 #include "bucket/provider.h"
 
 #define HF_MOST_ANSWER (UINT64_C(32) << 20) /* a page has a thousand files */
@@ -41,6 +42,7 @@ struct hf {
 	char *revision;       /* as a person says it */
 	char commit[65];      /* its hash */
 	char *token, *origin; /* NULL: none; where it is from, for messages */
+	struct hf_landings *landings;
 	/* of the list under way: */
 	char *prefix; /* what is behind the head */
 	bool is_one;  /* its first page is about the file of this name */
@@ -52,6 +54,7 @@ static void hf_close(void *self)
 
 	if (!hf)
 		return;
+	hf_landings_free(hf->landings);
 	bearer_wipe(hf->token);
 	free(hf->origin);
 	free(hf->prefix);
@@ -238,6 +241,8 @@ static int hf_refused(void *self, struct http *http, const struct http_answer *a
 	const size_t head = strlen(hf->head);
 
 	(void)http;
+	if (hf_landings_drop(hf->landings, name))
+		return 1; /* it has ended, perhaps */
 	hf_say(hf, answer, strncmp(name, hf->head, head) == 0 ? name + head - 1 : "", ret_diag);
 	return 0;
 }
@@ -311,8 +316,10 @@ static int hf_open(const struct bucket_url *url, const struct bucket_options *op
 		   struct http *http, void **ret, struct diag *diag)
 {
 	_cleanup_(hf_closep) struct hf *hf = calloc(1, sizeof(*hf));
-	int r = hf ? hf_set_place(hf, url, diag) : -ENOMEM;
+	int r = hf ? hf_landings_new(&hf->landings) : -ENOMEM;
 
+	if (r == 0)
+		r = hf_set_place(hf, url, diag);
 	if (r == 0)
 		r = hf_set_endpoint(hf, options);
 	if (r == 0)
@@ -485,15 +492,28 @@ static int hf_listed(void *self, const struct http_answer *answer, const struct 
 static int hf_request(void *self, const char *method, const char *name, struct http_request *ret)
 {
 	const struct hf *hf = self;
+	_cleanup_wipe_ char *landing = hf_landings_get(hf->landings, name);
 
 	ret->method = method;
 	ret->follows = true;
-	return hf_url(hf, "", "resolve", hf_behind(hf, name), "", ret);
+	return landing ? http_request_url(ret, "%s", landing)
+		       : hf_url(hf, "", "resolve", hf_behind(hf, name), "", ret);
 }
 
+static void hf_landed(void *self, const char *name, const char *url)
+{
+	hf_landings_put(((struct hf *)self)->landings, name, url);
+}
+
+/* A landing is signed, and no business of the token. */
 static int hf_sign(void *self, struct http_request *request)
 {
-	return bearer_authorize(request, ((const struct hf *)self)->token);
+	const struct hf *hf = self;
+	const size_t size = strlen(hf->endpoint);
+
+	if (strncmp(request->url, hf->endpoint, size) != 0 || request->url[size] != '/')
+		return 0;
+	return bearer_authorize(request, hf->token);
 }
 
 static unsigned hf_renew(void *self, struct http *http, struct diag *diag)
@@ -512,6 +532,7 @@ const struct provider_ops provider_hf = {
     .listed = hf_listed,
     .request = hf_request,
     .sign = hf_sign,
+    .landed = hf_landed,
     .refused = hf_refused,
     .renew = hf_renew,
 };

@@ -655,6 +655,17 @@ uint64_t http_many_due_ns(const struct http_many *many)
 	return many->due_ns;
 }
 
+static void find_landing(struct exchange *exchange)
+{
+	char *url = NULL;
+	long times = 0;
+
+	if (curl.easy_getinfo(exchange->easy, CURLINFO_REDIRECT_COUNT, &times) == CURLE_OK &&
+	    times > 0 &&
+	    curl.easy_getinfo(exchange->easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK)
+		exchange->answer.landed = url;
+}
+
 static size_t on_bytes(char *data, size_t one, size_t n, void *arg)
 {
 	struct http_transfer *transfer = arg;
@@ -666,8 +677,11 @@ static size_t on_bytes(char *data, size_t one, size_t n, void *arg)
 		exchange->is_too_long = false;
 		return n;
 	}
-	if (!transfer->has_head && !transfer->sink->head(transfer->arg, &exchange->answer))
-		return 0;
+	if (!transfer->has_head) {
+		find_landing(exchange);
+		if (!transfer->sink->head(transfer->arg, &exchange->answer))
+			return 0;
+	}
 	transfer->has_head = true;
 	return transfer->sink->bytes(transfer->arg, data, one * n) ? n : 0;
 }

@@ -37,7 +37,9 @@ struct http_answer {
 	uint64_t from;   /* Content-Range: the first byte's place; UINT64_MAX: not said */
 	char region[64]; /* x-amz-bucket-region */
 	char next[2048]; /* of a Link header: rel="next"; "" */
-	char *body;      /* owned by who asked; NUL behind it */
+	/* Of many at once: where redirections led, borrowed until end() is over; NULL: nowhere else. */
+	const char *landed;
+	char *body; /* owned by who asked; NUL behind it */
 	size_t body_bytes;
 };
 void http_answer_free(struct http_answer *answer);

@@ -316,6 +316,44 @@ START_TEST(refused_objects)
 }
 END_TEST
 
+/* A file's own place at the CDN is asked without the Hub, and without the token. */
+START_TEST(landings)
+{
+	char path[] = "O/N@" SHA, url[32], name[64];
+	const struct http_answer answer = {.status = 403};
+	struct http_request request = {.method = NULL};
+	void *self;
+
+	nobody();
+	setenv("HF_TOKEN", "t0k", 1);
+	self = good(path);
+	ops->landed(self, "O/N@" SHA "/a", "https://cdn/x?sig=1");
+	ops->landed(self, "O/N@" SHA "/a", "https://cdn/x?sig=2");
+	ck_assert_int_eq(ops->request(self, "GET", "O/N@" SHA "/a", &request), 0);
+	ck_assert_int_eq(ops->sign(self, &request), 0);
+	ck_assert_str_eq(request.url, "https://cdn/x?sig=1");
+	ck_assert_uint_eq(request.n_headers, 0);
+	http_request_free(&request);
+	is_asked(self, "O/N@" SHA "/b", HUB "/datasets/O/N/resolve/" SHA "/b");
+	ck_assert_int_eq(ops->refused(self, NULL, &answer, "O/N@" SHA "/a", &diag), 1);
+	is_asked(self, "O/N@" SHA "/a", HUB "/datasets/O/N/resolve/" SHA "/a");
+	ck_assert_int_eq(ops->refused(self, NULL, &answer, "O/N@" SHA "/a", &diag), 0);
+	/* Of more than it keeps, each has its own or none. */
+	for (unsigned i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), "O/N@" SHA "/%u", i);
+		snprintf(url, sizeof(url), "https://cdn/%u", i);
+		ops->landed(self, name, url);
+	}
+	for (unsigned i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), "O/N@" SHA "/%u", i);
+		ck_assert_int_eq(ops->request(self, "GET", name, &request), 0);
+		ck_assert_str_eq(strrchr(request.url, '/'), strrchr(name, '/'));
+		http_request_free(&request);
+	}
+	ops->close(self);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hf");
@@ -331,6 +369,7 @@ int main(void)
 	tcase_add_loop_test(tcase, refusals, 0, BASE_ARRAY_LEN(answers));
 	tcase_add_loop_test(tcase, bad_places, 0, BASE_ARRAY_LEN(bad_paths));
 	tcase_add_test(tcase, refused_objects);
+	tcase_add_test(tcase, landings);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

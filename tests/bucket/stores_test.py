@@ -266,7 +266,13 @@ class Stores(unittest.TestCase):
     # ---- the Hub ----
 
     def hub(self):
-        cdn = self.serve(lambda ask: ask.bytes_of(FILES[ask.at[1:]], ETag='"of-the-cdn"', Last_Modified=WHEN))
+        def cdn_answer(ask):
+            if ask.query["sig"] != ask.server.signature:
+                return ask.say(403, "<Error><Message>Request has expired</Message></Error>")
+            return ask.bytes_of(FILES[ask.at[1:]], ETag='"of-the-cdn"', Last_Modified=WHEN)
+
+        cdn = self.serve(cdn_answer)
+        cdn.signature = "first"
 
         def entry(path):
             body = FILES[path]
@@ -294,7 +300,7 @@ class Stores(unittest.TestCase):
                     more["Link"] = f'<https://huggingface.co{ask.raw}?cursor={first + 1}>; rel="next"'
                 return ask.say(200, json.dumps(page[first : first + 1]), **more)
             if ask.at.startswith(repo) and ask.at[len(repo) + 1 :] in FILES:
-                return ask.say(302, Location=f"http://{cdn.host}{ask.raw[len(repo) :]}", ETag='"linked"')
+                return ask.say(302, Location=f"http://{cdn.host}{ask.raw[len(repo) :]}?sig={cdn.signature}", ETag='"linked"')
             return ask.say(404, "Not Found")
 
         return self.serve(answer), cdn
@@ -309,7 +315,12 @@ class Stores(unittest.TestCase):
         one = self.bucket("hf://datasets/O/N/data/sub/c.bin", **env)
         self.is_like(one, {"c.bin": FILES["data/sub/c.bin"]})
         self.assertEqual(one.listed()["c.bin"].st_mtime_ns, bucket.listed()["sub/c.bin"].st_mtime_ns)
-        self.assertTrue(cdn.asked)
+        # A file of which a range was read is at the CDN: the Hub is asked once for each.
+        resolved = [path for _, path, _, _ in hub.asked if "/resolve/" in path]
+        self.assertEqual(len(resolved), 4)
+        self.assertEqual(len(cdn.asked), 8)
+        cdn.signature = "second"  # the other has ended
+        self.assertEqual(bucket.read("sub/c.bin", 5, 10), (GOOD, b"c" * 10))
         for _, _, headers, _ in cdn.asked:
             self.assertNotIn("Authorization", headers)
         said = self.refusal("hf://datasets/O/N", "anonymous=1", **env)
