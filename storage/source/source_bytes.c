@@ -170,15 +170,13 @@ static void say_damaged(struct reader_outcome *ret)
 	reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL, READ_INDEX_DAMAGED);
 }
 
-void source_sample_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
-			uint8_t *buffer, struct reader_outcome *ret)
+static void fetch_sample(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			 uint8_t *buffer, struct reader_outcome *ret)
 {
 	struct pieces all = {.n = 1};
 	struct source_piece piece;
-	int r = SOURCE_E_NONE;
+	int r = dataset->ops->place(dataset, sample, buffer, &all.of);
 
-	if (dataset->bucket && buffer && dataset->ops->place)
-		r = dataset->ops->place(dataset, sample, buffer, &all.of);
 	if (r == SOURCE_E_NONE) {
 		dataset->ops->read(dataset, root_fd, sample, buffer, ret);
 	} else if (r) {
@@ -189,6 +187,15 @@ void source_sample_read(const struct reader_dataset *dataset, int root_fd, uint6
 		r = fetch_pieces(dataset->bucket, &all);
 		judge(dataset, sample, buffer, r, all.why, ret);
 	}
+}
+
+void source_sample_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			uint8_t *buffer, struct reader_outcome *ret)
+{
+	if (dataset->bucket && buffer && dataset->ops->place)
+		fetch_sample(dataset, root_fd, sample, buffer, ret);
+	else
+		dataset->ops->read(dataset, root_fd, sample, buffer, ret);
 }
 
 /* ---- several ---- */
