@@ -55,8 +55,8 @@ struct oads; /* an open one; immutable, any thread may ask */
 
 struct oads_reader { /* how bytes come, if not from the descriptor */
 	/* As base_read_at(). */
-	int (*read)(const void *arg, void *to, uint64_t bytes, uint64_t at);
-	const void *arg; /* borrowed as long as it is open */
+	int (*read)(void *arg, void *to, uint64_t bytes, uint64_t at);
+	void *arg; /* borrowed as long as it is open */
 };
 /* Reads the head and what places the samples from fd (borrowed as long as it is open). reader: NULL, or copied. progress may be NULL.
  * 0, OADS_E_NONE, OADS_E_BAD, DATASET_E_ROOM, negative errno; diag is set with OADS_E_BAD and those. */

@@ -206,8 +206,8 @@ static int give(struct listener *listener, const struct indexer_word *word)
 	char text[160];
 	int r;
 
-	if (listener->bytes_fd < 0 || word->bytes > INDEXER_MOST || word->at > shard->bytes ||
-	    word->bytes > shard->bytes - word->at)
+	if (listener->bytes_fd < 0 || !word->bytes || word->bytes > INDEXER_MOST ||
+	    word->at > shard->bytes || word->bytes > shard->bytes - word->at)
 		return stop_shard(indexer, shard, -EPROTO,
 				  "was scanned by a process that asks for what is not there");
 	r = source_read(&from, listener->block, word->bytes, word->at);

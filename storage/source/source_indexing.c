@@ -96,7 +96,7 @@ static void take_block(uint8_t *to, uint32_t left)
 static void ask_block(struct blocks *blocks, uint64_t at)
 {
 	const uint64_t end = blocks->at + blocks->size;
-	const bool is_next = at >= end && at - end <= blocks->size;
+	const bool is_next = blocks->size && at >= end && at - end <= blocks->size;
 	struct indexer_word want = {.at = at, .said = INDEXER_WANT};
 
 	blocks->next = is_next ? BASE_MIN(2 * blocks->next, INDEXER_MOST) : INDEXER_FIRST;

@@ -18,27 +18,49 @@ static int refuse(const struct reader_dataset *dataset, const char *what, int co
 	    BASE_QUOTED(dataset->shown, 512), what);
 }
 
-static int read_object(const void *arg, void *to, uint64_t bytes, uint64_t at)
-{
-	const struct reader_dataset *dataset = arg;
-	struct source_from from = {.dataset = dataset, .fd = dataset->root_fd};
+struct converted {               /* dataset->source of one */
+	struct oads *oads;       /* owned */
+	struct source_from from; /* of the opener, where it is an object */
+};
 
-	return source_read(&from, to, bytes, at);
+static const struct oads *oads_of(const struct reader_dataset *dataset)
+{
+	return ((const struct converted *)dataset->source)->oads;
+}
+
+static int read_object(void *from, void *to, uint64_t bytes, uint64_t at)
+{
+	return source_read(from, to, bytes, at);
+}
+
+static int open_oads(const struct reader_dataset *dataset, const struct scan_progress *progress,
+		     struct converted *converted, struct diag *diag)
+{
+	const struct oads_reader reader = {.read = read_object, .arg = &converted->from};
+	int r;
+
+	converted->from = (struct source_from){.dataset = dataset, .fd = dataset->root_fd};
+	r = oads_open_from(dataset->root_fd, dataset->bucket ? &reader : NULL, dataset->shown,
+			   progress, &converted->oads, diag);
+	return r < 0 && *converted->from.why ? source_read_failed(&converted->from, r, diag) : r;
 }
 
 static int converted_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 			   struct diag *diag)
 {
-	const struct oads_reader reader = {.read = read_object, .arg = dataset};
-	struct oads *oads;
+	struct converted *converted;
 	int r;
 
 	if (dataset->is_folder)
 		return SOURCE_E_NONE;
-	r = oads_open_from(dataset->root_fd, dataset->bucket ? &reader : NULL, dataset->shown,
-			   progress, &oads, diag);
-	if (!r)
-		dataset->source = oads;
+	converted = calloc(1, sizeof(*converted));
+	if (!converted)
+		return -ENOMEM;
+	r = open_oads(dataset, progress, converted, diag);
+	if (r)
+		free(converted);
+	else
+		dataset->source = converted;
 	if (r == OADS_E_NONE)
 		return SOURCE_E_NONE;
 	return r > 0 && r != DATASET_E_ROOM ? DATASET_E_REFUSED : r;
@@ -48,7 +70,7 @@ static int converted_probe(struct reader_dataset *dataset, const struct scan_pro
 static int converted_place(struct reader_dataset *dataset, const struct scan_progress *progress,
 			   int *ret_fd, struct diag *diag)
 {
-	const struct oads *oads = dataset->source;
+	const struct oads *oads = oads_of(dataset);
 	int r;
 
 	if (source_map_stored(dataset)) {
@@ -75,7 +97,7 @@ static int converted_index(struct reader_dataset *dataset, unsigned threads,
 	(void)threads;
 	if (r)
 		return r;
-	if (oads_check(dataset->source))
+	if (oads_check(oads_of(dataset)))
 		return refuse(dataset, "it is being written to", DATASET_E_REFUSED, diag);
 	*ret_fd = base_take_fd(&fd);
 	return 0;
@@ -101,7 +123,7 @@ static void judge(int r, struct reader_outcome *ret)
 static int converted_place_of(const struct reader_dataset *dataset, uint64_t sample,
 			      uint8_t *buffer, struct source_range *ret)
 {
-	const struct oads *oads = dataset->source;
+	const struct oads *oads = oads_of(dataset);
 	uint64_t at;
 
 	if (!*dataset_name_of(dataset->index, sample) ||
@@ -124,7 +146,7 @@ static void converted_settle(const struct reader_dataset *dataset, uint64_t samp
 static void converted_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
 			   uint8_t *buffer, struct reader_outcome *ret)
 {
-	const struct oads *oads = dataset->source;
+	const struct oads *oads = oads_of(dataset);
 	const int r = buffer ? oads_read(oads, dataset->index, sample, buffer) : oads_check(oads);
 
 	(void)root_fd;
@@ -133,7 +155,11 @@ static void converted_read(const struct reader_dataset *dataset, int root_fd, ui
 
 static void converted_close(struct reader_dataset *dataset)
 {
-	oads_close(dataset->source);
+	struct converted *converted = dataset->source;
+
+	if (converted)
+		oads_close(converted->oads);
+	free(converted);
 }
 
 const struct source_ops source_oads = {

@@ -62,13 +62,21 @@ int source_refuse_root(const struct reader_dataset *dataset, int error, struct d
 			 BASE_QUOTED(dataset->shown, 512), strerror(error), mend);
 }
 
+/* A placeholder of an object's may be closed to all (source_bucket.c). */
+static int open_file(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 && errno == EACCES ? open(path, O_PATH | O_CLOEXEC) : fd;
+}
+
 /* A folder, or a file: nothing else is opened, which might wait for somebody or do something. */
 static int open_path(const char *path, struct stat *ret)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOTDIR && stat(path, ret) == 0 && S_ISREG(ret->st_mode))
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		fd = open_file(path);
 	else if (fd < 0 && errno == ENOTDIR)
 		return -ENOTDIR;
 	if (fd < 0 || fstat(fd, ret) < 0)
@@ -137,6 +145,8 @@ int source_open_root(struct reader_dataset *dataset, struct diag *diag)
 	r = source_bucket_find(dataset, diag);
 	if (dataset->bucket)
 		dataset->shown = dataset->bucket->url;
+	else if (!r && fcntl(fd, F_GETFL) & O_PATH)
+		return source_refuse_root(dataset, EACCES, diag);
 	return r;
 }
 
