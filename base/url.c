@@ -17,7 +17,8 @@
 #define URL_READABLE 40
 
 static const char *const url_access[] = {
-    "anonymous", "endpoint", "path_style", "profile", "region", "requester_pays", "token_file",
+    "anonymous", "credentials",    "endpoint",   "path_style",   "profile",
+    "region",    "requester_pays", "token_file", "user_project",
 };
 
 static size_t url_scheme(const char *text)
@@ -205,16 +206,19 @@ static void url_readable(const struct url *url, char ret[URL_READABLE + 1])
 
 size_t url_folder(const struct url *url, char ret[URL_FOLDER_MAX])
 {
+	const size_t length = url_length(url);
 	char readable[URL_READABLE + 1];
 	uint64_t told = 0;
 	int n;
 
 	url_readable(url, readable);
 	n = snprintf(ret, URL_FOLDER_MAX, "%s%s%016llx", readable, *readable ? "-" : "",
-		     (unsigned long long)hash_checksum(url->text, strlen(url->text)));
+		     (unsigned long long)hash_checksum(url->text, length));
+	if (url->text[length])
+		told = hash_checksum(url->text + length, strlen(url->text + length));
 	for (size_t i = 0; i < url->n_access; i++)
 		told = told * 31 + hash_checksum(url->access[i], strlen(url->access[i]));
-	if (url->n_access)
+	if (url->text[length] || url->n_access)
 		snprintf(ret + n, URL_FOLDER_MAX - (size_t)n, "-%08llx",
 			 (unsigned long long)(told & UINT32_MAX));
 	return (size_t)n;

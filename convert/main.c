@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include "convert/convert.h"
+#include "libaccess/connect/remote.h"
 #include "pipeline/forms/form.h"
 #include "storage/source/source_indexer.h"
+
+#define MAIN_TELL_NS UINT64_C(10000000000)
 
 static const char usage[] =
     "Usage: access-convert [--form file|indexed|packed] [--jobs N] [--force] SOURCE TARGET\n"
@@ -121,6 +124,33 @@ static int die_of(int number)
 	return 128 + number;
 }
 
+static void tell_listing(void *arg, const char *text, uint64_t done, uint64_t total)
+{
+	uint64_t *next_ns = arg;
+
+	(void)total;
+	if (base_now_ns() < *next_ns)
+		return;
+	*next_ns = base_now_ns() + MAIN_TELL_NS;
+	fprintf(stderr, "access-ctl convert: %s: %llu objects\n", text, (unsigned long long)done);
+}
+
+/* Of a URL: its folder, which is there as long as the remote is open. */
+static int convert_remote(struct convert_options *options)
+{
+	_cleanup_(remote_fini) struct remote remote;
+	uint64_t next_ns = base_now_ns() + MAIN_TELL_NS;
+	struct diag diag;
+
+	remote_init(&remote);
+	if (remote_open_alone(&remote, options->source, tell_listing, &next_ns, &diag)) {
+		fprintf(stderr, "access-ctl convert: %s\n", diag.text);
+		return CONVERT_FAILED;
+	}
+	options->source = remote.path;
+	return convert_run(options);
+}
+
 int main(int argc, char **argv)
 {
 	struct convert_options options = {.form = CONVERT_USUAL_FORM};
@@ -134,6 +164,9 @@ int main(int argc, char **argv)
 	r = parse_options(argc, argv, &options);
 	if (r)
 		return r;
-	r = options.check ? convert_verify(&options) : convert_run(&options);
+	if (options.check)
+		r = convert_verify(&options);
+	else
+		r = url_is(options.source) ? convert_remote(&options) : convert_run(&options);
 	return r < 0 ? die_of(-r) : r;
 }

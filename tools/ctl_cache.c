@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/url.h"
 #include "shmring/proto.h"
 #include "tools/ctl_ask.h"
 #include "tools/table.h"
@@ -203,11 +204,43 @@ static bool cache_is_path(const char *path, const char *dataset)
 	return cache_is_text(path, real) || (real_path && strcmp(real_path, real) == 0);
 }
 
+/* Is the path in the folder that access-bucket has for the URL, whatever it was told beside it? */
+static bool cache_is_in(const char *path, const char *text)
+{
+	char folder[URL_FOLDER_MAX];
+	struct url url;
+	bool is_in = false;
+	size_t length;
+
+	if (url_parse(text, &url))
+		return false;
+	length = url_folder(&url, folder);
+	url_fini(&url);
+	for (const char *at = path; at && !is_in; at = strchr(at, '/')) {
+		at += *at == '/';
+		is_in =
+		    strncmp(at, folder, length) == 0 && (at[length] == '/' || at[length] == '-');
+	}
+	return is_in;
+}
+
+/* With and without a slash at the end it is another URL, and of the same objects. */
+static bool cache_is_url(const char *path, const char *dataset)
+{
+	const size_t length = cache_length(dataset, strlen(dataset));
+	_cleanup_free_ char *bare = strndup(dataset, length), *closed = NULL;
+
+	if (!bare || asprintf(&closed, "%s/", bare) < 0)
+		return false;
+	return cache_is_in(path, dataset) || cache_is_in(path, bare) || cache_is_in(path, closed);
+}
+
 bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
 {
 	struct json_in *note = cache_note_of(group);
 	const char *of = ctl_text(note, "dataset");
-	bool is_of = *of && *dataset && cache_is_path(of, dataset);
+	bool is_of = url_is(dataset) ? cache_is_url(of, dataset)
+				     : *of && *dataset && cache_is_path(of, dataset);
 
 	for (const char *mark = *dataset ? strchr(of, '?') : NULL; !is_of && mark;
 	     mark = strchr(mark + 1, '?')) {

@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include "base/wire.h"
 #include "libaccess/connect/dial.h"
+#include "libaccess/connect/private.h"
 #include "libaccess/error.h"
 #include "shmring/proto.h"
 
@@ -255,6 +256,7 @@ static int remote_start(struct remote *remote, struct diag *diag)
 
 static int remote_step_starting(struct remote *remote, struct diag *diag)
 {
+	static const char own[] = REMOTE_PROGRAM ": ";
 	char what[320];
 	int r;
 
@@ -264,6 +266,10 @@ static int remote_step_starting(struct remote *remote, struct diag *diag)
 		remote->wake_ns = remote->spawn.wake_ns;
 		return REMOTE_AGAIN;
 	}
+	if (r == SPAWN_E_FAILED && remote->spawn.length) /* in its own words */
+		diag_set(diag, "%.300s: %s", remote->url.text,
+			 remote->spawn.text +
+			     (strncmp(remote->spawn.text, own, strlen(own)) ? 0 : strlen(own)));
 	if (r == SPAWN_E_FAILED)
 		return OA_E_DATASET;
 	remote->state = REMOTE_IDLE;
@@ -505,6 +511,20 @@ int remote_open(struct remote *remote, const struct dial_route *route, const cha
 	r = remote_find_folder(remote, route, diag);
 	r = r ? r : remote_wait(remote, deadline, options, diag);
 	return r ? r : remote_name_path(remote, diag);
+}
+
+int remote_open_alone(struct remote *remote, const char *dataset,
+		      void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total),
+		      void *arg, struct diag *diag)
+{
+	const struct oa_options options = {.progress = progress, .progress_arg = arg};
+	struct dial_route route = {.is_private = true};
+	char folder[DIAL_PATH - sizeof("/socket")];
+	int r = private_folder(folder, sizeof(folder), diag);
+
+	r = r ? r : private_make_folder(folder, diag);
+	snprintf(route.socket, sizeof(route.socket), "%s/socket", folder);
+	return r ? r : remote_open(remote, &route, dataset, UINT64_MAX, &options, diag);
 }
 
 int remote_look(struct remote *remote, struct diag *diag)

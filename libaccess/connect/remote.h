@@ -38,6 +38,10 @@ void remote_fini(struct remote *remote);
  */
 int remote_open(struct remote *remote, const struct dial_route *route, const char *dataset,
 		uint64_t deadline, const struct oa_options *options, struct diag *diag);
+/* The same of a URL, for a program that needs no accessd: its folder is in that of a private one. progress as oa_options has it. */
+int remote_open_alone(struct remote *remote, const char *dataset,
+		      void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total),
+		      void *arg, struct diag *diag);
 /* Of what was opened: has access-bucket ended? Then it is started again, a step with each call: the next one at remote->wake_ns
  * (UINT64_MAX: there is nothing to look at). 0, also while that goes on; else it will not come back, and diag says why. */
 int remote_look(struct remote *remote, struct diag *diag);

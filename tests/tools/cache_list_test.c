@@ -6,11 +6,13 @@
  */
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/url.h"
 #include "tools/ctl_cache.h"
 
 #define ID_A "00ffa1b2c3d4e5f60718293a4b5c6d7e8f000102030405060708090a0b0c0d0e"
@@ -81,6 +83,44 @@ START_TEST(no_list)
 		fclose(file);
 		ck_assert_int_eq(ctl_cache_find(list, "00ff", id, &diag), CTL_E_NONE);
 		json_in_free(list);
+	}
+}
+END_TEST
+
+/* Which folder that is, is the URL's alone: where it lies, and what access-bucket was told, do not count. */
+START_TEST(of_a_url)
+{
+	static const struct {
+		const char *opened, *file, *forgotten;
+		bool is_of;
+	} cases[] = {
+	    {"s3://b/train", "", "s3://b/train", true},
+	    {"s3://b/train", "", "s3://b/train/", true},
+	    {"s3://b/train/", "", "s3://b/train", true},
+	    {"s3://b/train?region=x", "", "s3://b/train", true},
+	    {"s3://b/train", "", "s3://b/train?region=x", true},
+	    {"s3://b/x.tar", "/x.tar?label=none", "s3://b/x.tar", true},
+	    {"https://h/x?sig=1", "/x", "https://h/x", true},
+	    {"s3://b/train", "", "s3://b/trai", false},
+	    {"s3://b/train", "", "gs://b/train", false},
+	    {"s3://b/train", "", "/tmp", false},
+	};
+	char folder[URL_FOLDER_MAX], text[512];
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(cases); i++) {
+		struct json_in *group;
+		struct url url;
+
+		ck_assert_int_eq(url_parse(cases[i].opened, &url), 0);
+		url_folder(&url, folder);
+		url_fini(&url);
+		snprintf(text, sizeof(text),
+			 GROUP(ID_A, "{\\\"dataset\\\":\\\"/run/buckets/7/%s/data%s\\\"}", ""),
+			 folder, cases[i].file);
+		group = parsed(text);
+		ck_assert_msg(ctl_cache_is_of(group, cases[i].forgotten) == cases[i].is_of, "%s %s",
+			      cases[i].opened, cases[i].forgotten);
+		json_in_free(group);
 	}
 }
 END_TEST
@@ -217,6 +257,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, of_a_data_set);
+	tcase_add_test(tcase, of_a_url);
 	tcase_add_test(tcase, other_paths);
 	tcase_add_test(tcase, table);
 	tcase_add_test(tcase, no_list);
