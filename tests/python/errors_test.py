@@ -62,7 +62,7 @@ class PathsTest(DaemonCase):
         self.assertFalse(str(error).startswith("[Errno"))
 
     def test_a_url(self):
-        self.assertIn("URLs are not read: mount the bucket", str(self.fails(FileNotFoundError, "s3://bucket/train")))
+        self.assertIn("begins with one of s3://", str(self.fails(errors.DatasetError, "ftp://bucket/train")))
 
     def test_what_is_no_folder(self):
         file = self.work / "notes.txt"

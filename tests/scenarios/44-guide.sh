@@ -43,6 +43,17 @@ else
 	echo "not tested: doc/guide/14-object-stores.md: no rclone, nginx or /dev/fuse is here for us"
 	pages="${pages% *14-object-stores.md*} ${pages##*14-object-stores.md }"
 fi
+# A bucket of a real S3.
+if [ -x "$top_builddir/libexec/access-bucket" ] && "${ACCESS_RCLONE:+$ACCESS_RCLONE/}rclone" serve s3 --help >/dev/null 2>&1; then
+	mkdir "$work/s3" "$work/s3/bucket"
+	cp -R "$PHOTOS" "$work/s3/bucket/photos"
+	export AWS_ACCESS_KEY_ID=guide-key-id AWS_SECRET_ACCESS_KEY=guide-secret-key BUCKET=s3://bucket/photos
+	serve_s3 "$work/s3"
+	export AWS_ENDPOINT_URL="http://127.0.0.1:$port"
+else
+	echo "not tested: doc/guide/16-buckets.md: there is no rclone that serves S3, or no access-bucket"
+	pages="${pages% *16-buckets.md*}"
+fi
 # shellcheck disable=SC2086 # names of pages
 awk -f "$top_srcdir/tests/scenarios/guide_commands" $pages >"$work/guide.sh" || fail "the guide's blocks"
 [ "$(grep -c '^== \|^echo .== ' "$work/guide.sh")" -ge 20 ] || fail "the guide has hardly a command: $(cat "$work/guide.sh")"
@@ -76,6 +87,7 @@ said 1 '^table.npy has 1000 samples$'
 said 1 '^each once: True$'
 said 1 '^name:photos gave 120 pictures$'
 [ "${STORE:-}" = "" ] || said 2 "^the store's (photos|shards) gave 120 pictures\$"
+[ "${BUCKET:-}" = "" ] || said 1 '^the bucket gave 120 pictures$'
 said 1 '^[1-9] groups of .*/people were thrown away, with 120 values '
 said 1 '^0$' # pictures that came twice
 [ "$(wc -w <"$work/desk/job.ids")" = 120 ] || fail "a resumed job got other pictures than 120"
