@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 
 #define BASE_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define BASE_MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -87,13 +88,24 @@ uint64_t base_page_size(void);
 /* For qsort() and bsearch(). */
 int base_compare_u32(const void *a, const void *b);
 int base_compare_u64(const void *a, const void *b);
-struct timespec;
 int base_compare_times(const struct timespec *a, const struct timespec *b);
 
 /* CLOCK_MONOTONIC in ns, the only clock that decides anything. */
 uint64_t base_now_ns(void);
 /* CPU time that this thread has used, in ns. */
 uint64_t base_cpu_ns(void);
+uint64_t base_clock_ns(clockid_t clock); /* 0: there is no such clock any more */
+struct rusage;
+uint64_t base_usage_ns(const struct rusage *usage); /* its CPU time */
+static inline int64_t base_time_ns(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+static inline struct timespec base_timespec(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+				 .tv_nsec = (long)(ns % 1000000000)};
+}
 
 /* A text for a person. Truncated, always terminated, control characters made visible ("\x0a"). */
 struct diag {

@@ -17,8 +17,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -30,20 +30,28 @@ uint64_t base_page_size(void)
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-BASE_HOT uint64_t base_now_ns(void)
+uint64_t base_clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return clock_gettime(clock, &now) < 0 ? 0 : (uint64_t)base_time_ns(&now);
+}
+
+BASE_HOT uint64_t base_now_ns(void)
+{
+	return base_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t base_cpu_ns(void)
 {
-	struct timespec now;
+	return base_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+uint64_t base_usage_ns(const struct rusage *usage)
+{
+	const uint64_t us = (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000000 + us * 1000;
 }
 
 int base_random(void *ret, size_t size)

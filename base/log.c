@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LOG_PER_SECOND = 20, LOG_EVENTS = 32, LOG_LINE_MAX = 2048, LOG_NAME_MAX = 48 };

@@ -4,8 +4,6 @@
 
 #include "base/base.h"
 
-#include <time.h>
-
 int base_compare_u32(const void *a, const void *b)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

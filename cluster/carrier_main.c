@@ -18,7 +18,6 @@
 
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #define MAIN_MEMORY (UINT64_C(2) << 30)
 

@@ -129,12 +129,9 @@ void convert_maker_end(struct convert_maker *maker)
 
 static uint64_t maker_cpu_ns(const struct convert_maker *maker)
 {
-	struct timespec used;
 	clockid_t clock;
 
-	if (clock_getcpuclockid(maker->pid, &clock) || clock_gettime(clock, &used) < 0)
-		return 0;
-	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+	return clock_getcpuclockid(maker->pid, &clock) ? 0 : base_clock_ns(clock);
 }
 
 /* Waits until it says something. false: it has used up its time. */

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
@@ -238,11 +237,8 @@ void limits_own_file(const char *name, char ret[LIMITS_PATH])
 uint64_t limits_cpu_ns(pid_t pid)
 {
 	clockid_t clock;
-	struct timespec time;
 
-	if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &time))
-		return 0;
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return pid <= 0 || clock_getcpuclockid(pid, &clock) ? 0 : base_clock_ns(clock);
 }
 
 /* What follows its name. false: it is gone. */
@@ -284,10 +280,7 @@ pid_t limits_parent(pid_t pid)
 
 uint64_t limits_own_cpu_ns(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return base_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 uint64_t limits_own_rss(void)

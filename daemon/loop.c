@@ -207,15 +207,9 @@ int loop_timer_new_call(struct loop *loop, struct loop_call call, void *arg,
 
 void loop_timer_set(struct loop_watch *timer, uint64_t delay_ns)
 {
-	struct timeval delay = {
-	    .tv_sec = (time_t)(delay_ns / 1000000000),
-	    .tv_usec = (suseconds_t)((delay_ns % 1000000000 + 999) / 1000),
-	};
+	const uint64_t us = delay_ns / 1000 + (delay_ns % 1000 > 0);
+	const struct timeval delay = {(time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
 
-	if (delay.tv_usec >= 1000000) {
-		delay.tv_sec++;
-		delay.tv_usec = 0;
-	}
 	event_add(timer->event, &delay);
 }
 

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "daemon/loop.h"
@@ -135,14 +134,12 @@ static void on_hup(void *arg)
 	struct service *service = arg;
 	struct param wanted;
 	struct diag diag = {""};
-	struct timespec now = {0};
 	char before[96];
 
 	if (service->is_stopping)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(before, sizeof(before), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
-		 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+		 base_now_ns() / 1000);
 	say(service, before, "Reads its configuration again");
 	if (service->calls.reread(service->calls.arg, &wanted, &diag) == 0)
 		take(service, &wanted);

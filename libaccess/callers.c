@@ -2,8 +2,6 @@
 
 #include "libaccess/callers.h"
 
-#include <time.h>
-
 void callers_init(struct callers *callers)
 {
 	*callers = (struct callers){.n = 0};
@@ -18,13 +16,10 @@ void callers_fini(struct callers *callers)
 /* It was not free: whoever ends his turn counts one off n_waiting and posts. */
 int callers_wait(struct callers *callers, pthread_mutex_t *lock, uint64_t deadline)
 {
-	struct timespec until;
+	const struct timespec until = base_timespec(BASE_MIN(deadline, (uint64_t)INT64_MAX));
 	int r;
 
 	callers->n_waiting++;
-	deadline = BASE_MIN(deadline, (uint64_t)INT64_MAX);
-	until.tv_sec = (time_t)(deadline / 1000000000);
-	until.tv_nsec = (long)(deadline % 1000000000);
 	pthread_mutex_unlock(lock);
 	r = sem_clockwait(&callers->turn, CLOCK_MONOTONIC, &until) == 0 ? 0 : errno;
 	pthread_mutex_lock(lock);

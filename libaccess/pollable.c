@@ -57,8 +57,7 @@ void pollable_forget(struct pollable *pollable)
 
 void pollable_set_timer(const struct pollable *pollable, uint64_t at_ns)
 {
-	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(at_ns / 1000000000),
-					       .tv_nsec = (long)(at_ns % 1000000000)}};
+	struct itimerspec when = {.it_value = base_timespec(at_ns)};
 
 	timerfd_settime(pollable->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }

@@ -9,7 +9,6 @@
  * the next op, which reads them at once, would wait for memory.
  */
 
-#include "base/base.h"
 #include "pipeline/types.h"
 
 struct picture { /* a view; the buffer owns the bytes */

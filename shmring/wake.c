@@ -18,12 +18,9 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shmring/wake.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 /* An error (no such futex: nobody slept) counts as none. */
 long wake_some(_Atomic uint32_t *seq, int n)
@@ -45,10 +42,7 @@ void wake_ring(_Atomic uint32_t *seq, _Atomic uint32_t *armed, int n)
 
 void wake_sleep(_Atomic uint32_t *seq, _Atomic uint32_t *armed, uint32_t seen, uint64_t timeout_ns)
 {
-	struct timespec timeout = {
-	    .tv_sec = (time_t)(timeout_ns / NS_PER_S),
-	    .tv_nsec = (long)(timeout_ns % NS_PER_S),
-	};
+	const struct timespec timeout = base_timespec(timeout_ns);
 
 	/* E1: seq_cst store, then E2; pairs with E4. */
 	atomic_store_explicit(armed, 1, memory_order_seq_cst);

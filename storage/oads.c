@@ -34,7 +34,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "storage/index.h"
@@ -51,11 +50,6 @@ struct oads {
 	uint64_t *start; /* owned; [groups + 1], the last is the end of the samples */
 	int64_t mtime_ns;
 };
-
-static int64_t mtime_of(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
 
 /* 0, OADS_E_CHANGED at the end of the file, or negative errno. */
 static int read_at(const struct oads *oads, void *to, uint64_t bytes, uint64_t at)
@@ -203,7 +197,7 @@ static int open_all(struct oads *oads, const char *name, const struct scan_progr
 		return refuse_errno(name, errno, diag);
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(oads->head))
 		return OADS_E_NONE;
-	oads->mtime_ns = mtime_of(&st);
+	oads->mtime_ns = base_time_ns(&st.st_mtim);
 	r = read_again(oads, &oads->head, sizeof(oads->head), 0);
 	if (r < 0)
 		return refuse_errno(name, -r, diag);
@@ -258,7 +252,8 @@ int oads_check(const struct oads *oads)
 
 	if (fstat(oads->fd, &st) < 0)
 		return -errno;
-	return (uint64_t)st.st_size == oads->head.bytes && mtime_of(&st) == oads->mtime_ns
+	return (uint64_t)st.st_size == oads->head.bytes &&
+		       base_time_ns(&st.st_mtim) == oads->mtime_ns
 		   ? 0
 		   : OADS_E_CHANGED;
 }

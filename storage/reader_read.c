@@ -24,7 +24,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Why it differs from the index: damaged entries read as nothing, and stand for more than one file. */

@@ -13,8 +13,6 @@
 
 #include "storage/store_parts.h"
 
-#include <time.h>
-
 #include "storage/store_place.h"
 
 #define STORE_CLOSE_NS UINT64_C(5000000000)
@@ -140,8 +138,7 @@ void store_close(struct store *store)
 	store->writer.is_stopping = true;
 	store->writer.stop_by_ns = base_now_ns() + STORE_CLOSE_NS;
 	pthread_cond_signal(&store->writer.wake);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += 2 * (time_t)(STORE_CLOSE_NS / 1000000000);
+	until = base_timespec(base_now_ns() + 2 * STORE_CLOSE_NS);
 	while (!store->writer.is_ended && r == 0)
 		r = pthread_cond_timedwait(&store->settled, &store->lock, &until);
 	r = store->writer.is_ended ? 0 : r;

@@ -16,9 +16,7 @@
 
 #include "storage/store_parts.h"
 
-#include <time.h>
-
-#define QUEUE_FLUSH_S 5
+#define QUEUE_FLUSH_NS (UINT64_C(5) * 1000000000)
 
 static bool queue_is_closed(const struct store *store)
 {
@@ -183,11 +181,9 @@ void store_queue_drop(struct store *store, const struct store_group *group)
 
 void store_flush(struct store *store)
 {
-	struct timespec until;
+	const struct timespec until = base_timespec(base_now_ns() + QUEUE_FLUSH_NS);
 	int r = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += QUEUE_FLUSH_S;
 	BASE_HOLD(&store->lock);
 	store->writer.flushes++;
 	pthread_cond_signal(&store->writer.wake);

@@ -17,8 +17,6 @@
 
 #include "storage/store_parts.h"
 
-#include <time.h>
-
 #define WRITE_AGE_NS UINT64_C(1000000000)
 #define WRITE_IDLE_NS (10 * WRITE_AGE_NS) /* records of use, dead readers */
 
@@ -431,8 +429,7 @@ void *store_write_main(void *arg)
 
 		pthread_mutex_lock(&store->lock);
 		while ((due = write_due(store, idle_ns)) > (now = base_now_ns())) {
-			const struct timespec until = {.tv_sec = (time_t)(due / 1000000000),
-						       .tv_nsec = (long)(due % 1000000000)};
+			const struct timespec until = base_timespec(due);
 
 			pthread_cond_timedwait(&store->writer.wake, &store->lock, &until);
 		}

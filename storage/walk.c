@@ -21,7 +21,6 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
-#include <time.h>
 
 #define WALK_TELL_NS 100000000
 #define WALK_LEFT_NAMES 3 /* of those left out that are named */
@@ -183,15 +182,12 @@ static void *walk_thread(void *arg)
 /* Waits until no thread lives; tells and asks ten times a second. */
 static void walk_wait(struct walk *walk, const struct scan_progress *progress)
 {
-	struct timespec until;
-
 	pthread_mutex_lock(&walk->lock);
 	while (walk->running) {
 		const uint64_t next_ns = base_now_ns() + WALK_TELL_NS;
+		const struct timespec until = base_timespec(next_ns);
 		uint64_t listed, files, bytes;
 
-		until.tv_sec = (time_t)(next_ns / 1000000000);
-		until.tv_nsec = (long)(next_ns % 1000000000);
 		while (walk->running && base_now_ns() < next_ns)
 			pthread_cond_timedwait(&walk->done, &walk->lock, &until);
 		listed = walk->n_listed;

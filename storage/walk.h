@@ -65,11 +65,11 @@ static inline uint64_t walk_bytes_of(const struct walk_folder *folder)
 
 static inline int64_t walk_mtime_ns(const struct stat *st)
 {
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	return base_time_ns(&st->st_mtim);
 }
 static inline int64_t walk_ctime_ns(const struct stat *st)
 {
-	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
+	return base_time_ns(&st->st_ctim);
 }
 
 /* Is it a file of that size, written to at that time? */

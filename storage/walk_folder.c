@@ -29,7 +29,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/vfs.h>
-#include <time.h>
 
 /* Clocks of file systems are as coarse as the kernel's tick; those that store whole seconds are
  * known by their zeros. */
@@ -85,11 +84,8 @@ void walk_folder_put(struct walk *walk, struct walk_folder *folder)
 static int64_t time_youth_ns(int64_t time_ns)
 {
 	const int64_t margin = time_ns % 1000000000 ? WALK_TICK_NS : WALK_COARSE_NS;
-	struct timespec now;
-	int64_t youth;
+	const int64_t youth = time_ns + margin - (int64_t)base_clock_ns(CLOCK_REALTIME);
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	youth = time_ns + margin - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 	return youth > 2 * WALK_COARSE_NS ? 0 : BASE_MAX(youth, 0);
 }
 

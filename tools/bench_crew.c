@@ -70,8 +70,7 @@ static bool bench_crew_wait(struct bench_crew *crew, unsigned job, int options, 
 	if (wait4(member->pid, ret_status, options, &used) != member->pid)
 		return false;
 	member->pid = 0;
-	crew->cpu_seconds += (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-			     (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+	crew->cpu_seconds += (double)base_usage_ns(&used) / 1e9;
 	return true;
 }
 

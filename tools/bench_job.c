@@ -20,7 +20,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 struct bench_life { /* one process's worth of a job */

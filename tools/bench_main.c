@@ -15,7 +15,6 @@
 #include "tools/host.h"
 
 #include <signal.h>
-#include <time.h>
 
 #define BENCH_TICK_MS 20
 #define BENCH_STATUS_NS UINT64_C(20000000000)

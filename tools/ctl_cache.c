@@ -11,7 +11,6 @@
 #include "tools/ctl_cache.h"
 
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/url.h"

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HOST_MAX_SETTINGS 300

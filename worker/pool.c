@@ -136,14 +136,6 @@ uint64_t pool_wait_ns(const struct pool *pool, uint64_t now_ns)
 
 /* ---- ending ---- */
 
-static uint64_t pool_cpu_ns(const struct rusage *usage)
-{
-	uint64_t us = (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
-
-	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * UINT64_C(1000000000) +
-	       us * 1000;
-}
-
 static bool pool_find_pid(const struct pool *pool, pid_t pid, unsigned *ret)
 {
 	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++) {
@@ -168,7 +160,7 @@ int pool_reap(struct pool *pool, uint64_t now_ns, struct pool_event *ret)
 				   .index = index,
 				   .pid = pid,
 				   .status = status,
-				   .cpu_ns = pool_cpu_ns(&usage)};
+				   .cpu_ns = base_usage_ns(&usage)};
 	/* Nobody asked one of the current generation to end that has a place, whatever it says of itself. */
 	if (status != 0 || (pool->worker[index].generation == pool->generation &&
 			    !pool->worker[index].is_surplus)) {

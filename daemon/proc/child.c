@@ -212,12 +212,6 @@ char *child_describe_end(int status, char *ret, size_t size)
 
 /* ---- ends ---- */
 
-static uint64_t cpu_ns_of(const struct rusage *usage)
-{
-	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * UINT64_C(1000000000) +
-	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
-}
-
 bool child_has_ended(pid_t pid, int *ret_status, uint64_t *ret_cpu_ns)
 {
 	siginfo_t info = {.si_pid = 0};
@@ -230,7 +224,7 @@ bool child_has_ended(pid_t pid, int *ret_status, uint64_t *ret_cpu_ns)
 	*ret_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
 						 : W_EXITCODE(0, info.si_status) |
 						       (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
-	*ret_cpu_ns = cpu_ns_of(&usage);
+	*ret_cpu_ns = base_usage_ns(&usage);
 	return true;
 }
 

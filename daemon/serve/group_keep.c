@@ -38,7 +38,6 @@
 #include <stdio.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -133,11 +132,6 @@ static bool is_old(const struct kept *kept, uint64_t most_ns)
 	return now_ns - BASE_MIN(kept->left_ns, now_ns) >= most_ns;
 }
 
-static bool is_before(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
 /* May ranks still be in its group? */
 static bool is_in_use(const struct kept *kept)
 {
@@ -201,7 +195,7 @@ static void remember_found(struct kept_logs *logs, const char *name, uid_t uid,
 		return;
 	kept->is_found = true;
 	BASE_EACH(each, &logs->list, link) {
-		if (is_before(&each->written, &kept->written))
+		if (base_compare_times(&each->written, &kept->written) < 0)
 			break;
 		newer = each;
 	}
@@ -468,9 +462,10 @@ static void consider(struct search *search, const struct kept *kept)
 
 	if (!begins_with(kept->name, search->job) || search->is_named)
 		return;
-	if (!is_named && (is_old(kept, KEPT_NS) ||
-			  !begins_with(kept->name + strlen(search->job), search->origin) ||
-			  (search->found && is_before(&kept->written, &search->found->written))))
+	if (!is_named &&
+	    (is_old(kept, KEPT_NS) ||
+	     !begins_with(kept->name + strlen(search->job), search->origin) ||
+	     (search->found && base_compare_times(&kept->written, &search->found->written) < 0)))
 		return;
 	search->is_named = is_named;
 	search->found = kept;

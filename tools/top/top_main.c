@@ -9,7 +9,6 @@
 
 #include <locale.h>
 #include <strings.h>
-#include <time.h>
 
 #include "tools/option.h"
 #include "tools/top/top_feed.h"
