@@ -1,0 +1,520 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""access-bucket as a whole, with the simplest of providers (plain.c): a server here that breaks in all the ways there are, jobs
+that watch, and readers that ask. No test decides by time: what must come is waited for."""
+
+import email.utils
+import fcntl
+import http.server
+import mmap
+import os
+import pathlib
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import unittest
+import urllib.parse
+
+PROGRAM = os.path.join(os.environ.get("top_builddir", "."), "tests/bucket/access-bucket")
+MAGIC = 0x314B4342214F4121
+WATCH, HELLO, READ = 1, 2, 3
+LISTING, READY, REFUSED = 1, 2, 3
+GOOD, CHANGED, DENIED, FAILED = 0, 1, 2, 3
+F_ADD_SEALS, F_SEAL_SHRINK = 1033, 2
+PATIENCE = 600
+DATE = 1700000000
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Objects by name. broken: what it does to the next requests of an object, one each: a status, "cut" or "hang up"."""
+
+    request_queue_size = 256
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
+        self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
+        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread.start()
+
+    def handle_error(self, request, client_address):
+        pass  # clients may go whenever they want
+
+    @property
+    def url(self):
+        return f"plain://127.0.0.1:{self.server_address[1]}"
+
+    def put(self, name, data):
+        with self.lock:
+            self.tags[name] = f'"{random.getrandbits(64):x}"'
+            self.objects[name] = data
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def say(self, status, body=b"", headers=()):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def list(self, prefix, after):
+        server = self.server
+        with server.lock:
+            server.lists += 1
+            names = sorted(name for name in server.objects if name.startswith(prefix) and name > after)
+            lines = [f"{len(server.objects[name])} {DATE} {server.tags[name]} {name}\n" for name in names[:server.page]]
+        if len(names) > server.page:
+            lines.append(f"next {names[server.page - 1]}\n")
+        self.say(200, "".join(lines).encode())
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        server, parts = self.server, urllib.parse.urlsplit(self.path)
+        if server.token is not None and self.headers.get("Token") != server.token:
+            return self.say(403, b"no")
+        query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
+        if "list" in query:
+            return self.list(query["list"][0], query["after"][0])
+        name = urllib.parse.unquote(parts.path)[1:]
+        with server.lock:
+            data, tag = server.objects.get(name), server.tags.get(name)
+            broken = server.broken.pop() if server.broken else None
+            server.asked.append((name, self.headers.get("Range")))
+        if isinstance(broken, int):
+            return self.say(broken, b"broken")
+        if data is None:
+            return self.say(404, b"none")
+        headers = [("ETag", tag), ("Last-Modified", email.utils.formatdate(DATE, usegmt=True))]
+        if self.headers.get("Range") is None:
+            return self.say(200, data, headers)
+        first, last = (int(number) for number in self.headers["Range"][len("bytes="):].split("-"))
+        part = data[first:last + 1]
+        headers.append(("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(data)}"))
+        if broken is None:
+            return self.say(200 if server.says_200 else 206, part, headers)
+        self.close_connection = True
+        if broken == "cut":
+            self.send_response(206)
+            for header in headers:
+                self.send_header(*header)
+            self.send_header("Content-Length", str(len(part)))
+            self.end_headers()
+            self.wfile.write(part[:len(part) // 2])
+        return None
+
+
+def head(kind, count=0, memory=0):
+    return struct.pack("<QIIQQ", MAGIC, kind, count, memory, 0)
+
+
+class Peer:
+    """A connection to access-bucket."""
+
+    def __init__(self, folder):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(PATIENCE)
+        here = os.open(folder, os.O_PATH)
+        self.socket.connect(f"/proc/self/fd/{here}/socket")
+        os.close(here)
+
+    def close(self):
+        self.socket.close()
+
+    def ends(self):
+        try:
+            return self.socket.recv(4096) == b""
+        except ConnectionResetError:
+            return True
+
+
+class Job(Peer):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.socket.send(head(WATCH))
+
+    def news(self):
+        message = self.socket.recv(4096)
+        magic, what, _, objects, size = struct.unpack_from("<QIIQQ", message)
+        assert magic == MAGIC and len(message) == 1024, message
+        return what, objects, size, message[32:].split(b"\0")[0].decode()
+
+    def wait(self):
+        while True:
+            news = self.news()
+            if news[0] != LISTING:
+                return news
+
+
+class Reader(Peer):
+    def __init__(self, folder, size=1 << 24, seals=F_SEAL_SHRINK):
+        super().__init__(folder)
+        self.folder, self.id = folder, 0
+        fd = os.memfd_create("reader", os.MFD_ALLOW_SEALING)
+        os.ftruncate(fd, size)
+        if seals:
+            fcntl.fcntl(fd, F_ADD_SEALS, seals)
+        self.memory = mmap.mmap(fd, size)
+        socket.send_fds(self.socket, [head(HELLO, 0, size)], [fd])
+        os.close(fd)
+
+    def ask(self, ranges):
+        """(name, at, bytes, place) each: one message."""
+        asks, names = b"", b""
+        for name, at, size, place in ranges:
+            stat = os.stat(f"{self.folder}/data/{name}")
+            encoded = name.encode()
+            asks += struct.pack("<QQQQqIIQQ", self.id, at, place, stat.st_size, stat.st_mtime_ns, size, len(encoded), 0, 0)
+            names += encoded
+            self.id += 1
+        self.socket.send(head(READ, len(ranges)) + asks + names)
+
+    def answers(self, n):
+        """By id: status, code, text."""
+        found = {}
+        while len(found) < n:
+            message = self.socket.recv(1 << 16)
+            assert message and len(message) % 64 == 0, message
+            for at in range(0, len(message), 64):
+                id_, status, code = struct.unpack_from("<QIi", message, at)
+                assert id_ not in found
+                found[id_] = (status, code, message[at + 16:at + 64].split(b"\0")[0].decode())
+        return found
+
+    def read(self, name, at, size, place=0):
+        self.ask([(name, at, size, place)])
+        (answer,) = self.answers(1).values()
+        return answer, self.memory[place:place + size]
+
+
+class ServeTest(unittest.TestCase):
+    def setUp(self):
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="serve_test."))
+        self.folder = str(self.work / "folder")
+        self.server = Server()
+        self.closing = []
+
+    def tearDown(self):
+        for peer in self.closing:
+            peer.close()
+        self.wait_end()
+        self.server.close()
+        shutil.rmtree(self.work)
+
+    def start(self, path="/", *options, keep=PATIENCE, code=0):
+        done = subprocess.run([PROGRAM, "--keep", str(keep), self.folder, self.server.url + path, *options],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr
+
+    def peer(self, made):
+        self.closing.append(made)
+        return made
+
+    def job(self, *arguments, **options):
+        self.start(*arguments, **options)
+        job = self.peer(Job(self.folder))
+        return job, job.wait()
+
+    def pid(self):
+        """Of the one whose log is locked, by the kernel's list."""
+        log = os.path.join(self.folder, "log")
+        if not os.path.exists(log):
+            return None
+        inode = f":{os.stat(log).st_ino}"
+        for line in pathlib.Path("/proc/locks").read_text().splitlines():
+            words = line.split()
+            if len(words) > 5 and words[1] == "FLOCK" and words[5].endswith(inode):
+                return int(words[4])
+        return None
+
+    def wait_end(self):
+        """It is told to end, if it is there; and waited for, by the lock of its log."""
+        pid = self.pid()
+        if pid:
+            os.kill(pid, 15)
+        log = os.path.join(self.folder, "log")
+        if os.path.exists(log):
+            with open(log, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+
+    def check(self, reader, name, at, size, place=0):
+        answer, data = reader.read(name, at, size, place)
+        self.assertEqual(answer, (GOOD, 0, ""))
+        self.assertEqual(data, self.server.objects["set/" + name][at:at + size])
+
+    def fill(self, n=20):
+        for i in range(n):
+            self.server.put(f"set/{i % 3}/{i}.bin", random.Random(i).randbytes(1000 + 7 * i))
+        self.server.put("set/t-000.tar", random.Random(99).randbytes(3 << 20))
+
+    def test_reads(self):
+        self.fill()
+        _, news = self.job("/set/")
+        self.assertEqual(news[:3], (READY, 21, sum(map(len, self.server.objects.values()))))
+        reader = self.peer(Reader(self.folder))
+        names = [name[len("set/"):] for name in self.server.objects]
+        reader.ask([(name, 0, os.stat(f"{self.folder}/data/{name}").st_size, i << 18) for i, name in enumerate(names[:20])])
+        self.assertEqual(set(reader.answers(20).values()), {(GOOD, 0, "")})
+        for i, name in enumerate(names[:20]):
+            data = self.server.objects["set/" + name]
+            self.assertEqual(reader.memory[i << 18:(i << 18) + len(data)], data)
+
+    def test_merges(self):
+        """Neighbours are asked for once, what overlaps, too; and what is between them goes nowhere."""
+        self.fill()
+        self.job("/set/t-000.tar")
+        self.assertEqual(os.listdir(self.folder + "/data"), ["t-000.tar"])
+        data, reader = self.server.objects["set/t-000.tar"], self.peer(Reader(self.folder))
+        ranges = [("t-000.tar", at, 1000, 4096 * i) for i, at in enumerate((500, 250000, 0, 700, 2000000))]
+        reader.ask(ranges)
+        self.assertEqual(set(reader.answers(5).values()), {(GOOD, 0, "")})
+        self.assertEqual(sorted(self.server.asked), [("set/t-000.tar", "bytes=0-250999"), ("set/t-000.tar", "bytes=2000000-2000999")])
+        for _, at, size, place in ranges:
+            self.assertEqual(reader.memory[place:place + size], data[at:at + size])
+            self.assertEqual(reader.memory[place + size:place + 4096], bytes(4096 - size))
+
+    def test_pattern(self):
+        for name in ("in/t-000.tar", "in/t-001.tar", "in/t-002.json", "in/t-x/3.tar", "in/other"):
+            self.server.put(name, name.encode())
+        _, news = self.job("/in/t-{000..001}.tar")
+        self.assertEqual(news[:2], (READY, 2))
+        self.assertEqual(sorted(os.listdir(self.folder + "/data")), ["t-000.tar", "t-001.tar"])
+        answer, data = self.peer(Reader(self.folder)).read("t-001.tar", 3, 5)
+        self.assertEqual((answer[0], data), (GOOD, b"t-001"))
+
+    def test_listless(self):
+        """Each name is asked for where there is no list."""
+        for i in range(40):
+            self.server.put(f"in/t-{i:02}", bytes(i))
+        _, news = self.job("/in/t-{00..39}", "listless=1")
+        self.assertEqual(news[:3], (READY, 40, sum(range(40))))
+        self.assertEqual(os.stat(self.folder + "/data/t-39").st_size, 39)
+        self.assertEqual(self.server.lists, 0)
+
+    def test_pages(self):
+        self.server.page = 7
+        self.fill(50)
+        _, news = self.job()
+        self.assertEqual(news[:2], (READY, 51))
+        self.assertEqual(self.server.lists, 8)
+
+    def test_broken(self):
+        """Whatever passes is tried again, and goes on at the byte."""
+        self.fill()
+        self.job("/set")
+        reader = self.peer(Reader(self.folder))
+        for broken in ([503], [429, 500], ["cut"], ["hang up", "cut", 503], ["cut", "cut", "cut", "cut"]):
+            self.server.broken = list(broken)
+            self.server.asked.clear()
+            self.check(reader, "t-000.tar", 5, 2 << 20)
+            self.assertEqual(len(self.server.asked), len(broken) + 1)
+        self.assertGreater(int(self.server.asked[-1][1][len("bytes="):].split("-")[0]), 5)
+        self.server.broken = [503] * 5
+        answer, _ = reader.read("0/0.bin", 0, 9)
+        self.assertEqual(answer, (FAILED, 503, "the server says 503"))
+        self.check(reader, "0/0.bin", 0, 9)
+        self.server.broken = [405]
+        answer, _ = reader.read("0/0.bin", 0, 9)
+        self.assertEqual(answer, (FAILED, 405, "the server says 405"))
+
+    def test_says_200(self):
+        self.fill()
+        self.job("/set")
+        self.server.says_200 = True
+        self.check(self.peer(Reader(self.folder)), "t-000.tar", 5, 2000)
+
+    def test_changed(self):
+        self.fill()
+        job, _ = self.job("/set")
+        reader = self.peer(Reader(self.folder))
+        size = len(self.server.objects["set/0/0.bin"])
+        self.server.put("set/0/0.bin", bytes(size))
+        answer, data = reader.read("0/0.bin", 0, 9)
+        self.assertEqual((answer[0], data), (CHANGED, bytes(9)))
+        self.server.put("set/1/1.bin", b"short")
+        self.assertEqual(reader.read("1/1.bin", 0, 3)[0][0], CHANGED)
+        del self.server.objects["set/2/2.bin"]
+        self.assertEqual(reader.read("2/2.bin", 0, 9)[0][:2], (CHANGED, 404))
+        # While it goes on: no byte of the other one is told as good.
+        self.server.broken = ["cut"]
+        self.check(reader, "t-000.tar", 0, 1 << 20)
+        self.assertEqual(job.socket.send(head(READ)), 32)
+        self.assertTrue(job.ends())
+
+    def test_refused(self):
+        """New credentials help once; else it is said why."""
+        self.fill()
+        self.server.token = "a"
+        self.job("/set", "token=a")
+        reader = self.peer(Reader(self.folder))
+        self.check(reader, "0/0.bin", 0, 9)
+        self.server.token = "a+"
+        self.check(reader, "0/0.bin", 0, 9)
+        self.server.token = "b"
+        answer, _ = reader.read("0/0.bin", 0, 9)
+        self.assertEqual(answer, (DENIED, 0, "set/0/0.bin: refused with 403"))
+        self.server.token = "a+"
+        self.check(reader, "0/0.bin", 0, 9)
+
+    def test_no_list(self):
+        """Who came for a listing that fails is told, and it ends: the next job starts its own."""
+        self.server.token = "b"
+        job, news = self.job("/set/", "token=a")
+        self.assertEqual((news[0], news[3]), (REFUSED, "set/: refused with 403"))
+        self.assertTrue(job.ends())
+        with open(self.folder + "/log", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        self.assertFalse(os.path.exists(self.folder + "/socket"))
+        self.server.token = None
+        self.fill()
+        _, news = self.job("/set/")
+        self.assertEqual(news[0], READY)
+
+    def test_hopeless(self):
+        self.assertIn("there are no credentials", self.start("/", "token=none", code=1))
+        self.assertIn('no option "region"', self.start("/", "region=x", code=1))
+        self.assertIn("{000..123}", self.start("/{0..1}/x", code=1))
+        self.assertFalse(os.path.exists(self.folder + "/socket"))
+
+    def test_nothing(self):
+        _, news = self.job("/nothing")
+        self.assertEqual(news[0], REFUSED)
+        self.assertIn("no object of that name", news[3])
+
+    def test_started_twice(self):
+        self.fill()
+        self.job("/set")
+        pid = self.pid()
+        self.start("/set")
+        self.assertEqual(self.pid(), pid)
+
+    def test_ends(self):
+        """With the last job; what is left says what it is, and is used again."""
+        self.fill()
+        self.start("/set", keep=1)
+        job = Job(self.folder)
+        self.assertEqual(job.wait()[0], READY)
+        other = Job(self.folder)
+        self.assertEqual(other.wait()[0], READY)
+        job.close()
+        stat = os.stat(self.folder + "/data/0/0.bin")
+        other.close()
+        with open(self.folder + "/log", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["data", "log", "oneaccess-bucket"])
+        note = pathlib.Path(self.folder, "oneaccess-bucket").read_bytes()
+        url = f"{self.server.url}/set".encode()
+        self.assertEqual(note, struct.pack("<QII48x", MAGIC, len(url), 0) + url)
+        _, news = self.job("/set")
+        self.assertEqual(news[0], READY)
+        self.assertEqual(os.stat(self.folder + "/data/0/0.bin").st_ino, stat.st_ino)
+
+    def test_strangers(self):
+        """What makes no sense ends that connection, and no other."""
+        self.fill()
+        self.job("/set")
+        good = self.peer(Reader(self.folder))
+        for message in (b"", b"x", head(9), head(READ, 1), head(WATCH)[:31], head(WATCH) + b"x", head(HELLO, 0, 4096)):
+            peer = self.peer(Peer(self.folder))
+            if message:
+                peer.socket.send(message)
+            else:
+                peer.socket.shutdown(socket.SHUT_WR)
+            self.assertTrue(peer.ends(), message)
+        self.assertTrue(self.peer(Reader(self.folder, seals=0)).ends())
+        twice = self.peer(Reader(self.folder))
+        twice.socket.send(head(WATCH))
+        self.assertTrue(twice.ends())
+        self.check(good, "0/0.bin", 0, 9)
+
+    def test_leaves(self):
+        """A reader that goes in the middle of its answers takes its memory along."""
+        self.fill()
+        self.job("/set")
+        for _ in range(5):
+            reader = Reader(self.folder)
+            reader.ask([("t-000.tar", 30000 * i, 20000, 20000 * i) for i in range(64)])
+            reader.close()
+        self.check(self.peer(Reader(self.folder)), "t-000.tar", 0, 1 << 20)
+
+    def test_many(self):
+        """More than one reader may have unanswered, by several readers at once."""
+        self.fill()
+        self.job("/set")
+        readers = [self.peer(Reader(self.folder)) for _ in range(3)]
+        names = [name[len("set/"):] for name in self.server.objects]
+        self.server.broken = [503, "cut", "hang up"] * 5
+
+        def run(reader, seed, failed):
+            draw = random.Random(seed)
+            for _ in range(20):
+                first = reader.id
+                ranges = [(draw.choice(names), draw.randrange(900), 1 + draw.randrange(100), 4096 * i) for i in range(64)]
+                reader.ask(ranges)
+                answers = reader.answers(64)
+                for i, (name, at, size, place) in enumerate(ranges):
+                    if answers[first + i][0] != GOOD or \
+                            reader.memory[place:place + size] != self.server.objects["set/" + name][at:at + size]:
+                        failed.append((name, answers[first + i]))
+
+        failed = []
+        threads = [threading.Thread(target=run, args=(reader, i, failed)) for i, reader in enumerate(readers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+
+    def test_listed_anew(self):
+        """A job that comes later sees what is there then."""
+        self.fill()
+        self.start("/set")
+        job = self.peer(Job(self.folder))
+        self.assertEqual(job.wait()[1], 21)
+        self.server.put("set/new", b"new")
+        del self.server.objects["set/0/0.bin"]
+        count = 0
+        while not os.path.exists(self.folder + "/data/new"):  # for BUCKET_FRESH_S one listing is as good as another
+            later = Job(self.folder)
+            self.assertEqual(later.wait()[0], READY)
+            later.close()
+            count += 1
+        self.assertFalse(os.path.exists(self.folder + "/data/0/0.bin"))
+        self.assertEqual(os.stat(self.folder + "/data/new").st_size, 3)
+
+    def test_printed(self):
+        self.fill(3)
+        done = subprocess.run([PROGRAM, "--list", self.server.url + "/set"], capture_output=True, text=True, check=True)
+        self.assertEqual([line.split()[::2] for line in done.stdout.splitlines()],
+                         [["1000", "0/0.bin"], ["1007", "1/1.bin"], ["1014", "2/2.bin"], [str(3 << 20), "t-000.tar"]])
+        self.assertIn("2023-11-14T22:13:20Z", done.stdout)
+
+    def test_not_dumpable(self):
+        """Nobody of the user's reads the credentials out of its memory; root may, so it is the flag that counts."""
+        self.fill()
+        self.job("/set", "token=secret-of-the-test")
+        pid = self.pid()
+        self.assertEqual(os.stat(f"/proc/{pid}/environ").st_uid, 0)
+        self.assertNotIn("secret", pathlib.Path(self.folder, "log").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
