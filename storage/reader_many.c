@@ -4,12 +4,15 @@
  * Several tasks that a thread brings at once, where a kind can (source/source_kind.h): samples that processes make, reads that are under
  * way together, rows so small that what each one costs is more than its bytes. A thread takes no more than its share of those that wait.
  *
- * Each is told as it comes: whoever waits for one waits for no other.
+ * Each is told as it comes: whoever waits for one waits for no other. Where samples come from far away, more are taken on
+ * meanwhile, so that the last of some is not waited for before others are asked for.
  */
 
 #include "storage/source/source_bytes.h"
 
 #include "storage/source/source_kind.h"
+
+#define MANY_MORE 512 /* tasks that a thread takes on while others are under way */
 
 /* More of the queue's tasks, to be brought at once: no more than the thread's share of those that wait. */
 static unsigned claim_more(const struct reader_thread *thread, struct reader_queue *queue,
@@ -54,10 +57,14 @@ static struct reader_wanted many_wants(const struct reader_queue *queue,
 
 struct telling {
 	struct reader_many many;
+	struct reader_thread *thread;
 	struct reader_queue *queue;
-	uint64_t told_ns; /* when some were told last */
-	uint64_t cpu_ns;  /* the thread's, when it was last asked for */
-	unsigned untimed; /* were told since */
+	struct queue_task *task;  /* of each that is wanted */
+	struct reader_came *came; /* what came of it before; NULL: nothing of any */
+	unsigned more;            /* that were taken on since */
+	uint64_t told_ns;         /* when some were told last */
+	uint64_t cpu_ns;          /* the thread's, when it was last asked for */
+	unsigned untimed;         /* were told since */
 };
 
 /* Of those that were told since it was asked for last, each. */
@@ -115,10 +122,14 @@ static void many_tell(struct reader_many *many)
 		cpu_ns = share_cpu(all);
 	for (unsigned i = 0; i < many->n; i++) {
 		struct reader_wanted *wanted = &many->wanted[i];
-		const struct reader_came as = {.bytes = wanted->task->bytes};
+		struct reader_came as = {.bytes = wanted->task->bytes};
 
 		if (!is_news(wanted))
 			continue;
+		if (all->came) {
+			as = all->came[i];
+			as.bytes += wanted->task->bytes;
+		}
 		wanted->is_told = true;
 		reader_queue_end(all->queue, wanted->task, &as, &wanted->outcome,
 				 (now_ns - all->told_ns) / came, cpu_ns);
@@ -126,36 +137,107 @@ static void many_tell(struct reader_many *many)
 	all->told_ns = now_ns;
 }
 
-static void many_bring(struct reader_thread *thread, struct reader_queue *queue,
-		       struct reader_wanted *wanted, unsigned n)
-{
-	struct telling all = {.many = {&thread->link, wanted, n, many_tell},
-			      .queue = queue,
-			      .told_ns = base_now_ns(),
-			      .cpu_ns = base_cpu_ns()};
+/* ---- which are brought so ---- */
 
-	source_sample_many(queue->dataset, &all.many);
-	many_tell(&all.many);
-	for (unsigned i = 0; i < n; i++)
+/* Of an object store, which is far away: also samples of which a form is wanted that is not there. false: it has been ended. */
+static bool wants_object(struct telling *all, unsigned i)
+{
+	const uint64_t begin_ns = base_now_ns();
+	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ, .code = EINVAL};
+	const struct queue_task *task = &all->task[i];
+	struct reader_came *came = &all->came[i];
+	enum reader_bring is;
+
+	*came = (struct reader_came){.form = 0};
+	if (!reader_queue_fits(all->queue, task)) {
+		reader_queue_serve(all->thread, all->queue, task);
+		return false;
+	}
+	is = reader_queue_bring_kept(all->queue, task, came, &outcome);
+	if (is == READER_BRING_DONE)
+		reader_queue_end(all->queue, task, came, &outcome, base_now_ns() - begin_ns, 0);
+	return is == READER_BRING_SAMPLE;
+}
+
+/* The task of that number. false: it has been ended. */
+static bool want_one(struct telling *all, unsigned i)
+{
+	const struct queue_task *task = &all->task[i];
+	bool is_wanted;
+
+	reader_queue_touch(all->queue, task);
+	if (all->came)
+		is_wanted = wants_object(all, i);
+	else if (!(is_wanted = is_plain(all->queue, task)))
+		reader_queue_serve(all->thread, all->queue, task);
+	if (!is_wanted)
+		return false;
+	all->many.wanted[i] = many_wants(all->queue, task);
+	if (all->came)
+		all->many.wanted[i].buffer += all->came[i].bytes;
+	return true;
+}
+
+/* No more than so many in all, so that other queues have their turn. */
+static struct reader_wanted *many_more(struct reader_many *many)
+{
+	struct telling *all = (struct telling *)many;
+	unsigned i = 0;
+	int r;
+
+	while (i < many->n && !many->wanted[i].is_told)
+		i++;
+	if (i == many->n && many->n < SOURCE_MOST_MADE)
+		many->n++;
+	while (i < many->n && all->more < MANY_MORE && !reader_queue_is_leaving(all->queue)) {
+		many->wanted[i].is_told = true; /* until there is one */
+		r = queue_claim_read(&all->queue->queue, all->thread->owner, &all->task[i]);
+		if (r == QUEUE_E_BAD)
+			reader_queue_forged(all->thread->owner);
+		if (r)
+			break;
+		all->more++;
+		if (want_one(all, i))
+			return &many->wanted[i];
+	}
+	if (i < many->n)
+		many->wanted[i] = (struct reader_wanted){.task = &all->task[i], .is_told = true};
+	return NULL;
+}
+
+static void many_bring(struct telling *all)
+{
+	struct reader_wanted *wanted = all->many.wanted;
+
+	source_sample_many(all->queue->dataset, &all->many);
+	many_tell(&all->many);
+	for (unsigned i = 0; i < all->many.n; i++)
 		if (!wanted[i].is_told)
-			reader_queue_serve(thread, queue, wanted[i].task);
+			reader_queue_serve(all->thread, all->queue, wanted[i].task);
 }
 
 static void many_serve(struct reader_thread *thread, struct reader_queue *queue,
-		       const struct queue_task task[], unsigned n)
+		       struct queue_task task[], unsigned n)
 {
 	struct reader_wanted wanted[SOURCE_MOST_MADE];
-	unsigned fit = 0;
+	struct reader_came came[SOURCE_MOST_MADE];
+	struct telling all = {
+	    .many = {&thread->link, wanted, 0, many_tell, many_more},
+	    .thread = thread,
+	    .queue = queue,
+	    .task = task,
+	    .came = queue->dataset->bucket ? came : NULL,
+	};
 
 	for (unsigned i = 0; i < n; i++) {
-		reader_queue_touch(queue, &task[i]);
-		if (is_plain(queue, &task[i]))
-			wanted[fit++] = many_wants(queue, &task[i]);
-		else
-			reader_queue_serve(thread, queue, &task[i]);
+		if (all.many.n < i)
+			task[all.many.n] = task[i];
+		all.many.n += want_one(&all, all.many.n);
 	}
-	if (fit)
-		many_bring(thread, queue, wanted, fit);
+	all.told_ns = base_now_ns();
+	all.cpu_ns = base_cpu_ns();
+	if (all.many.n)
+		many_bring(&all);
 }
 
 void reader_many_serve(struct reader_thread *thread, struct reader_queue *queue,

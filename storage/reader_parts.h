@@ -234,6 +234,8 @@ struct reader_many { /* those that a thread asks for at once */
 	unsigned n;
 	/* Some more are settled, or left: their tasks end now, or are others' to bring, and their memory is others'. */
 	void (*tell)(struct reader_many *many);
+	/* Another one, in the place of one that was told: others are still under way. NULL: there is none now. */
+	struct reader_wanted *(*more)(struct reader_many *many);
 };
 /* Reads a sample's bytes to buffer (as many as the index says) and checks that they are still those of the
  * index. */
@@ -366,6 +368,11 @@ const struct reader_kept *reader_queue_kept(const struct reader_queue *queue,
 					    unsigned form); /* NULL: none yet */
 /* The task's part of the arena is there, before time is taken. */
 void reader_queue_touch(struct reader_queue *queue, const struct queue_task *task);
+enum reader_bring { READER_BRING_DONE, READER_BRING_WAITS, READER_BRING_SAMPLE };
+/* What needs no reading: the form that is wanted, if it is kept, or nothing. WAITS: the task is others' to end. SAMPLE: the sample is to be read,
+ * behind came->bytes that came already. */
+enum reader_bring reader_queue_bring_kept(struct reader_queue *queue, const struct queue_task *task,
+					  struct reader_came *came, struct reader_outcome *outcome);
 /* One by itself. */
 void reader_queue_serve(struct reader_thread *thread, struct reader_queue *queue,
 			const struct queue_task *task);

@@ -266,10 +266,10 @@ static bool queue_is_idle(const struct reader_queue *queue, const struct queue_t
 	return !kept || !kept->shared || !reader_peers_makes_ahead(kept->shared, task->sample);
 }
 
-/* The form that is wanted if it is kept, else the file; behind a crop index both. false: it waits for peers. */
-static bool queue_bring(struct reader_queue *queue, const struct queue_task *task, uint8_t *buffer,
-			struct reader_came *came, struct reader_outcome *outcome)
+enum reader_bring reader_queue_bring_kept(struct reader_queue *queue, const struct queue_task *task,
+					  struct reader_came *came, struct reader_outcome *outcome)
 {
+	uint8_t *buffer = queue->arena + task->arena_offset;
 	const bool is_again = came->is_again;
 
 	if (!came->form)
@@ -277,15 +277,27 @@ static bool queue_bring(struct reader_queue *queue, const struct queue_task *tas
 	if (!came->form && queue_get(queue, task, buffer, came) &&
 	    came->form != LAYOUT_FORM_INDEXED) {
 		reader_check_sample(queue->dataset, task->sample, outcome);
-		return true;
+		return READER_BRING_DONE;
 	}
 	if (!came->form && task->slot == LAYOUT_NO_SLOT && queue_is_idle(queue, task)) {
 		*came = (struct reader_came){.form = task->want};
 		outcome->stage = LAYOUT_FAIL_NONE;
-		return true;
+		return READER_BRING_DONE;
 	}
 	if (!came->form && !is_again && task->slot != LAYOUT_NO_SLOT && queue_asks(queue, task))
-		return false;
+		return READER_BRING_WAITS;
+	return READER_BRING_SAMPLE;
+}
+
+/* The form that is wanted if it is kept, else the file; behind a crop index both. false: it waits for peers. */
+static bool queue_bring(struct reader_queue *queue, const struct queue_task *task,
+			struct reader_came *came, struct reader_outcome *outcome)
+{
+	uint8_t *buffer = queue->arena + task->arena_offset;
+	const enum reader_bring is = reader_queue_bring_kept(queue, task, came, outcome);
+
+	if (is != READER_BRING_SAMPLE)
+		return is == READER_BRING_DONE;
 	reader_read_sample(queue->dataset, task->sample, buffer + came->bytes, outcome);
 	came->bytes += task->bytes;
 	return true;
@@ -305,7 +317,7 @@ static bool queue_read(struct reader_thread *thread, struct reader_queue *queue,
 	else if (ops->make)
 		ops->make(queue->dataset, &making, outcome);
 	else
-		return queue_bring(queue, task, buffer, came, outcome);
+		return queue_bring(queue, task, came, outcome);
 	return true;
 }
 

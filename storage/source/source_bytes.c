@@ -222,7 +222,8 @@ unsigned source_sample_most(const struct reader_dataset *dataset, const struct r
 struct several {
 	const struct reader_dataset *dataset;
 	struct reader_many *many;
-	unsigned next;
+	unsigned n, next; /* of those that it had at first */
+	bool is_closed; /* no more are taken on than it has */
 	struct reader_wanted *asked[SOURCE_SLOTS];
 };
 
@@ -235,13 +236,20 @@ static void settle_at_once(const struct several *all, struct reader_wanted *want
 	wanted->is_settled = true;
 }
 
+static struct reader_wanted *next_wanted(struct several *all)
+{
+	if (all->next < all->n)
+		return &all->many->wanted[all->next++];
+	return all->is_closed ? NULL : all->many->more(all->many);
+}
+
 /* Those that need more than one question are left. */
 static bool next_sample(void *arg, unsigned number, struct source_range *ret)
 {
 	struct several *all = arg;
+	struct reader_wanted *wanted;
 
-	while (all->next < all->many->n) {
-		struct reader_wanted *wanted = &all->many->wanted[all->next++];
+	while ((wanted = next_wanted(all))) {
 		const int r = all->dataset->ops->place(all->dataset, wanted->task->sample,
 						       wanted->buffer, ret);
 
@@ -264,6 +272,7 @@ static void sample_came(void *arg, unsigned number, int result, const char *why)
 
 	judge(all->dataset, wanted->task->sample, wanted->buffer, result, why, &wanted->outcome);
 	wanted->is_settled = true;
+	all->is_closed |= result == -EREMOTEIO || result == -ETIMEDOUT || result == -ECANCELED;
 }
 
 static void tell(void *arg)
@@ -275,7 +284,7 @@ static void tell(void *arg)
 
 void source_sample_many(const struct reader_dataset *dataset, struct reader_many *many)
 {
-	struct several all = {.dataset = dataset, .many = many};
+	struct several all = {.dataset = dataset, .many = many, .n = many->n};
 	const struct source_fetch fetch = {
 	    .next = next_sample, .came = sample_came, .pause = tell, .arg = &all};
 
