@@ -147,9 +147,8 @@ struct oa_error {
 };
 
 struct oa_options {
-	size_t size; /* sizeof(struct oa_options) */
-	const char *
-	    dataset; /* a path, "name:NAME", or a URL as "s3://bucket/train": oneaccess-sources(7) */
+	size_t size;         /* sizeof(struct oa_options) */
+	const char *dataset; /* a path, "name:NAME" or a URL: oneaccess-sources(7) */
 	/* JSON, or "imagenet-train", "imagenet-eval", with "-u8". NULL: that of a named data set */
 	const char *pipeline;
 	uint32_t batch;       /* samples a batch, 1 .. 65536 */
