@@ -121,6 +121,8 @@ enum reader_key {
 	READER_KEY_MADE = 44,
 	/* String, of an OPENED that is open to everybody: where its root is, behind all links */
 	READER_KEY_WAY = 40,
+	/* String, of an OPENED whose samples are in an object store: what people call it, its URL; the path if absent */
+	READER_KEY_SHOWN = 52,
 };
 
 struct reader_member { /* a node that is connected, of the same cell */

@@ -73,6 +73,7 @@ void reader_say_opened(const struct reader_dataset *dataset, int index_fd)
 	    WIRE_U64(READER_KEY_MADE, dataset->ops->make != NULL),
 	    WIRE_STRING(READER_KEY_WAY,
 			dataset->how == READER_HOW_OPEN_ONLY ? way_to(dataset, way) : NULL),
+	    WIRE_STRING(READER_KEY_SHOWN, dataset->bucket ? dataset->shown : NULL),
 	    ITEM_FD(READER_KEY_INDEX, index_fd));
 }
 

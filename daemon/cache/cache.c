@@ -431,7 +431,7 @@ static char *note_of(const struct stream *stream, const struct cache_point *poin
 
 	json_out_init(&out, false);
 	json_out_object_begin(&out);
-	json_out_member_string(&out, "dataset", stream->source->path);
+	json_out_member_string(&out, "dataset", source_shown(stream->source));
 	json_out_member_string(&out, "form", cache_name(point->form, name));
 	hash_hex(&point->cut, hex)[CACHE_CUT_DIGITS] = '\0';
 	json_out_member_string(&out, "begins", hex);

@@ -102,7 +102,8 @@ static void put_dataset(struct json_out *out, const struct stream *stream)
 
 	snprintf(name, sizeof(name), PROTO_NAMED "%s", stream->domain->name);
 	json_out_member_string(out, "dataset",
-			       stream->domain->kind == DOMAIN_NAMED ? name : stream->source->path);
+			       stream->domain->kind == DOMAIN_NAMED ? name
+								    : source_shown(stream->source));
 	json_out_member_string(out, "named", stream->domain->name);
 }
 

@@ -191,7 +191,7 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 		stream->node->counters.nonsense++;
 		stage = LAYOUT_FAIL_DECODE;
 	}
-	bad_folder(folder, sizeof(folder), source->path,
+	bad_folder(folder, sizeof(folder), source_shown(source),
 		   dataset_kind(source->dataset) == INDEX_OF_MANIFEST);
 	bad_text(text, sizeof(text), folder, dataset_name_of(source->dataset, sample), sample,
 		 stage, code, detail);

@@ -44,6 +44,8 @@ static void on_opened(struct domain *domain, const struct reading_opened *opened
 			     everywhere_has(domain->node->param.cluster_paths, opened->way);
 	if (root.is_everywhere)
 		hash_of(opened->way, strlen(opened->way), &root.way);
+	if (opened->shown)
+		source_called(domain, opened->id, opened->shown);
 	source_opened(domain, opened->id, fd < 0, opened->is_fleeting != 0, &root, fd);
 }
 

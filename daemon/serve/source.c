@@ -105,6 +105,7 @@ static void source_free(struct source *source)
 	drop_index(source);
 	reading_close(&source->domain->reading, source->id);
 	free(source->path);
+	free(source->shown);
 	free(source->refusal);
 	domain_rest(source->domain);
 	free(source);
@@ -522,6 +523,19 @@ static void first_opened(struct source *source, bool unchanged, bool is_fleeting
 		if (r)
 			use_unstored(source, -r);
 	}
+}
+
+const char *source_shown(const struct source *source)
+{
+	return source->shown ? source->shown : source->path;
+}
+
+void source_called(struct domain *domain, uint64_t id, const char *shown)
+{
+	struct source *source = find_id(domain, id);
+
+	if (source && !source->shown)
+		source->shown = strdup(shown); /* without memory it is called by its path */
 }
 
 void source_opened(struct domain *domain, uint64_t id, bool unchanged, bool is_fleeting,

@@ -41,6 +41,7 @@ struct source {
 	struct node *node; /* the domain's */
 	uint64_t id;       /* the reader's handle */
 	char *path;
+	char *shown; /* owned: what people call it, if that is not the path */
 	enum reader_how how;
 	struct source_root root; /* once it is open */
 	bool is_open;            /* LOOK: the way to the root is open to everybody */
@@ -75,6 +76,11 @@ bool source_has_shards(const struct source *source);
  * that the next open lists the files anew. */
 void source_forget(const struct source *source);
 
+/* What people call it: a path, or the URL of what is in an object store. */
+const char *source_shown(const struct source *source);
+
+/* from from_reader.c, before it is opened */
+void source_called(struct domain *domain, uint64_t id, const char *shown);
 /* from from_reader.c; is_fleeting: the index is not worth a file */
 void source_opened(struct domain *domain, uint64_t id, bool unchanged, bool is_fleeting,
 		   const struct source_root *root, int index_fd); /* owns index_fd */

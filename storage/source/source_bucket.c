@@ -10,6 +10,7 @@
 
 #include "storage/source/source_bucket.h"
 
+#include "base/hash.h"
 #include "base/hold.h"
 #include "shmring/bucket.h"
 #include "storage/reader_parts.h"
@@ -143,12 +144,37 @@ static int find_above(struct reader_dataset *dataset, const char *path, struct d
 	return 0;
 }
 
-/* A placeholder is not opened to be read: what would read it shall fail. */
-static int close_root(struct reader_dataset *dataset)
+/* Which it is says the URL, on each node and however often the folder is made anew. */
+static void name_root(struct reader_dataset *dataset)
 {
-	char self[32];
+	const struct bucket *bucket = dataset->bucket;
+	char whole[BUCKET_MOST_URL + PATH_MAX];
+	struct hash_id id;
+	int length;
+
+	length = snprintf(whole, sizeof(whole), "%s %s%s", bucket->url, bucket->below,
+			  bucket->file ? bucket->file : "");
+	hash_of(whole, BASE_MIN((size_t)length, sizeof(whole)), &id);
+	memcpy(&dataset->root.device, id.bytes, sizeof(dataset->root.device));
+	memcpy(&dataset->root.inode, id.bytes + 8, sizeof(dataset->root.inode));
+	dataset->root.inode >>= 1;
+}
+
+/* A placeholder is not opened to be read: what would read it shall fail. */
+static int take_root(struct reader_dataset *dataset)
+{
+	char self[32], *shown;
 	int fd;
 
+	name_root(dataset);
+	if (*dataset->options) {
+		if (asprintf(&shown, "%s?%s", dataset->bucket->url, dataset->options) < 0)
+			return -ENOMEM;
+		free(dataset->bucket->url);
+		dataset->bucket->url = shown;
+	}
+	if (dataset->is_folder)
+		return 0;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", dataset->root_fd);
 	fd = open(self, O_PATH | O_CLOEXEC);
 	if (fd < 0)
@@ -170,8 +196,8 @@ int source_bucket_find(struct reader_dataset *dataset, struct diag *diag)
 		return 0;
 	path[length] = '\0';
 	r = find_above(dataset, path, diag);
-	if (!r && dataset->bucket && !dataset->is_folder)
-		r = close_root(dataset);
+	if (!r && dataset->bucket)
+		r = take_root(dataset);
 	if (r < 0)
 		diag_set(diag, "cannot open the data set in an object store \"%s\": %s",
 			 BASE_QUOTED(dataset->path, 400), strerror(-r));

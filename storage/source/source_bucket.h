@@ -15,7 +15,7 @@ struct scan_progress;
 
 struct bucket {       /* dataset->bucket */
 	char *folder; /* owned: that has the note */
-	char *url;    /* owned: what people call the data set */
+	char *url;    /* owned: what people call the data set, with its options */
 	char *below;  /* owned: the root's folder, below FOLDER/data: "" or "FOLDER/" */
 	const char
 	    *file; /* in below, behind its end: the root's name there; NULL: the root is a folder */
