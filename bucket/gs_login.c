@@ -251,6 +251,12 @@ static int gs_login_assert(const struct gs_login *login, char **ret_body, struct
 				 "the private_key of %s is no RSA key: make the file anew in the "
 				 "console",
 				 BASE_QUOTED(login->who, 300));
+	if (r == -ENOENT)
+		return diag_fail(
+		    diag, -EACCES,
+		    "the key of %s needs libcrypto of OpenSSL 3 (Debian: package libssl3; "
+		    "Fedora: openssl-libs), which is not here",
+		    BASE_QUOTED(login->who, 300));
 	if (r == 0 && asprintf(ret_body,
 			       "grant_type=urn%%3Aietf%%3Aparams%%3Aoauth%%3Agrant-type%%3Ajwt-"
 			       "bearer&assertion=%s.%s",

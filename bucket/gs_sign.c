@@ -1,19 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/*
+ * libcrypto, which is found when it is needed, after libcurl: where that brings a libcrypto of its own along, it is this one. Two
+ * versions of it in one program do not go together, and a wheel's is older than that of many machines.
+ */
+
 #include "bucket/gs_sign.h"
 
 #include <openssl/evp.h>
 
+#include "base/library.h"
 #include "bucket/base64.h"
+
+static struct {
+	__typeof__(d2i_AutoPrivateKey) *read_key;
+	__typeof__(EVP_PKEY_is_a) *PKEY_is_a;
+	__typeof__(EVP_PKEY_free) *PKEY_free;
+	__typeof__(EVP_MD_CTX_new) *MD_CTX_new;
+	__typeof__(EVP_MD_CTX_free) *MD_CTX_free;
+	__typeof__(EVP_sha256) *sha256;
+	__typeof__(EVP_DigestSignInit) *DigestSignInit;
+	__typeof__(EVP_DigestSign) *DigestSign;
+} crypto;
+
+#define NAME(name)                                 \
+	{                                          \
+		"EVP_" #name, (void *)&crypto.name \
+	}
+static const struct library_name names[] = {
+    {"d2i_AutoPrivateKey", (void *)&crypto.read_key},
+    NAME(PKEY_is_a),
+    NAME(PKEY_free),
+    NAME(MD_CTX_new),
+    NAME(MD_CTX_free),
+    NAME(sha256),
+    NAME(DigestSignInit),
+    NAME(DigestSign),
+};
 
 static void gs_sign_keyp(EVP_PKEY **key)
 {
-	EVP_PKEY_free(*key);
+	crypto.PKEY_free(*key);
 }
 
 static void gs_sign_contextp(EVP_MD_CTX **context)
 {
-	EVP_MD_CTX_free(*context);
+	crypto.MD_CTX_free(*context);
 }
 
 /* Of the lines between "-----BEGIN ..." and "-----END ...". 0, -EINVAL, -ENOMEM. */
@@ -33,15 +65,15 @@ static int gs_sign_key(const char *pem, EVP_PKEY **ret)
 	if (r < 0)
 		return r;
 	at = der;
-	*ret = d2i_AutoPrivateKey(NULL, &at, (long)size);
+	*ret = crypto.read_key(NULL, &at, (long)size);
 	explicit_bzero(der, size);
 	free(der);
-	return *ret && EVP_PKEY_is_a(*ret, "RSA") ? 0 : -EINVAL;
+	return *ret && crypto.PKEY_is_a(*ret, "RSA") ? 0 : -EINVAL;
 }
 
-int gs_sign_rs256(const char *pem, const char *text, char **ret)
+static int gs_sign_text(const char *pem, const char *text, char **ret)
 {
-	_cleanup_(gs_sign_contextp) EVP_MD_CTX *context = EVP_MD_CTX_new();
+	_cleanup_(gs_sign_contextp) EVP_MD_CTX *context = crypto.MD_CTX_new();
 	_cleanup_(gs_sign_keyp) EVP_PKEY *key = NULL;
 	_cleanup_free_ unsigned char *signature = NULL;
 	const unsigned char *from = (const unsigned char *)text;
@@ -50,14 +82,21 @@ int gs_sign_rs256(const char *pem, const char *text, char **ret)
 
 	if (r < 0)
 		return r;
-	if (EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key) != 1 ||
-	    EVP_DigestSign(context, NULL, &size, from, strlen(text)) != 1)
+	if (crypto.DigestSignInit(context, NULL, crypto.sha256(), NULL, key) != 1 ||
+	    crypto.DigestSign(context, NULL, &size, from, strlen(text)) != 1)
 		return -EINVAL;
 	signature = malloc(size);
 	if (!signature)
 		return -ENOMEM;
-	if (EVP_DigestSign(context, signature, &size, from, strlen(text)) != 1)
+	if (crypto.DigestSign(context, signature, &size, from, strlen(text)) != 1)
 		return -EINVAL;
 	*ret = base64_for_url(signature, size);
 	return *ret ? 0 : -ENOMEM;
+}
+
+int gs_sign_rs256(const char *pem, const char *text, char **ret)
+{
+	if (library_load("libcrypto.so.3", names, BASE_ARRAY_LEN(names)))
+		return -ENOENT;
+	return gs_sign_text(pem, text, ret);
 }

@@ -107,6 +107,10 @@ int http_prepare(struct diag *diag)
 {
 	const char *why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
 
+	if (why) /* Debian has both */
+		why = library_load("libcurl-gnutls.so.4", names, BASE_ARRAY_LEN(names));
+	if (why) /* why not the first */
+		why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
 	if (!why && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		why = "it does not begin";
 	if (why)
