@@ -33,6 +33,7 @@ TREE = HERE / "tree" if (HERE / "tree").is_dir() else HERE.parent
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
 PROGRAMS = re.compile(r"^(bin|sbin|libexec)_PROGRAMS \+= ((?:.*\\\n)*.*)$", re.M)
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
+LOADERS = {"access-bucket"}  # load the machine's libcurl, whose libraries are the machine's, too
 STAND_INS = {"libjbig.so.0": HERE / "jbig.c"}  # for what a wheel may not bring: each says why
 MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
 NO_PAGES = {"access-report.1"}  # looks at the accessd that a machine has installed
@@ -161,7 +162,8 @@ def plain(member):
 def place(source, target, path_to_libraries):
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(source, target)
-    run(["patchelf", "--force-rpath", "--set-rpath", path_to_libraries, target], target.parent)
+    force = [] if target.name in LOADERS else ["--force-rpath"]
+    run(["patchelf", *force, "--set-rpath", path_to_libraries, target], target.parent)
     run(["strip", "--strip-unneeded", target], target.parent)
 
 
