@@ -211,7 +211,8 @@ static int remote_spawn(struct remote *remote, struct diag *diag)
 		return diag_fail(
 		    diag, OA_E_DATASET,
 		    "%.300s: %s, which reads object stores, could not be started (%s): "
-		    "is OneAccess installed whole where the job runs?",
+		    "install the package oneaccess-buckets where the job runs, or a build of "
+		    "OneAccess that was configured with it",
 		    remote->url.text, program, strerrordesc_np(-r));
 	remote->state = REMOTE_STARTING;
 	remote->wake_ns = remote->spawn.wake_ns;

@@ -459,7 +459,8 @@ START_TEST(it_may_not_be_there)
 	setenv("ACCESS_LIBEXEC", "/nowhere", 1);
 	snprintf(path, sizeof(path), "%s", getenv("PATH"));
 	setenv("PATH", "/nowhere", 1);
-	refuses(&fake, &options, OA_E_DATASET, "is OneAccess installed whole where the job runs?");
+	refuses(&fake, &options, OA_E_DATASET,
+		"install the package oneaccess-buckets where the job runs");
 	setenv("PATH", path, 1);
 	end(&fake);
 }
