@@ -2,6 +2,7 @@
 
 #include "base/started.h"
 
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -12,7 +13,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 
-void started_become(const char *program, const char *text)
+static void started_become(const char *program, const char *text)
 {
 	struct identity identity;
 	int r;
@@ -27,6 +28,32 @@ void started_become(const char *program, const char *text)
 	fprintf(stderr, "%s: cannot become user %u, group %u: %s\n", program,
 		(unsigned)identity.uid, (unsigned)identity.gid, strerror(-r));
 	exit(1);
+}
+
+void started_options(const char *program, int argc, char **argv, const char *usage,
+		     const char *name, void (*take)(const char *value))
+{
+	const struct option options[] = {
+	    {"as", required_argument, NULL, 'a'},
+	    {"help", no_argument, NULL, 'h'},
+	    {name, required_argument, NULL, 'n'},
+	    {NULL, 0, NULL, 0},
+	};
+	const char *as = NULL;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) == 'a' || option == 'n') {
+		if (option == 'a')
+			as = optarg;
+		else
+			take(optarg);
+	}
+	if (option >= 0 || optind < argc) {
+		fputs(usage, option == 'h' ? stdout : stderr);
+		exit(option == 'h' ? 0 : 2);
+	}
+	if (as)
+		started_become(program, as);
 }
 
 void started_confine(const char *program)

@@ -8,8 +8,10 @@
 
 #define STARTED_CONTROL_FD 3
 
-/* --as UID:GID[:groups]. Nothing of anybody's was touched before. Exits with 2 for a bad text, 1 if it must not. */
-void started_become(const char *program, const char *text);
+/* Its options: --as UID:GID[:groups], whom it becomes (nothing of anybody's was touched before), --help, and, unless name is
+ * NULL, another one whose value is taken. Exits with 2 for a bad one, 1 if it must not become that user. */
+void started_options(const char *program, int argc, char **argv, const char *usage,
+		     const char *name, void (*take)(const char *value));
 
 /* Not dumpable, so that the user's other processes cannot write to its memory, and with that to what it shares; no new
  * privileges, no file for others, no descriptor beyond the socket, no end by a signal of the terminal. The log has its name. */

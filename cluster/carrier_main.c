@@ -16,7 +16,6 @@
 #include "base/sandbox.h"
 #include "base/started.h"
 
-#include <stdio.h>
 #include <sys/epoll.h>
 
 #define MAIN_MEMORY (UINT64_C(2) << 30)
@@ -81,22 +80,6 @@ static _Noreturn void run(struct carrier *carrier)
 
 /* ---- the process ---- */
 
-static void parse_options(int argc, char **argv)
-{
-	static const char usage[] =
-	    "access-carrier [--as UID:GID]: carries samples to other nodes for accessd, which "
-	    "starts it with the control socket at descriptor 3\n";
-
-	if (argc == 3 && strcmp(argv[1], "--as") == 0) {
-		started_become("access-carrier", argv[2]);
-	} else if (argc != 1) {
-		const bool is_help = argc == 2 && strcmp(argv[1], "--help") == 0;
-
-		fputs(usage, is_help ? stdout : stderr);
-		exit(is_help ? 0 : 2);
-	}
-}
-
 static void begin(struct carrier *carrier)
 {
 	int r;
@@ -132,7 +115,11 @@ int main(int argc, char **argv)
 {
 	static struct carrier carrier = {.gate_fd = -1};
 
-	parse_options(argc, argv);
+	started_options(
+	    "access-carrier", argc, argv,
+	    "access-carrier [--as UID:GID]: carries samples to other nodes for accessd, which "
+	    "starts it with the control socket at descriptor 3\n",
+	    NULL, NULL);
 	started_confine("access-carrier");
 	tzset(); /* or the first line of a log opens the time zone's file, which ends a confined process */
 	started_follow("access-carrier");

@@ -11,9 +11,7 @@
  * trusted, but a message that makes no sense means that the two are not of one version: that is logged, and the process ends.
  */
 
-#include <getopt.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -297,24 +295,11 @@ static void limit_all(void)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"as", required_argument, NULL, 'a'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0},
-	};
-	static const char usage[] =
+	started_options(
+	    "access-gate", argc, argv,
 	    "access-gate [--as UID:GID]: connects this node to others of its cluster for accessd, "
-	    "which starts it with the control socket at descriptor 3\n";
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (option == 'a') {
-			started_become("access-gate", optarg);
-		} else {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? 0 : 2;
-		}
-	}
+	    "which starts it with the control socket at descriptor 3\n",
+	    NULL, NULL);
 	started_confine("access-gate");
 	limit_all();
 	started_follow("access-gate");

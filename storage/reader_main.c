@@ -19,7 +19,6 @@
 #include "storage/source/source_indexer.h"
 #include "storage/source/source_shards.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -276,7 +275,7 @@ static void raise_most_files(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static unsigned parse_threads(const char *text)
+static void take_threads(const char *text)
 {
 	const char *end = text;
 	uint64_t value;
@@ -286,35 +285,7 @@ static unsigned parse_threads(const char *text)
 			READER_MAX_THREADS);
 		exit(2);
 	}
-	return (unsigned)value;
-}
-
-static void parse_options(int argc, char **argv)
-{
-	static const struct option options[] = {
-	    {"as", required_argument, NULL, 'a'},
-	    {"threads", required_argument, NULL, 't'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0},
-	};
-	static const char usage[] = "access-reader [--threads N] [--as UID:GID[:groups]]: reads "
-				    "files for accessd, which starts it with the control "
-				    "socket at descriptor 3\n";
-	const char *as = NULL;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (option == 't') {
-			reader_threads = parse_threads(optarg);
-		} else if (option == 'a') {
-			as = optarg;
-		} else {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			exit(option == 'h' ? 0 : 2);
-		}
-	}
-	if (as)
-		started_become("access-reader", as);
+	reader_threads = (unsigned)value;
 }
 
 int main(int argc, char **argv)
@@ -323,7 +294,11 @@ int main(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	parse_options(argc, argv);
+	started_options(
+	    "access-reader", argc, argv,
+	    "access-reader [--threads N] [--as UID:GID[:groups]]: reads files for accessd, which "
+	    "starts it with the control socket at descriptor 3\n",
+	    "threads", take_threads);
 
 	started_confine("access-reader");
 	raise_most_files();
