@@ -9,7 +9,7 @@
  * Rows are not written by hand: a table of macros makes the structs and their rows of one text, so that a
  * row's size is that of its member. Each peer's messages are one table, which has for each of them
  *
- * MESSAGE(name, NAME, asks) ... END(name, NAME)
+ * MESSAGE(name, NAME, asks)                  begins it; it ends where the next one begins
  * NUMBER(message, KEY, member, need, what)
  * NUMBER_FD(...)                             the same, and it brings a descriptor
  * FD(message, member, need, what)            one more descriptor; WITH(KEY): with that item; MAY: a last one

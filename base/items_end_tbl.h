@@ -9,4 +9,3 @@
 #undef FIXED
 #undef FIXED_FD
 #undef BYTES
-#undef END

@@ -8,4 +8,3 @@
 #define FIXED(message, KEY, member, size, need, what)
 #define FIXED_FD(message, KEY, member, size, need, what)
 #define BYTES(message, KEY, member, least, most, need, what)
-#define END(name, NAME)

@@ -11,7 +11,10 @@
  */
 #include "base/items.h"
 
-#define MESSAGE(name, NAME, asks) struct ITEMS_STRUCT(name) {
+#define MESSAGE(name, NAME, asks) \
+	}                         \
+	;                         \
+	struct ITEMS_STRUCT(name) {
 #define SMALL(message, KEY, member, need, what) \
 	uint32_t member;                        \
 	bool has_##member;
@@ -30,10 +33,9 @@
 	FIXED(message, KEY, member, size, need, what)    \
 	unsigned member##_fd;
 #define BYTES(message, KEY, member, least, most, need, what) struct items_bytes member;
-#define END(name, NAME) \
-	}               \
-	;
+struct ITEMS_STRUCT(nothing) { /* for the first message to end */
 #include ITEMS_TABLE
+};
 #include "base/items_end_tbl.h"
 
 #ifdef ITEMS_UNION

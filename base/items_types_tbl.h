@@ -17,7 +17,10 @@
 #define ROW(KEY, need, what, kind, least, most, value, has, brings, fd) \
 	{what, ITEMS_KEY(KEY), need, kind, brings, least, most, value, has, fd},
 
-#define MESSAGE(name, NAME, asks) static const struct items_row name##_rows[] = {
+#define MESSAGE(name, NAME, asks) \
+	}                         \
+	;                         \
+	static const struct items_row name##_rows[] = {
 #define SMALL(message, KEY, member, need, what)                                                 \
 	ROW(KEY, need, what, ITEMS_SMALL, 0, 0, AT(message, member), AT(message, has_##member), \
 	    false, 0)
@@ -39,10 +42,10 @@
 	    AT(message, has_##member), true, AT(message, member##_fd))
 #define BYTES(message, KEY, member, least, most, need, what) \
 	ROW(KEY, need, what, ITEMS_BYTES, least, most, AT(message, member), 0, false, 0)
-#define END(name, NAME) \
-	}               \
-	;
+__attribute__((unused)) static const struct items_row nothing_rows[] = {
+    /* for the first message to end */
 #include ITEMS_TABLE
+};
 #include "base/items_end_tbl.h"
 
 #define MESSAGE(name, NAME, asks)                                                \

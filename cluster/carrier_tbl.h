@@ -5,7 +5,6 @@ NUMBER_FD(start, GATE, gate, MAY, "the way to the gate")
 NUMBER_FD(start, RINGS, from, MAY, "the rings")
 FD(start, to, WITH(RINGS), "the ring that the carrier writes")
 NUMBER(start, TRANSPORT, transport, MAY, "the transport")
-END(start, START)
 
 MESSAGE(channel, CHANNEL, NOTHING)
 NUMBER(channel, ID, id, MUST, "the node's id")
@@ -13,4 +12,3 @@ NUMBER(channel, INCARNATION, incarnation, MUST, "the incarnation of its accessd"
 NUMBER(channel, WEIGHT, weight, MUST, "its weight")
 NUMBER(channel, SEALED, is_sealed, MUST, "whether messages are sealed")
 FIXED_FD(channel, KEYS, keys, sizeof(struct carrier_keys), MUST, "the connection's keys")
-END(channel, CHANNEL)

@@ -3,4 +3,3 @@
 MESSAGE(ended, ENDED, NOTHING)
 NUMBER(ended, ID, id, MUST, "the node's id")
 NUMBER(ended, INCARNATION, incarnation, MUST, "the node's incarnation")
-END(ended, ENDED)

@@ -2,15 +2,12 @@
 /* Every item of every message of the gate (base/items.h says how, cluster/gate.h what it means). */
 MESSAGE(ready, READY, NOTHING)
 TEXT(ready, ADDRESS, address, 1, 255, MUST, "the address that it listens on")
-END(ready, READY)
 
 MESSAGE(failed, FAILED, NOTHING)
 TEXT(failed, TEXT, text, 1, 1023, MUST, "what is wrong")
-END(failed, FAILED)
 
 MESSAGE(trouble, TROUBLE, NOTHING)
 TEXT(trouble, TEXT, text, 0, 1023, MUST, "what does not work for now")
-END(trouble, TROUBLE)
 
 MESSAGE(member, MEMBER, NOTHING)
 NUMBER(member, ID, id, MUST, "a node's id")
@@ -19,8 +16,6 @@ TEXT(member, ADDRESS, address, 0, 255, MUST, "a node's address")
 NUMBER(member, INCARNATION, incarnation, MUST, "a node's incarnation")
 NUMBER(member, STATE, state, MUST, "a node's state")
 TEXT(member, TEXT, text, 0, 1023, MAY, "why it is not met")
-END(member, MEMBER)
 
 MESSAGE(member_gone, MEMBER_GONE, NOTHING)
 NUMBER(member_gone, ID, id, MUST, "a node's id")
-END(member_gone, MEMBER_GONE)

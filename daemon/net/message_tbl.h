@@ -7,12 +7,10 @@ MESSAGE(hello, HELLO, NOTHING)
 NUMBER(hello, MAJOR, major, MAY, "the protocol's major version")
 NUMBER(hello, MINOR, minor, MAY, "the protocol's minor version")
 TEXT(hello, PROGRAM, program, 0, WIRE_MAX, MAY, "the program's name")
-END(hello, HELLO)
 
 MESSAGE(describe, DESCRIBE, MEMORY)
 TEXT(describe, DATASET, dataset, 1, PARAM_TEXT_MAX, MUST, "the dataset's path")
 TEXT(describe, PIPELINE, pipeline, 0, WIRE_MAX, MAY, "the pipeline")
-END(describe, DESCRIBE)
 
 MESSAGE(open, OPEN, SOMETHING)
 FIXED(open, NONCE, nonce, MESSAGE_NONCE, MUST, "the nonce of WELCOME")
@@ -40,35 +38,27 @@ BYTES(open, TOKEN, token, 0, WIRE_MAX, MAY, "the resume token")
 FIXED_FD(open, PART, part, MESSAGE_VERSION, MAY, "the part's dataset version")
 FIXED(open, SPLIT, split, MESSAGE_SPLIT, WITH(PART), "the part's split")
 NUMBER_FD(open, LOG, log, MAY, "the plan log")
-END(open, OPEN)
 
 MESSAGE(kick, KICK, NOTHING)
-END(kick, KICK)
 
 MESSAGE(explain, EXPLAIN, NOTHING)
 NUMBER(explain, INSTANCE, instance, MAY, "the instance")
 NUMBER(explain, POSITION, position, MAY, "the position")
-END(explain, EXPLAIN)
 
 MESSAGE(status, STATUS, MEMORY)
-END(status, STATUS)
 
 MESSAGE(plan, PLAN, NOTHING)
 NUMBER_FD(plan, EPOCH, epoch, MUST, "the list of an epoch")
-END(plan, PLAN)
 
 MESSAGE(cache, CACHE, MEMORY)
 NUMBER(cache, VERB, verb, MUST, "what is to be done with what is kept")
 FIXED(cache, GROUP, group, MESSAGE_VERSION, MAY, "the group's name")
 TEXT(cache, WHO, who, 0, MESSAGE_WHO_MAX, MAY, "whose store it is")
-END(cache, CACHE)
 
 MESSAGE(bad, BAD, MEMORY)
 NUMBER(bad, JOB_ID, job_id, MUST, "the job's number")
 NUMBER(bad, FROM, from, MAY, "the place in the list")
 BYTES(bad, IDS, ids, 8, 8 * BAD_PAGE_IDS, MAY, "the samples")
-END(bad, BAD)
 
 MESSAGE(watch, WATCH, MEMORY)
 NUMBER(watch, PERIOD, period, MAY, "the time between renewals")
-END(watch, WATCH)
