@@ -23,11 +23,6 @@
 #define BATCH_MIXED_POOL 4
 #define BATCH_MIXED_POISON 0xa5
 
-static int batch_mixed_nonsense(struct diag *diag)
-{
-	return diag_fail(diag, -EPROTO, "%s", MIXED_ASK_NONSENSE);
-}
-
 /* ---- fields ---- */
 
 /* The number of the field of that name in slots; schema->n: none. */
@@ -93,13 +88,13 @@ int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct mixed_ask *a
 	if (!ask->n)
 		return 0;
 	if (image == schema->n || label == schema->n)
-		return batch_mixed_nonsense(diag);
+		return diag_fail(diag, -EPROTO, MIXED_ASK_NONSENSE);
 	batch_mixed->schema = *schema;
 	batch_mixed->image = image;
 	batch_mixed->label = label;
 	if (!batch_mixed_set_image(batch_mixed, &schema->field[image]) ||
 	    !batch_mixed_set_label(batch_mixed, &batch_mixed->schema.field[label]))
-		return batch_mixed_nonsense(diag);
+		return diag_fail(diag, -EPROTO, MIXED_ASK_NONSENSE);
 	schema_lay_out(&batch_mixed->schema);
 	return 0;
 }

@@ -5,11 +5,6 @@
 #include "libaccess/error.h"
 #include "shmring/proto.h"
 
-static int mixed_ask_nonsense(struct diag *diag)
-{
-	return diag_fail(diag, -EPROTO, "%s", MIXED_ASK_NONSENSE);
-}
-
 int mixed_ask_read(const struct wire_in *opened, struct mixed_ask *ret, struct diag *diag)
 {
 	struct proto_batch_mix item[BATCH_MIX_MAX];
@@ -21,7 +16,7 @@ int mixed_ask_read(const struct wire_in *opened, struct mixed_ask *ret, struct d
 	if (wire_get_bytes(opened, PROTO_KEY_BATCH_MIX, &bytes, &size))
 		return 0;
 	if (size == 0 || size > sizeof(item) || size % sizeof(item[0]))
-		return mixed_ask_nonsense(diag);
+		return diag_fail(diag, -EPROTO, MIXED_ASK_NONSENSE);
 	memcpy(item, bytes, size);
 	ask.n = (uint32_t)(size / sizeof(item[0]));
 	ask.is_planar = item[0].is_planar;
@@ -29,12 +24,12 @@ int mixed_ask_read(const struct wire_in *opened, struct mixed_ask *ret, struct d
 	for (uint32_t i = 0; i < ask.n; i++) {
 		if (item[i].is_planar != ask.is_planar || item[i].classes != ask.classes ||
 		    item[i].kind > BATCH_MIX_CUTMIX)
-			return mixed_ask_nonsense(diag);
+			return diag_fail(diag, -EPROTO, MIXED_ASK_NONSENSE);
 		ask.op[i] = (struct batch_mix_op){(enum batch_mix_kind)item[i].kind, item[i].alpha,
 						  item[i].p};
 	}
 	if (!batch_mix_is_good(ask.op, ask.n) || ask.classes > BATCH_MIX_MAX_CLASSES)
-		return mixed_ask_nonsense(diag);
+		return diag_fail(diag, -EPROTO, MIXED_ASK_NONSENSE);
 	*ret = ask;
 	return 0;
 }

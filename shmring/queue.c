@@ -52,11 +52,6 @@ static struct layout_task *task_of(const struct queue *queue, uint32_t row, uint
 	return &queue->task[(uint64_t)row * queue->chunk + index];
 }
 
-static bool is_end(enum layout_task_state state)
-{
-	return state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
-}
-
 /* The count may be read by a late scanner while accessd begins a new chunk: relaxed, then
  * clamped. */
 static uint32_t count_of(const struct queue *queue, uint32_t row)
@@ -197,7 +192,7 @@ void queue_recount(struct queue *queue, uint32_t row)
 	uint32_t before = atomic_load_explicit(counted, memory_order_seq_cst), ended = 0;
 
 	for (uint32_t i = 0; i < count_of(queue, row); i++)
-		ended += is_end(queue_task_state(queue, row, i, NULL));
+		ended += queue_is_end(queue_task_state(queue, row, i, NULL));
 	while (before < ended && !atomic_compare_exchange_weak(counted, &before, ended))
 		;
 }
@@ -296,7 +291,7 @@ bool queue_have_ended(const struct queue *queue, uint32_t row, uint32_t last)
 {
 	uint32_t n = BASE_MIN(last, queue->chunk - 1) + 1;
 
-	while (n > 0 && is_end(queue_task_state(queue, row, n - 1, NULL)))
+	while (n > 0 && queue_is_end(queue_task_state(queue, row, n - 1, NULL)))
 		n--;
 	return n == 0;
 }
@@ -460,7 +455,7 @@ static bool finish(struct queue *queue, const struct queue_task *task, enum layo
 		&task_of(queue, task->row, task->index)->s_state, &word, WORD(0, to),
 		memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	if (is_end(to))
+	if (queue_is_end(to))
 		return count_end(queue, task->row, task->index);
 	lower_hint(queue, task->row, task->index, to);
 	return false;

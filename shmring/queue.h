@@ -86,6 +86,10 @@ struct queue_kept {
 };
 void queue_task_kept(const struct queue *queue, uint32_t row, uint32_t index,
 		     struct queue_kept *ret);
+static inline bool queue_is_end(enum layout_task_state state)
+{
+	return state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
+}
 /* State of a task and, when it ended, copies of its outcome (text terminated, 48 bytes). */
 enum layout_task_state queue_task_state(const struct queue *queue, uint32_t row, uint32_t index,
 					uint32_t *ret_owner);

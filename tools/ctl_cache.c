@@ -253,11 +253,6 @@ bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
 
 /* ---- the conversation ---- */
 
-static int cache_fail(struct diag *diag, const char *what, int error)
-{
-	return diag_fail(diag, 1, "%s: %s", what, strerror(error));
-}
-
 static int cache_do(struct cache_ask *ask, enum cache_verb verb, const uint8_t *group,
 		    struct wire_in *ret, struct diag *diag)
 {
@@ -445,7 +440,7 @@ static int cache_ls(struct cache_ask *ask, struct diag *diag)
 	else
 		ctl_cache_draw(list, stdout);
 	json_in_free(list);
-	return fflush(stdout) == 0 ? 0 : cache_fail(diag, "standard output", errno);
+	return fflush(stdout) == 0 ? 0 : diag_fail(diag, 1, "standard output: %s", strerror(errno));
 }
 
 int ctl_cache_run(const struct ctl_cache *cache, const char *socket, uint64_t until_ns,

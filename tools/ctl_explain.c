@@ -64,14 +64,6 @@ static void explain_expected(struct table *table, double us)
 	explain_us(table, us > 0 ? us : -1);
 }
 
-static void explain_percent(struct table *table, double share)
-{
-	if (share < 0)
-		table_cell(table, "-");
-	else
-		table_cell(table, "%.0f %%", 100 * share);
-}
-
 static void explain_name(const struct explain *all, const struct json_in *point,
 			 struct table *table)
 {
@@ -100,8 +92,8 @@ static void explain_time(const struct explain *all, const struct json_in *point,
 	bool is_file = point == all->file;
 
 	explain_name(all, point, table);
-	explain_percent(table, is_file ? -1 : ctl_known(point, "cached"));
-	explain_percent(table, is_file ? -1 : ctl_known(point, "fits"));
+	ctl_cell_share(table, is_file ? -1 : ctl_known(point, "cached"));
+	ctl_cell_share(table, is_file ? -1 : ctl_known(point, "fits"));
 	explain_expected(table, ctl_known(point, "whole_us"));
 	explain_expected(table, ctl_known(point, "serve_us"));
 	explain_expected(table, ctl_known(point, "total_us"));

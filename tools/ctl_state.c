@@ -132,10 +132,7 @@ static void ctl_job_row(const struct json_in *status, const struct json_in *job,
 	if (has_user)
 		ctl_cell_user(table, ctl_u64(job, "uid"));
 	ctl_cell_rate(table, job);
-	if (waits.share < 0)
-		table_cell(table, "-");
-	else
-		table_cell(table, "%.0f %%", 100 * waits.share);
+	ctl_cell_share(table, waits.share);
 	ctl_waits_text(status, job, &waits, text, sizeof(text));
 	ctl_cell_cut(table, text, has_user ? 24 : 38, false);
 	table_end_row(table);

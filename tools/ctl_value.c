@@ -120,6 +120,14 @@ void ctl_cell_bytes(struct table *table, uint64_t bytes)
 	table_cell(table, "%s", BASE_BYTES(bytes));
 }
 
+void ctl_cell_share(struct table *table, double share)
+{
+	if (share < 0)
+		table_cell(table, "-");
+	else
+		table_cell(table, "%.0f %%", 100 * share);
+}
+
 void ctl_cell_rate(struct table *table, const struct json_in *job)
 {
 	double rate = json_in_double(json_in_member(job, "rate"), -1);

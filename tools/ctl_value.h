@@ -31,6 +31,7 @@ void ctl_cell_u64(struct table *table, const struct json_in *object, const char 
 /* "key key ...": one for each. */
 void ctl_cells_u64(struct table *table, const struct json_in *object, const char *keys);
 void ctl_cell_bytes(struct table *table, uint64_t bytes);
+void ctl_cell_share(struct table *table, double share); /* negative: it is not known */
 void ctl_cell_rate(struct table *table, const struct json_in *job);
 /* At most `width` characters of it, with "..." for the rest: of its end, or of its beginning. */
 void ctl_cell_cut(struct table *table, const char *text, unsigned width, bool keep_end);

@@ -34,14 +34,6 @@ static const struct {
     [WHATIF_JOB] = {"job", "the job itself"},
 };
 
-static void whatif_cell_share(struct table *table, double share)
-{
-	if (share < 0)
-		table_cell(table, "-");
-	else
-		table_cell(table, "%.0f %%", 100 * share);
-}
-
 static void whatif_cell_rate(struct table *table, double rate)
 {
 	if (isfinite(rate))
@@ -85,8 +77,8 @@ void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FI
 	for (unsigned part = 0; part < WHATIF_PARTS; part++) {
 		table_cell(&table, "%s%s", all.at.limit == part ? "* " : "  ",
 			   whatif_parts_drawn[part].words);
-		whatif_cell_share(&table, part == WHATIF_SLOTS ? -1 : all.at.used[part]);
-		whatif_cell_share(&table, part == WHATIF_JOB ? -1 : all.in.waits[part]);
+		ctl_cell_share(&table, part == WHATIF_SLOTS ? -1 : all.at.used[part]);
+		ctl_cell_share(&table, part == WHATIF_JOB ? -1 : all.in.waits[part]);
 		whatif_cell_rate(&table, all.at.most[part]);
 		table_end_row(&table);
 	}

@@ -162,11 +162,6 @@ static bool came_kept(const struct stream *stream, const struct fill *fill, uint
 	return kept.form && kept.form != LAYOUT_FORM_INDEXED;
 }
 
-static bool has_ended(enum layout_task_state state)
-{
-	return state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
-}
-
 static void collect_ended(struct stream *stream, struct fill *fill, uint32_t i,
 			  enum layout_task_state state)
 {
@@ -241,7 +236,7 @@ static bool collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	if (!task->queued || task->status != LAYOUT_SAMPLE_PENDING)
 		return false;
 	state = queue_task_state(&stream->shared.queue, fill->row, i, NULL);
-	if (!has_ended(state))
+	if (!queue_is_end(state))
 		return false;
 	collect_ended(stream, fill, i, state);
 	return true;
@@ -456,7 +451,7 @@ static bool is_under_way(const struct stream *stream, const struct fill *fill, u
 	const struct fill_task *task = &fill->task[i];
 
 	return task->queued && task->status == LAYOUT_SAMPLE_PENDING &&
-	       !has_ended(queue_task_state(&stream->shared.queue, fill->row, i, NULL));
+	       !queue_is_end(queue_task_state(&stream->shared.queue, fill->row, i, NULL));
 }
 
 /* The task behind whose end the watermark may be at the next boundary, and is not before: the last one before it that is

@@ -208,7 +208,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	char text[48];
 	int code;
 
-	if (task->queued && state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
+	if (task->queued && !queue_is_end(state))
 		return;
 	queue_task_outcome(&stream->shared.queue, fill->row, i, &stage, &code, text, &work_us);
 	queue_task_kept(&stream->shared.queue, fill->row, i, &kept);
