@@ -129,7 +129,7 @@ int store_wipe(struct store *store)
 
 	BASE_HOLD(&store->write_lock);
 	if (store->db)
-		r = store_write_outcome(store, store_write_nothing(store));
+		r = store_write_outcome(store, store_write_format(store->db, true));
 	if (r)
 		return admin_outcome(r);
 	/* Whoever read before that has read it. */

@@ -202,28 +202,10 @@ static int env_load(struct store *store, struct store_lmdb *db)
 
 /* ---- opening ---- */
 
-static int env_write_format(struct store_lmdb *db)
-{
-	const struct store_lmdb_key key = {STORE_RECORD_FORMAT_KEY,
-					   strlen(STORE_RECORD_FORMAT_KEY)};
-	uint8_t format[STORE_RECORD_FORMAT_SIZE];
-	struct store_lmdb_write *write;
-	int r = store_lmdb_begin(db, &write);
-
-	if (r)
-		return r;
-	store_record_format(format);
-	r = store_lmdb_put(write, STORE_LMDB_GROUPS, &key, format, sizeof(format), false);
-	if (r == 0)
-		return store_lmdb_commit(write);
-	store_lmdb_abort(write);
-	return r;
-}
-
 /* Is what was opened ours? */
 static int env_check(struct store *store, struct store_lmdb *db, bool is_new)
 {
-	int r = is_new ? env_write_format(db) : 0;
+	int r = is_new ? store_write_format(db, false) : 0;
 
 	if (r)
 		return r == STORE_LMDB_E_THERE ? STORE_LMDB_E_DAMAGED : r;

@@ -696,18 +696,12 @@ int store_lmdb_delete_last(struct store_lmdb_write *write, const struct store_lm
 	return lmdb_outcome(r);
 }
 
-int store_lmdb_commit(struct store_lmdb_write *write)
+int store_lmdb_end(struct store_lmdb_write *write, int r)
 {
-	int r = mdb_txn_commit(write->txn);
-
+	if (r)
+		mdb_txn_abort(write->txn);
+	else
+		r = lmdb_outcome(mdb_txn_commit(write->txn));
 	free(write);
-	return lmdb_outcome(r);
-}
-
-void store_lmdb_abort(struct store_lmdb_write *write)
-{
-	if (!write)
-		return;
-	mdb_txn_abort(write->txn);
-	free(write);
+	return r;
 }

@@ -82,6 +82,5 @@ int store_lmdb_delete(struct store_lmdb_write *write, enum store_lmdb_table tabl
  * NONE. */
 int store_lmdb_delete_last(struct store_lmdb_write *write, const struct store_lmdb_key *prefix,
 			   size_t key_size, uint8_t *ret_key, size_t *ret_size);
-/* Both end the write, whatever they return. */
-int store_lmdb_commit(struct store_lmdb_write *write);
-void store_lmdb_abort(struct store_lmdb_write *write); /* NULL is fine */
+/* Ends it: it is committed if r is 0, else given up. r, or what the commit came to. */
+int store_lmdb_end(struct store_lmdb_write *write, int r);

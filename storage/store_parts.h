@@ -152,9 +152,9 @@ int store_write_records(struct store *store, struct store_lmdb_write *write);
 /* Under write_lock and lock: the write was committed (or given up): the groups' numbers are the new ones
  * (the old ones). */
 void store_write_settle(struct store *store, bool is_committed);
-/* Under write_lock: one that changes nothing, so that pages that were freed before come of age: the write before is then the
- * older head's, too. 0 or as a write. */
-int store_write_nothing(struct store *store);
+/* Says whose file it is. Under write_lock, where it is said already: it changes nothing, but pages that were freed before come
+ * of age: the write before is then the older head's, too. 0 or as a write. */
+int store_write_format(struct store_lmdb *db, bool is_there);
 /* Under write_lock: what a write came to, 0 or not; the mode follows. Returns r. */
 int store_write_outcome(struct store *store, int r);
 

@@ -164,10 +164,7 @@ static int room_prune(struct store_group *group, size_t most, uint64_t bytes,
 	store_write_stage(group, 0, 0);
 	r = room_prune_values(group, write, most, bytes, pruned);
 	r = r ? r : store_write_records(store, write);
-	if (r == 0)
-		return store_lmdb_commit(write);
-	store_lmdb_abort(write);
-	return r;
+	return store_lmdb_end(write, r);
 }
 
 static int room_prune_once(struct store_group *group, size_t most, uint64_t bytes,
@@ -266,7 +263,7 @@ void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
 			continue;
 		}
 		if (freed == 0 || !store->db ||
-		    store_write_outcome(store, store_write_nothing(store)))
+		    store_write_outcome(store, store_write_format(store->db, true)))
 			return;
 		age++;
 	}

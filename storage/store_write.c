@@ -104,22 +104,19 @@ void store_write_settle(struct store *store, bool is_committed)
 
 /* ---- what a write came to ---- */
 
-int store_write_nothing(struct store *store)
+int store_write_format(struct store_lmdb *db, bool is_there)
 {
 	const struct store_lmdb_key key = {STORE_RECORD_FORMAT_KEY,
 					   strlen(STORE_RECORD_FORMAT_KEY)};
 	uint8_t format[STORE_RECORD_FORMAT_SIZE];
 	struct store_lmdb_write *write;
-	int r = store_lmdb_begin(store->db, &write);
+	int r = store_lmdb_begin(db, &write);
 
 	if (r)
 		return r;
 	store_record_format(format);
-	r = store_lmdb_put(write, STORE_LMDB_GROUPS, &key, format, sizeof(format), true);
-	if (r == 0)
-		return store_lmdb_commit(write);
-	store_lmdb_abort(write);
-	return r;
+	r = store_lmdb_put(write, STORE_LMDB_GROUPS, &key, format, sizeof(format), is_there);
+	return store_lmdb_end(write, r);
 }
 
 int store_write_outcome(struct store *store, int r)
@@ -190,11 +187,7 @@ static int write_items(struct store *store, struct store_item **items, size_t co
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = write_item(write, items[i]);
 	r = r ? r : store_write_records(store, write);
-	if (r) {
-		store_lmdb_abort(write);
-		return r;
-	}
-	return store_lmdb_commit(write);
+	return store_lmdb_end(write, r);
 }
 
 static int write_some(struct store *store, struct store_item **items, size_t count)
