@@ -43,7 +43,7 @@
 #define BYTES(message, KEY, member, least, most, need, what) \
 	ROW(KEY, need, what, ITEMS_BYTES, least, most, AT(message, member), 0, false, 0)
 __attribute__((unused)) static const struct items_row nothing_rows[] = {
-    /* for the first message to end */
+/* for the first message to end */
 #include ITEMS_TABLE
 };
 #include "base/items_end_tbl.h"
