@@ -190,6 +190,7 @@ static void *run(void *arg)
 {
 	struct errand *errand = arg;
 
+	pthread_setname_np(pthread_self(), "errands");
 	renew(errand);
 	for (;;) {
 		const enum wish wish = wait_for_wish(errand);
@@ -230,7 +231,6 @@ int errand_start(struct lister *lister, struct tree *tree, struct errand **ret)
 		free(errand);
 		return r;
 	}
-	pthread_setname_np(thread, "errands");
 	pthread_detach(thread);
 	*ret = errand;
 	return 0;
