@@ -6,7 +6,7 @@
  * and its children never speak to the network: the job that opens a URL starts access-bucket, with its own credentials,
  * proxy and network, as it would read the bucket itself, and all jobs of the user share the one.
  *
- *	FOLDER/oneaccess-bucket   the note: a struct bucket_note, and the URL behind it
+ *	FOLDER/oneaccess-bucket   the note: a struct bucket_note, and the URL behind it; it stays when access-bucket has ended
  *	FOLDER/socket             SOCK_SEQPACKET, where access-bucket listens
  *	FOLDER/data/              a placeholder for each object: a sparse file of the object's size, whose time of change
  *	                          is the object's tag. It has no bytes and is never read: readers open it with O_PATH.
