@@ -223,7 +223,7 @@ struct several {
 	const struct reader_dataset *dataset;
 	struct reader_many *many;
 	unsigned n, next; /* of those that it had at first */
-	bool is_closed; /* no more are taken on than it has */
+	bool is_closed;   /* no more are taken on than it has */
 	struct reader_wanted *asked[SOURCE_SLOTS];
 };
 
