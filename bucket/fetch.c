@@ -22,6 +22,7 @@
 #include "bucket/flow.h"
 
 #define FETCH_MOST_TRIES 5
+#define FETCH_BUSY_NS UINT64_C(30000000000) /* a server that is begun anew, or wants fewer questions, is waited for */
 #define FETCH_PROGRESS (256 << 10) /* so many bytes make a try that broke none */
 #define FETCH_TICK_NS UINT64_C(50000000)
 #define FETCH_SLOW_NS UINT64_C(5000000000)
@@ -46,6 +47,7 @@ struct transfer {
 	uint64_t began_ns, slow_ns; /* this try; when it had slow_from, */
 	uint64_t began_from, slow_from;
 	uint64_t again_ns;
+	uint64_t failing_ns; /* since when, if tries is not 0 */
 	unsigned tries;
 	bool has_head, was_mended;
 	enum bucket_status wrong; /* why head() or bytes() wanted no more, */
@@ -113,18 +115,23 @@ static void finish(struct transfer *transfer, enum bucket_status status, int cod
 	drop(transfer);
 }
 
-static void try_again(struct transfer *transfer, int code, const char *why)
+/* is_busy: it is the server's trouble, not this object's. */
+static void try_again(struct transfer *transfer, int code, const char *why, bool is_busy)
 {
 	struct fetch *fetch = transfer->fetch;
+	const uint64_t now_ns = base_now_ns();
 
 	if (transfer->from - transfer->began_from >= FETCH_PROGRESS)
 		transfer->tries = 0;
-	if (++transfer->tries >= FETCH_MOST_TRIES) {
+	if (transfer->tries == 0)
+		transfer->failing_ns = now_ns;
+	if (++transfer->tries >= FETCH_MOST_TRIES &&
+	    (!is_busy || now_ns - transfer->failing_ns >= FETCH_BUSY_NS)) {
 		finish(transfer, BUCKET_FAILED, code, why);
 		return;
 	}
 	fetch->counts.again++;
-	transfer->again_ns = base_now_ns() + http_backoff_ns(transfer->tries);
+	transfer->again_ns = now_ns + http_backoff_ns(transfer->tries);
 	move(transfer, &fetch->later);
 }
 
@@ -234,7 +241,7 @@ static void on_no(struct transfer *transfer, struct http_answer *answer)
 		}
 		if (answer->status == 503 || answer->status == 429)
 			flow_bad(&fetch->flow, base_now_ns());
-		try_again(transfer, (int)answer->status, text);
+		try_again(transfer, (int)answer->status, text, http_is_busy(answer->status));
 	}
 }
 
@@ -247,11 +254,12 @@ static void on_end(void *arg, struct http_answer *answer, const char *why)
 		finish(transfer, transfer->wrong, (int)answer->status, transfer->why);
 	} else if (why) {
 		flow_bad(&transfer->fetch->flow, base_now_ns());
-		try_again(transfer, 0, why);
+		try_again(transfer, 0, why, true);
 	} else if (answer->status != 200 && answer->status != 206) {
 		on_no(transfer, answer);
 	} else if (transfer->from < transfer->to) {
-		try_again(transfer, (int)answer->status, "the server gives less than was asked");
+		try_again(transfer, (int)answer->status, "the server gives less than was asked",
+			  false);
 	} else {
 		drop(transfer);
 	}
@@ -290,7 +298,7 @@ static void begin_some(struct fetch *fetch)
 		move(transfer, &fetch->running);
 		r = begin(transfer);
 		if (r)
-			try_again(transfer, -r, strerror(-r));
+			try_again(transfer, -r, strerror(-r), false);
 	}
 	if (fetch->n_waiting > 0)
 		fetch->is_full = true;
@@ -400,7 +408,7 @@ static void check_slow(struct transfer *transfer, uint64_t now_ns, uint64_t pati
 	http_many_cut(fetch->many, transfer->running);
 	transfer->running = NULL;
 	fetch->counts.slow++;
-	try_again(transfer, ETIMEDOUT, why);
+	try_again(transfer, ETIMEDOUT, why, true);
 }
 
 static void tick(struct fetch *fetch)

@@ -31,6 +31,7 @@
 #define HASTY_ANSWER_MS 5000L
 #define STALLED_S 20L /* without a byte */
 #define MOST_TRIES 5
+#define BUSY_NS UINT64_C(30000000000)
 #define MOST_REDIRECTIONS 5L
 #define MOST_CONNECTIONS 256L
 #define MOST_SAID (64 << 10) /* of an answer that is no object */
@@ -470,6 +471,11 @@ bool http_passes(long status)
 	return status == 408 || status == 429 || (status >= 500 && status != 501);
 }
 
+bool http_is_busy(long status)
+{
+	return status == 429 || (status >= 502 && status <= 504);
+}
+
 static bool passes(CURLcode code, long status)
 {
 	switch (code) {
@@ -547,6 +553,7 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 	     struct http_answer *ret, struct diag *diag)
 {
 	struct exchange *exchange = &http->exchange;
+	const uint64_t began_ns = base_now_ns();
 	CURLcode code;
 	char host[256];
 
@@ -562,8 +569,11 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 		curl.easy_setopt(exchange->easy, CURLOPT_WRITEFUNCTION, on_answer);
 		curl.easy_setopt(exchange->easy, CURLOPT_WRITEDATA, exchange);
 		code = curl.easy_perform(exchange->easy);
-		if (request->is_hasty || tries == MOST_TRIES ||
-		    !passes(code, exchange->answer.status))
+		if (request->is_hasty || !passes(code, exchange->answer.status))
+			break;
+		if (tries >= MOST_TRIES &&
+		    (code != CURLE_OK || !http_is_busy(exchange->answer.status) ||
+		     base_now_ns() - began_ns >= BUSY_NS))
 			break;
 		wait_ns(http_backoff_ns(tries));
 	}

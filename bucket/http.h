@@ -50,7 +50,7 @@ int http_prepare(struct diag *diag);
 int http_new(struct http **ret);
 void http_free(struct http *http);
 /* Waits for the answer, whose body has at most `most` bytes. Tries again, as often and as long as is decent, what may pass:
- * no connection, 408, 429, 5xx. 0, whatever the status; -EIO, -ENOMEM, -ECANCELED with diag, which names the host, never a header. */
+ * no connection, 408, 429, 5xx; for half a minute where the server is busy. 0, whatever the status; -EIO, -ENOMEM, -ECANCELED with diag, which names the host, never a header. */
 int http_ask(struct http *http, const struct http_request *request, size_t most,
 	     struct http_answer *ret, struct diag *diag);
 
@@ -81,6 +81,8 @@ void http_many_turn(struct http_many *many);
 uint64_t http_backoff_ns(unsigned tries);
 /* May the same question have another answer in a while? */
 bool http_passes(long status);
+/* Does the server say that of itself, not of what is asked? It is worth waiting for. */
+bool http_is_busy(long status);
 
 /* "%2F"-escaped for a URL; keep: characters that stay beside letters, digits and -._~ . The caller frees; NULL: no memory. */
 char *http_escape(const char *text, const char *keep);

@@ -327,13 +327,23 @@ class ServeTest(unittest.TestCase):
             self.check(reader, "t-000.tar", 5, 2 << 20)
             self.assertEqual(len(self.server.asked), len(broken) + 1)
         self.assertGreater(int(self.server.asked[-1][1][len("bytes="):].split("-")[0]), 5)
-        self.server.broken = [503] * 5
+        self.server.broken = [500] * 5
         answer, _ = reader.read("0/0.bin", 0, 9)
-        self.assertEqual(answer, (FAILED, 503, "the server says 503"))
+        self.assertEqual(answer, (FAILED, 500, "the server says 500"))
         self.check(reader, "0/0.bin", 0, 9)
         self.server.broken = [405]
         answer, _ = reader.read("0/0.bin", 0, 9)
         self.assertEqual(answer, (FAILED, 405, "the server says 405"))
+
+    def test_busy(self):
+        """A server that wants fewer questions, or is away for a while, is waited for."""
+        self.fill()
+        self.job("/set")
+        reader = self.peer(Reader(self.folder))
+        for broken in ([503] * 6, ["hang up"] * 6):
+            self.server.broken = list(broken)
+            self.check(reader, "0/0.bin", 0, 9)
+            self.assertEqual(self.server.broken, [])
 
     def test_says_200(self):
         self.fill()
