@@ -151,7 +151,8 @@ static bool on_head(void *arg, const struct http_answer *answer)
 	const bool is_whole = transfer->from == 0 && transfer->to == transfer->size;
 
 	transfer->has_head = true;
-	flow_good(&fetch->flow, base_now_ns() - transfer->began_ns, fetch->is_full);
+	transfer->slow_ns = base_now_ns();
+	flow_good(&fetch->flow, transfer->slow_ns - transfer->began_ns, fetch->is_full);
 	fetch->is_full = fetch->n_waiting > 0;
 	if (answer->total != UINT64_MAX && answer->total != transfer->size)
 		return wrong(transfer, BUCKET_CHANGED, "it has another size now");
