@@ -347,6 +347,7 @@ enum {
 	HTTP_REDIR_PROTOCOLS_STR = 10319,
 	HTTP_PROTOCOLS = 181,
 	HTTP_REDIR_PROTOCOLS = 182,
+	HTTP_SAFE = 2,
 	HTTP_BOTH = 3
 };
 
@@ -383,9 +384,8 @@ static int exchange_init(struct exchange *exchange)
 		return -ENOMEM;
 	if (curl.easy_setopt(easy, (CURLoption)HTTP_PROTOCOLS_STR, "http,https") != CURLE_OK)
 		curl.easy_setopt(easy, (CURLoption)HTTP_PROTOCOLS, (long)HTTP_BOTH);
-	if (curl.easy_setopt(easy, (CURLoption)HTTP_REDIR_PROTOCOLS_STR, "http,https") != CURLE_OK)
-		curl.easy_setopt(easy, (CURLoption)HTTP_REDIR_PROTOCOLS, (long)HTTP_BOTH);
 	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl.easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* "/./" is a part of a key */
 	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -397,6 +397,19 @@ static int exchange_init(struct exchange *exchange)
 	curl.easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
 	set_certificates(easy);
 	return 0;
+}
+
+/* From https nobody is led into the clear. */
+static void set_redirections(CURL *easy, const struct http_request *request)
+{
+	const bool is_safe = strncasecmp(request->url, "https:", strlen("https:")) == 0;
+
+	curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->follows ? 1L : 0L);
+	curl.easy_setopt(easy, CURLOPT_MAXREDIRS, MOST_REDIRECTIONS);
+	if (curl.easy_setopt(easy, (CURLoption)HTTP_REDIR_PROTOCOLS_STR,
+			     is_safe ? "https" : "http,https") != CURLE_OK)
+		curl.easy_setopt(easy, (CURLoption)HTTP_REDIR_PROTOCOLS,
+				 (long)(is_safe ? HTTP_SAFE : HTTP_BOTH));
 }
 
 /* What the request wants, and no more of the one before. */
@@ -431,8 +444,7 @@ static int exchange_begin(struct exchange *exchange, const struct http_request *
 			curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 	}
 	curl.easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers);
-	curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->follows ? 1L : 0L);
-	curl.easy_setopt(easy, CURLOPT_MAXREDIRS, MOST_REDIRECTIONS);
+	set_redirections(easy, request);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 			 request->is_hasty ? HASTY_MS : CONNECT_MS);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->is_hasty ? HASTY_ANSWER_MS : 0L);
