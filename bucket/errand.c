@@ -158,7 +158,15 @@ static void mend(struct errand *errand)
 
 /* ---- the thread ---- */
 
-enum wish { WISH_LIST, WISH_MEND, WISH_RENEW };
+enum wish { WISH_NONE, WISH_LIST, WISH_MEND, WISH_RENEW };
+
+/* With the mutex: what no list may keep waiting. */
+static enum wish urgent(const struct errand *errand)
+{
+	if (errand->has_refused)
+		return WISH_MEND;
+	return errand->renew_ns <= base_now_ns() ? WISH_RENEW : WISH_NONE;
+}
 
 static enum wish wait_for_wish(struct errand *errand)
 {
@@ -166,11 +174,10 @@ static enum wish wait_for_wish(struct errand *errand)
 
 	for (;;) {
 		struct timespec until = {0};
+		const enum wish wish = urgent(errand);
 
-		if (errand->has_refused)
-			return WISH_MEND;
-		if (errand->renew_ns <= base_now_ns())
-			return WISH_RENEW;
+		if (wish != WISH_NONE)
+			return wish;
 		if (errand->wants_lists) {
 			errand->wants_lists = 0;
 			errand->state.is_listing = true;
@@ -186,22 +193,37 @@ static enum wish wait_for_wish(struct errand *errand)
 	}
 }
 
+static void fulfil(struct errand *errand, enum wish wish)
+{
+	if (wish == WISH_LIST)
+		list(errand);
+	else if (wish == WISH_MEND)
+		mend(errand);
+	else if (wish == WISH_RENEW)
+		renew(errand);
+}
+
+/* A list may take minutes, and who reads meanwhile needs its credentials. */
+static void before_page(void *arg)
+{
+	struct errand *errand = arg;
+	enum wish wish;
+
+	{
+		BASE_HOLD(&errand->mutex);
+		wish = urgent(errand);
+	}
+	fulfil(errand, wish);
+}
+
 static void *run(void *arg)
 {
 	struct errand *errand = arg;
 
 	pthread_setname_np(pthread_self(), "errands");
 	renew(errand);
-	for (;;) {
-		const enum wish wish = wait_for_wish(errand);
-
-		if (wish == WISH_LIST)
-			list(errand);
-		else if (wish == WISH_MEND)
-			mend(errand);
-		else
-			renew(errand);
-	}
+	for (;;)
+		fulfil(errand, wait_for_wish(errand));
 	return NULL;
 }
 
@@ -215,6 +237,8 @@ int errand_start(struct lister *lister, struct tree *tree, struct errand **ret)
 	if (!errand)
 		return -ENOMEM;
 	errand->lister = lister;
+	lister->before_page = before_page;
+	lister->arg = errand;
 	errand->tree = tree;
 	errand->renew_ns = UINT64_MAX;
 	errand->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

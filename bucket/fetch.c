@@ -22,7 +22,9 @@
 #include "bucket/flow.h"
 
 #define FETCH_MOST_TRIES 5
-#define FETCH_BUSY_NS UINT64_C(30000000000) /* a server that is begun anew, or wants fewer questions, is waited for */
+#define FETCH_BUSY_NS \
+	UINT64_C(     \
+	    30000000000) /* a server that is begun anew, or wants fewer questions, is waited for */
 #define FETCH_PROGRESS (256 << 10) /* so many bytes make a try that broke none */
 #define FETCH_TICK_NS UINT64_C(50000000)
 #define FETCH_SLOW_NS UINT64_C(5000000000)

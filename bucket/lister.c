@@ -48,9 +48,11 @@ static int ask_page(const struct lister *lister, const char *prefix, const char 
 	for (unsigned tries = 0;; tries++) {
 		_cleanup_(freep) struct http_request request = {.method = "GET"};
 		_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
-		int r =
-		    ops->list ? ops->list(lister->provider, prefix, cursor, &request) : -ENOTSUP;
+		int r;
 
+		if (lister->before_page)
+			lister->before_page(lister->arg);
+		r = ops->list ? ops->list(lister->provider, prefix, cursor, &request) : -ENOTSUP;
 		if (r)
 			return r;
 		r = ops->sign(lister->provider, &request);
@@ -105,7 +107,8 @@ static int list(const struct lister *lister, const struct lister_sink *sink, str
 {
 	struct pass pass = {lister, sink, 0, diag};
 	const struct provider_sink provided = {pass_on, &pass};
-	_cleanup_free_ char *cursor = NULL;
+	/* mark: the cursor behind page 1, 2, 4, 8 ...: a list that goes round meets one of them again. */
+	_cleanup_free_ char *cursor = NULL, *mark = NULL;
 
 	for (unsigned pages = 0; pages < LISTER_MOST_PAGES; pages++) {
 		_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
@@ -121,8 +124,12 @@ static int list(const struct lister *lister, const struct lister_sink *sink, str
 			return BASE_MIN(r, 0);
 		if (!cursor)
 			return pass.objects ? 0 : -ENOENT;
-		if (last && strcmp(cursor, last) == 0)
+		if (mark && strcmp(cursor, mark) == 0)
 			break;
+		if ((pages & (pages + 1)) == 0) {
+			free(mark);
+			mark = strdup(cursor);
+		}
 	}
 	return diag_fail(diag, -EBADMSG, "%s: the server's list has no end",
 			 BASE_QUOTED(lister->url->place, 200));
@@ -318,5 +325,7 @@ int lister_run(struct lister *lister, const struct lister_sink *sink, struct dia
 	if (r == -ENOENT)
 		return diag_fail(diag, r, "%s: there is no object of that name, nor any below it",
 				 BASE_QUOTED(lister->url->text, 300));
+	if (r && !*diag->text)
+		return diag_fail(diag, r, "the list cannot be read: %s", strerror(-r));
 	return r;
 }

@@ -10,7 +10,9 @@ struct lister { /* of one thread */
 	const struct bucket_url *url;
 	void *provider;
 	struct http *http;
-	struct key_scope scope; /* of the last listing, or to be found out */
+	struct key_scope scope;         /* of the last listing, or to be found out */
+	void (*before_page)(void *arg); /* NULL, or is called before each page is asked for */
+	void *arg;
 };
 struct lister_object {
 	const char *name; /* below FOLDER/data, if it is a good one */

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 import urllib.parse
 
@@ -38,6 +39,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
         self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
+        self.circle, self.goes_on, self.read_token = None, False, None
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
 
@@ -75,13 +77,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def list(self, prefix, after):
         server = self.server
+        if server.goes_on and after:
+            return self.say(200, f"next {int(after) + 1}\n".encode())
         with server.lock:
             server.lists += 1
             names = sorted(name for name in server.objects if name.startswith(prefix) and name > after)
             lines = [f"{len(server.objects[name])} {DATE} {server.tags[name]} {name}\n" for name in names[:server.page]]
         if len(names) > server.page:
             lines.append(f"next {names[server.page - 1]}\n")
-        self.say(200, "".join(lines).encode())
+        elif server.goes_on:
+            lines.append("next 1\n")
+        elif server.circle:
+            lines.append(f"next {server.circle}\n")
+        return self.say(200, "".join(lines).encode())
 
     def do_HEAD(self):
         self.do_GET()
@@ -93,6 +101,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
         if "list" in query:
             return self.list(query["list"][0], query["after"][0])
+        if server.read_token is not None and self.headers.get("Token") != server.read_token:
+            return self.say(403, b"no")
         name = urllib.parse.unquote(parts.path)[1:]
         with server.lock:
             data, tag = server.objects.get(name), server.tags.get(name)
@@ -315,6 +325,26 @@ class ServeTest(unittest.TestCase):
         _, news = self.job()
         self.assertEqual(news[:2], (READY, 51))
         self.assertEqual(self.server.lists, 8)
+
+    def test_circle(self):
+        """A list that never ends is seen to go round."""
+        self.fill(50)
+        self.server.page, self.server.circle = 7, "set/0/15.bin"
+        _, news = self.job()
+        self.assertEqual(news[0], REFUSED)
+        self.assertIn("the server's list has no end", news[3])
+
+    def test_refused_while_listing(self):
+        """Who reads gets other credentials, however long a list takes."""
+        self.fill()
+        self.server.goes_on, self.server.read_token = True, "+"
+        self.start("/set/")
+        job, reader = self.peer(Job(self.folder)), self.peer(Reader(self.folder))
+        while not os.path.exists(f"{self.folder}/data/0/0.bin"):
+            time.sleep(0.01)
+        self.check(reader, "0/0.bin", 0, 9)
+        self.server.goes_on = False
+        self.assertEqual(job.wait()[0], READY)
 
     def test_broken(self):
         """Whatever passes is tried again, and goes on at the byte."""
