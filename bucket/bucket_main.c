@@ -101,6 +101,18 @@ static void parse_options(int n, char **text, struct arguments *ret)
 	ret->options.option = ret->option;
 }
 
+/* What stands behind "?" may be a signature, and all of the machine see arguments. */
+static const char *take_url(char *text)
+{
+	char *url = strdup(text), *query = strchr(text, '?');
+
+	if (!url)
+		main_fail("there is no memory");
+	if (query)
+		explicit_bzero(query, strlen(query));
+	return url;
+}
+
 static void parse(int argc, char **argv, struct arguments *ret)
 {
 	static const struct option options[] = {
@@ -127,7 +139,7 @@ static void parse(int argc, char **argv, struct arguments *ret)
 		usage(2);
 	if (!ret->is_list)
 		ret->folder = argv[optind++];
-	ret->url = argv[optind++];
+	ret->url = take_url(argv[optind++]);
 	parse_options(argc - optind, argv + optind, ret);
 }
 

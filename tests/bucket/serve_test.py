@@ -434,6 +434,13 @@ class ServeTest(unittest.TestCase):
         self.assertIn("{000..123}", self.start("/{0..1}/x", code=1))
         self.assertFalse(os.path.exists(self.folder + "/socket"))
 
+    def test_arguments(self):
+        """What a URL is signed by is not to be seen among processes."""
+        self.start("/set?X-Signature=abc")
+        arguments = pathlib.Path(f"/proc/{self.pid()}/cmdline").read_bytes()
+        self.assertIn(b"plain://", arguments)
+        self.assertNotIn(b"abc", arguments)
+
     def test_nothing(self):
         _, news = self.job("/nothing")
         self.assertEqual(news[0], REFUSED)
