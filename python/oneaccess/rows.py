@@ -132,6 +132,8 @@ def _head_of(path):
             (struct.unpack_from("<I", begin, 8)[0], 12)
         head = ast.literal_eval(begin[at:at + size].decode("latin-1"))
         return head if isinstance(head["descr"], str) and isinstance(head["shape"], tuple) else None
+    except ArgumentError:       # of a URL, which nothing here reads
+        raise
     except (OSError, ValueError, SyntaxError, KeyError, TypeError, struct.error):
         return None
 
