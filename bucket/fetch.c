@@ -375,6 +375,14 @@ void fetch_leave(struct fetch *fetch, void *guest)
 	leave(&fetch->parked, guest);
 }
 
+/* A provider's words begin with the object, which who asked knows, and an answer has room for few. */
+static const char *reason_of(const char *why)
+{
+	const char *reason = strstr(why, "HTTP ");
+
+	return reason ? reason : why;
+}
+
 void fetch_mended(struct fetch *fetch, bool is_mended, const char *why)
 {
 	struct transfer *transfer;
@@ -385,7 +393,7 @@ void fetch_mended(struct fetch *fetch, bool is_mended, const char *why)
 		if (is_mended)
 			move(transfer, &fetch->waiting);
 		else
-			finish(transfer, BUCKET_DENIED, 0, why);
+			finish(transfer, BUCKET_DENIED, 0, reason_of(why));
 	}
 	begin_some(fetch);
 }
