@@ -3,6 +3,7 @@
 #include "bucket/key.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "shmring/bucket.h"
 
@@ -93,6 +94,28 @@ int key_scope_below(struct key_scope *scope)
 	scope->folder = strlen(prefix);
 	scope->kind = KEY_BELOW;
 	return 0;
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	const size_t bytes = strlen(name), size = strlen(suffix);
+
+	return bytes > size && strcasecmp(name + bytes - size, suffix) == 0;
+}
+
+void key_scope_widen(struct key_scope *scope)
+{
+	static const char *const manifests[] = {".csv", ".tsv", ".jsonl", ".ndjson"};
+
+	if (has_suffix(scope->prefix, ".bin")) {
+		scope->prefix[strlen(scope->prefix) - strlen("bin")] = '\0';
+		scope->kind = KEY_PATTERN;
+	}
+	for (size_t i = 0; i < BASE_ARRAY_LEN(manifests) && scope->kind == KEY_OBJECT; i++)
+		if (has_suffix(scope->prefix, manifests[i])) {
+			scope->prefix[scope->folder] = '\0';
+			scope->kind = KEY_BELOW;
+		}
 }
 
 void key_scope_fini(struct key_scope *scope)

@@ -152,6 +152,8 @@ static int find_out(struct lister *lister, struct diag *diag)
 
 	if (!r)
 		r = lister->url->ops->listed(lister->provider, &answer, &sink, &cursor, diag);
+	if (r == 1)
+		key_scope_widen(&lister->scope);
 	return r ? BASE_MIN(r, 0) : key_scope_below(&lister->scope);
 }
 

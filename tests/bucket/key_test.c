@@ -93,6 +93,36 @@ START_TEST(test_below)
 }
 END_TEST
 
+START_TEST(test_beside)
+{
+	static const struct {
+		const char *path, *key, *name;
+	} cases[] = {
+	    {"in/a.csv", "in/a.csv", "a.csv"}, {"in/a.csv", "in/b/c.jpg", "b/c.jpg"},
+	    {"in/a.csv", "out/c.jpg", NULL},   {"a.JSONL", "b/c.jpg", "b/c.jpg"},
+	    {"in/t.bin", "in/t.bin", "t.bin"}, {"in/t.bin", "in/t.idx", "t.idx"},
+	    {"in/t.bin", "in/t2.idx", NULL},   {"in/t.bin", "in/t.x/a", NULL},
+	    {"in/a.tar", "in/a.tar", "a.tar"}, {"in/a.tar", "in/a.idx", NULL},
+	    {"in/.csv", "in/.csv", ".csv"},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(cases); i++) {
+		struct key_scope scope;
+		struct diag diag;
+		const char *name;
+
+		ck_assert_int_eq(key_scope_of(cases[i].path, &scope, &diag), 0);
+		key_scope_widen(&scope);
+		name = key_name(&scope, cases[i].key);
+		if (cases[i].name)
+			ck_assert_str_eq(name, cases[i].name);
+		else
+			ck_assert_ptr_null(name);
+		key_scope_fini(&scope);
+	}
+}
+END_TEST
+
 static int add(void *arg, const char *key)
 {
 	strcat(arg, key);
@@ -227,6 +257,7 @@ int main(void)
 	tcase_add_test(all, test_names);
 	tcase_add_test(all, test_scope);
 	tcase_add_test(all, test_below);
+	tcase_add_test(all, test_beside);
 	tcase_add_test(all, test_each);
 	tcase_add_test(all, test_braces);
 	tcase_add_test(all, test_url);
