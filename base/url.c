@@ -204,21 +204,39 @@ static void url_readable(const struct url *url, char ret[URL_READABLE + 1])
 	ret[n] = '\0';
 }
 
+/* What the environment says of where the store is; 0: nothing. Who may read it is no part of that: those who share do not all have
+ * the same keys. */
+static uint64_t url_of_environment(void)
+{
+	static const char *const names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
+					    "AWS_PROFILE", "STORAGE_EMULATOR_HOST", "HF_ENDPOINT"};
+	uint64_t said = 0;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			said = said * 31 + hash_checksum(value, strlen(value)) + i;
+	}
+	return said;
+}
+
 size_t url_folder(const struct url *url, char ret[URL_FOLDER_MAX])
 {
 	const size_t length = url_length(url);
 	char readable[URL_READABLE + 1];
-	uint64_t told = 0;
+	const uint64_t said = url_is_of_web(url->text) ? 0 : url_of_environment();
+	uint64_t told = said;
 	int n;
 
 	url_readable(url, readable);
 	n = snprintf(ret, URL_FOLDER_MAX, "%s%s%016llx", readable, *readable ? "-" : "",
 		     (unsigned long long)hash_checksum(url->text, length));
 	if (url->text[length])
-		told = hash_checksum(url->text + length, strlen(url->text + length));
+		told = said * 31 + hash_checksum(url->text + length, strlen(url->text + length));
 	for (size_t i = 0; i < url->n_access; i++)
 		told = told * 31 + hash_checksum(url->access[i], strlen(url->access[i]));
-	if (url->text[length] || url->n_access)
+	if (url->text[length] || url->n_access || said)
 		snprintf(ret + n, URL_FOLDER_MAX - (size_t)n, "-%08llx",
 			 (unsigned long long)(told & UINT32_MAX));
 	return (size_t)n;

@@ -291,6 +291,29 @@ START_TEST(urls_have_parts)
 }
 END_TEST
 
+START_TEST(stores_that_the_environment_names_differ)
+{
+	char folder[3][URL_FOLDER_MAX];
+	struct url url;
+
+	ck_assert_int_eq(url_parse("s3://b/train", &url), 0);
+	url_folder(&url, folder[0]);
+	setenv("AWS_ENDPOINT_URL", "http://one:1", 1);
+	url_folder(&url, folder[1]);
+	setenv("AWS_ENDPOINT_URL", "http://two:2", 1);
+	url_folder(&url, folder[2]);
+	unsetenv("AWS_ENDPOINT_URL");
+	ck_assert_str_ne(folder[0], folder[1]);
+	ck_assert_str_ne(folder[1], folder[2]);
+	ck_assert_int_eq(strncmp(folder[0], folder[1], strlen(folder[0])), 0);
+	setenv("AWS_ACCESS_KEY_ID", "AKIDANOTHER", 1);
+	url_folder(&url, folder[1]);
+	unsetenv("AWS_ACCESS_KEY_ID");
+	ck_assert_str_eq(folder[0], folder[1]);
+	url_fini(&url);
+}
+END_TEST
+
 START_TEST(paths_are_no_urls)
 {
 	static const char *const paths[] = {"/s3://b",      "s3:/b", "a/s3://b", "name:x",  "",
@@ -350,21 +373,26 @@ START_TEST(jobs_share_one)
 	char starts[512], path[256], folder[URL_FOLDER_MAX];
 	struct fake fake;
 	struct url url;
-	int status;
+	int status, held[2];
 	pid_t pid;
+	char end;
 
 	begin(&fake, "slow", "a b");
 	snprintf(path, sizeof(path), "%s/buckets/go", fake.folder);
+	ck_assert_int_eq(pipe(held), 0);
 	pid = fork();
 	if (pid == 0) {
+		close(held[1]);
 		usleep(20000);
 		mkdir(bases, 0700);
 		close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0600));
 		second = open_url(&fake, "s3://b/train?region=x");
 		take_all(second);
-		_exit(0);
+		_exit(read(held[0], &end, 1) != 0); /* until the first has it, too */
 	}
+	close(held[0]);
 	first = open_url(&fake, "s3://b/train?region=x");
+	close(held[1]);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	second = open_url(&fake, "s3://b/train?region=x");
@@ -682,6 +710,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, urls_have_parts, 0, BASE_ARRAY_LEN(urls));
 	tcase_add_test(tcase, paths_are_no_urls);
+	tcase_add_test(tcase, stores_that_the_environment_names_differ);
 	tcase_add_loop_test(tcase, accessd_is_told_a_folder, 0, BASE_ARRAY_LEN(meant));
 	tcase_add_test(tcase, jobs_share_one);
 	tcase_add_test(tcase, a_listing_is_told);
