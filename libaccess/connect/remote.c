@@ -23,6 +23,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -348,6 +349,24 @@ static char *remote_only_file(const char *folder, const char *name)
 	return is_one ? base_take_ptr(found) : NULL;
 }
 
+/* Is it an object that is listed with what it speaks of (bucket/key.h: key_scope_widen())? */
+static bool remote_has_company(const char *folder, const char *name)
+{
+	static const char *const suffixes[] = {".bin", ".csv", ".tsv", ".jsonl", ".ndjson"};
+	const size_t length = strlen(name);
+	char path[2 * REMOTE_PATH];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(suffixes); i++) {
+		const size_t bytes = strlen(suffixes[i]);
+
+		if (length > bytes && strcasecmp(name + length - bytes, suffixes[i]) == 0)
+			return lstat(path, &status) == 0 && S_ISREG(status.st_mode);
+	}
+	return false;
+}
+
 /* What of the folder's data is meant: an object, a pattern, all of it; and the kind's options. */
 static int remote_name_path(struct remote *remote, struct diag *diag)
 {
@@ -359,7 +378,7 @@ static int remote_name_path(struct remote *remote, struct diag *diag)
 	name = strndup(tail, length);
 	if (!name || asprintf(&data, "%s/" BUCKET_DATA, remote->folder) < 0)
 		return error_of_errno(diag, -ENOMEM, "opening a URL");
-	if (*name && !strchr(name, '{')) {
+	if (*name && !strchr(name, '{') && !remote_has_company(data, name)) {
 		char *file = remote_only_file(data, url_is_of_web(remote->url.text) ? NULL : name);
 
 		free(name);

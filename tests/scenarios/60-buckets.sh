@@ -42,6 +42,10 @@ else
 	echo "not tested: a .npy in a bucket: pyarrow is not here"
 fi
 alike $(((tokens - 1) / 32)) tokens.bin tokens=32
+# Of one object what it speaks of comes with it: a table's pictures, the ends of a file's documents.
+alike 150 rows.csv
+job "$work/store/bucket/tokens.bin" tokens=64 pack=1 || fail "packed here: $(cat "$work/job.json")"
+alike "$("$expect" "$work/job.json" samples)" tokens.bin tokens=64 pack=1
 
 # As programs of today are set up: by the environment alone, and by files.
 samples=150
