@@ -375,7 +375,7 @@ START_TEST(jobs_share_one)
 	struct url url;
 	int status, held[2];
 	pid_t pid;
-	char end;
+	char over;
 
 	begin(&fake, "slow", "a b");
 	snprintf(path, sizeof(path), "%s/buckets/go", fake.folder);
@@ -388,7 +388,7 @@ START_TEST(jobs_share_one)
 		close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0600));
 		second = open_url(&fake, "s3://b/train?region=x");
 		take_all(second);
-		_exit(read(held[0], &end, 1) != 0); /* until the first has it, too */
+		_exit(read(held[0], &over, 1) != 0); /* until the first has it, too */
 	}
 	close(held[0]);
 	first = open_url(&fake, "s3://b/train?region=x");
