@@ -271,9 +271,17 @@ void fake_start(struct fake *fake, const struct tree *tree)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	unlinkat(tree->fd, BUCKET_SOCKET, 0);
-	*fake = (struct fake){.tree = tree,
-			      .lock = PTHREAD_MUTEX_INITIALIZER,
-			      .listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+	if (!fake->tree)
+		*fake = (struct fake){.tree = tree, .lock = PTHREAD_MUTEX_INITIALIZER};
+	/* Connections of before may still be served. */
+	pthread_mutex_lock(&fake->lock);
+	fake->act = 0;
+	fake->name[0] = '\0';
+	fake->acted = fake->connections = fake->messages = fake->asks = fake->most = 0;
+	fake->bytes = fake->shortest = 0;
+	fake->longest = 0;
+	pthread_mutex_unlock(&fake->lock);
+	fake->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" BUCKET_SOCKET,
 		 tree->fd);
 	ck_assert_int_eq(bind(fake->listener, (const struct sockaddr *)&address, sizeof(address)),
