@@ -388,7 +388,9 @@ START_TEST(jobs_share_one)
 		close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0600));
 		second = open_url(&fake, "s3://b/train?region=x");
 		take_all(second);
-		_exit(read(held[0], &over, 1) != 0); /* until the first has it, too */
+		status = read(held[0], &over, 1) != 0; /* until the first has it, too */
+		oa_close(second);
+		_exit(status);
 	}
 	close(held[0]);
 	first = open_url(&fake, "s3://b/train?region=x");
