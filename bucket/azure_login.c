@@ -336,8 +336,6 @@ int azure_login_ask(const struct azure_login *login, struct http *http, char **r
 	if (r < 0)
 		return r;
 	r = http_ask(http, &request, TICKET_MOST_ANSWER, &answer, diag);
-	if (request.body)
-		explicit_bzero(request.body, request.body_bytes);
 	if (login->kind == AZURE_LOGIN_MACHINE && (r == -EIO || (r == 0 && answer.status != 200)))
 		return azure_login_none(diag);
 	if (r < 0)

@@ -325,8 +325,6 @@ int gs_login_ask(const struct gs_login *login, struct http *http, char **ret_tok
 	if (r < 0)
 		return r;
 	r = http_ask(http, &request, TICKET_MOST_ANSWER, &answer, diag);
-	if (request.body)
-		explicit_bzero(request.body, request.body_bytes);
 	if (login->kind == GS_LOGIN_MACHINE_OWN && (r == -EIO || (r == 0 && answer.status != 200)))
 		return gs_login_none(login, diag);
 	if (r < 0)

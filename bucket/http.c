@@ -177,6 +177,8 @@ void http_request_free(struct http_request *request)
 		explicit_bzero(request->header[i], strlen(request->header[i]));
 		free(request->header[i]);
 	}
+	if (request->body)
+		explicit_bzero(request->body, request->body_bytes);
 	free(request->header);
 	free(request->url);
 	free(request->body);
@@ -209,6 +211,8 @@ char *http_escape(const char *text, const char *keep)
 
 void http_answer_free(struct http_answer *answer)
 {
+	if (answer->body)
+		explicit_bzero(answer->body, answer->body_bytes);
 	free(answer->body);
 	answer->body = NULL;
 	answer->body_bytes = 0;

@@ -25,7 +25,7 @@ BASE_PRINTF(2, 3) int http_request_url(struct http_request *request, const char 
 BASE_PRINTF(2, 3) int http_request_header(struct http_request *request, const char *fmt, ...);
 /* The value of a header that is there; NULL: it is not. Case of the name does not count. */
 const char *http_request_value(const struct http_request *request, const char *name);
-void http_request_free(struct http_request *request); /* what it owns; may be made again */
+void http_request_free(struct http_request *request); /* what it owns, wiped; may be made again */
 
 struct http_answer {
 	long status;
@@ -42,7 +42,7 @@ struct http_answer {
 	char *body; /* owned by who asked; NUL behind it */
 	size_t body_bytes;
 };
-void http_answer_free(struct http_answer *answer);
+void http_answer_free(struct http_answer *answer); /* its body, wiped */
 
 struct http; /* for one thread */
 /* Of the main thread, before any other. 0, -ENOENT with diag: there is no libcurl here. */

@@ -82,7 +82,7 @@ static uint64_t ticket_number(const struct json_in *value)
 	return BASE_MIN(number, (uint64_t)TICKET_MOST_S);
 }
 
-int ticket_read(struct http_answer *answer, char **ret_token, unsigned *ret_seconds)
+int ticket_read(const struct http_answer *answer, char **ret_token, unsigned *ret_seconds)
 {
 	struct json_in *root = NULL;
 	struct diag why;
@@ -94,6 +94,5 @@ int ticket_read(struct http_answer *answer, char **ret_token, unsigned *ret_seco
 	if (r == 0)
 		*ret_seconds = (unsigned)ticket_number(json_in_member(root, "expires_in"));
 	json_in_free(root);
-	explicit_bzero(answer->body, answer->body_bytes);
 	return r == 0 || r == -ENOMEM ? r : -EBADMSG;
 }

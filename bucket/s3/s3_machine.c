@@ -61,15 +61,15 @@ static int authorize(struct http_request *request, struct diag *diag)
 
 static int ask_container(const char *url, struct http *http, struct s3_keys *ret, struct diag *diag)
 {
-	_cleanup_(s3_secret_request_free) struct http_request request = {.method = "GET",
+	_cleanup_(http_request_free) struct http_request request = {.method = "GET",
 									 .is_hasty = true};
-	_cleanup_(s3_secret_answer_free) struct http_answer answer = {.status = 0};
+	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	struct diag why;
 	int r = http_request_url(&request, "%s", url);
 
 	r = r ? r : authorize(&request, diag);
 	for (int tries = 0; !r && tries < MOST_TRIES && answer.status != 200; tries++) {
-		s3_secret_answer_free(&answer);
+		http_answer_free(&answer);
 		r = http_ask(http, &request, MOST_ANSWER, &answer, diag);
 		if (r == -EIO && tries + 1 < MOST_TRIES)
 			r = 0;
@@ -131,7 +131,7 @@ static const char *metadata(void)
 static int ask_metadata(struct http *http, const char *method, const char *path, const char *header,
 			struct http_answer *ret, struct diag *diag)
 {
-	_cleanup_(s3_secret_request_free) struct http_request request = {.method = method,
+	_cleanup_(http_request_free) struct http_request request = {.method = method,
 									 .is_hasty = true};
 	const char *base = metadata();
 	int r = http_request_url(&request, "%s%slatest/%s", base,
@@ -145,7 +145,7 @@ static int ask_metadata(struct http *http, const char *method, const char *path,
 /* The token of version 2, as a header; where a machine has version 1 alone, none. */
 static int metadata_header(struct http *http, char *ret, size_t size)
 {
-	_cleanup_(s3_secret_answer_free) struct http_answer answer = {.status = 0};
+	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	struct diag diag;
 	int r = ask_metadata(http, "PUT", "api/token",
 			     "X-aws-ec2-metadata-token-ttl-seconds: 21600", &answer, &diag);
@@ -166,7 +166,7 @@ static int metadata_header(struct http *http, char *ret, size_t size)
 /* The first line names the role. */
 static int metadata_role(struct http *http, const char *header, char ret[300])
 {
-	_cleanup_(s3_secret_answer_free) struct http_answer answer = {.status = 0};
+	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	_cleanup_free_ char *role = NULL;
 	struct diag diag;
 	int r = ask_metadata(http, "GET", ROLES, header, &answer, &diag);
@@ -184,7 +184,7 @@ static int metadata_role(struct http *http, const char *header, char ret[300])
 
 int s3_machine_metadata(struct http *http, struct s3_keys *ret, struct diag *diag)
 {
-	_cleanup_(s3_secret_answer_free) struct http_answer answer = {.status = 0};
+	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	const char *off = getenv("AWS_EC2_METADATA_DISABLED");
 	char header[1024], path[300];
 	struct diag why;

@@ -13,22 +13,6 @@ void s3_secret_wipe(char **text)
 	*text = NULL;
 }
 
-void s3_secret_request_free(struct http_request *request)
-{
-	for (size_t i = 0; i < request->n_headers; i++)
-		explicit_bzero(request->header[i], strlen(request->header[i]));
-	if (request->body)
-		explicit_bzero(request->body, request->body_bytes);
-	http_request_free(request);
-}
-
-void s3_secret_answer_free(struct http_answer *answer)
-{
-	if (answer->body)
-		explicit_bzero(answer->body, answer->body_bytes);
-	http_answer_free(answer);
-}
-
 bool s3_secret_trim(char *text)
 {
 	size_t bytes = strlen(text), from = strspn(text, " \t\r\n");

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Secrets that are texts, and questions and answers that have some: wiped before they are freed. */
+/* Secrets that are texts: wiped before they are freed. */
 
 #include "bucket/http.h"
 
 #define S3_SECRET_MOST 65536
 
 void s3_secret_wipe(char **text);
-void s3_secret_request_free(struct http_request *request);
-void s3_secret_answer_free(struct http_answer *answer);
 /* Without the white space around it, in place. false: it cannot stand in a header, or is empty. */
 bool s3_secret_trim(char *text);
 /* A file's text, so. The caller wipes it. 0, -ENOMEM, -EACCES with diag, which begins with `what`. */

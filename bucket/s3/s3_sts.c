@@ -121,8 +121,8 @@ static int refused(const struct s3_sts_role *role, const struct http_answer *ans
 static int ask(const struct s3_sts_role *role, const char *action, const struct s3_keys *keys,
 	       const char *token, struct http *http, struct s3_keys *ret, struct diag *diag)
 {
-	_cleanup_(s3_secret_request_free) struct http_request request = {.method = "POST"};
-	_cleanup_(s3_secret_answer_free) struct http_answer answer = {.status = 0};
+	_cleanup_(http_request_free) struct http_request request = {.method = "POST"};
+	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	struct s3_sign_key key = {.scope = ""};
 	int r = form_of(role, action, token, &request.body);
 
