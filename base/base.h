@@ -55,7 +55,9 @@
  * -1; */
 void base_freep(void *pointer_to_pointer);
 void base_closep(const int *fd);
+void base_wipe(char **text); /* of a secret: nothing of it stays in memory; NULL after it */
 #define _cleanup_free_ __attribute__((cleanup(base_freep)))
+#define _cleanup_wipe_ __attribute__((cleanup(base_wipe)))
 #define _cleanup_close_ __attribute__((cleanup(base_closep)))
 #define _cleanup_(fn) __attribute__((cleanup(fn)))
 

@@ -17,6 +17,14 @@ void base_freep(void *pointer_to_pointer)
 	free(*(void **)pointer_to_pointer);
 }
 
+void base_wipe(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
 bool base_grow(void *pointer_to_pointer, size_t *room, size_t needed, size_t each)
 {
 	void **p = pointer_to_pointer, *more;

@@ -31,8 +31,8 @@ void azure_login_free(struct azure_login *login)
 	if (login->key)
 		explicit_bzero(login->key, login->key_bytes);
 	free(login->key);
-	bearer_wipe(login->sas);
-	bearer_wipe(login->secret);
+	base_wipe(&login->sas);
+	base_wipe(&login->secret);
 	free(login->client);
 	free(login->token_uri);
 	free(login->endpoint);

@@ -19,18 +19,6 @@ bool bearer_is_good(const char *text)
 	return *text != '\0';
 }
 
-void bearer_wipe(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
-void bearer_wipep(char **text)
-{
-	bearer_wipe(*text);
-}
-
 static bool is_white(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
@@ -121,7 +109,7 @@ int bearer_header(struct http_request *request, const char *name, const char *va
 	for (size_t i = 0; i < request->n_headers; i++)
 		if (strncasecmp(request->header[i], name, size) == 0 &&
 		    request->header[i][size] == ':')
-			bearer_wipe(request->header[i]);
+			base_wipe(&request->header[i]);
 		else
 			request->header[kept++] = request->header[i];
 	request->n_headers = kept;

@@ -18,9 +18,6 @@ int bearer_load(const char *path, const char *what, char **ret, struct diag *dia
 int bearer_read(const char *path, const char *what, char **ret, struct diag *diag);
 /* The same of a text that is there, as of an environment variable. */
 int bearer_copy(const char *text, const char *what, char **ret, struct diag *diag);
-void bearer_wipe(char *text); /* and free; NULL is fine */
-void bearer_wipep(char **text);
-#define _cleanup_wipe_ _cleanup_(bearer_wipep)
 
 /* A secret may be sent there: by https, or to this machine. */
 bool bearer_may_go(const char *url);

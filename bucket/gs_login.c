@@ -39,8 +39,8 @@ void gs_login_free(struct gs_login *login)
 {
 	if (!login)
 		return;
-	bearer_wipe(login->secret);
-	bearer_wipe(login->refresh);
+	base_wipe(&login->secret);
+	base_wipe(&login->refresh);
 	free(login->account);
 	free(login->token_uri);
 	free(login->who);

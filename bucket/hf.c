@@ -55,7 +55,7 @@ static void hf_close(void *self)
 	if (!hf)
 		return;
 	hf_landings_free(hf->landings);
-	bearer_wipe(hf->token);
+	base_wipe(&hf->token);
 	free(hf->origin);
 	free(hf->prefix);
 	free(hf->revision);

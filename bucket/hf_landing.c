@@ -34,7 +34,7 @@ int hf_landings_new(struct hf_landings **ret)
 static void hf_landing_clear(struct hf_landing *landing)
 {
 	free(landing->name);
-	bearer_wipe(landing->url);
+	base_wipe(&landing->url);
 	*landing = (struct hf_landing){.name = NULL};
 }
 

@@ -41,8 +41,8 @@ static void https_close(void *self)
 
 	if (!https)
 		return;
-	bearer_wipe(https->token);
-	bearer_wipe(https->query);
+	base_wipe(&https->token);
+	base_wipe(&https->query);
 	free(https->token_file);
 	free(https->base);
 	pthread_mutex_destroy(&https->mutex);
@@ -140,7 +140,7 @@ static void https_new_token(struct https *https)
 	BASE_HOLD(&https->mutex);
 	if (strcmp(token, https->token) == 0)
 		return;
-	bearer_wipe(https->token);
+	base_wipe(&https->token);
 	https->token = base_take_ptr(token);
 	https->mended_ns = base_now_ns();
 }

@@ -19,7 +19,7 @@ void ticket_init(struct ticket *ticket)
 
 void ticket_fini(struct ticket *ticket)
 {
-	bearer_wipe(ticket->token);
+	base_wipe(&ticket->token);
 	pthread_mutex_destroy(&ticket->mutex);
 }
 
@@ -33,7 +33,7 @@ void ticket_put(struct ticket *ticket, char *token, unsigned seconds)
 	else
 		seconds = BASE_MIN(seconds, (unsigned)TICKET_AGAIN_S);
 	BASE_HOLD(&ticket->mutex);
-	bearer_wipe(ticket->token);
+	base_wipe(&ticket->token);
 	ticket->token = token;
 	ticket->asked_ns = now;
 	ticket->due_ns = now + TICKET_S * BASE_MAX(seconds, 1u);

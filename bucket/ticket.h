@@ -24,5 +24,5 @@ unsigned ticket_seconds(struct ticket *ticket); /* until it is to be renewed; 0:
 bool ticket_is_fresh(struct ticket *ticket);
 /* "Authorization: Bearer ..." 0, -ENOMEM. */
 int ticket_authorize(struct ticket *ticket, struct http_request *request);
-/* {"access_token": ..., "expires_in": ...}: the caller wipes the token. 0, -EBADMSG, -ENOMEM. The answer is wiped. */
+/* {"access_token": ..., "expires_in": ...}: the caller wipes the token. 0, -EBADMSG, -ENOMEM. */
 int ticket_read(const struct http_answer *answer, char **ret_token, unsigned *ret_seconds);

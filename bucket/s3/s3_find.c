@@ -75,7 +75,7 @@ static int web_identity(const struct search *search, const char *arn, const char
 {
 	const struct s3_sts_role role = {
 	    .arn = arn, .session = session, .region = search->find->region};
-	_cleanup_(s3_secret_wipe) char *token = NULL;
+	_cleanup_wipe_ char *token = NULL;
 	int r = s3_secret_read(path, "the token of the web identity", &token, diag);
 
 	return r ? r : s3_sts_web_identity(&role, token, search->http, ret, diag);

@@ -46,7 +46,7 @@ static int authorize(struct http_request *request, struct diag *diag)
 {
 	const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
 		   *said = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-	_cleanup_(s3_secret_wipe) char *token = NULL;
+	_cleanup_wipe_ char *token = NULL;
 	int r = 0;
 
 	if (path && *path)

@@ -5,14 +5,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-void s3_secret_wipe(char **text)
-{
-	if (*text)
-		explicit_bzero(*text, strlen(*text));
-	free(*text);
-	*text = NULL;
-}
-
 bool s3_secret_trim(char *text)
 {
 	size_t bytes = strlen(text), from = strspn(text, " \t\r\n");
@@ -30,7 +22,7 @@ bool s3_secret_trim(char *text)
 int s3_secret_read(const char *path, const char *what, char **ret, struct diag *diag)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	_cleanup_(s3_secret_wipe) char *text = calloc(1, S3_SECRET_MOST + 1);
+	_cleanup_wipe_ char *text = calloc(1, S3_SECRET_MOST + 1);
 	ssize_t bytes;
 
 	if (!text)

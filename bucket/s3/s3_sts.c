@@ -19,14 +19,14 @@
 /* Appends "&name=value" to the form, which is the caller's; a value NULL adds nothing. */
 static int add_field(char **form, const char *name, const char *value)
 {
-	_cleanup_(s3_secret_wipe) char *escaped = value ? http_escape(value, "") : NULL;
+	_cleanup_wipe_ char *escaped = value ? http_escape(value, "") : NULL;
 	char *longer = NULL;
 
 	if (!value)
 		return 0;
 	if (!escaped || asprintf(&longer, "%s&%s=%s", *form, name, escaped) < 0)
 		return -ENOMEM;
-	s3_secret_wipe(form);
+	base_wipe(form);
 	*form = longer;
 	return 0;
 }
@@ -34,7 +34,7 @@ static int add_field(char **form, const char *name, const char *value)
 static int form_of(const struct s3_sts_role *role, const char *action, const char *token,
 		   char **ret)
 {
-	_cleanup_(s3_secret_wipe) char *form = NULL;
+	_cleanup_wipe_ char *form = NULL;
 	int r;
 
 	if (asprintf(&form, "Action=%s&Version=2011-06-15", action) < 0) {
@@ -81,7 +81,7 @@ static int on_element(void *arg, const char *path, const char *text)
 		found->expires = s3_time_parse(text);
 	if (!field)
 		return 0;
-	s3_secret_wipe(field);
+	base_wipe(field);
 	*field = strdup(text);
 	return *field ? 0 : -ENOMEM;
 }
@@ -97,9 +97,9 @@ static int read_answer(const struct http_answer *answer, struct s3_keys *ret, st
 		r = diag_fail(diag, -EIO, "its answer has no credentials");
 	if (!r)
 		ret->expires = found.expires;
-	s3_secret_wipe(&found.id);
-	s3_secret_wipe(&found.secret);
-	s3_secret_wipe(&found.token);
+	base_wipe(&found.id);
+	base_wipe(&found.secret);
+	base_wipe(&found.token);
 	return r;
 }
 
