@@ -176,6 +176,23 @@ size_t url_tail(const struct url *url, const char **ret)
 	return (size_t)(end - tail);
 }
 
+static bool url_ends_in(const char *name, const char *suffix)
+{
+	const size_t length = strlen(name), size = strlen(suffix);
+
+	return length > size && strcasecmp(name + length - size, suffix) == 0;
+}
+
+enum url_brings url_brings(const char *name)
+{
+	static const char *const manifests[] = {".csv", ".tsv", ".jsonl", ".ndjson"};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(manifests); i++)
+		if (url_ends_in(name, manifests[i]))
+			return URL_WITH_FOLDER;
+	return url_ends_in(name, ".bin") ? URL_WITH_INDEX : URL_ALONE;
+}
+
 /* The end of it, which names the data set; nothing that a password or a signature may be in. */
 static void url_readable(const struct url *url, char ret[URL_READABLE + 1])
 {

@@ -28,6 +28,10 @@ bool url_is_of_web(const char *text);
 /* The last part of its path, and how long it is; of a pattern of shards, from the part on that has the first brace. 0: the
  * URL ends in "/", or in the place. */
 size_t url_tail(const struct url *url, const char **ret);
+/* What an object brings that is named by itself, and is read together with others: a manifest all below its folder, of
+ * which it may speak, and NAME.bin of tokens its NAME.idx. */
+enum url_brings { URL_ALONE, URL_WITH_FOLDER, URL_WITH_INDEX };
+enum url_brings url_brings(const char *name);
 /* The folder's name: readable, a hash of the URL, and one of what access-bucket is told beside it, also by the environment
  * of where the store is, or a web server behind "?". Returns how long the name is without the latter: it begins so, whatever that is. */
 size_t url_folder(const struct url *url, char ret[URL_FOLDER_MAX]);

@@ -3,8 +3,8 @@
 #include "bucket/key.h"
 
 #include <stdio.h>
-#include <strings.h>
 
+#include "base/url.h"
 #include "shmring/bucket.h"
 
 #define KEY_MOST_PART 255
@@ -96,26 +96,20 @@ int key_scope_below(struct key_scope *scope)
 	return 0;
 }
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-	const size_t bytes = strlen(name), size = strlen(suffix);
-
-	return bytes > size && strcasecmp(name + bytes - size, suffix) == 0;
-}
-
 void key_scope_widen(struct key_scope *scope)
 {
-	static const char *const manifests[] = {".csv", ".tsv", ".jsonl", ".ndjson"};
-
-	if (has_suffix(scope->prefix, ".bin")) {
+	switch (url_brings(scope->prefix)) {
+	case URL_WITH_FOLDER:
+		scope->prefix[scope->folder] = '\0';
+		scope->kind = KEY_BELOW;
+		break;
+	case URL_WITH_INDEX:
 		scope->prefix[strlen(scope->prefix) - strlen("bin")] = '\0';
 		scope->kind = KEY_PATTERN;
+		break;
+	case URL_ALONE:
+		break;
 	}
-	for (size_t i = 0; i < BASE_ARRAY_LEN(manifests) && scope->kind == KEY_OBJECT; i++)
-		if (has_suffix(scope->prefix, manifests[i])) {
-			scope->prefix[scope->folder] = '\0';
-			scope->kind = KEY_BELOW;
-		}
 }
 
 void key_scope_fini(struct key_scope *scope)

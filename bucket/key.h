@@ -28,8 +28,7 @@ struct key_scope {
  * it. 0; -EINVAL with diag: the braces are wrong; -ENOMEM. */
 int key_scope_of(const char *path, struct key_scope *ret, struct diag *diag);
 int key_scope_below(struct key_scope *scope);
-/* Of KEY_OBJECT that is there: with it what it may speak of. A manifest's files lie below its folder, and an index of tokens
- * (NAME.idx of NAME.bin) beside them. */
+/* Of KEY_OBJECT that is there: with it what it brings (url_brings()). */
 void key_scope_widen(struct key_scope *scope);
 void key_scope_fini(struct key_scope *scope);
 /* The name of a key; NULL: it is not in the scope, or stands for a folder (an end in "/"). */

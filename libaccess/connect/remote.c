@@ -23,7 +23,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -349,22 +348,15 @@ static char *remote_only_file(const char *folder, const char *name)
 	return is_one ? base_take_ptr(found) : NULL;
 }
 
-/* Is it an object that is listed with what it speaks of (bucket/key.h: key_scope_widen())? */
+/* Is it an object that is listed with others? */
 static bool remote_has_company(const char *folder, const char *name)
 {
-	static const char *const suffixes[] = {".bin", ".csv", ".tsv", ".jsonl", ".ndjson"};
-	const size_t length = strlen(name);
 	char path[2 * REMOTE_PATH];
 	struct stat status;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	for (size_t i = 0; i < BASE_ARRAY_LEN(suffixes); i++) {
-		const size_t bytes = strlen(suffixes[i]);
-
-		if (length > bytes && strcasecmp(name + length - bytes, suffixes[i]) == 0)
-			return lstat(path, &status) == 0 && S_ISREG(status.st_mode);
-	}
-	return false;
+	return url_brings(name) != URL_ALONE && lstat(path, &status) == 0 &&
+	       S_ISREG(status.st_mode);
 }
 
 /* What of the folder's data is meant: an object, a pattern, all of it; and the kind's options. */
