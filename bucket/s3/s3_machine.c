@@ -62,7 +62,7 @@ static int authorize(struct http_request *request, struct diag *diag)
 static int ask_container(const char *url, struct http *http, struct s3_keys *ret, struct diag *diag)
 {
 	_cleanup_(http_request_free) struct http_request request = {.method = "GET",
-									 .is_hasty = true};
+								    .is_hasty = true};
 	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	struct diag why;
 	int r = http_request_url(&request, "%s", url);
@@ -132,7 +132,7 @@ static int ask_metadata(struct http *http, const char *method, const char *path,
 			struct http_answer *ret, struct diag *diag)
 {
 	_cleanup_(http_request_free) struct http_request request = {.method = method,
-									 .is_hasty = true};
+								    .is_hasty = true};
 	const char *base = metadata();
 	int r = http_request_url(&request, "%s%slatest/%s", base,
 				 base[strlen(base) - 1] == '/' ? "" : "/", path);
