@@ -3,9 +3,7 @@
 #include "tests/bucket/fake_http.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <strings.h>
 
 static void fake_must(bool is_so, const char *what, const char *is, const char *wanted)
 {
@@ -30,73 +28,6 @@ void fake_http(const struct fake_answer *answer, size_t n)
 unsigned fake_left(void)
 {
 	return (unsigned)(fake_n - fake_at);
-}
-
-int http_request_url(struct http_request *request, const char *fmt, ...)
-{
-	va_list args;
-	int r;
-
-	free(request->url);
-	va_start(args, fmt);
-	r = vasprintf(&request->url, fmt, args);
-	va_end(args);
-	return r < 0 ? -ENOMEM : 0;
-}
-
-int http_request_header(struct http_request *request, const char *fmt, ...)
-{
-	va_list args;
-
-	request->header = realloc(request->header, (request->n_headers + 1) * sizeof(char *));
-	fake_must(request->header != NULL, "memory", "none", "some");
-	va_start(args, fmt);
-	fake_must(vasprintf(&request->header[request->n_headers++], fmt, args) > 0, fmt, "",
-		  "some");
-	va_end(args);
-	return 0;
-}
-
-const char *http_request_value(const struct http_request *request, const char *name)
-{
-	const size_t size = strlen(name);
-
-	for (size_t i = 0; i < request->n_headers; i++)
-		if (strncasecmp(request->header[i], name, size) == 0 &&
-		    strncmp(request->header[i] + size, ": ", 2) == 0)
-			return request->header[i] + size + 2;
-	return NULL;
-}
-
-void http_request_free(struct http_request *request)
-{
-	for (size_t i = 0; i < request->n_headers; i++)
-		free(request->header[i]);
-	free(request->header);
-	free(request->url);
-	free(request->body);
-	*request = (struct http_request){.method = NULL};
-}
-
-void http_answer_free(struct http_answer *answer)
-{
-	free(answer->body);
-	answer->body = NULL;
-}
-
-char *http_escape(const char *text, const char *keep)
-{
-	char *ret = malloc(3 * strlen(text) + 1), *to = ret;
-
-	fake_must(ret != NULL, "memory", "none", "some");
-	for (; *text; text++)
-		if ((*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
-		    (*text >= 'a' && *text <= 'z') || strchr("-._~", *text) || strchr(keep, *text))
-			*to++ = *text;
-		else
-			to += sprintf(to, "%%%02X", (unsigned char)*text);
-	*to = '\0';
-	return ret;
 }
 
 static struct http_answer fake_answer_of(long status, const char *body, const char *next)
