@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Videos: the op "video" takes the place of decode. A video's bytes become a clip: a fixed number of its frames, each of
+ * them a picture to the ops behind it, which draw once for the whole clip. video.c knows no library and is in every
+ * build; what decodes is a module (video_module.h) that a worker's parent loads before it forks, so that who has no
+ * videos pays nothing for a library of this size, and a package brings it.
+ */
+
+#include "pipeline/ops/draw.h"
+#include "pipeline/spec/op.h"
+
+#define VIDEO_MOST_FRAMES 1024             /* of a clip */
+#define VIDEO_MOST_HAS (1u << 20)          /* of a file; nine hours at 30 frames a second */
+#define VIDEO_MOST_SIDE 16384              /* pixels, of a file's frame */
+#define VIDEO_MOST_PIXELS (UINT32_C(1) << 26) /* of a file's frame */
+
+enum video_clip { VIDEO_RANDOM = 0, VIDEO_CENTER = 1, VIDEO_BEGIN = 2, VIDEO_SPREAD = 3 };
+
+struct video {
+	uint32_t frames; /* of a clip, 1 to VIDEO_MOST_FRAMES */
+	uint32_t step;   /* every step-th frame of the file, where fps is 0 and clip is not spread */
+	double fps;      /* or so many a second of its time, the last frame shown by then; 0: as they are */
+	enum video_clip clip;
+};
+
+struct video_head {
+	uint32_t height, width; /* of a frame as it is shown: turned, if the file says so */
+	uint32_t frames;        /* that can be shown */
+	const int64_t *time_us; /* when each is shown, ascending, from 0; the room's */
+};
+
+/* ---- video.c ---- */
+
+/* Of that op. What is wrong with it, how to mend it too; else NULL. */
+const char *video_init(const struct op *op, struct video *ret);
+/* Which frames of the file make the clip, ascending; where the file is too short, its last one again and again.
+ * Returns how many of them are no repetition, at least 1. head->frames is at least 1. */
+uint32_t video_pick(const struct video *video, const struct video_head *head,
+		    struct philox_seq *seq, uint32_t *ret);
