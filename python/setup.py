@@ -114,7 +114,8 @@ def compiled(folder):
     folder.mkdir(parents=True, exist_ok=True)
     tree = os.path.relpath(TREE if is_release() else copied(folder / "tree"), folder)
     flags = f"{os.environ.get('CFLAGS', '-O2')} -ffile-prefix-map={tree}/="
-    run([f"{tree}/configure", "-q", "--without-audio", f"PYTHON={sys.executable}", f"CFLAGS={flags}"], folder)
+    options = ["--without-audio", "--without-video"]
+    run([f"{tree}/configure", "-q", *options, f"PYTHON={sys.executable}", f"CFLAGS={flags}"], folder)
     libtool = folder / "libtool"  # would leave the folder's name in the extension, for libaccess
     libtool.write_text(libtool.read_text().replace("hardcode_into_libs=yes", "hardcode_into_libs=no"))
     run(["make", "-s", f"-j{os.cpu_count()}"], folder)

@@ -11,17 +11,18 @@
 #include "pipeline/ops/draw.h"
 #include "pipeline/spec/op.h"
 
-#define VIDEO_MOST_FRAMES 1024             /* of a clip */
-#define VIDEO_MOST_HAS (1u << 20)          /* of a file; nine hours at 30 frames a second */
-#define VIDEO_MOST_SIDE 16384              /* pixels, of a file's frame */
+#define VIDEO_MOST_FRAMES 1024                /* of a clip */
+#define VIDEO_MOST_HAS (1u << 20)             /* of a file; nine hours at 30 frames a second */
+#define VIDEO_MOST_SIDE 16384                 /* pixels, of a file's frame */
 #define VIDEO_MOST_PIXELS (UINT32_C(1) << 26) /* of a file's frame */
 
 enum video_clip { VIDEO_RANDOM = 0, VIDEO_CENTER = 1, VIDEO_BEGIN = 2, VIDEO_SPREAD = 3 };
 
 struct video {
 	uint32_t frames; /* of a clip, 1 to VIDEO_MOST_FRAMES */
-	uint32_t step;   /* every step-th frame of the file, where fps is 0 and clip is not spread */
-	double fps;      /* or so many a second of its time, the last frame shown by then; 0: as they are */
+	uint32_t step; /* every step-th frame of the file, where fps is 0 and clip is not spread */
+	double
+	    fps; /* or so many a second of its time, the last frame shown by then; 0: as they are */
 	enum video_clip clip;
 };
 

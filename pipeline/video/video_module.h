@@ -18,7 +18,8 @@
 
 struct video_room; /* memory that is kept from sample to sample, and what is open */
 
-struct video_watch { /* who is told how many pixels are going to be decoded, for the patience with a sample */
+struct
+    video_watch { /* who is told how many pixels are going to be decoded, for the patience with a sample */
 	void (*fn)(void *arg, uint32_t height, uint32_t width);
 	void *arg;
 };

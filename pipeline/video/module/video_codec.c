@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoders, by libavcodec: one thread, and only codecs of the list, in which there is a family that data sets are made of.
+ * A packet's number goes along with it in the place of its time, and comes out with its picture: no decoder orders by times.
+ *
+ * Damage is an error, not a grey picture. What a decoder calls an error is one; it is told to call one what it would conceal
+ * (err_detect), but for H.264, whose decoder then refuses files over remarks that are no pixels: it says by decode_error_flags
+ * what it has concealed.
+ *
+ * The library writes no messages: the last one is kept, for the error.
+ *
+ * The only file that includes libavcodec's headers.
+ */
+
+#include "pipeline/video/module/video_codec.h"
+
+#include <libavcodec/avcodec.h>
+
+#define VIDEO_MOST_ALLOC ((size_t)1 << 30) /* in one piece */
+
+struct video_codec {
+	const struct video_file *file; /* borrowed */
+	AVCodecContext *context;
+	AVPacket *packet;
+	AVFrame *frame;
+	uint8_t *bytes; /* of the packet, and zeros behind them */
+	size_t bytes_room;
+};
+
+static _Thread_local char video_words[64];
+
+static void video_keep_words(void *context, int level, const char *format, va_list args)
+{
+	(void)context;
+	if (level > AV_LOG_ERROR)
+		return;
+	vsnprintf(video_words, sizeof(video_words), format, args);
+	for (char *c = video_words; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = c[1] ? '?' : '\0';
+}
+
+const char *video_codec_words(const struct video_codec *codec)
+{
+	(void)codec;
+	return video_words;
+}
+
+void video_codec_prepare(void)
+{
+	av_log_set_callback(video_keep_words);
+	av_max_alloc(VIDEO_MOST_ALLOC);
+}
+
+static const AVCodec *video_decoder(enum AVCodecID id)
+{
+	static const enum AVCodecID native[] = {
+	    AV_CODEC_ID_H264,  AV_CODEC_ID_HEVC,       AV_CODEC_ID_VP8,   AV_CODEC_ID_VP9,
+	    AV_CODEC_ID_MPEG4, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MJPEG, AV_CODEC_ID_THEORA,
+	};
+	static const char *const name[] = {"h264",  "hevc",       "vp8",   "vp9",
+					   "mpeg4", "mpeg2video", "mjpeg", "theora"};
+
+	if (id == AV_CODEC_ID_AV1)
+		return avcodec_find_decoder_by_name("libdav1d");
+	for (size_t i = 0; i < BASE_ARRAY_LEN(native); i++)
+		if (native[i] == id)
+			return avcodec_find_decoder_by_name(name[i]);
+	return NULL;
+}
+
+static int video_codec_open(struct video_codec *codec, const AVCodec *decoder)
+{
+	AVCodecContext *context = avcodec_alloc_context3(decoder);
+	int r;
+
+	codec->context = context;
+	codec->packet = av_packet_alloc();
+	codec->frame = av_frame_alloc();
+	if (!context || !codec->packet || !codec->frame)
+		return AVERROR(ENOMEM);
+	r = avcodec_parameters_to_context(context, codec->file->parameters);
+	if (r < 0)
+		return r;
+	context->thread_count = 1;
+	context->max_pixels = VIDEO_MOST_PIXELS;
+	context->has_b_frames =
+	    BASE_MAX(context->has_b_frames, (int)BASE_MIN(codec->file->delay, 16));
+	context->err_recognition =
+	    decoder->id == AV_CODEC_ID_H264 ? AV_EF_CRCCHECK : AV_EF_CRCCHECK | AV_EF_EXPLODE;
+	return avcodec_open2(context, decoder, NULL);
+}
+
+int video_codec_new(const struct video_file *file, struct video_codec **ret,
+		    struct pipeline_error *ret_error)
+{
+	const enum AVCodecID id = file->parameters->codec_id;
+	const AVCodec *decoder = video_decoder(id);
+	struct video_codec *codec;
+	int r;
+
+	if (!decoder)
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED,
+				  "its coding, %s, is not read: encode it anew",
+				  avcodec_get_name(id));
+	codec = calloc(1, sizeof(*codec));
+	if (!codec)
+		return -ENOMEM;
+	codec->file = file;
+	*video_words = '\0';
+	r = video_codec_open(codec, decoder);
+	if (r < 0) {
+		video_codec_free(codec);
+		return r == AVERROR(ENOMEM)
+			   ? -ENOMEM
+			   : video_fail(ret_error, PIPELINE_FAIL_DECODE, "%s",
+					*video_words ? video_words : av_err2str(r));
+	}
+	*ret = codec;
+	return 0;
+}
+
+void video_codec_free(struct video_codec *codec)
+{
+	if (!codec)
+		return;
+	avcodec_free_context(&codec->context);
+	av_frame_free(&codec->frame);
+	av_packet_free(&codec->packet);
+	free(codec->bytes);
+	free(codec);
+}
+
+void video_codec_reset(struct video_codec *codec)
+{
+	avcodec_flush_buffers(codec->context);
+	*video_words = '\0';
+}
+
+static int video_codec_answer(int r)
+{
+	return r >= 0 ? 0 : r == AVERROR(ENOMEM) ? -ENOMEM : PIPELINE_E_BAD;
+}
+
+int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
+{
+	const struct video_packet *packet;
+	AVPacket *to = codec->packet;
+	int r;
+
+	if (number == UINT32_MAX)
+		return video_codec_answer(avcodec_send_packet(codec->context, NULL));
+	packet = &codec->file->packet[number];
+	if (!base_grow(&codec->bytes, &codec->bytes_room, (size_t)packet->size + VIDEO_PADDING, 1))
+		return -ENOMEM;
+	memcpy(codec->bytes, video_file_bytes(codec->file, packet), packet->size);
+	memset(codec->bytes + packet->size, 0, VIDEO_PADDING);
+	to->data = codec->bytes;
+	to->size = (int)packet->size;
+	to->pts = number;
+	to->dts = AV_NOPTS_VALUE;
+	to->flags = packet->is_key ? AV_PKT_FLAG_KEY : 0;
+	codec->context->skip_frame = is_passed ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
+	r = avcodec_send_packet(codec->context, to);
+	return video_codec_answer(r);
+}
+
+int video_codec_take(struct video_codec *codec, struct video_picture *ret)
+{
+	AVFrame *frame = codec->frame;
+	const int r = avcodec_receive_frame(codec->context, frame);
+
+	if (r == AVERROR(EAGAIN))
+		return VIDEO_CODEC_E_MORE;
+	if (r == AVERROR_EOF)
+		return VIDEO_CODEC_E_END;
+	if (r < 0)
+		return video_codec_answer(r);
+	for (unsigned i = 0; i < 4; i++) {
+		ret->plane[i] = frame->data[i];
+		ret->stride[i] = frame->linesize[i];
+	}
+	ret->height = (uint32_t)frame->height;
+	ret->width = (uint32_t)frame->width;
+	ret->format = frame->format;
+	ret->matrix = frame->colorspace;
+	ret->range = frame->color_range;
+	ret->packet = frame->pts >= 0 && frame->pts < codec->file->packets ? (uint32_t)frame->pts
+									   : UINT32_MAX;
+	ret->is_damaged = frame->decode_error_flags || frame->flags & AV_FRAME_FLAG_CORRUPT;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A decoder: packets go in, in their order, pictures come out in theirs. */
+
+#include "pipeline/video/module/video_file.h"
+
+struct video_codec;
+
+struct video_picture { /* as it was coded; the codec's until it is asked for the next */
+	const uint8_t *plane[4];
+	int stride[4];
+	uint32_t height, width;
+	int format, matrix, range; /* FFmpeg's numbers: pixel format, colour space and range */
+	uint32_t packet;           /* from whose packet it is */
+	bool is_damaged;
+};
+
+#define VIDEO_CODEC_E_MORE 1 /* wants the next packet */
+#define VIDEO_CODEC_E_END 2  /* nothing comes any more */
+
+/* Before a sandbox: what a library asks the machine when it is asked first. */
+void video_codec_prepare(void);
+/* The file is borrowed. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
+int video_codec_new(const struct video_file *file, struct video_codec **ret,
+		    struct pipeline_error *ret_error);
+void video_codec_free(struct video_codec *codec);
+void video_codec_reset(struct video_codec *codec); /* the next packet is a key frame's */
+/* That packet; is_passed: nobody wants its picture, which need not come. UINT32_MAX: there are no more. 0, PIPELINE_E_BAD:
+ * it cannot be decoded, or -ENOMEM. Call video_codec_take() until it wants the next. */
+int video_codec_put(struct video_codec *codec, uint32_t packet, bool is_passed);
+/* 0, VIDEO_CODEC_E_MORE, VIDEO_CODEC_E_END, PIPELINE_E_BAD or -ENOMEM. */
+int video_codec_take(struct video_codec *codec, struct video_picture *ret);
+/* What the library said last that was wrong; "": nothing. */
+const char *video_codec_words(const struct video_codec *codec);

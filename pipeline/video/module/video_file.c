@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers, by libavformat. It sees the file by a read from memory, may open nothing else, and is told by the file's first
+ * bytes which of five kinds it is, so that no other of its demuxers is ever asked. Other streams than the one that is shown are
+ * passed over.
+ *
+ * A packet that lies in the file in one piece, as in MP4, AVI and nearly all of Matroska, is remembered by its place; one that
+ * the container has in pieces (MPEG-TS, Ogg) is copied. All of them together are never larger than the file.
+ *
+ * When a frame is shown is what the container says. AVI says nothing of order: for MPEG-4 the packets' kinds do, for others
+ * decoding does (is_order_open).
+ *
+ * The only file that includes libavformat's headers.
+ */
+
+#include "pipeline/video/module/video_file.h"
+
+#include <libavformat/avformat.h>
+#include <libavutil/display.h>
+
+#define VIDEO_BUFFER (64 << 10)
+#define VIDEO_STREAMS 64
+#define VIDEO_NEAR 64 /* bytes of a container's own before a packet's */
+
+struct video_source {
+	const uint8_t *data;
+	int64_t size, at;
+};
+
+static int video_read(void *opaque, uint8_t *to, int room)
+{
+	struct video_source *source = opaque;
+	const int64_t n = BASE_MIN(source->size - source->at, room);
+
+	if (n <= 0)
+		return AVERROR_EOF;
+	memcpy(to, source->data + source->at, (size_t)n);
+	source->at += n;
+	return (int)n;
+}
+
+static int64_t video_seek(void *opaque, int64_t offset, int whence)
+{
+	struct video_source *source = opaque;
+
+	if (whence & AVSEEK_SIZE)
+		return source->size;
+	whence &= ~AVSEEK_FORCE;
+	if (whence == SEEK_CUR)
+		offset += source->at;
+	else if (whence == SEEK_END)
+		offset += source->size;
+	if (offset < 0 || offset > source->size)
+		return AVERROR(EINVAL);
+	return source->at = offset;
+}
+
+static int video_open_no_other(AVFormatContext *context, AVIOContext **io, const char *url,
+			       int flags, AVDictionary **options)
+{
+	(void)context, (void)io, (void)url, (void)flags, (void)options;
+	return AVERROR(EACCES);
+}
+
+/* ---- what it is ---- */
+
+static const char *video_kind(const uint8_t *data, size_t size)
+{
+	static const char *const atom[] = {"ftyp", "moov", "mdat", "free", "skip",
+					   "wide", "pnot", "styp", "uuid"};
+
+	if (size >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "AVI", 3) == 0)
+		return "avi";
+	if (size >= 4 && memcmp(data, "\x1a\x45\xdf\xa3", 4) == 0)
+		return "matroska";
+	if (size >= 4 && memcmp(data, "OggS", 4) == 0)
+		return "ogg";
+	for (size_t i = 0; size >= 8 && i < BASE_ARRAY_LEN(atom); i++)
+		if (memcmp(data + 4, atom[i], 4) == 0)
+			return "mov";
+	for (size_t lead = 0; lead <= 4;
+	     lead += 4) /* 4: with times before each piece, as cameras write it */
+		if (size > 2 * (188 + lead) + lead && data[lead] == 0x47 &&
+		    data[188 + 2 * lead] == 0x47 && data[2 * 188 + 3 * lead] == 0x47)
+			return "mpegts";
+	return NULL;
+}
+
+static int video_refuse(int why, struct pipeline_error *ret_error)
+{
+	char text[AV_ERROR_MAX_STRING_SIZE];
+
+	if (why == AVERROR(ENOMEM))
+		return video_fail(ret_error, PIPELINE_FAIL_MEMORY, "no memory for the video");
+	av_strerror(why, text, sizeof(text));
+	return video_fail(ret_error, PIPELINE_FAIL_DECODE, "%s", text);
+}
+
+/* The context is the caller's, also with an error. */
+static int video_begin(struct video_source *source, AVFormatContext **ret,
+		       struct pipeline_error *ret_error)
+{
+	const char *name = video_kind(source->data, (size_t)source->size);
+	const AVInputFormat *format = name ? av_find_input_format(name) : NULL;
+	uint8_t *buffer;
+	AVFormatContext *context;
+	int r;
+
+	if (source->size == 0)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE, "an empty file");
+	if (!name)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
+				  "not MP4, Matroska, WebM, AVI, MPEG-TS or Ogg");
+	if (!format)
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "this FFmpeg reads no %s",
+				  name);
+	buffer = av_malloc(VIDEO_BUFFER);
+	context = avformat_alloc_context();
+	if (context && buffer)
+		context->pb = avio_alloc_context(buffer, VIDEO_BUFFER, 0, source, video_read, NULL,
+						 video_seek);
+	if (!context || !context->pb) {
+		av_free(buffer);
+		avformat_free_context(context);
+		return video_refuse(AVERROR(ENOMEM), ret_error);
+	}
+	context->flags |= AVFMT_FLAG_CUSTOM_IO;
+	context->io_open = video_open_no_other;
+	context->max_streams = VIDEO_STREAMS;
+	context->protocol_whitelist = av_strdup("");
+	*ret = context;
+	r = avformat_open_input(ret, NULL, format, NULL);
+	if (r < 0) { /* frees the context, but for what is ours */
+		av_freep(&context->pb);
+		*ret = NULL;
+		return video_refuse(r, ret_error);
+	}
+	return 0;
+}
+
+static void video_end(AVFormatContext *context)
+{
+	AVIOContext *io = context ? context->pb : NULL;
+
+	avformat_close_input(&context);
+	if (io)
+		av_freep(&io->buffer);
+	avio_context_free(&io);
+}
+
+static bool video_is_better(const AVStream *a, const AVStream *b)
+{
+	const bool is_default = a->disposition & AV_DISPOSITION_DEFAULT;
+
+	if (is_default != !!(b->disposition & AV_DISPOSITION_DEFAULT))
+		return is_default;
+	return (int64_t)a->codecpar->width * a->codecpar->height >
+	       (int64_t)b->codecpar->width * b->codecpar->height;
+}
+
+static AVStream *video_best(AVFormatContext *context)
+{
+	AVStream *best = NULL;
+
+	for (unsigned i = 0; i < context->nb_streams; i++) {
+		AVStream *stream = context->streams[i];
+
+		stream->discard = AVDISCARD_ALL;
+		if (stream->codecpar->codec_type == AVMEDIA_TYPE_VIDEO &&
+		    !(stream->disposition & AV_DISPOSITION_ATTACHED_PIC) &&
+		    (!best || video_is_better(stream, best)))
+			best = stream;
+	}
+	if (best)
+		best->discard = AVDISCARD_DEFAULT;
+	return best;
+}
+
+static const void *video_side(const AVStream *stream, enum AVPacketSideDataType type, size_t least)
+{
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 16, 100)
+	const AVPacketSideData *side = av_packet_side_data_get(
+	    stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, type);
+
+	return side && side->size >= least ? side->data : NULL;
+#else
+	size_t size = 0;
+	const void *data = av_stream_get_side_data(stream, type, &size);
+
+	return data && size >= least ? data : NULL;
+#endif
+}
+
+static int video_head_of(struct video_file *file, const AVStream *stream,
+			 struct pipeline_error *ret_error)
+{
+	const int32_t *matrix = video_side(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(*matrix));
+	const double angle = matrix ? av_display_rotation_get(matrix) : 0;
+
+	if (stream->codecpar->codec_tag == MKTAG('e', 'n', 'c', 'v') ||
+	    video_side(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, 0))
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "it is encrypted");
+	file->quarters = 0;
+	for (int q = 1; q < 4; q++)
+		if ((int)(angle + (angle < 0 ? -0.5 : 0.5)) == (q == 3 ? 90 : -90 * q) ||
+		    (q == 2 && (int)(angle + 0.5) == 180))
+			file->quarters = (unsigned)q;
+	switch (stream->codecpar->codec_id) {
+	case AV_CODEC_ID_H264:
+	case AV_CODEC_ID_HEVC:
+	case AV_CODEC_ID_MPEG2VIDEO:
+	case AV_CODEC_ID_MPEG4:
+		file->is_reordered = true;
+		break;
+	default:
+		file->is_reordered = false;
+	}
+	file->parameters = avcodec_parameters_alloc();
+	if (!file->parameters || avcodec_parameters_copy(file->parameters, stream->codecpar) < 0)
+		return video_refuse(AVERROR(ENOMEM), ret_error);
+	return 0;
+}
+
+/* ---- packets ---- */
+
+/* Where in the file its bytes are, in one piece. */
+static bool video_place(const struct video_file *file, const AVPacket *packet, uint64_t *ret)
+{
+	const size_t size = (size_t)packet->size;
+
+	if (packet->pos < 0)
+		return false;
+	for (uint64_t at = (uint64_t)packet->pos;
+	     at <= (uint64_t)packet->pos + VIDEO_NEAR && at < file->size; at++) {
+		if (size > file->size - at)
+			return false;
+		if (file->data[at] == packet->data[0] &&
+		    memcmp(file->data + at, packet->data, size) == 0) {
+			*ret = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int video_copy(struct video_file *file, const AVPacket *packet, uint64_t *ret)
+{
+	const size_t size = (size_t)packet->size;
+
+	if (!base_grow(&file->copied, &file->copied_room, file->copied_size + size, 1))
+		return -ENOMEM;
+	memcpy(file->copied + file->copied_size, packet->data, size);
+	*ret = file->copied_size;
+	file->copied_size += size;
+	return 0;
+}
+
+/* Frames that a codec has for later ones only. */
+static bool video_is_hidden(const struct video_file *file, const AVPacket *packet)
+{
+	const uint8_t *data = packet->data;
+
+	if (file->parameters->codec_id == AV_CODEC_ID_VP8)
+		return !(data[0] & 0x10);
+	if (file->parameters->codec_id == AV_CODEC_ID_VP9) {
+		const unsigned profile = (data[0] >> 5 & 1) | (data[0] >> 3 & 2);
+		const unsigned at =
+		    profile == 3 ? 2 : 3; /* of show_existing_frame, from the lowest bit */
+
+		return (data[packet->size - 1] & 0xe0) != 0xc0 && !(data[0] >> at & 1) &&
+		       !(data[0] >> (at - 2) & 1);
+	}
+	return false;
+}
+
+static int video_add(struct video_file *file, const AVPacket *packet,
+		     struct pipeline_error *ret_error)
+{
+	struct video_packet *to;
+	int rc = 0;
+
+	if (file->packets == VIDEO_MOST_HAS)
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "more than %u frames",
+				  VIDEO_MOST_HAS);
+	if (!base_grow(&file->packet, &file->packet_room, file->packets + 1, sizeof(*to)))
+		return -ENOMEM;
+	if (file->packets > 0 && av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, NULL))
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED,
+				  "its coding changes midway: encode it anew");
+	if (av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL))
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "it is encrypted");
+	to = &file->packet[file->packets];
+	*to = (struct video_packet){
+	    .time = packet->pts,
+	    .size = (uint32_t)packet->size,
+	    .is_key = packet->flags & AV_PKT_FLAG_KEY,
+	    .is_lost = packet->flags & AV_PKT_FLAG_CORRUPT,
+	    .shown = packet->flags & AV_PKT_FLAG_DISCARD || video_is_hidden(file, packet)
+			 ? VIDEO_NOT_SHOWN
+			 : 0,
+	};
+	if (!video_place(file, packet, &to->at)) {
+		to->is_copied = true;
+		rc = video_copy(file, packet, &to->at);
+	}
+	if (rc == 0)
+		file->packets++;
+	return rc;
+}
+
+static int video_add_all(struct video_file *file, AVFormatContext *context, int stream,
+			 struct pipeline_error *ret_error)
+{
+	AVPacket *packet = av_packet_alloc();
+	int rc = packet ? 0 : -ENOMEM;
+	int r = 0;
+
+	while (rc == 0 && (r = av_read_frame(context, packet)) >= 0) {
+		if (packet->stream_index == stream && packet->size > 0)
+			rc = video_add(file, packet, ret_error);
+		av_packet_unref(packet);
+	}
+	av_packet_free(&packet);
+	return rc == 0 && r == AVERROR(ENOMEM) ? -ENOMEM : rc;
+}
+
+/* ---- what is shown ---- */
+
+/* MPEG-4: a picture that others are made of is shown when the next such is decoded. */
+static void video_order_mpeg4(struct video_file *file)
+{
+	int64_t time = 0;
+	struct video_packet *held = NULL;
+
+	for (uint32_t i = 0; i < file->packets; i++) {
+		struct video_packet *packet = &file->packet[i];
+		const uint8_t *data = video_file_bytes(file, packet);
+		unsigned kind = 0;
+
+		for (uint32_t at = 0; at + 4 < packet->size; at++) {
+			if (memcmp(data + at, "\0\0\1\xb6", 4) == 0) {
+				kind = data[at + 4] >> 6;
+				break;
+			}
+		}
+		if (kind == 2 || packet->size < 8) { /* B, or "as was packed with the one before" */
+			packet->time = time++;
+			continue;
+		}
+		if (held)
+			held->time = time++;
+		held = packet;
+	}
+	if (held)
+		held->time = time;
+}
+
+static int video_compare(const void *a, const void *b, void *packets)
+{
+	const struct video_packet *packet = packets;
+	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+	const int64_t x = packet[one].time, y = packet[other].time;
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	return one < other ? -1 : one > other;
+}
+
+static int video_show(struct video_file *file, struct pipeline_error *ret_error)
+{
+	uint32_t first = 0, most = 0;
+
+	while (first < file->packets && !file->packet[first].is_key)
+		first++;
+	if (first == file->packets)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
+				  file->packets ? "no key frame" : "a video without a frame");
+	if (!base_grow(&file->shown, &file->shown_room, file->packets, sizeof(*file->shown)) ||
+	    !base_grow(&file->time_us, &file->time_room, file->packets, sizeof(*file->time_us)))
+		return -ENOMEM;
+	file->frames = 0;
+	for (uint32_t i = 0; i < file->packets; i++) {
+		struct video_packet *packet = &file->packet[i];
+		/* What is shown before the first key frame is made of what is not there. */
+		const bool is_there = i >= first && (!file->is_reordered || file->is_order_open ||
+						     packet->time >= file->packet[first].time);
+
+		if (is_there && packet->shown != VIDEO_NOT_SHOWN)
+			file->shown[file->frames++] = i;
+		packet->shown = VIDEO_NOT_SHOWN;
+	}
+	if (file->frames == 0)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE, "a video without a frame");
+	qsort_r(file->shown, file->frames, sizeof(*file->shown), video_compare, file->packet);
+	for (uint32_t n = 0; n < file->frames; n++)
+		file->packet[file->shown[n]].shown = n;
+	for (uint32_t n = 0; n < file->frames; n++) {
+		most = BASE_MAX(most, file->shown[n]);
+		file->delay = BASE_MAX(file->delay, most - file->shown[n]);
+	}
+	return 0;
+}
+
+static void video_times(struct video_file *file, AVRational unit)
+{
+	const int64_t first = file->packet[file->shown[0]].time;
+
+	for (uint32_t n = 0; n < file->frames; n++) {
+		const int64_t time = av_rescale_q(file->packet[file->shown[n]].time - first, unit,
+						  (AVRational){1, 1000000});
+
+		file->time_us[n] = n > 0 ? BASE_MAX(time, file->time_us[n - 1]) : 0;
+	}
+}
+
+int video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n)
+{
+	for (uint32_t i = 0; i < file->packets; i++)
+		file->packet[i].shown = VIDEO_NOT_SHOWN;
+	file->frames = BASE_MIN(n, file->frames); /* their times stay */
+	for (uint32_t i = 0; i < file->frames; i++) {
+		file->shown[i] = packet[i];
+		file->packet[packet[i]].shown = i;
+	}
+	return 0;
+}
+
+static int video_file_read(struct video_file *file, AVFormatContext *context,
+			   struct pipeline_error *ret_error)
+{
+	AVStream *stream = video_best(context);
+	AVRational unit;
+	bool has_order = true;
+	int rc;
+
+	if (!stream)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
+				  context->nb_streams ? "no video in it, only sound or pictures"
+						      : "nothing in it");
+	unit = stream->time_base;
+	rc = video_head_of(file, stream, ret_error);
+	if (rc == 0)
+		rc = video_add_all(file, context, stream->index, ret_error);
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; i < file->packets; i++)
+		has_order = has_order && file->packet[i].time != AV_NOPTS_VALUE;
+	if (!has_order || (file->is_reordered && strcmp(context->iformat->name, "avi") == 0)) {
+		const AVRational rate =
+		    stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate;
+
+		for (uint32_t i = 0; i < file->packets; i++)
+			file->packet[i].time = i;
+		unit = rate.num > 0 && rate.den > 0 ? av_inv_q(rate) : unit;
+		if (file->parameters->codec_id == AV_CODEC_ID_MPEG4)
+			video_order_mpeg4(file);
+		else
+			file->is_order_open = file->is_reordered;
+	}
+	rc = video_show(file, ret_error);
+	if (rc == 0)
+		video_times(file, unit);
+	return rc;
+}
+
+int video_file_open(struct video_file *file, const void *data, size_t size,
+		    struct pipeline_error *ret_error)
+{
+	struct video_source source = {.data = data, .size = (int64_t)size};
+	AVFormatContext *context = NULL;
+	int rc;
+
+	video_file_close(file);
+	file->data = data;
+	file->size = size;
+	rc = video_begin(&source, &context, ret_error);
+	if (rc == 0)
+		rc = video_file_read(file, context, ret_error);
+	video_end(context);
+	return rc;
+}
+
+void video_file_close(struct video_file *file)
+{
+	avcodec_parameters_free(&file->parameters);
+	file->copied_size = 0;
+	file->packets = file->frames = file->delay = 0;
+	file->is_order_open = false;
+}
+
+void video_file_fini(struct video_file *file)
+{
+	video_file_close(file);
+	free(file->copied);
+	free(file->packet);
+	free(file->shown);
+	free(file->time_us);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A video file in memory: its one stream's packets, in the order of decoding, and which of them are shown, when. All of them
+ * are read once; afterwards a packet is a place in the file, so nothing ever seeks by a container's index.
+ */
+
+#include "pipeline/video/module/video_error.h"
+#include "pipeline/video/video.h"
+
+#define VIDEO_NOT_SHOWN UINT32_MAX
+#define VIDEO_PADDING 64 /* zeros that FFmpeg's decoders want behind a packet */
+
+struct AVCodecParameters;
+
+struct video_packet {
+	int64_t time; /* in the stream's unit; of order alone, once the file is open */
+	uint64_t at;  /* in the file, or in copied */
+	uint32_t size;
+	uint32_t shown; /* its frame's number among those shown, or VIDEO_NOT_SHOWN */
+	bool is_key, is_copied, is_lost; /* is_lost: the container says that some of it is */
+};
+
+struct video_file {
+	const uint8_t *data; /* borrowed */
+	size_t size;
+	struct AVCodecParameters *parameters; /* owned */
+	uint8_t *copied;                      /* packets that the container has in pieces */
+	size_t copied_size, copied_room;
+	struct video_packet *packet;
+	size_t packet_room;
+	uint32_t packets;
+	uint32_t *shown; /* the packets of the frames that are shown, as they are */
+	int64_t *time_us;
+	size_t shown_room, time_room;
+	uint32_t frames;
+	uint32_t delay; /* how many frames are decoded at most before one that is shown earlier */
+	unsigned quarters; /* to the right, when it is shown */
+	bool
+	    is_reordered; /* its kind of coding has frames that are shown later than they are coded */
+	bool is_order_open; /* only decoding tells the order */
+};
+
+/* Memory is kept from file to file: all zeros is none. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
+int video_file_open(struct video_file *file, const void *data, size_t size,
+		    struct pipeline_error *ret_error);
+/* In the order that decoding showed: so many packets, all others not at all. 0 or -ENOMEM. */
+int video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n);
+void video_file_close(struct video_file *file);
+void video_file_fini(struct video_file *file);
+static inline const uint8_t *video_file_bytes(const struct video_file *file,
+					      const struct video_packet *packet)
+{
+	return (packet->is_copied ? file->copied : file->data) + packet->at;
+}

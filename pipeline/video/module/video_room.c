@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The module: a file, its decoder, and which packets must be decoded for a frame.
+ *
+ * A frame is decoded from a key frame that is coded and shown before it: what is coded after a key frame and shown before it
+ * may be made of pictures from before, so such a frame begins a key frame earlier. Hence its bytes do not depend on how it was
+ * come to. Where the decoder still does not give it (a stream that heals itself over several pictures after a key frame), one
+ * more is gone back, to the file's first.
+ */
+
+#include "pipeline/video/module/video_rgb.h"
+#include "pipeline/video/video_module.h"
+
+#define VIDEO_LATE 64 /* packets after its own by which a picture must have come */
+
+struct video_room {
+	struct video_file file;
+	struct video_codec *codec;
+	struct video_rgb rgb;
+	uint32_t height, width;    /* as coded */
+	uint32_t next;             /* packet that the decoder gets next */
+	uint32_t start;            /* that it got first; NONE: none yet */
+	bool is_over;              /* it was told that there are no more */
+	uint32_t late[VIDEO_LATE]; /* packets before next whose pictures have not come */
+	unsigned n_late;
+	uint32_t made; /* the frame that is in rgb; NONE */
+	const uint8_t *pixels;
+};
+
+#define VIDEO_NONE UINT32_MAX
+
+static int video_room_new(struct video_room **ret)
+{
+	struct video_room *room = calloc(1, sizeof(*room));
+
+	if (!room)
+		return -ENOMEM;
+	video_codec_prepare();
+	*ret = room;
+	return 0;
+}
+
+static void video_room_close(struct video_room *room)
+{
+	video_codec_free(room->codec);
+	room->codec = NULL;
+	video_file_close(&room->file);
+}
+
+static void video_room_free(struct video_room *room)
+{
+	if (!room)
+		return;
+	video_room_close(room);
+	video_file_fini(&room->file);
+	video_rgb_fini(&room->rgb);
+	free(room);
+}
+
+static void video_seek_to(struct video_room *room, uint32_t packet)
+{
+	if (room->start != VIDEO_NONE)
+		video_codec_reset(room->codec);
+	room->next = room->start = packet;
+	room->is_over = false;
+	room->n_late = 0;
+}
+
+/* The last packet before `before` from which that frame can be decoded; NONE: there is none. */
+static uint32_t video_key(const struct video_room *room, uint32_t number, uint32_t before)
+{
+	const struct video_file *file = &room->file;
+	const struct video_packet *wanted = &file->packet[file->shown[number]];
+
+	while (before-- > 0) {
+		const struct video_packet *packet = &file->packet[before];
+
+		if (packet->is_key &&
+		    (!file->is_reordered || file->is_order_open || packet->time <= wanted->time))
+			return before;
+	}
+	return VIDEO_NONE;
+}
+
+static bool video_is_late(const struct video_room *room, uint32_t packet)
+{
+	for (unsigned i = 0; i < room->n_late; i++)
+		if (room->late[i] == packet)
+			return true;
+	return false;
+}
+
+static void video_came(struct video_room *room, uint32_t packet)
+{
+	for (unsigned i = 0; i < room->n_late; i++)
+		if (room->late[i] == packet)
+			room->late[i] = room->late[--room->n_late];
+}
+
+static bool video_can_go_on(const struct video_room *room, uint32_t wanted)
+{
+	if (room->start == VIDEO_NONE || wanted < room->start)
+		return false;
+	return wanted >= room->next ? !room->is_over : video_is_late(room, wanted);
+}
+
+static int video_bad(const struct video_room *room, uint32_t number,
+		     struct pipeline_error *ret_error)
+{
+	const char *words = video_codec_words(room->codec);
+
+	return video_fail(ret_error, PIPELINE_FAIL_DECODE, "frame %u: %s", number,
+			  *words ? words : "damaged");
+}
+
+/* The next packet to the decoder. */
+static int video_put_next(struct video_room *room, uint32_t number,
+			  struct pipeline_error *ret_error)
+{
+	const struct video_file *file = &room->file;
+	const uint32_t wanted = file->shown[number], packet = room->next;
+	const struct video_packet *p = &file->packet[packet];
+	bool is_passed;
+	int rc;
+
+	if (packet == file->packets) {
+		room->is_over = true;
+		return video_codec_put(room->codec, VIDEO_NONE, false) == -ENOMEM ? -ENOMEM : 0;
+	}
+	is_passed = packet < wanted && (p->shown == VIDEO_NOT_SHOWN || p->shown < number);
+	room->next++;
+	if (room->n_late == VIDEO_LATE)
+		memmove(room->late, room->late + 1, --room->n_late * sizeof(*room->late));
+	if (!is_passed)
+		room->late[room->n_late++] = packet;
+	rc = video_codec_put(room->codec, packet, is_passed);
+	/* What is shown before the key frame need not be right. */
+	if (p->is_lost || rc == PIPELINE_E_BAD) {
+		if (packet > room->start && file->is_reordered &&
+		    p->time < file->packet[room->start].time)
+			return 0;
+		return video_bad(room, p->shown == VIDEO_NOT_SHOWN ? number : p->shown, ret_error);
+	}
+	return rc;
+}
+
+#define VIDEO_ROOM_E_NOT_COME 3
+
+/* Decodes on until that frame's picture comes. */
+static int video_go_on(struct video_room *room, uint32_t number, struct video_picture *ret,
+		       struct pipeline_error *ret_error)
+{
+	const uint32_t wanted = room->file.shown[number];
+
+	for (;;) {
+		int rc = room->start == room->next ? VIDEO_CODEC_E_MORE
+						   : video_codec_take(room->codec, ret);
+
+		if (rc == 0) {
+			video_came(room, ret->packet);
+			if (ret->packet == wanted)
+				return ret->is_damaged ? video_bad(room, number, ret_error) : 0;
+			if (ret->is_damaged && ret->packet >= room->start &&
+			    ret->packet < room->file.packets &&
+			    room->file.packet[ret->packet].time >=
+				room->file.packet[room->start].time)
+				return video_bad(room, room->file.packet[ret->packet].shown,
+						 ret_error);
+			continue;
+		}
+		if (rc == VIDEO_CODEC_E_END || (rc == VIDEO_CODEC_E_MORE && room->next > wanted &&
+						room->next - wanted > VIDEO_LATE))
+			return VIDEO_ROOM_E_NOT_COME;
+		if (rc == VIDEO_CODEC_E_MORE)
+			rc = video_put_next(room, number, ret_error);
+		else if (rc == PIPELINE_E_BAD)
+			rc = video_bad(room, number, ret_error);
+		if (rc != 0)
+			return rc;
+	}
+}
+
+static int video_decode(struct video_room *room, uint32_t number, struct video_picture *ret,
+			struct pipeline_error *ret_error)
+{
+	const uint32_t wanted = room->file.shown[number];
+	uint32_t key = video_key(room, number, wanted + 1);
+	int rc;
+
+	if (key == VIDEO_NONE)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
+				  "frame %u: no key frame before it", number);
+	if (!video_can_go_on(room, wanted) || (key > room->start && key >= room->next))
+		video_seek_to(room, key);
+	for (;;) {
+		const uint32_t start = room->start;
+
+		rc = video_go_on(room, number, ret, ret_error);
+		if (rc != VIDEO_ROOM_E_NOT_COME)
+			break;
+		key = video_key(room, number, start);
+		if (key == VIDEO_NONE) {
+			rc = video_bad(room, number, ret_error);
+			break;
+		}
+		video_seek_to(room, key);
+	}
+	if (rc != 0) {
+		video_seek_to(room, room->start); /* it is in no state to go on from */
+		room->start = VIDEO_NONE;
+	}
+	return rc;
+}
+
+static int video_check(const struct video_picture *picture, struct pipeline_error *ret_error)
+{
+	if (picture->height == 0 || picture->width == 0 || picture->height > VIDEO_MOST_SIDE ||
+	    picture->width > VIDEO_MOST_SIDE ||
+	    (uint64_t)picture->height * picture->width > VIDEO_MOST_PIXELS)
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "%u x %u pixels are too many",
+				  picture->width, picture->height);
+	return 0;
+}
+
+static int video_room_open(struct video_room *room, const void *data, size_t size,
+			   struct video_head *ret, struct pipeline_error *ret_error)
+{
+	struct video_file *file = &room->file;
+	struct video_picture picture;
+	bool is_turned;
+	int rc;
+
+	video_room_close(room);
+	room->start = room->made = VIDEO_NONE;
+	rc = video_file_open(file, data, size, ret_error);
+	if (rc == 0)
+		rc = video_codec_new(file, &room->codec, ret_error);
+	/* Its size is what the decoder says, not what the container does. */
+	if (rc == 0)
+		rc = video_decode(room, 0, &picture, ret_error);
+	if (rc == 0)
+		rc = video_check(&picture, ret_error);
+	if (rc != 0)
+		return rc;
+	room->height = picture.height;
+	room->width = picture.width;
+	rc = video_rgb_make(&room->rgb, &picture, file->quarters, &room->pixels, ret_error);
+	if (rc != 0)
+		return rc;
+	room->made = 0;
+	is_turned = file->quarters & 1;
+	*ret = (struct video_head){
+	    .height = is_turned ? room->width : room->height,
+	    .width = is_turned ? room->height : room->width,
+	    .frames = file->frames,
+	    .time_us = file->time_us,
+	};
+	return 0;
+}
+
+static int video_room_frame(struct video_room *room, uint32_t number, const uint8_t **ret,
+			    struct pipeline_error *ret_error)
+{
+	struct video_picture picture;
+	int rc = 0;
+
+	if (number >= room->file.frames)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE, "it has no frame %u", number);
+	if (number != room->made) {
+		room->made = VIDEO_NONE;
+		rc = video_decode(room, number, &picture, ret_error);
+		if (rc == 0 && (picture.height != room->height || picture.width != room->width))
+			rc = video_fail(ret_error, PIPELINE_FAIL_REFUSED,
+					"its size changes at frame %u: encode it anew", number);
+		if (rc == 0)
+			rc = video_rgb_make(&room->rgb, &picture, room->file.quarters,
+					    &room->pixels, ret_error);
+		if (rc == 0)
+			room->made = number;
+	}
+	if (rc == 0)
+		*ret = room->pixels;
+	return rc;
+}
+
+static uint32_t video_room_cost(const struct video_room *room, const uint32_t *number, uint32_t n)
+{
+	uint32_t next = room->start == VIDEO_NONE ? 0 : room->next, cost = 0;
+	bool is_anew = room->start == VIDEO_NONE;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t wanted = room->file.shown[number[i]];
+		const uint32_t key = video_key(room, number[i], wanted + 1);
+
+		if (key != VIDEO_NONE && (is_anew || key > next))
+			next = key;
+		is_anew = false;
+		if (wanted >= next) {
+			cost += wanted + 1 - next;
+			next = wanted + 1;
+		}
+	}
+	return cost;
+}
+
+__attribute__((visibility("default"))) extern const struct video_module access_video_module;
+const struct video_module access_video_module = {
+    .version = VIDEO_MODULE_VERSION,
+    .room_new = video_room_new,
+    .room_free = video_room_free,
+    .open = video_room_open,
+    .frame = video_room_frame,
+    .cost = video_room_cost,
+    .close = video_room_close,
+};
