@@ -85,7 +85,7 @@ static int video_codec_open(struct video_codec *codec, const AVCodec *decoder)
 	context->thread_count = 1;
 	context->max_pixels = VIDEO_MOST_PIXELS;
 	context->has_b_frames =
-	    BASE_MAX(context->has_b_frames, (int)BASE_MIN(codec->file->delay, 16));
+	    BASE_MAX(context->has_b_frames, (int)BASE_MIN(codec->file->delay, VIDEO_MOST_DELAY));
 	context->err_recognition =
 	    decoder->id == AV_CODEC_ID_H264 ? AV_EF_CRCCHECK : AV_EF_CRCCHECK | AV_EF_EXPLODE;
 	return avcodec_open2(context, decoder, NULL);

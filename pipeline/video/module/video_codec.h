@@ -16,8 +16,9 @@ struct video_picture { /* as it was coded; the codec's until it is asked for the
 	bool is_damaged;
 };
 
-#define VIDEO_CODEC_E_MORE 1 /* wants the next packet */
-#define VIDEO_CODEC_E_END 2  /* nothing comes any more */
+/* Beside PIPELINE_E_BAD: */
+#define VIDEO_CODEC_E_MORE 11 /* wants the next packet */
+#define VIDEO_CODEC_E_END 12  /* nothing comes any more */
 
 /* Before a sandbox: what a library asks the machine when it is asked first. */
 void video_codec_prepare(void);

@@ -215,6 +215,8 @@ static int video_head_of(struct video_file *file, const AVStream *stream,
 	default:
 		file->is_reordered = false;
 	}
+	/* In MPEG-4 such a packet may have a picture of the next one. */
+	file->can_pass = stream->codecpar->codec_id != AV_CODEC_ID_MPEG4;
 	file->parameters = avcodec_parameters_alloc();
 	if (!file->parameters || avcodec_parameters_copy(file->parameters, stream->codecpar) < 0)
 		return video_refuse(AVERROR(ENOMEM), ret_error);
@@ -292,6 +294,7 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 	to = &file->packet[file->packets];
 	*to = (struct video_packet){
 	    .time = packet->pts,
+	    .decoded = packet->dts,
 	    .size = (uint32_t)packet->size,
 	    .is_key = packet->flags & AV_PKT_FLAG_KEY,
 	    .is_lost = packet->flags & AV_PKT_FLAG_CORRUPT,
@@ -398,68 +401,111 @@ static int video_show(struct video_file *file, struct pipeline_error *ret_error)
 		most = BASE_MAX(most, file->shown[n]);
 		file->delay = BASE_MAX(file->delay, most - file->shown[n]);
 	}
+	if (file->is_order_open)
+		file->delay = VIDEO_MOST_DELAY;
 	return 0;
 }
 
-static void video_times(struct video_file *file, AVRational unit)
+/* Of pictures that come out when others go in: the times of those. Behind the last, in the step of the last two. */
+static void video_times_of_places(struct video_file *file)
 {
-	const int64_t first = file->packet[file->shown[0]].time;
+	const uint32_t delay = file->is_order_open ? 0 : file->delay, n = file->frames;
+	const uint32_t from = BASE_MIN(delay, n - 1);
+	int64_t *time = file->time_us, step;
+	uint32_t i = 0;
 
+	for (uint32_t p = 0; p < file->packets; p++)
+		if (file->packet[p].shown != VIDEO_NOT_SHOWN)
+			time[i++] = file->packet[p].decoded;
+	step = n > 1 ? time[n - 1] - time[n - 2] : 0;
+	memmove(time, time + from, (n - from) * sizeof(*time));
+	for (i = n - from; i < n; i++)
+		time[i] = time[i - 1] + step;
+}
+
+static void video_times(struct video_file *file, AVRational unit, bool is_guess)
+{
+	int64_t *time = file->time_us, first;
+
+	if (is_guess)
+		video_times_of_places(file);
+	for (uint32_t n = 0; n < file->frames && !is_guess; n++)
+		time[n] = file->packet[file->shown[n]].time;
+	first = time[0];
 	for (uint32_t n = 0; n < file->frames; n++) {
-		const int64_t time = av_rescale_q(file->packet[file->shown[n]].time - first, unit,
-						  (AVRational){1, 1000000});
-
-		file->time_us[n] = n > 0 ? BASE_MAX(time, file->time_us[n - 1]) : 0;
+		time[n] = av_rescale_q(time[n] - first, unit, (AVRational){1, 1000000});
+		if (n > 0 && time[n] < time[n - 1])
+			time[n] = time[n - 1];
 	}
 }
 
-int video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n)
+void video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n)
 {
+	file->frames = BASE_MIN(n, file->frames); /* their times stay */
 	for (uint32_t i = 0; i < file->packets; i++)
 		file->packet[i].shown = VIDEO_NOT_SHOWN;
-	file->frames = BASE_MIN(n, file->frames); /* their times stay */
 	for (uint32_t i = 0; i < file->frames; i++) {
 		file->shown[i] = packet[i];
 		file->packet[packet[i]].shown = i;
+		file->packet[packet[i]].time = i;
 	}
-	return 0;
+	for (uint32_t i = 0; i < file->packets; i++)
+		file->packet[i].is_key &= file->packet[i].shown != VIDEO_NOT_SHOWN;
+	file->is_order_open = false;
+}
+
+/* Where the container does not say in which order pictures are shown. */
+static bool video_guess_order(struct video_file *file, const AVFormatContext *context)
+{
+	bool is_told = !file->is_reordered || strcmp(context->iformat->name, "avi") != 0;
+
+	for (uint32_t i = 0; i < file->packets; i++)
+		is_told = is_told && file->packet[i].time != AV_NOPTS_VALUE;
+	if (is_told)
+		return false;
+	for (uint32_t i = 0; i < file->packets; i++)
+		file->packet[i].time = i;
+	if (file->parameters->codec_id == AV_CODEC_ID_MPEG4)
+		video_order_mpeg4(file);
+	else
+		file->is_order_open = file->is_reordered;
+	return true;
+}
+
+/* Times of decoding that are not all there, or not in order: one unit each. */
+static void video_mend_decoded(struct video_file *file)
+{
+	bool is_good = true;
+
+	for (uint32_t i = 0; i < file->packets; i++)
+		is_good = is_good && file->packet[i].decoded != AV_NOPTS_VALUE &&
+			  (i == 0 || file->packet[i].decoded >= file->packet[i - 1].decoded);
+	for (uint32_t i = 0; i < file->packets && !is_good; i++)
+		file->packet[i].decoded = i;
 }
 
 static int video_file_read(struct video_file *file, AVFormatContext *context,
 			   struct pipeline_error *ret_error)
 {
 	AVStream *stream = video_best(context);
-	AVRational unit;
-	bool has_order = true;
+	bool is_guess = false;
 	int rc;
 
 	if (!stream)
 		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
 				  context->nb_streams ? "no video in it, only sound or pictures"
 						      : "nothing in it");
-	unit = stream->time_base;
 	rc = video_head_of(file, stream, ret_error);
 	if (rc == 0)
 		rc = video_add_all(file, context, stream->index, ret_error);
-	if (rc != 0)
-		return rc;
-	for (uint32_t i = 0; i < file->packets; i++)
-		has_order = has_order && file->packet[i].time != AV_NOPTS_VALUE;
-	if (!has_order || (file->is_reordered && strcmp(context->iformat->name, "avi") == 0)) {
-		const AVRational rate =
-		    stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate;
-
-		for (uint32_t i = 0; i < file->packets; i++)
-			file->packet[i].time = i;
-		unit = rate.num > 0 && rate.den > 0 ? av_inv_q(rate) : unit;
-		if (file->parameters->codec_id == AV_CODEC_ID_MPEG4)
-			video_order_mpeg4(file);
-		else
-			file->is_order_open = file->is_reordered;
+	if (rc == 0) {
+		is_guess = video_guess_order(file, context);
+		rc = video_show(file, ret_error);
 	}
-	rc = video_show(file, ret_error);
-	if (rc == 0)
-		video_times(file, unit);
+	if (rc == 0) {
+		video_mend_decoded(file);
+		video_times(file, stream->time_base, is_guess);
+	}
 	return rc;
 }
 

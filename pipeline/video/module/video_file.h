@@ -10,13 +10,16 @@
 #include "pipeline/video/video.h"
 
 #define VIDEO_NOT_SHOWN UINT32_MAX
-#define VIDEO_PADDING 64 /* zeros that FFmpeg's decoders want behind a packet */
+#define VIDEO_MOST_DELAY 16 /* of any coding */
+#define VIDEO_PADDING 64    /* zeros that FFmpeg's decoders want behind a packet */
 
 struct AVCodecParameters;
 
 struct video_packet {
-	int64_t time; /* in the stream's unit; of order alone, once the file is open */
-	uint64_t at;  /* in the file, or in copied */
+	int64_t
+	    time; /* when it is shown, in the stream's unit: of order alone, once the file is open */
+	int64_t decoded; /* when it is decoded */
+	uint64_t at;     /* in the file, or in copied */
 	uint32_t size;
 	uint32_t shown; /* its frame's number among those shown, or VIDEO_NOT_SHOWN */
 	bool is_key, is_copied, is_lost; /* is_lost: the container says that some of it is */
@@ -40,13 +43,14 @@ struct video_file {
 	bool
 	    is_reordered; /* its kind of coding has frames that are shown later than they are coded */
 	bool is_order_open; /* only decoding tells the order */
+	bool can_pass; /* a packet whose picture nobody wants may be kept from the decoder's work */
 };
 
 /* Memory is kept from file to file: all zeros is none. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
 int video_file_open(struct video_file *file, const void *data, size_t size,
 		    struct pipeline_error *ret_error);
-/* In the order that decoding showed: so many packets, all others not at all. 0 or -ENOMEM. */
-int video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n);
+/* Of one whose order was open, what decoding showed: so many packets in this order, all others not at all. */
+void video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n);
 void video_file_close(struct video_file *file);
 void video_file_fini(struct video_file *file);
 static inline const uint8_t *video_file_bytes(const struct video_file *file,

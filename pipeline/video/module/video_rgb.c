@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Colours, by libswscale. SWS_ACCURATE_RND, SWS_BITEXACT and SWS_FULL_CHR_H_INT: without them what comes out depends on the
+ * Colours: planes by video_yuv.c, what is left by libswscale, with flags without which what comes out depends on the
  * processor. The matrix and the range are what the file says; where it says nothing, BT.601 and the narrow range.
  *
  * The only file that includes libswscale's headers.
@@ -10,31 +10,52 @@
 
 #include <libswscale/swscale.h>
 
+#include "pipeline/video/module/video_yuv.h"
+
 #define VIDEO_FLAGS (SWS_BILINEAR | SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT)
 #define VIDEO_BEYOND 64 /* bytes that libswscale may write behind a row */
 
-/* "J" formats are others of full range. */
-static enum AVPixelFormat video_plain(int format, bool *is_full)
-{
-	static const enum AVPixelFormat table[][2] = {
-	    {AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P}, {AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P},
-	    {AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P}, {AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV440P},
-	    {AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P},
-	};
+static const struct {
+	enum AVPixelFormat format;
+	uint8_t bits, right, below;
+	bool is_full; /* by its name */
+} video_planar[] = {
+    {AV_PIX_FMT_YUV420P, 8, 1, 1, false},    {AV_PIX_FMT_YUVJ420P, 8, 1, 1, true},
+    {AV_PIX_FMT_YUV422P, 8, 1, 0, false},    {AV_PIX_FMT_YUVJ422P, 8, 1, 0, true},
+    {AV_PIX_FMT_YUV444P, 8, 0, 0, false},    {AV_PIX_FMT_YUVJ444P, 8, 0, 0, true},
+    {AV_PIX_FMT_YUV420P10, 10, 1, 1, false}, {AV_PIX_FMT_YUV422P10, 10, 1, 0, false},
+    {AV_PIX_FMT_YUV444P10, 10, 0, 0, false}, {AV_PIX_FMT_YUV420P12, 12, 1, 1, false},
+    {AV_PIX_FMT_YUV422P12, 12, 1, 0, false}, {AV_PIX_FMT_YUV444P12, 12, 0, 0, false},
+};
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
-		if (table[i][0] == format) {
-			*is_full = true;
-			return table[i][1];
+/* false: it is for libswscale. */
+static bool video_rgb_planar(const struct video_picture *picture, uint8_t *to)
+{
+	const int *matrix = sws_getCoefficients(picture->matrix);
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(video_planar); i++) {
+		if (video_planar[i].format == picture->format) {
+			const struct video_yuv yuv = {
+			    .is_full =
+				video_planar[i].is_full || picture->range == AVCOL_RANGE_JPEG,
+			    .bits = video_planar[i].bits,
+			    .right = video_planar[i].right,
+			    .below = video_planar[i].below,
+			    .matrix = {matrix[0], matrix[1], matrix[2], matrix[3]},
+			};
+
+			video_yuv_to_rgb(&yuv, picture->plane, picture->stride, picture->height,
+					 picture->width, to);
+			return true;
 		}
 	}
-	return format;
+	return false;
 }
 
 static int video_rgb_prepare(struct video_rgb *rgb, const struct video_picture *picture)
 {
-	bool is_full = picture->range == AVCOL_RANGE_JPEG;
-	const enum AVPixelFormat format = video_plain(picture->format, &is_full);
+	const bool is_full = picture->range == AVCOL_RANGE_JPEG;
+	const enum AVPixelFormat format = picture->format;
 	const int *matrix = sws_getCoefficients(picture->matrix);
 
 	if (rgb->context && rgb->height == picture->height && rgb->width == picture->width &&
@@ -60,9 +81,26 @@ static int video_rgb_prepare(struct video_rgb *rgb, const struct video_picture *
 	return 0;
 }
 
-static void video_rgb_turn(const struct video_rgb *rgb, unsigned quarters)
+static int video_rgb_scale(struct video_rgb *rgb, const struct video_picture *picture,
+			   struct pipeline_error *ret_error)
 {
-	const size_t height = rgb->height, width = rgb->width;
+	const int stride = (int)picture->width * 3;
+	const int rc = video_rgb_prepare(rgb, picture);
+
+	if (rc == PIPELINE_E_BAD)
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED,
+				  "its kind of pixels is not read");
+	if (rc != 0)
+		return rc;
+	return sws_scale(rgb->context, picture->plane, picture->stride, 0, (int)picture->height,
+			 (uint8_t *[]){rgb->pixels, NULL, NULL, NULL}, (int[]){stride, 0, 0, 0}) > 0
+		   ? 0
+		   : -ENOMEM;
+}
+
+static void video_rgb_turn(const struct video_rgb *rgb, size_t height, size_t width,
+			   unsigned quarters)
+{
 	/* where the first pixel goes, and how far the next right and the next below */
 	const ptrdiff_t right = quarters == 1   ? (ptrdiff_t)height
 				: quarters == 2 ? -1
@@ -85,23 +123,17 @@ int video_rgb_make(struct video_rgb *rgb, const struct video_picture *picture, u
 		   const uint8_t **ret, struct pipeline_error *ret_error)
 {
 	const size_t bytes = (size_t)picture->height * picture->width * 3;
-	int rc = video_rgb_prepare(rgb, picture);
-	const int stride = (int)picture->width * 3;
+	int rc = 0;
 
-	if (rc == PIPELINE_E_BAD)
-		return video_fail(ret_error, PIPELINE_FAIL_REFUSED,
-				  "its kind of pixels is not read");
-	if (rc == 0 && !base_grow(&rgb->pixels, &rgb->pixels_room, bytes + VIDEO_BEYOND, 1))
-		rc = -ENOMEM;
-	if (rc == 0 && quarters && !base_grow(&rgb->turned, &rgb->turned_room, bytes, 1))
-		rc = -ENOMEM;
+	if (!base_grow(&rgb->pixels, &rgb->pixels_room, bytes + VIDEO_BEYOND, 1) ||
+	    (quarters && !base_grow(&rgb->turned, &rgb->turned_room, bytes, 1)))
+		return -ENOMEM;
+	if (!video_rgb_planar(picture, rgb->pixels))
+		rc = video_rgb_scale(rgb, picture, ret_error);
 	if (rc != 0)
 		return rc;
-	if (sws_scale(rgb->context, picture->plane, picture->stride, 0, (int)picture->height,
-		      (uint8_t *[]){rgb->pixels, NULL, NULL, NULL}, (int[]){stride, 0, 0, 0}) <= 0)
-		return -ENOMEM;
 	if (quarters)
-		video_rgb_turn(rgb, quarters);
+		video_rgb_turn(rgb, picture->height, picture->width, quarters);
 	*ret = quarters ? rgb->turned : rgb->pixels;
 	return 0;
 }

@@ -75,8 +75,7 @@ static uint32_t video_key(const struct video_room *room, uint32_t number, uint32
 	while (before-- > 0) {
 		const struct video_packet *packet = &file->packet[before];
 
-		if (packet->is_key &&
-		    (!file->is_reordered || file->is_order_open || packet->time <= wanted->time))
+		if (packet->is_key && (!file->is_reordered || packet->time <= wanted->time))
 			return before;
 	}
 	return VIDEO_NONE;
@@ -127,7 +126,8 @@ static int video_put_next(struct video_room *room, uint32_t number,
 		room->is_over = true;
 		return video_codec_put(room->codec, VIDEO_NONE, false) == -ENOMEM ? -ENOMEM : 0;
 	}
-	is_passed = packet < wanted && (p->shown == VIDEO_NOT_SHOWN || p->shown < number);
+	is_passed =
+	    file->can_pass && packet < wanted && (p->shown == VIDEO_NOT_SHOWN || p->shown < number);
 	room->next++;
 	if (room->n_late == VIDEO_LATE)
 		memmove(room->late, room->late + 1, --room->n_late * sizeof(*room->late));
@@ -144,7 +144,7 @@ static int video_put_next(struct video_room *room, uint32_t number,
 	return rc;
 }
 
-#define VIDEO_ROOM_E_NOT_COME 3
+#define VIDEO_ROOM_E_NOT_COME 13 /* beside those of video_codec.h */
 
 /* Decodes on until that frame's picture comes. */
 static int video_go_on(struct video_room *room, uint32_t number, struct video_picture *ret,
@@ -212,6 +212,35 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 	return rc;
 }
 
+/* Decodes all of it, for the order in which pictures come. */
+static int video_learn_order(struct video_room *room, struct pipeline_error *ret_error)
+{
+	struct video_file *file = &room->file;
+	_cleanup_free_ uint32_t *order = calloc(file->packets, sizeof(*order));
+	struct video_picture picture;
+	uint32_t n = 0, next = 0;
+	int rc = order ? VIDEO_CODEC_E_MORE : -ENOMEM;
+
+	while (!file->packet[next].is_key)
+		next++;
+	for (; rc != VIDEO_CODEC_E_END; rc = video_codec_take(room->codec, &picture)) {
+		if (rc == VIDEO_CODEC_E_MORE)
+			rc = video_codec_put(room->codec,
+					     next < file->packets ? next++ : VIDEO_NONE, false);
+		else if (rc == 0 && n < file->packets && picture.packet < file->packets)
+			order[n++] = picture.packet;
+		if (rc == PIPELINE_E_BAD)
+			return video_bad(room, n, ret_error);
+		if (rc < 0)
+			return rc;
+	}
+	if (n == 0)
+		return video_bad(room, n, ret_error);
+	video_file_order(file, order, n);
+	video_codec_reset(room->codec);
+	return 0;
+}
+
 static int video_check(const struct video_picture *picture, struct pipeline_error *ret_error)
 {
 	if (picture->height == 0 || picture->width == 0 || picture->height > VIDEO_MOST_SIDE ||
@@ -235,6 +264,8 @@ static int video_room_open(struct video_room *room, const void *data, size_t siz
 	rc = video_file_open(file, data, size, ret_error);
 	if (rc == 0)
 		rc = video_codec_new(file, &room->codec, ret_error);
+	if (rc == 0 && file->is_order_open)
+		rc = video_learn_order(room, ret_error);
 	/* Its size is what the decoder says, not what the container does. */
 	if (rc == 0)
 		rc = video_decode(room, 0, &picture, ret_error);
