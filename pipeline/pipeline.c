@@ -13,6 +13,7 @@
 #include "pipeline/ops/op_run.h"
 #include "pipeline/pipeline_inner.h"
 #include "pipeline/spec/spec.h"
+#include "pipeline/video/video_module.h"
 
 #define PIPELINE_IMAGENET                                                                  \
 	"{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}," \
@@ -73,9 +74,10 @@ static void pipeline_add_field(struct pipeline *pipeline, const char *name,
 static void pipeline_add_image(struct pipeline *pipeline, const char *name,
 			       const struct shape *shape)
 {
-	const uint64_t chw[4] = {shape->views, shape->channels, shape->height, shape->width};
-	const uint64_t hwc[4] = {shape->views, shape->height, shape->width, shape->channels};
-	const unsigned skip = shape->views == 0; /* a dimension of one that nobody asked for */
+	const unsigned pictures = BASE_MAX(shape->views, shape->frames); /* one of them is 0 */
+	const uint64_t chw[4] = {pictures, shape->channels, shape->height, shape->width};
+	const uint64_t hwc[4] = {pictures, shape->height, shape->width, shape->channels};
+	const unsigned skip = pictures == 0; /* a dimension of one that nobody asked for */
 
 	pipeline_add_field(pipeline, name, shape->dtype, 4 - skip,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
@@ -102,21 +104,23 @@ static bool pipeline_has_beside(const struct pipeline *pipeline)
 {
 	const struct op *first = &pipeline->ops.op[0];
 
-	return first->id == OP_DECODE && !op_is_null(first, OP_DECODE_FIELDS);
+	return (first->id == OP_DECODE || first->id == OP_VIDEO) &&
+	       !op_is_null(first, op_intake(first->id)->fields);
 }
 
 /* What is kept serves all pictures of a sample: behind decode they differ, and each may ask for a
  * smaller decode. */
 static int pipeline_list_cuts(struct pipeline *pipeline)
 {
-	int r = cut_list_make(&pipeline->ops, &pipeline->shape, pipeline->engine->pixels,
-			      &pipeline->cuts);
+	static const struct shape none; /* of a clip the file is kept, and no picture */
+	int r = cut_list_make(&pipeline->ops, pipeline->shape.frames ? &none : &pipeline->shape,
+			      pipeline->engine->pixels, &pipeline->cuts);
 
 	if (r == 0 && pipeline->n_views > 0) {
 		pipeline->cuts.n = BASE_MIN(pipeline->cuts.n, 2);
 		pipeline->cuts.augmented = 0;
 	}
-	for (unsigned i = 0; i < pipeline->n_views; i++)
+	for (unsigned i = 0; i < pipeline->n_views && pipeline->cuts.n > 1; i++)
 		if (cut_is_joined(&pipeline->view[i]->ops, pipeline->view[i]->shape.pixel_ops))
 			pipeline->cuts.place[1].is_cut = false;
 	return r;
@@ -230,21 +234,24 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 	    are_masks ? "masks' files" : "boxes");
 }
 
-/* What comes beside the picture, behind image and label. */
+/* What comes beside the picture or clip, behind it and its label. */
 static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 {
+	const struct op *first = &pipeline->ops.op[0];
+	const struct op_intake *intake = op_intake(first->id);
 	const char *wrong = NULL;
 
-	pipeline_add_image(pipeline, "image", &pipeline->shape);
+	pipeline_add_image(pipeline, pipeline->shape.frames ? "video" : "image", &pipeline->shape);
 	pipeline_add_label(pipeline);
+	if (pipeline->shape.frames)
+		pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
 	pipeline->packed.first = pipeline->n_fields;
-	if (!pipeline->shape.by_record && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
+	if (!pipeline->shape.by_record && !op_is_null(first, intake->fields))
 		wrong = "fields come in the records of a wrapped data set: give \"source\": "
 			"\"record\"; or in members of shards: give \"members\"";
-	if (pipeline->shape.by_members &&
-	    op_number(&pipeline->ops.op[0], OP_DECODE_SOURCE, 0) != OP_FILE)
+	if (pipeline->shape.by_members && op_number(first, intake->source, 0) != OP_FILE)
 		wrong = "members are of shards, and no records: leave source out";
-	if (!wrong && !op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
+	if (!wrong && !op_is_null(first, intake->fields))
 		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					&pipeline->n_fields);
 	if (!wrong)
@@ -253,7 +260,8 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 		wrong = picked_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
 				   &pipeline->members);
 	if (wrong)
-		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (decode): %s", wrong);
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (%s): %s",
+				 op_name(first->id), wrong);
 	return pipeline_set_following(pipeline, diag);
 }
 
@@ -265,7 +273,8 @@ static const char *pipeline_check_view(const struct pipeline *pipeline, const ch
 		return "there are more fields than 23";
 	for (unsigned f = 0; f < pipeline->n_fields; f++)
 		if (strcmp(pipeline->fields[f].name, name) == 0)
-			return "another field has that name (\"image\" and \"label\" are there)";
+			return "another field has that name (\"image\" or \"video\", and \"label\" "
+			       "are there)";
 	return strcmp(name, "index") == 0 ? "\"index\" is the name of the samples' numbers" : NULL;
 }
 
@@ -307,6 +316,16 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 	return r;
 }
 
+static int pipeline_set_video(struct pipeline *pipeline, struct diag *diag)
+{
+	const char *wrong = video_init(&pipeline->ops.op[0], &pipeline->video);
+
+	if (!wrong)
+		return 0;
+	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (video): %s", wrong);
+}
+
+/* Or clips of them. */
 static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *whole,
 				    struct diag *diag)
 {
@@ -317,8 +336,9 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 		return r;
 	if (views.n > 0)
 		views_first(whole, &views, &pipeline->ops);
-	r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
-
+	if (pipeline->ops.op[0].id == OP_VIDEO)
+		r = pipeline_set_video(pipeline, diag);
+	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
 	if (r == 0 && pipeline->shape.by_record && !pipeline->shape.by_members &&
 	    pipeline->tail.label_filter.by_label)
@@ -456,6 +476,15 @@ bool pipeline_is_random(const struct pipeline *pipeline)
 	for (unsigned i = 0; i < pipeline->n_views; i++)
 		is_random |= pipeline_is_random_list(&pipeline->view[i]->ops);
 	return is_random;
+}
+
+const char *pipeline_load(const struct pipeline *pipeline)
+{
+	const char *why = NULL;
+
+	if (pipeline->shape.frames)
+		video_load(&why);
+	return why;
 }
 
 unsigned pipeline_views(const struct pipeline *pipeline)

@@ -39,6 +39,9 @@ unsigned pipeline_shared(const struct pipeline *a, const struct pipeline *b);
 /* "NAME:ENCODING;...", all columns that samples are to have, where they are columns of MDS; else NULL. */
 const char *pipeline_columns(const struct pipeline *pipeline);
 bool pipeline_is_random(const struct pipeline *pipeline);
+/* Loads what its samples need and this process does not have yet, for it and those that it forks, who could not in their
+ * sandboxes. Why it cannot be (for people, kept), or NULL. */
+const char *pipeline_load(const struct pipeline *pipeline);
 /* How many pictures it makes of a sample beside the first one. One that makes some is run with no other. */
 unsigned pipeline_views(const struct pipeline *pipeline);
 /* The cuts of a pipeline, *ret of them: how many ops, from the first on, all deterministic, end in an

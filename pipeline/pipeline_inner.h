@@ -12,6 +12,7 @@
 #include "pipeline/sound/sound.h"
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
+#include "pipeline/video/video_frames.h"
 
 struct pipeline_view { /* another picture of the sample */
 	struct op_list ops;
@@ -30,6 +31,7 @@ struct pipeline {
 	bool is_record; /* fields as they are, no program */
 	bool is_sound;  /* no picture, no program, but `sound` */
 	struct sound sound;
+	struct video video; /* where the shape has frames */
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */
@@ -51,11 +53,13 @@ struct pipeline_run {
 	struct zstandard *zstandard;  /* owned; NULL: not needed yet */
 	struct sound_room *sounds;    /* owned; NULL: there are none */
 	struct sound_watch watch;     /* of sounds */
+	struct video_frames *frames;  /* owned; NULL: there are no videos */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is
 	 * owned, and program is NULL where there is none */
 	struct engine_part part[PIPELINE_MAX_PARTS];
+	size_t frame_bytes[PIPELINE_MAX_PARTS]; /* of a clip's frame in the part's field */
 };
 
 struct pipeline_input { /* a sample as it comes */
@@ -69,3 +73,8 @@ struct pipeline_input { /* a sample as it comes */
  * cut that all those pipelines have, with key's draws. 0, or PIPELINE_E_BAD with *ret_error. */
 int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct pipeline_key *key,
 		      struct pipeline_input *input, struct pipeline_error *ret_error);
+
+/* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
+ * out is where the first one goes. As drive_sample. */
+int pipeline_run_clip(struct pipeline_run *run, uint32_t who, const struct pipeline_key *key,
+		      struct pipeline_error *ret_error);

@@ -29,6 +29,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	picked_room_free(run->room);
 	zstandard_free(run->zstandard);
 	sound_room_free(run->sounds);
+	video_frames_free(run->frames);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -36,6 +37,13 @@ void pipeline_run_free(struct pipeline_run *run)
 static void pipeline_run_freep(struct pipeline_run **run)
 {
 	pipeline_run_free(*run);
+}
+
+/* Of videos one clip serves all. */
+static bool pipeline_run_is_alike_clip(const struct pipeline *a, const struct pipeline *b)
+{
+	return a->shape.frames == b->shape.frames &&
+	       (!a->shape.frames || op_alike(&a->ops, &b->ops, 1) == 1);
 }
 
 /* One decode serves all: is it theirs? *ret: one of them, or NULL. */
@@ -48,6 +56,7 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 		if (first && pipelines[v] &&
 		    (pipelines[v]->is_record != first->is_record ||
 		     pipelines[v]->is_sound != first->is_sound ||
+		     !pipeline_run_is_alike_clip(pipelines[v], first) ||
 		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
 		     pipelines[v]->shape.by_record != first->shape.by_record ||
 		     pipelines[v]->shape.by_members != first->shape.by_members ||
@@ -92,7 +101,11 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 		return 0;
 	if (pipeline->is_sound)
 		return run->sounds ? 0 : sound_room_new(&run->sounds);
+	if (pipeline->shape.frames && !run->frames &&
+	    video_frames_new(&pipeline->video, &run->frames) != 0)
+		return -ENOMEM;
 	run->part[v].program = pipeline->program;
+	run->frame_bytes[v] = pipeline->fields[0].bytes / BASE_MAX(pipeline->shape.frames, 1u);
 	if (pipeline_has_masks(pipeline) && !run->masks && steps_scratch_new(&run->masks) != 0)
 		return -ENOMEM;
 	r = engine_fused.scratch_new(pipeline->program, &run->part[v].scratch);
@@ -100,6 +113,9 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 		struct engine_part *part = &run->part[PIPELINE_MAX_VARIANTS + i];
 
 		part->program = pipeline->view[i]->program;
+		run->frame_bytes[PIPELINE_MAX_VARIANTS + i] =
+		    pipeline->fields[pipeline->first_view + i].bytes /
+		    BASE_MAX(pipeline->shape.frames, 1u);
 		r = engine_fused.scratch_new(part->program, &part->scratch);
 	}
 	return r;
@@ -139,8 +155,11 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 void pipeline_run_watch(struct pipeline_run *run,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg)
 {
-	decode_watch(run->decode, fn, arg);
 	run->watch = (struct sound_watch){fn, arg};
+	if (run->frames)
+		video_frames_watch(run->frames, fn, arg);
+	else
+		decode_watch(run->decode, fn, arg);
 }
 
 void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret)
@@ -228,8 +247,11 @@ static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *p
 
 	*ret_height = input->kept.source_height;
 	*ret_width = input->kept.source_width;
-	is_open = input->kept.ops > 0 || decode_open(run->decode, input->data, input->size,
-						     ret_height, ret_width, &error) == 0;
+	if (run->frames)
+		video_frames_size(run->frames, ret_height, ret_width);
+	is_open =
+	    run->frames || input->kept.ops > 0 ||
+	    decode_open(run->decode, input->data, input->size, ret_height, ret_width, &error) == 0;
 	decode_close(run->decode);
 	return !is_open ||
 	       label_filter_has_size(&pipeline->tail.label_filter, *ret_height, *ret_width);
@@ -298,6 +320,7 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 			     const struct pipeline_out *out, struct pipeline_error *ret_error)
 {
 	uint32_t height, width;
+	int64_t length;
 	int r;
 
 	if (pipeline_filters(pipeline) && !pipeline_run_fits(run, pipeline, input, &height, &width))
@@ -305,6 +328,10 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 				   height);
 	r = label_write(&pipeline->tail.label, &pipeline->ops, input->label, out->field[1],
 			ret_error);
+	if (run->frames) {
+		length = video_frames_length(run->frames);
+		memcpy(out->field[2], &length, sizeof(length));
+	}
 	if (r != 0 || pipeline->packed.n == 0)
 		return r;
 	/* What comes beside the picture. */
@@ -396,9 +423,15 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 	uint32_t who = 0;
 	int r = pipeline_run_look(run, variants, key, &input, ret_error);
 
+	if (r == 0 && run->frames)
+		r = video_frames_open(run->frames, input.data, input.size, key, ret_error);
 	r = r ? r : pipeline_run_first(run, variants, &input, key, out, &who, ret_error);
-	if (r != 0 || who == 0)
-		return r;
-	return drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size, key,
-			    ret_error);
+	if (r == 0 && who != 0 && run->frames)
+		r = pipeline_run_clip(run, who, key, ret_error);
+	else if (r == 0 && who != 0)
+		r = drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size,
+				 key, ret_error);
+	if (run->frames)
+		video_frames_close(run->frames);
+	return r;
 }

@@ -109,7 +109,7 @@ const char *mask_check_colors(const struct op_list *ops)
 	const int32_t *item, *end;
 	size_t n;
 
-	if (op_is_null(&ops->op[0], OP_DECODE_COLORS))
+	if (ops->op[0].id != OP_DECODE || op_is_null(&ops->op[0], OP_DECODE_COLORS))
 		return NULL;
 	item = op_items(ops, &ops->op[0], OP_DECODE_COLORS);
 	end = item + ops->op[0].value[OP_DECODE_COLORS].count;

@@ -76,8 +76,9 @@ void reduce_choose(const struct op_list *ops, const struct draw *draw,
 	struct picture_box box;
 
 	*ret = (struct reduce){.shift = 0};
-	if (op_number(&ops->op[0], OP_DECODE_FAST, 0) == 0 || !about->can_reduce ||
-	    ops->count < 2 || !reduce_ask(&ops->op[1], draw, about, &box, ret))
+	if (ops->op[0].id != OP_DECODE || op_number(&ops->op[0], OP_DECODE_FAST, 0) == 0 ||
+	    !about->can_reduce || ops->count < 2 ||
+	    !reduce_ask(&ops->op[1], draw, about, &box, ret))
 		return;
 	while (ret->shift < DECODE_MAX_SHIFT && box.height >> (ret->shift + 1) >= ret->height &&
 	       box.width >> (ret->shift + 1) >= ret->width)

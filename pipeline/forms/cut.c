@@ -65,8 +65,8 @@ static int cut_hash(const struct op_list *ops, const char *pixels, struct hash_i
 
 bool cut_is_joined(const struct op_list *ops, unsigned end)
 {
-	return op_number(&ops->op[0], OP_DECODE_FAST, 0) != 0 && end > 1 &&
-	       (ops->op[1].id == OP_RESIZE || ops->op[1].id == OP_RANDOM_RESIZED_CROP);
+	return ops->op[0].id == OP_DECODE && op_number(&ops->op[0], OP_DECODE_FAST, 0) != 0 &&
+	       end > 1 && (ops->op[1].id == OP_RESIZE || ops->op[1].id == OP_RANDOM_RESIZED_CROP);
 }
 
 int cut_list_make(struct op_list *ops, const struct shape *shape, const char *pixels,

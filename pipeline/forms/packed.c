@@ -159,10 +159,6 @@ static const char *packed_mask(struct pipeline_field *field, bool by_middle)
 	return NULL;
 }
 
-struct packed_params { /* where the op has them */
-	unsigned fields, kinds, names;
-};
-
 static const char *packed_shapes(const struct op_list *ops, const struct op_value *value,
 				 struct pipeline_field *fields, unsigned most, unsigned *ret_n)
 {
@@ -296,10 +292,7 @@ const char *packed_announce(const struct op_list *ops, struct pipeline_field *fi
 			    struct packed_fields *ret, unsigned *ret_n)
 {
 	const struct op *op = &ops->op[0];
-	const struct packed_params params =
-	    op->id == OP_RECORD
-		? (struct packed_params){OP_RECORD_FIELDS, OP_RECORD_KINDS, OP_RECORD_NAMES}
-		: (struct packed_params){OP_DECODE_FIELDS, OP_DECODE_KINDS, OP_DECODE_NAMES};
+	const struct op_intake *intake = op_intake(op->id);
 	const unsigned first = ret->first;
 	const char *wrong;
 	unsigned n = 0;
@@ -307,14 +300,14 @@ const char *packed_announce(const struct op_list *ops, struct pipeline_field *fi
 	if (op->id == OP_RECORD && ops->count > 1)
 		return "what it gives goes to the batch as it is; leave out what stands behind it, "
 		       "or begin with {\"op\": \"decode\", \"source\": \"record\"}";
-	wrong = packed_shapes(ops, &op->value[params.fields], fields + first,
+	wrong = packed_shapes(ops, &op->value[intake->fields], fields + first,
 			      PIPELINE_MAX_FIELDS - first, &n);
 	if (!wrong)
-		wrong = packed_kinds(ops, &op->value[params.kinds], fields + first, n);
+		wrong = packed_kinds(ops, &op->value[intake->kinds], fields + first, n);
 	if (!wrong)
 		wrong = packed_roles(fields, first, first + n, &ret->boxes);
 	if (!wrong)
-		wrong = packed_names(ops, &op->value[params.names], fields, first, first + n);
+		wrong = packed_names(ops, &op->value[intake->names], fields, first, first + n);
 	if (!wrong)
 		wrong = packed_lengths(fields, first + n, ret_n);
 	ret->n = n;

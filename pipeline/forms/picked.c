@@ -66,8 +66,8 @@ const char *picked_new(const struct op_list *ops, bool has_picture,
 		       const struct pipeline_field *fields, const struct packed_fields *announced,
 		       struct picked **ret)
 {
-	const unsigned param = has_picture ? OP_DECODE_MEMBERS : OP_RECORD_MEMBERS;
-	const unsigned columns = has_picture ? OP_DECODE_COLUMNS : OP_RECORD_COLUMNS;
+	const struct op_intake *intake = op_intake(ops->op[0].id);
+	const unsigned param = intake->members, columns = intake->columns;
 	const char *wrong = NULL;
 
 	if (op_is_null(&ops->op[0], param))

@@ -20,6 +20,7 @@ static const char *const op_erase_words[] = {"random", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_source_words[] = {"file", "record", "random_record", NULL};
 static const char *const op_crop_words[] = {"random", "center", "begin", NULL};
+static const char *const op_clip_words[] = {"random", "center", "begin", "spread", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 
 static const struct {
@@ -61,6 +62,29 @@ unsigned op_params(enum op_id id, const struct op_param **ret)
 
 	*ret = op_table[id].first < end ? &op_param_table[op_table[id].first] : NULL;
 	return end - op_table[id].first;
+}
+
+const struct op_intake *op_intake(enum op_id id)
+{
+	static const struct op_intake decode = {OP_DECODE_SOURCE,  OP_DECODE_FIELDS,
+						OP_DECODE_KINDS,   OP_DECODE_NAMES,
+						OP_DECODE_MEMBERS, OP_DECODE_COLUMNS};
+	static const struct op_intake video = {OP_VIDEO_SOURCE, OP_VIDEO_FIELDS,  OP_VIDEO_KINDS,
+					       OP_VIDEO_NAMES,  OP_VIDEO_MEMBERS, OP_VIDEO_COLUMNS};
+	static const struct op_intake record = {OP_INTAKE_NONE,    OP_RECORD_FIELDS,
+						OP_RECORD_KINDS,   OP_RECORD_NAMES,
+						OP_RECORD_MEMBERS, OP_RECORD_COLUMNS};
+
+	switch (id) {
+	case OP_DECODE:
+		return &decode;
+	case OP_VIDEO:
+		return &video;
+	case OP_RECORD:
+		return &record;
+	default:
+		return NULL;
+	}
 }
 
 /* Groups lie within groups (shape.c sees to that): the inner one, which comes later, decides. */

@@ -151,12 +151,20 @@ struct op_param {
 	const char *help;
 };
 
+/* What the first ops that take more than one file a sample in have in common: where their parameters are. */
+struct op_intake {
+	unsigned source, fields, kinds, names, members, columns;
+};
+#define OP_INTAKE_NONE OP_MAX_PARAMS /* the op has no such parameter */
+
 /* op.c */
 const char *op_name(enum op_id id);
 /* The op of that name; OP_COUNT where there is none. */
 enum op_id op_find(const char *name);
 /* The parameters of an op in the table's order; index in it = index in struct op.value. */
 unsigned op_params(enum op_id id, const struct op_param **ret);
+/* NULL: the op takes nothing in but a file. */
+const struct op_intake *op_intake(enum op_id id);
 /* Sets which random_apply decides on which op. */
 void op_set_gates(struct op_list *ops);
 /* Do the first ops of both mean the same, up to how many, at most `most`? */

@@ -75,6 +75,35 @@ PARAM(AUDIO, CHANNELS, "channels", OP_OR_NULL(OP_TYPE_INTEGER(1, 16)), "null",
 PARAM(AUDIO, CROP, "crop", OP_TYPE_WORD(op_crop_words), "\"random\"",
       "which part of a longer sound: random, center or begin")
 
+OP(VIDEO, "video", video_op,
+   "frames of the video become 8-bit RGB pictures, a clip of them; ops on pictures draw once for "
+   "all")
+PARAM(VIDEO, FRAMES, "frames", OP_TYPE_INTEGER(1, 1024), NULL,
+      "how many frames each clip has, 1 to 1024; of a shorter video the last one is repeated")
+PARAM(VIDEO, STEP, "step", OP_TYPE_INTEGER(1, 65536), "1",
+      "each so many-th frame of the video, 1 to 65536")
+PARAM(VIDEO, FPS, "fps", OP_OR_NULL(OP_TYPE_NUMBER(0.001, 1000)), "null",
+      "frames a second of the video's time, 0.001 to 1000, in place of step: each the last one "
+      "that is "
+      "shown by then; or null")
+PARAM(VIDEO, CLIP, "clip", OP_TYPE_WORD(op_clip_words), "\"random\"",
+      "which part of a longer video: random, center or begin; or spread: the middles of so many "
+      "equal "
+      "parts of all of it")
+PARAM(VIDEO, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"",
+      "file; or record, random_record: the video of a wrapped data set's sample, as decode has it")
+PARAM(VIDEO, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
+      "a list for each field of the sample beside video and label, as record has them; or null")
+PARAM(VIDEO, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 2))), "null",
+      "of each of fields, as record has them; or null")
+PARAM(VIDEO, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
+      "of each of fields; or null")
+PARAM(VIDEO, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "of a sample of shards that were opened with ?members=all: the suffixes of the video's file "
+      "(\"mp4;webm\"), its feature or column, then those of fields, as decode has them; or null")
+PARAM(VIDEO, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "with members of MDS shards: all of their columns, as decode has them; or null")
+
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")
 PARAM(RANDOM_RESIZED_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,

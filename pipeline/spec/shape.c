@@ -71,6 +71,8 @@ static int shape_pixel_op(struct shape_state *state, unsigned number, const stru
 	if (r != 0 || !impl->shape)
 		return r;
 	wrong = impl->shape(op, &state->shape);
+	if (!wrong && state->shape.views && state->shape.frames)
+		wrong = "there are several pictures already, the frames of the video; leave it out";
 	return wrong ? shape_bad(state, number, op, wrong) : 0;
 }
 
@@ -119,32 +121,51 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 	return 0;
 }
 
-static void shape_decode(struct shape *shape, const struct op *op)
+/* decode, or what takes its place. */
+static void shape_first(struct shape *shape, const struct op *op)
 {
+	const struct op_intake *intake = op_intake(op->id);
+
 	shape->pixel_ops = 1;
-	shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
-	shape->by_members = !op_is_null(op, OP_DECODE_MEMBERS);
-	shape->by_record = op_number(op, OP_DECODE_SOURCE, 0) != OP_FILE || shape->by_members;
+	if (op->id == OP_DECODE)
+		shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
+	else
+		shape->frames = (unsigned)op_number(op, OP_VIDEO_FRAMES, 0);
+	shape->by_members = !op_is_null(op, intake->members);
+	shape->by_record = op_number(op, intake->source, 0) != OP_FILE || shape->by_members;
+}
+
+/* May it stand at that place of the list? */
+static const char *shape_check_first(unsigned number, const struct op *op)
+{
+	if (number == 1 && op->id != OP_DECODE && op->id != OP_VIDEO)
+		return "the first op must be decode; put {\"op\": \"decode\"} before it";
+	if (number == 1)
+		return NULL;
+	switch (op->id) {
+	case OP_DECODE:
+		return "the picture is decoded already; leave it out";
+	case OP_RECORD:
+		return "it stands alone; give decode \"source\": \"record\" instead";
+	case OP_AUDIO:
+		return "it takes the place of decode, and sounds have no pictures' ops; put it "
+		       "first, "
+		       "alone";
+	case OP_VIDEO:
+		return "it takes the place of decode; put it first, and leave decode out";
+	default:
+		return NULL;
+	}
 }
 
 static int shape_op(struct shape_state *state, unsigned number, const struct op *op)
 {
 	enum op_stage stage = op_impl(op->id)->stage;
+	const char *wrong = shape_check_first(number, op);
 	int r = 0;
 
-	if (number == 1 && op->id != OP_DECODE)
-		return shape_bad(state, number, op,
-				 "the first op must be decode; put {\"op\": \"decode\"} before it");
-	if (number > 1 && op->id == OP_DECODE)
-		return shape_bad(state, number, op, "the picture is decoded already; leave it out");
-	if (number > 1 && op->id == OP_RECORD)
-		return shape_bad(state, number, op,
-				 "it stands alone; give decode \"source\": \"record\" instead");
-	if (number > 1 && op->id == OP_AUDIO)
-		return shape_bad(
-		    state, number, op,
-		    "it takes the place of decode, and sounds have no pictures' ops; put "
-		    "it first, alone");
+	if (wrong)
+		return shape_bad(state, number, op, wrong);
 	if (stage < OP_STAGE_FILTER && state->tail)
 		return diag_fail(
 		    state->diag, PIPELINE_E_BAD,
@@ -157,7 +178,7 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 	else if (stage == OP_STAGE_PICTURE)
 		r = shape_pixel_op(state, number, op);
 	else
-		shape_decode(&state->shape, op);
+		shape_first(&state->shape, op);
 	state->seen[op->id] = number;
 	state->number = number;
 	return r;

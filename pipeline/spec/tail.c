@@ -23,6 +23,8 @@ struct tail_state {
 
 static const char *tail_check_image(const struct tail_state *state, const struct op *op)
 {
+	if (state->shape->frames)
+		return "mixup and cutmix are of pictures, and these are clips; leave them out";
 	if (state->shape->views)
 		return "there are several pictures of each sample; leave out the op that makes "
 		       "them";
