@@ -9,7 +9,7 @@
 #include "pipeline/pipeline_inner.h"
 
 /* What the last frame became, once more. */
-static void pipeline_clip_repeat(struct pipeline_run *run, uint32_t who)
+static int pipeline_clip_repeat(struct pipeline_run *run, uint32_t who)
 {
 	for (uint32_t left = who; left; left &= left - 1) {
 		const unsigned p = (unsigned)__builtin_ctz(left);
@@ -17,6 +17,7 @@ static void pipeline_clip_repeat(struct pipeline_run *run, uint32_t who)
 
 		memcpy(out, out - run->frame_bytes[p], run->frame_bytes[p]);
 	}
+	return 0;
 }
 
 static void pipeline_clip_advance(struct pipeline_run *run, uint32_t who)
@@ -33,18 +34,19 @@ int pipeline_run_clip(struct pipeline_run *run, uint32_t who, const struct pipel
 {
 	const void *data;
 	size_t size;
-	int r;
 
-	while ((r = video_frames_next(run->frames, &data, &size, ret_error)) >= 0) {
-		if (r == VIDEO_FRAMES_AGAIN)
-			pipeline_clip_repeat(run, who);
-		else
-			r = r ? r
-			      : drive_sample(&engine_fused, run->decode, run->part, who, data, size,
-					     key, ret_error);
+	for (;;) {
+		int r = video_frames_next(run->frames, &data, &size, ret_error);
+
+		if (r == VIDEO_FRAMES_END)
+			return 0;
+		if (r == 0)
+			r = drive_sample(&engine_fused, run->decode, run->part, who, data, size,
+					 key, ret_error);
+		else if (r == VIDEO_FRAMES_AGAIN)
+			r = pipeline_clip_repeat(run, who);
 		if (r != 0)
 			return r;
 		pipeline_clip_advance(run, who);
 	}
-	return 0;
 }
