@@ -199,9 +199,16 @@ static int workset_add_variant(struct workset_queue *queue, const struct workset
 {
 	struct workset_variant *variant = &queue->variant[request->variant];
 	int rc = pipeline_compile(request->spec, strlen(request->spec), &variant->pipeline, diag);
+	const char *why = NULL;
 
 	if (rc == PIPELINE_E_BAD)
 		rc = WORKSET_E_REFUSED;
+	/* Workers that are forked from now on have it, and who has no such stream does without. */
+	if (rc == 0)
+		why = pipeline_load(variant->pipeline);
+	if (why)
+		rc = diag_fail(diag, WORKSET_E_REFUSED, "stream %llu: %s",
+			       (unsigned long long)request->number, why);
 	if (rc == 0)
 		rc = workset_map_slots(variant, request, diag);
 	if (rc == 0)
