@@ -199,14 +199,13 @@ static int begin_tar(struct convert_output *output, const struct dataset *source
 	return 0;
 }
 
-/* Of a file that has a picture's or a sound's name, that; of others what they begin as. Readers look for a picture's
+/* Of a file that has a picture's, a sound's or a video's name, that; of others what they begin as. Readers look for a picture's
  * suffix, so one that is damaged has one, too: what it is worth, its content decides there as here. */
 static void tar_suffix(const char *name, const uint8_t *bytes, uint32_t bytes_size, char *ret,
 		       size_t size)
 {
-	const char *dot = walk_is_picture(name) || walk_is_sound(name)
-			      ? strrchr(name, '.') + 1
-			      : magic_suffix(bytes, bytes_size);
+	const char *dot = walk_kind_of(name) < WALK_KINDS ? strrchr(name, '.') + 1
+							  : magic_suffix(bytes, bytes_size);
 	size_t n = 0;
 
 	if (!dot || strcmp(dot, "gif") == 0) /* which no reader of shards takes for a picture's */

@@ -10,7 +10,8 @@
  * Layout rule: if any folder under the root holds a picture, the top-level folders are the classes
  * and files in the root itself are ignored, as ImageFolder does; every class must then hold a
  * picture (ImageFolder raises FileNotFoundError, we refuse and name the folder). Otherwise the
- * pictures in the root are a flat dataset. Where there is no picture at all, sounds are the samples, by the same rule.
+ * pictures in the root are a flat dataset. Where there is no picture at all, sounds are the samples, and videos where there
+ * is no sound either, by the same rule.
  * Nothing found at all is an outcome of its own.
  *
  * Verification stats the folders alone: an entry that came, went or was renamed changes its
@@ -93,7 +94,8 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 	return diag_fail(
 	    diag, DATASET_E_EMPTY,
 	    "no picture found in dataset \"%s\" and its folders; files count whose names end "
-	    "in " WALK_SUFFIXES ", or of sounds in " WALK_SOUND_SUFFIXES
+	    "in " WALK_PICTURE_SUFFIXES ", or of sounds in " WALK_SOUND_SUFFIXES
+	    ", or of videos in " WALK_VIDEO_SUFFIXES
 	    " (any case), and oneaccess-sources(7) has other kinds of data%s",
 	    BASE_QUOTED(root_name, 256), also);
 }
@@ -258,18 +260,19 @@ static int build_of(const struct walk_kind *kind, int root_fd, const char *root_
 	return r;
 }
 
-/* Sounds beside pictures are no samples: they are looked for where there is no picture at all. */
+/* Each kind is looked for where there is none of those before it. Where there is none at all, the first one says so. */
 int scan_build(int root_fd, const char *root_name, unsigned threads,
 	       const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
 	struct diag empty = {.text = ""};
-	int r = build_of(&walk_pictures, root_fd, root_name, threads, progress, ret_fd, &empty);
+	unsigned i = 0;
+	int r;
 
-	if (r == DATASET_E_EMPTY)
-		r = build_of(&walk_sounds, root_fd, root_name, threads, progress, ret_fd, diag);
-	else if (r)
-		*diag = empty;
-	if (r == DATASET_E_EMPTY)
+	do
+		r = build_of(&walk_kinds[i], root_fd, root_name, threads, progress, ret_fd,
+			     i ? diag : &empty);
+	while (r == DATASET_E_EMPTY && ++i < WALK_KINDS);
+	if (r && (i == 0 || i == WALK_KINDS))
 		*diag = empty;
 	return r;
 }

@@ -9,12 +9,21 @@
 #include <sys/stat.h>
 #include "storage/dataset.h"
 
-/* What counts as a sample, told by the names of files. */
+/* What counts as a sample, told by the names of files. Where there is some of one kind, those behind it do not count. */
+#define WALK_PICTURE_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"
+#define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3"
+#define WALK_VIDEO_SUFFIXES ".mp4 .m4v .mov .webm .mkv .avi .mpg .mpeg"
+
 struct walk_kind {
-	const char *noun, *suffixes; /* for messages */
-	bool (*counts)(const char *name);
+	const char *noun, *suffixes; /* with a blank between two */
 };
-extern const struct walk_kind walk_pictures, walk_sounds;
+enum { WALK_PICTURES, WALK_SOUNDS, WALK_VIDEOS, WALK_KINDS };
+extern const struct walk_kind walk_kinds[WALK_KINDS];
+
+/* Is it the name of a file of that kind (in any case)? */
+bool walk_counts(const struct walk_kind *kind, const char *name);
+/* Which of walk_kinds a file of that name is; WALK_KINDS: none. */
+unsigned walk_kind_of(const char *name);
 
 struct walk_file {
 	int64_t mtime_ns;
@@ -78,9 +87,3 @@ static inline bool walk_is_same(const struct stat *st, uint64_t bytes, int64_t m
 	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == bytes &&
 	       walk_mtime_ns(st) == mtime_ns;
 }
-
-/* The suffixes that make a file a picture, or a sound, for messages. */
-#define WALK_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"
-#define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3"
-bool walk_is_picture(const char *name);
-bool walk_is_sound(const char *name);

@@ -18,38 +18,37 @@
 #include <fcntl.h>
 #include <strings.h>
 
-/* ---- pictures, sounds ---- */
+/* ---- kinds ---- */
 
-static bool has_suffix(const char *name, const char *const *suffixes, size_t n)
+const struct walk_kind walk_kinds[WALK_KINDS] = {
+    [WALK_PICTURES] = {"picture", WALK_PICTURE_SUFFIXES},
+    [WALK_SOUNDS] = {"sound", WALK_SOUND_SUFFIXES},
+    [WALK_VIDEOS] = {"video", WALK_VIDEO_SUFFIXES},
+};
+
+bool walk_counts(const struct walk_kind *kind, const char *name)
 {
-	const size_t length = strlen(name);
+	const char *suffix = strrchr(name, '.');
+	const size_t length = suffix ? strlen(suffix) : 0;
 
-	for (size_t i = 0; i < n; i++) {
-		const size_t suffix = strlen(suffixes[i]);
+	for (const char *at = kind->suffixes; length && *at; at += strspn(at, " ")) {
+		const size_t size = strcspn(at, " ");
 
-		if (length >= suffix && !strcasecmp(name + length - suffix, suffixes[i]))
+		if (size == length && !strncasecmp(at, suffix, size))
 			return true;
+		at += size;
 	}
 	return false;
 }
 
-bool walk_is_picture(const char *name)
+unsigned walk_kind_of(const char *name)
 {
-	static const char *const suffixes[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
-					       ".pgm", ".tif",  ".tiff", ".webp"};
+	unsigned kind = 0;
 
-	return has_suffix(name, suffixes, BASE_ARRAY_LEN(suffixes));
+	while (kind < WALK_KINDS && !walk_counts(&walk_kinds[kind], name))
+		kind++;
+	return kind;
 }
-
-bool walk_is_sound(const char *name)
-{
-	static const char *const suffixes[] = {".wav", ".flac", ".ogg", ".opus", ".mp3"};
-
-	return has_suffix(name, suffixes, BASE_ARRAY_LEN(suffixes));
-}
-
-const struct walk_kind walk_pictures = {"picture", WALK_SUFFIXES, walk_is_picture};
-const struct walk_kind walk_sounds = {"sound", WALK_SOUND_SUFFIXES, walk_is_sound};
 
 struct found { /* samples of one batch */
 	struct walk_file *file;
@@ -108,7 +107,7 @@ static void found_add(struct walk *walk, const struct walk_folder *folder, struc
 static void look_failed(struct walk *walk, const struct walk_folder *folder, const char *name,
 			unsigned char type, int error)
 {
-	const bool counts = walk->kind->counts(name);
+	const bool counts = walk_counts(walk->kind, name);
 
 	if (error == ENOENT && type == DT_LNK && counts)
 		walk_refuse(walk, folder->path, name,
@@ -130,16 +129,16 @@ static void look_at(struct walk *walk, struct walk_folder *folder, struct found 
 		return;
 	}
 	if (walk->open_only &&
-	    (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && walk->kind->counts(name) &&
+	    (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && walk_counts(walk->kind, name) &&
 				     !openness_of_file(fd, name, &st)))) {
 		walk_refuse_closed(walk);
 		return;
 	}
 	if (S_ISDIR(st.st_mode))
 		walk_folder_push(walk, folder, name);
-	else if (S_ISREG(st.st_mode) && walk->kind->counts(name))
+	else if (S_ISREG(st.st_mode) && walk_counts(walk->kind, name))
 		found_add(walk, folder, found, name, &st);
-	else if (!S_ISREG(st.st_mode) && walk->kind->counts(name))
+	else if (!S_ISREG(st.st_mode) && walk_counts(walk->kind, name))
 		walk_leave_out(walk, folder->path, name);
 }
 
@@ -192,7 +191,7 @@ static void list_entry(struct walk *walk, struct walk_batch **batch, const struc
 		walk_folder_push(walk, (*batch)->folder, name);
 		break;
 	case DT_REG:
-		if (walk->kind->counts(name))
+		if (walk_counts(walk->kind, name))
 			batch_add(walk, batch, name, DT_REG);
 		break;
 	case DT_LNK:
@@ -200,7 +199,7 @@ static void list_entry(struct walk *walk, struct walk_batch **batch, const struc
 		batch_add(walk, batch, name, entry->d_type);
 		break;
 	default: /* FIFOs, sockets, devices: no samples, never opened */
-		if (walk->kind->counts(name))
+		if (walk_counts(walk->kind, name))
 			walk_leave_out(walk, (*batch)->folder->path, name);
 		break;
 	}

@@ -156,7 +156,7 @@ static bool look_at(struct resolving *all, const struct rows *rows, size_t i, co
 	else if (!S_ISREG(st.st_mode))
 		stop(all, rows, i, key, "is no regular file");
 	else if ((uint64_t)st.st_size > UINT32_MAX)
-		stop(all, rows, i, key, "has 4 GiB or more; no picture has");
+		stop(all, rows, i, key, "has 4 GiB or more; no sample may have");
 	else {
 		record->at = (uint64_t)walk_mtime_ns(&st);
 		record->bytes = (uint32_t)st.st_size;

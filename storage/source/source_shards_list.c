@@ -161,7 +161,7 @@ static int look_at(void *arg, int fd, const struct dirent *entry)
 	if (*name == '.')
 		return 0;
 	type = type_of(fd, entry);
-	if (type == DT_DIR || walk_is_picture(name))
+	if (type == DT_DIR || walk_counts(&walk_kinds[WALK_PICTURES], name))
 		return SOURCE_E_NONE;
 	if (type == DT_REG && source_shards_has_name(look->kind, name))
 		return source_shards_add(&look->names, name);

@@ -22,8 +22,8 @@ static const struct source_shards tar_shards = {
     .dali = dali_check_files,
     .has_wids = true,
     .empty = "a sample is a run of neighbouring files KEY.SUFFIX with one KEY, and has a picture "
-	     "or sound: "
-	     "a suffix of " WALK_SUFFIXES " " WALK_SOUND_SUFFIXES
+	     "or sound or video: "
+	     "a suffix of " WALK_PICTURE_SUFFIXES " " WALK_SOUND_SUFFIXES " " WALK_VIDEO_SUFFIXES
 	     " (any case) behind the first dot of the name",
 };
 

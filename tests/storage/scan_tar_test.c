@@ -194,11 +194,33 @@ START_TEST(a_sound_counts_where_there_is_no_picture)
 }
 END_TEST
 
+START_TEST(a_video_counts_where_there_is_neither)
+{
+	begin();
+	add_text("1.mp4", "v");
+	add_text("1.txt", "words");
+	add_text("2.mkv", "a video beside");
+	add_text("2.jpg", "p");
+	add_text("3.webm", "a video beside");
+	add_text("3.wav", "w");
+	add_text("3.MP4", "none either");
+	add_text("4.ts", "a program");
+	add_text("5.MPEG", "v");
+	add_text("5.avi", "not the first");
+	add_text("5.cls", "4");
+	finds("1@512+1=-1 2@3584+1=-1 3@5632+1=-1 5@8704+1=4 ");
+}
+END_TEST
+
 /* 4 GiB and more, which a shard here has no room for. */
 START_TEST(a_huge_sound_is_none_beside_a_picture)
 {
 	static struct scan_group group;
 	const struct tar_file first = {.path = "3.wav", .at = 512, .bytes = UINT64_C(5) << 30};
+	const struct tar_file videos[] = {
+	    {.path = "4.mp4", .header = 512, .at = 1024, .bytes = UINT64_C(5) << 30},
+	    {.path = "4.ogg", .header = 8192, .at = 8704, .bytes = 7},
+	};
 	const struct tar_file files[] = {
 	    {.path = "1.wav", .header = 512, .at = 1024, .bytes = UINT64_C(5) << 30},
 	    {.path = "1.webp", .header = 8192, .at = 8704, .bytes = 7},
@@ -216,6 +238,11 @@ START_TEST(a_huge_sound_is_none_beside_a_picture)
 	ck_assert_int_eq(scan_group_add(&group, &first, &sink), 0);
 	ck_assert_int_eq(scan_group_end(&group, &sink), SCAN_E_BAD);
 	ck_assert_uint_eq(sink.bad_at, 0);
+	found[0] = '\0';
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(videos); i++)
+		ck_assert_int_eq(scan_group_add(&group, &videos[i], &sink), 0);
+	ck_assert_int_eq(scan_group_end(&group, &sink), 0);
+	ck_assert_str_eq(found, "4@8704+7=-1 ");
 }
 END_TEST
 
@@ -433,6 +460,7 @@ int main(void)
 	tcase_add_test(tcase, what_has_no_key_is_passed_over);
 	tcase_add_test(tcase, first_picture_counts);
 	tcase_add_test(tcase, a_sound_counts_where_there_is_no_picture);
+	tcase_add_test(tcase, a_video_counts_where_there_is_neither);
 	tcase_add_test(tcase, a_huge_sound_is_none_beside_a_picture);
 	tcase_add_test(tcase, samples_that_are_wrong_are_told);
 	tcase_add_test(tcase, largest_label);

@@ -198,6 +198,38 @@ START_TEST(sounds_count_where_there_is_no_picture)
 }
 END_TEST
 
+START_TEST(videos_count_where_there_is_neither)
+{
+	static const struct expected videos[] = {
+	    {"run/1.mp4", 0},  {"run/2.MOV", 0},  {"run/3.m4v", 0},  {"run/4.mpeg", 0},
+	    {"swim/b.mkv", 1}, {"swim/c.avi", 1}, {"swim/d.mpg", 1}, {"swim/a/1.webm", 1}};
+	static const struct expected sounds[] = {
+	    {"run/1.wav", 0}, {"swim/1.wav", 1}, {"then/1.mp3", 2}};
+	struct dataset *dataset;
+	struct diag diag;
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(videos); i++)
+		tree_file(&tree, videos[i].name, 3);
+	tree_file(&tree, "run/1.ts", 3);
+	tree_file(&tree, "run/mp4", 3);
+	tree_file(&tree, "beside.mp4", 3);
+	dataset = tree_scan(&tree, 2);
+	expect(dataset, videos, BASE_ARRAY_LEN(videos));
+	dataset_unmap(dataset);
+	tree_folder(&tree, "then");
+	ck_assert_int_eq(tree_scan_fails(&tree, &diag), DATASET_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "found no video for the class folder \"then\""));
+	tree_file(&tree, "run/1.wav", 3);
+	ck_assert_int_eq(tree_scan_fails(&tree, &diag), DATASET_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "found no sound for the class folder \"swim\""));
+	tree_file(&tree, "swim/1.wav", 3);
+	tree_file(&tree, "then/1.mp3", 3);
+	dataset = tree_scan(&tree, 2);
+	expect(dataset, sounds, BASE_ARRAY_LEN(sounds));
+	dataset_unmap(dataset);
+}
+END_TEST
+
 START_TEST(names_are_kept_as_they_are)
 {
 	static const struct expected expected[] = {
@@ -800,6 +832,7 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, samples_are_numbered_as_imagefolder_does);
 	tcase_add_test(tcase, flat_folder_has_no_classes);
 	tcase_add_test(tcase, sounds_count_where_there_is_no_picture);
+	tcase_add_test(tcase, videos_count_where_there_is_neither);
 	tcase_add_test(tcase, names_are_kept_as_they_are);
 	tcase_add_test(tcase, links_are_followed_and_specials_ignored);
 	tcase_add_test(tcase, empty_dataset_names_the_suffixes);

@@ -3,9 +3,9 @@
 /*
  * A sample is a run of neighbouring files with one key: the path up to the first dot of its base name; what follows
  * the dot, in lower case, is the field. The picture is the first field whose name is a suffix that counts in
- * folders, too, and the first sound stands for it in a sample without one; "cls" is the label. Files without a key are
- * passed over, as they are by webdataset, and so is a sample with neither, unless the sample is all of its files. Two
- * fields of one name are an error there and here.
+ * folders, too; the first sound stands for it in a sample without one, the first video in one without either. "cls" is the
+ * label. Files without a key are passed over, as they are by webdataset, and so is a sample with none of these, unless the
+ * sample is all of its files. Two fields of one name are an error there and here.
  */
 
 #include "storage/source/scan/scan_group.h"
@@ -55,23 +55,24 @@ static bool has_field(const struct scan_group *group, const char *field)
 	return false;
 }
 
-static bool has_suffix_of(const struct walk_kind *kind, const char *field)
+/* Which of walk_kinds a field is by its name; WALK_KINDS: none. */
+static unsigned kind_of(const char *field)
 {
 	char suffix[8];
 
 	if (strlen(field) + 2 > sizeof(suffix) || strchr(field, '.'))
-		return false;
+		return WALK_KINDS;
 	snprintf(suffix, sizeof(suffix), ".%s", field);
-	return kind->counts(suffix);
+	return walk_kind_of(suffix);
 }
 
 int scan_group_end(struct scan_group *group, struct scan_sink *sink)
 {
 	const struct scan_record record = group->picture;
-	const bool is_sample = group->has_key && (group->has_picture || group->has_sound);
+	const bool is_sample = group->has_key && group->kind < WALK_KINDS;
 
 	group->has_key = false;
-	if (is_sample && !group->has_picture && group->has_huge)
+	if (is_sample && group->has_huge)
 		return bad(group, sink, group->huge_at, "has 4 GiB or more; none may have");
 	return is_sample ? sink->record(sink->arg, &record) : 0;
 }
@@ -86,7 +87,7 @@ static int begin_sample(struct scan_group *group, const char *key, struct scan_s
 	r = scan_group_end(group, sink);
 	strcpy(group->key, key);
 	group->has_key = true;
-	group->has_picture = group->has_sound = false;
+	group->kind = WALK_KINDS;
 	group->fields_used = 0;
 	group->has_huge = false;
 	group->picture = (struct scan_record){.label = SCAN_NO_LABEL, .key = group->key};
@@ -126,27 +127,21 @@ static int add_bytes(struct scan_group *group, const struct tar_file *file, uint
 	return 0;
 }
 
-/* The picture is the sample, or the sound where there is none, or all of its files are. */
+/* The first file of the first of walk_kinds is the sample, or all of its files are. */
 static int add_file(struct scan_group *group, const struct tar_file *file, const char *field,
 		    struct scan_sink *sink)
 {
-	const bool had_picture = group->has_picture, had_sound = group->has_sound;
+	const unsigned had = group->kind, kind = group->is_whole ? WALK_PICTURES : kind_of(field);
 
-	if (group->is_whole) {
-		group->has_picture = true;
-		return add_bytes(group, file, had_picture ? group->picture.at : file->begin, sink);
-	}
-	group->has_picture |= has_suffix_of(&walk_pictures, field);
-	group->has_sound |= has_suffix_of(&walk_sounds, field);
-	if (had_picture || (had_sound && !group->has_picture) ||
-	    !(group->has_picture || group->has_sound))
+	group->kind = BASE_MIN(had, kind);
+	if (group->is_whole)
+		return add_bytes(group, file,
+				 had == WALK_PICTURES ? group->picture.at : file->begin, sink);
+	if (kind >= had)
 		return 0;
-	if (!group->has_picture && file->bytes > UINT32_MAX) {
-		group->has_huge = true;
-		group->huge_at = file->header;
-		return 0;
-	}
-	return add_bytes(group, file, file->at, sink);
+	group->has_huge = kind != WALK_PICTURES && file->bytes > UINT32_MAX;
+	group->huge_at = file->header;
+	return group->has_huge ? 0 : add_bytes(group, file, file->at, sink);
 }
 
 int scan_group_add(struct scan_group *group, const struct tar_file *file, struct scan_sink *sink)

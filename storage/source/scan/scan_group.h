@@ -16,12 +16,13 @@
 
 struct scan_group {    /* the sample under way; zeros: none */
 	bool is_whole; /* all of a sample's files are the sample; set once */
-	bool has_key, has_picture, has_sound;
-	bool has_huge; /* a sound that is too large to be the sample */
+	bool has_key;
+	bool has_huge; /* what stands for the sample is too large to, unless a picture follows */
+	unsigned kind; /* of what stands for it, in walk_kinds; WALK_KINDS: nothing yet */
 	char key[SCAN_MOST_KEY];
 	char fields[GROUP_MOST_FIELDS];
 	size_t fields_used;
-	struct scan_record picture; /* or the sound, or all of the files */
+	struct scan_record picture; /* or the sound or video, or all of the files */
 	uint64_t huge_at;           /* with has_huge */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The scan of a manifest: CSV, TSV, or JSON lines. Of each row two columns count, the path of a picture or sound and its label;
- * they are those that the options name, else the first of the usual names that is there.
+ * The scan of a manifest: CSV, TSV, or JSON lines. Of each row two columns count, the path of a picture, sound or video and its
+ * label; they are those that the options name, else the first of the usual names that is there.
  *
  * The first row of a CSV names the columns. Where something is wrong is told as a line, not as a byte.
  *
@@ -28,7 +28,8 @@ enum column { COLUMN_PATH, COLUMN_LABEL, COLUMNS };
 
 static const char *const usual[COLUMNS] = {
     "file_name\0path\0image_path\0image\0filename\0filepath\0"
-    "audio_filepath\0audio_path\0audio\0",
+    "audio_filepath\0audio_path\0audio\0"
+    "video_path\0video_filepath\0video\0",
     "label\0class\0y\0",
 };
 
