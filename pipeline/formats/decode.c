@@ -207,6 +207,14 @@ static const char *decode_other(const uint8_t *data, size_t size)
 	    {8, 4, "WAVE", "a sound (WAV), which the op audio decodes"},
 	    {0, 4, "fLaC", "a sound (FLAC), which the op audio decodes"},
 	    {0, 4, "OggS", "a sound (Ogg), which the op audio decodes"},
+	    {4, 8, "ftypavif", "an AVIF picture, which is not supported"},
+	    {4, 8, "ftypheic", "a HEIF picture, which is not supported"},
+	    {4, 8, "ftypmif1", "a HEIF picture, which is not supported"},
+	    {4, 4, "ftyp", "a video (MP4), which the op video decodes"},
+	    {4, 4, "moov", "a video (MOV), which the op video decodes"},
+	    {0, 4, "\x1a\x45\xdf\xa3", "a video (Matroska or WebM), which the op video decodes"},
+	    {8, 4, "AVI ", "a video (AVI), which the op video decodes"},
+	    {0, 4, "\0\0\x01\xba", "a video (MPEG), which the op video decodes"},
 	};
 
 	if (size == 0)
