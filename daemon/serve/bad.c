@@ -171,6 +171,10 @@ void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const cha
 		snprintf(ret, size, "its worker ran out of memory and was replaced");
 	else if (stage == LAYOUT_FAIL_CRASH)
 		snprintf(ret, size, "its worker exited and was replaced");
+	else if (*quoted && stage == LAYOUT_FAIL_REFUSED && code == -EFBIG)
+		snprintf(ret, size,
+			 "%s; raise arena (accessd.conf), or cut the file into smaller ones",
+			 quoted);
 	else if (*quoted)
 		snprintf(ret, size, "%s", quoted);
 	else if (stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ)

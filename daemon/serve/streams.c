@@ -126,6 +126,7 @@ static int plan_memory(const struct conn *conn, struct slot_geometry *geometry,
 	    .arena = node->param.arena,
 	    .mean_bytes = dataset_bytes(dataset) / n,
 	    .largest_bytes = dataset_largest(dataset),
+	    .workers = node->machine.workers,
 	};
 	int r;
 

@@ -10,6 +10,7 @@
 #define MOST_SLOTS 512
 #define LEAST_ARENA (UINT64_C(16) << 20)
 #define MOST_ARENA (UINT64_C(256) << 20)
+#define ARENA_PART 8 /* of what is free, for large files */
 
 uint32_t admit_least_slots(unsigned ranks)
 {
@@ -34,13 +35,16 @@ uint32_t admit_slots_for_next(const struct admit_crowd *crowd)
 	return BASE_MIN(BASE_MAX(for_next, BASE_MIN(for_all, 2 * crowd->slots)), crowd->max_slots);
 }
 
-/* Twice what the chunks in production read, and any one file, within bounds. */
+/* Twice what the chunks in production read, and any one file, within bounds; and of large files, as videos are, one for
+ * each worker and the next, if that is a small part of what is free. */
 static uint64_t arena_by_rule(const struct admit_ask *ask, uint32_t chunk)
 {
 	uint64_t bytes = 2 * ask->producing * (uint64_t)chunk * ask->mean_bytes;
+	const uint64_t at_once = 2 * ask->workers * ask->mean_bytes;
 
 	bytes = BASE_MIN(BASE_MAX(bytes, LEAST_ARENA), MOST_ARENA);
-	return BASE_MAX(bytes, BASE_MIN(2 * ask->largest_bytes, MOST_ARENA));
+	bytes = BASE_MAX(bytes, BASE_MIN(2 * ask->largest_bytes, MOST_ARENA));
+	return BASE_MAX(bytes, BASE_MIN(at_once, ask->available / ARENA_PART));
 }
 
 /* Tries one size of chunk. true: it fits. */

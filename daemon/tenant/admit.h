@@ -20,6 +20,7 @@ struct admit_ask {
 	uint32_t rows;                      /* of the queue */
 	uint64_t arena;                     /* configured, 0: by rule */
 	uint64_t mean_bytes, largest_bytes; /* of the files */
+	uint32_t workers;                   /* that may decode at once */
 };
 
 struct admit_plan {

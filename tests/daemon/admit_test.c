@@ -202,6 +202,33 @@ START_TEST(arenas_hold_what_is_read)
 }
 END_TEST
 
+START_TEST(an_arena_has_large_files_for_all_workers)
+{
+	static const struct {
+		uint64_t mean, available, arena;
+		uint32_t workers;
+	} table[] = {
+	    {100 * KIB, 64 * GIB, 100 * MIB, 64}, /* as of so many pictures */
+	    {100 * MIB, 64 * GIB, 256 * MIB, 1},  {100 * MIB, 64 * GIB, 1600 * MIB, 8},
+	    {100 * MIB, 64 * GIB, 8 * GIB, 64}, /* at most an eighth of what is free */
+	    {100 * MIB, 4 * GIB, 512 * MIB, 8},   {100 * MIB, GIB, 256 * MIB, 8},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
+		struct slot_geometry geometry = geometry_of(3 * KIB, 100000);
+		struct admit_ask ask = ask_of(table[i].available, 256);
+		struct diag diag = {""};
+		struct admit_plan plan;
+
+		ask.mean_bytes = table[i].mean;
+		ask.largest_bytes = 2 * table[i].mean;
+		ask.workers = table[i].workers;
+		ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), 0);
+		ck_assert_uint_eq(plan.arena_bytes, table[i].arena);
+	}
+}
+END_TEST
+
 START_TEST(a_refusal_has_the_numbers)
 {
 	struct slot_geometry geometry = geometry_of(588 * KIB, 100000);
@@ -295,6 +322,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, chunks_are_lowered_until_they_fit);
 	tcase_add_test(tcase, what_was_asked_for_is_kept);
 	tcase_add_test(tcase, arenas_hold_what_is_read);
+	tcase_add_test(tcase, an_arena_has_large_files_for_all_workers);
 	tcase_add_test(tcase, a_refusal_has_the_numbers);
 	tcase_add_test(tcase, a_chunk_smaller_than_a_block);
 	tcase_add_test(tcase, no_size_overflows);

@@ -140,6 +140,9 @@ static const struct {
      "sample 5, /data/b.jpg, stage decode: Not a JPEG file"},
     {"/data", "b.jpg", LAYOUT_FAIL_REFUSED, -27, "",
      "sample 5, /data/b.jpg, stage decode: code -27"},
+    {"/data", "b.mp4", LAYOUT_FAIL_REFUSED, -EFBIG, "600000000 bytes, the arena has 268435456",
+     "sample 5, /data/b.mp4, stage decode: 600000000 bytes, the arena has 268435456; raise arena "
+     "(accessd.conf), or cut the file into smaller ones"},
     {"/data", "b.jpg", LAYOUT_FAIL_CRASH, SIGSEGV, "ignored",
      "sample 5, /data/b.jpg, stage worker: its worker died (Segmentation fault) and was replaced"},
     {"/data", "b.jpg", LAYOUT_FAIL_CRASH, 3 << 8, "",
