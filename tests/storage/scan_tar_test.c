@@ -205,7 +205,7 @@ START_TEST(a_video_counts_where_there_is_neither)
 	add_text("3.wav", "w");
 	add_text("3.MP4", "none either");
 	add_text("4.ts", "a program");
-	add_text("5.MPEG", "v");
+	add_text("5.MKV", "v");
 	add_text("5.avi", "not the first");
 	add_text("5.cls", "4");
 	finds("1@512+1=-1 2@3584+1=-1 3@5632+1=-1 5@8704+1=4 ");

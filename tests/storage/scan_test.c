@@ -201,8 +201,8 @@ END_TEST
 START_TEST(videos_count_where_there_is_neither)
 {
 	static const struct expected videos[] = {
-	    {"run/1.mp4", 0},  {"run/2.MOV", 0},  {"run/3.m4v", 0},  {"run/4.mpeg", 0},
-	    {"swim/b.mkv", 1}, {"swim/c.avi", 1}, {"swim/d.mpg", 1}, {"swim/a/1.webm", 1}};
+	    {"run/1.mp4", 0},  {"run/2.MOV", 0},  {"run/3.m4v", 0},    {"run/4.ogv", 0},
+	    {"swim/b.mkv", 1}, {"swim/c.avi", 1}, {"swim/a/1.webm", 1}};
 	static const struct expected sounds[] = {
 	    {"run/1.wav", 0}, {"swim/1.wav", 1}, {"then/1.mp3", 2}};
 	struct dataset *dataset;
