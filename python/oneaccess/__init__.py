@@ -34,9 +34,9 @@ from .stores import from_hdf5, from_lmdb  # noqa: E402
 from .tables import from_parquet  # noqa: E402
 from .tfrecord import from_tfrecord  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
-from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, views  # noqa: E402
+from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Ragged", "__version__", "audio", "configure",
            "errors", "from_bagz", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "imagenet_eval", "imagenet_train",
-           "mix", "pipeline_for", "tokens", "transforms", "varlen", "views", "wrap"]
+           "mix", "pipeline_for", "tokens", "transforms", "varlen", "video", "views", "wrap"]

@@ -281,6 +281,18 @@ def _views_of(text):
         return []       # the daemon says what is wrong
 
 
+def _is_of_clips(text):
+    """Is the first op "video"? Then behind video and label a batch has the clips' lengths."""
+    if '"video"' not in text:
+        return False
+    try:
+        spec = json.loads(text)
+        ops = spec["ops"] if isinstance(spec, dict) else spec
+        return ops[0]["op"] == "video"
+    except (ValueError, KeyError, IndexError, TypeError):
+        return False
+
+
 def _job_name(name, ranks):
     if name is not None or ranks == 1:
         return name
@@ -471,7 +483,7 @@ class Loader:
         self._job_asked = job
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
-        self._views = _views_of(text)
+        self._views, self._is_of_clips = _views_of(text), _is_of_clips(text)
         for name in self._views:
             if self._layout is not None and name in self._layout["names"]:
                 raise TransformError(f"view {name} has the name of a field of the data set's samples: give it another one, as"
@@ -1042,7 +1054,11 @@ class Loader:
         """A batch of what samples are: tuples, or a wrapped data set's dicts."""
         layout, views = self._layout, list(zip(self._views, arrays[len(arrays) - len(self._views):]))
         if layout is None:
-            return DictBatch([*zip(("image", "label"), arrays), *views]) if views else Batch(arrays)
+            names = ("video", "label", "length") if self._is_of_clips else ("image", "label")
+            return DictBatch([*zip(names, arrays), *views]) if views else Batch(arrays)
+        if self._is_of_clips:
+            video, label, length, *beside = arrays
+            arrays, views = [video, label, *beside], [("length", length), *views]
         arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
         if self._is_rows():
             views = rows.shaped(arrays, layout, self.as_)
@@ -1060,7 +1076,7 @@ class Loader:
             arrays = flat.formed(layout["form"], dict(zip(names, arrays)))
             names, arrays = (arrays.keys(), arrays.values()) if layout["kind"] == "dict" else (names, arrays)
         if layout["kind"] == "dict":
-            return DictBatch([*zip(names, arrays), *views])
+            return DictBatch([*zip(names, arrays), *(view for view in views if view[0] not in names)])
         return Batch([*arrays, *(view for _, view in views)])
 
     @staticmethod

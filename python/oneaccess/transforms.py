@@ -15,6 +15,8 @@ from .errors import TransformError
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+KINETICS_MEAN = (0.43216, 0.394666, 0.37645)    # of torchvision's r3d_18, mc3_18, r2plus1d_18 and s3d
+KINETICS_STD = (0.22803, 0.22145, 0.216989)
 
 _DTYPES = {"uint8": "u8", "float16": "f16", "half": "f16", "bfloat16": "bf16", "float32": "f32",
            "float": "f32", "u8": "u8", "f16": "f16", "bf16": "bf16", "f32": "f32"}
@@ -41,6 +43,8 @@ class Op:
         return hash(json.dumps(self.spec(), sort_keys=True))
 
 
+# What makes of a file's bytes what the other ops work on.
+_FIRST = ("decode", "audio", "video")
 # What stands behind cast and layout.
 _BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix")
 
@@ -59,7 +63,7 @@ class Pipeline:
     @property
     def json(self) -> str:
         ops = list(self.ops)
-        if not ops or ops[0].op not in ("decode", "audio"):
+        if not ops or ops[0].op not in _FIRST:
             ops.insert(0, Op("decode"))
         return json.dumps({"ops": [op.spec() for op in ops]}, separators=(",", ":"))
 
@@ -112,22 +116,25 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
     others: the pipelines of "image2", "image3" and so on.
     named: the pipelines of fields with these names; (pipeline, n) makes n fields, NAME1 to NAMEn.
 
+    Of clips (video()) the fields are "video", "video2" and so on, of the same frames.
+
     A batch is a dict then. At most 15 views besides the first.
     """
     ops = [op for op in first.ops if op.op not in _OF_LABELS]
-    decode = [op for op in ops if op.op == "decode"]
-    for name, view in [*((f"image{at}", view) for at, view in enumerate(others, 2)), *named.items()]:
+    decode = [op for op in ops if op.op in _FIRST]
+    what = "video" if decode and decode[0].op == "video" else "image"
+    for name, view in [*((f"{what}{at}", view) for at, view in enumerate(others, 2)), *named.items()]:
         view, count = view if isinstance(view, tuple) else (view, None)
         if not isinstance(view, Pipeline):
             raise TransformError(f"view {name} is {view!r}: a view is a Pipeline, as Compose() makes them, or (Pipeline, how many)")
         wrong = [op.op for op in view.ops if op.op in _OF_LABELS]
         if wrong:
             raise TransformError(f"view {name} has {wrong[0]}, which works on the sample: put it into the first pipeline")
-        own = [op for op in view.ops if op.op == "decode"]
+        own = [op for op in view.ops if op.op in _FIRST]
         if own and own != (decode or [Op("decode")]):
             raise TransformError(f"view {name} has {own[0]}, and each picture is decoded once, as the first pipeline says: put it there")
         names = [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
-        ops += [Op("view", names=names), *(op for op in view.ops if op.op != "decode")]
+        ops += [Op("view", names=names), *(op for op in view.ops if op.op not in _FIRST)]
     return Pipeline([*ops, *(op for op in first.ops if op.op in _OF_LABELS)])
 
 
@@ -484,6 +491,55 @@ def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None 
     return Pipeline([Op("audio", sample_rate=sample_rate, frames=frames, channels=channels, crop=crop)])
 
 
+# ---- videos ----
+
+
+def Video(frames: int, step: int | None = None, fps: float | None = None, clip: str | None = None) -> Op:
+    """A clip of a video: `frames` images, which all ops behind it treat alike, with one draw for the clip. It stands first.
+
+        Compose([Video(16, step=4), RandomResizedCrop(112), RandomHorizontalFlip(), ToTensor()])
+
+    step: each so many-th frame of the file, default 1. Or fps: frames a second of the video's time, for files of
+        different rates; each is the last one that is shown by then.
+    clip: which part of a longer video, "random" (default), "center" or "begin"; or "spread": the middles of `frames` equal
+        parts of all of it, without step and fps. Of a shorter video the last frame is repeated.
+
+    Needs access-video.so, which the package oneaccess-video brings.
+    """
+    return Op("video", frames=frames, step=step, fps=fps, clip=clip)
+
+
+def video(frames: int, size=224, *, step: int | None = None, fps: float | None = None, clip: str | None = None,
+          train: bool = True, resize=None, mean=IMAGENET_MEAN, std=IMAGENET_STD, dtype="float32") -> Pipeline:
+    """Clips of videos (MP4, MOV, WebM, Matroska, AVI, MPEG): `frames` images [3, size, size] of each.
+
+        loader = oa.Loader("/data/kinetics/train", oa.video(16, 224, step=4), batch_size=8)
+        for clips, labels, lengths in loader: ...   # float32 [8, 16, 3, 224, 224], int64 [8], int64 [8]
+
+    Models of torchvision take [batch, 3, frames, height, width]: clips.transpose(1, 2). lengths: frames of each clip that
+    are no repetition of the last one, as where a video is too short.
+
+    frames, step, fps, clip: as of transforms.Video(). clip: default "random" with train, else "center".
+    size: pixels of each frame, one number or (height, width).
+    train: True: RandomResizedCrop(size) and RandomHorizontalFlip(), drawn once for a clip. False: Resize(resize) and
+        CenterCrop(size). resize: default 256 for a size of 224; with train, too: Resize(resize) and RandomCrop(size).
+    mean, std: of Normalize(). dtype "uint8" does not normalize, for normalizing on the device.
+
+    As torchvision's r3d_18 was trained: oa.video(16, 112, fps=15, resize=(128, 171), mean=oa.transforms.KINETICS_MEAN,
+    std=oa.transforms.KINETICS_STD). Other ops: Compose([Video(16, step=4), ...]).
+    """
+    if step is not None and fps is not None:
+        raise TransformError("video(): step counts a file's frames, and fps is of its time: give one of them")
+    clip = clip if clip is not None or train else "center"
+    if train and resize is None:
+        ops = [RandomResizedCrop(size), RandomHorizontalFlip()]
+    elif train:
+        ops = [Resize(resize), RandomCrop(size), RandomHorizontalFlip()]
+    else:
+        ops = [Resize(_around(size) if resize is None else resize), CenterCrop(size)]
+    return _finished([Video(frames, step, fps, clip), *ops], mean, std, dtype)
+
+
 # ---- what most people want ----
 
 
@@ -492,7 +548,7 @@ def imagenet_train(size=224, *, mean=IMAGENET_MEAN, std=IMAGENET_STD, dtype="flo
 
     dtype "uint8" does not normalize, for normalizing on the device.
     """
-    return _imagenet([RandomResizedCrop(size), RandomHorizontalFlip()], mean, std, dtype)
+    return _finished([RandomResizedCrop(size), RandomHorizontalFlip()], mean, std, dtype)
 
 
 def imagenet_eval(size=224, *, resize=None, mean=IMAGENET_MEAN, std=IMAGENET_STD,
@@ -501,10 +557,14 @@ def imagenet_eval(size=224, *, resize=None, mean=IMAGENET_MEAN, std=IMAGENET_STD
 
     dtype "uint8" does not normalize.
     """
-    resize = resize if resize is not None else size * 256 // 224
-    return _imagenet([Resize(resize), CenterCrop(size)], mean, std, dtype)
+    return _finished([Resize(_around(size) if resize is None else resize), CenterCrop(size)], mean, std, dtype)
 
 
-def _imagenet(ops, mean, std, dtype):
+def _around(size):
+    """256 for 224."""
+    return size * 256 // 224 if isinstance(size, int) else [side * 256 // 224 for side in size]
+
+
+def _finished(ops, mean, std, dtype):
     end = [] if str(dtype).endswith("uint8") else [Normalize(mean, std)]
     return Compose([*ops, *end, Cast(dtype), Layout("CHW")])

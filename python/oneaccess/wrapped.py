@@ -64,7 +64,8 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
 
     Samples with a pipeline: an image of any size, or an image and its label, as a tuple or dict. The image is one of
         Pillow, an array (H, W, C) or a tensor (C, H, W) of 8 bits, or the bytes of an image file, which accessd's workers
-        then decode. Other fields (a caption, boxes) go to the batch as they are.
+        then decode. Other fields (a caption, boxes) go to the batch as they are. With oneaccess.video() it is the bytes of a
+        video's file, and a batch has `length` behind its fields.
 
     Arguments:
 
@@ -346,41 +347,42 @@ def _kinds(layout, boxes):
     return [roles.get(name, kind) for name, kind in zip(layout["names"], layout["kinds"])]
 
 
-def _more(layout, first, boxes=()):
+def _more(layout, first, taken, boxes=()):
     """What is said of fields beside their types and shapes; nothing, where all are as they ever were."""
     if not layout.get("wide") and not first:
         return {}
-    names, taken = layout["names"][first:], {"index", "image", "label"} if first else {"index"}
+    names = layout["names"][first:]
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
     colors = next((mask[2] for mask in layout["masks"].values()), None)
     return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {})}
 
 
 def _ops_of(pipeline) -> list[dict]:
-    """A job's pipeline, whose first op decodes the picture."""
+    """A job's pipeline, whose first op decodes the picture or the video."""
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
     text = pipeline.json if isinstance(pipeline, Pipeline) else pipeline
     try:
         spec = json.loads(text)
         ops = spec["ops"] if isinstance(spec, dict) else spec
-        if ops[0]["op"] != "decode":
+        if ops[0]["op"] not in ("decode", "video"):
             raise ValueError
     except (ValueError, KeyError, IndexError, TypeError):
-        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, or is of oneaccess.transforms") from None
+        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode or video, or is of oneaccess.transforms") from None
     return list(ops)
 
 
 def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = ()) -> str:
     """The text for accessd: of the job's pipeline, or of none."""
     if pipeline is None:
-        op = Op("record", fields=layout["fields"], random=is_random, **_more(layout, 0))
+        op = Op("record", fields=layout["fields"], random=is_random, **_more(layout, 0, ("index",)))
         return json.dumps({"ops": [op.spec()]}, separators=(",", ":"))
     ops = _ops_of(pipeline)
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
     if layout.get("beside"):
         first = len(layout["fields"]) - layout["beside"]
-        ops[0].update(fields=layout["fields"][first:], **_more(layout, first, boxes))
+        taken = ("index", "image", "label") if ops[0]["op"] == "decode" else ("index", "video", "label", "length")
+        ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes))
     return json.dumps({"ops": ops}, separators=(",", ":"))
 
 
