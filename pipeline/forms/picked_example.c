@@ -2,7 +2,8 @@
 
 /*
  * A tf.Example in memory: messages of protocol buffers, whose fields are walked in their order. Of two features of one name the last
- * one counts, and of a feature the last list. What the format is says storage/source/scan/example.h.
+ * one counts, and of a feature the last list. What the format is says storage/source/scan/example.h. Zeros may be behind it, as
+ * ArrayRecord files that are not compressed leave them.
  */
 
 #include "pipeline/forms/picked_inner.h"
@@ -133,18 +134,26 @@ static bool features_take(const struct picked *members, struct message features,
 	return r == MESSAGE_E_END;
 }
 
+/* No field begins with a zero. */
+static bool is_filled(const struct message *message)
+{
+	for (const uint8_t *at = message->at; at < message->end; at++)
+		if (*at != 0)
+			return false;
+	return true;
+}
+
 int picked_example_find(const struct picked *members, const uint8_t *data, size_t size,
 			struct found *found, struct pipeline_error *ret_error)
 {
 	struct message example = {data, data + size};
 	struct one one;
-	int r;
 
-	while ((r = message_next(&example, &one)) == 0)
-		if (is_bytes(&one, 1) && !features_take(members, one.bytes, found))
-			break;
-	if (r == MESSAGE_E_END)
-		return 0;
+	do {
+		if (is_filled(&example))
+			return 0;
+	} while (message_next(&example, &one) == 0 &&
+		 (!is_bytes(&one, 1) || features_take(members, one.bytes, found)));
 	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 			   "no files and no tf.Example (?members=all)");
 }

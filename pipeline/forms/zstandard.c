@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A frame must say how much is in it, as one does that was made at once, so that memory is reserved once; the kernel gives no page of
- * it before something is written there, so that a lie costs what is really in the frame.
+ * A frame that was made at once says how much is in it, so that memory is reserved once; the kernel gives no page of
+ * it before something is written there, so that a lie costs what is really in the frame. Of one that was made piece by piece memory
+ * grows with what comes out of it.
  */
 
 #include "pipeline/forms/zstandard.h"
@@ -13,6 +14,7 @@
 
 #define ZSTANDARD_MOST (UINT64_C(1) << 30) /* bytes of a sample */
 #define ZSTANDARD_KEPT (16u << 20)         /* that stay reserved */
+#define ZSTANDARD_FIRST (128u << 10) /* that are reserved first where nobody says how many come */
 
 struct zstandard {
 	ZSTD_DCtx *context; /* owned */
@@ -57,29 +59,109 @@ static bool reserve(struct zstandard *zstandard, size_t bytes)
 	return zstandard->bytes != NULL;
 }
 
+static int fail(struct pipeline_error *ret_error, const char *why)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "zstd: %s", why);
+}
+
+static int fail_large(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "zstd: more than 1 GiB are in it");
+}
+
+static int fail_memory(struct pipeline_error *ret_error, unsigned long long bytes)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0,
+			   "no memory for %llu bytes of a zstd frame", bytes);
+}
+
+static int unpack_known(struct zstandard *zstandard, ZSTD_inBuffer *frame, unsigned long long bytes,
+			size_t *ret, struct pipeline_error *ret_error)
+{
+	const size_t packed = ZSTD_findFrameCompressedSize(frame->src, frame->size);
+
+	if (bytes > ZSTANDARD_MOST)
+		return fail_large(ret_error);
+	if (ZSTD_isError(packed))
+		return fail(ret_error, ZSTD_getErrorName(packed));
+	if (!reserve(zstandard, (size_t)bytes))
+		return fail_memory(ret_error, bytes);
+	*ret = ZSTD_decompressDCtx(zstandard->context, zstandard->bytes, bytes, frame->src, packed);
+	frame->pos = packed;
+	return ZSTD_isError(*ret) ? fail(ret_error, ZSTD_getErrorName(*ret)) : 0;
+}
+
+/* More memory, with what is in it. */
+static bool grow(struct zstandard *zstandard)
+{
+	const size_t room = 2 * zstandard->room;
+	uint8_t *bytes = realloc(zstandard->bytes, room);
+
+	if (!bytes)
+		return false;
+	zstandard->bytes = bytes;
+	zstandard->room = room;
+	return true;
+}
+
+static int unpack_unknown(struct zstandard *zstandard, ZSTD_inBuffer *frame, size_t *ret,
+			  struct pipeline_error *ret_error)
+{
+	ZSTD_outBuffer to = {.pos = 0};
+	size_t left = 1;
+
+	if (!reserve(zstandard, ZSTANDARD_FIRST))
+		return fail_memory(ret_error, ZSTANDARD_FIRST);
+	ZSTD_DCtx_reset(zstandard->context, ZSTD_reset_session_only);
+	while (left > 0) {
+		to.dst = zstandard->bytes;
+		to.size = zstandard->room;
+		left = ZSTD_decompressStream(zstandard->context, &to, frame);
+		if (ZSTD_isError(left))
+			return fail(ret_error, ZSTD_getErrorName(left));
+		if (left > 0 && to.pos < to.size)
+			return fail(ret_error, "it is cut off");
+		if (to.pos > ZSTANDARD_MOST)
+			return fail_large(ret_error);
+		if (left > 0 && !grow(zstandard))
+			return fail_memory(ret_error, 2ULL * zstandard->room);
+	}
+	*ret = to.pos;
+	return 0;
+}
+
+/* Zeros are behind samples of some shards. */
+static bool is_filled(const ZSTD_inBuffer *frame)
+{
+	const uint8_t *bytes = frame->src;
+
+	for (size_t at = frame->pos; at < frame->size; at++)
+		if (bytes[at] != 0)
+			return false;
+	return true;
+}
+
 int zstandard_unpack(struct zstandard **zstandard, const void **data, size_t *size,
 		     struct pipeline_error *ret_error)
 {
 	const unsigned long long bytes = ZSTD_getFrameContentSize(*data, *size);
-	size_t got;
+	ZSTD_inBuffer frame = {.src = *data, .size = *size};
+	size_t got = 0;
+	int r;
 
-	if (bytes == ZSTD_CONTENTSIZE_UNKNOWN)
-		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-				   "zstd: it does not say how many bytes are in it");
 	if (bytes == ZSTD_CONTENTSIZE_ERROR)
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "zstd: damaged");
-	if (bytes == 0)
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "zstd: nothing is in it");
-	if (bytes > ZSTANDARD_MOST)
-		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-				   "zstd: more than 1 GiB are in it");
-	if (!need(zstandard) || !reserve(*zstandard, (size_t)bytes))
-		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0,
-				   "no memory for %llu bytes of a zstd frame", bytes);
-	got = ZSTD_decompressDCtx((*zstandard)->context, (*zstandard)->bytes, bytes, *data, *size);
-	if (ZSTD_isError(got))
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "zstd: %s",
-				   ZSTD_getErrorName(got));
+		return fail(ret_error, "damaged");
+	if (!need(zstandard))
+		return fail_memory(ret_error, 0);
+	r = bytes == ZSTD_CONTENTSIZE_UNKNOWN
+		? unpack_unknown(*zstandard, &frame, &got, ret_error)
+		: unpack_known(*zstandard, &frame, bytes, &got, ret_error);
+	if (r)
+		return r;
+	if (got == 0)
+		return fail(ret_error, "nothing is in it");
+	if (!is_filled(&frame))
+		return fail(ret_error, "there is more behind the frame");
 	*data = (*zstandard)->bytes;
 	*size = got;
 	return 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Samples that are a frame of Zstandard, such as the records of compressed Bagz files: what is in it becomes the sample. Bytes that
+ * Samples that are a frame of Zstandard, such as the records of compressed Bagz and of ArrayRecord files: what is in it becomes the sample. Bytes that
  * begin as no frame does are a sample as they are.
  */
 

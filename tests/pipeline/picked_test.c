@@ -571,6 +571,21 @@ START_TEST(an_example_that_is_cut)
 }
 END_TEST
 
+/* Zeros are behind those that had heads of blocks in them; anything else is damage. */
+START_TEST(an_example_before_zeros)
+{
+	const char *text = RECORD("\"raw\"", "[9,3]", "0");
+
+	begin_example();
+	memset(tar + used, 0, 24);
+	used += 24;
+	ck_assert_int_eq(run_text(text), 0);
+	ck_assert_int_eq(memcmp(field[0], "\1\0\2\0\3\0", 6), 0);
+	tar[used - 1] = 1;
+	ck_assert_int_eq(run_text(text), PIPELINE_E_BAD);
+}
+END_TEST
+
 /* ---- frames of Zstandard, as records of a .bagz that bagz 0.3.8 wrote ---- */
 
 static const uint8_t picture_frame[] =
@@ -613,6 +628,37 @@ START_TEST(what_is_in_a_frame)
 }
 END_TEST
 
+/* As it is where it was made piece by piece; of more blocks than memory is there for at first; and zeros behind it. */
+START_TEST(a_frame_that_does_not_say_how_much_is_in_it)
+{
+	enum { BLOCKS = 37, MOST = 100000 };
+	uint8_t *frame = malloc(BLOCKS * (MOST + 3) + 64), plain[6], *at = frame;
+
+	ck_assert_int_eq(run_of(ONLY_CROP, (const uint8_t *)picture, sizeof(picture) - 1), 0);
+	memcpy(plain, field[0], sizeof(plain));
+	memcpy(at, "\x28\xb5\x2f\xfd\0\x58\x88\0\0P6\n2 1\n255\n\xff\0\0\x80\x80\x80", 26);
+	at += 26;
+	for (unsigned i = 1; i < BLOCKS; i++) {
+		const uint32_t head = MOST << 3 | (i + 1 == BLOCKS);
+
+		*at++ = (uint8_t)head;
+		*at++ = (uint8_t)(head >> 8);
+		*at++ = (uint8_t)(head >> 16);
+		memset(at, (int)i, MOST);
+		at += MOST;
+	}
+	memset(at, 0, 24);
+	for (unsigned zeros = 0; zeros <= 24; zeros += 24) {
+		ck_assert_msg(run_frame(ONLY_CROP, frame, (size_t)(at - frame) + zeros) == 0, "%s",
+			      error.text);
+		ck_assert_mem_eq(field[0], plain, sizeof(plain));
+	}
+	ck_assert_int_eq(run_frame(ONLY_CROP, frame, (size_t)(at - frame) - 1), PIPELINE_E_BAD);
+	ck_assert_ptr_nonnull(strstr(error.text, "cut off"));
+	free(frame);
+}
+END_TEST
+
 START_TEST(a_frame_that_is_cut)
 {
 	for (size_t size = 4; size < EXAMPLE_FRAME; size++) {
@@ -628,7 +674,12 @@ static const struct {
 	unsigned size;
 	const char *says;
 } lies[] = {
-    {{0x00, 0x58, 0x09, 0, 0, 'x'}, 6, "not say how many bytes"},
+    {{0x00, 0x58, 0x11, 0, 0, 'x'}, 6, "zstd: "},
+    {{0x00, 0x58, 0x08, 0, 0, 'x'}, 6, "it is cut off"},
+    {{0x00, 0x58, 0x01, 0, 0}, 5, "nothing is in it"},
+    {{0x00, 0x58, 0x09, 0, 0, 'x', 0, 1}, 8, "there is more behind the frame"},
+    {{0x20, 0x01, 0x09, 0, 0, 'x', 0, 1}, 8, "there is more behind the frame"},
+    {{0x00, 0xf8, 0x09, 0, 0, 'x'}, 6, "zstd: "}, /* wants a window of 2 TiB */
     {{0x20, 0x00, 0x01, 0, 0}, 5, "nothing is in it"},
     {{0xe0, 1, 0, 0, 0x40, 0, 0, 0, 0, 0x09, 0, 0, 'x'}, 13, "more than 1 GiB"},
     {{0xe0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x09, 0, 0, 'x'},
@@ -672,7 +723,9 @@ int main(void)
 	tcase_add_test(tcase, a_picture_among_features);
 	tcase_add_loop_test(tcase, bad_features_are_told, 0, (int)BASE_ARRAY_LEN(bad_features));
 	tcase_add_test(tcase, an_example_that_is_cut);
+	tcase_add_test(tcase, an_example_before_zeros);
 	tcase_add_test(tcase, what_is_in_a_frame);
+	tcase_add_test(tcase, a_frame_that_does_not_say_how_much_is_in_it);
 	tcase_add_test(tcase, a_frame_that_is_cut);
 	tcase_add_loop_test(tcase, a_frame_that_lies, 0, sizeof(lies) / sizeof(lies[0]));
 	suite_add_tcase(suite, tcase);
