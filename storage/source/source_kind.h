@@ -34,15 +34,16 @@ struct source_making {            /* one sample that a process of the user's is 
 };
 
 struct source_shards { /* a kind whose samples lie in shards: source_shards.c does all the rest */
-	const char *what;       /* "tar shards", for messages */
-	const char *suffixes;   /* names of shards end in one of them, any case: ".tar\0" */
-	bool is_numbered;       /* or in "-00000-of-00128", with or without a suffix before it */
+	const char *what;     /* "tar shards", for messages */
+	const char *suffixes; /* names of shards end in one of them, any case: ".tar\0" */
+	bool
+	    is_numbered; /* or in "-00000-of-00128" alone; behind a suffix that may stand for all kinds */
 	const char *compressed; /* those that end so are refused */
 	/* Is it a shard? By its first bytes, 4096 if it has so many. NULL: its name, or its folder, tells. */
 	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
-	/* Not NULL: a sample's bytes, as they lie in the shard, become those that were written, and zeros behind them. */
-	void (*join)(uint8_t *bytes, size_t size);
+	/* Not NULL: a sample's bytes, as they lie at that place of the shard, become those that were written, and zeros behind them. */
+	void (*join)(uint8_t *bytes, size_t size, uint64_t at);
 	const char *empty; /* what a shard must have, so that there is a sample in it */
 	/* Not NULL: DALI has an index for such shards, and this is the check of it (dali.h). */
 	const char *(*dali)(const char *text, size_t size, const struct dali_shard *shard,

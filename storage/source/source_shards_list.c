@@ -31,34 +31,44 @@ void source_shards_names_free(struct shard_names *names)
 	*names = (struct shard_names){.name = NULL};
 }
 
-const char *source_shards_suffix(const char *name, const char *suffixes)
+static const char *suffix_of(const char *name, size_t length, const char *suffixes)
 {
-	const size_t length = strlen(name);
-
 	for (const char *suffix = suffixes; *suffix; suffix += strlen(suffix) + 1) {
 		const size_t size = strlen(suffix);
 
-		if (length > size && !strcasecmp(name + length - size, suffix))
+		if (length > size && !strncasecmp(name + length - size, suffix, size))
 			return suffix;
 	}
 	return NULL;
 }
 
-/* "-00000-of-00128"; in a list "-{00000..00127}-of-00128" */
-static bool ends_in_number(const char *name)
+const char *source_shards_suffix(const char *name, const char *suffixes)
 {
-	const char *of = strstr(name, "-of-");
+	return suffix_of(name, strlen(name), suffixes);
+}
+
+/* The bytes before "-00000-of-00128", in which the name ends; in a list before "-{00000..00127}-of-00128". 0: it does not. */
+static size_t before_number(const char *name)
+{
+	const char *of = strstr(name, "-of-"), *at;
 
 	for (const char *next = of; next; next = strstr(of + 1, "-of-"))
 		of = next;
-	return of && of > name && (of[-1] == '}' || (of[-1] >= '0' && of[-1] <= '9')) && of[4] &&
-	       of[4 + strspn(of + 4, "0123456789")] == '\0';
+	if (!of || of == name || !strchr("0123456789}", of[-1]) || !of[4] ||
+	    of[4 + strspn(of + 4, "0123456789")])
+		return 0;
+	for (at = of; at > name && strchr("0123456789{}.,", at[-1]); at--)
+		;
+	return at > name && at[-1] == '-' ? (size_t)(at - 1 - name) : (size_t)(of - name);
 }
 
 bool source_shards_has_name(const struct source_shards *kind, const char *name)
 {
+	const size_t before = before_number(name);
+
 	return source_shards_suffix(name, kind->suffixes) ||
-	       (kind->is_numbered && ends_in_number(name));
+	       suffix_of(name, before, kind->suffixes) ||
+	       (kind->is_numbered && before && !source_is_of_others(kind, name));
 }
 
 int source_shards_refuse_compressed(const struct reader_dataset *dataset, const char *name,

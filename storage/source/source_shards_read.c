@@ -213,7 +213,7 @@ static void settle(const struct shard_read *read)
 	const struct source_shards *kind = read->dataset->ops->shards;
 
 	if (kind->join && read->buffer)
-		kind->join(read->buffer, read->bytes);
+		kind->join(read->buffer, read->bytes, read->at);
 	read->outcome->stage = LAYOUT_FAIL_NONE;
 }
 
@@ -369,7 +369,8 @@ void source_shards_settle(const struct reader_dataset *dataset, uint64_t sample,
 	const struct source_shards *kind = dataset->ops->shards;
 
 	if (kind->join)
-		kind->join(buffer, dataset_size_of(dataset->index, sample));
+		kind->join(buffer, dataset_size_of(dataset->index, sample),
+			   dataset_at_of(dataset->index, sample));
 	ret->stage = LAYOUT_FAIL_NONE;
 }
 

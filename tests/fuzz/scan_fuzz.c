@@ -172,7 +172,7 @@ static void try_recordio(const uint8_t *data, size_t size)
 
 	demand(copy);
 	memcpy(copy, data, size);
-	recordio_join(copy, size);
+	recordio_join(copy, size, 0);
 	scan_run(&scan_recordio, data, size, "", &run);
 	scan_run(&scan_recordio, data, size, "label=9", &run);
 	scan_run(&scan_recordio, data, size, "label=none", &run);

@@ -38,7 +38,7 @@ static void check_picture(unsigned i, const uint8_t *file, const char *picture, 
 
 	ck_assert_uint_le(run.record[i].bytes, sizeof(bytes));
 	memcpy(bytes, file + run.record[i].at, run.record[i].bytes);
-	recordio_join(bytes, run.record[i].bytes);
+	recordio_join(bytes, run.record[i].bytes, run.record[i].at);
 	ck_assert_uint_ge(run.record[i].bytes, size);
 	ck_assert_mem_eq(bytes, picture, size);
 	for (size_t at = size; at < run.record[i].bytes; at++)
@@ -233,7 +233,7 @@ START_TEST(cut_up_and_joined)
 		}
 		memcpy(cut + size, bytes + done, sizeof(bytes) - done);
 		size += sizeof(bytes) - done;
-		recordio_join(cut, size);
+		recordio_join(cut, size, 0);
 		ck_assert_mem_eq(cut, bytes, sizeof(bytes));
 		for (size_t at = sizeof(bytes); at < size; at++)
 			ck_assert_uint_eq(cut[at], 0);

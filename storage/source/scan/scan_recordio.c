@@ -294,10 +294,11 @@ static size_t first_magic(const uint8_t *bytes, size_t size)
 	return at;
 }
 
-void recordio_join(uint8_t *bytes, size_t size)
+void recordio_join(uint8_t *bytes, size_t size, uint64_t place)
 {
 	size_t to = 0, at = 0;
 
+	(void)place;
 	while (size - at >= 4) {
 		const size_t whole = first_magic(bytes + at, size - at);
 		const size_t taken = BASE_MIN(whole + 4, size - at); /* with the magic */

@@ -14,5 +14,5 @@ extern const struct source_scan scan_recordio;
 /* Do a file's first bytes begin a record? */
 bool recordio_is_file(const uint8_t *head, size_t size);
 /* The bytes of a picture as they lie in the file become those that were written, zeros behind them: what stands at a cut goes.
- * They are a multiple of four behind the record's begin. */
-void recordio_join(uint8_t *bytes, size_t size);
+ * They are a multiple of four behind the record's begin, wherever that is. */
+void recordio_join(uint8_t *bytes, size_t size, uint64_t place);
