@@ -125,7 +125,9 @@ int convert_source_list(struct convert_source *source, const char *target, unsig
 /* Samples are written as they are, and others than workers unpack none. */
 static bool is_compressed(const struct convert_source *source, uint64_t sample, const uint8_t *room)
 {
-	return dataset_kind(source->dataset) == INDEX_OF_BAGZ &&
+	const uint32_t kind = dataset_kind(source->dataset);
+
+	return (kind == INDEX_OF_BAGZ || kind == INDEX_OF_ARRAYRECORD) &&
 	       zstandard_is_frame(room, dataset_size_of(source->dataset, sample));
 }
 
@@ -144,8 +146,11 @@ bool convert_source_read(const struct convert_source *source, uint64_t sample, u
 	else
 		snprintf(
 		    ret_why, size,
-		    "is compressed, which jobs read and convert does not: write its records to "
-		    "a .bag with the package bagz");
+		    "is compressed, which jobs read and convert does not: write its records to %s",
+		    dataset_kind(source->dataset) == INDEX_OF_BAGZ
+			? "a .bag with the package bagz"
+			: "another file, with ArrayRecordWriter(NAME, "
+			  "\"group_size:1,uncompressed\")");
 	return false;
 }
 

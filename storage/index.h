@@ -44,7 +44,8 @@ enum index_kind {
 	INDEX_OF_RECORDIO = 8,
 	INDEX_OF_LITDATA = 9,
 	INDEX_OF_BAGZ = 10,
-	INDEX_KINDS = 11,
+	INDEX_OF_ARRAYRECORD = 11,
+	INDEX_KINDS = 12,
 };
 
 struct index_head { /* 192 bytes */

@@ -3,7 +3,7 @@
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
  * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'l' one of LitData's, 'c' a chunk of it; 'j' an index of wids; 'n' a .npy;
- * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file; 'b' a Bagz file. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file; 'b' a Bagz file; 'a' chunks of an ArrayRecord file, 'A' the data of its last one, both in good frames. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
 #include "base/base.h"
@@ -14,6 +14,7 @@
 #include "base/npy.h"
 #include "storage/source/scan/megatron.h"
 #include "storage/source/scan/packing.h"
+#include "storage/source/scan/scan_arrayrecord.h"
 #include "storage/source/scan/scan_bagz.h"
 #include "storage/source/scan/scan_recordio.h"
 #include "storage/source/scan/scan_tfrecord.h"
@@ -178,6 +179,46 @@ static void try_recordio(const uint8_t *data, size_t size)
 	scan_run(&scan_recordio, data, size, "label=none", &run);
 }
 
+/* Of each chunk: type, records, u16 bytes as written, u16 bytes, the data. */
+static void try_arrayrecord(const uint8_t *data, size_t size)
+{
+	struct shard_bytes stream, file;
+
+	shard_bytes_init(&stream, 40 * size + 64);
+	shard_put_chunk(&stream, 's', 0, 0, NULL, 0);
+	while (size >= 6) {
+		const size_t bytes = BASE_MIN((size_t)little_16(data + 4), size - 6);
+
+		shard_put_chunk(&stream, (char)data[0], data[1], little_16(data + 2), data + 6,
+				bytes);
+		data += 6 + bytes;
+		size -= 6 + bytes;
+	}
+	shard_bytes_init(&file, 2 * stream.size + (4 << 16));
+	shard_put_array_file(&file, &stream);
+	scan_run(&scan_arrayrecord, file.data, file.size, "", &run);
+	for (unsigned i = 0; i < run.n && i < SCAN_RUN_MOST; i++)
+		arrayrecord_join(file.data + run.record[i].at, run.record[i].bytes,
+				 run.record[i].at);
+	file.size = 0;
+	shard_put_array_file(&file, &stream);
+	scan_run(&scan_arrayrecord, file.data, file.size, "members=all", &run);
+	shard_bytes_fini(&file);
+	shard_bytes_fini(&stream);
+}
+
+static void try_arrayrecord_end(const uint8_t *data, size_t size)
+{
+	struct shard_bytes file;
+
+	shard_bytes_init(&file, 2 << 16);
+	shard_put_fill(&file, 0, (1 << 16) + 24);
+	shard_put_chunk(&file, 'r', 3, 0, data, BASE_MIN(size, (size_t)1000));
+	shard_put_fill(&file, 0, (2 << 16) - file.size);
+	scan_run(&scan_arrayrecord, file.data, file.size, "", &run);
+	shard_bytes_fini(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 1 << 20)
@@ -221,6 +262,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 'b':
 		scan_run(&scan_bagz, data + 1, size - 1, "", &run);
 		scan_run(&scan_bagz, data + 1, size - 1, "members=all", &run);
+		break;
+	case 'a':
+		try_arrayrecord(data + 1, size - 1);
+		break;
+	case 'A':
+		try_arrayrecord_end(data + 1, size - 1);
 		break;
 	case 'x':
 		try_megatron(data + 1, size - 1);

@@ -82,6 +82,121 @@ def write_bagz(path, records):
         file.write(struct.pack(f"<{len(limits)}Q", *limits))
 
 
+# ---- ArrayRecord ----
+
+_64 = (1 << 64) - 1
+_32 = (1 << 32) - 1
+_RIEGELI = 0x2F696C6567656952, 0x0A7364726F636572
+_MUL0 = 0xDBE6D5D5FE4CCE2F, 0xA4093822299F31D0, 0x13198A2E03707344, 0x243F6A8885A308D3
+_MUL1 = 0x3BD39E10CB0EF593, 0xC0ACF169B5F18A8C, 0xBE5466CF34E90C6C, 0x452821E638D01377
+_BLOCK = 65536
+_ROOM = _BLOCK - 24
+
+
+def _zip(to, of):
+    for i in 0, 2:
+        a, b = of[i].to_bytes(8, "little"), of[i + 1].to_bytes(8, "little")
+        to[i] = (to[i] + int.from_bytes(bytes((a[3], b[4], a[2], a[5], b[6], a[1], b[7], a[0])), "little")) & _64
+        to[i + 1] = (to[i + 1] + int.from_bytes(bytes((b[3], a[4], b[2], b[5], b[1], a[6], b[0], a[7])), "little")) & _64
+
+
+def _take(state, numbers):
+    v0, v1, mul0, mul1 = state
+    for i in range(4):
+        v1[i] = (v1[i] + mul0[i] + numbers[i]) & _64
+        mul0[i] ^= (v1[i] & _32) * (v0[i] >> 32)
+        v0[i] = (v0[i] + mul1[i]) & _64
+        mul1[i] ^= (v0[i] & _32) * (v1[i] >> 32)
+    _zip(v0, v1)
+    _zip(v1, v0)
+
+
+def _swapped(number):
+    return number >> 32 | (number & _32) << 32
+
+
+def highway(data):
+    """HighwayHash of 64 bits with the key of Riegeli files."""
+    state = [[of ^ _RIEGELI[i & 1] for i, of in enumerate(_MUL0)], [of ^ _swapped(_RIEGELI[i & 1]) for i, of in enumerate(_MUL1)], list(_MUL0),
+             list(_MUL1)]
+    whole = len(data) - len(data) % 32
+    for numbers in struct.iter_unpack("<4Q", data[:whole]):
+        _take(state, numbers)
+    rest, n = data[whole:], len(data) % 32
+    if n:
+        for i in range(4):
+            state[0][i] = (state[0][i] + (n << 32) + n) & _64
+            low, high = state[1][i] & _32, state[1][i] >> 32
+            state[1][i] = ((high << n | high >> 32 - n) & _32) << 32 | ((low << n | low >> 32 - n) & _32)
+        behind = n % 4
+        packet = bytearray(rest[:n - behind].ljust(32, b"\0"))
+        if n & 16:
+            packet[28:] = rest[-4:]
+        elif behind:
+            packet[16:19] = rest[n - behind], rest[n - behind + (behind >> 1)], rest[-1]
+        _take(state, struct.unpack("<4Q", packet))
+    for _ in range(4):
+        _take(state, [_swapped(state[0][i]) for i in (2, 3, 0, 1)])
+    return sum(of[0] for of in state) & _64
+
+
+def _chunk(kind, data, records, written):
+    head = struct.pack("<QQQQ", len(data), highway(data), kind | records << 8, written)
+    return struct.pack("<Q", highway(head)) + head + data
+
+
+def _simple(records, frames=()):
+    """A chunk of these records; frames: what stands for them, where they are compressed."""
+    sizes = b"".join(_varint(len(record)) for record in records)
+    values = b"".join(records)
+    if frames:
+        packed = _varint(len(sizes)) + zstd_frame(sizes)
+        return _chunk(ord("r"), b"z" + _varint(len(packed)) + packed + _varint(len(values)) + b"".join(frames), len(records), len(values))
+    return _chunk(ord("r"), b"\0" + _varint(len(sizes)) + sizes + values, len(records), len(values))
+
+
+def _blocks(chunks):
+    """The file, of which each item is chunks that end a block."""
+    stream, ends = b"", [0]
+    for chunk in chunks:
+        stream += chunk
+        ends.append(len(stream))
+    places = [0 if end == 0 else end // _ROOM * _BLOCK + (end % _ROOM and end % _ROOM + 24) for end in ends]
+    blocks = []
+    for at in range(0, len(stream), _ROOM):
+        begin = at // _ROOM * _BLOCK
+        chunk = max(i for i, place in enumerate(places[:-1]) if place <= begin)
+        head = struct.pack("<QQ", begin - places[chunk], places[chunk + 1] - begin)
+        blocks.append(struct.pack("<Q", highway(head)) + head + stream[at:at + _ROOM])
+    return b"".join(blocks), places
+
+
+def _filled(used):
+    """Of padding, to the end of a block."""
+    left = -used % _ROOM
+    if 0 < left < 40:
+        left += _ROOM
+    return [_chunk(ord("p"), bytes(left - 40), 0, 0)] if left else []
+
+
+def write_array_record(path, records, frames=(), group=1):
+    """As ArrayRecordWriter does with uncompressed; frames: with zstd, whose frames they are."""
+    chunks = [_chunk(ord("s"), b"", 0, 0)]
+    chunks += [_simple(records[at:at + group], frames[at:at + group]) for at in range(0, len(records), group)]
+    _, places = _blocks(chunks)
+    parts = [records[at:at + group] for at in range(0, len(records), group)]
+    about = b"\x08\x01\x10" + _varint(len(parts)) + b"\x18" + _varint(len(records))
+    chunks.append(_simple([_field(1, about)] + [
+        b"\x08" + _varint(place) + b"\x10" + _varint(sum(map(len, part))) + b"\x18" + _varint(len(part))
+        for place, part in zip(places[1:-1], parts)]))
+    chunks += _filled(sum(len(chunk) for chunk in chunks))
+    end = b"\x08" + _varint(places[-1]) + b"\x10" + _varint(0x71930E704FDAE05E)
+    chunks.append(_simple([end] * 3))
+    chunks += _filled(len(chunks[-1]))
+    with open(path, "wb") as file:
+        file.write(_blocks(chunks)[0])
+
+
 # ---- DALI's indexes ----
 
 

@@ -46,6 +46,8 @@ first recordio '*.rec'
 leave_out recordio "$shard:[0]" "$shard:[2]"
 first bagz '*.bag'
 leave_out bagz "$shard:[0]" "$shard:[2]"
+first arrayrecord '*.array_record'
+leave_out arrayrecord "$shard:[0]" "$shard:[2]"
 first litdata '*.bin'
 leave_out litdata "$shard:[0]" "$shard:[2]"
 for name in "$tar:000000777" "$tar" "000000000" "x.tar:000000000"; do

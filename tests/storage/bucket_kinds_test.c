@@ -280,6 +280,27 @@ static void make_bagz(void)
 	write_shard("a.bag", &shard);
 }
 
+static void make_arrayrecord(void)
+{
+	struct shard_bytes stream, record, shard;
+	char key[16];
+
+	shard_bytes_init(&stream, 8 << 20);
+	shard_bytes_init(&record, 1 << 17);
+	shard_bytes_init(&shard, 9 << 20);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(key, sizeof(key), "%u", i);
+		record.size = 0;
+		shard_put(&record, "\xff\xd8\xff\xe0", 4);
+		put_noise(&record, key, i % 50 ? 8 + i * 37 : 100000);
+		shard_put_array_record(&stream, record.data, record.size);
+	}
+	shard_put_array_file(&shard, &stream);
+	write_shard("a.array_record", &shard);
+	shard_bytes_fini(&record);
+	shard_bytes_fini(&stream);
+}
+
 static void make_manifest(void)
 {
 	struct shard_bytes text;
@@ -478,6 +499,7 @@ static const struct {
     {"litdata", make_litdata, ""},
     {"recordio", make_recordio, "/a.rec"},
     {"bagz", make_bagz, "/a.bag"},
+    {"arrayrecord", make_arrayrecord, "/a.array_record"},
     {"manifest", make_manifest, "/all.csv"},
     {"npy", make_npy, "/a.npy"},
     {"records", make_records, "/a.bin?record=64"},

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/little.h"
 #include "storage/source/scan/crc32c.h"
+#include "storage/source/scan/highway.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,81 @@ void shard_put_varint(struct shard_bytes *bytes, uint64_t value)
 	for (; value >= 128; value >>= 7)
 		shard_put_fill(bytes, (int)(value & 127) | 128, 1);
 	shard_put_fill(bytes, (int)value, 1);
+}
+
+/* ---- ArrayRecord ---- */
+
+enum { ARRAY_BLOCK = 65536, ARRAY_ROOM = ARRAY_BLOCK - 24 };
+
+void shard_put_chunk(struct shard_bytes *stream, char type, uint64_t records, uint64_t written,
+		     const void *data, size_t size)
+{
+	uint8_t head[40];
+
+	little_put_64(head + 8, size);
+	little_put_64(head + 16, highway(data, size));
+	little_put_64(head + 24, records << 8 | (uint8_t)type);
+	little_put_64(head + 32, written);
+	little_put_64(head, highway(head + 8, 32));
+	shard_put(stream, head, sizeof(head));
+	if (size > 0)
+		shard_put(stream, data, size);
+}
+
+void shard_put_array_record(struct shard_bytes *stream, const void *record, size_t size)
+{
+	struct shard_bytes sizes, data;
+
+	shard_bytes_init(&sizes, 16);
+	shard_bytes_init(&data, size + 32);
+	shard_put_varint(&sizes, size);
+	shard_put_fill(&data, 0, 1);
+	shard_put_varint(&data, sizes.size);
+	shard_put(&data, sizes.data, sizes.size);
+	if (size > 0)
+		shard_put(&data, record, size);
+	shard_put_chunk(stream, 'r', 1, size, data.data, data.size);
+	shard_bytes_fini(&data);
+	shard_bytes_fini(&sizes);
+}
+
+/* The last block's: thrice where the index begins. */
+static void put_array_end(struct shard_bytes *stream, uint64_t footer)
+{
+	struct shard_bytes end, data;
+
+	shard_bytes_init(&end, 64);
+	shard_bytes_init(&data, 256);
+	shard_put_varint(&end, 1 << 3);
+	shard_put_varint(&end, footer);
+	shard_put_varint(&end, 2 << 3);
+	shard_put_varint(&end, UINT64_C(0x71930e704fdae05e));
+	shard_put_fill(&data, 0, 1);
+	shard_put_fill(&data, 3, 1);
+	shard_put_fill(&data, (int)end.size, 3);
+	for (unsigned i = 0; i < 3; i++)
+		shard_put(&data, end.data, end.size);
+	shard_put_chunk(stream, 'r', 3, 3 * end.size, data.data, data.size);
+	shard_bytes_fini(&data);
+	shard_bytes_fini(&end);
+}
+
+void shard_put_array_file(struct shard_bytes *file, const struct shard_bytes *stream)
+{
+	const size_t blocks = stream->size / ARRAY_ROOM + 1; /* and some of the index */
+	const size_t within = stream->size % ARRAY_ROOM;
+	struct shard_bytes all;
+
+	shard_bytes_init(&all, (blocks + 1) * ARRAY_ROOM);
+	shard_put(&all, stream->data, stream->size);
+	shard_put_fill(&all, 0xee, ARRAY_ROOM - within);
+	put_array_end(&all, (blocks - 1) * ARRAY_BLOCK + within + (within > 0 ? 24 : 0));
+	shard_put_fill(&all, 0xee, (blocks + 1) * ARRAY_ROOM - all.size);
+	for (size_t at = 0; at < all.size; at += ARRAY_ROOM) {
+		shard_put_fill(file, 0xdd, ARRAY_BLOCK - ARRAY_ROOM);
+		shard_put(file, all.data + at, ARRAY_ROOM);
+	}
+	shard_bytes_fini(&all);
 }
 
 /* ---- TFRecord ---- */

@@ -32,6 +32,16 @@ void shard_put_32(struct shard_bytes *bytes, uint32_t value);
 void shard_put_64(struct shard_bytes *bytes, uint64_t value);
 void shard_put_varint(struct shard_bytes *bytes, uint64_t value);
 
+/* ---- ArrayRecord ---- */
+
+/* A chunk of any type, whose data are these, to a stream of them. */
+void shard_put_chunk(struct shard_bytes *stream, char type, uint64_t records, uint64_t written,
+		     const void *data, size_t size);
+/* The chunk of one record as it is. */
+void shard_put_array_record(struct shard_bytes *stream, const void *record, size_t size);
+/* The file with these chunks, of 64 KiB times two or more. What is not read is no zeros. */
+void shard_put_array_file(struct shard_bytes *file, const struct shard_bytes *stream);
+
 /* ---- TFRecord ---- */
 
 /* A frame around a record. */
