@@ -17,6 +17,7 @@ native.find()
 
 from . import errors, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
+from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .errors import Error  # noqa: E402
@@ -38,5 +39,5 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Ragged", "__version__", "audio", "configure",
-           "errors", "from_bagz", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "imagenet_eval", "imagenet_train",
+           "errors", "from_array_record", "from_bagz", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "imagenet_eval", "imagenet_train",
            "mix", "pipeline_for", "tokens", "transforms", "varlen", "video", "views", "wrap"]

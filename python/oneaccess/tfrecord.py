@@ -206,7 +206,7 @@ def of_examples(path, features, first, records, ragged, boxes, masks, own_labels
         raise ArgumentError(f"features is {features!r}: {{field of a batch: feature}}")
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is {path!r}: give the files' folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
-    path = urls.local(path, "from_tfrecord() or from_bagz()")
+    path = urls.local(path, "from_tfrecord(), from_bagz() or from_array_record()")
     of_boxes = boxes if isinstance(boxes, str) or not boxes else boxes[0]
     fields, file = [_Field(name, given, of_boxes) for name, given in features.items()], first(path)
     try:

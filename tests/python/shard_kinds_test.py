@@ -50,6 +50,13 @@ class ShardsCase(support.DaemonCase):
             numpy.testing.assert_array_equal(pictures, of_folder)
             numpy.testing.assert_array_equal(labels, labels_of_folder)
 
+    def assert_same_fields(self, data):
+        with oa.Loader(data, PIPELINE, 32, socket=self.socket, **ORDER) as loader:
+            found = [(batch["image"].copy(), batch["label"].copy()) for batch in loader]
+        for (pictures, labels), (of_folder, of_classes) in zip(found, self.batches(self.data), strict=True):
+            numpy.testing.assert_array_equal(pictures, of_folder)
+            numpy.testing.assert_array_equal(numpy.ravel(labels), of_classes)
+
     def whole(self, dataset, op, **options):
         """Batches of what an op with members makes: dicts of the fields."""
         with oa.Loader(dataset, json.dumps(op), 8, socket=self.socket, order="sequential", epochs=1, as_="numpy", **options) as loader:
@@ -546,13 +553,6 @@ class Bagz(ShardsCase):
         with self.assertRaisesRegex(oa.errors.DatasetError, "has no Bagz files"):
             oa.from_bagz(self.data, {"x": "y"})
 
-    def assert_same_fields(self, data):
-        with oa.Loader(data, PIPELINE, 32, socket=self.socket, **ORDER) as loader:
-            found = [(batch["image"].copy(), batch["label"].copy()) for batch in loader]
-        for (pictures, labels), (of_folder, of_classes) in zip(found, self.batches(self.data), strict=True):
-            numpy.testing.assert_array_equal(pictures, of_folder)
-            numpy.testing.assert_array_equal(numpy.ravel(labels), of_classes)
-
     def test_files_of_bagz(self):
         """What its writer writes, compressed and not."""
         try:
@@ -577,6 +577,110 @@ class Bagz(ShardsCase):
         for name, records, words in (("other", [b"some text"], ("record 0", "neither a picture nor a tf.Example", "bagz.Reader")), ("none", [], ("no record",))):
             shard_files.write_bagz(self.work / f"{name}.bag", records)
             self.refused(str(self.work / f"{name}.bag"), *words)
+
+
+class ArrayRecord(ShardsCase):
+    """Of tf.Examples, and of pictures alone, as they are and compressed; over many blocks."""
+
+    OF_TFDS = "train.array_record-{0:05}-of-{1:05}"
+
+    def examples(self, part):
+        return [shard_files.example({"image/class/label": [label], "image/encoded": picture}) for picture, label in part]
+
+    def write(self, name, count=3, form="train-{0:05}.array_record", compressed=False):
+        folder = self.work / name
+        folder.mkdir()
+        for number, part in enumerate(parts(self.samples, count)):
+            records = self.examples(part)
+            shard_files.write_array_record(folder / form.format(number, count), records, [shard_files.zstd_frame(record) for record in records] if compressed else ())
+        return folder
+
+    def test_the_same_as_a_folder(self):
+        folder = self.write("array", form=self.OF_TFDS)
+        self.assert_same(str(folder))
+        self.assert_same(f"{folder}/train.array_record-{{00000..00002}}-of-00003")
+        one = self.write("array-one", 1) / "train-00000.array_record"
+        self.assert_same(str(one))
+        one.rename(one.with_name("any name"))
+        self.assert_same(str(one.with_name("any name")))
+
+    def test_pictures_alone(self):
+        pictures = [picture for picture, _ in self.samples]
+        for name, frames in ("plain", ()), ("frames", [shard_files.zstd_frame(picture) for picture in pictures]):
+            shard_files.write_array_record(self.work / f"{name}.arecord", pictures, frames)
+            found, labels = (numpy.concatenate(of) for of in zip(*self.batches(str(self.work / f"{name}.arecord"))))
+            numpy.testing.assert_array_equal(found, numpy.concatenate([of for of, _ in self.batches(self.data)]))
+            self.assertEqual(set(labels), {0})
+        convert = subprocess.run([support.BUILD / "tools/access-ctl", "convert", self.work / "frames.arecord", self.work / "frames.oads"],
+                                 stderr=subprocess.PIPE, text=True)
+        self.assertEqual(convert.returncode, 1, convert.stderr)
+        self.assertIn('ArrayRecordWriter(NAME, "group_size:1,uncompressed")', convert.stderr)
+
+    def test_converted(self):
+        folder = self.write("array-convert", 2)
+        subprocess.run([support.BUILD / "tools/access-ctl", "convert", folder, self.work / "array.oads"], check=True, capture_output=True)
+        self.assert_same(str(self.work / "array.oads"))
+
+    def test_whole_examples(self):
+        """Heads of blocks lie in every tenth of them."""
+        records = [shard_files.example({"number": [number], "text": b"some text " * 650, "image/class/label": [7, 8]}) for number in range(120)]
+        op = [{"op": "record", "fields": [[4], [4, 2]], "members": ["number", "image/class/label"]}]
+        for name, frames in ("plain", ()), ("frames", [shard_files.zstd_frame(record) for record in records]):
+            shard_files.write_array_record(self.work / f"{name}.array_record", records, frames)
+            rows = list(self.whole(f"{self.work}/{name}.array_record?members=all", op))
+            self.assertEqual([int(number) for number, _ in rows], list(range(120)))
+            self.assertTrue(all(list(labels) == [7, 8] for _, labels in rows))
+
+    def test_compressed_examples(self):
+        folder = self.write("array-frames", compressed=True)
+        with self.assertRaises(oa.Error) as caught:
+            self.batches(str(folder))
+        self.assertIn("a compressed tf.Example: decode needs", str(caught.exception))
+        self.refused(f"{folder}?label=kind", "from_array_record()")
+
+    def test_files_of_array_record(self):
+        """What its writer writes by default, as TensorFlow Datasets and Grain have it, and otherwise."""
+        try:
+            from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
+        except ImportError:
+            self.skipTest("array_record is not installed: not tested: files of its own")
+
+        def write(path, options, records):
+            writer = ArrayRecordWriter(str(path), options)
+            for record in records:
+                writer.write(record)
+            writer.close()
+
+        for at, options in enumerate(("", "group_size:1", "group_size:1,zstd:19,pad_to_block_boundary:true", "group_size:1,uncompressed")):
+            folder = self.work / f"of-array-record-{at}"
+            folder.mkdir()
+            for number, part in enumerate(parts(self.samples, 2)):
+                write(folder / self.OF_TFDS.format(number, 2), options,
+                      [shard_files.example({"image/class/label": [label], "image/encoded": picture, "text": b"again " * 5000}) for picture, label in part])
+            self.assert_same_fields(oa.from_array_record(folder, {"image": "image/encoded", "label": "image/class/label"}))
+        self.assert_same(str(folder))
+        for options, words in ("group_size:7", ("7 records are in one chunk", "group_size:1")), ("group_size:1,transpose:true", ("transpose:false",)), \
+                ("group_size:1,brotli", ("its compression is not read",)), ("group_size:1,snappy", ("its compression is not read",)):
+            write(self.work / "other.array_record", options, self.examples(self.samples[:20]))
+            self.refused(str(self.work / "other.array_record"), "other.array_record", "record 0", *words)
+        # And it reads what tests write.
+        records = self.examples(self.samples)
+        for frames in (), [shard_files.zstd_frame(record) for record in records]:
+            shard_files.write_array_record(self.work / "ours.array_record", records, frames)
+            self.assertEqual(ArrayRecordReader(str(self.work / "ours.array_record")).read_all(), records)
+
+    def test_damaged(self):
+        file = self.write("array-damaged") / "train-00001.array_record"
+        whole = file.read_bytes()
+        for bytes_, words in ((whole[:-1], ("whole blocks of 64 KiB", "ArrayRecordWriter")), (whole + bytes(65536), ("does not end as ArrayRecord files do",)),
+                              (whole[:300] + b"~" + whole[301:], ("record 0", "its checksum is wrong",)), (whole[:70] + b"~" + whole[71:], ("record 0", "of its head"))):
+            file.write_bytes(bytes_)
+            self.refused(str(file.parent), file.name, *words)
+        for name, records, words in (("other", [b"some text"], ("record 0", "neither a picture nor a tf.Example", "ArrayRecordDataSource")), ("none", [], ("no record",))):
+            shard_files.write_array_record(self.work / f"{name}.array_record", records)
+            self.refused(str(self.work / f"{name}.array_record"), *words)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "has no ArrayRecord files"):
+            oa.from_array_record(self.data, {"x": "y"})
 
 
 class LitData(ShardsCase):
