@@ -55,6 +55,7 @@ struct door {
 	bool is_ending;
 	bool is_wanted; /* a listing was asked for, and has not ended */
 	struct errand_state state;
+	uint64_t changed_ns;      /* when an object last was not what was listed */
 	uint64_t idle_ns, log_ns; /* since when there is no job; when the log was looked at */
 	uint8_t message[BUCKET_MOST_MESSAGE + 1];
 };
@@ -131,6 +132,8 @@ static void on_answer(void *arg, uint64_t id, enum bucket_status status, int cod
 
 	if (guest->unanswered > 0)
 		guest->unanswered--;
+	if (status == BUCKET_CHANGED)
+		guest->door->changed_ns = base_now_ns();
 	memcpy(answer.text, text, strnlen(text, sizeof(answer.text) - 1));
 	/* Room was made when it asked. */
 	guest->answer[guest->n_answers++] = answer;
@@ -186,7 +189,9 @@ static bool is_answered(const struct guest *guest)
 {
 	const struct errand_state *state = &guest->door->state;
 
-	return state->listings > 0 && state->began_ns + DOOR_FRESH_NS >= guest->since_ns;
+	return state->listings > 0 && (state->began_ns >= guest->since_ns ||
+				       (state->began_ns + DOOR_FRESH_NS >= guest->since_ns &&
+					state->began_ns >= guest->door->changed_ns));
 }
 
 static void tell_all(struct door *door)

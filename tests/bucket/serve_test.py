@@ -547,6 +547,19 @@ class ServeTest(unittest.TestCase):
         self.assertFalse(os.path.exists(self.folder + "/data/0/0.bin"))
         self.assertEqual(os.stat(self.folder + "/data/new").st_size, 3)
 
+    def test_listed_anew_behind_a_change(self):
+        """Who opens it again since an object was replaced sees the new one at once."""
+        self.fill()
+        self.start("/set")
+        job = self.peer(Job(self.folder))
+        self.assertEqual(job.wait()[1], 21)
+        reader = self.peer(Reader(self.folder))
+        self.server.put("set/0/0.bin", bytes(1000))
+        self.assertEqual(reader.read("0/0.bin", 0, 9)[0][0], CHANGED)
+        later = self.peer(Job(self.folder))
+        self.assertEqual(later.wait()[0], READY)
+        self.check(reader, "0/0.bin", 0, 9)
+
     def test_printed(self):
         self.fill(3)
         done = subprocess.run([PROGRAM, "--list", self.server.url + "/set"], capture_output=True, text=True, check=True)
