@@ -4,6 +4,7 @@
 /* A data set's URL as a job gives it: what of it access-bucket is told, what accessd, and the name of its folder. */
 
 #include "base/base.h"
+#include "base/hash.h"
 
 #define URL_FOLDER_MAX 80
 
@@ -35,3 +36,9 @@ enum url_brings url_brings(const char *name);
 /* The folder's name: readable, a hash of the URL, and one of what access-bucket is told beside it, also by the environment
  * of where the store is, or a web server behind "?". Returns how long the name is without the latter: it begins so, whatever that is. */
 size_t url_folder(const struct url *url, char ret[URL_FOLDER_MAX]);
+
+/* ---- url_keys.c ---- */
+
+/* A digest of what this process has that decides who asks the store, and by which way: two with another one are not to share an
+ * access-bucket. file: that an option names, or NULL. 0 or -ENOMEM. */
+int url_keys(const char *file, struct hash_id *ret);

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/url.h"
 #include "bucket/door.h"
 #include "shmring/bucket.h"
 
@@ -31,6 +33,7 @@
 #define MAIN_MOST_OPTIONS 64
 #define MAIN_NEW "note.new"
 #define MAIN_LOG "log"
+#define MAIN_YIELD_MS 600000 /* longer than a listing lasts */
 
 static const char main_usage[] =
     "access-bucket [--keep SECONDS] FOLDER URL [KEY=VALUE ...]\n"
@@ -52,6 +55,7 @@ static struct main_state {
 	struct arguments arguments;
 	struct bucket_url url;
 	struct lister lister;
+	struct hash_id keys;
 	int folder_fd, log_fd, listen_fd;
 	int parent_fd; /* where the parent is told how it went */
 } bucket = {.folder_fd = -1, .log_fd = -1, .listen_fd = -1, .parent_fd = -1};
@@ -222,17 +226,57 @@ static struct sockaddr_un address_of(void)
 	return address;
 }
 
-static bool is_served(void)
+/* To the access-bucket that serves it; -1: none does. */
+static int connect_there(void)
 {
 	const struct sockaddr_un address = address_of();
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+	return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0
+		   ? base_take_fd(&fd)
+		   : -1;
 }
 
-/* The lock of the folder. Another access-bucket that serves it is as good; one that begins or ends is waited for. */
+static void find_keys(void)
+{
+	const struct bucket_options *options = &bucket.arguments.options;
+	const char *file = bucket_option(options, "token_file");
+
+	if (url_keys(file ? file : bucket_option(options, "credentials"), &bucket.keys))
+		main_fail("there is no memory");
+}
+
+/* Does that one have our credentials? */
+static bool is_alike(void)
+{
+	_cleanup_close_ int fd =
+	    openat(bucket.folder_fd, BUCKET_KEYS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct hash_id keys;
+
+	return fd >= 0 && base_read_at(fd, &keys, sizeof(keys), 0) == 0 &&
+	       memcmp(&keys, &bucket.keys, sizeof(keys)) == 0;
+}
+
+/* It goes on serving whom it serves, unless ours are good for something. */
+static void supplant(int fd)
+{
+	const struct bucket_head yield = {.magic = BUCKET_MAGIC, .kind = BUCKET_YIELD};
+	struct pollfd gone = {.fd = fd};
+	struct diag diag = {""};
+
+	open_place();
+	if (lister_try(&bucket.lister, &diag))
+		fatal(&diag);
+	if (send(fd, &yield, sizeof(yield), MSG_NOSIGNAL) == sizeof(yield))
+		poll(&gone, 1, MAIN_YIELD_MS); /* it hangs up */
+}
+
+/* The lock of the folder. Another access-bucket that serves it with our credentials is as good; one that begins or ends is
+ * waited for. */
 static void lock_folder(void)
 {
+	int fd = -1;
+
 	bucket.log_fd = openat(bucket.folder_fd, MAIN_LOG,
 			       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (bucket.log_fd < 0)
@@ -240,10 +284,16 @@ static void lock_folder(void)
 	for (unsigned i = 0; flock(bucket.log_fd, LOCK_EX | LOCK_NB); i++) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			folder_error("it cannot be locked");
-		if (is_served()) {
+		fd = connect_there();
+		if (fd >= 0 && is_alike()) {
 			say_good();
 			exit(0);
 		}
+		if (fd >= 0 && !bucket.url.ops) {
+			supplant(fd);
+			i = 0;
+		}
+		base_close(&fd);
 		if (i == 200)
 			main_fail("%s: another access-bucket holds it, and does not answer",
 				  BASE_QUOTED(bucket.arguments.folder, 300));
@@ -251,18 +301,26 @@ static void lock_folder(void)
 	}
 }
 
-static void write_note(void)
+/* As a whole or not at all. */
+static void write_file(const char *name, const void *head, size_t head_bytes, const char *text)
 {
-	const struct bucket_note note = {.magic = BUCKET_MAGIC,
-					 .url_bytes = (uint32_t)strlen(bucket.url.text)};
 	_cleanup_close_ int fd =
 	    openat(bucket.folder_fd, MAIN_NEW,
 		   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd < 0 || base_write_at(fd, &note, sizeof(note), 0) ||
-	    base_write_at(fd, bucket.url.text, note.url_bytes, sizeof(note)) ||
-	    renameat(bucket.folder_fd, MAIN_NEW, bucket.folder_fd, BUCKET_NOTE))
-		folder_error("its note cannot be written");
+	if (fd < 0 || base_write_at(fd, head, head_bytes, 0) ||
+	    base_write_at(fd, text, strlen(text), head_bytes) ||
+	    renameat(bucket.folder_fd, MAIN_NEW, bucket.folder_fd, name))
+		folder_error("its notes cannot be written");
+}
+
+static void write_notes(void)
+{
+	const struct bucket_note note = {.magic = BUCKET_MAGIC,
+					 .url_bytes = (uint32_t)strlen(bucket.url.text)};
+
+	write_file(BUCKET_KEYS, &bucket.keys, sizeof(bucket.keys), "");
+	write_file(BUCKET_NOTE, &note, sizeof(note), bucket.url.text);
 }
 
 static void listen_there(void)
@@ -340,7 +398,7 @@ static void serve(void)
 
 	if (tree_open(bucket.folder_fd, &tree, &diag))
 		fatal(&diag);
-	write_note();
+	write_notes();
 	listen_there();
 	place.provider = bucket.lister.provider;
 	place.listen_fd = bucket.listen_fd;
@@ -355,6 +413,7 @@ static void serve(void)
 	say_good();
 	door_serve(door);
 	/* The note stays: what is in data has no bytes, whoever looks. */
+	unlinkat(bucket.folder_fd, BUCKET_KEYS, 0);
 	unlinkat(bucket.folder_fd, BUCKET_SOCKET, 0);
 	door_free(door);
 	log_line(LOG_LEVEL_INFO, "ends", "url=\"%s\"", BASE_QUOTED(bucket.url.place, 256));
@@ -396,8 +455,10 @@ int main(int argc, char **argv)
 	confine();
 	go_to_background();
 	open_folder();
+	find_keys();
 	lock_folder();
-	open_place();
+	if (!bucket.url.ops)
+		open_place();
 	serve();
 	_exit(0); /* with the other thread, wherever that is */
 }

@@ -53,7 +53,8 @@ struct door {
 	LIST_HEAD(, guest) guests;
 	unsigned n_guests;
 	bool is_ending;
-	bool is_wanted; /* a listing was asked for, and has not ended */
+	bool is_yielding; /* to another access-bucket, when no listing is under way */
+	bool is_wanted;   /* a listing was asked for, and has not ended */
 	struct errand_state state;
 	uint64_t changed_ns;      /* when an object last was not what was listed */
 	uint64_t idle_ns, log_ns; /* since when there is no job; when the log was looked at */
@@ -216,6 +217,10 @@ static void tell_all(struct door *door)
 			has_jobs = true;
 		}
 	}
+	if (door->is_yielding && !door->is_wanted) {
+		door->is_ending = true;
+		return;
+	}
 	if (is_asked && !door->is_wanted) {
 		door->is_wanted = true;
 		errand_list(door->place.errand);
@@ -290,6 +295,12 @@ static int on_message(struct guest *guest, size_t bytes, int fd)
 	}
 	if (guest->kind != GUEST_NEW)
 		return -EBADMSG;
+	if (question.kind == BUCKET_YIELD) {
+		log_line(LOG_LEVEL_INFO, "yields", "why=\"a job has other credentials\"");
+		door->is_yielding = true;
+		tell_all(door);
+		return fd < 0 ? 0 : -EBADMSG;
+	}
 	if (question.kind == BUCKET_HELLO) {
 		guest->kind = GUEST_READER;
 		return map(guest, fd, question.memory);
@@ -423,6 +434,9 @@ void door_serve(struct door *door)
 				guest_free(guest);
 		look_around(door);
 	}
+	BASE_EACH(guest, &door->guests, link)
+		if (door->is_yielding && guest->kind == GUEST_JOB)
+			tell(guest, BUCKET_MOVED, "");
 	fetch_count(door->fetch, &counts);
 	log_line(LOG_LEVEL_INFO, "served",
 		 "requests=%llu bytes=%llu dropped=%llu again=%llu slow=%llu changed=%llu "

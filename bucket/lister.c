@@ -250,7 +250,7 @@ static void *ask_heads(void *arg)
 	while (!error) {
 		struct lister_object object;
 		const char *key = NULL;
-		struct diag diag;
+		struct diag diag = {""};
 
 		{
 			BASE_HOLD(&heads->mutex);
@@ -327,7 +327,20 @@ int lister_run(struct lister *lister, const struct lister_sink *sink, struct dia
 	if (r == -ENOENT)
 		return diag_fail(diag, r, "%s: there is no object of that name, nor any below it",
 				 BASE_QUOTED(lister->url->text, 300));
-	if (r && !*diag->text)
+	if (r < 0 && !*diag->text)
 		return diag_fail(diag, r, "the list cannot be read: %s", strerror(-r));
 	return r;
+}
+
+static int is_enough(void *arg, const struct lister_object *object, struct diag *diag)
+{
+	(void)arg, (void)object, (void)diag;
+	return 1;
+}
+
+int lister_try(struct lister *lister, struct diag *diag)
+{
+	static const struct lister_sink sink = {is_enough, NULL};
+
+	return BASE_MIN(lister_run(lister, &sink, diag), 0);
 }

@@ -48,6 +48,7 @@ int question_read(const void *message, size_t bytes, uint64_t memory, struct que
 	ret->n = head.count;
 	switch (head.kind) {
 	case BUCKET_WATCH:
+	case BUCKET_YIELD:
 		return bytes == sizeof(head) && head.count == 0 && head.memory == 0 ? 0 : -EBADMSG;
 	case BUCKET_HELLO:
 		return bytes == sizeof(head) && head.count == 0 && head.memory > 0 &&

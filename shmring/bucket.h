@@ -8,6 +8,7 @@
  *
  *	FOLDER/oneaccess-bucket   the note: a struct bucket_note, and the URL behind it; it stays when access-bucket has ended
  *	FOLDER/socket             SOCK_SEQPACKET, where access-bucket listens
+ *	FOLDER/keys               32 bytes: url_keys() (base/url.h) of the access-bucket that listens
  *	FOLDER/data/              a placeholder for each object: a sparse file of the object's size, whose time of change
  *	                          is the object's tag. It has no bytes and is never read: readers open it with O_PATH.
  *
@@ -25,6 +26,10 @@
  * they are ready: some struct bucket_answer a message, one for each question. Bytes are in the memory then, where the
  * reader wanted them. Who closes the connection takes back what is not answered. Numbers have the machine's order.
  *
+ * A job that has other credentials than FOLDER/keys says starts an access-bucket although there is one. If the store lists
+ * anything for those, it sends the one that is there a struct bucket_head of BUCKET_YIELD. That one ends behind the listing under way, with
+ * BUCKET_MOVED to its jobs; they and the readers are served by the new one then.
+ *
  * Neither side believes the other: both are processes of one user.
  */
 
@@ -33,6 +38,7 @@
 #define BUCKET_NOTE "oneaccess-bucket"
 #define BUCKET_SOCKET "socket"
 #define BUCKET_DATA "data"
+#define BUCKET_KEYS "keys"
 #define BUCKET_MAGIC UINT64_C(0x314b4342214f4121)
 #define BUCKET_MOST_ASKS 64
 #define BUCKET_MOST_NAME 1024 /* below FOLDER/data; S3 has no longer keys */
@@ -48,7 +54,7 @@ struct bucket_note { /* 64 bytes, then url_bytes of the URL */
 };
 _Static_assert(sizeof(struct bucket_note) == 64, "the note is frozen");
 
-enum bucket_kind { BUCKET_WATCH = 1, BUCKET_HELLO = 2, BUCKET_READ = 3 };
+enum bucket_kind { BUCKET_WATCH = 1, BUCKET_HELLO = 2, BUCKET_READ = 3, BUCKET_YIELD = 4 };
 struct bucket_head { /* 32 bytes */
 	uint64_t magic;
 	uint32_t kind, count; /* count: of a READ, 1 .. BUCKET_MOST_ASKS */
@@ -85,9 +91,10 @@ _Static_assert(sizeof(struct bucket_answer) == 64, "the answer is frozen");
 enum bucket_what {
 	BUCKET_LISTING = 1, /* objects were found so far; once a second at most */
 	BUCKET_READY =
-	    2, /* FOLDER/data is as the last listing, which is no older than this connection by BUCKET_FRESH_S */
+	    2, /* FOLDER/data is as the last listing, which is no older than this connection by BUCKET_FRESH_S, and begun behind what was last seen to have changed */
 	BUCKET_REFUSED =
 	    3, /* the text says why, where, and how to mend it; access-bucket ends then, or goes on without it */
+	BUCKET_MOVED = 4, /* another one begins here: connect again */
 };
 #define BUCKET_FRESH_S 10
 struct bucket_news { /* 1024 bytes */

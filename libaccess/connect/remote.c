@@ -14,6 +14,9 @@
  * called otherwise in a container, and its name be another user's: then the next name is taken. Whoever owns a folder,
  * it is used only if it is ours alone. $ACCESS_BUCKETS names another folder.
  *
+ * One that is there with other credentials than ours is as good as none when a data set is opened: it is supplanted. A job that
+ * runs already goes on with whoever is there.
+ *
  * The library has no thread, so that access-bucket ended is seen where a job waits: there it is started again. Readers wait
  * for that.
  */
@@ -299,6 +302,25 @@ static int remote_connect(const char *folder)
 	return peer.uid == geteuid() ? base_take_fd(&sock) : -EPERM;
 }
 
+/* Has the one that listens there other credentials than we have? */
+static bool remote_is_other(const struct remote *remote)
+{
+	static const char *const names[] = {"token_file=", "credentials="};
+	_cleanup_close_ int at =
+	    open(remote->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd =
+	    openat(at, BUCKET_KEYS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct hash_id ours, theirs;
+	const char *file = NULL;
+
+	for (size_t i = 0; i < remote->url.n_access; i++)
+		for (size_t k = 0; k < BASE_ARRAY_LEN(names); k++)
+			if (strncmp(remote->url.access[i], names[k], strlen(names[k])) == 0)
+				file = remote->url.access[i] + strlen(names[k]);
+	return fd >= 0 && base_read_at(fd, &theirs, sizeof(theirs), 0) == 0 &&
+	       url_keys(file, &ours) == 0 && memcmp(&ours, &theirs, sizeof(ours)) != 0;
+}
+
 static int remote_step_idle(struct remote *remote, struct diag *diag)
 {
 	const struct bucket_head watch = {.magic = BUCKET_MAGIC, .kind = BUCKET_WATCH};
@@ -318,6 +340,10 @@ static int remote_step_idle(struct remote *remote, struct diag *diag)
 	if (r < 0)
 		return error_of_errno(diag, r, remote->folder);
 	remote->sock = r;
+	if (!remote->is_open && !remote->spawn.has_run && remote_is_other(remote)) {
+		base_close(&remote->sock);
+		return remote_start(remote, diag);
+	}
 	/* What cannot be sent was closed, which the next step finds out. */
 	(void)!send(remote->sock, &watch, sizeof(watch), MSG_DONTWAIT | MSG_NOSIGNAL);
 	spawn_fini(&remote->spawn); /* the election is over */
@@ -396,8 +422,14 @@ static int remote_hear(struct remote *remote, const struct bucket_news *news, st
 		return diag_fail(diag, OA_E_DATASET, "%s", remote->last.text);
 	}
 	remote->objects = news->objects;
-	if (news->what == BUCKET_READY)
+	if (news->what == BUCKET_READY) {
 		remote->state = REMOTE_READY;
+		remote->is_open = true;
+	}
+	if (news->what == BUCKET_MOVED) {
+		base_close(&remote->sock);
+		remote->state = REMOTE_IDLE;
+	}
 	return REMOTE_PROGRESS;
 }
 

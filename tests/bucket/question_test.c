@@ -56,7 +56,9 @@ START_TEST(test_heads)
 	ck_assert_int_eq(question_read(message, bytes, 0, &question), -EBADMSG);
 	say(BUCKET_HELLO, 0, BUCKET_MOST_MEMORY + 1);
 	ck_assert_int_eq(question_read(message, bytes, 0, &question), -EBADMSG);
-	say(4, 0, 0);
+	say(BUCKET_YIELD, 0, 0);
+	ck_assert_int_eq(question_read(message, bytes, 0, &question), 0);
+	say(5, 0, 0);
 	ck_assert_int_eq(question_read(message, bytes, 0, &question), -EBADMSG);
 	say(BUCKET_WATCH, 0, 0);
 	message[0] ^= 1;

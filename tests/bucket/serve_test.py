@@ -22,8 +22,8 @@ import urllib.parse
 
 PROGRAM = os.path.join(os.environ.get("top_builddir", "."), "tests/bucket/access-bucket")
 MAGIC = 0x314B4342214F4121
-WATCH, HELLO, READ = 1, 2, 3
-LISTING, READY, REFUSED = 1, 2, 3
+WATCH, HELLO, READ, YIELD = 1, 2, 3, 4
+LISTING, READY, REFUSED, MOVED = 1, 2, 3, 4
 GOOD, CHANGED, DENIED, FAILED = 0, 1, 2, 3
 F_ADD_SEALS, F_SEAL_SHRINK = 1033, 2
 PATIENCE = 600
@@ -39,6 +39,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
         self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
+        self.held = None  # an event that the next list waits for
         self.circle, self.goes_on, self.read_token = None, False, None
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
@@ -77,6 +78,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def list(self, prefix, after):
         server = self.server
+        with server.lock:
+            held, server.held = server.held, None
+        if held:
+            held.wait(PATIENCE)
         if server.goes_on and after:
             return self.say(200, f"next {int(after) + 1}\n".encode())
         with server.lock:
@@ -228,9 +233,9 @@ class ServeTest(unittest.TestCase):
         self.server.close()
         shutil.rmtree(self.work)
 
-    def start(self, path="/", *options, keep=PATIENCE, code=0):
+    def start(self, path="/", *options, keep=PATIENCE, code=0, **env):
         done = subprocess.run([PROGRAM, "--keep", str(keep), self.folder, self.server.url + path, *options],
-                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+                              capture_output=True, text=True, timeout=PATIENCE, check=False, env=os.environ | env)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr
 
@@ -318,6 +323,48 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(news[:3], (READY, 40, sum(range(40))))
         self.assertEqual(os.stat(self.folder + "/data/t-39").st_size, 39)
         self.assertEqual(self.server.lists, 0)
+
+    def test_other_credentials(self):
+        """Who comes with others has them served, if the store lists anything for them; those that are there go over."""
+        self.fill()
+        self.server.token = "old"
+        first, news = self.job("/set/", "token=old", HF_TOKEN="old")
+        self.assertEqual(news[0], READY)
+        was = self.pid()
+        reader = self.peer(Reader(self.folder))
+        self.check(reader, "0/0.bin", 3, 10)
+        self.start("/set/", "token=old", HF_TOKEN="old")
+        self.assertEqual(self.pid(), was)
+        # Those that are good for nothing take nothing away.
+        said = self.start("/set/", "token=bad", code=1, HF_TOKEN="bad")
+        self.assertIn("refused with 403", said)
+        self.assertEqual(self.pid(), was)
+        self.check(reader, "0/0.bin", 3, 10)
+        self.server.token = "new"
+        self.start("/set/", "token=new", HF_TOKEN="new")
+        self.assertNotEqual(self.pid(), was)
+        self.assertEqual(first.wait()[0], MOVED)
+        self.assertTrue(first.ends() and reader.ends())
+        _, news = self.job("/set/", "token=new", HF_TOKEN="new")
+        self.assertEqual(news[0], READY)
+        self.check(self.peer(Reader(self.folder)), "0/0.bin", 3, 10)
+        for kept in ("keys", "oneaccess-bucket", "log"):
+            self.assertNotIn(b"new", (self.work / "folder" / kept).read_bytes().replace(b"renewed", b""))
+
+    def test_other_credentials_behind_a_listing(self):
+        """Jobs that wait for a listing have it before their access-bucket goes."""
+        self.fill()
+        listing = self.server.held = threading.Event()
+        self.start("/set/", HF_TOKEN="old")
+        first = self.peer(Job(self.folder))
+        other = threading.Thread(target=self.start, args=("/set/",), kwargs={"HF_TOKEN": "new"})
+        other.start()
+        while "yields" not in (self.work / "folder" / "log").read_text():
+            time.sleep(0.01)
+        listing.set()
+        self.assertEqual(first.wait()[0], READY)
+        self.assertEqual(first.wait()[0], MOVED)
+        other.join()
 
     def test_pages(self):
         self.server.page = 7

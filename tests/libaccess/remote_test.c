@@ -58,15 +58,17 @@ static void make_data(const char *files)
 	}
 }
 
-/* A watcher has come. */
-static void greet(int sock)
+/* A watcher has come; or another access-bucket, to take its place: false. */
+static bool greet(int sock)
 {
 	struct bucket_head head;
 	uint64_t objects = 0;
 
 	if (recv(sock, &head, sizeof(head), 0) != sizeof(head) || head.magic != BUCKET_MAGIC ||
-	    head.kind != BUCKET_WATCH)
+	    (head.kind != BUCKET_WATCH && head.kind != BUCKET_YIELD))
 		_exit(4);
+	if (head.kind == BUCKET_YIELD)
+		return false;
 	if (does("dies"))
 		_exit(5);
 	while (does("slow") && access("../go", F_OK) != 0) {
@@ -82,6 +84,29 @@ static void greet(int sock)
 		(void)!send(sock, "what?", 5, MSG_NOSIGNAL);
 	make_data(getenv("FAKE_FILES"));
 	tell(sock, BUCKET_READY, 2000, "");
+	return true;
+}
+
+/* The one that is there gives its place. */
+static void supplant(const struct sockaddr_un *address)
+{
+	const struct bucket_head yield = {.magic = BUCKET_MAGIC, .kind = BUCKET_YIELD};
+	_cleanup_close_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char end;
+
+	if (connect(sock, (const struct sockaddr *)address, sizeof(*address)) == 0 &&
+	    send(sock, &yield, sizeof(yield), MSG_NOSIGNAL) == sizeof(yield))
+		(void)!recv(sock, &end, 1, 0);
+}
+
+static void write_keys(void)
+{
+	FILE *file = fopen("keys", "we");
+	struct hash_id keys;
+
+	if (!file || url_keys(NULL, &keys) || fwrite(&keys, sizeof(keys), 1, file) != 1 ||
+	    fclose(file))
+		_exit(10);
 }
 
 static void serve(int listener)
@@ -105,7 +130,10 @@ static void serve(int listener)
 			fds[++n] = (struct pollfd){
 			    .fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), .events = POLLIN};
 			had = true;
-			greet(fds[n].fd);
+			if (greet(fds[n].fd))
+				continue;
+			while (--n > 0)
+				tell(fds[n].fd, BUCKET_MOVED, 0, "");
 		}
 	}
 	unlink("socket");
@@ -124,6 +152,8 @@ static int be_bucket(int argc, char **argv)
 		fputs("access-bucket: there is no libcurl here: install it\n", stderr);
 		return 1;
 	}
+	supplant(&address);
+	write_keys();
 	unlink("socket");
 	if (bind(sock, (struct sockaddr *)&address, sizeof(address)) || listen(sock, 16))
 		return 1;
@@ -625,6 +655,44 @@ START_TEST(another_folder_may_be_named)
 }
 END_TEST
 
+/* ---- other credentials ---- */
+
+/* A job that has others starts an access-bucket of them; one that was there before goes on with that, whatever it has itself. */
+START_TEST(newer_credentials_are_taken)
+{
+	struct oa_stream *first, *second;
+	struct oa_batch *batch;
+	char starts[512];
+	struct fake fake;
+
+	begin(&fake, "", "a b");
+	setenv("AWS_ACCESS_KEY_ID", "AKIDOLD", 1);
+	first = open_url(&fake, "s3://b/train");
+	oa_close(open_url(&fake, "s3://b/train"));
+	ck_assert_uint_eq(read_starts(starts, sizeof(starts)), 1);
+	setenv("AWS_ACCESS_KEY_ID", "AKIDNEW", 1);
+	for (unsigned i = 0; i < 10; i++) { /* more often than one may die within a minute */
+		setenv("AWS_SESSION_TOKEN", i % 2 ? "one" : "other", 1);
+		second = open_url(&fake, "s3://b/train");
+		ck_assert_uint_eq(read_starts(starts, sizeof(starts)), 2 + i);
+		ck_assert_int_eq(oa_next(first, PATIENCE_MS, &batch), 0);
+		oa_release(batch);
+		oa_close(second);
+	}
+	setenv("AWS_ACCESS_KEY_ID", "AKIDOLD", 1);
+	for (unsigned n = 10; n < 100; n++) {
+		ck_assert_int_eq(oa_next(first, PATIENCE_MS, &batch), 0);
+		oa_release(batch);
+	}
+	ck_assert_uint_eq(read_starts(starts, sizeof(starts)), 11);
+	ck_assert_ptr_null(strstr(starts, "AKID"));
+	unsetenv("AWS_ACCESS_KEY_ID");
+	unsetenv("AWS_SESSION_TOKEN");
+	oa_close(first);
+	end(&fake);
+}
+END_TEST
+
 /* ---- it dies ---- */
 
 static void kill_bucket(const char *dataset)
@@ -724,6 +792,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, in_a_folder_of_all_ours_is_found, 0, 2);
 	tcase_add_loop_test(tcase, accessd_sees_it_under_its_own_name, 0, 2);
 	tcase_add_test(tcase, another_folder_may_be_named);
+	tcase_add_test(tcase, newer_credentials_are_taken);
 	tcase_add_loop_test(tcase, another_is_started, 0, 2);
 	tcase_add_test(tcase, one_that_does_not_come_back_ends_the_job);
 }
