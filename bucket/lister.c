@@ -39,6 +39,18 @@ static int refuse(const struct lister *lister, const struct http_answer *answer,
 	return ops->refused(lister->provider, lister->http, answer, name, diag) > 0 ? 1 : -EACCES;
 }
 
+/* What is in the way is said of the place that was meant. */
+static int ask(const struct lister *lister, struct http *http, const struct http_request *request,
+	       size_t most, struct http_answer *ret, struct diag *diag)
+{
+	struct diag why = {""};
+	const int r = http_ask(http, request, most, ret, &why);
+
+	return r ? diag_fail(diag, r, "%s://%s: %s", lister->url->ops->scheme,
+			     BASE_QUOTED(lister->url->place, 200), why.text)
+		 : 0;
+}
+
 /* A page of the list; where credentials or the region were mended, once more. */
 static int ask_page(const struct lister *lister, const char *prefix, const char *cursor,
 		    struct http_answer *ret, struct diag *diag)
@@ -58,7 +70,7 @@ static int ask_page(const struct lister *lister, const char *prefix, const char 
 		r = ops->sign(lister->provider, &request);
 		if (r)
 			return diag_fail(diag, r, "a request cannot be signed: %s", strerror(-r));
-		r = http_ask(lister->http, &request, LISTER_MOST_PAGE, &answer, diag);
+		r = ask(lister, lister->http, &request, LISTER_MOST_PAGE, &answer, diag);
 		if (r)
 			return r;
 		if (answer.status == 200) {
@@ -207,7 +219,7 @@ static int ask_head(struct heads *heads, struct http *http, const char *key,
 		if (r)
 			return diag_fail(diag, r, "\"%s\": no request of it can be made: %s",
 					 BASE_QUOTED(key, 200), strerror(-r));
-		r = http_ask(http, &request, 65536, &answer, diag);
+		r = ask(lister, http, &request, 65536, &answer, diag);
 		if (r)
 			return r;
 		is_there = answer.status == 200 || answer.status == 206;
