@@ -99,8 +99,9 @@ static int remote_refuse_folder(const char *path, int r, struct diag *diag)
 	return diag_fail(diag, OA_E_PERMISSION,
 			 "cannot make the folder %s for data sets of object stores (%s): in a "
 			 "container mount the folder of accessd's socket so that \"buckets\" in it "
-			 "can be written to, or name a folder that accessd sees under the same "
-			 "path in ACCESS_BUCKETS",
+			 "can be written to (-v /run/accessd/buckets:/run/accessd/buckets; "
+			 "Kubernetes: doc/kubernetes/job.yaml), or name a folder that accessd sees "
+			 "under the same path in ACCESS_BUCKETS",
 			 path, strerrordesc_np(-r));
 }
 

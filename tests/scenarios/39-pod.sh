@@ -5,7 +5,8 @@
 # namespaces of its own, no root, without capabilities, under a seccomp profile as container runtimes have, on a
 # read-only root with 64 MB of /dev/shm, and has one folder of the node. It gets all samples exactly once, puts
 # nothing into /dev/shm, and what is wrong is named: no folder, no accessd, data that accessd does not see. accessd is
-# under the same profile, in a mount namespace of its own.
+# under the same profile, in a mount namespace of its own. A job that opens a URL is told what is missing, and has it by the second mount
+# of job.yaml.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 requires unshare mount pivot_root
 unshare -rmpinu --fork --kill-child unshare -U --map-user=1000 --map-group=1000 true 2>/dev/null ||
@@ -17,8 +18,8 @@ tree=$(cd "$top_builddir" && pwd -P)
 "$pictures" "$work/data" 400 2 100
 mkdir "$work/root" "$work/out"
 
-# pod COMMAND...: in the container; $folder is mounted at /run/accessd, or nothing if it is empty.
-export folder='' tree work profiled
+# pod COMMAND...: in the container; $folder is mounted at /run/accessd, or nothing if it is empty; $buckets at buckets in it, to be written to.
+export folder='' buckets='' tree work profiled
 cat >"$work/pod" <<'END'
 #!/bin/sh
 exec unshare -rmpinu --fork --kill-child sh -euc '
@@ -37,6 +38,9 @@ exec unshare -rmpinu --fork --kill-child sh -euc '
 		mount --bind "$folder" "$root/run/accessd"
 		mount -o remount,bind,ro "$root/run/accessd"
 	fi
+	if [ -n "$buckets" ]; then
+		mount --bind "$buckets" "$root/run/accessd/buckets"
+	fi
 	for device in null zero full urandom; do
 		: >"$root/dev/$device"
 		mount --bind /dev/$device "$root/dev/$device"
@@ -49,7 +53,7 @@ exec unshare -rmpinu --fork --kill-child sh -euc '
 	rmdir old
 	mount -o remount,ro /
 	exec unshare -U --map-user=1000 --map-group=1000 env -i PATH=/usr/sbin:/usr/bin HOME=/nonexistent \
-		ACCESS_SOCKET=/run/accessd/socket "$profiled" "$@"' sh "$@"
+		ACCESS_SOCKET=/run/accessd/socket ACCESS_LIBEXEC="$tree/libexec" "$profiled" "$@"' sh "$@"
 END
 chmod +x "$work/pod"
 pod() {
@@ -121,6 +125,14 @@ refused() { # refused DATASET WORDS...
 	done
 }
 refused /only/in/the/job "cannot open dataset.*/only/in/the/job.*mounted"
+if [ -x "$tree/libexec/access-bucket" ]; then
+	mkdir -m 1777 "$dir/buckets" # as a system accessd makes it
+	refused s3://bucket/data "cannot make the folder /run/accessd/buckets/1000.*Read-only file system" "buckets.* in it can be written to.*job.yaml"
+	buckets=$dir/buckets
+	refused "s3://bucket/data?endpoint=http://127.0.0.1:9,anonymous=1" "s3://bucket: 127.0.0.1" # it is written to, and there is no network
+	[ -d "$dir/buckets/1000" ] || fail "the job has no folder for its URL: $(ls -la "$dir/buckets")"
+	buckets=
+fi
 folder=
 refused "$work/data" "/run/accessd/socket"
 folder=$dir
