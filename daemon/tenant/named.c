@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/url.h"
 #include "pipeline/pipeline.h"
 
 #define ALLOWED "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -55,6 +56,13 @@ static int set_path(struct named *named, const struct named *known, const char *
 		    struct diag *diag)
 {
 	(void)known;
+	if (url_is(value))
+		return diag_fail(
+		    diag, NAMED_E_BAD,
+		    "\"%.200s\" is in an object store, which is read with the credentials "
+		    "of the job that opens it: users give the URL themselves; or keep a copy "
+		    "for them (access-ctl convert \"%.200s\" DATASET.oads), and name that",
+		    value, value);
 	if (*value != '/' || strlen(value) >= sizeof(named->path))
 		return diag_fail(diag, NAMED_E_BAD,
 				 "\"%.200s\" is no absolute path of at most %d bytes", value,
