@@ -5,9 +5,13 @@
  * libraries that pictures need are no business of a tool that asks questions.
  */
 
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "convert/convert.h"
@@ -15,6 +19,7 @@
 #include "pipeline/forms/form.h"
 #include "storage/source/source_indexer.h"
 
+#define MAIN_LOOK_NS UINT64_C(1000000000)
 #define MAIN_TELL_NS UINT64_C(10000000000)
 
 static const char usage[] =
@@ -135,20 +140,70 @@ static void tell_listing(void *arg, const char *text, uint64_t done, uint64_t to
 	fprintf(stderr, "access-ctl convert: %s: %llu objects\n", text, (unsigned long long)done);
 }
 
-/* Of a URL: its folder, which is there as long as the remote is open. */
-static int convert_remote(struct convert_options *options)
+static _Noreturn void keeper_fail(const struct diag *diag)
 {
-	_cleanup_(remote_fini) struct remote remote;
+	fprintf(stderr, "access-ctl convert: %s\n", diag->text);
+	_exit(CONVERT_FAILED);
+}
+
+/* Has access-bucket list the URL, says where, and starts another one when that has ended. Ends with the conversion. */
+static _Noreturn void keep(const char *url, int say_fd, pid_t parent)
+{
 	uint64_t next_ns = base_now_ns() + MAIN_TELL_NS;
+	struct remote remote;
 	struct diag diag;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN); /* the terminal's, for the conversion, which ends this one */
+	if (getppid() != parent)
+		_exit(CONVERT_FAILED);
 	remote_init(&remote);
-	if (remote_open_alone(&remote, options->source, tell_listing, &next_ns, &diag)) {
-		fprintf(stderr, "access-ctl convert: %s\n", diag.text);
+	if (remote_open_alone(&remote, url, tell_listing, &next_ns, &diag))
+		keeper_fail(&diag);
+	if (base_write_all(say_fd, remote.path, strlen(remote.path) + 1))
+		_exit(CONVERT_FAILED);
+	while (!remote_look(&remote, &diag)) {
+		const uint64_t now_ns = base_now_ns();
+		const uint64_t due_ns = BASE_MIN(remote.wake_ns, now_ns + MAIN_LOOK_NS);
+
+		poll(NULL, 0, due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000) + 1 : 1);
+	}
+	kill(parent, SIGTERM); /* no more of its bytes will come */
+	keeper_fail(&diag);
+}
+
+/* Of a URL: its folder, which is there as long as a process beside this one has it open. */
+static int convert_remote(struct convert_options *options)
+{
+	_cleanup_close_ int read_end = -1;
+	const pid_t self = getpid();
+	char path[PATH_MAX];
+	size_t n = 0;
+	int ends[2], r = CONVERT_FAILED;
+	ssize_t got;
+	pid_t keeper;
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || (keeper = fork()) < 0) {
+		perror("access-ctl convert");
 		return CONVERT_FAILED;
 	}
-	options->source = remote.path;
-	return convert_run(options);
+	if (keeper == 0)
+		keep(options->source, ends[1], self);
+	close(ends[1]);
+	read_end = ends[0];
+	while (n < sizeof(path) && (got = read(read_end, path + n, sizeof(path) - n)) != 0) {
+		if (got < 0 && errno != EINTR)
+			break;
+		n += got > 0 ? (size_t)got : 0;
+		if (n && !path[n - 1])
+			break;
+	}
+	if (n && !path[n - 1]) {
+		options->source = path;
+		r = convert_run(options);
+	} /* else it has said why */
+	base_kill(&keeper);
+	return r;
 }
 
 int main(int argc, char **argv)
