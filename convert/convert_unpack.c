@@ -4,7 +4,8 @@
  * Compressed shards, made plain: each by a process of its own, this program executed anew, which can read the shard and write
  * the new file, and do nothing else (convert_unpacking.c): a stranger's bytes go through two libraries there. Several at a
  * time. The folder that they are written to is beside the target, hidden, and gone when the conversion has
- * ended, however it did but by SIGKILL; plain shards beside compressed ones are linked there.
+ * ended, however it did but by SIGKILL; plain shards beside compressed ones are linked there. What is in an object store is
+ * brought there first.
  */
 
 #include "convert/convert.h"
@@ -21,9 +22,12 @@
 #include <unistd.h>
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_bytes.h"
 #include "storage/source/source_shards.h"
 
 #define UNPACK_LOOK_MS 20
+#define UNPACK_COPY ".packed"
+#define UNPACK_PART (UINT64_C(64) << 20) /* of an object: some questions at once */
 
 extern char **environ;
 
@@ -45,6 +49,7 @@ struct unpack {
 	unsigned jobs;
 	size_t next, done;
 	struct convert_progress progress;
+	const struct scan_progress *scan;
 	struct diag *diag;
 };
 
@@ -150,6 +155,80 @@ static int spawn(const char *how, int from, int to, pid_t *ret)
 	return r;
 }
 
+/* The object's bytes, to `to`. 0 or CONVERT_FAILED. */
+static int bring(struct unpack *unpack, const char *name, int placeholder, int to)
+{
+	struct source_from from = {.dataset = unpack->dataset, .name = name, .fd = placeholder};
+	_cleanup_free_ uint8_t *part = NULL;
+	struct stat st;
+	uint64_t size;
+
+	if (fstat(placeholder, &st) < 0)
+		return unpack_fail_errno(unpack, name, "cannot be read", errno);
+	size = (uint64_t)st.st_size;
+	part = malloc(BASE_MIN(size, UNPACK_PART) + 1);
+	if (!part)
+		return unpack_fail(unpack, name, "takes more memory than there is");
+	for (uint64_t at = 0; at < size; at += UNPACK_PART) {
+		const uint64_t bytes = BASE_MIN(size - at, UNPACK_PART);
+		int r;
+
+		if (unpack->scan->cancelled(unpack->scan->arg))
+			return CONVERT_FAILED;
+		r = source_read(&from, part, bytes, at);
+		if (r)
+			return unpack_fail(unpack, name, source_why(&from, r));
+		r = base_write_at(to, part, bytes, at);
+		if (r)
+			return unpack_fail_errno(unpack, name,
+						 "cannot be written beside the target", -r);
+	}
+	return 0;
+}
+
+/* It is plain: to the others by a link to its place, or of an object as it is. */
+static int add_plain(struct unpack *unpack, const char *name)
+{
+	const struct reader_dataset *dataset = unpack->dataset;
+	_cleanup_close_ int from = -1, to = -1;
+	_cleanup_free_ char *path = NULL;
+
+	if (dataset->bucket) {
+		from = source_open_shard(dataset, name);
+		if (from < 0)
+			return unpack_fail_errno(unpack, name, "cannot be opened", -from);
+		to = openat(unpack->folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		return to < 0 ? unpack_fail_errno(unpack, name, "cannot be written", errno)
+			      : bring(unpack, name, from, to);
+	}
+	if (asprintf(&path, "%s/%s", dataset->root_path, name) < 0) {
+		path = NULL;
+		return unpack_fail(unpack, name, "takes more memory than there is");
+	}
+	return symlinkat(path, unpack->folder_fd, name) < 0
+		   ? unpack_fail_errno(unpack, name, "cannot be linked", errno)
+		   : 0;
+}
+
+/* What is unpacked: the shard, or of an object a copy without a name. A descriptor, or -1 with diag. */
+static int open_packed(struct unpack *unpack, const char *name)
+{
+	_cleanup_close_ int fd = source_open_shard(unpack->dataset, name), copy = -1;
+
+	if (fd < 0) {
+		unpack_fail_errno(unpack, name, "cannot be opened", -fd);
+		return -1;
+	}
+	if (!unpack->dataset->bucket)
+		return base_take_fd(&fd);
+	copy = openat(unpack->folder_fd, UNPACK_COPY, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (copy < 0 || unlinkat(unpack->folder_fd, UNPACK_COPY, 0) < 0) {
+		unpack_fail_errno(unpack, name, "cannot be written beside the target", errno);
+		return -1;
+	}
+	return bring(unpack, name, fd, copy) ? -1 : base_take_fd(&copy);
+}
+
 static int start(struct unpack *unpack, unsigned slot)
 {
 	const size_t number = unpack->next++;
@@ -159,15 +238,8 @@ static int start(struct unpack *unpack, unsigned slot)
 	int r;
 
 	if (!source_shards_suffix(name, unpack->dataset->ops->shards->compressed)) {
-		_cleanup_free_ char *path = NULL;
-
-		/* As it is, by a link to its place. */
-		if (asprintf(&path, "%s/%s", unpack->dataset->root_path, name) < 0)
-			return unpack_fail(unpack, name, "takes more memory than there is");
-		if (symlinkat(path, unpack->folder_fd, name) < 0)
-			return unpack_fail_errno(unpack, name, "cannot be linked", errno);
 		unpack->done++;
-		return 0;
+		return add_plain(unpack, name);
 	}
 	how = plain_name(unpack, number, plain);
 	if (!how)
@@ -175,9 +247,9 @@ static int start(struct unpack *unpack, unsigned slot)
 		    unpack, name,
 		    "is compressed in a way that convert does not read (it reads gzip "
 		    "and zstd): unpack it (bunzip2, unxz) and give the plain one");
-	from = source_open_shard(unpack->dataset, name);
+	from = open_packed(unpack, name);
 	if (from < 0)
-		return unpack_fail_errno(unpack, name, "cannot be opened", -from);
+		return CONVERT_FAILED;
 	to = openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return unpack_fail_errno(unpack, name, "cannot be unpacked", errno);
@@ -301,7 +373,7 @@ int convert_unpack(const struct reader_dataset *dataset, const char *target, uns
 		   const struct scan_progress *progress, struct convert_unpacked *ret,
 		   struct diag *diag)
 {
-	struct unpack unpack = {.dataset = dataset, .jobs = jobs, .diag = diag};
+	struct unpack unpack = {.dataset = dataset, .jobs = jobs, .scan = progress, .diag = diag};
 	int r;
 
 	unpack.folder_fd = make_folder(target, ret);

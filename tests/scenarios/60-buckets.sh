@@ -110,6 +110,32 @@ for open in first again; do
 	stop_accessd
 done
 
+# Compressed shards are refused with what reads them, as here; that does, and goes on when access-bucket is killed in the middle.
+mkdir "$work/store/bucket/packed"
+cp "$work"/store/bucket/tar/*.tar "$work/store/bucket/packed/"
+first=$(find "$work/store/bucket/packed" -name "*.tar" | sort | head -n 1)
+gzip "$first"
+start_accessd workers=1
+! job s3://bucket/packed || fail "compressed shards are read: $(cat "$work/job.json")"
+"$expect" "$work/job.json" text | grep -q "is compressed.*access-ctl convert .*s3://bucket/packed.* NEW.tar" || fail "compressed shards are refused otherwise: $(cat "$work/job.json")"
+stop_accessd
+"$ctl" convert "$work/store/bucket/packed" "$work/here.oads" >"$work/said" 2>&1 || fail "convert here: $(cat "$work/said")"
+"$ctl" convert s3://bucket/packed "$work/there.oads" >"$work/said" 2>&1 || fail "convert of compressed shards: $(cat "$work/said")"
+cmp "$work/here.oads" "$work/there.oads" || fail "convert of compressed shards writes something else"
+for what in packed data; do
+	rm -f "$work/here.oads"
+	"$ctl" convert "$work/store/bucket/$what" "$work/here.oads" >"$work/said" 2>&1 || fail "convert here: $(cat "$work/said")"
+	bucket set clear= stall=+1
+	"$ctl" convert --force s3://bucket/$what "$work/there.oads" >"$work/said" 2>&1 &
+	run=$!
+	bucket until done.stall 1
+	# shellcheck disable=SC2046 # a list of numbers
+	kill -KILL $(processes access-bucket)
+	bucket set stall=0
+	wait $run || fail "access-bucket was killed under convert: $(cat "$work/said")"
+	cmp "$work/here.oads" "$work/there.oads" || fail "convert of $what writes something else when access-bucket was killed"
+done
+
 # It is left and taken up again, in an accessd of another life.
 for part in 1 2 3 4; do
 	start_accessd workers=2 chunk=16 slots=4 linger_s=1
