@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * libcurl, which is found when the program runs: it brings twenty other libraries along, and who reads files alone needs none
- * of them. HTTP/1.1 over as many connections as there are requests: a stream of HTTP/2 shares one connection's window and
- * losses, and object stores are made for many connections.
+ * libcurl, found when the program runs (base/curl.h), since who reads files alone needs none. HTTP/1.1 over as many
+ * connections as there are requests: a stream of HTTP/2 shares one connection's window and losses, and object stores are
+ * made for many connections.
  *
  * Proxies are those of the environment (https_proxy, no_proxy ...), certificates those of AWS_CA_BUNDLE, CURL_CA_BUNDLE,
  * SSL_CERT_FILE and SSL_CERT_DIR, or the system's. What a server says is bounded here and looked at elsewhere. Nothing here
@@ -12,8 +12,6 @@
 
 #include "bucket/http.h"
 
-#define CURL_DISABLE_TYPECHECK
-#include <curl/curl.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/library.h"
+#include "base/curl.h"
 
 #define CONNECT_MS 3000L
 /* A neighbour who may not exist gets a second to connect. It may have to ask others for a first token, as Azure's does. */
@@ -67,52 +65,10 @@ struct http_many {
 	struct http_transfer *free;
 };
 
-static struct {
-	__typeof__(curl_global_init) *global_init;
-	__typeof__(curl_getdate) *getdate;
-	__typeof__(curl_easy_init) *easy_init;
-	__typeof__(curl_easy_setopt) *easy_setopt;
-	__typeof__(curl_easy_perform) *easy_perform;
-	__typeof__(curl_easy_getinfo) *easy_getinfo;
-	__typeof__(curl_easy_strerror) *easy_strerror;
-	__typeof__(curl_easy_cleanup) *easy_cleanup;
-	__typeof__(curl_slist_append) *slist_append;
-	__typeof__(curl_slist_free_all) *slist_free_all;
-	__typeof__(curl_multi_init) *multi_init;
-	__typeof__(curl_multi_setopt) *multi_setopt;
-	__typeof__(curl_multi_add_handle) *multi_add_handle;
-	__typeof__(curl_multi_remove_handle) *multi_remove_handle;
-	__typeof__(curl_multi_socket_action) *multi_socket_action;
-	__typeof__(curl_multi_info_read) *multi_info_read;
-	__typeof__(curl_multi_cleanup) *multi_cleanup;
-} curl;
-
-#define NAME(name)                                \
-	{                                         \
-		"curl_" #name, (void *)&curl.name \
-	}
-static const struct library_name names[] = {
-    NAME(global_init),         NAME(getdate),
-    NAME(easy_init),           NAME(easy_setopt),
-    NAME(easy_perform),        NAME(easy_getinfo),
-    NAME(easy_strerror),       NAME(easy_cleanup),
-    NAME(slist_append),        NAME(slist_free_all),
-    NAME(multi_init),          NAME(multi_setopt),
-    NAME(multi_add_handle),    NAME(multi_remove_handle),
-    NAME(multi_socket_action), NAME(multi_info_read),
-    NAME(multi_cleanup),
-};
-
 int http_prepare(struct diag *diag)
 {
-	const char *why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
+	const char *why = curl_load();
 
-	if (why) /* Debian has both */
-		why = library_load("libcurl-gnutls.so.4", names, BASE_ARRAY_LEN(names));
-	if (why) /* why not the first */
-		why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
-	if (!why && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		why = "it does not begin";
 	if (why)
 		return diag_fail(diag, -ENOENT,
 				 "data sets in object stores need libcurl (Debian: package "

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * libcurl, for etcd's JSON gateway. It is found when the program runs, and needed by nobody who has no etcd: it brings
- * twenty other libraries along. Answers are a server's, which may be anybody: they are bounded here, and looked at
- * elsewhere. Redirections are not followed, no proxy is used, and nothing but HTTP is spoken.
+ * libcurl (base/curl.h), for etcd's JSON gateway: needed by nobody who has no etcd. Answers are a server's, which may be anybody:
+ * they are bounded here, and looked at elsewhere. Redirections are not followed, no proxy is used, and nothing but HTTP is
+ * spoken.
  */
 
 #include "cluster/peers/peers_http.h"
 
-#define CURL_DISABLE_TYPECHECK
-#include <curl/curl.h>
 #include <stdio.h>
 
-#include "base/library.h"
+#include "base/curl.h"
 
 #define CONNECT_MS 2000L
 
@@ -32,42 +30,10 @@ struct peers_http {
 	void *arg;
 };
 
-static struct {
-	__typeof__(curl_global_init) *global_init;
-	__typeof__(curl_easy_init) *easy_init;
-	__typeof__(curl_easy_setopt) *easy_setopt;
-	__typeof__(curl_easy_perform) *easy_perform;
-	__typeof__(curl_easy_getinfo) *easy_getinfo;
-	__typeof__(curl_easy_strerror) *easy_strerror;
-	__typeof__(curl_easy_cleanup) *easy_cleanup;
-	__typeof__(curl_slist_append) *slist_append;
-	__typeof__(curl_slist_free_all) *slist_free_all;
-	__typeof__(curl_multi_init) *multi_init;
-	__typeof__(curl_multi_add_handle) *multi_add_handle;
-	__typeof__(curl_multi_remove_handle) *multi_remove_handle;
-	__typeof__(curl_multi_perform) *multi_perform;
-	__typeof__(curl_multi_poll) *multi_poll;
-	__typeof__(curl_multi_info_read) *multi_info_read;
-	__typeof__(curl_multi_cleanup) *multi_cleanup;
-} curl;
-
-#define NAME(name)                                \
-	{                                         \
-		"curl_" #name, (void *)&curl.name \
-	}
-static const struct library_name names[] = {
-    NAME(global_init),    NAME(easy_init),     NAME(easy_setopt),      NAME(easy_perform),
-    NAME(easy_getinfo),   NAME(easy_strerror), NAME(easy_cleanup),     NAME(slist_append),
-    NAME(slist_free_all), NAME(multi_init),    NAME(multi_add_handle), NAME(multi_remove_handle),
-    NAME(multi_perform),  NAME(multi_poll),    NAME(multi_info_read),  NAME(multi_cleanup),
-};
-
 int peers_http_prepare(struct diag *diag)
 {
-	const char *why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
+	const char *why = curl_load();
 
-	if (!why && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		why = "it does not begin";
 	if (why)
 		diag_set(diag,
 			 "peers = etcd needs libcurl (Debian: package libcurl4), which cannot be "
