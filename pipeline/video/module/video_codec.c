@@ -3,9 +3,7 @@
  * Decoders, by libavcodec: one thread, and only codecs of the list, in which there is a family that data sets are made of.
  * A packet's number goes along with it in the place of its time, and comes out with its picture: no decoder orders by times.
  *
- * Damage is an error, not a grey picture. What a decoder calls an error is one; it is told to call one what it would conceal
- * (err_detect), but for H.264, whose decoder then refuses files over remarks that are no pixels: it says by decode_error_flags
- * what it has concealed.
+ * Damage is an error, not a grey picture: what a decoder would conceal it is told to call an error (err_detect=explode).
  *
  * The library writes no messages: the last one is kept, for the error.
  *
@@ -15,6 +13,7 @@
 #include "pipeline/video/module/video_codec.h"
 
 #include <libavcodec/avcodec.h>
+#include <libavcodec/bsf.h>
 
 #define VIDEO_MOST_ALLOC ((size_t)1 << 30) /* in one piece */
 
@@ -86,8 +85,7 @@ static int video_codec_open(struct video_codec *codec, const AVCodec *decoder)
 	context->max_pixels = VIDEO_MOST_PIXELS;
 	context->has_b_frames =
 	    BASE_MAX(context->has_b_frames, (int)BASE_MIN(codec->file->delay, VIDEO_MOST_DELAY));
-	context->err_recognition =
-	    decoder->id == AV_CODEC_ID_H264 ? AV_EF_CRCCHECK : AV_EF_CRCCHECK | AV_EF_EXPLODE;
+	context->err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE;
 	return avcodec_open2(context, decoder, NULL);
 }
 
@@ -161,7 +159,11 @@ int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
 	to->dts = AV_NOPTS_VALUE;
 	to->flags = packet->is_key ? AV_PKT_FLAG_KEY : 0;
 	codec->context->skip_frame = is_passed ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
+	*video_words = '\0';
 	r = avcodec_send_packet(codec->context, to);
+	/* It says so, and makes a grey picture in the place of the one that is missing. */
+	if (r == 0 && strncmp(video_words, "Could not find ref", strlen("Could not find ref")) == 0)
+		r = AVERROR_INVALIDDATA;
 	return video_codec_answer(r);
 }
 
@@ -189,4 +191,33 @@ int video_codec_take(struct video_codec *codec, struct video_picture *ret)
 									   : UINT32_MAX;
 	ret->is_damaged = frame->decode_error_flags || frame->flags & AV_FRAME_FLAG_CORRUPT;
 	return 0;
+}
+
+/* ---- packets with two pictures ---- */
+
+int video_unpack_new(struct AVCodecParameters *parameters, struct AVBSFContext **ret)
+{
+	const AVBitStreamFilter *filter = av_bsf_get_by_name("mpeg4_unpack_bframes");
+	AVBSFContext *context = NULL;
+
+	if (filter && av_bsf_alloc(filter, &context) == 0 &&
+	    avcodec_parameters_copy(context->par_in, parameters) >= 0 &&
+	    av_bsf_init(context) == 0 &&
+	    avcodec_parameters_copy(parameters, context->par_out) >= 0) {
+		*ret = context;
+		return 0;
+	}
+	av_bsf_free(&context);
+	return -ENOMEM;
+}
+
+bool video_unpack(struct AVBSFContext *unpack, struct AVPacket *packet)
+{
+	return av_bsf_send_packet(unpack, packet) == 0 &&
+	       av_bsf_receive_packet(unpack, packet) == 0;
+}
+
+void video_unpack_free(struct AVBSFContext **unpack)
+{
+	av_bsf_free(unpack);
 }

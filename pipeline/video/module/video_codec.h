@@ -6,6 +6,9 @@
 #include "pipeline/video/module/video_file.h"
 
 struct video_codec;
+struct AVBSFContext;
+struct AVPacket;
+struct AVCodecParameters;
 
 struct video_picture { /* as it was coded; the codec's until it is asked for the next */
 	const uint8_t *plane[4];
@@ -34,3 +37,10 @@ int video_codec_put(struct video_codec *codec, uint32_t packet, bool is_passed);
 int video_codec_take(struct video_codec *codec, struct video_picture *ret);
 /* What the library said last that was wrong; "": nothing. */
 const char *video_codec_words(const struct video_codec *codec);
+
+/* MPEG-4 of AVI may have two pictures in a packet, and in the next a filler: a picture in each, as elsewhere. parameters are those
+ * before and behind. 0 or -ENOMEM; *ret is freed by video_unpack_free(). */
+int video_unpack_new(struct AVCodecParameters *parameters, struct AVBSFContext **ret);
+/* In the packet's place. false: nothing comes of it. */
+bool video_unpack(struct AVBSFContext *unpack, struct AVPacket *packet);
+void video_unpack_free(struct AVBSFContext **unpack);

@@ -18,9 +18,12 @@
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
 
+#include "pipeline/video/module/video_codec.h"
+
 #define VIDEO_BUFFER (64 << 10)
 #define VIDEO_STREAMS 64
-#define VIDEO_NEAR 64 /* bytes of a container's own before a packet's */
+#define VIDEO_LEAST_MPEG4 20 /* bytes of a packet that has a picture for sure */
+#define VIDEO_NEAR 64        /* bytes of a container's own before a packet's */
 
 struct video_source {
 	const uint8_t *data;
@@ -215,8 +218,10 @@ static int video_head_of(struct video_file *file, const AVStream *stream,
 	default:
 		file->is_reordered = false;
 	}
-	/* In MPEG-4 such a packet may have a picture of the next one. */
-	file->can_pass = stream->codecpar->codec_id != AV_CODEC_ID_MPEG4;
+	/* Others keep what they learn from such a picture, or have a part of the next one in its packet. */
+	file->can_pass = stream->codecpar->codec_id == AV_CODEC_ID_H264 ||
+			 stream->codecpar->codec_id == AV_CODEC_ID_HEVC ||
+			 stream->codecpar->codec_id == AV_CODEC_ID_MPEG2VIDEO;
 	file->parameters = avcodec_parameters_alloc();
 	if (!file->parameters || avcodec_parameters_copy(file->parameters, stream->codecpar) < 0)
 		return video_refuse(AVERROR(ENOMEM), ret_error);
@@ -275,6 +280,30 @@ static bool video_is_hidden(const struct video_file *file, const AVPacket *packe
 	return false;
 }
 
+/* The kind of MPEG-4's picture: 0 I, 1 P, 2 B, 3 S; or -1. */
+static int video_kind_of_mpeg4(const uint8_t *data, size_t size)
+{
+	const uint8_t *head = memmem(data, size, "\0\0\1\xb6", 4);
+
+	return head && head + 4 < data + size ? head[4] >> 6 : -1;
+}
+
+/* AVI also calls the filler behind a key frame one. */
+static bool video_is_key(const struct video_file *file, const AVPacket *packet)
+{
+	return packet->flags & AV_PKT_FLAG_KEY &&
+	       (file->parameters->codec_id != AV_CODEC_ID_MPEG4 ||
+		video_kind_of_mpeg4(packet->data, (size_t)packet->size) == 0);
+}
+
+/* So that their differences are in bounds. */
+static int64_t video_time(int64_t time)
+{
+	const int64_t most = INT64_C(1) << 60;
+
+	return time == AV_NOPTS_VALUE ? time : BASE_MIN(BASE_MAX(time, -most), most);
+}
+
 static int video_add(struct video_file *file, const AVPacket *packet,
 		     struct pipeline_error *ret_error)
 {
@@ -293,10 +322,10 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "it is encrypted");
 	to = &file->packet[file->packets];
 	*to = (struct video_packet){
-	    .time = packet->pts,
-	    .decoded = packet->dts,
+	    .time = video_time(packet->pts),
+	    .decoded = video_time(packet->dts),
 	    .size = (uint32_t)packet->size,
-	    .is_key = packet->flags & AV_PKT_FLAG_KEY,
+	    .is_key = video_is_key(file, packet),
 	    .is_lost = packet->flags & AV_PKT_FLAG_CORRUPT,
 	    .shown = packet->flags & AV_PKT_FLAG_DISCARD || video_is_hidden(file, packet)
 			 ? VIDEO_NOT_SHOWN
@@ -314,48 +343,54 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 static int video_add_all(struct video_file *file, AVFormatContext *context, int stream,
 			 struct pipeline_error *ret_error)
 {
+	const bool is_mpeg4 = file->parameters->codec_id == AV_CODEC_ID_MPEG4;
+	struct AVBSFContext *unpack = NULL;
 	AVPacket *packet = av_packet_alloc();
 	int rc = packet ? 0 : -ENOMEM;
 	int r = 0;
 
+	if (rc == 0 && is_mpeg4)
+		rc = video_unpack_new(file->parameters, &unpack);
 	while (rc == 0 && (r = av_read_frame(context, packet)) >= 0) {
-		if (packet->stream_index == stream && packet->size > 0)
+		if (packet->stream_index == stream && packet->size > 0 &&
+		    (!unpack || (video_unpack(unpack, packet) && packet->size > 0)))
 			rc = video_add(file, packet, ret_error);
 		av_packet_unref(packet);
 	}
 	av_packet_free(&packet);
+	video_unpack_free(&unpack);
+	if (rc == 0 && file->packets == 0 && r != AVERROR_EOF)
+		rc = video_refuse(r, ret_error);
 	return rc == 0 && r == AVERROR(ENOMEM) ? -ENOMEM : rc;
 }
 
 /* ---- what is shown ---- */
 
-/* MPEG-4: a picture that others are made of is shown when the next such is decoded. */
-static void video_order_mpeg4(struct video_file *file)
+/* MPEG-4: a picture that others are made of is shown when the next such is decoded. false: a packet is so small that it may be no
+ * picture, but "as the one before". */
+static bool video_order_mpeg4(struct video_file *file)
 {
-	int64_t time = 0;
 	struct video_packet *held = NULL;
+	int64_t time = 0;
 
 	for (uint32_t i = 0; i < file->packets; i++) {
 		struct video_packet *packet = &file->packet[i];
-		const uint8_t *data = video_file_bytes(file, packet);
-		unsigned kind = 0;
+		const bool is_b =
+		    video_kind_of_mpeg4(video_file_bytes(file, packet), packet->size) == 2;
 
-		for (uint32_t at = 0; at + 4 < packet->size; at++) {
-			if (memcmp(data + at, "\0\0\1\xb6", 4) == 0) {
-				kind = data[at + 4] >> 6;
-				break;
-			}
-		}
-		if (kind == 2 || packet->size < 8) { /* B, or "as was packed with the one before" */
+		if (packet->size < VIDEO_LEAST_MPEG4)
+			return false;
+		if (!is_b) {
+			if (held)
+				held->time = time++;
+			held = packet;
+		} else {
 			packet->time = time++;
-			continue;
 		}
-		if (held)
-			held->time = time++;
-		held = packet;
 	}
 	if (held)
 		held->time = time;
+	return true;
 }
 
 static int video_compare(const void *a, const void *b, void *packets)
@@ -441,16 +476,34 @@ static void video_times(struct video_file *file, AVRational unit, bool is_guess)
 
 void video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n)
 {
-	file->frames = BASE_MIN(n, file->frames); /* their times stay */
+	uint32_t kept = 0, of = 0;
+
+	for (uint32_t i = 0; i < file->packets; i++)
+		file->packet[i].time =
+		    file->packet[i].shown == VIDEO_NOT_SHOWN ? -1 : (int64_t)of++;
 	for (uint32_t i = 0; i < file->packets; i++)
 		file->packet[i].shown = VIDEO_NOT_SHOWN;
-	for (uint32_t i = 0; i < file->frames; i++) {
-		file->shown[i] = packet[i];
-		file->packet[packet[i]].shown = i;
-		file->packet[packet[i]].time = i;
+	file->frames = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct video_packet *at = &file->packet[packet[i]];
+
+		if (at->time < 0 || at->shown != VIDEO_NOT_SHOWN)
+			continue;
+		file->shown[file->frames] = packet[i];
+		at->shown = file->frames++;
 	}
-	for (uint32_t i = 0; i < file->packets; i++)
-		file->packet[i].is_key &= file->packet[i].shown != VIDEO_NOT_SHOWN;
+	for (uint32_t i = 0; i < file->packets; i++) {
+		struct video_packet *at = &file->packet[i];
+
+		if (at->shown == VIDEO_NOT_SHOWN) {
+			at->is_key = false;
+			continue;
+		}
+		file->time_us[kept++] = file->time_us[at->time];
+		at->time = at->shown;
+	}
+	for (uint32_t i = file->frames; i-- > 0;)
+		file->time_us[i] -= file->time_us[0];
 	file->is_order_open = false;
 }
 
@@ -465,10 +518,11 @@ static bool video_guess_order(struct video_file *file, const AVFormatContext *co
 		return false;
 	for (uint32_t i = 0; i < file->packets; i++)
 		file->packet[i].time = i;
-	if (file->parameters->codec_id == AV_CODEC_ID_MPEG4)
-		video_order_mpeg4(file);
-	else
-		file->is_order_open = file->is_reordered;
+	file->is_order_open =
+	    file->is_reordered &&
+	    (file->parameters->codec_id != AV_CODEC_ID_MPEG4 || !video_order_mpeg4(file));
+	for (uint32_t i = 0; i < file->packets && file->is_order_open; i++)
+		file->packet[i].time = i;
 	return true;
 }
 

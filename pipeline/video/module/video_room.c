@@ -4,14 +4,15 @@
  *
  * A frame is decoded from a key frame that is coded and shown before it: what is coded after a key frame and shown before it
  * may be made of pictures from before, so such a frame begins a key frame earlier. Hence its bytes do not depend on how it was
- * come to. Where the decoder still does not give it (a stream that heals itself over several pictures after a key frame), one
- * more is gone back, to the file's first.
+ * come to. Where the decoder still does not give it (a stream that heals itself over several pictures after a key frame), some
+ * more are gone back.
  */
 
 #include "pipeline/video/module/video_rgb.h"
 #include "pipeline/video/video_module.h"
 
-#define VIDEO_LATE 64 /* packets after its own by which a picture must have come */
+#define VIDEO_MOST_BACK 4 /* key frames */
+#define VIDEO_LATE 64     /* packets after its own by which a picture must have come */
 
 struct video_room {
 	struct video_file file;
@@ -21,6 +22,7 @@ struct video_room {
 	uint32_t next;             /* packet that the decoder gets next */
 	uint32_t start;            /* that it got first; NONE: none yet */
 	bool is_over;              /* it was told that there are no more */
+	bool is_tainted;           /* it met damage: nothing behind is decoded on from here */
 	uint32_t late[VIDEO_LATE]; /* packets before next whose pictures have not come */
 	unsigned n_late;
 	uint32_t made; /* the frame that is in rgb; NONE */
@@ -62,7 +64,7 @@ static void video_seek_to(struct video_room *room, uint32_t packet)
 	if (room->start != VIDEO_NONE)
 		video_codec_reset(room->codec);
 	room->next = room->start = packet;
-	room->is_over = false;
+	room->is_over = room->is_tainted = false;
 	room->n_late = 0;
 }
 
@@ -98,7 +100,7 @@ static void video_came(struct video_room *room, uint32_t packet)
 
 static bool video_can_go_on(const struct video_room *room, uint32_t wanted)
 {
-	if (room->start == VIDEO_NONE || wanted < room->start)
+	if (room->start == VIDEO_NONE || room->is_tainted || wanted < room->start)
 		return false;
 	return wanted >= room->next ? !room->is_over : video_is_late(room, wanted);
 }
@@ -112,13 +114,33 @@ static int video_bad(const struct video_room *room, uint32_t number,
 			  *words ? words : "damaged");
 }
 
+/* That packet, or its picture, is damaged. 0: so what; else an error. A frame's fate is its own and that of what is decoded before
+ * it: however it is come to, it is the same. What is shown before the first key frame need not be right. */
+static int video_meet_damage(struct video_room *room, uint32_t packet, uint32_t number,
+			     struct pipeline_error *ret_error)
+{
+	const struct video_file *file = &room->file;
+	const struct video_packet *at;
+
+	if (packet >= file->packets)
+		return video_bad(room, number, ret_error);
+	at = &file->packet[packet];
+	if (packet < room->start ||
+	    (file->is_reordered && at->time < file->packet[room->start].time))
+		return 0;
+	room->is_tainted = true;
+	if (packet > file->shown[number])
+		return 0;
+	return video_bad(room, at->shown == VIDEO_NOT_SHOWN ? number : at->shown, ret_error);
+}
+
 /* The next packet to the decoder. */
 static int video_put_next(struct video_room *room, uint32_t number,
 			  struct pipeline_error *ret_error)
 {
 	const struct video_file *file = &room->file;
 	const uint32_t wanted = file->shown[number], packet = room->next;
-	const struct video_packet *p = &file->packet[packet];
+	const struct video_packet *at = &file->packet[packet];
 	bool is_passed;
 	int rc;
 
@@ -126,21 +148,16 @@ static int video_put_next(struct video_room *room, uint32_t number,
 		room->is_over = true;
 		return video_codec_put(room->codec, VIDEO_NONE, false) == -ENOMEM ? -ENOMEM : 0;
 	}
-	is_passed =
-	    file->can_pass && packet < wanted && (p->shown == VIDEO_NOT_SHOWN || p->shown < number);
+	is_passed = file->can_pass && packet < wanted &&
+		    (at->shown == VIDEO_NOT_SHOWN || at->shown < number);
 	room->next++;
 	if (room->n_late == VIDEO_LATE)
 		memmove(room->late, room->late + 1, --room->n_late * sizeof(*room->late));
 	if (!is_passed)
 		room->late[room->n_late++] = packet;
 	rc = video_codec_put(room->codec, packet, is_passed);
-	/* What is shown before the key frame need not be right. */
-	if (p->is_lost || rc == PIPELINE_E_BAD) {
-		if (packet > room->start && file->is_reordered &&
-		    p->time < file->packet[room->start].time)
-			return 0;
-		return video_bad(room, p->shown == VIDEO_NOT_SHOWN ? number : p->shown, ret_error);
-	}
+	if (rc == PIPELINE_E_BAD || (rc == 0 && at->is_lost))
+		rc = video_meet_damage(room, packet, number, ret_error);
 	return rc;
 }
 
@@ -151,33 +168,28 @@ static int video_go_on(struct video_room *room, uint32_t number, struct video_pi
 		       struct pipeline_error *ret_error)
 {
 	const uint32_t wanted = room->file.shown[number];
+	int rc = 0;
 
-	for (;;) {
-		int rc = room->start == room->next ? VIDEO_CODEC_E_MORE
-						   : video_codec_take(room->codec, ret);
-
+	while (rc == 0) {
+		rc = room->start == room->next ? VIDEO_CODEC_E_MORE
+					       : video_codec_take(room->codec, ret);
 		if (rc == 0) {
 			video_came(room, ret->packet);
+			if (ret->is_damaged)
+				rc = video_meet_damage(room, ret->packet, number, ret_error);
 			if (ret->packet == wanted)
-				return ret->is_damaged ? video_bad(room, number, ret_error) : 0;
-			if (ret->is_damaged && ret->packet >= room->start &&
-			    ret->packet < room->file.packets &&
-			    room->file.packet[ret->packet].time >=
-				room->file.packet[room->start].time)
-				return video_bad(room, room->file.packet[ret->packet].shown,
-						 ret_error);
-			continue;
-		}
-		if (rc == VIDEO_CODEC_E_END || (rc == VIDEO_CODEC_E_MORE && room->next > wanted &&
-						room->next - wanted > VIDEO_LATE))
-			return VIDEO_ROOM_E_NOT_COME;
-		if (rc == VIDEO_CODEC_E_MORE)
+				break;
+		} else if (rc == VIDEO_CODEC_E_END ||
+			   (rc == VIDEO_CODEC_E_MORE && room->next > wanted &&
+			    room->next - wanted > VIDEO_LATE)) {
+			rc = VIDEO_ROOM_E_NOT_COME;
+		} else if (rc == VIDEO_CODEC_E_MORE) {
 			rc = video_put_next(room, number, ret_error);
-		else if (rc == PIPELINE_E_BAD)
-			rc = video_bad(room, number, ret_error);
-		if (rc != 0)
-			return rc;
+		} else if (rc == PIPELINE_E_BAD) {
+			rc = video_meet_damage(room, room->next - 1, number, ret_error);
+		}
 	}
+	return rc;
 }
 
 static int video_decode(struct video_room *room, uint32_t number, struct video_picture *ret,
@@ -185,6 +197,8 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 {
 	const uint32_t wanted = room->file.shown[number];
 	uint32_t key = video_key(room, number, wanted + 1);
+	struct pipeline_error error;
+	unsigned back = 0;
 	int rc;
 
 	if (key == VIDEO_NONE)
@@ -195,14 +209,17 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 	for (;;) {
 		const uint32_t start = room->start;
 
-		rc = video_go_on(room, number, ret, ret_error);
-		if (rc != VIDEO_ROOM_E_NOT_COME)
+		rc = video_go_on(room, number, ret, &error);
+		if (rc == 0 || rc == -ENOMEM)
 			break;
-		key = video_key(room, number, start);
-		if (key == VIDEO_NONE) {
-			rc = video_bad(room, number, ret_error);
+		if (rc == VIDEO_ROOM_E_NOT_COME)
+			video_bad(room, number, &error);
+		if (back == 0)
+			*ret_error = error;
+		key = ++back < VIDEO_MOST_BACK ? video_key(room, number, start) : VIDEO_NONE;
+		rc = PIPELINE_E_BAD;
+		if (key == VIDEO_NONE)
 			break;
-		}
 		video_seek_to(room, key);
 	}
 	if (rc != 0) {
