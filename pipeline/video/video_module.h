@@ -28,13 +28,14 @@ struct video_module {
 	uint32_t version;
 	int (*room_new)(struct video_room **ret); /* 0 or -ENOMEM */
 	void (*room_free)(struct video_room *room);
-	/* The file's bytes (hostile), which stay where they are until close. Reads heads and packets, decodes nothing.
-	 * 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
+	/* The file's bytes (hostile), which stay where they are until close. Reads heads and packets, decodes the first
+	 * frame, for its size.
+	 * 0, or PIPELINE_E_BAD with *ret_error. */
 	int (*open)(struct video_room *room, const void *data, size_t size, struct video_head *ret,
 		    struct pipeline_error *ret_error);
 	/* That frame of head's, in RGB, 8 bits, height x width x 3 without gaps; the room's until the next call. Cheap in
 	 * ascending order: decodes from the last key frame or from where it is. The same frame has the same bytes however
-	 * it was come to. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
+	 * it was come to. 0, or PIPELINE_E_BAD with *ret_error. */
 	int (*frame)(struct video_room *room, uint32_t number, const uint8_t **ret,
 		     struct pipeline_error *ret_error);
 	/* How many frames must be decoded to have those (ascending), key frames before them too: for the patience. */

@@ -28,6 +28,7 @@
 struct video_source {
 	const uint8_t *data;
 	int64_t size, at;
+	AVIOContext *io; /* owned; the context forgets it when it fails to open */
 };
 
 static int video_read(void *opaque, uint8_t *to, int room)
@@ -94,12 +95,11 @@ static int video_refuse(int why, struct pipeline_error *ret_error)
 	char text[AV_ERROR_MAX_STRING_SIZE];
 
 	if (why == AVERROR(ENOMEM))
-		return video_fail(ret_error, PIPELINE_FAIL_MEMORY, "no memory for the video");
+		return -ENOMEM;
 	av_strerror(why, text, sizeof(text));
 	return video_fail(ret_error, PIPELINE_FAIL_DECODE, "%s", text);
 }
 
-/* The context is the caller's, also with an error. */
 static int video_begin(struct video_source *source, AVFormatContext **ret,
 		       struct pipeline_error *ret_error)
 {
@@ -118,37 +118,34 @@ static int video_begin(struct video_source *source, AVFormatContext **ret,
 		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "this FFmpeg reads no %s",
 				  name);
 	buffer = av_malloc(VIDEO_BUFFER);
-	context = avformat_alloc_context();
-	if (context && buffer)
-		context->pb = avio_alloc_context(buffer, VIDEO_BUFFER, 0, source, video_read, NULL,
-						 video_seek);
-	if (!context || !context->pb) {
+	if (buffer)
+		source->io = avio_alloc_context(buffer, VIDEO_BUFFER, 0, source, video_read, NULL,
+						video_seek);
+	if (!source->io) {
 		av_free(buffer);
-		avformat_free_context(context);
-		return video_refuse(AVERROR(ENOMEM), ret_error);
+		return -ENOMEM;
 	}
+	context = avformat_alloc_context();
+	if (!context)
+		return -ENOMEM;
+	context->pb = source->io;
 	context->flags |= AVFMT_FLAG_CUSTOM_IO;
 	context->io_open = video_open_no_other;
 	context->max_streams = VIDEO_STREAMS;
 	context->protocol_whitelist = av_strdup("");
-	*ret = context;
-	r = avformat_open_input(ret, NULL, format, NULL);
-	if (r < 0) { /* frees the context, but for what is ours */
-		av_freep(&context->pb);
-		*ret = NULL;
+	r = avformat_open_input(&context, NULL, format, NULL); /* frees it, if it fails */
+	if (r < 0)
 		return video_refuse(r, ret_error);
-	}
+	*ret = context;
 	return 0;
 }
 
-static void video_end(AVFormatContext *context)
+static void video_end(struct video_source *source, AVFormatContext *context)
 {
-	AVIOContext *io = context ? context->pb : NULL;
-
 	avformat_close_input(&context);
-	if (io)
-		av_freep(&io->buffer);
-	avio_context_free(&io);
+	if (source->io)
+		av_freep(&source->io->buffer);
+	avio_context_free(&source->io);
 }
 
 static bool video_is_better(const AVStream *a, const AVStream *b)
@@ -224,7 +221,7 @@ static int video_head_of(struct video_file *file, const AVStream *stream,
 			 stream->codecpar->codec_id == AV_CODEC_ID_MPEG2VIDEO;
 	file->parameters = avcodec_parameters_alloc();
 	if (!file->parameters || avcodec_parameters_copy(file->parameters, stream->codecpar) < 0)
-		return video_refuse(AVERROR(ENOMEM), ret_error);
+		return -ENOMEM;
 	return 0;
 }
 
@@ -326,7 +323,6 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 	    .decoded = video_time(packet->dts),
 	    .size = (uint32_t)packet->size,
 	    .is_key = video_is_key(file, packet),
-	    .is_lost = packet->flags & AV_PKT_FLAG_CORRUPT,
 	    .shown = packet->flags & AV_PKT_FLAG_DISCARD || video_is_hidden(file, packet)
 			 ? VIDEO_NOT_SHOWN
 			 : 0,
@@ -359,9 +355,9 @@ static int video_add_all(struct video_file *file, AVFormatContext *context, int 
 	}
 	av_packet_free(&packet);
 	video_unpack_free(&unpack);
-	if (rc == 0 && file->packets == 0 && r != AVERROR_EOF)
+	if (rc == 0 && ((file->packets == 0 && r != AVERROR_EOF) || r == AVERROR(ENOMEM)))
 		rc = video_refuse(r, ret_error);
-	return rc == 0 && r == AVERROR(ENOMEM) ? -ENOMEM : rc;
+	return rc;
 }
 
 /* ---- what is shown ---- */
@@ -576,7 +572,7 @@ int video_file_open(struct video_file *file, const void *data, size_t size,
 	rc = video_begin(&source, &context, ret_error);
 	if (rc == 0)
 		rc = video_file_read(file, context, ret_error);
-	video_end(context);
+	video_end(&source, context);
 	return rc;
 }
 

@@ -22,7 +22,7 @@ struct video_packet {
 	uint64_t at;     /* in the file, or in copied */
 	uint32_t size;
 	uint32_t shown; /* its frame's number among those shown, or VIDEO_NOT_SHOWN */
-	bool is_key, is_copied, is_lost; /* is_lost: the container says that some of it is */
+	bool is_key, is_copied;
 };
 
 struct video_file {

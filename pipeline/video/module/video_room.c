@@ -156,7 +156,7 @@ static int video_put_next(struct video_room *room, uint32_t number,
 	if (!is_passed)
 		room->late[room->n_late++] = packet;
 	rc = video_codec_put(room->codec, packet, is_passed);
-	if (rc == PIPELINE_E_BAD || (rc == 0 && at->is_lost))
+	if (rc == PIPELINE_E_BAD)
 		rc = video_meet_damage(room, packet, number, ret_error);
 	return rc;
 }
@@ -268,8 +268,16 @@ static int video_check(const struct video_picture *picture, struct pipeline_erro
 	return 0;
 }
 
-static int video_room_open(struct video_room *room, const void *data, size_t size,
-			   struct video_head *ret, struct pipeline_error *ret_error)
+/* A file may ask for any memory. */
+static int video_end(int rc, struct pipeline_error *ret_error)
+{
+	return rc == -ENOMEM
+		   ? video_fail(ret_error, PIPELINE_FAIL_MEMORY, "no memory for the video")
+		   : rc;
+}
+
+static int video_begin(struct video_room *room, const void *data, size_t size,
+		       struct video_head *ret, struct pipeline_error *ret_error)
 {
 	struct video_file *file = &room->file;
 	struct video_picture picture;
@@ -306,6 +314,12 @@ static int video_room_open(struct video_room *room, const void *data, size_t siz
 	return 0;
 }
 
+static int video_room_open(struct video_room *room, const void *data, size_t size,
+			   struct video_head *ret, struct pipeline_error *ret_error)
+{
+	return video_end(video_begin(room, data, size, ret, ret_error), ret_error);
+}
+
 static int video_room_frame(struct video_room *room, uint32_t number, const uint8_t **ret,
 			    struct pipeline_error *ret_error)
 {
@@ -328,25 +342,21 @@ static int video_room_frame(struct video_room *room, uint32_t number, const uint
 	}
 	if (rc == 0)
 		*ret = room->pixels;
-	return rc;
+	return video_end(rc, ret_error);
 }
 
 static uint32_t video_room_cost(const struct video_room *room, const uint32_t *number, uint32_t n)
 {
-	uint32_t next = room->start == VIDEO_NONE ? 0 : room->next, cost = 0;
-	bool is_anew = room->start == VIDEO_NONE;
+	uint32_t next = room->next, cost = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t wanted = room->file.shown[number[i]];
 		const uint32_t key = video_key(room, number[i], wanted + 1);
 
-		if (key != VIDEO_NONE && (is_anew || key > next))
+		if (key != VIDEO_NONE && (key > next || (i == 0 && !video_can_go_on(room, wanted))))
 			next = key;
-		is_anew = false;
-		if (wanted >= next) {
-			cost += wanted + 1 - next;
-			next = wanted + 1;
-		}
+		cost += wanted >= next ? wanted + 1 - next : 0;
+		next = BASE_MAX(next, wanted + 1);
 	}
 	return cost;
 }
