@@ -7,6 +7,8 @@
  * 255, which is what convert("RGB") makes of Pillow's mode "I". Numbers are what Python's int()
  * reads, of at most ten characters; a comment is as if it were not there, not even a blank.
  *
+ * Raw RGB of 8 bits, which frames of videos come as (video_frames.c), is given by rows.
+ *
  * Plain files are read in blocks of PNM_BLOCK bytes as Pillow does, for what stands behind the last
  * pixel is judged up to the end of its block: bits must be bits; a word of more than ten characters
  * is an error, any other is not looked at.
@@ -14,6 +16,7 @@
 
 #include <math.h>
 #include "pipeline/formats/decode_format.h"
+#include "pipeline/formats/decode_planes.h"
 
 #define PNM_BLOCK (1 << 20)
 #define PNM_MOST_DIGITS 10
@@ -24,7 +27,9 @@ struct decode_pnm {
 	uint32_t width, height, most;
 	unsigned channels; /* 1, 3; 0: bits */
 	bool is_plain;
-	uint8_t *block; /* of plain files: what is left of a word, and a block; owned */
+	uint8_t *block;          /* of plain files: what is left of a word, and a block; owned */
+	struct picture_box rest; /* rows that wait to be given */
+	struct picture_buffer rows;
 };
 
 static inline bool decode_pnm_is_blank(int c)
@@ -154,20 +159,45 @@ static void decode_pnm_values(const struct decode_pnm *pnm, const uint8_t *from,
 	}
 }
 
+/* RGB of 8 bits, n pixels. What is behind a pixel stands where nobody reads; behind the last one there may be nothing. */
+static void decode_pnm_pixels(const uint8_t *from, uint32_t n, uint8_t *to)
+{
+	for (; n > 1; n--, from += 3, to += 4)
+		memcpy(to, from, 4);
+	if (n > 0)
+		decode_put(to, from[0], from[1], from[2]);
+}
+
+static bool decode_pnm_is_rgb(const struct decode_pnm *pnm)
+{
+	return !pnm->is_plain && pnm->channels == 3 && pnm->most == 255;
+}
+
+/* Bytes of a row of a raw file, if all are there; else PIPELINE_E_BAD with *ret_error. */
+static int decode_pnm_row(const struct decode_pnm *pnm, uint64_t *ret,
+			  struct pipeline_error *ret_error)
+{
+	*ret = ((uint64_t)pnm->width + 7) / 8;
+	if (pnm->channels > 0)
+		*ret = (uint64_t)pnm->width * pnm->channels * (pnm->most > 255 ? 2 : 1);
+	return *ret * pnm->height > pnm->size - pnm->offset ? decode_fail_truncated(ret_error) : 0;
+}
+
 static int decode_pnm_raw(const struct decode_pnm *pnm, const struct picture *to,
 			  struct pipeline_error *ret_error)
 {
-	uint64_t row = ((uint64_t)pnm->width + 7) / 8;
+	uint64_t row;
+	int r = decode_pnm_row(pnm, &row, ret_error);
 
-	if (pnm->channels > 0)
-		row = (uint64_t)pnm->width * pnm->channels * (pnm->most > 255 ? 2 : 1);
-	if (row * pnm->height > pnm->size - pnm->offset)
-		return decode_fail_truncated(ret_error);
+	if (r != 0)
+		return r;
 	for (uint32_t y = 0; y < pnm->height; y++) {
 		const uint8_t *from = pnm->data + pnm->offset + y * row;
 
 		if (pnm->channels == 0)
 			decode_pnm_bits(pnm, from, picture_row(to, y));
+		else if (decode_pnm_is_rgb(pnm))
+			decode_pnm_pixels(from, pnm->width, picture_row(to, y));
 		else
 			decode_pnm_values(pnm, from, picture_row(to, y));
 	}
@@ -345,6 +375,42 @@ static int decode_pnm_whole(void *state, struct picture_buffer *buffer, struct p
 	return r;
 }
 
+static int decode_pnm_rows_start(void *state, const struct picture_box *box,
+				 struct pipeline_error *ret_error)
+{
+	struct decode_pnm *pnm = state;
+	uint64_t row;
+
+	if (!decode_pnm_is_rgb(pnm))
+		return DECODE_E_AGAIN;
+	pnm->rest = *box;
+	return decode_pnm_row(pnm, &row, ret_error);
+}
+
+static int decode_pnm_rows_next(void *state, struct picture *ret, struct decode_band *ret_band,
+				struct pipeline_error *ret_error)
+{
+	struct decode_pnm *pnm = state;
+	struct picture_box *rest = &pnm->rest;
+	const uint32_t rows = BASE_MIN(rest->height, DECODE_PLANES_ROWS);
+	int r = decode_make(&pnm->rows, rows, rest->width, ret, ret_error);
+
+	ret_band->rows = 0;
+	for (uint32_t y = 0; r == 0 && y < rows; y++, rest->top++, rest->height--)
+		decode_pnm_pixels(pnm->data + pnm->offset +
+				      ((size_t)rest->top * pnm->width + rest->left) * 3,
+				  rest->width, picture_row(ret, y));
+	return r;
+}
+
+static void decode_pnm_fini(void *state)
+{
+	struct decode_pnm *pnm = state;
+
+	decode_pnm_close(pnm);
+	picture_buffer_fini(&pnm->rows);
+}
+
 /* Values as they are, whatever the largest one is said to be. */
 static int decode_pnm_labels(void *state, struct picture_buffer *buffer, struct picture *ret,
 			     struct pipeline_error *ret_error)
@@ -373,6 +439,8 @@ const struct decode_format decode_pnm = {
     .open = decode_pnm_open,
     .whole = decode_pnm_whole,
     .labels = decode_pnm_labels,
+    .rows_start = decode_pnm_rows_start,
+    .rows_next = decode_pnm_rows_next,
     .close = decode_pnm_close,
-    .fini = decode_pnm_close,
+    .fini = decode_pnm_fini,
 };
