@@ -212,7 +212,7 @@ static const char *decode_other(const uint8_t *data, size_t size)
 	    {4, 8, "ftypmif1", "a HEIF picture, which is not supported"},
 	    {4, 4, "ftyp", "a video (MP4), which the op video decodes"},
 	    {4, 4, "moov", "a video (MOV), which the op video decodes"},
-	    {0, 4, "\x1a\x45\xdf\xa3", "a video (Matroska or WebM), which the op video decodes"},
+	    {0, 4, "\x1a\x45\xdf\xa3", "a video (Matroska), which the op video decodes"},
 	    {8, 4, "AVI ", "a video (AVI), which the op video decodes"},
 	    {0, 4, "\0\0\x01\xba", "a video (MPEG-1 or -2), which is not supported"},
 	};
