@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from support import SAMPLES, DaemonCase
 EXAMPLES = pathlib.Path(os.environ["top_srcdir"]) / "python/examples"
 LONGEST = 1800  # only ends what hangs: beside much else, imports alone take minutes
 SMALL = ["--size", "32", "--batch-size", "24"]
+CAN_VIDEO = shutil.which("ffmpeg") and os.path.exists(os.path.join(os.environ["ACCESS_LIBEXEC"], "access-video.so"))
 
 
 class ExamplesTest(DaemonCase):
@@ -135,6 +137,42 @@ class ExamplesTest(DaemonCase):
         self.losses(said, 96, 96, 96)
         letters = sum(len(f"a {list(colours)[index % 4]} wall") for index in range(96))
         self.assertEqual(said.count(f"captions of {letters} letters"), 3, said)
+
+    def moving(self, name, colour, across, up):
+        """A video of a square that moves."""
+        file = self.work / f"{name}.mp4"
+        run = subprocess.run(["ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i", f"color=gray:80x60:d=2:r=12", "-f", "lavfi", "-i",
+                              f"color={colour}:20x20:d=2:r=12", "-filter_complex", f"overlay=x='30+{across}*t':y='20+{up}*t'", "-pix_fmt", "yuv420p", file],
+                             check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        return file
+
+    @unittest.skipUnless(CAN_VIDEO, "no ffmpeg, or a build that decodes no videos")
+    def test_videos(self):
+        """Squares that move sideways, up and down, and not at all."""
+        ways = {"across": (14, 0), "up": (0, -10), "still": (0, 0)}
+        for index in range(60):
+            name, number = list(ways)[index % 3], index // 3
+            (self.work / "moving" / name).mkdir(parents=True, exist_ok=True)
+            across, up = (way * (1 if number % 2 else -1) for way in ways[name])
+            colour = f"0x{40 * (number % 6) + 20:02x}{255 - 9 * number:02x}40"
+            shutil.move(self.moving("one", colour, across, up), self.work / "moving" / name / f"{number:02}.mp4")
+        said = self.run_pooled("video.py", self.work / "moving")
+        self.losses(said, 60, 60, 60)
+        self.assertGreater(int(re.findall(r"(\d+) right", said)[-1]), 20, said)
+
+    @unittest.skipUnless(CAN_VIDEO, "no ffmpeg, or a build that decodes no videos")
+    def test_videos_and_captions(self):
+        shard, words = self.work / "clips.tar", {"red": "red", "green": "green", "blue": "blue", "white": "white"}
+        files = {name: self.moving(name, colour, 8, 0).read_bytes() for name, colour in words.items()}
+        with tarfile.open(shard, "w") as tar:
+            for index in range(64):
+                name = list(words)[index % 4]
+                for kind, data in (("mp4", files[name]), ("txt", f"a {name} square moves".encode())):
+                    member = tarfile.TarInfo(f"{index:04}.{kind}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+        self.losses(self.run_pooled("video_captions.py", shard), 64, 64, 64)
 
     def test_segmentation(self):
         """Squares of three colours: which pixel is of which is learned."""
