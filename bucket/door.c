@@ -439,12 +439,13 @@ void door_serve(struct door *door)
 			tell(guest, BUCKET_MOVED, "");
 	fetch_count(door->fetch, &counts);
 	log_line(LOG_LEVEL_INFO, "served",
-		 "requests=%llu bytes=%llu dropped=%llu again=%llu slow=%llu changed=%llu "
-		 "failed=%llu limit=%u",
+		 "requests=%llu bytes=%llu dropped=%llu again=%llu slow=%llu hastened=%llu "
+		 "changed=%llu failed=%llu limit=%u",
 		 (unsigned long long)counts.requests, (unsigned long long)counts.bytes,
 		 (unsigned long long)counts.dropped, (unsigned long long)counts.again,
-		 (unsigned long long)counts.slow, (unsigned long long)counts.changed,
-		 (unsigned long long)counts.failed, counts.limit);
+		 (unsigned long long)counts.slow, (unsigned long long)counts.hastened,
+		 (unsigned long long)counts.changed, (unsigned long long)counts.failed,
+		 counts.limit);
 }
 
 static int add(struct door *door, int fd, void *tag)

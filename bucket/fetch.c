@@ -26,6 +26,7 @@
 	UINT64_C(     \
 	    30000000000) /* a server that is begun anew, or wants fewer questions, is waited for */
 #define FETCH_PROGRESS (256 << 10) /* so many bytes make a try that broke none */
+#define FETCH_OVERTAKEN 20
 #define FETCH_TICK_NS UINT64_C(50000000)
 #define FETCH_SLOW_NS UINT64_C(5000000000)
 #define FETCH_SLOW_BYTES (UINT64_C(32000) * 5)
@@ -48,10 +49,11 @@ struct transfer {
 	int64_t mtime_ns;
 	uint64_t began_ns, slow_ns; /* this try; when it had slow_from, */
 	uint64_t began_from, slow_from;
+	uint64_t overtaken_at; /* answers of others, when so many that began later have come */
 	uint64_t again_ns;
 	uint64_t failing_ns; /* since when, if tries is not 0 */
 	unsigned tries;
-	bool has_head, was_mended;
+	bool has_head, was_mended, was_hastened;
 	enum bucket_status wrong; /* why head() or bytes() wanted no more, */
 	const char *why;
 	unsigned n, next; /* pieces; those before `next` were answered */
@@ -67,6 +69,7 @@ struct fetch {
 	struct transfer_list waiting, running, later, parked;
 	unsigned n_waiting, n_running;
 	bool is_full, is_mending;
+	uint64_t answered;
 	uint64_t tick_ns; /* UINT64_MAX: nothing waits for the clock */
 	struct fetch_counts counts;
 };
@@ -80,7 +83,8 @@ static void move(struct transfer *transfer, struct transfer_list *list)
 	fetch->n_running -= transfer->list == &fetch->running;
 	fetch->n_waiting -= transfer->list == &fetch->waiting;
 	transfer->list = list;
-	if (list == &fetch->waiting && (transfer->tries || transfer->was_mended))
+	if (list == &fetch->waiting &&
+	    (transfer->tries || transfer->was_mended || transfer->was_hastened))
 		TAILQ_INSERT_HEAD(list, transfer,
 				  link); /* it is wanted sooner than what came later */
 	else if (list)
@@ -153,6 +157,7 @@ static bool on_head(void *arg, const struct http_answer *answer)
 	const bool is_whole = transfer->from == 0 && transfer->to == transfer->size;
 
 	transfer->has_head = true;
+	fetch->answered++;
 	transfer->slow_ns = base_now_ns();
 	flow_good(&fetch->flow, transfer->slow_ns - transfer->began_ns, fetch->is_full);
 	fetch->is_full = fetch->n_waiting > 0;
@@ -279,6 +284,7 @@ static int begin(struct transfer *transfer)
 
 	transfer->began_ns = transfer->slow_ns = base_now_ns();
 	transfer->began_from = transfer->slow_from = transfer->from;
+	transfer->overtaken_at = fetch->answered + 2 * fetch->n_running + FETCH_OVERTAKEN;
 	transfer->has_head = false;
 	if (!r)
 		r = http_request_header(&request, "Range: bytes=%llu-%llu",
@@ -400,7 +406,31 @@ void fetch_mended(struct fetch *fetch, bool is_mended, const char *why)
 
 /* ---- the clock ---- */
 
-static void check_slow(struct transfer *transfer, uint64_t now_ns, uint64_t patience_ns)
+static void stop(struct transfer *transfer)
+{
+	http_many_cut(transfer->fetch->many, transfer->running);
+	transfer->running = NULL;
+}
+
+/* Is it this one that is late, and not the server, or this machine? Each is asked for once more. */
+static bool is_late(const struct transfer *transfer, uint64_t now_ns, uint64_t haste_ns)
+{
+	return !transfer->was_hastened && now_ns - transfer->began_ns > haste_ns &&
+	       transfer->fetch->answered >= transfer->overtaken_at;
+}
+
+static void hasten(struct transfer *transfer)
+{
+	struct fetch *fetch = transfer->fetch;
+
+	transfer->was_hastened = true;
+	fetch->counts.hastened++;
+	stop(transfer);
+	move(transfer, &fetch->waiting);
+}
+
+static void check_slow(struct transfer *transfer, uint64_t now_ns, uint64_t haste_ns,
+		       uint64_t patience_ns)
 {
 	struct fetch *fetch = transfer->fetch;
 	const char *why = NULL;
@@ -408,6 +438,8 @@ static void check_slow(struct transfer *transfer, uint64_t now_ns, uint64_t pati
 	if (!transfer->has_head) {
 		if (now_ns - transfer->began_ns > patience_ns)
 			why = "no byte came in time";
+		else if (is_late(transfer, now_ns, haste_ns) && flow_hasten(&fetch->flow))
+			hasten(transfer);
 	} else if (now_ns - transfer->slow_ns >= FETCH_SLOW_NS) {
 		if (transfer->from - transfer->slow_from < FETCH_SLOW_BYTES)
 			why = "fewer than 32 kB came in a second";
@@ -416,8 +448,7 @@ static void check_slow(struct transfer *transfer, uint64_t now_ns, uint64_t pati
 	}
 	if (!why)
 		return;
-	http_many_cut(fetch->many, transfer->running);
-	transfer->running = NULL;
+	stop(transfer);
 	fetch->counts.slow++;
 	try_again(transfer, ETIMEDOUT, why, true);
 }
@@ -426,6 +457,7 @@ static void tick(struct fetch *fetch)
 {
 	const uint64_t now_ns = base_now_ns();
 	const uint64_t patience_ns = flow_patience_ns(&fetch->flow, now_ns);
+	const uint64_t haste_ns = flow_haste_ns(&fetch->flow);
 	struct transfer *transfer, *next;
 
 	for (transfer = TAILQ_FIRST(&fetch->later); transfer; transfer = next) {
@@ -435,7 +467,7 @@ static void tick(struct fetch *fetch)
 	}
 	for (transfer = TAILQ_FIRST(&fetch->running); transfer; transfer = next) {
 		next = TAILQ_NEXT(transfer, link);
-		check_slow(transfer, now_ns, patience_ns);
+		check_slow(transfer, now_ns, haste_ns, patience_ns);
 	}
 	fetch->tick_ns = TAILQ_EMPTY(&fetch->later) && TAILQ_EMPTY(&fetch->running)
 			     ? UINT64_MAX

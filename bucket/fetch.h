@@ -21,6 +21,7 @@ struct fetch_sink {
 struct fetch_counts {
 	uint64_t requests, bytes, dropped; /* dropped: between what was asked */
 	uint64_t again, slow, changed, failed;
+	uint64_t hastened; /* that were late, and asked for again */
 	unsigned waiting, running, limit;
 };
 

@@ -6,6 +6,8 @@
 #define FLOW_FIRST 8
 #define FLOW_ROUNDS 64
 #define FLOW_KNOWN 16 /* answers, before which nothing is known */
+#define FLOW_SAVED (8 * FLOW_HASTE)
+#define FLOW_HASTE_NS UINT64_C(100000000)
 
 void flow_init(struct flow *flow, uint64_t now_ns)
 {
@@ -55,6 +57,7 @@ void flow_good(struct flow *flow, uint64_t latency_ns, bool is_full)
 	flow->last[flow->kept++ % FLOW_KEPT] = latency_ns;
 	if (flow->kept == 2 * FLOW_KEPT)
 		flow->kept = FLOW_KEPT; /* it does not overflow */
+	flow->saved = BASE_MIN(flow->saved + 1, (unsigned)FLOW_SAVED);
 	if (is_full && ++flow->answers >= flow->limit)
 		round_ends(flow);
 }
@@ -74,4 +77,17 @@ uint64_t flow_patience_ns(const struct flow *flow, uint64_t now_ns)
 	if (flow->kept < FLOW_KNOWN || now_ns - flow->born_ns < SECOND_NS)
 		return 5 * SECOND_NS;
 	return BASE_MAX(SECOND_NS, 4 * quantile(flow, FLOW_KEPT, 99));
+}
+
+uint64_t flow_haste_ns(const struct flow *flow)
+{
+	return BASE_MAX(FLOW_HASTE_NS, 3 * quantile(flow, FLOW_KEPT, 90));
+}
+
+bool flow_hasten(struct flow *flow)
+{
+	if (flow->saved < FLOW_HASTE)
+		return false;
+	flow->saved -= FLOW_HASTE;
+	return true;
 }

@@ -7,6 +7,9 @@
  *
  * A round is as many answers as there may be requests. While the median of a round is at most 1.5 times the least one, the server
  * has room: one more (at first, twice as many). Where it says that there are too many, or hangs up, 0.7 times as many, once a round trip.
+ *
+ * Of a store's answers a few are late by seconds, and the same question asked again has its answer at once. So who waits long
+ * may ask again, of FLOW_HASTE answers once: a server that is slow as a whole has little more to do then.
  */
 
 #include "base/base.h"
@@ -14,6 +17,7 @@
 #define FLOW_LEAST 4
 #define FLOW_MOST 256
 #define FLOW_KEPT 256
+#define FLOW_HASTE 20
 
 struct flow {
 	unsigned limit;
@@ -24,6 +28,7 @@ struct flow {
 	unsigned answers, rounds; /* of the round; of the least */
 	uint64_t last[FLOW_KEPT]; /* until the first byte */
 	unsigned kept;            /* ever */
+	unsigned saved;           /* answers, for asking again in haste */
 };
 
 void flow_init(struct flow *flow, uint64_t now_ns);
@@ -32,3 +37,6 @@ void flow_good(struct flow *flow, uint64_t latency_ns, bool is_full);
 void flow_bad(struct flow *flow, uint64_t now_ns);
 /* Until a first byte: max(1 s, 4 * p99); 5 s while little is known. */
 uint64_t flow_patience_ns(const struct flow *flow, uint64_t now_ns);
+/* After how long it is worth asking again: max(100 ms, 3 * p90). */
+uint64_t flow_haste_ns(const struct flow *flow);
+bool flow_hasten(struct flow *flow); /* May it be done now? Then it is. */

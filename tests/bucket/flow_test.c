@@ -82,6 +82,27 @@ START_TEST(test_patience)
 }
 END_TEST
 
+START_TEST(test_haste)
+{
+	flow_init(&flow, S);
+	answers(FLOW_HASTE - 1, 10 * MS);
+	ck_assert(!flow_hasten(&flow));
+	answers(1, 10 * MS);
+	ck_assert_uint_eq(flow_haste_ns(&flow), 100 * MS);
+	ck_assert(flow_hasten(&flow));
+	ck_assert(!flow_hasten(&flow));
+	/* A few that were late do not make it longer; where many are, it is how the server is. */
+	answers(200, 50 * MS);
+	answers(10, 2 * S);
+	ck_assert_uint_eq(flow_haste_ns(&flow), 150 * MS);
+	answers(200, 400 * MS);
+	ck_assert_uint_eq(flow_haste_ns(&flow), 1200 * MS);
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert(flow_hasten(&flow));
+	ck_assert(!flow_hasten(&flow));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("flow");
@@ -93,6 +114,7 @@ int main(void)
 	tcase_add_test(all, test_stays);
 	tcase_add_test(all, test_shrinks);
 	tcase_add_test(all, test_patience);
+	tcase_add_test(all, test_haste);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
