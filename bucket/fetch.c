@@ -70,7 +70,8 @@ struct fetch {
 	unsigned n_waiting, n_running;
 	bool is_full, is_mending;
 	uint64_t answered;
-	uint64_t tick_ns; /* UINT64_MAX: nothing waits for the clock */
+	uint64_t tick_ns;  /* UINT64_MAX: nothing waits for the clock */
+	uint64_t quiet_ns; /* until then the server wants no question */
 	struct fetch_counts counts;
 };
 
@@ -247,8 +248,11 @@ static void on_no(struct transfer *transfer, struct http_answer *answer)
 			finish(transfer, BUCKET_FAILED, (int)answer->status, text);
 			return;
 		}
-		if (answer->status == 503 || answer->status == 429)
+		if (answer->status == 503 || answer->status == 429) {
 			flow_bad(&fetch->flow, base_now_ns());
+			fetch->quiet_ns =
+			    BASE_MAX(fetch->quiet_ns, base_now_ns() + answer->wait_ns);
+		}
 		try_again(transfer, (int)answer->status, text, http_is_busy(answer->status));
 	}
 }
@@ -301,6 +305,8 @@ static void begin_some(struct fetch *fetch)
 {
 	struct transfer *transfer;
 
+	if (fetch->quiet_ns > base_now_ns())
+		return;
 	while (fetch->n_running < fetch->flow.limit && (transfer = TAILQ_FIRST(&fetch->waiting))) {
 		int r;
 
@@ -484,7 +490,12 @@ void fetch_turn(struct fetch *fetch)
 
 uint64_t fetch_due_ns(const struct fetch *fetch)
 {
-	return BASE_MIN(fetch->tick_ns, http_many_due_ns(fetch->many));
+	const uint64_t due_ns = BASE_MIN(fetch->tick_ns, http_many_due_ns(fetch->many));
+
+	/* What else is waiting is begun when something ends. */
+	return fetch->n_waiting && fetch->quiet_ns > base_now_ns()
+		   ? BASE_MIN(due_ns, fetch->quiet_ns)
+		   : due_ns;
 }
 
 int fetch_fd(const struct fetch *fetch)

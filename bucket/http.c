@@ -29,6 +29,7 @@
 #define STALLED_S 20L /* without a byte */
 #define MOST_TRIES 5
 #define BUSY_NS UINT64_C(30000000000)
+#define MOST_WAIT_S UINT64_C(30)
 #define MOST_REDIRECTIONS 5L
 #define MOST_CONNECTIONS 256L
 #define MOST_SAID (64 << 10) /* of an answer that is no object */
@@ -115,6 +116,22 @@ static void say_range(struct http_answer *answer, const char *value)
 		answer->from = from;
 }
 
+/* Seconds, or a date. */
+static void say_wait(struct http_answer *answer, const char *value)
+{
+	const char *at = value;
+	uint64_t seconds;
+
+	if (!base_parse_number(&at, MOST_WAIT_S, &seconds) || *at) {
+		const time_t then = curl.getdate(value, NULL), now = time(NULL);
+
+		seconds = *value >= '0' && *value <= '9' ? MOST_WAIT_S
+			  : then > now                   ? (uint64_t)(then - now)
+							 : 0;
+	}
+	answer->wait_ns = BASE_MIN(seconds, MOST_WAIT_S) * 1000000000;
+}
+
 /* The target of rel="next" in a list of '<target>; rel="next"', with commas between. */
 static void say_link(struct http_answer *answer, const char *value)
 {
@@ -158,6 +175,8 @@ static void say_header(struct http_answer *answer, const char *line, size_t name
 		   is_name(line, name, "x-ms-version-id") ||
 		   is_name(line, name, "x-amz-version-id")) {
 		say_text(answer->version, sizeof(answer->version), value, bytes);
+	} else if (is_name(line, name, "retry-after")) {
+		say_wait(answer, value);
 	} else if (is_name(line, name, "link")) {
 		say_link(answer, value);
 	}
@@ -452,7 +471,7 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 		    (code != CURLE_OK || !http_is_busy(exchange->answer.status) ||
 		     base_now_ns() - began_ns >= BUSY_NS))
 			break;
-		wait_ns(http_backoff_ns(tries));
+		wait_ns(BASE_MAX(http_backoff_ns(tries), exchange->answer.wait_ns));
 	}
 	if (code == CURLE_OK && !keep_body(exchange, "", 0))
 		code = CURLE_OUT_OF_MEMORY;

@@ -34,9 +34,10 @@ struct http_answer {
 	int64_t last_modified; /* seconds since 1970; INT64_MIN: not said */
 	uint64_t
 	    total; /* bytes of the whole object: Content-Range's, else Content-Length's; UINT64_MAX: not said */
-	uint64_t from;   /* Content-Range: the first byte's place; UINT64_MAX: not said */
-	char region[64]; /* x-amz-bucket-region */
-	char next[2048]; /* of a Link header: rel="next"; "" */
+	uint64_t from;    /* Content-Range: the first byte's place; UINT64_MAX: not said */
+	char region[64];  /* x-amz-bucket-region */
+	uint64_t wait_ns; /* Retry-After, at most half a minute; 0: not said */
+	char next[2048];  /* of a Link header: rel="next"; "" */
 	/* Of many at once: where redirections led, borrowed until end() is over; NULL: nowhere else. */
 	const char *landed;
 	char *body; /* owned by who asked; NUL behind it */
@@ -50,7 +51,7 @@ int http_prepare(struct diag *diag);
 int http_new(struct http **ret);
 void http_free(struct http *http);
 /* Waits for the answer, whose body has at most `most` bytes. Tries again, as often and as long as is decent, what may pass:
- * no connection, 408, 429, 5xx; for half a minute where the server is busy. 0, whatever the status; -EIO, -ENOMEM, -ECANCELED with diag, which names the host, never a header. */
+ * no connection, 408, 429, 5xx; for half a minute where the server is busy, and no sooner than it says. 0, whatever the status; -EIO, -ENOMEM, -ECANCELED with diag, which names the host, never a header. */
 int http_ask(struct http *http, const struct http_request *request, size_t most,
 	     struct http_answer *ret, struct diag *diag);
 

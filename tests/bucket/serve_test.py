@@ -31,7 +31,8 @@ DATE = 1700000000
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Objects by name. broken: what it does to the next requests of an object, one each: a status, "cut", "hang up", or "late": no byte
+    """Objects by name. broken: what it does to the next requests of an object, one each: a status, alone or with its
+    Retry-After, "cut", "hang up", or "late": no byte
     until it is closed."""
 
     request_queue_size = 256
@@ -41,6 +42,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
         self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
         self.held = None  # an event that the next list waits for
+        self.told_to_wait, self.waited = [], []
         self.circle, self.goes_on, self.read_token, self.is_closing = None, False, None, threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
@@ -117,6 +119,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.asked.append((name, self.headers.get("Range")))
         if isinstance(broken, int):
             return self.say(broken, b"broken")
+        if isinstance(broken, tuple):
+            server.told_to_wait.append(time.monotonic())
+            return self.say(broken[0], b"broken", [("Retry-After", broken[1])])
+        server.told_to_wait and server.waited.append(time.monotonic())
         if data is None:
             return self.say(404, b"none")
         headers = [("ETag", tag), ("Last-Modified", email.utils.formatdate(DATE, usegmt=True))]
@@ -446,6 +452,20 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(set(found.values()), {(GOOD, 0, "")})
         self.assertEqual(reader.memory[:9], self.server.objects["set/0/0.bin"][:9])
         self.assertEqual([name for name, _ in self.server.asked].count("set/0/0.bin"), 2)
+
+    def test_waits(self):
+        """A server says when it wants questions again: no object is asked for sooner."""
+        self.fill()
+        self.job("/set")
+        reader = self.peer(Reader(self.folder))
+        for status in (503, 429):
+            self.server.told_to_wait, self.server.waited = [], []
+            self.server.broken = [(status, "1")]
+            self.check(reader, "0/0.bin", 0, 9)
+            self.assertGreaterEqual(self.server.waited[0] - self.server.told_to_wait[0], 1)
+        self.server.broken = [(503, "Wed, 21 Oct 2015 07:28:00 GMT"), (503, ""), (503, "soon")]
+        self.check(reader, "0/0.bin", 0, 9)
+        self.assertEqual(self.server.broken, [])
 
     def test_says_200(self):
         self.fill()
