@@ -101,13 +101,17 @@ static const char *region_of(const struct bucket_options *options,
 static int place_of(struct s3 *s3, const char *bucket, const struct bucket_options *options,
 		    struct diag *diag)
 {
-	const char *profile = s3_find_profile(bucket_option(options, "profile"));
+	const char *said = bucket_option(options, "profile"), *profile = s3_find_profile(said);
 	const char *style = bucket_option(options, "path_style");
 	struct s3_profiles profiles;
-	int r = s3_profiles_read(&profiles, diag);
+	int r = s3_profiles_read(&profiles);
 
 	if (r)
 		return r;
+	if (*profiles.refused.text && s3_find_is_named(said)) { /* which may name an endpoint */
+		s3_profiles_free(&profiles);
+		return diag_fail(diag, -EACCES, "%s", profiles.refused.text);
+	}
 	style = style ? style : s3_profiles_nested(&profiles, profile, "s3", "addressing_style");
 	r = s3_place_init(&s3->place, bucket, endpoint_of(options, &profiles, profile),
 			  region_of(options, &profiles, profile), style, diag);

@@ -9,7 +9,8 @@
  *	AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, _FULL_URI
  *	the machine's metadata
  *
- * A place that was named and has none is an error, not a reason to look further: else somebody gets another's rights. All
+ * A file of profiles that cannot be read counts where a profile is named; else what stands in the environment is looked for, but
+ * not the machine's. A place that was named and has none is an error, not a reason to look further: else somebody gets another's rights. All
  * is read anew each time: files and variables that others renew are seen.
  */
 
@@ -47,6 +48,11 @@ const char *s3_find_profile(const char *said)
 	said = variable("AWS_PROFILE");
 	said = said ? said : variable("AWS_DEFAULT_PROFILE");
 	return said ? said : "default";
+}
+
+bool s3_find_is_named(const char *said)
+{
+	return (said && *said) || variable("AWS_PROFILE") || variable("AWS_DEFAULT_PROFILE");
 }
 
 /* ---- the environment ---- */
@@ -253,6 +259,10 @@ static int from_profile(const struct search *search, const char *profile, unsign
 
 static int from_profiles(const struct search *search, struct s3_keys *ret, struct diag *diag)
 {
+	if (*search->profiles->refused.text && search->is_named)
+		return diag_fail(diag, -EACCES, "%s", search->profiles->refused.text);
+	if (*search->profiles->refused.text)
+		return S3_FIND_E_NONE;
 	if (!search->is_named || s3_profiles_have(search->profiles, search->profile))
 		return from_profile(search, search->profile, 0, ret, diag);
 	return diag_fail(
@@ -266,16 +276,33 @@ static int from_profiles(const struct search *search, struct s3_keys *ret, struc
 
 typedef int (*from_fn)(const struct search *search, struct s3_keys *ret, struct diag *diag);
 
+/* Not for somebody whose own credentials may be in a file that cannot be read. */
+static int from_machine_at_last(const struct search *search, struct s3_keys *ret, struct diag *diag)
+{
+	return *search->profiles->refused.text ? S3_FIND_E_NONE : from_machine(search, ret, diag);
+}
+
 static const struct place {
 	from_fn from;
 	bool is_variable; /* which does not count where an option names a profile */
 } places[] = {
-    {from_environment, true}, {from_profiles, false}, {from_web_identity, true},
-    {from_container, false},  {from_machine, false},
+    {from_environment, true}, {from_profiles, false},        {from_web_identity, true},
+    {from_container, false},  {from_machine_at_last, false},
 };
 
 static int nowhere(const struct search *search, struct diag *diag)
 {
+	const char *refused = search->profiles->refused.text;
+
+	if (*refused)
+		return diag_fail(
+		    diag, -EACCES,
+		    "there are no credentials for S3 in the environment, and %s: let the "
+		    "job read it, name others in AWS_CONFIG_FILE and "
+		    "AWS_SHARED_CREDENTIALS_FILE, or set AWS_ACCESS_KEY_ID and "
+		    "AWS_SECRET_ACCESS_KEY; a bucket that is public needs the option "
+		    "anonymous=1",
+		    refused);
 	return diag_fail(
 	    diag, -EACCES,
 	    "there are no credentials for S3. Looked for: AWS_ACCESS_KEY_ID and "
@@ -297,11 +324,11 @@ int s3_find_keys(const struct s3_find *find, struct http *http, struct s3_keys *
 	struct s3_profiles profiles;
 	struct search search = {find, &profiles, http, s3_find_profile(find->profile), false};
 	const bool is_option = find->profile && *find->profile;
-	int r = s3_profiles_read(&profiles, diag);
+	int r = s3_profiles_read(&profiles);
 
 	if (r)
-		return r;
-	search.is_named = is_option || variable("AWS_PROFILE") || variable("AWS_DEFAULT_PROFILE");
+		return diag_fail(diag, r, "there is no memory");
+	search.is_named = s3_find_is_named(find->profile);
 	r = S3_FIND_E_NONE;
 	for (size_t i = 0; r == S3_FIND_E_NONE && i < BASE_ARRAY_LEN(places); i++)
 		if (!is_option || !places[i].is_variable)

@@ -18,3 +18,4 @@ int s3_find_keys(const struct s3_find *find, struct http *http, struct s3_keys *
 		 struct diag *diag);
 /* The profile that is meant: find's, AWS_PROFILE, AWS_DEFAULT_PROFILE, "default". */
 const char *s3_find_profile(const char *said);
+bool s3_find_is_named(const char *said); /* by an option or a variable */

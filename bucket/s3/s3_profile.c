@@ -175,20 +175,21 @@ static int read_file(const char *path, struct s3_profile_file *ret, struct diag 
 	return fd < 0 ? unreadable(path, errno, diag) : read_fd(path, fd, ret, diag);
 }
 
-int s3_profiles_read(struct s3_profiles *ret, struct diag *diag)
+int s3_profiles_read(struct s3_profiles *ret)
 {
 	struct s3_profiles profiles = {.config_path = ""};
 	int r;
 
 	path_of("AWS_CONFIG_FILE", "config", profiles.config_path);
 	path_of("AWS_SHARED_CREDENTIALS_FILE", "credentials", profiles.credentials_path);
-	r = read_file(profiles.config_path, &profiles.config, diag);
-	r = r ? r : read_file(profiles.credentials_path, &profiles.credentials, diag);
-	if (r)
+	r = read_file(profiles.config_path, &profiles.config, &profiles.refused);
+	if (r != -ENOMEM)
+		r = read_file(profiles.credentials_path, &profiles.credentials, &profiles.refused);
+	if (r == -ENOMEM)
 		s3_profiles_free(&profiles);
 	else
 		*ret = profiles;
-	return r;
+	return r == -ENOMEM ? r : 0;
 }
 
 void s3_profiles_free(struct s3_profiles *profiles)

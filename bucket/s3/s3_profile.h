@@ -31,10 +31,11 @@ const char *s3_profile_item(const struct s3_profile_file *file, const char *sect
 struct s3_profiles {
 	struct s3_profile_file config, credentials;
 	char config_path[512], credentials_path[512]; /* "": it has none, as nobody has a home */
+	struct diag
+	    refused; /* which file cannot be read, and why; "": none. It counts where a profile is wanted. */
 };
-/* AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, or below $HOME. Files that are not there are empty ones. 0, -EACCES (which
- * file, and why), -EINVAL, -ENOMEM with diag. */
-int s3_profiles_read(struct s3_profiles *ret, struct diag *diag);
+/* AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, or below $HOME. Files that are not there, or cannot be read, are empty ones. 0, -ENOMEM. */
+int s3_profiles_read(struct s3_profiles *ret);
 void s3_profiles_free(struct s3_profiles *profiles);
 bool s3_profiles_have(const struct s3_profiles *profiles, const char *profile);
 /* Of the file of credentials, or else of the other one. NULL: it is not there, or empty. */

@@ -158,6 +158,16 @@ START_TEST(unreadable)
 	files();
 	setenv("AWS_SHARED_CREDENTIALS_FILE", folder, 1);
 	refused(NULL, " cannot be read: ");
+	setenv("AWS_EC2_METADATA_DISABLED", "false",
+	       1); /* it is not asked: there is no network here */
+	refused(NULL, " cannot be read: ");
+	setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+	refused("default", " cannot be read: ");
+	setenv("AWS_ACCESS_KEY_ID", "AKIDENV", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "hushENV", 1);
+	found(NULL, "AKIDENV", "hushENV", "", "AWS_ACCESS_KEY_ID");
+	unsetenv("AWS_ACCESS_KEY_ID");
+	unsetenv("AWS_SECRET_ACCESS_KEY");
 	setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null", 1);
 	refused(NULL, "no credentials");
 }

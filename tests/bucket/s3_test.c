@@ -190,6 +190,21 @@ START_TEST(profiles_say_where)
 }
 END_TEST
 
+/* As with the home of another user; a profile may name an endpoint, so one that is named must be read. */
+START_TEST(profiles_may_be_unreadable)
+{
+	struct diag diag = {""};
+	void *s3;
+
+	setenv("AWS_CONFIG_FILE", home, 1);
+	provider_s3.close(opened("bucket", ""));
+	provider_s3.close(opened("bucket", "anonymous=1"));
+	setenv("AWS_PROFILE", "p", 1);
+	ck_assert_int_eq(try_open("bucket", "", &s3, &diag), -EACCES);
+	ck_assert_msg(strstr(diag.text, "cannot be read") != NULL, "%s", diag.text);
+}
+END_TEST
+
 START_TEST(lists_are_asked_for)
 {
 	void *s3 = opened("bucket", "requester_pays=1"), *other = opened("b.c", "");
@@ -496,6 +511,7 @@ int main(void)
 	tcase_add_loop_test(tcase, where_buckets_are, 0, BASE_ARRAY_LEN(addresses));
 	tcase_add_loop_test(tcase, mistakes_are_told, 0, BASE_ARRAY_LEN(mistakes));
 	tcase_add_test(tcase, profiles_say_where);
+	tcase_add_test(tcase, profiles_may_be_unreadable);
 	tcase_add_test(tcase, lists_are_asked_for);
 	tcase_add_test(tcase, lists_are_read);
 	tcase_add_loop_test(tcase, refusals_are_told, 0, BASE_ARRAY_LEN(refusals));
