@@ -218,7 +218,10 @@ static void on_no(struct transfer *transfer, struct http_answer *answer)
 	struct fetch *fetch = transfer->fetch;
 	char text[48];
 
-	snprintf(text, sizeof(text), "the server says %ld", answer->status);
+	if (answer->status == HTTP_PROXY_WANTS)
+		snprintf(text, sizeof(text), "the proxy wants a user and a password (407)");
+	else
+		snprintf(text, sizeof(text), "the server says %ld", answer->status);
 	switch (answer->status) {
 	case 404:
 	case 410:

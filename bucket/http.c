@@ -42,7 +42,7 @@ struct exchange { /* a request and its answer */
 	struct curl_slist *headers;
 	struct http_answer answer;
 	size_t room, most; /* of the body that is kept */
-	bool is_too_long;
+	bool is_too_long, is_hasty;
 	char why[CURL_ERROR_SIZE];
 };
 
@@ -304,6 +304,7 @@ static int exchange_begin(struct exchange *exchange, const struct http_request *
 
 	answer_reset(&exchange->answer);
 	exchange->is_too_long = false;
+	exchange->is_hasty = request->is_hasty;
 	*exchange->why = '\0';
 	curl.slist_free_all(exchange->headers);
 	exchange->headers = NULL;
@@ -336,13 +337,89 @@ static int exchange_begin(struct exchange *exchange, const struct http_request *
 	return curl.easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK ? 0 : -ENOMEM;
 }
 
-static const char *exchange_why(const struct exchange *exchange, CURLcode code)
+/* Of a URL, for a person: as much as names no secret. */
+static char *host_of(const char *url, char *ret, size_t size)
 {
+	const char *host = strstr(url, "://"), *at;
+	size_t bytes;
+
+	host = host ? host + 3 : url;
+	bytes = strcspn(host, "/?#");
+	at = memrchr(host, '@', bytes);
+	if (at) {
+		bytes -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	snprintf(ret, size, "%.*s", (int)BASE_MIN(bytes, size), host);
+	return ret;
+}
+
+/* As libcurl has it: names, or ends of names behind a dot; "*" is all. */
+static bool is_excepted(const char *host, size_t bytes)
+{
+	static const char *const variables[] = {"no_proxy", "NO_PROXY"};
+	const char *at = first_of(variables, BASE_ARRAY_LEN(variables));
+
+	for (at = at ? at : ""; *at; at += strcspn(at, ", "), at += strspn(at, ", ")) {
+		const char *name = at + (*at == '.');
+		const size_t length = strcspn(name, ", ");
+
+		if (length == 1 && *name == '*')
+			return true;
+		if (length > 0 && length <= bytes &&
+		    strncasecmp(host + bytes - length, name, length) == 0 &&
+		    (length == bytes || host[bytes - length - 1] == '.'))
+			return true;
+	}
+	return false;
+}
+
+/* "the proxy HOST (of https_proxy, http_proxy or all_proxy)", as far as the URL's is asked by one; else "". */
+static const char *proxy_of(const char *url, char *ret, size_t size)
+{
+	static const char *const safe[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"},
+				 *const clear[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
+	const bool is_safe = strncasecmp(url, "https:", strlen("https:")) == 0;
+	const char *proxy =
+	    is_safe ? first_of(safe, BASE_ARRAY_LEN(safe)) : first_of(clear, BASE_ARRAY_LEN(clear));
+	char host[256], name[256];
+
+	host_of(url, host, sizeof(host));
+	*ret = '\0';
+	if (proxy && !is_excepted(host, *host == '[' ? strlen(host) : strcspn(host, ":")))
+		snprintf(ret, size, "the proxy %.80s (%s)", host_of(proxy, name, sizeof(name)),
+			 is_safe ? "https_proxy" : "http_proxy");
+	return ret;
+}
+
+/* Was it the way to the proxy, or did that refuse? The server was not reached then. */
+static bool is_of_proxy(CURLcode code, const char *why)
+{
+	enum { HTTP_PROXY_HANDSHAKE = 97 }; /* CURLE_PROXY, since 7.73 */
+
+	return code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_COULDNT_CONNECT ||
+	       (int)code == HTTP_PROXY_HANDSHAKE || strstr(why, "CONNECT") ||
+	       (code == CURLE_OPERATION_TIMEDOUT && strstr(why, "Connection timed out"));
+}
+
+static const char *exchange_why(struct exchange *exchange, CURLcode code)
+{
+	const char *said = *exchange->why ? exchange->why : curl.easy_strerror(code);
+	char proxy[112] = "", why[CURL_ERROR_SIZE];
+	char *url = NULL;
+
 	if (exchange->is_too_long)
 		return "its answer is too long";
 	if (code == CURLE_WRITE_ERROR)
 		return "cut";
-	return *exchange->why ? exchange->why : curl.easy_strerror(code);
+	if (!exchange->is_hasty && is_of_proxy(code, said) &&
+	    curl.easy_getinfo(exchange->easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url)
+		proxy_of(url, proxy, sizeof(proxy));
+	if (!*proxy)
+		return said;
+	snprintf(why, sizeof(why), "%s", said);
+	snprintf(exchange->why, sizeof(exchange->why), "%s: %.140s", proxy, why);
+	return exchange->why;
 }
 
 static void exchange_fini(struct exchange *exchange)
@@ -428,23 +505,6 @@ static void wait_ns(uint64_t ns)
 	nanosleep(&time, NULL);
 }
 
-/* Of a URL, for a person: as much as names no secret. */
-static char *host_of(const char *url, char *ret, size_t size)
-{
-	const char *host = strstr(url, "://"), *at;
-	size_t bytes;
-
-	host = host ? host + 3 : url;
-	bytes = strcspn(host, "/?#");
-	at = memrchr(host, '@', bytes);
-	if (at) {
-		bytes -= (size_t)(at + 1 - host);
-		host = at + 1;
-	}
-	snprintf(ret, size, "%.*s", (int)BASE_MIN(bytes, size), host);
-	return ret;
-}
-
 int http_ask(struct http *http, const struct http_request *request, size_t most,
 	     struct http_answer *ret, struct diag *diag)
 {
@@ -480,6 +540,16 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 		return diag_fail(diag, code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s",
 				 host_of(request->url, host, sizeof(host)),
 				 exchange_why(exchange, code));
+	}
+	if (exchange->answer.status == HTTP_PROXY_WANTS) {
+		char proxy[112];
+
+		http_answer_free(&exchange->answer);
+		return diag_fail(diag, -EIO,
+				 "%s: %s wants a user and a password: name it as "
+				 "http://USER:PASSWORD@HOST:PORT",
+				 host_of(request->url, host, sizeof(host)),
+				 *proxy_of(request->url, proxy, sizeof(proxy)) ? proxy : "a proxy");
 	}
 	*ret = exchange->answer;
 	exchange->answer.body = NULL;

@@ -45,6 +45,8 @@ struct http_answer {
 };
 void http_answer_free(struct http_answer *answer); /* its body, wiped */
 
+#define HTTP_PROXY_WANTS 407 /* a status that is no server's */
+
 struct http; /* for one thread */
 /* Of the main thread, before any other. 0, -ENOENT with diag: there is no libcurl here. */
 int http_prepare(struct diag *diag);

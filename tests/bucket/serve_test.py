@@ -41,7 +41,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
         self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
-        self.held = None  # an event that the next list waits for
+        self.wants_login, self.held = False, None  # an event that the next list waits for
         self.told_to_wait, self.waited = [], []
         self.circle, self.goes_on, self.read_token, self.is_closing = None, False, None, threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
@@ -105,6 +105,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         server, parts = self.server, urllib.parse.urlsplit(self.path)
+        if server.wants_login:
+            return self.say(407)
         if server.token is not None and self.headers.get("Token") != server.token:
             return self.say(403, b"no")
         query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
@@ -375,6 +377,28 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(first.wait()[0], READY)
         self.assertEqual(first.wait()[0], MOVED)
         other.join()
+
+    def test_proxy(self):
+        """What a proxy is in the way of is not called the server's."""
+        self.fill(3)
+        server = f"127.0.0.1:{self.server.server_address[1]}"
+        said = self.told(http_proxy="http://me:secret@127.0.0.1:1", no_proxy="")
+        self.assertIn(f"plain://{server}: {server}: the proxy 127.0.0.1:1 (http_proxy): Failed to connect", said)
+        self.assertNotIn("secret", said)
+        self.server.wants_login = True
+        self.assertIn(f"the proxy {server} (http_proxy) wants a user and a password", self.told(http_proxy=f"http://{server}", no_proxy=""))
+        self.server.wants_login = False
+        for but in ("*", "10.0.0.1,127.0.0.1"):
+            self.wait_end()
+            self.assertEqual(self.job("/set/", http_proxy="http://127.0.0.1:1", no_proxy=but)[1][0], READY)
+
+    def told(self, **env):
+        """What a job is told."""
+        self.start("/set/", **env)
+        what, *_, text = self.peer(Job(self.folder)).wait()
+        self.assertEqual(what, REFUSED)
+        self.wait_end()
+        return text
 
     def test_pages(self):
         self.server.page = 7
