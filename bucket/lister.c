@@ -151,7 +151,8 @@ static int is_same(void *arg, const struct provider_object *object)
 {
 	const struct lister *lister = arg;
 
-	return strcmp(object->name, lister->scope.prefix) == 0; /* 1: it is found */
+	/* 1: it is found. One without bytes is no data set, but stands for a folder with some tools. */
+	return object->size > 0 && strcmp(object->name, lister->scope.prefix) == 0;
 }
 
 /* Is the scope's object one, or is it a prefix? */

@@ -146,8 +146,6 @@ static int remove_unless_put(struct tree *tree, int fd, char *name, size_t used,
 	if (bytes < BUCKET_MOST_NAME) {
 		memcpy(name + used, entry, bytes - used);
 		name[bytes] = '/';
-		if (sums_has(&tree->sums, sum_of(name, bytes)))
-			return 0;
 		if (sums_has(&tree->sums, sum_of(name, bytes + 1))) {
 			list = list_of(fd, entry);
 			if (!list)
@@ -156,6 +154,8 @@ static int remove_unless_put(struct tree *tree, int fd, char *name, size_t used,
 			closedir(list);
 			return r;
 		}
+		if (sums_has(&tree->sums, sum_of(name, bytes)))
+			return 0;
 	}
 	tree->counts.removed++;
 	return remove_all(fd, entry, TREE_DEEPEST);
@@ -193,15 +193,26 @@ static int refuse_both(struct diag *diag, const char *name, size_t bytes)
 	    BASE_QUOTED(text ? text : "", 300));
 }
 
+/* An object without bytes beside others that begin with its name and "/" is what some tools make of a folder: ADLS, Hadoop. */
+static bool is_marker(uint64_t size)
+{
+	return size == 0;
+}
+
 /* A folder below fd that is this listing's. Returns a descriptor. */
 static int enter(struct tree *tree, int fd, const char *part, const char *name, size_t bytes,
 		 struct diag *diag)
 {
 	int at = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
 
-	if (sums_has(&tree->sums, sum_of(name, bytes))) {
-		base_close(&at);
-		return refuse_both(diag, name, bytes);
+	if (at < 0 && sums_has(&tree->sums, sum_of(name, bytes))) {
+		struct stat stat;
+
+		if (fstatat(fd, part, &stat, AT_SYMLINK_NOFOLLOW) ||
+		    !is_marker((uint64_t)stat.st_size))
+			return refuse_both(diag, name, bytes);
+		tree->counts.objects--;
+		errno = ENOTDIR;
 	}
 	if (at < 0 &&
 	    (errno == ENOTDIR || errno == ELOOP)) { /* a placeholder of an older listing */
@@ -347,7 +358,7 @@ int tree_put(struct tree *tree, const char *name, uint64_t size, int64_t mtime_n
 	memcpy(folder, name, bytes);
 	folder[bytes] = '/';
 	if (sums_has(&tree->sums, sum_of(folder, bytes + 1)))
-		return refuse_both(diag, name, bytes);
+		return is_marker(size) ? 0 : refuse_both(diag, name, bytes);
 	r = sums_add(&tree->sums, sum_of(name, bytes));
 	if (r < 0)
 		return fail(diag, r, name);

@@ -378,6 +378,15 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(first.wait()[0], MOVED)
         other.join()
 
+    def test_markers(self):
+        """Objects without bytes of a folder's name, as ADLS has them, are passed over, that of the URL, too."""
+        for name in ("set", "set/", "set/a", "set/a/", "set/a/1", "set/a/2", "set/b"):
+            self.server.put(name, b"bytes" if name[-1].isdigit() else b"")
+        _, news = self.job("/set")
+        self.assertEqual(news[:3], (READY, 3, 10))
+        self.assertEqual(sorted(os.listdir(self.folder + "/data")), ["a", "b"])
+        self.check(self.peer(Reader(self.folder)), "a/1", 0, 5)
+
     def test_proxy(self):
         """What a proxy is in the way of is not called the server's."""
         self.fill(3)

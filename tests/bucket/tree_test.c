@@ -211,6 +211,28 @@ START_TEST(test_both)
 }
 END_TEST
 
+/* One without bytes stands for the folder, in both orders; what was below it and is no more goes. */
+START_TEST(test_markers)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(tree_begin(tree), 0);
+		ck_assert_int_eq(put("a", 0), 0);
+		ck_assert_int_eq(put("a-b", 1), 0);
+		ck_assert_int_eq(put(i ? "a/new" : "a/old", 1), 0);
+		ck_assert_int_eq(put("a/x/y", 2), 0);
+		ck_assert_int_eq(put("a/x", 0), 0);
+		ck_assert_int_eq(put("c", 0), 0); /* is one, by itself */
+		ck_assert_int_eq(tree_end(tree, &diag), 0);
+		check(i ? "a/new" : "a/old", 1);
+		check_none(i ? "a/old" : "a/new");
+		check("a/x/y", 2);
+		check("a-b", 1);
+		check("c", 0);
+		ck_assert_uint_eq(tree_counts(tree)->objects, 4);
+	}
+}
+END_TEST
+
 /* As an access-bucket finds it that was started later; and one whose listing was broken off. */
 START_TEST(test_later)
 {
@@ -260,6 +282,7 @@ int main(void)
 	tcase_add_test(all, test_hostile);
 	tcase_add_test(all, test_links);
 	tcase_add_test(all, test_both);
+	tcase_add_test(all, test_markers);
 	tcase_add_test(all, test_later);
 	tcase_add_test(all, test_many);
 	suite_add_tcase(suite, all);
