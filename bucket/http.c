@@ -26,7 +26,8 @@
 /* A neighbour who may not exist gets a second to connect. It may have to ask others for a first token, as Azure's does. */
 #define HASTY_MS 1000L
 #define HASTY_ANSWER_MS 5000L
-#define STALLED_S 20L /* without a byte */
+#define SLOW_S 20L        /* so long, the first byte's wait with it, */
+#define SLOW_BYTES 32000L /* with fewer a second, as of ranges */
 #define MOST_TRIES 5
 #define BUSY_NS UINT64_C(30000000000)
 #define MOST_WAIT_S UINT64_C(30)
@@ -520,8 +521,8 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 		code = CURLE_OUT_OF_MEMORY;
 		if (exchange_begin(exchange, request))
 			break;
-		curl.easy_setopt(exchange->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-		curl.easy_setopt(exchange->easy, CURLOPT_LOW_SPEED_TIME, STALLED_S);
+		curl.easy_setopt(exchange->easy, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES);
+		curl.easy_setopt(exchange->easy, CURLOPT_LOW_SPEED_TIME, SLOW_S);
 		curl.easy_setopt(exchange->easy, CURLOPT_WRITEFUNCTION, on_answer);
 		curl.easy_setopt(exchange->easy, CURLOPT_WRITEDATA, exchange);
 		code = curl.easy_perform(exchange->easy);

@@ -41,7 +41,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
         self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
-        self.wants_login, self.held = False, None  # an event that the next list waits for
+        self.trickle, self.wants_login, self.held = 0, False, None  # an event that the next list waits for
         self.told_to_wait, self.waited = [], []
         self.circle, self.goes_on, self.read_token, self.is_closing = None, False, None, threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
@@ -98,7 +98,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
             lines.append("next 1\n")
         elif server.circle:
             lines.append(f"next {server.circle}\n")
+        if server.trickle:
+            return self.drip("".join(lines).encode())
         return self.say(200, "".join(lines).encode())
+
+    def drip(self, body):
+        """A byte a tenth of a second, until nobody listens any more."""
+        self.server.trickle -= 1
+        self.send_response(200)
+        self.send_header("Content-Length", str(1 << 30))
+        self.end_headers()
+        try:
+            for _ in range(PATIENCE * 10):
+                self.wfile.write(body[:1])
+                time.sleep(0.1)
+        except OSError:
+            self.close_connection = True
 
     def do_HEAD(self):
         self.do_GET()
@@ -386,6 +401,14 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(news[:3], (READY, 3, 10))
         self.assertEqual(sorted(os.listdir(self.folder + "/data")), ["a", "b"])
         self.check(self.peer(Reader(self.folder)), "a/1", 0, 5)
+
+    def test_trickle(self):
+        """A list of which a byte comes now and then is asked for again."""
+        self.fill(3)
+        self.server.trickle = 1
+        _, news = self.job("/set")
+        self.assertEqual(news[:2], (READY, 4))
+        self.assertEqual(self.server.lists, 3)  # the first one twice
 
     def test_proxy(self):
         """What a proxy is in the way of is not called the server's."""
