@@ -447,7 +447,8 @@ static int hf_entry(struct hf *hf, const struct json_in *entry, const struct pro
 
 /* A page's link may name the Hub where a mirror was asked: only what is behind the host counts, and the token goes to the
  * endpoint. */
-static int hf_next(const struct hf *hf, const char *link, char **ret, struct diag *diag)
+static int hf_next(const struct hf *hf, const char *link, bool is_cut, char **ret,
+		   struct diag *diag)
 {
 	const char *path = strstr(link, "/api/datasets/");
 
@@ -455,6 +456,11 @@ static int hf_next(const struct hf *hf, const char *link, char **ret, struct dia
 		*ret = strdup(""); /* the folder's list */
 		return *ret ? 0 : -ENOMEM;
 	}
+	if (is_cut)
+		return diag_fail(diag, -EBADMSG,
+				 "%s says that there are more files behind a link of more than %d "
+				 "bytes, which no Hub does",
+				 BASE_QUOTED(hf->endpoint, 200), HTTP_MOST_LINK - 1);
 	if (!*link) {
 		*ret = NULL;
 		return 0;
@@ -486,7 +492,7 @@ static int hf_listed(void *self, const struct http_answer *answer, const struct 
 	for (size_t i = 0; r == 0 && i < json_in_count(root); i++)
 		r = hf_entry(hf, json_in_item(root, i), sink, diag);
 	json_in_free(root);
-	return r == 0 ? hf_next(hf, answer->next, ret_cursor, diag) : r;
+	return r == 0 ? hf_next(hf, answer->next, answer->is_link_cut, ret_cursor, diag) : r;
 }
 
 static int hf_request(void *self, const char *method, const char *name, struct http_request *ret)

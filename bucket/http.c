@@ -144,6 +144,7 @@ static void say_link(struct http_answer *answer, const char *value)
 			return;
 		if (next && (!rest || next < rest)) {
 			say_text(answer->next, sizeof(answer->next), value, (size_t)(end - value));
+			answer->is_link_cut = !*answer->next;
 			return;
 		}
 		value = end;
@@ -187,7 +188,7 @@ static void say_header(struct http_answer *answer, const char *line, size_t name
 static size_t on_header(char *data, size_t one, size_t n, void *arg)
 {
 	struct exchange *exchange = arg;
-	char line[2048 + 64], *colon;
+	char line[HTTP_MOST_LINK + 1024], *colon;
 	size_t size = BASE_MIN(one * n, sizeof(line) - 1);
 
 	memcpy(line, data, size);
@@ -202,7 +203,9 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
 		return one * n;
 	}
 	colon = strchr(line, ':');
-	if (colon && one * n < sizeof(line))
+	if (colon && one * n >= sizeof(line))
+		exchange->answer.is_link_cut |= is_name(line, (size_t)(colon - line), "link");
+	else if (colon)
 		say_header(&exchange->answer, line, (size_t)(colon - line),
 			   colon + 1 + strspn(colon + 1, " \t"));
 	return one * n;

@@ -27,6 +27,9 @@ BASE_PRINTF(2, 3) int http_request_header(struct http_request *request, const ch
 const char *http_request_value(const struct http_request *request, const char *name);
 void http_request_free(struct http_request *request); /* what it owns, wiped; may be made again */
 
+#define HTTP_MOST_LINK 8192
+#define HTTP_PROXY_WANTS 407 /* a status that is no server's */
+
 struct http_answer {
 	long status;
 	char etag[160];        /* as it is written, with quotes; "": none, or longer */
@@ -34,18 +37,17 @@ struct http_answer {
 	int64_t last_modified; /* seconds since 1970; INT64_MIN: not said */
 	uint64_t
 	    total; /* bytes of the whole object: Content-Range's, else Content-Length's; UINT64_MAX: not said */
-	uint64_t from;    /* Content-Range: the first byte's place; UINT64_MAX: not said */
-	char region[64];  /* x-amz-bucket-region */
-	uint64_t wait_ns; /* Retry-After, at most half a minute; 0: not said */
-	char next[2048];  /* of a Link header: rel="next"; "" */
+	uint64_t from;             /* Content-Range: the first byte's place; UINT64_MAX: not said */
+	char region[64];           /* x-amz-bucket-region */
+	uint64_t wait_ns;          /* Retry-After, at most half a minute; 0: not said */
+	char next[HTTP_MOST_LINK]; /* of a Link header: rel="next"; "" */
+	bool is_link_cut;          /* there is one, and it is longer */
 	/* Of many at once: where redirections led, borrowed until end() is over; NULL: nowhere else. */
 	const char *landed;
 	char *body; /* owned by who asked; NUL behind it */
 	size_t body_bytes;
 };
 void http_answer_free(struct http_answer *answer); /* its body, wiped */
-
-#define HTTP_PROXY_WANTS 407 /* a status that is no server's */
 
 struct http; /* for one thread */
 /* Of the main thread, before any other. 0, -ENOENT with diag: there is no libcurl here. */

@@ -297,13 +297,15 @@ class Stores(unittest.TestCase):
                 first = int(ask.query.get("cursor", 0))
                 more = {}
                 if first + 1 < len(page):
-                    more["Link"] = f'<https://huggingface.co{ask.raw}?cursor={first + 1}>; rel="next"'
+                    more["Link"] = f'<https://huggingface.co{ask.raw}?cursor={first + 1}&more={ask.server.more}>; rel="next"'
                 return ask.say(200, json.dumps(page[first : first + 1]), **more)
             if ask.at.startswith(repo) and ask.at[len(repo) + 1 :] in FILES:
                 return ask.say(302, Location=f"http://{cdn.host}{ask.raw[len(repo) :]}?sig={cdn.signature}", ETag='"linked"')
             return ask.say(404, "Not Found")
 
-        return self.serve(answer), cdn
+        server = self.serve(answer)
+        server.more = "x" * 4000  # a cursor may be long
+        return server, cdn
 
     def test_hf(self):
         hub, cdn = self.hub()
@@ -323,6 +325,8 @@ class Stores(unittest.TestCase):
         self.assertEqual(bucket.read("sub/c.bin", 5, 10), (GOOD, b"c" * 10))
         for _, _, headers, _ in cdn.asked:
             self.assertNotIn("Authorization", headers)
+        hub.more = "x" * 20000
+        self.assertIn("a link of more than 8191 bytes", self.refusal("hf://datasets/O/N/data", **env))
         said = self.refusal("hf://datasets/O/N", "anonymous=1", **env)
         self.assertIn("answers 401 (Invalid username or password.): it is private, gated", said)
         self.assertIn("there is no such data set", self.refusal("hf://datasets/O/N/none/", **env))
