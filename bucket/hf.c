@@ -2,8 +2,8 @@
 
 /*
  * Data sets of the Hugging Face Hub: hf://datasets/ORG/NAME[@REVISION]/path. A revision is a branch, a tag, a commit,
- * refs/pr/N or refs/convert/NAME, with "/" or "%2F"; main without one. It is looked up once, when the data set is opened, so
- * that all that is read is of one commit: a later commit is seen by who opens the data set then.
+ * refs/pr/N or refs/convert/NAME, with "/" or "%2F"; main without one. It is looked up once, when access-bucket begins, so
+ * that all that is read is of one commit: a later commit is seen by jobs that begin when access-bucket has ended, behind the last one.
  *
  * An object's tag is its hash in git, or in LFS where its bytes are there: it is the same in each commit that has the same
  * bytes. An answer comes from the Hub or, by a redirection, from a CDN with an ETag of its own, so no answer is compared with

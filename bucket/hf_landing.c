@@ -13,7 +13,7 @@
 #define HF_LANDING_NS (UINT64_C(300) * 1000000000)
 
 struct hf_landing {
-	char *name, *url; /* NULL, both */
+	char *name, *url; /* NULL, both; url alone: it ended with another one's */
 	uint64_t until_ns;
 };
 
@@ -66,7 +66,8 @@ void hf_landings_put(struct hf_landings *landings, const char *name, const char 
 	struct hf_landing *landing;
 	BASE_HOLD(&landings->mutex);
 
-	if (strlen(url) > HF_LANDING_MOST_URL || hf_landing_find(landings, name))
+	landing = hf_landing_find(landings, name);
+	if (strlen(url) > HF_LANDING_MOST_URL || (landing && landing->url))
 		return; /* what is there stays until it ends */
 	landing = hf_landing_of(landings, name);
 	hf_landing_clear(landing);
@@ -94,7 +95,11 @@ bool hf_landings_drop(struct hf_landings *landings, const char *name)
 	BASE_HOLD(&landings->mutex);
 
 	landing = hf_landing_find(landings, name);
-	if (landing)
-		hf_landing_clear(landing);
-	return landing != NULL;
+	if (!landing)
+		return false;
+	for (size_t i = 0; i < HF_LANDING_MOST && landing->url; i++)
+		if (&landings->landing[i] != landing)
+			base_wipe(&landings->landing[i].url);
+	hf_landing_clear(landing);
+	return true;
 }

@@ -15,4 +15,6 @@ void hf_landings_free(struct hf_landings *landings);
 void hf_landings_put(struct hf_landings *landings, const char *name, const char *url);
 /* The caller wipes; NULL: there is none, or no memory. */
 char *hf_landings_get(struct hf_landings *landings, const char *name);
-bool hf_landings_drop(struct hf_landings *landings, const char *name); /* was there one? */
+/* Was there one of it, which nobody was told so far? Then all end: others were made when it was, and who waits to be asked again would
+ * find theirs. */
+bool hf_landings_drop(struct hf_landings *landings, const char *name);

@@ -163,6 +163,19 @@ class Bucket:
         self.said = (code, text.split(b"\0")[0].decode())
         return status, self.memory[4096 : 4096 + size]
 
+    def read_all(self, names):
+        """Their first bytes, by one question: the statuses."""
+        asks = b""
+        for i, name in enumerate(names):
+            is_now = os.stat(os.path.join(self.name, "data", name))
+            asks += struct.pack("<QQQQqIIQQ", i, 0, 4096 * i, is_now.st_size, is_now.st_mtime_ns, 1, len(name.encode()), 0, 0)
+        self.reader.send(struct.pack("<QIIQQ", MAGIC, READ, len(names), 0, 0) + asks + "".join(names).encode())
+        statuses = []
+        while len(statuses) < len(names):
+            message = self.reader.recv(65536)
+            statuses += [struct.unpack_from("<QI", message, at)[1] for at in range(0, len(message), 64)]
+        return set(statuses)
+
     def end(self):
         peer = self.job.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         process = os.pidfd_open(struct.unpack("3i", peer)[0])
@@ -268,11 +281,13 @@ class Stores(unittest.TestCase):
     def hub(self):
         def cdn_answer(ask):
             if ask.query["sig"] != ask.server.signature:
+                if ask.server.together:
+                    ask.server.together.wait(PATIENCE_S)
                 return ask.say(403, "<Error><Message>Request has expired</Message></Error>")
             return ask.bytes_of(FILES[ask.at[1:]], ETag='"of-the-cdn"', Last_Modified=WHEN)
 
         cdn = self.serve(cdn_answer)
-        cdn.signature = "first"
+        cdn.signature, cdn.together = "first", None
 
         def entry(path):
             body = FILES[path]
@@ -323,6 +338,10 @@ class Stores(unittest.TestCase):
         self.assertEqual(len(cdn.asked), 8)
         cdn.signature = "second"  # the other has ended
         self.assertEqual(bucket.read("sub/c.bin", 5, 10), (GOOD, b"c" * 10))
+        # All end at once: each of those that were asked together comes.
+        cdn.signature, names = "third", sorted(bucket.listed())
+        cdn.together = threading.Barrier(len(names), action=lambda: setattr(cdn, "together", None))
+        self.assertEqual(bucket.read_all(names), {GOOD})
         for _, _, headers, _ in cdn.asked:
             self.assertNotIn("Authorization", headers)
         hub.more = "x" * 20000
