@@ -23,7 +23,8 @@
 #include "base/log.h"
 #include "bucket/fetch.h"
 
-#define DOOR_MOST_GUESTS 128
+#define DOOR_MOST_GUESTS 512
+#define DOOR_MOST_TURNED 64  /* beyond these, who are told that there are too many */
 #define DOOR_MOST_ASKED 8192 /* of a guest, unanswered */
 #define DOOR_MOST_LOG (1 << 20)
 #define DOOR_LOG_NS (UINT64_C(60) * 1000000000)
@@ -37,7 +38,8 @@ struct guest {
 	int fd;
 	uint32_t events;
 	uint64_t since_ns;
-	bool is_told; /* a job: how the listing went that it came for */
+	bool is_turned; /* away: there are too many */
+	bool is_told;   /* a job: how the listing went that it came for */
 	uint8_t *memory;
 	uint64_t bytes;               /* of it */
 	unsigned unanswered;          /* asks */
@@ -108,7 +110,7 @@ static void on_listen(struct door *door)
 	struct epoll_event event = {.events = EPOLLIN};
 	struct guest *guest;
 
-	if (fd < 0 || !is_own(fd) || door->n_guests >= DOOR_MOST_GUESTS)
+	if (fd < 0 || !is_own(fd) || door->n_guests >= DOOR_MOST_GUESTS + DOOR_MOST_TURNED)
 		return;
 	guest = calloc(1, sizeof(*guest));
 	event.data.ptr = guest;
@@ -119,6 +121,7 @@ static void on_listen(struct door *door)
 	guest->door = door;
 	guest->events = EPOLLIN;
 	guest->since_ns = base_now_ns();
+	guest->is_turned = door->n_guests >= DOOR_MOST_GUESTS;
 	guest->fd = base_take_fd(&fd);
 	LIST_INSERT_HEAD(&door->guests, guest, link);
 	door->n_guests++;
@@ -295,6 +298,13 @@ static int on_message(struct guest *guest, size_t bytes, int fd)
 	}
 	if (guest->kind != GUEST_NEW)
 		return -EBADMSG;
+	if (guest->is_turned) {
+		if (question.kind == BUCKET_WATCH)
+			tell(guest, BUCKET_REFUSED,
+			     "too many processes of this user read this URL on this machine: "
+			     "access-bucket serves 512 jobs and readers at a time");
+		return -EMFILE;
+	}
 	if (question.kind == BUCKET_YIELD) {
 		log_line(LOG_LEVEL_INFO, "yields", "why=\"a job has other credentials\"");
 		door->is_yielding = true;

@@ -174,8 +174,16 @@ class Peer:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(PATIENCE)
         here = os.open(folder, os.O_PATH)
-        self.socket.connect(f"/proc/self/fd/{here}/socket")
+        while self.is_full(f"/proc/self/fd/{here}/socket"):
+            time.sleep(0.01)
         os.close(here)
+
+    def is_full(self, path):
+        try:
+            self.socket.connect(path)
+            return False
+        except BlockingIOError:
+            return True
 
     def close(self):
         self.socket.close()
@@ -409,6 +417,23 @@ class ServeTest(unittest.TestCase):
         _, news = self.job("/set")
         self.assertEqual(news[:2], (READY, 4))
         self.assertEqual(self.server.lists, 3)  # the first one twice
+
+    def test_too_many(self):
+        """Who is one too many is told so, and is no trouble to the others."""
+        self.fill(3)
+        self.job("/set")
+        for _ in range(511):
+            self.peer(Peer(self.folder))
+        what, *_, text = self.peer(Job(self.folder)).wait()
+        self.assertEqual((what, text[:19]), (REFUSED, "too many processes "))
+        self.assertTrue(self.peer(Reader(self.folder)).ends())
+        self.closing.pop(1).close()
+        while True:  # as soon as it has noticed
+            try:
+                self.check(self.peer(Reader(self.folder)), "0/0.bin", 0, 9)
+                break
+            except (AssertionError, OSError):
+                time.sleep(0.01)
 
     def test_proxy(self):
         """What a proxy is in the way of is not called the server's."""
