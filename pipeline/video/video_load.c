@@ -63,8 +63,10 @@ const struct video_module *video_load(const char **ret_why)
 		return NULL;
 	library = video_find(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	module = library ? dlsym(library, VIDEO_MODULE_SYMBOL) : NULL;
-	if (module && module->version == VIDEO_MODULE_VERSION)
+	if (module && module->version == VIDEO_MODULE_VERSION) {
+		module->prepare();
 		return module;
+	}
 	snprintf(why, sizeof(why), VIDEO_FILE " cannot be used: %s",
 		 module ? "it is of another version: install the same version of oneaccess-video"
 			: dlerror());

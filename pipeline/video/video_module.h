@@ -26,6 +26,7 @@ struct
 
 struct video_module {
 	uint32_t version;
+	void (*prepare)(void); /* by video_load(), once: what must be opened before a sandbox */
 	int (*room_new)(struct video_room **ret); /* 0 or -ENOMEM */
 	void (*room_free)(struct video_room *room);
 	/* The file's bytes (hostile), which stay where they are until close. Reads heads and packets, decodes the first

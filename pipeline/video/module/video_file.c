@@ -15,6 +15,7 @@
 
 #include "pipeline/video/module/video_file.h"
 
+#include <iconv.h>
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
 
@@ -64,6 +65,23 @@ static int video_open_no_other(AVFormatContext *context, AVIOContext **io, const
 {
 	(void)context, (void)io, (void)url, (void)flags, (void)options;
 	return AVERROR(EACCES);
+}
+
+/* MPEG-TS has names of programmes, in any of these: what iconv opens a file for it has then opened, and does not forget while
+ * handles are kept. */
+void video_file_prepare(void)
+{
+	static const char *const other[] = {"ISO6937", "UCS-2BE", "KSC_5601",
+					    "GB2312",  "UTF-8",   "unknown"};
+	static iconv_t kept[16 + BASE_ARRAY_LEN(other)];
+	char name[24];
+
+	for (unsigned i = 0; i < 16; i++) {
+		snprintf(name, sizeof(name), "ISO-8859-%u", i + 1);
+		kept[i] = iconv_open("UTF-8", name);
+	}
+	for (size_t i = 0; i < BASE_ARRAY_LEN(other); i++)
+		kept[16 + i] = iconv_open("UTF-8", other[i]);
 }
 
 /* ---- what it is ---- */

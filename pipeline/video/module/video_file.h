@@ -46,6 +46,8 @@ struct video_file {
 	bool can_pass; /* a packet whose picture nobody wants may be kept from the decoder's work */
 };
 
+/* Before a sandbox. */
+void video_file_prepare(void);
 /* Memory is kept from file to file: all zeros is none. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
 int video_file_open(struct video_file *file, const void *data, size_t size,
 		    struct pipeline_error *ret_error);

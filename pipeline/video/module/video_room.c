@@ -31,13 +31,18 @@ struct video_room {
 
 #define VIDEO_NONE UINT32_MAX
 
+static void video_prepare(void)
+{
+	video_codec_prepare();
+	video_file_prepare();
+}
+
 static int video_room_new(struct video_room **ret)
 {
 	struct video_room *room = calloc(1, sizeof(*room));
 
 	if (!room)
 		return -ENOMEM;
-	video_codec_prepare();
 	*ret = room;
 	return 0;
 }
@@ -364,6 +369,7 @@ static uint32_t video_room_cost(const struct video_room *room, const uint32_t *n
 __attribute__((visibility("default"))) extern const struct video_module access_video_module;
 const struct video_module access_video_module = {
     .version = VIDEO_MODULE_VERSION,
+    .prepare = video_prepare,
     .room_new = video_room_new,
     .room_free = video_room_free,
     .open = video_room_open,
