@@ -76,6 +76,8 @@ void video_file_prepare(void)
 	static iconv_t kept[16 + BASE_ARRAY_LEN(other)];
 	char name[24];
 
+	if (kept[0]) /* once */
+		return;
 	for (unsigned i = 0; i < 16; i++) {
 		snprintf(name, sizeof(name), "ISO-8859-%u", i + 1);
 		kept[i] = iconv_open("UTF-8", name);
