@@ -389,6 +389,35 @@ START_TEST(test_refusal)
 }
 END_TEST
 
+/* What decodes videos cannot be loaded: a stream that has some is refused, and the parent goes on. */
+START_TEST(test_module_is_broken)
+{
+	static const char spec[] =
+	    "[{\"op\":\"video\",\"frames\":2},{\"op\":\"center_crop\",\"size\":24}]";
+	char folder[] = "/tmp/access-parent-XXXXXX", path[64];
+	struct rig_queue *queue = rig_queue_new(9);
+	struct rig *rig;
+	FILE *module;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/access-video.so", folder);
+	module = fopen(path, "w");
+	ck_assert_ptr_nonnull(module);
+	fputs("no module\n", module);
+	fclose(module);
+	ck_assert_int_eq(setenv("ACCESS_LIBEXEC", folder, 1), 0);
+	rig = rig_new(1, MEMORY, NULL);
+	ck_assert(!rig_queue_add(rig, queue, &(struct rig_add){.spec = spec}));
+	ck_assert_msg(strstr(rig->answer.text, "video") != NULL, "%s", rig->answer.text);
+	rig_queue_open(rig, queue);
+	produce(rig, queue, 0, 3);
+	rig_free(rig);
+	rig_queue_free(queue);
+	unlink(path);
+	rmdir(folder);
+}
+END_TEST
+
 START_TEST(test_queues_that_are_not)
 {
 	struct rig *rig = rig_new(1, MEMORY, NULL);
@@ -700,6 +729,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_variant_goes);
 	tcase_add_test(tcase, test_variant_refused);
 	tcase_add_loop_test(tcase, test_refusal, 0, BASE_ARRAY_LEN(refusal_table));
+	tcase_add_test(tcase, test_module_is_broken);
 	tcase_add_test(tcase, test_queues_that_are_not);
 	tcase_add_loop_test(tcase, test_nonsense, 0, 5);
 	tcase_add_test(tcase, test_parent_killed);
