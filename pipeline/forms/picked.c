@@ -57,7 +57,7 @@ static const char *picked_read(const struct op_list *ops, unsigned param, unsign
 	}
 	if (!wrong && members->n < first + n_fields)
 		return first > 0 ? "there are not as many members as fields and one more before "
-				   "them, the picture's"
+				   "them, the picture's or video's"
 				 : "there are not as many members as fields";
 	return wrong;
 }

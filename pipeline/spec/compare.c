@@ -191,8 +191,12 @@ const char *compare_shared(const struct pipeline *a, const struct pipeline *b, c
 	const char *name[COMPARE_NAMES] = {"", "", ""};
 
 	snprintf(ret, size, "decode");
-	if (n < 2 || !compare_init(&compare, a, b))
+	if (!compare_init(&compare, a, b))
 		return ret;
+	if (n < 2) {
+		snprintf(ret, size, "%s", compare_name(json_in_item(compare.ops[0], 0)));
+		return ret;
+	}
 	for (unsigned i = 0; i < n && i < COMPARE_NAMES; i++)
 		name[i] = compare_name(json_in_item(compare.ops[0], i));
 	if (n > COMPARE_NAMES)

@@ -260,6 +260,7 @@ START_TEST(alike_videos_meet)
 	    compiled(VIDEO(",\"step\":1") ",{\"op\":\"resize\",\"size\":[4,4]}]");
 	struct pipeline *other = compiled(VIDEO(",\"step\":2") CROP "]");
 	struct pipeline *picture = compiled("[{\"op\":\"decode\"}" CROP "]");
+	char shared[64];
 	const struct pipeline *pairs[][2] = {
 	    {one, other}, {one, picture}, {picture, one}, {one, same}};
 
@@ -270,6 +271,7 @@ START_TEST(alike_videos_meet)
 		ck_assert_int_eq(pipeline_run_new(pairs[i], 2, &run), i == 3 ? 0 : -EINVAL);
 		pipeline_run_free(run);
 	}
+	ck_assert_str_eq(compare_shared(one, same, shared, sizeof(shared)), "video");
 	pipeline_free(one);
 	pipeline_free(same);
 	pipeline_free(other);
@@ -670,8 +672,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("video");
-	TCase *tcase = tcase_create("video");
+	Suite *suite = suite_create("clip");
+	TCase *tcase = tcase_create("clip");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
