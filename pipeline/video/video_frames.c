@@ -69,7 +69,8 @@ void video_frames_watch(struct video_frames *frames,
 
 static int video_frames_no_memory(struct pipeline_error *ret_error)
 {
-	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the video: raise worker_memory");
+	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0,
+			   "no memory for the video: raise worker_memory");
 }
 
 /* What the module returned. */
