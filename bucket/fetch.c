@@ -37,6 +37,12 @@ struct piece {
 	uint32_t bytes, has;
 };
 
+struct attempt {
+	uint64_t began_ns, slow_ns; /* when it had slow_from, */
+	uint64_t began_from, slow_from;
+	uint64_t overtaken_at; /* answers, when so many of those that began later have come */
+};
+
 TAILQ_HEAD(transfer_list, transfer);
 struct transfer {
 	TAILQ_ENTRY(transfer) link;
@@ -47,9 +53,7 @@ struct transfer {
 	char *key;
 	uint64_t size, from, to; /* from: of the first byte that is missing */
 	int64_t mtime_ns;
-	uint64_t began_ns, slow_ns; /* this try; when it had slow_from, */
-	uint64_t began_from, slow_from;
-	uint64_t overtaken_at; /* answers of others, when so many that began later have come */
+	struct attempt attempt;
 	uint64_t again_ns;
 	uint64_t failing_ns; /* since when, if tries is not 0 */
 	unsigned tries;
@@ -128,7 +132,7 @@ static void try_again(struct transfer *transfer, int code, const char *why, bool
 	struct fetch *fetch = transfer->fetch;
 	const uint64_t now_ns = base_now_ns();
 
-	if (transfer->from - transfer->began_from >= FETCH_PROGRESS)
+	if (transfer->from - transfer->attempt.began_from >= FETCH_PROGRESS)
 		transfer->tries = 0;
 	if (transfer->tries == 0)
 		transfer->failing_ns = now_ns;
@@ -159,8 +163,9 @@ static bool on_head(void *arg, const struct http_answer *answer)
 
 	transfer->has_head = true;
 	fetch->answered++;
-	transfer->slow_ns = base_now_ns();
-	flow_good(&fetch->flow, transfer->slow_ns - transfer->began_ns, fetch->is_full);
+	transfer->attempt.slow_ns = base_now_ns();
+	flow_good(&fetch->flow, transfer->attempt.slow_ns - transfer->attempt.began_ns,
+		  fetch->is_full);
 	fetch->is_full = fetch->n_waiting > 0;
 	if (answer->total != UINT64_MAX && answer->total != transfer->size)
 		return wrong(transfer, BUCKET_CHANGED, "it has another size now");
@@ -289,9 +294,9 @@ static int begin(struct transfer *transfer)
 	struct http_request request = {.method = "GET"};
 	int r = fetch->ops->request(fetch->provider, "GET", transfer->key, &request);
 
-	transfer->began_ns = transfer->slow_ns = base_now_ns();
-	transfer->began_from = transfer->slow_from = transfer->from;
-	transfer->overtaken_at = fetch->answered + 2 * fetch->n_running + FETCH_OVERTAKEN;
+	transfer->attempt.began_ns = transfer->attempt.slow_ns = base_now_ns();
+	transfer->attempt.began_from = transfer->attempt.slow_from = transfer->from;
+	transfer->attempt.overtaken_at = fetch->answered + 2 * fetch->n_running + FETCH_OVERTAKEN;
 	transfer->has_head = false;
 	if (!r)
 		r = http_request_header(&request, "Range: bytes=%llu-%llu",
@@ -424,8 +429,8 @@ static void stop(struct transfer *transfer)
 /* Is it this one that is late, and not the server, or this machine? Each is asked for once more. */
 static bool is_late(const struct transfer *transfer, uint64_t now_ns, uint64_t haste_ns)
 {
-	return !transfer->was_hastened && now_ns - transfer->began_ns > haste_ns &&
-	       transfer->fetch->answered >= transfer->overtaken_at;
+	return !transfer->was_hastened && now_ns - transfer->attempt.began_ns > haste_ns &&
+	       transfer->fetch->answered >= transfer->attempt.overtaken_at;
 }
 
 static void hasten(struct transfer *transfer)
@@ -445,15 +450,15 @@ static void check_slow(struct transfer *transfer, uint64_t now_ns, uint64_t hast
 	const char *why = NULL;
 
 	if (!transfer->has_head) {
-		if (now_ns - transfer->began_ns > patience_ns)
+		if (now_ns - transfer->attempt.began_ns > patience_ns)
 			why = "no byte came in time";
 		else if (is_late(transfer, now_ns, haste_ns) && flow_hasten(&fetch->flow))
 			hasten(transfer);
-	} else if (now_ns - transfer->slow_ns >= FETCH_SLOW_NS) {
-		if (transfer->from - transfer->slow_from < FETCH_SLOW_BYTES)
+	} else if (now_ns - transfer->attempt.slow_ns >= FETCH_SLOW_NS) {
+		if (transfer->from - transfer->attempt.slow_from < FETCH_SLOW_BYTES)
 			why = "fewer than 32 kB came in a second";
-		transfer->slow_ns = now_ns;
-		transfer->slow_from = transfer->from;
+		transfer->attempt.slow_ns = now_ns;
+		transfer->attempt.slow_from = transfer->from;
 	}
 	if (!why)
 		return;
