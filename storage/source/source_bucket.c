@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/hold.h"
+#include "base/url.h"
 #include "shmring/bucket.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
@@ -163,12 +164,17 @@ static void name_root(struct reader_dataset *dataset)
 /* A placeholder is not opened to be read: what would read it shall fail. */
 static int take_root(struct reader_dataset *dataset)
 {
+	const bool is_of_web = url_is_of_web(dataset->bucket->url);
 	char self[32], *shown;
 	int fd;
 
 	name_root(dataset);
+	/* Logs, the status and metrics have it: a signature stands behind "?". */
+	if (is_of_web)
+		dataset->bucket->url[strcspn(dataset->bucket->url, "?")] = '\0';
 	if (*dataset->options) {
-		if (asprintf(&shown, "%s?%s", dataset->bucket->url, dataset->options) < 0)
+		if (asprintf(&shown, "%s%c%s", dataset->bucket->url, is_of_web ? '#' : '?',
+			     dataset->options) < 0)
 			return -ENOMEM;
 		free(dataset->bucket->url);
 		dataset->bucket->url = shown;

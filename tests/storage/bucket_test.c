@@ -93,6 +93,39 @@ START_TEST(roots_of_a_data_set)
 }
 END_TEST
 
+/* A signature is in no log; and two URLs that differ there are two data sets. */
+START_TEST(signatures_are_not_shown)
+{
+	static const struct {
+		const char *url, *path, *shown;
+	} cases[] = {
+	    {"https://h/one.bin?X-Amz-Signature=1", "data/one.bin", "https://h/one.bin"},
+	    {"https://h/one.bin?X-Amz-Signature=2", "data/one.bin?dtype=u8",
+	     "https://h/one.bin#dtype=u8"},
+	    {"s3://b/one.bin", "data/one.bin?dtype=u8", "s3://b/one.bin?dtype=u8"},
+	};
+	uint64_t seen[BASE_ARRAY_LEN(cases)];
+	struct diag diag = {.text = ""};
+
+	tree_file(&tree, "data/one.bin", 10);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(cases); i++) {
+		const struct bucket_note note = {.magic = BUCKET_MAGIC,
+						 .url_bytes = (uint32_t)strlen(cases[i].url)};
+		int fd = openat(tree.fd, BUCKET_NOTE, O_WRONLY | O_TRUNC | O_CLOEXEC);
+		struct reader_dataset dataset;
+
+		ck_assert_int_eq(base_write_at(fd, &note, sizeof(note), 0), 0);
+		ck_assert_int_eq(base_write_at(fd, cases[i].url, note.url_bytes, sizeof(note)), 0);
+		close(fd);
+		ck_assert_msg(open_at(cases[i].path, &dataset, &diag) == 0, "%s", diag.text);
+		ck_assert_str_eq(dataset.shown, cases[i].shown);
+		seen[i] = dataset.root.inode;
+		ck_assert(i == 0 || seen[i] != seen[i - 1]);
+		source_close(&dataset);
+	}
+}
+END_TEST
+
 START_TEST(other_folders_are_none)
 {
 	static const char *const paths[] = {"real", "other", "other/data", "database"};
@@ -492,6 +525,7 @@ static Suite *bucket_suite(void)
 	tcase_set_timeout(ranges, PATIENCE_S);
 	tcase_add_checked_fixture(note, setup, teardown);
 	tcase_add_test(note, roots_of_a_data_set);
+	tcase_add_test(note, signatures_are_not_shown);
 	tcase_add_test(note, other_folders_are_none);
 	tcase_add_test(note, names_as_long_as_may_be);
 	tcase_add_loop_test(note, a_false_note_is_refused, 0, BASE_ARRAY_LEN(lies));
