@@ -33,7 +33,8 @@ TREE = HERE / "tree" if (HERE / "tree").is_dir() else HERE.parent
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
 PROGRAMS = re.compile(r"^(bin|sbin|libexec)_PROGRAMS \+= ((?:.*\\\n)*.*)$", re.M)
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
-LOADERS = {"access-bucket"}  # load the machine's libcurl, whose libraries are the machine's, too
+LOADERS = {"access-bucket", "access-gate"}  # load the machine's libcurl, whose libraries are the machine's, too
+ALONE = {"access-gate": "openssl"}  # is linked with that once more, of which two that are shared do not go together
 STAND_INS = {"libjbig.so.0": HERE / "jbig.c"}  # for what a wheel may not bring: each says why
 MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
 NO_PAGES = {"access-report.1"}  # looks at the accessd that a machine has installed
@@ -151,6 +152,12 @@ def licence(library):
     return None
 
 
+def archive_of(library):
+    """What a program that is linked with it has of it, by pkg-config's name."""
+    text = subprocess.run(["pkg-config", "--variable=libdir", library], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return pathlib.Path(text.strip(), "libcrypto.a")
+
+
 def plain(member):
     """Of nobody, at the time of all; tar.add() sorts."""
     member.uid = member.gid = 0
@@ -192,11 +199,17 @@ class Build(build_py):
         native = package / "_native"
         place(core, package / core.name, "$ORIGIN/_native/lib")
         needed = dict(libraries(core, folder))
-        for where, program in programs():
-            source = binary(folder, program)
-            place(source, native / where / source.name, "$ORIGIN/../lib")
-            needed.update(libraries(source, folder))
         licences = {"oneaccess": TREE / "LICENSE"}
+        for where, program in programs():
+            name = pathlib.Path(program).name
+            archive = archive_of(ALONE[name]) if name in ALONE else None
+            if archive and archive.exists():  # not Fedora's; a wheel that was built where it is used does without
+                program += "-alone"
+                run(["make", "-s", program], folder)
+                licences.update(filter(None, [licence(archive)]))
+            source = binary(folder, program)
+            place(source, native / where / name, "$ORIGIN/../lib")
+            needed.update(libraries(source, folder))
         for name, source in needed.items():
             if name in STAND_INS:
                 source = stood_in(name, pathlib.Path(place_of_work))
