@@ -344,6 +344,66 @@ START_TEST(stores_that_the_environment_names_differ)
 }
 END_TEST
 
+static struct hash_id keys_of(const char *file)
+{
+	struct hash_id keys;
+
+	ck_assert_int_eq(url_keys(file, &keys), 0);
+	return keys;
+}
+
+static bool are_alike(struct hash_id a, struct hash_id b)
+{
+	return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(text, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+/* What a variable says, and what is in the file that one or an option names; not where that is. */
+START_TEST(credentials_differ)
+{
+	char folder[] = "/tmp/oneaccess-keys-XXXXXX", file[64], other[64];
+	struct hash_id before;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(file, sizeof(file), "%s/token", folder);
+	snprintf(other, sizeof(other), "%s/other", folder);
+	write_text(file, "one");
+	write_text(other, "one");
+	setenv("HOME", folder, 1);
+	before = keys_of(NULL);
+	ck_assert(are_alike(before, keys_of(NULL)));
+	setenv("HOME", "/nowhere", 1);
+	ck_assert(are_alike(before, keys_of(NULL)));
+	ck_assert(are_alike(before, keys_of("/nowhere/token")));
+	ck_assert(!are_alike(before, keys_of(file)));
+	ck_assert(are_alike(keys_of(other), keys_of(file)));
+	write_text(file, "two");
+	ck_assert(!are_alike(keys_of(other), keys_of(file)));
+	setenv("HF_TOKEN_PATH", file, 1);
+	ck_assert(!are_alike(before, keys_of(NULL)));
+	before = keys_of(NULL);
+	setenv("HF_TOKEN_PATH", other, 1);
+	ck_assert(!are_alike(before, keys_of(NULL)));
+	unsetenv("HF_TOKEN_PATH");
+	before = keys_of(NULL);
+	setenv("AZURE_STORAGE_KEY", "one", 1);
+	ck_assert(!are_alike(before, keys_of(NULL)));
+	before = keys_of(NULL);
+	setenv("AZURE_STORAGE_KEY", "two", 1);
+	ck_assert(!are_alike(before, keys_of(NULL)));
+	unsetenv("AZURE_STORAGE_KEY");
+	ck_assert(unlink(file) == 0 && unlink(other) == 0 && rmdir(folder) == 0);
+}
+END_TEST
+
 START_TEST(paths_are_no_urls)
 {
 	static const char *const paths[] = {"/s3://b",      "s3:/b", "a/s3://b", "name:x",  "",
@@ -781,6 +841,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, urls_have_parts, 0, BASE_ARRAY_LEN(urls));
 	tcase_add_test(tcase, paths_are_no_urls);
 	tcase_add_test(tcase, stores_that_the_environment_names_differ);
+	tcase_add_test(tcase, credentials_differ);
 	tcase_add_loop_test(tcase, accessd_is_told_a_folder, 0, BASE_ARRAY_LEN(meant));
 	tcase_add_test(tcase, jobs_share_one);
 	tcase_add_test(tcase, a_listing_is_told);
