@@ -69,6 +69,8 @@ void convert_source_close(struct convert_source *source);
 
 /* ---- convert_unpack.c: compressed shards ---- */
 
+/* Is it of a kind whose shards are looked into for this? */
+bool convert_unpacks_records(const struct reader_dataset *dataset);
 /* Makes the shards of one that is compressed plain, in a new folder, which the caller removes, also on failure. */
 int convert_unpack(const struct reader_dataset *dataset, const char *target, unsigned jobs,
 		   const struct scan_progress *progress, struct convert_unpacked *ret,
@@ -76,7 +78,7 @@ int convert_unpack(const struct reader_dataset *dataset, const char *target, uns
 /* Nothing, where another folder or a link has its name now. */
 void convert_unpack_remove(struct convert_unpacked *unpacked);
 
-/* ---- convert_unpacking.c: a sandboxed process that unpacks; unpack_gzip.c, unpack_zstd.c ---- */
+/* ---- convert_unpacking.c: a sandboxed process that unpacks; unpack_arrayrecord.c, unpack_gzip.c, unpack_zstd.c ---- */
 
 #define UNPACK_OPTION "--unpack"
 enum { /* its exit statuses, beside 0 */
@@ -86,6 +88,9 @@ enum { /* its exit statuses, beside 0 */
        UNPACK_E_WRITE,
        UNPACK_E_SANDBOX,
        UNPACK_E_WINDOW, /* zstd: larger than one may be here */
+       UNPACK_E_PLAIN,  /* ArrayRecord: nothing is to be unpacked */
+       UNPACK_E_KIND,   /* ArrayRecord: by something else than zstd */
+       UNPACK_E_LARGE,  /* ArrayRecord: a record takes more memory than there may be */
 };
 struct unpack_pipe {
 	bool (*read)(struct unpack_pipe *pipe); /* what follows; in_bytes 0: the end */
@@ -96,6 +101,7 @@ struct unpack_pipe {
 };
 int convert_unpacking_main(const char *how);
 /* All of it. 0 or UNPACK_E_.... */
+int unpack_arrayrecord(struct unpack_pipe *pipe);
 int unpack_gzip(struct unpack_pipe *pipe);
 int unpack_zstd(struct unpack_pipe *pipe);
 

@@ -82,7 +82,8 @@ int convert_source_open(struct convert_source *source, const char *path,
 {
 	const int r = reader_open(whole_path(path), progress, &source->reader, diag);
 
-	source->is_compressed = r == CONVERT_E_COMPRESSED;
+	source->is_compressed =
+	    r == CONVERT_E_COMPRESSED || (r == 0 && convert_unpacks_records(source->reader));
 	return source->is_compressed ? 0 : r;
 }
 
@@ -150,7 +151,7 @@ bool convert_source_read(const struct convert_source *source, uint64_t sample, u
 		    dataset_kind(source->dataset) == INDEX_OF_BAGZ
 			? "a .bag with the package bagz"
 			: "another file, with ArrayRecordWriter(NAME, "
-			  "\"group_size:1,uncompressed\")");
+			  "\"group_size:1,uncompressed\"), or convert a copy that is in a folder");
 	return false;
 }
 

@@ -5,7 +5,8 @@
  * the new file, and do nothing else (convert_unpacking.c): a stranger's bytes go through two libraries there. Several at a
  * time. The folder that they are written to is beside the target, hidden, and gone when the conversion has
  * ended, however it did but by SIGKILL; plain shards beside compressed ones are linked there. What is in an object store is
- * brought there first.
+ * brought there first. Of ArrayRecord files the process finds out
+ * whether one is plain.
  */
 
 #include "convert/convert.h"
@@ -23,6 +24,7 @@
 
 #include "storage/reader_parts.h"
 #include "storage/source/source_bytes.h"
+#include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
 
 #define UNPACK_LOOK_MS 20
@@ -37,6 +39,11 @@ static const struct {
     {".tgz", ".tar", "gzip"}, {".gz", "", "gzip"},   {".zlib", "", "gzip"},
     {".zst", "", "zstd"},     {".zstd", "", "zstd"},
 };
+
+bool convert_unpacks_records(const struct reader_dataset *dataset)
+{
+	return dataset->ops == &source_arrayrecord;
+}
 
 struct unpack {
 	const struct reader_dataset *dataset;
@@ -77,6 +84,14 @@ static const char *plain_name(const struct unpack *unpack, size_t number, char r
 
 	if (slash) /* of several folders: their order stays */
 		snprintf(before, sizeof(before), "%07zu-", number);
+	if (convert_unpacks_records(unpack->dataset)) { /* keys of samples have this name */
+		const bool is_known = source_shards_has_name(unpack->dataset->ops->shards, base);
+
+		return snprintf(ret, NAME_MAX + 1, "%s%s%s", before, base,
+				is_known ? "" : ".array_record") > NAME_MAX
+			   ? NULL
+			   : "arrayrecord";
+	}
 	for (size_t i = 0; i < BASE_ARRAY_LEN(known); i++) {
 		const size_t size = strlen(known[i].suffix);
 
@@ -186,8 +201,8 @@ static int bring(struct unpack *unpack, const char *name, int placeholder, int t
 	return 0;
 }
 
-/* It is plain: to the others by a link to its place, or of an object as it is. */
-static int add_plain(struct unpack *unpack, const char *name)
+/* It is plain: to the others by a link to its place, or of an object as it is, by that name. */
+static int add_plain(struct unpack *unpack, const char *name, const char *plain)
 {
 	const struct reader_dataset *dataset = unpack->dataset;
 	_cleanup_close_ int from = -1, to = -1;
@@ -197,15 +212,16 @@ static int add_plain(struct unpack *unpack, const char *name)
 		from = source_open_shard(dataset, name);
 		if (from < 0)
 			return unpack_fail_errno(unpack, name, "cannot be opened", -from);
-		to = openat(unpack->folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		to = openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		return to < 0 ? unpack_fail_errno(unpack, name, "cannot be written", errno)
 			      : bring(unpack, name, from, to);
 	}
-	if (asprintf(&path, "%s/%s", dataset->root_path, name) < 0) {
+	if (asprintf(&path, "%s%s%s", dataset->root_path, dataset->is_folder ? "/" : "",
+		     dataset->is_folder ? name : "") < 0) {
 		path = NULL;
 		return unpack_fail(unpack, name, "takes more memory than there is");
 	}
-	return symlinkat(path, unpack->folder_fd, name) < 0
+	return symlinkat(path, unpack->folder_fd, plain) < 0
 		   ? unpack_fail_errno(unpack, name, "cannot be linked", errno)
 		   : 0;
 }
@@ -237,9 +253,10 @@ static int start(struct unpack *unpack, unsigned slot)
 	char plain[NAME_MAX + 1];
 	int r;
 
-	if (!source_shards_suffix(name, unpack->dataset->ops->shards->compressed)) {
+	if (!convert_unpacks_records(unpack->dataset) &&
+	    !source_shards_suffix(name, unpack->dataset->ops->shards->compressed)) {
 		unpack->done++;
-		return add_plain(unpack, name);
+		return add_plain(unpack, name, name);
 	}
 	how = plain_name(unpack, number, plain);
 	if (!how)
@@ -261,8 +278,10 @@ static int start(struct unpack *unpack, unsigned slot)
 	return unpack_fail_errno(unpack, name, "cannot be unpacked", r);
 }
 
-static int judge(struct unpack *unpack, const char *name, int status)
+static int judge(struct unpack *unpack, size_t number, int status)
 {
+	const char *name = unpack->names.name[number];
+	char plain[NAME_MAX + 1];
 	static const char *const why[] = {
 	    [UNPACK_E_DAMAGED] = "is damaged: it cannot be unpacked; copy it anew",
 	    [UNPACK_E_CUT] = "ends within its compressed data: it is cut; copy it anew",
@@ -272,6 +291,10 @@ static int judge(struct unpack *unpack, const char *name, int status)
 		"much as all shards unpacked",
 	    [UNPACK_E_SANDBOX] = "cannot be unpacked in a sandbox (seccomp)",
 	    [UNPACK_E_WINDOW] = "needs a window over 128 MiB: unpack it by zstd -d --long=31",
+	    [UNPACK_E_KIND] = "is transposed, or compressed by another way than zstd: write it "
+			      "anew, with ArrayRecordWriter(NAME, \"group_size:1\")",
+	    [UNPACK_E_LARGE] = "has a record of more than 128 MiB: write it anew, with "
+			       "ArrayRecordWriter(NAME, \"group_size:1,uncompressed\")",
 	};
 	unsigned code;
 
@@ -282,6 +305,10 @@ static int judge(struct unpack *unpack, const char *name, int status)
 	code = (unsigned)WEXITSTATUS(status);
 	if (code == 0)
 		return 0;
+	if (code == UNPACK_E_PLAIN && plain_name(unpack, number, plain)) {
+		unlinkat(unpack->folder_fd, plain, 0);
+		return add_plain(unpack, name, plain);
+	}
 	return unpack_fail(unpack, name,
 			   code < BASE_ARRAY_LEN(why) && why[code] ? why[code]
 								   : "cannot be unpacked");
@@ -303,7 +330,7 @@ static int look_after(struct unpack *unpack, unsigned slot, bool *ret_idle)
 		unpack->child[slot].pid = 0;
 		unpack->done++;
 		r = ended < 0 ? unpack_fail_errno(unpack, name, "cannot be unpacked", errno)
-			      : judge(unpack, name, status);
+			      : judge(unpack, unpack->child[slot].name, status);
 		*ret_idle = false;
 	}
 	if (!r && unpack->next < unpack->names.n) {

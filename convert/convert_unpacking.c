@@ -41,5 +41,7 @@ int convert_unpacking_main(const char *how)
 	signal(SIGXFSZ, SIG_IGN);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sandbox_enter(&limits))
 		return UNPACK_E_SANDBOX;
+	if (strcmp(how, "arrayrecord") == 0)
+		return unpack_arrayrecord(&pipe);
 	return strcmp(how, "zstd") == 0 ? unpack_zstd(&pipe) : unpack_gzip(&pipe);
 }

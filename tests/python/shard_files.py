@@ -145,13 +145,13 @@ def _chunk(kind, data, records, written):
     return struct.pack("<Q", highway(head)) + head + data
 
 
-def _simple(records, frames=()):
-    """A chunk of these records; frames: what stands for them, where they are compressed."""
+def _simple(records, compressed=False):
+    """A chunk of these records."""
     sizes = b"".join(_varint(len(record)) for record in records)
     values = b"".join(records)
-    if frames:
+    if compressed:
         packed = _varint(len(sizes)) + zstd_frame(sizes)
-        return _chunk(ord("r"), b"z" + _varint(len(packed)) + packed + _varint(len(values)) + b"".join(frames), len(records), len(values))
+        return _chunk(ord("r"), b"z" + _varint(len(packed)) + packed + _varint(len(values)) + zstd_frame(values), len(records), len(values))
     return _chunk(ord("r"), b"\0" + _varint(len(sizes)) + sizes + values, len(records), len(values))
 
 
@@ -179,10 +179,10 @@ def _filled(used):
     return [_chunk(ord("p"), bytes(left - 40), 0, 0)] if left else []
 
 
-def write_array_record(path, records, frames=(), group=1):
-    """As ArrayRecordWriter does with uncompressed; frames: with zstd, whose frames they are."""
+def write_array_record(path, records, compressed=False, group=1):
+    """As ArrayRecordWriter does with uncompressed, or with zstd."""
     chunks = [_chunk(ord("s"), b"", 0, 0)]
-    chunks += [_simple(records[at:at + group], frames[at:at + group]) for at in range(0, len(records), group)]
+    chunks += [_simple(records[at:at + group], compressed) for at in range(0, len(records), group)]
     _, places = _blocks(chunks)
     parts = [records[at:at + group] for at in range(0, len(records), group)]
     about = b"\x08\x01\x10" + _varint(len(parts)) + b"\x18" + _varint(len(records))

@@ -591,8 +591,7 @@ class ArrayRecord(ShardsCase):
         folder = self.work / name
         folder.mkdir()
         for number, part in enumerate(parts(self.samples, count)):
-            records = self.examples(part)
-            shard_files.write_array_record(folder / form.format(number, count), records, [shard_files.zstd_frame(record) for record in records] if compressed else ())
+            shard_files.write_array_record(folder / form.format(number, count), self.examples(part), compressed)
         return folder
 
     def test_the_same_as_a_folder(self):
@@ -605,29 +604,54 @@ class ArrayRecord(ShardsCase):
         self.assert_same(str(one.with_name("any name")))
 
     def test_pictures_alone(self):
-        pictures = [picture for picture, _ in self.samples]
-        for name, frames in ("plain", ()), ("frames", [shard_files.zstd_frame(picture) for picture in pictures]):
-            shard_files.write_array_record(self.work / f"{name}.arecord", pictures, frames)
-            found, labels = (numpy.concatenate(of) for of in zip(*self.batches(str(self.work / f"{name}.arecord"))))
+        for compressed in False, True:
+            shard_files.write_array_record(self.work / "pictures.arecord", [picture for picture, _ in self.samples], compressed)
+            found, labels = (numpy.concatenate(of) for of in zip(*self.batches(str(self.work / "pictures.arecord"))))
             numpy.testing.assert_array_equal(found, numpy.concatenate([of for of, _ in self.batches(self.data)]))
             self.assertEqual(set(labels), {0})
-        convert = subprocess.run([support.BUILD / "tools/access-ctl", "convert", self.work / "frames.arecord", self.work / "frames.oads"],
+
+    def convert(self, dataset, name="array.oads", code=0):
+        convert = subprocess.run([support.BUILD / "tools/access-ctl", "convert", "--force", dataset, self.work / name], stdout=subprocess.DEVNULL,
                                  stderr=subprocess.PIPE, text=True)
-        self.assertEqual(convert.returncode, 1, convert.stderr)
-        self.assertIn('ArrayRecordWriter(NAME, "group_size:1,uncompressed")', convert.stderr)
+        self.assertEqual(convert.returncode, code, convert.stderr)
+        self.assertFalse([name for name in os.listdir(self.work) if name.startswith(".access-convert")])
+        return convert.stderr
 
     def test_converted(self):
-        folder = self.write("array-convert", 2)
-        subprocess.run([support.BUILD / "tools/access-ctl", "convert", folder, self.work / "array.oads"], check=True, capture_output=True)
+        """Compressed records, and several in a chunk, are unpacked for that; files beside them that are plain are not."""
+        self.convert(self.write("array-convert", 2))
         self.assert_same(str(self.work / "array.oads"))
+        folder = self.write("array-mixed", compressed=True, form=self.OF_TFDS)
+        part = parts(self.samples, 3)
+        shard_files.write_array_record(folder / self.OF_TFDS.format(1, 3), self.examples(part[1]))
+        for compressed in False, True:
+            shard_files.write_array_record(folder / self.OF_TFDS.format(2, 3), self.examples(part[2]), compressed, group=7)
+            self.refused(str(folder), "7 records are in one chunk", "access-ctl convert")
+            for dataset in folder, f"{folder}/train.array_record-{{00000..00002}}-of-00003":
+                self.convert(dataset)
+                self.assert_same(str(self.work / "array.oads"))
+        left = f"{folder}?leave_out={self.OF_TFDS.format(0, 3)}:[1];{self.OF_TFDS.format(2, 3)}:[2]"
+        self.convert(left, "array.tar")
+        with tarfile.open(self.work / "array.tar") as archive:
+            self.assertEqual(len({name.partition(".")[0] for name in archive.getnames()}), len(self.samples) - 2)
+        for form in "one.array_record", "any name":
+            one = self.work / form
+            for options in ({}, {"compressed": True}, {"group": 64}):
+                shard_files.write_array_record(one, self.examples(self.samples), **options)
+                self.convert(one)
+                self.assert_same(str(self.work / "array.oads"))
+        whole = one.read_bytes()
+        for damaged, words in ((whole[:len(whole) // 2], "cut"), (whole[:9000] + b"~" + whole[9001:], "damaged"), (whole[:64], "cut")):
+            one.write_bytes(damaged)
+            self.assertIn(words, self.convert(one, code=1))
 
     def test_whole_examples(self):
         """Heads of blocks lie in every tenth of them."""
         records = [shard_files.example({"number": [number], "text": b"some text " * 650, "image/class/label": [7, 8]}) for number in range(120)]
         op = [{"op": "record", "fields": [[4], [4, 2]], "members": ["number", "image/class/label"]}]
-        for name, frames in ("plain", ()), ("frames", [shard_files.zstd_frame(record) for record in records]):
-            shard_files.write_array_record(self.work / f"{name}.array_record", records, frames)
-            rows = list(self.whole(f"{self.work}/{name}.array_record?members=all", op))
+        for compressed in False, True:
+            shard_files.write_array_record(self.work / "whole.array_record", records, compressed)
+            rows = list(self.whole(f"{self.work}/whole.array_record?members=all", op))
             self.assertEqual([int(number) for number, _ in rows], list(range(120)))
             self.assertTrue(all(list(labels) == [7, 8] for _, labels in rows))
 
@@ -663,10 +687,17 @@ class ArrayRecord(ShardsCase):
                 ("group_size:1,brotli", ("its compression is not read",)), ("group_size:1,snappy", ("its compression is not read",)):
             write(self.work / "other.array_record", options, self.examples(self.samples[:20]))
             self.refused(str(self.work / "other.array_record"), "other.array_record", "record 0", *words)
+        for options in "", "group_size:7", "group_size:1000,zstd:9", "group_size:7,uncompressed,pad_to_block_boundary:true":
+            write(self.work / "other.array_record", options, self.examples(self.samples))
+            self.convert(self.work / "other.array_record")
+            self.assert_same(str(self.work / "array.oads"))
+        for options in "group_size:1,transpose:true", "group_size:7,brotli", "group_size:1,snappy":
+            write(self.work / "other.array_record", options, self.examples(self.samples))
+            self.assertIn("by another way than zstd", self.convert(self.work / "other.array_record", code=1))
         # And it reads what tests write.
         records = self.examples(self.samples)
-        for frames in (), [shard_files.zstd_frame(record) for record in records]:
-            shard_files.write_array_record(self.work / "ours.array_record", records, frames)
+        for compressed in False, True:
+            shard_files.write_array_record(self.work / "ours.array_record", records, compressed, group=1 + 4 * compressed)
             self.assertEqual(ArrayRecordReader(str(self.work / "ours.array_record")).read_all(), records)
 
     def test_damaged(self):

@@ -197,17 +197,31 @@ static void put_array_end(struct shard_bytes *stream, uint64_t footer)
 	shard_bytes_fini(&end);
 }
 
+/* To the end of a block. */
+static void put_array_rest(struct shard_bytes *stream, char type, uint64_t records)
+{
+	size_t left = ARRAY_ROOM - stream->size % ARRAY_ROOM;
+	struct shard_bytes data;
+
+	if (left <= 40)
+		left += ARRAY_ROOM;
+	shard_bytes_init(&data, left);
+	shard_put_fill(&data, 0xee, left - 40);
+	shard_put_chunk(stream, type, records, 0, data.data, data.size);
+	shard_bytes_fini(&data);
+}
+
 void shard_put_array_file(struct shard_bytes *file, const struct shard_bytes *stream)
 {
-	const size_t blocks = stream->size / ARRAY_ROOM + 1; /* and some of the index */
 	const size_t within = stream->size % ARRAY_ROOM;
 	struct shard_bytes all;
 
-	shard_bytes_init(&all, (blocks + 1) * ARRAY_ROOM);
+	shard_bytes_init(&all, stream->size + (size_t)4 * ARRAY_ROOM);
 	shard_put(&all, stream->data, stream->size);
-	shard_put_fill(&all, 0xee, ARRAY_ROOM - within);
-	put_array_end(&all, (blocks - 1) * ARRAY_BLOCK + within + (within > 0 ? 24 : 0));
-	shard_put_fill(&all, 0xee, (blocks + 1) * ARRAY_ROOM - all.size);
+	put_array_rest(&all, 'r', 1); /* the index */
+	put_array_end(&all,
+		      stream->size / ARRAY_ROOM * ARRAY_BLOCK + within + (within > 0 ? 24 : 0));
+	put_array_rest(&all, 'p', 0);
 	for (size_t at = 0; at < all.size; at += ARRAY_ROOM) {
 		shard_put_fill(file, 0xdd, ARRAY_BLOCK - ARRAY_ROOM);
 		shard_put(file, all.data + at, ARRAY_ROOM);

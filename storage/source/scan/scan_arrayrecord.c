@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The scan of an ArrayRecord file, which is one of Riegeli's with an index at its end. All numbers are little endian.
- *
- * Blocks of 64 KiB begin with a head of 24 bytes, which only helps who looks for a chunk in a damaged file. What lies between the heads
- * is one stream, of the chunks: places in it are "places" here, and those in the file are made of them (file_at()).
- *
- *   chunk      u64 hash of the rest of this head | u64 bytes of the data | u64 hash of the data |
- *              u8 type, u56 records | u64 bytes of the records as they were written | the data
- *   data of r  u8 compression | varint bytes of the sizes | sizes of the records, varints | the records
- *              where sizes and records are each compressed, behind a varint that says of how many bytes
- *   file       chunk s, of no data | chunks r, others | the index, a chunk r at footer | the last block: a chunk r, thrice
- *              the message 1: footer, 2: ARRAYRECORD_MAGIC
- *
- * The chunks say all that the index does, and it may be compressed, so it is not read. Each chunk with records is read
- * whole, for its hash. A record that is a frame of Zstandard, as all are by default, is a sample as it is: workers unpack it
- * (pipeline/forms/zstandard.h), and nothing is unpacked here.
+ * The scan of an ArrayRecord file (riegeli.h). The chunks say all that the index at its end does, and that may be compressed, so it is
+ * not read. Each chunk with records is read whole, for its hash. A record that is a frame of Zstandard, as all are by default, is a
+ * sample as it is: workers unpack it (pipeline/forms/zstandard.h), and nothing is unpacked here.
  */
 
 #include "storage/source/scan/scan_arrayrecord.h"
@@ -28,25 +16,15 @@
 #include "base/varint.h"
 #include "storage/source/scan/highway.h"
 #include "storage/source/scan/magic.h"
+#include "storage/source/scan/riegeli.h"
 #include "storage/source/scan/scan_example.h"
 
-#define BLOCK_BYTES UINT64_C(65536)
-#define BLOCK_HEAD 24
-#define BLOCK_ROOM (BLOCK_BYTES - BLOCK_HEAD)
-#define CHUNK_HEAD 40
 #define POSTSCRIPT 256 /* bytes of the last block that are looked at */
 #define MOST_SIZES 64  /* bytes that the size of one record may take, compressed */
 #define DATA_LOOK \
 	256 /* bytes of a chunk's data that are looked at: what stands before the record, and how that begins */
-#define ARRAYRECORD_MAGIC UINT64_C(0x71930e704fdae05e)
 #define EXAMPLE_BEGIN 0x0a
 #define FRAME_BEGIN UINT32_C(0xfd2fb528)
-
-struct chunk {
-	uint64_t bytes, hash; /* of the data */
-	uint8_t type;
-	uint64_t records, written;
-};
 
 struct arrayrecord {
 	struct example_names names;
@@ -55,7 +33,7 @@ struct arrayrecord {
 	uint64_t number; /* of the record */
 	uint64_t begin;  /* place of the chunk */
 	enum { ARRAY_AT_END, ARRAY_IN_HEAD, ARRAY_IN_DATA, ARRAY_IN_RECORD } phase;
-	struct chunk chunk;
+	struct riegeli_chunk chunk;
 	uint64_t record, bytes; /* place of it, and how many */
 	bool is_example;
 	uint64_t summed; /* bytes of the data that are in the sum */
@@ -66,29 +44,17 @@ struct arrayrecord {
 	uint8_t window[SCAN_MOST_WANT];
 };
 
-static uint64_t file_at(uint64_t place)
-{
-	return place / BLOCK_ROOM * BLOCK_BYTES + BLOCK_HEAD + place % BLOCK_ROOM;
-}
-
-/* Of a place in the head of a block, the first behind it. */
-static uint64_t place_of(uint64_t at)
-{
-	const uint64_t within = at % BLOCK_BYTES;
-
-	return at / BLOCK_BYTES * BLOCK_ROOM + (within < BLOCK_HEAD ? 0 : within - BLOCK_HEAD);
-}
-
 void arrayrecord_join(uint8_t *bytes, size_t size, uint64_t at)
 {
 	size_t from = 0, to = 0;
 
 	while (from < size) {
-		const uint64_t within = (at + from) % BLOCK_BYTES;
-		const uint64_t left = (within < BLOCK_HEAD ? BLOCK_HEAD : BLOCK_BYTES) - within;
+		const uint64_t within = (at + from) % RIEGELI_BLOCK;
+		const uint64_t left =
+		    (within < RIEGELI_BLOCK_HEAD ? RIEGELI_BLOCK_HEAD : RIEGELI_BLOCK) - within;
 		const size_t part = (size_t)BASE_MIN(left, (uint64_t)(size - from));
 
-		if (within >= BLOCK_HEAD) {
+		if (within >= RIEGELI_BLOCK_HEAD) {
 			memmove(bytes + to, bytes + from, part);
 			to += part;
 		}
@@ -111,13 +77,13 @@ static void window_fill(struct arrayrecord *file, uint64_t at, const uint8_t *by
 {
 	memcpy(file->window, bytes, size);
 	arrayrecord_join(file->window, size, at);
-	file->window_at = place_of(at);
-	file->window_end = place_of(at + size);
+	file->window_at = riegeli_place(at);
+	file->window_end = riegeli_place(at + size);
 }
 
 static int wants(struct arrayrecord *file, uint64_t place, struct scan_want *ret)
 {
-	const uint64_t at = file_at(place);
+	const uint64_t at = riegeli_at(place);
 
 	file->wanted = (uint32_t)BASE_MIN((uint64_t)SCAN_MOST_WANT, file->file_bytes - at);
 	*ret = (struct scan_want){at, file->wanted};
@@ -127,68 +93,30 @@ static int wants(struct arrayrecord *file, uint64_t place, struct scan_want *ret
 static int array_bad(const struct arrayrecord *file, struct scan_sink *sink, uint64_t place,
 		     const char *why)
 {
-	return scan_bad(sink, file_at(place), "record %llu: %s", (unsigned long long)file->number,
-			why);
-}
-
-/* ---- chunks ---- */
-
-/* false: the head is damaged. */
-static bool chunk_head(const uint8_t *head, struct chunk *ret)
-{
-	if (highway(head + 8, CHUNK_HEAD - 8) != little_64(head))
-		return false;
-	*ret = (struct chunk){
-	    .bytes = little_64(head + 8),
-	    .hash = little_64(head + 16),
-	    .type = head[24],
-	    .records = little_64(head + 24) >> 8,
-	    .written = little_64(head + 32),
-	};
-	return true;
+	return scan_bad(sink, riegeli_at(place), "record %llu: %s",
+			(unsigned long long)file->number, why);
 }
 
 /* ---- the last block ---- */
-
-/* Of the last chunk's data, its first message. */
-static bool postscript_footer(const uint8_t *data, size_t size, uint64_t *ret)
-{
-	uint64_t sizes, of_first, magic;
-	size_t at = 1, n;
-
-	n = varint_read(data + at, size - at, &sizes);
-	at += n;
-	if (data[0] != 0 || n == 0 || sizes > size - at ||
-	    !varint_read(data + at, size - at, &of_first))
-		return false;
-	at += sizes;
-	if (at == size || data[at++] != (1 << 3 | PROTO_VARINT))
-		return false;
-	n = varint_read(data + at, size - at, ret);
-	at += n;
-	if (n == 0 || at == size || data[at++] != (2 << 3 | PROTO_VARINT))
-		return false;
-	return varint_read(data + at, size - at, &magic) && magic == ARRAYRECORD_MAGIC;
-}
 
 static int want_head(struct arrayrecord *file, struct scan_sink *sink);
 
 static int took_postscript(struct arrayrecord *file, struct scan_sink *sink)
 {
-	const uint64_t at = file->file_bytes - BLOCK_BYTES;
-	const uint8_t *head = window_has(file, place_of(at), CHUNK_HEAD), *data;
+	const uint64_t at = file->file_bytes - RIEGELI_BLOCK;
+	const uint8_t *head = window_has(file, riegeli_place(at), RIEGELI_HEAD), *data;
 	uint64_t footer;
 
-	if (!head || !chunk_head(head, &file->chunk) || file->chunk.bytes == 0)
+	if (!head || !riegeli_head(head, &file->chunk) || file->chunk.bytes == 0)
 		head = NULL;
-	data = head ? window_has(file, place_of(at) + CHUNK_HEAD, file->chunk.bytes) : NULL;
+	data = head ? window_has(file, riegeli_place(at) + RIEGELI_HEAD, file->chunk.bytes) : NULL;
 	if (!data || highway(data, file->chunk.bytes) != file->chunk.hash ||
-	    !postscript_footer(data, file->chunk.bytes, &footer) || footer > at)
+	    !riegeli_footer(data, file->chunk.bytes, &footer) || footer > at)
 		return scan_bad(sink, at,
 				"it does not end as ArrayRecord files do; it is cut off, was not "
 				"closed, or is another file of Riegeli's: copy it anew, or write "
 				"it with ArrayRecordWriter");
-	file->footer = place_of(footer);
+	file->footer = riegeli_place(footer);
 	return want_head(file, sink);
 }
 
@@ -196,7 +124,7 @@ static int took_postscript(struct arrayrecord *file, struct scan_sink *sink)
 
 static int next_chunk(struct arrayrecord *file, struct scan_sink *sink)
 {
-	file->begin += CHUNK_HEAD + file->chunk.bytes;
+	file->begin += RIEGELI_HEAD + file->chunk.bytes;
 	return want_head(file, sink);
 }
 
@@ -204,7 +132,7 @@ static int want_head(struct arrayrecord *file, struct scan_sink *sink)
 {
 	if (file->begin == file->footer)
 		return SCAN_E_END;
-	if (file->footer - file->begin < CHUNK_HEAD)
+	if (file->footer - file->begin < RIEGELI_HEAD)
 		return array_bad(file, sink, file->begin,
 				 "chunks do not end where the index begins; the file is damaged: "
 				 "copy it anew");
@@ -214,14 +142,14 @@ static int want_head(struct arrayrecord *file, struct scan_sink *sink)
 
 static int took_head(struct arrayrecord *file, const uint8_t *head, struct scan_sink *sink)
 {
-	const struct chunk *chunk = &file->chunk;
+	const struct riegeli_chunk *chunk = &file->chunk;
 	char why[160];
 
-	if (!chunk_head(head, &file->chunk))
+	if (!riegeli_head(head, &file->chunk))
 		return array_bad(file, sink, file->begin,
 				 "the checksum of its head is wrong; the file is damaged: copy it "
 				 "anew");
-	if (chunk->bytes > file->footer - file->begin - CHUNK_HEAD)
+	if (chunk->bytes > file->footer - file->begin - RIEGELI_HEAD)
 		return array_bad(file, sink, file->begin,
 				 "it ends behind all records; the file is damaged: copy it anew");
 	if (chunk->type != 'r' && chunk->type != 't') /* signature, metadata, padding */
@@ -235,7 +163,7 @@ static int took_head(struct arrayrecord *file, const uint8_t *head, struct scan_
 	if (chunk->records > 1) {
 		snprintf(why, sizeof(why),
 			 "%llu records are in one chunk, so that none can be read alone: write the "
-			 "file anew, with group_size:1",
+			 "file anew, with group_size:1, or use access-ctl convert",
 			 (unsigned long long)chunk->records);
 		return array_bad(file, sink, file->begin, why);
 	}
@@ -247,7 +175,7 @@ static int took_head(struct arrayrecord *file, const uint8_t *head, struct scan_
 static const char *find_record(struct arrayrecord *file, const uint8_t *data, size_t size)
 {
 	static const char damaged[] = "its chunk is damaged; copy or write the file anew";
-	const struct chunk *chunk = &file->chunk;
+	const struct riegeli_chunk *chunk = &file->chunk;
 	uint64_t sizes, written = 0;
 	size_t at = 1, n;
 
@@ -265,13 +193,13 @@ static const char *find_record(struct arrayrecord *file, const uint8_t *data, si
 	at += n;
 	if ((data[0] == 'z' && n == 0) || written != chunk->written)
 		return damaged;
-	file->record = file->begin + CHUNK_HEAD + at;
+	file->record = file->begin + RIEGELI_HEAD + at;
 	file->bytes = chunk->bytes - at;
 	if (data[0] == 0 && file->bytes != written)
 		return damaged;
 	if (written == 0)
 		return "it is empty";
-	if (file->bytes > UINT32_MAX - UINT32_MAX / BLOCK_ROOM * BLOCK_HEAD)
+	if (file->bytes > UINT32_MAX - UINT32_MAX / RIEGELI_ROOM * RIEGELI_BLOCK_HEAD)
 		return "it has more than 4 GiB";
 	if (data[0] == 'z' && (size - at < 4 || little_32(data + at) != FRAME_BEGIN))
 		return damaged;
@@ -292,7 +220,7 @@ static const char *begin_record(struct arrayrecord *file, const uint8_t *data, s
 			   ? "it is compressed, so that the options image and label cannot be had "
 			     "of it: use oneaccess.from_array_record(), or write it uncompressed"
 			   : NULL;
-	before = (size_t)(file->record - file->begin - CHUNK_HEAD);
+	before = (size_t)(file->record - file->begin - RIEGELI_HEAD);
 	file->is_example = data[before] == EXAMPLE_BEGIN;
 	if (!file->is_example && !magic_is_picture(data + before, size - before))
 		return "it is neither a picture nor a tf.Example; use oneaccess.wrap() of an "
@@ -308,7 +236,7 @@ static int took_data(struct arrayrecord *file, const uint8_t *data, uint64_t siz
 	const char *why = begin_record(file, data, (size_t)size);
 
 	if (why)
-		return array_bad(file, sink, file->begin + CHUNK_HEAD, why);
+		return array_bad(file, sink, file->begin + RIEGELI_HEAD, why);
 	file->summed = 0;
 	highway_begin(&file->sum);
 	file->phase = ARRAY_IN_RECORD;
@@ -331,8 +259,8 @@ static int give_record(struct arrayrecord *file, struct scan_sink *sink)
 	}
 	snprintf(key, sizeof(key), "[%llu]", (unsigned long long)file->number);
 	record.key = key;
-	record.bytes = (uint32_t)(file_at(record.at + bytes - 1) + 1 - file_at(record.at));
-	record.at = file_at(record.at);
+	record.bytes = (uint32_t)(riegeli_at(record.at + bytes - 1) + 1 - riegeli_at(record.at));
+	record.at = riegeli_at(record.at);
 	r = sink->record(sink->arg, &record);
 	file->number++;
 	return r ? r : next_chunk(file, sink);
@@ -347,7 +275,7 @@ static bool has_walked(const struct arrayrecord *file)
 /* What the window has of the data, to the sum and to the walk, which may be ahead, or a few bytes behind. */
 static void take_window(struct arrayrecord *file)
 {
-	const uint64_t data = file->begin + CHUNK_HEAD, end = data + file->chunk.bytes;
+	const uint64_t data = file->begin + RIEGELI_HEAD, end = data + file->chunk.bytes;
 	const uint64_t upto = BASE_MIN(file->window_end, end);
 	const uint64_t from = data + file->summed;
 	const uint64_t first = BASE_MAX(file->window_at, file->record);
@@ -363,7 +291,7 @@ static void take_window(struct arrayrecord *file)
 
 static int step_record(struct arrayrecord *file, struct scan_sink *sink, struct scan_want *ret)
 {
-	const uint64_t data = file->begin + CHUNK_HEAD;
+	const uint64_t data = file->begin + RIEGELI_HEAD;
 
 	take_window(file);
 	if (!has_walked(file) && file->record + file->walk.at < data + file->summed)
@@ -380,7 +308,7 @@ static int step_record(struct arrayrecord *file, struct scan_sink *sink, struct 
 
 static int step(struct arrayrecord *file, struct scan_sink *sink, struct scan_want *ret)
 {
-	const uint64_t data = file->begin + CHUNK_HEAD;
+	const uint64_t data = file->begin + RIEGELI_HEAD;
 	const uint64_t look = BASE_MIN(file->chunk.bytes, (uint64_t)DATA_LOOK);
 	const uint8_t *bytes;
 
@@ -388,7 +316,7 @@ static int step(struct arrayrecord *file, struct scan_sink *sink, struct scan_wa
 	case ARRAY_AT_END:
 		return took_postscript(file, sink);
 	case ARRAY_IN_HEAD:
-		bytes = window_has(file, file->begin, CHUNK_HEAD);
+		bytes = window_has(file, file->begin, RIEGELI_HEAD);
 		return bytes ? took_head(file, bytes, sink) : wants(file, file->begin, ret);
 	case ARRAY_IN_DATA:
 		bytes = window_has(file, data, look);
@@ -407,7 +335,7 @@ static int arrayrecord_feed(void *state, uint64_t at, const uint8_t *bytes, uint
 	int r = 0;
 
 	if (size < file->wanted)
-		return array_bad(file, sink, place_of(at + size),
+		return array_bad(file, sink, riegeli_place(at + size),
 				 "the file ends here, and did not before");
 	window_fill(file, at, bytes, size);
 	while (r == 0 && want.bytes == 0)
@@ -428,13 +356,13 @@ static int arrayrecord_begin(void *state, const struct scan_shard *shard, struct
 	why = scan_example_options(shard->options, &file->names);
 	if (why)
 		return scan_bad(sink, 0, "%s", why);
-	if (shard->bytes < 2 * BLOCK_BYTES || shard->bytes % BLOCK_BYTES != 0)
+	if (shard->bytes < 2 * RIEGELI_BLOCK || shard->bytes % RIEGELI_BLOCK != 0)
 		return scan_bad(sink, shard->bytes,
 				"it has not two or more whole blocks of 64 KiB, as ArrayRecord "
 				"files have; it is cut off, was not closed, or is another file of "
 				"Riegeli's: copy it anew, or write it with ArrayRecordWriter");
 	file->wanted = POSTSCRIPT;
-	*ret = (struct scan_want){shard->bytes - BLOCK_BYTES, POSTSCRIPT};
+	*ret = (struct scan_want){shard->bytes - RIEGELI_BLOCK, POSTSCRIPT};
 	return 0;
 }
 
@@ -449,9 +377,6 @@ const struct source_scan scan_arrayrecord = {
 
 bool arrayrecord_is_file(const uint8_t *head, size_t size)
 {
-	static const uint8_t first[BLOCK_HEAD + CHUNK_HEAD] =
-	    "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0\0\0\0\0@\0\0\0\0\0\0\0"
-	    "\x91\xba\xc2\x3c\x92\x87\xe1\xa9\0\0\0\0\0\0\0\0\xe1\x9f\x13\xc0\xe9\xb1\xc3\x72s";
-
-	return size >= sizeof(first) && memcmp(head, first, sizeof(first)) == 0;
+	return size >= sizeof(riegeli_first) &&
+	       memcmp(head, riegeli_first, sizeof(riegeli_first)) == 0;
 }
