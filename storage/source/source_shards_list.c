@@ -59,7 +59,7 @@ static size_t before_number(const char *name)
 		return 0;
 	for (at = of; at > name && strchr("0123456789{}.,", at[-1]); at--)
 		;
-	return at > name && at[-1] == '-' ? (size_t)(at - 1 - name) : (size_t)(of - name);
+	return at > name + 1 && at[-1] == '-' ? (size_t)(at - 1 - name) : (size_t)(of - name);
 }
 
 bool source_shards_has_name(const struct source_shards *kind, const char *name)

@@ -55,7 +55,8 @@ void arrayrecord_join(uint8_t *bytes, size_t size, uint64_t at)
 		const size_t part = (size_t)BASE_MIN(left, (uint64_t)(size - from));
 
 		if (within >= RIEGELI_BLOCK_HEAD) {
-			memmove(bytes + to, bytes + from, part);
+			if (to < from)
+				memmove(bytes + to, bytes + from, part);
 			to += part;
 		}
 		from += part;
