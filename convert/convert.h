@@ -100,6 +100,20 @@ struct unpack_pipe {
 	uint8_t in[1 << 16], out[1 << 18];
 };
 int convert_unpacking_main(const char *how);
+struct unpack_frame {                /* one frame of zstd, in pieces */
+	struct ZSTD_DCtx_s *context; /* owned; NULL: there was no memory */
+};
+struct unpack_piece {
+	const uint8_t *from;
+	uint8_t *to;
+	size_t size, room; /* of each */
+	size_t taken, made;
+};
+void unpack_frame_new(struct unpack_frame *frame);
+void unpack_frame_begin(struct unpack_frame *frame);
+/* As much as goes: both counts may be 0. 0 or UNPACK_E_.... */
+int unpack_frame_step(struct unpack_frame *frame, struct unpack_piece *piece);
+void unpack_frame_free(struct unpack_frame *frame);
 /* All of it. 0 or UNPACK_E_.... */
 int unpack_arrayrecord(struct unpack_pipe *pipe);
 int unpack_gzip(struct unpack_pipe *pipe);

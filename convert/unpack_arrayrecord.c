@@ -11,8 +11,6 @@
 #include "convert/convert.h"
 
 #include <stdlib.h>
-#include <zstd.h>
-#include <zstd_errors.h>
 
 #include "base/base.h"
 #include "base/varint.h"
@@ -32,8 +30,8 @@ struct buffer {
 
 struct unpack_array {
 	struct unpack_pipe *pipe;
-	ZSTD_DStream *zstd; /* owned */
-	uint64_t from;      /* place of what is read next */
+	struct unpack_frame frame;
+	uint64_t from; /* place of what is read next */
 	struct {
 		uint64_t at; /* place of its data */
 		struct riegeli_chunk chunk;
@@ -129,65 +127,51 @@ static int take_varint(struct unpack_array *array, uint64_t *ret)
 	return UNPACK_E_DAMAGED;
 }
 
-static int why_not(size_t error)
+/* Of the frame: what of the data there is goes into it. */
+static int step(struct unpack_array *array, struct unpack_piece *piece)
 {
-	return ZSTD_getErrorCode(error) == ZSTD_error_frameParameter_windowTooLarge
-		   ? UNPACK_E_WINDOW
-		   : UNPACK_E_DAMAGED;
+	const uint8_t *there = NULL;
+	size_t some = 0;
+	int r = array->left > 0 ? look(array, &there, &some) : 0;
+
+	if (r)
+		return r == ARRAY_E_END ? UNPACK_E_CUT : r;
+	piece->from = there;
+	piece->size = (size_t)BASE_MIN((uint64_t)some, array->left);
+	r = unpack_frame_step(&array->frame, piece);
+	if (r)
+		return r;
+	if (piece->taken > 0)
+		highway_add(&array->hash, there, piece->taken);
+	array->from += piece->taken;
+	array->left -= piece->taken;
+	return piece->taken + piece->made > 0 ? 0 : UNPACK_E_DAMAGED;
 }
 
 /* So many bytes that are in the frame, the first or those that follow. */
 static int take_unpacked(struct unpack_array *array, uint8_t *to, uint64_t bytes)
 {
-	ZSTD_outBuffer out = {to, bytes, 0};
+	struct unpack_piece piece = {.to = to, .room = bytes};
+	int r = 0;
 
-	while (out.pos < out.size) {
-		ZSTD_inBuffer in = {NULL, 0, 0};
-		const uint8_t *there;
-		size_t left, some = 0;
-		int r = array->left ? look(array, &there, &some) : 0;
-
-		if (r)
-			return r == ARRAY_E_END ? UNPACK_E_CUT : r;
-		in.src = array->left ? there : NULL;
-		in.size = (size_t)BASE_MIN((uint64_t)some, array->left);
-		some = out.pos;
-		left = ZSTD_decompressStream(array->zstd, &out, &in);
-		if (ZSTD_isError(left))
-			return why_not(left);
-		if (out.pos == some && in.pos == 0)
-			return UNPACK_E_DAMAGED;
-		if (in.pos > 0)
-			highway_add(&array->hash, in.src, in.pos);
-		array->from += in.pos;
-		array->left -= in.pos;
+	while (piece.room > 0 && !r) {
+		r = step(array, &piece);
+		piece.to += piece.made;
+		piece.room -= piece.made;
 	}
-	return 0;
+	return r;
 }
 
 /* Nothing more is in the frame, which ends with the data. */
 static int end_frame(struct unpack_array *array)
 {
 	uint8_t none;
+	struct unpack_piece piece = {.to = &none};
+	int r = 0;
 
-	while (array->left > 0) {
-		ZSTD_outBuffer out = {&none, 0, 0};
-		ZSTD_inBuffer in = {NULL, 0, 0};
-		const uint8_t *there;
-		size_t some;
-		int r = look(array, &there, &some);
-
-		if (r)
-			return r == ARRAY_E_END ? UNPACK_E_CUT : r;
-		in.src = there;
-		in.size = (size_t)BASE_MIN((uint64_t)some, array->left);
-		if (ZSTD_isError(ZSTD_decompressStream(array->zstd, &out, &in)) || in.pos == 0)
-			return UNPACK_E_DAMAGED;
-		highway_add(&array->hash, there, in.pos);
-		array->from += in.pos;
-		array->left -= in.pos;
-	}
-	return 0;
+	while (array->left > 0 && !r)
+		r = step(array, &piece);
+	return r;
 }
 
 /* ---- what is written ---- */
@@ -330,7 +314,7 @@ static int take_sizes(struct unpack_array *array, bool is_packed, size_t *ret)
 		r = UNPACK_E_DAMAGED;
 	if (!r && !reserve(&array->sizes, bytes))
 		r = UNPACK_E_READ;
-	ZSTD_initDStream(array->zstd);
+	unpack_frame_begin(&array->frame);
 	r = r ? r : take_unpacked(array, array->sizes.bytes, bytes);
 	r = r ? r : end_frame(array);
 	array->left = rest;
@@ -351,7 +335,7 @@ static int unpack_records(struct unpack_array *array, const struct riegeli_chunk
 		r = UNPACK_E_KIND;
 	r = r ? r : take_sizes(array, packing == 'z', &sizes);
 	if (!r && packing == 'z') {
-		ZSTD_initDStream(array->zstd);
+		unpack_frame_begin(&array->frame);
 		r = take_varint(array, &written);
 		if (!r && written != chunk->written)
 			r = UNPACK_E_DAMAGED;
@@ -439,10 +423,13 @@ static int unpack_all(struct unpack_array *array)
 
 int unpack_arrayrecord(struct unpack_pipe *pipe)
 {
-	struct unpack_array array = {.pipe = pipe, .zstd = ZSTD_createDStream()};
-	const int r = array.zstd ? unpack_all(&array) : UNPACK_E_READ;
+	struct unpack_array array = {.pipe = pipe};
+	int r = UNPACK_E_READ;
 
-	ZSTD_freeDStream(array.zstd);
+	unpack_frame_new(&array.frame);
+	if (array.frame.context)
+		r = unpack_all(&array);
+	unpack_frame_free(&array.frame);
 	free(array.sizes.bytes);
 	free(array.record.bytes);
 	return r;

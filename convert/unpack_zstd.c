@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* zstd: frames, one behind the other. */
+/* zstd: frames, one behind the other, and a frame within something else. */
 
 #include "convert/convert.h"
 
@@ -47,4 +47,32 @@ int unpack_zstd(struct unpack_pipe *pipe)
 
 	ZSTD_freeDStream(stream);
 	return r;
+}
+
+/* ---- one frame ---- */
+
+void unpack_frame_new(struct unpack_frame *frame)
+{
+	frame->context = ZSTD_createDCtx();
+}
+
+void unpack_frame_free(struct unpack_frame *frame)
+{
+	ZSTD_freeDCtx(frame->context);
+}
+
+void unpack_frame_begin(struct unpack_frame *frame)
+{
+	ZSTD_DCtx_reset(frame->context, ZSTD_reset_session_only);
+}
+
+int unpack_frame_step(struct unpack_frame *frame, struct unpack_piece *piece)
+{
+	ZSTD_inBuffer in = {piece->from, piece->size, 0};
+	ZSTD_outBuffer out = {piece->to, piece->room, 0};
+	const size_t left = ZSTD_decompressStream(frame->context, &out, &in);
+
+	piece->taken = in.pos;
+	piece->made = out.pos;
+	return ZSTD_isError(left) ? why_not(left) : 0;
 }
