@@ -280,4 +280,3 @@ struct carousel_totals {
 	uint32_t slots, resident, pinned, jobs;
 };
 void carousel_totals(const struct carousel *carousel, struct carousel_totals *ret);
-const char *carousel_check(const struct carousel *carousel); /* first broken invariant, or NULL */

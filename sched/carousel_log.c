@@ -13,7 +13,7 @@
  *
  * The first line is this file's: how logs are founded and grow, and how ranks come to a place of
  * theirs and go. The second is carousel_step.c's, the other two are carousel_plan.c's. carousel_record.c
- * keeps the entries, carousel_rank.c knows where ranks are, carousel_log_check.c what must hold.
+ * keeps the entries, carousel_rank.c knows where ranks are, tests/invariants/carousel_log_check.c what must hold.
  *
  * The log keeps what its bound allows, two epochs by rule. A rank whose next entry was forgotten is
  * behind: it gets nothing more and is told so.

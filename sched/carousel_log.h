@@ -48,6 +48,3 @@ void carousel_plan_produce(struct carousel *carousel, uint32_t rank, uint32_t sl
  * order: living jobs that are dealt to, n_hungry of them hungry. */
 bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
 			 uint64_t now_ns, struct carousel_action *ret);
-
-/* carousel_log_check.c */
-const char *carousel_log_check(const struct carousel *carousel, uint32_t job);

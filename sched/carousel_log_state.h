@@ -3,7 +3,7 @@
 
 /*
  * Inside a group's log: what carousel_log.c, carousel_record.c, carousel_rank.c, carousel_plan.c and
- * carousel_log_check.c share, no business of the carousel's other files. Entries are numbered from 0
+ * tests/invariants/carousel_log_check.c share, no business of the carousel's other files. Entries are numbered from 0
  * over the log's whole life, the forgotten ones included.
  */
 

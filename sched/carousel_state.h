@@ -9,7 +9,7 @@
  * fixed plan, carousel_listed.c where that is a list, carousel_log.h for jobs of several ranks,
  * carousel_population.c whose samples they are, carousel_variant.c in which variants a chunk is made,
  * carousel_lead.c who leads, carousel_choose.c for whom
- * a chunk is made, carousel_check.c the invariants.
+ * a chunk is made, tests/invariants/carousel_check.c the invariants.
  */
 
 #include "base/bits.h"

@@ -108,5 +108,3 @@ int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *
 bool grant_wants_wake(struct grant_server *server);
 bool grant_is_waiting(const struct grant_server *server); /* asleep in oa_next(), as it says */
 bool grant_is_asleep(const struct grant_server *server);  /* the same, and no wake is on its way */
-/* First broken rule of the ledger as text, or NULL. */
-const char *grant_check(const struct grant_server *server);

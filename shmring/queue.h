@@ -168,5 +168,3 @@ void doorbell_sleep_reader(struct layout_doorbell *doorbell, uint32_t seen, uint
 /* Should the eventfd be written? Exchanges the armed flag: true once an arm. */
 bool doorbell_take_event_arm(struct layout_doorbell *doorbell);
 void doorbell_arm_event(struct layout_doorbell *doorbell); /* accessd, before it sleeps */
-
-const char *queue_check(const struct queue *queue); /* first broken rule, or NULL */

@@ -23,6 +23,7 @@
 #include "storage/index.h"
 #include "storage/reader.h"
 #include "worker/parent.h"
+#include "tests/invariants/invariants.h"
 
 /* ---- the data set ---- */
 

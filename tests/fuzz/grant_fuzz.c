@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "shmring/grant.h"
+#include "tests/invariants/invariants.h"
 
 #define RING LAYOUT_GRANT_RING
 

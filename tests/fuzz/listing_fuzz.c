@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "sched/carousel.h"
 #include "plan/listing.h"
+#include "tests/invariants/invariants.h"
 
 #include <stdlib.h>
 #include <string.h>

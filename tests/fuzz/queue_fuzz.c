@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shmring/queue.h"
+#include "tests/invariants/invariants.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

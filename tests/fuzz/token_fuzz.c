@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "sched/carousel.h"
 #include "plan/token.h"
+#include "tests/invariants/invariants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,6 +14,7 @@
 #include "sched/carousel.h"
 #include "plan/listing.h"
 #include "plan/plan.h"
+#include "tests/invariants/invariants.h"
 
 static struct listing_draft build(const struct listing_spec *spec, uint64_t epoch)
 {

@@ -16,6 +16,7 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 #include "sched/carousel_state.h"
+#include "tests/invariants/invariants.h"
 
 static const uint8_t version[32] = {7, 1, 4};
 

@@ -17,6 +17,7 @@
 #include "plan/ranks/spread.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
+#include "tests/invariants/invariants.h"
 
 #define CASES_A_TEST 10000
 #define TESTS HISTORIES_OF(8)

@@ -11,6 +11,7 @@
 #include "plan/token.h"
 #include "tests/histories.h"
 #include "tests/sched/chaos.h"
+#include "tests/invariants/invariants.h"
 
 #define SECOND UINT64_C(1000000000)
 

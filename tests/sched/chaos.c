@@ -33,6 +33,7 @@
 #include "plan/population.h"
 #include "plan/token.h"
 #include "tests/sched/chaos.h"
+#include "tests/invariants/invariants.h"
 
 #define CHAOS_CLIENTS 6
 #define CHAOS_SLOTS 24

@@ -16,6 +16,7 @@
 #include "sched/carousel.h"
 #include "plan/token.h"
 #include "tests/patience.h"
+#include "tests/invariants/invariants.h"
 
 #define JOBS 5
 #define SLOTS 40

@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
+#include "tests/invariants/invariants.h"
 
 #define CHOOSE_N 128 /* samples; a block each, so all of them are probes */
 #define CHOOSE_CHUNK 8

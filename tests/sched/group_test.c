@@ -29,6 +29,7 @@
 #include "plan/ranks/ranks.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
+#include "tests/invariants/invariants.h"
 
 #define TESTS HISTORIES_OF(20)
 #define VARIED_TESTS 7 /* of 2 to 8 variants, with sanitizers, too */

@@ -15,6 +15,7 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 #include "tests/patience.h"
+#include "tests/invariants/invariants.h"
 
 #define WORLDS 600
 #define MAX_JOBS 5

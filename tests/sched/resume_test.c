@@ -26,6 +26,7 @@
 #include "plan/token.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
+#include "tests/invariants/invariants.h"
 
 #define WORLDS HISTORIES_OF(24000)
 #define WORLDS_A_TEST 1000

@@ -11,6 +11,7 @@
 #include "bench/sim_world.h"
 #include "sched/carousel.h"
 #include "tests/patience.h"
+#include "tests/invariants/invariants.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -16,6 +16,7 @@
 
 #include "shmring/grant.h"
 #include "tests/shmring/suite.h"
+#include "tests/invariants/invariants.h"
 
 #ifdef __SANITIZE_THREAD__
 enum { N_GRANTS = 20000 };

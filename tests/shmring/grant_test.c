@@ -10,6 +10,7 @@
 #include "shmring/grant.h"
 #include "shmring/inbox.h"
 #include "tests/shmring/suite.h"
+#include "tests/invariants/invariants.h"
 
 #define RING LAYOUT_GRANT_RING
 #define DONE(k) ((uint64_t)(k) << 8 | LAYOUT_RESULT_DONE)

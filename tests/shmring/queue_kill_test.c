@@ -19,6 +19,7 @@
 
 #include "shmring/queue.h"
 #include "tests/shmring/suite.h"
+#include "tests/invariants/invariants.h"
 
 enum { CHUNK = 2048, N_PROCESSES = 3, N_KILLS = 400, SPIN = 300 };
 

@@ -17,6 +17,7 @@
 
 #include "shmring/queue.h"
 #include "tests/shmring/suite.h"
+#include "tests/invariants/invariants.h"
 
 #ifdef __SANITIZE_THREAD__
 enum { N_CHUNKS = 120 };

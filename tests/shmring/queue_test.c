@@ -12,6 +12,7 @@
 
 #include "shmring/queue.h"
 #include "tests/shmring/suite.h"
+#include "tests/invariants/invariants.h"
 
 enum { BLOCKS = 3, CHUNK = 8, READER = 7, WORKER = 21 };
 #define ARENA UINT64_C(65536)

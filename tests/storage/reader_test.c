@@ -3,6 +3,7 @@
 /* access-reader as accessd sees it: opening, reading, storage that misbehaves, death. */
 
 #include "tests/storage/reader_process.h"
+#include "tests/invariants/invariants.h"
 
 #include <check.h>
 #include <errno.h>

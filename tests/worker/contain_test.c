@@ -13,6 +13,7 @@
 #include "worker/backoff.h"
 #include "base/sandbox.h"
 #include "worker/worker.h"
+#include "tests/invariants/invariants.h"
 
 #define MEMORY "64M"
 #define FAULTY 5      /* sample 105: the sixth of queue 1 */

@@ -4,6 +4,8 @@
  * The invariants of logs and of the ranks on them: a part of carousel_check().
  */
 
+#include "tests/invariants/invariants.h"
+
 #include "sched/carousel_log_state.h"
 
 static const char *check_records(const struct carousel_log *log)

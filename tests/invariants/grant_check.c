@@ -5,6 +5,8 @@
  * outbox, none of these rules can break.
  */
 
+#include "tests/invariants/invariants.h"
+
 #include "shmring/grant.h"
 
 #define RING LAYOUT_GRANT_RING

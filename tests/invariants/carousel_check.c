@@ -5,6 +5,8 @@
  * whole bitmaps, so the daemon does not.
  */
 
+#include "tests/invariants/invariants.h"
+
 #include "base/bits.h"
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"

@@ -2,6 +2,8 @@
 
 /* The checker of a queue. Tests call it after every step, when nobody is at work in it. */
 
+#include "tests/invariants/invariants.h"
+
 #include "shmring/queue.h"
 
 static bool is_claimed(uint32_t state)
