@@ -22,7 +22,6 @@
 #include "base/started.h"
 #include "base/wire.h"
 #include "cluster/cell.h"
-#include "cluster/gate_say.h"
 #include "cluster/gate_serve.h"
 
 #define ITEMS_TABLE "cluster/gate_tbl.h"
@@ -55,6 +54,71 @@ static _Noreturn void fatal(const char *event, const char *why)
 {
 	log_line(LOG_LEVEL_ERROR, event, "why=\"%s\"", why);
 	exit(1);
+}
+
+/* ---- what accessd is told: it reads in time, and if it is gone, so is the gate ---- */
+
+static void say_of(enum gate_message type, const struct wire_part *parts)
+{
+	int r = wire_tell_of(GATE_CONTROL_FD, 0, (uint16_t)type, parts);
+
+	if (r == WIRE_E_CLOSED)
+		exit(0);
+	if (!r)
+		return;
+	log_line(LOG_LEVEL_ERROR, "control", "why=\"%s\"", strerror(r < 0 ? -r : EBADMSG));
+	exit(1);
+}
+
+#define say(type, ...) say_of(type, WIRE_PARTS(__VA_ARGS__))
+
+static void say_ready(const struct gate_address *address)
+{
+	char text[GATE_CALL_ADDRESS];
+
+	say(GATE_READY, WIRE_STRING(GATE_KEY_ADDRESS, gate_address_text(address, text)));
+}
+
+/* What is tried again; "": nothing any longer. */
+static void say_trouble(const char *text)
+{
+	if (*text)
+		log_line(LOG_LEVEL_WARN, "trouble", "why=\"%s\" text=\"it is tried again\"", text);
+	else
+		log_line(LOG_LEVEL_INFO, "trouble", "text=\"it is over\"");
+	say(GATE_TROUBLE, WIRE_STRING(GATE_KEY_TEXT, text));
+}
+
+/* Says so, and ends the process. */
+static _Noreturn void say_failed(const struct diag *diag)
+{
+	log_line(LOG_LEVEL_ERROR, "gate-failed", "why=\"%s\"", diag->text);
+	say(GATE_FAILED, WIRE_STRING(GATE_KEY_TEXT, diag->text));
+	exit(1);
+}
+
+static void say_member(void *arg, uint64_t id, const struct cell_member *member)
+{
+	char text[GATE_CALL_ADDRESS] = "";
+
+	(void)arg;
+	if (member->has_address)
+		gate_address_text(&member->address, text);
+	log_line(member->state == GATE_MEMBER_REFUSED ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "member",
+		 "node=\"%s\" address=%s state=%s why=\"%s\"", member->node, text,
+		 (const char *const[]){"known", "waits", "refused", "met"}[member->state],
+		 member->text.text);
+	say(GATE_MEMBER, WIRE_U64(GATE_KEY_ID, id),
+	    WIRE_STRING(GATE_KEY_NODE, *member->node ? member->node : text),
+	    WIRE_STRING(GATE_KEY_ADDRESS, text),
+	    WIRE_U64(GATE_KEY_INCARNATION, member->incarnation),
+	    WIRE_U64(GATE_KEY_STATE, member->state), WIRE_STRING(GATE_KEY_TEXT, member->text.text));
+}
+
+static void say_gone(void *arg, uint64_t id)
+{
+	(void)arg;
+	say(GATE_MEMBER_GONE, WIRE_U64(GATE_KEY_ID, id));
 }
 
 /* ---- START ---- */
@@ -104,7 +168,7 @@ static void set_way(struct wire_in *in, const struct said_start *start)
 		free(data);
 	}
 	if (r)
-		gate_say_failed(&diag);
+		say_failed(&diag);
 }
 
 /* USER:PASSWORD, and perhaps an end of the line. */
@@ -116,7 +180,7 @@ static void set_login(struct wire_in *in, const struct said_start *start)
 	char *data = read_file(in, start->login_fd, &size);
 
 	if (!data || size > sizeof(gate.login) - 1)
-		gate_say_failed(&diag);
+		say_failed(&diag);
 	memcpy(gate.login, data, size);
 	explicit_bzero(data, size);
 	free(data);
@@ -124,7 +188,7 @@ static void set_login(struct wire_in *in, const struct said_start *start)
 		gate.login[--size] = '\0';
 	if (*gate.login == ':' || !strchr(gate.login, ':') || strlen(gate.login) != size ||
 	    strchr(gate.login, '\n'))
-		gate_say_failed(&diag);
+		say_failed(&diag);
 }
 
 static void check_name(const char *parameter, const char *name, char ret[GATE_HELLO_NAME + 1])
@@ -136,7 +200,7 @@ static void check_name(const char *parameter, const char *name, char ret[GATE_HE
 			 "%s %s: must be 1 to %d of letters, digits, '_', '-' and, but "
 			 "at first, '.'",
 			 parameter, name, GATE_HELLO_NAME);
-		gate_say_failed(&diag);
+		say_failed(&diag);
 	}
 	memcpy(ret, name, strlen(name) + 1);
 }
@@ -152,13 +216,13 @@ static int listen_in_time(const char *text)
 		int r = gate_serve_listen(text, &gate.self.listen, &diag);
 
 		if (r >= 0 && is_told)
-			gate_say_trouble("");
+			say_trouble("");
 		if (r >= 0)
 			return r;
 		if (r != -EADDRINUSE && r != -EADDRNOTAVAIL)
-			gate_say_failed(&diag);
+			say_failed(&diag);
 		if (!is_told)
-			gate_say_trouble(diag.text);
+			say_trouble(diag.text);
 		is_told = true;
 		if (poll(&control, 1, LISTEN_AGAIN_MS) > 0)
 			exit(0);
@@ -167,7 +231,7 @@ static int listen_in_time(const char *text)
 
 static void on_start(struct wire_in *in, const struct said_start *start)
 {
-	static const struct cell_sink sink = {NULL, gate_say_member, gate_say_gone};
+	static const struct cell_sink sink = {NULL, say_member, say_gone};
 	struct gate_hello hello = {.incarnation = start->incarnation,
 				   .is_sealed = start->sealed != 0};
 	struct diag diag;
@@ -194,8 +258,8 @@ static void on_start(struct wire_in *in, const struct said_start *start)
 	if (gate_serve_new(gate.way, &gate.carriers, fd, &gate.serve))
 		fatal("memory", "there is none");
 	if (peers_start(start->peers, &gate.self, &gate.peers, &diag))
-		gate_say_failed(&diag);
-	gate_say_ready(&gate.self.listen);
+		say_failed(&diag);
+	say_ready(&gate.self.listen);
 }
 
 /* ---- the others ---- */
@@ -268,7 +332,7 @@ static _Noreturn void run(void)
 		peers_take(gate.peers, &list);
 		cell_list(gate.cell, &list, base_now_ns());
 		if (strcmp(trouble, list.trouble) != 0)
-			gate_say_trouble(strcpy(trouble, list.trouble));
+			say_trouble(strcpy(trouble, list.trouble));
 	}
 }
 
