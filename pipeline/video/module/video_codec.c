@@ -28,7 +28,8 @@ struct video_codec {
 
 static _Thread_local char video_words[64];
 
-static void video_keep_words(void *context, int level, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void video_keep_words(void *context, int level,
+								   const char *format, va_list args)
 {
 	(void)context;
 	if (level > AV_LOG_ERROR)

@@ -8,6 +8,10 @@
 
 #include "pipeline/video/module/video_yuv.h"
 
+#ifndef __clang__
+#pragma GCC optimize("O3") /* at -O2 it makes vectors of the simplest loops alone */
+#endif
+
 #define YUV_BITS 13 /* of factors behind the point: such a factor has 16 bits */
 #define YUV_CHUNK 256
 
