@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Videos: a Loader over folders, shards and lists of them gives the frames that the pipeline names, each clip once an epoch, with
-FFmpeg's pixels; all frames of a clip with one draw; with a seed the same ones again.
+FFmpeg's pixels, also as PyAV and torchcodec have them where these are; all frames of a clip with one draw; with a seed the same ones again.
 
 Files are made by the program ffmpeg. Each of their frames has its own number in it, in 4 x 3 squares; the first row's begin white
 and end black, so that a flipped one is told, too."""
 
+import importlib.util
 import io
 import json
 import os
@@ -27,6 +28,11 @@ if shutil.which("ffmpeg") is None:
 if not os.path.exists(os.path.join(os.environ["ACCESS_LIBEXEC"], "access-video.so")):
     print("video_test: skipped: this build decodes no videos")
     sys.exit(77)
+
+try:
+    from torchcodec.decoders import VideoDecoder as CODEC
+except (ImportError, RuntimeError, OSError):    # also without a FFmpeg that it takes
+    CODEC = None
 
 import oneaccess as oa
 from oneaccess import transforms as t
@@ -140,6 +146,34 @@ class VideoTest(PoolCase):
                 theirs = frames_of(path).transpose(0, 3, 1, 2).astype(int)
                 self.assertEqual(len(theirs), count)
                 self.assertLessEqual(np.abs(np.asarray(clips)[0] - theirs).max(), 2)
+
+    def others(self, read, most):
+        """What another library has at the same numbers: no pixel is further away than that."""
+        folder = self.work / "kinds-of-others"
+        if not folder.exists():
+            folder.mkdir()
+            for suffix in CODECS:
+                write(folder / f"a.{suffix}", 50)
+        wanted = expected(50, 8, 6)[0]
+        with self.loader(folder, t.Compose([t.Video(8, step=6, clip="center"), *SIZE]), shuffle=False, batch_size=1) as loader:
+            for path, (clips, *_) in zip(sorted(folder.iterdir()), loader):
+                with self.subTest(path.suffix):
+                    self.assertEqual(numbers(np.asarray(clips)[0])[0], wanted)
+                    self.assertLessEqual(np.abs(np.asarray(clips)[0].astype(int) - read(path, wanted)).max(), most)
+
+    @unittest.skipUnless(importlib.util.find_spec("av"), "no PyAV")
+    def test_as_pyav(self):
+        import av
+
+        def read(path, wanted):
+            with av.open(str(path)) as file:
+                frames = [frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]
+            return np.stack([frames[number] for number in wanted]).transpose(0, 3, 1, 2).astype(int)
+        self.others(read, 1)
+
+    @unittest.skipUnless(CODEC, "no torchcodec")
+    def test_as_torchcodec(self):
+        self.others(lambda path, wanted: CODEC(str(path)).get_frames_at(wanted).data.numpy().astype(int), 1)
 
     def alone(self, path):
         """A folder of it alone."""
