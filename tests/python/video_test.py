@@ -284,6 +284,29 @@ class VideoTest(PoolCase):
         with self.loader(oa.wrap(data, name="clips", room=1 << 20), self.eval) as loader:
             self.check(self.epoch(loader))
 
+    @unittest.skipUnless(importlib.util.find_spec("datasets"), "no datasets")
+    def test_hugging_face(self):
+        """Files by their paths, and a Parquet file that has them."""
+        import datasets
+        features = datasets.Features({"clip": datasets.Video(), "label": datasets.ClassLabel(names=WORDS), "text": datasets.Value("string")})
+        rows = {"clip": [str(path) for path in self.files], "label": self.labels, "text": [f"words of {number}" for number in range(12)]}
+        dataset = datasets.Dataset.from_dict(rows, features)
+        with self.loader(oa.from_hf(dataset, ["clip", "label"]), self.eval) as loader:
+            self.check(self.epoch(loader))
+        with self.loader(oa.from_hf(dataset), self.eval) as loader:
+            batch = next(iter(loader))
+            self.assertEqual(list(batch), ["clip", "label", "text", "length"])
+            self.assertEqual(batch["text"].strings(), [f"words of {number}" for number in batch.ids])
+
+    @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "no pyarrow")
+    def test_parquet(self):
+        import pyarrow as pa
+        import pyarrow.parquet
+        pa.parquet.write_table(pa.table({"video": [path.read_bytes() for path in self.files], "label": self.labels}), self.work / "clips.parquet",
+                               row_group_size=4)
+        with self.loader(self.work / "clips.parquet", self.eval) as loader:
+            self.check(self.epoch(loader))
+
     def test_lists(self):
         order = [number * 5 % 12 for number in range(12)]
         names = [f"sports/{WORDS[self.labels[number]]}/{self.files[number].name}" for number in order]
@@ -318,6 +341,9 @@ class VideoTest(PoolCase):
                     self.assertEqual(numbers(one)[0], numbers(other)[0])
                     both.append((numbers(one)[1], numbers(other)[1]))
         self.assertEqual(len(both), 12)
+        with self.loader(self.sports, oa.views(oa.video(4, 64), oa.video(4, 32))) as loader:
+            batch = next(iter(loader))
+            self.assertEqual([np.asarray(batch[name]).shape[1:] for name in ("video", "video2")], [(4, 3, 64, 64), (4, 3, 32, 32)])
 
     def test_bad_files(self):
         folder = self.work / "bad"
