@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "base/url.h"
 #include "shmring/bucket.h"
@@ -456,37 +456,47 @@ START_TEST(accessd_is_told_a_folder)
 }
 END_TEST
 
+struct sharer { /* the second job */
+	struct fake *fake;
+	int held; /* at its end the first one is open, too */
+};
+
+static void *share(void *arg)
+{
+	const struct sharer *sharer = arg;
+	struct oa_stream *stream;
+	char path[256], over;
+
+	usleep(20000);
+	snprintf(path, sizeof(path), "%s/go", bases);
+	mkdir(bases, 0700);
+	close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0600));
+	stream = open_url(sharer->fake, "s3://b/train?region=x");
+	take_all(stream);
+	ck_assert_int_eq(read(sharer->held, &over, 1), 0);
+	oa_close(stream);
+	return NULL;
+}
+
 /* Two at once, and one that comes later: one access-bucket, which goes with the last of them. */
 START_TEST(jobs_share_one)
 {
 	struct oa_stream *first, *second;
 	char starts[512], path[256], folder[URL_FOLDER_MAX];
+	struct sharer sharer;
 	struct fake fake;
 	struct url url;
-	int status, held[2];
-	pid_t pid;
-	char over;
+	pthread_t thread;
+	int held[2];
 
 	begin(&fake, "slow", "a b");
-	snprintf(path, sizeof(path), "%s/buckets/go", fake.folder);
 	ck_assert_int_eq(pipe(held), 0);
-	pid = fork();
-	if (pid == 0) {
-		close(held[1]);
-		usleep(20000);
-		mkdir(bases, 0700);
-		close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0600));
-		second = open_url(&fake, "s3://b/train?region=x");
-		take_all(second);
-		status = read(held[0], &over, 1) != 0; /* until the first has it, too */
-		oa_close(second);
-		_exit(status);
-	}
-	close(held[0]);
+	sharer = (struct sharer){&fake, held[0]};
+	ck_assert_int_eq(pthread_create(&thread, NULL, share, &sharer), 0);
 	first = open_url(&fake, "s3://b/train?region=x");
 	close(held[1]);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	close(held[0]);
 	second = open_url(&fake, "s3://b/train?region=x");
 	ck_assert_uint_eq(read_starts(starts, sizeof(starts)), 1);
 	ck_assert_str_eq(starts, "s3://b/train region=x\n");
