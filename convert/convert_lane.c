@@ -185,7 +185,8 @@ static _Noreturn void lane_live(const struct convert_source *source, unsigned nu
 	prctl(PR_SET_NAME, "convert-lane");
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != main_process)
 		_exit(1);
-	if (convert_maker_init(&lane.maker, dataset_largest(source->dataset), source->form))
+	if (convert_maker_init(&lane.maker, dataset_head(source->dataset)->largest_bytes,
+			       source->form))
 		lane_give_up(&lane, number, "there is not enough memory; fewer --jobs need less");
 	lane_work(&lane, number, n);
 	convert_maker_end(&lane.maker);

@@ -56,7 +56,7 @@ static int verify_open(struct verify *verify)
 		return verify_fail(verify, strerror(-r));
 	if (r || dataset_map(fd, &verify->index) || !oads_is_index(verify->oads, verify->index))
 		return verify_fail(verify, "its index is damaged");
-	verify->buffer = malloc(dataset_largest(verify->index) + OADS_ALIGN);
+	verify->buffer = malloc(dataset_head(verify->index)->largest_bytes + OADS_ALIGN);
 	return verify->buffer ? 0 : verify_fail(verify, "not enough memory for its largest sample");
 }
 

@@ -381,6 +381,11 @@ bool dataset_is_sealed(int fd)
 
 /* ---- accessors ---- */
 
+const struct index_head *dataset_head(const struct dataset *dataset)
+{
+	return &dataset->head;
+}
+
 uint64_t dataset_count(const struct dataset *dataset)
 {
 	return dataset->head.n_samples;
@@ -427,36 +432,6 @@ const char *dataset_class_name(const struct dataset *dataset, uint32_t label)
 	return string_of(dataset, &dataset->classes, label);
 }
 
-uint64_t dataset_classes_bytes(const struct dataset *dataset)
-{
-	return dataset->head.classes_bytes;
-}
-
-uint32_t dataset_kind(const struct dataset *dataset)
-{
-	return dataset->head.kind;
-}
-
-uint64_t dataset_bytes(const struct dataset *dataset)
-{
-	return dataset->head.sum_bytes;
-}
-
-uint64_t dataset_largest(const struct dataset *dataset)
-{
-	return dataset->head.largest_bytes;
-}
-
-int64_t dataset_youngest(const struct dataset *dataset)
-{
-	return dataset->head.youngest_ns;
-}
-
-uint64_t dataset_folders(const struct dataset *dataset)
-{
-	return dataset->head.n_folders;
-}
-
 void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct dataset_folder *ret)
 {
 	*ret = (struct dataset_folder){.path = "", .mtime_ns = INDEX_UNSETTLED};
@@ -468,6 +443,11 @@ void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct da
 	    .device = dataset->folder[folder].device,
 	    .inode = dataset->folder[folder].inode,
 	};
+}
+
+uint32_t dataset_kind(const struct dataset *dataset)
+{
+	return dataset->head.kind;
 }
 
 /* ---- shards ---- */

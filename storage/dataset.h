@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "storage/index.h"
 
 enum {
 	DATASET_E_BAD = 1,     /* damaged or forged index: rebuild it */
@@ -36,6 +37,8 @@ int dataset_map(int fd, struct dataset **ret);
 void dataset_unmap(struct dataset *dataset);
 /* As dataset_unmap(), but for the mapping itself, which is the caller's now. */
 void *dataset_take_map(struct dataset *dataset, uint64_t *ret_bytes);
+/* Its numbers, checked. */
+const struct index_head *dataset_head(const struct dataset *dataset);
 uint64_t dataset_count(const struct dataset *dataset);
 const struct hash_id *dataset_version(const struct dataset *dataset);
 uint32_t dataset_kind(const struct dataset *dataset); /* enum index_kind */
@@ -48,9 +51,6 @@ uint32_t dataset_label_of(const struct dataset *dataset, uint64_t sample);
 const char *dataset_name_of(const struct dataset *dataset, uint64_t sample); /* relative path */
 uint32_t dataset_classes(const struct dataset *dataset);
 const char *dataset_class_name(const struct dataset *dataset, uint32_t label);
-uint64_t dataset_classes_bytes(const struct dataset *dataset); /* their names, a NUL each */
-uint64_t dataset_bytes(const struct dataset *dataset);         /* sum of the files' sizes */
-uint64_t dataset_largest(const struct dataset *dataset);       /* no file is larger */
 
 /* For fds that came from another process, before dataset_map(): is it sealed against every change,
  * so that what was checked stays so and no access ends in SIGBUS? */
@@ -60,9 +60,6 @@ struct dataset_folder {
 	int64_t mtime_ns; /* INT64_MIN: was changing while it was listed */
 	uint64_t device, inode;
 };
-/* When the last of the folders changed that were listed, by st_ctim; 0: nobody knows. */
-int64_t dataset_youngest(const struct dataset *dataset);
-uint64_t dataset_folders(const struct dataset *dataset);
 void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct dataset_folder *ret);
 
 /* Of a data set that lies in shards: their list is in the place of that of the folders. */

@@ -130,7 +130,7 @@ bool openness_of_way(int fd)
 
 bool openness_of_index(int root_fd, const struct dataset *dataset)
 {
-	const uint64_t n = dataset_folders(dataset);
+	const uint64_t n = dataset_head(dataset)->n_folders;
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct dataset_folder folder;

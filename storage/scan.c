@@ -290,8 +290,8 @@ static bool folder_is_same(const struct dataset_folder *folder, int64_t youngest
 int scan_verify(int root_fd, const char *root_name, const struct dataset *dataset,
 		struct diag *diag)
 {
-	const uint64_t n = dataset_folders(dataset);
-	const int64_t youngest_ns = dataset_youngest(dataset);
+	const uint64_t n = dataset_head(dataset)->n_folders;
+	const int64_t youngest_ns = dataset_head(dataset)->youngest_ns;
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct dataset_folder folder;

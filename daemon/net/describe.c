@@ -215,7 +215,7 @@ static int draft_of(const struct dataset *dataset, struct catalog_draft *ret)
 	struct catalog_head head = {
 	    .n = dataset_count(dataset),
 	    .n_classes = dataset_classes(dataset),
-	    .names_bytes = dataset_classes_bytes(dataset),
+	    .names_bytes = dataset_head(dataset)->classes_bytes,
 	};
 
 	memcpy(head.version, dataset_version(dataset), sizeof(head.version));

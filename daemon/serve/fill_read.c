@@ -26,7 +26,7 @@
 double fill_mean_bytes(const struct stream *stream)
 {
 	const struct dataset *dataset = stream->source->dataset;
-	double mean = (double)dataset_bytes(dataset) / (double)dataset_count(dataset);
+	double mean = (double)dataset_head(dataset)->sum_bytes / (double)dataset_count(dataset);
 
 	if (fill_samples(stream) > 0)
 		mean = (double)stream->figures.bytes_read / (double)fill_samples(stream);

@@ -356,7 +356,7 @@ static void source_ready(struct source *source)
 	source->state = SOURCE_READY;
 	log_line(LOG_LEVEL_INFO, "source-ready", "id=%llu samples=%llu bytes=%llu version=%.16s",
 		 (unsigned long long)source->id, (unsigned long long)dataset_count(source->dataset),
-		 (unsigned long long)dataset_bytes(source->dataset),
+		 (unsigned long long)dataset_head(source->dataset)->sum_bytes,
 		 hash_hex(dataset_version(source->dataset), hex));
 	tell_waiting(source);
 }

@@ -124,8 +124,8 @@ static int plan_memory(const struct conn *conn, struct slot_geometry *geometry,
 	    .producing = (uint32_t)node->param.producing,
 	    .rows = fill_rows(node),
 	    .arena = node->param.arena,
-	    .mean_bytes = dataset_bytes(dataset) / n,
-	    .largest_bytes = dataset_largest(dataset),
+	    .mean_bytes = dataset_head(dataset)->sum_bytes / n,
+	    .largest_bytes = dataset_head(dataset)->largest_bytes,
 	    .workers = node->machine.workers,
 	};
 	int r;

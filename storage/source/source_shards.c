@@ -163,7 +163,7 @@ static bool shard_holds(const struct reader_dataset *dataset, uint64_t i, const 
 		return false;
 	return walk_is_same(&st, shard.bytes, shard.mtime_ns) &&
 	       (dataset->bucket || /* a placeholder's time is a tag, and tells enough */
-		walk_ctime_ns(&st) <= dataset_youngest(dataset->index));
+		walk_ctime_ns(&st) <= dataset_head(dataset->index)->youngest_ns);
 }
 
 static bool stored_holds(const struct reader_dataset *dataset)

@@ -85,7 +85,7 @@ struct shards_direct *source_direct_new(const struct reader_dataset *dataset)
 	struct shards_direct *direct;
 	uint32_t align;
 
-	if (dataset->bucket || dataset_bytes(dataset->index) <= direct_above ||
+	if (dataset->bucket || dataset_head(dataset->index)->sum_bytes <= direct_above ||
 	    !dataset_is_placed(dataset->index))
 		return NULL;
 	align = align_of(dataset);

@@ -40,10 +40,10 @@ static void read_all(const struct dataset *dataset)
 		bytes += dataset_size_of(dataset, i) + (uint64_t)dataset_mtime_of(dataset, i) * 0;
 		demand(dataset_label_of(dataset, i) < BASE_MAX(dataset_classes(dataset), 1u));
 	}
-	demand(bytes == dataset_bytes(dataset));
+	demand(bytes == dataset_head(dataset)->sum_bytes);
 	for (uint32_t i = 0; i < dataset_classes(dataset); i++)
 		demand(*dataset_class_name(dataset, i));
-	for (uint64_t i = 0; i < dataset_folders(dataset); i++) {
+	for (uint64_t i = 0; i < dataset_head(dataset)->n_folders; i++) {
 		struct dataset_folder folder;
 
 		dataset_folder_of(dataset, i, &folder);
@@ -56,7 +56,7 @@ static void read_shards(const struct dataset *dataset)
 {
 	const uint64_t n = dataset_shards(dataset);
 
-	demand(n == (dataset_kind(dataset) ? dataset_folders(dataset) : 0));
+	demand(n == (dataset_kind(dataset) ? dataset_head(dataset)->n_folders : 0));
 	for (uint64_t i = 0; i < n; i++) {
 		struct dataset_shard shard;
 

@@ -29,13 +29,15 @@ static void demand(bool truth)
 
 static void read_all(const struct oads *oads, const struct dataset *index)
 {
-	uint8_t *buffer = malloc(dataset_largest(index) < 65536 ? dataset_largest(index) : 65536);
+	uint8_t *buffer =
+	    malloc(dataset_head(index)->largest_bytes < 65536 ? dataset_head(index)->largest_bytes
+							      : 65536);
 
 	for (uint64_t i = 0; i < dataset_count(index); i++) {
 		const uint32_t size = dataset_size_of(index, i);
 		uint64_t at;
 
-		demand(buffer != NULL || dataset_largest(index) == 0);
+		demand(buffer != NULL || dataset_head(index)->largest_bytes == 0);
 		if (!oads_place(oads, index, i, &at))
 			continue;
 		demand(at >= OADS_FIRST && at + size <= oads_head(oads)->index_at);

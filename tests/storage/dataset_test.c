@@ -76,7 +76,7 @@ START_TEST(what_was_written_comes_back)
 	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
 	close(fd);
 	ck_assert_uint_eq(dataset_count(dataset), 3);
-	ck_assert_uint_eq(dataset_bytes(dataset), 30);
+	ck_assert_uint_eq(dataset_head(dataset)->sum_bytes, 30);
 	for (uint32_t i = 0; i < 3; i++) {
 		ck_assert_str_eq(dataset_name_of(dataset, i), names[i]);
 		ck_assert_uint_eq(dataset_size_of(dataset, i), 10 * i);
@@ -85,7 +85,7 @@ START_TEST(what_was_written_comes_back)
 	}
 	ck_assert_uint_eq(dataset_classes(dataset), 2);
 	ck_assert_str_eq(dataset_class_name(dataset, 1), "b");
-	ck_assert_uint_eq(dataset_folders(dataset), 4);
+	ck_assert_uint_eq(dataset_head(dataset)->n_folders, 4);
 	dataset_folder_of(dataset, 3, &folder);
 	ck_assert_str_eq(folder.path, "b/c");
 	ck_assert_uint_eq(folder.inode, 53);
@@ -489,7 +489,7 @@ START_TEST(harm_is_found_where_it_is_used)
 	snprintf(name, sizeof(name), "c/%07u.jpg", A_PLACE);
 	ck_assert_str_eq(dataset_name_of(dataset, A_PLACE), harm->of_name ? "" : name);
 	ck_assert_uint_eq(dataset_size_of(dataset, MANY - 1), MANY);
-	ck_assert_uint_eq(dataset_largest(dataset), MANY);
+	ck_assert_uint_eq(dataset_head(dataset)->largest_bytes, MANY);
 	ck_assert_str_eq(dataset_class_name(dataset, 0), "c");
 	dataset_unmap(dataset);
 }

@@ -155,9 +155,9 @@ START_TEST(flat_folder_has_no_classes)
 	for (uint64_t i = 0; i < 3; i++)
 		bytes += dataset_size_of(dataset, i);
 	ck_assert_uint_eq(bytes, 12);
-	ck_assert_uint_eq(dataset_bytes(dataset), 12);
+	ck_assert_uint_eq(dataset_head(dataset)->sum_bytes, 12);
 	ck_assert_int_eq(dataset_mtime_of(dataset, 2), INT64_C(-5000000000) + 123456789);
-	ck_assert_uint_eq(dataset_folders(dataset), 3);
+	ck_assert_uint_eq(dataset_head(dataset)->n_folders, 3);
 	dataset_unmap(dataset);
 }
 END_TEST
@@ -517,7 +517,7 @@ START_TEST(folders_removed_meanwhile_are_no_part_of_it)
 	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
 	ck_assert_uint_eq(dataset_count(dataset), 1);
 	ck_assert_uint_eq(dataset_classes(dataset), 1);
-	ck_assert_uint_eq(dataset_folders(dataset), 2);
+	ck_assert_uint_eq(dataset_head(dataset)->n_folders, 2);
 	ck_assert_int_eq(scan_verify(tree.fd, "set", dataset, &diag), DATASET_E_CHANGED);
 	dataset_unmap(dataset);
 	close(fd);
