@@ -26,7 +26,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "libaccess/error.h"
-#include "libaccess/connect/signals.h"
 #include "plan/ranks/spread.h"
 #include "shmring/proto.h"
 
@@ -84,11 +83,22 @@ uint64_t dial_deadline(int64_t timeout_ms)
 	return timeout_ms < 0 ? UINT64_MAX : base_now_ns() + (uint64_t)timeout_ms * 1000000;
 }
 
+void dial_block_signals(sigset_t *ret_before)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	sigset_t blocked;
+
+	sigfillset(&blocked);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
+}
+
 void dial_wait_begin(struct dial_wait *wait)
 {
 	if (wait->has_begun)
 		return;
-	signals_block(&wait->before);
+	dial_block_signals(&wait->before);
 	wait->has_begun = true;
 }
 

@@ -90,6 +90,11 @@ int dial_fd(const struct dial *dial); /* to poll for reading; -1: only the time 
 /* "accessd (pid 7) at /run/accessd/socket" or the part of it that is known. Returns ret. */
 char *dial_name(const struct dial *dial, char *ret, size_t size);
 
+/* The signals of a program are its own: blocks what others send, in this thread, for a moment or in a thread of ours. A fault of
+ * the thread itself (SIGSEGV, ...) goes to the program's handler as ever: run-time systems live on such faults, and blocked
+ * they would kill. */
+void dial_block_signals(sigset_t *ret_before);
+
 /*
  * A wait that a signal ends, whenever it comes: signals are blocked from dial_wait_begin() on, but
  * for the sleep itself, so none is handled between a look and the sleep and then slept over.

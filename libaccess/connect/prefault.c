@@ -27,7 +27,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-#include "libaccess/connect/signals.h"
+#include "libaccess/connect/dial.h"
 
 #define PREFAULT_MAX_S 30
 #define PREFAULT_PAUSE_NS 20000000
@@ -134,7 +134,7 @@ static int prefault_start(struct prefault *prefault)
 	if (r)
 		return r;
 	pthread_attr_setstacksize(&attributes, PREFAULT_STACK);
-	signals_block(&before);
+	dial_block_signals(&before);
 	r = pthread_create(&prefault->thread, &attributes, prefault_run, prefault);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
