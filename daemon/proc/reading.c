@@ -6,7 +6,7 @@
  * fail with EAGAIN, which is treated as the reader's death: it is killed and a new one gets
  * everything again, so there is one path for every fault. When a reader died, the tasks it was
  * reading are QUEUED again by the streams (stream_reader_died) before the new one is attached. What it says is
- * from_reader.c's.
+ * from_children.c's.
  */
 #include "daemon/proc/reading.h"
 

@@ -79,9 +79,9 @@ void source_forget(const struct source *source);
 /* What people call it: a path, or the URL of what is in an object store. */
 const char *source_shown(const struct source *source);
 
-/* from from_reader.c, before it is opened */
+/* from from_children.c, before it is opened */
 void source_called(struct domain *domain, uint64_t id, const char *shown);
-/* from from_reader.c; is_fleeting: the index is not worth a file */
+/* from from_children.c; is_fleeting: the index is not worth a file */
 void source_opened(struct domain *domain, uint64_t id, bool unchanged, bool is_fleeting,
 		   const struct source_root *root, int index_fd); /* owns index_fd */
 void source_looked(struct domain *domain, uint64_t id, const struct source_root *root,

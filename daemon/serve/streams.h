@@ -49,7 +49,7 @@ bool stream_free_idle_of(struct domain *domain);
 /* How long a sample of the chunk in that row may take; own_ns: that it may take in any case, in one variant. */
 uint64_t stream_patience_ns(struct domain *domain, uint32_t queue, uint32_t row, uint64_t own_ns);
 
-/* from from_workers.c, from_reader.c */
+/* from from_children.c */
 void stream_workers_added(struct domain *domain, uint32_t queue, uint64_t variant);
 void stream_variant_removed(struct domain *domain, uint32_t queue, uint64_t variant);
 void stream_queue_attached(struct domain *domain, uint32_t queue);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a domain's reader says, and what becomes of it, are news for sources, streams, stores and chores: each is told here,
- * and none of them knows where it comes from.
+ * What a domain's reader says, and what becomes of it and of the workers, are news for sources, streams, stores and chores:
+ * each is told here, and none of them knows where it comes from.
  */
-#include "daemon/serve/from_reader.h"
+#include "daemon/serve/from_children.h"
 
 #include "base/hash.h"
 #include "base/wire.h"
@@ -15,6 +15,7 @@
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
 #include "daemon/proc/reading.h"
+#include "daemon/serve/fill_state.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/streams.h"
@@ -162,7 +163,7 @@ static void on_started(struct domain *domain)
 		stores_ask(domain);
 }
 
-static void on_died(struct domain *domain, int status)
+static void on_reader_died(struct domain *domain, int status)
 {
 	domain->node->counters.restarts.reader++;
 	domain->restarts.reader++;
@@ -176,5 +177,32 @@ static void on_died(struct domain *domain, int status)
 const struct reading_calls from_reader_calls = {.started = on_started,
 						.restarted = source_reader_started,
 						.said = on_said,
-						.died = on_died,
+						.died = on_reader_died,
 						.hopeless = source_reader_failed};
+
+/* ---- the workers ---- */
+
+static void on_workers_died(struct domain *domain)
+{
+	domain->node->counters.restarts.parent++;
+	domain->restarts.parent++;
+	stream_workers_died(domain);
+}
+
+static void on_worker_died(struct domain *domain, const struct fill_death *death)
+{
+	if (death->status) {
+		domain->node->counters.restarts.worker++;
+		domain->restarts.worker++;
+	}
+	stream_worker_died(domain, death);
+}
+
+const struct workers_calls from_workers_calls = {.restarted = stream_workers_started,
+						 .died = on_workers_died,
+						 .hopeless = stream_workers_failed,
+						 .added = stream_workers_added,
+						 .refused = stream_variant_refused,
+						 .removed = stream_variant_removed,
+						 .let_go = ram_cache_look,
+						 .worker_died = on_worker_died};
