@@ -44,9 +44,9 @@ const char *video_missing(void)
 	char path[PATH_MAX];
 
 	return video_find(path) ? NULL
-				: "videos need " VIDEO_FILE ", which is not installed: install the "
-				  "package oneaccess-video (built from source: configure found "
-				  "FFmpeg's libraries, and no --without-video)";
+				: "videos need " VIDEO_FILE ", which is not here: install the "
+				  "package oneaccess-video; a build of the sources has it where "
+				  "FFmpeg's libraries are, a wheel has not";
 }
 
 const struct video_module *video_load(const char **ret_why)
