@@ -173,6 +173,7 @@ static int video_go_on(struct video_room *room, uint32_t number, struct video_pi
 		       struct pipeline_error *ret_error)
 {
 	const uint32_t wanted = room->file.shown[number];
+	unsigned errors = 0; /* while nothing goes in: no decoder should have many */
 	int rc = 0;
 
 	while (rc == 0) {
@@ -190,8 +191,11 @@ static int video_go_on(struct video_room *room, uint32_t number, struct video_pi
 			rc = VIDEO_ROOM_E_NOT_COME;
 		} else if (rc == VIDEO_CODEC_E_MORE) {
 			rc = video_put_next(room, number, ret_error);
+			errors = 0;
 		} else if (rc == PIPELINE_E_BAD) {
-			rc = video_meet_damage(room, room->next - 1, number, ret_error);
+			rc = ++errors < VIDEO_LATE
+				 ? video_meet_damage(room, room->next - 1, number, ret_error)
+				 : VIDEO_ROOM_E_NOT_COME;
 		}
 	}
 	return rc;
@@ -256,11 +260,9 @@ static int video_learn_order(struct video_room *room, struct pipeline_error *ret
 		if (rc < 0)
 			return rc;
 	}
-	if (n == 0)
-		return video_bad(room, n, ret_error);
 	video_file_order(file, order, n);
 	video_codec_reset(room->codec);
-	return 0;
+	return file->frames > 0 ? 0 : video_bad(room, n, ret_error);
 }
 
 static int video_check(const struct video_picture *picture, struct pipeline_error *ret_error)
