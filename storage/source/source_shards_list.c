@@ -76,8 +76,8 @@ int source_shards_refuse_compressed(const struct reader_dataset *dataset, const 
 {
 	static const char unpacked[] =
 	    ".gz\0.tgz\0.zlib\0.zst\0.zstd\0"; /* by access-ctl convert */
-	const bool is_unpacked = source_shards_suffix(name, unpacked) &&
-				 !dataset->ops->shards->resolve;
+	const bool is_unpacked =
+	    source_shards_suffix(name, unpacked) && !dataset->ops->shards->resolve;
 	char path[200], mend[300];
 
 	base_quote(dataset->shown, path, sizeof(path));
