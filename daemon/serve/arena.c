@@ -122,20 +122,3 @@ void arena_release(struct arena *arena, uint32_t extent)
 	*gone = (struct arena_extent){.next = arena->unused};
 	arena->unused = extent;
 }
-
-const char *arena_check(const struct arena *arena)
-{
-	uint64_t end = 0, used = 0;
-
-	for (uint32_t i = edge_of(arena)->next; i != arena->room; i = arena->extent[i].next) {
-		const struct arena_extent *extent = &arena->extent[i];
-
-		if (extent->offset + extent->bytes > arena->bytes || extent->offset % arena->align)
-			return "an extent lies outside the arena";
-		if (extent->offset < end)
-			return "two extents overlap";
-		end = extent->offset + extent->bytes;
-		used += extent->bytes;
-	}
-	return used == arena->used ? NULL : "the bytes in use are not those of the extents";
-}

@@ -29,4 +29,3 @@ void arena_fini(struct arena *arena);
 /* Finds bytes (0 counts as 1). true and the extent's offset and number, or false: no room now. */
 bool arena_reserve(struct arena *arena, uint64_t bytes, uint64_t *ret_offset, uint32_t *ret_extent);
 void arena_release(struct arena *arena, uint32_t extent);
-const char *arena_check(const struct arena *arena); /* first broken rule, or NULL */

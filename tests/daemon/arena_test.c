@@ -9,6 +9,7 @@
 #include "daemon/serve/arena.h"
 #include "tests/histories.h"
 #include "tests/worker/suite.h"
+#include "tests/invariants/invariants.h"
 
 #include <stdlib.h>
 #include <string.h>

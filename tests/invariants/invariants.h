@@ -5,10 +5,12 @@
 
 #include <stdint.h>
 
+struct arena;
 struct carousel;
 struct grant_server;
 struct queue;
 
+const char *arena_check(const struct arena *arena);
 const char *carousel_check(const struct carousel *carousel);
 const char *carousel_log_check(const struct carousel *carousel, uint32_t job); /* a part of it */
 /* When nobody is at work in it. */
