@@ -3,11 +3,8 @@
 
 /*
  * libcurl, which is found when the program runs: it brings twenty other libraries along, and few need any of them. For the
- * one file of a program that speaks HTTP.
+ * one file of a program that speaks HTTP, which includes <curl/curl.h> (CURL_DISABLE_TYPECHECK) before.
  */
-
-#define CURL_DISABLE_TYPECHECK
-#include <curl/curl.h>
 
 #include "base/library.h"
 

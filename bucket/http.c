@@ -12,6 +12,8 @@
 
 #include "bucket/http.h"
 
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

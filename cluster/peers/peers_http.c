@@ -8,6 +8,8 @@
 
 #include "cluster/peers/peers_http.h"
 
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
 #include <stdio.h>
 
 #include "base/curl.h"
