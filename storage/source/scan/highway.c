@@ -119,6 +119,8 @@ void highway_add(struct highway *hash, const void *data, size_t size)
 {
 	const uint8_t *at = data;
 
+	if (size == 0)
+		return;
 	if (hash->n_rest > 0) {
 		const size_t more = BASE_MIN(size, (size_t)HIGHWAY_PACKET - hash->n_rest);
 
