@@ -212,7 +212,8 @@ static int add_plain(struct unpack *unpack, const char *name, const char *plain)
 		from = source_open_shard(dataset, name);
 		if (from < 0)
 			return unpack_fail_errno(unpack, name, "cannot be opened", -from);
-		to = openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		to =
+		    openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		return to < 0 ? unpack_fail_errno(unpack, name, "cannot be written", errno)
 			      : bring(unpack, name, from, to);
 	}
