@@ -17,6 +17,8 @@ X264 = "-c:v libx264 -preset slow -crf 30 -g 8 -bf 3 -pix_fmt yuv420p"
 CLIPS = {  # name: (size, seconds, arguments of ffmpeg)
     "h264.mp4": ("64x48", .8, X264 + " -movflags +faststart"),
     "open.mp4": ("64x48", .8, X264 + " -x264-params open-gop=1"),
+    "strict.mp4": ("64x48", 1.6, "-c:v libx264 -preset slow -crf 34 -g 9 -pix_fmt yuv420p"
+                   " -x264-params open-gop=1:bframes=3:b-adapt=0:scenecut=0:b-pyramid=strict"),
     "refresh.mp4": ("64x48", .8, X264 + " -x264-params intra-refresh=1:keyint=8"),
     "fragments.mp4": ("64x48", .8, X264 + " -movflags frag_keyframe+empty_moov"),
     "odd.mkv": ("50x38", .4, "-c:v libx264 -crf 30 -vf format=yuv444p,crop=49:37:0:0 -pix_fmt yuv444p"),
@@ -43,6 +45,7 @@ AGAIN = {  # of another clip, whose packets stay
     "encrypted.mp4": ("h264.mp4", "-c copy -encryption_scheme cenc-aes-ctr -encryption_key 00112233445566778899aabbccddeeff"
                       " -encryption_kid 00112233445566778899aabbccddeeff"),
 }
+CUT = {"cut.mp4": .9, "cut.mkv": .9}  # strict.mp4's packets from that second on, so from within an open GOP
 REFUSED = {"encrypted.mp4", "sound.mp4", "sizes.ts"}
 
 
@@ -58,6 +61,8 @@ def make(folder):
         ffmpeg(*source, *arguments.split(), *exact, folder / name)
     for name, (other, arguments) in AGAIN.items():
         ffmpeg("-i", folder / other, *arguments.split(), "-fflags", "+bitexact", folder / name)
+    for name, second in CUT.items():
+        ffmpeg("-ss", second, "-i", folder / "strict.mp4", "-c", "copy", "-fflags", "+bitexact", folder / name)
     ffmpeg("-f", "lavfi", "-i", "sine=duration=0.1", "-c:a", "aac", *exact, folder / "sound.mp4")
     ffmpeg("-f", "lavfi", "-i", "testsrc2=size=48x64:rate=25:duration=0.1", *X264.split(), *exact, folder / "other.ts")
     (folder / "sizes.ts").write_bytes((folder / "h264.ts").read_bytes() + (folder / "other.ts").read_bytes())

@@ -3,7 +3,9 @@
  * Decoders, by libavcodec: one thread, and only codecs of the list, in which there is a family that data sets are made of.
  * A packet's number goes along with it in the place of its time, and comes out with its picture: no decoder orders by times.
  *
- * Damage is an error, not a grey picture: what a decoder would conceal it is told to call an error (err_detect=explode).
+ * Damage is an error, not a grey picture: what a decoder would conceal it is told to call an error (err_detect=explode). But of
+ * H.264, which then also fails at remarks that no pixel is made of (a picture that is to be forgotten and is not there, behind a
+ * cut at an open GOP): its pictures say themselves that they are damaged.
  *
  * The library writes no messages: the last one is kept, for the error.
  *
@@ -86,7 +88,9 @@ static int video_codec_open(struct video_codec *codec, const AVCodec *decoder)
 	context->max_pixels = VIDEO_MOST_PIXELS;
 	context->has_b_frames =
 	    BASE_MAX(context->has_b_frames, (int)BASE_MIN(codec->file->delay, VIDEO_MOST_DELAY));
-	context->err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE;
+	context->err_recognition = AV_EF_CRCCHECK;
+	if (codec->file->parameters->codec_id != AV_CODEC_ID_H264)
+		context->err_recognition |= AV_EF_EXPLODE;
 	return avcodec_open2(context, decoder, NULL);
 }
 

@@ -523,11 +523,30 @@ void video_file_order(struct video_file *file, const uint32_t *packet, uint32_t 
 	file->is_order_open = false;
 }
 
+/* Matroska does not say of pictures when they are shown if that is before the file's beginning, as it is of those that were cut
+ * off from what they are made of: before the first key frame, then. */
+static void video_time_leading(struct video_file *file)
+{
+	uint32_t first = 0, last;
+
+	while (first < file->packets && !file->packet[first].is_key)
+		first++;
+	for (last = first + 1;
+	     last < file->packets && file->packet[last].time == AV_NOPTS_VALUE;)
+		last++;
+	if (last >= file->packets || file->packet[first].time == AV_NOPTS_VALUE)
+		return;
+	while (--last > first)
+		file->packet[last].time = file->packet[first].time - 1;
+}
+
 /* Where the container does not say in which order pictures are shown. */
 static bool video_guess_order(struct video_file *file, const AVFormatContext *context)
 {
 	bool is_told = !file->is_reordered || strcmp(context->iformat->name, "avi") != 0;
 
+	if (is_told && file->is_reordered)
+		video_time_leading(file);
 	for (uint32_t i = 0; i < file->packets; i++)
 		is_told = is_told && file->packet[i].time != AV_NOPTS_VALUE;
 	if (is_told)

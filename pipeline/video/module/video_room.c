@@ -4,15 +4,14 @@
  *
  * A frame is decoded from a key frame that is coded and shown before it: what is coded after a key frame and shown before it
  * may be made of pictures from before, so such a frame begins a key frame earlier. Hence its bytes do not depend on how it was
- * come to. Where the decoder still does not give it (a stream that heals itself over several pictures after a key frame), some
- * more are gone back.
+ * come to. Where the decoder still does not give it (a stream that heals itself over several pictures after a key frame, or
+ * whose frames behind one refer to others before), more are gone back, each time twice as many, at last to the file's first.
  */
 
 #include "pipeline/video/module/video_rgb.h"
 #include "pipeline/video/video_module.h"
 
-#define VIDEO_MOST_BACK 4 /* key frames */
-#define VIDEO_LATE 64     /* packets after its own by which a picture must have come */
+#define VIDEO_LATE 64 /* packets after its own by which a picture must have come */
 
 struct video_room {
 	struct video_file file;
@@ -86,6 +85,19 @@ static uint32_t video_key(const struct video_room *room, uint32_t number, uint32
 			return before;
 	}
 	return VIDEO_NONE;
+}
+
+/* So many more key frames back from there; the first of all, if they are fewer. NONE: there is none before. */
+static uint32_t video_back(const struct video_room *room, uint32_t number, uint32_t from,
+			   uint32_t back)
+{
+	uint32_t key = VIDEO_NONE, next = video_key(room, number, from);
+
+	for (; next != VIDEO_NONE && back > 0; back--) {
+		key = next;
+		next = video_key(room, number, key);
+	}
+	return key;
 }
 
 static bool video_is_late(const struct video_room *room, uint32_t packet)
@@ -207,7 +219,7 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 	const uint32_t wanted = room->file.shown[number];
 	uint32_t key = video_key(room, number, wanted + 1);
 	struct pipeline_error error;
-	unsigned back = 0;
+	uint32_t back = 0;
 	int rc;
 
 	if (key == VIDEO_NONE)
@@ -225,7 +237,8 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 			video_bad(room, number, &error);
 		if (back == 0)
 			*ret_error = error;
-		key = ++back < VIDEO_MOST_BACK ? video_key(room, number, start) : VIDEO_NONE;
+		back = back ? 2 * back : 1;
+		key = video_back(room, number, start, back);
 		rc = PIPELINE_E_BAD;
 		if (key == VIDEO_NONE)
 			break;
