@@ -46,12 +46,27 @@ AGAIN = {  # of another clip, whose packets stay
                       " -encryption_kid 00112233445566778899aabbccddeeff"),
 }
 CUT = {"cut.mp4": .9, "cut.mkv": .9}  # strict.mp4's packets from that second on, so from within an open GOP
-REFUSED = {"encrypted.mp4", "sound.mp4", "sizes.ts"}
+REFUSED = {"encrypted.mp4", "large.mkv", "sound.mp4", "sizes.ts"}
 
 
 def ffmpeg(*arguments):
     command = ["ffmpeg", "-v", "error", "-nostdin", "-y", "-threads", "1", *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+
+
+def large():
+    """Matroska with three packets of a megabyte each, which zlib made small."""
+    def element(name, *parts):
+        return bytes.fromhex(name) + ((1 << 56) + sum(map(len, parts))).to_bytes(8, "big") + b"".join(parts)
+
+    zlib_is_used = element("6D80", element("6240", element("5034", element("4254", b"\0"))))
+    sizes = element("E0", element("B0", b"\x40"), element("BA", b"\x40"))
+    track = element("AE", element("D7", b"\1"), element("73C5", b"\1"), element("83", b"\1"), element("86", b"V_MJPEG"), sizes,
+                    zlib_is_used)
+    packet = zlib.compress(bytes(1 << 20), 9)
+    blocks = [element("A3", b"\x81", n.to_bytes(2, "big"), b"\x80", packet) for n in range(3)]
+    return (element("1A45DFA3", element("4282", b"matroska"), element("4287", b"\4"), element("4285", b"\2")) +
+            element("18538067", element("1654AE6B", track), element("1F43B675", element("E7", b"\0"), *blocks)))
 
 
 def make(folder):
@@ -67,6 +82,7 @@ def make(folder):
     ffmpeg("-f", "lavfi", "-i", "testsrc2=size=48x64:rate=25:duration=0.1", *X264.split(), *exact, folder / "other.ts")
     (folder / "sizes.ts").write_bytes((folder / "h264.ts").read_bytes() + (folder / "other.ts").read_bytes())
     (folder / "other.ts").unlink()
+    (folder / "large.mkv").write_bytes(large())
 
 
 def rgb(numpy, planes, width, height, depth, right, below, full, matrix):

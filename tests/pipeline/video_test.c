@@ -204,6 +204,7 @@ START_TEST(refused)
 		const char *name, *words;
 	} table[] = {
 	    {"encrypted.mp4", "encrypted"},
+	    {"large.mkv", "packets larger than the file"},
 	    {"sound.mp4", "no video in it"},
 	    {"../data/420.jpg", "not MP4, Matroska, WebM, AVI, MPEG-TS or Ogg"},
 	};
@@ -215,6 +216,19 @@ START_TEST(refused)
 		refuse(data, size, table[i].words);
 	}
 	refuse("", 0, "empty");
+}
+END_TEST
+
+/* Says that it has 50 million frames. */
+START_TEST(large_tables)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	const size_t size = load("h264.mp4", &data);
+	uint8_t *table = memmem(data, size, "stsz", 4);
+
+	ck_assert_ptr_nonnull(table);
+	memcpy(table + 12, "\3\0\0\0", 4);
+	refuse(data, size, "tables larger than the file");
 }
 END_TEST
 
@@ -348,6 +362,7 @@ int main(void)
 	tcase_add_loop_test(tcase, cost, 0, clip_end);
 	tcase_add_test(tcase, sandboxed);
 	tcase_add_test(tcase, refused);
+	tcase_add_test(tcase, large_tables);
 	tcase_add_test(tcase, size_that_changes);
 	tcase_add_test(tcase, cut_off);
 	tcase_add_loop_test(tcase, damage, 0, clip_end);

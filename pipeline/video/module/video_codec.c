@@ -17,8 +17,6 @@
 #include <libavcodec/avcodec.h>
 #include <libavcodec/bsf.h>
 
-#define VIDEO_MOST_ALLOC ((size_t)1 << 30) /* in one piece */
-
 struct video_codec {
 	const struct video_file *file; /* borrowed */
 	AVCodecContext *context;

@@ -5,7 +5,8 @@
  * passed over.
  *
  * A packet that lies in the file in one piece, as in MP4, AVI and nearly all of Matroska, is remembered by its place; one that
- * the container has in pieces (MPEG-TS, Ogg) is copied. All of them together are never larger than the file.
+ * the container has in pieces (MPEG-TS, Ogg) is copied. All of them together are hardly larger than the file (Matroska may leave out
+ * what their beginnings have in common): what is more is one that was made to be, as are tables that no such file needs.
  *
  * When a frame is shown is what the container says. AVI says nothing of order: for MPEG-4 the packets' kinds do, for others
  * decoding does (is_order_open).
@@ -22,9 +23,11 @@
 #include "pipeline/video/module/video_codec.h"
 
 #define VIDEO_BUFFER (64 << 10)
-#define VIDEO_STREAMS 64
-#define VIDEO_LEAST_MPEG4 20 /* bytes of a packet that has a picture for sure */
-#define VIDEO_NEAR 64        /* bytes of a container's own before a packet's */
+#define VIDEO_STREAMS 16
+#define VIDEO_TABLES (16 << 20)        /* bytes of a table for a file that has nothing else */
+#define VIDEO_MORE ((uint64_t)1 << 20) /* bytes of packets more than the file has */
+#define VIDEO_LEAST_MPEG4 20           /* bytes of a packet that has a picture for sure */
+#define VIDEO_NEAR 64                  /* bytes of a container's own before a packet's */
 
 struct video_source {
 	const uint8_t *data;
@@ -114,8 +117,11 @@ static int video_refuse(int why, struct pipeline_error *ret_error)
 {
 	char text[AV_ERROR_MAX_STRING_SIZE];
 
-	if (why == AVERROR(ENOMEM))
+	if (why == AVERROR(ENOMEM) && errno == ENOMEM)
 		return -ENOMEM;
+	if (why == AVERROR(ENOMEM)) /* more than av_max_alloc() */
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED,
+				  "tables larger than the file: copy it anew");
 	av_strerror(why, text, sizeof(text));
 	return video_fail(ret_error, PIPELINE_FAIL_DECODE, "%s", text);
 }
@@ -152,6 +158,9 @@ static int video_begin(struct video_source *source, AVFormatContext **ret,
 	context->flags |= AVFMT_FLAG_CUSTOM_IO;
 	context->io_open = video_open_no_other;
 	context->max_streams = VIDEO_STREAMS;
+	/* The process has no other thread: until video_end(). */
+	av_max_alloc(BASE_MIN(VIDEO_MOST_ALLOC, VIDEO_TABLES + 2 * (size_t)source->size));
+	errno = 0;
 	context->protocol_whitelist = av_strdup("");
 	r = avformat_open_input(&context, NULL, format, NULL); /* frees it, if it fails */
 	if (r < 0)
@@ -163,6 +172,7 @@ static int video_begin(struct video_source *source, AVFormatContext **ret,
 static void video_end(struct video_source *source, AVFormatContext *context)
 {
 	avformat_close_input(&context);
+	av_max_alloc(VIDEO_MOST_ALLOC);
 	if (source->io)
 		av_freep(&source->io->buffer);
 	avio_context_free(&source->io);
@@ -337,6 +347,10 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 				  "its coding changes midway: encode it anew");
 	if (av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL))
 		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "it is encrypted");
+	file->bytes += (uint64_t)packet->size;
+	if (file->bytes > file->size + VIDEO_MORE)
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED,
+				  "packets larger than the file: copy it anew");
 	to = &file->packet[file->packets];
 	*to = (struct video_packet){
 	    .time = video_time(packet->pts),
@@ -531,8 +545,7 @@ static void video_time_leading(struct video_file *file)
 
 	while (first < file->packets && !file->packet[first].is_key)
 		first++;
-	for (last = first + 1;
-	     last < file->packets && file->packet[last].time == AV_NOPTS_VALUE;)
+	for (last = first + 1; last < file->packets && file->packet[last].time == AV_NOPTS_VALUE;)
 		last++;
 	if (last >= file->packets || file->packet[first].time == AV_NOPTS_VALUE)
 		return;
@@ -619,6 +632,11 @@ void video_file_close(struct video_file *file)
 {
 	avcodec_parameters_free(&file->parameters);
 	file->copied_size = 0;
+	file->bytes = 0;
+	video_trim(&file->copied, &file->copied_room, 1);
+	video_trim(&file->packet, &file->packet_room, sizeof(*file->packet));
+	video_trim(&file->shown, &file->shown_room, sizeof(*file->shown));
+	video_trim(&file->time_us, &file->time_room, sizeof(*file->time_us));
 	file->packets = file->frames = file->delay = 0;
 	file->is_order_open = false;
 }

@@ -9,9 +9,11 @@
 #include "pipeline/video/module/video_error.h"
 #include "pipeline/video/video.h"
 
+#define VIDEO_KEEP ((size_t)32 << 20) /* bytes of a buffer, from file to file */
 #define VIDEO_NOT_SHOWN UINT32_MAX
-#define VIDEO_MOST_DELAY 16 /* of any coding */
-#define VIDEO_PADDING 64    /* zeros that FFmpeg's decoders want behind a packet */
+#define VIDEO_MOST_DELAY 16                /* of any coding */
+#define VIDEO_MOST_ALLOC ((size_t)1 << 30) /* of the libraries, in one piece */
+#define VIDEO_PADDING 64                   /* zeros that FFmpeg's decoders want behind a packet */
 
 struct AVCodecParameters;
 
@@ -31,6 +33,7 @@ struct video_file {
 	struct AVCodecParameters *parameters; /* owned */
 	uint8_t *copied;                      /* packets that the container has in pieces */
 	size_t copied_size, copied_room;
+	uint64_t bytes; /* of all packets */
 	struct video_packet *packet;
 	size_t packet_room;
 	uint32_t packets;
@@ -46,9 +49,21 @@ struct video_file {
 	bool can_pass; /* a packet whose picture nobody wants may be kept from the decoder's work */
 };
 
+/* What a large file needed is not kept for small ones. */
+static inline void video_trim(void *pointer_to_pointer, size_t *room, size_t each)
+{
+	void **pointer = (void **)pointer_to_pointer;
+
+	if (*room * each <= VIDEO_KEEP)
+		return;
+	free(*pointer);
+	*pointer = NULL;
+	*room = 0;
+}
+
 /* Before a sandbox. */
 void video_file_prepare(void);
-/* Memory is kept from file to file: all zeros is none. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
+/* Memory is kept from file to file, but what is large: all zeros is none. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
 int video_file_open(struct video_file *file, const void *data, size_t size,
 		    struct pipeline_error *ret_error);
 /* Of one whose order was open, what decoding showed: so many packets in this order, all others not at all. */

@@ -138,6 +138,16 @@ int video_rgb_make(struct video_rgb *rgb, const struct video_picture *picture, u
 	return 0;
 }
 
+void video_rgb_trim(struct video_rgb *rgb)
+{
+	if (rgb->pixels_room > VIDEO_KEEP) {
+		sws_freeContext(rgb->context);
+		rgb->context = NULL;
+	}
+	video_trim(&rgb->pixels, &rgb->pixels_room, 1);
+	video_trim(&rgb->turned, &rgb->turned_room, 1);
+}
+
 void video_rgb_fini(struct video_rgb *rgb)
 {
 	sws_freeContext(rgb->context);

@@ -16,4 +16,5 @@ struct video_rgb { /* all zeros is none */
 /* *ret: height x width x 3, turned by so many quarters; the rgb's until the next call. */
 int video_rgb_make(struct video_rgb *rgb, const struct video_picture *picture, unsigned quarters,
 		   const uint8_t **ret, struct pipeline_error *ret_error);
+void video_rgb_trim(struct video_rgb *rgb); /* what is large is not kept */
 void video_rgb_fini(struct video_rgb *rgb);

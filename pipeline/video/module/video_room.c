@@ -51,6 +51,7 @@ static void video_room_close(struct video_room *room)
 	video_codec_free(room->codec);
 	room->codec = NULL;
 	video_file_close(&room->file);
+	video_rgb_trim(&room->rgb);
 }
 
 static void video_room_free(struct video_room *room)
