@@ -65,6 +65,7 @@ void video_frames_watch(struct video_frames *frames,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg)
 {
 	frames->watch = (struct video_watch){fn, arg};
+	frames->module->watch(frames->room, &frames->watch);
 }
 
 static int video_frames_no_memory(struct pipeline_error *ret_error)

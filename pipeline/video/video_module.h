@@ -14,7 +14,7 @@
 #include "pipeline/video/video.h"
 
 #define VIDEO_MODULE_SYMBOL "access_video_module"
-#define VIDEO_MODULE_VERSION 1
+#define VIDEO_MODULE_VERSION 2
 
 struct video_room; /* memory that is kept from sample to sample, and what is open */
 
@@ -42,6 +42,8 @@ struct video_module {
 	/* How many frames must be decoded to have those (ascending), key frames before them too: for the patience. */
 	uint32_t (*cost)(const struct video_room *room, const uint32_t *number, uint32_t n);
 	void (*close)(struct video_room *room); /* also of one that failed to open */
+	/* Of files to come: it is told where opening one decodes all of it. cost() has that, too. */
+	void (*watch)(struct video_room *room, const struct video_watch *watch);
 };
 
 /* ---- video_load.c ---- */

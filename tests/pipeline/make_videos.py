@@ -34,6 +34,7 @@ CLIPS = {  # name: (size, seconds, arguments of ffmpeg)
     "vp9.webm": ("64x48", .8, "-vf crop=63:47:0:0:exact=1 -c:v libvpx-vp9 -g 8 -b:v 50k"),
     "av1.mp4": ("64x48", .6, "-c:v libaom-av1 -cpu-used 8 -g 8 -b:v 50k"),
     "mpeg4.avi": ("64x48", .6, "-c:v mpeg4 -bf 2 -g 8 -q:v 12"),
+    "still.avi": ("64x48", .6, "-vf lutyuv=128:128:128 -c:v mpeg4 -bf 2 -g 8 -q:v 31"),
     "packed.avi": ("64x48", .6, "-c:v libxvid -bf 2 -g 8 -q:v 12"),
     "mpeg2.ts": ("64x48", .4, "-c:v mpeg2video -bf 2 -g 8 -q:v 12"),
     "mjpeg.avi": ("64x48", .2, "-c:v mjpeg -q:v 16"),

@@ -97,6 +97,11 @@ static void fake_close(struct video_room *room)
 	room->data = NULL;
 }
 
+static void fake_watch(struct video_room *room, const struct video_watch *watch)
+{
+	(void)room, (void)watch;
+}
+
 static const struct video_module fake = {
     .version = VIDEO_MODULE_VERSION,
     .room_new = fake_room_new,
@@ -105,6 +110,7 @@ static const struct video_module fake = {
     .frame = fake_frame,
     .cost = fake_cost,
     .close = fake_close,
+    .watch = fake_watch,
 };
 
 const char *video_missing(void)

@@ -156,7 +156,30 @@ START_TEST(cost)
 		all[n] = n;
 	ck_assert_uint_ge(module->cost(room, all, clip->frames), clip->frames / 2); /* some are */
 	ck_assert_uint_le(module->cost(room, all, clip->frames), 2 * clip->frames);
-	ck_assert_uint_le(module->cost(room, all + clip->frames - 1, 1), clip->frames);
+}
+END_TEST
+
+static void add_pixels(void *arg, uint32_t height, uint32_t width)
+{
+	*(uint64_t *)arg += (uint64_t)height * width;
+}
+
+/* Opening a file decodes all of it only where neither the container nor the pictures' heads tell their order, and says so before. */
+START_TEST(watched)
+{
+	const struct clip *clip = &clips[_i];
+	const bool is_still = strcmp(clip->name, "still.avi") == 0;
+	const uint32_t last = clip->frames - 1;
+	uint64_t told = 0;
+
+	module->watch(room, &(struct video_watch){add_pixels, &told});
+	open_clip(clip);
+	module->watch(room, &(struct video_watch){NULL, NULL});
+	ck_assert_uint_eq(told, is_still ? (uint64_t)clip->frames * 64 * 48 : 0);
+	if (is_still)
+		ck_assert_uint_gt(module->cost(room, &last, 1), clip->frames);
+	else
+		ck_assert_uint_le(module->cost(room, &last, 1), clip->frames);
 }
 END_TEST
 
@@ -360,6 +383,7 @@ int main(void)
 	tcase_add_loop_test(tcase, in_order, 0, clip_end);
 	tcase_add_loop_test(tcase, anyhow, 0, clip_end);
 	tcase_add_loop_test(tcase, cost, 0, clip_end);
+	tcase_add_loop_test(tcase, watched, 0, clip_end);
 	tcase_add_test(tcase, sandboxed);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, large_tables);

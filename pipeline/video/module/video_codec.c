@@ -143,6 +143,62 @@ static int video_codec_answer(int r)
 	return r >= 0 ? 0 : r == AVERROR(ENOMEM) ? -ENOMEM : PIPELINE_E_BAD;
 }
 
+/* Its bytes, and the zeros behind them; NULL: no memory. */
+static const uint8_t *video_codec_bytes(struct video_codec *codec,
+					const struct video_packet *packet)
+{
+	if (!base_grow(&codec->bytes, &codec->bytes_room, (size_t)packet->size + VIDEO_PADDING, 1))
+		return NULL;
+	memcpy(codec->bytes, video_file_bytes(codec->file, packet), packet->size);
+	memset(codec->bytes + packet->size, 0, VIDEO_PADDING);
+	return codec->bytes;
+}
+
+static int video_codec_parse(struct video_codec *codec, AVCodecParserContext *parser, int64_t *ret)
+{
+	const struct video_file *file = codec->file;
+	int64_t period = 0, most = INT64_MIN;
+
+	for (uint32_t i = 0; i < file->packets; i++) {
+		const uint8_t *bytes = video_codec_bytes(codec, &file->packet[i]);
+		uint8_t *out;
+		int size;
+
+		if (!bytes)
+			return -ENOMEM;
+		parser->output_picture_number = INT_MIN;
+		av_parser_parse2(parser, codec->context, &out, &size, bytes,
+				 (int)file->packet[i].size, AV_NOPTS_VALUE, AV_NOPTS_VALUE, 0);
+		if (parser->output_picture_number == INT_MIN)
+			return PIPELINE_E_BAD;
+		/* A key frame that is not behind all before begins anew. */
+		if (parser->key_frame == 1 && parser->output_picture_number <= most) {
+			period++;
+			most = INT64_MIN;
+		}
+		most = BASE_MAX(most, parser->output_picture_number);
+		ret[i] = period * (INT64_C(1) << 33) + parser->output_picture_number;
+	}
+	return 0;
+}
+
+int video_codec_times(struct video_codec *codec, int64_t *ret)
+{
+	const enum AVCodecID id = codec->file->parameters->codec_id;
+	AVCodecParserContext *parser;
+	int rc;
+
+	if (id != AV_CODEC_ID_H264 && id != AV_CODEC_ID_HEVC)
+		return PIPELINE_E_BAD;
+	parser = av_parser_init(id);
+	if (!parser)
+		return -ENOMEM;
+	parser->flags |= PARSER_FLAG_COMPLETE_FRAMES;
+	rc = video_codec_parse(codec, parser, ret);
+	av_parser_close(parser);
+	return rc;
+}
+
 int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
 {
 	const struct video_packet *packet;
@@ -152,10 +208,8 @@ int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
 	if (number == UINT32_MAX)
 		return video_codec_answer(avcodec_send_packet(codec->context, NULL));
 	packet = &codec->file->packet[number];
-	if (!base_grow(&codec->bytes, &codec->bytes_room, (size_t)packet->size + VIDEO_PADDING, 1))
+	if (!video_codec_bytes(codec, packet))
 		return -ENOMEM;
-	memcpy(codec->bytes, video_file_bytes(codec->file, packet), packet->size);
-	memset(codec->bytes + packet->size, 0, VIDEO_PADDING);
 	to->data = codec->bytes;
 	to->size = (int)packet->size;
 	to->pts = number;

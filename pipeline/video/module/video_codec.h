@@ -35,6 +35,9 @@ void video_codec_reset(struct video_codec *codec); /* the next packet is a key f
 int video_codec_put(struct video_codec *codec, uint32_t packet, bool is_passed);
 /* 0, VIDEO_CODEC_E_MORE, VIDEO_CODEC_E_END, PIPELINE_E_BAD or -ENOMEM. */
 int video_codec_take(struct video_codec *codec, struct video_picture *ret);
+/* Of H.264 and HEVC, which number their pictures: to each packet when it is shown, without decoding. 0, PIPELINE_E_BAD: not known,
+ * or -ENOMEM. */
+int video_codec_times(struct video_codec *codec, int64_t *ret);
 /* What the library said last that was wrong; "": nothing. */
 const char *video_codec_words(const struct video_codec *codec);
 

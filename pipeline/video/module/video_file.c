@@ -8,8 +8,8 @@
  * the container has in pieces (MPEG-TS, Ogg) is copied. All of them together are hardly larger than the file (Matroska may leave out
  * what their beginnings have in common): what is more is one that was made to be, as are tables that no such file needs.
  *
- * When a frame is shown is what the container says. AVI says nothing of order: for MPEG-4 the packets' kinds do, for others
- * decoding does (is_order_open).
+ * When a frame is shown is what the container says. AVI says nothing of order: for MPEG-2 and 4 the packets' kinds do, for H.264 its
+ * pictures' numbers, for others decoding (is_order_open).
  *
  * The only file that includes libavformat's headers.
  */
@@ -396,19 +396,30 @@ static int video_add_all(struct video_file *file, AVFormatContext *context, int 
 
 /* ---- what is shown ---- */
 
-/* MPEG-4: a picture that others are made of is shown when the next such is decoded. false: a packet is so small that it may be no
- * picture, but "as the one before". */
-static bool video_order_mpeg4(struct video_file *file)
+/* As of MPEG-4. */
+static int video_kind_of_mpeg2(const uint8_t *data, size_t size)
 {
+	const uint8_t *head = memmem(data, size, "\0\0\1\0", 4);
+
+	return head && head + 5 < data + size ? (head[5] >> 3 & 7) - 1 : -1;
+}
+
+/* MPEG-2 and MPEG-4: a picture that others are made of is shown when the next such is decoded. false: a packet is so small that it may be no
+ * picture, but "as the one before". */
+static bool video_order_by_kind(struct video_file *file)
+{
+	const bool is_mpeg4 = file->parameters->codec_id == AV_CODEC_ID_MPEG4;
 	struct video_packet *held = NULL;
 	int64_t time = 0;
 
 	for (uint32_t i = 0; i < file->packets; i++) {
 		struct video_packet *packet = &file->packet[i];
-		const bool is_b =
-		    video_kind_of_mpeg4(video_file_bytes(file, packet), packet->size) == 2;
+		const uint8_t *data = video_file_bytes(file, packet);
+		const int kind = is_mpeg4 ? video_kind_of_mpeg4(data, packet->size)
+					  : video_kind_of_mpeg2(data, packet->size);
+		const bool is_b = kind == 2;
 
-		if (packet->size < VIDEO_LEAST_MPEG4)
+		if (kind < 0 || (is_mpeg4 && packet->size < VIDEO_LEAST_MPEG4))
 			return false;
 		if (!is_b) {
 			if (held)
@@ -432,6 +443,11 @@ static int video_compare(const void *a, const void *b, void *packets)
 	if (x != y)
 		return x < y ? -1 : 1;
 	return one < other ? -1 : one > other;
+}
+
+void video_file_sort(const struct video_file *file, uint32_t *packet, uint32_t n)
+{
+	qsort_r(packet, n, sizeof(*packet), video_compare, file->packet);
 }
 
 static int video_show(struct video_file *file, struct pipeline_error *ret_error)
@@ -459,7 +475,7 @@ static int video_show(struct video_file *file, struct pipeline_error *ret_error)
 	}
 	if (file->frames == 0)
 		return video_fail(ret_error, PIPELINE_FAIL_DECODE, "a video without a frame");
-	qsort_r(file->shown, file->frames, sizeof(*file->shown), video_compare, file->packet);
+	video_file_sort(file, file->shown, file->frames);
 	for (uint32_t n = 0; n < file->frames; n++)
 		file->packet[file->shown[n]].shown = n;
 	for (uint32_t n = 0; n < file->frames; n++) {
@@ -567,8 +583,9 @@ static bool video_guess_order(struct video_file *file, const AVFormatContext *co
 	for (uint32_t i = 0; i < file->packets; i++)
 		file->packet[i].time = i;
 	file->is_order_open =
-	    file->is_reordered &&
-	    (file->parameters->codec_id != AV_CODEC_ID_MPEG4 || !video_order_mpeg4(file));
+	    file->is_reordered && ((file->parameters->codec_id != AV_CODEC_ID_MPEG4 &&
+				    file->parameters->codec_id != AV_CODEC_ID_MPEG2VIDEO) ||
+				   !video_order_by_kind(file));
 	for (uint32_t i = 0; i < file->packets && file->is_order_open; i++)
 		file->packet[i].time = i;
 	return true;
@@ -626,6 +643,12 @@ int video_file_open(struct video_file *file, const void *data, size_t size,
 		rc = video_file_read(file, context, ret_error);
 	video_end(&source, context);
 	return rc;
+}
+
+void video_file_size(const struct video_file *file, uint32_t *ret_height, uint32_t *ret_width)
+{
+	*ret_height = (uint32_t)BASE_MAX(file->parameters->height, 0);
+	*ret_width = (uint32_t)BASE_MAX(file->parameters->width, 0);
 }
 
 void video_file_close(struct video_file *file)

@@ -45,7 +45,7 @@ struct video_file {
 	unsigned quarters; /* to the right, when it is shown */
 	bool
 	    is_reordered; /* its kind of coding has frames that are shown later than they are coded */
-	bool is_order_open; /* only decoding tells the order */
+	bool is_order_open; /* the container does not tell the order */
 	bool can_pass; /* a packet whose picture nobody wants may be kept from the decoder's work */
 };
 
@@ -66,8 +66,12 @@ void video_file_prepare(void);
 /* Memory is kept from file to file, but what is large: all zeros is none. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
 int video_file_open(struct video_file *file, const void *data, size_t size,
 		    struct pipeline_error *ret_error);
-/* Of one whose order was open, what decoding showed: so many packets in this order, all others not at all. */
+/* Packets, in the order of their times. */
+void video_file_sort(const struct video_file *file, uint32_t *packet, uint32_t n);
+/* Of one whose order was open, what decoding showed, or the pictures' numbers: so many packets in this order, all others not at all. */
 void video_file_order(struct video_file *file, const uint32_t *packet, uint32_t n);
+/* Of a frame, as the container says, which may be anything. */
+void video_file_size(const struct video_file *file, uint32_t *ret_height, uint32_t *ret_width);
 void video_file_close(struct video_file *file);
 void video_file_fini(struct video_file *file);
 static inline const uint8_t *video_file_bytes(const struct video_file *file,

@@ -17,6 +17,8 @@ struct video_room {
 	struct video_file file;
 	struct video_codec *codec;
 	struct video_rgb rgb;
+	struct video_watch watch;
+	uint32_t learned;          /* packets that opening decoded, for their order */
 	uint32_t height, width;    /* as coded */
 	uint32_t next;             /* packet that the decoder gets next */
 	uint32_t start;            /* that it got first; NONE: none yet */
@@ -252,6 +254,42 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 	return rc;
 }
 
+/* By its pictures' numbers. */
+static int video_read_order(struct video_room *room)
+{
+	struct video_file *file = &room->file;
+	_cleanup_free_ uint32_t *order = calloc(file->packets, sizeof(*order));
+	_cleanup_free_ int64_t *time = calloc(file->packets, sizeof(*time));
+	int rc = order && time ? video_codec_times(room->codec, time) : -ENOMEM;
+	uint32_t first = 0, n = 0;
+
+	if (rc != 0)
+		return rc;
+	while (!file->packet[first].is_key)
+		first++;
+	for (uint32_t i = first; i < file->packets; i++) {
+		file->packet[i].time = time[i];
+		if (time[i] >= time[first])
+			order[n++] = i;
+	}
+	video_file_sort(file, order, n);
+	video_file_order(file, order, n);
+	return 0;
+}
+
+static void video_tell(struct video_room *room)
+{
+	const struct video_file *file = &room->file;
+	uint32_t height, width;
+
+	room->learned = file->packets;
+	video_file_size(file, &height, &width);
+	if (room->watch.fn)
+		room->watch.fn(room->watch.arg,
+			       (uint32_t)BASE_MIN((uint64_t)height * file->packets, UINT32_MAX),
+			       width);
+}
+
 /* Decodes all of it, for the order in which pictures come. */
 static int video_learn_order(struct video_room *room, struct pipeline_error *ret_error)
 {
@@ -263,6 +301,7 @@ static int video_learn_order(struct video_room *room, struct pipeline_error *ret
 
 	while (!file->packet[next].is_key)
 		next++;
+	video_tell(room);
 	for (; rc != VIDEO_CODEC_E_END; rc = video_codec_take(room->codec, &picture)) {
 		if (rc == VIDEO_CODEC_E_MORE)
 			rc = video_codec_put(room->codec,
@@ -307,11 +346,15 @@ static int video_begin(struct video_room *room, const void *data, size_t size,
 
 	video_room_close(room);
 	room->start = room->made = VIDEO_NONE;
+	room->learned = 0;
 	rc = video_file_open(file, data, size, ret_error);
 	if (rc == 0)
 		rc = video_codec_new(file, &room->codec, ret_error);
-	if (rc == 0 && file->is_order_open)
-		rc = video_learn_order(room, ret_error);
+	if (rc == 0 && file->is_order_open) {
+		rc = video_read_order(room);
+		if (rc == PIPELINE_E_BAD)
+			rc = video_learn_order(room, ret_error);
+	}
 	/* Its size is what the decoder says, not what the container does. */
 	if (rc == 0)
 		rc = video_decode(room, 0, &picture, ret_error);
@@ -368,7 +411,7 @@ static int video_room_frame(struct video_room *room, uint32_t number, const uint
 
 static uint32_t video_room_cost(const struct video_room *room, const uint32_t *number, uint32_t n)
 {
-	uint32_t next = room->next, cost = 0;
+	uint32_t next = room->next, cost = room->learned;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t wanted = room->file.shown[number[i]];
@@ -382,6 +425,11 @@ static uint32_t video_room_cost(const struct video_room *room, const uint32_t *n
 	return cost;
 }
 
+static void video_room_watch(struct video_room *room, const struct video_watch *watch)
+{
+	room->watch = *watch;
+}
+
 __attribute__((visibility("default"))) extern const struct video_module access_video_module;
 const struct video_module access_video_module = {
     .version = VIDEO_MODULE_VERSION,
@@ -392,4 +440,5 @@ const struct video_module access_video_module = {
     .frame = video_room_frame,
     .cost = video_room_cost,
     .close = video_room_close,
+    .watch = video_room_watch,
 };
