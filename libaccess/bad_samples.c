@@ -261,6 +261,12 @@ static int bad_samples_try(struct oa_stream *stream, uint64_t deadline, struct b
 	return pid ? bad_samples_ask(stream, pid, &ask, diag) : BAD_SAMPLES_GONE;
 }
 
+int bad_samples_look(struct oa_stream *stream, uint64_t deadline, struct bad_list *list,
+		     struct diag *diag)
+{
+	return bad_samples_try(stream, deadline, list, diag);
+}
+
 /* 0, or what went wrong, with diag. */
 static int bad_samples_list(struct oa_stream *stream, int timeout_ms, struct bad_list *list,
 			    struct diag *diag)

@@ -6,10 +6,16 @@
 #include "base/base.h"
 #include "base/bits.h"
 
+struct empty_epoch { /* the last one that had no sample, and why */
+	uint64_t epoch, places, skipped, filtered, dropped;
+	uint64_t skipped_before, filtered_before; /* the present one: as of stats */
+};
+
 struct met {
 	uint64_t *bits;      /* owned; NULL: none */
 	uint64_t n;          /* samples of the data set */
 	uint64_t explain_ns; /* accessd was asked about the last one, until then; 0: was not */
+	struct empty_epoch empty;
 };
 
 /* 0 or -ENOMEM. */

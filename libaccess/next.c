@@ -65,14 +65,17 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 	return sure + unknown < enough ? NEXT_YES : NEXT_UNKNOWN;
 }
 
-/* All of the epoch is consumed. */
-int next_epoch(struct oa_stream *stream)
+int next_epoch(struct oa_stream *stream, uint64_t dropped)
 {
-	if (!progress_next_epoch(&stream->progress))
+	bool is_empty = empty_epoch_note(stream, dropped);
+
+	if (!progress_next_epoch(&stream->progress)) {
 		stream_lose(stream, "the chunks of an epoch did not hold each sample once");
+		is_empty = false;
+	}
 	if (stream->session)
 		progress_feed(&stream->progress, stream->session->sock);
-	return 0;
+	return is_empty ? NEXT_EMPTY : NEXT_LOOP;
 }
 
 static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint32_t run);
@@ -141,8 +144,8 @@ static BASE_COLD void next_holes_behind(struct oa_stream *stream)
 static BASE_HOT int next_behind(struct oa_stream *stream, bool is_last)
 {
 	if (stream->progress.left == 0)
-		return next_epoch(stream);
-	if (is_last && stream->chunks.has_holes)
+		next_epoch(stream, 0); /* which had this batch */
+	else if (is_last && stream->chunks.has_holes)
 		next_holes_behind(stream);
 	return 0;
 }
@@ -258,13 +261,13 @@ static int next_left_over(struct oa_stream *stream, struct carry **from, struct 
 static BASE_COLD int next_short(struct oa_stream *stream, struct oa_batch **ret)
 {
 	struct carry *carry = stream->carries.filling;
+	uint64_t dropped = stream->progress.left;
 
 	if (carry && carry->count > 0 && !(stream->flags & OA_DROP_LAST))
 		return next_left_over(stream, &stream->carries.filling, ret);
 	stream->progress.left = stream->progress.n_carried = 0;
 	carry_clear(&stream->carries);
-	next_epoch(stream);
-	return NEXT_LOOP;
+	return next_epoch(stream, dropped);
 }
 
 /* ---- the cursor's chunk ---- */
@@ -316,9 +319,7 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
 	stream->progress.left--;
 	if (held->at == held->end)
 		next_spend(stream, held);
-	if (stream->progress.left == 0)
-		next_epoch(stream);
-	return NEXT_LOOP;
+	return stream->progress.left == 0 ? next_epoch(stream, 0) : NEXT_LOOP;
 }
 
 /*

@@ -128,8 +128,7 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret)
 		/* Nothing more of this epoch is ours. */
 		if (stream->progress.cursor < stream->progress.local_places)
 			return ranked_jump(stream, stream->progress.local_places);
-		next_epoch(stream);
-		return NEXT_LOOP;
+		return next_epoch(stream, 0);
 	}
 	count =
 	    ranks_part(&ranks, stream->course.ask->rank, progress_done(&stream->progress), &first);

@@ -19,6 +19,7 @@
 #include "libaccess/progress_token.h"
 #include "libaccess/record.h"
 #include "libaccess/connect/redial.h"
+#include "shmring/bad_list.h"
 
 enum { STREAM_NOTHING = HELD_NONE }; /* nothing to hand out now */
 
@@ -104,11 +105,15 @@ int stream_token(struct oa_stream *stream, const struct progress_mark *mark, voi
 int ranked_step(struct oa_stream *stream, struct oa_batch **ret);
 
 /* ---- next.c ---- */
-enum { NEXT_LOOP = STREAM_NOTHING + 1 }; /* something was consumed: look again */
+enum {
+	NEXT_LOOP = STREAM_NOTHING + 1, /* something was consumed: look again */
+	NEXT_EMPTY,                     /* an epoch ended that had no sample: see empty_epoch.c */
+};
 /* The next chunk, or the one of that grant: NEXT_LOOP, STREAM_NOTHING, or the end of the call. */
 int next_chunk(struct oa_stream *stream, uint64_t only);
 int next_keep(struct oa_stream *stream);
-int next_epoch(struct oa_stream *stream);
+/* All of the epoch is consumed, but for what makes no batch. NEXT_LOOP, NEXT_EMPTY. */
+int next_epoch(struct oa_stream *stream, uint64_t dropped);
 int next_window(struct oa_stream *stream, uint32_t count, bool is_last, struct oa_batch **ret);
 int next_carried(struct oa_stream *stream, struct carry **from, bool is_last,
 		 struct oa_batch **ret);
@@ -141,6 +146,17 @@ void wait_leave(struct oa_stream *stream);
 /* Finds out whether there still is a session, and connects again if there is none, as oa_next() would,
  * but for taking a batch. 0: there is one; else what oa_next() would return. */
 int wait_session(struct oa_stream *stream, int timeout_ms, uint64_t deadline);
+
+/* ---- bad_samples.c ---- */
+/* The list as of now, ordered by id, without dialling anew for the job. 0; else with diag. Without the lock. */
+int bad_samples_look(struct oa_stream *stream, uint64_t deadline, struct bad_list *list,
+		     struct diag *diag);
+
+/* ---- empty_epoch.c ---- */
+/* The epoch ends. Had it holes, and no sample? */
+bool empty_epoch_note(struct oa_stream *stream, uint64_t dropped);
+/* next_try() said NEXT_EMPTY: the stream fails, or 0: it goes on. Drops the lock. */
+BASE_COLD int empty_epoch_fail(struct oa_stream *stream);
 
 /* ---- stall.c ---- */
 /* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */

@@ -279,6 +279,14 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 	return trouble_fail(&stream->trouble, OA_E_SAMPLE, why.text);
 }
 
+/* An epoch had no sample: nor will the next one have any, unless it is only this rank's. */
+static BASE_COLD int wait_empty(struct oa_stream *stream)
+{
+	int r = empty_epoch_fail(stream);
+
+	return r ? r : WAIT_ON;
+}
+
 /* ---- oa_next() ---- */
 
 /* STREAM_NOTHING, or the stream's end: what its samples come from has ended, and does not come back. */
@@ -309,6 +317,8 @@ static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_
 					    : wait_alone(stream, deadline);
 		else if (r == OA_E_SAMPLE && !stream->trouble.failed)
 			r = wait_bad_sample(stream, timeout_ms, deadline);
+		else if (r == NEXT_EMPTY)
+			r = wait_empty(stream);
 		if (r != WAIT_ON)
 			return r;
 		is_late = base_now_ns() >= deadline;

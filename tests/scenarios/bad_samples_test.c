@@ -320,6 +320,136 @@ START_TEST(ranks_have_one_list)
 }
 END_TEST
 
+/* ---- epochs without one good sample ---- */
+
+static const char *spoilt(const char *name, unsigned good)
+{
+	const char *path = strdup(rig_pictures(name, 24, 2, 32));
+
+	for (unsigned i = good; i < 24; i++)
+		spoil(rig_path("%s/class_%04u/%06u.jpg", name, i / 12, i), "no picture");
+	return path;
+}
+
+static void assert_says(struct oa_stream *stream, const char *what)
+{
+	ck_assert_msg(strstr(oa_error_text(stream), what), "\"%s\" says no \"%s\"",
+		      oa_error_text(stream), what);
+}
+
+/* The stream ends in that error, having given nothing. */
+static void assert_gives_nothing(struct oa_stream *stream, int code)
+{
+	struct oa_batch *batch;
+	int r;
+
+	while ((r = oa_next(stream, 120000, &batch)) == 0) {
+		ck_assert_uint_eq(trainee_info(batch).count, 0);
+		oa_release(batch);
+	}
+	ck_assert_msg(r == code, "%s: %s", oa_error_name(r), oa_error_text(stream));
+	ck_assert_int_eq(oa_next(stream, 0, &batch), code);
+}
+
+static void assert_all_bad(struct oa_stream *stream, const char *count)
+{
+	assert_gives_nothing(stream, OA_E_SAMPLE);
+	assert_says(stream, "no sample of epoch 0 of ");
+	assert_says(stream, count);
+	assert_says(stream, "sample 0, class_0000/000000.jpg, stage decode");
+	assert_says(stream, "access-ctl bad ");
+	assert_says(stream, "Loader.bad_samples");
+}
+
+/* The one that came first, and another that comes when all is known. */
+START_TEST(nothing_good_is_an_error)
+{
+	struct oa_options options =
+	    options_of(_i % 2 ? OA_BAD_SUBSTITUTE : OA_BAD_SKIP, orders[_i / 2], 0);
+	struct oa_client *client;
+	struct oa_stream *one, *two;
+
+	options.dataset = spoilt("all-bad", 0);
+	rig_start("workers=2", "chunk=8", NULL);
+	client = rig_connect();
+	one = rig_open(client, &options);
+	assert_all_bad(one, "24 bad");
+	two = rig_open(client, &options);
+	assert_all_bad(two, "24 bad");
+	oa_close(one);
+	oa_close(two);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* Nobody fails for a share in which nothing is good, while there is something good in others. */
+START_TEST(ranks_fail_where_nothing_is_good)
+{
+	struct oa_options options = options_of(OA_BAD_SKIP, orders[_i], 3);
+	struct oa_stream *stream[2];
+	struct oa_client *client;
+	unsigned n = 0;
+
+	options.ranks = 2;
+	options.batch = 12;
+	options.flags = OA_COPY;
+	rig_start("workers=2", "chunk=8", "slots=16", NULL);
+	client = rig_connect();
+	options.dataset = spoilt("all-bad", 0);
+	options.job = "bad";
+	for (options.rank = 0; options.rank < 2; options.rank++)
+		stream[options.rank] = rig_open(client, &options);
+	for (unsigned rank = 0; rank < 2; rank++) {
+		assert_gives_nothing(stream[rank], OA_E_SAMPLE);
+		assert_says(stream[rank], "is good");
+		oa_close(stream[rank]);
+	}
+	options.dataset = spoilt("one-good", 1);
+	options.job = "good";
+	for (options.rank = 0; options.rank < 2; options.rank++)
+		stream[options.rank] = rig_open(client, &options);
+	for (unsigned epoch = 0; epoch < 3; epoch++)
+		for (unsigned rank = 0; rank < 2; rank++)
+			n += finish_epoch(stream[rank]);
+	ck_assert_uint_eq(n, 3);
+	oa_close(stream[0]);
+	oa_close(stream[1]);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* What a filter leaves out is nobody's fault, and comes to the same; as do good ones that make no batch. */
+START_TEST(nothing_left_is_an_error)
+{
+	struct oa_options options = options_of(OA_BAD_SKIP, orders[_i], 0);
+	struct oa_client *client;
+	struct oa_stream *stream;
+
+	options.dataset = spoilt("few-good", 5);
+	options.flags = OA_DROP_LAST;
+	rig_start("workers=2", "chunk=8", NULL);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	assert_gives_nothing(stream, OA_E_SAMPLE);
+	assert_says(stream, "no batch");
+	assert_says(stream, "19 bad");
+	assert_says(stream, "5 are good, fewer than the batch of 16");
+	oa_close(stream);
+	options.dataset = spoilt("all-small", 24);
+	options.pipeline = "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[8,8]},"
+			   "{\"op\":\"filter\",\"min_width\":64}]";
+	options.flags = 0;
+	stream = rig_open(client, &options);
+	assert_gives_nothing(stream, OA_E_PIPELINE);
+	assert_says(stream, "filter left out 24");
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* Takes what is ready, so that what is left of it lies half consumed in the stream. Samples that came. */
 static unsigned take_all(struct oa_stream *stream)
 {
@@ -558,6 +688,9 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, sharers_have_one_list);
 	tcase_add_loop_test(tcase, parts_have_lists_of_their_own, 0, BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, ranks_have_one_list, 0, BASE_ARRAY_LEN(orders));
+	tcase_add_loop_test(tcase, nothing_good_is_an_error, 0, 2 * BASE_ARRAY_LEN(orders));
+	tcase_add_loop_test(tcase, ranks_fail_where_nothing_is_good, 0, BASE_ARRAY_LEN(orders));
+	tcase_add_loop_test(tcase, nothing_left_is_an_error, 0, BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, counts_outlive_accessd, 0, 2 * BASE_ARRAY_LEN(orders));
 	tcase_add_test(tcase, a_restart_loses_nothing);
 	tcase_add_test(tcase, a_list_outlives_all);
