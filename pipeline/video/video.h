@@ -37,6 +37,8 @@ struct video_head {
 /* Of that op. What is wrong with it, how to mend it too; else NULL. */
 const char *video_init(const struct op *op, struct video *ret);
 /* Which frames of the file make the clip, ascending; where the file is too short, its last one again and again.
- * Returns how many of them are no repetition, at least 1. head->frames is at least 1. */
+ * Returns how many of them lie in the file, at least 1: those behind are repetitions of its end. Among them a frame may
+ * be there several times: of a file with fewer than are spread over it, which has them all, or by fps above the file's
+ * rate. head->frames is at least 1. */
 uint32_t video_pick(const struct video *video, const struct video_head *head,
 		    struct philox_seq *seq, uint32_t *ret);

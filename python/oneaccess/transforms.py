@@ -502,7 +502,7 @@ def Video(frames: int, step: int | None = None, fps: float | None = None, clip: 
     step: each so many-th frame of the file, default 1. Or fps: frames a second of the video's time, for files of
         different rates; each is the last one that is shown by then.
     clip: which part of a longer video, "random" (default), "center" or "begin"; or "spread": the middles of `frames` equal
-        parts of all of it, without step and fps. Of a shorter video the last frame is repeated.
+        parts of all of it, without step and fps. Of a video that ends before the clip the last frame is repeated.
 
     Needs access-video.so, which the package oneaccess-video brings.
     """
@@ -517,7 +517,8 @@ def video(frames: int, size=224, *, step: int | None = None, fps: float | None =
         for clips, labels, lengths in loader: ...   # float32 [8, 16, 3, 224, 224], int64 [8], int64 [8]
 
     Models of torchvision take [batch, 3, frames, height, width]: clips.transpose(1, 2). lengths: frames of each clip that
-    are no repetition of the last one, as where a video is too short.
+    lie in the video; behind its end the last one is repeated. With clip="spread" all do, of a short video too, whose
+    frames are then there several times, as with fps above its rate.
 
     frames, step, fps, clip: as of transforms.Video(). clip: default "random" with train, else "center".
     size: pixels of each frame, one number or (height, width).
