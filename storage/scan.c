@@ -96,7 +96,8 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 	    "no picture found in dataset \"%s\" and its folders; files count whose names end "
 	    "in " WALK_PICTURE_SUFFIXES ", or of sounds in " WALK_SOUND_SUFFIXES
 	    ", or of videos in " WALK_VIDEO_SUFFIXES
-	    " (any case), and oneaccess-sources(7) has other kinds of data%s",
+	    " (any case); a list takes files of other names, MPEG's .ts too, and "
+	    "oneaccess-sources(7) has other kinds of data%s",
 	    BASE_QUOTED(root_name, 256), also);
 }
 

@@ -511,7 +511,7 @@ def Video(frames: int, step: int | None = None, fps: float | None = None, clip: 
 
 def video(frames: int, size=224, *, step: int | None = None, fps: float | None = None, clip: str | None = None,
           train: bool = True, resize=None, mean=IMAGENET_MEAN, std=IMAGENET_STD, dtype="float32") -> Pipeline:
-    """Clips of videos (MP4, MOV, WebM, Matroska, AVI, MPEG): `frames` images [3, size, size] of each.
+    """Clips of videos (MP4, MOV, WebM, Matroska, AVI, Ogg, MPEG-TS): `frames` images [3, size, size] of each.
 
         loader = oa.Loader("/data/kinetics/train", oa.video(16, 224, step=4), batch_size=8)
         for clips, labels, lengths in loader: ...   # float32 [8, 16, 3, 224, 224], int64 [8], int64 [8]
@@ -519,6 +519,9 @@ def video(frames: int, size=224, *, step: int | None = None, fps: float | None =
     Models of torchvision take [batch, 3, frames, height, width]: clips.transpose(1, 2). lengths: frames of each clip that
     lie in the video; behind its end the last one is repeated. With clip="spread" all do, of a short video too, whose
     frames are then there several times, as with fps above its rate.
+
+    A folder's videos are its files that end in .mp4 .m4v .mov .webm .mkv .avi .ogv .m2ts or .mts, if it has no pictures
+    and no sounds. .ts is TypeScript's, too, so such files are found by no scan: give a list of them (oneaccess-sources(7)).
 
     frames, step, fps, clip: as of transforms.Video(). clip: default "random" with train, else "center".
     size: pixels of each frame, one number or (height, width).

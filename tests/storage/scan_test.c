@@ -201,8 +201,9 @@ END_TEST
 START_TEST(videos_count_where_there_is_neither)
 {
 	static const struct expected videos[] = {
-	    {"run/1.mp4", 0},  {"run/2.MOV", 0},  {"run/3.m4v", 0},    {"run/4.ogv", 0},
-	    {"swim/b.mkv", 1}, {"swim/c.avi", 1}, {"swim/a/1.webm", 1}};
+	    {"run/1.mp4", 0},   {"run/2.MOV", 0},  {"run/3.m4v", 0},
+	    {"run/4.ogv", 0},   {"swim/b.mkv", 1}, {"swim/c.avi", 1},
+	    {"swim/d.m2ts", 1}, {"swim/e.MTS", 1}, {"swim/a/1.webm", 1}};
 	static const struct expected sounds[] = {
 	    {"run/1.wav", 0}, {"swim/1.wav", 1}, {"then/1.mp3", 2}};
 	struct dataset *dataset;
@@ -350,6 +351,9 @@ START_TEST(empty_dataset_names_the_suffixes)
 	tree_file(&tree, "a/readme.txt", 3);
 	ck_assert_int_eq(tree_scan_fails(&tree, &diag), DATASET_E_EMPTY);
 	ck_assert_ptr_nonnull(strstr(diag.text, ".webp"));
+	ck_assert_ptr_nonnull(strstr(diag.text, ".m2ts"));
+	ck_assert_ptr_nonnull(
+	    strstr(diag.text, "a list takes files of other names, MPEG's .ts too"));
 }
 END_TEST
 
