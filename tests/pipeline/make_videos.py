@@ -35,6 +35,7 @@ CLIPS = {  # name: (size, seconds, arguments of ffmpeg)
     "av1.mp4": ("64x48", .6, "-c:v libaom-av1 -cpu-used 8 -g 8 -b:v 50k"),
     "mpeg4.avi": ("64x48", .6, "-c:v mpeg4 -bf 2 -g 8 -q:v 12"),
     "still.avi": ("64x48", .6, "-vf lutyuv=128:128:128 -c:v mpeg4 -bf 2 -g 8 -q:v 31"),
+    "wide.mp4": ("1600x1600", .08, "-vf lutyuv=128:128:128 " + X264),
     "packed.avi": ("64x48", .6, "-c:v libxvid -bf 2 -g 8 -q:v 12"),
     "mpeg2.ts": ("64x48", .4, "-c:v mpeg2video -bf 2 -g 8 -q:v 12"),
     "mjpeg.avi": ("64x48", .2, "-c:v mjpeg -q:v 16"),
@@ -47,7 +48,7 @@ AGAIN = {  # of another clip, whose packets stay
                       " -encryption_kid 00112233445566778899aabbccddeeff"),
 }
 CUT = {"cut.mp4": .9, "cut.mkv": .9}  # strict.mp4's packets from that second on, so from within an open GOP
-REFUSED = {"encrypted.mp4", "large.mkv", "sound.mp4", "sizes.ts"}
+REFUSED = {"encrypted.mp4", "large.mkv", "sound.mp4", "sizes.ts", "wide.mp4"}
 
 
 def ffmpeg(*arguments):

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -255,6 +256,62 @@ START_TEST(large_tables)
 }
 END_TEST
 
+#ifndef __SANITIZE_ADDRESS__ /* whose own memory counts */
+/* 0: it is decoded; 1: it says that memory is short; else what is wrong. */
+static int decode_within(const uint8_t *data, size_t size, uint64_t more)
+{
+	const uint8_t *pixels;
+	struct rlimit limit;
+	unsigned long pages;
+	FILE *file = fopen("/proc/self/statm", "re");
+	int rc;
+
+	if (!file || fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+		return 2;
+	fclose(file);
+	limit.rlim_cur = limit.rlim_max = pages * (uint64_t)sysconf(_SC_PAGESIZE) + more;
+	if (setrlimit(RLIMIT_DATA, &limit) != 0)
+		return 3;
+	rc = module->open(room, data, size, &head, &error);
+	if (rc == 0)
+		rc = module->frame(room, head.frames - 1, &pixels, &error);
+	if (rc == 0)
+		return 0;
+	return error.stage == PIPELINE_FAIL_MEMORY && strstr(error.text, "worker_memory") ? 1 : 4;
+}
+
+/* With so much memory too little, it is the memory that is named, and not the file. */
+START_TEST(memory)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	const size_t size = load("wide.mp4", &data);
+	unsigned short_of = 0;
+
+	for (uint64_t more = 1; more < 48; more += 3) {
+		const pid_t child = fork();
+		int status;
+
+		if (child == 0)
+			_exit(decode_within(data, size, more << 20));
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert(WIFEXITED(status));
+		ck_assert_int_le(WEXITSTATUS(status), 1);
+		short_of += WEXITSTATUS(status);
+	}
+	ck_assert_uint_gt(short_of, 1);
+}
+END_TEST
+#endif
+
+START_TEST(truncated)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	const size_t size = load("open.mp4", &data); /* moov is its end */
+
+	refuse(data, size / 2, "cut short or damaged: copy it anew");
+}
+END_TEST
+
 START_TEST(size_that_changes)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -387,6 +444,10 @@ int main(void)
 	tcase_add_test(tcase, sandboxed);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, large_tables);
+#ifndef __SANITIZE_ADDRESS__
+	tcase_add_test(tcase, memory);
+#endif
+	tcase_add_test(tcase, truncated);
 	tcase_add_test(tcase, size_that_changes);
 	tcase_add_test(tcase, cut_off);
 	tcase_add_loop_test(tcase, damage, 0, clip_end);

@@ -138,9 +138,10 @@ void video_codec_reset(struct video_codec *codec)
 	*video_words = '\0';
 }
 
+/* Decoders that lack memory may say that it is the data. errno is 0 before. */
 static int video_codec_answer(int r)
 {
-	return r >= 0 ? 0 : r == AVERROR(ENOMEM) ? -ENOMEM : PIPELINE_E_BAD;
+	return r >= 0 ? 0 : r == AVERROR(ENOMEM) || errno == ENOMEM ? -ENOMEM : PIPELINE_E_BAD;
 }
 
 /* Its bytes, and the zeros behind them; NULL: no memory. */
@@ -205,6 +206,7 @@ int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
 	AVPacket *to = codec->packet;
 	int r;
 
+	errno = 0;
 	if (number == UINT32_MAX)
 		return video_codec_answer(avcodec_send_packet(codec->context, NULL));
 	packet = &codec->file->packet[number];
@@ -227,8 +229,10 @@ int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
 int video_codec_take(struct video_codec *codec, struct video_picture *ret)
 {
 	AVFrame *frame = codec->frame;
-	const int r = avcodec_receive_frame(codec->context, frame);
+	int r;
 
+	errno = 0;
+	r = avcodec_receive_frame(codec->context, frame);
 	if (r == AVERROR(EAGAIN))
 		return VIDEO_CODEC_E_MORE;
 	if (r == AVERROR_EOF)

@@ -23,6 +23,7 @@
 #include "pipeline/video/module/video_codec.h"
 
 #define VIDEO_BUFFER (64 << 10)
+#define VIDEO_NO_FRAME "a video without a frame: copy it anew"
 #define VIDEO_STREAMS 16
 #define VIDEO_TABLES (16 << 20)        /* bytes of a table for a file that has nothing else */
 #define VIDEO_MORE ((uint64_t)1 << 20) /* bytes of packets more than the file has */
@@ -122,6 +123,9 @@ static int video_refuse(int why, struct pipeline_error *ret_error)
 	if (why == AVERROR(ENOMEM)) /* more than av_max_alloc() */
 		return video_fail(ret_error, PIPELINE_FAIL_REFUSED,
 				  "tables larger than the file: copy it anew");
+	if (why == AVERROR_INVALIDDATA || why == AVERROR_EOF)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
+				  "cut short or damaged: copy it anew");
 	av_strerror(why, text, sizeof(text));
 	return video_fail(ret_error, PIPELINE_FAIL_DECODE, "%s", text);
 }
@@ -458,7 +462,7 @@ static int video_show(struct video_file *file, struct pipeline_error *ret_error)
 		first++;
 	if (first == file->packets)
 		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
-				  file->packets ? "no key frame" : "a video without a frame");
+				  file->packets ? "no key frame: encode it anew" : VIDEO_NO_FRAME);
 	if (!base_grow(&file->shown, &file->shown_room, file->packets, sizeof(*file->shown)) ||
 	    !base_grow(&file->time_us, &file->time_room, file->packets, sizeof(*file->time_us)))
 		return -ENOMEM;
@@ -474,7 +478,7 @@ static int video_show(struct video_file *file, struct pipeline_error *ret_error)
 		packet->shown = VIDEO_NOT_SHOWN;
 	}
 	if (file->frames == 0)
-		return video_fail(ret_error, PIPELINE_FAIL_DECODE, "a video without a frame");
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE, VIDEO_NO_FRAME);
 	video_file_sort(file, file->shown, file->frames);
 	for (uint32_t n = 0; n < file->frames; n++)
 		file->packet[file->shown[n]].shown = n;
@@ -498,7 +502,8 @@ static void video_times_of_places(struct video_file *file)
 	for (uint32_t p = 0; p < file->packets; p++)
 		if (file->packet[p].shown != VIDEO_NOT_SHOWN)
 			time[i++] = file->packet[p].decoded;
-	step = n > 1 ? time[n - 1] - time[n - 2] : 0;
+	/* the steps of all are in bounds, too */
+	step = n > 1 ? BASE_MIN(time[n - 1] - time[n - 2], (INT64_C(1) << 60) / n) : 0;
 	memmove(time, time + from, (n - from) * sizeof(*time));
 	for (i = n - from; i < n; i++)
 		time[i] = time[i - 1] + step;

@@ -131,7 +131,7 @@ static int video_bad(const struct video_room *room, uint32_t number,
 	const char *words = video_codec_words(room->codec);
 
 	return video_fail(ret_error, PIPELINE_FAIL_DECODE, "frame %u: %s", number,
-			  *words ? words : "damaged");
+			  *words ? words : "damaged: encode it anew");
 }
 
 /* That packet, or its picture, is damaged. 0: so what; else an error. A frame's fate is its own and that of what is decoded before
@@ -227,7 +227,7 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 
 	if (key == VIDEO_NONE)
 		return video_fail(ret_error, PIPELINE_FAIL_DECODE,
-				  "frame %u: no key frame before it", number);
+				  "frame %u: no key frame: encode it anew", number);
 	if (!video_can_go_on(room, wanted) || (key > room->start && key >= room->next))
 		video_seek_to(room, key);
 	for (;;) {
@@ -331,9 +331,9 @@ static int video_check(const struct video_picture *picture, struct pipeline_erro
 /* A file may ask for any memory. */
 static int video_end(int rc, struct pipeline_error *ret_error)
 {
-	return rc == -ENOMEM
-		   ? video_fail(ret_error, PIPELINE_FAIL_MEMORY, "no memory for the video")
-		   : rc;
+	return rc == -ENOMEM ? video_fail(ret_error, PIPELINE_FAIL_MEMORY,
+					  "no memory for the video: raise worker_memory")
+			     : rc;
 }
 
 static int video_begin(struct video_room *room, const void *data, size_t size,
