@@ -162,7 +162,7 @@ void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const cha
 	if (stage == LAYOUT_FAIL_HANG)
 		snprintf(ret, size,
 			 "took longer than sample_timeout_ms (accessd.conf) allows for its size; "
-			 "its worker was replaced; raise it if the picture is good");
+			 "its worker was replaced; raise it if the sample is good");
 	else if (stage == LAYOUT_FAIL_CRASH && WIFSIGNALED(code))
 		snprintf(ret, size, "its worker died (%s) and was replaced",
 			 strsignal(WTERMSIG(code)));
@@ -175,6 +175,8 @@ void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const cha
 		snprintf(ret, size,
 			 "%s; raise arena (accessd.conf), or cut the file into smaller ones",
 			 quoted);
+	else if (stage == LAYOUT_FAIL_MEMORY && !strncmp(quoted, "no memory for ", 14))
+		snprintf(ret, size, "%s; raise worker_memory (accessd.conf)", quoted);
 	else if (*quoted)
 		snprintf(ret, size, "%s", quoted);
 	else if (stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ)

@@ -239,6 +239,11 @@ static unsigned decode_find(const uint8_t *data, size_t size)
 	return i;
 }
 
+bool decode_is_picture(const void *data, size_t size)
+{
+	return decode_find(data, size) < BASE_ARRAY_LEN(decode_formats);
+}
+
 /* Whether the quick way takes the file; then its size is known. */
 static bool decode_open_quick(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width)
 {

@@ -81,6 +81,8 @@ int decode_band_start(struct decode *decode, const struct picture_box *box,
 int decode_band_next(struct decode *decode, struct decode_band *ret,
 		     struct pipeline_error *ret_error);
 
+/* Do the first bytes say that it is a picture, of a format that this build has? */
+bool decode_is_picture(const void *data, size_t size);
 /* Fills *ret_error, the text printf-like. Returns PIPELINE_E_BAD. */
 int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,
 		const char *fmt, ...) BASE_PRINTF(4, 5);

@@ -70,8 +70,7 @@ void video_frames_watch(struct video_frames *frames,
 
 static int video_frames_no_memory(struct pipeline_error *ret_error)
 {
-	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0,
-			   "no memory for the video: raise worker_memory");
+	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the video");
 }
 
 /* What the module returned. */
@@ -107,7 +106,9 @@ int video_frames_open(struct video_frames *frames, const void *data, size_t size
 
 	frames->is_open = true;
 	r = module->open(frames->room, data, size, &frames->head, ret_error);
-
+	if (r == PIPELINE_E_BAD && decode_is_picture(data, size))
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
+				   "a picture, which the op decode decodes");
 	r = video_frames_result(r, ret_error);
 	r = r ? r : video_frames_check(&frames->head, ret_error);
 	if (r != 0)

@@ -152,7 +152,10 @@ static const struct {
     {"/data", "b.jpg", LAYOUT_FAIL_HANG, SIGKILL, "",
      "sample 5, /data/b.jpg, stage worker: took longer than sample_timeout_ms (accessd.conf) "
      "allows "
-     "for its size; its worker was replaced; raise it if the picture is good"},
+     "for its size; its worker was replaced; raise it if the sample is good"},
+    {"/data", "b.mp4", LAYOUT_FAIL_MEMORY, 0, "no memory for the video",
+     "sample 5, /data/b.mp4, stage memory: no memory for the video; raise worker_memory "
+     "(accessd.conf)"},
     {"/data", "b.jpg", LAYOUT_FAIL_MEMORY, 0, "more than 1 GiB",
      "sample 5, /data/b.jpg, stage memory: more than 1 GiB"},
     {"/data", "b.jpg", LAYOUT_FAIL_OP, 2, "crop larger than the picture",

@@ -590,6 +590,8 @@ START_TEST(bad_files_are_bad)
 										: 0);
 	ck_assert_int_eq(rig_run(&rig, (const uint8_t *)picture, sizeof(picture) - 1, 1),
 			 PIPELINE_E_BAD);
+	ck_assert_str_eq(rig.error.text, "a picture, which the op decode decodes");
+	ck_assert_int_eq(rig_run(&rig, (const uint8_t *)"no picture", 10, 1), PIPELINE_E_BAD);
 	ck_assert_str_eq(rig.error.text, "no film");
 	ck_assert_int_eq(rig_run(&rig, file, size, 1), 0);
 	memcpy(file + 4, huge, sizeof(huge));
