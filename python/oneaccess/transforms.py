@@ -10,6 +10,7 @@ torchvision's InterpolationMode; p is the probability for a sample.
 """
 
 import json
+import math
 
 from .errors import TransformError
 
@@ -26,6 +27,9 @@ class Op:
     """One op of a pipeline with its parameters. Those that are None have the defaults of oneaccess-pipeline(5)."""
 
     def __init__(self, op: str, **parameters):
+        for name, value in parameters.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise TransformError(f"{op}: {name} is {value}; give a number")
         self.op = op
         self.parameters = {name: value for name, value in parameters.items() if value is not None}
 
