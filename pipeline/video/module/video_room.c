@@ -11,6 +11,8 @@
 #include "pipeline/video/module/video_rgb.h"
 #include "pipeline/video/video_module.h"
 
+#define VIDEO_MOST_BACK \
+	4 /* key frames at a time, where damage is met: from all of them, so it is some */
 #define VIDEO_LATE 64 /* packets after its own by which a picture must have come */
 
 struct video_room {
@@ -223,6 +225,7 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 	uint32_t key = video_key(room, number, wanted + 1);
 	struct pipeline_error error;
 	uint32_t back = 0;
+	bool is_damage;
 	int rc;
 
 	if (key == VIDEO_NONE)
@@ -236,12 +239,14 @@ static int video_decode(struct video_room *room, uint32_t number, struct video_p
 		rc = video_go_on(room, number, ret, &error);
 		if (rc == 0 || rc == -ENOMEM)
 			break;
-		if (rc == VIDEO_ROOM_E_NOT_COME)
+		is_damage = rc == PIPELINE_E_BAD;
+		if (!is_damage)
 			video_bad(room, number, &error);
 		if (back == 0)
 			*ret_error = error;
 		back = back ? 2 * back : 1;
-		key = video_back(room, number, start, back);
+		key = is_damage && back > VIDEO_MOST_BACK ? VIDEO_NONE
+							  : video_back(room, number, start, back);
 		rc = PIPELINE_E_BAD;
 		if (key == VIDEO_NONE)
 			break;
