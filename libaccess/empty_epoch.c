@@ -3,7 +3,8 @@
 /*
  * An epoch that had no sample at all: all were bad and skipped, or left out by the pipeline's filter, or what was
  * left is less than a batch and dropped. The next one would have none either, and whoever waits for a batch would
- * wait for ever; so the stream fails and says what became of the samples.
+ * wait for ever; so the stream fails and says what became of the samples. One that was asked for a number of epochs
+ * comes to its end by itself.
  *
  * A rank sees its own samples alone, which may be few, and its steps are the other ranks' too: it fails
  * where all samples of the job's epochs are known to be bad.
@@ -30,7 +31,8 @@ bool empty_epoch_note(struct oa_stream *stream, uint64_t dropped)
 	    .skipped_before = stream->stats.skipped,
 	    .filtered_before = stream->stats.filtered,
 	};
-	return progress->delivered == 0 && empty->skipped + empty->filtered > 0;
+	return progress->delivered == 0 && empty->skipped + empty->filtered > 0 &&
+	       progress->course->epochs == 0;
 }
 
 /* ---- in words ---- */
@@ -50,7 +52,7 @@ static void add_bad(struct diag *diag, const struct empty_epoch *empty, uint64_t
 {
 	struct bad_page_entry first;
 
-	add(diag, "; %llu bad, all of them: Loader.bad_samples, oa_bad_samples(3)",
+	add(diag, "; %llu bad, all of them: Loader.bad_samples",
 	    (unsigned long long)empty->skipped);
 	if (job_id)
 		add(diag, ", access-ctl bad %llu", (unsigned long long)job_id);

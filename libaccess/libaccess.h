@@ -54,7 +54,7 @@ enum oa_error_code {
 	OA_E_MEMORY = 5,       /* no room in accessd's budget; the text has the numbers */
 	OA_E_DATASET = 6,      /* the dataset cannot be opened, or changed under the job */
 	OA_E_PIPELINE = 7,     /* the pipeline's text is wrong; names op and parameter */
-	OA_E_SAMPLE = 8,       /* a bad sample under OA_BAD_ERROR, more than bad_budget, or no good one */
+	OA_E_SAMPLE = 8,       /* bad under OA_BAD_ERROR, over bad_budget, or all of them */
 	OA_E_TOKEN = 9,        /* the token is damaged, of other data, or of a newer version */
 	OA_E_VERSION = 10,     /* library and daemon do not fit; says which to upgrade */
 	OA_E_UNREACHABLE = 11, /* no daemon, and none could be started */

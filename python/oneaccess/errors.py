@@ -148,7 +148,6 @@ _WORDS = tuple((re.compile(r"(?<![/\w.-])" + pattern), words) for pattern, words
     (r"OA_COPY\b", "copy=True"),
     (r"OA_DROP_LAST\b", "drop_last=True"),
     (r"OA_REPLACEMENT\b", "replacement=True"),
-    (r", oa_bad_samples\(3\)", ""),
     (r"which the op video decodes", "which the op video decodes: oa.video(frames, size)"),
     (r"which the op audio decodes", "which the op audio decodes: oa.audio(sample_rate, seconds)"),
     (r"which the op decode decodes", "which the op decode decodes: oa.imagenet_train(), or other transforms of pictures"),

@@ -386,7 +386,7 @@ END_TEST
 /* Nobody fails for a share in which nothing is good, while there is something good in others. */
 START_TEST(ranks_fail_where_nothing_is_good)
 {
-	struct oa_options options = options_of(OA_BAD_SKIP, orders[_i], 3);
+	struct oa_options options = options_of(OA_BAD_SKIP, orders[_i], 0);
 	struct oa_stream *stream[2];
 	struct oa_client *client;
 	unsigned n = 0;
