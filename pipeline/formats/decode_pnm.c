@@ -355,6 +355,7 @@ static void decode_pnm_close(void *state)
 
 	free(pnm->block);
 	pnm->block = NULL;
+	picture_buffer_trim(&pnm->rows);
 }
 
 static int decode_pnm_whole(void *state, struct picture_buffer *buffer, struct picture *ret,

@@ -260,8 +260,9 @@ static const char *packed_names(const struct op_list *ops, const struct op_value
 			packed_usual_name(&fields[f], f);
 		for (unsigned other = 0; other < f; other++)
 			if (strcmp(fields[other].name, fields[f].name) == 0)
-				return "two fields have one name (with a pipeline \"image\" and "
-				       "\"label\" are there already)";
+				return "two fields have one name (with a pipeline its \"image\" or "
+				       "\"video\", \"label\" and, of clips, \"length\" are there "
+				       "already)";
 		if (strcmp(fields[f].name, "index") == 0)
 			return "\"index\" is the name of the samples' numbers; give another one";
 	}

@@ -277,7 +277,7 @@ static int decode_within(const uint8_t *data, size_t size, uint64_t more)
 		rc = module->frame(room, head.frames - 1, &pixels, &error);
 	if (rc == 0)
 		return 0;
-	return error.stage == PIPELINE_FAIL_MEMORY && strstr(error.text, "worker_memory") ? 1 : 4;
+	return error.stage == PIPELINE_FAIL_MEMORY && strstr(error.text, "no memory") ? 1 : 4;
 }
 
 /* With so much memory too little, it is the memory that is named, and not the file. */

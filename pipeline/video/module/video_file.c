@@ -8,8 +8,8 @@
  * the container has in pieces (MPEG-TS, Ogg) is copied. All of them together are hardly larger than the file (Matroska may leave out
  * what their beginnings have in common): what is more is one that was made to be, as are tables that no such file needs.
  *
- * When a frame is shown is what the container says. AVI says nothing of order: for MPEG-2 and 4 the packets' kinds do, for H.264 its
- * pictures' numbers, for others decoding (is_order_open).
+ * When a frame is shown is what the container says. AVI says nothing of order: for MPEG-2 and 4 the packets' kinds do, for H.264 and
+ * HEVC their pictures' numbers, where these do not, decoding (is_order_open).
  *
  * The only file that includes libavformat's headers.
  */
@@ -229,11 +229,13 @@ static int video_head_of(struct video_file *file, const AVStream *stream,
 			 struct pipeline_error *ret_error)
 {
 	const int32_t *matrix = video_side(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(*matrix));
-	const double angle = matrix ? av_display_rotation_get(matrix) : 0;
+	double angle = matrix ? av_display_rotation_get(matrix) : 0;
 
 	if (stream->codecpar->codec_tag == MKTAG('e', 'n', 'c', 'v') ||
 	    video_side(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, 0))
 		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "it is encrypted");
+	if (!(angle >= -180 && angle <= 180)) /* of a matrix of zeros: none */
+		angle = 0;
 	file->quarters = 0;
 	for (int q = 1; q < 4; q++)
 		if ((int)(angle + (angle < 0 ? -0.5 : 0.5)) == (q == 3 ? 90 : -90 * q) ||

@@ -12,7 +12,7 @@
 #include "pipeline/video/video_module.h"
 
 #define VIDEO_MOST_BACK \
-	4 /* key frames at a time, where damage is met: from all of them, so it is some */
+	4 /* key frames at a time: met from 1, 2 and 4 further back, damage is believed */
 #define VIDEO_LATE 64 /* packets after its own by which a picture must have come */
 
 struct video_room {
@@ -336,9 +336,9 @@ static int video_check(const struct video_picture *picture, struct pipeline_erro
 /* A file may ask for any memory. */
 static int video_end(int rc, struct pipeline_error *ret_error)
 {
-	return rc == -ENOMEM ? video_fail(ret_error, PIPELINE_FAIL_MEMORY,
-					  "no memory for the video: raise worker_memory")
-			     : rc;
+	return rc == -ENOMEM
+		   ? video_fail(ret_error, PIPELINE_FAIL_MEMORY, "no memory for the video")
+		   : rc;
 }
 
 static int video_begin(struct video_room *room, const void *data, size_t size,
