@@ -1048,7 +1048,7 @@ class Loader:
 
     def _is_own(self, field):
         """Labels and numbers are the job's own."""
-        return field.name == "label" if self._layout is None else len(field.shape) == 1
+        return len(field.shape) == 1 or (self._layout is None and field.name == "label")
 
     def _shaped(self, arrays):
         """A batch of what samples are: tuples, or a wrapped data set's dicts."""
