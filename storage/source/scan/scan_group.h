@@ -17,7 +17,8 @@
 struct scan_group {    /* the sample under way; zeros: none */
 	bool is_whole; /* all of a sample's files are the sample; set once */
 	bool has_key;
-	bool has_huge; /* what stands for the sample is too large to, unless a picture follows */
+	bool
+	    has_huge; /* what stands for the sample has 4 GiB or more; one of a kind before it may follow */
 	unsigned kind; /* of what stands for it, in walk_kinds; WALK_KINDS: nothing yet */
 	char key[SCAN_MOST_KEY];
 	char fields[GROUP_MOST_FIELDS];
