@@ -324,8 +324,9 @@ END_TEST
 
 static const char *spoilt(const char *name, unsigned good)
 {
-	const char *path = strdup(rig_pictures(name, 24, 2, 32));
+	static char path[PATH_MAX];
 
+	snprintf(path, sizeof(path), "%s", rig_pictures(name, 24, 2, 32));
 	for (unsigned i = good; i < 24; i++)
 		spoil(rig_path("%s/class_%04u/%06u.jpg", name, i / 12, i), "no picture");
 	return path;
