@@ -430,6 +430,7 @@ static void stop(struct transfer *transfer)
 static bool is_late(const struct transfer *transfer, uint64_t now_ns, uint64_t haste_ns)
 {
 	return !transfer->was_hastened && now_ns - transfer->attempt.began_ns > haste_ns &&
+	       transfer->fetch->quiet_ns <= now_ns &&
 	       transfer->fetch->answered >= transfer->attempt.overtaken_at;
 }
 
@@ -501,7 +502,7 @@ uint64_t fetch_due_ns(const struct fetch *fetch)
 	const uint64_t due_ns = BASE_MIN(fetch->tick_ns, http_many_due_ns(fetch->many));
 
 	/* What else is waiting is begun when something ends. */
-	return fetch->n_waiting && fetch->quiet_ns > base_now_ns()
+	return fetch->n_waiting && fetch->n_running < fetch->flow.limit
 		   ? BASE_MIN(due_ns, fetch->quiet_ns)
 		   : due_ns;
 }
