@@ -125,7 +125,9 @@ static void say_wait(struct http_answer *answer, const char *value)
 	const char *at = value;
 	uint64_t seconds;
 
-	if (!base_parse_number(&at, MOST_WAIT_S, &seconds) || *at) {
+	if (base_parse_number(&at, MOST_WAIT_S, &seconds)) {
+		seconds += *at == '.' && at[1 + strspn(at + 1, "0")]; /* "0.5" */
+	} else {
 		const time_t then = curl.getdate(value, NULL), now = time(NULL);
 
 		seconds = *value >= '0' && *value <= '9' ? MOST_WAIT_S
