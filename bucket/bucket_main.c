@@ -33,7 +33,6 @@
 #define MAIN_MOST_OPTIONS 64
 #define MAIN_NEW "note.new"
 #define MAIN_LOG "log"
-#define MAIN_YIELD_MS 600000 /* longer than a listing lasts */
 
 static const char main_usage[] =
     "access-bucket [--keep SECONDS] FOLDER URL [KEY=VALUE ...]\n"
@@ -267,8 +266,11 @@ static void supplant(int fd)
 	open_place();
 	if (lister_try(&bucket.lister, &diag))
 		fatal(&diag);
-	if (send(fd, &yield, sizeof(yield), MSG_NOSIGNAL) == sizeof(yield))
-		poll(&gone, 1, MAIN_YIELD_MS); /* it hangs up */
+	if (send(fd, &yield, sizeof(yield), MSG_NOSIGNAL) != sizeof(yield))
+		return;
+	/* It hangs up behind its listing, however long that is: the job waits no longer than it wants to. */
+	while (poll(&gone, 1, -1) < 0 && errno == EINTR)
+		;
 }
 
 /* The lock of the folder. Another access-bucket that serves it with our credentials is as good; one that begins or ends is

@@ -298,18 +298,18 @@ static int on_message(struct guest *guest, size_t bytes, int fd)
 	}
 	if (guest->kind != GUEST_NEW)
 		return -EBADMSG;
+	if (question.kind == BUCKET_YIELD) {
+		log_line(LOG_LEVEL_INFO, "yields", "why=\"a job has other credentials\"");
+		door->is_yielding = true;
+		tell_all(door);
+		return fd < 0 ? 0 : -EBADMSG;
+	}
 	if (guest->is_turned) {
 		if (question.kind == BUCKET_WATCH)
 			tell(guest, BUCKET_REFUSED,
 			     "too many processes of this user read this URL on this machine: "
 			     "access-bucket serves 512 jobs and readers at a time");
 		return -EMFILE;
-	}
-	if (question.kind == BUCKET_YIELD) {
-		log_line(LOG_LEVEL_INFO, "yields", "why=\"a job has other credentials\"");
-		door->is_yielding = true;
-		tell_all(door);
-		return fd < 0 ? 0 : -EBADMSG;
 	}
 	if (question.kind == BUCKET_HELLO) {
 		guest->kind = GUEST_READER;

@@ -434,6 +434,10 @@ class ServeTest(unittest.TestCase):
                 break
             except (AssertionError, OSError):
                 time.sleep(0.01)
+        was = self.pid()
+        self.peer(Peer(self.folder))
+        self.start("/set", HF_TOKEN="other")  # who is to take the place over is no guest
+        self.assertNotEqual(self.pid(), was)
 
     def test_proxy(self):
         """What a proxy is in the way of is not called the server's."""
@@ -544,7 +548,7 @@ class ServeTest(unittest.TestCase):
             self.server.broken = [(status, "1")]
             self.check(reader, "0/0.bin", 0, 9)
             self.assertGreaterEqual(self.server.waited[0] - self.server.told_to_wait[0], 1)
-        self.server.broken = [(503, "Wed, 21 Oct 2015 07:28:00 GMT"), (503, ""), (503, "soon")]
+        self.server.broken = [(503, "Wed, 21 Oct 2015 07:28:00 GMT"), (503, ""), (503, "soon"), (503, "0.5"), (503, "1, 2")]
         self.check(reader, "0/0.bin", 0, 9)
         self.assertEqual(self.server.broken, [])
 
