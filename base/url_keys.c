@@ -67,9 +67,10 @@ static void url_keys_add_file(struct hash *hash, uint64_t which, const char *pat
 		return;
 	hash_add_u64(hash, which);
 	while (left > 0 && (n = read(fd, text, BASE_MIN(left, sizeof(text)))) > 0) {
-		url_keys_add(hash, text, (size_t)n);
+		hash_add(hash, text, (size_t)n);
 		left -= (size_t)n;
 	}
+	hash_add_u64(hash, URL_KEYS_FILE - left);
 	explicit_bzero(text, sizeof(text));
 }
 
