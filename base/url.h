@@ -40,5 +40,5 @@ size_t url_folder(const struct url *url, char ret[URL_FOLDER_MAX]);
 /* ---- url_keys.c ---- */
 
 /* A digest of what this process has that decides who asks the store, and by which way: two with another one are not to share an
- * access-bucket. file: that an option names, or NULL. 0 or -ENOMEM. */
-int url_keys(const char *file, struct hash_id *ret);
+ * access-bucket. text: the URL; file: that an option names, or NULL; is_anonymous: by an option. 0 or -ENOMEM. */
+int url_keys(const char *text, const char *file, bool is_anonymous, struct hash_id *ret);

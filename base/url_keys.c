@@ -3,7 +3,8 @@
 /*
  * What decides with which credentials, and by which way, an access-bucket that is started here would read: variables, and what is in
  * the files that they or the user's home name. All stores' are taken together: a variable of another store is rarely another for
- * two jobs, and then costs a start. The names of files are no part of it, as a container has other ones.
+ * two jobs, and then costs a start. A web server is asked with none of them, and a store with few where it is asked as anybody.
+ * The names of files are no part of it, as a container has other ones.
  */
 
 #include "base/url.h"
@@ -15,36 +16,67 @@
 
 #define URL_KEYS_FILE 65536 /* so much of a file */
 
-static const char *const url_keys_said[] = {
-    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE",
-    "AWS_ROLE_ARN", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_EC2_METADATA_DISABLED",
-    "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_ENDPOINT_URL_STS", "GCE_METADATA_HOST",
-    "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY",
-    "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID",
-    "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID", "AZURE_AUTHORITY_HOST", "HF_TOKEN",
-    "HUGGING_FACE_HUB_TOKEN",
-    /* the way */
-    "https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
-    "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"};
+/* Who uses it: those who log in; they and who asks a store as anybody, as a profile may name an endpoint; all. */
+enum url_keys_use { URL_KEYS_LOGIN, URL_KEYS_STORE, URL_KEYS_ALL };
+
+static const struct {
+	const char *variable;
+	enum url_keys_use use;
+} url_keys_said[] = {
+    {"AWS_ACCESS_KEY_ID", URL_KEYS_LOGIN},
+    {"AWS_SECRET_ACCESS_KEY", URL_KEYS_LOGIN},
+    {"AWS_SESSION_TOKEN", URL_KEYS_LOGIN},
+    {"AWS_ROLE_ARN", URL_KEYS_LOGIN},
+    {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", URL_KEYS_LOGIN},
+    {"AWS_CONTAINER_CREDENTIALS_FULL_URI", URL_KEYS_LOGIN},
+    {"AWS_CONTAINER_AUTHORIZATION_TOKEN", URL_KEYS_LOGIN},
+    {"AWS_EC2_METADATA_DISABLED", URL_KEYS_LOGIN},
+    {"AWS_EC2_METADATA_SERVICE_ENDPOINT", URL_KEYS_LOGIN},
+    {"AWS_ENDPOINT_URL_STS", URL_KEYS_LOGIN},
+    {"GCE_METADATA_HOST", URL_KEYS_LOGIN},
+    {"AZURE_STORAGE_CONNECTION_STRING", URL_KEYS_LOGIN},
+    {"AZURE_STORAGE_ACCOUNT", URL_KEYS_LOGIN},
+    {"AZURE_STORAGE_KEY", URL_KEYS_LOGIN},
+    {"AZURE_STORAGE_ACCOUNT_KEY", URL_KEYS_LOGIN},
+    {"AZURE_STORAGE_SAS_TOKEN", URL_KEYS_LOGIN},
+    {"AZURE_CLIENT_ID", URL_KEYS_LOGIN},
+    {"AZURE_CLIENT_SECRET", URL_KEYS_LOGIN},
+    {"AZURE_TENANT_ID", URL_KEYS_LOGIN},
+    {"AZURE_AUTHORITY_HOST", URL_KEYS_LOGIN},
+    {"HF_TOKEN", URL_KEYS_LOGIN},
+    {"HUGGING_FACE_HUB_TOKEN", URL_KEYS_LOGIN},
+    {"AWS_DEFAULT_PROFILE", URL_KEYS_STORE},
+    {"https_proxy", URL_KEYS_ALL},
+    {"HTTPS_PROXY", URL_KEYS_ALL},
+    {"http_proxy", URL_KEYS_ALL},
+    {"all_proxy", URL_KEYS_ALL},
+    {"ALL_PROXY", URL_KEYS_ALL},
+    {"no_proxy", URL_KEYS_ALL},
+    {"NO_PROXY", URL_KEYS_ALL},
+    {"AWS_CA_BUNDLE", URL_KEYS_ALL},
+    {"CURL_CA_BUNDLE", URL_KEYS_ALL},
+    {"SSL_CERT_FILE", URL_KEYS_ALL},
+    {"SSL_CERT_DIR", URL_KEYS_ALL},
+};
 
 static const struct {
 	const char *variable, *below; /* the file; or below what folder */
+	enum url_keys_use use;
 } url_keys_files[] = {
-    {"AWS_SHARED_CREDENTIALS_FILE", ""},
-    {"AWS_CONFIG_FILE", ""},
-    {"HOME", "/.aws/credentials"},
-    {"HOME", "/.aws/config"},
-    {"AWS_WEB_IDENTITY_TOKEN_FILE", ""},
-    {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", ""},
-    {"GOOGLE_APPLICATION_CREDENTIALS", ""},
-    {"CLOUDSDK_CONFIG", "/application_default_credentials.json"},
-    {"HOME", "/.config/gcloud/application_default_credentials.json"},
-    {"AZURE_FEDERATED_TOKEN_FILE", ""},
-    {"HF_TOKEN_PATH", ""},
-    {"HF_HOME", "/token"},
-    {"XDG_CACHE_HOME", "/huggingface/token"},
-    {"HOME", "/.cache/huggingface/token"},
+    {"AWS_SHARED_CREDENTIALS_FILE", "", URL_KEYS_STORE},
+    {"AWS_CONFIG_FILE", "", URL_KEYS_STORE},
+    {"HOME", "/.aws/credentials", URL_KEYS_STORE},
+    {"HOME", "/.aws/config", URL_KEYS_STORE},
+    {"AWS_WEB_IDENTITY_TOKEN_FILE", "", URL_KEYS_LOGIN},
+    {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "", URL_KEYS_LOGIN},
+    {"GOOGLE_APPLICATION_CREDENTIALS", "", URL_KEYS_LOGIN},
+    {"CLOUDSDK_CONFIG", "/application_default_credentials.json", URL_KEYS_LOGIN},
+    {"HOME", "/.config/gcloud/application_default_credentials.json", URL_KEYS_LOGIN},
+    {"AZURE_FEDERATED_TOKEN_FILE", "", URL_KEYS_LOGIN},
+    {"HF_TOKEN_PATH", "", URL_KEYS_LOGIN},
+    {"HF_HOME", "/token", URL_KEYS_LOGIN},
+    {"XDG_CACHE_HOME", "/huggingface/token", URL_KEYS_LOGIN},
+    {"HOME", "/.cache/huggingface/token", URL_KEYS_LOGIN},
 };
 
 /* A piece, and where it ends. */
@@ -74,17 +106,20 @@ static void url_keys_add_file(struct hash *hash, uint64_t which, const char *pat
 	explicit_bzero(text, sizeof(text));
 }
 
-int url_keys(const char *file, struct hash_id *ret)
+int url_keys(const char *text, const char *file, bool is_anonymous, struct hash_id *ret)
 {
+	const enum url_keys_use use = url_is_of_web(text) ? URL_KEYS_ALL
+				      : is_anonymous      ? URL_KEYS_STORE
+							  : URL_KEYS_LOGIN;
 	_cleanup_(hash_freep) struct hash *hash = NULL;
 	int r = hash_new(&hash);
 
 	if (r)
 		return r;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(url_keys_said); i++) {
-		const char *value = getenv(url_keys_said[i]);
+		const char *value = getenv(url_keys_said[i].variable);
 
-		if (!value || !*value)
+		if (!value || !*value || url_keys_said[i].use < use)
 			continue;
 		hash_add_u64(hash, i);
 		url_keys_add(hash, value, strlen(value));
@@ -93,7 +128,7 @@ int url_keys(const char *file, struct hash_id *ret)
 		const char *value = getenv(url_keys_files[i].variable);
 		_cleanup_free_ char *path = NULL;
 
-		if (!value || !*value)
+		if (!value || !*value || url_keys_files[i].use < use)
 			continue;
 		if (asprintf(&path, "%s%s", value, url_keys_files[i].below) < 0) {
 			path = NULL;

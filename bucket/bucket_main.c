@@ -240,8 +240,10 @@ static void find_keys(void)
 {
 	const struct bucket_options *options = &bucket.arguments.options;
 	const char *file = bucket_option(options, "token_file");
+	const char *anonymous = bucket_option(options, "anonymous");
 
-	if (url_keys(file ? file : bucket_option(options, "credentials"), &bucket.keys))
+	if (url_keys(bucket.arguments.url, file ? file : bucket_option(options, "credentials"),
+		     anonymous && strcmp(anonymous, "1") == 0, &bucket.keys))
 		main_fail("there is no memory");
 }
 

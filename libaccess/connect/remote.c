@@ -313,13 +313,17 @@ static bool remote_is_other(const struct remote *remote)
 	    openat(at, BUCKET_KEYS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct hash_id ours, theirs;
 	const char *file = NULL;
+	bool is_anonymous = false;
 
-	for (size_t i = 0; i < remote->url.n_access; i++)
+	for (size_t i = 0; i < remote->url.n_access; i++) {
+		is_anonymous |= strcmp(remote->url.access[i], "anonymous=1") == 0;
 		for (size_t k = 0; k < BASE_ARRAY_LEN(names); k++)
 			if (strncmp(remote->url.access[i], names[k], strlen(names[k])) == 0)
 				file = remote->url.access[i] + strlen(names[k]);
+	}
 	return fd >= 0 && base_read_at(fd, &theirs, sizeof(theirs), 0) == 0 &&
-	       url_keys(file, &ours) == 0 && memcmp(&ours, &theirs, sizeof(ours)) != 0;
+	       url_keys(remote->url.text, file, is_anonymous, &ours) == 0 &&
+	       memcmp(&ours, &theirs, sizeof(ours)) != 0;
 }
 
 static int remote_step_idle(struct remote *remote, struct diag *diag)

@@ -99,13 +99,13 @@ static void supplant(const struct sockaddr_un *address)
 		(void)!recv(sock, &end, 1, 0);
 }
 
-static void write_keys(void)
+static void write_keys(const char *text)
 {
 	FILE *file = fopen("keys", "we");
 	struct hash_id keys;
 
-	if (!file || url_keys(NULL, &keys) || fwrite(&keys, sizeof(keys), 1, file) != 1 ||
-	    fclose(file))
+	if (!file || url_keys(text, NULL, false, &keys) ||
+	    fwrite(&keys, sizeof(keys), 1, file) != 1 || fclose(file))
 		_exit(10);
 }
 
@@ -153,7 +153,7 @@ static int be_bucket(int argc, char **argv)
 		return 1;
 	}
 	supplant(&address);
-	write_keys();
+	write_keys(argv[2]);
 	unlink("socket");
 	if (bind(sock, (struct sockaddr *)&address, sizeof(address)) || listen(sock, 16))
 		return 1;
@@ -348,7 +348,15 @@ static struct hash_id keys_of(const char *file)
 {
 	struct hash_id keys;
 
-	ck_assert_int_eq(url_keys(file, &keys), 0);
+	ck_assert_int_eq(url_keys("s3://b", file, false, &keys), 0);
+	return keys;
+}
+
+static struct hash_id keys_of_anybody(const char *text)
+{
+	struct hash_id keys;
+
+	ck_assert_int_eq(url_keys(text, NULL, true, &keys), 0);
 	return keys;
 }
 
@@ -401,6 +409,27 @@ START_TEST(credentials_differ)
 	ck_assert(!are_alike(before, keys_of(NULL)));
 	unsetenv("AZURE_STORAGE_KEY");
 	ck_assert(unlink(file) == 0 && unlink(other) == 0 && rmdir(folder) == 0);
+}
+END_TEST
+
+/* What is used there counts. */
+START_TEST(credentials_of_anybody_differ_by_the_way)
+{
+	struct hash_id store = keys_of_anybody("s3://b"), web = keys_of_anybody("https://h/f");
+
+	setenv("AWS_ACCESS_KEY_ID", "AKIDANOTHER", 1);
+	setenv("HF_TOKEN", "another", 1);
+	ck_assert(are_alike(store, keys_of_anybody("s3://b")));
+	ck_assert(are_alike(web, keys_of_anybody("https://h/f")));
+	setenv("AWS_DEFAULT_PROFILE", "another", 1); /* which may name an endpoint */
+	ck_assert(!are_alike(store, keys_of_anybody("s3://b")));
+	ck_assert(are_alike(web, keys_of_anybody("https://h/f")));
+	setenv("https_proxy", "http://another:1", 1);
+	ck_assert(!are_alike(web, keys_of_anybody("https://h/f")));
+	unsetenv("AWS_ACCESS_KEY_ID");
+	unsetenv("HF_TOKEN");
+	unsetenv("AWS_DEFAULT_PROFILE");
+	unsetenv("https_proxy");
 }
 END_TEST
 
@@ -852,6 +881,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, paths_are_no_urls);
 	tcase_add_test(tcase, stores_that_the_environment_names_differ);
 	tcase_add_test(tcase, credentials_differ);
+	tcase_add_test(tcase, credentials_of_anybody_differ_by_the_way);
 	tcase_add_loop_test(tcase, accessd_is_told_a_folder, 0, BASE_ARRAY_LEN(meant));
 	tcase_add_test(tcase, jobs_share_one);
 	tcase_add_test(tcase, a_listing_is_told);
