@@ -17,6 +17,7 @@
 #define LISTER_MOST_PAGES 1000000
 #define LISTER_MOST_NAMES UINT64_C(1048576)
 #define LISTER_THREADS 16
+#define LISTER_TRIED 1000 /* objects without bytes before none is tried */
 
 static void freep(struct http_request *request)
 {
@@ -51,8 +52,27 @@ static int ask(const struct lister *lister, struct http *http, const struct http
 		 : 0;
 }
 
-/* A page of the list; where credentials or the region were mended, once more. */
-static int ask_page(const struct lister *lister, const char *prefix, const char *cursor,
+static int make_page(const struct lister *lister, const char *prefix, const char *cursor,
+		     struct http_request *ret)
+{
+	const struct provider_ops *ops = lister->url->ops;
+
+	return ops->list ? ops->list(lister->provider, prefix, cursor, ret) : -ENOTSUP;
+}
+
+static int make_byte(const struct lister *lister, const char *key, const char *cursor,
+		     struct http_request *ret)
+{
+	const int r = lister->url->ops->request(lister->provider, "GET", key, ret);
+
+	(void)cursor;
+	return r ? r : http_request_header(ret, "Range: bytes=0-0");
+}
+
+/* Where credentials or the region were mended, once more. */
+static int ask_well(const struct lister *lister, const char *name, const char *cursor,
+		    int (*make)(const struct lister *lister, const char *name, const char *cursor,
+				struct http_request *ret),
 		    struct http_answer *ret, struct diag *diag)
 {
 	const struct provider_ops *ops = lister->url->ops;
@@ -64,7 +84,7 @@ static int ask_page(const struct lister *lister, const char *prefix, const char 
 
 		if (lister->before_page)
 			lister->before_page(lister->arg);
-		r = ops->list ? ops->list(lister->provider, prefix, cursor, &request) : -ENOTSUP;
+		r = make(lister, name, cursor, &request);
 		if (r)
 			return r;
 		r = ops->sign(lister->provider, &request);
@@ -73,18 +93,24 @@ static int ask_page(const struct lister *lister, const char *prefix, const char 
 		r = ask(lister, lister->http, &request, LISTER_MOST_PAGE, &answer, diag);
 		if (r)
 			return r;
-		if (answer.status == 200) {
+		if (answer.status == 200 || (answer.status == 206 && make == make_byte)) {
 			*ret = answer;
 			answer.body = NULL;
 			return 0;
 		}
-		r = refuse(lister, &answer, prefix, diag);
+		r = refuse(lister, &answer, name, diag);
 		if (r < 0)
 			return r;
 		if (tries > 2)
 			return diag_fail(diag, -EACCES, "%s: the server says %ld again",
 					 BASE_QUOTED(lister->url->place, 200), answer.status);
 	}
+}
+
+static int ask_page(const struct lister *lister, const char *prefix, const char *cursor,
+		    struct http_answer *ret, struct diag *diag)
+{
+	return ask_well(lister, prefix, cursor, make_page, ret, diag);
 }
 
 /* ---- a list ---- */
@@ -345,15 +371,41 @@ int lister_run(struct lister *lister, const struct lister_sink *sink, struct dia
 	return r;
 }
 
+/* ---- a try ---- */
+
+struct trial {
+	const struct lister *lister;
+	char *key; /* of the first object that has bytes; NULL: there is none */
+	unsigned n;
+};
+
 static int is_enough(void *arg, const struct lister_object *object, struct diag *diag)
 {
-	(void)arg, (void)object, (void)diag;
+	struct trial *trial = arg;
+	const struct key_scope *scope = &trial->lister->scope;
+
+	(void)diag;
+	if (object->size == 0)
+		return ++trial->n >= LISTER_TRIED;
+	if (asprintf(&trial->key, "%.*s%s", (int)scope->folder, scope->prefix, object->name) < 0) {
+		trial->key = NULL;
+		return -ENOMEM;
+	}
 	return 1;
 }
 
 int lister_try(struct lister *lister, struct diag *diag)
 {
-	static const struct lister_sink sink = {is_enough, NULL};
+	struct trial trial = {.lister = lister};
+	const struct lister_sink sink = {is_enough, &trial};
+	_cleanup_(answer_freep) struct http_answer answer = {.body = NULL};
+	int r = BASE_MIN(lister_run(lister, &sink, diag), 0);
 
-	return BASE_MIN(lister_run(lister, &sink, diag), 0);
+	if (!r && trial.key) {
+		r = ask_well(lister, trial.key, NULL, make_byte, &answer, diag);
+		if (r && !*diag->text)
+			diag_set(diag, "the object cannot be read: %s", strerror(-r));
+	}
+	free(trial.key);
+	return r;
 }

@@ -27,5 +27,6 @@ struct lister_sink {
 /* Lists all. 0; negative errno with diag: the server's refusal and how to mend it, or what the sink said. -ENOENT: there is
  * nothing. */
 int lister_run(struct lister *lister, const struct lister_sink *sink, struct diag *diag);
-/* Asks for as much as shows that there is something, and that these credentials may know it. 0, or as lister_run(). */
+/* Asks for as much of the list, and a byte, as shows that there is something, and that these credentials may read it. 0, or as
+ * lister_run(). */
 int lister_try(struct lister *lister, struct diag *diag);

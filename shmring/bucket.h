@@ -27,7 +27,7 @@
  * reader wanted them. Who closes the connection takes back what is not answered. Numbers have the machine's order.
  *
  * A job that has other credentials than FOLDER/keys says starts an access-bucket although there is one. If the store lists
- * anything for those, it sends the one that is there a struct bucket_head of BUCKET_YIELD. That one ends behind the listing under way, with
+ * anything for those, and gives a byte of it, it sends the one that is there a struct bucket_head of BUCKET_YIELD. That one ends behind the listing under way, with
  * BUCKET_MOVED to its jobs; they and the readers are served by the new one then.
  *
  * Neither side believes the other: both are processes of one user.

@@ -375,7 +375,13 @@ class ServeTest(unittest.TestCase):
         self.assertIn("refused with 403", said)
         self.assertEqual(self.pid(), was)
         self.check(reader, "0/0.bin", 3, 10)
-        self.server.token = "new"
+        # Neither do those that may list alone.
+        self.server.token, self.server.read_token = None, "old"
+        said = self.start("/set/", "token=lists", code=1, HF_TOKEN="lists")
+        self.assertIn("set/0/0.bin: refused with 403", said)
+        self.assertEqual(self.pid(), was)
+        self.check(reader, "0/0.bin", 3, 10)
+        self.server.token, self.server.read_token = "new", None
         self.start("/set/", "token=new", HF_TOKEN="new")
         self.assertNotEqual(self.pid(), was)
         self.assertEqual(first.wait()[0], MOVED)
@@ -385,6 +391,15 @@ class ServeTest(unittest.TestCase):
         self.check(self.peer(Reader(self.folder)), "0/0.bin", 3, 10)
         for kept in ("keys", "oneaccess-bucket", "log"):
             self.assertNotIn(b"new", (self.work / "folder" / kept).read_bytes().replace(b"renewed", b""))
+
+    def test_other_credentials_of_no_bytes(self):
+        """What is listed without bytes is not tried, and keeps nobody away."""
+        self.server.put("set/a", b"")
+        self.server.read_token = "old"
+        self.start("/set/", "token=old", HF_TOKEN="old")
+        was = self.pid()
+        self.start("/set/", "token=lists", HF_TOKEN="lists")
+        self.assertNotEqual(self.pid(), was)
 
     def test_other_credentials_behind_a_listing(self):
         """Jobs that wait for a listing have it before their access-bucket goes."""
