@@ -306,16 +306,15 @@ static void lock_folder(void)
 }
 
 /* As a whole or not at all. */
-static void write_file(const char *name, const void *head, size_t head_bytes, const char *text)
+static bool put_file(const char *name, const void *head, size_t head_bytes, const char *text)
 {
 	_cleanup_close_ int fd =
 	    openat(bucket.folder_fd, MAIN_NEW,
 		   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd < 0 || base_write_at(fd, head, head_bytes, 0) ||
-	    base_write_at(fd, text, strlen(text), head_bytes) ||
-	    renameat(bucket.folder_fd, MAIN_NEW, bucket.folder_fd, name))
-		folder_error("its notes cannot be written");
+	return fd >= 0 && base_write_at(fd, head, head_bytes, 0) == 0 &&
+	       base_write_at(fd, text, strlen(text), head_bytes) == 0 &&
+	       renameat(bucket.folder_fd, MAIN_NEW, bucket.folder_fd, name) == 0;
 }
 
 static void write_notes(void)
@@ -323,8 +322,17 @@ static void write_notes(void)
 	const struct bucket_note note = {.magic = BUCKET_MAGIC,
 					 .url_bytes = (uint32_t)strlen(bucket.url.text)};
 
-	write_file(BUCKET_KEYS, &bucket.keys, sizeof(bucket.keys), "");
-	write_file(BUCKET_NOTE, &note, sizeof(note), bucket.url.text);
+	if (!put_file(BUCKET_KEYS, &bucket.keys, sizeof(bucket.keys), "") ||
+	    !put_file(BUCKET_NOTE, &note, sizeof(note), bucket.url.text))
+		folder_error("its notes cannot be written");
+}
+
+/* The files that they are in may have others by now: a job that has those as well is alike. */
+static void renew_keys(void)
+{
+	find_keys();
+	if (!put_file(BUCKET_KEYS, &bucket.keys, sizeof(bucket.keys), ""))
+		log_line(LOG_LEVEL_WARN, "keys", "why=\"%s\"", strerror(errno));
 }
 
 static void listen_there(void)
@@ -407,6 +415,7 @@ static void serve(void)
 	place.provider = bucket.lister.provider;
 	place.listen_fd = bucket.listen_fd;
 	place.log_fd = bucket.log_fd;
+	place.renewed = renew_keys;
 	place.keep_ns = bucket.arguments.keep_s * 1000000000;
 	r = errand_start(&bucket.lister, tree, &place.errand);
 	r = r ? r : door_new(&place, &door);

@@ -236,8 +236,11 @@ static void tell_all(struct door *door)
 static void on_errand(struct door *door)
 {
 	const unsigned listings = door->state.listings, mends = door->state.mends;
+	const unsigned renewals = door->state.renewals;
 
 	errand_take(door->place.errand, &door->state);
+	if (door->state.renewals != renewals)
+		door->place.renewed();
 	if (door->state.mends != mends)
 		fetch_mended(door->fetch, door->state.mended, door->state.mend_diag.text);
 	if (door->state.listings != listings)

@@ -11,7 +11,8 @@ struct door_place {
 	void *provider;
 	struct errand *errand;
 	int listen_fd, log_fd;
-	uint64_t keep_ns; /* after the last job went */
+	uint64_t keep_ns;      /* after the last job went */
+	void (*renewed)(void); /* credentials may be others now */
 };
 
 /* listen_fd is the door's. 0, negative errno. */

@@ -135,6 +135,10 @@ static void renew(struct errand *errand)
 		seconds = seconds ? seconds : ERRAND_AGAIN_S;
 	}
 	BASE_HOLD(&errand->mutex);
+	if (ops->renew && !*diag.text) {
+		errand->state.renewals++;
+		say(errand);
+	}
 	errand->renew_ns = seconds ? base_now_ns() + (uint64_t)seconds * 1000000000 : UINT64_MAX;
 }
 
@@ -152,6 +156,7 @@ static void mend(struct errand *errand)
 	errand->has_refused = false;
 	errand->state.mends++;
 	errand->state.mended = r > 0;
+	errand->state.renewals += r > 0;
 	errand->state.mend_diag = diag;
 	say(errand);
 }

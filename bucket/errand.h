@@ -17,6 +17,7 @@ struct errand_state {
 	unsigned listings;       /* that have ended */
 	unsigned mends;          /* answers to errand_refused() */
 	int mended;              /* the last: 1, worth one more try, or 0 */
+	unsigned renewals;       /* how often credentials may have become others */
 	int error;               /* of the last listing: 0 */
 	struct diag diag;        /* of it, if it is not 0, */
 	struct diag mend_diag;   /* and of the last mend, if it is 0 */

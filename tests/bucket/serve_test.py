@@ -401,6 +401,23 @@ class ServeTest(unittest.TestCase):
         self.start("/set/", "token=lists", HF_TOKEN="lists")
         self.assertNotEqual(self.pid(), was)
 
+    def test_renewed_credentials(self):
+        """What it has read anew from a file is not another job's alone."""
+        self.fill()
+        token = self.work / "token"
+        token.write_text("one")
+        self.server.token = "a"
+        self.job("/set/", "token=a", HF_TOKEN_PATH=str(token))
+        was, keys, reader = self.pid(), self.work / "folder" / "keys", self.peer(Reader(self.folder))
+        before = keys.read_bytes()
+        token.write_text("two")
+        self.server.token = "a+"
+        self.check(reader, "0/0.bin", 3, 10)
+        while keys.read_bytes() == before:
+            time.sleep(0.01)
+        self.start("/set/", "token=a", HF_TOKEN_PATH=str(token))
+        self.assertEqual(self.pid(), was)
+
     def test_other_credentials_behind_a_listing(self):
         """Jobs that wait for a listing have it before their access-bucket goes."""
         self.fill()
