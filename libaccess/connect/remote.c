@@ -15,7 +15,7 @@
  * it is used only if it is ours alone. $ACCESS_BUCKETS names another folder.
  *
  * One that is there with other credentials than ours is as good as none when a data set is opened: it is supplanted. A job that
- * runs already goes on with whoever is there.
+ * runs already goes on with whoever is there, unless the store lists nothing for that one: then with its own.
  *
  * The library has no thread, so that access-bucket ended is seen where a job waits: there it is started again. Readers wait
  * for that.
@@ -424,14 +424,22 @@ static int remote_hear(struct remote *remote, const struct bucket_news *news, st
 		base_quote(text, remote->last.text, sizeof(remote->last.text));
 		if (remote->state == REMOTE_READY)
 			return REMOTE_PROGRESS; /* it goes on, or ends */
+		if (remote->is_moved) {         /* not by its own credentials: as if it came now */
+			remote->is_moved = remote->is_open = false;
+			base_close(&remote->sock);
+			remote->state = REMOTE_IDLE;
+			return REMOTE_PROGRESS;
+		}
 		return diag_fail(diag, OA_E_DATASET, "%s", remote->last.text);
 	}
 	remote->objects = news->objects;
 	if (news->what == BUCKET_READY) {
 		remote->state = REMOTE_READY;
 		remote->is_open = true;
+		remote->is_moved = false;
 	}
 	if (news->what == BUCKET_MOVED) {
+		remote->is_moved = true;
 		base_close(&remote->sock);
 		remote->state = REMOTE_IDLE;
 	}

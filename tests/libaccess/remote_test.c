@@ -63,8 +63,11 @@ static bool greet(int sock)
 {
 	struct bucket_head head;
 	uint64_t objects = 0;
+	const ssize_t n = recv(sock, &head, sizeof(head), 0);
 
-	if (recv(sock, &head, sizeof(head), 0) != sizeof(head) || head.magic != BUCKET_MAGIC ||
+	if (n == 0) /* it has looked whether somebody listens, and has other credentials */
+		return true;
+	if (n != sizeof(head) || head.magic != BUCKET_MAGIC ||
 	    (head.kind != BUCKET_WATCH && head.kind != BUCKET_YIELD))
 		_exit(4);
 	if (head.kind == BUCKET_YIELD)
@@ -79,6 +82,10 @@ static bool greet(int sock)
 		tell(sock, BUCKET_REFUSED, 0,
 		     "s3://no/such: there is no such bucket: look at its name");
 		_exit(6);
+	}
+	if (does("denies")) {
+		tell(sock, BUCKET_REFUSED, 0, "s3://b: AccessDenied");
+		return true;
 	}
 	if (does("lies"))
 		(void)!send(sock, "what?", 5, MSG_NOSIGNAL);
@@ -113,12 +120,12 @@ static void serve(int listener)
 {
 	FILE *file = fopen("pid", "we");
 	struct pollfd fds[MOST_WATCHERS + 1] = {{.fd = listener, .events = POLLIN}};
-	unsigned n = 0;
-	bool had = false;
+	const unsigned most = does("twice") ? 2 : 1;
+	unsigned n = 0, had = 0;
 
 	if (!file || fprintf(file, "%d", (int)getpid()) < 0 || fclose(file))
 		_exit(8);
-	while (n > 0 || !had) {
+	while (n > 0 || had < most) {
 		if (poll(fds, n + 1, PATIENCE_MS) <= 0)
 			_exit(7);
 		for (unsigned i = n; i > 0; i--)
@@ -129,7 +136,7 @@ static void serve(int listener)
 		if (fds[0].revents && n < MOST_WATCHERS) {
 			fds[++n] = (struct pollfd){
 			    .fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), .events = POLLIN};
-			had = true;
+			had++;
 			if (greet(fds[n].fd))
 				continue;
 			while (--n > 0)
@@ -792,6 +799,58 @@ START_TEST(newer_credentials_are_taken)
 }
 END_TEST
 
+/* A job that has gone over to one which then lists nothing asks with its own credentials, once. */
+START_TEST(a_job_that_went_over_in_vain_asks_itself)
+{
+	const struct oa_options options = options_of("s3://b/train");
+	struct oa_stream *stream;
+	struct oa_batch *batch;
+	char starts[512];
+	struct fake fake;
+	unsigned n = 0;
+	int r;
+
+	begin(&fake, "", "a b");
+	fake_lock(&fake);
+	fake.config.most_chunks = 1;
+	fake_unlock(&fake);
+	setenv("AWS_ACCESS_KEY_ID", "AKIDOLD", 1);
+	stream = open_url(&fake, "s3://b/train");
+	for (; n < 2; n++) {
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
+		oa_release(batch);
+	}
+	setenv("AWS_ACCESS_KEY_ID", "AKIDNEW", 1);
+	setenv("FAKE_BUCKET", "denies twice", 1);
+	refuses(&fake, &options, OA_E_DATASET, "AccessDenied");
+	setenv("AWS_ACCESS_KEY_ID", "AKIDOLD", 1);
+	setenv("FAKE_BUCKET", _i ? "denies" : "", 1);
+	for (unsigned i = 0; _i == 0 && read_starts(starts, sizeof(starts)) < 3; i++) {
+		ck_assert_uint_lt(i, PATIENCE_MS / 10);
+		r = oa_next(stream, 10, &batch);
+		ck_assert_msg(r == OA_E_TIMEOUT, "%s", oa_error_text(stream));
+	}
+	if (_i == 1)
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), OA_E_DATASET);
+	fake_lock(&fake);
+	fake.config.most_chunks = UINT64_MAX;
+	fake_unlock(&fake);
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0) {
+		oa_release(batch);
+		n++;
+	}
+	if (_i == 0)
+		ck_assert_uint_eq(n, 100);
+	else
+		ck_assert_ptr_nonnull(strstr(oa_error_text(stream), "AccessDenied"));
+	ck_assert_int_eq(r, _i ? OA_E_DATASET : OA_E_END);
+	ck_assert_uint_eq(read_starts(starts, sizeof(starts)), 3);
+	unsetenv("AWS_ACCESS_KEY_ID");
+	oa_close(stream);
+	end(&fake);
+}
+END_TEST
+
 /* ---- it dies ---- */
 
 static void kill_bucket(const char *dataset)
@@ -894,6 +953,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, accessd_sees_it_under_its_own_name, 0, 2);
 	tcase_add_test(tcase, another_folder_may_be_named);
 	tcase_add_test(tcase, newer_credentials_are_taken);
+	tcase_add_loop_test(tcase, a_job_that_went_over_in_vain_asks_itself, 0, 2);
 	tcase_add_loop_test(tcase, another_is_started, 0, 2);
 	tcase_add_test(tcase, one_that_does_not_come_back_ends_the_job);
 }
