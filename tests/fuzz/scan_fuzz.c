@@ -179,21 +179,11 @@ static void try_recordio(const uint8_t *data, size_t size)
 	scan_run(&scan_recordio, data, size, "label=none", &run);
 }
 
-/* Of each chunk: type, records, u16 bytes as written, u16 bytes, the data. */
 static void try_arrayrecord(const uint8_t *data, size_t size)
 {
 	struct shard_bytes stream, file;
 
-	shard_bytes_init(&stream, 40 * size + 64);
-	shard_put_chunk(&stream, 's', 0, 0, NULL, 0);
-	while (size >= 6) {
-		const size_t bytes = BASE_MIN((size_t)little_16(data + 4), size - 6);
-
-		shard_put_chunk(&stream, (char)data[0], data[1], little_16(data + 2), data + 6,
-				bytes);
-		data += 6 + bytes;
-		size -= 6 + bytes;
-	}
+	shard_chunks_of(&stream, data, size);
 	shard_bytes_init(&file, 2 * stream.size + (4 << 16));
 	shard_put_array_file(&file, &stream);
 	scan_run(&scan_arrayrecord, file.data, file.size, "", &run);

@@ -159,6 +159,19 @@ void shard_put_chunk(struct shard_bytes *stream, char type, uint64_t records, ui
 		shard_put(stream, data, size);
 }
 
+void shard_chunks_of(struct shard_bytes *ret, const uint8_t *data, size_t size)
+{
+	shard_bytes_init(ret, 40 * size + 64);
+	shard_put_chunk(ret, 's', 0, 0, NULL, 0);
+	while (size >= 6) {
+		const size_t bytes = BASE_MIN((size_t)little_16(data + 4), size - 6);
+
+		shard_put_chunk(ret, (char)data[0], data[1], little_16(data + 2), data + 6, bytes);
+		data += 6 + bytes;
+		size -= 6 + bytes;
+	}
+}
+
 void shard_put_array_record(struct shard_bytes *stream, const void *record, size_t size)
 {
 	struct shard_bytes sizes, data;

@@ -37,6 +37,8 @@ void shard_put_varint(struct shard_bytes *bytes, uint64_t value);
 /* A chunk of any type, whose data are these, to a stream of them. */
 void shard_put_chunk(struct shard_bytes *stream, char type, uint64_t records, uint64_t written,
 		     const void *data, size_t size);
+/* What a fuzzer gave, as a new stream. Of each chunk: type, records, u16 bytes as written, u16 bytes, the data. */
+void shard_chunks_of(struct shard_bytes *ret, const uint8_t *data, size_t size);
 /* The chunk of one record as it is. */
 void shard_put_array_record(struct shard_bytes *stream, const void *record, size_t size);
 /* The file with these chunks, of 64 KiB times two or more. What is not read is no zeros. */
