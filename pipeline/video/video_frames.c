@@ -68,17 +68,6 @@ void video_frames_watch(struct video_frames *frames,
 	frames->module->watch(frames->room, &frames->watch);
 }
 
-static int video_frames_no_memory(struct pipeline_error *ret_error)
-{
-	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the video");
-}
-
-/* What the module returned. */
-static int video_frames_result(int r, struct pipeline_error *ret_error)
-{
-	return r == -ENOMEM ? video_frames_no_memory(ret_error) : r;
-}
-
 /* Is it one that frames can be picked of? */
 static int video_frames_check(const struct video_head *head, struct pipeline_error *ret_error)
 {
@@ -109,7 +98,6 @@ int video_frames_open(struct video_frames *frames, const void *data, size_t size
 	if (r == PIPELINE_E_BAD && decode_is_picture(data, size))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
 				   "a picture, which the op decode decodes");
-	r = video_frames_result(r, ret_error);
 	r = r ? r : video_frames_check(&frames->head, ret_error);
 	if (r != 0)
 		return r;
@@ -154,7 +142,7 @@ static int video_frames_wrap(struct video_frames *frames, const uint8_t *pixels,
 	int head;
 
 	if (!ppm)
-		return video_frames_no_memory(ret_error);
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the video");
 	head = snprintf((char *)ppm, VIDEO_FRAMES_HEAD, "P6 %u %u 255\n", frames->head.width,
 			frames->head.height);
 	memcpy(ppm + head, pixels, bytes);
@@ -176,6 +164,6 @@ int video_frames_next(struct video_frames *frames, const void **ret_data, size_t
 		return VIDEO_FRAMES_AGAIN;
 	r = frames->module->frame(frames->room, *number, &pixels, ret_error);
 	if (r != 0)
-		return video_frames_result(r, ret_error);
+		return r;
 	return video_frames_wrap(frames, pixels, ret_data, ret_size, ret_error);
 }

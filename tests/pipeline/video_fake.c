@@ -76,7 +76,7 @@ static int fake_frame(struct video_room *room, uint32_t number, const uint8_t **
 	free(room->frame);
 	room->frame = malloc(bytes);
 	if (!room->frame)
-		return -ENOMEM;
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the video");
 	memcpy(room->frame, room->data + VIDEO_FAKE_HEAD + number * bytes, bytes);
 	*ret = room->frame;
 	return 0;
