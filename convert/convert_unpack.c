@@ -5,8 +5,7 @@
  * the new file, and do nothing else (convert_unpacking.c): a stranger's bytes go through two libraries there. Several at a
  * time. The folder that they are written to is beside the target, hidden, and gone when the conversion has
  * ended, however it did but by SIGKILL; plain shards beside compressed ones are linked there. What is in an object store is
- * brought there first. Of ArrayRecord files the process finds out
- * whether one is plain.
+ * brought there first. Of ArrayRecord files the process finds out whether one is plain.
  */
 
 #include "convert/convert.h"
