@@ -44,8 +44,9 @@ def _add(found, key, path):
     found[key] = path
 
 
-def _found(place):
-    place = urls.local(place, "from_folders()")
+def found_at(place, caller):
+    """{name: path} of the files of a folder or a pattern."""
+    place = urls.local(place, caller)
     found = _matching(place) if "*" in place else _below(place)
     if not found:
         error = MissingError(f"no file is at {place}")
@@ -54,12 +55,32 @@ def _found(place):
     return found
 
 
-def _names(names):
+def names_of(names):
     """Those of a list, or of the lines of a file."""
     if not isinstance(names, (str, os.PathLike)):
         return list(names)
     with open(os.path.expanduser(names), encoding="utf-8") as file:
         return [line.split()[0] for line in file if line.strip()]
+
+
+class Files:
+    """Files that are read sample by sample, and may not have changed by then."""
+
+    def __init__(self, paths):
+        found = [os.stat(path) for path in paths]
+        self.paths, self.stamps = paths, array.array("q", (each.st_mtime_ns for each in found))
+        self.largest = max((each.st_size for each in found), default=0)
+
+    def read(self, at):
+        with open(self.paths[at], "rb", 0) as file:
+            if os.fstat(file.fileno()).st_mtime_ns != self.stamps[at]:
+                raise DatasetError(f"{self.paths[at]} has changed since the data set was opened")
+            return file.read()
+
+
+def shown(names):
+    """The first of them, and how many more there are."""
+    return ", ".join(names[:_SHOWN]) + ("" if len(names) <= _SHOWN else f" and {len(names) - _SHOWN:,} others")
 
 
 class FolderRows:
@@ -70,18 +91,16 @@ class FolderRows:
         for name, place in places.items():
             place, colon, key = os.fspath(place).partition(".json:")
             self.fields.append(Field(name, f"json:{key}" if colon else "*"))
-            found.append(_found(place + ".json" if colon else place))
-        self.names = _names(names) if names is not None else list(found[0])
+            found.append(found_at(place + ".json" if colon else place, "from_folders()"))
+        self.names = names_of(names) if names is not None else list(found[0])
         self._refuse_missing(places, found)
-        self.paths = [[of[name] for name in self.names] for of in found]
-        self.stamps = array.array("q", (os.stat(path).st_mtime_ns for paths in self.paths for path in paths))
+        self.files = [Files([of[name] for name in self.names]) for of in found]
 
     def _refuse_missing(self, places, found):
         for place, of in zip(places.values(), found):
             missing = [name for name in self.names if name not in of]
             if missing:
-                more = "" if len(missing) <= _SHOWN else f" and {len(missing) - _SHOWN:,} others"
-                raise DatasetError(f"{place} has no file for {', '.join(missing[:_SHOWN])}{more}, of {len(self.names):,} samples: names= is a list of"
+                raise DatasetError(f"{place} has no file for {shown(missing)}, of {len(self.names):,} samples: names= is a list of"
                                    " those that are meant, or a file with one a line")
         if not self.names:
             raise DatasetError("names= names no sample")
@@ -89,17 +108,10 @@ class FolderRows:
     def __len__(self):
         return len(self.names)
 
-    def _read(self, number, index):
-        path = self.paths[number][index]
-        with open(path, "rb", 0) as file:
-            if os.fstat(file.fileno()).st_mtime_ns != self.stamps[number * len(self) + index]:
-                raise DatasetError(f"{path} has changed since the data set was opened")
-            return path, file.read()
-
     def __getitem__(self, index):
         index, sample = range(len(self))[index], {}
-        for number, field in enumerate(self.fields):
-            path, data = self._read(number, index)
+        for files, field in zip(self.files, self.fields):
+            path, data = files.paths[index], files.read(index)
             try:
                 sample[field.name] = field.value(os.path.splitext(path)[1][1:].lower(), data, field.name == self.boxes)
             except (ValueError, KeyError, IndexError, TypeError) as why:

@@ -146,7 +146,8 @@ class UrlsTest(support.DaemonCase):
             self.assertIn(words, str(caught.exception))
         for call in (lambda url: oa.from_tar(url, {"image": "jpg"}), lambda url: oa.from_mds(url, {"image": "image"}),
                      lambda url: oa.from_tfrecord(url, {"image": "image/encoded"}), oa.from_csv, oa.from_jsonl,
-                     lambda url: oa.from_hdf5(url, {"x": "x"}), lambda url: oa.from_folders({"x": url})):
+                     lambda url: oa.from_hdf5(url, {"x": "x"}), lambda url: oa.from_folders({"x": url}), lambda url: oa.from_coco(url, "."), lambda url: oa.from_voc(url, "."),
+                     lambda url: oa.from_yolo(url, ".", ["cat"])):
             with self.assertRaises(oa.errors.ArgumentError) as caught:
                 call("s3://pets/x")
             self.assertIn("reads s3://pets/x in Python, from files of this machine", str(caught.exception))

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures with boxes, as COCO, Pascal VOC and YOLO annotate them. Annotations are read when the data set is made; pictures by the pool
+(wrap()), decoded by accessd's workers."""
+
+import array
+import io
+import json
+import math
+import os
+import xml.etree.ElementTree as xml
+from collections.abc import Mapping, Sequence
+
+from . import urls
+from .errors import ArgumentError, DatasetError, MissingError
+from .folders import Files, found_at, names_of, shown
+from .tables import needs
+from .wrapped import Wrapped
+
+_TYPES = {"boxes": ("f", 4), "classes": ("q", 1), "area": ("f", 1), "crowd": ("B", 1), "difficult": ("B", 1)}   # of a box
+_MOST_ID = 1 << 63
+_SLACK = 4096       # what a sample has beside its picture and its boxes
+
+
+class Boxes:
+    """The boxes of all pictures: arrays, and where those of each picture begin; also what each picture has alone."""
+
+    def __init__(self, path, fields, own, classes):
+        self.path, self.fields, self.own = path, fields, {name: [] for name in fields if name in own}
+        self.values = {name: array.array(_TYPES[name][0]) for name in fields if name in _TYPES}
+        self.classes, self.number = list(classes), {each: at for at, each in enumerate(classes)}
+        self.starts, self.most, self.paths = array.array("q", [0]), 1, []
+        if len(self.number) < len(self.classes):
+            raise ArgumentError(f"classes={classes!r} names one twice")
+
+    def add(self, path, boxes, **own):
+        """boxes: of dicts with a value for each field that boxes have."""
+        self.paths.append(path)
+        for name, values in self.values.items():
+            for box in boxes:
+                values.extend(box[name]) if name == "boxes" else values.append(box[name])
+        for name, values in self.own.items():
+            values.append(own[name])
+        self.starts.append(self.starts[-1] + len(boxes))
+        self.most = max(self.most, len(boxes))
+
+    def box(self, place, left, top, right, bottom):
+        """In pixels; place: where it is written."""
+        if not all(map(math.isfinite, (left, top, right, bottom))) or right < left or bottom < top:
+            raise DatasetError(f"{place}: box {left:g}, {top:g}, {right:g}, {bottom:g} (left, top, right, bottom) ends before it begins")
+        return left, top, right, bottom
+
+
+class DetectionRows:
+    """A picture, its boxes, and what is beside them. classes: the names, in the order of their numbers; category_ids: what COCO's file
+    has for these."""
+
+    def __init__(self, boxes, category_ids=None):
+        np = needs("numpy", "a data set with boxes")
+        if not boxes.paths:
+            raise DatasetError(f"{boxes.path} has no picture with a box that is meant: classes= and empty= say which are")
+        self.classes, self.category_ids, self.fields, self.starts = boxes.classes, category_ids, boxes.fields, boxes.starts
+        self.values = {name: np.frombuffer(values, values.typecode).reshape((-1, 4) if name == "boxes" else -1) for name, values in boxes.values.items()}
+        self.own = boxes.own
+        self.files = _files(boxes.paths)
+
+    def __len__(self):
+        return len(self.files.paths)
+
+    def __getitem__(self, index):
+        index = range(len(self))[index]
+        begin, end = self.starts[index:index + 2]
+        beside = {name: self.values[name][begin:end] if name in self.values else self.own[name][index] for name in self.fields}
+        return self._placed(self.files.read(index), beside, self.files.paths[index])
+
+    def _placed(self, data, beside, path):
+        return {"image": data, **beside}
+
+
+def _files(paths):
+    try:
+        return Files(paths)
+    except FileNotFoundError as why:
+        missing = [path for path in paths if not os.path.exists(path)]
+        if not missing:
+            raise
+        error = MissingError(f"{len(missing):,} of {len(paths):,} pictures are not there: {shown(missing)}: images= is the folder that their names"
+                             " are relative to")
+        error.filename = missing[0]
+        raise error from why
+
+
+def _fields(fields, allowed, default):
+    fields = default if fields is None else (fields,) if isinstance(fields, str) else tuple(fields)
+    for name in fields:
+        if name not in allowed:
+            raise ArgumentError(f"fields= names {name!r}; there are: {', '.join(allowed)}")
+    if len(set(fields)) < len(fields):
+        raise ArgumentError(f"fields={fields!r} names one twice")
+    if "boxes" not in fields and "captions" not in fields:
+        raise ArgumentError(f"fields={fields!r}: \"boxes\" or \"captions\" must be among them; a Loader of a folder has images alone")
+    return fields
+
+
+def _data(rows, boxes, more):
+    """The data set of these rows, with room for the largest picture and the most boxes."""
+    ragged = {name: boxes.most for name in boxes.values}
+    room = rows.files.largest + _SLACK + boxes.most * sum(values.itemsize * _TYPES[name][1] for name, values in boxes.values.items())
+    if "captions" in boxes.own:
+        texts = boxes.own["captions"]
+        ragged["captions"] = max(1, *map(len, texts)), max((len(text.encode()) for each in texts for text in each), default=1) or 1
+        room += math.prod(ragged["captions"]) + 8 * ragged["captions"][0]
+    return Detection(rows, boxes=[name for name in boxes.fields if name in boxes.values], ragged=ragged, room=room, **more)
+
+
+class Detection(Wrapped):
+    """Of from_coco(), from_voc() and from_yolo(), for Loader."""
+
+    def __init__(self, rows, *, name=None, version="", workers=None, timeout=60, keep=30.0, **more):
+        boxes = sorted(more.pop("boxes"), key=lambda field: field != "boxes")
+        super().__init__(rows, name, version, workers, timeout, False, keep=keep, boxes=boxes, **more)
+        self.classes, self.category_ids = rows.classes, rows.category_ids
+
+
+# ---- COCO ----
+
+
+_COCO = ("boxes", "classes", "area", "crowd", "image_id", "captions")
+_COCO_OWN = ("image_id", "captions")
+
+
+def _without_outlines(found):
+    found.pop("segmentation", None)     # the most of a file, and nothing here
+    return found
+
+
+def _parsed(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file, object_hook=_without_outlines)
+    except FileNotFoundError:
+        error = MissingError(f"no file of annotations is at {path}")
+        error.filename = path
+        raise error from None
+    except (ValueError, RecursionError) as why:
+        raise DatasetError(f"{path} is no JSON: {why}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("images"), list) or not isinstance(found.get("annotations"), list):
+        raise DatasetError(f"{path} has no images and annotations, as COCO's instances_train2017.json has")
+    return found
+
+
+def _listed(path, found, what, members):
+    """The objects of a list of the file, each with these members."""
+    for at, each in enumerate(found.get(what, ())):
+        if not isinstance(each, dict) or not all(isinstance(each.get(name), type_) and not isinstance(each[name], bool) for name, type_ in members.items()):
+            raise DatasetError(f"{path}: {what}[{at}] is {json.dumps(each)[:200]}: it must have {', '.join(members)}")
+        yield at, each
+
+
+def _by_id(path, found, what, members):
+    known = {}
+    for at, each in _listed(path, found, what, {"id": int, **members}):
+        if known.setdefault(each["id"], each) is not each:
+            raise DatasetError(f"{path}: {what}[{at}] has the id {each['id']}, which another has")
+        if abs(each["id"]) >= _MOST_ID:
+            raise DatasetError(f"{path}: {what}[{at}] has the id {each['id']}, which 64 bits have no room for")
+    return known
+
+
+def _coco_box(boxes, path, at, found, category_ids):
+    """A box of an annotation, or None of a class that is not meant."""
+    number = category_ids.get(found["category_id"])
+    if number is None:
+        return None
+    try:
+        left, top, width, height = map(float, found["bbox"])
+        area = float(found.get("area", width * height))
+    except (ValueError, TypeError, OverflowError):
+        raise DatasetError(f"{path}: annotations[{at}] has the bbox {json.dumps(found['bbox'])[:200]}: left, top, width and height are four numbers") from None
+    return {"boxes": boxes.box(f"{path}: annotations[{at}]", left, top, left + width, top + height), "classes": number, "area": area,
+            "crowd": bool(found.get("iscrowd"))}
+
+
+def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, classes: Sequence[str] | None = None,
+              fields: Sequence[str] | None = None, empty: bool = True, workers: int | None = None, name: str | None = None, version: str = "",
+              timeout: int = 60, keep: float = 30.0) -> "Detection":
+    """Pictures and boxes, or captions, of a file of annotations in COCO's form, for Loader.
+
+        data = oa.from_coco("coco/annotations/instances_train2017.json", "coco/train2017")
+        loader = oa.Loader(data, pipeline, batch_size=16)
+        for batch in loader: batch["image"], batch["boxes"][i], batch["classes"][i], batch["image_id"][i]
+
+    annotations: the file. Its pictures are taken in the order of their ids, as by torchvision's CocoDetection.
+    images: the folder that file_name is relative to.
+    fields: what a batch has beside "image", in this order. Default: boxes, classes and image_id; of a file of captions,
+        captions and image_id.
+            boxes     ragged float32 [n, 4]: left, top, right and bottom in pixels, as pipelines take them
+            classes   ragged int64 [n]: the place in data.classes, from 0; data.category_ids has COCO's own number there
+            area      ragged float32 [n]: the file's, in pixels of the file
+            crowd     ragged uint8 [n]: 1 for a crowd. Without this field boxes of crowds are left out
+            image_id  int64: the file's, for an evaluation by pycocotools
+            captions  ragged: lists of texts
+    classes: the names of those that are meant, in the order of their numbers; boxes of others are left out. Default: all
+        categories of the file, in the order of their ids.
+    empty: whether pictures without a box that is meant are samples, too.
+
+    Boxes, and what is beside each, follow the pipeline and are removed with what it cuts away, as wrap() says. Outlines and
+    key points are not read. A picture that has changed since is a bad sample. The other arguments are those of wrap().
+    """
+    path, folder = urls.local(annotations, "from_coco()"), urls.local(images, "from_coco()")
+    found = _parsed(path)
+    pictures = _by_id(path, found, "images", {"file_name": str})
+    has_captions = any(isinstance(each, dict) and "caption" in each for each in found["annotations"][:1])
+    fields = _fields(fields, _COCO, _COCO_OWN[::-1] if has_captions else ("boxes", "classes", "image_id"))
+    categories = {} if has_captions else _by_id(path, found, "categories", {"name": str})
+    ids = {each["name"]: number for number, each in sorted(categories.items())}
+    if not has_captions and len(ids) < len(categories):
+        raise DatasetError(f"{path} has two categories of one name: {', '.join(each['name'] for each in categories.values())}")
+    for each in classes or ():
+        if each not in ids:
+            raise ArgumentError(f"classes= names {each!r}, and {path} has: {', '.join(ids)}")
+    boxes = Boxes(path, fields, _COCO_OWN, list(ids) if classes is None else classes)
+    category_ids = {ids[each]: number for each, number in boxes.number.items()}
+    of = {number: [] for number in pictures}
+    if ("captions" in fields) != has_captions:
+        raise DatasetError(f"{path} has {'captions' if has_captions else 'no captions'}, and fields={fields!r}")
+    for at, each in _listed(path, found, "annotations", {"image_id": int, **({"caption": str} if has_captions else {"bbox": list, "category_id": int})}):
+        if each["image_id"] not in of:
+            continue
+        if has_captions:
+            of[each["image_id"]].append(each["caption"])
+        elif "crowd" in fields or not each.get("iscrowd"):
+            if each["category_id"] not in categories:
+                raise DatasetError(f"{path}: annotations[{at}] has the category {each['category_id']}, which the file does not have")
+            box = _coco_box(boxes, path, at, each, category_ids)
+            if box is not None:
+                of[each["image_id"]].append(box)
+    for number, picture in sorted(pictures.items()):
+        if of[number] or empty:
+            boxes.add(os.path.join(folder, picture["file_name"]), [] if has_captions else of[number], image_id=number, captions=of[number])
+    return _data(DetectionRows(boxes, list(category_ids)), boxes,
+                 {"workers": workers, "name": name, "version": version, "timeout": timeout, "keep": keep})
+
+
+# ---- Pascal VOC ----
+
+
+def _voc_object(boxes, path, found, difficult):
+    """A box, or None of one that is not meant."""
+    is_difficult = (found.findtext("difficult") or "0").strip() not in ("", "0")
+    name = (found.findtext("name") or "").strip()
+    if name not in boxes.number or (is_difficult and not difficult):
+        return None
+    try:
+        left, top, right, bottom = (float(found.findtext(f"bndbox/{side}") or "") for side in ("xmin", "ymin", "xmax", "ymax"))
+    except ValueError:
+        raise DatasetError(f"{path}: an object {name} has no bndbox of xmin, ymin, xmax and ymax") from None
+    return {"boxes": boxes.box(path, left - 1, top - 1, right, bottom), "classes": boxes.number[name], "difficult": is_difficult}
+
+
+def _tree(path):
+    try:
+        return xml.parse(path).getroot()
+    except (xml.ParseError, ValueError) as why:
+        raise DatasetError(f"{path} is no XML: {why}") from None
+
+
+def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names: str | os.PathLike | Sequence[str] | None = None,
+             classes: Sequence[str] | None = None, difficult: bool = False, fields: Sequence[str] | None = None, empty: bool = True,
+             workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, keep: float = 30.0) -> "Detection":
+    """Pictures and boxes with annotations in Pascal VOC's form, a file of XML for each picture, for Loader.
+
+        data = oa.from_voc("VOC2012/Annotations", "VOC2012/JPEGImages", names="VOC2012/ImageSets/Main/train.txt")
+        loader = oa.Loader(data, pipeline, batch_size=16)
+        for batch in loader: batch["image"], batch["boxes"][i], batch["classes"][i]
+
+    annotations, images: the folders; files with the same name, without suffix, are one sample.
+    names: the samples, in this order: a list, or a file with one name in each line (the rest after a blank is ignored).
+        Default: all annotations, by name.
+    classes: the names of those that are meant, in the order of their numbers; boxes of others are left out. Default: all
+        that the annotations name, sorted; data.classes has them. Name them where names= is a part, so that parts agree.
+    difficult: whether objects that are marked as difficult are boxes, too.
+    fields: of boxes, classes and difficult (ragged uint8 [n]), what a batch has beside "image", in this order. Default: boxes
+        and classes.
+    empty: whether pictures without a box that is meant are samples, too.
+
+    Boxes are float32 [n, 4]: left, top, right and bottom in pixels from 0. VOC counts pixels from 1 and includes the last, so 1
+    is taken from xmin and ymin. They follow the pipeline as wrap() says. The other arguments are those of wrap().
+    """
+    trees, pictures = found_at(annotations, "from_voc()"), found_at(images, "from_voc()")
+    names = list(trees) if names is None else names_of(names)
+    for place, of in ((annotations, trees), (images, pictures)):
+        missing = [each for each in names if each not in of]
+        if missing:
+            raise DatasetError(f"{place} has no file for {shown(missing)}, of {len(names):,} samples")
+    found = [_tree(trees[each]).findall("object") for each in names]
+    if classes is None:
+        classes = sorted({(each.findtext("name") or "").strip() for objects in found for each in objects} - {""})
+    boxes = Boxes(annotations, _fields(fields, ("boxes", "classes", "difficult"), ("boxes", "classes")), (), classes)
+    for each, objects in zip(names, found):
+        meant = [box for box in (_voc_object(boxes, trees[each], one, difficult) for one in objects) if box is not None]
+        if meant or empty:
+            boxes.add(pictures[each], meant)
+    return _data(DetectionRows(boxes), boxes, {"workers": workers, "name": name, "version": version, "timeout": timeout, "keep": keep})
+
+
+# ---- YOLO ----
+
+
+class YOLORows(DetectionRows):
+    """Boxes are parts of a picture, whose size is known when its bytes are."""
+
+    def _placed(self, data, beside, path):
+        import numpy as np
+        from PIL import Image, UnidentifiedImageError
+        try:
+            with Image.open(io.BytesIO(data)) as picture:
+                width, height = picture.size
+        except (UnidentifiedImageError, OSError, ValueError) as why:
+            raise DatasetError(f"{path}: its size cannot be read: {why}") from None
+        return {"image": data, **beside, "boxes": beside["boxes"] * np.array([width, height, width, height], np.float32)}
+
+
+def _yolo_rows(path):
+    with open(path, encoding="utf-8") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield f"{path}:{number}", line.split()
+        except UnicodeDecodeError as why:
+            raise DatasetError(f"{path} is no text: {why}") from None
+
+
+def _yolo_box(boxes, place, words):
+    """Of class, middle, width and height, or of class and an outline."""
+    try:
+        number, values = int(words[0]), [*map(float, words[1:])]
+    except ValueError:
+        values = []
+    if len(values) != 4 and (len(values) < 6 or len(values) % 2):
+        raise DatasetError(f"{place}: a row is a class and its box's middle, width and height, or the points of an outline, as parts of the picture;"
+                           f" this is {' '.join(words)[:100]}")
+    if not 0 <= number < len(boxes.classes):
+        raise DatasetError(f"{place}: class {number}, and classes= has {len(boxes.classes)}, from 0")
+    if len(values) == 4:
+        x, y, width, height = values
+        left, top, right, bottom = x - width / 2, y - height / 2, x + width / 2, y + height / 2
+    else:
+        left, top, right, bottom = min(values[::2]), min(values[1::2]), max(values[::2]), max(values[1::2])
+    return {"boxes": boxes.box(place, left, top, right, bottom), "classes": number}
+
+
+def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Sequence[str] | Mapping[int, str], *, empty: bool = True,
+              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, keep: float = 30.0) -> "Detection":
+    """Pictures and boxes with labels in YOLO's form, a text file for each picture, for Loader.
+
+        data = oa.from_yolo("coco8/labels/train", "coco8/images/train", ["person", "bicycle", ...])
+        loader = oa.Loader(data, pipeline, batch_size=16)
+        for batch in loader: batch["image"], batch["boxes"][i], batch["classes"][i]
+
+    labels, images: the folders; files with the same name, without suffix, are one sample. A picture without a file of labels
+        has no box.
+    classes: the names, in the order of their numbers, or {number: name}: names of data.yaml.
+    empty: whether pictures without a box are samples, too.
+
+    A row is a class and a box's middle, width and height, or the points of an outline, all as parts of the picture. A batch has
+    boxes in pixels, float32 [n, 4]: left, top, right and bottom. They follow the pipeline as wrap() says. Pillow reads the size of
+    a picture; its EXIF orientation is not used. The other arguments are those of wrap().
+    """
+    needs("PIL.Image", "from_yolo()", "pillow")
+    texts, pictures = found_at(labels, "from_yolo()"), found_at(images, "from_yolo()")
+    texts = {each: path for each, path in texts.items() if path.endswith(".txt")}
+    if isinstance(classes, Mapping):
+        if sorted(classes) != [*range(len(classes))]:
+            raise ArgumentError(f"classes={classes!r}: numbers go from 0 to {len(classes) - 1}")
+        classes = [classes[number] for number in range(len(classes))]
+    boxes = Boxes(labels, ("boxes", "classes"), (), classes)
+    for each, path in pictures.items():
+        found = [_yolo_box(boxes, place, words) for place, words in _yolo_rows(texts[each])] if each in texts else []
+        if found or empty:
+            boxes.add(path, found)
+    if not any(each in pictures for each in texts):
+        raise DatasetError(f"no file of {labels} has the name of one of {images}")
+    return _data(YOLORows(boxes), boxes, {"workers": workers, "name": name, "version": version, "timeout": timeout, "keep": keep})

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Annotations of COCO, Pascal VOC and YOLO: batches are those of the same pictures and boxes by wrap(), and what is wrong is named."""
+
+import json
+import sys
+import unittest
+
+try:
+    import numpy as np
+    import PIL.Image
+except ImportError as missing:
+    print(f"detection_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+from oneaccess import transforms as t
+from oneaccess.errors import ArgumentError, DatasetError, MissingError, SampleError
+from support import PoolCase
+
+COUNT, BATCH = 12, 4
+NAMES = ["cat", "dog", "owl"]
+IDS = {"cat": 3, "dog": 17, "owl": 90}      # not dense, as COCO's
+
+
+def size_of(index):
+    return 60 + index % 5, 48 + index % 3
+
+
+def boxes_of(index):
+    """[(name, left, top, right, bottom)]: whole pixels, none for each fourth picture."""
+    return [(NAMES[(index + at) % 3], 3 + 2 * at, 2 + at, 20 + 5 * at + index, 18 + 6 * at) for at in range(index % 4)]
+
+
+class Rows:
+    """What the functions are to give."""
+
+    def __init__(self, folder, numbers, classes):
+        self.folder, self.numbers, self.classes = folder, numbers, classes
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, at):
+        index = self.numbers[at]
+        boxes = [box for box in boxes_of(index) if box[0] in self.classes]
+        return {"image": (self.folder / f"{index:03}.png").read_bytes(), "boxes": np.array([box[1:] for box in boxes], np.float32).reshape(-1, 4),
+                "classes": np.array([self.classes.index(box[0]) for box in boxes], np.int64)}
+
+
+class DetectionTest(PoolCase):
+    def setUp(self):
+        self.root = self.work / self.id().rsplit(".", 1)[-1]
+        self.images = self.root / "images"
+        self.images.mkdir(parents=True)
+        rng = np.random.default_rng(7)
+        for index in range(COUNT):
+            width, height = size_of(index)
+            PIL.Image.fromarray(rng.integers(0, 255, (height, width, 3), np.uint8)).save(self.images / f"{index:03}.png")
+
+    def batches(self, data, ops=(), **kwargs):
+        ops = [t.RandomResizedCrop(32, scale=(0.3, 1)), t.RandomHorizontalFlip()] if ops == () else ops
+        with oa.Loader(data, oa.Compose([*ops, t.PILToTensor()]), BATCH, **{"socket": self.socket, "timeout": 600, "as_": "numpy", "order": "sequential",
+                                                                            "seed": 5, **kwargs}) as loader:
+            return [{name: value.list() if isinstance(value, oa.Ragged) else value.copy() for name, value in batch.items()} for batch in loader]
+
+    def assert_same(self, data, numbers, classes):
+        """As the same samples by wrap(), pixel by pixel and box by box."""
+        want = oa.wrap(Rows(self.images, numbers, classes), random=False, keep=5, ragged={"boxes": 9, "classes": 9}, boxes=["boxes", "classes"])
+        made, wanted = self.batches(data), self.batches(want)
+        self.assertEqual(len(made), len(wanted))
+        count = 0
+        for one, other in zip(made, wanted):
+            np.testing.assert_array_equal(one["image"], other["image"])
+            for name in ("boxes", "classes"):
+                for ours, theirs in zip(one[name], other[name], strict=True):
+                    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+                    self.assertEqual(ours.dtype, theirs.dtype)
+                    count += len(ours)
+        self.assertGreater(count, 0)
+        return made
+
+    # ---- COCO ----
+
+    def coco(self, change=lambda found: None):
+        """Pictures in another order than their ids, 100, 101, ...; the first annotation of each is of a crowd, too."""
+        found = {"images": [{"id": 100 + index, "file_name": f"{index:03}.png", "width": 1, "height": 1} for index in reversed(range(COUNT))],
+                 "annotations": [], "categories": [{"id": IDS[name], "name": name} for name in ("owl", "cat", "dog")]}
+        for index in range(COUNT):
+            for name, left, top, right, bottom in boxes_of(index):
+                found["annotations"].append({"id": len(found["annotations"]), "image_id": 100 + index, "category_id": IDS[name], "iscrowd": 0,
+                                             "bbox": [left, top, right - left, bottom - top], "area": 7.5, "segmentation": [[1, 2, 3, 4, 5, 6]]})
+        found["annotations"].append({"id": 5000, "image_id": 104, "category_id": 3, "iscrowd": 1, "bbox": [1, 1, 40, 40],
+                                     "segmentation": {"size": [1, 1], "counts": [1]}})
+        change(found)
+        path = self.root / "instances.json"
+        path.write_text(json.dumps(found))
+        return path
+
+    def test_coco(self):
+        data = oa.from_coco(self.coco(), self.images, keep=5)
+        self.assertEqual((data.classes, data.category_ids), (NAMES, [3, 17, 90]))
+        made = self.assert_same(data, range(COUNT), NAMES)
+        self.assertEqual([number for batch in made for number in batch["image_id"].tolist()], [*range(100, 100 + COUNT)])
+        self.assertEqual(list(made[0]), ["image", "boxes", "classes", "image_id"])
+
+    def test_coco_of_some_classes(self):
+        path = self.coco()
+        data = oa.from_coco(str(path), str(self.images), classes=["owl", "cat"], empty=False, keep=5)
+        self.assertEqual(data.category_ids, [90, 3])
+        some = [index for index in range(COUNT) if any(box[0] != "dog" for box in boxes_of(index))]
+        self.assertLess(len(some), COUNT)
+        self.assert_same(data, some, ["owl", "cat"])
+        with oa.Loader(data, oa.Compose([t.Resize((8, 8)), t.PILToTensor()]), 2, socket=self.socket, timeout=600, as_="numpy") as loader:
+            self.assertEqual(loader.dataset.classes, ["owl", "cat"])
+
+    def test_coco_with_crowds(self):
+        data = oa.from_coco(self.coco(), self.images, fields=["image_id", "crowd", "area", "classes", "boxes"], keep=5)
+        made = self.batches(data, [t.Resize((32, 32))])
+        self.assertEqual(list(made[0]), ["image", "image_id", "crowd", "area", "classes", "boxes"])
+        crowds = {int(number): crowd.tolist() for batch in made for number, crowd in zip(batch["image_id"], batch["crowd"]) if crowd.any()}
+        self.assertEqual(crowds, {104: [1]})
+        areas = {area for batch in made for each in batch["area"] for area in each.tolist()}
+        self.assertEqual(areas, {7.5, 1600.0})      # the crowd has none in the file: that of its box
+
+    def test_coco_captions(self):
+        path = self.root / "captions.json"
+        path.write_text(json.dumps({"images": [{"id": index, "file_name": f"{index:03}.png"} for index in range(4)],
+                                    "annotations": [{"image_id": index, "caption": f"the {at}. of {index} é"} for index in range(3) for at in range(index + 1)]}))
+        data = oa.from_coco(path, self.images, keep=5)
+        with oa.Loader(data, oa.Compose([t.Resize((8, 8)), t.PILToTensor()]), 4, socket=self.socket, timeout=600, as_="numpy", order="sequential") as loader:
+            batch, = loader
+            self.assertEqual(batch["captions"].strings(), [[f"the {at}. of {index} é" for at in range(index + 1)] for index in range(3)] + [[]])
+            self.assertEqual(batch["image_id"].tolist(), [0, 1, 2, 3])
+        with self.assertRaisesRegex(DatasetError, "captions.json has captions, and fields="):
+            oa.from_coco(path, self.images, fields="boxes")
+
+    def test_coco_that_is_wrong(self):
+        for change, what in ((lambda found: found["annotations"][2].update(bbox=[1, 2, -3, 4]), r"annotations\[2\]: box 1, 2, -2, 6 .*ends before"),
+                             (lambda found: found["annotations"][2].update(bbox=[1, 2, 3]), r"annotations\[2\] has the bbox \[1, 2, 3\]"),
+                             (lambda found: found["annotations"][2].update(bbox=[1, 2, float("nan"), 4]), r"annotations\[2\]: box"),
+                             (lambda found: found["annotations"][1].update(category_id=4), r"annotations\[1\] has the category 4, which"),
+                             (lambda found: found["annotations"][1].pop("image_id"), r"annotations\[1\] is .*must have image_id, bbox, category_id"),
+                             (lambda found: found["images"].append(found["images"][0]), rf"images\[{COUNT}\] has the id 111, which another has"),
+                             (lambda found: found["images"][1].update(id=True), r"images\[1\] is .*must have id, file_name"),
+                             (lambda found: found["images"][1].update(id=1 << 64), r"images\[1\] has the id .* 64 bits"),
+                             (lambda found: found["categories"][0].update(name="cat"), "two categories of one name"),
+                             (lambda found: found.pop("images"), "has no images and annotations"),
+                             (lambda found: found["images"].clear(), "has no picture")):
+            with self.subTest(what), self.assertRaisesRegex(DatasetError, what):
+                oa.from_coco(self.coco(change), self.images)
+        path = self.coco()
+        for more, what in (({"classes": ["cow"]}, "'cow', and .* has: cat, dog, owl"), ({"fields": ["boxes", "mask"]}, "'mask'; there are: boxes"),
+                           ({"classes": ["cat", "cat"]}, "one twice"), ({"fields": ["classes"]}, "must be among them")):
+            with self.subTest(what), self.assertRaisesRegex(ArgumentError, what):
+                oa.from_coco(path, self.images, **more)
+        with self.assertRaisesRegex(DatasetError, "has no captions, and fields="):
+            oa.from_coco(path, self.images, fields="captions")
+        with self.assertRaisesRegex(MissingError, "12 of 12 pictures are not there: .*000.png.* and 9 others: images= is the folder"):
+            oa.from_coco(path, self.root)
+        with self.assertRaisesRegex(MissingError, "no file of annotations"):
+            oa.from_coco(self.root / "none.json", self.images)
+        path.write_text("{")
+        with self.assertRaisesRegex(DatasetError, "instances.json is no JSON"):
+            oa.from_coco(path, self.images)
+
+    def test_a_picture_that_changes_is_a_bad_sample(self):
+        data = oa.from_coco(self.coco(), self.images, keep=5)
+        (self.images / "002.png").write_bytes(b"another")
+        with self.assertRaisesRegex(SampleError, "002.png has changed"):
+            self.batches(data)
+
+    def test_a_large_picture_has_room(self):
+        """The first one is small, so that room is not four times of it."""
+        noise = np.random.default_rng(1).integers(0, 255, (900, 900, 3), np.uint8)
+        PIL.Image.fromarray(noise).save(self.images / "007.png")
+        self.assertGreater((self.images / "007.png").stat().st_size, 2 << 20)
+        batches = self.batches(oa.from_coco(self.coco(), self.images, keep=5), [t.CenterCrop(32)])
+        np.testing.assert_array_equal(batches[7 // BATCH]["image"][7 % BATCH], noise[434:466, 434:466].transpose(2, 0, 1))
+
+    # ---- VOC ----
+
+    def voc(self):
+        folder = self.root / "annotations"
+        folder.mkdir()
+        for index in range(COUNT):
+            objects = "".join(f"<object><part><name>head</name><bndbox><xmin>1</xmin></bndbox></part><name>{name}</name><difficult>{at == 1:d}</difficult>"
+                              f"<bndbox><xmax>{right}</xmax><xmin>{left + 1}.0</xmin><ymin>{top + 1}</ymin><ymax>{bottom}</ymax></bndbox></object>"
+                              for at, (name, left, top, right, bottom) in enumerate(boxes_of(index)))
+            (folder / f"{index:03}.xml").write_text(f"<annotation><size><width>1</width></size>{objects}</annotation>")
+        return folder
+
+    def test_voc(self):
+        folder = self.voc()
+        data = oa.from_voc(folder, self.images, difficult=True, keep=5)
+        self.assertEqual(data.classes, NAMES)
+        self.assert_same(data, range(COUNT), NAMES)
+        (self.root / "train.txt").write_text("007 1\n003 -1\n")
+        self.assert_same(oa.from_voc(folder, self.images, names=self.root / "train.txt", classes=["owl", "dog", "cat"], difficult=True, keep=5), [7, 3],
+                         ["owl", "dog", "cat"])
+
+    def test_voc_difficult(self):
+        folder = self.voc()
+        without = oa.from_voc(folder, self.images, empty=False, keep=5)
+        self.assertEqual(len(without), sum(len(boxes_of(index)) > 0 for index in range(COUNT)))
+        self.assertEqual(sum(map(len, (each for batch in self.batches(without, [t.Resize((32, 32))]) for each in batch["boxes"]))),
+                         sum(len(boxes_of(index)) - (len(boxes_of(index)) > 1) for index in range(COUNT)))
+        marked = oa.from_voc(folder, self.images, fields=["boxes", "difficult"], difficult=True, keep=5)
+        marks = [each.tolist() for batch in self.batches(marked, [t.Resize((32, 32))]) for each in batch["difficult"]]
+        self.assertEqual(marks, [[at == 1 for at in range(len(boxes_of(index)))] for index in range(COUNT)])
+
+    def test_voc_that_is_wrong(self):
+        folder = self.voc()
+        with self.assertRaisesRegex(DatasetError, "annotations has no file for 100, of 2 samples"):
+            oa.from_voc(folder, self.images, names=["001", "100"])
+        (folder / "005.xml").write_text("<annotation><object><name>cat</name></object></annotation>")
+        with self.assertRaisesRegex(DatasetError, "005.xml: an object cat has no bndbox"):
+            oa.from_voc(folder, self.images)
+        (folder / "005.xml").write_text("<annotation>")
+        with self.assertRaisesRegex(DatasetError, "005.xml is no XML"):
+            oa.from_voc(folder, self.images)
+
+    # ---- YOLO ----
+
+    def yolo(self):
+        """A box with its corners is an outline, too; pictures without boxes have no file, or an empty one."""
+        folder = self.root / "labels"
+        folder.mkdir()
+        for index in range(COUNT):
+            width, height = size_of(index)
+            rows = []
+            for at, (name, left, top, right, bottom) in enumerate(boxes_of(index)):
+                left, top, right, bottom = left / width, top / height, right / width, bottom / height
+                rows.append(f"{NAMES.index(name)} {(left + right) / 2} {(top + bottom) / 2} {right - left} {bottom - top}" if at != 1 else
+                            f"{NAMES.index(name)} {left} {top} {right} {top} {right} {bottom}")
+            if rows or index == 4:
+                (folder / f"{index:03}.txt").write_text("\n".join(rows) + "\n\n")
+        (folder / "classes.txt").write_text("\n".join(NAMES))
+        return folder
+
+    def test_yolo(self):
+        folder = self.yolo()
+        self.assert_same(oa.from_yolo(folder, self.images, NAMES, keep=5), range(COUNT), NAMES)
+        data = oa.from_yolo(folder, self.images, dict(enumerate(NAMES)), empty=False, keep=5)
+        self.assert_same(data, [index for index in range(COUNT) if boxes_of(index)], NAMES)
+
+    def test_yolo_that_is_wrong(self):
+        folder = self.yolo()
+        for row, what in (("0 0.5 0.5 0.1", "002.txt:2: a row is a class"), ("7 0.5 0.5 0.1 0.1", "002.txt:2: class 7, and classes= has 3, from 0"),
+                          ("cat 0.5 0.5 0.1 0.1", "002.txt:2: a row is"), ("0 0.5 0.5 -0.1 0.1", "002.txt:2: box .* ends before"),
+                          ("0 0.5 0.5 inf 0.1", "002.txt:2: box")):
+            (folder / "002.txt").write_text(f"1 0.5 0.5 0.25 0.25\n{row}\n")
+            with self.subTest(row), self.assertRaisesRegex(DatasetError, what):
+                oa.from_yolo(folder, self.images, NAMES)
+        with self.assertRaisesRegex(ArgumentError, "numbers go from 0 to 0"):
+            oa.from_yolo(folder, self.images, {1: "cat"})
+        with self.assertRaisesRegex(DatasetError, "no file of .* has the name of one of"):
+            oa.from_yolo(self.images, self.images, NAMES)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
