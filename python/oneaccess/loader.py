@@ -19,7 +19,7 @@ from typing import NamedTuple
 from . import _core, columns, convert, ending, errors, flat, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
-from .transforms import Op, Pipeline
+from .transforms import Compose, Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
@@ -418,7 +418,7 @@ class Loader:
 
     @torchdata.translated
     def __init__(self, dataset: str | os.PathLike | Sequence[str | os.PathLike] | wrapped.Wrapped | rows.Rows | picked.Picked,
-                 pipeline: Pipeline | Sequence[Op] | str | None = None,
+                 pipeline: Pipeline | Sequence[Op | Pipeline] | Op | str | None = None,
                  batch_size: int = 1, *, as_: str | None = None, copy: bool = False, held: str = "copy",
                  shuffle: bool | str | None = None, order: str | None = None, seed: int | None = None,
                  drop_last: bool = False, ids: Iterable[int] | None = None,
@@ -632,12 +632,19 @@ class Loader:
             return pipeline
         if isinstance(pipeline, Pipeline):
             return pipeline.json
-        if isinstance(pipeline, (list, tuple)):
-            return Pipeline(pipeline).json
+        if isinstance(pipeline, (list, tuple, Op)):
+            return Compose([pipeline] if isinstance(pipeline, Op) else pipeline).json
         if type(pipeline).__module__.split(".")[0] in ("torchvision", "torch"):
             raise TransformError("a pipeline of torchvision is translated by"
                                  " oneaccess.from_torchvision()")
-        raise TransformError(f"{pipeline!r} is no pipeline: make one with oneaccess.transforms")
+        how = "make one with oneaccess.transforms"
+        if isinstance(pipeline, int):
+            how += f". A batch's size is batch_size={pipeline}"
+        elif callable(pipeline) and getattr(pipeline, "__module__", "").startswith(__package__ + "."):
+            how = f"call it, as {pipeline.__name__}()"
+        elif callable(pipeline):
+            how += ". A function of your own runs in the __getitem__ of a data set that oneaccess.wrap() is given"
+        raise TransformError(f"{pipeline!r} is no pipeline: {how}")
 
     # ---- ranks, nodes ----
 

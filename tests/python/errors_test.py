@@ -104,6 +104,20 @@ class ArgumentsTest(DaemonCase):
         for name in ("imagenet_train", "imagenet-train", "imagenet-eval-u8"):
             self.assertIn(name, str(caught.exception))
 
+    def test_what_is_no_pipeline(self):
+        for wrong, words in ((32, "32 is no pipeline: .*batch_size=32"), (oa.imagenet_train, r"call it, as imagenet_train\(\)"),
+                             (lambda image: image, r"is no pipeline: .*oneaccess.wrap\(\)")):
+            with self.subTest(wrong=wrong), self.assertRaisesRegex(oa.errors.TransformError, words):
+                self.loader(wrong, 16)
+
+    def test_a_list_is_a_pipeline(self):
+        """Also one in which a name of torchvision's stands for several ops, as ToTensor() does."""
+        t = oa.transforms
+        for transforms in ([t.Resize((32, 32)), t.ToTensor()], (t.ToTensor(), t.Resize((32, 32))), t.Compose([t.Resize((32, 32)), t.ToTensor()])):
+            with self.subTest(transforms=transforms):
+                self.assertEqual(next(iter(self.loader(transforms, 16)))[0].shape, (16, 3, 32, 32))
+        self.assertEqual(next(iter(self.loader(t.Resize((32, 32)), 16)))[0].shape, (16, 32, 32, 3))
+
     def test_what_is_no_number(self):
         for size in (0, -1, 2.0, "32", None):
             with self.assertRaisesRegex(oa.errors.ArgumentError, f"batch_size is {size!r}"):
