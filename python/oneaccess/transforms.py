@@ -11,6 +11,7 @@ torchvision's InterpolationMode; p is the probability for a sample.
 
 import json
 import math
+import numbers
 
 from .errors import TransformError
 
@@ -85,8 +86,14 @@ def _size(size):
     """torchvision takes (n,) for n, too."""
     if size is None or isinstance(size, int):
         return size
-    size = [int(extent) for extent in size]
-    return size[0] if len(size) == 1 else size
+    try:
+        given = [size] if isinstance(size, (str, numbers.Real)) else [*size]
+        whole = [int(side) for side in given if not isinstance(side, str)]
+    except (TypeError, ValueError, OverflowError):
+        given, whole = size, None
+    if whole != given:
+        raise TransformError(f"size is {size!r}: a whole number of pixels, or (height, width)")
+    return whole[0] if len(whole) == 1 else whole
 
 
 def _list(values):
@@ -570,6 +577,7 @@ def imagenet_eval(size=224, *, resize=None, mean=IMAGENET_MEAN, std=IMAGENET_STD
 
 def _around(size):
     """256 for 224."""
+    size = _size(size)
     return size * 256 // 224 if isinstance(size, int) else [side * 256 // 224 for side in size]
 
 

@@ -118,6 +118,14 @@ class ArgumentsTest(DaemonCase):
                 self.assertEqual(next(iter(self.loader(transforms, 16)))[0].shape, (16, 3, 32, 32))
         self.assertEqual(next(iter(self.loader(t.Resize((32, 32)), 16)))[0].shape, (16, 32, 32, 3))
 
+    def test_what_is_no_size(self):
+        """A text, whose letters would be taken for two sides."""
+        for make in (oa.transforms.Resize, oa.transforms.CenterCrop, oa.imagenet_train, oa.imagenet_eval):
+            for size in ("64", 64.5, ("64", "64"), (64, None), float("nan"), float("inf"), {"height": 64}):
+                with self.subTest(make=make, size=size), self.assertRaisesRegex(oa.errors.TransformError, "size is .*: a whole number of pixels"):
+                    make(size)
+        self.assertEqual([oa.transforms.Resize(size).parameters["size"] for size in (64, 64.0, (64,), [64, 96.0])], [64, 64, 64, [64, 96]])
+
     def test_what_is_no_number(self):
         for size in (0, -1, 2.0, "32", None):
             with self.assertRaisesRegex(oa.errors.ArgumentError, f"batch_size is {size!r}"):
