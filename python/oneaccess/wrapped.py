@@ -263,8 +263,22 @@ class Wrapped:
             except ImportError:
                 continue
             self._pickler = package.Pickler
-            return package.dumps(self.dataset, 4)
+            try:
+                return package.dumps(self.dataset, 4)
+            except Exception as why:
+                raise TransformError(
+                    f"the data set cannot be sent to its pool{self._blamed(package)}: {type(why).__name__}: {why}. An open file, a database"
+                    " or a connection belongs to this process: let __getitem__ open it, at its first call in each process") from None
         raise TransformError(otherwise) from None
+
+    def _blamed(self, package):
+        """The attribute that cannot be sent, if it is one by itself."""
+        for name, value in getattr(self.dataset, "__dict__", {}).items():
+            try:
+                package.dumps(value, 4)
+            except Exception:
+                return f" with its attribute {name}"
+        return ""
 
     def forget(self):
         """A large data set is not kept twice: should another pool be needed, it is packed anew."""

@@ -4,13 +4,16 @@
 import importlib.util
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
+import unittest.mock
 import warnings
 
 try:
@@ -188,6 +191,14 @@ class WrapTest(PoolCase):
                 self.wrapped(dataset)
         else:
             self.assertEqual(len(list(self.wrapped(dataset))), SAMPLES // 16)
+
+    def test_what_no_package_can_pickle_is_named(self):
+        """As an open file, which works in forks of a DataLoader."""
+        dataset, package = samples.Counted(self.log()), types.SimpleNamespace(dumps=pickle.dumps, Pickler=pickle.Pickler)
+        with open(os.devnull, "rb") as file, unittest.mock.patch.dict(sys.modules, cloudpickle=package):
+            dataset.source = file
+            with self.assertRaisesRegex(oa.errors.TransformError, "with its attribute source: TypeError: .*let __getitem__ open it"):
+                self.wrapped(dataset)
 
     def run_script(self, *lines):
         script = self.work / "script.py"
