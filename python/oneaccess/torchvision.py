@@ -188,6 +188,8 @@ _KNOWN = {
     "RandomOrder": _order,
 }
 _WHY = {
+    "MixUp": "it works on batches: Compose([..., oneaccess.transforms.MixUp(alpha=, num_classes=)]) with what is translated of the others",
+    "CutMix": "it works on batches: Compose([..., oneaccess.transforms.CutMix(alpha=, num_classes=)]) with what is translated of the others",
     "Lambda": "it is a function of Python",
     "LinearTransformation": "it is a matrix over all pixels",
     "TenCrop": "use FiveCrop",

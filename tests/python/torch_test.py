@@ -150,6 +150,7 @@ class TorchTest(DaemonCase):
         for transform, text in ((tv.Lambda(abs), r"transforms\[1\], Lambda.*function of Python"),
                                 (abs, "Python of your own"),
                                 (tv.ElasticTransform(), "ElasticTransform.*RandomRotation"),
+                                (type("MixUp", (), {"__module__": "torchvision.transforms.v2"})(), r"MixUp.*on batches.*transforms\.MixUp"),
                                 (tv.RandomErasing(inplace=True), "inplace")):
             with self.assertRaisesRegex(oa.errors.TransformError, text):
                 oa.from_torchvision(tv.Compose([tv.Resize(32), transform]))
