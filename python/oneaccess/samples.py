@@ -47,9 +47,14 @@ class Samples:
     def __len__(self) -> int:
         return self._loader._n_samples()
 
+    def named(self) -> str:
+        """As the first argument of a Loader is written."""
+        raise NotImplementedError
+
     def __getitem__(self, index):
         raise TransformError("a Loader's samples come in batches, by the Loader itself: iterate over it in the place of"
-                             " the DataLoader, and make no other DataLoader of its dataset")
+                             " the DataLoader, and make no other DataLoader of its dataset; a part of them is a Loader with"
+                             " ids= or split=")
 
     def __getitems__(self, asked):
         if not isinstance(asked, Asked):
@@ -59,6 +64,9 @@ class Samples:
 
 class FolderSamples(Samples):
     """The samples of a folder, with the attributes of ImageFolder; ``os.fspath()`` and ``str()`` are its path."""
+
+    def named(self) -> str:
+        return repr(os.fspath(self))
 
     root = property(os.fspath)
     classes = property(lambda self: self._loader.classes)
@@ -80,6 +88,9 @@ class WrappedSamples(Samples):
     def __init__(self, loader, theirs):
         super().__init__(loader)
         self._theirs = theirs
+
+    def named(self) -> str:
+        return "oneaccess.wrap(...)"
 
     def __getattr__(self, name):
         if name.startswith("__") or name == "_theirs":

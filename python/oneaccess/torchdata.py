@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from . import ranks as ranks_of
 from .errors import ArgumentError, TransformError
+from .samples import Samples
 
 _SAID = ("sampler", "batch_sampler", "generator")
 _OTHERWISE = ("say it by ids=, classes=, split= or weights=, with order=\"seeded\" and seed= for one that is the same in each run, or"
@@ -146,7 +147,15 @@ def refuse(dataset: Any) -> None:
         how = f"it reads a folder, which accessd does itself: {_line(dataset)}"
     elif hasattr(dataset, "indices") and _read_folder(inner):
         how = f"it is a part of a folder, which accessd reads itself: {_line(inner, 'dataset.dataset')}"
-    elif isinstance(dataset, (list, tuple)) or not hasattr(dataset, "__getitem__"):
+    elif hasattr(dataset, "indices") and isinstance(inner, Samples):
+        how = (f"it is a part of a Loader's samples: oneaccess.Loader({inner.named()}, pipeline, batch_size=..., ids=dataset.indices); for a"
+               " random part in the place of random_split() there is split=(0, 0.8, 1), and split=(0.8, 1, 1) for the rest")
+    elif isinstance(dataset, (list, tuple)) and dataset and all(isinstance(part, (str, os.PathLike)) for part in dataset):
+        how = ("shards are named as \"/data/train-{000000..000123}.tar\", files of pictures by a table (.csv, .jsonl), and several folders are one"
+               " data set by oneaccess.mix([oneaccess.Loader(folder, pipeline), ...], ...)")
+    elif isinstance(dataset, (list, tuple)):
+        how = "samples that Python has: oneaccess.wrap(list_of_samples); of arrays beside each other oneaccess.wrap(list(zip(images, labels)))"
+    elif not hasattr(dataset, "__getitem__"):
         how = "name the folder that the data set reads"
     else:
         refuse_iterable(dataset)

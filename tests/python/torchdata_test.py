@@ -177,6 +177,19 @@ class DataSetsTest(DaemonCase):
                               (data.Subset(data.Subset(folder, [1]), [0]), "oneaccess.Loader(oneaccess.wrap(dataset), batch_size=...)")):
             self.assertIn(line, self.refused(dataset))
 
+    def test_a_part_of_a_loaders_samples(self):
+        samples = self.loader().dataset
+        part, _ = data.random_split(samples, [SAMPLES - 9, 9])
+        self.assertIn(f"oneaccess.Loader({os.fspath(self.data)!r}, pipeline, batch_size=..., ids=dataset.indices)", self.refused(part))
+        self.assertIn("split=(0, 0.8, 1)", self.refused(part))
+        self.assertEqual(len(self.loader(ids=part.indices).dataset), SAMPLES - 9)
+        with self.assertRaisesRegex(oa.errors.TransformError, "a part of them is a Loader with ids= or split="):
+            next(iter(data.DataLoader(part)))
+
+    def test_lists(self):
+        self.assertIn("shards are named as", self.refused(["/data/a", "/data/b"]))
+        self.assertIn("oneaccess.wrap(list(zip(images, labels)))", self.refused(([[1.0]] * 4, [0] * 4)))
+
     def test_samples_that_come_one_after_another(self):
         self.assertIn("Stream has no __getitem__ and __len__", self.refused(Stream()))
         with self.assertRaisesRegex(oa.errors.TransformError, "from_tar.*__len__"):
