@@ -9,6 +9,7 @@
 #include "pipeline/forms/zstandard.h"
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "pipeline/formats/decode.h"
 
@@ -75,6 +76,15 @@ static int fail_memory(struct pipeline_error *ret_error, unsigned long long byte
 			   "no memory for %llu bytes of a zstd frame", bytes);
 }
 
+/* The library has memory of its own, for what a frame refers back to. */
+static int fail_code(struct pipeline_error *ret_error, size_t code)
+{
+	return ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation
+		   ? decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0,
+				 "no memory for the window of a zstd frame")
+		   : fail(ret_error, ZSTD_getErrorName(code));
+}
+
 static int unpack_known(struct zstandard *zstandard, ZSTD_inBuffer *frame, unsigned long long bytes,
 			size_t *ret, struct pipeline_error *ret_error)
 {
@@ -83,12 +93,12 @@ static int unpack_known(struct zstandard *zstandard, ZSTD_inBuffer *frame, unsig
 	if (bytes > ZSTANDARD_MOST)
 		return fail_large(ret_error);
 	if (ZSTD_isError(packed))
-		return fail(ret_error, ZSTD_getErrorName(packed));
+		return fail_code(ret_error, packed);
 	if (!reserve(zstandard, (size_t)bytes))
 		return fail_memory(ret_error, bytes);
 	*ret = ZSTD_decompressDCtx(zstandard->context, zstandard->bytes, bytes, frame->src, packed);
 	frame->pos = packed;
-	return ZSTD_isError(*ret) ? fail(ret_error, ZSTD_getErrorName(*ret)) : 0;
+	return ZSTD_isError(*ret) ? fail_code(ret_error, *ret) : 0;
 }
 
 /* More memory, with what is in it. */
@@ -118,7 +128,7 @@ static int unpack_unknown(struct zstandard *zstandard, ZSTD_inBuffer *frame, siz
 		to.size = zstandard->room;
 		left = ZSTD_decompressStream(zstandard->context, &to, frame);
 		if (ZSTD_isError(left))
-			return fail(ret_error, ZSTD_getErrorName(left));
+			return fail_code(ret_error, left);
 		if (left > 0 && to.pos < to.size)
 			return fail(ret_error, "it is cut off");
 		if (to.pos > ZSTANDARD_MOST)

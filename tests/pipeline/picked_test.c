@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/tar.h"
 #include "pipeline/pipeline.h"
@@ -699,6 +701,30 @@ START_TEST(a_frame_that_lies)
 }
 END_TEST
 
+#ifndef __SANITIZE_ADDRESS__ /* whose own memory counts */
+/* Of a frame that is whole it is not said that it is damaged. */
+START_TEST(a_frame_without_memory_for_its_window)
+{
+	static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x80, /* of 64 MiB */
+					0x09, 0x00, 0x00, 'x'};
+	struct rlimit was, limit;
+	unsigned long pages;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages), 1);
+	fclose(file);
+	ck_assert_int_eq(getrlimit(RLIMIT_DATA, &was), 0);
+	limit = (struct rlimit){pages * (rlim_t)sysconf(_SC_PAGESIZE) + (32 << 20), was.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+	ck_assert_int_eq(run_frame(ONLY_CROP, frame, sizeof(frame)), PIPELINE_E_BAD);
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &was), 0);
+	ck_assert_str_eq(error.text, "no memory for the window of a zstd frame");
+	ck_assert_int_eq(error.stage, PIPELINE_FAIL_MEMORY);
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("picked");
@@ -728,6 +754,9 @@ int main(void)
 	tcase_add_test(tcase, a_frame_that_does_not_say_how_much_is_in_it);
 	tcase_add_test(tcase, a_frame_that_is_cut);
 	tcase_add_loop_test(tcase, a_frame_that_lies, 0, sizeof(lies) / sizeof(lies[0]));
+#ifndef __SANITIZE_ADDRESS__
+	tcase_add_test(tcase, a_frame_without_memory_for_its_window);
+#endif
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
