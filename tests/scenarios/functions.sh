@@ -40,7 +40,7 @@ for one in many:
 print(*(one.getsockname()[1] for one in many), flush=True)
 signal.pause()' "$1" >"$work/ports" &
 	cleanup_fn "kill -KILL $!"
-	until_true 60 test -s "$work/ports" || fail "no ports"
+	until_true $patience test -s "$work/ports" || fail "no ports"
 }
 # needs_cluster: or this scenario is skipped.
 needs_cluster() {
@@ -83,14 +83,14 @@ END
 	nginx -p "$work" -c "$work/nginx.conf" -e "$work/nginx.log" &
 	server=$!
 	cleanup_fn "kill -KILL $server"
-	until_true 60 python3 -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2>/dev/null || fail "nginx does not answer"
+	until_true $patience python3 -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2>/dev/null || fail "nginx does not answer"
 }
 # serve_bucket FOLDER OPTION...: bucket_server.py of the folder, at 127.0.0.1:$port, whose pid is $server. Faults and counts are by `bucket`.
 serve_bucket() {
 	python3 "${top_srcdir:-.}/tests/scenarios/bucket_server.py" serve "$@" >"$work/bucket.port" 2>>"$work/bucket_server.log" &
 	server=$!
 	cleanup_fn "kill -KILL $server"
-	until_true 60 test -s "$work/bucket.port" || fail "bucket_server.py does not start"
+	until_true $patience test -s "$work/bucket.port" || fail "bucket_server.py does not start"
 	port=$(cat "$work/bucket.port")
 }
 bucket() { # bucket set NAME=VALUE..., counts [NAME], until NAME NUMBER
@@ -106,7 +106,7 @@ serve_s3() {
 	"$s3" serve s3 --config /dev/null --auth-key "$AWS_ACCESS_KEY_ID,$AWS_SECRET_ACCESS_KEY" --addr 127.0.0.1:0 "$1" 2>"$work/s3.log" &
 	server=$!
 	cleanup_fn "kill -KILL $server"
-	until_true 60 grep -q "Starting s3 server" "$work/s3.log" || fail "rclone does not serve: $(cat "$work/s3.log")"
+	until_true $patience grep -q "Starting s3 server" "$work/s3.log" || fail "rclone does not serve: $(cat "$work/s3.log")"
 	port=$(sed -n 's|.*http://127.0.0.1:\([0-9]*\)/.*|\1|p' "$work/s3.log")
 }
 # needs_buckets: or this scenario is skipped.
