@@ -36,6 +36,13 @@ int store_notice(struct store *store, int r)
 	return r;
 }
 
+int store_leave(struct store *store, int r)
+{
+	store_notice(store, r);
+	pthread_rwlock_unlock(&store->fence);
+	return r;
+}
+
 /* ---- opening and closing ---- */
 
 static void store_free(struct store *store)
@@ -163,8 +170,7 @@ static int get_from_disk(struct store *store, const uint8_t key[STORE_RECORD_KEY
 	if (store->db)
 		r = store_lmdb_get(store->db, STORE_LMDB_VALUES, &name, seal, STORE_RECORD_SEAL,
 				   buffer, room, ret_size);
-	pthread_rwlock_unlock(&store->fence);
-	return r;
+	return store_leave(store, r);
 }
 
 static int get_checked(struct store_group *group, uint64_t sample, uint8_t *buffer, size_t room,
@@ -186,13 +192,9 @@ static int get_checked(struct store_group *group, uint64_t sample, uint8_t *buff
 	case 0:
 	case STORE_LMDB_E_VALUE:
 		return STORE_E_DAMAGED;
-	case STORE_LMDB_E_DAMAGED:
-	case STORE_LMDB_E_AGAIN:
-		store_notice(group->store, r);
-		return STORE_E_NONE; /* that it is damaged is counted once, as set aside */
 	case STORE_LMDB_E_NONE:
 		return GET_GONE;
-	default:
+	default: /* that all of it is damaged is counted once, as set aside */
 		return STORE_E_NONE;
 	}
 }

@@ -326,12 +326,13 @@ void store_env_recover(struct store *store)
 	struct diag diag;
 	int r;
 
-	pthread_mutex_lock(&store->lock);
+	store_env_close(store);
+	pthread_mutex_lock(
+	    &store->lock); /* nobody is in there any more who would see more damage */
 	is_broken = store->is_broken;
 	is_early = is_broken && env_is_early(store);
 	store->is_broken = store->must_reopen = false;
 	pthread_mutex_unlock(&store->lock);
-	store_env_close(store);
 	r = env_begin_anew(store, is_broken, &diag);
 	if (r == 0 && is_early) { /* not as fast as it goes */
 		store_env_close(store);

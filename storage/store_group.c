@@ -163,11 +163,11 @@ int store_group_scan(struct store_group *group)
 		r = store->db ? store_lmdb_walk(store->db, STORE_LMDB_VALUES, &from, GROUP_STEP,
 						group_scan_each, &scan)
 			      : STORE_LMDB_E_NONE;
-		pthread_rwlock_unlock(&store->fence);
+		store_leave(store, r);
 	}
 	if (r == 0 || r == STORE_LMDB_E_NONE)
 		group_scanned(&scan);
-	return r == STORE_LMDB_E_NONE ? 0 : store_notice(store, r);
+	return r == STORE_LMDB_E_NONE ? 0 : r;
 }
 
 /* ---- handles ---- */

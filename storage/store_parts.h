@@ -108,8 +108,11 @@ struct store {
 };
 
 /* ---- store.c ---- */
-/* Somebody saw damage, or that LMDB must be opened anew: the writer will. Returns r. */
+/* Somebody saw damage, or that LMDB must be opened anew: the writer will. Under write_lock or fence, so that it is told
+ * of the environment that is there, and not of its successor. Returns r. */
 int store_notice(struct store *store, int r);
+/* A read in the environment ends, with r: notes that, and leaves the fence. Returns r. */
+int store_leave(struct store *store, int r);
 uint64_t store_now_s(void); /* of the unix epoch */
 
 /* ---- store_env.c: under write_lock ---- */

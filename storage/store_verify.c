@@ -53,7 +53,7 @@ static int verify_step(struct verify *v, const uint8_t *last)
 	if (v->store->db)
 		r = store_lmdb_walk(v->store->db, STORE_LMDB_VALUES, &key, VERIFY_STEP,
 				    verify_collect, v);
-	pthread_rwlock_unlock(&v->store->fence);
+	store_leave(v->store, r);
 	return r == STORE_LMDB_E_NONE ? 0 : r;
 }
 
@@ -78,7 +78,7 @@ static int verify_read(struct verify *v, size_t index, size_t *ret_size)
 	if (v->store->db)
 		r = store_lmdb_get(v->store->db, STORE_LMDB_VALUES, &key, seal, sizeof(seal),
 				   v->buffer, v->room, ret_size);
-	pthread_rwlock_unlock(&v->store->fence);
+	store_leave(v->store, r);
 	if (r ==
 	    STORE_LMDB_E_ROOM) /* another one was put in its place meanwhile, which was checked there */
 		return STORE_LMDB_E_NONE;
@@ -197,7 +197,7 @@ int store_verify(struct store *store, const struct store_progress *progress,
 	v->progress = progress;
 	v->total = state.values;
 	v->checked.groups = state.groups;
-	r = store_notice(store, verify_all(v));
+	r = verify_all(v);
 	if (r == 0 && progress && progress->tell)
 		progress->tell(progress->arg, v->done, v->done);
 	*ret = v->checked;

@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/philox.h"
-#include "storage/store_record.h"
+#include "storage/store_parts.h"
 
 #define LIMIT (4 << 20)
 #define SAMPLES 120
@@ -258,16 +260,22 @@ END_TEST
 
 static uint64_t zeroed_page;
 
-static void child_zeroed(bool is_suspect)
+static void zero_page(uint64_t page)
 {
 	static const uint8_t zeros[4096];
+
+	hold_scribble(&hold, DATA, page * 4096, zeros, sizeof(zeros));
+}
+
+static void child_zeroed(bool is_suspect)
+{
 	struct store_group *group;
 
 	hold.settings.suspect = is_suspect;
 	hold_open(&hold);
 	group = hold_group(&hold, 1, SAMPLES);
 	if (!is_suspect)
-		hold_scribble(&hold, DATA, zeroed_page * 4096, zeros, sizeof(zeros));
+		zero_page(zeroed_page);
 	for (unsigned turn = 0; turn < 2; turn++) {
 		for (uint64_t i = 0; i < SAMPLES; i++) {
 			if (hold_get(group, 1, i, size_of(i)) != 0)
@@ -294,6 +302,110 @@ START_TEST(test_pages_zeroed_while_it_is_open)
 	}
 	ck_assert_uint_gt(outcomes[WELL_ANEW],
 			  0); /* met, set aside, begun anew, all while it was open */
+}
+END_TEST
+
+/* ---- damage that two meet ---- */
+
+static _Thread_local bool is_late;
+static atomic_bool late_waits, late_is_over;
+
+int __real_store_lmdb_get(struct store_lmdb *db, enum store_lmdb_table table,
+			  const struct store_lmdb_key *key, uint8_t *head, size_t head_size,
+			  uint8_t *buffer, size_t room, size_t *ret_size);
+int __wrap_store_lmdb_get(struct store_lmdb *db, enum store_lmdb_table table,
+			  const struct store_lmdb_key *key, uint8_t *head, size_t head_size,
+			  uint8_t *buffer, size_t room, size_t *ret_size);
+
+static bool is_told(void)
+{
+	BASE_HOLD(&hold.store->lock);
+	return hold.store->is_broken;
+}
+
+/* Who is late has seen damage, and goes on when the writer begins to see to it, which somebody else told of. A writer
+ * that waits for all who are in there is not waited for. */
+int __wrap_store_lmdb_get(struct store_lmdb *db, enum store_lmdb_table table,
+			  const struct store_lmdb_key *key, uint8_t *head, size_t head_size,
+			  uint8_t *buffer, size_t room, size_t *ret_size)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+	const int r =
+	    __real_store_lmdb_get(db, table, key, head, head_size, buffer, room, ret_size);
+	bool was_told = false;
+
+	if (!is_late || r != STORE_LMDB_E_DAMAGED)
+		return r;
+	late_waits = true;
+	for (unsigned i = 0; i < 500 && !(was_told && !is_told()); i++) {
+		was_told = was_told || is_told();
+		nanosleep(&step, NULL);
+	}
+	return r;
+}
+
+static bool is_there(void *arg)
+{
+	(void)arg;
+	return late_waits || late_is_over;
+}
+
+static bool takes_values(void *arg)
+{
+	struct store_group *group = arg;
+
+	hold_put(group, 2, 0, 1000);
+	store_flush(hold.store);
+	return hold_get(group, 2, 0, 1000) == 0;
+}
+
+static void get_all(struct store_group *group)
+{
+	for (uint64_t i = 0; i < SAMPLES; i++)
+		hold_get(group, 1, i, size_of(i));
+}
+
+static void *get_late(void *arg)
+{
+	is_late = true;
+	get_all(arg);
+	late_is_over = true;
+	return NULL;
+}
+
+/* What was begun anew is not blamed for what somebody saw before. */
+static void child_of_two(bool is_suspect)
+{
+	struct store_group *group, *other;
+	pthread_t late;
+
+	hold.settings.suspect = is_suspect;
+	hold_open(&hold);
+	group = hold_group(&hold, 1, SAMPLES);
+	other = hold_group(&hold, 2, SAMPLES);
+	if (!is_suspect)
+		zero_page(zeroed_page);
+	late_waits = late_is_over = false;
+	ck_assert_int_eq(pthread_create(&late, NULL, get_late, group), 0);
+	hold_until(is_there, NULL);
+	get_all(group);
+	ck_assert_int_eq(pthread_join(late, NULL), 0);
+	hold_until(takes_values, other);
+	ck_assert_uint_le(hold_state(&hold).set_aside, 1);
+	store_group_close(group);
+	store_group_close(other);
+}
+
+START_TEST(test_damage_that_two_meet)
+{
+	unsigned outcomes[CRASHED + 1] = {0};
+
+	for (zeroed_page = 2; zeroed_page < pristine_size / 4096 && outcomes[WELL_ANEW] == 0;
+	     zeroed_page++) {
+		restore_pristine();
+		outcomes[use_twice(child_of_two)]++;
+	}
+	ck_assert_uint_gt(outcomes[WELL_ANEW], 0);
 }
 END_TEST
 
@@ -482,15 +594,6 @@ static void fill_raw(void)
 	mdb_env_close(env);
 }
 
-static bool has_room_again(void *arg)
-{
-	struct store_group *group = arg;
-
-	hold_put(group, 2, 0, 1000);
-	store_flush(hold.store);
-	return hold_get(group, 2, 0, 1000) == 0;
-}
-
 /* Nothing can be written, not even what deletes; the store finds a way out, if only by beginning anew. */
 START_TEST(test_full_to_the_last_page)
 {
@@ -500,7 +603,7 @@ START_TEST(test_full_to_the_last_page)
 	hold_open(&hold);
 	group = hold_group(&hold, 2, SAMPLES);
 	store_group_worth(group, 1000);
-	hold_until(has_room_again, group);
+	hold_until(takes_values, group);
 	ck_assert_uint_le(hold_state(&hold).set_aside, 1);
 	ck_assert_uint_le(hold_bytes(&hold, DATA), LIMIT);
 	store_group_close(group);
@@ -622,7 +725,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("store_damage");
-	TCase *damage = tcase_create("damage"), *killed = tcase_create("killed");
+	TCase *damage = tcase_create("damage"), *two = tcase_create("two");
+	TCase *killed = tcase_create("killed");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
@@ -642,6 +746,9 @@ int main(void)
 	tcase_add_test(damage, test_set_aside);
 	tcase_add_test(damage, test_full_to_the_last_page);
 	suite_add_tcase(suite, damage);
+	tcase_add_checked_fixture(two, setup, teardown);
+	tcase_add_test(two, test_damage_that_two_meet);
+	suite_add_tcase(suite, two);
 	tcase_add_checked_fixture(killed, setup, teardown);
 	tcase_add_test(killed, test_killed_while_it_writes);
 	suite_add_tcase(suite, killed);
