@@ -171,7 +171,7 @@ def query(own, expression):
 def dashboard_queries(path):
     for panel in json.load(open(path))["panels"]:
         for target in panel.get("targets", []):
-            expression = target["expr"].replace("$instance", ".*").replace("$__rate_interval", "10s")
+            expression = target["expr"].replace("$instance", ".*").replace("$__rate_interval", "1m")
             assert "$" not in expression, expression
             yield panel["title"], expression
 
@@ -183,7 +183,7 @@ def check_prometheus(port, folder, documents):
     process, own = start_prometheus(port, folder, rules)
     try:
         until("Prometheus does not scrape", lambda: query(own, "count_over_time(oneaccess_job_active[1m]) >= 5"))
-        assert query(own, "up")[0]["value"][1] == "1"
+        until("Prometheus does not reach it", lambda: query(own, "up == 1"))
         if "--peers" in sys.argv:
             until("the other node is not met", lambda: query(own, "count_over_time(oneaccess_peer_open[1m]) >= 5"))
         asked = 0
@@ -191,11 +191,13 @@ def check_prometheus(port, folder, documents):
             asked += 1
             # A private accessd has no tenants; a build without a cluster has no peers.
             left_out = "tenant" in expression or ("_peer_" in expression and "--peers" not in sys.argv)
-            if not query(own, expression) and not left_out:
-                fail(f'the panel "{title}" is empty: {expression}')
+            if left_out:
+                query(own, expression)
+            else:  # a machine with much to do has a scrape now and then
+                until(f'the panel "{title}" is empty: {expression}', lambda: query(own, expression))
         assert asked > 30, asked
-        assert float(query(own, "sum(rate(oneaccess_samples_delivered_total[10s]))")[0]["value"][1]) > 0
-        saved = float(query(own, "oneaccess_saved_samples / oneaccess_samples_delivered_total")[0]["value"][1])
+        until("no samples are delivered", lambda: query(own, "sum(rate(oneaccess_samples_delivered_total[1m])) > 0"))
+        saved = float(until("nothing is saved", lambda: query(own, "oneaccess_saved_samples / oneaccess_samples_delivered_total"))[0]["value"][1])
         assert 0.2 < saved < 0.6, f"two jobs that share save {saved}, not about a half"
 
         def groups():

@@ -292,11 +292,13 @@ class NodesTest(DaemonCase):
     def made(self):
         return sum(json.loads(_core.Client(path).status())["node"]["samples_preprocessed"] for path in self.sockets)
 
-    @staticmethod
-    def free_port():
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            return str(free.getsockname()[1])
+    def free_port(self):
+        """Its socket stays, and never listens: nobody else gets it, and who listens with SO_REUSEADDR, as torch does, has it."""
+        held = socket.socket()
+        self.addCleanup(held.close)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        return str(held.getsockname()[1])
 
     def run_all(self, commands):
         """Of (which node, words, variables): lists that their programs print."""
