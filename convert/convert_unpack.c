@@ -27,7 +27,6 @@
 #include "storage/source/source_shards.h"
 
 #define UNPACK_LOOK_MS 20
-#define UNPACK_COPY ".packed"
 #define UNPACK_PART (UINT64_C(64) << 20) /* of an object: some questions at once */
 
 extern char **environ;
@@ -226,10 +225,18 @@ static int add_plain(struct unpack *unpack, const char *name, const char *plain)
 		   : 0;
 }
 
-/* What is unpacked: the shard, or of an object a copy without a name. A descriptor, or -1 with diag. */
-static int open_packed(struct unpack *unpack, const char *name)
+/* Of an object that is unpacked, beside what that makes. */
+static const char *copy_name(unsigned slot, char ret[24])
+{
+	snprintf(ret, 24, ".packed-%u", slot);
+	return ret;
+}
+
+/* What is unpacked: the shard, or of an object the slot's copy. A descriptor, or -1 with diag. */
+static int open_packed(struct unpack *unpack, unsigned slot, const char *name)
 {
 	_cleanup_close_ int fd = source_open_shard(unpack->dataset, name), copy = -1;
+	char text[24];
 
 	if (fd < 0) {
 		unpack_fail_errno(unpack, name, "cannot be opened", -fd);
@@ -237,8 +244,9 @@ static int open_packed(struct unpack *unpack, const char *name)
 	}
 	if (!unpack->dataset->bucket)
 		return base_take_fd(&fd);
-	copy = openat(unpack->folder_fd, UNPACK_COPY, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (copy < 0 || unlinkat(unpack->folder_fd, UNPACK_COPY, 0) < 0) {
+	copy = openat(unpack->folder_fd, copy_name(slot, text),
+		      O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (copy < 0) {
 		unpack_fail_errno(unpack, name, "cannot be written beside the target", errno);
 		return -1;
 	}
@@ -264,7 +272,7 @@ static int start(struct unpack *unpack, unsigned slot)
 		    unpack, name,
 		    "is compressed in a way that convert does not read (it reads gzip "
 		    "and zstd): unpack it (bunzip2, unxz) and give the plain one");
-	from = open_packed(unpack, name);
+	from = open_packed(unpack, slot, name);
 	if (from < 0)
 		return CONVERT_FAILED;
 	to = openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -278,10 +286,25 @@ static int start(struct unpack *unpack, unsigned slot)
 	return unpack_fail_errno(unpack, name, "cannot be unpacked", r);
 }
 
-static int judge(struct unpack *unpack, size_t number, int status)
+/* It was plain already: the object's copy is what was to be made, a file's is a link. */
+static int keep_plain(struct unpack *unpack, unsigned slot, const char *name)
 {
-	const char *name = unpack->names.name[number];
-	char plain[NAME_MAX + 1];
+	char plain[NAME_MAX + 1], text[24];
+
+	plain_name(unpack, unpack->child[slot].name, plain);
+	if (!unpack->dataset->bucket) {
+		unlinkat(unpack->folder_fd, plain, 0);
+		return add_plain(unpack, name, plain);
+	}
+	return renameat(unpack->folder_fd, copy_name(slot, text), unpack->folder_fd, plain) < 0
+		   ? unpack_fail_errno(unpack, name, "cannot be renamed", errno)
+		   : 0;
+}
+
+static int judge(struct unpack *unpack, unsigned slot, int status)
+{
+	const char *name = unpack->names.name[unpack->child[slot].name];
+	char text[24];
 	static const char *const why[] = {
 	    [UNPACK_E_DAMAGED] = "is damaged: it cannot be unpacked; copy it anew",
 	    [UNPACK_E_CUT] = "ends within its compressed data: it is cut; copy it anew",
@@ -298,6 +321,9 @@ static int judge(struct unpack *unpack, size_t number, int status)
 	};
 	unsigned code;
 
+	if (WIFEXITED(status) && WEXITSTATUS(status) == UNPACK_E_PLAIN)
+		return keep_plain(unpack, slot, name);
+	unlinkat(unpack->folder_fd, copy_name(slot, text), 0); /* of an object */
 	if (WIFSIGNALED(status))
 		return unpack_fail(unpack, name,
 				   "ended the process that unpacked it: it is damaged, "
@@ -305,10 +331,6 @@ static int judge(struct unpack *unpack, size_t number, int status)
 	code = (unsigned)WEXITSTATUS(status);
 	if (code == 0)
 		return 0;
-	if (code == UNPACK_E_PLAIN && plain_name(unpack, number, plain)) {
-		unlinkat(unpack->folder_fd, plain, 0);
-		return add_plain(unpack, name, plain);
-	}
 	return unpack_fail(unpack, name,
 			   code < BASE_ARRAY_LEN(why) && why[code] ? why[code]
 								   : "cannot be unpacked");
@@ -330,7 +352,7 @@ static int look_after(struct unpack *unpack, unsigned slot, bool *ret_idle)
 		unpack->child[slot].pid = 0;
 		unpack->done++;
 		r = ended < 0 ? unpack_fail_errno(unpack, name, "cannot be unpacked", errno)
-			      : judge(unpack, unpack->child[slot].name, status);
+			      : judge(unpack, slot, status);
 		*ret_idle = false;
 	}
 	if (!r && unpack->next < unpack->names.n) {

@@ -122,6 +122,13 @@ stop_accessd
 "$ctl" convert "$work/store/bucket/packed" "$work/here.oads" >"$work/said" 2>&1 || fail "convert here: $(cat "$work/said")"
 "$ctl" convert s3://bucket/packed "$work/there.oads" >"$work/said" 2>&1 || fail "convert of compressed shards: $(cat "$work/said")"
 cmp "$work/here.oads" "$work/there.oads" || fail "convert of compressed shards writes something else"
+# Of shards that turn out to be plain the copy that was looked into is kept: the listing, and each byte once.
+"$ctl" convert "$work/store/bucket/arrayrecord" "$work/here.oads" --force >"$work/said" 2>&1 || fail "convert here: $(cat "$work/said")"
+bucket set clear=
+"$ctl" convert s3://bucket/arrayrecord "$work/there.oads" --force >"$work/said" 2>&1 || fail "convert of ArrayRecord: $(cat "$work/said")"
+cmp "$work/here.oads" "$work/there.oads" || fail "convert of ArrayRecord writes something else"
+[ "$(bucket counts bytes)" = "$(size_of "$work/store/bucket/arrayrecord")" ] ||
+	fail "convert read $(bucket counts bytes) bytes of plain shards of $(size_of "$work/store/bucket/arrayrecord")"
 for what in packed data; do
 	rm -f "$work/here.oads"
 	"$ctl" convert "$work/store/bucket/$what" "$work/here.oads" >"$work/said" 2>&1 || fail "convert here: $(cat "$work/said")"
