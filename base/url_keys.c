@@ -4,7 +4,8 @@
  * What decides with which credentials, and by which way, an access-bucket that is started here would read: variables, and what is in
  * the files that they or the user's home name. All stores' are taken together: a variable of another store is rarely another for
  * two jobs, and then costs a start. A web server is asked with none of them, and a store with few where it is asked as anybody.
- * The names of files are no part of it, as a container has other ones.
+ * The names of files are no part of it, as a container has other ones. Nor is a token that proves who AWS_ROLE_ARN or
+ * AZURE_CLIENT_ID names: each pod has another one of those, and it is another each hour.
  */
 
 #include "base/url.h"
@@ -60,19 +61,20 @@ static const struct {
 };
 
 static const struct {
-	const char *variable, *below; /* the file; or below what folder */
+	const char *variable,
+	    *below; /* the file; or below what folder; NULL: only that it is set */
 	enum url_keys_use use;
 } url_keys_files[] = {
     {"AWS_SHARED_CREDENTIALS_FILE", "", URL_KEYS_STORE},
     {"AWS_CONFIG_FILE", "", URL_KEYS_STORE},
     {"HOME", "/.aws/credentials", URL_KEYS_STORE},
     {"HOME", "/.aws/config", URL_KEYS_STORE},
-    {"AWS_WEB_IDENTITY_TOKEN_FILE", "", URL_KEYS_LOGIN},
+    {"AWS_WEB_IDENTITY_TOKEN_FILE", NULL, URL_KEYS_LOGIN},
     {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "", URL_KEYS_LOGIN},
     {"GOOGLE_APPLICATION_CREDENTIALS", "", URL_KEYS_LOGIN},
     {"CLOUDSDK_CONFIG", "/application_default_credentials.json", URL_KEYS_LOGIN},
     {"HOME", "/.config/gcloud/application_default_credentials.json", URL_KEYS_LOGIN},
-    {"AZURE_FEDERATED_TOKEN_FILE", "", URL_KEYS_LOGIN},
+    {"AZURE_FEDERATED_TOKEN_FILE", NULL, URL_KEYS_LOGIN},
     {"HF_TOKEN_PATH", "", URL_KEYS_LOGIN},
     {"HF_HOME", "/token", URL_KEYS_LOGIN},
     {"XDG_CACHE_HOME", "/huggingface/token", URL_KEYS_LOGIN},
@@ -130,6 +132,10 @@ int url_keys(const char *text, const char *file, bool is_anonymous, struct hash_
 
 		if (!value || !*value || url_keys_files[i].use < use)
 			continue;
+		if (!url_keys_files[i].below) {
+			hash_add_u64(hash, BASE_ARRAY_LEN(url_keys_said) + i);
+			continue;
+		}
 		if (asprintf(&path, "%s%s", value, url_keys_files[i].below) < 0) {
 			path = NULL;
 			return -ENOMEM;

@@ -327,11 +327,15 @@ static void write_notes(void)
 		folder_error("its notes cannot be written");
 }
 
-/* The files that they are in may have others by now: a job that has those as well is alike. */
-static void renew_keys(void)
+/* The files that they are in may have others by now: a job that has those as well is alike. Nobody is like one that is refused:
+ * who comes tries his own. */
+static void say_keys(bool are_new, bool are_good)
 {
-	find_keys();
-	if (!put_file(BUCKET_KEYS, &bucket.keys, sizeof(bucket.keys), ""))
+	static const struct hash_id nobody;
+
+	if (are_new)
+		find_keys();
+	if (!put_file(BUCKET_KEYS, are_good ? &bucket.keys : &nobody, sizeof(nobody), ""))
 		log_line(LOG_LEVEL_WARN, "keys", "why=\"%s\"", strerror(errno));
 }
 
@@ -415,7 +419,7 @@ static void serve(void)
 	place.provider = bucket.lister.provider;
 	place.listen_fd = bucket.listen_fd;
 	place.log_fd = bucket.log_fd;
-	place.renewed = renew_keys;
+	place.keys = say_keys;
 	place.keep_ns = bucket.arguments.keep_s * 1000000000;
 	r = errand_start(&bucket.lister, tree, &place.errand);
 	r = r ? r : door_new(&place, &door);

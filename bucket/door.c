@@ -239,8 +239,8 @@ static void on_errand(struct door *door)
 	const unsigned renewals = door->state.renewals;
 
 	errand_take(door->place.errand, &door->state);
-	if (door->state.renewals != renewals)
-		door->place.renewed();
+	if (door->state.renewals != renewals || door->state.listings != listings)
+		door->place.keys(door->state.renewals != renewals, !door->state.error);
 	if (door->state.mends != mends)
 		fetch_mended(door->fetch, door->state.mended, door->state.mend_diag.text);
 	if (door->state.listings != listings)

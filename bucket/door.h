@@ -11,8 +11,9 @@ struct door_place {
 	void *provider;
 	struct errand *errand;
 	int listen_fd, log_fd;
-	uint64_t keep_ns;      /* after the last job went */
-	void (*renewed)(void); /* credentials may be others now */
+	uint64_t keep_ns; /* after the last job went */
+	/* They may be others now; a list was given for them, or refused. */
+	void (*keys)(bool are_new, bool are_good);
 };
 
 /* listen_fd is the door's. 0, negative errno. */

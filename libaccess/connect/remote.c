@@ -15,7 +15,7 @@
  * it is used only if it is ours alone. $ACCESS_BUCKETS names another folder.
  *
  * One that is there with other credentials than ours is as good as none when a data set is opened: it is supplanted. A job that
- * runs already goes on with whoever is there, unless the store lists nothing for that one: then with its own.
+ * runs already goes on with whoever is there. Whom another's credentials are refused for asks with its own, once.
  *
  * The library has no thread, so that access-bucket ended is seen where a job waits: there it is started again. Readers wait
  * for that.
@@ -219,6 +219,7 @@ static int remote_spawn(struct remote *remote, struct diag *diag)
 		    "OneAccess that was configured with it",
 		    remote->url.text, program, strerrordesc_np(-r));
 	remote->state = REMOTE_STARTING;
+	remote->is_own = true;
 	remote->wake_ns = remote->spawn.wake_ns;
 	return REMOTE_AGAIN;
 }
@@ -424,8 +425,9 @@ static int remote_hear(struct remote *remote, const struct bucket_news *news, st
 		base_quote(text, remote->last.text, sizeof(remote->last.text));
 		if (remote->state == REMOTE_READY)
 			return REMOTE_PROGRESS; /* it goes on, or ends */
-		if (remote->is_moved) {         /* not by its own credentials: as if it came now */
-			remote->is_moved = remote->is_open = false;
+		if (!remote->is_own) {          /* by another's credentials: as if it came now */
+			remote->is_own = true;
+			remote->is_open = false;
 			base_close(&remote->sock);
 			remote->state = REMOTE_IDLE;
 			return REMOTE_PROGRESS;
@@ -436,10 +438,10 @@ static int remote_hear(struct remote *remote, const struct bucket_news *news, st
 	if (news->what == BUCKET_READY) {
 		remote->state = REMOTE_READY;
 		remote->is_open = true;
-		remote->is_moved = false;
+		remote->is_own = false;
 	}
 	if (news->what == BUCKET_MOVED) {
-		remote->is_moved = true;
+		remote->is_own = false;
 		base_close(&remote->sock);
 		remote->state = REMOTE_IDLE;
 	}

@@ -392,6 +392,25 @@ class ServeTest(unittest.TestCase):
         for kept in ("keys", "oneaccess-bucket", "log"):
             self.assertNotIn(b"new", (self.work / "folder" / kept).read_bytes().replace(b"renewed", b""))
 
+    def test_refused_credentials(self):
+        """One that is refused is like nobody: who comes with what seemed to be the same is served with that."""
+        self.fill()
+        self.server.token = "old"
+        self.job("/set/", "token=old", HF_TOKEN="same")
+        was, keys, reader = self.pid(), self.work / "folder" / "keys", self.peer(Reader(self.folder))
+        before = keys.read_bytes()
+        self.start("/set/", "token=new", HF_TOKEN="same")
+        self.assertEqual(self.pid(), was)
+        self.server.put("set/0/0.bin", b"another one")  # so it is listed anew
+        self.assertEqual(reader.read("0/0.bin", 3, 5)[0][0], CHANGED)
+        self.server.token = "new"
+        self.assertEqual(self.peer(Job(self.folder)).wait()[0], REFUSED)
+        self.assertEqual(keys.read_bytes(), bytes(32))
+        _, news = self.job("/set/", "token=new", HF_TOKEN="same")
+        self.assertEqual(news[0], READY)
+        self.assertNotEqual(self.pid(), was)
+        self.assertEqual(keys.read_bytes(), before)
+
     def test_other_credentials_of_no_bytes(self):
         """What is listed without bytes is not tried, and keeps nobody away."""
         self.server.put("set/a", b"")

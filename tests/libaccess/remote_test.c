@@ -58,10 +58,22 @@ static void make_data(const char *files)
 	}
 }
 
+/* NULL: nobody's. */
+static void write_keys(const char *text)
+{
+	FILE *file = fopen("keys", "we");
+	struct hash_id keys = {{0}};
+
+	if (!file || (text && url_keys(text, NULL, false, &keys)) ||
+	    fwrite(&keys, sizeof(keys), 1, file) != 1 || fclose(file))
+		_exit(10);
+}
+
 /* A watcher has come; or another access-bucket, to take its place: false. */
 static bool greet(int sock)
 {
 	struct bucket_head head;
+	static unsigned served;
 	uint64_t objects = 0;
 	const ssize_t n = recv(sock, &head, sizeof(head), 0);
 
@@ -83,7 +95,8 @@ static bool greet(int sock)
 		     "s3://no/such: there is no such bucket: look at its name");
 		_exit(6);
 	}
-	if (does("denies")) {
+	if (does("denies") || (does("one") && served++)) {
+		write_keys(NULL);
 		tell(sock, BUCKET_REFUSED, 0, "s3://b: AccessDenied");
 		return true;
 	}
@@ -104,16 +117,6 @@ static void supplant(const struct sockaddr_un *address)
 	if (connect(sock, (const struct sockaddr *)address, sizeof(*address)) == 0 &&
 	    send(sock, &yield, sizeof(yield), MSG_NOSIGNAL) == sizeof(yield))
 		(void)!recv(sock, &end, 1, 0);
-}
-
-static void write_keys(const char *text)
-{
-	FILE *file = fopen("keys", "we");
-	struct hash_id keys;
-
-	if (!file || url_keys(text, NULL, false, &keys) ||
-	    fwrite(&keys, sizeof(keys), 1, file) != 1 || fclose(file))
-		_exit(10);
 }
 
 static void serve(int listener)
@@ -408,6 +411,16 @@ START_TEST(credentials_differ)
 	setenv("HF_TOKEN_PATH", other, 1);
 	ck_assert(!are_alike(before, keys_of(NULL)));
 	unsetenv("HF_TOKEN_PATH");
+	before = keys_of(NULL);
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", file, 1); /* it proves who AWS_ROLE_ARN is */
+	ck_assert(!are_alike(before, keys_of(NULL)));
+	before = keys_of(NULL);
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", other, 1);
+	ck_assert(are_alike(before, keys_of(NULL)));
+	setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/other", 1);
+	ck_assert(!are_alike(before, keys_of(NULL)));
+	unsetenv("AWS_ROLE_ARN");
+	unsetenv("AWS_WEB_IDENTITY_TOKEN_FILE");
 	before = keys_of(NULL);
 	setenv("AZURE_STORAGE_KEY", "one", 1);
 	ck_assert(!are_alike(before, keys_of(NULL)));
@@ -851,6 +864,27 @@ START_TEST(a_job_that_went_over_in_vain_asks_itself)
 }
 END_TEST
 
+/* So does one that comes with what seemed to be the same, once. */
+START_TEST(who_is_refused_by_another_asks_itself)
+{
+	const struct oa_options options = options_of("s3://b/train");
+	struct oa_stream *first;
+	char starts[512];
+	struct fake fake;
+
+	begin(&fake, "one", "a b");
+	first = open_url(&fake, "s3://b/train");
+	setenv("FAKE_BUCKET", _i ? "denies" : "", 1);
+	if (_i)
+		refuses(&fake, &options, OA_E_DATASET, "AccessDenied");
+	else
+		oa_close(open_url(&fake, "s3://b/train"));
+	ck_assert_uint_eq(read_starts(starts, sizeof(starts)), 2);
+	oa_close(first);
+	end(&fake);
+}
+END_TEST
+
 /* ---- it dies ---- */
 
 static void kill_bucket(const char *dataset)
@@ -954,6 +988,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, another_folder_may_be_named);
 	tcase_add_test(tcase, newer_credentials_are_taken);
 	tcase_add_loop_test(tcase, a_job_that_went_over_in_vain_asks_itself, 0, 2);
+	tcase_add_loop_test(tcase, who_is_refused_by_another_asks_itself, 0, 2);
 	tcase_add_loop_test(tcase, another_is_started, 0, 2);
 	tcase_add_test(tcase, one_that_does_not_come_back_ends_the_job);
 }
