@@ -35,7 +35,7 @@
 #define MAIN_LOG "log"
 
 static const char main_usage[] =
-    "access-bucket [--keep SECONDS] FOLDER URL [KEY=VALUE ...]\n"
+    "access-bucket [--again] [--keep SECONDS] FOLDER URL [KEY=VALUE ...]\n"
     "    makes FOLDER a folder of placeholders of what is below URL, and serves its bytes to\n"
     "    access-reader, in the background, until SECONDS (30) after the last job has gone\n"
     "access-bucket --list URL [KEY=VALUE ...]\n"
@@ -43,10 +43,10 @@ static const char main_usage[] =
     "Jobs start it by themselves where a data set is a URL: access-bucket(8)\n";
 
 struct arguments {
-	bool is_list;
+	bool is_list, is_again;
 	uint64_t keep_s;
 	const char *folder, *url;
-	struct bucket_option option[MAIN_MOST_OPTIONS];
+	struct bucket_option option[MAIN_MOST_OPTIONS + 1];
 	struct bucket_options options;
 };
 
@@ -119,6 +119,7 @@ static const char *take_url(char *text)
 static void parse(int argc, char **argv, struct arguments *ret)
 {
 	static const struct option options[] = {
+	    {"again", no_argument, NULL, 'a'},
 	    {"help", no_argument, NULL, 'h'},
 	    {"keep", required_argument, NULL, 'k'},
 	    {"list", no_argument, NULL, 'l'},
@@ -134,6 +135,8 @@ static void parse(int argc, char **argv, struct arguments *ret)
 			usage(0);
 		else if (letter == 'l')
 			ret->is_list = true;
+		else if (letter == 'a')
+			ret->is_again = true;
 		else if (letter != 'k' ||
 			 !base_parse_number(&text, MAIN_MOST_KEEP_S, &ret->keep_s) || *text)
 			usage(2);
@@ -148,7 +151,18 @@ static void parse(int argc, char **argv, struct arguments *ret)
 
 /* ---- what both ways begin with ---- */
 
-static void open_place(void)
+/* What runs shall go on with what it was opened with. */
+static void keep_commit(struct bucket_options *options)
+{
+	static char commit[80];
+	_cleanup_close_ int fd =
+	    openat(bucket.folder_fd, BUCKET_COMMIT, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, commit, sizeof(commit) - 1) > 0)
+		bucket.arguments.option[options->n++] = (struct bucket_option){"commit", commit};
+}
+
+static void open_place(bool is_again)
 {
 	struct diag diag = {""};
 	const struct arguments *arguments = &bucket.arguments;
@@ -158,6 +172,8 @@ static void open_place(void)
 	    bucket_options_check(&arguments->options, bucket.url.ops, &diag) ||
 	    key_scope_of(bucket.url.path, &lister->scope, &diag) || http_prepare(&diag))
 		fatal(&diag);
+	if (is_again)
+		keep_commit(&bucket.arguments.options);
 	lister->url = &bucket.url;
 	if (http_new(&lister->http))
 		main_fail("there is no memory");
@@ -265,7 +281,7 @@ static void supplant(int fd)
 	struct pollfd gone = {.fd = fd};
 	struct diag diag = {""};
 
-	open_place();
+	open_place(true);
 	if (lister_try(&bucket.lister, &diag))
 		fatal(&diag);
 	if (send(fd, &yield, sizeof(yield), MSG_NOSIGNAL) != sizeof(yield))
@@ -321,8 +337,10 @@ static void write_notes(void)
 {
 	const struct bucket_note note = {.magic = BUCKET_MAGIC,
 					 .url_bytes = (uint32_t)strlen(bucket.url.text)};
+	const struct provider_ops *ops = bucket.url.ops;
 
 	if (!put_file(BUCKET_KEYS, &bucket.keys, sizeof(bucket.keys), "") ||
+	    (ops->commit && !put_file(BUCKET_COMMIT, "", 0, ops->commit(bucket.lister.provider))) ||
 	    !put_file(BUCKET_NOTE, &note, sizeof(note), bucket.url.text))
 		folder_error("its notes cannot be written");
 }
@@ -431,6 +449,7 @@ static void serve(void)
 	door_serve(door);
 	/* The note stays: what is in data has no bytes, whoever looks. */
 	unlinkat(bucket.folder_fd, BUCKET_KEYS, 0);
+	unlinkat(bucket.folder_fd, BUCKET_COMMIT, 0);
 	unlinkat(bucket.folder_fd, BUCKET_SOCKET, 0);
 	door_free(door);
 	log_line(LOG_LEVEL_INFO, "ends", "url=\"%s\"", BASE_QUOTED(bucket.url.place, 256));
@@ -465,7 +484,7 @@ int main(int argc, char **argv)
 	if (bucket.arguments.is_list) {
 		prctl(PR_SET_DUMPABLE, 0);
 		log_init("access-bucket", LOG_LEVEL_ERROR);
-		open_place();
+		open_place(false);
 		print_list();
 	}
 	close_range(3, ~0U, 0); /* the job's */
@@ -475,7 +494,7 @@ int main(int argc, char **argv)
 	find_keys();
 	lock_folder();
 	if (!bucket.url.ops)
-		open_place();
+		open_place(bucket.arguments.is_again);
 	serve();
 	_exit(0); /* with the other thread, wherever that is */
 }

@@ -3,7 +3,8 @@
 /*
  * Data sets of the Hugging Face Hub: hf://datasets/ORG/NAME[@REVISION]/path. A revision is a branch, a tag, a commit,
  * refs/pr/N or refs/convert/NAME, with "/" or "%2F"; main without one. It is looked up once, when access-bucket begins, so
- * that all that is read is of one commit: a later commit is seen by jobs that begin when access-bucket has ended, behind the last one.
+ * that all that is read is of one commit, also by an access-bucket that takes its place: a later one is seen by jobs that begin
+ * when the last one has ended, behind the last job.
  *
  * An object's tag is its hash in git, or in LFS where its bytes are there: it is the same in each commit that has the same
  * bytes. An answer comes from the Hub or, by a redirection, from a CDN with an ETag of its own, so no answer is compared with
@@ -291,16 +292,18 @@ static int hf_ask_commit(struct hf *hf, const char *repo, struct http *http,
 	return r == 0 ? http_ask(http, &request, HF_MOST_ANSWER, ret, diag) : r;
 }
 
-static int hf_set_commit(struct hf *hf, struct http *http, struct diag *diag)
+static int hf_set_commit(struct hf *hf, const struct bucket_options *options, struct http *http,
+			 struct diag *diag)
 {
+	const char *found = bucket_option(options, "commit"), *known = found ? found : hf->revision;
 	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	_cleanup_free_ char *repo = http_escape(hf->repo, "/");
 	int r;
 
 	if (!repo)
 		return -ENOMEM;
-	if (hf_is_commit(hf->revision)) {
-		snprintf(hf->commit, sizeof(hf->commit), "%s", hf->revision);
+	if (hf_is_commit(known)) {
+		snprintf(hf->commit, sizeof(hf->commit), "%s", known);
 		return 0;
 	}
 	r = hf_ask_commit(hf, repo, http, &answer, diag);
@@ -330,7 +333,7 @@ static int hf_open(const struct bucket_url *url, const struct bucket_options *op
 			      "https:// URL as the endpoint, or say anonymous=1",
 			      BASE_QUOTED(hf->endpoint, 200), BASE_QUOTED(hf->origin, 200));
 	if (r == 0)
-		r = hf_set_commit(hf, http, diag);
+		r = hf_set_commit(hf, options, http, diag);
 	if (r == 0)
 		*ret = base_take_ptr(hf);
 	return r;
@@ -506,6 +509,11 @@ static int hf_request(void *self, const char *method, const char *name, struct h
 		       : hf_url(hf, "", "resolve", hf_behind(hf, name), "", ret);
 }
 
+static const char *hf_commit(const void *self)
+{
+	return ((const struct hf *)self)->commit;
+}
+
 static void hf_landed(void *self, const char *name, const char *url)
 {
 	hf_landings_put(((struct hf *)self)->landings, name, url);
@@ -538,6 +546,7 @@ const struct provider_ops provider_hf = {
     .listed = hf_listed,
     .request = hf_request,
     .sign = hf_sign,
+    .commit = hf_commit,
     .landed = hf_landed,
     .refused = hf_refused,
     .renew = hf_renew,

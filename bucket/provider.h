@@ -77,6 +77,8 @@ struct provider_ops {
 	 * credentials), it is worth one more try; 0: nothing can be done: ret_diag says what was asked, what the server said and how to mend it. */
 	int (*refused)(void *self, struct http *http, const struct http_answer *answer,
 		       const char *name, struct diag *ret_diag);
+	/* NULL, or: which commit all that it reads is of, as open() has found out. Who takes its place has it as the option "commit". */
+	const char *(*commit)(const void *self);
 	/* NULL, or: a good answer of an object came from there, by redirections. Any thread. */
 	void (*landed)(void *self, const char *name, const char *url);
 	/* Before credentials expire: in a thread that may wait. Seconds until it is to be called again; 0: never. */

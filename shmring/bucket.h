@@ -9,6 +9,7 @@
  *	FOLDER/oneaccess-bucket   the note: a struct bucket_note, and the URL behind it; it stays when access-bucket has ended
  *	FOLDER/socket             SOCK_SEQPACKET, where access-bucket listens
  *	FOLDER/keys               32 bytes: url_keys() (base/url.h) of the access-bucket that listens; 0 where it is refused
+ *	FOLDER/commit             of a data set that has commits: the one that it reads
  *	FOLDER/data/              a placeholder for each object: a sparse file of the object's size, whose time of change
  *	                          is the object's tag. It has no bytes and is never read: readers open it with O_PATH.
  *
@@ -39,6 +40,7 @@
 #define BUCKET_SOCKET "socket"
 #define BUCKET_DATA "data"
 #define BUCKET_KEYS "keys"
+#define BUCKET_COMMIT "commit"
 #define BUCKET_MAGIC UINT64_C(0x314b4342214f4121)
 #define BUCKET_MOST_ASKS 64
 #define BUCKET_MOST_NAME 1024 /* below FOLDER/data; S3 has no longer keys */

@@ -195,8 +195,8 @@ static void remote_program(char *ret, size_t size)
 
 static int remote_spawn(struct remote *remote, struct diag *diag)
 {
-	_cleanup_free_ char **arguments = calloc(remote->url.n_access + 4, sizeof(*arguments));
-	char program[REMOTE_PATH];
+	_cleanup_free_ char **arguments = calloc(remote->url.n_access + 5, sizeof(*arguments));
+	char program[REMOTE_PATH], again[] = "--again";
 	size_t n = 0;
 	int r;
 
@@ -204,6 +204,8 @@ static int remote_spawn(struct remote *remote, struct diag *diag)
 		return error_of_errno(diag, -ENOMEM, "starting " REMOTE_PROGRAM);
 	remote_program(program, sizeof(program));
 	arguments[n++] = program;
+	if (remote->is_open)
+		arguments[n++] = again;
 	arguments[n++] = remote->folder;
 	arguments[n++] = remote->url.text;
 	for (size_t i = 0; i < remote->url.n_access; i++)

@@ -109,6 +109,21 @@ START_TEST(revisions)
 }
 END_TEST
 
+/* It is not looked up where it is known. */
+START_TEST(commits_stay)
+{
+	const struct bucket_option option = {"commit", SHA};
+	char path[] = "O/N@v1.0/x";
+	void *self;
+
+	nobody();
+	ck_assert_msg(opened(path, &option, 1, &self) == 0, "%s", diag.text);
+	is_asked(self, "O/N@v1.0/x", HUB "/datasets/O/N/resolve/" SHA "/x");
+	ck_assert_str_eq(ops->commit(self), SHA);
+	ops->close(self);
+}
+END_TEST
+
 static const char page[] =
     "[{\"type\":\"directory\",\"oid\":\"aa\",\"size\":0,\"path\":\"data/sub\"},"
     "{\"type\":\"file\",\"oid\":\"b1\",\"size\":17,\"path\":\"data/a.txt\"},"
@@ -362,6 +377,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(tcase, revisions, 0, BASE_ARRAY_LEN(places));
+	tcase_add_test(tcase, commits_stay);
 	tcase_add_test(tcase, lists);
 	tcase_add_test(tcase, one);
 	tcase_add_loop_test(tcase, nonsense, 0, BASE_ARRAY_LEN(bad_pages));

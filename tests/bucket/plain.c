@@ -11,14 +11,15 @@
 #include "bucket/provider.h"
 
 struct plain {
-	char *place, *token;
+	char *place, *token, commit[80];
 	bool was_refused, lists;
 };
 
 static int plain_open(const struct bucket_url *url, const struct bucket_options *options,
 		      struct http *http, void **ret, struct diag *diag)
 {
-	const char *token = bucket_option(options, "token");
+	const char *token = bucket_option(options, "token"),
+		   *found = bucket_option(options, "commit");
 	struct plain *self = calloc(1, sizeof(*self));
 
 	(void)http;
@@ -26,6 +27,10 @@ static int plain_open(const struct bucket_url *url, const struct bucket_options 
 		free(self);
 		return diag_fail(diag, -EACCES, "there are no credentials");
 	}
+	snprintf(self->commit, sizeof(self->commit), "%s",
+		 found                    ? found
+		 : getenv("PLAIN_COMMIT") ? getenv("PLAIN_COMMIT")
+					  : "none");
 	self->place = strdup(url->place);
 	self->token = strdup(token ? token : "");
 	self->lists = !bucket_option(options, "listless");
@@ -40,6 +45,11 @@ static void plain_close(void *arg)
 	free(self->place);
 	free(self->token);
 	free(self);
+}
+
+static const char *plain_commit(const void *self)
+{
+	return ((const struct plain *)self)->commit;
 }
 
 static int plain_list(void *arg, const char *prefix, const char *cursor, struct http_request *ret)
@@ -114,6 +124,7 @@ static const struct provider_ops plain = {
     .options = "token\0listless\0",
     .open = plain_open,
     .close = plain_close,
+    .commit = plain_commit,
     .list = plain_list,
     .listed = plain_listed,
     .request = plain_request,

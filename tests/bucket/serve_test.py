@@ -392,6 +392,26 @@ class ServeTest(unittest.TestCase):
         for kept in ("keys", "oneaccess-bucket", "log"):
             self.assertNotIn(b"new", (self.work / "folder" / kept).read_bytes().replace(b"renewed", b""))
 
+    def test_commits(self):
+        """Who takes another's place, or comes again for a job that runs, reads the commit that was found first."""
+        self.fill()
+        commit = self.work / "folder" / "commit"
+        self.start("/set/", "token=a", HF_TOKEN="a", PLAIN_COMMIT="first")
+        was = self.pid()
+        self.start("/set/", "token=b", HF_TOKEN="b", PLAIN_COMMIT="second")
+        self.assertNotEqual(self.pid(), was)
+        self.assertEqual(commit.read_text(), "first")
+        for again, found in (("--again", "first"), ("--keep=1", "second")):
+            was = self.pid()
+            os.kill(was, 9)
+            while self.pid() == was:
+                time.sleep(0.01)
+            subprocess.run([PROGRAM, again, self.folder, self.server.url + "/set/", "token=b"], check=True, timeout=PATIENCE,
+                           env=os.environ | {"HF_TOKEN": "b", "PLAIN_COMMIT": "second"})
+            self.assertEqual(commit.read_text(), found)
+        self.wait_end()
+        self.assertFalse(commit.exists())
+
     def test_refused_credentials(self):
         """One that is refused is like nobody: who comes with what seemed to be the same is served with that."""
         self.fill()
