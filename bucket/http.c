@@ -30,15 +30,11 @@
 #define HASTY_ANSWER_MS 5000L
 #define SLOW_S 20L        /* so long, the first byte's wait with it, */
 #define SLOW_BYTES 32000L /* with fewer a second, as of ranges */
-#define MOST_TRIES 5
-#define BUSY_NS UINT64_C(30000000000)
 #define MOST_WAIT_S UINT64_C(30)
 #define MOST_REDIRECTIONS 5L
 #define MOST_CONNECTIONS 256L
 #define MOST_SAID (64 << 10) /* of an answer that is no object */
 #define BUFFER_BYTES (128L << 10)
-#define BACKOFF_NS UINT64_C(50000000)
-#define BACKOFF_MOST_NS UINT64_C(5000000000)
 
 struct exchange { /* a request and its answer */
 	CURL *easy;
@@ -438,25 +434,6 @@ static void exchange_fini(struct exchange *exchange)
 	http_answer_free(&exchange->answer);
 }
 
-uint64_t http_backoff_ns(unsigned tries)
-{
-	const uint64_t most =
-	    tries >= 8 ? BACKOFF_MOST_NS : BASE_MIN(BACKOFF_NS << tries, BACKOFF_MOST_NS);
-	uint64_t chance = 0;
-
-	return base_random(&chance, sizeof(chance)) ? most : chance % (most + 1);
-}
-
-bool http_passes(long status)
-{
-	return status == 408 || status == 429 || (status >= 500 && status != 501);
-}
-
-bool http_is_busy(long status)
-{
-	return status == 429 || (status >= 502 && status <= 504);
-}
-
 static bool passes(CURLcode code, long status)
 {
 	switch (code) {
@@ -535,9 +512,8 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 		code = curl.easy_perform(exchange->easy);
 		if (request->is_hasty || !passes(code, exchange->answer.status))
 			break;
-		if (tries >= MOST_TRIES &&
-		    (code != CURLE_OK || !http_is_busy(exchange->answer.status) ||
-		     base_now_ns() - began_ns >= BUSY_NS))
+		if (http_is_over(tries, code == CURLE_OK ? exchange->answer.status : 0,
+				 base_now_ns() - began_ns))
 			break;
 		wait_ns(BASE_MAX(http_backoff_ns(tries), exchange->answer.wait_ns));
 	}

@@ -82,12 +82,18 @@ int http_many_fd(const struct http_many *many); /* is readable when there is som
 uint64_t http_many_due_ns(const struct http_many *many); /* then there is, too; UINT64_MAX: never */
 void http_many_turn(struct http_many *many);
 
+/* ---- http_tries.c ---- */
+
 /* Waits before the try behind `tries` others: anywhere up to 50 ms, doubled with each, at most 5 s. */
 uint64_t http_backoff_ns(unsigned tries);
 /* May the same question have another answer in a while? */
 bool http_passes(long status);
 /* Does the server say that of itself, not of what is asked? It is worth waiting for. */
 bool http_is_busy(long status);
+
+/* Is it to be given up, behind so many tries, of which the last had this status (0: no answer), and so long since the first one?
+ * With a Retry-After of half a minute, the most that counts, somebody waits for a minute at most. */
+bool http_is_over(unsigned tries, long status, uint64_t spent_ns);
 
 /* "%2F"-escaped for a URL; keep: characters that stay beside letters, digits and -._~ . The caller frees; NULL: no memory. */
 char *http_escape(const char *text, const char *keep);

@@ -5,6 +5,7 @@
 #include <check.h>
 
 #include "bucket/flow.h"
+#include "bucket/http.h"
 
 #define MS UINT64_C(1000000)
 #define S (1000 * MS)
@@ -103,6 +104,27 @@ START_TEST(test_haste)
 }
 END_TEST
 
+/* Who is busy is asked for half a minute, and what passes five times; nobody waits for two of the longest waits that there are. */
+START_TEST(test_is_over)
+{
+	static const struct {
+		unsigned tries;
+		long status;
+		uint64_t spent_ns;
+		bool is_over;
+	} tried[] = {
+	    {4, 500, S, false},       {5, 500, S, true},       {2, 500, 31 * S, true},
+	    {1, 503, 40 * S, false},  {2, 503, 29 * S, false}, {2, 503, 31 * S, true},
+	    {50, 429, 29 * S, false}, {4, 0, 80 * S, false},   {5, 0, S, true},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(tried); i++)
+		ck_assert_msg(http_is_over(tried[i].tries, tried[i].status, tried[i].spent_ns) ==
+				  tried[i].is_over,
+			      "%zu", i);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("flow");
@@ -111,6 +133,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(all, test_grows);
+	tcase_add_test(all, test_is_over);
 	tcase_add_test(all, test_stays);
 	tcase_add_test(all, test_shrinks);
 	tcase_add_test(all, test_patience);
