@@ -336,6 +336,8 @@ static int remote_step_idle(struct remote *remote, struct diag *diag)
 
 	if (r)
 		return remote_refuse_folder(remote->folder, r, diag);
+	if (remote->is_own && !remote->spawn.has_run && remote->spawn.lock_fd < 0)
+		return remote_start(remote, diag); /* it waits for its turn alone */
 	r = remote_connect(remote->folder);
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET)
 		return remote_start(remote, diag);
@@ -350,6 +352,7 @@ static int remote_step_idle(struct remote *remote, struct diag *diag)
 	remote->sock = r;
 	if (!remote->is_open && !remote->spawn.has_run && remote_is_other(remote)) {
 		base_close(&remote->sock);
+		remote->is_own = true;
 		return remote_start(remote, diag);
 	}
 	/* What cannot be sent was closed, which the next step finds out. */
