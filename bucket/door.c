@@ -24,11 +24,14 @@
 #include "bucket/fetch.h"
 
 #define DOOR_MOST_GUESTS 512
-#define DOOR_MOST_TURNED 64  /* beyond these, who are told that there are too many */
+#define DOOR_MOST_TURNED 64  /* beyond these, who may want to take the place over */
 #define DOOR_MOST_ASKED 8192 /* of a guest, unanswered */
 #define DOOR_MOST_LOG (1 << 20)
 #define DOOR_LOG_NS (UINT64_C(60) * 1000000000)
 #define DOOR_FRESH_NS ((uint64_t)BUCKET_FRESH_S * 1000000000)
+
+static const char door_is_full[] = "too many processes of this user read this URL on this machine: "
+				   "access-bucket serves 512 jobs and readers at a time";
 
 enum guest_kind { GUEST_NEW, GUEST_JOB, GUEST_READER, GUEST_GONE };
 struct guest {
@@ -103,6 +106,19 @@ static bool is_own(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
+static bool say(const struct door *door, int fd, enum bucket_what what, const char *text)
+{
+	struct bucket_news news = {
+	    .magic = BUCKET_MAGIC,
+	    .what = (uint32_t)what,
+	    .objects = door->state.objects,
+	    .bytes = door->state.bytes,
+	};
+
+	snprintf(news.text, sizeof(news.text), "%s", text);
+	return send(fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
 static void on_listen(struct door *door)
 {
 	_cleanup_close_ int fd =
@@ -110,8 +126,12 @@ static void on_listen(struct door *door)
 	struct epoll_event event = {.events = EPOLLIN};
 	struct guest *guest;
 
-	if (fd < 0 || !is_own(fd) || door->n_guests >= DOOR_MOST_GUESTS + DOOR_MOST_TURNED)
+	if (fd < 0 || !is_own(fd))
 		return;
+	if (door->n_guests >= DOOR_MOST_GUESTS + DOOR_MOST_TURNED) { /* a job reads that */
+		say(door, fd, BUCKET_REFUSED, door_is_full);
+		return;
+	}
 	guest = calloc(1, sizeof(*guest));
 	event.data.ptr = guest;
 	if (!guest || epoll_ctl(door->epoll_fd, EPOLL_CTL_ADD, fd, &event)) {
@@ -173,18 +193,9 @@ static void flush(struct guest *guest)
 
 static void tell(struct guest *guest, enum bucket_what what, const char *text)
 {
-	struct bucket_news news = {
-	    .magic = BUCKET_MAGIC,
-	    .what = (uint32_t)what,
-	    .objects = guest->door->state.objects,
-	    .bytes = guest->door->state.bytes,
-	};
-
-	snprintf(news.text, sizeof(news.text), "%s", text);
 	guest->is_told = what != BUCKET_LISTING;
 	/* Who does not read how far it is misses that; who does not read the end is gone. */
-	if (send(guest->fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
-	    (guest->is_told || errno != EAGAIN))
+	if (!say(guest->door, guest->fd, what, text) && (guest->is_told || errno != EAGAIN))
 		leave(guest);
 }
 
@@ -309,10 +320,8 @@ static int on_message(struct guest *guest, size_t bytes, int fd)
 	}
 	if (guest->is_turned) {
 		if (question.kind == BUCKET_WATCH)
-			tell(guest, BUCKET_REFUSED,
-			     "too many processes of this user read this URL on this machine: "
-			     "access-bucket serves 512 jobs and readers at a time");
-		return -EMFILE;
+			tell(guest, BUCKET_REFUSED, door_is_full);
+		return -EUSERS;
 	}
 	if (question.kind == BUCKET_HELLO) {
 		guest->kind = GUEST_READER;

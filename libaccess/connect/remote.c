@@ -458,6 +458,8 @@ static int remote_step_talking(struct remote *remote, struct diag *diag)
 	struct bucket_news news = {0};
 	ssize_t got = recv(remote->sock, &news, sizeof(news), MSG_DONTWAIT);
 
+	if (got < 0 && errno == ECONNRESET) /* before it read us: it may have said why */
+		got = recv(remote->sock, &news, sizeof(news), MSG_DONTWAIT);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
 		remote->wake_ns = base_now_ns() + REMOTE_LOOK_NS;
 		return remote->state == REMOTE_READY ? 0 : REMOTE_AGAIN;

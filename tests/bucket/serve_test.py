@@ -10,6 +10,7 @@ import mmap
 import os
 import pathlib
 import random
+import select
 import shutil
 import socket
 import struct
@@ -498,6 +499,13 @@ class ServeTest(unittest.TestCase):
         what, *_, text = self.peer(Job(self.folder)).wait()
         self.assertEqual((what, text[:19]), (REFUSED, "too many processes "))
         self.assertTrue(self.peer(Reader(self.folder)).ends())
+        more = [Peer(self.folder) for _ in range(64 + 1)]
+        while not select.select([more[-1].socket], [], [], 0)[0]:
+            time.sleep(0.01)
+        self.assertEqual(more[-1].socket.recv(1024)[8:12], struct.pack("<I", REFUSED))
+        self.assertTrue(more[-1].ends())
+        for peer in more:
+            peer.close()
         self.closing.pop(1).close()
         while True:  # as soon as it has noticed
             try:
