@@ -7,6 +7,7 @@
 #include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
 #include "pipeline/forms/picked.h"
+#include "pipeline/forms/zipped.h"
 #include "pipeline/forms/zstandard.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/sound/sound.h"
@@ -51,6 +52,7 @@ struct pipeline_run {
 	struct picked_room *room;     /* owned; with members */
 	struct steps_scratch *masks;  /* owned; NULL: there are none */
 	struct zstandard *zstandard;  /* owned; NULL: not needed yet */
+	struct zipped *zipped;        /* the same */
 	struct sound_room *sounds;    /* owned; NULL: there are none */
 	struct sound_watch watch;     /* of sounds */
 	struct video_frames *frames;  /* owned; NULL: there are no videos */

@@ -28,6 +28,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	steps_scratch_free(run->masks);
 	picked_room_free(run->room);
 	zstandard_free(run->zstandard);
+	zipped_free(run->zipped);
 	sound_room_free(run->sounds);
 	video_frames_free(run->frames);
 	cut_maker_free(run->maker);
@@ -182,13 +183,17 @@ static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_in
 	return packed_parse(input->data, input->size, &input->record, ret_error);
 }
 
-/* Of a frame what is in it; records that come as such have a head of their own. */
+/* Of a frame, or a zip's file, what is in it; records that come as such have a head of their own. */
 static int pipeline_run_unpack(struct pipeline_run *run, struct pipeline_input *input,
 			       struct pipeline_error *ret_error)
 {
 	int r;
 
-	if ((run->by_record && !run->members) || !zstandard_is_frame(input->data, input->size))
+	if (run->by_record && !run->members)
+		return 0;
+	if (zipped_is_file(input->data, input->size))
+		return zipped_unpack(&run->zipped, &input->data, &input->size, ret_error);
+	if (!zstandard_is_frame(input->data, input->size))
 		return 0;
 	r = zstandard_unpack(&run->zstandard, &input->data, &input->size, ret_error);
 	if (r == 0 && !run->members && *(const uint8_t *)input->data == PIPELINE_EXAMPLE_BEGIN)

@@ -724,6 +724,83 @@ START_TEST(a_frame_without_memory_for_its_window)
 }
 END_TEST
 #endif
+/* ---- files of a zip, from their headers on, as Python's zipfile wrote them ---- */
+
+/* What is in picture_frame, too. */
+static const uint8_t picture_file[] =
+    "PK\3\4\x14\0\0\0\x08\0\0\0!\0\xce\xcb\xac`\x13\0\0\0\x11\0\0\0\5\0\0\0"
+    "a.ppm\x0b"
+    "0\xe3"
+    "2R0\xe4"
+    "225\xe5\xfa\xcf\xc0\xd0\xd0\xd0\0\0";
+#define PICTURE_FILE (sizeof(picture_file) - 1)
+#define FILE_HEAD 35
+
+START_TEST(what_is_in_a_file)
+{
+	uint8_t plain[6], file[PICTURE_FILE];
+
+	ck_assert_int_eq(run_of(ONLY_CROP, (const uint8_t *)picture, sizeof(picture) - 1), 0);
+	memcpy(plain, field[0], sizeof(plain));
+	memcpy(file, picture_file, sizeof(file));
+	for (unsigned is_piped = 0; is_piped < 2; is_piped++) {
+		memset(field[0], 0, sizeof(plain));
+		ck_assert_msg(run_frame(ONLY_CROP, file, sizeof(file)) == 0, "%s", error.text);
+		ck_assert_mem_eq(field[0], plain, sizeof(plain));
+		file[6] = 8; /* sizes and checksum come later */
+		memset(file + 14, 0, 12);
+	}
+}
+END_TEST
+
+START_TEST(a_file_that_is_cut)
+{
+	for (size_t size = 30; size < PICTURE_FILE; size++) {
+		ck_assert_int_eq(run_frame(ONLY_CROP, picture_file, size), PIPELINE_E_BAD);
+		ck_assert_msg(strncmp(error.text, "zip: ", 5) == 0, "%s", error.text);
+	}
+}
+END_TEST
+
+static const struct {
+	unsigned at;
+	uint8_t value;
+	const char *says;
+} file_lies[] = {
+    {8, 0, "it is not deflated"},
+    {8, 12, "it is not deflated"},
+    {14, 0, "its CRC-32 is wrong"},
+    {22, 0x10, "another size"},
+    {22, 0x12, "another size"},
+    {22, 0, "another size"},
+    {25, 0x7f, "more than 1 GiB"},
+    {26, 99, "its header is damaged"},
+    {29, 1, "its header is damaged"},
+    {26, 24, "nothing is in it"},
+    {26, 4, "zip: "},
+    {FILE_HEAD, 7, "damaged"},
+};
+
+START_TEST(a_file_that_lies)
+{
+	uint8_t file[PICTURE_FILE];
+
+	memcpy(file, picture_file, sizeof(file));
+	file[file_lies[_i].at] = file_lies[_i].value;
+	ck_assert_int_eq(run_frame(ONLY_CROP, file, sizeof(file)), PIPELINE_E_BAD);
+	ck_assert_msg(strstr(error.text, file_lies[_i].says) != NULL, "%s", error.text);
+}
+END_TEST
+
+START_TEST(more_behind_a_file)
+{
+	uint8_t file[PICTURE_FILE + 1] = {0};
+
+	memcpy(file, picture_file, PICTURE_FILE);
+	ck_assert_int_eq(run_frame(ONLY_CROP, file, sizeof(file)), PIPELINE_E_BAD);
+	ck_assert_ptr_nonnull(strstr(error.text, "there is more behind it"));
+}
+END_TEST
 
 int main(void)
 {
@@ -757,6 +834,10 @@ int main(void)
 #ifndef __SANITIZE_ADDRESS__
 	tcase_add_test(tcase, a_frame_without_memory_for_its_window);
 #endif
+	tcase_add_test(tcase, what_is_in_a_file);
+	tcase_add_test(tcase, a_file_that_is_cut);
+	tcase_add_loop_test(tcase, a_file_that_lies, 0, sizeof(file_lies) / sizeof(file_lies[0]));
+	tcase_add_test(tcase, more_behind_a_file);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Most headers say how much is in the file and its CRC-32: memory is then reserved once, and both are checked. The kernel gives no
+ * page of it before something is written there, so that a lie costs what is really in the file. Where they stand behind the
+ * bytes, as of an archive that was written to a pipe, memory grows with what comes, and nothing is checked.
+ */
+
+#include "pipeline/forms/zipped.h"
+
+#include <zlib.h>
+
+#include "base/zip.h"
+#include "pipeline/formats/decode.h"
+
+#define ZIPPED_MOST (UINT32_C(1) << 30) /* bytes of a sample */
+#define ZIPPED_KEPT (16u << 20)         /* that stay reserved */
+#define ZIPPED_FIRST (128u << 10) /* that are reserved first where nobody says how many come */
+
+struct zipped {
+	z_stream stream;
+	bool is_begun;  /* the stream is to be ended */
+	uint8_t *bytes; /* owned */
+	size_t room;
+};
+
+bool zipped_is_file(const void *data, size_t size)
+{
+	struct zip_header header;
+
+	return size >= ZIP_HEADER && zip_header(data, &header);
+}
+
+void zipped_free(struct zipped *zipped)
+{
+	if (!zipped)
+		return;
+	if (zipped->is_begun)
+		inflateEnd(&zipped->stream);
+	free(zipped->bytes);
+	free(zipped);
+}
+
+static int fail(struct pipeline_error *ret_error, const char *why)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "zip: %s", why);
+}
+
+static int fail_large(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "zip: more than 1 GiB are in it");
+}
+
+static int fail_memory(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for a file of a zip");
+}
+
+static bool need(struct zipped **zipped)
+{
+	if (!*zipped)
+		*zipped = calloc(1, sizeof(**zipped));
+	if (!*zipped)
+		return false;
+	if (!(*zipped)->is_begun)
+		(*zipped)->is_begun = inflateInit2(&(*zipped)->stream, -MAX_WBITS) == Z_OK;
+	else
+		inflateReset(&(*zipped)->stream);
+	return (*zipped)->is_begun;
+}
+
+/* A large sample's memory goes with the next small one. */
+static bool reserve(struct zipped *zipped, size_t bytes)
+{
+	if (bytes <= zipped->room && (zipped->room <= ZIPPED_KEPT || bytes > ZIPPED_KEPT))
+		return true;
+	free(zipped->bytes);
+	zipped->bytes = malloc(bytes);
+	zipped->room = zipped->bytes ? bytes : 0;
+	return zipped->bytes != NULL;
+}
+
+/* More memory, with what is in it. */
+static bool grow(struct zipped *zipped)
+{
+	uint8_t *bytes = realloc(zipped->bytes, 2 * zipped->room);
+
+	if (!bytes)
+		return false;
+	zipped->bytes = bytes;
+	zipped->room *= 2;
+	return true;
+}
+
+/* All of the stream, or some bytes more than `most`, to memory that is reserved. */
+static int inflate_all(struct zipped *zipped, size_t most, size_t *ret,
+		       struct pipeline_error *ret_error)
+{
+	z_stream *stream = &zipped->stream;
+	int r = Z_OK;
+
+	while (r != Z_STREAM_END && *ret <= most) {
+		if (*ret == zipped->room && !grow(zipped))
+			return fail_memory(ret_error);
+		stream->next_out = zipped->bytes + *ret;
+		stream->avail_out = (uInt)(zipped->room - *ret);
+		r = inflate(stream, Z_NO_FLUSH);
+		*ret = zipped->room - stream->avail_out;
+		if (r == Z_MEM_ERROR)
+			return fail_memory(ret_error);
+		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
+			return fail(ret_error, "damaged");
+		if (r != Z_STREAM_END && stream->avail_out > 0)
+			return fail(ret_error, "it is cut off");
+	}
+	return 0;
+}
+
+static int unpack_deflated(struct zipped *zipped, const struct zip_header *header,
+			   const uint8_t *data, size_t size, size_t *ret,
+			   struct pipeline_error *ret_error)
+{
+	const bool is_known = !(header->flags & ZIP_FLAG_LATER) && header->size != UINT32_MAX;
+	const size_t most = is_known ? header->size : ZIPPED_MOST;
+	int r;
+
+	if (most > ZIPPED_MOST)
+		return fail_large(ret_error);
+	/* one byte more: that the stream ends there is seen where there is room behind it */
+	if (!reserve(zipped, is_known ? most + 1 : ZIPPED_FIRST))
+		return fail_memory(ret_error);
+	zipped->stream.next_in = (Bytef *)(uintptr_t)data;
+	zipped->stream.avail_in = (uInt)size;
+	r = inflate_all(zipped, most, ret, ret_error);
+	if (r)
+		return r;
+	if (!is_known && *ret > most)
+		return fail_large(ret_error);
+	if (is_known && *ret != most)
+		return fail(ret_error, "another size is in it than its header says");
+	if (zipped->stream.avail_in > 0)
+		return fail(ret_error, "there is more behind it");
+	return 0;
+}
+
+int zipped_unpack(struct zipped **zipped, const void **data, size_t *size,
+		  struct pipeline_error *ret_error)
+{
+	struct zip_header header;
+	const uint8_t *bytes = *data;
+	size_t got = 0;
+	int r;
+
+	if (*size < ZIP_HEADER || !zip_header(bytes, &header) || header.bytes > *size)
+		return fail(ret_error, "its header is damaged");
+	if (header.bytes == *size)
+		return fail(ret_error, "nothing is in it");
+	if (header.method != ZIP_DEFLATED)
+		return fail(ret_error, "it is not deflated");
+	if (!need(zipped))
+		return fail_memory(ret_error);
+	r = unpack_deflated(*zipped, &header, bytes + header.bytes, *size - header.bytes, &got,
+			    ret_error);
+	if (r)
+		return r;
+	if (got == 0)
+		return fail(ret_error, "nothing is in it");
+	if (!(header.flags & ZIP_FLAG_LATER) && crc32_z(0, (*zipped)->bytes, got) != header.crc)
+		return fail(ret_error, "its CRC-32 is wrong: the archive is damaged");
+	*data = (*zipped)->bytes;
+	*size = got;
+	return 0;
+}

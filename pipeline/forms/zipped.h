@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Samples that are a file of a zip archive, from its header on (base/zip.h): what is in it becomes the sample. Bytes that begin as no header
+ * does are a sample as they are.
+ */
+
+#include "pipeline/types.h"
+
+struct zipped; /* of a run: memory that is used again; not shared */
+
+bool zipped_is_file(const void *data, size_t size);
+/* *zipped is made when it is needed. What is in the file, hostile too, is its own until the next one. 0, or PIPELINE_E_BAD with
+ * *ret_error. */
+int zipped_unpack(struct zipped **zipped, const void **data, size_t *size,
+		  struct pipeline_error *ret_error);
+void zipped_free(struct zipped *zipped);
