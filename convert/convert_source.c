@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "pipeline/forms/zipped.h"
 #include "pipeline/forms/zstandard.h"
 #include "storage/index.h"
 #include "storage/source/source_bytes.h"
@@ -128,8 +129,11 @@ static bool is_compressed(const struct convert_source *source, uint64_t sample, 
 {
 	const uint32_t kind = dataset_kind(source->dataset);
 
-	return (kind == INDEX_OF_BAGZ || kind == INDEX_OF_ARRAYRECORD) &&
-	       zstandard_is_frame(room, dataset_size_of(source->dataset, sample));
+	const uint32_t size = dataset_size_of(source->dataset, sample);
+
+	return ((kind == INDEX_OF_BAGZ || kind == INDEX_OF_ARRAYRECORD) &&
+		zstandard_is_frame(room, size)) ||
+	       (kind == INDEX_OF_ZIP && zipped_is_file(room, size));
 }
 
 bool convert_source_read(const struct convert_source *source, uint64_t sample, uint8_t *room,

@@ -45,7 +45,8 @@ enum index_kind {
 	INDEX_OF_LITDATA = 9,
 	INDEX_OF_BAGZ = 10,
 	INDEX_OF_ARRAYRECORD = 11,
-	INDEX_KINDS = 12,
+	INDEX_OF_ZIP = 12,
+	INDEX_KINDS = 13,
 };
 
 struct index_head { /* 192 bytes */

@@ -49,6 +49,10 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	const char *(*dali)(const char *text, size_t size, const struct dali_shard *shard,
 			    uint64_t *ret_line);
 	bool has_wids; /* and wids one for many of them */
+	/* Not NULL: keys are paths in a tree of folders. Takes out what is no sample of it, and makes labels and the order within a shard of
+	 * the paths. 0, or as index(), with diag. */
+	int (*arrange)(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,
+		       const struct scan_progress *progress, struct diag *diag);
 	/* Not NULL: a record is a row, whose key is the name of a file. Makes of place and bytes of each record its
 	 * file's time of change and size. 0, or as index(), with diag. */
 	int (*resolve)(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,

@@ -341,8 +341,11 @@ static int write_found(struct found *found, unsigned threads, const struct scan_
 {
 	const struct source_shards *kind = found->dataset->ops->shards;
 	_cleanup_free_ char *name = malloc(PATH_MAX + SCAN_MOST_KEY);
-	int r = name ? check_labels(found, diag) : -ENOMEM;
+	int r = name ? 0 : -ENOMEM;
 
+	if (!r && kind->arrange)
+		r = kind->arrange(found->dataset, found->shard, found->n, progress, diag);
+	r = r ? r : check_labels(found, diag);
 	r = r ? r : name_classes(found, diag);
 	if (r)
 		return r;

@@ -3,7 +3,7 @@
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
  * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'l' one of LitData's, 'c' a chunk of it; 'j' an index of wids; 'n' a .npy;
- * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file; 'b' a Bagz file; 'a' chunks of an ArrayRecord file, 'A' the data of its last one, both in good frames. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file; 'b' a Bagz file; 'a' chunks of an ArrayRecord file, 'A' the data of its last one, both in good frames; 'z' a zip archive. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
 #include "base/base.h"
@@ -18,6 +18,7 @@
 #include "storage/source/scan/scan_bagz.h"
 #include "storage/source/scan/scan_recordio.h"
 #include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_zip.h"
 #include "storage/source/scan/wids.h"
 #include "tests/storage/scan_run.h"
 
@@ -209,6 +210,14 @@ static void try_arrayrecord_end(const uint8_t *data, size_t size)
 	shard_bytes_fini(&file);
 }
 
+static void try_zip(const uint8_t *data, size_t size)
+{
+	run.any_order = true;
+	scan_run(&scan_zip, data, size, "", &run);
+	scan_run(&scan_zip, data, size, "folder=a", &run);
+	run.any_order = false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 1 << 20)
@@ -258,6 +267,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'A':
 		try_arrayrecord_end(data + 1, size - 1);
+		break;
+	case 'z':
+		try_zip(data + 1, size - 1);
 		break;
 	case 'x':
 		try_megatron(data + 1, size - 1);

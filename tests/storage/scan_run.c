@@ -36,7 +36,7 @@ static int take_record(void *arg, const struct scan_record *record)
 	demand(record->key && strlen(record->key) < SCAN_MOST_KEY);
 	demand(!record->word || (*record->word && strlen(record->word) < SCAN_MOST_WORD &&
 				 record->label == SCAN_NO_LABEL));
-	demand(run->n == 0 ||
+	demand(run->n == 0 || run->any_order ||
 	       record->at >= run->record[BASE_MIN(run->n, SCAN_RUN_MOST) - 1].at +
 				 run->record[BASE_MIN(run->n, SCAN_RUN_MOST) - 1].bytes ||
 	       run->n > SCAN_RUN_MOST);

@@ -4,12 +4,15 @@
 /* A scan over a shard in memory, held to what scan_shard.h promises, and shards to scan. What breaks a promise aborts, so that
  * tests and fuzz targets can use it. */
 
+#include <stdbool.h>
+
 #include "storage/source/scan/scan_shard.h"
 
 #define SCAN_RUN_MOST 4096 /* samples that are remembered */
 
 struct scan_run {
 	const char *name; /* of the shard, for scans that tell by it; NULL: any */
+	bool any_order;   /* records may lie before or over each other */
 	unsigned n, wants;
 	struct scan_record record[SCAN_RUN_MOST];
 	uint64_t bad_at;
