@@ -244,8 +244,8 @@ static const struct {
 	uint32_t packed, size, header;
 	const char *name, *says;
 } lies[] = {
-    {1, 0, 4, 4, 0, "a.jpg", "\"a.jpg\" is encrypted"},
-    {1 << 13, 0, 4, 4, 0, "a.jpg", "\"a.jpg\" is encrypted"},
+    {1, 0, 4, 4, 0, "a.jpg", "file a.jpg is encrypted"},
+    {1 << 13, 0, 4, 4, 0, "a.jpg", "file a.jpg is encrypted"},
     {0, 93, 4, 4, 0, "a.jpg", "is compressed by Zstandard"},
     {0, 9, 4, 4, 0, "a.jpg", "is compressed by Deflate64"},
     {0, 77, 4, 4, 0, "a.jpg", "in a way that is not read"},

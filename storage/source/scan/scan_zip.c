@@ -85,7 +85,7 @@ static bool is_sample(const struct zip *zip)
 
 static int zip_bad(const struct zip *zip, struct scan_sink *sink, uint64_t at, const char *what)
 {
-	return scan_bad(sink, at, "\"%s\" %s", BASE_QUOTED(zip->key, 90), what);
+	return scan_bad(sink, at, "file %s %s", BASE_QUOTED(zip->key, 90), what);
 }
 
 /* ---- the end ---- */
