@@ -78,7 +78,7 @@ int convert_unpack(const struct reader_dataset *dataset, const char *target, uns
 /* Nothing, where another folder or a link has its name now. */
 void convert_unpack_remove(struct convert_unpacked *unpacked);
 
-/* ---- convert_unpacking.c: a sandboxed process that unpacks; unpack_arrayrecord.c, unpack_gzip.c, unpack_zstd.c ---- */
+/* ---- convert_unpacking.c: a sandboxed process that unpacks; unpack_arrayrecord.c, unpack_gzip.c, unpack_zip.c, unpack_zstd.c ---- */
 
 #define UNPACK_OPTION "--unpack"
 enum { /* its exit statuses, beside 0 */
@@ -88,13 +88,14 @@ enum { /* its exit statuses, beside 0 */
        UNPACK_E_WRITE,
        UNPACK_E_SANDBOX,
        UNPACK_E_WINDOW, /* zstd: larger than one may be here */
-       UNPACK_E_PLAIN,  /* ArrayRecord: nothing is to be unpacked */
+       UNPACK_E_PLAIN,  /* ArrayRecord, zip: nothing is to be unpacked */
        UNPACK_E_KIND,   /* ArrayRecord: by something else than zstd */
        UNPACK_E_LARGE,  /* ArrayRecord: a record takes more memory than there may be */
 };
 struct unpack_pipe {
 	bool (*read)(struct unpack_pipe *pipe); /* what follows; in_bytes 0: the end */
 	bool (*write)(struct unpack_pipe *pipe, size_t bytes);
+	uint64_t bytes; /* of the whole */
 	uint64_t at;
 	size_t in_bytes;
 	uint8_t in[1 << 16], out[1 << 18];
@@ -117,6 +118,7 @@ void unpack_frame_free(struct unpack_frame *frame);
 /* All of it. 0 or UNPACK_E_.... */
 int unpack_arrayrecord(struct unpack_pipe *pipe);
 int unpack_gzip(struct unpack_pipe *pipe);
+int unpack_zip(struct unpack_pipe *pipe);
 int unpack_zstd(struct unpack_pipe *pipe);
 
 /* ---- convert_lane.c: a process that reads files ---- */

@@ -136,6 +136,23 @@ static bool is_compressed(const struct convert_source *source, uint64_t sample, 
 	       (kind == INDEX_OF_ZIP && zipped_is_file(room, size));
 }
 
+static const char *why_compressed(const struct convert_source *source)
+{
+	switch (dataset_kind(source->dataset)) {
+	case INDEX_OF_BAGZ:
+		return "is compressed, which jobs read and convert does not: write its records to "
+		       "a "
+		       ".bag with the package bagz";
+	case INDEX_OF_ZIP:
+		return "is empty, or an archive itself: leave it out (leave_out)";
+	default:
+		return "is compressed, which jobs read and convert does not: write its records to "
+		       "another file, with ArrayRecordWriter(NAME, \"group_size:1,uncompressed\"), "
+		       "or "
+		       "convert a copy that is in a folder";
+	}
+}
+
 bool convert_source_read(const struct convert_source *source, uint64_t sample, uint8_t *room,
 			 char *ret_why, size_t size)
 {
@@ -149,13 +166,7 @@ bool convert_source_read(const struct convert_source *source, uint64_t sample, u
 	else if (!is_compressed(source, sample, room))
 		return true;
 	else
-		snprintf(
-		    ret_why, size,
-		    "is compressed, which jobs read and convert does not: write its records to %s",
-		    dataset_kind(source->dataset) == INDEX_OF_BAGZ
-			? "a .bag with the package bagz"
-			: "another file, with ArrayRecordWriter(NAME, "
-			  "\"group_size:1,uncompressed\"), or convert a copy that is in a folder");
+		snprintf(ret_why, size, "%s", why_compressed(source));
 	return false;
 }
 

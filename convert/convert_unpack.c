@@ -5,7 +5,7 @@
  * the new file, and do nothing else (convert_unpacking.c): a stranger's bytes go through two libraries there. Several at a
  * time. The folder that they are written to is beside the target, hidden, and gone when the conversion has
  * ended, however it did but by SIGKILL; plain shards beside compressed ones are linked there. What is in an object store is
- * brought there first. Of ArrayRecord files the process finds out whether one is plain.
+ * brought there first. Of ArrayRecord files and zip archives the process finds out whether one is plain.
  */
 
 #include "convert/convert.h"
@@ -40,7 +40,7 @@ static const struct {
 
 bool convert_unpacks_records(const struct reader_dataset *dataset)
 {
-	return dataset->ops == &source_arrayrecord;
+	return dataset->ops == &source_arrayrecord || dataset->ops == &source_zip;
 }
 
 struct unpack {
@@ -82,6 +82,8 @@ static const char *plain_name(const struct unpack *unpack, size_t number, char r
 
 	if (slash) /* of several folders: their order stays */
 		snprintf(before, sizeof(before), "%07zu-", number);
+	if (unpack->dataset->ops == &source_zip)
+		return snprintf(ret, NAME_MAX + 1, "%s%s", before, base) > NAME_MAX ? NULL : "zip";
 	if (convert_unpacks_records(unpack->dataset)) { /* keys of samples have this name */
 		const bool is_known = source_shards_has_name(unpack->dataset->ops->shards, base);
 

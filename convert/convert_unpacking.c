@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/sandbox.h"
@@ -37,11 +38,15 @@ int convert_unpacking_main(const char *how)
 	static struct unpack_pipe pipe = {.read = unpack_read, .write = unpack_write};
 	const struct sandbox_limits limits = {
 	    .memory = UNPACK_MEMORY, .event_fd = 1, .reads = true, .read_fd = 0};
+	struct stat st;
 
 	signal(SIGXFSZ, SIG_IGN);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sandbox_enter(&limits))
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fstat(0, &st) < 0 || sandbox_enter(&limits))
 		return UNPACK_E_SANDBOX;
+	pipe.bytes = (uint64_t)st.st_size;
 	if (strcmp(how, "arrayrecord") == 0)
 		return unpack_arrayrecord(&pipe);
+	if (strcmp(how, "zip") == 0)
+		return unpack_zip(&pipe);
 	return strcmp(how, "zstd") == 0 ? unpack_zstd(&pipe) : unpack_gzip(&pipe);
 }

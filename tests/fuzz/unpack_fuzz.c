@@ -2,7 +2,7 @@
 
 /*
  * What access-ctl convert unpacks: ArrayRecord files. An input is chunks, as 'a' of scan_fuzz has them, which come in good frames, or, behind an
- * 'f', the file as it is. What comes out is a file of which the scan says no more than what may be wrong with a record.
+ * 'f', the file as it is; behind a 'z', a zip archive. What comes out is a file of which the scan says no more than what may be wrong with a record.
  */
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "base/little.h"
 #include "convert/convert.h"
 #include "storage/source/scan/scan_arrayrecord.h"
+#include "storage/source/scan/scan_zip.h"
 #include "tests/storage/scan_run.h"
 
 #define MOST_OUT (8u << 20)
@@ -62,13 +63,22 @@ static void check_scan(void)
 		abort();
 }
 
+/* All is stored, and nothing is wrong with it. */
+static void check_zip(void)
+{
+	static struct scan_run run;
+
+	if (scan_run(&scan_zip, to.data, to.size, "", &run) != SCAN_E_END)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct unpack_pipe pipe = {.read = fuzz_read, .write = fuzz_write};
 
 	if (size < 1 || size > 1 << 18)
 		return 0;
-	if (data[0] == 'f') {
+	if (data[0] == 'f' || data[0] == 'z') {
 		shard_bytes_init(&from, size);
 		shard_put(&from, data + 1, size - 1);
 	} else {
@@ -76,7 +86,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	shard_bytes_init(&to, MOST_OUT);
 	pipe.at = pipe.in_bytes = 0;
-	if (unpack_arrayrecord(&pipe) == 0)
+	pipe.bytes = from.size;
+	if (data[0] == 'z') {
+		if (unpack_zip(&pipe) == 0)
+			check_zip();
+	} else if (unpack_arrayrecord(&pipe) == 0)
 		check_scan();
 	shard_bytes_fini(&to);
 	shard_bytes_fini(&from);

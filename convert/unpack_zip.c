@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Zip archives with deflated files: to one in which all are stored, with the same names in the same order. What is in the archive
+ * says its scan; where that finds something wrong, or nothing deflated, it stays as it is, and who reads it says what is wrong.
+ *
+ * The sizes of what is unpacked are known behind it, so they stand in the directory alone, with the places of the files as
+ * Zip64 has them.
+ */
+
+#include "convert/convert.h"
+
+#include <zlib.h>
+
+#include "base/little.h"
+#include "base/zip.h"
+#include "storage/source/scan/scan_zip.h"
+
+#define ZIP_VERSION 45                    /* that is needed to read Zip64 */
+#define ZIP_EXTRA 12                      /* bytes: of an entry, the place of its file */
+#define ZIP_MOST_FILE (UINT32_C(1) << 30) /* as jobs unpack */
+
+enum { ZIP_E_ENDS = 1000 }; /* of a record, beside what scans say: why is in result */
+
+struct unpack_zip {
+	struct unpack_pipe *pipe;
+	z_stream stream;
+	bool is_deflated; /* some is */
+	uint64_t to;      /* place of what is written next */
+	size_t filled;    /* bytes of pipe->out */
+	uint8_t *entry;   /* owned; of each file its place (u64), size (u32), name and a NUL */
+	size_t bytes, room;
+	int result;
+};
+
+/* ---- bytes ---- */
+
+/* What lies there, as far as it is in memory; NULL: nothing does. */
+static const uint8_t *look(struct unpack_zip *zip, uint64_t at, size_t *ret_bytes)
+{
+	struct unpack_pipe *pipe = zip->pipe;
+
+	if (at < pipe->at - pipe->in_bytes || at >= pipe->at) {
+		pipe->at = at;
+		pipe->in_bytes = 0;
+		if (!pipe->read(pipe) || pipe->in_bytes == 0)
+			return NULL;
+	}
+	*ret_bytes = (size_t)(pipe->at - at);
+	return pipe->in + (at - (pipe->at - pipe->in_bytes));
+}
+
+static int take(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes)
+{
+	for (size_t some; bytes > 0; bytes -= (uint32_t)some) {
+		const uint8_t *there = look(arg, at, &some);
+
+		if (!there)
+			return -EIO;
+		some = BASE_MIN(some, (size_t)bytes);
+		memcpy(ret, there, some);
+		ret += some;
+		at += some;
+	}
+	return 0;
+}
+
+static bool flush(struct unpack_zip *zip)
+{
+	const size_t bytes = zip->filled;
+
+	zip->filled = 0;
+	return zip->pipe->write(zip->pipe, bytes);
+}
+
+static bool put(struct unpack_zip *zip, const void *data, size_t size)
+{
+	const uint8_t *from = data;
+
+	zip->to += size;
+	for (size_t some; size > 0; size -= some) {
+		if (zip->filled == sizeof(zip->pipe->out) && !flush(zip))
+			return false;
+		some = BASE_MIN(size, sizeof(zip->pipe->out) - zip->filled);
+		memcpy(zip->pipe->out + zip->filled, from, some);
+		zip->filled += some;
+		from += some;
+	}
+	return true;
+}
+
+/* ---- a file ---- */
+
+static int copy(struct unpack_zip *zip, uint64_t at, uint64_t end)
+{
+	for (size_t some; at < end; at += some) {
+		const uint8_t *there = look(zip, at, &some);
+
+		if (!there)
+			return UNPACK_E_READ;
+		some = (size_t)BASE_MIN((uint64_t)some, end - at);
+		if (!put(zip, there, some))
+			return UNPACK_E_WRITE;
+	}
+	return 0;
+}
+
+/* What came of the bytes that are there. *ret: as inflate(). 0 or UNPACK_E_.... */
+static int inflate_some(struct unpack_zip *zip, uint32_t *size, uint32_t *crc, int *ret)
+{
+	uint8_t plain[16384];
+	size_t made;
+
+	do {
+		zip->stream.next_out = plain;
+		zip->stream.avail_out = sizeof(plain);
+		*ret = inflate(&zip->stream, Z_NO_FLUSH);
+		made = sizeof(plain) - zip->stream.avail_out;
+		*size += (uint32_t)made;
+		*crc = (uint32_t)crc32_z(*crc, plain, made);
+		if ((*ret != Z_OK && *ret != Z_STREAM_END && *ret != Z_BUF_ERROR) ||
+		    *size > ZIP_MOST_FILE)
+			return UNPACK_E_DAMAGED;
+		if (!put(zip, plain, made))
+			return UNPACK_E_WRITE;
+	} while (*ret != Z_STREAM_END && zip->stream.avail_out == 0);
+	return 0;
+}
+
+static int inflate_file(struct unpack_zip *zip, uint64_t at, uint64_t end,
+			const struct zip_header *header)
+{
+	uint32_t size = 0, crc = 0;
+	int state = Z_OK, r = 0;
+
+	if (inflateReset(&zip->stream) != Z_OK)
+		return UNPACK_E_READ;
+	for (size_t some; at < end && state != Z_STREAM_END && !r; at += some) {
+		const uint8_t *there = look(zip, at, &some);
+
+		if (!there)
+			return UNPACK_E_READ;
+		some = (size_t)BASE_MIN((uint64_t)some, end - at);
+		zip->stream.next_in = (Bytef *)(uintptr_t)there;
+		zip->stream.avail_in = (uInt)some;
+		r = inflate_some(zip, &size, &crc, &state);
+	}
+	if (r)
+		return r;
+	return state != Z_STREAM_END || (!(header->flags & ZIP_FLAG_LATER) && crc != header->crc)
+		   ? UNPACK_E_DAMAGED
+		   : 0;
+}
+
+static bool put_header(struct unpack_zip *zip, const char *name)
+{
+	uint8_t header[ZIP_HEADER] = {'P', 'K', 3, 4, ZIP_VERSION, 0, ZIP_FLAG_LATER};
+	const size_t size = strlen(name);
+
+	little_put(header + 26, size, 2);
+	return put(zip, header, sizeof(header)) && put(zip, name, size);
+}
+
+static bool remember(struct unpack_zip *zip, uint64_t at, uint32_t size, const char *name)
+{
+	const size_t bytes = 12 + strlen(name) + 1;
+
+	if (!base_grow(&zip->entry, &zip->room, zip->bytes + bytes, 1))
+		return false;
+	little_put_64(zip->entry + zip->bytes, at);
+	little_put_32(zip->entry + zip->bytes + 8, size);
+	memcpy(zip->entry + zip->bytes + 12, name, bytes - 12);
+	zip->bytes += bytes;
+	return true;
+}
+
+/* Is it one from its header on: deflated, or empty? */
+static bool has_header(struct unpack_zip *zip, const struct scan_record *record,
+		       struct zip_header *ret)
+{
+	uint8_t bytes[ZIP_HEADER];
+
+	return record->bytes >= ZIP_HEADER && take(zip, record->at, bytes, ZIP_HEADER) == 0 &&
+	       zip_header(bytes, ret) && ret->bytes <= record->bytes &&
+	       (ret->method == ZIP_DEFLATED || ret->bytes == record->bytes);
+}
+
+static int on_look(void *arg, const struct scan_record *record)
+{
+	struct unpack_zip *zip = arg;
+	struct zip_header header;
+
+	zip->is_deflated =
+	    zip->is_deflated || (has_header(zip, record, &header) && header.method == ZIP_DEFLATED);
+	return 0;
+}
+
+static int on_file(void *arg, const struct scan_record *record)
+{
+	struct unpack_zip *zip = arg;
+	const uint64_t at = record->at, end = at + record->bytes, header_at = zip->to;
+	struct zip_header header;
+	uint64_t data;
+
+	if (!put_header(zip, record->key)) {
+		zip->result = UNPACK_E_WRITE;
+		return ZIP_E_ENDS;
+	}
+	data = zip->to;
+	if (!has_header(zip, record, &header))
+		zip->result = copy(zip, at, end);
+	else if (header.method == ZIP_DEFLATED)
+		zip->result = inflate_file(zip, at + header.bytes, end, &header);
+	if (!zip->result && !remember(zip, header_at, (uint32_t)(zip->to - data), record->key))
+		zip->result = UNPACK_E_READ;
+	return zip->result ? ZIP_E_ENDS : 0;
+}
+
+/* ---- the archive ---- */
+
+static bool put_entry(struct unpack_zip *zip, uint64_t at, uint32_t size, const char *name)
+{
+	uint8_t entry[ZIP_ENTRY] = {'P', 'K', 1, 2, ZIP_VERSION, 0, ZIP_VERSION, 0, ZIP_FLAG_LATER};
+	uint8_t extra[ZIP_EXTRA] = {1, 0, 8};
+
+	little_put_32(entry + 20, size);
+	little_put_32(entry + 24, size);
+	little_put(entry + 28, strlen(name), 2);
+	little_put(entry + 30, sizeof(extra), 2);
+	little_put_32(entry + 42, UINT32_MAX);
+	little_put_64(extra + 4, at);
+	return put(zip, entry, sizeof(entry)) && put(zip, name, strlen(name)) &&
+	       put(zip, extra, sizeof(extra));
+}
+
+static bool put_end(struct unpack_zip *zip, uint64_t directory, uint64_t n)
+{
+	uint8_t end[ZIP_END_64] = {'P', 'K', 6, 6, ZIP_END_64 - 12};
+	uint8_t locator[ZIP_LOCATOR] = {'P', 'K', 6, 7};
+	uint8_t last[ZIP_END] = {'P', 'K', 5, 6};
+
+	little_put(end + 12, ZIP_VERSION, 2);
+	little_put(end + 14, ZIP_VERSION, 2);
+	little_put_64(end + 24, n);
+	little_put_64(end + 32, n);
+	little_put_64(end + 40, zip->to - directory);
+	little_put_64(end + 48, directory);
+	little_put_64(locator + 8, zip->to);
+	little_put_32(locator + 16, 1);
+	memset(last + 8, 0xff, 12);
+	return put(zip, end, sizeof(end)) && put(zip, locator, sizeof(locator)) &&
+	       put(zip, last, sizeof(last)) && flush(zip);
+}
+
+static int put_directory(struct unpack_zip *zip)
+{
+	const uint64_t directory = zip->to;
+	uint64_t n = 0;
+
+	for (size_t at = 0; at < zip->bytes; n++) {
+		const uint8_t *entry = zip->entry + at;
+		const char *name = (const char *)entry + 12;
+
+		if (!put_entry(zip, little_64(entry), little_32(entry + 8), name))
+			return UNPACK_E_WRITE;
+		at += 12 + strlen(name) + 1;
+	}
+	return put_end(zip, directory, n) ? 0 : UNPACK_E_WRITE;
+}
+
+static int unpack_files(struct unpack_zip *zip)
+{
+	const struct scan_shard shard = {.name = "", .bytes = zip->pipe->bytes, .options = ""};
+	const struct scan_reader reader = {.read = take, .arg = zip};
+	struct scan_sink sink = {.record = on_look, .arg = zip};
+	int r = scan_shard_run(&scan_zip, &shard, &reader, &sink);
+
+	if (r < 0)
+		return UNPACK_E_READ;
+	if (r || !zip->is_deflated)
+		return UNPACK_E_PLAIN;
+	sink.record = on_file;
+	r = scan_shard_run(&scan_zip, &shard, &reader, &sink);
+	if (r == ZIP_E_ENDS)
+		return zip->result;
+	return r ? UNPACK_E_READ : put_directory(zip);
+}
+
+int unpack_zip(struct unpack_pipe *pipe)
+{
+	struct unpack_zip zip = {.pipe = pipe, .stream = {.zalloc = Z_NULL}};
+	int r;
+
+	if (inflateInit2(&zip.stream, -MAX_WBITS) != Z_OK)
+		return UNPACK_E_READ;
+	r = unpack_files(&zip);
+	inflateEnd(&zip.stream);
+	free(zip.entry);
+	return r;
+}
