@@ -10,6 +10,7 @@ import struct
 import subprocess
 import tarfile
 import unittest
+import zipfile
 
 import numpy
 import oneaccess as oa
@@ -712,6 +713,206 @@ class ArrayRecord(ShardsCase):
             self.refused(str(self.work / f"{name}.array_record"), *words)
         with self.assertRaisesRegex(oa.errors.DatasetError, "has no ArrayRecord files"):
             oa.from_array_record(self.data, {"x": "y"})
+
+
+class Zip(ShardsCase):
+    """What is the tree of an archive is the folder's, where it is unpacked."""
+
+    # Folders whose order as texts is another than as paths, one below a class, others' files, and one file beside all folders.
+    TREE = {"b/2.jpg": 0, "a b/1.jpg": 1, "a/x/1.JPEG": 2, "a/x y/1.jpg": 3, "a/0.png": 4, "a/x.jpg": 5, "B/1.webp": 6, "é/1.jpg": 7, "10/1.jpg": 8,
+            "9/1.jpg": 9, "b/10.jpg": 10, "b/.hidden.jpg": 11}
+    OTHERS = ("labels.csv", "b/.DS_Store", "a/notes.txt", "b/sound.wav", "dataset.json", "beside.jpg")
+
+    def tree(self, name):
+        """The folder, with its files in the order in which they are here."""
+        folder = self.work / name
+        for path, number in self.TREE.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(self.samples[number][0])
+        for path in self.OTHERS:
+            (folder / path).write_bytes(self.samples[0][0] if path == "beside.jpg" else b"no picture")
+        return folder
+
+    def archive(self, name, folder, above="", method=zipfile.ZIP_STORED, paths=None, **options):
+        file = self.work / name
+        with zipfile.ZipFile(file, "w", method, **options) as archive:
+            archive.writestr(f"__MACOSX/{above}b/._2.jpg", b"no picture")
+            for path in paths or (*self.TREE, *self.OTHERS):
+                archive.write(folder / path, above + path)
+        return file
+
+    def of_data(self, name, method=zipfile.ZIP_STORED):
+        """All that is in the folder of the other kinds."""
+        paths = [f"{label}/{file}" for label in sorted(os.listdir(self.data), reverse=True) for file in sorted(os.listdir(os.path.join(self.data, label)))]
+        file = self.work / name
+        with zipfile.ZipFile(file, "w", method) as archive:
+            for path in paths:
+                archive.write(os.path.join(self.data, path), f"train/{path}")
+        return file
+
+    def assert_as_folder(self, dataset, folder):
+        with oa.Loader(dataset, PIPELINE, 5, socket=self.socket, **ORDER) as mine, oa.Loader(folder, PIPELINE, 5, socket=self.socket, **ORDER) as theirs:
+            self.assertEqual(mine.classes, theirs.classes)
+            for (pictures, labels), (of_folder, of_classes) in zip(mine, theirs, strict=True):
+                numpy.testing.assert_array_equal(pictures, of_folder)
+                numpy.testing.assert_array_equal(labels, of_classes)
+
+    def test_the_same_as_a_folder(self):
+        for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+            file = self.of_data(f"data-{method}.zip", method)
+            self.assert_same(str(file))
+            self.assert_same(f"{file}?folder=train")
+
+    def test_the_same_as_the_tree_unpacked(self):
+        """Also of other order, with folders above it, and of what zip(1) writes."""
+        folder = self.tree("tree")
+        for number, (above, method) in enumerate((("", zipfile.ZIP_STORED), ("train/", zipfile.ZIP_DEFLATED), ("./a//b/./c/", zipfile.ZIP_DEFLATED))):
+            self.assert_as_folder(self.archive(f"tree-{number}.zip", folder, above, method), folder)
+        if not shutil.which("zip"):
+            self.skipTest("zip is not installed: not tested: archives of its own")
+        for options in ["-0"], ["-9"], ["-fz"], ["-fd"]:
+            file = self.work / f"of-zip{options[0]}.zip"
+            subprocess.run(["zip", "-q", "-r", *options, file, "."], cwd=folder, check=True)
+            self.assert_as_folder(file, folder)
+        with open(self.work / "piped.zip", "wb") as piped:
+            subprocess.run(["zip", "-q", "-r", "-", "."], cwd=folder, check=True, stdout=piped)
+        self.assert_as_folder(self.work / "piped.zip", folder)
+
+    def test_zip64_and_descriptors(self):
+        folder = self.tree("large")
+        file = self.work / "large.zip"
+        with zipfile.ZipFile(file, "w") as archive:
+            for path in self.TREE:
+                with archive.open(path, "w", force_zip64=True) as to:
+                    to.write((folder / path).read_bytes())
+        (folder / "beside.jpg").unlink()
+        self.assert_as_folder(file, folder)
+
+        class Pipe(io.RawIOBase):  # nobody can seek in it
+            def __init__(self, to):
+                self.to = to
+
+            def writable(self):
+                return True
+
+            def write(self, data):
+                return self.to.write(data)
+        for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+            with open(self.work / "stream.zip", "wb") as to, zipfile.ZipFile(Pipe(to), "w", method) as archive:
+                for path in self.TREE:
+                    archive.write(folder / path, path)
+                archive.comment = b"a comment"
+            self.assert_as_folder(self.work / "stream.zip", folder)
+
+    def test_one_of_its_folders(self):
+        folder = self.tree("one")
+        with zipfile.ZipFile(self.work / "sets.zip", "w") as archive:
+            for path in self.TREE:
+                archive.write(folder / path, f"ILSVRC/Data/train/{path}")
+            for number in range(3):
+                archive.writestr(f"ILSVRC/Data/test/{number}.jpg", self.samples[number][0])
+        with oa.Loader(self.work / "sets.zip", PIPELINE, 5, socket=self.socket, **ORDER) as loader:
+            self.assertEqual(loader.classes, ["test", "train"])
+        with zipfile.ZipFile(self.work / "class.zip", "w") as archive:
+            archive.write(folder / "b/2.jpg", "train/b/2.jpg")
+        with oa.Loader(self.work / "class.zip", PIPELINE, 1, socket=self.socket, **ORDER) as loader:
+            self.assertEqual(loader.classes, ["b"])
+        for below in "ILSVRC/Data/train", "/ILSVRC//Data/./train/":
+            with oa.Loader(self.work / "sets.zip", PIPELINE, 5, socket=self.socket, source={"folder": below}, **ORDER) as loader:
+                self.assertEqual(loader.classes, sorted({path.partition("/")[0] for path in self.TREE}))
+        (pictures, labels), = self.batches(f"{self.work}/sets.zip?folder=ILSVRC/Data/test")
+        self.assertEqual(list(labels), [0, 0, 0])
+        self.refused(f"{self.work}/sets.zip?folder=ILSVRC/Data/tes", "no sample found in the zip archives", "below the option folder")
+
+    def test_several_archives(self):
+        """Classes are those of all; samples come archive by archive."""
+        folder = self.tree("several")
+        paths = list(self.TREE)
+        for number, part in enumerate(parts(paths, 3)):
+            self.archive(f"part-{number:03}.zip", folder, "train/", zipfile.ZIP_DEFLATED, part)
+        classes = sorted({path.partition("/")[0] for path in paths})
+        batches = self.batches(f"{self.work}/part-{{000..002}}.zip")
+        found = [int(label) for _, labels in batches for label in labels]
+        wanted = [classes.index(name) for part in parts(paths, 3) for name in sorted(path.partition("/")[0] for path in part)]
+        self.assertEqual(found, wanted)
+
+    def test_converted(self):
+        """Deflated files are unpacked first; a folder of archives, of which one is stored, is as one."""
+        for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+            target = self.work / f"converted-{method}.oads"
+            subprocess.run([support.BUILD / "tools/access-ctl", "convert", self.of_data(f"convert-{method}.zip", method), target], check=True, capture_output=True)
+            self.assert_same(str(target))
+        folder, archives = self.tree("to-convert"), self.work / "archives"
+        archives.mkdir()
+        for number, part in enumerate(parts(list(self.TREE), 3)):
+            self.archive(f"archives/{number}.zip", folder, "set/train/", zipfile.ZIP_DEFLATED if number else zipfile.ZIP_STORED, part)
+        subprocess.run([support.BUILD / "tools/access-ctl", "convert", f"{archives}?folder=set/train", self.work / "archives.tar"], check=True, capture_output=True)
+        for (pictures, labels), (of_tar, of_classes) in zip(self.batches(f"{archives}?folder=set/train"), self.batches(self.work / "archives.tar"), strict=True):
+            numpy.testing.assert_array_equal(pictures, of_tar)
+            numpy.testing.assert_array_equal(labels, of_classes)
+        file = self.of_data("convert-cut.zip", zipfile.ZIP_DEFLATED)
+        data = bytearray(file.read_bytes())
+        data[14] ^= 1
+        file.write_bytes(data)
+        convert = subprocess.run([support.BUILD / "tools/access-ctl", "convert", file, self.work / "cut.oads"], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(convert.returncode, 1, convert.stderr)
+        self.assertIn('"convert-cut.zip" is damaged', convert.stderr)
+
+    def test_bad_samples(self):
+        """One that is damaged is named."""
+        folder = self.tree("bad")
+        file = self.archive("bad.zip", folder, "train/", zipfile.ZIP_DEFLATED)
+        with zipfile.ZipFile(file) as archive:
+            info = archive.getinfo("train/a/0.png")
+        data = bytearray(file.read_bytes())
+        data[info.header_offset + 14] ^= 1
+        file.write_bytes(data)
+        with self.assertRaises(oa.Error) as caught:
+            self.batches(file)
+        self.assertIn("bad.zip:train/a/0.png", str(caught.exception))
+        self.assertIn("CRC-32", str(caught.exception))
+        left = self.batches(file, source={"leave_out": "bad.zip:train/a/0.png"})
+        self.assertEqual(sum(len(labels) for _, labels in left), len(self.TREE) - 1)
+        with zipfile.ZipFile(self.work / "empty-file.zip", "w") as archive:
+            archive.writestr("a/1.jpg", b"")
+            archive.writestr("a/2.jpg", self.samples[0][0])
+        with self.assertRaises(oa.Error) as caught:
+            self.batches(self.work / "empty-file.zip")
+        self.assertIn("nothing is in it", str(caught.exception))
+
+    def test_refused(self):
+        picture = self.samples[0][0]
+
+        def write(name, method=zipfile.ZIP_STORED, path="a/1.jpg", edit=None, twice=False):
+            file = self.work / f"{name}.zip"
+            with zipfile.ZipFile(file, "w") as archive:
+                archive.writestr(path, picture, method)
+                if twice:
+                    archive.writestr(f"{path[:1]}//{path[2:]}", picture, method)
+            if edit:
+                data = bytearray(file.read_bytes())
+                edit(data)
+                file.write_bytes(data)
+            return str(file)
+
+        def in_directory(offset, value):
+            def edit(data):
+                data[data.rindex(b"PK\1\2") + offset] = value
+            return edit
+        self.refused(write("lzma", zipfile.ZIP_LZMA), "lzma.zip", "file a/1.jpg is compressed by LZMA", "zip -0")
+        self.refused(write("bzip2", zipfile.ZIP_BZIP2), "file a/1.jpg is compressed by bzip2")
+        self.refused(write("secret", edit=in_directory(8, 1)), "file a/1.jpg is encrypted", "without a password")
+        self.refused(write("up", path="a/../1.jpg"), "leads upwards")
+        self.refused(write("twice", twice=True), 'has two files "a/1.jpg"')
+        self.refused(write("name", edit=in_directory(46, ord("b"))), "another header than the directory says")
+        self.refused(write("cut", edit=lambda data: data.__delitem__(slice(-9, None))), "cut off")
+        self.refused(write("split", edit=lambda data: data.__setitem__(data.rindex(b"PK\5\6") + 4, 2)), "split archive", "zip -s 0")
+        self.refused(write("none", path="a/1.txt"), "no sample found in the zip archives", ".jpg")
+        info = zipfile.ZipInfo("a/1.jpg")
+        info.create_system, info.external_attr = 3, 0o120777 << 16
+        with zipfile.ZipFile(self.work / "link.zip", "w") as archive:
+            archive.writestr(info, "../b/1.jpg")
+        self.refused(str(self.work / "link.zip"), "is a symbolic link")
 
 
 class LitData(ShardsCase):
