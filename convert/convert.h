@@ -115,6 +115,16 @@ void unpack_frame_begin(struct unpack_frame *frame);
 /* As much as goes: both counts may be 0. 0 or UNPACK_E_.... */
 int unpack_frame_step(struct unpack_frame *frame, struct unpack_piece *piece);
 void unpack_frame_free(struct unpack_frame *frame);
+struct unpack_raw {                /* what is deflated, without a head of its own, in pieces */
+	struct z_stream_s *stream; /* owned; NULL: there was no memory */
+	uint32_t crc;              /* CRC-32 of what was made */
+	bool has_ended;
+};
+void unpack_raw_new(struct unpack_raw *raw);
+void unpack_raw_begin(struct unpack_raw *raw);
+/* As unpack_frame_step(). */
+int unpack_raw_step(struct unpack_raw *raw, struct unpack_piece *piece);
+void unpack_raw_free(struct unpack_raw *raw);
 /* All of it. 0 or UNPACK_E_.... */
 int unpack_arrayrecord(struct unpack_pipe *pipe);
 int unpack_gzip(struct unpack_pipe *pipe);

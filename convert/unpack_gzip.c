@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* gzip, members one behind the other, and zlib: what it is, the library finds out. */
+/* gzip, members one behind the other, and zlib: what it is, the library finds out. And streams without a head, of zip archives. */
 
 #include "convert/convert.h"
 
@@ -57,4 +57,46 @@ int unpack_gzip(struct unpack_pipe *pipe)
 	}
 	inflateEnd(&stream);
 	return r || is_whole ? r : UNPACK_E_CUT;
+}
+
+/* ---- without a head ---- */
+
+void unpack_raw_new(struct unpack_raw *raw)
+{
+	*raw = (struct unpack_raw){.stream = calloc(1, sizeof(*raw->stream))};
+	if (raw->stream && inflateInit2(raw->stream, -MAX_WBITS) != Z_OK) {
+		free(raw->stream);
+		raw->stream = NULL;
+	}
+}
+
+void unpack_raw_begin(struct unpack_raw *raw)
+{
+	inflateReset(raw->stream);
+	raw->crc = 0;
+	raw->has_ended = false;
+}
+
+int unpack_raw_step(struct unpack_raw *raw, struct unpack_piece *piece)
+{
+	z_stream *stream = raw->stream;
+	int r;
+
+	stream->next_in = (Bytef *)(uintptr_t)piece->from;
+	stream->avail_in = (uInt)piece->size;
+	stream->next_out = piece->to;
+	stream->avail_out = (uInt)piece->room;
+	r = inflate(stream, Z_NO_FLUSH);
+	piece->taken = piece->size - stream->avail_in;
+	piece->made = piece->room - stream->avail_out;
+	raw->crc = (uint32_t)crc32_z(raw->crc, piece->to, piece->made);
+	raw->has_ended = r == Z_STREAM_END;
+	return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR ? 0 : UNPACK_E_DAMAGED;
+}
+
+void unpack_raw_free(struct unpack_raw *raw)
+{
+	if (raw->stream)
+		inflateEnd(raw->stream);
+	free(raw->stream);
 }

@@ -10,8 +10,6 @@
 
 #include "convert/convert.h"
 
-#include <zlib.h>
-
 #include "base/little.h"
 #include "base/zip.h"
 #include "storage/source/scan/scan_zip.h"
@@ -24,7 +22,7 @@ enum { ZIP_E_ENDS = 1000 }; /* of a record, beside what scans say: why is in res
 
 struct unpack_zip {
 	struct unpack_pipe *pipe;
-	z_stream stream;
+	struct unpack_raw raw;
 	bool is_deflated; /* some is */
 	uint64_t to;      /* place of what is written next */
 	size_t filled;    /* bytes of pipe->out */
@@ -105,51 +103,47 @@ static int copy(struct unpack_zip *zip, uint64_t at, uint64_t end)
 	return 0;
 }
 
-/* What came of the bytes that are there. *ret: as inflate(). 0 or UNPACK_E_.... */
-static int inflate_some(struct unpack_zip *zip, uint32_t *size, uint32_t *crc, int *ret)
+/* What comes of the bytes that are there. 0 or UNPACK_E_.... */
+static int inflate_some(struct unpack_zip *zip, const uint8_t *from, size_t bytes, uint64_t *size)
 {
 	uint8_t plain[16384];
-	size_t made;
+	struct unpack_piece piece = {
+	    .from = from, .size = bytes, .to = plain, .room = sizeof(plain)};
+	int r;
 
 	do {
-		zip->stream.next_out = plain;
-		zip->stream.avail_out = sizeof(plain);
-		*ret = inflate(&zip->stream, Z_NO_FLUSH);
-		made = sizeof(plain) - zip->stream.avail_out;
-		*size += (uint32_t)made;
-		*crc = (uint32_t)crc32_z(*crc, plain, made);
-		if ((*ret != Z_OK && *ret != Z_STREAM_END && *ret != Z_BUF_ERROR) ||
-		    *size > ZIP_MOST_FILE)
+		r = unpack_raw_step(&zip->raw, &piece);
+		*size += piece.made;
+		if (r || *size > ZIP_MOST_FILE)
 			return UNPACK_E_DAMAGED;
-		if (!put(zip, plain, made))
+		if (!put(zip, plain, piece.made))
 			return UNPACK_E_WRITE;
-	} while (*ret != Z_STREAM_END && zip->stream.avail_out == 0);
+		piece.from += piece.taken;
+		piece.size -= piece.taken;
+	} while (!zip->raw.has_ended && piece.made == piece.room);
 	return 0;
 }
 
 static int inflate_file(struct unpack_zip *zip, uint64_t at, uint64_t end,
 			const struct zip_header *header)
 {
-	uint32_t size = 0, crc = 0;
-	int state = Z_OK, r = 0;
+	uint64_t size = 0;
+	int r = 0;
 
-	if (inflateReset(&zip->stream) != Z_OK)
-		return UNPACK_E_READ;
-	for (size_t some; at < end && state != Z_STREAM_END && !r; at += some) {
+	unpack_raw_begin(&zip->raw);
+	for (size_t some; at < end && !zip->raw.has_ended && !r; at += some) {
 		const uint8_t *there = look(zip, at, &some);
 
 		if (!there)
 			return UNPACK_E_READ;
 		some = (size_t)BASE_MIN((uint64_t)some, end - at);
-		zip->stream.next_in = (Bytef *)(uintptr_t)there;
-		zip->stream.avail_in = (uInt)some;
-		r = inflate_some(zip, &size, &crc, &state);
+		r = inflate_some(zip, there, some, &size);
 	}
 	if (r)
 		return r;
-	return state != Z_STREAM_END || (!(header->flags & ZIP_FLAG_LATER) && crc != header->crc)
-		   ? UNPACK_E_DAMAGED
-		   : 0;
+	return zip->raw.has_ended && (header->flags & ZIP_FLAG_LATER || zip->raw.crc == header->crc)
+		   ? 0
+		   : UNPACK_E_DAMAGED;
 }
 
 static bool put_header(struct unpack_zip *zip, const char *name)
@@ -288,13 +282,13 @@ static int unpack_files(struct unpack_zip *zip)
 
 int unpack_zip(struct unpack_pipe *pipe)
 {
-	struct unpack_zip zip = {.pipe = pipe, .stream = {.zalloc = Z_NULL}};
-	int r;
+	struct unpack_zip zip = {.pipe = pipe};
+	int r = UNPACK_E_READ;
 
-	if (inflateInit2(&zip.stream, -MAX_WBITS) != Z_OK)
-		return UNPACK_E_READ;
-	r = unpack_files(&zip);
-	inflateEnd(&zip.stream);
+	unpack_raw_new(&zip.raw);
+	if (zip.raw.stream)
+		r = unpack_files(&zip);
+	unpack_raw_free(&zip.raw);
 	free(zip.entry);
 	return r;
 }
