@@ -67,6 +67,10 @@ void pipeline_run_free(struct pipeline_run *run);
 void pipeline_run_watch(struct pipeline_run *run,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg);
 void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret);
+/* Of a sample that is packed (forms/zstandard.h, forms/zipped.h) what is in it, until the next one is unpacked; others stay as they are. 0, or
+ * PIPELINE_E_BAD with *ret_error. */
+int pipeline_run_unpack(struct pipeline_run *run, const void **data, size_t *size,
+			struct pipeline_error *ret_error);
 /* One sample: data (hostile bytes: of its file, or of a stored form of it) through each pipeline whose bit is set in variants -> out[number].
  * What pipelines have in common is done once. 0, or PIPELINE_E_BAD with *ret_error: it is bad for
  * all; out may be partly written then. Pixels kept behind a cut (FORM_PIXELS) must be of one that all of

@@ -183,20 +183,20 @@ static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_in
 	return packed_parse(input->data, input->size, &input->record, ret_error);
 }
 
-/* Of a frame, or a zip's file, what is in it; records that come as such have a head of their own. */
-static int pipeline_run_unpack(struct pipeline_run *run, struct pipeline_input *input,
-			       struct pipeline_error *ret_error)
+/* Records that come as such have a head of their own. */
+int pipeline_run_unpack(struct pipeline_run *run, const void **data, size_t *size,
+			struct pipeline_error *ret_error)
 {
 	int r;
 
 	if (run->by_record && !run->members)
 		return 0;
-	if (zipped_is_file(input->data, input->size))
-		return zipped_unpack(&run->zipped, &input->data, &input->size, ret_error);
-	if (!zstandard_is_frame(input->data, input->size))
+	if (zipped_is_file(*data, *size))
+		return zipped_unpack(&run->zipped, data, size, ret_error);
+	if (!zstandard_is_frame(*data, *size))
 		return 0;
-	r = zstandard_unpack(&run->zstandard, &input->data, &input->size, ret_error);
-	if (r == 0 && !run->members && *(const uint8_t *)input->data == PIPELINE_EXAMPLE_BEGIN)
+	r = zstandard_unpack(&run->zstandard, data, size, ret_error);
+	if (r == 0 && !run->members && **(const uint8_t *const *)data == PIPELINE_EXAMPLE_BEGIN)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "a compressed tf.Example: decode needs members");
 	return r;
@@ -206,7 +206,7 @@ int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct 
 		      struct pipeline_input *input, struct pipeline_error *ret_error)
 {
 	uint32_t none; /* shards have labels of their own */
-	int r = pipeline_run_unpack(run, input, ret_error);
+	int r = pipeline_run_unpack(run, &input->data, &input->size, ret_error);
 
 	input->kept.ops = 0;
 	if (r != 0)

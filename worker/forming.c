@@ -35,6 +35,18 @@ static int make_of_source(struct forming *forming, enum form_kind kind, const ui
 	return 0;
 }
 
+/* A sample that is packed has the form of what is in it. run: NULL, if it is none. */
+static int make_packed(struct forming *forming, struct pipeline_run *run, const uint8_t *data,
+		       size_t size, struct forming_form *ret)
+{
+	const void *plain = data;
+	struct pipeline_error error;
+
+	if (run && pipeline_run_unpack(run, &plain, &size, &error) != 0)
+		return error.stage == PIPELINE_FAIL_MEMORY ? -ENOMEM : FORMING_E_UNFIT;
+	return make_of_source(forming, FORM_PACKED, plain, size, ret);
+}
+
 static int make_of_pixels(struct forming *forming, unsigned cut, struct pipeline_run *run,
 			  unsigned number, const struct pipeline_key *key, const uint8_t *data,
 			  size_t size, struct forming_form *ret)
@@ -67,7 +79,7 @@ int forming_make(struct forming *forming, unsigned form, struct pipeline_run *ru
 	if (form == LAYOUT_FORM_INDEXED)
 		return make_of_source(forming, FORM_INDEXED, data, size, ret);
 	if (form == LAYOUT_FORM_PACKED)
-		return make_of_source(forming, FORM_PACKED, data, size, ret);
+		return make_packed(forming, run, data, size, ret);
 	return make_of_pixels(forming, form - LAYOUT_FORM_PIXELS, run, number, key, data, size,
 			      ret);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little.h"
 #include "pipeline/forms/form.h"
 #include "tests/worker/suite.h"
 #include "worker/evict.h"
@@ -63,6 +64,48 @@ START_TEST(earlier)
 }
 END_TEST
 
+/* A file of a zip has the packed form of what is in it, and no crop index: that stands before the file's own bytes. */
+START_TEST(of_a_zip)
+{
+	static const char spec[] = "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}]";
+	/* deflated, of an unknown size; one block of bytes as they are, whose length follows */
+	static const uint8_t head[] =
+	    "PK\3\4\x14\0\x08\0\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0a\1";
+	uint8_t file[sizeof(head) + 4 + FORMING_PHOTO_MOST], *photo = file + sizeof(head) - 1 + 4;
+	struct forming forming = {0};
+	struct forming_form form, of_file;
+	struct pipeline *pipeline;
+	struct pipeline_run *run;
+	struct diag diag;
+	size_t size;
+
+	memcpy(file, head, sizeof(head) - 1);
+	size = load_photo(photo);
+	little_put(photo - 4, size, 2);
+	little_put(photo - 2, size ^ 0xffff, 2);
+	ck_assert_int_eq(pipeline_compile(spec, strlen(spec), &pipeline, &diag), 0);
+	ck_assert_int_eq(pipeline_run_new((const struct pipeline *[]){pipeline}, 1, &run), 0);
+	ck_assert_int_eq(
+	    forming_make(&forming, LAYOUT_FORM_PACKED, run, 0, NULL, photo, size, &form), 0);
+	forming_set_aside(&forming, LAYOUT_FORM_PACKED, &form);
+	size += (size_t)(photo - file);
+	ck_assert_int_eq(
+	    forming_make(&forming, LAYOUT_FORM_PACKED, run, 0, NULL, file, size, &of_file), 0);
+	form = forming_earlier_of(&forming, LAYOUT_FORM_PACKED, &of_file);
+	ck_assert_uint_eq(form.size, of_file.size);
+	ck_assert_mem_eq(form.data, of_file.data, form.size);
+	ck_assert_int_eq(
+	    forming_make(&forming, LAYOUT_FORM_INDEXED, run, 0, NULL, file, size, &of_file),
+	    FORMING_E_UNFIT);
+	ck_assert_int_eq(
+	    forming_make(&forming, LAYOUT_FORM_PACKED, run, 0, NULL, file, size - 1, &of_file),
+	    FORMING_E_UNFIT);
+	pipeline_run_free(run);
+	pipeline_free(pipeline);
+	forget(&forming);
+}
+END_TEST
+
 START_TEST(unfit)
 {
 	const uint8_t text[] = "no picture";
@@ -112,6 +155,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, earlier);
+	tcase_add_test(tcase, of_a_zip);
 	tcase_add_test(tcase, unfit);
 	tcase_add_test(tcase, not_set_aside);
 	tcase_add_test(tcase, evicted_bytes_stay);
