@@ -71,7 +71,7 @@ struct dataset_shard {
 uint64_t dataset_shards(const struct dataset *dataset); /* 0: it does not */
 void dataset_shard_of(const struct dataset *dataset, uint64_t shard, struct dataset_shard *ret);
 uint64_t dataset_shard_with(const struct dataset *dataset, uint64_t sample); /* its number */
-uint64_t dataset_at_of(const struct dataset *dataset, uint64_t sample); /* where it begins there */
+uint64_t dataset_at_of(const struct dataset *dataset, uint64_t sample);      /* its place there */
 
 /* Samples that may be read past the page cache, right into their place in an arena, lie there as in their shards: as far behind a
  * multiple of DATASET_PLACE, and all between the multiples before and behind is theirs. So is this data set placed? */

@@ -46,7 +46,8 @@ enum index_kind {
 	INDEX_OF_BAGZ = 10,
 	INDEX_OF_ARRAYRECORD = 11,
 	INDEX_OF_ZIP = 12,
-	INDEX_KINDS = 13,
+	INDEX_OF_BETON = 13, /* above the lower 48 bits the width of pixels; 0: a picture's file */
+	INDEX_KINDS = 14,
 };
 
 struct index_head { /* 192 bytes */

@@ -132,12 +132,15 @@ uint64_t source_indexer_memory(const struct indexer_shard *shard, size_t n)
 }
 
 /* Within the shard, with a key, and a label at most: a number, or a word behind the key. */
-static bool is_record(const struct indexer_shard *shard, const struct indexer_word *word,
+static bool is_record(const struct listener *listener, const struct indexer_word *word,
 		      const char *key)
 {
+	const struct indexer_shard *shard = listener->shard;
+	const uint64_t at =
+	    source_shards_at(listener->indexer->job->dataset->ops->shards, word->at);
 	const size_t size = word->text_bytes < 2 ? 0 : strlen(key) + 1;
 
-	if (word->at > shard->bytes || word->bytes > shard->bytes - word->at || size < 2 ||
+	if (at > shard->bytes || word->bytes > shard->bytes - at || size < 2 ||
 	    size > SCAN_MOST_KEY)
 		return false;
 	if (size == word->text_bytes)
@@ -153,7 +156,7 @@ static int take_record(struct listener *listener, const struct indexer_word *wor
 	size_t size;
 	int r = 0;
 
-	if (!is_record(shard, word, key))
+	if (!is_record(listener, word, key))
 		return stop_shard(listener->indexer, shard, DATASET_E_REFUSED,
 				  "has a sample that is beyond its end or has no name");
 	size = strlen(key) + 1;

@@ -12,7 +12,7 @@
 #include "storage/source/scan/words.h"
 
 struct indexer_record { /* its key is the next one of the shard's keys */
-	uint64_t at;
+	uint64_t at;    /* its place */
 	uint32_t bytes, label;
 };
 #define INDEXER_WORDS (SCAN_MOST_LABEL + 1) /* labels from here on: numbers of words */

@@ -55,7 +55,7 @@ static int on_record(void *arg, const struct scan_record *record)
 	const size_t key = strnlen(record->key, SCAN_MOST_KEY - 1) + 1;
 	const size_t label = record->word ? strnlen(record->word, SCAN_MOST_WORD - 1) + 1 : 0;
 	const struct indexer_word word = {
-	    .at = record->at,
+	    .at = record->at | (uint64_t)record->width << SCAN_PLACE_BITS,
 	    .bytes = record->bytes,
 	    .label = record->label,
 	    .said = INDEXER_RECORD,

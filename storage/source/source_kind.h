@@ -43,7 +43,9 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
 	/* Not NULL: a sample's bytes, as they lie at that place of the shard, become those that were written, and zeros behind them. */
-	void (*join)(uint8_t *bytes, size_t size, uint64_t at);
+	void (*join)(uint8_t *bytes, size_t size, uint64_t place);
+	bool
+	    has_pixels; /* places of its records have the width of pixels above them (scan_shard.h) */
 	const char *empty; /* what a shard must have, so that there is a sample in it */
 	/* Not NULL: DALI has an index for such shards, and this is the check of it (dali.h). */
 	const char *(*dali)(const char *text, size_t size, const struct dali_shard *shard,
@@ -58,6 +60,12 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	int (*resolve)(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,
 		       unsigned threads, const struct scan_progress *progress, struct diag *diag);
 };
+
+/* Where a record of that place begins. */
+static inline uint64_t source_shards_at(const struct source_shards *kind, uint64_t place)
+{
+	return kind->has_pixels ? place & ((UINT64_C(1) << SCAN_PLACE_BITS) - 1) : place;
+}
 
 struct source_ops {
 	const char *name;

@@ -99,7 +99,7 @@ struct shard_read { /* one sample */
 	bool has_name; /* below the root: it is not the root itself, which stays what was opened */
 	uint64_t shard;
 	struct dataset_shard is; /* what the index says of the shard */
-	uint64_t at;
+	uint64_t place, at;      /* in the index, in the shard */
 	uint32_t bytes;
 	uint8_t *buffer; /* NULL: the check alone */
 	struct reader_outcome *outcome;

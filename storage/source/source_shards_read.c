@@ -213,7 +213,7 @@ static void settle(const struct shard_read *read)
 	const struct source_shards *kind = read->dataset->ops->shards;
 
 	if (kind->join && read->buffer)
-		kind->join(read->buffer, read->bytes, read->at);
+		kind->join(read->buffer, read->bytes, read->place);
 	read->outcome->stage = LAYOUT_FAIL_NONE;
 }
 
@@ -332,13 +332,14 @@ bool source_shard_place(const struct reader_dataset *dataset, int root_fd, uint6
 	    .root_fd = root_fd,
 	    .has_name = dataset->is_folder,
 	    .shard = dataset_shard_with(index, sample),
-	    .at = dataset_at_of(index, sample),
+	    .place = dataset_at_of(index, sample),
 	    .bytes = dataset_size_of(index, sample),
 	    .buffer = buffer,
 	    .outcome = outcome,
 	};
 
 	dataset_shard_of(index, read.shard, &read.is);
+	read.at = source_shards_at(dataset->ops->shards, read.place);
 	*ret = read;
 	if (*read.is.name && read.at <= read.is.bytes && read.bytes <= read.is.bytes - read.at)
 		return true;

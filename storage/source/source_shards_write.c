@@ -37,10 +37,11 @@ struct found { /* all shards, scanned */
 static void place_text(const struct found *found, const struct indexer_shard *shard, size_t record,
 		       const char *key, char ret[320])
 {
-	const uint64_t at = shard->record[record].at;
+	const struct source_shards *kind = found->dataset->ops->shards;
+	const uint64_t at = source_shards_at(kind, shard->record[record].at);
 
 	snprintf(ret, 320, "%s:%llu (%s)", BASE_QUOTED(shard->name, 150),
-		 (unsigned long long)(found->dataset->ops->shards->resolve
+		 (unsigned long long)(kind->resolve
 					  ? source_manifest_line(found->dataset, shard->name, at)
 					  : at),
 		 BASE_QUOTED(key, 120));

@@ -3,7 +3,7 @@
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
  * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'l' one of LitData's, 'c' a chunk of it; 'j' an index of wids; 'n' a .npy;
- * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file; 'b' a Bagz file; 'a' chunks of an ArrayRecord file, 'A' the data of its last one, both in good frames; 'z' a zip archive. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ * 'p' documents to be packed; 'x' an .idx; 'd', 'w' DALI's for TFRecord and tar; 'r' a RecordIO file; 'b' a Bagz file; 'a' chunks of an ArrayRecord file, 'A' the data of its last one, both in good frames; 'z' a zip archive; 'f' a file of FFCV's. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
 #include "base/base.h"
@@ -16,6 +16,7 @@
 #include "storage/source/scan/packing.h"
 #include "storage/source/scan/scan_arrayrecord.h"
 #include "storage/source/scan/scan_bagz.h"
+#include "storage/source/scan/scan_beton.h"
 #include "storage/source/scan/scan_recordio.h"
 #include "storage/source/scan/scan_tfrecord.h"
 #include "storage/source/scan/scan_zip.h"
@@ -218,6 +219,28 @@ static void try_zip(const uint8_t *data, size_t size)
 	run.any_order = false;
 }
 
+/* The head of pixels is made in a copy, within the sample's bytes. */
+static void try_beton(const uint8_t *data, size_t size)
+{
+	static const char *const options[] = {"", "label=none", "image=photo,label=weight"};
+
+	run.any_order = true;
+	beton_is_file(data, size);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(options); i++) {
+		scan_run(&scan_beton, data, size, options[i], &run);
+		for (unsigned k = 0; k < run.n && k < SCAN_RUN_MOST; k++) {
+			const struct scan_record *record = &run.record[k];
+			_cleanup_free_ uint8_t *copy = malloc(record->bytes);
+
+			demand(copy);
+			memcpy(copy, data + record->at, record->bytes);
+			beton_join(copy, record->bytes,
+				   record->at | (uint64_t)record->width << SCAN_PLACE_BITS);
+		}
+	}
+	run.any_order = false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 1 << 20)
@@ -270,6 +293,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'z':
 		try_zip(data + 1, size - 1);
+	case 'f':
+		try_beton(data + 1, size - 1);
 		break;
 	case 'x':
 		try_megatron(data + 1, size - 1);

@@ -913,6 +913,84 @@ class Zip(ShardsCase):
         with zipfile.ZipFile(self.work / "link.zip", "w") as archive:
             archive.writestr(info, "../b/1.jpg")
         self.refused(str(self.work / "link.zip"), "is a symbolic link")
+class Beton(ShardsCase):
+    """FFCV's files: of JPEGs, of pixels, and of both."""
+
+    FIELDS = {"image": "image", "label": "int"}
+
+    def write(self, name, count=1, processes=1):
+        folder = self.work / name
+        folder.mkdir()
+        for number, part in enumerate(parts(self.samples, count)):
+            shard_files.write_beton(folder / f"train-{number}.beton", self.FIELDS, part, processes)
+        return folder
+
+    def pixels(self):
+        """Of all samples: (width, height, pixels); and a folder of the same."""
+        found, folder = [], self.work / "pixels"
+        for number, (picture, label) in enumerate(self.samples):
+            image = PIL.Image.open(io.BytesIO(picture)).convert("RGB")
+            found.append((*image.size, image.tobytes()))
+            (folder / f"{label:03}").mkdir(parents=True, exist_ok=True)
+            image.save(folder / f"{label:03}/{number:05}.ppm")
+        return found, folder
+
+    def test_the_same_as_a_folder(self):
+        folder = self.write("beton")
+        self.assert_same(str(folder))
+        self.assert_same(str(folder / "train-0.beton"))
+        os.rename(folder / "train-0.beton", folder / "train")
+        self.assert_same(str(folder / "train"))
+        folder = self.write("beton-parts", 3, processes=4)
+        self.assert_same(str(folder))
+        self.assert_same(f"{folder}/train-{{0..2}}.beton")
+
+    def test_pixels(self):
+        found, folder = self.pixels()
+        rows = [(of, label) for of, (_, label) in zip(found, self.samples)]
+        shard_files.write_beton(self.work / "pixels.beton", self.FIELDS, rows, processes=3)
+        shard_files.write_beton(self.work / "both.beton", self.FIELDS, [row if at % 3 else self.samples[at] for at, row in enumerate(rows)])
+        of_pixels, of_files, of_both = (self.batches(str(dataset)) for dataset in (folder, self.data, self.work / "both.beton"))
+        for batch, other in zip(self.batches(str(self.work / "pixels.beton")), of_pixels, strict=True):
+            numpy.testing.assert_array_equal(batch[0], other[0])
+            numpy.testing.assert_array_equal(batch[1], other[1])
+        pictures, pixels, both = (numpy.concatenate([of for of, _ in batches]) for batches in (of_files, of_pixels, of_both))
+        is_pixels = numpy.arange(len(both)) % 3 > 0
+        numpy.testing.assert_array_equal(both[is_pixels], pixels[is_pixels])
+        numpy.testing.assert_array_equal(both[~is_pixels], pictures[~is_pixels])
+        for target in "both.oads", "both.tar":
+            subprocess.run([support.BUILD / "tools/access-ctl", "convert", self.work / "both.beton", self.work / target], check=True, capture_output=True)
+            numpy.testing.assert_array_equal(numpy.concatenate([of for of, _ in self.batches(str(self.work / target))]), both)
+
+    def test_fields_of_other_names(self):
+        fields = {"note": "bytes", "weight": "float", "photo": "own", "kind": "int", "small": "image"}
+        shard_files.write_beton(self.work / "fields.beton", fields, [(b"a note", float(label), picture, 7, (1, 1, b"abc")) for picture, label in self.samples])
+        self.refused(f"{self.work}/fields.beton", "fields.beton:", "field 2", "derived from RGBImageField")
+        self.assert_same(str(self.work / "fields.beton"), source={"image": "photo", "label": "weight"})
+        self.refused(f"{self.work}/fields.beton?image=photo,label=note", "option label")
+        for option, labels in ("", {7}), (",label=none", {0}):
+            self.assertEqual({int(label) for _, batch in self.batches(f"{self.work}/fields.beton?image=photo{option}") for label in batch}, labels)
+
+    def test_files_of_ffcv(self):
+        try:
+            from ffcv.fields import IntField, RGBImageField
+            from ffcv.writer import DatasetWriter
+        except ImportError:
+            self.skipTest("ffcv is not installed: not tested: files of its own")
+        pixels, folder = self.pixels()
+        rows = [(numpy.frombuffer(data, numpy.uint8).reshape(height, width, 3), label) for (width, height, data), (_, label) in zip(pixels, self.samples)]
+        DatasetWriter(str(self.work / "ffcv.beton"), {"image": RGBImageField("raw"), "label": IntField()}, num_workers=1).from_indexed_dataset(rows)
+        for batch, other in zip(self.batches(str(self.work / "ffcv.beton")), self.batches(str(folder)), strict=True):
+            numpy.testing.assert_array_equal(batch[0], other[0])
+            numpy.testing.assert_array_equal(batch[1], other[1])
+
+    def test_damaged(self):
+        file = self.write("beton-damaged") / "train-0.beton"
+        whole = file.read_bytes()
+        for data, *words in ((whole[:-1], "cut off"), (whole[:16] + bytes(8) + whole[24:], ":16:", "not written to its end"),
+                             (whole[:-24], f"sample {len(self.samples) - 1}: ", "damaged")):
+            file.write_bytes(data)
+            self.refused(str(file), "train-0.beton", *words)
 
 
 class LitData(ShardsCase):

@@ -48,6 +48,8 @@ first bagz '*.bag'
 leave_out bagz "$shard:[0]" "$shard:[2]"
 first arrayrecord '*.array_record'
 leave_out arrayrecord "$shard:[0]" "$shard:[2]"
+first beton '*.beton'
+leave_out beton "$shard:[0]" "$shard:[2]"
 first litdata '*.bin'
 leave_out litdata "$shard:[0]" "$shard:[2]"
 for name in "$tar:000000777" "$tar" "000000000" "x.tar:000000000"; do

@@ -8,7 +8,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
-from shard_files import example, write_array_record, write_bagz, write_litdata, write_mds, write_recordio, write_tfrecord  # noqa: E402
+from shard_files import example, write_array_record, write_bagz, write_beton, write_litdata, write_mds, write_recordio, write_tfrecord  # noqa: E402
 
 work = sys.argv[1]
 classes = sorted(os.listdir(work + "/data"))
@@ -18,12 +18,13 @@ for picture, number in names:
     with open(os.path.join(work, picture), "rb") as opened:
         samples.append((opened.read(), number))
 shards = [samples[:40], samples[40:90], samples[90:]]
-for kind in "tfrecord", "recordio", "bagz", "arrayrecord":
+for kind in "tfrecord", "recordio", "bagz", "arrayrecord", "beton":
     os.mkdir(os.path.join(work, kind))
 for number, part in enumerate(shards):
     write_tfrecord(f"{work}/tfrecord/{number}.tfrecord", [example({"image/encoded": picture, "image/class/label": [label]}) for picture, label in part])
     write_bagz(f"{work}/bagz/{number}.bag", [example({"image/encoded": picture, "image/class/label": [label]}) for picture, label in part])
     write_array_record(f"{work}/arrayrecord/{number}.array_record", [example({"image/encoded": picture, "image/class/label": [label]}) for picture, label in part])
+    write_beton(f"{work}/beton/{number}.beton", {"image": "image", "label": "int"}, part, processes=2)
     write_recordio(f"{work}/recordio/{number}.rec", [(float(label), picture) for picture, label in part])
 write_mds(work + "/mds", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])
 write_litdata(work + "/litdata", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])

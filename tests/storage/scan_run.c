@@ -32,6 +32,7 @@ static int take_record(void *arg, const struct scan_record *record)
 
 	demand(record->bytes > 0 && record->at < sunk->bytes &&
 	       record->bytes <= sunk->bytes - record->at);
+	demand(!record->width || (record->bytes - SCAN_PIXELS_HEAD) % (3 * record->width) == 0);
 	demand(record->label <= SCAN_MOST_LABEL || record->label == SCAN_NO_LABEL);
 	demand(record->key && strlen(record->key) < SCAN_MOST_KEY);
 	demand(!record->word || (*record->word && strlen(record->word) < SCAN_MOST_WORD &&

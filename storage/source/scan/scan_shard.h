@@ -3,7 +3,7 @@
 
 /*
  * A kind's scan: what samples are in a shard, from the shard's bytes. It is a coroutine: it says which bytes
- * it wants next, is fed them, and gives a record to its sink for each sample, in the order of the shard. It does no
+ * it wants next, is fed them, and gives a record to its sink for each sample, in the order that they have there. It does no
  * I/O, takes no memory but its state, and asks nobody what time it is: so it runs in a sandbox
  * (indexer.h), since the bytes are a stranger's, and under a fuzzer.
  *
@@ -35,9 +35,15 @@ struct scan_want { /* the bytes that are needed next: 1 to SCAN_MOST_WANT of the
 	uint32_t bytes;
 };
 
+/* A record's place, of kinds that have pixels: where it begins, and the width above that. */
+#define SCAN_PLACE_BITS 48
+#define SCAN_PIXELS_HEAD 24
+
 struct scan_record { /* a sample's bytes, as they lie in the shard */
 	uint64_t at;
 	uint32_t bytes;
+	/* Not 0, of kinds that have such: SCAN_PIXELS_HEAD bytes of no meaning, and then pixels, so many in a row, each red, green, blue. */
+	uint16_t width;
 	uint32_t label;   /* at most SCAN_MOST_LABEL, or SCAN_NO_LABEL: it brings none */
 	const char *key;  /* what people call it; borrowed until record() returns */
 	const char *word; /* its label, with SCAN_NO_LABEL; NULL: that is none. Borrowed, too */
