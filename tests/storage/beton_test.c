@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 24, FIELD = 1041, ROOM = 4 << 20, MOST = 3000 };
+enum { HEAD = 24, FIELD = 1041, ROOM = 8 << 20, MOST = 3000 };
 enum { FLOAT, INT, PICTURE, BYTES, ARRAY, JSON, TENSOR, OTHER = 255 };
 
 static struct scan_run run;
@@ -35,6 +35,130 @@ static int scan(const char *options)
 {
 	return scan_run(&scan_beton, file.data, file.size, options, &run);
 }
+
+/* ---- files of FFCV's ---- */
+
+/* As DatasetWriter of FFCV 1.0.2 writes them, of the least pages: what is no zero. Samples are of (i % 5 + 1) times (i % 3 + 1) pixels, whose bytes
+ * count from i on, and of the label 3 * i. */
+struct piece {
+	uint32_t at, bytes;
+	const char *data;
+};
+
+/* Four samples of two processes, write_mode proportion: this time all of them pixels. */
+static const struct piece of_processes[] = {
+    {0, 30, "\2\0\2\0\0\0 \0\4\0\0\0\0\0\0\0\0\0`\0\0\0\0\0\2image"},
+    {1065, 6, "\1label"},
+    {2106, 89,
+     "\1\1\0\1\0\0\0 \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\2\0\2\0\3\0 \0\0\0\0\0\0\0\0"
+     "\3\0\0\0\0\0\0\0\1\3\0\3\0\17\0 \0\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0\1\4\0\1\0\0\0"
+     "@\0\0\0\0\0\0\0\0\11"},
+    {2097153, 41,
+     "\1\2\1\2\3\4\5\6\7\10\11\12\13\14\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22"
+     "\23\24\25\26\27\30\31\32\33\34"},
+    {4194304, 12, "\3\4\5\6\7\10\11\12\13\14\15\16"},
+    {6291466, 79,
+     " \0\0\0\0\0\3\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\3\0 \0\0\0\0\0\14\0\0\0\0\0\0\0\2"
+     "\0\0\0\0\0\0\0\17\0 \0\0\0\0\0\33\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0@\0\0\0\0\0"
+     "\14"},
+};
+
+/* The same of one process, with a field of each kind behind them. */
+static const struct piece of_fields[] = {
+    {0, 30, "\2\0\7\0\0\0 \0\4\0\0\0\0\0\0\0\0\0@\0\0\0\0\0\2image"},
+    {1065, 6, "\1label"},
+    {2107, 6, "weight"},
+    {3147, 5, "\3text"},
+    {4188, 26, "\4a_very_long_name\2\0\0\0\0\0\0\0\2"},
+    {4461, 21, "\15\0\0\0\0\0\0\0[[\42\42, \42<i2\42]]"},
+    {5229, 5, "\5json"},
+    {6270, 18, "\6tensor\0\0\0\0\0\0\0\0\0\0\3"},
+    {6543, 21, "\15\0\0\0\0\0\0\0[[\42\42, \42<f4\42]]"},
+    {7311, 315,
+     "\1\1\0\1\0\0\0 \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\340\77\3\0 \0\0\0"
+     "\0\0\1\0\0\0\0\0\0\0\4\0 \0\0\0\0\0\14\0 \0\0\0\0\0\11\0\0\0\0\0\0\0\25\0 \0\0"
+     "\0\0\0\1\2\0\2\0!\0 \0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\370\77-\0 \0"
+     "\0\0\0\0\2\0\0\0\0\0\0\0/\0 \0\0\0\0\0007\0 \0\0\0\0\0\11\0\0\0\0\0\0\0@\0 \0"
+     "\0\0\0\0\1\3\0\3\0L\0 \0\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0\0\4@g\0 \0\0"
+     "\0\0\0\3\0\0\0\0\0\0\0j\0 \0\0\0\0\0r\0 \0\0\0\0\0\11\0\0\0\0\0\0\0{\0 \0\0\0"
+     "\0\0\1\4\0\1\0\207\0 \0\0\0\0\0\0\0\0\11\0\0\0\0\0\0\0\0\0\0\0\0\0\14@\223\0 "
+     "\0\0\0\0\0\4\0\0\0\0\0\0\0\227\0 \0\0\0\0\0\237\0 \0\0\0\0\0\11\0\0\0\0\0\0\0"
+     "\250\0 "},
+    {2097153, 179,
+     "\1\2A\0\0\0\0\0\0\0\0{\42a\42: 0}\0\0\0\0\0\0\0\0\0\0\0\0\0\1\2\3\4\5\6\7\10"
+     "\11\12\13\14AB\1\0\1\0\1\0\1\0{\42a\42: 1}\0\0\0\200\77\0\0\200\77\0\0\200\77"
+     "\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24\25\26\27\30\31\32\33\34ABC"
+     "\2\0\2\0\2\0\2\0{\42a\42: 2}\0\0\0\0@\0\0\0@\0\0\0@\3\4\5\6\7\10\11\12\13\14"
+     "\15\16ABCD\3\0\3\0\3\0\3\0{\42a\42: 3}\0\0\0@@\0\0@@\0\0@@"},
+    {4194314, 463,
+     " \0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\0 \0\0\0\0\0\1\0\0\0\0\0\0\0\0\0"
+     "\0\0\0\0\0\0\4\0 \0\0\0\0\0\10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\14\0 \0\0\0\0\0"
+     "\11\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\25\0 \0\0\0\0\0\14\0\0\0\0\0\0\0\1\0\0\0\0\0"
+     "\0\0!\0 \0\0\0\0\0\14\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0-\0 \0\0\0\0\0\2\0\0\0\0\0"
+     "\0\0\1\0\0\0\0\0\0\0/\0 \0\0\0\0\0\10\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0007\0 \0\0"
+     "\0\0\0\11\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0@\0 \0\0\0\0\0\14\0\0\0\0\0\0\0\2\0\0\0"
+     "\0\0\0\0L\0 \0\0\0\0\0\33\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0g\0 \0\0\0\0\0\3\0\0\0"
+     "\0\0\0\0\2\0\0\0\0\0\0\0j\0 \0\0\0\0\0\10\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0r\0 \0"
+     "\0\0\0\0\11\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0{\0 \0\0\0\0\0\14\0\0\0\0\0\0\0\3\0\0"
+     "\0\0\0\0\0\207\0 \0\0\0\0\0\14\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\223\0 \0\0\0\0\0"
+     "\4\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\227\0 \0\0\0\0\0\10\0\0\0\0\0\0\0\3\0\0\0\0\0"
+     "\0\0\237\0 \0\0\0\0\0\11\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\250\0 \0\0\0\0\0\14"},
+};
+
+/* Two of them as JPEGs; of their bytes the first four alone. */
+static const struct piece of_jpegs[] = {
+    {0, 30, "\2\0\2\0\0\0 \0\2\0\0\0\0\0\0\0\0\0@\0\0\0\0\0\2image"},
+    {1065, 6, "\1label"},
+    {2107, 40, "\1\0\1\0\0\0 \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\2\0\2\0v\2 \0\0\0\0\0\0\0\0\3"},
+    {2097152, 4, "\377\330\377\340"},
+    {4194314, 32, " \0\0\0\0\0v\2\0\0\0\0\0\0\1\0\0\0\0\0\0\0v\2 \0\0\0\0\0v\2"},
+};
+
+static void put_pieces(const struct piece *piece, size_t n, size_t size)
+{
+	shard_put_fill(&file, 0, size);
+	for (size_t i = 0; i < n; i++)
+		memcpy(file.data + piece[i].at, piece[i].data, piece[i].bytes);
+}
+
+static void check_pixels(void)
+{
+	ck_assert_uint_eq(run.n, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct scan_record *record = &run.record[i];
+		const uint8_t *pixels = file.data + record->at + SCAN_PIXELS_HEAD;
+
+		ck_assert_uint_eq(record->label, 3 * i);
+		ck_assert_uint_eq(record->width, i % 5 + 1);
+		ck_assert_uint_eq(record->bytes, SCAN_PIXELS_HEAD + 3 * (i % 5 + 1) * (i % 3 + 1));
+		for (unsigned k = 0; k < record->bytes - SCAN_PIXELS_HEAD; k++)
+			ck_assert_uint_eq(pixels[k], i + k);
+	}
+}
+
+START_TEST(files_of_ffcv)
+{
+	put_pieces(of_processes, BASE_ARRAY_LEN(of_processes), 6291552);
+	ck_assert_int_eq(scan(""), SCAN_E_END);
+	check_pixels();
+	file.size = 0;
+	put_pieces(of_fields, BASE_ARRAY_LEN(of_fields), 4194784);
+	ck_assert_int_eq(scan(""), SCAN_E_END);
+	check_pixels();
+	ck_assert_int_eq(scan("label=weight"), SCAN_E_BAD);
+	ck_assert_msg(strstr(run.why, "sample 0: its label"), "%s", run.why);
+	file.size = 0;
+	put_pieces(of_jpegs, BASE_ARRAY_LEN(of_jpegs), 4194352);
+	ck_assert_int_eq(scan(""), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(run.record[i].label, 3 * i);
+		ck_assert_uint_eq(run.record[i].width, 0);
+		ck_assert_uint_eq(run.record[i].at, 2097152 + 630 * i);
+		ck_assert_uint_eq(run.record[i].bytes, 630);
+	}
+}
+END_TEST
 
 /* ---- files of ours ---- */
 
@@ -417,6 +541,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(all, setup, teardown);
+	tcase_add_test(all, files_of_ffcv);
 	tcase_add_test(all, samples_in_their_order);
 	tcase_add_test(all, many_rows_and_entries);
 	tcase_add_test(all, pixels);
