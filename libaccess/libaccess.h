@@ -138,6 +138,9 @@ enum oa_flags {
 	OA_WRITABLE = 1 << 4, /* oa_make_writable() works; it also does with OA_KEEP and OA_COPY */
 	/* On several nodes (local_ranks): a node gets mostly the same samples in each epoch */
 	OA_SPREAD = 1 << 5,
+	/* The token, of an epoch's beginning (oa_state_epoch()), may be of another sampler: epochs
+	 * are counted on, and have what this sampler says */
+	OA_RESAMPLE = 1 << 6,
 };
 
 struct oa_error {

@@ -188,6 +188,9 @@ static int sampler_check_files(const struct oa_options *options, struct diag *di
 	if (options->replay && options->sampler)
 		return error_open(
 		    diag, "options.sampler: a replayed plan says itself which samples there are");
+	if (options->replay && options->flags & OA_RESAMPLE)
+		return error_open(diag, "options.flags has OA_RESAMPLE: a replayed plan says "
+					"itself which samples there are");
 	if (options->replay && options->seed)
 		return error_open(diag, "options.seed: a replayed plan has its own");
 	return 0;

@@ -55,6 +55,11 @@ static int stream_check_order(const struct oa_stream *stream, const struct token
 			 plan_name(token->order), plan_name(wanted));
 }
 
+static bool stream_may_resample(const struct oa_stream *stream, const struct token *token)
+{
+	return (stream->flags & OA_RESAMPLE) && !token->delivered && !token->n_tail;
+}
+
 /* A token at the end of all epochs: nothing to ask accessd for. *ret_ended tells. */
 static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct diag *diag)
 {
@@ -66,7 +71,8 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 	if (!stream->redial.ask.token)
 		return 0;
 	r = token_parse(stream->redial.ask.token, stream->redial.ask.token_size, &token, diag);
-	r = r ? r : token_fits_sampler(&token, course->sampler.hash, diag);
+	if (!r && !stream_may_resample(stream, &token))
+		r = token_fits_sampler(&token, course->sampler.hash, diag);
 	r = r ? r : stream_check_order(stream, &token, diag);
 	if (r) {
 		token_fini(&token);
@@ -164,6 +170,64 @@ static int stream_set_part(struct oa_stream *stream, const struct oa_options *op
 	return r < 0 ? error_of_errno(diag, r, "oa_open(): options.sampler") : r;
 }
 
+/* The stream's token becomes this one. 0 or -ENOMEM. */
+static int stream_set_token(struct oa_stream *stream, const struct token *token)
+{
+	struct dial_open *ask = &stream->redial.ask;
+	size_t size = token_size(token);
+	void *bytes = malloc(size);
+
+	if (!bytes)
+		return -ENOMEM;
+	token_write(token, bytes, size);
+	free(ask->token);
+	ask->token = bytes;
+	ask->token_size = size;
+	return 0;
+}
+
+/* Is the token of the data set that the part was made of? */
+static bool stream_is_of_part(const struct part *part, const struct token *token)
+{
+	return !part->n || (part->n == token->n &&
+			    memcmp(part->version, token->dataset, sizeof(token->dataset)) == 0);
+}
+
+/*
+ * The token of an epoch's beginning becomes what it would be of this sampler: all of the part is
+ * needed. One of another version of the data set stays as it is, and is refused as such.
+ */
+static int stream_resample(struct oa_stream *stream, struct diag *diag)
+{
+	_cleanup_(entry_rest_fini) struct entry_rest rest = {0};
+	_cleanup_(token_fini) struct token token = {0};
+	const struct dial_open *ask = &stream->redial.ask;
+	const struct course *course = &stream->course;
+	struct permutation permutation;
+	const struct entry_set set = {.permutation = &permutation, .bits = course->part.bits};
+	int r;
+
+	if (!(stream->flags & OA_RESAMPLE) || !ask->token)
+		return 0;
+	r = token_parse(ask->token, ask->token_size, &token, diag);
+	if (r)
+		return r > 0 ? OA_E_TOKEN : r;
+	if (!stream_may_resample(stream, &token) || !stream_is_of_part(&course->part, &token))
+		return 0;
+	permutation_init(&permutation, token.n, token.dataset);
+	if (token.block != permutation.block)
+		return 0; /* accessd says so */
+	if (!plan_is_fixed(token.order)) {
+		if (entry_rest_init(&set, NULL, NULL, 0, &rest))
+			return -ENOMEM;
+		free(token.need);
+		token.need = base_take_ptr(rest.need);
+	}
+	token.has_log = false;
+	memcpy(token.sampler, course->sampler.hash, sizeof(token.sampler));
+	return stream_set_token(stream, &token);
+}
+
 /* The recording says how many epochs there are, and where they begin. */
 static int stream_set_replay(struct oa_stream *stream, const struct oa_options *options,
 			     struct diag *diag)
@@ -227,6 +291,7 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	if (r || has_ended)
 		return r;
 	r = stream_set_part(stream, options, diag);
+	r = r ? r : stream_resample(stream, diag);
 	if (r)
 		return r;
 	if (stream->course.is_listed)

@@ -53,8 +53,8 @@ int stream_check_options(const struct oa_options *options, struct diag *diag)
 	if (options->batch < 1 || options->batch > LAYOUT_MAX_CHUNK)
 		return error_open(diag, "options.batch is %u, must be 1 to %d", options->batch,
 				  LAYOUT_MAX_CHUNK);
-	if (options->flags &
-	    ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON | OA_KEEP | OA_WRITABLE | OA_SPREAD))
+	if (options->flags & ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON | OA_KEEP |
+					 OA_WRITABLE | OA_SPREAD | OA_RESAMPLE))
 		return error_open(diag, "options.flags has an unknown flag (0x%x)", options->flags);
 	if ((unsigned)options->bad > OA_BAD_SUBSTITUTE)
 		return error_open(diag, "options.bad is %d, must be an OA_BAD_...",
