@@ -16,14 +16,14 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, flat, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
+from . import _core, choices, columns, convert, ending, errors, flat, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Compose, Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
-_COPY, _DROP_LAST, _KEEP, _WRITABLE, _SPREAD, _REPLACEMENT = 1, 2, 8, 16, 32, 1
+_COPY, _DROP_LAST, _KEEP, _WRITABLE, _SPREAD, _RESAMPLE = 1, 2, 8, 16, 32, 64
 _SPREADS = {None: 0, "step": _SPREAD}
 _HELD = {"copy": _KEEP, "error": _WRITABLE}
 _REFRESHES = {None: False, "epoch": True}
@@ -150,24 +150,6 @@ def _refuse_worker():
     if data is not None and data.get_worker_info() is not None:
         raise ForkedError("a Loader was made in a worker process of torch's DataLoader: iterate over the"
                           " Loader itself in the main process, it needs no workers")
-
-
-def _numbers(values, letter):
-    """int64 ('q') or double ('d') as memory: that of an array which has them, else a copy."""
-    if values is None:
-        return None
-    try:
-        memory = memoryview(values)
-    except TypeError:
-        pass
-    else:
-        if memory.c_contiguous and memory.format in (letter, "l" if letter == "q" else letter):
-            return memory
-    tolist = getattr(values, "tolist", None)
-    values = tolist() if tolist else values
-    if letter == "q" and isinstance(values, (list, tuple)) and any(isinstance(value, bool) for value in values):
-        raise ArgumentError(f"ids has booleans: of a mask of {len(values):,} samples give the numbers, as numpy.flatnonzero(mask)")
-    return array.array(letter, values)
 
 
 def _numbered(what, begin, end):
@@ -528,17 +510,20 @@ class Loader:
             "record": None if record is None else _path(record),
             "replay": None if replay is None else _path(replay),
             "reuse": reuse,
-            "ids": _numbers(ids, "q"),
+            "ids": choices.numbers(ids, "q"),
             "classes": classes,
-            "weights": _numbers(weights, "d"),
+            "weights": choices.numbers(weights, "d"),
             "samples": samples,
-            "sampler_flags": _REPLACEMENT if replacement else None,
-            "blocks": None if blocks is None else _numbers(blocks.starts, "q"),
+            "sampler_flags": choices.REPLACEMENT if replacement else None,
+            "blocks": None if blocks is None else choices.numbers(blocks.starts, "q"),
             "window": None if blocks is None else blocks.window,
         }
         if split is not None:
             first, last, key = _parted(split)
             self._options.update(split_from=first, split_to=last, split_seed=key)
+        self._made_with = {name: self._options[name] for name in (*choices.OPTIONS, "order")}
+        self._chosen = self._to_come = None    # by choose(): for the stream that there is, for the next epoch's
+        self._is_of_mix = False
         self._socket, self._spread = socket, spread
         self._agreed = None       # by ranks on several nodes: the order and its seed
         self._client = None
@@ -777,6 +762,106 @@ class Loader:
         more.code, more.name = error.code, error.name
         return more
 
+    # ---- which samples ----
+
+    def choose(self, ids: Iterable[int] | None = None, weights: Iterable[float] | None = None, *, samples: int | None = None,
+               replacement: bool = False) -> None:
+        """Which samples the next epoch has, and those after it, until another choice: by losses, scores or a curriculum.
+
+            losses[np.asarray(batch.ids)] = ...                     # in the loop: ids are the samples' numbers
+            loader.choose(ids=np.argsort(losses)[-100_000:])        # between epochs
+            loader.choose(weights=losses, samples=100_000)          # drawn by weight; the Loader's order is "seeded"
+            loader.choose()                                         # all samples again
+
+        The arguments are those of Loader, and stand in the place of all four of them, also where they are left out. What
+        classes= and split= say remains. Order, seed and the numbers of epochs go on.
+
+        An epoch that has begun is not changed: the choice is for the one that begins next, also if that one is left early.
+        Arrays are copied. len(loader) counts the new choice as soon as no epoch is running. stats() counts from there.
+        A state has the choice, and a choice that is made for the next epoch: load_state_dict() needs nothing beside it. Each
+        of the ids and weights that were chosen makes it 11 bytes larger.
+
+        Ranks: all of them choose the same, at the same epoch. With torch.distributed they compare it, so each waits there for
+        the others. Errors: ArgumentError, also beside replay= and refresh=, and for a part of a mix; the epochs' samples then
+        stay as they were.
+        """
+        with self._lock:
+            self._refuse_choice()
+            failed = None
+            try:
+                samples = None if samples is None else _counted("samples", samples)
+                choice = choices.made(ids, weights, samples, replacement)
+                place = choices.place_of(self._open().state())
+                choices.check(choice, place)
+            except Exception as error:  # others that wait are told
+                failed = error
+            if self.world_size > 1 and ranks_of.can_meet(self.world_size):
+                said = str(failed) if failed else f"{self._first_chosen()} {choices.digest(choice)}"
+                ranks_of.compare_choices(self._ranks, said, failed)
+            if failed is not None:
+                raise failed
+            before, self._to_come = self._to_come, choice
+            try:
+                self._begin_chosen()
+            except BaseException:
+                self._to_come = before
+                raise
+
+    def _refuse_choice(self):
+        if self._options["replay"] is not None:
+            raise ArgumentError("choose() beside replay=: a recorded plan says itself which samples there are")
+        if self._refresh:
+            raise ArgumentError("choose() beside refresh=\"epoch\": it is about samples by their numbers, and these are others in each version of the"
+                                " data set")
+        if self._is_of_mix:
+            raise ArgumentError("choose() of a part of a mix, whose epochs go on from part to part: choose before the mix is made")
+
+    def _first_chosen(self):
+        """The epoch that has what is chosen now."""
+        if self._loop is not None and self._loop.count > 0:
+            return self._epoch + 1
+        if self._begins is not None:
+            return self._begins
+        place = choices.place_of(self._open().state())     # of a state, which may be of an epoch's middle
+        return place.epoch + (place.delivered > 0)
+
+    def _is_running(self):
+        """Some of an epoch is delivered, and not all; also of a state that was loaded."""
+        if self._loop is not None and self._loop.count > 0:
+            return not self._loop.has_ended
+        return self._begins is None and choices.place_of(self._open().state()).delivered > 0
+
+    def _begin_chosen(self, is_left=False):
+        """The next epoch is of the samples that were chosen for it, once the one before has ended or is left. Was there a choice?"""
+        if self._to_come is None or not is_left and self._is_running():
+            return False
+        begins = self._first_chosen()
+        if self.epochs is not None and begins >= self.epochs:
+            return False
+        before = self._options
+        token = None if self._token is None and begins == 0 else self._open().state(begins)
+        after = self._with(before, self._to_come)
+        self._drop()
+        self._token, self._begins = token, begins
+        self._options = {**after, "flags": after["flags"] | _RESAMPLE}
+        self._left += 1     # of ranks, a job of another name
+        try:
+            newest = self._open().state(begins)
+        except BaseException:   # the choice before, at the same place
+            self._drop()
+            self._options = before
+            self._left -= 1
+            raise
+        self._options, self._token = after, token and newest
+        self._chosen, self._to_come = self._to_come, None
+        return True
+
+    @staticmethod
+    def _with(options, choice):
+        """Where nothing says the order, one with weights is seeded; a token says so, too."""
+        usual = choice.get("weights") is not None and options["order"] == _ORDERS["usual"]
+        return {**options, **choice, **({"order": _ORDERS["seeded"]} if usual else {})}
+
     # ---- a device ----
 
     def _feed_device(self, device, as_, normalize_on, text):
@@ -934,7 +1019,9 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         self._join()
         with self._lock:
-            if self._loop is not None and (self._loop.is_within() or self._is_to_refresh()):
+            if self._begin_chosen(is_left=self._loop is not None and self._loop.is_within()):
+                pass
+            elif self._loop is not None and (self._loop.is_within() or self._is_to_refresh()):
                 self._leave_epoch()
             elif self._loop is not None and self._loop.has_ended:
                 self._begins = self._epoch + 1
@@ -1112,6 +1199,9 @@ class Loader:
                 token = (self._feed and self._feed.state) or stream.state()
             begins = self._beginning() if self._refresh else None
         state = {"oneaccess": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
+        for name, choice in (("chosen", self._chosen), ("next", self._to_come)):
+            if choice is not None:
+                state[name] = choices.said(choice)
         return state if begins is None else {**state, "begins": begins}
 
     def _beginning(self):
@@ -1141,6 +1231,10 @@ class Loader:
         self._begins = state.get("begins")
         if not (self._begins is None or isinstance(self._begins, int) and 0 <= self._begins < 1 << 63):
             raise StateError(f"the state is damaged: it begins with epoch {self._begins!r}")
+        self._chosen, self._to_come = choices.read(state.get("chosen")), choices.read(state.get("next"))
+        if self._chosen or self._to_come:
+            self._refuse_choice()
+        self._options = self._with({**self._options, **self._made_with}, self._chosen or {})
         self._loop = None
 
     # ---- the data set ----
@@ -1262,6 +1356,9 @@ class Loader:
         return samples_of.of(self, self._wrapped)
 
     def _n_samples(self):
+        if self._to_come is not None:
+            with self._lock:
+                self._begin_chosen()
         return self._open().stats()["n_samples"]
 
     def _is_sequential(self):

@@ -62,6 +62,9 @@ def _checked(parts):
             raise ArgumentError(f"part {number} of the mix has a device: leave it out, and bring the mix's batches there")
         if part._refresh:
             raise ArgumentError(f"part {number} of the mix has refresh=: a mix keeps the versions that it opened; leave it out")
+        if part._to_come is not None:
+            raise ArgumentError(f"part {number} of the mix is in the middle of an epoch, and has other samples from the next one on, by choose(): make"
+                                " the mix of another Loader")
         if part._collate is not None:
             raise ArgumentError(f"part {number} of the mix has a collate_fn: leave it out, and collate the mix's batches")
     if not parts:
@@ -125,6 +128,7 @@ class Mix:
         self._is_closed = False
         for part in self.parts:
             part._drop()  # the mix has streams of its own
+            part._is_of_mix = True
         if state is not None:
             self._take_state(state)
         if self.parts[0].world_size == 1:

@@ -267,22 +267,27 @@ def _node(socket):
             os.fspath(socket or os.environ.get("ACCESS_SOCKET") or ""))
 
 
-def _tell_waiting():
-    print("oneaccess: a Loader waits until all ranks have made it; one of this rank alone gives rank=0, world_size=1",
+_MADE = ("have made it", "where they are and what they read", "make the Loader")
+_CHOSEN = ("have called its choose()", "what they choose", "call choose()")
+
+
+def _tell_waiting(what):
+    print(f"oneaccess: a Loader waits until all ranks {what}; one of this rank alone gives rank=0, world_size=1",
           file=sys.stderr, flush=True)
 
 
-def _gather(mine, world_size):
+def _gather(mine, world_size, words=_MADE):
     distributed = _distributed()
     everybody = [None] * world_size
-    voice = threading.Timer(_PATIENCE_S, _tell_waiting)
+    done, what, how = words
+    voice = threading.Timer(_PATIENCE_S, _tell_waiting, [done])
     voice.daemon = True
     voice.start()
     try:
         distributed.all_gather_object(everybody, mine)
     except Exception as error:  # of whatever backend
-        raise ArgumentError("ranks could not tell each other by torch.distributed where they are and what they read"
-                            f" ({error}): make the Loader in all of them, where their process group works (of NCCL: behind"
+        raise ArgumentError(f"ranks could not tell each other by torch.distributed {what}"
+                            f" ({error}): {how} in all of them, where their process group works (of NCCL: behind"
                             " torch.cuda.set_device())") from error
     finally:
         voice.cancel()
@@ -370,3 +375,19 @@ def compare(ranks, version_of):
     if others:
         raise ArgumentError(f"rank 0 and rank {', '.join(others)} go through the data set in different ways, so samples would be lost and repeated: give"
                             " all ranks the same batch_size, drop_last, order, seed=, state= and epochs=, and the same of what says which samples an epoch has, as ids=")
+
+
+def compare_choices(ranks, said, failed):
+    """All ranks say which epoch they choose for, and what; failed: why this one cannot, which the others are told so that nobody waits for it."""
+    everybody = sorted(_gather((ranks.rank, failed is None, said), ranks.world_size, _CHOSEN))
+    if failed is not None:
+        return
+    for rank, is_right, words in everybody:
+        if not is_right:
+            raise ArgumentError(f"rank {rank} cannot choose, so no rank does: {words}")
+    others = [str(rank) for rank, _, words in everybody if words != everybody[0][2]]
+    if others:
+        epochs = sorted({words.partition(" ")[0] for _, _, words in everybody}, key=int)
+        what = f"for epochs {' and '.join(epochs)}" if len(epochs) > 1 else "other ids, weights or samples"
+        raise ArgumentError(f"rank 0 and rank {', '.join(others)} choose {what}, so samples would be lost and repeated: let each rank have the losses of"
+                            " all (torch.distributed.all_reduce()), and choose the same at the same epoch")
