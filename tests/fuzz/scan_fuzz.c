@@ -293,6 +293,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'z':
 		try_zip(data + 1, size - 1);
+		break;
 	case 'f':
 		try_beton(data + 1, size - 1);
 		break;
