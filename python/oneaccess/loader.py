@@ -353,7 +353,7 @@ class Loader:
         ids: the numbers of the samples of an epoch; classes: names of classes. split: (from, to, seed), a random part, such as
             (0, .9, 1) and (.9, 1, 1), which have no sample in common.
         weights: a weight for each sample; each epoch is drawn by them, and the order is "seeded". samples: how many are drawn;
-            replacement: True: a sample may come several times in an epoch.
+            replacement: True: a sample may come several times in an epoch. choose() says all of these anew between epochs.
         drop_last: leave out an epoch's last batch if it is short; with ranks, its last step.
         reuse: how many epochs may see the same augmentation of a sample; default 1, at most 100.
         sampler, batch_sampler, generator: torch's SequentialSampler, RandomSampler, SubsetRandomSampler,
@@ -768,8 +768,8 @@ class Loader:
                replacement: bool = False) -> None:
         """Which samples the next epoch has, and those after it, until another choice: by losses, scores or a curriculum.
 
-            losses[np.asarray(batch.ids)] = ...                     # in the loop: ids are the samples' numbers
-            loader.choose(ids=np.argsort(losses)[-100_000:])        # between epochs
+            losses[batch.ids] = ...                                 # in the loop, of NumPy or torch: by the samples' numbers
+            loader.choose(ids=losses.argsort()[-100_000:])          # between epochs
             loader.choose(weights=losses, samples=100_000)          # drawn by weight; the Loader's order is "seeded"
             loader.choose()                                         # all samples again
 
@@ -1189,7 +1189,8 @@ class Loader:
         """The state of the job, for load_state_dict() or Loader(state=...).
 
         Exactly the batches that the loop got count as delivered. A Loader with this state continues with the rest of the
-        epoch, also with another batch size or number of ranks. It is a small dict that json and torch.save() can write.
+        epoch, also with another batch size or number of ranks. It is a small dict that json and torch.save() can write; what
+        was chosen by choose() is in it.
         """
         with self._lock:
             stream = self._open()

@@ -121,6 +121,25 @@ class ExamplesTest(DaemonCase):
         """Of the 127 others the right one is found more often than by a guess; of three colours, jittered, not always."""
         self.losses(self.run_example("simclr.py", "--epochs", "3"), 192, 192, 192, below=math.log(127))
 
+    def test_hard_examples(self):
+        said = self.run_example("hard_examples.py", *SMALL)
+        epochs = re.findall(r"epoch \d: (\d+) samples(?:, of losses from ([0-9.]+) on; the others to ([0-9.]+))?, loss", said)
+        half = str(SAMPLES // 2)
+        self.assertEqual([count for count, *_ in epochs], [str(SAMPLES), half, half] * 2, said)
+        for _, least, most in epochs:
+            self.assertGreaterEqual(float(least or 0), float(most or 0), said)
+
+    def test_pruning_goes_on_in_mid_epoch(self):
+        arguments = ["--epochs", "4", "--checkpoint", self.work / "pruned.pt", *SMALL]
+        said = self.run_example("infobatch.py", "--steps", "12", *arguments)    # an epoch has 10 at most, and 5 at least
+        said += self.run_example("infobatch.py", "--steps", "3", *arguments) + self.run_example("infobatch.py", *arguments)
+        epochs = re.findall(r"epoch (\d): (\d+) samples, (all|(\d+) above the mean and (\d+) of (\d+) below it);", said)
+        self.assertEqual([int(number) for number, *_ in epochs], [1, 2, 3, 4], said)
+        self.assertEqual([int(epochs[at][1]) for at in (0, 3)], [SAMPLES] * 2, said)
+        for _, count, _, above, stay, below in epochs[1:3]:
+            self.assertEqual(int(count), int(above) + int(stay), said)
+            self.assertEqual(int(above) + int(below), SAMPLES, said)
+
     def test_captions(self):
         """The colour of each picture, in words."""
         shard = self.work / "captions.tar"
