@@ -26,7 +26,9 @@ def numbers(values: Any, letter: str) -> Any:
         pass
     else:
         if memory.c_contiguous and memory.format in (letter, "l" if letter == "q" else letter):
-            return array.array(letter, memory.tobytes())
+            mine = array.array(letter)
+            mine.frombytes(memory)
+            return mine
     tolist = getattr(values, "tolist", None)
     values = tolist() if tolist else values
     if letter == "q" and isinstance(values, (list, tuple)) and any(isinstance(value, bool) for value in values):

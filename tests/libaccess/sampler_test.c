@@ -87,6 +87,7 @@ START_TEST(files_and_orders_go_together)
 	    {{.order = OA_ORDER_REPLAY, .replay = ""}, "options.replay"},
 	    {{.order = OA_ORDER_REPLAY, .replay = "a", .seed = 7}, "options.seed"},
 	    {{.order = OA_ORDER_REPLAY, .replay = "a", .sampler = &sampler}, "options.sampler"},
+	    {{.order = OA_ORDER_REPLAY, .replay = "a", .flags = OA_RESAMPLE}, "OA_RESAMPLE"},
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(wrong); i++) {

@@ -323,6 +323,26 @@ class DeviceTest(FakeCase):
             self.assertEqual(sorted(taken + [n for batch in other for n in batch.ids]),
                              list(range(SAMPLES)))
 
+    def test_samples_chosen_anew(self):
+        """Behind an epoch, and in the middle of one that is left while a copy is under way."""
+        def train(loader):
+            taken = []
+            for number, ids in enumerate((range(SAMPLES), range(50), range(30, 100), range(7))):
+                if number:
+                    loader.choose(ids=ids)
+                for images, labels in loader:
+                    taken.append((images.clone(), labels.clone()))
+                    if len(taken) == 18:
+                        loader.choose(ids=range(3))
+                        break
+            return taken, loader.state_dict()
+        ways = [train(self.there(oa.imagenet_train(32), 16, order="seeded", seed=3)),
+                train(self.loader(oa.imagenet_train(32), 16, order="seeded", seed=3, as_="torch"))]
+        (there, state), (here, same) = ways
+        self.assertEqual((len(there), state), (15 + 3 + 5 + 1, same))
+        for one, other in zip(there, here):
+            self.assertTrue(all(torch.equal(mine, theirs) for mine, theirs in zip(one, other)))
+
     def test_threads_share_a_loop(self):
         loader = self.there()
         loop, taken = iter(loader), []
