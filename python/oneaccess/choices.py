@@ -26,9 +26,7 @@ def numbers(values: Any, letter: str) -> Any:
         pass
     else:
         if memory.c_contiguous and memory.format in (letter, "l" if letter == "q" else letter):
-            mine = array.array(letter)
-            mine.frombytes(memory)
-            return mine
+            return array.array(letter, memory.tobytes())
     tolist = getattr(values, "tolist", None)
     values = tolist() if tolist else values
     if letter == "q" and isinstance(values, (list, tuple)) and any(isinstance(value, bool) for value in values):

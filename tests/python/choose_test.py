@@ -190,7 +190,7 @@ class RightTest(Case):
     def test_what_is_wrong_is_said_and_changes_nothing(self):
         usual, seeded = self.open(), self.open(**SEEDED)
         ones = [1.0] * SAMPLES
-        for said, words in ((dict(ids=[]), "ids is empty"), (dict(ids=[3, SAMPLES]), "ids.1. is 240: the data set has samples 0 to 239"),
+        for said, words in ((dict(ids=[]), "ids is empty"), (dict(ids=np.array([], np.int64)), "ids is empty"), (dict(ids=[3, SAMPLES]), "ids.1. is 240: the data set has samples 0 to 239"),
                             (dict(ids=[-1]), "ids.0. is -1"), (dict(ids=np.arange(SAMPLES) < 5), "ids has booleans"),
                             (dict(weights=ones[1:]), "there are 239 weights, and the data set has 240 samples"),
                             (dict(ids=[1, 2], weights=[1.0]), "there are 1 weights, and there are 2 ids"),
