@@ -132,6 +132,7 @@ _WORDS = tuple((re.compile(r"(?<![/\w.-])" + pattern), words) for pattern, words
     (r"options\.sampler\.from and \.to are", "split is"),
     (r"options\.sampler\.(?:n_)?(\w+)", r"\1"),
     (r"options\.sampler\b", "the part of the data set"),
+    (r"options\.flags has OA_RESAMPLE\b", "choose()"),
     (r"options\.flags\b", "a flag"),
     (r"options\.batch\b", "batch_size"),
     (r"options\.ranks\b", "world_size"),
