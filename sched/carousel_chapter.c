@@ -275,18 +275,3 @@ void carousel_chapter_window(const struct carousel *carousel, uint32_t chapter,
 	    .end = end - 64 * word,
 	};
 }
-
-const char *carousel_chapter_check(const struct carousel *carousel,
-				   const struct carousel_member *member)
-{
-	uint32_t begun = 0;
-
-	if (carousel_is_placed(member))
-		return NULL;
-	for (uint32_t i = 0; i < carousel->chapters; i++) {
-		if (member->left[i] != count_chapter(carousel, member->need, i))
-			return "a chapter's need is not counted right";
-		begun += is_begun(member, i);
-	}
-	return begun == member->begun ? NULL : "a job's begun chapters are not counted right";
-}

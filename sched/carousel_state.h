@@ -255,7 +255,6 @@ bool carousel_variant_any_random(const struct carousel *carousel);
 /* The variants of a chunk that was dealt into the slot for the job. */
 uint32_t carousel_variant_of_chunk(const struct carousel *carousel, uint32_t job, uint32_t slot,
 				   uint64_t now_ns);
-const char *carousel_variant_check(const struct carousel *carousel);
 
 /* carousel_need.c */
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member);
@@ -335,8 +334,6 @@ bool carousel_chapter_has_say(const struct carousel *carousel, const struct caro
 			      uint32_t chapter);
 void carousel_chapter_window(const struct carousel *carousel, uint32_t chapter,
 			     struct carousel_window *ret);
-const char *carousel_chapter_check(const struct carousel *carousel,
-				   const struct carousel_member *member);
 
 /* carousel_listed.c: of those, jobs whose plan is a list. Others have the permutation's epochs. */
 /* Samples of the epoch that the job is in, on all nodes; 0: its list did not come yet. */

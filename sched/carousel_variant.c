@@ -149,32 +149,3 @@ uint32_t carousel_variant_of_chunk(const struct carousel *carousel, uint32_t job
 			variants |= UINT32_C(1) << carousel->jobs[i].variant;
 	return variants;
 }
-
-const char *carousel_variant_check(const struct carousel *carousel)
-{
-	uint32_t members[CAROUSEL_MAX_VARIANTS] = {0};
-
-	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
-		const struct carousel_member *member = &carousel->jobs[job];
-
-		if (!member->used)
-			continue;
-		members[member->variant]++;
-		for (uint32_t i = 0; i < member->n_grants; i++) {
-			const struct carousel_slot *s = &carousel->slots[member->grants[i].slot];
-
-			if (!carousel_variant_has(&s->chunk, member))
-				return "a job was granted a chunk that is not of its variant";
-			if (s->chunk.number && !carousel_variant_again(carousel, member) &&
-			    (s->uses[job] != 1 || s->chunk.number > allows(member)))
-				return "a job was granted what is kept once more than it allows";
-		}
-	}
-	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
-		if (members[i] != carousel->members[i])
-			return "a variant's jobs are not counted right";
-	for (uint32_t i = 0; i < carousel->n_slots; i++)
-		if (carousel->slots[i].chunk.variants >> CAROUSEL_MAX_VARIANTS)
-			return "a chunk is of a variant that cannot be";
-	return NULL;
-}

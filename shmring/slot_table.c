@@ -136,7 +136,7 @@ void slot_table_begin(struct slot_table *table, uint32_t slot, uint64_t instance
 	memcpy(ids_of(table, slot), ids, count * sizeof(*ids));
 	if (n_blocks)
 		memcpy(blocks_of(table, slot), blocks, n_blocks * sizeof(*blocks));
-	/* B1: release, pairs with the acquire of whoever reads d_instance first (slot_table_check()). */
+	/* B1: release, pairs with the acquire of whoever reads d_instance first. */
 	atomic_store_explicit(&s->d_instance, instance, memory_order_release);
 }
 
@@ -248,67 +248,4 @@ void slot_table_detach(struct slot_table *table)
 {
 	region_unmap(table->map, table->geometry.table_bytes);
 	table->map = NULL;
-}
-
-/* ---- the checker ---- */
-
-static const char *check_samples(const struct slot_table *table, uint32_t slot, uint32_t watermark)
-{
-	const struct layout_slot *s = slot_of(table, slot);
-	const uint8_t *status = status_of(table, slot);
-	const int64_t *ids = ids_of(table, slot);
-
-	for (uint32_t i = 0; i < s->d_count; i++) {
-		if (status[i] > LAYOUT_SAMPLE_FILTERED)
-			return "a sample has a state that does not exist";
-		if (i < watermark && status[i] == LAYOUT_SAMPLE_PENDING)
-			return "a sample below the watermark is not finished";
-		if (ids[i] < 0 || (uint64_t)ids[i] >= table->geometry.n_samples)
-			return "a sample id is outside the dataset";
-	}
-	return NULL;
-}
-
-static const char *check_slot(const struct slot_table *table, uint32_t slot)
-{
-	const struct slot_geometry *geometry = &table->geometry;
-	const struct layout_slot *s = slot_of(table, slot);
-	const uint32_t *blocks = blocks_of(table, slot);
-	uint64_t n_blocks = (geometry->n_samples + geometry->block - 1) / geometry->block;
-	uint64_t instance = atomic_load_explicit(&s->d_instance, memory_order_acquire);
-	uint32_t watermark = atomic_load_explicit(&s->d_watermark, memory_order_acquire);
-
-	if (instance == 0)
-		return watermark ? "an empty slot has a watermark" : NULL;
-	if (s->d_count == 0 || s->d_count > geometry->chunk || s->d_blocks > s->d_count)
-		return "a slot's counts are out of bounds";
-	if (s->d_private > 1)
-		return "a slot's private flag is neither 0 nor 1";
-	if (watermark > s->d_count)
-		return "a watermark is above its slot's count";
-	for (uint32_t i = 0; i < s->d_blocks; i++)
-		if (blocks[i] >= n_blocks)
-			return "a block is outside the dataset";
-	for (uint32_t other = 0; other < slot; other++)
-		if (atomic_load_explicit(&slot_of(table, other)->d_instance,
-					 memory_order_relaxed) == instance)
-			return "two slots hold the same instance";
-	return check_samples(table, slot, watermark);
-}
-
-const char *slot_table_check(const struct slot_table *table)
-{
-	struct slot_geometry geometry;
-
-	if (head_check(table->map, table->geometry.table_bytes, &geometry))
-		return "the head of the slot table contradicts itself";
-	if (memcmp(&geometry, &table->geometry, sizeof(geometry)))
-		return "the head of the slot table differs from the private copy";
-	for (uint32_t slot = 0; slot < geometry.max_slots; slot++) {
-		const char *broken = check_slot(table, slot);
-
-		if (broken)
-			return broken;
-	}
-	return NULL;
 }

@@ -97,6 +97,3 @@ const struct layout_slot *slot_table_of(const struct slot_table *table, uint32_t
 const uint8_t *slot_table_status_of(const struct slot_table *table, uint32_t slot);
 const int64_t *slot_table_ids_of(const struct slot_table *table, uint32_t slot);
 const uint32_t *slot_table_blocks_of(const struct slot_table *table, uint32_t slot);
-
-/* First broken rule of the slot table as text, or NULL. */
-const char *slot_table_check(const struct slot_table *table);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shmring/slot_table.h"
+#include "tests/invariants/invariants.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010

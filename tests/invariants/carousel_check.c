@@ -48,6 +48,24 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 	return NULL;
 }
 
+static const char *check_chapters(const struct carousel *carousel,
+				  const struct carousel_member *member)
+{
+	const size_t bytes = carousel->chapters * sizeof(*member->left);
+	struct carousel_member again = *member;
+	_cleanup_free_ uint32_t *left = malloc(bytes);
+
+	if (carousel_is_placed(member))
+		return NULL;
+	if (!left)
+		return "there is no memory to count chapters";
+	again.left = left;
+	carousel_chapter_recount(carousel, &again);
+	if (memcmp(left, member->left, bytes) != 0)
+		return "a chapter's need is not counted right";
+	return again.begun == member->begun ? NULL : "a job's begun chapters are not counted right";
+}
+
 /* need, granted and consumed make up each epoch: by number, over all epochs since it joined */
 static const char *check_sum(const struct carousel_member *member)
 {
@@ -157,7 +175,7 @@ static const char *check_job(const struct carousel *carousel, uint32_t job)
 		return member->need || member->grants ? "a job that left still owns something"
 						      : NULL;
 	if (!broken)
-		broken = carousel_chapter_check(carousel, member); /* the next one counts again */
+		broken = check_chapters(carousel, member);
 	if (!broken)
 		broken = check_need(carousel, member);
 	if (!broken)
@@ -235,6 +253,39 @@ static const char *check_slot(const struct carousel *carousel, uint32_t slot)
 	return check_chunk(carousel, s);
 }
 
+static const char *check_variants(const struct carousel *carousel)
+{
+	uint32_t members[CAROUSEL_MAX_VARIANTS] = {0};
+
+	for (uint32_t job = 0; job < carousel->jobs_end; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+		const uint32_t most =
+		    carousel_is_placed(member) || member->is_group || member->is_exact
+			? 1
+			: member->reuse;
+
+		if (!member->used)
+			continue;
+		members[member->variant]++;
+		for (uint32_t i = 0; i < member->n_grants; i++) {
+			const struct carousel_slot *s = &carousel->slots[member->grants[i].slot];
+
+			if (!carousel_variant_has(&s->chunk, member))
+				return "a job was granted a chunk that is not of its variant";
+			if (s->chunk.number && !carousel_variant_again(carousel, member) &&
+			    (s->uses[job] != 1 || s->chunk.number > most))
+				return "a job was granted what is kept once more than it allows";
+		}
+	}
+	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
+		if (members[i] != carousel->members[i])
+			return "a variant's jobs are not counted right";
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		if (carousel->slots[i].chunk.variants >> CAROUSEL_MAX_VARIANTS)
+			return "a chunk is of a variant that cannot be";
+	return NULL;
+}
+
 const char *carousel_check(const struct carousel *carousel)
 {
 	const char *broken = NULL;
@@ -254,7 +305,7 @@ const char *carousel_check(const struct carousel *carousel)
 		unstamped += s->chunk.instance && s->chunk.ready && !s->stamped;
 	}
 	if (!broken)
-		broken = carousel_variant_check(carousel);
+		broken = check_variants(carousel);
 	if (broken)
 		return broken;
 	if (unfinished != carousel->unfinished || overtaken != carousel->overtaken ||

@@ -9,6 +9,7 @@ struct arena;
 struct carousel;
 struct grant_server;
 struct queue;
+struct slot_table;
 
 const char *arena_check(const struct arena *arena);
 const char *carousel_check(const struct carousel *carousel);
@@ -17,3 +18,4 @@ const char *carousel_log_check(const struct carousel *carousel, uint32_t job); /
 const char *queue_check(const struct queue *queue);
 /* Whatever a rank writes into its outbox. */
 const char *grant_check(const struct grant_server *server);
+const char *slot_table_check(const struct slot_table *table);

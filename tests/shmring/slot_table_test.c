@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shmring/slot_table.h"
+#include "tests/invariants/invariants.h"
 #include "tests/shmring/suite.h"
 
 #define ALL_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
