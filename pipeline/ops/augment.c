@@ -283,30 +283,20 @@ static int augment_run(struct steps_scratch *scratch, const struct op *op,
 		struct turn turn = {.filter =
 					(enum warp_filter)op_number(op, AUGMENT_INTERPOLATION, 0)};
 
-		for (unsigned c = 0; !op_is_null(op, AUGMENT_FILL) && c < 3; c++)
-			turn.fill[c] = (uint8_t)op_number(op, AUGMENT_FILL, c);
+		op_color(op, AUGMENT_FILL, turn.fill);
 		r = augment_change(scratch, (enum augment_kind)drawn->number[2 * i],
 				   drawn->number[2 * i + 1], &turn, picture);
 	}
 	return r;
 }
 
-/* A picture of one channel stays one (colour.h). */
-static const char *augment_shape(const struct op *op, struct shape *shape)
-{
-	const double *fill = op->value[AUGMENT_FILL].number;
-
-	if (shape->channels == 1 && (fill[0] != fill[1] || fill[0] != fill[2]))
-		return "the picture has one channel; give one number for fill";
-	return NULL;
-}
-
 static const char *augment_shape_rand(const struct op *op, struct shape *shape)
 {
+	(void)shape;
 	if (op_number(op, OP_RAND_AUGMENT_MAGNITUDE, 0) >=
 	    op_number(op, OP_RAND_AUGMENT_NUM_MAGNITUDE_BINS, 0))
 		return "there is no such bin; give a magnitude below num_magnitude_bins";
-	return augment_shape(op, shape);
+	return NULL;
 }
 
 static bool augment_is_random_rand(const struct op *op)
@@ -324,14 +314,12 @@ const struct op_impl augment_rand_op = {
 
 const struct op_impl augment_trivial_op = {
     .stage = OP_STAGE_PICTURE,
-    .shape = augment_shape,
     .draw = augment_draw_trivial,
     .run = augment_run,
 };
 
 const struct op_impl augment_auto_op = {
     .stage = OP_STAGE_PICTURE,
-    .shape = augment_shape,
     .draw = augment_draw_auto,
     .run = augment_run,
 };

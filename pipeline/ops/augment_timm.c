@@ -215,8 +215,7 @@ static int augment_timm_run(struct steps_scratch *scratch, const struct op *op,
 	for (unsigned i = 0; r == 0 && i < AUGMENT_TIMM_MOST; i++, number += AUGMENT_TIMM_DRAWN) {
 		struct turn turn = {.filter = (enum warp_filter)number[2]};
 
-		for (unsigned c = 0; c < 3; c++)
-			turn.fill[c] = (uint8_t)op_number(op, OP_TIMM_RAND_AUGMENT_FILL, c);
+		op_color(op, OP_TIMM_RAND_AUGMENT_FILL, turn.fill);
 		if (number[0] > 0)
 			r = augment_timm_change(scratch, (enum augment_timm_kind)(number[0] - 1),
 						number[1], &turn, picture);
@@ -224,14 +223,8 @@ static int augment_timm_run(struct steps_scratch *scratch, const struct op *op,
 	return r;
 }
 
-static const char *augment_timm_shape(const struct op *op, struct shape *shape)
-{
-	return shape_check_color(shape, op, OP_TIMM_RAND_AUGMENT_FILL);
-}
-
 const struct op_impl augment_timm_op = {
     .stage = OP_STAGE_PICTURE,
-    .shape = augment_timm_shape,
     .draw = augment_timm_draw,
     .is_random = augment_timm_is_random,
     .run = augment_timm_run,

@@ -23,12 +23,6 @@ static const char *crop_shape(const struct op *op, struct shape *shape)
 	return NULL;
 }
 
-static const char *crop_center_shape(const struct op *op, struct shape *shape)
-{
-	crop_shape(op, shape);
-	return shape_check_color(shape, op, OP_CENTER_CROP_FILL);
-}
-
 /* Five numbers: top, left, height and width; the filter. */
 static void crop_resized_draw(const struct op *op, uint32_t height, uint32_t width,
 			      struct op_drawn *drawn)
@@ -105,8 +99,7 @@ static int crop_surround(struct steps_scratch *scratch, const struct op *op,
 		return 0;
 	pad.top = -(int64_t)((pad.height - picture->height) / 2);
 	pad.left = -(int64_t)((pad.width - picture->width) / 2);
-	for (unsigned c = 0; c < 3; c++)
-		pad.fill[c] = (uint8_t)op_number(op, OP_CENTER_CROP_FILL, c);
+	op_color(op, OP_CENTER_CROP_FILL, pad.fill);
 	return pad_run(scratch, &pad, picture);
 }
 
@@ -146,7 +139,7 @@ const struct op_impl crop_resized_op = {
 
 const struct op_impl crop_center_op = {
     .stage = OP_STAGE_PICTURE,
-    .shape = crop_center_shape,
+    .shape = crop_shape,
     .run = crop_center_run,
     .follow = crop_center_follow,
 };

@@ -75,10 +75,8 @@ static const char *pad_shape(const struct op *op, struct shape *shape)
 	double height = shape->height + sides[1] + sides[3];
 	double width = shape->width + sides[0] + sides[2];
 
-	const char *wrong = shape_check_color(shape, op, OP_PAD_FILL);
-
-	if (wrong || !shape->height)
-		return wrong;
+	if (!shape->height)
+		return NULL;
 	if (height * width > (double)OP_MAX_PIXELS)
 		return "the picture gets too large; give a smaller padding";
 	shape->height = (uint32_t)height;
@@ -99,8 +97,7 @@ static int pad_op_run(struct steps_scratch *scratch, const struct op *op,
 	};
 
 	(void)drawn;
-	for (unsigned c = 0; c < 3; c++)
-		pad.fill[c] = (uint8_t)op_number(op, OP_PAD_FILL, c);
+	op_color(op, OP_PAD_FILL, pad.fill);
 	return pad_run(scratch, &pad, picture);
 }
 

@@ -25,11 +25,6 @@ struct perspective_corner { /* the places where the corners go, clockwise from t
 	perspective_whole x, y;
 };
 
-static const char *perspective_shape(const struct op *op, struct shape *shape)
-{
-	return shape_check_color(shape, op, OP_RANDOM_PERSPECTIVE_FILL);
-}
-
 /* The most pixels that a corner goes along a side. */
 static int64_t perspective_reach(const struct op *op, uint32_t size)
 {
@@ -116,9 +111,8 @@ static bool perspective_matrix(const struct op_drawn *drawn, uint32_t height, ui
 static int perspective_run(struct steps_scratch *scratch, const struct op *op,
 			   const struct op_drawn *drawn, struct picture *picture)
 {
-	const double *color = op->value[OP_RANDOM_PERSPECTIVE_FILL].number;
-	const uint8_t fill[3] = {(uint8_t)color[0], (uint8_t)color[1], (uint8_t)color[2]};
 	struct picture to;
+	uint8_t fill[3];
 	double matrix[8];
 	int r;
 
@@ -127,6 +121,7 @@ static int perspective_run(struct steps_scratch *scratch, const struct op *op,
 	r = steps_begin(scratch, picture->height, picture->width, &to);
 	if (r != 0)
 		return r;
+	op_color(op, OP_RANDOM_PERSPECTIVE_FILL, fill);
 	warp_perspective(picture, &to, matrix,
 			 (enum warp_filter)op_number(op, OP_RANDOM_PERSPECTIVE_INTERPOLATION, 0),
 			 fill);
@@ -146,7 +141,6 @@ static void perspective_follow(const struct op *op, const struct op_drawn *drawn
 
 const struct op_impl perspective_op = {
     .stage = OP_STAGE_PICTURE,
-    .shape = perspective_shape,
     .draw = perspective_draw,
     .is_random = perspective_is_random,
     .run = perspective_run,

@@ -207,12 +207,6 @@ int turn_affine(struct steps_scratch *scratch, const struct turn *turn, struct p
 
 /* ---- the ops ---- */
 
-static void turn_set_fill(struct turn *turn, const struct op *op, unsigned param)
-{
-	for (unsigned c = 0; c < 3; c++)
-		turn->fill[c] = (uint8_t)op_number(op, param, c);
-}
-
 static void turn_set_center(struct turn *turn, const struct op *op, unsigned param)
 {
 	turn->has_center = !op_is_null(op, param);
@@ -224,12 +218,7 @@ static const char *turn_rotate_shape(const struct op *op, struct shape *shape)
 {
 	if (op_number(op, OP_ROTATE_EXPAND, 0) != 0)
 		shape->height = shape->width = 0;
-	return shape_check_color(shape, op, OP_ROTATE_FILL);
-}
-
-static const char *turn_affine_shape(const struct op *op, struct shape *shape)
-{
-	return shape_check_color(shape, op, OP_AFFINE_FILL);
+	return NULL;
 }
 
 /* One number: the angle. */
@@ -261,7 +250,7 @@ static struct turn turn_of_rotate(const struct op *op, const struct op_drawn *dr
 	};
 
 	turn_set_center(&turn, op, OP_ROTATE_CENTER);
-	turn_set_fill(&turn, op, OP_ROTATE_FILL);
+	op_color(op, OP_ROTATE_FILL, turn.fill);
 	return turn;
 }
 
@@ -331,7 +320,7 @@ static struct turn turn_of_affine(const struct op *op, const struct op_drawn *dr
 	};
 
 	turn_set_center(&turn, op, OP_AFFINE_CENTER);
-	turn_set_fill(&turn, op, OP_AFFINE_FILL);
+	op_color(op, OP_AFFINE_FILL, turn.fill);
 	return turn;
 }
 
@@ -364,7 +353,6 @@ const struct op_impl turn_rotate_op = {
 
 const struct op_impl turn_affine_op = {
     .stage = OP_STAGE_PICTURE,
-    .shape = turn_affine_shape,
     .draw = turn_affine_draw,
     .is_random = turn_affine_is_random,
     .run = turn_affine_run,

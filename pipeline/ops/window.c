@@ -53,7 +53,7 @@ static double window_draw_axis(const struct op *op, int64_t size, bool down, str
 static const char *window_crop_shape(const struct op *op, struct shape *shape)
 {
 	window_set_shape(op, OP_RANDOM_CROP_SIZE, shape);
-	return shape_check_color(shape, op, OP_RANDOM_CROP_FILL);
+	return NULL;
 }
 
 /* Two numbers: top and left of the window, from the picture's corner. */
@@ -80,8 +80,7 @@ static int window_crop_run(struct steps_scratch *scratch, const struct op *op,
 	if (window_axis(op, picture->height, true).size < (int64_t)pad.height ||
 	    window_axis(op, picture->width, false).size < (int64_t)pad.width)
 		return steps_refuse(scratch, "the picture is too small");
-	for (unsigned c = 0; c < 3; c++)
-		pad.fill[c] = (uint8_t)op_number(op, OP_RANDOM_CROP_FILL, c);
+	op_color(op, OP_RANDOM_CROP_FILL, pad.fill);
 	if (pad.top < 0 || pad.left < 0 || pad.top + (int64_t)pad.height > picture->height ||
 	    pad.left + (int64_t)pad.width > picture->width)
 		return pad_run(scratch, &pad, picture);

@@ -185,6 +185,13 @@ static inline double op_number(const struct op *op, unsigned param, unsigned ind
 	return op->value[param].number[index];
 }
 
+/* The colour that a parameter says; of null black. */
+static inline void op_color(const struct op *op, unsigned param, uint8_t ret[3])
+{
+	for (unsigned c = 0; c < 3; c++)
+		ret[c] = (uint8_t)op_number(op, param, c);
+}
+
 /* null was written (or nothing, where that is the default). */
 static inline bool op_is_null(const struct op *op, unsigned param)
 {

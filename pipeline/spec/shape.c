@@ -62,12 +62,32 @@ static int shape_place(struct shape_state *state, unsigned number, const struct 
 	return 0;
 }
 
+/* A picture of one channel stays one. */
+static int shape_check_colors(struct shape_state *state, unsigned number, const struct op *op)
+{
+	const struct op_param *param;
+	const unsigned n = state->shape.channels == 1 ? op_params(op->id, &param) : 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const double *value = op->value[i].number;
+
+		if ((param[i].type.kind == OP_KIND_COLOR || param[i].type.kind == OP_KIND_VALUE) &&
+		    op->value[i].count == 3 && (value[0] != value[1] || value[0] != value[2]))
+			return diag_fail(state->diag, PIPELINE_E_BAD,
+					 "pipeline: op %u (%s): the picture has one channel; give "
+					 "one number for %s instead of three",
+					 number, op_name(op->id), param[i].name);
+	}
+	return 0;
+}
+
 static int shape_pixel_op(struct shape_state *state, unsigned number, const struct op *op)
 {
 	const struct op_impl *impl = op_impl(op->id);
 	int r = shape_place(state, number, op);
 	const char *wrong;
 
+	r = r ? r : shape_check_colors(state, number, op);
 	if (r != 0 || !impl->shape)
 		return r;
 	wrong = impl->shape(op, &state->shape);
@@ -288,14 +308,4 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 		    state.shape.pixel_ops, op_name(ops->op[state.shape.pixel_ops - 1].id));
 	*ret = state.shape;
 	return 0;
-}
-
-const char *shape_check_color(const struct shape *shape, const struct op *op, unsigned param)
-{
-	const struct op_value *value = &op->value[param];
-
-	if (shape->channels == 3 || value->count < 3 ||
-	    (value->number[0] == value->number[1] && value->number[0] == value->number[2]))
-		return NULL;
-	return "the picture has one channel; give one number instead of three";
 }

@@ -25,7 +25,3 @@ struct shape { /* of the image that comes out */
 
 /* 0, or PIPELINE_E_BAD with diag. */
 int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag);
-
-/* What is wrong with a colour (OP_TYPE_COLOR, OP_TYPE_VALUE) for pictures of shape's channels, as
- * op_impl.shape says it; NULL: nothing. */
-const char *shape_check_color(const struct shape *shape, const struct op *op, unsigned param);
