@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A library that is found when the program runs: not everybody has it, or needs it. */
+/* What is found when the program runs: a library that not everybody has or needs, and programs and modules of our own. */
 
 #include <dlfcn.h>
 
@@ -23,3 +23,13 @@ static inline const char *library_load(const char *file, const struct library_na
 	}
 	return function ? NULL : dlerror();
 }
+
+/* ---- library.c; ret: room of PATH_MAX ---- */
+
+/* Folder of the running program, without the last '/'; "" where that is not known. */
+void library_own_folder(char *ret);
+/* A program or module that comes with this one: the first path to it of which is_there() says so, in the folder that is
+ * named ($ACCESS_LIBEXEC, where that may be believed; or NULL), beside the running program, in the libexec of its build
+ * tree, wheel or other prefix, where all was installed. false: there is none. */
+bool library_find_own(const char *file, const char *named, bool (*is_there)(const char *path),
+		      char *ret);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * access-ctl convert: the work is access-convert's, a program beside access-reader and access-worker. It is
- * looked for where accessd looks for those: $ACCESS_LIBEXEC, beside ourselves (as a wheel or a build
- * tree has it), then where this was installed.
- */
+/* access-ctl convert: the work is access-convert's, a program beside access-reader and access-worker. */
 
 #include "tools/ctl.h"
 
@@ -12,37 +8,26 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/library.h"
+
 #define CTL_PROGRAM "access-convert"
 #define CTL_DIGITS 24
 
 static const char *const ctl_forms[] = /* by --form; "auto" is what goes with TARGET */
     {NULL, "packed", "indexed", "file"};
 
-static bool ctl_is_program(const char *folder, const char *below, char *ret, size_t size)
+static bool ctl_is_program(const char *path)
 {
-	return snprintf(ret, size, "%s%s/%s", folder, below, CTL_PROGRAM) < (int)size &&
-	       access(ret, X_OK) == 0;
+	return access(path, X_OK) == 0;
 }
 
-static int ctl_find_program(char *ret, size_t size, struct diag *diag)
+static int ctl_find_program(char ret[PATH_MAX], struct diag *diag)
 {
-	static const char *const near[] = {"", "/../libexec", "/../../libexec"};
-	const char *libexec = secure_getenv("ACCESS_LIBEXEC");
-	char own[PATH_MAX] = "";
-	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	char *slash;
+	char own[PATH_MAX];
 
-	own[length > 0 ? length : 0] = '\0';
-	slash = strrchr(own, '/');
-	if (slash)
-		*slash = '\0';
-	if (libexec && *libexec && ctl_is_program(libexec, "", ret, size))
+	if (library_find_own(CTL_PROGRAM, secure_getenv("ACCESS_LIBEXEC"), ctl_is_program, ret))
 		return 0;
-	for (size_t i = 0; i < BASE_ARRAY_LEN(near); i++)
-		if (*own && ctl_is_program(own, near[i], ret, size))
-			return 0;
-	if (ctl_is_program(LIBEXECDIR, "", ret, size))
-		return 0;
+	library_own_folder(own);
 	return diag_fail(diag, 1,
 			 "cannot find the program " CTL_PROGRAM
 			 ": looked near %s and in %s; is the package "
@@ -75,7 +60,7 @@ int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, 
 	if (config->form >= BASE_ARRAY_LEN(ctl_forms))
 		return diag_fail(diag, 2,
 				 "convert makes packed, indexed and file, no other --form");
-	if (ctl_find_program(path, sizeof(path), diag))
+	if (ctl_find_program(path, diag))
 		return 1;
 	argv[argc++] = (char *)CTL_PROGRAM;
 	if (ctl_forms[config->form]) {

@@ -9,6 +9,7 @@
 
 #include "tools/host.h"
 
+#include "base/library.h"
 #include "base/wire.h"
 
 #include <fcntl.h>
@@ -37,17 +38,14 @@ static void host_find(char *ret, size_t size)
 					     "../sbin/accessd"};
 	const char *named = getenv("ACCESS_DAEMON");
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
 
 	if (named && *named) {
 		snprintf(ret, size, "%s", named);
 		return;
 	}
-	self[length > 0 ? length : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < BASE_ARRAY_LEN(beside); i++) {
-		int used = snprintf(ret, size, "%.*s/%s", (int)(slash - self), self, beside[i]);
+	library_own_folder(self);
+	for (size_t i = 0; *self && i < BASE_ARRAY_LEN(beside); i++) {
+		int used = snprintf(ret, size, "%s/%s", self, beside[i]);
 
 		if (used > 0 && (size_t)used < size && access(ret, X_OK) == 0)
 			return;

@@ -29,6 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "daemon/proc/reaper.h"
 
 #define LOW_NICE 10
@@ -40,18 +41,6 @@ static struct program {
 	int fd; /* O_PATH */
 } programs[8];
 static unsigned n_programs;
-
-/* Folder of our own program, without the last '/'. */
-static void own_folder(char *ret, size_t size)
-{
-	ssize_t length = readlink("/proc/self/exe", ret, size - 1);
-	char *slash;
-
-	ret[length > 0 ? length : 0] = '\0';
-	slash = strrchr(ret, '/');
-	if (slash)
-		*slash = '\0';
-}
 
 static const struct program *program_kept(const char *path)
 {
@@ -84,25 +73,14 @@ static bool is_program(const char *path)
 
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag)
 {
-	static const char *const near[] = {"", "/../worker", "/../storage", "/../cluster",
-					   "/../libexec"};
 	const char *libexec = is_private ? getenv("ACCESS_LIBEXEC") : NULL;
-	char folder[PATH_MAX];
+	char path[PATH_MAX], folder[PATH_MAX];
 
-	if (libexec && *libexec) {
-		snprintf(ret, size, "%s/%s", libexec, program);
-		if (is_program(ret))
-			return 0;
-	}
-	own_folder(folder, sizeof(folder));
-	for (size_t i = 0; i < BASE_ARRAY_LEN(near); i++) {
-		snprintf(ret, size, "%s%s/%s", folder, near[i], program);
-		if (is_program(ret))
-			return 0;
-	}
-	snprintf(ret, size, "%s/%s", LIBEXECDIR, program);
-	if (is_program(ret))
+	if (library_find_own(program, libexec, is_program, path)) {
+		snprintf(ret, size, "%s", path);
 		return 0;
+	}
+	library_own_folder(folder);
 	return diag_fail(diag, -ENOENT, "cannot find the program %s: looked in %s%s%s and %s",
 			 program, libexec ? libexec : "", libexec ? ", " : "", folder, LIBEXECDIR);
 }

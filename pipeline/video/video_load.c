@@ -1,42 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Where access-video.so is: where accessd looks for its programs. $ACCESS_LIBEXEC, beside the running program (as in a wheel
- * or another prefix), in the installed tree. It is loaded whole at once: behind a sandbox nothing can be bound any more.
- */
+/* access-video.so is where accessd's programs are. It is loaded whole at once: behind a sandbox nothing can be bound any more. */
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "base/base.h"
+#include "base/library.h"
 #include "pipeline/video/video_module.h"
 
 #define VIDEO_FILE "access-video.so"
 
-static bool video_is_there(const char *folder, const char *below, char *ret)
+static bool video_is_there(const char *path)
 {
-	return snprintf(ret, PATH_MAX, "%s%s/" VIDEO_FILE, folder, below) < PATH_MAX &&
-	       access(ret, R_OK) == 0;
+	return access(path, R_OK) == 0;
 }
 
-static bool video_find(char *ret)
+static bool video_find(char ret[PATH_MAX])
 {
-	static const char *const near[] = {"", "/../libexec", "/../../libexec"};
-	const char *libexec = secure_getenv("ACCESS_LIBEXEC");
-	char own[PATH_MAX];
-	const ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	char *slash;
-
-	own[length > 0 ? length : 0] = '\0';
-	slash = strrchr(own, '/');
-	if (slash)
-		*slash = '\0';
-	if (libexec && *libexec && video_is_there(libexec, "", ret))
-		return true;
-	for (size_t i = 0; i < BASE_ARRAY_LEN(near); i++)
-		if (slash && video_is_there(own, near[i], ret))
-			return true;
-	return video_is_there(LIBEXECDIR, "", ret);
+	return library_find_own(VIDEO_FILE, secure_getenv("ACCESS_LIBEXEC"), video_is_there, ret);
 }
 
 const char *video_missing(void)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "base/library.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void library_own_folder(char *ret)
+{
+	ssize_t length = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+	char *slash;
+
+	ret[length > 0 ? length : 0] = '\0';
+	slash = strrchr(ret, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+bool library_find_own(const char *file, const char *named, bool (*is_there)(const char *path),
+		      char *ret)
+{
+	static const char *const near[] = {"", "/../libexec", "/../../libexec"};
+	char own[PATH_MAX];
+
+	if (named && *named && snprintf(ret, PATH_MAX, "%s/%s", named, file) < PATH_MAX &&
+	    is_there(ret))
+		return true;
+	library_own_folder(own);
+	for (size_t i = 0; *own && i < BASE_ARRAY_LEN(near); i++)
+		if (snprintf(ret, PATH_MAX, "%s%s/%s", own, near[i], file) < PATH_MAX &&
+		    is_there(ret))
+			return true;
+	snprintf(ret, PATH_MAX, LIBEXECDIR "/%s", file);
+	return is_there(ret);
+}
