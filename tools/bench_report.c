@@ -80,8 +80,7 @@ static void bench_report_jobs(const struct bench_config *config, const struct be
 				       "once|copied|hand-over us|first ms");
 	for (unsigned i = 0; i < result->jobs; i++)
 		bench_report_job(&table, i, result, disturbed);
-	table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", NULL, out);
 }
 
 /* The same for who sees it for the first time. */
@@ -100,8 +99,7 @@ static void bench_report_jobs_first(const struct bench_result *result, FILE *out
 		table_cell(&table, "%s", bench_verdict(result, job));
 		table_end_row(&table);
 	}
-	table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", NULL, out);
 }
 
 /* Where jobs have other pipelines, what they share with whom. */
@@ -183,8 +181,7 @@ static void bench_report_work(const struct bench_result *result, FILE *out)
 	table_cell(&table, "%.1f %%", 100 - 100 * bench_share(did, separate));
 	table_cell(&table, "%.1f %%", 100 - 100 * bench_share(did, separate));
 	table_end_row(&table);
-	table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", NULL, out);
 }
 
 static void bench_report_cache(const struct bench_config *config,

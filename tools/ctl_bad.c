@@ -100,9 +100,7 @@ void ctl_bad_draw(const struct ctl_bad *bad, FILE *out)
 		table_cell(&table, "%s", entry.why);
 		table_end_row(&table);
 	}
-	if (table_rows(&table) > 0)
-		table_print(&table, "  ", out);
-	table_fini(&table);
+	table_print(&table, "  ", "", out);
 	if (bad->lost > 0)
 		fprintf(out,
 			"%llu more were met that accessd had no memory to keep: raise memory "

@@ -111,9 +111,7 @@ void ctl_cache_draw(const struct json_in *list, FILE *out)
 	table_init(&table, "<group|<form|<dataset|samples|kept|bytes|last used|<");
 	JSON_IN_EACH(group, groups)
 		cache_row(group, &table);
-	if (table_rows(&table) > 0)
-		table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", "", out);
 }
 
 static int cache_digit(char c)

@@ -41,8 +41,7 @@ void ctl_draw_datasets(const struct json_in *status, FILE *out)
 	table_init(&table, "<dataset|<mine|jobs|<read as|<for|<pipeline|<path");
 	JSON_IN_EACH(dataset, datasets)
 		ctl_dataset_row(dataset, &table);
-	table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", NULL, out);
 }
 
 int ctl_datasets_json(const struct json_in *status, const char *operand, FILE *out,

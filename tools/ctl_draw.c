@@ -229,11 +229,9 @@ static void ctl_draw_accounts(const struct json_in *const *tenants, size_t n, FI
 	table_init(&table, "<user|share|CPU used|CPU saved|read|reading saved");
 	for (size_t i = 0; i < n; i++)
 		ctl_account_row(tenants[i], &table);
-	if (table_rows(&table) > 0) {
+	if (table_rows(&table) > 0)
 		fputc('\n', out);
-		table_print(&table, "", out);
-	}
-	table_fini(&table);
+	table_print(&table, "", "", out);
 }
 
 void ctl_draw_tenants(const struct json_in *status, FILE *out)
@@ -257,8 +255,7 @@ void ctl_draw_tenants(const struct json_in *status, FILE *out)
 		ctl_only_row(status, &table);
 	for (size_t i = 0; serves_all && sorted && i < json_in_count(tenants); i++)
 		ctl_tenant_row(sorted[i], &table);
-	table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", NULL, out);
 	if (serves_all && sorted)
 		ctl_draw_accounts(sorted, json_in_count(tenants), out);
 }

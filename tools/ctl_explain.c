@@ -109,8 +109,7 @@ static void explain_print(const struct explain *all, const char *headers,
 	table_init(&table, headers);
 	JSON_IN_EACH(point, all->points)
 		row(all, point, &table);
-	table_print(&table, "  ", all->out);
-	table_fini(&table);
+	table_print(&table, "  ", NULL, all->out);
 }
 
 /* ---- the reason ---- */

@@ -91,8 +91,7 @@ static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 
 		ctl_peer_row(member, &peer, &table);
 	}
-	table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", NULL, out);
 	ctl_peer_reasons(members, out);
 	ctl_peer_reasons(json_in_member(cluster, "refused"), out);
 	ctl_peer_reasons(json_in_member(cluster, "lost"), out);

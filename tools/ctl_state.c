@@ -169,11 +169,7 @@ static void ctl_job_table(const struct json_in *status, FILE *out)
 		ctl_job_row(status, sorted[i], has_user, &table);
 	for (size_t i = 0; later && i < json_in_count(opening); i++)
 		ctl_opening_row(later[i], has_user, &table);
-	if (table_rows(&table) == 0)
-		fputs("no jobs\n", out);
-	else
-		table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", "no jobs\n", out);
 }
 
 /* What helps against what jobs wait for, each word once, in the order of --help. */

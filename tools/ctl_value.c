@@ -87,11 +87,7 @@ void ctl_draw_rows(const struct json_in *array, const struct ctl_rows *rows, FIL
 		rows->row(sorted[i], &table);
 		table_end_row(&table);
 	}
-	if (table_rows(&table) == 0)
-		fputs(rows->none, out);
-	else
-		table_print(&table, "", out);
-	table_fini(&table);
+	table_print(&table, "", rows->none, out);
 }
 
 /* ---- cells ---- */

@@ -54,8 +54,7 @@ static void whatif_draw_rows(const struct ctl_whatif *all, FILE *out)
 		table_cell(&table, "%s", all->row[i].how);
 		table_end_row(&table);
 	}
-	table_print(&table, "  ", out);
-	table_fini(&table);
+	table_print(&table, "  ", NULL, out);
 }
 
 void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FILE *out)
@@ -82,8 +81,7 @@ void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FI
 		whatif_cell_rate(&table, all.at.most[part]);
 		table_end_row(&table);
 	}
-	table_print(&table, "  ", out);
-	table_fini(&table);
+	table_print(&table, "  ", NULL, out);
 	if (all.in.granted < WHATIF_GRANTED)
 		fprintf(out,
 			"Workers wait for a processor for %.0f %% of their time: other programs "

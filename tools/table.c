@@ -33,14 +33,6 @@ void table_init(struct table *table, const char *headers)
 	}
 }
 
-void table_fini(struct table *table)
-{
-	for (unsigned i = 0; i < table->cells; i++)
-		free(table->cell[i]);
-	free(table->cell);
-	*table = (struct table){.columns = 0};
-}
-
 void table_cell(struct table *table, const char *fmt, ...)
 {
 	char raw[TABLE_CELL];
@@ -92,7 +84,7 @@ static unsigned table_column_width(const struct table *table, unsigned column)
 	return width;
 }
 
-void table_print(const struct table *table, const char *indent, FILE *out)
+static void table_draw(const struct table *table, const char *indent, FILE *out)
 {
 	unsigned width[TABLE_COLUMNS];
 
@@ -114,4 +106,16 @@ void table_print(const struct table *table, const char *indent, FILE *out)
 		}
 		fputc('\n', out);
 	}
+}
+
+void table_print(struct table *table, const char *indent, const char *none, FILE *out)
+{
+	if (none && table_rows(table) == 0)
+		fputs(none, out);
+	else
+		table_draw(table, indent, out);
+	for (unsigned i = 0; i < table->cells; i++)
+		free(table->cell[i]);
+	free(table->cell);
+	*table = (struct table){.columns = 0};
 }

@@ -21,10 +21,10 @@ struct table {
 
 /* headers: columns texts with '|' between them. */
 void table_init(struct table *table, const char *headers);
-void table_fini(struct table *table);
 void table_cell(struct table *table, const char *fmt, ...) BASE_PRINTF(2, 3);
 void table_end_row(struct table *table);        /* fills it up with empty cells */
 unsigned table_rows(const struct table *table); /* without the header */
-void table_print(const struct table *table, const char *indent, FILE *out);
+/* Draws it, or says `none` (NULL: draws the header) where it has no rows, and frees it. */
+void table_print(struct table *table, const char *indent, const char *none, FILE *out);
 /* Columns that a UTF-8 text needs, as far as characters are one column wide. */
 unsigned table_width(const char *text);
