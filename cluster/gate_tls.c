@@ -359,23 +359,7 @@ int gate_tls_shake(struct gate_tls *tls, struct diag *diag)
 			 "set there, too?");
 }
 
-int gate_tls_read(struct gate_tls *tls, void *ret, size_t size, size_t *done, struct diag *diag)
-{
-	while (*done < size) {
-		size_t n = 0;
-		int result;
-
-		ERR_clear_error();
-		errno = 0;
-		result = SSL_read_ex(tls->ssl, (uint8_t *)ret + *done, size - *done, &n);
-		if (result != 1)
-			return what_is_wrong(tls, result, diag);
-		*done += n;
-	}
-	return 0;
-}
-
-int gate_tls_write(struct gate_tls *tls, const void *data, size_t size, size_t *done,
+static int pass_on(struct gate_tls *tls, bool writes, uint8_t *bytes, size_t size, size_t *done,
 		   struct diag *diag)
 {
 	while (*done < size) {
@@ -384,12 +368,24 @@ int gate_tls_write(struct gate_tls *tls, const void *data, size_t size, size_t *
 
 		ERR_clear_error();
 		errno = 0;
-		result = SSL_write_ex(tls->ssl, (const uint8_t *)data + *done, size - *done, &n);
+		result = writes ? SSL_write_ex(tls->ssl, bytes + *done, size - *done, &n)
+				: SSL_read_ex(tls->ssl, bytes + *done, size - *done, &n);
 		if (result != 1)
 			return what_is_wrong(tls, result, diag);
 		*done += n;
 	}
 	return 0;
+}
+
+int gate_tls_read(struct gate_tls *tls, void *ret, size_t size, size_t *done, struct diag *diag)
+{
+	return pass_on(tls, false, ret, size, done, diag);
+}
+
+int gate_tls_write(struct gate_tls *tls, const void *data, size_t size, size_t *done,
+		   struct diag *diag)
+{
+	return pass_on(tls, true, (uint8_t *)(uintptr_t)data, size, done, diag);
 }
 
 bool gate_tls_is_of(const struct gate_tls *tls, const char *node)
