@@ -185,36 +185,28 @@ static int reserve_in_steps(int fd, uint64_t offset, uint8_t *map, uint64_t byte
 	return 0;
 }
 
-/* What lies in whole huge pages of the region: mapped, its bytes in *ret_bytes. *ret_map is NULL
- * where that is nothing. */
-static int map_whole(int fd, uint64_t offset, uint64_t bytes, void **ret_map, uint64_t *ret_first,
-		     uint64_t *ret_bytes)
+/* With what lies in whole huge pages of the region, which may be nothing. */
+static int do_whole(int fd, uint64_t offset, uint64_t bytes, bool reserves)
 {
 	const uint64_t first = base_align_up(offset, REGION_HUGE);
 	const uint64_t end = (offset + bytes) / REGION_HUGE * REGION_HUGE;
-	void *map = NULL;
+	void *map;
+	int r;
 
-	if (end > first)
-		map = map_aligned(fd, first, (size_t)(end - first), PROT_READ, MAP_SHARED);
+	if (end <= first)
+		return 0;
+	map = map_aligned(fd, first, (size_t)(end - first), PROT_READ, MAP_SHARED);
 	if (map == MAP_FAILED)
 		return -errno;
-	*ret_map = map;
-	*ret_first = first;
-	*ret_bytes = end > first ? end - first : 0;
-	return 0;
+	r = reserves ? reserve_in_steps(fd, first, map, end - first)
+		     : gather_in_steps(map, end - first);
+	region_unmap(map, end - first);
+	return r;
 }
 
 int region_gather(int fd, uint64_t offset, uint64_t bytes)
 {
-	uint64_t first;
-	void *map;
-	int r = map_whole(fd, offset, bytes, &map, &first, &bytes);
-
-	if (r < 0)
-		return r;
-	r = gather_in_steps(map, bytes);
-	region_unmap(map, bytes);
-	return r;
+	return do_whole(fd, offset, bytes, false);
 }
 
 int region_gather_one(uint8_t *at)
@@ -228,15 +220,7 @@ int region_gather_one(uint8_t *at)
 
 int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes)
 {
-	uint64_t first;
-	void *map;
-	int r = map_whole(fd, offset, bytes, &map, &first, &bytes);
-
-	if (r < 0)
-		return r;
-	r = reserve_in_steps(fd, first, map, bytes);
-	region_unmap(map, bytes);
-	return r;
+	return do_whole(fd, offset, bytes, true);
 }
 
 void region_unmap(const volatile void *map, uint64_t bytes)
