@@ -56,7 +56,6 @@ int wrapped_open(int root_fd, const char *root_name, struct wrapped_note *ret, s
 	_cleanup_close_ int fd =
 	    openat(root_fd, WRAPPED_NOTE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct wrapped_note note;
-	ssize_t got;
 
 	if (fd < 0 && errno == ENOENT)
 		return WRAPPED_E_NONE;
@@ -64,10 +63,7 @@ int wrapped_open(int root_fd, const char *root_name, struct wrapped_note *ret, s
 		return wrapped_refuse(root_name, strerror(errno), diag);
 	if (!wrapped_is_own(root_fd, S_IFDIR) || !wrapped_is_own(fd, S_IFREG))
 		return wrapped_refuse(root_name, "others may write to it", diag);
-	do
-		got = pread(fd, &note, sizeof(note), 0);
-	while (got < 0 && errno == EINTR);
-	if (got != sizeof(note) || !wrapped_note_is_good(&note))
+	if (base_read_at(fd, &note, sizeof(note), 0) || !wrapped_note_is_good(&note))
 		return wrapped_refuse(root_name, "its " WRAPPED_NOTE " is damaged", diag);
 	*ret = note;
 	return 0;
@@ -78,15 +74,12 @@ unsigned wrapped_batch(int root_fd)
 	_cleanup_close_ int fd =
 	    openat(root_fd, WRAPPED_NOTE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct wrapped_more more;
-	ssize_t got;
 
 	if (fd < 0 || !wrapped_is_own(fd, S_IFREG))
 		return 1;
-	do
-		got = pread(fd, &more, sizeof(more), sizeof(struct wrapped_note));
-	while (got < 0 && errno == EINTR);
-	if (got != sizeof(more) || more.magic != WRAPPED_MORE_MAGIC || more.reserved ||
-	    more.batch < 1 || more.batch > WRAPPED_MAX_BATCH)
+	if (base_read_at(fd, &more, sizeof(more), sizeof(struct wrapped_note)) ||
+	    more.magic != WRAPPED_MORE_MAGIC || more.reserved || more.batch < 1 ||
+	    more.batch > WRAPPED_MAX_BATCH)
 		return 1;
 	return more.batch;
 }

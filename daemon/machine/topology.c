@@ -6,36 +6,20 @@
  */
 #include "daemon/machine/topology.h"
 
-#include <ctype.h>
 #include <stdio.h>
-
-static bool parse_number(const char **text, unsigned most, unsigned *ret)
-{
-	unsigned number = 0;
-
-	if (!isdigit((unsigned char)**text))
-		return false;
-	for (; isdigit((unsigned char)**text); ++*text) {
-		number = 10 * number + (unsigned)(**text - '0');
-		if (number >= most)
-			return false;
-	}
-	*ret = number;
-	return true;
-}
 
 bool topology_parse_list(const char *text, uint64_t *bits, unsigned most)
 {
-	unsigned first, last;
+	uint64_t first, last;
 
 	memset(bits, 0, (most + 63) / 64 * sizeof(*bits));
 	while (*text && *text != '\n') {
-		if (!parse_number(&text, most, &first))
+		if (!base_parse_number(&text, most - 1, &first))
 			return false;
 		last = first;
 		if (*text == '-') {
 			text++;
-			if (!parse_number(&text, most, &last) || last < first)
+			if (!base_parse_number(&text, most - 1, &last) || last < first)
 				return false;
 		}
 		for (; first <= last; first++)
