@@ -134,23 +134,32 @@ int ctl_ask_begin(struct ctl_ask *ask, const char *socket, uint64_t until_ns, st
 	return 0;
 }
 
+char *ctl_ask_text(struct wire_in *in, uint64_t most)
+{
+	_cleanup_close_ int fd = wire_take_fd(in, 0);
+	_cleanup_free_ char *text = NULL;
+	struct stat st;
+
+	wire_in_fini(in);
+	if (fd < 0 || fstat(fd, &st) || st.st_size < 0 || (uint64_t)st.st_size > most)
+		return NULL;
+	text = calloc((size_t)st.st_size + 1, 1);
+	if (!text || base_read_at(fd, text, (uint64_t)st.st_size, 0))
+		return NULL;
+	return base_take_ptr(text);
+}
+
 int ctl_ask_status(struct ctl_ask *ask, char **ret, struct diag *diag)
 {
-	_cleanup_close_ int fd = -1;
-	_cleanup_free_ char *text = NULL;
 	struct wire_in in;
-	struct stat st;
+	char *text;
 
 	if (ctl_ask(ask, PROTO_STATUS_REPLY, &in, diag, PROTO_STATUS, WIRE_NOTHING))
 		return 1;
-	fd = wire_take_fd(&in, 0);
-	wire_in_fini(&in);
-	if (fd < 0 || fstat(fd, &st) || st.st_size > CTL_ASK_MOST)
-		return diag_fail(diag, 1, "accessd's answer has no status");
-	text = calloc((size_t)st.st_size + 1, 1);
-	if (!text || base_read_at(fd, text, (uint64_t)st.st_size, 0))
-		return diag_fail(diag, 1, "the status cannot be read");
-	*ret = base_take_ptr(text);
+	text = ctl_ask_text(&in, CTL_ASK_MOST);
+	if (!text)
+		return diag_fail(diag, 1, "accessd's status cannot be read");
+	*ret = text;
 	return 0;
 }
 

@@ -29,6 +29,8 @@ int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct
 	       uint16_t type, const struct wire_part *parts);
 #define ctl_ask(ask, answer, ret, diag, type, ...) \
 	ctl_ask_of(ask, answer, ret, diag, type, WIRE_PARTS(__VA_ARGS__))
+/* The text in the answer's descriptor, of most bytes at most; the caller frees it. NULL: it cannot be read. in is used up. */
+char *ctl_ask_text(struct wire_in *in, uint64_t most);
 /* The JSON text of accessd's status; the caller frees it. 0; else 1 with diag. */
 int ctl_ask_status(struct ctl_ask *ask, char **ret, struct diag *diag);
 /* The same, by a connection of its own. */

@@ -10,7 +10,6 @@
 
 #include "tools/ctl_cache.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/url.h"
@@ -263,41 +262,16 @@ static int cache_do(struct cache_ask *ask, enum cache_verb verb, const uint8_t *
 	return r;
 }
 
-/* What a list's descriptor holds, terminated; the caller frees. NULL: it cannot be. */
-static char *cache_read(int fd)
-{
-	_cleanup_free_ char *text = NULL;
-	struct stat st;
-	size_t got = 0;
-
-	if (fd < 0 || fstat(fd, &st) || st.st_size < 0 || st.st_size > CACHE_MAX_LIST)
-		return NULL;
-	text = malloc((size_t)st.st_size + 1);
-	while (text && got < (size_t)st.st_size) {
-		ssize_t n = pread(fd, text + got, (size_t)st.st_size - got, (off_t)got);
-
-		if (n <= 0)
-			return NULL;
-		got += (size_t)n;
-	}
-	if (text)
-		text[got] = '\0';
-	return base_take_ptr(text);
-}
-
 /* ret_text, ret_list: the caller frees. */
 static int cache_list(struct cache_ask *ask, char **ret_text, struct json_in **ret_list,
 		      struct diag *diag)
 {
-	_cleanup_close_ int fd = -1;
 	_cleanup_free_ char *text = NULL;
 	struct wire_in in;
 
 	if (cache_do(ask, CACHE_LIST, NULL, &in, diag))
 		return 1;
-	fd = wire_take_fd(&in, 0);
-	wire_in_fini(&in);
-	text = cache_read(fd);
+	text = ctl_ask_text(&in, CACHE_MAX_LIST);
 	if (!text || json_in_parse(text, strlen(text), CACHE_MAX_LIST, ret_list, diag) != 0)
 		return diag_fail(diag, 1, "accessd's list cannot be read");
 	*ret_text = base_take_ptr(text);
