@@ -149,6 +149,9 @@ _WORDS = tuple((re.compile(r"(?<![/\w.-])" + pattern), words) for pattern, words
     (r"OA_COPY\b", "copy=True"),
     (r"OA_DROP_LAST\b", "drop_last=True"),
     (r"OA_REPLACEMENT\b", "replacement=True"),
+    (r"classes are whole numbers from 0, -1 for none, or words",
+     "classes are whole numbers from 0, -1 for none, or words; other numbers, and several labels of a row, come by oneaccess.from_csv() or"
+     ' from_jsonl(), whose transform= makes {"image": bytes of the file, "label": array} of a row'),
     (r"which the op video decodes", "which the op video decodes: oa.video(frames, size)"),
     (r"which the op audio decodes", "which the op audio decodes: oa.audio(sample_rate, seconds)"),
     (r"which the op decode decodes", "which the op decode decodes: oa.imagenet_train(), or other transforms of pictures"),
@@ -180,6 +183,16 @@ def of_outcome(code: int, name: str, text: str) -> Error:
     return error
 
 
+# What a file of another kind is read by.
+_INSTEAD = {
+    ".npz": "of an .npz save each array as .npy, or give oneaccess.wrap(list(zip(images, labels))) of its arrays",
+    ".json": "a table of JSON has a row for each sample, as .jsonl; for COCO's annotations see \"Boxes\" in doc/python.md",
+    **dict.fromkeys((".txt", ".lst"), "a list of files is a .csv, .tsv or .jsonl with columns as path and label, which its first row names"),
+    ".arrow": "Arrow's files come by oneaccess.from_hf(datasets.Dataset.from_file(path))",
+    **dict.fromkeys((".h5", ".hdf5"), "HDF5 comes by oneaccess.from_hdf5(path, {\"image\": \"images\"})"),
+    **dict.fromkeys((".pt", ".pth", ".pkl", ".pickle"), "give oneaccess.wrap() a data set that loads it"),
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp"), "one picture is no data set: give its folder, or a table (.csv, .jsonl) that names it"),
+}
 _PATHS = {errno.ENOENT: MissingError, errno.ENOTDIR: NoFolderError, errno.EACCES: ClosedError}
 
 
@@ -193,6 +206,9 @@ def of_path(error: DatasetError, path: str) -> DatasetError:
         number = why.errno
     if number not in _PATHS or os.strerror(number) not in str(error):  # a file, or a list of shards, is no folder
         return error
-    more = _PATHS[number](str(error))
+    instead = _INSTEAD.get(os.path.splitext(path)[1].lower()) if os.path.isfile(path) else None
+    if number == errno.ENOENT and "*" in str(path):
+        instead = "stars are not looked up: give the folder, shards as \"train-{000..123}.tar\", or a table (.csv, .jsonl) of files"
+    more = _PATHS[number](f"{error}; {instead}" if instead else str(error))
     more.code, more.name, more.errno, more.filename = error.code, error.name, number, path
     return more

@@ -115,7 +115,8 @@ class ManifestsTest(support.DaemonCase):
     def test_labels_that_are_no_classes(self):
         rows = [list(row) for row in self.below()]
         for value, words in (("3.0", "labels.csv:3: (label) is no class: classes are whole numbers"),
-                             ("-2", "labels.csv:3: (label) is no class"), ("99999999", "is beyond 16777215"),
+                             ("-2", "labels.csv:3: (label) is no class"), ("0.25", "several labels of a row, come by oneaccess.from_csv()"),
+                             ("99999999", "is beyond 16777215"),
                              ("x" * 256, "labels.csv:3: (label) is longer than 255 bytes"),
                              ("", f"sample labels.csv:3 ({rows[1][0]}) has no label, and labels.csv:2 ({rows[0][0]}) has one")):
             rows[1][1] = value
