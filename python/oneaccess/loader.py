@@ -379,7 +379,7 @@ class Loader:
     Errors and waiting:
         bad: "error" (default), "skip" or "substitute": the policy for samples that cannot be decoded, or whose files have
             changed. bad_samples lists them.
-        bad_budget: bad samples that an epoch may have; default 10, or 1 % of the samples if that is more; negative: none.
+        bad_budget: bad samples that an epoch may have; default 10, or 1 % of the samples if that is more; negative: no bad sample.
         timeout: seconds to wait for a batch, then errors.BatchTimeout. Default, and 0, as in torch: no limit; stderr says what it waits for.
         socket: the path of accessd's socket, or "private" for a private accessd. Default: as oa_connect(3) finds it.
 
