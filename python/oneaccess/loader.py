@@ -156,14 +156,14 @@ def _numbered(what, begin, end):
     return f"{what} {begin}" if end - begin == 1 else f"{what}s {begin} to {end - 1}"
 
 
-def _counted(what, number):
+def _counted(what, number, least=1):
     """A whole number, NumPy's, too; how many there may be is the library's to say."""
     try:
         count = operator.index(number)
     except TypeError:
-        count = 0
-    if count < 1:
-        raise ArgumentError(f"{what} is {number!r}: a whole number from 1 on")
+        count = -1
+    if not least <= count < 1 << 64:
+        raise ArgumentError(f"{what} is {number!r}: a whole number from {least} on" + (", below 2^64" if count > 0 else ""))
     return count
 
 
@@ -172,6 +172,9 @@ def _parted(split):
     try:
         first, last, *key = split
         first, last, (key,) = float(first), float(last), key or (0,)
+        key = _counted("the seed of split", key, 0)
+    except ArgumentError:
+        raise
     except (TypeError, ValueError):
         raise ArgumentError(f"split is {split!r}: (from, to) or (from, to, seed)") from None
     if not 0 <= first < last <= 1:
@@ -463,6 +466,7 @@ class Loader:
         self.pipeline = pipeline
         self.batch_size = _counted("batch_size", batch_size)
         epochs, samples = (None if number is None else _counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
+        seed = None if seed is None else _counted("seed", seed, 0)
         self._job_asked = job
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
