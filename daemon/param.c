@@ -185,6 +185,8 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 				      : set_number(param, row, value, diag);
 }
 
+#define PARAM_MARK "\xef\xbb\xbf" /* the byte order mark that some editors begin a file with */
+
 static int read_lines(struct param *param, FILE *file, const char *path, struct diag *diag)
 {
 	_cleanup_free_ char *line = NULL;
@@ -195,11 +197,14 @@ static int read_lines(struct param *param, FILE *file, const char *path, struct 
 		struct diag why = {""};
 
 		line[strcspn(line, "\r\n")] = '\0';
+		if (number == 1 && strncmp(start, PARAM_MARK, strlen(PARAM_MARK)) == 0)
+			start += strlen(PARAM_MARK);
 		while (isspace((unsigned char)*start))
 			start++;
 		if (!*start || *start == '#' || param_set(param, start, &why) == 0)
 			continue;
-		return diag_fail(diag, PARAM_E_BAD, "%s:%u: %s", path, number, why.text);
+		return diag_fail(diag, PARAM_E_BAD, "%s:%u: %s%s", path, number, why.text,
+				 strchr(start, '#') ? "; a comment is a line of its own" : "");
 	}
 	if (ferror(file)) {
 		int r = -errno;

@@ -218,6 +218,23 @@ START_TEST(a_file_s_mistake_has_its_line)
 }
 END_TEST
 
+START_TEST(a_comment_behind_a_value_is_told_of)
+{
+	static const char text[] = "\xef\xbb\xbfworkers = 3\nmemory = 1G # half\n";
+	struct diag diag = {""};
+	struct param param;
+	char path[32], expected[160];
+
+	ck_assert_int_eq(read_text(&param, text, sizeof(text) - 1, &diag, path), PARAM_E_BAD);
+	ck_assert_uint_eq(param.workers, 3);
+	snprintf(expected, sizeof(expected),
+		 "%s:2: parameter memory: \"1G # half\" is not a size (write 4096, 64M or 1.5G); a "
+		 "comment is a line of its own",
+		 path);
+	ck_assert_str_eq(diag.text, expected);
+}
+END_TEST
+
 START_TEST(strange_files)
 {
 	_cleanup_free_ char *text = malloc(1 << 20);
@@ -263,6 +280,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, texts_have_a_length);
 	tcase_add_test(tcase, a_file_is_read);
 	tcase_add_test(tcase, a_file_s_mistake_has_its_line);
+	tcase_add_test(tcase, a_comment_behind_a_value_is_told_of);
 	tcase_add_test(tcase, strange_files);
 	tcase_add_test(tcase, help_lists_them_all);
 }
