@@ -11,6 +11,7 @@ in the wheel. A source distribution has the release tree in its folder `tree`.
 """
 
 import atexit
+import fcntl
 import gzip
 import os
 import pathlib
@@ -122,6 +123,13 @@ def compiled(folder):
     run(["make", "-s", f"-j{os.cpu_count()}"], folder)
 
 
+def made(folder, name):
+    """Makes it in a folder where another wheel may be made at the same time."""
+    with open(folder / "Makefile", "rb") as one:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        run(["make", "-s", name], folder)
+
+
 def binary(folder, name):
     """libtool leaves a script in the place of a program that is linked with a library of the tree."""
     path = folder / name
@@ -205,7 +213,7 @@ class Build(build_py):
             archive = archive_of(ALONE[name]) if name in ALONE else None
             if archive and archive.exists():  # not Fedora's; a wheel that was built where it is used does without
                 program += "-alone"
-                run(["make", "-s", program], folder)
+                made(folder, program)
                 licences.update(filter(None, [licence(archive)]))
             source = binary(folder, program)
             place(source, native / where / name, "$ORIGIN/../lib")
