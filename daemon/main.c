@@ -26,7 +26,7 @@
 struct command {
 	int argc;
 	char **argv;
-	bool is_private, background;
+	bool is_private, background, is_check;
 	const char *folder, *config;
 	struct operate operate;
 	int ready_fd; /* background: where the outcome is told, -1: nowhere */
@@ -35,7 +35,7 @@ struct command {
 static void usage(FILE *out)
 {
 	fputs("usage: accessd [--config FILE] [--set NAME=VALUE]... [--dir DIR]\n"
-	      "               [--private [--background]]\n"
+	      "               [--private [--background]] [--check]\n"
 	      "  -c, --config FILE     read parameters from FILE (default: " SYSCONFDIR
 	      "/accessd.conf, if it is there;\n"
 	      "                        with --private ~/.config/oneaccess/accessd.conf and the\n"
@@ -44,6 +44,7 @@ static void usage(FILE *out)
 	      "  -p, --private         serve this user alone, exit when idle\n"
 	      "  -d, --dir DIR         folder of the socket and the locks\n"
 	      "  -b, --background      return when it is ready\n"
+	      "  -C, --check           read the configuration, say what is wrong in it, and exit\n"
 	      "  -h, --help, -V, --version\n"
 	      "parameters (name, default, meaning):\n",
 	      out);
@@ -70,11 +71,18 @@ static int read_config(const struct command *command, struct param *param, struc
 	return param_read(param, SYSCONFDIR "/accessd.conf", diag);
 }
 
+#define LETTERS "c:s:pd:bChV"
+
 static const struct option options[] = {
-    {"config", required_argument, NULL, 'c'}, {"set", required_argument, NULL, 's'},
-    {"private", no_argument, NULL, 'p'},      {"dir", required_argument, NULL, 'd'},
-    {"background", no_argument, NULL, 'b'},   {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
+    {"config", required_argument, NULL, 'c'},
+    {"set", required_argument, NULL, 's'},
+    {"private", no_argument, NULL, 'p'},
+    {"dir", required_argument, NULL, 'd'},
+    {"background", no_argument, NULL, 'b'},
+    {"check", no_argument, NULL, 'C'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
 };
 
 /* First pass: everything but --set, which comes after the file. -1: go on, else the exit status. */
@@ -82,7 +90,7 @@ static int parse_command(int argc, char **argv, struct command *command)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "c:s:pd:bhV", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, LETTERS, options, NULL)) >= 0) {
 		switch (option) {
 		case 'c':
 			command->config = optarg;
@@ -95,6 +103,9 @@ static int parse_command(int argc, char **argv, struct command *command)
 			break;
 		case 'b':
 			command->background = true;
+			break;
+		case 'C':
+			command->is_check = true;
 			break;
 		case 's':
 			break;
@@ -120,8 +131,7 @@ static int set_params(const struct command *command, struct param *param, struct
 	int option;
 
 	optind = 1;
-	while ((option = getopt_long(command->argc, command->argv, "c:s:pd:bhV", options, NULL)) >=
-	       0)
+	while ((option = getopt_long(command->argc, command->argv, LETTERS, options, NULL)) >= 0)
 		if (option == 's' && param_set(param, optarg, diag))
 			return PARAM_E_BAD;
 	return 0;
@@ -301,6 +311,8 @@ int main(int argc, char **argv)
 		return fail(&command, diag.text);
 	if (!command.is_private && command.background)
 		return fail(&command, "--background goes with --private");
+	if (command.is_check)
+		return 0;
 	umask(077);
 	if (leave_root(&command, &node.param, &diag))
 		return fail(&command, diag.text);

@@ -119,6 +119,22 @@ class SettingsTest(DaemonCase):
         self.file.write_text("memory = 200M\nspeed = high\n")
         self.refused(f"{self.file}:2: no parameter is called \"speed\"")
 
+    def test_a_file_is_checked_before_it_is_used(self):
+        """No daemon is started, so nothing comes into its folder."""
+        def check(*options):
+            run = subprocess.run([BUILD / "daemon/accessd", "--check", "--config", file, *options], env=self.environment, stderr=subprocess.PIPE, check=False,
+                                 timeout=600)
+            return run.returncode, run.stderr.decode()
+        file, folder = self.file.parent.parent / "new.conf", self.file.parent.parent / "folder"
+        folder.mkdir(mode=0o700)
+        for text, options, told in (("memory = 200M\n", (), ""), ("memory = 200M\n", ("--private", "--dir", folder), ""),
+                                    ("workers = 2\nspeed = high\n", (), f"accessd: {file}:2: no parameter is called \"speed\": `accessd --help` lists them\n"),
+                                    ("workers = 2\n", ("--set", "memory=much"), "accessd: parameter memory: \"much\" is not a size (write 4096, 64M or 1.5G)\n"),
+                                    ("dataset.pets.path = /pets\n", (), "accessd: data set \"pets\" has no owner: write dataset.pets.owner = ...\n")):
+            file.write_text(text)
+            self.assertEqual(check(*options), (1 if told else 0, told))
+        self.assertEqual([*folder.iterdir()], [])
+
     def test_a_wrong_name_is_said_once(self):
         """In a notebook the next cell has the right one."""
         with mock.patch.dict(os.environ, self.environment, clear=True):
