@@ -136,7 +136,8 @@ def _picture(value, what):
     else:
         raise TransformError(f"{what} is a {type(value).__name__}; a pipeline works on pictures: of Pillow, arrays"
                              " (H, W, C), tensors (C, H, W), or the bytes of a file. It is the first field, by columns=[...] of wrap();"
-                             " or leave the pipeline out to get fields as they are")
+                             " or leave the pipeline out to get fields as they are" +
+                             ("; for the name of a file give its bytes, or a table of files (.csv, .jsonl) to Loader itself" if isinstance(value, str) else ""))
     return U8, np.frombuffer(data or b"\0", np.uint8)
 
 

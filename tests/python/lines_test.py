@@ -236,6 +236,11 @@ class CSVTest(LinesCase):
         loader = self.open(oa.from_csv(self.written("rows.csv", "a,b\n1,2\n3\n4,5\n")), bad="skip", bad_budget=2, epochs=1)
         self.assertEqual(sorted(i for batch in loader for i in batch.ids), [0, 2])
 
+    def test_a_name_in_the_place_of_a_picture(self):
+        path = self.csv("files.csv", [{"image": "a.jpg", "cat": 0, "dog": 1}, {"image": "b.jpg", "cat": 1, "dog": 0}])
+        with self.assertRaisesRegex(oa.errors.DatasetError, r"field image .* is a str; .*for the name of a file give its bytes, or a table of files"):
+            oa.Loader(oa.from_csv(path, ["image", "cat"]), oa.imagenet_train(32), 2, socket=self.socket)
+
     def test_long_fields_and_quotes_that_are_text(self):
         want = [{"text": "x" * 200000, "n": 1}, {"text": "y", "n": 2}]
         self.assertEqual(lines.CSVRows([str(self.csv("long.csv", want))], None, None, None, True)[0], want[0])
