@@ -139,9 +139,6 @@ struct store_state {
 	uint64_t write_bytes; /* of the disk, that those took: store_bytes_of() */
 	uint64_t set_aside;   /* times that all was begun anew */
 	uint64_t write_errors;
-	uint64_t queue_bytes;   /* that wait */
-	uint64_t queue_values;  /* that wait or are being written */
-	uint64_t stale_readers; /* slots of dead processes that were freed */
-	uint64_t held_back; /* writes that the oldest reader is behind: pages it keeps from reuse */
+	uint64_t queue_values; /* that wait or are being written */
 };
 void store_state(struct store *store, struct store_state *ret);

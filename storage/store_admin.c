@@ -196,7 +196,6 @@ void store_state(struct store *store, struct store_state *ret)
 {
 	BASE_HOLD(&store->lock);
 	*ret = store->state;
-	ret->queue_bytes = store->queue.cost;
 	ret->queue_values = store->queue.items + store->queue.flight_items;
 	ret->groups = 0;
 	for (const struct store_group *group = store->groups; group; group = group->next)

@@ -48,7 +48,6 @@ struct store_lmdb {
 	pthread_mutex_t lock;
 	MDB_txn *pool[LMDB_POOL];
 	unsigned n_pool;
-	unsigned dead; /* readers, found since they were asked for */
 };
 
 struct store_lmdb_write {
@@ -315,16 +314,6 @@ static MDB_txn *lmdb_pool_take(struct store_lmdb *db)
 	return txn;
 }
 
-static void lmdb_check_readers(struct store_lmdb *db)
-{
-	int dead = 0;
-
-	if (mdb_reader_check(db->env, &dead) || dead <= 0)
-		return;
-	BASE_HOLD(&db->lock);
-	db->dead += (unsigned)dead;
-}
-
 static int lmdb_read_begin(struct store_lmdb *db, MDB_txn **ret)
 {
 	MDB_txn *txn = lmdb_pool_take(db);
@@ -340,7 +329,7 @@ static int lmdb_read_begin(struct store_lmdb *db, MDB_txn **ret)
 	}
 	r = mdb_txn_begin(db->env, NULL, MDB_RDONLY, ret);
 	if (r == MDB_READERS_FULL) {
-		lmdb_check_readers(db);
+		store_lmdb_tidy(db);
 		r = mdb_txn_begin(db->env, NULL, MDB_RDONLY, ret);
 	}
 	return r;
@@ -503,15 +492,9 @@ int store_lmdb_room(struct store_lmdb *db, struct store_lmdb_room *ret)
 	return 0;
 }
 
-unsigned store_lmdb_tidy(struct store_lmdb *db)
+void store_lmdb_tidy(struct store_lmdb *db)
 {
-	unsigned dead;
-
-	lmdb_check_readers(db);
-	BASE_HOLD(&db->lock);
-	dead = db->dead;
-	db->dead = 0;
-	return dead;
+	mdb_reader_check(db->env, NULL);
 }
 
 /* LMDB tells of readers in lines for people: pid, thread, write; "-" for one at rest. */
@@ -599,7 +582,7 @@ int store_lmdb_wipe(struct store_lmdb *db)
 	MDB_txn *txn;
 	int r = lmdb_check_free(db, UINT64_MAX);
 
-	lmdb_check_readers(db);
+	store_lmdb_tidy(db);
 	r = r ? r : lmdb_read_begin(db, &txn);
 	if (r)
 		return lmdb_outcome(r);
@@ -618,7 +601,7 @@ int store_lmdb_begin(struct store_lmdb *db, struct store_lmdb_write **ret)
 	if (!write)
 		return -ENOMEM;
 	write->db = db;
-	lmdb_check_readers(db); /* what a dead one keeps, this write may need */
+	store_lmdb_tidy(db); /* what a dead one keeps, this write may need */
 	r = mdb_txn_begin(db->env, NULL, 0, &write->txn);
 	if (r) {
 		free(write);

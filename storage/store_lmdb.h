@@ -61,8 +61,8 @@ struct store_lmdb_room {
 	uint64_t values; /* entries of the table */
 };
 int store_lmdb_room(struct store_lmdb *db, struct store_lmdb_room *ret);
-/* Frees the slots of dead readers, and says how many since the last time. */
-unsigned store_lmdb_tidy(struct store_lmdb *db);
+/* Frees the slots of dead readers. */
+void store_lmdb_tidy(struct store_lmdb *db);
 /* How many writes the oldest reader of any process is behind. */
 uint64_t store_lmdb_held_back(struct store_lmdb *db);
 /* While nobody writes: the file has zeros where a page is free since the write before the last, or longer. -EBUSY: not where a

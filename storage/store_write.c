@@ -355,16 +355,6 @@ static void write_uses(struct store *store)
 		write_some(store, NULL, 0);
 }
 
-static void write_tidy(struct store *store)
-{
-	const unsigned dead = store_lmdb_tidy(store->db);
-	const uint64_t held_back = store_lmdb_held_back(store->db);
-
-	BASE_HOLD(&store->lock);
-	store->state.stale_readers += dead;
-	store->state.held_back = held_back;
-}
-
 /* Under write_lock. */
 static void write_turn(struct store *store, bool is_idle)
 {
@@ -385,7 +375,7 @@ static void write_turn(struct store *store, bool is_idle)
 	if (is_idle && store->db)
 		write_uses(store);
 	if (is_idle && store->db)
-		write_tidy(store);
+		store_lmdb_tidy(store->db);
 }
 
 static bool write_is_urgent(const struct store *store)
