@@ -3,11 +3,11 @@
 /*
  * An epoch that had no sample at all: all were bad and skipped, or left out by the pipeline's filter, or what was
  * left is less than a batch and dropped. The next one would have none either, and whoever waits for a batch would
- * wait for ever; so the stream fails and says what became of the samples. One that was asked for a number of epochs
- * comes to its end by itself.
+ * wait for ever; so the stream fails and says what became of the samples. Of a number of epochs that was asked for
+ * all must be so: one without a sample may be a mishap of its time, or of what was drawn for it, and the end comes by itself.
  *
  * A rank sees its own samples alone, which may be few, and its steps are the other ranks' too: it fails
- * where all samples of the job's epochs are known to be bad.
+ * where all samples of the job's epochs are known to be bad. A call that has no time to ask for that goes on.
  */
 
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 bool empty_epoch_note(struct oa_stream *stream, uint64_t dropped)
 {
 	const struct progress *progress = &stream->progress;
+	const uint64_t epochs = progress->course->epochs; /* 0: without end */
 	struct empty_epoch *empty = &stream->met.empty;
 
 	*empty = (struct empty_epoch){
@@ -32,7 +33,7 @@ bool empty_epoch_note(struct oa_stream *stream, uint64_t dropped)
 	    .filtered_before = stream->stats.filtered,
 	};
 	return progress->delivered == 0 && empty->skipped + empty->filtered > 0 &&
-	       progress->course->epochs == 0;
+	       (!epochs || (stream->stats.samples == 0 && progress->epoch + 1 >= epochs));
 }
 
 /* ---- in words ---- */
@@ -92,8 +93,9 @@ static int fail(struct oa_stream *stream, uint64_t job_id, const struct bad_list
 
 /* ---- what is known of it ---- */
 
-int empty_epoch_fail(struct oa_stream *stream)
+int empty_epoch_fail(struct oa_stream *stream, uint64_t deadline)
 {
+	const uint64_t until = BASE_MIN(deadline, dial_deadline(EMPTY_EPOCH_MS));
 	uint64_t job_id = stream->session ? stream->session->job_id : 0;
 	uint64_t all = BASE_MIN(stream->met.empty.places, stream->course.permutation.n);
 	struct bad_list list = {.count = 0};
@@ -102,7 +104,7 @@ int empty_epoch_fail(struct oa_stream *stream)
 
 	if (stream->met.empty.skipped) {
 		pthread_mutex_unlock(&stream->lock);
-		r = bad_samples_look(stream, dial_deadline(EMPTY_EPOCH_MS), &list, &ignored);
+		r = bad_samples_look(stream, until, &list, &ignored);
 		pthread_mutex_lock(&stream->lock);
 	}
 	if (r)

@@ -156,7 +156,7 @@ int bad_samples_look(struct oa_stream *stream, uint64_t deadline, struct bad_lis
 /* The epoch ends. Had it holes, and no sample? */
 bool empty_epoch_note(struct oa_stream *stream, uint64_t dropped);
 /* next_try() said NEXT_EMPTY: the stream fails, or 0: it goes on. Drops the lock. */
-BASE_COLD int empty_epoch_fail(struct oa_stream *stream);
+BASE_COLD int empty_epoch_fail(struct oa_stream *stream, uint64_t deadline);
 
 /* ---- stall.c ---- */
 /* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */

@@ -280,9 +280,9 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 }
 
 /* An epoch had no sample: nor will the next one have any, unless it is only this rank's. */
-static BASE_COLD int wait_empty(struct oa_stream *stream)
+static BASE_COLD int wait_empty(struct oa_stream *stream, uint64_t deadline)
 {
-	int r = empty_epoch_fail(stream);
+	int r = empty_epoch_fail(stream, deadline);
 
 	return r ? r : WAIT_ON;
 }
@@ -318,7 +318,7 @@ static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_
 		else if (r == OA_E_SAMPLE && !stream->trouble.failed)
 			r = wait_bad_sample(stream, timeout_ms, deadline);
 		else if (r == NEXT_EMPTY)
-			r = wait_empty(stream);
+			r = wait_empty(stream, deadline);
 		if (r != WAIT_ON)
 			return r;
 		is_late = base_now_ns() >= deadline;

@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -206,11 +207,44 @@ START_TEST(what_was_skipped_has_its_name)
 }
 END_TEST
 
+/* ---- of an epoch that has none ---- */
+
+static uint8_t all_are_skipped(uint64_t id)
+{
+	(void)id;
+	return LAYOUT_SAMPLE_SKIPPED;
+}
+
+/* The first one has a name in the error, unless the call has no time to ask for it. */
+START_TEST(an_empty_epoch_has_its_first_name)
+{
+	const struct fake_config config = {
+	    .n = SAMPLES, .chunk = 10, .slots = 4, .status = all_are_skipped, .bad = tell};
+	const int timeout_ms = _i ? 60000 : 0;
+	struct oa_batch *batch;
+	struct fake fake;
+	struct oa_stream *stream = open_at(&fake, &config);
+	const char *text;
+	int r;
+
+	while ((r = oa_next(stream, timeout_ms, &batch)) == OA_E_TIMEOUT && !timeout_ms)
+		sched_yield();
+	text = oa_error_text(stream);
+	ck_assert_msg(r == OA_E_SAMPLE, "%s: %s", oa_error_name(r), text);
+	ck_assert_msg(strstr(text, "; 100 bad, all of them") != NULL, "%s", text);
+	ck_assert_msg(!timeout_ms || strstr(text, "the first: sample 0, a/b.jpg") != NULL, "%s",
+		      text);
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 600);
 	tcase_add_loop_test(tcase, each_lie_is_told, 0, BASE_ARRAY_LEN(outcomes));
 	tcase_add_loop_test(tcase, what_was_skipped_has_its_name, 0, IDS_MORE + 1);
+	tcase_add_loop_test(tcase, an_empty_epoch_has_its_first_name, 0, 2);
 }
 
 int main(void)

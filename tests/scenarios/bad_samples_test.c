@@ -421,6 +421,42 @@ START_TEST(ranks_fail_where_nothing_is_good)
 }
 END_TEST
 
+/* Of two epochs none has one; of two ranks' one has one, each time, and both come to their end. */
+START_TEST(nothing_good_in_all_epochs_is_an_error)
+{
+	struct oa_options options = options_of(OA_BAD_SKIP, orders[_i], 2);
+	struct oa_stream *stream[2];
+	struct oa_client *client;
+	struct oa_batch *batch;
+	unsigned n = 0;
+
+	options.dataset = spoilt("all-bad", 0);
+	rig_start("workers=2", "chunk=8", "slots=16", NULL);
+	client = rig_connect();
+	stream[0] = rig_open(client, &options);
+	assert_gives_nothing(stream[0], OA_E_SAMPLE);
+	assert_says(stream[0], "no sample of epoch 1 of ");
+	assert_says(stream[0], "24 bad");
+	oa_close(stream[0]);
+	options.ranks = 2;
+	options.flags = OA_COPY;
+	options.dataset = spoilt("one-good", 1);
+	options.job = "good";
+	for (options.rank = 0; options.rank < 2; options.rank++)
+		stream[options.rank] = rig_open(client, &options);
+	for (unsigned epoch = 0; epoch < 2; epoch++)
+		for (unsigned rank = 0; rank < 2; rank++)
+			n += finish_epoch(stream[rank]);
+	ck_assert_uint_eq(n, 2);
+	for (unsigned rank = 0; rank < 2; rank++) {
+		ck_assert_int_eq(oa_next(stream[rank], 120000, &batch), OA_E_END);
+		oa_close(stream[rank]);
+	}
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* What a filter leaves out is nobody's fault, and comes to the same; as do good ones that make no batch. */
 START_TEST(nothing_left_is_an_error)
 {
@@ -691,6 +727,8 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, ranks_have_one_list, 0, BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, nothing_good_is_an_error, 0, 2 * BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, ranks_fail_where_nothing_is_good, 0, BASE_ARRAY_LEN(orders));
+	tcase_add_loop_test(tcase, nothing_good_in_all_epochs_is_an_error, 0,
+			    (int)BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, nothing_left_is_an_error, 0, BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, counts_outlive_accessd, 0, 2 * BASE_ARRAY_LEN(orders));
 	tcase_add_test(tcase, a_restart_loses_nothing);

@@ -384,8 +384,9 @@ static void train(struct training *job)
 	    !model_may_be_empty(job))
 		bottle_break("job %u: the end in epoch %llu", job->number,
 			     (unsigned long long)job->model.epoch);
-	job->is_done =
-	    !job->is_killed && (r == OA_E_END || (r == OA_E_SAMPLE && model_may_fail(job)));
+	job->is_done = !job->is_killed &&
+		       (r == OA_E_END ||
+			(r == OA_E_SAMPLE && (model_may_fail(job) || model_may_be_empty(job))));
 	if (r && !job->is_killed && !job->is_done && !job->bottle->is_wild)
 		bottle_break("job %u: %d, %s", job->number, r, client->error_text(job->stream));
 	for (unsigned i = 0; i < HELD; i++)
