@@ -306,13 +306,8 @@ static int azure_login_request(const struct azure_login *login, struct http_requ
 		request->is_hasty = true;
 		return http_request_header(request, "Metadata: true");
 	}
-	request->method = "POST";
 	r = azure_login_body(login, &body, diag);
-	if (r < 0)
-		return r;
-	request->body = body;
-	request->body_bytes = strlen(body);
-	return http_request_header(request, "Content-Type: application/x-www-form-urlencoded");
+	return r < 0 ? r : ticket_form(request, body);
 }
 
 static int azure_login_none(struct diag *diag)
@@ -329,23 +324,9 @@ int azure_login_ask(const struct azure_login *login, struct http *http, char **r
 		    unsigned *ret_seconds, struct diag *diag)
 {
 	_cleanup_(http_request_free) struct http_request request = {.method = NULL};
-	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
-	char said[200];
 	int r = azure_login_request(login, &request, diag);
 
-	if (r < 0)
-		return r;
-	r = http_ask(http, &request, TICKET_MOST_ANSWER, &answer, diag);
-	if (login->kind == AZURE_LOGIN_MACHINE && (r == -EIO || (r == 0 && answer.status != 200)))
-		return azure_login_none(diag);
-	if (r < 0)
-		return r;
-	if (answer.status != 200)
-		return diag_fail(diag, -EACCES, "%s gives no token for %s: it answers %ld (%s)",
-				 BASE_QUOTED(login->token_uri, 160), login->who, answer.status,
-				 bearer_said(&answer, said, sizeof(said)));
-	r = ticket_read(&answer, ret_token, ret_seconds);
-	return r != -EBADMSG ? r
-			     : diag_fail(diag, -EACCES, "%s gives no token for %s",
-					 BASE_QUOTED(login->token_uri, 200), login->who);
+	if (r == 0)
+		r = ticket_ask(&request, http, login->who, "", ret_token, ret_seconds, diag);
+	return r == TICKET_E_NONE ? azure_login_none(diag) : r;
 }

@@ -292,14 +292,9 @@ static int gs_login_request(const struct gs_login *login, struct http_request *r
 		request->is_hasty = true;
 		return http_request_header(request, "Metadata-Flavor: Google");
 	}
-	request->method = "POST";
 	r = login->kind == GS_LOGIN_USER ? gs_login_refresh(login, &body)
 					 : gs_login_assert(login, &body, diag);
-	if (r < 0)
-		return r;
-	request->body = body;
-	request->body_bytes = strlen(body);
-	return http_request_header(request, "Content-Type: application/x-www-form-urlencoded");
+	return r < 0 ? r : ticket_form(request, body);
 }
 
 static int gs_login_none(const struct gs_login *login, struct diag *diag)
@@ -318,27 +313,13 @@ int gs_login_ask(const struct gs_login *login, struct http *http, char **ret_tok
 		 unsigned *ret_seconds, struct diag *diag)
 {
 	_cleanup_(http_request_free) struct http_request request = {.method = NULL};
-	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
-	char said[200];
 	int r = gs_login_request(login, &request, diag);
 
-	if (r < 0)
-		return r;
-	r = http_ask(http, &request, TICKET_MOST_ANSWER, &answer, diag);
-	if (login->kind == GS_LOGIN_MACHINE_OWN && (r == -EIO || (r == 0 && answer.status != 200)))
-		return gs_login_none(login, diag);
-	if (r < 0)
-		return r;
-	if (answer.status != 200)
-		return diag_fail(
-		    diag, -EACCES,
-		    "%s gives no token for %s: it answers %ld (%s). Make the credentials anew by "
-		    "`gcloud auth application-default login`, or in the console",
-		    BASE_QUOTED(login->token_uri, 120), BASE_QUOTED(login->who, 200), answer.status,
-		    bearer_said(&answer, said, sizeof(said)));
-	r = ticket_read(&answer, ret_token, ret_seconds);
-	return r != -EBADMSG
-		   ? r
-		   : diag_fail(diag, -EACCES, "%s gives no token for %s",
-			       BASE_QUOTED(login->token_uri, 200), BASE_QUOTED(login->who, 300));
+	if (r == 0)
+		r = ticket_ask(
+		    &request, http, login->who,
+		    ". Make the credentials anew by `gcloud auth application-default login`, or in "
+		    "the console",
+		    ret_token, ret_seconds, diag);
+	return r == TICKET_E_NONE ? gs_login_none(login, diag) : r;
 }

@@ -82,7 +82,7 @@ static uint64_t ticket_number(const struct json_in *value)
 	return BASE_MIN(number, (uint64_t)TICKET_MOST_S);
 }
 
-int ticket_read(const struct http_answer *answer, char **ret_token, unsigned *ret_seconds)
+static int ticket_read(const struct http_answer *answer, char **ret_token, unsigned *ret_seconds)
 {
 	struct json_in *root = NULL;
 	struct diag why;
@@ -95,4 +95,33 @@ int ticket_read(const struct http_answer *answer, char **ret_token, unsigned *re
 		*ret_seconds = (unsigned)ticket_number(json_in_member(root, "expires_in"));
 	json_in_free(root);
 	return r == 0 || r == -ENOMEM ? r : -EBADMSG;
+}
+
+int ticket_form(struct http_request *request, char *body)
+{
+	request->method = "POST";
+	request->body = body;
+	request->body_bytes = strlen(body);
+	return http_request_header(request, "Content-Type: application/x-www-form-urlencoded");
+}
+
+int ticket_ask(const struct http_request *request, struct http *http, const char *who,
+	       const char *mend, char **ret_token, unsigned *ret_seconds, struct diag *diag)
+{
+	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
+	char said[200];
+	int r = http_ask(http, request, TICKET_MOST_ANSWER, &answer, diag);
+
+	if (request->is_hasty && (r == -EIO || (r == 0 && answer.status != 200)))
+		return TICKET_E_NONE;
+	if (r < 0)
+		return r;
+	if (answer.status != 200)
+		return diag_fail(diag, -EACCES, "%s gives no token for %s: it answers %ld (%s)%s",
+				 BASE_QUOTED(request->url, 160), BASE_QUOTED(who, 200),
+				 answer.status, bearer_said(&answer, said, sizeof(said)), mend);
+	r = ticket_read(&answer, ret_token, ret_seconds);
+	return r != -EBADMSG ? r
+			     : diag_fail(diag, -EACCES, "%s gives no token for %s",
+					 BASE_QUOTED(request->url, 200), BASE_QUOTED(who, 300));
 }

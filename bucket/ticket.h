@@ -24,5 +24,11 @@ unsigned ticket_seconds(struct ticket *ticket); /* until it is to be renewed; 0:
 bool ticket_is_fresh(struct ticket *ticket);
 /* "Authorization: Bearer ..." 0, -ENOMEM. */
 int ticket_authorize(struct ticket *ticket, struct http_request *request);
-/* {"access_token": ..., "expires_in": ...}: the caller wipes the token. 0, -EBADMSG, -ENOMEM. */
-int ticket_read(const struct http_answer *answer, char **ret_token, unsigned *ret_seconds);
+
+enum { TICKET_E_NONE = 1 }; /* there is no such neighbour here, or it has none for us */
+/* Makes it a form's, with that body, which is the request's then. 0, -ENOMEM. */
+int ticket_form(struct http_request *request, char *body);
+/* Asks for a token: {"access_token": ..., "expires_in": ...}. The caller wipes it. who: whose; mend: "" or a text for diag. 0;
+ * TICKET_E_NONE of a request that is hasty; -EACCES, -EIO, -ECANCELED with diag; -ENOMEM. */
+int ticket_ask(const struct http_request *request, struct http *http, const char *who,
+	       const char *mend, char **ret_token, unsigned *ret_seconds, struct diag *diag);
