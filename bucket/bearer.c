@@ -40,7 +40,7 @@ int bearer_copy(const char *text, const char *what, char **ret, struct diag *dia
 	if (size > BEARER_MOST || !bearer_is_good(copy))
 		return diag_fail(diag, -EINVAL,
 				 "%s: it is empty, longer than 64 KiB, or has characters that no "
-				 "header may have",
+				 "header may have: it has no token in it",
 				 what);
 	*ret = base_take_ptr(copy);
 	return 0;

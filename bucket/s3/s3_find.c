@@ -18,10 +18,10 @@
 
 #include <stdio.h>
 
+#include "bucket/bearer.h"
 #include "bucket/s3/s3_machine.h"
 #include "bucket/s3/s3_process.h"
 #include "bucket/s3/s3_profile.h"
-#include "bucket/s3/s3_secret.h"
 #include "bucket/s3/s3_sts.h"
 
 #define MOST_SOURCES 5 /* of profiles that name each other */
@@ -82,9 +82,11 @@ static int web_identity(const struct search *search, const char *arn, const char
 	const struct s3_sts_role role = {
 	    .arn = arn, .session = session, .region = search->find->region};
 	_cleanup_wipe_ char *token = NULL;
-	int r = s3_secret_read(path, "the token of the web identity", &token, diag);
+	int r = bearer_read(path, "the token of the web identity in its file", &token, diag);
 
-	return r ? r : s3_sts_web_identity(&role, token, search->http, ret, diag);
+	return r == -ENOMEM ? r
+	       : r          ? -EACCES
+			    : s3_sts_web_identity(&role, token, search->http, ret, diag);
 }
 
 static int from_web_identity(const struct search *search, struct s3_keys *ret, struct diag *diag)

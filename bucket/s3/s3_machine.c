@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "bucket/bearer.h"
 #include "bucket/s3/s3_find.h"
-#include "bucket/s3/s3_secret.h"
 
 #define MOST_ANSWER 65536
 #define MOST_TRIES 3 /* of a container's service, which may be beginning */
@@ -50,10 +50,12 @@ static int authorize(struct http_request *request, struct diag *diag)
 	int r = 0;
 
 	if (path && *path)
-		r = s3_secret_read(path, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE:", &token, diag);
-	else if (said && *said && (!(token = strdup(said)) || !s3_secret_trim(token)))
+		r = bearer_read(path, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token, diag);
+	else if (said && *said && bearer_copy(said, "it", &token, diag))
 		r = diag_fail(diag, -EINVAL,
 			      "AWS_CONTAINER_AUTHORIZATION_TOKEN is not in printable characters");
+	if (r && r != -ENOMEM)
+		return -EACCES;
 	if (!r && token)
 		r = http_request_header(request, "Authorization: %s", token);
 	return r;
@@ -146,6 +148,7 @@ static int ask_metadata(struct http *http, const char *method, const char *path,
 static int metadata_header(struct http *http, char *ret, size_t size)
 {
 	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
+	_cleanup_wipe_ char *token = NULL;
 	struct diag diag;
 	int r = ask_metadata(http, "PUT", "api/token",
 			     "X-aws-ec2-metadata-token-ttl-seconds: 21600", &answer, &diag);
@@ -155,8 +158,9 @@ static int metadata_header(struct http *http, char *ret, size_t size)
 		return r == -ENOMEM ? r : S3_FIND_E_NONE;
 	if (answer.status == 403 || answer.status == 404 || answer.status == 405)
 		return 0;
-	if (answer.status != 200 || !answer.body || !s3_secret_trim(answer.body) ||
-	    (size_t)snprintf(ret, size, "X-aws-ec2-metadata-token: %s", answer.body) >= size)
+	if (answer.status != 200 || !answer.body ||
+	    bearer_copy(answer.body, "a token", &token, &diag) ||
+	    (size_t)snprintf(ret, size, "X-aws-ec2-metadata-token: %s", token) >= size)
 		return S3_FIND_E_NONE;
 	return 0;
 }
@@ -167,7 +171,7 @@ static int metadata_header(struct http *http, char *ret, size_t size)
 static int metadata_role(struct http *http, const char *header, char ret[300])
 {
 	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
-	_cleanup_free_ char *role = NULL;
+	_cleanup_free_ char *name = NULL, *role = NULL;
 	struct diag diag;
 	int r = ask_metadata(http, "GET", ROLES, header, &answer, &diag);
 
@@ -176,7 +180,7 @@ static int metadata_role(struct http *http, const char *header, char ret[300])
 	if (answer.status != 200 || !answer.body)
 		return S3_FIND_E_NONE;
 	answer.body[strcspn(answer.body, "\n")] = '\0';
-	if (!s3_secret_trim(answer.body) || !(role = http_escape(answer.body, "")) ||
+	if (bearer_copy(answer.body, "a role", &name, &diag) || !(role = http_escape(name, "")) ||
 	    snprintf(ret, 300, ROLES "%s", role) >= 300)
 		return S3_FIND_E_NONE;
 	return 0;

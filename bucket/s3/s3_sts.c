@@ -9,7 +9,6 @@
 
 #include "bucket/s3/s3_list.h"
 #include "bucket/s3/s3_place.h"
-#include "bucket/s3/s3_secret.h"
 #include "bucket/s3/s3_sign.h"
 #include "bucket/s3/s3_time.h"
 #include "bucket/xml.h"
