@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/curl.h"
+#include "bucket/http_proxy.h"
 
 #define CONNECT_MS 3000L
 /* A neighbour who may not exist gets a second to connect. It may have to ask others for a first token, as Azure's does. */
@@ -239,23 +240,12 @@ enum {
 	HTTP_BOTH = 3
 };
 
-static const char *first_of(const char *const name[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		const char *value = getenv(name[i]);
-
-		if (value && *value)
-			return value;
-	}
-	return NULL;
-}
-
 static void set_certificates(CURL *easy)
 {
 	static const char *const files[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"};
 	static const char *const folders[] = {"SSL_CERT_DIR"};
-	const char *file = first_of(files, BASE_ARRAY_LEN(files));
-	const char *folder = first_of(folders, BASE_ARRAY_LEN(folders));
+	const char *file = http_variable(files, BASE_ARRAY_LEN(files));
+	const char *folder = http_variable(folders, BASE_ARRAY_LEN(folders));
 
 	if (file)
 		curl.easy_setopt(easy, CURLOPT_CAINFO, file);
@@ -341,61 +331,6 @@ static int exchange_begin(struct exchange *exchange, const struct http_request *
 	return curl.easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK ? 0 : -ENOMEM;
 }
 
-/* Of a URL, for a person: as much as names no secret. */
-static char *host_of(const char *url, char *ret, size_t size)
-{
-	const char *host = strstr(url, "://"), *at;
-	size_t bytes;
-
-	host = host ? host + 3 : url;
-	bytes = strcspn(host, "/?#");
-	at = memrchr(host, '@', bytes);
-	if (at) {
-		bytes -= (size_t)(at + 1 - host);
-		host = at + 1;
-	}
-	snprintf(ret, size, "%.*s", (int)BASE_MIN(bytes, size), host);
-	return ret;
-}
-
-/* As libcurl has it: names, or ends of names behind a dot; "*" is all. */
-static bool is_excepted(const char *host, size_t bytes)
-{
-	static const char *const variables[] = {"no_proxy", "NO_PROXY"};
-	const char *at = first_of(variables, BASE_ARRAY_LEN(variables));
-
-	for (at = at ? at : ""; *at; at += strcspn(at, ", "), at += strspn(at, ", ")) {
-		const char *name = at + (*at == '.');
-		const size_t length = strcspn(name, ", ");
-
-		if (length == 1 && *name == '*')
-			return true;
-		if (length > 0 && length <= bytes &&
-		    strncasecmp(host + bytes - length, name, length) == 0 &&
-		    (length == bytes || host[bytes - length - 1] == '.'))
-			return true;
-	}
-	return false;
-}
-
-/* "the proxy HOST (of https_proxy, http_proxy or all_proxy)", as far as the URL's is asked by one; else "". */
-static const char *proxy_of(const char *url, char *ret, size_t size)
-{
-	static const char *const safe[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"},
-				 *const clear[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
-	const bool is_safe = strncasecmp(url, "https:", strlen("https:")) == 0;
-	const char *proxy =
-	    is_safe ? first_of(safe, BASE_ARRAY_LEN(safe)) : first_of(clear, BASE_ARRAY_LEN(clear));
-	char host[256], name[256];
-
-	host_of(url, host, sizeof(host));
-	*ret = '\0';
-	if (proxy && !is_excepted(host, *host == '[' ? strlen(host) : strcspn(host, ":")))
-		snprintf(ret, size, "the proxy %.80s (%s)", host_of(proxy, name, sizeof(name)),
-			 is_safe ? "https_proxy" : "http_proxy");
-	return ret;
-}
-
 /* Was it the way to the proxy, or did that refuse? The server was not reached then. */
 static bool is_of_proxy(CURLcode code, const char *why)
 {
@@ -418,7 +353,7 @@ static const char *exchange_why(struct exchange *exchange, CURLcode code)
 		return "cut";
 	if (!exchange->is_hasty && is_of_proxy(code, said) &&
 	    curl.easy_getinfo(exchange->easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url)
-		proxy_of(url, proxy, sizeof(proxy));
+		http_proxy(url, proxy, sizeof(proxy));
 	if (!*proxy)
 		return said;
 	snprintf(why, sizeof(why), "%s", said);
@@ -522,7 +457,7 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 	if (code != CURLE_OK) {
 		http_answer_free(&exchange->answer);
 		return diag_fail(diag, code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s",
-				 host_of(request->url, host, sizeof(host)),
+				 http_host(request->url, host, sizeof(host)),
 				 exchange_why(exchange, code));
 	}
 	if (exchange->answer.status == HTTP_PROXY_WANTS) {
@@ -532,8 +467,9 @@ int http_ask(struct http *http, const struct http_request *request, size_t most,
 		return diag_fail(diag, -EIO,
 				 "%s: %s wants a user and a password: name it as "
 				 "http://USER:PASSWORD@HOST:PORT",
-				 host_of(request->url, host, sizeof(host)),
-				 *proxy_of(request->url, proxy, sizeof(proxy)) ? proxy : "a proxy");
+				 http_host(request->url, host, sizeof(host)),
+				 *http_proxy(request->url, proxy, sizeof(proxy)) ? proxy
+										 : "a proxy");
 	}
 	*ret = exchange->answer;
 	exchange->answer.body = NULL;
