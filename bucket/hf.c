@@ -283,13 +283,18 @@ static int hf_ask_commit(struct hf *hf, const char *repo, struct http *http,
 	_cleanup_(http_request_free) struct http_request request = {.method = "GET",
 								    .follows = true};
 	_cleanup_free_ char *revision = http_escape(hf->revision, "");
+	struct diag why = {""};
 	int r = revision ? http_request_url(&request, "%s/api/datasets/%s/revision/%s?expand=sha",
 					    hf->endpoint, repo, revision)
 			 : -ENOMEM;
 
 	if (r == 0)
 		r = bearer_authorize(&request, hf->token);
-	return r == 0 ? http_ask(http, &request, HF_MOST_ANSWER, ret, diag) : r;
+	if (r == 0)
+		r = http_ask(http, &request, HF_MOST_ANSWER, ret, &why);
+	return r == 0 || !*why.text ? r
+				    : diag_fail(diag, r, "hf://datasets/%s: %s",
+						BASE_QUOTED(hf->repo, 160), why.text);
 }
 
 static int hf_set_commit(struct hf *hf, const struct bucket_options *options, struct http *http,

@@ -341,6 +341,22 @@ static bool is_of_proxy(CURLcode code, const char *why)
 	       (code == CURLE_OPERATION_TIMEDOUT && strstr(why, "Connection timed out"));
 }
 
+/* What may be done about it. */
+static const char *hint_of(CURLcode code)
+{
+	switch (code) {
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_CONNECT:
+		return "is its name right, and the network there? https_proxy names a proxy";
+	case CURLE_SSL_CONNECT_ERROR:
+		return "does it speak TLS? else its URL begins with http://";
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return "SSL_CERT_FILE names the certificate of who vouches for it";
+	default:
+		return "";
+	}
+}
+
 static const char *exchange_why(struct exchange *exchange, CURLcode code)
 {
 	const char *said = *exchange->why ? exchange->why : curl.easy_strerror(code);
@@ -354,10 +370,13 @@ static const char *exchange_why(struct exchange *exchange, CURLcode code)
 	if (!exchange->is_hasty && is_of_proxy(code, said) &&
 	    curl.easy_getinfo(exchange->easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url)
 		http_proxy(url, proxy, sizeof(proxy));
-	if (!*proxy)
+	if (!*proxy && (exchange->is_hasty || !*hint_of(code)))
 		return said;
 	snprintf(why, sizeof(why), "%s", said);
-	snprintf(exchange->why, sizeof(exchange->why), "%s: %.140s", proxy, why);
+	if (*proxy)
+		snprintf(exchange->why, sizeof(exchange->why), "%s: %.140s", proxy, why);
+	else
+		snprintf(exchange->why, sizeof(exchange->why), "%.150s (%s)", why, hint_of(code));
 	return exchange->why;
 }
 

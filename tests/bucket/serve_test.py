@@ -518,6 +518,12 @@ class ServeTest(unittest.TestCase):
         self.start("/set", HF_TOKEN="other")  # who is to take the place over is no guest
         self.assertNotEqual(self.pid(), was)
 
+    def test_nobody_there(self):
+        """What may be the matter with a server that is not reached."""
+        done = subprocess.run([PROGRAM, "--list", "plain://127.0.0.1:1/set"], capture_output=True, text=True, timeout=PATIENCE,
+                              check=False, env=os.environ | {"no_proxy": "*"})
+        self.assertRegex(done.stderr, "127.0.0.1:1: .*is its name right.*https_proxy names a proxy")
+
     def test_proxy(self):
         """What a proxy is in the way of is not called the server's."""
         self.fill(3)
