@@ -83,7 +83,6 @@ struct table {
 	unsigned n, now; /* runs, and which of them the sample is in */
 	uint32_t window; /* entries of each run */
 	struct run run[BETON_MOST_RUNS];
-	uint8_t entry[BETON_ENTRIES * BETON_ENTRY];
 };
 
 struct beton {
@@ -98,8 +97,9 @@ struct beton {
 	uint64_t first_row; /* that is in memory */
 	uint32_t n_rows;
 	uint32_t wanted; /* bytes */
-	uint8_t row[BETON_ROWS];
 	struct table table;
+	uint8_t row[BETON_ROWS]; /* these two begin with any bytes */
+	uint8_t entry[BETON_ENTRIES * BETON_ENTRY];
 };
 
 /* Of the sample. */
@@ -199,11 +199,9 @@ static struct run *find_run(struct table *table, uint64_t sample)
 	return &table->run[i];
 }
 
-static const uint8_t *entry_of(const struct table *table, const struct run *run)
+static uint8_t *window_of(struct beton *file)
 {
-	const uint64_t number = (uint64_t)table->now * table->window + (run->next - run->first);
-
-	return table->entry + number * BETON_ENTRY;
+	return file->entry + (size_t)file->table.now * file->table.window * BETON_ENTRY;
 }
 
 /* What the table says of the sample. false: the run's window is to go on. */
@@ -213,7 +211,7 @@ static bool take_entries(struct beton *file)
 	struct run *run = find_run(&file->table, file->number);
 
 	for (; run->sample == file->number; run->next++) {
-		const uint8_t *entry = entry_of(&file->table, run);
+		const uint8_t *entry = window_of(file) + (run->next - run->first) * BETON_ENTRY;
 
 		if (run->next < run->end && run->next - run->first >= run->n)
 			return false;
@@ -430,9 +428,7 @@ static int beton_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t s
 		memcpy(file->row, bytes, size);
 		return go_on(file, sink, ret);
 	case BETON_IN_RUN:
-		memcpy(file->table.entry +
-			   (size_t)file->table.now * file->table.window * BETON_ENTRY,
-		       bytes, size);
+		memcpy(window_of(file), bytes, size);
 		return go_on(file, sink, ret);
 	}
 	return SCAN_E_BAD;
@@ -454,7 +450,7 @@ static int beton_begin(void *state, const struct scan_shard *shard, struct scan_
 {
 	struct beton *file = state;
 
-	memset(file, 0, sizeof(*file));
+	memset(file, 0, offsetof(struct beton, row));
 	file->file_bytes = shard->bytes;
 	if (!take_name(shard->options, "image", file->wish.picture) ||
 	    !take_name(shard->options, "label", file->wish.label))
