@@ -19,6 +19,7 @@ from . import errors, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
+from .beton import from_beton  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .detection import from_coco, from_voc, from_yolo  # noqa: E402
 from .errors import Error  # noqa: E402
@@ -40,5 +41,5 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Ragged", "__version__", "audio", "configure",
-           "errors", "from_array_record", "from_bagz", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "imagenet_eval", "imagenet_train",
+           "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "imagenet_eval", "imagenet_train",
            "mix", "pipeline_for", "tokens", "transforms", "varlen", "video", "views", "wrap"]

@@ -304,7 +304,7 @@ class Loader:
 
     Data:
         dataset: a path (oneaccess-sources(7)): a folder of images, sounds or videos, with a folder for each class or not; shards (tar of
-            WebDataset, TFRecord, MDS, LitData, RecordIO, Bagz, ArrayRecord) or zip archives of folders, as a folder, a file, or
+            WebDataset, TFRecord, MDS, LitData, RecordIO, Bagz, ArrayRecord, FFCV) or zip archives of folders, as a folder, a file, or
             "/data/train-{000000..000123}.tar";
             a table of images' paths and labels (.csv, .tsv, .jsonl); a .npy, whose rows are samples; a file of access-ctl
             convert; Parquet files; "name:NAME" for a named data set. Or the URL of any of these in an object store: s3://,

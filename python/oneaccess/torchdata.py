@@ -125,7 +125,7 @@ def refuse_iterable(dataset: Any) -> None:
         raise TransformError(
             f"{type(dataset).__name__} has no __getitem__ and __len__: samples that come one after another have no numbers by which jobs share"
             " them. If it reads shards or tables, name these: oneaccess.Loader(\"/data/train-{000000..000123}.tar\", ...), from_tar(),"
-            " from_tfrecord(), from_bagz(), from_array_record(), from_mds(), from_parquet(); else give it __len__(self) and __getitem__(self, index)")
+            " from_tfrecord(), from_bagz(), from_array_record(), from_beton(), from_mds(), from_parquet(); else give it __len__(self) and __getitem__(self, index)")
 
 
 def _read_folder(dataset):
