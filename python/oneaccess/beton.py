@@ -77,8 +77,8 @@ class _File:
     def bytes(self, at, size=None):
         """At that place; of so many, or of as many as the table says."""
         if size is None:
-            number = self.at.searchsorted(at)
-            if number == len(self.at) or self.at[number] != at:
+            number = self.at.searchsorted(at, "right") - 1     # of those at one place, all but the last are empty
+            if number < 0 or self.at[number] != at:
                 raise ValueError("the table of places has none of it")
             size = self.size[number]
         at, size = int(at), int(size)

@@ -973,9 +973,9 @@ class Beton(ShardsCase):
 
     def test_fields(self):
         """Whatever there is, through the pool; the same from several files."""
-        fields = {"image": "image", "label": "int", "weight": "float", "text": "bytes", "grid": ("array", '[["", "<i2"]]', (2, 3)), "a_long_name_of_it": "json"}
+        fields = {"image": "image", "label": "int", "weight": "float", "text": "bytes", "grid": ("array", '[["", "<i2"]]', (2, 3)), "small": "image", "a_long_name_of_it": "json"}
         grid = numpy.arange(6, dtype=numpy.int16).reshape(2, 3)
-        rows = [(picture, label, label + 0.5, b"t" * (1 + at % 5), (grid + at).tobytes(), json.dumps({"boxes": [[0, 0, 1 + at % 3, 2]], "n": at}).encode() + b"\0")
+        rows = [(picture, label, label + 0.5, b"t" * (at % 5), (grid + at).tobytes(), (1, 1, b"abc"), json.dumps({"boxes": [[0, 0, 1 + at % 3, 2]], "n": at}).encode() + b"\0")
                 for at, (picture, label) in enumerate(self.samples)]
         for number, part in enumerate(parts(rows, 2)):
             shard_files.write_beton(self.work / f"all-{number}.beton", fields, part, processes=2)
@@ -989,8 +989,8 @@ class Beton(ShardsCase):
         numpy.testing.assert_array_equal(numpy.ravel(weight), [label + 0.5 for _, label in self.samples])
         numpy.testing.assert_array_equal(grids, grid + numpy.arange(len(rows))[:, None, None])
         numpy.testing.assert_array_equal(numpy.ravel(n), numpy.arange(len(rows)))
-        self.assertEqual([length for batch in numbers for length in batch[3]], [1 + at % 5 for at in range(len(rows))])
-        with self.assertRaisesRegex(oa.errors.ArgumentError, "no such field; there are: image, label, weight, text, grid, a_long_name_of_i"):
+        self.assertEqual([length for batch in numbers for length in batch[3]], [at % 5 for at in range(len(rows))])
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no such field; there are: image, label, weight, text, grid, small, a_long_name_of_i"):
             oa.from_beton(self.work / "all-0.beton", {"image": "photo"})
         (self.work / "cut.beton").write_bytes((self.work / "all-0.beton").read_bytes()[:-5])
         with self.assertRaisesRegex(oa.errors.DatasetError, "cut.beton cannot be read: .*cut off"):

@@ -301,6 +301,44 @@ static void make_arrayrecord(void)
 	shard_bytes_fini(&stream);
 }
 
+/* Of FFCV's: pixels, and every third a JPEG. */
+static void make_beton(void)
+{
+	enum { SAMPLES = 200, DATA_AT = 24 + 1041 + SAMPLES * 13 };
+	struct shard_bytes shard, pages;
+	uint8_t field[1041] = "\2image", row[13];
+	uint64_t place[SAMPLES][2];
+	char key[16];
+
+	shard_bytes_init(&shard, 4 << 20);
+	shard_bytes_init(&pages, 3 << 20);
+	shard_put_32(&shard, 2 | 1 << 16);
+	shard_put_32(&shard, 1 << 21);
+	shard_put_64(&shard, SAMPLES);
+	shard_put_64(&shard, 0);
+	shard_put(&shard, field, sizeof(field));
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		place[i][0] = DATA_AT + pages.size;
+		place[i][1] = (uint64_t)3 * (1 + i) * (1 + i % 50);
+		little_put(row, i % 3 > 0, 1);
+		little_put(row + 1, 1 + i, 2);
+		little_put(row + 3, 1 + i % 50, 2);
+		little_put(row + 5, place[i][0], 8);
+		shard_put(&shard, row, sizeof(row));
+		snprintf(key, sizeof(key), "%u", i);
+		put_noise(&pages, key, place[i][1]);
+	}
+	shard_put(&shard, pages.data, pages.size);
+	little_put_64(shard.data + 16, shard.size);
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		shard_put_64(&shard, i);
+		shard_put_64(&shard, place[i][0]);
+		shard_put_64(&shard, place[i][1]);
+	}
+	write_shard("a.beton", &shard);
+	shard_bytes_fini(&pages);
+}
+
 static void make_manifest(void)
 {
 	struct shard_bytes text;
@@ -500,6 +538,7 @@ static const struct {
     {"recordio", make_recordio, "/a.rec"},
     {"bagz", make_bagz, "/a.bag"},
     {"arrayrecord", make_arrayrecord, "/a.array_record"},
+    {"beton", make_beton, "/a.beton"},
     {"manifest", make_manifest, "/all.csv"},
     {"npy", make_npy, "/a.npy"},
     {"records", make_records, "/a.bin?record=64"},
