@@ -805,6 +805,9 @@ class Loader:
             if failed is not None:
                 raise failed
             before, self._to_come = self._to_come, choice
+            if all(choice[name] == self._options[name] for name in choices.OPTIONS):
+                self._to_come = None    # they have it
+                return
             try:
                 self._begin_chosen()
             except BaseException:

@@ -175,6 +175,20 @@ class EpochsTest(Case):
             self.assertEqual(list(losses[batch.ids]), [100 * batch.step + at for at in range(len(batch.ids))])
         self.assertTrue(torch is None or (also.numpy() == losses).all())
 
+    def test_the_same_choice_again_costs_nothing(self):
+        for options in ({}, {"ids": range(100)}):
+            loader = self.open(**options)
+            ids = np.array(options.get("ids", range(SAMPLES)))
+            with mock.patch.object(_core, "Stream", side_effect=AssertionError("it was opened")):
+                loader.choose(ids=options.get("ids"))
+                self.check(loader, 0, ids)
+                loader.choose(ids=options.get("ids"))
+            next(iter(loader))
+            loader.choose(ids=range(7))
+            loader.choose(ids=options.get("ids"))       # after all
+            self.assertNotIn("next", loader.state_dict())
+            self.check(loader, 2, ids)
+
     def test_a_recording_goes_on(self):
         path = str(self.work / "recorded")
         loader = self.open(record=path)
