@@ -48,7 +48,7 @@ bytes_of() { # bytes_of DATASET: the digest of its samples, as a job gets them
 }
 bytes_of "$work/data"
 of_folder=$digest
-for kind in tar tfrecord mds litdata recordio bagz arrayrecord beton one.oads rows.csv; do
+for kind in tar tfrecord mds litdata recordio bagz arrayrecord beton zip one.oads rows.csv; do
 	bytes_of "$work/$kind"
 	[ "$digest" = "$of_folder" ] || fail "$kind has other samples than the folder"
 	disturbed "$kind" "$work/$kind" imagenet-train-u8

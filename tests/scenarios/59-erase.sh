@@ -50,6 +50,9 @@ first arrayrecord '*.array_record'
 leave_out arrayrecord "$shard:[0]" "$shard:[2]"
 first beton '*.beton'
 leave_out beton "$shard:[0]" "$shard:[2]"
+first zip '*.zip'
+zip=$("$python" -c 'import sys, zipfile; print(*(sys.argv[2] + ":" + name for name in zipfile.ZipFile(sys.argv[1]).namelist()[:2]))' "$work/zip/$shard" "$shard")
+leave_out zip "${zip% *}" "${zip#* }"
 first litdata '*.bin'
 leave_out litdata "$shard:[0]" "$shard:[2]"
 for name in "$tar:000000777" "$tar" "000000000" "x.tar:000000000"; do

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import struct
 import sys
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 from shard_files import example, write_array_record, write_bagz, write_beton, write_litdata, write_mds, write_recordio, write_tfrecord  # noqa: E402
@@ -18,7 +19,7 @@ for picture, number in names:
     with open(os.path.join(work, picture), "rb") as opened:
         samples.append((opened.read(), number))
 shards = [samples[:40], samples[40:90], samples[90:]]
-for kind in "tfrecord", "recordio", "bagz", "arrayrecord", "beton":
+for kind in "tfrecord", "recordio", "bagz", "arrayrecord", "beton", "zip":
     os.mkdir(os.path.join(work, kind))
 for number, part in enumerate(shards):
     write_tfrecord(f"{work}/tfrecord/{number}.tfrecord", [example({"image/encoded": picture, "image/class/label": [label]}) for picture, label in part])
@@ -26,6 +27,10 @@ for number, part in enumerate(shards):
     write_array_record(f"{work}/arrayrecord/{number}.array_record", [example({"image/encoded": picture, "image/class/label": [label]}) for picture, label in part])
     write_beton(f"{work}/beton/{number}.beton", {"image": "image", "label": "int"}, part, processes=2)
     write_recordio(f"{work}/recordio/{number}.rec", [(float(label), picture) for picture, label in part])
+for number, part in enumerate((names[:40], names[40:90], names[90:])):
+    with zipfile.ZipFile(f"{work}/zip/{number}.zip", "w", zipfile.ZIP_DEFLATED if number else zipfile.ZIP_STORED) as archive:
+        for name, label in part:
+            archive.write(os.path.join(work, name), name)
 write_mds(work + "/mds", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])
 write_litdata(work + "/litdata", {"image": "jpeg", "label": "int"}, [[{"image": picture, "label": struct.pack("<q", label)} for picture, label in part] for part in shards])
 with open(work + "/rows.csv", "w", encoding="utf-8") as rows:
