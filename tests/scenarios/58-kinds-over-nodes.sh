@@ -14,7 +14,7 @@ PYTHON=${PYTHON:-python3}
 "$PYTHON" -c 'import numpy' 2>/dev/null || skip "NumPy is not here"
 export PYTHONPATH="$package" PYTHONDONTWRITEBYTECODE=1
 
-kept="tar tfrecord mds litdata recordio bagz arrayrecord beton converted manifest columns"
+kept="tar tfrecord mds litdata recordio bagz arrayrecord beton zip converted manifest columns"
 rest="beside windows packed records array"
 mkdir "$work/here"
 make_kinds "$work/here"

@@ -33,7 +33,7 @@ alike() { # alike SAMPLES NAME OPTION...: it is so in the bucket and here
 	bytes_of there "s3://bucket/$name" "$@" "source={\"endpoint\": \"http://127.0.0.1:$port\"}"
 	cmp "$work/digest.here" "$work/digest.there" || fail "$name has other samples in the bucket than here"
 }
-for kind in data tar tfrecord mds litdata recordio bagz arrayrecord beton one.oads; do
+for kind in data tar tfrecord mds litdata recordio bagz arrayrecord beton zip one.oads; do
 	alike 150 $kind
 done
 if "${PYTHON:-python3}" -c 'import pyarrow' 2>/dev/null; then

@@ -26,7 +26,7 @@ socket, pauses = f"{work}/{node}/socket", os.environ.get("PAUSES")
 
 # What a program writes for such data. Of a program's samples a name says which they are, as their files' paths differ between nodes.
 DATA = {
-    **{kind: lambda at, kind=kind: at + kind for kind in ("tar", "tfrecord", "mds", "litdata", "recordio", "bagz", "arrayrecord", "beton")},
+    **{kind: lambda at, kind=kind: at + kind for kind in ("tar", "tfrecord", "mds", "litdata", "recordio", "bagz", "arrayrecord", "beton", "zip")},
     "converted": lambda at: at + "one.oads",
     "manifest": lambda at: at + "rows.csv",
     "columns": lambda at: oa.from_mds(at + "mds", {"image": "image", "label": "label"}),
