@@ -125,7 +125,7 @@ def compiled(folder):
 
 def made(folder, name):
     """Makes it in a folder where another wheel may be made at the same time."""
-    with open(folder / "Makefile", "rb") as one:
+    with open(folder / "Makefile", "rb+") as one:
         fcntl.flock(one, fcntl.LOCK_EX)
         run(["make", "-s", name], folder)
 

@@ -17,8 +17,14 @@ from .tables import needs
 from .wrapped import Wrapped
 
 _TYPES = {"boxes": ("f", 4), "classes": ("q", 1), "area": ("f", 1), "crowd": ("B", 1), "difficult": ("B", 1)}   # of a box
-_MOST_ID = 1 << 63
+_MOST_ID, _MOST_AREA = 1 << 63, 1e38
 _SLACK = 4096       # what a sample has beside its picture and its boxes
+
+
+def _listed_names(classes):
+    if isinstance(classes, str):
+        raise ArgumentError(f"classes is {classes!r}: a list of names")
+    return list(classes)
 
 
 class Boxes:
@@ -27,7 +33,7 @@ class Boxes:
     def __init__(self, path, fields, own, classes):
         self.path, self.fields, self.own = path, fields, {name: [] for name in fields if name in own}
         self.values = {name: array.array(_TYPES[name][0]) for name in fields if name in _TYPES}
-        self.classes, self.number = list(classes), {each: at for at, each in enumerate(classes)}
+        self.classes, self.number = _listed_names(classes), {each: at for at, each in enumerate(classes)}
         self.starts, self.most, self.paths = array.array("q", [0]), 1, []
         if len(self.number) < len(self.classes):
             raise ArgumentError(f"classes={classes!r} names one twice")
@@ -126,6 +132,7 @@ class Detection(Wrapped):
 
 _COCO = ("boxes", "classes", "area", "crowd", "image_id", "captions")
 _COCO_OWN = ("image_id", "captions")
+_SAID = {int: "a whole number", str: "a text", list: "a list"}
 
 
 def _without_outlines(found):
@@ -143,16 +150,20 @@ def _parsed(path):
         raise error from None
     except (ValueError, RecursionError) as why:
         raise DatasetError(f"{path} is no JSON: {why}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("images"), list) or not isinstance(found.get("annotations"), list):
-        raise DatasetError(f"{path} has no images and annotations, as COCO's instances_train2017.json has")
+    if not isinstance(found, dict) or not isinstance(found.get("images"), list):
+        raise DatasetError(f"{path} has no list of images, as COCO's instances_train2017.json has")
+    for what in "annotations", "categories":        # image_info_test2017.json has no annotations
+        if not isinstance(found.setdefault(what, []), list):
+            raise DatasetError(f"{path}: {what} is no list")
     return found
 
 
 def _listed(path, found, what, members):
     """The objects of a list of the file, each with these members."""
-    for at, each in enumerate(found.get(what, ())):
+    for at, each in enumerate(found[what]):
         if not isinstance(each, dict) or not all(isinstance(each.get(name), type_) and not isinstance(each[name], bool) for name, type_ in members.items()):
-            raise DatasetError(f"{path}: {what}[{at}] is {json.dumps(each)[:200]}: it must have {', '.join(members)}")
+            wanted = ", ".join(f"{name} ({_SAID[type_]})" for name, type_ in members.items())
+            raise DatasetError(f"{path}: {what}[{at}] is {json.dumps(each)[:200]}: it must have {wanted}")
         yield at, each
 
 
@@ -173,11 +184,11 @@ def _coco_box(boxes, path, at, found, category_ids):
         return None
     try:
         left, top, width, height = map(float, found["bbox"])
-        area = float(found.get("area", width * height))
     except (ValueError, TypeError, OverflowError):
         raise DatasetError(f"{path}: annotations[{at}] has the bbox {json.dumps(found['bbox'])[:200]}: left, top, width and height are four numbers") from None
-    return {"boxes": boxes.box(f"{path}: annotations[{at}]", left, top, left + width, top + height), "classes": number, "area": area,
-            "crowd": bool(found.get("iscrowd"))}
+    area = found.get("area")
+    return {"boxes": boxes.box(f"{path}: annotations[{at}]", left, top, left + width, top + height), "classes": number,
+            "area": area if isinstance(area, (int, float)) and abs(area) < _MOST_AREA else width * height, "crowd": bool(found.get("iscrowd"))}
 
 
 def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, classes: Sequence[str] | None = None,
@@ -195,13 +206,14 @@ def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, clas
         captions and image_id.
             boxes     ragged float32 [n, 4]: left, top, right and bottom in pixels, as pipelines take them
             classes   ragged int64 [n]: the place in data.classes, from 0; data.category_ids has COCO's own number there
-            area      ragged float32 [n]: the file's, in pixels of the file
+            area      ragged float32 [n]: the file's, in pixels of the file; where it has none, the box's
             crowd     ragged uint8 [n]: 1 for a crowd. Without this field boxes of crowds are left out
             image_id  int64: the file's, for an evaluation by pycocotools
             captions  ragged: lists of texts
     classes: the names of those that are meant, in the order of their numbers; boxes of others are left out. Default: all
         categories of the file, in the order of their ids.
-    empty: whether pictures without a box that is meant are samples, too.
+    empty: whether pictures without a box that is meant are samples, too. A box without width or height, as COCO has one, counts
+        here; crops and resizes remove it.
 
     Boxes, and what is beside each, follow the pipeline and are removed with what it cuts away, as wrap() says. Outlines and
     key points are not read. A picture that has changed since is a bad sample. The other arguments are those of wrap().
@@ -215,7 +227,7 @@ def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, clas
     ids = {each["name"]: number for number, each in sorted(categories.items())}
     if not has_captions and len(ids) < len(categories):
         raise DatasetError(f"{path} has two categories of one name: {', '.join(each['name'] for each in categories.values())}")
-    for each in classes or ():
+    for each in _listed_names(classes or ()):
         if each not in ids:
             raise ArgumentError(f"classes= names {each!r}, and {path} has: {', '.join(ids)}")
     boxes = Boxes(path, fields, _COCO_OWN, list(ids) if classes is None else classes)
@@ -244,24 +256,22 @@ def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, clas
 # ---- Pascal VOC ----
 
 
-def _voc_object(boxes, path, found, difficult):
-    """A box, or None of one that is not meant."""
-    is_difficult = (found.findtext("difficult") or "0").strip() not in ("", "0")
-    name = (found.findtext("name") or "").strip()
-    if name not in boxes.number or (is_difficult and not difficult):
-        return None
+def _voc_objects(path):
+    """The class of each object, whether it is difficult, and its box's sides as they are written."""
     try:
-        left, top, right, bottom = (float(found.findtext(f"bndbox/{side}") or "") for side in ("xmin", "ymin", "xmax", "ymax"))
+        return [((each.findtext("name") or "").strip(), (each.findtext("difficult") or "0").strip() not in ("", "0"),
+                 [each.findtext(f"bndbox/{side}") or "" for side in ("xmin", "ymin", "xmax", "ymax")])
+                for each in xml.parse(path).getroot().iterfind("object")]
+    except (xml.ParseError, ValueError) as why:
+        raise DatasetError(f"{path} is no XML: {why}") from None
+
+
+def _voc_box(boxes, path, name, is_difficult, sides):
+    try:
+        left, top, right, bottom = map(float, sides)
     except ValueError:
         raise DatasetError(f"{path}: an object {name} has no bndbox of xmin, ymin, xmax and ymax") from None
     return {"boxes": boxes.box(path, left - 1, top - 1, right, bottom), "classes": boxes.number[name], "difficult": is_difficult}
-
-
-def _tree(path):
-    try:
-        return xml.parse(path).getroot()
-    except (xml.ParseError, ValueError) as why:
-        raise DatasetError(f"{path} is no XML: {why}") from None
 
 
 def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names: str | os.PathLike | Sequence[str] | None = None,
@@ -287,17 +297,20 @@ def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names
     is taken from xmin and ymin. They follow the pipeline as wrap() says. The other arguments are those of wrap().
     """
     trees, pictures = found_at(annotations, "from_voc()"), found_at(images, "from_voc()")
+    trees = {each: path for each, path in trees.items() if path.lower().endswith(".xml")}
     names = list(trees) if names is None else names_of(names)
     for place, of in ((annotations, trees), (images, pictures)):
         missing = [each for each in names if each not in of]
         if missing:
             raise DatasetError(f"{place} has no file for {shown(missing)}, of {len(names):,} samples")
-    found = [_tree(trees[each]).findall("object") for each in names]
-    if classes is None:
-        classes = sorted({(each.findtext("name") or "").strip() for objects in found for each in objects} - {""})
+    found = [_voc_objects(trees[each]) for each in names]
+    known = sorted({name for objects in found for name, _, _ in objects} - {""})
+    if classes is not None and known and not set(_listed_names(classes)) & set(known):
+        raise ArgumentError(f"classes={classes!r}: none of them is annotated; there are: {', '.join(known)}")
+    classes = known if classes is None else classes
     boxes = Boxes(annotations, _fields(fields, ("boxes", "classes", "difficult"), ("boxes", "classes")), (), classes)
     for each, objects in zip(names, found):
-        meant = [box for box in (_voc_object(boxes, trees[each], one, difficult) for one in objects) if box is not None]
+        meant = [_voc_box(boxes, trees[each], *one) for one in objects if one[0] in boxes.number and (difficult or not one[1])]
         if meant or empty:
             boxes.add(pictures[each], meant)
     return _data(DetectionRows(boxes), boxes, {"workers": workers, "name": name, "version": version, "timeout": timeout, "keep": keep})
@@ -306,17 +319,25 @@ def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names
 # ---- YOLO ----
 
 
+_BEYOND = 0.01      # by which rounding may leave the picture
+_ORIENTATION = 0x112
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm")
+
+
 class YOLORows(DetectionRows):
-    """Boxes are parts of a picture, whose size is known when its bytes are."""
+    """Boxes are parts of a picture, whose size is known when its bytes are. Of one that EXIF turns, readers disagree which way is up."""
 
     def _placed(self, data, beside, path):
         import numpy as np
         from PIL import Image, UnidentifiedImageError
         try:
             with Image.open(io.BytesIO(data)) as picture:
-                width, height = picture.size
+                (width, height), orientation = picture.size, picture.getexif().get(_ORIENTATION, 1)
         except (UnidentifiedImageError, OSError, ValueError) as why:
             raise DatasetError(f"{path}: its size cannot be read: {why}") from None
+        if orientation not in (0, 1):
+            raise DatasetError(f"{path}: EXIF turns it (orientation {orientation}), so that its labels may be of either way: turn the file itself"
+                               " (jpegtran, exiftran -a)")
         return {"image": data, **beside, "boxes": beside["boxes"] * np.array([width, height, width, height], np.float32)}
 
 
@@ -341,6 +362,8 @@ def _yolo_box(boxes, place, words):
                            f" this is {' '.join(words)[:100]}")
     if not 0 <= number < len(boxes.classes):
         raise DatasetError(f"{place}: class {number}, and classes= has {len(boxes.classes)}, from 0")
+    if not all(-_BEYOND <= value <= 1 + _BEYOND for value in values):
+        raise DatasetError(f"{place}: {' '.join(words)[:100]} is in pixels, or ends beyond the picture: numbers are parts of it, from 0 to 1")
     if len(values) == 4:
         x, y, width, height = values
         left, top, right, bottom = x - width / 2, y - height / 2, x + width / 2, y + height / 2
@@ -363,12 +386,13 @@ def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Seq
     empty: whether pictures without a box are samples, too.
 
     A row is a class and a box's middle, width and height, or the points of an outline, all as parts of the picture. A batch has
-    boxes in pixels, float32 [n, 4]: left, top, right and bottom. They follow the pipeline as wrap() says. Pillow reads the size of
-    a picture; its EXIF orientation is not used. The other arguments are those of wrap().
+    boxes in pixels, float32 [n, 4]: left, top, right and bottom. They follow the pipeline as wrap() says. Rows of poses are not
+    read. Pillow reads the size of a picture; one that EXIF turns is a bad sample. The other arguments are those of wrap().
     """
     needs("PIL.Image", "from_yolo()", "pillow")
     texts, pictures = found_at(labels, "from_yolo()"), found_at(images, "from_yolo()")
     texts = {each: path for each, path in texts.items() if path.endswith(".txt")}
+    pictures = {each: path for each, path in pictures.items() if path.lower().endswith(_PICTURES)}
     if isinstance(classes, Mapping):
         if sorted(classes) != [*range(len(classes))]:
             raise ArgumentError(f"classes={classes!r}: numbers go from 0 to {len(classes) - 1}")

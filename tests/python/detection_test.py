@@ -113,6 +113,12 @@ class DetectionTest(PoolCase):
         with oa.Loader(data, oa.Compose([t.Resize((8, 8)), t.PILToTensor()]), 2, socket=self.socket, timeout=600, as_="numpy") as loader:
             self.assertEqual(loader.dataset.classes, ["owl", "cat"])
 
+    def test_coco_without_annotations(self):
+        """As image_info_test2017.json; and areas that are no numbers are those of boxes."""
+        data = oa.from_coco(self.coco(lambda found: found.pop("annotations")), self.images, keep=5)
+        self.assertEqual([sum(map(len, batch["boxes"])) for batch in self.batches(data, [t.Resize((32, 32))])], [0] * (COUNT // BATCH))
+        self.assertEqual(len(oa.from_coco(self.coco(lambda found: found["annotations"][0].update(area=None)), self.images)), COUNT)
+
     def test_coco_with_crowds(self):
         data = oa.from_coco(self.coco(), self.images, fields=["image_id", "crowd", "area", "classes", "boxes"], keep=5)
         made = self.batches(data, [t.Resize((32, 32))])
@@ -139,12 +145,13 @@ class DetectionTest(PoolCase):
                              (lambda found: found["annotations"][2].update(bbox=[1, 2, 3]), r"annotations\[2\] has the bbox \[1, 2, 3\]"),
                              (lambda found: found["annotations"][2].update(bbox=[1, 2, float("nan"), 4]), r"annotations\[2\]: box"),
                              (lambda found: found["annotations"][1].update(category_id=4), r"annotations\[1\] has the category 4, which"),
-                             (lambda found: found["annotations"][1].pop("image_id"), r"annotations\[1\] is .*must have image_id, bbox, category_id"),
+                             (lambda found: found["annotations"][1].pop("image_id"), r"annotations\[1\] is .*must have image_id \(a whole number\), bbox \(a list\), category_id"),
                              (lambda found: found["images"].append(found["images"][0]), rf"images\[{COUNT}\] has the id 111, which another has"),
-                             (lambda found: found["images"][1].update(id=True), r"images\[1\] is .*must have id, file_name"),
+                             (lambda found: found["images"][1].update(id=True), r"images\[1\] is .*must have id \(a whole number\), file_name \(a text\)"),
                              (lambda found: found["images"][1].update(id=1 << 64), r"images\[1\] has the id .* 64 bits"),
                              (lambda found: found["categories"][0].update(name="cat"), "two categories of one name"),
-                             (lambda found: found.pop("images"), "has no images and annotations"),
+                             (lambda found: found.pop("images"), "has no list of images"),
+                             (lambda found: found.update(categories=None), "categories is no list"),
                              (lambda found: found["images"].clear(), "has no picture")):
             with self.subTest(what), self.assertRaisesRegex(DatasetError, what):
                 oa.from_coco(self.coco(change), self.images)
@@ -215,6 +222,10 @@ class DetectionTest(PoolCase):
         (folder / "005.xml").write_text("<annotation><object><name>cat</name></object></annotation>")
         with self.assertRaisesRegex(DatasetError, "005.xml: an object cat has no bndbox"):
             oa.from_voc(folder, self.images)
+        (folder / "classes.txt").write_text("cat")
+        for classes, what in ((["Cat"], r"\['Cat'\]: none of them is annotated; there are: cat, dog, owl"), ("cat", "a list of names")):
+            with self.assertRaisesRegex(ArgumentError, what):
+                oa.from_voc(folder, self.images, names=["001", "002", "003"], classes=classes)
         (folder / "005.xml").write_text("<annotation>")
         with self.assertRaisesRegex(DatasetError, "005.xml is no XML"):
             oa.from_voc(folder, self.images)
@@ -246,11 +257,17 @@ class DetectionTest(PoolCase):
     def test_yolo_that_is_wrong(self):
         folder = self.yolo()
         for row, what in (("0 0.5 0.5 0.1", "002.txt:2: a row is a class"), ("7 0.5 0.5 0.1 0.1", "002.txt:2: class 7, and classes= has 3, from 0"),
-                          ("cat 0.5 0.5 0.1 0.1", "002.txt:2: a row is"), ("0 0.5 0.5 -0.1 0.1", "002.txt:2: box .* ends before"),
-                          ("0 0.5 0.5 inf 0.1", "002.txt:2: box")):
+                          ("cat 0.5 0.5 0.1 0.1", "002.txt:2: a row is"), ("0 0.5 0.5 -0.1 0.1", "002.txt:2: .*from 0 to 1"),
+                          ("0 0.5 0.5 inf 0.1", "002.txt:2: .*from 0 to 1"), ("0 30 20 10 10", "002.txt:2: 0 30 20 10 10 is in pixels")):
             (folder / "002.txt").write_text(f"1 0.5 0.5 0.25 0.25\n{row}\n")
             with self.subTest(row), self.assertRaisesRegex(DatasetError, what):
                 oa.from_yolo(folder, self.images, NAMES)
+        (folder / "002.txt").write_text("1 0.5 0.5 0.25 0.25\n")
+        turned, exif = PIL.Image.new("RGB", (64, 32)), PIL.Image.Exif()
+        exif[0x112] = 6
+        turned.save(self.images / "002.png", exif=exif)
+        with self.assertRaisesRegex(SampleError, "002.png: EXIF turns it .orientation 6."):
+            self.batches(oa.from_yolo(folder, self.images, NAMES, keep=5))
         with self.assertRaisesRegex(ArgumentError, "numbers go from 0 to 0"):
             oa.from_yolo(folder, self.images, {1: "cat"})
         with self.assertRaisesRegex(DatasetError, "no file of .* has the name of one of"):
