@@ -205,8 +205,8 @@ static bool has_older(struct stream *stream, const struct job *job, const struct
 	for (unsigned i = 0; i < LAYOUT_MAX_ROWS; i++) {
 		const struct fill *other = &stream->fill[i];
 
-		if (other->used && !other->is_ahead && job->granted[other->slot] &&
-		    job->granted[other->slot] < job->granted[fill->slot])
+		if (other->used && !other->is_ahead && job->slot[other->slot].granted &&
+		    job->slot[other->slot].granted < job->slot[fill->slot].granted)
 			return true;
 	}
 	return false;
@@ -219,7 +219,7 @@ static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t b
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		struct job *job = stream->users.job[i];
 
-		if (!job || !job->granted[fill->slot] || has_older(stream, job, fill))
+		if (!job || !job->slot[fill->slot].granted || has_older(stream, job, fill))
 			continue;
 		if (fill->watermark == fill->count || fill->after_hole > before ||
 		    windows_end(fill, job->stride) > before)
@@ -439,7 +439,7 @@ static uint32_t next_boundary(const struct stream *stream, const struct fill *fi
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		const struct job *job = stream->users.job[i];
 
-		if (job && job->granted[fill->slot])
+		if (job && job->slot[fill->slot].granted)
 			next = BASE_MIN(next, windows_end(fill, job->batch) + job->batch);
 	}
 	return next;

@@ -21,7 +21,7 @@
 #include "plan/plan.h"
 #include "shmring/inbox.h"
 
-#define GRANT_LATER UINT64_MAX /* granted[]: it waits in job->later */
+#define GRANT_LATER UINT64_MAX /* granted: it waits in job->later */
 
 struct job_later {
 	uint32_t slot, first;
@@ -37,10 +37,9 @@ static int make_memory(struct job *job, uint32_t max_slots, int *inbox_fd, int *
 	const struct layout_outbox *outbox;
 	int r;
 
-	job->granted = calloc(max_slots, sizeof(*job->granted));
-	job->held = calloc(max_slots, sizeof(*job->held));
+	job->slot = calloc(max_slots, sizeof(*job->slot));
 	job->later = calloc(max_slots, sizeof(*job->later));
-	if (!job->granted || !job->held || !job->later)
+	if (!job->slot || !job->later)
 		return -ENOMEM;
 	r = grant_memory_new(&inbox, inbox_fd, &outbox, outbox_fd);
 	if (!r)
@@ -52,8 +51,7 @@ void job_destroy(struct job *job)
 {
 	if (job->grants.inbox)
 		grant_memory_free(job->grants.inbox, job->grants.outbox);
-	free(job->granted);
-	free(job->held);
+	free(job->slot);
 	free(job->later);
 	free(job->name);
 	lists_fini(&job->lists);
@@ -97,11 +95,12 @@ struct job *job_new(struct conn *conn, int *inbox_fd, int *outbox_fd)
 static void withdraw_all(struct job *job, uint64_t now_ns)
 {
 	for (uint32_t slot = 0; slot < job->stream->geometry.max_slots; slot++) {
-		if (!job->granted[slot] || job->held[slot] || job->granted[slot] == GRANT_LATER)
+		if (!job->slot[slot].granted || job->slot[slot].held ||
+		    job->slot[slot].granted == GRANT_LATER)
 			continue;
-		if (grant_revoke(&job->grants, job->granted[slot]) == 0)
+		if (grant_revoke(&job->grants, job->slot[slot].granted) == 0)
 			continue;
-		job->held[slot] = true;
+		job->slot[slot].held = true;
 		carousel_taken(job->stream->carousel, job->number, slot, now_ns);
 	}
 }
@@ -172,7 +171,7 @@ static void unpin_all(struct job *job)
 	struct stream *stream = job->stream;
 
 	for (uint32_t slot = 0; slot < stream->geometry.max_slots; slot++)
-		if (job->held[slot])
+		if (job->slot[slot].held)
 			carousel_unpin(stream->carousel, slot);
 	stream_turn_soon(stream);
 }
@@ -211,12 +210,12 @@ static void apply_fate(struct job *job, const struct grant *grant, enum grant_fa
 
 	pace_moved(&job->pace, fate == GRANT_DONE ? grant->count : 0, now_ns);
 	if (fate == GRANT_TAKEN) {
-		job->held[grant->slot] = true;
+		job->slot[grant->slot].held = true;
 		carousel_taken(carousel, job->number, grant->slot, now_ns);
 		return;
 	}
-	job->granted[grant->slot] = 0;
-	job->held[grant->slot] = false;
+	job->slot[grant->slot].granted = 0;
+	job->slot[grant->slot].held = false;
 	if (fate == GRANT_DONE) {
 		carousel_done(carousel, job->number, grant->slot, now_ns);
 	} else {
@@ -254,7 +253,7 @@ static bool post(struct job *job, const struct job_later *later)
 			      .count = chunk->count - later->first,
 			      .flags = later->last ? LAYOUT_GRANT_LAST : 0};
 
-	if (grant_post(&job->grants, &grant, &job->granted[later->slot]))
+	if (grant_post(&job->grants, &grant, &job->slot[later->slot].granted))
 		return false;
 	job->news |= fill_is_of_use(job->stream->fill, later->slot, job->stride);
 	return true;
@@ -269,7 +268,7 @@ void job_grant(struct job *job, const struct carousel_action *action)
 
 	if (job->n_later == 0 && post(job, &later))
 		return;
-	job->granted[later.slot] = GRANT_LATER;
+	job->slot[later.slot].granted = GRANT_LATER;
 	job->later[job->n_later++] = later;
 }
 
@@ -295,13 +294,13 @@ static void forget_later(struct job *job, uint32_t slot)
 
 void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
 {
-	if (job->granted[slot] == GRANT_LATER)
+	if (job->slot[slot].granted == GRANT_LATER)
 		forget_later(job, slot);
-	else if (grant_revoke(&job->grants, job->granted[slot])) {
-		job->held[slot] = true; /* taken, or about to be: its end comes by grant_poll() */
+	else if (grant_revoke(&job->grants, job->slot[slot].granted)) {
+		job->slot[slot].held = true; /* or about to be: its end comes by grant_poll() */
 		return;
 	}
-	job->granted[slot] = 0;
+	job->slot[slot].granted = 0;
 	carousel_reclaimed(job->stream->carousel, job->number, slot, now_ns);
 }
 

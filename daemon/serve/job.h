@@ -15,6 +15,11 @@ struct fill;
 struct group;
 struct stream;
 
+struct job_slot {
+	uint64_t granted; /* number of its grant under way, 0: none */
+	bool held;        /* it has taken it, or may have */
+};
+
 struct job {
 	struct conn *conn;
 	struct stream *stream;
@@ -27,8 +32,7 @@ struct job {
 	uint64_t epochs, budget;
 	bool active; /* in the carousel; false once it failed, left or the stream was lost */
 	struct grant_server grants;
-	uint64_t *granted;       /* by slot: number of its grant under way, 0: none */
-	bool *held;              /* by slot: it has taken it, or may have */
+	struct job_slot *slot;   /* what it has of each of the stream's */
 	struct job_later *later; /* grants that found the ring full, in order */
 	uint32_t n_later;
 	struct lists lists; /* of a plan that is a list */
