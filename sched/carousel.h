@@ -111,8 +111,8 @@ struct carousel_action {
 	enum carousel_kind kind;
 	uint32_t job, slot;
 	uint64_t instance, epoch;
-	/* GRANT: of the chunk's samples, the first that is the job's (fixed plans) */
-	uint32_t first;
+	/* GRANT: of the chunk's samples, the first that is the job's (fixed plans), and one past the last (populations) */
+	uint32_t first, end;
 	bool last; /* GRANT: with it the epoch's need is met */
 	/* NONE: call again then (now: it is not through), 0: events alone matter */
 	uint64_t wake_ns;

@@ -251,6 +251,7 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	    .instance = s->chunk.instance,
 	    .epoch = grant->epoch,
 	    .first = first,
+	    .end = carousel_population_end_in_chunk(carousel, member, &s->chunk),
 	    .last = grant->last,
 	};
 	carousel_need_advance(carousel, job);

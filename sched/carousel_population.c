@@ -312,6 +312,21 @@ uint32_t carousel_population_of_chunk(const struct carousel *carousel,
 	return samples;
 }
 
+uint32_t carousel_population_end_in_chunk(const struct carousel *carousel,
+					  const struct carousel_member *member,
+					  const struct carousel_chunk *chunk)
+{
+	const uint64_t *bits = carousel_population_bits(carousel, member->scope);
+	uint32_t end = chunk->count;
+
+	if (!bits || chunk->is_private || chunk->order || chunk->scope == member->scope)
+		return end;
+	while (end > 0 && !bits_test(bits, permutation_position(&carousel->permutation,
+								(uint64_t)chunk->ids[end - 1])))
+		end--;
+	return end;
+}
+
 bool carousel_population_covers(const struct carousel *carousel,
 				const struct carousel_member *member,
 				const struct carousel_chunk *chunk)

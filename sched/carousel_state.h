@@ -219,6 +219,10 @@ uint32_t carousel_population_block(const struct carousel *carousel, uint32_t sco
 uint32_t carousel_population_of_chunk(const struct carousel *carousel,
 				      const struct carousel_member *member,
 				      const struct carousel_chunk *chunk);
+/* One past the last of these. */
+uint32_t carousel_population_end_in_chunk(const struct carousel *carousel,
+					  const struct carousel_member *member,
+					  const struct carousel_chunk *chunk);
 /* Of a chunk of a wider scope: does the job need all that is its own, and is there any? */
 bool carousel_population_covers(const struct carousel *carousel,
 				const struct carousel_member *member,

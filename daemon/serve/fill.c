@@ -196,8 +196,9 @@ static uint32_t windows_end(const struct fill *fill, uint32_t batch)
 	return fill->after_hole + (fill->watermark - fill->after_hole) / batch * batch;
 }
 
-/* Is a chunk in production that was granted to the job before this one, whenever it was begun? The job cannot use this one
- * before that, unless it may read what was begun later first, when that is finished (libaccess/overtake.c). */
+/* Is a chunk in production that was granted to the job before this one, whenever it was begun, and more to come of it for the
+ * job? It cannot use this one before that, unless it may read what was begun later first, when that is finished
+ * (libaccess/overtake.c). */
 static bool has_older(struct stream *stream, const struct job *job, const struct fill *fill)
 {
 	if (fill->watermark == fill->count && !plan_is_fixed(job->order) && !job->group)
@@ -206,14 +207,20 @@ static bool has_older(struct stream *stream, const struct job *job, const struct
 		const struct fill *other = &stream->fill[i];
 
 		if (other->used && !other->is_ahead && job->slot[other->slot].granted &&
-		    job->slot[other->slot].granted < job->slot[fill->slot].granted)
+		    job->slot[other->slot].granted < job->slot[fill->slot].granted &&
+		    other->watermark < job->slot[other->slot].end)
 			return true;
 	}
 	return false;
 }
 
-/* Jobs for whom the chunk's watermark passed a window's end or a hole find something when they look.
- */
+/* Behind its last sample of the chunk, others' may follow. */
+static bool has_passed(const struct fill *fill, uint32_t end, uint32_t before)
+{
+	return before < end && fill->watermark >= end;
+}
+
+/* Jobs for whom the chunk's watermark passed a window's end, a hole or their last sample find something when they look. */
 static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t before)
 {
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
@@ -222,7 +229,8 @@ static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t b
 		if (!job || !job->slot[fill->slot].granted || has_older(stream, job, fill))
 			continue;
 		if (fill->watermark == fill->count || fill->after_hole > before ||
-		    windows_end(fill, job->stride) > before)
+		    windows_end(fill, job->stride) > before ||
+		    has_passed(fill, job->slot[fill->slot].end, before))
 			job->news = true;
 	}
 }
@@ -439,8 +447,11 @@ static uint32_t next_boundary(const struct stream *stream, const struct fill *fi
 	for (unsigned i = 0; i < carousel_jobs_end(stream->carousel); i++) {
 		const struct job *job = stream->users.job[i];
 
-		if (job && job->slot[fill->slot].granted)
-			next = BASE_MIN(next, windows_end(fill, job->batch) + job->batch);
+		if (!job || !job->slot[fill->slot].granted)
+			continue;
+		next = BASE_MIN(next, windows_end(fill, job->batch) + job->batch);
+		if (job->slot[fill->slot].end > fill->watermark)
+			next = BASE_MIN(next, job->slot[fill->slot].end);
 	}
 	return next;
 }

@@ -255,7 +255,8 @@ static bool post(struct job *job, const struct job_later *later)
 
 	if (grant_post(&job->grants, &grant, &job->slot[later->slot].granted))
 		return false;
-	job->news |= fill_is_of_use(job->stream->fill, later->slot, job->stride);
+	job->news |= fill_is_of_use(job->stream->fill, later->slot,
+				    BASE_MIN(job->stride, job->slot[later->slot].end));
 	return true;
 }
 
@@ -266,6 +267,7 @@ void job_grant(struct job *job, const struct carousel_action *action)
 				  .epoch = action->epoch,
 				  .last = action->last};
 
+	job->slot[later.slot].end = action->end;
 	if (job->n_later == 0 && post(job, &later))
 		return;
 	job->slot[later.slot].granted = GRANT_LATER;

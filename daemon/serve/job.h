@@ -17,6 +17,7 @@ struct stream;
 
 struct job_slot {
 	uint64_t granted; /* number of its grant under way, 0: none */
+	uint32_t end;     /* of what was granted: behind its last sample of the chunk */
 	bool held;        /* it has taken it, or may have */
 };
 

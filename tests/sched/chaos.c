@@ -351,6 +351,17 @@ static struct client *client_of(struct world *world, uint32_t number)
 	return NULL;
 }
 
+static void claim_end(struct world *world, const struct client *client,
+		      const struct carousel_chunk *chunk, uint32_t end)
+{
+	if (claim(world, end > 0 && end <= chunk->count, "nothing that is granted is the job's"))
+		claim(world, is_own(world, client, (uint64_t)chunk->ids[end - 1]),
+		      "the last of the job's samples is another's");
+	for (uint32_t i = end; i < chunk->count; i++)
+		claim(world, !is_own(world, client, (uint64_t)chunk->ids[i]),
+		      "one of the job's samples is behind its last one");
+}
+
 static void grant(struct world *world, const struct carousel_action *action)
 {
 	struct client *client = client_of(world, action->job);
@@ -368,6 +379,7 @@ static void grant(struct world *world, const struct carousel_action *action)
 	claim(world, chunk->is_private || !client->tail_left,
 	      "something was granted before the tail");
 	claim(world, chunk->order == client->plan.order, "a chunk of another order");
+	claim_end(world, client, chunk, action->end);
 	if (chunk->is_private)
 		client->tail_left -= chunk->count;
 	client->queue[client->n_queue++] = new;

@@ -32,6 +32,7 @@
 #define MUTANT_LIVES 30
 #define RESTARTS 20
 #define DEATHS 40
+#define PARTS 10
 #define WILD (180 * SECOND)
 
 static const struct client_calls *client;
@@ -270,6 +271,51 @@ static void end_well(struct bottle *bottle)
 	if (!is_done(bottle))
 		bottle_break("a rank does not come to its end");
 }
+
+/* Of a part: every eighth sample, so that many of others may follow the last one of a chunk. */
+static void draw_of_carousel(struct job_plan *plan, bool has_part)
+{
+	struct picked *picked = &plan->picked;
+
+	do
+		plan_draw(plan, OA_BAD_SKIP, false);
+	while (plan->order != OA_ORDER_CAROUSEL || plan->alone_of || picked->n);
+	for (unsigned i = 0; i < bottle_now()->samples && has_part; i++) {
+		picked->times[i] = i % 8 == 0;
+		if (picked->times[i])
+			picked->ids[picked->n++] = i;
+	}
+	picked->total = has_part ? picked->n : picked->total;
+	plan->batch = has_part ? 30 : 1;
+	plan->chunk = 40;
+	plan->flags = 0;
+	plan->holds = 1;
+	plan->pace_ns = MS;
+	plan->epochs = 3;
+}
+
+/* Behind its last sample of a chunk lie those of another job, which one slow worker makes: it does not wait for them. */
+START_TEST(who_has_a_part_is_woken_at_the_end_of_his_own)
+{
+	static struct bottle bottle;
+	char folder[] = "/tmp/node-bottle-XXXXXX", broken[512];
+	struct job_plan plan;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	bottle_begin(&bottle, 4 * (1 + (uint64_t)_i), MUTANT_NONE, client, folder);
+	bottle.read_us = 20;
+	bottle.work_us = 20000;
+	for (unsigned i = 0; i < 2; i++) {
+		draw_of_carousel(&plan, i);
+		begin_ranks(&bottle, i, &plan);
+	}
+	end_well(&bottle);
+	snprintf(broken, sizeof(broken), "%s", bottle.broken);
+	bottle_end(&bottle);
+	role_remove(folder);
+	ck_assert_msg(!broken[0], "%s", broken);
+}
+END_TEST
 
 /* Rank 0 has no token, and dies again and again; now and then all die, or accessd. The others have tokens of their own, or not. */
 static void die_often(struct bottle *bottle)
@@ -579,6 +625,7 @@ int main(void)
 	tcase_add_test(tcase, a_seed_is_a_life);
 	if (!HISTORIES_ARE_FEW) { /* a sanitizer has nothing to see in them, but jobs that are cut off */
 		tcase_add_loop_test(tcase, a_restart_costs_few_pauses, 0, RESTARTS);
+		tcase_add_loop_test(tcase, who_has_a_part_is_woken_at_the_end_of_his_own, 0, PARTS);
 		tcase_add_loop_test(tcase, a_rank_dies_often_before_its_first_token, 0, DEATHS);
 		tcase_add_loop_test(parted, ranks_have_met_different_accessds, 0,
 				    PARTED_LIVES * PARTED_KINDS);
