@@ -317,7 +317,8 @@ void model_join(struct training *job, const uint8_t plan[PLAN_LOG_ID]); /* acces
 /* ---- training.c ---- */
 
 void training_begin(struct training *job, const struct job_plan *plan);
-void troop_begin(struct bottle *bottle, unsigned leader); /* none of its ranks has had anything */
+/* None of its ranks has had anything. */
+void troop_begin(struct bottle *bottle, unsigned leader, unsigned ranks);
 void training_kill(struct training *job);
 void training_wake(void); /* those whose socket is readable */
 int training_wait(int fd, uint64_t until_ns);

@@ -65,7 +65,7 @@ static void begin_ranks(struct bottle *bottle, uint64_t number, struct job_plan 
 {
 	plan->leader = (unsigned)number;
 	plan->serial = ++bottle->serials;
-	troop_begin(bottle, plan->leader);
+	troop_begin(bottle, plan->leader, plan->ranks);
 	for (plan->rank = 0; plan->rank < plan->ranks; plan->rank++) {
 		plan->late_ns = plan->rank ? bottle_below(SECOND) : 0;
 		training_begin(&bottle->job[number + plan->rank], plan);

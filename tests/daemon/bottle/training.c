@@ -144,14 +144,14 @@ static bool has_ranks(const struct bottle *bottle, unsigned leader)
 	return has_one;
 }
 
-void troop_begin(struct bottle *bottle, unsigned leader)
+void troop_begin(struct bottle *bottle, unsigned leader, unsigned ranks)
 {
 	struct troop *troop = &bottle->troop[leader];
 	const bool is_over = bottle->node && troop->is_whole && troop->era == era_of(bottle) &&
 			     !has_ranks(bottle, leader);
 	const uint64_t over = is_over ? troop->plan : 0;
 
-	for (unsigned i = 0; i < bottle->job[leader].plan.ranks; i++)
+	for (unsigned i = 0; i < ranks; i++)
 		bottle->job[leader + i].life = 0;
 	memset(troop, 0, sizeof(*troop));
 	troop->over = over;
@@ -165,7 +165,7 @@ static void on_anew(void *arg, uint64_t leader, uint64_t unused)
 	struct training *first = &bottle->job[leader];
 
 	(void)unused;
-	troop_begin(bottle, (unsigned)leader);
+	troop_begin(bottle, (unsigned)leader, first->plan.ranks);
 	for (unsigned i = 0; i < first->plan.ranks; i++) {
 		first[i].token_bytes = 0;
 		memset(&first[i].saved, 0, sizeof(first[i].saved));
@@ -419,7 +419,7 @@ static bool may_come(struct training *job)
 		has_token |= first[i].token_bytes && !first[i].is_done;
 	}
 	if (!has_token)
-		troop_begin(job->bottle, job->plan.leader);
+		troop_begin(job->bottle, job->plan.leader, job->plan.ranks);
 	return !has_token;
 }
 
