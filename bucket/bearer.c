@@ -79,8 +79,11 @@ int bearer_read(const char *path, const char *what, char **ret, struct diag *dia
 {
 	_cleanup_wipe_ char *text = NULL;
 	const int r = bearer_load(path, what, &text, diag);
+	char named[512], quoted[256];
 
-	return r == 0 ? bearer_copy(text, what, ret, diag) : r;
+	base_quote(path, quoted, sizeof(quoted));
+	snprintf(named, sizeof(named), "%s: \"%s\"", what, quoted);
+	return r == 0 ? bearer_copy(text, named, ret, diag) : r;
 }
 
 bool bearer_may_go(const char *url)

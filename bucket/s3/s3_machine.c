@@ -51,9 +51,8 @@ static int authorize(struct http_request *request, struct diag *diag)
 
 	if (path && *path)
 		r = bearer_read(path, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token, diag);
-	else if (said && *said && bearer_copy(said, "it", &token, diag))
-		r = diag_fail(diag, -EINVAL,
-			      "AWS_CONTAINER_AUTHORIZATION_TOKEN is not in printable characters");
+	else if (said && *said)
+		r = bearer_copy(said, "AWS_CONTAINER_AUTHORIZATION_TOKEN", &token, diag);
 	if (r && r != -ENOMEM)
 		return -EACCES;
 	if (!r && token)
