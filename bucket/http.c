@@ -240,9 +240,10 @@ enum {
 	HTTP_BOTH = 3
 };
 
+static const char *const files[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+
 static void set_certificates(CURL *easy)
 {
-	static const char *const files[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"};
 	static const char *const folders[] = {"SSL_CERT_DIR"};
 	const char *file = http_variable(files, BASE_ARRAY_LEN(files));
 	const char *folder = http_variable(folders, BASE_ARRAY_LEN(folders));
@@ -341,6 +342,21 @@ static bool is_of_proxy(CURLcode code, const char *why)
 	       (code == CURLE_OPERATION_TIMEDOUT && strstr(why, "Connection timed out"));
 }
 
+/* Of the variables that name them, the one that counts. */
+static const char *hint_of_certificates(void)
+{
+	static const char *const hints[] = {
+	    "the file in AWS_CA_BUNDLE has no certificate of who vouches for it",
+	    "the file in CURL_CA_BUNDLE has no certificate of who vouches for it",
+	    "the file in SSL_CERT_FILE has no certificate of who vouches for it",
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(files); i++)
+		if (http_variable(&files[i], 1))
+			return hints[i];
+	return "SSL_CERT_FILE names the certificate of who vouches for it";
+}
+
 /* What may be done about it. */
 static const char *hint_of(CURLcode code)
 {
@@ -351,7 +367,7 @@ static const char *hint_of(CURLcode code)
 	case CURLE_SSL_CONNECT_ERROR:
 		return "does it speak TLS? else its URL begins with http://";
 	case CURLE_PEER_FAILED_VERIFICATION:
-		return "SSL_CERT_FILE names the certificate of who vouches for it";
+		return hint_of_certificates();
 	default:
 		return "";
 	}
