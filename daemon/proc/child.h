@@ -34,8 +34,7 @@ struct child_wants { /* of one that is kept: keeper.h */
 	int doorbell_fd, event_fd, rings_fd, memory_fd; /* borrowed; the latter two -1: none */
 };
 
-/* Where our own helper programs are: $ACCESS_LIBEXEC (private mode only), beside accessd, in the
- * build's folders, LIBEXECDIR. What was found once is there for as long as accessd lives, whatever becomes of the file.
+/* Where our own helper programs are: $ACCESS_LIBEXEC (private mode only), or as library_find_own() has it.
  * ret: room of PATH_MAX. 0 or -ENOENT with diag naming all places. */
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag);
 /* What child_start() adds to a child's nice value for that priority. */
