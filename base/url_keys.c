@@ -62,7 +62,7 @@ static const struct {
 
 static const struct {
 	const char *variable,
-	    *below; /* the file; or below what folder; NULL: only that it is set */
+	    *below; /* the file; or below what folder; NULL: only that it can be read */
 	enum url_keys_use use;
 } url_keys_files[] = {
     {"AWS_SHARED_CREDENTIALS_FILE", "", URL_KEYS_STORE},
@@ -133,7 +133,8 @@ int url_keys(const char *text, const char *file, bool is_anonymous, struct hash_
 		if (!value || !*value || url_keys_files[i].use < use)
 			continue;
 		if (!url_keys_files[i].below) {
-			hash_add_u64(hash, BASE_ARRAY_LEN(url_keys_said) + i);
+			if (access(value, R_OK) == 0)
+				hash_add_u64(hash, BASE_ARRAY_LEN(url_keys_said) + i);
 			continue;
 		}
 		if (asprintf(&path, "%s%s", value, url_keys_files[i].below) < 0) {
