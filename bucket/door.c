@@ -60,6 +60,7 @@ struct door {
 	bool is_ending;
 	bool is_yielding; /* to another access-bucket, when no listing is under way */
 	bool is_wanted;   /* a listing was asked for, and has not ended */
+	bool is_refused;  /* its credentials, by the last listing that says anything of them */
 	struct errand_state state;
 	uint64_t changed_ns;      /* when an object last was not what was listed */
 	uint64_t idle_ns, log_ns; /* since when there is no job; when the log was looked at */
@@ -111,6 +112,7 @@ static bool say(const struct door *door, int fd, enum bucket_what what, const ch
 	struct bucket_news news = {
 	    .magic = BUCKET_MAGIC,
 	    .what = (uint32_t)what,
+	    .is_denied = what == BUCKET_REFUSED && door->state.error == -EKEYREJECTED,
 	    .objects = door->state.objects,
 	    .bytes = door->state.bytes,
 	};
@@ -248,10 +250,15 @@ static void on_errand(struct door *door)
 {
 	const unsigned listings = door->state.listings, mends = door->state.mends;
 	const unsigned renewals = door->state.renewals;
+	const bool was_refused = door->is_refused;
 
 	errand_take(door->place.errand, &door->state);
-	if (door->state.renewals != renewals || door->state.listings != listings)
-		door->place.keys(door->state.renewals != renewals, !door->state.error);
+	if (door->state.listings != listings && !door->state.error)
+		door->is_refused = false;
+	else if (door->state.listings != listings && door->state.error == -EKEYREJECTED)
+		door->is_refused = true;
+	if (door->state.renewals != renewals || door->is_refused != was_refused)
+		door->place.keys(door->state.renewals != renewals, !door->is_refused);
 	if (door->state.mends != mends)
 		fetch_mended(door->fetch, door->state.mended, door->state.mend_diag.text);
 	if (door->state.listings != listings)

@@ -29,6 +29,12 @@ static void answer_freep(struct http_answer *answer)
 	http_answer_free(answer);
 }
 
+/* What the store says of credentials is no other error, as one of a file's would be. */
+static int error_of(const struct http_answer *answer)
+{
+	return answer->status == 401 || answer->status == 403 ? -EKEYREJECTED : -EACCES;
+}
+
 static int refuse(const struct lister *lister, const struct http_answer *answer, const char *name,
 		  struct diag *diag)
 {
@@ -37,7 +43,9 @@ static int refuse(const struct lister *lister, const struct http_answer *answer,
 	if (http_passes(answer->status))
 		return diag_fail(diag, -EIO, "%s: the server says %ld, after all tries",
 				 BASE_QUOTED(lister->url->place, 200), answer->status);
-	return ops->refused(lister->provider, lister->http, answer, name, diag) > 0 ? 1 : -EACCES;
+	return ops->refused(lister->provider, lister->http, answer, name, diag) > 0
+		   ? 1
+		   : error_of(answer);
 }
 
 /* What is in the way is said of the place that was meant. */
@@ -102,7 +110,7 @@ static int ask_well(const struct lister *lister, const char *name, const char *c
 		if (r < 0)
 			return r;
 		if (tries > 2)
-			return diag_fail(diag, -EACCES, "%s: the server says %ld again",
+			return diag_fail(diag, error_of(&answer), "%s: the server says %ld again",
 					 BASE_QUOTED(lister->url->place, 200), answer.status);
 	}
 }
@@ -275,8 +283,9 @@ static int ask_head(struct heads *heads, struct http *http, const char *key,
 		if (r < 0)
 			return r;
 		if (tries > 2)
-			return diag_fail(diag, -EACCES, "\"%s\": the server says %ld again",
-					 BASE_QUOTED(key, 200), answer.status);
+			return diag_fail(diag, error_of(&answer),
+					 "\"%s\": the server says %ld again", BASE_QUOTED(key, 200),
+					 answer.status);
 	}
 }
 

@@ -8,7 +8,7 @@
  *
  *	FOLDER/oneaccess-bucket   the note: a struct bucket_note, and the URL behind it; it stays when access-bucket has ended
  *	FOLDER/socket             SOCK_SEQPACKET, where access-bucket listens
- *	FOLDER/keys               32 bytes: url_keys() (base/url.h) of the access-bucket that listens; 0 where it is refused
+ *	FOLDER/keys               32 bytes: url_keys() (base/url.h) of the access-bucket that listens; zeros where it is refused
  *	FOLDER/commit             of a data set that has commits: the one that it reads
  *	FOLDER/data/              a placeholder for each object: a sparse file of the object's size, whose time of change
  *	                          is the object's tag. It has no bytes and is never read: readers open it with O_PATH.
@@ -101,7 +101,8 @@ enum bucket_what {
 #define BUCKET_FRESH_S 10
 struct bucket_news { /* 1024 bytes */
 	uint64_t magic;
-	uint32_t what, reserved;
+	uint32_t what;
+	uint32_t is_denied; /* of a REFUSED: 1, the store says 401 or 403 to its credentials */
 	uint64_t objects, bytes;
 	char text[992]; /* terminated */
 };

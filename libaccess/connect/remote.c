@@ -15,7 +15,8 @@
  * it is used only if it is ours alone. $ACCESS_BUCKETS names another folder.
  *
  * One that is there with other credentials than ours is as good as none when a data set is opened: it is supplanted. A job that
- * runs already goes on with whoever is there. Whom another's credentials are refused for asks with its own, once.
+ * runs already goes on with whoever is there. Where the store refuses another's credentials, a job asks with its own, once; so does
+ * one that went over to another which then lists nothing.
  *
  * The library has no thread, so that access-bucket ended is seen where a job waits: there it is started again. Readers wait
  * for that.
@@ -195,8 +196,8 @@ static void remote_program(char *ret, size_t size)
 
 static int remote_spawn(struct remote *remote, struct diag *diag)
 {
-	_cleanup_free_ char **arguments = calloc(remote->url.n_access + 5, sizeof(*arguments));
-	char program[REMOTE_PATH], again[] = "--again";
+	_cleanup_free_ char **arguments = calloc(remote->url.n_access + 4, sizeof(*arguments));
+	char program[REMOTE_PATH];
 	size_t n = 0;
 	int r;
 
@@ -204,8 +205,6 @@ static int remote_spawn(struct remote *remote, struct diag *diag)
 		return error_of_errno(diag, -ENOMEM, "starting " REMOTE_PROGRAM);
 	remote_program(program, sizeof(program));
 	arguments[n++] = program;
-	if (remote->is_open)
-		arguments[n++] = again;
 	arguments[n++] = remote->folder;
 	arguments[n++] = remote->url.text;
 	for (size_t i = 0; i < remote->url.n_access; i++)
@@ -221,7 +220,8 @@ static int remote_spawn(struct remote *remote, struct diag *diag)
 		    "OneAccess that was configured with it",
 		    remote->url.text, program, strerrordesc_np(-r));
 	remote->state = REMOTE_STARTING;
-	remote->is_own = true;
+	remote->is_waiting = false;
+	remote->has_tried = true;
 	remote->wake_ns = remote->spawn.wake_ns;
 	return REMOTE_AGAIN;
 }
@@ -336,7 +336,7 @@ static int remote_step_idle(struct remote *remote, struct diag *diag)
 
 	if (r)
 		return remote_refuse_folder(remote->folder, r, diag);
-	if (remote->is_own && !remote->spawn.has_run && remote->spawn.lock_fd < 0)
+	if (remote->is_waiting && !remote->spawn.has_run && remote->spawn.lock_fd < 0)
 		return remote_start(remote, diag); /* it waits for its turn alone */
 	r = remote_connect(remote->folder);
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET)
@@ -350,14 +350,16 @@ static int remote_step_idle(struct remote *remote, struct diag *diag)
 	if (r < 0)
 		return error_of_errno(diag, r, remote->folder);
 	remote->sock = r;
-	if (!remote->is_open && !remote->spawn.has_run && remote_is_other(remote)) {
+	if ((!remote->is_open || remote->is_waiting) && !remote->spawn.has_run &&
+	    remote_is_other(remote)) {
 		base_close(&remote->sock);
-		remote->is_own = true;
+		remote->is_waiting = true;
 		return remote_start(remote, diag);
 	}
 	/* What cannot be sent was closed, which the next step finds out. */
 	(void)!send(remote->sock, &watch, sizeof(watch), MSG_DONTWAIT | MSG_NOSIGNAL);
 	spawn_fini(&remote->spawn); /* the election is over */
+	remote->is_waiting = false;
 	remote->state = REMOTE_LISTING;
 	return REMOTE_PROGRESS;
 }
@@ -430,9 +432,10 @@ static int remote_hear(struct remote *remote, const struct bucket_news *news, st
 		base_quote(text, remote->last.text, sizeof(remote->last.text));
 		if (remote->state == REMOTE_READY)
 			return REMOTE_PROGRESS; /* it goes on, or ends */
-		if (!remote->is_own) {          /* by another's credentials: as if it came now */
-			remote->is_own = true;
-			remote->is_open = false;
+		/* By another's credentials: as if it came now. */
+		if (!remote->has_tried && (remote->is_moved || news->is_denied)) {
+			remote->is_moved = false;
+			remote->has_tried = remote->is_waiting = true;
 			base_close(&remote->sock);
 			remote->state = REMOTE_IDLE;
 			return REMOTE_PROGRESS;
@@ -443,10 +446,11 @@ static int remote_hear(struct remote *remote, const struct bucket_news *news, st
 	if (news->what == BUCKET_READY) {
 		remote->state = REMOTE_READY;
 		remote->is_open = true;
-		remote->is_own = false;
+		remote->is_moved = remote->has_tried = false;
 	}
 	if (news->what == BUCKET_MOVED) {
-		remote->is_own = false;
+		remote->is_moved = true;
+		remote->has_tried = false;
 		base_close(&remote->sock);
 		remote->state = REMOTE_IDLE;
 	}

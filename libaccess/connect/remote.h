@@ -20,9 +20,11 @@ struct remote {         /* of one thread at a time */
 	char *folder;   /* owned; access-bucket's, as this process sees it */
 	char *path;     /* owned; the data set as accessd is told it, once it is open */
 	enum remote_state state;
-	bool is_open; /* it was ready once: whoever serves it then is good enough */
-	bool is_own;  /* one was started by this job, or is to be: what refuses that is the end */
-	int sock;     /* owned; to access-bucket, -1: none */
+	bool is_open;    /* it was ready once: whoever serves it then is good enough */
+	bool is_moved;   /* to another access-bucket, which has not listed yet */
+	bool is_waiting; /* to start one of its own: for its turn */
+	bool has_tried;  /* that, since it was last ready: what is refused now is the end */
+	int sock;        /* owned; to access-bucket, -1: none */
 	struct spawn spawn;
 	uint64_t wake_ns;
 	uint64_t lost_ns

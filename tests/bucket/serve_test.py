@@ -43,7 +43,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
         self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
         self.trickle, self.wants_login, self.held = 0, False, None  # an event that the next list waits for
-        self.told_to_wait, self.waited = [], []
+        self.told_to_wait, self.waited, self.gone = [], [], False
         self.circle, self.goes_on, self.read_token, self.is_closing = None, False, None, threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
@@ -126,6 +126,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if server.token is not None and self.headers.get("Token") != server.token:
             return self.say(403, b"no")
         query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
+        if "list" in query and server.gone:
+            return self.say(server.gone, b"gone")
         if "list" in query:
             return self.list(query["list"][0], query["after"][0])
         if server.read_token is not None and self.headers.get("Token") != server.read_token:
@@ -431,6 +433,20 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(news[0], READY)
         self.assertNotEqual(self.pid(), was)
         self.assertEqual(keys.read_bytes(), before)
+
+    def test_listings_that_break(self):
+        """Who is not refused, but cannot list, has the credentials that it had."""
+        self.fill()
+        self.job("/set/", HF_TOKEN="same")
+        was, keys, reader = self.pid(), self.work / "folder" / "keys", self.peer(Reader(self.folder))
+        before = keys.read_bytes()
+        self.server.put("set/0/0.bin", b"another one")  # so it is listed anew
+        self.assertEqual(reader.read("0/0.bin", 3, 5)[0][0], CHANGED)
+        self.server.gone = 404
+        self.assertEqual(self.peer(Job(self.folder)).wait()[0], REFUSED)
+        self.assertEqual(keys.read_bytes(), before)
+        self.start("/set/", HF_TOKEN="same")
+        self.assertEqual(self.pid(), was)
 
     def test_other_credentials_of_no_bytes(self):
         """What is listed without bytes is not tried, and keeps nobody away."""

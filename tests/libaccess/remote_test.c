@@ -37,7 +37,10 @@ static bool does(const char *word)
 /* Who does not listen any more ends it. */
 static void tell(int sock, uint32_t what, uint64_t objects, const char *text)
 {
-	struct bucket_news news = {.magic = BUCKET_MAGIC, .what = what, .objects = objects};
+	struct bucket_news news = {.magic = BUCKET_MAGIC,
+				   .what = what,
+				   .is_denied = strstr(text, "AccessDenied") != NULL,
+				   .objects = objects};
 
 	snprintf(news.text, sizeof(news.text), "%s", text);
 	if (send(sock, &news, sizeof(news), MSG_NOSIGNAL) < 0)
@@ -106,6 +109,10 @@ static bool greet(int sock)
 		tell(sock, BUCKET_REFUSED, 0, "s3://b: AccessDenied");
 		return true;
 	}
+	if (does("breaks") && served++) {
+		tell(sock, BUCKET_REFUSED, 0, "s3://b: the server says 500, after all tries");
+		return true;
+	}
 	if (does("lies"))
 		(void)!send(sock, "what?", 5, MSG_NOSIGNAL);
 	make_data(getenv("FAKE_FILES"));
@@ -162,12 +169,6 @@ static int be_bucket(int argc, char **argv)
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	FILE *starts;
 
-	if (argc > 1 && strcmp(argv[1], "--again") == 0) {
-		if (does("again"))
-			setenv("FAKE_BUCKET", "", 1);
-		argc--;
-		argv++;
-	}
 	if (argc < 3 || chdir(argv[1]))
 		return 1;
 	if (does("fails")) {
@@ -424,6 +425,8 @@ START_TEST(credentials_differ)
 	ck_assert(!are_alike(before, keys_of(NULL)));
 	unsetenv("HF_TOKEN_PATH");
 	before = keys_of(NULL);
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere/token", 1); /* nobody */
+	ck_assert(are_alike(before, keys_of(NULL)));
 	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", file, 1); /* it proves who AWS_ROLE_ARN is */
 	ck_assert(!are_alike(before, keys_of(NULL)));
 	before = keys_of(NULL);
@@ -930,6 +933,23 @@ START_TEST(who_is_refused_by_another_asks_itself)
 }
 END_TEST
 
+/* Where that is not for its credentials, another one is told the same: there is none. */
+START_TEST(who_is_told_of_another_error_asks_nobody)
+{
+	const struct oa_options options = options_of("s3://b/train");
+	struct oa_stream *first;
+	char starts[512];
+	struct fake fake;
+
+	begin(&fake, "breaks", "a b");
+	first = open_url(&fake, "s3://b/train");
+	refuses(&fake, &options, OA_E_DATASET, "the server says 500");
+	ck_assert_uint_eq(read_starts(starts, sizeof(starts)), 1);
+	oa_close(first);
+	end(&fake);
+}
+END_TEST
+
 /* ---- it dies ---- */
 
 static void kill_bucket(const char *dataset)
@@ -968,7 +988,6 @@ START_TEST(another_is_started)
 		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 		oa_release(batch);
 	}
-	setenv("FAKE_BUCKET", "fails, but again", 1);
 	kill_bucket("s3://b/train");
 	for (unsigned i = 0; read_starts(starts, sizeof(starts)) < 2; i++) {
 		ck_assert_uint_lt(i, PATIENCE_MS / 10);
@@ -1036,6 +1055,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, a_job_that_went_over_in_vain_asks_itself, 0, 2);
 	tcase_add_test(tcase, the_turn_is_waited_for);
 	tcase_add_loop_test(tcase, who_is_refused_by_another_asks_itself, 0, 2);
+	tcase_add_test(tcase, who_is_told_of_another_error_asks_nobody);
 	tcase_add_loop_test(tcase, another_is_started, 0, 2);
 	tcase_add_test(tcase, one_that_does_not_come_back_ends_the_job);
 }
