@@ -35,7 +35,7 @@
 #define MAIN_LOG "log"
 
 static const char main_usage[] =
-    "access-bucket [--again] [--keep SECONDS] FOLDER URL [KEY=VALUE ...]\n"
+    "access-bucket [--keep SECONDS] FOLDER URL [KEY=VALUE ...]\n"
     "    makes FOLDER a folder of placeholders of what is below URL, and serves its bytes to\n"
     "    access-reader, in the background, until SECONDS (30) after the last job has gone\n"
     "access-bucket --list URL [KEY=VALUE ...]\n"
@@ -43,7 +43,7 @@ static const char main_usage[] =
     "Jobs start it by themselves where a data set is a URL: access-bucket(8)\n";
 
 struct arguments {
-	bool is_list, is_again;
+	bool is_list;
 	uint64_t keep_s;
 	const char *folder, *url;
 	struct bucket_option option[MAIN_MOST_OPTIONS + 1];
@@ -119,7 +119,6 @@ static const char *take_url(char *text)
 static void parse(int argc, char **argv, struct arguments *ret)
 {
 	static const struct option options[] = {
-	    {"again", no_argument, NULL, 'a'},
 	    {"help", no_argument, NULL, 'h'},
 	    {"keep", required_argument, NULL, 'k'},
 	    {"list", no_argument, NULL, 'l'},
@@ -135,8 +134,6 @@ static void parse(int argc, char **argv, struct arguments *ret)
 			usage(0);
 		else if (letter == 'l')
 			ret->is_list = true;
-		else if (letter == 'a')
-			ret->is_again = true;
 		else if (letter != 'k' ||
 			 !base_parse_number(&text, MAIN_MOST_KEEP_S, &ret->keep_s) || *text)
 			usage(2);
@@ -151,7 +148,7 @@ static void parse(int argc, char **argv, struct arguments *ret)
 
 /* ---- what both ways begin with ---- */
 
-/* What runs shall go on with what it was opened with. */
+/* Jobs that run shall go on with what they were opened with, whoever comes first when the one before has been killed. */
 static void keep_commit(struct bucket_options *options)
 {
 	static char commit[80];
@@ -162,7 +159,7 @@ static void keep_commit(struct bucket_options *options)
 		bucket.arguments.option[options->n++] = (struct bucket_option){"commit", commit};
 }
 
-static void open_place(bool is_again)
+static void open_place(void)
 {
 	struct diag diag = {""};
 	const struct arguments *arguments = &bucket.arguments;
@@ -172,7 +169,7 @@ static void open_place(bool is_again)
 	    bucket_options_check(&arguments->options, bucket.url.ops, &diag) ||
 	    key_scope_of(bucket.url.path, &lister->scope, &diag) || http_prepare(&diag))
 		fatal(&diag);
-	if (is_again)
+	if (!arguments->is_list)
 		keep_commit(&bucket.arguments.options);
 	lister->url = &bucket.url;
 	if (http_new(&lister->http))
@@ -279,16 +276,22 @@ static void supplant(int fd)
 {
 	const struct bucket_head yield = {.magic = BUCKET_MAGIC, .kind = BUCKET_YIELD};
 	struct pollfd gone = {.fd = fd};
+	struct bucket_news news;
 	struct diag diag = {""};
+	ssize_t n;
 
-	open_place(true);
+	open_place();
 	if (lister_try(&bucket.lister, &diag))
 		fatal(&diag);
-	if (send(fd, &yield, sizeof(yield), MSG_NOSIGNAL) != sizeof(yield))
-		return;
+	(void)!send(fd, &yield, sizeof(yield), MSG_NOSIGNAL); /* if not, it has hung up */
 	/* It hangs up behind its listing, however long that is: the job waits no longer than it wants to. */
 	while (poll(&gone, 1, -1) < 0 && errno == EINTR)
 		;
+	n = recv(fd, &news, sizeof(news), MSG_DONTWAIT);
+	if (n < 0 && errno == ECONNRESET) /* before it read us: it may have said why */
+		n = recv(fd, &news, sizeof(news), MSG_DONTWAIT);
+	if (n == sizeof(news) && news.magic == BUCKET_MAGIC && news.what == BUCKET_REFUSED)
+		main_fail("%.*s", (int)sizeof(news.text) - 1, news.text);
 }
 
 /* The lock of the folder. Another access-bucket that serves it with our credentials is as good; one that begins or ends is
@@ -428,6 +431,7 @@ static void serve(void)
 	struct tree *tree = NULL;
 	struct diag diag = {""};
 	struct door *door = NULL;
+	bool is_over;
 	int r;
 
 	if (tree_open(bucket.folder_fd, &tree, &diag))
@@ -446,10 +450,11 @@ static void serve(void)
 	leave_terminal();
 	log_line(LOG_LEVEL_INFO, "serves", "url=\"%s\"", BASE_QUOTED(bucket.url.place, 256));
 	say_good();
-	door_serve(door);
+	is_over = door_serve(door);
 	/* The note stays: what is in data has no bytes, whoever looks. */
 	unlinkat(bucket.folder_fd, BUCKET_KEYS, 0);
-	unlinkat(bucket.folder_fd, BUCKET_COMMIT, 0);
+	if (is_over)
+		unlinkat(bucket.folder_fd, BUCKET_COMMIT, 0);
 	unlinkat(bucket.folder_fd, BUCKET_SOCKET, 0);
 	door_free(door);
 	log_line(LOG_LEVEL_INFO, "ends", "url=\"%s\"", BASE_QUOTED(bucket.url.place, 256));
@@ -484,7 +489,7 @@ int main(int argc, char **argv)
 	if (bucket.arguments.is_list) {
 		prctl(PR_SET_DUMPABLE, 0);
 		log_init("access-bucket", LOG_LEVEL_ERROR);
-		open_place(false);
+		open_place();
 		print_list();
 	}
 	close_range(3, ~0U, 0); /* the job's */
@@ -494,7 +499,7 @@ int main(int argc, char **argv)
 	find_keys();
 	lock_folder();
 	if (!bucket.url.ops)
-		open_place(bucket.arguments.is_again);
+		open_place();
 	serve();
 	_exit(0); /* with the other thread, wherever that is */
 }

@@ -58,6 +58,7 @@ struct door {
 	LIST_HEAD(, guest) guests;
 	unsigned n_guests;
 	bool is_ending;
+	bool is_over;     /* nobody goes on with what was opened */
 	bool is_yielding; /* to another access-bucket, when no listing is under way */
 	bool is_wanted;   /* a listing was asked for, and has not ended */
 	bool is_refused;  /* its credentials, by the last listing that says anything of them */
@@ -242,8 +243,10 @@ static void tell_all(struct door *door)
 		errand_list(door->place.errand);
 	}
 	/* With other credentials, or another URL, it is another's turn. */
-	if (was_refused && !is_asked && !has_jobs)
+	if (was_refused && !is_asked && !has_jobs) {
 		door->is_ending = true;
+		door->is_over = door->state.error == -EACCES || door->state.error == -ENOENT;
+	}
 }
 
 static void on_errand(struct door *door)
@@ -416,7 +419,7 @@ static void look_around(struct door *door)
 	else if (!door->idle_ns)
 		door->idle_ns = now_ns;
 	else if (now_ns - door->idle_ns >= door->place.keep_ns)
-		door->is_ending = true;
+		door->is_ending = door->is_over = true;
 	if (now_ns - door->log_ns >= DOOR_LOG_NS) {
 		door->log_ns = now_ns;
 		if (fstat(door->place.log_fd, &stat) == 0 && stat.st_size > DOOR_MOST_LOG &&
@@ -443,7 +446,7 @@ static void on_event(struct door *door, const struct epoll_event *event)
 	}
 }
 
-void door_serve(struct door *door)
+bool door_serve(struct door *door)
 {
 	struct epoll_event event[64];
 	struct fetch_counts counts;
@@ -475,6 +478,7 @@ void door_serve(struct door *door)
 		 (unsigned long long)counts.slow, (unsigned long long)counts.hastened,
 		 (unsigned long long)counts.changed, (unsigned long long)counts.failed,
 		 counts.limit);
+	return door->is_over && !door->is_yielding;
 }
 
 static int add(struct door *door, int fd, void *tag)

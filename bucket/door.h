@@ -18,6 +18,6 @@ struct door_place {
 
 /* listen_fd is the door's. 0, negative errno. */
 int door_new(const struct door_place *place, struct door **ret);
-/* Until there is no reason to stay. */
-void door_serve(struct door *door);
+/* Until there is no reason to stay. Have all jobs gone, or is what was opened no longer there? Then nobody goes on with it. */
+bool door_serve(struct door *door);
 void door_free(struct door *door);

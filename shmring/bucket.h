@@ -9,7 +9,7 @@
  *	FOLDER/oneaccess-bucket   the note: a struct bucket_note, and the URL behind it; it stays when access-bucket has ended
  *	FOLDER/socket             SOCK_SEQPACKET, where access-bucket listens
  *	FOLDER/keys               32 bytes: url_keys() (base/url.h) of the access-bucket that listens; zeros where it is refused
- *	FOLDER/commit             of a data set that has commits: the one that it reads
+ *	FOLDER/commit             of a data set that has commits: the one that is read, until no job is left
  *	FOLDER/data/              a placeholder for each object: a sparse file of the object's size, whose time of change
  *	                          is the object's tag. It has no bytes and is never read: readers open it with O_PATH.
  *

@@ -396,7 +396,7 @@ class ServeTest(unittest.TestCase):
             self.assertNotIn(b"new", (self.work / "folder" / kept).read_bytes().replace(b"renewed", b""))
 
     def test_commits(self):
-        """Who takes another's place, or comes again for a job that runs, reads the commit that was found first."""
+        """Who takes another's place, or comes when one was ended beside its jobs, reads the commit that was found first."""
         self.fill()
         commit = self.work / "folder" / "commit"
         self.start("/set/", "token=a", HF_TOKEN="a", PLAIN_COMMIT="first")
@@ -404,15 +404,24 @@ class ServeTest(unittest.TestCase):
         self.start("/set/", "token=b", HF_TOKEN="b", PLAIN_COMMIT="second")
         self.assertNotEqual(self.pid(), was)
         self.assertEqual(commit.read_text(), "first")
-        for again, found in (("--again", "first"), ("--keep=1", "second")):
+        for signal in (9, 15):
             was = self.pid()
-            os.kill(was, 9)
+            os.kill(was, signal)
             while self.pid() == was:
                 time.sleep(0.01)
-            subprocess.run([PROGRAM, again, self.folder, self.server.url + "/set/", "token=b"], check=True, timeout=PATIENCE,
-                           env=os.environ | {"HF_TOKEN": "b", "PLAIN_COMMIT": "second"})
-            self.assertEqual(commit.read_text(), found)
+            self.start("/set/", "token=b", HF_TOKEN="b", PLAIN_COMMIT="second")
+            self.assertEqual(commit.read_text(), "first")
+        # With the last job it goes, and where the store has it no more.
         self.wait_end()
+        self.start("/set/", keep=1, PLAIN_COMMIT="second")
+        with open(self.folder + "/log", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        self.assertFalse(commit.exists())
+        self.server.gone = 404
+        self.start("/set/", PLAIN_COMMIT="third")
+        self.assertEqual(self.peer(Job(self.folder)).wait()[0], REFUSED)
+        with open(self.folder + "/log", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
         self.assertFalse(commit.exists())
 
     def test_refused_credentials(self):
@@ -516,10 +525,10 @@ class ServeTest(unittest.TestCase):
         self.assertEqual((what, text[:19]), (REFUSED, "too many processes "))
         self.assertTrue(self.peer(Reader(self.folder)).ends())
         more = [Peer(self.folder) for _ in range(64 + 1)]
-        while not select.select([more[-1].socket], [], [], 0)[0]:
-            time.sleep(0.01)
+        self.assertTrue(select.select([more[-1].socket], [], [], PATIENCE)[0])
         self.assertEqual(more[-1].socket.recv(1024)[8:12], struct.pack("<I", REFUSED))
         self.assertTrue(more[-1].ends())
+        self.assertIn("too many processes", self.start("/set", code=1, HF_TOKEN="other"))
         for peer in more:
             peer.close()
         self.closing.pop(1).close()
