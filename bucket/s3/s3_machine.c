@@ -51,8 +51,9 @@ static int authorize(struct http_request *request, struct diag *diag)
 
 	if (path && *path)
 		r = bearer_read(path, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token, diag);
-	else if (said && *said)
-		r = bearer_copy(said, "AWS_CONTAINER_AUTHORIZATION_TOKEN", &token, diag);
+	else if (said && *said && (r = bearer_copy(said, "it", &token, diag)) == -EINVAL)
+		r = diag_fail(diag, r,
+			      "AWS_CONTAINER_AUTHORIZATION_TOKEN is not in printable characters");
 	if (r && r != -ENOMEM)
 		return -EACCES;
 	if (!r && token)
