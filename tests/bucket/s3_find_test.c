@@ -302,6 +302,7 @@ START_TEST(web_identities)
 	refused(NULL, "the token of the web identity ");
 	write_file("token", "  \n");
 	refused(NULL, "has no token in it");
+	refused(NULL, "/token\": it is empty");
 	write_file("token", "a.b-c=\n");
 	setenv("AWS_ROLE_SESSION_NAME", "pod", 1);
 	found(NULL, "ASIASTS", "hushSTS", "TOKENSTS", "AWS_WEB_IDENTITY_TOKEN_FILE");
