@@ -187,6 +187,16 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 
 #define PARAM_MARK "\xef\xbb\xbf" /* the byte order mark that some editors begin a file with */
 
+/* Does the value go on as a comment would? What has the name has none. */
+static bool has_comment(const char *assignment)
+{
+	const char *at = strchr(assignment, '=');
+
+	while (at && (at = strchr(at, '#')) && !isspace((unsigned char)at[-1]))
+		at++;
+	return at != NULL;
+}
+
 static int read_lines(struct param *param, FILE *file, const char *path, struct diag *diag)
 {
 	_cleanup_free_ char *line = NULL;
@@ -204,7 +214,7 @@ static int read_lines(struct param *param, FILE *file, const char *path, struct 
 		if (!*start || *start == '#' || param_set(param, start, &why) == 0)
 			continue;
 		return diag_fail(diag, PARAM_E_BAD, "%s:%u: %s%s", path, number, why.text,
-				 strchr(start, '#') ? "; a comment is a line of its own" : "");
+				 has_comment(start) ? "; a comment is a line of its own" : "");
 	}
 	if (ferror(file)) {
 		int r = -errno;

@@ -235,6 +235,18 @@ START_TEST(a_comment_behind_a_value_is_told_of)
 }
 END_TEST
 
+START_TEST(no_other_mistake_is_told_as_one_of_comments)
+{
+	static const char *const lines[] = {"memory # = 1G\n", "memory = 1G#\n"};
+	struct diag diag = {""};
+	struct param param;
+	char path[32];
+
+	ck_assert_int_eq(read_text(&param, lines[_i], strlen(lines[_i]), &diag, path), PARAM_E_BAD);
+	ck_assert_msg(!strstr(diag.text, "comment"), "%s", diag.text);
+}
+END_TEST
+
 START_TEST(strange_files)
 {
 	_cleanup_free_ char *text = malloc(1 << 20);
@@ -281,6 +293,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_file_is_read);
 	tcase_add_test(tcase, a_file_s_mistake_has_its_line);
 	tcase_add_test(tcase, a_comment_behind_a_value_is_told_of);
+	tcase_add_loop_test(tcase, no_other_mistake_is_told_as_one_of_comments, 0, 2);
 	tcase_add_test(tcase, strange_files);
 	tcase_add_test(tcase, help_lists_them_all);
 }
