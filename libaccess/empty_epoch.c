@@ -5,6 +5,7 @@
  * left is less than a batch and dropped. The next one would have none either, and whoever waits for a batch would
  * wait for ever; so the stream fails and says what became of the samples. Of a number of epochs that was asked for
  * all must be so: one without a sample may be a mishap of its time, or of what was drawn for it, and the end comes by itself.
+ * A job that was resumed had some before, as far as is known here.
  *
  * A rank sees its own samples alone, which may be few, and its steps are the other ranks' too: it fails
  * where all samples of the job's epochs are known to be bad. A call that has no time to ask for that goes on.
@@ -33,7 +34,8 @@ bool empty_epoch_note(struct oa_stream *stream, uint64_t dropped)
 	    .filtered_before = stream->stats.filtered,
 	};
 	return progress->delivered == 0 && empty->skipped + empty->filtered > 0 &&
-	       (!epochs || (stream->stats.samples == 0 && progress->epoch + 1 >= epochs));
+	       (!epochs || (progress->is_whole && stream->stats.samples == 0 &&
+			    progress->epoch + 1 >= epochs));
 }
 
 /* ---- in words ---- */

@@ -99,6 +99,7 @@ int progress_begin(struct progress *progress, const struct token *token)
 	if (token)
 		progress_take_token(progress, token);
 	progress->has_begun = true;
+	progress->is_whole = !token;
 	progress_enter_epoch(progress);
 	progress->left = progress_left(progress);
 	if (course->permutation.n > 0 &&

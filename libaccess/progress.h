@@ -29,6 +29,7 @@ struct progress {
 	/* What was not taken, but for the cursor's chunk; of ranks, what their steps leave. A fixed plan has none. */
 	struct entry_rest rest;
 	bool has_begun;
+	bool is_whole;    /* it began where the job does, without a token */
 	uint64_t n_ended; /* epochs that ended since the stream was opened */
 	bool has_ended;   /* all of them are delivered */
 	/* Fixed plans have these instead of a rest: in the epoch's order, the place up to which

@@ -487,6 +487,38 @@ START_TEST(nothing_left_is_an_error)
 }
 END_TEST
 
+/* Of the other epochs nothing is known here: it comes to its end, as one that goes on does. */
+START_TEST(nothing_left_behind_a_token_is_none)
+{
+	struct oa_options options = options_of(OA_BAD_SKIP, orders[_i], 2);
+	struct oa_client *client;
+	struct oa_stream *stream;
+	void *token;
+	size_t size;
+
+	options.dataset = spoilt("all-good", 24);
+	options.batch = 24;
+	rig_start("workers=2", "chunk=8", NULL);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	oa_release(trainee_next(stream));
+	ck_assert_int_eq(oa_state(stream, NULL, &size), -ENOBUFS);
+	token = malloc(size);
+	ck_assert_int_eq(oa_state(stream, token, &size), 0);
+	oa_close(stream);
+	options.pipeline = "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[8,8]},"
+			   "{\"op\":\"filter\",\"min_width\":64}]";
+	options.token = token;
+	options.token_size = size;
+	stream = rig_open(client, &options);
+	assert_gives_nothing(stream, OA_E_END);
+	oa_close(stream);
+	free(token);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* Takes what is ready, so that what is left of it lies half consumed in the stream. Samples that came. */
 static unsigned take_all(struct oa_stream *stream)
 {
@@ -730,6 +762,8 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, nothing_good_in_all_epochs_is_an_error, 0,
 			    (int)BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, nothing_left_is_an_error, 0, BASE_ARRAY_LEN(orders));
+	tcase_add_loop_test(tcase, nothing_left_behind_a_token_is_none, 0,
+			    (int)BASE_ARRAY_LEN(orders));
 	tcase_add_loop_test(tcase, counts_outlive_accessd, 0, 2 * BASE_ARRAY_LEN(orders));
 	tcase_add_test(tcase, a_restart_loses_nothing);
 	tcase_add_test(tcase, a_list_outlives_all);
