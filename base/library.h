@@ -29,7 +29,7 @@ static inline const char *library_load(const char *file, const struct library_na
 /* Folder of the running program, without the last '/'; "" where that is not known. */
 void library_own_folder(char *ret);
 /* A program or module that comes with this one: the first path to it of which is_there() says so, in the folder that is
- * named ($ACCESS_LIBEXEC, where that may be believed; or NULL), beside the running program, in the libexec of its build
- * tree, wheel or other prefix, where all was installed. false: there is none. */
+ * named ($ACCESS_LIBEXEC, where that may be believed; or NULL), beside the running program, in the libexec of its wheel
+ * or other prefix, or of its build tree, where all was installed. false: there is none. */
 bool library_find_own(const char *file, const char *named, bool (*is_there)(const char *path),
 		      char *ret);
