@@ -6,6 +6,7 @@
  */
 
 #include "base/little.h"
+#include "base/zip.h"
 #include "storage/index.h"
 #include "storage/oads.h"
 #include "tests/storage/bucket_fake.h"
@@ -127,6 +128,59 @@ static void make_tar_below(void)
 {
 	ck_assert_int_eq(mkdirat(tree.fd, "real/train", 0700), 0);
 	make_tar_at("train/", 2);
+}
+
+static void put_zip_entry(struct shard_bytes *to, bool is_header, unsigned method, uint32_t size,
+			  const char *name)
+{
+	uint8_t entry[ZIP_ENTRY] = {'P', 'K', is_header ? 3 : 1, is_header ? 4 : 2};
+	uint8_t *both = entry + (is_header ? 4 : 6);
+
+	both[0] = 20;
+	both[4] = (uint8_t)method;
+	little_put_32(both + 14, size);
+	little_put_32(both + 18, size);
+	little_put(both + 22, strlen(name), 2);
+	shard_put(to, entry, is_header ? ZIP_HEADER : ZIP_ENTRY);
+	shard_put(to, name, strlen(name));
+}
+
+/* What is called deflated is noise, too: nobody unpacks it here. */
+static void make_zip_of(unsigned method)
+{
+	uint8_t end[ZIP_END] = {'P', 'K', 5, 6};
+	struct shard_bytes shard, directory;
+	char name[64];
+
+	shard_bytes_init(&shard, 8 << 20);
+	shard_bytes_init(&directory, 1 << 16);
+	for (unsigned i = 0; i < 120; i++) {
+		const uint32_t size = i * 997 % 90000, at = (uint32_t)shard.size; /* one is empty */
+
+		snprintf(name, sizeof(name), "c%u/%03u.jpg", i % 3, i);
+		put_zip_entry(&shard, true, method, size, name);
+		put_noise(&shard, name, size);
+		put_zip_entry(&directory, false, method, size, name);
+		little_put_32(directory.data + directory.size - strlen(name) - 4, at);
+	}
+	little_put(end + 8, 120, 2);
+	little_put(end + 10, 120, 2);
+	little_put_32(end + 12, (uint32_t)directory.size);
+	little_put_32(end + 16, (uint32_t)shard.size);
+	shard_put(&shard, directory.data, directory.size);
+	shard_put(&shard, end, sizeof(end));
+	shard_bytes_fini(&directory);
+	write_shard("a.zip", &shard);
+}
+
+static void make_zip(void)
+{
+	make_zip_of(ZIP_STORED);
+}
+
+static void make_zip_deflated(void)
+{
+	make_zip_of(ZIP_DEFLATED);
 }
 
 static void make_tfrecord(void)
@@ -539,6 +593,8 @@ static const struct {
     {"bagz", make_bagz, "/a.bag"},
     {"arrayrecord", make_arrayrecord, "/a.array_record"},
     {"beton", make_beton, "/a.beton"},
+    {"zip", make_zip, "/a.zip"},
+    {"zip, deflated", make_zip_deflated, "/a.zip"},
     {"manifest", make_manifest, "/all.csv"},
     {"npy", make_npy, "/a.npy"},
     {"records", make_records, "/a.bin?record=64"},
