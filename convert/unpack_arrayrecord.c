@@ -341,6 +341,8 @@ static int unpack_records(struct unpack_array *array, const struct riegeli_chunk
 			r = UNPACK_E_DAMAGED;
 	}
 	for (uint64_t i = 0; i < chunk->records && !r; i++) {
+		if (at == sizes)
+			return UNPACK_E_DAMAGED;
 		n = varint_read(array->sizes.bytes + at, sizes - at, &size);
 		at += n;
 		if (n == 0 || size > chunk->written - sum)
