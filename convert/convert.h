@@ -84,13 +84,15 @@ void convert_unpack_remove(struct convert_unpacked *unpacked);
 enum { /* its exit statuses, beside 0 */
        UNPACK_E_DAMAGED = 2,
        UNPACK_E_CUT,
-       UNPACK_E_READ, /* or there is no memory */
+       UNPACK_E_READ,
        UNPACK_E_WRITE,
        UNPACK_E_SANDBOX,
        UNPACK_E_WINDOW, /* zstd: larger than one may be here */
        UNPACK_E_PLAIN,  /* ArrayRecord, zip: nothing is to be unpacked */
        UNPACK_E_KIND,   /* ArrayRecord: by something else than zstd */
        UNPACK_E_LARGE,  /* ArrayRecord: a record takes more memory than there may be */
+       UNPACK_E_MEMORY,
+       UNPACK_E_LARGE_FILE, /* zip: more than a job unpacks */
 };
 struct unpack_pipe {
 	bool (*read)(struct unpack_pipe *pipe); /* what follows; in_bytes 0: the end */

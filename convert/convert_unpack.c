@@ -314,6 +314,9 @@ static int judge(struct unpack *unpack, unsigned slot, int status)
 	    [UNPACK_E_WRITE] =
 		"cannot be unpacked beside the target: is the disk full? it takes as "
 		"much as all shards unpacked",
+	    [UNPACK_E_MEMORY] = "takes more memory to be unpacked than may be taken for it, or "
+				"than there is: give it unpacked (a zip: written with zip -0)",
+	    [UNPACK_E_LARGE_FILE] = "has a file of more than 1 GiB; no sample may have",
 	    [UNPACK_E_SANDBOX] = "cannot be unpacked in a sandbox (seccomp)",
 	    [UNPACK_E_WINDOW] = "needs a window over 128 MiB: unpack it by zstd -d --long=31",
 	    [UNPACK_E_KIND] = "is transposed, or compressed by another way than zstd: write it "

@@ -305,7 +305,7 @@ static int take_sizes(struct unpack_array *array, bool is_packed, size_t *ret)
 	if (!is_packed) {
 		*ret = (size_t)packed;
 		return reserve(&array->sizes, packed) ? take_data(array, array->sizes.bytes, packed)
-						      : UNPACK_E_READ;
+						      : UNPACK_E_MEMORY;
 	}
 	rest = array->left - packed;
 	array->left = packed; /* the frame is to end there */
@@ -313,7 +313,7 @@ static int take_sizes(struct unpack_array *array, bool is_packed, size_t *ret)
 	if (!r && (bytes == 0 || bytes > MOST_SIZES))
 		r = UNPACK_E_DAMAGED;
 	if (!r && !reserve(&array->sizes, bytes))
-		r = UNPACK_E_READ;
+		r = UNPACK_E_MEMORY;
 	unpack_frame_begin(&array->frame);
 	r = r ? r : take_unpacked(array, array->sizes.bytes, bytes);
 	r = r ? r : end_frame(array);
@@ -426,7 +426,7 @@ static int unpack_all(struct unpack_array *array)
 int unpack_arrayrecord(struct unpack_pipe *pipe)
 {
 	struct unpack_array array = {.pipe = pipe};
-	int r = UNPACK_E_READ;
+	int r = UNPACK_E_MEMORY;
 
 	unpack_frame_new(&array.frame);
 	if (array.frame.context)

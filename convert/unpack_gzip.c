@@ -8,6 +8,11 @@
 
 #define GZIP_OR_ZLIB (MAX_WBITS + 32)
 
+static int why_not(int error)
+{
+	return error == Z_MEM_ERROR ? UNPACK_E_MEMORY : UNPACK_E_DAMAGED;
+}
+
 /* What was read. *is_whole: a member has ended, and none begun. 0 or UNPACK_E_.... */
 static int unpack_some(struct unpack_pipe *pipe, z_stream *stream, bool *is_whole)
 {
@@ -31,7 +36,7 @@ static int unpack_some(struct unpack_pipe *pipe, z_stream *stream, bool *is_whol
 		stream->avail_out = (uInt)sizeof(pipe->out);
 		r = inflate(stream, Z_NO_FLUSH);
 		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-			return UNPACK_E_DAMAGED;
+			return why_not(r);
 		*is_whole = r == Z_STREAM_END;
 		if (!pipe->write(pipe, sizeof(pipe->out) - stream->avail_out))
 			return UNPACK_E_WRITE;
@@ -46,7 +51,7 @@ int unpack_gzip(struct unpack_pipe *pipe)
 	int r = 0;
 
 	if (inflateInit2(&stream, GZIP_OR_ZLIB) != Z_OK)
-		return UNPACK_E_READ;
+		return UNPACK_E_MEMORY;
 	while (!r) {
 		if (!pipe->read(pipe))
 			r = UNPACK_E_READ;
@@ -91,7 +96,7 @@ int unpack_raw_step(struct unpack_raw *raw, struct unpack_piece *piece)
 	piece->made = piece->room - stream->avail_out;
 	raw->crc = (uint32_t)crc32_z(raw->crc, piece->to, piece->made);
 	raw->has_ended = r == Z_STREAM_END;
-	return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR ? 0 : UNPACK_E_DAMAGED;
+	return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR ? 0 : why_not(r);
 }
 
 void unpack_raw_free(struct unpack_raw *raw)

@@ -114,8 +114,10 @@ static int inflate_some(struct unpack_zip *zip, const uint8_t *from, size_t byte
 	do {
 		r = unpack_raw_step(&zip->raw, &piece);
 		*size += piece.made;
-		if (r || *size > ZIP_MOST_FILE)
-			return UNPACK_E_DAMAGED;
+		if (r)
+			return r;
+		if (*size > ZIP_MOST_FILE)
+			return UNPACK_E_LARGE_FILE;
 		if (!put(zip, plain, piece.made))
 			return UNPACK_E_WRITE;
 		piece.from += piece.taken;
@@ -206,7 +208,7 @@ static int on_file(void *arg, const struct scan_record *record)
 	else if (header.method == ZIP_DEFLATED)
 		zip->result = inflate_file(zip, at + header.bytes, end, &header);
 	if (!zip->result && !remember(zip, header_at, (uint32_t)(zip->to - data), record->key))
-		zip->result = UNPACK_E_READ;
+		zip->result = UNPACK_E_MEMORY;
 	return zip->result ? ZIP_E_ENDS : 0;
 }
 
@@ -283,7 +285,7 @@ static int unpack_files(struct unpack_zip *zip)
 int unpack_zip(struct unpack_pipe *pipe)
 {
 	struct unpack_zip zip = {.pipe = pipe};
-	int r = UNPACK_E_READ;
+	int r = UNPACK_E_MEMORY;
 
 	unpack_raw_new(&zip.raw);
 	if (zip.raw.stream)

@@ -9,9 +9,14 @@
 
 static int why_not(size_t error)
 {
-	return ZSTD_getErrorCode(error) == ZSTD_error_frameParameter_windowTooLarge
-		   ? UNPACK_E_WINDOW
-		   : UNPACK_E_DAMAGED;
+	switch (ZSTD_getErrorCode(error)) {
+	case ZSTD_error_frameParameter_windowTooLarge:
+		return UNPACK_E_WINDOW;
+	case ZSTD_error_memory_allocation:
+		return UNPACK_E_MEMORY;
+	default:
+		return UNPACK_E_DAMAGED;
+	}
 }
 
 static int unpack_frames(struct unpack_pipe *pipe, ZSTD_DStream *stream)
@@ -43,7 +48,7 @@ static int unpack_frames(struct unpack_pipe *pipe, ZSTD_DStream *stream)
 int unpack_zstd(struct unpack_pipe *pipe)
 {
 	ZSTD_DStream *stream = ZSTD_createDStream();
-	const int r = stream ? unpack_frames(pipe, stream) : UNPACK_E_READ;
+	const int r = stream ? unpack_frames(pipe, stream) : UNPACK_E_MEMORY;
 
 	ZSTD_freeDStream(stream);
 	return r;
