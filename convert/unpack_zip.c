@@ -123,7 +123,15 @@ static int inflate_some(struct unpack_zip *zip, const uint8_t *from, size_t byte
 		piece.from += piece.taken;
 		piece.size -= piece.taken;
 	} while (!zip->raw.has_ended && piece.made == piece.room);
-	return 0;
+	return piece.size > 0 ? UNPACK_E_DAMAGED : 0;
+}
+
+/* Is it what the header says, as far as that does? */
+static bool is_as_said(const struct unpack_zip *zip, const struct zip_header *header, uint64_t size)
+{
+	return header->flags & ZIP_FLAG_LATER ||
+	       (zip->raw.crc == header->crc &&
+		(header->size == UINT32_MAX || header->size == size));
 }
 
 static int inflate_file(struct unpack_zip *zip, uint64_t at, uint64_t end,
@@ -143,9 +151,8 @@ static int inflate_file(struct unpack_zip *zip, uint64_t at, uint64_t end,
 	}
 	if (r)
 		return r;
-	return zip->raw.has_ended && (header->flags & ZIP_FLAG_LATER || zip->raw.crc == header->crc)
-		   ? 0
-		   : UNPACK_E_DAMAGED;
+	return zip->raw.has_ended && at == end && is_as_said(zip, header, size) ? 0
+										: UNPACK_E_DAMAGED;
 }
 
 static bool put_header(struct unpack_zip *zip, const char *name)

@@ -850,13 +850,22 @@ class Zip(ShardsCase):
         for (pictures, labels), (of_tar, of_classes) in zip(self.batches(f"{archives}?folder=set/train"), self.batches(self.work / "archives.tar"), strict=True):
             numpy.testing.assert_array_equal(pictures, of_tar)
             numpy.testing.assert_array_equal(labels, of_classes)
+
+    def test_what_is_damaged_is_not_converted(self):
+        """A wrong CRC-32, a wrong size, and an archive by a picture's name, of which its first file is not taken for the picture."""
         file = self.of_data("convert-cut.zip", zipfile.ZIP_DEFLATED)
-        data = bytearray(file.read_bytes())
-        data[14] ^= 1
-        file.write_bytes(data)
-        convert = subprocess.run([support.BUILD / "tools/access-ctl", "convert", file, self.work / "cut.oads"], stderr=subprocess.PIPE, text=True)
-        self.assertEqual(convert.returncode, 1, convert.stderr)
-        self.assertIn('"convert-cut.zip" is damaged', convert.stderr)
+        good = file.read_bytes()
+        within = self.archive("within.zip", self.tree("within"), method=zipfile.ZIP_DEFLATED)
+        with zipfile.ZipFile(self.work / "of-zip.zip", "w") as archive:
+            archive.writestr("a/1.jpg", within.read_bytes())
+        for at, data in (14, good), (22, good), (None, (self.work / "of-zip.zip").read_bytes()):
+            data = bytearray(data)
+            if at:
+                data[at] ^= 1
+            file.write_bytes(data)
+            convert = subprocess.run([support.BUILD / "tools/access-ctl", "convert", file, self.work / "cut.oads"], stderr=subprocess.PIPE, text=True)
+            self.assertEqual(convert.returncode, 1, (at, convert.stderr))
+            self.assertIn('"convert-cut.zip" is damaged', convert.stderr)
 
     def test_bad_samples(self):
         """One that is damaged is named."""
