@@ -99,6 +99,7 @@ struct unpack_pipe {
 	bool (*write)(struct unpack_pipe *pipe, size_t bytes);
 	uint64_t bytes; /* of the whole */
 	uint64_t at;
+	size_t most; /* bytes that are read at once; 0: as many as there is room for */
 	size_t in_bytes;
 	uint8_t in[1 << 16], out[1 << 18];
 };

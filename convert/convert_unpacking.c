@@ -18,10 +18,11 @@
 
 static bool unpack_read(struct unpack_pipe *pipe)
 {
+	const size_t most = pipe->most ? pipe->most : sizeof(pipe->in);
 	ssize_t got;
 
 	do
-		got = pread(0, pipe->in, sizeof(pipe->in), (off_t)pipe->at);
+		got = pread(0, pipe->in, most, (off_t)pipe->at);
 	while (got < 0 && errno == EINTR);
 	pipe->in_bytes = got > 0 ? (size_t)got : 0;
 	pipe->at += pipe->in_bytes;

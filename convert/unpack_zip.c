@@ -5,7 +5,8 @@
  * says its scan; where that finds something wrong, or nothing deflated, it stays as it is, and who reads it says what is wrong.
  *
  * The sizes of what is unpacked are known behind it, so they stand in the directory alone, with the places of the files as
- * Zip64 has them.
+ * Zip64 has them. The archive is scanned three times: whether it is good, for the files, and for their names once more, of
+ * which none is in memory.
  */
 
 #include "convert/convert.h"
@@ -16,6 +17,7 @@
 
 #define ZIP_VERSION 45                    /* that is needed to read Zip64 */
 #define ZIP_EXTRA 12                      /* bytes: of an entry, the place of its file */
+#define ZIP_AHEAD SIZE_MAX                /* of files' bytes: as many as there is room for */
 #define ZIP_MOST_FILE (UINT32_C(1) << 30) /* as jobs unpack */
 
 enum { ZIP_E_ENDS = 1000 }; /* of a record, beside what scans say: why is in result */
@@ -26,21 +28,24 @@ struct unpack_zip {
 	bool is_deflated; /* some is */
 	uint64_t to;      /* place of what is written next */
 	size_t filled;    /* bytes of pipe->out */
-	uint8_t *entry;   /* owned; of each file its place (u64), size (u32), name and a NUL */
-	size_t bytes, room;
+	uint32_t *size;   /* owned; of each file that is written */
+	size_t n, room;
+	size_t entries; /* of the directory, as many as are written */
+	uint64_t at;    /* place of the next one's file */
 	int result;
 };
 
 /* ---- bytes ---- */
 
-/* What lies there, as far as it is in memory; NULL: nothing does. */
-static const uint8_t *look(struct unpack_zip *zip, uint64_t at, size_t *ret_bytes)
+/* What lies there, as far as it is in memory, where so many are read at once; NULL: nothing does. */
+static const uint8_t *look(struct unpack_zip *zip, uint64_t at, size_t wanted, size_t *ret_bytes)
 {
 	struct unpack_pipe *pipe = zip->pipe;
 
 	if (at < pipe->at - pipe->in_bytes || at >= pipe->at) {
 		pipe->at = at;
 		pipe->in_bytes = 0;
+		pipe->most = BASE_MIN(wanted, sizeof(pipe->in));
 		if (!pipe->read(pipe) || pipe->in_bytes == 0)
 			return NULL;
 	}
@@ -51,7 +56,7 @@ static const uint8_t *look(struct unpack_zip *zip, uint64_t at, size_t *ret_byte
 static int take(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes)
 {
 	for (size_t some; bytes > 0; bytes -= (uint32_t)some) {
-		const uint8_t *there = look(arg, at, &some);
+		const uint8_t *there = look(arg, at, bytes, &some);
 
 		if (!there)
 			return -EIO;
@@ -92,7 +97,7 @@ static bool put(struct unpack_zip *zip, const void *data, size_t size)
 static int copy(struct unpack_zip *zip, uint64_t at, uint64_t end)
 {
 	for (size_t some; at < end; at += some) {
-		const uint8_t *there = look(zip, at, &some);
+		const uint8_t *there = look(zip, at, ZIP_AHEAD, &some);
 
 		if (!there)
 			return UNPACK_E_READ;
@@ -142,7 +147,7 @@ static int inflate_file(struct unpack_zip *zip, uint64_t at, uint64_t end,
 
 	unpack_raw_begin(&zip->raw);
 	for (size_t some; at < end && !zip->raw.has_ended && !r; at += some) {
-		const uint8_t *there = look(zip, at, &some);
+		const uint8_t *there = look(zip, at, ZIP_AHEAD, &some);
 
 		if (!there)
 			return UNPACK_E_READ;
@@ -164,16 +169,11 @@ static bool put_header(struct unpack_zip *zip, const char *name)
 	return put(zip, header, sizeof(header)) && put(zip, name, size);
 }
 
-static bool remember(struct unpack_zip *zip, uint64_t at, uint32_t size, const char *name)
+static bool remember(struct unpack_zip *zip, uint32_t size)
 {
-	const size_t bytes = 12 + strlen(name) + 1;
-
-	if (!base_grow(&zip->entry, &zip->room, zip->bytes + bytes, 1))
+	if (!base_grow(&zip->size, &zip->room, zip->n + 1, sizeof(*zip->size)))
 		return false;
-	little_put_64(zip->entry + zip->bytes, at);
-	little_put_32(zip->entry + zip->bytes + 8, size);
-	memcpy(zip->entry + zip->bytes + 12, name, bytes - 12);
-	zip->bytes += bytes;
+	zip->size[zip->n++] = size;
 	return true;
 }
 
@@ -201,7 +201,7 @@ static int on_look(void *arg, const struct scan_record *record)
 static int on_file(void *arg, const struct scan_record *record)
 {
 	struct unpack_zip *zip = arg;
-	const uint64_t at = record->at, end = at + record->bytes, header_at = zip->to;
+	const uint64_t at = record->at, end = at + record->bytes;
 	struct zip_header header;
 	uint64_t data;
 
@@ -214,7 +214,7 @@ static int on_file(void *arg, const struct scan_record *record)
 		zip->result = copy(zip, at, end);
 	else if (header.method == ZIP_DEFLATED)
 		zip->result = inflate_file(zip, at + header.bytes, end, &header);
-	if (!zip->result && !remember(zip, header_at, (uint32_t)(zip->to - data), record->key))
+	if (!zip->result && !remember(zip, (uint32_t)(zip->to - data)))
 		zip->result = UNPACK_E_MEMORY;
 	return zip->result ? ZIP_E_ENDS : 0;
 }
@@ -255,38 +255,50 @@ static bool put_end(struct unpack_zip *zip, uint64_t directory, uint64_t n)
 	       put(zip, last, sizeof(last)) && flush(zip);
 }
 
-static int put_directory(struct unpack_zip *zip)
+static int on_entry(void *arg, const struct scan_record *record)
 {
-	const uint64_t directory = zip->to;
-	uint64_t n = 0;
+	struct unpack_zip *zip = arg;
 
-	for (size_t at = 0; at < zip->bytes; n++) {
-		const uint8_t *entry = zip->entry + at;
-		const char *name = (const char *)entry + 12;
+	zip->result = UNPACK_E_READ; /* it has changed */
+	if (zip->entries == zip->n)
+		return ZIP_E_ENDS;
+	zip->result = UNPACK_E_WRITE;
+	if (!put_entry(zip, zip->at, zip->size[zip->entries], record->key))
+		return ZIP_E_ENDS;
+	zip->at += ZIP_HEADER + strlen(record->key) + zip->size[zip->entries++];
+	return 0;
+}
 
-		if (!put_entry(zip, little_64(entry), little_32(entry + 8), name))
-			return UNPACK_E_WRITE;
-		at += 12 + strlen(name) + 1;
-	}
-	return put_end(zip, directory, n) ? 0 : UNPACK_E_WRITE;
+/* All files that are samples. 0, UNPACK_E_..., or of scans. */
+static int scan(struct unpack_zip *zip, int (*record)(void *arg, const struct scan_record *record))
+{
+	const struct scan_shard shard = {.name = "", .bytes = zip->pipe->bytes, .options = ""};
+	const struct scan_reader reader = {.read = take, .arg = zip};
+	struct scan_sink sink = {.record = record, .arg = zip};
+	const int r = scan_shard_run(&scan_zip, &shard, &reader, &sink);
+
+	if (r < 0)
+		return r == -ENOMEM ? UNPACK_E_MEMORY : UNPACK_E_READ;
+	if (r == ZIP_E_ENDS)
+		return zip->result;
+	return r ? UNPACK_E_PLAIN : 0;
 }
 
 static int unpack_files(struct unpack_zip *zip)
 {
-	const struct scan_shard shard = {.name = "", .bytes = zip->pipe->bytes, .options = ""};
-	const struct scan_reader reader = {.read = take, .arg = zip};
-	struct scan_sink sink = {.record = on_look, .arg = zip};
-	int r = scan_shard_run(&scan_zip, &shard, &reader, &sink);
+	uint64_t directory;
+	int r = scan(zip, on_look);
 
-	if (r < 0)
-		return UNPACK_E_READ;
-	if (r || !zip->is_deflated)
+	if (!r && !zip->is_deflated)
 		return UNPACK_E_PLAIN;
-	sink.record = on_file;
-	r = scan_shard_run(&scan_zip, &shard, &reader, &sink);
-	if (r == ZIP_E_ENDS)
-		return zip->result;
-	return r ? UNPACK_E_READ : put_directory(zip);
+	r = r ? r : scan(zip, on_file);
+	directory = zip->to;
+	r = r ? r : scan(zip, on_entry);
+	if (r)
+		return r;
+	if (zip->entries != zip->n)
+		return UNPACK_E_READ;
+	return put_end(zip, directory, zip->n) ? 0 : UNPACK_E_WRITE;
 }
 
 int unpack_zip(struct unpack_pipe *pipe)
@@ -298,6 +310,6 @@ int unpack_zip(struct unpack_pipe *pipe)
 	if (zip.raw.stream)
 		r = unpack_files(&zip);
 	unpack_raw_free(&zip.raw);
-	free(zip.entry);
+	free(zip.size);
 	return r;
 }
