@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include "libaccess/error.h"
+#include "plan/listing.h"
 
 #define PART_NAME 64 /* of a class's name, as much is compared with others and shown */
 #define PART_NEAREST 3
@@ -305,6 +306,26 @@ static int part_weights(struct sampler *sampler)
 	return 0;
 }
 
+/* Fewer may have weight than in the whole dataset. */
+static int part_check_drawable(const struct sampler *sampler, struct diag *diag)
+{
+	uint64_t drawable = listing_drawable(sampler->weights, sampler->n_weights);
+
+	if (!drawable)
+		return error_open(diag,
+				  "options.sampler.weights are 0 for all %llu samples that its "
+				  "ids, classes and split and the pipeline's filter leave: nothing "
+				  "can be drawn",
+				  (unsigned long long)sampler->n_weights);
+	if (sampler->flags & OA_REPLACEMENT || sampler->samples <= drawable)
+		return 0;
+	return error_open(diag,
+			  "options.sampler.samples is %llu, but only %llu of the samples that its "
+			  "ids, classes and split and the pipeline's filter leave have a weight "
+			  "that is not 0: draw fewer, or with OA_REPLACEMENT",
+			  (unsigned long long)sampler->samples, (unsigned long long)drawable);
+}
+
 int part_filter(const struct part *part, struct sampler *sampler, struct diag *diag)
 {
 	bool by_sample = sampler->weights && !sampler->ids;
@@ -332,7 +353,7 @@ int part_filter(const struct part *part, struct sampler *sampler, struct diag *d
 	sampler->n_ids = kept;
 	sampler->n_weights = sampler->weights ? kept : 0;
 	if (kept)
-		return 0;
+		return sampler->weights ? part_check_drawable(sampler, diag) : 0;
 	return error_open(diag, "options.sampler: none of its ids is in its classes and split and "
 				"the pipeline's filter");
 }

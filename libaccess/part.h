@@ -34,7 +34,8 @@ int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 /* After a part_make(): makes the descriptor for OPEN. 0 or negative errno. */
 int part_seal(struct part *part);
 /* For a fixed plan: of the sampler's ids and weights those that are in the part (all of a part's, if it
- * has no ids), in their order; classes and split are spent. 0, OA_E_INVALID with diag, -ENOMEM. */
+ * has no ids), in their order; classes and split are spent. 0, OA_E_INVALID with diag: none, or fewer
+ * with weight than are drawn, or -ENOMEM. */
 int part_filter(const struct part *part, struct sampler *sampler, struct diag *diag);
 /* Its ids, ascending: part->count of them (heap, caller owns). 0 or -ENOMEM. */
 int part_list(const struct part *part, int64_t **ret_ids);

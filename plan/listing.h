@@ -103,6 +103,6 @@ uint64_t listing_drawable(const double *weights, uint64_t count);
  * the order that they have above among each other.
  *
  * The k-th time that a sample comes in an epoch its key's nonce is another function of (seed, epoch,
- * k), so that its random ops differ. 0 or -ENOMEM.
+ * k), so that its random ops differ. 0, -EINVAL: none have weight, or fewer than are drawn, or -ENOMEM.
  */
 int listing_build(const struct listing_spec *spec, uint64_t epoch, struct listing_draft *ret);

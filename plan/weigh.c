@@ -216,14 +216,16 @@ static uint64_t enter_contenders(const struct weigh *weigh, struct contender *re
 
 int weigh_without(const struct weigh *weigh, uint64_t places, uint64_t *ret)
 {
-	_cleanup_free_ struct contender *contenders = malloc(weigh->n * sizeof(*contenders));
-	_cleanup_free_ struct contender *scratch = malloc(weigh->n * sizeof(*scratch));
+	_cleanup_free_ struct contender *contenders = malloc((weigh->n + 1) * sizeof(*contenders));
+	_cleanup_free_ struct contender *scratch = malloc((weigh->n + 1) * sizeof(*scratch));
 	struct contender last;
 	uint64_t n;
 
 	if (!contenders || !scratch)
 		return -ENOMEM;
 	n = enter_contenders(weigh, contenders);
+	if (places == 0 || places > n)
+		return -EINVAL;
 	memcpy(scratch, contenders, n * sizeof(*scratch));
 	last = find(scratch, n, places - 1);
 	for (uint64_t i = 0; i < n; i++)

@@ -13,5 +13,5 @@ struct weigh {
 
 /* places draws, each for itself: ret[i] is a function of (weights, seed, epoch, i). 0 or -ENOMEM. */
 int weigh_with(const struct weigh *weigh, uint64_t places, uint64_t *ret);
-/* places different items, as many as have weight at most, in ascending order. 0 or -ENOMEM. */
+/* places different items, in ascending order. 0, -EINVAL: none, or fewer have weight, or -ENOMEM. */
 int weigh_without(const struct weigh *weigh, uint64_t places, uint64_t *ret);

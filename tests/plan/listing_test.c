@@ -318,6 +318,31 @@ START_TEST(extreme_weights_are_drawn)
 END_TEST
 
 /* Two of four without replacement: how often each is in, and how often it comes first. */
+START_TEST(more_than_have_weight_are_not_drawn)
+{
+	static const double weights[] = {0, 2, 0, 1};
+	static const struct {
+		uint64_t n_ids, samples;
+		int r;
+	} rows[] = {{4, 2, 0},       {4, 3, -EINVAL}, {4, 400, -EINVAL},
+		    {2, 2, -EINVAL}, {1, 1, -EINVAL}, {1, 0, -EINVAL}};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
+		static const int64_t ids[] = {0, 1, 2, 3};
+		struct listing_spec spec = {.n = 4,
+					    .ids = ids,
+					    .n_ids = rows[i].n_ids,
+					    .is_seeded = true,
+					    .weights = weights,
+					    .samples = rows[i].samples};
+		struct listing_draft draft = {0};
+
+		ck_assert_int_eq(listing_build(&spec, 0, &draft), rows[i].r);
+		listing_fini(&draft);
+	}
+}
+END_TEST
+
 START_TEST(draws_without_replacement_follow_the_weights)
 {
 	static const double weights[] = {1, 2, 4, 8};
@@ -650,6 +675,7 @@ int main(void)
 	tcase_add_test(t, draws_are_frozen);
 	tcase_add_test(t, draws_with_replacement_follow_the_weights);
 	tcase_add_test(t, extreme_weights_are_drawn);
+	tcase_add_test(t, more_than_have_weight_are_not_drawn);
 	tcase_add_test(t, draws_without_replacement_follow_the_weights);
 	tcase_add_test(t, a_draw_is_a_function_of_its_place);
 	tcase_add_test(t, a_million_places);

@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 
 import oneaccess as oa
-from oneaccess import _core, choices
+from oneaccess import _core, choices, transforms
 from oneaccess.errors import ArgumentError, StateError
 from support import BUILD, SAMPLES, DaemonCase
 
@@ -227,6 +227,30 @@ class RightTest(Case):
             with self.assertRaises(ArgumentError):
                 loader.choose(ids=[SAMPLES])
             self.check(loader, 1, range(20))
+
+    def test_weights_are_counted_in_the_part_that_remains(self):
+        """Of classes, a split and a filter: by choose() and by the constructor."""
+        ones, filtered = np.ones(SAMPLES), oa.Compose([oa.imagenet_train(16, dtype="uint8"), transforms.Filter(keep=[1])])
+        for pipeline, options in ((PIPELINE, {"split": (0, 0.5, 1)}), (PIPELINE, {"classes": ["class_0001"]}), (filtered, {})):
+            with self.subTest(**options):
+                loader = self.open(pipeline, **SEEDED, **options)
+                _, part, _ = self.epoch(loader)
+                gone = np.ones(SAMPLES)
+                gone[part] = 0
+                few = np.ones(SAMPLES)
+                few[part[5:]] = 0
+                for said, words in (({"weights": ones, "samples": 200}, f"samples is 200, but only {len(part)} of"), ({"weights": few, "samples": 6}, "only 5 of"),
+                                    ({"weights": gone}, f"weights are 0 for all {len(part)} samples"),
+                                    ({"weights": gone, "samples": 50, "replacement": True}, f"weights are 0 for all {len(part)} samples")):
+                    with self.assertRaisesRegex(ArgumentError, words):
+                        loader.choose(**said)
+                    with self.assertRaisesRegex(ArgumentError, words):
+                        len(self.open(pipeline, **SEEDED, **options, **said))
+                self.check(loader, 1, part)
+                loader.choose(weights=few, samples=5)
+                self.check(loader, 2, part[:5])
+                loader.choose(weights=ones)
+                self.check(loader, 3, part)
 
     def test_what_accessd_refuses_changes_nothing(self):
         """None of the ids is of the class; and it is gone for a while."""
