@@ -20,18 +20,25 @@ def numbers(values: Any, letter: str) -> Any:
     """int64 ('q') or double ('d') as memory of one's own: what it was made of may change, as weights do."""
     if values is None:
         return None
+    what = "ids" if letter == "q" else "weights"
     try:
         memory = memoryview(values)
     except TypeError:
         pass
     else:
-        if memory.c_contiguous and memory.format in (letter, "l" if letter == "q" else letter):
+        if memory.ndim == 1 and memory.c_contiguous and memory.format in (letter, "l" if letter == "q" else letter):
             return array.array(letter, memory.tobytes())
     tolist = getattr(values, "tolist", None)
-    values = tolist() if tolist else values
-    if letter == "q" and isinstance(values, (list, tuple)) and any(isinstance(value, bool) for value in values):
+    try:
+        values = list(tolist() if tolist else values)
+    except TypeError:
+        raise ArgumentError(f"{what} is {str(values)[:60]}: give a list or an array of numbers, one for each sample") from None
+    if letter == "q" and any(type(value).__name__ in ("bool", "bool_") for value in values):
         raise ArgumentError(f"ids has booleans: of a mask of {len(values):,} samples give the numbers, as numpy.flatnonzero(mask)")
-    return array.array(letter, values)
+    try:
+        return array.array(letter, values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"{what} is no list of {'whole ' if letter == 'q' else ''}numbers, which has one dimension: {error}") from None
 
 
 class Place(NamedTuple):
@@ -82,17 +89,30 @@ def _check_weights(choice, place):
 
 def made(ids: Iterable[int] | None, weights: Iterable[float] | None, samples: int | None, replacement: bool) -> dict[str, Any]:
     """Options of a stream."""
+    if replacement not in (True, False):
+        raise ArgumentError(f"replacement is {replacement!r}: True or False")
     if weights is None and (samples is not None or replacement):
         raise ArgumentError(f"{'replacement' if samples is None else 'samples'}= goes with weights=, by which is drawn")
     return {"ids": numbers(ids, "q"), "weights": numbers(weights, "d"), "samples": samples, "sampler_flags": REPLACEMENT if replacement else None}
 
 
-def check(choice: Mapping[str, Any], place: Place) -> None:
-    """By the data set and the order that the Loader has."""
+def _count(choice, place):
+    """Samples of an epoch, at most: a part of the data set has fewer."""
+    weights = choice["weights"]
+    if weights is None:
+        return place.n if choice["ids"] is None else len(choice["ids"])
+    return choice["samples"] or (len(weights) if choice["sampler_flags"] else len(weights) - weights.count(0))
+
+
+def check(choice: Mapping[str, Any], place: Place, least: int) -> None:
+    """By the data set and the order that the Loader has. least: samples that an epoch must have."""
     if choice["ids"] is not None:
         _check_ids(choice["ids"], place)
     if choice["weights"] is not None:
         _check_weights(choice, place)
+    count = _count(choice, place)
+    if count < least:
+        raise ArgumentError(f"an epoch has {count:,} samples, fewer than one batch of {least:,}, and drop_last=True leaves it out: choose more")
 
 
 # ---- for others ----

@@ -796,7 +796,7 @@ class Loader:
                 samples = None if samples is None else _counted("samples", samples)
                 choice = choices.made(ids, weights, samples, replacement)
                 place = choices.place_of(self._open().state())
-                choices.check(choice, place)
+                choices.check(choice, place, self.batch_size * self.world_size if self.drop_last else 1)
             except Exception as error:  # others that wait are told
                 failed = error
             if self.world_size > 1 and ranks_of.can_meet(self.world_size):
@@ -840,10 +840,13 @@ class Loader:
 
     def _begin_chosen(self, is_left=False):
         """The next epoch is of the samples that were chosen for it, once the one before has ended or is left. Was there a choice?"""
-        if self._to_come is None or not is_left and self._is_running():
+        if self._to_come is None:
             return False
         begins = self._first_chosen()
         if self.epochs is not None and begins >= self.epochs:
+            self._to_come = None    # there is no such epoch
+            return False
+        if not is_left and self._is_running():
             return False
         before = self._options
         token = None if self._token is None and begins == 0 else self._open().state(begins)
@@ -858,6 +861,8 @@ class Loader:
             self._drop()
             self._options = before
             self._left -= 1
+            if isinstance(error, ArgumentError):
+                self._to_come = None    # it would be refused each time
             raise
         self._options, self._token = after, token and newest
         self._chosen, self._to_come = self._to_come, None

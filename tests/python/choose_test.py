@@ -252,6 +252,40 @@ class RightTest(Case):
                 loader.choose(weights=ones)
                 self.check(loader, 3, part)
 
+    def test_what_are_no_numbers_is_told(self):
+        loader = self.open(**SEEDED)
+        for said, words in ((dict(ids=np.arange(6).reshape(3, 2)), "one dimension"), (dict(ids=np.array(5)), "ids is 5"), (dict(ids=np.arange(5)[:, None]), "one dimension"),
+                            (dict(ids=(number < 5 for number in range(SAMPLES))), "ids has booleans"), (dict(ids=[np.True_, np.False_]), "ids has booleans"),
+                            (dict(ids=np.arange(5.0)), "ids is no list"), (dict(ids=5), "ids is 5"), (dict(ids=[None]), "ids is no list"), (dict(ids="abc"), "ids is no list"),
+                            (dict(ids=np.array([1 << 63], np.uint64)), "ids is no list"), (dict(weights=np.ones((120, 2))), "weights is no list"),
+                            (dict(weights=["a"] * SAMPLES), "weights is no list"), (dict(weights=np.ones(SAMPLES), replacement="no"), "replacement is 'no'")):
+            with self.subTest(words, **{name: str(value)[:20] for name, value in said.items()}):
+                with self.assertRaisesRegex(ArgumentError, words):
+                    loader.choose(**said)
+        self.check(loader, 0, range(SAMPLES))
+
+    def test_a_choice_in_the_middle_is_refused_once(self):
+        """By what is known then; what accessd says of it later is said once, too."""
+        loader = self.open(drop_last=True)
+        next(iter(loader))
+        with self.assertRaisesRegex(ArgumentError, "an epoch has 5 samples, fewer than one batch of 16"):
+            loader.choose(ids=range(5))
+        self.check(loader, 1, range(SAMPLES))
+        loader = self.open(classes=["class_0001"])
+        _, part, _ = self.epoch(loader)
+        next(iter(loader))
+        loader.choose(ids=sorted(set(range(SAMPLES)) - set(part)))
+        with self.assertRaises(ArgumentError):
+            iter(loader)
+        self.assertNotIn("next", loader.state_dict())
+        self.check(loader, 2, part)
+
+    def test_no_choice_is_left_behind_the_last_epoch(self):
+        loader = self.open(epochs=1)
+        for batch in loader:
+            loader.choose(ids=[1])
+        self.assertNotIn("next", loader.state_dict())
+
     def test_what_accessd_refuses_changes_nothing(self):
         """None of the ids is of the class; and it is gone for a while."""
         loader = self.open(classes=["class_0001"])
