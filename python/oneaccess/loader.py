@@ -789,6 +789,7 @@ class Loader:
         the others. Errors: ArgumentError, also beside replay= and refresh=, and for a part of a mix; the epochs' samples then
         stay as they were.
         """
+        self._join()
         with self._lock:
             self._refuse_choice()
             failed = None
@@ -857,7 +858,7 @@ class Loader:
         self._left += 1     # of ranks, a job of another name
         try:
             newest = self._open().state(begins)
-        except BaseException:   # the choice before, at the same place
+        except BaseException as error:  # the choice before, at the same place
             self._drop()
             self._options = before
             self._left -= 1
@@ -990,7 +991,7 @@ class Loader:
                   file=sys.stderr, flush=True)
 
     def _drop(self):
-        stream, self._stream, self._early = self._stream, None, None
+        stream, self._stream, self._early, self._first = self._stream, None, None, None
         if stream is not None:
             self._remember(stream)
             stream.close()
@@ -1226,7 +1227,6 @@ class Loader:
     def load_state_dict(self, state: dict) -> None:
         """Continues from a state of state_dict(), with the next loop. StateError: it does not fit."""
         with self._lock:
-            self._drop()
             self._take_state(state)
             if self.world_size == 1:
                 self._open()
@@ -1238,16 +1238,18 @@ class Loader:
             raise StateError(f"the state is of version {state['oneaccess']}, this package knows"
                              f" {_STATE_VERSION}: upgrade oneaccess")
         try:
-            self._token = base64.b64decode(state["token"], validate=True)
+            token = base64.b64decode(state["token"], validate=True)
         except (ValueError, TypeError):
             raise StateError("the state is damaged: its token is no base64") from None
-        self._begins = state.get("begins")
-        if not (self._begins is None or isinstance(self._begins, int) and 0 <= self._begins < 1 << 63):
-            raise StateError(f"the state is damaged: it begins with epoch {self._begins!r}")
-        self._chosen, self._to_come = choices.read(state.get("chosen")), choices.read(state.get("next"))
-        if self._chosen or self._to_come:
+        begins = state.get("begins")
+        if not (begins is None or isinstance(begins, int) and 0 <= begins < 1 << 63):
+            raise StateError(f"the state is damaged: it begins with epoch {begins!r}")
+        chosen, to_come = choices.read(state.get("chosen")), choices.read(state.get("next"))
+        if chosen or to_come:
             self._refuse_choice()
-        self._options = self._with({**self._options, **self._made_with}, self._chosen or {})
+        self._drop()    # what is refused changes nothing
+        self._token, self._begins, self._chosen, self._to_come = token, begins, chosen, to_come
+        self._options = self._with({**self._options, **self._made_with}, chosen or {})
         self._loop = None
 
     # ---- the data set ----

@@ -411,6 +411,22 @@ class StatesTest(Case):
                 with self.assertRaisesRegex(StateError, "the state is damaged"):
                     self.open(state={**state, name: damaged})
 
+    def test_a_state_that_is_refused_changes_nothing(self):
+        loader, other = self.open(**SEEDED), self.open(**SEEDED)
+        next(iter(other))
+        state = other.state_dict()
+        self.check(loader, 0, range(SAMPLES))
+        for damaged in ({"token": "?"}, {"begins": -1}, {"chosen": {"ids": "?"}}, {"next": 7}):
+            with self.assertRaisesRegex(StateError, "the state is damaged"):
+                loader.load_state_dict({**state, **damaged})
+        self.check(loader, 1, range(SAMPLES))
+
+    def test_rates_are_of_what_was_opened_last(self):
+        loader = self.open(**SEEDED)
+        self.check(loader, 0, range(SAMPLES))
+        loader.choose(ids=range(20))
+        self.assertEqual([loader.stats()[name] for name in ("samples", "seconds", "samples_per_second", "waiting")], [0, 0, 0, 0])
+
     def test_accessd_is_killed_between(self):
         """In the middle of an epoch, behind its last batch, and before a choice."""
         states = []
