@@ -492,10 +492,10 @@ loader.close()
 class RanksTest(Case):
     runs = 0
 
-    def run_ranks(self, options, does):
+    def run_ranks(self, options, does, program=RANK):
         """What each of two ranks had, epoch by epoch; does() is behind each."""
         RanksTest.runs += 1
-        ranks = [subprocess.Popen([sys.executable, "-c", RANK, self.data, self.work / f"meet{self.runs}", str(rank), repr(options), does], text=True,
+        ranks = [subprocess.Popen([sys.executable, "-c", program, self.data, self.work / f"meet{self.runs}", str(rank), repr(options), does], text=True,
                                   env={**os.environ, "ACCESS_SOCKET": self.socket}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                  for rank in range(2)]
         said = [rank.communicate(timeout=1800)[0] for rank in ranks]
@@ -507,6 +507,13 @@ class RanksTest(Case):
                 one, two = self.run_ranks(options, "loader.choose(ids=range(epoch, 60 + 10 * epoch))")
                 wanted = [range(SAMPLES), range(60), range(1, 70)]
                 self.assertEqual([sorted(mine + theirs) for mine, theirs in zip(one, two)], [list(ids) for ids in wanted])
+
+    def test_ranks_that_come_behind_the_loader_compare(self):
+        lines = RANK.splitlines(keepends=True)
+        begin, make = (next(at for at, line in enumerate(lines) if line.startswith(word)) for word in ("torch.dist", "loader ="))
+        late = "".join([*lines[:begin], *lines[begin + 1:make + 1], lines[begin], "loader.choose(ids=range(60 + rank))\n", *lines[make + 1:]])
+        for text in self.run_ranks(SEEDED, "", late):
+            self.assertRegex(text, "rank 0 and rank 1 choose other ids, weights or samples")
 
     def test_ranks_that_choose_otherwise_are_told(self):
         for does, words in (("loader.choose(ids=range(60 + rank))", "rank 0 and rank 1 choose other ids, weights or samples"),
