@@ -323,7 +323,7 @@ class LoaderTest(DaemonCase):
                 ({"as_": "tensor"}, oa.errors.ArgumentError, "as_ is"),
                 ({"order": "random"}, oa.errors.ArgumentError, "order is"),
                 ({"bad": "ignore"}, oa.errors.ArgumentError, "bad is"),
-                ({"seed": -1}, OverflowError, "seed"),
+                ({"seed": -1}, oa.errors.ArgumentError, "seed"),
                 ({"ids": [1, SAMPLES]}, oa.errors.ArgumentError, "240"),
                 ({"classes": ["no such"]}, oa.errors.ArgumentError, "no such"),
                 ({"rank": 1}, oa.errors.ArgumentError, "world_size")):
