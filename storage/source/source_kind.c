@@ -89,10 +89,12 @@ int source_probe(struct reader_dataset *dataset, const struct scan_progress *pro
 	return r ? r : check_options(dataset, diag);
 }
 
-bool source_is_of_others(const struct source_shards *shards, const char *name)
+bool source_is_of_others(const struct source_shards *shards, const char *name, bool may_give_way)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(kinds); i++)
-		if (kinds[i]->shards && kinds[i]->shards != shards && !kinds[i]->shards->resolve &&
+		if (kinds[i]->shards && kinds[i]->shards != shards &&
+		    (shards->gives_way || !kinds[i]->shards->resolve) &&
+		    (may_give_way || !kinds[i]->shards->gives_way) &&
 		    source_shards_has_name(kinds[i]->shards, name))
 			return true;
 	return false;

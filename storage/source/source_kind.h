@@ -39,6 +39,8 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	bool
 	    is_numbered; /* or in "-00000-of-00128" alone; behind a suffix that may stand for all kinds */
 	const char *compressed; /* those that end so are refused */
+	bool
+	    gives_way; /* often left over: a folder with anything else that is a data set is none of these */
 	/* Is it a shard? By its first bytes, 4096 if it has so many. NULL: its name, or its folder, tells. */
 	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
@@ -124,8 +126,8 @@ void source_close(struct reader_dataset *dataset);
 /* The kind of the data set whose root is open, in dataset->ops; as probe(). Its options are some that it takes. */
 int source_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 		 struct diag *diag);
-/* Is it the name of a shard of another kind than this? */
-bool source_is_of_others(const struct source_shards *shards, const char *name);
+/* Is it the name of a shard of another kind than this? Manifests are to those that give way. may_give_way: or of one that does. */
+bool source_is_of_others(const struct source_shards *shards, const char *name, bool may_give_way);
 /* To be read, below the root, by source_read() alone. A FIFO that took its place holds nobody (O_NONBLOCK). Leaves its time of
  * access alone, if that is allowed. The descriptor, or negative errno. */
 int source_open_file(const struct reader_dataset *dataset, int root_fd, const char *name);

@@ -6,7 +6,8 @@
  * A folder is one of shards if some of its files have a shard's suffix, and it has neither a picture nor a
  * folder: with one of these it is a folder of pictures, as it always was, whatever else lies there. Hidden files do
  * not count. Compressed shards are refused, but where only those of another kind are whole: these are the data set, and the
- * archive beside them is not. A list of shards has braces, as the webdataset package takes them: {000..123}, {train,val}.
+ * archive beside them is not. Kinds that give way are asked behind all other shards. A list of shards has braces, as the webdataset
+ * package takes them: {000..123}, {train,val}.
  */
 
 #include "storage/reader_parts.h"
@@ -68,7 +69,7 @@ bool source_shards_has_name(const struct source_shards *kind, const char *name)
 
 	return source_shards_suffix(name, kind->suffixes) ||
 	       suffix_of(name, before, kind->suffixes) ||
-	       (kind->is_numbered && before && !source_is_of_others(kind, name));
+	       (kind->is_numbered && before && !source_is_of_others(kind, name, true));
 }
 
 int source_shards_refuse_compressed(const struct reader_dataset *dataset, const char *name,
@@ -171,11 +172,12 @@ static int look_at(void *arg, int fd, const struct dirent *entry)
 	if (*name == '.')
 		return 0;
 	type = type_of(fd, entry);
-	if (type == DT_DIR || walk_counts(&walk_kinds[WALK_PICTURES], name))
+	if (type == DT_DIR ||
+	    walk_kind_of(name) < (look->kind->gives_way ? WALK_KINDS : WALK_SOUNDS))
 		return SOURCE_E_NONE;
 	if (type == DT_REG && source_shards_has_name(look->kind, name))
 		return source_shards_add(&look->names, name);
-	if (type == DT_REG && source_is_of_others(look->kind, name))
+	if (type == DT_REG && source_is_of_others(look->kind, name, false))
 		look->has_others = true;
 	if (type == DT_REG && !*look->compressed &&
 	    source_shards_suffix(name, look->kind->compressed))
@@ -214,7 +216,7 @@ int source_shards_list(const struct reader_dataset *dataset, struct shard_names 
 
 	if (!r && *look.compressed && (look.names.n || !look.has_others))
 		r = source_shards_refuse_compressed(dataset, look.compressed, diag);
-	else if (!r && !look.names.n)
+	else if (!r && (!look.names.n || (look.kind->gives_way && look.has_others)))
 		r = SOURCE_E_NONE;
 	else if (r < 0)
 		refuse(dataset, r, strerror(-r), diag);

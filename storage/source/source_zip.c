@@ -261,6 +261,7 @@ static const struct source_shards zip_shards = {
     .what = "zip archives",
     .suffixes = ".zip\0",
     .compressed = "",
+    .gives_way = true,
     .scan = &scan_zip,
     .arrange = zip_arrange,
     .empty = "files count whose names end in " WALK_PICTURE_SUFFIXES

@@ -836,6 +836,32 @@ class Zip(ShardsCase):
         wanted = [classes.index(name) for part in parts(paths, 3) for name in sorted(path.partition("/")[0] for path in part)]
         self.assertEqual(found, wanted)
 
+    def test_left_over(self):
+        """An archive beside another data set is none."""
+        archive = self.of_data("download.zip").read_bytes()
+        picture = self.work / "one.png"
+        picture.write_bytes(self.samples[0][0])
+        with tarfile.open(self.work / "one.tar", "w") as tar:
+            tar.add(picture, "one.png")
+        for name, data in (("1.tar", (self.work / "one.tar").read_bytes()), ("1.png", self.samples[0][0])):
+            folder = self.work / f"left-{name}"
+            folder.mkdir()
+            (folder / name).write_bytes(data)
+            (folder / "download.zip").write_bytes(archive)
+            self.assertEqual([len(labels) for _, labels in self.batches(folder)], [1], name)
+        for name in "1.wav", "1.mp4", "1.csv":
+            folder = self.work / f"left-{name}"
+            folder.mkdir()
+            (folder / name).write_bytes(b"what it is tells its name")
+            (folder / "download.zip").write_bytes(archive)
+            with self.assertRaises(oa.Error, msg=name) as caught:
+                self.batches(folder)
+            self.assertNotIn("zip", str(caught.exception), name)
+        (self.work / "left-packed").mkdir()
+        (self.work / "left-packed/1.tar.gz").write_bytes(b"")
+        (self.work / "left-packed/download.zip").write_bytes(archive)
+        self.refused(self.work / "left-packed", "is compressed")
+
     def test_converted(self):
         """Deflated files are unpacked first; a folder of archives, of which one is stored, is as one."""
         for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:

@@ -169,6 +169,8 @@ class PackagesTest(TablesCase):
             for file in (beside, self.work / "beside" / name.replace("/", "-") / "labels.parquet"):
                 file.write_bytes(b"")
             self.assertFalse(tables.is_meant(self.work / "beside" / name.replace("/", "-")), name)
+        (folder / "left-over.zip").write_bytes(b"")
+        self.assertTrue(tables.is_meant(folder))
         with self.assertRaisesRegex(FileNotFoundError, "no Parquet file is at .*/gone.parquet"):
             oa.from_parquet("gone.parquet")
         self.assertEqual([tables.size_of(text, "cache") for text in (7, "2K", "3M", "1G")], [7, 2048, 3 << 20, 1 << 30])
