@@ -312,6 +312,7 @@ START_TEST(cut_or_moved)
 	shard_put(&file, moved, whole);
 	free(moved);
 	ck_assert_int_eq(scan(""), SCAN_E_BAD);
+	says("zip -A");
 }
 END_TEST
 

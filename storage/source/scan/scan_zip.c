@@ -29,7 +29,8 @@ _Static_assert(ZIP_WINDOW >= ZIP_MOST_ENTRY && ZIP_WINDOW <= SCAN_MOST_WANT, "an
 struct zip {
 	enum { ZIP_AT_END, ZIP_AT_END_64, ZIP_IN_DIRECTORY, ZIP_AT_HEADER } phase;
 	uint64_t bytes;
-	uint64_t end;             /* where the end begins, or the one of Zip64 */
+	uint64_t end;       /* where the end begins, or the one of Zip64 */
+	bool is_before_end; /* the directory ends before that: the archive may have been moved */
 	struct zip_end directory; /* where that is, and how many bytes of it are left */
 	struct zip_entry entry;  /* of the file whose header is wanted; its name is in the window */
 	char key[SCAN_MOST_KEY]; /* of it */
@@ -103,6 +104,7 @@ static int begin_directory(struct zip *zip, struct scan_sink *sink)
 		    sink, zip->end,
 		    "its directory is not where its end says; it is cut off or damaged: "
 		    "copy it anew");
+	zip->is_before_end = zip->directory.directory + zip->directory.bytes < zip->end;
 	zip->phase = ZIP_IN_DIRECTORY;
 	return 0;
 }
@@ -135,7 +137,8 @@ static int took_end_64(struct zip *zip, const uint8_t *bytes, struct scan_sink *
 	if (!zip_end_64(bytes, &zip->directory))
 		return scan_bad(sink, zip->end,
 				"the end of Zip64 is not where it should be; it is "
-				"damaged: copy it anew");
+				"damaged: copy it anew, or, if it extracts itself, "
+				"try zip -A");
 	return begin_directory(zip, sink);
 }
 
@@ -209,6 +212,11 @@ static int next_entry(struct zip *zip, struct scan_sink *sink, struct scan_want 
 		return SCAN_E_END;
 	if (bytes == 0 && left < zip->directory.bytes)
 		return wants(zip, at, BASE_MIN(zip->directory.bytes, (uint64_t)ZIP_WINDOW), ret);
+	if ((bytes == 0 || bytes == SIZE_MAX) && zip->is_before_end)
+		return scan_bad(
+		    sink, at,
+		    "its directory is not where its end says; there are other bytes before "
+		    "the archive, as where it extracts itself: zip -A mends that");
 	if (bytes == 0 || bytes == SIZE_MAX)
 		return scan_bad(sink, at, "its directory is damaged: copy it anew, or try zip -FF");
 	zip->used += bytes;
