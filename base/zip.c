@@ -13,6 +13,7 @@
 #define ZIP_END_64_BEGIN UINT32_C(0x06064b50)
 #define ZIP_LOCATOR_BEGIN UINT32_C(0x07064b50)
 #define ZIP_EXTRA_64 1
+#define ZIP_OF_DOS 0
 #define ZIP_OF_UNIX 3
 #define ZIP_UNIX_TYPE 0170000u
 #define ZIP_UNIX_LINK 0120000u
@@ -107,6 +108,7 @@ size_t zip_entry(const uint8_t *bytes, size_t size, struct zip_entry *ret)
 	    .method = little_16(bytes + 10),
 	    .is_link = bytes[5] == ZIP_OF_UNIX &&
 		       (little_32(bytes + 38) >> 16 & ZIP_UNIX_TYPE) == ZIP_UNIX_LINK,
+	    .is_dos = bytes[5] == ZIP_OF_DOS,
 	    .is_split = disk != 0 && disk != UINT16_MAX,
 	    .crc = little_32(bytes + 16),
 	    .packed = little_32(bytes + 20),

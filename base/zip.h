@@ -39,9 +39,10 @@ bool zip_end_64(const uint8_t bytes[ZIP_END_64], struct zip_end *ret);
 
 struct zip_entry {
 	unsigned flags, method;
-	bool is_link;          /* its bytes are a path */
-	bool is_split;         /* they are in another file */
-	uint32_t crc;          /* CRC-32 of what is in it */
+	bool is_link;  /* its bytes are a path */
+	bool is_dos;   /* it is of DOS or Windows: older programs have put \ into paths for / */
+	bool is_split; /* they are in another file */
+	uint32_t crc;  /* CRC-32 of what is in it */
 	uint64_t packed, size; /* bytes as they lie there, and of what is in them */
 	uint64_t header;       /* where that begins */
 	const uint8_t *name;   /* not terminated */

@@ -17,13 +17,14 @@
 enum { ROOM = 1 << 16, LATER = 1 << 3 };
 static struct scan_run run = {.any_order = true};
 static struct shard_bytes file, directory;
-static unsigned files;
+static unsigned files, made_by;
 
 static void begin(void)
 {
 	shard_bytes_init(&file, ROOM);
 	shard_bytes_init(&directory, ROOM);
 	files = 0;
+	made_by = 3;
 }
 
 static void end(void)
@@ -60,7 +61,7 @@ static void put_entry(unsigned flags, unsigned method, uint32_t packed, uint32_t
 		      const char *name, uint32_t header, const void *extra, size_t extra_bytes)
 {
 	shard_put_32(&directory, 0x02014b50);
-	put_16(&directory, 3 << 8 | 30);
+	put_16(&directory, made_by << 8 | 30);
 	put_both(&directory, flags, method, packed, size, name, (unsigned)extra_bytes);
 	shard_put_fill(&directory, 0, 10);
 	shard_put_32(&directory, header);
@@ -281,6 +282,36 @@ START_TEST(names)
 }
 END_TEST
 
+/* As unzip does: of Windows, and where there is no slash. */
+START_TEST(backslashes)
+{
+	made_by = 0;
+	put_file("a\\1.jpg", 0, "of Windows");
+	put_file("b/..\\1.jpg", 0, "with a slash");
+	made_by = 3;
+	put_file("c\\1.jpg", 0, "of Unix");
+	put_end("");
+	ck_assert_int_eq(scan(""), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 3);
+	ck_assert_int_eq(scan("folder=a"), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert(lies_there(0, "of Windows"));
+	ck_assert_int_eq(scan("folder=b"), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert_int_eq(scan("folder=c"), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 0);
+}
+END_TEST
+
+START_TEST(backslashes_upwards)
+{
+	made_by = 0;
+	put_file("..\\1.jpg", 0, "data");
+	put_end("");
+	says("leads upwards");
+}
+END_TEST
+
 START_TEST(a_long_name)
 {
 	static char name[5000];
@@ -354,6 +385,8 @@ int main(void)
 	tcase_add_test(tcase, over_each_other);
 	tcase_add_loop_test(tcase, an_entry_that_lies, 0, BASE_ARRAY_LEN(lies));
 	tcase_add_test(tcase, names);
+	tcase_add_test(tcase, backslashes);
+	tcase_add_test(tcase, backslashes_upwards);
 	tcase_add_test(tcase, a_long_name);
 	tcase_add_test(tcase, cut_or_moved);
 	tcase_add_test(tcase, split);

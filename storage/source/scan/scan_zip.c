@@ -49,18 +49,19 @@ static int wants(struct zip *zip, uint64_t at, uint64_t bytes, struct scan_want 
 
 /* ---- names ---- */
 
-/* The path without what changes nothing in it. NULL, or what is wrong. */
+/* The path without what changes nothing in it; of one from Windows \ is / where it has no /, as for unzip. NULL, or what is wrong. */
 static const char *key_of(const struct zip_entry *entry, char ret[SCAN_MOST_KEY])
 {
 	const char *from = (const char *)entry->name, *end = from + entry->name_bytes;
 	char *to = ret;
+	const char between = entry->is_dos && !memchr(from, '/', entry->name_bytes) ? '\\' : '/';
 
 	if (memchr(from, 0, entry->name_bytes))
 		return "a file's name has a zero byte";
 	if (entry->name_bytes >= SCAN_MOST_KEY)
 		return "a file's path has more than 4095 bytes";
 	while (from < end) {
-		const char *slash = memchr(from, '/', (size_t)(end - from));
+		const char *slash = memchr(from, between, (size_t)(end - from));
 		const size_t length = (size_t)((slash ? slash : end) - from);
 
 		if (length == 2 && memcmp(from, "..", 2) == 0)
