@@ -67,7 +67,7 @@ void pipeline_run_free(struct pipeline_run *run);
 void pipeline_run_watch(struct pipeline_run *run,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg);
 void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret);
-/* Of a sample that is packed (forms/zstandard.h, forms/zipped.h) what is in it, until the next one is unpacked; others stay as they are. 0, or
+/* Of a sample that is packed (forms/zstandard.h, forms/zipped.h) what is in it, until the next sample; others stay as they are. 0, or
  * PIPELINE_E_BAD with *ret_error. */
 int pipeline_run_unpack(struct pipeline_run *run, const void **data, size_t *size,
 			struct pipeline_error *ret_error);

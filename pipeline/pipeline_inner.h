@@ -53,6 +53,7 @@ struct pipeline_run {
 	struct steps_scratch *masks;  /* owned; NULL: there are none */
 	struct zstandard *zstandard;  /* owned; NULL: not needed yet */
 	struct zipped *zipped;        /* the same */
+	struct unpacked unpacked;     /* of both */
 	struct sound_room *sounds;    /* owned; NULL: there are none */
 	struct sound_watch watch;     /* of sounds */
 	struct video_frames *frames;  /* owned; NULL: there are no videos */

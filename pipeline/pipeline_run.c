@@ -29,6 +29,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	picked_room_free(run->room);
 	zstandard_free(run->zstandard);
 	zipped_free(run->zipped);
+	unpacked_fini(&run->unpacked);
 	sound_room_free(run->sounds);
 	video_frames_free(run->frames);
 	cut_maker_free(run->maker);
@@ -192,10 +193,12 @@ int pipeline_run_unpack(struct pipeline_run *run, const void **data, size_t *siz
 	if (run->by_record && !run->members)
 		return 0;
 	if (zipped_is_file(*data, *size))
-		return zipped_unpack(&run->zipped, data, size, ret_error);
-	if (!zstandard_is_frame(*data, *size))
+		return zipped_unpack(&run->zipped, &run->unpacked, data, size, ret_error);
+	if (!zstandard_is_frame(*data, *size)) {
+		unpacked_rest(&run->unpacked);
 		return 0;
-	r = zstandard_unpack(&run->zstandard, data, size, ret_error);
+	}
+	r = zstandard_unpack(&run->zstandard, &run->unpacked, data, size, ret_error);
 	if (r == 0 && !run->members && **(const uint8_t *const *)data == PIPELINE_EXAMPLE_BEGIN)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "a compressed tf.Example: decode needs members");

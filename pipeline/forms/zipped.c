@@ -13,15 +13,9 @@
 #include "base/zip.h"
 #include "pipeline/formats/decode.h"
 
-#define ZIPPED_MOST (UINT32_C(1) << 30) /* bytes of a sample */
-#define ZIPPED_KEPT (16u << 20)         /* that stay reserved */
-#define ZIPPED_FIRST (128u << 10) /* that are reserved first where nobody says how many come */
-
 struct zipped {
 	z_stream stream;
-	bool is_begun;  /* the stream is to be ended */
-	uint8_t *bytes; /* owned */
-	size_t room;
+	bool is_begun; /* the stream is to be ended */
 };
 
 bool zipped_is_file(const void *data, size_t size)
@@ -37,7 +31,6 @@ void zipped_free(struct zipped *zipped)
 		return;
 	if (zipped->is_begun)
 		inflateEnd(&zipped->stream);
-	free(zipped->bytes);
 	free(zipped);
 }
 
@@ -69,43 +62,19 @@ static bool need(struct zipped **zipped)
 	return (*zipped)->is_begun;
 }
 
-/* A large sample's memory goes with the next small one. */
-static bool reserve(struct zipped *zipped, size_t bytes)
-{
-	if (bytes <= zipped->room && (zipped->room <= ZIPPED_KEPT || bytes > ZIPPED_KEPT))
-		return true;
-	free(zipped->bytes);
-	zipped->bytes = malloc(bytes);
-	zipped->room = zipped->bytes ? bytes : 0;
-	return zipped->bytes != NULL;
-}
-
-/* More memory, with what is in it. */
-static bool grow(struct zipped *zipped)
-{
-	uint8_t *bytes = realloc(zipped->bytes, 2 * zipped->room);
-
-	if (!bytes)
-		return false;
-	zipped->bytes = bytes;
-	zipped->room *= 2;
-	return true;
-}
-
 /* All of the stream, or some bytes more than `most`, to memory that is reserved. */
-static int inflate_all(struct zipped *zipped, size_t most, size_t *ret,
+static int inflate_all(z_stream *stream, struct unpacked *to, size_t most, size_t *ret,
 		       struct pipeline_error *ret_error)
 {
-	z_stream *stream = &zipped->stream;
 	int r = Z_OK;
 
 	while (r != Z_STREAM_END && *ret <= most) {
-		if (*ret == zipped->room && !grow(zipped))
+		if (*ret == to->room && !unpacked_grow(to))
 			return fail_memory(ret_error);
-		stream->next_out = zipped->bytes + *ret;
-		stream->avail_out = (uInt)(zipped->room - *ret);
+		stream->next_out = to->bytes + *ret;
+		stream->avail_out = (uInt)(to->room - *ret);
 		r = inflate(stream, Z_NO_FLUSH);
-		*ret = zipped->room - stream->avail_out;
+		*ret = to->room - stream->avail_out;
 		if (r == Z_MEM_ERROR)
 			return fail_memory(ret_error);
 		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
@@ -116,22 +85,22 @@ static int inflate_all(struct zipped *zipped, size_t most, size_t *ret,
 	return 0;
 }
 
-static int unpack_deflated(struct zipped *zipped, const struct zip_header *header,
-			   const uint8_t *data, size_t size, size_t *ret,
-			   struct pipeline_error *ret_error)
+static int unpack_deflated(struct zipped *zipped, struct unpacked *to,
+			   const struct zip_header *header, const uint8_t *data, size_t size,
+			   size_t *ret, struct pipeline_error *ret_error)
 {
 	const bool is_known = !(header->flags & ZIP_FLAG_LATER) && header->size != UINT32_MAX;
-	const size_t most = is_known ? header->size : ZIPPED_MOST;
+	const size_t most = is_known ? header->size : UNPACKED_MOST;
 	int r;
 
-	if (most > ZIPPED_MOST)
+	if (most > UNPACKED_MOST)
 		return fail_large(ret_error);
 	/* one byte more: that the stream ends there is seen where there is room behind it */
-	if (!reserve(zipped, is_known ? most + 1 : ZIPPED_FIRST))
+	if (!unpacked_reserve(to, is_known ? most + 1 : UNPACKED_FIRST))
 		return fail_memory(ret_error);
 	zipped->stream.next_in = (Bytef *)(uintptr_t)data;
 	zipped->stream.avail_in = (uInt)size;
-	r = inflate_all(zipped, most, ret, ret_error);
+	r = inflate_all(&zipped->stream, to, most, ret, ret_error);
 	if (r)
 		return r;
 	if (!is_known && *ret > most)
@@ -143,7 +112,7 @@ static int unpack_deflated(struct zipped *zipped, const struct zip_header *heade
 	return 0;
 }
 
-int zipped_unpack(struct zipped **zipped, const void **data, size_t *size,
+int zipped_unpack(struct zipped **zipped, struct unpacked *to, const void **data, size_t *size,
 		  struct pipeline_error *ret_error)
 {
 	struct zip_header header;
@@ -159,15 +128,15 @@ int zipped_unpack(struct zipped **zipped, const void **data, size_t *size,
 		return fail(ret_error, "it is not deflated");
 	if (!need(zipped))
 		return fail_memory(ret_error);
-	r = unpack_deflated(*zipped, &header, bytes + header.bytes, *size - header.bytes, &got,
+	r = unpack_deflated(*zipped, to, &header, bytes + header.bytes, *size - header.bytes, &got,
 			    ret_error);
 	if (r)
 		return r;
 	if (got == 0)
 		return fail(ret_error, "nothing is in it");
-	if (!(header.flags & ZIP_FLAG_LATER) && crc32_z(0, (*zipped)->bytes, got) != header.crc)
+	if (!(header.flags & ZIP_FLAG_LATER) && crc32_z(0, to->bytes, got) != header.crc)
 		return fail(ret_error, "its CRC-32 is wrong: the archive is damaged");
-	*data = (*zipped)->bytes;
+	*data = to->bytes;
 	*size = got;
 	return 0;
 }

@@ -6,13 +6,14 @@
  * does are a sample as they are.
  */
 
+#include "pipeline/forms/unpacked.h"
 #include "pipeline/types.h"
 
-struct zipped; /* of a run: memory that is used again; not shared */
+struct zipped; /* of a run; not shared */
 
 bool zipped_is_file(const void *data, size_t size);
-/* *zipped is made when it is needed. What is in the file, hostile too, is its own until the next one. 0, or PIPELINE_E_BAD with
+/* *zipped is made when it is needed. What is in the file, hostile too, is in `to` then. 0, or PIPELINE_E_BAD with
  * *ret_error. */
-int zipped_unpack(struct zipped **zipped, const void **data, size_t *size,
+int zipped_unpack(struct zipped **zipped, struct unpacked *to, const void **data, size_t *size,
 		  struct pipeline_error *ret_error);
 void zipped_free(struct zipped *zipped);

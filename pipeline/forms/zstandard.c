@@ -13,14 +13,8 @@
 
 #include "pipeline/formats/decode.h"
 
-#define ZSTANDARD_MOST (UINT64_C(1) << 30) /* bytes of a sample */
-#define ZSTANDARD_KEPT (16u << 20)         /* that stay reserved */
-#define ZSTANDARD_FIRST (128u << 10) /* that are reserved first where nobody says how many come */
-
 struct zstandard {
 	ZSTD_DCtx *context; /* owned */
-	uint8_t *bytes;     /* owned */
-	size_t room;
 };
 
 bool zstandard_is_frame(const void *data, size_t size)
@@ -35,7 +29,6 @@ void zstandard_free(struct zstandard *zstandard)
 	if (!zstandard)
 		return;
 	ZSTD_freeDCtx(zstandard->context);
-	free(zstandard->bytes);
 	free(zstandard);
 }
 
@@ -46,18 +39,6 @@ static bool need(struct zstandard **zstandard)
 	if (*zstandard && !(*zstandard)->context)
 		(*zstandard)->context = ZSTD_createDCtx();
 	return *zstandard && (*zstandard)->context;
-}
-
-/* A large sample's memory goes with the next small one. */
-static bool reserve(struct zstandard *zstandard, size_t bytes)
-{
-	if (bytes <= zstandard->room &&
-	    (zstandard->room <= ZSTANDARD_KEPT || bytes > ZSTANDARD_KEPT))
-		return true;
-	free(zstandard->bytes);
-	zstandard->bytes = malloc(bytes);
-	zstandard->room = zstandard->bytes ? bytes : 0;
-	return zstandard->bytes != NULL;
 }
 
 static int fail(struct pipeline_error *ret_error, const char *why)
@@ -85,56 +66,43 @@ static int fail_code(struct pipeline_error *ret_error, size_t code)
 		   : fail(ret_error, ZSTD_getErrorName(code));
 }
 
-static int unpack_known(struct zstandard *zstandard, ZSTD_inBuffer *frame, unsigned long long bytes,
-			size_t *ret, struct pipeline_error *ret_error)
+static int unpack_known(struct zstandard *zstandard, struct unpacked *room, ZSTD_inBuffer *frame,
+			unsigned long long bytes, size_t *ret, struct pipeline_error *ret_error)
 {
 	const size_t packed = ZSTD_findFrameCompressedSize(frame->src, frame->size);
 
-	if (bytes > ZSTANDARD_MOST)
+	if (bytes > UNPACKED_MOST)
 		return fail_large(ret_error);
 	if (ZSTD_isError(packed))
 		return fail_code(ret_error, packed);
-	if (!reserve(zstandard, (size_t)bytes))
+	if (!unpacked_reserve(room, (size_t)bytes))
 		return fail_memory(ret_error, bytes);
-	*ret = ZSTD_decompressDCtx(zstandard->context, zstandard->bytes, bytes, frame->src, packed);
+	*ret = ZSTD_decompressDCtx(zstandard->context, room->bytes, bytes, frame->src, packed);
 	frame->pos = packed;
 	return ZSTD_isError(*ret) ? fail_code(ret_error, *ret) : 0;
 }
 
-/* More memory, with what is in it. */
-static bool grow(struct zstandard *zstandard)
-{
-	const size_t room = 2 * zstandard->room;
-	uint8_t *bytes = realloc(zstandard->bytes, room);
-
-	if (!bytes)
-		return false;
-	zstandard->bytes = bytes;
-	zstandard->room = room;
-	return true;
-}
-
-static int unpack_unknown(struct zstandard *zstandard, ZSTD_inBuffer *frame, size_t *ret,
-			  struct pipeline_error *ret_error)
+static int unpack_unknown(struct zstandard *zstandard, struct unpacked *room, ZSTD_inBuffer *frame,
+			  size_t *ret, struct pipeline_error *ret_error)
 {
 	ZSTD_outBuffer to = {.pos = 0};
 	size_t left = 1;
 
-	if (!reserve(zstandard, ZSTANDARD_FIRST))
-		return fail_memory(ret_error, ZSTANDARD_FIRST);
+	if (!unpacked_reserve(room, UNPACKED_FIRST))
+		return fail_memory(ret_error, UNPACKED_FIRST);
 	ZSTD_DCtx_reset(zstandard->context, ZSTD_reset_session_only);
 	while (left > 0) {
-		to.dst = zstandard->bytes;
-		to.size = zstandard->room;
+		to.dst = room->bytes;
+		to.size = room->room;
 		left = ZSTD_decompressStream(zstandard->context, &to, frame);
 		if (ZSTD_isError(left))
 			return fail_code(ret_error, left);
 		if (left > 0 && to.pos < to.size)
 			return fail(ret_error, "it is cut off");
-		if (to.pos > ZSTANDARD_MOST)
+		if (to.pos > UNPACKED_MOST)
 			return fail_large(ret_error);
-		if (left > 0 && !grow(zstandard))
-			return fail_memory(ret_error, 2ULL * zstandard->room);
+		if (left > 0 && !unpacked_grow(room))
+			return fail_memory(ret_error, 2ULL * room->room);
 	}
 	*ret = to.pos;
 	return 0;
@@ -151,8 +119,8 @@ static bool is_filled(const ZSTD_inBuffer *frame)
 	return true;
 }
 
-int zstandard_unpack(struct zstandard **zstandard, const void **data, size_t *size,
-		     struct pipeline_error *ret_error)
+int zstandard_unpack(struct zstandard **zstandard, struct unpacked *room, const void **data,
+		     size_t *size, struct pipeline_error *ret_error)
 {
 	const unsigned long long bytes = ZSTD_getFrameContentSize(*data, *size);
 	ZSTD_inBuffer frame = {.src = *data, .size = *size};
@@ -164,15 +132,15 @@ int zstandard_unpack(struct zstandard **zstandard, const void **data, size_t *si
 	if (!need(zstandard))
 		return fail_memory(ret_error, 0);
 	r = bytes == ZSTD_CONTENTSIZE_UNKNOWN
-		? unpack_unknown(*zstandard, &frame, &got, ret_error)
-		: unpack_known(*zstandard, &frame, bytes, &got, ret_error);
+		? unpack_unknown(*zstandard, room, &frame, &got, ret_error)
+		: unpack_known(*zstandard, room, &frame, bytes, &got, ret_error);
 	if (r)
 		return r;
 	if (got == 0)
 		return fail(ret_error, "nothing is in it");
 	if (!is_filled(&frame))
 		return fail(ret_error, "there is more behind the frame");
-	*data = (*zstandard)->bytes;
+	*data = room->bytes;
 	*size = got;
 	return 0;
 }

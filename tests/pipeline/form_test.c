@@ -9,6 +9,7 @@
 #include "base/little.h"
 #include "pipeline/formats/decode.h"
 #include "pipeline/forms/form.h"
+#include "pipeline/forms/unpacked.h"
 #include "tests/patience.h"
 #include "tests/pipeline/jpeg_oracle.h"
 
@@ -385,6 +386,39 @@ START_TEST(nested)
 }
 END_TEST
 
+/* Large memory goes with the next small sample, and with the next one that is not packed. */
+START_TEST(unpacked_rests)
+{
+	const size_t large = 64 << 20, small = 1 << 20;
+	struct unpacked unpacked = {.bytes = NULL};
+
+	ck_assert(unpacked_reserve(&unpacked, large) && unpacked.room == large);
+	ck_assert(unpacked_reserve(&unpacked, large / 2) && unpacked.room == large);
+	unpacked_rest(&unpacked);
+	ck_assert(!unpacked.room && !unpacked.bytes);
+	ck_assert(unpacked_reserve(&unpacked, large));
+	ck_assert(unpacked_reserve(&unpacked, small) && unpacked.room == small);
+	unpacked_rest(&unpacked);
+	ck_assert(unpacked.room == small && unpacked.bytes);
+	unpacked_fini(&unpacked);
+}
+END_TEST
+
+/* Never for more than is to be seen of a sample that is too large. */
+START_TEST(unpacked_grows)
+{
+	struct unpacked unpacked = {.bytes = NULL};
+
+	ck_assert(unpacked_reserve(&unpacked, UNPACKED_FIRST));
+	unpacked.bytes[UNPACKED_FIRST - 1] = 7;
+	ck_assert(unpacked_grow(&unpacked) && unpacked.room == 2 * UNPACKED_FIRST);
+	ck_assert_uint_eq(unpacked.bytes[UNPACKED_FIRST - 1], 7);
+	unpacked.room = UNPACKED_MOST; /* as if it were: nothing that large is copied here */
+	ck_assert(unpacked_grow(&unpacked) && unpacked.room == (size_t)UNPACKED_MOST + 1);
+	unpacked_fini(&unpacked);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("form");
@@ -406,6 +440,8 @@ int main(void)
 	tcase_add_test(tcase, another_file);
 	tcase_add_loop_test(tcase, kept, 0, TEST_KINDS);
 	tcase_add_test(tcase, nested);
+	tcase_add_test(tcase, unpacked_rests);
+	tcase_add_test(tcase, unpacked_grows);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
