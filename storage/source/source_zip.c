@@ -104,11 +104,14 @@ static void look_at_class(struct tree *tree, const char *path)
 static void find_tree(const struct reader_dataset *dataset, const struct indexer_shard *shard,
 		      size_t n, struct tree *tree)
 {
-	char folder[SCAN_ZIP_FOLDER] = "";
+	const char *options = source_shards_options(dataset);
+	char folder[SCAN_ZIP_FOLDER] = "", given[SCAN_ZIP_FOLDER];
 	bool is_said;
 
 	*tree = (struct tree){.kind = WALK_KINDS};
-	is_said = scan_zip_folder(source_shards_options(dataset), folder) && *folder;
+	/* "." is one, too: the top */
+	is_said = scan_zip_folder(options, folder) &&
+		  scan_option(options, "folder", given, sizeof(given)) && *given;
 	set_folder(tree, folder, strlen(folder));
 	each_path(tree, shard, n, look_at_kind);
 	if (!is_said) {

@@ -813,6 +813,9 @@ class Zip(ShardsCase):
                 archive.writestr(f"ILSVRC/Data/test/{number}.jpg", self.samples[number][0])
         with oa.Loader(self.work / "sets.zip", PIPELINE, 5, socket=self.socket, **ORDER) as loader:
             self.assertEqual(loader.classes, ["test", "train"])
+        for top in ".", "./":
+            with oa.Loader(self.work / "sets.zip", PIPELINE, 5, socket=self.socket, source={"folder": top}, **ORDER) as loader:
+                self.assertEqual(loader.classes, ["ILSVRC"])
         with zipfile.ZipFile(self.work / "class.zip", "w") as archive:
             archive.write(folder / "b/2.jpg", "train/b/2.jpg")
         with oa.Loader(self.work / "class.zip", PIPELINE, 1, socket=self.socket, **ORDER) as loader:
