@@ -241,6 +241,30 @@ static int arrange_shard(const struct reader_dataset *dataset, const struct tree
 	return r;
 }
 
+/* As the scan makes them, each folder with a name; who makes up others is no scan. */
+static bool is_key(const char *path)
+{
+	for (const char *from = path;; from++) {
+		const size_t length = strcspn(from, "/");
+
+		if (length == 0)
+			return false;
+		from += length;
+		if (!*from)
+			return true;
+	}
+}
+
+static bool are_keys(const struct indexer_shard *shard)
+{
+	const char *path = shard->keys;
+
+	for (size_t i = 0; i < shard->n_records; i++, path += strlen(path) + 1)
+		if (!is_key(path))
+			return false;
+	return true;
+}
+
 static int zip_arrange(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,
 		       const struct scan_progress *progress, struct diag *diag)
 {
@@ -248,6 +272,13 @@ static int zip_arrange(const struct reader_dataset *dataset, struct indexer_shar
 	struct tree tree;
 	int r = 0;
 
+	for (size_t i = 0; i < n; i++)
+		if (!are_keys(&shard[i]))
+			return diag_fail(diag, DATASET_E_REFUSED,
+					 "shard \"%s\" of dataset \"%s\" has a sample that is in a "
+					 "folder without a name",
+					 BASE_QUOTED(shard[i].name, 150),
+					 BASE_QUOTED(dataset->shown, 200));
 	find_tree(dataset, shard, n, &tree);
 	for (size_t i = 0; i < n && !r; i++) {
 		if (!shard[i].n_records)

@@ -6,6 +6,9 @@
 #include "base/base.h"
 #include "base/little.h"
 #include "base/zip.h"
+#include "storage/reader_parts.h"
+#include "storage/source/source_indexer.h"
+#include "storage/source/source_shards.h"
 #include "tests/patience.h"
 #include "tests/storage/scan_run.h"
 
@@ -369,6 +372,40 @@ START_TEST(nothing)
 }
 END_TEST
 
+static const struct {
+	const char *path;
+	bool is_key;
+} keys[] = {
+    {"a/1.jpg", true},   {"1.jpg", true},    {"a/b/1.jpg", true}, {"/1.jpg", false},
+    {"a//1.jpg", false}, {"//a.jpg", false}, {"a/.jpg/", false},
+};
+
+/* The process that lists files may be taken over: it tells what no scan does. */
+START_TEST(a_key_that_lies)
+{
+	static const char first[] = "a/0.jpg";
+	struct shards shards = {.base_fd = -1};
+	const struct reader_dataset dataset = {
+	    .ops = &source_zip, .source = &shards, .shown = "x.zip", .options = ""};
+	struct indexer_shard shard = {.name = "x.zip", .n_records = 2};
+	struct diag diag = {.text = ""};
+
+	shard.record = calloc(2, sizeof(*shard.record));
+	shard.keys_bytes = sizeof(first) + strlen(keys[_i].path) + 1;
+	shard.keys = malloc(shard.keys_bytes);
+	ck_assert(shard.record && shard.keys);
+	memcpy(shard.keys, first, sizeof(first));
+	memcpy(shard.keys + sizeof(first), keys[_i].path, strlen(keys[_i].path) + 1);
+	ck_assert_int_eq(source_zip.shards->arrange(&dataset, &shard, 1, NULL, &diag),
+			 keys[_i].is_key ? 0 : DATASET_E_REFUSED);
+	ck_assert_msg(keys[_i].is_key || strstr(diag.text, "a folder without a name"), "%s",
+		      diag.text);
+	words_fini(&shard.words);
+	free(shard.record);
+	free(shard.keys);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("zip");
@@ -391,6 +428,7 @@ int main(void)
 	tcase_add_test(tcase, cut_or_moved);
 	tcase_add_test(tcase, split);
 	tcase_add_test(tcase, nothing);
+	tcase_add_loop_test(tcase, a_key_that_lies, 0, BASE_ARRAY_LEN(keys));
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
