@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from . import urls
 from .errors import ArgumentError, DatasetError, MissingError
 from .masks import Mask
+from .members import braced
 from .stores import PerProcess
 from .tables import stamp_of, unchanged
 from .wrapped import Wrapped, wrap
@@ -18,6 +19,7 @@ _VERSION, _HEAD, _FIELD, _MOST_FIELDS = 2, 24, 1041, 64
 _FLOAT, _INT, _IMAGE, _BYTES, _ARRAY, _JSON, _TENSOR, _OWN = 0, 1, 2, 3, 4, 5, 6, 255
 _IN_ROW = {_FLOAT: "<f8", _INT: "<i8", _IMAGE: [("mode", "u1"), ("width", "<u2"), ("height", "<u2"), ("at", "<u8")], _BYTES: [("at", "<u8"), ("size", "<u8")],
            _ARRAY: "<u8", _JSON: [("at", "<u8"), ("size", "<u8")], _TENSOR: "<u8"}
+_JPEG, _RAW = 0, 1      # modes of an image
 _SHAPE = struct.Struct("<32QQ")
 
 
@@ -25,6 +27,11 @@ def _files(paths):
     if not isinstance(paths, (str, os.PathLike)):
         return [file for path in paths for file in _files(path)]
     path = urls.local(paths, "from_beton()")
+    return [file for each in ([path] if os.path.exists(path) else braced(path)) for file in _found_at(each)]
+
+
+def _found_at(path):
+    """Never none: a file that is named is to be there."""
     if os.path.isdir(path):
         found = sorted(glob.glob(os.path.join(glob.escape(path), "*.beton")))
     else:
@@ -48,31 +55,44 @@ def _array_of(arguments):
 
 
 class _File:
-    """One of them, mapped."""
+    """One of them, open. Not mapped: of a file that is cut while it is read, a page that is gone kills who reads it."""
 
     def __init__(self, path):
         import numpy as np
-        size = os.stat(path).st_size
+        self.file = open(path, "rb", buffering=0)
+        self.end = size = os.fstat(self.file.fileno()).st_size
         if size < _HEAD + _FIELD:
             raise ValueError("it is too short")
-        self.data = np.memmap(path, "u1", "r")
-        version, count, _, self.samples, table = struct.unpack("<HHIQQ", self.data[:_HEAD].tobytes())
+        version, count, _, self.samples, table = struct.unpack("<HHIQQ", self._read(0, _HEAD))
         if version != _VERSION or not 1 <= count <= _MOST_FIELDS or table < _HEAD + count * _FIELD or table > size or (size - table) % 24:
             raise ValueError("it is no file of FFCV's of version 2, was not written to its end, or is cut off")
-        described = [self.data[at:at + _FIELD].tobytes() for at in range(_HEAD, _HEAD + count * _FIELD, _FIELD)]
+        described = [self._read(at, _FIELD).tobytes() for at in range(_HEAD, _HEAD + count * _FIELD, _FIELD)]
         own = [number for number, field in enumerate(described) if field[0] not in _IN_ROW]
         if own:
             raise ValueError(f"field {own[0]} is of a class of its own, whose size nobody knows")
         self.types = {field[1:17].split(b"\0")[0].decode(): (field[0], *(_array_of(field[17:]) if field[0] in (_ARRAY, _TENSOR) else ())) for field in described}
         if len(self.types) != count:
             raise ValueError("two fields have one name")
-        row = np.dtype([("", np.dtype(_IN_ROW[kind])) for kind, *_ in self.types.values()], align=True)
-        if self.samples > (table - _HEAD - count * _FIELD) // row.itemsize:
+        self.row = np.dtype([("", np.dtype(_IN_ROW[kind])) for kind, *_ in self.types.values()], align=True)
+        if self.samples > (table - _HEAD - count * _FIELD) // self.row.itemsize:
             raise ValueError("its head tells of more samples than there are")
-        self.rows = np.frombuffer(self.data, row, self.samples, _HEAD + count * _FIELD)
-        places = np.frombuffer(self.data, "<u8", (size - table) // 8, table).reshape(-1, 3)
+        self.first = _HEAD + count * _FIELD
+        places = self._read(table, size - table).view("<u8").reshape(-1, 3)
         order = np.argsort(places[:, 1], kind="stable")
         self.at, self.size = places[order, 1], places[order, 2]
+
+    def _read(self, at, size):
+        import numpy as np
+        at, size, done = int(at), int(size), 0
+        if at > self.end or size > self.end - at:
+            raise ValueError("it lies beyond the file's end")
+        data = np.empty(size, "u1")
+        while done < size:
+            got = os.preadv(self.file.fileno(), [data[done:]], at + done)
+            if got == 0:
+                raise ValueError("the file was cut off since it was opened")
+            done += got
+        return data
 
     def bytes(self, at, size=None):
         """At that place; of so many, or of as many as the table says."""
@@ -81,20 +101,19 @@ class _File:
             if number < 0 or self.at[number] != at:
                 raise ValueError("the table of places has none of it")
             size = self.size[number]
-        at, size = int(at), int(size)
-        if at > len(self.data) or size > len(self.data) - at:
-            raise ValueError("it lies beyond the file's end")
-        return self.data[at:at + size]
+        return self._read(at, size)
 
     def value(self, number, name):
         kind, *array = self.types[name]
-        value = self.rows[number][list(self.types).index(name)]
+        value = self._read(self.first + number * self.row.itemsize, self.row.itemsize).view(self.row)[0][list(self.types).index(name)]
         if kind == _IMAGE:
             width, height = int(value["width"]), int(value["height"])
-            return self.bytes(value["at"]).tobytes() if value["mode"] == 0 else self.bytes(value["at"], 3 * width * height).reshape(height, width, 3)
+            if value["mode"] not in (_JPEG, _RAW):
+                raise ValueError(f"a picture of mode {value['mode']}, which is none of FFCV's")
+            return self.bytes(value["at"]).tobytes() if value["mode"] == _JPEG else self.bytes(value["at"], 3 * width * height).reshape(height, width, 3)
         if kind in (_BYTES, _JSON):
             data = self.bytes(value["at"], value["size"])
-            return data.copy() if kind == _BYTES else data.tobytes().partition(b"\0")[0].decode()
+            return data if kind == _BYTES else data.tobytes().partition(b"\0")[0].decode()
         if kind in (_ARRAY, _TENSOR):
             dtype, shape = array
             count = 1
@@ -135,7 +154,7 @@ class BetonRows(PerProcess):
     def _read(path):
         try:
             return _File(path)
-        except (ValueError, TypeError, KeyError, IndexError, struct.error) as why:
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError, struct.error) as why:
             raise DatasetError(f"{path} cannot be read: {why}") from None
 
     def open(self):
@@ -148,7 +167,7 @@ class BetonRows(PerProcess):
 
     def __getitem__(self, index):
         number, files = range(len(self))[index], iter(self.opened())
-        for path, count, file in zip(self.paths, self.counts, files):
+        for path, stamp, count, file in zip(self.paths, self.stamps, self.counts, files):
             if number < count:
                 break
             number -= count
@@ -157,8 +176,10 @@ class BetonRows(PerProcess):
             try:
                 value = file.value(number, field)
                 sample[name] = _within(value, key) if key else value
-            except (ValueError, KeyError, IndexError, TypeError) as why:
+            except (ValueError, KeyError, IndexError, TypeError, RecursionError) as why:
+                unchanged(path, stamp)
                 raise DatasetError(f"{path}, sample {number}, field {field}: {type(why).__name__}: {why}") from None
+        unchanged(path, stamp)
         return sample
 
 

@@ -33,14 +33,14 @@ _MOST_PATH, _MOST_COLUMNS, _MOST_LOOKS = 4000, 2048, 64
 _META = re.compile(r"__[^/]*__(/|\Z)")     # names of webdataset's own
 
 
-def _braced(path):
+def braced(path):
     """shard-{000..012}.tar is thirteen of them."""
     found = re.search(r"\{(\d+)\.\.(\d+)\}", path)
     if not found:
         return [path]
     first, last = found.groups()
     return [each for number in range(int(first), int(last) + 1)
-            for each in _braced(f"{path[:found.start()]}{number:0{len(first)}}{path[found.end():]}")]
+            for each in braced(f"{path[:found.start()]}{number:0{len(first)}}{path[found.end():]}")]
 
 
 def _shards_of(paths):
@@ -48,7 +48,7 @@ def _shards_of(paths):
     if not isinstance(paths, (str, os.PathLike)):
         return [file for path in paths for file in _shards_of(path)]
     path = urls.local(paths, "from_tar()")
-    return [file for each in _braced(path) for file in _found_at(each)]
+    return [file for each in braced(path) for file in _found_at(each)]
 
 
 def _found_at(path):

@@ -1034,6 +1034,35 @@ class Beton(ShardsCase):
         with self.assertRaisesRegex(oa.errors.DatasetError, "cut.beton cannot be read: .*cut off"):
             oa.from_beton(self.work / "cut.beton")
 
+    def test_braces(self):
+        folder = self.write("beton-braces", 3)
+        self.assert_same_fields(oa.from_beton(f"{folder}/train-{{0..2}}.beton"))
+        with self.assertRaisesRegex(FileNotFoundError, "no .beton file is at .*train-3.beton"):
+            oa.from_beton(f"{folder}/train-{{0..3}}.beton")
+
+    def test_cut_while_it_is_read(self):
+        """What is gone is an error, and ends no process."""
+        file = self.write("beton-cut") / "train-0.beton"
+        rows = oa.from_beton(file).dataset
+        self.assertEqual(rows[0]["image"], self.samples[0][0])
+        os.truncate(file, 4096)
+        for number in 0, len(rows) - 1:
+            with self.assertRaisesRegex(oa.errors.DatasetError, "train-0.beton was written to since"):
+                rows[number]
+
+    def test_samples_that_lie(self):
+        fields = {"image": "image", "deep": "json"}
+        file = self.work / "lies.beton"
+        shard_files.write_beton(file, fields, [(self.samples[0][0], b"[" * 200000 + b"\0")])
+        with self.assertRaisesRegex(oa.errors.DatasetError, "lies.beton, sample 0, field deep: RecursionError"):
+            oa.from_beton(file, {"deep": "deep:x"}, ragged={"deep": 1}).dataset[0]
+        shard_files.write_beton(file, {"image": "image", "label": "int"}, [(self.samples[0][0], 7)])
+        data = bytearray(file.read_bytes())
+        data[24 + 2 * 1041] = 2
+        file.write_bytes(data)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "sample 0, field image: .*mode 2"):
+            oa.from_beton(file).dataset[0]
+
     def test_files_of_ffcv(self):
         try:
             from ffcv.fields import IntField, RGBImageField
