@@ -32,6 +32,7 @@ struct unpack_zip {
 	size_t n, room;
 	size_t entries; /* of the directory, as many as are written */
 	uint64_t at;    /* place of the next one's file */
+	uint64_t sum;   /* bytes of all files in the archive */
 	int result;
 };
 
@@ -193,6 +194,7 @@ static int on_look(void *arg, const struct scan_record *record)
 	struct unpack_zip *zip = arg;
 	struct zip_header header;
 
+	zip->sum += record->bytes;
 	zip->is_deflated =
 	    zip->is_deflated || (has_header(zip, record, &header) && header.method == ZIP_DEFLATED);
 	return 0;
@@ -289,6 +291,9 @@ static int unpack_files(struct unpack_zip *zip)
 	uint64_t directory;
 	int r = scan(zip, on_look);
 
+	/* Of files that lie over each other more comes than there is. */
+	if (!r && zip->sum > zip->pipe->bytes)
+		return UNPACK_E_DAMAGED;
 	if (!r && !zip->is_deflated)
 		return UNPACK_E_PLAIN;
 	r = r ? r : scan(zip, on_file);

@@ -881,13 +881,17 @@ class Zip(ShardsCase):
             numpy.testing.assert_array_equal(labels, of_classes)
 
     def test_what_is_damaged_is_not_converted(self):
-        """A wrong CRC-32, a wrong size, and an archive by a picture's name, of which its first file is not taken for the picture."""
+        """A wrong CRC-32, a wrong size, an archive by a picture's name, of which its first file is not taken for the picture, and files that
+        are one, of which more would be written than there is."""
         file = self.of_data("convert-cut.zip", zipfile.ZIP_DEFLATED)
         good = file.read_bytes()
         within = self.archive("within.zip", self.tree("within"), method=zipfile.ZIP_DEFLATED)
         with zipfile.ZipFile(self.work / "of-zip.zip", "w") as archive:
             archive.writestr("a/1.jpg", within.read_bytes())
-        for at, data in (14, good), (22, good), (None, (self.work / "of-zip.zip").read_bytes()):
+        with zipfile.ZipFile(self.work / "over.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a/1.jpg", self.samples[0][0])
+            archive.filelist += 100 * [archive.filelist[0]]
+        for at, data in (14, good), (22, good), (None, (self.work / "of-zip.zip").read_bytes()), (None, (self.work / "over.zip").read_bytes()):
             data = bytearray(data)
             if at:
                 data[at] ^= 1
