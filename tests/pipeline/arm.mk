@@ -17,8 +17,8 @@ flags = -std=gnu11 -pthread -ffp-contract=off -D_GNU_SOURCE $(without) -I$(top) 
 	-Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla -Wimplicit-fallthrough -Werror
 
 without = -DHAS_PNG=0 -DHAS_TIFF=0 -DHAS_WEBP=0 -DHAS_GIF=0
-foreign = (event2|jansson|seccomp|jpeglib|jerror|tiffio|webp|spng|gif_lib|sndfile|mpg123|soxr|libav[a-z]*|libsw[a-z]*|zstd|xxhash|sha2|md5)(/.*)?\.h
-sources := $(sort $(filter-out pipeline/sound/sound_decode.c pipeline/video/video_load.c, \
+foreign = (event2|jansson|seccomp|jpeglib|jerror|tiffio|webp|spng|gif_lib|sndfile|mpg123|soxr|libav[a-z]*|libsw[a-z]*|zlib|zstd|xxhash|sha2|md5)(/.*)?\.h
+sources := $(sort $(filter-out base/library.c pipeline/sound/sound_decode.c pipeline/video/video_load.c, \
 	$(shell cd $(top) && grep -LE '^.include <$(foreign)>' base/*.c pipeline/*.c pipeline/*/*.c)))
 objects := $(sources:.c=.o)
 tests := base/exact_test base/half_test base/philox_test pipeline/baseline_kernel_test pipeline/colour_test \
