@@ -148,14 +148,17 @@ static void parse(int argc, char **argv, struct arguments *ret)
 
 /* ---- what both ways begin with ---- */
 
-/* Jobs that run shall go on with what they were opened with, whoever comes first when the one before has been killed. */
+/* Jobs that run shall go on with what they were opened with, whoever comes first when the one before has been killed. Had
+ * that one jobs until then, its file is new; one that was left by chance binds nobody. */
 static void keep_commit(struct bucket_options *options)
 {
 	static char commit[80];
 	_cleanup_close_ int fd =
 	    openat(bucket.folder_fd, BUCKET_COMMIT, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat stat;
 
-	if (fd >= 0 && read(fd, commit, sizeof(commit) - 1) > 0)
+	if (fd >= 0 && fstat(fd, &stat) == 0 && time(NULL) - stat.st_mtime < BUCKET_COMMIT_S &&
+	    read(fd, commit, sizeof(commit) - 1) > 0)
 		bucket.arguments.option[options->n++] = (struct bucket_option){"commit", commit};
 }
 
@@ -260,15 +263,34 @@ static void find_keys(void)
 		main_fail("there is no memory");
 }
 
-/* Does that one have our credentials? */
-static bool is_alike(void)
+static const struct hash_id nobody;
+
+/* Does that one have these credentials? */
+static bool has_keys(const struct hash_id *wanted)
 {
 	_cleanup_close_ int fd =
 	    openat(bucket.folder_fd, BUCKET_KEYS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct hash_id keys;
 
 	return fd >= 0 && base_read_at(fd, &keys, sizeof(keys), 0) == 0 &&
-	       memcmp(&keys, &bucket.keys, sizeof(keys)) == 0;
+	       memcmp(&keys, wanted, sizeof(keys)) == 0;
+}
+
+static int pass(void *arg, const struct lister_object *object, struct diag *diag)
+{
+	(void)arg;
+	(void)object;
+	(void)diag;
+	return 0;
+}
+
+/* May we list? Where the one that serves was refused, whose jobs may read on with what it listed before, all of it. */
+static int try_all(struct diag *diag)
+{
+	static const struct lister_sink sink = {pass, NULL};
+
+	return has_keys(&nobody) ? lister_run(&bucket.lister, &sink, diag)
+				 : lister_try(&bucket.lister, diag);
 }
 
 /* It goes on serving whom it serves, unless ours are good for something. */
@@ -281,7 +303,7 @@ static void supplant(int fd)
 	ssize_t n;
 
 	open_place();
-	if (lister_try(&bucket.lister, &diag))
+	if (try_all(&diag))
 		fatal(&diag);
 	(void)!send(fd, &yield, sizeof(yield), MSG_NOSIGNAL); /* if not, it has hung up */
 	/* It hangs up behind its listing, however long that is: the job waits no longer than it wants to. */
@@ -308,7 +330,7 @@ static void lock_folder(void)
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			folder_error("it cannot be locked");
 		fd = connect_there();
-		if (fd >= 0 && is_alike()) {
+		if (fd >= 0 && has_keys(&bucket.keys)) {
 			say_good();
 			exit(0);
 		}
@@ -352,8 +374,6 @@ static void write_notes(void)
  * who comes tries his own. */
 static void say_keys(bool are_new, bool are_good)
 {
-	static const struct hash_id nobody;
-
 	if (are_new)
 		find_keys();
 	if (!put_file(BUCKET_KEYS, are_good ? &bucket.keys : &nobody, sizeof(nobody), ""))
@@ -441,6 +461,8 @@ static void serve(void)
 	place.provider = bucket.lister.provider;
 	place.listen_fd = bucket.listen_fd;
 	place.log_fd = bucket.log_fd;
+	place.commit_fd =
+	    openat(bucket.folder_fd, BUCKET_COMMIT, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	place.keys = say_keys;
 	place.keep_ns = bucket.arguments.keep_s * 1000000000;
 	r = errand_start(&bucket.lister, tree, &place.errand);

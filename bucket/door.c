@@ -422,6 +422,8 @@ static void look_around(struct door *door)
 		door->is_ending = door->is_over = true;
 	if (now_ns - door->log_ns >= DOOR_LOG_NS) {
 		door->log_ns = now_ns;
+		if (has_jobs && door->place.commit_fd >= 0)
+			(void)!futimens(door->place.commit_fd, NULL);
 		if (fstat(door->place.log_fd, &stat) == 0 && stat.st_size > DOOR_MOST_LOG &&
 		    ftruncate(door->place.log_fd, 0))
 			door->is_ending = true;
@@ -450,6 +452,7 @@ bool door_serve(struct door *door)
 {
 	struct epoll_event event[64];
 	struct fetch_counts counts;
+	bool has_jobs = false;
 
 	while (!door->is_ending) {
 		const int n =
@@ -466,9 +469,11 @@ bool door_serve(struct door *door)
 				guest_free(guest);
 		look_around(door);
 	}
-	BASE_EACH(guest, &door->guests, link)
+	BASE_EACH(guest, &door->guests, link) {
+		has_jobs |= guest->kind == GUEST_JOB;
 		if (door->is_yielding && guest->kind == GUEST_JOB)
 			tell(guest, BUCKET_MOVED, "");
+	}
 	fetch_count(door->fetch, &counts);
 	log_line(LOG_LEVEL_INFO, "served",
 		 "requests=%llu bytes=%llu dropped=%llu again=%llu slow=%llu hastened=%llu "
@@ -478,7 +483,7 @@ bool door_serve(struct door *door)
 		 (unsigned long long)counts.slow, (unsigned long long)counts.hastened,
 		 (unsigned long long)counts.changed, (unsigned long long)counts.failed,
 		 counts.limit);
-	return door->is_over && !door->is_yielding;
+	return !door->is_yielding && (door->is_over || !has_jobs);
 }
 
 static int add(struct door *door, int fd, void *tag)

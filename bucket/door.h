@@ -11,6 +11,7 @@ struct door_place {
 	void *provider;
 	struct errand *errand;
 	int listen_fd, log_fd;
+	int commit_fd;    /* is as new as its jobs; -1: none */
 	uint64_t keep_ns; /* after the last job went */
 	/* They may be others now; a list was given for them, or refused. */
 	void (*keys)(bool are_new, bool are_good);

@@ -41,6 +41,7 @@
 #define BUCKET_DATA "data"
 #define BUCKET_KEYS "keys"
 #define BUCKET_COMMIT "commit"
+#define BUCKET_COMMIT_S 600 /* that it counts behind its last minute with jobs */
 #define BUCKET_MAGIC UINT64_C(0x314b4342214f4121)
 #define BUCKET_MOST_ASKS 64
 #define BUCKET_MOST_NAME 1024 /* below FOLDER/data; S3 has no longer keys */

@@ -43,7 +43,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.objects, self.tags, self.broken, self.token, self.page = {}, {}, [], None, 1000
         self.lock, self.asked, self.lists, self.says_200 = threading.Lock(), [], 0, False
         self.trickle, self.wants_login, self.held = 0, False, None  # an event that the next list waits for
-        self.told_to_wait, self.waited, self.gone = [], [], False
+        self.told_to_wait, self.waited, self.gone, self.is_first_there = [], [], False, False
         self.circle, self.goes_on, self.read_token, self.is_closing = None, False, None, threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
@@ -126,7 +126,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if server.token is not None and self.headers.get("Token") != server.token:
             return self.say(403, b"no")
         query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
-        if "list" in query and server.gone:
+        if "list" in query and server.gone and (query["after"][0] or not server.is_first_there):
             return self.say(server.gone, b"gone")
         if "list" in query:
             return self.list(query["list"][0], query["after"][0])
@@ -298,11 +298,11 @@ class ServeTest(unittest.TestCase):
                 return int(words[4])
         return None
 
-    def wait_end(self):
+    def wait_end(self, signal=15):
         """It is told to end, if it is there; and waited for, by the lock of its log."""
         pid = self.pid()
         if pid:
-            os.kill(pid, 15)
+            os.kill(pid, signal)
         log = os.path.join(self.folder, "log")
         if os.path.exists(log):
             with open(log, "rb") as file:
@@ -406,13 +406,18 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(commit.read_text(), "first")
         for signal in (9, 15):
             was = self.pid()
-            os.kill(was, signal)
-            while self.pid() == was:
-                time.sleep(0.01)
+            self.peer(Job(self.folder)).wait()
+            self.wait_end(signal)
             self.start("/set/", "token=b", HF_TOKEN="b", PLAIN_COMMIT="second")
             self.assertEqual(commit.read_text(), "first")
+        # One that was killed without jobs left it, some time ago.
+        self.wait_end(9)
+        os.utime(commit, (0, time.time() - 700))
+        self.start("/set/", "token=b", HF_TOKEN="b", PLAIN_COMMIT="second")
+        self.assertEqual(commit.read_text(), "second")
         # With the last job it goes, and where the store has it no more.
         self.wait_end()
+        self.assertFalse(commit.exists())
         self.start("/set/", keep=1, PLAIN_COMMIT="second")
         with open(self.folder + "/log", "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -442,6 +447,23 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(news[0], READY)
         self.assertNotEqual(self.pid(), was)
         self.assertEqual(keys.read_bytes(), before)
+
+    def test_a_part_that_is_refused(self):
+        """Whoever may list no more than those that are served, ends none of their jobs."""
+        self.fill()
+        self.server.page = 1
+        job, news = self.job("/set/", HF_TOKEN="same")
+        self.assertEqual(news[0], READY)
+        was, reader = self.pid(), self.peer(Reader(self.folder))
+        self.server.put("set/0/0.bin", b"another one")  # so it is listed anew
+        self.assertEqual(reader.read("0/0.bin", 3, 5)[0][0], CHANGED)
+        self.server.gone, self.server.is_first_there = 403, True
+        self.assertEqual(self.peer(Job(self.folder)).wait()[0], REFUSED)
+        self.assertEqual((self.work / "folder" / "keys").read_bytes(), bytes(32))
+        self.assertIn("403", self.start("/set/", HF_TOKEN="same", code=1))
+        self.assertEqual(self.pid(), was)
+        self.assertEqual(reader.read("1/1.bin", 3, 5)[0][0], GOOD)
+        self.assertEqual(select.select([job.socket], [], [], 0)[0], [])
 
     def test_listings_that_break(self):
         """Who is not refused, but cannot list, has the credentials that it had."""
