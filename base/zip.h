@@ -24,6 +24,8 @@
 
 enum { ZIP_STORED = 0, ZIP_DEFLATED = 8 };
 #define ZIP_FLAGS_ENCRYPTED (1u | 1u << 6 | 1u << 13) /* the bytes, or all that is said of them */
+#define ZIP_FLAG_UTF8 (1u << 11)                      /* the name is */
+#define ZIP_OF_UNIX 3
 #define ZIP_FLAG_LATER (1u << 3) /* checksum and sizes are behind the bytes, not in the header */
 
 struct zip_end {

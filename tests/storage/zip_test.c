@@ -306,6 +306,19 @@ START_TEST(backslashes)
 }
 END_TEST
 
+/* In Shift-JIS, as Windows writes it in Japan, the second byte of a letter may be that of a backslash. */
+START_TEST(backslashes_in_letters)
+{
+	made_by = 0;
+	put_file("\x95\\1.jpg", 0, "a letter");
+	put_end("");
+	ck_assert_int_eq(scan(""), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert_int_eq(scan("folder=\x95"), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 0);
+}
+END_TEST
+
 START_TEST(backslashes_upwards)
 {
 	made_by = 0;
@@ -423,6 +436,7 @@ int main(void)
 	tcase_add_loop_test(tcase, an_entry_that_lies, 0, BASE_ARRAY_LEN(lies));
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, backslashes);
+	tcase_add_test(tcase, backslashes_in_letters);
 	tcase_add_test(tcase, backslashes_upwards);
 	tcase_add_test(tcase, a_long_name);
 	tcase_add_test(tcase, cut_or_moved);

@@ -49,12 +49,23 @@ static int wants(struct zip *zip, uint64_t at, uint64_t bytes, struct scan_want 
 
 /* ---- names ---- */
 
-/* The path without what changes nothing in it; of one from Windows \ is / where it has no /, as for unzip. NULL, or what is wrong. */
+/* Of one from Windows \ is / where it has no /, as for unzip, and where its bytes are no half of a letter of Japan's or China's. */
+static bool has_backslashes(const struct zip_entry *entry)
+{
+	if (!entry->is_dos || memchr(entry->name, '/', entry->name_bytes))
+		return false;
+	for (size_t i = 0; i < entry->name_bytes && !(entry->flags & ZIP_FLAG_UTF8); i++)
+		if (entry->name[i] >= 0x80)
+			return false;
+	return true;
+}
+
+/* The path without what changes nothing in it. NULL, or what is wrong. */
 static const char *key_of(const struct zip_entry *entry, char ret[SCAN_MOST_KEY])
 {
 	const char *from = (const char *)entry->name, *end = from + entry->name_bytes;
 	char *to = ret;
-	const char between = entry->is_dos && !memchr(from, '/', entry->name_bytes) ? '\\' : '/';
+	const char between = has_backslashes(entry) ? '\\' : '/';
 
 	if (memchr(from, 0, entry->name_bytes))
 		return "a file's name has a zero byte";
