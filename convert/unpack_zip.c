@@ -225,7 +225,8 @@ static int on_file(void *arg, const struct scan_record *record)
 
 static bool put_entry(struct unpack_zip *zip, uint64_t at, uint32_t size, const char *name)
 {
-	uint8_t entry[ZIP_ENTRY] = {'P', 'K', 1, 2, ZIP_VERSION, 0, ZIP_VERSION, 0, ZIP_FLAG_LATER};
+	uint8_t entry[ZIP_ENTRY] = {'P', 'K',           1, 2, ZIP_VERSION, ZIP_OF_UNIX, ZIP_VERSION,
+				    0,   ZIP_FLAG_LATER};
 	uint8_t extra[ZIP_EXTRA] = {1, 0, 8};
 
 	little_put_32(entry + 20, size);
@@ -291,11 +292,11 @@ static int unpack_files(struct unpack_zip *zip)
 	uint64_t directory;
 	int r = scan(zip, on_look);
 
+	if (!r && !zip->is_deflated)
+		return UNPACK_E_PLAIN;
 	/* Of files that lie over each other more comes than there is. */
 	if (!r && zip->sum > zip->pipe->bytes)
 		return UNPACK_E_DAMAGED;
-	if (!r && !zip->is_deflated)
-		return UNPACK_E_PLAIN;
 	r = r ? r : scan(zip, on_file);
 	directory = zip->to;
 	r = r ? r : scan(zip, on_entry);
