@@ -154,7 +154,7 @@ class BetonRows(PerProcess):
     def _read(path):
         try:
             return _File(path)
-        except (ValueError, TypeError, KeyError, IndexError, RecursionError, struct.error) as why:
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, SyntaxError, struct.error) as why:
             raise DatasetError(f"{path} cannot be read: {why}") from None
 
     def open(self):
@@ -176,7 +176,7 @@ class BetonRows(PerProcess):
             try:
                 value = file.value(number, field)
                 sample[name] = _within(value, key) if key else value
-            except (ValueError, KeyError, IndexError, TypeError, RecursionError) as why:
+            except (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError, SyntaxError) as why:
                 unchanged(path, stamp)
                 raise DatasetError(f"{path}, sample {number}, field {field}: {type(why).__name__}: {why}") from None
         unchanged(path, stamp)

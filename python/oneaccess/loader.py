@@ -798,11 +798,11 @@ class Loader:
                 choice = choices.made(ids, weights, samples, replacement)
                 place = choices.place_of(self._open().state())
                 choices.check(choice, place, self.batch_size * self.world_size if self.drop_last else 1)
+                said = f"{self._first_chosen()} {choices.digest(choice)}"
             except Exception as error:  # others that wait are told
                 failed = error
             if self.world_size > 1 and ranks_of.can_meet(self.world_size):
-                said = str(failed) if failed else f"{self._first_chosen()} {choices.digest(choice)}"
-                ranks_of.compare_choices(self._ranks, said, failed)
+                ranks_of.compare_choices(self._ranks, str(failed) if failed else said, failed)
             if failed is not None:
                 raise failed
             before, self._to_come = self._to_come, choice

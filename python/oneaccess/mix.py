@@ -128,11 +128,12 @@ class Mix:
         self._is_closed = False
         for part in self.parts:
             part._drop()  # the mix has streams of its own
-            part._is_of_mix = True
         if state is not None:
             self._take_state(state)
         if self.parts[0].world_size == 1:
             self._open()
+        for part in self.parts:
+            part._is_of_mix = True
 
     def _part(self, number):
         part = self.parts[number]
