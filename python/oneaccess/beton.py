@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """FFCV's files whose samples have more than a picture and a label, for the pool (wrap()). What is in a file: storage/source/scan/scan_beton.c."""
 
-import glob
 import json
 import os
 import struct
 from collections.abc import Mapping, Sequence
 
-from . import urls
-from .errors import ArgumentError, DatasetError, MissingError
+from .errors import ArgumentError, DatasetError
 from .masks import Mask
-from .members import braced
+from .members import shards_of
 from .stores import PerProcess
 from .tables import stamp_of, unchanged
 from .wrapped import Wrapped, wrap
@@ -21,26 +19,6 @@ _IN_ROW = {_FLOAT: "<f8", _INT: "<i8", _IMAGE: [("mode", "u1"), ("width", "<u2")
            _ARRAY: "<u8", _JSON: [("at", "<u8"), ("size", "<u8")], _TENSOR: "<u8"}
 _JPEG, _RAW = 0, 1      # modes of an image
 _SHAPE = struct.Struct("<32QQ")
-
-
-def _files(paths):
-    if not isinstance(paths, (str, os.PathLike)):
-        return [file for path in paths for file in _files(path)]
-    path = urls.local(paths, "from_beton()")
-    return [file for each in ([path] if os.path.exists(path) else braced(path)) for file in _found_at(each)]
-
-
-def _found_at(path):
-    """Never none: a file that is named is to be there."""
-    if os.path.isdir(path):
-        found = sorted(glob.glob(os.path.join(glob.escape(path), "*.beton")))
-    else:
-        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
-    if not found:
-        error = MissingError(f"no .beton file is at {path}")
-        error.filename = path
-        raise error
-    return found
 
 
 def _array_of(arguments):
@@ -135,7 +113,7 @@ class BetonRows(PerProcess):
     """Fields of samples, as a dict."""
 
     def __init__(self, paths, fields):
-        self.paths, self.stamps, self.counts, types = [os.path.abspath(path) for path in _files(paths)], [], [], None
+        self.paths, self.stamps, self.counts, types = shards_of(paths, ".beton", ".beton file", "from_beton()"), [], [], None
         for path in self.paths:
             self.stamps.append(stamp_of(path))
             file = self._read(path)

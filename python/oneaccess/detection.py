@@ -11,8 +11,8 @@ import xml.etree.ElementTree as xml
 from collections.abc import Mapping, Sequence
 
 from . import urls
-from .errors import ArgumentError, DatasetError, MissingError
-from .folders import Files, found_at, names_of, shown
+from .errors import ArgumentError, DatasetError, not_there
+from .folders import Files, found_at, names_of, refuse_missing, shown
 from .tables import needs
 from .wrapped import Wrapped
 
@@ -89,10 +89,8 @@ def _files(paths):
         missing = [path for path in paths if not os.path.exists(path)]
         if not missing:
             raise
-        error = MissingError(f"{len(missing):,} of {len(paths):,} pictures are not there: {shown(missing)}: images= is the folder that their names"
-                             " are relative to")
-        error.filename = missing[0]
-        raise error from why
+        raise not_there(f"{len(missing):,} of {len(paths):,} pictures are not there: {shown(missing)}: images= is the folder that their names"
+                             " are relative to", missing[0]) from why
 
 
 def _fields(fields, allowed, default):
@@ -145,9 +143,7 @@ def _parsed(path):
         with open(path, encoding="utf-8") as file:
             found = json.load(file, object_hook=_without_outlines)
     except FileNotFoundError:
-        error = MissingError(f"no file of annotations is at {path}")
-        error.filename = path
-        raise error from None
+        raise not_there(f"no file of annotations is at {path}", path) from None
     except (ValueError, RecursionError) as why:
         raise DatasetError(f"{path} is no JSON: {why}") from None
     if not isinstance(found, dict) or not isinstance(found.get("images"), list):
@@ -299,10 +295,7 @@ def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names
     trees, pictures = found_at(annotations, "from_voc()"), found_at(images, "from_voc()")
     trees = {each: path for each, path in trees.items() if path.lower().endswith(".xml")}
     names = list(trees) if names is None else names_of(names)
-    for place, of in ((annotations, trees), (images, pictures)):
-        missing = [each for each in names if each not in of]
-        if missing:
-            raise DatasetError(f"{place} has no file for {shown(missing)}, of {len(names):,} samples")
+    refuse_missing(((annotations, trees), (images, pictures)), names)
     found = [_voc_objects(trees[each]) for each in names]
     known = sorted({name for objects in found for name, _, _ in objects} - {""})
     if classes is not None and known and not set(_listed_names(classes)) & set(known):

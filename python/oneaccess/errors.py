@@ -46,6 +46,13 @@ class MissingError(DatasetError, FileNotFoundError):
     """There is no such folder or file; ``filename`` names it."""
 
 
+def not_there(text: str, path: str) -> MissingError:
+    """One of that path."""
+    error = MissingError(text)
+    error.filename = path
+    return error
+
+
 class NoFolderError(DatasetError, NotADirectoryError):
     """The path leads through a file, or to a file that is no data set; ``filename`` names it."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from . import urls
-from .errors import ArgumentError, DatasetError, MissingError
+from .errors import ArgumentError, DatasetError, not_there
 from .masks import Mask
 from .members import Field
 from .wrapped import Wrapped, wrap
@@ -49,9 +49,7 @@ def found_at(place, caller):
     place = urls.local(place, caller)
     found = _matching(place) if "*" in place else _below(place)
     if not found:
-        error = MissingError(f"no file is at {place}")
-        error.filename = place
-        raise error
+        raise not_there(f"no file is at {place}", place)
     return found
 
 
@@ -83,6 +81,15 @@ def shown(names):
     return ", ".join(names[:_SHOWN]) + ("" if len(names) <= _SHOWN else f" and {len(names) - _SHOWN:,} others")
 
 
+def refuse_missing(found, names):
+    """found: places, and what is there by name."""
+    for place, of in found:
+        missing = [name for name in names if name not in of]
+        if missing:
+            raise DatasetError(f"{place} has no file for {shown(missing)}, of {len(names):,} samples: names= is a list of"
+                               " those that are meant, or a file with one a line")
+
+
 class FolderRows:
     """A sample's files, by their common name."""
 
@@ -93,17 +100,10 @@ class FolderRows:
             self.fields.append(Field(name, f"json:{key}" if colon else "*"))
             found.append(found_at(place + ".json" if colon else place, "from_folders()"))
         self.names = names_of(names) if names is not None else list(found[0])
-        self._refuse_missing(places, found)
-        self.files = [Files([of[name] for name in self.names]) for of in found]
-
-    def _refuse_missing(self, places, found):
-        for place, of in zip(places.values(), found):
-            missing = [name for name in self.names if name not in of]
-            if missing:
-                raise DatasetError(f"{place} has no file for {shown(missing)}, of {len(self.names):,} samples: names= is a list of"
-                                   " those that are meant, or a file with one a line")
+        refuse_missing(zip(places.values(), found), self.names)
         if not self.names:
             raise DatasetError("names= names no sample")
+        self.files = [Files([of[name] for name in self.names]) for of in found]
 
     def __len__(self):
         return len(self.names)

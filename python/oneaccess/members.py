@@ -19,7 +19,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 
 from . import record, urls
-from .errors import ArgumentError, DatasetError, MissingError
+from .errors import ArgumentError, DatasetError, MissingError, not_there
 from .masks import Mask
 from .picked import Direct
 from .tables import Kept, stamp_of, unchanged
@@ -33,34 +33,31 @@ _MOST_PATH, _MOST_COLUMNS, _MOST_LOOKS = 4000, 2048, 64
 _META = re.compile(r"__[^/]*__(/|\Z)")     # names of webdataset's own
 
 
-def braced(path):
+def _braced(path):
     """shard-{000..012}.tar is thirteen of them."""
     found = re.search(r"\{(\d+)\.\.(\d+)\}", path)
     if not found:
         return [path]
     first, last = found.groups()
     return [each for number in range(int(first), int(last) + 1)
-            for each in braced(f"{path[:found.start()]}{number:0{len(first)}}{path[found.end():]}")]
+            for each in _braced(f"{path[:found.start()]}{number:0{len(first)}}{path[found.end():]}")]
 
 
-def _shards_of(paths):
+def shards_of(paths, suffix=".tar", what="tar shard", who="from_tar()"):
     """The files of a path, a folder, a pattern, or a list of these, in order; absolute, as a job may go elsewhere."""
     if not isinstance(paths, (str, os.PathLike)):
-        return [file for path in paths for file in _shards_of(path)]
-    path = urls.local(paths, "from_tar()")
-    return [file for each in braced(path) for file in _found_at(each)]
+        return [file for path in paths for file in shards_of(path, suffix, what, who)]
+    return [file for each in _braced(urls.local(paths, who)) for file in _found_at(each, suffix, what)]
 
 
-def _found_at(path):
+def _found_at(path, suffix, what):
     """Never none: a shard that is named is to be there."""
     if os.path.isdir(path):
-        found = sorted(glob.glob(os.path.join(glob.escape(path), "*.tar")))
+        found = sorted(glob.glob(os.path.join(glob.escape(path), "*" + suffix)))
     else:
         found = [path] if os.path.exists(path) else sorted(glob.glob(path))
     if not found:
-        error = MissingError(f"no tar shard is at {path}")
-        error.filename = path
-        raise error
+        raise not_there(f"no {what} is at {path}", path)
     return found
 
 
@@ -360,7 +357,7 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
     given = urls.local(paths, "from_tar()") if isinstance(paths, (str, os.PathLike)) else None
-    return Shards(TarRows(_shards_of(paths), fields, _first(boxes), given), name, version, workers, timeout, False, room, keep, ragged, exact, boxes,
+    return Shards(TarRows(shards_of(paths), fields, _first(boxes), given), name, version, workers, timeout, False, room, keep, ragged, exact, boxes,
                   masks)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from . import urls
 from .columns import Blocks, Pad
-from .errors import ArgumentError, DatasetError, MissingError
+from .errors import ArgumentError, DatasetError, not_there
 from .tables import needs, size_of, stamp_of, unchanged
 from .wrapped import Wrapped, wrap
 
@@ -18,9 +18,7 @@ _CACHE = 64 << 20           # decoded chunks, of a process and an array
 def _found(path):
     path = urls.local(path, "this function")
     if not os.path.exists(path):
-        error = MissingError(f"there is no {path}")
-        error.filename = path
-        raise error
+        raise not_there(f"there is no {path}", path)
     return path
 
 

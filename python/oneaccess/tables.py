@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from . import urls
 from .columns import Blocks, Pad, named
-from .errors import ArgumentError, DatasetError, MissingError, TransformError
+from .errors import ArgumentError, DatasetError, TransformError, not_there
 from .masks import Mask
 from .wrapped import Wrapped, wrap
 
@@ -100,9 +100,7 @@ def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (S
     else:
         found = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
     if not found:
-        error = MissingError(f"no {what} file is at {path}")
-        error.filename = path
-        raise error
+        raise not_there(f"no {what} file is at {path}", path)
     return found
 
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from . import urls
-from .errors import ArgumentError, DatasetError, MissingError
+from .errors import ArgumentError, DatasetError, not_there
 from .masks import Mask
 from .picked import Picked
 
@@ -29,9 +29,7 @@ def first_file(path, what, names, called):
     elif not os.path.exists(path):
         path = re.sub(r"\{([^{},.]*)(\.\.|,)[^{}]*\}", r"\1", path)
     if not os.path.exists(path):
-        error = MissingError(f"no {what} file is at {path}: give their folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
-        error.filename = path
-        raise error
+        raise not_there(f"no {what} file is at {path}: give their folder, one of them, or \"train-{{00000..00127}}-of-00128\"", path)
     return path
 
 
