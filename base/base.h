@@ -90,6 +90,7 @@ uint64_t base_page_size(void);
 /* For qsort() and bsearch(). */
 int base_compare_u32(const void *a, const void *b);
 int base_compare_u64(const void *a, const void *b);
+int base_compare_texts(const void *a, const void *b); /* of an array of char * */
 int base_compare_times(const struct timespec *a, const struct timespec *b);
 
 /* CLOCK_MONOTONIC in ns, the only clock that decides anything. */
@@ -121,6 +122,12 @@ BASE_COLD void diag_set(struct diag *diag, const char *fmt, ...) BASE_PRINTF(2, 
 		diag_set((diag), __VA_ARGS__);                         \
 		diag_code_;                                            \
 	})
+
+/* base/text.c: what printf() would print, the caller's; NULL: there is no memory. */
+char *base_format(const char *fmt, ...) BASE_PRINTF(1, 2);
+/* The first of these variables of the environment that is set, and not to ""; NULL: none is. */
+#define base_variable(...) base_variable_of((const char *const[]){__VA_ARGS__, NULL})
+const char *base_variable_of(const char *const *names);
 
 /* Fills size bytes at ret from the kernel's random source. 0 or negative errno. */
 int base_random(void *ret, size_t size);

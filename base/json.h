@@ -96,6 +96,8 @@ struct json_in; /* a value; all values of a tree are borrowed from its root */
 int json_in_parse(const char *text, size_t size, size_t limit, struct json_in **ret,
 		  struct diag *diag);
 void json_in_free(struct json_in *root); /* NULL is fine */
+void json_in_freep(struct json_in **root);
+#define _cleanup_json_ _cleanup_(json_in_freep)
 /* Every function below takes NULL for "not there", as its own result, so that calls nest. */
 enum json_in_kind json_in_kind_of(const struct json_in *value); /* NULL: JSON_IN_NULL */
 size_t json_in_count(const struct json_in *value); /* items of an array or object, else 0 */

@@ -81,6 +81,11 @@ void json_in_free(struct json_in *root)
 	json_decref((json_t *)(void *)root);
 }
 
+void json_in_freep(struct json_in **root)
+{
+	json_in_free(*root);
+}
+
 enum json_in_kind json_in_kind_of(const struct json_in *value)
 {
 	if (!value)

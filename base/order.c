@@ -23,3 +23,8 @@ int base_compare_times(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? BASE_ORDER(a->tv_sec, b->tv_sec)
 				      : BASE_ORDER(a->tv_nsec, b->tv_nsec);
 }
+
+int base_compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}

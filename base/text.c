@@ -110,6 +110,29 @@ void diag_set(struct diag *diag, const char *fmt, ...)
 
 static const char text_units[] = "BKMGTPE";
 
+char *base_format(const char *fmt, ...)
+{
+	char *text;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&text, fmt, args);
+	va_end(args);
+	return n < 0 ? NULL : text;
+}
+
+const char *base_variable_of(const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
 char *base_format_bytes(uint64_t bytes, char *ret, size_t size)
 {
 	unsigned unit = 0;

@@ -89,11 +89,6 @@ static bool url_is_access(const char *option, size_t size)
 	return false;
 }
 
-static int url_compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int url_take_option(struct url *url, const char *option, size_t size)
 {
 	size_t end = strlen(url->options);
@@ -125,7 +120,7 @@ static int url_take_options(struct url *url, const char *text)
 			return r;
 		text += size + (text[size] == ',');
 	}
-	qsort(url->access, url->n_access, sizeof(*url->access), url_compare);
+	qsort(url->access, url->n_access, sizeof(*url->access), base_compare_texts);
 	return 0;
 }
 
@@ -230,9 +225,9 @@ static uint64_t url_of_environment(void)
 	uint64_t said = 0;
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++) {
-		const char *value = getenv(names[i]);
+		const char *value = base_variable(names[i]);
 
-		if (value && *value)
+		if (value)
 			said = said * 31 + hash_checksum(value, strlen(value)) + i;
 	}
 	return said;

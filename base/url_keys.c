@@ -119,28 +119,27 @@ int url_keys(const char *text, const char *file, bool is_anonymous, struct hash_
 	if (r)
 		return r;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(url_keys_said); i++) {
-		const char *value = getenv(url_keys_said[i].variable);
+		const char *value = base_variable(url_keys_said[i].variable);
 
-		if (!value || !*value || url_keys_said[i].use < use)
+		if (!value || url_keys_said[i].use < use)
 			continue;
 		hash_add_u64(hash, i);
 		url_keys_add(hash, value, strlen(value));
 	}
 	for (size_t i = 0; i < BASE_ARRAY_LEN(url_keys_files); i++) {
-		const char *value = getenv(url_keys_files[i].variable);
+		const char *value = base_variable(url_keys_files[i].variable);
 		_cleanup_free_ char *path = NULL;
 
-		if (!value || !*value || url_keys_files[i].use < use)
+		if (!value || url_keys_files[i].use < use)
 			continue;
 		if (!url_keys_files[i].below) {
 			if (access(value, R_OK) == 0)
 				hash_add_u64(hash, BASE_ARRAY_LEN(url_keys_said) + i);
 			continue;
 		}
-		if (asprintf(&path, "%s%s", value, url_keys_files[i].below) < 0) {
-			path = NULL;
+		path = base_format("%s%s", value, url_keys_files[i].below);
+		if (!path)
 			return -ENOMEM;
-		}
 		url_keys_add_file(hash, BASE_ARRAY_LEN(url_keys_said) + i, path);
 	}
 	if (file)

@@ -97,8 +97,7 @@ static int azure_set_hadoop(struct azure *azure, const struct bucket_url *url)
 		suffix = strchr(suffix + 1, '.');
 	else
 		suffix = ".core.windows.net";
-	if (asprintf(&azure->endpoint, "https://%.*s.blob%s", (int)account, host, suffix) < 0)
-		azure->endpoint = NULL;
+	azure->endpoint = base_format("https://%.*s.blob%s", (int)account, host, suffix);
 	return azure->container && azure->account && azure->head && azure->endpoint ? 0 : -ENOMEM;
 }
 
@@ -106,10 +105,8 @@ static int azure_set_az(struct azure *azure, const struct bucket_url *url)
 {
 	azure->account = strdup(url->place);
 	azure->container = strndup(url->path, strcspn(url->path, "/"));
-	if (asprintf(&azure->head, "%s/", azure->container ? azure->container : "") < 0)
-		azure->head = NULL;
-	if (asprintf(&azure->endpoint, "https://%s.blob.core.windows.net", url->place) < 0)
-		azure->endpoint = NULL;
+	azure->head = base_format("%s/", azure->container ? azure->container : "");
+	azure->endpoint = base_format("https://%s.blob.core.windows.net", url->place);
 	return azure->account && azure->container && azure->head && azure->endpoint ? 0 : -ENOMEM;
 }
 
@@ -132,31 +129,14 @@ static int azure_set_place(struct azure *azure, const struct bucket_url *url, st
 
 static int azure_set_endpoint(struct azure *azure, const char *named)
 {
-	size_t size = named ? strlen(named) : 0;
-
 	if (!named)
 		return 0;
-	while (size > 0 && named[size - 1] == '/')
-		size--;
 	free(azure->endpoint);
-	azure->endpoint = strndup(named, size);
+	azure->endpoint = bucket_bare(named);
 	return azure->endpoint ? 0 : -ENOMEM;
 }
 
 /* ---- who ---- */
-
-static int azure_new_token(struct azure *azure, struct http *http, struct diag *diag)
-{
-	unsigned seconds = 0;
-	char *token = NULL;
-	const int r = azure_login_ask(azure->login, http, &token, &seconds, diag);
-
-	if (r < 0)
-		ticket_missed(&azure->ticket);
-	else
-		ticket_put(&azure->ticket, token, seconds);
-	return r;
-}
 
 static int azure_log_in(struct azure *azure, const char *endpoint, struct http *http,
 			struct diag *diag)
@@ -173,14 +153,15 @@ static int azure_log_in(struct azure *azure, const char *endpoint, struct http *
 		    "to %s the token of %s would go in the clear: name an https:// URL as "
 		    "the endpoint, or say anonymous=1",
 		    BASE_QUOTED(azure->endpoint, 200), azure->login->who);
-	return azure_login_has_token(azure->login) ? azure_new_token(azure, http, diag) : 0;
+	return azure_login_has_token(azure->login)
+		   ? ticket_open(&azure->ticket, azure_login_ask, azure->login, http, diag)
+		   : 0;
 }
 
 static int azure_open(const struct bucket_url *url, const struct bucket_options *options,
 		      struct http *http, void **ret, struct diag *diag)
 {
 	_cleanup_(azure_closep) struct azure *azure = calloc(1, sizeof(*azure));
-	const char *anonymous = bucket_option(options, "anonymous");
 	const char *endpoint = bucket_option(options, "endpoint");
 	int r;
 
@@ -190,7 +171,7 @@ static int azure_open(const struct bucket_url *url, const struct bucket_options 
 	r = azure_set_place(azure, url, diag);
 	if (r == 0)
 		r = azure_set_endpoint(azure, endpoint);
-	if (r == 0 && !(anonymous && strcmp(anonymous, "1") == 0))
+	if (r == 0 && !bucket_is_anonymous(options))
 		r = azure_log_in(azure, endpoint, http, diag);
 	if (r == 0)
 		*ret = base_take_ptr(azure);
@@ -201,11 +182,7 @@ static unsigned azure_renew(void *self, struct http *http, struct diag *diag)
 {
 	struct azure *azure = self;
 
-	if (!azure->login || !azure_login_has_token(azure->login))
-		return 0;
-	if (ticket_seconds(&azure->ticket) == 0)
-		azure_new_token(azure, http, diag);
-	return BASE_MAX(ticket_seconds(&azure->ticket), 1u);
+	return ticket_renew(&azure->ticket, http, diag);
 }
 
 /* The signature stands in the URL, once. */
@@ -240,17 +217,10 @@ static int azure_sign_request(void *self, struct http_request *request)
 
 /* ---- lists and objects ---- */
 
-static const char *azure_behind(const struct azure *azure, const char *name)
-{
-	const size_t head = strlen(azure->head);
-
-	return strncmp(name, azure->head, head) == 0 ? name + head : "";
-}
-
 static int azure_list(void *self, const char *prefix, const char *cursor, struct http_request *ret)
 {
 	const struct azure *azure = self;
-	_cleanup_free_ char *begins = http_escape(azure_behind(azure, prefix), "");
+	_cleanup_free_ char *begins = http_escape(bucket_behind(prefix, azure->head), "");
 	_cleanup_free_ char *marker = http_escape(cursor ? cursor : "", "");
 
 	if (!begins || !marker)
@@ -277,7 +247,7 @@ static int azure_listed(void *self, const struct http_answer *answer,
 static int azure_request(void *self, const char *method, const char *name, struct http_request *ret)
 {
 	const struct azure *azure = self;
-	_cleanup_free_ char *escaped = http_escape(azure_behind(azure, name), "/");
+	_cleanup_free_ char *escaped = http_escape(bucket_behind(name, azure->head), "/");
 
 	if (!escaped)
 		return -ENOMEM;
@@ -309,17 +279,14 @@ static int azure_refused(void *self, struct http *http, const struct http_answer
 			 const char *name, struct diag *ret_diag)
 {
 	struct azure *azure = self;
-	char said[200];
+	char answered[BEARER_ANSWERED];
 
 	if (answer->status == 401 && azure->login && azure_login_has_token(azure->login))
-		return ticket_is_fresh(&azure->ticket) ||
-		       azure_new_token(azure, http, ret_diag) == 0;
-	bearer_said(answer, said, sizeof(said));
-	diag_set(ret_diag, "az://%s/%s/%s: %s answers %ld%s%s%s to %s: %s", azure->account,
-		 azure->container, BASE_QUOTED(name ? azure_behind(azure, name) : "", 160),
-		 BASE_QUOTED(azure->endpoint, 120), answer->status, *said ? " (" : "", said,
-		 *said ? ")" : "", azure->login ? azure->login->who : "nobody",
-		 azure_mend(azure, answer->status));
+		return ticket_refused(&azure->ticket, http, ret_diag);
+	diag_set(ret_diag, "az://%s/%s/%s: %s answers %s to %s: %s", azure->account,
+		 azure->container, BASE_QUOTED(name ? bucket_behind(name, azure->head) : "", 160),
+		 BASE_QUOTED(azure->endpoint, 120), bearer_answered(answer, answered),
+		 azure->login ? azure->login->who : "nobody", azure_mend(azure, answer->status));
 	return 0;
 }
 

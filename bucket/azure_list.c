@@ -52,11 +52,8 @@ static int azure_list_end(struct azure_list *list)
 static int azure_list_name(struct azure_list *list, const char *text)
 {
 	free(list->name);
-	list->name = NULL;
-	if (!*text || asprintf(&list->name, "%s%s", list->head, text) >= 0)
-		return 0;
-	list->name = NULL;
-	return -ENOMEM;
+	list->name = *text ? base_format("%s%s", list->head, text) : NULL;
+	return *text && !list->name ? -ENOMEM : 0;
 }
 
 static void azure_list_property(struct azure_list *list, const char *key, const char *text)

@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "bucket/base64.h"
+#include "base/base64.h"
 #include "bucket/bearer.h"
+#include "bucket/provider.h"
 #include "bucket/ticket.h"
 
 #define AZURE_LOGIN_MACHINE_URL                            \
@@ -48,13 +49,6 @@ static void azure_login_freep(struct azure_login **login)
 bool azure_login_has_token(const struct azure_login *login)
 {
 	return login->kind >= AZURE_LOGIN_FEDERATED;
-}
-
-static const char *azure_login_variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
 }
 
 /* ---- keys and signatures ---- */
@@ -125,11 +119,9 @@ static int azure_login_place(struct azure_login *login, const char *text, const 
 		r = azure_login_part(text, "DefaultEndpointsProtocol", &protocol);
 	if (r < 0 || login->endpoint || !suffix)
 		return r;
-	if (asprintf(&login->endpoint, "%s://%s.blob.%s", protocol ? protocol : "https", account,
-		     suffix) >= 0)
-		return 0;
-	login->endpoint = NULL;
-	return -ENOMEM;
+	login->endpoint =
+	    base_format("%s://%s.blob.%s", protocol ? protocol : "https", account, suffix);
+	return login->endpoint ? 0 : -ENOMEM;
 }
 
 static int azure_login_string(struct azure_login *login, const char *text, const char *account,
@@ -170,11 +162,10 @@ static int azure_login_trial(struct azure_login *login, const char *account, str
 static int azure_login_entra(struct azure_login *login, enum azure_login_kind kind,
 			     const char *secret, struct diag *diag)
 {
-	const char *client = azure_login_variable("AZURE_CLIENT_ID");
-	const char *tenant = azure_login_variable("AZURE_TENANT_ID");
-	const char *host = azure_login_variable("AZURE_AUTHORITY_HOST");
-	_cleanup_free_ char *escaped = http_escape(tenant ? tenant : "", "");
-	size_t size;
+	const char *client = base_variable("AZURE_CLIENT_ID");
+	const char *tenant = base_variable("AZURE_TENANT_ID");
+	const char *host = base_variable("AZURE_AUTHORITY_HOST");
+	_cleanup_free_ char *escaped = http_escape(tenant ? tenant : "", ""), *bare = NULL;
 
 	login->kind = kind;
 	if (!client || !tenant)
@@ -188,25 +179,23 @@ static int azure_login_entra(struct azure_login *login, enum azure_login_kind ki
 		return diag_fail(
 		    diag, -EINVAL,
 		    "AZURE_AUTHORITY_HOST is no https:// URL, so no secret goes there");
-	for (size = strlen(host); size > 0 && host[size - 1] == '/'; size--)
-		;
+	bare = bucket_bare(host);
 	login->client = strdup(client);
 	login->secret = strdup(secret);
-	if (!escaped ||
-	    asprintf(&login->token_uri, "%.*s/%s/oauth2/v2.0/token", (int)size, host, escaped) < 0)
-		login->token_uri = NULL;
+	if (escaped && bare)
+		login->token_uri = base_format("%s/%s/oauth2/v2.0/token", bare, escaped);
 	return login->client && login->secret && login->token_uri ? 0 : -ENOMEM;
 }
 
 static int azure_login_machine(struct azure_login *login)
 {
-	const char *client = azure_login_variable("AZURE_CLIENT_ID");
+	const char *client = base_variable("AZURE_CLIENT_ID");
 	_cleanup_free_ char *escaped = http_escape(client ? client : "", "");
 
 	login->kind = AZURE_LOGIN_MACHINE;
-	if (!escaped || asprintf(&login->token_uri, "%s%s%s", AZURE_LOGIN_MACHINE_URL,
-				 client ? "&client_id=" : "", escaped) < 0)
-		login->token_uri = NULL;
+	if (escaped)
+		login->token_uri = base_format("%s%s%s", AZURE_LOGIN_MACHINE_URL,
+					       client ? "&client_id=" : "", escaped);
 	return login->token_uri ? 0 : -ENOMEM;
 }
 
@@ -216,7 +205,7 @@ static int azure_login_machine(struct azure_login *login)
 static int azure_login_of(struct azure_login *login, const char *account, const char *value,
 			  struct diag *diag)
 {
-	const char *other = azure_login_variable("AZURE_STORAGE_ACCOUNT");
+	const char *other = base_variable("AZURE_STORAGE_ACCOUNT");
 
 	if (other && strcmp(other, account) != 0)
 		return azure_login_other(login->who, account, other, diag);
@@ -254,7 +243,7 @@ int azure_login_open(const char *account, struct azure_login **ret, struct diag 
 	if (!login)
 		return -ENOMEM;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(variable) && !value; i++) {
-		value = azure_login_variable(variable[i]);
+		value = base_variable(variable[i]);
 		name = value ? variable[i] : name;
 	}
 	login->who = strdup(name);
@@ -307,7 +296,7 @@ static int azure_login_request(const struct azure_login *login, struct http_requ
 		return http_request_header(request, "Metadata: true");
 	}
 	r = azure_login_body(login, &body, diag);
-	return r < 0 ? r : ticket_form(request, body);
+	return r < 0 ? r : http_request_form(request, body);
 }
 
 static int azure_login_none(struct diag *diag)
@@ -320,9 +309,10 @@ static int azure_login_none(struct diag *diag)
 	    "set one of them, or say anonymous=1 for a public container");
 }
 
-int azure_login_ask(const struct azure_login *login, struct http *http, char **ret_token,
-		    unsigned *ret_seconds, struct diag *diag)
+int azure_login_ask(const void *of, struct http *http, char **ret_token, unsigned *ret_seconds,
+		    struct diag *diag)
 {
+	const struct azure_login *login = of;
 	_cleanup_(http_request_free) struct http_request request = {.method = NULL};
 	int r = azure_login_request(login, &request, diag);
 

@@ -31,5 +31,5 @@ void azure_login_free(struct azure_login *login);
 bool azure_login_has_token(const struct azure_login *login);
 /* Of one that has: the caller wipes the token, which ends in so many seconds. 0; -EACCES with diag, which says what was looked
  * for; -EIO, -ECANCELED with diag; -ENOMEM. */
-int azure_login_ask(const struct azure_login *login, struct http *http, char **ret_token,
-		    unsigned *ret_seconds, struct diag *diag);
+int azure_login_ask(const void *login, struct http *http, char **ret_token, unsigned *ret_seconds,
+		    struct diag *diag);

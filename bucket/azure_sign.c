@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/hash.h"
-#include "bucket/base64.h"
+#include "base/base64.h"
 #include "bucket/bearer.h"
 
 /* Names of days and months are those of the locale "C", which access-bucket does not leave. */
@@ -44,19 +44,12 @@ int64_t azure_sign_seconds(const char *date)
 
 /* ---- what is signed ---- */
 
-static int azure_sign_compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* "Name" and value become "name:value"; names are unlike, so this is their order. */
 static char *azure_sign_pair(const char *name, size_t size, const char *value, size_t value_size)
 {
-	char *ret = NULL;
+	char *ret = base_format("%.*s:%.*s", (int)size, name, (int)value_size, value);
 
-	if (asprintf(&ret, "%.*s:%.*s", (int)size, name, (int)value_size, value) < 0)
-		return NULL;
-	for (char *at = ret; *at && *at != ':'; at++)
+	for (char *at = ret; at && *at && *at != ':'; at++)
 		*at = (char)tolower((unsigned char)*at);
 	return ret;
 }
@@ -114,7 +107,7 @@ static bool azure_sign_headers(const struct http_request *request, struct azure_
 							 strlen(value))))
 			return false;
 	}
-	qsort(ret->line, ret->n, sizeof(ret->line[0]), azure_sign_compare);
+	qsort(ret->line, ret->n, sizeof(ret->line[0]), base_compare_texts);
 	return true;
 }
 
@@ -131,7 +124,7 @@ static bool azure_sign_query(const char *query, struct azure_sign_lines *ret)
 			return false;
 		query += size + (query[size] == '&');
 	}
-	qsort(ret->line, ret->n, sizeof(ret->line[0]), azure_sign_compare);
+	qsort(ret->line, ret->n, sizeof(ret->line[0]), base_compare_texts);
 	return true;
 }
 
@@ -204,9 +197,6 @@ int azure_sign(struct http_request *request, const char *account, const uint8_t 
 		return -ENOMEM;
 	hash_hmac(key, key_bytes, text, strlen(text), &id);
 	signature = base64_of(id.bytes, sizeof(id.bytes));
-	if (!signature || asprintf(&value, "SharedKey %s:%s", account, signature) < 0) {
-		value = NULL;
-		return -ENOMEM;
-	}
-	return bearer_header(request, "Authorization", value);
+	value = signature ? base_format("SharedKey %s:%s", account, signature) : NULL;
+	return value ? bearer_header(request, "Authorization", value) : -ENOMEM;
 }

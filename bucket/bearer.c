@@ -121,15 +121,11 @@ int bearer_header(struct http_request *request, const char *name, const char *va
 
 int bearer_authorize(struct http_request *request, const char *token)
 {
-	_cleanup_wipe_ char *value = NULL;
+	_cleanup_wipe_ char *value = token ? base_format("Bearer %s", token) : NULL;
 
 	if (!token)
 		return 0;
-	if (asprintf(&value, "Bearer %s", token) < 0) {
-		value = NULL;
-		return -ENOMEM;
-	}
-	return bearer_header(request, "Authorization", value);
+	return value ? bearer_header(request, "Authorization", value) : -ENOMEM;
 }
 
 /* The text of the first <Message>, or what there is. */
@@ -150,7 +146,7 @@ static void bearer_words(const struct http_answer *answer, char *ret, size_t siz
 
 const char *bearer_said(const struct http_answer *answer, char *ret, size_t size)
 {
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	struct diag ignored;
 	char text[161] = "";
 
@@ -167,6 +163,15 @@ const char *bearer_said(const struct http_answer *answer, char *ret, size_t size
 	} else {
 		bearer_words(answer, text, sizeof(text));
 	}
-	json_in_free(root);
 	return base_quote(text, ret, size);
+}
+
+const char *bearer_answered(const struct http_answer *answer, char ret[BEARER_ANSWERED])
+{
+	char said[256];
+
+	bearer_said(answer, said, sizeof(said));
+	snprintf(ret, BEARER_ANSWERED, "%ld%s%s%s", answer->status, *said ? " (" : "", said,
+		 *said ? ")" : "");
+	return ret;
 }

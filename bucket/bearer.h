@@ -29,3 +29,6 @@ int bearer_authorize(struct http_request *request, const char *token);
 /* What a server says for people, quoted: {"error": "..."}, {"error": {"message": "..."}}, <Message>, or the first words of
  * another text; "" for none. */
 const char *bearer_said(const struct http_answer *answer, char *ret, size_t size);
+#define BEARER_ANSWERED 300
+/* "403", or "403 (what it says)". */
+const char *bearer_answered(const struct http_answer *answer, char ret[BEARER_ANSWERED]);

@@ -336,8 +336,8 @@ static struct transfer *transfer_of(struct fetch *fetch, const struct question *
 
 	if (!transfer)
 		return NULL;
-	if (asprintf(&transfer->key, "%s%.*s", folder, (int)first->ask.name_bytes, first->name) <
-	    0) {
+	transfer->key = base_format("%s%.*s", folder, (int)first->ask.name_bytes, first->name);
+	if (!transfer->key) {
 		free(transfer);
 		return NULL;
 	}

@@ -62,28 +62,11 @@ static void gs_closep(struct gs **gs)
 
 /* ---- credentials ---- */
 
-static int gs_new_token(struct gs *gs, struct http *http, struct diag *diag)
-{
-	unsigned seconds = 0;
-	char *token = NULL;
-	const int r = gs_login_ask(gs->login, http, &token, &seconds, diag);
-
-	if (r < 0)
-		ticket_missed(&gs->ticket);
-	else
-		ticket_put(&gs->ticket, token, seconds);
-	return r;
-}
-
 static unsigned gs_renew(void *self, struct http *http, struct diag *diag)
 {
 	struct gs *gs = self;
 
-	if (!gs->login)
-		return 0;
-	if (ticket_seconds(&gs->ticket) == 0)
-		gs_new_token(gs, http, diag);
-	return BASE_MAX(ticket_seconds(&gs->ticket), 1u);
+	return ticket_renew(&gs->ticket, http, diag);
 }
 
 static int gs_sign(void *self, struct http_request *request)
@@ -110,15 +93,11 @@ static bool gs_is_bucket(const char *name)
 static int gs_set_endpoint(struct gs *gs, const char *named, const char *emulator)
 {
 	const char *url = named ? named : emulator ? emulator : "https://storage.googleapis.com";
-	size_t size = strlen(url);
+	_cleanup_free_ char *bare = bucket_bare(url);
 
-	while (size > 0 && url[size - 1] == '/')
-		size--;
-	if (asprintf(&gs->endpoint, "%s%.*s", strstr(url, "://") ? "" : "http://", (int)size,
-		     url) >= 0)
-		return 0;
-	gs->endpoint = NULL;
-	return -ENOMEM;
+	if (bare)
+		gs->endpoint = base_format("%s%s", strstr(url, "://") ? "" : "http://", bare);
+	return gs->endpoint ? 0 : -ENOMEM;
 }
 
 static int gs_log_in(struct gs *gs, const struct bucket_options *options, struct http *http,
@@ -132,17 +111,16 @@ static int gs_log_in(struct gs *gs, const struct bucket_options *options, struct
 				 "endpoint, or say anonymous=1",
 				 BASE_QUOTED(gs->endpoint, 256));
 	r = gs_login_open(bucket_option(options, "credentials"), &gs->login, diag);
-	return r < 0 ? r : gs_new_token(gs, http, diag);
+	return r < 0 ? r : ticket_open(&gs->ticket, gs_login_ask, gs->login, http, diag);
 }
 
 static int gs_open(const struct bucket_url *url, const struct bucket_options *options,
 		   struct http *http, void **ret, struct diag *diag)
 {
 	_cleanup_(gs_closep) struct gs *gs = calloc(1, sizeof(*gs));
-	const char *anonymous = bucket_option(options, "anonymous");
 	const char *project = bucket_option(options, "user_project");
 	const char *endpoint = bucket_option(options, "endpoint");
-	const char *emulator = getenv("STORAGE_EMULATOR_HOST");
+	const char *emulator = base_variable("STORAGE_EMULATOR_HOST");
 	int r;
 
 	if (!gs)
@@ -155,13 +133,11 @@ static int gs_open(const struct bucket_url *url, const struct bucket_options *op
 				 BASE_QUOTED(url->place, 256));
 	if (project && !bearer_is_good(project))
 		return diag_fail(diag, -EINVAL, "user_project=: a project has no such name");
-	if (emulator && !*emulator)
-		emulator = NULL;
 	gs->bucket = strdup(url->place);
 	gs->project = project ? strdup(project) : NULL;
 	r = !gs->bucket || (project && !gs->project) ? -ENOMEM
 						     : gs_set_endpoint(gs, endpoint, emulator);
-	if (r == 0 && !(anonymous && strcmp(anonymous, "1") == 0) && (endpoint || !emulator))
+	if (r == 0 && !bucket_is_anonymous(options) && (endpoint || !emulator))
 		r = gs_log_in(gs, options, http, diag);
 	if (r == 0)
 		*ret = base_take_ptr(gs);
@@ -223,7 +199,7 @@ static int gs_listed(void *self, const struct http_answer *answer, const struct 
 		     char **ret_cursor, struct diag *diag)
 {
 	struct gs *gs = self;
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	const struct json_in *items;
 	const char *page;
 	struct diag why;
@@ -243,7 +219,6 @@ static int gs_listed(void *self, const struct http_answer *answer, const struct 
 		*ret_cursor = *page ? strdup(page) : NULL;
 		r = *page && !*ret_cursor ? -ENOMEM : 0;
 	}
-	json_in_free(root);
 	return r;
 }
 
@@ -285,14 +260,13 @@ static int gs_refused(void *self, struct http *http, const struct http_answer *a
 		      const char *name, struct diag *ret_diag)
 {
 	struct gs *gs = self;
-	char said[200];
+	char answered[BEARER_ANSWERED];
 
 	if (answer->status == 401 && gs->login)
-		return ticket_is_fresh(&gs->ticket) || gs_new_token(gs, http, ret_diag) == 0;
-	bearer_said(answer, said, sizeof(said));
-	diag_set(ret_diag, "gs://%s/%s: %s answers %ld%s%s%s to %s: %s", gs->bucket,
-		 BASE_QUOTED(name ? name : "", 200), BASE_QUOTED(gs->endpoint, 120), answer->status,
-		 *said ? " (" : "", said, *said ? ")" : "",
+		return ticket_refused(&gs->ticket, http, ret_diag);
+	diag_set(ret_diag, "gs://%s/%s: %s answers %s to %s: %s", gs->bucket,
+		 BASE_QUOTED(name ? name : "", 200), BASE_QUOTED(gs->endpoint, 120),
+		 bearer_answered(answer, answered),
 		 gs->login ? BASE_QUOTED(gs_login_who(gs->login), 200) : "nobody",
 		 gs_mend(gs, answer->status));
 	return 0;

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/base64.h"
 #include "base/json.h"
-#include "bucket/base64.h"
 #include "bucket/bearer.h"
 #include "bucket/gs_sign.h"
 #include "bucket/ticket.h"
@@ -98,11 +98,9 @@ static int gs_login_name(struct gs_login *login, const char *path)
 {
 	const bool is_user = login->kind == GS_LOGIN_USER;
 
-	if (asprintf(&login->who, "%s%s of %s", is_user ? "the user" : "the service account ",
-		     is_user ? "" : login->account, path) >= 0)
-		return 0;
-	login->who = NULL;
-	return -ENOMEM;
+	login->who = base_format("%s%s of %s", is_user ? "the user" : "the service account ",
+				 is_user ? "" : login->account, path);
+	return login->who ? 0 : -ENOMEM;
 }
 
 static int gs_login_parse(struct gs_login *login, const struct json_in *root, const char *path,
@@ -138,7 +136,7 @@ static int gs_login_parse(struct gs_login *login, const struct json_in *root, co
 static int gs_login_file(struct gs_login *login, const char *path, struct diag *diag)
 {
 	_cleanup_wipe_ char *text = NULL;
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	struct diag why;
 	int r = bearer_load(path, "Google's credentials", &text, diag);
 
@@ -148,44 +146,37 @@ static int gs_login_file(struct gs_login *login, const char *path, struct diag *
 	if (r == JSON_E_BAD) /* not what the parser says: it may quote the text */
 		return diag_fail(diag, -EINVAL, "Google's credentials: \"%s\" is no JSON",
 				 BASE_QUOTED(path, 256));
-	if (r == 0)
-		r = gs_login_parse(login, root, path, diag);
-	json_in_free(root);
-	return r;
+	return r ? r : gs_login_parse(login, root, path, diag);
 }
 
 /* gcloud's, in its folder; *ret is NULL where there is no home. */
 static int gs_login_path(char **ret)
 {
-	const char *folder = getenv("CLOUDSDK_CONFIG"), *home = getenv("HOME");
-	const bool has_folder = folder && *folder;
+	const char *folder = base_variable("CLOUDSDK_CONFIG"), *home = base_variable("HOME");
 
 	*ret = NULL;
-	if (!has_folder && (!home || !*home))
+	if (!folder && !home)
 		return 0;
-	if (asprintf(ret, "%s%s/application_default_credentials.json", has_folder ? folder : home,
-		     has_folder ? "" : "/.config/gcloud") >= 0)
-		return 0;
-	*ret = NULL;
-	return -ENOMEM;
+	*ret = base_format("%s%s/application_default_credentials.json", folder ? folder : home,
+			   folder ? "" : "/.config/gcloud");
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int gs_login_machine(struct gs_login *login)
 {
-	const char *host = getenv("GCE_METADATA_HOST");
+	const char *host = base_variable("GCE_METADATA_HOST");
 
 	login->kind = GS_LOGIN_MACHINE_OWN;
 	login->who = strdup("this machine's service account");
-	if (asprintf(&login->token_uri,
-		     "http://%s/computeMetadata/v1/instance/service-accounts/default/token",
-		     host && *host ? host : GS_LOGIN_MACHINE) < 0)
-		login->token_uri = NULL;
+	login->token_uri =
+	    base_format("http://%s/computeMetadata/v1/instance/service-accounts/default/token",
+			host ? host : GS_LOGIN_MACHINE);
 	return login->who && login->token_uri ? 0 : -ENOMEM;
 }
 
 static int gs_login_find(struct gs_login *login, const char *file, struct diag *diag)
 {
-	const char *named = file ? file : getenv("GOOGLE_APPLICATION_CREDENTIALS");
+	const char *named = file ? file : base_variable("GOOGLE_APPLICATION_CREDENTIALS");
 	_cleanup_free_ char *path = NULL;
 	int r;
 
@@ -294,7 +285,7 @@ static int gs_login_request(const struct gs_login *login, struct http_request *r
 	}
 	r = login->kind == GS_LOGIN_USER ? gs_login_refresh(login, &body)
 					 : gs_login_assert(login, &body, diag);
-	return r < 0 ? r : ticket_form(request, body);
+	return r < 0 ? r : http_request_form(request, body);
 }
 
 static int gs_login_none(const struct gs_login *login, struct diag *diag)
@@ -309,9 +300,10 @@ static int gs_login_none(const struct gs_login *login, struct diag *diag)
 	    BASE_QUOTED(login->token_uri, 160));
 }
 
-int gs_login_ask(const struct gs_login *login, struct http *http, char **ret_token,
-		 unsigned *ret_seconds, struct diag *diag)
+int gs_login_ask(const void *of, struct http *http, char **ret_token, unsigned *ret_seconds,
+		 struct diag *diag)
 {
+	const struct gs_login *login = of;
 	_cleanup_(http_request_free) struct http_request request = {.method = NULL};
 	int r = gs_login_request(login, &request, diag);
 

@@ -10,7 +10,7 @@
 #include <openssl/evp.h>
 
 #include "base/library.h"
-#include "bucket/base64.h"
+#include "base/base64.h"
 
 static struct {
 	__typeof__(d2i_AutoPrivateKey) *read_key;

@@ -118,25 +118,17 @@ static int hf_set_place(struct hf *hf, const struct bucket_url *url, struct diag
 	if (!hf->repo || !hf->revision)
 		return -ENOMEM;
 	hf_unescape(hf->revision);
-	if (asprintf(&hf->head, "%.*s/", (int)head, url->path) < 0) {
-		hf->head = NULL;
-		return -ENOMEM;
-	}
-	return 0;
+	hf->head = base_format("%.*s/", (int)head, url->path);
+	return hf->head ? 0 : -ENOMEM;
 }
 
 static int hf_set_endpoint(struct hf *hf, const struct bucket_options *options)
 {
 	const char *named = bucket_option(options, "endpoint");
-	size_t size;
 
 	if (!named)
-		named = getenv("HF_ENDPOINT");
-	if (!named || !*named)
-		named = "https://huggingface.co";
-	for (size = strlen(named); size > 0 && named[size - 1] == '/'; size--)
-		;
-	hf->endpoint = strndup(named, size);
+		named = base_variable("HF_ENDPOINT");
+	hf->endpoint = bucket_bare(named && *named ? named : "https://huggingface.co");
 	return hf->endpoint ? 0 : -ENOMEM;
 }
 
@@ -152,14 +144,12 @@ static int hf_token_path(char **ret)
 
 	*ret = NULL;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(place); i++) {
-		const char *value = getenv(place[i].variable);
+		const char *value = base_variable(place[i].variable);
 
-		if (!value || !*value)
+		if (!value)
 			continue;
-		if (asprintf(ret, "%s%s", value, place[i].below) >= 0)
-			return 0;
-		*ret = NULL;
-		return -ENOMEM;
+		*ret = base_format("%s%s", value, place[i].below);
+		return *ret ? 0 : -ENOMEM;
 	}
 	return 0;
 }
@@ -173,19 +163,18 @@ static int hf_set_token_of(struct hf *hf, const char *path, struct diag *diag)
 static int hf_set_token(struct hf *hf, const struct bucket_options *options, struct diag *diag)
 {
 	static const char *const variable[] = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
-	const char *anonymous = bucket_option(options, "anonymous");
 	const char *file = bucket_option(options, "token_file");
 	_cleanup_free_ char *path = NULL;
 	int r;
 
-	if (anonymous && strcmp(anonymous, "1") == 0)
+	if (bucket_is_anonymous(options))
 		return 0;
 	if (file)
 		return hf_set_token_of(hf, file, diag);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(variable); i++) {
-		const char *value = getenv(variable[i]);
+		const char *value = base_variable(variable[i]);
 
-		if (!value || !*value)
+		if (!value)
 			continue;
 		hf->origin = strdup(variable[i]);
 		return hf->origin ? bearer_copy(value, variable[i], &hf->token, diag) : -ENOMEM;
@@ -204,7 +193,7 @@ static void hf_say(const struct hf *hf, const struct http_answer *answer, const 
 		   struct diag *ret_diag)
 {
 	const char *page = "", *mend = "it does not give it";
-	char said[200];
+	char answered[BEARER_ANSWERED];
 
 	switch (answer->status) {
 	case 401:
@@ -226,13 +215,11 @@ static void hf_say(const struct hf *hf, const struct http_answer *answer, const 
 		mend = "there is no such data set, revision or file, or the token may not see it";
 		break;
 	}
-	bearer_said(answer, said, sizeof(said));
-	diag_set(ret_diag, "hf://datasets/%s@%s%s: %s answers %ld%s%s%s: %s%s%s%s%s%s%s",
+	diag_set(ret_diag, "hf://datasets/%s@%s%s: %s answers %s: %s%s%s%s%s%s%s",
 		 BASE_QUOTED(hf->repo, 160), BASE_QUOTED(hf->revision, 80), BASE_QUOTED(what, 200),
-		 BASE_QUOTED(hf->endpoint, 120), answer->status, *said ? " (" : "", said,
-		 *said ? ")" : "", mend, *page ? " (" : "", *page ? hf->endpoint : "",
-		 *page ? "/datasets/" : "", page, *page ? ")" : "",
-		 hf->token ? "" : ". No token was found");
+		 BASE_QUOTED(hf->endpoint, 120), bearer_answered(answer, answered), mend,
+		 *page ? " (" : "", *page ? hf->endpoint : "", *page ? "/datasets/" : "", page,
+		 *page ? ")" : "", hf->token ? "" : ". No token was found");
 }
 
 static int hf_refused(void *self, struct http *http, const struct http_answer *answer,
@@ -259,7 +246,7 @@ static bool hf_is_commit(const char *text)
 
 static int hf_read_commit(struct hf *hf, const struct http_answer *answer, struct diag *diag)
 {
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	struct diag why;
 	const int r = json_in_parse(answer->body, answer->body_bytes, HF_MOST_ANSWER, &root, &why);
 	const char *sha = json_in_string(json_in_member(root, "sha"), "");
@@ -267,7 +254,6 @@ static int hf_read_commit(struct hf *hf, const struct http_answer *answer, struc
 
 	if (is_good)
 		snprintf(hf->commit, sizeof(hf->commit), "%s", sha);
-	json_in_free(root);
 	if (r == -ENOMEM)
 		return r;
 	return is_good ? 0
@@ -346,14 +332,6 @@ static int hf_open(const struct bucket_url *url, const struct bucket_options *op
 
 /* ---- lists and objects ---- */
 
-/* What stands behind the head of the name; "" of what is shorter. */
-static const char *hf_behind(const struct hf *hf, const char *name)
-{
-	const size_t head = strlen(hf->head);
-
-	return strncmp(name, hf->head, head) == 0 ? name + head : "";
-}
-
 /* The URL of a file's bytes or of a folder's list: repo and path are names, and escaped here. */
 static int hf_url(const struct hf *hf, const char *before, const char *way, const char *path,
 		  const char *query, struct http_request *ret)
@@ -372,11 +350,7 @@ static int hf_ask_one(const struct hf *hf, struct http_request *ret)
 	_cleanup_free_ char *path = http_escape(hf->prefix, "");
 	int r = path ? hf_url(hf, "/api", "paths-info", "", "", ret) : -ENOMEM;
 
-	if (r < 0 || asprintf(&ret->body, "paths=%s&expand=False", path) < 0)
-		return -ENOMEM;
-	ret->method = "POST";
-	ret->body_bytes = strlen(ret->body);
-	return http_request_header(ret, "Content-Type: application/x-www-form-urlencoded");
+	return r ? r : http_request_form(ret, base_format("paths=%s&expand=False", path));
 }
 
 /* The list of the folder that the prefix ends in: what does not begin so is left out when it comes. */
@@ -403,7 +377,7 @@ static int hf_list(void *self, const char *prefix, const char *cursor, struct ht
 			       : hf_ask_folder(hf, ret);
 	}
 	free(hf->prefix);
-	hf->prefix = strdup(hf_behind(hf, prefix));
+	hf->prefix = strdup(bucket_behind(prefix, hf->head));
 	if (!hf->prefix)
 		return -ENOMEM;
 	size = strlen(hf->prefix);
@@ -445,11 +419,9 @@ static int hf_entry(struct hf *hf, const struct json_in *entry, const struct pro
 		    BASE_QUOTED(hf->endpoint, 200));
 	if (!hf_is_wanted(hf, path))
 		return 0;
-	if (asprintf(&name, "%s%s", hf->head, path) < 0) {
-		name = NULL;
+	object.name = name = base_format("%s%s", hf->head, path);
+	if (!name)
 		return -ENOMEM;
-	}
-	object.name = name;
 	return sink->object(sink->arg, &object);
 }
 
@@ -486,7 +458,7 @@ static int hf_listed(void *self, const struct http_answer *answer, const struct 
 		     char **ret_cursor, struct diag *diag)
 {
 	struct hf *hf = self;
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	struct diag why;
 	int r = hf->prefix ? 0 : -EINVAL; /* nobody asked for a list */
 
@@ -499,7 +471,6 @@ static int hf_listed(void *self, const struct http_answer *answer, const struct 
 			      BASE_QUOTED(hf->endpoint, 200));
 	for (size_t i = 0; r == 0 && i < json_in_count(root); i++)
 		r = hf_entry(hf, json_in_item(root, i), sink, diag);
-	json_in_free(root);
 	return r == 0 ? hf_next(hf, answer->next, answer->is_link_cut, ret_cursor, diag) : r;
 }
 
@@ -511,7 +482,7 @@ static int hf_request(void *self, const char *method, const char *name, struct h
 	ret->method = method;
 	ret->follows = true;
 	return landing ? http_request_url(ret, "%s", landing)
-		       : hf_url(hf, "", "resolve", hf_behind(hf, name), "", ret);
+		       : hf_url(hf, "", "resolve", bucket_behind(name, hf->head), "", ret);
 }
 
 static const char *hf_commit(const void *self)

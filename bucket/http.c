@@ -240,13 +240,10 @@ enum {
 	HTTP_BOTH = 3
 };
 
-static const char *const files[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"};
-
 static void set_certificates(CURL *easy)
 {
-	static const char *const folders[] = {"SSL_CERT_DIR"};
-	const char *file = http_variable(files, BASE_ARRAY_LEN(files));
-	const char *folder = http_variable(folders, BASE_ARRAY_LEN(folders));
+	const char *file = base_variable("AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE");
+	const char *folder = base_variable("SSL_CERT_DIR");
 
 	if (file)
 		curl.easy_setopt(easy, CURLOPT_CAINFO, file);
@@ -345,15 +342,12 @@ static bool is_of_proxy(CURLcode code, const char *why)
 /* Of the variables that name them, the one that counts. */
 static const char *hint_of_certificates(void)
 {
-	static const char *const hints[] = {
-	    "the file in AWS_CA_BUNDLE has no certificate of who vouches for it",
-	    "the file in CURL_CA_BUNDLE has no certificate of who vouches for it",
-	    "the file in SSL_CERT_FILE has no certificate of who vouches for it",
-	};
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(files); i++)
-		if (http_variable(&files[i], 1))
-			return hints[i];
+	if (base_variable("AWS_CA_BUNDLE"))
+		return "the file in AWS_CA_BUNDLE has no certificate of who vouches for it";
+	if (base_variable("CURL_CA_BUNDLE"))
+		return "the file in CURL_CA_BUNDLE has no certificate of who vouches for it";
+	if (base_variable("SSL_CERT_FILE"))
+		return "the file in SSL_CERT_FILE has no certificate of who vouches for it";
 	return "SSL_CERT_FILE names the certificate of who vouches for it";
 }
 

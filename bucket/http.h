@@ -23,6 +23,8 @@ struct http_request {
 /* 0, -ENOMEM. */
 BASE_PRINTF(2, 3) int http_request_url(struct http_request *request, const char *fmt, ...);
 BASE_PRINTF(2, 3) int http_request_header(struct http_request *request, const char *fmt, ...);
+/* Makes it a form's, with that body, which is the request's then; NULL: there is no memory. */
+int http_request_form(struct http_request *request, char *body);
 /* The value of a header that is there; NULL: it is not. Case of the name does not count. */
 const char *http_request_value(const struct http_request *request, const char *name);
 void http_request_free(struct http_request *request); /* what it owns, wiped; may be made again */

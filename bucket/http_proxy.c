@@ -7,17 +7,6 @@
 #include <stdio.h>
 #include <strings.h>
 
-const char *http_variable(const char *const name[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		const char *value = getenv(name[i]);
-
-		if (value && *value)
-			return value;
-	}
-	return NULL;
-}
-
 char *http_host(const char *url, char *ret, size_t size)
 {
 	const char *host = strstr(url, "://"), *at;
@@ -37,8 +26,7 @@ char *http_host(const char *url, char *ret, size_t size)
 /* As libcurl has it: names, or ends of names behind a dot; "*" is all. */
 static bool is_excepted(const char *host, size_t bytes)
 {
-	static const char *const variables[] = {"no_proxy", "NO_PROXY"};
-	const char *at = http_variable(variables, BASE_ARRAY_LEN(variables));
+	const char *at = base_variable("no_proxy", "NO_PROXY");
 
 	for (at = at ? at : ""; *at; at += strcspn(at, ", "), at += strspn(at, ", ")) {
 		const char *name = at + (*at == '.');
@@ -56,11 +44,10 @@ static bool is_excepted(const char *host, size_t bytes)
 
 const char *http_proxy(const char *url, char *ret, size_t size)
 {
-	static const char *const safe[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"},
-				 *const clear[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
 	const bool is_safe = strncasecmp(url, "https:", strlen("https:")) == 0;
-	const char *proxy = is_safe ? http_variable(safe, BASE_ARRAY_LEN(safe))
-				    : http_variable(clear, BASE_ARRAY_LEN(clear));
+	const char *proxy =
+	    is_safe ? base_variable("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+		    : base_variable("http_proxy", "all_proxy", "ALL_PROXY");
 	char host[256], name[256];
 
 	http_host(url, host, sizeof(host));

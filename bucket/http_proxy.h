@@ -5,8 +5,6 @@
 
 #include "base/base.h"
 
-/* The first of these variables that says something; NULL: none does. */
-const char *http_variable(const char *const name[], size_t n);
 /* Of a URL as much as names no secret: its host and port. */
 char *http_host(const char *url, char *ret, size_t size);
 /* "the proxy HOST (https_proxy)", or (http_proxy), as far as the URL's is asked by one; else "". */

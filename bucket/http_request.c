@@ -42,6 +42,16 @@ int http_request_header(struct http_request *request, const char *fmt, ...)
 	return 0;
 }
 
+int http_request_form(struct http_request *request, char *body)
+{
+	if (!body)
+		return -ENOMEM;
+	request->method = "POST";
+	request->body = body;
+	request->body_bytes = strlen(body);
+	return http_request_header(request, "Content-Type: application/x-www-form-urlencoded");
+}
+
 const char *http_request_value(const struct http_request *request, const char *name)
 {
 	const size_t bytes = strlen(name);

@@ -76,13 +76,10 @@ static int https_open(const struct bucket_url *url, const struct bucket_options 
 		    "%s: a URL here has no user and no password, as URLs stand in logs: "
 		    "put a token into a file and say token_file=PATH",
 		    url->ops->scheme);
-	if (asprintf(&https->base, "%s://%s", url->ops->scheme, url->place) < 0) {
-		https->base = NULL;
-		return -ENOMEM;
-	}
+	https->base = base_format("%s://%s", url->ops->scheme, url->place);
 	https->query = strdup(query ? query : "");
 	https->token_file = file ? strdup(file) : NULL;
-	if (!https->query || (file && !https->token_file))
+	if (!https->base || !https->query || (file && !https->token_file))
 		return -ENOMEM;
 	if (file && !bearer_may_go(https->base))
 		return diag_fail(diag, -EINVAL,
@@ -181,7 +178,7 @@ static int https_refused(void *self, struct http *http, const struct http_answer
 {
 	struct https *https = self;
 	_cleanup_free_ char *path = strndup(name, strcspn(name, "?"));
-	char said[256];
+	char answered[BEARER_ANSWERED];
 	const long status = answer->status;
 	/* S3 and its like: 403. A server that knows no HEAD: 405, 501. */
 	const bool is_head =
@@ -194,10 +191,9 @@ static int https_refused(void *self, struct http *http, const struct http_answer
 		https_no_head(https);
 	if ((status == 401 || is_head) && https_is_mended(https))
 		return 1;
-	bearer_said(answer, said, sizeof(said));
-	diag_set(ret_diag, "%s/%s: the server answers %ld%s%s%s: %s", https->base,
-		 BASE_QUOTED(path ? path : "", 256), answer->status, *said ? " (" : "", said,
-		 *said ? ")" : "", https_mend(https, answer->status));
+	diag_set(ret_diag, "%s/%s: the server answers %s: %s", https->base,
+		 BASE_QUOTED(path ? path : "", 256), bearer_answered(answer, answered),
+		 https_mend(https, status));
 	return 0;
 }
 

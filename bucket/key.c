@@ -85,9 +85,9 @@ int key_scope_of(const char *path, struct key_scope *ret, struct diag *diag)
 
 int key_scope_below(struct key_scope *scope)
 {
-	char *prefix;
+	char *prefix = base_format("%s/", scope->prefix);
 
-	if (asprintf(&prefix, "%s/", scope->prefix) < 0)
+	if (!prefix)
 		return -ENOMEM;
 	free(scope->prefix);
 	scope->prefix = prefix;

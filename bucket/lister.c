@@ -396,11 +396,8 @@ static int is_enough(void *arg, const struct lister_object *object, struct diag 
 	(void)diag;
 	if (object->size == 0)
 		return ++trial->n >= LISTER_TRIED;
-	if (asprintf(&trial->key, "%.*s%s", (int)scope->folder, scope->prefix, object->name) < 0) {
-		trial->key = NULL;
-		return -ENOMEM;
-	}
-	return 1;
+	trial->key = base_format("%.*s%s", (int)scope->folder, scope->prefix, object->name);
+	return trial->key ? 1 : -ENOMEM;
 }
 
 int lister_try(struct lister *lister, struct diag *diag)

@@ -107,3 +107,11 @@ int64_t bucket_tag_headed(const struct provider_ops *ops, const struct http_answ
 /* Is it what was listed with that tag? */
 bool bucket_tag_is(const struct provider_ops *ops, const struct http_answer *answer,
 		   int64_t mtime_ns);
+
+/* ---- provider_text.c ---- */
+
+bool bucket_is_anonymous(const struct bucket_options *options);
+/* A URL without "/" in the end, the caller's; NULL: there is no memory. */
+char *bucket_bare(const char *url);
+/* What stands behind the head of a name; "" of one that does not begin so. */
+const char *bucket_behind(const char *name, const char *head);

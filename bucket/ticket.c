@@ -23,7 +23,7 @@ void ticket_fini(struct ticket *ticket)
 	pthread_mutex_destroy(&ticket->mutex);
 }
 
-void ticket_put(struct ticket *ticket, char *token, unsigned seconds)
+static void ticket_put(struct ticket *ticket, char *token, unsigned seconds)
 {
 	const uint64_t now = base_now_ns();
 
@@ -39,13 +39,31 @@ void ticket_put(struct ticket *ticket, char *token, unsigned seconds)
 	ticket->due_ns = now + TICKET_S * BASE_MAX(seconds, 1u);
 }
 
-void ticket_missed(struct ticket *ticket)
+static int ticket_new(struct ticket *ticket, struct http *http, struct diag *diag)
 {
-	BASE_HOLD(&ticket->mutex);
-	ticket->due_ns = base_now_ns() + TICKET_S * TICKET_AGAIN_S;
+	unsigned seconds = 0;
+	char *token = NULL;
+	const int r = ticket->ask(ticket->login, http, &token, &seconds, diag);
+
+	if (r == 0) {
+		ticket_put(ticket, token, seconds);
+	} else {
+		BASE_HOLD(&ticket->mutex);
+		ticket->due_ns = base_now_ns() + TICKET_S * TICKET_AGAIN_S;
+	}
+	return r;
 }
 
-unsigned ticket_seconds(struct ticket *ticket)
+int ticket_open(struct ticket *ticket, ticket_ask_fn ask, const void *login, struct http *http,
+		struct diag *diag)
+{
+	ticket->ask = ask;
+	ticket->login = login;
+	return ticket_new(ticket, http, diag);
+}
+
+/* Until it is to be renewed; 0: now. */
+static unsigned ticket_seconds(struct ticket *ticket)
 {
 	const uint64_t now = base_now_ns();
 
@@ -54,10 +72,25 @@ unsigned ticket_seconds(struct ticket *ticket)
 				     : (unsigned)((ticket->due_ns - now + TICKET_S - 1) / TICKET_S);
 }
 
-bool ticket_is_fresh(struct ticket *ticket)
+unsigned ticket_renew(struct ticket *ticket, struct http *http, struct diag *diag)
+{
+	if (!ticket->ask)
+		return 0;
+	if (ticket_seconds(ticket) == 0)
+		ticket_new(ticket, http, diag);
+	return BASE_MAX(ticket_seconds(ticket), 1u);
+}
+
+/* It is of these seconds: what was refused was asked with the one before it. */
+static bool ticket_is_fresh(struct ticket *ticket)
 {
 	BASE_HOLD(&ticket->mutex);
 	return ticket->token && base_now_ns() - ticket->asked_ns < 10 * TICKET_S;
+}
+
+bool ticket_refused(struct ticket *ticket, struct http *http, struct diag *diag)
+{
+	return ticket_is_fresh(ticket) || ticket_new(ticket, http, diag) == 0;
 }
 
 int ticket_authorize(struct ticket *ticket, struct http_request *request)
@@ -84,7 +117,7 @@ static uint64_t ticket_number(const struct json_in *value)
 
 static int ticket_read(const struct http_answer *answer, char **ret_token, unsigned *ret_seconds)
 {
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	struct diag why;
 	int r = json_in_parse(answer->body, answer->body_bytes, TICKET_MOST_ANSWER, &root, &why);
 
@@ -93,16 +126,7 @@ static int ticket_read(const struct http_answer *answer, char **ret_token, unsig
 				ret_token, &why);
 	if (r == 0)
 		*ret_seconds = (unsigned)ticket_number(json_in_member(root, "expires_in"));
-	json_in_free(root);
 	return r == 0 || r == -ENOMEM ? r : -EBADMSG;
-}
-
-int ticket_form(struct http_request *request, char *body)
-{
-	request->method = "POST";
-	request->body = body;
-	request->body_bytes = strlen(body);
-	return http_request_header(request, "Content-Type: application/x-www-form-urlencoded");
 }
 
 int ticket_ask(const struct http_request *request, struct http *http, const char *who,

@@ -24,13 +24,10 @@
 static char *whole_path(const char *path)
 {
 	_cleanup_free_ char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
-	char *whole = NULL;
 
 	if (*path == '/')
 		return strdup(path);
-	if (!folder || asprintf(&whole, "%s/%s", folder, path) < 0)
-		return NULL;
-	return whole;
+	return folder ? base_format("%s/%s", folder, path) : NULL;
 }
 
 static void reader_free(struct reader_dataset *reader)
@@ -92,15 +89,14 @@ int convert_source_open(struct convert_source *source, const char *path,
 static int open_unpacked(struct convert_source *source, const char *target,
 			 const struct scan_progress *progress, struct diag *diag)
 {
-	char *path = NULL;
+	char *path;
 	int r =
 	    convert_unpack(source->reader, target, source->jobs, progress, &source->unpacked, diag);
 
 	if (r)
 		return r;
-	if (asprintf(&path, "%s%s%s", source->unpacked.path, *source->reader->options ? "?" : "",
-		     source->reader->options) < 0)
-		path = NULL;
+	path = base_format("%s%s%s", source->unpacked.path, *source->reader->options ? "?" : "",
+			   source->reader->options);
 	reader_free(source->reader);
 	source->reader = NULL;
 	r = reader_open(path, progress, &source->reader, diag);

@@ -103,15 +103,10 @@ static struct tar_shard *tar_last(struct convert_output *output)
 
 static char *tar_path(const struct convert_options *options, unsigned number)
 {
-	char *path;
-	int r;
-
 	if (!options->shard_bytes)
-		r = asprintf(&path, "%s", options->target);
-	else
-		r = asprintf(&path, "%.*s-%06u.tar", (int)strlen(options->target) - 4,
-			     options->target, number);
-	return r < 0 ? NULL : path;
+		return strdup(options->target);
+	return base_format("%.*s-%06u.tar", (int)strlen(options->target) - 4, options->target,
+			   number);
 }
 
 static int tar_begin_shard(struct convert_output *output, struct diag *diag)

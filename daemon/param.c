@@ -278,18 +278,17 @@ int param_read_users(struct param *param, struct diag *diag)
 {
 	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
 	_cleanup_free_ char *path = NULL;
-	int r = 0;
+	const bool is_config = config && *config == '/';
 
-	if (config && *config == '/')
-		r = asprintf(&path, "%s/oneaccess/accessd.conf", config);
-	else if (home && *home == '/')
-		r = asprintf(&path, "%s/.config/oneaccess/accessd.conf", home);
-	if (r < 0) {
-		path = NULL;
-		return diag_fail(diag, -ENOMEM, "no memory for the configuration");
+	if (is_config || (home && *home == '/')) {
+		path = base_format("%s%s/oneaccess/accessd.conf", is_config ? config : home,
+				   is_config ? "" : "/.config");
+		if (!path)
+			return diag_fail(diag, -ENOMEM, "no memory for the configuration");
 	}
 	if (path && access(path, F_OK) == 0) {
-		r = param_read(param, path, diag);
+		const int r = param_read(param, path, diag);
+
 		if (r)
 			return r;
 	}

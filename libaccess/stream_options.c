@@ -98,13 +98,9 @@ int stream_check_job(const struct oa_options *options, struct diag *diag)
 
 static char *stream_job_name(const char *name)
 {
-	char *text;
-
 	if (name && *name)
 		return strdup(name);
-	return asprintf(&text, "%s (pid %d)", program_invocation_short_name, (int)getpid()) < 0
-		   ? NULL
-		   : text;
+	return base_format("%s (pid %d)", program_invocation_short_name, (int)getpid());
 }
 
 int stream_set_open(struct dial_open *open, const struct oa_options *options)

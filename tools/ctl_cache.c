@@ -83,7 +83,7 @@ static void cache_row(const struct json_in *group, struct table *table)
 {
 	unsigned long long samples = ctl_u64(group, "samples");
 	uint64_t values = ctl_u64(group, "values");
-	struct json_in *note = cache_note_of(group);
+	_cleanup_json_ struct json_in *note = cache_note_of(group);
 
 	table_cell(table, "%.*s", CACHE_FIGURES, ctl_string(group, "id"));
 	table_cell(table, "%s", ctl_string(note, "form"));
@@ -94,7 +94,6 @@ static void cache_row(const struct json_in *group, struct table *table)
 	cache_age(table, ctl_u64(group, "last_use_s"));
 	cache_state(group, table);
 	table_end_row(table);
-	json_in_free(note);
 }
 
 void ctl_cache_draw(const struct json_in *list, FILE *out)
@@ -188,8 +187,7 @@ static bool cache_is_path(const char *path, const char *dataset)
 		return true;
 	if (*dataset != '/') {
 		here = getcwd(NULL, 0);
-		if (here && asprintf(&joined, "%s/%s", here, dataset) < 0)
-			joined = NULL;
+		joined = here ? base_format("%s/%s", here, dataset) : NULL;
 	}
 	if (joined && cache_is_text(path, joined))
 		return true;
@@ -224,16 +222,17 @@ static bool cache_is_in(const char *path, const char *text)
 static bool cache_is_url(const char *path, const char *dataset)
 {
 	const size_t length = cache_length(dataset, strlen(dataset));
-	_cleanup_free_ char *bare = strndup(dataset, length), *closed = NULL;
+	_cleanup_free_ char *bare = strndup(dataset, length);
+	_cleanup_free_ char *closed = bare ? base_format("%s/", bare) : NULL;
 
-	if (!bare || asprintf(&closed, "%s/", bare) < 0)
+	if (!closed)
 		return false;
 	return cache_is_in(path, dataset) || cache_is_in(path, bare) || cache_is_in(path, closed);
 }
 
 bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
 {
-	struct json_in *note = cache_note_of(group);
+	_cleanup_json_ struct json_in *note = cache_note_of(group);
 	const char *of = ctl_text(note, "dataset");
 	bool is_of = url_is(dataset) ? cache_is_url(of, dataset)
 				     : *of && *dataset && cache_is_path(of, dataset);
@@ -244,7 +243,6 @@ bool ctl_cache_is_of(const struct json_in *group, const char *dataset)
 
 		is_of = path && *path && cache_is_path(path, dataset);
 	}
-	json_in_free(note);
 	return is_of;
 }
 
@@ -299,11 +297,10 @@ static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *pr
 
 	if (prefix) {
 		_cleanup_free_ char *json = NULL;
-		struct json_in *list = NULL;
+		_cleanup_json_ struct json_in *list = NULL;
 		int r = cache_list(ask, &json, &list, diag);
 
 		r = r ? r : ctl_cache_find(list, prefix, group, diag);
-		json_in_free(list);
 		if (r)
 			return 1;
 	}
@@ -374,7 +371,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	_cleanup_free_ char *path = realpath(dataset, NULL), *text = NULL;
 	struct cache_forgotten forgotten = {.stays = {.text = ""}};
 	struct diag left = {.text = ""};
-	struct json_in *list = NULL;
+	_cleanup_json_ struct json_in *list = NULL;
 	char quoted[512];
 	int r = cache_wipe(ask, &left);
 
@@ -383,7 +380,6 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	JSON_IN_EACH(group, json_in_member(list, "groups"))
 		if (!ask->ask.is_lost && ctl_cache_is_of(group, dataset))
 			cache_forget_group(ask, group, &forgotten);
-	json_in_free(list);
 	if (forgotten.groups && !ask->ask.is_lost)
 		r = cache_wipe(ask, &left); /* what is left after all is what counts */
 	if (*forgotten.stays.text)
@@ -403,7 +399,7 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 static int cache_ls(struct cache_ask *ask, struct diag *diag)
 {
 	_cleanup_free_ char *text = NULL;
-	struct json_in *list = NULL;
+	_cleanup_json_ struct json_in *list = NULL;
 
 	if (cache_list(ask, &text, &list, diag))
 		return 1;
@@ -411,7 +407,6 @@ static int cache_ls(struct cache_ask *ask, struct diag *diag)
 		puts(text);
 	else
 		ctl_cache_draw(list, stdout);
-	json_in_free(list);
 	return fflush(stdout) == 0 ? 0 : diag_fail(diag, 1, "standard output: %s", strerror(errno));
 }
 

@@ -65,23 +65,15 @@ static bool is_recent(int64_t when, int64_t within)
 
 /* ---- opening ---- */
 
-static const char *variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
-}
-
 static const char *endpoint_of(const struct bucket_options *options,
 			       const struct s3_profiles *profiles, const char *profile)
 {
 	const char *value = bucket_option(options, "endpoint"),
-		   *off = variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), *services;
+		   *off = base_variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), *services;
 
 	if (value || (off && strcasecmp(off, "true") == 0))
 		return value;
-	value = variable("AWS_ENDPOINT_URL_S3");
-	value = value ? value : variable("AWS_ENDPOINT_URL");
+	value = base_variable("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
 	services = s3_profiles_get(profiles, profile, "services");
 	if (!value && services)
 		value = s3_profiles_service(profiles, services, "s3", "endpoint_url");
@@ -93,8 +85,7 @@ static const char *region_of(const struct bucket_options *options,
 {
 	const char *value = bucket_option(options, "region");
 
-	value = value ? value : variable("AWS_REGION");
-	value = value ? value : variable("AWS_DEFAULT_REGION");
+	value = value ? value : base_variable("AWS_REGION", "AWS_DEFAULT_REGION");
 	return value ? value : s3_profiles_get(profiles, profile, "region");
 }
 

@@ -34,37 +34,30 @@ struct search {
 	bool is_named; /* somebody said which */
 };
 
-static const char *variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
-}
-
 const char *s3_find_profile(const char *said)
 {
 	if (said && *said)
 		return said;
-	said = variable("AWS_PROFILE");
-	said = said ? said : variable("AWS_DEFAULT_PROFILE");
+	said = base_variable("AWS_PROFILE", "AWS_DEFAULT_PROFILE");
 	return said ? said : "default";
 }
 
 bool s3_find_is_named(const char *said)
 {
-	return (said && *said) || variable("AWS_PROFILE") || variable("AWS_DEFAULT_PROFILE");
+	return (said && *said) || base_variable("AWS_PROFILE", "AWS_DEFAULT_PROFILE");
 }
 
 /* ---- the environment ---- */
 
 static int from_environment(const struct search *search, struct s3_keys *ret, struct diag *diag)
 {
-	const char *id = variable("AWS_ACCESS_KEY_ID"), *secret = variable("AWS_SECRET_ACCESS_KEY");
+	const char *id = base_variable("AWS_ACCESS_KEY_ID"),
+		   *secret = base_variable("AWS_SECRET_ACCESS_KEY");
 
 	(void)search;
 	if (!id && !secret)
 		return S3_FIND_E_NONE;
-	if (!s3_keys_set(ret, id, secret, variable("AWS_SESSION_TOKEN")))
+	if (!s3_keys_set(ret, id, secret, base_variable("AWS_SESSION_TOKEN")))
 		return diag_fail(
 		    diag, -EACCES,
 		    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must both be set, and "
@@ -91,7 +84,8 @@ static int web_identity(const struct search *search, const char *arn, const char
 
 static int from_web_identity(const struct search *search, struct s3_keys *ret, struct diag *diag)
 {
-	const char *path = variable("AWS_WEB_IDENTITY_TOKEN_FILE"), *arn = variable("AWS_ROLE_ARN");
+	const char *path = base_variable("AWS_WEB_IDENTITY_TOKEN_FILE"),
+		   *arn = base_variable("AWS_ROLE_ARN");
 	int r;
 
 	if (!path)
@@ -101,7 +95,7 @@ static int from_web_identity(const struct search *search, struct s3_keys *ret, s
 		    diag, -EACCES,
 		    "AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not: both "
 		    "belong together");
-	r = web_identity(search, arn, path, variable("AWS_ROLE_SESSION_NAME"), ret, diag);
+	r = web_identity(search, arn, path, base_variable("AWS_ROLE_SESSION_NAME"), ret, diag);
 	if (!r)
 		snprintf(ret->from, sizeof(ret->from), "AWS_WEB_IDENTITY_TOKEN_FILE");
 	return r;

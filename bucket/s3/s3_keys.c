@@ -44,7 +44,7 @@ void s3_keys_wipe(struct s3_keys *keys)
 
 int s3_keys_of_json(const char *text, size_t size, struct s3_keys *ret, struct diag *diag)
 {
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	const char *expiration, *token;
 	struct diag why;
 	int r = json_in_parse(text, size, MOST_JSON, &root, &why);
@@ -58,14 +58,14 @@ int s3_keys_of_json(const char *text, size_t size, struct s3_keys *ret, struct d
 	token = token ? token : json_in_string(json_in_member(root, "Token"), NULL);
 	if (!s3_keys_set(ret, json_in_string(json_in_member(root, "AccessKeyId"), NULL),
 			 json_in_string(json_in_member(root, "SecretAccessKey"), NULL), token))
-		r = diag_fail(diag, -EBADMSG,
-			      "its JSON has no AccessKeyId and SecretAccessKey of the usual kind");
-	else if (expiration && (ret->expires = s3_time_parse(expiration)) == INT64_MIN) {
+		return diag_fail(
+		    diag, -EBADMSG,
+		    "its JSON has no AccessKeyId and SecretAccessKey of the usual kind");
+	if (expiration && (ret->expires = s3_time_parse(expiration)) == INT64_MIN) {
 		s3_keys_wipe(ret);
-		r = diag_fail(diag, -EBADMSG, "its JSON has an Expiration which is no time");
+		return diag_fail(diag, -EBADMSG, "its JSON has an Expiration which is no time");
 	}
-	json_in_free(root);
-	return r;
+	return 0;
 }
 
 const char *s3_keys_shown(const struct s3_keys *keys, char ret[16])

@@ -44,14 +44,14 @@ static bool may_have_secrets(const char *url)
 
 static int authorize(struct http_request *request, struct diag *diag)
 {
-	const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
-		   *said = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	const char *path = base_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+		   *said = base_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
 	_cleanup_wipe_ char *token = NULL;
 	int r = 0;
 
-	if (path && *path)
+	if (path)
 		r = bearer_read(path, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token, diag);
-	else if (said && *said && (r = bearer_copy(said, "it", &token, diag)) == -EINVAL)
+	else if (said && (r = bearer_copy(said, "it", &token, diag)) == -EINVAL)
 		r = diag_fail(diag, r,
 			      "AWS_CONTAINER_AUTHORIZATION_TOKEN is not in printable characters");
 	if (r && r != -ENOMEM)
@@ -95,15 +95,15 @@ static int ask_container(const char *url, struct http *http, struct s3_keys *ret
 
 int s3_machine_container(struct http *http, struct s3_keys *ret, struct diag *diag)
 {
-	const char *relative = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
-		   *full = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+	const char *relative = base_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+		   *full = base_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
 	char url[1024];
 	int n;
 
-	if (relative && *relative)
+	if (relative)
 		n = snprintf(url, sizeof(url), "http://169.254.170.2%s%s",
 			     *relative == '/' ? "" : "/", relative);
-	else if (full && *full)
+	else if (full)
 		n = snprintf(url, sizeof(url), "%s", full);
 	else
 		return S3_FIND_E_NONE;
@@ -120,10 +120,10 @@ int s3_machine_container(struct http *http, struct s3_keys *ret, struct diag *di
 
 static const char *metadata(void)
 {
-	const char *said = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+	const char *said = base_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
 		   *mode = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
 
-	if (said && *said)
+	if (said)
 		return said;
 	return mode && strcasecmp(mode, "IPv6") == 0 ? "http://[fd00:ec2::254]"
 						     : "http://169.254.169.254";

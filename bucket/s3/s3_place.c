@@ -142,18 +142,15 @@ static void base_of(const struct s3_place *place, char ret[S3_PLACE_ENDPOINT])
 char *s3_place_url(const struct s3_place *place)
 {
 	_cleanup_free_ char *bucket = http_escape(place->bucket, "");
-	char base[S3_PLACE_ENDPOINT], *url = NULL, *host;
-	int n;
+	char base[S3_PLACE_ENDPOINT], *host;
 
 	if (!bucket)
 		return NULL;
 	base_of(place, base);
 	host = strstr(base, "://") + 3;
 	if (place->is_path_style)
-		n = asprintf(&url, "%s/%s", base, bucket);
-	else
-		n = asprintf(&url, "%.*s%s.%s", (int)(host - base), base, bucket, host);
-	return n < 0 ? NULL : url;
+		return base_format("%s/%s", base, bucket);
+	return base_format("%.*s%s.%s", (int)(host - base), base, bucket, host);
 }
 
 const char *s3_place_host(const struct s3_place *place, char ret[320])

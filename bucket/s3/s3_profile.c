@@ -125,15 +125,15 @@ const char *s3_profile_item(const struct s3_profile_file *file, const char *sect
 
 static void path_of(const char *variable, const char *name, char ret[512])
 {
-	const char *said = getenv(variable), *home = getenv("HOME");
+	const char *said = base_variable(variable), *home = base_variable("HOME");
 	int n;
 
 	if (said && *said == '~' && said[1] == '/' && home)
 		n = snprintf(ret, 512, "%s%s", home, said + 1);
-	else if (said && *said)
+	else if (said)
 		n = snprintf(ret, 512, "%s", said);
 	else
-		n = home && *home ? snprintf(ret, 512, "%s/.aws/%s", home, name) : 512;
+		n = home ? snprintf(ret, 512, "%s/.aws/%s", home, name) : 512;
 	if (n < 0 || n >= 512)
 		ret[0] = '\0';
 }

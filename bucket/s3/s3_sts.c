@@ -19,11 +19,11 @@
 static int add_field(char **form, const char *name, const char *value)
 {
 	_cleanup_wipe_ char *escaped = value ? http_escape(value, "") : NULL;
-	char *longer = NULL;
+	char *longer = escaped ? base_format("%s&%s=%s", *form, name, escaped) : NULL;
 
 	if (!value)
 		return 0;
-	if (!escaped || asprintf(&longer, "%s&%s=%s", *form, name, escaped) < 0)
+	if (!longer)
 		return -ENOMEM;
 	base_wipe(form);
 	*form = longer;
@@ -33,13 +33,11 @@ static int add_field(char **form, const char *name, const char *value)
 static int form_of(const struct s3_sts_role *role, const char *action, const char *token,
 		   char **ret)
 {
-	_cleanup_wipe_ char *form = NULL;
+	_cleanup_wipe_ char *form = base_format("Action=%s&Version=2011-06-15", action);
 	int r;
 
-	if (asprintf(&form, "Action=%s&Version=2011-06-15", action) < 0) {
-		form = NULL;
+	if (!form)
 		return -ENOMEM;
-	}
 	r = add_field(&form, "RoleArn", role->arn);
 	r = r ? r
 	      : add_field(&form, "RoleSessionName", role->session ? role->session : "oneaccess");
@@ -53,10 +51,9 @@ static int form_of(const struct s3_sts_role *role, const char *action, const cha
 
 static int url_of(const struct s3_sts_role *role, struct http_request *request)
 {
-	const char *said = getenv("AWS_ENDPOINT_URL_STS");
+	const char *said = base_variable("AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL");
 
-	said = said && *said ? said : getenv("AWS_ENDPOINT_URL");
-	if (said && *said)
+	if (said)
 		return http_request_url(request, "%s%s", said,
 					said[strlen(said) - 1] == '/' ? "" : "/");
 	return http_request_url(request, "https://sts.%s.%s/", role->region,
@@ -120,19 +117,19 @@ static int refused(const struct s3_sts_role *role, const struct http_answer *ans
 static int ask(const struct s3_sts_role *role, const char *action, const struct s3_keys *keys,
 	       const char *token, struct http *http, struct s3_keys *ret, struct diag *diag)
 {
-	_cleanup_(http_request_free) struct http_request request = {.method = "POST"};
+	_cleanup_(http_request_free) struct http_request request = {.method = NULL};
 	_cleanup_(http_answer_free) struct http_answer answer = {.status = 0};
 	struct s3_sign_key key = {.scope = ""};
-	int r = form_of(role, action, token, &request.body);
+	char *form = NULL;
+	int r;
 
 	diag_set(diag, "there is no memory");
 	if (!s3_place_is_region(role->region))
 		return diag_fail(diag, -EACCES, "region \"%s\" of the role %s is none",
 				 BASE_QUOTED(role->region, 64), BASE_QUOTED(role->arn, 160));
-	request.body_bytes = request.body ? strlen(request.body) : 0;
+	r = form_of(role, action, token, &form);
+	r = r ? r : http_request_form(&request, form);
 	r = r ? r : url_of(role, &request);
-	r = r ? r
-	      : http_request_header(&request, "Content-Type: application/x-www-form-urlencoded");
 	if (!r && keys)
 		r = s3_sign(&request, keys, role->region, "sts", time(NULL), &key);
 	explicit_bzero(&key, sizeof(key));

@@ -5,53 +5,20 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 
 #define MOST_VALUE 4096 /* bytes of a key or a value */
 
-/* ---- base64 ---- */
-
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static char *encode(const char *text)
-{
-	const size_t size = strlen(text);
-	char *ret = malloc((size + 2) / 3 * 4 + 1), *to = ret;
-
-	for (size_t i = 0; ret && i < size; i += 3) {
-		const size_t n = BASE_MIN(size - i, (size_t)3);
-		uint32_t bits = 0;
-
-		for (size_t k = 0; k < 3; k++)
-			bits = bits << 8 | (k < n ? (uint8_t)text[i + k] : 0);
-		for (size_t k = 0; k < 4; k++)
-			*to++ = k <= n ? letters[bits >> (18 - 6 * k) & 63] : '=';
-	}
-	if (ret)
-		*to = '\0';
-	return ret;
-}
-
-/* A text without NULs. false: it is none, or too long. */
+/* Of base64 a text without NULs. false: it is none, or too long. */
 static bool decode(const char *from, char *ret, size_t room)
 {
-	size_t length = strlen(from), n = 0;
-	uint32_t bits = 0;
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t n;
 
-	while (length > 0 && from[length - 1] == '=')
-		length--;
-	for (size_t i = 0; i < length; i++) {
-		const char *letter = strchr(letters, from[i]);
-
-		if (!letter)
-			return false;
-		bits = bits << 6 | (uint32_t)(letter - letters);
-		if (i % 4 == 0)
-			continue;
-		ret[n] = (char)(bits >> (6 - 2 * (i % 4)) & 255);
-		if (ret[n] == '\0' || ++n == room)
-			return false;
-	}
+	if (base64_read(from, strlen(from), &bytes, &n) || n >= room || memchr(bytes, '\0', n))
+		return false;
+	memcpy(ret, bytes, n);
 	ret[n] = '\0';
 	return true;
 }
@@ -79,7 +46,7 @@ static void begin(struct json_out *out)
 
 static void put_encoded(struct json_out *out, const char *key, const char *text)
 {
-	_cleanup_free_ char *encoded = encode(text);
+	_cleanup_free_ char *encoded = base64_of(text, strlen(text));
 
 	json_out_member_string(out, key, encoded);
 }
@@ -197,14 +164,13 @@ static bool read_number(const struct json_in *value, uint64_t *ret)
 
 int peers_etcd_read_grant(const char *text, size_t size, char ret_lease[24])
 {
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	uint64_t lease = 0;
 
 	if (!parse(text, size, &root))
 		return PEERS_ETCD_E_BAD;
 	if (read_number(json_in_member(root, "ID"), &lease))
 		snprintf(ret_lease, 24, "%" PRIu64, lease);
-	json_in_free(root);
 	return lease ? 0 : PEERS_ETCD_E_BAD;
 }
 
@@ -218,25 +184,21 @@ static bool is_printable(const char *text)
 
 int peers_etcd_read_token(const char *text, size_t size, char **ret)
 {
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	const char *token;
-	char *copy = NULL;
 
 	if (!parse(text, size, &root))
 		return PEERS_ETCD_E_BAD;
 	token = json_in_string(json_in_member(root, "token"), "");
-	if (*token && strlen(token) <= PEERS_ETCD_MOST_TOKEN && is_printable(token))
-		copy = strdup(token);
-	json_in_free(root);
-	if (!copy)
+	if (!*token || strlen(token) > PEERS_ETCD_MOST_TOKEN || !is_printable(token))
 		return PEERS_ETCD_E_BAD;
-	*ret = copy;
-	return 0;
+	*ret = strdup(token);
+	return *ret ? 0 : PEERS_ETCD_E_BAD;
 }
 
 void peers_etcd_read_refusal(const char *text, size_t size, char ret[PEERS_ETCD_REFUSAL])
 {
-	struct json_in *root = NULL;
+	_cleanup_json_ struct json_in *root = NULL;
 	const char *why = "";
 
 	if (parse(text, size, &root))
@@ -247,18 +209,16 @@ void peers_etcd_read_refusal(const char *text, size_t size, char ret[PEERS_ETCD_
 	for (char *at = ret; *at; at++)
 		if (*at < ' ' || *at > '~')
 			*at = '?';
-	json_in_free(root);
 }
 
 int peers_etcd_read_keepalive(const char *text, size_t size)
 {
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	uint64_t ttl = 0;
 
 	if (!parse(text, size, &root))
 		return PEERS_ETCD_E_BAD;
 	read_number(json_in_member(json_in_member(root, "result"), "TTL"), &ttl);
-	json_in_free(root);
 	return ttl ? 0 : PEERS_ETCD_E_BAD;
 }
 
@@ -276,17 +236,12 @@ static bool read_hex(const char *text, uint64_t *ret)
 /* What a node says of itself. */
 static bool read_value(const char *text, struct peers_entry *ret)
 {
-	struct json_in *root;
-	bool is_good;
+	_cleanup_json_ struct json_in *root = NULL;
 
-	if (!parse(text, strlen(text), &root))
-		return false;
-	is_good =
-	    peers_parse_address(json_in_string(json_in_member(root, "address"), ""),
-				&ret->address) &&
-	    read_hex(json_in_string(json_in_member(root, "incarnation"), ""), &ret->incarnation);
-	json_in_free(root);
-	return is_good;
+	return parse(text, strlen(text), &root) &&
+	       peers_parse_address(json_in_string(json_in_member(root, "address"), ""),
+				   &ret->address) &&
+	       read_hex(json_in_string(json_in_member(root, "incarnation"), ""), &ret->incarnation);
 }
 
 /* {"key", "value"} of a node: the name behind the prefix. */
@@ -312,7 +267,7 @@ int peers_etcd_read_range(const char *text, size_t size, const char *prefix, pee
 {
 	struct peers_etcd_event event;
 	const struct json_in *kvs;
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	bool is_good;
 
 	if (!parse(text, size, &root))
@@ -323,7 +278,6 @@ int peers_etcd_read_range(const char *text, size_t size, const char *prefix, pee
 	for (size_t i = 0; is_good && i < json_in_count(kvs); i++)
 		if (read_kv(json_in_item(kvs, i), prefix, false, &event))
 			fn(arg, &event);
-	json_in_free(root);
 	return is_good ? 0 : PEERS_ETCD_E_BAD;
 }
 
@@ -332,7 +286,7 @@ int peers_etcd_read_watch(const char *text, size_t size, const char *prefix, pee
 {
 	const struct json_in *result, *events;
 	struct peers_etcd_event event;
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	bool is_good;
 
 	if (!parse(text, size, &root))
@@ -348,6 +302,5 @@ int peers_etcd_read_watch(const char *text, size_t size, const char *prefix, pee
 		if (read_kv(json_in_member(one, "kv"), prefix, strcmp(type, "DELETE") == 0, &event))
 			fn(arg, &event);
 	}
-	json_in_free(root);
 	return is_good ? 0 : PEERS_ETCD_E_BAD;
 }

@@ -170,10 +170,8 @@ static int remote_find_folder(struct remote *remote, const struct dial_route *ro
 	if (r)
 		return r;
 	url_folder(&remote->url, name);
-	if (asprintf(&remote->folder, "%s/%s", path, name) < 0)
-		remote->folder = NULL;
-	if (asprintf(&remote->path, "%s/%s/" BUCKET_DATA, seen, name) < 0)
-		remote->path = NULL;
+	remote->folder = base_format("%s/%s", path, name);
+	remote->path = base_format("%s/%s/" BUCKET_DATA, seen, name);
 	if (!remote->folder || !remote->path)
 		return error_of_errno(diag, -ENOMEM, "opening a URL");
 	r = remote_make(remote->folder);
@@ -401,13 +399,13 @@ static bool remote_has_company(const char *folder, const char *name)
 /* What of the folder's data is meant: an object, a pattern, all of it; and the kind's options. */
 static int remote_name_path(struct remote *remote, struct diag *diag)
 {
-	_cleanup_free_ char *data = NULL, *name = NULL;
+	_cleanup_free_ char *data = base_format("%s/" BUCKET_DATA, remote->folder), *name = NULL;
 	const char *tail;
 	const size_t length = url_tail(&remote->url, &tail);
 	char *path;
 
 	name = strndup(tail, length);
-	if (!name || asprintf(&data, "%s/" BUCKET_DATA, remote->folder) < 0)
+	if (!name || !data)
 		return error_of_errno(diag, -ENOMEM, "opening a URL");
 	if (*name && !strchr(name, '{') && !remote_has_company(data, name)) {
 		char *file = remote_only_file(data, url_is_of_web(remote->url.text) ? NULL : name);
@@ -415,8 +413,9 @@ static int remote_name_path(struct remote *remote, struct diag *diag)
 		free(name);
 		name = file;
 	}
-	if (asprintf(&path, "%s%s%s%s", remote->path, name && *name ? "/" : "", name ? name : "",
-		     remote->url.options) < 0)
+	path = base_format("%s%s%s%s", remote->path, name && *name ? "/" : "", name ? name : "",
+			   remote->url.options);
+	if (!path)
 		return error_of_errno(diag, -ENOMEM, "opening a URL");
 	free(remote->path);
 	remote->path = path;
@@ -557,14 +556,11 @@ static int remote_wait(struct remote *remote, uint64_t deadline, const struct oa
 static char *remote_absolute(const char *path)
 {
 	_cleanup_free_ char *here = NULL;
-	char *joined;
 
 	if (*path == '/' || proto_is_named(path))
 		return strdup(path);
 	here = getcwd(NULL, 0);
-	if (!here || asprintf(&joined, "%s/%s", here, path) < 0)
-		return NULL;
-	return joined;
+	return here ? base_format("%s/%s", here, path) : NULL;
 }
 
 int remote_open(struct remote *remote, const struct dial_route *route, const char *dataset,

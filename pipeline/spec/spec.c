@@ -26,12 +26,6 @@ struct spec_place {      /* what is being read, for messages */
 	struct diag *diag;
 };
 
-static void spec_json_freep(struct json_in **json)
-{
-	json_in_free(*json);
-}
-#define _cleanup_json_ _cleanup_(spec_json_freep)
-
 static int spec_bad_param(const struct spec_place *at, const struct op_param *param,
 			  const char *what)
 {

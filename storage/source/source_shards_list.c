@@ -123,18 +123,13 @@ int source_shards_add(struct shard_names *names, const char *name)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Each once. */
 static void sort(struct shard_names *names)
 {
 	size_t kept = 0;
 
 	if (names->n)
-		qsort(names->name, names->n, sizeof(*names->name), compare);
+		qsort(names->name, names->n, sizeof(*names->name), base_compare_texts);
 	for (size_t i = 0; i < names->n; i++)
 		if (kept && !strcmp(names->name[kept - 1], names->name[i]))
 			free(names->name[i]);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bucket/azure_sign.h"
-#include "bucket/base64.h"
+#include "base/base64.h"
 #include "tests/bucket/fake_http.h"
 
 #define HOST "https://acc.blob.core.windows.net"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "bucket/base64.h"
+#include "base/base64.h"
 #include "bucket/gs_sign.h"
 #include "tests/bucket/fake_http.h"
 #include "tests/bucket/keys.h"

@@ -3,10 +3,7 @@
 #include "tests/bucket/s3_fake.h"
 
 #include <check.h>
-#include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "bucket/provider.h"
 
@@ -65,68 +62,4 @@ const char *bucket_option(const struct bucket_options *options, const char *key)
 		if (strcmp(options->option[i].key, key) == 0)
 			return options->option[i].value;
 	return NULL;
-}
-
-void http_answer_free(struct http_answer *answer)
-{
-	free(answer->body);
-	answer->body = NULL;
-}
-
-int http_request_url(struct http_request *request, const char *fmt, ...)
-{
-	va_list args;
-
-	free(request->url);
-	va_start(args, fmt);
-	ck_assert_int_ge(vasprintf(&request->url, fmt, args), 0);
-	va_end(args);
-	return 0;
-}
-
-int http_request_header(struct http_request *request, const char *fmt, ...)
-{
-	va_list args;
-	char *line;
-
-	va_start(args, fmt);
-	ck_assert_int_ge(vasprintf(&line, fmt, args), 0);
-	va_end(args);
-	request->header =
-	    realloc(request->header, (request->n_headers + 1) * sizeof(*request->header));
-	request->header[request->n_headers++] = line;
-	return 0;
-}
-
-const char *http_request_value(const struct http_request *request, const char *name)
-{
-	const size_t bytes = strlen(name);
-
-	for (size_t i = 0; i < request->n_headers; i++)
-		if (strncasecmp(request->header[i], name, bytes) == 0 &&
-		    request->header[i][bytes] == ':')
-			return request->header[i] + bytes + 2;
-	return NULL;
-}
-
-void http_request_free(struct http_request *request)
-{
-	for (size_t i = 0; i < request->n_headers; i++)
-		free(request->header[i]);
-	free(request->header);
-	free(request->url);
-	free(request->body);
-	*request = (struct http_request){.method = NULL};
-}
-
-char *http_escape(const char *text, const char *keep)
-{
-	char *escaped = calloc(3, strlen(text) + 1), *to = escaped;
-
-	for (; *text; text++)
-		if (isalnum((unsigned char)*text) || strchr("-._~", *text) || strchr(keep, *text))
-			*to++ = *text;
-		else
-			to += sprintf(to, "%%%02X", (unsigned char)*text);
-	return escaped;
 }

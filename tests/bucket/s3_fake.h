@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* http_ask() without a network: questions must come as the script says, and get its answers. The rest of http.h, and
- * bucket_option(), are real enough. */
+/* http_ask() without a network: questions must come as the script says, and get its answers. bucket_option() is real
+ * enough. */
 
 #include "bucket/http.h"
 
