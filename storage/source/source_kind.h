@@ -41,11 +41,7 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	const char *compressed; /* those that end so are refused */
 	bool
 	    gives_way; /* often left over: a folder with anything else that is a data set is none of these */
-	/* Is it a shard? By its first bytes, 4096 if it has so many. NULL: its name, or its folder, tells. */
-	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
-	/* Not NULL: a sample's bytes, as they lie at that place of the shard, become those that were written, and zeros behind them. */
-	void (*join)(uint8_t *bytes, size_t size, uint64_t place);
 	bool
 	    has_pixels; /* places of its records have the width of pixels above them (scan_shard.h) */
 	const char *empty; /* what a shard must have, so that there is a sample in it */

@@ -9,7 +9,7 @@
 #include "storage/reader_parts.h"
 #include "storage/source/scan/litdata.h"
 #include "storage/source/scan/scan_option.h"
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "storage/source/source_index_json.h"
 #include "storage/source/source_shards.h"
 
@@ -35,12 +35,8 @@ static int parse(const char *text, size_t size, void *arg, struct index_json *re
 /* What the scan is told: leaves, the picture's, the label's. */
 static char *layout_of(const struct litdata *leaves)
 {
-	char *text;
-
-	if (asprintf(&text, "layout=%u;%u;%u", leaves->leaves, leaves->picture,
-		     leaves->has_label ? leaves->label : leaves->leaves) < 0)
-		return NULL;
-	return text;
+	return base_format("layout=%u;%u;%u", leaves->leaves, leaves->picture,
+			   leaves->has_label ? leaves->label : leaves->leaves);
 }
 
 /* The chunks become the data set's shards. */

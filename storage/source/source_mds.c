@@ -9,7 +9,7 @@
 #include "storage/index.h"
 #include "storage/reader_parts.h"
 #include "storage/source/scan/mds.h"
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "storage/source/source_index_json.h"
 #include "storage/source/source_shards.h"
 

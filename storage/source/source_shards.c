@@ -41,7 +41,7 @@ static int list_file(const struct reader_dataset *dataset, struct shard_names *r
 	if (got < 0 && dataset->bucket)
 		return source_read_failed(&from, (int)got, diag);
 	if (!source_shards_has_name(kind, name) &&
-	    (!kind->is_shard || got < 0 || !kind->is_shard(head, (size_t)got)))
+	    (!kind->scan->is_shard || got < 0 || !kind->scan->is_shard(head, (size_t)got)))
 		return SOURCE_E_NONE;
 	ret->name = calloc(1, sizeof(*ret->name));
 	if (!ret->name || !(ret->name[0] = strdup(name)))

@@ -212,8 +212,8 @@ static void settle(const struct shard_read *read)
 {
 	const struct source_shards *kind = read->dataset->ops->shards;
 
-	if (kind->join && read->buffer)
-		kind->join(read->buffer, read->bytes, read->place);
+	if (kind->scan->join && read->buffer)
+		kind->scan->join(read->buffer, read->bytes, read->place);
 	read->outcome->stage = LAYOUT_FAIL_NONE;
 }
 
@@ -369,9 +369,9 @@ void source_shards_settle(const struct reader_dataset *dataset, uint64_t sample,
 {
 	const struct source_shards *kind = dataset->ops->shards;
 
-	if (kind->join)
-		kind->join(buffer, dataset_size_of(dataset->index, sample),
-			   dataset_at_of(dataset->index, sample));
+	if (kind->scan->join)
+		kind->scan->join(buffer, dataset_size_of(dataset->index, sample),
+				 dataset_at_of(dataset->index, sample));
 	ret->stage = LAYOUT_FAIL_NONE;
 }
 

@@ -14,11 +14,7 @@
 #include "base/npy.h"
 #include "storage/source/scan/megatron.h"
 #include "storage/source/scan/packing.h"
-#include "storage/source/scan/scan_arrayrecord.h"
-#include "storage/source/scan/scan_bagz.h"
-#include "storage/source/scan/scan_beton.h"
-#include "storage/source/scan/scan_recordio.h"
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "storage/source/scan/scan_zip.h"
 #include "storage/source/scan/wids.h"
 #include "tests/storage/scan_run.h"
@@ -175,7 +171,7 @@ static void try_recordio(const uint8_t *data, size_t size)
 
 	demand(copy);
 	memcpy(copy, data, size);
-	recordio_join(copy, size, 0);
+	scan_recordio.join(copy, size, 0);
 	scan_run(&scan_recordio, data, size, "", &run);
 	scan_run(&scan_recordio, data, size, "label=9", &run);
 	scan_run(&scan_recordio, data, size, "label=none", &run);
@@ -190,8 +186,8 @@ static void try_arrayrecord(const uint8_t *data, size_t size)
 	shard_put_array_file(&file, &stream);
 	scan_run(&scan_arrayrecord, file.data, file.size, "", &run);
 	for (unsigned i = 0; i < run.n && i < SCAN_RUN_MOST; i++)
-		arrayrecord_join(file.data + run.record[i].at, run.record[i].bytes,
-				 run.record[i].at);
+		scan_arrayrecord.join(file.data + run.record[i].at, run.record[i].bytes,
+				      run.record[i].at);
 	file.size = 0;
 	shard_put_array_file(&file, &stream);
 	scan_run(&scan_arrayrecord, file.data, file.size, "members=all", &run);
@@ -225,7 +221,7 @@ static void try_beton(const uint8_t *data, size_t size)
 	static const char *const options[] = {"", "label=none", "image=photo,label=weight"};
 
 	run.any_order = true;
-	beton_is_file(data, size);
+	scan_beton.is_shard(data, size);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(options); i++) {
 		scan_run(&scan_beton, data, size, options[i], &run);
 		for (unsigned k = 0; k < run.n && k < SCAN_RUN_MOST; k++) {
@@ -234,8 +230,8 @@ static void try_beton(const uint8_t *data, size_t size)
 
 			demand(copy);
 			memcpy(copy, data + record->at, record->bytes);
-			beton_join(copy, record->bytes,
-				   record->at | (uint64_t)record->width << SCAN_PLACE_BITS);
+			scan_beton.join(copy, record->bytes,
+					record->at | (uint64_t)record->width << SCAN_PLACE_BITS);
 		}
 	}
 	run.any_order = false;

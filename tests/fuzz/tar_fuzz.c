@@ -6,7 +6,7 @@
  * before, and has a key that is a path below.
  */
 
-#include "storage/source/scan/scan_tar.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/little.h"
 #include "convert/convert.h"
-#include "storage/source/scan/scan_arrayrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "storage/source/scan/scan_zip.h"
 #include "tests/storage/scan_run.h"
 

@@ -3,7 +3,7 @@
 /* ArrayRecord: pictures, tf.Examples, compressed ones, heads of blocks within them, and files that lie. */
 
 #include "storage/source/scan/highway.h"
-#include "storage/source/scan/scan_arrayrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "tests/patience.h"
 #include "tests/storage/scan_run.h"
 
@@ -146,8 +146,8 @@ static void assert_record(const uint8_t *file, unsigned i, const void *bytes, si
 START_TEST(files_of_array_record)
 {
 	GOLDEN(pictures);
-	ck_assert(arrayrecord_is_file(golden, 64));
-	ck_assert(!arrayrecord_is_file(golden, 63));
+	ck_assert(scan_arrayrecord.is_shard(golden, 64));
+	ck_assert(!scan_arrayrecord.is_shard(golden, 63));
 	ck_assert_int_eq(scan_golden(""), SCAN_E_END);
 	ck_assert_uint_eq(run.n, 2);
 	assert_record(golden, 0,
@@ -268,7 +268,7 @@ START_TEST(records_over_blocks)
 
 		ck_assert_uint_le(record->bytes, MOST + 1024);
 		memcpy(joined, file.data + record->at, record->bytes);
-		arrayrecord_join(joined, record->bytes, record->at);
+		scan_arrayrecord.join(joined, record->bytes, record->at);
 		fill(bytes, size[i], i);
 		ck_assert_uint_ge(record->bytes, size[i]);
 		ck_assert_mem_eq(joined, bytes, size[i]);
@@ -308,7 +308,7 @@ START_TEST(long_examples)
 		fill(picture, size, i);
 		ck_assert_uint_eq(run.record[i].label, i);
 		memcpy(joined, file.data + run.record[i].at, run.record[i].bytes);
-		arrayrecord_join(joined, run.record[i].bytes, run.record[i].at);
+		scan_arrayrecord.join(joined, run.record[i].bytes, run.record[i].at);
 		ck_assert_mem_eq(joined, picture, size);
 	}
 	shard_bytes_fini(&example);

@@ -2,7 +2,7 @@
 
 /* Bagz: pictures, tf.Examples, limits that lie. */
 
-#include "storage/source/scan/scan_bagz.h"
+#include "storage/source/scan/scan_shard.h"
 #include "tests/patience.h"
 #include "tests/storage/scan_run.h"
 

@@ -2,7 +2,7 @@
 
 /* FFCV's files: pictures of both modes, labels, several runs of the table, damage. */
 
-#include "storage/source/scan/scan_beton.h"
+#include "storage/source/scan/scan_shard.h"
 #include "base/base.h"
 #include "base/little.h"
 #include "tests/patience.h"
@@ -301,8 +301,9 @@ START_TEST(pixels)
 		ck_assert_uint_eq(run.record[0].width, sizes[i].width);
 		picture = malloc(run.record[0].bytes);
 		memcpy(picture, file.data + run.record[0].at, run.record[0].bytes);
-		beton_join(picture, run.record[0].bytes,
-			   run.record[0].at | (uint64_t)run.record[0].width << SCAN_PLACE_BITS);
+		scan_beton.join(picture, run.record[0].bytes,
+				run.record[0].at | (uint64_t)run.record[0].width
+						       << SCAN_PLACE_BITS);
 		ck_assert_mem_eq(picture, sizes[i].head, SCAN_PIXELS_HEAD);
 		ck_assert_uint_eq(picture[SCAN_PIXELS_HEAD], 'p');
 		free(picture);
@@ -318,7 +319,7 @@ START_TEST(heads_of_any_pixels)
 	for (unsigned width = 0; width < 3; width++)
 		for (size_t size = 0; size <= SCAN_PIXELS_HEAD; size++) {
 			memset(bytes, 'x', sizeof(bytes));
-			beton_join(bytes, size, (uint64_t)width << SCAN_PLACE_BITS);
+			scan_beton.join(bytes, size, (uint64_t)width << SCAN_PLACE_BITS);
 			ck_assert_uint_eq(bytes[0], width && size == SCAN_PIXELS_HEAD ? 'P' : 'x');
 			ck_assert_uint_eq(bytes[size], 'x');
 		}
@@ -519,17 +520,17 @@ END_TEST
 START_TEST(told_by_its_begin)
 {
 	make(3, 1, 1);
-	ck_assert(beton_is_file(file.data, file.size));
-	ck_assert(!beton_is_file(file.data, HEAD + FIELD - 1));
+	ck_assert(scan_beton.is_shard(file.data, file.size));
+	ck_assert(!scan_beton.is_shard(file.data, HEAD + FIELD - 1));
 	for (unsigned at = 0; at < 8; at++) {
 		file.data[at] ^= 0x40;
-		ck_assert(!beton_is_file(file.data, file.size) || at == 3);
+		ck_assert(!scan_beton.is_shard(file.data, file.size) || at == 3);
 		file.data[at] ^= 0x40;
 	}
 	file.data[HEAD] = 7;
-	ck_assert(!beton_is_file(file.data, file.size));
+	ck_assert(!scan_beton.is_shard(file.data, file.size));
 	file.data[HEAD] = OTHER;
-	ck_assert(beton_is_file(file.data, file.size));
+	ck_assert(scan_beton.is_shard(file.data, file.size));
 }
 END_TEST
 

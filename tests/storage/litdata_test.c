@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "storage/source/scan/litdata.h"
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>

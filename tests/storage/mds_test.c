@@ -3,7 +3,7 @@
 /* MDS: index.json, columns, shards. */
 
 #include "storage/source/scan/mds.h"
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>

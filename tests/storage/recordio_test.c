@@ -2,7 +2,7 @@
 
 /* RecordIO: records, labels, records that are cut up, damage. */
 
-#include "storage/source/scan/scan_recordio.h"
+#include "storage/source/scan/scan_shard.h"
 #include "tests/patience.h"
 #include "tests/storage/scan_run.h"
 
@@ -38,7 +38,7 @@ static void check_picture(unsigned i, const uint8_t *file, const char *picture, 
 
 	ck_assert_uint_le(run.record[i].bytes, sizeof(bytes));
 	memcpy(bytes, file + run.record[i].at, run.record[i].bytes);
-	recordio_join(bytes, run.record[i].bytes, run.record[i].at);
+	scan_recordio.join(bytes, run.record[i].bytes, run.record[i].at);
 	ck_assert_uint_ge(run.record[i].bytes, size);
 	ck_assert_mem_eq(bytes, picture, size);
 	for (size_t at = size; at < run.record[i].bytes; at++)
@@ -233,7 +233,7 @@ START_TEST(cut_up_and_joined)
 		}
 		memcpy(cut + size, bytes + done, sizeof(bytes) - done);
 		size += sizeof(bytes) - done;
-		recordio_join(cut, size, 0);
+		scan_recordio.join(cut, size, 0);
 		ck_assert_mem_eq(cut, bytes, sizeof(bytes));
 		for (size_t at = sizeof(bytes); at < size; at++)
 			ck_assert_uint_eq(cut[at], 0);
@@ -243,10 +243,10 @@ END_TEST
 
 START_TEST(told_by_its_begin)
 {
-	ck_assert(recordio_is_file(golden, GOLDEN_BYTES));
-	ck_assert(!recordio_is_file(golden, 7));
-	ck_assert(!recordio_is_file(golden + 4, 100));
-	ck_assert(!recordio_is_file(golden + 128, 70)); /* a part */
+	ck_assert(scan_recordio.is_shard(golden, GOLDEN_BYTES));
+	ck_assert(!scan_recordio.is_shard(golden, 7));
+	ck_assert(!scan_recordio.is_shard(golden + 4, 100));
+	ck_assert(!scan_recordio.is_shard(golden + 128, 70)); /* a part */
 }
 END_TEST
 

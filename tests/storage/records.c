@@ -5,7 +5,7 @@
  * with it goes to stderr, as "byte: why", and the status is then 1. For tests that compare with other readers.
  */
 
-#include "storage/source/scan/scan_tar.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <errno.h>
 #include <fcntl.h>

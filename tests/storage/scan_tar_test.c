@@ -5,7 +5,7 @@
  * is tested. (Against Python's tarfile and webdataset's grouping: tests/python/shards_test.py.)
  */
 
-#include "storage/source/scan/scan_tar.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <check.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 
 #include "storage/source/scan/crc32c.h"
 #include "storage/source/scan/example.h"
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 #include "tests/storage/scan_run.h"
 
 #include "base/base.h"

@@ -6,7 +6,7 @@
  * sample as it is: workers unpack it (pipeline/forms/zstandard.h), and nothing is unpacked here.
  */
 
-#include "storage/source/scan/scan_arrayrecord.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ struct arrayrecord {
 	uint8_t window[SCAN_MOST_WANT];
 };
 
-void arrayrecord_join(uint8_t *bytes, size_t size, uint64_t at)
+static void arrayrecord_join(uint8_t *bytes, size_t size, uint64_t at)
 {
 	size_t from = 0, to = 0;
 
@@ -367,17 +367,18 @@ static int arrayrecord_begin(void *state, const struct scan_shard *shard, struct
 	return 0;
 }
 
+/* Or another file of Riegeli's. */
+static bool arrayrecord_is_shard(const uint8_t *head, size_t size)
+{
+	return size >= sizeof(riegeli_first) &&
+	       memcmp(head, riegeli_first, sizeof(riegeli_first)) == 0;
+}
+
 const struct source_scan scan_arrayrecord = {
     .name = "arrayrecord",
     .state_bytes = sizeof(struct arrayrecord),
     .begin = arrayrecord_begin,
     .feed = arrayrecord_feed,
+    .is_shard = arrayrecord_is_shard,
+    .join = arrayrecord_join,
 };
-
-/* ---- of others ---- */
-
-bool arrayrecord_is_file(const uint8_t *head, size_t size)
-{
-	return size >= sizeof(riegeli_first) &&
-	       memcmp(head, riegeli_first, sizeof(riegeli_first)) == 0;
-}

@@ -14,7 +14,7 @@
  * (pipeline/forms/zstandard.h), and nothing is unpacked here.
  */
 
-#include "storage/source/scan/scan_bagz.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <stdio.h>
 

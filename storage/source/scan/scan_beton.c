@@ -14,7 +14,7 @@
  * table is in memory.
  */
 
-#include "storage/source/scan/scan_beton.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -464,16 +464,7 @@ static int beton_begin(void *state, const struct scan_shard *shard, struct scan_
 	return wants(file, 0, BETON_HEAD, ret);
 }
 
-const struct source_scan scan_beton = {
-    .name = "beton",
-    .state_bytes = sizeof(struct beton),
-    .begin = beton_begin,
-    .feed = beton_feed,
-};
-
-/* ---- of others ---- */
-
-bool beton_is_file(const uint8_t *head, size_t size)
+static bool beton_is_shard(const uint8_t *head, size_t size)
 {
 	uint32_t page;
 
@@ -486,7 +477,7 @@ bool beton_is_file(const uint8_t *head, size_t size)
 	       (head[BETON_HEAD] < BETON_TYPES || head[BETON_HEAD] == BETON_OTHER);
 }
 
-void beton_join(uint8_t *bytes, size_t size, uint64_t place)
+static void beton_join(uint8_t *bytes, size_t size, uint64_t place)
 {
 	const uint64_t width = place >> SCAN_PLACE_BITS;
 	char head[SCAN_PIXELS_HEAD + 1];
@@ -497,3 +488,12 @@ void beton_join(uint8_t *bytes, size_t size, uint64_t place)
 		 (unsigned)((size - SCAN_PIXELS_HEAD) / 3 / width));
 	memcpy(bytes, head, SCAN_PIXELS_HEAD);
 }
+
+const struct source_scan scan_beton = {
+    .name = "beton",
+    .state_bytes = sizeof(struct beton),
+    .begin = beton_begin,
+    .feed = beton_feed,
+    .is_shard = beton_is_shard,
+    .join = beton_join,
+};

@@ -6,7 +6,7 @@
  * time; the last of a part is the first of the next one.
  */
 
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <stdio.h>
 

@@ -13,7 +13,7 @@
  * are any | the picture.
  */
 
-#include "storage/source/scan/scan_recordio.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <endian.h>
 #include <stdio.h>
@@ -250,16 +250,7 @@ static int recordio_begin(void *state, const struct scan_shard *shard, struct sc
 	return want_record(file, sink, ret);
 }
 
-const struct source_scan scan_recordio = {
-    .name = "recordio",
-    .state_bytes = sizeof(struct recordio),
-    .begin = recordio_begin,
-    .feed = recordio_feed,
-};
-
-/* ---- of others ---- */
-
-bool recordio_is_file(const uint8_t *head, size_t size)
+static bool recordio_is_shard(const uint8_t *head, size_t size)
 {
 	return size >= PART_HEAD && little_32(head) == RECORDIO_MAGIC &&
 	       little_32(head + 4) >> 29 <= 1;
@@ -294,7 +285,7 @@ static size_t first_magic(const uint8_t *bytes, size_t size)
 	return at;
 }
 
-void recordio_join(uint8_t *bytes, size_t size, uint64_t place)
+static void recordio_join(uint8_t *bytes, size_t size, uint64_t place)
 {
 	size_t to = 0, at = 0;
 
@@ -311,3 +302,12 @@ void recordio_join(uint8_t *bytes, size_t size, uint64_t place)
 	to += size - at;
 	memset(bytes + to, 0, size - to);
 }
+
+const struct source_scan scan_recordio = {
+    .name = "recordio",
+    .state_bytes = sizeof(struct recordio),
+    .begin = recordio_begin,
+    .feed = recordio_feed,
+    .is_shard = recordio_is_shard,
+    .join = recordio_join,
+};

@@ -10,6 +10,7 @@
  * It names what is wrong and where. Whether a record lies within the shard is checked by who gets it.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -72,7 +73,33 @@ struct source_scan {
 	 * what record() returned; then nothing more may be fed. */
 	int (*feed)(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
 		    struct scan_sink *sink, struct scan_want *ret);
+	/* Do these first bytes begin a shard: 4096, if it has so many? NULL: its name, or its folder, tells. */
+	bool (*is_shard)(const uint8_t *head, size_t size);
+	/* Not NULL: a sample's bytes, as they lie at that place of the shard, become those that were written, and zeros behind them. */
+	void (*join)(uint8_t *bytes, size_t size, uint64_t place);
 };
+
+/* ---- the kinds ---- */
+
+extern const struct source_scan scan_tar; /* WebDataset's */
+/* Options: image=, label=, the names of the features or columns that are picture and label, where they are not the usual
+ * ones. */
+extern const struct source_scan scan_tfrecord; /* of tf.Examples */
+extern const struct source_scan scan_mds;
+extern const struct source_scan scan_litdata;
+/* Of pictures or tf.Examples, as Google DeepMind's bagz writes them. The options are those of TFRecord. */
+extern const struct source_scan scan_bagz;
+/* The same, as Grain and TensorFlow Datasets have them: each in a chunk of its own (group_size:1). Heads of blocks go when a
+ * sample is joined. */
+extern const struct source_scan scan_arrayrecord;
+/* Of pictures, as MXNet's im2rec and pack_img() write them. The option label=N: which number of a label of several is the
+ * class, the first is 0; label=none: none is. What stands at a cut goes when a picture is joined: a multiple of four behind
+ * the record's begin, wherever that is. */
+extern const struct source_scan scan_recordio;
+/* Of FFCV's pictures: JPEGs, or pixels as they are. The option image names the field of pictures, where there are several;
+ * label that of the labels; label=none: there is none. Pixels that are joined get the head of a PPM, in the SCAN_PIXELS_HEAD
+ * bytes before them; what has no width is left as it is. */
+extern const struct source_scan scan_beton;
 
 /* ---- scan_shard.c ---- */
 

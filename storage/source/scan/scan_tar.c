@@ -5,7 +5,7 @@
  * the text of a label. With the option members=all a sample is all of its files, else its picture.
  */
 
-#include "storage/source/scan/scan_tar.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include "base/tar.h"
 #include "storage/source/scan/scan_group.h"
@@ -92,4 +92,5 @@ const struct source_scan scan_tar = {
     .state_bytes = sizeof(struct scan_tar),
     .begin = scan_tar_begin,
     .feed = scan_tar_feed,
+    .is_shard = tar_is_archive,
 };

@@ -7,7 +7,7 @@
  * few bytes behind, where a window has cut what it looks at. The next window begins with what the one behind wants.
  */
 
-#include "storage/source/scan/scan_tfrecord.h"
+#include "storage/source/scan/scan_shard.h"
 
 #include <stdio.h>
 
@@ -189,9 +189,18 @@ static int tfrecord_begin(void *state, const struct scan_shard *shard, struct sc
 	return tfrecord_feed(state, 0, NULL, 0, sink, ret);
 }
 
+/* A file that only happens to be one has a chance of 2^-32. */
+static bool tfrecord_is_shard(const uint8_t *head, size_t size)
+{
+	uint64_t bytes;
+
+	return size >= TFRECORD_HEAD && tfrecord_head(head, &bytes);
+}
+
 const struct source_scan scan_tfrecord = {
     .name = "tfrecord",
     .state_bytes = sizeof(struct tfrecord),
     .begin = tfrecord_begin,
     .feed = tfrecord_feed,
+    .is_shard = tfrecord_is_shard,
 };
