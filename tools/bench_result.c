@@ -254,8 +254,8 @@ void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 			  const char *status_before, const char *status_after,
 			  struct bench_result *ret)
 {
-	struct json_in *before = bench_status_parse(status_before);
-	struct json_in *after = bench_status_parse(status_after);
+	_cleanup_json_ struct json_in *before = bench_status_parse(status_before);
+	_cleanup_json_ struct json_in *after = bench_status_parse(status_after);
 
 	*ret =
 	    (struct bench_result){.jobs = (uint32_t)crew->config->jobs, .interrupted = interrupted};
@@ -264,8 +264,6 @@ void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 	bench_result_node(before, after, &ret->node);
 	ret->node.job_cpu_seconds = crew->cpu_seconds;
 	bench_result_cache(before, after, &ret->cache);
-	json_in_free(before);
-	json_in_free(after);
 }
 
 static void bench_json_job(struct json_out *out, const char *order,

@@ -176,7 +176,7 @@ int ctl_bad_run(const char *socket, uint64_t until_ns, const char *who, bool jso
 {
 	struct ctl_bad bad[BAD_MAX_STREAMS];
 	_cleanup_free_ char *text = NULL;
-	struct json_in *status = NULL;
+	_cleanup_json_ struct json_in *status = NULL;
 	unsigned n;
 	int r;
 
@@ -188,6 +188,5 @@ int ctl_bad_run(const char *socket, uint64_t until_ns, const char *who, bool jso
 	r = r ? r : bad_show(bad, n, json, diag);
 	for (unsigned i = 0; i < n; i++)
 		bad_list_fini(&bad[i].list);
-	json_in_free(status);
 	return r;
 }

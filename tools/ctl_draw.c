@@ -17,7 +17,7 @@
 /* The names of a pipeline's ops; the text itself when it is not JSON. */
 static void ctl_pipeline(const char *text, char *ret, size_t size)
 {
-	struct json_in *pipeline = NULL;
+	_cleanup_json_ struct json_in *pipeline = NULL;
 	const struct json_in *ops = NULL;
 	size_t used = 0;
 
@@ -28,7 +28,6 @@ static void ctl_pipeline(const char *text, char *ret, size_t size)
 	for (size_t i = 0; i < json_in_count(ops) && used < size; i++)
 		used += (size_t)snprintf(ret + used, size - used, "%s%s", i > 0 ? " " : "",
 					 ctl_string(json_in_item(ops, i), "op"));
-	json_in_free(pipeline);
 }
 
 /* ---- streams ---- */

@@ -230,7 +230,7 @@ static int ctl_run(const struct ctl_config *config, const struct ctl_command *co
 		   const char *operand)
 {
 	_cleanup_free_ char *text = NULL;
-	struct json_in *status = NULL;
+	_cleanup_json_ struct json_in *status = NULL;
 	char socket[256];
 	struct diag diag = {.text = "out of memory"};
 	int r = 0;
@@ -249,7 +249,6 @@ static int ctl_run(const struct ctl_config *config, const struct ctl_command *co
 		r = ctl_tell(command, status, operand, &diag);
 	else
 		command->draw(status, stdout);
-	json_in_free(status);
 	if (r)
 		return ctl_fail(diag.text, 1);
 	return fflush(stdout) == 0 ? 0 : ctl_fail(strerror(errno), 1);

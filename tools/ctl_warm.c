@@ -45,7 +45,7 @@ int warm_look(struct warming *warming, struct diag *diag)
 {
 	struct oa_error error = {.size = sizeof(error)};
 	_cleanup_free_ char *text = NULL;
-	struct json_in *status = NULL;
+	_cleanup_json_ struct json_in *status = NULL;
 	bool found;
 	int r;
 
@@ -59,7 +59,6 @@ int warm_look(struct warming *warming, struct diag *diag)
 	if (json_in_parse(text, strlen(text), WARM_STATUS_MAX, &status, diag))
 		return CTL_E_NONE;
 	found = ctl_warm_read(status, warming->name, &warming->look);
-	json_in_free(status);
 	if (!found)
 		diag_set(diag,
 			 "accessd's status does not say what is kept for this job: is it an older "

@@ -76,7 +76,7 @@ static int name_leaves(const struct json_in *node, const char *name, unsigned de
 		       struct leaves *ret)
 {
 	const struct json_in *children = json_in_member(node, "children_spec");
-	struct json_in *keys;
+	_cleanup_json_ struct json_in *keys = NULL;
 	int r;
 
 	if (json_in_kind_of(json_in_member(node, "type")) == JSON_IN_NULL) {
@@ -88,23 +88,20 @@ static int name_leaves(const struct json_in *node, const char *name, unsigned de
 	if (depth == MOST_DEPTH || json_in_count(children) > LITDATA_MOST_LEAVES)
 		return INDEX_JSON_E_BAD;
 	r = parse_inner(node, "context", &keys);
-	r = r ? r : name_children(children, keys, name, depth, ret);
-	json_in_free(keys);
-	return r;
+	return r ? r : name_children(children, keys, name, depth, ret);
 }
 
 /* A tree in JSON, in a text: [1, tree]. 0, -ENOMEM, or INDEX_JSON_E_BAD: it is damaged, or too large. */
 static int read_names(const struct json_in *config, struct leaves *ret)
 {
-	struct json_in *spec;
+	_cleanup_json_ struct json_in *spec = NULL;
 	int r = parse_inner(config, "data_spec", &spec);
 
 	ret->n = 0;
-	if (!r)
-		r = json_in_count(spec) == 2 ? name_leaves(json_in_item(spec, 1), "", 0, ret)
-					     : INDEX_JSON_E_BAD;
-	json_in_free(spec);
-	return r;
+	if (r)
+		return r;
+	return json_in_count(spec) == 2 ? name_leaves(json_in_item(spec, 1), "", 0, ret)
+					: INDEX_JSON_E_BAD;
 }
 
 static bool begins(const char *text, const char *with)
@@ -199,7 +196,7 @@ int litdata_parse(const char *text, size_t size, const struct litdata_names *nam
 {
 	const struct json_in *chunks, *config;
 	struct index_json index = {.n = 0};
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	int r = json_in_parse(text, size, INDEX_JSON_MOST_TEXT, &root, diag);
 
 	if (r)
@@ -217,7 +214,6 @@ int litdata_parse(const char *text, size_t size, const struct litdata_names *nam
 		r = take_leaves(config, names, ret_leaves, diag);
 	if (!r)
 		r = index_json_list(chunks, take_chunk, &index, diag);
-	json_in_free(root);
 	if (r)
 		index_json_fini(&index);
 	else

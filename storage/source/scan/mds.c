@@ -58,7 +58,7 @@ int mds_index_parse(const char *text, size_t size, struct index_json *ret, struc
 {
 	struct index_json index = {.n = 0};
 	const struct json_in *shards;
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	int r = json_in_parse(text, size, INDEX_JSON_MOST_TEXT, &root, diag);
 
 	if (r)
@@ -72,7 +72,6 @@ int mds_index_parse(const char *text, size_t size, struct index_json *ret, struc
 		r = mds_refuse(diag, "its " INDEX_JSON " has no shard", MDS_MEND);
 	else
 		r = index_json_list(shards, index_shard, &index, diag);
-	json_in_free(root);
 	if (r)
 		index_json_fini(&index);
 	else
@@ -228,13 +227,12 @@ int mds_columns_parse(const char *text, size_t size, const struct mds_names *nam
 {
 	static const struct mds_names usual;
 	struct mds_columns columns = {.n = 0};
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	int r = json_in_parse(text, size, INDEX_JSON_MOST_TEXT, &root, diag);
 
 	if (r)
 		return r < 0 ? r : INDEX_JSON_E_BAD;
 	r = columns_read(root, names ? names : &usual, &columns, diag);
-	json_in_free(root);
 	if (!r)
 		*ret = columns;
 	return r;

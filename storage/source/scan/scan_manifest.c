@@ -291,7 +291,7 @@ static int step_json(struct manifest *manifest, const uint8_t *bytes, size_t siz
 {
 	const uint8_t *end = memchr(bytes, '\n', size);
 	const size_t row = end ? (size_t)(end - bytes) : size;
-	struct json_in *object;
+	_cleanup_json_ struct json_in *object = NULL;
 	struct diag diag;
 	int r = 0;
 
@@ -306,7 +306,6 @@ static int step_json(struct manifest *manifest, const uint8_t *bytes, size_t siz
 			return scan_bad(sink, manifest->line, "%s",
 					r < 0 ? "there is not enough memory" : diag.text);
 		r = take_object(manifest, object, at, *ret, sink);
-		json_in_free(object);
 	}
 	manifest->line += end != NULL;
 	return r;

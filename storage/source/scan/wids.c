@@ -60,7 +60,7 @@ static int add_all(const struct json_in *root, struct wids *wids)
 int wids_parse(const char *text, size_t size, struct wids *ret)
 {
 	struct wids wids = {.n = 0};
-	struct json_in *root;
+	_cleanup_json_ struct json_in *root = NULL;
 	struct diag diag;
 	int r = json_in_parse(text, size, WIDS_MOST_TEXT, &root, &diag);
 
@@ -71,7 +71,6 @@ int wids_parse(const char *text, size_t size, struct wids *ret)
 		r = WIDS_E_NONE;
 	else
 		r = add_all(root, &wids);
-	json_in_free(root);
 	if (r)
 		wids_fini(&wids);
 	else
