@@ -139,10 +139,13 @@ static void memory_v2(const char *folder, struct limits *limits)
 uint64_t limits_budget(const struct limits *limits, uint64_t configured, const char **ret_source)
 {
 	const bool is_limited = limits->memory < limits->ram;
-	const uint64_t most = is_limited ? limits->memory - limits->memory / 8 : UINT64_MAX;
+	const uint64_t limit = is_limited ? limits->memory : limits->ram;
+	const uint64_t most = limit - limit / 8;
 
 	if (configured > most) {
-		*ret_source = "seven eighths of the cgroup's memory limit, less than `memory`";
+		*ret_source = is_limited
+				  ? "seven eighths of the cgroup's memory limit, less than `memory`"
+				  : "seven eighths of RAM, less than `memory`";
 		return most;
 	}
 	if (configured) {

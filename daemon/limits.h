@@ -23,7 +23,7 @@ bool limits_passes(int error);
 /* As it is now. */
 void limits_read(struct limits *ret);
 /* The budget for memory: what is configured, 0: half of the cgroup's limit, else a quarter of RAM; never more
- * than seven eighths of the cgroup's limit. *ret_source tells which, for messages (static text). */
+ * than seven eighths of that limit, or of RAM. *ret_source tells which, for messages (static text). */
 uint64_t limits_budget(const struct limits *limits, uint64_t configured, const char **ret_source);
 /* A file of our own cgroup (v2); where there is none, *ret is "". */
 void limits_own_file(const char *name, char ret[LIMITS_PATH]);

@@ -66,6 +66,13 @@ static void follow_memory(struct machine *machine)
 			 "before=\"%s\" now=\"%s\" source=\"%s\" from=\"%s\"", BASE_BYTES(before),
 			 BASE_BYTES(machine->budget), source, machine->limits.memory_file);
 	}
+	if (machine->wants.memory > machine->budget)
+		log_line(
+		    LOG_LEVEL_WARN, "memory-bounded",
+		    "memory=\"%s\" now=\"%s\" source=\"%s\" from=\"%s\" text=\"set `memory` to no "
+		    "more than this\"",
+		    BASE_BYTES(machine->wants.memory), BASE_BYTES(machine->budget), source,
+		    machine->limits.memory_file);
 	machine->calls->set_memory(machine->arg, machine->budget, source);
 }
 

@@ -176,8 +176,10 @@ START_TEST(what_is_configured_has_a_bound)
 	const char *source;
 
 	ck_assert_uint_eq(limits_budget(&limits, 0, &source), 256 * MIB);
-	ck_assert_uint_eq(limits_budget(&limits, 4096 * MIB, &source), 4096 * MIB);
+	ck_assert_uint_eq(limits_budget(&limits, 896 * MIB, &source), 896 * MIB);
 	ck_assert_str_eq(source, "parameter `memory`");
+	ck_assert_uint_eq(limits_budget(&limits, UINT64_C(64) << 40, &source), 896 * MIB);
+	ck_assert_str_eq(source, "seven eighths of RAM, less than `memory`");
 	limits.memory = 64 * MIB;
 	ck_assert_uint_eq(limits_budget(&limits, 0, &source), 32 * MIB);
 	ck_assert_uint_eq(limits_budget(&limits, 56 * MIB, &source), 56 * MIB);
