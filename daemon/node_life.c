@@ -214,7 +214,8 @@ static int follow_machine(struct node *node)
 {
 	static const struct machine_calls calls = {set_workers, set_memory, give_back};
 	const struct machine_wants wants = {node->param.workers, node->param.memory,
-					    node->param.numa == NUMA_AUTO};
+					    node->param.numa == NUMA_AUTO,
+					    node->param.memory_pressure == MEMORY_PRESSURE_AUTO};
 	const int r = machine_begin(&node->machine, node->loop, &wants, &calls, node);
 
 	/* keys name the arithmetic: 10 ms, before anybody is served, and only where something may be kept */

@@ -13,6 +13,7 @@ enum { PARAM_E_BAD = 1 };
 
 enum cpu_priority { CPU_PRIORITY_NORMAL, CPU_PRIORITY_LOW, CPU_PRIORITY_IDLE };
 enum numa_choice { NUMA_AUTO, NUMA_OFF };
+enum memory_pressure { MEMORY_PRESSURE_AUTO, MEMORY_PRESSURE_OFF };
 enum peer_crypt { PEER_CRYPT_ON, PEER_CRYPT_OFF };
 /* As enum carrier_transport. */
 enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_RDMA };

@@ -49,6 +49,10 @@ PARAM_CHOICE(huge_pages, HUGE_PAGES_AUTO, "auto|require|off",
 PARAM_CHOICE(numa, NUMA_AUTO, "auto|off",
 	     "auto: a stream's memory is on the NUMA node that its first job is bound to; off: "
 	     "where it is touched first")
+PARAM_CHOICE(
+    memory_pressure, MEMORY_PRESSURE_AUTO, "auto|off",
+    "auto: what nobody needs now is given back while the kernel says that memory is short; "
+    "off: the kernel is not asked")
 PARAM_COUNT(workers, 0, 0, 256, "worker processes; 0: from the cgroup's CPU quota and the cpuset")
 PARAM_COUNT(readers, 4, 1, 64, "reader threads")
 PARAM_COUNT(nice, 1, 0, 19, "added to the nice value of workers, so that trainers have priority")

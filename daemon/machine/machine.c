@@ -152,13 +152,15 @@ int machine_begin(struct machine *machine, struct loop *loop, const struct machi
 {
 	int r;
 
-	*machine = (struct machine){.wants = *wants, .calls = calls, .arg = arg};
+	*machine = (struct machine){
+	    .wants = *wants, .calls = calls, .arg = arg, .psi = {.fd = -1, .poll_fd = -1}};
 	limits_read(&machine->limits);
 	machine->workers_most = most_workers(machine);
 	numa_init(&machine->numa, wants->numa);
 	follow_cpus(machine);
 	follow_memory(machine);
-	psi_open(&machine->psi);
+	if (wants->pressure)
+		psi_open(&machine->psi);
 	r = loop_timer_new(loop, on_look, machine, &machine->look);
 	if (!r && machine->psi.poll_fd >= 0)
 		r = loop_watch_fd(loop, machine->psi.poll_fd, on_call, machine, &machine->call);

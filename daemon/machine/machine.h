@@ -16,7 +16,7 @@ struct json_out;
 
 struct machine_wants { /* parameters of that name; 0: what the machine gives */
 	uint64_t workers, memory;
-	bool numa;
+	bool numa, pressure;
 };
 
 struct machine_calls { /* to whoever follows */

@@ -51,6 +51,7 @@ static uint64_t give_back(void *arg, bool caches, bool idle)
 }
 
 static const struct machine_calls calls = {set_workers, set_memory, give_back};
+static bool follows_pressure = true;
 
 static void press(const char *some, const char *full)
 {
@@ -66,7 +67,8 @@ static void press(const char *some, const char *full)
 static struct loop *begin(struct machine *machine, struct follower *follower, uint64_t workers,
 			  uint64_t memory)
 {
-	const struct machine_wants wants = {.workers = workers, .memory = memory};
+	const struct machine_wants wants = {
+	    .workers = workers, .memory = memory, .pressure = follows_pressure};
 	struct loop *loop;
 
 	*follower = (struct follower){.workers = 0};
@@ -169,6 +171,26 @@ START_TEST(pressure_is_acted_upon)
 	ck_assert_uint_eq(follower.n_idle, 1);
 	ck_assert(!machine_has_room_ahead(&machine));
 	ck_assert_uint_eq(machine.pressures, 1);
+	end(&machine, loop);
+}
+END_TEST
+
+START_TEST(pressure_may_be_nobodys_business)
+{
+	struct follower follower;
+	struct machine machine;
+	struct loop *loop;
+
+	if (!pretend_groups("0::/a\n"))
+		return;
+	press("90.00", "90.00");
+	follows_pressure = false;
+	loop = begin(&machine, &follower, 0, 0);
+	machine_look(&machine);
+	ck_assert_uint_eq(follower.n_caches + follower.n_idle, 0);
+	ck_assert(machine_has_room_ahead(&machine));
+	ck_assert_uint_eq(machine_share(&machine, 80), 80);
+	ck_assert_str_eq(machine.psi.file, "");
 	end(&machine, loop);
 }
 END_TEST
@@ -296,6 +318,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, limits_are_followed);
 	tcase_add_test(tcase, what_is_configured_stays);
 	tcase_add_test(tcase, pressure_is_acted_upon);
+	tcase_add_test(tcase, pressure_may_be_nobodys_business);
 	tcase_add_test(tcase, it_is_described);
 	tcase_add_test(tcase, the_last_call_is_known);
 	tcase_add_test(tcase, without_a_file_there_is_no_pressure);

@@ -89,6 +89,7 @@ static const struct {
     {"memory = 1.5G", offsetof(struct param, memory), UINT64_C(3) << 29},
     {"memory=2GiB", offsetof(struct param, memory), UINT64_C(2) << 30},
     {"memory=64M\t ", offsetof(struct param, memory), UINT64_C(64) << 20},
+    {"memory_pressure=off", offsetof(struct param, memory_pressure), MEMORY_PRESSURE_OFF},
     {"huge_pages=auto", offsetof(struct param, huge_pages), HUGE_PAGES_AUTO},
     {"huge_pages=require", offsetof(struct param, huge_pages), HUGE_PAGES_REQUIRE},
     {"huge_pages = off", offsetof(struct param, huge_pages), HUGE_PAGES_OFF},

@@ -11,6 +11,7 @@
 this=$accessd programs=${ACCESS_LIBEXEC:-$top_builddir/libexec}
 older=$top_builddir/tests/scenarios/accessd_older older_programs=$programs older_bench=$bench
 if [ -n "${ACCESS_OLDER:-}" ]; then
+	at_ease= # which it may not know yet
 	older=$ACCESS_OLDER/usr/sbin/accessd older_programs=$ACCESS_OLDER/usr/libexec older_bench=$work/older-bench
 	printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$(dirname "$ACCESS_OLDER"/usr/lib/*/libaccess.so.0)" \
 		"$ACCESS_OLDER/usr/bin/access-bench" >"$older_bench"

@@ -51,7 +51,7 @@ END
 	two_nodes
 	unlimited
 	accessd=$work/limited
-	start_accessd chunk=16 linger_s=3600 variants=1 cache_size=64M cache_force=1 cpu_priority=low
+	start_accessd memory_pressure=auto chunk=16 linger_s=3600 variants=1 cache_size=64M cache_force=1 cpu_priority=low
 	cpus=$(status node.machine.cpus)
 	training follows 30 change --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --step-ms 40
 	"$expect" "$work/follows.json" jobs.0.reconnects == 0 || fail "the job that ran noticed"

@@ -256,12 +256,13 @@ all_train() { # all_train JOBS: they are served, workers work, a batch came to e
 }
 
 # start_accessd [NAME=VALUE]...: nothing is kept unless it is asked for, so that what is read can be
-# counted; $socket answers, $daemon is its pid; messages go to $work/accessd.log
+# counted, and what else runs here may be short of memory; $socket answers, $daemon is its pid; messages go to $work/accessd.log
 dir=$work/node
 socket=$dir/socket
+at_ease="--set memory_pressure=off"
 start_accessd() {
 	[ -d "$dir" ] || mkdir -m 0700 "$dir"
-	arguments=
+	arguments=$at_ease
 	for setting in "$@"; do
 		arguments="$arguments --set $setting"
 	done
