@@ -67,9 +67,10 @@ static void describe(void *arg, char *ret, size_t size)
 
 	if (node->tenants.serves_all)
 		snprintf(users, sizeof(users), ", users %u", tenant_count(node));
-	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s", count_jobs(node),
-		 count_streams(node), users, BASE_BYTES(node->memory.used),
-		 BASE_BYTES(node->memory.budget));
+	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s%s%.300s",
+		 count_jobs(node), count_streams(node), users, BASE_BYTES(node->memory.used),
+		 BASE_BYTES(node->memory.budget), *node->param.closed ? "; no new jobs: " : "",
+		 node->param.closed);
 }
 
 /* What they wait for may be another now: their tenants' quotas are. */

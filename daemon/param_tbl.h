@@ -25,6 +25,10 @@ PARAM_BYTES(cache_memory, 0, 0, UINT64_C(1) << 46,
 PARAM_TEXT(cache_point, "auto",
 	   "stored form of cached samples: auto (by measurement), none, indexed, packed, decoded, "
 	   "augmented (if all jobs have reuse), or deepest (the result before the first random op)")
+PARAM_TEXT(
+    closed, "",
+    "why no new job is served, for whoever starts one; jobs that run, and those that resume, "
+    "go on; empty: all are served")
 PARAM_COUNT(cache_force, 0, 0, 1,
 	    "1: use cache_dir also where it is not on a local disk, such as NFS or an overlay")
 PARAM_BYTES(tenant_cache, 0, 0, UINT64_C(1) << 50,

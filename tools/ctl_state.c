@@ -78,6 +78,7 @@ static void ctl_say_stopped(const struct ctl_sum *sum, FILE *out)
 
 static void ctl_say(const struct json_in *status, const struct ctl_sum *sum, FILE *out)
 {
+	const char *closed = ctl_text(json_in_member(status, "parameters"), "closed");
 	char up[48], user[64];
 
 	fprintf(out, "accessd %s, pid %llu, ", BASE_QUOTED(ctl_string(status, "version"), 64),
@@ -89,6 +90,8 @@ static void ctl_say(const struct json_in *status, const struct ctl_sum *sum, FIL
 	fprintf(out, "up %s: ", ctl_duration(ctl_real(status, "uptime_s"), up, sizeof(up)));
 	if (ctl_is(status, "draining"))
 		fputs("it is ending, jobs go on with the next one; ", out);
+	if (*closed)
+		fprintf(out, "no new jobs are served (%s); ", BASE_QUOTED(closed, 400));
 	if (sum->jobs > 0) {
 		fprintf(out, "%zu job%s %s %.0f samples/s%s", sum->jobs, sum->jobs > 1 ? "s" : "",
 			sum->jobs > 1 ? "get" : "gets", sum->rate, sum->jobs > 1 ? " in all" : "");

@@ -59,8 +59,13 @@ int rights_may_have_job(const struct conn *conn, struct diag *diag)
 {
 	const uint64_t most = tenant_jobs_most(conn->domain);
 	const unsigned n = tenant_jobs(conn->domain);
+	const char *closed = conn->node->param.closed;
 	char jobs[320];
 
+	if (*closed && !conn->request.token.data)
+		return diag_fail(diag, OA_E_REFUSED,
+				 "accessd serves no new jobs now, and those that run go on: %.400s",
+				 closed);
 	if (n < most)
 		return 0;
 	return diag_fail(

@@ -77,6 +77,15 @@ START_TEST(nobody)
 }
 END_TEST
 
+START_TEST(closed)
+{
+	HAS("{" HEAD ",\"parameters\":{\"closed\":\"till \\u001b noon\"}}", ctl_draw_state,
+	    "no new jobs are served (till\n\\x1b noon); no job is here.");
+	check_is("{\"parameters\":{\"closed\":\"\"}}", ctl_draw_state,
+		 "accessd -, pid 0, up 0 s: no job is here.\n");
+}
+END_TEST
+
 START_TEST(who_waits_for_what)
 {
 	static const char text[] =
@@ -412,6 +421,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, nobody);
+	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, who_waits_for_what);
 	tcase_add_test(tcase, lately_and_now);
 	tcase_add_test(tcase, a_late_sample_is_named);

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# A node before its maintenance: with `closed` in the configuration, read again, new jobs are refused with its words, and those that
+# run go on, also under the accessd after this one. Without it new ones are served again.
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+
+export XDG_CONFIG_HOME="$work/config"
+mkdir -p "$work/config/oneaccess"
+"$pictures" "$work/data" 400 2 100
+configure() { # configure LINE...: in force when this is over
+	printf '%s\n' "$@" >"$work/config/oneaccess/accessd.conf"
+	said=$(grep -c ' reloaded ' "$work/accessd.log" || true)
+	kill -HUP "$daemon"
+	until_true $patience is_reloaded || fail "it is not read again: $(cat "$work/accessd.log")"
+}
+is_reloaded() {
+	[ "$(grep -c ' reloaded ' "$work/accessd.log")" -gt "$said" ]
+}
+another() { # another NAME: the status of one more job
+	timeout $longest "$bench" --socket "$socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --epochs 1 --quiet \
+		--json "$work/$1.json" 2>>"$work/bench.log"
+}
+is_refused() { # is_refused NAME WORDS
+	another "$1" && fail "$1: a job was served"
+	"$expect" "$work/$1.json" jobs.0.error >"$work/error.txt"
+	grep -q "$2" "$work/error.txt" || fail "$1: it was told: $(cat "$work/error.txt")"
+}
+two_train() {
+	status_is jobs == 2 "jobs.*.active" == true "jobs.*.delivered" ">" 0
+}
+
+maintain() { # what is left of it would be in the way of the jobs that train once more
+	maintain_node || {
+		configure ""
+		return 1
+	}
+}
+maintain_node() {
+	while_training "the jobs do not start" two_train || return 1
+	configure "closed = maintenance at 18:00"
+	is_refused closed "serves no new jobs now.*maintenance at 18:00"
+	"$ctl" --socket "$socket" status | tr '\n' ' ' | grep -q "no new jobs are served (maintenance at 18:00)" || fail "the status says nothing of it"
+	while_training "the jobs do not go on" two_train || return 1
+	kill -KILL "$daemon"
+	until_true $patience is_gone "$daemon" || fail "it does not end"
+	start_accessd workers=2 chunk=16
+	while_training "the jobs do not go on with the next accessd" two_train || return 1
+	is_refused again "maintenance at 18:00"
+	configure ""
+	another open || fail "nobody is served when it is open again"
+	while_training "the jobs do not go on when it is open again" two_train
+}
+start_accessd workers=2 chunk=16
+training result 40 maintain --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --jobs 2 --step-ms 10
+"$expect" "$work/result.json" "jobs.*.error" == null "jobs.*.reconnects" ">=" 1
+stop_accessd
