@@ -298,6 +298,21 @@ static void open_buckets(struct place *place, const struct param *param)
 	}
 }
 
+/* A disk that cannot be written to is no reason to serve nobody; but whoever runs accessd should know before the first job does. */
+static void look_at_cache(const char *path, const char *what)
+{
+	_cleanup_close_ int fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	/* Not every file system has nameless files. A mode alone does not tell of a disk that has found an error. */
+	if (fd >= 0 || errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
+		return;
+	log_line(
+	    LOG_LEVEL_WARN, "cache-folder",
+	    "path=\"%s\" error=\"%s\" uid=%u text=\"%s; a cache_dir must belong to this uid, and "
+	    "a service needs ReadWritePaths= for it (accessd.conf(5))\"",
+	    path, strerror(errno), (unsigned)geteuid(), what);
+}
+
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
 	       int given_fd, struct diag *diag)
 {
@@ -318,11 +333,12 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 		r = given >= 0 ? take_listening(place, &given, diag) : start_listening(place, diag);
 	if (r)
 		return r;
-	make_folders(place->indexes,
-		     0700); /* without it indexes are not stored: source.c says so */
-	make_folders(place->stores,
-		     0700); /* without it nothing is kept on a disk: disk_cache.c says so */
+	make_folders(place->indexes, 0700);
+	make_folders(place->stores, 0700);
 	find_stores(place, param);
+	look_at_cache(place->indexes, "indexes are not stored");
+	if (param->cache_size)
+		look_at_cache(place->stores, "nothing is kept on the disk");
 	remove_stale(place->indexes);
 	open_plans(place);
 	open_buckets(place, param);

@@ -373,6 +373,32 @@ START_TEST(a_folder_that_cannot_be_made)
 END_TEST
 
 /* The idle exit gives way to whoever is electing, and goes when nobody is. */
+/* Of one that can, nothing is said. */
+START_TEST(a_cache_that_cannot_be_written_to_is_told_of)
+{
+	const int saved = dup(STDERR_FILENO);
+	char path[128], text[4096] = "";
+	FILE *log;
+
+	snprintf(path, sizeof(path), "%s/log", root);
+	log = fopen(path, "w+e");
+	ck_assert_ptr_nonnull(log);
+	if (_i)
+		ck_assert_int_eq(mknod(param.cache_dir, S_IFREG | 0600, 0), 0);
+	ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
+	ck_assert_int_eq(take(&place), 0);
+	place_close(&place);
+	ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
+	rewind(log);
+	ck_assert_uint_lt(fread(text, 1, sizeof(text) - 1, log), sizeof(text) - 1);
+	ck_assert_int_eq(strstr(text, "indexes are not stored") != NULL, _i == 1);
+	ck_assert_int_eq(strstr(text, "Not a directory") != NULL, _i == 1);
+	ck_assert_int_eq(strstr(text, "nothing is kept on the disk") != NULL, _i == 1);
+	fclose(log);
+	close(saved);
+}
+END_TEST
+
 START_TEST(leaving_waits_for_the_election)
 {
 	char path[160];
@@ -525,6 +551,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, half_an_index_is_removed);
 	tcase_add_test(tcase, paths_have_a_length);
 	tcase_add_test(tcase, a_folder_that_cannot_be_made);
+	tcase_add_loop_test(tcase, a_cache_that_cannot_be_written_to_is_told_of, 0, 2);
 	tcase_add_test(tcase, leaving_waits_for_the_election);
 	tcase_add_test(tcase, a_folder_for_users_of_object_stores);
 	tcase_add_test(tcase, the_usual_folder);

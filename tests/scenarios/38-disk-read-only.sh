@@ -23,6 +23,7 @@ break_disk() {
 	! touch "$work/cache/one" 2>/dev/null || fail "the disk takes more: the scenario tests nothing"
 }
 disk_breaks_before_the_start
+[ "$(grep -c 'cache-folder.*Read-only file system' "$work/accessd.log")" = 2 ] || fail "the log of the start says nothing of it"
 disk_breaks_in_mid_run
 status_is "caches.0.mode" == read-only "caches.0.write_errors" ">" 0 || fail "no write failed: $(cat "$work/status.json")"
 stop_accessd
