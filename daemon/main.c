@@ -137,6 +137,18 @@ static int set_params(const struct command *command, struct param *param, struct
 	return 0;
 }
 
+/* What follows is for access-gate to say, which knows it. */
+static bool is_way_to_peers(const char *peers)
+{
+	static const char *const ways[] = {"", "static", "dns", "slurm", "etcd"};
+	const size_t length = strcspn(peers, ":");
+	bool is_way = false;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++)
+		is_way |= strlen(ways[i]) == length && strncmp(peers, ways[i], length) == 0;
+	return is_way;
+}
+
 /* Defaults, the file, the environment, the command line. 0, or not, with diag. */
 static int read_params(void *arg, struct param *param, struct diag *diag)
 {
@@ -156,6 +168,9 @@ static int read_params(void *arg, struct param *param, struct diag *diag)
 	else if (!cache_is_choice(param->cache_point))
 		diag_set(diag, "parameter cache_point: write auto, none, indexed, packed, decoded, "
 			       "augmented or deepest");
+	else if (!is_way_to_peers(param->peers))
+		diag_set(diag, "parameter peers: write static:HOST[:PORT],..., dns:NAME[:PORT], "
+			       "slurm or etcd:URL");
 	else
 		return named_check(&param->named, diag) ? PARAM_E_BAD : 0;
 	return PARAM_E_BAD;

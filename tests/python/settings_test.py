@@ -130,6 +130,9 @@ class SettingsTest(DaemonCase):
         for text, options, told in (("memory = 200M\n", (), ""), ("memory = 200M\n", ("--private", "--dir", folder), ""),
                                     ("workers = 2\nspeed = high\n", (), f"accessd: {file}:2: no parameter is called \"speed\": `accessd --help` lists them\n"),
                                     ("workers = 2\n", ("--set", "memory=much"), "accessd: parameter memory: \"much\" is not a size (write 4096, 64M or 1.5G)\n"),
+                                    ("peers = dns:nodes:7411\n", (), ""),
+                                    ("peers = node1,node2\n", (),
+                                     "accessd: parameter peers: write static:HOST[:PORT],..., dns:NAME[:PORT], slurm or etcd:URL\n"),
                                     ("dataset.pets.path = /pets\n", (), "accessd: data set \"pets\" has no owner: write dataset.pets.owner = ...\n")):
             file.write_text(text)
             self.assertEqual(check(*options), (1 if told else 0, told))
