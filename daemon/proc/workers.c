@@ -157,6 +157,22 @@ static void note_birth(struct workers *workers, int status)
 	workers->calls->hopeless(workers->domain, text);
 }
 
+static void log_death(const struct workers *workers, unsigned index, int status)
+{
+	const struct workers_one *worker = &workers->worker[index];
+	const bool is_ours = worker->doom != WORKERS_LIVES;
+	const bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	char how[64];
+
+	log_line(LOG_LEVEL_WARN, "worker-died", "index=%u pid=%ld uid=%u how=\"%s\"%s", index,
+		 (long)worker->pid, (unsigned)workers->wants.uid,
+		 is_ours ? "accessd has ended it: it hung, or was stopped"
+			 : child_describe_end(status, how, sizeof(how)),
+		 !is_ours && is_killed
+		     ? " text=\"by its user, or by the kernel for want of memory: journalctl -k\""
+		     : "");
+}
+
 static void end_worker(struct workers *workers, unsigned index, int status, uint64_t cpu_ns)
 {
 	const struct workers_one worker = workers->worker[index];
@@ -168,11 +184,10 @@ static void end_worker(struct workers *workers, unsigned index, int status, uint
 	    .work_us = hang_used_ns(&worker.hang, cpu_ns, limit_ns) / 1000,
 	};
 
+	if (status)
+		log_death(workers, index, status);
 	workers->worker[index] = (struct workers_one){0};
 	workers->alive--;
-	if (status)
-		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d", index,
-			 (unsigned)status, worker.doom == WORKERS_HUNG);
 	workers->calls->worker_died(workers->domain, &death);
 	note_birth(workers, status);
 }
