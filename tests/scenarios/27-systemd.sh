@@ -23,6 +23,9 @@ make_units() { # make_units BUILD CONFIGURATION SYSUSERS TMPFILES
 		[Service]
 		ExecStart=
 		ExecStart=$1/daemon/accessd --dir /run/accessd --set cache_dir=/var/cache/accessd
+		ExecReload=
+		ExecReload=/bin/kill -HUP \$MAINPID
+		ExecReload=$(sed -n 's|^ExecReload=.*/accessd|'"$1"'/daemon/accessd|p' "$1/units/accessd.service")
 		WatchdogSec=2
 		MemoryMax=infinity
 	END
@@ -103,7 +106,7 @@ set_config 'workers = 2' 'chunk = 64' 'cache_size = 0' 'linger_s = 0'
 inside systemctl reload accessd
 until_true $patience told "needs a restart: workers" || fail "the status says: $(property StatusText)"
 set_config 'linger_s = soon'
-inside systemctl reload accessd
+! inside systemctl reload accessd 2>"$work/reload" || fail "a reload of what is wrong succeeds"
 until_true $patience told 'linger_s: "soon" is not a whole number' || fail "the status says: $(property StatusText)"
 property_is MainPID "$before" && property_is ActiveState active || fail "the reload was its end"
 
