@@ -48,6 +48,7 @@ METRIC(NODE, "resident_memory_bytes", GAUGE, "bytes", "node.rss_bytes", "", "res
 METRIC(NODE, "memory_budget_bytes", GAUGE, "bytes", "node.memory_budget", "", "memory that all slots, slot tables, arenas and indexes may take")
 METRIC(NODE, "memory_used_bytes", GAUGE, "bytes", "node.memory_used", "", "memory of this budget that is in use")
 METRIC(NODE, "memory_kept_bytes", GAUGE, "bytes", "node.memory_kept", "", "memory of this budget that the memory cache takes, which is freed when it is needed")
+METRIC(NODE, "memory_pressure_ratio", GAUGE, "ratio", "node.machine.pressure.some", "100", "share of the last ten seconds in which some process waited for memory, as the kernel measures it; from 0.1 on caches in memory are given back")
 METRIC(NODE, "cache_size_bytes", GAUGE, "bytes", "node.cache_size", "", "size of the disk cache; 0: there is none")
 METRIC(NODE, "workers", GAUGE, "", "node.workers", "", "worker processes that are wanted")
 METRIC(NODE, "workers_alive", GAUGE, "", "node.workers_alive", "", "worker processes that are running")

@@ -43,6 +43,8 @@ while_training "the jobs do not start" all_train 2 || fail "the jobs ended"
 asked=
 if command -v prometheus >/dev/null && command -v promtool >/dev/null; then
 	asked=--prometheus
+	python3 "$top_srcdir/tests/exporter/alerts.py" "$top_srcdir/doc/prometheus/oneaccess.rules.yml" "$work" ||
+		fail "alerts"
 else
 	[ "${CI:-}" != true ] || fail "prometheus is not here"
 	echo "not tested: queries of the dashboard and of alerts: Debian's prometheus is not here"
