@@ -215,6 +215,9 @@ static void bench_report_node(const struct bench_config *config, const struct be
 	if (node->rate_all > 0)
 		fprintf(out, "rate of all jobs  %.0f samples/s while all of them ran\n",
 			node->rate_all);
+	else if (!result->interrupted && result->all_exactly_once)
+		fprintf(out, "rate of all jobs  not measured: one had ended before all had their "
+			     "first batch; more --epochs help\n");
 	fprintf(
 	    out,
 	    "CPU seconds       %.2f workers, %.2f readers, %.2f event loop, %.2f jobs; %s RSS\n",

@@ -359,6 +359,52 @@ static const struct json_in *job_of(const struct json_in *json, unsigned job)
 	return json_in_item(json_in_member(json, "jobs"), job);
 }
 
+static char *report(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	bench_report(&config, &result, out);
+	ck_assert_int_eq(fclose(out), 0);
+	return text;
+}
+
+/* Between the moment when all have their first batch and that when one ends; which need not come in this order. */
+START_TEST(the_rate_of_all_is_said_or_why_there_is_none)
+{
+	static const char none[] = "not measured: one had ended before all had their first batch";
+	_cleanup_free_ char *text = NULL;
+
+	config = (struct bench_config){.jobs = 2, .epochs = 2};
+	crew = (struct bench_crew){.config = &config, .shared = bench_shared_new(2)};
+	for (unsigned i = 0; i < 2; i++) {
+		struct bench_seat *seat = &crew.shared->seat[i];
+
+		crew.member[i].ledger_fd = fill_ledger(0);
+		counter_set(&seat->n, N);
+		counter_set(&seat->first_ns, 1000);
+		counter_set(&seat->samples, 10);
+		if (i == 0 && _i) {
+			counter_set(&seat->stage, BENCH_ENDED);
+			bench_shared_mark(crew.shared);
+		}
+	}
+	bench_shared_mark(crew.shared);
+	counter_set(&crew.shared->seat[0].samples, 20);
+	counter_set(&crew.shared->seat[0].stage, BENCH_ENDED);
+	bench_shared_mark(crew.shared);
+	bench_result_collect(&crew, false, status[0], status[1], &result);
+	ck_assert_int_eq(result.node.rate_all > 0, _i == 0);
+	text = report();
+	ck_assert_int_eq(strstr(text, none) != NULL, _i == 1);
+	ck_assert_int_eq(strstr(text, "samples/s while all of them ran") != NULL, _i == 0);
+	for (unsigned i = 0; i < 2; i++)
+		base_close(&crew.member[i].ledger_fd);
+	bench_shared_free(crew.shared);
+}
+END_TEST
+
 /* Of jobs that were given none. */
 START_TEST(the_usual_pipeline_is_named)
 {
@@ -635,6 +681,7 @@ int main(void)
 	tcase_add_test(tcase, a_digest_is_of_samples);
 	tcase_add_loop_test(tcase, deliveries_are_judged, 0, BASE_ARRAY_LEN(deliveries));
 	tcase_add_test(tcase, nothing_is_not_everything);
+	tcase_add_loop_test(tcase, the_rate_of_all_is_said_or_why_there_is_none, 0, 2);
 	tcase_add_test(tcase, the_usual_pipeline_is_named);
 	tcase_add_test(tcase, the_json_is_whole);
 	tcase_add_test(tcase, the_node_s_figures_are_differences);
