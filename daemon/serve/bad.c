@@ -9,6 +9,7 @@
  */
 #include "daemon/serve/bad.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include "base/bits.h"
@@ -163,6 +164,12 @@ void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const cha
 		snprintf(ret, size,
 			 "took longer than sample_timeout_ms (accessd.conf) allows for its size; "
 			 "its worker was replaced; raise it if the sample is good");
+	else if (stage == LAYOUT_FAIL_CRASH && WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL)
+		snprintf(
+		    ret, size,
+		    "its workers were killed, however often it was tried: by their user, or by "
+		    "the kernel for want of memory; lower memory or workers (accessd.conf), or "
+		    "raise the limit");
 	else if (stage == LAYOUT_FAIL_CRASH && WIFSIGNALED(code))
 		snprintf(ret, size, "its worker died (%s) and was replaced",
 			 strsignal(WTERMSIG(code)));

@@ -14,7 +14,9 @@
 #include "daemon/serve/fill_parts.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 
 #include "base/log.h"
 #include "base/philox.h"
@@ -33,6 +35,7 @@
 #include "storage/index.h"
 
 #define MAX_SUBSTITUTES 8
+#define MOST_KILLS 10             /* of workers, after each of which their sample is tried again */
 #define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
 #define DOUBT_TICKS 8             /* the reader's message is there long before */
 
@@ -129,6 +132,7 @@ static bool substitute(struct stream *stream, struct fill *fill, uint32_t i)
 		return false;
 	task->attempt++;
 	task->died = task->is_plain = false;
+	task->kills = 0;
 	task->source = substitute_of(stream, fill, i);
 	fill->again++;
 	return true;
@@ -223,6 +227,7 @@ bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	fill_release_extent(stream, task);
 	task->is_plain = true;
 	task->queued = task->died = false;
+	task->kills = 0;
 	fill->again++;
 	return true;
 }
@@ -263,20 +268,35 @@ static void tell_unmade(struct stream *stream, const struct fill_task *task)
 			       task->keep.make, task->source);
 }
 
-/* A worker that was killed from outside says nothing about its sample: one more try, the bytes are
- * still in the arena. A second death, or a hang, is the sample's. What it used on it is its stream's (fill_fair.c):
+static bool is_killed(const struct fill_death *death)
+{
+	return WIFSIGNALED(death->status) && WTERMSIG(death->status) == SIGKILL;
+}
+
+/* One more try: the bytes are still in the arena. A second death, or a hang, is the sample's. SIGKILL is none that a worker
+ * could bring upon itself: its user sent it, or a kernel that was short of memory, which may go on for a while; but somebody
+ * has to say an end where it is for the sample after all. */
+static bool is_tried_again(const struct fill_task *task, const struct fill_death *death)
+{
+	if (death->stage != LAYOUT_FAIL_CRASH)
+		return false;
+	return is_killed(death) ? task->kills < MOST_KILLS : !task->died;
+}
+
+/* What it used on it is its stream's (fill_fair.c):
  * who is dead cannot say that. */
 static void take_from_worker(struct stream *stream, struct fill *fill,
 			     const struct fill_death *death)
 {
 	for (uint32_t i = 0; i < fill->fed; i++) {
-		bool again = death->stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
+		bool again = is_tried_again(&fill->task[i], death);
 		enum layout_task_state to = again ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED;
 
 		if (!queue_task_take_over(&stream->shared.queue, fill->row, i, death->owner,
 					  LAYOUT_TASK_RUNNING, to, death->stage, death->status))
 			continue;
-		fill->task[i].died = true;
+		fill->task[i].kills += is_killed(death);
+		fill->task[i].died |= !is_killed(death);
 		if (!again)
 			tell_unmade(stream, &fill->task[i]);
 		stream->share.work_us += death->work_us;

@@ -16,6 +16,7 @@ struct fill_task {
 	uint8_t attempt; /* substitutes tried */
 	bool has_extent;
 	bool died;              /* a worker died on it once */
+	uint8_t kills;          /* workers that were killed on it */
 	bool queued;            /* given to the queue (again) */
 	bool is_plain;          /* a kept form of it did not serve: the file is to be brought */
 	bool is_again;          /* an instance that was made before, and kept */

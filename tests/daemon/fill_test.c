@@ -7,6 +7,7 @@
 #include "daemon/serve/fill.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -190,6 +191,31 @@ static void check_unmade(int sock)
 	ck_assert_int_lt(recv(sock, &failed, sizeof(failed), MSG_DONTWAIT), 0);
 }
 
+/* As the kernel does where memory is short, for longer than one death: the sample is not bad for it, until it was for ten. */
+START_TEST(who_was_killed_says_nothing_of_its_sample)
+{
+	const struct budget spent = {.begun_ns = 1};
+	struct fill_death death = {.stage = LAYOUT_FAIL_CRASH, .status = _i ? SIGKILL : SIGSEGV};
+	const unsigned most = _i ? 10 : 1;
+	struct queue_task task;
+
+	begin(UINT64_C(4) << 20);
+	fill_feed(&stream, &spent);
+	take(1);
+	for (death.owner = 1; death.owner <= most + 1; death.owner++) {
+		if (death.owner > 1)
+			ck_assert_int_eq(
+			    queue_claim_run(&stream.shared.queue, death.owner, UINT32_MAX, &task),
+			    0);
+		fill_worker_died(&stream, &death);
+		ck_assert_int_eq(
+		    queue_task_state(&stream.shared.queue, stream.fill[0].row, 0, NULL),
+		    death.owner <= most ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED);
+	}
+	end();
+}
+END_TEST
+
 /* The second time it is the sample's fault, a hang is it at once; each time it was the stream's work. */
 START_TEST(what_a_dead_worker_used_is_its_streams)
 {
@@ -302,6 +328,7 @@ int main(void)
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, a_budget_ends_feeding);
 	tcase_add_test(tcase, a_full_arena_ends_feeding);
+	tcase_add_loop_test(tcase, who_was_killed_says_nothing_of_its_sample, 0, 2);
 	tcase_add_test(tcase, what_a_dead_worker_used_is_its_streams);
 	tcase_add_test(tcase, what_is_queued_again_takes_no_room_from_itself);
 	tcase_add_test(tcase, no_more_is_charged_than_processors_had);
