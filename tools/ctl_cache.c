@@ -375,8 +375,9 @@ static int cache_forget(struct cache_ask *ask, const char *dataset, struct diag 
 	char quoted[512];
 	int r = cache_wipe(ask, &left);
 
-	if (cache_list(ask, &text, &list, diag))
-		return 1;
+	if (cache_list(ask, &text, &list,
+		       diag)) /* a refusal ends the connection: that was the first answer */
+		return r ? diag_fail(diag, 1, "%s", left.text) : 1;
 	JSON_IN_EACH(group, json_in_member(list, "groups"))
 		if (!ask->ask.is_lost && ctl_cache_is_of(group, dataset))
 			cache_forget_group(ask, group, &forgotten);
