@@ -127,8 +127,9 @@ static int take_lock(struct place *place, struct diag *diag)
 	snprintf(path, sizeof(path), "%s/accessd.pid", place->folder);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
-		return diag_fail(diag, PLACE_E_REFUSED, "cannot write %s: %s", path,
-				 strerror(errno));
+		return diag_fail(
+		    diag, PLACE_E_REFUSED, "cannot write %s: %s%s", path, strerror(errno),
+		    errno == EACCES ? "; its folder must belong to accessd's user" : "");
 	if (fcntl(fd, F_SETLK, &whole)) {
 		if (errno == EAGAIN || errno == EACCES)
 			return refuse_second(place, fd, diag);

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,13 +43,17 @@ static bool is_in_closed_mount(const char *path)
 int source_refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag)
 {
 	const char *mend = "is the path right, and does this machine have it mounted?";
+	char closed[256];
 
+	snprintf(closed, sizeof(closed),
+		 "the user of the job must be able to search every folder on the way and to read "
+		 "the last one: here that is uid %u, whatever number a container gives it",
+		 (unsigned)geteuid());
 	if (error == EACCES && is_in_closed_mount(dataset->path))
 		mend = "it is in a mount (FUSE), which is closed to all but who mounted it, root "
 		       "too: mount it as the user of the job, or with allow_other";
 	else if (error == EACCES)
-		mend = "the user of the job must be able to search every folder on the way and "
-		       "to read the last one";
+		mend = closed;
 	else if (error == ENOENT && strstr(dataset->path, "://"))
 		mend =
 		    "accessd reads no URLs: the libaccess of this program is to make a folder of "

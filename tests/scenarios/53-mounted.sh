@@ -143,5 +143,5 @@ refused() { # refused UID FOLDER WHY
 	"$expect" "$work/closed.json" jobs.0.error >"$work/error.txt"
 	grep -q "Permission denied; $3" "$work/error.txt" || fail "it is not said why: $(cat "$work/error.txt")"
 }
-refused 65202 "$work/open/photos" "the user of the job must be able to search"
+refused 65202 "$work/open/photos" "the user of the job must be able to search.*here that is uid 65202"
 refused 65201 "$work/mount/photos" "it is in a mount (FUSE).*allow_other"
