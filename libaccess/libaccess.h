@@ -319,7 +319,12 @@ int oa_bad_samples(struct oa_stream *stream, int timeout_ms, struct oa_bad_list 
 uint64_t oa_bad_samples_count(const struct oa_bad_list *list);
 /* at: 0 .. count - 1, else OA_E_INVALID. The strings belong to the list. */
 int oa_bad_samples_at(const struct oa_bad_list *list, uint64_t at, struct oa_bad_sample *ret);
-void oa_bad_samples_free(struct oa_bad_list *list);        /* NULL is allowed */
+void oa_bad_samples_free(struct oa_bad_list *list); /* NULL is allowed */
+/* The names of samples by their ids, as oa_batch_info.ids has them: their files, relative to the dataset (of shards
+ * SHARD:KEY), any bytes. *ret: count strings in the order of ids and a NULL, in one block that the caller frees with
+ * free(). An id may be any of the dataset and repeated. timeout_ms, threads: as of oa_bad_samples(). */
+int oa_sample_names(struct oa_stream *stream, const int64_t *ids, uint64_t count, int timeout_ms,
+		    char ***ret);
 const char *oa_error_text(const struct oa_stream *stream); /* of the last failed call; never NULL */
 const char *oa_error_name(int code);                       /* "OA_E_TIMEOUT", or strerror's text */
 const char *oa_version(void);
@@ -368,6 +373,9 @@ void oa_mix_close(struct oa_mix *mix); /* its batches stay valid; NULL is allowe
 int oa_mix_next(struct oa_mix *mix, int timeout_ms, struct oa_batch **ret);
 /* As oa_state(), with one token for all parts. */
 int oa_mix_state(struct oa_mix *mix, void *data, size_t *size);
+/* As oa_sample_names(), of a part: 0 .. n_parts - 1. Any thread. */
+int oa_mix_sample_names(struct oa_mix *mix, uint32_t part, const int64_t *ids, uint64_t count,
+			int timeout_ms, char ***ret);
 const char *oa_mix_error_text(const struct oa_mix *mix); /* as oa_error_text() */
 
 #ifdef __GNUC__

@@ -335,3 +335,22 @@ int oa_mix_state(struct oa_mix *mix, void *data, size_t *size)
 	mix_leave(mix, r);
 	return r ? r : progress_copy_token(token, token_size, data, size);
 }
+
+/* ---- names ---- */
+
+int oa_mix_sample_names(struct oa_mix *mix, uint32_t part, const int64_t *ids, uint64_t count,
+			int timeout_ms, char ***ret)
+{
+	int r;
+
+	if (!mix || !ret)
+		return OA_E_INVALID;
+	if (!guard_is_ours(&mix->guard))
+		return OA_E_FORKED;
+	if (part >= mix->n_parts)
+		return mix_error(mix, OA_E_INVALID,
+				 "oa_mix_sample_names(): part %u: the mix has parts 0 to %u", part,
+				 mix->n_parts - 1);
+	r = oa_sample_names(mix->part[part].stream, ids, count, timeout_ms, ret);
+	return r ? mix_part_error(mix, part, r) : 0;
+}

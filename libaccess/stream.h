@@ -147,7 +147,7 @@ void wait_leave(struct oa_stream *stream);
  * but for taking a batch. 0: there is one; else what oa_next() would return. */
 int wait_session(struct oa_stream *stream, int timeout_ms, uint64_t deadline);
 
-/* ---- bad_samples.c ---- */
+/* ---- samples/bad_samples.c ---- */
 /* The list as of now, ordered by id, without dialling anew for the job. 0; else with diag. Without the lock. */
 int bad_samples_look(struct oa_stream *stream, uint64_t deadline, struct bad_list *list,
 		     struct diag *diag);

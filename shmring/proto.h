@@ -55,8 +55,9 @@ enum proto_message {
 	/* VERB (enum reader_verb of storage/reader.h), maybe GROUP, maybe WHO: what a person asks
 	 * of what is kept -> PROGRESS*, CACHED | REFUSED; before OPEN */
 	PROTO_CACHE = 8,
-	PROTO_BAD = 9, /* JOB_ID; FROM or IDS: which bad samples does its stream have? ->
-			    * BAD_SAMPLES | REFUSED; before OPEN. Its user's, and who may see all's */
+	/* JOB_ID; FROM: which bad samples does its stream have? IDS: what are these samples' names, and are they bad? ->
+	 * BAD_SAMPLES | REFUSED; before OPEN. Its user's, and who may see all's */
+	PROTO_BAD = 9,
 	/* Maybe PERIOD -> WATCHED; before OPEN, and again when the pane has ended */
 	PROTO_WATCH = 10,
 	/* accessd -> client */

@@ -4,8 +4,8 @@
  * samples, so they have one list. It is sent by pages, from the place where the last one ended, in the order
  * in which the samples were met, which never changes: a page costs what is in it, however long the list is.
  *
- * A job that has opened again may have met samples that this stream has not. Of them, too, it learns the
- * names, by their ids.
+ * Of samples that are asked for by their ids the names are told, bad or not: of those that a job met before it
+ * opened again, and of any that a person wants to look at.
  */
 #include "daemon/net/bad_answer.h"
 

@@ -11,6 +11,7 @@
 #include "libaccess/libaccess.h"
 #include "python/core/pycall.h"
 #include "python/core/pyclient.h"
+#include "python/core/pynames.h"
 #include "python/core/pyrequest.h"
 #include "python/core/pytype.h"
 
@@ -160,9 +161,26 @@ static PyObject *pymix_state(PyObject *object, PyObject *unused)
 	return token;
 }
 
+static int pymix_ask_names(void *mix, const struct pynames_ask *ask, char ***ret)
+{
+	return oa_mix_sample_names(mix, ask->part, ask->ids, ask->count, ask->timeout_ms, ret);
+}
+
+static PyObject *pymix_names(PyObject *object, PyObject *args)
+{
+	struct pynames_ask ask = {.timeout_ms = 0};
+	Py_buffer ids;
+
+	if (!PyArg_ParseTuple(args, "Iy*|i:names", &ask.part, &ids, &ask.timeout_ms))
+		return NULL;
+	return pynames_call(object, &ask, &ids, pymix_ask_names);
+}
+
 static PyMethodDef pymix_methods[] = {
     {"next", pycall_next, METH_VARARGS,
      "next(timeout_ms=-1): the next Batch; None at the end of all epochs."},
+    {"names", pymix_names, METH_VARARGS,
+     "names(part, ids, timeout_ms=0): oa_mix_sample_names(3) as a list; ids: memory of int64."},
     {"state", pymix_state, METH_NOARGS, "The resume token."},
     {"close", pycall_close, METH_NOARGS, "Gives the parts back; batches that are held stay valid."},
     {NULL, NULL, 0, NULL},

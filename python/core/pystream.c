@@ -9,6 +9,7 @@
 #include <string.h>
 #include "python/core/pycall.h"
 #include "python/core/pyclient.h"
+#include "python/core/pynames.h"
 #include "python/core/pyoutcome.h"
 #include "python/core/pyrequest.h"
 #include "python/core/pytype.h"
@@ -179,6 +180,21 @@ static PyObject *pystream_bad_samples(PyObject *object, PyObject *args)
 	return all;
 }
 
+static int pystream_ask_names(void *stream, const struct pynames_ask *ask, char ***ret)
+{
+	return oa_sample_names(stream, ask->ids, ask->count, ask->timeout_ms, ret);
+}
+
+static PyObject *pystream_names(PyObject *object, PyObject *args)
+{
+	struct pynames_ask ask = {.timeout_ms = 0};
+	Py_buffer ids;
+
+	if (!PyArg_ParseTuple(args, "y*|i:names", &ids, &ask.timeout_ms))
+		return NULL;
+	return pynames_call(object, &ask, &ids, pystream_ask_names);
+}
+
 static PyMethodDef pystream_methods[] = {
     {"next", pycall_next, METH_VARARGS,
      "next(timeout_ms=-1): the next Batch; None at the end of all epochs."},
@@ -186,6 +202,8 @@ static PyMethodDef pystream_methods[] = {
      "state(): the resume token; state(epoch): the one of that epoch's beginning."},
     {"bad_samples", pystream_bad_samples, METH_VARARGS,
      "bad_samples(timeout_ms=0): oa_bad_samples(3) as a list of (id, name, stage, error)."},
+    {"names", pystream_names, METH_VARARGS,
+     "names(ids, timeout_ms=0): oa_sample_names(3) as a list; ids: memory of int64."},
     {"stats", pystream_stats, METH_NOARGS, "oa_stream_stats(3) as a dict."},
     {"close", pycall_close, METH_NOARGS,
      "Gives the stream back; batches that are held stay valid."},

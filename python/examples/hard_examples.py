@@ -61,6 +61,10 @@ def main():
             loss_sum += loss.sum().item()
         print(f"epoch {epoch + 1}: {samples} samples{said}, loss {loss_sum / samples:.4f}", flush=True)
 
+    worst = losses.argsort(descending=True)[:3]     # to look at: a wrong label?
+    for name, loss in zip(loader.names(worst), losses[worst].tolist()):
+        print(f"learned worst: {name}, loss {loss:.4f}")
+
 
 if __name__ == "__main__":
     main()

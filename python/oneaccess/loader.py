@@ -1277,6 +1277,44 @@ class Loader:
         """The label of each sample of the data set, by number. Not for wrap()."""
         return memoryview(self._catalog().labels()).cast("q").tolist()
 
+    # ---- names ----
+
+    def names(self, ids: Iterable[int] | None = None) -> list[str]:
+        """The names of samples by their numbers, as ``batch.ids`` has them, in that order. Default: of all samples of the data set.
+
+            for name, guess in zip(loader.names(batch.ids), model(images).argmax(1)):
+                ...
+
+        A name is the file's path relative to the data set, SHARD:KEY in shards, ARCHIVE:PATH in zip archives, and the URL in an
+        object store, as in errors; oa_sample_names(3) has more. Numbers are those of the whole data set, also with ids=, classes=
+        or split=, of the version that is open: with refresh= that of the loop that began last. Of a mix ask the mix.
+
+        Any thread. It asks accessd, some 200,000 names a second. Errors: ArgumentError: a number is not of the data set, or it
+        is wrapped; else what a loop would raise.
+        """
+        self._refuse_nameless()
+        return self._shown(self._open().names(self._all_ids() if ids is None else choices.numbers(ids, "q")))
+
+    def _refuse_nameless(self):
+        if self._pool is not None:
+            raise ArgumentError("samples of a wrapped data set have no names: batch.ids are the numbers of its own items, so ask it, as by"
+                                " loader.dataset")
+
+    def _all_ids(self):
+        return array.array("q", range(choices.place_of(self._open().state()).n))
+
+    def _shown(self, names):
+        """For people: of an object store URLs."""
+        return [urls.below(self._folder, name) for name in names] if urls.is_url(self._folder) else names
+
+    def _samples(self):
+        """(path, label) of each sample of the data set, as of ImageFolder."""
+        names, labels = self._open().names(self._all_ids()), self.targets
+        if len(names) != len(labels):
+            raise StateError(f"{self._folder} has {len(labels):,} samples now, and {len(names):,} in the version that this Loader has open: open another"
+                             " Loader, or this one with refresh=\"epoch\"")
+        return [(self._path(index, name), label) for index, (name, label) in enumerate(zip(names, labels))]
+
     # ---- bad samples ----
 
     def _path(self, index, name):
@@ -1365,7 +1403,8 @@ class Loader:
     def dataset(self) -> samples_of.Samples:
         """The data set. Its len() is the number of samples in an epoch of all ranks.
 
-        Of a folder it has root, classes, class_to_idx and targets, as ImageFolder, and os.fspath() is its path. Of wrap() it has
+        Of files it has root, classes, class_to_idx, targets and samples, a list of (path, label), as ImageFolder, and os.fspath() is
+        its path. These are of the whole data set, so batch.ids are their places, also with ids=, classes= or split=. Of wrap() it has
         the attributes of the wrapped data set.
         """
         return samples_of.of(self, self._wrapped)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several data sets as one, in exact shares: oa_mix_open(3)."""
 
+import array
 import base64
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from . import _core, tfdata, trees
+from . import _core, choices, tfdata, trees
 from .errors import ArgumentError, Error, StateError, TransformError
 from .loader import Batch, DictBatch, Loader, patience
 
@@ -202,6 +203,21 @@ class Mix:
         made = first._made(batch, is_private)
         made.parts = memoryview(batch.parts).cast("I")
         return made
+
+    def names(self, ids: Iterable[int], parts: Iterable[int]) -> list[str]:
+        """The names of samples, as Loader.names(): ``mix.names(batch.ids, batch.parts)``. Any thread."""
+        ids, parts = choices.numbers(ids, "q"), choices.numbers(parts, "q")
+        if len(ids) != len(parts):
+            raise ArgumentError(f"{len(ids):,} ids and {len(parts):,} parts: give the part of each, as batch.parts has it")
+        names = [""] * len(ids)
+        for number in set(parts):
+            if not 0 <= number < len(self.parts):
+                raise ArgumentError(f"part {number}: the mix has parts 0 to {len(self.parts) - 1}")
+            part, places = self.parts[number], [at for at, other in enumerate(parts) if other == number]
+            part._refuse_nameless()
+            for at, name in zip(places, part._shown(self._open().names(number, array.array("q", (ids[at] for at in places))))):
+                names[at] = name
+        return names
 
     def state_dict(self) -> dict:
         """The state of the mix, exactly: its parts, and what remains of the epoch."""

@@ -72,6 +72,7 @@ class FolderSamples(Samples):
     classes = property(lambda self: self._loader.classes)
     class_to_idx = property(lambda self: self._loader.class_to_idx)
     targets = property(lambda self: self._loader.targets)
+    samples = imgs = property(lambda self: self._loader._samples())
 
     def __fspath__(self) -> str:
         return self._loader._folder

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Lists of bad samples from an accessd that lies: about how many there are, where it is, whose they are, or without
+ * Lists of bad samples, and of names, from an accessd that lies: about how many there are, where it is, whose they are, or without
  * end. Each lie ends in a code and a text; what is true is told in order.
  */
 
@@ -16,9 +16,22 @@
 
 #define SAMPLES 100
 
+static void put_named(struct bad_page *page, uint64_t id, const char *name, const char *stage)
+{
+	ck_assert(bad_page_put(page, &(struct bad_page_entry){id, name, stage, "x"}));
+}
+
 static void put(struct bad_page *page, uint64_t id, const char *stage)
 {
-	ck_assert(bad_page_put(page, &(struct bad_page_entry){id, "a/b.jpg", stage, "x"}));
+	put_named(page, id, "a/b.jpg", stage);
+}
+
+static const char *name_of(uint64_t id)
+{
+	static _Thread_local char name[32];
+
+	snprintf(name, sizeof(name), "a/%llu.jpg", (unsigned long long)id);
+	return name;
 }
 
 static void answer(int sock, uint16_t type, const void *bytes, size_t size, uint64_t done,
@@ -150,7 +163,7 @@ static uint8_t some_are_skipped(uint64_t id)
 	return id % 4 == 3 ? LAYOUT_SAMPLE_SKIPPED : LAYOUT_SAMPLE_OK;
 }
 
-enum id_lie { IDS_ALL, IDS_FEW, IDS_NONE, IDS_MORE };
+enum id_lie { IDS_ALL, IDS_FEW, IDS_NONE, IDS_MORE, IDS_OTHERS, IDS_LIES };
 
 static void tell_ids(int sock, const struct wire_in *in, unsigned arg)
 {
@@ -166,7 +179,8 @@ static void tell_ids(int sock, const struct wire_in *in, unsigned arg)
 	}
 	for (; n < size / 8 && arg != IDS_NONE && (arg != IDS_FEW || n < 3); n++) {
 		memcpy(&id, (const uint8_t *)bytes + 8 * n, 8);
-		put(&page, id, "");
+		id = arg == IDS_OTHERS ? (id + 1) % SAMPLES : id;
+		put_named(&page, id, name_of(id), "");
 	}
 	if (arg == IDS_MORE)
 		put(&page, 0, "");
@@ -196,12 +210,72 @@ START_TEST(what_was_skipped_has_its_name)
 	for (unsigned i = 0; r == 0 && i < SAMPLES / 4; i++) {
 		ck_assert_int_eq(oa_bad_samples_at(list, i, &sample), 0);
 		ck_assert_int_eq(sample.id, 4 * i + 3);
-		ck_assert_str_eq(sample.name, "a/b.jpg");
+		ck_assert_str_eq(sample.name, name_of(4 * i + 3));
 		ck_assert_str_eq(sample.stage, "unknown");
 	}
 	if (r == 0)
 		ck_assert_uint_eq(oa_bad_samples_count(list), SAMPLES / 4);
 	oa_bad_samples_free(list);
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
+/* ---- names ---- */
+
+/* Of more than a question has room for and than there are samples, so some come again. */
+START_TEST(samples_have_names)
+{
+	const struct fake_config config = {
+	    .n = SAMPLES, .chunk = 10, .slots = 4, .bad = tell_ids, .bad_arg = (unsigned)_i};
+	int64_t ids[3 * SAMPLES];
+	char **names = NULL;
+	struct fake fake;
+	struct oa_stream *stream = open_at(&fake, &config);
+	int r;
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(ids); i++)
+		ids[i] = 7 * i % SAMPLES;
+	r = oa_sample_names(stream, ids, BASE_ARRAY_LEN(ids), 60000, &names);
+	if (_i == IDS_ALL || _i == IDS_FEW) {
+		ck_assert_msg(r == 0, "%s: %s", oa_error_name(r), oa_error_text(stream));
+		for (unsigned i = 0; i < BASE_ARRAY_LEN(ids); i++)
+			ck_assert_str_eq(names[i], name_of((uint64_t)ids[i]));
+		ck_assert_ptr_null(names[BASE_ARRAY_LEN(ids)]);
+		free(names);
+	} else {
+		ck_assert_int_eq(r, -EPROTO);
+		ck_assert_ptr_null(names);
+		ck_assert_msg(strstr(oa_error_text(stream), "list of samples' names makes") != NULL,
+			      "%s", oa_error_text(stream));
+	}
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
+START_TEST(names_of_no_samples)
+{
+	const struct fake_config config = {
+	    .n = SAMPLES, .chunk = 10, .slots = 4, .bad = tell_ids, .bad_arg = IDS_ALL};
+	const int64_t wrong[][2] = {{0, SAMPLES}, {1, -1}, {2, INT64_MAX}};
+	char **names = NULL, text[64];
+	struct fake fake;
+	struct oa_stream *stream = open_at(&fake, &config);
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(wrong); i++) {
+		snprintf(text, sizeof(text), "ids[1] is %lld: the data set has samples 0 to 99",
+			 (long long)wrong[i][1]);
+		ck_assert_int_eq(oa_sample_names(stream, wrong[i], 2, 60000, &names), OA_E_INVALID);
+		ck_assert_str_eq(oa_error_text(stream), text);
+	}
+	ck_assert_int_eq(oa_sample_names(stream, NULL, 1, 60000, &names), OA_E_INVALID);
+	ck_assert_int_eq(oa_sample_names(stream, wrong[0], 1, 60000, NULL), OA_E_INVALID);
+	ck_assert_int_eq(oa_sample_names(NULL, wrong[0], 1, 60000, &names), OA_E_INVALID);
+	ck_assert_ptr_null(names);
+	ck_assert_int_eq(oa_sample_names(stream, NULL, 0, 60000, &names), 0);
+	ck_assert_ptr_null(names[0]);
+	free(names);
 	oa_close(stream);
 	fake_stop(&fake);
 }
@@ -215,11 +289,23 @@ static uint8_t all_are_skipped(uint64_t id)
 	return LAYOUT_SAMPLE_SKIPPED;
 }
 
+/* Some accessd has met, the others the job. */
+static void tell_both(int sock, const struct wire_in *in, unsigned arg)
+{
+	const void *bytes;
+	size_t size;
+
+	if (wire_get_bytes(in, PROTO_KEY_IDS, &bytes, &size))
+		tell(sock, in, arg);
+	else
+		tell_ids(sock, in, IDS_ALL);
+}
+
 /* The first one has a name in the error, unless the call has no time to ask for it. */
 START_TEST(an_empty_epoch_has_its_first_name)
 {
 	const struct fake_config config = {
-	    .n = SAMPLES, .chunk = 10, .slots = 4, .status = all_are_skipped, .bad = tell};
+	    .n = SAMPLES, .chunk = 10, .slots = 4, .status = all_are_skipped, .bad = tell_both};
 	const int timeout_ms = _i ? 60000 : 0;
 	struct oa_batch *batch;
 	struct fake fake;
@@ -243,7 +329,9 @@ static void add(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 600);
 	tcase_add_loop_test(tcase, each_lie_is_told, 0, BASE_ARRAY_LEN(outcomes));
-	tcase_add_loop_test(tcase, what_was_skipped_has_its_name, 0, IDS_MORE + 1);
+	tcase_add_loop_test(tcase, what_was_skipped_has_its_name, 0, IDS_LIES);
+	tcase_add_loop_test(tcase, samples_have_names, 0, IDS_LIES);
+	tcase_add_test(tcase, names_of_no_samples);
 	tcase_add_loop_test(tcase, an_empty_epoch_has_its_first_name, 0, 2);
 }
 

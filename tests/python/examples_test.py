@@ -132,6 +132,8 @@ class ExamplesTest(DaemonCase):
         self.assertEqual([count for count, *_ in epochs], [str(SAMPLES), half, half] * 2, said)
         for _, least, most in epochs:
             self.assertGreaterEqual(float(least or 0), float(most or 0), said)
+        worst = re.findall(r"learned worst: (.*), loss", said)
+        self.assertEqual([os.path.isfile(os.path.join(self.data, name)) for name in worst], [True] * 3, said)
 
     def test_pruning_goes_on_in_mid_epoch(self):
         arguments = ["--epochs", "4", "--checkpoint", self.work / "pruned.pt", *SMALL]

@@ -50,6 +50,17 @@ class ShardsCase(support.DaemonCase):
         for (pictures, labels), (of_folder, labels_of_folder) in zip(mine, folder):
             numpy.testing.assert_array_equal(pictures, of_folder)
             numpy.testing.assert_array_equal(labels, labels_of_folder)
+        self.assert_named(dataset, **options)
+
+    def assert_named(self, dataset, **options):
+        """Each sample has a name of its own, SHARD:KEY, whose shard is there; of a converted data set that of the one it was made of."""
+        with oa.Loader(dataset, PIPELINE, 32, socket=self.socket, **{**ORDER, **options}) as loader:
+            names, samples = loader.names(), loader.dataset.samples
+        self.assertEqual((len(set(names)), len(samples)), (len(self.samples), len(self.samples)))
+        self.assertEqual([label for _, label in samples], [label for _, label in self.samples])
+        for name, (path, _) in zip(names, samples):
+            self.assertTrue(path.endswith("/" + name), path)
+            self.assertTrue(any(map(os.path.exists, (path, path.rpartition(":")[0]))) or str(dataset).endswith(".oads"), path)
 
     def assert_same_fields(self, data):
         with oa.Loader(data, PIPELINE, 32, socket=self.socket, **ORDER) as loader:

@@ -152,6 +152,15 @@ class UrlsTest(support.DaemonCase):
                 call("s3://pets/x")
             self.assertIn("reads s3://pets/x in Python, from files of this machine", str(caught.exception))
 
+    def test_names(self):
+        """URLs, and nothing of the folder that stands for them."""
+        files = sorted((self.store / "pets/train").rglob("*.*"))
+        loader = self.open("s3://pets/train", PIPELINE, 32)
+        urls = [f"s3://pets/{file.relative_to(self.store / 'pets')}" for file in files]
+        self.assertEqual((loader.names(), [path for path, _ in loader.dataset.samples]), (urls, urls))
+        for batch in loader:
+            self.assertEqual(loader.names(batch.ids), [urls[number] for number in batch.ids])
+
     def test_bad_samples(self):
         shutil.copytree(self.store / "pets/train", self.store / "pets/worse")
         first = sorted((self.store / "pets/worse").rglob("*.*"))[0]
