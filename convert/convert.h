@@ -54,6 +54,7 @@ struct convert_source {
 	unsigned form, jobs;
 	bool is_compressed;
 	struct convert_unpacked unpacked;
+	char *pattern; /* owned; the reader's, of unpacked shards; NULL: it has its own, or none */
 };
 enum { CONVERT_E_COMPRESSED = 3 }; /* beside exit statuses */
 /* Is it a data set, and of a kind that can be converted? 0, or CONVERT_FAILED and diag, as the next. */
@@ -71,6 +72,8 @@ void convert_source_close(struct convert_source *source);
 
 /* Is it of a kind whose shards are looked into for this? */
 bool convert_unpacks_records(const struct reader_dataset *dataset);
+/* Do plain ones have the names of the shards in the list, below the folder? Else they all are in it. */
+bool convert_unpack_keeps_names(const struct reader_dataset *dataset);
 /* Makes the shards of one that is compressed plain, in a new folder, which the caller removes, also on failure. */
 int convert_unpack(const struct reader_dataset *dataset, const char *target, unsigned jobs,
 		   const struct scan_progress *progress, struct convert_unpacked *ret,
@@ -94,16 +97,21 @@ enum { /* its exit statuses, beside 0 */
        UNPACK_E_MEMORY,
        UNPACK_E_LARGE_FILE, /* zip: more than a job unpacks */
 };
+#define UNPACK_MOST_FILE 4096 /* bytes of a file's name, with its NUL */
 struct unpack_pipe {
+	/* zip: the data set's options, and the shard's name in it */
+	const char *options, *name;
 	bool (*read)(struct unpack_pipe *pipe); /* what follows; in_bytes 0: the end */
 	bool (*write)(struct unpack_pipe *pipe, size_t bytes);
 	uint64_t bytes; /* of the whole */
 	uint64_t at;
 	size_t most; /* bytes that are read at once; 0: as many as there is room for */
 	size_t in_bytes;
+	char file[UNPACK_MOST_FILE]; /* zip: where it failed; "": in none */
 	uint8_t in[1 << 16], out[1 << 18];
 };
-int convert_unpacking_main(const char *how);
+/* Where it failed stands at the end of what it has written, with a zero byte before and behind. */
+int convert_unpacking_main(const char *how, const char *options, const char *name);
 struct unpack_frame {                /* one frame of zstd, in pieces */
 	struct ZSTD_DCtx_s *context; /* owned; NULL: there was no memory */
 };

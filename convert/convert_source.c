@@ -40,8 +40,9 @@ static void reader_free(struct reader_dataset *reader)
 	free(reader);
 }
 
-/* Consumes path. 0, CONVERT_E_COMPRESSED, or CONVERT_FAILED. */
-static int reader_open(char *path, const struct scan_progress *progress,
+/* Consumes path. pattern: the list of shards in it, borrowed while it is open; NULL: none, or it is in path. 0, CONVERT_E_COMPRESSED, or
+ * CONVERT_FAILED. */
+static int reader_open(char *path, const char *pattern, const struct scan_progress *progress,
 		       struct reader_dataset **ret, struct diag *diag)
 {
 	struct reader_dataset *reader = calloc(1, sizeof(*reader));
@@ -57,6 +58,8 @@ static int reader_open(char *path, const struct scan_progress *progress,
 	reader->how = READER_HOW_ALL;
 	*ret = reader; /* what is open of it is freed by who has it */
 	r = source_open_root(reader, diag);
+	if (pattern)
+		reader->pattern = pattern;
 	if (!r && reader->bucket)
 		source_bucket_want(reader->bucket, true);
 	r = r ? r : source_probe(reader, progress, diag);
@@ -78,7 +81,7 @@ static int reader_open(char *path, const struct scan_progress *progress,
 int convert_source_open(struct convert_source *source, const char *path,
 			const struct scan_progress *progress, struct diag *diag)
 {
-	const int r = reader_open(whole_path(path), progress, &source->reader, diag);
+	const int r = reader_open(whole_path(path), NULL, progress, &source->reader, diag);
 
 	source->is_compressed =
 	    r == CONVERT_E_COMPRESSED || (r == 0 && convert_unpacks_records(source->reader));
@@ -95,11 +98,16 @@ static int open_unpacked(struct convert_source *source, const char *target,
 
 	if (r)
 		return r;
+	if (convert_unpack_keeps_names(source->reader)) {
+		source->pattern = strdup(source->reader->pattern);
+		if (!source->pattern)
+			return diag_fail(diag, CONVERT_FAILED, "there is not enough memory");
+	}
 	path = base_format("%s%s%s", source->unpacked.path, *source->reader->options ? "?" : "",
 			   source->reader->options);
 	reader_free(source->reader);
 	source->reader = NULL;
-	r = reader_open(path, progress, &source->reader, diag);
+	r = reader_open(path, source->pattern, progress, &source->reader, diag);
 	return r ? CONVERT_FAILED : 0;
 }
 
@@ -171,5 +179,6 @@ void convert_source_close(struct convert_source *source)
 	reader_free(source->reader);
 	source->reader = NULL;
 	source->dataset = NULL;
+	free(base_take_ptr(source->pattern));
 	convert_unpack_remove(&source->unpacked);
 }

@@ -72,10 +72,16 @@ static int unpack_fail_errno(struct unpack *unpack, const char *name, const char
 	return unpack_fail(unpack, name, text);
 }
 
-/* How it is unpacked, and the plain name; NULL: it is not one that can be. */
-static const char *plain_name(const struct unpack *unpack, size_t number, char ret[NAME_MAX + 1])
+bool convert_unpack_keeps_names(const struct reader_dataset *dataset)
 {
-	const char *name = unpack->names.name[number], *slash = strrchr(name, '/');
+	return dataset->pattern && convert_unpacks_records(dataset);
+}
+
+/* How it is unpacked, and the plain name, of several folders below them where names are kept; NULL: it is not one that can be. */
+static const char *plain_name(const struct unpack *unpack, size_t number, char ret[PATH_MAX])
+{
+	const char *name = unpack->names.name[number];
+	const char *slash = convert_unpack_keeps_names(unpack->dataset) ? NULL : strrchr(name, '/');
 	const char *base = slash ? slash + 1 : name;
 	const size_t length = strlen(base);
 	char before[24] = "";
@@ -83,12 +89,12 @@ static const char *plain_name(const struct unpack *unpack, size_t number, char r
 	if (slash) /* of several folders: their order stays */
 		snprintf(before, sizeof(before), "%07zu-", number);
 	if (unpack->dataset->ops == &source_zip)
-		return snprintf(ret, NAME_MAX + 1, "%s%s", before, base) > NAME_MAX ? NULL : "zip";
+		return snprintf(ret, PATH_MAX, "%s%s", before, base) >= PATH_MAX ? NULL : "zip";
 	if (convert_unpacks_records(unpack->dataset)) { /* keys of samples have this name */
 		const bool is_known = source_shards_has_name(unpack->dataset->ops->shards, base);
 
-		return snprintf(ret, NAME_MAX + 1, "%s%s%s", before, base,
-				is_known ? "" : ".array_record") > NAME_MAX
+		return snprintf(ret, PATH_MAX, "%s%s%s", before, base,
+				is_known ? "" : ".array_record") >= PATH_MAX
 			   ? NULL
 			   : "arrayrecord";
 	}
@@ -97,8 +103,8 @@ static const char *plain_name(const struct unpack *unpack, size_t number, char r
 
 		if (length <= size || strcasecmp(base + length - size, known[i].suffix) != 0)
 			continue;
-		if (snprintf(ret, NAME_MAX + 1, "%s%.*s%s", before, (int)(length - size), base,
-			     known[i].plain) > NAME_MAX)
+		if (snprintf(ret, PATH_MAX, "%s%.*s%s", before, (int)(length - size), base,
+			     known[i].plain) >= PATH_MAX)
 			return NULL;
 		return known[i].how;
 	}
@@ -154,10 +160,16 @@ static int list_names(struct unpack *unpack)
 
 /* ---- one of them ---- */
 
-static int spawn(const char *how, int from, int to, pid_t *ret)
+static int spawn(const struct unpack *unpack, const char *how, const char *name, int from, int to,
+		 pid_t *ret)
 {
 	char program[] = "access-convert", option[] = UNPACK_OPTION;
-	char *arguments[] = {program, option, (char *)(uintptr_t)how, NULL};
+	char *arguments[] = {program,
+			     option,
+			     (char *)(uintptr_t)how,
+			     (char *)(uintptr_t)unpack->dataset->options,
+			     (char *)(uintptr_t)name,
+			     NULL};
 	posix_spawn_file_actions_t actions;
 	int r = posix_spawn_file_actions_init(&actions);
 
@@ -255,12 +267,25 @@ static int open_packed(struct unpack *unpack, unsigned slot, const char *name)
 	return bring(unpack, name, fd, copy) ? -1 : base_take_fd(&copy);
 }
 
+/* 0 or negative errno. */
+static int make_folders(const struct unpack *unpack, const char *plain)
+{
+	char folder[PATH_MAX];
+
+	for (const char *slash = strchr(plain, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - plain), plain);
+		if (mkdirat(unpack->folder_fd, folder, 0700) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
 static int start(struct unpack *unpack, unsigned slot)
 {
 	const size_t number = unpack->next++;
 	const char *name = unpack->names.name[number], *how;
 	_cleanup_close_ int from = -1, to = -1;
-	char plain[NAME_MAX + 1];
+	char plain[PATH_MAX];
 	int r;
 
 	if (!convert_unpacks_records(unpack->dataset) &&
@@ -277,10 +302,13 @@ static int start(struct unpack *unpack, unsigned slot)
 	from = open_packed(unpack, slot, name);
 	if (from < 0)
 		return CONVERT_FAILED;
+	r = make_folders(unpack, plain);
+	if (r)
+		return unpack_fail_errno(unpack, name, "cannot be unpacked", -r);
 	to = openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return unpack_fail_errno(unpack, name, "cannot be unpacked", errno);
-	r = spawn(how, from, to, &unpack->child[slot].pid);
+	r = spawn(unpack, how, name, from, to, &unpack->child[slot].pid);
 	unpack->child[slot].name = number;
 	if (!r)
 		return 0;
@@ -291,7 +319,7 @@ static int start(struct unpack *unpack, unsigned slot)
 /* It was plain already: the object's copy is what was to be made, a file's is a link. */
 static int keep_plain(struct unpack *unpack, unsigned slot, const char *name)
 {
-	char plain[NAME_MAX + 1], text[24];
+	char plain[PATH_MAX], text[24];
 
 	plain_name(unpack, unpack->child[slot].name, plain);
 	if (!unpack->dataset->bucket) {
@@ -301,6 +329,40 @@ static int keep_plain(struct unpack *unpack, unsigned slot, const char *name)
 	return renameat(unpack->folder_fd, copy_name(slot, text), unpack->folder_fd, plain) < 0
 		   ? unpack_fail_errno(unpack, name, "cannot be renamed", errno)
 		   : 0;
+}
+
+/* The file in the archive where it failed (convert_unpacking.c), or "". The process may have written anything there. */
+static void failed_file(const struct unpack *unpack, unsigned slot, char ret[UNPACK_MOST_FILE])
+{
+	char plain[PATH_MAX], text[UNPACK_MOST_FILE + 1] = "";
+	_cleanup_close_ int fd = -1;
+	const char *before;
+	struct stat st;
+	size_t n;
+
+	*ret = '\0';
+	plain_name(unpack, unpack->child[slot].name, plain);
+	fd = openat(unpack->folder_fd, plain, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	n = (size_t)BASE_MIN((uint64_t)st.st_size, (uint64_t)sizeof(text));
+	if (n < 2 || pread(fd, text, n, st.st_size - (off_t)n) != (ssize_t)n || text[n - 1])
+		return;
+	before = memrchr(text, '\0', n - 1);
+	if (before)
+		memcpy(ret, before + 1, (size_t)(text + n - (before + 1)));
+}
+
+static int fail_in_file(struct unpack *unpack, unsigned slot, const char *name, const char *why)
+{
+	char file[UNPACK_MOST_FILE], text[600];
+
+	failed_file(unpack, slot, file);
+	if (!*file)
+		return unpack_fail(unpack, name, why);
+	snprintf(text, sizeof(text), "%s (its file \"%s\"; leave_out goes on without it)", why,
+		 BASE_QUOTED(file, 300));
+	return unpack_fail(unpack, name, text);
 }
 
 static int judge(struct unpack *unpack, unsigned slot, int status)
@@ -336,6 +398,9 @@ static int judge(struct unpack *unpack, unsigned slot, int status)
 	code = (unsigned)WEXITSTATUS(status);
 	if (code == 0)
 		return 0;
+	if (unpack->dataset->ops == &source_zip &&
+	    (code == UNPACK_E_DAMAGED || code == UNPACK_E_LARGE_FILE))
+		return fail_in_file(unpack, slot, name, why[code]);
 	return unpack_fail(unpack, name,
 			   code < BASE_ARRAY_LEN(why) && why[code] ? why[code]
 								   : "cannot be unpacked");
@@ -451,9 +516,17 @@ static void empty_folder(int fd)
 		base_close(&fd);
 		return;
 	}
-	while ((entry = readdir(stream)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(stream), entry->d_name, 0);
+	while ((entry = readdir(stream))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    unlinkat(dirfd(stream), entry->d_name, 0) == 0)
+			continue;
+		fd = openat(dirfd(stream), entry->d_name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		empty_folder(fd);
+		unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
+	}
 	closedir(stream);
 }
 

@@ -34,7 +34,15 @@ static bool unpack_write(struct unpack_pipe *pipe, size_t bytes)
 	return base_write_all(1, pipe->out, bytes) == 0;
 }
 
-int convert_unpacking_main(const char *how)
+/* Who has started it reads that behind what was written, which is of no use. */
+static int tell_file(const struct unpack_pipe *pipe, int code)
+{
+	if (code && *pipe->file && base_write_all(1, "", 1) == 0)
+		base_write_all(1, pipe->file, strlen(pipe->file) + 1);
+	return code;
+}
+
+int convert_unpacking_main(const char *how, const char *options, const char *name)
 {
 	static struct unpack_pipe pipe = {.read = unpack_read, .write = unpack_write};
 	const struct sandbox_limits limits = {
@@ -45,9 +53,11 @@ int convert_unpacking_main(const char *how)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fstat(0, &st) < 0 || sandbox_enter(&limits))
 		return UNPACK_E_SANDBOX;
 	pipe.bytes = (uint64_t)st.st_size;
+	pipe.options = options;
+	pipe.name = name;
 	if (strcmp(how, "arrayrecord") == 0)
 		return unpack_arrayrecord(&pipe);
 	if (strcmp(how, "zip") == 0)
-		return unpack_zip(&pipe);
+		return tell_file(&pipe, unpack_zip(&pipe));
 	return strcmp(how, "zstd") == 0 ? unpack_zstd(&pipe) : unpack_gzip(&pipe);
 }

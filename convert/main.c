@@ -214,8 +214,8 @@ int main(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	if (argc == 3 && strcmp(argv[1], UNPACK_OPTION) == 0)
-		return convert_unpacking_main(argv[2]);
+	if (argc == 5 && strcmp(argv[1], UNPACK_OPTION) == 0)
+		return convert_unpacking_main(argv[2], argv[3], argv[4]);
 	r = parse_options(argc, argv, &options);
 	if (r)
 		return r;

@@ -4,6 +4,9 @@
  * Zip archives with deflated files: to one in which all are stored, with the same names in the same order. What is in the archive
  * says its scan; where that finds something wrong, or nothing deflated, it stays as it is, and who reads it says what is wrong.
  *
+ * Of a folder that the options name only what is in it is looked at. Files that they leave out are empty: so they are not unpacked, and who
+ * leaves them out finds them.
+ *
  * The sizes of what is unpacked are known behind it, so they stand in the directory alone, with the places of the files as
  * Zip64 has them. The archive is scanned three times: whether it is good, for the files, and for their names once more, of
  * which none is in memory.
@@ -11,13 +14,17 @@
 
 #include "convert/convert.h"
 
+#include <stdio.h>
+
 #include "base/little.h"
 #include "base/zip.h"
+#include "storage/source/scan/scan_option.h"
 #include "storage/source/scan/scan_zip.h"
 
-#define ZIP_VERSION 45                    /* that is needed to read Zip64 */
-#define ZIP_EXTRA 12                      /* bytes: of an entry, the place of its file */
-#define ZIP_AHEAD SIZE_MAX                /* of files' bytes: as many as there is room for */
+#define ZIP_VERSION 45     /* that is needed to read Zip64 */
+#define ZIP_EXTRA 12       /* bytes: of an entry, the place of its file */
+#define ZIP_AHEAD SIZE_MAX /* of files' bytes: as many as there is room for */
+#define ZIP_LEAVE_OUT "leave_out"
 #define ZIP_MOST_FILE (UINT32_C(1) << 30) /* as jobs unpack */
 
 enum { ZIP_E_ENDS = 1000 }; /* of a record, beside what scans say: why is in result */
@@ -189,11 +196,40 @@ static bool has_header(struct unpack_zip *zip, const struct scan_record *record,
 	       (ret->method == ZIP_DEFLATED || ret->bytes == record->bytes);
 }
 
+/* Is it SHARD:KEY, and that its key? */
+static bool is_named(const struct unpack_zip *zip, const char *name, size_t bytes, const char *key)
+{
+	const size_t shard = strlen(zip->pipe->name);
+
+	return bytes == shard + 1 + strlen(key) && memcmp(name, zip->pipe->name, shard) == 0 &&
+	       name[shard] == ':' && memcmp(name + shard + 1, key, strlen(key)) == 0;
+}
+
+static bool is_left_out(const struct unpack_zip *zip, const char *key)
+{
+	const char *at = zip->pipe->options;
+	struct scan_option option;
+
+	while (scan_option_next(&at, &option)) {
+		if (option.key_bytes != strlen(ZIP_LEAVE_OUT) ||
+		    memcmp(option.key, ZIP_LEAVE_OUT, option.key_bytes) != 0)
+			continue;
+		for (size_t from = 0, bytes; from < option.value_bytes; from += bytes + 1) {
+			bytes = strcspn(option.value + from, ";,");
+			if (is_named(zip, option.value + from, bytes, key))
+				return true;
+		}
+	}
+	return false;
+}
+
 static int on_look(void *arg, const struct scan_record *record)
 {
 	struct unpack_zip *zip = arg;
 	struct zip_header header;
 
+	if (is_left_out(zip, record->key))
+		return 0;
 	zip->sum += record->bytes;
 	zip->is_deflated =
 	    zip->is_deflated || (has_header(zip, record, &header) && header.method == ZIP_DEFLATED);
@@ -212,10 +248,14 @@ static int on_file(void *arg, const struct scan_record *record)
 		return ZIP_E_ENDS;
 	}
 	data = zip->to;
-	if (!has_header(zip, record, &header))
+	if (is_left_out(zip, record->key))
+		zip->result = 0;
+	else if (!has_header(zip, record, &header))
 		zip->result = copy(zip, at, end);
 	else if (header.method == ZIP_DEFLATED)
 		zip->result = inflate_file(zip, at + header.bytes, end, &header);
+	if (zip->result == UNPACK_E_DAMAGED || zip->result == UNPACK_E_LARGE_FILE)
+		snprintf(zip->pipe->file, sizeof(zip->pipe->file), "%s", record->key);
 	if (!zip->result && !remember(zip, (uint32_t)(zip->to - data)))
 		zip->result = UNPACK_E_MEMORY;
 	return zip->result ? ZIP_E_ENDS : 0;
@@ -275,7 +315,8 @@ static int on_entry(void *arg, const struct scan_record *record)
 /* All files that are samples. 0, UNPACK_E_..., or of scans. */
 static int scan(struct unpack_zip *zip, int (*record)(void *arg, const struct scan_record *record))
 {
-	const struct scan_shard shard = {.name = "", .bytes = zip->pipe->bytes, .options = ""};
+	const struct scan_shard shard = {
+	    .name = "", .bytes = zip->pipe->bytes, .options = zip->pipe->options};
 	const struct scan_reader reader = {.read = take, .arg = zip};
 	struct scan_sink sink = {.record = record, .arg = zip};
 	const int r = scan_shard_run(&scan_zip, &shard, &reader, &sink);

@@ -2,7 +2,7 @@
 
 /*
  * What access-ctl convert unpacks: ArrayRecord files. An input is chunks, as 'a' of scan_fuzz has them, which come in good frames, or, behind an
- * 'f', the file as it is; behind a 'z', a zip archive. What comes out is a file of which the scan says no more than what may be wrong with a record.
+ * 'f', the file as it is; behind a 'z', a zip archive, and behind an 'l' options, with a zero byte behind, and one. What comes out is a file of which the scan says no more than what may be wrong with a record.
  */
 
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 #include "tests/storage/scan_run.h"
 
 #define MOST_OUT (8u << 20)
+#define MOST_OPTIONS 1024u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -72,13 +73,31 @@ static void check_zip(void)
 		abort();
 }
 
+/* Returns the bytes of both. */
+static size_t take_options(const uint8_t *data, size_t size, char ret[MOST_OPTIONS])
+{
+	const size_t bytes = strnlen((const char *)data, BASE_MIN(size, MOST_OPTIONS - 1));
+
+	memcpy(ret, data, bytes);
+	ret[bytes] = '\0';
+	return BASE_MIN(bytes + 1, size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct unpack_pipe pipe = {.read = fuzz_read, .write = fuzz_write};
+	static struct unpack_pipe pipe = {.read = fuzz_read, .write = fuzz_write, .name = "s"};
+	char options[MOST_OPTIONS] = "";
 
 	if (size < 1 || size > 1 << 18)
 		return 0;
-	if (data[0] == 'f' || data[0] == 'z') {
+	pipe.options = options;
+	*pipe.file = '\0';
+	if (data[0] == 'l') {
+		const size_t head = 1 + take_options(data + 1, size - 1, options);
+
+		shard_bytes_init(&from, size);
+		shard_put(&from, data + head, size - head);
+	} else if (data[0] == 'f' || data[0] == 'z') {
 		shard_bytes_init(&from, size);
 		shard_put(&from, data + 1, size - 1);
 	} else {
@@ -87,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	shard_bytes_init(&to, MOST_OUT);
 	pipe.at = pipe.in_bytes = 0;
 	pipe.bytes = from.size;
-	if (data[0] == 'z') {
+	if (data[0] == 'z' || data[0] == 'l') {
 		if (unpack_zip(&pipe) == 0)
 			check_zip();
 	} else if (unpack_arrayrecord(&pipe) == 0)

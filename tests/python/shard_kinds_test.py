@@ -902,7 +902,9 @@ class Zip(ShardsCase):
         with zipfile.ZipFile(self.work / "over.zip", "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("a/1.jpg", self.samples[0][0])
             archive.filelist += 100 * [archive.filelist[0]]
-        for at, data in (14, good), (22, good), (None, (self.work / "of-zip.zip").read_bytes()), (None, (self.work / "over.zip").read_bytes()):
+        first = "train/" + "/".join(sorted((label, sorted(os.listdir(os.path.join(self.data, label)))[0]) for label in os.listdir(self.data))[-1])
+        for at, data, name in ((14, good, first), (22, good, first), (None, (self.work / "of-zip.zip").read_bytes(), "a/1.jpg"),
+                               (None, (self.work / "over.zip").read_bytes(), "")):
             data = bytearray(data)
             if at:
                 data[at] ^= 1
@@ -910,6 +912,57 @@ class Zip(ShardsCase):
             convert = subprocess.run([support.BUILD / "tools/access-ctl", "convert", file, self.work / "cut.oads"], stderr=subprocess.PIPE, text=True)
             self.assertEqual(convert.returncode, 1, (at, convert.stderr))
             self.assertIn('"convert-cut.zip" is damaged', convert.stderr)
+            self.assertEqual(f'its file "{name}"; leave_out' in convert.stderr, bool(name), convert.stderr)
+
+    def test_converted_without_what_is_damaged(self):
+        """Files outside the folder are not looked at, and what is left out is not unpacked."""
+        folder = self.tree("to-mend")
+        file = self.work / "mend.zip"
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in self.TREE:
+                archive.write(folder / path, f"train/{path}")
+            archive.writestr("test/damaged.jpg", self.samples[0][0])
+            archive.writestr("test/lzma.jpg", self.samples[0][0], zipfile.ZIP_LZMA)
+        with zipfile.ZipFile(file) as archive:
+            damaged = [archive.getinfo(path).header_offset + 14 for path in ("test/damaged.jpg", "train/a/0.png")]
+        data = bytearray(file.read_bytes())
+        data[damaged[0]] ^= 1
+        file.write_bytes(data)
+        source = f"{file}?folder=train"
+        (folder / "beside.jpg").unlink()
+        self.convert(source, "mended.oads")
+        self.assert_as_folder(self.work / "mended.oads", folder)
+        data[damaged[1]] ^= 1
+        file.write_bytes(data)
+        self.assertIn('its file "train/a/0.png"; leave_out', self.convert(source, "mended.oads", 1))
+        self.convert(f"{source},leave_out=mend.zip:train/a/0.png", "mended.oads")
+        (folder / "a/0.png").unlink()
+        self.assert_as_folder(self.work / "mended.oads", folder)
+
+    def test_converted_of_several_folders(self):
+        """Samples keep their names, by which they are left out."""
+        folder = self.tree("to-gather")
+        for number, part in enumerate(parts(list(self.TREE), 3)):
+            (self.work / f"gather/{number}").mkdir(parents=True)
+            self.archive(f"gather/{number}/of.zip", folder, "", zipfile.ZIP_DEFLATED if number else zipfile.ZIP_STORED, part)
+        source = f"{self.work}/gather/{{0..2}}/of.zip"
+        left = source + "?leave_out=0/of.zip:b/2.jpg;1/of.zip:a/0.png;2/of.zip:b/10.jpg"
+        for dataset, count in (source, len(self.TREE)), (left, len(self.TREE) - 3):
+            self.convert(dataset, "gathered.oads")
+            with oa.Loader(dataset, PIPELINE, 5, socket=self.socket, **ORDER) as plain, \
+                    oa.Loader(self.work / "gathered.oads", PIPELINE, 5, socket=self.socket, **ORDER) as loader:
+                self.assertEqual((plain.names(), plain.dataset.targets, plain.classes), (loader.names(), loader.dataset.targets, loader.classes))
+                self.assertEqual(len(loader.names()), count)
+                for (pictures, _), (of_shards, _) in zip(loader, plain, strict=True):
+                    numpy.testing.assert_array_equal(pictures, of_shards)
+        self.assertIn('there is no sample "3/of.zip:b/2.jpg"', self.convert(source + "?leave_out=3/of.zip:b/2.jpg", "gathered.oads", 1))
+
+    def convert(self, dataset, name, code=0):
+        run = subprocess.run([support.BUILD / "tools/access-ctl", "convert", "--force", dataset, self.work / name], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+        self.assertEqual(run.returncode, code, run.stderr)
+        self.assertFalse([name for name in os.listdir(self.work) if name.startswith(".access-convert")])
+        return run.stderr
 
     def test_bad_samples(self):
         """One that is damaged is named."""
