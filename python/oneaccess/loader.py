@@ -3,6 +3,7 @@
 
 import array
 import base64
+import csv
 import hashlib
 import json
 import math
@@ -220,6 +221,19 @@ def _absolute(folder):
 
 
 _MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson")
+_LABELS = ("label", "class", "y")   # of a manifest's columns (storage/source/scan/scan_manifest.c)
+
+
+def _columns(manifest):
+    """The names in its first line."""
+    with open(manifest, encoding="utf-8-sig", errors="replace", newline="") as file:
+        line = file.readline(1 << 16)
+    try:
+        if manifest.lower().endswith((".jsonl", ".ndjson")):
+            return list(json.loads(line))
+        return [name.strip() for name in next(csv.reader([line], delimiter="\t" if manifest.lower().endswith(".tsv") else ","))]
+    except (ValueError, TypeError, StopIteration, csv.Error):
+        return []
 
 
 def _root(path, name):
@@ -394,6 +408,7 @@ class Loader:
     _sampled = None          # samples of the data set that a sampler of torch's was made for, until it is compared
     _has_read_order = False  # such a one, or a generator, has a seed, and the program no order
     _is_rest_told = False    # of the last step of ranks
+    _is_unlabelled_told = False
     _evens = None            # what a DistributedSampler does so that all ranks have equally many: "repeats" or "drops"
 
     def __new__(cls, *unused, **also_unused):
@@ -939,7 +954,23 @@ class Loader:
             raise errors.of_path(error, self._folder) from None
         settings.check(self._client)
         self._compare()
+        self._tell_unlabelled()
         return self._stream
+
+    def _tell_unlabelled(self):
+        """Of a table that has columns, and none by a label's name: class 0 throughout may not be what was meant. One rank says it, once."""
+        path, said = _said_behind(self._folder)
+        manifest = os.fsdecode(path)
+        if self._is_unlabelled_told or self.rank != 0 or self._layout is not None or "label" in said or not manifest.lower().endswith(_MANIFESTS):
+            return
+        self._is_unlabelled_told = True
+        try:
+            names = _columns(manifest)
+        except OSError:     # one of an object store, or a name
+            return
+        if len(names) > 1 and not set(_LABELS) & set(names):
+            errors.warn(f"{manifest} has no column label, class or y, so all labels are 0; it has {', '.join(names[:20])}: if one of these is the label,"
+                        " say source={\"label\": \"ITS NAME\"}", UserWarning)
 
     def _compare(self):
         """A sampler of a part of the data set, or of another one, is no sampler of all of it; weights accessd compares."""

@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import unittest
+import warnings
 
 import numpy
 import oneaccess as oa
@@ -107,6 +108,25 @@ class ManifestsTest(support.DaemonCase):
             for _ in range(2):
                 ids = [number for batch in loader for number in batch.ids.tolist()]
                 self.assertEqual(sorted(ids), list(range(support.SAMPLES)))
+
+    def test_labels_by_another_name(self):
+        """Who has other columns is told that none is taken for the label, once."""
+        rows = [(path, name, 7) for path, name in self.below()]
+        kinds = (("other.csv", self.write("other.csv", rows, ("file_name", "species", "age"))),
+                 ("other.tsv", self.write("other.tsv", rows, ("file_name", "species", "age"), delimiter="\t")), ("other.jsonl", self.work / "other.jsonl"))
+        kinds[2][1].write_text("".join(json.dumps({"file_name": path, "species": name, "age": 7}) + "\n" for path, name, _ in rows))
+        for name, path in kinds:
+            with self.subTest(name), self.assertWarnsRegex(UserWarning, "so all labels are 0; it has file_name, species, age: ") as caught:
+                self.batches(str(path))
+            self.assertEqual((len(caught.warnings), caught.filename), (1, __file__))
+            with self.subTest(name), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.batches(str(path), source={"label": "species"})
+                self.batches(f"{path}?label=age")
+        for name, columns in ("bare.csv", ("file_name",)), ("with.csv", ("file_name", " class ")):
+            with self.subTest(columns), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.batches(str(self.write(name, [row[:len(columns)] for row in rows], columns)))
 
     def test_without_labels(self):
         path = self.write("bare.csv", [(path,) for path, _ in self.below()], ("file_name",))
