@@ -166,7 +166,7 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *wh
 	return pipeline_write(pipeline, whole, diag);
 }
 
-/* What may stand behind audio: what leaves samples out by their class, or works on the label. */
+/* What may stand behind sounds' ops: what leaves samples out by their class, or works on the label. */
 static const char *pipeline_check_sound(const struct pipeline *pipeline)
 {
 	const struct tail *tail = &pipeline->tail;
@@ -178,14 +178,16 @@ static const char *pipeline_check_sound(const struct pipeline *pipeline)
 	return NULL;
 }
 
-/* A sound, its label, and how many of its frames are not the zeros behind it. */
+/* A sound or its spectrogram, its label, and how many of its frames are not of the zeros behind it. */
 static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *whole,
 				  struct diag *diag)
 {
 	static const struct shape none = {.dtype = PIPELINE_F32};
+	const struct mel *mel = &pipeline->mel;
 	const char *wrong = sound_init(&pipeline->ops.op[0], &pipeline->sound);
 	const struct sound *sound = &pipeline->sound;
-	const uint64_t shape[2] = {sound->channels, sound->frames};
+	const unsigned planes = BASE_MAX(sound->channels, 1u);
+	uint64_t shape[3] = {sound->channels};
 	const unsigned skip = sound->channels == 0; /* a dimension that nobody asked for */
 	int r;
 
@@ -197,13 +199,14 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 		wrong = pipeline_check_sound(pipeline);
 	if (wrong)
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (audio): %s", wrong);
-	if (pipeline->tail.first > 1)
-		return diag_fail(
-		    diag, PIPELINE_E_BAD,
-		    "pipeline: op 2 (%s) works on pictures, and audio makes none; leave "
-		    "it out",
-		    op_name(pipeline->ops.op[1].id));
-	pipeline_add_field(pipeline, "audio", PIPELINE_F32, 2 - skip, shape + skip);
+	r = mel_init(&pipeline->ops, pipeline->tail.first, sound->rate, sound->frames, planes,
+		     &pipeline->mel, diag);
+	if (r != 0)
+		return r;
+	shape[1] = mel->n_mels ? mel->n_mels : sound->frames;
+	shape[2] = mel->frames;
+	pipeline_add_field(pipeline, "audio", PIPELINE_F32, (mel->n_mels ? 3 : 2) - skip,
+			   shape + skip);
 	pipeline_add_label(pipeline);
 	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
 	return pipeline_write(pipeline, whole, diag);

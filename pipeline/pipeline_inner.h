@@ -10,6 +10,7 @@
 #include "pipeline/forms/zipped.h"
 #include "pipeline/forms/zstandard.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/sound/mel.h"
 #include "pipeline/sound/sound.h"
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
@@ -32,6 +33,7 @@ struct pipeline {
 	bool is_record; /* fields as they are, no program */
 	bool is_sound;  /* no picture, no program, but `sound` */
 	struct sound sound;
+	struct mel mel;     /* of it */
 	struct video video; /* where the shape has frames */
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
@@ -44,19 +46,19 @@ struct pipeline {
 };
 
 struct pipeline_run {
-	struct decode *decode;        /* owned */
-	struct cut_maker *maker;      /* owned; NULL: not needed yet */
-	bool by_record;               /* pictures come in records */
-	unsigned beside;              /* fields of these, beside picture and label */
-	const struct picked *members; /* what records are made of; NULL: they come as such */
-	struct picked_room *room;     /* owned; with members */
-	struct steps_scratch *masks;  /* owned; NULL: there are none */
-	struct zstandard *zstandard;  /* owned; NULL: not needed yet */
-	struct zipped *zipped;        /* the same */
-	struct unpacked unpacked;     /* of both */
-	struct sound_room *sounds;    /* owned; NULL: there are none */
-	struct sound_watch watch;     /* of sounds */
-	struct video_frames *frames;  /* owned; NULL: there are no videos */
+	struct decode *decode;          /* owned */
+	struct cut_maker *maker;        /* owned; NULL: not needed yet */
+	bool by_record;                 /* pictures come in records */
+	unsigned beside;                /* fields of these, beside picture and label */
+	const struct picked *members;   /* what records are made of; NULL: they come as such */
+	struct picked_room *room;       /* owned; with members */
+	struct steps_scratch *masks;    /* owned; NULL: there are none */
+	struct zstandard *zstandard;    /* owned; NULL: not needed yet */
+	struct zipped *zipped;          /* the same */
+	struct unpacked unpacked;       /* of both */
+	struct pipeline_sounds *sounds; /* owned; NULL: there are none */
+	struct sound_watch watch;       /* of sounds */
+	struct video_frames *frames;    /* owned; NULL: there are no videos */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is
@@ -76,6 +78,15 @@ struct pipeline_input { /* a sample as it comes */
  * cut that all those pipelines have, with key's draws. 0, or PIPELINE_E_BAD with *ret_error. */
 int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct pipeline_key *key,
 		      struct pipeline_input *input, struct pipeline_error *ret_error);
+
+/* pipeline_sound.c */
+void pipeline_sounds_free(struct pipeline_sounds *sounds);
+/* For the pipeline of number v, one of sounds. 0 or -ENOMEM. */
+int pipeline_sounds_add(struct pipeline_run *run, unsigned v);
+/* Sound and length of each of the pipelines whose bit is set in `who`: 0, or PIPELINE_E_BAD with *ret_error. */
+int pipeline_run_sounds(struct pipeline_run *run, uint32_t who, const struct pipeline_input *input,
+			const struct pipeline_key *key, const struct pipeline_out out[],
+			struct pipeline_error *ret_error);
 
 /* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
  * out is where the first one goes. As drive_sample. */

@@ -30,7 +30,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	zstandard_free(run->zstandard);
 	zipped_free(run->zipped);
 	unpacked_fini(&run->unpacked);
-	sound_room_free(run->sounds);
+	pipeline_sounds_free(run->sounds);
 	video_frames_free(run->frames);
 	cut_maker_free(run->maker);
 	free(run);
@@ -41,11 +41,11 @@ static void pipeline_run_freep(struct pipeline_run **run)
 	pipeline_run_free(*run);
 }
 
-/* Of videos one clip serves all. */
-static bool pipeline_run_is_alike_clip(const struct pipeline *a, const struct pipeline *b)
+/* Of videos one clip serves all, and of sounds one waveform. */
+static bool pipeline_run_is_alike_part(const struct pipeline *a, const struct pipeline *b)
 {
 	return a->shape.frames == b->shape.frames &&
-	       (!a->shape.frames || op_alike(&a->ops, &b->ops, 1) == 1);
+	       ((!a->shape.frames && !a->is_sound) || op_alike(&a->ops, &b->ops, 1) == 1);
 }
 
 /* One decode serves all: is it theirs? *ret: one of them, or NULL. */
@@ -58,7 +58,7 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 		if (first && pipelines[v] &&
 		    (pipelines[v]->is_record != first->is_record ||
 		     pipelines[v]->is_sound != first->is_sound ||
-		     !pipeline_run_is_alike_clip(pipelines[v], first) ||
+		     !pipeline_run_is_alike_part(pipelines[v], first) ||
 		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
 		     pipelines[v]->shape.by_record != first->shape.by_record ||
 		     pipelines[v]->shape.by_members != first->shape.by_members ||
@@ -102,7 +102,7 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	if (!pipeline || pipeline->is_record)
 		return 0;
 	if (pipeline->is_sound)
-		return run->sounds ? 0 : sound_room_new(&run->sounds);
+		return pipeline_sounds_add(run, v);
 	if (pipeline->shape.frames && !run->frames &&
 	    video_frames_new(&pipeline->video, &run->frames) != 0)
 		return -ENOMEM;
@@ -362,23 +362,6 @@ static int pipeline_run_record(const struct pipeline_run *run, const struct pipe
 	return packed_write(&input->record, 0, pipeline->fields, &pipeline->packed, out, ret_error);
 }
 
-/* The sound, the label, its length. */
-static int pipeline_run_sound(const struct pipeline_run *run, const struct pipeline *pipeline,
-			      const struct pipeline_input *input, const struct pipeline_key *key,
-			      const struct pipeline_out *out, struct pipeline_error *ret_error)
-{
-	int64_t length = 0;
-	int r = label_write(&pipeline->tail.label, &pipeline->ops, input->label, out->field[1],
-			    ret_error);
-
-	r = r ? r
-	      : sound_run(&pipeline->sound, run->sounds, &run->watch, input->data, input->size, key,
-			  out->field[0], &length, ret_error);
-	if (r == 0)
-		memcpy(out->field[2], &length, sizeof(length));
-	return r;
-}
-
 /* Where pictures of that pipeline go; whose they are. */
 static uint32_t pipeline_run_parts(struct pipeline_run *run, unsigned v,
 				   const struct pipeline_out *out)
@@ -400,7 +383,7 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			      const struct pipeline_out out[], uint32_t *ret,
 			      struct pipeline_error *ret_error)
 {
-	uint32_t who = 0;
+	uint32_t who = 0, sounds = 0;
 	int r;
 
 	for (unsigned v = 0; v < run->n; v++) {
@@ -411,16 +394,19 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 		if (pipeline->is_record)
 			r = pipeline_run_record(run, pipeline, input, &out[v], ret_error);
 		else if (pipeline->is_sound)
-			r = pipeline_run_sound(run, pipeline, input, key, &out[v], ret_error);
+			r = label_write(&pipeline->tail.label, &pipeline->ops, input->label,
+					out[v].field[1], ret_error);
 		else
 			r = pipeline_run_tail(run, pipeline, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
-		if (!pipeline->is_record && !pipeline->is_sound)
+		if (pipeline->is_sound)
+			sounds |= UINT32_C(1) << v;
+		else if (!pipeline->is_record)
 			who |= pipeline_run_parts(run, v, &out[v]);
 	}
 	*ret = who;
-	return 0;
+	return sounds ? pipeline_run_sounds(run, sounds, input, key, out, ret_error) : 0;
 }
 
 int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,

@@ -23,6 +23,7 @@ struct follow;
 enum op_stage {
 	OP_STAGE_DECODE,  /* the first op, and only it */
 	OP_STAGE_PICTURE, /* works on 8-bit pictures */
+	OP_STAGE_SOUND,   /* works on sounds (mel.h) */
 	OP_STAGE_FINISH,  /* normalize, cast, layout (shape.c, finish.c) */
 	/* behind all of these, in this order (tail.c): */
 	OP_STAGE_FILTER, /* leaves samples out */

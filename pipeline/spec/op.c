@@ -20,6 +20,9 @@ static const char *const op_erase_words[] = {"random", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_source_words[] = {"file", "record", "random_record", NULL};
 static const char *const op_crop_words[] = {"random", "center", "begin", NULL};
+static const char *const op_norm_words[] = {"slaney", NULL};
+static const char *const op_scale_words[] = {"htk", "slaney", NULL};
+static const char *const op_log_words[] = {"ln", "log10", "db", "whisper", NULL};
 static const char *const op_clip_words[] = {"random", "center", "begin", "spread", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 

@@ -75,6 +75,47 @@ PARAM(AUDIO, CHANNELS, "channels", OP_OR_NULL(OP_TYPE_INTEGER(1, 16)), "null",
 PARAM(AUDIO, CROP, "crop", OP_TYPE_WORD(op_crop_words), "\"random\"",
       "which part of a longer sound: random, center or begin")
 
+OP(MEL_SPECTROGRAM, "mel_spectrogram", mel_op,
+   "the waveform becomes the energies of bands of frequencies, window by window")
+PARAM(MEL_SPECTROGRAM, N_FFT, "n_fft", OP_TYPE_INTEGER(16, 16384), "400",
+      "the length of the transform in frames of the waveform: an even product of 2, 3 and 5, 16 to "
+      "16384")
+PARAM(MEL_SPECTROGRAM, WIN_LENGTH, "win_length", OP_OR_NULL(OP_TYPE_INTEGER(2, 16384)), "null",
+      "the length of Hann's window in it, 2 to n_fft; or null: n_fft")
+PARAM(MEL_SPECTROGRAM, HOP_LENGTH, "hop_length", OP_OR_NULL(OP_TYPE_INTEGER(1, 1 << 24)), "null",
+      "frames of the waveform from window to window, 1 to 16777216; or null: half of win_length")
+PARAM(MEL_SPECTROGRAM, F_MIN, "f_min", OP_TYPE_NUMBER(0, 384000), "0",
+      "the lowest frequency in Hz, from 0 on")
+PARAM(MEL_SPECTROGRAM, F_MAX, "f_max", OP_OR_NULL(OP_TYPE_NUMBER(0, 384000)), "null",
+      "the highest one, above f_min; or null: half of sample_rate")
+PARAM(MEL_SPECTROGRAM, N_MELS, "n_mels", OP_TYPE_INTEGER(1, 1024), "128",
+      "how many bands there are, 1 to 1024")
+PARAM(MEL_SPECTROGRAM, POWER, "power", OP_TYPE_INTEGER(1, 2), "2", "1 for magnitudes, 2 for powers")
+PARAM(MEL_SPECTROGRAM, CENTER, "center", OP_TYPE_BOOL, "true",
+      "true or false: does the sound, reflected at its ends, have the first window around its "
+      "first frame?")
+PARAM(MEL_SPECTROGRAM, NORM, "norm", OP_OR_NULL(OP_TYPE_WORD(op_norm_words)), "null",
+      "slaney: bands are divided by their width; or null")
+PARAM(MEL_SPECTROGRAM, MEL_SCALE, "mel_scale", OP_TYPE_WORD(op_scale_words), "\"htk\"",
+      "where the bands are: htk or slaney")
+PARAM(MEL_SPECTROGRAM, LOG, "log", OP_OR_NULL(OP_TYPE_WORD(op_log_words)), "null",
+      "the logarithm of what is at least 1e-10: ln, log10, db or whisper; or null: none")
+
+OP(TIME_MASKING, "time_masking", mel_times_op,
+   "frames of a spectrogram in a row, drawn at random, are masked")
+PARAM(TIME_MASKING, TIME_MASK_PARAM, "time_mask_param", OP_TYPE_INTEGER(0, 1 << 24), NULL,
+      "the most frames that are masked, from 0 on")
+PARAM(TIME_MASKING, P, "p", OP_TYPE_CHANCE, "1", "the share of all frames that is masked at most")
+PARAM(TIME_MASKING, MASK_VALUE, "mask_value", OP_TYPE_NUMBER(-1e6, 1e6), "0",
+      "the number that stands there then, -1000000 to 1000000")
+
+OP(FREQUENCY_MASKING, "frequency_masking", mel_frequencies_op,
+   "bands of a spectrogram side by side, drawn at random, are masked")
+PARAM(FREQUENCY_MASKING, FREQ_MASK_PARAM, "freq_mask_param", OP_TYPE_INTEGER(0, 1024), NULL,
+      "the most bands that are masked, 0 to 1024")
+PARAM(FREQUENCY_MASKING, MASK_VALUE, "mask_value", OP_TYPE_NUMBER(-1e6, 1e6), "0",
+      "the number that stands there then, -1000000 to 1000000")
+
 OP(VIDEO, "video", video_op,
    "frames of the video become 8-bit RGB pictures, a clip of them; ops on pictures draw once for "
    "all")

@@ -174,7 +174,10 @@ static const char *shape_check_first(unsigned number, const struct op *op)
 	case OP_VIDEO:
 		return "it takes the place of decode; put it first, and leave decode out";
 	default:
-		return NULL;
+		return op_impl(op->id)->stage == OP_STAGE_SOUND
+			   ? "it works on sounds; leave it out, or begin with audio in place of "
+			     "decode"
+			   : NULL;
 	}
 }
 

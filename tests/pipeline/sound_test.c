@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/spec/compare.h"
 #include "tests/patience.h"
 
 #define MOST_FRAMES 4096
@@ -200,6 +201,107 @@ START_TEST(rates)
 }
 END_TEST
 
+/* ---- several pipelines of one sound ---- */
+
+#define SHARED "{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":800,\"channels\":2}"
+#define MEL ",{\"op\":\"mel_spectrogram\",\"n_fft\":100,\"n_mels\":6"
+
+static const char *const shared[] = {
+    "[" SHARED MEL "}]",
+    "[" SHARED "]",
+    "[" SHARED MEL ",\"log\":\"whisper\"},{\"op\":\"time_masking\",\"time_mask_param\":9}]",
+    "[" SHARED ",{\"op\":\"filter\",\"keep\":[5]}]",
+};
+#define SHARES BASE_ARRAY_LEN(shared)
+
+struct taken {
+	float audio[1600];
+	int64_t label, length;
+};
+
+static void tell(void *arg, uint32_t height, uint32_t width)
+{
+	unsigned *told = arg;
+
+	if (height == 1000 && width == 2)
+		(*told)++;
+}
+
+/* One decoding for all, of which each has what it has alone: whoever is asked. */
+START_TEST(one_decoding)
+{
+	static struct taken taken[SHARES], alone;
+	struct pipeline_out out[SHARES];
+	struct pipeline *pipeline[SHARES];
+	const struct pipeline_key key = {1, 2, 3};
+	uint8_t data[MOST_BYTES];
+	const size_t size = wav(data, 10000, 2, 5000);
+	struct pipeline_error error;
+	struct pipeline_run *run;
+	unsigned told = 0;
+	struct diag diag;
+
+	for (unsigned v = 0; v < SHARES; v++) {
+		ck_assert_int_eq(
+		    pipeline_compile(shared[v], strlen(shared[v]), &pipeline[v], &diag), 0);
+		out[v] = (struct pipeline_out){
+		    .field = {taken[v].audio, &taken[v].label, &taken[v].length}};
+	}
+	ck_assert_int_eq(pipeline_run_new((const struct pipeline *const *)pipeline, SHARES, &run),
+			 0);
+	pipeline_run_watch(run, tell, &told);
+	memset(taken, 0, sizeof(taken));
+	ck_assert_int_eq(pipeline_run_sample(run, (uint32_t)_i, data, size, 5, &key, out, &error),
+			 0);
+	ck_assert_uint_eq(told, 1);
+	pipeline_run_free(run);
+	for (unsigned v = 0; v < SHARES; v++) {
+		const struct pipeline_out to = {
+		    .field = {alone.audio, &alone.label, &alone.length}};
+		const struct pipeline *one = pipeline[v];
+
+		memset(&alone, 0, sizeof(alone));
+		ck_assert_int_eq(pipeline_run_new(&one, 1, &run), 0);
+		if (_i >> v & 1)
+			ck_assert_int_eq(
+			    pipeline_run_sample(run, 1, data, size, 5, &key, &to, &error), 0);
+		ck_assert_mem_eq(&taken[v], &alone, sizeof(alone));
+		ck_assert_int_eq(alone.length, _i >> v & 1 ? (v % 2 ? 800 : 17 - (v == 2)) : 0);
+		pipeline_run_free(run);
+	}
+	for (unsigned v = 0; v < SHARES; v++)
+		pipeline_free(pipeline[v]);
+}
+END_TEST
+
+START_TEST(who_meets)
+{
+	static const struct {
+		const char *a, *b;
+		bool can;
+	} table[] = {
+	    {"[" SHARED "]", "[" SHARED MEL "}]", true},
+	    {"[" SHARED MEL "}]", "[" SHARED MEL ",\"hop_length\":9}]", true},
+	    {"[" SHARED MEL "}]", "[" SHARED ",{\"op\":\"one_hot\",\"num_classes\":9}]", false},
+	    {"[" SHARED "]", "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":800}]", false},
+	    {"[" SHARED "]", "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}]", false},
+	};
+	struct pipeline *a, *b;
+	struct pipeline_run *run;
+	struct diag diag;
+
+	ck_assert_int_eq(pipeline_compile(table[_i].a, strlen(table[_i].a), &a, &diag), 0);
+	ck_assert_int_eq(pipeline_compile(table[_i].b, strlen(table[_i].b), &b, &diag), 0);
+	ck_assert(compare_can_meet(a, b) == table[_i].can);
+	ck_assert(compare_can_meet(b, a) == table[_i].can);
+	if (_i >= 3)
+		ck_assert_int_eq(pipeline_run_new((const struct pipeline *const[]){a, b}, 2, &run),
+				 -EINVAL);
+	pipeline_free(a);
+	pipeline_free(b);
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 START_TEST(specs)
@@ -225,6 +327,12 @@ START_TEST(specs)
 	     "are of pictures; give keep or drop"},
 	    {"[{\"op\":\"decode\"},{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":5}]",
 	     "takes the place of decode"},
+	    {"[{\"op\":\"decode\"},{\"op\":\"mel_spectrogram\"}]",
+	     "op 2 (mel_spectrogram): it works on sounds"},
+	    {"[{\"op\":\"mel_spectrogram\"}]", "op 1 (mel_spectrogram): the first op must be"},
+	    {"[{\"op\":\"decode\"},{\"op\":\"random_apply\"},{\"op\":\"time_masking\","
+	     "\"time_mask_param\":3},{\"op\":\"center_crop\",\"size\":8}]",
+	     "op 3 (time_masking) cannot be done at random"},
 	};
 	struct pipeline *pipeline;
 	struct diag diag;
@@ -250,6 +358,26 @@ START_TEST(fields)
 	ck_assert_str_eq(field[1].name, "label");
 	ck_assert_uint_eq(field[1].shape[0], 9);
 	ck_assert_str_eq(field[2].name, "length");
+	ck_assert(pipeline_is_random(rig.pipeline));
+	rig_fini(&rig);
+	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":800,\"channels\":2,"
+		       "\"crop\":\"begin\"},{\"op\":\"mel_spectrogram\",\"n_fft\":100},"
+		       "{\"op\":\"normalize\",\"mean\":-4.5,\"std\":9}]");
+	pipeline_fields(rig.pipeline, &field);
+	ck_assert_str_eq(field[0].name, "audio");
+	ck_assert_uint_eq(field[0].ndim, 3);
+	ck_assert_uint_eq(field[0].shape[0], 2);
+	ck_assert_uint_eq(field[0].shape[1], 128);
+	ck_assert_uint_eq(field[0].shape[2], 17);
+	ck_assert_uint_eq(field[0].bytes, 2 * 128 * 17 * 4);
+	ck_assert(!pipeline_is_random(rig.pipeline));
+	rig_fini(&rig);
+	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":800,\"crop\":\"begin\"},"
+		       "{\"op\":\"mel_spectrogram\",\"n_fft\":100,\"n_mels\":6},"
+		       "{\"op\":\"frequency_masking\",\"freq_mask_param\":3}]");
+	pipeline_fields(rig.pipeline, &field);
+	ck_assert_uint_eq(field[0].ndim, 2);
+	ck_assert_uint_eq(field[0].shape[0], 6);
 	ck_assert(pipeline_is_random(rig.pipeline));
 	rig_fini(&rig);
 	rig_init(&rig,
@@ -497,8 +625,10 @@ int main(void)
 	tcase_add_loop_test(tcase, frames, 0, 9);
 	tcase_add_test(tcase, starts);
 	tcase_add_loop_test(tcase, rates, 0, 8);
-	tcase_add_loop_test(tcase, specs, 0, 10);
+	tcase_add_loop_test(tcase, specs, 0, 13);
 	tcase_add_test(tcase, fields);
+	tcase_add_loop_test(tcase, one_decoding, 1, 16);
+	tcase_add_loop_test(tcase, who_meets, 0, 5);
 	tcase_add_test(tcase, heads);
 	tcase_add_loop_test(tcase, formats, 0, (int)BASE_ARRAY_LEN(sounds));
 	tcase_add_loop_test(tcase, parts_of_mp3, 0, 3);
