@@ -354,7 +354,7 @@ def RandomErasing(p=None, scale=None, ratio=None, value=None) -> Op:
 
 
 def Normalize(mean, std) -> Op:
-    """(value / 255 - mean) / std. mean, std: three numbers, or one for all channels."""
+    """(value / 255 - mean) / std. mean, std: three numbers, or one for all channels. Of spectrograms (value - mean) / std, one number each."""
     return Op("normalize", mean=_list(mean), std=_list(std))
 
 
@@ -494,12 +494,57 @@ def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None 
         else sounds must have as many channels, or one, which is repeated.
     crop: which part of a longer sound, "random" (default), "center" or "begin"; of evaluation "begin" or "center".
 
-    LabelMap(), OneHot(), LabelSmoothing() and Filter(keep, drop) may stand behind it: Compose([oa.audio(16000, 4.0), OneHot(35)]).
+    MelSpectrogram() may stand behind it, then Normalize() with one number each, TimeMasking() and FrequencyMasking(); then
+    LabelMap(), OneHot(), LabelSmoothing() and Filter(keep, drop): Compose([oa.audio(16000, 4.0), OneHot(35)]).
     """
     if (seconds is None) == (frames is None):
         raise TransformError("audio(): give seconds or frames, the length of each sound: audio(16000, seconds=4.0)")
     frames = round(seconds * sample_rate) if frames is None else frames
     return Pipeline([Op("audio", sample_rate=sample_rate, frames=frames, channels=channels, crop=crop)])
+
+
+def MelSpectrogram(n_fft: int | None = None, win_length: int | None = None, hop_length: int | None = None, f_min=None, f_max=None,
+                   n_mels: int | None = None, power=None, center: bool | None = None, norm: str | None = None,
+                   mel_scale: str | None = None, *, log: str | None = None) -> Op:
+    """A sound's mel spectrogram, float32 [n_mels, frames], as of torchaudio.transforms.MelSpectrogram, made once for all jobs.
+
+        pipeline = Compose([audio(16000, 4.0), MelSpectrogram(400, hop_length=160, n_mels=80, log="ln")])   # [80, 401]
+        for spectrograms, labels, lengths in oa.Loader("/data/speech", pipeline, batch_size=64): ...
+
+    Names and defaults are torchaudio's: n_fft=400, win_length=n_fft, hop_length=win_length // 2, f_min=0, f_max of half the rate,
+    n_mels=128, power=2, center=True, norm=None or "slaney", mel_scale="htk" or "slaney". n_fft: an even product of 2, 3 and 5.
+    log: of what is at least 1e-10 "ln", "log10", "db" (as AmplitudeToDB without top_db), or "whisper", which is Whisper's: log10,
+        no less than the sound's most - 8, (x + 4) / 4, without the last frame (whisper() has all of it).
+
+    lengths are in frames of the spectrogram: as many as the sound has without the zeros behind it, 1 + length // hop_length.
+    """
+    if isinstance(power, float) and power.is_integer():
+        power = int(power)
+    return Op("mel_spectrogram", n_fft=n_fft, win_length=win_length, hop_length=hop_length, f_min=f_min, f_max=f_max, n_mels=n_mels,
+              power=power, center=center, norm=norm, mel_scale=mel_scale, log=log)
+
+
+def TimeMasking(time_mask_param: int, p=None, *, mask_value=None) -> Op:
+    """SpecAugment's, as of torchaudio: frames in a row of a spectrogram become mask_value (0), fewer than time_mask_param, and at most
+    p of all. Which ones is drawn for each sample anew."""
+    return Op("time_masking", time_mask_param=time_mask_param, p=p, mask_value=mask_value)
+
+
+def FrequencyMasking(freq_mask_param: int, *, mask_value=None) -> Op:
+    """SpecAugment's, as of torchaudio: bands side by side become mask_value (0), fewer than freq_mask_param."""
+    return Op("frequency_masking", freq_mask_param=freq_mask_param, mask_value=mask_value)
+
+
+def whisper(seconds: float = 30.0, *, n_mels: int = 80, crop: str = "begin") -> Pipeline:
+    """What Whisper takes in, as of transformers' WhisperFeatureExtractor: float32 [n_mels, 100 x seconds], of 16 kHz.
+
+        loader = oa.Loader("/data/speech", oa.transforms.whisper(), batch_size=16)
+        for features, labels, lengths in loader: ...    # [16, 80, 3000]
+
+    n_mels: 80, of large-v3 128. crop: which part of a longer sound, as of audio().
+    """
+    return Compose([audio(16000, seconds, crop=crop),
+                    MelSpectrogram(400, hop_length=160, n_mels=n_mels, norm="slaney", mel_scale="slaney", log="whisper")])
 
 
 # ---- videos ----

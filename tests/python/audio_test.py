@@ -27,6 +27,7 @@ except OSError as missing:
     sys.exit(77)
 
 import oneaccess as oa
+from oneaccess import _core
 from support import DaemonCase
 
 WAV, FLAC, OGG, MPEG = 0x010000, 0x170000, 0x200000, 0x230000
@@ -110,6 +111,22 @@ def sound(seed, seconds, rate, channels):
     random, at = np.random.default_rng(seed), np.arange(int(seconds * rate)) / rate
     tones = sum(0.2 * np.sin(2 * np.pi * random.uniform(80, 3000) * at + random.uniform(0, 6)) for _ in range(3))
     return np.stack([tones * random.uniform(0.5, 1) + 0.05 * random.standard_normal(len(at)) for _ in range(channels)], 1)
+
+
+def spectrogram(wave, n_fft=400, hop_length=None, n_mels=128, norm=None, mel_scale="htk", log=None):
+    """[n_mels, frames] in double, before the logarithm: as the formulas have it."""
+    hop, slaney = hop_length or n_fft // 2, mel_scale == "slaney"
+    wave = np.pad(np.asarray(wave, float), n_fft // 2, mode="reflect")
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n_fft) / n_fft)
+    power = np.abs(np.fft.rfft([wave[at:at + n_fft] * window for at in range(0, len(wave) - n_fft + 1, hop)])) ** 2
+    if slaney:
+        top = 15 + np.log(RATE / 2 / 1000) * 27 / np.log(6.4)
+        points = [at * 200 / 3 if at < 15 else 1000 * np.exp((at - 15) * np.log(6.4) / 27) for at in np.linspace(0, top, n_mels + 2)]
+    else:
+        points = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + RATE / 2 / 700), n_mels + 2) / 2595) - 1)
+    at, left, middle, right = np.linspace(0, RATE / 2, n_fft // 2 + 1), *(np.array(points)[i:n_mels + i, None] for i in range(3))
+    bands = np.maximum(0, np.minimum((at - left) / (middle - left), (right - at) / (right - middle))) * (2 / (right - left) if norm else 1)
+    return bands @ power.T
 
 
 class AudioTest(DaemonCase):
@@ -242,6 +259,91 @@ class AudioTest(DaemonCase):
         with self.loader(self.speech, oa.Compose([self.eval, oa.transforms.OneHot(4)])) as loader:
             batch = next(iter(loader))
             np.testing.assert_array_equal(np.asarray(batch[1]).argmax(1), [self.labels[number] for number in batch.ids])
+
+    def test_spectrograms(self):
+        """Of two jobs beside one with waveforms: what NumPy makes of each waveform in double; the length in its frames."""
+        t, plain, slaney = oa.transforms, {"n_mels": 40, "hop_length": 160}, {"n_fft": 512, "norm": "slaney", "mel_scale": "slaney", "log": "ln"}
+        loaders = [self.loader(self.speech, oa.Compose([self.eval, *ops])) for ops in (
+            [], [t.MelSpectrogram(**plain)], [t.MelSpectrogram(**slaney), t.Normalize(-4.25, 2 * 4.5)])]
+        with loaders[0], loaders[1], loaders[2]:
+            waves, found, logs = map(self.epoch, loaders)
+        for number, (wave, label, length) in waves.items():
+            power = spectrogram(wave, **plain)
+            self.assertEqual(found[number][0].shape, (40, 1 + FRAMES // 160))
+            np.testing.assert_allclose(found[number][0], power, rtol=0, atol=1e-5 * power.max())
+            self.assertEqual(found[number][1:], (label, 1 + length // 160))
+            power = np.exp(logs[number][0].astype(float) * 9 - 4.25)
+            wanted = np.maximum(spectrogram(wave, **slaney), 1e-10)
+            np.testing.assert_allclose(power, wanted, rtol=1e-4, atol=1e-5 * wanted.max())
+            self.assertEqual(logs[number][2], 1 + length // 256)
+
+    def test_whisper(self):
+        with self.loader(self.speech, oa.transforms.whisper(1.0)) as loader, self.loader(self.speech, oa.audio(RATE, 1.0, crop="begin")) as other:
+            found, waves = self.epoch(loader), self.epoch(other)
+        for number, (features, _, length) in found.items():
+            wanted = np.log10(np.maximum(spectrogram(waves[number][0], n_mels=80, hop_length=160, norm="slaney", mel_scale="slaney")[:, :-1], 1e-10))
+            wanted = (np.maximum(wanted, wanted.max() - 8) + 4) / 4
+            self.assertEqual(features.shape, (80, 100))
+            np.testing.assert_allclose(features, wanted, rtol=0, atol=1e-3)
+            self.assertEqual(length, min(100, 1 + waves[number][2] // 160))
+
+    def test_like_torchaudio(self):
+        """And transformers: its extractor's features of the same waveforms."""
+        try:
+            import torch
+            import torchaudio
+            from transformers import WhisperFeatureExtractor
+        except (ImportError, OSError) as missing:
+            print(f"audio_test: torchaudio and transformers: not tested: {missing}")
+            return
+        t, waves = oa.transforms, {}
+        with self.loader(self.speech, oa.audio(RATE, 1.0, crop="begin")) as loader:
+            waves = {number: found[0] for number, found in self.epoch(loader).items()}
+        for parameters in ({}, {"n_fft": 512, "win_length": 400, "hop_length": 160, "f_min": 60.0, "f_max": 7600.0, "n_mels": 64, "power": 1.0},
+                           {"norm": "slaney", "mel_scale": "slaney", "n_mels": 80}, {"center": False, "norm": "slaney", "n_mels": 40}):
+            theirs = torchaudio.transforms.MelSpectrogram(RATE, **parameters)
+            with self.subTest(**parameters), self.loader(self.speech, oa.Compose([oa.audio(RATE, 1.0, crop="begin"),
+                                                                                 t.MelSpectrogram(**parameters)])) as loader:
+                for number, (found, *_) in self.epoch(loader).items():
+                    wanted = theirs(torch.from_numpy(waves[number])).numpy()
+                    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * wanted.max())
+        extractor = WhisperFeatureExtractor(chunk_length=1)
+        with self.loader(self.speech, t.whisper(1.0)) as loader:
+            for number, (found, *_) in self.epoch(loader).items():
+                wanted = extractor(waves[number], sampling_rate=RATE, return_tensors="np")["input_features"][0]
+                np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-3)
+
+    def test_masks(self):
+        """SpecAugment's: whole frames and bands, others in each epoch, and the same ones again with the seed."""
+        t = oa.transforms
+        pipeline = oa.Compose([self.eval, t.MelSpectrogram(n_mels=32, log="ln"), t.TimeMasking(20, p=0.1, mask_value=77),
+                               t.FrequencyMasking(8, mask_value=77)])
+        drawn = []
+        for seed in (3, 3, 4):
+            with self.loader(self.speech, pipeline, order="seeded", seed=seed, epochs=2) as loader:
+                epochs = [{}, {}]
+                for batch in itertools.chain(loader, loader):
+                    for number, found in zip(batch.ids, np.asarray(batch[0]) == 77):
+                        times, bands = found.all(0), found.all(1)
+                        np.testing.assert_array_equal(found, times[None] | bands[:, None])
+                        self.assertTrue(times.sum() < 7 and bands.sum() < 8)
+                        epochs[batch.epoch][number] = tuple(np.flatnonzero(times)), tuple(np.flatnonzero(bands))
+            drawn.append(epochs)
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+        self.assertNotEqual(drawn[0][0], drawn[0][1])
+
+    def test_one_decoding(self):
+        """Of jobs that begin with the same audio, whatever they make of it: they are variants of one stream."""
+        t, folder = oa.transforms, self.work / "decoded-once"
+        shutil.copytree(self.speech, folder)
+        with self.loader(folder, oa.Compose([self.train, t.MelSpectrogram(n_mels=40)]), epochs=3) as one:
+            next(iter(one))
+            with self.loader(folder, oa.Compose([self.train, t.MelSpectrogram(n_mels=64, log="db")])) as other, \
+                    self.loader(folder, oa.Compose([oa.audio(8000, 1.0), t.MelSpectrogram(n_mels=40)])) as apart:
+                streams = json.loads(_core.Client(self.socket).status())["streams"]
+                self.assertEqual(sorted(len(stream["variants"]) for stream in streams if stream["dataset"] == str(folder)), [1, 2])
+                self.assertEqual([len(self.epoch(loader)) for loader in (other, apart)], [40, 40])
 
     def test_opus(self):
         """Opus: what libsndfile says of the whole file, from the beginning."""
