@@ -13,6 +13,7 @@ from .errors import ArgumentError, TransformError
 
 _RECORD_DTYPES = {"|u1": 1, "|b1": 1, "<f2": 2, "<f4": 3, "<u8": 11, "<f8": 12}   # all else that accessd takes becomes int64
 _I64 = 4
+_NAMES = {"packed": ("input_ids", "labels", "position_ids", "doc_ids"), "counted": ("input_ids", "labels")}   # of a sample's rows
 
 
 class Rows:
@@ -40,7 +41,7 @@ def _token(number: Any) -> int:
 
 
 def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, pack: bool = False,
-           pad: int | None = None) -> Rows:
+           pad: int | None = None, loss: bool = False) -> Rows:
     """Windows over a file of tokens, for Loader. It takes no pipeline.
 
         loader = oa.Loader(oa.tokens("/data/train.bin", seq_len=2048, dtype="uint16"), batch_size=16)
@@ -58,10 +59,12 @@ def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, p
         and short ones combined so that little is unused. Each token of each document is in one sample, and the same files
         and seq_len give the same samples to every job in every epoch.
     pad: the token that fills a packed sample; default 0.
+    loss: True: of a .bin with a .loss beside it, which tokenize() writes for fine-tuning: ``labels`` are -100, too, where the next
+        token does not count for the loss.
 
-    With pack, ``labels`` is -100 where the next token is not of the same document. ``position_ids`` count from 0 in each
-    document's part, and ``doc_ids`` are the documents' numbers, -1 for padding. varlen() prepares such a batch for
-    attention within documents.
+    tokenize() makes such files of texts. With pack, a document of at most seq_len tokens is never cut, ``labels`` is -100 where
+    the next token is not of the same document, ``position_ids`` count from 0 in each document's part, and
+    ``doc_ids`` are the documents' numbers, -1 for padding. varlen() prepares such a batch for attention within documents.
     """
     if isinstance(seq_len, bool) or not isinstance(seq_len, int) or seq_len < 1:
         raise ArgumentError(f"seq_len={seq_len!r}: how many tokens a sample has")
@@ -70,6 +73,8 @@ def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, p
         raise ArgumentError(f"pad={pad!r} fills packed sequences: give pack=True, or leave pad out")
     if pack:
         options.update(pack=1, pad=_token(0 if pad is None else pad))
+    if loss:
+        options.update(loss=1)
     return Rows(path, options)
 
 
@@ -110,6 +115,8 @@ def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | 
         return None
     if "seq_len" in options and "pack" in options:
         return {"kind": "packed", "names": ["tokens"], "fields": [[_I64, 4, sizes["seq_len"]]]}
+    if "seq_len" in options and "loss" in options:
+        return {"kind": "counted", "names": ["tokens"], "fields": [[_I64, 2, sizes["seq_len"]]]}
     if "seq_len" in options:
         return {"kind": "tokens", "names": ["tokens"], "fields": [[_I64, sizes["seq_len"] + 1]]}
     if "record" in options:
@@ -145,11 +152,11 @@ def refuse_pipeline(pipeline: object, path: str) -> None:
 
 def shaped(arrays: list, layout: dict[str, Any], as_: str | None) -> dict[str, Any] | None:
     """The views of a batch of tokens; None: there are none of its arrays."""
-    if layout["kind"] not in ("tokens", "packed"):
+    if layout["kind"] not in (*_NAMES, "tokens"):
         return None
     whole = arrays[0]
     if as_ == "dlpack":                   # cannot be cut here
         return {"tokens": whole}
-    if layout["kind"] == "packed":
-        return {name: whole[:, row] for row, name in enumerate(("input_ids", "labels", "position_ids", "doc_ids"))}
+    if layout["kind"] in _NAMES:
+        return {name: whole[:, row] for row, name in enumerate(_NAMES[layout["kind"]])}
     return {"input_ids": whole[:, :-1], "labels": whole[:, 1:]}

@@ -5,8 +5,9 @@
  * PACKING_GROUP neighbours is packed by itself; of each only the number of its first sequence is kept, and the rest
  * is computed again when one of its sequences is read, of which PACKED_KEEPS are remembered.
  *
- * A sample is four rows of numbers: the tokens; the next token of the same document, IGNORED where there is none; the place in
- * the part of the document; the document's number. What no document fills has the padding, IGNORED, 0 and NO_DOCUMENT.
+ * A sample is four rows of numbers: the tokens; the next token of the same document, LOSS_IGNORED where there is none or it does
+ * not count (source_loss.c); the place in the part of the document; the document's number. What no document fills has the
+ * padding, LOSS_IGNORED, 0 and NO_DOCUMENT.
  *
  * The .idx is a stranger's: that its documents lie one behind the other and fill the .bin is checked when it is opened,
  * group by group, and of each group again when it is read. The lock covers the groups that are remembered; a thread that
@@ -23,7 +24,6 @@
 #include <sys/stat.h>
 
 #define PACKED_KEEPS 64
-#define IGNORED INT64_C(-100)
 #define NO_DOCUMENT INT64_C(-1)
 
 struct group { /* packed, and where it is */
@@ -290,7 +290,7 @@ static void put_part(const struct packed *packed, const struct group *group,
 		put(row->places, at + i, i);
 		put(row->documents, at + i, (int64_t)number);
 	}
-	put(last, 0, IGNORED);
+	put(last, 0, LOSS_IGNORED);
 	if (has_more(group, part))
 		number_widen(packed->megatron.number, raw + (uint64_t)part->tokens * bytes, 1,
 			     last);
@@ -336,8 +336,33 @@ static int fetch_parts(const struct packed *packed, const struct reader_dataset 
 	return r;
 }
 
-static int put_sequence(const struct packed *packed, const struct reader_dataset *dataset,
-			const struct group *group, uint64_t sequence, uint8_t *ret)
+/* Of labels those of tokens that do not count. */
+static int mark_parts(const struct packed *packed, const struct loss *loss,
+		      const struct reader_dataset *dataset, const struct group *group,
+		      const struct packing_part *part, unsigned n, uint8_t *labels)
+{
+	const unsigned bytes = number_bytes(packed->megatron.number);
+	_cleanup_free_ uint8_t *counts = malloc((uint64_t)packed->length + n);
+	_cleanup_free_ struct source_piece *piece = calloc(n + 1, sizeof(*piece));
+	uint8_t *to = counts;
+	int r;
+
+	if (!counts || !piece)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; to += piece[i++].bytes) {
+		piece[i] = piece_of(packed, group, &part[i], to);
+		piece[i].bytes /= bytes;
+		piece[i].at /= bytes;
+	}
+	r = source_loss_fetch(loss, dataset, piece, n);
+	for (unsigned i = 0; i < n && !r; labels += 8 * (uint64_t)part[i++].tokens)
+		source_loss_mark(piece[i].to, piece[i].bytes - 1, labels);
+	return r;
+}
+
+static int put_sequence(const struct packed *packed, const struct loss *loss,
+			const struct reader_dataset *dataset, const struct group *group,
+			uint64_t sequence, uint8_t *ret)
 {
 	const uint64_t bytes = 8 * (uint64_t)packed->length;
 	const struct row4 row = {ret, ret + bytes, ret + 2 * bytes, ret + 3 * bytes};
@@ -351,17 +376,19 @@ static int put_sequence(const struct packed *packed, const struct reader_dataset
 	n = packing_parts(&group->packing, sequence, part);
 	r = dataset->bucket ? fetch_parts(packed, dataset, group, part, n, &row, &at)
 			    : put_parts(packed, dataset->root_fd, group, part, n, &row, &at);
+	if (!r && loss)
+		r = mark_parts(packed, loss, dataset, group, part, n, row.labels);
 	for (; at < packed->length; at++) {
 		put(row.tokens, at, packed->pad);
-		put(row.labels, at, IGNORED);
+		put(row.labels, at, LOSS_IGNORED);
 		put(row.places, at, 0);
 		put(row.documents, at, NO_DOCUMENT);
 	}
 	return r;
 }
 
-int source_packed_read(struct packed *packed, const struct reader_dataset *dataset, uint64_t sample,
-		       uint8_t *ret)
+int source_packed_read(struct packed *packed, const struct loss *loss,
+		       const struct reader_dataset *dataset, uint64_t sample, uint8_t *ret)
 {
 	const uint64_t number = group_of(packed, sample);
 	struct group *group;
@@ -371,7 +398,7 @@ int source_packed_read(struct packed *packed, const struct reader_dataset *datas
 	if (r)
 		return r;
 	r = sample - packed->first[number] < group->packing.sequences
-		? put_sequence(packed, dataset, group, sample - packed->first[number], ret)
+		? put_sequence(packed, loss, dataset, group, sample - packed->first[number], ret)
 		: -EBADMSG;
 	group_give_back(packed, group, is_own);
 	return r;

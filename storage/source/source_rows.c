@@ -36,6 +36,12 @@ static uint64_t record_bytes(const struct rows *rows)
 
 /* ---- opening ---- */
 
+static void rows_fini(struct rows *rows)
+{
+	source_packed_free(rows->packed);
+	source_loss_free(rows->loss);
+}
+
 static int rows_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 		      struct diag *diag)
 {
@@ -59,7 +65,7 @@ static int rows_probe(struct reader_dataset *dataset, const struct scan_progress
 	if (!r)
 		dataset->source = base_take_ptr(rows);
 	else
-		source_packed_free(rows->packed);
+		rows_fini(rows);
 	return r;
 }
 
@@ -70,15 +76,20 @@ static int rows_index(struct reader_dataset *dataset, unsigned threads,
 	const struct index_record record = {.mtime_ns = rows->mtime_ns,
 					    .size = (uint32_t)record_bytes(rows)};
 	_cleanup_free_ char *options = NULL;
+	char idx[32] = "", counts[32] = "";
 	int r;
 
 	(void)threads;
-	/* where documents lie is the .idx' to say, so its time is part of what the data set is */
-	if (rows->packed && asprintf(&options, "%s,idx=%lld", dataset->options,
-				     (long long)source_packed_stamp(rows->packed)) < 0)
+	/* what the files beside it say is part of what the data set is, so their times are */
+	if (rows->packed)
+		snprintf(idx, sizeof(idx), ",idx=%lld",
+			 (long long)source_packed_stamp(rows->packed));
+	if (rows->loss)
+		snprintf(counts, sizeof(counts), ",counts=%lld",
+			 (long long)source_loss_stamp(rows->loss));
+	if (asprintf(&options, "%s%s%s", dataset->options, idx, counts) < 0)
 		return -ENOMEM;
-	r = numbered_index(rows->n, &record, rows->packed ? options : dataset->options, progress,
-			   ret_fd);
+	r = numbered_index(rows->n, &record, options, progress, ret_fd);
 	if (r < 0)
 		diag_set(diag, "cannot make the index of %llu samples: %s",
 			 (unsigned long long)rows->n, strerror(-r));
@@ -119,7 +130,8 @@ static bool is_same(const struct reader_dataset *dataset, const struct rows *row
 		return false;
 	}
 	if (walk_is_same(&st, rows->file_bytes, rows->mtime_ns) &&
-	    (!rows->packed || source_packed_is_same(rows->packed)))
+	    (!rows->packed || source_packed_is_same(rows->packed)) &&
+	    (!rows->loss || source_loss_is_same(rows->loss)))
 		return true;
 	say_changed(ret);
 	return false;
@@ -143,7 +155,10 @@ static int read_row(const struct reader_dataset *dataset, uint64_t sample, uint8
 	int r;
 
 	if (rows->packed)
-		return source_packed_read(rows->packed, dataset, sample, buffer + RECORD_HEAD);
+		return source_packed_read(rows->packed, rows->loss, dataset, sample,
+					  buffer + RECORD_HEAD);
+	if (rows->loss)
+		return source_loss_read(rows, dataset, sample, buffer + RECORD_HEAD);
 	r = base_read_at(dataset->root_fd, raw, bytes, rows->at + sample * rows->stride);
 	if (!r)
 		widen(rows, buffer);
@@ -177,7 +192,7 @@ static int rows_place(const struct reader_dataset *dataset, uint64_t sample, uin
 	const struct rows *rows = dataset->source;
 	const uint64_t bytes = rows->values * number_bytes(rows->number);
 
-	if (rows->packed)
+	if (rows->packed || rows->loss)
 		return SOURCE_E_NONE;
 	if (sample >= rows->n)
 		return DATASET_E_BAD;
@@ -236,7 +251,7 @@ static void rows_close(struct reader_dataset *dataset)
 	struct rows *rows = dataset->source;
 
 	if (rows)
-		source_packed_free(rows->packed);
+		rows_fini(rows);
 	free(rows);
 }
 
@@ -245,7 +260,7 @@ const struct source_ops source_rows = {
     .is_fleeting = true,
     .unconverted = "has rows of numbers, no pictures: each is read where it lies, and there is "
 		   "nothing to convert",
-    .options = "record\0seq_len\0dtype\0pack\0pad\0",
+    .options = "record\0seq_len\0dtype\0pack\0pad\0loss\0",
     .probe = rows_probe,
     .index = rows_index,
     .read = rows_read,

@@ -10,6 +10,7 @@
  *					token is once an input and once what is to be predicted
  *
  *	seq_len=S,pack=1,pad=T		documents of tokens, packed into sequences of S (source_packed.c), filled up with T
+ *	loss=1				of either, which tokens count is said by a .loss beside it (source_loss.c)
  *
  * The dtype of tokens is known where the file is a .npy or has an .idx of Megatron-LM beside it, which is checked
  * then. Documents that this lists are heeded by pack alone: a window may hold parts of several.
@@ -41,7 +42,7 @@ struct opening {
 	uint8_t *head; /* the file's first bytes */
 	size_t head_bytes;
 	char record[ROWS_OPTION], seq_len[ROWS_OPTION], dtype[ROWS_OPTION];
-	char pack[ROWS_OPTION], pad[ROWS_OPTION];
+	char pack[ROWS_OPTION], pad[ROWS_OPTION], loss[ROWS_OPTION];
 	const struct scan_progress *progress;
 	int idx_fd; /* owned: the .idx beside it; -1: there is none */
 	struct megatron megatron;
@@ -216,6 +217,21 @@ static int open_packed(struct opening *opening, uint64_t length)
 	return rows->n ? 0 : refuse(opening, "its documents have no token");
 }
 
+static int open_loss(struct opening *opening)
+{
+	struct rows *rows = opening->rows;
+	struct diag why = {.text = ""};
+	int r;
+
+	if (!opening->loss[0])
+		return 0;
+	if (strcmp(opening->loss, "1") != 0)
+		return refuse(opening, "loss=%s: it is 1, or left out", opening->loss);
+	r = source_loss_open(opening->dataset, rows->file_bytes / number_bytes(rows->number),
+			     &rows->loss, &why);
+	return r == DATASET_E_REFUSED ? refuse(opening, "%s", why.text) : r;
+}
+
 static int open_tokens(struct opening *opening)
 {
 	struct rows *rows = opening->rows;
@@ -226,6 +242,9 @@ static int open_tokens(struct opening *opening)
 		return r;
 	if (!number_option(opening->seq_len, &length) || length == ROWS_MOST_VALUES)
 		return refuse(opening, "seq_len=%s is no length of a window", opening->seq_len);
+	r = open_loss(opening);
+	if (r)
+		return r;
 	if (opening->pack[0])
 		return open_packed(opening, length);
 	bytes = number_bytes(rows->number);
@@ -245,6 +264,12 @@ static int open_tokens(struct opening *opening)
 	rows->values = length + 1;
 	rows->ndim = 1;
 	rows->shape[0] = length + 1;
+	if (rows->loss) {
+		rows->values = LOSS_ROWS * length;
+		rows->ndim = 2;
+		rows->shape[0] = LOSS_ROWS;
+		rows->shape[1] = length;
+	}
 	return 0;
 }
 
@@ -292,6 +317,8 @@ static int open_by_options(struct opening *opening)
 		return open_records(opening);
 	if (!opening->seq_len[0] && opening->pack[0])
 		return refuse(opening, "pack is of tokens: give seq_len, the length of a sequence");
+	if (!opening->seq_len[0] && opening->loss[0])
+		return refuse(opening, "loss is of tokens: give seq_len, the length of a sequence");
 	if (opening->seq_len[0])
 		return open_tokens(opening);
 	if (length > 4 && strcmp(path + length - 4, ".bin") == 0)
@@ -310,7 +337,8 @@ static bool take_options(struct opening *opening)
 	       scan_option(options, "seq_len", opening->seq_len, ROWS_OPTION) &&
 	       scan_option(options, "dtype", opening->dtype, ROWS_OPTION) &&
 	       scan_option(options, "pack", opening->pack, ROWS_OPTION) &&
-	       scan_option(options, "pad", opening->pad, ROWS_OPTION);
+	       scan_option(options, "pad", opening->pad, ROWS_OPTION) &&
+	       scan_option(options, "loss", opening->loss, ROWS_OPTION);
 }
 
 int source_rows_open(const struct reader_dataset *dataset, const struct scan_progress *progress,

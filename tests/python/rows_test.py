@@ -224,6 +224,92 @@ class Tokens(RowsCase):
                     next(batches)
                     batches = iter(loader)
 
+    def counted(self, name, sizes, dtype="u2", code=8):
+        """Documents, of whose tokens some count."""
+        tokens = numpy.concatenate([(numpy.arange(size) * 31 + number * 7) % 60000 for number, size in enumerate(sizes)])
+        counts = numpy.random.default_rng(8).integers(0, 3, len(tokens)).astype("u1")       # all but 0 mean yes
+        path = self.megatron(name, dtype, code, sizes, tokens)
+        counts.tofile(path.with_suffix(".loss"))
+        return path, tokens.astype("i8"), counts > 0
+
+    def test_windows_of_tokens_that_count(self):
+        for dtype, code in (("u2", 8), ("i4", 4), ("i8", 5)):
+            path, tokens, counts = self.counted(f"counted-{dtype}", [700, 1, 2000], dtype, code)
+            for length in (33, 1):
+                batches = read(oa.tokens(path, length, loss=True), self.socket)
+                self.assertEqual(tuple(batches[0]), ("input_ids", "labels"))
+                count = (len(tokens) - 1) // length * length
+                numpy.testing.assert_array_equal(column(batches, "input_ids").ravel(), tokens[:count])
+                numpy.testing.assert_array_equal(column(batches, "labels").ravel(), numpy.where(counts, tokens, -100)[1:count + 1])
+            self.check(oa.tokens(path, 33), tokens, 33)         # as if there were none
+
+    def test_plain_tokens_that_count(self):
+        path = self.work / "plain.bin"
+        numpy.arange(100, dtype="u4").tofile(path)
+        (self.work / "plain.loss").write_bytes(bytes(number % 2 for number in range(100)))
+        batches = read(oa.tokens(path, 9, "uint32", loss=True), self.socket)
+        numpy.testing.assert_array_equal(column(batches, "labels").ravel(), [number if number % 2 else -100 for number in range(1, 100)])
+
+    def test_packed_tokens_that_count(self):
+        for dtype, code, length in (("u2", 8, 64), ("i4", 4, 7)):
+            sizes = [int(size) for size in numpy.random.default_rng(9).integers(0, 3 * length, 300)]
+            path, tokens, counts = self.counted(f"packed-{dtype}", sizes, dtype, code)
+            all_, some = ({name: column(batches, name) for name in batches[0]}
+                          for batches in (read(oa.tokens(path, length, pack=True, loss=loss), self.socket) for loss in (False, True)))
+            for name in ("input_ids", "position_ids", "doc_ids"):
+                numpy.testing.assert_array_equal(some[name], all_[name])
+            starts = numpy.cumsum([0, *sizes])
+            seen = 0
+            for ids, labels, wanted, numbers in zip(*(found.ravel() for found in (all_["input_ids"], some["labels"], all_["labels"], all_["doc_ids"]))):
+                if numbers < 0 or wanted == -100:
+                    self.assertEqual(labels, -100)
+                    continue
+                place = starts[numbers] + int(numpy.flatnonzero(tokens[starts[numbers]:starts[numbers + 1]] == ids)[0])
+                self.assertEqual(labels, wanted if counts[place + 1] else -100)
+                seen += labels != -100
+            inside = numpy.delete(counts, starts[:-1][numpy.array(sizes) > 0])          # all but each document's first
+            self.assertEqual(seen, int(inside.sum()))
+
+    def test_tokens_that_count_go_on(self):
+        """Exactly once, over a saved state and two ranks; and a .loss that is written anew is another data set."""
+        path, _, _ = self.counted("resumed", [5] * 400)
+        whole = column(read(oa.tokens(path, 10, pack=True, loss=True), self.socket), "labels")
+        with oa.Loader(oa.tokens(path, 10, pack=True, loss=True), batch_size=7, socket=self.socket, order="carousel", epochs=1, as_="numpy") as loader:
+            batches = iter(loader)
+            parts = [next(batches)["labels"].copy() for _ in range(5)]
+            state = loader.state_dict()
+        with oa.Loader(oa.tokens(path, 10, pack=True, loss=True), batch_size=7, socket=self.socket, order="carousel", epochs=1, as_="numpy") as loader:
+            loader.load_state_dict(state)
+            parts += [batch["labels"].copy() for batch in loader]
+        dealt = [batch["labels"].copy() for rank in range(2)
+                 for batch in read(oa.tokens(path, 10, pack=True, loss=True), self.socket, rank=rank, world_size=2)]
+        for rows in (parts, dealt):
+            self.assertEqual(sorted(map(bytes, numpy.concatenate(rows))), sorted(map(bytes, whole)))
+        with oa.Loader(oa.tokens(path, 10, pack=True, loss=True), batch_size=4, socket=self.socket, as_="numpy") as loader:
+            batches = iter(loader)
+            next(batches)
+            os.utime(path.with_suffix(".loss"), (1, 1))
+            with self.assertRaisesRegex(oa.Error, "changed"):
+                for _ in range(200):
+                    next(batches)
+                    batches = iter(loader)
+
+    def test_loss_refused(self):
+        path, tokens, _ = self.counted("bad", [50, 50])
+        loss = path.with_suffix(".loss")
+        for size in (99, 101, 0):
+            os.truncate(loss, size)
+            self.refused(oa.tokens(path, 9, loss=True), "its .loss is no file of 100 bytes")
+            self.refused(oa.tokens(path, 9, pack=True, loss=True), "its .loss is no file of 100 bytes")
+        loss.unlink()
+        self.refused(oa.tokens(path, 9, loss=True), "there is no .loss beside it")
+        loss.mkdir()
+        self.refused(oa.tokens(path, 9, loss=True), ".loss")
+        self.refused(path, "loss=2: it is 1", source={"seq_len": 9, "loss": 2})
+        self.refused(path, "loss is of tokens", source={"loss": 1})
+        numpy.save(self.work / "array.npy", tokens)
+        self.refused(oa.tokens(self.work / "array.npy", 9, loss=True), "loss is of a .bin")
+
     def test_packed_refused(self):
         sizes, path = [5, 6, 7], self.work / "odd.bin"
         self.megatron("odd", "u2", 8, sizes, numpy.arange(18))

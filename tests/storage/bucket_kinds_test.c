@@ -455,6 +455,20 @@ static void make_tokens(void)
 	write_shard("a.idx", &idx);
 }
 
+/* And which of them count: all but a few. */
+static void make_counted(void)
+{
+	struct shard_bytes loss;
+	uint64_t tokens = 0;
+
+	make_tokens();
+	for (unsigned i = 0; i < DOCUMENTS; i++)
+		tokens += tokens_of(i);
+	shard_bytes_init(&loss, 4 << 20);
+	put_noise(&loss, "loss", tokens);
+	write_shard("a.loss", &loss);
+}
+
 static void make_records(void)
 {
 	struct shard_bytes file;
@@ -600,6 +614,8 @@ static const struct {
     {"records", make_records, "/a.bin?record=64"},
     {"tokens", make_tokens, "/a.bin?seq_len=128"},
     {"tokens, packed", make_tokens, "/a.bin?seq_len=512,pack=1"},
+    {"tokens that count", make_counted, "/a.bin?seq_len=128,loss=1"},
+    {"tokens that count, packed", make_counted, "/a.bin?seq_len=512,pack=1,loss=1"},
     {"converted", make_converted, "/all.oads"},
 };
 
