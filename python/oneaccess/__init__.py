@@ -7,7 +7,7 @@
         ...
 
 Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
-transforms has the pipelines. mix() combines data sets. configure() sets parameters of a private accessd. Errors are in
+tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines. mix() combines data sets. configure() sets parameters of a private accessd. Errors are in
 errors.
 """
 
@@ -36,10 +36,11 @@ from .settings import configure  # noqa: E402
 from .stores import from_hdf5, from_lmdb  # noqa: E402
 from .tables import from_parquet  # noqa: E402
 from .tfrecord import from_tfrecord  # noqa: E402
+from .tokenizing import tokenize  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Ragged", "__version__", "audio", "configure",
            "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "imagenet_eval", "imagenet_train",
-           "mix", "pipeline_for", "tokens", "transforms", "varlen", "video", "views", "wrap"]
+           "mix", "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "wrap"]

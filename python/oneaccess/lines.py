@@ -154,19 +154,24 @@ def _wrapped(rows, random, **more):
 # ---- JSON Lines ----
 
 
+def parsed_json(text: str, name: str) -> dict:
+    """A row that is a JSON object."""
+    try:
+        row = json.loads(text)
+        if "\\ud" in text or "\\uD" in text:          # half a character
+            json.dumps(row, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as why:
+        raise TransformError(f"{name}: no JSON: {why}") from None
+    if not isinstance(row, dict):
+        raise TransformError(f"{name}: no JSON object: {text[:80]}")
+    return row
+
+
 class JSONRows(Lines):
     """Rows that are JSON objects."""
 
     def _parsed(self, text, name):
-        try:
-            row = json.loads(text)
-            if "\\ud" in text or "\\uD" in text:          # half a character
-                json.dumps(row, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as why:
-            raise TransformError(f"{name}: no JSON: {why}") from None
-        if not isinstance(row, dict):
-            raise TransformError(f"{name}: no JSON object: {text[:80]}")
-        return row
+        return parsed_json(text, name)
 
 
 def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,

@@ -91,7 +91,8 @@ def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (S
     if what == "Parquet" and urls.is_url(paths):
         needs("pyarrow.fs", "a Parquet file in an object store")
         return urls.files(paths, suffixes, what)
-    path = urls.local(paths, f"from_{'parquet' if what == 'Parquet' else 'jsonl' if what == 'JSON Lines' else 'csv'}()")
+    who = {"Parquet": "from_parquet", "JSON Lines": "from_jsonl", "text": "tokenize"}.get(what, "from_csv")
+    path = urls.local(paths, f"{who}()")
     if os.path.isdir(path):
         found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True)
                        if file.lower().endswith(suffixes) and os.path.isfile(file))

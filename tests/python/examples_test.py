@@ -105,6 +105,18 @@ class ExamplesTest(DaemonCase):
         self.assertEqual({int(tokens) for tokens, _, _ in said}, {corpus.stat().st_size // 2})
         self.assertLess(float(said[1][2]), float(said[0][2]))
 
+    def test_chats(self):
+        chats = self.work / "chats.jsonl"
+        self.run_words(EXAMPLES / "sft.py", chats, "--epochs", "0")     # which makes the files
+        for suffix in (".bin", ".idx", ".loss"):
+            os.utime(chats.with_suffix(suffix), (1700000000, 1700000000))
+        text = self.run_learning("sft.py", chats, "--seq-len", "64", "--epochs", "2")
+        said = re.findall(r"epoch \d: (\d+) tokens, of which (\d+) count, loss (\S+)", text)
+        self.assertEqual(len(said), 2, text)
+        loss = chats.with_suffix(".loss").read_bytes()
+        self.assertEqual({(int(tokens), int(counted)) for tokens, counted, _ in said}, {(len(loss), sum(loss))})
+        self.assertLess(float(said[1][2]), float(said[0][2]))
+
     def run_learning(self, name, *arguments):
         """What it learns it learns in each run: by a seed the order depends on the files alone, and when they were written. Its data set may
         have a pool."""
