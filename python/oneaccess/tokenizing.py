@@ -53,15 +53,20 @@ class Tokenizer(NamedTuple):
 
 def _named_tokenizer(name):
     """By a name: tiktoken:ENCODING, bytes, a tokenizer.json, a .model of SentencePiece, or a folder or name that transformers knows."""
-    if name == "bytes":
-        return Tokenizer(_bytes, _bytes, 257, 256)
-    if name.startswith("tiktoken:"):
-        return needs("tiktoken", "a tokenizer of tiktoken").get_encoding(name.partition(":")[2])
-    if name.endswith(".json"):
-        return needs("tokenizers", "a tokenizer.json").Tokenizer.from_file(name)
-    if name.endswith(".model"):
-        return needs("sentencepiece", "a .model").SentencePieceProcessor(model_file=name)
-    return needs("transformers", "a tokenizer by its name").AutoTokenizer.from_pretrained(name)
+    try:
+        if name == "bytes":
+            return Tokenizer(_bytes, _bytes, 257, 256)
+        if name.startswith("tiktoken:"):
+            return needs("tiktoken", "a tokenizer of tiktoken").get_encoding(name.partition(":")[2])
+        if name.endswith(".json"):
+            return needs("tokenizers", "a tokenizer.json").Tokenizer.from_file(name)
+        if name.endswith(".model"):
+            return needs("sentencepiece", "a .model").SentencePieceProcessor(model_file=name)
+        return needs("transformers", "a tokenizer by its name").AutoTokenizer.from_pretrained(name)
+    except Error:
+        raise
+    except Exception as why:        # of these libraries
+        raise ArgumentError(f"tokenizer {name!r} cannot be had: {why}") from why
 
 
 def _bytes(texts):

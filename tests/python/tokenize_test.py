@@ -262,6 +262,26 @@ class Written(Case):
         self.assertEqual(run.returncode, -signal.SIGKILL, run.stderr)
         self.assertFalse([name for name in os.listdir(self.work) if not name.startswith(".")])
 
+    def test_told_on_a_terminal(self):
+        program = ("import time, oneaccess as oa\n"
+                   "def texts():\n"
+                   "    for number in range(2500):\n"
+                   "        yield 'text'\n"
+                   "    time.sleep(0.6)\n"        # it is told twice a second
+                   f"oa.tokenize(texts(), 'bytes', {str(self.work / 'out')!r}, processes=1)\n")
+        ours, theirs = os.openpty()
+        run = subprocess.Popen([sys.executable, "-c", program], stderr=theirs)
+        os.close(theirs)
+        told = b""
+        try:
+            while piece := os.read(ours, 1000):
+                told += piece
+        except OSError:     # nobody has the other end
+            pass
+        os.close(ours)
+        self.assertEqual(run.wait(), 0, told)
+        self.assertIn(b"2,500 documents, 12,500 tokens", told)
+
     def test_program(self):
         texts = texts_of(50)
         path = self.jsonl({"body": text} for text in texts)
@@ -276,6 +296,8 @@ class Written(Case):
         ran = run("--tokenizer", "bytes", "--text", "body")
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
         self.assertIn("oneaccess.tokenize: ", ran.stderr)
+        ran = run("--tokenizer", "none.json", "--overwrite")
+        self.assertRegex(ran.stderr, "^oneaccess.tokenize: (tokenizer 'none.json' cannot be had: |.*pip install tokenizers)")
         ran = run("--tokenizer", "bytes", "--text", "body", "--overwrite", "--append", "none")
         self.assertEqual(ran.returncode, 0)
         self.check(self.work / "out.bin", wanted(texts, ()))
