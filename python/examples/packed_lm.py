@@ -11,7 +11,6 @@ Where there is no such file it makes one: sentences, as bytes.
 import argparse
 import pathlib
 import random
-import struct
 
 import torch
 from torch import nn
@@ -21,15 +20,9 @@ import oneaccess as oa
 
 
 def write_corpus(path):
-    """Documents as Megatron-LM's indexed data sets have them: tokens of u2, and where each document begins."""
+    """Documents of words, as bytes."""
     words, draw = "the cat sat on a mat and saw one dog run".split(), random.Random(1)
-    documents = [(" ".join(draw.choices(words, k=draw.randrange(2, 60))) + ".").encode() for _ in range(150)]
-    sizes = [len(document) for document in documents]
-    starts = [2 * sum(sizes[:at]) for at in range(len(sizes))]
-    path.write_bytes(b"".join(struct.pack(f"<{len(document)}H", *document) for document in documents))
-    path.with_suffix(".idx").write_bytes(
-        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, len(sizes), len(sizes) + 1) + struct.pack(f"<{len(sizes)}i", *sizes)
-        + struct.pack(f"<{len(sizes)}q", *starts) + struct.pack(f"<{len(sizes) + 1}q", *range(len(sizes) + 1)))
+    oa.tokenize((" ".join(draw.choices(words, k=draw.randrange(2, 60))) + "." for _ in range(150)), "bytes", path)
 
 
 class Model(nn.Module):
@@ -59,7 +52,7 @@ def main():
 
     torch.manual_seed(1)
     train = oa.Loader(oa.tokens(options.corpus, options.seq_len, pack=True), batch_size=options.batch_size, order="any")
-    model = Model(256, options.seq_len)
+    model = Model(257, options.seq_len)
     optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
     for epoch in range(options.epochs):
         loss_sum = tokens = padding = 0
