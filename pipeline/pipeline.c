@@ -104,7 +104,7 @@ static bool pipeline_has_beside(const struct pipeline *pipeline)
 {
 	const struct op *first = &pipeline->ops.op[0];
 
-	return (first->id == OP_DECODE || first->id == OP_VIDEO) &&
+	return first->id != OP_RECORD && op_intake(first->id) &&
 	       !op_is_null(first, op_intake(first->id)->fields);
 }
 
@@ -112,8 +112,9 @@ static bool pipeline_has_beside(const struct pipeline *pipeline)
  * smaller decode. */
 static int pipeline_list_cuts(struct pipeline *pipeline)
 {
-	static const struct shape none; /* of a clip the file is kept, and no picture */
-	int r = cut_list_make(&pipeline->ops, pipeline->shape.frames ? &none : &pipeline->shape,
+	static const struct shape none; /* of a clip, of numbers the file is kept, and no picture */
+	const bool is_picture = !pipeline->shape.frames && !pipeline->shape.bands;
+	int r = cut_list_make(&pipeline->ops, is_picture ? &pipeline->shape : &none,
 			      pipeline->engine->pixels, &pipeline->cuts);
 
 	if (r == 0 && pipeline->n_views > 0) {
@@ -268,6 +269,19 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	return pipeline_set_following(pipeline, diag);
 }
 
+/* Of a list whose first op is bands. */
+static int pipeline_check_bands(const struct op_list *ops, const struct shape *shape,
+				struct diag *diag)
+{
+	unsigned at;
+	const char *wrong = shape->bands ? bands_check(ops, shape, &at) : NULL;
+
+	if (!wrong)
+		return 0;
+	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s", at + 1,
+			 op_name(ops->op[at].id), wrong);
+}
+
 /* ---- views ---- */
 
 static const char *pipeline_check_view(const struct pipeline *pipeline, const char *name)
@@ -292,13 +306,16 @@ static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *wh
 		return -ENOMEM;
 	pipeline->view[pipeline->n_views++] = view;
 	views_take(whole, one, &view->ops);
-	if (!wrong && shape_infer(&view->ops, &view->shape, &why) != 0)
+	if (!wrong && (shape_infer(&view->ops, &view->shape, &why) != 0 ||
+		       pipeline_check_bands(&view->ops, &view->shape, &why) != 0))
 		wrong = why.text;
 	if (wrong)
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: view \"%s\": %s", one->name,
 				 wrong);
 	view->shape.draws = pipeline->n_views * PIPELINE_MAX_OPS;
 	pipeline_add_image(pipeline, one->name, &view->shape);
+	if (view->shape.bands)
+		return bands_program_new(&view->ops, &view->shape, &view->numbers);
 	return pipeline->engine->compile(&view->ops, &view->shape, &view->program);
 }
 
@@ -319,13 +336,20 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 	return r;
 }
 
-static int pipeline_set_video(struct pipeline *pipeline, struct diag *diag)
+/* What stands in decode's place. */
+static int pipeline_set_first(struct pipeline *pipeline, struct diag *diag)
 {
-	const char *wrong = video_init(&pipeline->ops.op[0], &pipeline->video);
+	const struct op *first = &pipeline->ops.op[0];
+	const char *wrong = NULL;
 
+	if (first->id == OP_VIDEO)
+		wrong = video_init(first, &pipeline->video);
+	else if (first->id == OP_BANDS)
+		wrong = bands_init(&pipeline->ops, &pipeline->bands);
 	if (!wrong)
 		return 0;
-	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (video): %s", wrong);
+	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (%s): %s", op_name(first->id),
+			 wrong);
 }
 
 /* Or clips of them. */
@@ -339,9 +363,9 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 		return r;
 	if (views.n > 0)
 		views_first(whole, &views, &pipeline->ops);
-	if (pipeline->ops.op[0].id == OP_VIDEO)
-		r = pipeline_set_video(pipeline, diag);
+	r = pipeline_set_first(pipeline, diag);
 	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
+	r = r ? r : pipeline_check_bands(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
 	if (r == 0 && pipeline->shape.by_record && !pipeline->shape.by_members &&
 	    pipeline->tail.label_filter.by_label)
@@ -353,6 +377,8 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 	r = r ? r : pipeline_write(pipeline, whole, diag);
 	if (r != 0)
 		return r;
+	if (pipeline->shape.bands)
+		return bands_program_new(&pipeline->ops, &pipeline->shape, &pipeline->numbers);
 	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
 }
 
@@ -386,9 +412,11 @@ void pipeline_free(struct pipeline *pipeline)
 		return;
 	if (pipeline->program)
 		pipeline->engine->program_free(pipeline->program);
+	bands_program_free(pipeline->numbers);
 	for (unsigned i = 0; i < pipeline->n_views; i++) {
 		if (pipeline->view[i]->program)
 			pipeline->engine->program_free(pipeline->view[i]->program);
+		bands_program_free(pipeline->view[i]->numbers);
 		free(pipeline->view[i]);
 	}
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)

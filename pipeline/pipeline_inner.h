@@ -3,6 +3,7 @@
 
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
+#include "pipeline/bands/bands.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
@@ -20,6 +21,7 @@ struct pipeline_view { /* another picture of the sample */
 	struct op_list ops;
 	struct shape shape;
 	struct engine_program *program; /* owned */
+	struct bands_program *numbers;  /* owned; in its place, of bands */
 };
 
 struct pipeline {
@@ -35,6 +37,7 @@ struct pipeline {
 	struct sound sound;
 	struct mel mel;     /* of it */
 	struct video video; /* where the shape has frames */
+	struct bands bands; /* where it has bands */
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */
@@ -43,6 +46,7 @@ struct pipeline {
 	struct pipeline_view *view[VIEWS_MOST]; /* owned */
 	const struct engine *engine;
 	struct engine_program *program; /* owned */
+	struct bands_program *numbers;  /* owned; in its place, of bands */
 };
 
 struct pipeline_run {
@@ -59,6 +63,7 @@ struct pipeline_run {
 	struct pipeline_sounds *sounds; /* owned; NULL: there are none */
 	struct sound_watch watch;       /* of sounds */
 	struct video_frames *frames;    /* owned; NULL: there are no videos */
+	struct bands_room *numbers;     /* owned; NULL: there are no bands */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is

@@ -32,6 +32,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	unpacked_fini(&run->unpacked);
 	pipeline_sounds_free(run->sounds);
 	video_frames_free(run->frames);
+	bands_room_free(run->numbers);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -41,11 +42,12 @@ static void pipeline_run_freep(struct pipeline_run **run)
 	pipeline_run_free(*run);
 }
 
-/* Of videos one clip serves all, and of sounds one waveform. */
+/* Of videos one clip serves all, of sounds one waveform, and of numbers what is taken of them. */
 static bool pipeline_run_is_alike_part(const struct pipeline *a, const struct pipeline *b)
 {
-	return a->shape.frames == b->shape.frames &&
-	       ((!a->shape.frames && !a->is_sound) || op_alike(&a->ops, &b->ops, 1) == 1);
+	return a->shape.frames == b->shape.frames && a->shape.bands == b->shape.bands &&
+	       ((!a->shape.frames && !a->shape.bands && !a->is_sound) ||
+		op_alike(&a->ops, &b->ops, 1) == 1);
 }
 
 /* One decode serves all: is it theirs? *ret: one of them, or NULL. */
@@ -94,6 +96,18 @@ static bool pipeline_has_masks(const struct pipeline *pipeline)
 	return false;
 }
 
+static int pipeline_run_add_masks(struct pipeline_run *run, const struct pipeline *pipeline)
+{
+	return pipeline_has_masks(pipeline) && !run->masks ? steps_scratch_new(&run->masks) : 0;
+}
+
+static int pipeline_run_add_numbers(struct pipeline_run *run, const struct pipeline *pipeline)
+{
+	int r = pipeline_run_add_masks(run, pipeline);
+
+	return r == 0 && !run->numbers ? bands_room_new(&run->numbers) : r;
+}
+
 static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct pipeline *pipeline)
 {
 	int r;
@@ -106,9 +120,11 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	if (pipeline->shape.frames && !run->frames &&
 	    video_frames_new(&pipeline->video, &run->frames) != 0)
 		return -ENOMEM;
+	if (pipeline->shape.bands)
+		return pipeline_run_add_numbers(run, pipeline);
 	run->part[v].program = pipeline->program;
 	run->frame_bytes[v] = pipeline->fields[0].bytes / BASE_MAX(pipeline->shape.frames, 1u);
-	if (pipeline_has_masks(pipeline) && !run->masks && steps_scratch_new(&run->masks) != 0)
+	if (pipeline_run_add_masks(run, pipeline) != 0)
 		return -ENOMEM;
 	r = engine_fused.scratch_new(pipeline->program, &run->part[v].scratch);
 	for (unsigned i = 0; r == 0 && i < pipeline->n_views; i++) {
@@ -244,6 +260,18 @@ int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct 
 	return 0;
 }
 
+/* The size of what the sample has to be seen, in its file. */
+static int pipeline_run_size(struct pipeline_run *run, const struct pipeline_input *input,
+			     uint32_t *ret_height, uint32_t *ret_width,
+			     struct pipeline_error *ret_error)
+{
+	if (!run->numbers)
+		return decode_open(run->decode, input->data, input->size, ret_height, ret_width,
+				   ret_error);
+	bands_size(run->numbers, ret_height, ret_width);
+	return 0;
+}
+
 /* Is the picture of a size that the pipeline wants? One whose head cannot be read is the engine's to
  * refuse. */
 static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *pipeline,
@@ -257,9 +285,8 @@ static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *p
 	*ret_width = input->kept.source_width;
 	if (run->frames)
 		video_frames_size(run->frames, ret_height, ret_width);
-	is_open =
-	    run->frames || input->kept.ops > 0 ||
-	    decode_open(run->decode, input->data, input->size, ret_height, ret_width, &error) == 0;
+	is_open = run->frames || input->kept.ops > 0 ||
+		  pipeline_run_size(run, input, ret_height, ret_width, &error) == 0;
 	decode_close(run->decode);
 	return !is_open ||
 	       label_filter_has_size(&pipeline->tail.label_filter, *ret_height, *ret_width);
@@ -303,7 +330,7 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 				 packed, &follow.n, ret_error);
 	if (r != 0)
 		return r;
-	if (decode_open(run->decode, input->data, input->size, &height, &width, &error) == 0) {
+	if (pipeline_run_size(run, input, &height, &width, &error) == 0) {
 		follow.height = height;
 		follow.width = width;
 		draw_init(&draw, key);
@@ -362,6 +389,26 @@ static int pipeline_run_record(const struct pipeline_run *run, const struct pipe
 	return packed_write(&input->record, 0, pipeline->fields, &pipeline->packed, out, ret_error);
 }
 
+/* The open numbers through all of the pipelines, and their views. */
+static int pipeline_run_numbers(struct pipeline_run *run, uint32_t variants,
+				const struct pipeline_key *key, const struct pipeline_out out[],
+				struct pipeline_error *ret_error)
+{
+	int r = 0;
+
+	for (unsigned v = 0; r == 0 && v < run->n; v++) {
+		const struct pipeline *pipeline = run->pipeline[v];
+
+		if (!(variants >> v & 1) || !pipeline)
+			continue;
+		r = bands_run(run->numbers, pipeline->numbers, key, out[v].field[0], ret_error);
+		for (unsigned i = 0; r == 0 && i < pipeline->n_views; i++)
+			r = bands_run(run->numbers, pipeline->view[i]->numbers, key,
+				      out[v].field[pipeline->first_view + i], ret_error);
+	}
+	return r;
+}
+
 /* Where pictures of that pipeline go; whose they are. */
 static uint32_t pipeline_run_parts(struct pipeline_run *run, unsigned v,
 				   const struct pipeline_out *out)
@@ -409,6 +456,18 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 	return sounds ? pipeline_run_sounds(run, sounds, input, key, out, ret_error) : 0;
 }
 
+/* The first op is the same for all of the run's pipelines. */
+static int pipeline_run_open_numbers(struct pipeline_run *run, const struct pipeline_input *input,
+				     struct pipeline_error *ret_error)
+{
+	const struct pipeline *first = NULL;
+
+	for (unsigned v = 0; v < run->n && !first; v++)
+		first = run->pipeline[v];
+	return bands_open(run->numbers, &first->bands, run->decode, input->data, input->size,
+			  ret_error);
+}
+
 int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
 			uint32_t label, const struct pipeline_key *key,
 			const struct pipeline_out out[], struct pipeline_error *ret_error)
@@ -419,13 +478,19 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 
 	if (r == 0 && run->frames)
 		r = video_frames_open(run->frames, input.data, input.size, key, ret_error);
+	if (r == 0 && run->numbers)
+		r = pipeline_run_open_numbers(run, &input, ret_error);
 	r = r ? r : pipeline_run_first(run, variants, &input, key, out, &who, ret_error);
 	if (r == 0 && who != 0 && run->frames)
 		r = pipeline_run_clip(run, who, key, ret_error);
+	else if (r == 0 && who != 0 && run->numbers)
+		r = pipeline_run_numbers(run, variants, key, out, ret_error);
 	else if (r == 0 && who != 0)
 		r = drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size,
 				 key, ret_error);
 	if (run->frames)
 		video_frames_close(run->frames);
+	if (run->numbers)
+		bands_close(run->numbers);
 	return r;
 }

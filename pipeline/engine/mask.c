@@ -74,11 +74,20 @@ static int mask_compare(const void *a, const void *b)
 	return (one->color > other->color) - (one->color < other->color);
 }
 
+static bool mask_has_colors(const struct op_list *ops)
+{
+	const struct op_intake *intake = op_intake(ops->op[0].id);
+
+	return intake && intake->colors != OP_INTAKE_NONE &&
+	       !op_is_null(&ops->op[0], intake->colors);
+}
+
 /* Of the lists, how many; to, if that is not NULL. */
 static size_t mask_list_colors(const struct op_list *ops, struct mask_color *to)
 {
-	const int32_t *item = op_items(ops, &ops->op[0], OP_DECODE_COLORS);
-	const int32_t *end = item + ops->op[0].value[OP_DECODE_COLORS].count;
+	const unsigned param = op_intake(ops->op[0].id)->colors;
+	const int32_t *item = op_items(ops, &ops->op[0], param);
+	const int32_t *end = item + ops->op[0].value[param].count;
 	size_t n = 0;
 
 	for (; item < end; item += 1 + *item, n++)
@@ -107,12 +116,14 @@ const char *mask_check_colors(const struct op_list *ops)
 {
 	_cleanup_free_ struct mask_color *color = NULL;
 	const int32_t *item, *end;
+	unsigned param;
 	size_t n;
 
-	if (ops->op[0].id != OP_DECODE || op_is_null(&ops->op[0], OP_DECODE_COLORS))
+	if (!mask_has_colors(ops))
 		return NULL;
-	item = op_items(ops, &ops->op[0], OP_DECODE_COLORS);
-	end = item + ops->op[0].value[OP_DECODE_COLORS].count;
+	param = op_intake(ops->op[0].id)->colors;
+	item = op_items(ops, &ops->op[0], param);
+	end = item + ops->op[0].value[param].count;
 	for (; item < end; item += 1 + *item)
 		if (*item < 3 || *item > 4 || BASE_MAX(item[1], BASE_MAX(item[2], item[3])) > 255)
 			return "a colour is [red, green, blue] or [red, green, blue, label], the "
@@ -185,7 +196,7 @@ int mask_new(const struct op_list *ops, const struct shape *shape, struct pipeli
 	for (unsigned i = 1; i < shape->pixel_ops; i++)
 		mask_op(&mask->ops.op[i], field);
 	*ret = mask;
-	if (op_is_null(&ops->op[0], OP_DECODE_COLORS))
+	if (!mask_has_colors(ops))
 		return 0;
 	mask->color = mask_colors(ops, &mask->n_colors);
 	return mask->color ? 0 : -ENOMEM;

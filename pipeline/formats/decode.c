@@ -45,7 +45,7 @@ static const struct decode_format *const decode_formats[] = {
 #if HAS_GIF
     &decode_gif,
 #endif
-    &decode_bmp,  &decode_pnm, &decode_kept,
+    &decode_bmp,  &decode_pnm, &decode_npy, &decode_kept,
 };
 
 enum decode_way { DECODE_QUICK, DECODE_BY_PLANES, DECODE_BY_ROWS, DECODE_BY_PART };
@@ -467,6 +467,41 @@ int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "mask %u x %u, picture %u x %u",
 				   its_width, its_height, width, height);
 	return decode->format->labels(decode->current, buffer, ret, ret_error);
+}
+
+/* ---- numbers ---- */
+
+int decode_numbers_open(struct decode *decode, const void *data, size_t size,
+			struct decode_numbers_head *ret, struct pipeline_error *ret_error)
+{
+	struct decode_numbers_head head;
+	int r;
+
+	decode_forget(decode);
+	decode->data = data;
+	decode->size = size;
+	r = decode_choose(decode, ret_error);
+	if (r != 0)
+		return r;
+	if (!decode->format->numbers_open)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "%s has 8 bits: take the op decode", decode->format->name);
+	r = decode->format->numbers_open(decode->current, data, size, &head, ret_error);
+	if (r != 0)
+		return r;
+	r = decode_check_size((uint64_t)head.height * head.channels, head.width, ret_error);
+	if (r != 0)
+		return r;
+	if (decode->watch)
+		decode->watch(decode->watch_arg, head.height * head.channels, head.width);
+	*ret = head;
+	return 0;
+}
+
+int decode_numbers(struct decode *decode, const struct decode_numbers *to,
+		   struct pipeline_error *ret_error)
+{
+	return decode->format->numbers(decode->current, to, ret_error);
 }
 
 /* ---- bands ---- */

@@ -8,6 +8,7 @@
  */
 
 #include "pipeline/formats/decode_band.h"
+#include "pipeline/formats/decode_numbers.h"
 #include "pipeline/picture.h"
 #include "pipeline/types.h"
 
@@ -65,6 +66,13 @@ int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct pi
 int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t height,
 		  uint32_t width, struct picture_buffer *buffer, struct picture *ret,
 		  struct pipeline_error *ret_error);
+
+/* The numbers of a picture's file (decode_numbers.h), without EXIF. open is as decode_open, and counts a row of each channel for the
+ * watch; then the channels that `to` says, all of which the file has. 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_numbers_open(struct decode *decode, const void *data, size_t size,
+			struct decode_numbers_head *ret, struct pipeline_error *ret_error);
+int decode_numbers(struct decode *decode, const struct decode_numbers *to,
+		   struct pipeline_error *ret_error);
 
 /* ---- bands: a part from top to bottom, a few rows at a time, for who works on them while they
  * are in the cache ---- */

@@ -25,6 +25,11 @@ struct decode_format {
 	/* Of an open picture that is a mask its numbers, as decode_labels() says; NULL: the format has none. */
 	int (*labels)(void *state, struct picture_buffer *buffer, struct picture *ret,
 		      struct pipeline_error *ret_error);
+	/* Reads the head for `numbers`, as open does for the others; NULL: the format has none but of 8 bits. */
+	int (*numbers_open)(void *state, const uint8_t *data, size_t size,
+			    struct decode_numbers_head *ret, struct pipeline_error *ret_error);
+	int (*numbers)(void *state, const struct decode_numbers *to,
+		       struct pipeline_error *ret_error);
 	/* The pixels of box, bit for bit those of the whole picture, and the same outcome; NULL: cut from that. */
 	int (*part)(void *state, const struct picture_box *box, struct picture_buffer *buffer,
 		    struct picture *ret, struct pipeline_error *ret_error);
@@ -49,6 +54,7 @@ extern const struct decode_format decode_bmp;
 extern const struct decode_format decode_gif;
 extern const struct decode_format decode_jpeg;
 extern const struct decode_format decode_kept;
+extern const struct decode_format decode_npy;
 extern const struct decode_format decode_png;
 extern const struct decode_format decode_pnm;
 extern const struct decode_format decode_tiff;

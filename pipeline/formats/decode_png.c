@@ -23,6 +23,7 @@
 struct decode_png {
 	spng_ctx *spng; /* owned until closed */
 	struct spng_ihdr head;
+	struct picture_buffer raw; /* rows as the file has them, for numbers */
 };
 
 static bool decode_png_probe(const uint8_t *data, size_t size)
@@ -36,6 +37,15 @@ static void decode_png_close(void *state)
 
 	spng_ctx_free(png->spng);
 	png->spng = NULL;
+	picture_buffer_trim(&png->raw);
+}
+
+static void decode_png_fini(void *state)
+{
+	struct decode_png *png = state;
+
+	decode_png_close(png);
+	picture_buffer_fini(&png->raw);
 }
 
 static int decode_png_fail(int why, struct pipeline_error *ret_error)
@@ -182,6 +192,66 @@ static int decode_png_labels(void *state, struct picture_buffer *buffer, struct 
 	return 0;
 }
 
+/* ---- numbers: as the file has them, a palette's indices too ---- */
+
+static unsigned decode_png_samples(const struct spng_ihdr *head)
+{
+	static const unsigned samples[] = {
+	    [SPNG_COLOR_TYPE_GRAYSCALE] = 1,       [SPNG_COLOR_TYPE_TRUECOLOR] = 3,
+	    [SPNG_COLOR_TYPE_INDEXED] = 1,         [SPNG_COLOR_TYPE_GRAYSCALE_ALPHA] = 2,
+	    [SPNG_COLOR_TYPE_TRUECOLOR_ALPHA] = 4,
+	};
+
+	return samples[head->color_type];
+}
+
+static int decode_png_numbers_open(void *state, const uint8_t *data, size_t size,
+				   struct decode_numbers_head *ret,
+				   struct pipeline_error *ret_error)
+{
+	struct decode_png *png = state;
+	int r = decode_png_open(png, data, size, &ret->height, &ret->width, ret_error);
+
+	if (r == 0)
+		ret->channels = decode_png_samples(&png->head);
+	return r;
+}
+
+/* Bits to bytes, from the last one on. */
+static void decode_png_unpack(const struct spng_ihdr *head, uint8_t *row)
+{
+	const unsigned bits = head->bit_depth;
+
+	for (size_t x = head->width; x-- > 0;)
+		row[x] = row[x * bits / 8] >> (8 - bits - x * bits % 8) & ((1u << bits) - 1);
+}
+
+static int decode_png_numbers(void *state, const struct decode_numbers *to,
+			      struct pipeline_error *ret_error)
+{
+	struct decode_png *png = state;
+	const unsigned samples = decode_png_samples(&png->head), bits = png->head.bit_depth;
+	const uint64_t bytes = (uint64_t)png->head.width * samples * (bits == 16 ? 2 : 1);
+	struct picture raw;
+	int r = picture_make(&png->raw, png->head.height, (bytes + 3) / 4, &raw);
+
+	if (r != 0)
+		return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for the numbers");
+	decode_png_clear(&png->head, &raw);
+	r = decode_png_rows(png, SPNG_FMT_PNG, &raw);
+	if (r != 0)
+		return decode_png_fail(r, ret_error);
+	for (uint32_t y = 0; y < raw.height; y++) {
+		if (bits < 8)
+			decode_png_unpack(&png->head, picture_row(&raw, y));
+		decode_numbers_put(to, bits == 16 ? PIPELINE_U16 : PIPELINE_U8,
+				   picture_row(&raw, y), samples, 0, samples, y, 0,
+				   png->head.width);
+	}
+	decode_png_close(png);
+	return 0;
+}
+
 const struct decode_format decode_png = {
     .name = "PNG",
     .state_size = sizeof(struct decode_png),
@@ -189,6 +259,8 @@ const struct decode_format decode_png = {
     .open = decode_png_open,
     .whole = decode_png_whole,
     .labels = decode_png_labels,
+    .numbers_open = decode_png_numbers_open,
+    .numbers = decode_png_numbers,
     .close = decode_png_close,
-    .fini = decode_png_close,
+    .fini = decode_png_fini,
 };

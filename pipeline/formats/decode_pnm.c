@@ -433,6 +433,44 @@ static int decode_pnm_labels(void *state, struct picture_buffer *buffer, struct 
 	return r;
 }
 
+static int decode_pnm_numbers_open(void *state, const uint8_t *data, size_t size,
+				   struct decode_numbers_head *ret,
+				   struct pipeline_error *ret_error)
+{
+	struct decode_pnm *pnm = state;
+	int r = decode_pnm_open(pnm, data, size, &ret->height, &ret->width, ret_error);
+
+	if (r != 0)
+		return r;
+	if (pnm->channels == 0 || pnm->is_plain)
+		return decode_pnm_bad(ret_error, "numbers are of raw PGM or PPM");
+	ret->channels = pnm->channels;
+	return 0;
+}
+
+/* Values as they are, whatever the largest one is said to be. */
+static int decode_pnm_numbers(void *state, const struct decode_numbers *to,
+			      struct pipeline_error *ret_error)
+{
+	struct decode_pnm *pnm = state;
+	const bool is_deep = pnm->most > 255;
+	const uint64_t count = (uint64_t)pnm->width * pnm->channels;
+	const uint8_t *from = pnm->data + pnm->offset;
+	uint16_t *row = picture_bytes(&pnm->rows, count * sizeof(*row));
+
+	if (!row)
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no room for the numbers");
+	if (count * pnm->height * (is_deep ? 2 : 1) > pnm->size - pnm->offset)
+		return decode_fail_truncated(ret_error);
+	for (uint32_t y = 0; y < pnm->height; y++) {
+		for (uint64_t i = 0; i < count; i++, from += is_deep ? 2 : 1)
+			row[i] = is_deep ? (uint16_t)decode_be16(from) : *from;
+		decode_numbers_put(to, PIPELINE_U16, (const uint8_t *)row, pnm->channels, 0,
+				   pnm->channels, y, 0, pnm->width);
+	}
+	return 0;
+}
+
 const struct decode_format decode_pnm = {
     .name = "PNM",
     .state_size = sizeof(struct decode_pnm),
@@ -440,6 +478,8 @@ const struct decode_format decode_pnm = {
     .open = decode_pnm_open,
     .whole = decode_pnm_whole,
     .labels = decode_pnm_labels,
+    .numbers_open = decode_pnm_numbers_open,
+    .numbers = decode_pnm_numbers,
     .rows_start = decode_pnm_rows_start,
     .rows_next = decode_pnm_rows_next,
     .close = decode_pnm_close,

@@ -51,6 +51,11 @@ struct decode_tiff {
 	bool is_planar;
 	uint8_t color[TIFF_COLORS][4];
 	struct picture_buffer upright, row; /* row: or a tile */
+	/* where pixels go while they are read, or numbers */
+	const struct picture *to;
+	const struct decode_numbers *numbers; /* NULL: pixels */
+	enum pipeline_dtype dtype;            /* of numbers */
+	unsigned first, pages;                /* of numbers: the channel of the page's first one */
 };
 
 /* ---- the file ---- */
@@ -338,10 +343,10 @@ static int decode_tiff_check_tiles(struct decode_tiff *tiff, struct pipeline_err
 	return 0;
 }
 
-static int decode_tiff_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
-			    uint32_t *ret_width, struct pipeline_error *ret_error)
+/* Up to what the pixels mean. */
+static int decode_tiff_begin(struct decode_tiff *tiff, const uint8_t *data, size_t size,
+			     struct pipeline_error *ret_error)
 {
-	struct decode_tiff *tiff = state;
 	int r;
 
 	decode_tiff_close(tiff);
@@ -356,7 +361,15 @@ static int decode_tiff_open(void *state, const uint8_t *data, size_t size, uint3
 	    !TIFFGetField(tiff->tiff, TIFFTAG_IMAGEWIDTH, &tiff->width))
 		return decode_tiff_fail(ret_error);
 	r = decode_check_size(tiff->height, tiff->width, ret_error);
-	r = r ? r : decode_tiff_check_compression(tiff, ret_error);
+	return r ? r : decode_tiff_check_compression(tiff, ret_error);
+}
+
+static int decode_tiff_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
+			    uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	struct decode_tiff *tiff = state;
+	int r = decode_tiff_begin(tiff, data, size, ret_error);
+
 	r = r ? r : decode_tiff_understand(tiff, ret_error);
 	r = r ? r : decode_tiff_check_tiles(tiff, ret_error);
 	if (r != 0)
@@ -414,10 +427,19 @@ static void decode_tiff_spread(const struct decode_tiff *tiff, const uint8_t *fr
 	}
 }
 
-/* n pixels of one plane, or of all. */
+/* n pixels of one plane, or of all, to row y and column x. */
 static void decode_tiff_put(const struct decode_tiff *tiff, const uint8_t *from, uint32_t n,
-			    unsigned plane, uint8_t *to)
+			    unsigned plane, uint32_t y, uint32_t x)
 {
+	const unsigned count = tiff->is_planar ? 1 : tiff->samples;
+	uint8_t *to;
+
+	if (tiff->numbers) {
+		decode_numbers_put(tiff->numbers, tiff->dtype, from, count, tiff->first + plane,
+				   count, y, x, n);
+		return;
+	}
+	to = picture_row(tiff->to, y) + (size_t)x * 4;
 	switch (tiff->kind) {
 	case TIFF_TABLE:
 		decode_tiff_look_up(tiff, from, n, to);
@@ -488,7 +510,7 @@ static int decode_tiff_room(struct decode_tiff *tiff, uint64_t width, uint64_t r
 	return 0;
 }
 
-static int decode_tiff_strips(struct decode_tiff *tiff, unsigned plane, const struct picture *to,
+static int decode_tiff_strips(struct decode_tiff *tiff, unsigned plane,
 			      struct pipeline_error *ret_error)
 {
 	const uint64_t size = TIFFScanlineSize64(tiff->tiff);
@@ -500,12 +522,12 @@ static int decode_tiff_strips(struct decode_tiff *tiff, unsigned plane, const st
 	for (uint32_t y = 0; y < tiff->height; y++) {
 		if (TIFFReadScanline(tiff->tiff, row, y, (uint16_t)plane) < 0)
 			return decode_tiff_fail(ret_error);
-		decode_tiff_put(tiff, row, tiff->width, plane, picture_row(to, y));
+		decode_tiff_put(tiff, row, tiff->width, plane, y, 0);
 	}
 	return 0;
 }
 
-static int decode_tiff_tiles(struct decode_tiff *tiff, unsigned plane, const struct picture *to,
+static int decode_tiff_tiles(struct decode_tiff *tiff, unsigned plane,
 			     struct pipeline_error *ret_error)
 {
 	const uint64_t size = TIFFTileSize64(tiff->tiff), stride = TIFFTileRowSize64(tiff->tiff);
@@ -526,12 +548,18 @@ static int decode_tiff_tiles(struct decode_tiff *tiff, unsigned plane, const str
 			if (TIFFReadTile(tiff->tiff, tile, left, top, 0, (uint16_t)plane) < 0)
 				return decode_tiff_fail(ret_error);
 			for (uint32_t y = 0; y < rows; y++)
-				decode_tiff_put(tiff, tile + y * stride, n, plane,
-						picture_row(to, top + y) + (size_t)left * 4);
+				decode_tiff_put(tiff, tile + y * stride, n, plane, top + y, left);
 			left += n;
 		}
 	}
 	return 0;
+}
+
+static int decode_tiff_plane(struct decode_tiff *tiff, unsigned plane,
+			     struct pipeline_error *ret_error)
+{
+	return TIFFIsTiled(tiff->tiff) ? decode_tiff_tiles(tiff, plane, ret_error)
+				       : decode_tiff_strips(tiff, plane, ret_error);
 }
 
 static int decode_tiff_pixels(struct decode_tiff *tiff, const struct picture *to,
@@ -540,9 +568,9 @@ static int decode_tiff_pixels(struct decode_tiff *tiff, const struct picture *to
 	const unsigned planes = tiff->is_planar ? tiff->channels : 1;
 	int r = 0;
 
+	tiff->to = to;
 	for (unsigned plane = 0; r == 0 && plane < planes; plane++)
-		r = TIFFIsTiled(tiff->tiff) ? decode_tiff_tiles(tiff, plane, to, ret_error)
-					    : decode_tiff_strips(tiff, plane, to, ret_error);
+		r = decode_tiff_plane(tiff, plane, ret_error);
 	if (r == 0)
 		decode_tiff_finish(tiff, to);
 	return r;
@@ -566,12 +594,123 @@ static int decode_tiff_whole(void *state, struct picture_buffer *buffer, struct 
 	return r;
 }
 
+/* ---- numbers ---- */
+
+static bool decode_tiff_type(unsigned bits, unsigned format, enum pipeline_dtype *ret)
+{
+	static const struct {
+		unsigned bits, format;
+		enum pipeline_dtype dtype;
+	} types[] = {
+	    {8, SAMPLEFORMAT_UINT, PIPELINE_U8},     {8, SAMPLEFORMAT_INT, PIPELINE_I8},
+	    {16, SAMPLEFORMAT_UINT, PIPELINE_U16},   {16, SAMPLEFORMAT_INT, PIPELINE_I16},
+	    {32, SAMPLEFORMAT_UINT, PIPELINE_U32},   {32, SAMPLEFORMAT_INT, PIPELINE_I32},
+	    {16, SAMPLEFORMAT_IEEEFP, PIPELINE_F16}, {32, SAMPLEFORMAT_IEEEFP, PIPELINE_F32},
+	    {64, SAMPLEFORMAT_IEEEFP, PIPELINE_F64},
+	};
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(types); i++) {
+		if (types[i].bits != bits ||
+		    types[i].format != (format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : format))
+			continue;
+		*ret = types[i].dtype;
+		return true;
+	}
+	return false;
+}
+
+/* What a page's numbers are. YCbCr is of JPEG alone, whose decoder makes RGB of it. */
+static int decode_tiff_numbers_page(struct decode_tiff *tiff, struct pipeline_error *ret_error)
+{
+	uint16_t photo = PHOTOMETRIC_MINISBLACK, format = SAMPLEFORMAT_UINT, planar = 1;
+
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_BITSPERSAMPLE, &tiff->bits);
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SAMPLESPERPIXEL, &tiff->samples);
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SAMPLEFORMAT, &format);
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_PLANARCONFIG, &planar);
+	TIFFGetField(tiff->tiff, TIFFTAG_PHOTOMETRIC, &photo);
+	tiff->is_planar = planar == PLANARCONFIG_SEPARATE && tiff->samples > 1;
+	if (!decode_tiff_type(tiff->bits, format, &tiff->dtype) || tiff->samples < 1 ||
+	    tiff->samples > DECODE_NUMBERS_MOST_HAS ||
+	    (photo == PHOTOMETRIC_YCBCR && !decode_tiff_is_ycc(tiff)))
+		return decode_tiff_refuse_form(tiff, photo, ret_error);
+	if ((uint64_t)tiff->height * tiff->width * tiff->samples > OP_MAX_PIXELS)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "TIFF: %u x %u x %u numbers are too many", tiff->width,
+				   tiff->height, tiff->samples);
+	return decode_tiff_check_tiles(tiff, ret_error);
+}
+
+/* Is the page that was read as the one before it, and no smaller copy or mask of one? */
+static bool decode_tiff_goes_on(const struct decode_tiff *tiff)
+{
+	uint32_t height = 0, width = 0, kind = 0;
+	uint16_t bits = 1, samples = 1, format = SAMPLEFORMAT_UINT;
+	enum pipeline_dtype dtype;
+
+	TIFFGetField(tiff->tiff, TIFFTAG_IMAGELENGTH, &height);
+	TIFFGetField(tiff->tiff, TIFFTAG_IMAGEWIDTH, &width);
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SUBFILETYPE, &kind);
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SAMPLEFORMAT, &format);
+	return (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) == 0 && height == tiff->height &&
+	       width == tiff->width && samples == 1 && decode_tiff_type(bits, format, &dtype) &&
+	       dtype == tiff->dtype;
+}
+
+/* Pages of one channel, all alike, are as many channels: so tifffile writes [channels, height, width], and volumes are. */
+static int decode_tiff_numbers_open(void *state, const uint8_t *data, size_t size,
+				    struct decode_numbers_head *ret,
+				    struct pipeline_error *ret_error)
+{
+	struct decode_tiff *tiff = state;
+	int r = decode_tiff_begin(tiff, data, size, ret_error);
+
+	r = r ? r : decode_tiff_numbers_page(tiff, ret_error);
+	if (r != 0)
+		return r;
+	tiff->pages = 1;
+	while (tiff->samples == 1 && tiff->pages < DECODE_NUMBERS_MOST_HAS &&
+	       TIFFReadDirectory(tiff->tiff) && decode_tiff_goes_on(tiff))
+		tiff->pages++;
+	if (tiff->samples == 1 && !TIFFSetDirectory(tiff->tiff, 0))
+		return decode_tiff_fail(ret_error);
+	*ret = (struct decode_numbers_head){tiff->height, tiff->width, tiff->samples * tiff->pages};
+	return 0;
+}
+
+static int decode_tiff_numbers(void *state, const struct decode_numbers *to,
+			       struct pipeline_error *ret_error)
+{
+	struct decode_tiff *tiff = state;
+	int r = 0;
+
+	tiff->numbers = to;
+	for (tiff->first = 0; r == 0 && tiff->first < tiff->pages; tiff->first++) {
+		if (tiff->first > 0 &&
+		    (!TIFFReadDirectory(tiff->tiff) || !decode_tiff_goes_on(tiff)))
+			r = decode_tiff_fail(ret_error);
+		r = r ? r : decode_tiff_check_compression(tiff, ret_error);
+		r = r ? r : decode_tiff_numbers_page(tiff, ret_error);
+		for (unsigned plane = 0; r == 0 && plane < (tiff->is_planar ? tiff->samples : 1);
+		     plane++)
+			if (decode_numbers_want(to, tiff->first + plane,
+						tiff->is_planar ? 1 : tiff->samples))
+				r = decode_tiff_plane(tiff, plane, ret_error);
+	}
+	tiff->numbers = NULL;
+	return r;
+}
+
 const struct decode_format decode_tiff = {
     .name = "TIFF",
     .state_size = sizeof(struct decode_tiff),
     .probe = decode_tiff_probe,
     .open = decode_tiff_open,
     .whole = decode_tiff_whole,
+    .numbers_open = decode_tiff_numbers_open,
+    .numbers = decode_tiff_numbers,
     .close = decode_tiff_close,
     .fini = decode_tiff_fini,
 };

@@ -69,20 +69,26 @@ unsigned op_params(enum op_id id, const struct op_param **ret)
 
 const struct op_intake *op_intake(enum op_id id)
 {
-	static const struct op_intake decode = {OP_DECODE_SOURCE,  OP_DECODE_FIELDS,
-						OP_DECODE_KINDS,   OP_DECODE_NAMES,
-						OP_DECODE_MEMBERS, OP_DECODE_COLUMNS};
+	static const struct op_intake decode = {
+	    OP_DECODE_SOURCE,  OP_DECODE_FIELDS,  OP_DECODE_KINDS, OP_DECODE_NAMES,
+	    OP_DECODE_MEMBERS, OP_DECODE_COLUMNS, OP_DECODE_COLORS};
 	static const struct op_intake video = {OP_VIDEO_SOURCE, OP_VIDEO_FIELDS,  OP_VIDEO_KINDS,
-					       OP_VIDEO_NAMES,  OP_VIDEO_MEMBERS, OP_VIDEO_COLUMNS};
-	static const struct op_intake record = {OP_INTAKE_NONE,    OP_RECORD_FIELDS,
-						OP_RECORD_KINDS,   OP_RECORD_NAMES,
-						OP_RECORD_MEMBERS, OP_RECORD_COLUMNS};
+					       OP_VIDEO_NAMES,  OP_VIDEO_MEMBERS, OP_VIDEO_COLUMNS,
+					       OP_INTAKE_NONE};
+	static const struct op_intake bands = {OP_BANDS_SOURCE, OP_BANDS_FIELDS,  OP_BANDS_KINDS,
+					       OP_BANDS_NAMES,  OP_BANDS_MEMBERS, OP_BANDS_COLUMNS,
+					       OP_BANDS_COLORS};
+	static const struct op_intake record = {
+	    OP_INTAKE_NONE,    OP_RECORD_FIELDS,  OP_RECORD_KINDS, OP_RECORD_NAMES,
+	    OP_RECORD_MEMBERS, OP_RECORD_COLUMNS, OP_INTAKE_NONE};
 
 	switch (id) {
 	case OP_DECODE:
 		return &decode;
 	case OP_VIDEO:
 		return &video;
+	case OP_BANDS:
+		return &bands;
 	case OP_RECORD:
 		return &record;
 	default:
@@ -113,7 +119,7 @@ static bool op_same_value(const struct op_type *type, const struct op_list *a,
 			  const struct op_value *x, const struct op_list *b,
 			  const struct op_value *y)
 {
-	const bool pooled = op_is_pooled(type);
+	const bool pooled = op_is_pooled(type, x);
 
 	if (x->count != y->count)
 		return false;
@@ -140,6 +146,19 @@ unsigned op_alike(const struct op_list *a, const struct op_list *b, unsigned mos
 				return i;
 	}
 	return most;
+}
+
+double op_channel(const struct op_list *ops, const struct op *op, unsigned param, unsigned channel)
+{
+	const struct op_value *value = &op->value[param];
+	float number;
+
+	if (value->count == 1)
+		return value->number[0];
+	if (value->count == 3)
+		return value->number[channel];
+	memcpy(&number, &ops->pool[(size_t)value->number[0] + channel], sizeof(number));
+	return number;
 }
 
 enum pipeline_dtype op_dtype(const struct op *op)

@@ -10,11 +10,11 @@
 
 #include "pipeline/types.h"
 
-enum op_kind {                   /* of a parameter: what is written, and what stands in op_value */
-	       OP_KIND_SIZE,     /* n or [n] or [h, w]: always two numbers, h and w */
-	       OP_KIND_SIDE,     /* n or [n]: one number, the shorter side; [h, w]: two */
-	       OP_KIND_RANGE,    /* [a, b], 0 < a <= b */
-	       OP_KIND_CHANNELS, /* one finite number or three */
+enum op_kind {                /* of a parameter: what is written, and what stands in op_value */
+	       OP_KIND_SIZE,  /* n or [n] or [h, w]: always two numbers, h and w */
+	       OP_KIND_SIDE,  /* n or [n]: one number, the shorter side; [h, w]: two */
+	       OP_KIND_RANGE, /* [a, b], 0 < a <= b */
+	       OP_KIND_CHANNELS, /* one finite number or three; 2 or 4 to 32, as float32: in the pool (op_channel) */
 	       OP_KIND_SPREAD,   /* the same, above 0 */
 	       OP_KIND_WORD,     /* one of words */
 	       OP_KIND_BOOL,     /* true or false */
@@ -153,7 +153,7 @@ struct op_param {
 
 /* What the first ops that take more than one file a sample in have in common: where their parameters are. */
 struct op_intake {
-	unsigned source, fields, kinds, names, members, columns;
+	unsigned source, fields, kinds, names, members, columns, colors;
 };
 #define OP_INTAKE_NONE OP_MAX_PARAMS /* the op has no such parameter */
 
@@ -169,12 +169,16 @@ const struct op_intake *op_intake(enum op_id id);
 void op_set_gates(struct op_list *ops);
 /* Do the first ops of both mean the same, up to how many, at most `most`? */
 unsigned op_alike(const struct op_list *a, const struct op_list *b, unsigned most);
+/* Of a parameter of one number for all channels, or one for each: the channel's. */
+double op_channel(const struct op_list *ops, const struct op *op, unsigned param, unsigned channel);
 /* The type that a cast is to. */
 enum pipeline_dtype op_dtype(const struct op *op);
 
-/* Are its values in the pool? */
-static inline bool op_is_pooled(const struct op_type *type)
+/* Are its numbers in the pool? */
+static inline bool op_is_pooled(const struct op_type *type, const struct op_value *value)
 {
+	if (type->kind == OP_KIND_CHANNELS || type->kind == OP_KIND_SPREAD)
+		return value->count == 2 || value->count > 3;
 	return type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS ||
 	       type->kind == OP_KIND_NAMES || type->kind == OP_KIND_TEXTS;
 }

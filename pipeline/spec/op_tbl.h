@@ -145,6 +145,33 @@ PARAM(VIDEO, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
 PARAM(VIDEO, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
       "with members of MDS shards: all of their columns, as decode has them; or null")
 
+OP(BANDS, "bands", bands_op,
+   "the file's numbers become float32, a picture of as many channels as there are")
+PARAM(BANDS, CHANNELS, "channels", OP_OR_NULL(OP_TYPE_INTEGER(1, 32)), "null",
+      "how many channels each file has, 1 to 32; or null, with bands")
+PARAM(
+    BANDS, BANDS, "bands", OP_OR_NULL(OP_TYPE_LIST(0, 1023)), "null",
+    "which of the file's channels, counted from 0, 1 to 32 of them in the order of the output; or "
+    "null: all")
+PARAM(BANDS, SCALE, "scale", OP_TYPE_NUMBER(-1e9, 1e9), "1", "what each number is multiplied by")
+PARAM(BANDS, CLAMP, "clamp", OP_OR_NULL(OP_TYPE_PAIR(-1e9, 1e9)), "null",
+      "[least, most] of the numbers then: what is beyond becomes that; or null")
+PARAM(BANDS, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"",
+      "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
+PARAM(BANDS, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
+      "a list for each field of the sample beside image and label, as record has them; or null")
+PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 6))), "null",
+      "of each of fields, as decode has them; or null")
+PARAM(BANDS, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
+      "of each of fields; or null")
+PARAM(BANDS, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "of a sample of shards that were opened with ?members=all: the suffixes of the file "
+      "(\"tif;png\"), its feature or column, then those of fields, as decode has them; or null")
+PARAM(BANDS, COLORS, "colors", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(0, UINT16_MAX))), "null",
+      "of masks in colours, as decode has them; or null")
+PARAM(BANDS, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "with members of MDS shards: all of their columns, as decode has them; or null")
+
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")
 PARAM(RANDOM_RESIZED_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,

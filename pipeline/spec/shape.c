@@ -108,6 +108,24 @@ static int shape_check_finished(struct shape_state *state, unsigned number, cons
 			 op_name(state->ops->op[__builtin_ctz(state->shape.finished)].id));
 }
 
+/* One number for all channels, or one for each. */
+static int shape_check_each(struct shape_state *state, unsigned number, const struct op *op,
+			    unsigned param)
+{
+	const unsigned channels = state->shape.channels, given = op->value[param].count;
+
+	if (given == 1 || given == channels)
+		return 0;
+	if (channels == 1)
+		return shape_bad(state, number, op,
+				 "the picture has one channel; give one number for mean and one "
+				 "for std");
+	return diag_fail(state->diag, PIPELINE_E_BAD,
+			 "pipeline: op %u (%s): there are %u channels, and %u numbers for mean or "
+			 "std; give one for each, or one for all",
+			 number, op_name(op->id), channels, given);
+}
+
 static int shape_finishing_op(struct shape_state *state, unsigned number, const struct op *op)
 {
 	struct shape *shape = &state->shape;
@@ -119,11 +137,10 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 	if (r != 0)
 		return r;
 	if (op->id == OP_NORMALIZE) {
-		if (shape->channels == 1 && (op->value[OP_NORMALIZE_MEAN].count > 1 ||
-					     op->value[OP_NORMALIZE_STD].count > 1))
-			return shape_bad(state, number, op,
-					 "the picture has one channel; give one number for mean "
-					 "and one for std");
+		r = shape_check_each(state, number, op, OP_NORMALIZE_MEAN);
+		r = r ? r : shape_check_each(state, number, op, OP_NORMALIZE_STD);
+		if (r != 0)
+			return r;
 		if (state->seen[OP_CAST])
 			return shape_bad(state, number, op,
 					 "it works in float32; put it before cast");
@@ -141,6 +158,17 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 	return 0;
 }
 
+/* Numbers are float32 from the first op on, and planes. */
+static void shape_of_bands(const struct op *op, struct shape *shape)
+{
+	shape->bands = op_is_null(op, OP_BANDS_BANDS)
+			   ? (unsigned)op_number(op, OP_BANDS_CHANNELS, 0)
+			   : op->value[OP_BANDS_BANDS].count;
+	shape->channels = shape->bands;
+	shape->dtype = PIPELINE_F32;
+	shape->order = OP_CHW;
+}
+
 /* decode, or what takes its place. */
 static void shape_first(struct shape *shape, const struct op *op)
 {
@@ -149,8 +177,10 @@ static void shape_first(struct shape *shape, const struct op *op)
 	shape->pixel_ops = 1;
 	if (op->id == OP_DECODE)
 		shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
-	else
+	else if (op->id == OP_VIDEO)
 		shape->frames = (unsigned)op_number(op, OP_VIDEO_FRAMES, 0);
+	else
+		shape_of_bands(op, shape);
 	shape->by_members = !op_is_null(op, intake->members);
 	shape->by_record = op_number(op, intake->source, 0) != OP_FILE || shape->by_members;
 }
@@ -158,7 +188,7 @@ static void shape_first(struct shape *shape, const struct op *op)
 /* May it stand at that place of the list? */
 static const char *shape_check_first(unsigned number, const struct op *op)
 {
-	if (number == 1 && op->id != OP_DECODE && op->id != OP_VIDEO)
+	if (number == 1 && op->id != OP_DECODE && op->id != OP_VIDEO && op->id != OP_BANDS)
 		return "the first op must be decode; put {\"op\": \"decode\"} before it";
 	if (number == 1)
 		return NULL;
@@ -172,6 +202,7 @@ static const char *shape_check_first(unsigned number, const struct op *op)
 		       "first, "
 		       "alone";
 	case OP_VIDEO:
+	case OP_BANDS:
 		return "it takes the place of decode; put it first, and leave decode out";
 	default:
 		return op_impl(op->id)->stage == OP_STAGE_SOUND

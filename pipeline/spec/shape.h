@@ -7,13 +7,14 @@
 
 struct shape { /* of the image that comes out */
 	uint32_t height, width;
-	unsigned channels; /* 3, or 1: the first of three that are equal (colour.h) */
+	unsigned channels; /* 3, or 1: the first of three that are equal (colour.h); or of bands */
 	enum pipeline_dtype dtype;
 	enum op_order order;
 	unsigned views; /* pictures that are made of one, each of that size; 0: one, and the
 			     * field has no dimension for it */
 	unsigned
 	    frames; /* of a clip, each a picture of that size; 0: no video, and no dimension for it */
+	unsigned bands; /* numbers of so many channels, which are no 8-bit pictures; 0: they are */
 	unsigned pixel_ops; /* ops that work on 8-bit pictures: the first so many, decode too */
 	bool by_exif;       /* pictures are turned as their EXIF says */
 	bool by_record;     /* they come in records */

@@ -128,9 +128,11 @@ static const struct spec_value_form spec_value_forms[] = {
     [OP_KIND_SIDE] = {COUNT(1) | COUNT(2), true, true, "is no size", NULL, NULL},
     [OP_KIND_RANGE] = {COUNT(2), false, false, "is no pair of numbers", "is out of all proportion",
 		       spec_value_range},
-    [OP_KIND_CHANNELS] = {COUNT(1) | COUNT(3), true, false, "is neither one nor three numbers",
+    [OP_KIND_CHANNELS] = {COUNT(1) | COUNT(3), true, false,
+			  "is neither one number nor one for each channel",
 			  "has a number beyond 1000000", NULL},
-    [OP_KIND_SPREAD] = {COUNT(1) | COUNT(3), true, false, "is neither one nor three numbers",
+    [OP_KIND_SPREAD] = {COUNT(1) | COUNT(3), true, false,
+			"is neither one number nor one for each channel",
 			"has a number that is not above 0 (or beyond 1000000)", NULL},
     [OP_KIND_INTEGER] = {0, true, true, "is no whole number", NULL, NULL},
     [OP_KIND_NUMBER] = {0, true, false, "is no number", NULL, NULL},
@@ -328,6 +330,36 @@ static const char *spec_value_read_pooled(const struct json_in *value, const str
 	return wrong;
 }
 
+/* A number for each channel of pictures that are no RGB, as the float32 that they are used as. */
+static const char *spec_value_read_channels(const struct json_in *value, const struct op_type *type,
+					    struct op_list *ops, struct op_value *ret,
+					    char why[SPEC_VALUE_WHY])
+{
+	const size_t n = json_in_count(value);
+	struct op_value item = {1, {0}};
+	const char *wrong;
+
+	if (n > 32 || OP_MAX_POOL - ops->pooled < n)
+		return "is too long";
+	ret->number[0] = ops->pooled;
+	for (size_t i = 0; i < n; i++) {
+		const struct json_in *number = json_in_item(value, i);
+		float rounded;
+
+		if (json_in_kind_of(number) != JSON_IN_INTEGER &&
+		    json_in_kind_of(number) != JSON_IN_REAL)
+			return "is no list of numbers";
+		item.number[0] = json_in_double(number, 0);
+		wrong = spec_value_bounds(&item, type, spec_value_forms[type->kind].outside, why);
+		if (wrong)
+			return wrong;
+		rounded = (float)item.number[0] + 0.0f; /* never -0 */
+		memcpy(&ops->pool[ops->pooled++], &rounded, sizeof(rounded));
+	}
+	ret->count = (unsigned)n;
+	return NULL;
+}
+
 const char *spec_value_read(const struct json_in *value, const struct op_type *type,
 			    struct op_list *ops, struct op_value *ret, char why[SPEC_VALUE_WHY])
 {
@@ -348,6 +380,12 @@ const char *spec_value_read(const struct json_in *value, const struct op_type *t
 	case OP_KIND_NAMES:
 	case OP_KIND_TEXTS:
 		return spec_value_read_pooled(value, type, ops, ret, why);
+	case OP_KIND_CHANNELS:
+	case OP_KIND_SPREAD:
+		if (kind == JSON_IN_ARRAY &&
+		    (json_in_count(value) == 2 || json_in_count(value) > 3))
+			return spec_value_read_channels(value, type, ops, ret, why);
+		return spec_value_read_numbers(value, type, ret, why);
 	case OP_KIND_VALUE:
 		if (kind == JSON_IN_STRING)
 			return spec_value_read_word(value, type, ret);
@@ -376,6 +414,19 @@ static void spec_value_put_number(FILE *out, double value)
 	}
 	for (char *p = text; *p; p++)
 		fputc(strchr("0123456789+-e", *p) ? *p : '.', out);
+}
+
+/* In the fewest digits that read back as the same float32. */
+static void spec_value_put_float(FILE *out, float value)
+{
+	char text[40];
+
+	for (int digits = 1; digits <= 9; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, (double)value);
+		if ((float)strtod(text, NULL) == value)
+			break;
+	}
+	spec_value_put_number(out, strtod(text, NULL));
 }
 
 static void spec_value_put_items(FILE *out, const int32_t *items, unsigned n)
@@ -409,6 +460,18 @@ static void spec_value_put_names(FILE *out, const int32_t *items, unsigned n)
 	fputc(']', out);
 }
 
+static void spec_value_put_floats(FILE *out, const int32_t *items, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		float number;
+
+		memcpy(&number, &items[i], sizeof(number));
+		fputc(i ? ',' : '[', out);
+		spec_value_put_float(out, number);
+	}
+	fputc(']', out);
+}
+
 static void spec_value_put_numbers(FILE *out, const struct op_value *value)
 {
 	if (value->count > 1)
@@ -425,8 +488,9 @@ static void spec_value_put_numbers(FILE *out, const struct op_value *value)
 void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value *value,
 		    const struct op_type *type)
 {
-	const int32_t *items =
-	    op_is_pooled(type) && value->count > 0 ? ops->pool + (size_t)value->number[0] : NULL;
+	const int32_t *items = op_is_pooled(type, value) && value->count > 0
+				   ? ops->pool + (size_t)value->number[0]
+				   : NULL;
 
 	if (value->count == 0)
 		fputs("null", out);
@@ -440,6 +504,8 @@ void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value 
 		spec_value_put_names(out, items, value->count);
 	else if (type->kind == OP_KIND_LISTS)
 		spec_value_put_lists(out, items, value->count);
+	else if (items)
+		spec_value_put_floats(out, items, value->count);
 	else
 		spec_value_put_numbers(out, value);
 }

@@ -55,7 +55,7 @@ static const struct {
     {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":true}]", {"op 3 (hflip)", "p is no number"}},
     {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,0,0]}]", {"std is missing", "three"}},
     {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,0],\"std\":[1,1,1]}]",
-     {"mean is neither one nor three"}},
+     {"3 channels, and 2 numbers", "one for each"}},
     {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,0,0],\"std\":[1,0,1]}]",
      {"std has a number that is not above 0"}},
     {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,1e9,0],\"std\":[1,1,1]}]",
@@ -301,6 +301,14 @@ static const struct {
      "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"max_size\":9,\"op\":"
      "\"resize\","
      "\"size\":null},{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
+    {"[{\"op\":\"bands\",\"bands\":[3,2]}," CROP
+     ",{\"op\":\"normalize\",\"mean\":[0.1,-0.0],\"std\":[1e-6,0.12345678901]}]",
+     "{\"ops\":[{\"bands\":[3,2],\"channels\":null,\"clamp\":null,\"op\":\"bands\",\"scale\":1},{"
+     "\"op\":\"center_crop\",\"size\":[8,8]},{\"mean\":[0.1,0],\"op\":\"normalize\",\"std\":[1e-06,"
+     "0.12345679]}]}"},
+    {"[{\"op\":\"bands\",\"channels\":1,\"scale\":0.0001,\"clamp\":[0,1]}," CROP "]",
+     "{\"ops\":[{\"bands\":null,\"channels\":1,\"clamp\":[0,1],\"op\":\"bands\",\"scale\":0.0001},{"
+     "\"op\":\"center_crop\",\"size\":[8,8]}]}"},
 };
 
 START_TEST(canonical)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NumPy's .npy: an array [height, width] or [channels, height, width] of whole or floating-point numbers, little-endian, in C's order. It is no
+ * picture of 8 bits, so the op decode refuses it by name; the op bands takes it.
+ */
+
+#include "base/npy.h"
+#include "pipeline/formats/decode_format.h"
+
+struct decode_npy {
+	const uint8_t *data; /* borrowed; the numbers */
+	struct decode_numbers_head head;
+	enum pipeline_dtype dtype;
+};
+
+static bool decode_npy_probe(const uint8_t *data, size_t size)
+{
+	return size >= 10 && memcmp(data, "\x93NUMPY", 6) == 0;
+}
+
+static int decode_npy_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
+			   uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	(void)state;
+	(void)data;
+	(void)size;
+	(void)ret_height;
+	(void)ret_width;
+	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+			   "NPY: no picture; the op bands takes it");
+}
+
+static int decode_npy_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
+			    struct pipeline_error *ret_error)
+{
+	uint32_t none;
+
+	(void)buffer;
+	(void)ret;
+	return decode_npy_open(state, NULL, 0, &none, &none, ret_error);
+}
+
+static const enum pipeline_dtype npy_dtypes[] = {
+    [NUMBER_U8] = PIPELINE_U8,   [NUMBER_I8] = PIPELINE_I8,   [NUMBER_U16] = PIPELINE_U16,
+    [NUMBER_I16] = PIPELINE_I16, [NUMBER_U32] = PIPELINE_U32, [NUMBER_I32] = PIPELINE_I32,
+    [NUMBER_I64] = PIPELINE_I64, [NUMBER_F16] = PIPELINE_F16, [NUMBER_F32] = PIPELINE_F32,
+    [NUMBER_BOOL] = PIPELINE_U8, [NUMBER_U64] = PIPELINE_U64, [NUMBER_F64] = PIPELINE_F64,
+};
+
+static int decode_npy_numbers_open(void *state, const uint8_t *data, size_t size,
+				   struct decode_numbers_head *ret,
+				   struct pipeline_error *ret_error)
+{
+	struct decode_npy *npy = state;
+	struct npy file;
+	struct diag diag;
+	uint64_t channels;
+	int r;
+
+	if (npy_read(data, BASE_MIN(size, NPY_MOST_HEAD), size, &file, &diag) != 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "NPY: %.42s", diag.text);
+	channels = file.ndim == 3 ? file.shape[0] : 1;
+	if (file.ndim < 2 || file.ndim > 3 || channels < 1 || channels > DECODE_NUMBERS_MOST_HAS)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "NPY: neither [height, width] nor [C, H, W]");
+	r = decode_check_size(file.shape[file.ndim - 2], file.shape[file.ndim - 1], ret_error);
+	if (r != 0)
+		return r;
+	npy->data = data + file.data_at;
+	npy->dtype = npy_dtypes[file.number];
+	npy->head =
+	    (struct decode_numbers_head){(uint32_t)file.shape[file.ndim - 2],
+					 (uint32_t)file.shape[file.ndim - 1], (unsigned)channels};
+	*ret = npy->head;
+	return 0;
+}
+
+static int decode_npy_numbers(void *state, const struct decode_numbers *to,
+			      struct pipeline_error *ret_error)
+{
+	const struct decode_npy *npy = state;
+	const uint32_t height = npy->head.height, width = npy->head.width;
+	const uint64_t row = (uint64_t)width * decode_numbers_bytes(npy->dtype);
+
+	(void)ret_error;
+	for (unsigned c = 0; c < npy->head.channels; c++)
+		for (uint32_t y = 0; decode_numbers_want(to, c, 1) && y < height; y++)
+			decode_numbers_put(to, npy->dtype,
+					   npy->data + ((uint64_t)c * height + y) * row, 1, c, 1, y,
+					   0, width);
+	return 0;
+}
+
+static void decode_npy_close(void *state)
+{
+	(void)state;
+}
+
+const struct decode_format decode_npy = {
+    .name = "NPY",
+    .state_size = sizeof(struct decode_npy),
+    .probe = decode_npy_probe,
+    .open = decode_npy_open,
+    .whole = decode_npy_whole,
+    .numbers_open = decode_npy_numbers_open,
+    .numbers = decode_npy_numbers,
+    .close = decode_npy_close,
+    .fini = decode_npy_close,
+};

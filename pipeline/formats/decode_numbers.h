@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The numbers of a picture's file, of any number of channels and of more than 8 bits, as float32: planes of pictures whose pixels' four
+ * bytes are one number. Formats read rows as the file has them, and give them here.
+ */
+
+#include "pipeline/picture.h"
+
+#define DECODE_NUMBERS_MOST 32       /* channels that are taken of a file */
+#define DECODE_NUMBERS_MOST_HAS 1024 /* that a file may have */
+
+struct decode_numbers_head {
+	uint32_t height, width;
+	unsigned channels;
+};
+
+struct decode_numbers {                        /* where they go */
+	struct picture all;                    /* planes, one below the other */
+	uint32_t height;                       /* of each */
+	unsigned n;                            /* of them */
+	uint16_t channel[DECODE_NUMBERS_MOST]; /* of the file, that each plane is */
+};
+
+/* Is any of the `count` channels from first on wanted? */
+bool decode_numbers_want(const struct decode_numbers *to, unsigned first, unsigned count);
+/* n pixels for row y of the planes from column x on. A pixel has `step` numbers of that type, the machine's byte order, of which the
+ * first `count` are of the channels from first on. */
+void decode_numbers_put(const struct decode_numbers *to, enum pipeline_dtype dtype,
+			const uint8_t *from, unsigned step, unsigned first, unsigned count,
+			uint32_t y, uint32_t x, uint32_t n);
+/* Bytes of a number; 0: of no type that is read here. */
+unsigned decode_numbers_bytes(enum pipeline_dtype dtype);
