@@ -62,6 +62,8 @@ def _split(ops):
     """(ops without their end, Ending or None, why not, for people)."""
     ends = [at for at, op in enumerate(ops) if op["op"] in ("normalize", "cast", "layout")]
     found = {ops[at]["op"]: ops[at] for at in ends}
+    if ops and ops[0]["op"] == "bands":
+        return ops, None, "the numbers of bands are floats already"
     if any(op["op"] == "view" for op in ops):
         return ops, None, "each of several views has an end of its own"
     ending = _read(found) if len(found) == len(ends) else None

@@ -115,7 +115,8 @@ def _pnm(array, what):
     """An 8-bit picture, HWC or HW, as the bytes of a file."""
     if array.dtype.name != "uint8" or array.ndim not in (2, 3) or array.ndim == 3 and array.shape[2] not in (1, 3):
         raise TransformError(f"{what} is {array.dtype} of shape {array.shape}; a pipeline works on 8-bit pictures"
-                             " of one or three channels: leave their normalizing to it, or leave the pipeline out")
+                             " of one or three channels: leave their normalizing to it, or leave the pipeline out; Bands() takes the bytes that numpy.save()"
+                             " writes of numbers")
     kind = b"P6" if array.ndim == 3 and array.shape[2] == 3 else b"P5"
     return b"%s\n%d %d\n255\n" % (kind, array.shape[1], array.shape[0]) + array.tobytes()
 

@@ -49,7 +49,7 @@ class Op:
 
 
 # What makes of a file's bytes what the other ops work on.
-_FIRST = ("decode", "audio", "video")
+_FIRST = ("decode", "audio", "video", "bands")
 # What stands behind cast and layout.
 _BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix")
 
@@ -354,7 +354,8 @@ def RandomErasing(p=None, scale=None, ratio=None, value=None) -> Op:
 
 
 def Normalize(mean, std) -> Op:
-    """(value / 255 - mean) / std. mean, std: three numbers, or one for all channels. Of spectrograms (value - mean) / std, one number each."""
+    """(value / 255 - mean) / std. mean, std: three numbers, or one for all channels. Behind Bands() nothing is divided by 255, and
+    of spectrograms it is (value - mean) / std, one number each."""
     return Op("normalize", mean=_list(mean), std=_list(std))
 
 
@@ -598,6 +599,30 @@ def video(frames: int, size=224, *, step: int | None = None, fps: float | None =
     else:
         ops = [Resize(_around(size) if resize is None else resize), CenterCrop(size)]
     return _finished([Video(frames, step, fps, clip), *ops], mean, std, dtype)
+
+
+# ---- images of numbers ----
+
+
+def Bands(channels: int | None = None, bands=None, *, scale: float | None = None, clamp=None) -> Op:
+    """The numbers of an image's file, as float32 [channels, height, width]. It stands first.
+
+        Compose([Bands(13, scale=1 / 10000), RandomResizedCrop(224), RandomHorizontalFlip(), Normalize(mean, std)])
+        Compose([Bands(bands=(3, 2, 1), scale=1 / 10000, clamp=(0, 1)), Resize(256), CenterCrop(224)])    # red, green, blue of Sentinel-2
+
+    Files are TIFF (8, 16 and 32 bits, floating point; GeoTIFF, BigTIFF; several pages of one channel are several channels), PNG and raw
+    PGM or PPM (8 and 16 bits), and .npy arrays [height, width] or [channels, height, width].
+
+    channels: how many each file has, 1 to 32; another number is a bad sample. None, with bands: as many as are needed.
+    bands: which of them, counted from 0, in the order of the output; default all.
+    scale: what each number is multiplied by. clamp: (least, most), what is beyond becomes that.
+
+    Behind it may stand Resize(), CenterCrop(), RandomCrop(), RandomResizedCrop(), Pad(), the flips, RandomRotation() and RandomAffine()
+    with interpolation "nearest", RandomApply(), Normalize() and Cast() to float16 or bfloat16. Nothing is divided by 255: Normalize()
+    is (number - mean) / std, with one number for each channel, or one for all.
+    """
+    return Op("bands", channels=channels, bands=None if bands is None else _list([bands] if isinstance(bands, int) else bands),
+              scale=scale, clamp=_list(clamp))
 
 
 # ---- what most people want ----
