@@ -10,13 +10,15 @@ import os
 import xml.etree.ElementTree as xml
 from collections.abc import Mapping, Sequence
 
-from . import urls
+from . import outlines, urls
 from .errors import ArgumentError, DatasetError, not_there
 from .folders import Files, found_at, names_of, refuse_missing, shown
+from .masks import Mask
 from .tables import needs
 from .wrapped import Wrapped
 
-_TYPES = {"boxes": ("f", 4), "classes": ("q", 1), "area": ("f", 1), "crowd": ("B", 1), "difficult": ("B", 1)}   # of a box
+_TYPES = {"boxes": ("f", 4), "classes": ("q", 1), "area": ("f", 1), "crowd": ("B", 1), "difficult": ("B", 1), "mask_id": ("q", 1)}   # of a box
+_MASKS = ("mask", "class_mask")
 _MOST_ID, _MOST_AREA = 1 << 63, 1e38
 _SLACK = 4096       # what a sample has beside its picture and its boxes
 
@@ -33,14 +35,20 @@ class Boxes:
     def __init__(self, path, fields, own, classes):
         self.path, self.fields, self.own = path, fields, {name: [] for name in fields if name in own}
         self.values = {name: array.array(_TYPES[name][0]) for name in fields if name in _TYPES}
+        self.masks = [name for name in _MASKS if name in fields]
+        self.outlines, self.numbers, self.sizes = outlines.Outlines(), array.array("q"), []
         self.classes, self.number = _listed_names(classes), {each: at for at, each in enumerate(classes)}
         self.starts, self.most, self.paths = array.array("q", [0]), 1, []
         if len(self.number) < len(self.classes):
             raise ArgumentError(f"classes={classes!r} names one twice")
 
-    def add(self, path, boxes, **own):
-        """boxes: of dicts with a value for each field that boxes have."""
+    def add(self, path, boxes, size=None, **own):
+        """boxes: of dicts with a value for each field that boxes have; size: height and width, where there are masks."""
         self.paths.append(path)
+        for at, box in enumerate(boxes, 1):
+            box["mask_id"] = at
+        if self.masks:
+            self._add_outlines(boxes, size)
         for name, values in self.values.items():
             for box in boxes:
                 values.extend(box[name]) if name == "boxes" else values.append(box[name])
@@ -48,6 +56,17 @@ class Boxes:
             values.append(own[name])
         self.starts.append(self.starts[-1] + len(boxes))
         self.most = max(self.most, len(boxes))
+
+    def _add_outlines(self, boxes, size):
+        if not all(0 < side < 1 << 16 for side in size):
+            raise DatasetError(f"{self.path}: {self.paths[-1]} has the height {size[0]} and the width {size[1]}, and fields= has a mask")
+        self.sizes.append(size)
+        for box in boxes:
+            try:
+                self.outlines.add(box["outline"], *size)
+            except outlines.Bad as why:
+                raise DatasetError(f"{box['place']}: {why}; fields= has a mask") from None
+            self.numbers.append(box["classes"] + 1)
 
     def box(self, place, left, top, right, bottom):
         """In pixels; place: where it is written."""
@@ -66,7 +85,7 @@ class DetectionRows:
             raise DatasetError(f"{boxes.path} has no picture with a box that is meant: classes= and empty= say which are")
         self.classes, self.category_ids, self.fields, self.starts = boxes.classes, category_ids, boxes.fields, boxes.starts
         self.values = {name: np.frombuffer(values, values.typecode).reshape((-1, 4) if name == "boxes" else -1) for name, values in boxes.values.items()}
-        self.own = boxes.own
+        self.own, self.masks, self.outlines, self.numbers, self.sizes = boxes.own, boxes.masks, boxes.outlines, boxes.numbers, boxes.sizes
         self.files = _files(boxes.paths)
 
     def __len__(self):
@@ -74,9 +93,15 @@ class DetectionRows:
 
     def __getitem__(self, index):
         index = range(len(self))[index]
-        begin, end = self.starts[index:index + 2]
-        beside = {name: self.values[name][begin:end] if name in self.values else self.own[name][index] for name in self.fields}
+        beside = {name: self._beside(name, index) for name in self.fields}
         return self._placed(self.files.read(index), beside, self.files.paths[index])
+
+    def _beside(self, name, index):
+        begin, end = self.starts[index:index + 2]
+        if name in self.masks:
+            numbers = range(1, 1 + end - begin) if name == "mask" else self.numbers[begin:end]
+            return outlines.paint(self.outlines, range(begin, end), numbers, *self.sizes[index])
+        return self.values[name][begin:end] if name in self.values else self.own[name][index]
 
     def _placed(self, data, beside, path):
         return {"image": data, **beside}
@@ -100,8 +125,10 @@ def _fields(fields, allowed, default):
             raise ArgumentError(f"fields= names {name!r}; there are: {', '.join(allowed)}")
     if len(set(fields)) < len(fields):
         raise ArgumentError(f"fields={fields!r} names one twice")
-    if "boxes" not in fields and "captions" not in fields:
-        raise ArgumentError(f"fields={fields!r}: \"boxes\" or \"captions\" must be among them; a Loader of a folder has images alone")
+    if not set(fields) & {"boxes", "captions", *_MASKS}:
+        raise ArgumentError(f"fields={fields!r}: \"boxes\", \"captions\" or a mask must be among them; a Loader of a folder has images alone")
+    if "boxes" not in fields and set(fields) & set(_TYPES):
+        raise ArgumentError(f"fields={fields!r}: {', '.join(sorted(set(fields) & set(_TYPES)))} of boxes, which must be among them, too")
     return fields
 
 
@@ -113,7 +140,10 @@ def _data(rows, boxes, more):
         texts = boxes.own["captions"]
         ragged["captions"] = max(1, *map(len, texts)), max((len(text.encode()) for each in texts for text in each), default=1) or 1
         room += math.prod(ragged["captions"]) + 8 * ragged["captions"][0]
-    return Detection(rows, boxes=[name for name in boxes.fields if name in boxes.values], ragged=ragged, room=room, **more)
+    most = {"mask": boxes.most, "class_mask": len(boxes.classes)}
+    masks = {name: Mask(dtype="uint8" if most[name] < 256 else "uint16") for name in boxes.masks}
+    room += sum(max(map(math.prod, boxes.sizes)) * (1 if mask.dtype == "uint8" else 2) for mask in masks.values())
+    return Detection(rows, boxes=[name for name in boxes.fields if name in boxes.values], ragged=ragged, room=room, masks=masks, **more)
 
 
 class Detection(Wrapped):
@@ -128,7 +158,7 @@ class Detection(Wrapped):
 # ---- COCO ----
 
 
-_COCO = ("boxes", "classes", "area", "crowd", "image_id", "captions")
+_COCO = ("boxes", "classes", "area", "crowd", "image_id", "captions", "mask", "mask_id", "class_mask")
 _COCO_OWN = ("image_id", "captions")
 _SAID = {int: "a whole number", str: "a text", list: "a list"}
 
@@ -138,10 +168,16 @@ def _without_outlines(found):
     return found
 
 
-def _parsed(path):
+def _with_outlines(found):
+    if "segmentation" in found:
+        found["segmentation"] = outlines.of_coco(found["segmentation"])     # short
+    return found
+
+
+def _parsed(path, has_outlines=False):
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file, object_hook=_without_outlines)
+            found = json.load(file, object_hook=_with_outlines if has_outlines else _without_outlines)
     except FileNotFoundError:
         raise not_there(f"no file of annotations is at {path}", path) from None
     except (ValueError, RecursionError) as why:
@@ -182,8 +218,9 @@ def _coco_box(boxes, path, at, found, category_ids):
         left, top, width, height = map(float, found["bbox"])
     except (ValueError, TypeError, OverflowError):
         raise DatasetError(f"{path}: annotations[{at}] has the bbox {json.dumps(found['bbox'])[:200]}: left, top, width and height are four numbers") from None
-    area = found.get("area")
-    return {"boxes": boxes.box(f"{path}: annotations[{at}]", left, top, left + width, top + height), "classes": number,
+    area, place = found.get("area"), f"{path}: annotations[{at}]"
+    return {"boxes": boxes.box(place, left, top, left + width, top + height), "classes": number, "place": place,
+            "outline": found.get("segmentation", outlines.NONE),
             "area": area if isinstance(area, (int, float)) and abs(area) < _MOST_AREA else width * height, "crowd": bool(found.get("iscrowd"))}
 
 
@@ -206,17 +243,23 @@ def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, clas
             crowd     ragged uint8 [n]: 1 for a crowd. Without this field boxes of crowds are left out
             image_id  int64: the file's, for an evaluation by pycocotools
             captions  ragged: lists of texts
+            mask      [H, W] of uint8 (uint16, where a picture has more than 255 boxes): the number of the object that a pixel
+                      belongs to, 0 for none, by the file's outlines
+            mask_id   ragged int64 [n]: the number of each box in "mask": mask[i] == mask_id[i][j] is the outline of box j
+            class_mask  [H, W]: a pixel's class as in "classes", plus 1; 0 for none. May stand alone, without boxes
     classes: the names of those that are meant, in the order of their numbers; boxes of others are left out. Default: all
         categories of the file, in the order of their ids.
     empty: whether pictures without a box that is meant are samples, too. A box without width or height, as COCO has one, counts
         here; crops and resizes remove it.
 
-    Boxes, and what is beside each, follow the pipeline and are removed with what it cuts away, as wrap() says. Outlines and
-    key points are not read. A picture that has changed since is a bad sample. The other arguments are those of wrap().
+    Boxes, and what is beside each, follow the pipeline and are removed with what it cuts away, as wrap() says. Masks do as
+    well; a removed box's number may be left in one. They are, pixel by pixel, what pycocotools' annToMask() makes of polygons and
+    of runs (RLE). Where outlines overlap, the object of fewer pixels is seen, of equal ones the first. A picture that has changed since is a bad sample. The other arguments are those of wrap().
     """
     path, folder = urls.local(annotations, "from_coco()"), urls.local(images, "from_coco()")
-    found = _parsed(path)
-    pictures = _by_id(path, found, "images", {"file_name": str})
+    has_masks = bool({*_MASKS} & {*((fields,) if isinstance(fields, str) else fields or ())})
+    found = _parsed(path, has_masks)
+    pictures = _by_id(path, found, "images", {"file_name": str, **({"height": int, "width": int} if has_masks else {})})
     has_captions = any(isinstance(each, dict) and "caption" in each for each in found["annotations"][:1])
     fields = _fields(fields, _COCO, _COCO_OWN[::-1] if has_captions else ("boxes", "classes", "image_id"))
     categories = {} if has_captions else _by_id(path, found, "categories", {"name": str})
@@ -244,7 +287,8 @@ def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, clas
                 of[each["image_id"]].append(box)
     for number, picture in sorted(pictures.items()):
         if of[number] or empty:
-            boxes.add(os.path.join(folder, picture["file_name"]), [] if has_captions else of[number], image_id=number, captions=of[number])
+            boxes.add(os.path.join(folder, picture["file_name"]), [] if has_captions else of[number], (picture.get("height"), picture.get("width")),
+                      image_id=number, captions=of[number])
     return _data(DetectionRows(boxes, list(category_ids)), boxes,
                  {"workers": workers, "name": name, "version": version, "timeout": timeout, "keep": keep})
 
@@ -312,26 +356,48 @@ def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names
 # ---- YOLO ----
 
 
+_YOLO = ("boxes", "classes", "mask", "mask_id", "class_mask")
 _BEYOND = 0.01      # by which rounding may leave the picture
 _ORIENTATION = 0x112
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm")
 
 
+def _size_of(file, path):
+    """Height and width. Of a picture that EXIF turns, readers disagree which way is up."""
+    from PIL import Image, UnidentifiedImageError
+    try:
+        with Image.open(file) as picture:
+            (width, height), orientation = picture.size, picture.getexif().get(_ORIENTATION, 1)
+    except (UnidentifiedImageError, OSError, ValueError) as why:
+        raise DatasetError(f"{path}: its size cannot be read: {why}") from None
+    if orientation not in (0, 1):
+        raise DatasetError(f"{path}: EXIF turns it (orientation {orientation}), so that its labels may be of either way: turn the file itself"
+                           " (jpegtran, exiftran -a)")
+    return height, width
+
+
 class YOLORows(DetectionRows):
-    """Boxes are parts of a picture, whose size is known when its bytes are. Of one that EXIF turns, readers disagree which way is up."""
+    """Boxes are parts of a picture, whose size is known when its bytes are."""
 
     def _placed(self, data, beside, path):
         import numpy as np
-        from PIL import Image, UnidentifiedImageError
-        try:
-            with Image.open(io.BytesIO(data)) as picture:
-                (width, height), orientation = picture.size, picture.getexif().get(_ORIENTATION, 1)
-        except (UnidentifiedImageError, OSError, ValueError) as why:
-            raise DatasetError(f"{path}: its size cannot be read: {why}") from None
-        if orientation not in (0, 1):
-            raise DatasetError(f"{path}: EXIF turns it (orientation {orientation}), so that its labels may be of either way: turn the file itself"
-                               " (jpegtran, exiftran -a)")
-        return {"image": data, **beside, "boxes": beside["boxes"] * np.array([width, height, width, height], np.float32)}
+        height, width = _size_of(io.BytesIO(data), path)
+        if "boxes" in beside:
+            beside["boxes"] = beside["boxes"] * np.array([width, height, width, height], np.float32)
+        return {"image": data, **beside}
+
+
+def _yolo_outlines(path, found):
+    """Gives boxes their outlines; the picture's size, of which they are parts."""
+    try:
+        height, width = _size_of(path, path)
+    except DatasetError:
+        height, width = 1, 1        # a bad sample, which its pool will tell
+    for box in found:
+        outline = box["outline"]
+        box["outline"] = outlines.of_coco([[part * (height if at % 2 else width) for at, part in enumerate(outline)]]) if outline else outlines.Bad(
+            "this row is a box and no outline")
+    return height, width
 
 
 def _yolo_rows(path):
@@ -358,24 +424,29 @@ def _yolo_box(boxes, place, words):
     if not all(-_BEYOND <= value <= 1 + _BEYOND for value in values):
         raise DatasetError(f"{place}: {' '.join(words)[:100]} is in pixels, or ends beyond the picture: numbers are parts of it, from 0 to 1")
     if len(values) == 4:
-        x, y, width, height = values
+        (x, y, width, height), outline = values, None
         left, top, right, bottom = x - width / 2, y - height / 2, x + width / 2, y + height / 2
     else:
-        left, top, right, bottom = min(values[::2]), min(values[1::2]), max(values[::2]), max(values[1::2])
-    return {"boxes": boxes.box(place, left, top, right, bottom), "classes": number}
+        left, top, right, bottom, outline = min(values[::2]), min(values[1::2]), max(values[::2]), max(values[1::2]), values
+    return {"boxes": boxes.box(place, left, top, right, bottom), "classes": number, "place": place, "outline": outline}
 
 
-def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Sequence[str] | Mapping[int, str], *, empty: bool = True,
-              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, keep: float = 30.0) -> "Detection":
+def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Sequence[str] | Mapping[int, str], *,
+              fields: Sequence[str] | None = None, empty: bool = True, workers: int | None = None, name: str | None = None, version: str = "",
+              timeout: int = 60, keep: float = 30.0) -> "Detection":
     """Pictures and boxes with labels in YOLO's form, a text file for each picture, for Loader.
 
         data = oa.from_yolo("coco8/labels/train", "coco8/images/train", ["person", "bicycle", ...])
         loader = oa.Loader(data, pipeline, batch_size=16)
         for batch in loader: batch["image"], batch["boxes"][i], batch["classes"][i]
 
+        data = oa.from_yolo("coco8-seg/labels/train", "coco8-seg/images/train", names, fields=["boxes", "classes", "mask", "mask_id"])
+
     labels, images: the folders; files with the same name, without suffix, are one sample. A picture without a file of labels
         has no box.
     classes: the names, in the order of their numbers, or {number: name}: names of data.yaml.
+    fields: of boxes, classes, mask, mask_id and class_mask, what a batch has beside "image", as from_coco() has them. Default:
+        boxes and classes. Masks need an outline in each row, and the size of each picture is read at once.
     empty: whether pictures without a box are samples, too.
 
     A row is a class and a box's middle, width and height, or the points of an outline, all as parts of the picture. A batch has
@@ -390,11 +461,11 @@ def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Seq
         if sorted(classes) != [*range(len(classes))]:
             raise ArgumentError(f"classes={classes!r}: numbers go from 0 to {len(classes) - 1}")
         classes = [classes[number] for number in range(len(classes))]
-    boxes = Boxes(labels, ("boxes", "classes"), (), classes)
+    boxes = Boxes(labels, _fields(fields, _YOLO, ("boxes", "classes")), (), classes)
     for each, path in pictures.items():
         found = [_yolo_box(boxes, place, words) for place, words in _yolo_rows(texts[each])] if each in texts else []
         if found or empty:
-            boxes.add(path, found)
+            boxes.add(path, found, _yolo_outlines(path, found) if boxes.masks else None)
     if not any(each in pictures for each in texts):
         raise DatasetError(f"no file of {labels} has the name of one of {images}")
     return _data(YOLORows(boxes), boxes, {"workers": workers, "name": name, "version": version, "timeout": timeout, "keep": keep})

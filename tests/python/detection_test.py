@@ -47,6 +47,23 @@ class Rows:
                 "classes": np.array([self.classes.index(box[0]) for box in boxes], np.int64)}
 
 
+class MaskRows(Rows):
+    """With masks: boxes are the outlines, and of two the smaller one is seen, of equal ones the first."""
+
+    def __getitem__(self, at):
+        beside, index = super().__getitem__(at), self.numbers[at]
+        width, height = size_of(index)
+        boxes = [(left, top, min(right, width), bottom) for left, top, right, bottom in beside["boxes"].astype(int).tolist()]
+        masks = np.zeros((2, height, width), np.uint8)
+        for box in sorted(range(len(boxes)), key=lambda box: ((boxes[box][2] - boxes[box][0]) * (boxes[box][3] - boxes[box][1]), box), reverse=True):
+            left, top, right, bottom = boxes[box]
+            masks[:, top:bottom, left:right] = np.array([box + 1, beside["classes"][box] + 1])[:, None, None]
+        return {**beside, "mask": masks[0], "mask_id": np.arange(1, 1 + len(boxes)), "class_mask": masks[1]}
+
+
+MASK_FIELDS = ["boxes", "classes", "mask", "mask_id", "class_mask"]
+
+
 class DetectionTest(PoolCase):
     def setUp(self):
         self.root = self.work / self.id().rsplit(".", 1)[-1]
@@ -128,6 +145,66 @@ class DetectionTest(PoolCase):
         areas = {area for batch in made for each in batch["area"] for area in each.tolist()}
         self.assertEqual(areas, {7.5, 1600.0})      # the crowd has none in the file: that of its box
 
+    def with_outlines(self, found):
+        """Each box as a polygon, or as runs; of real sizes."""
+        for picture in found["images"]:
+            picture["width"], picture["height"] = size_of(picture["id"] - 100)
+        for each in found["annotations"]:
+            width, height = size_of(each["image_id"] - 100)
+            left, top, right, bottom = each["bbox"][0], each["bbox"][1], min(width, each["bbox"][0] + each["bbox"][2]), each["bbox"][1] + each["bbox"][3]
+            each["segmentation"] = [[left, top, right, top, right, bottom, left, bottom]]
+            if each["id"] % 2:
+                column = [top, bottom - top, height - bottom]
+                each["segmentation"] = {"size": [height, width], "counts": [left * height, 0, *(run for _ in range(right - left) for run in (*column, 0)),
+                                                                            (width - right) * height]}
+
+    def assert_masks(self, data, numbers):
+        want = oa.wrap(MaskRows(self.images, numbers, NAMES), random=False, keep=5, ragged={"boxes": 9, "classes": 9, "mask_id": 9},
+                       boxes=["boxes", "classes", "mask_id"], masks=["mask", "class_mask"])
+        seen = set()
+        for ops in ((), [t.Pad(3), t.RandomRotation(40), t.Resize((50, 40))]):
+            for one, other in zip(self.batches(data, ops), self.batches(want, ops), strict=True):
+                self.assertEqual(list(one), list(other))
+                for name in ("image", "mask", "class_mask"):
+                    np.testing.assert_array_equal(one[name], other[name])
+                    self.assertEqual(one[name].dtype, np.uint8)
+                for ours, theirs in zip(one["mask_id"], other["mask_id"], strict=True):
+                    self.assertEqual(ours.tolist(), theirs.tolist())
+                for mask, ids in zip(one["mask"], one["mask_id"]):
+                    seen |= {(int(number), bool((mask == number).any())) for number in ids}
+        self.assertEqual({number for number, is_there in seen if is_there}, {1, 2, 3})
+
+    def test_coco_with_masks(self):
+        self.assert_masks(oa.from_coco(self.coco(self.with_outlines), self.images, fields=MASK_FIELDS, keep=5), range(COUNT))
+
+    def test_coco_with_masks_of_classes_alone(self):
+        data = oa.from_coco(self.coco(self.with_outlines), self.images, fields="class_mask", classes=["owl"], keep=5)
+        made = self.batches(data, [t.CenterCrop(90)])
+        self.assertEqual(list(made[0]), ["image", "class_mask"])
+        self.assertEqual({int(number) for batch in made for number in np.unique(batch["class_mask"])}, {0, 1})
+
+    def test_coco_with_masks_that_are_wrong(self):
+        def outline(value):
+            def change(found):
+                self.with_outlines(found)
+                found["annotations"][1]["segmentation"] = value
+            return change
+
+        def sizes(**size):
+            return lambda found: found["images"][0].update(size)
+
+        for change, what in ((outline([]), r"annotations\[1\]: it has no segmentation.*fields= has a mask"), (outline([[1, 2]]), r"annotations\[1\]: a polygon of 2"),
+                             (outline({"size": [1, 1], "counts": [1]}), r"annotations\[1\]: the size of its runs is 1 x 1, and its picture's"),
+                             (lambda found: [each.pop("segmentation") for each in found["annotations"]], "no segmentation"),
+                             (sizes(height="9"), r"images\[0\] is .*height"), (sizes(width=-4), "the width -4, and fields= has a mask")):
+            with self.assertRaisesRegex(DatasetError, what):
+                oa.from_coco(self.coco(change), self.images, fields=MASK_FIELDS)
+        with self.assertRaisesRegex(ArgumentError, "mask_id of boxes"):
+            oa.from_coco(self.coco(self.with_outlines), self.images, fields=["mask", "mask_id"])
+        data = oa.from_coco(self.coco(lambda found: (self.with_outlines(found), found["images"][-1].update(width=61))), self.images, fields=["mask"], keep=5)
+        with self.assertRaisesRegex(SampleError, "mask 61 x 48, picture 60 x 48"):
+            self.batches(data)
+
     def test_coco_captions(self):
         path = self.root / "captions.json"
         path.write_text(json.dumps({"images": [{"id": index, "file_name": f"{index:03}.png"} for index in range(4)],
@@ -156,7 +233,7 @@ class DetectionTest(PoolCase):
             with self.subTest(what), self.assertRaisesRegex(DatasetError, what):
                 oa.from_coco(self.coco(change), self.images)
         path = self.coco()
-        for more, what in (({"classes": ["cow"]}, "'cow', and .* has: cat, dog, owl"), ({"fields": ["boxes", "mask"]}, "'mask'; there are: boxes"),
+        for more, what in (({"classes": ["cow"]}, "'cow', and .* has: cat, dog, owl"), ({"fields": ["boxes", "masks"]}, "'masks'; there are: boxes"),
                            ({"classes": ["cat", "cat"]}, "one twice"), ({"fields": ["classes"]}, "must be among them")):
             with self.subTest(what), self.assertRaisesRegex(ArgumentError, what):
                 oa.from_coco(path, self.images, **more)
@@ -253,6 +330,39 @@ class DetectionTest(PoolCase):
         self.assert_same(oa.from_yolo(folder, self.images, NAMES, keep=5), range(COUNT), NAMES)
         data = oa.from_yolo(folder, self.images, dict(enumerate(NAMES)), empty=False, keep=5)
         self.assert_same(data, [index for index in range(COUNT) if boxes_of(index)], NAMES)
+
+    def outlined(self):
+        labels = self.root / "labels"
+        labels.mkdir()
+        for index in range(COUNT):
+            width, height = size_of(index)
+            rows = []
+            for name, left, top, right, bottom in boxes_of(index):
+                corners = [left, top, min(right, width), top, min(right, width), bottom, left, bottom]
+                rows.append(f"{NAMES.index(name)} " + " ".join(f"{value / (height if at % 2 else width):.9f}" for at, value in enumerate(corners)) + "\n")
+            (labels / f"{index:03}.txt").write_text("".join(rows))
+        return labels
+
+    def test_yolo_with_masks(self):
+        data = oa.from_yolo(self.outlined(), self.images, NAMES, fields=MASK_FIELDS, keep=5)
+        self.assertEqual(len(data), COUNT)
+        with oa.Loader(data, oa.Compose([t.CenterCrop(70), t.PILToTensor()]), COUNT, socket=self.socket, timeout=600, as_="numpy", order="sequential") as loader:
+            batch, = loader
+            for index, (mask, ids, boxes) in enumerate(zip(batch["mask"], batch["mask_id"], batch["boxes"])):
+                self.assertEqual(ids.tolist(), [*range(1, 1 + len(boxes_of(index)))])
+                for number, (left, top, right, bottom) in zip(ids, boxes.round().astype(int)):
+                    rows, columns = np.nonzero(mask == number)
+                    if len(boxes_of(index)) == 1:
+                        self.assertEqual((columns.min(), rows.min(), columns.max() + 1, rows.max() + 1), (left, top, right, bottom))
+        self.assert_masks(data, range(COUNT))
+
+    def test_yolo_with_masks_that_are_wrong(self):
+        labels = self.outlined()
+        (labels / "002.txt").write_text("0 0.5 0.5 0.1 0.1\n")
+        with self.assertRaisesRegex(DatasetError, "002.txt:1: this row is a box and no outline; fields= has a mask"):
+            oa.from_yolo(labels, self.images, NAMES, fields=MASK_FIELDS)
+        with self.assertRaisesRegex(ArgumentError, "names 'area'; there are: boxes, classes, mask"):
+            oa.from_yolo(labels, self.images, NAMES, fields=["boxes", "area"])
 
     def test_yolo_that_is_wrong(self):
         folder = self.yolo()
