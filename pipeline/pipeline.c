@@ -213,7 +213,7 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 	return pipeline_write(pipeline, whole, diag);
 }
 
-/* Boxes and masks. */
+/* Boxes, key points and masks. */
 static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 {
 	const unsigned end = pipeline->packed.first + pipeline->packed.n;
@@ -228,14 +228,20 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 				     &pipeline->mask[f]);
 	for (unsigned f = pipeline->packed.first; f < end; f++)
 		are_masks |= pipeline->fields[f].role == PIPELINE_MASK;
-	if (can_follow || (pipeline->packed.boxes == 0 && !are_masks))
+	if (can_follow ||
+	    (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !are_masks))
 		return r;
 	return diag_fail(
 	    diag, PIPELINE_E_BAD,
 	    "pipeline: op %u (%s): %s cannot follow it; leave it out, or give the %s as a "
 	    "ragged field that follows nothing",
-	    stop + 1, op_name(pipeline->ops.op[stop].id), are_masks ? "masks" : "boxes",
-	    are_masks ? "masks' files" : "boxes");
+	    stop + 1, op_name(pipeline->ops.op[stop].id),
+	    are_masks                    ? "masks"
+	    : pipeline->packed.boxes > 0 ? "boxes"
+					 : "key points",
+	    are_masks                    ? "masks' files"
+	    : pipeline->packed.boxes > 0 ? "boxes"
+					 : "key points");
 }
 
 /* What comes beside the picture or clip, behind it and its label. */

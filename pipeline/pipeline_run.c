@@ -313,6 +313,22 @@ static int pipeline_run_masks(struct pipeline_run *run, const struct pipeline *p
 	return r;
 }
 
+static void pipeline_run_points(const struct pipeline *pipeline, const struct packed *record,
+				const struct pipeline_out *out, struct follow *follow)
+{
+	const struct packed_fields *packed = &pipeline->packed;
+	const struct op *first = &pipeline->ops.op[0];
+	const unsigned before = record->n - packed->n;
+
+	if (packed->points == 0)
+		return;
+	follow->point = out->field[packed->points];
+	follow->n_rows = record->field[before + packed->points - packed->first].shape[0];
+	follow->n_points = packed->n_points;
+	if (!op_is_null(first, OP_DECODE_FLIP_INDICES))
+		follow->flip = op_items(&pipeline->ops, first, OP_DECODE_FLIP_INDICES);
+}
+
 /* What follows a picture whose head cannot be read is the engine's to refuse. */
 static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *pipeline,
 			       const struct pipeline_input *input, const struct pipeline_key *key,
@@ -334,14 +350,14 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 		follow.height = height;
 		follow.width = width;
 		draw_init(&draw, key);
-		if (packed->boxes > 0) {
-			/* Boxes go where the picture's ops will put what is in them; those that are gone then are left out, and
-			 * their rows. */
-			follow.box = out->field[pipeline->packed.boxes];
+		/* Boxes and key points go where the picture's ops will put what is there; boxes that are gone then are
+		 * left out, and their rows. */
+		follow.box = out->field[packed->boxes];
+		pipeline_run_points(pipeline, &input->record, out, &follow);
+		if (packed->boxes > 0 || packed->points > 0)
 			follow_ops(&pipeline->ops, &pipeline->shape, &draw, &follow);
-			packed_keep(pipeline->fields, &pipeline->packed, follow.n, follow_is_gone,
-				    out);
-		}
+		if (packed->boxes > 0)
+			packed_keep(pipeline->fields, packed, follow.n, follow_is_gone, out);
 		r = pipeline_run_masks(run, pipeline, &input->record, height, width, &draw, out,
 				       ret_error);
 	}
@@ -372,7 +388,7 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 	/* What comes beside the picture. */
 	r = packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
 			 &pipeline->packed, out, ret_error);
-	if (r != 0 || (pipeline->packed.boxes == 0 && !run->masks))
+	if (r != 0 || (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !run->masks))
 		return r;
 	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
 }

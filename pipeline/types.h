@@ -44,7 +44,8 @@ enum pipeline_role {
 	PIPELINE_ALONE,
 	PIPELINE_BOXES,
 	PIPELINE_ROWS /* one for each box */,
-	PIPELINE_MASK
+	PIPELINE_MASK,
+	PIPELINE_POINTS /* x, y and whether it is seen, of each; with boxes a row for each of these */
 };
 enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,

@@ -24,6 +24,7 @@
 
 #define PACKED_MAX_DIMS 4
 #define PACKED_MAX_BYTES (UINT64_C(1) << 30) /* of a field */
+#define PACKED_POINT (3 * sizeof(float))
 
 static bool packed_is_random(const struct op *op)
 {
@@ -188,13 +189,15 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 	for (unsigned f = 0; f < n && !wrong; f++) {
 		const bool has_role = kind[f] > (int32_t)PIPELINE_TEXT;
 
-		if (kind[f] > 4) {
+		if (kind[f] == 5 || kind[f] == 6) {
 			wrong = packed_mask(&fields[f], kind[f] == 6);
 			continue;
 		}
 		fields[f].kind = has_role ? PIPELINE_RAGGED : (enum pipeline_kind)kind[f];
 		if (has_role)
-			fields[f].role = kind[f] == 3 ? PIPELINE_BOXES : PIPELINE_ROWS;
+			fields[f].role = kind[f] == 3   ? PIPELINE_BOXES
+					 : kind[f] == 4 ? PIPELINE_ROWS
+							: PIPELINE_POINTS;
 		if (kind[f] != PIPELINE_DENSE && fields[f].ndim == 0)
 			return "a ragged field has no dimension to be ragged along; the first one "
 			       "is "
@@ -205,6 +208,46 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 			       "one";
 	}
 	return wrong;
+}
+
+/* Those of a row become others, two by two. */
+static const char *packed_flip_indices(const struct op_list *ops, bool are_points, unsigned n)
+{
+	const struct op_value *value = &ops->op[0].value[OP_DECODE_FLIP_INDICES];
+	const int32_t *flip = ops->pool + (size_t)value->number[0];
+
+	if (ops->op[0].id != OP_DECODE || op_is_null(&ops->op[0], OP_DECODE_FLIP_INDICES))
+		return NULL;
+	if (!are_points)
+		return "flip_indices is of key points, and no field is (kind 7)";
+	if (value->count != n)
+		return "flip_indices has not one number for each key point of a row";
+	for (unsigned i = 0; i < n; i++)
+		if (flip[i] >= (int32_t)n || flip[flip[i]] != (int32_t)i)
+			return "a key point of flip_indices becomes one that does not become it";
+	return NULL;
+}
+
+/* [most, n, 3] or, as COCO has it, [most, 3 n]. */
+static const char *packed_points(const struct op_list *ops, const struct pipeline_field *fields,
+				 unsigned first, unsigned end, struct packed_fields *ret)
+{
+	ret->points = 0;
+	for (unsigned f = first; f < end; f++) {
+		const struct pipeline_field *field = &fields[f];
+
+		if (field->role != PIPELINE_POINTS)
+			continue;
+		if (ret->points > 0)
+			return "two fields are key points; one can be";
+		if (field->dtype != PIPELINE_F32 || field->ndim < 2 || field->ndim > 3 ||
+		    (field->ndim == 3 ? field->shape[2] != 3 : field->shape[1] % 3 != 0))
+			return "key points are float32 (3) of shape [most, n, 3] or [most, 3 n]: "
+			       "x, y and whether it is seen, of each";
+		ret->points = f;
+		ret->n_points = (unsigned)(field->bytes / field->shape[0] / PACKED_POINT);
+	}
+	return packed_flip_indices(ops, ret->points > 0, ret->n_points);
 }
 
 /* Boxes are of one field, and rows of its boxes. */
@@ -308,6 +351,8 @@ const char *packed_announce(const struct op_list *ops, struct pipeline_field *fi
 	if (!wrong)
 		wrong = packed_roles(fields, first, first + n, &ret->boxes);
 	if (!wrong)
+		wrong = packed_points(ops, fields, first, first + n, ret);
+	if (!wrong)
 		wrong = packed_names(ops, &op->value[intake->names], fields, first, first + n);
 	if (!wrong)
 		wrong = packed_lengths(fields, first + n, ret_n);
@@ -380,6 +425,12 @@ int packed_write(const struct packed *record, unsigned before, const struct pipe
 	return r;
 }
 
+static bool packed_is_of_boxes(const struct pipeline_field *field)
+{
+	return field->role == PIPELINE_BOXES || field->role == PIPELINE_ROWS ||
+	       field->role == PIPELINE_POINTS;
+}
+
 int packed_boxes(const struct packed *record, unsigned before, const struct pipeline_field *fields,
 		 const struct packed_fields *announced, uint64_t *ret,
 		 struct pipeline_error *ret_error)
@@ -389,18 +440,13 @@ int packed_boxes(const struct packed *record, unsigned before, const struct pipe
 	for (unsigned f = 0; f < announced->n; f++) {
 		const uint64_t rows = record->field[before + f].shape[0];
 
-		if (fields[announced->first + f].role == PIPELINE_ROWS && rows != n)
+		if (packed_is_of_boxes(&fields[announced->first + f]) && rows != n)
 			return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
 					   "field %u: %llu for %llu boxes", before + f,
 					   (unsigned long long)rows, (unsigned long long)n);
 	}
 	*ret = n;
 	return 0;
-}
-
-static bool packed_is_of_boxes(const struct pipeline_field *field)
-{
-	return field->role == PIPELINE_BOXES || field->role == PIPELINE_ROWS;
 }
 
 /* Row `to` is from now on what `from` is. */

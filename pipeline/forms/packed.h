@@ -61,6 +61,8 @@ int packed_parse(const void *data, size_t size, struct packed *ret,
 struct packed_fields {
 	unsigned first, n; /* of the pipeline's fields; lengths of ragged ones stand behind them */
 	unsigned boxes;    /* the field of the boxes; 0: there is none */
+	unsigned points;   /* the same of key points */
+	unsigned n_points; /* of these, in a row */
 };
 /* The size of masks is left to the pipeline. They become fields[first], ..., *ret_n in all with their lengths. What is wrong with it, how to mend it
  * too, else NULL. */

@@ -20,6 +20,19 @@ static float follow_within(double value, double most)
 	return (float)fmin(fmax(value, 0), most);
 }
 
+/* A point that has left the picture is seen no more, whatever is put around that later. */
+static void follow_move_point(const struct follow *follow, float point[3], double x, double y)
+{
+	if (!isfinite((float)x) || !isfinite((float)y)) {
+		memset(point, 0, 3 * sizeof(*point));
+		return;
+	}
+	point[0] = (float)x;
+	point[1] = (float)y;
+	if (!(x >= 0 && x <= follow->width && y >= 0 && y <= follow->height))
+		point[2] = 0;
+}
+
 void follow_window(struct follow *follow, double top, double left, double height, double width)
 {
 	for (uint64_t i = 0; i < follow->n; i++) {
@@ -32,6 +45,11 @@ void follow_window(struct follow *follow, double top, double left, double height
 	}
 	follow->height = height;
 	follow->width = width;
+	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++) {
+		float *point = follow->point[i];
+
+		follow_move_point(follow, point, point[0] - left, point[1] - top);
+	}
 }
 
 void follow_scale(struct follow *follow, double height, double width)
@@ -41,6 +59,10 @@ void follow_scale(struct follow *follow, double height, double width)
 	for (uint64_t i = 0; i < follow->n; i++)
 		for (unsigned k = 0; k < 4; k++)
 			follow->box[i][k] = (float)(follow->box[i][k] * (k & 1 ? down : across));
+	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++)
+		for (unsigned k = 0; k < 2; k++)
+			follow->point[i][k] =
+			    (float)(follow->point[i][k] * (k == 0 ? across : down));
 	follow->height = height;
 	follow->width = width;
 }
@@ -54,6 +76,9 @@ static void follow_exchange(struct follow *follow, unsigned axis, double size)
 		follow->box[i][axis] = (float)(size - follow->box[i][axis + 2]);
 		follow->box[i][axis + 2] = (float)(size - first);
 	}
+	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++)
+		follow->point[i][axis] = (float)(size - follow->point[i][axis]);
+	follow->is_mirrored = !follow->is_mirrored;
 }
 
 void follow_mirror(struct follow *follow)
@@ -66,18 +91,25 @@ void follow_turn_over(struct follow *follow)
 	follow_exchange(follow, 1, follow->height);
 }
 
-/* The smallest box around where its corners are by n, which is m the other way. */
-static void follow_turn_one(float box[4], const double n[8], double height, double width)
+/* Where (x, y) is by n, which is m the other way. */
+static void follow_turned(const double n[8], double x, double y, double at[2])
 {
 	const bool is_flat = n[6] == 0 && n[7] == 0; /* no infinite box times 0 */
+	const double by = is_flat ? 1 : n[6] * x + n[7] * y + 1;
+
+	at[0] = (n[0] * x + n[1] * y + n[2]) / by;
+	at[1] = (n[3] * x + n[4] * y + n[5]) / by;
+}
+
+/* The smallest box around where its corners are. */
+static void follow_turn_one(float box[4], const double n[8], double height, double width)
+{
 	double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
 
 	for (unsigned corner = 0; corner < 4; corner++) {
-		const double x = box[corner & 1 ? 2 : 0], y = box[corner & 2 ? 3 : 1];
-		const double by = is_flat ? 1 : n[6] * x + n[7] * y + 1;
-		const double at[2] = {(n[0] * x + n[1] * y + n[2]) / by,
-				      (n[3] * x + n[4] * y + n[5]) / by};
+		double at[2];
 
+		follow_turned(n, box[corner & 1 ? 2 : 0], box[corner & 2 ? 3 : 1], at);
 		for (unsigned axis = 0; axis < 2; axis++) {
 			least[axis] = fmin(least[axis], at[axis]);
 			most[axis] = fmax(most[axis], at[axis]);
@@ -106,6 +138,13 @@ void follow_turn(struct follow *follow, const double m[8], double height, double
 			memset(follow->box[i], 0, sizeof(follow->box[i]));
 	follow->height = height;
 	follow->width = width;
+	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++) {
+		double at[2] = {NAN, NAN};
+
+		if (one != 0)
+			follow_turned(n, follow->point[i][0], follow->point[i][1], at);
+		follow_move_point(follow, follow->point[i], at[0], at[1]);
+	}
 }
 
 unsigned follow_stop(const struct op_list *ops, const struct shape *shape)
@@ -126,6 +165,24 @@ static bool follow_is_picture(const struct follow *follow)
 	       follow->height * follow->width <= (double)OP_MAX_PIXELS;
 }
 
+/* What was the left eye is the right one. */
+static void follow_flip(const struct follow *follow)
+{
+	for (uint64_t row = 0; row < follow->n_rows; row++)
+		for (uint64_t i = 0; i < follow->n_points; i++) {
+			float *one = follow->point[row * follow->n_points + i];
+			float *other =
+			    follow->point[row * follow->n_points + (uint64_t)follow->flip[i]];
+
+			for (unsigned k = 0; k < 3 && one < other; k++) {
+				const float held = one[k];
+
+				one[k] = other[k];
+				other[k] = held;
+			}
+		}
+}
+
 void follow_ops(const struct op_list *ops, const struct shape *shape, const struct draw *draw,
 		struct follow *follow)
 {
@@ -140,6 +197,8 @@ void follow_ops(const struct op_list *ops, const struct shape *shape, const stru
 			&drawn);
 		impl->follow(&ops->op[i], &drawn, follow);
 	}
+	if (follow->is_mirrored && follow->flip)
+		follow_flip(follow);
 }
 
 bool follow_is_gone(const float box[4])

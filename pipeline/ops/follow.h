@@ -4,16 +4,22 @@
 /*
  * Boxes that go where the picture's ops put what is in them: [left, top, right, bottom] in pixels, as
  * torchvision's v2 transforms move them. Each op that changes places has a function in its struct op_impl
- * that moves them by the same draws; these are its means.
+ * that moves them by the same draws; these are its means. Key points, [x, y, whether it is seen], do as the corners of boxes
+ * do, but keep their places outside of the picture, where they are seen no more: the third is 0 then.
  */
 
 #include "pipeline/ops/draw.h"
 #include "pipeline/spec/shape.h"
 
-struct follow {               /* boxes on a picture */
+struct follow {               /* boxes and key points on a picture */
 	double height, width; /* of the picture as it is by now */
 	float (*box)[4];      /* borrowed */
 	uint64_t n;
+	float (*point)[3]; /* borrowed; so many rows of n_points */
+	uint64_t n_rows, n_points;
+	const int32_t
+	    *flip; /* of a row: which point each one is in a mirror; NULL: the same; borrowed */
+	bool is_mirrored;
 };
 
 /* The picture is now that window of it, which may reach beyond it; boxes are cut off at its edges. */

@@ -26,10 +26,11 @@ PARAM(DECODE, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\
 PARAM(DECODE, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "with source record: a list for each field of the sample beside picture and label, as record "
       "has them; or null")
-PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 6))), "null",
+PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 7))), "null",
       "of each of fields, as record has them; 3: boxes on the picture, which follow its ops; 4: "
       "ragged, with a row for each box; 5: a mask, a picture of labels, which follows, too; 6: the "
-      "same, with Pillow's nearest; or null")
+      "same, with Pillow's nearest; 7: key points, which follow, too, with a row for each box; or "
+      "null")
 PARAM(DECODE, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
 PARAM(
@@ -43,6 +44,10 @@ PARAM(DECODE, COLORS, "colors", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(0, UINT16_MAX))
 PARAM(DECODE, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
       "with members of MDS shards: all columns that they have, as their index.json and the option "
       "?columns= say (\"NAME:ENCODING\"); or null")
+PARAM(
+    DECODE, FLIP_INDICES, "flip_indices", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, UINT16_MAX))), "null",
+    "of each key point of a row, from 0: which one it is when the picture is mirrored, as the left "
+    "eye is the right one then; or null: it stays what it is")
 
 OP(RECORD, "record", packed_op, "a wrapped data set's sample, its fields as they are")
 PARAM(RECORD, FIELDS, "fields", OP_TYPE_LISTS(1, INT32_MAX), NULL,

@@ -366,6 +366,44 @@ START_TEST(boxes_of_a_line_are_gone)
 }
 END_TEST
 
+/* A point is where a box without extent is, unless that was cut off. */
+START_TEST(points_turn_as_boxes)
+{
+	struct philox_seq seq;
+	unsigned seen = 0;
+
+	philox_seq_init(&seq, 9, 9, 10);
+	for (unsigned i = 0; i < 2000; i++) {
+		const double x = draw_between(&seq, 0, 40), y = draw_between(&seq, 0, 30);
+		const double m[8] = {
+		    draw_between(&seq, -2, 2),       draw_between(&seq, -2, 2),
+		    draw_between(&seq, -40, 40),     draw_between(&seq, -2, 2),
+		    draw_between(&seq, -2, 2),       draw_between(&seq, -40, 40),
+		    draw_between(&seq, -0.01, 0.01), draw_between(&seq, -0.01, 0.01)};
+		float box[1][4] = {{(float)x, (float)y, (float)x, (float)y}};
+		float point[1][3] = {{(float)x, (float)y, 2}};
+		struct follow follow = {.height = 30,
+					.width = 40,
+					.box = box,
+					.n = 1,
+					.point = point,
+					.n_rows = 1,
+					.n_points = 1};
+
+		follow_turn(&follow, m, 33, 44);
+		ck_assert(point[0][2] == 2 || point[0][2] == 0);
+		if (point[0][2] == 0) {
+			ck_assert(point[0][0] < 0 || point[0][0] > 44 || point[0][1] < 0 ||
+				  point[0][1] > 33);
+			continue;
+		}
+		ck_assert_mem_eq(point[0], box[0], 8);
+		seen++;
+	}
+	ck_assert_uint_gt(seen, 100);
+}
+END_TEST
+
 /* ---- warp ---- */
 
 /* The kernels against each other, on small pictures: edges all around. */
@@ -588,6 +626,7 @@ int main(void)
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
 	tcase_add_loop_test(tcase, perspective_stays, 0, BASE_ARRAY_LEN(stays));
 	tcase_add_test(tcase, boxes_of_a_line_are_gone);
+	tcase_add_test(tcase, points_turn_as_boxes);
 	tcase_add_test(tcase, kernels_agree);
 	tcase_add_loop_test(tcase, blurred, 0, BASE_ARRAY_LEN(blurs));
 	tcase_add_test(tcase, noise);

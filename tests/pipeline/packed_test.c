@@ -66,6 +66,9 @@ static struct pipeline *compiled(const char *text)
 #define BESIDE(fields, kinds) \
 	"{\"op\":\"decode\",\"source\":\"record\",\"fields\":" fields ",\"kinds\":" kinds "},"
 #define CROP "{\"op\":\"center_crop\",\"size\":[1,2]}"
+#define FLIPPED(kind, indices)                                                              \
+	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,2,3,3]],\"kinds\":[" kind \
+	"],\"flip_indices\":[" indices "]}"
 
 static const struct {
 	const char *text, *says[2];
@@ -94,6 +97,17 @@ static const struct {
     {"[" BESIDE("[[3,2,3]]", "[3]") CROP "]", {"op 1 (decode)", "shape [most, 4]"}},
     {"[" BESIDE("[[3,2,4],[3,2,4]]", "[3,3]") CROP "]", {"op 1 (decode)", "one can be"}},
     {"[" BESIDE("[[3,2,4]]", "[4]") CROP "]", {"op 1 (decode)", "none is boxes"}},
+    {"[" BESIDE("[[3,2,4]]", "[7]") CROP "]", {"op 1 (decode)", "shape [most, n, 3]"}},
+    {"[" BESIDE("[[3,2,2,2]]", "[7]") CROP "]", {"op 1 (decode)", "shape [most, n, 3]"}},
+    {"[" BESIDE("[[3,2,1,1,3]]", "[7]") CROP "]", {"op 1 (decode)", "shape [most, n, 3]"}},
+    {"[" BESIDE("[[12,2,3]]", "[7]") CROP "]", {"op 1 (decode)", "shape [most, n, 3]"}},
+    {"[" BESIDE("[[3,2,3],[3,2,3]]", "[7,7]") CROP "]", {"op 1 (decode)", "one can be"}},
+    {"[" BESIDE("[[3,2,3]]", "[7]") "{\"op\":\"rand_augment\"}," CROP "]",
+     {"op 2 (rand_augment)", "key points cannot follow"}},
+    {FLIPPED("7", "0,1") "," CROP "]", {"op 1 (decode)", "not one number for each"}},
+    {FLIPPED("7", "0,1,3") "," CROP "]", {"op 1 (decode)", "does not become it"}},
+    {FLIPPED("7", "1,2,0") "," CROP "]", {"op 1 (decode)", "does not become it"}},
+    {FLIPPED("1", "0,1,2") "," CROP "]", {"op 1 (decode)", "no field is (kind 7)"}},
     {"[" BESIDE("[[3,2,4]]", "[3]") "{\"op\":\"rand_augment\"}," CROP "]",
      {"op 2 (rand_augment)", "boxes cannot follow"}},
     {"[" BESIDE("[[1]]", "[5]") "{\"op\":\"rand_augment\"}," CROP "]",
@@ -692,6 +706,133 @@ START_TEST(boxes_follow_the_picture)
 }
 END_TEST
 
+#define POINTS(kinds, ops)                                                                       \
+	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[3,2,2,3]],\"kinds\":[3," \
+	"7],\"names\":[\"boxes\",\"points\"]" kinds "}," ops "]"
+#define POINTS_FLIP ",\"flip_indices\":[1,0]"
+
+/* Two boxes that are never gone but by the crop, and so many rows of two points; or points alone. */
+static size_t make_points(uint8_t *data, const float (*point)[3], bool are_boxes, unsigned rows)
+{
+	static const float box[2][4] = {{0, 0, 2, 2}, {3, 0, 4, 2}};
+	const size_t size = make_boxes(data, box, 3);
+	struct packed_wide_head *head = (struct packed_wide_head *)(void *)data;
+
+	head->bytes = size + 61;
+	*place_of(data, 2) = (struct packed_place){PIPELINE_F32, 3, {rows, 2, 3}, 448, rows * 24};
+	memcpy(data + 448, point, 48);
+	if (!are_boxes) {
+		head->n_fields = 2;
+		*place_of(data, 1) =
+		    (struct packed_place){PIPELINE_F32, 2, {rows, 6}, 448, rows * 24};
+	}
+	return size + 61;
+}
+
+static const struct {
+	const char *text;
+	float point[2][2][3], want[2][2][3];
+	unsigned n;
+} pointed[] = {
+    {POINTS(POINTS_FLIP, "{\"op\":\"resize\",\"size\":[4,2]}"),
+     {{{0, 0, 1}, {4, 2, 2}}, {{1, 1, 2}, {0, 0, 0}}},
+     {{{0, 0, 1}, {2, 4, 2}}},
+     1},
+    /* left is right now */
+    {POINTS(POINTS_FLIP, "{\"op\":\"hflip\",\"p\":1},{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{{0, 0, 1}, {3, 2, 2}}, {{1, 1, 2}, {0, 0, 0}}},
+     {{{1, 2, 2}, {4, 0, 1}}, {{4, 0, 0}, {3, 1, 2}}},
+     2},
+    {POINTS("", "{\"op\":\"hflip\",\"p\":1},{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{{0, 0, 1}, {3, 2, 2}}, {{1, 1, 2}, {0, 0, 0}}},
+     {{{4, 0, 1}, {1, 2, 2}}, {{3, 1, 2}, {4, 0, 0}}},
+     2},
+    {POINTS(POINTS_FLIP, "{\"op\":\"vflip\",\"p\":1},{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{{0, 0, 1}, {3, 2, 2}}, {{1, 1, 2}, {0, 0, 0}}},
+     {{{3, 0, 2}, {0, 2, 1}}, {{0, 2, 0}, {1, 1, 2}}},
+     2},
+    /* twice mirrored is turned */
+    {POINTS(POINTS_FLIP, "{\"op\":\"hflip\",\"p\":1},{\"op\":\"vflip\",\"p\":1},"
+			 "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{{0, 0, 1}, {3, 2, 2}}, {{1, 1, 2}, {0, 0, 0}}},
+     {{{4, 2, 1}, {1, 0, 2}}, {{3, 1, 2}, {4, 2, 0}}},
+     2},
+    /* the second box is gone with its points; of the first one a point keeps its place and is seen no more */
+    {POINTS(POINTS_FLIP, "{\"op\":\"center_crop\",\"size\":2}"),
+     {{{0.5f, 1, 2}, {1.5f, 1, 2}}, {{3, 1, 2}, {3, 2, 2}}},
+     {{{-0.5f, 1, 0}, {0.5f, 1, 2}}},
+     1},
+    /* nor when there is a picture again */
+    {POINTS("", "{\"op\":\"center_crop\",\"size\":2},{\"op\":\"pad\",\"padding\":1},"
+		"{\"op\":\"resize\",\"size\":[4,4]}"),
+     {{{0.5f, 1, 2}, {1, 1, 2}}, {{3, 2, 1}, {3.5f, 1, 2}}},
+     {{{0.5f, 2, 0}, {1, 2, 2}}},
+     1},
+    {POINTS("", "{\"op\":\"rotate\",\"degrees\":[90,90],\"expand\":true},"
+		"{\"op\":\"resize\",\"size\":[4,2]}"),
+     {{{0.5f, 0.25f, 1}, {4, 0, 2}}, {{1, 2, 2}, {-1, 0, 2}}},
+     {{{0.25f, 3.5f, 1}, {0, 0, 2}}, {{2, 3, 2}, {0, 5, 0}}},
+     2},
+    {POINTS("", "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{{NAN, 1, 2}, {INFINITY, 0, 2}}, {{1, -INFINITY, 1}, {1e30f, 0, 2}}},
+     {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {1e30f, 0, 0}}},
+     2},
+};
+
+START_TEST(points_follow_the_picture)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+	int64_t length[2];
+
+	bench_new(&bench, pointed[_i].text);
+	memset(bench.field, 0xa5, sizeof(bench.field));
+	ck_assert_msg(bench_run(&bench, data, make_points(data, pointed[_i].point[0], true, 2)) ==
+			  0,
+		      "%s", bench.error.text);
+	memcpy(&length[0], bench.field[4], 8);
+	memcpy(&length[1], bench.field[5], 8);
+	ck_assert_int_eq(length[0], pointed[_i].n);
+	ck_assert_int_eq(length[1], pointed[_i].n);
+	for (unsigned i = 0; i < 12; i++) {
+		float made;
+
+		memcpy(&made, bench.field[3] + 4 * i, 4);
+		ck_assert_msg(fabsf(made - pointed[_i].want[i / 6][i / 3 % 2][i % 3]) <= 1e-5f,
+			      "%u: %g, not %g", i, (double)made,
+			      (double)pointed[_i].want[i / 6][i / 3 % 2][i % 3]);
+	}
+	ck_assert_int_eq(bench_run(&bench, data, make_points(data, pointed[_i].point[0], true, 1)),
+			 PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "field 2: 1 for 2 boxes");
+	bench_free(&bench);
+}
+END_TEST
+
+/* They are never removed, and a row may be as COCO has it. */
+START_TEST(points_need_no_boxes)
+{
+	static const float point[2][2][3] = {{{0.5f, 1, 2}, {1.5f, 1, 2}}, {{3, 1, 2}, {3, 2, 2}}};
+	static const float want[2][2][3] = {{{1.5f, 1, 2}, {2.5f, 1, 0}}, {{0, 2, 2}, {0, 1, 2}}};
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+	int64_t length;
+
+	bench_new(
+	    &bench,
+	    "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,2,6]],\"kinds\":[7],"
+	    "\"names\":[\"points\"],\"flip_indices\":[1,0]},{\"op\":\"center_crop\",\"size\":2},"
+	    "{\"op\":\"hflip\",\"p\":1}]");
+	memset(bench.field, 0xa5, sizeof(bench.field));
+	ck_assert_msg(bench_run(&bench, data, make_points(data, point[0], false, 2)) == 0, "%s",
+		      bench.error.text);
+	memcpy(&length, bench.field[3], 8);
+	ck_assert_int_eq(length, 2);
+	ck_assert_mem_eq(bench.field[2], want, sizeof(want));
+	bench_free(&bench);
+}
+END_TEST
+
 /* ---- masks ---- */
 
 #define MASKED(fields, kind, ops)                                                                 \
@@ -853,6 +994,8 @@ int main(void)
 	tcase_add_loop_test(bytes, a_damaged_ragged_record_is_refused, 0,
 			    BASE_ARRAY_LEN(ragged_damages));
 	tcase_add_loop_test(bytes, boxes_follow_the_picture, 0, BASE_ARRAY_LEN(following));
+	tcase_add_loop_test(bytes, points_follow_the_picture, 0, BASE_ARRAY_LEN(pointed));
+	tcase_add_test(bytes, points_need_no_boxes);
 	tcase_add_loop_test(bytes, masks_follow_the_picture, 0, BASE_ARRAY_LEN(masked));
 	tcase_add_loop_test(bytes, what_is_no_mask_is_refused, 0, BASE_ARRAY_LEN(no_masks));
 	tcase_add_test(bytes, other_fields_stand_beside_a_picture);
