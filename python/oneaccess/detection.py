@@ -3,10 +3,12 @@
 (wrap()), decoded by accessd's workers."""
 
 import array
+import functools
 import io
 import json
 import math
 import os
+import re
 import xml.etree.ElementTree as xml
 from collections.abc import Mapping, Sequence
 
@@ -14,10 +16,12 @@ from . import outlines, urls
 from .errors import ArgumentError, DatasetError, not_there
 from .folders import Files, found_at, names_of, refuse_missing, shown
 from .masks import Mask
+from .points import Points
 from .tables import needs
 from .wrapped import Wrapped
 
-_TYPES = {"boxes": ("f", 4), "classes": ("q", 1), "area": ("f", 1), "crowd": ("B", 1), "difficult": ("B", 1), "mask_id": ("q", 1)}   # of a box
+_TYPES = {"boxes": ("f", 4), "classes": ("q", 1), "area": ("f", 1), "crowd": ("B", 1), "difficult": ("B", 1), "mask_id": ("q", 1),
+          "keypoints": ("f", 3)}   # of a box; how many points, its Boxes know
 _MASKS = ("mask", "class_mask")
 _MOST_ID, _MOST_AREA = 1 << 63, 1e38
 _SLACK = 4096       # what a sample has beside its picture and its boxes
@@ -38,6 +42,7 @@ class Boxes:
         self.masks = [name for name in _MASKS if name in fields]
         self.outlines, self.numbers, self.sizes = outlines.Outlines(), array.array("q"), []
         self.classes, self.number = _listed_names(classes), {each: at for at, each in enumerate(classes)}
+        self.n_points, self.flip_indices = 1, ()
         self.starts, self.most, self.paths = array.array("q", [0]), 1, []
         if len(self.number) < len(self.classes):
             raise ArgumentError(f"classes={classes!r} names one twice")
@@ -51,7 +56,7 @@ class Boxes:
             self._add_outlines(boxes, size)
         for name, values in self.values.items():
             for box in boxes:
-                values.extend(box[name]) if name == "boxes" else values.append(box[name])
+                values.extend(box[name]) if name in ("boxes", "keypoints") else values.append(box[name])
         for name, values in self.own.items():
             values.append(own[name])
         self.starts.append(self.starts[-1] + len(boxes))
@@ -84,7 +89,8 @@ class DetectionRows:
         if not boxes.paths:
             raise DatasetError(f"{boxes.path} has no picture with a box that is meant: classes= and empty= say which are")
         self.classes, self.category_ids, self.fields, self.starts = boxes.classes, category_ids, boxes.fields, boxes.starts
-        self.values = {name: np.frombuffer(values, values.typecode).reshape((-1, 4) if name == "boxes" else -1) for name, values in boxes.values.items()}
+        shapes = {"boxes": (-1, 4), "keypoints": (-1, boxes.n_points, 3)}
+        self.values = {name: np.frombuffer(values, values.typecode).reshape(shapes.get(name, -1)) for name, values in boxes.values.items()}
         self.own, self.masks, self.outlines, self.numbers, self.sizes = boxes.own, boxes.masks, boxes.outlines, boxes.numbers, boxes.sizes
         self.files = _files(boxes.paths)
 
@@ -135,7 +141,8 @@ def _fields(fields, allowed, default):
 def _data(rows, boxes, more):
     """The data set of these rows, with room for the largest picture and the most boxes."""
     ragged = {name: boxes.most for name in boxes.values}
-    room = rows.files.largest + _SLACK + boxes.most * sum(values.itemsize * _TYPES[name][1] for name, values in boxes.values.items())
+    room = rows.files.largest + _SLACK + boxes.most * sum(values.itemsize * _TYPES[name][1] * (boxes.n_points if name == "keypoints" else 1)
+                                                          for name, values in boxes.values.items())
     if "captions" in boxes.own:
         texts = boxes.own["captions"]
         ragged["captions"] = max(1, *map(len, texts)), max((len(text.encode()) for each in texts for text in each), default=1) or 1
@@ -143,7 +150,8 @@ def _data(rows, boxes, more):
     most = {"mask": boxes.most, "class_mask": len(boxes.classes)}
     masks = {name: Mask(dtype="uint8" if most[name] < 256 else "uint16") for name in boxes.masks}
     room += sum(max(map(math.prod, boxes.sizes)) * (1 if mask.dtype == "uint8" else 2) for mask in masks.values())
-    return Detection(rows, boxes=[name for name in boxes.fields if name in boxes.values], ragged=ragged, room=room, masks=masks, **more)
+    rows_of = [Points(name, boxes.flip_indices) if name == "keypoints" else name for name in boxes.fields if name in boxes.values]
+    return Detection(rows, boxes=rows_of, ragged=ragged, room=room, masks=masks, **more)
 
 
 class Detection(Wrapped):
@@ -158,7 +166,7 @@ class Detection(Wrapped):
 # ---- COCO ----
 
 
-_COCO = ("boxes", "classes", "area", "crowd", "image_id", "captions", "mask", "mask_id", "class_mask")
+_COCO = ("boxes", "classes", "area", "crowd", "image_id", "captions", "mask", "mask_id", "class_mask", "keypoints")
 _COCO_OWN = ("image_id", "captions")
 _SAID = {int: "a whole number", str: "a text", list: "a list"}
 
@@ -209,6 +217,38 @@ def _by_id(path, found, what, members):
     return known
 
 
+def _skeleton(path, categories):
+    """The names of the key points that the classes which are meant have."""
+    names = {tuple(each["keypoints"]) for each in categories if isinstance(each.get("keypoints"), list) and each["keypoints"]
+             and all(isinstance(name, str) for name in each["keypoints"])}
+    if len(names) != 1:
+        raise DatasetError(f"{path}: {'no class that is meant has key points' if not names else 'classes have different key points'}: classes= names one"
+                           " that has")
+    return names.pop()
+
+
+def _flips_of(names):
+    """left_eye becomes right_eye in a mirror."""
+    other = {"left": "right", "right": "left"}
+    turned = [re.sub("left|right", lambda side: other[side[0]], name) for name in names]
+    return [names.index(name) if name in names else at for at, name in enumerate(turned)]
+
+
+def _flip_indices(given, count):
+    if given and len(given) != count:
+        raise ArgumentError(f"flip_indices has {len(given)} numbers, and there are {count} key points")
+    return given
+
+
+def _points(place, values, count):
+    """x, y and visibility of each, as the file has them; nothing where it has none."""
+    if values is None:
+        return [0.0] * (3 * count)
+    if not isinstance(values, list) or len(values) != 3 * count or not all(type(value) in (int, float) and abs(value) < _MOST_AREA for value in values):
+        raise DatasetError(f"{place} has the key points {json.dumps(values)[:200]}: they are {3 * count} numbers, x, y and visibility of each")
+    return values
+
+
 def _coco_box(boxes, path, at, found, category_ids):
     """A box of an annotation, or None of a class that is not meant."""
     number = category_ids.get(found["category_id"])
@@ -221,12 +261,13 @@ def _coco_box(boxes, path, at, found, category_ids):
     area, place = found.get("area"), f"{path}: annotations[{at}]"
     return {"boxes": boxes.box(place, left, top, left + width, top + height), "classes": number, "place": place,
             "outline": found.get("segmentation", outlines.NONE),
+            "keypoints": _points(place, found.get("keypoints"), boxes.n_points) if "keypoints" in boxes.values else None,
             "area": area if isinstance(area, (int, float)) and abs(area) < _MOST_AREA else width * height, "crowd": bool(found.get("iscrowd"))}
 
 
 def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, classes: Sequence[str] | None = None,
-              fields: Sequence[str] | None = None, empty: bool = True, workers: int | None = None, name: str | None = None, version: str = "",
-              timeout: int = 60, keep: float = 30.0) -> "Detection":
+              fields: Sequence[str] | None = None, flip_indices: Sequence[int] | None = None, empty: bool = True, workers: int | None = None,
+              name: str | None = None, version: str = "", timeout: int = 60, keep: float = 30.0) -> "Detection":
     """Pictures and boxes, or captions, of a file of annotations in COCO's form, for Loader.
 
         data = oa.from_coco("coco/annotations/instances_train2017.json", "coco/train2017")
@@ -247,6 +288,10 @@ def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, clas
                       belongs to, 0 for none, by the file's outlines
             mask_id   ragged int64 [n]: the number of each box in "mask": mask[i] == mask_id[i][j] is the outline of box j
             class_mask  [H, W]: a pixel's class as in "classes", plus 1; 0 for none. May stand alone, without boxes
+            keypoints  ragged float32 [n, k, 3]: x, y and visibility of each key point, as in person_keypoints_train2017.json;
+                      zeros for a box that the file gives none
+    flip_indices: for each key point which one it becomes where the picture is mirrored. Default: the points' names say it, as
+        left_eye and right_eye.
     classes: the names of those that are meant, in the order of their numbers; boxes of others are left out. Default: all
         categories of the file, in the order of their ids.
     empty: whether pictures without a box that is meant are samples, too. A box without width or height, as COCO has one, counts
@@ -271,6 +316,9 @@ def from_coco(annotations: str | os.PathLike, images: str | os.PathLike, *, clas
             raise ArgumentError(f"classes= names {each!r}, and {path} has: {', '.join(ids)}")
     boxes = Boxes(path, fields, _COCO_OWN, list(ids) if classes is None else classes)
     category_ids = {ids[each]: number for each, number in boxes.number.items()}
+    if "keypoints" in fields:
+        names = _skeleton(path, [categories[number] for number in category_ids])
+        boxes.n_points, boxes.flip_indices = len(names), _flips_of(names) if flip_indices is None else _flip_indices(flip_indices, len(names))
     of = {number: [] for number in pictures}
     if ("captions" in fields) != has_captions:
         raise DatasetError(f"{path} has {'captions' if has_captions else 'no captions'}, and fields={fields!r}")
@@ -356,7 +404,7 @@ def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names
 # ---- YOLO ----
 
 
-_YOLO = ("boxes", "classes", "mask", "mask_id", "class_mask")
+_YOLO = ("boxes", "classes", "mask", "mask_id", "class_mask", "keypoints")
 _BEYOND = 0.01      # by which rounding may leave the picture
 _ORIENTATION = 0x112
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm")
@@ -384,6 +432,8 @@ class YOLORows(DetectionRows):
         height, width = _size_of(io.BytesIO(data), path)
         if "boxes" in beside:
             beside["boxes"] = beside["boxes"] * np.array([width, height, width, height], np.float32)
+        if "keypoints" in beside:
+            beside["keypoints"] = beside["keypoints"] * np.array([width, height, 1], np.float32)
         return {"image": data, **beside}
 
 
@@ -410,6 +460,23 @@ def _yolo_rows(path):
             raise DatasetError(f"{path} is no text: {why}") from None
 
 
+def _yolo_pose(boxes, place, words, each):
+    """A box, and of each key point x, y and, where each of them has three numbers, visibility."""
+    if len(words) != 5 + boxes.n_points * each:
+        raise DatasetError(f"{place}: a row is a class, its box's middle, width and height, and {boxes.n_points} key points of {each} numbers, by"
+                           f" keypoints=; this has {len(words)} numbers")
+    box = _yolo_box(boxes, place, [*words[:5]])
+    try:
+        values = [*map(float, words[5:])]
+    except ValueError:
+        values = [math.nan] * (len(words) - 5)
+    points = [value for at in range(0, len(values), each) for value in (*values[at:at + 2], values[at + 2] if each == 3 else 1.0)]
+    if not all(-_BEYOND <= value <= (2 if at % 3 == 2 else 1 + _BEYOND) for at, value in enumerate(points)):
+        raise DatasetError(f"{place}: key points are x and y from 0 to 1, parts of the picture, and a visibility of 0, 1 or 2; this is"
+                           f" {' '.join(words[5:])[:100]}")
+    return {**box, "keypoints": points}
+
+
 def _yolo_box(boxes, place, words):
     """Of class, middle, width and height, or of class and an outline."""
     try:
@@ -432,8 +499,9 @@ def _yolo_box(boxes, place, words):
 
 
 def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Sequence[str] | Mapping[int, str], *,
-              fields: Sequence[str] | None = None, empty: bool = True, workers: int | None = None, name: str | None = None, version: str = "",
-              timeout: int = 60, keep: float = 30.0) -> "Detection":
+              fields: Sequence[str] | None = None, keypoints: tuple[int, int] | None = None, flip_indices: Sequence[int] = (),
+              empty: bool = True, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
+              keep: float = 30.0) -> "Detection":
     """Pictures and boxes with labels in YOLO's form, a text file for each picture, for Loader.
 
         data = oa.from_yolo("coco8/labels/train", "coco8/images/train", ["person", "bicycle", ...])
@@ -441,17 +509,21 @@ def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Seq
         for batch in loader: batch["image"], batch["boxes"][i], batch["classes"][i]
 
         data = oa.from_yolo("coco8-seg/labels/train", "coco8-seg/images/train", names, fields=["boxes", "classes", "mask", "mask_id"])
+        data = oa.from_yolo("coco8-pose/labels/train", "coco8-pose/images/train", ["person"], keypoints=(17, 3), flip_indices=[0, 2, 1, ...])
 
     labels, images: the folders; files with the same name, without suffix, are one sample. A picture without a file of labels
         has no box.
     classes: the names, in the order of their numbers, or {number: name}: names of data.yaml.
-    fields: of boxes, classes, mask, mask_id and class_mask, what a batch has beside "image", as from_coco() has them. Default:
-        boxes and classes. Masks need an outline in each row, and the size of each picture is read at once.
+    fields: of boxes, classes, mask, mask_id, class_mask and keypoints, what a batch has beside "image", as from_coco() has
+        them. Default: boxes, classes and, with keypoints=, keypoints. Masks need an outline in each row, and the size of each
+        picture is read at once.
+    keypoints: of rows of poses how many key points each has, and of how many numbers: kpt_shape of data.yaml. A point of two
+        numbers has visibility 1.
+    flip_indices: for each key point which one it becomes where the picture is mirrored: flip_idx of data.yaml.
     empty: whether pictures without a box are samples, too.
 
     A row is a class and a box's middle, width and height, or the points of an outline, all as parts of the picture. A batch has
-    boxes in pixels, float32 [n, 4]: left, top, right and bottom. They follow the pipeline as wrap() says. Rows of poses are not
-    read. Pillow reads the size of a picture; one that EXIF turns is a bad sample. The other arguments are those of wrap().
+    boxes in pixels, float32 [n, 4]: left, top, right and bottom. They follow the pipeline as wrap() says. Pillow reads the size of a picture; one that EXIF turns is a bad sample. The other arguments are those of wrap().
     """
     needs("PIL.Image", "from_yolo()", "pillow")
     texts, pictures = found_at(labels, "from_yolo()"), found_at(images, "from_yolo()")
@@ -461,9 +533,16 @@ def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Seq
         if sorted(classes) != [*range(len(classes))]:
             raise ArgumentError(f"classes={classes!r}: numbers go from 0 to {len(classes) - 1}")
         classes = [classes[number] for number in range(len(classes))]
-    boxes = Boxes(labels, _fields(fields, _YOLO, ("boxes", "classes")), (), classes)
+    if keypoints is not None and (not isinstance(keypoints, Sequence) or len(keypoints) != 2 or keypoints[1] not in (2, 3)
+                                  or not isinstance(keypoints[0], int) or keypoints[0] < 1):
+        raise ArgumentError(f"keypoints={keypoints!r}: how many a box has, and of how many numbers, 2 or 3: (17, 3), kpt_shape of data.yaml")
+    boxes = Boxes(labels, _fields(fields, _YOLO if keypoints else _YOLO[:-1], ("boxes", "classes", *(["keypoints"] if keypoints else []))), (), classes)
+    make = _yolo_box
+    if keypoints:
+        boxes.n_points, boxes.flip_indices = keypoints[0], _flip_indices(flip_indices, keypoints[0])
+        make = functools.partial(_yolo_pose, each=keypoints[1])
     for each, path in pictures.items():
-        found = [_yolo_box(boxes, place, words) for place, words in _yolo_rows(texts[each])] if each in texts else []
+        found = [make(boxes, place, words) for place, words in _yolo_rows(texts[each])] if each in texts else []
         if found or empty:
             boxes.add(path, found, _yolo_outlines(path, found) if boxes.masks else None)
     if not any(each in pictures for each in texts):

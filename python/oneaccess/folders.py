@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from . import urls
 from .errors import ArgumentError, DatasetError, not_there
 from .masks import Mask
-from .members import Field
+from .members import Field, makers_of
 from .wrapped import Wrapped, wrap
 
 _SHOWN = 3
@@ -94,7 +94,7 @@ class FolderRows:
     """A sample's files, by their common name."""
 
     def __init__(self, places, names, boxes):
-        self.boxes, self.fields, found = boxes, [], []
+        self.makers, self.fields, found = makers_of(boxes), [], []
         for name, place in places.items():
             place, colon, key = os.fspath(place).partition(".json:")
             self.fields.append(Field(name, f"json:{key}" if colon else "*"))
@@ -113,7 +113,7 @@ class FolderRows:
         for files, field in zip(self.files, self.fields):
             path, data = files.paths[index], files.read(index)
             try:
-                sample[field.name] = field.value(os.path.splitext(path)[1][1:].lower(), data, field.name == self.boxes)
+                sample[field.name] = field.value(os.path.splitext(path)[1][1:].lower(), data, self.makers.get(field.name))
             except (ValueError, KeyError, IndexError, TypeError) as why:
                 raise DatasetError(f"{path}: field {field.name} cannot be made of this: {type(why).__name__}: {why}") from None
         return sample
@@ -143,6 +143,5 @@ def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.Pat
     """
     if not isinstance(places, Mapping) or not places:
         raise ArgumentError(f"places is {places!r}: {{field of a batch: its folder}}")
-    first = boxes if isinstance(boxes, str) or not boxes else boxes[0]
-    return wrap(FolderRows(places, names, first), name=name, version=version, workers=workers, timeout=timeout, random=False, room=room,
+    return wrap(FolderRows(places, names, boxes), name=name, version=version, workers=workers, timeout=timeout, random=False, room=room,
                 keep=keep, ragged=ragged, boxes=boxes, exact=exact, masks=masks)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from .columns import Pad, named
 from .errors import ArgumentError, DatasetError, TransformError, warn
 from .masks import Mask
+from .points import boxes_of, points_of
 from .record import MOST_FIELDS
 from .tables import needs
 from .wrapped import Wrapped, wrap
@@ -228,7 +229,7 @@ class Field:
         self.inner = [most for _, most in extents[1:leaf.depth]] if leaf.kind == "number" else []
         self.is_nested = any(least != most for least, most in extents[1:2]) and leaf.kind == "number"
         self.picture = _Pixels(pixels) if pixels else _bytes_of_picture
-        self.box_format = box_format
+        self.box_format, self.are_points = box_format, False
 
     def values(self, column):
         """row -> value, of a few rows."""
@@ -261,6 +262,8 @@ class Field:
         if self.is_nested:
             return [self._array(row.values, self.inner[1:]) for row in scalar]
         array = self._array(scalar.values, self.inner)
+        if self.are_points:
+            return array.astype("float32")
         return array if self.box_format is None else _corners(array, self.name, self.box_format)
 
     def _array(self, values, shape):
@@ -354,7 +357,8 @@ class _Choice:
             self._refuse_large(leaf, extents)
         self._count(bound, leaf)
         self.ragged.update({} if bound is None else {leaf.name: bound})
-        field = Field(leaf, extents, self.exact, size, self.given.box_format if leaf.name in self.given.boxes[:1] else None)
+        field = Field(leaf, extents, self.exact, size, self.given.box_format if leaf.name == boxes_of(self.given.boxes) else None)
+        field.are_points = leaf.name == points_of(self.given.boxes)
         if field.box_format is not None and field.inner != [4]:
             raise ArgumentError(f"boxes= names column {leaf.name} first, which has no lists of four numbers")
         self.fields.append(field)

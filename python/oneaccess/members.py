@@ -22,6 +22,7 @@ from . import record, urls
 from .errors import ArgumentError, DatasetError, MissingError, not_there
 from .masks import Mask
 from .picked import Direct
+from .points import boxes_of, points_of
 from .tables import Kept, stamp_of, unchanged
 from .wrapped import Wrapped
 
@@ -61,16 +62,22 @@ def _found_at(path, suffix, what):
     return found
 
 
-def _within(value, path, is_boxes):
+def _within(value, path, make):
     """What is there in a JSON value."""
-    import numpy as np
     for key in path:
         value = value[int(key) if isinstance(value, list) else key]
-    return _boxes(np.array(value, np.float32).reshape(-1, 4)) if is_boxes else value
+    return make(value) if make else value
 
 
-def _boxes(boxes):
+def _points(points):
+    import numpy as np
+    return np.array(points, np.float32) if len(points) else points
+
+
+def _boxes(value):
     """Those of COCO have a width and a height where these have the other corner."""
+    import numpy as np
+    boxes = np.array(value, np.float32).reshape(-1, 4)
     for left, top, right, bottom in boxes:
         if right < left or bottom < top:
             raise ValueError(f"box {left:g}, {top:g}, {right:g}, {bottom:g} ends before it begins: boxes are left, top, right, bottom,"
@@ -127,7 +134,7 @@ class _Shards:
     """Files that are opened as they are needed, by each process for itself."""
 
     def __init__(self, files, boxes):
-        self.files, self.boxes = [(file, stamp_of(file)) for file in files], boxes
+        self.files, self.makers = [(file, stamp_of(file)) for file in files], makers_of(boxes)
         self._begin()
 
     def _begin(self):
@@ -181,11 +188,11 @@ class Field:
         if not all(self.suffixes) or self.path and self.suffixes != ["json"]:
             raise ArgumentError(f"fields={{{name!r}: {source!r}}}: give suffixes, as \"jpg;png\" or \"txt\", or \"json:key\"")
 
-    def value(self, suffix, data, is_boxes):
+    def value(self, suffix, data, make):
         import numpy as np
         kind = suffix.rpartition(".")[2]
         if kind == "json":
-            return _within(json.loads(data), self.path, is_boxes)
+            return _within(json.loads(data), self.path, make)
         if kind in _TEXTS:
             return data.decode()
         if kind == "npy":
@@ -269,7 +276,7 @@ class TarRows(_Shards):
             at, size, suffix = places[3 * number:3 * number + 3]
             data = self._read(shard, at, size)
             try:
-                sample[name] = field.value(self.suffixes[suffix], data, name == self.boxes)
+                sample[name] = field.value(self.suffixes[suffix], data, self.makers.get(name))
             except (ValueError, KeyError, IndexError, TypeError) as why:
                 raise self._bad(shard, at, name, self.suffixes[suffix], why) from None
         return sample
@@ -325,8 +332,11 @@ def _fits_json(code, kind, path):
     return code in (record.I64, record.F32) or kind == record.TEXT and bool(path)
 
 
-def _first(boxes):
-    return boxes if isinstance(boxes, str) or not boxes else boxes[0]
+def makers_of(boxes):
+    """What boxes and key points are made by of JSON."""
+    makers = {boxes_of(boxes): _boxes, points_of(boxes): _points}
+    makers.pop(None, None)
+    return makers
 
 
 def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
@@ -357,7 +367,7 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
     given = urls.local(paths, "from_tar()") if isinstance(paths, (str, os.PathLike)) else None
-    return Shards(TarRows(shards_of(paths), fields, _first(boxes), given), name, version, workers, timeout, False, room, keep, ragged, exact, boxes,
+    return Shards(TarRows(shards_of(paths), fields, boxes, given), name, version, workers, timeout, False, room, keep, ragged, exact, boxes,
                   masks)
 
 
@@ -470,18 +480,18 @@ class MdsRows(_Shards):
         try:
             parts, at = self._split(shard, index - self.starts[shard])
             for name, (column, path) in self.fields.items():
-                sample[name] = self._value(encodings[column], parts[column], path, name == self.boxes)
+                sample[name] = self._value(encodings[column], parts[column], path, self.makers.get(name))
         except (ValueError, KeyError, IndexError, TypeError, struct.error) as why:
             raise self._bad(shard, at, name or "of any name", f"sample {index - self.starts[shard]} of it", why) from None
         return sample
 
     @staticmethod
-    def _value(encoding, data, path, is_boxes):
+    def _value(encoding, data, path, make):
         import numpy as np
         if encoding in _NUMBERS:
             return np.frombuffer(data, _NUMBERS[encoding])[0]
         if encoding == "json":
-            return _within(json.loads(data), path, is_boxes)
+            return _within(json.loads(data), path, make)
         return data.decode() if encoding == "str" else data
 
 
@@ -501,5 +511,5 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
     """
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
-    rows = MdsRows(urls.local(folder, "from_mds()"), fields, _first(boxes))
+    rows = MdsRows(urls.local(folder, "from_mds()"), fields, boxes)
     return Shards(rows, name, version, workers, timeout, False, room, keep, ragged, exact, boxes, masks)

@@ -12,6 +12,7 @@ from . import urls
 from .errors import ArgumentError, DatasetError, not_there
 from .masks import Mask
 from .picked import Picked
+from .points import boxes_of
 
 LOOKS, MOST_RECORD = 64, 1 << 30
 _FILE = re.compile(r"(?!\.).*(\.tfrecords?|-\d{5}-of-\d{5}(\..*)?)\Z")
@@ -205,8 +206,7 @@ def of_examples(path, features, first, records, ragged, boxes, masks, own_labels
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is {path!r}: give the files' folder, one of them, or \"train-{{00000..00127}}-of-00128\"")
     path = urls.local(path, "from_tfrecord(), from_bagz() or from_array_record()")
-    of_boxes = boxes if isinstance(boxes, str) or not boxes else boxes[0]
-    fields, file = [_Field(name, given, of_boxes) for name, given in features.items()], first(path)
+    fields, file = [_Field(name, given, boxes_of(boxes)) for name, given in features.items()], first(path)
     try:
         examples = [_example(data) for data in records(file)]
         values = [[field.value(example) for at, example in enumerate(examples) if at == 0 or field.feature in example] for field in fields]

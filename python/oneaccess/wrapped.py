@@ -28,6 +28,7 @@ from .columns import Columns, Pad, by_name, named
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
 from .masks import Mask, codes
 from .nested import Nested, lengths_of
+from .points import boxes_of, points_of
 from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
 
 _MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
@@ -81,7 +82,8 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
         list of it and of ragged fields with a row for each box, such as ["boxes", "classes"]. They follow the pipeline's
         crops, flips, resizes and padding and are clipped to the image, as by torchvision's v2 transforms. Boxes with a side
         of less than a pixel are then removed, with their rows. Ops that boxes cannot follow (automatic augmentation) are
-        refused.
+        refused. oa.Points("keypoints", flip_indices) in the list is a field of key points, which follow, too, also without
+        boxes: x, y and visibility of each, which is 0 once a point has left the image; its x and y go on.
     masks: with a pipeline: the names of fields that are masks, images of labels of the image's size: the bytes of a PNG
         file (gray of 8 or 16 bits, or a palette's indices), an image of Pillow, or an array or tensor of integers. A mask
         follows the same ops with the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name:
@@ -356,8 +358,8 @@ class Wrapped:
 
 
 def _kinds(layout, boxes):
-    """3: boxes that follow the picture; 4: a row for each box."""
-    roles = {name: 4 if at else 3 for at, name in enumerate(boxes)}
+    """3: boxes that follow the picture; 4: a row for each box; 7: key points."""
+    roles = {**dict.fromkeys(boxes, 4), boxes_of(boxes): 3, points_of(boxes): 7}
     return [roles.get(name, kind) for name, kind in zip(layout["names"], layout["kinds"])]
 
 
@@ -367,8 +369,9 @@ def _more(layout, first, taken, boxes=()):
         return {}
     names = layout["names"][first:]
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
-    colors = next((mask[2] for mask in layout["masks"].values()), None)
-    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {})}
+    colors, flips = next((mask[2] for mask in layout["masks"].values()), None), getattr(points_of(boxes), "flip_indices", ())
+    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {}),
+            **({"flip_indices": list(flips)} if flips else {})}
 
 
 def _ops_of(pipeline) -> list[dict]:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Annotations of COCO, Pascal VOC and YOLO: batches are those of the same pictures and boxes by wrap(), and what is wrong is named."""
 
+import io
 import json
 import sys
+import tarfile
 import unittest
 
 try:
@@ -204,6 +206,128 @@ class DetectionTest(PoolCase):
         data = oa.from_coco(self.coco(lambda found: (self.with_outlines(found), found["images"][-1].update(width=61))), self.images, fields=["mask"], keep=5)
         with self.assertRaisesRegex(SampleError, "mask 61 x 48, picture 60 x 48"):
             self.batches(data)
+
+    # ---- key points ----
+
+    def with_points(self, found):
+        """The corners of each box, but of dogs, which have none."""
+        found["annotations"].pop()      # the crowd
+        for each in found["annotations"]:
+            left, top, width, height = each["bbox"]
+            if each["category_id"] != IDS["dog"]:
+                each["keypoints"] = [left, top, 2, left + width, top + height, 1]
+        for each in found["categories"]:
+            each["keypoints"] = ["left_end", "right_end"]
+
+    def assert_corners(self, data, low=2):
+        """Points are where their boxes' corners are, unless these were cut off."""
+        kinds = {"inside": 0, "outside": 0, "none": 0}
+        upright, over = self.batches(data), self.batches(data, [t.CenterCrop(30), t.RandomVerticalFlip(1), t.Resize((32, 32))])
+        for batch, order in [(batch, 1) for batch in upright] + [(batch, -1) for batch in over]:    # turned over is a mirror image, too
+            self.assertEqual((batch["keypoints"][0].dtype, batch["keypoints"][0].shape[1:]), (np.float32, (2, 3)))
+            for boxes, points in zip(batch["boxes"], batch["keypoints"], strict=True):
+                for (left, top, right, bottom), pair in zip(boxes, points[:, ::order], strict=True):
+                    if not pair[:, 2].any() and (pair[0, :2] == pair[1, :2]).all():
+                        kinds["none"] += 1
+                        continue
+                    self.assertLess(pair[0, 0], pair[1, 0])         # the left one is left
+                    at_top = pair[np.argmin(pair[:, 1]), 1], pair[np.argmax(pair[:, 1]), 1]
+                    for x, side in zip(pair[:, 0], (left, right)):
+                        self.assertAlmostEqual(float(np.clip(x, 0, 32)), float(side), places=3)
+                    for y, side in zip(at_top, (top, bottom)):
+                        self.assertAlmostEqual(float(np.clip(y, 0, 32)), float(side), places=3)
+                    for x, y, seen in pair:
+                        is_inside = 0 <= x <= 32 and 0 <= y <= 32
+                        self.assertIn(seen, (1, low) if is_inside else (0,))
+                        kinds["inside" if is_inside else "outside"] += 1
+        self.assertGreater(min(kinds["inside"], kinds["outside"]), 5)
+        return kinds["none"]
+
+    def test_coco_with_key_points(self):
+        data = oa.from_coco(self.coco(self.with_points), self.images, fields=["keypoints", "classes", "boxes"], keep=5)
+        self.assertEqual(data.boxes[1:], ["keypoints", "classes"])
+        self.assertEqual(data.boxes[1].flip_indices, (1, 0))
+        self.assertGreater(self.assert_corners(data), 2)
+        some = oa.from_coco(self.coco(self.with_points), self.images, fields=["boxes", "keypoints"], classes=["owl", "cat"], keep=5)
+        self.assertEqual(self.assert_corners(some), 0)
+
+    def test_coco_with_key_points_that_are_wrong(self):
+        def points(value):
+            return lambda found: (self.with_points(found), found["annotations"][0].update(keypoints=value))
+
+        def names(first):
+            return lambda found: (self.with_points(found), found["categories"][0].update(keypoints=first))
+
+        fields = ["boxes", "keypoints"]
+        for change, what in ((points([1, 2, 2]), r"annotations\[0\] has the key points \[1, 2, 2\]: they are 6 numbers"), (points([1, 2, "2", 3, 4, 5]), "6 numbers"),
+                             (points([1, 2, True, 3, 4, 5]), "6 numbers"), (points([1, 2, 1e300, 3, 4, 5]), "6 numbers"), (names(["nose"]), "different key points"),
+                             (lambda found: None, "no class that is meant has key points")):
+            with self.assertRaisesRegex(DatasetError, what):
+                oa.from_coco(self.coco(change), self.images, fields=fields)
+        for more, what in (({"flip_indices": [0]}, "flip_indices has 1 numbers, and there are 2"), ({"fields": ["keypoints", "image_id", "class_mask"]}, "keypoints of boxes")):
+            with self.assertRaisesRegex(ArgumentError, what):
+                oa.from_coco(self.coco(lambda found: (self.with_outlines(found), self.with_points(found))), self.images, **{"fields": fields, **more})
+        with self.assertRaisesRegex(ArgumentError, "two become each other"):
+            oa.Points("points", [1, 2, 0])
+
+    def poses(self, each):
+        labels = self.root / f"poses{each}"
+        labels.mkdir()
+        for index in range(COUNT):
+            width, height = size_of(index)
+            rows = []
+            for name, left, top, right, bottom in boxes_of(index):
+                right = min(right, width)
+                numbers = [(left + right) / 2 / width, (top + bottom) / 2 / height, (right - left) / width, (bottom - top) / height]
+                for x, y, seen in ((left, top, 2), (right, bottom, 1)):
+                    numbers += [x / width, y / height, seen][:each]
+                rows.append(f"{NAMES.index(name)} " + " ".join(f"{number:.9f}" for number in numbers) + "\n")
+            (labels / f"{index:03}.txt").write_text("".join(rows))
+        return labels
+
+    def test_yolo_with_key_points(self):
+        for each in 2, 3:
+            data = oa.from_yolo(self.poses(each), self.images, NAMES, keypoints=(2, each), flip_indices=[1, 0], keep=5)
+            self.assertEqual(self.assert_corners(data, each - 1), 0)
+
+    def test_yolo_with_key_points_that_are_wrong(self):
+        labels = self.poses(3)
+        for row, what in (("0 .5 .5 .1 .1 .5 .5 2", "002.txt:1: a row is a class.*2 key points of 3 numbers, by keypoints=; this has 8 numbers"),
+                          ("0 .5 .5 .1 .1 .5 .5 2 .5 .5 3", "002.txt:1: key points are x and y"), ("0 .5 .5 .1 .1 .5 7 2 .5 .5 2", "key points are x and y"),
+                          ("0 .5 .5 .1 .1 .5 x 2 .5 .5 2", "key points are x and y")):
+            (labels / "002.txt").write_text(row + "\n")
+            with self.assertRaisesRegex(DatasetError, what):
+                oa.from_yolo(labels, self.images, NAMES, keypoints=(2, 3))
+        for more, what in (({"keypoints": (2, 4)}, "kpt_shape"), ({"keypoints": 2}, "kpt_shape"), ({"fields": ["boxes", "keypoints"]}, "names 'keypoints'"),
+                           ({"keypoints": (2, 3), "flip_indices": [0, 1, 2]}, "3 numbers, and there are 2")):
+            with self.assertRaisesRegex(ArgumentError, what):
+                oa.from_yolo(labels, self.images, NAMES, **more)
+
+    def test_shards_with_key_points(self):
+        """accessd takes them of JSON's numbers, whole ones too; so does a pool, which exact=True asks for."""
+        path = self.root / "points.tar"
+        with tarfile.open(path, "w") as tar:
+            for index in range(1, COUNT):
+                boxes = [box for box in boxes_of(index) if box[3] <= size_of(index)[0]]
+                about = {"boxes": [box[1:] for box in boxes], "points": [[left, top, 2, right, bottom, 1] for _, left, top, right, bottom in boxes]}
+                for suffix, data in (("png", (self.images / f"{index:03}.png").read_bytes()), ("json", json.dumps(about).encode())):
+                    member = tarfile.TarInfo(f"{index:03}.{suffix}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+        made = []
+        for exact in False, True:
+            data = oa.from_tar(str(path), {"image": "png", "boxes": "json:boxes", "points": "json:points"}, ragged={"boxes": 4, "points": 4},
+                               boxes=["boxes", oa.Points("points", [1, 0])], exact=exact, keep=5)
+            made.append(self.batches(data))
+        for one, other in zip(*made, strict=True):
+            for name in "boxes", "points":
+                for ours, theirs in zip(one[name], other[name], strict=True):
+                    np.testing.assert_array_equal(ours, theirs)
+            for boxes, points in zip(one["boxes"], one["points"], strict=True):
+                np.testing.assert_allclose(np.clip(points[:, [0, 3]], 0, 32), boxes[:, [0, 2]], atol=1e-3)
+                self.assertEqual(points.shape[1:], (6,))
+        alone = oa.from_tar(str(path), {"image": "png", "points": "json:points"}, ragged={"points": 4}, boxes=oa.Points("points"), keep=5)
+        self.assertEqual([len(each) for batch in self.batches(alone) for each in batch["points"]][0], 1)
 
     def test_coco_captions(self):
         path = self.root / "captions.json"
