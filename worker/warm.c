@@ -4,10 +4,12 @@
  * Libraries put things off to their first use: libjpeg-turbo on AArch64 then reads /proc/cpuinfo,
  * which a sandboxed worker would die of. So the parent runs each pipeline once before it forks,
  * on the 8 by 8 pixels below, and the workers inherit what was found out. The parent sees no other
- * picture, ever. qsort() of glibc asks once how much memory the machine has.
+ * picture, ever. Libraries that are found when a program runs are loaded here, too. qsort() of glibc asks once how much memory the machine has.
  */
 
 #include "worker/warm.h"
+
+#include "pipeline/formats/decode.h"
 
 #define WARM_MOST_BYTES (UINT64_C(64) << 20) /* of one field: larger ones are not worth it */
 
@@ -60,6 +62,8 @@ int warm_up(const struct pipeline *pipeline)
 	struct pipeline_error error;
 	int rc = pipeline_run_new(&pipeline, 1, &warm.run);
 	int numbers[1024];
+
+	decode_load();
 
 	for (unsigned f = 0; f < n_fields && rc == 0; f++) {
 		uint64_t bytes = base_align_up(fields[f].bytes, BASE_CACHE_LINE);

@@ -45,6 +45,9 @@ static const struct decode_format *const decode_formats[] = {
 #if HAS_GIF
     &decode_gif,
 #endif
+#if HAS_AVIF
+    &decode_avif,
+#endif
     &decode_bmp,  &decode_pnm, &decode_npy, &decode_kept,
 };
 
@@ -123,6 +126,19 @@ int decode_make(struct picture_buffer *buffer, uint32_t height, uint32_t width, 
 		return 0;
 	return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for %u x %u pixels", width,
 			   height);
+}
+
+/* ---- libraries ---- */
+
+static bool decode_is_loaded[BASE_ARRAY_LEN(decode_formats)];
+
+void decode_load(void)
+{
+	static bool is_done;
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(decode_formats) && !is_done; i++)
+		decode_is_loaded[i] = decode_formats[i]->load && decode_formats[i]->load();
+	is_done = true;
 }
 
 /* ---- the handle ---- */
@@ -207,7 +223,8 @@ static const char *decode_other(const uint8_t *data, size_t size)
 	    {8, 4, "WAVE", "a sound (WAV), which the op audio decodes"},
 	    {0, 4, "fLaC", "a sound (FLAC), which the op audio decodes"},
 	    {0, 4, "OggS", "a sound (Ogg), which the op audio decodes"},
-	    {4, 8, "ftypavif", "an AVIF picture, which is not supported"},
+	    {4, 8, "ftypavif", "an AVIF picture, which this build cannot decode"},
+	    {4, 8, "ftypavis", "an AVIF picture, which this build cannot decode"},
 	    {4, 8, "ftypheic", "a HEIF picture, which is not supported"},
 	    {4, 8, "ftypmif1", "a HEIF picture, which is not supported"},
 	    {4, 4, "ftyp", "a video (MP4), which the op video decodes"},
@@ -226,7 +243,7 @@ static const char *decode_other(const uint8_t *data, size_t size)
 		    memcmp(data + others[i].at, others[i].magic, others[i].size) == 0)
 			return others[i].text;
 	}
-	return "not JPEG, PNG, WebP, TIFF, GIF, BMP or PNM";
+	return "not JPEG, PNG or another format of pictures";
 }
 
 /* Number in decode_formats, or their count. */
@@ -306,6 +323,10 @@ static int decode_choose(struct decode *decode, struct pipeline_error *ret_error
 	if (i == BASE_ARRAY_LEN(decode_formats))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
 				   decode_other(decode->data, decode->size));
+	decode_load();
+	if (decode_formats[i]->load && !decode_is_loaded[i])
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%s needs %s on the node",
+				   decode_formats[i]->name, decode_formats[i]->library);
 	if (!decode->state[i])
 		decode->state[i] = calloc(1, decode_formats[i]->state_size);
 	if (!decode->state[i])
@@ -344,6 +365,13 @@ static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_
 				    ret_width, ret_error);
 }
 
+static unsigned decode_orientation(const struct decode *decode)
+{
+	if (decode->format->orientation)
+		return decode->format->orientation(decode->current);
+	return exif_orientation(decode->data, decode->size);
+}
+
 int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
 		uint32_t *ret_width, struct pipeline_error *ret_error)
 {
@@ -358,8 +386,7 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 		return r;
 	if (decode->watch)
 		decode->watch(decode->watch_arg, decode->height, decode->width);
-	decode->orientation =
-	    decode->by_exif ? exif_orientation(decode->data, decode->size) : EXIF_UPRIGHT;
+	decode->orientation = decode->by_exif ? decode_orientation(decode) : EXIF_UPRIGHT;
 	exchanges = decode_turn_exchanges(decode->orientation);
 	*ret_height = exchanges ? decode->width : decode->height;
 	*ret_width = exchanges ? decode->height : decode->width;

@@ -14,6 +14,10 @@
 
 enum { DECODE_E_AGAIN = 2 }; /* of decode_band_next */
 
+/* Loads the libraries of formats that are found when the program runs: once a process, before a sandbox closes
+ * and before threads. Without it the first such picture does. */
+void decode_load(void);
+
 struct decode;
 int decode_new(struct decode **ret); /* 0 or -ENOMEM */
 void decode_free(struct decode *decode);

@@ -12,6 +12,10 @@
 struct decode_format {
 	const char *name;
 	size_t state_size;
+	/* Of a format whose library is found when the program runs: its file, and what loads it,
+	 * called once. NULL: it is linked, or none. */
+	const char *library;
+	bool (*load)(void);
 	bool (*probe)(const uint8_t *data, size_t size);
 	/* Reads the head, data borrowed; may be called again for the same data, to begin again.
 	 * Refuses more than OP_MAX_PIXELS, and no pixels. */
@@ -42,6 +46,8 @@ struct decode_format {
 			 struct pipeline_error *ret_error);
 	/* All rows of box as planes, as they stand in memory; NULL: there are none. */
 	void (*planes)(const void *state, const struct picture_box *box, struct decode_band *ret);
+	/* EXIF's, of an open picture; NULL: exif.c finds it. */
+	unsigned (*orientation)(const void *state);
 	/* Ops of a pipeline that the picture has behind it; NULL: one, decode. */
 	unsigned (*done)(const void *state);
 	/* Gives back what the last picture needed; also without an open before. */
@@ -50,6 +56,7 @@ struct decode_format {
 	void (*fini)(void *state);
 };
 
+extern const struct decode_format decode_avif;
 extern const struct decode_format decode_bmp;
 extern const struct decode_format decode_gif;
 extern const struct decode_format decode_jpeg;

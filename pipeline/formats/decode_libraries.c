@@ -11,6 +11,7 @@
 #include "pipeline/formats/decode_libraries.h"
 
 #include "base/base.h"
+#include "pipeline/formats/decode.h"
 
 #include <link.h>
 
@@ -92,8 +93,10 @@ static void decode_libraries_named(const char *const *prefixes, unsigned n, stru
 
 void decode_libraries(struct hash_id *ret)
 {
-	static const char *const prefixes[] = {"libjpeg.so", "libwebp.so", "libsharpyuv.so",
-					       "libtiff.so", "libspng.so", "libgif.so"};
+	static const char *const prefixes[] = {"libjpeg.so", "libwebp.so",  "libsharpyuv.so",
+					       "libtiff.so", "libspng.so",  "libgif.so",
+					       "libavif.so", "libdav1d.so", "libyuv.so"};
 
+	decode_load();
 	decode_libraries_named(prefixes, BASE_ARRAY_LEN(prefixes), ret);
 }

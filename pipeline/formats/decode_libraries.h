@@ -9,5 +9,5 @@
 
 #include "base/hash.h"
 
-/* Of libjpeg-turbo, libwebp, libtiff, libspng and giflib. */
+/* Of libjpeg-turbo, libwebp, libtiff, libspng, giflib and those that decode_load() loads. */
 void decode_libraries(struct hash_id *ret);

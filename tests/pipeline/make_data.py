@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data, formats and exif with Pillow 13.0.0.
+"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data, formats, exif and modern with Pillow 13.0.0;
+what Pillow does not write of the last, with avifenc (Debian's libavif-bin).
 
 They are computed, not photographed: smooth waves, hard edges and noise, one of every kind that the
 decoder tells apart, whole and damaged. The files are kept in the tree; this says where they came
 from. golden.tsv is then made of them: parity.py --golden= PIXELS data/*.jpg > golden.tsv, and
-parity.py --golden=formats PIXELS formats/*.* > golden_formats.tsv, and the same for exif.
+parity.py --golden=formats PIXELS formats/*.* > golden_formats.tsv, and the same for exif and modern.
 """
 import io
 import math
 import os
 import random
 import struct
+import subprocess
 import sys
+import tempfile
 import zlib
 
 from PIL import Image
@@ -405,6 +408,78 @@ def exif_files():
     yield 'no-flag.webp', webp[:20] + bytes([webp[20] & ~8]) + webp[21:]
 
 
+# ---- formats of modern archives ----
+
+def by_tool(im, suffix, command, *options):
+    """The file that a program makes of it: command, options, a PNG, the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = os.path.join(folder, 'in.png'), os.path.join(folder, 'out' + suffix)
+        im.save(ours)
+        subprocess.run([command, *options, ours, theirs], check=True, stdout=subprocess.DEVNULL)
+        with open(theirs, 'rb') as f:
+            return f.read()
+
+
+def avif_files():
+    im = picture(29, 21, 30)
+    alpha = im.copy()
+    alpha.putalpha(im.getchannel(1))
+
+    def avif(im=im, quality=70, **options):
+        return other(im, 'AVIF', quality=quality, codec='aom', max_threads=1, **options)
+
+    def avifenc(*options, im=im):
+        return by_tool(im, '.avif', 'avifenc', '-j', '1', *options)
+
+    whole = avif()
+    yield '420.avif', whole
+    yield '422.avif', avif(subsampling='4:2:2', range='limited')
+    yield '444.avif', avif(subsampling='4:4:4', range='limited')
+    yield 'best.avif', avif(subsampling='4:4:4', quality=100)
+    yield 'gray.avif', avif(subsampling='4:0:0')
+    yield 'gray-limited.avif', avif(subsampling='4:0:0', range='limited')
+    yield 'gray-alpha.avif', avif(alpha, subsampling='4:0:0', range='limited')
+    yield 'alpha.avif', avif(alpha)
+    yield 'alpha-limited.avif', avif(alpha, range='limited')
+    yield 'premultiplied.avif', avif(alpha, alpha_premultiplied=True)
+    yield 'sequence.avif', avif(save_all=True, append_images=[picture(29, 21, 31)])
+    yield 'one-pixel.avif', avif(picture(1, 1, 32))
+    yield 'wide.avif', avif(picture(141, 3, 33))
+    yield 'lossless.avif', avifenc('-l')
+    yield 'ten.avif', avifenc('-d', '10', '-y', '420')
+    yield 'ten-gray.avif', avifenc('-d', '10', '-y', '400', '-r', 'l')
+    yield 'ten-gray-alpha.avif', avifenc('-d', '10', '-y', '400', im=alpha)
+    yield 'ten-lossless.avif', avifenc('-d', '10', '-l')
+    yield 'ten-2020.avif', avifenc('-d', '10', '-y', '422', '--cicp', '9/16/9')
+    yield 'ten-derived.avif', avifenc('-d', '10', '-y', '420', '--cicp', '12/16/12')
+    yield 'derived.avif', avifenc('-y', '420', '--cicp', '12/16/12')
+    yield 'smpte.avif', avifenc('-y', '444', '--cicp', '1/13/7')
+    yield 'twelve.avif', avifenc('-d', '12', '-y', '444', '-r', 'l')
+    yield 'twelve-alpha.avif', avifenc('-d', '12', '-y', '422', im=alpha)
+    for turn in range(4):
+        rotate = ('--irot', str(turn)) if turn else ()
+        for mirror in ((), ('--imir', '0'), ('--imir', '1')):
+            if rotate or mirror:
+                yield 'turn-%d%s.avif' % (turn, ''.join(mirror[1:])), avifenc('--min', '30', '--max', '40', *rotate, *mirror)
+    yield 'exif.avif', avif(exif=exif_turned(6))
+    yield 'truncated.avif', whole[:len(whole) * 2 // 3]
+    data = whole.index(b'mdat') + 4
+    yield 'damaged.avif', whole[:data] + b'\x7f' * 9 + whole[data + 9:]  # of which dav1d tells stderr
+    size = whole.index(b'ispe') + 8
+    yield 'huge.avif', whole[:size] + struct.pack('>II', 16000, 16000) + whole[size + 8:]
+    yield 'no-pixels.avif', whole[:size] + bytes(8) + whole[size + 8:]
+
+
+def exif_turned(orientation):
+    exif = Image.Exif()
+    exif[TAG] = orientation
+    return exif.tobytes()
+
+
+def modern_files():
+    yield from avif_files()
+
+
 def files():
     im = picture(120, 90, 1)
     base = encode(im)
@@ -456,6 +531,7 @@ def main(where):
     write(os.path.join(where, 'data'), files())
     write(os.path.join(where, 'formats'), format_files())
     write(os.path.join(where, 'exif'), exif_files())
+    write(os.path.join(where, 'modern'), modern_files())
 
 
 if __name__ == '__main__':

@@ -42,7 +42,7 @@ SCANS = 100
 SEED = 20261121
 DRAWN = 16  # OP_MAX_DRAWN
 DAMAGED = ('early-rows.png', 'wrong-data.png')  # which Pillow shows and libspng refuses
-FORMATS = ('JPEG', 'PNG', 'WEBP', 'GIF', 'BMP', 'PPM', 'TIFF')
+FORMATS = ('JPEG', 'PNG', 'WEBP', 'GIF', 'BMP', 'PPM', 'TIFF', 'AVIF')
 
 
 def train(size=224, *rest, **more):
@@ -86,6 +86,11 @@ EXIF_SPECS = {
     'exif-fast-train': [dict(EXIF[0], fast=True), *train([5, 7], CHW)[1:]],
     'exif-fast-eval': [dict(EXIF[0], fast=True), *evaluate(resize=7, crop=6, interpolation='bicubic')[1:]],
 }
+MODERN_SPECS = {  # AVIF and the like
+    'modern-plain': FORMAT_SPECS['formats-plain'],
+    'modern-train': EXIF_SPECS['exif-train'],
+    'modern-eval': EXIF_SPECS['exif-eval'],
+}
 FAST = [{'op': 'decode', 'fast': True}]
 FAST_SPECS = {
     'fast-train': [*FAST, *train(20, NORMALIZE, CHW)[1:]],
@@ -99,7 +104,7 @@ FAST_SPECS = {
     'fast-nearest': [*FAST, *train(9, interpolation='nearest')[1:]],
 }
 # What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
-FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'exif': EXIF_SPECS, 'fast': FAST_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
+FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'exif': EXIF_SPECS, 'modern': MODERN_SPECS, 'fast': FAST_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
             'geometry': parity_geometry.SPECS, 'translated': parity_translated.SPECS}
 # Ops that are one function of (picture, what the spec says, what was drawn).
 PICTURE_OPS = {**parity_augment.PICTURE_OPS, **parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS,
@@ -252,7 +257,7 @@ def expected(path, spec, draws):
         im = decoded(path, spec[0].get('exif_transpose', False))
     except Image.DecompressionBombError:
         return REFUSED
-    except (OSError, SyntaxError, ValueError, EOFError, IndexError, AssertionError, struct.error):
+    except (OSError, SyntaxError, ValueError, EOFError, IndexError, AssertionError, RuntimeError, struct.error):
         return DECODE
     im = pixel_ops(im, spec, draws)
     return im if isinstance(im, int) else finish(im, spec, draws)
@@ -346,7 +351,7 @@ def run(pixels, spec, nonce, files, seed=SEED):
 
 def files_of(family, files):
     """Pictures of other formats than JPEG and those with EXIF are in folders of their own, each for a family of its own."""
-    own = ('formats', 'exif')
+    own = ('formats', 'exif', 'modern')
     folders = [(f, os.path.basename(os.path.dirname(f))) for f in files]
     return [f for f, folder in folders if (folder == family if family in own else folder not in own)]
 

@@ -28,7 +28,7 @@ for maker in "$top_srcdir/tools/make-photos" "$top_srcdir/../shared/tools/make-p
 	"$maker" "$work/photos" "${PARITY_PHOTOS:-30}" 1 >"$work/photos.log" 2>&1 && : >"$work/made"
 	break
 done
-set -- "$top_srcdir"/tests/pipeline/data/*.jpg "$top_srcdir"/tests/pipeline/formats/*.* "$top_srcdir"/tests/pipeline/exif/*.*
+set -- "$top_srcdir"/tests/pipeline/data/*.jpg "$top_srcdir"/tests/pipeline/formats/*.* "$top_srcdir"/tests/pipeline/exif/*.* "$top_srcdir"/tests/pipeline/modern/*.*
 if [ -e "$work/made" ]; then
 	for photo in "$work"/photos/train/*/*.jpg "$work"/photos/specials/*.*; do
 		[ -f "$photo" ] && set -- "$@" "$photo"

@@ -30,6 +30,7 @@ static const struct {
 } formats_cases[] = {
     {"formats", "golden_formats.tsv", 40},
     {"exif", "golden_exif.tsv", 30},
+    {"modern", "golden_modern.tsv", 20},
 };
 
 static FILE *formats_open(const char *folder, const char *name)
@@ -51,7 +52,8 @@ static bool formats_is_built(const char *name)
 	return !dot || !((strcmp(dot, ".png") == 0 && !HAS_PNG) ||
 			 (strcmp(dot, ".tif") == 0 && !HAS_TIFF) ||
 			 (strcmp(dot, ".webp") == 0 && !HAS_WEBP) ||
-			 (strcmp(dot, ".gif") == 0 && !HAS_GIF));
+			 (strcmp(dot, ".gif") == 0 && !HAS_GIF) ||
+			 (strcmp(dot, ".avif") == 0 && !HAS_AVIF));
 }
 
 /* The file as the dataset's sample of that number: its name says nothing of its format. */
@@ -136,8 +138,9 @@ START_TEST(each_format_is_decoded_by_workers)
 
 	memset(&formats, 0, sizeof(formats));
 	formats_read(&formats, formats_cases[_i].folder, formats_cases[_i].golden);
-	ck_assert_uint_ge(formats.good,
-			  HAS_PNG && HAS_TIFF && HAS_WEBP && HAS_GIF ? formats_cases[_i].good : 1);
+	ck_assert_uint_ge(formats.good, HAS_PNG && HAS_TIFF && HAS_WEBP && HAS_GIF && HAS_AVIF
+					    ? formats_cases[_i].good
+					    : 1);
 	options = trainee_options(rig_path("%s", formats_cases[_i].folder), 7, 1);
 	options.pipeline = formats.spec;
 	options.bad = OA_BAD_SKIP;

@@ -15,6 +15,7 @@ static const struct {
 } magic_known[] = {
     {"\xff\xd8\xff", 3, 0, "jpg"}, {"\x89PNG\r\n\x1a\n", 8, 0, "png"},
     {"WEBP", 4, 8, "webp"},        {"II*\0", 4, 0, "tif"},
+    {"ftypavif", 8, 4, "avif"},    {"ftypavis", 8, 4, "avif"},
     {"MM\0*", 4, 0, "tif"},        {"GIF8", 4, 0, "gif"},
     {"BM", 2, 0, "bmp"},           {"P5", 2, 0, "pgm"},
     {"P6", 2, 0, "ppm"},
