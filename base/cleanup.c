@@ -25,23 +25,6 @@ void base_wipe(char **text)
 	*text = NULL;
 }
 
-bool base_grow(void *pointer_to_pointer, size_t *room, size_t needed, size_t each)
-{
-	void **p = pointer_to_pointer, *more;
-	size_t want = BASE_MAX(*room, (size_t)16);
-
-	if (needed <= *room)
-		return true;
-	while (want < needed)
-		want *= 2;
-	more = reallocarray(*p, want, each);
-	if (!more)
-		return false;
-	*p = more;
-	*room = want;
-	return true;
-}
-
 void base_close(int *fd)
 {
 	int saved = errno;
@@ -59,4 +42,48 @@ void base_closep(const int *fd)
 	int owned = *fd;
 
 	base_close(&owned);
+}
+
+/* ---- arrays: how they grow, and what qsort() and bsearch() ask ---- */
+
+bool base_grow(void *pointer_to_pointer, size_t *room, size_t needed, size_t each)
+{
+	void **p = pointer_to_pointer, *more;
+	size_t want = BASE_MAX(*room, (size_t)16);
+
+	if (needed <= *room)
+		return true;
+	while (want < needed)
+		want *= 2;
+	more = reallocarray(*p, want, each);
+	if (!more)
+		return false;
+	*p = more;
+	*room = want;
+	return true;
+}
+
+int base_compare_u32(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return BASE_ORDER(x, y);
+}
+
+int base_compare_u64(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return BASE_ORDER(x, y);
+}
+
+int base_compare_times(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? BASE_ORDER(a->tv_sec, b->tv_sec)
+				      : BASE_ORDER(a->tv_nsec, b->tv_nsec);
+}
+
+int base_compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
