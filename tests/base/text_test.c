@@ -312,6 +312,32 @@ START_TEST(random_bytes_differ)
 }
 END_TEST
 
+START_TEST(variables_count_when_they_say_something)
+{
+	setenv("TEXT_TEST_A", "", 1);
+	setenv("TEXT_TEST_B", "b", 1);
+	unsetenv("TEXT_TEST_C");
+	ck_assert_ptr_null(base_variable("TEXT_TEST_A"));
+	ck_assert_ptr_null(base_variable("TEXT_TEST_C", "TEXT_TEST_A"));
+	ck_assert_str_eq(base_variable("TEXT_TEST_C", "TEXT_TEST_A", "TEXT_TEST_B"), "b");
+	setenv("TEXT_TEST_C", "c", 1);
+	ck_assert_str_eq(base_variable("TEXT_TEST_C", "TEXT_TEST_B"), "c");
+}
+END_TEST
+
+START_TEST(texts_are_made_and_sorted)
+{
+	char *texts[] = {base_format("%s%d", "b", 1), base_format("a%%"), base_format("%s", "")};
+
+	qsort(texts, BASE_ARRAY_LEN(texts), sizeof(texts[0]), base_compare_texts);
+	ck_assert_str_eq(texts[0], "");
+	ck_assert_str_eq(texts[1], "a%");
+	ck_assert_str_eq(texts[2], "b1");
+	for (size_t i = 0; i < BASE_ARRAY_LEN(texts); i++)
+		free(texts[i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("text");
@@ -331,6 +357,8 @@ int main(void)
 	tcase_add_test(tests, memory_is_shared_read_only);
 	tcase_add_test(tests, owners_give_up_by_an_explicit_take);
 	tcase_add_test(tests, random_bytes_differ);
+	tcase_add_test(tests, variables_count_when_they_say_something);
+	tcase_add_test(tests, texts_are_made_and_sorted);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
