@@ -486,7 +486,7 @@ int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t
 		return r;
 	if (!decode->format->labels)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-				   "a mask is PNG or PGM, and this one %s", decode->format->name);
+				   "a mask is PNG, PGM or TIFF, this one %s", decode->format->name);
 	r = decode->format->open(decode->current, data, size, &its_height, &its_width, ret_error);
 	if (r != 0)
 		return r;

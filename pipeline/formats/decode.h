@@ -64,7 +64,7 @@ void decode_reduce(struct decode *decode, unsigned shift);
 int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
 		 struct pipeline_error *ret_error);
 
-/* A mask: a picture of numbers from 0 to 65535, grey as they are or a palette's indices, which must have that size.
+/* A mask: a picture of numbers from 0 to 65535 (PNG, PGM, TIFF), grey as they are or a palette's indices, which must have that size.
  * The first two bytes of each pixel are its number, the lower one first. No open is needed, and EXIF is not looked
  * at. 0, or PIPELINE_E_BAD with *ret_error. */
 int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t height,

@@ -54,6 +54,7 @@ struct decode_tiff {
 	/* where pixels go while they are read, or numbers */
 	const struct picture *to;
 	const struct decode_numbers *numbers; /* NULL: pixels */
+	bool are_labels;                      /* pixels of a mask */
 	enum pipeline_dtype dtype;            /* of numbers */
 	unsigned first, pages;                /* of numbers: the channel of the page's first one */
 };
@@ -427,6 +428,19 @@ static void decode_tiff_spread(const struct decode_tiff *tiff, const uint8_t *fr
 	}
 }
 
+/* Grey as it is, or a palette's indices. */
+static void decode_tiff_put_labels(const struct decode_tiff *tiff, const uint8_t *from, uint32_t n,
+				   uint8_t *to)
+{
+	for (uint32_t i = 0; i < n; i++, to += 4) {
+		uint16_t label = from[i];
+
+		if (tiff->bits == 16)
+			memcpy(&label, from + (size_t)2 * i, sizeof(label));
+		decode_put_label(to, label);
+	}
+}
+
 /* n pixels of one plane, or of all, to row y and column x. */
 static void decode_tiff_put(const struct decode_tiff *tiff, const uint8_t *from, uint32_t n,
 			    unsigned plane, uint32_t y, uint32_t x)
@@ -440,6 +454,10 @@ static void decode_tiff_put(const struct decode_tiff *tiff, const uint8_t *from,
 		return;
 	}
 	to = picture_row(tiff->to, y) + (size_t)x * 4;
+	if (tiff->are_labels) {
+		decode_tiff_put_labels(tiff, from, n, to);
+		return;
+	}
 	switch (tiff->kind) {
 	case TIFF_TABLE:
 		decode_tiff_look_up(tiff, from, n, to);
@@ -594,6 +612,29 @@ static int decode_tiff_whole(void *state, struct picture_buffer *buffer, struct 
 	return r;
 }
 
+/* Of 8 and 16 bits, one sample a pixel. */
+static int decode_tiff_labels(void *state, struct picture_buffer *buffer, struct picture *ret,
+			      struct pipeline_error *ret_error)
+{
+	struct decode_tiff *tiff = state;
+	int r;
+
+	if (tiff->samples != 1 || tiff->is_signed || (tiff->bits != 8 && tiff->bits != 16))
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "a mask in TIFF has 8 or 16 bits of grey");
+	if (tiff->orientation != EXIF_UPRIGHT) /* the picture beside may be turned, or not */
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "a mask in TIFF that its tag turns");
+	r = decode_make(buffer, tiff->height, tiff->width, ret, ret_error);
+	if (r != 0)
+		return r;
+	tiff->to = ret;
+	tiff->are_labels = true;
+	r = decode_tiff_plane(tiff, 0, ret_error);
+	tiff->are_labels = false;
+	return r;
+}
+
 /* ---- numbers ---- */
 
 static bool decode_tiff_type(unsigned bits, unsigned format, enum pipeline_dtype *ret)
@@ -709,6 +750,7 @@ const struct decode_format decode_tiff = {
     .probe = decode_tiff_probe,
     .open = decode_tiff_open,
     .whole = decode_tiff_whole,
+    .labels = decode_tiff_labels,
     .numbers_open = decode_tiff_numbers_open,
     .numbers = decode_tiff_numbers,
     .close = decode_tiff_close,

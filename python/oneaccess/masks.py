@@ -82,7 +82,7 @@ def file_of(value, what: str, of_colors: bool):
     elif hasattr(value, "getbands") and hasattr(value, "convert"):
         value = np.asarray(value.convert("RGB") if of_colors else value)
     if not isinstance(value, np.ndarray):
-        raise TransformError(f"{what} is a {type(value).__name__}; a mask is the bytes of a PNG file, a picture of Pillow's, an array or a"
+        raise TransformError(f"{what} is a {type(value).__name__}; a mask is the bytes of a PNG or TIFF file, a picture of Pillow's, an array or a"
                              " tensor of labels")
     if of_colors and value.ndim == 3 and value.dtype == np.uint8 and 3 in (value.shape[0], value.shape[2]):
         value = value if value.shape[2] == 3 else value.transpose(1, 2, 0)

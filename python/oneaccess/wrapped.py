@@ -84,7 +84,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
         of less than a pixel are then removed, with their rows. Ops that boxes cannot follow (automatic augmentation) are
         refused. oa.Points("keypoints", flip_indices) in the list is a field of key points, which follow, too, also without
         boxes: x, y and visibility of each, which is 0 once a point has left the image; its x and y go on.
-    masks: with a pipeline: the names of fields that are masks, images of labels of the image's size: the bytes of a PNG
+    masks: with a pipeline: the names of fields that are masks, images of labels of the image's size: the bytes of a PNG or TIFF
         file (gray of 8 or 16 bits, or a palette's indices), an image of Pillow, or an array or tensor of integers. A mask
         follows the same ops with the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name:
         Mask(fill=255, dtype="int64")} changes that. A mask of another size than its image makes a bad sample.

@@ -930,7 +930,7 @@ static const struct {
     {"P5\n4 2\n255\nabcdefgh", 18, "the file ends before the picture does"},
     {"P5\n4 2\n999\n\0\1\1\2\1\3\0\4\0\5\0\6\0\7\0\10", 27, "label 259 of a uint8 mask"},
     {"P6\n4 2\n255\nabcdefghabcdefghabcdefgh", 35, "PNM: a mask is raw PGM (P5)"},
-    {"BM\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18, "a mask is PNG or PGM, and this one BMP"},
+    {"BM\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18, "a mask is PNG, PGM or TIFF, this one BMP"},
     {"nothing", 7, "not JPEG, PNG or another format of pictures"},
 };
 

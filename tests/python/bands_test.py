@@ -168,8 +168,10 @@ class BandsTest(PoolCase):
                 self.assertEqual(sorted(seen), list(range(COUNT)))
 
     def test_folders_beside_each_other(self):
+        """Masks in TIFF, too."""
         for index in range(COUNT):
-            for folder, name, data in (("images", f"{index:02}.tif", tiff(numbers_of(index))), ("masks", f"{index:02}.png", png(labels_of(index)))):
+            mask = labels_of(index) if index % 3 else numbers_of(index)[0]       # of 8 and of 16 bits
+            for folder, name, data in (("images", f"{index:02}.tif", tiff(numbers_of(index))), ("masks", f"{index:02}.tif", tiff(mask[None]))):
                 (self.work / "pairs" / folder).mkdir(parents=True, exist_ok=True)
                 (self.work / "pairs" / folder / name).write_bytes(data)
         data = oa.from_folders({"image": self.work / "pairs/images", "mask": self.work / "pairs/masks"}, masks="mask")

@@ -236,7 +236,7 @@ class MasksTest(PoolCase):
         """Each is a bad sample by its name, and the others come."""
         good = labels_of(0)
         colours = PIL.Image.fromarray(np.zeros((*good.shape, 3), np.uint8))
-        wrong = ((labels_of(1), "mask 60 x 41, picture 61 x 40"), (file_of(colours), "mask of colours: their labels are for"), (file_of(colours, "JPEG"), "PNG or PGM.*JPEG"),
+        wrong = ((labels_of(1), "mask 60 x 41, picture 61 x 40"), (file_of(colours), "mask of colours: their labels are for"), (file_of(colours, "JPEG"), "PNG, PGM or TIFF.*JPEG"),
                  (file_of(colours, "PPM"), "raw PGM"), (png(good, 8)[:-60], "ends before"), (b"", "not JPEG, PNG"),
                  (png(labels_of(0, 60000), 16), r"label \d+ of a uint8"), (png(good, 8)[:40] + b"x" * 50, "PNG"))
         loader = self.made(Given([each for mask, _ in wrong for each in (good, mask)]), [oa.transforms.CenterCrop(good.shape)], bad="skip")
