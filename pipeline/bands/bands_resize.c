@@ -95,17 +95,26 @@ static int bands_filter(struct bands_resize *resize, const struct picture *from,
 	return 0;
 }
 
+/* The planes of a sample have the same tables. */
+static bool bands_table(struct filter_table *table, enum filter_id filter, uint32_t in,
+			uint32_t out)
+{
+	static const struct filter_cut none;
+
+	return (table->id == filter && table->in == in && table->out == out) ||
+	       filter_make(table, filter, in, out, none);
+}
+
 int bands_resize(struct bands_resize *resize, const struct picture *from, enum filter_id filter,
 		 uint64_t height, uint64_t width, struct picture_buffer *buffer,
 		 struct picture *ret)
 {
-	static const struct filter_cut none;
 	int r = picture_make(buffer, height, width, ret);
 
 	if (r != 0)
 		return r;
-	if (!filter_make(&resize->down, filter, from->height, ret->height, none) ||
-	    !filter_make(&resize->across, filter, from->width, ret->width, none))
+	if (!bands_table(&resize->down, filter, from->height, ret->height) ||
+	    !bands_table(&resize->across, filter, from->width, ret->width))
 		return PIPELINE_FAIL_MEMORY;
 	if (!bands_is_nearest(filter))
 		return bands_filter(resize, from, ret);
