@@ -521,8 +521,8 @@ def tokenize(source: Any, tokenizer: Any, out: str | os.PathLike, *, text: str =
     render: a function of a row that returns two lists, its tokens and whether each counts. tokenizer may be None.
 
     Documents are in the order of the source, whatever the number of processes. Memory is bounded, but for 20 bytes of each document, and a
-    .txt or row that is long. An error names the file and line. The files get their names when all is on the disk: a run that fails or is
-    killed leaves none of them.
+    .txt or row that is long. An error names the file and line. The files get their names when all is on the disk: a run that fails leaves
+    none of them, and one that is killed at most hidden ones, .PREFIX.bin.* and their like, to be removed.
     """
     return tokenized(source, tokenizer, out, text=text, prompt=prompt, completion=completion, messages=messages, render=render, append=append,
                      vocabulary=vocabulary, lines=lines, processes=processes, overwrite=overwrite).path
