@@ -79,6 +79,8 @@ static int ask_receive(struct ctl_ask *ask, struct wire_in *ret, struct diag *di
 			return diag_fail(diag, 1, "accessd has not answered in time");
 		wire_in_init(ret);
 		r = wire_recv(ask->sock, ret, 0);
+		if (r == -ECONNRESET) /* before it read us: it may have said why */
+			r = wire_recv(ask->sock, ret, 0);
 		if (r == 0 && ret->type != PROTO_PROGRESS)
 			return 0;
 		if (r == 0) {
@@ -99,12 +101,9 @@ int ctl_ask_of(struct ctl_ask *ask, uint16_t answer, struct wire_in *ret, struct
 	uint64_t code = 0;
 
 	ask->is_lost = true;
-	if (r)
-		return ask_fail(diag, "asking accessd",
-				r == -EAGAIN ? ETIMEDOUT
-				: r < 0      ? -r
-					     : ECONNRESET);
-	if (ask_receive(ask, ret, diag))
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+		return ask_fail(diag, "asking accessd", r == -EAGAIN ? ETIMEDOUT : -r);
+	if (ask_receive(ask, ret, diag)) /* also where it hung up: it may have said why before */
 		return 1;
 	ask->is_lost = false;
 	wire_get_string(ret, PROTO_KEY_TEXT, &text);

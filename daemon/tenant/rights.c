@@ -55,6 +55,15 @@ static int refuse_root(const struct conn *conn, struct diag *diag)
 	    "own (ACCESS_SOCKET=private), or set serve_root of accessd");
 }
 
+/* A program that trains may open what it evaluates on. */
+static bool has_job_already(const struct conn *conn)
+{
+	BASE_EACH(other, &conn->node->clients.list, link)
+		if (other->job && other->pid == conn->pid && other->uid == conn->uid)
+			return conn->pid > 0;
+	return false;
+}
+
 int rights_may_have_job(const struct conn *conn, struct diag *diag)
 {
 	const uint64_t most = tenant_jobs_most(conn->domain);
@@ -62,7 +71,7 @@ int rights_may_have_job(const struct conn *conn, struct diag *diag)
 	const char *closed = conn->node->param.closed;
 	char jobs[320];
 
-	if (*closed && !conn->request.token.data)
+	if (*closed && !conn->request.token.data && !has_job_already(conn))
 		return diag_fail(diag, OA_E_REFUSED,
 				 "accessd serves no new jobs now, and those that run go on: %.400s",
 				 closed);

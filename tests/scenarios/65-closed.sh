@@ -26,8 +26,42 @@ is_refused() { # is_refused NAME WORDS
 	"$expect" "$work/$1.json" jobs.0.error >"$work/error.txt"
 	grep -q "$2" "$work/error.txt" || fail "$1: it was told: $(cat "$work/error.txt")"
 }
-two_train() {
-	status_is jobs == 2 "jobs.*.active" == true "jobs.*.delivered" ">" 0
+two_train() { # or three, with the program
+	status_is jobs ">=" 2 "jobs.*.active" == true "jobs.*.delivered" ">" 0
+}
+
+# One that began before, and opens what it evaluates on only now.
+trains_and_evaluates() {
+	touch "$work/is-closed"
+	[ -n "$trainer" ] || return 0
+	code=0
+	wait "$trainer" || code=$?
+	[ $code = 0 ] || fail "a program that trains cannot evaluate: $(tail -n 3 "$work/trainer.log")"
+	trainer=
+}
+trainer=
+begin_to_train() {
+	[ -e "$top_builddir/python/package/oneaccess/_core.abi3.so" ] && "${PYTHON:-python3}" -c 'import numpy' 2>/dev/null || {
+		echo "not tested: a program with two jobs: the Python package is not built here"
+		return 0
+	}
+	PYTHONPATH="$top_builddir/python/package" PYTHONDONTWRITEBYTECODE=1 timeout $longest "${PYTHON:-python3}" -c '
+import os, sys, time
+import oneaccess as oa
+socket, data, folder = sys.argv[1:]
+with oa.Loader(data, oa.imagenet_train(64), batch_size=16, socket=socket) as loader:
+    next(iter(loader))
+    open(folder + "/trains", "w").close()
+    while not os.path.exists(folder + "/is-closed"):
+        time.sleep(0.05)
+    with oa.Loader(data, oa.imagenet_eval(64), batch_size=16, epochs=1, socket=socket) as evaluation:
+        assert sum(len(batch.ids) for batch in evaluation) == 400' "$socket" "$work/data" "$work" 2>"$work/trainer.log" &
+	trainer=$!
+	cleanup_fn "kill -KILL $trainer"
+	until_true $patience has_begun || fail "the program does not train: $(cat "$work/trainer.log")"
+}
+has_begun() {
+	[ -e "$work/trains" ] || is_gone "$trainer"
 }
 
 maintain() { # what is left of it would be in the way of the jobs that train once more
@@ -42,6 +76,7 @@ maintain_node() {
 	is_refused closed "serves no new jobs now.*maintenance at 18:00"
 	"$ctl" --socket "$socket" status | tr '\n' ' ' | grep -q "no new jobs are served (maintenance at 18:00)" || fail "the status says nothing of it"
 	while_training "the jobs do not go on" two_train || return 1
+	trains_and_evaluates
 	kill -KILL "$daemon"
 	until_true $patience is_gone "$daemon" || fail "it does not end"
 	start_accessd workers=2 chunk=16
@@ -52,6 +87,7 @@ maintain_node() {
 	while_training "the jobs do not go on when it is open again" two_train
 }
 start_accessd workers=2 chunk=16
+begin_to_train
 training result 40 maintain --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --jobs 2 --step-ms 10
 "$expect" "$work/result.json" "jobs.*.error" == null "jobs.*.reconnects" ">=" 1
 stop_accessd

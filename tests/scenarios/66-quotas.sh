@@ -71,10 +71,6 @@ configure "tenant_jobs = 2"
 is_refused jobs imagenet-train-u8 "you have 2 jobs here.*of 2 that you may have (tenant_jobs).*raise tenant_jobs or tenant.65201.jobs"
 configure "tenant.65201.memory = 1M"
 is_refused memory imagenet-eval "Of your share .* are used.*can raise tenant_memory or tenant.65201.memory"
-configure "tenant.65201.clients = 1"
-code=0
-another clients imagenet-train-u8 || code=$?
-[ $code != 0 ] && grep -q "raise tenant_clients or tenant.65201.clients" "$work/bench.log" "$work/clients.json" || fail "one connection more is served"
 configure "tenant.65201.streams = 1"
 is_refused streams '[{"op":"decode"},{"op":"resize","size":[16,16]}]' "streams"
 two_train || fail "the jobs that have more do not go on: $(cat "$work/status.json")"

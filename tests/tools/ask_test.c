@@ -70,6 +70,26 @@ START_TEST(progress_puts_the_end_off)
 }
 END_TEST
 
+/* Also where it went before it read the question. */
+START_TEST(who_hangs_up_has_said_why)
+{
+	struct ctl_ask ask = {.until_ns = base_now_ns() + PATIENCE_NS};
+	struct diag diag;
+	int fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	ask.sock = fds[0];
+	if (_i)
+		ck_assert_int_eq(wire_tell(fds[0], PROTO_CACHE, WIRE_NOTHING), 0);
+	ck_assert_int_eq(
+	    wire_tell(fds[1], PROTO_REFUSED, WIRE_STRING(PROTO_KEY_TEXT, "there are too many")), 0);
+	close(fds[1]);
+	ck_assert_int_eq(ask_once(&ask, &diag), 1);
+	ck_assert_str_eq(diag.text, "there are too many");
+	close(ask.sock);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ask");
@@ -80,6 +100,7 @@ int main(void)
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, answers_without_end_come_to_an_end);
 	tcase_add_test(tcase, progress_puts_the_end_off);
+	tcase_add_loop_test(tcase, who_hangs_up_has_said_why, 0, 2);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
