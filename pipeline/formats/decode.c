@@ -45,6 +45,9 @@ static const struct decode_format *const decode_formats[] = {
 #if HAS_GIF
     &decode_gif,
 #endif
+#if HAS_JP2
+    &decode_jp2,
+#endif
 #if HAS_AVIF
     &decode_avif,
 #endif
@@ -214,7 +217,8 @@ static const char *decode_other(const uint8_t *data, size_t size)
 		unsigned at, size;
 		const char *magic, *text;
 	} others[] = {
-	    {0, 4, "\0\0\0\x0c", "a JPEG 2000 picture, which is not supported"},
+	    {0, 8, "\0\0\0\x0cjP  ", "JPEG 2000, which this build cannot decode"},
+	    {0, 4, "\xff\x4f\xff\x51", "JPEG 2000, which this build cannot decode"},
 	    {0, 4, "\x89PNG", "a PNG picture, which this build cannot decode"},
 	    {8, 4, "WEBP", "a WebP picture, which this build cannot decode"},
 	    {0, 4, "II*", "a TIFF picture, which this build cannot decode"},

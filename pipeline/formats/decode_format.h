@@ -59,6 +59,7 @@ struct decode_format {
 extern const struct decode_format decode_avif;
 extern const struct decode_format decode_bmp;
 extern const struct decode_format decode_gif;
+extern const struct decode_format decode_jp2;
 extern const struct decode_format decode_jpeg;
 extern const struct decode_format decode_kept;
 extern const struct decode_format decode_npy;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data, formats, exif and modern with Pillow 13.0.0;
-what Pillow does not write of the last, with avifenc (Debian's libavif-bin).
+what Pillow does not write of the last, with avifenc and opj_compress (Debian's libavif-bin, libopenjp2-tools).
 
 They are computed, not photographed: smooth waves, hard edges and noise, one of every kind that the
 decoder tells apart, whole and damaged. The files are kept in the tree; this says where they came
@@ -470,6 +470,60 @@ def avif_files():
     yield 'no-pixels.avif', whole[:size] + bytes(8) + whole[size + 8:]
 
 
+def jp2_files():
+    im = picture(29, 21, 34)
+    alpha = im.copy()
+    alpha.putalpha(im.getchannel(1))
+    gray = im.convert('L')
+    rng = random.Random(35)
+
+    def jp2(im=im, **options):
+        return other(im, 'JPEG2000', **options)
+
+    def compressed(suffix, data, kind, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            ours, theirs = os.path.join(folder, 'in' + kind), os.path.join(folder, 'out' + suffix)
+            with open(ours, 'wb') as f:
+                f.write(data)
+            subprocess.run(['opj_compress', '-i', ours, '-o', theirs, '-n', '2', *options], check=True, stdout=subprocess.DEVNULL)
+            with open(theirs, 'rb') as f:
+                return f.read()
+
+    def deep(bits, channels):  # no sample that Pillow's rounding makes black
+        most = (1 << bits) - (1 << bits - 8)
+        return b'P%d\n23 17\n%d\n' % (5 + (channels == 3), (1 << bits) - 1) + b''.join(
+            struct.pack('>H', rng.randrange(most)) for _ in range(23 * 17 * channels))
+
+    whole = jp2()
+    yield 'rgb.jp2', whole
+    yield 'rgb.j2k', jp2(no_jp2=True)
+    yield 'lossy.jp2', jp2(irreversible=True, quality_layers=[20], mct=1)
+    yield 'tiles.jp2', jp2(tile_size=(16, 16), mct=1)
+    yield 'offset.j2k', jp2(no_jp2=True, offset=(5, 3), tile_offset=(2, 1), tile_size=(16, 16))
+    yield 'signed.j2k', jp2(no_jp2=True, signed=True)
+    yield 'rgba.jp2', jp2(alpha)
+    yield 'gray.jp2', jp2(gray)
+    yield 'gray-alpha.jp2', jp2(alpha.convert('LA'))
+    yield 'gray-signed.j2k', jp2(gray, no_jp2=True, signed=True)
+    yield 'ycc.jp2', jp2(im.convert('YCbCr'))
+    yield 'gray16.jp2', compressed('.jp2', deep(16, 1), '.pgm')
+    yield 'gray12.j2k', compressed('.j2k', deep(12, 1), '.pgm')
+    yield 'gray9.jp2', compressed('.jp2', deep(9, 1), '.pgm')
+    yield 'rgb16.jp2', compressed('.jp2', deep(16, 3), '.ppm')
+    yield 'rgb12.jp2', compressed('.jp2', deep(12, 3), '.ppm')
+    yield 'one-pixel.jp2', jp2(picture(1, 1, 36))
+    yield 'wide.jpx', jp2(picture(141, 3, 37)).replace(b'ftypjp2 ', b'ftypjpx ', 1)
+    yield 'subsampled.j2k', compressed('.j2k', im.tobytes()[:28 * 20 * 3 // 2], '.raw', '-F', '28,20,3,8,u@1x1:2x2:2x2', '-mct', '0')
+    yield 'narrow.j2k', compressed('.j2k', im.tobytes()[:28 * 20 * 2], '.raw', '-F', '28,20,3,8,u@1x1:2x1:2x1', '-mct', '0')
+    yield 'five.j2k', compressed('.j2k', bytes(7 * 5 * 5), '.raw', '-F', '7,5,5,8,u', '-mct', '0')
+    yield 'truncated.jp2', whole[:len(whole) * 2 // 3]
+    at = whole.index(b'\xff\x51') + 6
+    for place in (at, at + 16):  # the picture, its one tile; and what the box says
+        whole = whole[:place] + struct.pack('>II', 12000, 12000) + whole[place + 8:]
+    place = whole.index(b'ihdr') + 4
+    yield 'huge.jp2', whole[:place] + struct.pack('>II', 12000, 12000) + whole[place + 8:]
+
+
 def exif_turned(orientation):
     exif = Image.Exif()
     exif[TAG] = orientation
@@ -478,6 +532,7 @@ def exif_turned(orientation):
 
 def modern_files():
     yield from avif_files()
+    yield from jp2_files()
 
 
 def files():

@@ -42,7 +42,7 @@ SCANS = 100
 SEED = 20261121
 DRAWN = 16  # OP_MAX_DRAWN
 DAMAGED = ('early-rows.png', 'wrong-data.png')  # which Pillow shows and libspng refuses
-FORMATS = ('JPEG', 'PNG', 'WEBP', 'GIF', 'BMP', 'PPM', 'TIFF', 'AVIF')
+FORMATS = ('JPEG', 'PNG', 'WEBP', 'GIF', 'BMP', 'PPM', 'TIFF', 'AVIF', 'JPEG2000')
 
 
 def train(size=224, *rest, **more):
@@ -234,6 +234,8 @@ def upright(im):
 def decoded(path, turned):
     """The picture in RGB, upright if so wished; not to be changed."""
     with Image.open(path, formats=FORMATS) as im:
+        if im.format == 'JPEG2000' and im.size[0] * im.size[1] > (1 << 20) + 1024 * os.path.getsize(path):
+            raise Image.DecompressionBombError
         if os.path.basename(path) in DAMAGED:
             raise ValueError('not decoded by us')
         if im.format == 'TIFF' and (im.mode in ('F', 'LAB', 'YCbCr') or max(im.tag_v2.get(258, (1,))) > 16):

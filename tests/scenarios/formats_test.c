@@ -53,6 +53,9 @@ static bool formats_is_built(const char *name)
 			 (strcmp(dot, ".tif") == 0 && !HAS_TIFF) ||
 			 (strcmp(dot, ".webp") == 0 && !HAS_WEBP) ||
 			 (strcmp(dot, ".gif") == 0 && !HAS_GIF) ||
+			 ((strcmp(dot, ".jp2") == 0 || strcmp(dot, ".j2k") == 0 ||
+			   strcmp(dot, ".jpx") == 0) &&
+			  !HAS_JP2) ||
 			 (strcmp(dot, ".avif") == 0 && !HAS_AVIF));
 }
 

@@ -13,11 +13,18 @@ static const struct {
 	size_t n, at;
 	const char *suffix;
 } magic_known[] = {
-    {"\xff\xd8\xff", 3, 0, "jpg"}, {"\x89PNG\r\n\x1a\n", 8, 0, "png"},
-    {"WEBP", 4, 8, "webp"},        {"II*\0", 4, 0, "tif"},
-    {"ftypavif", 8, 4, "avif"},    {"ftypavis", 8, 4, "avif"},
-    {"MM\0*", 4, 0, "tif"},        {"GIF8", 4, 0, "gif"},
-    {"BM", 2, 0, "bmp"},           {"P5", 2, 0, "pgm"},
+    {"\xff\xd8\xff", 3, 0, "jpg"},
+    {"\x89PNG\r\n\x1a\n", 8, 0, "png"},
+    {"WEBP", 4, 8, "webp"},
+    {"II*\0", 4, 0, "tif"},
+    {"\0\0\0\x0cjP  ", 8, 0, "jp2"},
+    {"\xff\x4f\xff\x51", 4, 0, "j2k"},
+    {"ftypavif", 8, 4, "avif"},
+    {"ftypavis", 8, 4, "avif"},
+    {"MM\0*", 4, 0, "tif"},
+    {"GIF8", 4, 0, "gif"},
+    {"BM", 2, 0, "bmp"},
+    {"P5", 2, 0, "pgm"},
     {"P6", 2, 0, "ppm"},
 };
 
