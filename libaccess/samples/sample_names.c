@@ -72,7 +72,7 @@ int oa_sample_names(struct oa_stream *stream, const int64_t *ids, uint64_t count
 {
 	struct sample_names_of of = {ids, count, NULL};
 	const struct bad_ask_way way = {"samples' names", sample_names_collect, &of};
-	struct bad_list list = {NULL};
+	struct bad_list list = {.count = 0};
 	int r;
 
 	if (!stream || (!ids && count) || !ret)

@@ -16,15 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_NUMBERS (1 << 20)
 #define FUZZ_VALUES (3 * 8 * 8)
 
+#define FUZZ_ONE "[{\"op\":\"bands\",\"bands\":[0],\"clamp\":[0,900]},"
+#define FUZZ_THREE "[{\"op\":\"bands\",\"channels\":3,\"scale\":0.5,\"clamp\":[0,900]},"
+#define FUZZ_PICKED "[{\"op\":\"bands\",\"bands\":[5,0,12],\"clamp\":[0,900]},"
+
 static const char *const fuzz_spec[] = {
-    "[{\"op\":\"bands\",\"bands\":[0],\"clamp\":[0,900]},{\"op\":\"random_resized_crop\",\"size\":"
-    "8},"
-    "{\"op\":\"hflip\"}]",
-    "[{\"op\":\"bands\",\"channels\":3,\"scale\":0.5,\"clamp\":[0,900]},{\"op\":\"random_crop\","
-    "\"size\":"
-    "8,\"pad_if_needed\":true}]",
-    "[{\"op\":\"bands\",\"bands\":[5,0,12],\"clamp\":[0,900]},{\"op\":\"resize\",\"size\":[8,8],"
-    "\"interpolation\":\"nearest\"}]",
+    (FUZZ_ONE "{\"op\":\"random_resized_crop\",\"size\":8},{\"op\":\"hflip\"}]"),
+    (FUZZ_THREE "{\"op\":\"random_crop\",\"size\":8,\"pad_if_needed\":true}]"),
+    (FUZZ_PICKED "{\"op\":\"resize\",\"size\":[8,8],\"interpolation\":\"nearest\"}]"),
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
