@@ -119,6 +119,7 @@ bool compare_can_meet(const struct pipeline *a, const struct pipeline *b)
 	first = json_in_item(compare.ops[0], 0);
 	return (strcmp(compare_name(first), "decode") == 0 ||
 		strcmp(compare_name(first), "audio") == 0 ||
+		strcmp(compare_name(first), "bands") == 0 ||
 		strcmp(compare_name(first), "video") == 0) &&
 	       compare_same(first, json_in_item(compare.ops[1], 0)) &&
 	       memcmp(&outcome[0], &outcome[1], sizeof(outcome[0])) == 0;

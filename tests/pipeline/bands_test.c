@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipeline/pipeline.h"
+#include "pipeline/spec/compare.h"
 #include "tests/patience.h"
 
 #define FOLDER "tests/pipeline/numbers/"
@@ -331,6 +332,86 @@ START_TEST(views_have_draws_of_their_own)
 }
 END_TEST
 
+/* ---- several jobs ---- */
+
+static struct pipeline *compiled(const char *spec)
+{
+	struct pipeline *pipeline;
+	struct diag diag = {.text = ""};
+
+	ck_assert_msg(pipeline_compile(spec, strlen(spec), &pipeline, &diag) == 0, "%s: %s", spec,
+		      diag.text);
+	return pipeline;
+}
+
+#define SHARED "{\"op\":\"bands\",\"channels\":3,\"scale\":0.5}"
+
+static const char *const jobs[] = {
+    "[" SHARED ",{\"op\":\"random_crop\",\"size\":8},{\"op\":\"hflip\"}]",
+    "[" SHARED ",{\"op\":\"random_resized_crop\",\"size\":[9,7]},{\"op\":\"normalize\","
+    "\"mean\":[1,2,3],\"std\":4}]",
+    "[{\"op\":\"bands\",\"channels\":3},{\"op\":\"center_crop\",\"size\":8}]",
+    "[{\"op\":\"bands\",\"bands\":[0,1,2]},{\"op\":\"center_crop\",\"size\":8}]",
+    "[{\"op\":\"bands\",\"bands\":[0]},{\"op\":\"center_crop\",\"size\":8}]",
+    "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}]",
+};
+
+/* Those whose numbers are the same share them, whatever they do then. */
+START_TEST(jobs_share_the_numbers_of_one_op)
+{
+	static struct rig alone[2];
+	static float image[2][MOST_VALUES];
+	const struct pipeline *both[2];
+	struct pipeline_run *run;
+	struct file file;
+
+	file_load(&file, "u8.ppm");
+	for (unsigned i = 0; i < 2; i++) {
+		rig_init(&alone[i], jobs[i]);
+		both[i] = alone[i].pipeline;
+	}
+	ck_assert(compare_can_meet(both[0], both[1]) && compare_can_meet(both[1], both[0]));
+	ck_assert_int_eq(pipeline_run_new(both, 2, &run), 0);
+	for (uint32_t sample = 0; sample < 16; sample++) {
+		const struct pipeline_key key = {1, 2, sample};
+		const uint32_t who = 1 + sample % 3; /* the first, the second, both */
+		struct pipeline_error error;
+		int64_t label[2];
+		const struct pipeline_out out[2] = {{.field = {image[0], &label[0]}},
+						    {.field = {image[1], &label[1]}}};
+
+		ck_assert_int_eq(
+		    pipeline_run_sample(run, who, file.bytes, file.size, 5, &key, out, &error), 0);
+		for (unsigned i = 0; i < 2; i++) {
+			if (!(who >> i & 1))
+				continue;
+			ck_assert_int_eq(rig_run(&alone[i], file.bytes, file.size, sample), 0);
+			ck_assert_int_eq(label[i], 5);
+			ck_assert_mem_eq(image[i], alone[i].image[0], alone[i].field[0].bytes);
+		}
+	}
+	pipeline_run_free(run);
+	rig_fini(&alone[0]);
+	rig_fini(&alone[1]);
+}
+END_TEST
+
+START_TEST(other_numbers_are_not_shared)
+{
+	for (unsigned i = 1; i < BASE_ARRAY_LEN(jobs); i++)
+		for (unsigned k = i + 1; k < BASE_ARRAY_LEN(jobs); k++) {
+			struct pipeline *one = compiled(jobs[i]), *other = compiled(jobs[k]);
+			const struct pipeline *both[2] = {one, other};
+			struct pipeline_run *run;
+
+			ck_assert(!compare_can_meet(one, other));
+			ck_assert_int_eq(pipeline_run_new(both, 2, &run), -EINVAL);
+			pipeline_free(one);
+			pipeline_free(other);
+		}
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 START_TEST(ops_that_make_no_sense_are_refused)
@@ -489,6 +570,8 @@ int main(void)
 	tcase_add_test(one, files_that_do_not_fit_are_told);
 	tcase_add_test(one, damaged_files_do_no_harm);
 	tcase_add_test(one, sizes_are_checked_before_memory_is_taken);
+	tcase_add_test(one, jobs_share_the_numbers_of_one_op);
+	tcase_add_test(one, other_numbers_are_not_shared);
 	if (HAS_TIFF) {
 		tcase_add_test(one, bands_are_picked_scaled_and_clamped);
 		tcase_add_test(one, resize_is_torchvisions);
