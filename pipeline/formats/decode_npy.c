@@ -53,7 +53,7 @@ static int decode_npy_numbers_open(void *state, const uint8_t *data, size_t size
 {
 	struct decode_npy *npy = state;
 	struct npy file;
-	struct diag diag;
+	struct diag diag = {.text = "the file is cut off"};
 	uint64_t channels;
 	int r;
 

@@ -555,6 +555,21 @@ START_TEST(sizes_are_checked_before_memory_is_taken)
 }
 END_TEST
 
+/* The head of an array that ends before its length does. */
+START_TEST(a_file_that_is_but_a_few_bytes_is_told)
+{
+	static const uint8_t bytes[] = "\x93NUMPY\x01\0v\0{'";
+	static struct rig rig;
+
+	rig_init(&rig, "[{\"op\":\"bands\",\"bands\":[0]},{\"op\":\"center_crop\",\"size\":8}]");
+	for (size_t size = 10; size < 12; size++) {
+		ck_assert_int_eq(rig_run(&rig, bytes, size, 0), PIPELINE_E_BAD);
+		ck_assert_str_eq(rig.error.text, "NPY: the file is cut off");
+	}
+	rig_fini(&rig);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bands");
@@ -572,6 +587,7 @@ int main(void)
 	tcase_add_test(one, sizes_are_checked_before_memory_is_taken);
 	tcase_add_test(one, jobs_share_the_numbers_of_one_op);
 	tcase_add_test(one, other_numbers_are_not_shared);
+	tcase_add_test(one, a_file_that_is_but_a_few_bytes_is_told);
 	if (HAS_TIFF) {
 		tcase_add_test(one, bands_are_picked_scaled_and_clamped);
 		tcase_add_test(one, resize_is_torchvisions);
