@@ -11,7 +11,7 @@
  *
  * Hostile files: libtiff sees the file by a read that ends at its last byte, never by a mapping, and writes
  * to rows and tiles that have the size it said, which is checked against what is taken out of them. All
- * tiles together may have no more pixels than two largest pictures. The compressions are a list: what nobody
+ * tiles together may have no more pixels than two largest pictures, nor more numbers, of all pages. The compressions are a list: what nobody
  * uses for photographs is not tried. libtiff tells nobody of errors and warnings: a worker has no stderr.
  *
  * The only file that includes tiffio.h.
@@ -321,7 +321,9 @@ static void decode_tiff_orient(struct decode_tiff *tiff)
 	}
 }
 
-static int decode_tiff_check_tiles(struct decode_tiff *tiff, struct pipeline_error *ret_error)
+/* count: numbers of a pixel that are read of them, all pages together; pixels count once. */
+static int decode_tiff_check_tiles(struct decode_tiff *tiff, uint64_t count,
+				   struct pipeline_error *ret_error)
 {
 	uint32_t height, width;
 	uint64_t down, across;
@@ -338,7 +340,7 @@ static int decode_tiff_check_tiles(struct decode_tiff *tiff, struct pipeline_err
 		return PIPELINE_E_BAD;
 	down = ((uint64_t)tiff->height + height - 1) / height * height;
 	across = ((uint64_t)tiff->width + width - 1) / width * width;
-	if (down > 2 * OP_MAX_PIXELS / across)
+	if (down > 2 * OP_MAX_PIXELS / across / count)
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
 				   "TIFF: tiles of %u x %u are too large for it", width, height);
 	return 0;
@@ -372,7 +374,7 @@ static int decode_tiff_open(void *state, const uint8_t *data, size_t size, uint3
 	int r = decode_tiff_begin(tiff, data, size, ret_error);
 
 	r = r ? r : decode_tiff_understand(tiff, ret_error);
-	r = r ? r : decode_tiff_check_tiles(tiff, ret_error);
+	r = r ? r : decode_tiff_check_tiles(tiff, 1, ret_error);
 	if (r != 0)
 		return r;
 	decode_tiff_orient(tiff);
@@ -679,25 +681,30 @@ static int decode_tiff_numbers_page(struct decode_tiff *tiff, struct pipeline_er
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "TIFF: %u x %u x %u numbers are too many", tiff->width,
 				   tiff->height, tiff->samples);
-	return decode_tiff_check_tiles(tiff, ret_error);
+	return decode_tiff_check_tiles(tiff, tiff->samples, ret_error);
 }
 
-/* Is the page that was read as the one before it, and no smaller copy or mask of one? */
+/* Is the page that was read as the one before it, in tiles of the same size if in any, and no smaller copy or mask of one? */
 static bool decode_tiff_goes_on(const struct decode_tiff *tiff)
 {
-	uint32_t height = 0, width = 0, kind = 0;
+	uint32_t height = 0, width = 0, kind = 0, tile_height = 0, tile_width = 0;
 	uint16_t bits = 1, samples = 1, format = SAMPLEFORMAT_UINT;
 	enum pipeline_dtype dtype;
 
 	TIFFGetField(tiff->tiff, TIFFTAG_IMAGELENGTH, &height);
 	TIFFGetField(tiff->tiff, TIFFTAG_IMAGEWIDTH, &width);
+	if (TIFFIsTiled(tiff->tiff)) {
+		TIFFGetField(tiff->tiff, TIFFTAG_TILELENGTH, &tile_height);
+		TIFFGetField(tiff->tiff, TIFFTAG_TILEWIDTH, &tile_width);
+	}
 	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SUBFILETYPE, &kind);
 	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_BITSPERSAMPLE, &bits);
 	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
 	TIFFGetFieldDefaulted(tiff->tiff, TIFFTAG_SAMPLEFORMAT, &format);
 	return (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) == 0 && height == tiff->height &&
-	       width == tiff->width && samples == 1 && decode_tiff_type(bits, format, &dtype) &&
-	       dtype == tiff->dtype;
+	       width == tiff->width && tile_height == tiff->tile_height &&
+	       tile_width == tiff->tile_width && samples == 1 &&
+	       decode_tiff_type(bits, format, &dtype) && dtype == tiff->dtype;
 }
 
 /* Pages of one channel, all alike, are as many channels: so tifffile writes [channels, height, width], and volumes are. */
@@ -717,6 +724,8 @@ static int decode_tiff_numbers_open(void *state, const uint8_t *data, size_t siz
 		tiff->pages++;
 	if (tiff->samples == 1 && !TIFFSetDirectory(tiff->tiff, 0))
 		return decode_tiff_fail(ret_error);
+	if (decode_tiff_check_tiles(tiff, (uint64_t)tiff->samples * tiff->pages, ret_error) != 0)
+		return PIPELINE_E_BAD;
 	*ret = (struct decode_numbers_head){tiff->height, tiff->width, tiff->samples * tiff->pages};
 	return 0;
 }

@@ -570,6 +570,66 @@ START_TEST(a_file_that_is_but_a_few_bytes_is_told)
 }
 END_TEST
 
+static void put(struct file *file, uint32_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		file->bytes[file->size++] = (uint8_t)(value >> 8 * i);
+}
+
+/* A page of 1 x 1 numbers of 8 bits: in one tile of that size, or in a strip. */
+static void put_page(struct file *file, uint32_t tile, bool is_last)
+{
+	const uint32_t tags[][3] = {
+	    {256, 4, 1},
+	    {257, 4, 1},
+	    {258, 3, 8},
+	    {259, 3, 1},
+	    {262, 3, 1},
+	    {tile ? 322 : 273, 4, tile ? tile : 8},
+	    {tile ? 323 : 278, 4, tile ? tile : 1},
+	    {tile ? 324 : 279, 4, tile ? 8 : 1},
+	    {325, 4, 1},
+	};
+	const uint32_t n = tile ? 9 : 8;
+
+	put(file, n, 2);
+	for (uint32_t i = 0; i < n; i++) {
+		put(file, tags[i][0], 2);
+		put(file, tags[i][1], 2);
+		put(file, 1, 4);
+		put(file, tags[i][2], 4);
+	}
+	put(file, is_last ? 0 : (uint32_t)file->size + 4, 4);
+}
+
+/* The tiles of all pages and samples are read, whatever little of them is in the picture. */
+START_TEST(tiles_of_all_pages_have_a_limit)
+{
+	static struct rig rig;
+	static struct file file;
+
+	rig_init(&rig, "[{\"op\":\"bands\",\"bands\":[0]},{\"op\":\"resize\",\"size\":[8,8]}]");
+	for (unsigned strips = 0; strips < 2; strips++) { /* strips, before the tiles */
+		file.size = 0;
+		put(&file, 0x2a4949, 4);
+		put(&file, 8 + 4, 4);
+		put(&file, 7, 4); /* the number */
+		for (unsigned page = 0; page < 20; page++)
+			put_page(&file, page < strips ? 0 : 8192, page == 19);
+		if (strips == 0) {
+			ck_assert_int_eq(rig_run(&rig, file.bytes, file.size, 0), PIPELINE_E_BAD);
+			ck_assert_msg(strstr(rig.error.text, "tiles of 8192 x 8192") != NULL, "%s",
+				      rig.error.text);
+			continue;
+		}
+		/* Those behind a strip are no channels of it. */
+		ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s", rig.error.text);
+		ck_assert(rig.image[0][63] == 7);
+	}
+	rig_fini(&rig);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bands");
@@ -589,6 +649,7 @@ int main(void)
 	tcase_add_test(one, other_numbers_are_not_shared);
 	tcase_add_test(one, a_file_that_is_but_a_few_bytes_is_told);
 	if (HAS_TIFF) {
+		tcase_add_test(one, tiles_of_all_pages_have_a_limit);
 		tcase_add_test(one, bands_are_picked_scaled_and_clamped);
 		tcase_add_test(one, resize_is_torchvisions);
 		tcase_add_test(one, normalize_cast_and_layout);
