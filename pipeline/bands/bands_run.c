@@ -100,8 +100,8 @@ static void bands_change(const struct bands *bands, const struct picture *all)
 	}
 }
 
-int bands_open(struct bands_room *room, const struct bands *bands, struct decode *decode,
-	       const void *data, size_t size, struct pipeline_error *ret_error)
+static int bands_read(struct bands_room *room, const struct bands *bands, struct decode *decode,
+		      const void *data, size_t size, struct pipeline_error *ret_error)
 {
 	struct decode_numbers *to = &room->numbers;
 	int r = decode_numbers_open(decode, data, size, &room->head, ret_error);
@@ -118,9 +118,17 @@ int bands_open(struct bands_room *room, const struct bands *bands, struct decode
 	to->n = bands->n;
 	memcpy(to->channel, bands->channel, sizeof(to->channel));
 	r = decode_numbers(decode, to, ret_error);
-	decode_close(decode);
 	if (r == 0)
 		bands_change(bands, &to->all);
+	return r;
+}
+
+int bands_open(struct bands_room *room, const struct bands *bands, struct decode *decode,
+	       const void *data, size_t size, struct pipeline_error *ret_error)
+{
+	int r = bands_read(room, bands, decode, data, size, ret_error);
+
+	decode_close(decode);
 	return r;
 }
 
