@@ -10,11 +10,11 @@ Which tokens count for the loss, where that was said, is a file of its own besid
 need know nothing of it."""
 
 import array
-import collections
-import concurrent.futures
 import contextlib
 import ctypes
+import itertools
 import multiprocessing
+import multiprocessing.connection
 import os
 import re
 import secrets
@@ -24,7 +24,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 from . import urls
@@ -267,20 +266,19 @@ class Maker:
 # ---- processes ----
 
 
-_maker: Any = None      # of a process that was forked for this
-
-
-def _begin(maker, parent):
-    global _maker
+def _serve(maker, parent, asked):
+    """Of a forked process: it gets a piece, and gives back what it became, until it is killed."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)        # the first process ends the others
-    _maker = maker
-
-
-def _work(piece):
-    return _maker.made(piece)
+    while True:
+        piece = asked.recv()
+        try:
+            made = maker.made(piece)
+        except Exception as why:
+            made = why if isinstance(why, Error) else DatasetError(f"{piece.where(0)}: {type(why).__name__}: {why}")
+        asked.send(made)
 
 
 @contextlib.contextmanager
@@ -299,25 +297,81 @@ def _forking():
             os.environ[name] = said
 
 
+class _Crew:
+    """Forked processes. Each has one piece at a time, so that it waits for the next one, or we for it, and never both are writing."""
+
+    def __init__(self):
+        self.processes, self.idle, self.busy = [], [], {}       # connections; of those with a piece its number
+
+    def begin(self, maker, count):
+        context = multiprocessing.get_context("fork")
+        try:
+            with _forking():
+                for _ in range(count):
+                    ours, theirs = context.Pipe()
+                    self.idle.append(ours)
+                    with theirs:
+                        process = context.Process(target=_serve, args=(maker, os.getpid(), theirs))
+                        process.start()
+                    self.processes.append(process)
+        except OSError as why:
+            raise DatasetError(f"no process can be begun that runs the tokenizer: {why.strerror}; give fewer processes=") from None
+
+    def give(self, number, piece):
+        connection = self.idle.pop()
+        connection.send(piece)
+        self.busy[connection] = number
+
+    def take(self):
+        """Of those that are done the number, and what it became, or why not."""
+        for connection in multiprocessing.connection.wait(list(self.busy)):
+            made = connection.recv()
+            yield self.busy.pop(connection), made
+            self.idle.append(connection)
+
+    def end(self):
+        """At once, whatever they do."""
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.join()
+        for connection in (*self.idle, *self.busy):
+            connection.close()
+
+
+@contextlib.contextmanager
+def _answered():
+    try:
+        yield
+    except (EOFError, OSError):
+        raise DatasetError("a process that runs the tokenizer was killed, or ended; if memory is short, give fewer processes=") from None
+
+
 def _results(pieces, maker, processes):
     """What each piece became, in their order."""
     if processes == 1:
         yield from map(maker.made, pieces)
         return
-    pool = concurrent.futures.ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin, (maker, os.getpid()))
-    waiting = collections.deque()
+    crew, made, numbered = _Crew(), {}, enumerate(pieces)
     try:
-        for piece in pieces:
-            with _forking() if not waiting else contextlib.nullcontext():
-                waiting.append(pool.submit(_work, piece))
-            if len(waiting) == 2 * processes:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    except BrokenProcessPool:
-        raise DatasetError("a process that runs the tokenizer was killed, or ended; if memory is short, give fewer processes=") from None
+        crew.begin(maker, processes)
+        piece = next(numbered, None)
+        for number in itertools.count():
+            while number not in made:
+                while piece and crew.idle and piece[0] < number + 2 * processes:
+                    with _answered():
+                        crew.give(*piece)
+                    piece = next(numbered, None)
+                if not crew.busy:
+                    return
+                with _answered():
+                    made.update(crew.take())
+            found = made.pop(number)
+            if isinstance(found, Exception):
+                raise found
+            yield found
     finally:
-        pool.shutdown(cancel_futures=True)
+        crew.end()
 
 
 # ---- the files ----

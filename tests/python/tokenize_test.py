@@ -2,6 +2,7 @@
 """tokenize(): texts of all kinds of sources, by a tokenizer of bytes, into files that tokens() and Megatron-LM read."""
 
 import bz2
+import contextlib
 import gzip
 import importlib
 import importlib.util
@@ -16,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy
@@ -23,6 +25,7 @@ import oneaccess as oa
 import support
 
 END = 256
+PATIENCE = 300       # with what hangs
 
 
 def has(name):
@@ -207,6 +210,47 @@ class Sources(Case):
         with self.assertRaisesRegex(oa.errors.DatasetError, "was killed, or ended"):
             oa.tokenize(path, dies, self.work / "out", append=None, processes=2)
         self.only("a.jsonl")
+
+    def test_a_process_that_dies_with_much_under_way(self):
+        """More than a pipe holds is on its way to it then."""
+        program = ("import os, signal, oneaccess as oa\n"
+                   "def dies(text):\n"
+                   "    if text > '5':\n"
+                   "        os.kill(os.getpid(), signal.SIGKILL)\n"
+                   "    return [1]\n"
+                   f"oa.tokenize((str(row) * 600 for row in range(100000)), dies, {str(self.work / 'out')!r}, append=None, processes=2)\n")
+        run = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+        self.assertIn(b"was killed, or ended; if memory is short", run.stderr)
+        self.only()
+
+    def test_interrupted(self):
+        """Also while a tokenizer does not return; no process stays."""
+        program = ("import signal, time, oneaccess as oa\n"
+                   "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+                   "def stays(text):\n"
+                   "    print('begun', flush=True)\n"
+                   "    time.sleep(100000)\n"
+                   f"oa.tokenize(map(str, range(5000)), stays, {str(self.work / 'out')!r}, append=None, processes=2)\n")
+        run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            self.assertEqual(run.stdout.readline(), b"begun\n")
+            os.killpg(run.pid, signal.SIGINT)
+            run.communicate(timeout=PATIENCE)       # to the end of all
+            self.assertEqual(run.returncode, -signal.SIGINT)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+        self.only()
+
+    def test_the_first_error_is_told(self):
+        """Whichever process meets one first."""
+        def fails(text):
+            if text == "10":
+                time.sleep(0.2)
+            raise ValueError(text)
+        rows = (text for first in ("10", "20", "30") for text in [first] * 1000)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "row 0: ValueError: 10"):
+            oa.tokenize(rows, fails, self.work / "out", append=None, processes=3)
 
 
 class Written(Case):
