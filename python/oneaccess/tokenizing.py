@@ -159,7 +159,7 @@ class Maker:
     def __init__(self, tokenizer: Tokenizer, form: str, names: tuple, render: Any, append: int | None, kind: tuple, vocabulary: int | None):
         self.tokenizer, self.form, self.names, self.render, self.append = tokenizer, form, names, render, append
         self.code, self.dtype, _ = kind
-        self.most = vocabulary or 1 << 31
+        self.most = min(vocabulary or 1 << 31, 1 << 31)
         self.has_loss = form != "text"
 
     def made(self, piece) -> Made:
@@ -175,15 +175,19 @@ class Maker:
             raise DatasetError(f"{piece.where(places[at])}: {told}") from None
 
     def _all(self, rows):
-        """Together, as tokenizers are faster so; what fails is looked for one by one."""
+        """Together, as tokenizers are faster so; what fails is looked for one by one. Panics of those in Rust are no Exception."""
         form = getattr(self, f"_of_{self.form}")
         try:
             return form(rows)
-        except Exception as all_why:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as all_why:
             for at, row in enumerate(rows):
                 try:
                     form([row])
-                except Exception as why:
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as why:
                     raise _Problem(at, why) from None
             raise _Problem(0, all_why) from None
 
@@ -253,7 +257,7 @@ class Maker:
                 loss += b"" if mask is None else bytes(map(bool, mask))
             except (TypeError, OverflowError) as why:
                 raise _Problem(at, ArgumentError(f"the tokenizer gave no list of whole numbers, or more than 2^31 - 1: {why}")) from None
-            if mask is not None and len(loss) != len(tokens):
+            if self.has_loss and len(loss) != len(tokens):
                 raise _Problem(at, ArgumentError(f"there are {sizes[-1]} tokens, and of {len(loss) - before} it is said whether they count"))
         numbers = numpy.frombuffer(tokens, "i8") if tokens else numpy.zeros(0, "i8")
         wrong = numpy.flatnonzero((numbers < 0) | (numbers >= self.most))
@@ -448,10 +452,21 @@ class Written(NamedTuple):
     dtype: str
 
 
+class _OfSource(Exception):
+    """An OSError of an iterator, as of a network: nothing is wrong with the files that are written."""
+
+
+def _apart(pieces):
+    try:
+        yield from pieces
+    except OSError as why:
+        raise why if isinstance(why, Error) else _OfSource(why) from None
+
+
 def write(pieces: Any, maker: Maker, prefix: str, kind: tuple, processes: int) -> Written:
     sizes, total, counted, progress = array.array("i"), 0, 0, _Progress()
     try:
-        with _Files(prefix) as files, contextlib.closing(_results(pieces, maker, processes)) as results:
+        with _Files(prefix) as files, contextlib.closing(_results(_apart(pieces), maker, processes)) as results:
             bin_ = files.new(".bin")
             loss = files.new(".loss") if maker.has_loss else None
             for made in results:
@@ -468,6 +483,8 @@ def write(pieces: Any, maker: Maker, prefix: str, kind: tuple, processes: int) -
                 raise DatasetError("no token of the source counts for the loss: nothing is written")
             _write_idx(files.new(".idx"), sizes, kind)
             files.name()
+    except _OfSource as of:
+        raise of.args[0] from None
     except OSError as why:
         if isinstance(why, Error):
             raise
@@ -510,12 +527,16 @@ def _append_of(append, form, tokenizer):
 
 
 def _prefix_of(out, overwrite):
+    if not isinstance(out, (str, os.PathLike)) or not os.fspath(out):
+        raise ArgumentError(f"out={out!r}: PREFIX of PREFIX.bin and PREFIX.idx, a str or a pathlib.Path")
     prefix = urls.local(out, "tokenize()").removesuffix(".bin")
     if os.fspath(out).endswith(os.sep) or not os.path.isdir(os.path.dirname(prefix)):
         raise ArgumentError(f"out={os.fspath(out)!r}: PREFIX of PREFIX.bin and PREFIX.idx, in a folder that is there")
     there = [prefix + suffix for suffix in (".bin", ".idx", ".loss") if os.path.lexists(prefix + suffix)]
     if there and not overwrite:
         raise ArgumentError(f"{there[0]} is there: remove it, or give overwrite=True (--overwrite)")
+    for path in filter(os.path.isdir, there):
+        raise ArgumentError(f"{path} is a folder: remove it, or give another out")
     return prefix
 
 

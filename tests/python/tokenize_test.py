@@ -185,6 +185,11 @@ class Sources(Case):
             self.fails(f"a.jsonl:1502: {why}", path)
         path.write_bytes(b'{"text": "a"}\n{"text": "\xff"}\n')
         self.fails("a.jsonl:2: no UTF-8", path)
+
+        def goes_away():
+            yield "a"
+            raise ConnectionError("the server has gone")
+        self.fails("^the server has gone", goes_away, error=ConnectionError)
         self.fails("row 1: is a int", lambda: iter([{"text": "a"}, 7]))
         self.fails("has no text: nothing is written", self.jsonl([{"text": ""}]))
         self.fails("no text file is at .*iter", self.work / "none.jsonl")
@@ -204,6 +209,17 @@ class Sources(Case):
                            ("ab", "no list of whole numbers"), ([1 << 70], "no list of whole numbers")):
             self.fails(f"a.jsonl:1235: .*{why}", path, lambda text, wrong=wrong: wrong if text == "1234" else numpy.array([1, 2]), append=None,
                        vocabulary=100)
+
+        class Panic(BaseException):
+            """As tokenizers in Rust raise it."""
+
+        def panics(text):
+            if text == "1234":
+                raise Panic("a stack overflow")
+            return [1]
+        self.fails("a.jsonl:1235: Panic: a stack overflow", path, panics, append=None)
+        self.fails("a.jsonl:1: it has the token 8589934592", path, lambda text: [1 << 33], append=None, vocabulary=1 << 34)
+        self.fails("a.jsonl:1: it has the token 2147483648", path, lambda text: [1], append=1 << 31, vocabulary=9)
 
         def dies(text):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -275,6 +291,8 @@ class Written(Case):
         refused("vocabulary='5'", vocabulary="5")
         refused("in a folder that is there", out=self.work / "no" / "out")
         refused("in a folder that is there", out=f"{self.work}/")
+        for out in ("", b"out", None, 3):
+            refused("a str or a pathlib.Path", out=out)
         refused("go together", prompt="a")
         refused("one says what", messages="a", render=len)
         refused("render=3", render=3)
@@ -288,6 +306,11 @@ class Written(Case):
         with self.assertRaises(oa.errors.DatasetError):
             oa.tokenize(iter(["b", 7]), "bytes", self.work / "out", overwrite=True)
         self.check(found, wanted(["a"]))
+        (self.work / "out.loss").mkdir()
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "out.loss is a folder"):
+            oa.tokenize(iter(["b"]), "bytes", self.work / "out", overwrite=True)
+        self.check(found, wanted(["a"]))
+        (self.work / "out.loss").rmdir()
         oa.tokenize(iter(["b"]), None, found, overwrite=True, render=lambda row: ([1], [1]), vocabulary=9)
         self.only("out.bin", "out.idx", "out.loss")
         self.check(oa.tokenize(iter(["b"]), "bytes", found, overwrite=True), wanted(["b"]))
@@ -513,6 +536,7 @@ class Tuned(Case):
                             vocabulary=100, processes=2)
         self.check_loss(found, [row["ids"] for row in rows], [[at >= row["from"] for at in row["ids"]] for row in rows])
         for render, why in ((lambda row: [1], "render gave a list: two values"), (lambda row: ([1, 2], [1]), "there are 2 tokens, and of 1"),
+                            (lambda row: ([1, 2], None), "there are 2 tokens, and of 0"),
                             (lambda row: ([1, 2], 5), "no list of whole numbers")):
             self.fails(f"row 0: .*{why}", lambda: iter(rows), None, render=render)
 
