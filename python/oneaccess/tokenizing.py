@@ -4,7 +4,7 @@ preprocess_data.py writes them (IndexedDatasetBuilder, IndexedWriter).
 
 The caller's process reads the source and hands out pieces (texts.py). Forked processes parse them and run the tokenizer, and return the
 tokens as bytes, which the first one writes in the order of the pieces. Twice as many pieces as processes are under way, so memory is bounded,
-but for 20 bytes of each document. Files get their names when all of them are on the disk, and the .idx last: without it nothing is there.
+but for a few bytes of each document. Files get their names when all of them are on the disk, and the .idx last: without it nothing is there.
 
 Which tokens count for the loss, where that was said, is a file of its own beside them, a byte a token, so that other readers of the format
 need know nothing of it."""
@@ -33,6 +33,7 @@ from .texts import pieces_of
 
 _U16, _I32 = ("H", "uint16", 8), ("i", "int32", 4)     # of array and struct, of NumPy, of the .idx
 _MOST_U16 = 65500               # from so many tokens on Megatron-LM writes i32
+_DOCUMENTS_AT_ONCE = 1 << 20     # of the .idx
 _PR_SET_PDEATHSIG = 1
 _GENERATION = re.compile(r"\{%-?\s*generation\b")
 
@@ -434,12 +435,21 @@ def _write_idx(file, sizes, kind):
     """sizes: of each document, 0 where there is none of its tokens: such a one has no sequence."""
     import numpy
     sizes = numpy.frombuffer(sizes, "i4")
-    ends = numpy.concatenate([[0], numpy.cumsum(sizes > 0)])
-    sizes = sizes[sizes > 0]
-    file.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, kind[2], len(sizes), len(ends)))
-    file.write(sizes.astype("<i4").tobytes())
-    file.write(((numpy.cumsum(sizes, dtype="i8") - sizes) * struct.calcsize(kind[0])).astype("<i8").tobytes())
-    file.write(ends.astype("<i8").tobytes())
+    parts = [sizes[at:at + _DOCUMENTS_AT_ONCE] for at in range(0, len(sizes), _DOCUMENTS_AT_ONCE)]
+    file.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, kind[2], int(numpy.count_nonzero(sizes)), len(sizes) + 1))
+    for part in parts:
+        file.write(part[part > 0].astype("<i4").tobytes())
+    end = 0
+    for part in parts:
+        ends = end + numpy.cumsum(part, dtype="i8")
+        file.write(((ends - part)[part > 0] * struct.calcsize(kind[0])).astype("<i8").tobytes())
+        end = ends[-1]
+    sequences = 0
+    file.write(struct.pack("<q", 0))
+    for part in parts:
+        ends = sequences + numpy.cumsum(part > 0, dtype="i8")
+        file.write(ends.astype("<i8").tobytes())
+        sequences = ends[-1]
 
 
 class Written(NamedTuple):
@@ -595,7 +605,7 @@ def tokenize(source: Any, tokenizer: Any, out: str | os.PathLike, *, text: str =
         {% generation %}, or else what each adds to the messages before it, up to the next one.
     render: a function of a row that returns two lists, its tokens and whether each counts. tokenizer may be None.
 
-    Documents are in the order of the source, whatever the number of processes. Memory is bounded, but for 20 bytes of each document, and a
+    Documents are in the order of the source, whatever the number of processes. Memory is bounded, but for a few bytes of each document, and a
     .txt or row that is long. An error names the file and line. The files get their names when all is on the disk: a run that fails leaves
     none of them, and one that is killed at most hidden ones, .PREFIX.bin.* and their like, to be removed.
     """

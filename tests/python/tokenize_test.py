@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import numpy
 import oneaccess as oa
@@ -275,6 +276,12 @@ class Written(Case):
             found = oa.tokenize(iter(["ab", "c"]), lambda text: [ord(letter) for letter in text], self.work / f"of-{vocabulary}", append=7,
                                 vocabulary=vocabulary)
             self.check(found, [[97, 98, 7], [99, 7]], dtype)
+
+    def test_idx_in_parts(self):
+        texts = texts_of(1000)
+        for at_once in (1, 7, 1000, 1001):
+            with unittest.mock.patch.object(oa.tokenizing, "_DOCUMENTS_AT_ONCE", at_once):
+                self.check(oa.tokenize(iter(texts), "bytes", self.work / "out", overwrite=True), wanted(texts))
 
     def test_what_is_behind_a_text(self):
         self.check(oa.tokenize(iter(["a", "b"]), "bytes", self.work / "none", append=None), [[97], [98]])
