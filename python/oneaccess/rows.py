@@ -60,7 +60,8 @@ def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, p
         and seq_len give the same samples to every job in every epoch.
     pad: the token that fills a packed sample; default 0.
     loss: True: of a .bin with a .loss beside it, which tokenize() writes for fine-tuning: ``labels`` are -100, too, where the next
-        token does not count for the loss.
+        token does not count for the loss. Models of transformers take them by ``labels = batch["labels"].contiguous()`` and
+        ``model(input_ids=..., labels=labels, shift_labels=labels)``: without ``shift_labels`` they would shift them once more.
 
     tokenize() makes such files of texts. With pack, a document of at most seq_len tokens is never cut, ``labels`` is -100 where
     the next token is not of the same document, ``position_ids`` count from 0 in each document's part, and
