@@ -208,7 +208,7 @@ class Maker:
             prompt, completion = list(prompt), list(completion)
             if prompt and prompt[-1] == self.tokenizer.end:
                 prompt.pop()
-            if self.append is not None:
+            if self.append is not None and completion[-1:] != [self.append]:
                 completion.append(self.append)
             found.append((prompt + completion, [0] * len(prompt) + [1] * len(completion)))
         return found

@@ -509,6 +509,11 @@ class Tuned(Case):
                         [[0] * len(question) + [1] * (len(answer) + 1) for question, answer in pairs])
         self.fails("row 0: has no member 'a'; there are: q", lambda: iter([{"q": "x"}]), prompt="q", completion="a")
 
+        def ends(text):
+            return [*text.encode(), 3]
+        found = oa.tokenize(iter([{"q": "a", "a": "b"}]), ends, self.work / "ends", prompt="q", completion="a", append=3, vocabulary=200)
+        self.check_loss(found, [[97, 3, 98, 3]], [[0, 0, 1, 1]])
+
         class Special:
             """Puts 1 before a text and its end behind it, unless it is not to."""
             eos_token_id = 2
