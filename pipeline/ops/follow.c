@@ -20,7 +20,8 @@ static float follow_within(double value, double most)
 	return (float)fmin(fmax(value, 0), most);
 }
 
-/* A point that has left the picture is seen no more, whatever is put around that later. */
+/* A point that has left the picture is seen no more, whatever is put around that later. On its edge it is within, which is
+ * what is asked of floats: what doubles are more, sums have rounded. */
 static void follow_move_point(const struct follow *follow, float point[3], double x, double y)
 {
 	if (!isfinite((float)x) || !isfinite((float)y)) {
@@ -29,7 +30,8 @@ static void follow_move_point(const struct follow *follow, float point[3], doubl
 	}
 	point[0] = (float)x;
 	point[1] = (float)y;
-	if (!(x >= 0 && x <= follow->width && y >= 0 && y <= follow->height))
+	if (!(point[0] >= 0 && point[0] <= (float)follow->width && point[1] >= 0 &&
+	      point[1] <= (float)follow->height))
 		point[2] = 0;
 }
 
@@ -59,12 +61,13 @@ void follow_scale(struct follow *follow, double height, double width)
 	for (uint64_t i = 0; i < follow->n; i++)
 		for (unsigned k = 0; k < 4; k++)
 			follow->box[i][k] = (float)(follow->box[i][k] * (k & 1 ? down : across));
-	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++)
-		for (unsigned k = 0; k < 2; k++)
-			follow->point[i][k] =
-			    (float)(follow->point[i][k] * (k == 0 ? across : down));
 	follow->height = height;
 	follow->width = width;
+	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++) {
+		float *point = follow->point[i];
+
+		follow_move_point(follow, point, point[0] * across, point[1] * down);
+	}
 }
 
 /* Along one axis, 0: across, 1: down. */

@@ -777,6 +777,11 @@ static const struct {
      {{{NAN, 1, 2}, {INFINITY, 0, 2}}, {{1, -INFINITY, 1}, {1e30f, 0, 2}}},
      {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {1e30f, 0, 0}}},
      2},
+    /* too far away for a float, once the picture is larger */
+    {POINTS("", "{\"op\":\"resize\",\"size\":[1,20]},{\"op\":\"hflip\",\"p\":1}"),
+     {{{3e38f, 1, 2}, {1, -3e38f, 0}}, {{1, 1, 1}, {4, 2, 2}}},
+     {{{20, 0, 0}, {15, -1.5e38f, 0}}, {{15, 0.5f, 1}, {0, 1, 2}}},
+     2},
 };
 
 START_TEST(points_follow_the_picture)
