@@ -70,7 +70,7 @@ class Boxes:
             try:
                 self.outlines.add(box["outline"], *size)
             except outlines.Bad as why:
-                raise DatasetError(f"{box['place']}: {why}; fields= has a mask") from None
+                raise DatasetError(f"{box['place']}: {why}; fields= has a mask: mend the file, or leave masks out") from None
             self.numbers.append(box["classes"] + 1)
 
     def box(self, place, left, top, right, bottom):
@@ -203,7 +203,7 @@ def _listed(path, found, what, members):
     for at, each in enumerate(found[what]):
         if not isinstance(each, dict) or not all(isinstance(each.get(name), type_) and not isinstance(each[name], bool) for name, type_ in members.items()):
             wanted = ", ".join(f"{name} ({_SAID[type_]})" for name, type_ in members.items())
-            raise DatasetError(f"{path}: {what}[{at}] is {json.dumps(each)[:200]}: it must have {wanted}")
+            raise DatasetError(f"{path}: {what}[{at}] is {json.dumps(each, default=lambda _: '...')[:200]}: it must have {wanted}")
         yield at, each
 
 
@@ -229,9 +229,9 @@ def _skeleton(path, categories):
 
 def _flips_of(names):
     """left_eye becomes right_eye in a mirror."""
-    other = {"left": "right", "right": "left"}
+    other, names = {"left": "right", "right": "left"}, [name.lower() for name in names]
     turned = [re.sub("left|right", lambda side: other[side[0]], name) for name in names]
-    return [names.index(name) if name in names else at for at, name in enumerate(turned)]
+    return [names.index(name) if name in names and names.count(name) == names.count(names[at]) == 1 else at for at, name in enumerate(turned)]
 
 
 def _flip_indices(given, count):
@@ -242,7 +242,7 @@ def _flip_indices(given, count):
 
 def _points(place, values, count):
     """x, y and visibility of each, as the file has them; nothing where it has none."""
-    if values is None:
+    if values is None or values == []:
         return [0.0] * (3 * count)
     if not isinstance(values, list) or len(values) != 3 * count or not all(type(value) in (int, float) and abs(value) < _MOST_AREA for value in values):
         raise DatasetError(f"{place} has the key points {json.dumps(values)[:200]}: they are {3 * count} numbers, x, y and visibility of each")

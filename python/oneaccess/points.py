@@ -33,5 +33,7 @@ def boxes_of(boxes):
 
 def points_of(boxes):
     """The same of key points."""
-    names = [boxes] if isinstance(boxes, str) else boxes or ()
-    return next((name for name in names if isinstance(name, Points)), None)
+    names = [name for name in ([boxes] if isinstance(boxes, str) else boxes or ()) if isinstance(name, Points)]
+    if len(names) > 1:
+        raise ArgumentError(f"boxes= names the key points {', '.join(map(repr, names))}: a sample has one field of them, so put these into one")
+    return names[0] if names else None

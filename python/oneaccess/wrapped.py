@@ -220,6 +220,7 @@ class Wrapped:
         self.ragged = {name: _count(f"ragged[{name!r}]", most, _MOST_ROOM) for name, most in (ragged or {}).items()}
         self.boxes = [boxes] if isinstance(boxes, str) else list(boxes or ())
         self.boxes += [lengths_of(name) for name in self.boxes if name in self.nested]
+        points_of(self.boxes)       # of these there is one
         for name in self.boxes:
             if name not in self.ragged:
                 raise ArgumentError(f"boxes= names {name!r}, which is not among ragged={self.ragged}: boxes differ in number")

@@ -198,6 +198,7 @@ class DetectionTest(PoolCase):
         for change, what in ((outline([]), r"annotations\[1\]: it has no segmentation.*fields= has a mask"), (outline([[1, 2]]), r"annotations\[1\]: a polygon of 2"),
                              (outline({"size": [1, 1], "counts": [1]}), r"annotations\[1\]: the size of its runs is 1 x 1, and its picture's"),
                              (lambda found: [each.pop("segmentation") for each in found["annotations"]], "no segmentation"),
+                             (lambda found: (self.with_outlines(found), found["annotations"][1].pop("bbox")), r"annotations\[1\] is .*it must have .*bbox"),
                              (sizes(height="9"), r"images\[0\] is .*height"), (sizes(width=-4), "the width -4, and fields= has a mask")):
             with self.assertRaisesRegex(DatasetError, what):
                 oa.from_coco(self.coco(change), self.images, fields=MASK_FIELDS)
@@ -216,6 +217,8 @@ class DetectionTest(PoolCase):
             left, top, width, height = each["bbox"]
             if each["category_id"] != IDS["dog"]:
                 each["keypoints"] = [left, top, 2, left + width, top + height, 1]
+            elif each["id"] % 2:
+                each["keypoints"] = []
         for each in found["categories"]:
             each["keypoints"] = ["left_end", "right_end"]
 
@@ -250,6 +253,25 @@ class DetectionTest(PoolCase):
         self.assertGreater(self.assert_corners(data), 2)
         some = oa.from_coco(self.coco(self.with_points), self.images, fields=["boxes", "keypoints"], classes=["owl", "cat"], keep=5)
         self.assertEqual(self.assert_corners(some), 0)
+
+    def test_flips_of_names(self):
+        """Two of one name are nobody's mirror image."""
+        for names, flips in ((["Nose", "Left_Eye", "Right_Eye", "leftear", "RIGHTEAR"], [0, 2, 1, 4, 3]), (["left", "left", "right"], [0, 1, 2]),
+                             (["left_a", "tail", "right_b"], [0, 1, 2])):
+            def named(found, names=names):
+                self.with_points(found)
+                for each in found["annotations"]:
+                    each.pop("keypoints", None)
+                for each in found["categories"]:
+                    each["keypoints"] = names
+            data = oa.from_coco(self.coco(named), self.images, fields=["boxes", "keypoints"])
+            self.assertEqual(list(data.boxes[1].flip_indices), flips)
+
+    def test_one_field_of_key_points(self):
+        """A second one would stay where the picture was."""
+        rows = [{"image": (self.images / "001.png").read_bytes(), **{name: np.zeros((1, width), np.float32) for name, width in (("boxes", 4), ("a", 6), ("b", 6))}}]
+        with self.assertRaisesRegex(ArgumentError, "'a', 'b': a sample has one field"):
+            oa.wrap(rows, ragged={"boxes": 1, "a": 1, "b": 1}, boxes=["boxes", oa.Points("a"), oa.Points("b")])
 
     def test_coco_with_key_points_that_are_wrong(self):
         def points(value):
