@@ -519,7 +519,8 @@ def from_yolo(labels: str | os.PathLike, images: str | os.PathLike, classes: Seq
         picture is read at once.
     keypoints: of rows of poses how many key points each has, and of how many numbers: kpt_shape of data.yaml. A point of two
         numbers has visibility 1.
-    flip_indices: for each key point which one it becomes where the picture is mirrored: flip_idx of data.yaml.
+    flip_indices: for each key point which one it becomes where the picture is mirrored: flip_idx of data.yaml. Default: none
+        changes, so that in a mirrored picture the left eye is where the right one is to be.
     empty: whether pictures without a box are samples, too.
 
     A row is a class and a box's middle, width and height, or the points of an outline, all as parts of the picture. A batch has

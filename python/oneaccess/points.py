@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key points: fields whose places follow the picture, as boxes do."""
 
+import operator
 from collections.abc import Sequence
 
 from .errors import ArgumentError
@@ -19,9 +20,12 @@ class Points(str):
 
     def __new__(cls, name: str, flip_indices: Sequence[int] = ()):
         self = super().__new__(cls, name)
-        self.flip_indices = tuple(map(int, flip_indices))
+        try:
+            self.flip_indices = tuple(map(operator.index, flip_indices))
+        except TypeError:
+            self.flip_indices = (-1,)
         if any(not 0 <= other < len(self.flip_indices) or self.flip_indices[other] != at for at, other in enumerate(self.flip_indices)):
-            raise ArgumentError(f"flip_indices={list(flip_indices)}: a number from 0 for each point of a row, so that two become each other")
+            raise ArgumentError(f"flip_indices={flip_indices!r}: a list with a number from 0 for each point of a row, so that two become each other")
         return self
 
 

@@ -289,8 +289,9 @@ class DetectionTest(PoolCase):
         for more, what in (({"flip_indices": [0]}, "flip_indices has 1 numbers, and there are 2"), ({"fields": ["keypoints", "image_id", "class_mask"]}, "keypoints of boxes")):
             with self.assertRaisesRegex(ArgumentError, what):
                 oa.from_coco(self.coco(lambda found: (self.with_outlines(found), self.with_points(found))), self.images, **{"fields": fields, **more})
-        with self.assertRaisesRegex(ArgumentError, "two become each other"):
-            oa.Points("points", [1, 2, 0])
+        for flips in [1, 2, 0], [0.5], "ab", None, 5:
+            with self.assertRaisesRegex(ArgumentError, "two become each other"):
+                oa.Points("points", flips)
 
     def poses(self, each):
         labels = self.root / f"poses{each}"
