@@ -5,6 +5,7 @@
  * that goes through a pipeline, alone and with fields and masks beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
  */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,12 @@ static const char *const fuzz_spec[] = {
     "{\"op\":\"random_resized_crop\",\"size\":[4,6]},{\"op\":\"rotate\",\"degrees\":9,\"expand\":"
     "true},"
     "{\"op\":\"center_crop\",\"size\":[4,6]}]",
+    "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[3,3,3,3]],\"kinds\":[3,7],"
+    "\"flip_"
+    "indices\":[1,0,2]},"
+    "{\"op\":\"hflip\",\"p\":1},{\"op\":\"affine\",\"degrees\":30,\"scale\":[0.5,2]},"
+    "{\"op\":\"random_perspective\",\"distortion_scale\":1},"
+    "{\"op\":\"random_resized_crop\",\"size\":[4,6]}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -67,8 +74,9 @@ static void fuzz_parse(const uint8_t *data, size_t size)
 /* None is beyond its field's bound. */
 static void fuzz_lengths(unsigned spec, const struct pipeline_out *out)
 {
-	static const unsigned field[FUZZ_SPECS] = {[2] = 3, [3] = 4, [4] = 4};
-	static const int64_t most[FUZZ_SPECS][2] = {[2] = {3, 5}, [3] = {5, 2}, [4] = {3, 3}};
+	static const unsigned field[FUZZ_SPECS] = {[2] = 3, [3] = 4, [4] = 4, [6] = 4};
+	static const int64_t most[FUZZ_SPECS][2] = {
+	    [2] = {3, 5}, [3] = {5, 2}, [4] = {3, 3}, [6] = {3, 3}};
 	int64_t length;
 
 	for (unsigned i = 0; i < 2 && field[spec]; i++) {
@@ -76,6 +84,16 @@ static void fuzz_lengths(unsigned spec, const struct pipeline_out *out)
 		if (length < 0 || length > most[spec][i])
 			abort();
 	}
+}
+
+/* Places of key points are numbers, whatever they were. */
+static void fuzz_points(const struct pipeline_out *out)
+{
+	const float(*point)[3] = out->field[3];
+
+	for (unsigned i = 0; i < 9; i++)
+		if (!isfinite(point[i][0]) || !isfinite(point[i][1]))
+			abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -98,8 +116,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		out.field[f] = field[f];
 	for (unsigned i = 0; i < FUZZ_SPECS; i++)
 		if (pipeline_run_sample(fuzz_run[i], 1, copy + 1, size - 1, 0, &key, &out,
-					&error) == 0)
+					&error) == 0) {
 			fuzz_lengths(i, &out);
+			if (i == 6)
+				fuzz_points(&out);
+		}
 	free(copy);
 	return 0;
 }
