@@ -319,14 +319,15 @@ static void pipeline_run_points(const struct pipeline *pipeline, const struct pa
 	const struct packed_fields *packed = &pipeline->packed;
 	const struct op *first = &pipeline->ops.op[0];
 	const unsigned before = record->n - packed->n;
+	const unsigned flips = op_intake(first->id)->flip_indices;
 
 	if (packed->points == 0)
 		return;
 	follow->point = out->field[packed->points];
 	follow->n_rows = record->field[before + packed->points - packed->first].shape[0];
 	follow->n_points = packed->n_points;
-	if (!op_is_null(first, OP_DECODE_FLIP_INDICES))
-		follow->flip = op_items(&pipeline->ops, first, OP_DECODE_FLIP_INDICES);
+	if (!op_is_null(first, flips))
+		follow->flip = op_items(&pipeline->ops, first, flips);
 }
 
 /* What follows a picture whose head cannot be read is the engine's to refuse. */

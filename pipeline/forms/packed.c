@@ -213,14 +213,16 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 /* Those of a row become others, two by two. */
 static const char *packed_flip_indices(const struct op_list *ops, bool are_points, unsigned n)
 {
-	const struct op_value *value = &ops->op[0].value[OP_DECODE_FLIP_INDICES];
-	const int32_t *flip = ops->pool + (size_t)value->number[0];
+	const struct op *op = &ops->op[0];
+	const unsigned param = op_intake(op->id)->flip_indices;
+	const int32_t *flip;
 
-	if (ops->op[0].id != OP_DECODE || op_is_null(&ops->op[0], OP_DECODE_FLIP_INDICES))
+	if (param == OP_INTAKE_NONE || op_is_null(op, param))
 		return NULL;
+	flip = op_items(ops, op, param);
 	if (!are_points)
 		return "flip_indices is of key points, and no field is (kind 7)";
-	if (value->count != n)
+	if (op->value[param].count != n)
 		return "flip_indices has not one number for each key point of a row";
 	for (unsigned i = 0; i < n; i++)
 		if (flip[i] >= (int32_t)n || flip[flip[i]] != (int32_t)i)

@@ -70,17 +70,17 @@ unsigned op_params(enum op_id id, const struct op_param **ret)
 const struct op_intake *op_intake(enum op_id id)
 {
 	static const struct op_intake decode = {
-	    OP_DECODE_SOURCE,  OP_DECODE_FIELDS,  OP_DECODE_KINDS, OP_DECODE_NAMES,
-	    OP_DECODE_MEMBERS, OP_DECODE_COLUMNS, OP_DECODE_COLORS};
+	    OP_DECODE_SOURCE,  OP_DECODE_FIELDS,  OP_DECODE_KINDS,  OP_DECODE_NAMES,
+	    OP_DECODE_MEMBERS, OP_DECODE_COLUMNS, OP_DECODE_COLORS, OP_DECODE_FLIP_INDICES};
 	static const struct op_intake video = {OP_VIDEO_SOURCE, OP_VIDEO_FIELDS,  OP_VIDEO_KINDS,
 					       OP_VIDEO_NAMES,  OP_VIDEO_MEMBERS, OP_VIDEO_COLUMNS,
-					       OP_INTAKE_NONE};
-	static const struct op_intake bands = {OP_BANDS_SOURCE, OP_BANDS_FIELDS,  OP_BANDS_KINDS,
-					       OP_BANDS_NAMES,  OP_BANDS_MEMBERS, OP_BANDS_COLUMNS,
-					       OP_BANDS_COLORS};
+					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
+	static const struct op_intake bands = {
+	    OP_BANDS_SOURCE,  OP_BANDS_FIELDS,  OP_BANDS_KINDS,  OP_BANDS_NAMES,
+	    OP_BANDS_MEMBERS, OP_BANDS_COLUMNS, OP_BANDS_COLORS, OP_BANDS_FLIP_INDICES};
 	static const struct op_intake record = {
 	    OP_INTAKE_NONE,    OP_RECORD_FIELDS,  OP_RECORD_KINDS, OP_RECORD_NAMES,
-	    OP_RECORD_MEMBERS, OP_RECORD_COLUMNS, OP_INTAKE_NONE};
+	    OP_RECORD_MEMBERS, OP_RECORD_COLUMNS, OP_INTAKE_NONE,  OP_INTAKE_NONE};
 
 	switch (id) {
 	case OP_DECODE:

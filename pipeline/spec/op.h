@@ -112,7 +112,7 @@ enum op_param_number {
 #undef PARAM
 };
 
-#define OP_MAX_PARAMS 11
+#define OP_MAX_PARAMS 12
 #define OP_MAX_NUMBERS 4
 #define OP_MAX_POOL (PIPELINE_MAX_TEXT / 2) /* a number of a list takes two bytes of text */
 #define OP_MAX_SIDE 16384                   /* pixels, of a size in a spec */
@@ -153,7 +153,7 @@ struct op_param {
 
 /* What the first ops that take more than one file a sample in have in common: where their parameters are. */
 struct op_intake {
-	unsigned source, fields, kinds, names, members, columns, colors;
+	unsigned source, fields, kinds, names, members, columns, colors, flip_indices;
 };
 #define OP_INTAKE_NONE OP_MAX_PARAMS /* the op has no such parameter */
 

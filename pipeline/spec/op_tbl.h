@@ -165,7 +165,7 @@ PARAM(BANDS, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"
       "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
 PARAM(BANDS, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "a list for each field of the sample beside image and label, as record has them; or null")
-PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 6))), "null",
+PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 7))), "null",
       "of each of fields, as decode has them; or null")
 PARAM(BANDS, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
@@ -176,6 +176,8 @@ PARAM(BANDS, COLORS, "colors", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(0, UINT16_MAX)))
       "of masks in colours, as decode has them; or null")
 PARAM(BANDS, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
       "with members of MDS shards: all of their columns, as decode has them; or null")
+PARAM(BANDS, FLIP_INDICES, "flip_indices", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, UINT16_MAX))), "null",
+      "of key points, as decode has them; or null")
 
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")

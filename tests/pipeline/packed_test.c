@@ -108,6 +108,9 @@ static const struct {
     {FLIPPED("7", "0,1,3") "," CROP "]", {"op 1 (decode)", "does not become it"}},
     {FLIPPED("7", "1,2,0") "," CROP "]", {"op 1 (decode)", "does not become it"}},
     {FLIPPED("1", "0,1,2") "," CROP "]", {"op 1 (decode)", "no field is (kind 7)"}},
+    {"[{\"op\":\"bands\",\"channels\":1,\"source\":\"record\",\"fields\":[[3,2,3,3]],\"kinds\":[7],"
+     "\"flip_indices\":[1,0]}," CROP "]",
+     {"op 1 (bands)", "not one number for each"}},
     {"[" BESIDE("[[3,2,4]]", "[3]") "{\"op\":\"rand_augment\"}," CROP "]",
      {"op 2 (rand_augment)", "boxes cannot follow"}},
     {"[" BESIDE("[[1]]", "[5]") "{\"op\":\"rand_augment\"}," CROP "]",

@@ -167,6 +167,27 @@ class BandsTest(PoolCase):
                     seen += batch["label"].tolist()
                 self.assertEqual(sorted(seen), list(range(COUNT)))
 
+    def test_key_points_follow(self):
+        """Two whose labels in the mask are their own, and which exchange their places in a mirror."""
+        class Posed(Land):
+            def __getitem__(self, index):
+                height, width = labels_of(index).shape
+                top, left = round((height - 38) / 2), round((width - 50) / 2)
+                return {**super().__getitem__(index), "points": np.array([[[left + 3.5, top + 4.5, 2], [left + 46.5, top + 33.5, 1]]], np.float32)}
+
+        data = [Posed(tiff)[index] for index in range(COUNT)]
+        for flips in (), (1, 0):
+            seen = 0
+            wrapped = oa.wrap(data, keep=3, ragged={"points": 1}, boxes=oa.Points("points", flips), masks="mask")
+            for batch in self.made(wrapped, [t.Bands(BANDS), WHOLE, t.RandomHorizontalFlip(1)]):
+                for mask, (pair,), label in zip(batch["mask"], batch["points"].list(), batch["label"]):
+                    labels = whole(labels_of(label))
+                    self.assertEqual(pair[:, 2].tolist(), [1, 2] if flips else [2, 1])
+                    for (x, y, _), (row, column) in zip(pair[::-1] if flips else pair, ((4, 3), (-5, -4))):
+                        self.assertEqual(mask[int(y), int(x)], labels[row, column])
+                    seen += 1
+            self.assertEqual(seen, COUNT)
+
     def test_folders_beside_each_other(self):
         """Masks in TIFF, too."""
         for index in range(COUNT):
