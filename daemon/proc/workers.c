@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -177,10 +178,11 @@ static void end_worker(struct workers *workers, unsigned index, int status, uint
 {
 	const struct workers_one worker = workers->worker[index];
 	const uint64_t limit_ns = workers->wants.param->sample_timeout_ms * UINT64_C(1000000);
+	const bool was_stopped = worker.doom == WORKERS_STOPPED;
 	const struct fill_death death = {
 	    .owner = worker.owner,
 	    .stage = worker.doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
-	    .status = status,
+	    .status = was_stopped ? SIGSTOP : status, /* SIGKILL was our own */
 	    .work_us = hang_used_ns(&worker.hang, cpu_ns, limit_ns) / 1000,
 	};
 

@@ -440,6 +440,33 @@ START_TEST(a_stopped_worker_is_replaced)
 }
 END_TEST
 
+/* accessd's own kill of one that was stopped is none from outside: a sample is not tried ten times for it, as long each time as
+ * the limit. */
+START_TEST(who_stops_each_worker_is_not_waited_for)
+{
+	struct raw_open open = usual(rig_pictures("stopped-again", 1, 1, 2000));
+	struct wire_in opened;
+	unsigned n = 0;
+	int sock;
+
+	rig_start("workers=1", "linger_s=0", "sample_timeout_ms=300", NULL);
+	sock = raw_open(&open, &opened);
+	while (n < 11 && !rig_status("node.bad_samples")) {
+		const int pid = (int)rig_status("workers.0.pid");
+
+		if (rig_status("workers.0.busy") != 1 || pid <= 0 || kill(pid, SIGSTOP))
+			continue;
+		n++;
+		while (rig_status("workers.0.pid") == pid)
+			rig_sleep_ms(10);
+	}
+	ck_assert_uint_lt(n, 11);
+	wire_in_fini(&opened);
+	close(sock);
+	rig_end();
+}
+END_TEST
+
 /* ---- crowds ---- */
 
 /* Who was refused, or is silent, holds no place for ever. */
@@ -978,6 +1005,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_pause_is_nobodys_fault);
 	tcase_add_test(tcase, a_worker_may_lack_cpu);
 	tcase_add_test(tcase, a_stopped_worker_is_replaced);
+	tcase_add_test(tcase, who_stops_each_worker_is_not_waited_for);
 	tcase_add_test(tcase, a_refused_client_is_hung_up_on);
 	tcase_add_test(tcase, a_silent_crowd_makes_room);
 	tcase_add_test(tcase, no_descriptors_no_spinning);
