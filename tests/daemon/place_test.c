@@ -372,7 +372,6 @@ START_TEST(a_folder_that_cannot_be_made)
 }
 END_TEST
 
-/* The idle exit gives way to whoever is electing, and goes when nobody is. */
 /* Of one that can, nothing is said. */
 START_TEST(a_cache_that_cannot_be_written_to_is_told_of)
 {
@@ -399,6 +398,7 @@ START_TEST(a_cache_that_cannot_be_written_to_is_told_of)
 }
 END_TEST
 
+/* The idle exit gives way to whoever is electing, and goes when nobody is. */
 START_TEST(leaving_waits_for_the_election)
 {
 	char path[160];
