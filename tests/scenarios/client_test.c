@@ -234,6 +234,44 @@ START_TEST(a_job_ends_though_accessd_is_gone)
 }
 END_TEST
 
+/* Where no new job is served, what a job opens besides is: its loader for evaluation may come after the first epoch. */
+START_TEST(who_runs_may_open_more_of_a_closed_node)
+{
+	const char *const closed = "closed=maintenance";
+	struct oa_client *client;
+	struct oa_stream *train, *other;
+	struct oa_options options;
+	int status;
+	pid_t child;
+
+	rig_start("workers=1", NULL);
+	dataset = rig_pictures("closed", 64, 2, 32);
+	options = options_of(8, 0);
+	client = rig_connect();
+	train = rig_open(client, &options);
+	oa_release(trainee_next(train));
+	rig_restart("workers=1", closed, NULL);
+	while (rig_status("jobs") != 1) /* it comes back when it needs more */
+		oa_release(trainee_next(train));
+	other = rig_open(client, &options);
+	oa_release(trainee_next(other));
+	oa_close(other);
+	child = fork();
+	if (child == 0) {
+		struct oa_error error = {.size = sizeof(error)};
+		struct oa_client *own = rig_connect();
+		const int r = oa_open(own, &options, &other, &error);
+
+		_exit(r == OA_E_REFUSED && strstr(error.text, "no new jobs") ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	oa_close(train);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* What may not grow, here and in accessd. */
 struct footprint {
 	unsigned fds, maps, their_fds, their_maps;
@@ -631,6 +669,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, waits_end_when_they_should);
 	tcase_add_test(tcase, a_job_ends_though_accessd_is_gone);
 	tcase_add_test(tcase, a_process_ends_though_accessd_is_gone);
+	tcase_add_test(tcase, who_runs_may_open_more_of_a_closed_node);
 	tcase_add_loop_test(tcase, opening_again_costs_nothing, 0, 2);
 	tcase_add_loop_test(tcase, limits_are_named, 0, LIMITS);
 	tcase_add_test(tcase, any_number_of_descriptors);
