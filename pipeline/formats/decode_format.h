@@ -83,6 +83,11 @@ static inline uint32_t decode_be16(const uint8_t *from)
 	return (uint32_t)from[0] << 8 | from[1];
 }
 
+static inline uint32_t decode_be32(const uint8_t *from)
+{
+	return decode_be16(from) << 16 | decode_be16(from + 2);
+}
+
 /* A pixel of a mask. */
 static inline void decode_put_label(uint8_t *pixel, uint32_t label)
 {
