@@ -475,6 +475,16 @@ int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct pi
 	return r == 0 ? decode_turn(decode, &picture, buffer, ret, ret_error) : r;
 }
 
+/* The format of a file that is not a picture to be turned or scaled. */
+static int decode_choose_of(struct decode *decode, const void *data, size_t size,
+			    struct pipeline_error *ret_error)
+{
+	decode_forget(decode);
+	decode->data = data;
+	decode->size = size;
+	return decode_choose(decode, ret_error);
+}
+
 int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t height,
 		  uint32_t width, struct picture_buffer *buffer, struct picture *ret,
 		  struct pipeline_error *ret_error)
@@ -482,10 +492,7 @@ int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t
 	uint32_t its_height, its_width;
 	int r;
 
-	decode_forget(decode);
-	decode->data = data;
-	decode->size = size;
-	r = decode_choose(decode, ret_error);
+	r = decode_choose_of(decode, data, size, ret_error);
 	if (r != 0)
 		return r;
 	if (!decode->format->labels)
@@ -508,15 +515,12 @@ int decode_numbers_open(struct decode *decode, const void *data, size_t size,
 	struct decode_numbers_head head;
 	int r;
 
-	decode_forget(decode);
-	decode->data = data;
-	decode->size = size;
-	r = decode_choose(decode, ret_error);
+	r = decode_choose_of(decode, data, size, ret_error);
 	if (r != 0)
 		return r;
 	if (!decode->format->numbers_open)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-				   "%s has 8 bits: take the op decode", decode->format->name);
+				   "%s: no numbers here, take the op decode", decode->format->name);
 	r = decode->format->numbers_open(decode->current, data, size, &head, ret_error);
 	if (r != 0)
 		return r;
