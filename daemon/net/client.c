@@ -302,8 +302,9 @@ static void on_cache(struct conn *conn, const struct message_cache *asked)
 	const int code = asked->who ? 0 : rights_enter(conn, &diag);
 
 	if (code && conn->uid == 0)
-		diag_set(&diag, "nothing is kept for root, whose jobs are not served: say whose "
-				"cache is meant, by --user UID or --user everybody");
+		diag_set(&diag,
+			 "nothing is kept for root, whose jobs are not served (serve_root): say "
+			 "whose cache is meant, by --user UID or --user everybody");
 	if (code)
 		conn_refuse(conn, (uint64_t)code, "%s", diag.text);
 	else
