@@ -128,6 +128,7 @@ setpriv --reuid=65201 --regid=65201 --clear-groups "$work/bin/access-bench" --he
 dir=$work/system
 socket=$dir/socket
 env -u ACCESS_LIBEXEC "$work/bin/accessd" --dir "$dir" --set user=65200 --set public_user=65204 --set workers=1 --set cache_size=0 \
+	--set cache_dir="$work/system-cache" \
 	2>>"$work/accessd.log" &
 daemon=$!
 cleanup_fn "kill -KILL $daemon"
