@@ -156,6 +156,50 @@ uint64_t limits_budget(const struct limits *limits, uint64_t configured, const c
 	return is_limited ? limits->memory / 2 : limits->ram / 4;
 }
 
+/* The sum of what the lines with these names say, in bytes. */
+static uint64_t sum_of(const char *path, const char *const names[2])
+{
+	FILE *file = fopen(path, "re");
+	char line[128], name[64], unit[4];
+	unsigned long long number;
+	uint64_t sum = 0;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		int n = sscanf(line, "%63[^ :]%*[ :]%llu %3s", name, &number, unit);
+
+		if (n >= 2 && (strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0))
+			sum += n == 3 ? number << 10 : number;
+	}
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+uint64_t limits_room(const struct limits *limits)
+{
+	static const char *const available[2] = {"MemAvailable", ""};
+	static const char *const v1[2] = {"total_active_file", "total_inactive_file"};
+	static const char *const v2[2] = {"active_file", "inactive_file"};
+	const char *slash = strrchr(limits->memory_file, '/');
+	char path[LIMITS_PATH + 32];
+	uint64_t free_up;
+	int64_t used;
+	bool is_v1;
+	int error;
+
+	if (!slash)
+		return sum_of("/proc/meminfo", available);
+	is_v1 = strcmp(slash, "/memory.limit_in_bytes") == 0;
+	snprintf(path, sizeof(path), "%.*s/memory.stat", (int)(slash - limits->memory_file),
+		 limits->memory_file);
+	free_up = limits->memory + sum_of(path, is_v1 ? v1 : v2);
+	snprintf(path, sizeof(path), "%.*s/memory.%s", (int)(slash - limits->memory_file),
+		 limits->memory_file, is_v1 ? "usage_in_bytes" : "current");
+	if (!read_number(path, &used, &error) || used < 0 || (uint64_t)used > free_up)
+		return 0;
+	return BASE_MIN(free_up - (uint64_t)used, limits->memory);
+}
+
 static void lower_to_quota(double quota, double period, const char *path, struct limits *limits)
 {
 	if (!(quota > 0 && period > 0 && quota / period < limits->cpus))

@@ -25,6 +25,8 @@ void limits_read(struct limits *ret);
 /* The budget for memory: what is configured, 0: half of the cgroup's limit, else a quarter of RAM; never more
  * than seven eighths of that limit, or of RAM. *ret_source tells which, for messages (static text). */
 uint64_t limits_budget(const struct limits *limits, uint64_t configured, const char **ret_source);
+/* How much of that limit, or of RAM, can be had now, page cache that gives way included; 0: that cannot be read. */
+uint64_t limits_room(const struct limits *limits);
 /* A file of our own cgroup (v2); where there is none, *ret is "". */
 void limits_own_file(const char *name, char ret[LIMITS_PATH]);
 /* User + system CPU time of a live process, 0 if it is gone. */

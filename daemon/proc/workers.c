@@ -36,6 +36,7 @@
 
 #define OWNER_MOST ((UINT32_C(1) << 24) - 1) /* they have 24 bits in task words */
 #define STATUS_MOST 0xffff                   /* of wait() */
+#define ROOM_SHARE 8                         /* of the memory: so much free is much */
 #define GROWN_NS UINT64_C(1000000000)        /* a worker that lived so long can work */
 
 #define tell(workers, type, ...) keeper_tell(&(workers)->keeper, type, __VA_ARGS__)
@@ -158,18 +159,29 @@ static void note_birth(struct workers *workers, int status)
 	workers->calls->hopeless(workers->domain, text);
 }
 
+static bool is_killed(const struct workers_one *worker, int status)
+{
+	return worker->doom == WORKERS_LIVES && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static bool leaves_room(const struct workers *workers)
+{
+	const struct limits *limits = &workers->wants.machine->limits;
+
+	return limits_room(limits) >= BASE_MIN(limits->memory, limits->ram) / ROOM_SHARE;
+}
+
 static void log_death(const struct workers *workers, unsigned index, int status)
 {
 	const struct workers_one *worker = &workers->worker[index];
 	const bool is_ours = worker->doom != WORKERS_LIVES;
-	const bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	char how[64];
 
 	log_line(LOG_LEVEL_WARN, "worker-died", "index=%u pid=%ld uid=%u how=\"%s\"%s", index,
 		 (long)worker->pid, (unsigned)workers->wants.uid,
 		 is_ours ? "accessd has ended it: it hung, or was stopped"
 			 : child_describe_end(status, how, sizeof(how)),
-		 !is_ours && is_killed
+		 is_killed(worker, status)
 		     ? " text=\"by its user, or by the kernel for want of memory: journalctl -k\""
 		     : "");
 }
@@ -184,6 +196,7 @@ static void end_worker(struct workers *workers, unsigned index, int status, uint
 	    .stage = worker.doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
 	    .status = was_stopped ? SIGSTOP : status, /* SIGKILL was our own */
 	    .work_us = hang_used_ns(&worker.hang, cpu_ns, limit_ns) / 1000,
+	    .left_room = is_killed(&worker, status) && leaves_room(workers),
 	};
 
 	if (status)

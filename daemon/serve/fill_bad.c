@@ -36,6 +36,7 @@
 
 #define MAX_SUBSTITUTES 8
 #define MOST_KILLS 10             /* of workers, after each of which their sample is tried again */
+#define KILLS_WITH_ROOM 5         /* for so many counts one that left much memory free */
 #define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
 #define DOUBT_TICKS 8             /* the reader's message is there long before */
 
@@ -273,9 +274,10 @@ static bool is_killed(const struct fill_death *death)
 	return WIFSIGNALED(death->status) && WTERMSIG(death->status) == SIGKILL;
 }
 
-/* One more try: the bytes are still in the arena. A second death, or a hang, is the sample's. SIGKILL is none that a worker
- * could bring upon itself: its user sent it, or a kernel that was short of memory, which may go on for a while; but somebody
- * has to say an end where it is for the sample after all. */
+/* One more try: the bytes are still in the arena. A second death, or a hang, is the sample's. SIGKILL is the user's, or a
+ * kernel's that was short of memory. Who is killed because others fill the memory frees little, and that may go on for a while;
+ * where much is free as soon as he is gone, it was he who had filled it, and each further try costs the node one more
+ * out-of-memory event. */
 static bool is_tried_again(const struct fill_task *task, const struct fill_death *death)
 {
 	if (death->stage != LAYOUT_FAIL_CRASH)
@@ -295,7 +297,9 @@ static void take_from_worker(struct stream *stream, struct fill *fill,
 		if (!queue_task_take_over(&stream->shared.queue, fill->row, i, death->owner,
 					  LAYOUT_TASK_RUNNING, to, death->stage, death->status))
 			continue;
-		fill->task[i].kills += is_killed(death);
+		fill->task[i].kills += !is_killed(death)  ? 0
+				       : death->left_room ? KILLS_WITH_ROOM
+							  : 1;
 		fill->task[i].died |= !is_killed(death);
 		if (!again)
 			tell_unmade(stream, &fill->task[i]);

@@ -16,7 +16,7 @@ struct fill_task {
 	uint8_t attempt; /* substitutes tried */
 	bool has_extent;
 	bool died;              /* a worker died on it once */
-	uint8_t kills;          /* workers that were killed on it */
+	uint8_t kills;          /* workers that were killed on it: fill_bad.c counts */
 	bool queued;            /* given to the queue (again) */
 	bool is_plain;          /* a kept form of it did not serve: the file is to be brought */
 	bool is_again;          /* an instance that was made before, and kept */
@@ -67,6 +67,7 @@ struct fill_death { /* of a worker */
 	enum layout_fail stage;
 	int status;
 	uint64_t work_us; /* CPU time that it had used on its sample */
+	bool left_room;   /* where it was killed: now that it is gone there is memory again */
 };
 
 unsigned fill_active(const struct fill *fills);

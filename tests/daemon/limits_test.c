@@ -216,6 +216,39 @@ START_TEST(limits_change)
 }
 END_TEST
 
+START_TEST(room_is_what_is_not_used)
+{
+	struct limits limits;
+
+	limits_read(&limits);
+	if (limits.memory == UINT64_MAX) {
+		ck_assert_uint_gt(limits_room(&limits), 0);
+		ck_assert_uint_le(limits_room(&limits), limits.ram);
+	}
+	if (!pretend_groups("0::/a/b\n3:memory:/m\n"))
+		return;
+	pretend_file(PRETEND_ROOT "/a/memory.max", "67108864\n");
+	limits_read(&limits);
+	ck_assert_uint_eq(limits_room(&limits), 0); /* nothing says what is used */
+	pretend_file(PRETEND_ROOT "/a/memory.current", "66060288\n");
+	ck_assert_uint_eq(limits_room(&limits), MIB);
+	pretend_file(
+	    PRETEND_ROOT "/a/memory.stat",
+	    "anon 5\nfile 30000000\nshmem 9\ninactive_file 1048576\nactive_file 2097152\n");
+	ck_assert_uint_eq(limits_room(&limits), 4 * MIB);
+	pretend_file(PRETEND_ROOT "/a/memory.current", "167108864\n");
+	ck_assert_uint_eq(limits_room(&limits), 0); /* the limit was lowered */
+	pretend_file(PRETEND_ROOT "/a/memory.current", "0\n");
+	ck_assert_uint_eq(limits_room(&limits), 64 * MIB);
+	pretend_file(PRETEND_ROOT "/memory/m/memory.limit_in_bytes", "33554432\n");
+	pretend_file(PRETEND_ROOT "/memory/m/memory.usage_in_bytes", "33554432\n");
+	pretend_file(PRETEND_ROOT "/memory/m/memory.stat",
+		     "inactive_file 7\ntotal_inactive_file 1048576\ntotal_active_file 0\n");
+	limits_read(&limits);
+	ck_assert_uint_eq(limits_room(&limits), MIB);
+}
+END_TEST
+
 START_TEST(processes_are_measured)
 {
 	uint64_t before = limits_own_cpu_ns(), rss = limits_own_rss();
@@ -293,6 +326,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, the_mask_limits);
 	tcase_add_test(tcase, what_is_configured_has_a_bound);
 	tcase_add_test(tcase, limits_change);
+	tcase_add_test(tcase, room_is_what_is_not_used);
 	tcase_add_test(tcase, processes_are_measured);
 	tcase_add_test(tcase, a_parent_is_right_or_unknown);
 	tcase_add_test(tcase, descriptors_are_raised);
