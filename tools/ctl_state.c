@@ -187,19 +187,21 @@ static void ctl_draw_helps(const struct json_in *status, FILE *out)
 
 	for (size_t k = 0; k < BASE_ARRAY_LEN(stages); k++) {
 		const struct ctl_word *word = ctl_word_of(stages[k]);
-		bool waits_any = false;
+		const char *helps = NULL;
 
 		JSON_IN_EACH(job, jobs) {
 			struct ctl_waits waits;
 
 			ctl_waits_of(job, &waits);
-			waits_any |= waits.pace == CTL_PACE_WAITS && waits.word == word;
+			if (waits.pace == CTL_PACE_WAITS && waits.word == word &&
+			    helps != word->helps)
+				helps = ctl_waits_helps(status, job, word);
 		}
-		if (!waits_any)
+		if (!helps)
 			continue;
 		fprintf(out, "%s", word->word);
 		fprintf(out, "%*s", (int)BASE_MAX(11 - (int)strlen(word->word), 1), "");
-		option_wrap(out, 11, CTL_LINE - 11, "%s", word->helps);
+		option_wrap(out, 11, CTL_LINE - 11, "%s", helps);
 	}
 }
 
@@ -272,5 +274,5 @@ void ctl_explain_waits(const struct json_in *status, const struct json_in *job, 
 		fprintf(out, "What lies behind is there: now it waits for %s.\n", text);
 	if (waits.pace == CTL_PACE_WAITS && waits.word)
 		option_wrap(out, 0, CTL_LINE, "What helps against %s: %s.", waits.word->word,
-			    waits.word->helps);
+			    ctl_waits_helps(status, job, waits.word));
 }

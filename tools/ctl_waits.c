@@ -224,6 +224,16 @@ static void ctl_waits_line(const char *word, const char *means, FILE *out)
 	option_wrap(out, 13, 80 - 13, "%s", means);
 }
 
+const char *ctl_waits_helps(const struct json_in *status, const struct json_in *job,
+			    const struct ctl_word *word)
+{
+	if (strcmp(word->stage, "read") != 0 ||
+	    ctl_waits_kept(ctl_stream_of(status, job)) < CTL_WAITS_ALL)
+		return word->helps;
+	return "all is kept, a larger cache_size changes nothing: a faster disk for cache_dir, "
+	       "memory that holds it (memory), or more readers (accessd.conf(5))";
+}
+
 void ctl_waits_help(FILE *out)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_words); i++)

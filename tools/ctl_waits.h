@@ -21,6 +21,9 @@ enum ctl_pace {                   /* what is to be said of a job */
 /* Less of its time than this and a job is said to train. */
 #define CTL_WAITS_LEAST 0.05
 
+/* So much of the samples is kept, or more: all, in the words of people. */
+#define CTL_WAITS_ALL 0.995
+
 struct ctl_waits {
 	enum ctl_pace pace;
 	bool is_now;            /* word is what it waits for this moment, and has for a second */
@@ -38,6 +41,9 @@ void ctl_waits_text(const struct json_in *status, const struct json_in *job,
 		    const struct ctl_waits *waits, char *ret, size_t size);
 /* "sample 4711 for 12 s (a/b.jpg)": what keeps it waiting though all that lies behind is there; "": no such one. */
 void ctl_waits_late(const struct json_in *job, char *ret, size_t size);
+/* What helps job against that word. */
+const char *ctl_waits_helps(const struct json_in *status, const struct json_in *job,
+			    const struct ctl_word *word);
 /* Lines with all words and what they mean, for --help. */
 void ctl_waits_help(FILE *out);
 /* "decoding 41 %, reading 3 %": of its time lately, the most first; "" if there is none. */

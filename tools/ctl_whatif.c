@@ -18,7 +18,6 @@
 
 #define WHATIF_MEASURED 8 /* samples; sched/point.h says nothing of fewer */
 #define WHATIF_WORTH 0.03 /* a cache that would bring less does not limit */
-#define WHATIF_ALL 0.995  /* kept, in the words of people */
 
 static const char *const whatif_parts[] = {"read", "decode", "slots", "job"};
 
@@ -267,12 +266,12 @@ static void whatif_keep(const struct whatif_of *of, const struct json_in *point)
 	struct ctl_whatif_row *row;
 
 	if (!whatif_is_measured(point) || strcmp(name, "file") == 0 ||
-	    strcmp(name, "augmented") == 0 || (point == of->chosen && of->kept >= WHATIF_ALL))
+	    strcmp(name, "augmented") == 0 || (point == of->chosen && of->kept >= CTL_WAITS_ALL))
 		return;
 	change.cost = whatif_cost_of(point);
 	row = whatif_add(of, "kept", &change);
 	row->form = name;
-	row->fits = ctl_known(point, "fits") >= WHATIF_ALL;
+	row->fits = ctl_known(point, "fits") >= CTL_WAITS_ALL;
 	snprintf(row->change, sizeof(row->change), "all kept as %.40s", name);
 	row->bytes = ctl_known(point, "bytes") * ctl_real(of->stream, "samples");
 	row->bytes = BASE_MIN(BASE_MAX(row->bytes, 0.0), 1e18);

@@ -140,19 +140,24 @@ START_TEST(holders_and_what_is_kept)
 #define HELD "\"waiting\":false,\"stage\":\"slot\"," WAITS("10", "0", "0", "8")
 	static const char held[] = STATUS(JOB("3", "first", "1", "\"pins\":2," HELD) "," JOB(
 	    "4", "other", "1", "\"pins\":1," HELD));
-	static const char kept[] = "{\"jobs\":[" JOB(
-	    "3", "a", "1",
-	    QUIET WAITS(
-		"10", "8", "0",
-		"0")) "],\"streams\":[{"
-		      "\"id\":9,\"cache\":{\"on\":true,\"point\":\"packed\",\"points\":["
-		      "{\"name\":\"file\",\"cached\":0},{\"name\":\"packed\",\"cached\":0.25}]}}]}";
+#define KEPT(share)                                                                             \
+	"{\"jobs\":[" JOB(                                                                      \
+	    "3", "a", "1",                                                                      \
+	    QUIET WAITS(                                                                        \
+		"10", "8", "0",                                                                 \
+		"0")) "],\"streams\":[{"                                                        \
+		      "\"id\":9,\"cache\":{\"on\":true,\"point\":\"packed\",\"points\":["       \
+		      "{\"name\":\"file\",\"cached\":0},{\"name\":\"packed\",\"cached\":" share \
+		      "}]}}]}"
 
 	HAS(held, ctl_draw_waits, "slots: held by itself 2, other 1\n",
 	    "slots: held by first 2, itself 1\n", "\nslots      jobs that hold them");
 	HAS(STATUS(JOB("3", "a", "1", "\"pins\":0," HELD)), ctl_draw_waits,
 	    "slots: held by no job\n");
-	HAS(kept, ctl_draw_waits, "reading: 25 % are kept\n");
+	HAS(KEPT("0.25"), ctl_draw_waits, "reading: 25 % are kept\n", "faster storage,",
+	    ", or a cache_size that holds the data set\n");
+	HAS(KEPT("1"), ctl_draw_waits, "reading: 100 % are kept\n",
+	    "\nreading    all is kept, a larger cache_size changes nothing: a faster disk for\n");
 }
 END_TEST
 
