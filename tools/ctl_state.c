@@ -153,7 +153,11 @@ static void ctl_opening_row(const struct json_in *one, bool has_user, struct tab
 		ctl_cell_user(table, ctl_u64(one, "uid"));
 	table_cell(table, "-");
 	table_cell(table, "-");
-	table_cell(table, "%s", word ? word->word : stage);
+	if (json_in_member(one, "samples"))
+		table_cell(table, "%s: %llu samples so far", word ? word->word : stage,
+			   ctl_u64(one, "samples"));
+	else
+		table_cell(table, "%s", word ? word->word : stage);
 	table_end_row(table);
 }
 

@@ -14,6 +14,7 @@
 #include "daemon/net/status_stream.h"
 #include "daemon/node.h"
 #include "daemon/serve/job.h"
+#include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/tenant/rights.h"
@@ -373,6 +374,8 @@ static void put_opening(struct json_out *out, const struct view *view)
 		json_out_member_string(
 		    out, "stage",
 		    status_stream_stage(waits_stream ? LAYOUT_STAGE_SLOT : LAYOUT_STAGE_SCAN));
+		if (conn->state == CONN_WAITS_SOURCE && conn->source && conn->source->folders)
+			json_out_member_u64(out, "samples", conn->source->files);
 		json_out_object_end(out);
 	}
 	json_out_array_end(out);

@@ -44,6 +44,9 @@ job() { # job RESULT FOLDER OPTION...
 	timeout $longest "$bench" --socket "$socket" --dataset "$folder" --pipeline imagenet-train-u8 --batch 16 --verify --quiet \
 		--json "$work/$result.json" "$@" 2>>"$work/bench.log"
 }
+half_is_found() {
+	"$ctl" --socket "$socket" status | grep -q "listing: 32 samples so far"
+}
 serve_files "$work/site"
 mounted "$work/mount"
 start_accessd workers=2 chunk=16 slots=4
@@ -67,9 +70,15 @@ kill -STOP $server
 job hung "$work/mount/later" &
 run=$!
 "$pictures" "$work/local" 32 2 64
+cp -R "$work/local" "$work/half"
+ln -s "$work/mount/later/photos" "$work/half/later"
+job half "$work/half" &
+half=$!
+until_true $patience half_is_found || fail "it is not said how much was found: $("$ctl" --socket "$socket" status)"
 job beside "$work/local" || fail "a job of other data: $("$expect" "$work/beside.json" jobs.0.error)"
 ! is_gone $run || fail "a job ended whose data cannot be read: $("$expect" "$work/hung.json" jobs.0.error)"
 kill -CONT $server
+wait $half || fail "a job does not go on half of whose folders had been listed: $("$expect" "$work/half.json" jobs.0.error)"
 wait $run || fail "a job does not go on: $("$expect" "$work/hung.json" jobs.0.error)"
 exactly_once "$work/hung.json"
 

@@ -167,14 +167,15 @@ START_TEST(stopped_ended_beginning)
 	    "{" HEAD ",\"jobs\":[{\"id\":1,\"name\":\"dead\",\"active\":true,\"lives\":false,"
 	    "\"idle_seconds\":13.2,\"rate\":0,\"waiting\":false},"
 	    "{\"id\":2,\"name\":\"gone\",\"active\":false,\"rate\":0,\"waiting\":true},"
-	    "{\"id\":3}],\"opening\":[{\"name\":\"new\",\"pid\":9,\"stage\":\"scan\"},"
-	    "{\"name\":\"newer\",\"pid\":10,\"stage\":\"slot\"}]}";
+	    "{\"id\":3}],\"opening\":[{\"name\":\"new\",\"pid\":9,\"stage\":\"scan\","
+	    "\"samples\":1234567},{\"name\":\"newer\",\"pid\":10,\"stage\":\"slot\"}]}";
 
 	HAS(text, ctl_draw_state, "3 jobs get 0 samples/s in", "dead takes nothing, for 13 s",
 	    "2 more jobs");
 	HAS(text, ctl_draw_waits, "  1  dead    0/s      -  stopped? for 13 s\n",
 	    "  2  gone    0/s      -  its end\n", "  3  -         -      -  not known\n",
-	    "  -  new       -      -  listing\n", "  -  newer     -      -  slots\n");
+	    "  -  new       -      -  listing: 1234567 samples so far\n",
+	    "  -  newer     -      -  slots\n");
 	HAS("{\"opening\":[{\"name\":\"new\",\"stage\":\"scan\"}]}", ctl_draw_state,
 	    "1 job is waiting to begin.");
 }

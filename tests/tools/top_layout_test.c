@@ -22,6 +22,8 @@ static struct top_ui ui;
 	"\"ranks\":1,\"batch\":16,\"epochs\":9,\"epoch\":2,\"active\":true,\"lives\":true," \
 	"\"waiting\":false,\"untaken\":200,\"pins\":1,\"delivered\":%d,\"rate\":%d," WAITED "}"
 
+static const char *opening = ""; /* a member with a comma behind it */
+
 static void take(double t, const char *name)
 {
 	struct json_in *status = NULL;
@@ -30,7 +32,7 @@ static void take(double t, const char *name)
 
 	snprintf(
 	    text, sizeof(text),
-	    "{\"version\":\"9.8\",\"pid\":5,\"uptime_s\":%f,\"sees_all\":true,\"jobs\":[" JOB
+	    "{\"version\":\"9.8\",\"pid\":5,%s\"uptime_s\":%f,\"sees_all\":true,\"jobs\":[" JOB
 	    "," JOB "," JOB
 	    "],\"streams\":[{\"id\":1,\"jobs\":3,\"productions\":%d,\"slots\":8,\"pinned\":3,"
 	    "\"memory\":1048576000,\"dataset\":\"/data/imagenet/train\",\"waiting_on\":\"none\"}],"
@@ -38,9 +40,9 @@ static void take(double t, const char *name)
 	    "\"memory_used\":2147483648,\"memory_budget\":4294967296},"
 	    "\"cluster\":{\"failed\":\"\",\"trouble\":\"http://10.0.0.1:2379/v3/lease/grant: "
 	    "it cannot be asked\",\"members\":[]}}",
-	    t, 12, "slow", 112, (int)(50 * t), 50, 7.0, 1.0, .7 * t, .1 * t, 3, "fast", 103,
-	    (int)(4000 * t), 4000, 0.0, 0.0, 0.0, 0.0, 8, name, 108, (int)(200 * t), 200, 1.0, 0.0,
-	    .1 * t, 0.0, (int)(2125 * t), 3 * t, (int)(2125 * t));
+	    opening, t, 12, "slow", 112, (int)(50 * t), 50, 7.0, 1.0, .7 * t, .1 * t, 3, "fast",
+	    103, (int)(4000 * t), 4000, 0.0, 0.0, 0.0, 0.0, 8, name, 108, (int)(200 * t), 200, 1.0,
+	    0.0, .1 * t, 0.0, (int)(2125 * t), 3 * t, (int)(2125 * t));
 	ck_assert_msg(json_in_parse(text, strlen(text), 1 << 20, &status, &diag) == 0, "%s in %s",
 		      diag.text, text);
 	ck_assert_int_eq(top_model_take(&model, status), 0);
@@ -106,6 +108,19 @@ static void keys(const char *text)
 	for (; *text; text++)
 		top_ui_key(&ui, &model, *text);
 }
+
+START_TEST(jobs_that_have_not_begun)
+{
+	opening = "\"opening\":[{\"stage\":\"scan\",\"samples\":1234567}],";
+	take(102, "middle");
+	has(screen_of(120, 24, false, ""),
+	    " 3 jobs, 1 stream, 3 ranks, 1 opening (1234567 samples)\n");
+	opening = "\"opening\":[{\"stage\":\"slot\"},{\"stage\":\"scan\"}],";
+	take(103, "middle");
+	has(screen_of(100, 24, false, ""), " 3 ranks, 2 opening\n");
+	opening = "";
+}
+END_TEST
 
 START_TEST(as_on_a_terminal)
 {
@@ -335,6 +350,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, as_on_a_terminal);
+	tcase_add_test(tcase, jobs_that_have_not_begun);
 	tcase_add_test(tcase, narrow_and_wide);
 	tcase_add_test(tcase, views);
 	tcase_add_test(tcase, trouble_of_the_cluster);

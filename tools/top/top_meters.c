@@ -104,11 +104,29 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* ", 2 opening (1234567 samples)": jobs that have not begun, and what was found so far of the one that has most; or "". */
+static const char *meters_opening(const struct json_in *status, char *ret, size_t size)
+{
+	const struct json_in *opening = json_in_member(status, "opening");
+	unsigned long long most = 0;
+	int n;
+
+	ret[0] = '\0';
+	JSON_IN_EACH(one, opening)
+		most = BASE_MAX(most, ctl_u64(one, "samples"));
+	if (json_in_count(opening) == 0)
+		return ret;
+	n = snprintf(ret, size, ", %zu opening", json_in_count(opening));
+	if (most > 0)
+		snprintf(ret + n, size - (size_t)n, " (%llu sample%s)", most, plural(most));
+	return ret;
+}
+
 static void meters_title(const struct top_model *model, struct top_grid *grid)
 {
 	size_t jobs = model->rows[TOP_JOBS].n, streams = model->rows[TOP_STREAMS].n,
 	       ranks = model->rows[TOP_RANKS].n;
-	char up[48], counts[96];
+	char up[48], opening[64], counts[160];
 	unsigned x = top_grid_say(grid, 0, 0, TOP_TITLE, "access-top");
 
 	if (!model->status)
@@ -117,8 +135,9 @@ static void meters_title(const struct top_model *model, struct top_grid *grid)
 			  BASE_QUOTED(ctl_string(model->status, "version"), 32),
 			  (unsigned long long)model->pid, ctl_duration(model->at_s, up, sizeof(up)),
 			  ctl_is(model->status, "draining") ? ", ending" : "");
-	snprintf(counts, sizeof(counts), "%zu job%s, %zu stream%s, %zu rank%s", jobs, plural(jobs),
-		 streams, plural(streams), ranks, plural(ranks));
+	snprintf(counts, sizeof(counts), "%zu job%s, %zu stream%s, %zu rank%s%s", jobs,
+		 plural(jobs), streams, plural(streams), ranks, plural(ranks),
+		 meters_opening(model->status, opening, sizeof(opening)));
 	if (x + 2 + strlen(counts) <= grid->width)
 		top_grid_put(grid, grid->width - (unsigned)strlen(counts), 0, grid->width,
 			     TOP_PLAIN, counts);
