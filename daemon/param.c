@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <unistd.h>
 
-enum param_kind { KIND_BYTES, KIND_COUNT, KIND_TEXT, KIND_CHOICE };
+enum param_kind { KIND_BYTES, KIND_COUNT, KIND_TEXT, KIND_PATH, KIND_CHOICE };
 
 struct row {
 	const char *name, *what, *text; /* text: a text's default, or choices */
@@ -23,13 +23,20 @@ static const struct row rows[] = {
 #define PARAM_BYTES(n, i, l, m, w) {#n, w, NULL, KIND_BYTES, offsetof(struct param, n), i, l, m},
 #define PARAM_COUNT(n, i, l, m, w) {#n, w, NULL, KIND_COUNT, offsetof(struct param, n), i, l, m},
 #define PARAM_TEXT(n, i, w) {#n, w, i, KIND_TEXT, offsetof(struct param, n), 0, 0, 0},
+#define PARAM_PATH(n, i, w) {#n, w, i, KIND_PATH, offsetof(struct param, n), 0, 0, 0},
 #define PARAM_CHOICE(n, i, c, w) {#n, w, c, KIND_CHOICE, offsetof(struct param, n), i, 0, 0},
 #include "daemon/param_tbl.h"
 #undef PARAM_BYTES
 #undef PARAM_COUNT
 #undef PARAM_TEXT
+#undef PARAM_PATH
 #undef PARAM_CHOICE
 };
+
+static bool is_text(const struct row *row)
+{
+	return row->kind == KIND_TEXT || row->kind == KIND_PATH;
+}
 
 static uint64_t *number_of(struct param *param, const struct row *row)
 {
@@ -47,7 +54,7 @@ void param_init(struct param *param)
 	memset(&param->named, 0, sizeof(param->named));
 	param->known = NULL;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
-		if (rows[i].kind == KIND_TEXT)
+		if (is_text(&rows[i]))
 			snprintf(text_of(param, &rows[i]), PARAM_TEXT_MAX, "%s", rows[i].text);
 		else
 			*number_of(param, &rows[i]) = rows[i].init;
@@ -130,6 +137,10 @@ static int set_text(struct param *param, const struct row *row, const char *valu
 	if (strlen(value) >= PARAM_TEXT_MAX)
 		return diag_fail(diag, PARAM_E_BAD, "parameter %s: longer than %d bytes", row->name,
 				 PARAM_TEXT_MAX - 1);
+	if (row->kind == KIND_PATH && *value && *value != '/')
+		return diag_fail(diag, PARAM_E_BAD,
+				 "parameter %s: \"%s\" is no whole path: begin it with /",
+				 row->name, value);
 	snprintf(text_of(param, row), PARAM_TEXT_MAX, "%s", value);
 	return 0;
 }
@@ -181,8 +192,8 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 		return set_entry(param, assignment, (size_t)(end - assignment), value, diag);
 	if (row->kind == KIND_CHOICE)
 		return set_choice(param, row, value, diag);
-	return row->kind == KIND_TEXT ? set_text(param, row, value, diag)
-				      : set_number(param, row, value, diag);
+	return is_text(row) ? set_text(param, row, value, diag)
+			    : set_number(param, row, value, diag);
 }
 
 #define PARAM_MARK "\xef\xbb\xbf" /* the byte order mark that some editors begin a file with */
@@ -325,15 +336,15 @@ void param_take(struct param *param, const struct param *wanted, struct param_ch
 		const struct row *row = &rows[i];
 		char *now = (char *)param + row->offset;
 		const char *then = (const char *)wanted + row->offset;
-		bool is_text = row->kind == KIND_TEXT;
 
-		if (is_text ? strcmp(now, then) == 0 : memcmp(now, then, sizeof(uint64_t)) == 0)
+		if (is_text(row) ? strcmp(now, then) == 0
+				 : memcmp(now, then, sizeof(uint64_t)) == 0)
 			continue;
 		if (!is_live(row)) {
 			add_name(ret->left, sizeof(ret->left), row->name);
 			continue;
 		}
-		memcpy(now, then, is_text ? PARAM_TEXT_MAX : sizeof(uint64_t));
+		memcpy(now, then, is_text(row) ? PARAM_TEXT_MAX : sizeof(uint64_t));
 		add_name(ret->taken, sizeof(ret->taken), row->name);
 	}
 	if (memcmp(&param->quotas, &wanted->quotas, sizeof(param->quotas)) != 0) {
@@ -356,7 +367,7 @@ void param_show(const struct param *param,
 		const char *at = (const char *)param + rows[i].offset;
 		char word[32];
 
-		if (rows[i].kind == KIND_TEXT) {
+		if (is_text(&rows[i])) {
 			fn(arg, rows[i].name, at, 0);
 		} else if (rows[i].kind == KIND_CHOICE) {
 			word_of(&rows[i], *(const uint64_t *)(const void *)at, word, sizeof(word));

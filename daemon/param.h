@@ -23,11 +23,13 @@ struct param {
 #define PARAM_BYTES(name, init, least, most, what) uint64_t name;
 #define PARAM_COUNT(name, init, least, most, what) uint64_t name;
 #define PARAM_TEXT(name, init, what) char name[PARAM_TEXT_MAX];
+#define PARAM_PATH(name, init, what) char name[PARAM_TEXT_MAX];
 #define PARAM_CHOICE(name, init, choices, what) uint64_t name;
 #include "daemon/param_tbl.h"
 #undef PARAM_BYTES
 #undef PARAM_COUNT
 #undef PARAM_TEXT
+#undef PARAM_PATH
 #undef PARAM_CHOICE
 	struct quotas quotas;
 	struct named_sets named;

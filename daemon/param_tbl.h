@@ -6,15 +6,16 @@
  * PARAM_BYTES(name, default, least, most, what)   64M, 1.5G, ...
  * PARAM_COUNT(name, default, least, most, what)   a whole number
  * PARAM_TEXT(name, default, what)
+ * PARAM_PATH(name, default, what)   a text that is empty or begins with /
  * PARAM_CHOICE(name, default, "one|another|...", what)   a word; the parameter is its place, from 0 (param.h names them)
  */
-PARAM_TEXT(socket, "",
+PARAM_PATH(socket, "",
 	   "path of the control socket; empty: " RUNSTATEDIR
 	   "/accessd/socket, or in the private folder")
-PARAM_TEXT(cache_dir, "",
+PARAM_PATH(cache_dir, "",
 	   "folder of the cache and of stored indexes; empty: " LOCALSTATEDIR
 	   "/cache/accessd, private: $XDG_CACHE_HOME/oneaccess")
-PARAM_TEXT(
+PARAM_PATH(
     bucket_dir, "",
     "folder in which users have folders for data sets of object stores; empty: buckets, beside "
     "the socket")
@@ -86,7 +87,7 @@ PARAM_COUNT(serve_root, 0, 0, 1, "1: serve jobs of root, too, and read their dat
 PARAM_COUNT(share_public, 1, 0, 1, "1: users share the work on data that everybody may read")
 PARAM_TEXT(public_user, "accessd-public",
 	   "user of its own whose processes read public data: a name, or a number")
-PARAM_TEXT(subordinate_ids, "",
+PARAM_PATH(subordinate_ids, "",
 	   "file like /etc/subuid: a subordinate uid counts as its owner; empty: as itself")
 PARAM_COUNT(tenants, 32, 1, 1024, "users that are served at once")
 PARAM_COUNT(tenant_idle_s, 30, 0, 86400,
@@ -104,14 +105,14 @@ PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
 PARAM_TEXT(peers, "",
 	   "other nodes, which share their caches: static:HOST[:PORT],..., dns:NAME[:PORT], slurm, "
 	   "etcd:URL; empty: none (access-cluster(7))")
-PARAM_TEXT(
+PARAM_PATH(
     peer_etcd_login, "",
     "file with USER:PASSWORD for peers = etcd, readable by accessd's user alone; empty: none")
 PARAM_TEXT(peer_listen, "0.0.0.0:7411", "ADDRESS:PORT on which other nodes connect")
-PARAM_TEXT(peer_key, "",
+PARAM_PATH(peer_key, "",
 	   "file with the cluster's key, the same on all nodes; empty: " SYSCONFDIR
 	   "/accessd/cluster.key, private: ~/.config/oneaccess/cluster.key")
-PARAM_TEXT(peer_certificates, "",
+PARAM_PATH(peer_certificates, "",
 	   "folder with cert.pem, key.pem and ca.pem, instead of peer_key; empty: none")
 PARAM_CHOICE(peer_crypt, PEER_CRYPT_ON, "on|off",
 	     "on: data between nodes are encrypted; off: only checked, for private networks")

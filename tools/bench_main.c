@@ -15,6 +15,7 @@
 #include "tools/host.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #define BENCH_TICK_MS 20
 #define BENCH_STATUS_NS UINT64_C(20000000000)
@@ -49,11 +50,14 @@ static void bench_setting(const char **ret, unsigned *n, const char *key, const 
 static void bench_settings_cache(const struct bench_config *config, const char **ret, unsigned *n)
 {
 	char bytes[24] = BENCH_USUAL_CACHE;
+	const char *folder = config->own.cache_dir;
+	_cleanup_free_ char *here = folder && *folder != '/' ? getcwd(NULL, 0) : NULL;
+	_cleanup_free_ char *whole = here ? base_format("%s/%s", here, folder) : NULL;
 
 	if (config->own.cache_size != UINT64_MAX)
 		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->own.cache_size);
-	if (config->own.cache_dir)
-		bench_setting(ret, n, "cache_dir", config->own.cache_dir);
+	if (folder)
+		bench_setting(ret, n, "cache_dir", whole ? whole : folder);
 	if (bench_keeps(config))
 		bench_setting(ret, n, "cache_size", bytes);
 	if (config->own.cache_point)

@@ -22,11 +22,13 @@ static const struct limits numbers[] = {
 #define PARAM_BYTES(n, i, l, m, w) {#n, offsetof(struct param, n), i, l, m},
 #define PARAM_COUNT(n, i, l, m, w) {#n, offsetof(struct param, n), i, l, m},
 #define PARAM_TEXT(n, i, w)
+#define PARAM_PATH(n, i, w)
 #define PARAM_CHOICE(n, i, c, w)
 #include "daemon/param_tbl.h"
 #undef PARAM_BYTES
 #undef PARAM_COUNT
 #undef PARAM_TEXT
+#undef PARAM_PATH
 #undef PARAM_CHOICE
 };
 
@@ -34,11 +36,13 @@ static const size_t words = 0 /* texts and choices */
 #define PARAM_BYTES(n, i, l, m, w)
 #define PARAM_COUNT(n, i, l, m, w)
 #define PARAM_TEXT(n, i, w) +1
+#define PARAM_PATH(n, i, w) +1
 #define PARAM_CHOICE(n, i, c, w) +1
 #include "daemon/param_tbl.h"
 #undef PARAM_BYTES
 #undef PARAM_COUNT
 #undef PARAM_TEXT
+#undef PARAM_PATH
 #undef PARAM_CHOICE
     ;
 
@@ -126,6 +130,8 @@ static const char *const bad[][2] = {
     {"memory=64X", "parameter memory: \"64X\" is not a size (write 4096, 64M or 1.5G)"},
     {"memory=99999999999G",
      "parameter memory: \"99999999999G\" is not a size (write 4096, 64M or 1.5G)"},
+    {"cache_dir=cache", "parameter cache_dir: \"cache\" is no whole path: begin it with /"},
+    {"peer_key=~/key", "parameter peer_key: \"~/key\" is no whole path: begin it with /"},
     {"worker_memory=1K", "parameter worker_memory: 1K is out of its range 16777216 .. "
 			 "1099511627776"},
 };
