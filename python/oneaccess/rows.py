@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets whose samples are rows of numbers: a .npy, windows over tokens, records of fixed size."""
+"""Data sets whose samples are rows of numbers: a .npy, windows of its rows, windows over tokens, records of fixed size."""
 
 import ast
+import itertools
 import operator
 import os
+import re
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -17,10 +19,10 @@ _NAMES = {"packed": ("input_ids", "labels", "position_ids", "doc_ids"), "counted
 
 
 class Rows:
-    """A file of rows, for a Loader; oneaccess.tokens() makes one."""
+    """A file of rows, for a Loader; oneaccess.tokens() and windows() make one. parts: {field: rows of a window}."""
 
-    def __init__(self, path: str | os.PathLike, options: dict[str, Any]):
-        self.path, self.options = urls.path_of(path), options
+    def __init__(self, path: str | os.PathLike, options: dict[str, Any], parts: dict[str, int] | None = None):
+        self.path, self.options, self.parts = urls.path_of(path), options, parts
 
     def __fspath__(self) -> str:
         return self.path
@@ -104,14 +106,27 @@ def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
 # ---- what a batch of them is ----
 
 
-def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """As a pool says of a wrapped data set; None: the file is of another kind."""
+def _first(path: str) -> str:
+    """Of a folder or a list, a file."""
+    if os.path.isdir(path):
+        return min((os.path.join(path, name) for name in os.listdir(path) if name.endswith(".npy") and name[0] != "."), default=path)
+    while not os.path.exists(path) and "{" in path:
+        before, _, rest = path.partition("{")
+        choice, _, rest = rest.partition("}")
+        path = before + re.split(r",|\.\.", choice)[0] + rest
+    return path
+
+
+def layout_of(path: str, options: Mapping[str, Any] | None, parts: Mapping[str, int] | None = None) -> dict[str, Any] | None:
+    """As a pool says of a wrapped data set; None: the file is of another kind. parts: of windows()."""
     options = options or {}
     try:
-        sizes = {name: int(options[name]) for name in ("seq_len", "record") if name in options}
+        sizes = {name: int(options[name]) for name in ("seq_len", "record", "window") if name in options}
     except (TypeError, ValueError):
         return None                       # accessd says what is wrong
     is_url = urls.is_url(path)
+    if "window" in options and not is_url:
+        path = _first(os.fsdecode(path))
     if not is_url and not os.path.isfile(path):
         return None
     if "seq_len" in options and "pack" in options:
@@ -127,8 +142,12 @@ def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | 
     head = _head_of(urls.for_arrow(path, {key: options[key] for key in ("endpoint", "region") if key in options}) if is_url else path)
     if head is None:
         return None
-    return {"kind": "tuple", "names": ["row"],
-            "fields": [[_RECORD_DTYPES.get(head["descr"], _I64), *head["shape"][1:]]]}
+    dtype, row = _RECORD_DTYPES.get(head["descr"], _I64), head["shape"][1:]
+    if "window" in options and len(row) > 3:
+        raise ArgumentError(f"{path} has {len(row) + 1} dimensions, and windows are of arrays of up to 4: save it with fewer")
+    if "window" in options:
+        return {"kind": "windows", "names": ["window"], "fields": [[dtype, sizes["window"], *row]], "parts": parts or {"window": sizes["window"]}}
+    return {"kind": "tuple", "names": ["row"], "fields": [[dtype, *row]]}
 
 
 def _head_of(path):
@@ -152,12 +171,15 @@ def refuse_pipeline(pipeline: object, path: str) -> None:
 
 
 def shaped(arrays: list, layout: dict[str, Any], as_: str | None) -> dict[str, Any] | None:
-    """The views of a batch of tokens; None: there are none of its arrays."""
-    if layout["kind"] not in (*_NAMES, "tokens"):
+    """The views of a batch of tokens or windows; None: there are none of its arrays."""
+    if layout["kind"] not in (*_NAMES, "tokens", "windows"):
         return None
     whole = arrays[0]
     if as_ == "dlpack":                   # cannot be cut here
-        return {"tokens": whole}
+        return {layout["names"][0]: whole}
+    if layout["kind"] == "windows":
+        ends = itertools.accumulate(layout["parts"].values())
+        return {name: whole[:, end - rows:end] for (name, rows), end in zip(layout["parts"].items(), ends)}
     if layout["kind"] in _NAMES:
         return {name: whole[:, row] for row, name in enumerate(_NAMES[layout["kind"]])}
     return {"input_ids": whole[:, :-1], "labels": whole[:, 1:]}

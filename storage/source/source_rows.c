@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Files whose samples are rows of numbers, all of one size: a .npy, fixed-size records, windows over tokens
- * (source_rows_open.c). Where a sample is follows from its number, so nothing is scanned.
+ * Files whose samples are rows of numbers, all of one size: a .npy, windows of its rows, fixed-size records, windows over
+ * tokens (source_rows_open.c). Where a sample is follows from its number, so nothing is scanned.
  *
  * Workers take such samples as those of a wrapped data set: a record (pipeline/forms/packed.h) with one field,
  * the row. The reader writes the record's head, and behind it the numbers, widened where batches have no type for
  * them (number.h). The row is read to the end of the record's place and widened from there to its begin: a number is written
  * before or where it was read, never past the next one. Nothing is believed of the numbers.
  *
- * The file stays open, and is compared with its size and time behind each read.
+ * The file stays open, and is compared with its size and time behind each read. Where there are several, each is opened for
+ * a read (source_series.c).
  */
 
+#include "base/hash.h"
 #include "base/little.h"
 #include "storage/source/numbered.h"
 #include "storage/source/source_bytes.h"
@@ -40,6 +42,7 @@ static void rows_fini(struct rows *rows)
 {
 	source_packed_free(rows->packed);
 	source_loss_free(rows->loss);
+	source_series_free(rows->series);
 }
 
 static int rows_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
@@ -49,8 +52,6 @@ static int rows_probe(struct reader_dataset *dataset, const struct scan_progress
 	struct stat st;
 	int r;
 
-	if (dataset->is_folder)
-		return SOURCE_E_NONE;
 	if (!rows)
 		return -ENOMEM;
 	if (fstat(dataset->root_fd, &st) < 0)
@@ -76,7 +77,7 @@ static int rows_index(struct reader_dataset *dataset, unsigned threads,
 	const struct index_record record = {.mtime_ns = rows->mtime_ns,
 					    .size = (uint32_t)record_bytes(rows)};
 	_cleanup_free_ char *options = NULL;
-	char idx[32] = "", counts[32] = "";
+	char idx[32] = "", counts[32] = "", series[80] = "", id[65];
 	int r;
 
 	(void)threads;
@@ -87,7 +88,10 @@ static int rows_index(struct reader_dataset *dataset, unsigned threads,
 	if (rows->loss)
 		snprintf(counts, sizeof(counts), ",counts=%lld",
 			 (long long)source_loss_stamp(rows->loss));
-	if (asprintf(&options, "%s%s%s", dataset->options, idx, counts) < 0)
+	if (rows->series)
+		snprintf(series, sizeof(series), ",series=%s",
+			 hash_hex(source_series_id(rows->series), id));
+	if (asprintf(&options, "%s%s%s%s", dataset->options, idx, counts, series) < 0)
 		return -ENOMEM;
 	r = numbered_index(rows->n, &record, options, progress, ret_fd);
 	if (r < 0)
@@ -120,11 +124,26 @@ static void say_changed(struct reader_outcome *ret)
 			   "the file was written to since it was opened");
 }
 
+/* Where a sample is; below rows->n. */
+static struct series_place place_of(const struct rows *rows, uint64_t sample)
+{
+	struct series_place place = {.size = rows->file_bytes,
+				     .mtime_ns = rows->mtime_ns,
+				     .at = rows->at + sample * rows->stride};
+
+	if (rows->series)
+		source_series_place(rows, sample, &place);
+	return place;
+}
+
+/* The root; of several files each is compared where it is read. */
 static bool is_same(const struct reader_dataset *dataset, const struct rows *rows,
 		    struct reader_outcome *ret)
 {
 	struct stat st;
 
+	if (dataset->is_folder)
+		return true;
 	if (fstat(dataset->root_fd, &st) < 0) {
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, errno, strerror(errno));
 		return false;
@@ -147,9 +166,11 @@ static void widen(const struct rows *rows, uint8_t *buffer)
 		number_widen(rows->number, raw, rows->values, buffer + RECORD_HEAD);
 }
 
-static int read_row(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer)
+static int read_row(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+		    uint8_t *buffer)
 {
 	const struct rows *rows = dataset->source;
+	const struct series_place place = place_of(rows, sample);
 	const uint64_t bytes = rows->values * number_bytes(rows->number);
 	uint8_t *raw = buffer + record_bytes(rows) - bytes;
 	int r;
@@ -159,7 +180,10 @@ static int read_row(const struct reader_dataset *dataset, uint64_t sample, uint8
 					  buffer + RECORD_HEAD);
 	if (rows->loss)
 		return source_loss_read(rows, dataset, sample, buffer + RECORD_HEAD);
-	r = base_read_at(dataset->root_fd, raw, bytes, rows->at + sample * rows->stride);
+	if (place.name)
+		r = source_series_read(dataset, root_fd, &place, raw, bytes);
+	else
+		r = base_read_at(dataset->root_fd, raw, bytes, place.at);
 	if (!r)
 		widen(rows, buffer);
 	return r;
@@ -169,16 +193,19 @@ static void rows_read(const struct reader_dataset *dataset, int root_fd, uint64_
 		      uint8_t *buffer, struct reader_outcome *ret)
 {
 	const struct rows *rows = dataset->source;
+	struct series_place place;
 	int r = 0;
 
-	(void)root_fd;
 	if (buffer && sample < rows->n) {
-		r = read_row(dataset, sample, buffer);
+		r = read_row(dataset, root_fd, sample, buffer);
 		put_head(rows, buffer);
+	} else if (dataset->is_folder && sample < rows->n) {
+		place = place_of(rows, sample);
+		r = source_series_read(dataset, root_fd, &place, NULL, 0);
 	}
 	if (!is_same(dataset, rows, ret))
 		return;
-	if (r == -ESTALE && dataset->bucket)
+	if (r == -ESTALE && (dataset->bucket || dataset->is_folder))
 		say_changed(ret);
 	else if (r)
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
@@ -191,14 +218,17 @@ static int rows_place(const struct reader_dataset *dataset, uint64_t sample, uin
 {
 	const struct rows *rows = dataset->source;
 	const uint64_t bytes = rows->values * number_bytes(rows->number);
+	struct series_place place;
 
 	if (rows->packed || rows->loss)
 		return SOURCE_E_NONE;
 	if (sample >= rows->n)
 		return DATASET_E_BAD;
-	*ret = (struct source_range){.size = rows->file_bytes,
-				     .mtime_ns = rows->mtime_ns,
-				     .at = rows->at + sample * rows->stride,
+	place = place_of(rows, sample);
+	*ret = (struct source_range){.name = place.name,
+				     .size = place.size,
+				     .mtime_ns = place.mtime_ns,
+				     .at = place.at,
 				     .bytes = (uint32_t)bytes};
 	if (buffer)
 		ret->to = buffer + record_bytes(rows) - bytes;
@@ -235,7 +265,7 @@ static void rows_many(const struct reader_dataset *dataset, struct reader_many *
 	for (unsigned i = 0; i < many->n; i++) {
 		struct reader_wanted *wanted = &many->wanted[i];
 
-		r[i] = read_row(dataset, wanted->task->sample, wanted->buffer);
+		r[i] = read_row(dataset, dataset->root_fd, wanted->task->sample, wanted->buffer);
 		put_head(rows, wanted->buffer);
 	}
 	if (!is_same(dataset, rows, &outcome))
@@ -260,7 +290,7 @@ const struct source_ops source_rows = {
     .is_fleeting = true,
     .unconverted = "has rows of numbers, no pictures: each is read where it lies, and there is "
 		   "nothing to convert",
-    .options = "record\0seq_len\0dtype\0pack\0pad\0loss\0",
+    .options = "record\0seq_len\0dtype\0pack\0pad\0loss\0window\0stride\0starts\0",
     .probe = rows_probe,
     .index = rows_index,
     .read = rows_read,

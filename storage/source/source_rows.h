@@ -8,9 +8,12 @@
 #include "storage/source/scan/megatron.h"
 #include "base/number.h"
 
+struct hash_id;
 struct loss;
+struct npy;
 struct packed;
 struct reader_dataset;
+struct series;
 
 struct rows { /* dataset->source of one */
 	uint64_t file_bytes;
@@ -23,6 +26,7 @@ struct rows { /* dataset->source of one */
 	uint64_t shape[4];
 	struct packed *packed; /* owned; NULL: the rows lie one behind the other */
 	struct loss *loss;     /* owned; NULL: all tokens count */
+	struct series *series; /* owned; NULL: the file is one of them */
 };
 
 /* ---- source_rows_open.c ---- */
@@ -30,6 +34,36 @@ struct rows { /* dataset->source of one */
 /* ret has file_bytes. 0, or as a kind's probe(). */
 int source_rows_open(const struct reader_dataset *dataset, const struct scan_progress *progress,
 		     struct rows *ret, struct diag *diag);
+/* The rows of such a file. */
+void source_rows_of_npy(const struct npy *npy, struct rows *ret);
+
+/* ---- source_series.c: windows of rows, of several series ---- */
+
+struct series_windows {          /* which are wanted */
+	uint64_t length, stride; /* rows of one, and from one to the next; from 1 on */
+	const char *starts; /* the .npy beside it that has where each begins; "": there is none */
+};
+struct series_place {     /* of a window */
+	const char *name; /* of its file, below the root; NULL: the root is that */
+	uint64_t size;    /* of the file */
+	int64_t mtime_ns;
+	uint64_t at;
+};
+/* How many windows so many rows have. */
+uint64_t source_series_windows(uint64_t rows, const struct series_windows *windows);
+/* Of a folder or a list of .npy files, or of the one file whose rows are in rows, as it has starts. rows gets what the rows are, n
+ * windows and series. 0, SOURCE_E_NONE: there is no such file; DATASET_E_REFUSED, and why, without the data set's name; or as
+ * probe(). */
+int source_series_open(const struct reader_dataset *dataset, const struct scan_progress *progress,
+		       const struct series_windows *windows, struct rows *rows, struct diag *why);
+void source_series_free(struct series *series); /* NULL is fine */
+/* What tells it from others: the files, and where series begin. */
+const struct hash_id *source_series_id(const struct series *series);
+/* sample: below rows->n. Any thread. */
+void source_series_place(const struct rows *rows, uint64_t sample, struct series_place *ret);
+/* Bytes of a window whose file has a name; to NULL: the check alone. 0, -ESTALE: the file is another one; negative errno. */
+int source_series_read(const struct reader_dataset *dataset, int root_fd,
+		       const struct series_place *place, uint8_t *to, uint64_t bytes);
 
 /* ---- source_loss.c: which tokens count for the loss, a byte of each in a file beside the .bin ---- */
 

@@ -12,6 +12,11 @@
  *	seq_len=S,pack=1,pad=T		documents of tokens, packed into sequences of S (source_packed.c), filled up with T
  *	loss=1				of either, which tokens count is said by a .loss beside it (source_loss.c)
  *
+ * Of a .npy, or of a folder or a list of them, samples are also windows of rows:
+ *
+ *	window=W,stride=N		sample i is the rows from i * N on, W of them; N is 1 if it is left out
+ *	starts=NAME			the .npy NAME beside it has the rows with which series begin (source_series.c)
+ *
  * The dtype of tokens is known where the file is a .npy or has an .idx of Megatron-LM beside it, which is checked
  * then. Documents that this lists are heeded by pack alone: a window may hold parts of several.
  */
@@ -43,6 +48,7 @@ struct opening {
 	size_t head_bytes;
 	char record[ROWS_OPTION], seq_len[ROWS_OPTION], dtype[ROWS_OPTION];
 	char pack[ROWS_OPTION], pad[ROWS_OPTION], loss[ROWS_OPTION];
+	char window[ROWS_OPTION], stride[ROWS_OPTION], starts[NAME_MAX + 1];
 	const struct scan_progress *progress;
 	int idx_fd; /* owned: the .idx beside it; -1: there is none */
 	struct megatron megatron;
@@ -273,7 +279,78 @@ static int open_tokens(struct opening *opening)
 	return 0;
 }
 
+/* ---- windows of rows ---- */
+
+/* From rows to windows of them. */
+static int widen_rows(struct opening *opening, const struct series_windows *windows)
+{
+	struct rows *rows = opening->rows;
+
+	if (rows->ndim == BASE_ARRAY_LEN(rows->shape))
+		return refuse(opening, "windows are of arrays of up to 4 dimensions");
+	if (rows->values > ROWS_MOST_VALUES / windows->length)
+		return refuse(opening, "a window has more than 2^27 numbers");
+	memmove(rows->shape + 1, rows->shape, rows->ndim * sizeof(rows->shape[0]));
+	rows->shape[0] = windows->length;
+	rows->ndim++;
+	rows->values *= windows->length;
+	rows->stride *= windows->stride;
+	return rows->n ? 0
+		       : refuse(opening, "none of its series has the %llu rows of a window",
+				(unsigned long long)windows->length);
+}
+
+/* Of rows that are there, if it is a file. */
+static int open_windows(struct opening *opening)
+{
+	struct series_windows windows = {.stride = 1, .starts = opening->starts};
+	struct rows *rows = opening->rows;
+	struct diag why = {.text = ""};
+	int r;
+
+	if (!number_option(opening->window, &windows.length) ||
+	    (opening->stride[0] && !number_option(opening->stride, &windows.stride)))
+		return refuse(opening, "window=%s,stride=%s are no numbers of rows",
+			      opening->window, opening->stride);
+	if (strchr(opening->starts, '/') || (opening->starts[0] && opening->dataset->is_folder))
+		return refuse(opening,
+			      "starts is the name of a .npy beside one file, and no path; of "
+			      "several files each is a series");
+	if (!opening->starts[0] && !opening->dataset->is_folder) {
+		rows->n = source_series_windows(rows->n, &windows);
+		return widen_rows(opening, &windows);
+	}
+	r = source_series_open(opening->dataset, opening->progress, &windows, rows, &why);
+	if (r == DATASET_E_REFUSED)
+		return refuse(opening, "%s", why.text);
+	if (r)
+		*opening->diag = why;
+	return r ? r : widen_rows(opening, &windows);
+}
+
+/* Of no file alone are rows samples. */
+static int open_files(struct opening *opening)
+{
+	const char *name = opening->dataset->pattern;
+	const size_t length = name ? strlen(name) : 0;
+
+	if (!opening->window[0] || (name && (length < 5 || strcmp(name + length - 4, ".npy") != 0)))
+		return SOURCE_E_NONE;
+	return open_windows(opening);
+}
+
 /* ---- .npy ---- */
+
+void source_rows_of_npy(const struct npy *npy, struct rows *ret)
+{
+	ret->number = npy->number;
+	ret->at = npy->data_at;
+	ret->n = npy->shape[0];
+	ret->values = npy->row_values;
+	ret->stride = npy->row_values * number_bytes(npy->number);
+	ret->ndim = npy->ndim - 1;
+	memcpy(ret->shape, npy->shape + 1, ret->ndim * sizeof(ret->shape[0]));
+}
 
 static int open_npy(struct opening *opening)
 {
@@ -284,13 +361,11 @@ static int open_npy(struct opening *opening)
 
 	if (r)
 		return r == NPY_E_NONE ? SOURCE_E_NONE : refuse(opening, "%s", why.text);
-	rows->number = npy.number;
-	rows->at = npy.data_at;
-	rows->n = npy.shape[0];
-	rows->values = npy.row_values;
-	rows->stride = npy.row_values * number_bytes(npy.number);
-	rows->ndim = npy.ndim - 1;
-	memcpy(rows->shape, npy.shape + 1, rows->ndim * sizeof(rows->shape[0]));
+	source_rows_of_npy(&npy, rows);
+	if (opening->window[0])
+		return opening->seq_len[0] ? refuse(opening, "it has windows of rows or of tokens: "
+							     "leave window or seq_len out")
+					   : open_windows(opening);
 	if (!opening->seq_len[0])
 		return 0;
 	return rows->ndim == 0 ? open_tokens(opening)
@@ -305,6 +380,9 @@ static int open_by_options(struct opening *opening)
 	const size_t length = strlen(path);
 	int r = open_npy(opening);
 
+	if (!opening->window[0] && (opening->stride[0] || opening->starts[0]))
+		return refuse(opening,
+			      "stride and starts are of windows: give window, a number of rows");
 	if (opening->pad[0] && !opening->pack[0])
 		return refuse(opening, "pad is of packed documents: give pack=1, or leave pad out");
 	if (opening->record[0] && opening->seq_len[0])
@@ -313,6 +391,8 @@ static int open_by_options(struct opening *opening)
 		return refuse(opening, "a .npy says itself what its rows are: leave record out");
 	if (r != SOURCE_E_NONE)
 		return r;
+	if (opening->window[0])
+		return refuse(opening, "windows are of rows of a .npy, and it is none");
 	if (opening->record[0])
 		return open_records(opening);
 	if (!opening->seq_len[0] && opening->pack[0])
@@ -338,7 +418,10 @@ static bool take_options(struct opening *opening)
 	       scan_option(options, "dtype", opening->dtype, ROWS_OPTION) &&
 	       scan_option(options, "pack", opening->pack, ROWS_OPTION) &&
 	       scan_option(options, "pad", opening->pad, ROWS_OPTION) &&
-	       scan_option(options, "loss", opening->loss, ROWS_OPTION);
+	       scan_option(options, "loss", opening->loss, ROWS_OPTION) &&
+	       scan_option(options, "window", opening->window, ROWS_OPTION) &&
+	       scan_option(options, "stride", opening->stride, ROWS_OPTION) &&
+	       scan_option(options, "starts", opening->starts, sizeof(opening->starts));
 }
 
 int source_rows_open(const struct reader_dataset *dataset, const struct scan_progress *progress,
@@ -357,6 +440,8 @@ int source_rows_open(const struct reader_dataset *dataset, const struct scan_pro
 
 	if (!head)
 		return -ENOMEM;
+	if (dataset->is_folder)
+		return take_options(&opening) ? open_files(&opening) : SOURCE_E_NONE;
 	got = source_read_begin(&from, head, NPY_MOST_HEAD);
 	if (got < 0)
 		return source_read_failed(&from, (int)got, diag);

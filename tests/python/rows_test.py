@@ -73,6 +73,111 @@ class Arrays(RowsCase):
                     next(batches)
 
 
+def windows_of(array, length, stride=1):
+    count = max(0, (len(array) - length) // stride + 1)
+    return numpy.stack([array[at * stride:at * stride + length] for at in range(count)]) if count else array[:0].reshape(0, length, *array.shape[1:])
+
+
+class Windows(RowsCase):
+    def array(self, name, dtype="f4", shape=(200, 3)):
+        array = numpy.random.default_rng(len(name)).integers(0, 250, shape).astype(dtype)
+        (self.work / name).parent.mkdir(exist_ok=True)
+        numpy.save(self.work / name, array)
+        return self.work / name, array
+
+    def check(self, windows, wanted, **options):
+        found = column(read(windows, self.socket, **options), "window")
+        self.assertEqual(found.shape, wanted.shape)
+        numpy.testing.assert_array_equal(found, wanted)
+
+    def test_one_series(self):
+        for number, (dtype, shape, length, stride) in enumerate([
+                ("f4", (200, 3), 20, 1), ("f4", (200, 3), 20, 7), ("<f8", (100,), 99, 1), ("<i2", (100, 2), 10, 30), ("?", (50, 2), 50, 1), ("<u8", (40, 2, 3, 2), 5, 5)]):
+            path, array = self.array(f"one{number}.npy", dtype, shape)
+            self.check(oa.windows(path, length, stride), windows_of(array, length, stride))
+            with oa.Loader(oa.windows(path, length, stride), batch_size=4, socket=self.socket, epochs=1, as_="numpy") as loader:
+                seen = {index: window.copy() for batch in loader for index, window in zip(batch.ids, batch["window"], strict=True)}
+            numpy.testing.assert_array_equal(numpy.stack([seen[index] for index in sorted(seen)]), windows_of(array, length, stride))
+
+    def test_by_source(self):
+        path, array = self.array("source.npy")
+        self.check(path, windows_of(array, 8, 2), source={"window": 8, "stride": 2})
+        self.check(f"{path}?window=8", windows_of(array, 8))
+
+    def test_parts(self):
+        path, array = self.array("parts.npy")
+        with oa.Loader(oa.windows(path, parts={"past": 12, "future": 5}), batch_size=7, socket=self.socket, order="sequential", epochs=1, as_="numpy") as loader:
+            for batch in loader:
+                self.assertEqual(list(batch), ["past", "future"])
+                self.assertIs(batch["past"].base, batch["future"].base)         # views
+                wanted = windows_of(array, 17)[list(batch.ids)]
+                numpy.testing.assert_array_equal(batch["past"], wanted[:, :12])
+                numpy.testing.assert_array_equal(batch["future"], wanted[:, 12:])
+
+    def test_several_files(self):
+        """No window is of two files, and a short one has none."""
+        made = [self.array(f"several/{name}.npy", shape=(rows, 3)) for name, rows in (("a", 30), ("b", 9), ("c", 10), ("d", 57))]
+        for stride in 1, 4:
+            wanted = numpy.concatenate([windows_of(array, 10, stride) for _, array in made])
+            for path in ([path for path, _ in made], self.work / "several", f"{self.work}/several/{{a,b,c,d}}.npy"):
+                self.check(oa.windows(path, 10, stride), wanted)
+        self.check(oa.windows([made[3][0]], 10), windows_of(made[3][1], 10))
+        with self.assertRaisesRegex(oa.Error, "in braces"):
+            oa.windows([made[0][0], "/nowhere/a,b.npy"], 10)
+        self.refused(oa.windows(self.work / "several", 58), "none of its series has the 58 rows")
+        self.array("several/e.npy", shape=(30, 4))
+        self.refused(oa.windows(self.work / "several", 10), "another type or shape", '"e.npy"', '"a.npy"')
+        numpy.save(self.work / "several/e.npy", numpy.zeros((30, 3), "f8"))
+        self.refused(oa.windows(self.work / "several", 10), "another type or shape")
+        (self.work / "several/e.npy").write_bytes(b"no array")
+        self.refused(oa.windows(self.work / "several", 10), '"e.npy": it is no .npy')
+
+    def test_a_file_of_several_changes(self):
+        made = [self.array(f"changes/{name}.npy") for name in "ab"]
+        with oa.Loader(oa.windows(self.work / "changes", 10), batch_size=1, socket=self.socket, order="sequential", as_="numpy") as loader:
+            batches = iter(loader)
+            next(batches)
+            os.utime(made[1][0], (1, 1))
+            with self.assertRaisesRegex(oa.Error, "changed"):
+                for _ in range(400):
+                    next(batches)
+
+    def test_starts(self):
+        path, array = self.array("starts.npy", shape=(10000, 2))
+        edges = numpy.cumsum([0, *numpy.random.default_rng(1).integers(0, 40, 9000)])
+        edges = edges[edges < 10000]
+        for dtype in "i8", "u4":
+            numpy.save(self.work / "where.npy", edges.astype(dtype))
+            wanted = numpy.concatenate([windows_of(part, 12, 3) for part in numpy.split(array, edges[1:])])
+            self.check(oa.windows(path, 12, 3, starts="where.npy"), wanted)
+        self.check(oa.windows(path, 12, 3, starts=self.work / "where.npy"), wanted)
+        for numbers, words in (([0, 5, 4], "number 2 of its starts is 4"), ([1, 2], "number 0 of its starts is 1"), ([0, 10001], "it has 10000 rows"),
+                               ([0, -1], "number 1 of its starts is -1"), ([], "no array of one dimension"), ([0.0], "no array of one dimension of whole numbers"), ([[0]], "one dimension")):
+            numpy.save(self.work / "where.npy", numpy.array(numbers, None if numbers else "i8"))
+            self.refused(oa.windows(path, 12, starts="where.npy"), words)
+        self.refused(oa.windows(path, 12, starts="nowhere.npy"), '"nowhere.npy": No such file')
+        self.refused(str(path), "no path", source={"window": 2, "starts": "../x.npy"})
+        with self.assertRaisesRegex(oa.Error, "is to lie beside"):
+            oa.windows(path, 12, starts="/elsewhere/where.npy")
+
+    def test_refused(self):
+        path, _ = self.array("refused.npy")
+        self.refused(oa.windows(path, 201), "none of its series has the 201 rows of a window")
+        self.refused(path, "no numbers of rows", source={"window": "x"})
+        self.refused(path, "no numbers of rows", source={"window": 5, "stride": 0})
+        self.refused(path, "stride and starts are of windows", source={"stride": 2})
+        self.refused(path, "leave window or seq_len out", source={"window": 5, "seq_len": 2})
+        with self.assertRaisesRegex(oa.Error, "up to 4: save it with fewer"):
+            oa.Loader(oa.windows(self.array("five.npy", shape=(20, 1, 2, 1, 2))[0], 5), socket=self.socket)
+        (self.work / "plain.bin").write_bytes(bytes(100))
+        self.refused(str(self.work / "plain.bin"), "windows are of rows of a .npy", source={"window": 5, "record": 10})
+        for arguments, words in ((((path, 0), {}), "length is 0"), (((path, 5, 0), {}), "stride is 0"), (((path, 5), {"parts": {"a": 3}}), "3 rows, and a window has 5"),
+                                 (((path,), {"parts": {"a": 0}}), "'a'"), (((path, 5), {"group": "x"}), "about Parquet files"), (((path, 5), {"workers": 2}), "about Parquet files"),
+                                 (((path,), {}), "length is None")):
+            with self.assertRaisesRegex(oa.Error, words):
+                oa.windows(*arguments[0], **arguments[1])
+
+
 class Tokens(RowsCase):
     def check(self, dataset, tokens, seq_len):
         batches = read(dataset, self.socket)

@@ -106,6 +106,11 @@ START_TEST(rows_are_said_once)
 	    {false, "record=64,seq_len=7,dtype=uint16", "leave record or seq_len out"},
 	    {true, "record=64,seq_len=7", "leave record or seq_len out"},
 	    {true, "record=2", "leave record out"},
+	    {false, "window=2", "windows are of rows of a .npy"},
+	    {true, "window=2,seq_len=7", "leave window or seq_len out"},
+	    {true, "stride=2", "give window"},
+	    {true, "window=65", "none of its series has the 65 rows"},
+	    {true, "window=134217727", "more than 2^27 numbers"},
 	};
 	char path[4200], text[768];
 	uint8_t bytes[FILE_BYTES];
@@ -118,6 +123,57 @@ START_TEST(rows_are_said_once)
 	process_ask_open(&process, 1, path, -1);
 	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_REFUSED);
 	ck_assert_msg(strstr(text, cases[_i].text), "%s", text);
+	process_stop(&process);
+}
+END_TEST
+
+/* Rows of write_npy(), which are not all in order: bytes of windows are where they are to be. */
+static const struct {
+	const char *options;
+	unsigned windows, length, stride;
+} window_cases[] = {
+    {"window=1", 64, 1, 1},
+    {"window=64", 1, 64, 1},
+    {"window=10,stride=7", 8, 10, 7},
+    {"stride=100,window=3", 1, 3, 100},
+};
+
+START_TEST(records_of_windows)
+{
+	const unsigned length = window_cases[_i].length, stride = window_cases[_i].stride;
+	uint8_t bytes[128];
+	struct dataset *index;
+	struct work work;
+	int fd;
+
+	write_npy();
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = tree_byte("a.bin", i);
+	fd = openat(tree.fd, "a.bin", O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(base_write_at(fd, bytes, sizeof(bytes), 128), 0);
+	close(fd);
+	index = open_bin(window_cases[_i].options);
+	ck_assert_uint_eq(dataset_count(index), window_cases[_i].windows);
+	work_new(&work, &tree, index, 1);
+	work_attach(&process, &work, 1);
+	work_queue(&process, &work);
+	work_wait(&process, &work);
+	for (unsigned i = 0; i < window_cases[_i].windows; i++) {
+		const uint8_t *record = work.arena + work.offset[i];
+		struct pipeline_error error;
+		struct packed packed;
+
+		ck_assert_int_eq(packed_parse(record, dataset_size_of(index, i), &packed, &error),
+				 0);
+		ck_assert_uint_eq(packed.field[0].ndim, 2);
+		ck_assert_uint_eq(packed.field[0].shape[0], length);
+		ck_assert_uint_eq(packed.field[0].shape[1], 2);
+		ck_assert_mem_eq(record + packed.field[0].at, bytes + 2 * (size_t)(i * stride),
+				 2 * (size_t)length);
+	}
+	work_detach(&process, &work);
+	work_free(&work);
 	process_stop(&process);
 }
 END_TEST
@@ -261,10 +317,11 @@ int main(void)
 
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_loop_test(tcase, rows_are_said_once, 0, 3);
+	tcase_add_loop_test(tcase, rows_are_said_once, 0, 8);
 	tcase_add_loop_test(tcase, zeros_are_no_archive, 0, 2);
 	tcase_add_test(tcase, types_are_those_of_batches);
 	tcase_add_loop_test(tcase, records_of_rows, 0, BASE_ARRAY_LEN(rows_cases));
+	tcase_add_loop_test(tcase, records_of_windows, 0, BASE_ARRAY_LEN(window_cases));
 	tcase_add_test(tcase, changed_file);
 	tcase_add_test(tcase, other_options_are_other_versions);
 	suite_add_tcase(suite, tcase);
