@@ -35,7 +35,7 @@ from .ragged import Ragged  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
 from .series import windows  # noqa: E402
 from .settings import configure  # noqa: E402
-from .stores import from_hdf5, from_lmdb  # noqa: E402
+from .stores import from_hdf5, from_lmdb, from_zarr  # noqa: E402
 from .tables import from_parquet  # noqa: E402
 from .tfrecord import from_tfrecord  # noqa: E402
 from .tokenizing import tokenize  # noqa: E402
@@ -44,5 +44,5 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Points", "Ragged", "__version__", "audio", "configure",
-           "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "imagenet_eval", "imagenet_train",
+           "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "imagenet_eval", "imagenet_train",
            "mix", "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 and LMDB as data sets for the pool (wrap()): files that each of its processes opens for itself, since neither library may go on
+"""HDF5, Zarr and LMDB as data sets for the pool (wrap()): files that each of its processes opens for itself, since no library may go on
 with what was opened before a fork."""
 
 import array
@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from . import urls
 from .columns import Blocks, Pad
 from .errors import ArgumentError, DatasetError, not_there
-from .tables import needs, size_of, stamp_of, unchanged
+from .tables import Kept, needs, size_of, stamp_of, unchanged
 from .wrapped import Wrapped, wrap
 
 _CACHE = 64 << 20           # decoded chunks, of a process and an array
+_LARGE = 1 << 30            # chunks of the same rows beyond this need a word
 
 
 def _found(path):
@@ -36,56 +37,79 @@ class PerProcess:
         return {name: value for name, value in vars(self).items() if name != "_at"}
 
 
-# ---- HDF5 ----
+# ---- arrays ----
 
 
-class HDF5Rows(PerProcess):
+class ArrayRows(PerProcess):
     """Row i of several arrays of one file, as a dict. blocks: chunks, where rows share them and not all are kept."""
 
-    def __init__(self, path, fields, cache):
-        h5py = needs("h5py", "oneaccess.from_hdf5()")
-        self.path, self.fields, self.cache, self.stamp = path, fields, cache, stamp_of(path)
-        self.blocks = None
-        try:
-            opened = h5py.File(path, "r")
-        except OSError as why:
-            raise DatasetError(f"{path} is no HDF5 file that can be read: {why}") from None
-        with opened as file:
-            arrays = {name: self._array(h5py, file, key) for name, key in fields.items()}
-            counts = {key: len(arrays[name]) for name, key in fields.items()}
-            if len(set(counts.values())) != 1:
-                raise DatasetError(f"the arrays of {path} have different lengths: {counts}")
-            self.count = next(iter(counts.values()))
-            for found in arrays.values():
-                if found.chunks is not None and found.chunks[0] > 1:
-                    self._see(found)
-
-    def _array(self, h5py, file, key):
-        found = file.get(key)
-        if not isinstance(found, h5py.Dataset) or found.ndim < 1:
-            names = []
-            file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) and one.ndim else None)
-            raise ArgumentError(f"{self.path} has no array {key!r}; there are: {', '.join(names)}")
-        return found
+    def _look(self, path, arrays, cache):
+        """At the arrays by their fields' names: each has a shape, a dtype and chunks."""
+        self.path, self.cache, self.blocks = path, cache, None
+        counts = {self.fields[name]: found.shape[0] for name, found in arrays.items()}
+        if len(set(counts.values())) != 1:
+            raise DatasetError(f"the arrays of {path} have different lengths: {counts}")
+        self.count = next(iter(counts.values()))
+        for found in arrays.values():
+            if found.chunks is not None and found.chunks[0] > 1:
+                self._see(found)
 
     def _see(self, found):
         """The array's rows share chunks: a row costs as many bytes as all of these have."""
-        rows = found.chunks[0]
-        size = rows * found.dtype.itemsize * max(1, found.size // max(1, len(found)))
+        rows, size = found.chunks[0], _bytes_of_chunks(found)
         if -(-self.count // rows) * size > self.cache and (self.blocks is None or size > self.blocks.largest):
             self.blocks = Blocks(array.array("q", range(0, self.count, rows)), max(1, self.cache // size - 1), size)
-
-    def open(self):
-        import h5py
-        unchanged(self.path, self.stamp)
-        file = h5py.File(self.path, "r", rdcc_nbytes=max(self.cache, 2 * self.blocks.largest if self.blocks else 0), rdcc_nslots=20011)
-        return {name: file[key] for name, key in self.fields.items()}
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, index):
         return {name: found[index] for name, found in self.opened().items()}
+
+
+def _bytes_of_chunks(found):
+    """Of those that have the same rows."""
+    return found.chunks[0] * found.dtype.itemsize * max(1, found.size // max(1, found.shape[0]))
+
+
+def _of_arrays(rows, fields, pad, **more):
+    return wrap(rows, random=False, columns=list(fields) if pad else None, pad=pad, **more)
+
+
+def _fields(fields):
+    if not fields or not isinstance(fields, dict):
+        raise ArgumentError(f"fields is {fields!r}: {{field of a batch: array of the file}}")
+    return dict(fields)
+
+
+# ---- HDF5 ----
+
+
+class HDF5Rows(ArrayRows):
+    def __init__(self, path, fields, cache):
+        h5py = needs("h5py", "oneaccess.from_hdf5()")
+        self.fields, self.stamp = fields, stamp_of(path)
+        try:
+            opened = h5py.File(path, "r")
+        except OSError as why:
+            raise DatasetError(f"{path} is no HDF5 file that can be read: {why}") from None
+        with opened as file:
+            self._look(path, {name: self._array(h5py, path, file, key) for name, key in fields.items()}, cache)
+
+    @staticmethod
+    def _array(h5py, path, file, key):
+        found = file.get(key)
+        if not isinstance(found, h5py.Dataset) or found.ndim < 1:
+            names = []
+            file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) and one.ndim else None)
+            raise ArgumentError(f"{path} has no array {key!r}; there are: {', '.join(names)}")
+        return found
+
+    def open(self):
+        import h5py
+        unchanged(self.path, self.stamp)
+        file = h5py.File(self.path, "r", rdcc_nbytes=max(self.cache, 2 * self.blocks.largest if self.blocks else 0), rdcc_nslots=20011)
+        return {name: file[key] for name, key in self.fields.items()}
 
 
 def from_hdf5(path: str | os.PathLike, fields: dict[str, str], *, pad: dict[str, Pad] | None = None,
@@ -106,11 +130,91 @@ def from_hdf5(path: str | os.PathLike, fields: dict[str, str], *, pad: dict[str,
 
     The other arguments are those of wrap().
     """
-    if not fields or not isinstance(fields, dict):
-        raise ArgumentError(f"fields is {fields!r}: {{field of a batch: array of the file}}")
-    rows = HDF5Rows(_found(path), dict(fields), size_of(cache, "cache"))
-    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
-                columns=list(fields) if pad else None, pad=pad, ragged=ragged, exact=exact)
+    rows = HDF5Rows(_found(path), _fields(fields), size_of(cache, "cache"))
+    return _of_arrays(rows, fields, pad, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, ragged=ragged, exact=exact)
+
+
+# ---- Zarr ----
+
+
+class ZarrRows(ArrayRows):
+    def __init__(self, path, fields, cache):
+        needs("zarr", "oneaccess.from_zarr()")
+        self.fields = fields
+        arrays = self._arrays(path)
+        self.stamps = [(file, stamp_of(file)) for key in fields.values() for file in _metadata(path, key)]
+        self._look(path, arrays, cache)
+        largest = max(_bytes_of_chunks(found) for found in arrays.values())
+        if largest > max(cache, _LARGE):
+            raise DatasetError(
+                f"the chunks of {path} that have the same rows have {largest / 2**30:.1f} GiB, which each process of the pool would keep in memory:"
+                " write it with chunks of fewer rows, or say that there is room, by cache=\"...\"")
+
+    def _arrays(self, path):
+        import zarr
+        try:
+            root = zarr.open(path, mode="r")
+        except (OSError, ValueError, KeyError, ImportError) as why:
+            raise DatasetError(f"{path} is no Zarr that can be read: {why}") from None
+        arrays = {}
+        for name, key in self.fields.items():
+            found = root if isinstance(root, zarr.Array) and key == "" else None if isinstance(root, zarr.Array) or key not in root else root[key]
+            if not isinstance(found, zarr.Array) or not found.ndim:
+                raise ArgumentError(f"{path} has no array {key!r}; there are: {', '.join(_names(root) or ['one, which is named by an empty text'])}")
+            arrays[name] = found
+        return arrays
+
+    def open(self):
+        for file, stamp in self.stamps:
+            unchanged(file, stamp)
+        return {name: _Chunks(found, self.cache) for name, found in self._arrays(self.path).items()}
+
+
+def _metadata(path, key):
+    """The files of this machine that say what the array is."""
+    return [file for file in (os.path.join(path, key, name) for name in ("zarr.json", ".zarray")) if not urls.is_url(path) and os.path.exists(file)]
+
+
+def _names(group, above=""):
+    if not hasattr(group, "groups"):
+        return []
+    return [f"{above}{name}" for name, found in group.arrays() if found.ndim] + [
+        one for name, found in group.groups() for one in _names(found, f"{above}{name}/")]
+
+
+class _Chunks:
+    """Rows of an array, of which the chunks are kept that were decoded last."""
+
+    def __init__(self, found, cache):
+        self.found, self.rows = found, found.chunks[0]
+        self.kept = Kept(max(2, cache // _bytes_of_chunks(found)), lambda block: found[block * self.rows:(block + 1) * self.rows])
+
+    def __getitem__(self, index):
+        return self.kept.get(index // self.rows)[index % self.rows]
+
+
+def from_zarr(path: str | os.PathLike, fields: dict[str, str], *, pad: dict[str, Pad] | None = None,
+              ragged: dict[str, int] | None = None, exact: bool = False, cache: int | str = _CACHE,
+              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
+              room: int | None = None, keep: float = 30.0) -> Wrapped:
+    """Arrays of a Zarr (of version 2 or 3, also OME-Zarr), for Loader: sample i is row i of each. Needs zarr.
+
+        dataset = oa.from_zarr("era5.zarr", {"wind": "10m_u_component_of_wind", "heat": "2m_temperature"})
+        for batch in oa.Loader(dataset, batch_size=64): batch["wind"]
+
+    path: the folder, or a URL that zarr opens (s3://, gs://, https://; it needs fsspec and its package for the store). The
+        metadata of a folder's arrays are looked at for changes, chunks are not.
+    fields: {field: array, as "labels/cells/0"; "" where path is an array itself}, in the order of a batch. Values are those
+        that are stored: no scale, offset or time is applied. With a pipeline the first is an image of 8 bits, (H, W) or (H, W, C).
+    cache: bytes of decoded chunks that each process of the pool keeps of an array, a number or "1G", and two rows of chunks at
+        least. If rows share chunks and it does not hold all of them, a random order is shuffle="blocks"; see from_parquet().
+        Chunks of one row have any order. A row costs all chunks that have a part of it.
+
+    The other arguments are those of wrap().
+    """
+    path = urls.path_of(path)
+    rows = ZarrRows(path if urls.is_url(path) else _found(path), _fields(fields), size_of(cache, "cache"))
+    return _of_arrays(rows, fields, pad, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, ragged=ragged, exact=exact)
 
 
 # ---- LMDB ----

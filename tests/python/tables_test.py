@@ -144,7 +144,8 @@ class BlocksTest(TablesCase):
 class PackagesTest(TablesCase):
     def test_what_is_not_installed_is_named(self):
         for name, call in (("pyarrow", lambda: oa.from_parquet(__file__)), ("datasets", lambda: oa.from_hf([])),
-                           ("h5py", lambda: oa.from_hdf5(__file__, {"a": "b"})),
+                           ("h5py", lambda: oa.from_hdf5(__file__, {"a": "b"})), ("zarr", lambda: oa.from_zarr(__file__, {"a": "b"})),
+                           ("pyarrow", lambda: oa.windows(__file__, 5, columns=["a"])),
                            ("lmdb", lambda: oa.from_lmdb(__file__, samples.decode))):
             with mock.patch.dict(sys.modules, {name: None, f"{name}.parquet": None}), \
                     self.assertRaisesRegex(oa.errors.ArgumentError, f"pip install {name}"):
@@ -480,18 +481,7 @@ class HuggingFaceWithoutTest(unittest.TestCase):
         self.assertEqual([leaf.name for leaf in hf._in_order(leaves, hf._Given({}, [], "xyxy", [], set()))], ["mask", "class", "a", "left"])
 
 
-@needs("h5py")
-class HDF5Test(TablesCase):
-    def write(self, **kwargs):
-        import h5py
-        file = self.work / f"{self.id()}.h5"
-        pixels = np.stack([np.asarray(Image.open(name).convert("RGB").resize((24, 20))) for name in self.files])
-        with h5py.File(file, "w") as opened:
-            opened.create_dataset("images", data=pixels, **kwargs)
-            opened["of/labels"] = np.array(self.labels, np.int32)
-            opened["short"] = np.zeros(3)
-        return file, pixels
-
+class ArraysCase(TablesCase):
     FIELDS = {"image": "images", "label": "of/labels"}
 
     def check(self, dataset, pixels, pipeline=None, **kwargs):
@@ -503,6 +493,22 @@ class HDF5Test(TablesCase):
             np.testing.assert_array_equal(batch["label"], np.array(self.labels)[numbers])
             seen += list(batch.ids)
         self.assertEqual(sorted(seen), list(range(SAMPLES)))
+
+    def pixels(self):
+        return np.stack([np.asarray(Image.open(name).convert("RGB").resize((24, 20))) for name in self.files])
+
+
+@needs("h5py")
+class HDF5Test(ArraysCase):
+    def write(self, **kwargs):
+        import h5py
+        file = self.work / f"{self.id()}.h5"
+        pixels = self.pixels()
+        with h5py.File(file, "w") as opened:
+            opened.create_dataset("images", data=pixels, **kwargs)
+            opened["of/labels"] = np.array(self.labels, np.int32)
+            opened["short"] = np.zeros(3)
+        return file, pixels
 
     def test_rows(self):
         file, pixels = self.write()
@@ -532,6 +538,78 @@ class HDF5Test(TablesCase):
             oa.from_hdf5(__file__, self.FIELDS)
         with self.assertRaises(FileNotFoundError):
             oa.from_hdf5("gone.h5", self.FIELDS)
+
+
+@needs("zarr")
+class ZarrTest(ArraysCase):
+    def write(self, version=3, chunks=(16, 20, 12, 3), **kwargs):
+        import zarr
+        path, pixels = self.work / f"{self.id()}{version}.zarr", self.pixels()
+        root = zarr.open_group(str(path), mode="w", zarr_format=version)
+        for name, values, sizes, more in (("images", pixels, chunks, kwargs), ("of/labels", np.array(self.labels, np.int32), (32,), {}), ("short", np.zeros(3), (3,), {})):
+            root.create_array(name, shape=values.shape, dtype=values.dtype, chunks=sizes, **more)[...] = values
+        return path, pixels
+
+    def test_rows(self):
+        for version in 2, 3:
+            path, pixels = self.write(version, (1, 20, 24, 3))
+            self.check(oa.from_zarr(path, self.FIELDS, keep=0.2), pixels, order="carousel")
+        self.check(oa.from_zarr(path, self.FIELDS, keep=0.2), pixels, oa.imagenet_eval(16, dtype="uint8"))
+        (batch,) = self.open(oa.from_zarr(path / "images", {"image": ""}, keep=0.2), shuffle=False, batch_size=SAMPLES)
+        np.testing.assert_array_equal(batch["image"], pixels)
+
+    def test_chunks(self):
+        for version, more in ((2, {}), (3, {}), (3, {"shards": (48, 20, 24, 3)})):
+            path, pixels = self.write(version, **more)
+            kept = oa.from_zarr(path, self.FIELDS, keep=0.2)
+            self.assertIsNone(kept.dataset.blocks)
+            self.check(kept, pixels, order="carousel")
+            few = oa.from_zarr(path, self.FIELDS, keep=0.2, cache="100K")
+            self.assertEqual(list(few.dataset.blocks.starts), list(range(0, SAMPLES, 16)))
+            self.check(few, pixels)
+
+    def test_what_is_wrong_is_told(self):
+        path, _ = self.write()
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no array 'imags'; there are: images, short, of/labels|no array 'imags'; there are: short, images, of/labels"):
+            oa.from_zarr(path, {"image": "imags"})
+        with self.assertRaisesRegex(oa.errors.DatasetError, "different lengths: .*240.*3"):
+            oa.from_zarr(path, {"image": "images", "x": "short"})
+        with self.assertRaisesRegex(oa.errors.DatasetError, "is no Zarr that can be read"):
+            oa.from_zarr(self.work, self.FIELDS)
+        with mock.patch("oneaccess.stores._LARGE", 1000), self.assertRaisesRegex(oa.errors.DatasetError, "chunks of fewer rows"):
+            oa.from_zarr(path, self.FIELDS, cache=1000)
+        with self.assertRaises(FileNotFoundError):
+            oa.from_zarr("gone.zarr", self.FIELDS)
+
+
+@needs("pyarrow")
+class SeriesTest(TablesCase):
+    """Windows of columns."""
+
+    def test_windows(self):
+        import pyarrow
+        import pyarrow.parquet
+        random = np.random.default_rng(3)
+        table = pyarrow.table({"who": [str(one) for one in random.integers(0, 7, 400)], "x": random.normal(size=400), "n": random.integers(0, 9, 400), "text": ["a"] * 400})
+        files = [str(self.work / f"series{number}.parquet") for number in range(2)]
+        for file, part in zip(files, (table[:150], table[150:])):
+            pyarrow.parquet.write_table(part, file, row_group_size=60)
+        for group, columns in ((None, ["x", "n"]), ("who", ["n", "x"]), ("who", ["n"])):
+            values = np.stack([table[name].to_numpy() for name in columns], 1).astype("f4" if "x" in columns else "i8")
+            names = np.array(table["who"].to_pylist())
+            series = [values] if group is None else [values[names == name] for name in dict.fromkeys(names)]
+            wanted = np.concatenate([np.lib.stride_tricks.sliding_window_view(part, 12, 0)[::5].transpose(0, 2, 1) for part in series])
+            data = oa.windows(files, 12, 5, columns=columns, group=group, parts={"past": 8, "future": 4}, keep=0.2)
+            found = [(batch["past"].copy(), batch["future"].copy()) for batch in self.open(data, shuffle=False, as_="numpy")]
+            np.testing.assert_array_equal(np.concatenate([np.concatenate(parts) for parts in zip(*found)], 1), wanted)
+            self.assertEqual(found[0][0].dtype, values.dtype)
+        for columns, group, words in ((["text"], None, "column text of .* is string"), (["y"], None, "no column 'y'; there are: who, x, n, text"), (["x"], "y", "no column 'y'")):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, words):
+                oa.windows(files, 12, columns=columns, group=group)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "none of the series"):
+            oa.windows(files, 120, columns=["x"], group="who")
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no argument exact"):
+            oa.windows(files, 12, columns=["x"], exact=True)
 
 
 @needs("lmdb")
