@@ -66,15 +66,15 @@ def unchanged(path: str, stamp: tuple[int, int]) -> None:
 class Kept:
     """What was used last, at most count of them."""
 
-    def __init__(self, count: int, make):
-        self._count, self._make, self._kept = count, make, collections.OrderedDict()
+    def __init__(self, count: int, make, end=lambda value: None):
+        self._count, self._make, self._end, self._kept = count, make, end, collections.OrderedDict()
 
     def get(self, key):
         if key in self._kept:
             self._kept.move_to_end(key)
         else:
             while len(self._kept) >= self._count:
-                self._kept.popitem(last=False)
+                self._end(self._kept.popitem(last=False)[1])
             self._kept[key] = self._make(key)
         return self._kept[key]
 
@@ -233,7 +233,7 @@ class ParquetRows:
 
     def _bytes(self, group):
         return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)
-                   if group.column(i).path_in_schema.partition(".")[0] in self.columns)
+                   if f"{group.column(i).path_in_schema}.".startswith(tuple(f"{name}." for name in self.columns)))
 
     def _begin(self):
         self._opened, self._decoded = Kept(_MOST_OPEN, self._open), Kept(self.window + 1, self._decode)
