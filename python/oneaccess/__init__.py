@@ -32,6 +32,7 @@ from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
 from .points import Points  # noqa: E402
 from .ragged import Ragged  # noqa: E402
+from .robots import from_lerobot  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
 from .series import windows  # noqa: E402
 from .settings import configure  # noqa: E402
@@ -44,5 +45,5 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Points", "Ragged", "__version__", "audio", "configure",
-           "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "imagenet_eval", "imagenet_train",
+           "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "imagenet_eval", "imagenet_train", "from_lerobot",
            "mix", "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]

@@ -263,7 +263,7 @@ class Pool:
             order = self.order
             try:
                 sample = self.dataset[index]
-                texts = record.bounds_of_texts(sample, order["pictures"])
+                texts = record.bounds_of_texts(sample, order["pictures"]) | getattr(self.dataset, "bytes_of_texts", {})
                 layout = record.describe(sample, order["pictures"], {**texts, **order["ragged"]}, order["exact"], order["masks"])
             except record.Unknown:
                 if index == last - 1:

@@ -137,6 +137,13 @@ class ExamplesTest(DaemonCase):
         """Of the 127 others the right one is found more often than by a guess; of three colours, jittered, not always."""
         self.losses(self.run_learning("simclr.py", pathlib.Path(self.data), "--epochs", "3"), 192, 192, 192, below=math.log(127))
 
+    @unittest.skipUnless(importlib.util.find_spec("av") and importlib.util.find_spec("pyarrow"), "no PyAV or pyarrow")
+    def test_robots(self):
+        import robot_samples
+        root = robot_samples.write_3(self.work / "robots")
+        learned = sum(robot_samples.LENGTHS[:-1]) // 8 * 8
+        self.losses(self.run_learning("robots.py", root, "--epochs", "4", "--batch-size", "8"), *[learned] * 4)
+
     def test_hard_examples(self):
         said = self.run_example("hard_examples.py", *SMALL)
         epochs = re.findall(r"epoch \d: (\d+) samples(?:, of losses from ([0-9.]+) on; the others to ([0-9.]+))?, loss", said)
