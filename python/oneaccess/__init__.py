@@ -7,7 +7,7 @@
         ...
 
 Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
-tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines. mix() combines data sets. configure() sets parameters of a private accessd. Errors are in
+tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines. mix() combines data sets. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
 errors.
 """
 
@@ -15,7 +15,7 @@ from . import native
 
 native.find()
 
-from . import errors, transforms  # noqa: E402
+from . import errors, orders, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
@@ -46,4 +46,4 @@ from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Points", "Ragged", "__version__", "audio", "configure",
            "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "imagenet_eval", "imagenet_train", "from_lerobot",
-           "mix", "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]
+           "mix", "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"] "orders",

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, choices, columns, convert, ending, errors, flat, nested, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
+from . import _core, choices, columns, convert, ending, errors, flat, nested, orders, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .transforms import Compose, Op, Pipeline
@@ -365,7 +365,8 @@ class Loader:
         shuffle: True (default): random. False: the files' order. "blocks": random order of the data set's blocks, some of
             which are mixed at a time, for Parquet files and chunks of HDF5.
         order: "carousel", "any", "seeded", "sequential" or "replay", in place of shuffle. Default: "carousel", or "any" without
-            random ops.
+            random ops. Or a function of an epoch's number, from 0, that returns the ids of that epoch, in their order: some, all,
+            or some repeatedly. It says the same each time that it is asked for an epoch, in all ranks. oneaccess.orders has some.
         seed: the seed of "seeded", which it implies if there is no order, and of the random ops of "sequential".
         ids: the numbers of the samples of an epoch; classes: names of classes. split: (from, to, seed), a random part, such as
             (0, .9, 1) and (.9, 1, 1), which have no sample in common.
@@ -375,7 +376,8 @@ class Loader:
         reuse: how many epochs may see the same augmentation of a sample; default 1, at most 100.
         sampler, batch_sampler, generator: torch's SequentialSampler, RandomSampler, SubsetRandomSampler,
             WeightedRandomSampler, DistributedSampler, a BatchSampler of one of these, and the seed of a torch.Generator. They
-            are read as the arguments above and not run; set_epoch() has no effect.
+            are read as the arguments above and not run; set_epoch() has no effect. A class of your own with a set_epoch() is an
+            order= function: for each epoch set_epoch() is called, and it is iterated over.
         record: a file into which the plan is recorded; replay: such a file, whose batches come again.
         state: of state_dict(): go on from there.
         epochs: the number of epochs, if it is known: nothing is prepared after the last. Default: no end.
@@ -421,7 +423,7 @@ class Loader:
     def __init__(self, dataset: str | os.PathLike | Sequence[str | os.PathLike] | wrapped.Wrapped | rows.Rows | picked.Picked,
                  pipeline: Pipeline | Sequence[Op | Pipeline] | Op | str | None = None,
                  batch_size: int = 1, *, as_: str | None = None, copy: bool = False, held: str = "copy",
-                 shuffle: bool | str | None = None, order: str | None = None, seed: int | None = None,
+                 shuffle: bool | str | None = None, order: str | Callable[[int], Iterable[int]] | None = None, seed: int | None = None,
                  drop_last: bool = False, ids: Iterable[int] | None = None,
                  classes: Sequence[str] | None = None, split: tuple | None = None,
                  weights: Iterable[float] | None = None, samples: int | None = None,
@@ -441,6 +443,12 @@ class Loader:
             if urls.is_url(dataset):
                 dataset, source = urls.for_arrow(dataset, source), None
             dataset = tables.from_parquet(dataset)
+        self._asked = None      # a function that says each epoch's ids
+        if callable(order):
+            orders.refuse_beside({"shuffle": shuffle, "ids": ids, "classes": classes, "split": split, "weights": weights, "samples": samples,
+                                  "replay": replay, "refresh": refresh})
+            self._asked, order = orders.Asked(order), "sequential"
+            ids = self._asked(0)
         named = None if self._has_read_order else order
         blocks = self._blocks(dataset, shuffle, named or ("replay" if replay is not None else None))
         if isinstance(dataset, wrapped.Wrapped):
@@ -521,7 +529,7 @@ class Loader:
             "batch": batch_size,
             "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD))
                      | self._choose("spread", spread, _SPREADS),
-            "epochs": epochs,
+            "epochs": epochs if self._asked is None else 1,
             "bad": self._choose("bad", bad, _BAD),
             "bad_budget": bad_budget,
             **self._of_ranks(),
@@ -543,6 +551,7 @@ class Loader:
             self._options.update(split_from=first, split_to=last, split_seed=key)
         self._made_with = {name: self._options[name] for name in (*choices.OPTIONS, "order")}
         self._chosen = self._to_come = None    # by choose(): for the stream that there is, for the next epoch's
+        self._of_epoch = 0        # of a function's ids: the epoch that the stream has, and no other
         self._is_of_mix = False
         self._socket, self._spread = socket, spread
         self._agreed = None       # by ranks on several nodes: the order and its seed
@@ -714,6 +723,8 @@ class Loader:
             self._agreed = {}
             if self.world_size > 1:
                 self._meet()
+                if self._asked is not None:
+                    self._ask(self._of_epoch)
         return {} if self._token is not None else self._agreed
 
     def _meet(self):
@@ -831,7 +842,32 @@ class Loader:
                 self._to_come = before
                 raise
 
+    def _ask(self, epoch):
+        """A function's choice for an epoch, which all ranks compare."""
+        failed = choice = None
+        try:
+            choice = choices.made(self._asked(epoch), None, None, False)
+            if epoch != self._of_epoch:
+                choices.check(choice, choices.place_of(self._open().state()), self.batch_size * self.world_size if self.drop_last else 1)
+        except Exception as error:  # others that wait are told
+            failed = error
+        if self.world_size > 1 and ranks_of.can_meet(self.world_size):
+            ranks_of.compare_orders(self._ranks, str(failed) if failed else f"{epoch} {choices.digest(choice)}", failed)
+        if failed is not None:
+            raise failed
+        return choice
+
+    def _ask_next(self, is_left):
+        """When an epoch begins: of a function what it has. accessd was told of the one before alone, and has prepared nothing behind it."""
+        if self._asked is None or not is_left and self._is_running():
+            return
+        begins = self._first_chosen()
+        if begins != self._of_epoch and (self.epochs is None or begins < self.epochs):
+            self._to_come = self._ask(begins)
+
     def _refuse_choice(self):
+        if self._asked is not None:
+            raise ArgumentError("choose() beside order=function, which says itself which samples each epoch has")
         if self._options["replay"] is not None:
             raise ArgumentError("choose() beside replay=: a recorded plan says itself which samples there are")
         if self._refresh:
@@ -868,6 +904,8 @@ class Loader:
         before = self._options
         token = None if self._token is None and begins == 0 else self._open().state(begins)
         after = self._with(before, self._to_come)
+        if self._asked is not None:
+            after["epochs"] = begins + 1
         self._drop()
         self._token, self._begins = token, begins
         self._options = {**after, "flags": after["flags"] | _RESAMPLE}
@@ -882,7 +920,8 @@ class Loader:
                 self._to_come = None    # it would be refused each time
             raise
         self._options, self._token = after, token and newest
-        self._chosen, self._to_come = self._to_come, None
+        self._chosen, self._to_come = None if self._asked else self._to_come, None
+        self._of_epoch = begins
         return True
 
     @staticmethod
@@ -1064,9 +1103,11 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         self._join()
         with self._lock:
-            if self._begin_chosen(is_left=self._loop is not None and self._loop.is_within()):
+            is_left = self._loop is not None and self._loop.is_within()
+            self._ask_next(is_left)
+            if self._begin_chosen(is_left):
                 pass
-            elif self._loop is not None and (self._loop.is_within() or self._is_to_refresh()):
+            elif self._loop is not None and (is_left or self._is_to_refresh()):
                 self._leave_epoch()
             elif self._loop is not None and self._loop.has_ended:
                 self._begins = self._epoch + 1
@@ -1235,7 +1276,7 @@ class Loader:
 
         Exactly the batches that the loop got count as delivered. A Loader with this state continues with the rest of the
         epoch, also with another batch size or number of ranks. It is a small dict that json and torch.save() can write; what
-        was chosen by choose() is in it.
+        was chosen by choose() is in it. Of order=function it has a hash of the epoch's ids, and the function is asked again.
         """
         with self._lock:
             stream = self._open()
@@ -1248,6 +1289,8 @@ class Loader:
         for name, choice in (("chosen", self._chosen), ("next", self._to_come)):
             if choice is not None:
                 state[name] = choices.said(choice)
+        if self._asked is not None:
+            state["ordered"] = self._of_epoch
         return state if begins is None else {**state, "begins": begins}
 
     def _beginning(self):
@@ -1279,8 +1322,12 @@ class Loader:
         chosen, to_come = choices.read(state.get("chosen")), choices.read(state.get("next"))
         if chosen or to_come:
             self._refuse_choice()
+        ordered = orders.epoch_of(state, token, self._asked is not None)
+        if ordered is not None:
+            chosen = {**choices.made(self._asked(ordered), None, None, False), "epochs": ordered + 1}
         self._drop()    # what is refused changes nothing
-        self._token, self._begins, self._chosen, self._to_come = token, begins, chosen, to_come
+        self._token, self._begins, self._to_come = token, begins, to_come
+        self._chosen, self._of_epoch = (chosen, 0) if ordered is None else (None, ordered)
         self._options = self._with({**self._options, **self._made_with}, chosen or {})
         self._loop = None
 
@@ -1445,6 +1492,10 @@ class Loader:
         if self._to_come is not None:
             with self._lock:
                 self._begin_chosen()
+        if self._asked is not None and not self._is_running():
+            begins = self._first_chosen()
+            if begins != self._of_epoch and (self.epochs is None or begins < self.epochs):
+                return len(self._asked(begins))
         return self._open().stats()["n_samples"]
 
     def _is_sequential(self):

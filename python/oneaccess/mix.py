@@ -63,6 +63,9 @@ def _checked(parts):
             raise ArgumentError(f"part {number} of the mix has a device: leave it out, and bring the mix's batches there")
         if part._refresh:
             raise ArgumentError(f"part {number} of the mix has refresh=: a mix keeps the versions that it opened; leave it out")
+        if part._asked is not None:
+            raise ArgumentError(f"part {number} of the mix has order=function: a mix goes on from part to part, and knows the samples of all epochs; give"
+                                " the part ids=")
         if part._to_come is not None:
             raise ArgumentError(f"part {number} of the mix is in the middle of an epoch, and has other samples from the next one on, by choose(): make"
                                 " the mix of another Loader")

@@ -268,6 +268,7 @@ def _node(socket):
 
 
 _MADE = ("have made it", "where they are and what they read", "make the Loader")
+_ORDERED = ("have begun its next epoch", "which samples that has", "begin it")
 _CHOSEN = ("have called its choose()", "what they choose", "call choose()")
 
 
@@ -377,17 +378,37 @@ def compare(ranks, version_of):
                             " all ranks the same batch_size, drop_last, order, seed=, state= and epochs=, and the same of what says which samples an epoch has, as ids=")
 
 
-def compare_choices(ranks, said, failed):
-    """All ranks say which epoch they choose for, and what; failed: why this one cannot, which the others are told so that nobody waits for it."""
-    everybody = sorted(_gather((ranks.rank, failed is None, said), ranks.world_size, _CHOSEN))
+def _compared(ranks, said, failed, words):
+    """What all ranks say, and which say another thing than rank 0; failed: why this one cannot, which the others are told so that nobody waits for it."""
+    everybody = sorted(_gather((ranks.rank, failed is None, said), ranks.world_size, words))
     if failed is not None:
-        return
-    for rank, is_right, words in everybody:
+        raise failed
+    for rank, is_right, text in everybody:
         if not is_right:
-            raise ArgumentError(f"rank {rank} cannot choose, so no rank does: {words}")
-    others = [str(rank) for rank, _, words in everybody if words != everybody[0][2]]
+            raise ArgumentError(f"rank {rank} cannot choose, so no rank does: {text}")
+    texts = [text for _, _, text in everybody]
+    return texts, [str(rank) for rank, text in enumerate(texts) if text != texts[0]]
+
+
+def _epochs_of(texts):
+    return sorted({text.partition(" ")[0] for text in texts}, key=int)
+
+
+def compare_orders(ranks, said, failed):
+    """All ranks say which epoch they begin, and the ids that their order=function has for it."""
+    texts, others = _compared(ranks, said, failed, _ORDERED)
     if others:
-        epochs = sorted({words.partition(" ")[0] for _, _, words in everybody}, key=int)
+        epochs = _epochs_of(texts)
+        what = f"begin epochs {' and '.join(epochs)}" if len(epochs) > 1 else f"have other ids for epoch {epochs[0]} by order=function"
+        raise ArgumentError(f"rank 0 and rank {', '.join(others)} {what}, so samples would be lost and repeated: let it be a function of the epoch's number"
+                            " alone, with a seed that is the same in all ranks, and begin the same epochs")
+
+
+def compare_choices(ranks, said, failed):
+    """All ranks say which epoch they choose for, and what."""
+    texts, others = _compared(ranks, said, failed, _CHOSEN)
+    if others:
+        epochs = _epochs_of(texts)
         what = f"for epochs {' and '.join(epochs)}" if len(epochs) > 1 else "other ids, weights or samples"
         raise ArgumentError(f"rank 0 and rank {', '.join(others)} choose {what}, so samples would be lost and repeated: let each rank have the losses of"
                             " all (torch.distributed.all_reduce()), and choose the same at the same epoch")

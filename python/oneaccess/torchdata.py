@@ -14,8 +14,9 @@ from .errors import ArgumentError, TransformError
 from .samples import Samples
 
 _SAID = ("sampler", "batch_sampler", "generator")
-_OTHERWISE = ("say it by ids=, classes=, split= or weights=, with order=\"seeded\" and seed= for one that is the same in each run, or"
-              " give ids=list(sampler) for the samples that it names now; ranks are found by themselves")
+_OTHERWISE = ("give order=function, which returns the ids of the epoch whose number it is given, the same each time (oneaccess.orders has some: alike in"
+              " length, classes in each batch), or give it a set_epoch(epoch) that its order follows from; ids=list(sampler) are the samples that it names"
+              " now; ranks are found by themselves")
 
 
 # ---- samplers: arguments of the Loader, and of how many samples one is, where they do not say it ----
@@ -64,18 +65,55 @@ _SAMPLERS = {
 }
 
 
+def _is_of_torch(sampler):
+    return type(sampler).__module__.startswith("torch.utils.data.")
+
+
+def _check_epochs(sampler, what):
+    """A class of one's own is asked for each epoch, and must say of all ranks what it says of it."""
+    name = type(sampler).__name__
+    if not callable(getattr(sampler, "set_epoch", None)):
+        raise TransformError(f"{what} is a {name}, of which nobody knows the next epochs: {_OTHERWISE}")
+    if any(getattr(sampler, count, 1) != 1 for count in ("num_replicas", "world_size")):
+        raise TransformError(f"{what} is a {name}, which names the samples of one rank: let it name those of all ranks, a step of all of them behind the"
+                             " other, as a Loader gives each rank its part; or give order=function")
+
+
 def _of_sampler(sampler, what):
     """A class that derives from one of torch's has an order of its own."""
-    kind = type(sampler)
-    read = _SAMPLERS.get(kind.__name__) if kind.__module__.startswith("torch.utils.data.") else None
-    if read is None:
-        raise TransformError(f"{what} is a {kind.__name__}, of which nobody knows the next epochs: {_OTHERWISE}")
-    return read(sampler)
+    read = _SAMPLERS.get(type(sampler).__name__) if _is_of_torch(sampler) else None
+    if read is not None:
+        return read(sampler)
+    _check_epochs(sampler, what)
+
+    def order(epoch):
+        sampler.set_epoch(epoch)
+        return list(sampler)
+    return {"order": order}
+
+
+def _of_own_batches(batches):
+    """What it calls a batch must be one of a Loader, which has batches of one size."""
+    _check_epochs(batches, "batch_sampler")
+
+    def batches_of(epoch):
+        batches.set_epoch(epoch)
+        return [list(batch) for batch in batches]
+    size = max(map(len, batches_of(0)), default=0)
+
+    def order(epoch):
+        made = batches_of(epoch)
+        at = next((at for at, batch in enumerate(made) if len(batch) != size and (at + 1 < len(made) or len(batch) > size)), None)
+        if at is not None:
+            raise TransformError(f"batch {at} of epoch {epoch} of batch_sampler, a {type(batches).__name__}, has {len(made[at])} samples, and others {size}:"
+                                 " a Loader's batches have one size, but the last one of an epoch")
+        return [number for batch in made for number in batch]
+    return {"batch_size": size, "order": order}
 
 
 def _of_batches(batches):
-    if type(batches).__name__ != "BatchSampler" or not type(batches).__module__.startswith("torch.utils.data."):
-        raise TransformError(f"batch_sampler is a {type(batches).__name__}, of which nobody knows the next epochs: {_OTHERWISE}")
+    if type(batches).__name__ != "BatchSampler" or not _is_of_torch(batches):
+        return _of_own_batches(batches)
     return {"batch_size": batches.batch_size, "drop_last": batches.drop_last, **_of_sampler(batches.sampler, "the sampler of batch_sampler")}
 
 
@@ -103,7 +141,7 @@ def translated(init: _Init) -> _Init:
         given = {name: kwargs.pop(name) for name in _SAID if name in kwargs}
         if any(value is not None for value in given.values()):
             said = _said(**given, shuffle=kwargs.pop("shuffle", None))
-            self._sampled, self._evens, self._has_read_order = said.pop("of", None), said.pop("evens", None), "order" in said
+            self._sampled, self._evens, self._has_read_order = said.pop("of", None), said.pop("evens", None), isinstance(said.get("order"), str)
             twice = said.keys() & kwargs.keys()
             if twice:
                 raise ArgumentError(f"{' and '.join(given)} beside {'=, '.join(sorted(twice))}=, which it says itself: leave one of them out")
