@@ -112,8 +112,10 @@ static bool pipeline_has_beside(const struct pipeline *pipeline)
  * smaller decode. */
 static int pipeline_list_cuts(struct pipeline *pipeline)
 {
-	static const struct shape none; /* of a clip, of numbers the file is kept, and no picture */
-	const bool is_picture = !pipeline->shape.frames && !pipeline->shape.bands;
+	static const struct shape
+	    none; /* of a clip, numbers, a size the file is kept, and no picture */
+	const bool is_picture =
+	    !pipeline->shape.frames && !pipeline->shape.bands && !pipeline->shape.is_size;
 	int r = cut_list_make(&pipeline->ops, is_picture ? &pipeline->shape : &none,
 			      pipeline->engine->pixels, &pipeline->cuts);
 
@@ -251,7 +253,11 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	const struct op_intake *intake = op_intake(first->id);
 	const char *wrong = NULL;
 
-	pipeline_add_image(pipeline, pipeline->shape.frames ? "video" : "image", &pipeline->shape);
+	if (pipeline->shape.is_size)
+		pipeline_add_field(pipeline, "size", PIPELINE_I64, 1, (uint64_t[1]){2});
+	else
+		pipeline_add_image(pipeline, pipeline->shape.frames ? "video" : "image",
+				   &pipeline->shape);
 	pipeline_add_label(pipeline);
 	if (pipeline->shape.frames)
 		pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
@@ -273,6 +279,19 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (%s): %s",
 				 op_name(first->id), wrong);
 	return pipeline_set_following(pipeline, diag);
+}
+
+/* Nothing that is about pixels is beside a size. */
+static const char *pipeline_check_size(const struct pipeline *pipeline, const struct views *views)
+{
+	if (!pipeline->shape.is_size)
+		return NULL;
+	if (views->n > 0 || pipeline->tail.batch.n > 0)
+		return "views, mixup and cutmix are of pixels, and \"size\" gives none; leave one "
+		       "of them out";
+	if (!op_is_null(&pipeline->ops.op[0], OP_DECODE_KINDS))
+		return "\"size\" goes with dense fields alone; leave \"kinds\" out";
+	return NULL;
 }
 
 /* Of a list whose first op is bands. */
@@ -373,6 +392,9 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : pipeline_check_bands(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
+	if (r == 0 && pipeline_check_size(pipeline, &views))
+		r = diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (decode): %s",
+			      pipeline_check_size(pipeline, &views));
 	if (r == 0 && pipeline->shape.by_record && !pipeline->shape.by_members &&
 	    pipeline->tail.label_filter.by_label)
 		r = diag_fail(diag, PIPELINE_E_BAD,
@@ -381,7 +403,7 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 	r = r ? r : pipeline_set_beside(pipeline, diag);
 	r = r ? r : pipeline_set_views(pipeline, whole, &views, diag);
 	r = r ? r : pipeline_write(pipeline, whole, diag);
-	if (r != 0)
+	if (r != 0 || pipeline->shape.is_size)
 		return r;
 	if (pipeline->shape.bands)
 		return bands_program_new(&pipeline->ops, &pipeline->shape, &pipeline->numbers);

@@ -46,6 +46,7 @@ static void pipeline_run_freep(struct pipeline_run **run)
 static bool pipeline_run_is_alike_part(const struct pipeline *a, const struct pipeline *b)
 {
 	return a->shape.frames == b->shape.frames && a->shape.bands == b->shape.bands &&
+	       a->shape.is_size == b->shape.is_size &&
 	       ((!a->shape.frames && !a->shape.bands && !a->is_sound) ||
 		op_alike(&a->ops, &b->ops, 1) == 1);
 }
@@ -113,7 +114,7 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	int r;
 
 	run->pipeline[v] = pipeline;
-	if (!pipeline || pipeline->is_record)
+	if (!pipeline || pipeline->is_record || pipeline->shape.is_size)
 		return 0;
 	if (pipeline->is_sound)
 		return pipeline_sounds_add(run, v);
@@ -366,6 +367,24 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 	return r;
 }
 
+/* In the place of pixels. */
+static int pipeline_run_measure(struct pipeline_run *run, const struct pipeline_input *input,
+				const struct pipeline_out *out, struct pipeline_error *ret_error)
+{
+	uint32_t height = input->kept.source_height, width = input->kept.source_width;
+	int64_t size[2];
+	int r = 0;
+
+	if (input->kept.ops == 0) {
+		r = decode_open(run->decode, input->data, input->size, &height, &width, ret_error);
+		decode_close(run->decode);
+	}
+	size[0] = height;
+	size[1] = width;
+	memcpy(out->field[0], size, sizeof(size));
+	return r;
+}
+
 /* What is known without the pixels: is it wanted, and what is its label? */
 static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
 			     const struct pipeline_input *input, const struct pipeline_key *key,
@@ -384,6 +403,8 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 		length = video_frames_length(run->frames);
 		memcpy(out->field[2], &length, sizeof(length));
 	}
+	if (r == 0 && pipeline->shape.is_size)
+		r = pipeline_run_measure(run, input, out, ret_error);
 	if (r != 0 || pipeline->packed.n == 0)
 		return r;
 	/* What comes beside the picture. */
@@ -466,7 +487,7 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			return r;
 		if (pipeline->is_sound)
 			sounds |= UINT32_C(1) << v;
-		else if (!pipeline->is_record)
+		else if (!pipeline->is_record && !pipeline->shape.is_size)
 			who |= pipeline_run_parts(run, v, &out[v]);
 	}
 	*ret = who;

@@ -48,6 +48,10 @@ PARAM(
     DECODE, FLIP_INDICES, "flip_indices", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, UINT16_MAX))), "null",
     "of each key point of a row, from 0: which one it is when the picture is mirrored, as the left "
     "eye is the right one then; or null: it stays what it is")
+PARAM(
+    DECODE, SIZE, "size", OP_LATE(OP_TYPE_BOOL), "false",
+    "true or false: does the picture's size, int64 [height, width], take the place of its pixels, "
+    "which are not decoded then?")
 
 OP(RECORD, "record", packed_op, "a wrapped data set's sample, its fields as they are")
 PARAM(RECORD, FIELDS, "fields", OP_TYPE_LISTS(1, INT32_MAX), NULL,

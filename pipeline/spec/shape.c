@@ -175,9 +175,10 @@ static void shape_first(struct shape *shape, const struct op *op)
 	const struct op_intake *intake = op_intake(op->id);
 
 	shape->pixel_ops = 1;
-	if (op->id == OP_DECODE)
+	if (op->id == OP_DECODE) {
 		shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
-	else if (op->id == OP_VIDEO)
+		shape->is_size = op_number(op, OP_DECODE_SIZE, 0) != 0;
+	} else if (op->id == OP_VIDEO)
 		shape->frames = (unsigned)op_number(op, OP_VIDEO_FRAMES, 0);
 	else
 		shape_of_bands(op, shape);
@@ -220,6 +221,10 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 
 	if (wrong)
 		return shape_bad(state, number, op, wrong);
+	if (number > 1 && stage < OP_STAGE_FILTER && state->shape.is_size)
+		return shape_bad(state, number, op,
+				 "decode gives the picture's size and no pixels; leave it out, or "
+				 "decode's \"size\"");
 	if (stage < OP_STAGE_FILTER && state->tail)
 		return diag_fail(
 		    state->diag, PIPELINE_E_BAD,
@@ -333,7 +338,7 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 
 	if (r != 0)
 		return r;
-	if (!state.shape.height)
+	if (!state.shape.height && !state.shape.is_size)
 		return diag_fail(
 		    diag, PIPELINE_E_BAD,
 		    "pipeline: the image's size would differ from sample to sample; after op "

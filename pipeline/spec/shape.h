@@ -16,6 +16,7 @@ struct shape { /* of the image that comes out */
 	    frames; /* of a clip, each a picture of that size; 0: no video, and no dimension for it */
 	unsigned bands; /* numbers of so many channels, which are no 8-bit pictures; 0: they are */
 	unsigned pixel_ops; /* ops that work on 8-bit pictures: the first so many, decode too */
+	bool is_size;       /* it is the picture's height and width, and no pixels */
 	bool by_exif;       /* pictures are turned as their EXIF says */
 	bool by_record;     /* they come in records */
 	bool by_members;    /* or beside the other files of their samples */
