@@ -44,6 +44,9 @@ from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 
-__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Points", "Ragged", "__version__", "audio", "configure",
-           "errors", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "imagenet_eval", "imagenet_train", "from_lerobot",
-           "mix", "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"] "orders",
+__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Points",
+           "Ragged", "__version__", "audio", "configure", "errors", "from_array_record", "from_bagz", "from_beton",
+           "from_coco", "from_csv", "from_folders", "from_hdf5", "from_hf", "from_jsonl", "from_lerobot", "from_lmdb",
+           "from_mds", "from_parquet", "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo",
+           "from_zarr", "imagenet_eval", "imagenet_train", "mix", "orders", "pipeline_for", "tokenize", "tokens",
+           "transforms", "varlen", "video", "views", "windows", "wrap"]
