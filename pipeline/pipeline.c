@@ -181,6 +181,39 @@ static const char *pipeline_check_sound(const struct pipeline *pipeline)
 	return NULL;
 }
 
+/* What comes beside the picture, clip or sound, behind it and its label. */
+static int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
+{
+	const struct op *first = &pipeline->ops.op[0];
+	const struct op_intake *intake = op_intake(first->id);
+	const char *wrong = NULL;
+
+	if (pipeline->shape.by_record && !pipeline->shape.by_members &&
+	    pipeline->tail.label_filter.by_label)
+		return diag_fail(
+		    diag, PIPELINE_E_BAD,
+		    "pipeline: filter: the classes of a wrapped data set are not known "
+		    "before its samples are made; name the samples by number instead");
+	pipeline->packed.first = pipeline->n_fields;
+	if (!pipeline->shape.by_record && !op_is_null(first, intake->fields))
+		wrong = "fields come in the records of a wrapped data set: give \"source\": "
+			"\"record\"; or in members of shards: give \"members\"";
+	if (pipeline->shape.by_members && op_number(first, intake->source, 0) != OP_FILE)
+		wrong = "members are of shards, and no records: leave source out";
+	if (!wrong && !op_is_null(first, intake->fields))
+		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
+					&pipeline->n_fields);
+	if (!wrong)
+		wrong = mask_check_colors(&pipeline->ops);
+	if (!wrong)
+		wrong = picked_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
+				   &pipeline->members);
+	if (!wrong)
+		return 0;
+	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (%s): %s", op_name(first->id),
+			 wrong);
+}
+
 /* A sound or its spectrogram, its label, and how many of its frames are not of the zeros behind it. */
 static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *whole,
 				  struct diag *diag)
@@ -212,7 +245,9 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 			   shape + skip);
 	pipeline_add_label(pipeline);
 	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
-	return pipeline_write(pipeline, whole, diag);
+	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
+	r = pipeline_set_fields(pipeline, diag);
+	return r ? r : pipeline_write(pipeline, whole, diag);
 }
 
 /* Boxes, key points and masks. */
@@ -246,12 +281,10 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 					 : "key points");
 }
 
-/* What comes beside the picture or clip, behind it and its label. */
+/* What a sample gives: the picture or clip, its label, and what comes beside them. */
 static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 {
-	const struct op *first = &pipeline->ops.op[0];
-	const struct op_intake *intake = op_intake(first->id);
-	const char *wrong = NULL;
+	int r;
 
 	if (pipeline->shape.is_size)
 		pipeline_add_field(pipeline, "size", PIPELINE_I64, 1, (uint64_t[1]){2});
@@ -261,24 +294,8 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	pipeline_add_label(pipeline);
 	if (pipeline->shape.frames)
 		pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
-	pipeline->packed.first = pipeline->n_fields;
-	if (!pipeline->shape.by_record && !op_is_null(first, intake->fields))
-		wrong = "fields come in the records of a wrapped data set: give \"source\": "
-			"\"record\"; or in members of shards: give \"members\"";
-	if (pipeline->shape.by_members && op_number(first, intake->source, 0) != OP_FILE)
-		wrong = "members are of shards, and no records: leave source out";
-	if (!wrong && !op_is_null(first, intake->fields))
-		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
-					&pipeline->n_fields);
-	if (!wrong)
-		wrong = mask_check_colors(&pipeline->ops);
-	if (!wrong)
-		wrong = picked_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
-				   &pipeline->members);
-	if (wrong)
-		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (%s): %s",
-				 op_name(first->id), wrong);
-	return pipeline_set_following(pipeline, diag);
+	r = pipeline_set_fields(pipeline, diag);
+	return r ? r : pipeline_set_following(pipeline, diag);
 }
 
 /* Nothing that is about pixels is beside a size. */
@@ -395,11 +412,6 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 	if (r == 0 && pipeline_check_size(pipeline, &views))
 		r = diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (decode): %s",
 			      pipeline_check_size(pipeline, &views));
-	if (r == 0 && pipeline->shape.by_record && !pipeline->shape.by_members &&
-	    pipeline->tail.label_filter.by_label)
-		r = diag_fail(diag, PIPELINE_E_BAD,
-			      "pipeline: filter: the classes of a wrapped data set are not known "
-			      "before its samples are made; name the samples by number instead");
 	r = r ? r : pipeline_set_beside(pipeline, diag);
 	r = r ? r : pipeline_set_views(pipeline, whole, &views, diag);
 	r = r ? r : pipeline_write(pipeline, whole, diag);

@@ -385,6 +385,19 @@ static int pipeline_run_measure(struct pipeline_run *run, const struct pipeline_
 	return r;
 }
 
+/* The label, and what comes beside the picture, clip or sound. */
+static int pipeline_run_beside(const struct pipeline *pipeline, const struct pipeline_input *input,
+			       const struct pipeline_out *out, struct pipeline_error *ret_error)
+{
+	int r = label_write(&pipeline->tail.label, &pipeline->ops, input->label, out->field[1],
+			    ret_error);
+
+	if (r != 0 || pipeline->packed.n == 0)
+		return r;
+	return packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
+			    &pipeline->packed, out, ret_error);
+}
+
 /* What is known without the pixels: is it wanted, and what is its label? */
 static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
 			     const struct pipeline_input *input, const struct pipeline_key *key,
@@ -397,19 +410,13 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 	if (pipeline_filters(pipeline) && !pipeline_run_fits(run, pipeline, input, &height, &width))
 		return decode_fail(ret_error, PIPELINE_FAIL_FILTERED, 0, "%u x %u pixels", width,
 				   height);
-	r = label_write(&pipeline->tail.label, &pipeline->ops, input->label, out->field[1],
-			ret_error);
+	r = pipeline_run_beside(pipeline, input, out, ret_error);
 	if (run->frames) {
 		length = video_frames_length(run->frames);
 		memcpy(out->field[2], &length, sizeof(length));
 	}
 	if (r == 0 && pipeline->shape.is_size)
 		r = pipeline_run_measure(run, input, out, ret_error);
-	if (r != 0 || pipeline->packed.n == 0)
-		return r;
-	/* What comes beside the picture. */
-	r = packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
-			 &pipeline->packed, out, ret_error);
 	if (r != 0 || (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !run->masks))
 		return r;
 	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
@@ -479,8 +486,7 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 		if (pipeline->is_record)
 			r = pipeline_run_record(run, pipeline, input, &out[v], ret_error);
 		else if (pipeline->is_sound)
-			r = label_write(&pipeline->tail.label, &pipeline->ops, input->label,
-					out[v].field[1], ret_error);
+			r = pipeline_run_beside(pipeline, input, &out[v], ret_error);
 		else
 			r = pipeline_run_tail(run, pipeline, input, key, &out[v], ret_error);
 		if (r != 0)

@@ -83,6 +83,19 @@ PARAM(AUDIO, CHANNELS, "channels", OP_OR_NULL(OP_TYPE_INTEGER(1, 16)), "null",
       "and no such dimension")
 PARAM(AUDIO, CROP, "crop", OP_TYPE_WORD(op_crop_words), "\"random\"",
       "which part of a longer sound: random, center or begin")
+PARAM(AUDIO, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"",
+      "file; or record, random_record: the sound of a wrapped data set's sample, as decode has it")
+PARAM(AUDIO, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
+      "a list for each field of the sample beside sound and label, as record has them; or null")
+PARAM(AUDIO, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 2))), "null",
+      "of each of fields, as record has them; or null")
+PARAM(AUDIO, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
+      "of each of fields; or null")
+PARAM(AUDIO, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "of a sample of shards that were opened with ?members=all: the suffixes of the sound's file "
+      "(\"flac;wav\"), its feature or column, then those of fields, as decode has them; or null")
+PARAM(AUDIO, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
+      "with members of MDS shards: all of their columns, as decode has them; or null")
 
 OP(MEL_SPECTROGRAM, "mel_spectrogram", mel_op,
    "the waveform becomes the energies of bands of frequencies, window by window")

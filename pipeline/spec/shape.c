@@ -169,11 +169,17 @@ static void shape_of_bands(const struct op *op, struct shape *shape)
 	shape->order = OP_CHW;
 }
 
+void shape_intake(const struct op *first, struct shape *shape)
+{
+	const struct op_intake *intake = op_intake(first->id);
+
+	shape->by_members = !op_is_null(first, intake->members);
+	shape->by_record = op_number(first, intake->source, 0) != OP_FILE || shape->by_members;
+}
+
 /* decode, or what takes its place. */
 static void shape_first(struct shape *shape, const struct op *op)
 {
-	const struct op_intake *intake = op_intake(op->id);
-
 	shape->pixel_ops = 1;
 	if (op->id == OP_DECODE) {
 		shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
@@ -182,8 +188,7 @@ static void shape_first(struct shape *shape, const struct op *op)
 		shape->frames = (unsigned)op_number(op, OP_VIDEO_FRAMES, 0);
 	else
 		shape_of_bands(op, shape);
-	shape->by_members = !op_is_null(op, intake->members);
-	shape->by_record = op_number(op, intake->source, 0) != OP_FILE || shape->by_members;
+	shape_intake(op, shape);
 }
 
 /* May it stand at that place of the list? */

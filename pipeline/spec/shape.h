@@ -25,5 +25,7 @@ struct shape { /* of the image that comes out */
 	uint32_t finished; /* bit i: op number i (from 0) works on what finish.c made */
 };
 
+/* How samples come to a list's first op, one with an intake: by_record and by_members. */
+void shape_intake(const struct op *first, struct shape *shape);
 /* 0, or PIPELINE_E_BAD with diag. */
 int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag);

@@ -24,7 +24,7 @@ _FORMATS = ("xyxy", "xywh")
 
 
 class Leaf(NamedTuple):
-    """What becomes a field: a column, or what is below names in it. kind: "picture" (a video is one here), "text", "bytes", "number";
+    """What becomes a field: a column, or what is below names in it. kind: "picture" (a video and a sound are some here), "text", "bytes", "number";
     None: why it has no place. depth: in so many lists."""
 
     name: str
@@ -64,7 +64,7 @@ def _leaves(path, type_, feature, depth=0):
     import datasets
     from pyarrow import types
     name, type_ = ".".join(path), getattr(type_, "storage_type", type_)
-    if isinstance(feature, (datasets.Image, getattr(datasets, "Video", datasets.Image))):
+    if isinstance(feature, (datasets.Image, datasets.Audio, getattr(datasets, "Video", datasets.Image))):
         return [Leaf(name, path, "picture", depth)]
     if hasattr(feature, "decode_example"):
         return [Leaf(name, path, None, depth, f"datasets.{type(feature).__name__}, which nothing here decodes")]
@@ -424,7 +424,7 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
     box_format: "xywh" for COCO's boxes: left, top, width and height. A batch has left, top, right and bottom.
     exact: True: float64 stays.
 
-    Images (datasets.Image), and videos (datasets.Video): the pipeline decodes the file of the first. Others are masks, pixels, or else the bytes of
+    Images (datasets.Image), videos (datasets.Video) and sounds (datasets.Audio): the pipeline decodes the file of the first. Others are masks, pixels, or else the bytes of
     their files; so are all without a pipeline. Classes (ClassLabel) and numbers are numbers; float64 becomes float32.
     Texts, bytes and lists are ragged fields, with the greatest length of the data set, which is looked up; so are lists of
     texts and lists of lists. Lists of one length are dense. A missing text, bytes or list is an empty one; a missing number

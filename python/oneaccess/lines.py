@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of text files, JSON Lines and CSV, as data sets for the pool (wrap()). Where rows begin is found once for all processes of a
-pool; a row is then read alone, so that any order is to be had. Pictures that rows name need none of this: accessd reads such files
-itself (oneaccess-sources(7), Manifests)."""
+pool; a row is then read alone, so that any order is to be had. Pictures and classes that rows name need none of this: accessd reads such
+files itself (oneaccess-sources(7), Manifests)."""
 
 import csv
 import json
@@ -14,6 +14,7 @@ from typing import Any
 from .columns import Pad
 from .errors import ArgumentError, DatasetError, TransformError
 from .masks import Mask
+from .members import Field
 from .stores import PerProcess
 from .tables import Kept, files_of, needs, stamp_of, unchanged
 from .wrapped import Wrapped, wrap
@@ -76,11 +77,11 @@ def _decoded(row):
 
 
 class Lines(PerProcess):
-    """Rows of files, as _parsed() and then transform make them."""
+    """Rows of files, as _parsed() and then transform make them; columns of `named` have the names of files, which are read."""
 
     quoted = False
 
-    def __init__(self, files, transform):
+    def __init__(self, files, transform, named):
         needs("numpy", "a file of rows")
         if not files:
             raise ArgumentError("paths is an empty list: name a file, a folder or a pattern")
@@ -90,6 +91,7 @@ class Lines(PerProcess):
         if transform is not None and not callable(transform):
             raise ArgumentError(f"transform is {transform!r}: a function of a row, which is a dict")
         self.files, self.transform = [(file, stamp_of(file)) for file in files], transform
+        self.named = {column: Field(column, "*") for column in ([named] if isinstance(named, str) else named or ())}
         self._find()
         if not len(self):
             raise DatasetError(f"{files[0]} has no row" if len(files) == 1 else f"no row is in {files[0]} and {len(files) - 1} more")
@@ -126,7 +128,7 @@ class Lines(PerProcess):
         return _File(self.files[at][0])
 
     def _text(self, index):
-        """The row's, and its name for people."""
+        """The row's, its name for people, and the file's folder."""
         index = range(len(self))[index]
         at = int(self.firsts.searchsorted(index, "right")) - 1
         row = index - int(self.firsts[at])
@@ -135,15 +137,32 @@ class Lines(PerProcess):
         name = f"{os.path.basename(self.files[at][0])}:{begin}"  # short: lists of bad samples have little room
         unchanged(*self.files[at])
         try:
-            return _decoded(text), name
+            return _decoded(text), name, os.path.dirname(self.files[at][0])
         except UnicodeDecodeError as why:
             raise TransformError(f"{name}: no UTF-8: {why}") from None
 
     def _parsed(self, text, name):
         raise NotImplementedError
 
+    def _contents(self, row, name, folder):
+        """The row with the files that it names, which come first."""
+        found = {}
+        for column, field in self.named.items():
+            if not isinstance(row.get(column), str):
+                raise TransformError(f"{name}: {column}, of files=, names no file: {row.get(column)!r}; there are: {', '.join(row)}")
+            path = os.path.join(folder, row.pop(column))
+            try:
+                with open(path, "rb") as file:
+                    found[column] = field.value(os.path.splitext(path)[1][1:].lower(), file.read(), None)
+            except OSError as why:
+                raise DatasetError(f"{name}: {path}: {why.strerror}") from None
+            except (ValueError, KeyError, IndexError, TypeError) as why:
+                raise DatasetError(f"{name}: {path}: {type(why).__name__}: {why}") from None
+        return {**found, **row}
+
     def __getitem__(self, index):
-        row = self._parsed(*self._text(index))
+        text, name, folder = self._text(index)
+        row = self._contents(self._parsed(text, name), name, folder)
         return row if self.transform is None else self.transform(row)
 
 
@@ -175,7 +194,8 @@ class JSONRows(Lines):
 
 
 def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
-               transform: Callable[[dict], Any] | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None,
+               transform: Callable[[dict], Any] | None = None, files: Sequence[str] | str | None = None, random: bool | None = None,
+               pad: dict[str, Pad] | None = None,
                ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None,
                masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False, workers: int | None = None,
                name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
@@ -189,10 +209,15 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
             return {"input_ids": tokenizer(row["text"], truncation=True, max_length=512)["input_ids"]}
         rows = oa.from_jsonl("train.jsonl", transform=tokens, random=False, pad={"input_ids": oa.Pad(512)})
 
+        rows = oa.from_jsonl("manifest.jsonl", ["audio_filepath", "text"], files="audio_filepath", ragged={"text": 400})
+        for batch in oa.Loader(rows, oa.audio(16000, 20.0), batch_size=16): batch["audio_filepath"], batch["length"], batch["text"]
+
     paths: a file, a folder (its .jsonl and .ndjson files and those in folders below), a pattern, or a list of these.
         Compressed files are refused: their rows cannot be read one by one.
     columns: the members of a row that a batch has, in this order. Default: those of the first row.
     transform: a function that makes a sample, as in wrap(), of a row (a dict). columns, pad and ragged then mean its result.
+    files: members that name files, relative to the table's folder: the file's content takes the name's place, and comes first in a
+        sample, where a pipeline decodes it: the picture, sound or video. .txt is text, .npy an array, others are bytes.
     random: whether transform draws random numbers; if not, epochs may share samples. Default: True with a transform.
 
     A row is read alone, so any order works. Empty lines are no rows. A row that is no JSON object, or whose members differ
@@ -201,7 +226,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
 
     The other arguments are those of wrap().
     """
-    rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform)
+    rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform, files)
     return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=masks, exact=exact)
 
@@ -234,7 +259,7 @@ def _guess(values):
 class CSVRows(Lines):
     """Rows of CSV as RFC 4180 has it, with the columns' names in the first row of each file."""
 
-    def __init__(self, files, transform, separator, types, quotes):
+    def __init__(self, files, transform, named, separator, types, quotes):
         if types is not None and not isinstance(types, Mapping):
             raise ArgumentError(f"types is {types!r}: {{column: int, float or str}}")
         self.quoted = bool(quotes)
@@ -242,13 +267,16 @@ class CSVRows(Lines):
             raise ArgumentError(f"separator is {separator!r}: one character, such as ';'")
         self.separator = separator or ("\t" if files and files[0].lower().endswith(".tsv") else ",")
         self.names = None
-        super().__init__(files, transform)
+        super().__init__(files, transform, named)
+        for column in self.named:
+            if column not in self.names:
+                raise ArgumentError(f"files= names {column!r}, and {files[0]} has the columns {', '.join(self.names)}")
         for column, type_ in (types or {}).items():
             if column not in self.names:
                 raise ArgumentError(f"types= names {column!r}, and {files[0]} has the columns {', '.join(self.names)}")
             if type_ not in (int, float, str):
                 raise ArgumentError(f"types={{{column!r}: {type_!r}}}: int, float or str")
-        self.said = dict(types or {})
+        self.said = {**dict.fromkeys(self.named, str), **(types or {})}
         self.types = {**self._guesses(), **self.said} if set(self.names) - set(self.said) else self.said
 
     def _found(self, file):
@@ -291,7 +319,7 @@ class CSVRows(Lines):
         rows, wrong = [], None
         for index in range(min(len(self), _LOOKED_AT)):
             try:
-                rows.append(self._fields(*self._text(index)))
+                rows.append(self._fields(*self._text(index)[:2]))
             except TransformError as why:
                 wrong = why
         if not rows:
@@ -309,8 +337,8 @@ class CSVRows(Lines):
 
 
 def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *, separator: str | None = None,
-             quotes: bool = True, types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None, random: bool | None = None,
-             pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
+             quotes: bool = True, types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None,
+             files: Sequence[str] | str | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
              exact: bool = False, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
              room: int | None = None, keep: float = 30.0) -> Wrapped:
@@ -327,13 +355,13 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
         (007 and 1_2 are none), else str. In a float column an empty field, NA, N/A, null and None are NaN, and nan and inf
         are what they say, as in pandas. A column of whole numbers and such words is str: say float if these may be rounded to
         float32. In a batch int is int64, float float32.
-    columns, transform, random: as in from_jsonl().
+    columns, transform, files, random: as in from_jsonl().
 
     Empty lines are no rows. A row with another number of fields, or with a field that is not of its column's type, is a bad sample (Loader's bad=);
     its error begins with FILE:BYTE.
 
     The other arguments are those of wrap().
     """
-    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes)
+    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, files, separator, types, quotes)
     return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=masks, exact=exact)

@@ -280,16 +280,16 @@ def _views_of(text):
         return []       # the daemon says what is wrong
 
 
-def _is_of_clips(text):
-    """Is the first op "video"? Then behind video and label a batch has the clips' lengths."""
-    if '"video"' not in text:
-        return False
+def _clips_of(text):
+    """The first op, where it is "video" or "audio": behind that field and label a batch has the clips' lengths."""
+    if '"video"' not in text and '"audio"' not in text:
+        return None
     try:
         spec = json.loads(text)
         ops = spec["ops"] if isinstance(spec, dict) else spec
-        return ops[0]["op"] == "video"
+        return ops[0]["op"] if ops[0]["op"] in ("video", "audio") else None
     except (ValueError, KeyError, IndexError, TypeError):
-        return False
+        return None
 
 
 def _job_name(name, ranks):
@@ -494,7 +494,7 @@ class Loader:
         self._job_asked = job
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
-        self._views, self._is_of_clips = _views_of(text), _is_of_clips(text)
+        self._views, self._clips = _views_of(text), _clips_of(text)
         for name in self._views:
             if self._layout is not None and name in self._layout["names"]:
                 raise TransformError(f"view {name} has the name of a field of the data set's samples: give it another one, as"
@@ -1235,11 +1235,11 @@ class Loader:
         """A batch of what samples are: tuples, or a wrapped data set's dicts."""
         layout, views = self._layout, list(zip(self._views, arrays[len(arrays) - len(self._views):]))
         if layout is None:
-            names = ("video", "label", "length") if self._is_of_clips else ("image", "label")
+            names = (self._clips, "label", "length") if self._clips else ("image", "label")
             return DictBatch([*zip(names, arrays), *views]) if views else Batch(arrays)
-        if self._is_of_clips:
-            video, label, length, *beside = arrays
-            arrays, views = [video, label, *beside], [("length", length), *views]
+        if self._clips:
+            clip, label, length, *beside = arrays
+            arrays, views = [clip, label, *beside], [("length", length), *views]
         arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
         if self._is_rows():
             views = rows.shaped(arrays, layout, self.as_)

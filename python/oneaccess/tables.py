@@ -141,7 +141,7 @@ def is_meant(dataset) -> bool:
 
 
 def _kind(type_):
-    """How values of an Arrow type are made: "picture" (or a video), "bytes", "text", "number", "list"; None: they have no place."""
+    """How values of an Arrow type are made: "picture" (or a video, a sound), "bytes", "text", "number", "list"; None: they have no place."""
     from pyarrow import types
     if types.is_struct(type_):
         return "picture" if any(type_.field(i).name == "bytes" for i in range(type_.num_fields)) else None
@@ -184,7 +184,7 @@ def _chosen(schema, columns, path):
 def _obvious(schema, kinds):
     """The picture and its label, where there is one of each and no doubt; else None."""
     features = _features(schema)
-    pictures = [name for name, kind in kinds.items() if kind == "picture" or features.get(name) in ("Image", "Video")]
+    pictures = [name for name, kind in kinds.items() if kind == "picture" or features.get(name) in ("Image", "Video", "Audio")]
     pictures = pictures or [name for name, kind in kinds.items() if kind == "bytes"]
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     labels = [name for name in numbers if features.get(name) == "ClassLabel"]
@@ -317,7 +317,7 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
     Numbers, texts, lists of numbers and bytes are fields, as in wrap(); texts and lists of varied length need ragged or
     pad. Lists of double become float32. With a pipeline the first column is an image file, or a video's with video(), as
-    bytes or as the struct of Hugging Face's Image and Video.
+    bytes or as the struct of Hugging Face's Image, Video and Audio.
 
     If cache holds all row groups, any order works. Otherwise a random order is shuffle="blocks": row groups in random
     order, with the rows of those that are kept permuted together, as a function of the files, the seed and the epoch, as

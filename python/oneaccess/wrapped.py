@@ -376,17 +376,17 @@ def _more(layout, first, taken, boxes=()):
 
 
 def _ops_of(pipeline) -> list[dict]:
-    """A job's pipeline, whose first op decodes the picture, the video or the numbers."""
+    """A job's pipeline, whose first op decodes the picture, the video, the sound or the numbers."""
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
     text = pipeline.json if isinstance(pipeline, Pipeline) else pipeline
     try:
         spec = json.loads(text)
         ops = spec["ops"] if isinstance(spec, dict) else spec
-        if ops[0]["op"] not in ("decode", "video", "bands"):
+        if ops[0]["op"] not in ("decode", "video", "audio", "bands"):
             raise ValueError
     except (ValueError, KeyError, IndexError, TypeError):
-        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, video or bands, or is of oneaccess.transforms") from None
+        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, video, audio or bands, or is of oneaccess.transforms") from None
     return list(ops)
 
 
@@ -399,7 +399,7 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
     if layout.get("beside"):
         first = len(layout["fields"]) - layout["beside"]
-        taken = ("index", "video", "label", "length") if ops[0]["op"] == "video" else ("index", "image", "label")
+        taken = ("index", "image", "label") if ops[0]["op"] in ("decode", "bands") else ("index", ops[0]["op"], "label", "length")
         ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes))
     return json.dumps({"ops": ops}, separators=(",", ":"))
 

@@ -28,7 +28,7 @@ except OSError as missing:
 
 import oneaccess as oa
 from oneaccess import _core
-from support import DaemonCase
+from support import PoolCase
 
 WAV, FLAC, OGG, MPEG = 0x010000, 0x170000, 0x200000, 0x230000
 PCM_16, PCM_24, FLOAT, VORBIS, OPUS, LAYER_III = 0x2, 0x3, 0x6, 0x60, 0x64, 0x82
@@ -129,7 +129,7 @@ def spectrogram(wave, n_fft=400, hop_length=None, n_mels=128, norm=None, mel_sca
     return bands @ power.T
 
 
-class AudioTest(DaemonCase):
+class AudioTest(PoolCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -239,6 +239,77 @@ class AudioTest(DaemonCase):
                         tar.addfile(member, io.BytesIO(data))
         with self.loader(self.work / "shards", self.eval) as loader:
             self.check(self.epoch(loader), self.files, self.labels)
+
+    def epoch_of_dicts(self, data, pipeline, name):
+        """{id: (waves, 0, length)} and {id: text}."""
+        sounds, texts = {}, {}
+        with oa.Loader(data, pipeline, 7, socket=self.socket, epochs=1, timeout=600) as loader:
+            for batch in loader:
+                for at, number in enumerate(batch.ids):
+                    self.assertNotIn(number, sounds)
+                    sounds[number] = np.array(batch[name][at]), 0, int(batch["length"][at])
+                    texts[number] = batch["text"].strings()[at]
+        return sounds, texts
+
+    def test_transcripts_in_shards(self):
+        """A text, and numbers of a JSON, beside the sound."""
+        with tarfile.open(self.work / "spoken.tar", "w") as tar:
+            for number, path in enumerate(self.files):
+                for suffix, data in ((path.suffix[1:], path.read_bytes()), ("txt", f"the word {number}".encode()), ("json", b'{"speaker": %d}' % (number % 3))):
+                    member = tarfile.TarInfo(f"{number:05}.{suffix}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+        data = oa.from_tar(self.work / "spoken.tar", {"audio": "wav;flac;ogg", "text": "txt", "speaker": "json:speaker"}, ragged={"text": 40})
+        sounds, texts = self.epoch_of_dicts(data, self.eval, "audio")
+        self.check(sounds, self.files)
+        self.assertEqual(texts, {number: f"the word {number}" for number in range(40)})
+        bands = oa.Compose([self.eval, oa.transforms.MelSpectrogram(n_mels=40)])
+        with oa.Loader(data, bands, 7, socket=self.socket, epochs=1) as loader, self.loader(self.speech, bands) as plain:
+            wanted = self.epoch(plain)
+            for batch in loader:
+                for at, number in enumerate(batch.ids):
+                    np.testing.assert_array_equal(np.asarray(batch["audio"][at]), wanted[number][0])
+                    self.assertEqual((int(batch["length"][at]), int(batch["speaker"][at])), (wanted[number][2], number % 3))
+
+    def test_transcripts_in_manifests(self):
+        """files= of from_jsonl() and from_csv(): what a row names is read, and comes first."""
+        order = [self.files[number * 7 % 40] for number in range(40)]
+        rows = [{"text": f"the word {number}", "audio_filepath": f"speech/{path.parent.name}/{path.name}"} for number, path in enumerate(order)]
+        (self.work / "spoken.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (self.work / "spoken.csv").write_text("text,audio_filepath\n" + "".join(f"{row['text']},{row['audio_filepath']}\n" for row in rows))
+        for make, name in ((oa.from_jsonl, "spoken.jsonl"), (oa.from_csv, "spoken.csv")):
+            with self.subTest(name):
+                sounds, texts = self.epoch_of_dicts(make(self.work / name, files="audio_filepath", ragged={"text": 40}), self.eval, "audio_filepath")
+                self.check(sounds, order)
+                self.assertEqual(texts, {number: row["text"] for number, row in enumerate(rows)})
+        with self.assertRaisesRegex(oa.Error, "files= names 'path', and .*spoken.csv has the columns text, audio_filepath"):
+            oa.from_csv(self.work / "spoken.csv", files="path")
+        (self.work / "gone.jsonl").write_text(json.dumps({"path": "nowhere.wav"}) + "\n")
+        with self.assertRaisesRegex(oa.Error, "gone.jsonl:0: .*/nowhere.wav: No such file"):
+            oa.Loader(oa.from_jsonl(self.work / "gone.jsonl", files="path"), self.eval, socket=self.socket)
+
+    def test_hugging_face(self):
+        try:
+            import datasets
+        except ImportError as missing:
+            print(f"audio_test: datasets: not tested: {missing}")
+            return
+        datasets.disable_progress_bars()
+        features = datasets.Features({"text": datasets.Value("string"), "audio": datasets.Audio()})
+        rows = {"text": [f"the word {number}" for number in range(40)], "audio": [{"bytes": path.read_bytes(), "path": None} for path in self.files]}
+        sounds, texts = self.epoch_of_dicts(oa.from_hf(datasets.Dataset.from_dict(rows).cast(features)), self.eval, "audio")
+        self.check(sounds, self.files)
+        self.assertEqual([texts[number] for number in range(40)], rows["text"])
+
+    def test_wrapped(self):
+        """The bytes of a file as first field; its label stays, and boxes have no place beside a sound."""
+        data = oa.wrap([(path.read_bytes(), label) for path, label in zip(self.files, self.labels)], random=False)
+        with oa.Loader(data, self.eval, 7, socket=self.socket, epochs=1) as loader:
+            found = {number: (np.array(waves), int(label), int(length)) for batch in loader for number, waves, label, length in zip(batch.ids, *batch)}
+        self.check(found, self.files, self.labels)
+        boxes = oa.wrap([{"sound": self.files[0].read_bytes(), "boxes": np.zeros((1, 4), np.float32)}], random=False, ragged={"boxes": 2}, boxes="boxes")
+        with self.assertRaisesRegex(oa.Error, "kinds .* give of each of fields, as record has them"):
+            oa.Loader(boxes, self.eval, socket=self.socket)
 
     def test_manifests(self):
         order = [self.files[number * 7 % 40] for number in range(40)]
