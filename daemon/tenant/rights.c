@@ -55,12 +55,28 @@ static int refuse_root(const struct conn *conn, struct diag *diag)
 	    "own (ACCESS_SOCKET=private), or set serve_root of accessd");
 }
 
-/* A program that trains may open what it evaluates on. */
+/* The other's job, or one that was let in and waits to begin, and this rank is not there yet: without it the job stands still. */
+static bool completes(const struct conn *conn, const struct conn *other)
+{
+	const struct request *mine = &conn->request, *its = &other->request;
+	const bool is_in =
+	    other->job || other->state == CONN_WAITS_SOURCE || other->state == CONN_WAITS_STREAM;
+
+	return is_in && !other->describes && mine->ranks > 1 && its->ranks == mine->ranks &&
+	       its->rank != mine->rank && its->job && strcmp(its->job, mine->job) == 0;
+}
+
+/* A program that trains may open what it evaluates on, and the ranks of a job that has begun may all come. */
 static bool has_job_already(const struct conn *conn)
 {
-	BASE_EACH(other, &conn->node->clients.list, link)
-		if (other->job && other->pid == conn->pid && other->uid == conn->uid)
-			return conn->pid > 0;
+	BASE_EACH(other, &conn->node->clients.list, link) {
+		if (other == conn || other->uid != conn->uid)
+			continue;
+		if (other->job && other->pid == conn->pid && conn->pid > 0)
+			return true;
+		if (completes(conn, other))
+			return true;
+	}
 	return false;
 }
 

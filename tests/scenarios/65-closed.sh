@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A node before its maintenance: with `closed` in the configuration, read again, new jobs are refused with its words, and those that
-# run go on, also under the accessd after this one. Without it new ones are served again.
+# run go on, are completed by ranks that are not there yet, and go on under the accessd after this one. Without it new ones are served again.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 export XDG_CONFIG_HOME="$work/config"
@@ -38,6 +38,40 @@ trains_and_evaluates() {
 	wait "$trainer" || code=$?
 	[ $code = 0 ] || fail "a program that trains cannot evaluate: $(tail -n 3 "$work/trainer.log")"
 	trainer=
+}
+# One rank of two has begun: the other may come.
+rank_of_two() { # rank_of_two RANK
+	PYTHONPATH="$top_builddir/python/package" PYTHONDONTWRITEBYTECODE=1 timeout $longest "${PYTHON:-python3}" -c '
+import os, sys, time
+import oneaccess as oa
+socket, data, folder, rank = sys.argv[1:]
+with oa.Loader(data, oa.imagenet_train(64), batch_size=16, socket=socket, job="ranks", rank=int(rank), world_size=2, epochs=1) as loader:
+    batches = iter(loader)
+    ids = next(batches).ids.tolist()
+    open(folder + "/rank" + rank, "w").close()
+    while not os.path.exists(folder + "/rank1"):
+        time.sleep(0.05)
+    print(*ids, *(i for batch in batches for i in batch.ids), sep="\n")' "$socket" "$work/data" "$work" "$1" >"$work/ranks$1.txt" 2>"$work/rank$1.log"
+}
+first_has_come() {
+	[ -e "$work/rank0" ] || is_gone "$ranks"
+}
+others_may_come() {
+	[ -e "$top_builddir/python/package/oneaccess/_core.abi3.so" ] && "${PYTHON:-python3}" -c 'import numpy' 2>/dev/null || {
+		echo "not tested: ranks that come later: the Python package is not built here"
+		return 0
+	}
+	rank_of_two 0 &
+	ranks=$!
+	cleanup_fn "kill -KILL $ranks"
+	until_true $patience first_has_come || fail "one rank of two does not begin: $(cat "$work/rank0.log")"
+	configure "closed = maintenance at 18:00"
+	rank_of_two 1 || fail "the other rank of a job that has begun: $(tail -n 3 "$work/rank1.log")"
+	wait "$ranks" || fail "the rank that was there: $(tail -n 3 "$work/rank0.log")"
+	[ "$(sort -u "$work/ranks0.txt" "$work/ranks1.txt" | wc -l)" = 400 ] || fail "the two ranks did not get all samples"
+	rank_of_two 1 && fail "a rank of a job of which nobody is there was served"
+	grep -q "maintenance at 18:00" "$work/rank1.log" || fail "a rank was told: $(tail -n 3 "$work/rank1.log")"
+	configure ""
 }
 trainer=
 begin_to_train() {
@@ -87,6 +121,7 @@ maintain_node() {
 	while_training "the jobs do not go on when it is open again" two_train
 }
 start_accessd workers=2 chunk=16
+others_may_come
 begin_to_train
 training result 40 maintain --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --jobs 2 --step-ms 10
 "$expect" "$work/result.json" "jobs.*.error" == null "jobs.*.reconnects" ">=" 1
