@@ -32,7 +32,7 @@ struct store_settings {
 	bool suspect;   /* the process before died in it, of a fault: set it aside, begin anew */
 };
 
-/* 0; STORE_E_REFUSED (the file system is no local disk: diag names it and the option cache-force);
+/* 0; STORE_E_REFUSED (the file system is no local disk: diag names it and cache_force);
  * negative errno (diag): -EBUSY, another process has it open. Damage is no error: what is there is set
  * aside and begun anew, and counted. */
 int store_open(const struct store_settings *settings, struct store **ret, struct diag *diag);

@@ -107,8 +107,8 @@ int store_place_check(int folder_fd, bool force, struct diag *diag)
 	return diag_fail(
 	    diag, STORE_E_REFUSED,
 	    "the cache's folder lies on a file system that is no local disk: %s; set cache_dir to "
-	    "a folder on one (ext4, xfs, btrfs, zfs, f2fs), or have this one by the option "
-	    "cache-force",
+	    "a folder on one (ext4, xfs, btrfs, zfs, f2fs), or have this one by "
+	    "cache_force = 1 (accessd.conf(5))",
 	    name ? name : number);
 }
 

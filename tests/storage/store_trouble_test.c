@@ -80,7 +80,7 @@ START_TEST(test_file_systems)
 		ck_assert_int_eq(r, kinds[i].is_good ? 0 : STORE_E_REFUSED);
 		if (r) {
 			ck_assert_ptr_nonnull(strstr(diag.text, kinds[i].name));
-			ck_assert_ptr_nonnull(strstr(diag.text, "cache-force"));
+			ck_assert_ptr_nonnull(strstr(diag.text, "cache_force = 1"));
 			hold.settings.force = true;
 			hold_open(&hold);
 		}
