@@ -25,7 +25,7 @@ SUFFIX = ".parquet"
 # Files of data sets that accessd reads itself: tables beside them are about them.
 _READ = (".tar", ".tfrecord", ".tfrecords", ".mds", ".rec", ".bag", ".bagz", ".array_record", ".arecord", ".beton", ".npy", ".oads", ".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".tif", ".tiff", ".gif",
          ".bmp", ".ppm", ".pgm")
-_CACHE = 256 << 20          # decoded row groups, of a process
+CACHE = 256 << 20          # decoded row groups, of a process
 _LARGE = 1 << 30            # a row group beyond this needs a word
 _MOST_PROCESSES = 4         # each decodes for itself
 _MOST_OPEN = 16
@@ -165,15 +165,19 @@ def _features(schema):
         return {}
 
 
-def _chosen(schema, columns, path):
-    """{name: kind} of the columns that a sample is to have, in order."""
-    kinds = {field.name: _kind(field.type) for field in schema}
+def chosen_of(schema, columns, path, beside=None, ids=None):
+    """{name: kind} of the columns that a sample is to have, in order. beside: {name: (kind, values)} of columns that are not in the files; ids:
+    what tells a column from another one that had its name."""
+    kinds = {**{field.name: _kind(field.type) for field in schema}, **{name: kind for name, (kind, _) in (beside or {}).items()}}
     if columns is None:
         columns = _obvious(schema, kinds) or [name for name in kinds]
     chosen = {}
     for name in columns:
         if name not in kinds:
             raise ArgumentError(f"{path} has no column {name!r}; there are: {', '.join(kinds)}")
+        written = (schema.field(name).metadata or {}).get(b"PARQUET:field_id") if ids and name in schema.names else None
+        if written is not None and int(written) != ids.get(name):
+            raise DatasetError(f"column {name} of {path} is another one than that of the table, which was renamed or made anew later: have the file written anew")
         if kinds[name] is None:
             raise TransformError(f"column {name} of {path} is {schema.field(name).type}, which has no place in a batch: name"
                                  f" others, by columns=[...]; there are: {', '.join(kinds)}")
@@ -196,10 +200,12 @@ def _obvious(schema, kinds):
 
 
 class ParquetRows:
-    """Rows of Parquet files as dicts. blocks: row groups, where not all of them are kept."""
+    """Rows of Parquet files as dicts. blocks: row groups, where not all of them are kept. beside: {name: (kind, values)}: columns that
+    have one value in each file, and are not in it; ids: see chosen_of()."""
 
-    def __init__(self, files, columns, cache):
+    def __init__(self, files, columns, cache, beside=None, ids=None):
         parquet = needs("pyarrow.parquet", "a Parquet file")
+        self.beside = beside or {}
         self.files = [(file, stamp_of(file)) for file in files]
         self.groups, starts, sizes, count = [], array.array("q"), [], 0
         for at, file in enumerate(files):
@@ -208,7 +214,7 @@ class ParquetRows:
             except (OSError, ValueError) as why:
                 raise DatasetError(f"{file} is no Parquet file that can be read: {why}") from None
             with opened:
-                chosen = _chosen(opened.schema_arrow, columns, file)
+                chosen = chosen_of(opened.schema_arrow, columns, file, beside, ids)
                 if at == 0:
                     self.columns = chosen
                 elif chosen != self.columns:
@@ -233,7 +239,7 @@ class ParquetRows:
 
     def _bytes(self, group):
         return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)
-                   if f"{group.column(i).path_in_schema}.".startswith(tuple(f"{name}." for name in self.columns)))
+                   if f"{group.column(i).path_in_schema}.".startswith(tuple(f"{name}." for name in self.columns if name not in self.beside)))
 
     def _begin(self):
         self._opened, self._decoded = Kept(_MOST_OPEN, self._open), Kept(self.window + 1, self._decode)
@@ -257,10 +263,15 @@ class ParquetRows:
 
     def _decode(self, group):
         at, number = self.groups[group]
-        leaves = [f"{name}.bytes" if kind == "picture" else name for name, kind in self.columns.items()]
+        leaves = [f"{name}.bytes" if kind == "picture" else name for name, kind in self.columns.items() if name not in self.beside]
         table = self._opened.get(at).read_row_group(number, columns=leaves, use_threads=False)
         unchanged(*self.files[at])
-        return {name: _values(table.column(name), kind) for name, kind in self.columns.items()}
+        return {name: self._same(name, at) if name in self.beside else values_of(table.column(name), kind) for name, kind in self.columns.items()}
+
+    def _same(self, name, at):
+        """Of all rows of a file."""
+        value = self.beside[name][1][at]
+        return lambda row: value
 
     def __getitem__(self, index):
         return self.__getitems__([range(self.count)[index]])[0]
@@ -278,7 +289,7 @@ class ParquetRows:
         return made
 
 
-def _values(column, kind):
+def values_of(column, kind):
     """row -> value of a column of a row group."""
     import numpy as np
     if kind == "number" and column.null_count == 0:
@@ -301,7 +312,7 @@ def _values(column, kind):
 def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
                  pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
-                 cache: int | str = _CACHE, workers: int | None = None, name: str | None = None, version: str = "",
+                 cache: int | str = CACHE, workers: int | None = None, name: str | None = None, version: str = "",
                  timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """Rows of Parquet files, for Loader. Needs pyarrow.
 
@@ -325,7 +336,11 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
     The other arguments are those of wrap().
     """
-    rows = ParquetRows(files_of(paths), named(columns), size_of(cache, "cache"))
+    return of_parquet(ParquetRows(files_of(paths), named(columns), size_of(cache, "cache")), pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact,
+                      workers=workers, name=name, version=version, timeout=timeout, room=room, keep=keep)
+
+
+def of_parquet(rows, *, pad=None, workers=None, **options) -> Wrapped:
+    """For a Loader: rows with columns, of which each process of the pool decodes for itself."""
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
-                columns=list(rows.columns) if pad else None, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
+    return wrap(rows, workers=workers, random=False, columns=list(rows.columns) if pad else None, pad=pad, **options)
