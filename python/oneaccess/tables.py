@@ -93,6 +93,8 @@ def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (S
         return urls.files(paths, suffixes, what)
     who = {"Parquet": "from_parquet", "JSON Lines": "from_jsonl", "text": "tokenize"}.get(what, "from_csv")
     path = urls.local(paths, f"{who}()")
+    if what == "Parquet":
+        _refuse_tables(path)
     if os.path.isdir(path):
         found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True)
                        if file.lower().endswith(suffixes) and os.path.isfile(file))
@@ -105,6 +107,14 @@ def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (S
     return found
 
 
+def _refuse_tables(folder):
+    """Folders in which not each file is of the table as it is now."""
+    if os.path.isdir(os.path.join(folder, "_delta_log")):
+        raise ArgumentError(f"{folder} is a table of Delta Lake, and which of its files are still of it, its log says: oneaccess.from_delta(path, columns)")
+    if glob.glob(os.path.join(glob.escape(folder), "metadata", "*.metadata.json")):
+        raise ArgumentError(f"{folder} is a table of Iceberg, and which of its files are still of it, its metadata say: oneaccess.from_iceberg(metadata.json, columns)")
+
+
 def _has_tables(folder, depth=4):
     """Parquet files, there or below, and nothing beside them that accessd reads."""
     has_some = False
@@ -112,6 +122,8 @@ def _has_tables(folder, depth=4):
         for entry in entries:
             if entry.name.startswith("."):
                 continue
+            if entry.name == "_delta_log":      # which is refused in words
+                return True
             if entry.name.lower().endswith(_READ) or (entry.is_dir() and not (depth and _has_tables(entry.path, depth - 1))):
                 return False
             has_some = has_some or entry.is_dir() or entry.name.endswith(SUFFIX)

@@ -108,6 +108,9 @@ class DeltaTest(LakehouseCase):
                 oa.from_delta(self.folder, version=version)
         with self.assertRaisesRegex(oa.errors.DatasetError, "has no row"):
             oa.from_delta(self.folder, version=0)
+        for call in oa.from_parquet, oa.Loader:     # would read what is not of it any more
+            with self.assertRaisesRegex(oa.errors.ArgumentError, "oneaccess.from_delta"):
+                call(self.folder)
         self.assertEqual(list(self.rows(oa.from_delta(f"file://{self.folder}", keep=0.2))), ["x", "n", "day", "shop"])
 
     def test_checkpoints(self):
@@ -179,6 +182,8 @@ class IcebergTest(LakehouseCase):
         for number in range(3):
             table.append(self.table(100 * number, 30))
         first = table.metadata.snapshots[0].snapshot_id
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "oneaccess.from_iceberg"):
+            oa.from_parquet(table.location().removeprefix("file://"))
         for given, snapshot in ((table, None), (table.metadata_location, None), (table, first)):
             found = self.rows(oa.from_iceberg(given, ["n", "x"], snapshot, keep=0.2))
             wanted = table.scan(snapshot_id=snapshot).to_arrow().select(["n", "x"]).to_pydict()
