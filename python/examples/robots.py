@@ -53,7 +53,7 @@ def main():
     train, held_out = (oa.from_lerobot(options.data, [camera, STATE, ACTION], delta_timestamps=windows, episodes=some)
                        for some in (numbers[:-options.held_out], numbers[-options.held_out:]))
     loader = oa.Loader(train, batch_size=options.batch_size, drop_last=True)
-    evaluation = oa.Loader(held_out, batch_size=options.batch_size, shuffle=False)
+    evaluation = oa.Loader(held_out, batch_size=options.batch_size)
 
     scales = {name: [torch.tensor(train.stats[name][kind], dtype=torch.float32) for kind in ("mean", "std")] for name in (STATE, ACTION)}
     policy = Policy(*(len(scales[name][0]) for name in (STATE, ACTION)), options.ahead)
