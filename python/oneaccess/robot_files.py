@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of a data set of LeRobot's, of versions 2.0, 2.1 and 3.0: what meta/ says of episodes, tasks and where everything lies."""
 
+import contextlib
 import glob
 import json
 import os
@@ -8,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .errors import ArgumentError, DatasetError, MissingError
+from .errors import ArgumentError, DatasetError, Error, MissingError
 from .tables import needs
 
 _PART = re.compile(r"\{(\w+)(?::0?(\d)d)?\}")
@@ -26,12 +27,27 @@ class Episode(NamedTuple):
     videos: dict[str, tuple[str, float]]
 
 
+def _not_there(path):
+    return MissingError(f"{path} is not there: it belongs to every data set of LeRobot's of this version")
+
+
 def _read(path):
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except FileNotFoundError:
-        raise MissingError(f"{path} is not there: it belongs to every data set of LeRobot's of this version") from None
+        raise _not_there(path) from None
+
+
+@contextlib.contextmanager
+def _as_written(root):
+    """Whatever a file has that is not where LeRobot has it."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as why:
+        if isinstance(why, Error):
+            raise
+        raise DatasetError(f"{root}/meta is not as LeRobot writes it: {type(why).__name__}: {why}") from None
 
 
 def _lines(path):
@@ -43,8 +59,13 @@ def _rows(paths, columns=lambda names: names):
     parquet = needs("pyarrow.parquet", "oneaccess.from_lerobot()")
     rows = []
     for path in paths:
-        with parquet.ParquetFile(path) as file:
-            rows += file.read(columns(file.schema_arrow.names), use_threads=False).to_pylist()
+        try:
+            with parquet.ParquetFile(path) as file:
+                rows += file.read(columns(file.schema_arrow.names), use_threads=False).to_pylist()
+        except FileNotFoundError:
+            raise _not_there(path) from None
+        except (OSError, ValueError) as why:
+            raise DatasetError(f"{path} cannot be read: {why}") from None
     return rows
 
 
@@ -69,10 +90,8 @@ class Meta:
 
     def __init__(self, root):
         self.root = root
-        try:
+        with _as_written(root):
             self._load()
-        except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as why:
-            raise DatasetError(f"{root}/meta is not as LeRobot writes it: {type(why).__name__}: {why}") from None
 
     def path(self, *parts):
         return os.path.join(self.root, *parts)
@@ -114,7 +133,7 @@ class Meta:
         tasks = {}
         for row in _rows([self.path("meta", "tasks.parquet")]):
             number = int(row.pop("task_index"))
-            tasks[number] = next(text for text in row.values() if isinstance(text, str))
+            tasks[number] = [text for text in row.values() if isinstance(text, str)][0]
         files = sorted(glob.glob(os.path.join(glob.escape(self.path("meta", "episodes")), "*", "*.parquet")))
         if not files:
             raise MissingError(f"{self.path('meta', 'episodes')} has no Parquet file of episodes")
@@ -148,6 +167,10 @@ class Meta:
 
     def stats(self, episodes):
         """{feature: {"mean": array, ...}}: of version 2.1 of these episodes, of others as the file has them. {}: there are none."""
+        with _as_written(self.root):
+            return self._stats(episodes)
+
+    def _stats(self, episodes):
         import numpy as np
 
         def arrays(stats):
