@@ -114,7 +114,8 @@ struct oa_sampler {
 	const char *const *classes; /* only samples of these classes; NULL: all */
 	uint32_t n_classes;
 	/* A random split: the share from .. to of the samples, permuted by split_seed; 0, 0: all.
-	 * 0 to .9 and .9 to 1, with one split_seed, have no sample in common. */
+	 * 0 to .9 and .9 to 1, with one split_seed, have no sample in common. from above to: all but
+	 * to .. from, as .4 to .2 for the training beside .2 to .4. */
 	double from, to;
 	uint64_t split_seed;
 	/* A weight for each of ids, or for each sample: OA_ORDER_SEEDED draws each epoch by them. */

@@ -186,7 +186,9 @@ static uint64_t mix_count_units(const struct oa_mix *mix, const struct oa_stream
 	return mix->unit == OA_MIX_SAMPLES ? ranks.n / ranks.ranks : ranks_steps(&ranks);
 }
 
-static void mix_describe_field(const struct schema_field *field, char *ret, size_t size)
+/* with_sizes: of its dimensions, or how many there are. */
+static void mix_describe_field(const struct schema_field *field, bool with_sizes, char *ret,
+			       size_t size)
 {
 	static const char *const types[] = {
 	    [OA_U8] = "u8",     [OA_F16] = "f16", [OA_F32] = "f32", [OA_I64] = "i64",
@@ -200,15 +202,18 @@ static void mix_describe_field(const struct schema_field *field, char *ret, size
 			     ? types[field->dtype]
 			     : "of an unknown type");
 
-	for (uint32_t i = 0; i < field->ndim && n > 0 && (size_t)n < size; i++)
+	if (!with_sizes && n > 0 && (size_t)n < size)
+		snprintf(ret + n, size - (size_t)n, " of %u dimensions", field->ndim);
+	for (uint32_t i = 0; with_sizes && i < field->ndim && n > 0 && (size_t)n < size; i++)
 		n += snprintf(ret + n, size - (size_t)n, "%s%llu", i ? "x" : " ",
 			      (unsigned long long)field->shape[i]);
 }
 
-/* Two parts' fields must be the same, or one array cannot hold both. */
+/* Two parts' fields must be the same, or one array cannot hold both; whole batches are each an array of its own. */
 static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *diag)
 {
 	const struct oa_stream *a = mix->part[0].stream, *b = mix->part[number].stream;
+	const bool with_sizes = mix->unit == OA_MIX_SAMPLES;
 	char first[128], other[128];
 
 	if (mix->unit == OA_MIX_SAMPLES && (a->is_batch_mixed || b->is_batch_mixed))
@@ -226,15 +231,15 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 		return error_mix(diag, "part 0 has %u fields, part %u has %u", a->schema.n, number,
 				 b->schema.n);
 	for (uint32_t i = 0; i < a->schema.n; i++) {
-		mix_describe_field(&a->shown->field[i], first, sizeof(first));
-		mix_describe_field(&b->shown->field[i], other, sizeof(other));
+		mix_describe_field(&a->shown->field[i], with_sizes, first, sizeof(first));
+		mix_describe_field(&b->shown->field[i], with_sizes, other, sizeof(other));
 		if (strcmp(first, other) == 0 &&
 		    a->schema.field[i].where == b->schema.field[i].where)
 			continue;
 		return error_mix(diag,
 				 "part 0 has the field %s, part %u has %s: give both pipelines the "
-				 "same size, layout and type",
-				 first, number, other);
+				 "same %slayout and type",
+				 first, number, other, with_sizes ? "size, " : "");
 	}
 	return 0;
 }

@@ -37,7 +37,7 @@ void part_fini(struct part *part)
 bool part_is_asked(const struct sampler *sampler, bool with_ids)
 {
 	return sampler->n_classes || sampler->keep || sampler->drop ||
-	       sampler->from < sampler->to || (with_ids && sampler->ids);
+	       sampler->from != sampler->to || (with_ids && sampler->ids);
 }
 
 /* ---- classes ---- */

@@ -69,9 +69,10 @@ static int sampler_check_split(const struct oa_sampler *sampler, struct diag *di
 {
 	if (sampler->from == 0 && sampler->to == 0)
 		return 0;
-	if (!(sampler->from >= 0 && sampler->from < sampler->to && sampler->to <= 1))
+	if (!(sampler->from >= 0 && sampler->from <= 1 && sampler->to >= 0 && sampler->to <= 1 &&
+	      sampler->from != sampler->to))
 		return error_open(
-		    diag, "options.sampler.from and .to are %g and %g, must be 0 <= from < to <= 1",
+		    diag, "options.sampler.from and .to are %g and %g, must be 0 to 1, and differ",
 		    sampler->from, sampler->to);
 	return 0;
 }
@@ -303,7 +304,7 @@ int sampler_init(struct sampler *sampler, const struct oa_sampler *from)
 	memcpy(&mine, from, BASE_MIN(from->size, sizeof(mine)));
 	sampler->from = mine.from;
 	sampler->to = mine.to;
-	sampler->split_seed = mine.from < mine.to ? mine.split_seed : 0;
+	sampler->split_seed = mine.from != mine.to ? mine.split_seed : 0;
 	sampler->samples = mine.samples;
 	sampler->flags = mine.flags;
 	sampler->ids = sampler_copy(mine.ids, mine.n_ids * sizeof(*mine.ids));
@@ -344,6 +345,6 @@ int sampler_set_filter(struct sampler *sampler, int32_t **keep, uint32_t n_keep,
 
 bool sampler_is_used(const struct sampler *sampler)
 {
-	return sampler->ids || sampler->n_classes || sampler->from < sampler->to ||
+	return sampler->ids || sampler->n_classes || sampler->from != sampler->to ||
 	       sampler->weights || sampler->blocks || sampler->keep || sampler->drop;
 }

@@ -304,10 +304,11 @@ static const char *pipeline_check_size(const struct pipeline *pipeline, const st
 	if (!pipeline->shape.is_size)
 		return NULL;
 	if (views->n > 0 || pipeline->tail.batch.n > 0)
-		return "views, mixup and cutmix are of pixels, and \"size\" gives none; leave one "
+		return "views, mixup and cutmix are of pixels, and \"only_size\" gives none; leave "
+		       "one "
 		       "of them out";
 	if (!op_is_null(&pipeline->ops.op[0], OP_DECODE_KINDS))
-		return "\"size\" goes with dense fields alone; leave \"kinds\" out";
+		return "\"only_size\" goes with dense fields alone; leave \"kinds\" out";
 	return NULL;
 }
 

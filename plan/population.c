@@ -29,6 +29,7 @@ static uint64_t boundary(const struct permutation *permutation, double x)
 struct part {
 	struct permutation order; /* of blocks */
 	uint64_t first, end;
+	bool is_rest; /* all but end .. first */
 };
 
 static struct part part_of(const struct permutation *permutation, const uint8_t version[32],
@@ -42,6 +43,7 @@ static struct part part_of(const struct permutation *permutation, const uint8_t 
 	part.order.key[1] ^= philox_half(&block, 1);
 	part.first = boundary(permutation, split->from);
 	part.end = boundary(permutation, split->to);
+	part.is_rest = split->from > split->to;
 	return part;
 }
 
@@ -49,6 +51,8 @@ static bool has(const struct part *part, uint64_t block)
 {
 	uint64_t place = permutation_position(&part->order, block);
 
+	if (part->is_rest)
+		return place >= part->first || place < part->end;
 	return place >= part->first && place < part->end;
 }
 

@@ -7,7 +7,7 @@
  * list of ids, from classes, from a part of a random split; accessd takes the bitmap as it is.
  *
  * A split is one of blocks: block q is in the part from .. to if its place in a permutation of all
- * blocks, keyed by (dataset version, split seed), is. Blocks are cut from the permutation, which knows
+ * blocks, keyed by (dataset version, split seed), is. Where from is above to, the part is all but to .. from. Blocks are cut from the permutation, which knows
  * nothing of contents, so a split is as random as one of samples, and shares whole blocks with
  * everybody. Up to 524,288 samples a block is a sample; above, the size of a part is right to within
  * half a block. Parts that touch have no sample in common and leave none out. Frozen by known
@@ -20,12 +20,12 @@
 #include "plan/permutation.h"
 
 struct population_split {
-	double from, to; /* 0 <= from < to <= 1 */
+	double from, to; /* 0 to 1; equal: none */
 	uint64_t seed;
 };
 static inline bool population_is_split(const struct population_split *split)
 {
-	return split->from < split->to;
+	return split->from != split->to;
 }
 
 /* Is the block in the part? version: the permutation's. */

@@ -49,7 +49,7 @@ PARAM(
     "of each key point of a row, from 0: which one it is when the picture is mirrored, as the left "
     "eye is the right one then; or null: it stays what it is")
 PARAM(
-    DECODE, SIZE, "size", OP_LATE(OP_TYPE_BOOL), "false",
+    DECODE, ONLY_SIZE, "only_size", OP_LATE(OP_TYPE_BOOL), "false",
     "true or false: does the picture's size, int64 [height, width], take the place of its pixels, "
     "which are not decoded then?")
 

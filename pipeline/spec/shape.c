@@ -183,7 +183,7 @@ static void shape_first(struct shape *shape, const struct op *op)
 	shape->pixel_ops = 1;
 	if (op->id == OP_DECODE) {
 		shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
-		shape->is_size = op_number(op, OP_DECODE_SIZE, 0) != 0;
+		shape->is_size = op_number(op, OP_DECODE_ONLY_SIZE, 0) != 0;
 	} else if (op->id == OP_VIDEO)
 		shape->frames = (unsigned)op_number(op, OP_VIDEO_FRAMES, 0);
 	else
@@ -229,7 +229,7 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 	if (number > 1 && stage < OP_STAGE_FILTER && state->shape.is_size)
 		return shape_bad(state, number, op,
 				 "decode gives the picture's size and no pixels; leave it out, or "
-				 "decode's \"size\"");
+				 "decode's \"only_size\"");
 	if (stage < OP_STAGE_FILTER && state->tail)
 		return diag_fail(
 		    state->diag, PIPELINE_E_BAD,

@@ -7,7 +7,7 @@
         ...
 
 Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
-tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines. mix() combines data sets. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
+tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines. mix() combines data sets, buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
 errors.
 """
 
@@ -20,6 +20,7 @@ from ._core import version as __version__  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
 from .beton import from_beton  # noqa: E402
+from .buckets import buckets, image_sizes  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .detection import from_coco, from_voc, from_yolo  # noqa: E402
 from .errors import Error  # noqa: E402
@@ -31,6 +32,7 @@ from .loader import BadSample, Batch, Loader  # noqa: E402
 from .masks import Mask  # noqa: E402
 from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
+from .orders import fold  # noqa: E402
 from .points import Points  # noqa: E402
 from .ragged import Ragged  # noqa: E402
 from .robots import from_lerobot  # noqa: E402
@@ -46,9 +48,9 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Points",
-           "Ragged", "__version__", "audio", "configure", "errors", "from_array_record", "from_bagz", "from_beton",
-           "from_coco", "from_csv", "from_delta", "from_folders", "from_hdf5", "from_hf", "from_iceberg",
-           "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_tar",
-           "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "imagenet_eval",
-           "imagenet_train", "mix", "orders", "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video",
-           "views", "windows", "wrap"]
+           "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_array_record",
+           "from_bagz", "from_beton", "from_coco", "from_csv", "from_delta", "from_folders", "from_hdf5", "from_hf",
+           "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet",
+           "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
+           "imagenet_eval", "imagenet_train", "mix", "orders", "pipeline_for", "tokenize", "tokens", "transforms",
+           "varlen", "video", "views", "windows", "wrap"]

@@ -178,8 +178,8 @@ def _parted(split):
         raise
     except (TypeError, ValueError):
         raise ArgumentError(f"split is {split!r}: (from, to) or (from, to, seed)") from None
-    if not 0 <= first < last <= 1:
-        raise ArgumentError(f"split is {first:g} and {last:g}, must be 0 <= from < to <= 1")
+    if not (0 <= first <= 1 and 0 <= last <= 1 and first != last):
+        raise ArgumentError(f"split is {first:g} and {last:g}, must be 0 to 1, and differ")
     return first, last, key
 
 
@@ -369,7 +369,8 @@ class Loader:
             or some repeatedly. It says the same each time that it is asked for an epoch, in all ranks. oneaccess.orders has some.
         seed: the seed of "seeded", which it implies if there is no order, and of the random ops of "sequential".
         ids: the numbers of the samples of an epoch; classes: names of classes. split: (from, to, seed), a random part, such as
-            (0, .9, 1) and (.9, 1, 1), which have no sample in common.
+            (0, .9, 1) and (.9, 1, 1), which have no sample in common; (.4, .2, 1) is all that (.2, .4, 1) leaves. oa.fold()
+            has those of cross-validation.
         weights: a weight for each sample; each epoch is drawn by them, and the order is "seeded". samples: how many are drawn;
             replacement: True: a sample may come several times in an epoch. choose() says all of these anew between epochs.
         drop_last: leave out an epoch's last batch if it is short; with ranks, its last step.
@@ -400,6 +401,8 @@ class Loader:
             changed. bad_samples lists them.
         bad_budget: bad samples that an epoch may have; default 10, or 1 % of the samples if that is more; negative: no bad sample.
         timeout: seconds to wait for a batch, then errors.BatchTimeout. Default, and 0, as in torch: no limit; stderr says what it waits for.
+        chunk: samples in a slot, if this job is the stream's first; default: some whole batches (accessd.conf(5)). Fewer take less memory,
+            and jobs share less.
         socket: the path of accessd's socket, or "private" for a private accessd. Default: as oa_connect(3) finds it.
 
     Other arguments of torch's DataLoader, such as num_workers and pin_memory, are accepted and ignored; ``ignored`` says why.
@@ -434,7 +437,7 @@ class Loader:
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
                  collate_fn: Callable[[list], object] | None = None, source: Mapping[str, object] | None = None,
-                 ragged: str | Mapping[str, str] | None = None, refresh: str | None = None, **others):
+                 ragged: str | Mapping[str, str] | None = None, refresh: str | None = None, chunk: int | None = None, **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -527,6 +530,7 @@ class Loader:
             "dataset": self._folder,
             "pipeline": text,
             "batch": batch_size,
+            "chunk": None if chunk is None else _counted("chunk", chunk),
             "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD))
                      | self._choose("spread", spread, _SPREADS),
             "epochs": epochs if self._asked is None else 1,

@@ -108,6 +108,24 @@ def _of_samples(what, values, ids, dtype=None):
     return values[ids], ids
 
 
+def fold(number: int, count: int, *, seed: int = 0) -> tuple[tuple, tuple]:
+    """Two values of split= of a Loader, for cross-validation: to train on, and to validate with.
+
+        for number in range(5):
+            train, validate = oa.fold(number, 5, seed=1)
+            loader = oa.Loader(data, oa.imagenet_train(224), 256, split=train)
+            test = oa.Loader(data, oa.imagenet_eval(224), 256, split=validate, epochs=1)
+
+    number: from 0 to count - 1. Each sample is in one validation of the count, and is trained on in all other folds: the same on all
+    machines with the same files.
+    """
+    number, count, seed = _count("number", number, 0), _count("count", count, 2), _count("seed", seed, 0)
+    if number >= count:
+        raise ArgumentError(f"fold {number} of {count}: folds are 0 to {count - 1}")
+    first, last = number / count, (number + 1) / count
+    return (last % 1, first or 1.0, seed), (first, last, seed)
+
+
 def by_length(lengths: Sequence[float], batch_size: int, *, seed: int = 0, ids: Iterable[int] | None = None) -> Callable[[int], Any]:
     """Random, but with samples of similar length in a batch, so that little of it is padding.
 

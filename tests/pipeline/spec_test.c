@@ -9,6 +9,7 @@
 #include "pipeline/spec/spec_value.h"
 
 #define D "{\"op\":\"decode\"}"
+#define SIZE "{\"op\":\"decode\",\"only_size\":true}"
 #define CROP "{\"op\":\"center_crop\",\"size\":8}"
 #define NORM "{\"op\":\"normalize\",\"mean\":[0,0,0],\"std\":[1,1,1]}"
 
@@ -31,6 +32,14 @@ static const struct {
     {"[{\"op\":\"decode\",\"size\":8}]", {"op 1 (decode)", "exif_transpose"}},
     {"[{\"op\":\"decode\",\"exif_transpose\":1}]", {"op 1 (decode)", "neither true nor false"}},
     {"[{\"op\":\"decode\",\"fast\":\"yes\"}]", {"op 1 (decode)", "fast is neither true nor false"}},
+    {"[" SIZE "," CROP "]",
+     {"op 2 (center_crop)", "the picture's size and no pixels", "only_size"}},
+    {"[" SIZE ",{\"op\":\"layout\",\"order\":\"CHW\"}]", {"op 2 (layout)", "no pixels"}},
+    {"[" SIZE ",{\"op\":\"cutmix\",\"num_classes\":2}]", {"op 1 (decode)", "mixup and cutmix"}},
+    {"[" SIZE ",{\"op\":\"view\",\"names\":[\"other\"]}," CROP "]", {"op 2 (view)"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"only_size\":true,\"fields\":[[3,2,4]],\"kinds\":["
+     "3]}]",
+     {"op 1 (decode)", "dense fields alone", "kinds"}},
     {"[" D ",{\"op\":\"center_crop\"}]", {"op 2 (center_crop)", "size is missing", "pixels"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":8.5}]", {"op 2", "size is no size"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[1,2,3]}]", {"op 2", "size is no size"}},
@@ -293,6 +302,8 @@ static const struct {
     {"[{\"op\":\"decode\",\"exif_transpose\":true}," CROP "]",
      "{\"ops\":[{\"exif_transpose\":true,\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]"
      "}]}"},
+    {"[" SIZE ",{\"op\":\"one_hot\",\"num_classes\":2}]",
+     "{\"ops\":[{\"only_size\":true,\"op\":\"decode\"},{\"num_classes\":2,\"op\":\"one_hot\"}]}"},
     {"[{\"op\":\"decode\",\"fast\":true}," CROP "]",
      "{\"ops\":[{\"fast\":true,\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
     {"[{\"fast\":false,\"op\":\"decode\"}," CROP "]",

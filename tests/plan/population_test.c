@@ -136,6 +136,14 @@ START_TEST(folds_have_each_sample_once)
 			seen[i] |= bits[i];
 		}
 		sum += count;
+		if (fold > 0 && fold + 2 < BASE_ARRAY_LEN(cuts)) { /* what it leaves */
+			uint64_t *rest = part_of(&permutation, cuts[fold + 1], cuts[fold], 5);
+
+			ck_assert_uint_eq(bits_count(rest, permutation.n), permutation.n - count);
+			for (size_t i = 0; i < bits_words(permutation.n); i++)
+				ck_assert_uint_eq(rest[i] & bits[i], 0);
+			free(rest);
+		}
 		free(bits);
 	}
 	ck_assert_uint_eq(sum, permutation.n);

@@ -146,7 +146,7 @@ class ArgumentsTest(DaemonCase):
 
     def test_what_would_mean_something_else(self):
         """A mask, of which two samples would be taken over and over; a part without samples; a word in the place of a truth."""
-        for options, words in (({"ids": [True, False, True]}, "ids has booleans.*numpy.flatnonzero"), ({"split": (0, 0)}, "split is 0 and 0, must"),
+        for options, words in (({"ids": [True, False, True]}, "ids has booleans.*numpy.flatnonzero"), ({"split": (0, 0)}, "split is 0 and 0, must be 0 to 1, and differ"),
                                ({"split": (0, .5, 1, 2)}, "split is .0, 0.5, 1, 2.: .from, to. or .from, to, seed"), ({"split": .5}, "split is 0.5"),
                                ({"seed": -1}, "seed is -1: a whole number from 0"), ({"seed": 1 << 64}, "seed is 18446744073709551616: .*below 2.64"),
                                ({"seed": 1.5}, "seed is 1.5"), ({"split": (0, .5, -1)}, "the seed of split is -1"),
