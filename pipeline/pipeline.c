@@ -259,12 +259,17 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 	bool are_masks = false;
 	int r = 0;
 
-	for (unsigned f = pipeline->packed.first; r == 0 && can_follow && f < end; f++)
+	for (unsigned f = pipeline->packed.first;
+	     r == 0 && can_follow && !pipeline->shape.is_size && f < end; f++)
 		if (pipeline->fields[f].role == PIPELINE_MASK)
 			r = mask_new(&pipeline->ops, &pipeline->shape, &pipeline->fields[f],
 				     &pipeline->mask[f]);
 	for (unsigned f = pipeline->packed.first; f < end; f++)
 		are_masks |= pipeline->fields[f].role == PIPELINE_MASK;
+	if (pipeline->shape.is_size && are_masks)
+		return diag_fail(diag, PIPELINE_E_BAD,
+				 "pipeline: op 1 (decode): \"only_size\" decodes nothing, masks "
+				 "neither; leave them out");
 	if (can_follow ||
 	    (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !are_masks))
 		return r;
@@ -307,8 +312,6 @@ static const char *pipeline_check_size(const struct pipeline *pipeline, const st
 		return "views, mixup and cutmix are of pixels, and \"only_size\" gives none; leave "
 		       "one "
 		       "of them out";
-	if (!op_is_null(&pipeline->ops.op[0], OP_DECODE_KINDS))
-		return "\"only_size\" goes with dense fields alone; leave \"kinds\" out";
 	return NULL;
 }
 

@@ -417,7 +417,8 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 	}
 	if (r == 0 && pipeline->shape.is_size)
 		r = pipeline_run_measure(run, input, out, ret_error);
-	if (r != 0 || (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !run->masks))
+	if (r != 0 || pipeline->shape.is_size ||
+	    (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !run->masks))
 		return r;
 	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
 }

@@ -295,9 +295,10 @@ static int take_split(struct request *request, const struct message_open *open, 
 	memcpy(&split->from, open->split, 8);
 	memcpy(&split->to, open->split + 8, 8);
 	memcpy(&split->seed, open->split + 16, 8);
-	if (split->from >= 0 && split->from < split->to && split->to <= 1)
+	if (split->from >= 0 && split->from <= 1 && split->to >= 0 && split->to <= 1 &&
+	    split->from != split->to)
 		return 0;
-	return diag_fail(diag, OA_E_INVALID, "a split from %g to %g: must be 0 <= from < to <= 1",
+	return diag_fail(diag, OA_E_INVALID, "a split from %g to %g: must be 0 to 1, and differ",
 			 split->from, split->to);
 }
 

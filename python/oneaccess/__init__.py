@@ -20,7 +20,7 @@ from ._core import version as __version__  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
 from .beton import from_beton  # noqa: E402
-from .buckets import buckets, image_sizes  # noqa: E402
+from .ratios import buckets, image_sizes  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .detection import from_coco, from_voc, from_yolo  # noqa: E402
 from .errors import Error  # noqa: E402

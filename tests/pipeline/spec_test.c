@@ -36,10 +36,10 @@ static const struct {
      {"op 2 (center_crop)", "the picture's size and no pixels", "only_size"}},
     {"[" SIZE ",{\"op\":\"layout\",\"order\":\"CHW\"}]", {"op 2 (layout)", "no pixels"}},
     {"[" SIZE ",{\"op\":\"cutmix\",\"num_classes\":2}]", {"op 1 (decode)", "mixup and cutmix"}},
-    {"[" SIZE ",{\"op\":\"view\",\"names\":[\"other\"]}," CROP "]", {"op 2 (view)"}},
-    {"[{\"op\":\"decode\",\"source\":\"record\",\"only_size\":true,\"fields\":[[3,2,4]],\"kinds\":["
-     "3]}]",
-     {"op 1 (decode)", "dense fields alone", "kinds"}},
+    {"[" SIZE ",{\"op\":\"view\",\"names\":[\"other\"]}," CROP "]", {"op 1 (decode)", "views"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"only_size\":true,\"fields\":[[1]],\"kinds\":[5]}"
+     "]",
+     {"op 1 (decode)", "masks neither"}},
     {"[" D ",{\"op\":\"center_crop\"}]", {"op 2 (center_crop)", "size is missing", "pixels"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":8.5}]", {"op 2", "size is no size"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[1,2,3]}]", {"op 2", "size is no size"}},

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 import oneaccess as oa
-from oneaccess import buckets as buckets_of
+from oneaccess import ratios
 from oneaccess.errors import ArgumentError, Error
 from support import SAMPLES, DaemonCase, PoolCase
 
@@ -190,7 +190,7 @@ class BucketsTest(Case):
     def test_nearest(self):
         wide = [(512, 512), (1024, 1024), (512, 1024), (1024, 512)]
         pictures = [(500, 500), (3000, 3000), (600, 500), (10, 19), (19, 10), (0, 0), (700, 700)]
-        self.assertEqual(buckets_of.nearest(pictures, wide).tolist(), [0, 1, 0, 2, 3, -1, 0])
+        self.assertEqual(ratios.nearest(pictures, wide).tolist(), [0, 1, 0, 2, 3, -1, 0])
 
     def test_samples_of_several_shapes_are_no_one_batch(self):
         parts = [oa.Loader(self.shapes, pipeline(8, width), 4, socket=self.socket, as_="numpy") for width in (8, 9)]
