@@ -28,7 +28,8 @@ const char *bands_init(const struct op_list *ops, struct bands *ret)
 	*ret = (struct bands){.scale = (float)op_number(op, OP_BANDS_SCALE, 0),
 			      .is_clamped = !op_is_null(op, OP_BANDS_CLAMP),
 			      .least = (float)clamp[0],
-			      .most = (float)clamp[1]};
+			      .most = (float)clamp[1],
+			      .is_inverted = op_number(op, OP_BANDS_INVERT, 0) != 0};
 	if (!op_is_null(op, OP_BANDS_CHANNELS))
 		ret->channels = (unsigned)op_number(op, OP_BANDS_CHANNELS, 0);
 	ret->n = picked ? picked : ret->channels;

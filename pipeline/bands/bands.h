@@ -19,6 +19,7 @@ struct bands {             /* of the op */
 	float scale;
 	bool is_clamped;
 	float least, most;
+	bool is_inverted; /* as in decode_numbers.h */
 };
 
 struct bands_program; /* what a list of ops does to them; immutable */

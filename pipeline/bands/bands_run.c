@@ -116,6 +116,7 @@ static int bands_read(struct bands_room *room, const struct bands *bands, struct
 				   room->head.width, room->head.height, bands->n);
 	to->height = room->head.height;
 	to->n = bands->n;
+	to->is_inverted = bands->is_inverted;
 	memcpy(to->channel, bands->channel, sizeof(to->channel));
 	r = decode_numbers(decode, to, ret_error);
 	if (r == 0)

@@ -32,6 +32,7 @@
 #include "pipeline/spec/op.h"
 
 static const struct decode_format *const decode_formats[] = {
+    &decode_dicom, /* before all others: what is in front of its magic may be another format's head */
     &decode_jpeg,
 #if HAS_PNG
     &decode_png,
@@ -51,7 +52,7 @@ static const struct decode_format *const decode_formats[] = {
 #if HAS_AVIF
     &decode_avif,
 #endif
-    &decode_bmp,  &decode_pnm, &decode_npy, &decode_kept,
+    &decode_bmp,   &decode_pnm, &decode_npy, &decode_nifti, &decode_kept,
 };
 
 enum decode_way { DECODE_QUICK, DECODE_BY_PLANES, DECODE_BY_ROWS, DECODE_BY_PART };

@@ -58,10 +58,12 @@ struct decode_format {
 
 extern const struct decode_format decode_avif;
 extern const struct decode_format decode_bmp;
+extern const struct decode_format decode_dicom;
 extern const struct decode_format decode_gif;
 extern const struct decode_format decode_jp2;
 extern const struct decode_format decode_jpeg;
 extern const struct decode_format decode_kept;
+extern const struct decode_format decode_nifti;
 extern const struct decode_format decode_npy;
 extern const struct decode_format decode_png;
 extern const struct decode_format decode_pnm;

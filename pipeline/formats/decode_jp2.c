@@ -572,6 +572,14 @@ static void decode_jp2_colours(const struct decode_jp2 *jp2, const struct pictur
 	}
 }
 
+static int decode_jp2_samples(struct decode_jp2 *jp2, struct pipeline_error *ret_error)
+{
+	if (!opj_decode(jp2->codec, jp2->stream, jp2->image) ||
+	    !opj_end_decompress(jp2->codec, jp2->stream))
+		return decode_jp2_fail(jp2, ret_error);
+	return decode_jp2_check(jp2->image, true, ret_error);
+}
+
 static int decode_jp2_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
 			    struct pipeline_error *ret_error)
 {
@@ -580,10 +588,7 @@ static int decode_jp2_whole(void *state, struct picture_buffer *buffer, struct p
 	const uint32_t width = jp2->image->x1 - jp2->image->x0;
 	int r;
 
-	if (!opj_decode(jp2->codec, jp2->stream, jp2->image) ||
-	    !opj_end_decompress(jp2->codec, jp2->stream))
-		return decode_jp2_fail(jp2, ret_error);
-	r = decode_jp2_check(jp2->image, true, ret_error);
+	r = decode_jp2_samples(jp2, ret_error);
 	r = r ? r : decode_make(buffer, height, width, ret, ret_error);
 	if (r != 0)
 		return r;
@@ -594,6 +599,45 @@ static int decode_jp2_whole(void *state, struct picture_buffer *buffer, struct p
 	return 0;
 }
 
+/* ---- numbers: samples as they are, of all components in one size ---- */
+
+static int decode_jp2_numbers_open(void *state, const uint8_t *data, size_t size,
+				   struct decode_numbers_head *ret,
+				   struct pipeline_error *ret_error)
+{
+	const struct decode_jp2 *jp2 = state;
+	int r = decode_jp2_open(state, data, size, &ret->height, &ret->width, ret_error);
+
+	if (r != 0)
+		return r;
+	for (unsigned c = 1; c < jp2->image->numcomps; c++)
+		if (jp2->image->comps[c].dx != 1 || jp2->image->comps[c].dy != 1)
+			return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+					   "JPEG 2000: component %u has another size", c);
+	ret->channels = jp2->image->numcomps;
+	return 0;
+}
+
+static int decode_jp2_numbers(void *state, const struct decode_numbers *to,
+			      struct pipeline_error *ret_error)
+{
+	struct decode_jp2 *jp2 = state;
+	int r = decode_jp2_samples(jp2, ret_error);
+
+	for (unsigned c = 0; r == 0 && c < jp2->image->numcomps; c++) {
+		const opj_image_comp_t *comp = &jp2->image->comps[c];
+
+		if (comp->w != to->all.width || comp->h != to->height)
+			return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
+					   "JPEG 2000: component %u has another size", c);
+		for (uint32_t y = 0; y < comp->h; y++)
+			decode_numbers_put(to, PIPELINE_I32,
+					   (const uint8_t *)(comp->data + (size_t)y * comp->w), 1,
+					   c, 1, y, 0, comp->w);
+	}
+	return r;
+}
+
 const struct decode_format decode_jp2 = {
     .name = "JPEG 2000",
     .state_size = sizeof(struct decode_jp2),
@@ -601,6 +645,8 @@ const struct decode_format decode_jp2 = {
     .probe = decode_jp2_probe,
     .open = decode_jp2_open,
     .whole = decode_jp2_whole,
+    .numbers_open = decode_jp2_numbers_open,
+    .numbers = decode_jp2_numbers,
     .close = decode_jp2_close,
     .fini = decode_jp2_close,
 };

@@ -21,6 +21,7 @@ struct decode_numbers {                        /* where they go */
 	uint32_t height;                       /* of each */
 	unsigned n;                            /* of them */
 	uint16_t channel[DECODE_NUMBERS_MOST]; /* of the file, that each plane is */
+	bool is_inverted; /* of DICOM where the least number is white, so that it is the greatest */
 };
 
 /* Is any of the `count` channels from first on wanted? */

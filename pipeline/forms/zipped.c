@@ -39,6 +39,11 @@ static int fail(struct pipeline_error *ret_error, const char *why)
 	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "zip: %s", why);
 }
 
+static int fail_inflate(struct pipeline_error *ret_error, const char *what, const char *why)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%.12s: %s", what, why);
+}
+
 static int fail_large(struct pipeline_error *ret_error)
 {
 	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "zip: more than 1 GiB are in it");
@@ -46,25 +51,26 @@ static int fail_large(struct pipeline_error *ret_error)
 
 static int fail_memory(struct pipeline_error *ret_error)
 {
-	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for a file of a zip");
+	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to inflate it");
 }
 
-static bool need(struct zipped **zipped)
+/* bits: zlib's windowBits, which say what is around the stream. */
+static bool need(struct zipped **zipped, int bits)
 {
 	if (!*zipped)
 		*zipped = calloc(1, sizeof(**zipped));
 	if (!*zipped)
 		return false;
 	if (!(*zipped)->is_begun)
-		(*zipped)->is_begun = inflateInit2(&(*zipped)->stream, -MAX_WBITS) == Z_OK;
+		(*zipped)->is_begun = inflateInit2(&(*zipped)->stream, bits) == Z_OK;
 	else
-		inflateReset(&(*zipped)->stream);
+		inflateReset2(&(*zipped)->stream, bits);
 	return (*zipped)->is_begun;
 }
 
 /* All of the stream, or some bytes more than `most`, to memory that is reserved. */
-static int inflate_all(z_stream *stream, struct unpacked *to, size_t most, size_t *ret,
-		       struct pipeline_error *ret_error)
+static int inflate_all(z_stream *stream, const char *what, struct unpacked *to, size_t most,
+		       size_t *ret, struct pipeline_error *ret_error)
 {
 	int r = Z_OK;
 
@@ -72,15 +78,15 @@ static int inflate_all(z_stream *stream, struct unpacked *to, size_t most, size_
 		if (*ret == to->room && !unpacked_grow(to))
 			return fail_memory(ret_error);
 		stream->next_out = to->bytes + *ret;
-		stream->avail_out = (uInt)(to->room - *ret);
+		stream->avail_out = (uInt)(BASE_MIN(to->room, most + 1) - *ret);
 		r = inflate(stream, Z_NO_FLUSH);
-		*ret = to->room - stream->avail_out;
+		*ret = (size_t)(stream->next_out - to->bytes);
 		if (r == Z_MEM_ERROR)
 			return fail_memory(ret_error);
 		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-			return fail(ret_error, "damaged");
+			return fail_inflate(ret_error, what, "damaged");
 		if (r != Z_STREAM_END && stream->avail_out > 0)
-			return fail(ret_error, "it is cut off");
+			return fail_inflate(ret_error, what, "it is cut off");
 	}
 	return 0;
 }
@@ -100,7 +106,7 @@ static int unpack_deflated(struct zipped *zipped, struct unpacked *to,
 		return fail_memory(ret_error);
 	zipped->stream.next_in = (Bytef *)(uintptr_t)data;
 	zipped->stream.avail_in = (uInt)size;
-	r = inflate_all(&zipped->stream, to, most, ret, ret_error);
+	r = inflate_all(&zipped->stream, "zip", to, most, ret, ret_error);
 	if (r)
 		return r;
 	if (!is_known && *ret > most)
@@ -126,7 +132,7 @@ int zipped_unpack(struct zipped **zipped, struct unpacked *to, const void **data
 		return fail(ret_error, "nothing is in it");
 	if (header.method != ZIP_DEFLATED)
 		return fail(ret_error, "it is not deflated");
-	if (!need(zipped))
+	if (!need(zipped, -MAX_WBITS))
 		return fail_memory(ret_error);
 	r = unpack_deflated(*zipped, to, &header, bytes + header.bytes, *size - header.bytes, &got,
 			    ret_error);
@@ -139,4 +145,17 @@ int zipped_unpack(struct zipped **zipped, struct unpacked *to, const void **data
 	*data = to->bytes;
 	*size = got;
 	return 0;
+}
+
+int zipped_inflate(struct zipped **zipped, bool is_gzip, const char *what, const uint8_t *data,
+		   size_t size, size_t most, struct unpacked *to, size_t *ret,
+		   struct pipeline_error *ret_error)
+{
+	*ret = 0;
+	if (size > UINT32_MAX || !need(zipped, is_gzip ? MAX_WBITS + 16 : -MAX_WBITS) ||
+	    !unpacked_reserve(to, BASE_MIN(most + 1, UNPACKED_FIRST)))
+		return fail_memory(ret_error);
+	(*zipped)->stream.next_in = (Bytef *)(uintptr_t)data;
+	(*zipped)->stream.avail_in = (uInt)size;
+	return inflate_all(&(*zipped)->stream, what, to, most, ret, ret_error);
 }

@@ -178,6 +178,9 @@ PARAM(
 PARAM(BANDS, SCALE, "scale", OP_TYPE_NUMBER(-1e9, 1e9), "1", "what each number is multiplied by")
 PARAM(BANDS, CLAMP, "clamp", OP_OR_NULL(OP_TYPE_PAIR(-1e9, 1e9)), "null",
       "[least, most] of the numbers then: what is beyond becomes that; or null")
+PARAM(BANDS, INVERT, "invert", OP_LATE(OP_TYPE_BOOL), "false",
+      "true: of DICOM files whose least number is white (MONOCHROME1) the stored numbers are turned "
+      "round; or false")
 PARAM(BANDS, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"",
       "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
 PARAM(BANDS, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",

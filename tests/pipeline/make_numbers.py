@@ -4,6 +4,7 @@
 
     make_numbers.py FOLDER              (needs numpy, tifffile, imagecodecs, pillow)
     make_numbers.py --resized FOLDER    (needs numpy, torch, torchvision)
+    make_numbers.py --medical FOLDER    (needs numpy, pydicom, python-gdcm, nibabel; adds to numbers.tsv)
 
 A number is (1000 channel + 37 row + 11 column) of its file's type; floats are an eighth of that. numbers.tsv has of each file its
 channels, height, width and dtype. resized-FILTER-HEIGHT-WIDTH.npy are what torchvision's resize with antialias makes of f32-5.npy.
@@ -35,6 +36,106 @@ def resized(folder):
         options = {} if word == "nearest" else {"antialias": True}
         made = resize(numbers, [height, width], InterpolationMode(word), **options)
         np.save(folder / f"resized-{word}-{height}-{width}.npy", made.numpy())
+
+
+def dicom(path, array, *, syntax="1.2.840.10008.1.2.1", coded=None, colours="MONOCHROME2", stored=None, more=()):
+    """array: [frames, H, W], or [H, W, 3]. syntax: of native pixels; coded: what gdcm makes of them then."""
+    import pydicom
+    from pydicom.dataset import FileDataset, FileMetaDataset
+    from pydicom.uid import UID, generate_uid
+
+    meta = FileMetaDataset()
+    meta.TransferSyntaxUID = UID(syntax)
+    meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = "1.2.840.10008.5.1.4.1.1.7", generate_uid(entropy_srcs=[path.name])
+    data = FileDataset(str(path), {}, file_meta=meta, preamble=b"\0" * 128, is_implicit_VR=syntax.endswith("1.2"), is_little_endian=not syntax.endswith(".2.2"))
+    data.SOPClassUID, data.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID
+    is_colour = array.shape[-1] == 3
+    bits = 8 * array.dtype.itemsize
+    data.Rows, data.Columns = array.shape[:2] if is_colour else array.shape[1:]
+    data.SamplesPerPixel, data.PhotometricInterpretation = (3, "RGB") if is_colour else (1, colours)
+    data.BitsAllocated, data.BitsStored, data.HighBit = bits, stored or bits, (stored or bits) - 1
+    data.PixelRepresentation = int(array.dtype.kind == "i")
+    if is_colour:
+        data.PlanarConfiguration = 0
+    elif len(array) > 1:
+        data.NumberOfFrames = len(array)
+    for name, value in more:
+        setattr(data, name, value)
+    if data.get("PlanarConfiguration"):
+        array = array.transpose(2, 0, 1)
+    raw = array.astype(array.dtype.newbyteorder("<>"[syntax.endswith(".2.2")])).tobytes()
+    data.PixelData = raw + b"\0" * (len(raw) % 2)
+    data["PixelData"].VR = "OW" if bits > 8 else "OB"
+    data.save_as(path, enforce_file_format=True)
+    if coded == "RLE":
+        data = pydicom.dcmread(path)
+        data.compress("1.2.840.10008.1.2.5", encoding_plugin="pydicom", generate_instance_uid=False)
+        data.save_as(path)
+    elif coded:
+        import gdcm
+        reader = gdcm.ImageReader()
+        reader.SetFileName(str(path))
+        assert reader.Read()
+        change = gdcm.ImageChangeTransferSyntax()
+        change.SetTransferSyntax(gdcm.TransferSyntax(getattr(gdcm.TransferSyntax, coded)))
+        change.SetInput(reader.GetImage())
+        assert change.Change()
+        writer = gdcm.ImageWriter()
+        writer.SetFileName(str(path))
+        writer.SetFile(reader.GetFile())
+        writer.SetImage(change.GetOutput())
+        assert writer.Write()
+
+
+def medical(folder):
+    import nibabel
+
+    rows = []
+
+    def add(name, channels, dtype, write):
+        write(folder / name, values(channels, dtype))
+        rows.append(f"{name}\t{channels}\t{HEIGHT}\t{WIDTH}\t{np.dtype(dtype).name}\n")
+
+    def colours(**options):
+        return lambda path, array: dicom(path, array.transpose(1, 2, 0), **options)
+
+    def grey(**options):
+        return lambda path, array: dicom(path, array, **options)
+
+    def nifti(path, array):
+        volume = nibabel.Nifti1Image(array.transpose(2, 1, 0), np.eye(4), dtype=array.dtype)
+        nibabel.save(volume, path)
+
+    add("u16.dcm", 1, "u2", grey(stored=12))
+    add("u16-implicit.dcm", 1, "u2", grey(syntax="1.2.840.10008.1.2"))
+    add("i16-big.dcm", 1, "i2", grey(syntax="1.2.840.10008.1.2.2"))
+    add("u16-deflated.dcm", 3, "u2", grey(syntax="1.2.840.10008.1.2.1.99"))
+    add("u32.dcm", 1, "u4", grey())
+    add("u8-rgb.dcm", 3, "u1", colours())
+    add("u8-rgb-planes.dcm", 3, "u1", colours(more=[("PlanarConfiguration", 1)]))
+    add("i16-rle.dcm", 1, "i2", grey(coded="RLE"))
+    add("u16-frames-rle.dcm", 4, "u2", grey(coded="RLE"))
+    add("u8-rgb-rle.dcm", 3, "u1", colours(coded="RLE"))
+    add("u16-lossless.dcm", 1, "u2", grey(coded="JPEGLosslessProcess14_1"))
+    add("i16-lossless.dcm", 1, "i2", grey(coded="JPEGLosslessProcess14_1"))
+    add("u12-lossless.dcm", 1, "u2", grey(coded="JPEGLosslessProcess14", stored=12))
+    add("u16-jp2.dcm", 1, "u2", grey(coded="JPEG2000Lossless"))
+    add("i16-jp2.dcm", 1, "i2", grey(coded="JPEG2000Lossless"))
+    add("i16.nii", 6, "i2", nifti)
+    add("u8.nii.gz", 3, "u1", nifti)
+    add("f64.nii.gz", 2, "f8", nifti)
+    add("u16-big.nii", 1, "u2", lambda path, array: nibabel.save(nibabel.Nifti1Image(array.T, np.eye(4), nibabel.Nifti1Header(endianness=">"), dtype="u2"), path))
+    list_ = folder / "numbers.tsv"
+    kept = [row for row in list_.read_text().splitlines(True) if ".dcm" not in row and ".nii" not in row]
+    list_.write_text("".join(kept + rows))
+    # Not as they are stored.
+    one = values(1, "u2")
+    dicom(folder / "hounsfield.dcm", one, stored=12, more=[("RescaleSlope", "2"), ("RescaleIntercept", "-1024.5")])
+    dicom(folder / "white-least.dcm", one, stored=12, colours="MONOCHROME1")
+    dicom(folder / "jpeg-ls.dcm", one, coded="JPEGLSLossless")
+    scaled = nibabel.Nifti1Image(one.T, np.eye(4))
+    scaled.header.set_slope_inter(2, -1024.5)
+    nibabel.save(scaled, folder / "scaled.nii.gz")
 
 
 def main(folder):
@@ -91,5 +192,7 @@ def main(folder):
 if __name__ == "__main__":
     if sys.argv[1] == "--resized":
         resized(pathlib.Path(sys.argv[2]))
+    elif sys.argv[1] == "--medical":
+        medical(pathlib.Path(sys.argv[2]))
     else:
         main(pathlib.Path(sys.argv[1]))

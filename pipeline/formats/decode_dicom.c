@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DICOM: X-rays, CT, MR and the like, as numbers. They are what pydicom's apply_modality_lut() makes of pixel_array: the stored bits, with
+ * their sign, times the rescale slope plus its intercept (Hounsfield units, for CT), computed in double. Frames are channels; of colours each
+ * frame has three, red, green and blue. A window is no part of the numbers.
+ *
+ * MONOCHROME1 says that the least number is white. Its numbers stay as they are, unless the op says otherwise: then a stored number
+ * becomes the greatest that its bits can be, less itself.
+ *
+ * It is no picture of 8 bits, so the op decode refuses it by name.
+ */
+
+#include <math.h>
+#include "pipeline/formats/decode_format.h"
+#include "pipeline/formats/dicom_frame.h"
+#include "pipeline/forms/zipped.h"
+
+struct decode_dicom {
+	struct dicom_head head;
+	struct dicom_room room;
+	struct picture_buffer line;
+	struct zipped *zipped; /* NULL: not needed yet */
+	struct unpacked unpacked;
+};
+
+static int decode_dicom_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
+			     uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	(void)state;
+	(void)data;
+	(void)size;
+	(void)ret_height;
+	(void)ret_width;
+	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+			   "DICOM: no picture; t.Bands(1) takes its numbers");
+}
+
+static int decode_dicom_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
+			      struct pipeline_error *ret_error)
+{
+	uint32_t none;
+
+	(void)buffer;
+	(void)ret;
+	return decode_dicom_open(state, NULL, 0, &none, &none, ret_error);
+}
+
+static int decode_dicom_numbers_open(void *state, const uint8_t *data, size_t size,
+				     struct decode_numbers_head *ret,
+				     struct pipeline_error *ret_error)
+{
+	struct decode_dicom *dicom = state;
+	struct dicom_head *head = &dicom->head;
+	size_t at;
+	int r = dicom_head_meta(data, size, head, &at, ret_error);
+
+	if (r != 0)
+		return r;
+	data += at;
+	size -= at;
+	if (head->is_deflated) {
+		size_t got;
+
+		r = zipped_inflate(&dicom->zipped, false, "DICOM", data, size, UNPACKED_MOST,
+				   &dicom->unpacked, &got, ret_error);
+		data = dicom->unpacked.bytes;
+		size = got;
+	}
+	r = r ? r : dicom_head_read(data, size, head, ret_error);
+	if (r == 0 && head->colours == DICOM_YBR && head->coding != DICOM_JPEG &&
+	    (head->samples != 3 || head->stored != 8 || head->is_signed))
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "DICOM: YBR_FULL of other than 8 bits");
+	if (r != 0)
+		return r;
+	*ret =
+	    (struct decode_numbers_head){head->height, head->width, head->frames * head->samples};
+	return 0;
+}
+
+/* ---- numbers ---- */
+
+static double dicom_stored(const struct dicom_frame *frame, const uint8_t *at)
+{
+	uint16_t two;
+	uint32_t four;
+	float single;
+	double number;
+
+	switch (frame->dtype) {
+	case PIPELINE_U8:
+		return *at;
+	case PIPELINE_U16:
+		memcpy(&two, at, sizeof(two));
+		return two;
+	case PIPELINE_U32:
+		memcpy(&four, at, sizeof(four));
+		return four;
+	case PIPELINE_F32:
+		memcpy(&single, at, sizeof(single));
+		return (double)single;
+	default:
+		memcpy(&number, at, sizeof(number));
+		return number;
+	}
+}
+
+/* The number that a stored one is, by its bits. */
+static int64_t dicom_bits(const struct dicom_head *head, int64_t bits, bool is_inverted)
+{
+	const bool has_place = head->coding == DICOM_NATIVE || head->coding == DICOM_RLE;
+	const int64_t all = (INT64_C(1) << head->stored) - 1;
+
+	bits = bits >> (has_place ? head->high + 1 - head->stored : 0) & all;
+	if (head->is_signed && bits > all / 2)
+		bits -= all + 1;
+	if (is_inverted)
+		bits = (head->is_signed ? -1 : all) - bits;
+	return bits;
+}
+
+static void dicom_row(const struct dicom_head *head, const struct dicom_frame *frame,
+		      const uint8_t *at, bool is_inverted, double *to)
+{
+	for (uint32_t x = 0; x < head->width; x++, at += frame->pixel) {
+		double number = dicom_stored(frame, at);
+
+		if (!head->is_floating)
+			number = (double)dicom_bits(head, (int64_t)number, is_inverted);
+		to[x] = number * head->slope + head->intercept;
+	}
+}
+
+/* Red, green or blue of YBR_FULL, as pydicom has it. */
+static void dicom_row_ybr(const struct dicom_head *head, const struct dicom_frame *frame,
+			  const uint8_t *at, unsigned colour, double *to)
+{
+	static const double parts[3][2] = {
+	    {0, 1.402},
+	    {-0.114 * 1.772 / 0.587, -0.299 * 1.402 / 0.587},
+	    {1.772, 0},
+	};
+
+	for (uint32_t x = 0; x < head->width; x++, at += frame->pixel) {
+		const double blue = at[frame->sample] - 128.0, red = at[2 * frame->sample] - 128.0;
+		const double number =
+		    floor(at[0] + parts[colour][0] * blue + parts[colour][1] * red + 0.5);
+
+		to[x] = fmin(fmax(number, 0), 255) * head->slope + head->intercept;
+	}
+}
+
+static int decode_dicom_frame(struct decode_dicom *dicom, uint32_t i,
+			      const struct decode_numbers *to, struct pipeline_error *ret_error)
+{
+	const struct dicom_head *head = &dicom->head;
+	const bool is_inverted = to->is_inverted && head->colours == DICOM_WHITE_LEAST;
+	const bool is_ybr = head->colours == DICOM_YBR && head->coding != DICOM_JPEG;
+	struct dicom_frame frame;
+	double *line = picture_bytes(&dicom->line, head->width * sizeof(*line));
+	int r = line ? dicom_frame_read(&dicom->room, head, i, &frame, ret_error)
+		     : decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
+
+	for (unsigned s = 0; r == 0 && s < head->samples; s++) {
+		const unsigned channel = i * head->samples + s;
+
+		for (uint32_t y = 0; decode_numbers_want(to, channel, 1) && y < head->height; y++) {
+			const uint8_t *row = frame.at + y * frame.row;
+
+			if (is_ybr)
+				dicom_row_ybr(head, &frame, row, s, line);
+			else
+				dicom_row(head, &frame, row + s * frame.sample, is_inverted, line);
+			decode_numbers_put(to, PIPELINE_F64, (const uint8_t *)line, 1, channel, 1,
+					   y, 0, head->width);
+		}
+	}
+	return r;
+}
+
+static int decode_dicom_numbers(void *state, const struct decode_numbers *to,
+				struct pipeline_error *ret_error)
+{
+	struct decode_dicom *dicom = state;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < dicom->head.frames; i++)
+		if (decode_numbers_want(to, i * dicom->head.samples, dicom->head.samples))
+			r = decode_dicom_frame(dicom, i, to, ret_error);
+	return r;
+}
+
+static void decode_dicom_close(void *state)
+{
+	struct decode_dicom *dicom = state;
+
+	dicom_room_trim(&dicom->room);
+	unpacked_rest(&dicom->unpacked);
+}
+
+static void decode_dicom_fini(void *state)
+{
+	struct decode_dicom *dicom = state;
+
+	dicom_room_fini(&dicom->room);
+	picture_buffer_fini(&dicom->line);
+	zipped_free(dicom->zipped);
+	unpacked_fini(&dicom->unpacked);
+}
+
+const struct decode_format decode_dicom = {
+    .name = "DICOM",
+    .state_size = sizeof(struct decode_dicom),
+    .probe = dicom_head_probe,
+    .open = decode_dicom_open,
+    .whole = decode_dicom_whole,
+    .numbers_open = decode_dicom_numbers_open,
+    .numbers = decode_dicom_numbers,
+    .close = decode_dicom_close,
+    .fini = decode_dicom_fini,
+};
