@@ -178,9 +178,6 @@ PARAM(
 PARAM(BANDS, SCALE, "scale", OP_TYPE_NUMBER(-1e9, 1e9), "1", "what each number is multiplied by")
 PARAM(BANDS, CLAMP, "clamp", OP_OR_NULL(OP_TYPE_PAIR(-1e9, 1e9)), "null",
       "[least, most] of the numbers then: what is beyond becomes that; or null")
-PARAM(BANDS, INVERT, "invert", OP_LATE(OP_TYPE_BOOL), "false",
-      "true: of DICOM files whose least number is white (MONOCHROME1) the stored numbers are turned "
-      "round; or false")
 PARAM(BANDS, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"",
       "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
 PARAM(BANDS, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
@@ -198,6 +195,9 @@ PARAM(BANDS, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
       "with members of MDS shards: all of their columns, as decode has them; or null")
 PARAM(BANDS, FLIP_INDICES, "flip_indices", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, UINT16_MAX))), "null",
       "of key points, as decode has them; or null")
+PARAM(BANDS, INVERT, "invert", OP_LATE(OP_TYPE_BOOL), "false",
+      "true: of DICOM files whose least number is white (MONOCHROME1) the stored numbers are turned "
+      "round; or false")
 
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")
