@@ -28,13 +28,12 @@ const struct walk_kind walk_kinds[WALK_KINDS] = {
 
 bool walk_counts(const struct walk_kind *kind, const char *name)
 {
-	const char *suffix = strrchr(name, '.');
-	const size_t length = suffix ? strlen(suffix) : 0;
+	const size_t length = strlen(name);
 
-	for (const char *at = kind->suffixes; length && *at; at += strspn(at, " ")) {
+	for (const char *at = kind->suffixes; *at; at += strspn(at, " ")) {
 		const size_t size = strcspn(at, " ");
 
-		if (size == length && !strncasecmp(at, suffix, size))
+		if (size <= length && !strncasecmp(at, name + length - size, size))
 			return true;
 		at += size;
 	}

@@ -24,7 +24,7 @@ def _below(folder):
         for file in sorted(files):
             if not file.startswith("."):
                 path = os.path.join(place, file)
-                _add(found, os.path.splitext(os.path.relpath(path, folder))[0], path)
+                _add(found, os.path.splitext(os.path.relpath(path, folder).removesuffix(".gz"))[0], path)    # .nii.gz is one
     return found
 
 

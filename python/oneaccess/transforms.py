@@ -604,25 +604,29 @@ def video(frames: int, size=224, *, step: int | None = None, fps: float | None =
 # ---- images of numbers ----
 
 
-def Bands(channels: int | None = None, bands=None, *, scale: float | None = None, clamp=None) -> Op:
+def Bands(channels: int | None = None, bands=None, *, scale: float | None = None, clamp=None, invert: bool = False) -> Op:
     """The numbers of an image's file, as float32 [channels, height, width]. It stands first.
 
         Compose([Bands(13, scale=1 / 10000), RandomResizedCrop(224), RandomHorizontalFlip(), Normalize(mean, std)])
         Compose([Bands(bands=(3, 2, 1), scale=1 / 10000, clamp=(0, 1)), Resize(256), CenterCrop(224)])    # red, green, blue of Sentinel-2
 
+        Compose([Bands(1, clamp=(-1000, 400)), Resize((512, 512)), Normalize(-1000, 1400)])               # a window of CT: 0 to 1
+
     Files are TIFF (8, 16 and 32 bits, floating point; GeoTIFF, BigTIFF; several pages of one channel are several channels), PNG and raw
-    PGM or PPM (8 and 16 bits), and .npy arrays [height, width] or [channels, height, width].
+    PGM or PPM (8 and 16 bits), JPEG 2000, .npy arrays [height, width] or [channels, height, width], DICOM (.dcm, .dicom; the numbers after
+    rescale, as Hounsfield units; frames are channels), and NIfTI (.nii, .nii.gz; slices are channels).
 
     channels: how many each file has, 1 to 32; another number is a bad sample. None, with bands: as many as are needed.
     bands: which of them, counted from 0, in the order of the output; default all.
     scale: what each number is multiplied by. clamp: (least, most), what is beyond becomes that.
+    invert: of DICOM files whose least number is white (MONOCHROME1) the stored numbers are turned round, as if they were MONOCHROME2.
 
     Behind it may stand Resize(), CenterCrop(), RandomCrop(), RandomResizedCrop(), Pad(), the flips, RandomRotation() and RandomAffine()
     with interpolation "nearest", RandomApply(), Normalize() and Cast() to float16 or bfloat16. Nothing is divided by 255: Normalize()
     is (number - mean) / std, with one number for each channel, or one for all.
     """
     return Op("bands", channels=channels, bands=None if bands is None else _list([bands] if isinstance(bands, int) else bands),
-              scale=scale, clamp=_list(clamp))
+              scale=scale, clamp=_list(clamp), invert=invert or None)
 
 
 # ---- what most people want ----
