@@ -48,12 +48,12 @@ static int decode_nifti_open(void *state, const uint8_t *data, size_t size, uint
 			     uint32_t *ret_width, struct pipeline_error *ret_error)
 {
 	(void)state;
-	(void)data;
-	(void)size;
 	(void)ret_height;
 	(void)ret_width;
 	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-			   "NIfTI: no picture; t.Bands() takes its numbers");
+			   nifti_is_zipped(data, size) ? "gzip: no picture; t.Bands() takes NIfTI"
+						       : "NIfTI: no picture; t.Bands() takes its "
+							 "numbers");
 }
 
 static int decode_nifti_whole(void *state, struct picture_buffer *buffer, struct picture *ret,

@@ -195,9 +195,10 @@ PARAM(BANDS, COLUMNS, "columns", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
       "with members of MDS shards: all of their columns, as decode has them; or null")
 PARAM(BANDS, FLIP_INDICES, "flip_indices", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, UINT16_MAX))), "null",
       "of key points, as decode has them; or null")
-PARAM(BANDS, INVERT, "invert", OP_LATE(OP_TYPE_BOOL), "false",
-      "true: of DICOM files whose least number is white (MONOCHROME1) the stored numbers are turned "
-      "round; or false")
+PARAM(
+    BANDS, INVERT, "invert", OP_LATE(OP_TYPE_BOOL), "false",
+    "true: of DICOM files whose least number is white (MONOCHROME1) the stored numbers are turned "
+    "round; or false")
 
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")
