@@ -56,12 +56,9 @@ unsigned pipeline_names(const char *const **ret)
 
 /* ---- compiling ---- */
 
-static void pipeline_add_field(struct pipeline *pipeline, const char *name,
-			       enum pipeline_dtype dtype, unsigned ndim, const uint64_t *shape)
+static void pipeline_set_field(struct pipeline_field *field, enum pipeline_dtype dtype,
+			       unsigned ndim, const uint64_t *shape)
 {
-	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields++];
-
-	strncpy(field->name, name, sizeof(field->name) - 1);
 	field->dtype = dtype;
 	field->ndim = ndim;
 	field->bytes = packed_dtype_bytes(dtype);
@@ -71,16 +68,33 @@ static void pipeline_add_field(struct pipeline *pipeline, const char *name,
 	}
 }
 
-static void pipeline_add_image(struct pipeline *pipeline, const char *name,
-			       const struct shape *shape)
+static void pipeline_add_field(struct pipeline *pipeline, const char *name,
+			       enum pipeline_dtype dtype, unsigned ndim, const uint64_t *shape)
+{
+	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields++];
+
+	strncpy(field->name, name, sizeof(field->name) - 1);
+	pipeline_set_field(field, dtype, ndim, shape);
+}
+
+void pipeline_set_image(struct pipeline_field *field, const struct shape *shape)
 {
 	const unsigned pictures = BASE_MAX(shape->views, shape->frames); /* one of them is 0 */
 	const uint64_t chw[4] = {pictures, shape->channels, shape->height, shape->width};
 	const uint64_t hwc[4] = {pictures, shape->height, shape->width, shape->channels};
 	const unsigned skip = pictures == 0; /* a dimension of one that nobody asked for */
 
-	pipeline_add_field(pipeline, name, shape->dtype, 4 - skip,
+	pipeline_set_field(field, shape->dtype, 4 - skip,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
+}
+
+static void pipeline_add_image(struct pipeline *pipeline, const char *name,
+			       const struct shape *shape)
+{
+	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields++];
+
+	strncpy(field->name, name, sizeof(field->name) - 1);
+	pipeline_set_image(field, shape);
 }
 
 /* Behind the tail's ops on it. */
@@ -315,9 +329,7 @@ static const char *pipeline_check_size(const struct pipeline *pipeline, const st
 	return NULL;
 }
 
-/* Of a list whose first op is bands. */
-static int pipeline_check_bands(const struct op_list *ops, const struct shape *shape,
-				struct diag *diag)
+int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, struct diag *diag)
 {
 	unsigned at;
 	const char *wrong = shape->bands ? bands_check(ops, shape, &at) : NULL;
@@ -342,7 +354,7 @@ static const char *pipeline_check_view(const struct pipeline *pipeline, const ch
 }
 
 static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *whole,
-			     const struct views_one *one, struct diag *diag)
+			     const struct views_one *one, unsigned draws, struct diag *diag)
 {
 	struct pipeline_view *view = calloc(1, sizeof(*view));
 	const char *wrong = pipeline_check_view(pipeline, one->name);
@@ -358,14 +370,24 @@ static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *wh
 	if (wrong)
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: view \"%s\": %s", one->name,
 				 wrong);
-	view->shape.draws = pipeline->n_views * PIPELINE_MAX_OPS;
+	view->shape.draws = draws;
 	pipeline_add_image(pipeline, one->name, &view->shape);
 	if (view->shape.bands)
 		return bands_program_new(&view->ops, &view->shape, &view->numbers);
 	return pipeline->engine->compile(&view->ops, &view->shape, &view->program);
 }
 
-/* Their fields stand behind all others. */
+/* The field of another picture of the sample that has that name; 0: there is none. */
+static unsigned pipeline_companion_of(const struct pipeline *pipeline, const char *name)
+{
+	for (unsigned f = 1; f < pipeline->n_fields; f++)
+		if (pipeline->fields[f].role == PIPELINE_IMAGE &&
+		    strcmp(pipeline->fields[f].name, name) == 0)
+			return f;
+	return 0;
+}
+
+/* Their fields stand behind all others, but for those of other pictures. */
 static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *whole,
 			      const struct views *views, struct diag *diag)
 {
@@ -377,9 +399,15 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 		    "pipeline: mixup and cutmix would change the first picture alone, and "
 		    "there are views beside it; leave them out");
 	pipeline->first_view = pipeline->n_fields;
-	for (unsigned i = 0; r == 0 && i < views->n; i++)
-		r = pipeline_add_view(pipeline, whole, &views->one[i], diag);
-	return r;
+	for (unsigned i = 0; r == 0 && i < views->n; i++) {
+		const struct views_one *one = &views->one[i];
+		const unsigned f = pipeline_companion_of(pipeline, one->name);
+		const unsigned draws = (i + 1) * PIPELINE_MAX_OPS;
+
+		r = f > 0 ? companion_set_view(pipeline, f, whole, one, draws, diag)
+			  : pipeline_add_view(pipeline, whole, one, draws, diag);
+	}
+	return r ? r : companion_set_all(pipeline, diag);
 }
 
 /* What stands in decode's place. */
@@ -409,7 +437,8 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 		return r;
 	if (views.n > 0)
 		views_first(whole, &views, &pipeline->ops);
-	r = pipeline_set_first(pipeline, diag);
+	r = companion_take_ends(&pipeline->ops, &pipeline->ends, diag);
+	r = r ? r : pipeline_set_first(pipeline, diag);
 	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : pipeline_check_bands(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
@@ -465,6 +494,8 @@ void pipeline_free(struct pipeline *pipeline)
 	}
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		mask_free(pipeline->mask[f]);
+	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
+		companion_free(pipeline->companion[f]);
 	picked_free(pipeline->members);
 	free(pipeline->canonical);
 	free(pipeline->asked);
@@ -550,6 +581,8 @@ bool pipeline_is_random(const struct pipeline *pipeline)
 
 	for (unsigned i = 0; i < pipeline->n_views; i++)
 		is_random |= pipeline_is_random_list(&pipeline->view[i]->ops);
+	for (unsigned f = 0; f < pipeline->n_fields; f++)
+		is_random |= pipeline->companion[f] && companion_is_random(pipeline->companion[f]);
 	return is_random;
 }
 

@@ -4,6 +4,7 @@
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
 #include "pipeline/bands/bands.h"
+#include "pipeline/companion.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
@@ -42,6 +43,8 @@ struct pipeline {
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */
 	struct mask *mask[PIPELINE_MAX_FIELDS]; /* owned; of those of the fields that are masks */
+	struct companion *companion[PIPELINE_MAX_FIELDS]; /* owned; the same of further pictures */
+	struct companion_ends ends;                       /* of these */
 	unsigned n_views, first_view;           /* the field of the first one; the others follow */
 	struct pipeline_view *view[VIEWS_MOST]; /* owned */
 	const struct engine *engine;
@@ -50,20 +53,22 @@ struct pipeline {
 };
 
 struct pipeline_run {
-	struct decode *decode;          /* owned */
-	struct cut_maker *maker;        /* owned; NULL: not needed yet */
-	bool by_record;                 /* pictures come in records */
-	unsigned beside;                /* fields of these, beside picture and label */
-	const struct picked *members;   /* what records are made of; NULL: they come as such */
-	struct picked_room *room;       /* owned; with members */
-	struct steps_scratch *masks;    /* owned; NULL: there are none */
-	struct zstandard *zstandard;    /* owned; NULL: not needed yet */
-	struct zipped *zipped;          /* the same */
-	struct unpacked unpacked;       /* of both */
-	struct pipeline_sounds *sounds; /* owned; NULL: there are none */
-	struct sound_watch watch;       /* of sounds */
-	struct video_frames *frames;    /* owned; NULL: there are no videos */
-	struct bands_room *numbers;     /* owned; NULL: there are no bands */
+	struct decode *decode;             /* owned */
+	struct cut_maker *maker;           /* owned; NULL: not needed yet */
+	bool by_record;                    /* pictures come in records */
+	unsigned beside;                   /* fields of these, beside picture and label */
+	const struct picked *members;      /* what records are made of; NULL: they come as such */
+	struct picked_room *room;          /* owned; with members */
+	struct steps_scratch *masks;       /* owned; of what follows; NULL: there is nothing */
+	struct engine_scratch *companions; /* owned; NULL: there are none */
+	struct zstandard *zstandard;       /* owned; NULL: not needed yet */
+	struct zipped *zipped;             /* the same */
+	struct unpacked unpacked;          /* of both */
+	struct pipeline_sounds *sounds;    /* owned; NULL: there are none */
+	struct sound_watch watch;          /* of sounds */
+	struct video_frames *frames;       /* owned; NULL: there are no videos */
+	struct bands_room *numbers;        /* owned; NULL: there are no bands */
+	struct bands_room *others;         /* owned; of companions; the same */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is
@@ -83,6 +88,11 @@ struct pipeline_input { /* a sample as it comes */
  * cut that all those pipelines have, with key's draws. 0, or PIPELINE_E_BAD with *ret_error. */
 int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct pipeline_key *key,
 		      struct pipeline_input *input, struct pipeline_error *ret_error);
+
+/* pipeline.c: the field's type and shape are those. */
+void pipeline_set_image(struct pipeline_field *field, const struct shape *shape);
+/* Of a list whose first op may be bands. 0, or PIPELINE_E_BAD with diag. */
+int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, struct diag *diag);
 
 /* pipeline_sound.c */
 void pipeline_sounds_free(struct pipeline_sounds *sounds);

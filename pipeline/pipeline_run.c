@@ -26,6 +26,9 @@ void pipeline_run_free(struct pipeline_run *run)
 			engine_fused.scratch_free(run->part[p].scratch);
 	decode_free(run->decode);
 	steps_scratch_free(run->masks);
+	if (run->companions)
+		engine_fused.scratch_free(run->companions);
+	bands_room_free(run->others);
 	picked_room_free(run->room);
 	zstandard_free(run->zstandard);
 	zipped_free(run->zipped);
@@ -89,22 +92,27 @@ static void pipeline_run_compare(struct pipeline_run *run)
 	}
 }
 
-static bool pipeline_has_masks(const struct pipeline *pipeline)
+static bool pipeline_has_files(const struct pipeline *pipeline)
 {
 	for (unsigned f = 0; f < pipeline->n_fields; f++)
-		if (pipeline->mask[f])
+		if (packed_is_file(&pipeline->fields[f]))
 			return true;
 	return false;
 }
 
-static int pipeline_run_add_masks(struct pipeline_run *run, const struct pipeline *pipeline)
+/* Masks, and other pictures. */
+static int pipeline_run_add_files(struct pipeline_run *run, const struct pipeline *pipeline)
 {
-	return pipeline_has_masks(pipeline) && !run->masks ? steps_scratch_new(&run->masks) : 0;
+	if (!pipeline_has_files(pipeline))
+		return 0;
+	if (!run->masks && steps_scratch_new(&run->masks) != 0)
+		return -ENOMEM;
+	return companion_run_add(run, pipeline);
 }
 
 static int pipeline_run_add_numbers(struct pipeline_run *run, const struct pipeline *pipeline)
 {
-	int r = pipeline_run_add_masks(run, pipeline);
+	int r = pipeline_run_add_files(run, pipeline);
 
 	return r == 0 && !run->numbers ? bands_room_new(&run->numbers) : r;
 }
@@ -125,7 +133,7 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 		return pipeline_run_add_numbers(run, pipeline);
 	run->part[v].program = pipeline->program;
 	run->frame_bytes[v] = pipeline->fields[0].bytes / BASE_MAX(pipeline->shape.frames, 1u);
-	if (pipeline_run_add_masks(run, pipeline) != 0)
+	if (pipeline_run_add_files(run, pipeline) != 0)
 		return -ENOMEM;
 	r = engine_fused.scratch_new(pipeline->program, &run->part[v].scratch);
 	for (unsigned i = 0; r == 0 && i < pipeline->n_views; i++) {
@@ -341,6 +349,7 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 	struct pipeline_error error;
 	uint32_t height, width;
 	struct draw draw;
+	bool is_there;
 	int r = 0;
 
 	if (packed->boxes > 0)
@@ -348,7 +357,8 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 				 packed, &follow.n, ret_error);
 	if (r != 0)
 		return r;
-	if (pipeline_run_size(run, input, &height, &width, &error) == 0) {
+	is_there = pipeline_run_size(run, input, &height, &width, &error) == 0;
+	if (is_there) {
 		follow.height = height;
 		follow.width = width;
 		draw_init(&draw, key);
@@ -364,6 +374,9 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 				       ret_error);
 	}
 	decode_close(run->decode);
+	if (r == 0 && is_there)
+		r = companion_run_all(run, pipeline, &input->record, height, width, key, out,
+				      ret_error);
 	return r;
 }
 

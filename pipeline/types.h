@@ -45,6 +45,7 @@ enum pipeline_role {
 	PIPELINE_BOXES,
 	PIPELINE_ROWS /* one for each box */,
 	PIPELINE_MASK,
+	PIPELINE_IMAGE /* another picture, which goes where the first one goes */,
 	PIPELINE_POINTS /* x, y and whether it is seen, of each; with boxes a row for each of these */
 };
 enum pipeline_fail {
@@ -66,6 +67,8 @@ struct pipeline_field { /* of one sample */
 	uint32_t lengths; /* not dense: the field that says how long the sample is */
 	uint32_t fill;    /* of a mask: the label of what is outside of the picture */
 	bool by_middle;   /* of a mask: nearest is Pillow's, else PyTorch's */
+	uint32_t times;   /* of another picture: each side, of the first one's */
+	bool no_colors;   /* and ops that move nothing are not done to it */
 };
 
 /* An op on whole batches, which jobs do to their own. */

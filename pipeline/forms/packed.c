@@ -5,7 +5,8 @@
  * The op "record" stands alone: its fields go to the slot as they are. With decode's source "record" a
  * record holds the bytes of a picture's file, and perhaps its class; the picture then goes through a
  * pipeline as any file does, and whatever the bytes do to a decoder happens to a sandboxed worker. What
- * else a record holds beside them goes to the slot as it is, but for masks: files of pictures, too (mask.h).
+ * else a record holds beside them goes to the slot as it is, but for masks (mask.h) and further pictures
+ * (pipeline_companion.c), which are files, too.
  *
  * A ragged field has room for the longest sample that was announced; one that is longer is bad, so that
  * nothing can overflow. What it does not fill is zeros, whatever was in the slot before.
@@ -25,6 +26,7 @@
 #define PACKED_MAX_DIMS 4
 #define PACKED_MAX_BYTES (UINT64_C(1) << 30) /* of a field */
 #define PACKED_POINT (3 * sizeof(float))
+#define PACKED_MOST_TIMES 16
 
 static bool packed_is_random(const struct op *op)
 {
@@ -160,6 +162,21 @@ static const char *packed_mask(struct pipeline_field *field, bool by_middle)
 	return NULL;
 }
 
+/* [1], or [1, how many times as large]: a picture's file; what becomes of it, the pipeline knows. */
+static const char *packed_image(struct pipeline_field *field, bool no_colors)
+{
+	const uint64_t times = field->ndim > 0 ? field->shape[0] : 1;
+
+	if (field->dtype != PIPELINE_U8 || field->ndim > 1 || times > PACKED_MOST_TIMES)
+		return "another picture is [1] or [1, how many times as high and wide as the first "
+		       "one it is], at most 16 times";
+	*field = (struct pipeline_field){.dtype = PIPELINE_U8,
+					 .role = PIPELINE_IMAGE,
+					 .times = (uint32_t)times,
+					 .no_colors = no_colors};
+	return NULL;
+}
+
 static const char *packed_shapes(const struct op_list *ops, const struct op_value *value,
 				 struct pipeline_field *fields, unsigned most, unsigned *ret_n)
 {
@@ -191,6 +208,10 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 
 		if (kind[f] == 5 || kind[f] == 6) {
 			wrong = packed_mask(&fields[f], kind[f] == 6);
+			continue;
+		}
+		if (kind[f] == 8 || kind[f] == 9) {
+			wrong = packed_image(&fields[f], kind[f] == 9);
 			continue;
 		}
 		fields[f].kind = has_role ? PIPELINE_RAGGED : (enum pipeline_kind)kind[f];
@@ -369,7 +390,7 @@ static bool packed_is_as_announced(const struct packed_place *place,
 {
 	const unsigned ragged = field->kind != PIPELINE_DENSE;
 
-	if (field->role == PIPELINE_MASK)
+	if (packed_is_file(field))
 		return place->dtype == PIPELINE_U8 && place->ndim == 1 && place->bytes > 0;
 	return place->dtype == (uint32_t)field->dtype && place->ndim == field->ndim &&
 	       memcmp(place->shape + ragged, field->shape + ragged,
@@ -397,7 +418,7 @@ static int packed_put(const struct packed *record, unsigned number,
 	if (!packed_is_as_announced(place, field))
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u: other type or shape",
 				   number);
-	if (field->role == PIPELINE_MASK) /* the pipeline's to decode */
+	if (packed_is_file(field)) /* the pipeline's to decode */
 		return 0;
 	if (place->bytes > field->bytes)
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u: %llu, at most %llu",

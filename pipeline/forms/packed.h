@@ -64,7 +64,7 @@ struct packed_fields {
 	unsigned points;   /* the same of key points */
 	unsigned n_points; /* of these, in a row */
 };
-/* The size of masks is left to the pipeline. They become fields[first], ..., *ret_n in all with their lengths. What is wrong with it, how to mend it
+/* The size of masks and other pictures is left to the pipeline. They become fields[first], ..., *ret_n in all with their lengths. What is wrong with it, how to mend it
  * too, else NULL. */
 const char *packed_announce(const struct op_list *ops, struct pipeline_field *fields,
 			    struct packed_fields *ret, unsigned *ret_n);
@@ -77,7 +77,7 @@ void packed_keep(const struct pipeline_field *fields, const struct packed_fields
 int packed_boxes(const struct packed *record, unsigned before, const struct pipeline_field *fields,
 		 const struct packed_fields *announced, uint64_t *ret,
 		 struct pipeline_error *ret_error);
-/* The last fields->n of a record, which must be those and have `before` others before them, to out; masks are left out.
+/* The last fields->n of a record, which must be those and have `before` others before them, to out; files are left out.
  * 0, or PIPELINE_E_BAD with *ret_error. */
 int packed_write(const struct packed *record, unsigned before, const struct pipeline_field *fields,
 		 const struct packed_fields *announced, const struct pipeline_out *out,
@@ -87,3 +87,9 @@ int packed_write(const struct packed *record, unsigned before, const struct pipe
 int packed_picture(const struct packed *record, unsigned beside, const void **ret_data,
 		   size_t *ret_size, uint32_t *ret_label, struct pipeline_error *ret_error);
 uint64_t packed_dtype_bytes(enum pipeline_dtype dtype); /* 0: there is no such type */
+
+/* Is it a file in the record, which the pipeline decodes? */
+static inline bool packed_is_file(const struct pipeline_field *field)
+{
+	return field->role == PIPELINE_MASK || field->role == PIPELINE_IMAGE;
+}

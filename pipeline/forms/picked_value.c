@@ -275,7 +275,7 @@ int picked_value_take(const struct taking *taking)
 	const struct found *found = taking->found;
 	const bool is_one = found->kind == FOUND_RAW && found->values == 1;
 
-	if (!field || field->role == PIPELINE_MASK) {
+	if (!field || packed_is_file(field)) {
 		/* A picture's, or a mask's. */
 		if (found->kind == FOUND_ARRAY || found->kind == FOUND_FLOATS ||
 		    found->kind == FOUND_INTS || (found->kind == FOUND_RAW && found->values != 1))

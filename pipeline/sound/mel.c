@@ -143,6 +143,8 @@ static const char *mel_check_behind(const struct op *op, const struct mel *mel)
 		return "is of spectrograms; put mel_spectrogram before it";
 	if (op->id == OP_MEL_SPECTROGRAM)
 		return "is there twice; leave one out";
+	if (op->id == OP_NORMALIZE && !op_is_null(op, OP_NORMALIZE_OF))
+		return "\"of\" is of pictures; leave it out";
 	if (op->id == OP_NORMALIZE &&
 	    (op->value[OP_NORMALIZE_MEAN].count > 1 || op->value[OP_NORMALIZE_STD].count > 1))
 		return "is of a spectrogram: give one number for mean and one for std";

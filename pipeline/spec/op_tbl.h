@@ -26,11 +26,11 @@ PARAM(DECODE, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\
 PARAM(DECODE, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "with source record: a list for each field of the sample beside picture and label, as record "
       "has them; or null")
-PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 7))), "null",
+PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 9))), "null",
       "of each of fields, as record has them; 3: boxes on the picture, which follow its ops; 4: "
       "ragged, with a row for each box; 5: a mask, a picture of labels, which follows, too; 6: the "
-      "same, with Pillow's nearest; 7: key points, which follow, too, with a row for each box; or "
-      "null")
+      "same, with Pillow's nearest; 7: key points, which follow, too, with a row for each box; 8: "
+      "another picture, which follows; 9: the same, without ops on colours; or null")
 PARAM(DECODE, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
 PARAM(
@@ -182,7 +182,7 @@ PARAM(BANDS, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"
       "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
 PARAM(BANDS, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "a list for each field of the sample beside image and label, as record has them; or null")
-PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 7))), "null",
+PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 9))), "null",
       "of each of fields, as decode has them; or null")
 PARAM(BANDS, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
@@ -439,6 +439,10 @@ PARAM(NORMALIZE, MEAN, "mean", OP_TYPE_CHANNELS, NULL,
       "three numbers, the mean of red, green and blue, or one for all")
 PARAM(NORMALIZE, STD, "std", OP_TYPE_SPREAD, NULL,
       "three numbers above 0, the standard deviation of red, green and blue, or one for all")
+PARAM(NORMALIZE, OF, "of", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
+      "the names of further pictures (kinds 8 and 9) that are normalized so, and not as the first "
+      "one; "
+      "or null: it is of all others")
 
 OP(CAST, "cast", op_run_finish, "the values' type; without normalize a float is value / 255")
 PARAM(CAST, DTYPE, "dtype", OP_TYPE_DTYPE, "\"f32\"", "the type: u8, f16, bf16 or f32")

@@ -133,6 +133,11 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 
 	if (state->seen[op->id])
 		return shape_bad(state, number, op, "it is there twice; leave one out");
+	if (op->id == OP_NORMALIZE && !op_is_null(op, OP_NORMALIZE_OF))
+		return shape_bad(
+		    state, number, op,
+		    "\"of\" is of pictures that follow the first one; put it among the "
+		    "first one's ops");
 	r = shape_check_finished(state, number, op);
 	if (r != 0)
 		return r;

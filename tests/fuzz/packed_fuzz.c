@@ -2,7 +2,7 @@
 
 /*
  * Records from anywhere, in memory that ends where they do: as fields, ragged ones, too, and as a picture
- * that goes through a pipeline, alone and with fields and masks beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
+ * that goes through a pipeline, alone and with fields, masks and further pictures beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
  */
 
 #include <math.h>
@@ -36,6 +36,14 @@ static const char *const fuzz_spec[] = {
     "{\"op\":\"hflip\",\"p\":1},{\"op\":\"affine\",\"degrees\":30,\"scale\":[0.5,2]},"
     "{\"op\":\"random_perspective\",\"distortion_scale\":1},"
     "{\"op\":\"random_resized_crop\",\"size\":[4,6]}]",
+    "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1],[1,2],[1]],\"kinds\":[8,9,8],"
+    "\"names\":[\"a\",\"b\",\"c\"]},{\"op\":\"gaussian_blur\",\"kernel_size\":3},"
+    "{\"op\":\"random_crop\",\"size\":2,\"padding\":1},{\"op\":\"hflip\"},"
+    "{\"op\":\"random_resized_crop\",\"size\":[4,6]},{\"op\":\"resize\",\"size\":5},"
+    "{\"op\":\"center_crop\",\"size\":[3,7]},{\"op\":\"normalize\",\"mean\":0,\"std\":1},"
+    "{\"op\":\"normalize\",\"mean\":0,\"std\":2,\"of\":[\"b\"]},{\"op\":\"view\",\"names\":[\"c\"]}"
+    ","
+    "{\"op\":\"random_crop\",\"size\":2}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 

@@ -118,6 +118,36 @@ static const struct {
     {"[" BESIDE("[[1]]", "[6]") "{\"op\":\"five_crop\",\"size\":1}]",
      {"op 2 (five_crop)", "masks cannot follow"}},
     {"[" BESIDE("[[3]]", "[5]") CROP "]", {"op 1 (decode)", "a mask is [dtype]"}},
+    {"[" BESIDE("[[3]]", "[8]") CROP "]", {"op 1 (decode)", "another picture is [1]"}},
+    {"[" BESIDE("[[1,17]]", "[9]") CROP "]", {"op 1 (decode)", "at most 16 times"}},
+    {"[" BESIDE("[[1,2]]", "[8]") "{\"op\":\"rotate\",\"degrees\":9}," CROP "]",
+     {"op 2 (rotate)", "is larger than the first one"}},
+    {"[" BESIDE("[[1]]", "[9]") "{\"op\":\"rand_augment\"}," CROP "]",
+     {"op 2 (rand_augment)", "without its colours"}},
+    {"[" BESIDE("[[1,16]]", "[8]") "{\"op\":\"center_crop\",\"size\":9000}]",
+     {"picture \"field2\"", "too large"}},
+    {"[" BESIDE("[[1]]", "[8]") CROP ",{\"op\":\"normalize\",\"mean\":0,\"std\":1,\"of\":["
+				     "\"field2\"]}]",
+     {"picture \"field2\"", "normalize both"}},
+    {"[" BESIDE("[[1]]", "[8]") CROP
+     ",{\"op\":\"normalize\",\"mean\":0,\"std\":1},"
+     "{\"op\":\"normalize\",\"mean\":0,\"std\":1,\"of\":[\"field3\"]}]",
+     {"normalize", "kind 8 or 9"}},
+    {"[" BESIDE("[[1]]", "[8]") CROP
+     ",{\"op\":\"normalize\",\"mean\":0,\"std\":1},"
+     "{\"op\":\"normalize\",\"mean\":0,\"std\":1,\"of\":[\"field2\"]},"
+     "{\"op\":\"normalize\",\"mean\":0,\"std\":2,\"of\":[\"field2\"]}]",
+     {"normalize", "one twice"}},
+    {"[" BESIDE("[[1]]", "[8]") CROP ",{\"op\":\"filter\",\"min_width\":2},{\"op\":\"normalize\","
+				     "\"mean\":0,\"std\":1,\"of\":[\"field2\"]}]",
+     {"op 4 (normalize)", "behind the normalize"}},
+    {"[" BESIDE("[[1,2]]", "[8]") CROP ",{\"op\":\"view\",\"names\":[\"field2\"]}," CROP "]",
+     {"picture \"field2\"", "ops of its own"}},
+    {"[" BESIDE("[[1]]", "[8]") CROP ",{\"op\":\"view\",\"names\":[\"field2\"]}," CROP
+				     ",{\"op\":\"view\",\"names\":[\"field2\"]}," CROP "]",
+     {"view \"field2\"", "twice"}},
+    {"[" BESIDE("[[1]]", "[8]") CROP ",{\"op\":\"cutmix\",\"num_classes\":2}]",
+     {"mixup and cutmix", "first picture alone"}},
     {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[5],\"colors\":[[1,2]]}"
      "," CROP "]",
      {"op 1 (decode)", "a colour is"}},
@@ -960,6 +990,104 @@ START_TEST(what_is_no_mask_is_refused)
 }
 END_TEST
 
+/* ---- further pictures ---- */
+
+static const struct {
+	const char *text, *file;
+	size_t size;
+	uint64_t shape[3];
+	uint8_t want[36]; /* each of three equal bytes once */
+} companions[] = {
+    {MASKED("[1]", "8", "{\"op\":\"hflip\",\"p\":1},{\"op\":\"center_crop\",\"size\":[2,4]}"),
+     LABELS,
+     19,
+     {2, 4, 3},
+     {4, 3, 2, 1, 8, 7, 6, 5}},
+    {MASKED("[1]", "8", "{\"op\":\"invert\",\"p\":1},{\"op\":\"center_crop\",\"size\":[1,2]}"),
+     LABELS,
+     19,
+     {1, 2, 3},
+     {253, 252}},
+    {MASKED("[1]", "9", "{\"op\":\"invert\",\"p\":1},{\"op\":\"center_crop\",\"size\":[1,2]}"),
+     LABELS,
+     19,
+     {1, 2, 3},
+     {2, 3}},
+    /* The middle of three columns of four begins at none (half to even), and not at one of eight. */
+    {MASKED("[1,2]", "8", "{\"op\":\"center_crop\",\"size\":[1,3]}"),
+     "P5\n8 4\n255\nabcdefghijklmnopqrstuvwxyzABCDEF",
+     43,
+     {2, 6, 3},
+     "abcdefijklmn"},
+    {MASKED("[1,2]", "8",
+	    "{\"op\":\"pad\",\"padding\":[0,1,0,0]},{\"op\":\"vflip\",\"p\":1},"
+	    "{\"op\":\"center_crop\",\"size\":[1,2]}"),
+     "P5\n8 4\n255\nabcdefghijklmnopqrstuvwxyzABCDEF",
+     43,
+     {2, 4, 3},
+     "klmncdef"},
+    /* Of a view's own ops, of any size. */
+    {MASKED("[1]", "8",
+	    "{\"op\":\"center_crop\",\"size\":2},{\"op\":\"view\",\"names\":[\"mask\"]},"
+	    "{\"op\":\"center_crop\",\"size\":[1,3]}"),
+     "P5\n3 1\n255\nxyz",
+     14,
+     {1, 3, 3},
+     "xyz"},
+};
+
+START_TEST(pictures_follow_the_first)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	const struct pipeline_field *fields;
+	const uint8_t *got;
+	struct bench bench;
+
+	bench_new(&bench, companions[_i].text);
+	ck_assert_uint_eq(pipeline_fields(bench.pipeline, &fields), 3);
+	ck_assert_str_eq(fields[2].name, "mask");
+	ck_assert_uint_eq(fields[2].ndim, 3);
+	ck_assert_mem_eq(fields[2].shape, companions[_i].shape, sizeof(companions[_i].shape));
+	memset(bench.field, 0xa5, sizeof(bench.field));
+	ck_assert_msg(
+	    bench_run(&bench, data, make_mask(data, companions[_i].file, companions[_i].size)) == 0,
+	    "%s", bench.error.text);
+	got = (const uint8_t *)bench.field[2];
+	for (uint64_t i = 0; i < fields[2].bytes; i++)
+		ck_assert_uint_eq(got[i], companions[_i].want[i / 3]);
+	ck_assert_uint_eq(got[fields[2].bytes], 0xa5);
+	bench_free(&bench);
+}
+END_TEST
+
+static const struct {
+	const char *file;
+	size_t size;
+	const char *says;
+} no_companions[] = {
+    {"P5\n2 4\n255\nabcdefgh", 19, "mask: 2 x 4, not 1 x (4 x 2)"},
+    {"P5\n4 2\n255\nabcdefgh", 18, "mask: the file ends before the picture does"},
+    {"nothing", 7, "mask: not JPEG, PNG or another format of pictur"},
+};
+
+START_TEST(what_does_not_follow_is_refused)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+
+	bench_new(&bench, companions[0].text);
+	ck_assert_int_eq(bench_run(&bench, data,
+				   make_mask(data, no_companions[_i].file, no_companions[_i].size)),
+			 PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, no_companions[_i].says);
+	bench_free(&bench);
+	bench_new(&bench, companions[3].text);
+	ck_assert_int_eq(bench_run(&bench, data, make_mask(data, LABELS, 19)), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "mask: 4 x 2, not 2 x (4 x 2)");
+	bench_free(&bench);
+}
+END_TEST
+
 START_TEST(what_is_no_picture_is_refused)
 {
 	_Alignas(64) uint8_t data[ROOM];
@@ -1006,6 +1134,9 @@ int main(void)
 	tcase_add_test(bytes, points_need_no_boxes);
 	tcase_add_loop_test(bytes, masks_follow_the_picture, 0, BASE_ARRAY_LEN(masked));
 	tcase_add_loop_test(bytes, what_is_no_mask_is_refused, 0, BASE_ARRAY_LEN(no_masks));
+	tcase_add_loop_test(bytes, pictures_follow_the_first, 0, BASE_ARRAY_LEN(companions));
+	tcase_add_loop_test(bytes, what_does_not_follow_is_refused, 0,
+			    BASE_ARRAY_LEN(no_companions));
 	tcase_add_test(bytes, other_fields_stand_beside_a_picture);
 	tcase_add_test(bytes, a_picture_goes_through_the_pipeline);
 	tcase_add_test(bytes, what_is_no_picture_is_refused);
