@@ -404,10 +404,10 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 		const unsigned f = pipeline_companion_of(pipeline, one->name);
 		const unsigned draws = (i + 1) * PIPELINE_MAX_OPS;
 
-		r = f > 0 ? companion_set_view(pipeline, f, whole, one, draws, diag)
+		r = f > 0 ? pipeline_companion_set_view(pipeline, f, whole, one, draws, diag)
 			  : pipeline_add_view(pipeline, whole, one, draws, diag);
 	}
-	return r ? r : companion_set_all(pipeline, diag);
+	return r ? r : pipeline_companion_set_all(pipeline, diag);
 }
 
 /* What stands in decode's place. */
@@ -437,7 +437,7 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 		return r;
 	if (views.n > 0)
 		views_first(whole, &views, &pipeline->ops);
-	r = companion_take_ends(&pipeline->ops, &pipeline->ends, diag);
+	r = pipeline_companion_take_ends(&pipeline->ops, &pipeline->ends, diag);
 	r = r ? r : pipeline_set_first(pipeline, diag);
 	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : pipeline_check_bands(&pipeline->ops, &pipeline->shape, diag);
@@ -495,7 +495,7 @@ void pipeline_free(struct pipeline *pipeline)
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		mask_free(pipeline->mask[f]);
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
-		companion_free(pipeline->companion[f]);
+		pipeline_companion_free(pipeline->companion[f]);
 	picked_free(pipeline->members);
 	free(pipeline->canonical);
 	free(pipeline->asked);
@@ -582,7 +582,8 @@ bool pipeline_is_random(const struct pipeline *pipeline)
 	for (unsigned i = 0; i < pipeline->n_views; i++)
 		is_random |= pipeline_is_random_list(&pipeline->view[i]->ops);
 	for (unsigned f = 0; f < pipeline->n_fields; f++)
-		is_random |= pipeline->companion[f] && companion_is_random(pipeline->companion[f]);
+		is_random |=
+		    pipeline->companion[f] && pipeline_companion_is_random(pipeline->companion[f]);
 	return is_random;
 }
 

@@ -4,7 +4,6 @@
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
 #include "pipeline/bands/bands.h"
-#include "pipeline/companion.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
@@ -23,6 +22,11 @@ struct pipeline_view { /* another picture of the sample */
 	struct shape shape;
 	struct engine_program *program; /* owned */
 	struct bands_program *numbers;  /* owned; in its place, of bands */
+};
+
+struct companion_ends { /* normalize of some of them, in place of the first picture's */
+	unsigned n;
+	struct op op[PIPELINE_MAX_OPS];
 };
 
 struct pipeline {
@@ -107,3 +111,23 @@ int pipeline_run_sounds(struct pipeline_run *run, uint32_t who, const struct pip
  * out is where the first one goes. As drive_sample. */
 int pipeline_run_clip(struct pipeline_run *run, uint32_t who, const struct pipeline_key *key,
 		      struct pipeline_error *ret_error);
+
+/* pipeline_companion.c: further pictures of a sample, fields of role PIPELINE_IMAGE. Of these compile: 0, PIPELINE_E_BAD with diag, -ENOMEM. */
+/* Takes those out of the list. */
+int pipeline_companion_take_ends(struct op_list *ops, struct companion_ends *ret,
+				 struct diag *diag);
+/* Field number f has the name of that view: it has its ops, the first of which draws by that number. */
+int pipeline_companion_set_view(struct pipeline *pipeline, unsigned f, const struct op_list *whole,
+				const struct views_one *one, unsigned draws, struct diag *diag);
+/* All others of the pipeline's fields, which follow its first picture. */
+int pipeline_companion_set_all(struct pipeline *pipeline, struct diag *diag);
+void pipeline_companion_free(struct companion *companion);
+/* Has it random ops of its own? */
+bool pipeline_companion_is_random(const struct companion *companion);
+/* Room for those of that pipeline: 0 or -ENOMEM. */
+int pipeline_companion_run_add(struct pipeline_run *run, const struct pipeline *pipeline);
+/* From the sample's record into their fields. The first picture has height x width pixels; nothing is open. 0, or PIPELINE_E_BAD with *ret_error. */
+int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
+			       const struct packed *record, uint32_t height, uint32_t width,
+			       const struct pipeline_key *key, const struct pipeline_out *out,
+			       struct pipeline_error *ret_error);

@@ -107,7 +107,7 @@ static int pipeline_run_add_files(struct pipeline_run *run, const struct pipelin
 		return 0;
 	if (!run->masks && steps_scratch_new(&run->masks) != 0)
 		return -ENOMEM;
-	return companion_run_add(run, pipeline);
+	return pipeline_companion_run_add(run, pipeline);
 }
 
 static int pipeline_run_add_numbers(struct pipeline_run *run, const struct pipeline *pipeline)
@@ -375,8 +375,8 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 	}
 	decode_close(run->decode);
 	if (r == 0 && is_there)
-		r = companion_run_all(run, pipeline, &input->record, height, width, key, out,
-				      ret_error);
+		r = pipeline_companion_run_all(run, pipeline, &input->record, height, width, key,
+					       out, ret_error);
 	return r;
 }
 

@@ -27,7 +27,7 @@ struct companion {
 	char name[OP_MAX_NAME + 1];
 };
 
-void companion_free(struct companion *companion)
+void pipeline_companion_free(struct companion *companion)
 {
 	if (!companion)
 		return;
@@ -38,7 +38,7 @@ void companion_free(struct companion *companion)
 	free(companion);
 }
 
-bool companion_is_random(const struct companion *companion)
+bool pipeline_companion_is_random(const struct companion *companion)
 {
 	for (unsigned i = 0; companion->times == 0 && i < companion->ops.count; i++)
 		if (op_is_random(&companion->ops.op[i]))
@@ -48,12 +48,13 @@ bool companion_is_random(const struct companion *companion)
 
 /* ---- normalize of some of them ---- */
 
-static bool companion_is_own(const struct op *op)
+static bool pipeline_companion_is_own(const struct op *op)
 {
 	return op->id == OP_NORMALIZE && !op_is_null(op, OP_NORMALIZE_OF);
 }
 
-static bool companion_is_named(const struct op_list *ops, const struct op *op, const char *name)
+static bool pipeline_companion_is_named(const struct op_list *ops, const struct op *op,
+					const char *name)
 {
 	const int32_t *item = op_items(ops, op, OP_NORMALIZE_OF);
 	const int32_t *end = item + op->value[OP_NORMALIZE_OF].count;
@@ -69,13 +70,13 @@ static bool companion_is_named(const struct op_list *ops, const struct op *op, c
 	return false;
 }
 
-int companion_take_ends(struct op_list *ops, struct companion_ends *ret, struct diag *diag)
+int pipeline_companion_take_ends(struct op_list *ops, struct companion_ends *ret, struct diag *diag)
 {
 	unsigned kept = 0;
 
 	ret->n = 0;
 	for (unsigned i = 0; i < ops->count; i++) {
-		if (!companion_is_own(&ops->op[i])) {
+		if (!pipeline_companion_is_own(&ops->op[i])) {
 			ops->op[kept++] = ops->op[i];
 			continue;
 		}
@@ -92,7 +93,7 @@ int companion_take_ends(struct op_list *ops, struct companion_ends *ret, struct 
 }
 
 /* Those that `of` names are there, and no one twice. */
-static int companion_check_ends(const struct pipeline *pipeline, struct diag *diag)
+static int pipeline_companion_check_ends(const struct pipeline *pipeline, struct diag *diag)
 {
 	for (unsigned i = 0; i < pipeline->ends.n; i++) {
 		const struct op *op = &pipeline->ends.op[i];
@@ -107,10 +108,10 @@ static int companion_check_ends(const struct pipeline *pipeline, struct diag *di
 			unsigned times = 0;
 
 			for (unsigned k = 0; companion && companion->times > 0 && k <= i; k++)
-				times += companion_is_named(&pipeline->ops, &pipeline->ends.op[k],
-							    companion->name);
-			found +=
-			    times == 1 && companion_is_named(&pipeline->ops, op, companion->name);
+				times += pipeline_companion_is_named(
+				    &pipeline->ops, &pipeline->ends.op[k], companion->name);
+			found += times == 1 &&
+				 pipeline_companion_is_named(&pipeline->ops, op, companion->name);
 		}
 		if (found != names)
 			return diag_fail(
@@ -123,22 +124,23 @@ static int companion_check_ends(const struct pipeline *pipeline, struct diag *di
 
 /* ---- compiling ---- */
 
-static int companion_bad(const struct companion *companion, const char *what, struct diag *diag)
+static int pipeline_companion_bad(const struct companion *companion, const char *what,
+				  struct diag *diag)
 {
 	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: picture \"%s\": %s", companion->name,
 			 what);
 }
 
 /* The op cannot be done to it. */
-static int companion_bad_op(const struct companion *companion, unsigned i, const char *what,
-			    struct diag *diag)
+static int pipeline_companion_bad_op(const struct companion *companion, unsigned i,
+				     const char *what, struct diag *diag)
 {
 	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): picture \"%s\" %s", i + 1,
 			 op_name(companion->ops.op[i].id), companion->name, what);
 }
 
-static int companion_compile(struct pipeline *pipeline, unsigned f, struct companion *companion,
-			     struct diag *diag)
+static int pipeline_companion_compile(struct pipeline *pipeline, unsigned f,
+				      struct companion *companion, struct diag *diag)
 {
 	struct shape *shape = &companion->shape;
 
@@ -147,7 +149,8 @@ static int companion_compile(struct pipeline *pipeline, unsigned f, struct compa
 		shape->width *= companion->times;
 	}
 	if ((uint64_t)shape->height * shape->width > OP_MAX_PIXELS)
-		return companion_bad(companion, "it gets too large; give smaller sizes", diag);
+		return pipeline_companion_bad(companion, "it gets too large; give smaller sizes",
+					      diag);
 	pipeline_set_image(&pipeline->fields[f], shape);
 	if (shape->bands)
 		return bands_program_new(&companion->ops, shape, &companion->numbers);
@@ -157,7 +160,7 @@ static int companion_compile(struct pipeline *pipeline, unsigned f, struct compa
 }
 
 /* 0 or -ENOMEM */
-static int companion_new(struct pipeline *pipeline, unsigned f, struct companion **ret)
+static int pipeline_companion_new(struct pipeline *pipeline, unsigned f, struct companion **ret)
 {
 	struct companion *companion = calloc(1, sizeof(*companion));
 
@@ -168,8 +171,8 @@ static int companion_new(struct pipeline *pipeline, unsigned f, struct companion
 	return 0;
 }
 
-int companion_set_view(struct pipeline *pipeline, unsigned f, const struct op_list *whole,
-		       const struct views_one *one, unsigned draws, struct diag *diag)
+int pipeline_companion_set_view(struct pipeline *pipeline, unsigned f, const struct op_list *whole,
+				const struct views_one *one, unsigned draws, struct diag *diag)
 {
 	struct companion *companion;
 	struct diag why;
@@ -178,24 +181,25 @@ int companion_set_view(struct pipeline *pipeline, unsigned f, const struct op_li
 	if (pipeline->companion[f])
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: view \"%s\" is there twice",
 				 one->name);
-	r = companion_new(pipeline, f, &companion);
+	r = pipeline_companion_new(pipeline, f, &companion);
 	if (r != 0)
 		return r;
 	views_take(whole, one, &companion->ops);
 	if (shape_infer(&companion->ops, &companion->shape, &why) != 0 ||
 	    pipeline_check_bands(&companion->ops, &companion->shape, &why) != 0)
-		return companion_bad(companion, why.text, diag);
+		return pipeline_companion_bad(companion, why.text, diag);
 	if (pipeline->fields[f].times != 1 || pipeline->fields[f].no_colors)
-		return companion_bad(companion,
-				     "it has ops of its own, a view's, and follows nothing; give "
-				     "its field as [1], of kind 8",
-				     diag);
+		return pipeline_companion_bad(
+		    companion,
+		    "it has ops of its own, a view's, and follows nothing; give "
+		    "its field as [1], of kind 8",
+		    diag);
 	companion->shape.draws = draws;
-	return companion_compile(pipeline, f, companion, diag);
+	return pipeline_companion_compile(pipeline, f, companion, diag);
 }
 
 /* Nothing is done there, and the ops behind keep their numbers. */
-static void companion_leave_out(struct op *op)
+static void pipeline_companion_leave_out(struct op *op)
 {
 	*op = (struct op){.id = OP_HFLIP,
 			  .value[OP_HFLIP_P] = {.count = 1},
@@ -203,24 +207,25 @@ static void companion_leave_out(struct op *op)
 			  .is_otherwise = op->is_otherwise};
 }
 
-static void companion_leave_colors(struct companion *companion, unsigned pixel_ops)
+static void pipeline_companion_leave_colors(struct companion *companion, unsigned pixel_ops)
 {
 	for (unsigned i = 1; i < pixel_ops; i++) {
 		struct op *op = &companion->ops.op[i];
 
 		if (op_impl(op->id)->stays && op->id != OP_RANDOM_APPLY)
-			companion_leave_out(op);
+			pipeline_companion_leave_out(op);
 	}
 }
 
 /* Its own in the place of the first picture's. */
-static int companion_set_end(const struct pipeline *pipeline, struct companion *companion,
-			     struct diag *diag)
+static int pipeline_companion_set_end(const struct pipeline *pipeline, struct companion *companion,
+				      struct diag *diag)
 {
 	const struct op *own = NULL;
 
 	for (unsigned i = 0; i < pipeline->ends.n; i++)
-		if (companion_is_named(&pipeline->ops, &pipeline->ends.op[i], companion->name))
+		if (pipeline_companion_is_named(&pipeline->ops, &pipeline->ends.op[i],
+						companion->name))
 			own = &pipeline->ends.op[i];
 	for (unsigned i = 0; own && i < companion->ops.count; i++) {
 		if (companion->ops.op[i].id != OP_NORMALIZE)
@@ -229,19 +234,20 @@ static int companion_set_end(const struct pipeline *pipeline, struct companion *
 		companion->ops.op[i].value[OP_NORMALIZE_OF].count = 0;
 		return 0;
 	}
-	return own ? companion_bad(companion,
-				   "it is normalized, and the first picture is not; normalize both",
-				   diag)
+	return own ? pipeline_companion_bad(
+			 companion,
+			 "it is normalized, and the first picture is not; normalize both", diag)
 		   : 0;
 }
 
-static int companion_check_ops(const struct pipeline *pipeline, const struct companion *companion,
-			       bool no_colors, struct diag *diag)
+static int pipeline_companion_check_ops(const struct pipeline *pipeline,
+					const struct companion *companion, bool no_colors,
+					struct diag *diag)
 {
 	const unsigned stop = follow_stop(&pipeline->ops, &pipeline->shape);
 
 	if (no_colors && stop < pipeline->ops.count)
-		return companion_bad_op(
+		return pipeline_companion_bad_op(
 		    companion, stop,
 		    "cannot follow it without its colours; leave the op out, or "
 		    "give its field kind 8",
@@ -249,45 +255,47 @@ static int companion_check_ops(const struct pipeline *pipeline, const struct com
 	if (companion->times == 1)
 		return 0;
 	if (companion->shape.bands)
-		return companion_bad(companion,
-				     "numbers of another size than the first ones' cannot follow; "
-				     "give 1 in its field's place of the times",
-				     diag);
+		return pipeline_companion_bad(
+		    companion,
+		    "numbers of another size than the first ones' cannot follow; "
+		    "give 1 in its field's place of the times",
+		    diag);
 	for (unsigned i = 1; i < pipeline->ops.count; i++)
 		if ((i < companion->shape.pixel_ops || (companion->shape.finished >> i & 1)) &&
 		    !enlarge_can(&companion->ops.op[i]))
-			return companion_bad_op(
+			return pipeline_companion_bad_op(
 			    companion, i,
 			    "is larger than the first one and cannot follow it; leave the op out",
 			    diag);
 	return 0;
 }
 
-static int companion_set_following(struct pipeline *pipeline, unsigned f, struct diag *diag)
+static int pipeline_companion_set_following(struct pipeline *pipeline, unsigned f,
+					    struct diag *diag)
 {
 	const bool no_colors = pipeline->fields[f].no_colors;
 	struct companion *companion;
 	struct diag why;
-	int r = companion_new(pipeline, f, &companion);
+	int r = pipeline_companion_new(pipeline, f, &companion);
 
 	if (r != 0)
 		return r;
 	companion->ops = pipeline->ops;
 	companion->times = pipeline->fields[f].times;
 	if (no_colors)
-		companion_leave_colors(companion, pipeline->shape.pixel_ops);
-	r = companion_set_end(pipeline, companion, diag);
+		pipeline_companion_leave_colors(companion, pipeline->shape.pixel_ops);
+	r = pipeline_companion_set_end(pipeline, companion, diag);
 	if (r != 0)
 		return r;
 	if (shape_infer(&companion->ops, &companion->shape, &why) != 0)
-		return companion_bad(companion, why.text, diag);
+		return pipeline_companion_bad(companion, why.text, diag);
 	if (no_colors)
 		companion->shape.finished = 0;
-	r = companion_check_ops(pipeline, companion, no_colors, diag);
-	return r ? r : companion_compile(pipeline, f, companion, diag);
+	r = pipeline_companion_check_ops(pipeline, companion, no_colors, diag);
+	return r ? r : pipeline_companion_compile(pipeline, f, companion, diag);
 }
 
-int companion_set_all(struct pipeline *pipeline, struct diag *diag)
+int pipeline_companion_set_all(struct pipeline *pipeline, struct diag *diag)
 {
 	bool are_there = false;
 	int r = 0;
@@ -297,14 +305,14 @@ int companion_set_all(struct pipeline *pipeline, struct diag *diag)
 			continue;
 		are_there = true;
 		if (!pipeline->companion[f])
-			r = companion_set_following(pipeline, f, diag);
+			r = pipeline_companion_set_following(pipeline, f, diag);
 	}
 	if (r == 0 && are_there && pipeline->tail.batch.n > 0)
 		return diag_fail(
 		    diag, PIPELINE_E_BAD,
 		    "pipeline: mixup and cutmix would change the first picture alone, and there "
 		    "are others beside it; leave them out");
-	return r ? r : companion_check_ends(pipeline, diag);
+	return r ? r : pipeline_companion_check_ends(pipeline, diag);
 }
 
 /* ---- one sample ---- */
@@ -318,7 +326,7 @@ struct companion_sample {
 };
 
 /* In words of its own, as the first picture's errors have no name. */
-static int companion_fail(const struct companion *companion, struct pipeline_error *error)
+static int pipeline_companion_fail(const struct companion *companion, struct pipeline_error *error)
 {
 	const int name = (int)BASE_MIN(strlen(companion->name), (size_t)12);
 	char text[sizeof(error->text)];
@@ -329,9 +337,9 @@ static int companion_fail(const struct companion *companion, struct pipeline_err
 	return PIPELINE_E_BAD;
 }
 
-static int companion_check_size(const struct companion *companion,
-				const struct companion_sample *sample, uint32_t height,
-				uint32_t width, struct pipeline_error *ret_error)
+static int pipeline_companion_check_size(const struct companion *companion,
+					 const struct companion_sample *sample, uint32_t height,
+					 uint32_t width, struct pipeline_error *ret_error)
 {
 	const uint64_t times = companion->times;
 
@@ -341,16 +349,18 @@ static int companion_check_size(const struct companion *companion,
 			   height, companion->times, sample->width, sample->height);
 }
 
-static int companion_run_numbers(struct pipeline_run *run, const struct companion *companion,
-				 const struct bands *bands, const struct companion_sample *sample,
-				 struct pipeline_error *ret_error)
+static int pipeline_companion_run_numbers(struct pipeline_run *run,
+					  const struct companion *companion,
+					  const struct bands *bands,
+					  const struct companion_sample *sample,
+					  struct pipeline_error *ret_error)
 {
 	uint32_t height, width;
 	int r = bands_open(run->others, bands, run->decode, sample->data, sample->size, ret_error);
 
 	if (r == 0) {
 		bands_size(run->others, &height, &width);
-		r = companion_check_size(companion, sample, height, width, ret_error);
+		r = pipeline_companion_check_size(companion, sample, height, width, ret_error);
 	}
 	r = r ? r : bands_run(run->others, companion->numbers, sample->key, sample->out, ret_error);
 	bands_close(run->others);
@@ -358,9 +368,10 @@ static int companion_run_numbers(struct pipeline_run *run, const struct companio
 }
 
 /* The open picture, whole. */
-static int companion_run_larger(struct pipeline_run *run, const struct companion *companion,
-				const struct companion_sample *sample,
-				struct pipeline_error *ret_error)
+static int pipeline_companion_run_larger(struct pipeline_run *run,
+					 const struct companion *companion,
+					 const struct companion_sample *sample,
+					 struct pipeline_error *ret_error)
 {
 	struct steps_scratch *scratch = run->masks;
 	struct picture picture;
@@ -379,17 +390,18 @@ static int companion_run_larger(struct pipeline_run *run, const struct companion
 	return r;
 }
 
-static int companion_run(struct pipeline_run *run, const struct companion *companion,
-			 const struct companion_sample *sample, struct pipeline_error *ret_error)
+static int pipeline_companion_run(struct pipeline_run *run, const struct companion *companion,
+				  const struct companion_sample *sample,
+				  struct pipeline_error *ret_error)
 {
 	struct engine_part part = {
 	    .program = companion->program, .scratch = run->companions, .out = sample->out};
 	uint32_t height, width;
 	int r = decode_open(run->decode, sample->data, sample->size, &height, &width, ret_error);
 
-	r = r ? r : companion_check_size(companion, sample, height, width, ret_error);
+	r = r ? r : pipeline_companion_check_size(companion, sample, height, width, ret_error);
 	if (r == 0 && companion->times > 1)
-		r = companion_run_larger(run, companion, sample, ret_error);
+		r = pipeline_companion_run_larger(run, companion, sample, ret_error);
 	decode_close(run->decode);
 	if (r != 0 || companion->times > 1)
 		return r;
@@ -397,10 +409,10 @@ static int companion_run(struct pipeline_run *run, const struct companion *compa
 			    sample->key, ret_error);
 }
 
-int companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
-		      const struct packed *record, uint32_t height, uint32_t width,
-		      const struct pipeline_key *key, const struct pipeline_out *out,
-		      struct pipeline_error *ret_error)
+int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
+			       const struct packed *record, uint32_t height, uint32_t width,
+			       const struct pipeline_key *key, const struct pipeline_out *out,
+			       struct pipeline_error *ret_error)
 {
 	const struct packed_fields *packed = &pipeline->packed;
 	const unsigned before = record->n - packed->n;
@@ -417,18 +429,18 @@ int companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
 
 		if (!companion)
 			continue;
-		r = companion->numbers ? companion_run_numbers(run, companion, &pipeline->bands,
-							       &sample, ret_error)
-				       : companion_run(run, companion, &sample, ret_error);
+		r = companion->numbers ? pipeline_companion_run_numbers(
+					     run, companion, &pipeline->bands, &sample, ret_error)
+				       : pipeline_companion_run(run, companion, &sample, ret_error);
 		if (r != 0)
-			return companion_fail(companion, ret_error);
+			return pipeline_companion_fail(companion, ret_error);
 	}
 	return r;
 }
 
 /* ---- a run ---- */
 
-int companion_run_add(struct pipeline_run *run, const struct pipeline *pipeline)
+int pipeline_companion_run_add(struct pipeline_run *run, const struct pipeline *pipeline)
 {
 	int r = 0;
 
