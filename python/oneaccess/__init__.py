@@ -29,7 +29,7 @@ from .hf import from_hf  # noqa: E402
 from .lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
 from .lines import from_csv, from_jsonl  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
-from .masks import Mask  # noqa: E402
+from .masks import Image, Mask  # noqa: E402
 from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
 from .orders import fold  # noqa: E402
@@ -47,7 +47,7 @@ from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 
-__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Points",
+__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
            "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_array_record",
            "from_bagz", "from_beton", "from_coco", "from_csv", "from_delta", "from_folders", "from_hdf5", "from_hf",
            "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet",

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from .masks import Mask
+from .masks import Image, Mask, following
 from .picked import Picked
 from .tables import needs
 from .tfrecord import LOOKS, first_file, of_examples
@@ -28,7 +28,8 @@ def _records(path):
 
 
 def from_array_record(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
-                      boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> Picked:
+                      boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                      images: str | Sequence[str] | Mapping[str, Image] | None = None) -> Picked:
     """Features of tf.Example in ArrayRecord files, for Loader: as from_tfrecord(), with the same arguments.
 
         data = oa.from_array_record("/data/coco/2014/coco-train.array_record-{00000..00031}-of-00032",
@@ -39,4 +40,4 @@ def from_array_record(path: str | os.PathLike, features: Mapping[str, str | tupl
         unpack them, and the first ones are looked at here with the package array_record (pip install array_record).
     """
     return of_examples(path, features, lambda path: first_file(path, "ArrayRecord", _FILE, "NAME.array_record or NAME.array_record-00000-of-00128"),
-                       _records, ragged, boxes, masks, lambda file: "uncompressed" in (_reader(file).writer_options_string() or ""))
+                       _records, ragged, boxes, following(masks, images), lambda file: "uncompressed" in (_reader(file).writer_options_string() or ""))

@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 
-from .masks import Mask
+from .masks import Image, Mask, following
 from .picked import Picked
 from .tables import needs
 from .tfrecord import LOOKS, MOST_RECORD, first_file, of_examples
@@ -47,7 +47,8 @@ def _records(path):
 
 
 def from_bagz(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
-              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> Picked:
+              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+              images: str | Sequence[str] | Mapping[str, Image] | None = None) -> Picked:
     """Features of tf.Example in Bagz files, for Loader: as from_tfrecord(), with the same arguments.
 
         data = oa.from_bagz("/data/train-{00000..00127}-of-00128.bagz", {"image": "image/encoded", "label": "image/class/label"})
@@ -56,5 +57,5 @@ def from_bagz(path: str | os.PathLike, features: Mapping[str, str | tuple[str, S
     path: a folder, a file, or a list with braces. Records of a .bagz are compressed: accessd's workers unpack them, and the first ones
         are looked at here with the package bagz (pip install bagz).
     """
-    return of_examples(path, features, lambda path: first_file(path, "Bagz", _FILE, ".bag or .bagz"), _records, ragged, boxes, masks,
+    return of_examples(path, features, lambda path: first_file(path, "Bagz", _FILE, ".bag or .bagz"), _records, ragged, boxes, following(masks, images),
                        lambda file: not _is_compressed(file))

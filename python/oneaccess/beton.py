@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from .errors import ArgumentError, DatasetError
-from .masks import Mask
+from .masks import Image, Mask, following
 from .members import shards_of
 from .stores import PerProcess
 from .tables import stamp_of, unchanged
@@ -162,7 +162,8 @@ class BetonRows(PerProcess):
 
 
 def from_beton(paths: str | os.PathLike | Sequence, fields: Mapping[str, str] | None = None, *, ragged: dict[str, int] | None = None,
-               boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
+               boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+               images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
                workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
                keep: float = 30.0) -> Wrapped:
     """Fields of FFCV's files (.beton), for Loader. Of a picture and a label alone the Loader reads the files itself: Loader("train.beton", ...).
@@ -181,4 +182,4 @@ def from_beton(paths: str | os.PathLike | Sequence, fields: Mapping[str, str] | 
     if fields is not None and (not isinstance(fields, Mapping) or not fields or not all(isinstance(given, str) for given in fields.values())):
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: field of the file}}")
     return wrap(BetonRows(paths, fields), name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, ragged=ragged, boxes=boxes,
-                exact=exact, masks=masks)
+                exact=exact, masks=following(masks, images))

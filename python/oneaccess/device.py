@@ -209,7 +209,7 @@ class Feed:
     def __init__(self, engine, ending: Ending | None, batch_size: int):
         self._engine, self._batch_size = engine, batch_size
         with torch.inference_mode(False):
-            self._finish = torch.clone if ending is None else finisher(ending, engine.device)
+            self._finish = {at: finisher(each, engine.device) for at, each in ({} if ending is None else {0: ending, **ending.others}).items()}
         self._slots = _Slots(engine)
         self._stages = [_Stage(engine) for _ in range(_FLYING)]
         self._rooms = []
@@ -287,8 +287,7 @@ class Feed:
         """The tensors, for use on the caller's stream: images, labels, ..."""
         stream, room = self._engine.current(), sent.room
         room.is_copied.wait(stream)
-        image, *others = sent.fields
-        tensors = [self._finish(image), *map(torch.clone, others)]
+        tensors = [self._finish.get(at, torch.clone)(field) for at, field in enumerate(sent.fields)]
         room.is_finished.record(stream)
         return tensors
 

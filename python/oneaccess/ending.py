@@ -21,10 +21,12 @@ _FINISHED = {
 
 class Ending:
     """What is left to do: to dtype ("float32", "float16", "bfloat16"), with mean and std where they are
-    not None; the channels are dimension axis (-3, -1) of the images."""
+    not None; the channels are dimension axis (-3, -1) of the images. others: of further images that follow the
+    first one, {place of the field in a batch: its Ending}."""
 
     def __init__(self, dtype: str, mean: list[float] | None, std: list[float] | None, axis: int):
         self.dtype, self.mean, self.std, self.axis = dtype, mean, std, axis
+        self.others: dict[int, Ending] = {}
 
     def __repr__(self):
         what = f"normalize({self.mean}, {self.std}), " if self.mean else ""
@@ -58,8 +60,26 @@ def _read(ops):
     return Ending(dtype, mean, std, axis)
 
 
+_FOLLOWING = (8, 9)     # kinds of fields that are images
+_BESIDE = 2             # fields before the first of those beside image and label
+
+
+def _others(ops, owns, ending):
+    """{place: Ending} of images that follow; None: something is wrong."""
+    kinds, made = ops[0].get("kinds") or [], {}
+    names = ops[0].get("names") or [f"field{_BESIDE + at}" for at in range(len(kinds))]
+    for own in owns:
+        mean, std = _numbers(own.get("mean")), _numbers(own.get("std"), 0)
+        if mean is None or std is None or set(own) != {"op", "mean", "std", "of"} or not set(own["of"]) <= set(names):
+            return None
+        made.update({_BESIDE + names.index(name): Ending(ending.dtype, mean, std, ending.axis) for name in own["of"]})
+    return {_BESIDE + at: made.get(_BESIDE + at, ending) for at, kind in enumerate(kinds) if kind in _FOLLOWING}
+
+
 def _split(ops):
     """(ops without their end, Ending or None, why not, for people)."""
+    owns = [op for op in ops if op["op"] == "normalize" and op.get("of")]
+    ops, whole = [op for op in ops if op not in owns], ops
     ends = [at for at, op in enumerate(ops) if op["op"] in ("normalize", "cast", "layout")]
     found = {ops[at]["op"]: ops[at] for at in ends}
     if ops and ops[0]["op"] == "bands":
@@ -67,8 +87,10 @@ def _split(ops):
     if any(op["op"] == "view" for op in ops):
         return ops, None, "each of several views has an end of its own"
     ending = _read(found) if len(found) == len(ends) else None
-    if ending is None:
+    others = _others(whole, owns, ending) if ending else None
+    if others is None:
         return ops, None, None
+    ending.others = others
     for op in ops[ends[0]:]:
         if op["op"] in _FINISHED:
             return ops, None, _FINISHED[op["op"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of several files each, in folders beside each other: pictures and masks, as VOC, ADE20K, Cityscapes have them."""
+"""Samples of several files each, in folders beside each other: pictures and masks, as VOC, ADE20K, Cityscapes have them, and pairs of pictures."""
 
 import array
 import glob
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from . import urls
 from .errors import ArgumentError, DatasetError, not_there
-from .masks import Mask
+from .masks import Image, Mask, following
 from .members import Field, makers_of
 from .wrapped import Wrapped, wrap
 
@@ -120,7 +120,8 @@ class FolderRows:
 
 
 def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.PathLike | Sequence[str] | None = None,
-                 masks: str | Sequence[str] | Mapping[str, Mask] | None = None, ragged: dict[str, int] | None = None,
+                 masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                 images: str | Sequence[str] | Mapping[str, Image] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
                  version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """Samples of one file in each of several folders, for Loader: files with the same name, without suffix, are one sample.
@@ -136,7 +137,7 @@ def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.Pat
         Default: all of the first field; each must have all fields.
 
     .txt is text, .cls an integer, .npy an array, .json its content or that of a key ("labels/*.json:objects/boxes"). All
-    others are bytes, which a pipeline decodes if they are the first field or a mask.
+    others are bytes, which a pipeline decodes if they are the first field, a mask, or named by images=.
 
     Each job that opens the data set lists the folders; the pool reads the files. A file that has changed since is a bad
     sample. The other arguments are those of wrap().
@@ -144,4 +145,4 @@ def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.Pat
     if not isinstance(places, Mapping) or not places:
         raise ArgumentError(f"places is {places!r}: {{field of a batch: its folder}}")
     return wrap(FolderRows(places, names, boxes), name=name, version=version, workers=workers, timeout=timeout, random=False, room=room,
-                keep=keep, ragged=ragged, boxes=boxes, exact=exact, masks=masks)
+                keep=keep, ragged=ragged, boxes=boxes, exact=exact, masks=following(masks, images))

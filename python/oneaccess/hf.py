@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .columns import Pad, named
 from .errors import ArgumentError, DatasetError, TransformError, warn
-from .masks import Mask
+from .masks import Image, Mask, following
 from .points import boxes_of, points_of
 from .record import MOST_FIELDS
 from .tables import needs
@@ -392,7 +392,7 @@ class _Given(NamedTuple):
     boxes: list[str]
     box_format: str
     masks: list[str]
-    bounded: set[str]       # by ragged= and pad=, or as masks
+    bounded: set[str]       # by ragged= and pad=, or as masks and images that follow
 
     @property
     def named(self):
@@ -401,7 +401,8 @@ class _Given(NamedTuple):
 
 def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None,
             ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None, box_format: str = "xyxy",
-            masks: str | Sequence[str] | Mapping[str, Mask] | None = None, pixels: Mapping[str, tuple[int, int]] | None = None,
+            masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+            images: str | Sequence[str] | Mapping[str, Image] | None = None, pixels: Mapping[str, tuple[int, int]] | None = None,
             exact: bool = False, workers: int | None = None, name: str | None = None,
             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """A datasets.Dataset of Hugging Face, for Loader.
@@ -415,7 +416,7 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
         others in the data set's order; a warning says which are left out, and why.
     pixels: {"right": (224, 224)}: images beside the first that are decoded and resized (bilinear, by Pillow) to uint8
         [height, width, 3]; lists of images, too.
-    masks: as in wrap(), for images beside the first.
+    masks, images: as in wrap(), for images beside the first.
     ragged: {"text": 500}: another greatest length, for example where one text is far longer than all others. A longer
         sample is a bad sample.
     pad: {name: Pad(length)}, as in wrap().
@@ -424,7 +425,7 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
     box_format: "xywh" for COCO's boxes: left, top, width and height. A batch has left, top, right and bottom.
     exact: True: float64 stays.
 
-    Images (datasets.Image), videos (datasets.Video) and sounds (datasets.Audio): the pipeline decodes the file of the first. Others are masks, pixels, or else the bytes of
+    Images (datasets.Image), videos (datasets.Video) and sounds (datasets.Audio): the pipeline decodes the file of the first. Others are masks, images that follow it, pixels, or else the bytes of
     their files; so are all without a pipeline. Classes (ClassLabel) and numbers are numbers; float64 becomes float32.
     Texts, bytes and lists are ragged fields, with the greatest length of the data set, which is looked up; so are lists of
     texts and lists of lists. Lists of one length are dense. A missing text, bytes or list is an empty one; a missing number
@@ -446,13 +447,13 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
         raise ArgumentError(f"box_format is {box_format!r}; there are: {', '.join(_FORMATS)}")
     columns, pixels = named(columns), _pixels_of(pixels)
     options = {"name": name, "version": version, "workers": workers, "timeout": timeout, "room": room, "keep": keep,
-               "columns": columns, "pad": pad, "ragged": ragged, "boxes": boxes, "masks": masks, "exact": exact}
+               "columns": columns, "pad": pad, "ragged": ragged, "boxes": boxes, "masks": masks, "images": images, "exact": exact}
     if dataset.format["type"] is not None:
         if pixels or box_format != "xyxy":
             raise ArgumentError("pixels= and box_format= are about columns as they lie in the data set, and this one has a format or a transform of"
                                 " its own, which makes its samples: do it there")
         return wrap(dataset, **options)
-    of_masks = [masks] if isinstance(masks, str) else list(masks or ())
+    of_masks = [*following(masks, images)]
     given = _Given(pixels, [boxes] if isinstance(boxes, str) else list(boxes or ()), box_format, of_masks,
                    {*(pad or ()), *(ragged or ()), *of_masks})
     choice = _Choice(dataset, columns, given, exact)

@@ -236,7 +236,7 @@ def from_lance(path: str | os.PathLike, columns: Sequence[str] | None = None, ve
     path: its folder, or a URL that lance opens.
     columns: the columns of a batch; see from_parquet(). Images are bytes, in a column of binary.
     version: the data set's version; default: the newest one, which the data set then keeps.
-    options: pad, ragged, boxes, masks, exact, workers, name, timeout, room and keep, as of wrap().
+    options: pad, ragged, boxes, masks, images, exact, workers, name, timeout, room and keep, as of wrap().
 
     A row is read alone, so any order works.
     """

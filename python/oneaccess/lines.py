@@ -13,7 +13,7 @@ from typing import Any
 
 from .columns import Pad
 from .errors import ArgumentError, DatasetError, TransformError
-from .masks import Mask
+from .masks import Image, Mask, following
 from .members import Field
 from .stores import PerProcess
 from .tables import Kept, files_of, needs, stamp_of, unchanged
@@ -197,7 +197,8 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
                transform: Callable[[dict], Any] | None = None, files: Sequence[str] | str | None = None, random: bool | None = None,
                pad: dict[str, Pad] | None = None,
                ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None,
-               masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False, workers: int | None = None,
+               masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+               images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False, workers: int | None = None,
                name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
                keep: float = 30.0) -> Wrapped:
     """The rows of JSON Lines files (UTF-8, a JSON object a line), for Loader.
@@ -228,7 +229,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
     """
     rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform, files)
     return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
-                    ragged=ragged, boxes=boxes, masks=masks, exact=exact)
+                    ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)
 
 
 # ---- CSV ----
@@ -340,6 +341,7 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
              quotes: bool = True, types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None,
              files: Sequence[str] | str | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+             images: str | Sequence[str] | Mapping[str, Image] | None = None,
              exact: bool = False, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
              room: int | None = None, keep: float = 30.0) -> Wrapped:
     """The rows of CSV files (RFC 4180, UTF-8; the first row of each names the columns), for Loader.
@@ -364,4 +366,4 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
     """
     rows = CSVRows(_files(paths, _CSV, "CSV"), transform, files, separator, types, quotes)
     return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
-                    ragged=ragged, boxes=boxes, masks=masks, exact=exact)
+                    ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from . import _core, choices, columns, convert, ending, errors, flat, nested, orders, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
+from .masks import is_image
 from .transforms import Compose, Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
@@ -498,10 +499,13 @@ class Loader:
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
         self._views, self._clips = _views_of(text), _clips_of(text)
+        if self._layout is not None:
+            images = {name for name, code in self._layout.get("masks", {}).items() if is_image(code)}
+            self._views = [name for name in self._views if name not in images]      # those have a field already
         for name in self._views:
             if self._layout is not None and name in self._layout["names"]:
-                raise TransformError(f"view {name} has the name of a field of the data set's samples: give it another one, as"
-                                     " views(first, other=pipeline) does")
+                raise TransformError(f"view {name} has the name of a field of the data set's samples: name the field by images=, if it is an image, or give"
+                                     " the view another name, as views(first, other=pipeline) does")
         self.device = self._feed = self._why = None
         self._has_warned = self._has_told = False
         self._kept = 0            # samples that became private copies as they were held, as far as it was looked at

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks: pictures of labels that follow the picture beside them."""
+"""What follows the picture of a sample: masks, which are pictures of labels, and further pictures."""
 
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .errors import ArgumentError, TransformError
 
 _DTYPES = {"uint8": 1, "uint16": 9, "int32": 8, "int64": 4}     # as record.py has them
 _U8 = 1
 _KINDS = {"torchvision": 5, "pillow": 6}
+_IMAGE, _WITHOUT_COLORS = 8, 9
+_MOST_TIMES = 16
 
 
 class Mask:
@@ -43,6 +46,56 @@ class Mask:
         return _KINDS[self.nearest], [_DTYPES[self.dtype], *([self.fill] if self.fill else [])], self.colors
 
 
+class Image:
+    """How a further image of a sample follows the first one, for images= of wrap().
+
+    scale: how many times as high and wide as the first one it is, a whole number to 16: of a high resolution beside a low one.
+        Crops, padding and sizes are multiplied by it. Default 1.
+    colors: False: transforms that move nothing (ColorJitter, GaussianBlur, RandomErasing and their like) are done to the first
+        image alone. Default True: to this one, too, with the same random numbers, as torchvision's v2 does with several images.
+    normalize: True (default): as the pipeline normalizes the first one. False: value / 255. Or (mean, std).
+    """
+
+    def __init__(self, scale: int = 1, colors: bool = True, normalize: bool | tuple[Any, Any] = True):
+        if isinstance(scale, bool) or not isinstance(scale, int) or not 1 <= scale <= _MOST_TIMES:
+            raise ArgumentError(f"scale is {scale!r}: a whole number from 1 to {_MOST_TIMES}, of how many times as large as the first image it is")
+        if not isinstance(normalize, bool) and not (isinstance(normalize, (tuple, list)) and len(normalize) == 2):
+            raise ArgumentError(f"normalize is {normalize!r}: True, False or (mean, std)")
+        self.scale, self.colors = scale, bool(colors)
+        self.normalize = normalize if isinstance(normalize, bool) else tuple(_numbers(each) for each in normalize)
+
+    def __repr__(self):
+        return f"Image(scale={self.scale}, colors={self.colors}, normalize={self.normalize!r})"
+
+    def code(self):
+        """As that of a mask, and how it is normalized: None: as the first one, (): value / 255."""
+        end = None if self.normalize is True else self.normalize or ()
+        return _IMAGE if self.colors else _WITHOUT_COLORS, [_U8, *([self.scale] if self.scale > 1 else [])], None, end
+
+
+def _numbers(value):
+    return [float(each) for each in value] if hasattr(value, "__len__") else float(value)
+
+
+def is_image(code) -> bool:
+    """Is that what Image.code() gives?"""
+    return code[0] in (_IMAGE, _WITHOUT_COLORS)
+
+
+def following(masks: str | Sequence[str] | Mapping[str, Mask] | None, images: str | Sequence[str] | Mapping[str, Image] | None) -> dict[str, Mask | Image]:
+    """What follows, of masks= and images=."""
+    made = {}
+    for what, given, kind in (("masks", masks, Mask), ("images", images, Image)):
+        given = [given] if isinstance(given, str) else given or ()
+        for name, each in (given if isinstance(given, Mapping) else {name: kind() for name in given}).items():
+            if name in made:
+                raise ArgumentError(f"masks= and images= both name {name!r}")
+            if not isinstance(each, (Mask, Image) if what == "masks" else kind):
+                raise ArgumentError(f"{what}[{name!r}] is {each!r}: give oneaccess.{kind.__name__}({'fill=..., dtype=...' if kind is Mask else 'scale=..., colors=...'})")
+            made[name] = each
+    return made
+
+
 def _colors(colors, most):
     """[red, green, blue, label] of each."""
     if colors is None:
@@ -57,18 +110,13 @@ def _colors(colors, most):
     return made
 
 
-def codes(masks: str | Sequence[str] | Mapping[str, Mask] | None) -> dict[str, tuple[int, list[int], list[list[int]] | None]]:
-    """What wrap() was given, as a pool and a pipeline are told of it."""
-    if isinstance(masks, str):
-        masks = [masks]
-    if not isinstance(masks, Mapping):
-        masks = {name: Mask() for name in masks or ()}
+def codes(given: Mapping[str, Mask | Image]) -> dict[str, tuple]:
+    """What following() gave, as a pool and a pipeline are told of it."""
+    masks = {name: mask for name, mask in given.items() if isinstance(mask, Mask)}
     for name, mask in masks.items():
-        if not isinstance(mask, Mask):
-            raise ArgumentError(f"masks[{name!r}] is {mask!r}: give oneaccess.Mask(fill=..., dtype=...)")
         if mask.colors != next(iter(masks.values())).colors:
             raise ArgumentError(f"masks[{name!r}] has other colors than {next(iter(masks))!r}: masks of a sample have one table of them")
-    return {name: mask.code() for name, mask in masks.items()}
+    return {name: each.code() for name, each in given.items()}
 
 
 def file_of(value, what: str, of_colors: bool):

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 
 from . import record, urls
 from .errors import ArgumentError, DatasetError, MissingError, not_there
-from .masks import Mask
+from .masks import Image, Mask, following
 from .picked import Direct
 from .points import boxes_of, points_of
 from .tables import Kept, stamp_of, unchanged
@@ -340,7 +340,8 @@ def makers_of(boxes):
 
 
 def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
-             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+             images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
              keep: float = 30.0) -> Wrapped:
     """Samples of several files each, from tar shards of WebDataset, for Loader.
@@ -368,7 +369,7 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
     given = urls.local(paths, "from_tar()") if isinstance(paths, (str, os.PathLike)) else None
     return Shards(TarRows(shards_of(paths), fields, boxes, given), name, version, workers, timeout, False, room, keep, ragged, exact, boxes,
-                  masks)
+                  following(masks, images))
 
 
 # ---- MDS ----
@@ -496,7 +497,8 @@ class MdsRows(_Shards):
 
 
 def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
-             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+             images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
              keep: float = 30.0) -> Wrapped:
     """Samples of several columns, from a folder of raw MDS shards (MosaicML streaming), for Loader.
@@ -512,4 +514,4 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
     rows = MdsRows(urls.local(folder, "from_mds()"), fields, boxes)
-    return Shards(rows, name, version, workers, timeout, False, room, keep, ragged, exact, boxes, masks)
+    return Shards(rows, name, version, workers, timeout, False, room, keep, ragged, exact, boxes, following(masks, images))

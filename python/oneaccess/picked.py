@@ -41,7 +41,7 @@ class Picked:
     def __init__(self, path: str | os.PathLike, source: Mapping[str, Any], members: Mapping[str, str], sample: Mapping[str, Any], *,
                  ragged: Mapping[str, int] | None = None, boxes: str | Sequence[str] | None = None, masks: Any = None, own_labels: bool = True):
         self.path, self.source, self.members, self.sample = os.path.expanduser(os.fspath(path)), dict(source), dict(members), dict(sample)
-        self.ragged, self.masks, self.own_labels = dict(ragged or {}), codes(masks), own_labels
+        self.ragged, self.masks, self.own_labels = dict(ragged or {}), codes(masks or {}), own_labels
         self.boxes = [boxes] if isinstance(boxes, str) else list(boxes or ())
         for name in self.boxes:
             if name not in self.ragged:

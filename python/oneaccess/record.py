@@ -6,7 +6,7 @@ import sys
 
 from . import flat
 from .errors import TransformError
-from .masks import file_of
+from .masks import file_of, is_image
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64
@@ -172,9 +172,9 @@ def bounds_of_texts(sample, pictures: bool) -> dict[str, int]:
 def _check_masks(masks, names, pictures):
     for name in masks:
         if name not in names[1:]:
-            raise TransformError(f"masks= names {name!r}; behind the picture the sample has: {', '.join(names[1:])}")
+            raise TransformError(f"masks= or images= names {name!r}; behind the picture the sample has: {', '.join(names[1:])}")
         if not pictures:
-            raise TransformError("masks= is about masks that follow a picture: give the Loader a pipeline, whose first field is the picture")
+            raise TransformError("masks= and images= are about what follows a picture: give the Loader a pipeline, whose first field is the picture")
 
 
 def _values(sample, pictures, ragged, exact, masks=()):
@@ -191,7 +191,7 @@ def _values(sample, pictures, ragged, exact, masks=()):
     made = []
     for i, (name, value) in enumerate(zip(names, values)):
         what = f"field {name} of the sample" if kind != "one" else "the sample"
-        if pictures and i == 0:
+        if pictures and i == 0 or name in masks and is_image(masks[name]):
             made.append((*_picture(value, what), DENSE))
         elif name in masks:
             made.append((*file_of(value, what, masks[name][2] is not None), DENSE))

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from . import urls
 from .columns import Blocks, Pad, named
 from .errors import ArgumentError, DatasetError, TransformError, not_there
-from .masks import Mask
+from .masks import Image, Mask
 from .wrapped import Wrapped, wrap
 
 SUFFIX = ".parquet"
@@ -323,7 +323,8 @@ def values_of(column, kind):
 
 def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
                  pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
-                 boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
+                 boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                 images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
                  cache: int | str = CACHE, workers: int | None = None, name: str | None = None, version: str = "",
                  timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """Rows of Parquet files, for Loader. Needs pyarrow.
@@ -348,7 +349,7 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
     The other arguments are those of wrap().
     """
-    return of_parquet(ParquetRows(files_of(paths), named(columns), size_of(cache, "cache")), pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact,
+    return of_parquet(ParquetRows(files_of(paths), named(columns), size_of(cache, "cache")), pad=pad, ragged=ragged, boxes=boxes, masks=masks, images=images, exact=exact,
                       workers=workers, name=name, version=version, timeout=timeout, room=room, keep=keep)
 
 

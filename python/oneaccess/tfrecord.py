@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from . import urls
 from .errors import ArgumentError, DatasetError, not_there
-from .masks import Mask
+from .masks import Image, Mask, following
 from .picked import Picked
 from .points import boxes_of
 
@@ -173,7 +173,8 @@ def _sample(field, values, ragged, is_file):
 
 
 def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
-                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> Picked:
+                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                  images: str | Sequence[str] | Mapping[str, Image] | None = None) -> Picked:
     """Features of tf.Example in TFRecord files, for Loader.
 
         data = oa.from_tfrecord("/data/coco", {"image": "image/encoded", "label": "image/class/label", "caption": "image/caption",
@@ -186,7 +187,7 @@ def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[st
         shape), such as ("grid", (2, 3)), sets a shape.
     ragged: {field: most}: fields whose samples differ in length, texts and bytes, and the greatest length (of texts and
         bytes: in bytes). A batch has a Ragged.
-    boxes, masks: as in wrap(); boxes are left, top, right and bottom, in one feature of floats.
+    boxes, masks, images: as in wrap(); boxes are left, top, right and bottom, in one feature of floats.
 
     Integers are int64, others float32, as many as the first record has; one is a number. With a pipeline the first field is
     the image file, and the others go to the batch as they are; a number after it that is called "label" is the class for
@@ -196,7 +197,7 @@ def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[st
     for a folder. The first records say what features are; a sample that differs is a bad sample.
     """
     return of_examples(path, features, lambda path: first_file(path, "TFRecord", _FILE, ".tfrecord, .tfrecords or name-00000-of-00128"), _records,
-                       ragged, boxes, masks)
+                       ragged, boxes, following(masks, images))
 
 
 def of_examples(path, features, first, records, ragged, boxes, masks, own_labels=lambda file: True):
@@ -216,8 +217,7 @@ def of_examples(path, features, first, records, ragged, boxes, masks, own_labels
         raise DatasetError(f"{file} has no records of tf.Example at its beginning: {type(why).__name__}: {why}") from None
     if not examples:
         raise DatasetError(f"{file} has no records")
-    of_masks = [masks] if isinstance(masks, str) else list(masks or ())
-    sample = {field.name: _sample(field, of, ragged or {}, field.name in of_masks or field.name not in (ragged or {}) and _is_picture(of[0]))
+    sample = {field.name: _sample(field, of, ragged or {}, field.name in masks or field.name not in (ragged or {}) and _is_picture(of[0]))
               for field, of in zip(fields, values)}
     return Picked(path, {"members": "all"}, {field.name: field.member for field in fields}, sample, ragged=ragged, boxes=boxes, masks=masks,
                   own_labels=own_labels(file))

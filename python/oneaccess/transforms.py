@@ -125,7 +125,8 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
 
     first: the Pipeline of the field "image". It alone may have transforms of labels.
     others: the pipelines of "image2", "image3" and so on.
-    named: the pipelines of fields with these names; (pipeline, n) makes n fields, NAME1 to NAMEn.
+    named: the pipelines of fields with these names; (pipeline, n) makes n fields, NAME1 to NAMEn. Of a field that images= of wrap() names it is the pipeline of that
+        field's own image.
 
     Of clips (video()) the fields are "video", "video2" and so on, of the same frames.
 

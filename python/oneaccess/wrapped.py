@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from . import torchdata
 from .columns import Columns, Pad, by_name, named
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
-from .masks import Mask, codes
+from .masks import Image, Mask, codes, following, is_image
 from .nested import Nested, lengths_of
 from .points import boxes_of, points_of
 from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
@@ -48,7 +48,8 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
          timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0,
          columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
          boxes: Sequence[str] | str | None = None, exact: bool = False,
-         masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> "Wrapped":
+         masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+         images: str | Sequence[str] | Mapping[str, Image] | None = None) -> "Wrapped":
     """A Python data set with ``__getitem__`` and ``__len__``, for Loader. It runs once for all jobs of the user.
 
         loader = oa.Loader(oa.wrap(dataset), batch_size=64)                             # samples as they are
@@ -88,6 +89,10 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
         file (gray of 8 or 16 bits, or a palette's indices), an image of Pillow, or an array or tensor of integers. A mask
         follows the same ops with the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name:
         Mask(fill=255, dtype="int64")} changes that. A mask of another size than its image makes a bad sample.
+    images: with a pipeline: the names of fields that are further images of the sample, of the first one's size, given as that one is.
+        They go through the pipeline as the first image does, with the same draws, as images do that are given to torchvision's v2
+        together; {"target": Image(scale=4)} is of one four times as high and wide, whose crop is the first one's, times 4; see Image.
+        With views(first, target=pipeline) the field "target" has that pipeline, with draws of its own, and may have any size.
     random: False: nothing in the data set is random, so epochs may share samples. Default True.
     workers: processes of the pool. Default: as many as this process may use processors.
     timeout: seconds that a sample may take; then its process is replaced.
@@ -119,7 +124,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     columns, pad, ragged = named(columns), by_name("pad", pad, "oneaccess.Pad(512)"), by_name("ragged", ragged, "100")
     if columns is not None or pad:
         dataset = Columns(dataset.dataset if isinstance(dataset, Wrapped) else dataset, columns, pad)
-    return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact, boxes, masks)
+    return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact, boxes, following(masks, images))
 
 
 def _tensor(value):
@@ -224,7 +229,7 @@ class Wrapped:
         for name in self.boxes:
             if name not in self.ragged:
                 raise ArgumentError(f"boxes= names {name!r}, which is not among ragged={self.ragged}: boxes differ in number")
-        self.masks = codes(masks)
+        self.masks = codes(masks or {})
         self._packed, self._identities, self._pickler = None, {}, pickle.Pickler
 
     @functools.cached_property
@@ -370,7 +375,7 @@ def _more(layout, first, taken, boxes=()):
         return {}
     names = layout["names"][first:]
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
-    colors, flips = next((mask[2] for mask in layout["masks"].values()), None), getattr(points_of(boxes), "flip_indices", ())
+    colors, flips = next((mask[2] for mask in layout["masks"].values() if not is_image(mask)), None), getattr(points_of(boxes), "flip_indices", ())
     return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {}),
             **({"flip_indices": list(flips)} if flips else {})}
 
@@ -401,7 +406,24 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
         first = len(layout["fields"]) - layout["beside"]
         taken = ("index", "image", "label") if ops[0]["op"] in ("decode", "bands") else ("index", ops[0]["op"], "label", "length")
         ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes))
+        ops = _normalized(ops, layout, first, len(taken) - 1)
     return json.dumps({"ops": ops}, separators=(",", ":"))
+
+
+def _normalized(ops, layout, first, before):
+    """With a normalize for each further image that has one of its own, behind that of the first."""
+    at = next((at for at, op in enumerate(ops) if op["op"] == "normalize"), None)
+    made = []
+    for place, name in enumerate(layout["names"][first:]):
+        end = layout["masks"][name][3] if name in layout["masks"] and is_image(layout["masks"][name]) else None
+        if end is None or at is None and not end:
+            continue
+        if at is None:
+            raise TransformError(f"images= normalizes {name!r}, and the pipeline does not normalize the first image: give it Normalize(), of mean 0 and std 1"
+                                 " for values as they are")
+        mean, std = end or (0, 1)
+        made.append({"op": "normalize", "mean": mean, "std": std, "of": [ops[0]["names"][place] if "names" in ops[0] else f"field{before + place}"]})
+    return ops if at is None else ops[:at + 1] + made + ops[at + 1:]
 
 
 # ---- the pool, seen by a job ----

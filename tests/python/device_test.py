@@ -181,6 +181,27 @@ class DeviceTest(FakeCase):
                 self.assertTrue(torch.equal(images, want[:, :, None, None].expand(-1, 3, 32, 32)))
             self.assertEqual(loader.stats()["device_bytes"], 20 * (3 * 32 * 32 + 8))
 
+    def test_further_images(self):
+        """Each is normalized there, too, as the first one or in its own way, between other fields."""
+        t = oa.transforms
+        samples = [{"image": torch.full((3, 40, 40), i, dtype=torch.uint8), "own": torch.full((3, 40, 40), 2 * i, dtype=torch.uint8), "number": i,
+                    "high": torch.full((3, 80, 80), 3 * i, dtype=torch.uint8)} for i in range(20)]
+        images = {"own": oa.Image(normalize=(0.25, [0.5, 0.5, 1])), "high": oa.Image(scale=2)}
+        for end in ([t.Normalize(MEAN, STD), t.Cast("float16"), t.Layout("CHW")], [t.ToTensor(), t.Normalize(MEAN, STD)]):
+            pipeline = oa.Compose([t.CenterCrop(32), t.RandomHorizontalFlip(), *end])
+            found = []
+            for where in ({"as_": "torch", "copy": True}, {"device": "cuda"}):
+                data = oa.wrap(samples, workers=1, keep=0.1, images=images)
+                with oa.Loader(data, pipeline, batch_size=8, socket=self.socket, timeout=300, shuffle=False, **where) as loader:
+                    found.append([[batch[name].clone() for name in samples[0]] for batch in loader])
+                    sent, said = loader.stats(), repr(loader)
+            for batch, wanted in zip(*found, strict=True):
+                for tensor, want in zip(batch, wanted):
+                    self.assertEqual(tensor.dtype, want.dtype)
+                    self.assertTrue(torch.equal(tensor, want))
+            self.assertEqual(sent["device_bytes"], 20 * (6 * 32 * 32 + 3 * 64 * 64 + 16))       # and a label
+            self.assertNotIn("on the host", said)
+
     def test_fields_that_differ_in_length(self):
         numbers = [{"tokens": torch.arange(i % 5), "number": i} for i in range(20)]
         wrapped = oa.wrap(numbers, workers=1, keep=0.1, ragged={"tokens": 4})

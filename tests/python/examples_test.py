@@ -239,6 +239,16 @@ class ExamplesTest(DaemonCase):
         self.losses(said, 80, 80)
         self.assertEqual(said.count("% of the pixels are right"), 2, said)
 
+    def test_restoration(self):
+        """What is in a square is learned from what is around, of the same places."""
+        for index in range(48):
+            picture = PIL.Image.new("RGB", (160, 140), (index * 5, 200 - index, 90))
+            picture.paste((255 - index, 40, index * 3), (20 + index, 30, 80 + index, 100))
+            for folder, of in (("noisy", picture.resize((80, 70))), ("clean", picture)):
+                (self.work / folder).mkdir(exist_ok=True)
+                of.save(self.work / folder / f"{index:04}.png")
+        self.losses(self.run_learning("restore.py", self.work / "noisy", self.work / "clean", "--scale", "2", "--epochs", "2"), 48, 48)
+
     def test_detection(self):
         """Squares of three colours: their places are learned, and each sample's boxes and caption come."""
         shard, count = self.work / "squares.tar", 96
