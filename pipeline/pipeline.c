@@ -264,6 +264,21 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 	return r ? r : pipeline_write(pipeline, whole, diag);
 }
 
+/* What chooses by boxes has some, on the first picture. */
+static int pipeline_check_choices(const struct op_list *ops, const struct shape *shape,
+				  bool are_boxes, struct diag *diag)
+{
+	for (unsigned i = 1; i < shape->pixel_ops && !are_boxes; i++)
+		if (op_impl(ops->op[i].id)->choose)
+			return diag_fail(
+			    diag, PIPELINE_E_BAD,
+			    "pipeline: op %u (%s): it chooses by the boxes on the first picture, "
+			    "and "
+			    "there are none here; give a field of boxes (kind 3), or leave it out",
+			    i + 1, op_name(ops->op[i].id));
+	return 0;
+}
+
 /* Boxes, key points and masks. */
 static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 {
@@ -314,6 +329,9 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	if (pipeline->shape.frames)
 		pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
 	r = pipeline_set_fields(pipeline, diag);
+	if (r == 0)
+		r = pipeline_check_choices(&pipeline->ops, &pipeline->shape,
+					   pipeline->packed.boxes > 0, diag);
 	return r ? r : pipeline_set_following(pipeline, diag);
 }
 
@@ -365,7 +383,8 @@ static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *wh
 	pipeline->view[pipeline->n_views++] = view;
 	views_take(whole, one, &view->ops);
 	if (!wrong && (shape_infer(&view->ops, &view->shape, &why) != 0 ||
-		       pipeline_check_bands(&view->ops, &view->shape, &why) != 0))
+		       pipeline_check_bands(&view->ops, &view->shape, &why) != 0 ||
+		       pipeline_check_choices(&view->ops, &view->shape, false, &why) != 0))
 		wrong = why.text;
 	if (wrong)
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: view \"%s\": %s", one->name,

@@ -79,6 +79,7 @@ struct pipeline_run {
 	 * owned, and program is NULL where there is none */
 	struct engine_part part[PIPELINE_MAX_PARTS];
 	size_t frame_bytes[PIPELINE_MAX_PARTS]; /* of a clip's frame in the part's field */
+	struct draw_choice choices[PIPELINE_MAX_VARIANTS][PIPELINE_MAX_OPS];
 };
 
 struct pipeline_input { /* a sample as it comes */

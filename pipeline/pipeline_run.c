@@ -132,6 +132,7 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	if (pipeline->shape.bands)
 		return pipeline_run_add_numbers(run, pipeline);
 	run->part[v].program = pipeline->program;
+	run->part[v].choices = run->choices[v];
 	run->frame_bytes[v] = pipeline->fields[0].bytes / BASE_MAX(pipeline->shape.frames, 1u);
 	if (pipeline_run_add_files(run, pipeline) != 0)
 		return -ENOMEM;
@@ -340,12 +341,13 @@ static void pipeline_run_points(const struct pipeline *pipeline, const struct pa
 }
 
 /* What follows a picture whose head cannot be read is the engine's to refuse. */
-static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *pipeline,
+static int pipeline_run_follow(struct pipeline_run *run, unsigned v,
 			       const struct pipeline_input *input, const struct pipeline_key *key,
 			       const struct pipeline_out *out, struct pipeline_error *ret_error)
 {
+	const struct pipeline *pipeline = run->pipeline[v];
 	const struct packed_fields *packed = &pipeline->packed;
-	struct follow follow = {.n = 0};
+	struct follow follow = {.choices = run->choices[v]};
 	struct pipeline_error error;
 	uint32_t height, width;
 	struct draw draw;
@@ -368,6 +370,7 @@ static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *
 		pipeline_run_points(pipeline, &input->record, out, &follow);
 		if (packed->boxes > 0 || packed->points > 0)
 			follow_ops(&pipeline->ops, &pipeline->shape, &draw, &follow);
+		draw.choices = run->choices[v];
 		if (packed->boxes > 0)
 			packed_keep(pipeline->fields, packed, follow.n, follow_is_gone, out);
 		r = pipeline_run_masks(run, pipeline, &input->record, height, width, &draw, out,
@@ -412,10 +415,11 @@ static int pipeline_run_beside(const struct pipeline *pipeline, const struct pip
 }
 
 /* What is known without the pixels: is it wanted, and what is its label? */
-static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
+static int pipeline_run_tail(struct pipeline_run *run, unsigned v,
 			     const struct pipeline_input *input, const struct pipeline_key *key,
 			     const struct pipeline_out *out, struct pipeline_error *ret_error)
 {
+	const struct pipeline *pipeline = run->pipeline[v];
 	uint32_t height, width;
 	int64_t length;
 	int r;
@@ -433,7 +437,7 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 	if (r != 0 || pipeline->shape.is_size ||
 	    (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !run->masks))
 		return r;
-	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
+	return pipeline_run_follow(run, v, input, key, out, ret_error);
 }
 
 /* Fields as they are. */
@@ -502,7 +506,7 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 		else if (pipeline->is_sound)
 			r = pipeline_run_beside(pipeline, input, &out[v], ret_error);
 		else
-			r = pipeline_run_tail(run, pipeline, input, key, &out[v], ret_error);
+			r = pipeline_run_tail(run, v, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
 		if (pipeline->is_sound)

@@ -67,6 +67,9 @@ static const char *bands_check_op(const struct op *op)
 
 	switch (op->id) {
 	case OP_RESIZE:
+	case OP_SCALE_JITTER:
+	case OP_RANDOM_SHORTEST_SIZE:
+	case OP_RANDOM_RESIZE:
 	case OP_RANDOM_RESIZED_CROP:
 	case OP_HFLIP:
 	case OP_VFLIP:
@@ -75,6 +78,8 @@ static const char *bands_check_op(const struct op *op)
 	case OP_CENTER_CROP:
 	case OP_PAD:
 	case OP_RANDOM_CROP:
+	case OP_FIXED_SIZE_CROP:
+	case OP_RANDOM_ZOOM_OUT:
 		break;
 	case OP_ROTATE:
 		filter = op_number(op, OP_ROTATE_INTERPOLATION, 0);

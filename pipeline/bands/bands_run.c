@@ -152,15 +152,15 @@ static int bands_scale(struct bands_room *room, double filter, uint64_t height, 
 	return r;
 }
 
-/* Those two ops that make a number of several. */
+/* Those ops that make a number of several. */
 static int bands_op_scale(struct bands_room *room, const struct op *op,
 			  const struct op_drawn *drawn, struct picture *picture)
 {
 	struct picture_box box;
 	uint64_t height, width;
 
-	if (op->id == OP_RESIZE) {
-		scale_size(op, picture->height, picture->width, &height, &width);
+	if (scale_is_op(op->id)) {
+		scale_to(op, drawn, picture->height, picture->width, &height, &width);
 		if (height < 1 || width < 1)
 			return PIPELINE_FAIL_OP;
 		return bands_scale(room, op_number(op, OP_RESIZE_INTERPOLATION, 0), height, width,
@@ -183,7 +183,7 @@ static int bands_one(struct bands_room *room, const struct bands_program *progra
 	struct op_drawn drawn;
 	int r;
 
-	if (op->id != OP_RESIZE && op->id != OP_RANDOM_RESIZED_CROP)
+	if (!scale_is_op(op->id) && op->id != OP_RANDOM_RESIZED_CROP)
 		return steps_one(&program->steps, room->scratch, i, picture, draw, ret_error);
 	if (apply_skips(&program->ops, i, draw))
 		return 0;

@@ -19,7 +19,6 @@ struct branch_line { /* that waits to be run */
 
 struct branch_tree {
 	struct branch *const *branch;
-	const struct draw *draw;
 	struct branch_line line[PIPELINE_MAX_PARTS];
 	unsigned n;
 	unsigned *failed;
@@ -43,7 +42,7 @@ static uint32_t branch_finish(const struct branch_tree *tree, const struct branc
 		if (line->next < own->steps->shape.pixel_ops)
 			rest |= left & -left;
 		else
-			steps_finish(own->steps, owner->scratch, &owner->picture, tree->draw,
+			steps_finish(own->steps, owner->scratch, &owner->picture, own->draw,
 				     own->out);
 	}
 	return rest;
@@ -93,17 +92,16 @@ static bool branch_step(struct branch_tree *tree, struct branch_line *line)
 	}
 	owner->work->ops++;
 	if (steps_one(tree->branch[number]->steps, owner->scratch, line->next++, &owner->picture,
-		      tree->draw, tree->error) == 0)
+		      tree->branch[number]->draw, tree->error) == 0)
 		return true;
 	*tree->failed = number;
 	return false;
 }
 
-void branch_run(struct branch *const branch[], uint32_t who, unsigned from, const struct draw *draw,
-		unsigned *failed, struct pipeline_error *ret_error)
+void branch_run(struct branch *const branch[], uint32_t who, unsigned from, unsigned *failed,
+		struct pipeline_error *ret_error)
 {
 	struct branch_tree tree = {.branch = branch,
-				   .draw = draw,
 				   .line = {{who, branch_lowest(who), from}},
 				   .n = 1,
 				   .failed = failed,

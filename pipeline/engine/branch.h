@@ -9,6 +9,7 @@
 struct branch { /* one of them; all is borrowed */
 	const struct steps *steps;
 	struct steps_scratch *scratch;
+	const struct draw *draw;
 	struct picture picture; /* of who begins: in the scratch's buffers; else branch_run's own */
 	void *out;              /* the image's field */
 	const uint32_t *alike;  /* as in struct engine_part */
@@ -19,5 +20,5 @@ struct branch { /* one of them; all is borrowed */
  * `who`: their ops before that are the same. The one of the lowest number has the picture. Where an op
  * refuses it for one whose number is below *failed, that becomes *failed, and its error *ret_error;
  * what only those from *failed on want is left out. */
-void branch_run(struct branch *const branch[], uint32_t who, unsigned from, const struct draw *draw,
-		unsigned *failed, struct pipeline_error *ret_error);
+void branch_run(struct branch *const branch[], uint32_t who, unsigned from, unsigned *failed,
+		struct pipeline_error *ret_error);

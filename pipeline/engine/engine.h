@@ -31,6 +31,8 @@ struct engine_part {
 	const struct engine_program *program;
 	struct engine_scratch *scratch;
 	void *out; /* the image's field; for each picture */
+	const struct draw_choice
+	    *choices; /* of its ops, where boxes had a part in them; borrowed */
 	/* bit i of [k]: the first k ops of part number i are this one's, too; k: up to the number of
 	 * its ops on pictures */
 	uint32_t alike[PIPELINE_MAX_OPS + 1];

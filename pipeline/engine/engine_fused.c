@@ -85,6 +85,7 @@ static void fused_plan(struct engine_part *part, const struct pipeline_key *key,
 
 	draw_init(&scratch->draw, key);
 	scratch->draw.first = steps->shape.draws;
+	scratch->draw.choices = part->choices;
 	fuse_plan_make(steps->ops, about->done, steps->shape.pixel_ops, &scratch->draw,
 		       about->height, about->width, plan);
 	reduce_choose(steps->ops, &scratch->draw, about, &reduce);
@@ -94,6 +95,7 @@ static void fused_plan(struct engine_part *part, const struct pipeline_key *key,
 			  steps->shape.channels == 3;
 	scratch->branch = (struct branch){.steps = steps,
 					  .scratch = scratch->steps,
+					  .draw = &scratch->draw,
 					  .out = part->out,
 					  .alike = part->alike,
 					  .work = &part->work};
@@ -226,8 +228,7 @@ static int engine_fused_end(struct engine_part part[], uint32_t who,
 			finish_end(&steps->finish);
 			steps_finished(steps, &scratch->draw, own->out);
 		} else if (scratch->behind) {
-			branch_run(branch, scratch->behind, scratch->plan.next, &scratch->draw,
-				   &failed, ret_error);
+			branch_run(branch, scratch->behind, scratch->plan.next, &failed, ret_error);
 		}
 	}
 	return failed == UINT_MAX ? 0 : PIPELINE_E_BAD;

@@ -99,14 +99,15 @@ static bool fuse_plan_random_resized_crop(struct fuse_plan *plan, const struct o
 				(uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1));
 }
 
-static bool fuse_plan_scale(struct fuse_plan *plan, const struct op *op)
+static bool fuse_plan_scale(struct fuse_plan *plan, const struct op *op,
+			    const struct op_drawn *drawn)
 {
 	const struct picture_box source = plan->source;
 	uint64_t height, width;
 
 	if (!fuse_plan_is_source(plan))
 		return false;
-	scale_size(op, source.height, source.width, &height, &width);
+	scale_to(op, drawn, source.height, source.width, &height, &width);
 	return fuse_plan_resize(plan, &source,
 				(enum filter_id)op_number(op, OP_RESIZE_INTERPOLATION, 0), height,
 				width);
@@ -131,19 +132,15 @@ static bool fuse_plan_center_crop(struct fuse_plan *plan, const struct op *op)
 }
 
 /* Where it lies within the picture; what it pads, or refuses, is the op's. */
-static bool fuse_plan_random_crop(struct fuse_plan *plan, const struct op *op,
-				  const struct op_drawn *drawn)
+static bool fuse_plan_part(struct fuse_plan *plan, const double at[2], double height, double width)
 {
-	const double top = drawn->number[0], left = drawn->number[1];
-	const double height = op_number(op, OP_RANDOM_CROP_SIZE, 0);
-	const double width = op_number(op, OP_RANDOM_CROP_SIZE, 1);
 	struct picture_box box = {0};
 
-	if (fuse_plan_is_framed(plan) || top < 0 || left < 0 || top + height > plan->frame.height ||
-	    left + width > plan->frame.width)
+	if (fuse_plan_is_framed(plan) || at[0] < 0 || at[1] < 0 ||
+	    at[0] + height > plan->frame.height || at[1] + width > plan->frame.width)
 		return false;
-	box.top = (uint32_t)top;
-	box.left = (uint32_t)left;
+	box.top = (uint32_t)at[0];
+	box.left = (uint32_t)at[1];
 	box.height = (uint32_t)height;
 	box.width = (uint32_t)width;
 	fuse_plan_crop(plan, &box);
@@ -172,11 +169,19 @@ static bool fuse_plan_add(struct fuse_plan *plan, const struct op *op, unsigned 
 	case OP_RANDOM_RESIZED_CROP:
 		return fuse_plan_random_resized_crop(plan, op, &drawn);
 	case OP_RESIZE:
-		return fuse_plan_scale(plan, op);
+	case OP_SCALE_JITTER:
+	case OP_RANDOM_SHORTEST_SIZE:
+	case OP_RANDOM_RESIZE:
+		return fuse_plan_scale(plan, op, &drawn);
 	case OP_CENTER_CROP:
 		return fuse_plan_center_crop(plan, op);
 	case OP_RANDOM_CROP:
-		return fuse_plan_random_crop(plan, op, &drawn);
+	case OP_FIXED_SIZE_CROP:
+		return fuse_plan_part(plan, drawn.number, op_number(op, OP_RANDOM_CROP_SIZE, 0),
+				      op_number(op, OP_RANDOM_CROP_SIZE, 1));
+	case OP_RANDOM_IOU_CROP:
+		return drawn.number[2] == 0 ||
+		       fuse_plan_part(plan, drawn.number, drawn.number[2], drawn.number[3]);
 	case OP_HFLIP:
 		fuse_plan_flip(plan, drawn.number[0] != 0, false);
 		return true;

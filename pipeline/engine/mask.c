@@ -21,6 +21,7 @@
 #include "pipeline/engine/mask.h"
 
 #include "pipeline/forms/packed.h"
+#include "pipeline/ops/scale.h"
 
 struct mask_color {
 	uint32_t color, label;
@@ -44,7 +45,7 @@ static void mask_set(struct op_value *value, double number)
 /* The op as masks go through it. */
 static void mask_op(struct op *op, const struct pipeline_field *field)
 {
-	const bool is_resize = op->id == OP_RESIZE || op->id == OP_RANDOM_RESIZED_CROP;
+	const bool is_resize = scale_is_op(op->id) || op->id == OP_RANDOM_RESIZED_CROP;
 	const struct op_param *params;
 	const unsigned n = op_params(op->id, &params);
 

@@ -2,7 +2,7 @@
 /*
  * Colour ops as pipelines have them: torchvision's ColorJitter, Grayscale, RandomGrayscale,
  * RandomAutocontrast, RandomEqualize, RandomInvert, RandomPosterize, RandomSolarize,
- * RandomAdjustSharpness and RandomChannelPermutation. What they do to pixels is colour.h's.
+ * RandomAdjustSharpness, RandomChannelPermutation and RandomPhotometricDistort. What they do to pixels is colour.h's.
  *
  * A picture of one channel is kept as one of three that are equal, to the end of the pipeline
  * (colour.h): so grayscale to one channel differs from grayscale to three only in the shape.
@@ -78,6 +78,18 @@ static bool colour_op_is_random_jitter(const struct op *op)
 	return made > 1 || (made && p < 1);
 }
 
+static void colour_op_adjust(struct picture *picture, unsigned param, double factor)
+{
+	if (param == OP_COLOR_JITTER_BRIGHTNESS)
+		colour_brightness(picture, (float)factor);
+	else if (param == OP_COLOR_JITTER_CONTRAST)
+		colour_contrast(picture, (float)factor);
+	else if (param == OP_COLOR_JITTER_SATURATION)
+		colour_saturation(picture, (float)factor);
+	else
+		colour_hue(picture, factor);
+}
+
 static int colour_op_run_jitter(struct steps_scratch *scratch, const struct op *op,
 				const struct op_drawn *drawn, struct picture *picture)
 {
@@ -90,14 +102,7 @@ static int colour_op_run_jitter(struct steps_scratch *scratch, const struct op *
 
 		if (!colour_op_adjusts(op, param))
 			continue;
-		if (param == OP_COLOR_JITTER_BRIGHTNESS)
-			colour_brightness(picture, (float)factor);
-		else if (param == OP_COLOR_JITTER_CONTRAST)
-			colour_contrast(picture, (float)factor);
-		else if (param == OP_COLOR_JITTER_SATURATION)
-			colour_saturation(picture, (float)factor);
-		else
-			colour_hue(picture, factor);
+		colour_op_adjust(picture, param, factor);
 	}
 	return 0;
 }
@@ -147,26 +152,31 @@ static void colour_op_draw_permute(const struct op *op, uint32_t height, uint32_
 	colour_op_draw_order(&drawn->seq, 3, drawn->number);
 }
 
-static int colour_op_run_permute(struct steps_scratch *scratch, const struct op *op,
-				 const struct op_drawn *drawn, struct picture *picture)
+static void colour_op_permuted(struct picture *picture, const double from[3])
 {
-	const unsigned from[3] = {(unsigned)drawn->number[0], (unsigned)drawn->number[1],
-				  (unsigned)drawn->number[2]};
+	const unsigned red_at = (unsigned)from[0], green_at = (unsigned)from[1],
+		       blue_at = (unsigned)from[2];
 
-	(void)scratch;
-	(void)op;
 	for (uint32_t y = 0; y < picture->height; y++) {
 		uint8_t *pixel = picture_row(picture, y);
 
 		for (uint32_t x = 0; x < picture->width; x++, pixel += 4) {
-			const uint8_t red = pixel[from[0]], green = pixel[from[1]],
-				      blue = pixel[from[2]];
+			const uint8_t red = pixel[red_at], green = pixel[green_at],
+				      blue = pixel[blue_at];
 
 			pixel[0] = red;
 			pixel[1] = green;
 			pixel[2] = blue;
 		}
 	}
+}
+
+static int colour_op_run_permute(struct steps_scratch *scratch, const struct op *op,
+				 const struct op_drawn *drawn, struct picture *picture)
+{
+	(void)scratch;
+	(void)op;
+	colour_op_permuted(picture, drawn->number);
 	return 0;
 }
 
@@ -175,6 +185,65 @@ const struct op_impl colour_op_permute = {
     .stays = true,
     .draw = colour_op_draw_permute,
     .run = colour_op_run_permute,
+};
+
+/* ---- random_photometric_distort ---- */
+
+_Static_assert(OP_RANDOM_PHOTOMETRIC_DISTORT_BRIGHTNESS == OP_COLOR_JITTER_BRIGHTNESS &&
+		   OP_RANDOM_PHOTOMETRIC_DISTORT_CONTRAST == OP_COLOR_JITTER_CONTRAST &&
+		   OP_RANDOM_PHOTOMETRIC_DISTORT_SATURATION == OP_COLOR_JITTER_SATURATION &&
+		   OP_RANDOM_PHOTOMETRIC_DISTORT_HUE == OP_COLOR_JITTER_HUE,
+	       "one adjustment for both");
+
+enum { COLOUR_OP_MADE = 4, COLOUR_OP_LATE = 8, COLOUR_OP_PERMUTED = 9, COLOUR_OP_FROM = 10 };
+
+/* Drawn: the factors of the four adjustments, which of them are made, whether contrast comes last, whether the channels
+ * are permuted, and where each is taken from then. */
+static void colour_op_draw_distort(const struct op *op, uint32_t height, uint32_t width,
+				   struct op_drawn *drawn)
+{
+	const double p = op_number(op, OP_RANDOM_PHOTOMETRIC_DISTORT_P, 0);
+
+	(void)height;
+	(void)width;
+	for (unsigned i = 0; i < COLOUR_OP_ADJUSTMENTS; i++) {
+		const double *range = op->value[i].number;
+
+		drawn->number[COLOUR_OP_MADE + i] = draw_chance(&drawn->seq, p);
+		drawn->number[i] = draw_between(&drawn->seq, range[0], range[1]);
+	}
+	drawn->number[COLOUR_OP_LATE] = draw_chance(&drawn->seq, 0.5);
+	drawn->number[COLOUR_OP_PERMUTED] = draw_chance(&drawn->seq, p);
+	colour_op_draw_order(&drawn->seq, 3, drawn->number + COLOUR_OP_FROM);
+}
+
+static bool colour_op_is_random_distort(const struct op *op)
+{
+	return op_number(op, OP_RANDOM_PHOTOMETRIC_DISTORT_P, 0) > 0;
+}
+
+static int colour_op_run_distort(struct steps_scratch *scratch, const struct op *op,
+				 const struct op_drawn *drawn, struct picture *picture)
+{
+	static const unsigned orders[2][COLOUR_OP_ADJUSTMENTS] = {{0, 1, 2, 3}, {0, 2, 3, 1}};
+	const unsigned *order = orders[drawn->number[COLOUR_OP_LATE] != 0];
+
+	(void)scratch;
+	(void)op;
+	for (unsigned i = 0; i < COLOUR_OP_ADJUSTMENTS; i++)
+		if (drawn->number[COLOUR_OP_MADE + order[i]] != 0)
+			colour_op_adjust(picture, order[i], drawn->number[order[i]]);
+	if (drawn->number[COLOUR_OP_PERMUTED] != 0)
+		colour_op_permuted(picture, drawn->number + COLOUR_OP_FROM);
+	return 0;
+}
+
+const struct op_impl colour_op_distort = {
+    .stage = OP_STAGE_PICTURE,
+    .stays = true,
+    .draw = colour_op_draw_distort,
+    .is_random = colour_op_is_random_distort,
+    .run = colour_op_run_distort,
 };
 
 /* ---- done or not done ---- */

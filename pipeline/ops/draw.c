@@ -28,6 +28,7 @@ void draw_init(struct draw *draw, const struct pipeline_key *key)
 	draw->key = (uint64_t)block.word[1] << 32 | block.word[0];
 	draw->counter = (uint64_t)block.word[3] << 32 | block.word[2];
 	draw->first = 0;
+	draw->choices = NULL;
 }
 
 void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret)

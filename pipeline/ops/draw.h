@@ -7,10 +7,18 @@
 #include "pipeline/picture.h"
 #include "pipeline/spec/op.h"
 
+#define DRAW_CHOSEN 4
+/* An op's first numbers that its picture's boxes have a part in (follow.h). */
+struct draw_choice {
+	double number[DRAW_CHOSEN];
+};
+
 /* Everything that the ops of one sample draw comes from here. */
 struct draw {
 	uint64_t key, counter;
 	unsigned first; /* the number of op 0; 0 but for views (shape.draws) */
+	const struct draw_choice
+	    *choices; /* of each op that chooses; NULL: none does yet; borrowed */
 };
 void draw_init(struct draw *draw, const struct pipeline_key *key);
 

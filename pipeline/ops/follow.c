@@ -2,7 +2,8 @@
 /*
  * Boxes follow a picture through its ops, one op after the other: what an op cuts off is gone for those
  * behind it, so a map from the first picture to the last would not do. Draws are those of the pictures'
- * ops, made again of the same numbers (draw.h): no pixel is needed, and nothing is remembered.
+ * ops, made again of the same numbers (draw.h): no pixel is needed, and nothing is remembered but what boxes had a part in,
+ * for the picture's ops.
  *
  * Boxes are anything that a data set's program wrote, NaN among them: fmax() and fmin() make numbers within
  * the picture of all of it.
@@ -198,6 +199,12 @@ void follow_ops(const struct op_list *ops, const struct shape *shape, const stru
 			continue;
 		op_draw(&ops->op[i], i, draw, (uint32_t)follow->height, (uint32_t)follow->width,
 			&drawn);
+		if (impl->choose) {
+			draw_seq(draw, i, &drawn.seq);
+			impl->choose(&ops->op[i], follow, &drawn);
+			memcpy(follow->choices[i].number, drawn.number,
+			       sizeof(follow->choices[i].number));
+		}
 		impl->follow(&ops->op[i], &drawn, follow);
 	}
 	if (follow->is_mirrored && follow->flip)

@@ -20,6 +20,7 @@ struct follow {               /* boxes and key points on a picture */
 	const int32_t
 	    *flip; /* of a row: which point each one is in a mirror; NULL: the same; borrowed */
 	bool is_mirrored;
+	struct draw_choice *choices; /* of each op; what was chosen comes there; borrowed */
 };
 
 /* The picture is now that window of it, which may reach beyond it; boxes are cut off at its edges. */

@@ -48,6 +48,9 @@ void op_draw(const struct op *op, unsigned index, const struct draw *draw, uint3
 	const struct op_impl *impl = op_impl(op->id);
 
 	memset(ret->number, 0, sizeof(ret->number));
+	if (impl->choose && draw->choices)
+		memcpy(ret->number, draw->choices[index].number,
+		       sizeof(draw->choices[index].number));
 	if (!impl->draw)
 		return;
 	draw_seq(draw, index, &ret->seq);

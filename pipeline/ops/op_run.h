@@ -46,6 +46,9 @@ struct op_impl {
 	const char *(*shape)(const struct op *op, struct shape *shape);
 	/* Draws for a picture of that size from drawn->seq. NULL: nothing is random. */
 	void (*draw)(const struct op *op, uint32_t height, uint32_t width, struct op_drawn *drawn);
+	/* In draw's place, where the boxes on the picture have a part in it; at most DRAW_CHOSEN numbers, and zeros
+	 * where there are no boxes. */
+	void (*choose)(const struct op *op, const struct follow *follow, struct op_drawn *drawn);
 	/* Does the op change from nonce to nonce with these values? NULL: if it draws. */
 	bool (*is_random)(const struct op *op);
 	/* Changes *picture, which stands in the scratch's buffers, in place or for another one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The op pad, and padding for others: torchvision's pad of a Pillow picture, which is Pillow's
+ * The ops pad and random_zoom_out, and padding for others: torchvision's pad of a Pillow picture, which is Pillow's
  * ImageOps.expand for one colour and numpy.pad for the other modes. As numpy does, a picture that is
  * smaller than its padding is reflected again and again.
  *
@@ -8,7 +8,9 @@
  * a table says from which column each column of the window comes, or that it is filled.
  */
 
+#include <math.h>
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/draw.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/pad.h"
@@ -115,4 +117,69 @@ const struct op_impl pad_op = {
     .shape = pad_shape,
     .run = pad_op_run,
     .follow = pad_follow,
+};
+
+/* ---- random_zoom_out ---- */
+
+/* Four numbers: height and width of the larger picture, 0 where it is not done; and where in it the picture is, top and
+ * left. */
+static void pad_zoom_draw(const struct op *op, uint32_t height, uint32_t width,
+			  struct op_drawn *drawn)
+{
+	const double *range = op->value[OP_RANDOM_ZOOM_OUT_SIDE_RANGE].number;
+	double ratio;
+
+	if (!draw_chance(&drawn->seq, op_number(op, OP_RANDOM_ZOOM_OUT_P, 0)))
+		return;
+	ratio = draw_between(&drawn->seq, range[0], range[1]);
+	drawn->number[0] = floor(height * ratio);
+	drawn->number[1] = floor(width * ratio);
+	drawn->number[3] = floor((drawn->number[1] - width) * philox_unit(&drawn->seq));
+	drawn->number[2] = floor((drawn->number[0] - height) * philox_unit(&drawn->seq));
+}
+
+static bool pad_zoom_is_random(const struct op *op)
+{
+	return op_number(op, OP_RANDOM_ZOOM_OUT_P, 0) > 0 &&
+	       op_number(op, OP_RANDOM_ZOOM_OUT_SIDE_RANGE, 1) > 1;
+}
+
+static const char *pad_zoom_shape(const struct op *op, struct shape *shape)
+{
+	if (pad_zoom_is_random(op))
+		shape->height = shape->width = 0;
+	return NULL;
+}
+
+static int pad_zoom_run(struct steps_scratch *scratch, const struct op *op,
+			const struct op_drawn *drawn, struct picture *picture)
+{
+	struct pad pad = {.top = -(int64_t)drawn->number[2],
+			  .left = -(int64_t)drawn->number[3],
+			  .height = (uint64_t)drawn->number[0],
+			  .width = (uint64_t)drawn->number[1],
+			  .mode = PAD_CONSTANT};
+
+	if (pad.height == 0)
+		return 0;
+	op_color(op, OP_RANDOM_ZOOM_OUT_FILL, pad.fill);
+	return pad_run(scratch, &pad, picture);
+}
+
+static void pad_zoom_follow(const struct op *op, const struct op_drawn *drawn,
+			    struct follow *follow)
+{
+	(void)op;
+	if (drawn->number[0] != 0)
+		follow_window(follow, -drawn->number[2], -drawn->number[3], drawn->number[0],
+			      drawn->number[1]);
+}
+
+const struct op_impl pad_zoom_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = pad_zoom_shape,
+    .draw = pad_zoom_draw,
+    .is_random = pad_zoom_is_random,
+    .run = pad_zoom_run,
+    .follow = pad_zoom_follow,
 };

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The op resize: torchvision's sizes, resize.c's pixels.
+ * The op resize, and scale_jitter, random_shortest_size and random_resize, which draw the size: torchvision's sizes, resize.c's pixels.
  *
  * One number is the length of the shorter side; the other one is size * longer / shorter, cut to a
  * whole number, as Python's int() does; max_size bounds the longer one (torchvision.transforms.functional._compute_resized_output_size).
  * A height and a width that a picture is to cover, or to lie in, are timm's ResizeKeepRatio: both sides
  * are divided by one ratio, and rounded half to even.
+ *
+ * Drawn sizes leave the result's to the picture, so an op that gives it a fixed one must follow.
  */
 
 #include <math.h>
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/draw.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/scale.h"
@@ -98,13 +101,34 @@ static const char *scale_shape(const struct op *op, struct shape *shape)
 	return NULL;
 }
 
+bool scale_is_op(enum op_id id)
+{
+	return id == OP_RESIZE || id == OP_SCALE_JITTER || id == OP_RANDOM_SHORTEST_SIZE ||
+	       id == OP_RANDOM_RESIZE;
+}
+
+_Static_assert(OP_SCALE_JITTER_INTERPOLATION == OP_RESIZE_INTERPOLATION &&
+		   OP_RANDOM_SHORTEST_SIZE_INTERPOLATION == OP_RESIZE_INTERPOLATION &&
+		   OP_RANDOM_RESIZE_INTERPOLATION == OP_RESIZE_INTERPOLATION,
+	       "one run for all");
+
+void scale_to(const struct op *op, const struct op_drawn *drawn, uint32_t height, uint32_t width,
+	      uint64_t *ret_height, uint64_t *ret_width)
+{
+	if (op->id == OP_RESIZE) {
+		scale_size(op, height, width, ret_height, ret_width);
+		return;
+	}
+	*ret_height = (uint64_t)drawn->number[0];
+	*ret_width = (uint64_t)drawn->number[1];
+}
+
 static int scale_run(struct steps_scratch *scratch, const struct op *op,
 		     const struct op_drawn *drawn, struct picture *picture)
 {
 	uint64_t height, width;
 
-	(void)drawn;
-	scale_size(op, picture->height, picture->width, &height, &width);
+	scale_to(op, drawn, picture->height, picture->width, &height, &width);
 	if (height < 1 || width < 1)
 		return steps_refuse(scratch, "nothing would be left");
 	return steps_scale(scratch, (enum filter_id)op_number(op, OP_RESIZE_INTERPOLATION, 0),
@@ -115,14 +139,87 @@ static void scale_follow(const struct op *op, const struct op_drawn *drawn, stru
 {
 	uint64_t height, width;
 
-	(void)drawn;
-	scale_size(op, (uint32_t)follow->height, (uint32_t)follow->width, &height, &width);
+	scale_to(op, drawn, (uint32_t)follow->height, (uint32_t)follow->width, &height, &width);
 	follow_scale(follow, (double)height, (double)width);
 }
 
 const struct op_impl scale_op = {
     .stage = OP_STAGE_PICTURE,
     .shape = scale_shape,
+    .run = scale_run,
+    .follow = scale_follow,
+};
+
+/* ---- drawn sizes ---- */
+
+static double scale_draw_jitter(const struct op *op, uint32_t height, uint32_t width,
+				struct philox_seq *seq)
+{
+	const double *target = op->value[OP_SCALE_JITTER_TARGET_SIZE].number;
+	const double *range = op->value[OP_SCALE_JITTER_SCALE_RANGE].number;
+
+	/* torchvision compares the target's first side with the width. */
+	return fmin(target[1] / height, target[0] / width) * draw_between(seq, range[0], range[1]);
+}
+
+static double scale_draw_shortest(const struct op *op, uint32_t height, uint32_t width,
+				  struct philox_seq *seq)
+{
+	const struct op_value *sizes = &op->value[OP_RANDOM_SHORTEST_SIZE_MIN_SIZE];
+	const double size = sizes->number[draw_integer(seq, 0, sizes->count - 1)];
+	const double ratio = size / BASE_MIN(height, width);
+
+	if (op_is_null(op, OP_RANDOM_SHORTEST_SIZE_MAX_SIZE))
+		return ratio;
+	return fmin(ratio,
+		    op_number(op, OP_RANDOM_SHORTEST_SIZE_MAX_SIZE, 0) / BASE_MAX(height, width));
+}
+
+/* Two numbers: height and width of what comes out. */
+static void scale_draw(const struct op *op, uint32_t height, uint32_t width, struct op_drawn *drawn)
+{
+	double ratio, size;
+
+	if (op->id == OP_RANDOM_RESIZE) {
+		size = (double)draw_integer(
+		    &drawn->seq, (int64_t)op_number(op, OP_RANDOM_RESIZE_MIN_SIZE, 0),
+		    (int64_t)op_number(op, OP_RANDOM_RESIZE_MAX_SIZE, 0) - 1);
+		drawn->number[0] = width <= height ? scale_other(size, width, height) : size;
+		drawn->number[1] = width <= height ? size : scale_other(size, height, width);
+		return;
+	}
+	ratio = op->id == OP_SCALE_JITTER ? scale_draw_jitter(op, height, width, &drawn->seq)
+					  : scale_draw_shortest(op, height, width, &drawn->seq);
+	drawn->number[0] = fmax(floor(height * ratio), 1);
+	drawn->number[1] = fmax(floor(width * ratio), 1);
+}
+
+static bool scale_is_random(const struct op *op)
+{
+	const double *range = op->value[OP_SCALE_JITTER_SCALE_RANGE].number;
+
+	if (op->id == OP_SCALE_JITTER)
+		return range[0] < range[1];
+	if (op->id == OP_RANDOM_SHORTEST_SIZE)
+		return op->value[OP_RANDOM_SHORTEST_SIZE_MIN_SIZE].count > 1;
+	return op_number(op, OP_RANDOM_RESIZE_MIN_SIZE, 0) + 1 <
+	       op_number(op, OP_RANDOM_RESIZE_MAX_SIZE, 0);
+}
+
+static const char *scale_drawn_shape(const struct op *op, struct shape *shape)
+{
+	shape->height = shape->width = 0;
+	if (op->id == OP_RANDOM_RESIZE && op_number(op, OP_RANDOM_RESIZE_MIN_SIZE, 0) >=
+					      op_number(op, OP_RANDOM_RESIZE_MAX_SIZE, 0))
+		return "\"max_size\" is not above \"min_size\"; give a larger one";
+	return NULL;
+}
+
+const struct op_impl scale_drawn_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = scale_drawn_shape,
+    .draw = scale_draw,
+    .is_random = scale_is_random,
     .run = scale_run,
     .follow = scale_follow,
 };

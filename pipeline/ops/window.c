@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of a picture at its own scale: random_crop and five_crop, torchvision's RandomCrop and
- * FiveCrop. Neither copies a pixel but where the window reaches into padding.
+ * Windows of a picture at its own scale: random_crop, fixed_size_crop and five_crop, torchvision's RandomCrop, the
+ * FixedSizeCrop of its references for detection, and FiveCrop. None copies a pixel but where the window reaches into padding.
  *
  * five_crop makes five pictures of one, which the finishing ops then work on one by one; that is why
  * it is the last op on pictures.
@@ -64,6 +64,20 @@ static void window_crop_draw(const struct op *op, uint32_t height, uint32_t widt
 	drawn->number[1] = window_draw_axis(op, width, false, drawn);
 }
 
+/* The picture's part, or what is around it, too. */
+static int window_show(struct steps_scratch *scratch, const struct pad *pad,
+		       struct picture *picture)
+{
+	const struct picture_box box = {(uint32_t)pad->top, (uint32_t)pad->left,
+					(uint32_t)pad->height, (uint32_t)pad->width};
+
+	if (pad->top < 0 || pad->left < 0 || pad->top + (int64_t)pad->height > picture->height ||
+	    pad->left + (int64_t)pad->width > picture->width)
+		return pad_run(scratch, pad, picture);
+	*picture = picture_part(picture, &box);
+	return 0;
+}
+
 static int window_crop_run(struct steps_scratch *scratch, const struct op *op,
 			   const struct op_drawn *drawn, struct picture *picture)
 {
@@ -74,18 +88,12 @@ static int window_crop_run(struct steps_scratch *scratch, const struct op *op,
 	    .width = (uint64_t)op_number(op, OP_RANDOM_CROP_SIZE, 1),
 	    .mode = (enum pad_mode)op_number(op, OP_RANDOM_CROP_PADDING_MODE, 0),
 	};
-	struct picture_box box = {(uint32_t)pad.top, (uint32_t)pad.left, (uint32_t)pad.height,
-				  (uint32_t)pad.width};
 
 	if (window_axis(op, picture->height, true).size < (int64_t)pad.height ||
 	    window_axis(op, picture->width, false).size < (int64_t)pad.width)
 		return steps_refuse(scratch, "the picture is too small");
 	op_color(op, OP_RANDOM_CROP_FILL, pad.fill);
-	if (pad.top < 0 || pad.left < 0 || pad.top + (int64_t)pad.height > picture->height ||
-	    pad.left + (int64_t)pad.width > picture->width)
-		return pad_run(scratch, &pad, picture);
-	*picture = picture_part(picture, &box);
-	return 0;
+	return window_show(scratch, &pad, picture);
 }
 
 static void window_crop_follow(const struct op *op, const struct op_drawn *drawn,
@@ -100,6 +108,47 @@ const struct op_impl window_crop_op = {
     .shape = window_crop_shape,
     .draw = window_crop_draw,
     .run = window_crop_run,
+    .follow = window_crop_follow,
+};
+
+/* ---- fixed_size_crop ---- */
+
+_Static_assert(OP_FIXED_SIZE_CROP_SIZE == OP_RANDOM_CROP_SIZE, "one shape for both");
+
+/* Two numbers: top and left of the window, by one draw for both. */
+static void window_fixed_draw(const struct op *op, uint32_t height, uint32_t width,
+			      struct op_drawn *drawn)
+{
+	const double *size = op->value[OP_FIXED_SIZE_CROP_SIZE].number;
+	const double at = philox_unit(&drawn->seq);
+
+	drawn->number[0] = floor(fmax(height - size[0], 0) * at);
+	drawn->number[1] = floor(fmax(width - size[1], 0) * at);
+}
+
+/* What is cut off is gone before something is put around the rest. */
+static int window_fixed_run(struct steps_scratch *scratch, const struct op *op,
+			    const struct op_drawn *drawn, struct picture *picture)
+{
+	struct pad pad = {
+	    .height = (uint64_t)op_number(op, OP_FIXED_SIZE_CROP_SIZE, 0),
+	    .width = (uint64_t)op_number(op, OP_FIXED_SIZE_CROP_SIZE, 1),
+	    .mode = (enum pad_mode)op_number(op, OP_FIXED_SIZE_CROP_PADDING_MODE, 0),
+	};
+	const struct picture_box box = {(uint32_t)drawn->number[0], (uint32_t)drawn->number[1],
+					(uint32_t)BASE_MIN(picture->height, pad.height),
+					(uint32_t)BASE_MIN(picture->width, pad.width)};
+
+	*picture = picture_part(picture, &box);
+	op_color(op, OP_FIXED_SIZE_CROP_FILL, pad.fill);
+	return window_show(scratch, &pad, picture);
+}
+
+const struct op_impl window_fixed_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = window_crop_shape,
+    .draw = window_fixed_draw,
+    .run = window_fixed_run,
     .follow = window_crop_follow,
 };
 

@@ -30,6 +30,8 @@ enum op_kind {                /* of a parameter: what is written, and what stand
 	       OP_KIND_SHEAR,    /* x >= 0 for [-x, x, 0, 0], [a, b] for [a, b, 0, 0]; or four */
 	       OP_KIND_COLOR,    /* n or [n] or [r, g, b], whole: always three */
 	       OP_KIND_VALUE,    /* n or [n] or [r, g, b]: three numbers; or a word: one number */
+	       OP_KIND_WHOLES,   /* n or a list of up to 16 whole numbers */
+	       OP_KIND_NUMBERS,  /* x or a list of up to 16 numbers */
 	       OP_KIND_LIST,     /* whole numbers, any count: op_list.pool */
 	       OP_KIND_LISTS,    /* lists of whole numbers: op_list.pool, each with its count before
 	                          */
@@ -70,6 +72,8 @@ struct op_type {
 #define OP_TYPE_SHEAR(high) .kind = OP_KIND_SHEAR, .least = -(high), .most = (high)
 #define OP_TYPE_COLOR .kind = OP_KIND_COLOR, .least = 0, .most = 255
 #define OP_TYPE_VALUE(list) .kind = OP_KIND_VALUE, .least = -1e6, .most = 1e6, .words = (list)
+#define OP_TYPE_WHOLES(low, high) .kind = OP_KIND_WHOLES, .least = (low), .most = (high)
+#define OP_TYPE_NUMBERS(low, high) .kind = OP_KIND_NUMBERS, .least = (low), .most = (high)
 #define OP_TYPE_LIST(low, high) .kind = OP_KIND_LIST, .least = (low), .most = (high)
 #define OP_TYPE_LISTS(low, high) .kind = OP_KIND_LISTS, .least = (low), .most = (high)
 #define OP_TYPE_NAMES .kind = OP_KIND_NAMES
@@ -113,7 +117,7 @@ enum op_param_number {
 };
 
 #define OP_MAX_PARAMS 13
-#define OP_MAX_NUMBERS 4
+#define OP_MAX_NUMBERS 16
 #define OP_MAX_POOL (PIPELINE_MAX_TEXT / 2) /* a number of a list takes two bytes of text */
 #define OP_MAX_SIDE 16384                   /* pixels, of a size in a spec */
 #define OP_MAX_CLASSES 65536

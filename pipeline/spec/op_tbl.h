@@ -227,6 +227,33 @@ PARAM(RESIZE, FIT, "fit", OP_LATE(OP_TYPE_WORD(op_fit_words)), "\"exact\"",
       "what [height, width] means: exact; or, the proportion kept, cover (no side is shorter) or "
       "contain (no side is longer)")
 
+OP(SCALE_JITTER, "scale_jitter", scale_drawn_op,
+   "the picture in a size drawn around what fits a target, its proportion kept")
+PARAM(SCALE_JITTER, TARGET_SIZE, "target_size", OP_TYPE_SIZE, NULL,
+      "the target's side in pixels, or [height, width]")
+PARAM(SCALE_JITTER, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
+      "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
+PARAM(SCALE_JITTER, SCALE_RANGE, "scale_range", OP_TYPE_PAIR(0.001, 1000), "[0.1, 2]",
+      "[least, most] of what the size that fits is multiplied by, from 0.001 to 1000")
+
+OP(RANDOM_SHORTEST_SIZE, "random_shortest_size", scale_drawn_op,
+   "the picture in another size, whose shorter side is drawn from a list")
+PARAM(RANDOM_SHORTEST_SIZE, MIN_SIZE, "min_size", OP_TYPE_WHOLES(1, OP_MAX_SIDE), NULL,
+      "the shorter side in pixels, or a list of up to 16 to draw from")
+PARAM(RANDOM_SHORTEST_SIZE, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
+      "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
+PARAM(RANDOM_SHORTEST_SIZE, MAX_SIZE, "max_size", OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX_SIDE)),
+      "null", "the most that the longer side gets, in pixels; or null")
+
+OP(RANDOM_RESIZE, "random_resize", scale_drawn_op,
+   "the picture in another size, whose shorter side is drawn")
+PARAM(RANDOM_RESIZE, MIN_SIZE, "min_size", OP_TYPE_INTEGER(1, OP_MAX_SIDE), NULL,
+      "the least that the shorter side gets, in pixels")
+PARAM(RANDOM_RESIZE, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
+      "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
+PARAM(RANDOM_RESIZE, MAX_SIZE, "max_size", OP_TYPE_INTEGER(2, OP_MAX_SIDE), NULL,
+      "one pixel more than the most that it gets")
+
 OP(CENTER_CROP, "center_crop", crop_center_op,
    "the middle of the picture, black around where it is smaller")
 PARAM(CENTER_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,
@@ -254,6 +281,19 @@ PARAM(COLOR_JITTER, SATURATION, "saturation", OP_OR_NULL(OP_TYPE_AROUND_1(1e6)),
 PARAM(COLOR_JITTER, HUE, "hue", OP_OR_NULL(OP_TYPE_AROUND_0(0.5)), "null",
       "the part of the colour circle, [least, most] within -0.5 and 0.5, x for [-x, x], or null")
 PARAM(COLOR_JITTER, P, "p", OP_LATE(OP_TYPE_CHANCE), "1", "the probability, from 0 to 1")
+
+OP(RANDOM_PHOTOMETRIC_DISTORT, "random_photometric_distort", colour_op_distort,
+   "brightness, contrast, saturation, hue and the channels' order changed, each at random: SSD's")
+PARAM(RANDOM_PHOTOMETRIC_DISTORT, BRIGHTNESS, "brightness", OP_TYPE_PAIR(0, 1e6), "[0.875, 1.125]",
+      "the factor's [least, most] from 0 on")
+PARAM(RANDOM_PHOTOMETRIC_DISTORT, CONTRAST, "contrast", OP_TYPE_PAIR(0, 1e6), "[0.5, 1.5]",
+      "the factor's [least, most] from 0 on")
+PARAM(RANDOM_PHOTOMETRIC_DISTORT, SATURATION, "saturation", OP_TYPE_PAIR(0, 1e6), "[0.5, 1.5]",
+      "the factor's [least, most] from 0 on")
+PARAM(RANDOM_PHOTOMETRIC_DISTORT, HUE, "hue", OP_TYPE_PAIR(-0.5, 0.5), "[-0.05, 0.05]",
+      "the part of the colour circle, [least, most] within -0.5 and 0.5")
+PARAM(RANDOM_PHOTOMETRIC_DISTORT, P, "p", OP_TYPE_CHANCE, "0.5",
+      "the probability of each of the five changes, from 0 to 1")
 
 OP(GRAYSCALE, "grayscale", colour_op_grayscale, "the picture in gray")
 PARAM(GRAYSCALE, NUM_OUTPUT_CHANNELS, "num_output_channels", OP_TYPE_INTEGER(1, 3), "1",
@@ -402,6 +442,40 @@ PARAM(RANDOM_CROP, FILL, "fill", OP_TYPE_COLOR, "0",
       "the colour of a constant padding, 0 to 255: one number or [red, green, blue]")
 PARAM(RANDOM_CROP, PADDING_MODE, "padding_mode", OP_TYPE_WORD(op_pad_words), "\"constant\"",
       "the kind: constant, edge, reflect or symmetric")
+
+OP(FIXED_SIZE_CROP, "fixed_size_crop", window_fixed_op,
+   "a part of the picture at a random place; what is missing is added at the bottom and at the right")
+PARAM(FIXED_SIZE_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,
+      "the output's side in pixels, or [height, width]")
+PARAM(FIXED_SIZE_CROP, FILL, "fill", OP_TYPE_COLOR, "0",
+      "the colour of a constant padding, 0 to 255: one number or [red, green, blue]")
+PARAM(FIXED_SIZE_CROP, PADDING_MODE, "padding_mode", OP_TYPE_WORD(op_pad_words), "\"constant\"",
+      "the kind: constant, edge, reflect or symmetric")
+
+OP(RANDOM_ZOOM_OUT, "random_zoom_out", pad_zoom_op,
+   "the picture at a random place of a larger one of one colour, at random")
+PARAM(RANDOM_ZOOM_OUT, FILL, "fill", OP_TYPE_COLOR, "0",
+      "the colour around it, 0 to 255: one number or [red, green, blue]")
+PARAM(RANDOM_ZOOM_OUT, SIDE_RANGE, "side_range", OP_TYPE_PAIR(1, 1000), "[1, 4]",
+      "[least, most] of the larger picture's sides, in sides of the picture, from 1 to 1000")
+PARAM(RANDOM_ZOOM_OUT, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+
+OP(RANDOM_IOU_CROP, "random_iou_crop", iou_crop_op,
+   "a part of the picture that has a box's middle and overlaps a box by a drawn share: SSD's")
+PARAM(RANDOM_IOU_CROP, MIN_SCALE, "min_scale", OP_TYPE_NUMBER(0, 1), "0.3",
+      "the least share of each side, from 0 to 1")
+PARAM(RANDOM_IOU_CROP, MAX_SCALE, "max_scale", OP_TYPE_NUMBER(0, 1), "1",
+      "the greatest share of each side, from min_scale to 1")
+PARAM(RANDOM_IOU_CROP, MIN_ASPECT_RATIO, "min_aspect_ratio", OP_TYPE_NUMBER(1e-6, 1e6), "0.5",
+      "the least width over height of the part")
+PARAM(RANDOM_IOU_CROP, MAX_ASPECT_RATIO, "max_aspect_ratio", OP_TYPE_NUMBER(1e-6, 1e6), "2",
+      "the greatest width over height, from min_aspect_ratio on")
+PARAM(RANDOM_IOU_CROP, SAMPLER_OPTIONS, "sampler_options", OP_TYPE_NUMBERS(0, 1000),
+      "[0, 0.1, 0.3, 0.5, 0.7, 0.9, 1]",
+      "overlaps (intersection over union) to draw from, a list of up to 16; 1 and above: the "
+      "picture stays as it is")
+PARAM(RANDOM_IOU_CROP, TRIALS, "trials", OP_TYPE_INTEGER(1, 1000), "40",
+      "the parts that are drawn before another overlap is, 1 to 1000")
 
 OP(FIVE_CROP, "five_crop", window_five_op, "the four corners and the middle: five pictures")
 PARAM(FIVE_CROP, SIZE, "size", OP_TYPE_SIZE, NULL, "the side of each in pixels, or [height, width]")

@@ -352,8 +352,10 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 		return diag_fail(
 		    diag, PIPELINE_E_BAD,
 		    "pipeline: the image's size would differ from sample to sample; after op "
-		    "%u (%s) add {\"op\": \"center_crop\", \"size\": 224}, or give resize "
-		    "[height, width]",
+		    "%u (%s) add {\"op\": \"center_crop\", \"size\": 224}, or fixed_size_crop, "
+		    "which "
+		    "adds what is missing at the bottom and at the right; or give resize [height, "
+		    "width]",
 		    state.shape.pixel_ops, op_name(ops->op[state.shape.pixel_ops - 1].id));
 	*ret = state.shape;
 	return 0;

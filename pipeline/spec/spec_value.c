@@ -123,6 +123,7 @@ struct spec_value_form {
 };
 
 #define COUNT(n) (1u << (n))
+#define COUNT_ANY (COUNT(OP_MAX_NUMBERS + 1) - COUNT(1))
 static const struct spec_value_form spec_value_forms[] = {
     [OP_KIND_SIZE] = {COUNT(1) | COUNT(2), true, true, "is no size", NULL, spec_value_twice},
     [OP_KIND_SIDE] = {COUNT(1) | COUNT(2), true, true, "is no size", NULL, NULL},
@@ -151,6 +152,10 @@ static const struct spec_value_form spec_value_forms[] = {
 		       NULL, spec_value_shear},
     [OP_KIND_COLOR] = {COUNT(1) | COUNT(3), true, true, "is neither one nor three whole numbers",
 		       NULL, spec_value_thrice},
+    [OP_KIND_WHOLES] = {COUNT_ANY, true, true, "is neither a whole number nor a list of up to 16",
+			NULL, NULL},
+    [OP_KIND_NUMBERS] = {COUNT_ANY, true, false, "is neither a number nor a list of up to 16", NULL,
+			 NULL},
     [OP_KIND_VALUE] = {COUNT(1) | COUNT(3), true, false, "is neither one nor three numbers", NULL,
 		       spec_value_thrice},
 };

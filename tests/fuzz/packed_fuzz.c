@@ -25,7 +25,8 @@ static const char *const fuzz_spec[] = {
     "\"padding\":1},"
     "{\"op\":\"center_crop\",\"size\":[4,6]}]",
     "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[1,9],[9]],\"kinds\":[3,5,6]},"
-    "{\"op\":\"hflip\"},{\"op\":\"affine\",\"degrees\":30,\"scale\":[0.5,2]},"
+    "{\"op\":\"random_zoom_out\"},{\"op\":\"random_iou_crop\",\"trials\":3},{\"op\":\"hflip\"},"
+    "{\"op\":\"affine\",\"degrees\":30,\"scale\":[0.5,2]},"
     "{\"op\":\"random_perspective\",\"distortion_scale\":1},"
     "{\"op\":\"random_resized_crop\",\"size\":[4,6]},{\"op\":\"rotate\",\"degrees\":9,\"expand\":"
     "true},"

@@ -28,6 +28,10 @@ static const struct {
     {"[" D ",{\"op\":\"color_jitter\",\"saturation\":[2,1]}]", {"begins with the larger", "null"}},
     {"[" D ",{\"op\":\"color_jitter\",\"hue\":0.6}]", {"hue is not from -0.5 to 0.5", "circle"}},
     {"[" D ",{\"op\":\"color_jitter\",\"hue\":\"red\"}]", {"hue is neither a number", "circle"}},
+    {"[" D ",{\"op\":\"random_photometric_distort\",\"brightness\":0.5}]",
+     {"brightness is no pair of numbers", "from 0 on"}},
+    {"[" D ",{\"op\":\"random_photometric_distort\",\"hue\":[-0.6,0]}]",
+     {"hue is not from -0.5 to 0.5", "circle"}},
     {"[" D ",{\"op\":\"grayscale\",\"num_output_channels\":2}]",
      {"(grayscale): two channels", "1 or 3"}},
     {"[" D ",{\"op\":\"grayscale\",\"num_output_channels\":4}]", {"is not from 1 to 3", "give 1"}},
@@ -70,6 +74,14 @@ static const struct {
     {"[" D ",{\"op\":\"color_jitter\"}]",
      C "{\"brightness\":null,\"contrast\":null,\"hue\":null,\"op\":\"color_jitter\",\"saturation\":"
        "null}]}",
+     3, false},
+    {"[" D ",{\"op\":\"random_photometric_distort\"}]",
+     C "{\"brightness\":[0.875,1.125],\"contrast\":[0.5,1.5],\"hue\":[-0.05,0.05],\"op\":"
+       "\"random_photometric_distort\",\"p\":0.5,\"saturation\":[0.5,1.5]}]}",
+     3, true},
+    {"[" D ",{\"op\":\"random_photometric_distort\",\"p\":0}]",
+     C "{\"brightness\":[0.875,1.125],\"contrast\":[0.5,1.5],\"hue\":[-0.05,0.05],\"op\":"
+       "\"random_photometric_distort\",\"p\":0,\"saturation\":[0.5,1.5]}]}",
      3, false},
     {"[" D ",{\"op\":\"color_jitter\",\"brightness\":0.25,\"contrast\":2,\"hue\":[-0.1,0.5]}]",
      C "{\"brightness\":[0.75,1.25],\"contrast\":[0,3],\"hue\":[-0.1,0.5],\"op\":\"color_jitter\","
@@ -231,6 +243,40 @@ START_TEST(permuted)
 }
 END_TEST
 
+/* Each of the five changes in p of all, each alone; all factors over their range, contrast late in half. */
+START_TEST(distorted)
+{
+	static const double range[4][2] = {{0.875, 1.125}, {0.5, 1.5}, {0.5, 1.5}, {-0.05, 0.05}};
+	static struct op_list ops;
+	unsigned changes[32] = {0}, bins[4][8] = {{0}}, late = 0;
+	struct op_drawn drawn;
+
+	colour_op_parse("[{\"op\":\"decode\"},{\"op\":\"random_photometric_distort\"}]", &ops);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		unsigned made = 0;
+
+		colour_op_drawn(&ops, 1, i, &drawn);
+		for (unsigned k = 0; k < 4; k++) {
+			const double at =
+			    (drawn.number[k] - range[k][0]) / (range[k][1] - range[k][0]);
+
+			ck_assert(at >= 0 && at < 1);
+			bins[k][(unsigned)(8 * at)]++;
+			made = 2 * made + (drawn.number[4 + k] != 0);
+		}
+		changes[2 * made + (drawn.number[9] != 0)]++;
+		late += drawn.number[8] != 0;
+		ck_assert(drawn.number[10] + drawn.number[11] + drawn.number[12] == 3);
+	}
+	for (unsigned k = 0; k < 32; k++) {
+		ck_assert_double_le(fabs(changes[k] - SAMPLES / 32.0), 5 * sqrt(SAMPLES / 32.0));
+		ck_assert_double_le(fabs(bins[k / 8][k % 8] - SAMPLES / 8.0),
+				    5 * sqrt(SAMPLES / 8.0));
+	}
+	ck_assert_double_le(fabs(late - SAMPLES / 2.0), 5 * sqrt(SAMPLES / 4.0));
+}
+END_TEST
+
 START_TEST(rates)
 {
 	static struct op_list ops;
@@ -295,6 +341,7 @@ int main(void)
 	tcase_add_loop_test(tcase, good, 0, BASE_ARRAY_LEN(colour_op_good));
 	tcase_add_test(tcase, jitter);
 	tcase_add_test(tcase, permuted);
+	tcase_add_test(tcase, distorted);
 	tcase_add_test(tcase, rates);
 	tcase_add_test(tcase, frozen);
 	suite_add_tcase(suite, tcase);

@@ -284,6 +284,10 @@ static const char *const cut_drawn_ops[] = {
     "{\"op\":\"color_jitter\",\"contrast\":0.5},{\"op\":\"center_crop\",\"size\":32}",
     "{\"op\":\"random_channel_permutation\"},{\"op\":\"resize\",\"size\":[31,31]}",
     "{\"op\":\"random_perspective\"},{\"op\":\"resize\",\"size\":[31,31]}",
+    "{\"op\":\"scale_jitter\",\"target_size\":40},{\"op\":\"fixed_size_crop\",\"size\":[30,35]}",
+    ("{\"op\":\"random_photometric_distort\"},{\"op\":\"random_zoom_out\",\"fill\":[123,117,104]},"
+     "{\"op\":\"random_shortest_size\",\"min_size\":[20,30,40]},{\"op\":\"fixed_size_crop\","
+     "\"size\":[30,35],\"padding_mode\":\"edge\"}"),
     "{\"op\":\"random_crop\",\"size\":[20,30]}", /* refuses smaller ones */
     "{\"op\":\"center_crop\",\"size\":[35,25]}",
     "{\"op\":\"five_crop\",\"size\":20}",

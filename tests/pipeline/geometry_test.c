@@ -80,6 +80,19 @@ static const struct {
     {"{\"op\":\"random_perspective\",\"p\":1}", 6, 344, 458, true}, /* the lower right one */
     {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 7, 0, 50, true},
     {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 8, 229, 458, true},
+    /* sizes, height and width */
+    {"{\"op\":\"random_resize\",\"min_size\":40,\"max_size\":140}", 1, 40, 139, true},
+    {"{\"op\":\"random_shortest_size\",\"min_size\":[8,9,10,11,12,13,14,15,16]}", 1, 8, 16, true},
+    {"{\"op\":\"random_shortest_size\",\"min_size\":[8,9,10,11],\"max_size\":55}", 1, 8, 11, true},
+    {"{\"op\":\"scale_jitter\",\"target_size\":100,\"scale_range\":[1,2]}", 0, 100, 199, true},
+    {"{\"op\":\"scale_jitter\",\"target_size\":[100,918],\"scale_range\":[1,2]}", 1, 100, 199,
+     true},
+    {"{\"op\":\"random_zoom_out\",\"p\":1}", 1, 100, 399, true},
+    {"{\"op\":\"random_zoom_out\",\"p\":1}", 0, 459, 1835, true},
+    {"{\"op\":\"random_zoom_out\",\"p\":1,\"side_range\":[2,2]}", 2, 0, 458, true},
+    {"{\"op\":\"random_zoom_out\",\"p\":1,\"side_range\":[2,2]}", 3, 0, 99, true},
+    {"{\"op\":\"fixed_size_crop\",\"size\":[300,120]}", 0, 0, 158, true},
+    {"{\"op\":\"fixed_size_crop\",\"size\":[500,85]}", 1, 0, 14, true},
 };
 
 START_TEST(uniform)
@@ -190,6 +203,146 @@ START_TEST(never_fits)
 }
 END_TEST
 
+/* One draw places both sides; and of how many pictures something is around. */
+START_TEST(fixed_and_zoomed)
+{
+	struct op_list *fixed = geometry_ops("{\"op\":\"fixed_size_crop\",\"size\":[59,50]}");
+	struct op_list *zoomed = geometry_ops("{\"op\":\"random_zoom_out\",\"p\":0.25}");
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		struct op_drawn drawn;
+
+		geometry_draw(fixed, i, 459, 100, &drawn);
+		ck_assert(drawn.number[1] == floor(drawn.number[0] / 8) && drawn.number[0] < 400);
+		geometry_draw(zoomed, i, 459, 100, &drawn);
+		n += drawn.number[0] != 0;
+	}
+	ck_assert_double_le(fabs(n - SAMPLES * 0.25), 5 * sqrt(SAMPLES * 0.1875));
+	free(fixed);
+	free(zoomed);
+}
+END_TEST
+
+/* ---- random_iou_crop ---- */
+
+#define IOU_SAMPLES 20000
+
+/* Means, of top, left, height and width and of the boxes that stay, and their deviations: torchvision's, of 20,000 draws. */
+static const struct {
+	float box[3][4];
+	unsigned n;
+	double as_is, mean[5], deviation[5];
+} iou_crops[] = {
+    {{{30, 40, 120, 160}, {200, 50, 380, 280}, {10, 200, 60, 290}},
+     3,
+     0.18755,
+     {40, 110, 223, 239, 1.44},
+     {33.8, 74.3, 45.6, 74.1, 0.71}},
+    {{{100, 100, 140, 150}}, 1, 0.437, {43, 47, 197, 240, 1}, {32.4, 33.8, 62.2, 84.5, 0}},
+};
+
+static struct op_drawn iou_crop(const struct op_list *ops, uint64_t sample, struct follow *follow)
+{
+	const struct pipeline_key key = {42, 7, sample};
+	const struct shape shape = {.pixel_ops = 2};
+	static struct draw_choice choices[PIPELINE_MAX_OPS];
+	struct op_drawn drawn;
+	struct draw draw;
+
+	draw_init(&draw, &key);
+	follow->height = 300;
+	follow->width = 400;
+	follow->choices = choices;
+	follow_ops(ops, &shape, &draw, follow);
+	draw.choices = choices;
+	op_draw(&ops->op[1], 1, &draw, 300, 400, &drawn);
+	return drawn;
+}
+
+static struct op_list *iou_ops(const char *parameters)
+{
+	struct op_list *ops = calloc(1, sizeof(*ops));
+	struct diag diag = {""};
+	char text[256];
+
+	ck_assert_ptr_nonnull(ops);
+	snprintf(text, sizeof(text),
+		 "[{\"op\":\"decode\"},{\"op\":\"random_iou_crop\"%s},"
+		 "{\"op\":\"resize\",\"size\":[8,8]}]",
+		 parameters);
+	ck_assert_msg(spec_parse(text, strlen(text), ops, &diag) == 0, "%s", diag.text);
+	return ops;
+}
+
+START_TEST(iou_crop_draws_as_torchvision)
+{
+	struct op_list *ops = iou_ops("");
+	double sum[5] = {0};
+	unsigned as_is = 0, n;
+
+	for (uint64_t i = 0; i < IOU_SAMPLES; i++) {
+		float box[3][4];
+		struct follow follow = {.box = box, .n = iou_crops[_i].n};
+		struct op_drawn drawn;
+
+		memcpy(box, iou_crops[_i].box, sizeof(box));
+		drawn = iou_crop(ops, i, &follow);
+		if (drawn.number[2] == 0) {
+			ck_assert_mem_eq(box, iou_crops[_i].box, sizeof(box));
+			as_is++;
+			continue;
+		}
+		ck_assert(drawn.number[0] + drawn.number[2] <= 300 && drawn.number[2] >= 90);
+		ck_assert(drawn.number[1] + drawn.number[3] <= 400 && drawn.number[3] >= 120);
+		ck_assert(drawn.number[3] >= drawn.number[2] / 2 &&
+			  drawn.number[3] <= drawn.number[2] * 2);
+		ck_assert(follow.height == drawn.number[2] && follow.width == drawn.number[3]);
+		for (unsigned k = 0; k < 4; k++)
+			sum[k] += drawn.number[k];
+		for (unsigned k = 0; k < iou_crops[_i].n; k++) {
+			const float *was = iou_crops[_i].box[k];
+			const double x = (was[0] + was[2]) / 2.0 - drawn.number[1];
+			const double y = (was[1] + was[3]) / 2.0 - drawn.number[0];
+			const bool stays =
+			    x > 0 && x < drawn.number[3] && y > 0 && y < drawn.number[2];
+
+			ck_assert(stays == !follow_is_gone(box[k]));
+			sum[4] += stays;
+			ck_assert(!stays || box[k][0] == fmax(was[0] - drawn.number[1], 0));
+		}
+	}
+	n = IOU_SAMPLES - as_is;
+	ck_assert_double_le(fabs(as_is / (double)IOU_SAMPLES - iou_crops[_i].as_is),
+			    5 * sqrt(2 * 0.25 / IOU_SAMPLES));
+	for (unsigned k = 0; k < 5; k++)
+		ck_assert_msg(fabs(sum[k] / n - iou_crops[_i].mean[k]) <=
+				  5 * sqrt(2.0 / n) * iou_crops[_i].deviation[k],
+			      "%u: mean %g", k, sum[k] / n);
+	free(ops);
+}
+END_TEST
+
+/* No boxes, none that a part can have, or 1 and above: as it is. */
+START_TEST(iou_crop_leaves_as_it_is)
+{
+	static const char *const parameters[] = {
+	    "", ",\"sampler_options\":[0.99],\"max_scale\":0.5,\"trials\":7",
+	    ",\"sampler_options\":[1,2.5]",
+	    ",\"max_scale\":0,\"min_scale\":0,\"sampler_options\":0"};
+	struct op_list *ops = iou_ops(parameters[_i]);
+
+	for (uint64_t i = 0; i < 20; i++) {
+		float box[1][4] = {{0, 0, 400, 300}};
+		struct follow follow = {.box = box, .n = _i > 0};
+
+		ck_assert(iou_crop(ops, i, &follow).number[2] == 0);
+		ck_assert(follow.width == 400 && box[0][2] == 400);
+	}
+	free(ops);
+}
+END_TEST
+
 /* Mean, deviation, and shares within one and two deviations. */
 START_TEST(normal)
 {
@@ -228,6 +381,14 @@ static const struct {
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":5}", {1.95686063794183, 1 /* done */}},
     {"{\"op\":\"random_erasing\",\"p\":1}", {1, 65, 273, 251, 110}},
     {"{\"op\":\"vflip\"}", {0}},
+    {"{\"op\":\"scale_jitter\",\"target_size\":1024}", {1502, 2003}},
+    {"{\"op\":\"random_shortest_size\",\"min_size\":[480,512,544,576,608,640,672,704,736,768,800],"
+     "\"max_size\":1333}",
+     {576, 768}},
+    {"{\"op\":\"random_shortest_size\",\"min_size\":300,\"max_size\":350}", {262, 350}},
+    {"{\"op\":\"random_resize\",\"min_size\":200,\"max_size\":400}", {272, 362}},
+    {"{\"op\":\"random_zoom_out\",\"p\":1}", {835, 1113, 321, 519}},
+    {"{\"op\":\"fixed_size_crop\",\"size\":224}", {147, 269}},
     {"{\"op\":\"random_perspective\",\"p\":1}", {1, 73, 38, 406, 79, 440, 346, 21, 318}},
 };
 
@@ -302,6 +463,8 @@ static const struct {
      "gaussian_blur: the picture is too small"},
     {"{\"op\":\"resize\",\"size\":null,\"max_size\":8}", 100, 2, PIPELINE_FAIL_OP,
      "resize: nothing would be left"},
+    {"{\"op\":\"scale_jitter\",\"target_size\":16384,\"scale_range\":[2,2]}", 10, 10,
+     PIPELINE_FAIL_REFUSED, "scale_jitter: the picture would get too large"},
     {"{\"op\":\"pad\",\"padding\":16384}", 8, 8, PIPELINE_FAIL_REFUSED,
      "pad: the picture would get too large"},
 };
@@ -621,6 +784,9 @@ int main(void)
 	tcase_add_test(tcase, shift);
 	tcase_add_test(tcase, erased);
 	tcase_add_test(tcase, never_fits);
+	tcase_add_test(tcase, fixed_and_zoomed);
+	tcase_add_loop_test(tcase, iou_crop_draws_as_torchvision, 0, BASE_ARRAY_LEN(iou_crops));
+	tcase_add_loop_test(tcase, iou_crop_leaves_as_it_is, 0, 4);
 	tcase_add_test(tcase, normal);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(frozen_draws));
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));

@@ -709,6 +709,26 @@ static const struct {
      {{0, 0, 2, 1}, {0, 0.33333334f, 1.5555556f, 2}},
      2,
      {7, 8, 0}},
+    {FOLLOWING("{\"op\":\"random_resize\",\"min_size\":4,\"max_size\":5},"
+	       "{\"op\":\"fixed_size_crop\",\"size\":[4,9]}"),
+     {{0, 0, 4, 2}, {1, 0.5f, 3, 1.5f}},
+     {{0, 0, 8, 4}, {2, 1, 6, 3}},
+     2,
+     {7, 8, 0}},
+    {FOLLOWING("{\"op\":\"random_zoom_out\",\"p\":1,\"side_range\":[1.25,1.25]},"
+	       "{\"op\":\"fixed_size_crop\",\"size\":[3,8]}"),
+     {{0, 0, 4, 2}, {1, 0, 2, 1}},
+     {{0, 0, 4, 2}, {1, 0, 2, 1}},
+     2,
+     {7, 8, 0}},
+    /* nearly all of the picture, which has one box' middle */
+    {FOLLOWING(
+	 "{\"op\":\"random_iou_crop\",\"sampler_options\":0,\"min_scale\":0.5,\"max_scale\":0.5},"
+	 "{\"op\":\"fixed_size_crop\",\"size\":[2,4]}"),
+     {{0, 0, 4, 2}, {0, 0, 1, 1}},
+     {{0, 0, 1, 1}},
+     1,
+     {8, 0, 0}},
     {FOLLOWING("{\"op\":\"resize\",\"size\":[2,4]}"),
      {{NAN, NAN, NAN, NAN}, {INFINITY, -INFINITY, -INFINITY, INFINITY}},
      {{0}},
@@ -736,6 +756,64 @@ START_TEST(boxes_follow_the_picture)
 			 PIPELINE_E_BAD);
 	ck_assert_str_eq(bench.error.text, "field 2: 1 for 2 boxes");
 	bench_free(&bench);
+}
+END_TEST
+
+#define DARKER "{\"op\":\"color_jitter\",\"brightness\":[0.5,0.5]},"
+#define CROPPED(parameters)                                                                    \
+	"{\"op\":\"random_iou_crop\",\"sampler_options\":0" parameters "},{\"op\":\"hflip\"}," \
+	"{\"op\":\"fixed_size_crop\",\"size\":[2,4]}"
+
+/* Pipelines that have the picture in common up to what is chosen, or beyond, crop it as each would alone. */
+START_TEST(a_shared_picture_is_cropped_for_each)
+{
+	static const char *const texts[] = {
+	    FOLLOWING(
+		DARKER CROPPED(",\"min_scale\":0.5,\"max_scale\":0.6,\"max_aspect_ratio\":4")),
+	    FOLLOWING(DARKER CROPPED(",\"min_scale\":0.8,\"max_aspect_ratio\":4")),
+	    FOLLOWING(
+		DARKER CROPPED(",\"min_scale\":0.8,\"max_aspect_ratio\":4") ",{\"op\":\"cast\"}"),
+	    FOLLOWING(CROPPED("")),
+	};
+	static const float box[2][4] = {{0, 0, 2, 1}, {1, 0, 4, 1}};
+	enum { N = BASE_ARRAY_LEN(texts) };
+	static _Alignas(64) uint8_t field[2][N][PIPELINE_MAX_FIELDS][128];
+	_Alignas(64) uint8_t data[ROOM];
+	const size_t size = make_boxes(data, box, 2);
+	struct pipeline *pipeline[N];
+	struct pipeline_run *all, *alone[N];
+	struct pipeline_error error;
+	unsigned cropped = 0;
+
+	for (unsigned v = 0; v < N; v++) {
+		const struct pipeline *one = pipeline[v] = compiled(texts[v]);
+
+		ck_assert_int_eq(pipeline_run_new(&one, 1, &alone[v]), 0);
+	}
+	ck_assert_int_eq(pipeline_run_new((const struct pipeline *const *)pipeline, N, &all), 0);
+	for (uint64_t sample = 0; sample < 200; sample++) {
+		const struct pipeline_key key = {1, 2, sample};
+		struct pipeline_out out[2][N];
+
+		for (unsigned v = 0; v < N; v++) {
+			for (unsigned i = 0; i < 2 * PIPELINE_MAX_FIELDS; i++)
+				out[i & 1][v].field[i / 2] = field[i & 1][v][i / 2];
+			ck_assert_int_eq(pipeline_run_sample(alone[v], 1, data, size, 7, &key,
+							     &out[0][v], &error),
+					 0);
+		}
+		ck_assert_int_eq(
+		    pipeline_run_sample(all, (1u << N) - 1, data, size, 7, &key, out[1], &error),
+		    0);
+		ck_assert_mem_eq(field[0], field[1], sizeof(field[0]));
+		cropped += memcmp(field[0][0][0], field[0][1][0], 24) != 0;
+	}
+	ck_assert_uint_gt(cropped, 100);
+	pipeline_run_free(all);
+	for (unsigned v = 0; v < N; v++) {
+		pipeline_run_free(alone[v]);
+		pipeline_free(pipeline[v]);
+	}
 }
 END_TEST
 
@@ -925,6 +1003,18 @@ static const struct {
      LABELS,
      {4, 2},
      {4, 8, 3, 7, 2, 6, 1, 5}},
+    {MASKED("[1,9]", "5",
+	    "{\"op\":\"random_resize\",\"min_size\":1,\"max_size\":2},"
+	    "{\"op\":\"fixed_size_crop\",\"size\":[2,3],\"fill\":77}"),
+     LABELS,
+     {2, 3},
+     {1, 3, 9, 9, 9, 9}},
+    {MASKED("[1,9]", "5",
+	    "{\"op\":\"random_zoom_out\",\"p\":1,\"side_range\":[1.25,1.25],\"fill\":77},"
+	    "{\"op\":\"fixed_size_crop\",\"size\":[2,5]}"),
+     LABELS,
+     {2, 5},
+     {1, 2, 3, 4, 9, 5, 6, 7, 8, 9}},
     {MASKED("[1,9]", "5",
 	    "{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":0.9},"
 	    "{\"op\":\"resize\",\"size\":[2,4]}"),
@@ -1130,6 +1220,7 @@ int main(void)
 	tcase_add_loop_test(bytes, a_damaged_ragged_record_is_refused, 0,
 			    BASE_ARRAY_LEN(ragged_damages));
 	tcase_add_loop_test(bytes, boxes_follow_the_picture, 0, BASE_ARRAY_LEN(following));
+	tcase_add_test(bytes, a_shared_picture_is_cropped_for_each);
 	tcase_add_loop_test(bytes, points_follow_the_picture, 0, BASE_ARRAY_LEN(pointed));
 	tcase_add_test(bytes, points_need_no_boxes);
 	tcase_add_loop_test(bytes, masks_follow_the_picture, 0, BASE_ARRAY_LEN(masked));

@@ -36,6 +36,9 @@ SPECS = {
     'jitter-seldom': [D, crop(80), op('color_jitter', brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.4)],
     'permuted': [D, crop(40, 51), op('random_channel_permutation'), op('layout')],
     'permuted-gray': [D, crop(40, 51), op('grayscale'), op('random_channel_permutation')],
+    'distort': [D, crop(90, 70), op('random_photometric_distort')],
+    'distort-all': [D, crop(70, 90), op('random_photometric_distort', brightness=[0.2, 2], hue=[-0.5, 0.5], p=1), op('layout')],
+    'distort-gray': [D, crop(60), op('grayscale'), op('random_photometric_distort', p=1)],
 }
 
 
@@ -47,6 +50,11 @@ def hue(im, factor):
     return Image.merge('HSV', (h, s, v)).convert('RGB')
 
 
+def adjust(im, name, factor):
+    return {'brightness': ImageEnhance.Brightness(im).enhance, 'contrast': ImageEnhance.Contrast(im).enhance,
+            'saturation': ImageEnhance.Color(im).enhance, 'hue': lambda f: hue(im, f)}[name](factor)
+
+
 def jitter(im, op, drawn):
     if not drawn[8]:
         return im
@@ -55,9 +63,15 @@ def jitter(im, op, drawn):
         value = op.get(name)
         if value is None or value in ([0, 0] if name == 'hue' else [1, 1], 0):
             continue
-        im = {'brightness': ImageEnhance.Brightness(im).enhance, 'contrast': ImageEnhance.Contrast(im).enhance,
-              'saturation': ImageEnhance.Color(im).enhance, 'hue': lambda f: hue(im, f)}[name](factor)
+        im = adjust(im, name, factor)
     return im
+
+
+def distort(im, op, drawn):
+    for i in (0, 2, 3, 1) if drawn[8] else (0, 1, 2, 3):
+        if drawn[4 + i]:
+            im = adjust(im, JITTER[i], drawn[i])
+    return permute(im, op, drawn[10:]) if drawn[9] else im
 
 
 def gray(im, channels):
@@ -76,6 +90,7 @@ def chance(change):
 
 PICTURE_OPS = {
     'color_jitter': jitter,
+    'random_photometric_distort': distort,
     'grayscale': lambda im, op, drawn: gray(im, op.get('num_output_channels', 1)),
     'random_channel_permutation': permute,
     'random_grayscale': chance(lambda im, op: gray(im, len(im.getbands()))),

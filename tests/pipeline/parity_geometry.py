@@ -75,6 +75,20 @@ SPECS = {
     'perspective-none': seen(30, p=1, distortion_scale=0),
     'perspective-gray': [DECODE, {'op': 'grayscale'}, {'op': 'random_perspective', 'p': 1, 'fill': 9},
                          {'op': 'center_crop', 'size': [120, 130]}],
+    'jitter-lsj': [DECODE, {'op': 'scale_jitter', 'target_size': [160, 140]},
+                   {'op': 'fixed_size_crop', 'size': [160, 140], 'fill': [123, 117, 104]}, {'op': 'hflip'}, CHW],
+    'jitter-bicubic': [DECODE, {'op': 'scale_jitter', 'target_size': 100, 'scale_range': [0.8, 1.25], 'interpolation': 'bicubic'},
+                       {'op': 'fixed_size_crop', 'size': 100}],
+    'shortest': [DECODE, {'op': 'random_shortest_size', 'min_size': [48, 56, 64, 72, 80], 'max_size': 90}, {'op': 'hflip'},
+                 {'op': 'fixed_size_crop', 'size': 90, 'fill': 7}],
+    'shortest-one': [DECODE, {'op': 'random_shortest_size', 'min_size': 70, 'interpolation': 'lanczos'}, {'op': 'center_crop', 'size': 70}],
+    'random-resize': [DECODE, {'op': 'random_resize', 'min_size': 40, 'max_size': 140}, {'op': 'random_crop', 'size': 40}],
+    **{'fixed-' + m: [DECODE, {'op': 'fixed_size_crop', 'size': [170, 99], 'padding_mode': m, 'fill': 9}] for m in MODES},
+    'zoom': [DECODE, {'op': 'resize', 'size': [30, 41]}, {'op': 'random_zoom_out', 'fill': [123, 117, 104]},
+             {'op': 'resize', 'size': [64, 64]}],
+    'zoom-always': [DECODE, {'op': 'random_zoom_out', 'p': 1, 'side_range': [1.5, 2.5]}, {'op': 'center_crop', 'size': [90, 80]}],
+    'ssd': [DECODE, {'op': 'random_photometric_distort'}, {'op': 'random_zoom_out', 'fill': [123, 117, 104]}, {'op': 'hflip'},
+            {'op': 'resize', 'size': [300, 300]}, NORMALIZE, CHW],
 }
 
 
@@ -202,6 +216,23 @@ def random_crop(im, op, drawn):
     return im.crop((x, y, x + w, y + h))
 
 
+def fixed_size_crop(im, op, drawn):
+    """FixedSizeCrop of torchvision's references/detection/transforms.py."""
+    h, w = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
+    y, x = int(drawn[0]), int(drawn[1])
+    im = im.crop((x, y, x + min(w, im.size[0]), y + min(h, im.size[1])))
+    return padded(im, 0, 0, w - im.size[0], h - im.size[1], op)
+
+
+def drawn_size(im, op, drawn):
+    return im.resize((int(drawn[1]), int(drawn[0])), Image.Resampling[op.get('interpolation', 'bilinear').upper()])
+
+
+def zoom_out(im, op, drawn):
+    h, w, top, left = (int(v) for v in drawn[:4])
+    return padded(im, left, top, w - left - im.size[0], h - top - im.size[1], op) if h else im
+
+
 def five_crop(im, op, drawn):
     h, w = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
     bottom, right = im.size[1] - h, im.size[0] - w
@@ -233,4 +264,5 @@ def erase_planes(planes, width, op, drawn, pack):
 
 
 PICTURE_OPS = {'vflip': vflip, 'rotate': rotate, 'affine': affine, 'random_perspective': perspective, 'pad': pad,
-               'random_crop': random_crop, 'five_crop': five_crop, 'random_erasing': erase_picture}
+               'scale_jitter': drawn_size, 'random_shortest_size': drawn_size, 'random_resize': drawn_size,
+               'fixed_size_crop': fixed_size_crop, 'random_zoom_out': zoom_out, 'random_crop': random_crop, 'five_crop': five_crop, 'random_erasing': erase_picture}

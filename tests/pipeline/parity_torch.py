@@ -114,6 +114,23 @@ def jitter(im, op, drawn):
     return transform.transform(im, dict(params, fn_idx=[int(v) for v in drawn[:4]]))
 
 
+def distort(im, op, drawn):
+    """The class itself, with our numbers for its own."""
+    names = ('brightness', 'contrast', 'saturation', 'hue')
+    params = {k + '_factor': drawn[i] if drawn[4 + i] else None for i, k in enumerate(names)}
+    order = [int(v) for v in drawn[10:13]] if drawn[9] and len(im.getbands()) == 3 else None
+    return v2.RandomPhotometricDistort().transform(im, dict(params, contrast_before=not drawn[8], channel_permutation=order))
+
+
+def drawn_size(im, op, drawn):
+    return F.resize(im, [int(drawn[0]), int(drawn[1])], mode(op, 'bilinear'))
+
+
+def zoom_out(im, op, drawn):
+    h, w, top, left = (int(v) for v in drawn[:4])
+    return F.pad(im, [left, top, w - left - im.size[0], h - top - im.size[1]], op.get('fill', 0)) if h else im
+
+
 def permute(im, op, drawn):
     return F.permute_channels(im, [int(v) for v in drawn[:len(im.getbands())]]) if len(im.getbands()) == 3 else im
 
@@ -151,9 +168,14 @@ PICTURE_OPS = {
     'random_perspective': perspective,
     'pad': lambda im, op, drawn: F.pad(im, op['padding'], op.get('fill', 0), op.get('padding_mode', 'constant')),
     'random_crop': random_crop,
+    'scale_jitter': drawn_size,
+    'random_shortest_size': drawn_size,
+    'random_resize': drawn_size,
+    'random_zoom_out': zoom_out,
     'five_crop': five_crop,
     'random_erasing': erase,
     'color_jitter': jitter,
+    'random_photometric_distort': distort,
     'grayscale': lambda im, op, drawn: v2.Grayscale(op.get('num_output_channels', 1))(im),
     'random_channel_permutation': permute,
     'random_grayscale': chance(lambda im: F.rgb_to_grayscale(im, len(im.getbands()))),

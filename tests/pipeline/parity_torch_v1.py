@@ -72,6 +72,14 @@ class ColorJitter(T.ColorJitter):
         return im
 
 
+class RandomPhotometricDistort:
+    def transform(self, im, params):
+        for name in ('brightness', 'contrast', 'saturation', 'hue') if params['contrast_before'] else ('brightness', 'saturation', 'hue', 'contrast'):
+            if params[name + '_factor'] is not None:
+                im = getattr(F1, 'adjust_' + name)(im, params[name + '_factor'])
+        return im if params['channel_permutation'] is None else permute_channels(im, params['channel_permutation'])
+
+
 class Spaces:
     """_AUGMENTATION_SPACE of the class, and what applies one change."""
 
@@ -123,4 +131,4 @@ names = {name: getattr(F1, name) for name in (
 F = types.SimpleNamespace(resize=resize, pad=pad, erase=erase, permute_channels=permute_channels, get_size=get_size, horizontal_flip=F1.hflip, vertical_flip=F1.vflip, **names)
 v2 = types.SimpleNamespace(
     AutoAugment=AutoAugment, ColorJitter=ColorJitter, FiveCrop=T.FiveCrop, Grayscale=T.Grayscale, RandAugment=RandAugment,
-    RandomCrop=RandomCrop, TrivialAugmentWide=TrivialAugmentWide)
+    RandomCrop=RandomCrop, RandomPhotometricDistort=RandomPhotometricDistort, TrivialAugmentWide=TrivialAugmentWide)

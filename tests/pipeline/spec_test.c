@@ -13,6 +13,10 @@
 #define CROP "{\"op\":\"center_crop\",\"size\":8}"
 #define NORM "{\"op\":\"normalize\",\"mean\":[0,0,0],\"std\":[1,1,1]}"
 
+#define BOXED                                                                                      \
+	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,9,4]],\"kinds\":[3],\"names\":[" \
+	"\"boxes\"]}"
+
 static const struct {
 	const char *text;
 	const char *says[3]; /* each is part of the message */
@@ -118,6 +122,36 @@ static const struct {
      {"interpolation is none of its words", "bicubic"}},
     {"[" D ",{\"op\":\"random_perspective\",\"fill\":256}]", {"fill is not from 0 to 255"}},
     {"[" D ",{\"op\":\"random_perspective\",\"degrees\":3}]", {"no parameter \"degrees\""}},
+    {"[" D ",{\"op\":\"scale_jitter\",\"target_size\":8}]",
+     {"op 2 (scale_jitter)", "sample to sample"}},
+    {"[" D ",{\"op\":\"scale_jitter\",\"target_size\":8,\"scale_range\":[0,1]}," CROP "]",
+     {"scale_range is not from 0.001 to 1000"}},
+    {"[" D ",{\"op\":\"random_shortest_size\",\"min_size\":[]}," CROP "]",
+     {"min_size is neither a whole number nor a list of up to 16", "the shorter side"}},
+    {"[" D ",{\"op\":\"random_shortest_size\",\"min_size\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,"
+     "17]}," CROP "]",
+     {"min_size is neither"}},
+    {"[" D ",{\"op\":\"random_shortest_size\",\"min_size\":[8,0]}," CROP "]",
+     {"min_size is not from 1 to 16384"}},
+    {"[" D ",{\"op\":\"random_resize\",\"min_size\":8,\"max_size\":8}," CROP "]",
+     {"op 2 (random_resize)", "\"max_size\" is not above \"min_size\""}},
+    {"[" D "," CROP ",{\"op\":\"random_zoom_out\"}]",
+     {"op 3 (random_zoom_out)", "sample to sample", "fixed_size_crop"}},
+    {"[" D "," CROP ",{\"op\":\"random_zoom_out\",\"side_range\":[0.5,1]}]",
+     {"side_range is not from 1 to 1000"}},
+    {"[" D "," CROP ",{\"op\":\"random_iou_crop\"}]",
+     {"op 3 (random_iou_crop)", "sample to sample"}},
+    {"[" D ",{\"op\":\"random_iou_crop\"}," CROP "]",
+     {"op 2 (random_iou_crop)", "by the boxes on the first picture", "kind 3"}},
+    {BOXED "," CROP ",{\"op\":\"view\",\"names\":[\"other\"]},{\"op\":\"random_iou_crop\"}," CROP
+	   "]",
+     {"view \"other\"", "by the boxes on the first picture"}},
+    {"[" D ",{\"op\":\"random_iou_crop\",\"min_scale\":0.5,\"max_scale\":0.4}," CROP "]",
+     {"\"min_scale\" is above"}},
+    {"[" D ",{\"op\":\"random_iou_crop\",\"min_aspect_ratio\":3}," CROP "]",
+     {"\"min_aspect_ratio\" is above"}},
+    {"[" D ",{\"op\":\"random_iou_crop\",\"sampler_options\":\"0.5\"}," CROP "]",
+     {"sampler_options is neither a number nor a list of up to 16"}},
     {"[" D ",{\"op\":\"pad\"}]", {"padding is missing"}},
     {"[" D ",{\"op\":\"pad\",\"padding\":-1}]", {"padding is not from 0 to 16384"}},
     {"[" D ",{\"op\":\"pad\",\"padding\":[1,2,3]}]", {"padding is neither one, two nor four"}},
@@ -277,6 +311,13 @@ static const struct {
      "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{"
      "\"distortion_scale\":0.5,\"fill\":[0,0,0],\"interpolation\":\"bilinear\","
      "\"op\":\"random_perspective\",\"p\":1}]}"},
+    {"[" D ",{\"op\":\"random_shortest_size\",\"min_size\":[480]},{\"op\":\"random_zoom_out\","
+     "\"p\":1},{\"op\":\"fixed_size_crop\",\"size\":8}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"max_size\":null,"
+     "\"min_size\":480,\"op\":\"random_shortest_size\"},{\"fill\":[0,0,0],"
+     "\"op\":\"random_zoom_out\",\"p\":1,\"side_range\":[1,4]},{\"fill\":[0,0,0],\"op\":\"fixed_"
+     "size_crop\","
+     "\"padding_mode\":\"constant\",\"size\":[8,8]}]}"},
     {"[" D
      ",{\"op\":\"random_crop\",\"size\":32,\"padding\":4},{\"op\":\"pad\",\"padding\":[1,2]}]",
      "{\"ops\":[{\"op\":\"decode\"},{\"fill\":[0,0,0],\"op\":\"random_crop\",\"pad_if_needed\":"
@@ -448,6 +489,30 @@ static const struct {
     {"[" D "," CROP ",{\"op\":\"random_perspective\",\"p\":1}]", PIPELINE_U8, {8, 8, 3}, true},
     {"[" D "," CROP ",{\"op\":\"random_perspective\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
     {"[" D "," CROP ",{\"op\":\"random_perspective\",\"distortion_scale\":0}]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
+    {"[" D ",{\"op\":\"scale_jitter\",\"target_size\":8}," CROP "]", PIPELINE_U8, {8, 8, 3}, true},
+    {"[" D ",{\"op\":\"scale_jitter\",\"target_size\":8,\"scale_range\":[1,1]}," CROP "]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
+    {"[" D ",{\"op\":\"random_shortest_size\",\"min_size\":8}," CROP "]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
+    {"[" D ",{\"op\":\"random_resize\",\"min_size\":8,\"max_size\":9}," CROP "]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
+    {"[" D "," CROP ",{\"op\":\"random_zoom_out\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"random_zoom_out\",\"side_range\":[1,1]}]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
+    {"[" D ",{\"op\":\"fixed_size_crop\",\"size\":8}]", PIPELINE_U8, {8, 8, 3}, true},
+    {BOXED ",{\"op\":\"random_iou_crop\"}," CROP "]", PIPELINE_U8, {8, 8, 3}, true},
+    {BOXED "," CROP ",{\"op\":\"random_iou_crop\",\"sampler_options\":1}]",
      PIPELINE_U8,
      {8, 8, 3},
      false},
