@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of a picture at its own scale: random_crop, fixed_size_crop and five_crop, torchvision's RandomCrop, the
+ * Windows of a picture at its own scale: random_crop, fixed_size_crop, five_crop and ten_crop, torchvision's RandomCrop, the
  * FixedSizeCrop of its references for detection, and FiveCrop. None copies a pixel but where the window reaches into padding.
  *
  * five_crop makes five pictures of one, which the finishing ops then work on one by one; that is why
@@ -154,36 +154,80 @@ const struct op_impl window_fixed_op = {
 
 /* ---- five_crop ---- */
 
+_Static_assert(OP_TEN_CROP_SIZE == OP_FIVE_CROP_SIZE, "one shape for both");
+
 static const char *window_five_shape(const struct op *op, struct shape *shape)
 {
 	window_set_shape(op, OP_FIVE_CROP_SIZE, shape);
-	shape->views = 5;
+	shape->views = op->id == OP_TEN_CROP ? 10 : 5;
 	return NULL;
 }
 
-/* Upper left, upper right, lower left, lower right, middle. */
-static int window_five_run(struct steps_scratch *scratch, const struct op *op,
-			   const struct op_drawn *drawn, struct picture *picture)
+/* Upper left, upper right, lower left, lower right, middle, of a picture of that size that begins in row `top`. */
+static int window_five(struct steps_scratch *scratch, const struct op *op, uint32_t all_height,
+		       uint32_t all_width, uint32_t top, struct picture_box view[5])
 {
 	const uint32_t height = (uint32_t)op_number(op, OP_FIVE_CROP_SIZE, 0);
 	const uint32_t width = (uint32_t)op_number(op, OP_FIVE_CROP_SIZE, 1);
 	uint32_t bottom, right;
 
-	(void)drawn;
-	if (height > picture->height || width > picture->width)
+	if (height > all_height || width > all_width)
 		return steps_refuse(scratch, "the picture is too small");
-	bottom = picture->height - height;
-	right = picture->width - width;
+	bottom = all_height - height;
+	right = all_width - width;
 	for (unsigned i = 0; i < 4; i++)
-		scratch->view[i] =
-		    (struct picture_box){i & 2 ? bottom : 0, i & 1 ? right : 0, height, width};
-	scratch->view[4] = (struct picture_box){(uint32_t)rint(bottom / 2.0),
-						(uint32_t)rint(right / 2.0), height, width};
+		view[i] = (struct picture_box){top + (i & 2 ? bottom : 0), i & 1 ? right : 0,
+					       height, width};
+	view[4] = (struct picture_box){top + (uint32_t)rint(bottom / 2.0),
+				       (uint32_t)rint(right / 2.0), height, width};
 	return 0;
+}
+
+static int window_five_run(struct steps_scratch *scratch, const struct op *op,
+			   const struct op_drawn *drawn, struct picture *picture)
+{
+	(void)drawn;
+	return window_five(scratch, op, picture->height, picture->width, 0, scratch->view);
 }
 
 const struct op_impl window_five_op = {
     .stage = OP_STAGE_PICTURE,
     .shape = window_five_shape,
     .run = window_five_run,
+};
+
+/* ---- ten_crop ---- */
+
+/* The picture, and below it the same flipped: five views of each. */
+static int window_ten_run(struct steps_scratch *scratch, const struct op *op,
+			  const struct op_drawn *drawn, struct picture *picture)
+{
+	const uint32_t height = picture->height, width = picture->width;
+	const struct picture_box below = {height, 0, height, width};
+	struct picture to, flipped;
+	int r;
+
+	(void)drawn;
+	r = window_five(scratch, op, height, width, 0, scratch->view);
+	r = r ? r : window_five(scratch, op, height, width, height, scratch->view + 5);
+	r = r ? r : steps_begin(scratch, 2 * (uint64_t)height, width, &to);
+	if (r != 0)
+		return r;
+	flipped = picture_part(&to, &below);
+	for (uint32_t y = 0; y < height; y++) {
+		memcpy(picture_row(&to, y), picture_row(picture, y), (size_t)4 * width);
+		memcpy(picture_row(&flipped, y), picture_row(picture, y), (size_t)4 * width);
+	}
+	if (op_number(op, OP_TEN_CROP_VERTICAL_FLIP, 0) != 0)
+		picture_turn_over(&flipped);
+	else
+		picture_mirror(&flipped);
+	steps_end(scratch, &to, picture);
+	return 0;
+}
+
+const struct op_impl window_ten_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = window_five_shape,
+    .run = window_ten_run,
 };

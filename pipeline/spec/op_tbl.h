@@ -480,6 +480,12 @@ PARAM(RANDOM_IOU_CROP, TRIALS, "trials", OP_TYPE_INTEGER(1, 1000), "40",
 OP(FIVE_CROP, "five_crop", window_five_op, "the four corners and the middle: five pictures")
 PARAM(FIVE_CROP, SIZE, "size", OP_TYPE_SIZE, NULL, "the side of each in pixels, or [height, width]")
 
+OP(TEN_CROP, "ten_crop", window_ten_op,
+   "the four corners and the middle, and those of the flipped picture: ten pictures")
+PARAM(TEN_CROP, SIZE, "size", OP_TYPE_SIZE, NULL, "the side of each in pixels, or [height, width]")
+PARAM(TEN_CROP, VERTICAL_FLIP, "vertical_flip", OP_TYPE_BOOL, "false",
+      "true or false: is it flipped top and bottom, in place of left and right?")
+
 OP(GAUSSIAN_BLUR, "gaussian_blur", blur_op, "the picture blurred")
 PARAM(GAUSSIAN_BLUR, KERNEL_SIZE, "kernel_size", OP_TYPE_ODD(255), NULL,
       "an odd number of pixels from 1 to 255, or two: across and down")

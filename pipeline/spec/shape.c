@@ -274,7 +274,8 @@ static int shape_group(struct shape_state *state, unsigned gate, unsigned first,
 	for (unsigned i = first; i < end; i++) {
 		const struct op *op = &state->ops->op[i];
 
-		if (op_impl(op->id)->stage != OP_STAGE_PICTURE || op->id == OP_FIVE_CROP)
+		if (op_impl(op->id)->stage != OP_STAGE_PICTURE || op->id == OP_FIVE_CROP ||
+		    op->id == OP_TEN_CROP)
 			return diag_fail(
 			    state->diag, PIPELINE_E_BAD,
 			    "pipeline: op %u (%s) cannot be done at random; put it behind "

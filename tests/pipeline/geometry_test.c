@@ -457,6 +457,8 @@ static const struct {
      "random_crop: the picture is too small"},
     {"{\"op\":\"five_crop\",\"size\":[11,11]}", 10, 11, PIPELINE_FAIL_OP,
      "five_crop: the picture is too small"},
+    {"{\"op\":\"ten_crop\",\"size\":[11,11]}", 10, 11, PIPELINE_FAIL_OP,
+     "ten_crop: the picture is too small"},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":[21,1]}", 20, 10, PIPELINE_FAIL_OP,
      "gaussian_blur: the picture is too small"},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":[1,21]}", 10, 20, PIPELINE_FAIL_OP,

@@ -193,7 +193,7 @@ def channel(numbers, c):
 
 
 def finish(im, spec, draws):
-    """The image's bytes; one after the other where five_crop made several of it."""
+    """The image's bytes; one after the other where five_crop or ten_crop made several of it."""
     if isinstance(im, list):
         return b''.join(finish(one, spec, draws) for one in im)
     ops = {op['op']: op for op in spec}

@@ -89,6 +89,8 @@ SPECS = {
     'zoom-always': [DECODE, {'op': 'random_zoom_out', 'p': 1, 'side_range': [1.5, 2.5]}, {'op': 'center_crop', 'size': [90, 80]}],
     'ssd': [DECODE, {'op': 'random_photometric_distort'}, {'op': 'random_zoom_out', 'fill': [123, 117, 104]}, {'op': 'hflip'},
             {'op': 'resize', 'size': [300, 300]}, NORMALIZE, CHW],
+    'ten': [DECODE, {'op': 'resize', 'size': 100}, {'op': 'ten_crop', 'size': [60, 90]}, CHW],
+    'ten-vertical': [DECODE, {'op': 'ten_crop', 'size': 33, 'vertical_flip': True}, NORMALIZE, ERASE],
 }
 
 
@@ -242,6 +244,12 @@ def five_crop(im, op, drawn):
     return [im.crop((x, y, x + w, y + h)) for y, x in corners]
 
 
+def ten_crop(im, op, drawn):
+    flip = Image.Transpose.FLIP_TOP_BOTTOM if op.get('vertical_flip') else Image.Transpose.FLIP_LEFT_RIGHT
+    first = five_crop(im, op, drawn)
+    return first if first == OP else first + five_crop(im.transpose(flip), op, drawn)
+
+
 def values(op):
     value = op.get('value', 0)
     return value if isinstance(value, list) else [value] * 3
@@ -265,4 +273,4 @@ def erase_planes(planes, width, op, drawn, pack):
 
 PICTURE_OPS = {'vflip': vflip, 'rotate': rotate, 'affine': affine, 'random_perspective': perspective, 'pad': pad,
                'scale_jitter': drawn_size, 'random_shortest_size': drawn_size, 'random_resize': drawn_size,
-               'fixed_size_crop': fixed_size_crop, 'random_zoom_out': zoom_out, 'random_crop': random_crop, 'five_crop': five_crop, 'random_erasing': erase_picture}
+               'fixed_size_crop': fixed_size_crop, 'random_zoom_out': zoom_out, 'random_crop': random_crop, 'five_crop': five_crop, 'ten_crop': ten_crop, 'random_erasing': erase_picture}

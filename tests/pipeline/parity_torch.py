@@ -81,6 +81,13 @@ def five_crop(im, op, drawn):
         return parity.OP
 
 
+def ten_crop(im, op, drawn):
+    try:
+        return list(v2.TenCrop(op['size'], op.get('vertical_flip', False))(im))
+    except ValueError:
+        return parity.OP
+
+
 def center_crop(im, op, drawn):
     """torchvision's; what it has not, timm's fill and Hugging Face's middle, is parity.py's."""
     return parity.center_crop(im, op) if 'fill' in op or 'half' in op else F.center_crop(im, op['size'])
@@ -173,6 +180,7 @@ PICTURE_OPS = {
     'random_resize': drawn_size,
     'random_zoom_out': zoom_out,
     'five_crop': five_crop,
+    'ten_crop': ten_crop,
     'random_erasing': erase,
     'color_jitter': jitter,
     'random_photometric_distort': distort,

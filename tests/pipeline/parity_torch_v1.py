@@ -131,4 +131,4 @@ names = {name: getattr(F1, name) for name in (
 F = types.SimpleNamespace(resize=resize, pad=pad, erase=erase, permute_channels=permute_channels, get_size=get_size, horizontal_flip=F1.hflip, vertical_flip=F1.vflip, **names)
 v2 = types.SimpleNamespace(
     AutoAugment=AutoAugment, ColorJitter=ColorJitter, FiveCrop=T.FiveCrop, Grayscale=T.Grayscale, RandAugment=RandAugment,
-    RandomCrop=RandomCrop, RandomPhotometricDistort=RandomPhotometricDistort, TrivialAugmentWide=TrivialAugmentWide)
+    RandomCrop=RandomCrop, TenCrop=T.TenCrop, RandomPhotometricDistort=RandomPhotometricDistort, TrivialAugmentWide=TrivialAugmentWide)

@@ -468,6 +468,7 @@ static const struct {
     {"[" D "," CROP ",{\"op\":\"pad\",\"padding\":[1,2,3,4]}]", PIPELINE_U8, {14, 12, 3}, false},
     {"[" D ",{\"op\":\"random_crop\",\"size\":[7,9]}]", PIPELINE_U8, {7, 9, 3}, true},
     {"[" D ",{\"op\":\"five_crop\",\"size\":[7,9]}]", PIPELINE_U8, {5, 7, 9}, false},
+    {"[" D ",{\"op\":\"ten_crop\",\"size\":[7,9]}]", PIPELINE_U8, {10, 7, 9}, false},
     {"[" D ",{\"op\":\"five_crop\",\"size\":[7,9]},{\"op\":\"layout\"}]",
      PIPELINE_U8,
      {5, 3, 7},

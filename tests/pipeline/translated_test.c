@@ -36,6 +36,8 @@ static const struct {
      {"op 5 (one_hot) cannot be done at random", "fewer ops"}},
     {"[" D "," CROP "," APPLY "},{\"op\":\"five_crop\",\"size\":4}]",
      {"op 4 (five_crop) cannot be done at random", "op 3"}},
+    {"[" D "," CROP "," APPLY "},{\"op\":\"ten_crop\",\"size\":4}]",
+     {"op 4 (ten_crop) cannot be done at random", "op 3"}},
     {"[" D "," CROP "," APPLY "}," APPLY "}," INVERT "]",
      {"op 4 (random_apply): fewer ops", "add ops"}},
     {"[" D "," CROP "," APPLY ",\"ops\":0}," INVERT "]", {"ops is not from 1 to 32", "how many"}},
