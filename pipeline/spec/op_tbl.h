@@ -444,7 +444,8 @@ PARAM(RANDOM_CROP, PADDING_MODE, "padding_mode", OP_TYPE_WORD(op_pad_words), "\"
       "the kind: constant, edge, reflect or symmetric")
 
 OP(FIXED_SIZE_CROP, "fixed_size_crop", window_fixed_op,
-   "a part of the picture at a random place; what is missing is added at the bottom and at the right")
+   "a part of the picture at a random place; what is missing is added at the bottom and at the "
+   "right")
 PARAM(FIXED_SIZE_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,
       "the output's side in pixels, or [height, width]")
 PARAM(FIXED_SIZE_CROP, FILL, "fill", OP_TYPE_COLOR, "0",

@@ -33,13 +33,22 @@ def _resize(transform):
 
 
 def _fill(transform):
-    """v2 keeps a dict of fills by type of input; images are under one key."""
+    """v2 has a dict of fills by type of input, too, of which that of images counts: masks have oneaccess.Mask's."""
     fill = transform.fill
     if isinstance(fill, dict):
-        if len(fill) != 1:
-            raise TransformError("has several fills, by type of input")
-        fill = next(iter(fill.values()))
-    return fill if fill is None or isinstance(fill, (int, float)) else list(fill)
+        named = {getattr(kind, "__name__", kind): value for kind, value in fill.items()}
+        rest = fill.default_factory() if getattr(fill, "default_factory", None) else None
+        found = named.get("Image", named.get("others", rest))
+        if found is None and len(named) != 1:
+            raise TransformError("has several fills, by type of input, and none of images")
+        fill = next(iter(named.values())) if found is None else found
+    if fill is None or isinstance(fill, (int, float)):
+        return _whole(fill)
+    return [_whole(value) for value in fill]
+
+
+def _whole(number):
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _filled(function, *names):
@@ -103,7 +112,7 @@ def _classification(transform):
 # What an op does where its p is left out.
 _CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
             "autocontrast": 0.5, "equalize": 0.5, "invert": 0.5, "posterize": 0.5, "solarize": 0.5, "sharpness": 0.5,
-            "random_erasing": 0.5, "random_perspective": 0.5}
+            "random_erasing": 0.5, "random_perspective": 0.5, "random_zoom_out": 0.5}
 
 
 def _apply(transform):
@@ -124,12 +133,46 @@ def _choice(transform):
 
 
 def _order(transform):
-    """Of two only: more would be as many groups as there are orders."""
-    if len(transform.transforms) != 2:
-        raise TransformError(f"it draws one of the orders of {len(transform.transforms)} transforms: give RandomChoice"
-                             " of a Compose for each order")
-    first, second = (_ops_of(each, f"transforms[{number}]") for number, each in enumerate(transform.transforms))
-    return oa.RandomChoice([oa.Pipeline(first + second), oa.Pipeline(second + first)])
+    return oa.RandomOrder([oa.Pipeline(_ops_of(each, f"transforms[{number}]")) for number, each in enumerate(transform.transforms)])
+
+
+def _sized(function, *names):
+    """Of those that draw a size."""
+    def translate(transform):
+        antialias = transform.antialias
+        return function(interpolation=transform.interpolation, antialias=antialias if isinstance(antialias, bool) else None,
+                        **{name: getattr(transform, name) for name in names})
+    return translate
+
+
+def _iou_crop(transform):
+    return oa.RandomIoUCrop(transform.min_scale, transform.max_scale, transform.min_aspect_ratio, transform.max_aspect_ratio,
+                            transform.options, transform.trials)
+
+
+def _fixed(transform):
+    """torchvision.prototype's."""
+    return oa.FixedSizeCrop((transform.crop_height, transform.crop_width), _fill(transform), transform.padding_mode)
+
+
+def _sanitize(transform):
+    """Boxes do that by themselves, at the end."""
+    if transform.min_size != 1 or getattr(transform, "min_area", 1) > 1:
+        raise TransformError("boxes with a side of less than 1 pixel are removed: leave min_size and min_area out, and remove more"
+                             " from the finished batches")
+    return []
+
+
+def _clamp(transform):
+    if getattr(transform, "clamping_mode", "auto") is None:
+        raise TransformError("boxes are always cut off at the image's edges: leave clamping_mode out")
+    return []
+
+
+def _convert(transform):
+    if str(getattr(transform.format, "name", transform.format)).upper() != "XYXY":
+        raise TransformError("boxes are left, top, right, bottom (XYXY)")
+    return []
 
 
 def _held(transform):
@@ -158,6 +201,7 @@ _KNOWN = {
     "Resize": _resize,
     "CenterCrop": _of(oa.CenterCrop, "size"),
     "FiveCrop": _of(oa.FiveCrop, "size"),
+    "TenCrop": _of(oa.TenCrop, "size", "vertical_flip"),
     "RandomCrop": _filled(oa.RandomCrop, "size", "padding", "pad_if_needed", "padding_mode"),
     "Pad": _filled(oa.Pad, "padding", "padding_mode"),
     "RandomHorizontalFlip": _of(oa.RandomHorizontalFlip, "p"),
@@ -168,6 +212,16 @@ _KNOWN = {
     "RandomPerspective": _filled(oa.RandomPerspective, "distortion_scale", "p", "interpolation"),
     "ColorJitter": _jitter,
     "Grayscale": _of(oa.Grayscale, "num_output_channels"),
+    "ScaleJitter": _sized(oa.ScaleJitter, "target_size", "scale_range"),
+    "RandomShortestSize": _sized(oa.RandomShortestSize, "min_size", "max_size"),
+    "RandomResize": _sized(oa.RandomResize, "min_size", "max_size"),
+    "FixedSizeCrop": _fixed,
+    "RandomZoomOut": _filled(oa.RandomZoomOut, "side_range", "p"),
+    "RandomIoUCrop": _iou_crop,
+    "SanitizeBoundingBoxes": _sanitize,
+    "ClampBoundingBoxes": _clamp,
+    "ConvertBoundingBoxFormat": _convert,
+    "RandomPhotometricDistort": _of(oa.RandomPhotometricDistort, "brightness", "contrast", "saturation", "hue", "p"),
     "RandomChannelPermutation": _of(oa.RandomChannelPermutation),
     "RandomGrayscale": _of(oa.RandomGrayscale, "p"),
     "GaussianBlur": _of(oa.GaussianBlur, "kernel_size", "sigma"),
@@ -192,7 +246,8 @@ _WHY = {
     "CutMix": "it works on batches: Compose([..., oneaccess.transforms.CutMix(alpha=, num_classes=)]) with what is translated of the others",
     "Lambda": "it is a function of Python",
     "LinearTransformation": "it is a matrix over all pixels",
-    "TenCrop": "use FiveCrop",
+    "ClampKeyPoints": "key points keep their places outside of the image, with visibility 0",
+    "SanitizeKeyPoints": "key points outside of the image stay, with visibility 0",
     "ElasticTransform": "it moves each pixel by noise of torch: there is RandomAffine and RandomRotation",
     "AugMix": "it blends several chains of changes: there is RandAugment, TrivialAugmentWide and AutoAugment",
 }

@@ -9,6 +9,7 @@ or (height, width); fill is one number from 0 to 255 or (red, green, blue); inte
 torchvision's InterpolationMode; p is the probability for a sample.
 """
 
+import itertools
 import json
 import math
 import numbers
@@ -182,6 +183,37 @@ def Resize(size, interpolation=None, max_size=None, antialias=None, *, fit=None)
               max_size=max_size, antialias=antialias, fit=fit)
 
 
+def _drawn(op, antialias, **parameters):
+    """Of an op that resizes to a drawn size."""
+    if antialias is False:
+        raise TransformError(f"{op}: antialias=False is not there: pictures are always antialiased, as Pillow's are")
+    return Op(op, **parameters)
+
+
+def ScaleJitter(target_size, scale_range=None, interpolation=None, antialias=None) -> Op:
+    """Resizes, the proportion kept, to what fits target_size times a factor drawn from scale_range, default (0.1, 2).
+
+    Sizes differ then, so a crop must follow: FixedSizeCrop(target_size). Of a target that is no square torchvision compares
+    the first side with the width, and so does this.
+    """
+    return _drawn("scale_jitter", antialias, target_size=_size(target_size), scale_range=_list(scale_range),
+                  interpolation=_interpolation(interpolation))
+
+
+def RandomShortestSize(min_size, max_size=None, interpolation=None, antialias=None) -> Op:
+    """Resizes: the shorter side is one of min_size, a number or up to 16. max_size bounds the longer side.
+
+    Sizes differ then: FixedSizeCrop((height, width)) must follow, max_size wide and high if nothing may be cut off.
+    """
+    return _drawn("random_shortest_size", antialias, min_size=_size(min_size), max_size=max_size,
+                  interpolation=_interpolation(interpolation))
+
+
+def RandomResize(min_size: int, max_size: int, interpolation=None, antialias=None) -> Op:
+    """Resizes: the shorter side is drawn from min_size to max_size - 1. A crop must follow, as RandomCrop(min_size)."""
+    return _drawn("random_resize", antialias, min_size=min_size, max_size=max_size, interpolation=_interpolation(interpolation))
+
+
 def CenterCrop(size, *, fill=None, half=None) -> Op:
     """Crops the center. fill is the colour around a smaller image.
 
@@ -195,6 +227,23 @@ def RandomCrop(size, padding=None, pad_if_needed=None, fill=None, padding_mode=N
     """Crops a part at a random place, after padding. pad_if_needed: also pad an image that is too small."""
     return Op("random_crop", size=_size(size), padding=_list(padding),
               pad_if_needed=pad_if_needed, fill=_list(fill), padding_mode=padding_mode)
+
+
+def FixedSizeCrop(size, fill=None, padding_mode=None) -> Op:
+    """Crops a part at a random place, and adds what is missing at the bottom and at the right: that of torchvision's references
+    for detection. Of an image that is not larger it is a padding to this size alone."""
+    return Op("fixed_size_crop", size=_size(size), fill=_list(fill), padding_mode=padding_mode)
+
+
+def RandomIoUCrop(min_scale=None, max_scale=None, min_aspect_ratio=None, max_aspect_ratio=None, sampler_options=None,
+                  trials=None) -> Op:
+    """SSD's crop: a part that has a box's center and overlaps a box by a drawn share, or the image as it is.
+
+    Boxes whose center is outside are removed. Sizes differ then: Resize((height, width)) or FixedSizeCrop() must follow.
+    Samples must have boxes: oneaccess.from_coco() and others, or boxes=.
+    """
+    return Op("random_iou_crop", min_scale=min_scale, max_scale=max_scale, min_aspect_ratio=min_aspect_ratio,
+              max_aspect_ratio=max_aspect_ratio, sampler_options=_list(sampler_options), trials=trials)
 
 
 def RandomResizedCrop(size, scale=None, ratio=None, interpolation=None, antialias=None, *,
@@ -215,6 +264,11 @@ def RandomResizedCrop(size, scale=None, ratio=None, interpolation=None, antialia
 def FiveCrop(size) -> Op:
     """Crops the four corners and the center: the image gets a first dimension of 5."""
     return Op("five_crop", size=_size(size))
+
+
+def TenCrop(size, vertical_flip=None) -> Op:
+    """FiveCrop() of the image and of the flipped one: the image gets a first dimension of 10."""
+    return Op("ten_crop", size=_size(size), vertical_flip=vertical_flip)
 
 
 def RandomHorizontalFlip(p=None) -> Op:
@@ -251,6 +305,14 @@ def Pad(padding, fill=None, padding_mode=None) -> Op:
     return Op("pad", padding=_list(padding), fill=_list(fill), padding_mode=padding_mode)
 
 
+def RandomZoomOut(fill=None, side_range=None, p=None) -> Op:
+    """Puts the image at a random place of a larger one; its sides are drawn from side_range, default (1, 4), times the image's.
+
+    Sizes differ then: Resize((height, width)) or FixedSizeCrop() must follow.
+    """
+    return Op("random_zoom_out", fill=_list(fill), side_range=_list(side_range), p=p)
+
+
 # ---- colours ----
 
 
@@ -261,6 +323,12 @@ def ColorJitter(brightness=None, contrast=None, saturation=None, hue=None, p=Non
     RandomApply([ColorJitter(...)], p).
     """
     return Op("color_jitter", brightness=_list(brightness), contrast=_list(contrast),
+              saturation=_list(saturation), hue=_list(hue), p=p)
+
+
+def RandomPhotometricDistort(brightness=None, contrast=None, saturation=None, hue=None, p=None) -> Op:
+    """SSD's: changes brightness, contrast, saturation, hue and the channels' order, each with probability p. Each is (least, most)."""
+    return Op("random_photometric_distort", brightness=_list(brightness), contrast=_list(contrast),
               saturation=_list(saturation), hue=_list(hue), p=p)
 
 
@@ -414,6 +482,15 @@ def RandomChoice(transforms, p=None) -> Pipeline:
     return made
 
 
+def RandomOrder(transforms) -> Pipeline:
+    """All of the transforms in a random order. A pipeline has 32 ops, and each order takes its own: of three at most."""
+    transforms = [Pipeline(_flat([each])) for each in transforms]
+    if len(transforms) > 3:
+        raise TransformError(f"RandomOrder: {len(transforms)} transforms have too many orders for one pipeline: give three, or some"
+                             " orders as RandomChoice([Compose([...]), ...])")
+    return RandomChoice([Pipeline(_flat(order)) for order in itertools.permutations(transforms)])
+
+
 def _flat(transforms):
     flat = []
     for transform in transforms:
@@ -425,7 +502,7 @@ def _either(p, first, second):
     """The ops of first with probability p, else those of second."""
     for op in first.ops + second.ops:
         if op.op in ("normalize", "cast", "layout", "filter", "map", "one_hot", "smooth", "mixup", "cutmix",
-                     "five_crop"):
+                     "five_crop", "ten_crop"):
             raise TransformError(f"{op.op} cannot be done at random: leave it out of the group, and put it behind")
     if not first.ops:
         p, first, second = 1 - p, second, first

@@ -75,6 +75,13 @@ class Twins:
         return {"image": PIL.Image.fromarray(labels).convert("RGB"), "label": index, "mask": file_of(PIL.Image.fromarray(labels))}
 
 
+class Boxed(Twins):
+    """With boxes."""
+
+    def __getitem__(self, index):
+        return {**super().__getitem__(index), "boxes": np.float32([[5, 5, 20, 25], [30, 10, 50, 35]])}
+
+
 class Given(Twins):
     """Masks that are these, on a black picture of their size, or of another."""
 
@@ -117,7 +124,8 @@ class MasksTest(PoolCase):
                     [t.RandomAffine(30, (0.1, 0.2), (0.7, 1.5), 10), t.CenterCrop((60, 30))],
                     [t.RandomPerspective(0.6, 0.8, NEAREST), t.CenterCrop((60, 30))],
                     [t.RandomApply([t.RandomHorizontalFlip(1)], p=0.5), t.RandomRotation(90, expand=True), t.CenterCrop(48)],
-                    [t.RandomCrop(90, pad_if_needed=True)]):
+                    [t.RandomCrop(90, pad_if_needed=True)], [t.ScaleJitter(50, (0.5, 1.5), NEAREST), t.FixedSizeCrop(48)],
+                    [t.RandomZoomOut(), t.RandomShortestSize([30, 40, 50], 70, NEAREST), t.FixedSizeCrop((60, 70))]):
             loader = self.made(Twins(), ops, {"mask": oa.Mask(nearest="pillow")}, shuffle=None, order="seeded", seed=5)
             seen, different = [], set()
             for _ in range(2):
@@ -134,6 +142,20 @@ class MasksTest(PoolCase):
                 labels = labels_of(index)
                 top, left = round((labels.shape[0] - 38) / 2), round((labels.shape[1] - 50) / 2)
                 np.testing.assert_array_equal(mask, labels[top:top + 38, left:left + 50])
+
+    def test_crops_by_boxes(self):
+        """Whoever chooses the part: the mask has the picture's."""
+        t = oa.transforms
+        dataset = oa.wrap(Boxed(), keep=5, masks={"mask": oa.Mask(nearest="pillow")}, ragged={"boxes": 2}, boxes="boxes")
+        different, removed = set(), 0
+        for _ in range(2):
+            for batch in self.made(dataset, [t.RandomIoUCrop(), t.RandomHorizontalFlip(), t.Resize((40, 50), NEAREST)], shuffle=None,
+                                   order="seeded", seed=5):
+                np.testing.assert_array_equal(batch["image"], np.repeat(batch["mask"][:, None], 3, 1))
+                different.update(mask.tobytes() for mask in batch["mask"])
+                removed += sum(len(boxes) < 2 for boxes in batch["boxes"])
+        self.assertGreater(len(different), COUNT // 2)
+        self.assertGreater(removed, 0)
 
     def test_pillows_nearest(self):
         t, nearest = oa.transforms, PIL.Image.Resampling.NEAREST

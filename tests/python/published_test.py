@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms that libraries publish with their models: timm's, and those of torchvision's weights."""
 
+import collections
 import importlib.util
 import sys
 import unittest
@@ -76,6 +77,40 @@ class PublishedTest(DaemonCase):
             images, _ = next(iter(self.loader(ours, 16)))
             self.assertEqual(tuple(images.shape), (16, 3, 40, 40))
 
+    def test_detection(self):
+        """torchvision's references/detection/presets.py, of attributes that v2's transforms have."""
+        t, mean, bilinear = oa.transforms, (123.0, 117.0, 104.0), tv.InterpolationMode.BILINEAR
+
+        def v2(name, **attributes):
+            return type(name, (), {**attributes, "__module__": "torchvision.transforms.v2"})()
+        fill = collections.defaultdict(lambda: mean, {type("Mask", (), {}): 0})
+        end = [tv.PILToTensor(), v2("ConvertBoundingBoxFormat", format="XYXY"), v2("SanitizeBoundingBoxes", min_size=1.0, min_area=1.0),
+               v2("ClampBoundingBoxes", clamping_mode="auto"), v2("ToPureTensor")]
+        iou = {"min_scale": 0.3, "max_scale": 1.0, "min_aspect_ratio": 0.5, "max_aspect_ratio": 2.0, "options": [0.0, 0.5, 1.0], "trials": 40}
+        for theirs, ours in (
+                ([v2("ScaleJitter", target_size=(1024, 1024), scale_range=(0.1, 2.0), interpolation=bilinear, antialias=True)],
+                 [t.ScaleJitter((1024, 1024), (0.1, 2.0), "bilinear")]),
+                ([v2("RandomShortestSize", min_size=(480, 800), max_size=1333, interpolation=bilinear, antialias=True)],
+                 [t.RandomShortestSize((480, 800), 1333, "bilinear")]),
+                ([v2("RandomPhotometricDistort", brightness=(0.875, 1.125), contrast=(0.5, 1.5), saturation=(0.5, 1.5), hue=(-0.05, 0.05), p=0.5),
+                  v2("RandomZoomOut", fill=fill, side_range=(1.0, 4.0), p=0.5), v2("RandomIoUCrop", **iou)],
+                 [t.RandomPhotometricDistort((0.875, 1.125), (0.5, 1.5), (0.5, 1.5), (-0.05, 0.05), 0.5),
+                  t.RandomZoomOut((123, 117, 104), (1.0, 4.0), 0.5), t.RandomIoUCrop(0.3, 1.0, 0.5, 2.0, [0.0, 0.5, 1.0], 40)]),
+                ([v2("RandomZoomOut", fill={"Image": 7.0, "others": 3}, side_range=(1.0, 4.0), p=0.5)], [t.RandomZoomOut(7, (1.0, 4.0), 0.5)])):
+            self.assertEqual(oa.from_torchvision(tv.Compose([*theirs, *end])), oa.Compose([*ours, t.PILToTensor()]))
+        for transform, text in ((v2("SanitizeBoundingBoxes", min_size=5, min_area=1), "less than 1 pixel"),
+                                (v2("ConvertBoundingBoxFormat", format="CXCYWH"), "XYXY"), (v2("ClampBoundingBoxes", clamping_mode=None), "cut off"),
+                                (v2("RandomZoomOut", fill={"Mask": 1, "Video": 2}, side_range=(1, 4), p=1), "none of images"),
+                                (v2("ScaleJitter", target_size=(9, 9), scale_range=(1, 1), interpolation=bilinear, antialias=False), "antialias=False")):
+            with self.assertRaisesRegex(TransformError, text):
+                oa.from_torchvision(transform)
+        with self.assertRaisesRegex(oa.Error, "fixed_size_crop"):
+            self.loader(oa.Compose([t.ScaleJitter(64)]), 8)
+        with self.assertRaisesRegex(oa.Error, "chooses by the boxes"):
+            self.loader(oa.Compose([t.RandomIoUCrop(), t.Resize((32, 32))]), 8)
+        images, _ = next(iter(self.loader(oa.Compose([t.RandomShortestSize(range(32, 65, 8), 90), t.FixedSizeCrop(90), t.TenCrop(40)]), 8)))
+        self.assertEqual(tuple(images.shape), (8, 10, 40, 40, 3))
+
     def test_one_of_several_is_done(self):
         """Each picture is one of the three that it can be, and each of them comes about as often as its weight says."""
         def pictures(transform, **options):
@@ -93,7 +128,7 @@ class PublishedTest(DaemonCase):
         for transform, text in ((tv.RandomApply([tv.ColorJitter(0.4), tv.Lambda(abs)]),
                                  r"transforms\[1\], Lambda, cannot.*function of Python"),
                                 (tv.RandomApply([tv.CenterCrop(9), tv.ToTensor()]), "cast cannot be done at random"),
-                                (tv.RandomOrder([tv.Grayscale(3)] * 3), "RandomChoice")):
+                                (tv.RandomOrder([tv.Grayscale(3)] * 4), "RandomChoice")):
             with self.assertRaisesRegex(TransformError, text):
                 oa.from_torchvision(transform)
         for name, text in (("resnet50", "names no library"), ("torchvision/nothing", "no weights"),

@@ -131,6 +131,9 @@ class TorchTest(DaemonCase):
         self.assertEqual(at, SAMPLES)
 
     def test_all_that_is_known_is_accepted(self):
+        newer = [v2.RandomChannelPermutation(), v2.ScaleJitter((40, 40)), v2.RandomShortestSize([20, 30], 50), v2.RandomResize(20, 40),
+                 v2.RandomZoomOut({"others": (123.0, 117.0, 104.0)}, p=1), v2.RandomPhotometricDistort(), v2.SanitizeBoundingBoxes(),
+                 v2.ClampBoundingBoxes()] if v2 else []
         for transform in (
                 tv.Resize(32), tv.Resize((32, 40)), tv.CenterCrop((20, 30)), tv.RandomCrop(32, padding=4),
                 tv.RandomCrop(80, pad_if_needed=True, fill=(1, 2, 3)), tv.Pad(3, padding_mode="edge"),
@@ -140,7 +143,7 @@ class TorchTest(DaemonCase):
                 tv.GaussianBlur(5), tv.RandomAutocontrast(), tv.RandomEqualize(), tv.RandomInvert(),
                 tv.RandomPosterize(4), tv.RandomSolarize(128), tv.RandomAdjustSharpness(2),
                 tv.RandAugment(), tv.TrivialAugmentWide(), tv.AutoAugment(),
-                tv.AutoAugment(tv.AutoAugmentPolicy.CIFAR10), *([v2.RandomChannelPermutation()] if v2 else [])):
+                tv.AutoAugment(tv.AutoAugmentPolicy.CIFAR10), tv.RandomOrder([tv.Pad(1), tv.Grayscale(3), tv.Resize(40)]), *newer):
             theirs = tv.Compose([transform, tv.Resize((32, 32)), tv.ToTensor(), tv.RandomErasing()])
             with self.subTest(transform=str(transform)):
                 images, _ = next(iter(self.loader(oa.from_torchvision(theirs), 8)))
