@@ -141,8 +141,8 @@ def windows(path: str | os.PathLike | Sequence, length: int | None = None, strid
     Sample i of a series is its rows from i * stride on, length of them; what remains behind the last window is left out, and a
     series that is shorter has none. No window crosses from one series to another.
 
-    path: a .npy; or several, each a series: a list, a folder, or a pattern as "/data/series-{000..031}.npy" (in the order of their names). Their
-        numbers come as those of any .npy: floats, uint8 and uint64 as they are, other whole numbers as int64. Or Parquet files,
+    path: a .npy, also a URL; or several files of this machine, each a series: a list, a folder, or a pattern as "/data/series-{000..031}.npy" (in
+        the order of their names). Their numbers come as those of any .npy: floats, uint8 and uint64 as they are, other whole numbers as int64. Or Parquet files,
         with columns=.
     length: rows of a window; default: all of parts.
     parts: {field: rows}: the window's rows by name, one behind the other.
@@ -167,6 +167,9 @@ def windows(path: str | os.PathLike | Sequence, length: int | None = None, strid
     if group is not None or options:
         raise ArgumentError(f"{', '.join([*['group'] * (group is not None), *options])}: this is about Parquet files: give columns=, too, their columns of numbers")
     path, said = _one_path(path), {"window": length, "stride": stride}
+    if urls.is_url(path) and (starts is not None or "{" in path or not urls.suffixed(path, ".npy")):
+        raise ArgumentError(f"{path}: of an object store windows() reads one .npy that is one series; several are read from files of this machine: copy them, or mount"
+                            " the store")
     if starts is not None:
         folder, said["starts"] = os.path.split(urls.path_of(starts))
         if folder and folder != os.path.dirname(path):

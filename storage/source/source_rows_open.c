@@ -316,6 +316,10 @@ static int open_windows(struct opening *opening)
 		return refuse(opening,
 			      "starts is the name of a .npy beside one file, and no path; of "
 			      "several files each is a series");
+	if (opening->dataset->bucket && (opening->starts[0] || opening->dataset->is_folder))
+		return refuse(opening,
+			      "of an object store one file is read that is one series: copy "
+			      "the files, or mount the store");
 	if (!opening->starts[0] && !opening->dataset->is_folder) {
 		rows->n = source_series_windows(rows->n, &windows);
 		return widen_rows(opening, &windows);

@@ -132,6 +132,11 @@ class UrlsTest(support.DaemonCase):
         for dataset in ("s3://pets/rows.npy", "https://host/pets/rows.npy?signature=a=b"):
             rows, = next(iter(self.open(dataset, batch_size=10)))
             numpy.testing.assert_array_equal(rows, numpy.arange(60, dtype="<f4").reshape(10, 6))
+            batch = next(iter(self.open(oa.windows(dataset, parts={"past": 3, "next": 1}, stride=2), batch_size=10)))
+            numpy.testing.assert_array_equal(batch["next"], numpy.arange(600, dtype="<f4").reshape(100, 1, 6)[3:23:2])
+        for path, starts in (("s3://pets/rows.npy", "starts.npy"), ("s3://pets/rows-{0,1}.npy", None), ("s3://pets", None)):
+            with self.assertRaisesRegex(oa.Error, "reads one .npy that is one series"):
+                oa.windows(path, 4, starts=starts)
         for dataset in (oa.tokens("s3://pets/tokens.bin", 50, "uint16"), oa.tokens("https://host/pets/tokens.bin?sig=1", 50, "uint16")):
             batch = next(iter(self.open(dataset, batch_size=2)))
             numpy.testing.assert_array_equal(batch["input_ids"], numpy.arange(100).reshape(2, 50))
