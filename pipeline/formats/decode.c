@@ -52,6 +52,9 @@ static const struct decode_format *const decode_formats[] = {
 #if HAS_AVIF
     &decode_avif,
 #endif
+#if HAS_JXL
+    &decode_jxl,
+#endif
     &decode_bmp,   &decode_pnm, &decode_npy, &decode_nifti, &decode_kept,
 };
 
@@ -135,14 +138,36 @@ int decode_make(struct picture_buffer *buffer, uint32_t height, uint32_t width, 
 /* ---- libraries ---- */
 
 static bool decode_is_loaded[BASE_ARRAY_LEN(decode_formats)];
+static FILE *decode_nowhere;
+
+static ssize_t decode_swallow(void *cookie, const char *text, size_t size)
+{
+	(void)cookie, (void)text;
+	return (ssize_t)size;
+}
 
 void decode_load(void)
 {
+	const cookie_io_functions_t swallow = {.write = decode_swallow};
 	static bool is_done;
 
-	for (unsigned i = 0; i < BASE_ARRAY_LEN(decode_formats) && !is_done; i++)
-		decode_is_loaded[i] = decode_formats[i]->load && decode_formats[i]->load();
+	if (is_done)
+		return;
 	is_done = true;
+	decode_nowhere = fopencookie(NULL, "w", swallow);
+	if (!decode_nowhere)
+		return;
+	setvbuf(decode_nowhere, NULL, _IONBF, 0);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(decode_formats); i++)
+		decode_is_loaded[i] = decode_formats[i]->load && decode_formats[i]->load();
+}
+
+FILE *decode_hush(void)
+{
+	FILE *real = stderr;
+
+	stderr = decode_nowhere;
+	return real;
 }
 
 /* ---- the handle ---- */
@@ -220,6 +245,8 @@ static const char *decode_other(const uint8_t *data, size_t size)
 	} others[] = {
 	    {0, 8, "\0\0\0\x0cjP  ", "JPEG 2000, which this build cannot decode"},
 	    {0, 4, "\xff\x4f\xff\x51", "JPEG 2000, which this build cannot decode"},
+	    {0, 8, "\0\0\0\x0cJXL ", "JPEG XL, which this build cannot decode"},
+	    {0, 2, "\xff\x0a", "JPEG XL, which this build cannot decode"},
 	    {0, 4, "\x89PNG", "a PNG picture, which this build cannot decode"},
 	    {8, 4, "WEBP", "a WebP picture, which this build cannot decode"},
 	    {0, 4, "II*", "a TIFF picture, which this build cannot decode"},

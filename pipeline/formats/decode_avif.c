@@ -19,7 +19,6 @@
  */
 
 #include <avif/avif.h>
-#include <stdio.h>
 #include "base/library.h"
 #include "pipeline/formats/decode_format.h"
 #include "pipeline/formats/exif.h"
@@ -42,17 +41,8 @@ static struct {
 	__typeof__(&avifResultToString) text;
 } avif;
 
-static FILE *decode_avif_nowhere;
-
-static ssize_t decode_avif_swallow(void *cookie, const char *text, size_t size)
-{
-	(void)cookie, (void)text;
-	return (ssize_t)size;
-}
-
 static bool decode_avif_load(void)
 {
-	const cookie_io_functions_t swallow = {.write = decode_avif_swallow};
 	static const struct library_name names[] = {
 	    {"avifDecoderCreate", &avif.create},
 	    {"avifDecoderDestroy", &avif.destroy},
@@ -65,10 +55,6 @@ static bool decode_avif_load(void)
 	    {"avifResultToString", &avif.text},
 	};
 
-	decode_avif_nowhere = fopencookie(NULL, "w", swallow);
-	if (!decode_avif_nowhere)
-		return false;
-	setvbuf(decode_avif_nowhere, NULL, _IONBF, 0);
 	return !library_load(AVIF_SONAME, names, BASE_ARRAY_LEN(names));
 }
 
@@ -133,11 +119,9 @@ static int decode_avif_open(void *state, const uint8_t *data, size_t size, uint3
 
 static avifResult decode_avif_next(avifDecoder *decoder)
 {
-	FILE *real = stderr;
-	avifResult result;
+	FILE *real = decode_hush();
+	const avifResult result = avif.next(decoder);
 
-	stderr = decode_avif_nowhere;
-	result = avif.next(decoder);
 	stderr = real;
 	return result;
 }

@@ -7,6 +7,8 @@
  * state of the format's own: one a handle, all zero before the first open.
  */
 
+#include <stdio.h>
+
 #include "pipeline/formats/decode.h"
 
 struct decode_format {
@@ -62,6 +64,7 @@ extern const struct decode_format decode_dicom;
 extern const struct decode_format decode_gif;
 extern const struct decode_format decode_jp2;
 extern const struct decode_format decode_jpeg;
+extern const struct decode_format decode_jxl;
 extern const struct decode_format decode_kept;
 extern const struct decode_format decode_nifti;
 extern const struct decode_format decode_npy;
@@ -69,6 +72,10 @@ extern const struct decode_format decode_png;
 extern const struct decode_format decode_pnm;
 extern const struct decode_format decode_tiff;
 extern const struct decode_format decode_webp;
+
+/* Makes stderr a stream that goes nowhere, until it is set to what this returns: for libraries that tell it of
+ * damage, which a sandboxed worker would die of. Of formats with `load`. */
+FILE *decode_hush(void);
 
 #define DECODE_TRUNCATED_TEXT "the file ends before the picture does"
 

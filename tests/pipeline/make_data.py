@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data, formats, exif and modern with Pillow 13.0.0;
-what Pillow does not write of the last, with avifenc and opj_compress (Debian's libavif-bin, libopenjp2-tools).
+"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data, formats, exif, modern and near with Pillow 13.0.0;
+what Pillow does not write of the last two, with avifenc, opj_compress and cjxl (Debian's libavif-bin, libopenjp2-tools, libjxl-tools).
 
 They are computed, not photographed: smooth waves, hard edges and noise, one of every kind that the
 decoder tells apart, whole and damaged. The files are kept in the tree; this says where they came
 from. golden.tsv is then made of them: parity.py --golden= PIXELS data/*.jpg > golden.tsv, and
-parity.py --golden=formats PIXELS formats/*.* > golden_formats.tsv, and the same for exif and modern.
+parity.py --golden=formats PIXELS formats/*.* > golden_formats.tsv, and the same for exif and modern. What versions of
+a library make different pixels of is in near, beside which run_test knows what they are near to.
 """
 import io
 import math
@@ -411,10 +412,14 @@ def exif_files():
 # ---- formats of modern archives ----
 
 def by_tool(im, suffix, command, *options):
-    """The file that a program makes of it: command, options, a PNG, the file."""
+    """The file that a program makes of it (or of these bytes of a file): command, options, a PNG, the file."""
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = os.path.join(folder, 'in.png'), os.path.join(folder, 'out' + suffix)
-        im.save(ours)
+        if isinstance(im, bytes):
+            with open(ours, 'wb') as f:
+                f.write(im)
+        else:
+            im.save(ours)
         subprocess.run([command, *options, ours, theirs], check=True, stdout=subprocess.DEVNULL)
         with open(theirs, 'rb') as f:
             return f.read()
@@ -524,6 +529,55 @@ def jp2_files():
     yield 'huge.jp2', whole[:place] + struct.pack('>II', 12000, 12000) + whole[place + 8:]
 
 
+def bits(*fields):
+    """(value, bits) each, the lowest bit first."""
+    whole = at = 0
+    for value, n in fields:
+        whole, at = whole | value << at, at + n
+    return whole.to_bytes(-(-at // 8), 'little')
+
+
+def jxl_files():
+    """What is coded without loss, of which every libjxl makes the same pixels."""
+    im = picture(29, 21, 38)
+    alpha = im.copy()
+    alpha.putalpha(im.getchannel(1))
+
+    def jxl(im=im, *options):
+        return by_tool(im, '.jxl', 'cjxl', '-d', '0', *options)
+
+    whole = jxl()
+    yield 'rgb.jxl', whole
+    yield 'file.jxl', jxl(im, '--container=1')
+    yield 'gray.jxl', jxl(im.convert('L'))
+    yield 'gray-alpha.jxl', jxl(alpha.convert('LA'))
+    yield 'alpha.jxl', jxl(alpha)
+    yield 'one-pixel.jxl', jxl(picture(1, 1, 39))
+    yield 'wide.jxl', jxl(picture(141, 3, 40))
+    yield 'progressive.jxl', jxl(im, '-p', '-R', '1')
+    out = io.BytesIO()
+    im.save(out, 'PNG', save_all=True, append_images=[picture(29, 21, 41)])
+    yield 'animation.jxl', by_tool(out.getvalue(), '.jxl', 'cjxl', '-d', '0')
+    yield 'truncated.jxl', whole[:len(whole) * 2 // 3]
+    yield 'damaged.jxl', whole[:40] + bytes(400) + whole[440:]
+
+
+def near_files():
+    """Pixels are near to those of modern's files, or of data's."""
+    im = picture(29, 21, 38)
+    yield 'rgb.ppm', other(im, 'PPM')
+    yield 'lossy.jxl', by_tool(im, '.jxl', 'cjxl', '-q', '95')
+    yield 'packed-jpeg.jxl', by_tool(encode(picture(120, 90, 1)), '.jxl', 'cjxl')
+    deep = b'P6\n29 21\n65535\n' + b''.join(struct.pack('>H', 257 * v) for v in im.tobytes())
+    yield 'deep.jxl', by_tool(deep, '.jxl', 'cjxl', '-d', '0')
+    for turn in range(2, 9):
+        turned = encode(im, quality=95, subsampling=0, exif=exif_turned(turn))
+        yield 'upright-%d.jpg' % turn, turned
+        yield 'upright-%d.jxl' % turn, by_tool(turned, '.jxl', 'cjxl')
+    size = (0, 1), (3, 2), (9999, 30), (0, 3), (3, 2), (9999, 30)  # coded as all the same
+    yield 'huge.jxl', b'\xff\x0a' + bits(*size, (1, 1), (1, 1)) + bytes(64)
+
+
 def exif_turned(orientation):
     exif = Image.Exif()
     exif[TAG] = orientation
@@ -533,6 +587,7 @@ def exif_turned(orientation):
 def modern_files():
     yield from avif_files()
     yield from jp2_files()
+    yield from jxl_files()
 
 
 def files():
@@ -587,6 +642,7 @@ def main(where):
     write(os.path.join(where, 'formats'), format_files())
     write(os.path.join(where, 'exif'), exif_files())
     write(os.path.join(where, 'modern'), modern_files())
+    write(os.path.join(where, 'near'), near_files())
 
 
 if __name__ == '__main__':

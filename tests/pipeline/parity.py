@@ -25,6 +25,7 @@ import sys
 import warnings
 
 import PIL
+import pillow_jxl  # noqa: F401, which Pillow then knows
 from PIL import Image, ImageOps
 
 import parity_augment
@@ -42,7 +43,7 @@ SCANS = 100
 SEED = 20261121
 DRAWN = 16  # OP_MAX_DRAWN
 DAMAGED = ('early-rows.png', 'wrong-data.png')  # which Pillow shows and libspng refuses
-FORMATS = ('JPEG', 'PNG', 'WEBP', 'GIF', 'BMP', 'PPM', 'TIFF', 'AVIF', 'JPEG2000')
+FORMATS = ('JPEG', 'PNG', 'WEBP', 'GIF', 'BMP', 'PPM', 'TIFF', 'AVIF', 'JPEG2000', 'JXL')
 
 
 def train(size=224, *rest, **more):
@@ -240,7 +241,7 @@ def decoded(path, turned):
             raise ValueError('not decoded by us')
         if im.format == 'TIFF' and (im.mode in ('F', 'LAB', 'YCbCr') or max(im.tag_v2.get(258, (1,))) > 16):
             raise ValueError('not decoded by us')
-        if turned:
+        if turned and im.format != 'JXL':  # which is upright
             im.load()
             im = upright(im)
         return im.convert('RGB')
@@ -353,7 +354,7 @@ def run(pixels, spec, nonce, files, seed=SEED):
 
 def files_of(family, files):
     """Pictures of other formats than JPEG and those with EXIF are in folders of their own, each for a family of its own."""
-    own = ('formats', 'exif', 'modern')
+    own = ('formats', 'exif', 'modern', 'near')
     folders = [(f, os.path.basename(os.path.dirname(f))) for f in files]
     return [f for f, folder in folders if (folder == family if family in own else folder not in own)]
 

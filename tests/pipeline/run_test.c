@@ -28,7 +28,7 @@ struct run_file {
 	size_t size;
 };
 static struct run_file run_files[RUN_MAX_FILES]; /* in the order of names, as golden.tsv */
-static const char *const run_folders[] = {"data", "formats", "exif", "modern"};
+static const char *const run_folders[] = {"data", "formats", "exif", "modern", "near"};
 #define RUN_FOLDERS BASE_ARRAY_LEN(run_folders)
 static unsigned run_first[RUN_FOLDERS + 1]; /* file of each folder; one after the other */
 static unsigned run_n_files;
@@ -168,6 +168,13 @@ static int run_case_sample(struct run_case *c, const struct run_file *file,
 				   ret_error);
 }
 
+/* Of a format that this build or this machine has not. */
+static bool run_is_left_out(const struct pipeline_error *error)
+{
+	return strstr(error->text, "this build cannot decode") ||
+	       strstr(error->text, "on the node");
+}
+
 /* ---- Pillow's pixels ---- */
 
 static void run_golden_line(struct run_case *c, unsigned folder, uint64_t nonce, uint64_t sample,
@@ -192,7 +199,7 @@ static void run_golden_line(struct run_case *c, unsigned folder, uint64_t nonce,
 	} else {
 		snprintf(hex, sizeof(hex), "%d", (int)error.stage);
 	}
-	if (strstr(error.text, "this build cannot decode") || strstr(error.text, "on the node"))
+	if (run_is_left_out(&error))
 		return;
 	ck_assert_msg(strcmp(hex, what) == 0, "%s, nonce %d: %s, Pillow has %s (%s)", line,
 		      (int)nonce, hex, what, pipeline_canonical(c->pipeline));
@@ -394,10 +401,11 @@ static const char *const run_specs[] = {
 };
 #define RUN_MANY 3 /* specs that go through all sizes of parts */
 
-/* Samples of a file: a tenth where OpenJPEG takes ten times as long as others for so small a picture. */
+/* Samples of a file: a tenth where OpenJPEG or libjxl takes ten times as long as others for so small a picture. */
 static uint64_t run_samples(const char *name, unsigned most)
 {
-	const bool is_slow = strstr(name, ".jp2") || strstr(name, ".j2k") || strstr(name, ".jpx");
+	const bool is_slow = strstr(name, ".jp2") || strstr(name, ".j2k") || strstr(name, ".jpx") ||
+			     strstr(name, ".jxl");
 
 	return HISTORIES_OF(is_slow ? most / 10 : most);
 }
@@ -488,6 +496,9 @@ static const struct {
     {"huge.jp2", PIPELINE_FAIL_REFUSED, "JPEG 2000: 12000 x 12000 pixels in"},
     {"subsampled.j2k", 0, NULL},
     {"five.j2k", PIPELINE_FAIL_DECODE, "JPEG 2000: 5 components"},
+    {"truncated.jxl", PIPELINE_FAIL_DECODE, "the file ends before"},
+    {"damaged.jxl", PIPELINE_FAIL_DECODE, "JPEG XL: damaged"},
+    {"huge.jxl", PIPELINE_FAIL_REFUSED, "JPEG XL: 10000 x 10000 pixels in"},
     {"truncated.avif", PIPELINE_FAIL_DECODE, "AVIF: damaged: Truncated data"},
     {"damaged.avif", PIPELINE_FAIL_DECODE, "AVIF: damaged: Decoding of color"},
     {"huge.avif", PIPELINE_FAIL_REFUSED, "16000 x 16000 pixels"},
@@ -560,6 +571,46 @@ START_TEST(claims)
 	ck_assert_msg(strstr(error.text, run_claims[_i].text) != NULL, "%s", error.text);
 	run_case_fini(&c);
 	free(claimed.data);
+}
+END_TEST
+
+/* What a library makes a little other pixels of in each version, against a file of the same picture. */
+static const struct {
+	const char *name, *of;
+	int most; /* from value to value */
+} run_near[] = {
+    {"deep.jxl", "rgb.ppm", 0},
+    {"lossy.jxl", "rgb.ppm", 80},
+    {"packed-jpeg.jxl", "420.jpg", 12},
+    {"upright-2.jxl", "upright-2.jpg", 4},
+    {"upright-3.jxl", "upright-3.jpg", 4},
+    {"upright-4.jxl", "upright-4.jpg", 4},
+    {"upright-5.jxl", "upright-5.jpg", 4},
+    {"upright-6.jxl", "upright-6.jpg", 4},
+    {"upright-7.jxl", "upright-7.jpg", 4},
+    {"upright-8.jxl", "upright-8.jpg", 4},
+};
+
+START_TEST(near)
+{
+	const char *spec = "[{\"op\":\"decode\",\"exif_transpose\":true},{\"op\":\"center_crop\","
+			   "\"size\":19}]";
+	const char *names[2] = {run_near[_i].name, run_near[_i].of};
+	struct run_case both[2] = {0};
+	struct pipeline_key key = {1, 2, 3};
+	struct pipeline_error error = {0};
+	int most = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		run_case_init(&both[i], spec);
+		if (run_case_sample(&both[i], run_find(names[i]), &key, &error) != 0)
+			ck_assert_msg(run_is_left_out(&error), "%s: %s", names[i], error.text);
+	}
+	for (unsigned i = 0; !error.text[0] && i < 19 * 19 * 3; i++)
+		most = BASE_MAX(most, abs(both[0].image[i] - both[1].image[i]));
+	ck_assert_int_le(most, run_near[_i].most);
+	for (unsigned i = 0; i < 2; i++)
+		run_case_fini(&both[i]);
 }
 END_TEST
 
@@ -795,6 +846,7 @@ int main(void)
 	tcase_add_loop_test(tcase, engines_agree, 0, BASE_ARRAY_LEN(run_specs));
 	tcase_add_loop_test(tcase, engines_agree_on_damage, 0, BASE_ARRAY_LEN(run_specs));
 	tcase_add_loop_test(tcase, claims, 0, BASE_ARRAY_LEN(run_claims));
+	tcase_add_loop_test(tcase, near, 0, BASE_ARRAY_LEN(run_near));
 	tcase_add_loop_test(tcase, outcomes, 0, BASE_ARRAY_LEN(run_outcomes));
 	tcase_add_test(tcase, refused_by_resize);
 	tcase_add_loop_test(tcase, variants_are_as_alone, 0, BASE_ARRAY_LEN(run_variants));

@@ -56,6 +56,7 @@ static bool formats_is_built(const char *name)
 			 ((strcmp(dot, ".jp2") == 0 || strcmp(dot, ".j2k") == 0 ||
 			   strcmp(dot, ".jpx") == 0) &&
 			  !HAS_JP2) ||
+			 (strcmp(dot, ".jxl") == 0 && !HAS_JXL) ||
 			 (strcmp(dot, ".avif") == 0 && !HAS_AVIF));
 }
 

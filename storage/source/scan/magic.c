@@ -21,6 +21,8 @@ static const struct {
     {"\xff\x4f\xff\x51", 4, 0, "j2k"},
     {"ftypavif", 8, 4, "avif"},
     {"ftypavis", 8, 4, "avif"},
+    {"\0\0\0\x0cJXL ", 8, 0, "jxl"},
+    {"\xff\x0a", 2, 0, "jxl"},
     {"MM\0*", 4, 0, "tif"},
     {"GIF8", 4, 0, "gif"},
     {"BM", 2, 0, "bmp"},
