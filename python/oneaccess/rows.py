@@ -167,7 +167,8 @@ def _head_of(path):
 
 def refuse_pipeline(pipeline: object, path: str) -> None:
     if pipeline is not None:
-        raise TransformError(f"{path} has rows of numbers, which go to the batch as they are: leave out the pipeline")
+        size = f", and say the batch's size by batch_size={pipeline}" if isinstance(pipeline, int) else ""
+        raise TransformError(f"{path} has rows of numbers, which go to the batch as they are: leave out the pipeline{size}")
 
 
 def shaped(arrays: list, layout: dict[str, Any], as_: str | None) -> dict[str, Any] | None:

@@ -60,6 +60,8 @@ class Arrays(RowsCase):
         self.refused(cut, "cut off")
         with self.assertRaisesRegex(oa.Error, "leave out the pipeline"):
             oa.Loader(path("good.npy", numpy.zeros((3, 4), "f4")), oa.imagenet_eval(64), 2, socket=self.socket)
+        with self.assertRaisesRegex(oa.Error, "leave out the pipeline, and say the batch's size by batch_size=2"):
+            oa.Loader(path("good.npy", numpy.zeros((3, 4), "f4")), 2, socket=self.socket)
 
     def test_changed(self):
         path = self.work / "changed.npy"
