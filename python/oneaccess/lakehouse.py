@@ -39,20 +39,17 @@ class DeltaLog:
         self.version = last if version is None else version
         if isinstance(self.version, bool) or not isinstance(self.version, int) or not 0 <= self.version <= last:
             raise ArgumentError(f"version={version!r}: {self.table} has versions up to {last}")
-        self.files, has_deleted, self.metadata, protocol = {}, set(), None, None
+        files, self.metadata, protocol = {}, None, None    # a file with other deletion vectors is another one
         for action in self._actions(commits, checkpoints):
             if action.get("sidecar"):
                 raise DatasetError(f"{self.table} has a checkpoint with sidecars, which are not read: write the table without the feature v2Checkpoint")
             if add := action.get("add"):
-                self.files[add["path"]] = add.get("partitionValues") or {}
-                has_deleted.discard(add["path"])
-                if add.get("deletionVector"):
-                    has_deleted.add(add["path"])
+                files[add["path"], _vector_of(add)] = add.get("partitionValues") or {}
             elif remove := action.get("remove"):
-                self.files.pop(remove["path"], None)
-                has_deleted.discard(remove["path"])
+                files.pop((remove["path"], _vector_of(remove)), None)
             self.metadata, protocol = action.get("metaData") or self.metadata, action.get("protocol") or protocol
-        self._refuse(protocol or {}, has_deleted)
+        self._refuse(protocol or {}, any(vector for _, vector in files))
+        self.files = {path: values for (path, _), values in files.items()}
 
     def _list(self):
         """{version: file} of commits, {version: files} of whole checkpoints."""
@@ -127,6 +124,11 @@ class DeltaLog:
             return made
         except (ValueError, KeyError, TypeError) as why:
             raise DatasetError(f"the schema in the log of {self.table} is damaged: {why!r}") from None
+
+
+def _vector_of(action):
+    vector = action.get("deletionVector") or {}
+    return tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset")) if vector else None
 
 
 def _bytes_of(file):

@@ -145,6 +145,14 @@ class DeltaTest(LakehouseCase):
                 oa.from_delta(self.folder, **options)
         self.commit({"remove": {"path": add["add"]["path"]}}, self.file("day=2024-01-01 a-1.parquet", 100, 21))
         self.check([1])
+        vector = {"deletionVector": {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1}}
+        deleted, removed = {"add": {**add["add"], **vector}}, {"remove": {"path": add["add"]["path"]}}
+        self.commit(deleted, removed)               # a writer may say them in either order
+        with self.assertRaisesRegex(oa.errors.DatasetError, "deletion vectors.*PURGE"):
+            oa.from_delta(self.folder)
+        removed["remove"].update(vector)
+        self.commit(self.file("day=2024-01-01 a-1.parquet", 100, 21), removed)
+        self.check([1])
         self.commit({"sidecar": {"path": "x"}})
         with self.assertRaisesRegex(oa.errors.DatasetError, "checkpoint with sidecars"):
             oa.from_delta(self.folder)
