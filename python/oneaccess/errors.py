@@ -6,6 +6,7 @@ of Python's own, so that ``except TimeoutError`` works.
 """
 
 import errno
+import glob
 import os
 import re
 import sys
@@ -200,6 +201,14 @@ _INSTEAD = {
     **dict.fromkeys((".pt", ".pth", ".pkl", ".pickle"), "give oneaccess.wrap() a data set that loads it"),
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".dcm", ".dicom", ".nii"), "one picture is no data set: give its folder, or a table (.csv, .jsonl) that names it"),
 }
+# What is in a folder that is read by another function.
+_STORES = {
+    "_delta_log/*.json": "it is a table of Delta Lake: oneaccess.from_delta(path)",
+    "metadata/*.metadata.json": "it is a table of Iceberg: oneaccess.from_iceberg(metadata.json)",
+    "_versions/*.manifest": "it is a data set of Lance: oneaccess.from_lance(path)",
+    **dict.fromkeys(("zarr.json", ".zgroup", ".zarray"), "it is of Zarr: oneaccess.from_zarr(path, {\"image\": \"images\"})"),
+    "meta/info.json": "it may be a data set of robots: oneaccess.from_lerobot(path)",
+}
 _PATHS = {errno.ENOENT: MissingError, errno.ENOTDIR: NoFolderError, errno.EACCES: ClosedError}
 
 
@@ -211,6 +220,10 @@ def of_path(error: DatasetError, path: str) -> DatasetError:
             pass
     except OSError as why:
         number = why.errno
+    if number is None:
+        instead = next((words for inside, words in _STORES.items() if glob.glob(os.path.join(glob.escape(path), inside))), None)
+        if instead:
+            error.args = (f"{error}; {instead}",)
     if number not in _PATHS or os.strerror(number) not in str(error):  # a file, or a list of shards, is no folder
         return error
     instead = _INSTEAD.get(os.path.splitext(path)[1].lower()) if os.path.isfile(path) else None

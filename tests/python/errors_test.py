@@ -80,6 +80,15 @@ class PathsTest(DaemonCase):
                 self.assertNotRegex(str(self.fails(NotADirectoryError, str(file / "train"))), words)
         self.assertIn("stars are not looked up", str(self.fails(FileNotFoundError, str(self.work / "*" / "*.jpg"))))
 
+    def test_folders_of_other_kinds_are_told_what_reads_them(self):
+        for inside, words in (("metadata/00001-a.metadata.json", "from_iceberg"), ("_versions/1.manifest", "from_lance"), ("zarr.json", "from_zarr"),
+                              (".zgroup", "from_zarr"), ("meta/info.json", "from_lerobot")):
+            with self.subTest(inside=inside):
+                file = self.work / f"of {words}" / inside
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text("{}")
+                self.assertIn(f"oneaccess.{words}(", str(self.fails(errors.DatasetError, str(self.work / f"of {words}"))))
+
     def test_a_folder_that_nobody_opens(self):
         if os.geteuid() == 0:
             self.assertIs(errors._PATHS[13], errors.ClosedError)  # root opens all of them
