@@ -264,9 +264,8 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 	return r ? r : pipeline_write(pipeline, whole, diag);
 }
 
-/* What chooses by boxes has some, on the first picture. */
-static int pipeline_check_choices(const struct op_list *ops, const struct shape *shape,
-				  bool are_boxes, struct diag *diag)
+int pipeline_check_choices(const struct op_list *ops, const struct shape *shape, bool are_boxes,
+			   struct diag *diag)
 {
 	for (unsigned i = 1; i < shape->pixel_ops && !are_boxes; i++)
 		if (op_impl(ops->op[i].id)->choose)

@@ -186,7 +186,8 @@ int pipeline_companion_set_view(struct pipeline *pipeline, unsigned f, const str
 		return r;
 	views_take(whole, one, &companion->ops);
 	if (shape_infer(&companion->ops, &companion->shape, &why) != 0 ||
-	    pipeline_check_bands(&companion->ops, &companion->shape, &why) != 0)
+	    pipeline_check_bands(&companion->ops, &companion->shape, &why) != 0 ||
+	    pipeline_check_choices(&companion->ops, &companion->shape, false, &why) != 0)
 		return pipeline_companion_bad(companion, why.text, diag);
 	if (pipeline->fields[f].times != 1 || pipeline->fields[f].no_colors)
 		return pipeline_companion_bad(
@@ -322,6 +323,7 @@ struct companion_sample {
 	size_t size;
 	uint32_t height, width; /* of the first picture */
 	const struct pipeline_key *key;
+	const struct draw_choice *choices; /* of the first picture's ops */
 	void *out;
 };
 
@@ -394,8 +396,10 @@ static int pipeline_companion_run(struct pipeline_run *run, const struct compani
 				  const struct companion_sample *sample,
 				  struct pipeline_error *ret_error)
 {
-	struct engine_part part = {
-	    .program = companion->program, .scratch = run->companions, .out = sample->out};
+	struct engine_part part = {.program = companion->program,
+				   .scratch = run->companions,
+				   .choices = companion->times > 0 ? sample->choices : NULL,
+				   .out = sample->out};
 	uint32_t height, width;
 	int r = decode_open(run->decode, sample->data, sample->size, &height, &width, ret_error);
 
@@ -411,8 +415,8 @@ static int pipeline_companion_run(struct pipeline_run *run, const struct compani
 
 int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
 			       const struct packed *record, uint32_t height, uint32_t width,
-			       const struct pipeline_key *key, const struct pipeline_out *out,
-			       struct pipeline_error *ret_error)
+			       const struct pipeline_key *key, const struct draw_choice *choices,
+			       const struct pipeline_out *out, struct pipeline_error *ret_error)
 {
 	const struct packed_fields *packed = &pipeline->packed;
 	const unsigned before = record->n - packed->n;
@@ -425,6 +429,7 @@ int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *
 							height,
 							width,
 							key,
+							choices,
 							out->field[packed->first + f]};
 
 		if (!companion)

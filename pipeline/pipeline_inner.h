@@ -98,6 +98,9 @@ int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct 
 void pipeline_set_image(struct pipeline_field *field, const struct shape *shape);
 /* Of a list whose first op may be bands. 0, or PIPELINE_E_BAD with diag. */
 int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, struct diag *diag);
+/* What chooses by boxes has some, on the first picture. As above. */
+int pipeline_check_choices(const struct op_list *ops, const struct shape *shape, bool are_boxes,
+			   struct diag *diag);
 
 /* pipeline_sound.c */
 void pipeline_sounds_free(struct pipeline_sounds *sounds);
@@ -127,8 +130,8 @@ void pipeline_companion_free(struct companion *companion);
 bool pipeline_companion_is_random(const struct companion *companion);
 /* Room for those of that pipeline: 0 or -ENOMEM. */
 int pipeline_companion_run_add(struct pipeline_run *run, const struct pipeline *pipeline);
-/* From the sample's record into their fields. The first picture has height x width pixels; nothing is open. 0, or PIPELINE_E_BAD with *ret_error. */
+/* From the sample's record into their fields. The first picture has height x width pixels, and its ops chose so; nothing is open. 0, or PIPELINE_E_BAD with *ret_error. */
 int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
 			       const struct packed *record, uint32_t height, uint32_t width,
-			       const struct pipeline_key *key, const struct pipeline_out *out,
-			       struct pipeline_error *ret_error);
+			       const struct pipeline_key *key, const struct draw_choice *choices,
+			       const struct pipeline_out *out, struct pipeline_error *ret_error);

@@ -379,7 +379,7 @@ static int pipeline_run_follow(struct pipeline_run *run, unsigned v,
 	decode_close(run->decode);
 	if (r == 0 && is_there)
 		r = pipeline_companion_run_all(run, pipeline, &input->record, height, width, key,
-					       out, ret_error);
+					       run->choices[v], out, ret_error);
 	return r;
 }
 

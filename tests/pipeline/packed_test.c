@@ -1150,6 +1150,40 @@ START_TEST(pictures_follow_the_first)
 }
 END_TEST
 
+#define OTHER                                                                                 \
+	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[1]],\"kinds\":[3,8]," \
+	"\"names\":[\"boxes\",\"other\"]}," CROPPED(",\"min_scale\":0.5,\"max_scale\":0.6,"   \
+						    "\"max_aspect_ratio\":4") "]"
+
+/* It has the part that was chosen by the boxes on the first one. */
+START_TEST(a_picture_follows_what_boxes_chose)
+{
+	static const float box[2][4] = {{0, 0, 2, 1}, {1, 0, 4, 1}};
+	_Alignas(64) uint8_t data[ROOM];
+	const size_t size = make_boxes(data, box, 3);
+	struct pipeline_out out;
+	struct bench bench;
+	unsigned cropped = 0;
+
+	*place_of(data, 2) = *place_of(data, 0);
+	place_of(data, 2)->at = 320;
+	memcpy(data + 320, data + 256, 19);
+	bench_new(&bench, OTHER);
+	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
+		out.field[f] = bench.field[f];
+	for (uint64_t sample = 0; sample < 100; sample++) {
+		const struct pipeline_key key = {1, 2, sample};
+
+		ck_assert_int_eq(
+		    pipeline_run_sample(bench.run, 1, data, size, 7, &key, &out, &bench.error), 0);
+		ck_assert_mem_eq(bench.field[0], bench.field[3], 24);
+		cropped += ((const uint8_t *)bench.field[0])[23] == 0;
+	}
+	ck_assert_uint_gt(cropped, 50);
+	bench_free(&bench);
+}
+END_TEST
+
 static const struct {
 	const char *file;
 	size_t size;
@@ -1226,6 +1260,7 @@ int main(void)
 	tcase_add_loop_test(bytes, masks_follow_the_picture, 0, BASE_ARRAY_LEN(masked));
 	tcase_add_loop_test(bytes, what_is_no_mask_is_refused, 0, BASE_ARRAY_LEN(no_masks));
 	tcase_add_loop_test(bytes, pictures_follow_the_first, 0, BASE_ARRAY_LEN(companions));
+	tcase_add_test(bytes, a_picture_follows_what_boxes_chose);
 	tcase_add_loop_test(bytes, what_does_not_follow_is_refused, 0,
 			    BASE_ARRAY_LEN(no_companions));
 	tcase_add_test(bytes, other_fields_stand_beside_a_picture);

@@ -146,6 +146,11 @@ static const struct {
     {BOXED "," CROP ",{\"op\":\"view\",\"names\":[\"other\"]},{\"op\":\"random_iou_crop\"}," CROP
 	   "]",
      {"view \"other\"", "by the boxes on the first picture"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,9,4],[1]],\"kinds\":[3,8],\"names\":"
+     "["
+     "\"boxes\",\"other\"]}," CROP ",{\"op\":\"view\",\"names\":[\"other\"]},"
+     "{\"op\":\"random_iou_crop\"}," CROP "]",
+     {"picture \"other\"", "by the boxes on the first picture"}},
     {"[" D ",{\"op\":\"random_iou_crop\",\"min_scale\":0.5,\"max_scale\":0.4}," CROP "]",
      {"\"min_scale\" is above"}},
     {"[" D ",{\"op\":\"random_iou_crop\",\"min_aspect_ratio\":3}," CROP "]",
