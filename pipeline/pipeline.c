@@ -284,7 +284,7 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 	const unsigned end = pipeline->packed.first + pipeline->packed.n;
 	const unsigned stop = follow_stop(&pipeline->ops, &pipeline->shape);
 	const bool can_follow = stop == pipeline->ops.count;
-	bool are_masks = false;
+	bool are_masks = false, are_files = false;
 	int r = 0;
 
 	for (unsigned f = pipeline->packed.first;
@@ -292,12 +292,14 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 		if (pipeline->fields[f].role == PIPELINE_MASK)
 			r = mask_new(&pipeline->ops, &pipeline->shape, &pipeline->fields[f],
 				     &pipeline->mask[f]);
-	for (unsigned f = pipeline->packed.first; f < end; f++)
+	for (unsigned f = pipeline->packed.first; f < end; f++) {
 		are_masks |= pipeline->fields[f].role == PIPELINE_MASK;
-	if (pipeline->shape.is_size && are_masks)
+		are_files |= packed_is_file(&pipeline->fields[f]);
+	}
+	if (pipeline->shape.is_size && are_files)
 		return diag_fail(diag, PIPELINE_E_BAD,
 				 "pipeline: op 1 (decode): \"only_size\" decodes nothing, masks "
-				 "neither; leave them out");
+				 "and further pictures neither; leave them out");
 	if (can_follow ||
 	    (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !are_masks))
 		return r;

@@ -43,7 +43,10 @@ static const struct {
     {"[" SIZE ",{\"op\":\"view\",\"names\":[\"other\"]}," CROP "]", {"op 1 (decode)", "views"}},
     {"[{\"op\":\"decode\",\"source\":\"record\",\"only_size\":true,\"fields\":[[1]],\"kinds\":[5]}"
      "]",
-     {"op 1 (decode)", "masks neither"}},
+     {"op 1 (decode)", "masks and further pictures neither"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"only_size\":true,\"fields\":[[1]],\"kinds\":[8]}"
+     "]",
+     {"op 1 (decode)", "masks and further pictures neither"}},
     {"[" D ",{\"op\":\"center_crop\"}]", {"op 2 (center_crop)", "size is missing", "pixels"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":8.5}]", {"op 2", "size is no size"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[1,2,3]}]", {"op 2", "size is no size"}},
