@@ -45,6 +45,13 @@ static int decode_dicom_whole(void *state, struct picture_buffer *buffer, struct
 	return decode_dicom_open(state, NULL, 0, &none, &none, ret_error);
 }
 
+/* JPEG's are made red, green and blue by its decoder. */
+static bool dicom_is_ybr(const struct dicom_head *head)
+{
+	return head->coding != DICOM_JPEG &&
+	       (head->colours == DICOM_YBR || head->colours == DICOM_YBR_HALVES);
+}
+
 static int decode_dicom_numbers_open(void *state, const uint8_t *data, size_t size,
 				     struct decode_numbers_head *ret,
 				     struct pipeline_error *ret_error)
@@ -67,7 +74,7 @@ static int decode_dicom_numbers_open(void *state, const uint8_t *data, size_t si
 		size = got;
 	}
 	r = r ? r : dicom_head_read(data, size, head, ret_error);
-	if (r == 0 && head->colours == DICOM_YBR && head->coding != DICOM_JPEG &&
+	if (r == 0 && dicom_is_ybr(head) &&
 	    (head->samples != 3 || head->stored != 8 || head->is_signed))
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "DICOM: YBR_FULL of other than 8 bits");
@@ -119,16 +126,19 @@ static int64_t dicom_bits(const struct dicom_head *head, int64_t bits, bool is_i
 	return bits;
 }
 
+static double dicom_number(const struct dicom_head *head, const struct dicom_frame *frame,
+			   const uint8_t *at, bool is_inverted)
+{
+	const double number = dicom_stored(frame, at);
+
+	return head->is_floating ? number : (double)dicom_bits(head, (int64_t)number, is_inverted);
+}
+
 static void dicom_row(const struct dicom_head *head, const struct dicom_frame *frame,
 		      const uint8_t *at, bool is_inverted, double *to)
 {
-	for (uint32_t x = 0; x < head->width; x++, at += frame->pixel) {
-		double number = dicom_stored(frame, at);
-
-		if (!head->is_floating)
-			number = (double)dicom_bits(head, (int64_t)number, is_inverted);
-		to[x] = number * head->slope + head->intercept;
-	}
+	for (uint32_t x = 0; x < head->width; x++, at += frame->pixel)
+		to[x] = dicom_number(head, frame, at, is_inverted) * head->slope + head->intercept;
 }
 
 /* Red, green or blue of YBR_FULL, as pydicom has it. */
@@ -142,10 +152,12 @@ static void dicom_row_ybr(const struct dicom_head *head, const struct dicom_fram
 	};
 
 	for (uint32_t x = 0; x < head->width; x++, at += frame->pixel) {
-		const double blue = at[frame->sample] - 128.0, red = at[2 * frame->sample] - 128.0;
-		const double number =
-		    floor(at[0] + parts[colour][0] * blue + parts[colour][1] * red + 0.5);
+		double part[3], number;
 
+		for (unsigned s = 0; s < 3; s++)
+			part[s] = dicom_number(head, frame, at + s * frame->sample, false);
+		number = floor(part[0] + parts[colour][0] * (part[1] - 128) +
+			       parts[colour][1] * (part[2] - 128) + 0.5);
 		to[x] = fmin(fmax(number, 0), 255) * head->slope + head->intercept;
 	}
 }
@@ -155,7 +167,7 @@ static int decode_dicom_frame(struct decode_dicom *dicom, uint32_t i,
 {
 	const struct dicom_head *head = &dicom->head;
 	const bool is_inverted = to->is_inverted && head->colours == DICOM_WHITE_LEAST;
-	const bool is_ybr = head->colours == DICOM_YBR && head->coding != DICOM_JPEG;
+	const bool is_ybr = dicom_is_ybr(head);
 	struct dicom_frame frame;
 	double *line = picture_bytes(&dicom->line, head->width * sizeof(*line));
 	int r = line ? dicom_frame_read(&dicom->room, head, i, &frame, ret_error)

@@ -220,6 +220,50 @@ START_TEST(medical_files_are_rescaled_and_inverted)
 }
 END_TEST
 
+/* An element of explicit VR, little endian: one of a 16-bit length. */
+static void dicom_put(struct file *file, unsigned group, unsigned element, const char *vr,
+		      const void *value, size_t length)
+{
+	uint8_t *at = file->bytes + file->size;
+	const uint8_t head[8] = {(uint8_t)group,          (uint8_t)(group >> 8), (uint8_t)element,
+				 (uint8_t)(element >> 8), (uint8_t)vr[0],        (uint8_t)vr[1],
+				 (uint8_t)length,         (uint8_t)(length >> 8)};
+
+	memcpy(at, head, 8);
+	memcpy(at + 8, value, length);
+	file->size += 8 + length;
+}
+
+static void dicom_put_number(struct file *file, unsigned element, unsigned number)
+{
+	dicom_put(file, 0x28, element, "US", (uint8_t[2]){(uint8_t)number}, 2);
+}
+
+/* One pixel whose 8 bits are the upper half of 16: luma 100, no blue, 50 of red. */
+START_TEST(luma_and_chroma_are_where_their_bits_are)
+{
+	static const uint8_t pixel[] = {0x5a, 100, 0xa5, 128, 0xff, 178};
+	static const float wanted[] = {170, 64, 100};
+	static struct rig rig;
+	struct file file = {.size = 132};
+
+	memcpy(file.bytes + 128, "DICM", 4);
+	dicom_put(&file, 2, 0x10, "UI", "1.2.840.10008.1.2.1", 20);
+	dicom_put_number(&file, 0x2, 3);
+	dicom_put(&file, 0x28, 0x4, "CS", "YBR_FULL", 8);
+	dicom_put_number(&file, 0x10, 1);
+	dicom_put_number(&file, 0x11, 1);
+	dicom_put_number(&file, 0x100, 16);
+	dicom_put_number(&file, 0x101, 8);
+	dicom_put_number(&file, 0x102, 15);
+	dicom_put(&file, 0x7fe0, 0x10, "US", pixel, sizeof(pixel));
+	rig_init(&rig, "[{\"op\":\"bands\",\"channels\":3},{\"op\":\"center_crop\",\"size\":1}]");
+	ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s", rig.error.text);
+	ck_assert_mem_eq(rig.image[0], wanted, sizeof(wanted));
+	rig_fini(&rig);
+}
+END_TEST
+
 /* ---- ops ---- */
 
 START_TEST(resize_is_torchvisions)
@@ -704,6 +748,7 @@ int main(void)
 	tcase_add_test(one, every_file_gives_the_numbers_that_were_written);
 	tcase_add_test(one, medical_files_are_rescaled_and_inverted);
 	tcase_add_test(one, medical_files_are_no_pictures);
+	tcase_add_test(one, luma_and_chroma_are_where_their_bits_are);
 	tcase_add_test(one, what_is_constant_stays_so);
 	tcase_add_test(one, ops_move_numbers_as_they_move_pictures);
 	tcase_add_test(one, ops_that_make_no_sense_are_refused);
