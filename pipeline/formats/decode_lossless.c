@@ -83,7 +83,6 @@ static int lossless_tables(struct decode_lossless *lossless, const uint8_t *at, 
 		if (size < 17 + (size_t)values)
 			return lossless_fail(ret_error, "a table is damaged");
 		lossless->huffman[number] = at + 1;
-		lossless->values[number] = values;
 		at += 17 + values;
 		size -= 17 + values;
 	}

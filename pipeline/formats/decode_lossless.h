@@ -14,7 +14,6 @@ struct decode_lossless {
 	uint32_t restart; /* pixels from marker to marker; 0: there are none */
 	unsigned predictor, shift;
 	const uint8_t *huffman[4]; /* DHT's counts, then its values; NULL: none */
-	unsigned values[4];
 	uint8_t table[3]; /* of each component */
 };
 
