@@ -81,7 +81,7 @@ class Lines(PerProcess):
 
     quoted = False
 
-    def __init__(self, files, transform, named):
+    def __init__(self, files, transform, named=None):
         needs("numpy", "a file of rows")
         if not files:
             raise ArgumentError("paths is an empty list: name a file, a folder or a pattern")
@@ -260,7 +260,7 @@ def _guess(values):
 class CSVRows(Lines):
     """Rows of CSV as RFC 4180 has it, with the columns' names in the first row of each file."""
 
-    def __init__(self, files, transform, named, separator, types, quotes):
+    def __init__(self, files, transform, separator, types, quotes, named=None):
         if types is not None and not isinstance(types, Mapping):
             raise ArgumentError(f"types is {types!r}: {{column: int, float or str}}")
         self.quoted = bool(quotes)
@@ -364,6 +364,6 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
 
     The other arguments are those of wrap().
     """
-    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, files, separator, types, quotes)
+    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes, files)
     return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)
