@@ -140,6 +140,8 @@ def by_length(lengths: Sequence[float], batch_size: int, *, seed: int = 0, ids: 
     """
     batch_size, seed = _count("batch_size", batch_size), _count("seed", seed, 0)
     lengths, ids = _of_samples("lengths", lengths, ids, np.float64)
+    if np.isnan(lengths).any():
+        raise ArgumentError(f"lengths has NaN, of sample {ids[np.flatnonzero(np.isnan(lengths))[0]]}: give a number, or leave such samples out by ids=")
     longest, whole = int(np.argmax(lengths)), len(ids) // batch_size
     mega = batch_size * max(1, min(_MEGABATCH, whole // 4))
 

@@ -338,6 +338,8 @@ class LengthsTest(unittest.TestCase):
             oa.orders.by_length([1, 2, 3], 2, ids=[3])
         with self.assertRaisesRegex(ArgumentError, "seed is -1"):
             oa.orders.by_length([1, 2, 3], 2, seed=-1)
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "lengths has NaN, of sample 2"):
+            oa.orders.by_length([1, 2, float("nan")], 2)
 
 
 class ClassesTest(unittest.TestCase):
