@@ -6,15 +6,17 @@ import bisect
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import urls
 from .errors import ArgumentError, DatasetError
 from .rows import Rows
 from .stores import PerProcess
-from .tables import files_of, needs, stamp_of, unchanged
+from .tables import files_of, is_meant, needs, stamp_of, unchanged
 from .wrapped import Wrapped, wrap
+
+_OPTIONS = {"workers", "name", "version", "timeout", "keep"}    # of wrap()
 
 
 class SeriesRows(PerProcess):
@@ -96,8 +98,6 @@ class SeriesRows(PerProcess):
 
 
 def _of_tables(paths, columns, group, length, stride, parts, options):
-    if unknown := options.keys() - {"workers", "name", "version", "timeout", "keep"}:
-        raise ArgumentError(f"windows() has no argument {sorted(unknown)[0]}")
     if not columns:
         raise ArgumentError("columns=[]: name the columns of numbers")
     rows = SeriesRows(files_of(paths), columns, group, length, stride, parts)
@@ -154,6 +154,12 @@ def windows(path: str | os.PathLike | Sequence, length: int | None = None, strid
     group: the column that tells the series apart, a row of each being where it is in the order of the files. Default: one series.
     The other arguments are then those of wrap(): workers, name, version, timeout, keep.
     """
+    if unknown := options.keys() - _OPTIONS:
+        raise ArgumentError(f"windows() has no argument {sorted(unknown)[0]}")
+    if isinstance(path, bytes) or not isinstance(path, (str, os.PathLike, Iterable)):
+        raise ArgumentError(f"path is {path!r}: a .npy, several, or Parquet files")
+    if parts is not None and (not isinstance(parts, Mapping) or not all(isinstance(name, str) and name for name in parts)):
+        raise ArgumentError(f"parts is {parts!r}: {{field of a batch: rows}}")
     stride, parts = _rows(stride, "stride"), dict(parts or {})
     rows = sum(_rows(number, f"parts[{name!r}]") for name, number in parts.items())
     length = _rows(length if length is not None or not parts else rows, "length")
@@ -164,6 +170,8 @@ def windows(path: str | os.PathLike | Sequence, length: int | None = None, strid
         if starts is not None:
             raise ArgumentError("starts is of a .npy: of Parquet files group names the column that tells series apart")
         return _of_tables(path, [columns] if isinstance(columns, str) else list(columns), group, length, stride, parts, options)
+    if is_meant(path):
+        raise ArgumentError(f"{path} is Parquet files: give columns=, too, their columns of numbers")
     if group is not None or options:
         raise ArgumentError(f"{', '.join([*['group'] * (group is not None), *options])}: this is about Parquet files: give columns=, too, their columns of numbers")
     path, said = _one_path(path), {"window": length, "stride": stride}

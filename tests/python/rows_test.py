@@ -175,7 +175,9 @@ class Windows(RowsCase):
         self.refused(str(self.work / "plain.bin"), "windows are of rows of a .npy", source={"window": 5, "record": 10})
         for arguments, words in ((((path, 0), {}), "length is 0"), (((path, 5, 0), {}), "stride is 0"), (((path, 5), {"parts": {"a": 3}}), "3 rows, and a window has 5"),
                                  (((path,), {"parts": {"a": 0}}), "'a'"), (((path, 5), {"group": "x"}), "about Parquet files"), (((path, 5), {"workers": 2}), "about Parquet files"),
-                                 (((path,), {}), "length is None")):
+                                 (((path,), {}), "length is None"), (((path, 5), {"strid": 2}), "windows.. has no argument strid"),
+                                 (((path,), {"parts": ["a"]}), "field of a batch: rows"), (((path,), {"parts": {"": 2}}), "field of a batch: rows"),
+                                 (((None, 5), {}), "path is None"), (((b"a.npy", 5), {}), "path is b'a.npy'"), ((("a.parquet", 5), {}), "columns=, too")):
             with self.assertRaisesRegex(oa.Error, words):
                 oa.windows(*arguments[0], **arguments[1])
 
