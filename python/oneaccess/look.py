@@ -5,12 +5,15 @@ deviation for Normalize(), and a sheet of its pictures. In a program look.descri
 import argparse
 import dataclasses
 import json
+import os
 import sys
 
 from . import transforms
 from .errors import ArgumentError, Error
-from .loader import BadSample, Loader
+from .loader import BadSample, Loader, _counted
+from .mix import Mix
 from .ragged import Ragged
+from .rows import Rows
 
 _EDGE, _GAP, _MOST_BAD = 160, 4, 20
 _COLORS = ((230, 60, 60), (60, 180, 75), (70, 120, 240), (245, 130, 48), (145, 30, 180), (60, 190, 190), (240, 50, 230), (170, 140, 20))
@@ -32,7 +35,7 @@ class Description:
         lines = [f"{self.name}: {self.count:,} samples" + (f" in {len(self.classes):,} classes" if self.classes else "")]
         if self.classes:
             few, many = (pick(self.classes.items(), key=lambda one: one[1]) for pick in (min, max))
-            lines.append(f"classes  {few[1]:,} ({few[0]}) to {many[1]:,} ({many[0]}) samples")
+            lines.append(f"classes  {few[1]:,} ({few[0]}) to {many[1]:,} ({many[0]}) samples" if few[1] < many[1] else f"classes  {few[1]:,} samples each")
         lines.append(f"looked at {self.looked_at:,} samples")
         for name, values in (("mean", self.mean), ("std", self.std)):
             lines.append(f"{name:8} ({', '.join(f'{value:.4g}' for value in values)})")
@@ -105,6 +108,12 @@ def describe(dataset, pipeline=None, samples: int | None = 2000, *, seed: int = 
     samples: how many, drawn by the seed; None: all. mean and std are of all values of a channel together (std: divided by their
     number), of the first image of a sample; NaN do not count. Errors: those of Loader; bad samples are none.
     """
+    if isinstance(dataset, (Loader, Mix)):
+        raise ArgumentError(f"dataset is a {type(dataset).__name__}: give what its Loader was made with, a folder, shards or a table; describe() makes a Loader itself")
+    if isinstance(dataset, Rows):
+        raise ArgumentError(f"{dataset.path} has rows of numbers, and describe() looks at images")
+    if samples is not None:
+        samples = _counted("samples", samples)
     pipeline = transforms.imagenet_eval(224, dtype="uint8") if pipeline is None else pipeline
     moments, looked = _Moments(), 0
     with Loader(dataset, pipeline, 32, **{"as_": "numpy", "order": "seeded", "seed": seed, "bad": "skip", "bad_budget": 1 << 31, "epochs": 1, **options}) as loader:
@@ -126,10 +135,12 @@ def _classes(loader):
         names, targets = loader.classes, loader.targets
     except (Error, AttributeError):
         return {}
+    if not names:
+        return {}
     counts = [0] * len(names)
     for label in targets:
         counts[label] += 1
-    return dict(zip(names, counts)) if names else {}
+    return dict(zip(names, counts))
 
 
 # ---- a sheet ----
@@ -144,10 +155,11 @@ def sheet(loader, file, samples: int = 32, *, columns: int = 8) -> None:
     colour) and key points are drawn on the image, labels above it. file: a name as Pillow's Image.save() takes it. Needs Pillow.
     Errors: ArgumentError: the samples have no images; those of the loop.
     """
-    try:
-        import PIL.Image
-    except ImportError:
-        raise ArgumentError("a sheet is drawn by Pillow, which is not installed: pip install pillow") from None
+    if isinstance(loader, Mix):
+        raise ArgumentError("a sheet is of one Loader: draw one of each part of the mix")
+    _check_sheet(file)
+    samples, columns = _counted("samples", samples), _counted("columns", columns)
+    import PIL.Image
     undo, names, cells = _normalized(loader), _class_names(loader), []
     for batch in loader:
         fields = _fields(batch)
@@ -156,12 +168,21 @@ def sheet(loader, file, samples: int = 32, *, columns: int = 8) -> None:
         if len(cells) >= samples:
             break
     cells = cells[:samples]
-    columns = max(1, min(columns, len(cells)))
+    columns = min(columns, len(cells))
     width, height = (max(cell.size[side] for cell in cells) + _GAP for side in (0, 1))
     page = PIL.Image.new("RGB", (columns * width + _GAP, -(-len(cells) // columns) * height + _GAP), "white")
     for at, cell in enumerate(cells):
         page.paste(cell, (at % columns * width + _GAP, at // columns * height + _GAP))
     page.save(file)
+
+
+def _check_sheet(file):
+    try:
+        import PIL.Image
+    except ImportError:
+        raise ArgumentError("a sheet is drawn by Pillow, which is not installed: pip install pillow") from None
+    if isinstance(file, (str, os.PathLike)) and os.path.splitext(file)[1].lower() not in PIL.Image.registered_extensions():
+        raise ArgumentError(f"{os.fspath(file)!r} is no name of an image file: give one as sheet.png")
 
 
 def _normalized(loader):
@@ -242,6 +263,8 @@ def main(arguments):
     parser.add_argument("--sheet", metavar="FILE", help="also draw 32 of the images, such as sheet.png")
     given = parser.parse_args(arguments)
     try:
+        if given.sheet:
+            _check_sheet(given.sheet)
         print(describe(given.dataset, given.pipeline, None if given.all else given.samples, seed=given.seed))
         if given.sheet:
             with Loader(given.dataset, given.pipeline or transforms.imagenet_eval(_EDGE, dtype="uint8"), 32, as_="numpy", order="seeded", seed=given.seed,

@@ -126,6 +126,24 @@ class LookTest(PoolCase):
             self.assertNotIn("Traceback", str(caught.exception))
         self.assertIn("no images", str(caught.exception))
 
+    def test_what_is_wrong_is_said_before(self):
+        np.save(self.work / "series.npy", np.zeros((20, 3), np.float32))
+        loader = self.loader()
+        mix = oa.mix([self.loader()], [1], 16)
+        self.addCleanup(mix.close)
+        name = str(self.work / "a.png")
+        for call, words in ((lambda: look.describe(loader), "dataset is a Loader: give what its Loader was made with"),
+                            (lambda: look.describe(mix), "dataset is a Mix"),
+                            (lambda: look.describe(oa.windows(self.work / "series.npy", 4)), "rows of numbers, and describe"),
+                            (lambda: look.describe(self.data, samples=0), "samples is 0: a whole number from 1 on"),
+                            (lambda: look.sheet(mix, name), "one of each part of the mix"),
+                            (lambda: look.sheet(loader, name, 0), "samples is 0"),
+                            (lambda: look.sheet(loader, name, columns=0), "columns is 0"),
+                            (lambda: look.sheet(loader, str(self.work / "a.foo")), "no name of an image file")):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, words):
+                call()
+        self.assertIn("classes  80 samples each", str(look.describe(self.data, WHOLE, 8, socket=self.socket)))
+
     def test_program(self):
         settings = {**os.environ, "ACCESS_SOCKET": self.socket}
         made = subprocess.run([sys.executable, "-m", "oneaccess.look", self.data, "--samples", "50", "--sheet", self.work / "two.png"], env=settings,
