@@ -26,8 +26,8 @@ is_refused() { # is_refused NAME WORDS
 	"$expect" "$work/$1.json" jobs.0.error >"$work/error.txt"
 	grep -q "$2" "$work/error.txt" || fail "$1: it was told: $(cat "$work/error.txt")"
 }
-two_train() { # or three, with the program
-	status_is jobs ">=" 2 "jobs.*.active" == true "jobs.*.delivered" ">" 0
+two_train() { # and the program, where it does
+	status_is jobs ">=" $((2 + ${trainer:+1} + 0)) "jobs.*.active" == true "jobs.*.delivered" ">" 0
 }
 
 # One that began before, and opens what it evaluates on only now.
