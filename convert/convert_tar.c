@@ -203,6 +203,8 @@ static void tar_suffix(const char *name, const uint8_t *bytes, uint32_t bytes_si
 							  : magic_suffix(bytes, bytes_size);
 	size_t n = 0;
 
+	if (dot && strcasecmp(dot, "gz") == 0) /* of a volume's name, which has two */
+		dot = "nii.gz";
 	if (!dot || strcmp(dot, "gif") == 0) /* which no reader of shards takes for a picture's */
 		dot = "jpg";
 	for (; *dot && n + 1 < size; dot++)

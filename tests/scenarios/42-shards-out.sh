@@ -92,3 +92,11 @@ for data in "$work/good" "$work/shards"; do
 	exactly_once "$work/json"
 	"$expect" "$work/json" jobs.0.samples == 120 node.bad_samples == 0 || fail "samples of $data"
 done
+
+# A name with two suffixes keeps both: by the last one alone no reader would find a sample.
+mkdir -p "$work/volumes/a"
+cp "$work/data/class_0000/000000.jpg" "$work/volumes/a/one.nii.gz"
+cp "$work/data/class_0000/000000.jpg" "$work/volumes/a/two.NII.GZ"
+convert "$work/volumes" "$out/volumes.tar"
+[ $code = 0 ] || fail "convert of volumes: $(cat "$work/said")"
+[ "$(tar -tf "$out/volumes.tar" | grep -c '^[^.]*\.nii\.gz$')" = 2 ] || fail "volumes have other names: $(tar -tf "$out/volumes.tar")"
