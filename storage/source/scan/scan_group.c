@@ -61,7 +61,7 @@ static unsigned kind_of(const char *field)
 	char suffix[8];
 
 	if (strlen(field) + 2 > sizeof(suffix) ||
-	    (strchr(field, '.') && strcmp(field, "nii.gz") != 0))
+	    (strchr(field, '.') && strcasecmp(field, "nii.gz") != 0))
 		return WALK_KINDS;
 	snprintf(suffix, sizeof(suffix), ".%s", field);
 	return walk_kind_of(suffix);
