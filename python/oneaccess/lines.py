@@ -90,6 +90,8 @@ class Lines(PerProcess):
                 raise ArgumentError(f"{file} is compressed, and its rows cannot be read one by one: unpack it (gunzip, zstd -d)")
         if transform is not None and not callable(transform):
             raise ArgumentError(f"transform is {transform!r}: a function of a row, which is a dict")
+        if not isinstance(named or (), (str, Sequence)):
+            raise ArgumentError(f"files is {named!r}: the name of a column, or several")
         self.files, self.transform = [(file, stamp_of(file)) for file in files], transform
         self.named = {column: Field(column, "*") for column in ([named] if isinstance(named, str) else named or ())}
         self._find()

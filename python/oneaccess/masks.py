@@ -2,7 +2,7 @@
 """What follows the picture of a sample: masks, which are pictures of labels, and further pictures."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .errors import ArgumentError, TransformError
@@ -62,7 +62,10 @@ class Image:
         if not isinstance(normalize, bool) and not (isinstance(normalize, (tuple, list)) and len(normalize) == 2):
             raise ArgumentError(f"normalize is {normalize!r}: True, False or (mean, std)")
         self.scale, self.colors = scale, bool(colors)
-        self.normalize = normalize if isinstance(normalize, bool) else tuple(_numbers(each) for each in normalize)
+        try:
+            self.normalize = normalize if isinstance(normalize, bool) else tuple(_numbers(each) for each in normalize)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"normalize is {normalize!r}: (mean, std), each a number, or one for each channel") from None
 
     def __repr__(self):
         return f"Image(scale={self.scale}, colors={self.colors}, normalize={self.normalize!r})"
@@ -87,6 +90,8 @@ def following(masks: str | Sequence[str] | Mapping[str, Mask] | None, images: st
     made = {}
     for what, given, kind in (("masks", masks, Mask), ("images", images, Image)):
         given = [given] if isinstance(given, str) else given or ()
+        if not isinstance(given, Iterable):
+            raise ArgumentError(f"{what} is {given!r}: the name of a field, or several")
         for name, each in (given if isinstance(given, Mapping) else {name: kind() for name in given}).items():
             if name in made:
                 raise ArgumentError(f"masks= and images= both name {name!r}")

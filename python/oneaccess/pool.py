@@ -31,7 +31,7 @@ import traceback
 import warnings
 
 from . import record
-from .errors import TransformError
+from .errors import DatasetError, TransformError
 from .nested import Nested
 
 MAGIC = 0x3150525721214f41
@@ -251,7 +251,7 @@ class Pool:
             layout = self._described()
             layout["differs"] = self._differs(layout)
             return {**layout, "modules": [name for name in ("numpy", "torch") if name in sys.modules]}
-        except TransformError as error:     # it says which field, and of this package's own lines nobody learns more
+        except (DatasetError, TransformError) as error:     # it says which file or field, and of this package's own lines nobody learns more
             return {"error": str(error)}
         except (Exception, SystemExit) as error:
             return {"error": _traced(error)}

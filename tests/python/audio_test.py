@@ -285,8 +285,11 @@ class AudioTest(PoolCase):
         with self.assertRaisesRegex(oa.Error, "files= names 'path', and .*spoken.csv has the columns text, audio_filepath"):
             oa.from_csv(self.work / "spoken.csv", files="path")
         (self.work / "gone.jsonl").write_text(json.dumps({"path": "nowhere.wav"}) + "\n")
-        with self.assertRaisesRegex(oa.Error, "gone.jsonl:0: .*/nowhere.wav: No such file"):
+        with self.assertRaisesRegex(oa.Error, "gone.jsonl:0: .*/nowhere.wav: No such file") as caught:
             oa.Loader(oa.from_jsonl(self.work / "gone.jsonl", files="path"), self.eval, socket=self.socket)
+        self.assertNotIn("Traceback", str(caught.exception))
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "files is 3"):
+            oa.from_csv(self.work / "spoken.csv", files=3)
 
     def test_hugging_face(self):
         try:

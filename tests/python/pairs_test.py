@@ -297,11 +297,13 @@ class PairsTest(PoolCase):
             self.made(Pairs(), WHOLE, "other")
         with self.assertRaisesRegex(oa.Error, "give the Loader a pipeline"):
             oa.Loader(oa.wrap(Pairs(), images="target", keep=5), socket=self.socket)
-        for wrong in ({"scale": 0}, {"scale": 1.5}, {"scale": 17}, {"normalize": 3}):
+        for wrong in ({"scale": 0}, {"scale": 1.5}, {"scale": 17}, {"normalize": 3}, {"normalize": ("a", 1)}, {"normalize": (None, 1)}):
             with self.assertRaises(ArgumentError):
                 oa.Image(**wrong)
         with self.assertRaisesRegex(ArgumentError, "both name 'target'"):
             oa.wrap(Pairs(), masks="target", images="target")
+        with self.assertRaisesRegex(ArgumentError, "images is 3: the name of a field"):
+            oa.wrap(Pairs(), images=3)
         with self.assertRaisesRegex(ArgumentError, "oneaccess.Image"):
             oa.wrap(Pairs(), images={"target": 4})
 
