@@ -143,7 +143,8 @@ class DeltaTest(LakehouseCase):
             self.commit(add)
             with self.assertRaisesRegex(oa.errors.Error, words):
                 oa.from_delta(self.folder, **options)
-        self.commit({"remove": {"path": add["add"]["path"]}}, self.file("day=2024-01-01 a-1.parquet", 100, 21))
+            self.commit({"remove": {"path": add["add"]["path"], **more}})
+        self.commit(self.file("day=2024-01-01 a-1.parquet", 100, 21))
         self.check([1])
         vector = {"deletionVector": {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1}}
         deleted, removed = {"add": {**add["add"], **vector}}, {"remove": {"path": add["add"]["path"]}}
