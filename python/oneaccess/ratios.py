@@ -10,7 +10,7 @@ import numpy as np
 
 from . import choices, errors
 from .errors import ArgumentError
-from .loader import Loader
+from .loader import Loader, _counted
 from .mix import Mix, mix
 
 _BATCH = 4096   # of sizes: 16 bytes each
@@ -30,9 +30,13 @@ def image_sizes(dataset: Any, *, exif: bool = False, source: Mapping[str, object
     picture that cannot be read has 0 and 0.
 
     dataset, source, socket: as of Loader; also of wrap() and the from_...() functions, of which the first field is the picture.
+    Measure a data set with masks= or images= without these, or its files: samples have the same numbers there.
     exif: True: as the picture is turned by its EXIF orientation, where a pipeline does that ("exif_transpose" of decode).
     Any process: ranks that need it ask each for themselves.
     """
+    if getattr(dataset, "masks", None):
+        raise ArgumentError("image_sizes() decodes no pixel, and the data set has masks= or images=: give the same without them, or its files, and the sizes"
+                            " to buckets() by image_sizes=")
     text = json.dumps({"ops": [{"op": "decode", "only_size": True, "exif_transpose": bool(exif)}]})
     with Loader(dataset, text, _BATCH, shuffle=False, epochs=1, bad="skip", bad_budget=(1 << 62), as_="numpy", rank=0, world_size=1, source=source,
                 socket=socket, job="image_sizes") as loader:
@@ -107,7 +111,10 @@ def buckets(dataset: Any, sizes: Sequence[tuple[int, int]], pipeline: Callable[[
     wrong = next((name for name in options if name in _OURS), None)
     if wrong is not None:
         raise ArgumentError(f"{wrong}= is not of buckets(), which says itself which samples each Loader has, and in which order")
-    shapes = _shapes(sizes)
+    shapes, batch_size = _shapes(sizes), _counted("batch_size", batch_size)
+    if not callable(pipeline):
+        raise ArgumentError(f"pipeline is a {type(pipeline).__name__}: give a function of height and width of a bucket, which returns its pipeline")
+    pipelines = [pipeline(height, width) for height, width in shapes]     # what is wrong in them shows before files are read
     if image_sizes is None:
         image_sizes = _measured(dataset, source=options.get("source"), socket=options.get("socket"))
     bucket_of = nearest(image_sizes, shapes)
@@ -121,11 +128,11 @@ def buckets(dataset: Any, sizes: Sequence[tuple[int, int]], pipeline: Callable[[
     chunk = batch_size * -(-_LEAST // batch_size)
     parts, weights = [], []
     try:
-        for number, (height, width) in enumerate(shapes):
+        for number, made in enumerate(pipelines):
             members = chosen[bucket_of[chosen] == number]
             if not len(members):
                 continue
-            part = Loader(dataset, pipeline(height, width), batch_size, ids=members, order="seeded", seed=seed, chunk=chunk, **options)
+            part = Loader(dataset, made, batch_size, ids=members, order="seeded", seed=seed, chunk=chunk, **options)
             part._drop()    # the mix opens it: until then its slots are others'
             whole, rest = divmod(len(members), batch_size * part.world_size)
             count = whole + (rest > 0 and not drop_last)

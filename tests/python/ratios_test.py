@@ -183,9 +183,15 @@ class BucketsTest(Case):
         for said, words in (({"sizes": []}, "sizes is .*: a list of .height, width."), ({"sizes": [(8, 8), (8, 8)]}, "a bucket twice"),
                             ({"sizes": [(8, 8 + at) for at in range(65)]}, "65 buckets, and a mix at most 64"),
                             ({"image_sizes": [1, 2]}, "image_sizes has the shape"), ({"ids": [90]}, "none of the 90 of image_sizes"),
+                            ({"batch_size": 0}, "batch_size is 0"),
+                            ({"pipeline": oa.imagenet_train(32)}, "pipeline is a Pipeline: give a function"),
                             ({"shuffle": False}, r"shuffle= is not of buckets\(\)"), ({"ids": [], "drop_last": True}, "no bucket has a whole batch")):
             with self.subTest(words), self.assertRaisesRegex(ArgumentError, words), warnings.catch_warnings():
-                oa.buckets(self.shapes, pipeline=pipeline, batch_size=8, **{"sizes": SIZES, "image_sizes": self.wanted, "socket": self.socket, **said})
+                oa.buckets(self.shapes, **{"pipeline": pipeline, "batch_size": 8, "sizes": SIZES, "image_sizes": self.wanted, "socket": self.socket, **said})
+
+    def test_what_follows_a_picture_has_no_sizes(self):
+        with self.assertRaisesRegex(ArgumentError, "give the same without them"):
+            oa.image_sizes(oa.wrap([{"image": b"", "mask": b""}], masks="mask"), socket=self.socket)
 
     def test_nearest(self):
         wide = [(512, 512), (1024, 1024), (512, 1024), (1024, 512)]
