@@ -14,7 +14,7 @@ struct decode_lossless {
 	uint32_t restart; /* pixels from marker to marker; 0: there are none */
 	unsigned predictor, shift;
 	const uint8_t *huffman[4]; /* DHT's counts, then its values; NULL: none */
-	uint8_t table[3]; /* of each component */
+	uint8_t table[3];          /* of each component */
 };
 
 /* Reads the head of data (borrowed). 0, or PIPELINE_E_BAD with *ret_error. */
