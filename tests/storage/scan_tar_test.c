@@ -119,7 +119,8 @@ START_TEST(neighbours_with_one_key_are_a_sample)
 	add_text("0002.cls", " 12\n");
 	add_text("0002.PNG", "second picture");
 	add_text("0001.jpg", "again: no neighbour");
-	finds("0001@512+5=3 0002@4608+14=12 0001@5632+19=-1 ");
+	add_text("0003.NII.GZ", "a volume");
+	finds("0001@512+5=3 0002@4608+14=12 0001@5632+19=-1 0003@6656+8=-1 ");
 }
 END_TEST
 
