@@ -14,8 +14,6 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from . import choices
 from .errors import ArgumentError, StateError
 
@@ -74,11 +72,13 @@ def epoch_of(state: Mapping[str, Any], token: bytes, is_asked: bool) -> int | No
 
 def _random(seed, epoch):
     """PCG64 and what is drawn below: integers alone, which NumPy promises for a bit generator, but not for a Generator."""
+    import numpy as np
     return np.random.PCG64(np.random.SeedSequence([seed, epoch]))
 
 
 def _permutation(bits, count):
     """Of 0 to count - 1."""
+    import numpy as np
     return np.argsort(bits.random_raw(count), kind="stable")
 
 
@@ -94,6 +94,7 @@ def _count(what, number, least=1):
 
 def _of_samples(what, values, ids, dtype=None):
     """One value for each sample that is to come, and the samples' numbers."""
+    import numpy as np
     try:
         values = np.asarray(values, dtype)
     except (TypeError, ValueError) as error:
@@ -138,6 +139,7 @@ def by_length(lengths: Sequence[float], batch_size: int, *, seed: int = 0, ids: 
     lengths: of each sample of the data set: tokens, frames, seconds, pixels. batch_size: that of the Loader; of several ranks
     batch_size * world_size. ids: only these samples.
     """
+    import numpy as np
     batch_size, seed = _count("batch_size", batch_size), _count("seed", seed, 0)
     lengths, ids = _of_samples("lengths", lengths, ids, np.float64)
     if np.isnan(lengths).any():
@@ -161,6 +163,7 @@ def by_length(lengths: Sequence[float], batch_size: int, *, seed: int = 0, ids: 
 
 def _groups(labels, samples, bits):
     """Of each class its samples in random order, `samples` at a time: those left over wait for another epoch, and a class with fewer repeats its own."""
+    import numpy as np
     mixed = _permutation(bits, len(labels))
     mixed = mixed[np.argsort(labels[mixed], kind="stable")]
     _, begins = np.unique(labels[mixed], return_index=True)
@@ -183,6 +186,7 @@ def classes(labels: Sequence[int], *, classes: int, samples: int, seed: int = 0,
 
     labels: of each sample of the data set. ids: only these samples.
     """
+    import numpy as np
     each, samples, seed = _count("classes", classes), _count("samples", samples), _count("seed", seed, 0)
     labels, ids = _of_samples("labels", labels, ids)
     there = len(np.unique(labels))

@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from . import choices, errors
 from .errors import ArgumentError
 from .loader import Loader, _counted
@@ -34,6 +32,7 @@ def image_sizes(dataset: Any, *, exif: bool = False, source: Mapping[str, object
     exif: True: as the picture is turned by its EXIF orientation, where a pipeline does that ("exif_transpose" of decode).
     Any process: ranks that need it ask each for themselves.
     """
+    import numpy as np
     if getattr(dataset, "masks", None):
         raise ArgumentError("image_sizes() decodes no pixel, and the data set has masks= or images=: give the same without them, or its files, and the sizes"
                             " to buckets() by image_sizes=")
@@ -69,6 +68,7 @@ def nearest(image_sizes: Any, sizes: Sequence[tuple[int, int]]) -> Any:
 
     image_sizes: of image_sizes(), [n, 2]. sizes: (height, width) of each bucket.
     """
+    import numpy as np
     pictures, shapes = np.asarray(image_sizes, np.float64), np.log(np.asarray(_shapes(sizes), np.float64))
     if pictures.ndim != 2 or pictures.shape[1] != 2:
         raise ArgumentError(f"image_sizes has the shape {pictures.shape}: height and width of each sample, as image_sizes() has them")
@@ -108,6 +108,7 @@ def buckets(dataset: Any, sizes: Sequence[tuple[int, int]], pipeline: Callable[[
 
     Memory: each bucket has slots of its own (doc/python.md, Orders and samplers).
     """
+    import numpy as np
     wrong = next((name for name in options if name in _OURS), None)
     if wrong is not None:
         raise ArgumentError(f"{wrong}= is not of buckets(), which says itself which samples each Loader has, and in which order")

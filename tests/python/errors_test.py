@@ -5,6 +5,8 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
 import unittest
 import warnings
 
@@ -38,6 +40,11 @@ class WordsTest(unittest.TestCase):
     def test_paths_stay_as_they_are(self):
         for path in ("/data/options.batch/OA_COPY", "/x/oa_open()", "/d/a.options.seed"):
             self.assertIn(path, errors.in_python(f'cannot open dataset "{path}": why'))
+
+    def test_an_import_needs_nothing_else(self):
+        """What a function needs is imported there: NumPy, too, may be missing or of another kind."""
+        program = "import sys, oneaccess; print(*{'av', 'jax', 'numpy', 'PIL', 'pyarrow', 'tensorflow', 'torch', 'zarr'} & {*sys.modules})"
+        self.assertEqual(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout, "\n")
 
     def test_words(self):
         for text, words in (("oa_open(): options.batch is 0, must be 1 to 9", "batch_size is 0, must be 1 to 9"),
