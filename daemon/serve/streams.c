@@ -456,8 +456,6 @@ void stream_request(struct conn *conn)
 		return;
 	stream = conn->variant->stream;
 	loop_timer_stop(stream->linger_timer);
-	if (!stream->users.n_conns)
-		variant_forget(stream);
 	variant_ref(conn->variant);
 	stream->users.n_conns++;
 	conn->stream = stream;

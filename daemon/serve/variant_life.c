@@ -76,21 +76,6 @@ static void catch_up(struct stream *stream)
 			follow(variant, stream->slots);
 }
 
-static void set_in_carousel(const struct variant *variant)
-{
-	const struct stream *stream = variant->stream;
-
-	carousel_set_variant(stream->carousel, variant->number,
-			     !pipeline_is_random(variant->pipeline) && !stream->asked.keep[0]);
-}
-
-void variant_forget(struct stream *stream)
-{
-	VARIANT_EACH_OPEN(variant, stream)
-		if (variant->state == VARIANT_RUNS)
-			set_in_carousel(variant);
-}
-
 void variant_settle(struct stream *stream)
 {
 	uint32_t slots;
@@ -99,7 +84,9 @@ void variant_settle(struct stream *stream)
 		if (!can_run(variant))
 			continue;
 		variant->state = VARIANT_RUNS;
-		set_in_carousel(variant);
+		carousel_set_variant(stream->carousel, variant->number,
+				     !pipeline_is_random(variant->pipeline) &&
+					 !stream->asked.keep[0]);
 	}
 	slots = common_slots(stream);
 	if (slots > stream->slots) {

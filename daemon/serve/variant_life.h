@@ -16,9 +16,6 @@ void variant_ref(struct variant *variant);
 void variant_unref(struct variant *variant);
 /* Makes those that can run run, and counts the slots that all of them have. */
 void variant_settle(struct stream *stream);
-/* Nobody is there: who comes is given nothing that is resident, since files are compared only where they are read, and one may have
- * been written to. */
-void variant_forget(struct stream *stream);
 /* It will never run: who waits for it is refused. */
 void variant_fail(struct variant *variant, uint64_t code, const char *text);
 /* Gives back the memory of those that leave and are in no chunk any more. */

@@ -79,19 +79,3 @@ run_bench over --bad skip --bad-budget 1 && fail "two are more than the budget, 
 "$expect" "$work/over.json" jobs.0.error >"$work/error.txt"
 grep -q "budget of 1 .*the last: .*class_0000/0000[24]0.jpg" "$work/error.txt" || fail "no file is named: $(cat "$work/error.txt")"
 stop_accessd
-
-# All samples stand in the slots of a stream that lingers: who comes is not served from these.
-"$pictures" "$work/few" 32 2 64
-start_accessd workers=2 chunk=16 linger_s=600
-run_few() { # run_few NAME
-	run_bench "$1" --dataset "$work/few" --pipeline imagenet-eval-u8
-}
-run_few first || fail "the first job with few pictures"
-until_true $patience status_is streams == 1 "streams.0.jobs" == 0 || fail "the stream does not linger"
-change rewritten "$work/few/class_0001/000020.jpg"
-run_few lingers && fail "the old pixels of a file that was rewritten were served"
-"$expect" "$work/lingers.json" jobs.0.error >"$work/error.txt"
-grep -q "class_0001" "$work/error.txt" || fail "no file is named: $(cat "$work/error.txt")"
-run_few new || fail "opening again does not give the new version: $("$expect" "$work/new.json" jobs.0.error)"
-exactly_once "$work/new.json"
-stop_accessd
