@@ -402,7 +402,8 @@ class RaggedTest(PoolCase):
                     [t.RandomResize(50, 80), t.RandomIoUCrop(), t.RandomHorizontalFlip(), t.Resize((120, 180))]):
             found, keeps_all = 0, not any(op.op == "random_iou_crop" for op in t.Compose(ops).ops)
             for _ in range(2):
-                for batch in self.made(Marked(), t.Compose([*ops, t.PILToTensor()]), wrap=marked, order="seeded", seed=4):
+                loader = self.made(Marked(), t.Compose([*ops, t.PILToTensor()]), wrap=marked, order="seeded", seed=4)
+                for batch in loader:
                     for picture, boxes, channels in zip(*batch.values()):
                         self.assertEqual(len(boxes), len(channels))
                         for box, channel in zip(boxes, channels):
@@ -413,6 +414,7 @@ class RaggedTest(PoolCase):
                         for channel in set(range(3)) - set(channels.tolist()) if keeps_all else ():
                             seen = seen_in(picture[channel])
                             self.assertTrue(seen is None or min(seen[2] - seen[0], seen[3] - seen[1]) <= 1)
+                loader.close()
             self.assertGreater(found, COUNT)
 
     def test_boxes_that_cannot_follow(self):
