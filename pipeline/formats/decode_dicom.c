@@ -23,28 +23,6 @@ struct decode_dicom {
 	struct unpacked unpacked;
 };
 
-static int decode_dicom_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
-			     uint32_t *ret_width, struct pipeline_error *ret_error)
-{
-	(void)state;
-	(void)data;
-	(void)size;
-	(void)ret_height;
-	(void)ret_width;
-	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-			   "DICOM: no picture; t.Bands(1) takes its numbers");
-}
-
-static int decode_dicom_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
-			      struct pipeline_error *ret_error)
-{
-	uint32_t none;
-
-	(void)buffer;
-	(void)ret;
-	return decode_dicom_open(state, NULL, 0, &none, &none, ret_error);
-}
-
 /* JPEG's are made red, green and blue by its decoder. */
 static bool dicom_is_ybr(const struct dicom_head *head)
 {
@@ -224,8 +202,6 @@ const struct decode_format decode_dicom = {
     .name = "DICOM",
     .state_size = sizeof(struct decode_dicom),
     .probe = dicom_head_probe,
-    .open = decode_dicom_open,
-    .whole = decode_dicom_whole,
     .numbers_open = decode_dicom_numbers_open,
     .numbers = decode_dicom_numbers,
     .close = decode_dicom_close,

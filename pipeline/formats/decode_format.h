@@ -20,7 +20,8 @@ struct decode_format {
 	bool (*load)(void);
 	bool (*probe)(const uint8_t *data, size_t size);
 	/* Reads the head, data borrowed; may be called again for the same data, to begin again.
-	 * Refuses more than OP_MAX_PIXELS, and no pixels. */
+	 * Refuses more than OP_MAX_PIXELS, and no pixels. NULL: no picture of 8 bits, but numbers; `whole` is
+	 * not there either. */
 	int (*open)(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
 		    uint32_t *ret_width, struct pipeline_error *ret_error);
 	/* As decode_reduce; called before each open and between open and the others. NULL: it

@@ -44,28 +44,6 @@ static bool decode_nifti_probe(const uint8_t *data, size_t size)
 	return nifti_is_head(data, size) || nifti_is_zipped(data, size);
 }
 
-static int decode_nifti_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
-			     uint32_t *ret_width, struct pipeline_error *ret_error)
-{
-	(void)state;
-	(void)ret_height;
-	(void)ret_width;
-	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-			   nifti_is_zipped(data, size) ? "gzip: no picture; t.Bands() takes NIfTI"
-						       : "NIfTI: no picture; t.Bands() takes its "
-							 "numbers");
-}
-
-static int decode_nifti_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
-			      struct pipeline_error *ret_error)
-{
-	uint32_t none;
-
-	(void)buffer;
-	(void)ret;
-	return decode_nifti_open(state, NULL, 0, &none, &none, ret_error);
-}
-
 /* ---- the head ---- */
 
 static unsigned nifti_16(const struct decode_nifti *nifti, const uint8_t *at)
@@ -286,8 +264,6 @@ const struct decode_format decode_nifti = {
     .name = "NIfTI",
     .state_size = sizeof(struct decode_nifti),
     .probe = decode_nifti_probe,
-    .open = decode_nifti_open,
-    .whole = decode_nifti_whole,
     .numbers_open = decode_nifti_numbers_open,
     .numbers = decode_nifti_numbers,
     .close = decode_nifti_close,

@@ -18,28 +18,6 @@ static bool decode_npy_probe(const uint8_t *data, size_t size)
 	return size >= 10 && memcmp(data, "\x93NUMPY", 6) == 0;
 }
 
-static int decode_npy_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
-			   uint32_t *ret_width, struct pipeline_error *ret_error)
-{
-	(void)state;
-	(void)data;
-	(void)size;
-	(void)ret_height;
-	(void)ret_width;
-	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-			   "NPY: no picture; the op bands takes it");
-}
-
-static int decode_npy_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
-			    struct pipeline_error *ret_error)
-{
-	uint32_t none;
-
-	(void)buffer;
-	(void)ret;
-	return decode_npy_open(state, NULL, 0, &none, &none, ret_error);
-}
-
 static const enum pipeline_dtype npy_dtypes[] = {
     [NUMBER_U8] = PIPELINE_U8,   [NUMBER_I8] = PIPELINE_I8,   [NUMBER_U16] = PIPELINE_U16,
     [NUMBER_I16] = PIPELINE_I16, [NUMBER_U32] = PIPELINE_U32, [NUMBER_I32] = PIPELINE_I32,
@@ -100,8 +78,6 @@ const struct decode_format decode_npy = {
     .name = "NPY",
     .state_size = sizeof(struct decode_npy),
     .probe = decode_npy_probe,
-    .open = decode_npy_open,
-    .whole = decode_npy_whole,
     .numbers_open = decode_npy_numbers_open,
     .numbers = decode_npy_numbers,
     .close = decode_npy_close,
