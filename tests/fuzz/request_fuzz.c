@@ -104,8 +104,8 @@ static void fuzz_accepted(const struct request *request)
 	demand(request->batch >= 1 && request->batch <= 65536 && request->chunk <= 65536 &&
 	       request->rank < request->ranks && request->ranks <= 65536 &&
 	       request->policy <= PROTO_POLICY_SUBSTITUTE);
-	demand(request->part.split.from >= 0 &&
-	       request->part.split.from <= request->part.split.to && request->part.split.to <= 1);
+	demand(request->part.split.from >= 0 && request->part.split.from <= 1 &&
+	       request->part.split.to >= 0 && request->part.split.to <= 1);
 	demand(pipeline_compile(canonical, strlen(canonical), &again, &diag) == 0 &&
 	       strcmp(pipeline_canonical(again), canonical) == 0);
 	pipeline_free(again);
