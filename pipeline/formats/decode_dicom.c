@@ -65,31 +65,6 @@ static int decode_dicom_numbers_open(void *state, const uint8_t *data, size_t si
 
 /* ---- numbers ---- */
 
-static double dicom_stored(const struct dicom_frame *frame, const uint8_t *at)
-{
-	uint16_t two;
-	uint32_t four;
-	float single;
-	double number;
-
-	switch (frame->dtype) {
-	case PIPELINE_U8:
-		return *at;
-	case PIPELINE_U16:
-		memcpy(&two, at, sizeof(two));
-		return two;
-	case PIPELINE_U32:
-		memcpy(&four, at, sizeof(four));
-		return four;
-	case PIPELINE_F32:
-		memcpy(&single, at, sizeof(single));
-		return (double)single;
-	default:
-		memcpy(&number, at, sizeof(number));
-		return number;
-	}
-}
-
 /* The number that a stored one is, by its bits. */
 static int64_t dicom_bits(const struct dicom_head *head, int64_t bits, bool is_inverted)
 {
@@ -107,7 +82,7 @@ static int64_t dicom_bits(const struct dicom_head *head, int64_t bits, bool is_i
 static double dicom_number(const struct dicom_head *head, const struct dicom_frame *frame,
 			   const uint8_t *at, bool is_inverted)
 {
-	const double number = dicom_stored(frame, at);
+	const double number = decode_numbers_value(frame->dtype, at);
 
 	return head->is_floating ? number : (double)dicom_bits(head, (int64_t)number, is_inverted);
 }

@@ -10,6 +10,7 @@
  */
 
 #include <math.h>
+#include "base/little.h"
 #include "pipeline/formats/decode_format.h"
 #include "pipeline/forms/zipped.h"
 
@@ -48,15 +49,14 @@ static bool decode_nifti_probe(const uint8_t *data, size_t size)
 
 static unsigned nifti_16(const struct decode_nifti *nifti, const uint8_t *at)
 {
-	return nifti->is_big ? decode_be16(at) : (unsigned)(at[1] << 8 | at[0]);
+	return nifti->is_big ? decode_be16(at) : little_16(at);
 }
 
 static double nifti_float(const struct decode_nifti *nifti, const uint8_t *at)
 {
-	uint32_t bits = decode_be32(at);
+	const uint32_t bits = nifti->is_big ? decode_be32(at) : little_32(at);
 	float number;
 
-	bits = nifti->is_big ? bits : __builtin_bswap32(bits);
 	memcpy(&number, &bits, sizeof(number));
 	return (double)number;
 }
@@ -171,46 +171,12 @@ static void nifti_row(const struct decode_nifti *nifti, const uint8_t *at, doubl
 	const unsigned bytes = decode_numbers_bytes(nifti->dtype);
 
 	for (uint32_t x = 0; x < nifti->head.width; x++, at += bytes) {
-		union {
-			uint8_t byte[8];
-			int8_t i8;
-			int16_t i16;
-			uint16_t u16;
-			int32_t i32;
-			uint32_t u32;
-			float f32;
-			double f64;
-		} number;
-		double value;
+		uint8_t number[8];
 
 		for (unsigned i = 0; i < bytes; i++)
-			number.byte[i] = at[nifti->is_big ? bytes - 1 - i : i];
-		switch (nifti->dtype) {
-		case PIPELINE_U8:
-			value = number.byte[0];
-			break;
-		case PIPELINE_I8:
-			value = number.i8;
-			break;
-		case PIPELINE_I16:
-			value = number.i16;
-			break;
-		case PIPELINE_U16:
-			value = number.u16;
-			break;
-		case PIPELINE_I32:
-			value = number.i32;
-			break;
-		case PIPELINE_U32:
-			value = number.u32;
-			break;
-		case PIPELINE_F32:
-			value = (double)number.f32;
-			break;
-		default:
-			value = number.f64;
-		}
-		to[x] = value * nifti->slope + nifti->intercept;
+			number[i] = at[nifti->is_big ? bytes - 1 - i : i];
+		to[x] =
+		    decode_numbers_value(nifti->dtype, number) * nifti->slope + nifti->intercept;
 	}
 }
 

@@ -33,3 +33,28 @@ void decode_numbers_put(const struct decode_numbers *to, enum pipeline_dtype dty
 			uint32_t y, uint32_t x, uint32_t n);
 /* Bytes of a number; 0: of no type that is read here. */
 unsigned decode_numbers_bytes(enum pipeline_dtype dtype);
+
+/* The number at `from`, of a type that double holds and in the machine's byte order, for who computes with it. */
+static inline double decode_numbers_value(enum pipeline_dtype dtype, const uint8_t *from)
+{
+#define DECODE_NUMBERS_OF(dtype, type)                 \
+	case dtype: {                                  \
+		type number;                           \
+                                                       \
+		memcpy(&number, from, sizeof(number)); \
+		return (double)number;                 \
+	}
+	switch (dtype) {
+		DECODE_NUMBERS_OF(PIPELINE_U8, uint8_t)
+		DECODE_NUMBERS_OF(PIPELINE_I8, int8_t)
+		DECODE_NUMBERS_OF(PIPELINE_U16, uint16_t)
+		DECODE_NUMBERS_OF(PIPELINE_I16, int16_t)
+		DECODE_NUMBERS_OF(PIPELINE_U32, uint32_t)
+		DECODE_NUMBERS_OF(PIPELINE_I32, int32_t)
+		DECODE_NUMBERS_OF(PIPELINE_F32, float)
+		DECODE_NUMBERS_OF(PIPELINE_F64, double)
+	default:
+		return 0;
+	}
+#undef DECODE_NUMBERS_OF
+}

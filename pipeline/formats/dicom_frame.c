@@ -9,6 +9,7 @@
 #include "pipeline/formats/dicom_frame.h"
 
 #include <stdlib.h>
+#include "base/little.h"
 #include "pipeline/formats/decode_format.h"
 #include "pipeline/formats/decode_lossless.h"
 
@@ -26,11 +27,6 @@ static int frame_no_room(struct pipeline_error *ret_error)
 	return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
 }
 
-static uint32_t frame_le32(const uint8_t *from)
-{
-	return (uint32_t)from[3] << 24 | (uint32_t)from[2] << 16 | (uint32_t)from[1] << 8 | from[0];
-}
-
 /* ---- fragments ---- */
 
 /* The item at *at: its bytes, and *at is behind it. false: there is no other. */
@@ -40,7 +36,7 @@ static bool frame_item(const struct dicom_head *head, size_t *at, const uint8_t 
 
 	if (head->size - *at < DICOM_FRAGMENT || memcmp(from, "\xfe\xff\x00\xe0", 4) != 0)
 		return false;
-	*size = frame_le32(from + 4);
+	*size = little_32(from + 4);
 	if (*size > head->size - *at - DICOM_FRAGMENT)
 		return false;
 	*ret = from + DICOM_FRAGMENT;
@@ -95,9 +91,9 @@ static int frame_bytes(struct dicom_room *room, const struct dicom_head *head, u
 		if (size / 4 < head->frames)
 			return frame_fail(ret_error, "where its frames begin is not said");
 		pieces.by_number = false;
-		pieces.from = frame_le32(table + 4 * (size_t)i);
+		pieces.from = little_32(table + 4 * (size_t)i);
 		if (i + 1 < head->frames)
-			pieces.to = frame_le32(table + 4 * (size_t)(i + 1));
+			pieces.to = little_32(table + 4 * (size_t)(i + 1));
 	}
 	*ret_size = frame_join(head, first, &pieces, NULL, &n, ret);
 	if (n <= 1)
@@ -202,7 +198,7 @@ static int frame_rle(struct dicom_room *room, const struct dicom_head *head, con
 	const size_t segments = unit * head->samples;
 	uint8_t *to;
 
-	if (size < DICOM_RLE_HEAD || segments > DICOM_RLE_MOST || frame_le32(data) != segments)
+	if (size < DICOM_RLE_HEAD || segments > DICOM_RLE_MOST || little_32(data) != segments)
 		return frame_fail(ret_error, "its RLE has other segments");
 	if (n * segments > 64 * size)
 		return decode_fail_truncated(ret_error);
@@ -210,8 +206,8 @@ static int frame_rle(struct dicom_room *room, const struct dicom_head *head, con
 	if (!to)
 		return frame_no_room(ret_error);
 	for (size_t i = 0; i < segments; i++) {
-		const size_t from = frame_le32(data + 4 + 4 * i);
-		const size_t end = i + 1 < segments ? frame_le32(data + 8 + 4 * i) : size;
+		const size_t from = little_32(data + 4 + 4 * i);
+		const size_t end = i + 1 < segments ? little_32(data + 8 + 4 * i) : size;
 		uint8_t *plane = to + i / unit * n * unit;
 
 		if (from > end || end > size ||

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/little.h"
 #include "pipeline/formats/decode_format.h"
 
 #define DICOM_PREAMBLE 128
@@ -66,12 +67,12 @@ static int dicom_refuse(struct pipeline_error *ret_error, const char *why)
 
 static uint32_t dicom_16(const struct dicom_walk *walk, const uint8_t *at)
 {
-	return walk->is_big ? decode_be16(at) : (uint32_t)at[1] << 8 | at[0];
+	return walk->is_big ? decode_be16(at) : little_16(at);
 }
 
 static uint32_t dicom_32(const struct dicom_walk *walk, const uint8_t *at)
 {
-	return walk->is_big ? decode_be32(at) : dicom_16(walk, at + 2) << 16 | dicom_16(walk, at);
+	return walk->is_big ? decode_be32(at) : little_32(at);
 }
 
 static bool dicom_is_long(const uint8_t *vr)
