@@ -337,15 +337,14 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 }
 
 /* Nothing that is about pixels is beside a size. */
-static const char *pipeline_check_size(const struct pipeline *pipeline, const struct views *views)
+static int pipeline_check_size(const struct pipeline *pipeline, const struct views *views,
+			       struct diag *diag)
 {
-	if (!pipeline->shape.is_size)
-		return NULL;
-	if (views->n > 0 || pipeline->tail.batch.n > 0)
-		return "views, mixup and cutmix are of pixels, and \"only_size\" gives none; leave "
-		       "one "
-		       "of them out";
-	return NULL;
+	if (!pipeline->shape.is_size || (views->n == 0 && pipeline->tail.batch.n == 0))
+		return 0;
+	return diag_fail(diag, PIPELINE_E_BAD,
+			 "pipeline: op 1 (decode): views, mixup and cutmix are of pixels, and "
+			 "\"only_size\" gives none; leave one of them out");
 }
 
 int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, struct diag *diag)
@@ -462,9 +461,7 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : pipeline_check_bands(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
-	if (r == 0 && pipeline_check_size(pipeline, &views))
-		r = diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (decode): %s",
-			      pipeline_check_size(pipeline, &views));
+	r = r ? r : pipeline_check_size(pipeline, &views, diag);
 	r = r ? r : pipeline_set_beside(pipeline, diag);
 	r = r ? r : pipeline_set_views(pipeline, whole, &views, diag);
 	r = r ? r : pipeline_write(pipeline, whole, diag);
