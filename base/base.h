@@ -125,6 +125,9 @@ BASE_COLD void diag_set(struct diag *diag, const char *fmt, ...) BASE_PRINTF(2, 
 
 /* base/text.c: what printf() would print, the caller's; NULL: there is no memory. */
 char *base_format(const char *fmt, ...) BASE_PRINTF(1, 2);
+/* The path, from the working directory on where it is relative, the caller's; NULL: there is no memory, or no such directory. It need
+ * not be there. */
+char *base_absolute(const char *path);
 /* The first of these variables of the environment that is set, and not to ""; NULL: none is. */
 #define base_variable(...) base_variable_of((const char *const[]){__VA_ARGS__, NULL})
 const char *base_variable_of(const char *const *names);

@@ -13,6 +13,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 size_t base_utf8(const unsigned char *text)
 {
@@ -120,6 +121,15 @@ char *base_format(const char *fmt, ...)
 	n = vasprintf(&text, fmt, args);
 	va_end(args);
 	return n < 0 ? NULL : text;
+}
+
+char *base_absolute(const char *path)
+{
+	_cleanup_free_ char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+
+	if (*path == '/')
+		return strdup(path);
+	return here ? base_format("%s/%s", here, path) : NULL;
 }
 
 const char *base_variable_of(const char *const *names)

@@ -12,23 +12,12 @@
 #include "convert/convert.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "pipeline/forms/zipped.h"
 #include "pipeline/forms/zstandard.h"
 #include "storage/index.h"
 #include "storage/source/source_bytes.h"
 #include "storage/source/source_kind.h"
-
-/* Absolute; it need not be there as it is written (lists, options). */
-static char *whole_path(const char *path)
-{
-	_cleanup_free_ char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
-
-	if (*path == '/')
-		return strdup(path);
-	return folder ? base_format("%s/%s", folder, path) : NULL;
-}
 
 static void reader_free(struct reader_dataset *reader)
 {
@@ -81,7 +70,7 @@ static int reader_open(char *path, const char *pattern, const struct scan_progre
 int convert_source_open(struct convert_source *source, const char *path,
 			const struct scan_progress *progress, struct diag *diag)
 {
-	const int r = reader_open(whole_path(path), NULL, progress, &source->reader, diag);
+	const int r = reader_open(base_absolute(path), NULL, progress, &source->reader, diag);
 
 	source->is_compressed =
 	    r == CONVERT_E_COMPRESSED || (r == 0 && convert_unpacks_records(source->reader));

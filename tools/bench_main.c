@@ -15,7 +15,6 @@
 #include "tools/host.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #define BENCH_TICK_MS 20
 #define BENCH_STATUS_NS UINT64_C(20000000000)
@@ -51,8 +50,7 @@ static void bench_settings_cache(const struct bench_config *config, const char *
 {
 	char bytes[24] = BENCH_USUAL_CACHE;
 	const char *folder = config->own.cache_dir;
-	_cleanup_free_ char *here = folder && *folder != '/' ? getcwd(NULL, 0) : NULL;
-	_cleanup_free_ char *whole = here ? base_format("%s/%s", here, folder) : NULL;
+	_cleanup_free_ char *whole = folder ? base_absolute(folder) : NULL;
 
 	if (config->own.cache_size != UINT64_MAX)
 		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->own.cache_size);

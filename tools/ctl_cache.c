@@ -10,7 +10,6 @@
 
 #include "tools/ctl_cache.h"
 
-#include <unistd.h>
 
 #include "base/url.h"
 #include "shmring/proto.h"
@@ -181,14 +180,11 @@ static bool cache_is_text(const char *path, const char *dataset)
 /* The path is as a job said it: nobody has resolved links, dots and slashes in it. */
 static bool cache_is_path(const char *path, const char *dataset)
 {
-	_cleanup_free_ char *here = NULL, *joined = NULL, *real = NULL, *real_path = NULL;
+	_cleanup_free_ char *joined = NULL, *real = NULL, *real_path = NULL;
 
 	if (cache_is_text(path, dataset))
 		return true;
-	if (*dataset != '/') {
-		here = getcwd(NULL, 0);
-		joined = here ? base_format("%s/%s", here, dataset) : NULL;
-	}
+	joined = base_absolute(dataset);
 	if (joined && cache_is_text(path, joined))
 		return true;
 	real = realpath(dataset, NULL);

@@ -555,12 +555,7 @@ static int remote_wait(struct remote *remote, uint64_t deadline, const struct oa
 
 static char *remote_absolute(const char *path)
 {
-	_cleanup_free_ char *here = NULL;
-
-	if (*path == '/' || proto_is_named(path))
-		return strdup(path);
-	here = getcwd(NULL, 0);
-	return here ? base_format("%s/%s", here, path) : NULL;
+	return proto_is_named(path) ? strdup(path) : base_absolute(path);
 }
 
 int remote_open(struct remote *remote, const struct dial_route *route, const char *dataset,
