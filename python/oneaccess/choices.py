@@ -5,6 +5,7 @@ import array
 import base64
 import hashlib
 import math
+import operator
 import struct
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -14,6 +15,17 @@ from .errors import ArgumentError, StateError
 OPTIONS = ("ids", "weights", "samples", "sampler_flags")  # of a stream
 REPLACEMENT = 1
 _SEEDED, _SEQUENTIAL = 3, 4     # a token's order
+
+
+def counted(what: str, number: Any, least: int = 1, end: float = 1 << 64) -> int:
+    """A whole number, NumPy's, too, below `end`; how many there may be is the library's to say."""
+    try:
+        count = operator.index(number)
+    except TypeError:
+        count = -1
+    if not least <= count < end:
+        raise ArgumentError(f"{what} is {number!r}: a whole number from {least} on" + (", below 2^64" if count >= least else ""))
+    return count
 
 
 def numbers(values: Any, letter: str) -> Any:

@@ -7,7 +7,6 @@ import csv
 import hashlib
 import json
 import math
-import operator
 import os
 import re
 import sys
@@ -21,7 +20,7 @@ from . import _core, choices, columns, convert, ending, errors, flat, nested, or
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .masks import is_image
-from .transforms import Compose, Op, Pipeline
+from .transforms import Compose, Op, Pipeline, ops_of
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
@@ -158,23 +157,12 @@ def _numbered(what, begin, end):
     return f"{what} {begin}" if end - begin == 1 else f"{what}s {begin} to {end - 1}"
 
 
-def _counted(what, number, least=1):
-    """A whole number, NumPy's, too; how many there may be is the library's to say."""
-    try:
-        count = operator.index(number)
-    except TypeError:
-        count = -1
-    if not least <= count < 1 << 64:
-        raise ArgumentError(f"{what} is {number!r}: a whole number from {least} on" + (", below 2^64" if count > 0 else ""))
-    return count
-
-
 def _parted(split):
     """The bounds and the seed. The library takes 0 and 0 for no split."""
     try:
         first, last, *key = split
         first, last, (key,) = float(first), float(last), key or (0,)
-        key = _counted("the seed of split", key, 0)
+        key = choices.counted("the seed of split", key, 0)
     except ArgumentError:
         raise
     except (TypeError, ValueError):
@@ -269,28 +257,17 @@ def _source(options, mark="?"):
     return mark + ",".join(words) if words else ""
 
 
-def _views_of(text):
+def _views_of(ops):
     """The names of the pictures beside the first one; their fields are the last ones."""
-    if '"view"' not in text:
-        return []
     try:
-        spec = json.loads(text)
-        ops = spec["ops"] if isinstance(spec, dict) else spec
         return [name for op in ops if op["op"] == "view" for name in op["names"]]
-    except (ValueError, KeyError, TypeError):
-        return []       # the daemon says what is wrong
+    except (KeyError, TypeError):
+        return []
 
 
-def _clips_of(text):
+def _clips_of(ops):
     """The first op, where it is "video" or "audio": behind that field and label a batch has the clips' lengths."""
-    if '"video"' not in text and '"audio"' not in text:
-        return None
-    try:
-        spec = json.loads(text)
-        ops = spec["ops"] if isinstance(spec, dict) else spec
-        return ops[0]["op"] if ops[0]["op"] in ("video", "audio") else None
-    except (ValueError, KeyError, IndexError, TypeError):
-        return None
+    return ops[0]["op"] if ops and ops[0]["op"] in ("video", "audio") else None
 
 
 def _job_name(name, ranks):
@@ -492,13 +469,14 @@ class Loader:
             whole = os.fsdecode(self._folder)
             self._folder = whole + (_source(source, urls.mark_of(whole)) if urls.is_url(whole) else _source(source))
         self.pipeline = pipeline
-        self.batch_size = _counted("batch_size", batch_size)
-        epochs, samples = (None if number is None else _counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
-        seed = None if seed is None else _counted("seed", seed, 0)
+        self.batch_size = choices.counted("batch_size", batch_size)
+        epochs, samples = (None if number is None else choices.counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
+        seed = None if seed is None else choices.counted("seed", seed, 0)
         self._job_asked = job
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
-        self._views, self._clips = _views_of(text), _clips_of(text)
+        ops = ops_of(text)
+        self._views, self._clips = _views_of(ops), _clips_of(ops)
         if self._layout is not None:
             images = {name for name, code in self._layout.get("masks", {}).items() if is_image(code)}
             self._views = [name for name in self._views if name not in images]      # those have a field already
@@ -534,7 +512,7 @@ class Loader:
             "dataset": self._folder,
             "pipeline": text,
             "batch": batch_size,
-            "chunk": None if chunk is None else _counted("chunk", chunk),
+            "chunk": None if chunk is None else choices.counted("chunk", chunk),
             "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD))
                      | self._choose("spread", spread, _SPREADS),
             "epochs": epochs if self._asked is None else 1,
@@ -829,7 +807,7 @@ class Loader:
             self._refuse_choice()
             failed = None
             try:
-                samples = None if samples is None else _counted("samples", samples)
+                samples = None if samples is None else choices.counted("samples", samples)
                 choice = choices.made(ids, weights, samples, replacement)
                 place = choices.place_of(self._open().state())
                 choices.check(choice, place, self.batch_size * self.world_size if self.drop_last else 1)

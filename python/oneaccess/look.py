@@ -4,13 +4,12 @@ deviation for Normalize(), and a sheet of its pictures. In a program look.descri
 
 import argparse
 import dataclasses
-import json
 import os
 import sys
 
-from . import transforms
+from . import choices, transforms
 from .errors import ArgumentError, Error
-from .loader import BadSample, Loader, _counted
+from .loader import BadSample, Loader
 from .mix import Mix
 from .ragged import Ragged
 from .rows import Rows
@@ -113,7 +112,7 @@ def describe(dataset, pipeline=None, samples: int | None = 2000, *, seed: int = 
     if isinstance(dataset, Rows):
         raise ArgumentError(f"{dataset.path} has rows of numbers, and describe() looks at images")
     if samples is not None:
-        samples = _counted("samples", samples)
+        samples = choices.counted("samples", samples)
     pipeline = transforms.imagenet_eval(224, dtype="uint8") if pipeline is None else pipeline
     moments, looked = _Moments(), 0
     with Loader(dataset, pipeline, 32, **{"as_": "numpy", "order": "seeded", "seed": seed, "bad": "skip", "bad_budget": 1 << 31, "epochs": 1, **options}) as loader:
@@ -158,7 +157,7 @@ def sheet(loader, file, samples: int = 32, *, columns: int = 8) -> None:
     if isinstance(loader, Mix):
         raise ArgumentError("a sheet is of one Loader: draw one of each part of the mix")
     _check_sheet(file)
-    samples, columns = _counted("samples", samples), _counted("columns", columns)
+    samples, columns = choices.counted("samples", samples), choices.counted("columns", columns)
     import PIL.Image
     undo, names, cells = _normalized(loader), _class_names(loader), []
     for batch in loader:
@@ -187,12 +186,10 @@ def _check_sheet(file):
 
 def _normalized(loader):
     """What Normalize() of the Loader's pipeline takes off and divides by."""
-    try:
-        spec = json.loads(loader._options["pipeline"])
-    except ValueError:      # a name
-        return (transforms.IMAGENET_MEAN, transforms.IMAGENET_STD) if loader._options["pipeline"].startswith("imagenet") else None
-    ops = spec["ops"] if isinstance(spec, dict) else spec
-    return next(((op["mean"], op["std"]) for op in ops if op["op"] == "normalize"), None)
+    text = loader._options["pipeline"]
+    if text.startswith("imagenet"):
+        return transforms.IMAGENET_MEAN, transforms.IMAGENET_STD
+    return next(((op["mean"], op["std"]) for op in transforms.ops_of(text) if op["op"] == "normalize"), None)
 
 
 def _class_names(loader):

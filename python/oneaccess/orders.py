@@ -9,7 +9,7 @@ so those of several ranks are made for a step of all of them: batch_size * world
 """
 
 import heapq
-import operator
+import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -83,13 +83,7 @@ def _permutation(bits, count):
 
 
 def _count(what, number, least=1):
-    try:
-        count = operator.index(number)
-    except TypeError:
-        count = -1
-    if count < least:
-        raise ArgumentError(f"{what} is {number!r}: a whole number from {least} on")
-    return count
+    return choices.counted(what, number, least, math.inf)
 
 
 def _of_samples(what, values, ids, dtype=None):

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import choices, errors
 from .errors import ArgumentError
-from .loader import Loader, _counted
+from .loader import Loader
 from .mix import Mix, mix
 
 _BATCH = 4096   # of sizes: 16 bytes each
@@ -112,7 +112,7 @@ def buckets(dataset: Any, sizes: Sequence[tuple[int, int]], pipeline: Callable[[
     wrong = next((name for name in options if name in _OURS), None)
     if wrong is not None:
         raise ArgumentError(f"{wrong}= is not of buckets(), which says itself which samples each Loader has, and in which order")
-    shapes, batch_size = _shapes(sizes), _counted("batch_size", batch_size)
+    shapes, batch_size = _shapes(sizes), choices.counted("batch_size", batch_size)
     if not callable(pipeline):
         raise ArgumentError(f"pipeline is a {type(pipeline).__name__}: give a function of height and width of a bucket, which returns its pipeline")
     pipelines = [pipeline(height, width) for height, width in shapes]     # what is wrong in them shows before files are read

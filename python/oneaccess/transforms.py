@@ -106,6 +106,16 @@ def _interpolation(value):
     return value if value is None or isinstance(value, str) else value.value
 
 
+def ops_of(text) -> list:
+    """Those of a pipeline's text, of which the first is one; [] of a name, and where the daemon says what is wrong."""
+    try:
+        spec = json.loads(text)
+        ops = spec["ops"] if isinstance(spec, dict) else spec
+        return ops if isinstance(ops[0]["op"], str) else []
+    except (ValueError, KeyError, IndexError, TypeError):
+        return []
+
+
 def Compose(transforms) -> Pipeline:
     """A Pipeline of transforms, one after another: ops, or pipelines of several.
 

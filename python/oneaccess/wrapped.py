@@ -29,7 +29,7 @@ from .errors import ArgumentError, DatasetError, DeniedError, TransformError
 from .masks import Image, Mask, codes, following, is_image
 from .nested import Nested, lengths_of
 from .points import boxes_of, points_of
-from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
+from .transforms import Op, Pipeline, imagenet_eval, imagenet_train, ops_of
 
 _MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
 _MOST_SAMPLES = 1 << 32     # of an index (storage/index.h)
@@ -384,14 +384,9 @@ def _ops_of(pipeline) -> list[dict]:
     """A job's pipeline, whose first op decodes the picture, the video, the sound or the numbers."""
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
-    text = pipeline.json if isinstance(pipeline, Pipeline) else pipeline
-    try:
-        spec = json.loads(text)
-        ops = spec["ops"] if isinstance(spec, dict) else spec
-        if ops[0]["op"] not in ("decode", "video", "audio", "bands"):
-            raise ValueError
-    except (ValueError, KeyError, IndexError, TypeError):
-        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, video, audio or bands, or is of oneaccess.transforms") from None
+    ops = ops_of(pipeline.json if isinstance(pipeline, Pipeline) else pipeline)
+    if not ops or ops[0]["op"] not in ("decode", "video", "audio", "bands"):
+        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, video, audio or bands, or is of oneaccess.transforms")
     return list(ops)
 
 
