@@ -187,7 +187,7 @@ def _check_sheet(file):
 def _normalized(loader):
     """What Normalize() of the Loader's pipeline takes off and divides by."""
     text = loader._options["pipeline"]
-    if text.startswith("imagenet"):
+    if text in ("imagenet-train", "imagenet-eval"):
         return transforms.IMAGENET_MEAN, transforms.IMAGENET_STD
     return next(((op["mean"], op["std"]) for op in transforms.ops_of(text) if op["op"] == "normalize"), None)
 

@@ -105,6 +105,16 @@ class LookTest(PoolCase):
             cell = page[top:top + 128:2, left:left + 128:2]
             self.assertLessEqual(np.abs(cell - picture.transpose(1, 2, 0)).max(), 1)
 
+    def test_sheet_of_a_named_pipeline(self):
+        """Bytes are drawn as they are; what is normalized, to the same."""
+        pages = []
+        for name in ("imagenet-eval", "imagenet-eval-u8"):
+            file = self.work / f"{name}.png"
+            look.sheet(self.open(self.data, name, order="sequential"), file, samples=4)
+            with PIL.Image.open(file) as page:
+                pages.append(np.asarray(page).astype(int))
+        self.assertLessEqual(np.abs(pages[0] - pages[1]).max(), 1)
+
     def test_sheet_of_objects(self):
         data = oa.wrap(Shapes(), random=False, ragged={"boxes": 2, "classes": 2, "points": 2}, boxes=["boxes", "classes", oa.Points("points")], masks="mask")
         file = self.work / "objects.png"
