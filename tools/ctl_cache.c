@@ -10,7 +10,6 @@
 
 #include "tools/ctl_cache.h"
 
-
 #include "base/url.h"
 #include "shmring/proto.h"
 #include "tools/ctl_ask.h"
