@@ -379,9 +379,8 @@ static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_
 	if (r != 0)
 		return r;
 	if (!decode->format->open)
-		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-				   "no picture; t.Bands() takes %s's numbers",
-				   decode->format->name);
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%s",
+				   decode->format->refusal(decode->data, decode->size));
 	if (decode->format->reduce)
 		decode->format->reduce(decode->current, 0);
 	decode->is_fresh = false;

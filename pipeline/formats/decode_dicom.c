@@ -23,6 +23,12 @@ struct decode_dicom {
 	struct unpacked unpacked;
 };
 
+static const char *decode_dicom_refusal(const uint8_t *data, size_t size)
+{
+	(void)data, (void)size;
+	return "DICOM: no picture; t.Bands(1) takes its numbers";
+}
+
 /* JPEG's are made red, green and blue by its decoder. */
 static bool dicom_is_ybr(const struct dicom_head *head)
 {
@@ -177,6 +183,7 @@ const struct decode_format decode_dicom = {
     .name = "DICOM",
     .state_size = sizeof(struct decode_dicom),
     .probe = dicom_head_probe,
+    .refusal = decode_dicom_refusal,
     .numbers_open = decode_dicom_numbers_open,
     .numbers = decode_dicom_numbers,
     .close = decode_dicom_close,

@@ -32,6 +32,8 @@ struct decode_format {
 	/* Of an open picture that is a mask its numbers, as decode_labels() says; NULL: the format has none. */
 	int (*labels)(void *state, struct picture_buffer *buffer, struct picture *ret,
 		      struct pipeline_error *ret_error);
+	/* Where there is no open: why not, for people. */
+	const char *(*refusal)(const uint8_t *data, size_t size);
 	/* Reads the head for `numbers`, as open does for the others; NULL: the format has none but of 8 bits. */
 	int (*numbers_open)(void *state, const uint8_t *data, size_t size,
 			    struct decode_numbers_head *ret, struct pipeline_error *ret_error);

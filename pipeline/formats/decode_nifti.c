@@ -45,6 +45,12 @@ static bool decode_nifti_probe(const uint8_t *data, size_t size)
 	return nifti_is_head(data, size) || nifti_is_zipped(data, size);
 }
 
+static const char *decode_nifti_refusal(const uint8_t *data, size_t size)
+{
+	return nifti_is_zipped(data, size) ? "gzip: no picture; t.Bands() takes NIfTI"
+					   : "NIfTI: no picture; t.Bands() takes its numbers";
+}
+
 /* ---- the head ---- */
 
 static unsigned nifti_16(const struct decode_nifti *nifti, const uint8_t *at)
@@ -230,6 +236,7 @@ const struct decode_format decode_nifti = {
     .name = "NIfTI",
     .state_size = sizeof(struct decode_nifti),
     .probe = decode_nifti_probe,
+    .refusal = decode_nifti_refusal,
     .numbers_open = decode_nifti_numbers_open,
     .numbers = decode_nifti_numbers,
     .close = decode_nifti_close,

@@ -18,6 +18,12 @@ static bool decode_npy_probe(const uint8_t *data, size_t size)
 	return size >= 10 && memcmp(data, "\x93NUMPY", 6) == 0;
 }
 
+static const char *decode_npy_refusal(const uint8_t *data, size_t size)
+{
+	(void)data, (void)size;
+	return "NPY: no picture; the op bands takes it";
+}
+
 static const enum pipeline_dtype npy_dtypes[] = {
     [NUMBER_U8] = PIPELINE_U8,   [NUMBER_I8] = PIPELINE_I8,   [NUMBER_U16] = PIPELINE_U16,
     [NUMBER_I16] = PIPELINE_I16, [NUMBER_U32] = PIPELINE_U32, [NUMBER_I32] = PIPELINE_I32,
@@ -78,6 +84,7 @@ const struct decode_format decode_npy = {
     .name = "NPY",
     .state_size = sizeof(struct decode_npy),
     .probe = decode_npy_probe,
+    .refusal = decode_npy_refusal,
     .numbers_open = decode_npy_numbers_open,
     .numbers = decode_npy_numbers,
     .close = decode_npy_close,

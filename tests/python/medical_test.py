@@ -189,7 +189,7 @@ class MedicalTest(PoolCase):
 
     def test_without_bands(self):
         """The error says what to take."""
-        for file, wanted in ((dicom(numbers_of(0)), r"no picture; t\.Bands\(\) takes DICOM.s numbers"), (nifti(numbers_of(0)[None]), r"no picture; t\.Bands\(\) takes NIfTI.s numbers")):
+        for file, wanted in ((dicom(numbers_of(0)), r"DICOM: no picture; t\.Bands\(1\)"), (nifti(numbers_of(0)[None]), r"NIfTI: no picture; t\.Bands\(\)")):
             with self.assertRaisesRegex(SampleError, wanted):
                 next(iter(self.made(oa.wrap([(file, 0)] * 3), [t.CenterCrop(8), t.PILToTensor()])))
 
