@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Mixup and cutmix. Each sample of a batch is joined with the one before it, so what comes out is no
+ * Mixup and cutmix. Each sample of a batch is joined with the one before it, with mosaic (mosaic/mosaic_batch.c) with three others, so what comes out is no
  * view of anything that others may see: it is written into a private buffer, which costs about what a
  * copy of the batch does. In return the slot goes back as soon as that is done, and jobs that differ in
  * these ops alone, or have none, share everything.
@@ -85,6 +85,12 @@ int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct mixed_ask *a
 		 label = batch_mixed_find(schema, "label");
 
 	batch_mixed->ask = *ask;
+	if (ask->has_mosaic) {
+		int r = mosaic_batch_begin(&batch_mixed->mosaic, &ask->mosaic, schema,
+					   &batch_mixed->schema);
+
+		return r == -EPROTO ? diag_fail(diag, r, MIXED_ASK_NONSENSE) : r;
+	}
 	if (!ask->n)
 		return 0;
 	if (image == schema->n || label == schema->n)
@@ -111,6 +117,7 @@ void batch_mixed_fini(struct batch_mixed *batch_mixed)
 		free(buffer);
 	}
 	batch_mixed->n_pool = 0;
+	mosaic_batch_fini(&batch_mixed->mosaic);
 }
 
 void batch_mixed_free(struct batch_mixed *batch_mixed, struct batch_mixed_buffer *buffer)
@@ -286,6 +293,11 @@ uint32_t batch_mixed_fill(const struct batch_mixed *batch_mixed, const struct sc
 			   batch_mixed->height, batch_mixed->width);
 	uint32_t good = batch->count;
 
+	if (batch_mixed->ask.has_mosaic) {
+		mosaic_batch_fill(&batch_mixed->mosaic, &batch_mixed->key, schema,
+				  &batch_mixed->schema, batch, memory);
+		return good;
+	}
 	memcpy(memory, batch->ids, batch->count * sizeof(*batch->ids));
 	for (uint32_t i = 0; i < schema->n; i++) {
 		const struct schema_field *field = &batch_mixed->schema.field[i];

@@ -3,7 +3,22 @@
 #include "libaccess/mixed_ask.h"
 
 #include "libaccess/error.h"
-#include "shmring/proto.h"
+
+/* The numbers are looked at where the fields are known: mosaic_batch_begin(). */
+static int mixed_ask_read_mosaic(const struct wire_in *opened, struct mixed_ask *ret,
+				 struct diag *diag)
+{
+	const void *bytes;
+	size_t size;
+
+	if (wire_get_bytes(opened, PROTO_KEY_MOSAIC, &bytes, &size))
+		return 0;
+	if (size != sizeof(ret->mosaic))
+		return diag_fail(diag, -EPROTO, MIXED_ASK_NONSENSE);
+	memcpy(&ret->mosaic, bytes, size);
+	ret->has_mosaic = true;
+	return 0;
+}
 
 int mixed_ask_read(const struct wire_in *opened, struct mixed_ask *ret, struct diag *diag)
 {
@@ -14,7 +29,7 @@ int mixed_ask_read(const struct wire_in *opened, struct mixed_ask *ret, struct d
 
 	*ret = ask;
 	if (wire_get_bytes(opened, PROTO_KEY_BATCH_MIX, &bytes, &size))
-		return 0;
+		return mixed_ask_read_mosaic(opened, ret, diag);
 	if (size == 0 || size > sizeof(item) || size % sizeof(item[0]))
 		return diag_fail(diag, -EPROTO, MIXED_ASK_NONSENSE);
 	memcpy(item, bytes, size);
@@ -36,6 +51,9 @@ int mixed_ask_read(const struct wire_in *opened, struct mixed_ask *ret, struct d
 
 bool mixed_ask_same(const struct mixed_ask *a, const struct mixed_ask *b)
 {
+	if (a->has_mosaic != b->has_mosaic ||
+	    (a->has_mosaic && memcmp(&a->mosaic, &b->mosaic, sizeof(a->mosaic)) != 0))
+		return false;
 	if (a->n != b->n || a->is_planar != b->is_planar || a->classes != b->classes)
 		return false;
 	for (uint32_t i = 0; i < a->n; i++)

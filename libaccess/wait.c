@@ -359,7 +359,7 @@ static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
 							   .epochs = stream->progress.n_ended});
 }
 
-/* ---- mixup and cutmix ---- */
+/* ---- mixup, cutmix, mosaic ---- */
 
 /* A buffer for the batch that will come, so that it is not lost for want of memory. 0, OA_E_PINS, -ENOMEM. */
 static BASE_COLD int wait_reserve(struct oa_stream *stream)
@@ -375,12 +375,13 @@ static BASE_COLD int wait_reserve(struct oa_stream *stream)
 	else if (!(stream->flags & OA_COPY) && stats->outstanding >= most)
 		return diag_fail(
 		    &stream->trouble.error, OA_E_PINS,
-		    "you hold %llu batches that mixup or cutmix made, as many as two slots would "
+		    "you hold %llu batches that mosaic, mixup or cutmix made, as many as two slots "
+		    "would "
 		    "hold; release one before oa_next(), or open with OA_KEEP or OA_COPY",
 		    (unsigned long long)stats->outstanding);
 	if (batch_mixed_reserve(&stream->batch_mixed))
 		return diag_fail(&stream->trouble.error, -ENOMEM,
-				 "oa_next(): out of memory for a batch of mixup or cutmix");
+				 "oa_next(): out of memory for a batch of mosaic, mixup or cutmix");
 	return 0;
 }
 

@@ -189,7 +189,7 @@ static const char *pipeline_check_sound(const struct pipeline *pipeline)
 	const struct tail *tail = &pipeline->tail;
 
 	if (tail->batch.n > 0)
-		return "mixup and cutmix are of pictures; leave them out";
+		return "mosaic, mixup and cutmix are of pictures; leave them out";
 	if (tail->label_filter.by_size)
 		return "a filter's width and height are of pictures; give keep or drop";
 	return NULL;
@@ -342,9 +342,10 @@ static int pipeline_check_size(const struct pipeline *pipeline, const struct vie
 {
 	if (!pipeline->shape.is_size || (views->n == 0 && pipeline->tail.batch.n == 0))
 		return 0;
-	return diag_fail(diag, PIPELINE_E_BAD,
-			 "pipeline: op 1 (decode): views, mixup and cutmix are of pixels, and "
-			 "\"only_size\" gives none; leave one of them out");
+	return diag_fail(
+	    diag, PIPELINE_E_BAD,
+	    "pipeline: op 1 (decode): mosaic, views, mixup and cutmix are of pixels, and "
+	    "\"only_size\" gives none; leave one of them out");
 }
 
 int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, struct diag *diag)
@@ -415,7 +416,7 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 	if (views->n > 0 && pipeline->tail.batch.n > 0)
 		return diag_fail(
 		    diag, PIPELINE_E_BAD,
-		    "pipeline: mixup and cutmix would change the first picture alone, and "
+		    "pipeline: mosaic, mixup and cutmix would change the first picture alone, and "
 		    "there are views beside it; leave them out");
 	pipeline->first_view = pipeline->n_fields;
 	for (unsigned i = 0; r == 0 && i < views->n; i++) {

@@ -309,10 +309,10 @@ int pipeline_companion_set_all(struct pipeline *pipeline, struct diag *diag)
 			r = pipeline_companion_set_following(pipeline, f, diag);
 	}
 	if (r == 0 && are_there && pipeline->tail.batch.n > 0)
-		return diag_fail(
-		    diag, PIPELINE_E_BAD,
-		    "pipeline: mixup and cutmix would change the first picture alone, and there "
-		    "are others beside it; leave them out");
+		return diag_fail(diag, PIPELINE_E_BAD,
+				 "pipeline: mosaic, mixup and cutmix would change the first "
+				 "picture alone, and there "
+				 "are others beside it; leave them out");
 	return r ? r : pipeline_companion_check_ends(pipeline, diag);
 }
 

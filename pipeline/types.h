@@ -72,16 +72,22 @@ struct pipeline_field { /* of one sample */
 };
 
 /* An op on whole batches, which jobs do to their own. */
-enum pipeline_batch_kind { PIPELINE_MIXUP = 1, PIPELINE_CUTMIX = 2 };
+enum pipeline_batch_kind { PIPELINE_MIXUP = 1, PIPELINE_CUTMIX = 2, PIPELINE_MOSAIC = 3 };
 struct pipeline_batch_op {
 	enum pipeline_batch_kind kind;
 	double alpha, p;
 };
+struct pipeline_mosaic {
+	double center[2], scale[2], min_size, min_visibility;
+	uint64_t epochs;  /* the first so many have it; 0: all */
+	uint8_t fill[12]; /* a value of each channel, as the image has them */
+};
 struct pipeline_batch {
 	unsigned n; /* of op; 0: none */
 	struct pipeline_batch_op op[2];
-	bool is_planar;   /* the image is CHW */
-	uint32_t classes; /* of the label, afterwards */
+	struct pipeline_mosaic mosaic; /* where op[0] is that: the only one */
+	bool is_planar;                /* the image is CHW */
+	uint32_t classes;              /* of the label, afterwards */
 };
 
 struct pipeline_key { /* every random op is a function of this and its index */

@@ -26,7 +26,7 @@
 #define PROTO_MAJOR 1
 #define PROTO_NAMED "name:" /* before a named data set's name, where else a path stands */
 #ifndef PROTO_MINOR /* else: tests/scenarios/29-upgrade.sh has an accessd without what came last */
-#define PROTO_MINOR 5
+#define PROTO_MINOR 6
 #endif
 
 /* Which minor version brought what the other side must know of. A key that it does not know it passes over, so what
@@ -38,6 +38,7 @@ enum proto_since {
 	PROTO_SINCE_WATCH = 4,   /* it may be watched */
 	PROTO_SINCE_NAMES = 4,   /* data sets have names: PROTO_NAMED, and pipelines of their own */
 	PROTO_SINCE_BUCKETS = 5, /* it reads object stores by access-bucket (shmring/bucket.h) */
+	PROTO_SINCE_MOSAIC = 6,  /* the client does mosaic */
 };
 
 enum proto_message {
@@ -65,7 +66,7 @@ enum proto_message {
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				 PIPELINE_ID, BATCH MIX, HOLES; fds: slots, slot table, inbox, outbox; with PLACE:
+				 PIPELINE_ID, BATCH MIX, MOSAIC, HOLES; fds: slots, slot table, inbox, outbox; with PLACE:
 				 the plan log */
 	PROTO_WAKE = 20,      /* answer to an armed flag */
 	PROTO_EXPLAINED = 21, /* TEXT */
@@ -150,7 +151,8 @@ enum proto_key {
 	PROTO_KEY_PERIOD = 68, /* ms between renewals, 100 at least; missing: 1000 */
 	/* String: the folder in which users may have folders of their access-bucket, as accessd sees it; missing: there is none */
 	PROTO_KEY_BUCKETS = 69,
-	PROTO_KEY_HOLES = 54, /* OPENED: 1: samples may be left out by the pipeline's filter */
+	PROTO_KEY_MOSAIC = 70, /* OPENED: struct proto_mosaic; missing: none */
+	PROTO_KEY_HOLES = 54,  /* OPENED: 1: samples may be left out by the pipeline's filter */
 };
 
 /* An op on whole batches, which the client does. */
@@ -162,6 +164,29 @@ struct proto_batch_mix {
 	double alpha, p;
 };
 _Static_assert(sizeof(struct proto_batch_mix) == 32, "struct proto_batch_mix is frozen");
+
+/* What mosaic does with a field. */
+enum proto_mosaic_role {
+	PROTO_MOSAIC_ALONE = 0, /* the first picture's is taken */
+	PROTO_MOSAIC_IMAGE = 1,
+	PROTO_MOSAIC_BOXES = 2,
+	PROTO_MOSAIC_ROWS = 3, /* one for each box */
+	PROTO_MOSAIC_MASK = 4,
+	PROTO_MOSAIC_POINTS = 5, /* with boxes a row for each of these */
+};
+struct proto_mosaic { /* the numbers are struct mosaic_ask's (plan/mix/mosaic.h) */
+	double p, center[2], scale[2], min_size, min_visibility;
+	uint64_t epochs;
+	uint32_t is_planar; /* as above */
+	uint8_t fill[12];   /* a value of the image for each channel */
+	struct {
+		uint32_t role; /* enum proto_mosaic_role */
+		uint16_t fill; /* of a mask: the label where no picture is */
+		uint16_t
+		    numbers; /* of a mask of numbers of boxes: 1 + the field that says them; else 0 */
+	} field[24];         /* in the slot table's order */
+};
+_Static_assert(sizeof(struct proto_mosaic) == 272, "struct proto_mosaic is frozen");
 
 enum proto_policy { PROTO_POLICY_ERROR = 0, PROTO_POLICY_SKIP = 1, PROTO_POLICY_SUBSTITUTE = 2 };
 

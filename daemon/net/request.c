@@ -50,9 +50,13 @@ char *request_name(const char *name)
  * batches unmingled, and all classes. */
 static int check_client(const struct request *request, struct diag *diag)
 {
+	const struct pipeline_batch *batch = &request->batch_mix;
 	unsigned count;
 
-	if (request->batch_mix.n && request->minor < PROTO_SINCE_MIXES)
+	if (batch->n && batch->op[0].kind == PIPELINE_MOSAIC && request->minor < PROTO_SINCE_MOSAIC)
+		diag_set(diag, "pipeline: mosaic is done by the client, and this job's is older: "
+			       "upgrade libaccess");
+	else if (batch->n && request->minor < PROTO_SINCE_MIXES)
 		diag_set(diag, "pipeline: mixup and cutmix are done by the client, and this job's "
 			       "is older: upgrade libaccess");
 	else if (!request->has_filtered &&

@@ -82,6 +82,8 @@ static void put_batch_mix(struct wire_out *out, const struct pipeline_batch *bat
 {
 	struct proto_batch_mix item[BASE_ARRAY_LEN(batch->op)] = {{0}};
 
+	if (batch->n && batch->op[0].kind == PIPELINE_MOSAIC)
+		return;
 	for (unsigned i = 0; i < batch->n; i++)
 		item[i] = (struct proto_batch_mix){
 		    .kind = batch->op[i].kind,
@@ -92,6 +94,58 @@ static void put_batch_mix(struct wire_out *out, const struct pipeline_batch *bat
 		};
 	if (batch->n)
 		wire_put_bytes(out, PROTO_KEY_BATCH_MIX, item, batch->n * sizeof(item[0]));
+}
+
+/* Fields that go where the picture goes are known by their roles, numbers of boxes by their name: from_coco() and
+ * from_yolo() have them in "mask" and "mask_id". */
+static uint16_t find_numbers(const struct pipeline_field *fields, unsigned n,
+			     const struct pipeline_field *mask)
+{
+	char name[sizeof(mask->name) + sizeof("_id")];
+
+	snprintf(name, sizeof(name), "%s_id", mask->name);
+	for (unsigned i = 0; i < n; i++)
+		if (fields[i].role == PIPELINE_ROWS && fields[i].dtype == PIPELINE_I64 &&
+		    fields[i].ndim == 1 && strcmp(fields[i].name, name) == 0)
+			return (uint16_t)(i + 1);
+	return 0;
+}
+
+/* Of the job's own ops; the fields are those of all jobs that share them. */
+static void put_mosaic(struct wire_out *out, const struct pipeline_batch *batch,
+		       const struct pipeline *pipeline)
+{
+	static const uint32_t roles[] = {
+	    [PIPELINE_ALONE] = PROTO_MOSAIC_ALONE,   [PIPELINE_BOXES] = PROTO_MOSAIC_BOXES,
+	    [PIPELINE_ROWS] = PROTO_MOSAIC_ROWS,     [PIPELINE_MASK] = PROTO_MOSAIC_MASK,
+	    [PIPELINE_POINTS] = PROTO_MOSAIC_POINTS,
+	};
+	const struct pipeline_mosaic *mosaic = &batch->mosaic;
+	const struct pipeline_field *fields;
+	const unsigned n = pipeline_fields(pipeline, &fields);
+	struct proto_mosaic item = {
+	    .p = batch->op[0].p,
+	    .center = {mosaic->center[0], mosaic->center[1]},
+	    .scale = {mosaic->scale[0], mosaic->scale[1]},
+	    .min_size = mosaic->min_size,
+	    .min_visibility = mosaic->min_visibility,
+	    .epochs = mosaic->epochs,
+	    .is_planar = batch->is_planar,
+	    .field[0].role = PROTO_MOSAIC_IMAGE,
+	};
+
+	if (!batch->n || batch->op[0].kind != PIPELINE_MOSAIC)
+		return;
+	memcpy(item.fill, mosaic->fill, sizeof(item.fill));
+	for (unsigned i = 1; i < n && i < BASE_ARRAY_LEN(item.field); i++) {
+		if (fields[i].role < BASE_ARRAY_LEN(roles))
+			item.field[i].role = roles[fields[i].role];
+		if (fields[i].role != PIPELINE_MASK)
+			continue;
+		item.field[i].fill = (uint16_t)fields[i].fill;
+		item.field[i].numbers = find_numbers(fields, n, &fields[i]);
+	}
+	wire_put_bytes(out, PROTO_KEY_MOSAIC, &item, sizeof(item));
 }
 
 static void send_opened(struct job *job, const struct carousel_join *join, int inbox_fd,
@@ -113,6 +167,7 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	    WIRE_FD(variant->slots_read_fd), WIRE_FD(variant->table_fd), WIRE_FD(inbox_fd),
 	    WIRE_FD(outbox_fd));
 	put_batch_mix(&out, &request->batch_mix);
+	put_mosaic(&out, &request->batch_mix, variant->pipeline);
 	if (!slice_is_whole(&request->slice))
 		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, request->slice.count);
 	if (job->group) {

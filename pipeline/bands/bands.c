@@ -111,7 +111,7 @@ const char *bands_check(const struct op_list *ops, const struct shape *shape, un
 		if (op->id == OP_CAST && shape->dtype == PIPELINE_U8)
 			return "numbers do not fit u8; give f32, f16 or bf16, or leave it out";
 		if (stage == OP_STAGE_BATCH)
-			return "mixup and cutmix are of pictures; leave them out";
+			return "mosaic, mixup and cutmix are of pictures; leave them out";
 	}
 	return NULL;
 }

@@ -576,3 +576,19 @@ PARAM(CUTMIX, ALPHA, "alpha", OP_TYPE_NUMBER(0.001, 1000), "1",
 PARAM(CUTMIX, NUM_CLASSES, "num_classes", OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX_CLASSES)), "null",
       "how many classes there are, without one_hot")
 PARAM(CUTMIX, P, "p", OP_TYPE_CHANCE, "1", "the probability that it is done to a batch")
+
+OP(MOSAIC, "mosaic", tail_batch_op, "four pictures of a batch meet at a point of each")
+PARAM(MOSAIC, P, "p", OP_TYPE_CHANCE, "1", "the probability that it is done to a picture")
+PARAM(MOSAIC, CENTER, "center", OP_TYPE_SPAN(0, 2), "[0.5, 1.5]",
+      "where on a canvas of twice the picture's size they meet, in the picture's sides: [least, "
+      "most], 0 to 2")
+PARAM(MOSAIC, SCALE, "scale", OP_TYPE_SPAN(0.1, 10), "[0.5, 1.5]",
+      "how much larger the canvas is seen: a number from 0.1 to 10, or [least, most]")
+PARAM(MOSAIC, FILL, "fill", OP_TYPE_COLOR, "114",
+      "the colour where no picture is: a number from 0 to 255, or one for red, green and blue")
+PARAM(MOSAIC, MIN_SIZE, "min_size", OP_TYPE_NUMBER(0, OP_MAX_SIDE), "1",
+      "boxes with a shorter side are removed: pixels, from 0 to 16384")
+PARAM(MOSAIC, MIN_VISIBILITY, "min_visibility", OP_TYPE_CHANCE, "0.1",
+      "boxes are removed of whose area a smaller share is left: a number from 0 to 1")
+PARAM(MOSAIC, EPOCHS, "epochs", OP_OR_NULL(OP_TYPE_INTEGER(1, 1000000000)), "null",
+      "it is done in the first so many epochs; or null: in all")

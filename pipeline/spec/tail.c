@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tail of a spec, in this order: filter, label ops (map, one_hot, smooth), at most one each of mixup and
- * cutmix. That they stand behind the picture's ops is asked for, not arranged, so that texts which
+ * cutmix, or mosaic. That they stand behind the picture's ops is asked for, not arranged, so that texts which
  * mean the same are the same, and the place of a random op in the list, which its draws follow, is
  * no other because of them.
  *
@@ -9,6 +9,7 @@
  * list before that is hashed.
  */
 
+#include "pipeline/engine/finish.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/spec/tail.h"
 
@@ -19,12 +20,13 @@ struct tail_state {
 	double p; /* of the batch ops so far */
 };
 
-/* ---- mixup, cutmix ---- */
+/* ---- ops on whole batches ---- */
 
 static const char *tail_check_image(const struct tail_state *state, const struct op *op)
 {
 	if (state->shape->frames)
-		return "mixup and cutmix are of pictures, and these are clips; leave them out";
+		return "mosaic, mixup and cutmix are of pictures, and these are clips; leave them "
+		       "out";
 	if (state->shape->views)
 		return "there are several pictures of each sample; leave out the op that makes "
 		       "them";
@@ -51,11 +53,53 @@ static const char *tail_set_classes(struct tail_state *state, const struct op *o
 	return NULL;
 }
 
+/* A pixel of that colour, as the image has it. */
+static void tail_set_fill(const struct shape *shape, const struct op *op, uint8_t *ret)
+{
+	struct finish finish;
+	uint8_t color[3];
+
+	finish_init(&finish, shape);
+	op_color(op, OP_MOSAIC_FILL, color);
+	for (unsigned c = 0; c < shape->channels; c++)
+		finish_plain.plane(&finish, c, &color[c], 1,
+				   ret + c * finish_value_bytes(shape->dtype));
+}
+
+static const char *tail_add_mosaic(struct tail_state *state, const struct op *op)
+{
+	struct pipeline_batch *batch = &state->tail.batch;
+	struct pipeline_mosaic mosaic = {
+	    .min_size = op_number(op, OP_MOSAIC_MIN_SIZE, 0),
+	    .min_visibility = op_number(op, OP_MOSAIC_MIN_VISIBILITY, 0),
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		mosaic.center[i] = op_number(op, OP_MOSAIC_CENTER, i);
+		mosaic.scale[i] = op_number(op, OP_MOSAIC_SCALE, i);
+	}
+	if (!op_is_null(op, OP_MOSAIC_EPOCHS))
+		mosaic.epochs = (uint64_t)op_number(op, OP_MOSAIC_EPOCHS, 0);
+	if (!state->shape->bands) /* which are refused */
+		tail_set_fill(state->shape, op, mosaic.fill);
+	batch->mosaic = mosaic;
+	batch->op[batch->n++] = (struct pipeline_batch_op){
+	    .kind = PIPELINE_MOSAIC,
+	    .p = op_number(op, OP_MOSAIC_P, 0),
+	};
+	batch->is_planar = state->shape->order == OP_CHW;
+	return NULL;
+}
+
 static const char *tail_add_batch(struct tail_state *state, const struct op *op)
 {
 	struct pipeline_batch *batch = &state->tail.batch;
 	const char *wrong = tail_check_image(state, op);
 
+	if (!wrong && batch->n && (op->id == OP_MOSAIC || batch->op[0].kind == PIPELINE_MOSAIC))
+		wrong = "mosaic is the only op on a pipeline's batches; leave the others out";
+	if (!wrong && op->id == OP_MOSAIC)
+		return tail_add_mosaic(state, op);
 	if (!wrong)
 		wrong = tail_set_classes(state, op);
 	if (wrong)

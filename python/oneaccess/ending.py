@@ -16,6 +16,7 @@ _FLOATS = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 _FINISHED = {
     "random_erasing": "random_erasing works on finished values: put it before normalize and cast",
     "mixup": "mixup adds finished values up: cutmix does not",
+    "mosaic": "mosaic scales finished values: Mosaic(scale=1) does not",
 }
 
 
@@ -92,7 +93,7 @@ def _split(ops):
         return ops, None, None
     ending.others = others
     for op in ops[ends[0]:]:
-        if op["op"] in _FINISHED:
+        if op["op"] in _FINISHED and not (op["op"] == "mosaic" and op.get("scale") in (1, [1], [1, 1])):
             return ops, None, _FINISHED[op["op"]]
     return [op for op in ops if op["op"] not in ("normalize", "cast")], ending, None
 

@@ -52,7 +52,7 @@ class Op:
 # What makes of a file's bytes what the other ops work on.
 _FIRST = ("decode", "audio", "video", "bands")
 # What stands behind cast and layout.
-_BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix")
+_BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix", "mosaic")
 
 
 class Pipeline:
@@ -124,7 +124,7 @@ def Compose(transforms) -> Pipeline:
     return Pipeline(_settle(_flat(transforms)))
 
 
-_OF_LABELS = ("filter", "map", "one_hot", "smooth", "mixup", "cutmix")
+_OF_LABELS = ("filter", "map", "one_hot", "smooth", "mixup", "cutmix", "mosaic")
 
 
 def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
@@ -511,7 +511,7 @@ def _flat(transforms):
 def _either(p, first, second):
     """The ops of first with probability p, else those of second."""
     for op in first.ops + second.ops:
-        if op.op in ("normalize", "cast", "layout", "filter", "map", "one_hot", "smooth", "mixup", "cutmix",
+        if op.op in ("normalize", "cast", "layout", "filter", "map", "one_hot", "smooth", "mixup", "cutmix", "mosaic",
                      "five_crop", "ten_crop"):
             raise TransformError(f"{op.op} cannot be done at random: leave it out of the group, and put it behind")
     if not first.ops:
@@ -563,6 +563,30 @@ def MixUp(*, alpha=None, num_classes=None, p=None) -> Op:
 def CutMix(*, alpha=None, num_classes=None, p=None) -> Op:
     """torchvision's v2.CutMix, on whole batches. It copies each batch."""
     return Op("cutmix", alpha=alpha, num_classes=num_classes, p=p)
+
+
+def Mosaic(*, p=None, center=None, scale=None, fill=None, min_size=None, min_visibility=None, epochs=None) -> Op:
+    """YOLO's mosaic, on whole batches: each image becomes four of the batch, itself and three others, which meet at a drawn point.
+
+        Compose([RandomIoUCrop(), Resize((640, 640)), RandomHorizontalFlip(), ToTensor(), Mosaic(epochs=290)])     # of 300 epochs
+
+    The canvas has twice the image's sides; the result is as much of it as an image has, around its middle, larger or smaller by a
+    drawn scale. Boxes, key points and masks follow, and fields that are parallel to boxes have theirs. Labels and other fields are
+    the first image's. Ragged fields have room for four times as many rows.
+
+    p: the probability for an image, default 1.
+    center: where they meet, of the image's sides: (least, most), 0 to 2, default (0.5, 1.5).
+    scale: how much larger the canvas is seen: (least, most) or a number, 0.1 to 10, default (0.5, 1.5). 1 copies pixels alone, and
+        0.5 shows the whole canvas.
+    fill: the color where no image is: 0 to 255, or one each for red, green and blue, default 114.
+    min_size: boxes with a shorter side are removed, in pixels, default 1.
+    min_visibility: boxes are removed of whose area a smaller share is left, 0 to 1, default 0.1.
+    epochs: the first so many have it, the others none (Ultralytics' close_mosaic). None: all.
+
+    It copies each batch.
+    """
+    return Op("mosaic", p=p, center=_list(center), scale=_list(scale), fill=_list(fill), min_size=min_size,
+              min_visibility=min_visibility, epochs=epochs)
 
 
 # ---- sounds ----

@@ -86,7 +86,7 @@ START_TEST(bad_ops_on_batches)
 	fake_start(&fake, &config);
 	client = fake_connect(&fake);
 	ck_assert_int_eq(oa_open(client, &options, &stream, &error), -EPROTO);
-	has(error.text, "mixup or cutmix makes no sense");
+	has(error.text, "mosaic, mixup or cutmix makes no sense");
 	ck_assert_ptr_null(stream);
 	oa_disconnect(client);
 	fake_stop(&fake);

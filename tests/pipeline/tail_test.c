@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands behind a picture's ops: filter, label ops, mixup and cutmix. What is refused and how it is
+ * What stands behind a picture's ops: filter, label ops, mixup, cutmix and mosaic. What is refused and how it is
  * said, what is part of a stream's name, what labels become, which pictures stay.
  */
 
@@ -15,6 +15,7 @@
 #define CAST ",{\"op\":\"cast\"}"
 #define ONE_HOT ",{\"op\":\"one_hot\",\"num_classes\":5}"
 #define MIXUP ",{\"op\":\"mixup\",\"num_classes\":5}"
+#define MOSAIC ",{\"op\":\"mosaic\"}"
 #define KEEP ",{\"op\":\"filter\",\"keep\":[3,1]}"
 #define SIZE ",{\"op\":\"filter\",\"min_width\":100,\"max_height\":900}"
 
@@ -54,6 +55,12 @@ static const struct {
     {CAST ",{\"op\":\"mixup\",\"num_classes\":5,\"p\":0.5},{\"op\":\"cutmix\",\"num_classes\":6,"
 	  "\"p\":0.5}",
      {"op 5 (cutmix)", "both the same"}},
+    {MOSAIC MOSAIC, {"op 4 (mosaic)", "only op", "leave the others out"}},
+    {CAST MIXUP MOSAIC, {"op 5 (mosaic)", "only op"}},
+    {CAST MOSAIC MIXUP, {"op 5 (mixup)", "only op"}},
+    {MOSAIC CAST, {"op 4 (cast)", "before op 3 (mosaic)"}},
+    {",{\"op\":\"mosaic\",\"center\":[0.5,2.1]}", {"op 3 (mosaic)", "center is not from 0 to 2"}},
+    {",{\"op\":\"mosaic\",\"scale\":0.01}", {"op 3 (mosaic)", "scale is not from 0.1 to 10"}},
     {CAST ",{\"op\":\"mixup\",\"num_classes\":5,\"alpha\":0}", {"alpha is not from 0.001 to 1000"}},
 };
 
@@ -103,6 +110,9 @@ static const struct {
     {CAST, CAST MIXUP, true, true, false},
     {CAST ONE_HOT, CAST ONE_HOT ",{\"op\":\"cutmix\"}", true, true, false},
     {CAST MIXUP, CAST ",{\"op\":\"mixup\",\"num_classes\":5,\"p\":0.5}", true, true, false},
+    {CAST MIXUP, CAST MOSAIC, true, true, false},
+    {MOSAIC, ",{\"op\":\"mosaic\",\"scale\":1}", true, true, false},
+    {MOSAIC, ",{\"op\":\"mosaic\",\"scale\":[0.5,1.5],\"fill\":[114,114,114]}", true, true, true},
     {CAST, CAST ONE_HOT, false, false, false},
     {CAST ONE_HOT, ONE_HOT, false, true, false},
     {ONE_HOT, ONE_HOT ",{\"op\":\"smooth\"}", false, true, false},
@@ -153,6 +163,35 @@ START_TEST(canonical)
 	ck_assert(pipeline_filters(pipeline) && pipeline_filters(again));
 	pipeline_free(pipeline);
 	pipeline_free(again);
+}
+END_TEST
+
+/* The numbers, and the colour as the image has it. */
+START_TEST(mosaics)
+{
+	static const char *const texts[] = {
+	    ",{\"op\":\"mosaic\",\"p\":0.5,\"center\":1,\"scale\":[0.5,2],\"fill\":[255,0,51],"
+	    "\"min_size\":3,\"min_visibility\":0.25,\"epochs\":7}",
+	    CAST ",{\"op\":\"layout\"},{\"op\":\"mosaic\",\"fill\":[255,0,51]}",
+	    ",{\"op\":\"grayscale\"}" CAST ",{\"op\":\"mosaic\",\"fill\":255}",
+	};
+	static const uint8_t fills[][12] = {{255, 0, 51},
+					    {0, 0, 0x80, 0x3f, 0, 0, 0, 0, 0xcd, 0xcc, 0x4c, 0x3e},
+					    {0, 0, 0x80, 0x3f}};
+	struct pipeline *pipeline = good(texts[_i]);
+	const struct pipeline_batch *batch = pipeline_batch(pipeline);
+
+	ck_assert_uint_eq(batch->n, 1);
+	ck_assert_int_eq(batch->op[0].kind, PIPELINE_MOSAIC);
+	ck_assert_int_eq(batch->is_planar, _i == 1);
+	ck_assert_mem_eq(batch->mosaic.fill, fills[_i], sizeof(fills[_i]));
+	ck_assert(batch->op[0].p == (_i ? 1 : 0.5) && batch->mosaic.epochs == (_i ? 0 : 7));
+	ck_assert(batch->mosaic.center[0] == (_i ? 0.5 : 1) &&
+		  batch->mosaic.center[1] == (_i ? 1.5 : 1));
+	ck_assert(batch->mosaic.scale[0] == 0.5 && batch->mosaic.scale[1] == (_i ? 1.5 : 2));
+	ck_assert(batch->mosaic.min_size == (_i ? 1 : 3) &&
+		  batch->mosaic.min_visibility == (_i ? 0.1 : 0.25));
+	pipeline_free(pipeline);
 }
 END_TEST
 
@@ -338,6 +377,7 @@ int main(void)
 	tcase_add_loop_test(tcase, refusals, 0, BASE_ARRAY_LEN(refused));
 	tcase_add_loop_test(tcase, names, 0, BASE_ARRAY_LEN(pairs));
 	tcase_add_test(tcase, canonical);
+	tcase_add_loop_test(tcase, mosaics, 0, 3);
 	tcase_add_test(tcase, what_jobs_do_themselves);
 	tcase_add_loop_test(tcase, what_labels_become, 0, BASE_ARRAY_LEN(labels));
 	tcase_add_loop_test(tcase, which_sizes_stay, 0, BASE_ARRAY_LEN(sizes));

@@ -141,6 +141,7 @@ class DeviceTest(FakeCase):
                 oa.Compose([*crop, t.Grayscale(), t.Normalize(0.1, 0.7), t.Cast("float32"), t.Layout()]),
                 oa.Compose([t.Resize(40), t.FiveCrop(24), t.Normalize(MEAN, STD), t.Layout("CHW")]),
                 oa.Compose([*crop, t.ToTensor(), t.Normalize(MEAN, STD), t.CutMix(num_classes=3)]),
+                oa.Compose([*crop, t.ToTensor(), t.Normalize(MEAN, STD), t.Mosaic(center=(0, 2), scale=1)]),
                 oa.Compose([*crop, t.ToTensor(), t.Normalize(MEAN, STD), t.OneHot(3)])):
             with self.subTest(pipeline=repr(pipeline)):
                 loader = self.same(pipeline)
@@ -154,7 +155,8 @@ class DeviceTest(FakeCase):
         t = oa.transforms
         crop = t.RandomResizedCrop(32)
         for end, word in (([t.ToTensor(), t.Normalize(MEAN, STD), t.RandomErasing()], "random_erasing"),
-                          ([t.ToTensor(), t.Normalize(MEAN, STD), t.MixUp(num_classes=3)], "mixup")):
+                          ([t.ToTensor(), t.Normalize(MEAN, STD), t.MixUp(num_classes=3)], "mixup"),
+                          ([t.ToTensor(), t.Normalize(MEAN, STD), t.Mosaic()], "mosaic")):
             loader = self.same(oa.Compose([crop, *end]))
             self.assertIn(f"normalized on the host: {word}", repr(loader))
         loader = self.same(oa.imagenet_train(32), normalize_on="host")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What stands behind a pipeline's picture, against a real accessd: labels of other shapes; mixup and cutmix
- * of jobs that share everything with jobs without; filters by class, which make a part of the data set,
+ * What stands behind a pipeline's picture, against a real accessd: labels of other shapes; mixup, cutmix and
+ * mosaic of jobs that share everything with jobs without; filters by class, which make a part of the data set,
  * and by size, which make holes. Each sample that is left comes once an epoch.
  */
 
@@ -256,11 +256,16 @@ static struct hash_id sum_of(struct oa_client *client, const struct oa_options *
 	",{\"op\":\"mixup\",\"num_classes\":6,\"p\":0.5,\"alpha\":0.2},{\"op\":\"cutmix\"," \
 	"\"num_classes\":6,\"p\":0.3}"
 
+static const char *const drawn[] = {
+    PICTURE F32 BOTH "]",
+    PICTURE F32 ",{\"op\":\"mosaic\"}]",
+};
+
 /* The same batches again, resumed, copied, and from a recording of a dealt plan. */
 START_TEST(draws_are_the_batchs)
 {
-	struct oa_options options = seeded(PICTURE F32 BOTH "]", 7, 2), copied = options;
-	struct oa_options dealt = options_of(PICTURE F32 BOTH "]", 7, 2), replayed = dealt;
+	struct oa_options options = seeded(drawn[_i], 7, 2), copied = options;
+	struct oa_options dealt = options_of(drawn[_i], 7, 2), replayed = dealt;
 	struct oa_options other = options;
 	struct hash_id first, second;
 	struct oa_client *client;
@@ -317,6 +322,75 @@ static void check_cutmix(const struct oa_batch *batch)
 			ck_assert(fabsf(own_share - (float)owned / (SIDE * SIDE)) < 1e-6f);
 	}
 }
+
+/* ---- mosaic ---- */
+
+/* All pixels are of four of the batch at most, which meet at a point, and the label is the first one's. */
+static unsigned check_mosaic(const struct oa_batch *batch)
+{
+	struct oa_batch_info info = trainee_info(batch);
+	struct oa_field image, label;
+	unsigned several = 0;
+
+	trainee_field(batch, "image", &image);
+	trainee_field(batch, "label", &label);
+	ck_assert_int_eq(label.dtype, OA_I64);
+	for (uint32_t i = 0; i < info.count; i++) {
+		const uint8_t *at = (const uint8_t *)image.data + i * (size_t)image.strides[0];
+		int64_t number[SIDE * SIDE];
+		bool is_there;
+
+		ck_assert_int_eq(((const int64_t *)label.data)[i], class_of(info.ids[i]));
+		for (unsigned k = 0; k < SIDE * SIDE; k++) {
+			number[k] = rig_number_of(at + k * 3);
+			is_there = false;
+			for (uint32_t n = 0; n < info.count; n++)
+				is_there |= info.ids[n] == number[k];
+			ck_assert(is_there);
+		}
+		for (unsigned k = 1; k < SIDE;
+		     k++) /* down, and across, one edge at most in each row */
+			several += number[k] != number[k - 1] ||
+				   number[k * SIDE] != number[(k - 1) * SIDE];
+	}
+	return several;
+}
+
+START_TEST(mosaic_of_bytes)
+{
+	struct oa_options options =
+	    options_of(PICTURE ",{\"op\":\"mosaic\",\"scale\":1,\"epochs\":2}]", 16, 3);
+	struct oa_options plain = options_of(PICTURE "]", 16, 3);
+	struct oa_stream *one, *two;
+	struct oa_batch *a, *b;
+	struct oa_stats stats = {.size = sizeof(stats)};
+	unsigned several[3] = {0};
+	struct oa_client *client;
+
+	rig_start("workers=1", "chunk=24", "slots=8", NULL);
+	client = rig_connect();
+	one = rig_open(client, &options);
+	two = rig_open(client, &plain);
+	while ((a = trainee_next(one)) && (b = trainee_next(two))) {
+		several[trainee_info(a).epoch] += check_mosaic(a);
+		oa_release(a);
+		oa_release(b);
+	}
+	ck_assert(!trainee_next(two));
+	ck_assert_uint_gt(several[0], 240);
+	ck_assert_uint_gt(several[1], 240);
+	ck_assert_uint_eq(several[2], 0);
+	ck_assert_double_eq(decodes(), 3 * SAMPLES); /* for both */
+	oa_stream_stats(one, &stats);
+	ck_assert_uint_eq(stats.batch_mixed, stats.batches);
+	oa_close(one);
+	oa_close(two);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* ---- cutmix ---- */
 
 static const char *const cutmixes[] = {
     PICTURE ",{\"op\":\"cutmix\",\"num_classes\":6}]",
@@ -662,8 +736,9 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, mixup_shares_with_who_has_none, 0, 2);
-	tcase_add_test(tcase, draws_are_the_batchs);
+	tcase_add_loop_test(tcase, draws_are_the_batchs, 0, BASE_ARRAY_LEN(drawn));
 	tcase_add_loop_test(tcase, cutmix_of_bytes, 0, BASE_ARRAY_LEN(cutmixes));
+	tcase_add_test(tcase, mosaic_of_bytes);
 	tcase_add_test(tcase, as_many_are_held_as_windows_could_be);
 	tcase_add_loop_test(tcase, labels_are_vectors, 0, BASE_ARRAY_LEN(vectors));
 	tcase_add_test(tcase, labels_without_a_place_are_bad_samples);
