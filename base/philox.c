@@ -10,9 +10,15 @@
  *   unit   the upper 53 bits of a u64
  *   below  bound <= 2^32: the upper half of u32 x bound, else of u64 x bound; a product whose lower
  *          half is below 2^32 (2^64) mod bound is drawn again (Lemire's method), so no bias
+ *   gamma  Marsaglia's and Tsang's method ("A simple method for generating gamma variables", ACM TOMS 26, 2000). Below
+ *          shape = 1 that is Gamma(shape + 1) u^(1 / shape), which underflows for small shapes, so all is logarithms
  */
 
 #include "base/philox.h"
+
+#include <math.h>
+
+#include "base/exact.h"
 
 enum { PHILOX_ROUNDS = 10, PHILOX_WORDS = 4 };
 
@@ -102,4 +108,43 @@ uint64_t philox_below(struct philox_seq *seq, uint64_t bound)
 double philox_unit(struct philox_seq *seq)
 {
 	return (double)(philox_u64(seq) >> 11) * 0x1p-53;
+}
+
+/* In (0, 1]. */
+static double philox_above_0(struct philox_seq *seq)
+{
+	return 1 - philox_unit(seq);
+}
+
+static double philox_normal(struct philox_seq *seq)
+{
+	double radius = sqrt(-2 * exact_log(philox_above_0(seq)));
+
+	return radius * exact_cos(2 * 3.14159265358979323846 * philox_unit(seq));
+}
+
+/* shape >= 1 */
+static double philox_log_gamma_from_1(struct philox_seq *seq, double shape)
+{
+	double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+
+	for (;;) {
+		double x = philox_normal(seq), v = 1 + c * x;
+
+		if (v <= 0)
+			continue;
+		v = v * v * v;
+		if (exact_log(philox_above_0(seq)) < x * x / 2 + d - d * v + d * exact_log(v))
+			return exact_log(d) + exact_log(v);
+	}
+}
+
+double philox_log_gamma(struct philox_seq *seq, double shape)
+{
+	double above;
+
+	if (shape >= 1)
+		return philox_log_gamma_from_1(seq, shape);
+	above = philox_log_gamma_from_1(seq, shape + 1);
+	return above + exact_log(philox_above_0(seq)) / shape;
 }

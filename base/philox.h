@@ -34,3 +34,5 @@ uint64_t philox_u64(struct philox_seq *seq);
 uint64_t philox_below(struct philox_seq *seq, uint64_t bound);
 /* Uniform in [0, 1): 53 bits / 2^53. */
 double philox_unit(struct philox_seq *seq);
+/* The logarithm of a draw of Gamma(shape), shape above 0. */
+double philox_log_gamma(struct philox_seq *seq, double shape);

@@ -291,7 +291,7 @@ static int pipeline_companion_set_following(struct pipeline *pipeline, unsigned 
 	if (shape_infer(&companion->ops, &companion->shape, &why) != 0)
 		return pipeline_companion_bad(companion, why.text, diag);
 	if (no_colors)
-		companion->shape.finished = 0;
+		companion->shape.finished = companion->shape.raw = 0;
 	r = pipeline_companion_check_ops(pipeline, companion, no_colors, diag);
 	return r ? r : pipeline_companion_compile(pipeline, f, companion, diag);
 }

@@ -35,20 +35,25 @@ static float finish_number(const struct op *normalize, unsigned param, unsigned 
 				channel < normalize->value[param].count ? channel : 0);
 }
 
-static float finish_value(const struct op *normalize, unsigned channel, unsigned value)
+float finish_normalize(const struct op *normalize, unsigned channel, float value)
 {
-	float scaled = (float)value / 255.0f;
-
 	if (!normalize)
-		return scaled;
-	scaled -= finish_number(normalize, OP_NORMALIZE_MEAN, channel);
-	return scaled / finish_number(normalize, OP_NORMALIZE_STD, channel);
+		return value;
+	value -= finish_number(normalize, OP_NORMALIZE_MEAN, channel);
+	return value / finish_number(normalize, OP_NORMALIZE_STD, channel);
 }
 
-static void finish_fill_table(struct finish *finish, const struct op *normalize, unsigned c)
+static float finish_value(const struct shape *shape, unsigned channel, unsigned value)
+{
+	if (shape->raw)
+		return (float)value;
+	return finish_normalize(shape->normalize, channel, (float)value / 255.0f);
+}
+
+static void finish_fill_table(struct finish *finish, const struct shape *shape, unsigned c)
 {
 	for (unsigned v = 0; v < 256; v++) {
-		float value = finish_value(normalize, c, v);
+		float value = finish_value(shape, c, v);
 
 		if (finish->dtype == PIPELINE_F32)
 			finish->table.f32[c][v] = value;
@@ -66,12 +71,13 @@ static void finish_factor(double factor, float *ret, float *ret_rest)
 	*ret_rest = (float)(factor - *ret);
 }
 
-static void finish_fill_line(struct finish_line *line, const struct op *normalize, unsigned c)
+static void finish_fill_line(struct finish_line *line, const struct shape *shape, unsigned c)
 {
+	const struct op *normalize = shape->raw ? NULL : shape->normalize;
 	double std = normalize ? finish_number(normalize, OP_NORMALIZE_STD, c) : 1.0;
 
 	line->mean = normalize ? finish_number(normalize, OP_NORMALIZE_MEAN, c) : 0.0f;
-	finish_factor(1.0 / 255.0, &line->scale, &line->scale_rest);
+	finish_factor(shape->raw ? 1.0 : 1.0 / 255.0, &line->scale, &line->scale_rest);
 	finish_factor(1.0 / std, &line->inverse, &line->inverse_rest);
 }
 
@@ -114,8 +120,8 @@ void finish_init(struct finish *finish, const struct shape *shape)
 	finish->order = shape->order;
 	finish->channels = shape->channels;
 	for (unsigned c = 0; c < 3; c++) {
-		finish_fill_table(finish, shape->normalize, c);
-		finish_fill_line(&finish->line[c], shape->normalize, c);
+		finish_fill_table(finish, shape, c);
+		finish_fill_line(&finish->line[c], shape, c);
 	}
 	finish->kernels = finish_is_exact(finish, best) ? best : &finish_plain;
 }

@@ -55,5 +55,7 @@ void finish_pixels(const struct finish *finish, const uint8_t *const from[3], si
 void finish_end(const struct finish *finish);
 /* A row of n pixels of a picture, from planes. */
 void finish_join(const uint8_t *const from[3], size_t n, uint8_t *to);
+/* What normalize, NULL for none, makes of a float of that channel. */
+float finish_normalize(const struct op *normalize, unsigned channel, float value);
 /* Bytes of a value. */
 unsigned finish_value_bytes(enum pipeline_dtype dtype);

@@ -50,6 +50,7 @@ void steps_scratch_free(struct steps_scratch *scratch)
 	picture_buffer_fini(&scratch->buffer[0]);
 	picture_buffer_fini(&scratch->buffer[1]);
 	picture_buffer_fini(&scratch->work);
+	picture_buffer_fini(&scratch->kept);
 	free(scratch);
 }
 
@@ -59,6 +60,7 @@ void steps_trim(struct steps_scratch *scratch)
 	picture_buffer_trim(&scratch->buffer[0]);
 	picture_buffer_trim(&scratch->buffer[1]);
 	picture_buffer_trim(&scratch->work);
+	picture_buffer_trim(&scratch->kept);
 	rescale_trim(&scratch->rescale);
 }
 
@@ -102,6 +104,11 @@ int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t h
 void *steps_work(struct steps_scratch *scratch, size_t size)
 {
 	return picture_bytes(&scratch->work, size);
+}
+
+void *steps_keep(struct steps_scratch *scratch, size_t size)
+{
+	return picture_bytes(&scratch->kept, size);
 }
 
 int steps_refuse(struct steps_scratch *scratch, const char *why)

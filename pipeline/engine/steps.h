@@ -25,6 +25,7 @@ struct steps_scratch {
 	struct picture_buffer buffer[2];
 	unsigned at; /* which of them the picture stands in; the next op writes into the other */
 	struct picture_buffer work;               /* of the op that runs */
+	struct picture_buffer kept;               /* of one that runs others */
 	struct picture_box view[STEPS_MAX_VIEWS]; /* shape.views parts of the picture */
 	const char *why;                          /* the last op that refused */
 };
@@ -39,6 +40,8 @@ int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t h
 		uint64_t width, struct picture *picture);
 /* size bytes of scratch memory for one op, aligned to 32; NULL: no memory. */
 void *steps_work(struct steps_scratch *scratch, size_t size);
+/* The same for one that runs others, which have steps_work. */
+void *steps_keep(struct steps_scratch *scratch, size_t size);
 /* The op cannot be done to this picture; why is constant, at most 32 bytes. The error to return. */
 int steps_refuse(struct steps_scratch *scratch, const char *why);
 

@@ -93,6 +93,13 @@ int decode_band_start(struct decode *decode, const struct picture_box *box,
 int decode_band_next(struct decode *decode, struct decode_band *ret,
 		     struct pipeline_error *ret_error);
 
+/* ---- writing ---- */
+
+/* The file of a picture as a JPEG of that quality, 1 to 100, with the defaults of libjpeg and of Pillow's save(). *ret is the
+ * caller's to free. 0; PIPELINE_FAIL_REFUSED: a side has more than 65500 pixels; PIPELINE_FAIL_MEMORY. */
+int decode_jpeg_write(const struct picture *picture, unsigned quality, uint8_t **ret,
+		      size_t *ret_size);
+
 /* Do the first bytes say that it is a picture, of a format that this build has? */
 bool decode_is_picture(const void *data, size_t size);
 /* Fills *ret_error, the text printf-like. Returns PIPELINE_E_BAD. */

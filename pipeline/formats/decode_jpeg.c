@@ -736,6 +736,74 @@ static int decode_jpeg_rows_next(void *state, struct picture *ret, struct decode
 	return 0;
 }
 
+/* ---- writing ---- */
+
+struct decode_jpeg_writer {
+	struct jpeg_compress_struct jpeg;
+	struct jpeg_error_mgr manager;
+	jmp_buf escape;
+	uint8_t *data;
+	unsigned long size;
+};
+
+static void decode_jpeg_on_write_error(j_common_ptr common)
+{
+	struct decode_jpeg_writer *writer = common->client_data;
+
+	longjmp(writer->escape, 1);
+}
+
+static bool decode_jpeg_try_write(struct decode_jpeg_writer *writer, const struct picture *picture,
+				  unsigned quality)
+{
+	struct jpeg_compress_struct *jpeg = &writer->jpeg;
+
+	if (setjmp(writer->escape))
+		return false;
+	jpeg_create_compress(jpeg);
+	jpeg_mem_dest(jpeg, &writer->data, &writer->size);
+	jpeg->image_width = picture->width;
+	jpeg->image_height = picture->height;
+	jpeg->input_components = 4;
+	jpeg->in_color_space = JCS_EXT_RGBX;
+	jpeg_set_defaults(jpeg);
+	jpeg_set_quality(jpeg, (int)quality, TRUE);
+	jpeg_start_compress(jpeg, TRUE);
+	while (jpeg->next_scanline < jpeg->image_height) {
+		JSAMPROW row = picture_row(picture, jpeg->next_scanline);
+
+		jpeg_write_scanlines(jpeg, &row, 1);
+	}
+	jpeg_finish_compress(jpeg);
+	return true;
+}
+
+int decode_jpeg_write(const struct picture *picture, unsigned quality, uint8_t **ret,
+		      size_t *ret_size)
+{
+	struct decode_jpeg_writer *writer = calloc(1, sizeof(*writer));
+	int r = 0;
+
+	if (!writer)
+		return PIPELINE_FAIL_MEMORY;
+	writer->jpeg.err = jpeg_std_error(&writer->manager);
+	writer->manager.error_exit = decode_jpeg_on_write_error;
+	writer->manager.output_message = decode_jpeg_on_message;
+	writer->jpeg.client_data = writer;
+	if (!decode_jpeg_try_write(writer, picture, quality))
+		r = writer->manager.msg_code == JERR_IMAGE_TOO_BIG ? PIPELINE_FAIL_REFUSED
+								   : PIPELINE_FAIL_MEMORY;
+	jpeg_destroy_compress(&writer->jpeg);
+	if (r == 0) {
+		*ret = writer->data;
+		*ret_size = writer->size;
+	} else {
+		free(writer->data);
+	}
+	free(writer);
+	return r;
+}
+
 const struct decode_format decode_jpeg = {
     .name = "JPEG",
     .state_size = sizeof(struct decode_jpeg),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rand_augment, trivial_augment and auto_augment: torchvision's RandAugment, TrivialAugmentWide and
- * AutoAugment.
+ * rand_augment, trivial_augment, auto_augment and aug_mix: torchvision's RandAugment, TrivialAugmentWide,
+ * AutoAugment and AugMix. The last one makes a tensor of a Pillow image before its changes; here they are those of images, as of the
+ * others, and the mixture alone is torch's.
  *
  * Each draws changes with their magnitudes and then makes one after another: geometry by turn.h,
  * colours by colour.h. A magnitude is one of a number of bins between two ends. torchvision takes it
@@ -15,6 +16,7 @@
 
 #include <math.h>
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/augment_mix.h"
 #include "pipeline/ops/colour.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/turn.h"
@@ -87,6 +89,20 @@ static augment_space augment_wide = {
     [AUGMENT_SOLARIZE] = {AUGMENT_LINE, 1, 0, false},
 };
 
+static augment_space augment_mixed = {
+    [AUGMENT_SHEAR_X] = {AUGMENT_LINE, 0, 0.3, true},
+    [AUGMENT_SHEAR_Y] = {AUGMENT_LINE, 0, 0.3, true},
+    [AUGMENT_TRANSLATE_X] = {AUGMENT_OF_WIDTH, 0, 1 / 3.0, true},
+    [AUGMENT_TRANSLATE_Y] = {AUGMENT_OF_HEIGHT, 0, 1 / 3.0, true},
+    [AUGMENT_ROTATE] = {AUGMENT_LINE, 0, 30, true},
+    [AUGMENT_BRIGHTNESS] = {AUGMENT_LINE, 0, 0.9, true},
+    [AUGMENT_COLOR] = {AUGMENT_LINE, 0, 0.9, true},
+    [AUGMENT_CONTRAST] = {AUGMENT_LINE, 0, 0.9, true},
+    [AUGMENT_SHARPNESS] = {AUGMENT_LINE, 0, 0.9, true},
+    [AUGMENT_POSTERIZE] = {AUGMENT_BITS, 4, 4, false},
+    [AUGMENT_SOLARIZE] = {AUGMENT_LINE, 1, 0, false},
+};
+
 /* torch.linspace(from, to, bins)[bin]. */
 static double augment_line(double from, double to, unsigned bins, unsigned bin)
 {
@@ -119,7 +135,7 @@ static double augment_magnitude(const struct augment_range *range, unsigned bins
 
 /* ---- drawing ---- */
 
-static void augment_set(struct op_drawn *drawn, unsigned i, augment_space space,
+static void augment_put(struct op_drawn *drawn, unsigned at, augment_space space,
 			enum augment_kind kind, unsigned bins, unsigned bin, uint32_t height,
 			uint32_t width)
 {
@@ -127,8 +143,15 @@ static void augment_set(struct op_drawn *drawn, unsigned i, augment_space space,
 
 	if (space[kind].has_sign && draw_chance(&drawn->seq, 0.5))
 		magnitude = -magnitude;
-	drawn->number[2 * i] = kind;
-	drawn->number[2 * i + 1] = magnitude;
+	drawn->number[at] = kind;
+	drawn->number[at + 1] = magnitude;
+}
+
+static void augment_set(struct op_drawn *drawn, unsigned i, augment_space space,
+			enum augment_kind kind, unsigned bins, unsigned bin, uint32_t height,
+			uint32_t width)
+{
+	augment_put(drawn, 2 * i, space, kind, bins, bin, height, width);
 }
 
 static enum augment_kind augment_choose(struct op_drawn *drawn)
@@ -193,6 +216,60 @@ static void augment_draw_auto(const struct op *op, uint32_t height, uint32_t wid
 			augment_set(drawn, i, augment_usual, change->kind, AUGMENT_BINS,
 				    change->bin, height, width);
 	}
+}
+
+/* ---- chains ---- */
+
+static struct augment_mix augment_mix_of(const struct op *op)
+{
+	return augment_mix_plan(op_number(op, OP_AUG_MIX_MIXTURE_WIDTH, 0),
+				op_number(op, OP_AUG_MIX_CHAIN_DEPTH, 0), 2);
+}
+
+/* All that have a magnitude, autocontrast and equalize; without all_ops not those of brightness and the like. */
+static enum augment_kind augment_choose_mixed(const struct op *op, struct philox_seq *seq)
+{
+	const bool is_all = op_number(op, OP_AUG_MIX_ALL_OPS, 0) != 0;
+	const unsigned kind =
+	    (unsigned)draw_integer(seq, AUGMENT_SHEAR_X, is_all ? AUGMENT_EQUALIZE : 9);
+
+	if (is_all || kind <= AUGMENT_ROTATE)
+		return (enum augment_kind)kind;
+	return (enum augment_kind)(kind + AUGMENT_POSTERIZE - AUGMENT_BRIGHTNESS);
+}
+
+/* Drawn (augment_mix.h): first the picture's own weight. */
+static void augment_draw_mixed(const struct op *op, uint32_t height, uint32_t width,
+			       struct op_drawn *drawn)
+{
+	const struct augment_mix mix = augment_mix_of(op);
+	const double alpha = op_number(op, OP_AUG_MIX_ALPHA, 0);
+	const int64_t severity = (int64_t)op_number(op, OP_AUG_MIX_SEVERITY, 0);
+	float both[2], share[OP_MAX_DRAWN];
+
+	augment_mix_shares(&drawn->seq, alpha, 2, both);
+	augment_mix_shares(&drawn->seq, alpha, mix.chains, share);
+	drawn->number[0] = both[0];
+	for (unsigned chain = 0; chain < mix.chains; chain++) {
+		const unsigned depth = augment_mix_depth(&mix, &drawn->seq);
+
+		drawn->number[1 + chain] = share[chain] * both[1];
+		for (unsigned i = 0; i < depth; i++) {
+			const enum augment_kind kind = augment_choose_mixed(op, &drawn->seq);
+			const unsigned bin = (unsigned)draw_integer(&drawn->seq, 0, severity - 1);
+
+			augment_put(drawn, augment_mix_at(&mix, chain, i), augment_mixed, kind,
+				    AUGMENT_BINS, bin, height, width);
+		}
+	}
+}
+
+static const char *augment_shape_mixed(const struct op *op, struct shape *shape)
+{
+	const struct augment_mix mix = augment_mix_of(op);
+
+	(void)shape;
+	return augment_mix_check(&mix);
 }
 
 /* ---- changing ---- */
@@ -271,23 +348,38 @@ static int augment_change(struct steps_scratch *scratch, enum augment_kind kind,
 #define AUGMENT_FILL OP_RAND_AUGMENT_FILL
 _Static_assert(OP_TRIVIAL_AUGMENT_INTERPOLATION == AUGMENT_INTERPOLATION &&
 		   OP_AUTO_AUGMENT_INTERPOLATION == AUGMENT_INTERPOLATION &&
+		   OP_AUG_MIX_INTERPOLATION == AUGMENT_INTERPOLATION &&
+		   OP_AUG_MIX_FILL == AUGMENT_FILL &&
 		   OP_TRIVIAL_AUGMENT_FILL == AUGMENT_FILL && OP_AUTO_AUGMENT_FILL == AUGMENT_FILL,
 	       "one run for all");
+
+/* number: of a change and its magnitude. */
+static int augment_one(struct steps_scratch *scratch, const struct op *op, const double *number,
+		       struct picture *picture)
+{
+	struct turn turn = {.filter = (enum warp_filter)op_number(op, AUGMENT_INTERPOLATION, 0)};
+
+	op_color(op, AUGMENT_FILL, turn.fill);
+	return augment_change(scratch, (enum augment_kind)number[0], number[1], &turn, picture);
+}
 
 static int augment_run(struct steps_scratch *scratch, const struct op *op,
 		       const struct op_drawn *drawn, struct picture *picture)
 {
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < AUGMENT_MOST; i++) {
-		struct turn turn = {.filter =
-					(enum warp_filter)op_number(op, AUGMENT_INTERPOLATION, 0)};
-
-		op_color(op, AUGMENT_FILL, turn.fill);
-		r = augment_change(scratch, (enum augment_kind)drawn->number[2 * i],
-				   drawn->number[2 * i + 1], &turn, picture);
-	}
+	for (unsigned i = 0; r == 0 && i < AUGMENT_MOST; i++)
+		r = augment_one(scratch, op, drawn->number + 2 * (size_t)i, picture);
 	return r;
+}
+
+static int augment_run_mixed(struct steps_scratch *scratch, const struct op *op,
+			     const struct op_drawn *drawn, struct picture *picture)
+{
+	const struct augment_mix mix = augment_mix_of(op);
+
+	return augment_mix_run(&mix, scratch, op, drawn, augment_one, (float)drawn->number[0], NULL,
+			       picture);
 }
 
 static const char *augment_shape_rand(const struct op *op, struct shape *shape)
@@ -322,4 +414,11 @@ const struct op_impl augment_auto_op = {
     .stage = OP_STAGE_PICTURE,
     .draw = augment_draw_auto,
     .run = augment_run,
+};
+
+const struct op_impl augment_mix_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = augment_shape_mixed,
+    .draw = augment_draw_mixed,
+    .run = augment_run_mixed,
 };

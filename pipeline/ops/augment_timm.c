@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * timm_rand_augment and timm_aug_mix. The latter is timm's AugMix of thirteen of these changes, all growing with the
+ * magnitude; its mixture of the chains alone is then blended with the picture as Pillow does.
+ *
  * timm_rand_augment: the RandAugment of timm (timm/data/auto_augment.py), which has torchvision's name
  * and is another one: fifteen changes, each of the drawn ones made with a probability, magnitudes that
  * are drawn around one, and changes that either grow or shrink with the magnitude.
@@ -12,6 +15,7 @@
  */
 
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/augment_mix.h"
 #include "pipeline/ops/colour.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
@@ -39,6 +43,17 @@ enum augment_timm_kind { /* in the order of timm's _RAND_TRANSFORMS */
 			 AUGMENT_TIMM_TRANSLATE_Y,
 			 AUGMENT_TIMM_KINDS,
 };
+
+_Static_assert(
+    OP_TIMM_AUG_MIX_INTERPOLATION == OP_TIMM_RAND_AUGMENT_INTERPOLATION &&
+	OP_TIMM_AUG_MIX_FILL == OP_TIMM_RAND_AUGMENT_FILL &&
+	OP_TIMM_AUG_MIX_MAGNITUDE == OP_TIMM_RAND_AUGMENT_MAGNITUDE &&
+	OP_TIMM_AUG_MIX_MAGNITUDE_STD == OP_TIMM_RAND_AUGMENT_MAGNITUDE_STD &&
+	OP_TIMM_AUG_MIX_UNIFORM == OP_TIMM_RAND_AUGMENT_UNIFORM &&
+	OP_TIMM_AUG_MIX_MAGNITUDE_MAX == OP_TIMM_RAND_AUGMENT_MAGNITUDE_MAX &&
+	OP_TIMM_AUG_MIX_INCREASING == OP_TIMM_RAND_AUGMENT_INCREASING &&
+	OP_TIMM_AUG_MIX_TRANSLATE == OP_TIMM_RAND_AUGMENT_TRANSLATE,
+    "levels and arguments are one for both");
 
 enum { AUGMENT_TIMM_RANDOM = 3 }; /* of op_timm_words; the others are those of enum warp_filter */
 
@@ -108,6 +123,15 @@ static double augment_timm_argument(const struct op *op, enum augment_timm_kind 
 	}
 }
 
+static double augment_timm_filter(const struct op *op, struct philox_seq *seq)
+{
+	const double filter = op_number(op, OP_TIMM_RAND_AUGMENT_INTERPOLATION, 0);
+
+	if (filter != AUGMENT_TIMM_RANDOM)
+		return filter;
+	return draw_chance(seq, 0.5) ? WARP_BICUBIC : WARP_BILINEAR;
+}
+
 static void augment_timm_draw(const struct op *op, uint32_t height, uint32_t width,
 			      struct op_drawn *drawn)
 {
@@ -123,9 +147,7 @@ static void augment_timm_draw(const struct op *op, uint32_t height, uint32_t wid
 		const bool is_made = draw_chance(&drawn->seq, p);
 		const double level = augment_timm_level(op, &drawn->seq);
 
-		number[2] = op_number(op, OP_TIMM_RAND_AUGMENT_INTERPOLATION, 0);
-		if (number[2] == AUGMENT_TIMM_RANDOM)
-			number[2] = draw_chance(&drawn->seq, 0.5) ? WARP_BICUBIC : WARP_BILINEAR;
+		number[2] = augment_timm_filter(op, &drawn->seq);
 		number[0] = is_made ? kind + 1 : 0;
 		if (is_made)
 			number[1] = augment_timm_argument(op, (enum augment_timm_kind)kind,
@@ -137,6 +159,61 @@ static bool augment_timm_is_random(const struct op *op)
 {
 	return op_number(op, OP_TIMM_RAND_AUGMENT_NUM_OPS, 0) > 0 &&
 	       op_number(op, OP_TIMM_RAND_AUGMENT_P, 0) > 0;
+}
+
+/* ---- chains ---- */
+
+static const uint8_t augment_timm_mixed[] = {
+    AUGMENT_TIMM_AUTOCONTRAST, AUGMENT_TIMM_COLOR,       AUGMENT_TIMM_CONTRAST,
+    AUGMENT_TIMM_BRIGHTNESS,   AUGMENT_TIMM_SHARPNESS,   AUGMENT_TIMM_EQUALIZE,
+    AUGMENT_TIMM_ROTATE,       AUGMENT_TIMM_POSTERIZE,   AUGMENT_TIMM_SOLARIZE,
+    AUGMENT_TIMM_SHEAR_X,      AUGMENT_TIMM_SHEAR_Y,     AUGMENT_TIMM_TRANSLATE_X,
+    AUGMENT_TIMM_TRANSLATE_Y,
+};
+
+static struct augment_mix augment_timm_mix_of(const struct op *op)
+{
+	return augment_mix_plan(op_number(op, OP_TIMM_AUG_MIX_WIDTH, 0),
+				op_number(op, OP_TIMM_AUG_MIX_DEPTH, 0), AUGMENT_TIMM_DRAWN);
+}
+
+/* Drawn (augment_mix.h): first the mixture's share of the blend. */
+static void augment_timm_draw_mixed(const struct op *op, uint32_t height, uint32_t width,
+				    struct op_drawn *drawn)
+{
+	const struct augment_mix mix = augment_timm_mix_of(op);
+	const double alpha = op_number(op, OP_TIMM_AUG_MIX_ALPHA, 0);
+	float both[2], share[OP_MAX_DRAWN];
+
+	(void)height;
+	(void)width;
+	augment_mix_shares(&drawn->seq, alpha, mix.chains, share);
+	augment_mix_shares(&drawn->seq, alpha, 2, both);
+	drawn->number[0] = both[0];
+	for (unsigned chain = 0; chain < mix.chains; chain++) {
+		const unsigned depth = augment_mix_depth(&mix, &drawn->seq);
+
+		drawn->number[1 + chain] = share[chain];
+		for (unsigned i = 0; i < depth; i++) {
+			double *number = drawn->number + augment_mix_at(&mix, chain, i);
+			const unsigned kind = augment_timm_mixed[draw_integer(
+			    &drawn->seq, 0, BASE_ARRAY_LEN(augment_timm_mixed) - 1)];
+			const double level = augment_timm_level(op, &drawn->seq);
+
+			number[2] = augment_timm_filter(op, &drawn->seq);
+			number[0] = kind + 1;
+			number[1] = augment_timm_argument(op, (enum augment_timm_kind)kind,
+							  level / 10.0, &drawn->seq);
+		}
+	}
+}
+
+static const char *augment_timm_shape_mixed(const struct op *op, struct shape *shape)
+{
+	const struct augment_mix mix = augment_timm_mix_of(op);
+
+	(void)shape;
+	return augment_mix_check(&mix);
 }
 
 /* ---- changing ---- */
@@ -206,20 +283,34 @@ static int augment_timm_change(struct steps_scratch *scratch, enum augment_timm_
 	return 0;
 }
 
+static int augment_timm_one(struct steps_scratch *scratch, const struct op *op,
+			    const double *number, struct picture *picture)
+{
+	struct turn turn = {.filter = (enum warp_filter)number[2]};
+
+	op_color(op, OP_TIMM_RAND_AUGMENT_FILL, turn.fill);
+	return augment_timm_change(scratch, (enum augment_timm_kind)(number[0] - 1), number[1],
+				   &turn, picture);
+}
+
+static int augment_timm_run_mixed(struct steps_scratch *scratch, const struct op *op,
+				  const struct op_drawn *drawn, struct picture *picture)
+{
+	const struct augment_mix mix = augment_timm_mix_of(op);
+	const float last = (float)drawn->number[0];
+
+	return augment_mix_run(&mix, scratch, op, drawn, augment_timm_one, 0, &last, picture);
+}
+
 static int augment_timm_run(struct steps_scratch *scratch, const struct op *op,
 			    const struct op_drawn *drawn, struct picture *picture)
 {
 	const double *number = drawn->number;
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < AUGMENT_TIMM_MOST; i++, number += AUGMENT_TIMM_DRAWN) {
-		struct turn turn = {.filter = (enum warp_filter)number[2]};
-
-		op_color(op, OP_TIMM_RAND_AUGMENT_FILL, turn.fill);
+	for (unsigned i = 0; r == 0 && i < AUGMENT_TIMM_MOST; i++, number += AUGMENT_TIMM_DRAWN)
 		if (number[0] > 0)
-			r = augment_timm_change(scratch, (enum augment_timm_kind)(number[0] - 1),
-						number[1], &turn, picture);
-	}
+			r = augment_timm_one(scratch, op, number, picture);
 	return r;
 }
 
@@ -228,4 +319,11 @@ const struct op_impl augment_timm_op = {
     .draw = augment_timm_draw,
     .is_random = augment_timm_is_random,
     .run = augment_timm_run,
+};
+
+const struct op_impl augment_timm_mix_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = augment_timm_shape_mixed,
+    .draw = augment_timm_draw_mixed,
+    .run = augment_timm_run_mixed,
 };

@@ -18,10 +18,9 @@
 #include <math.h>
 #include "base/exact.h"
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/blur.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
-
-#define BLUR_MAX_TAPS 255
 
 struct blur {
 	unsigned taps[2]; /* across, down */
@@ -53,22 +52,20 @@ static bool blur_weigh(unsigned taps, double sigma, double (*exp_of)(double), fl
 	return is_sure;
 }
 
-static void blur_weights(unsigned taps, double sigma, float *weight)
+void blur_weights(unsigned taps, double sigma, float *weight)
 {
 	if (!blur_weigh(taps, sigma, exp, weight))
 		blur_weigh(taps, sigma, exact_exp, weight);
 }
 
-/* Reflected without the border itself; at is less than size beyond it. */
-static uint32_t blur_reflect(int64_t at, uint32_t size)
+uint32_t blur_reflect(int64_t at, uint32_t size)
 {
 	int64_t last = (int64_t)size - 1;
 
 	return (uint32_t)(at < 0 ? -at : at > last ? 2 * last - at : at);
 }
 
-/* total = sum of weight[t] x row t; rows are step floats apart, n long. */
-static void blur_add(float *restrict total, const float *restrict row, float weight, size_t n)
+void blur_add(float *restrict total, const float *restrict row, float weight, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		total[i] += weight * row[i];

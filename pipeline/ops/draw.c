@@ -111,6 +111,35 @@ void draw_normal_floats(struct philox_seq *seq, float ret[2])
 	ret[1] = (float)pair[1];
 }
 
+/* The number that a normal one is below with probability unit: Wichura's PPND7 ("The percentage points of the normal
+ * distribution", Applied Statistics 37, 1988), right to about 1e-7. */
+static double draw_quantile(double unit, double (*log_of)(double))
+{
+	const double q = unit - 0.5;
+	double r, value;
+
+	if (fabs(q) <= 0.425) {
+		r = 0.180625 - q * q;
+		return q *
+		       (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
+		       (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1);
+	}
+	r = sqrt(-log_of(q < 0 ? unit : 1 - unit)) - 1.6;
+	value = (((0.17023821103 * r + 1.3067284816) * r + 2.7568153900) * r + 1.4234372777) /
+		((0.12021132975 * r + 0.73700164250) * r + 1);
+	return q < 0 ? -value : value;
+}
+
+float draw_normal_float(struct philox_seq *seq)
+{
+	const double unit = (philox_u32(seq) + 0.5) * 0x1p-32;
+	double value = draw_quantile(unit, log);
+
+	if (!exact_is_sure_float(value))
+		value = draw_quantile(unit, exact_log);
+	return (float)value;
+}
+
 /* One try: the size of the part. False where it does not fit. */
 static bool draw_try(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
 		     struct picture_box *ret)

@@ -31,7 +31,7 @@ enum op_stage {
 	OP_STAGE_BATCH,  /* works on whole batches, in libaccess */
 };
 
-#define OP_MAX_DRAWN 16
+#define OP_MAX_DRAWN 64
 
 struct op_drawn {
 	double number[OP_MAX_DRAWN]; /* each op's own; zero at the start */
@@ -59,6 +59,8 @@ struct op_impl {
 	 * where all stays in its place. */
 	void (*follow)(const struct op *op, const struct op_drawn *drawn, struct follow *follow);
 	bool stays;
+	/* It works on floats alone: by `finished`, and in front of the finishing ops on value / 255 (shape.raw). */
+	bool floats;
 	/* Writes over what finish.c has made of a picture, for ops that may stand behind
 	 * normalize; NULL: may not. out has shape's size, type and order. */
 	void (*finished)(const struct shape *shape, const struct op *op,

@@ -12,6 +12,7 @@ static const char *const op_filter_words[] = {"nearest", "box",     "bilinear", 
 					      "bicubic", "lanczos", NULL};
 static const char *const op_policy_words[] = {"imagenet", "cifar10", "svhn", NULL};
 static const char *const op_warp_words[] = {"nearest", "bilinear", "bicubic", NULL};
+static const char *const op_plain_warp_words[] = {"nearest", "bilinear", NULL};
 static const char *const op_fit_words[] = {"exact", "cover", "contain", NULL};
 static const char *const op_half_words[] = {"even", "down", NULL};
 static const char *const op_timm_words[] = {"nearest", "bilinear", "bicubic", "random", NULL};

@@ -383,6 +383,48 @@ PARAM(TIMM_RAND_AUGMENT, INCREASING, "increasing", OP_TYPE_BOOL, "false",
 PARAM(TIMM_RAND_AUGMENT, TRANSLATE, "translate", OP_TYPE_NUMBER(0, 1), "0.45",
       "the share of the side that magnitude 10 moves the picture by")
 
+OP(AUG_MIX, "aug_mix", augment_mix_op, "several chains of changes, mixed with the picture: AugMix")
+PARAM(AUG_MIX, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words), "\"bilinear\"",
+      "the filter of geometric changes: nearest, bilinear or bicubic")
+PARAM(AUG_MIX, FILL, "fill", OP_OR_NULL(OP_TYPE_COLOR), "null",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]; null: black")
+PARAM(AUG_MIX, SEVERITY, "severity", OP_TYPE_INTEGER(1, 10), "3",
+      "how many of the ten magnitudes are drawn from, 1 to 10")
+PARAM(AUG_MIX, MIXTURE_WIDTH, "mixture_width", OP_TYPE_INTEGER(1, 16), "3",
+      "how many chains there are, 1 to 16")
+PARAM(AUG_MIX, CHAIN_DEPTH, "chain_depth", OP_TYPE_INTEGER(-1, 16), "-1",
+      "the changes of a chain, 1 to 16; or -1: 1 to 3, drawn for each")
+PARAM(AUG_MIX, ALPHA, "alpha", OP_TYPE_NUMBER(0.001, 1000), "1",
+      "a number from 0.001 to 1000: weights are drawn from Dirichlet's distribution of it")
+PARAM(AUG_MIX, ALL_OPS, "all_ops", OP_TYPE_BOOL, "true",
+      "true or false: are brightness, colour, contrast and sharpness changed, too?")
+
+OP(TIMM_AUG_MIX, "timm_aug_mix", augment_timm_mix_op,
+   "several chains of changes as timm makes them, mixed with the picture: its AugMix")
+PARAM(
+    TIMM_AUG_MIX, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_timm_words), "\"random\"",
+    "the filter of geometric changes: nearest, bilinear, bicubic, or random: one of the latter two")
+PARAM(TIMM_AUG_MIX, FILL, "fill", OP_TYPE_COLOR, "128",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
+PARAM(TIMM_AUG_MIX, WIDTH, "width", OP_TYPE_INTEGER(1, 16), "3",
+      "how many chains there are, 1 to 16")
+PARAM(TIMM_AUG_MIX, DEPTH, "depth", OP_TYPE_INTEGER(-1, 16), "-1",
+      "the changes of a chain, 1 to 16; or -1: 1 to 3, drawn for each")
+PARAM(TIMM_AUG_MIX, MAGNITUDE, "magnitude", OP_TYPE_NUMBER(0, 1000), "3",
+      "the magnitude, from 0; 10 is timm's usual scale")
+PARAM(TIMM_AUG_MIX, MAGNITUDE_STD, "magnitude_std", OP_TYPE_NUMBER(0, 1000), "0",
+      "the standard deviation of what is drawn around magnitude")
+PARAM(TIMM_AUG_MIX, UNIFORM, "uniform", OP_TYPE_BOOL, "true",
+      "true or false: is it drawn from 0 to magnitude instead?")
+PARAM(TIMM_AUG_MIX, MAGNITUDE_MAX, "magnitude_max", OP_TYPE_NUMBER(0, 1000), "10",
+      "the most that is drawn")
+PARAM(TIMM_AUG_MIX, INCREASING, "increasing", OP_TYPE_BOOL, "true",
+      "true or false: do all changes grow with the magnitude?")
+PARAM(TIMM_AUG_MIX, TRANSLATE, "translate", OP_TYPE_NUMBER(0, 1), "0.3",
+      "the share of the side that magnitude 10 moves the picture by")
+PARAM(TIMM_AUG_MIX, ALPHA, "alpha", OP_TYPE_NUMBER(0.001, 1000), "1",
+      "a number from 0.001 to 1000: weights are drawn from Dirichlet's distribution of it")
+
 OP(ROTATE, "rotate", turn_rotate_op, "the picture turned by a random angle")
 PARAM(ROTATE, DEGREES, "degrees", OP_TYPE_AROUND_0(36000.0), NULL,
       "[least, most] degrees counter-clockwise, or x for [-x, x]")
@@ -421,6 +463,21 @@ PARAM(RANDOM_PERSPECTIVE, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_w
       "\"bilinear\"", "the filter: nearest, bilinear or bicubic")
 PARAM(RANDOM_PERSPECTIVE, FILL, "fill", OP_TYPE_COLOR, "0",
       "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
+
+OP(ELASTIC_TRANSFORM, "elastic_transform", elastic_op,
+   "each pixel moved by smooth noise, as if seen through water")
+PARAM(ELASTIC_TRANSFORM, ALPHA, "alpha", OP_TYPE_TWO(0, 1e6), "[50, 50]",
+      "[across, down]: how far pixels are moved")
+PARAM(ELASTIC_TRANSFORM, SIGMA, "sigma", OP_TYPE_TWO(0, 31.75), "[5, 5]",
+      "[across, down]: the deviation in pixels of the blur that makes the noise smooth, to 31.75; "
+      "or "
+      "0 for both: none")
+PARAM(ELASTIC_TRANSFORM, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_plain_warp_words),
+      "\"bilinear\"", "the filter: nearest or bilinear")
+PARAM(ELASTIC_TRANSFORM, FILL, "fill", OP_OR_NULL(OP_TYPE_COLOR), "0",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]; null: black, "
+      "which a "
+      "pixel at the edge is mixed with but once")
 
 OP(PAD, "pad", pad_op, "the picture with more around it")
 PARAM(PAD, PADDING, "padding", OP_TYPE_SIDES(0, OP_MAX_SIDE), NULL,
@@ -493,6 +550,19 @@ PARAM(GAUSSIAN_BLUR, KERNEL_SIZE, "kernel_size", OP_TYPE_ODD(255), NULL,
 PARAM(GAUSSIAN_BLUR, SIGMA, "sigma", OP_TYPE_SPAN(0.001, 1000), "[0.1, 2]",
       "the deviation in pixels, from 0.001 to 1000, or [least, most]")
 PARAM(GAUSSIAN_BLUR, P, "p", OP_LATE(OP_TYPE_CHANCE), "1", "the probability, from 0 to 1")
+
+OP(GAUSSIAN_NOISE, "gaussian_noise", noise_op, "noise of a normal distribution added to floats")
+PARAM(GAUSSIAN_NOISE, MEAN, "mean", OP_TYPE_NUMBER(-1000, 1000), "0",
+      "the noise's mean, of values from 0 to 1")
+PARAM(GAUSSIAN_NOISE, SIGMA, "sigma", OP_TYPE_SPAN(0, 1000), "0.1",
+      "its standard deviation, or [least, most] of what is drawn for each picture")
+PARAM(GAUSSIAN_NOISE, CLIP, "clip", OP_TYPE_BOOL, "true",
+      "true or false: is the sum cut off at 0 and at 1?")
+PARAM(GAUSSIAN_NOISE, P, "p", OP_TYPE_CHANCE, "1", "the probability, from 0 to 1")
+
+OP(JPEG, "jpeg", recode_op, "the picture as a JPEG file of low quality gives it back")
+PARAM(JPEG, QUALITY, "quality", OP_TYPE_SPAN(1, 100), NULL,
+      "libjpeg's quality, whole, from 1 to 100, or [least, most]")
 
 OP(RANDOM_ERASING, "random_erasing", erase_op, "a rectangle of one colour or of noise, at random")
 PARAM(RANDOM_ERASING, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")

@@ -28,11 +28,12 @@ static int shape_bad(struct shape_state *state, unsigned number, const struct op
 			 op_name(op->id), what);
 }
 
-/* The first finishing op that was there already, or NULL. */
+/* The first op behind those on 8-bit pictures that was there already, or NULL. */
 static const struct op *shape_finishing(const struct shape_state *state, unsigned *ret_number)
 {
 	for (unsigned i = 0; i < state->number; i++) {
-		if (op_impl(state->ops->op[i].id)->stage != OP_STAGE_FINISH)
+		if (op_impl(state->ops->op[i].id)->stage != OP_STAGE_FINISH &&
+		    i + 1 != state->shape.raw)
 			continue;
 		*ret_number = i + 1;
 		return &state->ops->op[i];
@@ -46,6 +47,8 @@ static int shape_place(struct shape_state *state, unsigned number, const struct 
 	unsigned at;
 	const struct op *before = shape_finishing(state, &at);
 
+	if (op_impl(op->id)->floats && state->seen[op->id])
+		return shape_bad(state, number, op, "it is there twice; leave one out");
 	if (before && !op_impl(op->id)->finished)
 		return diag_fail(
 		    state->diag, PIPELINE_E_BAD,
@@ -55,7 +58,9 @@ static int shape_place(struct shape_state *state, unsigned number, const struct 
 		return shape_bad(state, number, op,
 				 "there are several pictures already; put it before the op that "
 				 "makes them");
-	if (before)
+	if (!before && op_impl(op->id)->floats)
+		state->shape.raw = number;
+	if (before || state->shape.raw)
 		state->shape.finished |= UINT32_C(1) << (number - 1);
 	else
 		state->shape.pixel_ops = number;
@@ -99,13 +104,15 @@ static int shape_pixel_op(struct shape_state *state, unsigned number, const stru
 /* normalize and cast would change what an op behind them has written. */
 static int shape_check_finished(struct shape_state *state, unsigned number, const struct op *op)
 {
-	if (!state->shape.finished || op->id == OP_LAYOUT ||
-	    (op->id == OP_CAST && state->shape.normalize))
+	const uint32_t raw = state->shape.raw ? UINT32_C(1) << (state->shape.raw - 1) : 0;
+	const uint32_t finished = state->shape.finished & ~raw;
+
+	if (!finished || op->id == OP_LAYOUT || (op->id == OP_CAST && state->shape.normalize))
 		return 0;
 	return diag_fail(state->diag, PIPELINE_E_BAD,
 			 "pipeline: op %u (%s) would change what op %d (%s) wrote; put it first",
-			 number, op_name(op->id), __builtin_ctz(state->shape.finished) + 1,
-			 op_name(state->ops->op[__builtin_ctz(state->shape.finished)].id));
+			 number, op_name(op->id), __builtin_ctz(finished) + 1,
+			 op_name(state->ops->op[__builtin_ctz(finished)].id));
 }
 
 /* One number for all channels, or one for each. */
@@ -349,6 +356,9 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 
 	if (r != 0)
 		return r;
+	if (state.shape.raw && state.shape.dtype == PIPELINE_U8)
+		return shape_bad(&state, state.shape.raw, &ops->op[state.shape.raw - 1],
+				 "it is of floats; put normalize or {\"op\": \"cast\"} behind it");
 	if (!state.shape.height && !state.shape.is_size)
 		return diag_fail(
 		    diag, PIPELINE_E_BAD,

@@ -22,6 +22,9 @@ struct shape { /* of the image that comes out */
 	bool by_members;    /* or beside the other files of their samples */
 	const struct op *normalize; /* borrowed from the list, or NULL */
 	unsigned draws; /* the number of the first op, where others of the sample draw before it */
+	/* The number (from 1) of the op that makes what comes out of bytes, which finish.c leaves as they are, as
+	 * numbers of dtype; 0: none. */
+	unsigned raw;
 	uint32_t finished; /* bit i: op number i (from 0) works on what finish.c made */
 };
 

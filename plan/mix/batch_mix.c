@@ -3,10 +3,7 @@
 /*
  * What mixup and cutmix draw for a batch.
  *
- * Lambda is of Beta(alpha, alpha): x / (x + y) of two draws of Gamma(alpha), by Marsaglia's and Tsang's
- * method ("A simple method for generating gamma variables", ACM TOMS 26, 2000). Below alpha = 1 that is
- * Gamma(alpha + 1) u^(1 / alpha), which underflows for the small alphas that people train with, so all is
- * done with logarithms.
+ * Lambda is of Beta(alpha, alpha): x / (x + y) of two draws of Gamma(alpha), by their logarithms.
  *
  * The box of cutmix is torchvision's: a middle drawn among all pixels, sides that are the root of 1 - lambda
  * of the picture's, cut off at its borders, and lambda afterwards what is left of the picture.
@@ -20,7 +17,6 @@
 #include "base/philox.h"
 
 #define BATCH_MIX_DOMAIN UINT64_C(0x6f616d696e676c65)
-#define BATCH_MIX_PI 3.14159265358979323846
 
 bool batch_mix_is_good(const struct batch_mix_op *ops, uint32_t n)
 {
@@ -43,48 +39,9 @@ bool batch_mix_is_good(const struct batch_mix_op *ops, uint32_t n)
 	return sum <= 1;
 }
 
-/* In (0, 1]. */
-static double batch_mix_above_0(struct philox_seq *seq)
-{
-	return 1 - philox_unit(seq);
-}
-
-static double batch_mix_normal(struct philox_seq *seq)
-{
-	double radius = sqrt(-2 * exact_log(batch_mix_above_0(seq)));
-
-	return radius * exact_cos(2 * BATCH_MIX_PI * philox_unit(seq));
-}
-
-/* The logarithm of a draw of Gamma(shape), shape >= 1. */
-static double batch_mix_log_gamma_from_1(struct philox_seq *seq, double shape)
-{
-	double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
-
-	for (;;) {
-		double x = batch_mix_normal(seq), v = 1 + c * x;
-
-		if (v <= 0)
-			continue;
-		v = v * v * v;
-		if (exact_log(batch_mix_above_0(seq)) < x * x / 2 + d - d * v + d * exact_log(v))
-			return exact_log(d) + exact_log(v);
-	}
-}
-
-static double batch_mix_log_gamma(struct philox_seq *seq, double shape)
-{
-	double above;
-
-	if (shape >= 1)
-		return batch_mix_log_gamma_from_1(seq, shape);
-	above = batch_mix_log_gamma_from_1(seq, shape + 1);
-	return above + exact_log(batch_mix_above_0(seq)) / shape;
-}
-
 static double batch_mix_beta(struct philox_seq *seq, double alpha)
 {
-	double x = batch_mix_log_gamma(seq, alpha), y = batch_mix_log_gamma(seq, alpha);
+	double x = philox_log_gamma(seq, alpha), y = philox_log_gamma(seq, alpha);
 
 	return 1 / (1 + exact_exp(y - x));
 }

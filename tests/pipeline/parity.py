@@ -40,7 +40,7 @@ FILTERS = {f: getattr(Image.Resampling, f.upper()) for f in
 DECODE, REFUSED, OP = 4, 5, 9  # enum pipeline_fail
 SCANS = 100
 SEED = 20261121
-DRAWN = 16  # OP_MAX_DRAWN
+DRAWN = 64  # OP_MAX_DRAWN
 DAMAGED = ('early-rows.png', 'wrong-data.png')  # which Pillow shows and libspng refuses
 FORMATS = ['JPEG', 'PNG', 'WEBP', 'GIF', 'BMP', 'PPM', 'TIFF', 'AVIF', 'JPEG2000']
 
