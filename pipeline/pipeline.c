@@ -11,6 +11,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
+#include "pipeline/ops/patches.h"
 #include "pipeline/pipeline_inner.h"
 #include "pipeline/spec/spec.h"
 #include "pipeline/video/video_module.h"
@@ -82,8 +83,14 @@ void pipeline_set_image(struct pipeline_field *field, const struct shape *shape)
 	const unsigned pictures = BASE_MAX(shape->views, shape->frames); /* one of them is 0 */
 	const uint64_t chw[4] = {pictures, shape->channels, shape->height, shape->width};
 	const uint64_t hwc[4] = {pictures, shape->height, shape->width, shape->channels};
+	const uint64_t patches[2] = {shape->patches.most, patches_values(shape)};
 	const unsigned skip = pictures == 0; /* a dimension of one that nobody asked for */
 
+	if (shape->patches.most > 0) {
+		field->kind = PIPELINE_RAGGED;
+		pipeline_set_field(field, shape->dtype, 2, patches);
+		return;
+	}
 	pipeline_set_field(field, shape->dtype, 4 - skip,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
 }
@@ -278,17 +285,27 @@ int pipeline_check_choices(const struct op_list *ops, const struct shape *shape,
 	return 0;
 }
 
+/* Of patches: where in the picture they were, and how many there are. */
+static void pipeline_add_grid(struct pipeline *pipeline)
+{
+	const uint64_t numbers = pipeline->shape.patches.is_timed ? 3 : 2;
+
+	pipeline_add_field(pipeline, "grid", PIPELINE_I64, 1, &numbers);
+	pipeline->fields[0].lengths = pipeline->n_fields;
+	pipeline_add_field(pipeline, "image.length", PIPELINE_I64, 0, NULL);
+}
+
 /* Boxes, key points and masks. */
 static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 {
 	const unsigned end = pipeline->packed.first + pipeline->packed.n;
 	const unsigned stop = follow_stop(&pipeline->ops, &pipeline->shape);
 	const bool can_follow = stop == pipeline->ops.count;
+	const bool has_size = !pipeline->shape.is_size && !pipeline->shape.patches.most;
 	bool are_masks = false, are_files = false;
 	int r = 0;
 
-	for (unsigned f = pipeline->packed.first;
-	     r == 0 && can_follow && !pipeline->shape.is_size && f < end; f++)
+	for (unsigned f = pipeline->packed.first; r == 0 && can_follow && has_size && f < end; f++)
 		if (pipeline->fields[f].role == PIPELINE_MASK)
 			r = mask_new(&pipeline->ops, &pipeline->shape, &pipeline->fields[f],
 				     &pipeline->mask[f]);
@@ -300,6 +317,10 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 		return diag_fail(diag, PIPELINE_E_BAD,
 				 "pipeline: op 1 (decode): \"only_size\" decodes nothing, masks "
 				 "and further pictures neither; leave them out");
+	if (!has_size && are_files)
+		return diag_fail(diag, PIPELINE_E_BAD,
+				 "pipeline: masks and further pictures beside patches would have "
+				 "sizes that differ; leave them out");
 	if (can_follow ||
 	    (pipeline->packed.boxes == 0 && pipeline->packed.points == 0 && !are_masks))
 		return r;
@@ -329,6 +350,8 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	pipeline_add_label(pipeline);
 	if (pipeline->shape.frames)
 		pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
+	if (pipeline->shape.patches.most > 0)
+		pipeline_add_grid(pipeline);
 	r = pipeline_set_fields(pipeline, diag);
 	if (r == 0)
 		r = pipeline_check_choices(&pipeline->ops, &pipeline->shape,
@@ -336,10 +359,22 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	return r ? r : pipeline_set_following(pipeline, diag);
 }
 
-/* Nothing that is about pixels is beside a size. */
-static int pipeline_check_size(const struct pipeline *pipeline, const struct views *views,
-			       struct diag *diag)
+static bool pipeline_has_patches(const struct op_list *ops)
 {
+	for (unsigned i = 0; i < ops->count; i++)
+		if (ops->op[i].id == OP_PATCHES)
+			return true;
+	return false;
+}
+
+/* Nothing that is about pixels is beside a size, nor what needs one size beside patches. */
+static int pipeline_check_size(const struct pipeline *pipeline, const struct op_list *whole,
+			       const struct views *views, struct diag *diag)
+{
+	if ((views->n > 0 || pipeline->tail.batch.n > 0) && pipeline_has_patches(whole))
+		return diag_fail(diag, PIPELINE_E_BAD,
+				 "pipeline: patches are of one picture alone, and views, mixup and "
+				 "cutmix take pictures of one size; leave one of them out");
 	if (!pipeline->shape.is_size || (views->n == 0 && pipeline->tail.batch.n == 0))
 		return 0;
 	return diag_fail(
@@ -462,7 +497,7 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : pipeline_check_bands(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
-	r = r ? r : pipeline_check_size(pipeline, &views, diag);
+	r = r ? r : pipeline_check_size(pipeline, whole, &views, diag);
 	r = r ? r : pipeline_set_beside(pipeline, diag);
 	r = r ? r : pipeline_set_views(pipeline, whole, &views, diag);
 	r = r ? r : pipeline_write(pipeline, whole, diag);

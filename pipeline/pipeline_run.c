@@ -13,6 +13,7 @@
 #include "pipeline/formats/decode.h"
 #include "pipeline/forms/form.h"
 #include "pipeline/ops/follow.h"
+#include "pipeline/ops/patches.h"
 #include "pipeline/pipeline_inner.h"
 
 #define PIPELINE_EXAMPLE_BEGIN 0x0a /* a tf.Example's first byte; no picture's */
@@ -518,6 +519,28 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 	return sounds ? pipeline_run_sounds(run, sounds, input, key, out, ret_error) : 0;
 }
 
+/* How many patches there are, and of how many rows and columns. */
+static void pipeline_run_grids(const struct pipeline_run *run, uint32_t who,
+			       const struct pipeline_out out[])
+{
+	for (unsigned v = 0; v < run->n; v++) {
+		const struct engine_part *part = &run->part[v];
+		const struct shape_patches *patches;
+		uint32_t rows, columns;
+		int64_t grid[3] = {1}, length;
+
+		if (!(who >> v & 1) || !run->pipeline[v]->shape.patches.most)
+			continue;
+		patches = &run->pipeline[v]->shape.patches;
+		patches_grid(patches, part->height, part->width, &rows, &columns);
+		length = (int64_t)rows * columns;
+		grid[patches->is_timed] = rows;
+		grid[1 + patches->is_timed] = columns;
+		memcpy(out[v].field[2], grid, run->pipeline[v]->fields[2].bytes);
+		memcpy(out[v].field[3], &length, sizeof(length));
+	}
+}
+
 /* The first op is the same for all of the run's pipelines. */
 static int pipeline_run_open_numbers(struct pipeline_run *run, const struct pipeline_input *input,
 				     struct pipeline_error *ret_error)
@@ -550,6 +573,8 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 	else if (r == 0 && who != 0)
 		r = drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size,
 				 key, ret_error);
+	if (r == 0)
+		pipeline_run_grids(run, who, out);
 	if (run->frames)
 		video_frames_close(run->frames);
 	if (run->numbers)

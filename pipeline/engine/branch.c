@@ -37,13 +37,15 @@ static uint32_t branch_finish(const struct branch_tree *tree, const struct branc
 	uint32_t rest = 0;
 
 	for (uint32_t left = line->who; left; left &= left - 1) {
-		const struct branch *own = tree->branch[branch_lowest(left)];
+		struct branch *own = tree->branch[branch_lowest(left)];
 
-		if (line->next < own->steps->shape.pixel_ops)
+		if (line->next < own->steps->shape.pixel_ops) {
 			rest |= left & -left;
-		else
-			steps_finish(own->steps, owner->scratch, &owner->picture, own->draw,
-				     own->out);
+			continue;
+		}
+		steps_finish(own->steps, owner->scratch, &owner->picture, own->draw, own->out);
+		own->height = owner->picture.height;
+		own->width = owner->picture.width;
 	}
 	return rest;
 }

@@ -12,6 +12,7 @@ struct branch { /* one of them; all is borrowed */
 	const struct draw *draw;
 	struct picture picture; /* of who begins: in the scratch's buffers; else branch_run's own */
 	void *out;              /* the image's field */
+	uint32_t height, width; /* set by branch_run: of the picture that was finished */
 	const uint32_t *alike;  /* as in struct engine_part */
 	struct pipeline_work *work;
 };

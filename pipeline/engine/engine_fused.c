@@ -92,7 +92,7 @@ static void fused_plan(struct engine_part *part, const struct pipeline_key *key,
 	if (reduce.shift > 0)
 		fuse_plan_reduce(plan, &reduce);
 	scratch->direct = plan->next == steps->shape.pixel_ops && !steps->shape.views &&
-			  steps->shape.channels == 3;
+			  !steps->shape.patches.most && steps->shape.channels == 3;
 	scratch->branch = (struct branch){.steps = steps,
 					  .scratch = scratch->steps,
 					  .draw = &scratch->draw,
@@ -215,6 +215,7 @@ static int engine_fused_end(struct engine_part part[], uint32_t who,
 {
 	struct branch *branch[PIPELINE_MAX_PARTS];
 	unsigned failed = UINT_MAX;
+	uint32_t all = who;
 
 	for (uint32_t left = who; left; left &= left - 1)
 		branch[__builtin_ctz(left)] = &fused_of(&part[__builtin_ctz(left)])->branch;
@@ -230,6 +231,10 @@ static int engine_fused_end(struct engine_part part[], uint32_t who,
 		} else if (scratch->behind) {
 			branch_run(branch, scratch->behind, scratch->plan.next, &failed, ret_error);
 		}
+	}
+	for (; all; all &= all - 1) {
+		part[__builtin_ctz(all)].height = branch[__builtin_ctz(all)]->height;
+		part[__builtin_ctz(all)].width = branch[__builtin_ctz(all)]->width;
 	}
 	return failed == UINT_MAX ? 0 : PIPELINE_E_BAD;
 }

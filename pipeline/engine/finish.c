@@ -17,6 +17,7 @@
 #include "base/half.h"
 #include "pipeline/engine/finish.h"
 #include "pipeline/formats/decode_planes.h"
+#include "pipeline/ops/patches.h"
 
 #define FINISH_ROWS 8
 #define FINISH_COLUMNS 512
@@ -198,5 +199,58 @@ void finish_run(const struct finish *finish, const struct picture *picture, void
 				    BASE_MIN(picture->height - y, FINISH_ROWS),
 				    BASE_MIN(picture->width - x, FINISH_COLUMNS), &tile, out);
 	}
+	finish_end(finish);
+}
+
+/* ---- patches ---- */
+
+#define FINISH_PATCH 64 /* pixels, of the largest one's sides */
+
+struct finish_patch {
+	uint8_t plane[3][FINISH_PATCH * FINISH_PATCH];
+	uint8_t scratch[3 * FINISH_PATCH * FINISH_PATCH];
+};
+
+/* One patch, taken apart, `times` times: of each channel, or of the whole. */
+static void finish_patch(const struct finish *finish, struct finish_patch *patch, size_t n,
+			 unsigned times, uint8_t *out)
+{
+	const uint8_t *const from[3] = {patch->plane[0], patch->plane[1], patch->plane[2]};
+	const bool planes = finish->order == OP_CHW || finish->channels == 1;
+	const size_t bytes = n * finish_value_bytes(finish->dtype);
+
+	for (unsigned c = 0; planes && c < finish->channels; c++)
+		for (unsigned i = 0; i < times; i++, out += bytes)
+			finish_plane(finish, c, from[c], n, out);
+	for (unsigned i = 0; !planes && i < times; i++, out += 3 * bytes)
+		finish_pixels(finish, from, n, patch->scratch, out);
+}
+
+void finish_patches(const struct finish *finish, const struct shape *shape,
+		    const struct picture *picture, void *out)
+{
+	const struct shape_patches *patches = &shape->patches;
+	const unsigned size = patches->size, block = patches->block, square = block * block;
+	const size_t bytes = patches_values(shape) * finish_value_bytes(shape->dtype);
+	decode_planes_fn *split = decode_planes_best();
+	struct finish_patch patch;
+	uint32_t rows, columns, n;
+
+	patches_grid(patches, picture->height, picture->width, &rows, &columns);
+	n = rows * columns;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t blocks = i / square, across = columns / block;
+		const uint32_t y = (blocks / across * block + i % square / block) * size;
+		const uint32_t x = (blocks % across * block + i % block) * size;
+
+		for (unsigned at = 0; at < size; at++)
+			split(picture_row(picture, y + at) + (size_t)x * 4, size,
+			      patch.plane[0] + (size_t)at * size,
+			      patch.plane[1] + (size_t)at * size,
+			      patch.plane[2] + (size_t)at * size);
+		finish_patch(finish, &patch, (size_t)size * size, patches->times,
+			     (uint8_t *)out + i * bytes);
+	}
+	memset((uint8_t *)out + n * bytes, 0, (patches->most - n) * bytes);
 	finish_end(finish);
 }

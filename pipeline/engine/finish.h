@@ -46,6 +46,10 @@ void finish_init(struct finish *finish, const struct shape *shape);
 /* A picture of shape's size to out, which holds exactly the field. */
 void finish_run(const struct finish *finish, const struct picture *picture, void *out);
 
+/* Of a picture behind the op patches: its patches, one after another, and zeros behind them. As finish_run. */
+void finish_patches(const struct finish *finish, const struct shape *shape,
+		    const struct picture *picture, void *out);
+
 /* In parts. A row of an OP_CHW image, of one channel, to its place in the field; a row of an OP_HWC
  * one. scratch has room for 3 n bytes. finish_end once, when all is written. */
 void finish_plane(const struct finish *finish, unsigned c, const uint8_t *from, size_t n,

@@ -172,6 +172,7 @@ static bool fuse_plan_add(struct fuse_plan *plan, const struct op *op, unsigned 
 	case OP_SCALE_JITTER:
 	case OP_RANDOM_SHORTEST_SIZE:
 	case OP_RANDOM_RESIZE:
+	case OP_PATCHES:
 		return fuse_plan_scale(plan, op, &drawn);
 	case OP_CENTER_CROP:
 		return fuse_plan_center_crop(plan, op);

@@ -160,7 +160,9 @@ void steps_finish(const struct steps *steps, const struct steps_scratch *scratch
 	size_t bytes = (size_t)shape->height * shape->width * shape->channels *
 		       finish_value_bytes(shape->dtype);
 
-	if (!shape->views)
+	if (shape->patches.most > 0)
+		finish_patches(&steps->finish, shape, picture, out);
+	else if (!shape->views)
 		steps_finish_one(steps, picture, draw, out);
 	for (unsigned i = 0; i < shape->views; i++) {
 		struct picture view = picture_part(picture, &scratch->view[i]);

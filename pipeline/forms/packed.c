@@ -327,8 +327,8 @@ static const char *packed_names(const struct op_list *ops, const struct op_value
 		for (unsigned other = 0; other < f; other++)
 			if (strcmp(fields[other].name, fields[f].name) == 0)
 				return "two fields have one name (with a pipeline its \"image\" or "
-				       "\"video\", \"label\" and, of clips, \"length\" are there "
-				       "already)";
+				       "\"video\", \"label\" and, of clips, \"length\", of "
+				       "patches, \"grid\" are there already)";
 		if (strcmp(fields[f].name, "index") == 0)
 			return "\"index\" is the name of the samples' numbers; give another one";
 	}

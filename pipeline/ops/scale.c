@@ -14,6 +14,7 @@
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/follow.h"
+#include "pipeline/ops/patches.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/scale.h"
 
@@ -109,7 +110,8 @@ bool scale_is_op(enum op_id id)
 
 _Static_assert(OP_SCALE_JITTER_INTERPOLATION == OP_RESIZE_INTERPOLATION &&
 		   OP_RANDOM_SHORTEST_SIZE_INTERPOLATION == OP_RESIZE_INTERPOLATION &&
-		   OP_RANDOM_RESIZE_INTERPOLATION == OP_RESIZE_INTERPOLATION,
+		   OP_RANDOM_RESIZE_INTERPOLATION == OP_RESIZE_INTERPOLATION &&
+		   OP_PATCHES_INTERPOLATION == OP_RESIZE_INTERPOLATION,
 	       "one run for all");
 
 void scale_to(const struct op *op, const struct op_drawn *drawn, uint32_t height, uint32_t width,
@@ -117,6 +119,10 @@ void scale_to(const struct op *op, const struct op_drawn *drawn, uint32_t height
 {
 	if (op->id == OP_RESIZE) {
 		scale_size(op, height, width, ret_height, ret_width);
+		return;
+	}
+	if (op->id == OP_PATCHES) {
+		patches_size(op, height, width, ret_height, ret_width);
 		return;
 	}
 	*ret_height = (uint64_t)drawn->number[0];

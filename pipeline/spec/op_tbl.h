@@ -254,6 +254,28 @@ PARAM(RANDOM_RESIZE, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear
 PARAM(RANDOM_RESIZE, MAX_SIZE, "max_size", OP_TYPE_INTEGER(2, OP_MAX_SIDE), NULL,
       "one pixel more than the most that it gets")
 
+OP(PATCHES, "patches", patches_op,
+   "the picture in a size near its own proportion, as a sequence of square patches")
+PARAM(PATCHES, PATCH_SIZE, "patch_size", OP_TYPE_INTEGER(1, 64), "16",
+      "the side of a patch in pixels, 1 to 64")
+PARAM(PATCHES, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
+      "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
+PARAM(PATCHES, MAX_PATCHES, "max_patches", OP_OR_NULL(OP_TYPE_INTEGER(1, 65536)), "null",
+      "the most patches that a picture gets, 1 to 65536, as many as fit: NaFlex's; or null, with "
+      "max_pixels")
+PARAM(PATCHES, MAX_PIXELS, "max_pixels", OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX_PIXELS)), "null",
+      "the most pixels that a picture keeps, no less than a block of patches has: Qwen2-VL's; or "
+      "null, with max_patches")
+PARAM(PATCHES, MIN_PIXELS, "min_pixels", OP_TYPE_INTEGER(1, OP_MAX_PIXELS), "3136",
+      "with max_pixels: a picture of fewer pixels is enlarged")
+PARAM(PATCHES, MERGE_SIZE, "merge_size", OP_TYPE_INTEGER(1, 16), "1",
+      "with max_pixels: patches come in blocks of so many by so many, 1 to 16")
+PARAM(PATCHES, TEMPORAL_PATCH_SIZE, "temporal_patch_size", OP_OR_NULL(OP_TYPE_INTEGER(1, 16)),
+      "null",
+      "how often a patch has the picture, as if it were so many frames, 1 to 16; the grid then "
+      "begins with 1; or null: "
+      "once")
+
 OP(CENTER_CROP, "center_crop", crop_center_op,
    "the middle of the picture, black around where it is smaller")
 PARAM(CENTER_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,

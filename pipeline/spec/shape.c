@@ -58,6 +58,9 @@ static int shape_place(struct shape_state *state, unsigned number, const struct 
 		return shape_bad(state, number, op,
 				 "there are several pictures already; put it before the op that "
 				 "makes them");
+	if (before && state->shape.patches.most > 0)
+		return shape_bad(state, number, op,
+				 "there are patches by then; put it before normalize and cast");
 	if (!before && op_impl(op->id)->floats)
 		state->shape.raw = number;
 	if (before || state->shape.raw)
@@ -95,6 +98,8 @@ static int shape_pixel_op(struct shape_state *state, unsigned number, const stru
 	r = r ? r : shape_check_colors(state, number, op);
 	if (r != 0 || !impl->shape)
 		return r;
+	if (state->shape.patches.most > 0)
+		return shape_bad(state, number, op, "put it before patches, which need their size");
 	wrong = impl->shape(op, &state->shape);
 	if (!wrong && state->shape.views && state->shape.frames)
 		wrong = "there are several pictures already, the frames of the video; leave it out";
@@ -282,7 +287,7 @@ static int shape_group(struct shape_state *state, unsigned gate, unsigned first,
 		const struct op *op = &state->ops->op[i];
 
 		if (op_impl(op->id)->stage != OP_STAGE_PICTURE || op->id == OP_FIVE_CROP ||
-		    op->id == OP_TEN_CROP)
+		    op->id == OP_TEN_CROP || op->id == OP_PATCHES)
 			return diag_fail(
 			    state->diag, PIPELINE_E_BAD,
 			    "pipeline: op %u (%s) cannot be done at random; put it behind "
@@ -359,7 +364,7 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 	if (state.shape.raw && state.shape.dtype == PIPELINE_U8)
 		return shape_bad(&state, state.shape.raw, &ops->op[state.shape.raw - 1],
 				 "it is of floats; put normalize or {\"op\": \"cast\"} behind it");
-	if (!state.shape.height && !state.shape.is_size)
+	if (!state.shape.height && !state.shape.is_size && !state.shape.patches.most)
 		return diag_fail(
 		    diag, PIPELINE_E_BAD,
 		    "pipeline: the image's size would differ from sample to sample; after op "

@@ -5,6 +5,15 @@
 
 #include "pipeline/spec/op.h"
 
+/* What the op patches makes of pictures, whose size is known only then. */
+struct shape_patches {
+	uint32_t most;  /* that a picture has; 0: there is no such op */
+	unsigned size;  /* pixels, of their sides */
+	unsigned block; /* patches, of the sides of the squares in which they are told */
+	unsigned times; /* that a patch has the picture's values */
+	bool is_timed;  /* the grid says so, before rows and columns */
+};
+
 struct shape { /* of the image that comes out */
 	uint32_t height, width;
 	unsigned channels; /* 3, or 1: the first of three that are equal (colour.h); or of bands */
@@ -14,6 +23,7 @@ struct shape { /* of the image that comes out */
 			     * field has no dimension for it */
 	unsigned
 	    frames; /* of a clip, each a picture of that size; 0: no video, and no dimension for it */
+	struct shape_patches patches;
 	unsigned bands; /* numbers of so many channels, which are no 8-bit pictures; 0: they are */
 	unsigned pixel_ops; /* ops that work on 8-bit pictures: the first so many, decode too */
 	bool is_size;       /* it is the picture's height and width, and no pixels */
