@@ -98,7 +98,7 @@ static int shape_pixel_op(struct shape_state *state, unsigned number, const stru
 	r = r ? r : shape_check_colors(state, number, op);
 	if (r != 0 || !impl->shape)
 		return r;
-	if (state->shape.patches.most > 0)
+	if (state->shape.patches.most > 0 && !impl->stays)
 		return shape_bad(state, number, op, "put it before patches, which need their size");
 	wrong = impl->shape(op, &state->shape);
 	if (!wrong && state->shape.views && state->shape.frames)

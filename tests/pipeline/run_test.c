@@ -13,6 +13,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/engine/finish.h"
+#include "pipeline/ops/patches.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
 #include "tests/histories.h"
@@ -133,7 +134,7 @@ struct run_case {
 	struct pipeline_run *run;
 	uint8_t *image;
 	size_t bytes;
-	int64_t label;
+	int64_t label, grid[3], length; /* the last two of patches */
 };
 
 static void run_case_init(struct run_case *c, const char *text)
@@ -162,7 +163,7 @@ static void run_case_fini(struct run_case *c)
 static int run_case_sample(struct run_case *c, const struct run_file *file,
 			   const struct pipeline_key *key, struct pipeline_error *ret_error)
 {
-	const struct pipeline_out out = {.field = {c->image, &c->label}};
+	const struct pipeline_out out = {.field = {c->image, &c->label, c->grid, &c->length}};
 
 	return pipeline_run_sample(c->run, 1, file->data, file->size, 1234567, key, &out,
 				   ret_error);
@@ -212,7 +213,8 @@ static const struct {
 } run_golden[] = {
     {"golden.tsv", 20, 0},        {"golden_formats.tsv", 3, 1},   {"golden_exif.tsv", 7, 2},
     {"golden_modern.tsv", 3, 3},  {"golden_augment.tsv", 13, 0},  {"golden_fast.tsv", 9, 0},
-    {"golden_colour.tsv", 13, 0}, {"golden_geometry.tsv", 15, 0}, {"golden_translated.tsv", 20, 0}};
+    {"golden_colour.tsv", 13, 0}, {"golden_geometry.tsv", 15, 0}, {"golden_translated.tsv", 20, 0},
+    {"golden_patches.tsv", 6, 0}};
 
 START_TEST(golden)
 {
@@ -285,8 +287,10 @@ static void run_engines_init(struct run_engines *both, const char *text)
 
 	ck_assert_int_eq(spec_parse(text, strlen(text), &both->ops, &diag), 0);
 	ck_assert_int_eq(shape_infer(&both->ops, &both->shape, &diag), 0);
-	both->bytes = (size_t)both->shape.height * both->shape.width * 3 *
-		      finish_value_bytes(both->shape.dtype);
+	both->bytes = both->shape.patches.most > 0
+			  ? both->shape.patches.most * patches_values(&both->shape)
+			  : (size_t)both->shape.height * both->shape.width * 3;
+	both->bytes *= finish_value_bytes(both->shape.dtype);
 	run_engine_init(&both->plain, &engine_plain, both);
 	run_engine_init(&both->fused, &engine_fused, both);
 }
@@ -398,6 +402,12 @@ static const char *const run_specs[] = {
      "{\"op\":\"center_crop\",\"size\":[20,15]},{\"op\":\"hflip\"},{\"op\":\"layout\"}]"),
     ("[{\"op\":\"decode\",\"fast\":true},{\"op\":\"resize\",\"size\":[11,15]},"
      "{\"op\":\"grayscale\"},{\"op\":\"hflip\"},{\"op\":\"rotate\",\"degrees\":20}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"scale_jitter\",\"target_size\":40},{\"op\":\"hflip\"},"
+     "{\"op\":\"patches\",\"patch_size\":5,\"max_patches\":29},{\"op\":\"vflip\"},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"patches\",\"patch_size\":4,\"max_pixels\":900,"
+     "\"min_pixels\":700,\"merge_size\":3,\"temporal_patch_size\":2},"
+     "{\"op\":\"color_jitter\",\"brightness\":0.4},{\"op\":\"hflip\"},{\"op\":\"layout\"}]"),
 };
 #define RUN_MANY 3 /* specs that go through all sizes of parts */
 
