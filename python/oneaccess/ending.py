@@ -85,6 +85,8 @@ def _split(ops):
     found = {ops[at]["op"]: ops[at] for at in ends}
     if ops and ops[0]["op"] == "bands":
         return ops, None, "the numbers of bands are floats already"
+    if any(op["op"] == "patches" for op in ops):
+        return ops, None, "the zeros behind patches are no values to normalize"
     if any(op["op"] == "view" for op in ops):
         return ops, None, "each of several views has an end of its own"
     ending = _read(found) if len(found) == len(ends) else None

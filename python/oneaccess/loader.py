@@ -265,9 +265,12 @@ def _views_of(ops):
         return []
 
 
-def _clips_of(ops):
-    """The first op, where it is "video" or "audio": behind that field and label a batch has the clips' lengths."""
-    return ops[0]["op"] if ops and ops[0]["op"] in ("video", "audio") else None
+def _third_of(ops):
+    """(the first field's name, that of a third one behind it and label): of clips their lengths, of patches their grids; or None."""
+    names = [op["op"] for op in ops]
+    if names and names[0] in ("video", "audio"):
+        return names[0], "length"
+    return ("image", "grid") if "patches" in names else None
 
 
 def _job_name(name, ranks):
@@ -476,7 +479,7 @@ class Loader:
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
         ops = ops_of(text)
-        self._views, self._clips = _views_of(ops), _clips_of(ops)
+        self._views, self._third = _views_of(ops), _third_of(ops)
         if self._layout is not None:
             images = {name for name, code in self._layout.get("masks", {}).items() if is_image(code)}
             self._views = [name for name in self._views if name not in images]      # those have a field already
@@ -1215,17 +1218,20 @@ class Loader:
 
     def _is_own(self, field):
         """Labels and numbers are the job's own."""
-        return len(field.shape) == 1 or (self._layout is None and field.name == "label")
+        return (len(field.shape) == 1 or (self._layout is None and field.name == "label")
+                or (field.name == "grid" and self._third == ("image", "grid")))
 
     def _shaped(self, arrays):
         """A batch of what samples are: tuples, or a wrapped data set's dicts."""
         layout, views = self._layout, list(zip(self._views, arrays[len(arrays) - len(self._views):]))
         if layout is None:
-            names = (self._clips, "label", "length") if self._clips else ("image", "label")
+            names = (self._third[0], "label", self._third[1]) if self._third else ("image", "label")
+            arrays = arrays[:len(names)] if self._third else arrays     # behind grids the patches' lengths, which are known
             return DictBatch([*zip(names, arrays), *views]) if views else Batch(arrays)
-        if self._clips:
-            clip, label, length, *beside = arrays
-            arrays, views = [clip, label, *beside], [("length", length), *views]
+        if self._third:
+            first, label, third, *beside = arrays
+            arrays = [first, label, *(beside[1:] if self._third[1] == "grid" else beside)]
+            views = [(self._third[1], third), *views]
         arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
         if self._is_rows():
             views = rows.shaped(arrays, layout, self.as_)

@@ -3,7 +3,7 @@
 
 Those of backend "pil" resize with Pillow and compute as torchvision's ToTensor and Normalize do. Those of backend
 "torchvision" resize tensors and multiply where others divide, so their pixels are others. A processor is read, not
-run, so one whose class computes something of its own is refused; but for the two whose ways are written here.
+run, so one whose class computes something of its own is refused; but for those whose ways are written here.
 transformers is not imported.
 """
 
@@ -13,16 +13,22 @@ from .errors import TransformError
 _FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
 _STEPS = ("__call__", "preprocess", "_preprocess_image_like_inputs", "_prepare_image_like_inputs", "process_image",
           "convert_to_rgb", "_preprocess", "resize", "center_crop", "rescale", "normalize")
-# Classes whose own steps do to pictures what is written here: ConvNeXT's resize, and BEiT's way past its label maps.
+# Classes whose own steps do to pictures what is written here: ConvNeXT's resize, BEiT's way past its label maps, and patches.
 _READ = {"ConvNextImageProcessorPil": ("resize", "_preprocess"),
-         "BeitImageProcessorPil": ("preprocess", "_preprocess_image_like_inputs", "_preprocess")}
+         "BeitImageProcessorPil": ("preprocess", "_preprocess_image_like_inputs", "_preprocess"),
+         "Siglip2ImageProcessorPil": ("preprocess", "_preprocess"), "Qwen2VLImageProcessorPil": ("preprocess", "_preprocess", "resize")}
 _CONVNEXT_WHOLE = 384  # from this size on it crops nothing
 
 
 def ops_of(processor) -> list:
     """The ops of an image processor: float32 (uint8 where it neither rescales nor normalizes), [channels, height,
-    width]. TransformError says what of it has no counterpart, and what to do."""
+    width], or patches. TransformError says what of it has no counterpart, and what to do."""
     _check_class(processor)
+    patches = next((_PATCHES[each.__name__] for each in type(processor).__mro__ if each.__name__ in _PATCHES), None)
+    if patches is not None:
+        if not _get(processor, "do_resize"):
+            raise TransformError("do_resize=False: pictures would not have whole patches")
+        return patches(processor)
     if getattr(processor, "do_pad", False):
         raise TransformError("do_pad=True pads pictures of a batch: give do_pad=False and a size of height and width")
     ops, least, is_known = _resize(processor) if _get(processor, "do_resize") else ([], (1, 1), False)
@@ -91,6 +97,25 @@ def _resize(processor):
         raise TransformError(f"size={size} is made otherwise here: give {{\"height\": …, \"width\": …}} or"
                              " {\"shortest_edge\": …}")
     return [oa.Resize(shortest, interpolation)], (shortest, shortest), False
+
+
+def _naflex(processor):
+    """As of SigLIP 2: the channels are the last dimension."""
+    *end, _ = _values(processor)
+    return [oa.Patches(processor.patch_size, processor.max_num_patches, interpolation=_filter(processor)), *end,
+            *([oa.Cast("float32")] if _get(processor, "do_rescale") else [])]
+
+
+def _qwen(processor):
+    size = _dict(processor.size)
+    if set(size) != {"shortest_edge", "longest_edge"}:
+        raise TransformError(f"size={size}: the least and the most pixels are called shortest_edge and longest_edge there")
+    return [oa.Patches(processor.patch_size, max_pixels=size["longest_edge"], min_pixels=size["shortest_edge"],
+                       merge_size=processor.merge_size, temporal_patch_size=processor.temporal_patch_size,
+                       interpolation=_filter(processor)), *_values(processor)]
+
+
+_PATCHES = {"Siglip2ImageProcessorPil": _naflex, "Qwen2VLImageProcessorPil": _qwen}
 
 
 def _crop(crop, least, is_known):

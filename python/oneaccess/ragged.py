@@ -104,6 +104,13 @@ class Ragged:
             made[at, :count] = view[at, :count]
         return made
 
+    def mask(self) -> Any:
+        """bool [samples, most]: whether a value of values is there, as models take it of padded values."""
+        import numpy as np
+        there = np.arange(self.values.shape[1]) < self._counts[:, None]
+        torch = sys.modules.get("torch")
+        return torch.from_numpy(there).to(self.values.device) if torch is not None and isinstance(self.values, torch.Tensor) else there
+
     def _padded_lists(self, fill, to):
         """[samples, lists, length, ...]; the longest of both."""
         import numpy as np

@@ -18,6 +18,8 @@ from .errors import TransformError
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)     # and Qwen2-VL's
+CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 KINETICS_MEAN = (0.43216, 0.394666, 0.37645)    # of torchvision's r3d_18, mc3_18, r2plus1d_18 and s3d
 KINETICS_STD = (0.22803, 0.22145, 0.216989)
 
@@ -658,6 +660,65 @@ def whisper(seconds: float = 30.0, *, n_mels: int = 80, crop: str = "begin") -> 
     """
     return Compose([audio(16000, seconds, crop=crop),
                     MelSpectrogram(400, hop_length=160, n_mels=n_mels, norm="slaney", mel_scale="slaney", log="whisper")])
+
+
+# ---- patches ----
+
+
+def Patches(patch_size: int = 16, max_patches: int | None = None, *, max_pixels: int | None = None, min_pixels: int | None = None,
+            merge_size: int | None = None, temporal_patch_size: int | None = None, interpolation=None) -> Op:
+    """An image near its own proportion as a sequence of square patches, for models that take images of any size.
+
+        Compose([RandomHorizontalFlip(), Patches(16, 256), Normalize(mean, std), Cast("float32")])      # NaFlex
+        Compose([Patches(14, max_pixels=1003520, merge_size=2, temporal_patch_size=2, interpolation="bicubic"), ToTensor()])    # Qwen2-VL
+
+    A batch has patches, labels and grids. patches is a Ragged: values [batch, most, patch_size * patch_size * 3] with zeros behind
+    each image's patches, lengths, mask(), and csr() for all of them in a row. grids is int64 [batch, 2], rows and columns.
+
+    patch_size: pixels of a side, 1 to 64.
+    max_patches: the most that an image gets, and the largest size that has no more is taken: as of Siglip2ImageProcessor and of
+        timm's ResizeToSequence. Default 256, unless max_pixels is given; most is just that.
+    max_pixels, min_pixels (3136): the image keeps its size, rounded to whole blocks, unless it has more or fewer pixels: the smart_resize
+        of Qwen2-VL. An image that is over 200 times as long as narrow is a bad sample. most follows from both.
+    merge_size: with max_pixels, patches come in blocks of so many by so many, 1 (default) to 16, all of a block in a row.
+    temporal_patch_size: a patch has the image so often, as so many frames, and grids is int64 [batch, 3], of which the first is 1.
+
+    The values of a patch are [patch_size, patch_size, 3], with Layout("CHW") or ToTensor() behind [3, temporal_patch_size, patch_size,
+    patch_size]. What changes an image's size stands before it; flips and changes of colours may stand before or behind it.
+    """
+    if max_patches is None and max_pixels is None:
+        max_patches = 256
+    return Op("patches", patch_size=patch_size, max_patches=max_patches, max_pixels=max_pixels, min_pixels=min_pixels, merge_size=merge_size,
+              temporal_patch_size=temporal_patch_size, interpolation=_interpolation(interpolation))
+
+
+def naflex(max_patches: int = 256, patch_size: int = 16, *, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5), dtype="float32",
+           interpolation=None) -> Pipeline:
+    """What NaFlex models take in, SigLIP 2's values as of its image processor: patches of images at their own proportion.
+
+        loader = oa.Loader("/data/photos", oa.transforms.naflex(256), batch_size=64)
+        for patches, labels, grids in loader:
+            model(pixel_values=patches.values, pixel_attention_mask=patches.mask(), spatial_shapes=grids)
+
+    For training Compose([RandomHorizontalFlip(), naflex(256)]). dtype "uint8" does not normalize.
+    """
+    end = [] if str(dtype).endswith("uint8") else [Normalize(mean, std)]
+    return Compose([Patches(patch_size, max_patches, interpolation=interpolation), *end, Cast(dtype)])
+
+
+def qwen_vl(max_pixels: int = 28 * 28 * 1280, min_pixels: int = 56 * 56, *, patch_size: int = 14, merge_size: int = 2,
+            temporal_patch_size: int = 2, mean=CLIP_MEAN, std=CLIP_STD, dtype="float32") -> Pipeline:
+    """What Qwen2-VL and Qwen2.5-VL take in, as of their image processor. Qwen3-VL: patch_size=16, mean and std 0.5.
+
+        loader = oa.Loader("/data/photos", oa.transforms.qwen_vl(max_pixels=28 * 28 * 256), batch_size=8)
+        for patches, labels, grids in loader:
+            model.visual(patches.csr()[0], grid_thw=grids)
+
+    max_pixels bounds the memory of each image: 4.7 MB with 28 * 28 * 256 pixels, 24 MB by default, half of it with dtype "bfloat16".
+    """
+    patches = Patches(patch_size, max_pixels=max_pixels, min_pixels=min_pixels, merge_size=merge_size,
+                      temporal_patch_size=temporal_patch_size, interpolation="bicubic")
+    return _finished([patches], mean, std, dtype)
 
 
 # ---- videos ----
