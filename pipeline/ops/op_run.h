@@ -17,13 +17,15 @@
 #include "pipeline/spec/shape.h"
 
 struct steps_scratch;
+struct wave_part;
 struct draw;
 struct follow;
 
 enum op_stage {
 	OP_STAGE_DECODE,  /* the first op, and only it */
 	OP_STAGE_PICTURE, /* works on 8-bit pictures */
-	OP_STAGE_SOUND,   /* works on sounds (mel.h) */
+	OP_STAGE_WAVE,    /* works on waveforms (wave.h) */
+	OP_STAGE_SOUND,   /* makes spectrograms, or works on them (mel.h) */
 	OP_STAGE_FINISH,  /* normalize, cast, layout (shape.c, finish.c) */
 	/* behind all of these, in this order (tail.c): */
 	OP_STAGE_FILTER, /* leaves samples out */
@@ -65,6 +67,9 @@ struct op_impl {
 	 * normalize; NULL: may not. out has shape's size, type and order. */
 	void (*finished)(const struct shape *shape, const struct op *op,
 			 const struct op_drawn *drawn, void *out);
+	/* Of OP_STAGE_WAVE in place of run: changes the waveform. Noise goes on in drawn->seq from channel to channel. NULL:
+	 * done elsewhere. */
+	void (*wave)(const struct op *op, struct op_drawn *drawn, const struct wave_part *part);
 };
 
 /* op_run.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ops on sounds behind "audio": mel_spectrogram first, then normalize and masks in any order. Names, defaults and what is
- * drawn are torchaudio's. Bounds are looked at here, before anything is made: what a spec asks for is a client's word.
+ * The ops on sounds behind "audio" and those on waveforms: mel_spectrogram or spectrogram first, then amplitude_to_db, mfcc,
+ * normalize and masks in any order. Names, defaults and what is drawn are torchaudio's. Bounds are looked at here, before anything is made: what a spec asks for is a client's word.
  */
 
 #include "pipeline/sound/mel.h"
@@ -26,26 +26,48 @@ static uint32_t mel_number(const struct op *op, unsigned param, uint32_t otherwi
 	return op_is_null(op, param) ? otherwise : (uint32_t)op_number(op, param, 0);
 }
 
+/* Parameters of both stand in the same places. */
+_Static_assert((int)OP_SPECTROGRAM_N_FFT == (int)OP_MEL_SPECTROGRAM_N_FFT &&
+		   (int)OP_SPECTROGRAM_WIN_LENGTH == (int)OP_MEL_SPECTROGRAM_WIN_LENGTH &&
+		   (int)OP_SPECTROGRAM_HOP_LENGTH == (int)OP_MEL_SPECTROGRAM_HOP_LENGTH,
+	       "spectrogram, mel_spectrogram");
+
+static void mel_read_bands(const struct op *op, struct mel *ret)
+{
+	ret->n_mels = (uint32_t)op_number(op, OP_MEL_SPECTROGRAM_N_MELS, 0);
+	ret->low = op_number(op, OP_MEL_SPECTROGRAM_F_MIN, 0);
+	ret->is_power = op_number(op, OP_MEL_SPECTROGRAM_POWER, 0) == 2;
+	ret->is_centered = op_number(op, OP_MEL_SPECTROGRAM_CENTER, 0) != 0;
+	ret->by_area = !op_is_null(op, OP_MEL_SPECTROGRAM_NORM);
+	ret->is_slaney = op_number(op, OP_MEL_SPECTROGRAM_MEL_SCALE, 0) != 0;
+	if (!op_is_null(op, OP_MEL_SPECTROGRAM_F_MAX))
+		ret->high = op_number(op, OP_MEL_SPECTROGRAM_F_MAX, 0);
+	if (!op_is_null(op, OP_MEL_SPECTROGRAM_LOG))
+		ret->log = MEL_LN + (enum mel_log)op_number(op, OP_MEL_SPECTROGRAM_LOG, 0);
+}
+
+static void mel_read_bins(const struct op *op, struct mel *ret)
+{
+	ret->are_bins = true;
+	ret->n_mels = ret->n_fft / 2 + 1;
+	ret->is_power = op_number(op, OP_SPECTROGRAM_POWER, 0) == 2;
+	ret->is_centered = op_number(op, OP_SPECTROGRAM_CENTER, 0) != 0;
+}
+
 static void mel_read(const struct op *op, uint32_t rate, uint32_t wave, struct mel *ret)
 {
 	*ret = (struct mel){
 	    .rate = rate,
 	    .wave = wave,
 	    .n_fft = (uint32_t)op_number(op, OP_MEL_SPECTROGRAM_N_FFT, 0),
-	    .n_mels = (uint32_t)op_number(op, OP_MEL_SPECTROGRAM_N_MELS, 0),
-	    .low = op_number(op, OP_MEL_SPECTROGRAM_F_MIN, 0),
 	    .high = rate / 2,
-	    .is_power = op_number(op, OP_MEL_SPECTROGRAM_POWER, 0) == 2,
-	    .is_centered = op_number(op, OP_MEL_SPECTROGRAM_CENTER, 0) != 0,
-	    .by_area = !op_is_null(op, OP_MEL_SPECTROGRAM_NORM),
-	    .is_slaney = op_number(op, OP_MEL_SPECTROGRAM_MEL_SCALE, 0) != 0,
 	};
 	ret->win = mel_number(op, OP_MEL_SPECTROGRAM_WIN_LENGTH, ret->n_fft);
 	ret->hop = mel_number(op, OP_MEL_SPECTROGRAM_HOP_LENGTH, ret->win / 2);
-	if (!op_is_null(op, OP_MEL_SPECTROGRAM_F_MAX))
-		ret->high = op_number(op, OP_MEL_SPECTROGRAM_F_MAX, 0);
-	if (!op_is_null(op, OP_MEL_SPECTROGRAM_LOG))
-		ret->log = MEL_LN + (enum mel_log)op_number(op, OP_MEL_SPECTROGRAM_LOG, 0);
+	if (op->id == OP_MEL_SPECTROGRAM)
+		mel_read_bands(op, ret);
+	else
+		mel_read_bins(op, ret);
 }
 
 static const char *mel_check(const struct mel *mel)
@@ -99,7 +121,15 @@ uint32_t mel_length(const struct mel *mel, int64_t frames)
 	return BASE_MIN(mel_frames(mel, has), mel->frames);
 }
 
+uint32_t mel_rows(const struct mel *mel)
+{
+	return mel->n_mfcc ? mel->n_mfcc : mel->n_mels;
+}
+
 const struct op_impl mel_op = {.stage = OP_STAGE_SOUND};
+const struct op_impl mel_bins_op = {.stage = OP_STAGE_SOUND};
+const struct op_impl mel_decibels_op = {.stage = OP_STAGE_SOUND};
+const struct op_impl mel_cepstra_op = {.stage = OP_STAGE_SOUND};
 
 /* ---- masks ---- */
 
@@ -135,14 +165,36 @@ const struct op_impl mel_frequencies_op = {.stage = OP_STAGE_SOUND, .draw = mel_
 
 /* ---- all of them ---- */
 
+static bool mel_is_transform(const struct op *op)
+{
+	return op->id == OP_MEL_SPECTROGRAM || op->id == OP_SPECTROGRAM;
+}
+
+static const char *mel_check_cepstra(const struct op *op, const struct mel *mel)
+{
+	if (mel->are_bins || mel->n_mfcc != 0)
+		return "is of mel_spectrogram's bands; put it behind that, once";
+	if (mel->log != MEL_LINEAR)
+		return "takes the logarithm itself; leave mel_spectrogram's log out";
+	if (op_number(op, OP_MFCC_N_MFCC, 0) > mel->n_mels)
+		return "has an n_mfcc above mel_spectrogram's n_mels; give at most as many";
+	return NULL;
+}
+
 static const char *mel_check_behind(const struct op *op, const struct mel *mel)
 {
-	if (op_impl(op->id)->stage != OP_STAGE_SOUND && op->id != OP_NORMALIZE)
+	const enum op_stage stage = op_impl(op->id)->stage;
+
+	if (stage == OP_STAGE_WAVE)
+		return "is of waveforms; put it before the spectrogram";
+	if (stage != OP_STAGE_SOUND && op->id != OP_NORMALIZE)
 		return "works on pictures, and audio makes none; leave it out";
 	if (mel->n_mels == 0)
 		return "is of spectrograms; put mel_spectrogram before it";
-	if (op->id == OP_MEL_SPECTROGRAM)
-		return "is there twice; leave one out";
+	if (mel_is_transform(op))
+		return "makes a spectrogram, and there is one already; leave one out";
+	if (op->id == OP_MFCC)
+		return mel_check_cepstra(op, mel);
 	if (op->id == OP_NORMALIZE && !op_is_null(op, OP_NORMALIZE_OF))
 		return "\"of\" is of pictures; leave it out";
 	if (op->id == OP_NORMALIZE &&
@@ -151,22 +203,27 @@ static const char *mel_check_behind(const struct op *op, const struct mel *mel)
 	return NULL;
 }
 
-int mel_init(const struct op_list *ops, unsigned end, uint32_t rate, uint32_t wave,
+int mel_init(const struct op_list *ops, unsigned first, unsigned end, uint32_t rate, uint32_t wave,
 	     unsigned channels, struct mel *ret, struct diag *diag)
 {
 	struct mel mel = {.n_mels = 0};
 
-	for (unsigned i = 1; i < end; i++) {
+	for (unsigned i = first; i < end; i++) {
 		const struct op *op = &ops->op[i];
-		const bool is_first = op->id == OP_MEL_SPECTROGRAM && mel.n_mels == 0;
+		const bool is_first = mel_is_transform(op) && mel.n_mels == 0;
 		const char *wrong = is_first ? NULL : mel_check_behind(op, &mel);
 
 		if (wrong)
 			return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s) %s", i + 1,
 					 op_name(op->id), wrong);
+		if (op->id == OP_MFCC)
+			mel.n_mfcc = (uint32_t)op_number(op, OP_MFCC_N_MFCC, 0);
 		if (!is_first)
 			continue;
 		mel_read(op, rate, wave, &mel);
+		mel.channels = channels;
+		mel.first = i;
+		mel.end = end;
 		wrong = mel_check(&mel);
 		wrong = wrong ? wrong : mel_size(&mel, channels);
 		if (wrong)

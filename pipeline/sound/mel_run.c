@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A waveform's mel spectrogram, as torchaudio.transforms.MelSpectrogram has it, and what stands behind it.
+ * A waveform's spectrogram, as torchaudio.transforms.MelSpectrogram and Spectrogram have it, and what stands behind it. Bins
+ * are bands of one filter each, with a weight of 1.
  *
  * Tables are computed in double and kept in float32. They are made by a run and not with the pipeline, which accessd compiles,
  * too, and has no use for them. Filters are sparse: a bin is in two of them.
  *
  * Windows that lie in the zeros behind a sound all have the same spectrum, so only the first of them is computed.
  */
+
+#include <math.h>
 
 #include "base/exact.h"
 #include "pipeline/ops/op_run.h"
@@ -23,6 +26,7 @@ struct mel_room {
 	struct mel_turn *turns; /* owned; of all passes */
 	float *weights;         /* owned; of all filters */
 	float *padded;          /* owned; the wave with its padding, where it is centred */
+	float *bands;           /* owned; of all channels, for mfcc; NULL: there is none */
 };
 
 /* ---- tables ---- */
@@ -117,7 +121,11 @@ static void mel_filters(const struct mel *mel, struct mel_filter *filter, float 
 {
 	double point[3] = {mel_point(mel, 0), mel_point(mel, 1), 0};
 
-	for (uint32_t j = 0; j < mel->n_mels; j++) {
+	for (uint32_t j = 0; mel->are_bins && j < mel->n_mels; j++) {
+		weights[j] = 1;
+		filter[j] = (struct mel_filter){j, 1, &weights[j]};
+	}
+	for (uint32_t j = 0; !mel->are_bins && j < mel->n_mels; j++) {
 		point[2] = mel_point(mel, j + 2);
 		weights += mel_triangle(mel, point[0], point[1], point[2], &filter[j], weights);
 		point[0] = point[1];
@@ -160,11 +168,15 @@ static bool mel_room_make(struct mel_room *room, const struct mel *mel)
 	room->turns = calloc(half, sizeof(*room->turns));
 	room->weights = calloc(3 * (half + 1), sizeof(*room->weights));
 	room->padded = calloc((size_t)mel->wave + mel->n_fft, sizeof(*room->padded));
+	if (mel->n_mfcc != 0)
+		room->bands =
+		    calloc((size_t)mel->n_mels * mel->frames * mel->channels, sizeof(*room->bands));
 	tables->window = calloc(mel->n_fft, sizeof(*tables->window));
 	tables->turn = calloc(half / 2 + 1, sizeof(*tables->turn));
 	tables->filter = calloc(mel->n_mels, sizeof(*tables->filter));
 	return work->half[0] && work->half[1] && work->bin && work->band && room->turns &&
-	       room->weights && room->padded && tables->window && tables->turn && tables->filter;
+	       room->weights && room->padded && tables->window && tables->turn && tables->filter &&
+	       (mel->n_mfcc == 0 || room->bands);
 }
 
 void mel_room_free(struct mel_room *room)
@@ -178,6 +190,7 @@ void mel_room_free(struct mel_room *room)
 	free(room->turns);
 	free(room->weights);
 	free(room->padded);
+	free(room->bands);
 	free(room->tables.window);
 	free(room->tables.turn);
 	free(room->tables.filter);
@@ -292,22 +305,95 @@ static void mel_normalize(const struct op *op, size_t n, float *out)
 		out[i] = (out[i] - mean) / std;
 }
 
+/* max(number, 1e-10) in place, its logarithm times scale. */
+static void mel_to_log(float *out, size_t n, float scale)
+{
+	for (size_t i = 0; i < n; i += MEL_LANES) {
+		const size_t some = BASE_MIN(n - i, (size_t)MEL_LANES);
+		mel_lanes lanes = {0};
+
+		memcpy(&lanes, out + i, some * sizeof(*out));
+		mel_logarithm(&lanes, scale);
+		memcpy(out + i, &lanes, some * sizeof(*out));
+	}
+}
+
+/* No less than so far below the largest. */
+static void mel_raise(float *out, size_t n, float below)
+{
+	float most = out[0];
+
+	for (size_t i = 1; i < n; i++)
+		most = BASE_MAX(most, out[i]);
+	for (size_t i = 0; i < n; i++)
+		out[i] = BASE_MAX(out[i], most - below);
+}
+
+static void mel_decibels(const struct op *op, size_t n, float *out)
+{
+	const bool is_power = op_number(op, OP_AMPLITUDE_TO_DB_STYPE, 0) == 0;
+
+	mel_to_log(out, n, (float)((is_power ? 10 : 20) / MEL_LN_10));
+	if (!op_is_null(op, OP_AMPLITUDE_TO_DB_TOP_DB))
+		mel_raise(out, n, (float)op_number(op, OP_AMPLITUDE_TO_DB_TOP_DB, 0));
+}
+
+/* The cosine transform of type 2, over the bands of each frame. */
+static void mel_cosines(const struct mel *mel, bool is_ortho, const float *bands, float *out)
+{
+	for (uint32_t k = 0; k < mel->n_mfcc; k++, out += mel->frames) {
+		const double scale =
+		    is_ortho ? sqrt((k == 0 ? 1.0 : 2.0) / (double)mel->n_mels) : 2;
+
+		memset(out, 0, mel->frames * sizeof(*out));
+		for (uint32_t j = 0; j < mel->n_mels; j++) {
+			const float *band = bands + (size_t)j * mel->frames;
+			const uint64_t part =
+			    (2 * (uint64_t)j + 1) * k % (4 * (uint64_t)mel->n_mels);
+			const float weight =
+			    (float)(scale * exact_cos(MEL_PI * (double)part / (2.0 * mel->n_mels)));
+
+			for (size_t t = 0; t < mel->frames; t++)
+				out[t] += weight * band[t];
+		}
+	}
+}
+
+/* Decibels are no less than 80 below the loudest, as of torchaudio's MFCC. */
+static void mel_cepstra(const struct mel *mel, const struct op *op, float *bands, float *out)
+{
+	const size_t one = (size_t)mel->n_mels * mel->frames, n = one * mel->channels;
+
+	if (op_number(op, OP_MFCC_LOG_MELS, 0) != 0) {
+		for (size_t i = 0; i < n; i++)
+			bands[i] += 1e-6f;
+		mel_to_log(bands, n, 1);
+	} else {
+		mel_to_log(bands, n, (float)(10 / MEL_LN_10));
+		mel_raise(bands, n, 80);
+	}
+	for (unsigned c = 0; c < mel->channels; c++)
+		mel_cosines(mel, !op_is_null(op, OP_MFCC_NORM), bands + c * one,
+			    out + (size_t)c * mel->n_mfcc * mel->frames);
+}
+
 static void mel_fill(float *out, size_t n, float value)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = value;
 }
 
+/* rows: of each channel */
 static void mel_mask(const struct mel *mel, const struct op *op, const struct op_drawn *drawn,
-		     size_t rows, float *out)
+		     uint32_t rows, float *out)
 {
 	const bool is_time = op->id == OP_TIME_MASKING;
 	const float value = (float)op_number(
 	    op, is_time ? OP_TIME_MASKING_MASK_VALUE : OP_FREQUENCY_MASKING_MASK_VALUE, 0);
 	const size_t begin = (size_t)drawn->number[0], end = (size_t)drawn->number[1];
 
-	for (size_t row = 0; row < rows; row++) {
-		const size_t band = row % mel->n_mels;
+	for (size_t row = 0; row < (size_t)rows * mel->channels; row++) {
+		const size_t band = row % rows;
 
 		if (is_time)
 			mel_fill(out + row * mel->frames + begin, end - begin, value);
@@ -316,22 +402,40 @@ static void mel_mask(const struct mel *mel, const struct op *op, const struct op
 	}
 }
 
-void mel_finish(const struct mel *mel, const struct op_list *ops, const struct pipeline_key *key,
-		unsigned channels, float *out)
+float *mel_room_at(struct mel_room *room, float *out)
 {
-	const size_t rows = (size_t)mel->n_mels * channels;
+	return room->bands ? room->bands : out;
+}
+
+void mel_finish(struct mel_room *room, const struct op_list *ops, const struct pipeline_key *key,
+		float *out)
+{
+	const struct mel *mel = &room->mel;
+	float *at = mel_room_at(room, out);
+	uint32_t rows = mel->n_mels;
 	struct draw draw;
 
 	draw_init(&draw, key);
-	for (unsigned i = 2; i < ops->count; i++) {
+	for (unsigned i = mel->first + 1; i < mel->end; i++) {
 		const struct op *op = &ops->op[i];
+		const size_t n = (size_t)rows * mel->frames * mel->channels;
 		struct op_drawn drawn;
 
-		if (op->id == OP_NORMALIZE) {
-			mel_normalize(op, rows * mel->frames, out);
-			continue;
+		switch (op->id) {
+		case OP_NORMALIZE:
+			mel_normalize(op, n, at);
+			break;
+		case OP_AMPLITUDE_TO_DB:
+			mel_decibels(op, n, at);
+			break;
+		case OP_MFCC:
+			mel_cepstra(mel, op, at, out);
+			at = out;
+			rows = mel->n_mfcc;
+			break;
+		default:
+			op_draw(op, i, &draw, rows, mel->frames, &drawn);
+			mel_mask(mel, op, &drawn, rows, at);
 		}
-		op_draw(op, i, &draw, mel->n_mels, mel->frames, &drawn);
-		mel_mask(mel, op, &drawn, rows, out);
 	}
 }

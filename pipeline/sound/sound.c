@@ -15,7 +15,21 @@ const char *sound_init(const struct op *op, struct sound *ret)
 	};
 	if (!op_is_null(op, OP_AUDIO_CHANNELS))
 		ret->channels = (unsigned)op_number(op, OP_AUDIO_CHANNELS, 0);
+	ret->n_speeds = op->value[OP_AUDIO_SPEEDS].count;
+	memcpy(ret->speed, op->value[OP_AUDIO_SPEEDS].number, sizeof(ret->speed));
 	return sound_missing();
+}
+
+/* A sound that is played faster is one of a higher rate: torchaudio's Speed, which cuts that to a whole number, too. */
+struct sound_ratio sound_ratio(const struct sound *sound, uint32_t rate, struct philox_seq *seq)
+{
+	const int64_t last = (int64_t)sound->n_speeds - 1;
+	const double speed = last < 0 ? 1 : sound->speed[last ? draw_integer(seq, 0, last) : 0];
+	const uint64_t played = (uint64_t)(sound->rate * speed);
+
+	if (played == sound->rate)
+		return (struct sound_ratio){rate, sound->rate};
+	return (struct sound_ratio){rate * played, (uint64_t)sound->rate * sound->rate};
 }
 
 int64_t sound_start(enum sound_crop crop, int64_t has, int64_t wanted, struct philox_seq *seq)
@@ -27,7 +41,8 @@ int64_t sound_start(enum sound_crop crop, int64_t has, int64_t wanted, struct ph
 
 static bool sound_is_random(const struct op *op)
 {
-	return op_number(op, OP_AUDIO_CROP, 0) == SOUND_RANDOM;
+	return op_number(op, OP_AUDIO_CROP, 0) == SOUND_RANDOM ||
+	       op->value[OP_AUDIO_SPEEDS].count > 1;
 }
 
 const struct op_impl sound_op = {.stage = OP_STAGE_DECODE, .is_random = sound_is_random};

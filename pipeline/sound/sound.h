@@ -21,6 +21,12 @@ struct sound {
 	uint32_t rate, frames;
 	unsigned channels; /* 1: their mean; 0: that, too, and no dimension for it */
 	enum sound_crop crop;
+	unsigned n_speeds;            /* 0: as they are */
+	double speed[OP_MAX_NUMBERS]; /* one is drawn */
+};
+
+struct sound_ratio { /* frames of the file for frames that come out */
+	uint64_t from, to;
 };
 
 struct sound_watch { /* who is told how many numbers are going to be decoded */
@@ -32,6 +38,8 @@ struct sound_watch { /* who is told how many numbers are going to be decoded */
 
 /* Of that op. What is wrong with it, how to mend it too; else NULL. */
 const char *sound_init(const struct op *op, struct sound *ret);
+/* Of a file of that rate, at a speed that is drawn. */
+struct sound_ratio sound_ratio(const struct sound *sound, uint32_t rate, struct philox_seq *seq);
 /* Of a file with `has` frames, `wanted` are taken: the first one. */
 int64_t sound_start(enum sound_crop crop, int64_t has, int64_t wanted, struct philox_seq *seq);
 

@@ -5,7 +5,8 @@
  * second's does, and a little for finding the place.
  *
  * The part is what is resampled, and nothing around it: the same as torchaudio.load(frame_offset=..., num_frames=...) and
- * a resampler behind it.
+ * a resampler behind it. A speed is part of the ratio of both rates, so there is one resampling, and the place of the part
+ * is drawn of what the sound then is.
  */
 
 #include "pipeline/formats/decode.h"
@@ -55,16 +56,17 @@ static int sound_room_make(struct sound_room *room, size_t n, struct pipeline_er
 }
 
 /* n frames of a plane to one of sound->frames at its rate, with zeros behind *ret_n of them. */
-static int sound_put(const struct sound *sound, uint32_t rate, const float *part, size_t n,
-		     float *out, size_t *ret_n)
+static int sound_put(const struct sound *sound, struct sound_ratio ratio, const float *part,
+		     size_t n, float *out, size_t *ret_n)
 {
 	size_t done = BASE_MIN(n, sound->frames);
 	int r = 0;
 
-	if (rate == sound->rate)
+	if (ratio.from == ratio.to)
 		memcpy(out, part, done * sizeof(*out));
 	else
-		r = sound_rate_change(rate, sound->rate, part, n, out, sound->frames, &done);
+		r = sound_rate_change((double)ratio.from, (double)ratio.to, part, n, out,
+				      sound->frames, &done);
 	if (r == 0) {
 		memset(out + done, 0, (sound->frames - done) * sizeof(*out));
 		*ret_n = done;
@@ -79,9 +81,10 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 		      int64_t *ret_length, struct pipeline_error *ret_error)
 {
 	const unsigned planes = BASE_MAX(sound->channels, 1u);
-	/* as long as what comes out, rounded up: at most 2^24 * 768 */
+	const struct sound_ratio ratio = sound_ratio(sound, head->rate, seq);
+	/* as long as what comes out, rounded up: at most 2^24 * 7680 */
 	const int64_t wanted =
-	    (int64_t)(((uint64_t)sound->frames * head->rate + sound->rate - 1) / sound->rate);
+	    (int64_t)(((unsigned __int128)sound->frames * ratio.from + ratio.to - 1) / ratio.to);
 	const size_t frames = (size_t)BASE_MIN(wanted, head->frames);
 	const int64_t start = sound_start(sound->crop, head->frames, wanted, seq);
 	size_t done = 0;
@@ -101,7 +104,7 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 	if (r != 0)
 		return r;
 	for (unsigned c = 0; c < planes; c++)
-		if (sound_put(sound, head->rate, room->part + c * frames, frames,
+		if (sound_put(sound, ratio, room->part + c * frames, frames,
 			      out + (size_t)c * sound->frames, &done) != 0)
 			return sound_no_memory(ret_error);
 	*ret_length = (int64_t)done;

@@ -9,7 +9,7 @@
 /* Frames that are given at a time: libsoxr copies them, and does not look whether there was memory. */
 #define RATE_AT_ONCE 65536
 
-int sound_rate_change(uint32_t from_rate, uint32_t to_rate, const float *in, size_t n, float *out,
+int sound_rate_change(double from_rate, double to_rate, const float *in, size_t n, float *out,
 		      size_t room, size_t *ret_n)
 {
 	const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);

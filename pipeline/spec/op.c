@@ -24,6 +24,11 @@ static const char *const op_crop_words[] = {"random", "center", "begin", NULL};
 static const char *const op_norm_words[] = {"slaney", NULL};
 static const char *const op_scale_words[] = {"htk", "slaney", NULL};
 static const char *const op_log_words[] = {"ln", "log10", "db", "whisper", NULL};
+static const char *const op_stype_words[] = {"power", "magnitude", NULL};
+static const char *const op_ortho_words[] = {"ortho", NULL};
+static const char *const op_gain_words[] = {"amplitude", "power", "db", NULL};
+static const char *const op_fade_words[] = {"linear",       "exponential", "logarithmic",
+					    "quarter_sine", "half_sine",   NULL};
 static const char *const op_clip_words[] = {"random", "center", "begin", "spread", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 

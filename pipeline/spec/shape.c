@@ -228,7 +228,8 @@ static const char *shape_check_first(unsigned number, const struct op *op)
 	case OP_BANDS:
 		return "it takes the place of decode; put it first, and leave decode out";
 	default:
-		return op_impl(op->id)->stage == OP_STAGE_SOUND
+		return op_impl(op->id)->stage == OP_STAGE_WAVE ||
+			       op_impl(op->id)->stage == OP_STAGE_SOUND
 			   ? "it works on sounds; leave it out, or begin with audio in place of "
 			     "decode"
 			   : NULL;

@@ -21,16 +21,35 @@ const char *__lsan_default_suppressions(void)
 
 #define FUZZ_FRAMES 500
 
-static const char *const fuzz_spec[] = {
-    "[{\"op\":\"audio\",\"sample_rate\":16000,\"frames\":500}]",
-    "[{\"op\":\"audio\",\"sample_rate\":11025,\"frames\":500,\"crop\":\"center\"}]",
-    "[{\"op\":\"audio\",\"sample_rate\":44100,\"frames\":250,\"channels\":2,\"crop\":\"begin\"}]",
-    "[{\"op\":\"audio\",\"sample_rate\":16000,\"frames\":500},{\"op\":\"mel_spectrogram\",\"n_"
-    "fft\":64,\"n_mels\":8,"
-    "\"log\":\"whisper\"},{\"op\":\"time_masking\",\"time_mask_param\":5}]",
+static const struct {
+	const char *text;
+	int64_t frames; /* that come out */
+	bool is_wave;
+} fuzz_spec[] = {
+    {"[{\"op\":\"audio\",\"sample_rate\":16000,\"frames\":500}]", 500, true},
+    {"[{\"op\":\"audio\",\"sample_rate\":11025,\"frames\":500,\"crop\":\"center\"}]", 500, true},
+    {"[{\"op\":\"audio\",\"sample_rate\":44100,\"frames\":250,\"channels\":2,\"crop\":\"begin\"}]",
+     250, true},
+    {"[{\"op\":\"audio\",\"sample_rate\":16000,\"frames\":500},{\"op\":\"mel_spectrogram\",\"n_"
+     "fft\":64,\"n_mels\":8,"
+     "\"log\":\"whisper\"},{\"op\":\"time_masking\",\"time_mask_param\":5}]",
+     15, false},
+    {"[{\"op\":\"audio\",\"sample_rate\":16000,\"frames\":500,\"speeds\":[0.5,1,1.7]},{\"op\":"
+     "\"vol\",\"gain\":[-6,6],"
+     "\"gain_type\":\"db\"},{\"op\":\"polarity_inversion\"},{\"op\":\"add_noise\",\"snr\":[0,20]},{"
+     "\"op\":\"fade\","
+     "\"fade_in_len\":100,\"fade_out_len\":500},{\"op\":\"low_pass\",\"cutoff_freq\":[100,8000]},{"
+     "\"op\":\"preemphasis\"},"
+     "{\"op\":\"standardize\"}]",
+     500, true},
+    {"[{\"op\":\"audio\",\"sample_rate\":16000,\"frames\":250,\"channels\":2},{\"op\":\"mel_"
+     "spectrogram\",\"n_fft\":64,"
+     "\"n_mels\":8},{\"op\":\"mfcc\",\"n_mfcc\":5},{\"op\":\"frequency_masking\",\"freq_mask_"
+     "param\":9}]",
+     8, false},
+    {"[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":250},{\"op\":\"mu_law_encoding\"}]", 250,
+     false},
 };
-#define FUZZ_MEL 3         /* of them */
-#define FUZZ_MEL_FRAMES 15 /* that it has */
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
 static struct pipeline_run *fuzz_run[FUZZ_SPECS];
@@ -43,7 +62,8 @@ static bool fuzz_init(void)
 		const struct pipeline *one;
 		struct diag diag;
 
-		if (pipeline_compile(fuzz_spec[i], strlen(fuzz_spec[i]), &pipeline, &diag) != 0) {
+		if (pipeline_compile(fuzz_spec[i].text, strlen(fuzz_spec[i].text), &pipeline,
+				     &diag) != 0) {
 			if (strstr(diag.text, "--without-audio"))
 				return false;
 			abort();
@@ -57,20 +77,18 @@ static bool fuzz_init(void)
 
 static void fuzz_check(unsigned spec, const float *audio, int64_t length)
 {
-	const int64_t frames = spec == FUZZ_MEL ? FUZZ_MEL_FRAMES
-			       : spec == 2      ? FUZZ_FRAMES / 2
-						: FUZZ_FRAMES;
+	const int64_t frames = fuzz_spec[spec].frames;
 
 	if (length < 0 || length > frames)
 		abort();
-	for (int64_t i = 0; i < FUZZ_FRAMES && spec != FUZZ_MEL; i++)
+	for (int64_t i = 0; i < FUZZ_FRAMES && fuzz_spec[spec].is_wave; i++)
 		if (i % frames >= length && audio[i] != 0)
 			abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	float audio[FUZZ_FRAMES];
+	_Alignas(int64_t) float audio[FUZZ_FRAMES]; /* or half as many codes */
 	int64_t label, length = -1;
 	const struct pipeline_out out = {.field = {audio, &label, &length}};
 	struct pipeline_key key = {1, 2, 3};

@@ -28,7 +28,7 @@ static int compile(const char *behind, unsigned rate, unsigned frames, struct me
 		     rate, frames, behind);
 	int r = spec_parse(text, (size_t)size, &ops, diag);
 
-	return r ? r : mel_init(&ops, ops.count, rate, frames, 1, ret, diag);
+	return r ? r : mel_init(&ops, 1, ops.count, rate, frames, 1, ret, diag);
 }
 
 /* As parity_mel.py's. */
@@ -303,6 +303,7 @@ START_TEST(finishing)
 	struct draw draw;
 	struct diag diag;
 	struct mel mel;
+	struct mel_room *room;
 	float *out;
 
 	ck_assert_int_eq(
@@ -314,7 +315,10 @@ START_TEST(finishing)
 	out = malloc((size_t)2 * mel.n_mels * mel.frames * sizeof(*out));
 	for (size_t i = 0; i < (size_t)2 * mel.n_mels * mel.frames; i++)
 		out[i] = (float)i;
-	mel_finish(&mel, &ops, &key, 2, out);
+	mel.channels = 2;
+	ck_assert_int_eq(mel_room_new(&mel, mel_best(), &room), 0);
+	mel_finish(room, &ops, &key, out);
+	mel_room_free(room);
 	draw_init(&draw, &key);
 	op_draw(&ops.op[2], 2, &draw, mel.n_mels, mel.frames, &times);
 	op_draw(&ops.op[4], 4, &draw, mel.n_mels, mel.frames, &bands);
@@ -362,7 +366,8 @@ START_TEST(refused)
 	    {"{\"op\":\"mel_spectrogram\",\"hop_length\":1}", "give a larger hop_length", 1 << 24},
 	    {"{\"op\":\"mel_spectrogram\",\"n_fft\":16,\"n_mels\":1024,\"hop_length\":1}",
 	     "give a larger hop_length", 1 << 20},
-	    {MEL "{\"op\":\"mel_spectrogram\"}", "op 3 (mel_spectrogram) is there twice", 6000},
+	    {MEL "{\"op\":\"mel_spectrogram\"}",
+	     "op 3 (mel_spectrogram) makes a spectrogram, and there is one already", 6000},
 	    {"{\"op\":\"time_masking\",\"time_mask_param\":3}", "put mel_spectrogram before it",
 	     6000},
 	    {"{\"op\":\"normalize\",\"mean\":0,\"std\":1}", "put mel_spectrogram before it", 6000},
@@ -381,7 +386,7 @@ START_TEST(refused)
 		ck_assert_msg(strstr(diag.text, table[i].words) != NULL, "%s", diag.text);
 	}
 	ck_assert_int_eq(compile("{\"op\":\"mel_spectrogram\"}", 16000, 6000, &mel, &diag), 0);
-	ck_assert_int_eq(mel_init(&ops, ops.count, 16000, 1 << 21, 16, &mel, &diag),
+	ck_assert_int_eq(mel_init(&ops, 1, ops.count, 16000, 1 << 21, 16, &mel, &diag),
 			 PIPELINE_E_BAD);
 	ck_assert_msg(strstr(diag.text, "frames in all of its channels") != NULL, "%s", diag.text);
 }
