@@ -7,9 +7,11 @@ of Python's own, so that ``except TimeoutError`` works.
 
 import errno
 import glob
+import importlib
 import os
 import re
 import sys
+import types
 import warnings
 
 
@@ -232,3 +234,12 @@ def of_path(error: DatasetError, path: str) -> DatasetError:
     more = _PATHS[number](f"{error}; {instead}" if instead else str(error))
     more.code, more.name, more.errno, more.filename = error.code, error.name, number, path
     return more
+
+
+def needs(name: str, of: str, package: str | None = None) -> types.ModuleType:
+    """The module, or what to do."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ArgumentError(f"{of} needs {name.partition('.')[0]}, which is not installed: pip install"
+                            f" {package or name.partition('.')[0]}") from None

@@ -9,7 +9,7 @@ import io
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .columns import Pad, named
 from .errors import ArgumentError, DatasetError, TransformError, warn
@@ -17,6 +17,7 @@ from .masks import Image, Mask, following
 from .points import boxes_of, points_of
 from .record import MOST_FIELDS
 from .tables import needs
+from .where import ROWS, Where, numbers_of, versioned
 from .wrapped import Wrapped, wrap
 
 _LARGE = 256 << 10      # bytes of a column's longest value that nobody asked for by name
@@ -403,7 +404,7 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
             ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None, box_format: str = "xyxy",
             masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
             images: str | Sequence[str] | Mapping[str, Image] | None = None, pixels: Mapping[str, tuple[int, int]] | None = None,
-            exact: bool = False, workers: int | None = None, name: str | None = None,
+            exact: bool = False, where: Any = None, workers: int | None = None, name: str | None = None,
             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """A datasets.Dataset of Hugging Face, for Loader.
 
@@ -424,6 +425,8 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
         a row for each.
     box_format: "xywh" for COCO's boxes: left, top, width and height. A batch has left, top, right and bottom.
     exact: True: float64 stays.
+    where: which rows; see from_parquet(). It is about columns as they lie in the data set, before any transform; what is in a dict is
+        pc.field("objects", "area"). loader.dataset is of the chosen rows.
 
     Images (datasets.Image), videos (datasets.Video) and sounds (datasets.Audio): the pipeline decodes the file of the first. Others are masks, images that follow it, pixels, or else the bytes of
     their files; so are all without a pipeline. Classes (ClassLabel) and numbers are numbers; float64 becomes float32.
@@ -446,6 +449,9 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
     if box_format not in _FORMATS:
         raise ArgumentError(f"box_format is {box_format!r}; there are: {', '.join(_FORMATS)}")
     columns, pixels = named(columns), _pixels_of(pixels)
+    if where is not None:
+        rows = _meant(dataset, Where(where))
+        dataset, version = dataset.select(rows), versioned(version, rows)
     options = {"name": name, "version": version, "workers": workers, "timeout": timeout, "room": room, "keep": keep,
                "columns": columns, "pad": pad, "ragged": ragged, "boxes": boxes, "masks": masks, "images": images, "exact": exact}
     if dataset.format["type"] is not None:
@@ -460,6 +466,19 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
     options["columns"] = [field.name for field in choice.fields] if pad else None
     options["ragged"] = {**choice.ragged, **(ragged or {})} or None
     return wrap(HuggingFaceRows(dataset, choice.fields), random=False, **options)
+
+
+def _meant(dataset, where):
+    """The numbers of the rows."""
+    import numpy as np
+    names = where.used(dataset.data.schema, "the data set")
+    plain, rows = dataset.with_format("arrow", columns=names), [np.zeros(0, np.int64)]
+    for at in range(0, len(dataset), ROWS):
+        rows.append(numbers_of(where.mask(plain[at:at + ROWS], "the data set"), at))
+    rows = np.concatenate(rows)
+    if not len(rows):
+        raise where.nothing(len(dataset), "the data set")
+    return rows
 
 
 def _pixels_of(pixels):

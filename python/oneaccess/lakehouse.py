@@ -14,6 +14,7 @@ from .columns import named
 from .errors import ArgumentError, DatasetError, not_there
 from .stores import PerProcess
 from .tables import CACHE, ParquetRows, chosen_of, files_of, needs, of_parquet, size_of, values_of
+from .where import ROWS, Where, numbers_in, numbers_of
 from .wrapped import Wrapped
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -137,7 +138,7 @@ def _bytes_of(file):
 
 
 def from_delta(table: str | os.PathLike, columns: Sequence[str] | None = None, version: int | None = None, *, cache: int | str = CACHE,
-               **options: Any) -> Wrapped:
+               where: Any = None, **options: Any) -> Wrapped:
     """Rows of a table of Delta Lake, for Loader. Needs pyarrow, and no other package.
 
         loader = oa.Loader(oa.from_delta("/data/sales", ["amount", "store", "day"]), batch_size=256)
@@ -145,13 +146,14 @@ def from_delta(table: str | os.PathLike, columns: Sequence[str] | None = None, v
     table: its folder, or a URL that pyarrow opens; see from_parquet().
     columns: the columns of a batch, also those by which the table is partitioned. Default: as of from_parquet().
     version: the table's version; default: the newest one, which the data set then keeps.
-    cache and options: see from_parquet(); rows come in the order of the files' names.
+    where, cache and options: see from_parquet(); where may be about columns by which the table is partitioned, too. Rows come in the
+        order of the files' names.
 
     Tables with deletion vectors or column mapping are refused, and files that lack a column which was added later.
     """
     needs("pyarrow.parquet", "oneaccess.from_delta()")
     log = DeltaLog(urls.path_of(table), version)
-    return _of_files(log.table, log.paths(), columns, cache, {**options, "version": str(log.version)}, beside=log.beside())
+    return _of_files(log.table, log.paths(), columns, cache, {**options, "version": str(log.version)}, beside=log.beside(), where=where)
 
 
 def _of_files(table, files, columns, cache, options, **more):
@@ -164,7 +166,7 @@ def _of_files(table, files, columns, cache, options, **more):
 
 
 def from_iceberg(table: Any, columns: Sequence[str] | None = None, snapshot: int | None = None, *, cache: int | str = CACHE,
-                 **options: Any) -> Wrapped:
+                 where: Any = None, **options: Any) -> Wrapped:
     """Rows of a table of Iceberg, for Loader. Needs pyiceberg and pyarrow.
 
         loader = oa.Loader(oa.from_iceberg(catalog.load_table("shop.sales"), ["amount", "store"]), batch_size=256)
@@ -173,7 +175,7 @@ def from_iceberg(table: Any, columns: Sequence[str] | None = None, snapshot: int
     table: a Table of pyiceberg, or the path or URL of a metadata.json.
     columns: the columns of a batch. Default: as of from_parquet().
     snapshot: the number of one; default: the current one, which the data set then keeps.
-    cache and options: see from_parquet(). The files are read by pyarrow with its own credentials, not those of a catalog; rows come in the
+    where, cache and options: see from_parquet(). The files are read by pyarrow with its own credentials, not those of a catalog; rows come in the
         order of the files' names.
 
     Tables with delete files are refused, and columns that were renamed or added after a file was written.
@@ -197,19 +199,35 @@ def from_iceberg(table: Any, columns: Sequence[str] | None = None, snapshot: int
         raise DatasetError(f"{other.file_path} is no Parquet file, and others are not read")
     ids = {field.name: field.field_id for field in scan.projection().fields}
     options["version"] = str(scan.snapshot().snapshot_id) if tasks else ""
-    return _of_files(name, [urls.path_of(task.file.file_path) for task in tasks], columns, cache, options, ids=ids)
+    return _of_files(name, [urls.path_of(task.file.file_path) for task in tasks], columns, cache, options, ids=ids, where=where)
 
 
 # ---- Lance ----
 
 
 class LanceRows(PerProcess):
-    """Rows of a data set of Lance as dicts; any row can be read alone."""
+    """Rows of a data set of Lance as dicts; any row can be read alone. where: which rows; the others are not there."""
 
-    def __init__(self, path, columns, version):
+    chosen = None
+
+    def __init__(self, path, columns, version, where=None):
         self.path, self.version = path, version
         opened = self.open()
         self.columns, self.version, self.count = chosen_of(opened.schema, columns, path), opened.version, opened.count_rows()
+        if where is not None:
+            self._choose(opened, Where(where))
+
+    def _choose(self, opened, where):
+        import pyarrow as pa
+        import numpy as np
+        rows, at = [], 0
+        for batch in opened.to_batches(columns=where.used(opened.schema, self.path), batch_size=ROWS, scan_in_order=True):
+            rows.append(numbers_of(where.mask(pa.Table.from_batches([batch]), self.path), at))
+            at += batch.num_rows
+        self.chosen = np.concatenate([np.zeros(0, np.int64), *rows])
+        self.count = len(self.chosen)
+        if not self.count:
+            raise where.nothing(at, self.path)
 
     def open(self):
         lance = needs("lance", "oneaccess.from_lance()", "pylance")
@@ -221,16 +239,21 @@ class LanceRows(PerProcess):
     def __len__(self):
         return self.count
 
+    def rows_of(self, ids):
+        """The numbers in the whole data set of samples by their numbers, as batch.ids has them: an array of int64."""
+        return numbers_in(self.chosen, self.count, ids)
+
     def __getitem__(self, index):
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices):
-        table = self.opened().take(indices, columns=list(self.columns))
+        table = self.opened().take(list(indices) if self.chosen is None else self.rows_of(indices).tolist(), columns=list(self.columns))
         columns = {name: values_of(table.column(name), kind) for name, kind in self.columns.items()}
         return [{name: values(row) for name, values in columns.items()} for row in range(len(indices))]
 
 
-def from_lance(path: str | os.PathLike, columns: Sequence[str] | None = None, version: int | None = None, **options: Any) -> Wrapped:
+def from_lance(path: str | os.PathLike, columns: Sequence[str] | None = None, version: int | None = None, *, where: Any = None,
+               **options: Any) -> Wrapped:
     """Rows of a data set of Lance, for Loader. Needs pylance.
 
         loader = oa.Loader(oa.from_lance("/data/train.lance", ["image", "label"]), oa.imagenet_train(224), batch_size=256)
@@ -238,11 +261,12 @@ def from_lance(path: str | os.PathLike, columns: Sequence[str] | None = None, ve
     path: its folder, or a URL that lance opens.
     columns: the columns of a batch; see from_parquet(). Images are bytes, in a column of binary.
     version: the data set's version; default: the newest one, which the data set then keeps.
+    where: which rows; see from_parquet().
     options: pad, ragged, boxes, masks, images, exact, workers, name, timeout, room and keep, as of wrap().
 
     A row is read alone, so any order works.
     """
     needs("lance", "oneaccess.from_lance()", "pylance")
     path = urls.path_of(path)
-    rows = LanceRows(path if urls.is_url(path) else os.path.abspath(path), named(columns), version)
+    rows = LanceRows(path if urls.is_url(path) else os.path.abspath(path), named(columns), version, where)
     return of_parquet(rows, **{**options, "version": str(rows.version)})

@@ -3,6 +3,7 @@
 pool; a row is then read alone, so that any order is to be had. Pictures and classes that rows name need none of this: accessd reads such
 files itself (oneaccess-sources(7), Manifests)."""
 
+import contextlib
 import csv
 import json
 import os
@@ -17,6 +18,7 @@ from .masks import Image, Mask, following
 from .members import Field
 from .stores import PerProcess
 from .tables import Kept, files_of, needs, stamp_of, unchanged
+from .where import Where, numbers_in, numbers_of, versioned
 from .wrapped import Wrapped, wrap
 
 _JSON = (".jsonl", ".ndjson")
@@ -80,6 +82,8 @@ class Lines(PerProcess):
     """Rows of files, as _parsed() and then transform make them; columns of `named` have the names of files, which are read."""
 
     quoted = False
+    nan_is_null = False     # for where=: is what is missing NaN?
+    chosen = None           # with where=: of each file the rows that are there
 
     def __init__(self, files, transform, named=None):
         needs("numpy", "a file of rows")
@@ -109,12 +113,87 @@ class Lines(PerProcess):
                 raise DatasetError(f"{file} cannot be read: {why.strerror}") from None
             self.firsts.append(self.firsts[-1] + len(self.rows[-1][0]))
         self.firsts = np.array(self.firsts)
+        if self.chosen is not None:
+            self._keep_chosen()
+
+    def _keep_chosen(self):
+        import numpy as np
+        self.before, self.rows = self.firsts, [(begins[some], ends[some]) for (begins, ends), some in zip(self.rows, self.chosen)]
+        self.firsts = np.cumsum([0, *map(len, self.chosen)])
 
     def _found(self, file):
         return _rows_of(file, self.quoted)
 
+    # ---- where= ----
+
+    def choose(self, where):
+        """Only these rows are there from now on, as they are before transform; and those that cannot be read, which are bad samples."""
+        if where is None:
+            return
+        where, count = Where(where), len(self)
+        schema = self._schema()
+        names = where.used(schema, self.files[0][0])
+        self.chosen = [self._chosen(where, schema, names, at) for at in range(len(self.files))]
+        self._keep_chosen()
+        if not len(self):
+            raise where.nothing(count, self.files[0][0])
+
+    def rows_of(self, ids):
+        """The numbers in the whole table of samples by their numbers, as batch.ids has them: of where= an array of int64."""
+        import numpy as np
+        ids = numbers_in(None, len(self), ids)
+        if self.chosen is None:
+            return ids
+        files = np.searchsorted(self.firsts, ids, "right") - 1
+        return np.array([self.before[at] + self.chosen[at][index - self.firsts[at]] for at, index in zip(files, ids)], np.int64)
+
+    def _read(self, at, begin, end):
+        """Rows of a file; None: such as cannot be read."""
+        begins, ends = (found[begin:end].tolist() for found in self.rows[at])
+        data, made = self.opened().get(at).row(begins[0], ends[-1]), []
+        for first, last in zip(begins, ends):
+            try:
+                made.append(self._parsed(_decoded(data[first - begins[0]:last - begins[0]]), ""))
+            except (TransformError, UnicodeDecodeError):
+                made.append(None)
+        return made
+
+    def _schema(self):
+        """What the first rows say of the columns' types. Those that have none are no columns of a table."""
+        import pyarrow as pa
+        rows, made = [], {}
+        for at, (begins, _) in enumerate(self.rows):
+            if len(begins) and len(rows) < _LOOKED_AT:
+                rows += [row for row in self._read(at, 0, _LOOKED_AT) if row is not None]
+        for name in dict.fromkeys(name for row in rows for name in row):
+            with contextlib.suppress(pa.ArrowException, OverflowError):
+                made[name] = self._array([row.get(name) for row in rows]).type
+        return pa.schema(made)
+
+    def _array(self, values, type_=None):
+        """type_: of values that are all missing."""
+        import pyarrow as pa
+        array = pa.array(values, from_pandas=self.nan_is_null)
+        return pa.nulls(len(values), type_) if type_ is not None and pa.types.is_null(array.type) else array
+
+    def _chosen(self, where, schema, names, at):
+        import numpy as np
+        import pyarrow as pa
+        path, count, made = self.files[at][0], len(self.rows[at][0]), [np.zeros(0, np.int64)]
+        for begin in range(0, count, _LOOKED_AT):
+            rows, columns = self._read(at, begin, begin + _LOOKED_AT), {}
+            for name in names:
+                try:
+                    columns[name] = self._array([row and row.get(name) for row in rows], schema.field(name).type)
+                except (pa.ArrowException, OverflowError) as why:
+                    raise ArgumentError(f"where={where.shown}: {path}, of its rows from {begin} on: {name} has values of different types: {why}") from None
+            mask = where.mask(pa.table(columns), path) if columns else np.ones(len(rows), bool)
+            made.append(numbers_of(mask | np.array([row is None for row in rows]), begin))
+        unchanged(*self.files[at])
+        return np.concatenate(made)
+
     def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name not in ("rows", "firsts")}
+        return {name: value for name, value in super().__getstate__().items() if name not in ("rows", "firsts", "before")}
 
     def __setstate__(self, state):
         vars(self).update(state)
@@ -168,8 +247,9 @@ class Lines(PerProcess):
         return row if self.transform is None else self.transform(row)
 
 
-def _wrapped(rows, random, **more):
-    return wrap(rows, random=rows.transform is not None if random is None else random, **more)
+def _wrapped(rows, random, where, version, **more):
+    rows.choose(where)
+    return wrap(rows, version=versioned(version, rows.chosen), random=rows.transform is not None if random is None else random, **more)
 
 
 # ---- JSON Lines ----
@@ -200,7 +280,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
                pad: dict[str, Pad] | None = None,
                ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None,
                masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
-               images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False, workers: int | None = None,
+               images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False, where: Any = None, workers: int | None = None,
                name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
                keep: float = 30.0) -> Wrapped:
     """The rows of JSON Lines files (UTF-8, a JSON object a line), for Loader.
@@ -222,6 +302,8 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
     files: members that name files, relative to the table's folder: the file's content takes the name's place, and comes first in a
         sample, where a pipeline decodes it: the picture, sound or video. .txt is text, .npy an array, others are bytes.
     random: whether transform draws random numbers; if not, epochs may share samples. Default: True with a transform.
+    where: which rows, by their members before transform; see from_parquet(). Needs pyarrow, and each job reads all rows once, when it
+        opens the data set. A member that a row lacks is null. Rows that cannot be read stay, as the bad samples that they are.
 
     A row is read alone, so any order works. Empty lines are no rows. A row that is no JSON object, or whose members differ
     from those of the first row, is a bad sample (Loader's bad=); its error begins with FILE:BYTE. NaN, Infinity and -Infinity,
@@ -230,7 +312,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
     The other arguments are those of wrap().
     """
     rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform, files)
-    return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
+    return _wrapped(rows, random, where, version, name=name, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)
 
 
@@ -261,6 +343,8 @@ def _guess(values):
 
 class CSVRows(Lines):
     """Rows of CSV as RFC 4180 has it, with the columns' names in the first row of each file."""
+
+    nan_is_null = True
 
     def __init__(self, files, transform, separator, types, quotes, named=None):
         if types is not None and not isinstance(types, Mapping):
@@ -344,7 +428,7 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
              files: Sequence[str] | str | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
              images: str | Sequence[str] | Mapping[str, Image] | None = None,
-             exact: bool = False, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
+             exact: bool = False, where: Any = None, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
              room: int | None = None, keep: float = 30.0) -> Wrapped:
     """The rows of CSV files (RFC 4180, UTF-8; the first row of each names the columns), for Loader.
 
@@ -359,7 +443,8 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
         (007 and 1_2 are none), else str. In a float column an empty field, NA, N/A, null and None are NaN, and nan and inf
         are what they say, as in pandas. A column of whole numbers and such words is str: say float if these may be rounded to
         float32. In a batch int is int64, float float32.
-    columns, transform, files, random: as in from_jsonl().
+    columns, transform, files, random, where: as in from_jsonl(); a field that is NaN for being empty, NA, null or the like is null in
+        where, as in pyarrow.csv.
 
     Empty lines are no rows. A row with another number of fields, or with a field that is not of its column's type, is a bad sample (Loader's bad=);
     its error begins with FILE:BYTE.
@@ -367,5 +452,5 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
     The other arguments are those of wrap().
     """
     rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes, files)
-    return _wrapped(rows, random, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
+    return _wrapped(rows, random, where, version, name=name, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)

@@ -10,15 +10,16 @@ import array
 import bisect
 import collections
 import glob
-import importlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from . import urls
 from .columns import Blocks, Pad, named
-from .errors import ArgumentError, DatasetError, TransformError, not_there
+from .errors import ArgumentError, DatasetError, TransformError, needs, not_there
 from .masks import Image, Mask
+from .where import Where, mask_of, numbers_in, numbers_of, versioned
 from .wrapped import Wrapped, wrap
 
 SUFFIX = ".parquet"
@@ -30,15 +31,6 @@ _LARGE = 1 << 30            # a row group beyond this needs a word
 _MOST_PROCESSES = 4         # each decodes for itself
 _MOST_OPEN = 16
 _LABELS = ("label", "labels", "cls", "class", "target", "fine_label")
-
-
-def needs(name: str, of: str, package: str | None = None):
-    """The module, or what to do."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ArgumentError(f"{of} needs {name.partition('.')[0]}, which is not installed: pip install"
-                            f" {package or name.partition('.')[0]}") from None
 
 
 def size_of(text: int | str, what: str) -> int:
@@ -187,14 +179,18 @@ def chosen_of(schema, columns, path, beside=None, ids=None):
     for name in columns:
         if name not in kinds:
             raise ArgumentError(f"{path} has no column {name!r}; there are: {', '.join(kinds)}")
-        written = (schema.field(name).metadata or {}).get(b"PARQUET:field_id") if ids and name in schema.names else None
-        if written is not None and int(written) != ids.get(name):
-            raise DatasetError(f"column {name} of {path} is another one than that of the table, which was renamed or made anew later: have the file written anew")
+        _refuse_other(schema, name, path, ids)
         if kinds[name] is None:
             raise TransformError(f"column {name} of {path} is {schema.field(name).type}, which has no place in a batch: name"
                                  f" others, by columns=[...]; there are: {', '.join(kinds)}")
         chosen[name] = kinds[name]
     return chosen
+
+
+def _refuse_other(schema, name, path, ids):
+    written = (schema.field(name).metadata or {}).get(b"PARQUET:field_id") if ids and name in schema.names else None
+    if written is not None and int(written) != ids.get(name):
+        raise DatasetError(f"column {name} of {path} is another one than that of the table, which was renamed or made anew later: have the file written anew")
 
 
 def _obvious(schema, kinds):
@@ -213,13 +209,17 @@ def _obvious(schema, kinds):
 
 class ParquetRows:
     """Rows of Parquet files as dicts. blocks: row groups, where not all of them are kept. beside: {name: (kind, values)}: columns that
-    have one value in each file, and are not in it; ids: see chosen_of()."""
+    have one value in each file, and are not in it; ids: see chosen_of(). where: which rows; the others are not there."""
 
-    def __init__(self, files, columns, cache, beside=None, ids=None):
+    chosen = firsts = None      # with where=: of each row group the rows that are there, and the number of its first row in the table
+
+    def __init__(self, files, columns, cache, beside=None, ids=None, where=None):
         parquet = needs("pyarrow.parquet", "a Parquet file")
-        self.beside = beside or {}
+        self.beside, where = beside or {}, None if where is None else Where(where)
         self.files = [(file, stamp_of(file)) for file in files]
-        self.groups, starts, sizes, count = [], array.array("q"), [], 0
+        self.groups, starts, sizes, count, whole, self.whole = [], array.array("q"), [], 0, [], 0
+        if where is not None:
+            self.chosen, self.firsts = [], array.array("q")
         for at, file in enumerate(files):
             try:
                 opened = parquet.ParquetFile(urls.opened(file))
@@ -231,23 +231,50 @@ class ParquetRows:
                     self.columns = chosen
                 elif chosen != self.columns:
                     raise DatasetError(f"{file} has other columns than {files[0]}: {chosen}, {self.columns}")
+                some = None if where is None else self._some(where, at, opened, ids)
                 for number in range(opened.metadata.num_row_groups):
                     group = opened.metadata.row_group(number)
-                    if group.num_rows == 0:
-                        continue
-                    self.groups.append((at, number))
-                    starts.append(count)
-                    sizes.append(self._bytes(group))
-                    count += group.num_rows
-        largest = max(sizes, default=0)
+                    rows = None if some is None else numbers_of(some.get(number, ())).astype("uint32")
+                    here = group.num_rows if rows is None else len(rows)
+                    if here:
+                        self.groups.append((at, number))
+                        starts.append(count)
+                        whole.append(self._bytes(group))
+                        sizes.append(-(-whole[-1] * here // group.num_rows))
+                        if rows is not None:
+                            self.chosen.append(rows)
+                            self.firsts.append(self.whole)
+                    count += here
+                    self.whole += group.num_rows
+        if where is not None and not count:
+            raise where.nothing(self.whole, files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more")
+        largest = max(whole, default=0)
         if largest > max(cache, _LARGE):
             raise DatasetError(
                 f"a row group of {files[0]} has {largest / 2**30:.1f} GiB, which each process of the pool would keep in memory:"
                 " write the file with smaller ones, as by pyarrow.parquet.write_table(table, file, row_group_size=100), or"
                 " say that there is room, by cache=\"...\"")
+        largest = max(sizes, default=0)
         self.count, self.starts, self.window = count, starts, max(1, cache // max(1, largest))
         self.blocks = Blocks(starts, self.window, largest) if len(starts) > self.window else None
         self._begin()
+
+    def _some(self, where, at, opened, ids):
+        """The rows of a file that are meant: {row group: mask}."""
+        file, beside = self.files[at][0], {name: values[at] for name, (_, values) in self.beside.items()}
+        if ids:
+            for name in where.used(where.schema(opened.schema_arrow, beside), file):
+                _refuse_other(opened.schema_arrow, name, file, ids)
+        return where.of_parquet(file, urls.opened(file), opened, beside)
+
+    def rows_of(self, ids):
+        """The numbers in the whole table of samples by their numbers, as batch.ids has them: of where= an array of int64."""
+        import numpy as np
+        ids = numbers_in(None, self.count, ids)
+        if self.chosen is None:
+            return ids
+        groups = np.searchsorted(np.asarray(self.starts), ids, "right") - 1
+        return np.array([self.firsts[group] + int(self.chosen[group][index - self.starts[group]]) for index, group in zip(ids, groups)], np.int64)
 
     def _bytes(self, group):
         return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)
@@ -277,6 +304,8 @@ class ParquetRows:
         at, number = self.groups[group]
         leaves = [f"{name}.bytes" if kind == "picture" else name for name, kind in self.columns.items() if name not in self.beside]
         table = self._opened.get(at).read_row_group(number, columns=leaves, use_threads=False)
+        if self.chosen is not None and len(self.chosen[group]) < table.num_rows:
+            table = table.filter(mask_of(self.chosen[group], table.num_rows))
         unchanged(*self.files[at])
         return {name: self._same(name, at) if name in self.beside else values_of(table.column(name), kind) for name, kind in self.columns.items()}
 
@@ -325,7 +354,7 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
                  pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
                  images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
-                 cache: int | str = CACHE, workers: int | None = None, name: str | None = None, version: str = "",
+                 where: Any = None, cache: int | str = CACHE, workers: int | None = None, name: str | None = None, version: str = "",
                  timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """Rows of Parquet files, for Loader. Needs pyarrow.
 
@@ -336,6 +365,12 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
         abfs://), with its own credentials and options, such as "s3://bucket/a.parquet?endpoint_override=minio:9000".
     columns: the columns of a batch, in this order; no others are read. Default: an image and its label, if the files have
         one of each by the metadata of Hugging Face's datasets or by their names, else all.
+    where: which rows, as an expression of pyarrow, pc.field("score") > 5 (pc is pyarrow.compute), or as filters= of
+        pyarrow.parquet.read_table(): [("score", ">", 5), ("lang", "in", ["en", "de"])] are conditions that all hold; of a list of such lists
+        one holds. Its columns need not be in columns. The other rows are not there: len(), batch.ids, orders and states are of the
+        chosen ones. As in pyarrow, a comparison with a missing value (null) holds for no row. Each job finds the rows when it opens the data set. It reads
+        just the columns of where, and of these no row group whose statistics exclude it. loader.dataset.rows_of(batch.ids) says which
+        rows of the whole table samples are. An unknown column, a value of another type or no row at all is an ArgumentError.
     cache: bytes of decoded row groups (of these columns) that each process of the pool keeps, a number or "1G".
     workers: processes of the pool; default: at most four, as each decodes for itself.
 
@@ -349,11 +384,12 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
     The other arguments are those of wrap().
     """
-    return of_parquet(ParquetRows(files_of(paths), named(columns), size_of(cache, "cache")), pad=pad, ragged=ragged, boxes=boxes, masks=masks, images=images, exact=exact,
+    return of_parquet(ParquetRows(files_of(paths), named(columns), size_of(cache, "cache"), where=where), pad=pad, ragged=ragged, boxes=boxes, masks=masks, images=images, exact=exact,
                       workers=workers, name=name, version=version, timeout=timeout, room=room, keep=keep)
 
 
-def of_parquet(rows, *, pad=None, workers=None, **options) -> Wrapped:
+def of_parquet(rows, *, pad=None, workers=None, version="", **options) -> Wrapped:
     """For a Loader: rows with columns, of which each process of the pool decodes for itself."""
+    version = versioned(version, rows.chosen)
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-    return wrap(rows, workers=workers, random=False, columns=list(rows.columns) if pad else None, pad=pad, **options)
+    return wrap(rows, workers=workers, random=False, columns=list(rows.columns) if pad else None, pad=pad, version=version, **options)
