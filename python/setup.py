@@ -44,7 +44,7 @@ GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libt
 # pkg-config's name and Debian's package of the headers.
 HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev",
            "libjpeg": "libjpeg62-turbo-dev", "spng": "libspng-dev", "libtiff-4": "libtiff-dev", "lmdb": "liblmdb-dev",
-           "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libavif": "libavif-dev", "libopenjp2": "libopenjp2-7-dev", "libjxl": "libjxl-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev",
+           "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libavif": "libavif-dev", "libopenjp2": "libopenjp2-7-dev", "libjxl": "libjxl-dev", "libheif": "libheif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev",
            "ncursesw": "libncurses-dev", "openssl": "libssl-dev", "libcurl": "libcurl4-openssl-dev", "zlib": "zlib1g-dev",
            "libzstd": "libzstd-dev", "expat": "libexpat1-dev"}
 

@@ -7,7 +7,7 @@
 
 # shellcheck disable=SC2034 # for who sources this
 setup_build_packages=(gcc libc6-dev make pkgconf libevent-dev libjansson-dev libseccomp-dev
-	libjpeg62-turbo-dev liblmdb-dev libspng-dev libtiff-dev libwebp-dev libgif-dev libavif-dev libjxl-dev libopenjp2-7-dev libsndfile1-dev libmpg123-dev libsoxr-dev
+	libjpeg62-turbo-dev liblmdb-dev libspng-dev libtiff-dev libwebp-dev libgif-dev libavif-dev libheif-dev libjxl-dev libopenjp2-7-dev libsndfile1-dev libmpg123-dev libsoxr-dev
 	libavformat-dev libavcodec-dev libswscale-dev
 	libxxhash-dev libmd-dev libncurses-dev libssl-dev libcurl4-openssl-dev libexpat1-dev libibverbs-dev zlib1g-dev libzstd-dev)
 setup_tree_packages=(autoconf automake libtool)

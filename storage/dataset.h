@@ -99,7 +99,7 @@ static inline bool scan_takes(const struct scan_progress *progress, uint64_t byt
 /* Lists root (an open directory; stays the caller's) in parallel and writes the index to a sealed
  * memfd. 0 and *ret_fd (caller owns), DATASET_E_..., negative errno. Symbolic links to files and
  * folders are followed; loops are found by (device, inode) and refused with their path. Suffixes as
- * torchvision's IMG_EXTENSIONS (.jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp), .avif, .jp2, .j2k, .jpx and .jxl,
+ * torchvision's IMG_EXTENSIONS (.jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp), .avif, .jp2, .j2k, .jpx, .jxl, .heic and .heif,
  * .dcm, .dicom, .nii and .nii.gz, in any case. */
 int scan_build(int root_fd, const char *root_name, unsigned threads,
 	       const struct scan_progress *progress, int *ret_fd, struct diag *diag);

@@ -52,6 +52,9 @@ static const struct decode_format *const decode_formats[] = {
 #if HAS_AVIF
     &decode_avif,
 #endif
+#if HAS_HEIF
+    &decode_heif,
+#endif
 #if HAS_JXL
     &decode_jxl,
 #endif
@@ -162,6 +165,20 @@ void decode_load(void)
 		decode_is_loaded[i] = decode_formats[i]->load && decode_formats[i]->load();
 }
 
+bool decode_has_brand(const uint8_t *data, size_t size, const char *brands)
+{
+	size_t end;
+
+	if (size < 16 || memcmp(data + 4, "ftyp", 4) != 0)
+		return false;
+	end = BASE_MIN(size, (size_t)decode_be32(data));
+	for (size_t at = 8; at + 4 <= end; at += at == 8 ? 8 : 4)
+		for (const char *brand = brands; *brand; brand += 4)
+			if (memcmp(data + at, brand, 4) == 0)
+				return true;
+	return false;
+}
+
 FILE *decode_hush(void)
 {
 	FILE *real = stderr;
@@ -257,8 +274,8 @@ static const char *decode_other(const uint8_t *data, size_t size)
 	    {0, 4, "OggS", "a sound (Ogg), which the op audio decodes"},
 	    {4, 8, "ftypavif", "an AVIF picture, which this build cannot decode"},
 	    {4, 8, "ftypavis", "an AVIF picture, which this build cannot decode"},
-	    {4, 8, "ftypheic", "a HEIF picture, which is not supported"},
-	    {4, 8, "ftypmif1", "a HEIF picture, which is not supported"},
+	    {4, 8, "ftypheic", "a HEIF picture, which this build cannot decode"},
+	    {4, 8, "ftypmif1", "a HEIF picture, which this build cannot decode"},
 	    {4, 4, "ftyp", "a video (MP4), which the op video decodes"},
 	    {4, 4, "moov", "a video (MOV), which the op video decodes"},
 	    {0, 4, "\x1a\x45\xdf\xa3", "a video (Matroska), which the op video decodes"},

@@ -58,19 +58,9 @@ static bool decode_avif_load(void)
 	return !library_load(AVIF_SONAME, names, BASE_ARRAY_LEN(names));
 }
 
-/* A brand of its head is avif or avis. */
 static bool decode_avif_probe(const uint8_t *data, size_t size)
 {
-	size_t end;
-
-	if (size < 16 || memcmp(data + 4, "ftyp", 4) != 0)
-		return false;
-	end = BASE_MIN(size, (size_t)decode_be16(data) << 16 | decode_be16(data + 2));
-	for (size_t at = 8; at + 4 <= end; at += at == 8 ? 8 : 4) {
-		if (memcmp(data + at, "avif", 4) == 0 || memcmp(data + at, "avis", 4) == 0)
-			return true;
-	}
-	return false;
+	return decode_has_brand(data, size, "avifavis");
 }
 
 static void decode_avif_close(void *state)

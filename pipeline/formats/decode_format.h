@@ -65,6 +65,7 @@ extern const struct decode_format decode_avif;
 extern const struct decode_format decode_bmp;
 extern const struct decode_format decode_dicom;
 extern const struct decode_format decode_gif;
+extern const struct decode_format decode_heif;
 extern const struct decode_format decode_jp2;
 extern const struct decode_format decode_jpeg;
 extern const struct decode_format decode_jxl;
@@ -76,6 +77,8 @@ extern const struct decode_format decode_pnm;
 extern const struct decode_format decode_tiff;
 extern const struct decode_format decode_webp;
 
+/* Is one of these brands, four letters each, in the box ftyp? */
+bool decode_has_brand(const uint8_t *data, size_t size, const char *brands);
 /* Makes stderr a stream that goes nowhere, until it is set to what this returns: for libraries that tell it of
  * damage, which a sandboxed worker would die of. Of formats with `load`. */
 FILE *decode_hush(void);

@@ -93,10 +93,10 @@ static void decode_libraries_named(const char *const *prefixes, unsigned n, stru
 
 void decode_libraries(struct hash_id *ret)
 {
-	static const char *const prefixes[] = {"libjpeg.so",    "libwebp.so", "libsharpyuv.so",
-					       "libtiff.so",    "libspng.so", "libgif.so",
-					       "libopenjp2.so", "libavif.so", "libdav1d.so",
-					       "libyuv.so",     "libjxl.so"};
+	static const char *const prefixes[] = {
+	    "libjpeg.so", "libwebp.so",    "libsharpyuv.so", "libtiff.so",  "libspng.so",
+	    "libgif.so",  "libopenjp2.so", "libavif.so",     "libdav1d.so", "libyuv.so",
+	    "libjxl.so",  "libheif",       "libde265.so"};
 
 	decode_load();
 	decode_libraries_named(prefixes, BASE_ARRAY_LEN(prefixes), ret);

@@ -407,7 +407,7 @@ def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names
 _YOLO = ("boxes", "classes", "mask", "mask_id", "class_mask", "keypoints")
 _BEYOND = 0.01      # by which rounding may leave the picture
 _ORIENTATION = 0x112
-_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".tif", ".tiff", ".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm")
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".tif", ".tiff", ".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm")
 
 
 def _size_of(file, path):

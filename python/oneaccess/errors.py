@@ -201,7 +201,7 @@ _INSTEAD = {
     ".arrow": "Arrow's files come by oneaccess.from_hf(datasets.Dataset.from_file(path))",
     **dict.fromkeys((".h5", ".hdf5"), "HDF5 comes by oneaccess.from_hdf5(path, {\"image\": \"images\"})"),
     **dict.fromkeys((".pt", ".pth", ".pkl", ".pickle"), "give oneaccess.wrap() a data set that loads it"),
-    **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".dcm", ".dicom", ".nii"), "one picture is no data set: give its folder, or a table (.csv, .jsonl) that names it"),
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".dcm", ".dicom", ".nii"), "one picture is no data set: give its folder, or a table (.csv, .jsonl) that names it"),
 }
 # What is in a folder that is read by another function.
 _STORES = {

@@ -24,7 +24,7 @@ from .wrapped import Wrapped, wrap
 
 SUFFIX = ".parquet"
 # Files of data sets that accessd reads itself: tables beside them are about them.
-_READ = (".tar", ".tfrecord", ".tfrecords", ".mds", ".rec", ".bag", ".bagz", ".array_record", ".arecord", ".beton", ".npy", ".oads", ".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".tif", ".tiff", ".gif",
+_READ = (".tar", ".tfrecord", ".tfrecords", ".mds", ".rec", ".bag", ".bagz", ".array_record", ".arecord", ".beton", ".npy", ".oads", ".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".tif", ".tiff", ".gif",
          ".bmp", ".ppm", ".pgm", ".dcm", ".dicom", ".nii", ".nii.gz")
 CACHE = 256 << 20          # decoded row groups, of a process
 _LARGE = 1 << 30            # a row group beyond this needs a word

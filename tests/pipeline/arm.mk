@@ -16,8 +16,8 @@ CFLAGS = -O2 -g
 flags = -std=gnu11 -pthread -ffp-contract=off -D_GNU_SOURCE $(without) -I$(top) -MMD -MP -Wall -Wextra -Wshadow \
 	-Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla -Wimplicit-fallthrough -Werror
 
-without = -DHAS_PNG=0 -DHAS_TIFF=0 -DHAS_WEBP=0 -DHAS_GIF=0 -DHAS_AVIF=0 -DHAS_JP2=0 -DHAS_JXL=0
-foreign = (event2|jansson|seccomp|jpeglib|jerror|tiffio|webp|avif|jxl|openjpeg|spng|gif_lib|sndfile|mpg123|soxr|libav[a-z]*|libsw[a-z]*|zlib|zstd|xxhash|sha2|md5)(/.*)?\.h
+without = -DHAS_PNG=0 -DHAS_TIFF=0 -DHAS_WEBP=0 -DHAS_GIF=0 -DHAS_AVIF=0 -DHAS_JP2=0 -DHAS_JXL=0 -DHAS_HEIF=0
+foreign = (event2|jansson|seccomp|jpeglib|jerror|tiffio|webp|avif|jxl|libheif|openjpeg|spng|gif_lib|sndfile|mpg123|soxr|libav[a-z]*|libsw[a-z]*|zlib|zstd|xxhash|sha2|md5)(/.*)?\.h
 sources := $(sort $(filter-out base/library.c pipeline/sound/sound_decode.c pipeline/video/video_load.c, \
 	$(shell cd $(top) && grep -LE '^.include <$(foreign)>' base/*.c pipeline/*.c pipeline/*/*.c)))
 objects := $(sources:.c=.o)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data, formats, exif, modern and near with Pillow 13.0.0;
-what Pillow does not write of the last two, with avifenc, opj_compress and cjxl (Debian's libavif-bin, libopenjp2-tools, libjxl-tools).
+what Pillow does not write of the last two, with avifenc, opj_compress and cjxl (Debian's libavif-bin, libopenjp2-tools, libjxl-tools),
+and pillow-heif 1.8.1.
 
 They are computed, not photographed: smooth waves, hard edges and noise, one of every kind that the
 decoder tells apart, whole and damaged. The files are kept in the tree; this says where they came
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import zlib
 
+import pillow_heif
 from PIL import Image
 
 
@@ -562,6 +564,36 @@ def jxl_files():
     yield 'damaged.jxl', whole[:40] + bytes(400) + whole[440:]
 
 
+def heif(im, quality=90, chroma=444, **options):
+    return other(im, 'HEIF', quality=quality, chroma=chroma, **options)
+
+
+def heif_files():
+    """Whose chroma is whole, as libheif's versions interpolate others apart."""
+    pillow_heif.register_heif_opener()
+    im = picture(64, 48, 42)
+    alpha = im.copy()
+    alpha.putalpha(im.getchannel(1))
+    whole = heif(im)
+    yield '444.heic', whole
+    yield 'gray.heic', heif(im.convert('L'), chroma=420)
+    yield 'alpha.heic', heif(alpha)
+    yield 'lossless.heic', heif(im, quality=-1, matrix_coefficients=0)
+    yield 'tiles.heic', heif(picture(100, 70, 43), quality=50, tile_size=64)
+    yield 'odd.heic', heif(picture(29, 21, 44))
+    yield 'several.heic', heif(im, save_all=True, append_images=[picture(64, 48, 45)], primary_index=1)
+    deep = pillow_heif.from_bytes('RGB;16', im.size, bytes(b for v in im.tobytes() for b in struct.pack('<H', 257 * v)))
+    out = io.BytesIO()
+    deep.save(out, quality=90, chroma=444)
+    yield 'deep.heic', out.getvalue()
+    for turn in range(2, 9):
+        yield 'turned-%d.heic' % turn, heif(im, exif=exif_turned(turn))
+    yield 'brand.heif', whole[:8] + b'mif1' + whole[12:]
+    yield 'truncated.heic', whole[:len(whole) * 2 // 3]
+    size = whole.index(b'ispe') + 8
+    yield 'no-pixels.heic', whole[:size] + bytes(8) + whole[size + 8:]
+
+
 def near_files():
     """Pixels are near to those of modern's files, or of data's."""
     im = picture(29, 21, 38)
@@ -574,6 +606,10 @@ def near_files():
         turned = encode(im, quality=95, subsampling=0, exif=exif_turned(turn))
         yield 'upright-%d.jpg' % turn, turned
         yield 'upright-%d.jxl' % turn, by_tool(turned, '.jxl', 'cjxl')
+    half = heif(im, chroma=420, quality=95)
+    yield '420.heic', half
+    size = half.index(b'ispe') + 8
+    yield 'huge.heic', half[:size] + struct.pack('>II', 12000, 12000) + half[size + 8:]
     size = (0, 1), (3, 2), (9999, 30), (0, 3), (3, 2), (9999, 30)  # coded as all the same
     yield 'huge.jxl', b'\xff\x0a' + bits(*size, (1, 1), (1, 1)) + bytes(64)
 
@@ -588,6 +624,7 @@ def modern_files():
     yield from avif_files()
     yield from jp2_files()
     yield from jxl_files()
+    yield from heif_files()
 
 
 def files():

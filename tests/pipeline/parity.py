@@ -416,8 +416,11 @@ def main(args):
         return 77
     import pillow_jxl  # noqa: F401, which Pillow then knows
     FORMATS.append('JXL')
+    import pillow_heif
+    FORMATS.append('HEIF')
     warnings.simplefilter('ignore')
     Image.init()
+    pillow_heif.register_heif_opener()
     if family is not None:
         return golden(args[0], family, args[1:])
     return 1 if compare(args[0], args[1:]) else 0

@@ -15,9 +15,9 @@ skip() {
 work=$top_builddir/tests/pipeline/parity.tmp
 mkdir -p "$work" || exit 1
 python=${PARITY_PYTHON:-$work/venv/bin/python3}
-if ! "$python" -c 'import PIL, pillow_jxl; assert PIL.__version__ == "13.0.0"' 2>"$work/venv.log"; then
+if ! "$python" -c 'import PIL, pillow_heif, pillow_jxl; assert PIL.__version__ == "13.0.0"' 2>"$work/venv.log"; then
 	command -v python3 >/dev/null || skip "no python3"
-	{ python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q Pillow==13.0.0 pillow-jxl-plugin==1.3.8; } \
+	{ python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q Pillow==13.0.0 pillow-heif==1.8.1 pillow-jxl-plugin==1.3.8; } \
 		>"$work/venv.log" 2>&1 || skip "no Pillow 13.0.0: $(tail -n 1 "$work/venv.log")"
 	python=$work/venv/bin/python3
 fi

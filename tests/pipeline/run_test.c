@@ -509,6 +509,9 @@ static const struct {
     {"truncated.jxl", PIPELINE_FAIL_DECODE, "the file ends before"},
     {"damaged.jxl", PIPELINE_FAIL_DECODE, "JPEG XL: damaged"},
     {"huge.jxl", PIPELINE_FAIL_REFUSED, "JPEG XL: 10000 x 10000 pixels in"},
+    {"truncated.heic", PIPELINE_FAIL_DECODE, "HEIF: "},
+    {"no-pixels.heic", PIPELINE_FAIL_DECODE, "without pixels"},
+    {"huge.heic", PIPELINE_FAIL_REFUSED, "HEIF: 12000 x 12000 pixels in"},
     {"truncated.avif", PIPELINE_FAIL_DECODE, "AVIF: damaged: Truncated data"},
     {"damaged.avif", PIPELINE_FAIL_DECODE, "AVIF: damaged: Decoding of color"},
     {"huge.avif", PIPELINE_FAIL_REFUSED, "16000 x 16000 pixels"},
@@ -589,15 +592,11 @@ static const struct {
 	const char *name, *of;
 	int most; /* from value to value */
 } run_near[] = {
-    {"deep.jxl", "rgb.ppm", 0},
-    {"lossy.jxl", "rgb.ppm", 80},
-    {"packed-jpeg.jxl", "420.jpg", 12},
-    {"upright-2.jxl", "upright-2.jpg", 4},
-    {"upright-3.jxl", "upright-3.jpg", 4},
-    {"upright-4.jxl", "upright-4.jpg", 4},
-    {"upright-5.jxl", "upright-5.jpg", 4},
-    {"upright-6.jxl", "upright-6.jpg", 4},
-    {"upright-7.jxl", "upright-7.jpg", 4},
+    {"420.heic", "rgb.ppm", 100},          {"deep.jxl", "rgb.ppm", 0},
+    {"lossy.jxl", "rgb.ppm", 80},          {"packed-jpeg.jxl", "420.jpg", 12},
+    {"upright-2.jxl", "upright-2.jpg", 4}, {"upright-3.jxl", "upright-3.jpg", 4},
+    {"upright-4.jxl", "upright-4.jpg", 4}, {"upright-5.jxl", "upright-5.jpg", 4},
+    {"upright-6.jxl", "upright-6.jpg", 4}, {"upright-7.jxl", "upright-7.jpg", 4},
     {"upright-8.jxl", "upright-8.jpg", 4},
 };
 

@@ -22,7 +22,7 @@ except ImportError as missing:
 import oneaccess as oa
 from support import BUILD, SAMPLES, DaemonCase
 
-PICTURES = ("jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp", "avif", "jp2", "j2k", "jpx", "jxl")
+PICTURES = ("jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp", "avif", "jp2", "j2k", "jpx", "jxl", "heic", "heif")
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 PIPELINE = oa.imagenet_eval(64)
 

@@ -57,6 +57,7 @@ static bool formats_is_built(const char *name)
 			   strcmp(dot, ".jpx") == 0) &&
 			  !HAS_JP2) ||
 			 (strcmp(dot, ".jxl") == 0 && !HAS_JXL) ||
+			 ((strcmp(dot, ".heic") == 0 || strcmp(dot, ".heif") == 0) && !HAS_HEIF) ||
 			 (strcmp(dot, ".avif") == 0 && !HAS_AVIF));
 }
 

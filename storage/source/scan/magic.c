@@ -23,6 +23,8 @@ static const struct {
     {"ftypavis", 8, 4, "avif"},
     {"\0\0\0\x0cJXL ", 8, 0, "jxl"},
     {"\xff\x0a", 2, 0, "jxl"},
+    {"ftyphei", 7, 4, "heic"},
+    {"ftypmif1", 8, 4, "heif"},
     {"MM\0*", 4, 0, "tif"},
     {"GIF8", 4, 0, "gif"},
     {"BM", 2, 0, "bmp"},
