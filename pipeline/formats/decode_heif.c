@@ -12,6 +12,9 @@
  * libheif has libde265 start a thread for each picture, which a sandboxed worker would die of. What it calls for
  * that is found in this program first, and does nothing: then libde265 decodes where it is called.
  *
+ * Of damaged pictures both show memory that nobody wrote, as it was before: it is filled while they work, so that pixels
+ * are the file's alone, whatever was decoded before it. (Where malloc() cannot fill it, as under sanitizers, see tests/.)
+ *
  * Hostile files: the size that the container says is checked, before it is cut and after, and no grid may have a longer
  * side than its longer one. Pixels are held against the file's bytes as JPEG 2000's. What HEVC itself claims only libde265
  * knows: its memory is what the sandbox leaves it.
@@ -20,10 +23,12 @@
  */
 
 #include <libheif/heif.h>
+#include <malloc.h>
 #include "base/library.h"
 #include "pipeline/formats/decode_format.h"
 #include "pipeline/formats/exif.h"
 
+#define HEIF_FILL 0x7f /* new memory is 0x80: grey */
 #define HEIF_FREE_PIXELS (UINT64_C(1) << 20)
 #define HEIF_MOST_PIXELS 1024 /* for each byte, beyond these */
 #define HEIF_TILE 4096        /* a side that is let through, whatever the picture's */
@@ -196,8 +201,10 @@ static int decode_heif_whole(void *state, struct picture_buffer *buffer, struct 
 	heif.set_limit(its->context, BASE_MAX(HEIF_TILE, BASE_MAX(heif.coded_height(its->handle),
 								  heif.coded_width(its->handle))));
 	real = decode_hush();
+	mallopt(M_PERTURB, HEIF_FILL);
 	error = heif.decode(its->handle, &image, heif_colorspace_RGB, heif_chroma_interleaved_RGBA,
 			    options);
+	mallopt(M_PERTURB, 0);
 	stderr = real;
 	heif.options_free(options);
 	if (error.code != heif_error_Ok)
