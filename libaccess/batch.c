@@ -2,7 +2,7 @@
 
 /*
  * Batches in the caller's hands. A batch is a window into a chunk's slot, or a carry buffer of its
- * own, or a buffer of mixup and cutmix. It keeps its stream's memory alive: the stream is freed with its last batch, in whichever
+ * own, or a buffer of mixup, cutmix and mosaic. It keeps its stream's memory alive: the stream is freed with its last batch, in whichever
  * order the program closes and releases. Batch objects come from a pool, so that a batch costs no
  * malloc().
  *
@@ -87,7 +87,7 @@ BASE_HOT void oa_release(struct oa_batch *batch)
 		stream_free(stream);
 }
 
-/* What mixup and cutmix have written is private, and what is in a view may become so. */
+/* What mixup, cutmix and mosaic have written is private, and what is in a view may become so. */
 static void batch_say_slot(const struct oa_batch *batch, struct oa_batch_info *info)
 {
 	const struct held *held = batch->batch_mixed ? NULL : batch->held;

@@ -11,7 +11,7 @@ struct carry {
 	struct carry *next; /* in carries->full or carries->pool */
 	uint8_t *memory;    /* ids, then the fields' arrays */
 	int64_t *ids;
-	struct listing_key *keys; /* for a recording, or mixup and cutmix, else NULL */
+	struct listing_key *keys; /* for a recording, or mixup, cutmix and mosaic, else NULL */
 	uint32_t count, substituted;
 };
 

@@ -230,7 +230,7 @@ struct oa_stats {
 	uint64_t n_samples, epoch;
 	uint64_t outstanding; /* batches not yet released */
 	uint64_t filtered;    /* samples that the pipeline's filter left out by size */
-	/* Batches with mixup or cutmix, and the time that took */
+	/* Batches with mixup, cutmix or mosaic, and the time that took */
 	uint64_t batch_mixed, batch_mixed_ns;
 	/* For people: what is shared with which jobs, and what is not and why, when the stream was last
 	 * opened */

@@ -174,7 +174,7 @@ static int next_copy(struct oa_stream *stream, struct oa_batch *batch, uint32_t 
 	return 0;
 }
 
-/* Is the next window to be a copy? What mixup and cutmix make is one anyway. */
+/* Is the next window to be a copy? What mixup, cutmix and mosaic make is one anyway. */
 static BASE_HOT bool next_copies(const struct oa_stream *stream)
 {
 	return ((stream->flags & OA_COPY) || stream->chunks.copies_left > 0 ||

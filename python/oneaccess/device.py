@@ -10,7 +10,7 @@ a pin lives until its batch's copy is done, and at most _FLYING are under way.
 
 Copies are made directly from the slots, which are registered with the device as they are met, through
 mappings of our own (core/pytwin.c). What is no slot's memory (batches put together from two chunks, mixup,
-cutmix), and all where the driver refuses, goes through a staging buffer, which costs a copy in memory.
+cutmix, mosaic), and all where the driver refuses, goes through a staging buffer, which costs a copy in memory.
 """
 
 import collections

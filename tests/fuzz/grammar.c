@@ -97,6 +97,7 @@ static const char *const pipelines[] = {
     "]",
     "[" RECORD "[[4,3],[3,5,4]],\"kinds\":[4,3]},{\"op\":\"rotate\",\"degrees\":[-9,9]}," CROP "]",
     "[{\"op\":\"record\",\"fields\":[[4],[13,2,2]],\"kinds\":[0,1],\"names\":[\"label\",\"x\"]}]",
+    "[" RANDOM ",{\"op\":\"mosaic\"}]",
 };
 /* Names, and what may stand behind a path. */
 static const char *const odd_datasets[] = {
@@ -229,7 +230,7 @@ static void put_bad(struct grammar *grammar, const struct grammar_world *world,
 	wire_put_bytes(out, PROTO_KEY_IDS, id, sizeof(id) - grammar_below(grammar, 20));
 }
 
-static const uint8_t served[] = {1, 2, 3, 4, 7}; /* of pipelines: a folder has what they want */
+static const uint8_t served[] = {1, 2, 3, 4, 7, 11}; /* of pipelines: a folder has what they want */
 
 static void put_honest(struct grammar *grammar, const struct grammar_world *world, uint16_t type,
 		       struct wire_out *out)
