@@ -5,8 +5,9 @@
  * two pictures that lie there and of the fill. With scale 1 that row, or its middle, is a row of the result.
  *
  * With another scale a pixel of the result is taken between four of the canvas, with weights by distance, as cv2's
- * warpAffine does with INTER_LINEAR; pixels are squares here, so that scale 1 is the limit. Each row of the canvas is
- * interpolated across once, and the last two of these are kept, since the next row of the result wants one of them.
+ * warpAffine does with INTER_LINEAR; pixels are squares here, so that scale 1 is the limit. It is done down first and
+ * then across, as only the latter has to look up where its values are. The last two rows of the canvas are kept, since
+ * the next row of the result wants one of them. What takes the time is in mosaic_avx2.c once more, with the same bits.
  */
 
 #include "plan/mix/mosaic.h"
@@ -14,6 +15,7 @@
 #include <math.h>
 
 #include "base/half.h"
+#include "plan/mix/mosaic_loops.h"
 
 struct mosaic_work { /* of a picture, in its scratch memory */
 	const struct mosaic_picture *picture;
@@ -21,20 +23,24 @@ struct mosaic_work { /* of a picture, in its scratch memory */
 	const uint8_t *tile[MOSAIC_TILES]; /* of the plane */
 	const uint8_t *fill;               /* a pixel */
 	size_t pixel;                      /* bytes */
-	int64_t *column;                   /* for each of the result, of the canvas */
-	float *share;                      /* of the column behind that */
-	float *line[2];                    /* rows of the canvas, interpolated across */
+	int32_t *column;                   /* of a mask: for each of the result, of the canvas */
+	int32_t *place;                    /* for each value of a row of the result, in values */
+	float *share;                      /* of the pixel behind that */
+	float *line[2];                    /* rows of the canvas */
 	int64_t row[2];                    /* which ones */
-	float *values;                     /* a row of the canvas, and columns before and behind */
-	uint8_t *raw;                      /* the same */
+	float *values;                     /* between them */
+	float *result;                     /* a row */
+	uint8_t *raw;                      /* a row of the canvas */
+	int64_t from, end;                 /* columns of the canvas that are looked at */
+	bool has_avx2;
 };
 
-#define MOSAIC_BEFORE 1 /* columns of fill in raw */
-#define MOSAIC_BEHIND 2
+#define MOSAIC_BESIDE \
+	3 /* columns of fill that are looked at: one before the canvas, two behind it */
 
 static size_t mosaic_row_pixels(const struct mosaic_picture *picture)
 {
-	return (size_t)2 * picture->width + MOSAIC_BEFORE + MOSAIC_BEHIND;
+	return (size_t)2 * picture->width + MOSAIC_BESIDE;
 }
 
 static void *mosaic_lay(size_t *at, void *scratch, size_t bytes)
@@ -49,15 +55,17 @@ static void *mosaic_lay(size_t *at, void *scratch, size_t bytes)
 static size_t mosaic_lay_out(const struct mosaic_picture *picture, void *scratch,
 			     struct mosaic_work *work)
 {
-	const size_t width = picture->width, values = width * picture->channels * sizeof(float);
+	const size_t values = (size_t)picture->width * picture->channels;
+	const size_t wide = mosaic_row_pixels(picture) * picture->channels;
 	size_t at = 0;
 
-	work->column = mosaic_lay(&at, scratch, width * sizeof(*work->column));
-	work->share = mosaic_lay(&at, scratch, width * sizeof(float));
-	work->line[0] = mosaic_lay(&at, scratch, values);
-	work->line[1] = mosaic_lay(&at, scratch, values);
-	work->values = mosaic_lay(&at, scratch,
-				  mosaic_row_pixels(picture) * picture->channels * sizeof(float));
+	work->column = mosaic_lay(&at, scratch, picture->width * sizeof(*work->column));
+	work->place = mosaic_lay(&at, scratch, values * sizeof(*work->place));
+	work->share = mosaic_lay(&at, scratch, values * sizeof(float));
+	work->line[0] = mosaic_lay(&at, scratch, wide * sizeof(float));
+	work->line[1] = mosaic_lay(&at, scratch, wide * sizeof(float));
+	work->values = mosaic_lay(&at, scratch, wide * sizeof(float));
+	work->result = mosaic_lay(&at, scratch, values * sizeof(float));
 	work->raw = mosaic_lay(&at, scratch, mosaic_row_pixels(picture) * work->pixel);
 	return at;
 }
@@ -74,7 +82,8 @@ static struct mosaic_work mosaic_begin(const struct mosaic_picture *picture,
 {
 	struct mosaic_work work = {.picture = picture,
 				   .mosaic = mosaic,
-				   .pixel = (size_t)picture->channels * picture->value_bytes};
+				   .pixel = (size_t)picture->channels * picture->value_bytes,
+				   .has_avx2 = batch_mix_has_avx2()};
 
 	mosaic_lay_out(picture, scratch, &work);
 	return work;
@@ -97,9 +106,15 @@ static void mosaic_set_plane(struct mosaic_work *work, const uint8_t *const tile
 /* n pixels of fill; returns what is behind them. */
 static uint8_t *mosaic_fill(const struct mosaic_work *work, size_t n, uint8_t *to)
 {
-	for (size_t i = 0; i < n; i++, to += work->pixel)
-		memcpy(to, work->fill, work->pixel);
-	return to;
+	const size_t bytes = n * work->pixel;
+	size_t done = BASE_MIN(work->pixel, bytes);
+
+	memcpy(to, work->fill, done);
+	for (size_t more; done < bytes; done += more) { /* twice as many each time */
+		more = BASE_MIN(done, bytes - done);
+		memcpy(to + done, to, more);
+	}
+	return to + bytes;
 }
 
 /* Columns `from` to `end` - 1 of row y of the canvas that a picture has, which begins in column `shift` there. */
@@ -139,43 +154,81 @@ static uint8_t *mosaic_row(const struct mosaic_work *work, int64_t y, int64_t fr
 	return mosaic_fill(work, (size_t)(end - from), to);
 }
 
+/* The columns of row y that are looked at; it and some of them may be off the canvas. */
+static void mosaic_wide_row(const struct mosaic_work *work, int64_t y, uint8_t *to)
+{
+	const int64_t from = BASE_MAX(work->from, (int64_t)0);
+	const int64_t end = BASE_MIN(work->end, 2 * (int64_t)work->picture->width);
+
+	if (y < 0 || y >= 2 * (int64_t)work->picture->height) {
+		mosaic_fill(work, (size_t)(work->end - work->from), to);
+		return;
+	}
+	to = mosaic_fill(work, (size_t)(from - work->from), to);
+	to = mosaic_row(work, y, from, end, to);
+	mosaic_fill(work, (size_t)(work->end - end), to);
+}
+
 /* ---- between pixels ---- */
 
-static void mosaic_read(enum mosaic_type type, const uint8_t *from, size_t n, float *to)
+/* Of raw, but for float32, which is there. */
+static void mosaic_read(const struct mosaic_work *work, size_t n, float *to)
 {
-	const uint16_t *half = (const uint16_t *)(const void *)from;
+	const uint16_t *half = (const uint16_t *)(const void *)work->raw;
+	const enum mosaic_type type = work->picture->type;
+	size_t i = work->has_avx2 ? mosaic_read_avx2(type, work->raw, n, to) : 0;
 
-	if (type == MOSAIC_F32)
-		memcpy(to, from, n * sizeof(*to));
-	else if (type == MOSAIC_U8)
-		for (size_t i = 0; i < n; i++)
-			to[i] = from[i];
+	if (type == MOSAIC_U8)
+		for (; i < n; i++)
+			to[i] = work->raw[i];
 	else if (type == MOSAIC_F16)
-		for (size_t i = 0; i < n; i++)
+		for (; i < n; i++)
 			to[i] = half_f16_value(half[i]);
-	else
-		for (size_t i = 0; i < n; i++)
+	else if (type == MOSAIC_BF16)
+		for (; i < n; i++)
 			to[i] = half_float((uint32_t)half[i] << 16);
 }
 
-/* What is above has as much of the place as it says: above + (below - above) share. */
-static void mosaic_write(enum mosaic_type type, const float *above, const float *below, float share,
-			 size_t n, uint8_t *to)
+static void mosaic_write(const struct mosaic_work *work, const float *from, size_t n, uint8_t *to)
 {
 	uint16_t *half = (uint16_t *)(void *)to;
+	const enum mosaic_type type = work->picture->type;
+	size_t i = work->has_avx2 ? mosaic_write_avx2(type, from, n, to) : 0;
 
 	if (type == MOSAIC_F32)
-		for (size_t i = 0; i < n; i++)
-			((float *)(void *)to)[i] = above[i] + (below[i] - above[i]) * share;
+		memcpy(to, from, n * sizeof(*from));
 	else if (type == MOSAIC_U8)
-		for (size_t i = 0; i < n; i++)
-			to[i] = (uint8_t)(above[i] + (below[i] - above[i]) * share + 0.5f);
+		for (; i < n; i++)
+			to[i] = (uint8_t)(from[i] + 0.5f);
 	else if (type == MOSAIC_F16)
-		for (size_t i = 0; i < n; i++)
-			half[i] = half_f16(above[i] + (below[i] - above[i]) * share);
+		for (; i < n; i++)
+			half[i] = half_f16(from[i]);
 	else
-		for (size_t i = 0; i < n; i++)
-			half[i] = half_bf16(above[i] + (below[i] - above[i]) * share);
+		for (; i < n; i++)
+			half[i] = half_bf16(from[i]);
+}
+
+static void mosaic_down_between(const struct mosaic_work *work, const float *above,
+				const float *below, float share, size_t n, float *to)
+{
+	size_t i = work->has_avx2 ? mosaic_down_avx2(above, below, share, n, to) : 0;
+
+	for (; i < n; i++)
+		to[i] = above[i] + (below[i] - above[i]) * share;
+}
+
+static void mosaic_across_between(const struct mosaic_work *work, size_t n, float *to)
+{
+	const size_t next = work->picture->channels;
+	size_t i = work->has_avx2
+		       ? mosaic_across_avx2(work->values, next, work->place, work->share, n, to)
+		       : 0;
+
+	for (; i < n; i++) {
+		const float *left = work->values + work->place[i];
+
+		to[i] = left[0] + (left[next] - left[0]) * work->share[i];
+	}
 }
 
 /* The place on the canvas, along an axis, of the middle of the result's pixel number at. */
@@ -195,41 +248,36 @@ static int64_t mosaic_between_pixels(uint32_t at, uint32_t side, double scale, f
 
 static void mosaic_set_columns(struct mosaic_work *work)
 {
-	for (uint32_t x = 0; x < work->picture->width; x++)
-		work->column[x] = mosaic_between_pixels(x, work->picture->width,
-							work->mosaic->scale, &work->share[x]);
+	const uint32_t channels = work->picture->channels, width = work->picture->width;
+	const double scale = work->mosaic->scale;
+	float share;
+
+	work->from = mosaic_between_pixels(0, width, scale, &share);
+	work->end = mosaic_between_pixels(width - 1, width, scale, &share) + 2;
+	for (uint32_t x = 0; x < width; x++) {
+		const int64_t column = mosaic_between_pixels(x, width, scale, &share) - work->from;
+
+		for (uint32_t c = 0; c < channels; c++) {
+			work->place[x * channels + c] = (int32_t)(column * channels + c);
+			work->share[x * channels + c] = share;
+		}
+	}
 }
 
-/* The canvas's row y, interpolated across; the one of the other place stays. */
+/* The canvas's row y; the one of the other place stays. */
 static const float *mosaic_line(struct mosaic_work *work, int64_t y, int64_t other)
 {
-	const struct mosaic_picture *picture = work->picture;
-	const uint32_t channels = picture->channels;
+	const enum mosaic_type type = work->picture->type;
 	const unsigned place = work->row[0] == y   ? 0
 			       : work->row[1] == y ? 1
 						   : work->row[0] == other;
 	float *line = work->line[place];
-	uint8_t *to;
 
 	if (work->row[place] == y)
 		return line;
 	work->row[place] = y;
-	if (y >= 0 && y < 2 * (int64_t)picture->height) {
-		to = mosaic_fill(work, MOSAIC_BEFORE, work->raw);
-		to = mosaic_row(work, y, 0, 2 * (int64_t)picture->width, to);
-		mosaic_fill(work, MOSAIC_BEHIND, to);
-	} else {
-		mosaic_fill(work, mosaic_row_pixels(picture), work->raw);
-	}
-	mosaic_read(picture->type, work->raw, mosaic_row_pixels(picture) * channels, work->values);
-	for (uint32_t x = 0; x < picture->width; x++) {
-		const float *left =
-		    work->values + (size_t)(work->column[x] + MOSAIC_BEFORE) * channels;
-
-		for (uint32_t c = 0; c < channels; c++)
-			line[(size_t)x * channels + c] =
-			    left[c] + (left[channels + c] - left[c]) * work->share[x];
-	}
+	mosaic_wide_row(work, y, type == MOSAIC_F32 ? (uint8_t *)(void *)line : work->raw);
+	mosaic_read(work, (size_t)(work->end - work->from) * work->picture->channels, line);
 	return line;
 }
 
@@ -237,6 +285,7 @@ static void mosaic_scaled(struct mosaic_work *work, uint8_t *out)
 {
 	const struct mosaic_picture *picture = work->picture;
 	const size_t n = (size_t)picture->width * picture->channels;
+	const size_t wide = (size_t)(work->end - work->from) * picture->channels;
 
 	for (uint32_t y = 0; y < picture->height; y++) {
 		float share;
@@ -245,8 +294,9 @@ static void mosaic_scaled(struct mosaic_work *work, uint8_t *out)
 		const float *above = mosaic_line(work, row, row + 1);
 		const float *below = mosaic_line(work, row + 1, row);
 
-		mosaic_write(picture->type, above, below, share, n,
-			     out + y * (size_t)picture->width * work->pixel);
+		mosaic_down_between(work, above, below, share, wide, work->values);
+		mosaic_across_between(work, n, work->result);
+		mosaic_write(work, work->result, n, out + y * (size_t)picture->width * work->pixel);
 	}
 }
 
@@ -316,29 +366,23 @@ void mosaic_mask(const struct mosaic_picture *picture, const struct mosaic *mosa
 	struct mosaic_work work = mosaic_begin(picture, mosaic, scratch);
 
 	for (uint32_t x = 0; x < picture->width; x++)
-		work.column[x] = mosaic_nearest(x, picture->width, mosaic->scale);
+		work.column[x] = (int32_t)mosaic_nearest(x, picture->width, mosaic->scale);
+	work.from = work.column[0];
+	work.end = work.column[picture->width - 1] + 1;
 	mosaic_set_plane(&work, tile, 0);
 	for (uint32_t y = 0; y < picture->height; y++) {
 		const int64_t row = mosaic_nearest(y, picture->height, mosaic->scale);
 		const uint16_t *side = numbers;
 
-		if (row >= 0 && row < 2 * (int64_t)picture->height) {
-			mosaic_row(&work, row, 0, 2 * (int64_t)picture->width,
-				   mosaic_fill(&work, MOSAIC_BEFORE, work.raw));
-			mosaic_fill(&work, MOSAIC_BEHIND,
-				    work.raw + (2 * (size_t)picture->width + 1) * work.pixel);
-		} else {
-			mosaic_fill(&work, mosaic_row_pixels(picture), work.raw);
-		}
+		mosaic_wide_row(&work, row, work.raw);
 		if (side && row >= mosaic->center_y)
 			side += 2 * (size_t)MOSAIC_NUMBERS;
 		for (uint32_t x = 0; x < picture->width; x++, out += work.pixel) {
-			memcpy(out,
-			       work.raw + (size_t)(work.column[x] + MOSAIC_BEFORE) * work.pixel,
+			memcpy(out, work.raw + (size_t)(work.column[x] - work.from) * work.pixel,
 			       work.pixel);
 			if (side)
 				mosaic_renumber(&work,
-						side + (work.column[x] >= mosaic->center_x
+						side + (work.column[x] >= (int64_t)mosaic->center_x
 							    ? MOSAIC_NUMBERS
 							    : 0),
 						out);

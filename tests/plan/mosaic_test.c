@@ -238,14 +238,14 @@ static float pixel(const struct four *four, unsigned c, uint32_t y, uint32_t x)
 	float line[2];
 
 	for (unsigned i = 0; i < 2; i++) {
-		const float left = canvas(four, c, row + i, column),
-			    right = canvas(four, c, row + i, column + 1);
-		volatile float part = (right - left) * to_right; /* no fused sum */
+		const float above = canvas(four, c, row, column + i),
+			    below = canvas(four, c, row + 1, column + i);
+		volatile float part = (below - above) * to_below; /* no fused sum */
 
-		line[i] = left + part;
+		line[i] = above + part;
 	}
 	{
-		volatile float part = (line[1] - line[0]) * to_below;
+		volatile float part = (line[1] - line[0]) * to_right;
 
 		return line[0] + part;
 	}

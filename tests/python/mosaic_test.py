@@ -93,8 +93,8 @@ def places_of(side, scale):
 
 
 def scaled(drawn, canvas, fill):
-    """Between four pixels, in float32, down behind across."""
-    for axis in (1, 0):
+    """Between four pixels, in float32, down and then across."""
+    for axis in (0, 1):
         side = drawn.size[axis]
         place = places_of(side, drawn.scale) - 0.5
         first = np.floor(place)
