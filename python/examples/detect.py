@@ -38,9 +38,12 @@ def main():
     parser.add_argument("--classes", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("--mosaic", type=int, metavar="N", help="four pictures in each, as YOLO has it, in the first N epochs")
     options = parser.parse_args()
 
     augmented = t.Compose([t.RandomResizedCrop(SIZE, scale=(0.5, 1)), t.RandomHorizontalFlip(), t.ToTensor()])
+    if options.mosaic:
+        augmented = t.Compose([augmented, t.Mosaic(epochs=options.mosaic)])
     data = oa.from_tar(options.shard, FIELDS, ragged={"boxes": 50, "classes": 50, "caption": 500}, boxes=["boxes", "classes"])
     loader = oa.Loader(data, augmented, options.batch_size, drop_last=True)
     model = nn.Sequential(nn.Conv2d(3, 32, 3, 2, 1), nn.ReLU(), nn.Conv2d(32, 64, 3, 2, 1), nn.ReLU(),

@@ -277,6 +277,10 @@ class ExamplesTest(DaemonCase):
             self.assertGreater(int(boxes), count)
             self.assertLessEqual(int(boxes), 2 * count)
         self.assertLess(float(epochs[-1][3]), float(epochs[0][3]), said)
+        said = self.run_learning("detect.py", shard, "--epochs", "2", "--mosaic", "1")
+        several, usual = (int(boxes) for boxes in re.findall(r"96 samples, (\d+) boxes, captions of 864 letters", said))
+        self.assertGreater(several, 2 * count, said)
+        self.assertLessEqual(usual, 2 * count, said)
 
     @unittest.skipUnless(importlib.util.find_spec("timm"), "no timm")
     def test_timm(self):
