@@ -36,6 +36,16 @@ void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret)
 	philox_seq_init(ret, draw->key, draw->counter, draw->first + index);
 }
 
+void draw_tell(const struct philox_seq *seq, double ret[6])
+{
+	ret[0] = (uint32_t)seq->key;
+	ret[1] = (uint32_t)(seq->key >> 32);
+	ret[2] = (uint32_t)seq->a;
+	ret[3] = (uint32_t)(seq->a >> 32);
+	ret[4] = (uint32_t)(seq->b >> 32);
+	ret[5] = 4 * (double)(uint32_t)seq->b - (4 - seq->used);
+}
+
 bool draw_chance(struct philox_seq *seq, double p)
 {
 	return philox_unit(seq) < p;

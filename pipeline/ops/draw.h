@@ -25,6 +25,10 @@ void draw_init(struct draw *draw, const struct pipeline_key *key);
 /* The numbers of op number index (from 0) of the pipeline, from their beginning. */
 void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret);
 
+/* Of an op that needs many numbers: where they begin, for other programs (philox.h): of the key and of the counter's first half the
+ * lower and the upper 32 bits each, the stream, and how many numbers are used. */
+void draw_tell(const struct philox_seq *seq, double ret[6]);
+
 /* One draw each, from a sequence. */
 bool draw_chance(struct philox_seq *seq, double p);                   /* true in p of all draws */
 double draw_between(struct philox_seq *seq, double low, double high); /* uniform in [low, high) */

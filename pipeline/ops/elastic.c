@@ -39,11 +39,12 @@ static const char *elastic_shape(const struct op *op, struct shape *shape)
 		   : "one sigma is 0; give two above 0, or 0 for both";
 }
 
-/* Nothing but noise, which begins with the op's numbers. */
+/* Where the noise begins. */
 static void elastic_draw(const struct op *op, uint32_t height, uint32_t width,
 			 struct op_drawn *drawn)
 {
-	(void)op, (void)height, (void)width, (void)drawn;
+	(void)op, (void)height, (void)width;
+	draw_tell(&drawn->seq, drawn->number);
 }
 
 static bool elastic_is_random(const struct op *op)

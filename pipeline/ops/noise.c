@@ -27,7 +27,7 @@ static const char *noise_shape(const struct op *op, struct shape *shape)
 	return NULL;
 }
 
-/* Two numbers: is it done, and sigma. */
+/* Is it done, sigma, and where the noise begins. */
 static void noise_draw(const struct op *op, uint32_t height, uint32_t width, struct op_drawn *drawn)
 {
 	(void)height;
@@ -35,6 +35,7 @@ static void noise_draw(const struct op *op, uint32_t height, uint32_t width, str
 	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, OP_GAUSSIAN_NOISE_P, 0));
 	drawn->number[1] = draw_between(&drawn->seq, op_number(op, OP_GAUSSIAN_NOISE_SIGMA, 0),
 					op_number(op, OP_GAUSSIAN_NOISE_SIGMA, 1));
+	draw_tell(&drawn->seq, drawn->number + 2);
 }
 
 static bool noise_is_random(const struct op *op)

@@ -30,6 +30,7 @@ from PIL import Image, ImageOps
 import parity_augment
 import parity_colour
 import parity_geometry
+import parity_noise
 import parity_translated
 
 PINNED = '13.0.0'  # the version whose order of passes resize.c follows
@@ -105,10 +106,10 @@ FAST_SPECS = {
 }
 # What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
 FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'exif': EXIF_SPECS, 'modern': MODERN_SPECS, 'fast': FAST_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
-            'geometry': parity_geometry.SPECS, 'translated': parity_translated.SPECS}
+            'geometry': parity_geometry.SPECS, 'noise': parity_noise.SPECS, 'translated': parity_translated.SPECS}
 # Ops that are one function of (picture, what the spec says, what was drawn).
 PICTURE_OPS = {**parity_augment.PICTURE_OPS, **parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS,
-               **parity_translated.PICTURE_OPS}
+               **parity_noise.PICTURE_OPS, **parity_translated.PICTURE_OPS}
 
 
 def f32(x):
@@ -168,7 +169,7 @@ def resize(im, size, interpolation='bilinear', most=None, fit='exact'):
 def pixel_ops(im, spec, draws):
     """The picture behind the ops that work on 8 bits; a list of several; or the stage of the error."""
     for op, drawn in parity_translated.done(spec, draws):
-        if isinstance(im, int) or op['op'] in ('normalize', 'cast', 'layout'):
+        if isinstance(im, int) or op['op'] in ('normalize', 'cast', 'layout', 'gaussian_noise'):
             break
         if op['op'] in PICTURE_OPS:
             im = PICTURE_OPS[op['op']](im, op, drawn)
@@ -192,6 +193,20 @@ def channel(numbers, c):
     return numbers[c if c < len(numbers) else 0]
 
 
+def finish_noisy(im, spec, draws, code):
+    """finish() where noise makes each value another one."""
+    planes = [[f32(v / 255) for v in plane.tobytes()] for plane in im.split()]
+    for op, drawn in zip(spec, draws):
+        if op['op'] == 'gaussian_noise':
+            planes = parity_noise.noisy(planes, op, drawn)
+        elif op['op'] == 'normalize':
+            pairs = [(f32(channel(op['mean'], c)), f32(channel(op['std'], c))) for c in range(len(planes))]
+            planes = [[f32(f32(v - mean) / std) for v in plane] for plane, (mean, std) in zip(planes, pairs)]
+    planes = [[struct.pack('<' + code, bf16(v) if code == 'H' else v) for v in plane] for plane in planes]
+    flat = planes if any(op['op'] == 'layout' for op in spec) else zip(*planes)
+    return b''.join(b''.join(p) for p in flat)
+
+
 def finish(im, spec, draws):
     """The image's bytes; one after the other where five_crop or ten_crop made several of it."""
     if isinstance(im, list):
@@ -199,6 +214,8 @@ def finish(im, spec, draws):
     ops = {op['op']: op for op in spec}
     dtype = ops['cast'].get('dtype', 'f32') if 'cast' in ops else 'f32' if 'normalize' in ops else 'u8'
     code = {'u8': 'B', 'f16': 'e', 'f32': 'f', 'bf16': 'H'}[dtype]
+    if 'gaussian_noise' in ops:
+        return finish_noisy(im, spec, draws, code)
     planes = []
     for c, plane in enumerate(im.split()):
         table = range(256)

@@ -23,6 +23,10 @@ SPECS = {
     'auto': [D, crop(90, 85), op('auto_augment'), op('auto_augment'), op('auto_augment')],
     'auto-cifar10': [D, op('resize', size=32), crop(32), op('auto_augment', policy='cifar10', fill=128)],
     'auto-svhn': [D, op('resize', size=[48, 40]), op('auto_augment', policy='svhn', interpolation='bilinear')],
+    'mix': TRAIN + [op('aug_mix')],
+    'mix-hard': TRAIN + [op('aug_mix', severity=10, mixture_width=4, chain_depth=5, alpha=0.2, interpolation='nearest', fill=[9, 99, 0])],
+    'mix-few': [D, crop(90, 85), op('aug_mix', all_ops=False, mixture_width=1, severity=7, interpolation='bicubic'), op('hflip')],
+    'mix-gray': [D, crop(41, 60), op('grayscale'), op('aug_mix', alpha=3, chain_depth=1, mixture_width=10)],
 }
 
 
@@ -102,4 +106,56 @@ def augment(im, op, drawn):
     return im
 
 
-PICTURE_OPS = {'rand_augment': augment, 'trivial_augment': augment, 'auto_augment': augment}
+MIXED = KINDS[1:14]
+SMALL = tuple(k for k in MIXED if k not in ('Brightness', 'Color', 'Contrast', 'Sharpness'))
+
+
+def mixed_magnitudes(kind, size):
+    if kind in ('TranslateX', 'TranslateY'):
+        return linspace(0, size[kind == 'TranslateY'] / 3.0, 10), True
+    if kind == 'Posterize':
+        return [round(f32(4 - f32(i / f32(9 / 4)))) for i in range(10)], False
+    return magnitudes(kind, 10, False, size)
+
+
+def sums(images, weights):
+    """Of float32, one after the other, cut to whole numbers."""
+    totals = [0.0] * len(images[0].tobytes())
+    for im, weight in zip(images, weights):
+        part = [f32(weight * v) for v in range(256)]
+        totals = [f32(t + part[v]) for t, v in zip(totals, im.tobytes())]
+    return Image.frombytes(images[0].mode, images[0].size, bytes(min(int(t), 255) for t in totals))
+
+
+def chains(im, op, drawn, width, depth, numbers, change):
+    """The results of each chain; the most that depth can be is 3, if it is drawn."""
+    most, made = depth if depth > 0 else 3, []
+    for chain in range(width):
+        aug, n = im, 0
+        for i in range(most):
+            at = 1 + width + (chain * most + i) * numbers
+            if drawn[at]:
+                aug, n = change(aug, *drawn[at:at + numbers]), n + 1
+        if n < 1 or (depth > 0 and n != depth):
+            raise ValueError('%r makes %d changes' % (op, n))
+        made.append(aug)
+    return made
+
+
+def aug_mix(im, op, drawn):
+    width, severity = op.get('mixture_width', 3), op.get('severity', 3)
+    if abs(sum(drawn[:1 + width]) - 1) > 1e-6:
+        raise ValueError('weights of %r are not one' % op)
+
+    def one(aug, number, m):
+        kind = KINDS[int(number)]
+        known, signed = mixed_magnitudes(kind, im.size)
+        if kind not in (MIXED if op.get('all_ops', True) else SMALL) or (abs(m) if signed else m) not in known[:severity]:
+            raise ValueError('%s has no magnitude %r' % (kind, m))
+        if kind == 'Posterize' and m == 0:  # which Pillow refuses and torchvision's tensors have
+            return aug.point(lambda _: 0)
+        return change(aug, dict({'interpolation': 'bilinear'}, **op), kind, m)
+    return sums([im, *chains(im, op, drawn, width, op.get('chain_depth', -1), 2, one)], drawn[:1 + width])
+
+
+PICTURE_OPS = {'aug_mix': aug_mix, 'rand_augment': augment, 'trivial_augment': augment, 'auto_augment': augment}

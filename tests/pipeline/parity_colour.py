@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The colour ops as torchvision computes them on Pillow's images (transforms/_functional_pil.py and
 v2/_color.py), for parity.py."""
+import io
+
 from PIL import Image, ImageEnhance, ImageOps
 
 D = {'op': 'decode'}
@@ -39,6 +41,11 @@ SPECS = {
     'distort': [D, crop(90, 70), op('random_photometric_distort')],
     'distort-all': [D, crop(70, 90), op('random_photometric_distort', brightness=[0.2, 2], hue=[-0.5, 0.5], p=1), op('layout')],
     'distort-gray': [D, crop(60), op('grayscale'), op('random_photometric_distort', p=1)],
+    'jpeg': [D, crop(90, 85), op('jpeg', quality=[1, 100]), op('layout')],
+    'jpeg-worst': [D, op('resize', size=[33, 47]), op('jpeg', quality=1), op('hflip')],
+    'jpeg-best': [D, op('resize', size=[1, 3]), op('jpeg', quality=100)],
+    'jpeg-usual': [D, op('random_resized_crop', size=224), op('jpeg', quality=[40, 95]), op('jpeg', quality=75)],
+    'jpeg-gray': [D, crop(77, 80), op('grayscale'), op('jpeg', quality=[5, 60]), op('invert', p=1)],
 }
 
 
@@ -88,7 +95,13 @@ def chance(change):
     return lambda im, op, drawn: change(im, op) if drawn[0] else im
 
 
-PICTURE_OPS = {
+def jpeg(im, op, drawn):
+    with io.BytesIO() as file:
+        im.save(file, 'JPEG', quality=int(drawn[0]))
+        return Image.open(file).copy()
+
+
+PICTURE_OPS = {'jpeg': jpeg, 
     'color_jitter': jitter,
     'random_photometric_distort': distort,
     'grayscale': lambda im, op, drawn: gray(im, op.get('num_output_channels', 1)),

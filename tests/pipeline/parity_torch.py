@@ -197,6 +197,8 @@ PICTURE_OPS = {
     'trivial_augment': augment(v2.TrivialAugmentWide),
     'auto_augment': augment(v2.AutoAugment),
 }
+if hasattr(F, 'jpeg'):
+    PICTURE_OPS['jpeg'] = lambda im, op, drawn: F.jpeg(im, int(drawn[0]))
 
 
 def finish(im, spec, draws):
@@ -209,6 +211,8 @@ def finish(im, spec, draws):
     image = F.pil_to_tensor(im)
     if dtype != torch.uint8:
         image = F1.to_tensor(im)
+    if 'gaussian_noise' in ops:
+        return parity.finish_noisy(im, spec, draws, {torch.float32: 'f', torch.float16: 'e', torch.bfloat16: 'H'}[dtype])
     if 'normalize' in ops:
         image = F.normalize(image, numbers(ops['normalize']['mean']), numbers(ops['normalize']['std']))
     behind = [op['op'] in ('normalize', 'cast', 'layout') for op in spec]
@@ -237,6 +241,31 @@ def blurred(pixels, files, seed=parity.SEED):
     return values, differ, most
 
 
+def elastic(pixels, files, seed=parity.SEED):
+    """As blurred(), of elastic_transform with the same displacement; and by how much torch's displacement is another one at most."""
+    before = [{'op': 'decode'}, {'op': 'resize', 'size': [60, 75]}]
+    values = differ = most = far = 0
+    for more in (dict(alpha=[150, 120], sigma=[2, 2]), dict(alpha=[500, 500], sigma=[3, 3], fill=[200, 3, 99]),
+                 dict(alpha=[90, 70], sigma=[1, 1], interpolation='nearest')):
+        spec = before + [dict(more, op='elastic_transform')]
+        for (outcome, _, plain), (_, draws, ours) in zip(parity.run(pixels, before, 0, files, seed),
+                                                         parity.run(pixels, spec, 0, files, seed)):
+            if outcome:
+                continue
+            im = Image.frombytes('RGB', (75, 60), plain)
+            moved = torch.tensor(parity.parity_noise.displacement(im.size, spec[2], draws[2][:6]))
+            theirs = F.elastic(im, moved.permute(1, 2, 0)[None], mode(more, 'bilinear'), more.get('fill', 0))
+            off = (torch.frombuffer(bytearray(ours), dtype=torch.uint8).view(60, 75, 3).int()
+                   - F.pil_to_tensor(theirs).permute(1, 2, 0).int()).abs()
+            values, differ, most = values + off.numel(), differ + int((off > 0).sum()), max(most, int(off.max()))
+            taps = [int(8 * more['sigma'][0] + 1) | 1] * 2
+            noise = torch.tensor(parity.parity_noise.noise(im.size, draws[2][:6])).view(2, 1, 1, 60, 75)
+            for plane, side in enumerate((60, 75)):
+                field = F.gaussian_blur(noise[plane], taps, more['sigma'])[0, 0] * more['alpha'][plane] / side
+                far = max(far, float((field - moved[plane]).abs().max()))
+    return values, differ, most, far
+
+
 def prepare():
     """parity.py's own version of what torchvision does gives way."""
     torch.set_num_threads(1)
@@ -256,6 +285,10 @@ def main(args):
     values, differ, most = blurred(args[0], args[1:])
     print('parity_torch: gaussian_blur: %d of %d values differ, by at most %d' % (differ, values, most))
     much = values == 0 or most > 1 or differ * 10000 > values
+    if hasattr(F, 'elastic'):
+        values, differ, most, far = elastic(args[0], args[1:])
+        print('parity_torch: elastic_transform: %d of %d values differ, by at most %d; displacements by %g' % (differ, values, most, far))
+        much = much or most > 1 or differ * 10000 > values or far > 1e-5
     return 1 if parity.compare(args[0], args[1:]) or much else 0
 
 

@@ -4,6 +4,7 @@ interpolation and its RandAugment (timm/data/transforms.py, auto_augment.py), Hu
 done at random (random_apply), all as those programs do them to Pillow's images."""
 from PIL import Image, ImageEnhance, ImageOps
 
+import parity_augment
 import parity_geometry
 from parity_colour import D, crop, op
 
@@ -37,6 +38,10 @@ SPECS = {
     'timm-uniform': TRAIN + [op('timm_rand_augment', uniform=True, interpolation='nearest', translate=0.2, **TIMM)],
     'timm-large': TRAIN + [op('timm_rand_augment', magnitude=28, magnitude_max=30, increasing=True, interpolation='bilinear', **TIMM)],
     'timm-gray': [D, crop(90, 85), op('grayscale'), op('timm_rand_augment', magnitude=6, fill=9, **TIMM)],
+    'timm-mix': TRAIN + [op('timm_aug_mix')],
+    'timm-mix-m5-w4-d2': TRAIN + [op('timm_aug_mix', magnitude=5, width=4, depth=2, fill=[124, 116, 104], interpolation='bicubic')],
+    'timm-mix-far': [D, crop(90, 85), op('timm_aug_mix', magnitude=10, uniform=False, depth=6, width=2, alpha=0.1), op('hflip')],
+    'timm-mix-gray': [D, crop(40, 50), op('grayscale'), op('timm_aug_mix', magnitude=9, magnitude_std=2, uniform=False, width=1)],
 }
 
 
@@ -120,6 +125,21 @@ def augment(im, op, drawn):
     return im
 
 
+def aug_mix(im, op, drawn):
+    width = op.get('width', 3)
+    op = dict({'increasing': True, 'uniform': True, 'translate': 0.3, 'magnitude': 3}, **op)
+    fill = parity_geometry.color(im, {'fill': op.get('fill', 128)})
+
+    def one(aug, number, v, warp):
+        kind = KINDS[int(number) - 1]
+        check(kind, v, op)
+        if kind in ('Invert', 'SolarizeAdd') or argument(kind, v, aug, op) != v:
+            raise ValueError('%s of %r is no %r' % (kind, op, v))
+        return change(aug, kind, v, parity_geometry.FILTERS[WARPS[int(warp)]], fill)
+    made = parity_augment.chains(im, op, drawn, width, op.get('depth', -1), 3, one)
+    return Image.blend(im, parity_augment.sums(made, drawn[1:1 + width]), drawn[0])
+
+
 def done(spec, draws):
     """The ops that are done, in order, each with its draws; what random_apply leaves out, nested or not, is not among them."""
     kept, at = [], 0
@@ -136,4 +156,4 @@ def done(spec, draws):
     return kept
 
 
-PICTURE_OPS = {'timm_rand_augment': augment}
+PICTURE_OPS = {'timm_aug_mix': aug_mix, 'timm_rand_augment': augment}

@@ -214,7 +214,7 @@ static const struct {
     {"golden.tsv", 20, 0},        {"golden_formats.tsv", 3, 1},   {"golden_exif.tsv", 7, 2},
     {"golden_modern.tsv", 3, 3},  {"golden_augment.tsv", 13, 0},  {"golden_fast.tsv", 9, 0},
     {"golden_colour.tsv", 13, 0}, {"golden_geometry.tsv", 15, 0}, {"golden_translated.tsv", 20, 0},
-    {"golden_patches.tsv", 6, 0}};
+    {"golden_patches.tsv", 6, 0}, {"golden_noise.tsv", 12, 0}};
 
 START_TEST(golden)
 {
