@@ -84,6 +84,9 @@ static const char *bands_check_op(const struct op *op)
 	case OP_ROTATE:
 		filter = op_number(op, OP_ROTATE_INTERPOLATION, 0);
 		break;
+	case OP_ELASTIC_TRANSFORM:
+		filter = op_number(op, OP_ELASTIC_TRANSFORM_INTERPOLATION, 0);
+		break;
 	case OP_AFFINE:
 		filter = op_number(op, OP_AFFINE_INTERPOLATION, 0);
 		break;

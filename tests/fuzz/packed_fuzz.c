@@ -35,6 +35,8 @@ static const char *const fuzz_spec[] = {
     "\"flip_"
     "indices\":[1,0,2]},"
     "{\"op\":\"hflip\",\"p\":1},{\"op\":\"affine\",\"degrees\":30,\"scale\":[0.5,2]},"
+    "{\"op\":\"random_resized_crop\",\"size\":[4,6]},{\"op\":\"elastic_transform\",\"sigma\":[0.2,"
+    "0.2]},"
     "{\"op\":\"random_perspective\",\"distortion_scale\":1},"
     "{\"op\":\"random_resized_crop\",\"size\":[4,6]}]",
     "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1],[1,2],[1]],\"kinds\":[8,9,8],"

@@ -41,6 +41,12 @@ static const struct {
      {"from 2 to 1000", "bins"}},
     {"[" D ",{\"op\":\"auto_augment\",\"policy\":\"coco\"}]",
      {"policy is none of its words", "imagenet, cifar10 or svhn"}},
+    {"[" D ",{\"op\":\"aug_mix\",\"severity\":11}]", {"severity is not from 1 to 10", "magnitudes"}},
+    {"[" D ",{\"op\":\"aug_mix\",\"mixture_width\":8,\"chain_depth\":4}]",
+     {"op 3 (aug_mix): so many changes", "fewer chains or less depth"}},
+    {"[" D ",{\"op\":\"timm_aug_mix\",\"width\":6,\"depth\":4}]",
+     {"op 3 (timm_aug_mix): so many changes", "fewer chains"}},
+    {"[" D ",{\"op\":\"aug_mix\",\"alpha\":0}]", {"alpha is not from 0.001 to 1000", "Dirichlet"}},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"auto_augment\",\"fill\":[1,2,3]}]",
      {"op 4 (auto_augment): the picture has one channel", "one number for fill"}},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"rand_augment\",\"fill\":[1,1,3]}]",
@@ -79,6 +85,15 @@ static const struct {
     {"[" D ",{\"op\":\"auto_augment\"}]",
      C "{\"fill\":null,\"interpolation\":\"nearest\",\"op\":\"auto_augment\",\"policy\":"
        "\"imagenet\"}]}",
+     true},
+    {"[" D ",{\"op\":\"aug_mix\"}]",
+     C "{\"all_ops\":true,\"alpha\":1,\"chain_depth\":-1,\"fill\":null,\"interpolation\":"
+       "\"bilinear\",\"mixture_width\":3,\"op\":\"aug_mix\",\"severity\":3}]}",
+     true},
+    {"[" D ",{\"op\":\"timm_aug_mix\"}]",
+     C "{\"alpha\":1,\"depth\":-1,\"fill\":[128,128,128],\"increasing\":true,\"interpolation\":"
+       "\"random\",\"magnitude\":3,\"magnitude_max\":10,\"magnitude_std\":0,\"op\":"
+       "\"timm_aug_mix\",\"translate\":0.3,\"uniform\":true,\"width\":3}]}",
      true},
 };
 
@@ -271,6 +286,57 @@ START_TEST(auto_draws)
 }
 END_TEST
 
+/* Weights are shares of Dirichlet's distribution: of a Beta's mean and deviation each. The depths of chains and the changes in them are
+ * alike often. */
+START_TEST(mixed_draws)
+{
+	static const double alphas[] = {1, 0.2, 4};
+	const double alpha = alphas[_i];
+	static struct op_list ops;
+	double sum[2] = {0, 0}, squares[2] = {0, 0};
+	unsigned depth[4] = {0}, met[KINDS] = {0}, all = 0, wrong = 0;
+	struct op_drawn drawn;
+	char op[96];
+
+	snprintf(op, sizeof(op), "{\"op\":\"aug_mix\",\"severity\":10,\"alpha\":%g}", alpha);
+	augment_parse(op, &ops);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		const double *number = drawn.number;
+		unsigned n = 0;
+
+		augment_drawn(&ops, i, &drawn);
+		sum[0] += number[0];
+		squares[0] += number[0] * number[0];
+		if (number[0] < 1) { /* the first chain's part of what is left */
+			const double share = number[1] / (1 - number[0]);
+
+			sum[1] += share;
+			squares[1] += share * share;
+		}
+		wrong += fabs(number[0] + number[1] + number[2] + number[3] - 1) > 1e-6;
+		for (unsigned k = 4; k < 10 && number[k] != 0; k += 2) {
+			met[(unsigned)number[k]]++;
+			n++;
+		}
+		depth[n]++;
+		all += n;
+	}
+	ck_assert_uint_eq(wrong, 0);
+	for (unsigned k = 0; k < 2; k++) {
+		const double rest = (k + 1) * alpha, total = alpha + rest, mean = alpha / total;
+		const double variance = mean * (1 - mean) / (total + 1);
+
+		ck_assert_double_le(fabs(sum[k] / SAMPLES - mean), 5 * sqrt(variance / SAMPLES));
+		ck_assert_double_le(fabs(squares[k] / SAMPLES - mean * mean - variance), 0.01);
+	}
+	for (unsigned n = 1; n <= 3; n++)
+		augment_near(depth[n], SAMPLES / 3.0, 1 / 3.0);
+	for (unsigned kind = 1; kind <= 13; kind++)
+		augment_near(met[kind], all / 13.0, 1 / 13.0);
+	ck_assert_uint_eq(depth[0] + met[0] + met[14], 0);
+}
+END_TEST
+
 /* Recorded instances must come out the same for ever. */
 static const struct {
 	const char *op;
@@ -281,6 +347,8 @@ static const struct {
      {11, 0.10526315867900848, 1, 0.26842105388641357, 9, 0.80526316165924072}},
     {"{\"op\":\"trivial_augment\"}", {11, 0.89999997615814209, 0, 0, 0, 0}},
     {"{\"op\":\"auto_augment\",\"policy\":\"cifar10\"}", {0, 0, 12, 0, 0, 0}},
+    {"{\"op\":\"aug_mix\"}", {0}},
+    {"{\"op\":\"timm_aug_mix\",\"width\":1}", {0}},
 };
 
 START_TEST(frozen)
@@ -290,6 +358,8 @@ START_TEST(frozen)
 
 	augment_parse(augment_frozen[_i].op, &ops);
 	augment_drawn(&ops, 77, &drawn);
+	for (unsigned i = 0; i < 6; i++)
+		printf("%.17g, ", drawn.number[i]);
 	for (unsigned i = 0; i < 6; i++)
 		ck_assert_msg(drawn.number[i] == augment_frozen[_i].number[i], "number %u is %.17g",
 			      i, drawn.number[i]);
@@ -308,6 +378,7 @@ int main(void)
 	tcase_add_test(tcase, rand_draws);
 	tcase_add_test(tcase, trivial_draws);
 	tcase_add_loop_test(tcase, auto_draws, 0, BASE_ARRAY_LEN(augment_policies));
+	tcase_add_loop_test(tcase, mixed_draws, 0, 3);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(augment_frozen));
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

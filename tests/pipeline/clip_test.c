@@ -369,6 +369,8 @@ static const char *const op_lists[] = {
     "\"mean\":0.5,\"std\":0.5},{\"op\":\"random_erasing\",\"p\":0.8},{\"op\":\"layout\"}",
     "{\"op\":\"affine\",\"degrees\":30,\"translate\":[0.1,0.1],\"scale\":[0.8,1.2]},{\"op\":"
     "\"random_perspective\"},{\"op\":\"center_crop\",\"size\":30}",
+    "{\"op\":\"elastic_transform\",\"sigma\":[0.2,0.3]},{\"op\":\"jpeg\",\"quality\":[30,90]},"
+    "{\"op\":\"aug_mix\"},{\"op\":\"center_crop\",\"size\":30}",
     "{\"op\":\"rand_augment\"},{\"op\":\"resize\",\"size\":[16,16]},{\"op\":\"random_grayscale\","
     "\"p\":"
     "0.5},{\"op\":\"layout\"}",

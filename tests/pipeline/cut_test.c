@@ -269,6 +269,8 @@ static const char *const cut_kept_ops[] = {
     "{\"op\":\"affine\",\"degrees\":[10,10],\"interpolation\":\"bilinear\"}",
     "{\"op\":\"pad\",\"padding\":[1,2,3,4],\"fill\":7}",
     "{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"sigma\":1}",
+    "{\"op\":\"jpeg\",\"quality\":30}",
+    "{\"op\":\"elastic_transform\",\"alpha\":[0,0],\"sigma\":[0,0]}",
     "{\"op\":\"rand_augment\",\"num_ops\":0}",
     "{\"op\":\"random_erasing\",\"p\":0}",
 };
@@ -284,6 +286,9 @@ static const char *const cut_drawn_ops[] = {
     "{\"op\":\"color_jitter\",\"contrast\":0.5},{\"op\":\"center_crop\",\"size\":32}",
     "{\"op\":\"random_channel_permutation\"},{\"op\":\"resize\",\"size\":[31,31]}",
     "{\"op\":\"random_perspective\"},{\"op\":\"resize\",\"size\":[31,31]}",
+    "{\"op\":\"jpeg\",\"quality\":[1,100]},{\"op\":\"resize\",\"size\":[31,31]}",
+    "{\"op\":\"elastic_transform\",\"sigma\":[0.2,0.1]},{\"op\":\"resize\",\"size\":[31,31]}",
+    "{\"op\":\"aug_mix\"},{\"op\":\"timm_aug_mix\"},{\"op\":\"resize\",\"size\":[31,31]}",
     "{\"op\":\"scale_jitter\",\"target_size\":40},{\"op\":\"fixed_size_crop\",\"size\":[30,35]}",
     ("{\"op\":\"random_photometric_distort\"},{\"op\":\"random_zoom_out\",\"fill\":[123,117,104]},"
      "{\"op\":\"random_shortest_size\",\"min_size\":[20,30,40]},{\"op\":\"fixed_size_crop\","
@@ -417,6 +422,8 @@ static const char *const cut_trainings[] = {
     "{\"op\":\"gaussian_blur\",\"kernel_size\":5},{\"op\":\"cast\"}]",
     "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":40},"
     "{\"op\":\"random_grayscale\"},{\"op\":\"trivial_augment\"}]",
+    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[50,40]},{\"op\":\"hflip\"},"
+    "{\"op\":\"gaussian_noise\"},{\"op\":\"normalize\",\"mean\":0.5,\"std\":0.25},{\"op\":\"layout\"}]",
 };
 
 /* What people train with, on all pictures. */

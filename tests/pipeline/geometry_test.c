@@ -68,6 +68,9 @@ static const struct {
     {"{\"op\":\"random_crop\",\"size\":[300,116],\"pad_if_needed\":true}", 1, -16, 0, true},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":3}", 0, 0.1, 2, false},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"p\":0.5}", 1, 0, 1, true},
+    {"{\"op\":\"jpeg\",\"quality\":[10,90]}", 0, 10, 90, true},
+    {"{\"op\":\"gaussian_noise\",\"sigma\":[0.2,0.7],\"p\":0.5}", 0, 0, 1, true},
+    {"{\"op\":\"gaussian_noise\",\"sigma\":[0.2,0.7]}", 1, 0.2, 0.7, false},
     {"{\"op\":\"color_jitter\",\"hue\":0.1,\"p\":0.5}", 8, 0, 1, true},
     {"{\"op\":\"random_erasing\",\"p\":1,\"scale\":[0.1,0.1],\"ratio\":[1,1]}", 1, 0, 391,
      true}, /* squares of 68 in 459 x 100 */
@@ -372,6 +375,35 @@ START_TEST(normal)
 }
 END_TEST
 
+/* The same of the quicker one, further out, too; the probabilities of |value| above each number. */
+START_TEST(normal_of_a_word)
+{
+	static const struct {
+		double most, p;
+	} parts[] = {{0.25, 0.802587}, {0.674490, 0.5}, {1, 0.317311}, {1.435, 0.151289},
+		     {2, 0.045500},    {3, 0.002700},   {4, 0.0000633}};
+	unsigned count[BASE_ARRAY_LEN(parts)] = {0};
+	const unsigned n = 20 * SAMPLES;
+	double sum = 0, squares = 0;
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, 9, 8, 7);
+	for (unsigned i = 0; i < n; i++) {
+		const double value = draw_normal_float(&seq);
+
+		sum += value;
+		squares += value * value;
+		for (unsigned k = 0; k < BASE_ARRAY_LEN(parts); k++)
+			count[k] += fabs(value) > parts[k].most;
+	}
+	ck_assert_double_le(fabs(sum), 5 * sqrt(n));
+	ck_assert_double_le(fabs(squares - n), 5 * sqrt(2.0 * n));
+	for (unsigned k = 0; k < BASE_ARRAY_LEN(parts); k++)
+		ck_assert_double_le(fabs(count[k] - n * parts[k].p),
+				    5 * sqrt(n * parts[k].p * (1 - parts[k].p)));
+}
+END_TEST
+
 /* Frozen: recordings depend on them. */
 static const struct {
 	const char *op;
@@ -384,6 +416,9 @@ static const struct {
     {"{\"op\":\"random_crop\",\"size\":224}", {55, 270}},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":5}", {1.95686063794183, 1 /* done */}},
     {"{\"op\":\"random_erasing\",\"p\":1}", {1, 65, 273, 251, 110}},
+    {"{\"op\":\"jpeg\",\"quality\":[1,100]}", {0}},
+    {"{\"op\":\"gaussian_noise\",\"sigma\":[0,1],\"p\":0.5}", {0}},
+    {"{\"op\":\"elastic_transform\"}", {0}},
     {"{\"op\":\"vflip\"}", {0}},
     {"{\"op\":\"scale_jitter\",\"target_size\":1024}", {1502, 2003}},
     {"{\"op\":\"random_shortest_size\",\"min_size\":[480,512,544,576,608,640,672,704,736,768,800],"
@@ -465,6 +500,11 @@ static const struct {
      "ten_crop: the picture is too small"},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":[21,1]}", 20, 10, PIPELINE_FAIL_OP,
      "gaussian_blur: the picture is too small"},
+    {"{\"op\":\"elastic_transform\"}", 20, 30, PIPELINE_FAIL_OP,
+     "elastic_transf: the picture is too small"},
+    {"{\"op\":\"elastic_transform\",\"sigma\":[5,1]}", 30, 20, PIPELINE_FAIL_OP,
+     "elastic_transf: the picture is too small"},
+    {"{\"op\":\"jpeg\",\"quality\":50}", 1, 65501, PIPELINE_FAIL_OP, "jpeg: a side above 65500"},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":[1,21]}", 10, 20, PIPELINE_FAIL_OP,
      "gaussian_blur: the picture is too small"},
     {"{\"op\":\"resize\",\"size\":null,\"max_size\":8}", 100, 2, PIPELINE_FAIL_OP,
@@ -794,6 +834,7 @@ int main(void)
 	tcase_add_loop_test(tcase, iou_crop_draws_as_torchvision, 0, BASE_ARRAY_LEN(iou_crops));
 	tcase_add_loop_test(tcase, iou_crop_leaves_as_it_is, 0, 4);
 	tcase_add_test(tcase, normal);
+	tcase_add_test(tcase, normal_of_a_word);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(frozen_draws));
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
 	tcase_add_loop_test(tcase, perspective_stays, 0, BASE_ARRAY_LEN(stays));

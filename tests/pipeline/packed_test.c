@@ -709,6 +709,21 @@ static const struct {
      {{0, 0, 2, 1}, {0, 0.33333334f, 1.5555556f, 2}},
      2,
      {7, 8, 0}},
+    /* torchvision's boxes with the same displacement */
+    {FOLLOWING("{\"op\":\"elastic_transform\",\"alpha\":[1,0],\"sigma\":[0.2,0.2]},"
+	       "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0, 0, 3, 1}, {1, 0, 2, 1}},
+     {{0.9080935716629028f, 0, 3.967883586883545f, 1},
+      {0.14608359336853027f, 0, 2.4234611988067627f, 1}},
+     2,
+     {7, 8, 0}},
+    /* to the picture's end; and fractions go up */
+    {FOLLOWING("{\"op\":\"elastic_transform\",\"alpha\":[0,0],\"sigma\":[0,0]},"
+	       "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0, 0, 4, 2}, {0.5f, 0.25f, 2.5f, 2}},
+     {{0, 0, 4, 2}, {1, 1, 3, 2}},
+     2,
+     {7, 8, 0}},
     {FOLLOWING("{\"op\":\"random_resize\",\"min_size\":4,\"max_size\":5},"
 	       "{\"op\":\"fixed_size_crop\",\"size\":[4,9]}"),
      {{0, 0, 4, 2}, {1, 0.5f, 3, 1.5f}},
@@ -888,6 +903,14 @@ static const struct {
      {{{NAN, 1, 2}, {INFINITY, 0, 2}}, {{1, -INFINITY, 1}, {1e30f, 0, 2}}},
      {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {1e30f, 0, 0}}},
      2},
+    /* torchvision's points with the same displacement; what is not seen stays */
+    {POINTS("", "{\"op\":\"elastic_transform\",\"alpha\":[0.4,0.4],\"sigma\":[0.2,0.2]},"
+		"{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{{0.5f, 0.25f, 1}, {3, 1, 2}}, {{1, 1.75f, 2}, {2, 0, 0}}},
+     {{{0.38093388080596924f, 0.0504986047744751f, 1},
+       {2.8958308696746826f, 0.9099937677383423f, 2}},
+      {{0.6584334373474121f, 1, 2}, {2, 0, 0}}},
+     2},
     /* too far away for a float, once the picture is larger */
     {POINTS("", "{\"op\":\"resize\",\"size\":[1,20]},{\"op\":\"hflip\",\"p\":1}"),
      {{{3e38f, 1, 2}, {1, -3e38f, 0}}, {{1, 1, 1}, {4, 2, 2}}},
@@ -1021,6 +1044,13 @@ static const struct {
      LABELS,
      {2, 4},
      {1, 3, 9, 9, 6, 7, 8, 9}},
+    /* torchvision's mask with the same displacement */
+    {MASKED("[1,9]", "5",
+	    "{\"op\":\"elastic_transform\",\"alpha\":[3,2],\"sigma\":[0.2,0.2]},"
+	    "{\"op\":\"resize\",\"size\":[2,4]}"),
+     LABELS,
+     {2, 4},
+     {9, 1, 3, 1, 9, 9, 6, 9}},
 };
 
 static size_t mask_size(const char *mask)

@@ -408,6 +408,13 @@ static const char *const run_specs[] = {
     ("[{\"op\":\"decode\"},{\"op\":\"patches\",\"patch_size\":4,\"max_pixels\":900,"
      "\"min_pixels\":700,\"merge_size\":3,\"temporal_patch_size\":2},"
      "{\"op\":\"color_jitter\",\"brightness\":0.4},{\"op\":\"hflip\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[19,35]},{\"op\":\"hflip\"},"
+     "{\"op\":\"gaussian_noise\",\"p\":0.7},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]},"
+     "{\"op\":\"cast\",\"dtype\":\"bf16\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[19,35]},"
+     "{\"op\":\"jpeg\",\"quality\":[1,100]},{\"op\":\"elastic_transform\",\"sigma\":[1,0.5]},"
+     "{\"op\":\"aug_mix\"},{\"op\":\"timm_aug_mix\"},{\"op\":\"gaussian_noise\"},{\"op\":\"cast\"}]"),
 };
 #define RUN_MANY 3 /* specs that go through all sizes of parts */
 

@@ -265,6 +265,9 @@ static const char *const share_picture[] = {
     "{\"op\":\"gaussian_blur\",\"kernel_size\":3}",
     "{\"op\":\"random_erasing\",\"p\":1}",
     "{\"op\":\"posterize\",\"bits\":3,\"p\":1}",
+    "{\"op\":\"jpeg\",\"quality\":[20,90]}",
+    "{\"op\":\"elastic_transform\",\"sigma\":[0.1,0.1]}",
+    "{\"op\":\"aug_mix\",\"mixture_width\":2}",
     "{\"op\":\"pad\",\"padding\":3}",
     "{\"op\":\"resize\",\"size\":40}",
     "{\"op\":\"resize\",\"size\":40,\"interpolation\":\"bicubic\"}",
@@ -277,8 +280,8 @@ static const char *const share_picture[] = {
     "{\"op\":\"resize\",\"size\":[44,38]}",
     "{\"op\":\"five_crop\",\"size\":20}",
 };
-#define SHARE_LAST 16
-#define SHARE_RESIZE 20
+#define SHARE_LAST 19
+#define SHARE_RESIZE 23
 
 static const char *const share_finish[] = {
     "",
