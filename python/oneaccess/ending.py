@@ -15,6 +15,7 @@ _NAMED = ("imagenet-train", "imagenet-eval")
 _FLOATS = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 _FINISHED = {
     "random_erasing": "random_erasing works on finished values: put it before normalize and cast",
+    "gaussian_noise": "gaussian_noise is of floats: add it in the loop",
     "mixup": "mixup adds finished values up: cutmix does not",
     "mosaic": "mosaic scales finished values: Mosaic(scale=1) does not",
 }

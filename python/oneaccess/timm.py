@@ -11,6 +11,8 @@ _CHANGES = ("AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "Solari
             "Brightness", "Sharpness", "ShearX", "ShearY", "TranslateXRel", "TranslateYRel")
 _SHRINK = ("Posterize", "Solarize", "Color", "Contrast", "Brightness", "Sharpness")
 _GROWING = tuple(name + "Increasing" if name in _SHRINK else name for name in _CHANGES)
+_MIXED = ("AutoContrast", "ColorIncreasing", "ContrastIncreasing", "BrightnessIncreasing", "SharpnessIncreasing", "Equalize", "Rotate",
+          "PosterizeIncreasing", "SolarizeIncreasing", "ShearX", "ShearY", "TranslateXRel", "TranslateYRel")
 _WARPS = {0: "nearest", 2: "bilinear", 3: "bicubic"}  # Pillow's numbers
 _MOST_CHANGES = 5
 
@@ -75,17 +77,31 @@ def _rand_augment(transform):
         raise TransformError("it draws from other changes than timm's usual ones: leave \"t…\" out of auto_augment")
     if transform.num_layers > _MOST_CHANGES:
         raise TransformError(f"it makes {transform.num_layers} changes: give n{_MOST_CHANGES} or less in auto_augment")
-    first = transform.ops[0]
-    for change in transform.ops:
+    return oa.TimmRandAugment(transform.num_layers, float(transform.ops[0].prob), increasing=names == _GROWING,
+                              **_settings(transform.ops, 0.45))
+
+
+def _settings(changes, translate):
+    """What all of the changes have in common: magnitudes, filter, fill, and how far magnitude 10 moves."""
+    first = changes[0]
+    for change in changes:
         if (change.prob, change.magnitude, change.hparams, change.kwargs) != (
                 first.prob, first.magnitude, first.hparams, first.kwargs):
-            raise TransformError("its changes have settings of their own: make it by rand_augment_transform()")
+            raise TransformError("its changes have settings of their own: make it by timm's function for it")
     fill, deviation = first.kwargs["fillcolor"], float(first.magnitude_std)
     is_uniform = math.isinf(deviation)
-    return oa.TimmRandAugment(
-        transform.num_layers, float(first.prob), float(first.magnitude), None if is_uniform else deviation,
-        is_uniform, float(first.magnitude_max or 10), names == _GROWING, _warp(first),
-        fill if isinstance(fill, int) else list(fill), first.hparams.get("translate_pct", 0.45))
+    return {"magnitude": float(first.magnitude), "magnitude_std": None if is_uniform else deviation, "uniform": is_uniform,
+            "magnitude_max": float(first.magnitude_max or 10), "interpolation": _warp(first),
+            "fill": fill if isinstance(fill, int) else list(fill), "translate": first.hparams.get("translate_pct", translate)}
+
+
+def _aug_mix(transform):
+    if transform.blended:
+        raise TransformError("it blends chain by chain: leave \"b1\" out of auto_augment")
+    if tuple(change.name for change in transform.ops) != _MIXED or transform.ops[0].prob != 1:
+        raise TransformError("it draws from other changes than timm's usual ones: make it by augment_and_mix_transform()")
+    return oa.TimmAugMix(transform.width, transform.depth if transform.depth > 0 else -1, alpha=float(transform.alpha), increasing=True,
+                         **_settings(transform.ops, 0.45))
 
 
 KNOWN = {
@@ -96,12 +112,12 @@ KNOWN = {
     "CenterCropOrPad": _center,
     "ResizeKeepRatio": _keep_ratio,
     "RandAugment": _rand_augment,
+    "AugMixAugment": _aug_mix,
     "RandomErasing": _erasing,
 }
 WHY = {
     "AutoAugment": "its magnitudes are timm's own: give auto_augment=\"rand-m9\", or put AutoAugment of torchvision in"
                    " its place",
-    "AugMixAugment": "it blends several chains of changes: give auto_augment=\"rand-m9\"",
     "RandomCropOrPad": "there is RandomCrop of torchvision, with pad_if_needed=True",
     "ToTensor": "it does not scale to [0, 1]: there is ToTensor of torchvision",
 }

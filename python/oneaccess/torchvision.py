@@ -64,6 +64,15 @@ def _jitter(transform):
                           span(transform.saturation), span(transform.hue))
 
 
+def _elastic(transform):
+    """v1 has a list of a fill for all bands."""
+    fill = _fill(transform)
+    if isinstance(fill, list) and len(fill) == 1:
+        fill = fill[0]
+    return oa.ElasticTransform([float(value) for value in transform.alpha], [float(value) for value in transform.sigma],
+                               transform.interpolation, fill)
+
+
 def _erasing(transform):
     if transform.inplace:
         raise TransformError("inplace=True is not there: leave it out")
@@ -110,7 +119,7 @@ def _classification(transform):
 
 
 # What an op does where its p is left out.
-_CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
+_CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "gaussian_noise": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
             "autocontrast": 0.5, "equalize": 0.5, "invert": 0.5, "posterize": 0.5, "solarize": 0.5, "sharpness": 0.5,
             "random_erasing": 0.5, "random_perspective": 0.5, "random_zoom_out": 0.5}
 
@@ -235,6 +244,10 @@ _KNOWN = {
                            "interpolation"),
     "TrivialAugmentWide": _filled(oa.TrivialAugmentWide, "num_magnitude_bins", "interpolation"),
     "AutoAugment": _filled(oa.AutoAugment, "policy", "interpolation"),
+    "AugMix": _filled(oa.AugMix, "severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation"),
+    "ElasticTransform": _elastic,
+    "JPEG": _of(oa.JPEG, "quality"),
+    "GaussianNoise": _of(oa.GaussianNoise, "mean", "sigma", "clip"),
     "RandomErasing": _erasing,
     "ImageClassification": _classification,
     "RandomApply": _apply,
@@ -248,8 +261,7 @@ _WHY = {
     "LinearTransformation": "it is a matrix over all pixels",
     "ClampKeyPoints": "key points keep their places outside of the image, with visibility 0",
     "SanitizeKeyPoints": "key points outside of the image stay, with visibility 0",
-    "ElasticTransform": "it moves each pixel by noise of torch: there is RandomAffine and RandomRotation",
-    "AugMix": "it blends several chains of changes: there is RandAugment, TrivialAugmentWide and AutoAugment",
+    "UniformTemporalSubsample": "it is of videos, whose frames the Loader chooses: video(frames=, clip=\"spread\")",
 }
 
 

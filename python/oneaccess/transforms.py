@@ -367,6 +367,34 @@ def GaussianBlur(kernel_size, sigma=None, p=None) -> Op:
     return Op("gaussian_blur", kernel_size=_list(kernel_size), sigma=_list(sigma), p=p)
 
 
+def GaussianNoise(mean=None, sigma=None, clip=None, p=None) -> Op:
+    """torchvision's GaussianNoise of float images: behind all transforms of images, in front of Normalize() or behind it.
+
+    sigma: a number, or (least, most) of what is drawn for each image. p: the probability.
+    """
+    return Op("gaussian_noise", mean=mean, sigma=_list(sigma), clip=clip, p=p)
+
+
+def JPEG(quality) -> Op:
+    """The image as a JPEG file of that quality gives it back. quality: 1 to 100, or (least, most), both among what is drawn."""
+    return Op("jpeg", quality=_list(quality))
+
+
+def ElasticTransform(alpha=None, sigma=None, interpolation=None, fill=0) -> Op:
+    """Moves each pixel by smooth noise. alpha, sigma: a number, or (across, down). interpolation: "bilinear" or "nearest".
+
+    Given the same noise, about one value in 100,000 differs from torchvision's by one, as torch adds in another order.
+    """
+    made = Op("elastic_transform", alpha=_both(alpha), sigma=_both(sigma), interpolation=_interpolation(interpolation), fill=_list(fill))
+    if fill is None:
+        made.parameters["fill"] = None
+    return made
+
+
+def _both(value):
+    return [value, value] if isinstance(value, (int, float)) else _list(value)
+
+
 def RandomAutocontrast(p=None) -> Op:
     """Stretches each channel to 0 to 255."""
     return Op("autocontrast", p=p)
@@ -416,6 +444,21 @@ def AutoAugment(policy=None, interpolation=None, fill=None) -> Op:
     policy = policy if policy is None or isinstance(policy, str) else policy.value
     return Op("auto_augment", policy=policy, interpolation=_interpolation(interpolation),
               fill=_list(fill))
+
+
+def AugMix(severity=None, mixture_width=None, chain_depth=None, alpha=None, all_ops=None, interpolation=None, fill=None) -> Op:
+    """torchvision's AugMix: chains of changes, mixed with the image. The changes are RandAugment's, of Pillow's images; torchvision's own
+    are of tensors, so that about one value in 100 differs by more than one with interpolation "bilinear"."""
+    return Op("aug_mix", severity=severity, mixture_width=mixture_width, chain_depth=chain_depth, alpha=alpha, all_ops=all_ops,
+              interpolation=_interpolation(interpolation), fill=_list(fill))
+
+
+def TimmAugMix(width=None, depth=None, magnitude=None, magnitude_std=None, uniform=None, magnitude_max=None, increasing=None,
+               interpolation=None, fill=None, translate=None, alpha=None) -> Op:
+    """timm's AugMix. See timm_aug_mix in oneaccess-pipeline(5)."""
+    return Op("timm_aug_mix", width=width, depth=depth, magnitude=magnitude, magnitude_std=magnitude_std, uniform=uniform,
+              magnitude_max=magnitude_max, increasing=increasing, interpolation=interpolation, fill=_list(fill), translate=translate,
+              alpha=alpha)
 
 
 def TimmRandAugment(num_ops=None, p=None, magnitude=None, magnitude_std=None, uniform=None, magnitude_max=None,

@@ -355,14 +355,15 @@ START_TEST(frozen)
 {
 	static struct op_list ops;
 	struct op_drawn drawn;
+	char text[256];
+	int at = 0;
 
 	augment_parse(augment_frozen[_i].op, &ops);
 	augment_drawn(&ops, 77, &drawn);
 	for (unsigned i = 0; i < 6; i++)
-		printf("%.17g, ", drawn.number[i]);
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "%.17g, ", drawn.number[i]);
 	for (unsigned i = 0; i < 6; i++)
-		ck_assert_msg(drawn.number[i] == augment_frozen[_i].number[i], "number %u is %.17g",
-			      i, drawn.number[i]);
+		ck_assert_msg(drawn.number[i] == augment_frozen[_i].number[i], "it draws %s", text);
 }
 END_TEST
 

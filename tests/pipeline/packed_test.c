@@ -903,13 +903,13 @@ static const struct {
      {{{NAN, 1, 2}, {INFINITY, 0, 2}}, {{1, -INFINITY, 1}, {1e30f, 0, 2}}},
      {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {1e30f, 0, 0}}},
      2},
-    /* torchvision's points with the same displacement; what is not seen stays */
+    /* torchvision's points with the same displacement, but that it has none beyond the last pixel's middle; what is not seen stays */
     {POINTS("", "{\"op\":\"elastic_transform\",\"alpha\":[0.4,0.4],\"sigma\":[0.2,0.2]},"
 		"{\"op\":\"resize\",\"size\":[2,4]}"),
      {{{0.5f, 0.25f, 1}, {3, 1, 2}}, {{1, 1.75f, 2}, {2, 0, 0}}},
      {{{0.38093388080596924f, 0.0504986047744751f, 1},
        {2.8958308696746826f, 0.9099937677383423f, 2}},
-      {{0.6584334373474121f, 1, 2}, {2, 0, 0}}},
+      {{0.6584334373474121f, 1.0299017429351807f, 2}, {2, 0, 0}}},
      2},
     /* too far away for a float, once the picture is larger */
     {POINTS("", "{\"op\":\"resize\",\"size\":[1,20]},{\"op\":\"hflip\",\"p\":1}"),

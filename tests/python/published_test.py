@@ -186,7 +186,7 @@ class PublishedTest(DaemonCase):
         from timm.data import create_transform
         for options, text in (({"auto_augment": "rand-m9-tweights"}, "RandAugment.*other changes"),
                               ({"auto_augment": "rand-n6"}, "n5 or less"),
-                              ({"auto_augment": "augmix-m3"}, "AugMixAugment.*rand-m9"),
+                              ({"auto_augment": "augmix-m3-b1"}, "AugMixAugment.*b1"),
                               ({"auto_augment": "original"}, "AutoAugment.*rand-m9"),
                               ({"train_crop_mode": "rkrc"}, "ResizeKeepRatio.*rrc"),
                               ({"interpolation": "bicubic", "re_prob": 1, "re_count": 3}, "re_count=1"),
