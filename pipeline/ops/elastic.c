@@ -54,8 +54,8 @@ static bool elastic_is_random(const struct op *op)
 	return alpha[0] > 0 || alpha[1] > 0;
 }
 
-static void elastic_init(struct elastic *elastic, const struct op *op,
-			 const struct op_drawn *drawn, uint32_t height, uint32_t width)
+static void elastic_init(struct elastic *elastic, const struct op *op, const struct op_drawn *drawn,
+			 uint32_t height, uint32_t width)
 {
 	const double *sigma = op->value[OP_ELASTIC_TRANSFORM_SIGMA].number;
 
@@ -264,9 +264,8 @@ static void elastic_pixels(const struct elastic *elastic, const struct elastic_r
 		for (unsigned plane = 0; plane < 2; plane++)
 			elastic_row(elastic, room, plane, y, &done[plane]);
 		for (uint32_t x = 0; x < made->width; x++, out += 4) {
-			const float at_x = elastic_pixel(elastic_middle(elastic->width, x) +
-							     room->field[0][x],
-							 elastic->width);
+			const float at_x = elastic_pixel(
+			    elastic_middle(elastic->width, x) + room->field[0][x], elastic->width);
 			const float at_y =
 			    elastic_pixel(middle + room->field[1][x], elastic->height);
 
@@ -297,9 +296,9 @@ static bool elastic_room(struct elastic_room *room, const struct elastic *elasti
 static int elastic_run(struct steps_scratch *scratch, const struct op *op,
 		       const struct op_drawn *drawn, struct picture *picture)
 {
-	struct elastic_to to = {
-	    .is_nearest = op_number(op, OP_ELASTIC_TRANSFORM_INTERPOLATION, 0) == 0,
-	    .is_filled = !op_is_null(op, OP_ELASTIC_TRANSFORM_FILL)};
+	struct elastic_to to = {.is_nearest =
+				    op_number(op, OP_ELASTIC_TRANSFORM_INTERPOLATION, 0) == 0,
+				.is_filled = !op_is_null(op, OP_ELASTIC_TRANSFORM_FILL)};
 	struct elastic_room room;
 	struct elastic elastic;
 	struct picture made;

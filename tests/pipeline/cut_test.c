@@ -423,7 +423,8 @@ static const char *const cut_trainings[] = {
     "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":40},"
     "{\"op\":\"random_grayscale\"},{\"op\":\"trivial_augment\"}]",
     "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[50,40]},{\"op\":\"hflip\"},"
-    "{\"op\":\"gaussian_noise\"},{\"op\":\"normalize\",\"mean\":0.5,\"std\":0.25},{\"op\":\"layout\"}]",
+    "{\"op\":\"gaussian_noise\"},{\"op\":\"normalize\",\"mean\":0.5,\"std\":0.25},{\"op\":"
+    "\"layout\"}]",
 };
 
 /* What people train with, on all pictures. */

@@ -414,7 +414,8 @@ static const char *const run_specs[] = {
      "{\"op\":\"cast\",\"dtype\":\"bf16\"},{\"op\":\"layout\"}]"),
     ("[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[19,35]},"
      "{\"op\":\"jpeg\",\"quality\":[1,100]},{\"op\":\"elastic_transform\",\"sigma\":[1,0.5]},"
-     "{\"op\":\"aug_mix\"},{\"op\":\"timm_aug_mix\"},{\"op\":\"gaussian_noise\"},{\"op\":\"cast\"}]"),
+     "{\"op\":\"aug_mix\"},{\"op\":\"timm_aug_mix\"},{\"op\":\"gaussian_noise\"},{\"op\":\"cast\"}"
+     "]"),
 };
 #define RUN_MANY 3 /* specs that go through all sizes of parts */
 

@@ -378,7 +378,8 @@ static const struct {
      "[0.5,0.5]},{\"mean\":[0,0,0],\"op\":\"normalize\",\"std\":[1,1,1]}]}"},
     {"[" D "," CROP ",{\"op\":\"elastic_transform\",\"fill\":null}]",
      "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"alpha\":[50,50],"
-     "\"fill\":null,\"interpolation\":\"bilinear\",\"op\":\"elastic_transform\",\"sigma\":[5,5]}]}"},
+     "\"fill\":null,\"interpolation\":\"bilinear\",\"op\":\"elastic_transform\",\"sigma\":[5,5]}]"
+     "}"},
     {"[" D ",{\"op\":\"resize\",\"size\":8,\"max_size\":null,\"antialias\":true}," CROP "]",
      "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"op\":\"resize\",\"size\":8},"
      "{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
@@ -579,7 +580,10 @@ static const struct {
      {8, 8, 3},
      false},
     {"[" D "," CROP ",{\"op\":\"gaussian_noise\"}," NORM "]", PIPELINE_F32, {8, 8, 3}, true},
-    {"[" D "," CROP ",{\"op\":\"gaussian_noise\",\"p\":0}," NORM "]", PIPELINE_F32, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"gaussian_noise\",\"p\":0}," NORM "]",
+     PIPELINE_F32,
+     {8, 8, 3},
+     false},
     {"[" D "," CROP ",{\"op\":\"gaussian_noise\",\"sigma\":0}," NORM "]",
      PIPELINE_F32,
      {8, 8, 3},

@@ -157,6 +157,17 @@ class PublishedTest(DaemonCase):
         self.assertEqual(tuple(images.shape), (16, 3, 40, 40))
 
     @HAS_TIMM
+    def test_timm_mixes(self):
+        from timm.data import create_transform
+        for name, parts in (("augmix-m5-w4-d2", {"width": 4, "depth": 2, "magnitude": 5.0, "uniform": True, "alpha": 1.0}),
+                            ("augmix-mstd0.5-a0.3", {"width": 3, "depth": -1, "magnitude_std": 0.5, "uniform": False, "alpha": 0.3})):
+            ours = oa.from_torchvision(create_transform((3, 40, 40), is_training=True, auto_augment=name, interpolation="bicubic"))
+            made = next(op for op in ours.ops if op.op == "timm_aug_mix")
+            self.assertEqual({part: made.parameters[part] for part in parts}, parts)
+            self.assertEqual((made.parameters["translate"], made.parameters["fill"]), (0.3, [124, 116, 104]))
+            next(iter(self.loader(ours, 16)))
+
+    @HAS_TIMM
     def test_timm_augments(self):
         from timm.data import create_transform
         known = oa.transforms

@@ -134,6 +134,7 @@ class TorchTest(DaemonCase):
         newer = [v2.RandomChannelPermutation(), v2.ScaleJitter((40, 40)), v2.RandomShortestSize([20, 30], 50), v2.RandomResize(20, 40),
                  v2.RandomZoomOut({"others": (123.0, 117.0, 104.0)}, p=1), v2.RandomPhotometricDistort(), v2.SanitizeBoundingBoxes(),
                  v2.ClampBoundingBoxes()] if v2 else []
+        newer += [getattr(v2, name)(*given) for name, given in (("JPEG", ((10, 90),)), ("GaussianNoise", (0.1, 0.2, False))) if hasattr(v2, name)]
         for transform in (
                 tv.Resize(32), tv.Resize((32, 40)), tv.CenterCrop((20, 30)), tv.RandomCrop(32, padding=4),
                 tv.RandomCrop(80, pad_if_needed=True, fill=(1, 2, 3)), tv.Pad(3, padding_mode="edge"),
