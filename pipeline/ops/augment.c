@@ -349,8 +349,8 @@ static int augment_change(struct steps_scratch *scratch, enum augment_kind kind,
 _Static_assert(OP_TRIVIAL_AUGMENT_INTERPOLATION == AUGMENT_INTERPOLATION &&
 		   OP_AUTO_AUGMENT_INTERPOLATION == AUGMENT_INTERPOLATION &&
 		   OP_AUG_MIX_INTERPOLATION == AUGMENT_INTERPOLATION &&
-		   OP_AUG_MIX_FILL == AUGMENT_FILL &&
-		   OP_TRIVIAL_AUGMENT_FILL == AUGMENT_FILL && OP_AUTO_AUGMENT_FILL == AUGMENT_FILL,
+		   OP_AUG_MIX_FILL == AUGMENT_FILL && OP_TRIVIAL_AUGMENT_FILL == AUGMENT_FILL &&
+		   OP_AUTO_AUGMENT_FILL == AUGMENT_FILL,
 	       "one run for all");
 
 /* number: of a change and its magnitude. */

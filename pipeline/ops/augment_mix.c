@@ -19,8 +19,8 @@ struct augment_mix augment_mix_plan(double chains, double chain_depth, unsigned 
 	const bool is_deep = chain_depth >= 1;
 
 	return (struct augment_mix){.chains = (unsigned)chains,
-				    .depth = is_deep ? (unsigned)chain_depth
-						     : AUGMENT_MIX_DRAWN_DEPTH,
+				    .depth =
+					is_deep ? (unsigned)chain_depth : AUGMENT_MIX_DRAWN_DEPTH,
 				    .numbers = numbers,
 				    .is_deep = is_deep};
 }
@@ -29,7 +29,8 @@ const char *augment_mix_check(const struct augment_mix *mix)
 {
 	return augment_mix_at(mix, mix->chains, 0) <= OP_MAX_DRAWN
 		   ? NULL
-		   : "so many changes of one picture are not there; give fewer chains or less depth";
+		   : "so many changes of one picture are not there; give fewer chains or less "
+		     "depth";
 }
 
 /* By logarithms, as small alphas give draws that are no doubles. */

@@ -11,7 +11,7 @@
 
 #include "pipeline/engine/steps.h"
 
-struct augment_mix { /* a plan */
+struct augment_mix {            /* a plan */
 	unsigned chains, depth; /* the most changes of a chain */
 	unsigned numbers;       /* of a change */
 	bool is_deep;           /* each chain has `depth`; else 1 to that, drawn */

@@ -101,7 +101,7 @@ def jpeg(im, op, drawn):
         return Image.open(file).copy()
 
 
-PICTURE_OPS = {'jpeg': jpeg, 
+PICTURE_OPS = {'jpeg': jpeg,
     'color_jitter': jitter,
     'random_photometric_distort': distort,
     'grayscale': lambda im, op, drawn: gray(im, op.get('num_output_channels', 1)),
