@@ -212,6 +212,14 @@ void carousel_produced(struct carousel *carousel, uint32_t slot)
 	overtake(carousel, s->chunk.instance);
 }
 
+void carousel_forget(struct carousel *carousel, uint32_t slot)
+{
+	if (slot >= carousel->n_slots || !carousel->slots[slot].chunk.instance)
+		return;
+	carousel->slots[slot].chunk.is_forgotten = true;
+	carousel_log_forget(carousel, slot);
+}
+
 static struct carousel_member *find_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 					  int *ret_index)
 {

@@ -135,6 +135,7 @@ struct carousel_chunk { /* what a slot holds; valid until CAROUSEL_EMPTY of the 
 	const struct listing_key *keys;
 	uint8_t number; /* carousel_number() */
 	bool ready, is_private;
+	bool is_forgotten; /* carousel_forget() */
 };
 
 struct carousel_job_view {
@@ -238,6 +239,9 @@ void carousel_unpin(struct carousel *carousel, uint32_t slot);
  * longer than a whole chunk: it is overtaken, and as many of these as the configuration says are no reason not to begin
  * another chunk. */
 void carousel_produced(struct carousel *carousel, uint32_t slot);
+/* The slot's chunk is not what it is to be: it is granted to nobody any more, and made anew for who needs it. Who was granted it
+ * keeps it. */
+void carousel_forget(struct carousel *carousel, uint32_t slot);
 /* The job has the slot, for good. A grant that was revoked stops the job's grants until this, or
  * carousel_reclaimed(), tells how that ended. */
 void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);

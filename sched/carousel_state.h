@@ -244,7 +244,7 @@ static inline bool carousel_is_placed(const struct carousel_member *member)
 static inline bool carousel_variant_has(const struct carousel_chunk *chunk,
 					const struct carousel_member *member)
 {
-	return chunk->variants >> member->variant & 1;
+	return chunk->variants >> member->variant & 1 && !chunk->is_forgotten;
 }
 /* May a resident instance serve the job again? */
 static inline bool carousel_variant_again(const struct carousel *carousel,

@@ -270,7 +270,7 @@ static const char *check_variants(const struct carousel *carousel)
 		for (uint32_t i = 0; i < member->n_grants; i++) {
 			const struct carousel_slot *s = &carousel->slots[member->grants[i].slot];
 
-			if (!carousel_variant_has(&s->chunk, member))
+			if (!(s->chunk.variants >> member->variant & 1))
 				return "a job was granted a chunk that is not of its variant";
 			if (s->chunk.number && !carousel_variant_again(carousel, member) &&
 			    (s->uses[job] != 1 || s->chunk.number > most))
