@@ -48,6 +48,8 @@ enum reader_message {
 	READER_SPREAD = 29,
 	/* QUEUE, FORM, SAMPLE: who was to make that form of it died of it: nobody is to wait for that */
 	READER_UNMADE = 30,
+	/* ID, QUEUE, SAMPLES: are their sources as listed? -> REVISITED */
+	READER_REVISIT = 31,
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	/* ID, DEVICE, INODE, [STAMP], [MADE], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:
@@ -66,6 +68,7 @@ enum reader_message {
 	READER_CHORE_DONE = 26,     /* ID, CODE (0 or negative errno in two's complement), TEXT,
 				       [LIST, fd 0: a sealed memfd with JSON] */
 	READER_ASK_UNREAD = 27,     /* ID -> UNREAD, in its time */
+	READER_REVISITED = 32,      /* ID, QUEUE, CODE: 0, or 1: some are not */
 	READER_WRONG = 28, /* ID (of a node), SAMPLE: what it gave is not what the source says */
 	/* QUEUE, ROW, TASK, SAMPLE: its reader says so itself, before the task's word does, which
 	 * workers can write, too */
@@ -105,6 +108,7 @@ enum reader_key {
 	READER_KEY_STAMP = 30,
 	READER_KEY_SAMPLE = 13,  /* u64, whose bytes were asked for */
 	READER_KEY_SELF = 31,    /* u64: this node's id */
+	READER_KEY_SAMPLES = 53, /* bytes: u64 each, whose bytes were asked for */
 	READER_KEY_MEMBERS = 32, /* bytes: struct reader_member, each of another node */
 	READER_KEY_WEIGHT = 33,  /* u64 */
 	READER_KEY_RECHECK = 42, /* u64, of PEERS: seconds; 0 if absent */

@@ -112,6 +112,14 @@ static void on_unmade(struct wire_in *in, const struct asked_unmade *unmade)
 	reader_queue_unmade(unmade->queue, form_of(in, unmade->form), unmade->sample);
 }
 
+static void on_revisit(struct wire_in *in, const struct asked_revisit *revisit)
+{
+	if (revisit->samples.size % sizeof(uint64_t))
+		message_bad(in, "SAMPLES are no numbers");
+	reader_queue_revisit(revisit->queue, revisit->id, revisit->samples.data,
+			     revisit->samples.size / sizeof(uint64_t));
+}
+
 static void on_chore(struct wire_in *in, const struct asked_chore *chore)
 {
 	struct hash_id group;

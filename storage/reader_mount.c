@@ -21,7 +21,8 @@
  * up none but itself.
  *
  * What peers want looked at comes in turn with tasks, so that neither keeps the other from the mount's threads. Where the
- * first look waits for long, the mount hangs or is slow, and no more are taken: who asks is told at once.
+ * first look waits for long, the mount hangs or is slow, and no more are taken: who asks is told at once. Looks of accessd's own,
+ * at what jobs wait for (daemon/serve/revisit.h), go before those, some samples at a time.
  *
  * Owner numbers of claims count through all threads of the process from 1. They need no more than
  * that: a task that is READING when this process is gone was one of ours, for a trust domain has
@@ -39,6 +40,7 @@
 #define MOUNT_MOST 64
 #define MOUNT_MOST_LOOKS 4096               /* of a mount, that wait */
 #define MOUNT_LOOKS_NS UINT64_C(1000000000) /* then the mount hangs, as far as peers see */
+#define MOUNT_REVISITS 16                   /* samples that a thread looks at in a row */
 #define MOUNT_MADE (UINT64_C(1) << 63)      /* beside a root's inode: no device has such a number */
 
 struct reader_left { /* a task that a thread had claimed with others */
@@ -157,6 +159,20 @@ static struct reader_look *mount_take_look_locked(struct reader_mount *mount)
 	return look;
 }
 
+static struct reader_revisit *mount_take_revisit_locked(struct reader_mount *mount,
+							struct reader_claim *ret)
+{
+	struct reader_revisit *revisit = mount->revisits;
+
+	if (!revisit)
+		return NULL;
+	ret->from = revisit->begun;
+	ret->to = revisit->begun = BASE_MIN(revisit->begun + MOUNT_REVISITS, revisit->n);
+	if (revisit->begun == revisit->n)
+		mount->revisits = revisit->next;
+	return revisit;
+}
+
 static int mount_claim_task_locked(struct reader_mount *mount, uint32_t owner,
 				   struct reader_claim *ret)
 {
@@ -182,15 +198,19 @@ static int mount_claim_turn_locked(struct reader_mount *mount, uint32_t owner,
 				   struct reader_claim *ret)
 {
 	int r = QUEUE_E_NONE;
+	bool is_look;
 
 	if (mount->was_look)
 		r = mount_claim_task_locked(mount, owner, ret);
 	if (r == QUEUE_E_NONE)
+		ret->revisit = mount_take_revisit_locked(mount, ret);
+	if (r == QUEUE_E_NONE && !ret->revisit)
 		ret->look = mount_take_look_locked(mount);
-	if (r == QUEUE_E_NONE && !ret->look && !mount->was_look)
+	is_look = ret->revisit || ret->look;
+	if (r == QUEUE_E_NONE && !is_look && !mount->was_look)
 		r = mount_claim_task_locked(mount, owner, ret);
-	mount->was_look = ret->look != NULL;
-	return ret->look ? 0 : r;
+	mount->was_look = is_look;
+	return is_look ? 0 : r;
 }
 
 int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *ret)
@@ -201,7 +221,7 @@ int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *
 
 	*ret = (struct reader_claim){.again = NULL};
 	pthread_mutex_lock(&mount->lock);
-	while (!mount->queues && !mount->again && !mount->left && !mount->looks)
+	while (!mount->queues && !mount->again && !mount->left && !mount->looks && !mount->revisits)
 		pthread_cond_wait(&mount->filled, &mount->lock);
 	ret->again = mount_take_again_locked(mount);
 	if (!ret->again)
@@ -301,6 +321,27 @@ int reader_mount_look(const struct value_head *get)
 		if (atomic_load_explicit(&mounts.mount[i].is_made, memory_order_acquire))
 			r = mount_look(&mounts.mount[i], get);
 	return r;
+}
+
+void reader_mount_revisit(struct reader_revisit *revisit)
+{
+	struct reader_mount *mount = revisit->queue->mount;
+
+	BASE_HOLD(&mount->lock);
+	if (!mount->revisits)
+		mount->revisits_end = &mount->revisits;
+	*mount->revisits_end = revisit;
+	mount->revisits_end = &revisit->next;
+	pthread_cond_signal(&mount->filled);
+}
+
+bool reader_mount_revisited(const struct reader_claim *claim)
+{
+	struct reader_revisit *revisit = claim->revisit;
+
+	BASE_HOLD(&revisit->queue->mount->lock);
+	revisit->ended += claim->to - claim->from;
+	return revisit->ended == revisit->n;
 }
 
 /* ---- threads ---- */

@@ -29,6 +29,7 @@ void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_ope
 void reader_say_refused(uint64_t id, const uint64_t *queue, int code, const char *text);
 void reader_say_queue(enum reader_message type, uint64_t queue);
 void reader_say_wrong(uint64_t node, uint64_t sample);
+void reader_say_revisited(uint64_t id, uint64_t queue, bool is_same);
 void reader_say_failed(uint64_t queue, const struct queue_task *task);
 void reader_say_state(const struct reader_state *state, const char *why);
 void reader_say_formed(uint64_t queue, unsigned form, int table_fd,
@@ -147,6 +148,8 @@ struct value_head;
 /* A reading thread looks at the source for one who asks: 1: reader_serve_looked() follows; 0: no queue has that group;
  * -1: too many wait for that, or the first one does for long. */
 int reader_queue_look(const struct value_head *get);
+/* From the main thread: reading threads look at the sources of so many samples; REVISITED follows. */
+void reader_queue_revisit(uint64_t number, uint64_t id, const void *samples, size_t n);
 /* A value of that form is this node's to keep on its disk. */
 void reader_queue_store(struct reader_queue *queue, unsigned form, uint64_t sample,
 			const uint8_t *value, uint32_t bytes);
@@ -308,7 +311,8 @@ struct reader_mount {
 	struct reader_left *left, **left_end;   /* theirs next */
 	struct reader_look *looks, **looks_end; /* in turn with other tasks */
 	unsigned n_looks;
-	bool was_look; /* what was claimed last */
+	struct reader_revisit *revisits, **revisits_end; /* before these */
+	bool was_look;                                   /* what was claimed last */
 };
 
 struct reader_thread {
@@ -329,10 +333,22 @@ void reader_mount_keep(struct reader_queue *queue);
 /* One busy thread less. true: the last one of a queue that was removed, which is the caller's. */
 bool reader_mount_put(struct reader_queue *queue);
 
+struct reader_revisit { /* samples whose sources are looked at for accessd */
+	struct reader_revisit *next;
+	struct reader_queue *queue; /* busy with it */
+	uint64_t id;
+	size_t n, begun;         /* samples; under the mount's lock: that threads have begun ... */
+	size_t ended;            /* ... and ended with */
+	_Atomic bool is_changed; /* one was; the others do not matter any more */
+	uint64_t sample[];
+};
+
 struct reader_look;
-struct reader_claim {               /* at most one of the three */
-	struct reader_ask *again;   /* came back from peers */
-	struct reader_look *look;   /* owned */
+struct reader_claim {                   /* at most one of the four */
+	struct reader_ask *again;       /* came back from peers */
+	struct reader_look *look;       /* owned */
+	struct reader_revisit *revisit; /* samples of it, from ... to before ... */
+	size_t from, to;
 	struct reader_queue *queue; /* busy with the task: put it back */
 	struct queue_task task;
 	bool is_alone; /* it was claimed with others, and left */
@@ -342,6 +358,10 @@ struct reader_claim {               /* at most one of the three */
 int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *ret);
 /* As reader_queue_look(), but for the bell. */
 int reader_mount_look(const struct value_head *get);
+/* As reader_queue_revisit(), but for the bell. */
+void reader_mount_revisit(struct reader_revisit *revisit);
+/* The claim's samples are through. true: they were the last, and the revisit is the caller's. */
+bool reader_mount_revisited(const struct reader_claim *claim);
 /* Has it values of that group, which other nodes share? */
 bool reader_queue_shares(const struct reader_queue *queue, const struct hash_id *group);
 /* The task is read before others of its mount. false: its queue is leaving. */

@@ -483,6 +483,51 @@ static void queue_serve_look(struct reader_look *look)
 	free(look);
 }
 
+static bool queue_is_same(const struct reader_queue *queue, uint64_t sample)
+{
+	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ};
+
+	if (sample < reader_queue_samples(queue))
+		reader_check_sample(queue->dataset, sample, &outcome);
+	return outcome.stage == LAYOUT_FAIL_NONE;
+}
+
+static void queue_serve_revisit(const struct reader_claim *claim)
+{
+	struct reader_revisit *revisit = claim->revisit;
+	struct reader_queue *queue = revisit->queue;
+
+	for (size_t i = claim->from;
+	     i < claim->to && !queue_is_leaving(queue) &&
+	     !atomic_load_explicit(&revisit->is_changed, memory_order_relaxed);
+	     i++)
+		if (!queue_is_same(queue, revisit->sample[i]))
+			atomic_store_explicit(&revisit->is_changed, true, memory_order_relaxed);
+	if (!reader_mount_revisited(claim))
+		return;
+	reader_say_revisited(revisit->id, queue->number, !revisit->is_changed);
+	reader_queue_put(queue);
+	free(revisit);
+}
+
+void reader_queue_revisit(uint64_t number, uint64_t id, const void *samples, size_t n)
+{
+	struct reader_queue *queue = reader_mount_hold(number);
+	struct reader_revisit *revisit =
+	    queue && n > 0 ? malloc(sizeof(*revisit) + n * sizeof(*revisit->sample)) : NULL;
+
+	if (!revisit) { /* what is not looked at is made anew */
+		reader_say_revisited(id, number, false);
+		if (queue)
+			reader_queue_put(queue);
+		return;
+	}
+	*revisit = (struct reader_revisit){.queue = queue, .id = id, .n = n};
+	memcpy(revisit->sample, samples, n * sizeof(*revisit->sample));
+	reader_mount_revisit(revisit);
+	doorbell_ring_readers(queues.doorbell);
+}
+
 void reader_queue_store(struct reader_queue *queue, unsigned form, uint64_t sample,
 			const uint8_t *value, uint32_t bytes)
 {
@@ -546,6 +591,8 @@ void *reader_queue_thread(void *arg)
 			queue_serve_again(thread, claim.again);
 		} else if (claim.look) {
 			queue_serve_look(claim.look);
+		} else if (claim.revisit) {
+			queue_serve_revisit(&claim);
 		} else if (claim.queue) {
 			if (claim.is_alone)
 				reader_queue_serve(thread, claim.queue, &claim.task);

@@ -132,6 +132,12 @@ void reader_say_wrong(uint64_t node, uint64_t sample)
 	say(READER_WRONG, WIRE_U64(READER_KEY_ID, node), WIRE_U64(READER_KEY_SAMPLE, sample));
 }
 
+void reader_say_revisited(uint64_t id, uint64_t queue, bool is_same)
+{
+	say(READER_REVISITED, WIRE_U64(READER_KEY_ID, id), WIRE_U64(READER_KEY_QUEUE, queue),
+	    WIRE_U64(READER_KEY_CODE, !is_same));
+}
+
 void reader_say_failed(uint64_t queue, const struct queue_task *task)
 {
 	say(READER_FAILED, WIRE_U64(READER_KEY_QUEUE, queue), WIRE_U64(READER_KEY_ROW, task->row),

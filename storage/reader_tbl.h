@@ -87,3 +87,8 @@ MESSAGE(unmade, UNMADE, NOTHING)
 NUMBER(unmade, QUEUE, queue, MUST, "the queue")
 NUMBER(unmade, FORM, form, MUST, "the form")
 NUMBER(unmade, SAMPLE, sample, MUST, "the sample")
+
+MESSAGE(revisit, REVISIT, NOTHING)
+NUMBER(revisit, ID, id, MUST, "the question's number")
+NUMBER(revisit, QUEUE, queue, MUST, "the queue")
+BYTES(revisit, SAMPLES, samples, 0, WIRE_MAX, MUST, "the samples")

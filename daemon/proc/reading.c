@@ -104,6 +104,14 @@ void reading_unread(struct reading *reading, uint64_t question)
 	tell(reading, READER_UNREAD, WIRE_U64(READER_KEY_ID, question));
 }
 
+void reading_revisit(struct reading *reading, uint32_t queue, uint64_t id, const uint64_t *samples,
+		     unsigned n)
+{
+	tell(reading, READER_REVISIT, WIRE_U64(READER_KEY_ID, id),
+	     WIRE_U64(READER_KEY_QUEUE, queue),
+	     WIRE_BYTES(READER_KEY_SAMPLES, samples, n * sizeof(*samples)));
+}
+
 void reading_detach(struct reading *reading, uint32_t queue)
 {
 	tell(reading, READER_DETACH, WIRE_U64(READER_KEY_QUEUE, queue));

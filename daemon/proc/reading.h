@@ -76,6 +76,9 @@ void reading_yield(struct reading *reading, uint32_t queue, unsigned form, bool 
 void reading_memory(struct reading *reading, uint64_t bytes, bool is_most);
 /* The answer to its question. */
 void reading_unread(struct reading *reading, uint64_t question);
+/* Are the sources of so many samples as listed? revisit_said() follows. */
+void reading_revisit(struct reading *reading, uint32_t queue, uint64_t id, const uint64_t *samples,
+		     unsigned n);
 void reading_detach(struct reading *reading, uint32_t queue);
 /* There is a carrier, or a new one, between this node (self) and others: its rings (cluster/carrier.h), written by the
  * reader and by the carrier; they stay the caller's. To be said again to each new reader, and then who is there. */

@@ -62,6 +62,11 @@ MESSAGE(wrong, WRONG, NOTHING)
 NUMBER(wrong, ID, id, MUST, "a node's id")
 NUMBER(wrong, SAMPLE, sample, MUST, "the sample")
 
+MESSAGE(revisited, REVISITED, NOTHING)
+NUMBER(revisited, ID, id, MUST, "the question's number")
+SMALL(revisited, QUEUE, queue, MUST, "the queue")
+NUMBER(revisited, CODE, code, MUST, "whether all are the same")
+
 MESSAGE(failed, FAILED, NOTHING)
 SMALL(failed, QUEUE, queue, MUST, "the queue")
 NUMBER(failed, ROW, row, MUST, "the row")
