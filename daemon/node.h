@@ -42,6 +42,7 @@ struct node_counters { /* since the start, over all streams, also those that end
 	uint32_t ticks; /* from 1 */
 	uint64_t samples_read, bytes_read, samples_preprocessed, chunks, reference, bad_samples;
 	uint64_t outputs;           /* as samples_preprocessed, once for each variant */
+	uint64_t samples_revisited; /* revisit.h */
 	uint64_t samples_delivered; /* to jobs that ended */
 	uint64_t waits_on_dead, nonsense;
 	struct restarts restarts;

@@ -28,6 +28,7 @@ METRIC(NODE, "draining", GAUGE, "", "draining", "", "1: accessd is ending, and g
 METRIC(NODE, "sees_all", GAUGE, "", "sees_all", "", "1: jobs, streams, workers and caches of all users are shown; 0: only those of the exporter's user, and sums over all users")
 METRIC(NODE, "samples_read", COUNTER, "", "node.samples_read", "", "samples that readers read, from files or from the cache")
 METRIC(NODE, "read_bytes", COUNTER, "bytes", "node.bytes_read", "", "bytes that readers read")
+METRIC(NODE, "samples_revisited", COUNTER, "", "node.samples_revisited", "", "samples whose files were looked at once more, by size and time, since a job came later than what was made of them")
 METRIC(NODE, "samples_preprocessed", COUNTER, "", "node.samples_preprocessed", "", "samples that workers decoded and transformed, once for all jobs that share them")
 METRIC(NODE, "samples_written", COUNTER, "", "node.outputs", "", "the same, counted once for each pipeline of a stream")
 METRIC(NODE, "samples_delivered", COUNTER, "", "node.samples_delivered", "", "samples that jobs took, counted for each job")

@@ -174,7 +174,8 @@ static void put_node(struct json_out *out, const struct view *view, const struct
 	json_out_member_u64(out, "samples_saved", saved.samples);
 	json_out_member_u64(out, "bytes_saved", (uint64_t)saved.bytes);
 	json_out_member_double(out, "cpu_seconds_saved", saved.cpu_s);
-	JSON_OUT_MEMBERS(out, c, samples_read, bytes_read, samples_preprocessed, outputs, chunks);
+	JSON_OUT_MEMBERS(out, c, samples_read, bytes_read, samples_preprocessed, outputs, chunks,
+			 samples_revisited);
 	JSON_OUT_MEMBERS(out, sums, reference, waits_on_dead);
 	JSON_OUT_MEMBERS(out, c, bad_samples, nonsense);
 	json_out_member_double(out, "worker_cpu_seconds", (double)sums->worker_ns / 1e9);

@@ -9,6 +9,7 @@
 #include "daemon/serve/fill_state.h"
 
 struct budget;
+struct carousel_chunk;
 struct node;
 struct stream;
 
@@ -29,6 +30,11 @@ bool fill_arm(struct stream *stream);
 void fill_ahead(struct stream *stream, uint64_t now_ns);
 /* Rows that a stream's queue has: those of chunks in production (admit.h), and one for that, where there may be other nodes. */
 uint32_t fill_rows(const struct node *node);
+/* The sample that stands in for the chunk's i-th where it is bad, and those before this one, too: a function of (seed, nonce, id,
+ * attempt). */
+#define FILL_SUBSTITUTES 8 /* attempts, from 1 */
+uint64_t fill_substitute_of(const struct stream *stream, const struct carousel_chunk *chunk,
+			    uint32_t i, unsigned attempt);
 /* Bytes of the file of a task of that row; 0: there is none. */
 uint64_t fill_bytes_of(const struct stream *stream, uint32_t row, uint32_t task);
 /* What its first unfinished sample waits for. */

@@ -34,7 +34,6 @@
 #include "pipeline/pipeline.h"
 #include "storage/index.h"
 
-#define MAX_SUBSTITUTES 8
 #define MOST_KILLS 10             /* of workers, after each of which their sample is tried again */
 #define KILLS_WITH_ROOM 5         /* for so many counts one that left much memory free */
 #define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
@@ -47,16 +46,14 @@ void fill_release_extent(struct stream *stream, struct fill_task *task)
 	task->has_extent = false;
 }
 
-/* The sample that stands in for sample i: a function of (seed, nonce, id, attempt). */
-static uint64_t substitute_of(const struct stream *stream, const struct fill *fill, uint32_t i)
+uint64_t fill_substitute_of(const struct stream *stream, const struct carousel_chunk *chunk,
+			    uint32_t i, unsigned attempt)
 {
-	const struct carousel_chunk *chunk = fill_chunk_of(stream, fill);
 	uint64_t seed = chunk->keys ? chunk->keys[i].seed : chunk->seed;
 	uint64_t nonce = chunk->keys ? chunk->keys[i].nonce : chunk->nonce;
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, seed ^ nonce, (uint64_t)chunk->ids[i],
-			SUBSTITUTE_STREAM + fill->task[i].attempt);
+	philox_seq_init(&seq, seed ^ nonce, (uint64_t)chunk->ids[i], SUBSTITUTE_STREAM + attempt);
 	return philox_below(&seq, stream->geometry.n_samples);
 }
 
@@ -129,12 +126,12 @@ static bool substitute(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	struct fill_task *task = &fill->task[i];
 
-	if (task->attempt >= MAX_SUBSTITUTES)
+	if (task->attempt >= FILL_SUBSTITUTES)
 		return false;
 	task->attempt++;
 	task->died = task->is_plain = false;
 	task->kills = 0;
-	task->source = substitute_of(stream, fill, i);
+	task->source = fill_substitute_of(stream, fill_chunk_of(stream, fill), i, task->attempt);
 	fill->again++;
 	return true;
 }

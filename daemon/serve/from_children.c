@@ -16,6 +16,7 @@
 #include "daemon/node.h"
 #include "daemon/proc/reading.h"
 #include "daemon/serve/fill_state.h"
+#include "daemon/serve/revisit.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/streams.h"
@@ -142,6 +143,10 @@ static bool on_said(struct domain *domain, struct wire_in *in)
 		break;
 	case READER_WRONG:
 		carrying_distrust(&domain->carrying, message.wrong.id, message.wrong.sample);
+		break;
+	case READER_REVISITED:
+		revisit_said(domain, message.revisited.queue, message.revisited.id,
+			     message.revisited.code == 0);
 		break;
 	case READER_FAILED:
 		on_failed(domain, &message.failed);

@@ -5,7 +5,7 @@
  *
  * The inbox's ring holds fewer grants than a stream may have slots, so a grant that finds it full
  * waits in job->later, in order; to the carousel it is granted all the same, and taking it back is
- * free.
+ * free. So does one whose files are to be looked at first (revisit.h).
  */
 #include "daemon/serve/job.h"
 
@@ -242,7 +242,7 @@ bool job_poll(struct job *job, uint64_t now_ns)
 	return any;
 }
 
-/* false: the ring is full. */
+/* false: not now. */
 static bool post(struct job *job, const struct job_later *later)
 {
 	const struct carousel_chunk *chunk = carousel_chunk_of(job->stream->carousel, later->slot);
@@ -253,7 +253,8 @@ static bool post(struct job *job, const struct job_later *later)
 			      .count = chunk->count - later->first,
 			      .flags = later->last ? LAYOUT_GRANT_LAST : 0};
 
-	if (grant_post(&job->grants, &grant, &job->slot[later->slot].granted))
+	if (!revisit_is_known(&job->stream->users.revisit, later->slot, job->since) ||
+	    grant_post(&job->grants, &grant, &job->slot[later->slot].granted))
 		return false;
 	job->news |= fill_is_of_use(job->stream->fill, later->slot,
 				    BASE_MIN(job->stride, job->slot[later->slot].end));
@@ -282,6 +283,33 @@ void job_post_later(struct job *job)
 		posted++;
 	job->n_later -= posted;
 	memmove(job->later, job->later + posted, job->n_later * sizeof(*job->later));
+}
+
+bool job_awaits_look(const struct job *job, uint32_t *ret_slot)
+{
+	const uint32_t n = BASE_MIN(job->n_later, (uint32_t)LAYOUT_GRANT_RING);
+
+	for (uint32_t i = 0; i < n; i++) {
+		*ret_slot = job->later[i].slot;
+		if (!revisit_is_known(&job->stream->users.revisit, *ret_slot, job->since))
+			return true;
+	}
+	return false;
+}
+
+/* The newest one first: so their epochs stay whole. */
+void job_take_back(struct job *job, uint32_t slot, uint64_t now_ns)
+{
+	uint32_t i = 0;
+
+	while (i < job->n_later && job->later[i].slot != slot)
+		i++;
+	while (job->n_later > i) {
+		const uint32_t last = job->later[--job->n_later].slot;
+
+		job->slot[last].granted = 0;
+		carousel_reclaimed(job->stream->carousel, job->number, last, now_ns);
+	}
 }
 
 static void forget_later(struct job *job, uint32_t slot)

@@ -31,7 +31,8 @@ struct job {
 	uint32_t batch, order; /* order: enum plan_order */
 	uint32_t stride;       /* B, or 1 if its batches begin anywhere in a chunk */
 	uint64_t epochs, budget;
-	bool active; /* in the carousel; false once it failed, left or the stream was lost */
+	uint64_t since; /* revisit_opened() said so */
+	bool active;    /* in the carousel; false once it failed, left or the stream was lost */
 	struct grant_server grants;
 	struct job_slot *slot;   /* what it has of each of the stream's */
 	struct job_later *later; /* grants that found the ring full, in order */
@@ -70,6 +71,10 @@ void job_slept(struct job *job, enum layout_stage stage, uint64_t now_ns);
 void job_grant(struct job *job, const struct carousel_action *action);
 void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
 void job_post_later(struct job *job);
+/* A chunk that it is granted, whose files are to be looked at before it is shown that. */
+bool job_awaits_look(const struct job *job, uint32_t *ret_slot);
+/* It was not shown it, nor what was granted behind it: that is needed again. */
+void job_take_back(struct job *job, uint32_t slot, uint64_t now_ns);
 /* Sends a wake if the rank sleeps unanswered and there is news for it. */
 void job_wake(struct job *job, uint64_t now_ns);
 /* Sets d_stage, d_heartbeat and d_wants_kick (LAYOUT_KICK_...), and accounts its wait. */

@@ -114,12 +114,17 @@ static struct fill *front_of(const struct job *job)
 }
 
 /* front: front_of(). */
-static enum layout_stage stage_of(const struct stream *stream, const struct fill *front)
+static enum layout_stage stage_of(const struct job *job, const struct fill *front)
 {
+	const struct stream *stream = job->stream;
+	uint32_t slot;
+
 	if (stream->node->draining)
 		return LAYOUT_STAGE_DRAIN;
 	if (front)
 		return fill_stage(stream, front);
+	if (job_awaits_look(job, &slot))
+		return LAYOUT_STAGE_READ;
 	if (!stream->domain->workers.alive)
 		return LAYOUT_STAGE_WORKERS;
 	if (carousel_may_begin(stream->carousel))
@@ -152,7 +157,7 @@ bool pump_is_late(const struct stream *stream, const struct job *job, uint64_t *
 
 enum layout_stage pump_stage_of(const struct job *job)
 {
-	return stage_of(job->stream, front_of(job));
+	return stage_of(job, front_of(job));
 }
 
 /* Wakes whom there is news for. */
@@ -166,7 +171,7 @@ static void wake_jobs(struct stream *stream, uint64_t now_ns)
 		job_post_later(job);
 		job_wake(job, now_ns);
 		job->front = front_of(job);
-		job->stage = stage_of(stream, job->front);
+		job->stage = stage_of(job, job->front);
 	}
 }
 
@@ -230,6 +235,7 @@ void pump_turn(struct stream *stream)
 	}
 	if (stream->state != STREAM_RUNS)
 		return;
+	revisit_turn(stream);
 	fill_ahead(stream, now_ns);
 	if (feed_ns && (!wake_ns || feed_ns < wake_ns))
 		wake_ns = feed_ns;

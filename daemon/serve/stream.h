@@ -19,6 +19,7 @@
 #include "daemon/serve/arena.h"
 #include "daemon/serve/bad.h"
 #include "daemon/serve/fill_state.h"
+#include "daemon/serve/revisit.h"
 #include "daemon/cache/cache_state.h"
 #include "daemon/loop.h"
 #include "sched/ahead.h"
@@ -60,7 +61,8 @@ struct stream_users {
 	struct job *job[CAROUSEL_MAX_JOBS];
 	LIST_HEAD(, group) groups; /* of jobs with several ranks */
 	unsigned n_jobs, n_conns;
-	uint64_t mark; /* of the view that was told last whose it is: status.c */
+	struct revisit revisit; /* what was made before some of them came */
+	uint64_t mark;          /* of the view that was told last whose it is: status.c */
 };
 
 struct stream_bytes {

@@ -47,6 +47,7 @@ void stream_free(struct stream *stream)
 	loop_unwatch(&stream->pump_timer);
 	loop_unwatch(&stream->linger_timer);
 	fill_fini(stream);
+	revisit_fini(stream);
 	cache_fini(stream);
 	group_free_all(stream);
 	carousel_free(stream->carousel);
@@ -229,6 +230,7 @@ void stream_reader_died(struct domain *domain)
 	BASE_EACH(stream, &domain->streams, link) {
 		stream->shared.is_attached = false;
 		cache_reader_died(stream);
+		revisit_reader_died(stream);
 		if (stream->state == STREAM_RUNS)
 			fill_reader_died(stream);
 	}

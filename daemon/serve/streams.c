@@ -225,6 +225,7 @@ static int stream_build(struct stream *stream, const struct admit_plan *plan)
 
 	r = r ? r : fill_init(stream);
 	r = r ? r : make_carousel(stream);
+	r = r ? r : revisit_init(stream);
 	r = r ? r : loop_timer_new(stream->node->loop, on_pump, stream, &stream->pump_timer);
 	r = r ? r : loop_timer_new(stream->node->loop, on_linger, stream, &stream->linger_timer);
 	return r;

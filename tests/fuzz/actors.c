@@ -318,6 +318,12 @@ static void on_reader(struct wire_in *in)
 	case READER_CHORE:
 		answer_chore(in);
 		break;
+	case READER_REVISIT: /* every other one has changed */
+		role_answer(&out, READER_REVISITED, in, READER_KEY_QUEUE);
+		wire_put_u64(&out, READER_KEY_ID, role_number(in, READER_KEY_ID));
+		wire_put_u64(&out, READER_KEY_CODE, role_number(in, READER_KEY_ID) % 2);
+		role_send(actors.reader.sock, &out);
+		break;
 	default:
 		break;
 	}

@@ -241,6 +241,18 @@ static void start(struct wire_in *in)
 	store_start(in);
 }
 
+/* Sources change only as it is drawn here: then what was made of them is made anew, and nobody is the worse for it. */
+static void revisit(const struct wire_in *in)
+{
+	struct bottle *bottle = bottle_now();
+	struct wire_out out;
+
+	role_answer(&out, READER_REVISITED, in, READER_KEY_QUEUE);
+	wire_put_u64(&out, READER_KEY_ID, role_number(in, READER_KEY_ID));
+	wire_put_u64(&out, READER_KEY_CODE, bottle->is_wild && bottle_chance(8));
+	reader_say(&out);
+}
+
 static void hear(struct wire_in *in)
 {
 	struct bottle_queue *queue;
@@ -268,6 +280,9 @@ static void hear(struct wire_in *in)
 		break;
 	case READER_FORM:
 		store_form(in);
+		break;
+	case READER_REVISIT:
+		revisit(in);
 		break;
 	default:
 		break;
