@@ -7,6 +7,8 @@
     +for images, labels in oa.Loader(data, pipeline, 64, as_="jax", drop_last=True):
     +    state = step(state, images, labels)
 
+Over several devices: sharding=NamedSharding(mesh, PartitionSpec("data")) in the place of as_= gives global arrays, also of several processes.
+
 drop_last=True gives all batches one shape, so that step is compiled once. JAX runs behind the loop: batches that it still
 computes with are kept by the Loader until it has done so.
 """

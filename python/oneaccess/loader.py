@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, choices, columns, convert, ending, errors, flat, nested, orders, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, \
+from . import _core, choices, columns, convert, ending, errors, flat, nested, orders, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, sharded, \
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .masks import is_image
@@ -340,6 +340,11 @@ class Loader:
             LOCAL_RANK. Images are transferred as bytes and converted on the device, bit for bit as accessd would. The
             next batch is copied while the loop works, on a CUDA stream of its own. ids stay on the host.
             Default, and "cpu": no device.
+        sharding: one of jax.sharding, such as NamedSharding(mesh, PartitionSpec("data")): each field is an array of JAX in shards over
+            that mesh; each device's part is taken from the view of shared memory. It needs drop_last=True, and a batch_size that the first
+            axis divides. With several processes (jax.distributed) each is a rank by itself, batch_size is its part, and the arrays
+            are global; on several nodes give order="seeded" and seed=. Fields with fewer dimensions take the first axes. Padded fields (pad=) are not cut to the longest;
+            ragged fields stay NumPy's, of this process's samples, as ids do.
         normalize_on: "host": accessd normalizes, not the device. It also does if mixup or an erasing works on the values.
 
     Order and selection (oa_open(3)):
@@ -418,7 +423,8 @@ class Loader:
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
                  collate_fn: Callable[[list], object] | None = None, source: Mapping[str, object] | None = None,
-                 ragged: str | Mapping[str, str] | None = None, refresh: str | None = None, chunk: int | None = None, **others):
+                 ragged: str | Mapping[str, str] | None = None, refresh: str | None = None, chunk: int | None = None,
+                 sharding: object = None, **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -476,6 +482,10 @@ class Loader:
         epochs, samples = (None if number is None else choices.counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
         seed = None if seed is None else choices.counted("seed", seed, 0)
         self._job_asked = job
+        self._sharded = None
+        if sharding is not None:
+            self._sharded = sharded.Sharded(sharding, {"as_": as_, "device": device, "collate_fn": collate_fn, "drop_last": drop_last})
+            rank, world_size, local_rank, local_world_size = self._sharded.ranks(rank, world_size, local_rank, local_world_size, socket)
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
         ops = ops_of(text)
@@ -500,7 +510,9 @@ class Loader:
             raise ArgumentError("collate_fn makes batches in this process, and device= brings them to a device before:"
                                 " leave one of them out")
         self._collate = collate_fn
-        self.as_, self._convert = convert.way(as_)
+        if self._sharded is not None:
+            self._sharded.check(self.batch_size, self.rank, self.world_size)
+        self.as_, self._convert = convert.way(as_) if self._sharded is None else ("jax", self._sharded.way(convert.numpy()))
         convert.refuse(self.as_, self._layout)
         drop_last = drop_last or self._drops_rest()
         self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, patience(timeout), epochs
@@ -1243,7 +1255,7 @@ class Loader:
             if name in self._ragged:
                 arrays[at] = getattr(arrays[at], self._ragged[name])()
         dataset = None if self._wrapped is None else self._wrapped.dataset
-        if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
+        if isinstance(dataset, columns.Columns) and self.as_ != "dlpack" and self._sharded is None:
             arrays = columns.cut(arrays, names, dataset.pads)
         if layout.get("form"):
             arrays = flat.formed(layout["form"], dict(zip(names, arrays)))

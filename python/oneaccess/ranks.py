@@ -30,7 +30,7 @@ _SLURM_TASKS = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTAS
 _GIVEN = "rank= and world_size="
 NOBODY = "nobody"  # says it
 _EXPLICIT = "give local_rank= and local_world_size="
-_IN_ORDER = ("a node makes what its ranks read, so they must follow each other: start them node by node (srun -m block,"
+IN_ORDER = ("a node makes what its ranks read, so they must follow each other: start them node by node (srun -m block,"
              " mpirun --map-by core), or give order=\"seeded\" with rank= and world_size= alone, and every node makes all")
 
 _COMPARES = True  # ranks say it to each other: they compare their data sets, too, in whatever order
@@ -111,7 +111,7 @@ def _of_slurm(rank, world_size, local_rank):
         if first == rank - local_rank and local_rank < count:
             return count, name
         first += count
-    raise ArgumentError(f"SLURM_PROCID={rank} has SLURM_LOCALID={local_rank}, and {name}={os.environ[name]}: {_IN_ORDER}")
+    raise ArgumentError(f"SLURM_PROCID={rank} has SLURM_LOCALID={local_rank}, and {name}={os.environ[name]}: {IN_ORDER}")
 
 
 def _said_by(launcher):
@@ -156,7 +156,7 @@ def _check(rank, world_size, local_rank, local_world_size, words):
     first = rank - local_rank
     if first < 0 or first + local_world_size > world_size:
         raise ArgumentError(f"{words}: rank {rank} of {world_size} is number {local_rank} of {local_world_size} on this"
-                            f" node; {_IN_ORDER}")
+                            f" node; {IN_ORDER}")
 
 
 def _is_uneven(rank, world_size, one):
@@ -193,7 +193,7 @@ def _near(rank, world_size, source):
             _check(rank, world_size, one.local_rank, count, str(one))
             if _is_uneven(rank, world_size, one):
                 raise ArgumentError(f"{one}: nodes have different numbers of ranks, or ranks go round the nodes; "
-                                    f"{_IN_ORDER}; else {_EXPLICIT}")
+                                    f"{IN_ORDER}; else {_EXPLICIT}")
             return Ranks(rank, world_size, one.local_rank, count, True, str(one) if count < world_size else None, source)
         elif count == world_size:
             return Ranks(rank, world_size, rank, world_size, True, None, source)
@@ -252,7 +252,7 @@ def can_meet(world_size):
     return distributed is not None and distributed.get_world_size() == world_size
 
 
-def _node(socket):
+def node(socket):
     """The same for all who surely have one accessd: of one machine, and of one container there."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
@@ -329,7 +329,7 @@ def meet(ranks, socket, spread=None, is_fixed=False):
     """All ranks say where they are, and how they spread samples. The ranks as they are then, and a seed for all of them: rank 0's draw.
     is_fixed: is the order one in which a node may make all?"""
     way = f"spread=\"{spread}\" of OneAccess {_core.version}" if spread else "no spread"
-    mine = (ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1, way, _COMPARES)
+    mine = (ranks.rank, node(socket), secrets.randbelow((1 << 63) - 1) + 1, way, _COMPARES)
     everybody = _gather(mine, ranks.world_size)
     _check_versions(everybody, mine)
     by_rank = {rank: (node, seed) for rank, node, seed, *_ in everybody}
@@ -346,7 +346,7 @@ def meet(ranks, socket, spread=None, is_fixed=False):
         why = f"ranks {', '.join(map(str, here))} are on this node"
         if is_fixed:
             return ranks._replace(why=why), seed
-        raise ArgumentError(f"{why}: {_IN_ORDER}")
+        raise ArgumentError(f"{why}: {IN_ORDER}")
     why = f"torch.distributed has ranks {here[0]} to {here[-1]} on this node"
     return ranks._replace(local_rank=ranks.rank - here[0], local_world_size=len(here), is_known=True,
                           why=why if len(here) < ranks.world_size else None), seed
