@@ -41,6 +41,7 @@ from .series import windows  # noqa: E402
 from .settings import configure  # noqa: E402
 from .stores import from_hdf5, from_lmdb, from_zarr  # noqa: E402
 from .tables import from_parquet  # noqa: E402
+from .tfds import from_tfds  # noqa: E402
 from .tfrecord import from_tfrecord  # noqa: E402
 from .tokenizing import tokenize  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
@@ -51,6 +52,6 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader"
            "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_array_record",
            "from_bagz", "from_beton", "from_coco", "from_csv", "from_delta", "from_folders", "from_hdf5", "from_hf",
            "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet",
-           "from_tar", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
+           "from_tar", "from_tfds", "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
            "imagenet_eval", "imagenet_train", "mix", "orders", "pipeline_for", "tokenize", "tokens", "transforms",
            "varlen", "video", "views", "windows", "wrap"]

@@ -14,14 +14,14 @@ from .tfrecord import LOOKS, first_file, of_examples
 _FILE = re.compile(r"(?!\.).*\.(array_record|arecord)(-\d+-of-\d+)?\Z", re.IGNORECASE)
 
 
-def _reader(path):
+def reader_of(path):
     module = needs("array_record.python.array_record_module", "from_array_record()", "array_record")
     return module.ArrayRecordReader(os.fspath(path), "readahead_buffer_size:0,max_parallelism:0")
 
 
 def _records(path):
     try:
-        reader = _reader(path)
+        reader = reader_of(path)
         yield from reader.read(list(range(min(reader.num_records(), LOOKS))))
     except RuntimeError as why:
         raise ValueError(why) from None
@@ -40,4 +40,4 @@ def from_array_record(path: str | os.PathLike, features: Mapping[str, str | tupl
         unpack them, and the first ones are looked at here with the package array_record (pip install array_record).
     """
     return of_examples(path, features, lambda path: first_file(path, "ArrayRecord", _FILE, "NAME.array_record or NAME.array_record-00000-of-00128"),
-                       _records, ragged, boxes, following(masks, images), lambda file: "uncompressed" in (_reader(file).writer_options_string() or ""))
+                       _records, ragged, boxes, following(masks, images), lambda file: "uncompressed" in (reader_of(file).writer_options_string() or ""))

@@ -410,7 +410,7 @@ _ORIENTATION = 0x112
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".tif", ".tiff", ".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm")
 
 
-def _size_of(file, path):
+def size_of_picture(file, path):
     """Height and width. Of a picture that EXIF turns, readers disagree which way is up."""
     from PIL import Image, UnidentifiedImageError
     try:
@@ -429,7 +429,7 @@ class YOLORows(DetectionRows):
 
     def _placed(self, data, beside, path):
         import numpy as np
-        height, width = _size_of(io.BytesIO(data), path)
+        height, width = size_of_picture(io.BytesIO(data), path)
         if "boxes" in beside:
             beside["boxes"] = beside["boxes"] * np.array([width, height, width, height], np.float32)
         if "keypoints" in beside:
@@ -440,7 +440,7 @@ class YOLORows(DetectionRows):
 def _yolo_outlines(path, found):
     """Gives boxes their outlines; the picture's size, of which they are parts."""
     try:
-        height, width = _size_of(path, path)
+        height, width = size_of_picture(path, path)
     except DatasetError:
         height, width = 1, 1        # a bad sample, which its pool will tell
     for box in found:

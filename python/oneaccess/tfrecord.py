@@ -34,7 +34,7 @@ def first_file(path, what, names, called):
     return path
 
 
-def _records(path):
+def records_of(path):
     """Their checksums are accessd's affair."""
     with open(path, "rb") as file:
         for _ in range(LOOKS):
@@ -93,7 +93,7 @@ def _feature(data):
     return np.array(numbers, np.uint64).astype(np.int64)
 
 
-def _example(data):
+def example_of(data):
     """{feature: values} of a tf.Example."""
     found = {}
     for _, features in _message(data):
@@ -196,7 +196,7 @@ def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[st
     accessd reads the files and compares checksums; no Python runs for a sample. Orders, resuming, ranks and caches work as
     for a folder. The first records say what features are; a sample that differs is a bad sample.
     """
-    return of_examples(path, features, lambda path: first_file(path, "TFRecord", _FILE, ".tfrecord, .tfrecords or name-00000-of-00128"), _records,
+    return of_examples(path, features, lambda path: first_file(path, "TFRecord", _FILE, ".tfrecord, .tfrecords or name-00000-of-00128"), records_of,
                        ragged, boxes, following(masks, images))
 
 
@@ -209,7 +209,7 @@ def of_examples(path, features, first, records, ragged, boxes, masks, own_labels
     path = urls.local(path, "from_tfrecord(), from_bagz() or from_array_record()")
     fields, file = [_Field(name, given, boxes_of(boxes)) for name, given in features.items()], first(path)
     try:
-        examples = [_example(data) for data in records(file)]
+        examples = [example_of(data) for data in records(file)]
         values = [[field.value(example) for at, example in enumerate(examples) if at == 0 or field.feature in example] for field in fields]
     except (ValueError, IndexError, KeyError, TypeError, struct.error) as why:
         if isinstance(why, (ArgumentError, DatasetError)):
