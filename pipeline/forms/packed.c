@@ -336,11 +336,12 @@ static const char *packed_names(const struct op_list *ops, const struct op_value
 }
 
 /* A field more behind them for each ragged one. */
-static const char *packed_lengths(struct pipeline_field *fields, unsigned n, unsigned *ret_n)
+static const char *packed_lengths(struct pipeline_field *fields, unsigned first, unsigned n,
+				  unsigned *ret_n)
 {
 	unsigned end = n;
 
-	for (unsigned f = 0; f < n; f++) {
+	for (unsigned f = first; f < n; f++) {
 		if (fields[f].kind == PIPELINE_DENSE)
 			continue;
 		if (end == PIPELINE_MAX_FIELDS)
@@ -378,7 +379,7 @@ const char *packed_announce(const struct op_list *ops, struct pipeline_field *fi
 	if (!wrong)
 		wrong = packed_names(ops, &op->value[intake->names], fields, first, first + n);
 	if (!wrong)
-		wrong = packed_lengths(fields, first + n, ret_n);
+		wrong = packed_lengths(fields, first, first + n, ret_n);
 	ret->n = n;
 	return wrong;
 }

@@ -217,6 +217,21 @@ class ExamplesTest(DaemonCase):
                     tar.addfile(member, io.BytesIO(data))
         self.losses(self.run_learning("video_captions.py", shard), 64, 64, 64)
 
+    def test_vision_and_language(self):
+        """Photographs of any proportion: what colour they have is learned."""
+        rows, colours = self.work / "rows.jsonl", ["red", "green", "blue", "white"]
+        lines = []
+        for index in range(64):
+            name = colours[index % 4]
+            PIL.Image.new("RGB", (40 + 37 * index % 300, 30 + 53 * index % 300), name).save(self.work / f"vlm-{index}.png")
+            lines.append({"image": f"vlm-{index}.png", "text": f"it is {name}"})
+        rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        said = self.run_learning("vlm.py", rows)
+        told = re.findall(r"epoch \d: (\d+) samples, (\d+) patches, loss (\S+)", said)
+        self.assertEqual([int(samples) for samples, _, _ in told], [64] * 3, said)
+        self.assertEqual(len({patches for _, patches, _ in told}), 1)
+        self.assertLess(float(told[-1][2]), float(told[0][2]) / 2)
+
     def test_segmentation(self):
         """Squares of three colours: which pixel is of which is learned."""
         names = []
