@@ -11,7 +11,6 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
-#include "pipeline/ops/patches.h"
 #include "pipeline/pipeline_inner.h"
 #include "pipeline/spec/spec.h"
 #include "pipeline/video/video_module.h"
@@ -83,7 +82,7 @@ void pipeline_set_image(struct pipeline_field *field, const struct shape *shape)
 	const unsigned pictures = BASE_MAX(shape->views, shape->frames); /* one of them is 0 */
 	const uint64_t chw[4] = {pictures, shape->channels, shape->height, shape->width};
 	const uint64_t hwc[4] = {pictures, shape->height, shape->width, shape->channels};
-	const uint64_t patches[2] = {shape->patches.most, patches_values(shape)};
+	const uint64_t patches[2] = {shape->patches.most, shape_patch_values(shape)};
 	const unsigned skip = pictures == 0; /* a dimension of one that nobody asked for */
 
 	if (shape->patches.most > 0) {

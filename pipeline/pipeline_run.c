@@ -13,7 +13,6 @@
 #include "pipeline/formats/decode.h"
 #include "pipeline/forms/form.h"
 #include "pipeline/ops/follow.h"
-#include "pipeline/ops/patches.h"
 #include "pipeline/pipeline_inner.h"
 
 #define PIPELINE_EXAMPLE_BEGIN 0x0a /* a tf.Example's first byte; no picture's */
@@ -532,7 +531,7 @@ static void pipeline_run_grids(const struct pipeline_run *run, uint32_t who,
 		if (!(who >> v & 1) || !run->pipeline[v]->shape.patches.most)
 			continue;
 		patches = &run->pipeline[v]->shape.patches;
-		patches_grid(patches, part->height, part->width, &rows, &columns);
+		shape_patch_grid(patches, part->height, part->width, &rows, &columns);
 		length = (int64_t)rows * columns;
 		grid[patches->is_timed] = rows;
 		grid[1 + patches->is_timed] = columns;

@@ -17,7 +17,6 @@
 #include "base/half.h"
 #include "pipeline/engine/finish.h"
 #include "pipeline/formats/decode_planes.h"
-#include "pipeline/ops/patches.h"
 
 #define FINISH_ROWS 8
 #define FINISH_COLUMNS 512
@@ -231,12 +230,12 @@ void finish_patches(const struct finish *finish, const struct shape *shape,
 {
 	const struct shape_patches *patches = &shape->patches;
 	const unsigned size = patches->size, block = patches->block, square = block * block;
-	const size_t bytes = patches_values(shape) * finish_value_bytes(shape->dtype);
+	const size_t bytes = shape_patch_values(shape) * finish_value_bytes(shape->dtype);
 	decode_planes_fn *split = decode_planes_best();
 	struct finish_patch patch;
 	uint32_t rows, columns, n;
 
-	patches_grid(patches, picture->height, picture->width, &rows, &columns);
+	shape_patch_grid(patches, picture->height, picture->width, &rows, &columns);
 	n = rows * columns;
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t blocks = i / square, across = columns / block;

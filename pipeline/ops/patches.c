@@ -87,28 +87,6 @@ void patches_size(const struct op *op, uint32_t height, uint32_t width, uint64_t
 	*ret_width = (uint64_t)across;
 }
 
-size_t patches_values(const struct shape *shape)
-{
-	const struct shape_patches *patches = &shape->patches;
-
-	return (size_t)patches->size * patches->size * shape->channels * patches->times;
-}
-
-void patches_grid(const struct shape_patches *patches, uint32_t height, uint32_t width,
-		  uint32_t *ret_rows, uint32_t *ret_columns)
-{
-	const uint32_t step = patches->size * patches->block;
-	const uint32_t columns =
-	    BASE_MIN(width / step * patches->block, patches->most / patches->block);
-	const uint32_t rows =
-	    columns ? BASE_MIN(height / step * patches->block,
-			       patches->most / columns / patches->block * patches->block)
-		    : 0;
-
-	*ret_columns = columns;
-	*ret_rows = rows;
-}
-
 /* The most pixels that smart_resize gives. Where it makes less of a picture, a narrow one's short side stays one block;
  * where it makes more, both sides are rounded up. */
 static double patches_most_pixels(double block, double least, double most)

@@ -42,3 +42,8 @@ struct shape { /* of the image that comes out */
 void shape_intake(const struct op *first, struct shape *shape);
 /* 0, or PIPELINE_E_BAD with diag. */
 int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag);
+/* Values of a patch. */
+size_t shape_patch_values(const struct shape *shape);
+/* Of a picture behind that op: how many rows and columns of patches there are, no more in all than there is room for. */
+void shape_patch_grid(const struct shape_patches *patches, uint32_t height, uint32_t width,
+		      uint32_t *ret_rows, uint32_t *ret_columns);

@@ -104,7 +104,7 @@ START_TEST(there_is_room)
 		}
 		ck_assert_uint_eq(down % block, 0);
 		ck_assert_uint_eq(across % block, 0);
-		patches_grid(&shape.patches, (uint32_t)down, (uint32_t)across, &rows, &columns);
+		shape_patch_grid(&shape.patches, (uint32_t)down, (uint32_t)across, &rows, &columns);
 		ck_assert_msg((uint64_t)rows * shape.patches.size == down &&
 				  (uint64_t)columns * shape.patches.size == across,
 			      "%s: of %u x %u %u x %u", room_parameters[_i], height, width,
@@ -124,7 +124,7 @@ START_TEST(grids_of_any_size)
 		for (uint32_t width = 1; width < 3000; width = width * 2 + 1) {
 			uint32_t rows, columns;
 
-			patches_grid(&shape.patches, height, width, &rows, &columns);
+			shape_patch_grid(&shape.patches, height, width, &rows, &columns);
 			ck_assert_uint_le((uint64_t)rows * columns, most);
 			ck_assert_uint_le(rows * 2, height);
 			ck_assert_uint_le(columns * 2, width);
@@ -182,7 +182,7 @@ START_TEST(values_have_their_order)
 	const uint8_t *at = out;
 
 	ck_assert_ptr_nonnull(finish);
-	ck_assert_uint_le(shape.patches.most * patches_values(&shape), sizeof(out));
+	ck_assert_uint_le(shape.patches.most * shape_patch_values(&shape), sizeof(out));
 	make_picture(orders[_i].rows * size, orders[_i].columns * size, &buffer, &picture);
 	memset(out, 0xa5, sizeof(out));
 	finish_init(finish, &shape);
@@ -193,7 +193,7 @@ START_TEST(values_have_their_order)
 		const uint32_t top = (blocks / across * block + in / block) * size;
 		const uint32_t left = (blocks % across * block + in % block) * size;
 
-		for (unsigned k = 0; k < patches_values(&shape); k++, at++) {
+		for (unsigned k = 0; k < shape_patch_values(&shape); k++, at++) {
 			const unsigned pixels = size * size, one = k % (c * pixels);
 			const unsigned pixel = orders[_i].are_planes ? k % pixels : one / c;
 			const unsigned channel =
@@ -205,7 +205,7 @@ START_TEST(values_have_their_order)
 					top + pixel / size)[4 * (left + pixel % size) + channel]);
 		}
 	}
-	for (; at < out + shape.patches.most * patches_values(&shape); at++)
+	for (; at < out + shape.patches.most * shape_patch_values(&shape); at++)
 		ck_assert_uint_eq(*at, 0);
 	ck_assert_uint_eq(*at, 0xa5);
 	picture_buffer_fini(&buffer);

@@ -13,7 +13,6 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/engine/finish.h"
-#include "pipeline/ops/patches.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
 #include "tests/histories.h"
@@ -288,7 +287,7 @@ static void run_engines_init(struct run_engines *both, const char *text)
 	ck_assert_int_eq(spec_parse(text, strlen(text), &both->ops, &diag), 0);
 	ck_assert_int_eq(shape_infer(&both->ops, &both->shape, &diag), 0);
 	both->bytes = both->shape.patches.most > 0
-			  ? both->shape.patches.most * patches_values(&both->shape)
+			  ? both->shape.patches.most * shape_patch_values(&both->shape)
 			  : (size_t)both->shape.height * both->shape.width * 3;
 	both->bytes *= finish_value_bytes(both->shape.dtype);
 	run_engine_init(&both->plain, &engine_plain, both);
