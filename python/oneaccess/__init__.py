@@ -45,6 +45,7 @@ from .tables import from_parquet  # noqa: E402
 from .tfds import from_tfds  # noqa: E402
 from .tfrecord import from_tfrecord  # noqa: E402
 from .tokenizing import tokenize  # noqa: E402
+from .torchaudio import from_torchaudio  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
@@ -53,6 +54,6 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader"
            "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_array_record", "from_bagz",
            "from_beton", "from_coco", "from_csv", "from_delta", "from_folders", "from_hdf5", "from_hf", "from_iceberg",
            "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfds",
-           "from_tfrecord", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval",
-           "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "tokenize", "tokens", "transforms",
-           "varlen", "video", "views", "windows", "wrap"]
+           "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
+           "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "tokenize", "tokens",
+           "transforms", "varlen", "video", "views", "windows", "wrap"]

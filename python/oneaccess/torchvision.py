@@ -287,6 +287,8 @@ def _translate(place, transform):
     try:
         if library == "transformers":
             return processors.ops_of(transform)
+        if library == "torchaudio":
+            raise TransformError("it is of sounds, for oneaccess.from_torchaudio()")
         if library not in ("torchvision", "torch", "timm"):
             raise TransformError("it is Python of your own")
         if name in known:

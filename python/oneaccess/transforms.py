@@ -638,7 +638,7 @@ def Mosaic(*, p=None, center=None, scale=None, fill=None, min_size=None, min_vis
 
 
 def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None = None, channels: int | None = None,
-          crop: str | None = None) -> Pipeline:
+          crop: str | None = None, speeds=None) -> Pipeline:
     """Waveforms of one rate and length, of WAV, FLAC, Ogg (Vorbis, Opus) and MP3: float32.
 
     Whole numbers of a file become -1 to 1; floats stay as they are, and resampling may pass that a little.
@@ -651,14 +651,104 @@ def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None 
     channels: None is the mean of all channels, [batch, frames]. A number gives [batch, channels, frames]: with 1 the mean;
         else sounds must have as many channels, or one, which is repeated.
     crop: which part of a longer sound, "random" (default), "center" or "begin"; of evaluation "begin" or "center".
+    speeds: how fast sounds are played, such as (0.9, 1, 1.1), of which one is drawn for each, as torchaudio's SpeedPerturbation
+        does; the pitch changes, too. The part is one of the sound that comes out.
 
-    MelSpectrogram() may stand behind it, then Normalize() with one number each, TimeMasking() and FrequencyMasking(); then
-    LabelMap(), OneHot(), LabelSmoothing() and Filter(keep, drop): Compose([oa.audio(16000, 4.0), OneHot(35)]).
+    Behind it may stand what works on waveforms, in any order and number: Vol(), PolarityInversion(), AddNoise(), Fade(),
+    LowPass(), HighPass(), Preemphasis(), Standardize(), and MuLawEncoding() as the last one. Then MelSpectrogram() or
+    Spectrogram(), and behind that AmplitudeToDB(), Normalize() with one number each, TimeMasking() and FrequencyMasking(), or
+    MFCC() in their place; then LabelMap(), OneHot(), LabelSmoothing() and Filter(keep, drop):
+    Compose([oa.audio(16000, 4.0), AddNoise((5, 30), p=0.5), OneHot(35)]).
     """
     if (seconds is None) == (frames is None):
         raise TransformError("audio(): give seconds or frames, the length of each sound: audio(16000, seconds=4.0)")
     frames = round(seconds * sample_rate) if frames is None else frames
-    return Pipeline([Op("audio", sample_rate=sample_rate, frames=frames, channels=channels, crop=crop)])
+    return Pipeline([Op("audio", sample_rate=sample_rate, frames=frames, channels=channels, crop=crop, speeds=_list(speeds))])
+
+
+def Vol(gain, gain_type: str | None = None, *, p=None, clamp: bool | None = None) -> Op:
+    """The waveform times a number, as of torchaudio. gain: it, or (least, most) of what is drawn; gain_type "amplitude" (default),
+    "power" or "db". clamp (default True): what is beyond -1 and 1 is cut off there.
+
+        Vol((-12, 6), "db", p=0.5)
+    """
+    return Op("vol", gain=_list(gain), gain_type=gain_type, p=p, clamp=clamp)
+
+
+def PolarityInversion(p=None) -> Op:
+    """The waveform upside down, with the probability p (0.5)."""
+    return Op("polarity_inversion", p=p)
+
+
+def AddNoise(snr, *, p=None) -> Op:
+    """White Gaussian noise, drawn for each sample and epoch. snr: the energy of the sound over that of the noise in decibels, or (least,
+    most); they have just this ratio, as of torchaudio's AddNoise. Silence, and the zeros behind a sound, stay as they are."""
+    return Op("add_noise", snr=_list(snr), p=p)
+
+
+def Fade(fade_in_len: int | None = None, fade_out_len: int | None = None, fade_shape: str | None = None) -> Op:
+    """torchaudio's Fade: frames at the sound's begin and end. fade_shape "linear" (default), "exponential", "logarithmic",
+    "quarter_sine" or "half_sine"."""
+    return Op("fade", fade_in_len=fade_in_len, fade_out_len=fade_out_len, fade_shape=fade_shape)
+
+
+def LowPass(cutoff_freq, Q=None, *, p=None) -> Op:
+    """High frequencies are weakened, as of torchaudio.functional.lowpass_biquad. cutoff_freq: Hz, or (least, most); Q=0.707."""
+    return Op("low_pass", cutoff_freq=_list(cutoff_freq), Q=Q, p=p)
+
+
+def HighPass(cutoff_freq, Q=None, *, p=None) -> Op:
+    """Low frequencies are weakened, as of torchaudio.functional.highpass_biquad."""
+    return Op("high_pass", cutoff_freq=_list(cutoff_freq), Q=Q, p=p)
+
+
+def Preemphasis(coeff=None) -> Op:
+    """torchaudio's Preemphasis: from each frame coeff (0.97) times the one before is taken."""
+    return Op("preemphasis", coeff=coeff)
+
+
+def Standardize(eps=None) -> Op:
+    """The mean 0 and the variance 1 for each sound (and channel), of its own frames: what wav2vec2, HuBERT and WavLM take in, as of
+    transformers' Wav2Vec2FeatureExtractor with do_normalize=True. eps (1e-7) is added to the variance."""
+    return Op("standardize", eps=eps)
+
+
+def MuLawEncoding(quantization_channels: int | None = None) -> Op:
+    """torchaudio's: int64 codes from 0 to quantization_channels - 1 (255). The last op on a sound."""
+    return Op("mu_law_encoding", quantization_channels=quantization_channels)
+
+
+def Spectrogram(n_fft: int | None = None, win_length: int | None = None, hop_length: int | None = None, power=None,
+                center: bool | None = None) -> Op:
+    """A sound's spectrogram, float32 [n_fft / 2 + 1, frames], as of torchaudio.transforms.Spectrogram: power 2 (default) or 1. lengths
+    are in its frames, as of MelSpectrogram()."""
+    return Op("spectrogram", n_fft=n_fft, win_length=win_length, hop_length=hop_length, power=_whole_power(power), center=center)
+
+
+def _whole_power(power):
+    return int(power) if isinstance(power, float) and power.is_integer() else power
+
+
+def AmplitudeToDB(stype: str | None = None, top_db=None) -> Op:
+    """torchaudio's, behind a spectrogram: 10 log10 of a "power" (default), 20 log10 of a "magnitude", of what is at least 1e-10, and no
+    less than top_db below the most of the sample."""
+    return Op("amplitude_to_db", stype=stype, top_db=top_db)
+
+
+def MFCC(n_mfcc: int | None = None, dct_type: int = 2, norm: str | None = "ortho", log_mels: bool | None = None,
+         melkwargs: dict | None = None) -> Pipeline:
+    """Mel-frequency cepstral coefficients, float32 [n_mfcc, frames], as of torchaudio.transforms.MFCC: n_mfcc=40, norm="ortho" or None.
+
+        Compose([audio(16000, 1.0), MFCC(13, melkwargs={"n_fft": 400, "hop_length": 160, "n_mels": 23})])
+
+    melkwargs: parameters of MelSpectrogram().
+    """
+    if dct_type != 2:
+        raise TransformError(f"MFCC(): dct_type is {dct_type!r}, and only 2 is there")
+    cepstra = Op("mfcc", n_mfcc=n_mfcc, log_mels=log_mels)
+    if norm != "ortho":
+        cepstra.parameters["norm"] = norm
+    return Pipeline([MelSpectrogram(**(melkwargs or {})), cepstra])
 
 
 def MelSpectrogram(n_fft: int | None = None, win_length: int | None = None, hop_length: int | None = None, f_min=None, f_max=None,
@@ -676,10 +766,8 @@ def MelSpectrogram(n_fft: int | None = None, win_length: int | None = None, hop_
 
     lengths are in frames of the spectrogram: as many as the sound has without the zeros behind it, 1 + length // hop_length.
     """
-    if isinstance(power, float) and power.is_integer():
-        power = int(power)
     return Op("mel_spectrogram", n_fft=n_fft, win_length=win_length, hop_length=hop_length, f_min=f_min, f_max=f_max, n_mels=n_mels,
-              power=power, center=center, norm=norm, mel_scale=mel_scale, log=log)
+              power=_whole_power(power), center=center, norm=norm, mel_scale=mel_scale, log=log)
 
 
 def TimeMasking(time_mask_param: int, p=None, *, mask_value=None) -> Op:
@@ -703,6 +791,12 @@ def whisper(seconds: float = 30.0, *, n_mels: int = 80, crop: str = "begin") -> 
     """
     return Compose([audio(16000, seconds, crop=crop),
                     MelSpectrogram(400, hop_length=160, n_mels=n_mels, norm="slaney", mel_scale="slaney", log="whisper")])
+
+
+def wav2vec2(seconds: float, *, crop: str | None = None) -> Pipeline:
+    """What wav2vec2, HuBERT and WavLM take in, as of transformers' Wav2Vec2FeatureExtractor with do_normalize=True: float32 of 16 kHz,
+    each sound with the mean 0 and the variance 1, zeros behind it. lengths say what attention_mask does."""
+    return Compose([audio(16000, seconds, crop=crop), Standardize()])
 
 
 # ---- patches ----

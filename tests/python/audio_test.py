@@ -351,6 +351,79 @@ class AudioTest(PoolCase):
             np.testing.assert_allclose(power, wanted, rtol=1e-4, atol=1e-5 * wanted.max())
             self.assertEqual(logs[number][2], 1 + length // 256)
 
+    def test_waveform_ops(self):
+        """Beside a job that has the waveforms as they are, of both channels: each works on the sound's own frames, and what is drawn is
+        once for both channels and drawn anew for each epoch."""
+        t, both = oa.transforms, oa.audio(RATE, frames=FRAMES, channels=2, crop="begin")
+        lists = [[t.Vol((-9, 9), "db", clamp=False)], [t.AddNoise((0, 20))], [t.Preemphasis(), t.Standardize()], [t.PolarityInversion(), t.MuLawEncoding()],
+                 [t.Vol(0.5), t.MFCC(13, melkwargs={"n_mels": 40})]]
+        made = []
+        for ops in lists:
+            with self.loader(self.speech, both, order="seeded", seed=7, epochs=2) as plain, \
+                    self.loader(self.speech, oa.Compose([both, *ops]), order="seeded", seed=7, epochs=2) as loader:
+                waves, found = zip(*((self.whole_epoch(plain), self.whole_epoch(loader)) for _ in range(2)))
+                made.append(found)
+        louder, noisy, flat, codes, cepstra = made
+        drawn = {"gain": [], "snr": [], "signs": []}
+        for epoch, number in itertools.product(range(2), range(40)):
+            wave, length = waves[epoch][number]
+            self.assertEqual({found[epoch][number][1] for found in (waves, louder, noisy, flat, codes)}, {length})
+            own = wave[:, :length]
+            gain = float((louder[epoch][number][0][:, :length] * own).sum() / (own * own).sum())
+            np.testing.assert_allclose(louder[epoch][number][0], wave * np.float32(gain), rtol=0, atol=1e-6 * np.abs(wave).max() * max(gain, 1))
+            drawn["gain"].append(20 * np.log10(gain))
+            noise = noisy[epoch][number][0].astype(float) - wave
+            snr = 10 * np.log10((own.astype(float) ** 2).sum(1) / (noise ** 2).sum(1))
+            self.assertAlmostEqual(snr[0], snr[1], delta=1e-3)
+            self.assertLess(abs(np.corrcoef(noise[:, :length])[0, 1]), 0.2)
+            self.assertFalse(noise[:, length:].any())
+            drawn["snr"].append(snr[0])
+            wanted = np.concatenate([own[:, :1], own[:, 1:] - np.float32(0.97) * own[:, :-1]], 1).astype(float)
+            wanted = (wanted - wanted.mean(1, keepdims=True)) / np.sqrt(wanted.var(1, keepdims=True) + 1e-7)
+            np.testing.assert_allclose(flat[epoch][number][0], np.pad(wanted, ((0, 0), (0, FRAMES - length))), rtol=0, atol=1e-4)
+            found = codes[epoch][number][0]
+            self.assertEqual(found.dtype, np.int64)
+            signs = [np.abs(np.floor((np.sign(sign * wave) * np.log1p(255 * np.abs(wave.astype(float))) / np.log(256) + 1) / 2 * 255 + 0.5) - found).max()
+                     for sign in (1, -1)]
+            self.assertEqual(min(signs), 0)
+            drawn["signs"].append(signs[1] == 0)
+            self.assertEqual(cepstra[epoch][number][0].shape, (2, 13, 61))
+        for name, low, high in (("gain", -9, 9), ("snr", 0, 20)):
+            self.assertTrue(low <= min(drawn[name]) + 1e-4 and max(drawn[name]) <= high + 1e-4)
+            self.assertEqual(len(set(drawn[name])), 80)
+            self.assertGreater(max(drawn[name]) - min(drawn[name]), 0.8 * (high - low))
+        self.assertTrue(20 < sum(drawn["signs"]) < 60)
+        with self.loader(self.speech, oa.Compose([both, *lists[1]]), order="seeded", seed=7, epochs=2) as loader:  # alone, the same
+            for epoch in range(2):
+                for number, (wave, _) in self.whole_epoch(loader).items():
+                    np.testing.assert_array_equal(wave, noisy[epoch][number][0])
+
+    @staticmethod
+    def whole_epoch(loader):
+        """{id: (what came, length)} of the next epoch."""
+        return {number: (np.array(sounds[at]), int(lengths[at])) for batch in loader for sounds, _, lengths in [[np.asarray(each) for each in batch]]
+                for at, number in enumerate(batch.ids)}
+
+    def test_speeds(self):
+        """One of them is drawn, and its part is resampled once, by the ratio of both."""
+        speeds, drawn = (0.9, 1.0, 1.1), []
+        with self.loader(self.speech, oa.audio(RATE, frames=FRAMES, crop="center", speeds=speeds)) as loader:
+            found = self.epoch(loader)
+        for number, path in enumerate(self.files):
+            data, own = read(path)
+            sums = sum((data[:, channel] for channel in range(1, data.shape[1])), data[:, 0].copy()) / np.float32(data.shape[1])
+            fits = []
+            for speed in speeds:
+                ratio = own * int(speed * RATE), RATE * RATE
+                wanted = -(-FRAMES * ratio[0] // ratio[1])
+                start = max(len(sums) - wanted, 0) // 2
+                part = sums[start:start + wanted]
+                part = part[:FRAMES] if ratio[0] == ratio[1] else resampled(part, *((own, RATE) if speed == 1 else ratio), FRAMES)
+                fits.append(len(part) == found[number][2] and bool((np.pad(part, (0, FRAMES - len(part))) == found[number][0]).all()))
+            self.assertEqual(sum(fits), 1, path)
+            drawn.append(fits.index(True))
+        self.assertTrue(all(4 < drawn.count(each) < 25 for each in range(3)), drawn)
+
     def test_whisper(self):
         with self.loader(self.speech, oa.transforms.whisper(1.0)) as loader, self.loader(self.speech, oa.audio(RATE, 1.0, crop="begin")) as other:
             found, waves = self.epoch(loader), self.epoch(other)
