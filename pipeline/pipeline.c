@@ -256,15 +256,16 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 	if (wrong)
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (audio): %s", wrong);
 	r = wave_init(&pipeline->ops, pipeline->tail.first, sound->rate, sound->frames,
-		      &pipeline->wave, diag);
+		      &pipeline->sound.wave, diag);
 	r = r ? r
-	      : mel_init(&pipeline->ops, pipeline->wave.end, pipeline->tail.first, sound->rate,
-			 sound->frames, planes, &pipeline->mel, diag);
+	      : mel_init(&pipeline->ops, pipeline->sound.wave.end, pipeline->tail.first,
+			 sound->rate, sound->frames, planes, &pipeline->mel, diag);
 	if (r != 0)
 		return r;
 	shape[1] = mel->n_mels ? mel_rows(mel) : sound->frames;
 	shape[2] = mel->frames;
-	pipeline_add_field(pipeline, "audio", pipeline->wave.codes ? PIPELINE_I64 : PIPELINE_F32,
+	pipeline_add_field(pipeline, "audio",
+			   pipeline->sound.wave.codes ? PIPELINE_I64 : PIPELINE_F32,
 			   (mel->n_mels ? 3 : 2) - skip, shape + skip);
 	pipeline_add_label(pipeline);
 	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);

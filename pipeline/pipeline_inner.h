@@ -13,7 +13,6 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/sound/mel.h"
 #include "pipeline/sound/sound.h"
-#include "pipeline/sound/wave.h"
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
 #include "pipeline/video/video_frames.h"
@@ -41,8 +40,7 @@ struct pipeline {
 	bool is_record; /* fields as they are, no program */
 	bool is_sound;  /* no picture, no program, but `sound` */
 	struct sound sound;
-	struct wave wave;   /* ops on its waveform, */
-	struct mel mel;     /* and its spectrogram */
+	struct mel mel;     /* of it */
 	struct video video; /* where the shape has frames */
 	struct bands bands; /* where it has bands */
 	/* Of them, those that a record has; beside its picture and label */

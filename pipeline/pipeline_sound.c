@@ -40,7 +40,7 @@ static size_t pipeline_wave(const struct pipeline *pipeline)
 /* What comes out is the decoded waveform. */
 static bool pipeline_is_wave(const struct pipeline *pipeline)
 {
-	return pipeline->wave.end == 1 && pipeline->mel.n_mels == 0;
+	return pipeline->sound.wave.end == 1 && pipeline->mel.n_mels == 0;
 }
 
 static bool pipeline_make_room(float **room, size_t n)
@@ -63,7 +63,7 @@ int pipeline_sounds_add(struct pipeline_run *run, unsigned v)
 	if (pipeline_is_wave(pipeline))
 		return 0;
 	if (!pipeline_make_room(&sounds->wave, n) ||
-	    (pipeline->wave.end > 1 &&
+	    (pipeline->sound.wave.end > 1 &&
 	     (!pipeline_make_room(&sounds->copy, n) ||
 	      !pipeline_make_room(&sounds->spare, pipeline->sound.frames))))
 		return -ENOMEM;
@@ -89,19 +89,19 @@ static const float *pipeline_run_wave(const struct pipeline_run *run, unsigned v
 				      int64_t length, const struct pipeline_key *key, float *out)
 {
 	const struct pipeline *pipeline = run->pipeline[v];
-	const bool is_last = !run->sounds->mel[v] && !pipeline->wave.codes;
+	const bool is_last = !run->sounds->mel[v] && !pipeline->sound.wave.codes;
 	float *to = is_last ? out : run->sounds->copy;
 
-	if (pipeline->wave.end == 1 && !is_last)
+	if (pipeline->sound.wave.end == 1 && !is_last)
 		return wave;
 	if (to != wave)
 		memcpy(to, wave, pipeline_wave(pipeline) * sizeof(*to));
-	if (pipeline->wave.end == 1)
+	if (pipeline->sound.wave.end == 1)
 		return to;
 	if (run->watch.fn)
 		run->watch.fn(run->watch.arg, pipeline->sound.frames,
-			      pipeline_planes(pipeline) * pipeline->wave.end);
-	wave_run(&pipeline->wave, &pipeline->ops, key, pipeline_planes(pipeline),
+			      pipeline_planes(pipeline) * pipeline->sound.wave.end);
+	wave_run(&pipeline->sound.wave, &pipeline->ops, key, pipeline_planes(pipeline),
 		 pipeline->sound.frames, length, to, run->sounds->spare);
 	return to;
 }
@@ -118,8 +118,8 @@ static void pipeline_run_sound(const struct pipeline_run *run, unsigned v, const
 	if (run->sounds->mel[v]) {
 		pipeline_run_mel(run, v, wave, length, key, out->field[0]);
 		frames = mel_length(&pipeline->mel, length);
-	} else if (pipeline->wave.codes) {
-		wave_encode(&pipeline->wave, wave, pipeline_wave(pipeline), out->field[0]);
+	} else if (pipeline->sound.wave.codes) {
+		wave_encode(&pipeline->sound.wave, wave, pipeline_wave(pipeline), out->field[0]);
 	}
 	memcpy(out->field[2], &frames, sizeof(frames));
 }

@@ -7,6 +7,7 @@
  */
 
 #include "pipeline/ops/draw.h"
+#include "pipeline/sound/wave.h"
 #include "pipeline/spec/op.h"
 
 #define SOUND_LEAST_RATE 1000 /* frames a second, of a file and of what comes out */
@@ -23,6 +24,7 @@ struct sound {
 	enum sound_crop crop;
 	unsigned n_speeds;            /* 0: as they are */
 	double speed[OP_MAX_NUMBERS]; /* one is drawn */
+	struct wave wave;             /* what is done to it then */
 };
 
 struct sound_ratio { /* frames of the file for frames that come out */

@@ -201,7 +201,8 @@ def from_torchaudio(transform, seconds: float | None = None, *, frames: int | No
 
     Files are resampled by libsoxr, whose numbers differ a little from those of Resample and SpeedPerturbation. Random transforms have
     the same distribution, with draws of accessd. What works on waveforms works on the frames of a sound, and zeros are put behind it
-    afterwards.
+    afterwards: as where each sound is transformed alone and then padded. So Wav2Vec2FeatureExtractor does it for a sound alone, and with
+    return_attention_mask=True; without, it counts a batch's zeros into the mean.
     """
     if seconds is not None and frames is not None:
         raise TransformError("from_torchaudio(): give seconds or frames")

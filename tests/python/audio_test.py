@@ -459,6 +459,42 @@ class AudioTest(PoolCase):
             for number, (found, *_) in self.epoch(loader).items():
                 wanted = extractor(waves[number], sampling_rate=RATE, return_tensors="np")["input_features"][0]
                 np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-3)
+        self.like_theirs(torch, torchaudio)
+
+    def like_theirs(self, torch, torchaudio):
+        """What from_torchaudio() makes of their transforms, against these, and of their extractor; the noise, as they would add it."""
+        from transformers import Wav2Vec2FeatureExtractor
+        T, both = torchaudio.transforms, oa.audio(RATE, 1.0, crop="begin", channels=2)
+        with self.loader(self.speech, both) as loader:
+            waves = {number: (torch.from_numpy(found), length) for number, (found, _, length) in self.epoch(loader).items()}
+        for first, then in (([T.Preemphasis(), T.Vol(0.5)], [T.MelSpectrogram(RATE, n_mels=40), T.AmplitudeToDB(top_db=60)]),
+                            ([], [T.MFCC(RATE, 20, melkwargs={"n_mels": 30})]), ([T.Fade(800, 80)], [T.Spectrogram(512, hop_length=160)]),
+                            ([T.Vol(6, "db")], [T.MuLawEncoding()])):
+            with self.subTest(first=first, then=then), self.loader(self.speech, oa.from_torchaudio(
+                    torch.nn.Sequential(*first, *then), 1.0, crop="begin", channels=2, sample_rate=RATE)) as loader:
+                for number, (found, _) in self.whole_epoch(loader).items():
+                    wave, length = waves[number]
+                    wave = torch.nn.functional.pad(torch.nn.Sequential(*first)(wave[:, :length]), (0, RATE - length))
+                    wanted = torch.nn.Sequential(*then)(wave).numpy()
+                    if found.dtype == np.int64:
+                        self.assertLess((found != wanted).mean(), 1e-4)
+                        self.assertLessEqual(np.abs(found - wanted).max(), 1)
+                    else:
+                        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
+        with self.loader(self.speech, oa.Compose([both, oa.transforms.AddNoise((5, 20))])) as loader:
+            for number, (found, *_) in self.epoch(loader).items():
+                wave, length = waves[number]
+                noise = torch.from_numpy(found) - wave
+                snr = 10 * torch.log10((wave ** 2).sum(1) / (noise ** 2).sum(1))
+                wanted = torchaudio.functional.add_noise(wave, 3 * noise, snr.mean().expand(2), torch.tensor([length] * 2))
+                np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-5)
+        extractor = Wav2Vec2FeatureExtractor(do_normalize=True, return_attention_mask=True)
+        with self.loader(self.speech, oa.audio(RATE, 1.0, crop="begin")) as loader, \
+                self.loader(self.speech, oa.from_torchaudio(extractor, 1.0, crop="begin")) as other:
+            waves, found = self.epoch(loader), self.epoch(other)
+        for number, (wave, _, length) in waves.items():
+            wanted = extractor(wave[:length], sampling_rate=RATE, padding="max_length", max_length=RATE, return_tensors="np")["input_values"][0]
+            np.testing.assert_allclose(found[number][0], wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 
     def test_masks(self):
         """SpecAugment's: whole frames and bands, others in each epoch, and the same ones again with the seed."""
