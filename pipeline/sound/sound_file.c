@@ -109,6 +109,26 @@ static bool file_begins(const uint8_t *data, size_t size)
 	return memcmp(data, "fLaC", 4) == 0 || memcmp(data, "OggS", 4) == 0;
 }
 
+/* What has a sound track that is not read here; else that it is no sound. Within 47 characters, as pipeline_error has. */
+static const char *file_other(const uint8_t *data, size_t size)
+{
+	static const struct {
+		unsigned at, size;
+		const char *magic, *text;
+	} others[] = {
+	    {4, 4, "ftyp", "MP4 (video or M4A), whose sound is not read"},
+	    {4, 4, "moov", "a video (MOV), whose sound is not read"},
+	    {0, 4, "\x1a\x45\xdf\xa3", "a video (Matroska), whose sound is not read"},
+	    {8, 4, "AVI ", "a video (AVI), whose sound is not read"},
+	};
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(others); i++)
+		if (size >= others[i].at + others[i].size &&
+		    memcmp(data + others[i].at, others[i].magic, others[i].size) == 0)
+			return others[i].text;
+	return "no sound: no WAV, FLAC or Ogg, nor MP3";
+}
+
 static int file_check(const SF_INFO *info, struct pipeline_error *ret_error)
 {
 	const int packing = info->format & SF_FORMAT_SUBMASK;
@@ -163,8 +183,8 @@ int sound_file_open(const void *data, size_t size, struct sound_file **ret,
 	int r;
 
 	if (!is_mp3 && !file_begins(data, size))
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
-				   "no sound: no WAV, FLAC or Ogg, nor MP3");
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
+				   file_other(data, size));
 	if (!is_mp3 && file_has_mpeg(data, size))
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "MP3 in WAV is not decoded");

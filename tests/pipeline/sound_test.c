@@ -583,6 +583,38 @@ START_TEST(layer_ii_is_refused)
 }
 END_TEST
 
+/* Files that have a sound track are told from what is no sound, by a whole magic and never by less. */
+START_TEST(tracks_of_videos)
+{
+	static const struct {
+		const char *data;
+		size_t size, least;
+		const char *words;
+	} videos[] = {
+	    {"\0\0\0\x1c"
+	     "ftypM4A ",
+	     12, 8, "MP4 (video or M4A), whose sound is not read"},
+	    {"\0\0\1\0moov\0\0\0l", 12, 8, "a video (MOV), whose sound is not read"},
+	    {"\x1a\x45\xdf\xa3\x9f\x42\x86\x81", 8, 4,
+	     "a video (Matroska), whose sound is not read"},
+	    {"RIFF\1\1\1\1AVI LIST", 16, 12, "a video (AVI), whose sound is not read"},
+	};
+	struct rig rig;
+
+	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":100}]");
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(videos); i++)
+		for (size_t cut = 1; cut <= videos[i].size; cut++) {
+			uint8_t data[16];
+
+			memcpy(data, videos[i].data, cut);
+			refuse(&rig, data, cut,
+			       cut < videos[i].least ? "no WAV, FLAC or Ogg, nor MP3"
+						     : videos[i].words);
+		}
+	rig_fini(&rig);
+}
+END_TEST
+
 /* Cut off, and with bytes changed: whatever comes, there is a reason where it is bad. */
 START_TEST(damage)
 {
@@ -635,6 +667,7 @@ int main(void)
 	tcase_add_test(tcase, heads_of_mp3);
 	tcase_add_test(tcase, mp3_that_changes);
 	tcase_add_test(tcase, layer_ii_is_refused);
+	tcase_add_test(tcase, tracks_of_videos);
 	tcase_add_loop_test(tcase, damage, 0, (int)BASE_ARRAY_LEN(sounds));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -378,10 +378,12 @@ class VideoTest(PoolCase):
                 self.loader(self.sports, pipeline)
 
     def test_one_for_the_other(self):
-        """A video that is taken for a picture, and a picture for a video."""
+        """A video that is taken for a picture or a sound, and a picture for a video."""
         with self.loader(self.sports, oa.imagenet_eval(64)) as loader, self.assertRaisesRegex(oa.Error, r"a video \(.*\), which the op video decodes: oa.video\("):
             list(loader)
         with self.loader(self.data, self.eval) as loader, self.assertRaisesRegex(oa.Error, "sample .*decode: a picture, which the op decode decodes: oa.imagenet_train\\("):
+            list(loader)
+        with self.loader(self.sports, oa.audio(16000, 1.0)) as loader, self.assertRaisesRegex(oa.Error, r"sample .*, whose sound is not read: ffmpeg -i FILE -vn FILE\.flac makes"):
             list(loader)
 
     def test_others_go_first(self):
