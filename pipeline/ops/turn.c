@@ -188,11 +188,12 @@ static void turn_affine_matrix(const struct turn *turn, double height, double wi
 	const double b = -(a * exact_tan(shear_x) + exact_sin(angle));
 	const double c = exact_sin(angle - shear_y) / exact_cos(shear_y);
 	const double d = exact_cos(angle) - c * exact_tan(shear_x);
+	const double scale_y = turn->scale_y > 0 ? turn->scale_y : turn->scale;
 
 	m[0] = d / turn->scale;
 	m[1] = -b / turn->scale;
-	m[3] = -c / turn->scale;
-	m[4] = a / turn->scale;
+	m[3] = -c / scale_y;
+	m[4] = a / scale_y;
 	m[2] = 0 + (x - m[0] * moved_x - m[1] * moved_y);
 	m[5] = 0 + (y - m[3] * moved_x - m[4] * moved_y);
 }
@@ -216,8 +217,18 @@ static void turn_set_center(struct turn *turn, const struct op *op, unsigned par
 
 static const char *turn_rotate_shape(const struct op *op, struct shape *shape)
 {
-	if (op_number(op, OP_ROTATE_EXPAND, 0) != 0)
+	const double angle = op_number(op, OP_ROTATE_DEGREES, 0);
+	const uint32_t height = shape->height;
+
+	if (op_number(op, OP_ROTATE_EXPAND, 0) == 0)
+		return NULL;
+	if (angle < op_number(op, OP_ROTATE_DEGREES, 1) || fmod(angle, 90) != 0 ||
+	    !op_is_null(op, OP_ROTATE_CENTER)) {
 		shape->height = shape->width = 0;
+	} else if (fmod(angle, 180) != 0) { /* a quarter turn */
+		shape->height = shape->width;
+		shape->width = height;
+	}
 	return NULL;
 }
 
@@ -274,7 +285,7 @@ static void turn_rotate_follow(const struct op *op, const struct op_drawn *drawn
 	follow_turn(follow, matrix, (double)height, (double)width);
 }
 
-/* Six numbers: angle, shift to the right and down, scale, the two shears. */
+/* Seven numbers: angle, shift to the right and down, scale, the two shears, the scale of heights or 0. */
 static void turn_affine_draw(const struct op *op, uint32_t height, uint32_t width,
 			     struct op_drawn *drawn)
 {
@@ -298,13 +309,16 @@ static void turn_affine_draw(const struct op *op, uint32_t height, uint32_t widt
 		drawn->number[4] = draw_between(seq, shear[0], shear[1]);
 		drawn->number[5] = draw_between(seq, shear[2], shear[3]);
 	}
+	if (!op_is_null(op, OP_AFFINE_SCALE_Y))
+		drawn->number[6] = draw_between(seq, op_number(op, OP_AFFINE_SCALE_Y, 0),
+						op_number(op, OP_AFFINE_SCALE_Y, 1));
 }
 
 static bool turn_affine_is_random(const struct op *op)
 {
 	return turn_is_range(op, OP_AFFINE_DEGREES, 0) || turn_is_range(op, OP_AFFINE_SCALE, 0) ||
-	       turn_is_range(op, OP_AFFINE_SHEAR, 0) || turn_is_range(op, OP_AFFINE_SHEAR, 2) ||
-	       op_number(op, OP_AFFINE_TRANSLATE, 0) > 0 ||
+	       turn_is_range(op, OP_AFFINE_SCALE_Y, 0) || turn_is_range(op, OP_AFFINE_SHEAR, 0) ||
+	       turn_is_range(op, OP_AFFINE_SHEAR, 2) || op_number(op, OP_AFFINE_TRANSLATE, 0) > 0 ||
 	       op_number(op, OP_AFFINE_TRANSLATE, 1) > 0;
 }
 
@@ -316,6 +330,7 @@ static struct turn turn_of_affine(const struct op *op, const struct op_drawn *dr
 	    .shift = {number[1], number[2]},
 	    .scale = number[3],
 	    .shear = {number[4], number[5]},
+	    .scale_y = number[6],
 	    .filter = (enum warp_filter)op_number(op, OP_AFFINE_INTERPOLATION, 0),
 	};
 

@@ -13,6 +13,7 @@ struct turn {             /* what to do */
 	double angle;     /* degrees; counter-clockwise for rotate, clockwise for affine */
 	double shift[2];  /* pixels to the right and down; whole numbers; affine */
 	double scale;     /* above 0; affine */
+	double scale_y;   /* of heights, where that is another one; or 0 */
 	double shear[2];  /* degrees; affine */
 	bool has_center;  /* or the picture's middle */
 	double center[2]; /* pixels from the left and from the top */

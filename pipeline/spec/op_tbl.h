@@ -432,6 +432,22 @@ PARAM(SHARPNESS, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 PARAM(SHARPNESS, SHARPNESS_FACTOR, "sharpness_factor", OP_TYPE_NUMBER(0, 1e6), NULL,
       "0 for smoothed, 1 for as it is, more for sharper")
 
+OP(LEVELS, "levels", levels_op,
+   "each value becomes another by gamma, contrast, brightness and shifts, drawn for the picture")
+PARAM(LEVELS, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(LEVELS, GAMMA, "gamma", OP_TYPE_SPAN(0.01, 100), "1",
+      "the power of value / 255, from 0.01 to 100, or [least, most]")
+PARAM(LEVELS, CONTRAST, "contrast", OP_TYPE_SPAN(0, 1000), "1",
+      "what values are multiplied by, from 0 to 1000, or [least, most]")
+PARAM(LEVELS, BRIGHTNESS, "brightness", OP_TYPE_SPAN(-1, 1), "0",
+      "what is added, in parts of 255, from -1 to 1, or [least, most]")
+PARAM(LEVELS, RED, "red", OP_TYPE_SPAN(-255, 255), "0",
+      "what is added to red, from -255 to 255, or [least, most]")
+PARAM(LEVELS, GREEN, "green", OP_TYPE_SPAN(-255, 255), "0",
+      "what is added to green, from -255 to 255, or [least, most]")
+PARAM(LEVELS, BLUE, "blue", OP_TYPE_SPAN(-255, 255), "0",
+      "what is added to blue, from -255 to 255, or [least, most]")
+
 OP(RANDOM_CHANNEL_PERMUTATION, "random_channel_permutation", colour_op_permute,
    "red, green and blue in random order")
 
@@ -559,6 +575,9 @@ PARAM(AFFINE, FILL, "fill", OP_TYPE_COLOR, "0",
       "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
 PARAM(AFFINE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
       "[x, y] in pixels from the upper left corner, or null: the middle")
+PARAM(AFFINE, SCALE_Y, "scale_y", OP_LATE(OP_OR_NULL(OP_TYPE_PAIR(0.001, 1000))), "null",
+      "[least, most] of what heights are scaled by, before the picture is turned, from 0.001 to "
+      "1000; or null: as widths")
 
 OP(RANDOM_PERSPECTIVE, "random_perspective", perspective_op,
    "the picture as if seen from elsewhere, at random: each corner goes to another place")

@@ -300,11 +300,14 @@ def RandomRotation(degrees, interpolation=None, expand=None, center=None, fill=N
 
 
 def RandomAffine(degrees, translate=None, scale=None, shear=None, interpolation=None, fill=None,
-                 center=None) -> Op:
-    """Rotates, moves, scales and shears. A part that is None is not done, but degrees is required."""
+                 center=None, *, scale_y=None) -> Op:
+    """Rotates, moves, scales and shears. A part that is None is not done, but degrees is required.
+
+    scale_y: (least, most) of heights, drawn for themselves; scale is of widths then.
+    """
     return Op("affine", degrees=_list(degrees), translate=_list(translate), scale=_list(scale),
               shear=_list(shear), interpolation=_interpolation(interpolation), fill=_list(fill),
-              center=_list(center))
+              center=_list(center), scale_y=_list(scale_y))
 
 
 def RandomPerspective(distortion_scale=None, p=None, interpolation=None, fill=None) -> Op:
@@ -342,6 +345,18 @@ def RandomPhotometricDistort(brightness=None, contrast=None, saturation=None, hu
     """SSD's: changes brightness, contrast, saturation, hue and the channels' order, each with probability p. Each is (least, most)."""
     return Op("random_photometric_distort", brightness=_list(brightness), contrast=_list(contrast),
               saturation=_list(saturation), hue=_list(hue), p=p)
+
+
+def Levels(gamma=None, contrast=None, brightness=None, red=None, green=None, blue=None, p=None) -> Op:
+    """Values by a table: albumentations' RandomGamma, RandomBrightnessContrast and RGBShift, in this order, with their pixels.
+
+        Levels(contrast=(0.8, 1.2), brightness=(-0.2, 0.2))
+
+    Each is a number, or (least, most) of what is drawn for an image. gamma is the power of value / 255; values are multiplied by
+    contrast; 255 * brightness is added, then red, green and blue to each channel. p: default 0.5.
+    """
+    return Op("levels", p=p, gamma=_list(gamma), contrast=_list(contrast), brightness=_list(brightness), red=_list(red),
+              green=_list(green), blue=_list(blue))
 
 
 def Grayscale(num_output_channels=None) -> Op:

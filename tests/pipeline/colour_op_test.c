@@ -49,6 +49,10 @@ static const struct {
      {"sharpness_factor is not", "sharper"}},
     {"[" D ",{\"op\":\"random_channel_permutation\",\"p\":1}]",
      {"op 3 (random_channel_permutation)", "no parameter \"p\"; it has none"}},
+    {"[" D ",{\"op\":\"levels\",\"gamma\":0}]", {"gamma is not from 0.01 to 100", "power"}},
+    {"[" D ",{\"op\":\"levels\",\"brightness\":[0.2,-0.2]}]", {"begins with the larger", "parts"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"levels\",\"red\":[-1,1]}]",
+     {"op 4 (levels): a picture of one channel has no red", "give brightness"}},
     {"[" D ",{\"op\":\"layout\"},{\"op\":\"invert\"}]",
      {"op 4 (invert) works on 8-bit", "before op 3"}},
 };
@@ -136,6 +140,21 @@ static const struct {
      3, false},
     {"[" D ",{\"op\":\"sharpness\",\"sharpness_factor\":2}]",
      C "{\"op\":\"sharpness\",\"p\":0.5,\"sharpness_factor\":2}]}", 3, true},
+    {"[" D ",{\"op\":\"levels\",\"contrast\":[0.8,1.2],\"brightness\":0.5}]",
+     C "{\"blue\":[0,0],\"brightness\":[0.5,0.5],\"contrast\":[0.8,1.2],\"gamma\":[1,1],\"green\":["
+       "0,0],"
+       "\"op\":\"levels\",\"p\":0.5,\"red\":[0,0]}]}",
+     3, true},
+    {"[" D ",{\"op\":\"levels\",\"gamma\":2,\"p\":1}]",
+     C "{\"blue\":[0,0],\"brightness\":[0,0],\"contrast\":[1,1],\"gamma\":[2,2],\"green\":[0,0],"
+       "\"op\":"
+       "\"levels\",\"p\":1,\"red\":[0,0]}]}",
+     3, false},
+    {"[" D ",{\"op\":\"levels\",\"gamma\":[1,2],\"p\":0}]",
+     C "{\"blue\":[0,0],\"brightness\":[0,0],\"contrast\":[1,1],\"gamma\":[1,2],\"green\":[0,0],"
+       "\"op\":"
+       "\"levels\",\"p\":0,\"red\":[0,0]}]}",
+     3, false},
     {"[" D ",{\"op\":\"random_channel_permutation\"}]",
      C "{\"op\":\"random_channel_permutation\"}]}", 3, true},
 };
@@ -301,6 +320,40 @@ START_TEST(rates)
 }
 END_TEST
 
+/* Each of six numbers is uniform over its range, and it is done in p of all samples. */
+START_TEST(levels)
+{
+	static const double range[6][2] = {{0.5, 2},  {0.8, 1.2}, {-0.2, 0.2},
+					   {-20, 20}, {0, 30},    {-5, 0}};
+	static struct op_list ops;
+	unsigned bins[6][8] = {{0}};
+	double done = 0;
+	struct op_drawn drawn;
+
+	colour_op_parse(
+	    "[{\"op\":\"decode\"},{\"op\":\"levels\",\"p\":0.25,\"gamma\":[0.5,2],\"contrast\":"
+	    "[0.8,1.2],\"brightness\":[-0.2,0.2],\"red\":[-20,20],\"green\":[0,30],\"blue\":[-5,0]}"
+	    "]",
+	    &ops);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		colour_op_drawn(&ops, 1, i, &drawn);
+		done += drawn.number[0];
+		for (unsigned k = 0; k < 6; k++) {
+			const double share =
+			    (drawn.number[1 + k] - range[k][0]) / (range[k][1] - range[k][0]);
+
+			if (!(share >= 0 && share < 1))
+				ck_abort_msg("%g is out of range", share);
+			bins[k][(unsigned)(share * 8)]++;
+		}
+	}
+	ck_assert_double_le(fabs(done - SAMPLES / 4.0), 5 * sqrt(SAMPLES * 0.25 * 0.75));
+	for (unsigned k = 0; k < 48; k++)
+		ck_assert_double_le(fabs(bins[k / 8][k % 8] - SAMPLES / 8.0),
+				    5 * sqrt(SAMPLES / 8.0));
+}
+END_TEST
+
 /* Recorded instances must come out the same for ever. */
 START_TEST(frozen)
 {
@@ -327,6 +380,13 @@ START_TEST(frozen)
 	colour_op_drawn(&ops, 1, 12345, &drawn);
 	ck_assert_msg(drawn.number[0] == 1 && drawn.number[1] == 0 && drawn.number[2] == 2,
 		      "it draws %g, %g, %g", drawn.number[0], drawn.number[1], drawn.number[2]);
+	colour_op_parse(
+	    "[{\"op\":\"decode\"},{\"op\":\"levels\",\"gamma\":[0.5,2],\"blue\":[-20,20]}]", &ops);
+	colour_op_drawn(&ops, 1, 12345, &drawn);
+	ck_assert_msg(drawn.number[0] == 1 && drawn.number[1] == 1.558855368197718 &&
+			  drawn.number[6] == -7.0596052051192224,
+		      "it draws %g, %.17g, %.17g", drawn.number[0], drawn.number[1],
+		      drawn.number[6]);
 }
 END_TEST
 
@@ -343,6 +403,7 @@ int main(void)
 	tcase_add_test(tcase, permuted);
 	tcase_add_test(tcase, distorted);
 	tcase_add_test(tcase, rates);
+	tcase_add_test(tcase, levels);
 	tcase_add_test(tcase, frozen);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
