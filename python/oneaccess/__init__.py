@@ -17,6 +17,7 @@ native.find()
 
 from . import errors, orders, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
+from .albumentations import from_albumentations  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
 from .beton import from_beton  # noqa: E402
@@ -51,9 +52,9 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
-           "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_array_record", "from_bagz",
-           "from_beton", "from_coco", "from_csv", "from_delta", "from_folders", "from_hdf5", "from_hf", "from_iceberg",
-           "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_tfds",
-           "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
-           "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "tokenize", "tokens",
-           "transforms", "varlen", "video", "views", "windows", "wrap"]
+           "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_albumentations",
+           "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_delta", "from_folders",
+           "from_hdf5", "from_hf", "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
+           "from_parquet", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc",
+           "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
+           "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]
