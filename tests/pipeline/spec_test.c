@@ -573,12 +573,12 @@ static const struct {
      {8, 8, 3},
      false},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[8,6]},{\"op\":\"rotate\",\"degrees\":[-90,-90],"
-	   "\"expand\":true}]",
+     "\"expand\":true}]",
      PIPELINE_U8,
      {6, 8, 3},
      false},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[8,6]},{\"op\":\"rotate\",\"degrees\":[180,180],"
-	   "\"expand\":true}]",
+     "\"expand\":true}]",
      PIPELINE_U8,
      {8, 6, 3},
      false},
