@@ -11,7 +11,8 @@
 
 /* What counts as a sample, told by the names of files. Where there is some of one kind, those behind it do not count. */
 #define WALK_PICTURE_SUFFIXES                                                                    \
-	".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp .avif .jp2 .j2k .jpx .jxl .heic .heif .dcm .dicom " \
+	".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp .avif .jp2 .j2k .jpx .jxl .heic .heif " \
+	".dcm .dicom "                                                                           \
 	".nii "                                                                                  \
 	".nii.gz"
 #define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3"
