@@ -14,26 +14,10 @@
  * Samples that processes make have no files that we know of: these are taken as they are.
  */
 
-#include "base/base.h"
+#include "daemon/serve/revisit_state.h"
 
 struct domain;
 struct stream;
-
-struct revisit {         /* of a stream */
-	uint64_t opened; /* jobs that came so far: all ranks of one are one */
-	uint64_t *
-	    as_of; /* owned; of each slot: how many had come when its files were as listed. NULL: all are taken as they are */
-	/* What the reader is asked about */
-	bool is_asked;
-	uint64_t id, instance, as_of_asked;
-	uint32_t slot, next; /* next: the first sample of the chunk that it is not asked about */
-};
-
-/* Have a slot's files been looked at since a job came, of which revisit_opened() said that? */
-static inline bool revisit_is_known(const struct revisit *revisit, uint32_t slot, uint64_t since)
-{
-	return !revisit->as_of || revisit->as_of[slot] >= since;
-}
 
 int revisit_init(struct stream *stream); /* 0 or -ENOMEM */
 void revisit_fini(struct stream *stream);

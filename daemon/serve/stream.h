@@ -19,7 +19,7 @@
 #include "daemon/serve/arena.h"
 #include "daemon/serve/bad.h"
 #include "daemon/serve/fill_state.h"
-#include "daemon/serve/revisit.h"
+#include "daemon/serve/revisit_state.h"
 #include "daemon/cache/cache_state.h"
 #include "daemon/loop.h"
 #include "sched/ahead.h"
