@@ -58,6 +58,9 @@ static int shape_place(struct shape_state *state, unsigned number, const struct 
 		return shape_bad(state, number, op,
 				 "there are several pictures already; put it before the op that "
 				 "makes them");
+	if (state->shape.patches.most > 0 && op_impl(op->id)->floats)
+		return shape_bad(state, number, op,
+				 "it is of floats, and patches are made of pictures; leave it out");
 	if (before && state->shape.patches.most > 0)
 		return shape_bad(state, number, op,
 				 "there are patches by then; put it before normalize and cast");
