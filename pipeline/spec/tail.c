@@ -56,10 +56,12 @@ static const char *tail_set_classes(struct tail_state *state, const struct op *o
 /* A pixel of that colour, as the image has it. */
 static void tail_set_fill(const struct shape *shape, const struct op *op, uint8_t *ret)
 {
+	struct shape pictures = *shape;
 	struct finish finish;
 	uint8_t color[3];
 
-	finish_init(&finish, shape);
+	pictures.raw = 0; /* what stands behind finish.c did the same to the image */
+	finish_init(&finish, &pictures);
 	op_color(op, OP_MOSAIC_FILL, color);
 	for (unsigned c = 0; c < shape->channels; c++)
 		finish_plain.plane(&finish, c, &color[c], 1,

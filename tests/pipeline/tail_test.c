@@ -174,10 +174,12 @@ START_TEST(mosaics)
 	    "\"min_size\":3,\"min_visibility\":0.25,\"epochs\":7}",
 	    CAST ",{\"op\":\"layout\"},{\"op\":\"mosaic\",\"fill\":[255,0,51]}",
 	    ",{\"op\":\"grayscale\"}" CAST ",{\"op\":\"mosaic\",\"fill\":255}",
+	    ",{\"op\":\"gaussian_noise\"}" CAST ",{\"op\":\"mosaic\",\"fill\":[255,0,51]}",
 	};
 	static const uint8_t fills[][12] = {{255, 0, 51},
 					    {0, 0, 0x80, 0x3f, 0, 0, 0, 0, 0xcd, 0xcc, 0x4c, 0x3e},
-					    {0, 0, 0x80, 0x3f}};
+					    {0, 0, 0x80, 0x3f},
+					    {0, 0, 0x80, 0x3f, 0, 0, 0, 0, 0xcd, 0xcc, 0x4c, 0x3e}};
 	struct pipeline *pipeline = good(texts[_i]);
 	const struct pipeline_batch *batch = pipeline_batch(pipeline);
 
@@ -377,7 +379,7 @@ int main(void)
 	tcase_add_loop_test(tcase, refusals, 0, BASE_ARRAY_LEN(refused));
 	tcase_add_loop_test(tcase, names, 0, BASE_ARRAY_LEN(pairs));
 	tcase_add_test(tcase, canonical);
-	tcase_add_loop_test(tcase, mosaics, 0, 3);
+	tcase_add_loop_test(tcase, mosaics, 0, 4);
 	tcase_add_test(tcase, what_jobs_do_themselves);
 	tcase_add_loop_test(tcase, what_labels_become, 0, BASE_ARRAY_LEN(labels));
 	tcase_add_loop_test(tcase, which_sizes_stay, 0, BASE_ARRAY_LEN(sizes));
