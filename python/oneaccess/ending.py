@@ -95,8 +95,8 @@ def _split(ops):
     if others is None:
         return ops, None, None
     ending.others = others
-    for op in ops[ends[0]:]:
-        if op["op"] in _FINISHED and not (op["op"] == "mosaic" and op.get("scale") in (1, [1], [1, 1])):
+    for at, op in enumerate(ops):
+        if op["op"] in _FINISHED and (at > ends[0] or op["op"] == "gaussian_noise") and not (op["op"] == "mosaic" and op.get("scale") in (1, [1], [1, 1])):
             return ops, None, _FINISHED[op["op"]]
     return [op for op in ops if op["op"] not in ("normalize", "cast")], ending, None
 

@@ -155,6 +155,7 @@ class DeviceTest(FakeCase):
         t = oa.transforms
         crop = t.RandomResizedCrop(32)
         for end, word in (([t.ToTensor(), t.Normalize(MEAN, STD), t.RandomErasing()], "random_erasing"),
+                          ([t.GaussianNoise(), t.Normalize(MEAN, STD), t.ToTensor()], "gaussian_noise"),
                           ([t.ToTensor(), t.Normalize(MEAN, STD), t.MixUp(num_classes=3)], "mixup"),
                           ([t.ToTensor(), t.Normalize(MEAN, STD), t.Mosaic()], "mosaic")):
             loader = self.same(oa.Compose([crop, *end]))
