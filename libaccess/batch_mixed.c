@@ -89,7 +89,9 @@ int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct mixed_ask *a
 		int r = mosaic_batch_begin(&batch_mixed->mosaic, &ask->mosaic, schema,
 					   &batch_mixed->schema);
 
-		return r == -EPROTO ? diag_fail(diag, r, MIXED_ASK_NONSENSE) : r;
+		if (r == -EPROTO)
+			return diag_fail(diag, r, MIXED_ASK_NONSENSE);
+		return r ? error_of_errno(diag, r, "opening a stream with mosaic") : 0;
 	}
 	if (!ask->n)
 		return 0;
