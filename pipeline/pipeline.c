@@ -376,8 +376,9 @@ static int pipeline_check_size(const struct pipeline *pipeline, const struct op_
 {
 	if ((views->n > 0 || pipeline->tail.batch.n > 0) && pipeline_has_patches(whole))
 		return diag_fail(diag, PIPELINE_E_BAD,
-				 "pipeline: patches are of one picture alone, and views, mixup and "
-				 "cutmix take pictures of one size; leave one of them out");
+				 "pipeline: patches are of one picture alone, and views, mosaic, "
+				 "mixup and cutmix take pictures of one size; leave one of them "
+				 "out");
 	if (!pipeline->shape.is_size || (views->n == 0 && pipeline->tail.batch.n == 0))
 		return 0;
 	return diag_fail(
