@@ -239,6 +239,10 @@ class LanceRows(PerProcess):
     def __len__(self):
         return self.count
 
+    def placed(self):
+        """The numbers in the whole data set of the rows that are there; None: all."""
+        return self.chosen
+
     def rows_of(self, ids):
         """The numbers in the whole data set of samples by their numbers, as batch.ids has them: an array of int64."""
         return numbers_in(self.chosen, self.count, ids)

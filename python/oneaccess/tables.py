@@ -276,6 +276,10 @@ class ParquetRows:
         groups = np.searchsorted(np.asarray(self.starts), ids, "right") - 1
         return np.array([self.firsts[group] + int(self.chosen[group][index - self.starts[group]]) for index, group in zip(ids, groups)], np.int64)
 
+    def placed(self):
+        """The numbers in the whole table of the rows that are there, a row group at a time; None: all."""
+        return None if self.chosen is None else (numbers.astype("int64") + first for numbers, first in zip(self.chosen, self.firsts))
+
     def _bytes(self, group):
         return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)
                    if f"{group.column(i).path_in_schema}.".startswith(tuple(f"{name}." for name in self.columns if name not in self.beside)))
@@ -390,6 +394,6 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
 def of_parquet(rows, *, pad=None, workers=None, version="", **options) -> Wrapped:
     """For a Loader: rows with columns, of which each process of the pool decodes for itself."""
-    version = versioned(version, rows.chosen)
+    version = versioned(version, rows.placed())
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     return wrap(rows, workers=workers, random=False, columns=list(rows.columns) if pad else None, pad=pad, version=version, **options)

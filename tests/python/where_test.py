@@ -124,6 +124,8 @@ class ParquetTest(WhereCase):
                                        for where in ([("id", "<", 500)], pc.field("id") < 500, [("id", ">=", 500)], None))
             self.assertEqual(one, same)
             self.assertEqual(len({one, other, whole}), 3)
+            groups = [oa.from_parquet(self.folder, ["id"], where=[("id", "==", number)], **options).identity(False) for number in (0, 64, 128, 192)]
+            self.assertEqual(len({*groups}), 4)     # the first row of each row group
 
     def test_what_is_not_read(self):
         """Row groups that the statistics exclude, and columns that the filter is not about."""
