@@ -62,8 +62,9 @@ class Where:
 
     @staticmethod
     def schema(schema, beside):
-        """With the columns that have one value in a file."""
+        """With the columns that have one value in a file, also where it has columns of these names."""
         import pyarrow as pa
+        schema = pa.schema([field for field in schema if field.name not in beside], schema.metadata)
         for name, value in beside.items():
             schema = schema.append(pa.field(name, pa.string() if value is None else pa.scalar(value).type))
         return schema

@@ -173,11 +173,13 @@ class LakeTest(WhereCase):
         fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in (("n", "long"), ("day", "string"), ("shop", "integer"))]
         log = [{"protocol": {"minReaderVersion": 1}}, {"metaData": {"schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": ["day", "shop"]}}]
         for number, day in enumerate(("monday", "tuesday", None)):
-            pq.write_table(pa.table({"n": np.arange(100 * number, 100 * number + 50)}), folder / f"{number}.parquet", row_group_size=16)
+            rows = {"n": np.arange(100 * number, 100 * number + 50), **({"shop": np.full(50, 7 + number)} if number == 2 else {})}   # the log's is the right one
+            pq.write_table(pa.table(rows), folder / f"{number}.parquet", row_group_size=16)
             log.append({"add": {"path": f"{number}.parquet", "partitionValues": {"day": day, "shop": str(number)}}})
         (folder / "_delta_log" / f"{0:020}.json").write_text("".join(json.dumps(action) + "\n" for action in log))
         for where, want in (([("day", "==", "tuesday")], range(100, 150)),
                             ([("shop", ">=", 1), ("n", "<", 210)], [*range(100, 150), *range(200, 210)]),
+                            ([("shop", "==", 2)], range(200, 250)),
                             (pc.field("day").is_null() & (pc.field("n") > 240), range(241, 250)),
                             ([("day", "!=", "monday"), ("n", ">", 120)], range(121, 150))):
             with self.subTest(where=str(where)):
