@@ -12,6 +12,8 @@ the state's file, which is written when the loop's body, or the command, has end
 """
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -219,7 +221,7 @@ def _read(path):
             state = {name: file[name].astype(kind, casting="safe") for name, kind in _KINDS.items()}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise ArgumentError(f"{path} is no state of oneaccess.retrain ({error}): give another file, or remove it to begin anew") from error
     if state["names"].ndim != 1 or any(state[name].shape for name in _KINDS if name != "names"):
         raise ArgumentError(f"{path} is no state of oneaccess.retrain: give another file, or remove it to begin anew")
@@ -241,8 +243,24 @@ def _write(path, **state):
         raise
 
 
+@contextlib.contextmanager
+def _alone(path):
+    """From a look to the end of the training that it was a reason for, at most one process looks. The lock's file stays."""
+    with open(f"{path}.lock", "ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            try:
+                yield True
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)    # forked processes have the file, too
+
+
 def look(source, triggers: Sequence[Callable[[Due], str | None]], state: str | os.PathLike, *, pipeline=None, **options) -> Due | None:
-    """Looks once, as for cron: a Due if one of the triggers has a reason, else None. After the training call trained(due, state)."""
+    """Looks once, as for cron: a Due if one of the triggers has a reason, else None. After the training call trained(due, state).
+    Of one state one process may look at a time, and none while another trains: watch() and the command line see to that."""
     triggers = [triggers] if callable(triggers) else list(triggers)
     if not triggers:
         raise ArgumentError("triggers is empty: give amount(), every(), drift(), score(), cost(), or a function of your own")
@@ -256,7 +274,7 @@ def look(source, triggers: Sequence[Callable[[Due], str | None]], state: str | o
         if reason is not None:
             due.why = reason
             return due
-    _write(state, **{**before, "looked": due.at, "waited": due.waited})
+    _write(state, **{**before, "trained": min(before["trained"], due.at), "looked": due.at, "waited": due.waited})     # a clock may go back
     return None
 
 
@@ -271,19 +289,21 @@ def watch(source, triggers: Sequence[Callable[[Due], str | None]], state: str | 
     source: what a Loader takes as its data set, by a path or URL; or a function that makes one, as lambda: oa.from_parquet(...), which is
         called at each look; its samples have no names, so new are those behind the last number that was trained on.
     triggers: functions of a Due that return a reason, a str, or None; any of them is enough (all_of() wants all). The cheapest goes first.
-    state: a file, which is made; 8 bytes a sample. poll: seconds between two looks.
+    state: a file, which is made; 8 bytes a sample. One process at a time looks and trains by it, which a lock on FILE.lock sees to; others
+        wait. poll: seconds between two looks.
     options: those of a Loader, as source= or socket=; with sounds and videos also pipeline=, which says what files are samples.
 
     A sample is known by its name: a file that was written anew under its name is not new. Errors: those of a Loader, such as DatasetError
     where the data set is gone; ArgumentError for a file that is no state.
     """
     while True:
-        due = look(source, triggers, state, **options)
+        with _alone(state) as is_alone:
+            due = look(source, triggers, state, **options) if is_alone else None
+            if due is not None:
+                yield due
+                trained(due, state)
         if due is None:
             time.sleep(poll)
-            continue
-        yield due
-        trained(due, state)
 
 
 # ---- the command line ----
@@ -321,7 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--state", metavar="FILE", required=True, help="what was trained on; made at the first training")
     parser.add_argument("--new", metavar="FILE", help="a file for the names of new samples, each ended by a zero byte")
     parser.add_argument("--poll", metavar="TIME", type=_span, default=60.0, help="between two looks (1m)")
-    parser.add_argument("--once", action="store_true", help="look once, as for cron: 3 says that nothing was due")
+    parser.add_argument("--once", action="store_true", help="look once, as for cron: 3 says that nothing was due, or that another process with this state trains")
     parser.add_argument("--socket", help="accessd's socket; default: as of oneaccess.Loader")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="behind --")
     given = parser.parse_args(arguments)
@@ -331,8 +351,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = {"socket": given.socket} if given.socket else {}
     try:
         while True:
-            due = look(given.dataset, triggers, given.state, **options)
-            code = 3 if due is None else _train(due, given)
+            with _alone(given.state) as is_alone:
+                due = look(given.dataset, triggers, given.state, **options) if is_alone else None
+                code = 3 if due is None else _train(due, given)
             if given.once:
                 return code
             if code:

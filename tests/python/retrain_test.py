@@ -159,6 +159,25 @@ class RetrainTest(DaemonCase):
             self.assertEqual(len(next(watched).new), 3)     # it had looked once in vain
         watched.close()
 
+    def test_one_trains_at_a_time(self):
+        options = {"poll": 0, "socket": self.socket, "timeout": 600}
+        first, second = (retrain.watch(self.folder, retrain.amount(1), self.state, **options) for _ in range(2))
+        next(first)
+        self.run_command("true", code=3)
+        self.assertFalse(self.state.exists())
+        with unittest.mock.patch.object(retrain.time, "sleep", lambda _: first.close()):     # the second waits for the first
+            self.assertEqual(next(second).why, "nothing was trained yet")
+        second.close()
+
+    def test_a_clock_that_goes_back(self):
+        self.now += 1000 * HOUR
+        self.train(retrain.amount(1))
+        self.now -= 1000 * HOUR
+        daily = retrain.every(hours=24, unchanged=True)
+        self.assertIsNone(self.look(daily))
+        self.now += 24 * HOUR
+        self.assertIn("24 hours since", self.look(daily).why)
+
     def test_of_a_table(self):
         """A data set without names grows at its end."""
         rows = list(range(10))
