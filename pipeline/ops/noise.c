@@ -19,8 +19,6 @@ static const char *noise_shape(const struct op *op, struct shape *shape)
 	if (op->gate)
 		return "random_apply cannot decide on it; put it behind that's ops, and give it "
 		       "\"p\"";
-	if (shape->patches.most > 0)
-		return "there are patches by then, and it is of whole pictures; leave it out";
 	if (shape->views || shape->frames)
 		return "all of several pictures would have the same noise; leave it out";
 	if (!shape->raw && shape->dtype == PIPELINE_U8)

@@ -192,8 +192,6 @@ static const struct {
      {"interpolation is none of its words", "nearest or bilinear"}},
     {"[" D "," CROP ",{\"op\":\"gaussian_noise\"}]",
      {"op 3 (gaussian_noise)", "it is of floats", "behind it"}},
-    {"[" D ",{\"op\":\"patches\"},{\"op\":\"gaussian_noise\"}" NORM "]",
-     {"op 3 (gaussian_noise)", "there are patches"}},
     {"[" D "," CROP ",{\"op\":\"gaussian_noise\"},{\"op\":\"cast\",\"dtype\":\"u8\"}]",
      {"op 3 (gaussian_noise)", "it is of floats"}},
     {"[" D "," CROP ",{\"op\":\"layout\"},{\"op\":\"gaussian_noise\"}]",
