@@ -102,7 +102,7 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 			      .task = fill->task,
 			      .started_ns = BASE_MAX(now_ns, latest + 1)};
 	stream->made.variants = chunk->variants;
-	revisit_begun(stream, slot);
+	revisit_begun(&stream->users.revisit, slot);
 	stream->node->counters.chunks++;
 	cache_begin(stream, fill, chunk);
 	if (fill_active(stream->fill) == 1)

@@ -99,7 +99,7 @@ static struct group *group_new(const struct conn *conn)
 	group->keep.fd = -1;
 	group->number = UINT32_MAX; /* the carousel knows nothing of it yet */
 	group->stream = conn->stream;
-	group->since = revisit_opened(conn->stream);
+	group->since = revisit_opened(&conn->stream->users.revisit);
 	group->variant = conn->variant;
 	group->uid = conn->uid;
 	group->ranks = request->ranks;

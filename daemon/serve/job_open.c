@@ -209,7 +209,7 @@ void job_open(struct conn *conn)
 	prepare_free(conn);
 	job->id = ++stream->node->next.id;
 	job->active = true;
-	job->since = job->group ? job->group->since : revisit_opened(stream);
+	job->since = job->group ? job->group->since : revisit_opened(&stream->users.revisit);
 	stream->users.job[job->number] = job;
 	stream->users.n_jobs++;
 	conn->variant->n_jobs++;

@@ -14,6 +14,7 @@
 #include "daemon/serve/fill.h"
 #include "daemon/serve/group.h"
 #include "daemon/serve/job.h"
+#include "daemon/serve/revisit.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
 #include "daemon/serve/variant_life.h"

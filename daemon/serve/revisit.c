@@ -25,17 +25,6 @@ void revisit_fini(struct stream *stream)
 	free(base_take_ptr(stream->users.revisit.as_of));
 }
 
-uint64_t revisit_opened(struct stream *stream)
-{
-	return ++stream->users.revisit.opened;
-}
-
-void revisit_begun(struct stream *stream, uint32_t slot)
-{
-	if (stream->users.revisit.as_of)
-		stream->users.revisit.as_of[slot] = stream->users.revisit.opened;
-}
-
 /* ---- asking ---- */
 
 /* As any variant of the chunk shows it: they have one outcome. */

@@ -21,9 +21,6 @@ struct stream;
 
 int revisit_init(struct stream *stream); /* 0 or -ENOMEM */
 void revisit_fini(struct stream *stream);
-/* One more job came, with all its ranks. */
-uint64_t revisit_opened(struct stream *stream);
-void revisit_begun(struct stream *stream, uint32_t slot); /* a chunk, whose files are read now */
 /* The reader is asked about the next chunk that somebody waits for, if it is asked nothing. */
 void revisit_turn(struct stream *stream);
 

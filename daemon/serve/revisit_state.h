@@ -20,3 +20,16 @@ static inline bool revisit_is_known(const struct revisit *revisit, uint32_t slot
 {
 	return !revisit->as_of || revisit->as_of[slot] >= since;
 }
+
+/* One more job came, with all its ranks. */
+static inline uint64_t revisit_opened(struct revisit *revisit)
+{
+	return ++revisit->opened;
+}
+
+/* A chunk, whose files are read now. */
+static inline void revisit_begun(struct revisit *revisit, uint32_t slot)
+{
+	if (revisit->as_of)
+		revisit->as_of[slot] = revisit->opened;
+}

@@ -14,6 +14,7 @@
 #include "daemon/node.h"
 #include "daemon/serve/fill.h"
 #include "daemon/serve/group.h"
+#include "daemon/serve/revisit.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/stream_fail.h"

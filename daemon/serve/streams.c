@@ -21,6 +21,7 @@
 #include "daemon/proc/reserve.h"
 #include "daemon/serve/fill.h"
 #include "daemon/serve/pump.h"
+#include "daemon/serve/revisit.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/stream_fail.h"
