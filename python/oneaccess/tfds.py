@@ -32,6 +32,7 @@ _HEAD, _AROUND = 12, 16     # bytes of a record before its content, and all that
 _PART = re.compile(r"([^\[\]+]+)(?:\[(-?[0-9_]+%?)?:(-?[0-9_]+%?)?\])?")
 _BOXES = {"YXYX": (1, 0, 3, 2), "XYXY": (0, 1, 2, 3)}
 _FORMATS = {"tfrecord": "tfrecord", "array_record": "array_record"}
+_MOST = 1 << 40             # of anything that is counted
 _USUAL = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
 
@@ -55,8 +56,14 @@ class Feature(NamedTuple):
         return self.depth > 0 or None in self.shape
 
 
+def _count(text):
+    if int(text) > _MOST:
+        raise ValueError(f"{text} is too large")
+    return int(text)
+
+
 def _shape(told):
-    extents = [int(extent) for extent in (told.get("shape") or {}).get("dimensions", ())]
+    extents = [_count(extent) for extent in (told.get("shape") or {}).get("dimensions", ())]
     return tuple(None if extent < 0 else extent for extent in extents)
 
 
@@ -75,7 +82,7 @@ def _features(told, name=(), depth=0):
     if "translation" in told:
         return [Feature(f"{full}/{language}", "text", depth) for language in told["translation"].get("languages", ())]
     if "sequence" in told:
-        length, inner = int(told["sequence"].get("length", -1)), told["sequence"]["feature"]
+        length, inner = _count(told["sequence"].get("length", -1)), told["sequence"]["feature"]
         if length < 0:
             return _features(inner, name, depth + 1)
         return [leaf._replace(shape=(length, *leaf.shape)) if leaf.kind in ("number", "class", "box") and leaf.depth == depth
@@ -107,6 +114,8 @@ def _tensor(name, told, depth):
     dtype, encoding, shape = told.get("dtype", "int64"), _coded(told), _shape(told)
     if dtype in ("string", "object"):
         return Feature(name, "text", depth) if not shape and depth < 2 else Feature(name, None, why="is texts in several dimensions")
+    if not _is_number(dtype):
+        return Feature(name, None, why=f"is of the dtype {dtype}")
     if encoding not in ("none", "zlib", "bytes") or (encoding != "none" and depth):
         return Feature(name, None, why=f"is encoded as {encoding}" + (" in a sequence" if depth else ""))
     if depth + len([extent for extent in shape if extent is None]) > (2 if shape == () else 1) and encoding == "none":
@@ -114,6 +123,22 @@ def _tensor(name, told, depth):
     if None in shape[1:] or (depth and None in shape):
         return Feature(name, None, why="has an extent that differs beyond the first")
     return Feature(name, "number", depth, shape, dtype, encoding)
+
+
+def _is_number(dtype):
+    import numpy as np
+    try:
+        return isinstance(dtype, str) and np.dtype(dtype).kind in "biuf"
+    except (TypeError, ValueError, SyntaxError):
+        return False
+
+
+def _inflated(data):
+    inflate = zlib.decompressobj()
+    whole = inflate.decompress(data, MOST_RECORD)
+    if not inflate.eof:
+        raise DatasetError(f"a feature's zlib is cut off, or has more than {MOST_RECORD >> 30} GiB in it")
+    return whole
 
 
 def _value(feature, example, size):
@@ -130,7 +155,7 @@ def _value(feature, example, size):
         return _one(feature, values)
     if feature.encoding in ("zlib", "bytes"):
         data = _one(feature, values)
-        whole = np.frombuffer(zlib.decompress(data) if feature.encoding == "zlib" else data, feature.dtype)
+        whole = np.frombuffer(_inflated(data) if feature.encoding == "zlib" else data, feature.dtype)
         return whole.reshape(tuple(-1 if extent is None else extent for extent in feature.shape))
     numbers = _numbers(values, feature)
     if feature.kind == "box":
@@ -220,11 +245,13 @@ class _Info:
         try:
             self.features = _features(features)
             self.format = self.told.get("fileFormat", "tfrecord")
-            self.lengths = {split["name"]: [int(length) for length in split.get("shardLengths", ())] for split in self.told["splits"]}
+            self.lengths = {split["name"]: [_count(length) for length in split.get("shardLengths", ())] for split in self.told["splits"]}
+            if any(length < 0 for lengths in self.lengths.values() for length in lengths):
+                raise ValueError("a shard has less than no sample")
             self.templates = {split["name"]: split.get("filepathTemplate") or _USUAL for split in self.told["splits"]}
             keys = (self.told.get("supervisedKeys") or {}).get("tuple", {}).get("items", [])
             self.supervised = [key.get("featureKey") for key in keys]
-        except (KeyError, ValueError, TypeError, AttributeError) as why:
+        except (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as why:
             raise DatasetError(f"dataset_info.json or features.json of {path} is damaged: {why!r}") from None
         if self.format not in _FORMATS:
             raise DatasetError(f"{path} has files of the format {self.format}, which are not read here: prepare it with file_format=\"array_record\" or \"tfrecord\"")
@@ -238,14 +265,24 @@ class _Info:
             below = [entry for entry in sorted(os.listdir(self.path)) if re.fullmatch(r"\d+\.\d+\.\d+", entry)] if os.path.isdir(self.path) else []
             more = f": give the folder of a version, as {os.path.join(self.path, below[-1])}" if below else ": it is no data set that TFDS prepared (tfds build)"
             raise not_there(f"{file} cannot be read: {why.strerror}{more}", self.path) from None
-        except ValueError as why:
+        except (ValueError, RecursionError) as why:
             raise DatasetError(f"{file} is damaged: {why}") from None
 
     def files(self, split):
-        lengths = self.lengths[split]
-        return [os.path.join(self.path, self.templates[split].format(
-            DATASET=self.told["name"], SPLIT=split, FILEFORMAT=_FORMATS[self.format], SHARD_X_OF_Y=f"{at:05}-of-{len(lengths):05}", SHARD_INDEX=f"{at:05}",
-            NUM_SHARDS=f"{len(lengths):05}")) for at in range(len(lengths))]
+        """Of its shards, which are in the folder."""
+        count = len(self.lengths[split])
+        return [os.path.join(self.path, self._file(split, at, count)) for at in range(count)]
+
+    def _file(self, split, at, count):
+        words = {"DATASET": self.told.get("name"), "SPLIT": split, "FILEFORMAT": _FORMATS[self.format], "SHARD_X_OF_Y": f"{at:05}-of-{count:05}",
+                 "SHARD_INDEX": f"{at:05}", "NUM_SHARDS": f"{count:05}"}
+        try:
+            name = re.sub(r"\{([^{}]*)\}", lambda found: words[found[1]], self.templates[split])
+        except (KeyError, TypeError) as why:
+            raise DatasetError(f"dataset_info.json of {self.path} is damaged: the split {split} has files called {self.templates[split]!r} ({why!r})") from None
+        if os.path.isabs(name) or ".." in name.split("/") or "\0" in name:
+            raise DatasetError(f"dataset_info.json of {self.path} says that {name!r} is a file of the split {split}, which is not in the folder: move it there")
+        return name
 
     def classes(self, name):
         """Those that are written down; else none."""
@@ -254,6 +291,8 @@ class _Info:
                 return file.read().strip("\n").split("\n")
         except OSError:
             return []
+        except ValueError as why:
+            raise DatasetError(f"the names of the classes of {name} in {self.path} cannot be read: {why}") from None
 
     def _labels(self, name):
         """A "/" in a key is a point there, one between keys a "-"; which it is, the file that is there says."""

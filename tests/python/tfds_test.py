@@ -175,6 +175,34 @@ class TFDSTest(PoolCase):
         with self.assertRaisesRegex(FileNotFoundError, "give the folder of a version, as .*1.0.0"):
             oa.from_tfds(self.folder.parent, "train")
 
+    def test_hostile(self):
+        """What these files say is neither run, nor leads out of the folder."""
+        file = self.folder / "dataset_info.json"
+        whole = json.loads(file.read_text())
+        for change, words in (({"filepathTemplate": "/etc/{SPLIT}"}, "'/etc/train' is a file of the split train, which is not in the folder"),
+                              ({"filepathTemplate": "a/../../{SPLIT}"}, "which is not in the folder"),
+                              ({"filepathTemplate": "{SPLIT}\0"}, "which is not in the folder"),
+                              ({"filepathTemplate": "{SPLIT.__class__}"}, "is damaged: the split train has files called"),
+                              ({"filepathTemplate": "{SPLIT:>9999999999}"}, "is damaged"), ({"filepathTemplate": 3}, "is damaged"),
+                              ({"shardLengths": ["4", "-3", "4"]}, "less than no sample"), ({"shardLengths": [1e400]}, "is damaged"),
+                              ({"shardLengths": [str(1 << 70)]}, "is too large")):
+            file.write_text(json.dumps({**whole, "splits": [{**whole["splits"][0], **change}]}))
+            with self.subTest(change=change), self.assertRaisesRegex(oa.errors.DatasetError, words):
+                self.rows()
+        file.write_text("[" * 100_000)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "is damaged"):
+            self.rows()
+        file.write_text(json.dumps(whole))
+        features = json.loads((self.folder / "features.json").read_text())
+        for dtype in "U999999999", "f8,f8", "O", "(", "bfloat16", [["a", "f8"]]:
+            features["featuresDict"]["features"]["vector"]["tensor"]["dtype"] = dtype
+            (self.folder / "features.json").write_text(json.dumps(features))
+            with self.subTest(dtype=dtype), self.assertRaisesRegex(oa.errors.TransformError, "vector .*is of the dtype"):
+                self.rows(columns=["vector"])
+        (self.folder / "label.labels.txt").write_bytes(b"\xff\xfe")
+        with self.assertRaisesRegex(oa.errors.DatasetError, "names of the classes of label"):
+            self.rows(columns=["label"])
+
     def test_damaged_records(self):
         path = self.folder / "thing-train.tfrecord-00000-of-00003"
         whole = path.read_bytes()
