@@ -151,9 +151,11 @@ class ShardedTest(PoolCase):
                 self.open(self.data, oa.imagenet_train(32), **{"drop_last": True, **options})
 
     def test_two_processes(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        held = socket.socket()      # to the end, so that nobody else gets the port; JAX shares it
+        self.addCleanup(held.close)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
         environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
         running = [subprocess.Popen([sys.executable, "-c", PROCESS, "2", str(rank), str(port), self.data, self.socket], env=environment, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True) for rank in range(2)]
