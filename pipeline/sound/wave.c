@@ -283,6 +283,7 @@ static void wave_standardize(const struct op *op, struct op_drawn *drawn,
 		squares += ((double)part->at[i] - mean) * ((double)part->at[i] - mean);
 	deviation = sqrt(squares / (double)BASE_MAX(part->n, (size_t)1) +
 			 op_number(op, OP_STANDARDIZE_EPS, 0));
+	deviation = deviation > 0 ? deviation : 1; /* silence, and eps is 0 */
 	for (size_t i = 0; i < part->n; i++)
 		part->at[i] = (float)(((double)part->at[i] - mean) / deviation);
 }

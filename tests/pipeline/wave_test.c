@@ -269,6 +269,9 @@ START_TEST(silence)
 	make_sound(1, 1000, 1000);
 	wave_run(&wave, &ops, &key, 1, 1000, 1, sound + 1, spare);
 	ck_assert(isfinite(sound[1]));
+	must_compile("{\"op\":\"standardize\",\"eps\":0}", 16000, 1, 1000);
+	wave_run(&wave, &ops, &key, 1, 1000, 1, sound + 1, spare);
+	ck_assert_float_eq(sound[1], 0);
 }
 END_TEST
 
