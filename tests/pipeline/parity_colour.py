@@ -2,6 +2,8 @@
 """The colour ops as torchvision computes them on Pillow's images (transforms/_functional_pil.py and
 v2/_color.py), for parity.py."""
 import io
+import math
+import struct
 
 from PIL import Image, ImageEnhance, ImageOps
 
@@ -46,6 +48,10 @@ SPECS = {
     'jpeg-best': [D, op('resize', size=[1, 3]), op('jpeg', quality=100)],
     'jpeg-usual': [D, op('random_resized_crop', size=224), op('jpeg', quality=[40, 95]), op('jpeg', quality=75)],
     'jpeg-gray': [D, crop(77, 80), op('grayscale'), op('jpeg', quality=[5, 60]), op('invert', p=1)],
+    'levels': [D, crop(60, 71), op('levels', gamma=[0.5, 2], contrast=[0.5, 1.5], brightness=[-0.3, 0.3], red=[-30, 30],
+                                   green=[-255, 255], blue=-7.9, p=0.8), op('hflip'), op('layout')],
+    'levels-fixed': [D, crop(51, 40), op('levels', gamma=0.7, contrast=1.2, brightness=-0.1, p=1)],
+    'levels-gray': [D, crop(40, 51), op('grayscale'), op('levels', contrast=[0, 3], brightness=[-1, 1], p=1)],
 }
 
 
@@ -101,7 +107,27 @@ def jpeg(im, op, drawn):
         return Image.open(file).copy()
 
 
+def f32(x):
+    return struct.unpack('f', struct.pack('f', x))[0]
+
+
+def levels(im, op, drawn):
+    """albumentations' tables, one after another (pixel/functional.py: gamma_transform, multiply_add, add_vector)."""
+    if not drawn[0]:
+        return im
+    gamma, contrast, brightness = drawn[1:4]
+
+    def level(v):
+        if gamma != 1:
+            v = int((v * (1.0 / 255)) ** gamma * 255)
+        return math.floor(min(max(f32(f32(v * f32(contrast)) + f32(brightness * 255)), 0), 255))
+    bands = im.split()
+    return Image.merge(im.mode, [band.point([min(max(level(v) + int(shift), 0), 255) for v in range(256)])
+                                 for band, shift in zip(bands, drawn[4:7])])
+
+
 PICTURE_OPS = {'jpeg': jpeg,
+    'levels': levels,
     'color_jitter': jitter,
     'random_photometric_distort': distort,
     'grayscale': lambda im, op, drawn: gray(im, op.get('num_output_channels', 1)),

@@ -91,6 +91,12 @@ SPECS = {
             {'op': 'resize', 'size': [300, 300]}, NORMALIZE, CHW],
     'ten': [DECODE, {'op': 'resize', 'size': 100}, {'op': 'ten_crop', 'size': [60, 90]}, CHW],
     'ten-vertical': [DECODE, {'op': 'ten_crop', 'size': 33, 'vertical_flip': True}, NORMALIZE, ERASE],
+    **{'rotate-quarter%d' % degrees: [DECODE, {'op': 'center_crop', 'size': [50, 71]}, {'op': 'rotate', 'degrees': [degrees, degrees], 'expand': True}]
+       for degrees in (-90, 90, 180)},
+    'rotate-quarter-seldom': [DECODE, {'op': 'center_crop', 'size': 64}, {'op': 'random_apply'},
+                              {'op': 'rotate', 'degrees': [90, 90], 'expand': True}],
+    'affine-scale-y': turn('affine', [90, 113], 30, scale=[0.7, 1.4], scale_y=[0.5, 2], shear=[-5, 5, -5, 5], interpolation='bilinear'),
+    'affine-scale-y-alone': turn('affine', 96, 0, scale_y=[0.4, 0.9], fill=7),
 }
 
 
@@ -99,15 +105,16 @@ def color(im, op):
     return tuple(fill) if isinstance(fill, list) else (fill,) * len(im.getbands())
 
 
-def affine_matrix(center, angle, translate, scale, shear):
-    """torchvision's _get_inverse_affine_matrix, operation by operation."""
+def affine_matrix(center, angle, translate, scale, shear, scale_y=None):
+    """torchvision's _get_inverse_affine_matrix, operation by operation; of heights with a scale of their own."""
     rot, sx, sy = math.radians(angle), math.radians(shear[0]), math.radians(shear[1])
     (cx, cy), (tx, ty) = center, translate
     a = math.cos(rot - sy) / math.cos(sy)
     b = -(a * math.tan(sx) + math.sin(rot))
     c = math.sin(rot - sy) / math.cos(sy)
     d = math.cos(rot) - c * math.tan(sx)
-    m = [d / scale, -b / scale, 0.0, -c / scale, a / scale, 0.0]
+    scale_y = scale_y or scale
+    m = [d / scale, -b / scale, 0.0, -c / scale_y, a / scale_y, 0.0]
     m[2] += cx - m[0] * (cx + tx) - m[1] * (cy + ty)
     m[5] += cy - m[3] * (cx + tx) - m[4] * (cy + ty)
     return m
@@ -120,7 +127,7 @@ def rotate(im, op, drawn):
 
 def affine(im, op, drawn):
     center = op.get('center') or [im.size[0] * 0.5, im.size[1] * 0.5]
-    m = affine_matrix(center, drawn[0], (int(drawn[1]), int(drawn[2])), drawn[3], (drawn[4], drawn[5]))
+    m = affine_matrix(center, drawn[0], (int(drawn[1]), int(drawn[2])), drawn[3], (drawn[4], drawn[5]), drawn[6])
     return im.transform(im.size, Image.Transform.AFFINE, m, FILTERS[op.get('interpolation', 'nearest')],
                         fillcolor=color(im, op))
 
