@@ -51,7 +51,9 @@ def _border(transform, *known):
 
 def _filter(transform, translation):
     """Of what resizes."""
-    word = _FILTERS[transform.interpolation]
+    word = _FILTERS.get(transform.interpolation)
+    if word is None:
+        raise TransformError(f"interpolation={transform.interpolation} is not there: give cv2.INTER_AREA")
     if getattr(transform, "area_for_downscale", None):
         raise TransformError("area_for_downscale is not there: give interpolation=cv2.INTER_AREA")
     if word not in ("nearest", "box") and not translation.antialias:
@@ -247,13 +249,13 @@ def _noise(transform, translation):
     _only("", ("per_channel", transform.per_channel, True), ("noise_scale_factor", getattr(transform, "noise_scale_factor", 1), 1))
     if not hasattr(transform, "std_range"):
         raise TransformError("var_limit is of older versions: give std_range")
-    return oa.Op("gaussian_noise", mean=_fixed("mean_range", transform.mean_range), sigma=list(_pair(transform.std_range)))
+    return oa.GaussianNoise(_fixed("mean_range", transform.mean_range), list(_pair(transform.std_range)))
 
 
 def _compression(transform, translation):
     kind = str(getattr(transform.compression_type, "name", transform.compression_type)).lower()
     _only("", ("compression_type", kind, "jpeg"))
-    return oa.Op("jpeg", quality=list(_pair(transform.quality_range)))
+    return oa.JPEG(list(_pair(transform.quality_range)))
 
 
 def _normalize(transform, translation):
@@ -384,6 +386,9 @@ class _Translation:
             p = 1.0 if forced or name == "OneOrOther" or getattr(transform, "always_apply", False) is True else float(transform.p)
             self._bound(name, made, before, p)
             return _perhaps(made, p)
+        except AttributeError as missing:     # of another version
+            raise TransformError(f"{place}, {name}, cannot be translated: {missing}, as in an older albumentations: install 2.0.8, or give Loader"
+                                 " the data set by oneaccess.wrap()") from missing
         except TransformError as why:
             if why.args and getattr(why, "is_placed", False):
                 where = TransformError(f"{place}.{why}")
@@ -413,7 +418,7 @@ def _perhaps(made, p):
         return made
     if op is not None and op.op == "grayscale" and op.parameters["num_output_channels"] == 3:
         return oa.Compose([oa.RandomGrayscale(p)])
-    if op is not None and op.op in (*_CHANCES, "levels", "gaussian_noise"):
+    if op is not None and op.op in (*_CHANCES, "levels"):
         return oa.Compose([oa.Op(op.op, **{**op.parameters, "p": p})])
     return oa.RandomApply([made], p)
 

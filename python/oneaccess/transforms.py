@@ -572,7 +572,7 @@ def _either(p, first, second):
     """The ops of first with probability p, else those of second."""
     for op in first.ops + second.ops:
         if op.op in ("normalize", "cast", "layout", "filter", "map", "one_hot", "smooth", "mixup", "cutmix", "mosaic",
-                     "five_crop", "ten_crop"):
+                     "five_crop", "ten_crop", "patches", "gaussian_noise"):
             raise TransformError(f"{op.op} cannot be done at random: leave it out of the group, and put it behind")
     if not first.ops:
         p, first, second = 1 - p, second, first
