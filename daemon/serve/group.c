@@ -99,7 +99,6 @@ static struct group *group_new(const struct conn *conn)
 	group->keep.fd = -1;
 	group->number = UINT32_MAX; /* the carousel knows nothing of it yet */
 	group->stream = conn->stream;
-	group->since = revisit_opened(&conn->stream->users.revisit);
 	group->variant = conn->variant;
 	group->uid = conn->uid;
 	group->ranks = request->ranks;
@@ -332,7 +331,8 @@ static bool is_over(const struct group *group, uint64_t now_ns)
 void group_joined(struct group *group, uint32_t rank)
 {
 	bits_set(group->begun, rank);
-	group->present++;
+	if (group->present++ == 0) /* also a run that goes on: a file may be another one now */
+		group->since = revisit_opened(&group->stream->users.revisit);
 }
 
 void group_left(struct group *group)

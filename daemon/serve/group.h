@@ -39,7 +39,7 @@ struct group {
 	bool is_resumed; /* it goes on with a log that was there before it */
 	uint32_t present;
 	uint64_t left_ns; /* when the last one left */
-	uint64_t since;   /* its jobs' */
+	uint64_t since;   /* its jobs', from when the first of those present came */
 };
 
 /* What the log of a group that a request founds is said to begin with: 0 without a token. */
