@@ -217,6 +217,40 @@ START_TEST(a_joiner_is_granted_what_is_there)
 }
 END_TEST
 
+/* Who was granted it keeps it; its samples are made anew for who comes. */
+START_TEST(a_forgotten_chunk_is_granted_to_nobody_else)
+{
+	uint32_t first, late, slots[2];
+	bool is_again[8] = {false};
+
+	new_carousel(16, 8, 4, 0);
+	first = join(8, 1);
+	slots[0] = deal_one();
+	slots[1] = deal_one();
+	carousel_forget(carousel, slots[0]);
+	late = join(8, 1);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.job, late);
+	ck_assert_uint_eq(action.slot, slots[1]);
+	step(CAROUSEL_PRODUCE);
+	ck_assert_uint_ne(action.slot, slots[0]);
+	ck_assert_uint_ne(action.slot, slots[1]);
+	for (uint32_t i = 0; i < 8; i++)
+		for (uint32_t j = 0; j < 8; j++)
+			is_again[i] |= carousel_chunk_of(carousel, action.slot)->ids[j] ==
+				       carousel_chunk_of(carousel, slots[0])->ids[i];
+	for (uint32_t i = 0; i < 8; i++)
+		ck_assert(is_again[i]);
+	carousel_produced(carousel, action.slot);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.job, late);
+	read_chunk(first, slots[0]);
+	carousel_forget(carousel, 77); /* no slot */
+	step(CAROUSEL_NONE);
+	free_carousel();
+}
+END_TEST
+
 START_TEST(nonces_that_a_job_has_seen_are_not_granted_again)
 {
 	const uint64_t nonces[] = {5, 1000};
@@ -807,6 +841,7 @@ static Suite *suite(void)
 	tcase_add_test(one, a_chunk_is_granted_while_it_is_filled);
 	tcase_add_test(one, the_last_chunk_is_marked_and_the_next_epoch_follows_without_a_gap);
 	tcase_add_test(one, a_joiner_is_granted_what_is_there);
+	tcase_add_test(one, a_forgotten_chunk_is_granted_to_nobody_else);
 	tcase_add_test(one, nonces_that_a_job_has_seen_are_not_granted_again);
 	tcase_add_loop_test(one, nonces_that_a_token_had_no_room_for_are_not_granted_again, 0, 2);
 	tcase_add_loop_test(one, a_resident_chunk_serves_the_next_epoch_only_if_it_may, 0, 2);
