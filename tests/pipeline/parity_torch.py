@@ -49,6 +49,8 @@ def rotate(im, op, drawn):
 
 
 def affine(im, op, drawn):
+    if 'scale_y' in op:  # torchvision has one scale: Pillow's matrix of both
+        return parity.parity_geometry.affine(im, op, drawn)
     return F.affine(im, drawn[0], [int(drawn[1]), int(drawn[2])], drawn[3], list(drawn[4:6]), mode(op), op.get('fill', 0),
                     op.get('center'))
 
