@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Mixup and cutmix. Each sample of a batch is joined with the one before it, with mosaic (mosaic/mosaic_batch.c) with three others, so what comes out is no
- * view of anything that others may see: it is written into a private buffer, which costs about what a
- * copy of the batch does. In return the slot goes back as soon as that is done, and jobs that differ in
+ * Mixup and cutmix join each sample of a batch with the one before it, mosaic (mosaic/mosaic_batch.c) with three others.
+ * So what comes out is no view of anything that others may see: it is written into a private buffer, which costs about
+ * what a copy of the batch does. In return the slot goes back as soon as that is done, and jobs that differ in
  * these ops alone, or have none, share everything.
  *
  * A pipeline without them passes one test of a flag on its way. One with them has a buffer reserved before

@@ -39,8 +39,7 @@ struct engine_part {
 	struct engine_need need; /* set by begin: what is to be fed */
 	uint32_t fed;            /* whoever feeds: rows of it so far */
 	struct pipeline_work work;
-	uint32_t height,
-	    width; /* set by end, of one with patches: of its picture before it was taken apart */
+	uint32_t height, width; /* set by end: of the picture that was finished */
 };
 
 struct engine {
