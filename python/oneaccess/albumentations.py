@@ -9,7 +9,7 @@ import math
 
 from . import transforms as oa
 from .errors import TransformError
-from .torchvision import _CHANCES, _whole, _written
+from .torchvision import CHANCES, whole, written
 
 _FILTERS = {0: "nearest", 1: "bilinear", 2: "bicubic", 3: "box", 4: "lanczos", 5: "bilinear", 6: "nearest"}
 _BORDERS = {0: "constant", 1: "edge", 2: "symmetric", 4: "reflect"}
@@ -38,7 +38,7 @@ def _fill(transform):
     fill = getattr(transform, "fill", getattr(transform, "value", 0))
     if fill is None:
         return None
-    return _whole(fill) if isinstance(fill, (int, float)) else [_whole(each) for each in fill]
+    return whole(fill) if isinstance(fill, (int, float)) else [whole(each) for each in fill]
 
 
 def _border(transform, *known):
@@ -263,7 +263,7 @@ def _normalize(transform, translation):
     if transform.mean is None or transform.std is None:
         raise TransformError("its mean or std is None: give numbers")
     share = transform.max_pixel_value / 255
-    return oa.Normalize(*([_written(float(each)) * share for each in ([values] * 3 if isinstance(values, (int, float)) else values)]
+    return oa.Normalize(*([written(float(each)) * share for each in ([values] * 3 if isinstance(values, (int, float)) else values)]
                           for values in (transform.mean, transform.std)))
 
 
@@ -418,7 +418,7 @@ def _perhaps(made, p):
         return made
     if op is not None and op.op == "grayscale" and op.parameters["num_output_channels"] == 3:
         return oa.Compose([oa.RandomGrayscale(p)])
-    if op is not None and op.op in (*_CHANCES, "levels"):
+    if op is not None and op.op in (*CHANCES, "levels"):
         return oa.Compose([oa.Op(op.op, **{**op.parameters, "p": p})])
     return oa.RandomApply([made], p)
 

@@ -43,11 +43,11 @@ def _fill(transform):
             raise TransformError("has several fills, by type of input, and none of images")
         fill = next(iter(named.values())) if found is None else found
     if fill is None or isinstance(fill, (int, float)):
-        return _whole(fill)
-    return [_whole(value) for value in fill]
+        return whole(fill)
+    return [whole(value) for value in fill]
 
 
-def _whole(number):
+def whole(number):
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
@@ -84,7 +84,7 @@ def _erasing(transform):
     return oa.RandomErasing(transform.p, transform.scale, transform.ratio, value)
 
 
-def _written(value):
+def written(value):
     """A number as people write it: of a float32's the shortest that is the same float32, so that jobs share."""
     number = float(value)
     if not isinstance(value, float):
@@ -98,7 +98,7 @@ def _written(value):
 def _normalize(transform):
     if getattr(transform, "inplace", False):
         raise TransformError("inplace=True is not there: leave it out")
-    return oa.Normalize([_written(value) for value in transform.mean], [_written(value) for value in transform.std])
+    return oa.Normalize([written(value) for value in transform.mean], [written(value) for value in transform.std])
 
 
 def _to_dtype(transform):
@@ -119,7 +119,7 @@ def _classification(transform):
 
 
 # What an op does where its p is left out.
-_CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "gaussian_noise": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
+CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "gaussian_noise": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
             "autocontrast": 0.5, "equalize": 0.5, "invert": 0.5, "posterize": 0.5, "solarize": 0.5, "sharpness": 0.5,
             "random_erasing": 0.5, "random_perspective": 0.5, "random_zoom_out": 0.5}
 
@@ -131,8 +131,8 @@ def _apply(transform):
     op = ops[0] if len(ops) == 1 else None
     if op is not None and op.op == "grayscale" and op.parameters.get("num_output_channels") == 3:
         return oa.RandomGrayscale(chance)
-    if op is not None and op.op in _CHANCES:
-        return oa.Op(op.op, **{**op.parameters, "p": chance * op.parameters.get("p", _CHANCES[op.op])})
+    if op is not None and op.op in CHANCES:
+        return oa.Op(op.op, **{**op.parameters, "p": chance * op.parameters.get("p", CHANCES[op.op])})
     return oa.RandomApply(ops, chance)
 
 
