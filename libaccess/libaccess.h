@@ -275,6 +275,8 @@ uint32_t oa_dataset_classes(const struct oa_dataset *dataset); /* 0: a flat fold
 /* Of labels 0 .. classes - 1, valid until the data set is closed; NULL for others. */
 const char *oa_dataset_class_name(const struct oa_dataset *dataset, uint32_t label);
 int64_t oa_dataset_label(const struct oa_dataset *dataset, int64_t id); /* -1: no such sample */
+/* 32 bytes, valid until the data set is closed: those with the same have the same samples, labels and ids. */
+const uint8_t *oa_dataset_version(const struct oa_dataset *dataset);
 void oa_dataset_close(struct oa_dataset *dataset);                      /* NULL is allowed */
 
 /* Opens a stream of batches. The caller owns *ret: oa_close(). */

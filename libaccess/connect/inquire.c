@@ -234,6 +234,11 @@ int64_t oa_dataset_label(const struct oa_dataset *dataset, int64_t id)
 	return dataset->catalog.label[id];
 }
 
+const uint8_t *oa_dataset_version(const struct oa_dataset *dataset)
+{
+	return dataset ? dataset->catalog.head.version : NULL;
+}
+
 void oa_dataset_close(struct oa_dataset *dataset)
 {
 	if (dataset)

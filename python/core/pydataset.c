@@ -79,6 +79,13 @@ static PyObject *pydataset_get_classes(PyObject *object, void *closure)
 	return classes;
 }
 
+static PyObject *pydataset_get_version(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyBytes_FromStringAndSize((const char *)oa_dataset_version(pydataset_of(object)),
+					 32);
+}
+
 /* int64 of all samples as bytes. */
 static PyObject *pydataset_labels(PyObject *object, PyObject *unused)
 {
@@ -105,6 +112,7 @@ static PyObject *pydataset_labels(PyObject *object, PyObject *unused)
 
 static PyGetSetDef pydataset_getset[] = {
     {"count", pydataset_get_count, NULL, "Samples.", NULL},
+    {"version", pydataset_get_version, NULL, "32 bytes, as in a Stream's state.", NULL},
     {"classes", pydataset_get_classes, NULL, "Names of the classes, by label.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -67,6 +67,11 @@ def place_of(token: bytes) -> Place:
     return Place(n, order, epoch, delivered)
 
 
+def version_of(token: bytes) -> bytes:
+    """Of the data set."""
+    return token[32:64]
+
+
 # ---- is it right? ----
 
 def _check_ids(ids, place):

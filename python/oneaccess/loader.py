@@ -750,7 +750,7 @@ class Loader:
     def _version(self):
         """Of the data set, as a state has it (plan/token.c), and of the way through it, which is all that a state has, and the size of a step."""
         state = self._open().state()
-        return f"{state[32:64].hex()} {self.batch_size} {self.drop_last} {hashlib.sha256(state).hexdigest()}"
+        return f"{choices.version_of(state).hex()} {self.batch_size} {self.drop_last} {hashlib.sha256(state).hexdigest()}"
 
     # ---- a data set that is a program ----
 
@@ -1341,8 +1341,12 @@ class Loader:
         if self._pool is not None:
             raise AttributeError("a wrapped data set's classes are its own: ask the data set")
         if self._dataset is None:
-            self._open()
-            self._dataset = _core.Dataset(self._client, _absolute(self._folder))
+            stream = self._open()
+            dataset = _core.Dataset(self._client, _absolute(self._folder))
+            if dataset.version != choices.version_of(stream.state()):
+                raise StateError(f"{self._folder} has another version now, of {dataset.count:,} samples, than this Loader has open, so its labels are those"
+                                 " of other numbers: open another Loader, or this one with refresh=\"epoch\"")
+            self._dataset = dataset
         return self._dataset
 
     @property
@@ -1393,9 +1397,6 @@ class Loader:
     def _samples(self):
         """(path, label) of each sample of the data set, as of ImageFolder."""
         names, labels = self._open().names(self._all_ids()), self.targets
-        if len(names) != len(labels):
-            raise StateError(f"{self._folder} has {len(labels):,} samples now, and {len(names):,} in the version that this Loader has open: open another"
-                             " Loader, or this one with refresh=\"epoch\"")
         return [(self._path(index, name), label) for index, (name, label) in enumerate(zip(names, labels))]
 
     # ---- bad samples ----

@@ -129,13 +129,18 @@ class NamesTest(DaemonCase):
         self.assertEqual([path for path, _ in loader.dataset.samples], [str(folder / name) for name in newer])
 
     def test_samples_of_a_version_that_has_gone(self):
-        """Labels are those of now, so they are no other version's."""
+        """Labels are those of now, so they are no other version's, however many there are."""
         folder = shutil.copytree(self.data, self.work / "gone")
-        loader = self.open(str(folder))
-        (folder / self.names[0]).unlink()
-        self.assertEqual(loader.names(), self.names)
-        with self.assertRaisesRegex(oa.errors.StateError, f"has {SAMPLES - 1} samples now, and {SAMPLES} in the version"):
-            loader.dataset.samples
+        first = folder / self.names[0]
+        before = first.parent / "!.jpg"
+        for change, count in ((lambda: first.rename(before), SAMPLES), (before.unlink, SAMPLES - 1)):
+            loader, known = self.open(str(folder)), self.open(str(folder))
+            samples, names = known.dataset.samples, loader.names()
+            change()
+            self.assertEqual((known.dataset.samples, loader.names()), (samples, names))
+            for ask in (lambda: loader.dataset.samples, lambda: loader.targets, lambda: loader.classes):
+                with self.assertRaisesRegex(oa.errors.StateError, f"another version now, of {count} samples"):
+                    ask()
 
     def test_an_accessd_that_was_killed(self):
         loader = self.open()

@@ -57,6 +57,7 @@ START_TEST(a_dataset_is_described)
 	ck_assert_int_eq(oa_dataset_label(known, -1), -1);
 	ck_assert_int_eq(oa_dataset_label(known, SAMPLES), -1);
 	ck_assert_ptr_null(oa_dataset_class_name(known, CLASSES));
+	ck_assert_ptr_null(oa_dataset_version(NULL));
 	oa_dataset_close(known);
 	oa_dataset_close(NULL);
 }
