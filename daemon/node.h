@@ -23,6 +23,7 @@
 #include "daemon/serve/group_keep.h"
 #include "daemon/service.h"
 #include "daemon/tenant/memory.h"
+#include "daemon/tenant/programs.h"
 #include "daemon/tenant/tenant_rules.h"
 
 struct accept;
@@ -55,6 +56,7 @@ struct node_clients {          /* who is connected */
 	struct accept *accept; /* NULL: nobody is taken in */
 	LIST_HEAD(, conn) list;
 	unsigned n;
+	struct programs programs;
 	struct guest_list guests;
 	struct prepare_queue *preparing;
 };

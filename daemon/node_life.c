@@ -260,6 +260,7 @@ int node_init(struct node *node, struct diag *diag)
 	LIST_INIT(&node->clients.list);
 	LIST_INIT(&node->clients.guests);
 	keep_load(&node->kept, node->place.plans, node->place.plans_fd);
+	programs_load(&node->clients.programs, node->place.folder);
 	node->counters.started_ns = base_now_ns();
 	node->counters.ticks = 1;
 	node->memory.room = &streams_room;
@@ -322,6 +323,7 @@ void node_fini(struct node *node)
 	reserve_fini(node);
 	stores_fini(node);
 	keep_unload(&node->kept);
+	programs_fini(&node->clients.programs);
 	prepare_fini(node);
 	watch_fini(&node->watching);
 	tenant_rules_fini(&node->tenants);

@@ -63,8 +63,11 @@ void client_free(struct conn *conn)
 	porter_cancel(&conn->ear.errand);
 	chores_forget(conn);
 	describe_forget(conn);
-	if (conn->job)
+	if (conn->job) {
 		job_free(conn->job);
+		if (!node->draining) /* else it goes on with the next accessd */
+			programs_end(&node->clients.programs, conn->uid, conn->pid);
+	}
 	if (conn->stream)
 		stream_unref(conn);
 	if (conn->source)

@@ -224,6 +224,8 @@ void job_open(struct conn *conn)
 		 plan_name(job->order), (unsigned long long)begin.epoch);
 	porter_close(&stream->node->porters, conn->uid, &conn->request.log_fd);
 	send_opened(job, &begin, inbox_fd, outbox_fd);
+	programs_begin(&stream->node->clients.programs, conn->uid, conn->pid,
+		       conn->request.token.data);
 	node_need_tick(stream->node);
 	stream_turn_soon(stream);
 }

@@ -66,17 +66,14 @@ static bool completes(const struct conn *conn, const struct conn *other)
 	       its->rank != mine->rank && its->job && strcmp(its->job, mine->job) == 0;
 }
 
-/* A program that trains may open what it evaluates on, and the ranks of a job that has begun may all come. */
+/* A program that trains may open what it evaluates on, also where its own job has not come back to this accessd yet, and the ranks of a job that has begun may all come. */
 static bool has_job_already(const struct conn *conn)
 {
-	BASE_EACH(other, &conn->node->clients.list, link) {
-		if (other == conn || other->uid != conn->uid)
-			continue;
-		if (other->job && other->pid == conn->pid && conn->pid > 0)
+	if (programs_have(&conn->node->clients.programs, conn->uid, conn->pid))
+		return true;
+	BASE_EACH(other, &conn->node->clients.list, link)
+		if (other != conn && other->uid == conn->uid && completes(conn, other))
 			return true;
-		if (completes(conn, other))
-			return true;
-	}
 	return false;
 }
 

@@ -30,13 +30,19 @@ two_train() { # and the program, where it does
 	status_is jobs ">=" $((2 + ${trainer:+1} + 0)) "jobs.*.active" == true "jobs.*.delivered" ">" 0
 }
 
-# One that began before, and opens what it evaluates on only now.
-trains_and_evaluates() {
-	touch "$work/is-closed"
+# One that began before, and opens what it evaluates on only now. WHEN: its own job comes back to a new accessd later, or never.
+evaluates() { # evaluates WHEN
+	touch "$work/is-$1"
 	[ -n "$trainer" ] || return 0
-	code=0
-	wait "$trainer" || code=$?
-	[ $code = 0 ] || fail "a program that trains cannot evaluate: $(tail -n 3 "$work/trainer.log")"
+	until_true $patience has_evaluated "$1" || fail "a program does not evaluate, $1: $(cat "$work/trainer.log")"
+	[ -e "$work/evaluated-$1" ] || fail "a program that trains cannot evaluate, $1: $(tail -n 3 "$work/trainer.log")"
+}
+has_evaluated() {
+	[ -e "$work/evaluated-$1" ] || is_gone "$trainer"
+}
+trains_no_more() {
+	[ -n "$trainer" ] || return 0
+	wait "$trainer" || fail "the program that trains and evaluates: $(tail -n 3 "$work/trainer.log")"
 	trainer=
 }
 # One rank of two has begun: the other may come.
@@ -86,10 +92,12 @@ socket, data, folder = sys.argv[1:]
 with oa.Loader(data, oa.imagenet_train(64), batch_size=16, socket=socket) as loader:
     next(iter(loader))
     open(folder + "/trains", "w").close()
-    while not os.path.exists(folder + "/is-closed"):
-        time.sleep(0.05)
-    with oa.Loader(data, oa.imagenet_eval(64), batch_size=16, epochs=1, socket=socket) as evaluation:
-        assert sum(len(batch.ids) for batch in evaluation) == 400' "$socket" "$work/data" "$work" 2>"$work/trainer.log" &
+    for when in "closed", "killed", "once-more", "ended":
+        while not os.path.exists(folder + "/is-" + when):
+            time.sleep(0.05)
+        with oa.Loader(data, oa.imagenet_eval(64), batch_size=16, epochs=1, socket=socket) as evaluation:
+            assert sum(len(batch.ids) for batch in evaluation) == 400
+        open(folder + "/evaluated-" + when, "w").close()' "$socket" "$work/data" "$work" 2>"$work/trainer.log" &
 	trainer=$!
 	cleanup_fn "kill -KILL $trainer"
 	until_true $patience has_begun || fail "the program does not train: $(cat "$work/trainer.log")"
@@ -110,10 +118,16 @@ maintain_node() {
 	is_refused closed "serves no new jobs now.*maintenance at 18:00"
 	"$ctl" --socket "$socket" status | tr '\n' ' ' | grep -q "no new jobs are served (maintenance at 18:00)" || fail "the status says nothing of it"
 	while_training "the jobs do not go on" two_train || return 1
-	trains_and_evaluates
+	evaluates closed
 	kill -KILL "$daemon"
 	wait "$daemon" 2>/dev/null || true
 	start_accessd workers=2 chunk=16
+	evaluates killed
+	evaluates once-more
+	stop_accessd
+	start_accessd workers=2 chunk=16
+	evaluates ended
+	trains_no_more
 	while_training "the jobs do not go on with the next accessd" two_train || return 1
 	is_refused again "maintenance at 18:00"
 	configure ""
