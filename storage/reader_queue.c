@@ -498,10 +498,9 @@ static void queue_serve_revisit(const struct reader_claim *claim)
 	struct reader_queue *queue = revisit->queue;
 
 	for (size_t i = claim->from;
-	     i < claim->to && !queue_is_leaving(queue) &&
-	     !atomic_load_explicit(&revisit->is_changed, memory_order_relaxed);
+	     i < claim->to && !atomic_load_explicit(&revisit->is_changed, memory_order_relaxed);
 	     i++)
-		if (!queue_is_same(queue, revisit->sample[i]))
+		if (queue_is_leaving(queue) || !queue_is_same(queue, revisit->sample[i]))
 			atomic_store_explicit(&revisit->is_changed, true, memory_order_relaxed);
 	if (!reader_mount_revisited(claim))
 		return;

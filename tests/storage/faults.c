@@ -10,7 +10,7 @@
  *	server	from the third one on each file on, all do so by the descriptor of that one
  *	dead	all calls fail with EIO
  *	slow	each takes 20 ms
- *	hang	files of the size HANG_BYTES never answer
+ *	hang	files of the size HANG_BYTES never answer, or not before the file HELD is gone
  *	late	the first one of more than LATE_BYTES ends when the file HELD is gone
  * to the kernel's AIO:
  *	noaio	there is none: io_setup() fails with EPERM
@@ -118,9 +118,11 @@ static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 		return fail(ESTALE);
 	if (strstr(faults, "slow"))
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-	if (strstr(faults, "hang") && fstat(fd, &st) == 0 && st.st_size == HANG_BYTES)
-		for (;;)
+	if (strstr(faults, "hang") && fstat(fd, &st) == 0 && st.st_size == HANG_BYTES) {
+		while (!getenv("HELD"))
 			pause();
+		wait_for_held();
+	}
 	if (strstr(faults, "late") && size > LATE_BYTES && !atomic_exchange(&was_late, true))
 		wait_for_held();
 	if (strstr(faults, "short") && size > 1000)

@@ -480,6 +480,47 @@ START_TEST(hung_mount_stalls_only_itself)
 }
 END_TEST
 
+/* What was not looked at, as the queue leaves, is not said to be the same. */
+START_TEST(a_queue_that_leaves_says_nothing_is_the_same)
+{
+	struct work work;
+	const uint64_t sample = 0;
+	uint64_t code = 0;
+	struct wire_in in;
+	char held[sizeof(tree.path) + 8];
+
+	for (char name[] = "0.jpg"; name[0] < '9'; name[0]++)
+		tree_file(&tree, name, 4321);
+	snprintf(held, sizeof(held), "%s/.held", tree.path);
+	setenv("HELD", held, 1);
+	close(openat(tree.fd, ".held", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	process_start(&process, "hang", true);
+	open_work(&work, 1);
+	work_attach(&process, &work, 1);
+	work_queue(&process, &work);
+	while (work_in_state(&work, LAYOUT_TASK_READING) < 4) /* all threads */
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	ck_assert_int_eq(wire_tell(process.sock, READER_REVISIT, WIRE_U64(READER_KEY_ID, 7),
+				   WIRE_U64(READER_KEY_QUEUE, 1),
+				   WIRE_BYTES(READER_KEY_SAMPLES, &sample, sizeof(sample))),
+			 0);
+	ck_assert_int_eq(wire_tell(process.sock, READER_DETACH, WIRE_U64(READER_KEY_QUEUE, 1)), 0);
+	process_ask_open(&process, 2, "/nowhere", -1);
+	process_refused(&process, 2, (char[768]){""}); /* it knows of both by now */
+	unlink(held);
+	process_receive(&process, &in);
+	ck_assert_uint_eq(in.type, READER_REVISITED);
+	ck_assert_int_eq(wire_get_u64(&in, READER_KEY_CODE, &code), 0);
+	ck_assert_uint_eq(code, 1);
+	wire_in_fini(&in);
+	process_receive(&process, &in);
+	ck_assert_uint_eq(in.type, READER_DETACHED);
+	wire_in_fini(&in);
+	process_stop(&process);
+	work_free(&work);
+}
+END_TEST
+
 static const char *stuck_path(uint64_t id)
 {
 	static char path[sizeof(tree.path) + 32];
@@ -715,6 +756,7 @@ static Suite *reader_suite(void)
 				    BASE_ARRAY_LEN(survived));
 		tcase_add_test(tcase, lasting_faults_are_told);
 		tcase_add_test(tcase, hung_mount_stalls_only_itself);
+		tcase_add_test(tcase, a_queue_that_leaves_says_nothing_is_the_same);
 		tcase_add_test(tcase, hung_opens_do_not_block_others);
 		tcase_add_test(tcase, killed_reader_is_replaced_in_the_middle);
 	}
