@@ -10,7 +10,7 @@
 #include "pipeline/formats/decode.h"
 #include "pipeline/ops/filter.h"
 
-#define BANDS_MOST DECODE_NUMBERS_MOST
+#define BANDS_MOST 32 /* that are taken of a file */
 
 struct bands {             /* of the op */
 	unsigned channels; /* that each file has; 0: as many as are needed */

@@ -45,7 +45,7 @@ void bands_room_free(struct bands_room *room)
 
 void bands_close(struct bands_room *room)
 {
-	room->head = (struct decode_numbers_head){0, 0, 0};
+	room->head = (struct decode_numbers_head){.height = 0};
 	picture_buffer_trim(&room->memory);
 	bands_resize_trim(&room->resize);
 	steps_trim(room->scratch);
@@ -114,10 +114,10 @@ static int bands_read(struct bands_room *room, const struct bands *bands, struct
 	if (r != 0)
 		return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for %u x %u x %u",
 				   room->head.width, room->head.height, bands->n);
-	to->height = room->head.height;
+	to->part = (struct picture_box){0, 0, room->head.height, room->head.width};
 	to->n = bands->n;
 	to->is_inverted = bands->is_inverted;
-	memcpy(to->channel, bands->channel, sizeof(to->channel));
+	memcpy(to->channel, bands->channel, sizeof(bands->channel));
 	r = decode_numbers(decode, to, ret_error);
 	if (r == 0)
 		bands_change(bands, &to->all);

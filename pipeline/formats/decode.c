@@ -557,10 +557,12 @@ int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t
 
 /* ---- numbers ---- */
 
+#define DECODE_MOST_NUMBERS (UINT64_C(1) << 30)
+
 int decode_numbers_open(struct decode *decode, const void *data, size_t size,
 			struct decode_numbers_head *ret, struct pipeline_error *ret_error)
 {
-	struct decode_numbers_head head;
+	struct decode_numbers_head head = {.depth = 1};
 	int r;
 
 	r = decode_choose_of(decode, data, size, ret_error);
@@ -572,9 +574,10 @@ int decode_numbers_open(struct decode *decode, const void *data, size_t size,
 	r = decode->format->numbers_open(decode->current, data, size, &head, ret_error);
 	if (r != 0)
 		return r;
-	r = decode_check_size((uint64_t)head.height * head.channels, head.width, ret_error);
-	if (r != 0)
-		return r;
+	if ((uint64_t)head.height * head.channels * head.width > DECODE_MOST_NUMBERS)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "%u x %u x %u numbers are too many", head.width, head.height,
+				   head.channels);
 	if (decode->watch)
 		decode->watch(decode->watch_arg, head.height * head.channels, head.width);
 	*ret = head;

@@ -64,8 +64,8 @@ static int decode_dicom_numbers_open(void *state, const uint8_t *data, size_t si
 				   "DICOM: YBR_FULL of other than 8 bits");
 	if (r != 0)
 		return r;
-	*ret =
-	    (struct decode_numbers_head){head->height, head->width, head->frames * head->samples};
+	*ret = (struct decode_numbers_head){head->height, head->width, head->frames * head->samples,
+					    head->samples == 1 ? head->frames : 1};
 	return 0;
 }
 
@@ -127,6 +127,7 @@ static int decode_dicom_frame(struct decode_dicom *dicom, uint32_t i,
 	const struct dicom_head *head = &dicom->head;
 	const bool is_inverted = to->is_inverted && head->colours == DICOM_WHITE_LEAST;
 	const bool is_ybr = dicom_is_ybr(head);
+	const struct picture_box *part = &to->part;
 	struct dicom_frame frame;
 	double *line = picture_bytes(&dicom->line, head->width * sizeof(*line));
 	int r = line ? dicom_frame_read(&dicom->room, head, i, &frame, ret_error)
@@ -135,7 +136,9 @@ static int decode_dicom_frame(struct decode_dicom *dicom, uint32_t i,
 	for (unsigned s = 0; r == 0 && s < head->samples; s++) {
 		const unsigned channel = i * head->samples + s;
 
-		for (uint32_t y = 0; decode_numbers_want(to, channel, 1) && y < head->height; y++) {
+		if (!decode_numbers_want(to, channel, 1))
+			continue;
+		for (uint32_t y = part->top; y < part->top + part->height; y++) {
 			const uint8_t *row = frame.at + y * frame.row;
 
 			if (is_ybr)

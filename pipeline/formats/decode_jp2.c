@@ -615,7 +615,7 @@ static int decode_jp2_numbers_open(void *state, const uint8_t *data, size_t size
 			return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 					   "JPEG 2000: component %u has another size", c);
 	ret->channels = jp2->image->numcomps;
-	return 0;
+	return decode_check_size((uint64_t)ret->height * ret->channels, ret->width, ret_error);
 }
 
 static int decode_jp2_numbers(void *state, const struct decode_numbers *to,
@@ -627,7 +627,8 @@ static int decode_jp2_numbers(void *state, const struct decode_numbers *to,
 	for (unsigned c = 0; r == 0 && c < jp2->image->numcomps; c++) {
 		const opj_image_comp_t *comp = &jp2->image->comps[c];
 
-		if (comp->w != to->all.width || comp->h != to->height)
+		if (comp->w < to->part.left + to->part.width ||
+		    comp->h < to->part.top + to->part.height)
 			return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
 					   "JPEG 2000: component %u has another size", c);
 		for (uint32_t y = 0; y < comp->h; y++)

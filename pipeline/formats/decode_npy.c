@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NumPy's .npy: an array [height, width] or [channels, height, width] of whole or floating-point numbers, little-endian, in C's order. It is no
+ * NumPy's .npy: an array [height, width], [channels, height, width] or [volumes, depth, height, width] of whole or floating-point numbers, little-endian, in C's order. It is no
  * picture of 8 bits, so the op decode refuses it by name; the op bands takes it.
  */
 
@@ -38,23 +38,28 @@ static int decode_npy_numbers_open(void *state, const uint8_t *data, size_t size
 	struct decode_npy *npy = state;
 	struct npy file;
 	struct diag diag = {.text = "the file is cut off"};
-	uint64_t channels;
+	uint64_t depth, channels;
 	int r;
 
 	if (npy_read(data, BASE_MIN(size, NPY_MOST_HEAD), size, &file, &diag) != 0)
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "NPY: %.42s", diag.text);
-	channels = file.ndim == 3 ? file.shape[0] : 1;
-	if (file.ndim < 2 || file.ndim > 3 || channels < 1 || channels > DECODE_NUMBERS_MOST_HAS)
+	if (file.ndim < 2 || file.ndim > 4)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
-				   "NPY: neither [height, width] nor [C, H, W]");
+				   "NPY: not [H, W], [C, H, W] or [C, D, H, W]");
+	depth = file.ndim > 2 ? file.shape[file.ndim - 3] : 1;
+	channels = BASE_MIN(depth, UINT16_MAX);
+	channels *= file.ndim == 4 ? BASE_MIN(file.shape[0], UINT16_MAX) : 1;
+	if (channels < 1 || channels > DECODE_NUMBERS_MOST)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "NPY: not 1 to %d channels or slices", DECODE_NUMBERS_MOST);
 	r = decode_check_size(file.shape[file.ndim - 2], file.shape[file.ndim - 1], ret_error);
 	if (r != 0)
 		return r;
 	npy->data = data + file.data_at;
 	npy->dtype = npy_dtypes[file.number];
-	npy->head =
-	    (struct decode_numbers_head){(uint32_t)file.shape[file.ndim - 2],
-					 (uint32_t)file.shape[file.ndim - 1], (unsigned)channels};
+	npy->head = (struct decode_numbers_head){(uint32_t)file.shape[file.ndim - 2],
+						 (uint32_t)file.shape[file.ndim - 1],
+						 (unsigned)channels, (unsigned)depth};
 	*ret = npy->head;
 	return 0;
 }
@@ -63,15 +68,19 @@ static int decode_npy_numbers(void *state, const struct decode_numbers *to,
 			      struct pipeline_error *ret_error)
 {
 	const struct decode_npy *npy = state;
+	const struct picture_box *part = &to->part;
 	const uint32_t height = npy->head.height, width = npy->head.width;
 	const uint64_t row = (uint64_t)width * decode_numbers_bytes(npy->dtype);
 
 	(void)ret_error;
-	for (unsigned c = 0; c < npy->head.channels; c++)
-		for (uint32_t y = 0; decode_numbers_want(to, c, 1) && y < height; y++)
+	for (unsigned c = 0; c < npy->head.channels; c++) {
+		if (!decode_numbers_want(to, c, 1))
+			continue;
+		for (uint32_t y = part->top; y < part->top + part->height; y++)
 			decode_numbers_put(to, npy->dtype,
 					   npy->data + ((uint64_t)c * height + y) * row, 1, c, 1, y,
 					   0, width);
+	}
 	return 0;
 }
 

@@ -65,14 +65,20 @@ void decode_numbers_put(const struct decode_numbers *to, enum pipeline_dtype dty
 			uint32_t y, uint32_t x, uint32_t n)
 {
 	const size_t bytes = numbers_types[dtype].bytes;
+	const uint32_t first_x = BASE_MAX(x, to->part.left);
+	const uint32_t end_x = BASE_MIN(x + n, to->part.left + to->part.width);
 
+	if (y - to->part.top >= to->part.height || first_x >= end_x)
+		return;
+	from += (size_t)(first_x - x) * step * bytes;
 	for (unsigned i = 0; i < to->n; i++) {
 		const unsigned channel = to->channel[i];
 
 		if (channel < first || channel - first >= count)
 			continue;
-		numbers_types[dtype].convert(from + (channel - first) * bytes, step * bytes, n,
-					     picture_row(&to->all, i * to->height + y) +
-						 (size_t)x * 4);
+		numbers_types[dtype].convert(
+		    from + (channel - first) * bytes, step * bytes, end_x - first_x,
+		    picture_row(&to->all, i * to->part.height + y - to->part.top) +
+			(size_t)(first_x - to->part.left) * 4);
 	}
 }

@@ -8,26 +8,26 @@
 
 #include "pipeline/picture.h"
 
-#define DECODE_NUMBERS_MOST 32       /* channels that are taken of a file */
-#define DECODE_NUMBERS_MOST_HAS 1024 /* that a file may have */
+#define DECODE_NUMBERS_MOST 4096 /* channels that a file may have */
 
 struct decode_numbers_head {
 	uint32_t height, width;
 	unsigned channels;
+	unsigned depth; /* so many of them are a volume's slices, and the next ones another's */
 };
 
-struct decode_numbers {                        /* where they go */
-	struct picture all;                    /* planes, one below the other */
-	uint32_t height;                       /* of each */
-	unsigned n;                            /* of them */
+struct decode_numbers {          /* where they go */
+	struct picture all;      /* planes, one below the other */
+	struct picture_box part; /* of each of the file's channels, what a plane has */
+	unsigned n;              /* planes */
 	uint16_t channel[DECODE_NUMBERS_MOST]; /* of the file, that each plane is */
 	bool is_inverted; /* of DICOM where the least number is white, so that it is the greatest */
 };
 
 /* Is any of the `count` channels from first on wanted? */
 bool decode_numbers_want(const struct decode_numbers *to, unsigned first, unsigned count);
-/* n pixels for row y of the planes from column x on. A pixel has `step` numbers of that type, the machine's byte order, of which the
- * first `count` are of the channels from first on. */
+/* n pixels of the file's row y from its column x on, of which those within the part are taken. A pixel has `step` numbers of that
+ * type, the machine's byte order, of which the first `count` are of the channels from first on. */
 void decode_numbers_put(const struct decode_numbers *to, enum pipeline_dtype dtype,
 			const uint8_t *from, unsigned step, unsigned first, unsigned count,
 			uint32_t y, uint32_t x, uint32_t n);

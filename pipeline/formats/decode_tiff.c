@@ -674,7 +674,7 @@ static int decode_tiff_numbers_page(struct decode_tiff *tiff, struct pipeline_er
 	TIFFGetField(tiff->tiff, TIFFTAG_PHOTOMETRIC, &photo);
 	tiff->is_planar = planar == PLANARCONFIG_SEPARATE && tiff->samples > 1;
 	if (!decode_tiff_type(tiff->bits, format, &tiff->dtype) || tiff->samples < 1 ||
-	    tiff->samples > DECODE_NUMBERS_MOST_HAS ||
+	    tiff->samples > DECODE_NUMBERS_MOST ||
 	    (photo == PHOTOMETRIC_YCBCR && !decode_tiff_is_ycc(tiff)))
 		return decode_tiff_refuse_form(tiff, photo, ret_error);
 	if ((uint64_t)tiff->height * tiff->width * tiff->samples > OP_MAX_PIXELS)
@@ -719,14 +719,15 @@ static int decode_tiff_numbers_open(void *state, const uint8_t *data, size_t siz
 	if (r != 0)
 		return r;
 	tiff->pages = 1;
-	while (tiff->samples == 1 && tiff->pages < DECODE_NUMBERS_MOST_HAS &&
+	while (tiff->samples == 1 && tiff->pages < DECODE_NUMBERS_MOST &&
 	       TIFFReadDirectory(tiff->tiff) && decode_tiff_goes_on(tiff))
 		tiff->pages++;
 	if (tiff->samples == 1 && !TIFFSetDirectory(tiff->tiff, 0))
 		return decode_tiff_fail(ret_error);
 	if (decode_tiff_check_tiles(tiff, (uint64_t)tiff->samples * tiff->pages, ret_error) != 0)
 		return PIPELINE_E_BAD;
-	*ret = (struct decode_numbers_head){tiff->height, tiff->width, tiff->samples * tiff->pages};
+	*ret = (struct decode_numbers_head){tiff->height, tiff->width, tiff->samples * tiff->pages,
+					    tiff->pages};
 	return 0;
 }
 
@@ -736,6 +737,8 @@ static int decode_tiff_numbers(void *state, const struct decode_numbers *to,
 	struct decode_tiff *tiff = state;
 	int r = 0;
 
+	if (tiff->pages > 1 && !TIFFSetDirectory(tiff->tiff, 0))
+		return decode_tiff_fail(ret_error);
 	tiff->numbers = to;
 	for (tiff->first = 0; r == 0 && tiff->first < tiff->pages; tiff->first++) {
 		if (tiff->first > 0 &&

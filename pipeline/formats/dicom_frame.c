@@ -309,7 +309,7 @@ static int frame_jp2(struct dicom_room *room, const struct dicom_head *head, con
 		     size_t size, struct dicom_frame *ret, struct pipeline_error *ret_error)
 {
 	struct decode_numbers to = {
-	    .height = head->height, .n = head->samples, .channel = {0, 1, 2}};
+	    .part = {0, 0, head->height, head->width}, .n = head->samples, .channel = {0, 1, 2}};
 	struct decode_numbers_head its = {0};
 	int r;
 

@@ -398,10 +398,10 @@ static int dicom_check(struct dicom_head *head, struct pipeline_error *ret_error
 	if (head->samples != 1 && head->samples != 3)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "DICOM: %u samples a pixel are not supported", head->samples);
-	if (head->frames > DECODE_NUMBERS_MOST_HAS / head->samples)
+	if (head->frames > DECODE_NUMBERS_MOST / head->samples)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "DICOM: %u frames, more than %u", head->frames,
-				   DECODE_NUMBERS_MOST_HAS / head->samples);
+				   DECODE_NUMBERS_MOST / head->samples);
 	r = decode_check_size(head->height, head->width, ret_error);
 	r = r ? r : dicom_check_bits(head, ret_error);
 	if (r != 0)

@@ -147,15 +147,27 @@ int zipped_unpack(struct zipped **zipped, struct unpacked *to, const void **data
 	return 0;
 }
 
+/* A file in gzip may have several members, which stand for what is in them, one behind the other. */
+static bool goes_on(z_stream *stream)
+{
+	return stream->avail_in >= 2 && memcmp(stream->next_in, "\x1f\x8b", 2) == 0 &&
+	       inflateReset(stream) == Z_OK;
+}
+
 int zipped_inflate(struct zipped **zipped, bool is_gzip, const char *what, const uint8_t *data,
 		   size_t size, size_t most, struct unpacked *to, size_t *ret,
 		   struct pipeline_error *ret_error)
 {
+	int r;
+
 	*ret = 0;
 	if (size > UINT32_MAX || !need(zipped, is_gzip ? MAX_WBITS + 16 : -MAX_WBITS) ||
 	    !unpacked_reserve(to, BASE_MIN(most + 1, UNPACKED_FIRST)))
 		return fail_memory(ret_error);
 	(*zipped)->stream.next_in = (Bytef *)(uintptr_t)data;
 	(*zipped)->stream.avail_in = (uInt)size;
-	return inflate_all(&(*zipped)->stream, what, to, most, ret, ret_error);
+	do
+		r = inflate_all(&(*zipped)->stream, what, to, most, ret, ret_error);
+	while (r == 0 && *ret <= most && is_gzip && goes_on(&(*zipped)->stream));
+	return r;
 }

@@ -256,7 +256,7 @@ OP(BANDS, "bands", bands_op,
 PARAM(BANDS, CHANNELS, "channels", OP_OR_NULL(OP_TYPE_INTEGER(1, 32)), "null",
       "how many channels each file has, 1 to 32; or null, with bands")
 PARAM(
-    BANDS, BANDS, "bands", OP_OR_NULL(OP_TYPE_LIST(0, 1023)), "null",
+    BANDS, BANDS, "bands", OP_OR_NULL(OP_TYPE_LIST(0, 4095)), "null",
     "which of the file's channels, counted from 0, 1 to 32 of them in the order of the output; or "
     "null: all")
 PARAM(BANDS, SCALE, "scale", OP_TYPE_NUMBER(-1e9, 1e9), "1", "what each number is multiplied by")

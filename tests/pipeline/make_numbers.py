@@ -38,6 +38,24 @@ def resized(folder):
         np.save(folder / f"resized-{word}-{height}-{width}.npy", made.numpy())
 
 
+def nifti_more(add):
+    """Of NIfTI-2, and in gzip's members, some of which are empty."""
+    import gzip
+
+    import nibabel
+
+    def second(path, array, order="<"):
+        nibabel.save(nibabel.Nifti2Image(array.T, np.eye(4), nibabel.Nifti2Header(endianness=order), dtype=array.dtype), path)
+
+    def members(path, array):
+        file = nibabel.Nifti1Image(array.T, np.eye(4), dtype=array.dtype).to_bytes()
+        path.write_bytes(b"".join(gzip.compress(file[at:end], mtime=0) for at, end in ((0, 100), (100, 100), (100, 900), (900, len(file)))))
+
+    add("i16-second.nii", 2, "i2", second)
+    add("f32-second-big.nii", 3, "f4", lambda path, array: second(path, array, ">"))
+    add("u16-members.nii.gz", 4, "u2", members)
+
+
 def dicom(path, array, *, syntax="1.2.840.10008.1.2.1", coded=None, colours="MONOCHROME2", stored=None, more=()):
     """array: [frames, H, W], or [H, W, 3]. syntax: of native pixels; coded: what gdcm makes of them then."""
     import pydicom
@@ -125,6 +143,7 @@ def medical(folder):
     add("u8.nii.gz", 3, "u1", nifti)
     add("f64.nii.gz", 2, "f8", nifti)
     add("u16-big.nii", 1, "u2", lambda path, array: nibabel.save(nibabel.Nifti1Image(array.T, np.eye(4), nibabel.Nifti1Header(endianness=">"), dtype="u2"), path))
+    nifti_more(add)
     list_ = folder / "numbers.tsv"
     kept = [row for row in list_.read_text().splitlines(True) if ".dcm" not in row and ".nii" not in row]
     list_.write_text("".join(kept + rows))
