@@ -107,6 +107,22 @@ static size_t ask(const char *host, int family, unsigned port, struct gate_addre
 	return n;
 }
 
+/* Of a host without any address that this node could use. */
+static void say_why(const char *host, unsigned port, int error, struct diag *ret)
+{
+	struct gate_address six;
+
+	if (ask(host, AF_INET6, port, &six, 1, &(int){0}))
+		diag_set(ret,
+			 "%s has IPv6 addresses alone, and peer_listen of this node is an IPv4 "
+			 "one: peer_listen = [::]:%u takes both",
+			 host, port);
+	else
+		diag_set(ret,
+			 "%s has no address: %s (is the name right? `getent hosts %s` asks for it)",
+			 host, gai_strerror(error), host);
+}
+
 size_t peers_resolve(const struct peers_self *self, const char *host, unsigned port,
 		     struct gate_address *ret, size_t most, struct diag *ret_why)
 {
@@ -118,9 +134,7 @@ size_t peers_resolve(const struct peers_self *self, const char *host, unsigned p
 	if (n == 0)
 		n = ask(host, AF_INET, port, ret, most, &error);
 	if (n == 0)
-		diag_set(ret_why,
-			 "%s has no address: %s (is the name right? `getent hosts %s` asks for it)",
-			 host, gai_strerror(error), host);
+		say_why(host, gate_address_port(&self->listen), error, ret_why);
 	return n;
 }
 

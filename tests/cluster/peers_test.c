@@ -111,6 +111,24 @@ START_TEST(addresses_are_figures)
 }
 END_TEST
 
+/* Of who listens on an IPv4 address, IPv6 ones are of no use: nobody could answer. */
+START_TEST(addresses_are_of_the_kind_that_is_listened_on)
+{
+	struct peers_self self = {.node = 0};
+	struct gate_address found;
+	struct diag why = {""};
+
+	ck_assert(peers_parse_address("0.0.0.0:7411", &self.listen));
+	ck_assert_uint_eq(peers_resolve(&self, "127.0.0.1", 1, &found, 1, &why), 1);
+	ck_assert_uint_eq(peers_resolve(&self, "::1", 1, &found, 1, &why), 0);
+	ck_assert_str_eq(why.text, "::1 has IPv6 addresses alone, and peer_listen of this node is an "
+				   "IPv4 one: peer_listen = [::]:7411 takes both");
+	ck_assert(peers_parse_address("[::]:7411", &self.listen));
+	ck_assert_uint_eq(peers_resolve(&self, "::1", 1, &found, 1, &why), 1);
+	ck_assert_uint_eq(peers_resolve(&self, "127.0.0.1", 1, &found, 1, &why), 1);
+}
+END_TEST
+
 /* ---- cells ---- */
 
 #define MOST 200
@@ -301,6 +319,7 @@ int main(void)
 	tcase_add_loop_test(tcase, hosts_are_parsed, 0, BASE_ARRAY_LEN(hosts));
 	tcase_add_loop_test(tcase, lists_of_slurm_are_expanded, 0, BASE_ARRAY_LEN(lists));
 	tcase_add_test(tcase, addresses_are_figures);
+	tcase_add_test(tcase, addresses_are_of_the_kind_that_is_listened_on);
 	tcase_add_loop_test(tcase, cells_are_everybodys, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_test(tcase, a_join_moves_few);
 	tcase_add_test(tcase, a_key_comes_back);
