@@ -33,6 +33,5 @@ bool http_is_over(unsigned tries, long status, uint64_t spent_ns)
 {
 	if (tries >= TRIES_MOST && !http_is_busy(status))
 		return true;
-	/* Who says nothing is cut off after a while, which is no wait of ours. */
-	return tries > 1 && status && spent_ns >= TRIES_NS;
+	return tries > 1 && spent_ns >= TRIES_NS;
 }

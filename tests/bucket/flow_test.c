@@ -115,7 +115,8 @@ START_TEST(test_is_over)
 	} tried[] = {
 	    {4, 500, S, false},       {5, 500, S, true},       {2, 500, 31 * S, true},
 	    {1, 503, 40 * S, false},  {2, 503, 29 * S, false}, {2, 503, 31 * S, true},
-	    {50, 429, 29 * S, false}, {4, 0, 80 * S, false},   {5, 0, S, true},
+	    {50, 429, 29 * S, false}, {4, 0, 29 * S, false},   {5, 0, S, true},
+	    {1, 0, 40 * S, false},    {2, 0, 40 * S, true},
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(tried); i++)
