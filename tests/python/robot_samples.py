@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small data sets of robots in LeRobot's layouts of versions 2.1 and 3.0, written by PyAV and pyarrow."""
+"""Small data sets of robots in LeRobot's layouts of versions 2.0, 2.1 and 3.0, written by PyAV and pyarrow."""
 
 import io
 import json
@@ -83,7 +83,9 @@ def _stats(episodes):
 
 def _info(version, images, paths):
     numbers = {"dtype": "int64", "shape": [1], "names": None}
-    cameras = {name: {"dtype": "image" if name in images else "video", "shape": [*size, 3], "names": ["height", "width", "channels"]}
+    about = {"video.fps": float(FPS), "video.codec": "h264", "video.pix_fmt": "yuv420p", "video.is_depth_map": False, "has_audio": False}
+    cameras = {name: {"dtype": "image", "shape": [*size, 3], "names": ["height", "width", "channels"]} if name in images else
+               {"dtype": "video", "shape": [*size, 3], "names": ["height", "width", "channel"], "video_info" if version == "2.0" else "info": about}
                for name, size in SIZES.items()}
     return {"codebase_version": f"v{version}", "robot_type": "so100", "total_episodes": len(LENGTHS), "total_frames": sum(LENGTHS), "total_tasks": 2,
             "total_videos": 0, "total_chunks": 1, "chunks_size": 1000, "data_files_size_in_mb": 100, "video_files_size_in_mb": 500, "fps": FPS,
@@ -99,18 +101,22 @@ def _lines(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def write_2(root, images=(), row_group_size=1000):
-    """Of version 2.1: a file for each episode. images: the cameras whose frames are PNGs in the Parquet files."""
+def write_2(root, images=(), row_group_size=1000, version="2.1"):
+    """Of version 2.0 or 2.1: a file for each episode. images: the cameras whose frames are PNGs in the Parquet files."""
     import pyarrow.parquet as parquet
     (root / "meta").mkdir(parents=True)
     (root / "data" / "chunk-000").mkdir(parents=True)
-    info = _info("2.1", images, {"data_path": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
+    info = _info(version, images, {"data_path": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
                                  "video_path": "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"})
     (root / "meta" / "info.json").write_text(json.dumps(info))
     _lines(root / "meta" / "tasks.jsonl", [{"task_index": number, "task": text} for number, text in enumerate(TASKS)])
     _lines(root / "meta" / "episodes.jsonl", [{"episode_index": episode, "tasks": [TASKS[episode % 2]], "length": length}
                                               for episode, length in enumerate(LENGTHS)])
-    _lines(root / "meta" / "episodes_stats.jsonl", [{"episode_index": episode, "stats": _stats([episode])} for episode in range(len(LENGTHS))])
+    if version == "2.0":        # which has one file of all statistics, without counts
+        of_all = {name: {kind: value for kind, value in each.items() if kind != "count"} for name, each in _stats(range(len(LENGTHS))).items()}
+        (root / "meta" / "stats.json").write_text(json.dumps(of_all))
+    else:
+        _lines(root / "meta" / "episodes_stats.jsonl", [{"episode_index": episode, "stats": _stats([episode])} for episode in range(len(LENGTHS))])
     for episode, length in enumerate(LENGTHS):
         path = root / f"data/chunk-000/episode_{episode:06d}.parquet"
         parquet.write_table(_table([episode], sum(LENGTHS[:episode]), images), path, row_group_size=row_group_size)
