@@ -37,6 +37,7 @@ from .mix import mix  # noqa: E402
 from .orders import fold  # noqa: E402
 from .points import Points  # noqa: E402
 from .ragged import Ragged  # noqa: E402
+from .rlds import from_rlds  # noqa: E402
 from .robots import from_lerobot  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
 from .series import windows  # noqa: E402
@@ -55,6 +56,6 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader"
            "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_albumentations",
            "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_delta", "from_folders",
            "from_hdf5", "from_hf", "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
-           "from_parquet", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc",
+           "from_parquet", "from_rlds", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc",
            "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
            "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]

@@ -210,6 +210,7 @@ _STORES = {
     "metadata/*.metadata.json": "it is a table of Iceberg: oneaccess.from_iceberg(metadata.json)",
     "_versions/*.manifest": "it is a data set of Lance: oneaccess.from_lance(path)",
     **dict.fromkeys(("zarr.json", ".zgroup", ".zarray"), "it is of Zarr: oneaccess.from_zarr(path, {\"image\": \"images\"})"),
+    "features.json": "TensorFlow Datasets prepared it: oneaccess.from_tfds(path, split), of episodes of robots oneaccess.from_rlds(path, split)",
     "meta/info.json": "it may be a data set of robots: oneaccess.from_lerobot(path)",
 }
 _PATHS = {errno.ENOENT: MissingError, errno.ENOTDIR: NoFolderError, errno.EACCES: ClosedError}

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of a Python data set as records (pipeline/forms/packed.h): what they are made of, and the packing."""
 
+import io
 import struct
 import sys
 
 from . import flat
-from .errors import TransformError
+from .errors import DatasetError, TransformError
 from .masks import file_of, is_image
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
@@ -15,6 +16,7 @@ U8, F16, F32, I64, BF16 = 1, 2, 3, 4, 5
 DENSE, RAGGED, TEXT = 0, 1, 2
 _HEAD, _PLACE = struct.Struct("<QQIIQ"), struct.Struct("<II4QQQ")
 _LEAST_TEXT = 256
+_MODES = ("L", "RGB", "RGBA")
 _HEAD_BYTES = 256           # of at most four fields; else that of a wide one, and as many for each field
 _WIDE_BYTES = 64
 _CODES = {"uint8": U8, "float16": F16, "float32": F32, "int64": I64, "int8": 6, "int16": 7, "int32": 8, "uint16": 9, "uint32": 10,
@@ -41,6 +43,27 @@ def unknown(name: str) -> Unknown:
 # ---- values ----
 
 
+class PictureFile(bytes):
+    """A picture's file, which a pipeline decodes. Without one it is its pixels."""
+
+
+def pixels_of(data, what):
+    """[H, W, C] of 8 bits: what is in a picture's file, by Pillow."""
+    import numpy as np
+    from PIL import Image, UnidentifiedImageError
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            if opened.mode not in (*_MODES, "P", "CMYK", "YCbCr"):
+                raise DatasetError(f"{what} has an image of mode {opened.mode}, which is no picture of 8 bits")
+            array = np.asarray(opened if opened.mode in _MODES else opened.convert("RGB"))
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as why:
+        if isinstance(why, DatasetError):
+            raise
+        about = "its format is none that Pillow knows" if isinstance(why, UnidentifiedImageError) else why
+        raise DatasetError(f"{what} has no picture that can be decoded: {about}") from None
+    return array if array.ndim == 3 else array[:, :, None]
+
+
 def _array(value, what, exact=False, may_be_empty=False):
     """A number, array, tensor or picture as (code, array in C order)."""
     import numpy as np
@@ -55,7 +78,9 @@ def _array(value, what, exact=False, may_be_empty=False):
             value, code = value.contiguous().view(torch.int16), BF16
         value = value.numpy()
     elif hasattr(value, "getbands") and hasattr(value, "convert"):   # Pillow's
-        value = np.asarray(value if value.mode in ("L", "RGB", "RGBA") else value.convert("RGB"))
+        value = np.asarray(value if value.mode in _MODES else value.convert("RGB"))
+    elif isinstance(value, PictureFile):
+        value = pixels_of(value, what)
     elif isinstance(value, float) and not isinstance(value, np.generic):   # np.float64 is both
         value = _narrowed(np.asarray(value), what)
     elif isinstance(value, (list, tuple)):

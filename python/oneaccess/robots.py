@@ -6,7 +6,6 @@ when they are asked for, from MP4 files (frames.py) or, where they lie in Parque
 
 import bisect
 import hashlib
-import io
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from .columns import Blocks, named
 from .errors import ArgumentError, DatasetError, MissingError, TransformError, warn
 from .frames import Videos
+from .record import pixels_of
 from .robot_files import Meta, found
 from .tables import ParquetRows, needs, size_of, stamp_of
 from .wrapped import Wrapped
 
 _DTYPES = ("uint8", "float32")
 _CACHE = 256 << 20
-_MODES = ("L", "RGB", "RGBA")
 _TASK, _PAD = "task", "_is_pad"
 
 
@@ -246,28 +245,27 @@ class LeRobotRows:
             is_one = len(rows) == 1         # LeRobot gives one frame of a video without the window's dimension
         else:
             frames, is_one = np.stack([self._image(name, row) for row in rows]), name not in self.windows
-        if name in self.pixels:
-            frames = np.stack([_resized(frame, self.pixels[name]) for frame in frames])
-        frames = frames[0] if is_one else frames
-        if self.dtype == "float32":
-            frames = np.moveaxis(frames, -1, -3).astype(np.float32, order="C") / np.float32(255)
-        if self.transforms is None:
-            return frames
-        import torch
-        frames = frames if self.dtype == "float32" else np.moveaxis(frames, -1, -3)
-        return self.transforms(torch.from_numpy(np.ascontiguousarray(frames)))
+        return finished(frames[0] if is_one else frames, self.pixels.get(name), self.dtype, self.transforms)
 
     def _image(self, name, row):
-        import numpy as np
-        from PIL import Image
         data = self.images[row][name]
         if data is None:
             raise DatasetError(f"column {name} has no image in row {row}")
-        with Image.open(io.BytesIO(data)) as opened:
-            if opened.mode not in (*_MODES, "P", "CMYK", "YCbCr"):
-                raise DatasetError(f"column {name} has an image of mode {opened.mode} in row {row}, which is no picture of 8 bits")
-            array = np.asarray(opened if opened.mode in _MODES else opened.convert("RGB"))
-        return array if array.ndim == 3 else array[:, :, None]
+        return pixels_of(data, f"column {name}, row {row},")
+
+
+def finished(frames, size, dtype, transforms):
+    """One frame [H, W, C], or several, as a batch has them: resized, as floats, transformed."""
+    import numpy as np
+    if size is not None:
+        frames = np.stack([_resized(frame, size) for frame in frames]) if frames.ndim == 4 else _resized(frames, size)
+    if dtype == "float32":
+        frames = np.moveaxis(frames, -1, -3).astype(np.float32, order="C") / np.float32(255)
+    if transforms is None:
+        return frames
+    import torch
+    frames = frames if dtype == "float32" else np.moveaxis(frames, -1, -3)
+    return transforms(torch.from_numpy(np.ascontiguousarray(frames)))
 
 
 def _resized(frame, size):
@@ -276,6 +274,21 @@ def _resized(frame, size):
     image = Image.fromarray(frame[:, :, 0] if frame.shape[2] == 1 else frame)
     made = np.asarray(image.resize(size[::-1], Image.Resampling.BILINEAR))
     return made if made.ndim == 3 else made[:, :, None]
+
+
+def sizes_of(pixels, cameras):
+    """What pixels= says."""
+    for camera, size in (pixels or {}).items():
+        if camera not in cameras:
+            raise ArgumentError(f"pixels= names {camera!r}; cameras are: {', '.join(cameras)}")
+        if len(size) != 2 or not all(isinstance(side, int) and 1 <= side <= 65535 for side in size):
+            raise ArgumentError(f"pixels={{{camera!r}: {size!r}}}: give (height, width)")
+    return {camera: tuple(size) for camera, size in (pixels or {}).items()}
+
+
+def check_dtype(dtype):
+    if dtype not in _DTYPES:
+        raise ArgumentError(f"dtype is {dtype!r}; there are: {', '.join(_DTYPES)}")
 
 
 class Robots(Wrapped):
@@ -324,16 +337,10 @@ def from_lerobot(root: str | os.PathLike, columns: Sequence[str] | None = None, 
 
     The other arguments are those of wrap().
     """
-    if dtype not in _DTYPES:
-        raise ArgumentError(f"dtype is {dtype!r}; there are: {', '.join(_DTYPES)}")
+    check_dtype(dtype)
     needs("pyarrow.parquet", "oneaccess.from_lerobot()")
     meta = Meta(found(root, revision))
-    for camera, size in (pixels or {}).items():
-        if camera not in meta.cameras:
-            raise ArgumentError(f"pixels= names {camera!r}; cameras are: {', '.join(meta.cameras)}")
-        if len(size) != 2 or not all(isinstance(side, int) and 1 <= side <= 65535 for side in size):
-            raise ArgumentError(f"pixels={{{camera!r}: {size!r}}}: give (height, width)")
     rows = LeRobotRows(meta, episodes, named(columns), _windows(delta_timestamps, meta, tolerance_s), tolerance_s,
-                       {camera: tuple(size) for camera, size in (pixels or {}).items()}, image_transforms, dtype, size_of(cache, "cache"))
+                       sizes_of(pixels, meta.cameras), image_transforms, dtype, size_of(cache, "cache"))
     rows._import()
     return Robots(rows, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)

@@ -71,30 +71,37 @@ def _coded(told):
     return str(told.get("encoding", "none")).lower()
 
 
-def _features(told, name=(), depth=0):
+def features_of(told, name=(), depth=0):
     """The leaves of features.json."""
     full, what = "/".join(name), told.get("pythonClassName", "?").rpartition(".")[2]
     if what == "Dataset":
-        return [Feature(full, None, why="is the steps of an episode (RLDS), many samples in one record: write the steps as samples of their own, or open the"
-                                        " robots' data set in LeRobot's format, by oneaccess.from_lerobot()")]
+        return [Feature(full, None, why="is the steps of an episode (RLDS), many samples in one record: oneaccess.from_rlds() opens it")]
     if "featuresDict" in told:
-        return [leaf for key, inner in told["featuresDict"]["features"].items() for leaf in _features(inner, (*name, key), depth)]
+        return [leaf for key, inner in told["featuresDict"]["features"].items() for leaf in features_of(inner, (*name, key), depth)]
     if "translation" in told:
         return [Feature(f"{full}/{language}", "text", depth) for language in told["translation"].get("languages", ())]
     if "sequence" in told:
         length, inner = _count(told["sequence"].get("length", -1)), told["sequence"]["feature"]
         if length < 0:
-            return _features(inner, name, depth + 1)
+            return features_of(inner, name, depth + 1)
         return [leaf._replace(shape=(length, *leaf.shape)) if leaf.kind in ("number", "class", "box") and leaf.depth == depth
-                else leaf._replace(kind=None, why="is in a sequence of fixed length") for leaf in _features(inner, name, depth)]
+                else leaf._replace(kind=None, why="is in a sequence of fixed length") for leaf in features_of(inner, name, depth)]
     return [_leaf(full, told, what, depth)]
+
+
+def steps_of(told):
+    """Of an episode (RLDS), the leaves of its steps, called as they are within one; {}: there are none."""
+    for name, inner in (told.get("featuresDict") or {}).get("features", {}).items():
+        if inner.get("pythonClassName", "").rpartition(".")[2] == "Dataset":
+            return {leaf.name.removeprefix(f"{name}/"): leaf for leaf in features_of(inner["sequence"]["feature"], (name,))}
+    return {}
 
 
 def _leaf(name, told, what, depth):
     if "image" in told:
         if told["image"].get("dtype", "uint8") not in ("uint8", "uint16") or depth:
             return Feature(name, None, why="is a list of pictures" if depth else "is a picture of floats, which TFDS writes as other colours")
-        return Feature(name, "picture")
+        return Feature(name, "picture", dtype=told["image"].get("dtype", "uint8"))
     if "classLabel" in told:
         return Feature(name, "class", depth)
     if "text" in told:
@@ -141,6 +148,13 @@ def _inflated(data):
     return whole
 
 
+def unpacked(feature, data):
+    """The numbers of a tensor that is written as bytes."""
+    import numpy as np
+    whole = np.frombuffer(_inflated(data) if feature.encoding == "zlib" else data, feature.dtype)
+    return whole.reshape(tuple(-1 if extent is None else extent for extent in feature.shape))
+
+
 def _value(feature, example, size):
     """A field of a tf.Example. size(): height and width of the picture that boxes are on."""
     import numpy as np
@@ -149,14 +163,12 @@ def _value(feature, example, size):
         return np.split(_numbers(flat, feature), np.cumsum(np.array(lengths, np.int64))[:-1]) if len(lengths) else []
     values = _there(feature, example, feature.name)
     if feature.kind == "text":
-        texts = [_text(value) for value in values]
+        texts = [text_of(value) for value in values]
         return texts if feature.depth else _one(feature, texts)
     if feature.kind == "picture":
         return _one(feature, values)
     if feature.encoding in ("zlib", "bytes"):
-        data = _one(feature, values)
-        whole = np.frombuffer(_inflated(data) if feature.encoding == "zlib" else data, feature.dtype)
-        return whole.reshape(tuple(-1 if extent is None else extent for extent in feature.shape))
+        return unpacked(feature, _one(feature, values))
     numbers = _numbers(values, feature)
     if feature.kind == "box":
         return _box(feature, numbers, size)
@@ -178,7 +190,7 @@ def _one(feature, values):
     return values[0]
 
 
-def _text(value):
+def text_of(value):
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -236,14 +248,14 @@ def _ranges(text, counts, path):
     return made
 
 
-class _Info:
+class Info:
     """What a folder says of itself."""
 
     def __init__(self, path):
         self.path = path
-        self.told, features = (self._read(name) for name in ("dataset_info.json", "features.json"))
+        self.told, told = (self._read(name) for name in ("dataset_info.json", "features.json"))
         try:
-            self.features = _features(features)
+            self.features, self.steps = features_of(told), steps_of(told)
             self.format = self.told.get("fileFormat", "tfrecord")
             self.lengths = {split["name"]: [_count(length) for length in split.get("shardLengths", ())] for split in self.told["splits"]}
             if any(length < 0 for lengths in self.lengths.values() for length in lengths):
@@ -303,7 +315,7 @@ class _Info:
 # ---- rows ----
 
 
-class _TFRecords:
+class TFRecords:
     """A file of which any record can be read."""
 
     def __init__(self, path, count):
@@ -323,6 +335,10 @@ class _TFRecords:
 
     def __del__(self):
         os.close(self._fd)
+
+    def begin(self, at):
+        """Of a record's content, in the file."""
+        return self._places[at] + _HEAD
 
     def record(self, at):
         begin, end = self._places[at:at + 2]
@@ -377,7 +393,7 @@ class TFDSRows(PerProcess):
     def _open(self, at):
         file, stamp, count = self.files[at]
         unchanged(file, stamp)
-        return (_TFRecords if self.format == "tfrecord" else _ArrayRecords)(file, count)
+        return (TFRecords if self.format == "tfrecord" else _ArrayRecords)(file, count)
 
     def __len__(self):
         return self.starts[-1]
@@ -475,7 +491,7 @@ def from_tfds(path: str | os.PathLike, split: str, columns: Sequence[str] | None
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is {path!r}: give the folder of a version of the data set")
-    info = _Info(os.path.abspath(urls.local(path, "from_tfds()")))
+    info = Info(os.path.abspath(urls.local(path, "from_tfds()")))
     features, of_masks = _chosen(info, named(columns)), following(masks, images)
     rows = TFDSRows(info, split, features)
     for feature in features:

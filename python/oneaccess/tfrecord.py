@@ -56,21 +56,48 @@ def _varint(data, at):
         value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
         if data[at - 1] < 128:
             return value, at
+        if shift > 63:
+            raise ValueError("a whole number is longer than 10 bytes")
+
+
+def places(data, at: int, end: int):
+    """(number, kind, begin, end) of the content of each field of a message: 0: a whole number, 2: bytes, 1 and 5: 8 and 4 bytes."""
+    while at < end:
+        key, at = _varint(data, at)
+        kind, begin = key & 7, at
+        if kind == 0:
+            _, at = _varint(data, at)
+        elif kind == 2:
+            size, begin = _varint(data, at)
+            at = begin + size
+        else:
+            at += {1: 8, 5: 4}[kind]
+        if at > end:
+            raise IndexError("a field is cut off")
+        yield key >> 3, kind, begin, at
 
 
 def _message(data):
     """(number, value) of each field: bytes, or a whole number."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        if key & 7 == 0:
-            value, at = _varint(data, at)
-        else:
-            size, at = _varint(data, at) if key & 7 == 2 else ({1: 8, 5: 4}[key & 7], at)
-            value, at = data[at:at + size], at + size
-            if at > len(data):
-                raise IndexError
-        yield key >> 3, value
+    for number, kind, begin, end in places(data, 0, len(data)):
+        yield number, data[begin:end] if kind else _varint(data, begin)[0]
+
+
+def whole_numbers(data):
+    """Those that lie packed in bytes, as int64."""
+    import numpy as np
+    codes = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(codes < 128) + 1
+    if not len(codes):
+        return np.zeros(0, np.int64)
+    if not len(ends) or ends[-1] != len(codes):
+        raise IndexError("a whole number is cut off")
+    begins = np.concatenate([[0], ends[:-1]])
+    lengths = ends - begins
+    if lengths.max() > 10:
+        raise ValueError("a whole number is longer than 10 bytes")
+    shifts = (np.arange(len(codes)) - np.repeat(begins, lengths)) * 7
+    return np.bitwise_or.reduceat((codes & 127).astype(np.uint64) << shifts.astype(np.uint64), begins).astype(np.int64)
 
 
 def _feature(data):
@@ -82,15 +109,9 @@ def _feature(data):
         return values
     if kind == 2:
         return np.frombuffer(b"".join(values), "<f4")
-    numbers = []
-    for value in values:        # packed ones, or one by one
-        at = 0
-        while isinstance(value, bytes) and at < len(value):
-            number, at = _varint(value, at)
-            numbers.append(number)
-        if isinstance(value, int):
-            numbers.append(value)
-    return np.array(numbers, np.uint64).astype(np.int64)
+    parts = [whole_numbers(value) if isinstance(value, bytes) else np.array([value & (1 << 64) - 1], np.uint64).astype(np.int64)
+             for value in values]        # packed ones, or one by one
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def example_of(data):

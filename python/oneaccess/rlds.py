@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets of robots in RLDS, as TensorFlow Datasets wrote them (Open X-Embodiment, DROID, Bridge, LIBERO), read without it: a record is an
+episode, and a sample one of its steps. rlds_files.py knows where everything is, so a sample costs only what it has in it."""
+
+import os
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import urls
+from .columns import named
+from .errors import ArgumentError, DatasetError, TransformError, warn
+from .masks import Image, following
+from .record import PictureFile, pixels_of
+from .rlds_files import Column, Index, Stats, default_folder, why_not
+from .robots import check_dtype, finished, sizes_of
+from .tfds import Info, TFDSRows
+from .wrapped import Wrapped
+
+_PAD, _COUNTED = "_is_pad", ("episode_index", "frame_index")
+_MOST_AHEAD = 1 << 20
+
+
+def _columns(info):
+    """{name: Column}, and why others have no place: those of steps, then those of their episodes."""
+    if not info.steps:
+        raise ArgumentError(f"{info.path} has no steps of episodes (a Dataset within features.json), so it is no data set in RLDS: oneaccess.from_tfds() opens"
+                            " others")
+    within = {leaf.name.removesuffix(f"/{name}") for name, leaf in info.steps.items()}
+    leaves = {feature.name: (feature, False) for feature in info.features if feature.name not in within}
+    leaves.update((name, (leaf, True)) for name, leaf in info.steps.items())
+    left = {name: why for name, (feature, _) in leaves.items() if (why := why_not(feature))}
+    columns = {name: Column(*found) for name, found in leaves.items() if name not in left}
+    if not any(column.is_step for column in columns.values()):
+        raise TransformError(f"no feature of the steps of {info.path} has a place in a batch: {'; '.join(f'{name} {why}' for name, why in left.items())}")
+    return dict(sorted(columns.items(), key=lambda item: (item[1].feature.kind != "picture", not item[1].is_step))), left
+
+
+def _chosen(columns, names, left, pads):
+    there = list(columns)
+    if names is None:
+        if left:
+            warn(f"left out: {'; '.join(f'{name} {why}' for name, why in left.items())}; columns=[...] says which a batch is to have", UserWarning)
+        return there
+    for name in names:
+        if name in left:
+            raise TransformError(f"column {name} {left[name]}: it has no place in a batch; name others, of {', '.join(there)}")
+        if name not in there and name not in _COUNTED and name not in pads:
+            raise ArgumentError(f"columns= names {name!r}; the data set has: {', '.join((*there, *_COUNTED))}")
+    return [name for name in dict.fromkeys(names) if name not in pads]
+
+
+def _windows(delta_steps, columns):
+    """{column: (key of delta_steps, steps ahead)}; a key with columns below it is of all these that have windows."""
+    windows = {}
+    for key, ahead in sorted((delta_steps or {}).items()):      # those within others come later, and are meant
+        of = [name for name in columns if name == key or name.startswith(f"{key}/")]
+        if not of:
+            raise ArgumentError(f"delta_steps= names {key!r}; the data set has: {', '.join(columns)}")
+        if not len(ahead) or not all(isinstance(each, int) and abs(each) <= _MOST_AHEAD for each in ahead):
+            raise ArgumentError(f"delta_steps={{{key!r}: {ahead!r}}}: give whole numbers, as [-1, 0] or range(16)")
+        for name in of:
+            if columns[name].is_step and columns[name].feature.kind != "text":
+                windows[name] = key, list(ahead)
+            elif name == key:
+                raise ArgumentError(f"delta_steps= names {name!r}, which is {'a text' if columns[name].is_step else 'of the episode'}, and has no windows")
+    return windows
+
+
+class RLDSRows:
+    """Steps of the episodes of a split, as dicts."""
+
+    def __init__(self, info, split, names, delta_steps, pixels, transforms, dtype, folder):
+        columns, left = _columns(info)
+        self.columns, self.windows = columns, _windows(delta_steps, columns)
+        self.names = _chosen(columns, names, left, {f"{key}{_PAD}" for key, _ in self.windows.values()})
+        self.cameras = [name for name in self.names if name in columns and columns[name].feature.kind == "picture"]
+        self.pixels, self.transforms, self.dtype = sizes_of(pixels, self.cameras), transforms, dtype
+        episodes = TFDSRows(info, split, [])
+        if episodes.format != "tfrecord":
+            raise DatasetError(f"{info.path} has episodes in files of the format {episodes.format}, of which nothing can be read alone: prepare it with"
+                               " file_format=\"tfrecord\"")
+        self.ranges = episodes.ranges
+        self.index = Index(episodes.files, list(columns.values()), folder)
+        self._begin()
+
+    def _begin(self):
+        import numpy as np
+        firsts = [0, *(int(count) for count in self.index.ends)]
+        self._episodes = np.concatenate([np.arange(firsts[at] + first, firsts[at] + end) for at, first, end in self.ranges])
+        self._starts = np.concatenate([[0], np.cumsum(self.index.steps[self._episodes])])
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name not in ("_episodes", "_starts")}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._begin()
+
+    @property
+    def bytes_of_texts(self):
+        """The most that a text has, so that the pool need not guess by the first sample."""
+        texts = [name for name in self.names if name in self.columns and self.columns[name].feature.kind == "text"]
+        return {name: max(1, self.index.longest_of(self.columns[name])) for name in texts}
+
+    @property
+    def episodes(self):
+        return self._episodes
+
+    def __len__(self):
+        return int(self._starts[-1])
+
+    def __getitem__(self, index):
+        import numpy as np
+        index = range(len(self))[index]
+        at = int(np.searchsorted(self._starts, index, "right")) - 1
+        episode, step = int(self._episodes[at]), index - int(self._starts[at])
+        try:
+            return self._sample(at, episode, step, int(self.index.steps[episode]))
+        except (DatasetError, TransformError):
+            raise
+        except (ValueError, IndexError, KeyError, TypeError, zlib.error) as why:
+            raise DatasetError(f"step {step} of {self.index.called(episode)} is not as features.json says: {type(why).__name__}: {why}") from None
+
+    def _sample(self, at, episode, step, count):
+        import numpy as np
+        sample, pads = {}, {}
+        for name in self.names:
+            key, ahead = self.windows.get(name, (None, [0]))
+            steps = [min(max(step + each, 0), count - 1) for each in ahead]
+            sample[name] = (at if name == _COUNTED[0] else step) if name not in self.columns else self._value(name, episode, steps, key is not None)
+            if key is not None:
+                pads[f"{key}{_PAD}"] = np.array([not 0 <= step + each < count for each in ahead])
+        return {**sample, **pads}
+
+    def _value(self, name, episode, steps, is_window):
+        import numpy as np
+        column = self.columns[name]
+        if column.feature.kind == "text":
+            return self.index.text(column, episode, steps[0])
+        if column.feature.kind == "picture":
+            return self._frames(name, episode, steps, is_window)
+        values = self.index.values(column, episode, steps if column.is_step else [0])
+        kind = "b" if column.feature.dtype == "bool" else values.dtype.kind
+        values = values.astype({"f": np.float32, "b": bool}.get(kind, np.int64), copy=False)
+        return values if is_window else values[0]
+
+    def _frames(self, name, episode, steps, is_window):
+        import numpy as np
+        if not is_window and name not in self.pixels and self.transforms is None and self.dtype == "uint8":
+            return PictureFile(self.index.part(self.columns[name], episode, steps[0]))
+        frames = {step: pixels_of(self.index.part(self.columns[name], episode, step), f"step {step} of {self.index.called(episode)}, {name},")
+                  for step in set(steps)}
+        made = np.stack([frames[step] for step in steps]) if is_window else frames[steps[0]]
+        return finished(made, self.pixels.get(name), self.dtype, self.transforms)
+
+
+class RLDS(Wrapped):
+    """Of from_rlds(), for Loader."""
+
+    def __init__(self, rows, images, *, name, version, workers, timeout, room, keep):
+        super().__init__(rows, name, version, workers, timeout, rows.transforms is not None, room, keep, exact=True, masks=following(None, images))
+        self.cameras, self.stats = rows.cameras, Stats(rows.index, rows.columns, rows.episodes)
+        self.episodes = [{"episode_index": at, "length": int(rows.index.steps[episode])} for at, episode in enumerate(rows.episodes)]
+
+
+def from_rlds(path: str | os.PathLike, split: str, columns: Sequence[str] | None = None, *, delta_steps: Mapping[str, Sequence[int]] | None = None,
+              images: str | Sequence[str] | Mapping[str, Image] | None = None, image_transforms: Callable | None = None,
+              pixels: Mapping[str, tuple[int, int]] | None = None, dtype: str = "uint8", index: str | os.PathLike | None = None,
+              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Any:
+    """A data set of robots in RLDS that TensorFlow Datasets prepared on disk (Open X-Embodiment, DROID, Bridge, LIBERO), for Loader; TensorFlow is not needed.
+
+        data = oa.from_rlds("/data/bridge_orig/1.0.0", "train[:95%]", ["observation/image_0", "action", "language_instruction"],
+                            delta_steps={"action": range(8)})
+        for batch in oa.Loader(data, oa.imagenet_train(224), batch_size=256):
+            batch["observation/image_0"], batch["action"], batch["action_is_pad"], batch["language_instruction"]
+
+    A sample is a step of an episode, with the features of the step, called as "observation/image", and those of its episode, as
+    "episode_metadata/file_path". Floats become float32, whole numbers int64; texts are str.
+
+    path: the folder of a version, with dataset_info.json and features.json. Its files are TFRecord.
+    split: as TFDS has it, of episodes: "train", "train[:95%]", "train+test", "all". Samples are numbered in the order of the files.
+    columns: the fields of a batch, in this order; a camera that is not named is not read. "episode_index" (in the split) and "frame_index" (of the
+        step in its episode), int64, may be named, too. NAME_is_pad comes with NAME. Default: all, cameras first; a warning says what is left out,
+        and why: depth, what differs in length from step to step.
+    delta_steps: {feature: steps from the sample's own}: windows [T, ...]. A name with features below it, as "observation", is of all of these but
+        texts. What would lie outside of the episode is its first or last step, and KEY_is_pad (bool, [T]) there. Octo's and OpenVLA's
+        window_size=w, future_action_window_size=f are {"observation": range(1 - w, 1), "action": range(1 - w, f + 1)}; Octo's pad masks are
+        the other way round, True where there is a step.
+    images: with a pipeline: cameras beside the first, of its size, that go through it with the same draws, as in wrap().
+    pixels: {camera: (height, width)}: resized to that (bilinear, by Pillow) before anything else.
+    image_transforms: as of from_lerobot(): a function of a camera's tensor [..., 3, H, W] of dtype, for each camera.
+    dtype: of cameras: "uint8": [H, W, 3]; "float32": [3, H, W] in 0 ... 1.
+    index: the folder that keeps where each step is. Default: $XDG_CACHE_HOME/oneaccess/rlds, else ~/.cache/oneaccess/rlds.
+
+    The first of columns that is a camera follows the Loader's pipeline, decoded by accessd's workers, if it has no window and none of pixels=,
+    image_transforms= and dtype= is given. Other cameras, and all where there is no pipeline, are decoded by the pool, and need one size.
+
+    data.stats["action"]: {"mean", "std", "min", "max", "q01", "q99": array, "count": steps} over all steps of the split, as OpenVLA computes them
+    (of its own split, "all"); each is computed at the first look at it, and kept. data.episodes: [{"episode_index", "length"}]. data.cameras.
+
+    The first time, all files of the split are read from end to end, to find where steps and pictures are; a job that comes later reads only what
+    was kept: 8 bytes for each text and picture, 16 for each feature of an episode. A file that was written anew is found by its size and time.
+    A step that does not fit features.json is a bad sample, and an episode that does not an error. Records' checksums are not compared.
+
+    The other arguments are those of wrap().
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"path is {path!r}: give the folder of a version of the data set")
+    check_dtype(dtype)
+    info = Info(os.path.abspath(urls.local(path, "from_rlds()")))
+    folder = default_folder() if index is None else os.path.abspath(urls.local(index, "index="))
+    rows = RLDSRows(info, split, named(columns), delta_steps, pixels, image_transforms, dtype, folder)
+    return RLDS(rows, images, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)

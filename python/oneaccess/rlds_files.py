@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where each step of an episode lies in the TFRecord files of a data set in RLDS: found once, by reading the files from end to end, and kept.
+
+A record is an episode; each of its features is one list, with what all its steps have in a row. Numbers of a fixed shape are found there by
+arithmetic. Texts and pictures differ in size, so of each its place is kept, and a picture is read without the rest of its episode."""
+
+import array
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+
+from .errors import DatasetError
+from .tables import Kept, unchanged
+from .tfds import TFRecords, text_of, unpacked
+from .tfrecord import places, whole_numbers
+
+_BYTES, _FLOATS, _WHOLE = 1, 2, 3           # the lists of a tf.Example
+_MOST_OPEN = 64
+_MOST_NUMBERS = 1024                        # in a step, of which statistics are made
+_ARRAYS = {"steps": ("<i8", 1), "places": ("<i8", 3), "parts": ("<u4", 2), "longest": ("<i8", 1)}
+
+
+class Column:
+    """A feature of a step, or of an episode. at: its place among those of the index, or among those whose parts differ in size."""
+
+    def __init__(self, feature, is_step):
+        self.feature, self.is_step, self.shape = feature, is_step, feature.shape
+        self.in_bytes = feature.kind in ("text", "picture") or feature.encoding != "none"
+        self.each = 1
+        for extent in self.shape:
+            self.each *= extent
+        self.kind = _BYTES if self.in_bytes else _FLOATS if feature.kind != "class" and _is_float(feature.dtype) else _WHOLE
+
+
+def _is_float(dtype):
+    import numpy as np
+    return np.dtype(dtype).kind == "f"
+
+
+def why_not(feature):
+    """Why it has no place in a step; None: it has."""
+    if feature.kind is None:
+        return feature.why
+    if feature.is_ragged or 0 in feature.shape:
+        return "differs in length"
+    if feature.kind == "box":
+        return "is boxes"
+    return "is a picture of 16 bits" if feature.kind == "picture" and feature.dtype != "uint8" else None
+
+
+# ---- finding ----
+
+
+def _lists(data):
+    """{name: (kind, begin, end)} of the lists of a tf.Example."""
+    found = {}
+    for _, _, begin, end in places(data, 0, len(data)):
+        for _, _, first, last in places(data, begin, end):
+            pair = {number: (at, to) for number, _, at, to in places(data, first, last)}
+            of = [(number, at, to) for number, _, at, to in places(data, *pair.get(2, (0, 0)))]
+            if len(of) > 1:
+                raise ValueError("a feature has several lists")
+            found[data[slice(*pair[1])].decode()] = of[0] if of else (0, 0, 0)
+    return found
+
+
+def _packed(data, begin, end):
+    """Where the numbers of a list lie."""
+    of = [(at, to) for number, kind, at, to in places(data, begin, end) if (number, kind) == (1, 2)]
+    if len(of) > 1 or not of and end > begin:
+        raise ValueError("a list of numbers is not packed")
+    return of[0] if of else (begin, begin)
+
+
+class _Finder:
+    """Goes through episodes."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.found = {name: array.array("I" if kind == "<u4" else "q") for name, (kind, _) in _ARRAYS.items()}
+        self.found["longest"].extend([0] * len(columns))
+
+    def episode(self, data, offset):
+        """A record's content, which begins at that byte of its file."""
+        lists, steps = _lists(data), None
+        for at, column in enumerate(self.columns):
+            kind, begin, end = lists.get(column.feature.name, (0, 0, 0))
+            if kind not in (0, column.kind):
+                raise ValueError(f"feature {column.feature.name} is a list of another type")
+            begin, end, count = self._list(data, at, column, begin, end)
+            want = 1 if not column.is_step else int(count) if steps is None else steps
+            if count != want:
+                raise ValueError(f"feature {column.feature.name} has values for {count:g} steps, and not for {want}")
+            steps = want if column.is_step else steps
+            self.found["places"].extend((offset + begin, end - begin))
+        self.found["steps"].append(steps)
+
+    def _list(self, data, at, column, begin, end):
+        """Where its content is, and for how many steps there is some."""
+        if column.kind == _BYTES:
+            parts = [(first, last) for _, _, first, last in places(data, begin, end)]
+            if column.is_step:
+                self.found["parts"].extend(each - base for part in parts for each, base in zip((part[0], part[1]), (begin, part[0])))
+            elif parts:
+                begin, end = parts[0]
+            self.found["longest"][at] = max([self.found["longest"][at], *(last - first for first, last in parts)])
+            return begin, end, len(parts)
+        begin, end = _packed(data, begin, end)
+        if column.kind == _FLOATS:
+            return begin, end, (end - begin) / 4 / column.each
+        import numpy as np
+        return begin, end, np.count_nonzero(np.frombuffer(data, np.uint8, end - begin, begin) < 128) / column.each
+
+
+def _find(files, columns):
+    import numpy as np
+    finder = _Finder(columns)
+    for path, stamp, count in files:
+        unchanged(path, stamp)
+        records = TFRecords(path, count)
+        for number in range(count):
+            try:
+                finder.episode(records.record(number), records.begin(number))
+            except (ValueError, IndexError, KeyError, UnicodeDecodeError) as why:
+                raise DatasetError(f"{path}: record {number} is no episode as features.json says: {why}") from None
+    shapes = {"places": (-1, len(columns), 2), "parts": (-1, 2)}
+    return {name: np.array(values, _ARRAYS[name][0]).reshape(shapes.get(name, -1)) for name, values in finder.found.items()}
+
+
+# ---- keeping ----
+
+
+def default_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "oneaccess", "rlds")
+
+
+def _loaded(folder, columns):
+    """What was kept there; None: nothing that can be believed."""
+    import numpy as np
+    try:
+        found = {name: np.load(os.path.join(folder, f"{name}.npy"), mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
+    except (OSError, ValueError, EOFError):
+        return None
+    wide = sum(column.is_step and column.in_bytes for column in columns)
+    steps = found["steps"]
+    fits = all(found[name].dtype == kind and found[name].ndim == of for name, (kind, of) in _ARRAYS.items()) and (steps >= 0).all() \
+        and found["places"].shape == (len(steps), len(columns), 2) and found["parts"].shape == (int(steps.sum()) * wide, 2) \
+        and found["longest"].shape == (len(columns),)
+    return found if fits else None
+
+
+class Index:
+    """Of files of a split: where the columns of each step are. Each process opens the files for itself."""
+
+    def __init__(self, files, columns, folder):
+        self.files, self.columns = files, columns
+        facts = repr((files, [(*column.feature, column.is_step) for column in columns]))
+        self.folder = os.path.join(folder, hashlib.blake2b(facts.encode(), digest_size=16).hexdigest())
+        self._load()
+
+    def _load(self):
+        import numpy as np
+        found = _loaded(self.folder, self.columns) or self._made()
+        self.steps, self._places, self._parts, self.longest = (found[name] for name in _ARRAYS)
+        wide = [at for at, column in enumerate(self.columns) if column.is_step and column.in_bytes]
+        self._wide, self._at = {at: place for place, at in enumerate(wide)}, {column.feature.name: at for at, column in enumerate(self.columns)}
+        self._starts = np.concatenate([[0], np.cumsum(self.steps)]) * len(wide)
+        self.ends = np.cumsum([count for _, _, count in self.files])
+        self._opened, self._pid = None, None
+
+    def _made(self):
+        """One job of several that begin at once reads the files."""
+        with self._keeping():
+            os.makedirs(os.path.dirname(self.folder), exist_ok=True)
+            lock = open(f"{self.folder}.lock", "ab")
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = _loaded(self.folder, self.columns)
+            if found is None:
+                self._keep(_find(self.files, self.columns))
+        return found or _loaded(self.folder, self.columns)
+
+    def _keep(self, arrays):
+        import numpy as np
+        with self._keeping(), contextlib.ExitStack() as otherwise:
+            made = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(self.folder))
+            otherwise.callback(shutil.rmtree, made)
+            for name, values in arrays.items():
+                np.save(os.path.join(made, name), values)
+            shutil.rmtree(self.folder, ignore_errors=True)
+            os.rename(made, self.folder)
+            otherwise.pop_all()
+
+    @contextlib.contextmanager
+    def _keeping(self):
+        try:
+            yield
+        except OSError as why:
+            raise DatasetError(f"what was found of the episodes cannot be kept in {os.path.dirname(self.folder)}: {why.strerror}: name another folder by"
+                               " index=") from None
+
+    def __getstate__(self):
+        return {"files": self.files, "columns": self.columns, "folder": self.folder}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._load()
+
+    # ---- reading ----
+
+    def _read(self, episode, begin, size):
+        import numpy as np
+        if self._pid != os.getpid():
+            self._opened, self._pid = Kept(_MOST_OPEN, self._open, os.close), os.getpid()
+        at = int(np.searchsorted(self.ends, episode, "right"))
+        data = os.pread(self._opened.get(at), size, begin)
+        if len(data) != size:
+            raise DatasetError(f"{self.files[at][0]} was cut off since it was opened")
+        return data
+
+    def _open(self, at):
+        path, stamp, _ = self.files[at]
+        unchanged(path, stamp)
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def numbers(self, column, episode, steps):
+        """[len(steps), ...] of a column of numbers, of these steps; of all for None."""
+        import numpy as np
+        at = self._at[column.feature.name]
+        begin, size = map(int, self._places[episode, at])
+        first = 0
+        if column.kind == _FLOATS and steps is not None:
+            first = min(steps)
+            begin, size = begin + first * column.each * 4, (max(steps) - first + 1) * column.each * 4
+        data = self._read(episode, begin, size)
+        values = np.frombuffer(data, "<f4") if column.kind == _FLOATS else whole_numbers(data)
+        values = values.reshape(-1, *column.shape)
+        return values if steps is None else values[[step - first for step in steps]]
+
+    def part(self, column, episode, step):
+        """The bytes of a text, a picture or a tensor of a step."""
+        at = self._at[column.feature.name]
+        begin, size = map(int, self._places[episode, at])
+        if column.is_step:
+            place = int(self._starts[episode]) + self._wide[at] * int(self.steps[episode]) + step
+            ahead, size = map(int, self._parts[place])
+            begin += ahead
+        return self._read(episode, begin, size)
+
+    def values(self, column, episode, steps):
+        """[len(steps), ...] of a column that becomes numbers; a picture has a way of its own."""
+        import numpy as np
+        if column.in_bytes:
+            return np.stack([unpacked(column.feature, self.part(column, episode, step)) for step in steps])
+        return self.numbers(column, episode, steps)
+
+    def text(self, column, episode, step):
+        text = text_of(self.part(column, episode, step))
+        if isinstance(text, bytes):
+            raise DatasetError(f"{column.feature.name} of step {step} of {self.called(episode)} is no UTF-8")
+        return text
+
+    def longest_of(self, column):
+        """Bytes of a text."""
+        return int(self.longest[self._at[column.feature.name]])
+
+    def called(self, episode):
+        import numpy as np
+        at = int(np.searchsorted(self.ends, episode, "right"))
+        return f"record {episode - int(self.ends[at]) + self.files[at][2]} of {os.path.basename(self.files[at][0])}"
+
+
+# ---- statistics ----
+
+
+class Stats(Mapping):
+    """{name: {"mean", "std", "min", "max", "q01", "q99": array, "count": steps}} of columns of numbers over the steps of some episodes. Each is
+    made at the first look at it, and kept beside the index."""
+
+    def __init__(self, index, columns, episodes):
+        self._index, self._episodes, self._made = index, episodes, {}
+        self._columns = {name: column for name, column in columns.items() if column.is_step and not column.in_bytes and column.feature.kind == "number"
+                         and column.feature.dtype != "bool" and column.each <= _MOST_NUMBERS}
+
+    def __len__(self):
+        return len(self._columns)
+
+    def __iter__(self):
+        return iter(self._columns)
+
+    def __getitem__(self, name):
+        import numpy as np
+        if name not in self._made:
+            self._made[name] = {kind: np.array(value) for kind, value in self._kept(name, self._columns[name]).items()}
+        return self._made[name]
+
+    def _kept(self, name, column):
+        facts = name.encode() + b"\0" + self._episodes.astype("<i8").tobytes()
+        path = os.path.join(self._index.folder, f"stats-{hashlib.blake2b(facts, digest_size=16).hexdigest()}.json")
+        with contextlib.suppress(OSError, ValueError):
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)
+        found = self._computed(column)
+        with contextlib.suppress(OSError), tempfile.NamedTemporaryFile("w", dir=self._index.folder, delete=False) as file:
+            json.dump(found, file)
+            os.rename(file.name, path)
+        return found
+
+    def _computed(self, column):
+        import numpy as np
+        values = np.concatenate([self._index.numbers(column, int(episode), None) for episode in self._episodes])
+        q01, q99 = np.quantile(values, (0.01, 0.99), axis=0)
+        made = {"mean": values.mean(axis=0, dtype=np.float64), "std": values.std(axis=0, dtype=np.float64), "min": values.min(axis=0),
+                "max": values.max(axis=0), "q01": q01, "q99": q99}
+        return {**{kind: value.tolist() for kind, value in made.items()}, "count": len(values)}
