@@ -28,6 +28,7 @@ bool enlarge_can(const struct op *op)
 	case OP_VFLIP:
 		return true;
 	case OP_RANDOM_ERASING:
+	case OP_COARSE_DROPOUT:
 		return false;
 	default:
 		return op_impl(op->id)->stays;

@@ -18,6 +18,7 @@ static const char *const op_half_words[] = {"even", "down", NULL};
 static const char *const op_timm_words[] = {"nearest", "bilinear", "bicubic", "random", NULL};
 static const char *const op_pad_words[] = {"constant", "edge", "reflect", "symmetric", NULL};
 static const char *const op_erase_words[] = {"random", NULL};
+static const char *const op_hole_words[] = {"random", "random_uniform", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_source_words[] = {"file", "record", "random_record", NULL};
 static const char *const op_crop_words[] = {"random", "center", "begin", NULL};

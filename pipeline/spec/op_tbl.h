@@ -448,6 +448,16 @@ PARAM(LEVELS, GREEN, "green", OP_TYPE_SPAN(-255, 255), "0",
 PARAM(LEVELS, BLUE, "blue", OP_TYPE_SPAN(-255, 255), "0",
       "what is added to blue, from -255 to 255, or [least, most]")
 
+OP(HUE_SATURATION_VALUE, "hue_saturation_value", hsv_op,
+   "numbers added to hue, saturation and value, drawn for the picture")
+PARAM(HUE_SATURATION_VALUE, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(HUE_SATURATION_VALUE, HUE, "hue", OP_TYPE_SPAN(-360, 360), "[-20, 20]",
+      "what is added to hue, of which 180 are a whole turn, from -360 to 360, or [least, most]")
+PARAM(HUE_SATURATION_VALUE, SATURATION, "saturation", OP_TYPE_SPAN(-255, 255), "[-30, 30]",
+      "what is added to saturation, from -255 to 255, or [least, most]")
+PARAM(HUE_SATURATION_VALUE, VALUE, "value", OP_TYPE_SPAN(-255, 255), "[-20, 20]",
+      "what is added to value, from -255 to 255, or [least, most]")
+
 OP(RANDOM_CHANNEL_PERMUTATION, "random_channel_permutation", colour_op_permute,
    "red, green and blue in random order")
 
@@ -697,6 +707,19 @@ PARAM(RANDOM_ERASING, RATIO, "ratio", OP_TYPE_RANGE, "[0.3, 3.3]",
       "[least, most] height over width of the rectangle, 0 < least <= most")
 PARAM(RANDOM_ERASING, VALUE, "value", OP_TYPE_VALUE(op_erase_words), "0",
       "one number, three (red, green, blue) or \"random\"")
+
+OP(COARSE_DROPOUT, "coarse_dropout", erase_holes_op,
+   "rectangles of one colour or of noise, at random")
+PARAM(COARSE_DROPOUT, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(COARSE_DROPOUT, HOLES, "holes", OP_TYPE_SPAN(1, 256), "[1, 2]",
+      "how many there are, whole, from 1 to 256, or [least, most]")
+PARAM(COARSE_DROPOUT, HEIGHT, "height", OP_TYPE_SPAN(0, OP_MAX_SIDE), "[0.1, 0.2]",
+      "of each, a share of the picture's height below 1, or pixels from 1 on, or [least, most]")
+PARAM(COARSE_DROPOUT, WIDTH, "width", OP_TYPE_SPAN(0, OP_MAX_SIDE), "[0.1, 0.2]",
+      "of each, a share of the picture's width below 1, or pixels from 1 on, or [least, most]")
+PARAM(COARSE_DROPOUT, VALUE, "value", OP_TYPE_VALUE(op_hole_words), "0",
+      "one number, three (red, green, blue), \"random\" for each pixel its own colour or "
+      "\"random_uniform\" for each rectangle")
 
 OP(RANDOM_APPLY, "random_apply", apply_op, "the ops behind it, or others, at random")
 PARAM(RANDOM_APPLY, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")

@@ -34,11 +34,13 @@ def _fixed(name, value):
     return low
 
 
+def _color(fill):
+    return whole(fill) if isinstance(fill, (int, float)) else [whole(each) for each in fill]
+
+
 def _fill(transform):
     fill = getattr(transform, "fill", getattr(transform, "value", 0))
-    if fill is None:
-        return None
-    return whole(fill) if isinstance(fill, (int, float)) else [whole(each) for each in fill]
+    return None if fill is None else _color(fill)
 
 
 def _border(transform, *known):
@@ -199,6 +201,10 @@ def _rgb_shift(transform, translation):
     return oa.Levels(red=spans[0], green=spans[1], blue=spans[2], p=1)
 
 
+def _hue_saturation_value(transform, translation):
+    return oa.HueSaturationValue(*(list(_pair(getattr(transform, f"{name}_shift_limit"))) for name in ("hue", "sat", "val")), 1)
+
+
 def _color_jitter(transform, translation):
     return oa.ColorJitter(*([float(bound) for bound in _pair(getattr(transform, name))]
                             for name in ("brightness", "contrast", "saturation", "hue")))
@@ -256,6 +262,17 @@ def _compression(transform, translation):
     kind = str(getattr(transform.compression_type, "name", transform.compression_type)).lower()
     _only("", ("compression_type", kind, "jpeg"))
     return oa.JPEG(list(_pair(transform.quality_range)))
+
+
+def _coarse_dropout(transform, translation):
+    if not hasattr(transform, "num_holes_range"):
+        raise TransformError("max_holes is of older versions: give num_holes_range, hole_height_range and hole_width_range")
+    _only("", ("fill_mask", getattr(transform, "fill_mask", getattr(transform, "mask_fill_value", None)), None))
+    fill = getattr(transform, "fill", getattr(transform, "fill_value", 0))
+    if isinstance(fill, str) and fill not in ("random", "random_uniform"):
+        raise TransformError(f"fill={fill!r} is not there: give a colour, \"random\" or \"random_uniform\"")
+    return oa.CoarseDropout(*(list(_pair(getattr(transform, f"{name}_range"))) for name in ("num_holes", "hole_height", "hole_width")),
+                            fill if isinstance(fill, str) else _color(fill), 1)
 
 
 def _normalize(transform, translation):
@@ -328,6 +345,7 @@ _KNOWN = {
     "RandomBrightnessContrast": _brightness_contrast,
     "RandomGamma": _gamma,
     "RGBShift": _rgb_shift,
+    "HueSaturationValue": _hue_saturation_value,
     "ColorJitter": _color_jitter,
     "ToGray": _to_gray,
     "ChannelShuffle": lambda transform, translation: oa.RandomChannelPermutation(),
@@ -337,6 +355,7 @@ _KNOWN = {
     "Equalize": _equalize,
     "GaussianBlur": _gaussian_blur,
     "GaussNoise": _noise,
+    "CoarseDropout": _coarse_dropout,
     "ImageCompression": _compression,
     "Normalize": _normalize,
     "ToFloat": _to_float,
@@ -349,15 +368,15 @@ _KNOWN = {
     "Compose": _all_of,
     "NoOp": lambda transform, translation: [],
 }
+_CHANCES = ("levels", "hue_saturation_value", "coarse_dropout")     # ops with a p that torchvision lacks
 _WHY = {
-    "HueSaturationValue": "it adds to hue, saturation and value: ColorJitter(saturation=, hue=) multiplies, and is there",
     "CLAHE": "there is Equalize",
     "Sharpen": "there is torchvision's RandomAdjustSharpness, as oneaccess.transforms has it",
     "Blur": "there is GaussianBlur",
     "MedianBlur": "there is GaussianBlur",
     "MotionBlur": "there is GaussianBlur",
-    "CoarseDropout": "there is oneaccess.transforms.RandomErasing(), one rectangle, behind what is translated of the others",
-    "Erasing": "there is oneaccess.transforms.RandomErasing(), whose ratio is drawn as torchvision does, behind what is translated of the others",
+    "Erasing": "there is CoarseDropout; or oneaccess.transforms.RandomErasing(), whose ratio is drawn as torchvision does",
+    "GridDropout": "there is CoarseDropout",
     "ElasticTransform": "its noise is another than that of op elastic_transform, which is torchvision's",
     "Perspective": "its corners are drawn from a normal distribution: there is oneaccess.transforms.RandomPerspective()",
     "GridDistortion": "there is Affine",
@@ -418,7 +437,7 @@ def _perhaps(made, p):
         return made
     if op is not None and op.op == "grayscale" and op.parameters["num_output_channels"] == 3:
         return oa.Compose([oa.RandomGrayscale(p)])
-    if op is not None and op.op in (*CHANCES, "levels"):
+    if op is not None and op.op in (*CHANCES, *_CHANCES):
         return oa.Compose([oa.Op(op.op, **{**op.parameters, "p": p})])
     return oa.RandomApply([made], p)
 

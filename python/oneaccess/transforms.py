@@ -359,6 +359,15 @@ def Levels(gamma=None, contrast=None, brightness=None, red=None, green=None, blu
               green=_list(green), blue=_list(blue))
 
 
+def HueSaturationValue(hue=None, saturation=None, value=None, p=None) -> Op:
+    """Adds to hue, saturation and value: albumentations' HueSaturationValue, with its pixels.
+
+    Each is a number, or (least, most) of what is drawn for an image; default (-20, 20), (-30, 30) and (-20, 20). They are of 8 bits,
+    as OpenCV has them: a whole turn of hue is 180. p: default 0.5.
+    """
+    return Op("hue_saturation_value", p=p, hue=_list(hue), saturation=_list(saturation), value=_list(value))
+
+
 def Grayscale(num_output_channels=None) -> Op:
     """Converts to gray, with 1 channel or 3 equal ones."""
     return Op("grayscale", num_output_channels=num_output_channels)
@@ -487,6 +496,20 @@ def TimmRandAugment(num_ops=None, p=None, magnitude=None, magnitude_std=None, un
 def RandomErasing(p=None, scale=None, ratio=None, value=None) -> Op:
     """Erases a random rectangle. value: one number, (red, green, blue), or "random"."""
     return Op("random_erasing", p=p, scale=_list(scale), ratio=_list(ratio), value=_list(value))
+
+
+def CoarseDropout(holes=None, height=None, width=None, value=None, p=None) -> Op:
+    """Several rectangles become one colour: albumentations' CoarseDropout.
+
+        CoarseDropout(holes=(1, 8), height=(0.05, 0.15), width=(0.05, 0.15), p=0.5)
+
+    holes: how many, or (least, most), up to 256; default (1, 2). height, width: of each, (least, most), as shares of the image's below 1,
+    or in pixels from 1 on; default (0.1, 0.2). value: a number, (red, green, blue), "random" for each pixel its own colour, or
+    "random_uniform" for each rectangle. p: default 0.5.
+
+    Masks and key points stay. Boxes shrink to what is around their pixels that are still seen.
+    """
+    return Op("coarse_dropout", p=p, holes=_list(holes), height=_list(height), width=_list(width), value=_list(value))
 
 
 # ---- the end ----

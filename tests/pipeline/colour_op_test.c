@@ -53,6 +53,8 @@ static const struct {
     {"[" D ",{\"op\":\"levels\",\"brightness\":[0.2,-0.2]}]", {"begins with the larger", "parts"}},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"levels\",\"red\":[-1,1]}]",
      {"op 4 (levels): a picture of one channel has no red", "give brightness"}},
+    {"[" D ",{\"op\":\"hue_saturation_value\",\"hue\":361}]",
+     {"hue is not from -360 to 360", "whole turn"}},
     {"[" D ",{\"op\":\"layout\"},{\"op\":\"invert\"}]",
      {"op 4 (invert) works on 8-bit", "before op 3"}},
 };
@@ -155,6 +157,14 @@ static const struct {
        "\"op\":"
        "\"levels\",\"p\":0,\"red\":[0,0]}]}",
      3, false},
+    {"[" D ",{\"op\":\"hue_saturation_value\",\"hue\":9,\"saturation\":0,\"value\":-3,\"p\":1}]",
+     C "{\"hue\":[9,9],\"op\":\"hue_saturation_value\",\"p\":1,\"saturation\":[0,0],\"value\":[-3,-"
+       "3]}]}",
+     3, false},
+    {"[" D ",{\"op\":\"hue_saturation_value\"}]",
+     C "{\"hue\":[-20,20],\"op\":\"hue_saturation_value\",\"p\":0.5,\"saturation\":[-30,30],"
+       "\"value\":[-20,20]}]}",
+     3, true},
     {"[" D ",{\"op\":\"random_channel_permutation\"}]",
      C "{\"op\":\"random_channel_permutation\"}]}", 3, true},
 };

@@ -709,6 +709,19 @@ static const struct {
      {{0, 0, 2, 1}, {0, 0.33333334f, 1.5555556f, 2}},
      2,
      {7, 8, 0}},
+    /* All of the lower row of pixels is hidden; then all of both, but one column. */
+    {FOLLOWING("{\"op\":\"coarse_dropout\",\"p\":1,\"holes\":1,\"height\":[1,1],\"width\":[4,4]},"
+	       "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0, 0, 3, 2}, {0.5f, 0.2f, 2.5f, 1.9f}},
+     {{0, 0, 3, 1}, {0.5f, 0.2f, 2.5f, 1.9f}},
+     2,
+     {7, 8, 0}},
+    {FOLLOWING("{\"op\":\"coarse_dropout\",\"p\":1,\"holes\":1,\"height\":[2,2],\"width\":[3,3]},"
+	       "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0.5f, 0, 4, 1.5f}, {1, 0, 3, 2}},
+     {{3, 0, 4, 1.5f}},
+     1,
+     {7, 0, 0}},
     /* torchvision's boxes with the same displacement */
     {FOLLOWING("{\"op\":\"elastic_transform\",\"alpha\":[1,0],\"sigma\":[0.2,0.2]},"
 	       "{\"op\":\"resize\",\"size\":[2,4]}"),

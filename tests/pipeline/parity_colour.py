@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The colour ops as torchvision computes them on Pillow's images (transforms/_functional_pil.py and
 v2/_color.py), for parity.py."""
+import functools
 import io
 import math
 import struct
@@ -52,6 +53,9 @@ SPECS = {
                                    green=[-255, 255], blue=-7.9, p=0.8), op('hflip'), op('layout')],
     'levels-fixed': [D, crop(51, 40), op('levels', gamma=0.7, contrast=1.2, brightness=-0.1, p=1)],
     'levels-gray': [D, crop(40, 51), op('grayscale'), op('levels', contrast=[0, 3], brightness=[-1, 1], p=1)],
+    'hsv': [D, crop(61, 70), op('hue_saturation_value', hue=[-180, 180], saturation=[-90, 90], value=[-60, 60], p=0.8), op('hflip'), op('layout')],
+    'hsv-ends': [D, crop(70, 61), op('hue_saturation_value', hue=-360, saturation=255, value=0.5, p=1)],
+    'hsv-gray': [D, crop(40, 51), op('grayscale'), op('hue_saturation_value', p=1)],
 }
 
 
@@ -126,7 +130,34 @@ def levels(im, op, drawn):
                                  for band, shift in zip(bands, drawn[4:7])])
 
 
+def hsv(im, op, drawn):
+    """albumentations' shift_hsv, with OpenCV's numbers of 8 bits."""
+    if not drawn[0] or not any(drawn[1:4]):
+        return im
+
+    def add(value, more):
+        return min(max(value + int(more), 0), 255)
+
+    @functools.lru_cache(None)
+    def pixel(r, g, b):
+        most = max(r, g, b)
+        span = most - min(r, g, b)
+        s = span * round((255 << 12) / most) + 2048 >> 12 if most else 0
+        h = g - b if most == r else b - r + 2 * span if most == g else r - g + 4 * span
+        h = (h * round((180 << 12) / (6 * span)) + 2048 >> 12) % 180 if span else 0
+        sixths = f32(int((h + drawn[1]) % 180) % 180 * f32(6 / 180))
+        s, v = (f32(v * f32(1 / 255)) for v in (add(s, drawn[2]) if s else 0, add(most, drawn[3])))
+        part = f32(sixths - int(sixths))
+        up, down = (f32(1 - s * p) for p in (f32(1 - part), part))
+        levels = [int(f32(f32(v * share) * 255)) for share in (1.0, f32(1 - s), down, up)]
+        return [levels[k] for k in ((0, 3, 1), (2, 0, 1), (1, 0, 3), (1, 2, 0), (3, 1, 0), (0, 1, 2))[int(sixths)]]
+    out = im.convert('RGB')
+    out.putdata([tuple(pixel(*p)) for p in out.getdata()])
+    return out if im.mode == 'RGB' else out.getchannel(0)
+
+
 PICTURE_OPS = {'jpeg': jpeg,
+    'hue_saturation_value': hsv,
     'levels': levels,
     'color_jitter': jitter,
     'random_photometric_distort': distort,

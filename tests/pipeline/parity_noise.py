@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """elastic_transform and gaussian_noise as torchvision makes them (v2/_geometry.py, v2/_misc.py), for parity.py: float32 that is
-rounded after each operation. PIXELS says where an op's random numbers begin (draw_tell() of pipeline/ops/draw.h); philox is here
+rounded after each operation; and albumentations' coarse_dropout (dropout/coarse_dropout.py, functional.py). PIXELS says where an op's random numbers begin (draw_tell() of pipeline/ops/draw.h); philox is here
 once more, so that all of a pixel is."""
 import math
 import struct
@@ -25,6 +25,11 @@ SPECS = {
     'noise-bf16': [D, crop(20), op('gaussian_noise', sigma=0.05), op('cast', dtype='bf16'), CHW],
     'noise-behind': [D, crop(20), NORMALIZE, op('gaussian_noise', mean=-0.5, sigma=1, clip=False), CHW],
     'noise-behind-gray': [D, crop(20), op('grayscale'), op('normalize', mean=0.5, std=0.5), op('gaussian_noise')],
+    'holes': [D, crop(70, 91), op('coarse_dropout', holes=[1, 8], p=0.8), CHW],
+    'holes-pixels': [D, crop(40, 51), op('coarse_dropout', holes=3, height=[1, 60], width=[10, 20], value=[255, 9, 128], p=1), op('hflip')],
+    'holes-random': [D, crop(40, 51), op('coarse_dropout', holes=[2, 4], value='random', p=1)],
+    'holes-uniform': [D, crop(51, 40), op('coarse_dropout', holes=256, height=[0, 0.2], width=0.05, value='random_uniform', p=1), CHW],
+    'holes-gray': [D, crop(51, 40), op('grayscale'), op('coarse_dropout', value=77, p=1)],
 }
 
 
@@ -176,4 +181,53 @@ def noisy(planes, op, drawn):
     return made
 
 
-PICTURE_OPS = {'elastic_transform': elastic}
+
+
+# ---- coarse_dropout ----
+
+
+def numbers(told):
+    """The random numbers, one after another."""
+    key_low, key_high, a_low, a_high, stream, used = (int(v) for v in told)
+    while True:
+        yield from words((key_low, key_high, a_low, a_high, stream, used), 4)
+        used += 4
+
+
+def below(seq, bound):
+    while True:
+        product = next(seq) * bound
+        if product % 2 ** 32 >= 2 ** 32 % bound:
+            return product >> 32
+
+
+def side(seq, span, size):
+    low, high = pair(span, 0)
+    if high >= 1:
+        low, high = (min(int(v), size) for v in (low, high))
+        return low + below(seq, high - low + 1)
+    return int(size * (low + (high - low) * (((next(seq) | next(seq) << 32) >> 11) * 2.0 ** -53)))
+
+
+def holes(im, op, drawn):
+    seq, places = numbers(drawn[1:7]), []
+    for _ in range(int(drawn[0])):
+        h, w = (side(seq, op.get(name, [0.1, 0.2]), size) for name, size in (('height', im.size[1]), ('width', im.size[0])))
+        top = below(seq, im.size[1] - h + 1)
+        places.append((below(seq, im.size[0] - w + 1), top, w, h))
+    im, value = im.copy(), op.get('value', 0)
+    for left, top, w, h in places:
+        n = 0 if not isinstance(value, str) else 1 if value == 'random_uniform' else w * h
+        colours = [tuple(word >> 8 * c & 255 for c in range(3)) for word in (next(seq) for _ in range(n))]
+        if n == 0:
+            colours = [tuple(value) if isinstance(value, list) else (value,) * 3]
+        if len(im.getbands()) == 1:
+            colours = [colour[0] for colour in colours]
+        if w and h:
+            hole = Image.new(im.mode, (w, h))
+            hole.putdata(colours * (w * h // len(colours)))
+            im.paste(hole, (left, top))
+    return im
+
+
+PICTURE_OPS = {'elastic_transform': elastic, 'coarse_dropout': holes}

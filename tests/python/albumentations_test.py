@@ -88,6 +88,12 @@ class Transforms(unittest.TestCase):
                 (made("GaussianBlur", 0.5, blur_limit=(3, 7), sigma_limit=(0.5, 3.0)),
                  t.RandomApply([t.RandomChoice([t.GaussianBlur(size, [0.5, 3.0]) for size in (3, 5, 7)], [1, 2, 2])], 0.5)),
                 (made("ImageCompression", compression_type="jpeg", quality_range=(50, 90)), t.JPEG([50, 90])),
+                (made("HueSaturationValue", 0.3, hue_shift_limit=(-20, 20), sat_shift_limit=(-30.0, 30.0), val_shift_limit=(5, 5)),
+                 t.HueSaturationValue([-20, 20], [-30.0, 30.0], [5, 5], 0.3)),
+                (made("CoarseDropout", 0.3, num_holes_range=(1, 8), hole_height_range=(8, 16), hole_width_range=(8, 32), fill=(1.0, 2.0, 3.0),
+                      fill_mask=None), t.CoarseDropout([1, 8], [8, 16], [8, 32], [1, 2, 3], 0.3)),
+                (made("CoarseDropout", num_holes_range=(2, 2), hole_height_range=(0.1, 0.2), hole_width_range=(0.1, 0.2), fill="random",
+                      fill_mask=None), t.CoarseDropout([2, 2], [0.1, 0.2], [0.1, 0.2], "random", 1)),
                 (made("GaussNoise", 0.3, per_channel=True, mean_range=(0, 0), std_range=(0.1, 0.2)),
                  t.GaussianNoise(0, [0.1, 0.2], p=0.3)),
                 (made("Normalize", mean=(0.5, 0.5, 0.5), std=(0.25, 0.25, 0.25), max_pixel_value=255.0, normalization="standard"),
@@ -125,6 +131,9 @@ class Transforms(unittest.TestCase):
                 (resize(32, 32), r"transforms\.transforms\[0\], Resize.*antialias=True"),
                 (made("CLAHE"), "CLAHE.*Equalize"),
                 (made("GridShuffle"), "no op like it.*wrap"),
+                (made("CoarseDropout", max_holes=8), "num_holes_range"),
+                (made("CoarseDropout", num_holes_range=(1, 2), fill="random", fill_mask=3), "fill_mask"),
+                (made("CoarseDropout", num_holes_range=(1, 2), fill="inpaint_ns", fill_mask=None), "inpaint_ns.*random_uniform"),
                 (resize(32, 32, 7), "interpolation=7.*INTER_AREA"),
                 (made("ShiftScaleRotate", shift_limit_x=(0, 0)), "ShiftScaleRotate.*no attribute.*2.0.8"),
                 (made("OneOf", transforms=[made("NoOp"), made("GaussNoise", per_channel=True, mean_range=(0, 0), std_range=(0.1, 0.2))]),
@@ -205,10 +214,17 @@ class Package(Pixels):
         import albumentations as A
         for theirs in (A.HorizontalFlip(p=1), A.Transpose(p=1), A.InvertImg(p=1), A.Posterize(3, p=1), A.Solarize((0.4, 0.4), p=1),
                        A.RandomBrightnessContrast((0.1, 0.1), (0.3, 0.3), p=1), A.RandomGamma((130, 130), p=1),
-                       A.RGBShift((9.5, 9.5), (-9.5, -9.5), (3, 3), p=1), A.CenterCrop(31, 31)):
+                       A.RGBShift((9.5, 9.5), (-9.5, -9.5), (3, 3), p=1), A.CenterCrop(31, 31),
+                       A.CoarseDropout((1, 1), (40, 40), (48, 48), fill=(9, 77, 200), p=1)):
             with self.subTest(str(theirs)):
                 before, after = self.both(theirs)
                 np.testing.assert_array_equal(after, np.stack([theirs(image=image)["image"] for image in before]))
+
+    def test_pixels_whose_rows_fill_vectors(self):
+        import albumentations as A
+        for shifts in ((20, 30, -20), (-17.3, 9.5, 12.5), (171.9, -33.7, 0)):
+            before, after = self.both(theirs := A.HueSaturationValue(*((shift, shift) for shift in shifts), p=1), size=(40, 64))
+            np.testing.assert_array_equal(after, np.stack([theirs(image=image)["image"] for image in before]), str(shifts))
 
 
 if __name__ == "__main__":

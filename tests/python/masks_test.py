@@ -136,7 +136,7 @@ class MasksTest(PoolCase):
                     different.update(mask.tobytes() for mask in batch["mask"])
             self.assertEqual(sorted(seen), sorted([*range(COUNT)] * 2))
             self.assertGreater(len(different), COUNT)
-        loader = self.made(Twins(), [t.ColorJitter(0.9, 0.9), t.GaussianBlur(5), t.RandomErasing(1), t.CenterCrop((38, 50))])
+        loader = self.made(Twins(), [t.ColorJitter(0.9, 0.9), t.GaussianBlur(5), t.RandomErasing(1), t.CoarseDropout(p=1), t.CenterCrop((38, 50))])
         for batch in loader:
             for index, mask in zip(batch.ids, batch["mask"]):
                 labels = labels_of(index)
