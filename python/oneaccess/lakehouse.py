@@ -9,27 +9,31 @@ import urllib.parse
 from collections.abc import Sequence
 from typing import Any
 
-from . import urls
+from . import deleted, urls
 from .columns import named
 from .errors import ArgumentError, DatasetError, not_there
+from .iceberg import IcebergTable
 from .stores import PerProcess
-from .tables import CACHE, ParquetRows, chosen_of, files_of, needs, of_parquet, size_of, values_of
+from .tables import CACHE, Files, ParquetRows, Part, chosen_of, files_of, needs, of_parquet, size_of, values_of
 from .where import ROWS, Where, numbers_in, numbers_of
 from .wrapped import Wrapped
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
-_FEATURES = {"columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"}   # which say by themselves where they are in use
+_FEATURES = {"columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"}
 _NUMBERS = {**dict.fromkeys(("byte", "short", "integer", "long"), int), **dict.fromkeys(("float", "double"), float),
             "boolean": lambda text: text == "true"}
+_TYPES = {"string": "string", "long": "int64", "integer": "int32", "short": "int16", "byte": "int8", "float": "float32", "double": "float64",
+          "boolean": "bool", "binary": "binary", "date": "date32"}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _ACTIONS = ["add", "remove", "metaData", "protocol", "sidecar"]
 
 
 # ---- Delta Lake ----
 
 
-class DeltaLog:
-    """A version of a table: its files, and the values of the columns that stand in their names."""
+class DeltaLog(Files):
+    """A version of a table: its files, each with the values of the columns that stand in its name and its deletion vector."""
 
     def __init__(self, table, version=None):
         self.table = table if urls.is_url(table) else urls.local(table, "from_delta()")
@@ -40,17 +44,20 @@ class DeltaLog:
         self.version = last if version is None else version
         if isinstance(self.version, bool) or not isinstance(self.version, int) or not 0 <= self.version <= last:
             raise ArgumentError(f"version={version!r}: {self.table} has versions up to {last}")
-        files, self.metadata, protocol = {}, None, None    # a file with other deletion vectors is another one
+        files, self.metadata, protocol = {}, None, None    # a file with another deletion vector is another one
         for action in self._actions(commits, checkpoints):
             if action.get("sidecar"):
                 raise DatasetError(f"{self.table} has a checkpoint with sidecars, which are not read: write the table without the feature v2Checkpoint")
             if add := action.get("add"):
-                files[add["path"], _vector_of(add)] = add.get("partitionValues") or {}
+                files[_key(add)] = add.get("partitionValues") or {}, add.get("deletionVector")
             elif remove := action.get("remove"):
-                files.pop((remove["path"], _vector_of(remove)), None)
+                files.pop(_key(remove), None)
             self.metadata, protocol = action.get("metaData") or self.metadata, action.get("protocol") or protocol
-        self._refuse(protocol or {}, any(vector for _, vector in files))
-        self.files = {path: values for (path, _), values in files.items()}
+        self._refuse(protocol or {})
+        if len({path for path, _ in files}) < len(files):
+            raise DatasetError(f"the log of {self.table} is damaged: a file is in it twice, with other rows deleted")
+        self.files = [(path, *more) for (path, _), more in sorted(files.items(), key=lambda file: file[0][0])]
+        self.schema = self._schema()
 
     def _list(self):
         """{version: file} of commits, {version: files} of whole checkpoints."""
@@ -85,7 +92,7 @@ class DeltaLog:
                 if isinstance(action, dict):
                     yield action
 
-    def _refuse(self, protocol, has_deleted):
+    def _refuse(self, protocol):
         """What would be read wrongly."""
         if self.metadata is None:
             raise DatasetError(f"the log of {self.table} has no schema: it is damaged")
@@ -95,13 +102,10 @@ class DeltaLog:
         if (mode := (self.metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none")) != "none":
             raise DatasetError(f"{self.table} has column mapping (mode {mode}): its files have other names of columns than the table, which is not read here;"
                                " write a copy without it")
-        if has_deleted:
-            raise DatasetError(f"{self.table} has deletion vectors: rows of its files are deleted. Have them written anew, as by"
-                               " REORG TABLE ... APPLY (PURGE), or by a compaction, and give the version that comes of it")
 
     def paths(self):
         """Of its files, in the order of their names, so that a checkpoint changes nothing."""
-        return [self._path(path) for path in sorted(self.files)]
+        return [self._path(path) for path, _, _ in self.files]
 
     def _path(self, path):
         """They are written as in URLs, and relative, or not."""
@@ -113,23 +117,51 @@ class DeltaLog:
         name = urllib.parse.unquote(path)
         return os.path.join(self.table, urls.path_of(name) if name.startswith("file://") else name.removeprefix("file:"))
 
-    def beside(self):
-        """{column: (kind, the value of each file)} of those that stand in the files' names."""
+    def _schema(self):
+        """As Arrow has it. Columns by which the table is partitioned are numbers or texts."""
+        import pyarrow as pa
         try:
-            types = {field["name"]: field["type"] for field in json.loads(self.metadata["schemaString"])["fields"]}
-            made = {}
-            for name in self.metadata.get("partitionColumns") or ():
-                make = _NUMBERS.get(types[name], str)
-                texts = [self.files[path].get(name) for path in sorted(self.files)]
-                made[name] = "text" if make is str else "number", [make(text) if text else None for text in texts]
-            return made
-        except (ValueError, KeyError, TypeError) as why:
+            fields = [(field["name"], field["type"]) for field in json.loads(self.metadata["schemaString"])["fields"]]
+            self.partitioned = {name: _NUMBERS.get(dict(fields)[name], str) for name in self.metadata.get("partitionColumns") or ()}
+            return pa.schema([(name, pa.string() if self.partitioned.get(name) is str else _arrow(kind)) for name, kind in fields])
+        except (ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as why:
             raise DatasetError(f"the schema in the log of {self.table} is damaged: {why!r}") from None
 
+    def part(self, at, file, opened):
+        """Columns that it lacks were added later, and are null."""
+        import pyarrow as pa
+        _, values, vector = self.files[at]
+        names = {name: name for name in self.schema.names if name in opened.schema_arrow.names and name not in self.partitioned}
+        try:
+            same = {field.name: pa.scalar(self._value(field.name, values), field.type) for field in self.schema if field.name not in names}
+        except (ValueError, TypeError, OverflowError, AttributeError, pa.ArrowException) as why:
+            raise DatasetError(f"the log of {self.table} is damaged: of {file} it says {values} ({why})") from None
+        return Part(names, same, deleted.of_delta(vector, self._path, opened.metadata.num_rows, file) if vector else None)
 
-def _vector_of(action):
-    vector = action.get("deletionVector") or {}
-    return tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset")) if vector else None
+    def _value(self, name, values):
+        """In the files' names."""
+        make, text = self.partitioned.get(name), values.get(name)
+        return make(text) if make and text else None
+
+
+def _arrow(kind):
+    """A type of Delta Lake as Arrow's; null: another one, which has no place in a batch."""
+    import pyarrow as pa
+    if isinstance(kind, dict):
+        if kind["type"] == "struct":
+            return pa.struct([(field["name"], _arrow(field["type"])) for field in kind["fields"]])
+        return pa.list_(_arrow(kind["elementType"])) if kind["type"] == "array" else pa.map_(_arrow(kind["keyType"]), _arrow(kind["valueType"]))
+    if kind in ("timestamp", "timestamp_ntz"):
+        return pa.timestamp("us", "UTC" if kind == "timestamp" else None)
+    if found := _DECIMAL.fullmatch(kind):
+        return pa.decimal128(int(found[1]), int(found[2]))
+    return pa.type_for_alias(_TYPES[kind]) if kind in _TYPES else pa.null()
+
+
+def _key(action):
+    """What tells a file of the log from others: its path, and which rows are deleted."""
+    vector = action.get("deletionVector")
+    return action["path"], vector and tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset"))
 
 
 def _bytes_of(file):
@@ -149,17 +181,18 @@ def from_delta(table: str | os.PathLike, columns: Sequence[str] | None = None, v
     where, cache and options: see from_parquet(); where may be about columns by which the table is partitioned, too. Rows come in the
         order of the files' names.
 
-    Tables with deletion vectors or column mapping are refused, and files that lack a column which was added later.
+    Rows that deletion vectors delete are not there, as rows that where leaves out: len(), batch.ids, orders and states are of the others. A vector
+    that is damaged is a DatasetError. Column mapping, type widening and checkpoints with sidecars are refused.
     """
     needs("pyarrow.parquet", "oneaccess.from_delta()")
     log = DeltaLog(urls.path_of(table), version)
-    return _of_files(log.table, log.paths(), columns, cache, {**options, "version": str(log.version)}, beside=log.beside(), where=where)
+    return _of_files(log.table, log.paths(), columns, cache, {**options, "version": str(log.version)}, where, log)
 
 
-def _of_files(table, files, columns, cache, options, **more):
+def _of_files(name, files, columns, cache, options, where, table):
     if not files:
-        raise DatasetError(f"{table} has no row")
-    return of_parquet(ParquetRows(files, named(columns), size_of(cache, "cache"), **more), **options)
+        raise DatasetError(f"{name} has no row")
+    return of_parquet(ParquetRows(files, named(columns), size_of(cache, "cache"), where, table), **options)
 
 
 # ---- Iceberg ----
@@ -178,7 +211,7 @@ def from_iceberg(table: Any, columns: Sequence[str] | None = None, snapshot: int
     where, cache and options: see from_parquet(). The files are read by pyarrow with its own credentials, not those of a catalog; rows come in the
         order of the files' names.
 
-    Tables with delete files are refused, and columns that were renamed or added after a file was written.
+    Tables with delete files are refused.
     """
     needs("pyiceberg", "oneaccess.from_iceberg()", "pyiceberg pyarrow")
     if isinstance(table, (str, os.PathLike)):
@@ -187,19 +220,8 @@ def from_iceberg(table: Any, columns: Sequence[str] | None = None, snapshot: int
             table = StaticTable.from_metadata(urls.path_of(table))
         except (OSError, ValueError) as why:
             raise DatasetError(f"{os.fspath(table)} is no metadata.json of Iceberg that can be read: {why}") from None
-    name = table.metadata.location
-    if snapshot is not None and table.snapshot_by_id(snapshot) is None:
-        raise ArgumentError(f"snapshot={snapshot!r}: {name} has {', '.join(str(one.snapshot_id) for one in table.metadata.snapshots) or 'none'}")
-    scan = table.scan(snapshot_id=snapshot)
-    tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path)
-    if any(task.delete_files for task in tasks):
-        raise DatasetError(f"{name} has delete files: rows of its files are deleted. Have them written anew, as by the procedure"
-                           " rewrite_data_files, and give the snapshot that comes of it")
-    if other := next((task.file for task in tasks if task.file.file_format != "PARQUET"), None):
-        raise DatasetError(f"{other.file_path} is no Parquet file, and others are not read")
-    ids = {field.name: field.field_id for field in scan.projection().fields}
-    options["version"] = str(scan.snapshot().snapshot_id) if tasks else ""
-    return _of_files(name, [urls.path_of(task.file.file_path) for task in tasks], columns, cache, options, ids=ids, where=where)
+    found = IcebergTable(table, snapshot)
+    return _of_files(found.name, found.paths(), columns, cache, {**options, "version": found.version}, where, found)
 
 
 # ---- Lance ----

@@ -13,7 +13,7 @@ import glob
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import urls
 from .columns import Blocks, Pad, named
@@ -169,28 +169,20 @@ def _features(schema):
         return {}
 
 
-def chosen_of(schema, columns, path, beside=None, ids=None):
-    """{name: kind} of the columns that a sample is to have, in order. beside: {name: (kind, values)} of columns that are not in the files; ids:
-    what tells a column from another one that had its name."""
-    kinds = {**{field.name: _kind(field.type) for field in schema}, **{name: kind for name, (kind, _) in (beside or {}).items()}}
+def chosen_of(schema, columns, path):
+    """{name: kind} of the columns that a sample is to have, in order."""
+    kinds = {field.name: _kind(field.type) for field in schema}
     if columns is None:
         columns = _obvious(schema, kinds) or [name for name in kinds]
     chosen = {}
     for name in columns:
         if name not in kinds:
             raise ArgumentError(f"{path} has no column {name!r}; there are: {', '.join(kinds)}")
-        _refuse_other(schema, name, path, ids)
         if kinds[name] is None:
             raise TransformError(f"column {name} of {path} is {schema.field(name).type}, which has no place in a batch: name"
                                  f" others, by columns=[...]; there are: {', '.join(kinds)}")
         chosen[name] = kinds[name]
     return chosen
-
-
-def _refuse_other(schema, name, path, ids):
-    written = (schema.field(name).metadata or {}).get(b"PARQUET:field_id") if ids and name in schema.names else None
-    if written is not None and int(written) != ids.get(name):
-        raise DatasetError(f"column {name} of {path} is another one than that of the table, which was renamed or made anew later: have the file written anew")
 
 
 def _obvious(schema, kinds):
@@ -207,65 +199,106 @@ def _obvious(schema, kinds):
 # ---- Parquet ----
 
 
+class Part(NamedTuple):
+    """A file of a table: which of its columns are the table's, {column: its own name for it}; {column: pyarrow.Scalar} of the table's columns that
+    have one value in all its rows; the numbers of its rows that are deleted, ascending, if any are."""
+
+    names: dict[str, str]
+    same: dict[str, Any]
+    gone: Any = None
+
+
+class Files:
+    """A table that is its files, as those of from_parquet(). Other tables have a schema, and parts of their own."""
+
+    schema = None
+
+    def part(self, at: int, file: str, opened: Any) -> Part:
+        return Part({name: name for name in opened.schema_arrow.names}, {})
+
+    def inner(self, opened: Any, name: str, column: str) -> str:
+        """What a file calls the bytes in a picture."""
+        return "bytes"
+
+
 class ParquetRows:
-    """Rows of Parquet files as dicts. blocks: row groups, where not all of them are kept. beside: {name: (kind, values)}: columns that
-    have one value in each file, and are not in it; ids: see chosen_of(). where: which rows; the others are not there."""
+    """Rows of Parquet files as dicts. blocks: row groups, where not all of them are kept. table: whose files these are. where: which rows; the
+    others are not there, nor are those that the table has deleted."""
 
-    chosen = firsts = None      # with where=: of each row group the rows that are there, and the number of its first row in the table
+    chosen = firsts = None      # of each row group the rows that are there, None for all; and the number of its first row in all files
 
-    def __init__(self, files, columns, cache, beside=None, ids=None, where=None):
+    def __init__(self, files, columns, cache, where=None, table=None):
         parquet = needs("pyarrow.parquet", "a Parquet file")
-        self.beside, where = beside or {}, None if where is None else Where(where)
-        self.files = [(file, stamp_of(file)) for file in files]
-        self.groups, starts, sizes, count, whole, self.whole = [], array.array("q"), [], 0, [], 0
-        if where is not None:
-            self.chosen, self.firsts = [], array.array("q")
+        where, table, found, whole = None if where is None else Where(where), table or Files(), [], []
+        self.files, self.groups, self.parts, self.columns, self.whole = [(file, stamp_of(file)) for file in files], [], [], None, 0
+        self.count, self.starts = 0, array.array("q")
         for at, file in enumerate(files):
             try:
                 opened = parquet.ParquetFile(urls.opened(file))
             except (OSError, ValueError) as why:
                 raise DatasetError(f"{file} is no Parquet file that can be read: {why}") from None
             with opened:
-                chosen = chosen_of(opened.schema_arrow, columns, file, beside, ids)
-                if at == 0:
-                    self.columns = chosen
-                elif chosen != self.columns:
-                    raise DatasetError(f"{file} has other columns than {files[0]}: {chosen}, {self.columns}")
-                some = None if where is None else self._some(where, at, opened, ids)
+                part, first = table.part(at, file, opened), 0
+                self._add(table, part, opened, columns, file)
+                some = None if where is None else where.of_parquet(file, urls.opened(file), opened, part)
                 for number in range(opened.metadata.num_row_groups):
                     group = opened.metadata.row_group(number)
-                    rows = None if some is None else numbers_of(some.get(number, ())).astype("uint32")
+                    rows = _rows_there(some, part.gone, number, first, group.num_rows)
                     here = group.num_rows if rows is None else len(rows)
                     if here:
                         self.groups.append((at, number))
-                        starts.append(count)
-                        whole.append(self._bytes(group))
-                        sizes.append(-(-whole[-1] * here // group.num_rows))
-                        if rows is not None:
-                            self.chosen.append(rows)
-                            self.firsts.append(self.whole)
-                    count += here
-                    self.whole += group.num_rows
-        if where is not None and not count:
-            raise where.nothing(self.whole, files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more")
-        largest = max(whole, default=0)
-        if largest > max(cache, _LARGE):
+                        self.starts.append(self.count)
+                        found.append((rows, self.whole + first, self._bytes(group, at)))
+                        whole.append(-(-found[-1][2] * here // group.num_rows))
+                    self.count += here
+                    first += group.num_rows
+                self.whole += first
+        what = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+        if where is not None and not self.count:
+            raise where.nothing(self.whole, what)
+        if self.whole and not self.count:
+            raise DatasetError(f"all {self.whole:,} rows of {what} are deleted: a data set has a row at least")
+        if where is not None or any(rows is not None for rows, _, _ in found):
+            self.chosen, self.firsts = [rows for rows, _, _ in found], array.array("q", [first for _, first, _ in found])
+        self._fit(max((size for _, _, size in found), default=0), max(whole, default=0), cache)
+
+    def _add(self, table, part, opened, columns, file):
+        """For each column how a file has it: what it calls it, and the part of that which is read; or the value of all its rows."""
+        schema, chosen = table.schema or opened.schema_arrow, self.columns
+        if chosen is None or table.schema is None:
+            chosen = chosen_of(schema, columns, file)
+        if self.columns is None:
+            self.columns, self._types = chosen, table.schema and {name: schema.field(name).type for name in chosen}
+        elif chosen != self.columns:
+            raise DatasetError(f"{file} has other columns than {self.files[0][0]}: {chosen}, {self.columns}")
+        made = []
+        for name, kind in chosen.items():
+            own = part.names.get(name)
+            if own is None:
+                made.append((None, None, _constant(part.same[name], kind)))
+                continue
+            if table.schema and _kind(opened.schema_arrow.field(own).type) != kind:
+                raise DatasetError(f"column {name} of {file} is {opened.schema_arrow.field(own).type}, and {schema.field(name).type} in the table")
+            made.append((own, f"{own}.{table.inner(opened, own, name)}" if kind == "picture" else own, None))
+        self.parts.append(self.parts[-1] if self.parts and self.parts[-1] == made else made)
+
+    def _fit(self, whole, largest, cache):
+        """How many row groups are kept, of which the largest has so many bytes as a whole, and so many of rows that are there."""
+        if whole > max(cache, _LARGE):
             raise DatasetError(
-                f"a row group of {files[0]} has {largest / 2**30:.1f} GiB, which each process of the pool would keep in memory:"
+                f"a row group of {self.files[0][0]} has {whole / 2**30:.1f} GiB, which each process of the pool would keep in memory:"
                 " write the file with smaller ones, as by pyarrow.parquet.write_table(table, file, row_group_size=100), or"
                 " say that there is room, by cache=\"...\"")
-        largest = max(sizes, default=0)
-        self.count, self.starts, self.window = count, starts, max(1, cache // max(1, largest))
-        self.blocks = Blocks(starts, self.window, largest) if len(starts) > self.window else None
+        self.window = max(1, cache // max(1, largest))
+        self.blocks = Blocks(self.starts, self.window, largest) if len(self.starts) > self.window else None
         self._begin()
 
-    def _some(self, where, at, opened, ids):
-        """The rows of a file that are meant: {row group: mask}."""
-        file, beside = self.files[at][0], {name: values[at] for name, (_, values) in self.beside.items()}
-        if ids:
-            for name in where.used(where.schema(opened.schema_arrow, beside), file):
-                _refuse_other(opened.schema_arrow, name, file, ids)
-        return where.of_parquet(file, urls.opened(file), opened, beside)
+    def _numbers(self, group):
+        """Of the rows of a row group that are there, in all files."""
+        import numpy as np
+        end = self.starts[group + 1] if group + 1 < len(self.starts) else self.count
+        rows = np.arange(end - self.starts[group]) if self.chosen[group] is None else self.chosen[group].astype("int64")
+        return rows + self.firsts[group]
 
     def rows_of(self, ids):
         """The numbers in the whole table of samples by their numbers, as batch.ids has them: of where= an array of int64."""
@@ -274,15 +307,16 @@ class ParquetRows:
         if self.chosen is None:
             return ids
         groups = np.searchsorted(np.asarray(self.starts), ids, "right") - 1
-        return np.array([self.firsts[group] + int(self.chosen[group][index - self.starts[group]]) for index, group in zip(ids, groups)], np.int64)
+        at = (index - self.starts[group] for index, group in zip(ids, groups))
+        return np.array([self.firsts[group] + (index if self.chosen[group] is None else int(self.chosen[group][index])) for index, group in zip(at, groups)], np.int64)
 
     def placed(self):
         """The numbers in the whole table of the rows that are there, a row group at a time; None: all."""
-        return None if self.chosen is None else (numbers.astype("int64") + first for numbers, first in zip(self.chosen, self.firsts))
+        return None if self.chosen is None else (self._numbers(group) for group in range(len(self.groups)))
 
-    def _bytes(self, group):
-        return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)
-                   if f"{group.column(i).path_in_schema}.".startswith(tuple(f"{name}." for name in self.columns if name not in self.beside)))
+    def _bytes(self, group, at):
+        leaves = tuple(f"{leaf}." for _, leaf, _ in self.parts[at] if leaf)
+        return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns) if f"{group.column(i).path_in_schema}.".startswith(leaves))
 
     def _begin(self):
         self._opened, self._decoded = Kept(_MOST_OPEN, self._open), Kept(self.window + 1, self._decode)
@@ -306,17 +340,18 @@ class ParquetRows:
 
     def _decode(self, group):
         at, number = self.groups[group]
-        leaves = [f"{name}.bytes" if kind == "picture" else name for name, kind in self.columns.items() if name not in self.beside]
-        table = self._opened.get(at).read_row_group(number, columns=leaves, use_threads=False)
-        if self.chosen is not None and len(self.chosen[group]) < table.num_rows:
+        table = self._opened.get(at).read_row_group(number, columns=[leaf for _, leaf, _ in self.parts[at] if leaf], use_threads=False)
+        if self.chosen is not None and self.chosen[group] is not None and len(self.chosen[group]) < table.num_rows:
             table = table.filter(mask_of(self.chosen[group], table.num_rows))
         unchanged(*self.files[at])
-        return {name: self._same(name, at) if name in self.beside else values_of(table.column(name), kind) for name, kind in self.columns.items()}
+        return {name: _always(value) if own is None else values_of(self._typed(table.column(own), name, kind), kind)
+                for (name, kind), (own, _, value) in zip(self.columns.items(), self.parts[at])}
 
-    def _same(self, name, at):
-        """Of all rows of a file."""
-        value = self.beside[name][1][at]
-        return lambda row: value
+    def _typed(self, column, name, kind):
+        """Numbers as the table has them, whose types may have become wider."""
+        if self._types is None or kind not in ("number", "list") or _number(column.type) == _number(self._types[name]):
+            return column
+        return column.cast(self._types[name])
 
     def __getitem__(self, index):
         return self.__getitems__([range(self.count)[index]])[0]
@@ -334,15 +369,44 @@ class ParquetRows:
         return made
 
 
+def _rows_there(some, gone, number, first, count):
+    """The rows of a row group that are meant ({row group: mask}; None: all) and not deleted; None: all."""
+    import numpy as np
+    mask = None if some is None else some.get(number, np.zeros(count, bool))
+    if gone is not None:
+        begin, end = np.searchsorted(gone, (first, first + count))
+        if begin < end:
+            mask = np.ones(count, bool) if mask is None else mask
+            mask[gone[begin:end] - first] = False
+    return None if mask is None else numbers_of(mask).astype("uint32")
+
+
+def _constant(scalar, kind):
+    """As the rows of a file would have it."""
+    import pyarrow as pa
+    return values_of(pa.chunked_array([pa.array([scalar.as_py()], scalar.type)]), kind)(0)
+
+
+def _number(type_):
+    """Of which lists are."""
+    while hasattr(type_, "value_type"):
+        type_ = type_.value_type
+    return type_
+
+
+def _always(value):
+    return lambda row: value
+
+
 def values_of(column, kind):
     """row -> value of a column of a row group."""
     import numpy as np
-    if kind == "number" and column.null_count == 0:
-        numbers = column.to_numpy()
-        return lambda row: numbers[row]
+    if kind == "number":
+        numbers, lacks = (column if column.null_count == 0 else column.fill_null(0)).to_numpy(), column.is_null().to_numpy() if column.null_count else None
+        return (lambda row: numbers[row]) if lacks is None else lambda row: None if lacks[row] else numbers[row]
     if kind == "picture":
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        column = column.field("bytes")
+        column = column.field("bytes" if column.type.num_fields > 1 else 0)
     if kind != "list":
         return lambda row: column[row].as_py()
 

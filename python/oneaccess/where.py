@@ -61,39 +61,55 @@ class Where:
             raise self.misfit(table.schema, path, why) from None
 
     @staticmethod
-    def schema(schema, beside):
-        """With the columns that have one value in a file, also where it has columns of these names."""
+    def schema(schema, part: Any):
+        """Of a file, as the table calls its columns."""
         import pyarrow as pa
-        schema = pa.schema([field for field in schema if field.name not in beside], schema.metadata)
-        for name, value in beside.items():
-            schema = schema.append(pa.field(name, pa.string() if value is None else pa.scalar(value).type))
-        return schema
+        fields = [schema.field(own).with_name(name) for name, own in part.names.items()]
+        return pa.schema([*fields, *(pa.field(name, value.type) for name, value in part.same.items())], schema.metadata)
 
-    def of_parquet(self, file: str, opened: Any, found, beside: dict[str, Any]) -> dict[int, Any]:
+    def of_parquet(self, file: str, opened: Any, found, part: Any) -> dict[int, Any]:
         """{row group: mask} of those that may have such rows by the file's statistics. Nothing is read but the columns of the filter. found: the
-        file as a ParquetFile, opened: for it once more. beside: {name: value} of columns that are not in it."""
+        file as a ParquetFile, opened: for it once more. part: its columns, as the table has them."""
         import pyarrow as pa
-        from pyarrow.fs import LocalFileSystem
-        schema, told = self.schema(found.schema_arrow, beside), None
-        for name, value in beside.items():
-            field = self._data.field(name)
-            is_it = field.is_null() if value is None else field == value
-            told = is_it if told is None else told & is_it
+        schema = self.schema(found.schema_arrow, part)
         self._bound(schema, file)
         try:
-            whole = self._data.ParquetFileFormat().make_fragment(opened, LocalFileSystem() if isinstance(opened, str) else None,
-                                                                 **({} if told is None else {"partition_expression": told}))
-            some = whole.subset(filter=self.expression, schema=schema).row_groups
-            if not some:
-                return {}
-            chosen = whole.subset(row_group_ids=[group.id for group in some])
-            scanner = chosen.scanner(schema=schema, columns={"is": self.expression}, batch_size=ROWS, batch_readahead=2)
-            mask, at, made = _of_booleans(batch.column(0) for batch in scanner.to_batches()), 0, {}
+            if any(name != own for name, own in part.names.items()):
+                return self._of_renamed(file, found, part, self.used(schema, file) or schema.names[:1])
+            return self._of_same(schema, opened, found, part.same)
         except (pa.ArrowException, OSError, TypeError, ValueError) as why:
             raise self.misfit(schema, file, why) from None
+
+    def _of_same(self, schema, opened, found, same):
+        from pyarrow.fs import LocalFileSystem
+        told = None
+        for name, value in same.items():
+            field = self._data.field(name)
+            is_it = field == value if value.is_valid else field.is_null()
+            told = is_it if told is None else told & is_it
+        whole = self._data.ParquetFileFormat().make_fragment(opened, LocalFileSystem() if isinstance(opened, str) else None,
+                                                             **({} if told is None else {"partition_expression": told}))
+        some = whole.subset(filter=self.expression, schema=schema).row_groups
+        if not some:
+            return {}
+        chosen = whole.subset(row_group_ids=[group.id for group in some])
+        scanner = chosen.scanner(schema=schema, columns={"is": self.expression}, batch_size=ROWS, batch_readahead=2)
+        mask, at, made = _of_booleans(batch.column(0) for batch in scanner.to_batches()), 0, {}
         for group in some:
             count = found.metadata.row_group(group.id).num_rows
             made[group.id], at = mask[at:at + count], at + count
+        return made
+
+    def _of_renamed(self, file, found, part, used):
+        """Where pyarrow's statistics are of other names."""
+        import pyarrow as pa
+        made = {}
+        for group in range(found.metadata.num_row_groups):
+            own = [part.names[name] for name in used if name in part.names]
+            table = found.read_row_group(group, columns=own, use_threads=False)
+            columns = {name: table.column(part.names[name]) if name in part.names else pa.repeat(part.same[name], found.metadata.row_group(group).num_rows)
+                       for name in used}
+            made[group] = self.mask(pa.table(columns), file)
         return made
 
     def nothing(self, count: int, path: str) -> ArgumentError:
