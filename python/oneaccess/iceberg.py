@@ -9,7 +9,7 @@ from . import urls
 from .errors import ArgumentError, DatasetError
 from .tables import Files, Part
 
-_ID = b"PARQUET:field_id"
+ID = b"PARQUET:field_id"
 _ALIASES = re.compile(r"^s3[an]://")
 
 
@@ -18,8 +18,9 @@ def path_of(path: str) -> str:
     return urls.path_of(_ALIASES.sub("s3://", re.sub(r"^file:/(?!/)", "file:///", path)))
 
 
-def _id(field):
-    number = (field.metadata or {}).get(_ID, b"")
+def id_of(field: Any) -> int | None:
+    """The number of a column, as Parquet has it."""
+    number = (field.metadata or {}).get(ID, b"")
     return int(number) if number.isdigit() else None
 
 
@@ -47,7 +48,7 @@ class IcebergTable(Files):
     def part(self, at: int, file: str, opened: Any) -> Part:
         own, names, same = self._own(opened.schema_arrow, file), {}, {}
         for field in self.schema:
-            number = _id(field)
+            number = id_of(field)
             if number in own:
                 names[field.name] = own[number]
             else:
@@ -55,12 +56,12 @@ class IcebergTable(Files):
         return Part(names, same)
 
     def inner(self, opened: Any, name: str, column: str) -> str:
-        wanted = _id(self.schema.field(column).type.field("bytes"))
-        return next((one.name for one in opened.schema_arrow.field(name).type if _id(one) == wanted), "bytes")
+        wanted = id_of(self.schema.field(column).type.field("bytes"))
+        return next((one.name for one in opened.schema_arrow.field(name).type if id_of(one) == wanted), "bytes")
 
     def _own(self, schema, file):
         """{number: name in the file} of its columns."""
-        own = {_id(field): field.name for field in schema if _id(field) is not None}
+        own = {id_of(field): field.name for field in schema if id_of(field) is not None}
         if not own and self._mapping is None:
             raise DatasetError(f"{file} does not say which columns of {self.name} its own are (no field ids), nor does the table by their names"
                                " (schema.name-mapping.default): have one of them written")

@@ -12,15 +12,16 @@ from typing import Any
 from . import deleted, urls
 from .columns import named
 from .errors import ArgumentError, DatasetError, not_there
-from .iceberg import IcebergTable
+from .iceberg import IcebergTable, id_of
 from .stores import PerProcess
 from .tables import CACHE, Files, ParquetRows, Part, chosen_of, files_of, needs, of_parquet, size_of, values_of
 from .where import ROWS, Where, numbers_in, numbers_of
 from .wrapped import Wrapped
 
 _COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
-_FEATURES = {"columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"}
+_COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})\.parquet|\.([0-9A-Fa-f-]{36})\.(?:parquet|json)|\.parquet)")
+_FEATURES = {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 _NUMBERS = {**dict.fromkeys(("byte", "short", "integer", "long"), int), **dict.fromkeys(("float", "double"), float),
             "boolean": lambda text: text == "true"}
 _TYPES = {"string": "string", "long": "int64", "integer": "int32", "short": "int16", "byte": "int8", "float": "float32", "double": "float64",
@@ -37,17 +38,15 @@ class DeltaLog(Files):
 
     def __init__(self, table, version=None):
         self.table = table if urls.is_url(table) else urls.local(table, "from_delta()")
-        commits, checkpoints = self._list()
+        commits, compacted, checkpoints = self._list()
         if not commits and not checkpoints:
             raise not_there(f"{self.table} is no table of Delta Lake: there is no log in its _delta_log", self.table)
-        last = max([*commits, *checkpoints])
+        last = max([*commits, *checkpoints, *(end for files in compacted.values() for end, _ in files)])
         self.version = last if version is None else version
         if isinstance(self.version, bool) or not isinstance(self.version, int) or not 0 <= self.version <= last:
             raise ArgumentError(f"version={version!r}: {self.table} has versions up to {last}")
         files, self.metadata, protocol = {}, None, None    # a file with another deletion vector is another one
-        for action in self._actions(commits, checkpoints):
-            if action.get("sidecar"):
-                raise DatasetError(f"{self.table} has a checkpoint with sidecars, which are not read: write the table without the feature v2Checkpoint")
+        for action in self._actions(commits, compacted, checkpoints):
             if add := action.get("add"):
                 files[_key(add)] = add.get("partitionValues") or {}, add.get("deletionVector")
             elif remove := action.get("remove"):
@@ -60,37 +59,55 @@ class DeltaLog(Files):
         self.schema = self._schema()
 
     def _list(self):
-        """{version: file} of commits, {version: files} of whole checkpoints."""
+        """{version: file} of commits, {version: [(last version, file)]} of such that are many commits, {version: files} of whole checkpoints."""
         plain, mark, query = self.table.partition("?") if urls.is_url(self.table) else (self.table, "", "")
-        log, commits, checkpoints = f"{plain.rstrip('/')}/_delta_log{mark}{query}", {}, {}
+        log, commits, compacted, checkpoints = f"{plain.rstrip('/')}/_delta_log{mark}{query}", {}, {}, {}
         if not urls.is_url(log) and not os.path.isdir(log):
-            return {}, {}
+            return {}, {}, {}
         for file in (urls.files if urls.is_url(log) else files_of)(log, (".json", ".parquet"), "Delta Lake"):
             name = file.removesuffix(mark + query).rpartition("/")[2]
             if found := _COMMIT.fullmatch(name):
                 commits[int(found[1])] = file
+            elif found := _COMPACTED.fullmatch(name):
+                compacted.setdefault(int(found[1]), []).append((int(found[2]), file))
             elif found := _CHECKPOINT.fullmatch(name):
-                checkpoints.setdefault((int(found[1]), int(found[3] or 1)), []).append(file)
-        return commits, {version: sorted(files) for (version, parts), files in checkpoints.items() if len(files) == parts}
+                checkpoints.setdefault((int(found[1]), int(found[3] or 1), found[4] or ""), []).append(file)
+        return commits, compacted, {version: sorted(checkpoints[version, parts, uuid]) for version, parts, uuid in sorted(checkpoints)
+                                    if len(checkpoints[version, parts, uuid]) == parts}
 
-    def _actions(self, commits, checkpoints):
+    def _actions(self, commits, compacted, checkpoints):
         """From the last checkpoint on, in order."""
-        from_ = max((version for version in checkpoints if version <= self.version), default=-1)
-        for file in checkpoints.get(from_, ()):
-            import pyarrow.parquet
+        version = max((version for version in checkpoints if version <= self.version), default=-1)
+        for file in checkpoints.get(version, ()):
+            for action in self._lines(file) if urls.suffixed(file, ".json") else self._rows(file):
+                # Its files lie in one folder, also where the log names them as a whole.
+                yield from [action] if not action.get("sidecar") else self._rows(self._path(f"_delta_log/_sidecars/{action['sidecar']['path'].rpartition('/')[2]}"))
+        while (version := version + 1) <= self.version:
+            end, file = max(((end, file) for end, file in compacted.get(version, ()) if version <= end <= self.version), default=(version, commits.get(version)))
+            if file is None:
+                raise DatasetError(f"the log of {self.table} lacks version {version}, and no checkpoint has it: version {self.version} cannot be had any more")
+            yield from self._lines(file)
+            version = end
+
+    @staticmethod
+    def _lines(file):
+        for line in _bytes_of(file).splitlines():
+            try:
+                action = json.loads(line)
+            except (ValueError, RecursionError) as why:
+                raise DatasetError(f"{file} is damaged: {why}") from None
+            if isinstance(action, dict):
+                yield action
+
+    @staticmethod
+    def _rows(file):
+        import pyarrow.parquet
+        try:
             with pyarrow.parquet.ParquetFile(urls.opened(file)) as opened:
                 for batch in opened.iter_batches(columns=[name for name in _ACTIONS if name in opened.schema_arrow.names]):
                     yield from batch.to_pylist(maps_as_pydicts="lossy")
-        for version in range(from_ + 1, self.version + 1):
-            if version not in commits:
-                raise DatasetError(f"the log of {self.table} lacks version {version}, and no checkpoint has it: version {self.version} cannot be had any more")
-            for line in _bytes_of(commits[version]).splitlines():
-                try:
-                    action = json.loads(line)
-                except ValueError as why:
-                    raise DatasetError(f"{commits[version]} is damaged: {why}") from None
-                if isinstance(action, dict):
-                    yield action
+        except (OSError, ValueError) as why:
+            raise DatasetError(f"{file}, of a checkpoint, cannot be read: {why}") from None
 
     def _refuse(self, protocol):
         """What would be read wrongly."""
@@ -99,9 +116,9 @@ class DeltaLog(Files):
         unknown = set(protocol.get("readerFeatures") or ()) - _FEATURES
         if unknown or (protocol.get("minReaderVersion") or 1) > 3:
             raise DatasetError(f"{self.table} needs what is not read here: {', '.join(sorted(unknown)) or 'a newer reader'}; write a copy without it")
-        if (mode := (self.metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none")) != "none":
-            raise DatasetError(f"{self.table} has column mapping (mode {mode}): its files have other names of columns than the table, which is not read here;"
-                               " write a copy without it")
+        self.mode = (self.metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none")
+        if self.mode not in ("none", "name", "id"):
+            raise DatasetError(f"{self.table} has column mapping of an unknown mode, {self.mode}")
 
     def paths(self):
         """Of its files, in the order of their names, so that a checkpoint changes nothing."""
@@ -121,36 +138,56 @@ class DeltaLog(Files):
         """As Arrow has it. Columns by which the table is partitioned are numbers or texts."""
         import pyarrow as pa
         try:
-            fields = [(field["name"], field["type"]) for field in json.loads(self.metadata["schemaString"])["fields"]]
-            self.partitioned = {name: _NUMBERS.get(dict(fields)[name], str) for name in self.metadata.get("partitionColumns") or ()}
-            return pa.schema([(name, pa.string() if self.partitioned.get(name) is str else _arrow(kind)) for name, kind in fields])
-        except (ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as why:
+            fields = json.loads(self.metadata["schemaString"])["fields"]
+            types = {field["name"]: field["type"] for field in fields}
+            self.partitioned = {name: _NUMBERS.get(types[name], str) for name in self.metadata.get("partitionColumns") or ()}
+            return pa.schema([field.with_type(pa.string()) if self.partitioned.get(field.name) is str else field
+                              for field in (_field(field, self.mode) for field in fields)])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException) as why:
             raise DatasetError(f"the schema in the log of {self.table} is damaged: {why!r}") from None
+
+    def _own(self, fields):
+        """{key: name} of a file's columns."""
+        return {str(id_of(field)).encode() if self.mode == "id" else field.name.encode(): field.name for field in fields if self.mode != "id" or id_of(field) is not None}
+
+    def inner(self, opened, name, column):
+        return self._own(opened.schema_arrow.field(name).type).get(self.schema.field(column).type.field("bytes").metadata[b"key"], "bytes")
 
     def part(self, at, file, opened):
         """Columns that it lacks were added later, and are null."""
         import pyarrow as pa
         _, values, vector = self.files[at]
-        names = {name: name for name in self.schema.names if name in opened.schema_arrow.names and name not in self.partitioned}
+        own = self._own(opened.schema_arrow)
+        if not own:
+            raise DatasetError(f"{file} does not say which columns of {self.table} its own are (no field ids): have it written anew")
+        names = {field.name: own[field.metadata[b"key"]] for field in self.schema if field.metadata[b"key"] in own and field.name not in self.partitioned}
         try:
-            same = {field.name: pa.scalar(self._value(field.name, values), field.type) for field in self.schema if field.name not in names}
+            same = {field.name: pa.scalar(self._value(field, values), field.type) for field in self.schema if field.name not in names}
         except (ValueError, TypeError, OverflowError, AttributeError, pa.ArrowException) as why:
             raise DatasetError(f"the log of {self.table} is damaged: of {file} it says {values} ({why})") from None
         return Part(names, same, deleted.of_delta(vector, self._path, opened.metadata.num_rows, file) if vector else None)
 
-    def _value(self, name, values):
+    def _value(self, field, values):
         """In the files' names."""
-        make, text = self.partitioned.get(name), values.get(name)
+        make, text = self.partitioned.get(field.name), values.get(field.metadata[b"physical"].decode())
         return make(text) if make and text else None
 
 
-def _arrow(kind):
+def _field(field, mode):
+    """A column as Arrow's. physical: what it is called in files; key: what tells it there from others, which may be its number."""
+    import pyarrow as pa
+    told = {} if mode == "none" else field["metadata"]
+    physical = told.get("delta.columnMapping.physicalName", field["name"])
+    return pa.field(field["name"], _arrow(field["type"], mode), metadata={"physical": physical, "key": str(told["delta.columnMapping.id"]) if mode == "id" else physical})
+
+
+def _arrow(kind, mode):
     """A type of Delta Lake as Arrow's; null: another one, which has no place in a batch."""
     import pyarrow as pa
     if isinstance(kind, dict):
         if kind["type"] == "struct":
-            return pa.struct([(field["name"], _arrow(field["type"])) for field in kind["fields"]])
-        return pa.list_(_arrow(kind["elementType"])) if kind["type"] == "array" else pa.map_(_arrow(kind["keyType"]), _arrow(kind["valueType"]))
+            return pa.struct([_field(field, mode) for field in kind["fields"]])
+        return pa.list_(_arrow(kind["elementType"], mode)) if kind["type"] == "array" else pa.map_(_arrow(kind["keyType"], mode), _arrow(kind["valueType"], mode))
     if kind in ("timestamp", "timestamp_ntz"):
         return pa.timestamp("us", "UTC" if kind == "timestamp" else None)
     if found := _DECIMAL.fullmatch(kind):
@@ -182,7 +219,8 @@ def from_delta(table: str | os.PathLike, columns: Sequence[str] | None = None, v
         order of the files' names.
 
     Rows that deletion vectors delete are not there, as rows that where leaves out: len(), batch.ids, orders and states are of the others. A vector
-    that is damaged is a DatasetError. Column mapping, type widening and checkpoints with sidecars are refused.
+    that is damaged is a DatasetError. Columns are the table's, whatever files call them (column mapping); one that was added after a file was
+    written is null there, and a null makes a bad sample. Type widening is refused.
     """
     needs("pyarrow.parquet", "oneaccess.from_delta()")
     log = DeltaLog(urls.path_of(table), version)

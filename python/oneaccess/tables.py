@@ -277,9 +277,11 @@ class ParquetRows:
             if own is None:
                 made.append((None, None, _constant(part.same[name], kind)))
                 continue
-            if table.schema and _kind(opened.schema_arrow.field(own).type) != kind:
-                raise DatasetError(f"column {name} of {file} is {opened.schema_arrow.field(own).type}, and {schema.field(name).type} in the table")
-            made.append((own, f"{own}.{table.inner(opened, own, name)}" if kind == "picture" else own, None))
+            type_ = opened.schema_arrow.field(own).type
+            inner = table.inner(opened, own, name) if kind == "picture" and hasattr(type_, "get_field_index") else None
+            if _kind(type_) != kind and (inner is None or type_.get_field_index(inner) < 0):
+                raise DatasetError(f"column {name} of {file} is {type_}, and {schema.field(name).type} in the table")
+            made.append((own, f"{own}.{inner}" if inner else own, None))
         self.parts.append(self.parts[-1] if self.parts and self.parts[-1] == made else made)
 
     def _fit(self, whole, largest, cache):

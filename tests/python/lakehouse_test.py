@@ -94,10 +94,77 @@ class DeltaTest(DeltaCase):
             shutil.rmtree(self.folder)
             self.setUp()
 
+    def sidecars(self, adds, kind, whole):
+        """A checkpoint of the last version whose files stand in two other ones; its commits go."""
+        folder = self.folder / "_delta_log/_sidecars"
+        folder.mkdir(exist_ok=True)
+        types = pyarrow.schema([("add", pyarrow.struct([
+            ("path", pyarrow.string()), ("partitionValues", pyarrow.map_(pyarrow.string(), pyarrow.string())), ("size", pyarrow.int64()),
+            ("modificationTime", pyarrow.int64()), ("dataChange", pyarrow.bool_()),
+            ("deletionVector", pyarrow.struct([("storageType", pyarrow.string()), ("pathOrInlineDv", pyarrow.string()), ("offset", pyarrow.int32()),
+                                               ("sizeInBytes", pyarrow.int32()), ("cardinality", pyarrow.int64())]))]))])
+        first = (self.folder / f"_delta_log/{0:020}.json").read_text().splitlines()
+        actions = [{"checkpointMetadata": {"version": self.last}}, *map(json.loads, first[1:])]
+        for part in range(2):
+            path = folder / f"{part}.parquet"
+            rows = [{"add": {**one["add"], "partitionValues": list(one["add"]["partitionValues"].items())}} for one in adds[part::2]]
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, types), path)
+            actions.append({"sidecar": {"path": path.as_uri() if whole else path.name, "sizeInBytes": path.stat().st_size, "modificationTime": 0}})
+        name = self.folder / f"_delta_log/{self.last:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.{kind}"
+        if kind == "json":
+            name.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        else:
+            for action in actions:      # whose maps Parquet has as such
+                if "metaData" in action:
+                    action["metaData"] = {key: action["metaData"][key] for key in ("id", "schemaString", "partitionColumns")}
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{**dict.fromkeys(key for one in actions for key in one), **action} for action in actions]), name)
+        for version in range(self.last + 1):
+            (self.folder / f"_delta_log/{version:020}.json").unlink(missing_ok=True)
+
+    def test_checkpoints_with_sidecars(self):
+        for kind, whole in ("json", False), ("parquet", False), ("json", True):
+            with self.subTest(kind=kind, whole=whole):
+                self.begin(minReaderVersion=3, minWriterVersion=7, readerFeatures=["v2Checkpoint", "deletionVectors"], writerFeatures=["v2Checkpoint", "deletionVectors"])
+                adds = [self.file(f"day=2024-01-0{number} {letter}-{number}.parquet", 100 * number, 20 + number) for number, letter in enumerate("abcd", 1)]
+                adds[2]["add"]["deletionVector"] = self.inline([0, 1, 22])
+                self.commit(*adds)
+                self.sidecars(adds, kind, whole)
+                wanted = [n for number in range(1, 5) for n in range(100 * number, 100 * number + 20 + number) if n not in (300, 301, 322)]
+                self.assertEqual(self.rows(oa.from_delta(self.folder, ["n"], keep=0.2))["n"], wanted)
+                if importlib.util.find_spec("delta_kernel_rust_sharing_wrapper") and kind == "json" and not whole:
+                    self.assertEqual(sorted(self.kernel().column("n").to_pylist()), wanted)
+                self.commit({"remove": {"path": adds[0]["add"]["path"], "dataChange": True}})
+                self.assertEqual(self.rows(oa.from_delta(self.folder, ["n"], keep=0.2))["n"], wanted[21:])
+                file = self.folder / "_delta_log/_sidecars/1.parquet"
+                file.write_bytes(file.read_bytes()[:-9])
+                with self.assertRaisesRegex(oa.errors.DatasetError, "_sidecars/1.parquet, of a checkpoint, cannot be read"):
+                    oa.from_delta(self.folder)
+                file.unlink()
+                with self.assertRaisesRegex(oa.errors.DatasetError, "_sidecars/1.parquet, of a checkpoint, cannot be read"):
+                    oa.from_delta(self.folder)
+            shutil.rmtree(self.folder)
+            self.setUp()
+
+    def test_compacted_commits(self):
+        self.write()
+        log = self.folder / "_delta_log"
+        self.commit(self.file("day=2024-01-04 e-4.parquet", 400, 24))
+        # What is left of versions 1 to 3: c and d are there, a and b are gone.
+        left = [*({"remove": {"path": one["add"]["path"], "dataChange": True}} for one in self.adds[:2]), *self.adds[2:]]
+        (log / f"{1:020}.{3:020}.compacted.json").write_text("".join(json.dumps(action) + "\n" for action in left))
+        for _ in range(2):
+            self.check([2, 3, 4])
+            self.check([2, 3], version=3)
+            for version in 2, 3:        # which the other one has, too
+                (log / f"{version:020}.json").unlink(missing_ok=True)
+        self.check([0], version=1)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "lacks version 2"):
+            oa.from_delta(self.folder, version=2)
+
     def test_what_is_refused(self):
         cases = [({"minReaderVersion": 3, "readerFeatures": ["typeWidening-preview", "deletionVectors"]}, {}, "needs what is not read here: typeWidening-preview; "),
                  ({"minReaderVersion": 4}, {}, "a newer reader"),
-                 ({"minReaderVersion": 2, "configuration": {"delta.columnMapping.mode": "name"}}, {}, r"column mapping \(mode name\)"),
+                 ({"minReaderVersion": 2, "configuration": {"delta.columnMapping.mode": "names"}}, {}, "column mapping of an unknown mode, names"),
                  ({}, {"columns": ["y"]}, "no column 'y'; there are: x, n, day, shop")]
         for protocol, options, words in cases:
             self.begin(**protocol)
@@ -108,14 +175,76 @@ class DeltaTest(DeltaCase):
             self.commit({"remove": {"path": add["add"]["path"]}})
         self.commit(self.file("day=2024-01-01 a-1.parquet", 100, 21))
         self.check([1])
-        self.commit({"sidecar": {"path": "x"}})
-        with self.assertRaisesRegex(oa.errors.DatasetError, "checkpoint with sidecars"):
-            oa.from_delta(self.folder)
         (self.folder / f"_delta_log/{self.last:020}.json").write_text("{")
         with self.assertRaisesRegex(oa.errors.DatasetError, "is damaged"):
             oa.from_delta(self.folder)
         with self.assertRaisesRegex(oa.errors.Error, "no table of Delta Lake"):
             oa.from_delta(self.work)
+
+    def kernel(self):
+        """All rows, as Delta's own kernel reads them."""
+        import delta_kernel_rust_sharing_wrapper as kernel
+        url = f"{self.folder.as_uri()}/"
+        reader = kernel.PythonInterface(url)
+        return kernel.ScanBuilder(kernel.Table(url).snapshot(reader)).build().execute(reader).read_all()
+
+    def mapped(self, mode):
+        """A table whose columns were renamed, dropped, added, and made anew under a name that another one had."""
+        def schema(**columns):
+            return {"type": "struct", "fields": [{"name": name, "type": kind, "nullable": True,
+                                                  "metadata": {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}}
+                                                 for name, (number, kind) in columns.items()]}
+        picture = {"type": "struct", "fields": [{"name": name, "type": kind, "nullable": True,
+                                                 "metadata": {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}}
+                                                for name, number, kind in (("bytes", 8, "binary"), ("path", 9, "string"))]}
+        self.begin({"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "9"}, partitioned=["shop"], minReaderVersion=2, minWriterVersion=5,
+                   schema=schema(n=(1, "long"), was=(2, "double"), shop=(3, "integer"), photo=(7, picture)))
+        for number, columns in enumerate(([1, 2, 7], [1, 2, 4, 5, 7])):
+            values = {1: np.arange(10) + 100 * number, 2: np.arange(10) / 4, 4: [f"t{n}" for n in range(10)], 5: np.arange(10, dtype="float32"),
+                      7: pyarrow.StructArray.from_arrays([[b"%d" % n for n in range(10)], ["p"] * 10],
+                                                         fields=[pyarrow.field(f"col-{n}", kind, metadata={"PARQUET:field_id": str(n)})
+                                                                 for n, kind in ((8, pyarrow.binary()), (9, pyarrow.string()))])}
+            arrays = [pyarrow.array(values[column]) if column != 7 else values[7] for column in columns]
+            # By numbers, names in the files are any; by names, numbers are.
+            fields = [pyarrow.field(f"col-{column}" if mode == "name" else f"any {column}", array.type, metadata={"PARQUET:field_id": str(column)} if mode == "id" else None)
+                      for column, array in zip(columns, arrays)]
+            pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields)), self.folder / f"{number}.parquet", row_group_size=4)
+            add = {"path": f"{number}.parquet", "partitionValues": {"col-3": str(number + 5)}, "dataChange": True, "modificationTime": 0,
+                   "size": (self.folder / f"{number}.parquet").stat().st_size, "deletionVector": self.inline([3, 4]) if number else None}
+            self.commit({"add": add})
+        self.commit({"metaData": {"id": "1", "format": {"provider": "parquet", "options": {}}, "partitionColumns": ["store"],
+                                  "configuration": {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "9"},
+                                  "schemaString": json.dumps(schema(text=(4, "string"), number=(1, "long"), store=(3, "integer"), n=(5, "float"), photo=(7, picture)))}},
+                    {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["columnMapping", "deletionVectors"],
+                                  "writerFeatures": ["columnMapping", "deletionVectors"]}})
+
+    def test_column_mapping(self):
+        for mode in "name", "id":
+            self.mapped(mode)
+            number = [*range(10), *(100 + n for n in range(10) if n not in (3, 4))]
+            found = self.rows(oa.from_delta(self.folder, ["number", "store"], keep=0.2))
+            self.assertEqual(found, {"number": number, "store": [5 + n // 100 for n in number]})
+            some = [n for n in number if n > 104]
+            for where in [("number", ">", 104)], [("number", ">", 4), ("store", "=", 6), ("text", "not in", ["t0", "t1", "t2"])], [("n", ">", 4.)]:
+                found = self.rows(oa.from_delta(self.folder, ["text", "n"], where=where, keep=0.2))
+                self.assertEqual(found["text"], [f"t{n - 100}" for n in some])
+                self.assertEqual(found["n"], [n - 100 for n in some])
+            table = oa.from_delta(self.folder, keep=0.2).dataset
+            rows = table.__getitems__(range(len(table)))
+            self.assertEqual([row["photo"] for row in rows], [b"%d" % (n % 100) for n in number])
+            self.assertEqual([(row["text"], row["n"]) for row in rows], [(f"t{n - 100}", n - 100) if n >= 100 else (None, None) for n in number])
+            self.assertEqual(list(rows[0]), ["text", "number", "store", "n", "photo"])
+            if importlib.util.find_spec("delta_kernel_rust_sharing_wrapper") and mode == "name":
+                read = self.kernel().select(["text", "number", "store", "n"]).to_pylist()
+                self.assertEqual([{name: row[name] for name in read[0]} for row in rows], sorted(read, key=lambda row: row["number"]))
+            shutil.rmtree(self.folder)
+            self.setUp()
+
+    def test_a_file_without_numbers(self):
+        self.mapped("id")
+        pyarrow.parquet.write_table(self.table(0, 4), self.folder / "0.parquet")
+        with self.assertRaisesRegex(oa.errors.DatasetError, r"0.parquet does not say which columns of .* \(no field ids\)"):
+            oa.from_delta(self.folder, ["n"])
 
     @needs("deltalake")
     def test_its_own(self):
