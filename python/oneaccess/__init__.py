@@ -7,7 +7,7 @@
         ...
 
 Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
-tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines. mix() combines data sets, buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
+tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines, features what columns of tables become. mix() combines data sets, buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
 errors.
 """
 
@@ -15,7 +15,7 @@ from . import native
 
 native.find()
 
-from . import errors, orders, transforms  # noqa: E402
+from . import errors, features, orders, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
 from .albumentations import from_albumentations  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
@@ -32,6 +32,7 @@ from .lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
 from .lines import from_csv, from_jsonl  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
 from .masks import Image, Mask  # noqa: E402
+from .measured import column_stats, column_values  # noqa: E402
 from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
 from .orders import fold  # noqa: E402
@@ -53,7 +54,8 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
-           "Ragged", "__version__", "audio", "buckets", "configure", "errors", "fold", "from_albumentations",
+           "Ragged", "__version__", "audio", "buckets", "column_stats", "column_values",
+           "configure", "errors", "features", "fold", "from_albumentations",
            "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_delta", "from_folders",
            "from_hdf5", "from_hf", "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
            "from_parquet", "from_rlds", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc",

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import deleted, urls
@@ -14,7 +14,7 @@ from .columns import named
 from .errors import ArgumentError, DatasetError, not_there
 from .iceberg import IcebergTable, id_of
 from .stores import PerProcess
-from .tables import CACHE, Files, ParquetRows, Part, chosen_of, files_of, needs, of_parquet, size_of, values_of
+from .tables import CACHE, Files, Part, chosen_of, files_of, needs, of_parquet, rows_of, size_of, values_of
 from .where import ROWS, Where, numbers_in, numbers_of
 from .wrapped import Wrapped
 
@@ -206,7 +206,7 @@ def _bytes_of(file):
         return opened.read()
 
 
-def from_delta(table: str | os.PathLike, columns: Sequence[str] | None = None, version: int | None = None, *, cache: int | str = CACHE,
+def from_delta(table: str | os.PathLike, columns: Sequence[str] | Mapping[str, Any] | None = None, version: int | None = None, *, cache: int | str = CACHE,
                where: Any = None, **options: Any) -> Wrapped:
     """Rows of a table of Delta Lake, for Loader. Needs pyarrow, and no other package.
 
@@ -230,13 +230,13 @@ def from_delta(table: str | os.PathLike, columns: Sequence[str] | None = None, v
 def _of_files(name, files, columns, cache, options, where, table):
     if not files:
         raise DatasetError(f"{name} has no row")
-    return of_parquet(ParquetRows(files, named(columns), size_of(cache, "cache"), where, table), **options)
+    return of_parquet(rows_of(files, columns, size_of(cache, "cache"), where=where, table=table), **options)
 
 
 # ---- Iceberg ----
 
 
-def from_iceberg(table: Any, columns: Sequence[str] | None = None, snapshot: int | None = None, *, cache: int | str = CACHE,
+def from_iceberg(table: Any, columns: Sequence[str] | Mapping[str, Any] | None = None, snapshot: int | None = None, *, cache: int | str = CACHE,
                  where: Any = None, **options: Any) -> Wrapped:
     """Rows of a table of Iceberg, for Loader. Needs pyiceberg and pyarrow.
 

@@ -105,6 +105,9 @@ class Worker:
         self.control, self.busy, self.count = control, busy, 0
         many = getattr(dataset, "__getitems__", None)
         self.many, self.is_random = many if callable(many) else None, order["random"]
+        self.packs = getattr(dataset, "__getrecords__", None)
+        if self.packs is not None:
+            self.many = lambda samples: self.packs(samples, layout)
         if isinstance(dataset, Nested):
             dataset.learn(layout)
 
@@ -156,7 +159,9 @@ class Worker:
                     self.begin(1)
                     if self.is_random:
                         seed(*key)
-                made = record.Record(self.dataset[sample] if values is None else values[i], self.layout, self.pictures)
+                made = self.one(sample) if values is None else values[i]
+                if self.packs is None:
+                    made = record.Record(made, self.layout, self.pictures)
                 if made.size > self.room:
                     raise record.Misfit(f"{made.size} bytes, room={self.room} in wrap()")
                 if made.size > len(memory) - at:        # nor is anything behind it
@@ -171,6 +176,9 @@ class Worker:
                 text = f"{type(error).__name__}: {error}".rstrip(": ")
                 answers.append(self.complain(sample, text, _traced(error)))
         return b"".join(answers)
+
+    def one(self, sample):
+        return self.dataset[sample] if self.packs is None else self.packs([sample], self.layout)[0]
 
     def values(self, asked):
         """What the data set's __getitems__ makes of all at once; None: they are to be made one by one. Each sample's random

@@ -344,3 +344,67 @@ class Record:
                 memory[at:at + array.nbytes] = array.reshape(-1).view("uint8").data
             at += array.nbytes
         _HEAD.pack_into(memory, 0, WIDE_MAGIC if self._is_wide else MAGIC, self.size, count, 0, 0)
+
+
+# ---- many at once ----
+
+
+class Packed:
+    """A record that is there: size bytes."""
+
+    def __init__(self, data):
+        self.size, self._data = len(data), data
+
+    def write(self, memory) -> None:
+        memory[:] = self._data
+
+
+def _up(at):
+    return -(-at // ALIGN) * ALIGN
+
+
+def room_of(sizes, is_wide: bool) -> int:
+    """Bytes that the record of a sample with fields of these sizes takes in a row of them."""
+    is_wide = is_wide or len(sizes) > FIRST_FIELDS
+    return (_WIDE_BYTES * (1 + len(sizes)) if is_wide else _HEAD_BYTES) + sum(_up(size) for size in sizes)
+
+
+def packed(columns, layout: dict):
+    """The records of many samples, as Record makes each: (bytes, where each begins and ends). columns: of each field of the layout the samples'
+    values [samples, ...], or of a ragged one (values of all in a row, where each sample's begin and the last one's end)."""
+    import numpy as np
+    count = len(columns)
+    head = _WIDE_BYTES * (1 + count) if layout["wide"] else _HEAD_BYTES
+    first = columns[0]
+    ends, places = np.full(len(first[1]) - 1 if isinstance(first, tuple) else len(first), head, np.int64), []
+    for column in columns:
+        begins = _up(ends)
+        values, offsets = column if isinstance(column, tuple) else (column, None)
+        sizes = np.diff(offsets) * values.itemsize * int(np.prod(values.shape[1:])) if offsets is not None else values[:1].nbytes
+        ends = begins + sizes
+        places.append((begins, sizes))
+    starts = np.concatenate([[0], np.cumsum(_up(ends))])
+    data = np.zeros(starts[-1], np.uint8)
+    words, starts = data.view("<u8"), starts[:-1]
+    words[starts // 8], words[starts // 8 + 1], words[starts // 8 + 2] = WIDE_MAGIC if layout["wide"] else MAGIC, ends, count
+    for at, (column, (begins, sizes), (code, *shape)) in enumerate(zip(columns, places, layout["fields"])):
+        place = (starts + (_WIDE_BYTES * (1 + at) if layout["wide"] else _HEAD.size + at * _PLACE.size)) // 8
+        values, offsets = column if isinstance(column, tuple) else (column, None)
+        own = np.diff(offsets) if offsets is not None else shape[0] if shape else 0
+        for i, word in enumerate([code | len(shape) << 32, own, *shape[1:], *[0] * (4 - max(1, len(shape))), begins, sizes]):
+            words[place + i] = word
+        spread(data, starts + begins, values, offsets)
+    return data, starts, starts + ends
+
+
+def spread(data, begins, values, offsets=None) -> None:
+    """Writes values into data: those of each sample behind its begin, which is a multiple of ALIGN."""
+    import numpy as np
+    flat, into = values.reshape(-1), data.view(values.dtype)
+    if offsets is None:
+        if len(values):
+            into[(begins // values.itemsize)[:, None] + np.arange(flat.size // len(values))] = values.reshape(len(values), -1)
+        return
+    each = int(np.prod(values.shape[1:]))
+    counts = np.diff(offsets) * each
+    into[np.repeat(begins // values.itemsize - offsets[:-1] * each, counts) + np.arange(offsets[-1] * each)] = flat

@@ -10,6 +10,7 @@ import array
 import bisect
 import collections
 import glob
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -269,6 +270,7 @@ class ParquetRows:
             chosen = chosen_of(schema, columns, file)
         if self.columns is None:
             self.columns, self._types = chosen, table.schema and {name: schema.field(name).type for name in chosen}
+            self._look(schema)
         elif chosen != self.columns:
             raise DatasetError(f"{file} has other columns than {self.files[0][0]}: {chosen}, {self.columns}")
         made = []
@@ -301,6 +303,9 @@ class ParquetRows:
         end = self.starts[group + 1] if group + 1 < len(self.starts) else self.count
         rows = np.arange(end - self.starts[group]) if self.chosen[group] is None else self.chosen[group].astype("int64")
         return rows + self.firsts[group]
+
+    def _look(self, schema):
+        """At the columns, before row groups are."""
 
     def rows_of(self, ids):
         """The numbers in the whole table of samples by their numbers, as batch.ids has them: of where= an array of int64."""
@@ -340,14 +345,19 @@ class ParquetRows:
         unchanged(file, stamp)
         return pyarrow.parquet.ParquetFile(urls.opened(file))
 
-    def _decode(self, group):
+    def table(self, group):
+        """The rows of a row group that are there, as pyarrow has them: columns have the file's own names."""
         at, number = self.groups[group]
         table = self._opened.get(at).read_row_group(number, columns=[leaf for _, leaf, _ in self.parts[at] if leaf], use_threads=False)
         if self.chosen is not None and self.chosen[group] is not None and len(self.chosen[group]) < table.num_rows:
             table = table.filter(mask_of(self.chosen[group], table.num_rows))
         unchanged(*self.files[at])
+        return table
+
+    def _decode(self, group):
+        table, parts = self.table(group), self.parts[self.groups[group][0]]
         return {name: _always(value) if own is None else values_of(self._typed(table.column(own), name, kind), kind)
-                for (name, kind), (own, _, value) in zip(self.columns.items(), self.parts[at])}
+                for (name, kind), (own, _, value) in zip(self.columns.items(), parts)}
 
     def _typed(self, column, name, kind):
         """Numbers as the table has them, whose types may have become wider."""
@@ -420,7 +430,7 @@ def values_of(column, kind):
     return (lambda row: column[row].as_py()) if nested else values
 
 
-def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
+def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Mapping[str, Any] | None = None, *,
                  pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
                  images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
@@ -434,7 +444,8 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
     paths: a file, a folder, a pattern, or a list of these; a file or folder also as a URL that pyarrow opens (s3://, gs://,
         abfs://), with its own credentials and options, such as "s3://bucket/a.parquet?endpoint_override=minio:9000".
     columns: the columns of a batch, in this order; no others are read. Default: an image and its label, if the files have
-        one of each by the metadata of Hugging Face's datasets or by their names, else all.
+        one of each by the metadata of Hugging Face's datasets or by their names, else all. {field: what it is made of} has
+        columns filled, clamped, hashed, looked up, cut or stacked, as oneaccess.features says.
     where: which rows, as an expression of pyarrow, pc.field("score") > 5 (pc is pyarrow.compute), or as filters= of
         pyarrow.parquet.read_table(): [("score", ">", 5), ("lang", "in", ["en", "de"])] are conditions that all hold; of a list of such lists
         one holds. Its columns need not be in columns. The other rows are not there: len(), batch.ids, orders and states are of the
@@ -454,12 +465,26 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
     The other arguments are those of wrap().
     """
-    return of_parquet(ParquetRows(files_of(paths), named(columns), size_of(cache, "cache"), where=where), pad=pad, ragged=ragged, boxes=boxes, masks=masks, images=images, exact=exact,
+    return of_parquet(rows_of(files_of(paths), columns, size_of(cache, "cache"), where=where), pad=pad, ragged=ragged, boxes=boxes, masks=masks, images=images, exact=exact,
                       workers=workers, name=name, version=version, timeout=timeout, room=room, keep=keep)
 
 
-def of_parquet(rows, *, pad=None, workers=None, version="", **options) -> Wrapped:
+def rows_of(files, columns, cache, **more) -> ParquetRows:
+    """As columns= says: a list of names, or {field: what it is made of}."""
+    if not isinstance(columns, Mapping):
+        return ParquetRows(files, named(columns), cache, **more)
+    needs("pyarrow.parquet", "a Parquet file")
+    from .feature_rows import FeatureRows
+    return FeatureRows(files, columns, cache, **more)
+
+
+def of_parquet(rows, *, pad=None, ragged=None, workers=None, version="", **options) -> Wrapped:
     """For a Loader: rows with columns, of which each process of the pool decodes for itself."""
-    version = versioned(version, rows.placed())
+    most = getattr(rows, "most", None)      # of FeatureRows, in which samples differ by what fields are made of, too
+    if most is not None:
+        version = f"{version} fields {hashlib.sha256(repr(rows.fields).encode()).hexdigest()}"
+        if pad or ragged:
+            raise ArgumentError("pad= and ragged= are not for columns={field: ...}, where the ops Pad(count) and First(count) say how long a list is")
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-    return wrap(rows, workers=workers, random=False, columns=list(rows.columns) if pad else None, pad=pad, version=version, **options)
+    return wrap(rows, workers=workers, random=False, columns=list(rows.columns) if pad else None, pad=pad, ragged=most or ragged,
+                version=versioned(version, rows.placed()), **options)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of Parquet files whose columns are made as features.py says: a row group at once, and its samples as the records that the pool
+answers with, so that a sample costs the pool a copy."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import record, urls
+from .errors import TransformError
+from .features import Call, Column, Stack, Values, fields_of
+from .tables import Kept, ParquetRows, unchanged
+
+
+def _functions(fields):
+    """Those of the user's own, whose source is told apart, too."""
+    ops = [op for field in fields.values() for each in [field, *getattr(field, "columns", ())] for op in each.ops]
+    return [op.function for op in ops if isinstance(op, Call)]
+
+
+# ---- a row group ----
+
+
+def _finished(values: Values):
+    """The array that a batch has of it, or (values, offsets, the longest list that there may be)."""
+    if values.words is not None:
+        raise TransformError("it is text: Hash(buckets) or Vocabulary(values) makes numbers of it")
+    if values.offsets is not None and values.most is None:
+        raise TransformError("it has lists of any length: First(count) or Pad(count) ends them")
+    missing, values.missing = values.missing, None
+    if missing is not None:
+        values.refuse(missing, "it has no value (null): Fill(value) before the other ops, or leave such rows out, by where=")
+    with np.errstate(over="ignore"):
+        data = np.ascontiguousarray(values.data, np.float32 if values.data.dtype.kind == "f" else np.int64)
+    return data if values.offsets is None else (data, values.offsets, values.most)
+
+
+def _stacked(parts):
+    if any(isinstance(part, tuple) or part.shape[1:] != parts[0].shape[1:] for part in parts):
+        raise TransformError("a Stack is of columns with one value in a row, or lists of one length, by Pad(count): lists of any length are fields of their own")
+    return np.stack(parts, 1, dtype=np.float32 if any(part.dtype == np.float32 for part in parts) else np.int64, casting="unsafe")
+
+
+class Group:
+    """A row group's fields: arrays [rows, ...], or (values, offsets) where they are ragged, whose bounds are in most. wrong: [(which rows, why)]."""
+
+    def __init__(self, fields: Mapping[str, Column | Stack], table: Any):
+        self.arrays, self.most, self.wrong = {}, {}, []
+        for name, field in fields.items():
+            try:
+                made = [self._finished(values) for values in field.made(table)]
+                self.arrays[name] = _stacked(made) if isinstance(field, Stack) else made[0]
+            except TransformError as why:
+                raise TransformError(f"field {name}: {why}") from None
+            if isinstance(made[0], tuple):
+                self.arrays[name], self.most[name] = made[0][:2], made[0][2]
+        self.any_wrong = np.any([which for which, _ in self.wrong], 0) if self.wrong else None
+
+    def _finished(self, values: Values):
+        try:
+            made = _finished(values)
+        except TransformError as why:
+            raise TransformError(f"column {values.name}: {why}") from None
+        self.wrong += [(which, f"column {values.name}: {why}") for which, why in values.wrong]
+        return made
+
+    def sample(self, row: int) -> dict[str, Any]:
+        self.check(row)
+        return {name: array[0][array[1][row]:array[1][row + 1]] if isinstance(array, tuple) else array[row] for name, array in self.arrays.items()}
+
+    def check(self, row: int) -> None:
+        if self.any_wrong is not None and self.any_wrong[row]:
+            raise TransformError(next(why for which, why in self.wrong if which[row]))
+
+
+class FeatureRows(ParquetRows):
+    """Rows as dicts of arrays, and as records (__getrecords__)."""
+
+    def __init__(self, files, columns, cache, where=None, table=None):
+        self.fields = fields_of(columns)
+        self.functions = _functions(self.fields)
+        super().__init__(files, list(dict.fromkeys(name for field in self.fields.values() for name in field.names())), cache, where, table)
+
+    def _look(self, schema):
+        """What the fields are like, by a table of no rows."""
+        import pyarrow as pa
+        self.texts = [field.name for field in schema if field.name in self.columns and (pa.types.is_string(field.type) or pa.types.is_binary(field.type))]
+        made = Group(self.fields, schema.empty_table().select(list(self.columns)))
+        self.most = made.most
+        arrays = [array[0][:0] if isinstance(array, tuple) else array for array in made.arrays.values()]
+        self._row = record.room_of([array.itemsize * int(np.prod(array.shape[1:])) for array in arrays], bool(made.most))
+        self._lists = [name for field in self.fields.values() if isinstance(field, Column) for name in field.names()] if made.most else []
+
+    def _own(self, at, names):
+        """What a file calls those of these columns that it has."""
+        return [own for name, (own, _, _) in zip(self.columns, self.parts[at]) if own is not None and name in names]
+
+    def _bytes(self, group, at):
+        lists = tuple(f"{own}." for own in self._own(at, self._lists))
+        values = sum(group.column(i).num_values for i in range(group.num_columns) if group.column(i).path_in_schema.startswith(lists)) if lists else 0
+        return self._row * group.num_rows + 8 * values
+
+    def _begin(self):
+        super()._begin()
+        self._records = Kept(self.window + 1, self._packed)
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_records"}
+
+    def _open(self, at):
+        import pyarrow.parquet
+        file, stamp = self.files[at]
+        unchanged(file, stamp)
+        return pyarrow.parquet.ParquetFile(urls.opened(file), read_dictionary=self._own(at, self.texts))
+
+    def _whole(self, table, at):
+        """Columns by the table's names, with those that the file has not."""
+        import pyarrow as pa
+        return pa.table({name: pa.repeat(pa.scalar(value, self._types[name]), table.num_rows) if own is None else self._typed(table.column(own), name, kind)
+                         for (name, kind), (own, _, value) in zip(self.columns.items(), self.parts[at])})
+
+    def _decode(self, group):
+        return Group(self.fields, self._whole(self.table(group), self.groups[group][0]))
+
+    def _packed(self, group):
+        made = self._decode(group)
+        data, begins, ends = record.packed(list(made.arrays.values()), self._layout)
+        made.arrays = None
+        return made, memoryview(data), begins.tolist(), ends.tolist()
+
+    def _where(self, group, row):
+        at, number = self.groups[group]
+        return f"{os.path.basename(self.files[at][0])}, row group {number}, row {row if self.chosen is None or self.chosen[group] is None else int(self.chosen[group][row])}"
+
+    def _found(self, kept, indices, make):
+        starts = np.asarray(self.starts)
+        groups = np.searchsorted(starts, indices, "right") - 1
+        rows, made = (np.asarray(indices) - starts[groups]).tolist(), []
+        for group, row in zip(groups.tolist(), rows):
+            try:
+                made.append(make(kept.get(group), row))
+            except TransformError as why:
+                raise TransformError(f"{self._where(group, row)}: {why}") from None
+        return made
+
+    def __getitems__(self, indices):
+        return self._found(self._decoded, indices, Group.sample)
+
+    def __getrecords__(self, indices, layout):
+        """Of these samples what Record would make of them."""
+        self._layout = layout
+        return self._found(self._records, indices, _record)
+
+
+def _record(group, row):
+    made, data, begins, ends = group
+    if made.any_wrong is not None:
+        made.check(row)
+    return record.Packed(data[begins[row]:ends[row]])
