@@ -2,22 +2,29 @@
 """Rows of Parquet files whose columns are made as features.py says: a row group at once, and its samples as the records that the pool
 answers with, so that a sample costs the pool a copy."""
 
+import array
+import bisect
 import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from . import record, urls
-from .errors import TransformError
-from .features import Call, Column, Stack, Values, fields_of
+from . import hashes, record, urls
+from .columns import Blocks
+from .errors import ArgumentError, TransformError
+from .features import Call, Column, FeatureOp, Stack, Values, fields_of
 from .tables import Kept, ParquetRows, unchanged
+from .where import numbers_in
 
 
 def _functions(fields):
-    """Those of the user's own, whose source is told apart, too."""
-    ops = [op for field in fields.values() for each in [field, *getattr(field, "columns", ())] for op in each.ops]
-    return [op.function for op in ops if isinstance(op, Call)]
+    """Whose source is told apart, too: this package's and the user's own."""
+    def ops_of(field):
+        return [*field.ops, *(op for column in getattr(field, "columns", ()) for op in ops_of(column))]
+
+    ops = [op for field in fields.values() for op in ops_of(field)]
+    return [FeatureOp, hashes.of_words, *(op.function for op in ops if isinstance(op, Call))]
 
 
 # ---- a row group ----
@@ -68,15 +75,21 @@ class Group:
 
     def sample(self, row: int) -> dict[str, Any]:
         self.check(row)
-        return {name: array[0][array[1][row]:array[1][row + 1]] if isinstance(array, tuple) else array[row] for name, array in self.arrays.items()}
+        return {name: made[0][made[1][row]:made[1][row + 1]] if isinstance(made, tuple) else made[row] for name, made in self.arrays.items()}
 
     def check(self, row: int) -> None:
         if self.any_wrong is not None and self.any_wrong[row]:
             raise TransformError(next(why for which, why in self.wrong if which[row]))
 
+    def wrong_from(self, begin: int, end: int) -> int | None:
+        """The first of these rows that is bad."""
+        return None if self.any_wrong is None or not self.any_wrong[begin:end].any() else begin + int(self.any_wrong[begin:end].argmax())
+
 
 class FeatureRows(ParquetRows):
     """Rows as dicts of arrays, and as records (__getrecords__)."""
+
+    together = 1        # rows in a sample
 
     def __init__(self, files, columns, cache, where=None, table=None):
         self.fields = fields_of(columns)
@@ -89,8 +102,8 @@ class FeatureRows(ParquetRows):
         self.texts = [field.name for field in schema if field.name in self.columns and (pa.types.is_string(field.type) or pa.types.is_binary(field.type))]
         made = Group(self.fields, schema.empty_table().select(list(self.columns)))
         self.most = made.most
-        arrays = [array[0][:0] if isinstance(array, tuple) else array for array in made.arrays.values()]
-        self._row = record.room_of([array.itemsize * int(np.prod(array.shape[1:])) for array in arrays], bool(made.most))
+        arrays = [each[0][:0] if isinstance(each, tuple) else each for each in made.arrays.values()]
+        self._row = record.room_of([each.itemsize * int(np.prod(each.shape[1:])) for each in arrays], bool(made.most))
         self._lists = [name for field in self.fields.values() if isinstance(field, Column) for name in field.names()] if made.most else []
 
     def _own(self, at, names):
@@ -159,3 +172,44 @@ def _record(group, row):
     if made.any_wrong is not None:
         made.check(row)
     return record.Packed(data[begins[row]:ends[row]])
+
+
+class FeatureBlocks(FeatureRows):
+    """Samples of so many rows in a row; those at the end that make no whole sample are left out."""
+
+    __getrecords__ = None
+
+    def __init__(self, files, columns, cache, rows, **more):
+        super().__init__(files, columns, cache, **more)
+        if self.most:
+            raise ArgumentError(f"rows={rows}: field {next(iter(self.most))} has lists of any length, and rows that are a sample together have one: Pad(count)"
+                                " in place of First(count)")
+        self.together, self.total, self.count = rows, self.count, self.count // rows
+        if not self.count:
+            raise ArgumentError(f"rows={rows}: there are {self.total} rows, less than a sample is to have")
+        firsts = np.unique(-(-np.asarray(self.starts) // rows))
+        firsts = firsts[firsts < self.count]
+        if self.blocks is not None:
+            self.blocks = Blocks(array.array("q", firsts.tolist()), self.window, self.blocks.largest) if len(firsts) > self.window else None
+
+    def rows_of(self, ids):
+        """The numbers in the whole table of the rows of each sample, [samples, rows]."""
+        rows = numbers_in(None, self.count, ids)[:, None] * self.together + np.arange(self.together)
+        return self.rows_at(rows.reshape(-1)).reshape(rows.shape)
+
+    def __getitems__(self, indices):
+        return [self._sample(index * self.together) for index in indices]
+
+    def _sample(self, first):
+        parts, end = [], first + self.together
+        while first < end:
+            group = bisect.bisect_right(self.starts, first) - 1
+            after = self.starts[group + 1] if group + 1 < len(self.starts) else self.total
+            begin, until = first - self.starts[group], min(end, after) - self.starts[group]
+            found = self._decoded.get(group)
+            wrong = found.wrong_from(begin, until)
+            if wrong is not None:
+                self._found(self._decoded, [self.starts[group] + wrong], Group.sample)
+            parts.append({name: values[begin:until] for name, values in found.arrays.items()})
+            first = self.starts[group] + until
+        return parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -207,7 +207,7 @@ def _bytes_of(file):
 
 
 def from_delta(table: str | os.PathLike, columns: Sequence[str] | Mapping[str, Any] | None = None, version: int | None = None, *, cache: int | str = CACHE,
-               where: Any = None, **options: Any) -> Wrapped:
+               where: Any = None, rows: int = 1, **options: Any) -> Wrapped:
     """Rows of a table of Delta Lake, for Loader. Needs pyarrow, and no other package.
 
         loader = oa.Loader(oa.from_delta("/data/sales", ["amount", "store", "day"]), batch_size=256)
@@ -215,7 +215,7 @@ def from_delta(table: str | os.PathLike, columns: Sequence[str] | Mapping[str, A
     table: its folder, or a URL that pyarrow opens; see from_parquet().
     columns: the columns of a batch, also those by which the table is partitioned. Default: as of from_parquet().
     version: the table's version; default: the newest one, which the data set then keeps.
-    where, cache and options: see from_parquet(); where may be about columns by which the table is partitioned, too. Rows come in the
+    where, rows, cache and options: see from_parquet(); where may be about columns by which the table is partitioned, too. Rows come in the
         order of the files' names.
 
     Rows that deletion vectors delete are not there, as rows that where leaves out: len(), batch.ids, orders and states are of the others. A vector
@@ -224,20 +224,20 @@ def from_delta(table: str | os.PathLike, columns: Sequence[str] | Mapping[str, A
     """
     needs("pyarrow.parquet", "oneaccess.from_delta()")
     log = DeltaLog(urls.path_of(table), version)
-    return _of_files(log.table, log.paths(), columns, cache, {**options, "version": str(log.version)}, where, log)
+    return _of_files(log.table, log.paths(), columns, cache, {**options, "version": str(log.version)}, where, log, rows)
 
 
-def _of_files(name, files, columns, cache, options, where, table):
+def _of_files(name, files, columns, cache, options, where, table, rows):
     if not files:
         raise DatasetError(f"{name} has no row")
-    return of_parquet(rows_of(files, columns, size_of(cache, "cache"), where=where, table=table), **options)
+    return of_parquet(rows_of(files, columns, size_of(cache, "cache"), where=where, table=table, rows=rows), **options)
 
 
 # ---- Iceberg ----
 
 
 def from_iceberg(table: Any, columns: Sequence[str] | Mapping[str, Any] | None = None, snapshot: int | None = None, *, cache: int | str = CACHE,
-                 where: Any = None, **options: Any) -> Wrapped:
+                 where: Any = None, rows: int = 1, **options: Any) -> Wrapped:
     """Rows of a table of Iceberg, for Loader. Needs pyiceberg and pyarrow.
 
         loader = oa.Loader(oa.from_iceberg(catalog.load_table("shop.sales"), ["amount", "store"]), batch_size=256)
@@ -246,7 +246,7 @@ def from_iceberg(table: Any, columns: Sequence[str] | Mapping[str, Any] | None =
     table: a Table of pyiceberg, or the path or URL of a metadata.json.
     columns: the columns of a batch. Default: as of from_parquet().
     snapshot: the number of one; default: the current one, which the data set then keeps.
-    where, cache and options: see from_parquet(). The files are read by pyarrow with its own credentials, not those of a catalog; rows come in the
+    where, rows, cache and options: see from_parquet(). The files are read by pyarrow with its own credentials, not those of a catalog; rows come in the
         order of the files' names.
 
     Tables with delete files are refused.
@@ -259,7 +259,7 @@ def from_iceberg(table: Any, columns: Sequence[str] | Mapping[str, Any] | None =
         except (OSError, ValueError) as why:
             raise DatasetError(f"{os.fspath(table)} is no metadata.json of Iceberg that can be read: {why}") from None
     found = IcebergTable(table, snapshot)
-    return _of_files(found.name, found.paths(), columns, cache, {**options, "version": found.version}, where, found)
+    return _of_files(found.name, found.paths(), columns, cache, {**options, "version": found.version}, where, found, rows)
 
 
 # ---- Lance ----

@@ -1257,6 +1257,8 @@ class Loader:
         dataset = None if self._wrapped is None else self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack" and self._sharded is None:
             arrays = columns.cut(arrays, names, dataset.pads)
+        if getattr(dataset, "together", 1) > 1 and self.as_ != "dlpack" and self._sharded is None:
+            arrays = [array.reshape(-1, *array.shape[2:]) for array in arrays]
         if layout.get("form"):
             arrays = flat.formed(layout["form"], dict(zip(names, arrays)))
             names, arrays = (arrays.keys(), arrays.values()) if layout["kind"] == "dict" else (names, arrays)

@@ -31,6 +31,7 @@ CACHE = 256 << 20          # decoded row groups, of a process
 _LARGE = 1 << 30            # a row group beyond this needs a word
 _MOST_PROCESSES = 4         # each decodes for itself
 _MOST_OPEN = 16
+_MOST_TOGETHER = 65536      # rows in a sample
 _LABELS = ("label", "labels", "cls", "class", "target", "fine_label")
 
 
@@ -309,8 +310,11 @@ class ParquetRows:
 
     def rows_of(self, ids):
         """The numbers in the whole table of samples by their numbers, as batch.ids has them: of where= an array of int64."""
+        return self.rows_at(numbers_in(None, self.count, ids))
+
+    def rows_at(self, ids):
+        """Of rows that are there."""
         import numpy as np
-        ids = numbers_in(None, self.count, ids)
         if self.chosen is None:
             return ids
         groups = np.searchsorted(np.asarray(self.starts), ids, "right") - 1
@@ -434,8 +438,8 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | M
                  pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
                  images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
-                 where: Any = None, cache: int | str = CACHE, workers: int | None = None, name: str | None = None, version: str = "",
-                 timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
+                 where: Any = None, rows: int = 1, cache: int | str = CACHE, workers: int | None = None, name: str | None = None,
+                 version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """Rows of Parquet files, for Loader. Needs pyarrow.
 
         loader = oa.Loader(oa.from_parquet("train.parquet", ["image", "label"]), oa.imagenet_train(224), batch_size=256)
@@ -452,6 +456,9 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | M
         chosen ones. As in pyarrow, a comparison with a missing value (null) holds for no row. Each job finds the rows when it opens the data set. It reads
         just the columns of where, and of these no row group whose statistics exclude it. loader.dataset.rows_of(batch.ids) says which
         rows of the whole table samples are. An unknown column, a value of another type or no row at all is an ArgumentError.
+    rows: with columns={field: ...}: so many rows in a row are one sample, which costs what one row costs. batch_size of Loader, len(),
+        batch.ids and orders are of these samples; a batch's fields are [batch_size * rows, ...]. Rows at the end that make no whole
+        sample are left out, and a bad row makes its whole sample a bad one.
     cache: bytes of decoded row groups (of these columns) that each process of the pool keeps, a number or "1G".
     workers: processes of the pool; default: at most four, as each decodes for itself.
 
@@ -465,17 +472,21 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | M
 
     The other arguments are those of wrap().
     """
-    return of_parquet(rows_of(files_of(paths), columns, size_of(cache, "cache"), where=where), pad=pad, ragged=ragged, boxes=boxes, masks=masks, images=images, exact=exact,
+    return of_parquet(rows_of(files_of(paths), columns, size_of(cache, "cache"), rows, where=where), pad=pad, ragged=ragged, boxes=boxes, masks=masks, images=images, exact=exact,
                       workers=workers, name=name, version=version, timeout=timeout, room=room, keep=keep)
 
 
-def rows_of(files, columns, cache, **more) -> ParquetRows:
+def rows_of(files, columns, cache, rows=1, **more) -> ParquetRows:
     """As columns= says: a list of names, or {field: what it is made of}."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= _MOST_TOGETHER:
+        raise ArgumentError(f"rows={rows!r}: how many rows are a sample together, 1 to {_MOST_TOGETHER}")
     if not isinstance(columns, Mapping):
+        if rows != 1:
+            raise ArgumentError(f"rows={rows} is for columns={{field: what it is made of}}, as oneaccess.features says")
         return ParquetRows(files, named(columns), cache, **more)
     needs("pyarrow.parquet", "a Parquet file")
-    from .feature_rows import FeatureRows
-    return FeatureRows(files, columns, cache, **more)
+    from .feature_rows import FeatureBlocks, FeatureRows
+    return FeatureRows(files, columns, cache, **more) if rows == 1 else FeatureBlocks(files, columns, cache, rows, **more)
 
 
 def of_parquet(rows, *, pad=None, ragged=None, workers=None, version="", **options) -> Wrapped:

@@ -295,6 +295,35 @@ class LoaderTest(PoolCase):
         self.assertEqual(batch["both"].tolist(), [[y, y] for y in table().column("label").to_pylist()[:16]])
         self.assertEqual(batch["y"].dtype, np.int64)
 
+    def test_rows_together(self):
+        columns = {name: field for name, field in self.columns.items() if name != "clicks"}
+        want = self.want()
+        for rows, options in ((7, {}), (100, {"shuffle": True}), (10, {"cache": 3000, "shuffle": "blocks", "seed": 1}), (150, {"shuffle": False})):
+            with self.subTest(rows=rows):
+                cache, found = options.pop("cache", 1 << 20), []
+                dataset = oa.from_parquet(self.file, columns, rows=rows, cache=cache, keep=0.2)
+                self.assertEqual(len(dataset), COUNT // rows)
+                self.assertEqual(dataset.dataset.blocks is not None, cache < 1 << 20)
+                for batch in self.open(dataset, as_="numpy", copy=True, batch_size=2, **options):
+                    there = dataset.dataset.rows_of(batch.ids).reshape(-1)
+                    np.testing.assert_array_equal(batch["dense"], want["dense"][there])
+                    np.testing.assert_array_equal(batch["sparse"], np.array(want["sparse"])[there])
+                    self.assertEqual(batch["label"].tolist(), [want["label"][row] for row in there])
+                    found += there.tolist()
+                self.assertEqual(sorted(found), list(range(COUNT // rows * rows)))
+        some = oa.from_parquet(self.file, columns, rows=7, where=[("C2", ">", 10)])
+        chosen = [at for at, row in enumerate(table().to_pylist()) if (row["C2"] or 0) > 10]
+        self.assertEqual(some.dataset.rows_of([1]).tolist(), [chosen[7:14]])
+        np.testing.assert_array_equal(some.dataset[1]["dense"], want["dense"][chosen[7:14]])
+        bad = oa.from_parquet(self.file, {"x": "I1"}, rows=100)
+        first = next(at for at in range(COUNT) if table().column("I1")[at].as_py() is None)
+        with self.assertRaisesRegex(oa.errors.TransformError, f"a.parquet, row group {first // 64}, row {first % 64}: column I1: it has no value"):
+            bad.dataset[first // 100]
+        for words, given, rows in (("Pad.count. in place", self.columns, 3), ("less than a sample", columns, 701), ("is for columns=", ["label"], 3),
+                                   ("how many rows", columns, 0), ("how many rows", columns, 1.5)):
+            with self.subTest(words), self.assertRaisesRegex(oa.errors.ArgumentError, words):
+                oa.from_parquet(self.file, given, rows=rows)
+
     def test_a_missing_value(self):
         rows = table().to_pylist()
         bad = [at for at, row in enumerate(rows) if row["I1"] is None]
