@@ -4,6 +4,7 @@ answers with, so that a sample costs the pool a copy."""
 
 import array
 import bisect
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +15,11 @@ from . import hashes, record, urls
 from .columns import Blocks
 from .errors import ArgumentError, TransformError
 from .features import Call, Column, FeatureOp, Stack, Values, fields_of
-from .tables import Kept, ParquetRows, unchanged
+from .shelf import Shelf
+from .tables import MOST_PROCESSES, ParquetRows, unchanged
 from .where import numbers_in
+
+_ROOM = 1 << 16         # of a row group, for what is not numbers
 
 
 def _functions(fields):
@@ -63,6 +67,7 @@ class Group:
                 raise TransformError(f"field {name}: {why}") from None
             if isinstance(made[0], tuple):
                 self.arrays[name], self.most[name] = made[0][:2], made[0][2]
+        self.count = table.num_rows
         self.any_wrong = np.any([which for which, _ in self.wrong], 0) if self.wrong else None
 
     def _finished(self, values: Values):
@@ -117,10 +122,19 @@ class FeatureRows(ParquetRows):
 
     def _begin(self):
         super()._begin()
-        self._records = Kept(self.window + 1, self._packed)
+        self._shelf = None
 
     def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_records"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_shelf"}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if os.environ.get("ACCESS_POOL"):       # whose processes are forked
+            self._shelf = Shelf(min(len(self.groups), self.window + MOST_PROCESSES), self.largest + self.largest // 8 + _ROOM, self._shared, len(self.groups))
+
+    def _shared(self, group):
+        """What a row group's samples are made of in a pool."""
+        return self._packed(group)
 
     def _open(self, at):
         import pyarrow.parquet
@@ -139,39 +153,44 @@ class FeatureRows(ParquetRows):
 
     def _packed(self, group):
         made = self._decode(group)
-        data, begins, ends = record.packed(list(made.arrays.values()), self._layout)
+        packed = record.packed(list(made.arrays.values()), self._layout)
         made.arrays = None
-        return made, memoryview(data), begins.tolist(), ends.tolist()
+        return made, packed
 
     def _where(self, group, row):
         at, number = self.groups[group]
         return f"{os.path.basename(self.files[at][0])}, row group {number}, row {row if self.chosen is None or self.chosen[group] is None else int(self.chosen[group][row])}"
 
-    def _found(self, kept, indices, make):
-        starts = np.asarray(self.starts)
+    def _found(self, indices, kept, make):
+        """make(row group, row) of each of these rows, in their order; kept: of the row group's number."""
+        starts, made = np.asarray(self.starts), [None] * len(indices)
         groups = np.searchsorted(starts, indices, "right") - 1
-        rows, made = (np.asarray(indices) - starts[groups]).tolist(), []
-        for group, row in zip(groups.tolist(), rows):
-            try:
-                made.append(make(kept.get(group), row))
-            except TransformError as why:
-                raise TransformError(f"{self._where(group, row)}: {why}") from None
+        rows = (np.asarray(indices) - starts[groups]).tolist()
+        for group in np.unique(groups).tolist():
+            with kept(group) as found:
+                for place in np.flatnonzero(groups == group).tolist():
+                    try:
+                        made[place] = make(found, rows[place])
+                    except TransformError as why:
+                        raise TransformError(f"{self._where(group, rows[place])}: {why}") from None
         return made
 
+    def _alone(self, group):
+        return contextlib.nullcontext(self._decoded.get(group))
+
     def __getitems__(self, indices):
-        return self._found(self._decoded, indices, Group.sample)
+        return self._found(indices, self._alone, Group.sample)
 
     def __getrecords__(self, indices, layout):
-        """Of these samples what Record would make of them."""
+        """Of these samples what Record would make of them; in a pool."""
         self._layout = layout
-        return self._found(self._records, indices, _record)
+        return self._found(indices, self._shelf.get, _record)
 
 
-def _record(group, row):
-    made, data, begins, ends = group
-    if made.any_wrong is not None:
-        made.check(row)
-    return record.Packed(data[begins[row]:ends[row]])
+def _record(shared, row):
+    group, (data, begins, ends) = shared
+    group.check(row)
+    return record.Packed(data[begins[row]:ends[row]].tobytes())
 
 
 class FeatureBlocks(FeatureRows):
@@ -200,16 +219,19 @@ class FeatureBlocks(FeatureRows):
     def __getitems__(self, indices):
         return [self._sample(index * self.together) for index in indices]
 
+    def _shared(self, group):
+        return self._decode(group)
+
     def _sample(self, first):
-        parts, end = [], first + self.together
+        parts, end, kept = [], first + self.together, self._alone if self._shelf is None else self._shelf.get
         while first < end:
             group = bisect.bisect_right(self.starts, first) - 1
-            after = self.starts[group + 1] if group + 1 < len(self.starts) else self.total
-            begin, until = first - self.starts[group], min(end, after) - self.starts[group]
-            found = self._decoded.get(group)
-            wrong = found.wrong_from(begin, until)
-            if wrong is not None:
-                self._found(self._decoded, [self.starts[group] + wrong], Group.sample)
-            parts.append({name: values[begin:until] for name, values in found.arrays.items()})
-            first = self.starts[group] + until
-        return parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            begin = first - self.starts[group]
+            with kept(group) as found:
+                until = min(begin + end - first, found.count)
+                wrong = found.wrong_from(begin, until)
+                if wrong is not None:
+                    self._found([self.starts[group] + wrong], lambda _: contextlib.nullcontext(found), Group.sample)
+                parts.append([values[begin:until].copy() for values in found.arrays.values()])
+            first += until - begin
+        return {name: each[0] if len(each) == 1 else np.concatenate(each) for name, *each in zip(self.fields, *parts)}

@@ -29,7 +29,7 @@ _READ = (".tar", ".tfrecord", ".tfrecords", ".mds", ".rec", ".bag", ".bagz", ".a
          ".bmp", ".ppm", ".pgm", ".dcm", ".dicom", ".nii", ".nii.gz")
 CACHE = 256 << 20          # decoded row groups, of a process
 _LARGE = 1 << 30            # a row group beyond this needs a word
-_MOST_PROCESSES = 4         # each decodes for itself
+MOST_PROCESSES = 4         # each decodes for itself
 _MOST_OPEN = 16
 _MOST_TOGETHER = 65536      # rows in a sample
 _LABELS = ("label", "labels", "cls", "class", "target", "fine_label")
@@ -294,7 +294,7 @@ class ParquetRows:
                 f"a row group of {self.files[0][0]} has {whole / 2**30:.1f} GiB, which each process of the pool would keep in memory:"
                 " write the file with smaller ones, as by pyarrow.parquet.write_table(table, file, row_group_size=100), or"
                 " say that there is room, by cache=\"...\"")
-        self.window = max(1, cache // max(1, largest))
+        self.largest, self.window = largest, max(1, cache // max(1, largest))
         self.blocks = Blocks(self.starts, self.window, largest) if len(self.starts) > self.window else None
         self._begin()
 
@@ -459,7 +459,8 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | M
     rows: with columns={field: ...}: so many rows in a row are one sample, which costs what one row costs. batch_size of Loader, len(),
         batch.ids and orders are of these samples; a batch's fields are [batch_size * rows, ...]. Rows at the end that make no whole
         sample are left out, and a bad row makes its whole sample a bad one.
-    cache: bytes of decoded row groups (of these columns) that each process of the pool keeps, a number or "1G".
+    cache: bytes of decoded row groups (of these columns) that each process of the pool keeps, a number or "1G"; with columns={field: ...}
+        that all of them keep together, with one more row group for each.
     workers: processes of the pool; default: at most four, as each decodes for itself.
 
     Numbers, texts, lists of numbers and bytes are fields, as in wrap(); texts and lists of varied length need ragged or
@@ -496,6 +497,6 @@ def of_parquet(rows, *, pad=None, ragged=None, workers=None, version="", **optio
         version = f"{version} fields {hashlib.sha256(repr(rows.fields).encode()).hexdigest()}"
         if pad or ragged:
             raise ArgumentError("pad= and ragged= are not for columns={field: ...}, where the ops Pad(count) and First(count) say how long a list is")
-    workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+    workers = workers or min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
     return wrap(rows, workers=workers, random=False, columns=list(rows.columns) if pad else None, pad=pad, ragged=most or ragged,
                 version=versioned(version, rows.placed()), **options)
