@@ -189,8 +189,8 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *wh
 	return pipeline_write(pipeline, whole, diag);
 }
 
-/* What may stand behind sounds' ops: what leaves samples out by their class, or works on the label. */
-static const char *pipeline_check_sound(const struct pipeline *pipeline)
+/* What may stand behind ops on what is no picture: what leaves samples out by their class, or works on the label. */
+static const char *pipeline_check_tail(const struct pipeline *pipeline)
 {
 	const struct tail *tail = &pipeline->tail;
 
@@ -239,7 +239,7 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 				  struct diag *diag)
 {
 	static const struct shape none = {.dtype = PIPELINE_F32};
-	const struct mel *mel = &pipeline->mel;
+	const struct mel *mel = &pipeline->sound.mel;
 	const char *wrong = sound_init(&pipeline->ops.op[0], &pipeline->sound);
 	const struct sound *sound = &pipeline->sound;
 	const unsigned planes = BASE_MAX(sound->channels, 1u);
@@ -247,19 +247,19 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 	const unsigned skip = sound->channels == 0; /* a dimension that nobody asked for */
 	int r;
 
-	pipeline->is_sound = true;
+	pipeline->medium = &pipeline_sound;
 	r = wrong ? 0 : tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
 	if (r != 0)
 		return r;
 	if (!wrong)
-		wrong = pipeline_check_sound(pipeline);
+		wrong = pipeline_check_tail(pipeline);
 	if (wrong)
 		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (audio): %s", wrong);
 	r = wave_init(&pipeline->ops, pipeline->tail.first, sound->rate, sound->frames,
 		      &pipeline->sound.wave, diag);
 	r = r ? r
 	      : mel_init(&pipeline->ops, pipeline->sound.wave.end, pipeline->tail.first,
-			 sound->rate, sound->frames, planes, &pipeline->mel, diag);
+			 sound->rate, sound->frames, planes, &pipeline->sound.mel, diag);
 	if (r != 0)
 		return r;
 	shape[1] = mel->n_mels ? mel_rows(mel) : sound->frames;
@@ -269,6 +269,35 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 			   (mel->n_mels ? 3 : 2) - skip, shape + skip);
 	pipeline_add_label(pipeline);
 	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
+	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
+	r = pipeline_set_fields(pipeline, diag);
+	return r ? r : pipeline_write(pipeline, whole, diag);
+}
+
+/* Points, their label, and how many are not of what is behind them. */
+static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *whole,
+				  struct diag *diag)
+{
+	static const struct shape none = {.dtype = PIPELINE_F32};
+	struct cloud *cloud = &pipeline->cloud;
+	int r = tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
+	const char *wrong = r ? NULL : pipeline_check_tail(pipeline);
+
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (cloud): %s", wrong);
+	r = r ? r : cloud_init(&pipeline->ops, pipeline->tail.first, cloud, diag);
+	if (r != 0)
+		return r;
+	pipeline->medium = &pipeline_cloud;
+	pipeline_add_field(pipeline, "points", PIPELINE_F32, 2,
+			   (uint64_t[2]){cloud->most, cloud->channels});
+	pipeline_add_label(pipeline);
+	if (cloud->padding == CLOUD_RAGGED) {
+		pipeline->fields[0].kind = PIPELINE_RAGGED;
+		pipeline->fields[0].lengths = pipeline->n_fields;
+	}
+	pipeline_add_field(pipeline, cloud->padding == CLOUD_RAGGED ? "points.length" : "length",
+			   PIPELINE_I64, 0, NULL);
 	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
 	r = pipeline_set_fields(pipeline, diag);
 	return r ? r : pipeline_write(pipeline, whole, diag);
@@ -528,6 +557,8 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 		r = pipeline_compile_record(pipeline, whole, diag);
 	else if (r == 0 && pipeline->ops.op[0].id == OP_AUDIO)
 		r = pipeline_compile_sound(pipeline, whole, diag);
+	else if (r == 0 && pipeline->ops.op[0].id == OP_CLOUD)
+		r = pipeline_compile_cloud(pipeline, whole, diag);
 	else if (r == 0)
 		r = pipeline_compile_picture(pipeline, whole, diag);
 	if (r != 0)

@@ -4,6 +4,7 @@
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
 #include "pipeline/bands/bands.h"
+#include "pipeline/cloud/cloud.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
@@ -11,7 +12,6 @@
 #include "pipeline/forms/zipped.h"
 #include "pipeline/forms/zstandard.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/sound/mel.h"
 #include "pipeline/sound/sound.h"
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
@@ -29,6 +29,19 @@ struct companion_ends { /* normalize of some of them, in place of the first pict
 	struct op op[PIPELINE_MAX_OPS];
 };
 
+struct pipeline_run;
+struct pipeline_input;
+
+struct pipeline_medium { /* what samples are that are no pictures */
+	/* Room in the run for the pipeline of number v. 0 or -ENOMEM. */
+	int (*add)(struct pipeline_run *run, unsigned v);
+	/* A sample through each of the pipelines whose bit is set in `who`: 0, or PIPELINE_E_BAD with *ret_error. */
+	int (*run)(struct pipeline_run *run, uint32_t who, const struct pipeline_input *input,
+		   const struct pipeline_key *key, const struct pipeline_out out[],
+		   struct pipeline_error *ret_error);
+};
+extern const struct pipeline_medium pipeline_sound, pipeline_cloud;
+
 struct pipeline {
 	struct op_list ops;
 	struct shape shape;
@@ -38,9 +51,10 @@ struct pipeline {
 	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
 	unsigned n_fields;
 	bool is_record; /* fields as they are, no program */
-	bool is_sound;  /* no picture, no program, but `sound` */
+	const struct pipeline_medium
+	    *medium; /* no picture, no program, but one of these; NULL: pictures or records */
 	struct sound sound;
-	struct mel mel;     /* of it */
+	struct cloud cloud;
 	struct video video; /* where the shape has frames */
 	struct bands bands; /* where it has bands */
 	/* Of them, those that a record has; beside its picture and label */
@@ -69,7 +83,8 @@ struct pipeline_run {
 	struct zipped *zipped;             /* the same */
 	struct unpacked unpacked;          /* of both */
 	struct pipeline_sounds *sounds;    /* owned; NULL: there are none */
-	struct sound_watch watch;          /* of sounds */
+	struct pipeline_clouds *clouds;    /* owned; the same of point clouds */
+	struct sound_watch watch;          /* of both */
 	struct video_frames *frames;       /* owned; NULL: there are no videos */
 	struct bands_room *numbers;        /* owned; NULL: there are no bands */
 	struct bands_room *others;         /* owned; of companions; the same */
@@ -104,12 +119,9 @@ int pipeline_check_choices(const struct op_list *ops, const struct shape *shape,
 
 /* pipeline_sound.c */
 void pipeline_sounds_free(struct pipeline_sounds *sounds);
-/* For the pipeline of number v, one of sounds. 0 or -ENOMEM. */
-int pipeline_sounds_add(struct pipeline_run *run, unsigned v);
-/* Sound and length of each of the pipelines whose bit is set in `who`: 0, or PIPELINE_E_BAD with *ret_error. */
-int pipeline_run_sounds(struct pipeline_run *run, uint32_t who, const struct pipeline_input *input,
-			const struct pipeline_key *key, const struct pipeline_out out[],
-			struct pipeline_error *ret_error);
+
+/* pipeline_cloud.c */
+void pipeline_clouds_free(struct pipeline_clouds *clouds);
 
 /* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
  * out is where the first one goes. As drive_sample. */

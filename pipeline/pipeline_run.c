@@ -34,6 +34,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	zipped_free(run->zipped);
 	unpacked_fini(&run->unpacked);
 	pipeline_sounds_free(run->sounds);
+	pipeline_clouds_free(run->clouds);
 	video_frames_free(run->frames);
 	bands_room_free(run->numbers);
 	cut_maker_free(run->maker);
@@ -45,12 +46,12 @@ static void pipeline_run_freep(struct pipeline_run **run)
 	pipeline_run_free(*run);
 }
 
-/* Of videos one clip serves all, of sounds one waveform, and of numbers what is taken of them. */
+/* Of videos one clip serves all, of sounds one waveform, of clouds one choice of points, and of numbers what is taken of them. */
 static bool pipeline_run_is_alike_part(const struct pipeline *a, const struct pipeline *b)
 {
 	return a->shape.frames == b->shape.frames && a->shape.bands == b->shape.bands &&
 	       a->shape.is_size == b->shape.is_size &&
-	       ((!a->shape.frames && !a->shape.bands && !a->is_sound) ||
+	       ((!a->shape.frames && !a->shape.bands && !a->medium) ||
 		op_alike(&a->ops, &b->ops, 1) == 1);
 }
 
@@ -63,7 +64,7 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 	for (unsigned v = 0; v < n; v++) {
 		if (first && pipelines[v] &&
 		    (pipelines[v]->is_record != first->is_record ||
-		     pipelines[v]->is_sound != first->is_sound ||
+		     pipelines[v]->medium != first->medium ||
 		     !pipeline_run_is_alike_part(pipelines[v], first) ||
 		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
 		     pipelines[v]->shape.by_record != first->shape.by_record ||
@@ -124,8 +125,8 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	run->pipeline[v] = pipeline;
 	if (!pipeline || pipeline->is_record || pipeline->shape.is_size)
 		return 0;
-	if (pipeline->is_sound)
-		return pipeline_sounds_add(run, v);
+	if (pipeline->medium)
+		return pipeline->medium->add(run, v);
 	if (pipeline->shape.frames && !run->frames &&
 	    video_frames_new(&pipeline->video, &run->frames) != 0)
 		return -ENOMEM;
@@ -493,7 +494,8 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			      const struct pipeline_out out[], uint32_t *ret,
 			      struct pipeline_error *ret_error)
 {
-	uint32_t who = 0, sounds = 0;
+	const struct pipeline_medium *medium = NULL;
+	uint32_t who = 0, others = 0;
 	int r;
 
 	for (unsigned v = 0; v < run->n; v++) {
@@ -503,19 +505,20 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			continue;
 		if (pipeline->is_record)
 			r = pipeline_run_record(run, pipeline, input, &out[v], ret_error);
-		else if (pipeline->is_sound)
+		else if (pipeline->medium)
 			r = pipeline_run_beside(pipeline, input, &out[v], ret_error);
 		else
 			r = pipeline_run_tail(run, v, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
-		if (pipeline->is_sound)
-			sounds |= UINT32_C(1) << v;
+		medium = pipeline->medium; /* the same for all */
+		if (medium)
+			others |= UINT32_C(1) << v;
 		else if (!pipeline->is_record && !pipeline->shape.is_size)
 			who |= pipeline_run_parts(run, v, &out[v]);
 	}
 	*ret = who;
-	return sounds ? pipeline_run_sounds(run, sounds, input, key, out, ret_error) : 0;
+	return others ? medium->run(run, others, input, key, out, ret_error) : 0;
 }
 
 /* How many patches there are, and of how many rows and columns. */

@@ -40,7 +40,7 @@ static size_t pipeline_wave(const struct pipeline *pipeline)
 /* What comes out is the decoded waveform. */
 static bool pipeline_is_wave(const struct pipeline *pipeline)
 {
-	return pipeline->sound.wave.end == 1 && pipeline->mel.n_mels == 0;
+	return pipeline->sound.wave.end == 1 && pipeline->sound.mel.n_mels == 0;
 }
 
 static bool pipeline_make_room(float **room, size_t n)
@@ -50,7 +50,7 @@ static bool pipeline_make_room(float **room, size_t n)
 	return *room != NULL;
 }
 
-int pipeline_sounds_add(struct pipeline_run *run, unsigned v)
+static int pipeline_sounds_add(struct pipeline_run *run, unsigned v)
 {
 	const struct pipeline *pipeline = run->pipeline[v];
 	const size_t n = pipeline_wave(pipeline);
@@ -67,13 +67,15 @@ int pipeline_sounds_add(struct pipeline_run *run, unsigned v)
 	     (!pipeline_make_room(&sounds->copy, n) ||
 	      !pipeline_make_room(&sounds->spare, pipeline->sound.frames))))
 		return -ENOMEM;
-	return pipeline->mel.n_mels ? mel_room_new(&pipeline->mel, mel_best(), &sounds->mel[v]) : 0;
+	return pipeline->sound.mel.n_mels
+		   ? mel_room_new(&pipeline->sound.mel, mel_best(), &sounds->mel[v])
+		   : 0;
 }
 
 static void pipeline_run_mel(const struct pipeline_run *run, unsigned v, const float *wave,
 			     int64_t length, const struct pipeline_key *key, float *out)
 {
-	const struct mel *mel = &run->pipeline[v]->mel;
+	const struct mel *mel = &run->pipeline[v]->sound.mel;
 	struct mel_room *room = run->sounds->mel[v];
 
 	if (run->watch.fn)
@@ -117,16 +119,16 @@ static void pipeline_run_sound(const struct pipeline_run *run, unsigned v, const
 	wave = pipeline_run_wave(run, v, wave, length, key, out->field[0]);
 	if (run->sounds->mel[v]) {
 		pipeline_run_mel(run, v, wave, length, key, out->field[0]);
-		frames = mel_length(&pipeline->mel, length);
+		frames = mel_length(&pipeline->sound.mel, length);
 	} else if (pipeline->sound.wave.codes) {
 		wave_encode(&pipeline->sound.wave, wave, pipeline_wave(pipeline), out->field[0]);
 	}
 	memcpy(out->field[2], &frames, sizeof(frames));
 }
 
-int pipeline_run_sounds(struct pipeline_run *run, uint32_t who, const struct pipeline_input *input,
-			const struct pipeline_key *key, const struct pipeline_out out[],
-			struct pipeline_error *ret_error)
+static int pipeline_run_sounds(struct pipeline_run *run, uint32_t who,
+			       const struct pipeline_input *input, const struct pipeline_key *key,
+			       const struct pipeline_out out[], struct pipeline_error *ret_error)
 {
 	const struct pipeline *first = run->pipeline[__builtin_ctz(who)];
 	float *wave = run->sounds->wave;
@@ -143,3 +145,5 @@ int pipeline_run_sounds(struct pipeline_run *run, uint32_t who, const struct pip
 			pipeline_run_sound(run, v, wave, length, key, &out[v]);
 	return r;
 }
+
+const struct pipeline_medium pipeline_sound = {pipeline_sounds_add, pipeline_run_sounds};

@@ -82,3 +82,9 @@ void decode_numbers_put(const struct decode_numbers *to, enum pipeline_dtype dty
 			(size_t)(first_x - to->part.left) * 4);
 	}
 }
+
+void decode_numbers_take(enum pipeline_dtype dtype, const uint8_t *from, size_t stride, uint32_t n,
+			 uint8_t *to)
+{
+	numbers_types[dtype].convert(from, stride, n, to);
+}

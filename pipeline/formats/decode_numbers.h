@@ -31,6 +31,9 @@ bool decode_numbers_want(const struct decode_numbers *to, unsigned first, unsign
 void decode_numbers_put(const struct decode_numbers *to, enum pipeline_dtype dtype,
 			const uint8_t *from, unsigned step, unsigned first, unsigned count,
 			uint32_t y, uint32_t x, uint32_t n);
+/* n numbers of that type, the machine's byte order, `stride` bytes apart, to float32 one behind the other. */
+void decode_numbers_take(enum pipeline_dtype dtype, const uint8_t *from, size_t stride, uint32_t n,
+			 uint8_t *to);
 /* Bytes of a number; 0: of no type that is read here. */
 unsigned decode_numbers_bytes(enum pipeline_dtype dtype);
 

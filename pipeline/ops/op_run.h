@@ -18,6 +18,7 @@
 
 struct steps_scratch;
 struct wave_part;
+struct cloud_part;
 struct draw;
 struct follow;
 
@@ -26,6 +27,7 @@ enum op_stage {
 	OP_STAGE_PICTURE, /* works on 8-bit pictures */
 	OP_STAGE_WAVE,    /* works on waveforms (wave.h) */
 	OP_STAGE_SOUND,   /* makes spectrograms, or works on them (mel.h) */
+	OP_STAGE_CLOUD,   /* works on points (cloud.h) */
 	OP_STAGE_FINISH,  /* normalize, cast, layout (shape.c, finish.c) */
 	/* behind all of these, in this order (tail.c): */
 	OP_STAGE_FILTER, /* leaves samples out */
@@ -70,6 +72,8 @@ struct op_impl {
 	/* Of OP_STAGE_WAVE in place of run: changes the waveform. Noise goes on in drawn->seq from channel to channel. NULL:
 	 * done elsewhere. */
 	void (*wave)(const struct op *op, struct op_drawn *drawn, const struct wave_part *part);
+	/* The same of OP_STAGE_CLOUD and points. */
+	void (*cloud)(const struct op *op, struct op_drawn *drawn, struct cloud_part *part);
 };
 
 /* op_run.c */

@@ -7,6 +7,7 @@
  */
 
 #include "pipeline/ops/draw.h"
+#include "pipeline/sound/mel.h"
 #include "pipeline/sound/wave.h"
 #include "pipeline/spec/op.h"
 
@@ -25,6 +26,7 @@ struct sound {
 	unsigned n_speeds;            /* 0: as they are */
 	double speed[OP_MAX_NUMBERS]; /* one is drawn */
 	struct wave wave;             /* what is done to it then */
+	struct mel mel;               /* what is made of it then */
 };
 
 struct sound_ratio { /* frames of the file for frames that come out */

@@ -31,6 +31,12 @@ static const char *const op_gain_words[] = {"amplitude", "power", "db", NULL};
 static const char *const op_fade_words[] = {"linear",       "exponential", "logarithmic",
 					    "quarter_sine", "half_sine",   NULL};
 static const char *const op_clip_words[] = {"random", "center", "begin", "spread", NULL};
+static const char *const op_pick_words[] = {"random", "even", "first", NULL};
+static const char *const op_padding_words[] = {"repeat", "zero", "ragged", NULL};
+static const char *const op_axis_words[] = {"x", "y", "z", "any", NULL};
+static const char *const op_flip_words[] = {"x", "y", "z", NULL};
+static const char *const op_middle_words[] = {"mean", "box", NULL};
+static const char *const op_unit_words[] = {"sphere", "cube", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 
 static const struct {
@@ -88,6 +94,9 @@ const struct op_intake *op_intake(enum op_id id)
 	static const struct op_intake audio = {OP_AUDIO_SOURCE, OP_AUDIO_FIELDS,  OP_AUDIO_KINDS,
 					       OP_AUDIO_NAMES,  OP_AUDIO_MEMBERS, OP_AUDIO_COLUMNS,
 					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
+	static const struct op_intake cloud = {OP_CLOUD_SOURCE, OP_CLOUD_FIELDS,  OP_CLOUD_KINDS,
+					       OP_CLOUD_NAMES,  OP_CLOUD_MEMBERS, OP_CLOUD_COLUMNS,
+					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
 	static const struct op_intake record = {
 	    OP_INTAKE_NONE,    OP_RECORD_FIELDS,  OP_RECORD_KINDS, OP_RECORD_NAMES,
 	    OP_RECORD_MEMBERS, OP_RECORD_COLUMNS, OP_INTAKE_NONE,  OP_INTAKE_NONE};
@@ -101,6 +110,8 @@ const struct op_intake *op_intake(enum op_id id)
 		return &bands;
 	case OP_AUDIO:
 		return &audio;
+	case OP_CLOUD:
+		return &cloud;
 	case OP_RECORD:
 		return &record;
 	default:

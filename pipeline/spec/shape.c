@@ -229,8 +229,12 @@ static const char *shape_check_first(unsigned number, const struct op *op)
 		       "alone";
 	case OP_VIDEO:
 	case OP_BANDS:
+	case OP_CLOUD:
 		return "it takes the place of decode; put it first, and leave decode out";
 	default:
+		if (op_impl(op->id)->stage == OP_STAGE_CLOUD)
+			return "it works on points; leave it out, or begin with cloud in place of "
+			       "decode";
 		return op_impl(op->id)->stage == OP_STAGE_WAVE ||
 			       op_impl(op->id)->stage == OP_STAGE_SOUND
 			   ? "it works on sounds; leave it out, or begin with audio in place of "

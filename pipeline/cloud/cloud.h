@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Point clouds: what the op "cloud" asks for, a file's bytes to its points, what ops do to these, and what fills the
+ * output behind them. Points are rows of `channels` float32, of which the first three are x, y and z.
+ */
+
+#include "pipeline/ops/draw.h"
+#include "pipeline/ops/op_run.h"
+#include "pipeline/spec/op.h"
+
+#define CLOUD_MOST_CHANNELS 32              /* that come out */
+#define CLOUD_MOST_COLUMNS 64               /* that a file may have */
+#define CLOUD_MOST_READ (UINT64_C(1) << 26) /* numbers that are taken of one file */
+
+enum cloud_pick { CLOUD_RANDOM = 0, CLOUD_EVEN = 1, CLOUD_FIRST = 2 };     /* as op_pick_words */
+enum cloud_padding { CLOUD_REPEAT = 0, CLOUD_ZERO = 1, CLOUD_RAGGED = 2 }; /* as op_padding_words */
+
+enum cloud_axis { CLOUD_X = 0, CLOUD_Y = 1, CLOUD_Z = 2, CLOUD_ANY = 3 }; /* as op_axis_words */
+
+struct cloud {
+	uint32_t points; /* the most that are taken of a file */
+	uint32_t most;   /* that come out, behind the ops */
+	unsigned channels;
+	unsigned raw;     /* columns of a file that is nothing but float32; 0: such are refused */
+	unsigned normals; /* the channel where a normal's x is; 0: there are none */
+	unsigned end;     /* ops from number 1 up to this one are on its points */
+	enum cloud_pick pick;
+	enum cloud_padding padding;
+	unsigned n_properties; /* 0: the first channels of the file */
+	char property[CLOUD_MOST_CHANNELS][OP_MAX_TEXT + 1];
+};
+
+struct cloud_part { /* what an op works on */
+	const struct cloud *cloud;
+	float *at; /* n rows */
+	size_t n;  /* an op may lower it: the first so many stay */
+};
+
+/* ---- cloud.c ---- */
+
+/* Of the list whose first op that is, and the ops up to number `end`. 0, or PIPELINE_E_BAD with diag. */
+int cloud_init(const struct op_list *ops, unsigned end, struct cloud *ret, struct diag *diag);
+/* The part's points are those that stay, in their order. */
+void cloud_keep(struct cloud_part *part, bool (*stays)(void *arg, const float *point), void *arg);
+/* The first `count` are drawn of all. */
+void cloud_shuffle_first(struct philox_seq *seq, size_t count, struct cloud_part *part);
+/* At most so many of the part's points; those are its first ones then. */
+void cloud_choose(enum cloud_pick pick, uint32_t points, struct philox_seq *seq,
+		  struct cloud_part *part);
+/* All ops on points behind the first. */
+void cloud_ops(const struct op_list *ops, const struct pipeline_key *key, struct cloud_part *part);
+/* The part's points to out, which has cloud->most rows, and what is behind them. */
+void cloud_fill(const struct cloud_part *part, float *out);
+
+/* ---- cloud_ops.c ---- */
+
+/* The op "normalize", of each channel. */
+void cloud_normalize(const struct op_list *ops, const struct op *op, struct cloud_part *part);
+
+/* ---- cloud_read.c ---- */
+
+struct cloud_room;                           /* memory that is kept from sample to sample */
+int cloud_room_new(struct cloud_room **ret); /* 0 or -ENOMEM */
+void cloud_room_free(struct cloud_room *room);
+/* The points of a file (hostile bytes), without those that are nowhere: in the room, until the next one. watch is told how
+ * many there are before they are read. 0, or PIPELINE_E_BAD with *ret_error. */
+int cloud_read(const struct cloud *cloud, struct cloud_room *room,
+	       void (*watch)(void *arg, uint32_t points, uint32_t channels), void *watch_arg,
+	       const void *data, size_t size, struct cloud_part *ret,
+	       struct pipeline_error *ret_error);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Point clouds through pipelines that begin with the same op: the file is read once, and its points are chosen once. Each
+ * pipeline's ops change a copy of these.
+ */
+
+#include "pipeline/pipeline_inner.h"
+
+struct pipeline_clouds {
+	struct cloud_room *room; /* owned */
+	float *copy;             /* owned */
+};
+
+void pipeline_clouds_free(struct pipeline_clouds *clouds)
+{
+	if (!clouds)
+		return;
+	cloud_room_free(clouds->room);
+	free(clouds->copy);
+	free(clouds);
+}
+
+static int pipeline_clouds_add(struct pipeline_run *run, unsigned v)
+{
+	const struct cloud *cloud =
+	    &run->pipeline[v]->cloud; /* all have points and channels in common */
+	struct pipeline_clouds *clouds = run->clouds;
+
+	if (!clouds)
+		run->clouds = clouds = calloc(1, sizeof(*clouds));
+	if (!clouds || (!clouds->room && cloud_room_new(&clouds->room) != 0))
+		return -ENOMEM;
+	if (!clouds->copy)
+		clouds->copy =
+		    malloc((size_t)cloud->points * cloud->channels * sizeof(*clouds->copy));
+	return clouds->copy ? 0 : -ENOMEM;
+}
+
+static void pipeline_run_cloud(const struct pipeline_run *run, unsigned v,
+			       const struct cloud_part *points, const struct pipeline_key *key,
+			       const struct pipeline_out *out)
+{
+	const struct pipeline *pipeline = run->pipeline[v];
+	struct cloud_part part = {&pipeline->cloud, run->clouds->copy, points->n};
+	int64_t length;
+
+	memcpy(part.at, points->at, points->n * pipeline->cloud.channels * sizeof(*part.at));
+	cloud_ops(&pipeline->ops, key, &part);
+	cloud_fill(&part, out->field[0]);
+	length = (int64_t)part.n;
+	memcpy(out->field[2], &length, sizeof(length));
+}
+
+static int pipeline_run_clouds(struct pipeline_run *run, uint32_t who,
+			       const struct pipeline_input *input, const struct pipeline_key *key,
+			       const struct pipeline_out out[], struct pipeline_error *ret_error)
+{
+	const struct cloud *cloud = &run->pipeline[__builtin_ctz(who)]->cloud;
+	struct cloud_part points;
+	struct philox_seq seq;
+	struct draw draw;
+	int r = cloud_read(cloud, run->clouds->room, run->watch.fn, run->watch.arg, input->data,
+			   input->size, &points, ret_error);
+
+	if (r != 0)
+		return r;
+	draw_init(&draw, key);
+	draw_seq(&draw, 0, &seq);
+	cloud_choose(cloud->pick, cloud->points, &seq, &points);
+	for (unsigned v = 0; v < run->n; v++)
+		if (who >> v & 1)
+			pipeline_run_cloud(run, v, &points, key, &out[v]);
+	return 0;
+}
+
+const struct pipeline_medium pipeline_cloud = {pipeline_clouds_add, pipeline_run_clouds};
