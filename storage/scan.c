@@ -10,8 +10,8 @@
  * Layout rule: if any folder under the root holds a picture, the top-level folders are the classes
  * and files in the root itself are ignored, as ImageFolder does; every class must then hold a
  * picture (ImageFolder raises FileNotFoundError, we refuse and name the folder). Otherwise the
- * pictures in the root are a flat dataset. Where there is no picture at all, sounds are the samples, and videos where there
- * is no sound either, by the same rule.
+ * pictures in the root are a flat dataset. Where there is no picture at all, sounds are the samples, videos where there
+ * is no sound either, and then point clouds, by the same rule.
  * Nothing found at all is an outcome of its own.
  *
  * Verification stats the folders alone: an entry that came, went or was renamed changes its
@@ -95,7 +95,7 @@ static int refuse_empty(const char *root_name, const struct walk_left *left, str
 	    diag, DATASET_E_EMPTY,
 	    "no picture found in dataset \"%s\" and its folders; files count whose names end "
 	    "in " WALK_PICTURE_SUFFIXES ", or of sounds in " WALK_SOUND_SUFFIXES
-	    ", or of videos in " WALK_VIDEO_SUFFIXES
+	    ", or of videos in " WALK_VIDEO_SUFFIXES ", or of point clouds in " WALK_CLOUD_SUFFIXES
 	    " (any case); a list takes files of other names, MPEG's .ts too, and "
 	    "oneaccess-sources(7) has other kinds of data%s",
 	    BASE_QUOTED(root_name, 256), also);

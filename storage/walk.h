@@ -17,11 +17,12 @@
 	".nii.gz"
 #define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3"
 #define WALK_VIDEO_SUFFIXES ".mp4 .m4v .mov .webm .mkv .avi .ogv .m2ts .mts"
+#define WALK_CLOUD_SUFFIXES ".ply .pcd .xyz .pts .npy .bin"
 
 struct walk_kind {
 	const char *noun, *suffixes; /* with a blank between two */
 };
-enum { WALK_PICTURES, WALK_SOUNDS, WALK_VIDEOS, WALK_KINDS };
+enum { WALK_PICTURES, WALK_SOUNDS, WALK_VIDEOS, WALK_CLOUDS, WALK_KINDS };
 extern const struct walk_kind walk_kinds[WALK_KINDS];
 
 /* Is it the name of a file of that kind (in any case)? */

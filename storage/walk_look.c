@@ -24,6 +24,7 @@ const struct walk_kind walk_kinds[WALK_KINDS] = {
     [WALK_PICTURES] = {"picture", WALK_PICTURE_SUFFIXES},
     [WALK_SOUNDS] = {"sound", WALK_SOUND_SUFFIXES},
     [WALK_VIDEOS] = {"video", WALK_VIDEO_SUFFIXES},
+    [WALK_CLOUDS] = {"point cloud", WALK_CLOUD_SUFFIXES},
 };
 
 bool walk_counts(const struct walk_kind *kind, const char *name)

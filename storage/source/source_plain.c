@@ -30,9 +30,9 @@ static const struct source_shards tar_shards = {
     .dali = dali_check_files,
     .has_wids = true,
     .empty = "a sample is a run of neighbouring files KEY.SUFFIX with one KEY, and has a picture "
-	     "or sound or video: "
+	     "or sound or video or point cloud: "
 	     "a suffix of " WALK_PICTURE_SUFFIXES " " WALK_SOUND_SUFFIXES " " WALK_VIDEO_SUFFIXES
-	     " (any case) behind the first dot of the name",
+	     " " WALK_CLOUD_SUFFIXES " (any case) behind the first dot of the name",
 };
 PLAIN_KIND(tar, INDEX_OF_TAR, "members\0leave_out\0");
 

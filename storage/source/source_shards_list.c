@@ -168,7 +168,7 @@ static int look_at(void *arg, int fd, const struct dirent *entry)
 		return 0;
 	type = type_of(fd, entry);
 	if (type == DT_DIR ||
-	    walk_kind_of(name) < (look->kind->gives_way ? WALK_KINDS : WALK_SOUNDS))
+	    walk_kind_of(name) < (look->kind->gives_way ? WALK_CLOUDS : WALK_SOUNDS))
 		return SOURCE_E_NONE;
 	if (type == DT_REG && source_shards_has_name(look->kind, name))
 		return source_shards_add(&look->names, name);

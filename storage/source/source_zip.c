@@ -300,6 +300,7 @@ static const struct source_shards zip_shards = {
     .arrange = zip_arrange,
     .empty = "files count whose names end in " WALK_PICTURE_SUFFIXES
 	     ", or of sounds in " WALK_SOUND_SUFFIXES ", or of videos in " WALK_VIDEO_SUFFIXES
+	     ", or of point clouds in " WALK_CLOUD_SUFFIXES
 	     " (any case), below the option folder, if that is given",
 };
 

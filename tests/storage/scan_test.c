@@ -231,6 +231,32 @@ START_TEST(videos_count_where_there_is_neither)
 }
 END_TEST
 
+START_TEST(point_clouds_count_last)
+{
+	static const struct expected clouds[] = {
+	    {"chair/1.ply", 0}, {"chair/2.PCD", 0}, {"chair/3.bin", 0},
+	    {"desk/1.xyz", 1},  {"desk/2.npy", 1},  {"desk/3.pts", 1},
+	};
+	static const struct expected videos[] = {{"chair/1.mp4", 0}, {"desk/1.mov", 1}};
+	struct dataset *dataset;
+	struct diag diag;
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(clouds); i++)
+		tree_file(&tree, clouds[i].name, 3);
+	tree_file(&tree, "chair/readme.txt", 3);
+	dataset = tree_scan(&tree, 2);
+	expect(dataset, clouds, BASE_ARRAY_LEN(clouds));
+	dataset_unmap(dataset);
+	tree_file(&tree, "chair/1.mp4", 3);
+	ck_assert_int_eq(tree_scan_fails(&tree, &diag), DATASET_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "found no video for the class folder \"desk\""));
+	tree_file(&tree, "desk/1.mov", 3);
+	dataset = tree_scan(&tree, 2);
+	expect(dataset, videos, BASE_ARRAY_LEN(videos));
+	dataset_unmap(dataset);
+}
+END_TEST
+
 START_TEST(names_are_kept_as_they_are)
 {
 	static const struct expected expected[] = {
@@ -837,6 +863,7 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, flat_folder_has_no_classes);
 	tcase_add_test(tcase, sounds_count_where_there_is_no_picture);
 	tcase_add_test(tcase, videos_count_where_there_is_neither);
+	tcase_add_test(tcase, point_clouds_count_last);
 	tcase_add_test(tcase, names_are_kept_as_they_are);
 	tcase_add_test(tcase, links_are_followed_and_specials_ignored);
 	tcase_add_test(tcase, empty_dataset_names_the_suffixes);
