@@ -81,6 +81,7 @@ void pipeline_set_image(struct pipeline_field *field, const struct shape *shape)
 {
 	const unsigned pictures = BASE_MAX(shape->views, shape->frames); /* one of them is 0 */
 	const uint64_t chw[4] = {pictures, shape->channels, shape->height, shape->width};
+	const uint64_t volume[4] = {shape->channels, shape->depth, shape->height, shape->width};
 	const uint64_t hwc[4] = {pictures, shape->height, shape->width, shape->channels};
 	const uint64_t patches[2] = {shape->patches.most, shape_patch_values(shape)};
 	const unsigned skip = pictures == 0; /* a dimension of one that nobody asked for */
@@ -90,6 +91,8 @@ void pipeline_set_image(struct pipeline_field *field, const struct shape *shape)
 		pipeline_set_field(field, shape->dtype, 2, patches);
 		return;
 	}
+	if (shape->is_volume)
+		return pipeline_set_field(field, shape->dtype, 4, volume);
 	pipeline_set_field(field, shape->dtype, 4 - skip,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
 }
@@ -133,9 +136,9 @@ static bool pipeline_has_beside(const struct pipeline *pipeline)
 static int pipeline_list_cuts(struct pipeline *pipeline)
 {
 	static const struct shape
-	    none; /* of a clip, numbers, a size the file is kept, and no picture */
-	const bool is_picture =
-	    !pipeline->shape.frames && !pipeline->shape.bands && !pipeline->shape.is_size;
+	    none; /* of a clip, numbers, a volume, a size the file is kept, and no picture */
+	const bool is_picture = !pipeline->shape.frames && !pipeline->shape.bands &&
+				!pipeline->shape.is_volume && !pipeline->shape.is_size;
 	int r = cut_list_make(&pipeline->ops, is_picture ? &pipeline->shape : &none,
 			      pipeline->engine->pixels, &pipeline->cuts);
 
@@ -301,6 +304,61 @@ static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *who
 	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
 	r = pipeline_set_fields(pipeline, diag);
 	return r ? r : pipeline_write(pipeline, whole, diag);
+}
+
+/* Volumes of labels; nothing else follows one. */
+static const char *pipeline_set_labels(struct pipeline *pipeline)
+{
+	const struct shape *shape = &pipeline->shape;
+	const uint64_t sides[3] = {shape->depth, shape->height, shape->width};
+	const unsigned end = pipeline->packed.first + pipeline->packed.n;
+	bool are_there = false;
+
+	for (unsigned f = pipeline->packed.first; f < end; f++) {
+		struct pipeline_field *field = &pipeline->fields[f];
+
+		if (field->role == PIPELINE_MASK)
+			pipeline_set_field(field, field->dtype, 3, sides);
+		else if (field->role != PIPELINE_ALONE)
+			return "boxes, key points and further pictures do not follow volumes; give "
+			       "fields of kinds 0, 1, 2 and 5";
+		are_there |= field->role == PIPELINE_MASK;
+	}
+	if (pipeline->volume.by_labels && !are_there)
+		return "random_crop_by_label asks for a volume of labels beside it; give a field "
+		       "of kind 5, or take random_crop_3d";
+	return NULL;
+}
+
+static int pipeline_compile_volume(struct pipeline *pipeline, struct op_list *whole,
+				   struct diag *diag)
+{
+	const char *wrong;
+	unsigned at = 0;
+	int r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
+
+	if (r != 0)
+		return r;
+	wrong = volume_init(&pipeline->ops, &pipeline->shape, &pipeline->volume, &at);
+	r = wrong ? 0 : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
+	if (r != 0)
+		return r;
+	if (!wrong) {
+		at = 0;
+		wrong = pipeline_check_tail(pipeline);
+	}
+	if (!wrong) {
+		pipeline_add_image(pipeline, "image", &pipeline->shape);
+		pipeline_add_label(pipeline);
+		r = pipeline_set_fields(pipeline, diag);
+		wrong = r ? NULL : pipeline_set_labels(pipeline);
+	}
+	if (r != 0)
+		return r;
+	if (!wrong)
+		return pipeline_write(pipeline, whole, diag);
+	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s", at + 1,
+			 op_name(pipeline->ops.op[at].id), wrong);
 }
 
 int pipeline_check_choices(const struct op_list *ops, const struct shape *shape, bool are_boxes,
@@ -559,6 +617,8 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 		r = pipeline_compile_sound(pipeline, whole, diag);
 	else if (r == 0 && pipeline->ops.op[0].id == OP_CLOUD)
 		r = pipeline_compile_cloud(pipeline, whole, diag);
+	else if (r == 0 && pipeline->ops.op[0].id == OP_VOLUME)
+		r = pipeline_compile_volume(pipeline, whole, diag);
 	else if (r == 0)
 		r = pipeline_compile_picture(pipeline, whole, diag);
 	if (r != 0)

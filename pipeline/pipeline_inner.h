@@ -16,6 +16,7 @@
 #include "pipeline/spec/tail.h"
 #include "pipeline/spec/views.h"
 #include "pipeline/video/video_frames.h"
+#include "pipeline/volume/volume.h"
 
 struct pipeline_view { /* another picture of the sample */
 	struct op_list ops;
@@ -55,8 +56,9 @@ struct pipeline {
 	    *medium; /* no picture, no program, but one of these; NULL: pictures or records */
 	struct sound sound;
 	struct cloud cloud;
-	struct video video; /* where the shape has frames */
-	struct bands bands; /* where it has bands */
+	struct video video;   /* where the shape has frames */
+	struct bands bands;   /* where it has bands */
+	struct volume volume; /* where it is one */
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */
@@ -86,6 +88,7 @@ struct pipeline_run {
 	struct pipeline_clouds *clouds;    /* owned; the same of point clouds */
 	struct sound_watch watch;          /* of both */
 	struct video_frames *frames;       /* owned; NULL: there are no videos */
+	struct volume_room *volumes;       /* owned; NULL: there are none */
 	struct bands_room *numbers;        /* owned; NULL: there are no bands */
 	struct bands_room *others;         /* owned; of companions; the same */
 	unsigned n;
@@ -122,6 +125,11 @@ void pipeline_sounds_free(struct pipeline_sounds *sounds);
 
 /* pipeline_cloud.c */
 void pipeline_clouds_free(struct pipeline_clouds *clouds);
+
+/* pipeline_volume.c: image and labels of a volume, of pipeline number v. 0, or PIPELINE_E_BAD with *ret_error. */
+int pipeline_run_volume(struct pipeline_run *run, unsigned v, const struct pipeline_input *input,
+			const struct pipeline_key *key, const struct pipeline_out *out,
+			struct pipeline_error *ret_error);
 
 /* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
  * out is where the first one goes. As drive_sample. */

@@ -52,6 +52,13 @@ void bands_size(const struct bands_room *room, uint32_t *ret_height, uint32_t *r
 int bands_run(struct bands_room *room, const struct bands_program *program,
 	      const struct pipeline_key *key, void *out, struct pipeline_error *ret_error);
 
+/* ---- for volumes ---- */
+
+/* Scaled and clamped. */
+void bands_change(const struct bands *bands, const struct picture *all);
+/* To place `at` of floats of that type. */
+void bands_value(void *out, size_t at, enum pipeline_dtype dtype, float value);
+
 /* ---- bands_resize.c ---- */
 
 struct bands_resize { /* all zero at the start */

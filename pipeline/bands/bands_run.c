@@ -81,7 +81,7 @@ static float bands_clamp(const struct bands *bands, float value)
 	return value > bands->most ? bands->most : value;
 }
 
-static void bands_change(const struct bands *bands, const struct picture *all)
+void bands_change(const struct bands *bands, const struct picture *all)
 {
 	if (bands->scale == 1 && !bands->is_clamped)
 		return;
@@ -197,7 +197,7 @@ static int bands_one(struct bands_room *room, const struct bands_program *progra
 
 /* ---- the field ---- */
 
-static void bands_value(void *out, size_t at, enum pipeline_dtype dtype, float value)
+void bands_value(void *out, size_t at, enum pipeline_dtype dtype, float value)
 {
 	if (dtype == PIPELINE_F32)
 		((float *)out)[at] = value;

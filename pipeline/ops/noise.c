@@ -13,6 +13,7 @@
 #include "pipeline/engine/finish.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
+#include "pipeline/volume/volume_part.h"
 
 static const char *noise_shape(const struct op *op, struct shape *shape)
 {
@@ -21,6 +22,8 @@ static const char *noise_shape(const struct op *op, struct shape *shape)
 		       "\"p\"";
 	if (shape->views || shape->frames)
 		return "all of several pictures would have the same noise; leave it out";
+	if (shape->is_volume && op_number(op, OP_GAUSSIAN_NOISE_CLIP, 0) != 0)
+		return "numbers of volumes may lie beyond 0 and 1; give \"clip\": false";
 	if (!shape->raw && shape->dtype == PIPELINE_U8)
 		return "it is of floats; put it before or behind normalize, or behind a cast to "
 		       "them";
@@ -101,6 +104,17 @@ static void noise_finished(const struct shape *shape, const struct op *op,
 	}
 }
 
+static void noise_volume(const struct op *op, struct op_drawn *drawn, struct volume_part *part)
+{
+	noise_draw(op, 0, 0, drawn);
+	if (drawn->number[0] != 0)
+		part->change[part->n_changes++] =
+		    (struct volume_change){.times = (float)drawn->number[1],
+					   .plus = (float)op_number(op, OP_GAUSSIAN_NOISE_MEAN, 0),
+					   .is_noise = true,
+					   .seq = drawn->seq};
+}
+
 const struct op_impl noise_op = {
     .stage = OP_STAGE_PICTURE,
     .stays = true,
@@ -109,4 +123,5 @@ const struct op_impl noise_op = {
     .draw = noise_draw,
     .is_random = noise_is_random,
     .finished = noise_finished,
+    .volume = noise_volume,
 };

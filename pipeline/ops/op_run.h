@@ -19,6 +19,7 @@
 struct steps_scratch;
 struct wave_part;
 struct cloud_part;
+struct volume_part;
 struct draw;
 struct follow;
 
@@ -74,6 +75,9 @@ struct op_impl {
 	void (*wave)(const struct op *op, struct op_drawn *drawn, const struct wave_part *part);
 	/* The same of OP_STAGE_CLOUD and points. */
 	void (*cloud)(const struct op *op, struct op_drawn *drawn, struct cloud_part *part);
+	/* Of volumes, in place of draw and run: draws from drawn->seq, and says what is taken, or done to the numbers. NULL: it
+	 * is of pictures. */
+	void (*volume)(const struct op *op, struct op_drawn *drawn, struct volume_part *part);
 };
 
 /* op_run.c */

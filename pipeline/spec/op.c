@@ -91,6 +91,9 @@ const struct op_intake *op_intake(enum op_id id)
 	static const struct op_intake bands = {
 	    OP_BANDS_SOURCE,  OP_BANDS_FIELDS,  OP_BANDS_KINDS,  OP_BANDS_NAMES,
 	    OP_BANDS_MEMBERS, OP_BANDS_COLUMNS, OP_BANDS_COLORS, OP_BANDS_FLIP_INDICES};
+	static const struct op_intake volume = {
+	    OP_VOLUME_SOURCE,  OP_VOLUME_FIELDS,  OP_VOLUME_KINDS, OP_VOLUME_NAMES,
+	    OP_VOLUME_MEMBERS, OP_VOLUME_COLUMNS, OP_INTAKE_NONE,  OP_INTAKE_NONE};
 	static const struct op_intake audio = {OP_AUDIO_SOURCE, OP_AUDIO_FIELDS,  OP_AUDIO_KINDS,
 					       OP_AUDIO_NAMES,  OP_AUDIO_MEMBERS, OP_AUDIO_COLUMNS,
 					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
@@ -108,6 +111,8 @@ const struct op_intake *op_intake(enum op_id id)
 		return &video;
 	case OP_BANDS:
 		return &bands;
+	case OP_VOLUME:
+		return &volume;
 	case OP_AUDIO:
 		return &audio;
 	case OP_CLOUD:

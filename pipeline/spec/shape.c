@@ -64,7 +64,7 @@ static int shape_place(struct shape_state *state, unsigned number, const struct 
 	if (before && state->shape.patches.most > 0)
 		return shape_bad(state, number, op,
 				 "there are patches by then; put it before normalize and cast");
-	if (!before && op_impl(op->id)->floats)
+	if (!before && op_impl(op->id)->floats && !state->shape.is_volume)
 		state->shape.raw = number;
 	if (before || state->shape.raw)
 		state->shape.finished |= UINT32_C(1) << (number - 1);
@@ -98,6 +98,14 @@ static int shape_pixel_op(struct shape_state *state, unsigned number, const stru
 	int r = shape_place(state, number, op);
 	const char *wrong;
 
+	if (r == 0 && state->shape.is_volume && !impl->volume)
+		return shape_bad(state, number, op,
+				 "it works on pictures, and this is a volume; leave it out, or "
+				 "take an op of volumes");
+	if (r == 0 && impl->volume && !impl->finished && !state->shape.is_volume)
+		return shape_bad(state, number, op,
+				 "it works on volumes; leave it out, or begin with volume in place "
+				 "of decode");
 	r = r ? r : shape_check_colors(state, number, op);
 	if (r != 0 || !impl->shape)
 		return r;
@@ -189,6 +197,14 @@ static void shape_of_bands(const struct op *op, struct shape *shape)
 	shape->order = OP_CHW;
 }
 
+static void shape_of_volume(const struct op *op, struct shape *shape)
+{
+	shape->is_volume = true;
+	shape->channels = (unsigned)op_number(op, OP_VOLUME_CHANNELS, 0);
+	shape->dtype = PIPELINE_F32;
+	shape->order = OP_CHW;
+}
+
 void shape_intake(const struct op *first, struct shape *shape)
 {
 	const struct op_intake *intake = op_intake(first->id);
@@ -206,6 +222,8 @@ static void shape_first(struct shape *shape, const struct op *op)
 		shape->is_size = op_number(op, OP_DECODE_ONLY_SIZE, 0) != 0;
 	} else if (op->id == OP_VIDEO)
 		shape->frames = (unsigned)op_number(op, OP_VIDEO_FRAMES, 0);
+	else if (op->id == OP_VOLUME)
+		shape_of_volume(op, shape);
 	else
 		shape_of_bands(op, shape);
 	shape_intake(op, shape);
@@ -214,7 +232,8 @@ static void shape_first(struct shape *shape, const struct op *op)
 /* May it stand at that place of the list? */
 static const char *shape_check_first(unsigned number, const struct op *op)
 {
-	if (number == 1 && op->id != OP_DECODE && op->id != OP_VIDEO && op->id != OP_BANDS)
+	if (number == 1 && op->id != OP_DECODE && op->id != OP_VIDEO && op->id != OP_BANDS &&
+	    op->id != OP_VOLUME)
 		return "the first op must be decode; put {\"op\": \"decode\"} before it";
 	if (number == 1)
 		return NULL;
@@ -230,6 +249,7 @@ static const char *shape_check_first(unsigned number, const struct op *op)
 	case OP_VIDEO:
 	case OP_BANDS:
 	case OP_CLOUD:
+	case OP_VOLUME:
 		return "it takes the place of decode; put it first, and leave decode out";
 	default:
 		if (op_impl(op->id)->stage == OP_STAGE_CLOUD)
@@ -374,6 +394,12 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 	if (state.shape.raw && state.shape.dtype == PIPELINE_U8)
 		return shape_bad(&state, state.shape.raw, &ops->op[state.shape.raw - 1],
 				 "it is of floats; put normalize or {\"op\": \"cast\"} behind it");
+	if (!state.shape.height && state.shape.is_volume)
+		return diag_fail(
+		    diag, PIPELINE_E_BAD,
+		    "pipeline: the volume's size would differ from sample to sample; behind op 1 "
+		    "(volume) add {\"op\": \"random_crop_3d\", \"size\": [96, 96, 96]}, or "
+		    "center_crop_3d, which add what is missing");
 	if (!state.shape.height && !state.shape.is_size && !state.shape.patches.most)
 		return diag_fail(
 		    diag, PIPELINE_E_BAD,

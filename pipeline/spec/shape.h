@@ -25,6 +25,8 @@ struct shape { /* of the image that comes out */
 	    frames; /* of a clip, each a picture of that size; 0: no video, and no dimension for it */
 	struct shape_patches patches;
 	unsigned bands; /* numbers of so many channels, which are no 8-bit pictures; 0: they are */
+	bool is_volume;
+	uint32_t depth;     /* slices of it, each a picture of that size; 0: as height */
 	unsigned pixel_ops; /* ops that work on 8-bit pictures: the first so many, decode too */
 	bool is_size;       /* it is the picture's height and width, and no pixels */
 	bool by_exif;       /* pictures are turned as their EXIF says */

@@ -3,12 +3,15 @@
 /*
  * Bytes that claim to be a file of numbers, in memory that ends where they do. The first byte of the input chooses the pipeline and the
  * sample's draws. What is clamped lies within, or is no number. Files of many numbers are left out: they are slow and nothing else.
+ * Of the last pipeline the bytes are a volume and its labels, both.
+ * A volume's file is its volume of labels, too, where the pipeline takes both of a record.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/formats/decode.h"
+#include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,10 +23,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_THREE "[{\"op\":\"bands\",\"channels\":3,\"scale\":0.5,\"clamp\":[0,900]},"
 #define FUZZ_PICKED "[{\"op\":\"bands\",\"bands\":[5,0,12],\"clamp\":[0,900]},"
 
+#define FUZZ_VOLUME "[{\"op\":\"volume\",\"clamp\":[0,900]"
+#define FUZZ_LABELS ",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[5]"
+
 static const char *const fuzz_spec[] = {
     (FUZZ_ONE "{\"op\":\"random_resized_crop\",\"size\":8},{\"op\":\"hflip\"}]"),
     (FUZZ_THREE "{\"op\":\"random_crop\",\"size\":8,\"pad_if_needed\":true}]"),
     (FUZZ_PICKED "{\"op\":\"resize\",\"size\":[8,8],\"interpolation\":\"nearest\"}]"),
+    (FUZZ_VOLUME "},{\"op\":\"random_crop_3d\",\"size\":[3,8,8]},{\"op\":\"random_rotate90\"},"
+		 "{\"op\":\"random_flip_3d\",\"axes\":[0,2]}]"),
+    (FUZZ_VOLUME FUZZ_LABELS "},{\"op\":\"random_crop_by_label\",\"size\":[3,8,8]}]"),
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -58,29 +67,65 @@ static bool fuzz_is_small(const uint8_t *data, size_t size)
 	return is_small;
 }
 
+/* A record of the file, a label, and the file once more; the caller frees it. */
+static uint8_t *fuzz_record(const uint8_t *data, size_t size, size_t *ret_size)
+{
+	const size_t padded = base_align_up(BASE_MAX(size, (size_t)1), PACKED_ALIGN);
+	const size_t all = sizeof(struct packed_head) + 2 * padded + PACKED_ALIGN;
+	uint8_t *record = calloc(1, all);
+	struct packed_head *head = (struct packed_head *)(void *)record;
+	size_t at = sizeof(*head);
+
+	if (!record)
+		abort();
+	*head = (struct packed_head){.magic = PACKED_MAGIC, .bytes = all, .n_fields = 3};
+	for (unsigned f = 0; f < 3; f++) {
+		const bool is_file = f != 1;
+
+		head->field[f] = (struct packed_place){
+		    .dtype = is_file ? PIPELINE_U8 : PIPELINE_I64,
+		    .ndim = is_file,
+		    .shape = {is_file ? BASE_MAX(size, (size_t)1) : 0},
+		    .at = at,
+		    .bytes = is_file ? BASE_MAX(size, (size_t)1) : sizeof(int64_t)};
+		if (is_file)
+			memcpy(record + at, data, size);
+		at += is_file ? padded : PACKED_ALIGN;
+	}
+	*ret_size = all;
+	return record;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	float image[FUZZ_VALUES] = {0};
+	uint8_t labels[FUZZ_VALUES];
 	int64_t label;
-	const struct pipeline_out out = {.field = {image, &label}};
+	const struct pipeline_out out = {.field = {image, &label, labels}};
+	unsigned spec;
 	struct pipeline_key key = {1, 2, 3};
 	struct pipeline_error error;
-	uint8_t *copy;
+	uint8_t *copy, *whole;
+	size_t bytes;
 
 	if (size < 1 || size > 1 << 16)
 		return 0;
 	fuzz_init();
+	spec = (data[0] & 7) % FUZZ_SPECS;
 	key.sample = data[0] >> 3;
 	copy = malloc(size - 1 ? size - 1 : 1);
 	if (!copy)
 		abort();
 	memcpy(copy, data + 1, size - 1);
+	bytes = size - 1;
+	whole = spec == FUZZ_SPECS - 1 ? fuzz_record(copy, bytes, &bytes) : copy;
 	if (fuzz_is_small(copy, size - 1) &&
-	    pipeline_run_sample(fuzz_run[(data[0] & 7) % FUZZ_SPECS], 1, copy, size - 1, 7, &key,
-				&out, &error) == 0)
+	    pipeline_run_sample(fuzz_run[spec], 1, whole, bytes, 7, &key, &out, &error) == 0)
 		for (unsigned i = 0; i < FUZZ_VALUES; i++)
 			if (image[i] < 0 || image[i] > 900)
 				abort();
+	if (whole != copy)
+		free(whole);
 	free(copy);
 	return 0;
 }

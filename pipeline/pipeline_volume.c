@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A volume through a pipeline, and the volumes of labels beside it, the first of which may decide what is taken of all. */
+
+#include "pipeline/pipeline_inner.h"
+
+/* Of field f, in the sample's record. */
+static int pipeline_volume_labels(struct pipeline_run *run, const struct pipeline *pipeline,
+				  unsigned f, const struct packed *record,
+				  const struct pipeline_key *key, bool *is_chosen, void *out,
+				  struct pipeline_error *ret_error)
+{
+	const unsigned at = record->n - pipeline->packed.n + f - pipeline->packed.first;
+	int r =
+	    volume_open_labels(run->volumes, record->value[at], record->field[at].bytes, ret_error);
+
+	if (r == 0 && !*is_chosen)
+		r = volume_choose(run->volumes, &pipeline->volume, &pipeline->ops, key, ret_error);
+	*is_chosen = true;
+	r = r ? r : volume_labels(run->volumes, &pipeline->fields[f], out, ret_error);
+	volume_close_labels(run->volumes);
+	return r;
+}
+
+int pipeline_run_volume(struct pipeline_run *run, unsigned v, const struct pipeline_input *input,
+			const struct pipeline_key *key, const struct pipeline_out *out,
+			struct pipeline_error *ret_error)
+{
+	const struct pipeline *pipeline = run->pipeline[v];
+	const unsigned first = pipeline->packed.first;
+	bool is_chosen = false;
+	int r = volume_open(run->volumes, &pipeline->volume, run->decode, input->data, input->size,
+			    ret_error);
+
+	for (unsigned f = first; r == 0 && f < first + pipeline->packed.n; f++)
+		if (pipeline->fields[f].role == PIPELINE_MASK)
+			r = pipeline_volume_labels(run, pipeline, f, &input->record, key,
+						   &is_chosen, out->field[f], ret_error);
+	if (r == 0 && !is_chosen)
+		r = volume_choose(run->volumes, &pipeline->volume, &pipeline->ops, key, ret_error);
+	r = r ? r
+	      : volume_image(run->volumes, &pipeline->volume, &pipeline->shape, run->decode,
+			     out->field[0], ret_error);
+	volume_close(run->volumes, run->decode);
+	return r;
+}
