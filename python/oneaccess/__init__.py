@@ -25,6 +25,7 @@ from .ratios import buckets, image_sizes  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .detection import from_coco, from_voc, from_yolo  # noqa: E402
 from .errors import Error  # noqa: E402
+from .decathlon import from_decathlon  # noqa: E402
 from .folders import from_folders  # noqa: E402
 from .grids import patch_grid  # noqa: E402
 from .hf import from_hf  # noqa: E402
@@ -54,10 +55,10 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
-           "Ragged", "__version__", "audio", "buckets", "column_stats", "column_values",
-           "configure", "errors", "features", "fold", "from_albumentations",
-           "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_delta", "from_folders",
-           "from_hdf5", "from_hf", "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
-           "from_parquet", "from_rlds", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc",
-           "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
+           "Ragged", "__version__", "audio", "buckets", "column_stats", "column_values", "configure", "errors",
+           "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
+           "from_csv", "from_decathlon", "from_delta", "from_folders", "from_hdf5", "from_hf", "from_iceberg",
+           "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rlds",
+           "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo",
+           "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
            "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]

@@ -84,8 +84,8 @@ def _split(ops):
     ops, whole = [op for op in ops if op not in owns], ops
     ends = [at for at, op in enumerate(ops) if op["op"] in ("normalize", "cast", "layout")]
     found = {ops[at]["op"]: ops[at] for at in ends}
-    if ops and ops[0]["op"] == "bands":
-        return ops, None, "the numbers of bands are floats already"
+    if ops and ops[0]["op"] in ("bands", "volume"):
+        return ops, None, f"the numbers of {ops[0]['op']} are floats already"
     if any(op["op"] == "patches" for op in ops):
         return ops, None, "the zeros behind patches are no values to normalize"
     if any(op["op"] == "view" for op in ops):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What follows the picture of a sample: masks, which are pictures of labels, and further pictures."""
 
+import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -124,6 +125,14 @@ def codes(given: Mapping[str, Mask | Image]) -> dict[str, tuple]:
     return {name: each.code() for name, each in given.items()}
 
 
+def npy(array) -> bytes:
+    """The array's file, of a volume."""
+    import numpy as np
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(array))
+    return file.getvalue()
+
+
 def file_of(value, what: str, of_colors: bool):
     """The bytes of a mask's file: as they are, or of a picture of Pillow's, an array or a tensor of labels, or of colours."""
     import numpy as np
@@ -142,6 +151,8 @@ def file_of(value, what: str, of_colors: bool):
         return _U8, np.frombuffer(b"P6\n%d %d\n255\n" % (value.shape[1], value.shape[0]) + value.tobytes(), np.uint8)
     if value.ndim == 3 and 1 in (value.shape[0], value.shape[2]):
         value = value.reshape(value.shape[1:] if value.shape[0] == 1 else value.shape[:2])
+    if value.ndim == 3 and value.dtype.kind in "biu" and value.size > 0:
+        return _U8, np.frombuffer(npy(value), np.uint8)
     if value.ndim != 2 or value.size == 0 or value.dtype.kind not in "biu":
         raise TransformError(f"{what} is {value.dtype} of shape {value.shape}; a mask has one whole number for each pixel of its picture")
     if value.min() < 0 or value.max() > 65535:

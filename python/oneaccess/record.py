@@ -7,7 +7,7 @@ import sys
 
 from . import flat
 from .errors import DatasetError, TransformError
-from .masks import file_of, is_image
+from .masks import file_of, is_image, npy
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64
@@ -146,6 +146,11 @@ def _pnm(array, what):
     return b"%s\n%d %d\n255\n" % (kind, array.shape[1], array.shape[0]) + array.tobytes()
 
 
+def _is_volume(array):
+    """[D, H, W] or [C, D, H, W], and no picture in colours."""
+    return array.dtype.kind in "biuf" and (array.ndim == 4 or array.ndim == 3 and not {array.shape[0], array.shape[2]} & {1, 3})
+
+
 def _picture(value, what):
     """The bytes of a picture's file: as they are, or of pixels."""
     import numpy as np
@@ -158,7 +163,7 @@ def _picture(value, what):
     elif hasattr(value, "getbands") and hasattr(value, "convert"):
         data = _pnm(np.asarray(value if value.mode in ("L", "RGB") else value.convert("RGB")), what)
     elif isinstance(value, np.ndarray):
-        data = _pnm(value, what)
+        data = npy(value) if _is_volume(value) else _pnm(value, what)
     else:
         raise TransformError(f"{what} is a {type(value).__name__}; a pipeline works on pictures: of Pillow, arrays"
                              " (H, W, C), tensors (C, H, W), or the bytes of a file. It is the first field, by columns=[...] of wrap();"

@@ -52,7 +52,7 @@ class Op:
 
 
 # What makes of a file's bytes what the other ops work on.
-_FIRST = ("decode", "audio", "video", "bands")
+_FIRST = ("decode", "audio", "video", "bands", "volume")
 # What stands behind cast and layout.
 _BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix", "mosaic")
 
@@ -975,6 +975,71 @@ def Bands(channels: int | None = None, bands=None, *, scale: float | None = None
     """
     return Op("bands", channels=channels, bands=None if bands is None else _list([bands] if isinstance(bands, int) else bands),
               scale=scale, clamp=_list(clamp), invert=invert or None)
+
+
+# ---- volumes ----
+
+
+def Volume(channels: int | None = None, *, scale: float | None = None, clamp=None, fill: float | None = None, invert: bool = False) -> Op:
+    """The slices of a file of numbers as one volume, float32 [channels, depth, height, width]. It stands first.
+
+        Compose([Volume(clamp=(-1000, 400), fill=-1000), RandomCropByLabel((96, 96, 96)), RandomFlip3d(2), RandomRotate90(),
+                 RandomShiftIntensity(100), Normalize(-1000, 1400)])                            # CT: 0 to 1, with labels beside it
+        Compose([Volume(4), CenterCrop3d((128, 160, 160)), Normalize(mean, std)])               # MR of four sequences [4, D, H, W]
+
+    Files are those of Bands(): NIfTI, DICOM of several frames, TIFF of several pages, .npy [D, H, W] or [C, D, H, W]. The volume is
+    nibabel's get_fdata() transposed: its axis 0 is z, 1 is y, 2 is x. Only the part that a crop takes becomes float32, and a file in gzip
+    is inflated up to there.
+
+    channels: how many volumes each file has (default 1): the fourth axis of a NIfTI file. Another number is a bad sample.
+    scale: what each number is multiplied by. clamp: (least, most), what is beyond becomes that. fill: the number of what is outside, where
+    a crop is larger than the volume (default 0), as it would come out of scale and clamp. invert: as of Bands().
+
+    Behind it stand a crop, which all files need, and RandomFlip3d(), RandomRotate90(), RandomScaleIntensity(), RandomShiftIntensity(),
+    GaussianNoise(clip=False), in any order; then Normalize(), (number - mean) / std, and Cast() to float16 or bfloat16. What is not about
+    numbers happens first: outside is `fill` for all others. Label volumes (masks=) follow, [depth, height, width], with a label for what is
+    outside of their own (oneaccess.Mask(fill=)).
+    """
+    return Op("volume", channels=channels, scale=scale, clamp=_list(clamp), fill=fill, invert=invert or None)
+
+
+def RandomCrop3d(size) -> Op:
+    """A part of that size, one number or (depth, height, width), at a random place; a smaller volume gets as much on both sides."""
+    return Op("random_crop_3d", size=_list(size))
+
+
+def CenterCrop3d(size) -> Op:
+    """The middle, of one number or (depth, height, width), as MONAI's CenterSpatialCrop; a smaller volume gets as much on both sides."""
+    return Op("center_crop_3d", size=_list(size))
+
+
+def RandomCropByLabel(size, *, pos: float | None = None, neg: float | None = None) -> Op:
+    """MONAI's RandCropByPosNegLabel: the middle is a random place with a label above 0, or one without, as near to the edge as fits.
+
+    size: one number or (depth, height, width). pos, neg (default 1 each): pos / (pos + neg) of all crops are around a label. It looks at
+    the first label volume of masks=, and stands right behind Volume().
+    """
+    return Op("random_crop_by_label", size=_list(size), pos=pos, neg=neg)
+
+
+def RandomFlip3d(axes, p: float | None = None) -> Op:
+    """Axes reversed, all of them or none: of 0 (depth), 1 (height) and 2 (width), one or several. p: default 0.5."""
+    return Op("random_flip_3d", axes=_list(axes), p=p)
+
+
+def RandomRotate90(axes=None, p: float | None = None) -> Op:
+    """numpy.rot90 by one, two or three quarters in the plane of two axes (default (1, 2)), which are as long as each other. p: default 0.5."""
+    return Op("random_rotate90", axes=_list(axes), p=p)
+
+
+def RandomScaleIntensity(factors, p: float | None = None) -> Op:
+    """MONAI's RandScaleIntensity: numbers times 1 + a factor drawn from (least, most), or of x from (-x, x). p: default 1."""
+    return Op("random_scale_intensity", factors=_list(factors), p=p)
+
+
+def RandomShiftIntensity(offsets, p: float | None = None) -> Op:
+    """MONAI's RandShiftIntensity: a number drawn from (least, most), or of x from (-x, x), is added. p: default 1."""
+    return Op("random_shift_intensity", offsets=_list(offsets), p=p)
 
 
 # ---- what most people want ----

@@ -385,8 +385,8 @@ def _ops_of(pipeline) -> list[dict]:
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
     ops = ops_of(pipeline.json if isinstance(pipeline, Pipeline) else pipeline)
-    if not ops or ops[0]["op"] not in ("decode", "video", "audio", "bands"):
-        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, video, audio or bands, or is of oneaccess.transforms")
+    if not ops or ops[0]["op"] not in ("decode", "video", "audio", "bands", "volume"):
+        raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, video, audio, bands or volume, or is of oneaccess.transforms")
     return list(ops)
 
 
@@ -399,7 +399,7 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
     if layout.get("beside"):
         first = len(layout["fields"]) - layout["beside"]
-        taken = ("index", "image", "label") if ops[0]["op"] in ("decode", "bands") else ("index", ops[0]["op"], "label", "length")
+        taken = ("index", "image", "label") if ops[0]["op"] in ("decode", "bands", "volume") else ("index", ops[0]["op"], "label", "length")
         ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes))
         ops = _normalized(ops, layout, first, len(taken) - 1)
     return json.dumps({"ops": ops}, separators=(",", ":"))
