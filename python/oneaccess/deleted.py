@@ -3,6 +3,7 @@
 one is: Delta Lake's protocol (Deletion Vectors), Iceberg's Puffin (deletion-vector-v1); its bytes: the format of RoaringBitmap. They come from
 others, so sizes and numbers are checked before they are believed: what comes out is never larger than the file has rows."""
 
+import json
 import zlib
 from typing import Any
 
@@ -10,6 +11,7 @@ from . import urls
 from .errors import DatasetError
 
 _MAGIC = 1681511377
+_PUFFIN, _MOST_FOOTER = b"PFA1", 1 << 28
 _NO_RUNS, _RUNS = 12346, 12347
 _MOST = 1 << 16         # values of a container
 _LIST = 4096            # values up to which they are listed
@@ -166,6 +168,27 @@ def of_delta(vector: dict, path_of: Any, count: int, file: str) -> Any:
     return rows
 
 
+def of_puffin(path: str, count_of: Any) -> dict[str, Any]:
+    """{data file: rows that are deleted} of a Puffin file. count_of: how many rows a data file has; None: it is not the table's any more."""
+    what, made = f"the Puffin file {path}", {}
+    try:
+        tail = _part(path, -12, 12)
+        size = int.from_bytes(tail[:4], "little")
+        if tail[8:] != _PUFFIN or any(tail[4:8]) or size > _MOST_FOOTER:
+            raise _Damaged("it does not end as one, or its footer is compressed or too large, which is not read")
+        for blob in json.loads(_part(path, -12 - size, size))["blobs"]:
+            file = blob["properties"].get("referenced-data-file") if blob["type"] == "deletion-vector-v1" else None
+            if file is None or (count := count_of(file)) is None:
+                continue
+            if blob.get("compression-codec"):
+                raise _Damaged("a deletion vector is compressed")
+            _sized(blob["length"], count)
+            made[file] = rows_in(framed(_part(path, blob["offset"], blob["length"]), what), count, what)
+    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as why:
+        raise DatasetError(f"{what} is damaged: {why}") from None
+    return made
+
+
 def z85(text: str) -> bytes:
     """The bytes of such a text: four for each five characters."""
     if len(text) % 5 or not set(text) <= _Z85.keys():
@@ -189,12 +212,14 @@ def _of_uuid(text):
 
 
 def _part(path, offset, size):
+    """Of a file; a negative offset is from its end."""
     try:
         with urls.opened(path) if urls.is_url(path) else open(path, "rb") as opened:
             opened.seek(0, 2)
-            if offset + size > opened.tell():
-                raise _Damaged(f"{path} has {opened.tell()} bytes, and it would end at byte {offset + size}")
-            opened.seek(offset)
+            begin = offset if offset >= 0 else opened.tell() + offset
+            if begin < 0 or size < 0 or begin + size > opened.tell():
+                raise _Damaged(f"{path} has {opened.tell()} bytes, and it would be at {begin} to {begin + size}")
+            opened.seek(begin)
             return opened.read(size)
     except OSError as why:
         raise DatasetError(f"{path} has deleted rows, and cannot be read: {why}") from None

@@ -249,7 +249,10 @@ def from_iceberg(table: Any, columns: Sequence[str] | Mapping[str, Any] | None =
     where, rows, cache and options: see from_parquet(). The files are read by pyarrow with its own credentials, not those of a catalog; rows come in the
         order of the files' names.
 
-    Tables with delete files are refused.
+    Rows that are deleted (positional and equality deletes, deletion vectors) are not there, as rows that where leaves out: len(), batch.ids, orders
+    and states are of the others. A delete file that is damaged is a DatasetError. Columns are told by their numbers (field ids), so they may have
+    been renamed or moved, or have become wider. One that was added after a file was written has its default there, or what the table is
+    partitioned by, or is null, and a null makes a bad sample.
     """
     needs("pyiceberg", "oneaccess.from_iceberg()", "pyiceberg pyarrow")
     if isinstance(table, (str, os.PathLike)):

@@ -120,7 +120,7 @@ class ColumnsTest(PoolCase):
     def test_what_has_no_place_is_named_when_opened(self):
         pad = {"pad": {"ids": oa.Pad(30)}}
         for dataset, wrap, text in (
-                (Words(), {}, "field nothing of the sample is a NoneType.*columns="),
+                (Words(), {}, "field nothing of the sample is a NoneType.*by where=.*columns="),
                 (Words(), {"columns": ["nothing"]}, "field nothing of the sample is a NoneType.*columns="),
                 (Words(), {"columns": ["ids", "lable"]}, "no field 'lable'; there are: ids, label"),
                 (Words(), {"columns": ["ids"]}, "not alike, sample 30: field ids: shape 4, sample 0: shape 1.*|"

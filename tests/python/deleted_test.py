@@ -205,8 +205,8 @@ class DeltaTest(DeltaCase):
         good = self.stored([1, 2, 30])
         file = next(self.folder.glob("*.bin"))
         cases = [({"storageType": "x"}, "its storage type is 'x'"), ({"cardinality": 4}, "deletes 3 rows, and 4 by the log"),
-                 ({"sizeInBytes": good["sizeInBytes"] + 1}, "it would end at byte"), ({"sizeInBytes": 1 << 40}, "1099511627776 bytes, of a file with 40 rows"),
-                 ({"sizeInBytes": good["sizeInBytes"] - 1}, "begin with another size"), ({"offset": 1 << 60}, "would end at byte"),
+                 ({"sizeInBytes": good["sizeInBytes"] + 1}, "and it would be at 1 to"), ({"sizeInBytes": 1 << 40}, "1099511627776 bytes, of a file with 40 rows"),
+                 ({"sizeInBytes": good["sizeInBytes"] - 1}, "begin with another size"), ({"offset": 1 << 60}, "would be at"),
                  ({"offset": -1}, "its offset -1"), ({"sizeInBytes": "9"}, "its size is '9'"), ({"pathOrInlineDv": "ab"}, "not Z85"),
                  ({"pathOrInlineDv": None}, "is damaged"), ({"pathOrInlineDv": z85(bytes(16))}, "has deleted rows, and cannot be read"),
                  ({**self.inline([40]), "offset": None}, "has row 40, of a file with 40 rows"),

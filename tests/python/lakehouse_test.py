@@ -3,6 +3,7 @@
 
 import importlib.util
 import json
+import pathlib
 import shutil
 import sys
 import unittest
@@ -12,13 +13,15 @@ from unittest import mock
 try:
     import numpy as np
     import pyarrow
+    import pyarrow.compute as pc
     import pyarrow.parquet
 except ImportError as missing:
     print(f"lakehouse_test: skipped: {missing}")
     sys.exit(77)
 
 import oneaccess as oa
-from lake_tables import SCHEMA, DeltaCase, LakehouseCase
+from lake_tables import SCHEMA, DeltaCase, LakehouseCase, framed, vector
+from oneaccess import iceberg
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
@@ -265,12 +268,24 @@ class DeltaTest(DeltaCase):
 
 @needs("pyiceberg")
 class IcebergTest(LakehouseCase):
-    def test_tables(self):
+    def create(self, schema, **options):
         from pyiceberg.catalog.sql import SqlCatalog
-        (self.work / "iceberg").mkdir()
-        catalog = SqlCatalog("here", uri=f"sqlite:///{self.work}/iceberg/catalog.db", warehouse=f"file://{self.work}/iceberg")
+        folder = self.work / self.id()
+        folder.mkdir()
+        catalog = SqlCatalog("here", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
         catalog.create_namespace("shop")
-        table = catalog.create_table("shop.sales", schema=self.table(0, 1).schema)
+        return catalog.create_table("shop.sales", schema=schema, **options)
+
+    def same(self, table, columns, where=None, **options):
+        """As pyiceberg reads them, but for their order."""
+        wanted = table.scan(**options).to_arrow().select(columns).to_pylist()
+        rows = oa.from_iceberg(table, columns, where=where, keep=0.2).dataset
+        found = [{name: value if value is None or isinstance(value, str) else value.item() for name, value in row.items()} for row in rows.__getitems__(range(len(rows)))]
+        self.assertEqual(*(sorted(each, key=repr) for each in (found, wanted)))
+        return found
+
+    def test_tables(self):
+        table = self.create(self.table(0, 1).schema)
         for number in range(3):
             table.append(self.table(100 * number, 30))
         first = table.metadata.snapshots[0].snapshot_id
@@ -280,13 +295,225 @@ class IcebergTest(LakehouseCase):
             found = self.rows(oa.from_iceberg(given, ["n", "x"], snapshot, keep=0.2))
             wanted = table.scan(snapshot_id=snapshot).to_arrow().select(["n", "x"]).to_pydict()
             self.assertEqual(sorted(zip(*found.values())), sorted(zip(*wanted.values())))
+        some = self.rows(oa.from_iceberg(table, ["x"], where=[("n", ">", 120), ("x", "<", 110)], keep=0.2))
+        self.assertEqual(sorted(some["x"]), [n / 2 for n in (*range(121, 130), *range(200, 220))])
         with self.assertRaisesRegex(oa.errors.ArgumentError, f"snapshot=7: .*{first}"):
             oa.from_iceberg(table, snapshot=7)
         with self.assertRaisesRegex(oa.errors.DatasetError, "no metadata.json"):
             oa.from_iceberg(self.work / "gone.metadata.json")
-        task = mock.Mock(delete_files={1}, file=mock.Mock(file_path="a"))
-        with mock.patch("pyiceberg.table.DataScan.plan_files", return_value=[task]), self.assertRaisesRegex(oa.errors.DatasetError, "delete files"):
-            oa.from_iceberg(table)
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no column 'y'; there are: x, n"):
+            oa.from_iceberg(table, ["y"])
+
+    def test_columns_that_changed(self):
+        """Renamed, moved, added, made wider, and made anew under a name that another one had."""
+        from pyiceberg.types import DoubleType, LongType, StringType
+        table = self.create(pyarrow.schema([("x", pyarrow.float32()), ("n", pyarrow.int32()), ("gone", pyarrow.string())]))
+        table.append(pyarrow.table({"x": pyarrow.array([1, 2, 3.5], "float32"), "n": pyarrow.array([1, 2, 3], "int32"), "gone": ["a", "b", "c"]}))
+        with table.update_schema() as update:
+            update.rename_column("n", "number").update_column("x", DoubleType()).delete_column("gone")
+        with table.update_schema() as update:
+            update.update_column("number", LongType()).add_column("gone", DoubleType()).add_column("text", StringType()).move_first("text")
+        self.same(table, ["number", "x", "gone", "text"])
+        table.append(pyarrow.table({"text": ["d", None], "x": [4., 5.], "number": [1 << 40, 5], "gone": [.5, .25]}))
+        self.same(table, ["number", "x", "gone", "text"])
+        for where, rows in (([("number", ">", 2)], "number > 2"), ([("gone", ">", .3)], "gone > 0.3"), (pc.field("text").is_null() & (pc.field("x") > 2.0), "text is null and x > 2.0")):
+            self.same(table, ["number", "x", "gone", "text"], where, row_filter=rows)
+        found = self.rows(oa.from_iceberg(table, ["gone", "number"], where=pc.field("gone").is_valid(), keep=0.2))
+        self.assertEqual(found, {"gone": [.5, .25], "number": [1 << 40, 5]})
+        with self.assertRaisesRegex(oa.errors.Error, "field gone of the sample is a NoneType"):
+            list(self.open(oa.from_iceberg(table, ["gone"], keep=0.2), as_="numpy"))
+
+    def version_3(self, table, change):
+        """Whose metadata pyiceberg reads and does not write."""
+        told = json.loads(pathlib.Path(table.metadata_location.removeprefix("file://")).read_text())
+        told.update({"format-version": 3, "next-row-id": 0})
+        for snapshot in told["snapshots"]:
+            snapshot.update({"first-row-id": 0, "added-rows": 0})
+        change(told)
+        path = self.work / self.id() / "v3.metadata.json"
+        path.write_text(json.dumps(told))
+        return path
+
+    def test_defaults(self):
+        table = self.create(self.table(0, 1).schema)
+        table.append(self.table(0, 3))
+        fields = [(3, "much", "long", 7), (4, "text", "string", "none"), (5, "ratio", "double", .5), (6, "nothing", "long", None)]
+
+        def change(told):
+            for schema in told["schemas"]:
+                schema["fields"] += [{"id": number, "name": name, "type": kind, "required": False, **({} if value is None else {"initial-default": value})}
+                                     for number, name, kind, value in fields]
+        path = self.version_3(table, change)
+        found = self.rows(oa.from_iceberg(path, ["n", "much", "text", "ratio"], where=[("much", ">", 6), ("text", "=", "none"), ("n", ">", 0)], keep=0.2))
+        self.assertEqual(found, {"n": [1, 2], "much": [7, 7], "text": ["none"] * 2, "ratio": [.5] * 2})
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "chooses none of the 3 rows"):
+            oa.from_iceberg(path, where=[("nothing", ">", 0)])
+        self.assertEqual(len(oa.from_iceberg(path, ["n"], where=pc.field("nothing").is_null())), 3)
+
+    def test_files_that_others_wrote(self):
+        """Without numbers of columns, told by names, and without the columns that are in the names of folders."""
+        schema = pyarrow.schema([("shop", pyarrow.int32()), ("n", pyarrow.int64()), ("x", pyarrow.float64())])
+        table = self.create(schema)
+        with table.update_spec() as update:
+            update.add_identity("shop")
+        table.append(pyarrow.table({"shop": [7, 8], "n": [70, 80], "x": [.7, .8]}, schema))
+        path = f"{table.location().removeprefix('file://')}/data/other.parquet"
+        pyarrow.parquet.write_table(self.table(0, 5).append_column("shop", pyarrow.array([9] * 5, "int32")), path)
+        table.add_files([f"file://{path}"])
+        self.same(table, ["shop", "n", "x"])
+        pyarrow.parquet.write_table(self.table(0, 5), path)
+        self.assertEqual({row["shop"] for row in self.same(table, ["n", "shop", "x"])}, {7, 8, 9})
+        self.same(table, ["n", "x"], [("shop", "=", 9)], row_filter="shop = 9")
+        with table.transaction() as change:
+            change.remove_properties("schema.name-mapping.default")
+        with self.assertRaisesRegex(oa.errors.DatasetError, r"other.parquet does not say .*no field ids"):
+            oa.from_iceberg(table, ["n"])
+
+    def deletes(self, table, files, spec=None):
+        """A snapshot with delete files: (path, content, partition, equality ids, format); pyiceberg writes none itself."""
+        from pyiceberg import manifest
+        from pyiceberg.table.snapshots import Operation
+        from pyiceberg.table.update.snapshot import _FastAppendFiles
+
+        class Writer(manifest.ManifestWriterV2):
+            def content(self):
+                return manifest.ManifestContent.DELETES
+
+            @property
+            def _meta(self):
+                return {**super()._meta, "content": "deletes"}
+
+        class Append(_FastAppendFiles):
+            def _manifests(self):
+                used = spec if spec is not None else self._transaction.table_metadata.spec()
+                with Writer(used, self.schema(), self.new_manifest_output(), self._snapshot_id, "deflate") as writer:
+                    for path, content, partition, ids, kind in files:
+                        file = manifest.DataFile.from_args(content=manifest.DataFileContent(content), file_path=f"file://{path}", file_format=manifest.FileFormat(kind),
+                                                           partition=manifest.Record(*partition), record_count=1, file_size_in_bytes=path.stat().st_size, equality_ids=ids)
+                        file.spec_id = used.spec_id
+                        writer.add(manifest.ManifestEntry.from_args(status=manifest.ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id, data_file=file))
+                return [writer.to_manifest_file(), *self._existing_manifests()]
+
+        with table.transaction() as change:
+            Append(Operation.OVERWRITE, change, table.io).commit()
+        table.refresh()
+
+    def file(self, name, **columns):
+        path = self.work / self.id() / name
+        numbers = {"file_path": 2147483546, "pos": 2147483545, "x": 1, "n": 2}
+        fields = [pyarrow.field(key, value.type, metadata={"PARQUET:field_id": str(numbers[key])}) for key, value in columns.items()]
+        pyarrow.parquet.write_table(pyarrow.Table.from_arrays([*columns.values()], schema=pyarrow.schema(fields)), path)
+        return path
+
+    def paths(self, table):
+        return sorted(task.file.file_path for task in table.scan().plan_files())
+
+    def numbers(self, table, **options):
+        return sorted(self.rows(oa.from_iceberg(table, ["n"], keep=0.2, **options))["n"])
+
+    def test_rows_deleted_by_number(self):
+        table = self.create(self.table(0, 1).schema, properties={"format-version": "2"})
+        table.append(self.table(0, 30))
+        first = self.paths(table)[0]
+        table.append(self.table(100, 30))
+        second = next(path for path in self.paths(table) if path != first)
+        before = oa.from_iceberg(table, ["n"], name="sales", keep=0.2)
+        one = self.file("one.parquet", file_path=pyarrow.array([first] * 3 + [second] * 2 + ["file:///elsewhere"]), pos=pyarrow.array([0, 7, 29, 3, 4, 99]))
+        two = self.file("two.parquet", file_path=pyarrow.array([first] * 2), pos=pyarrow.array([7, 8]))
+        self.deletes(table, [(one, 1, (), None, "PARQUET"), (two, 1, (), None, "PARQUET")])
+        after = oa.from_iceberg(table, ["n"], name="sales", keep=0.2)
+        self.assertNotEqual(before.identity(False), after.identity(False))
+        table.append(self.table(200, 30))
+        left = [n for n in (*range(30), *range(100, 130), *range(200, 230)) if n not in (0, 7, 8, 29, 103, 104)]
+        self.assertEqual(self.numbers(table), left)
+        self.assertEqual(sorted(row["n"] for row in self.same(table, ["n", "x"])), left)
+        self.assertEqual(self.numbers(table, where=[("n", ">", 20), ("x", "<", 55)]), [n for n in left if 20 < n < 110])
+        self.assertEqual(self.numbers(table, snapshot=table.metadata.snapshots[1].snapshot_id), [*range(30), *range(100, 130)])
+        bad = self.file("bad.parquet", file_path=pyarrow.array([first]), pos=pyarrow.array([30]))
+        self.deletes(table, [(bad, 1, (), None, "PARQUET")])
+        with self.assertRaisesRegex(oa.errors.DatasetError, "delete files of .* are damaged: of its 30 rows they delete 0 to 30"):
+            oa.from_iceberg(table, ["n"])
+        bad.write_bytes(bad.read_bytes()[:-7])
+        with self.assertRaisesRegex(oa.errors.DatasetError, "bad.parquet, which deletes rows of .*, cannot be read"):
+            oa.from_iceberg(table, ["n"])
+        bad.unlink()
+        with self.assertRaisesRegex(oa.errors.DatasetError, "bad.parquet, which deletes rows of .*, cannot be read"):
+            oa.from_iceberg(table, ["n"])
+
+    def test_rows_deleted_by_value(self):
+        table = self.create(self.table(0, 1).schema, properties={"format-version": "2"})
+        table.append(self.table(0, 30))
+        table.append(pyarrow.table({"x": pyarrow.array([None, None, 2.]), "n": pyarrow.array([50, 51, None], "int64")}))
+        one = self.file("one.parquet", n=pyarrow.array([3, 4, 77]))
+        two = self.file("two.parquet", x=pyarrow.array([None, 5.]), n=pyarrow.array([50, 10]))
+        three = self.file("three.parquet", n=pyarrow.array([None], "int64"))
+        self.deletes(table, [(one, 2, (), [2], "PARQUET"), (two, 2, (), [1, 2], "PARQUET"), (three, 2, (), [2], "PARQUET")])
+        left = [n for n in range(30) if n not in (3, 4, 10)] + [51]
+        self.assertEqual(self.numbers(table), left)
+        table.append(self.table(0, 5))      # later, so they stay
+        self.assertEqual(self.numbers(table), sorted([*left, *range(5)]))
+        self.assertEqual(self.numbers(table, where=[("x", "<", 3)]), sorted([*(n for n in left if n < 6), *range(5)]))
+        with table.update_schema() as update:
+            update.delete_column("n")       # by which rows were deleted
+        self.assertEqual(len(oa.from_iceberg(table, ["x"])), len(left) + 5)
+
+    def test_rows_deleted_in_partitions(self):
+        """Delete files are about their own partition, by values without a partition about all; the table's partitions change."""
+        table = self.create(self.table(0, 1).schema, properties={"format-version": "2"})
+        with table.update_spec() as update:
+            update.add_identity("x")
+        table.append(pyarrow.table({"x": [1., 1., 2., 2.], "n": [1, 2, 1, 2]}))
+        self.deletes(table, [(self.file("one.parquet", n=pyarrow.array([1])), 2, (2.,), [2], "PARQUET")])
+        self.assertEqual(self.numbers(table), [1, 2, 2])
+        with table.update_spec() as update:
+            update.remove_field("x")
+        table.append(pyarrow.table({"x": [1.], "n": [7]}))
+        self.assertEqual(self.numbers(table), [1, 2, 2, 7])
+        whole = table.spec()
+        self.assertEqual(whole.fields, ())
+        self.deletes(table, [(self.file("two.parquet", n=pyarrow.array([7, 2])), 2, (), [2], "PARQUET")])
+        self.assertEqual(self.numbers(table), [1])
+
+    def puffin(self, name, *blobs, more=b"", **properties):
+        data, told = b"PFA1", []
+        for path, rows in blobs:
+            part = framed(vector(rows))
+            told.append({"type": "deletion-vector-v1", "fields": [], "snapshot-id": -1, "sequence-number": -1, "offset": len(data), "length": len(part),
+                         "properties": {"referenced-data-file": path, "cardinality": str(len(rows))}, **properties})
+            data += part
+        footer = json.dumps({"blobs": told}).encode()
+        path = self.work / self.id() / name
+        path.write_bytes(data + b"PFA1" + footer + len(footer).to_bytes(4, "little") + bytes(4) + b"PFA1" + more)
+        return path
+
+    def test_deletion_vectors(self):
+        table = self.create(self.table(0, 1).schema, properties={"format-version": "2"})
+        table.append(self.table(0, 30))
+        first = self.paths(table)[0]
+        table.append(self.table(100, 30))
+        second = next(path for path in self.paths(table) if path != first)
+        path = self.puffin("x.puffin", (first, [0, *range(5, 25)]), ("file:///elsewhere", [99]), (second, [29]))
+        self.deletes(table, [(path, 1, (), None, "PUFFIN"), (path, 1, (), None, "PUFFIN")])
+        metadata = self.version_3(table, lambda told: None)
+        left = [*range(1, 5), *range(25, 30), *range(100, 129)]
+        self.assertEqual(self.numbers(metadata), left)
+        self.assertEqual(self.numbers(metadata, where=[("n", ">", 3)]), [n for n in left if n > 3])
+        self.assertEqual(sorted(table.scan().to_arrow().column("n").to_pylist()), left)
+        for words, blobs, options in (("has row 30 or a later one|row 30, of a file with 30 rows", [(first, [30])], {}), ("a deletion vector is compressed", [(first, [1])], {"compression-codec": "zstd"}),
+                                      ("does not end as one", [(first, [1])], {"more": b"1"}), ("would be at 0 to 9999", [(first, [1])], {"length": 9999, "offset": 0}),
+                                      ("begin with another size", [(first, [1])], {"offset": 5}), ("not", [(first, [1])], {"offset": "4"}),
+                                      ("bytes, of a file with 30 rows", [(first, [1])], {"length": 1 << 40})):
+            self.puffin("x.puffin", *blobs, **options)
+            with self.subTest(words=words), self.assertRaisesRegex(oa.errors.DatasetError, f"the Puffin file .*x.puffin is damaged: .*(?:{words})"):
+                oa.from_iceberg(metadata, ["n"])
+        path.write_bytes(b"PFA1")
+        with self.assertRaisesRegex(oa.errors.DatasetError, "x.puffin is damaged"):
+            oa.from_iceberg(metadata, ["n"])
+
+    def test_stores(self):
+        """By the names that other programs give them."""
+        self.assertEqual([iceberg.path_of(path) for path in ("s3a://b/x y", "s3://b/x", "file:/x", "file:///x", "gs://b/x", "/x")],
+                         ["s3://b/x y", "s3://b/x", "/x", "/x", "gs://b/x", "/x"])
 
 
 @needs("lance")
