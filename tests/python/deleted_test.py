@@ -3,9 +3,11 @@
 
 import importlib.util
 import json
+import pathlib
 import random
 import struct
 import sys
+import tempfile
 import tracemalloc
 import unittest
 import urllib.parse
@@ -86,14 +88,11 @@ class VectorTest(unittest.TestCase):
         self.refused(of(struct.pack("<IBHHHHH", 12347, 1, 0, 9, 1, 7, 10)), "has 11 numbers, and 10 by its head")
         self.refused(vector([]) + bytes(300_000), "300012 bytes, of a file with 10 rows", count=10)
 
-    def test_any_damage_is_an_error_or_rows(self):
-        """Within the memory that the rows of the file need."""
-        draw, ends = random.Random(11), {"rows": 0, "error": 0}
-        vectors = [vector(rows[:3000], may_run) for rows in SETS for may_run in (True, False)]
-        tracemalloc.start()
-        self.addCleanup(tracemalloc.stop)
-        for turn in range(2000):
-            data = bytearray(vectors[turn % len(vectors)])
+    def damage(self, draw, turns, whole, read):
+        """How many of the damaged ones are rows all the same, and how many an error in words."""
+        ends = {"rows": 0, "error": 0}
+        for turn in range(turns):
+            data = bytearray(whole[turn % len(whole)])
             for _ in range(draw.randint(1, 2)):
                 how, at = draw.randrange(4), draw.randrange(len(data))
                 if how == 0:
@@ -106,12 +105,40 @@ class VectorTest(unittest.TestCase):
                 else:
                     data[at:at] = draw.randbytes(draw.randint(1, 9))
             try:
-                rows = deleted.rows_in(bytes(data), COUNT, "it")
+                rows = read(bytes(data))
             except DatasetError:
                 ends["error"] += 1
             else:
                 ends["rows"] += 1
                 self.assertTrue((np.diff(rows) > 0).all() and not (len(rows) and (rows[0] < 0 or rows[-1] >= COUNT)))
+        return ends
+
+    def test_damaged_puffin_files(self):
+        """What is read of one is what was written, by its checksum."""
+        rows = [*range(7, 300, 3)]
+        part = framed(vector(rows))
+        told = json.dumps({"blobs": [{"type": "deletion-vector-v1", "fields": [1], "offset": 4, "length": len(part), "properties": {"referenced-data-file": "a"}}]}).encode()
+        with tempfile.TemporaryDirectory(prefix="access-python.") as folder:
+            path = pathlib.Path(folder, "x.puffin")
+
+            def read(data):
+                path.write_bytes(data)
+                found = deleted.of_puffin(str(path), {"a": COUNT}.get).get("a", np.zeros(0, np.int64))
+                self.assertIn(found.tolist(), ([], rows))
+                return found
+            whole = b"PFA1" + part + b"PFA1" + told + len(told).to_bytes(4, "little") + bytes(4) + b"PFA1"
+            self.assertEqual(read(whole).tolist(), rows)
+            ends = self.damage(random.Random(5), 1000, [whole], read)
+        self.assertGreater(ends["rows"], 20)
+        self.assertGreater(ends["error"], 500)
+
+    def test_any_damage_is_an_error_or_rows(self):
+        """Within the memory that the rows of the file need."""
+        draw = random.Random(11)
+        vectors = [vector(rows[:3000], may_run) for rows in SETS for may_run in (True, False)]
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        ends = self.damage(draw, 2000, vectors, lambda data: deleted.rows_in(data, COUNT, "it"))
         self.assertGreater(ends["rows"], 20)
         self.assertGreater(ends["error"], 1000)
         self.assertLess(tracemalloc.get_traced_memory()[1], 16 * COUNT + (4 << 20))

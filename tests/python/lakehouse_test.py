@@ -15,13 +15,14 @@ try:
     import pyarrow
     import pyarrow.compute as pc
     import pyarrow.parquet
+    from pyarrow import fs
 except ImportError as missing:
     print(f"lakehouse_test: skipped: {missing}")
     sys.exit(77)
 
 import oneaccess as oa
 from lake_tables import SCHEMA, DeltaCase, LakehouseCase, framed, vector
-from oneaccess import iceberg
+from oneaccess import iceberg, urls
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
@@ -369,8 +370,8 @@ class IcebergTest(LakehouseCase):
         with self.assertRaisesRegex(oa.errors.DatasetError, r"other.parquet does not say .*no field ids"):
             oa.from_iceberg(table, ["n"])
 
-    def deletes(self, table, files, spec=None):
-        """A snapshot with delete files: (path, content, partition, equality ids, format); pyiceberg writes none itself."""
+    def deletes(self, table, files):
+        """A snapshot with files of rows or of deletes: (path, content, partition, equality ids, format); pyiceberg writes none of deletes itself."""
         from pyiceberg import manifest
         from pyiceberg.table.snapshots import Operation
         from pyiceberg.table.update.snapshot import _FastAppendFiles
@@ -385,14 +386,16 @@ class IcebergTest(LakehouseCase):
 
         class Append(_FastAppendFiles):
             def _manifests(self):
-                used = spec if spec is not None else self._transaction.table_metadata.spec()
-                with Writer(used, self.schema(), self.new_manifest_output(), self._snapshot_id, "deflate") as writer:
-                    for path, content, partition, ids, kind in files:
+                used, made = self._transaction.table_metadata.spec(), []
+                for path, content, partition, ids, kind in files:
+                    write = manifest.ManifestWriterV2 if content == 0 else Writer
+                    with write(used, self.schema(), self.new_manifest_output(), self._snapshot_id, "deflate") as writer:
                         file = manifest.DataFile.from_args(content=manifest.DataFileContent(content), file_path=f"file://{path}", file_format=manifest.FileFormat(kind),
-                                                           partition=manifest.Record(*partition), record_count=1, file_size_in_bytes=path.stat().st_size, equality_ids=ids)
+                                                           partition=manifest.Record(*partition), record_count=5, file_size_in_bytes=path.stat().st_size, equality_ids=ids)
                         file.spec_id = used.spec_id
                         writer.add(manifest.ManifestEntry.from_args(status=manifest.ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id, data_file=file))
-                return [writer.to_manifest_file(), *self._existing_manifests()]
+                    made.append(writer.to_manifest_file())
+                return made + self._existing_manifests()
 
         with table.transaction() as change:
             Append(Operation.OVERWRITE, change, table.io).commit()
@@ -456,6 +459,16 @@ class IcebergTest(LakehouseCase):
         with table.update_schema() as update:
             update.delete_column("n")       # by which rows were deleted
         self.assertEqual(len(oa.from_iceberg(table, ["x"])), len(left) + 5)
+
+    def test_rows_deleted_as_they_came(self):
+        """Of one snapshot: by number they are gone, by value not."""
+        table = self.create(self.table(0, 1).schema, properties={"format-version": "2"})
+        table.append(self.table(40, 3))
+        data = self.file("data.parquet", x=pyarrow.array([.5] * 5), n=pyarrow.array([*range(40, 45)]))
+        numbers = self.file("numbers.parquet", file_path=pyarrow.array([f"file://{data}"]), pos=pyarrow.array([4]))
+        values = self.file("values.parquet", n=pyarrow.array([40, 41]))
+        self.deletes(table, [(data, 0, (), None, "PARQUET"), (numbers, 1, (), None, "PARQUET"), (values, 2, (), [2], "PARQUET")])
+        self.assertEqual(self.numbers(table), [40, 41, 42, 42, 43])
 
     def test_rows_deleted_in_partitions(self):
         """Delete files are about their own partition, by values without a partition about all; the table's partitions change."""
