@@ -62,6 +62,12 @@ def _count(text):
     return int(text)
 
 
+def _word(text):
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r} is no word")
+    return text
+
+
 def _shape(told):
     extents = [_count(extent) for extent in (told.get("shape") or {}).get("dimensions", ())]
     return tuple(None if extent < 0 else extent for extent in extents)
@@ -256,8 +262,8 @@ class Info:
         self.told, told = (self._read(name) for name in ("dataset_info.json", "features.json"))
         try:
             self.features, self.steps = features_of(told), steps_of(told)
-            self.format = self.told.get("fileFormat", "tfrecord")
-            self.lengths = {split["name"]: [_count(length) for length in split.get("shardLengths", ())] for split in self.told["splits"]}
+            self.format = _word(self.told.get("fileFormat", "tfrecord"))
+            self.lengths = {_word(split["name"]): [_count(length) for length in split.get("shardLengths", ())] for split in self.told["splits"]}
             if any(length < 0 for lengths in self.lengths.values() for length in lengths):
                 raise ValueError("a shard has less than no sample")
             self.templates = {split["name"]: split.get("filepathTemplate") or _USUAL for split in self.told["splits"]}

@@ -3,8 +3,8 @@
 
 import random
 
-# Deeper ones than JSON's own parser takes, and numbers that no other type has room for.
-_ODD = (None, True, 3, -1, 0, 1e300, float("inf"), "", "x", "-1", "9" * 30, "\0", "../x", [], [[]], ["1", "-2"], {}, {"tensor": {}}, [{}] * 3)
+# Of each type one; numbers that others have no room for, and names that lead elsewhere.
+_ODD = (None, True, 3, -1, 1e300, float("inf"), "", "-1", "9" * 30, "\0", "../x", [], ["1", "-2"], {}, [{}] * 3)
 
 
 def of_json(value):

@@ -27,9 +27,9 @@ except ImportError as missing:
 
 import damage
 import oneaccess as oa
-from oneaccess import rlds_files
+from oneaccess import rlds_files, tfrecord
 from robot_samples import noisy
-from shard_files import write_tfrecord
+from shard_files import _varint, write_tfrecord
 from support import PoolCase
 
 warnings.simplefilter("error")
@@ -315,7 +315,34 @@ class RLDSTest(PoolCase):
         self.assertEqual(sum(len(batch["tick"]) for batch in loader), len(STEPS) - 1)
         self.assertEqual([bad.index for bad in loader.bad_samples], [at])
 
+    def test_a_file_that_is_cut_off_later(self):
+        rows = self.rows(CAMERAS)
+        rows[0]
+        os.truncate(self.folder / "arm-train.tfrecord-00000-of-00002", 2000)
+        with self.assertRaisesRegex(oa.Error, "00000-of-00002 was cut off since it was opened"):
+            rows[6]
+
     # ---- damage ----
+
+    def test_messages(self):
+        """What Protocol Buffers forbid, and what they allow and TFDS does not write."""
+        numbers = [0, 1, 127, 128, -1, 1 << 62, -(1 << 63)]
+        self.assertEqual(tfrecord.whole_numbers(b"".join(map(_varint, numbers))).tolist(), numbers)
+        self.assertEqual(len(tfrecord.whole_numbers(b"")), 0)
+        for data, error in ((b"\x01\x80", IndexError), (b"\x80" * 10 + b"\x01", ValueError)):
+            with self.assertRaises(error):
+                tfrecord.whole_numbers(data)
+        self.assertEqual(list(tfrecord.places(b"\x0a\x02ab\x10\x05", 0, 6)), [(1, 2, 2, 4), (2, 0, 5, 6)])
+        for data, end, error in ((b"\x0a\x03abc", 4, IndexError), (b"\x0a\x09abc", 5, IndexError), (b"\x0d123", 4, IndexError), (b"\x0b", 1, KeyError),
+                                 (b"\x08" + b"\x80" * 1000, 1001, ValueError)):
+            with self.assertRaises(error):
+                list(tfrecord.places(data, 0, end))
+        one = b"\x0a\x04\0\0\0\0"
+        self.assertEqual(rlds_files._packed(one, 0, 6), (2, 6))
+        self.assertEqual(rlds_files._packed(one, 0, 0), (0, 0))
+        for data in one + one, b"\x0d\0\0\0\0", b"\x08\x01":
+            with self.assertRaisesRegex(ValueError, "is not packed"):
+                rlds_files._packed(data, 0, len(data))
 
     def tried(self, columns=ALL):
         """Whatever is in the files, it is told in words of ours."""

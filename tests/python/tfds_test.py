@@ -20,6 +20,7 @@ except ImportError as missing:
     print(f"tfds_test: skipped: {missing}")
     sys.exit(77)
 
+import damage
 import oneaccess as oa
 from support import PoolCase
 
@@ -202,6 +203,37 @@ class TFDSTest(PoolCase):
         (self.folder / "label.labels.txt").write_bytes(b"\xff\xfe")
         with self.assertRaisesRegex(oa.errors.DatasetError, "names of the classes of label"):
             self.rows(columns=["label"])
+
+    def tried(self):
+        """Whatever is in the files, it is told in words of ours."""
+        try:
+            rows = self.rows(columns=["image", "label", "objects/bbox", "tokens", "nested", "zl", "caption/de"])
+            for index in range(min(4, len(rows))):
+                rows[index]
+        except oa.Error:
+            return False
+        return True
+
+    def test_damaged_anywhere(self):
+        path = self.folder / "dataset_info.json"
+        whole, good = path.read_bytes(), 0
+        for made in damage.of_json(json.loads(whole)):
+            path.write_text(json.dumps(made))
+            good += self.tried()
+        path.write_bytes(whole)
+        path = self.folder / "features.json"
+        told = json.loads(path.read_bytes())
+        features = told["featuresDict"]["features"]
+        told["featuresDict"]["features"] = {name: features[name] for name in ("image", "label", "objects", "tokens", "nested", "zl", "caption")}
+        for made in damage.of_json(told):
+            path.write_text(json.dumps(made))
+            good += self.tried()
+        path.write_text(json.dumps(told))
+        path = self.folder / "thing-train.tfrecord-00000-of-00003"
+        for made in damage.of_bytes(path.read_bytes(), 300):
+            path.write_bytes(made)
+            good += self.tried()
+        self.assertGreater(good, 0)
 
     def test_damaged_records(self):
         path = self.folder / "thing-train.tfrecord-00000-of-00003"
