@@ -739,9 +739,9 @@ const char *pipeline_load(const struct pipeline *pipeline)
 {
 	const char *why = NULL;
 
-	if (pipeline->shape.frames)
+	if (pipeline->shape.frames || pipeline->is_sound)
 		video_load(&why);
-	return why;
+	return pipeline->is_sound ? NULL : why; /* whose files may be videos, or none */
 }
 
 unsigned pipeline_views(const struct pipeline *pipeline)

@@ -12,12 +12,11 @@
  * The only file that includes mpg123.h.
  */
 
-#include "pipeline/sound/sound_mp3.h"
-
 #include <mpg123.h>
 #include <stdio.h>
 
 #include "pipeline/formats/decode.h"
+#include "pipeline/sound/sound_reader.h"
 
 /* Layer III takes bits from frames before: at most 511 bytes back, or 255 in MPEG-2, where the smallest frame has 11 bytes of
  * them. Two more fill what the filters remember. */
@@ -31,6 +30,7 @@ struct sound_mp3 {
 	mpg123_handle *handle; /* owned */
 	const uint8_t *data;
 	off_t size, at;
+	unsigned channels;
 	bool is_over; /* its end, or another rate or other channels */
 };
 
@@ -85,7 +85,7 @@ static size_t mp3_behind_tags(const uint8_t *data, size_t size)
 	return at;
 }
 
-bool sound_mp3_begins(const uint8_t *data, size_t size, size_t *ret_start)
+static bool mp3_begins(const uint8_t *data, size_t size, size_t *ret_start)
 {
 	const size_t start = mp3_behind_tags(data, size);
 	const uint8_t *frame = data + start;
@@ -174,8 +174,16 @@ static int mp3_start(struct sound_mp3 *mp3, struct sound_head *ret_head)
 	return MPG123_OK;
 }
 
-int sound_mp3_open(const uint8_t *data, size_t size, struct sound_mp3 **ret,
-		   struct sound_head *ret_head, struct pipeline_error *ret_error)
+static void mp3_close(void *sound)
+{
+	struct sound_mp3 *mp3 = sound;
+
+	mpg123_delete(mp3->handle);
+	free(mp3);
+}
+
+static int mp3_open(const uint8_t *data, size_t size, void **ret, struct sound_head *ret_head,
+		    struct pipeline_error *ret_error)
 {
 	struct sound_mp3 *mp3 = calloc(1, sizeof(*mp3));
 	int r = mpg123_init(); /* before 1.27 this made tables, once */
@@ -189,34 +197,33 @@ int sound_mp3_open(const uint8_t *data, size_t size, struct sound_mp3 **ret,
 	if (mp3->handle)
 		r = mp3_start(mp3, ret_head);
 	if (r != MPG123_OK) {
-		sound_mp3_close(mp3);
+		mp3_close(mp3);
 		return decode_fail(
 		    ret_error, r == MPG123_OUT_OF_MEM ? PIPELINE_FAIL_MEMORY : PIPELINE_FAIL_DECODE,
 		    r, "%.47s", mpg123_plain_strerror(r));
 	}
+	mp3->channels = ret_head->channels;
 	*ret = mp3;
 	return 0;
 }
 
-void sound_mp3_close(struct sound_mp3 *mp3)
+static size_t mp3_read(void *sound, float *out, size_t frames, struct pipeline_error *ret_error)
 {
-	if (!mp3)
-		return;
-	mpg123_delete(mp3->handle);
-	free(mp3);
-}
-
-size_t sound_mp3_read(struct sound_mp3 *mp3, float *out, size_t n)
-{
+	struct sound_mp3 *mp3 = sound;
+	const size_t each = mp3->channels * sizeof(*out);
 	size_t done = 0;
 
 	if (!mp3->is_over)
 		mp3->is_over =
-		    mpg123_read(mp3->handle, (void *)out, n * sizeof(*out), &done) != MPG123_OK;
-	return done / sizeof(*out);
+		    mpg123_read(mp3->handle, (void *)out, frames * each, &done) != MPG123_OK;
+	return done >= each ? done / each : sound_ends(0, ret_error);
 }
 
-bool sound_mp3_seek(struct sound_mp3 *mp3, int64_t frame)
+static bool mp3_seek(void *sound, int64_t frame)
 {
+	struct sound_mp3 *mp3 = sound;
+
 	return mpg123_seek(mp3->handle, frame, SEEK_SET) == frame;
 }
+
+const struct sound_reader sound_mp3_reader = {mp3_begins, mp3_open, mp3_close, mp3_seek, mp3_read};

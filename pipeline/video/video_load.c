@@ -29,9 +29,16 @@ const char *video_missing(void)
 				  "FFmpeg's libraries are, a wheel has not";
 }
 
+static const struct video_module *video_module;
+
+const struct video_module *video_loaded(void)
+{
+	return video_module;
+}
+
 const struct video_module *video_load(const char **ret_why)
 {
-	static const struct video_module *module;
+	const struct video_module *module = video_module;
 	static char why[200];
 	char path[PATH_MAX];
 	void *library;
@@ -45,12 +52,11 @@ const struct video_module *video_load(const char **ret_why)
 	module = library ? dlsym(library, VIDEO_MODULE_SYMBOL) : NULL;
 	if (module && module->version == VIDEO_MODULE_VERSION) {
 		module->prepare();
-		return module;
+		return video_module = module;
 	}
 	snprintf(why, sizeof(why), VIDEO_FILE " cannot be used: %s",
 		 module ? "it is of another version: install the same version of oneaccess-video"
 			: dlerror());
-	module = NULL;
 	*ret_why = why;
 	return NULL;
 }

@@ -11,12 +11,14 @@
 #include <stdint.h>
 
 #include "pipeline/pipeline.h"
+#include "pipeline/sound/sound_file.h"
 #include "pipeline/video/video.h"
 
 #define VIDEO_MODULE_SYMBOL "access_video_module"
-#define VIDEO_MODULE_VERSION 2
+#define VIDEO_MODULE_VERSION 3
 
-struct video_room; /* memory that is kept from sample to sample, and what is open */
+struct video_sound; /* of one file */
+struct video_room;  /* memory that is kept from sample to sample, and what is open */
 
 struct
     video_watch { /* who is told how many pixels are going to be decoded, for the patience with a sample */
@@ -44,6 +46,15 @@ struct video_module {
 	void (*close)(struct video_room *room); /* also of one that failed to open */
 	/* Of files to come: it is told where opening one decodes all of it. cost() has that, too. */
 	void (*watch)(struct video_room *room, const struct video_watch *watch);
+	/* The file's sound, as above, and what comes out: its head's frames are 0 where it has none. */
+	int (*sound_open)(const void *data, size_t size, struct video_sound **ret,
+			  struct sound_head *ret_head, struct pipeline_error *ret_error);
+	void (*sound_close)(struct video_sound *sound);
+	/* The next read begins at this frame. */
+	void (*sound_seek)(struct video_sound *sound, int64_t frame);
+	/* So many frames, the channels of each side by side, with silence behind the last one. 0, or PIPELINE_E_BAD with *ret_error. */
+	int (*sound_read)(struct video_sound *sound, float *out, size_t frames,
+			  struct pipeline_error *ret_error);
 };
 
 /* ---- video_load.c ---- */
@@ -52,3 +63,5 @@ struct video_module {
 const char *video_missing(void);
 /* Loads it, once a process; before a sandbox. NULL with *ret_why (for people, kept) where it cannot be. */
 const struct video_module *video_load(const char **ret_why);
+/* What that loaded; NULL: nothing yet. In a sandbox, too. */
+const struct video_module *video_loaded(void);

@@ -164,7 +164,8 @@ _WORDS = tuple((re.compile(r"(?<![/\w.-])" + pattern), words) for pattern, words
      ' from_jsonl(), whose transform= makes {"image": bytes of the file, "label": array} of a row'),
     (r"which the op video decodes", "which the op video decodes: oa.video(frames, size)"),
     (r"which the op audio decodes", "which the op audio decodes: oa.audio(sample_rate, seconds)"),
-    (r"whose sound is not read", "whose sound is not read: ffmpeg -i FILE -vn FILE.flac makes a file of its sound that is"),
+    (r"whose sound needs oneaccess-video", "whose sound needs access-video.so, of the package oneaccess-video or a build with FFmpeg's libraries; without it"
+     " ffmpeg -i FILE -vn FILE.flac makes a file of its sound that is read"),
     (r"which the op decode decodes", "which the op decode decodes: oa.imagenet_train(), or other transforms of pictures"),
 ))
 

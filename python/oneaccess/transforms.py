@@ -677,7 +677,7 @@ def Mosaic(*, p=None, center=None, scale=None, fill=None, min_size=None, min_vis
 
 def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None = None, channels: int | None = None,
           crop: str | None = None, speeds=None) -> Pipeline:
-    """Waveforms of one rate and length, of WAV, FLAC, Ogg (Vorbis, Opus) and MP3: float32.
+    """Waveforms of one rate and length, of WAV, FLAC, Ogg (Vorbis, Opus) and MP3, and of videos and M4A: float32.
 
     Whole numbers of a file become -1 to 1; floats stay as they are, and resampling may pass that a little.
 
@@ -691,6 +691,8 @@ def audio(sample_rate: int, seconds: float | None = None, *, frames: int | None 
     crop: which part of a longer sound, "random" (default), "center" or "begin"; of evaluation "begin" or "center".
     speeds: how fast sounds are played, such as (0.9, 1, 1.1), of which one is drawn for each, as torchaudio's SpeedPerturbation
         does; the pitch changes, too. The part is one of the sound that comes out.
+
+    The sound of videos (those of video(), and M4A) needs access-video.so, which the package oneaccess-video brings.
 
     Behind it may stand what works on waveforms, in any order and number: Vol(), PolarityInversion(), AddNoise(), Fade(),
     LowPass(), HighPass(), Preemphasis(), Standardize(), and MuLawEncoding() as the last one. Then MelSpectrogram() or

@@ -2,7 +2,7 @@
 
 /*
  * Bytes that claim to be a video, in memory that ends where they do. The first byte of the input says which frames are asked
- * for. Times ascend from 0, and what is asked for again at once is the same.
+ * for. Times ascend from 0, and what is asked for again at once is the same; so is sound.
  */
 
 #include <stdlib.h>
@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ_PIXELS (1 << 20) /* of a frame: more takes long, and nothing new comes of it */
 #define FUZZ_FRAMES 8
+#define FUZZ_SOUND 4096
 
 static uint32_t fuzz_sum(const struct video_head *head, const uint8_t *pixels)
 {
@@ -54,6 +55,34 @@ static void fuzz_frames(const struct video_module *module, struct video_room *ro
 	}
 }
 
+static void fuzz_sound(const struct video_module *module, const uint8_t *data, size_t size)
+{
+	float one[FUZZ_SOUND], other[FUZZ_SOUND];
+	struct pipeline_error error = {.text = ""};
+	struct video_sound *sound;
+	struct sound_head head;
+
+	if (module->sound_open(data, size, &sound, &head, &error) != 0) {
+		if (!error.text[0])
+			abort();
+		return;
+	}
+	if (head.frames < 0)
+		abort();
+	for (int64_t i = 0; i < 3 && head.channels > 0 && head.channels <= FUZZ_SOUND; i++) {
+		const size_t frames = FUZZ_SOUND / head.channels;
+
+		module->sound_seek(sound, head.frames * i / 2);
+		if (module->sound_read(sound, one, frames, &error) != 0)
+			continue;
+		module->sound_seek(sound, head.frames * i / 2);
+		if (module->sound_read(sound, other, frames, &error) != 0 ||
+		    memcmp(one, other, frames * head.channels * sizeof(*one)) != 0)
+			abort();
+	}
+	module->sound_close(sound);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct video_module *module;
@@ -79,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (!error.text[0])
 		abort();
 	module->close(room);
+	fuzz_sound(module, copy, size - 1);
 	free(copy);
 	return 0;
 }

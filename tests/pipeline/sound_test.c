@@ -583,34 +583,47 @@ START_TEST(layer_ii_is_refused)
 }
 END_TEST
 
-/* Files that have a sound track are told from what is no sound, by a whole magic and never by less. */
+/* Files that have a sound track are told from what is no sound, by a whole magic and never by less; without what reads them it is
+ * named, with it the sound comes. */
 START_TEST(tracks_of_videos)
 {
 	static const struct {
 		const char *data;
 		size_t size, least;
-		const char *words;
 	} videos[] = {
 	    {"\0\0\0\x1c"
 	     "ftypM4A ",
-	     12, 8, "MP4 (video or M4A), whose sound is not read"},
-	    {"\0\0\1\0moov\0\0\0l", 12, 8, "a video (MOV), whose sound is not read"},
-	    {"\x1a\x45\xdf\xa3\x9f\x42\x86\x81", 8, 4,
-	     "a video (Matroska), whose sound is not read"},
-	    {"RIFF\1\1\1\1AVI LIST", 16, 12, "a video (AVI), whose sound is not read"},
+	     12, 8},
+	    {"\0\0\1\0moov\0\0\0l", 12, 8},
+	    {"\x1a\x45\xdf\xa3\x9f\x42\x86\x81", 8, 4},
+	    {"RIFF\1\1\1\1AVI LIST", 16, 12},
 	};
+	uint8_t data[MOST_BYTES];
+	const size_t size = load("../video_sounds/mulaw.mov", data);
+	const size_t silent = load("../video_sounds/silent.mp4", data + MOST_BYTES / 2);
 	struct rig rig;
 
-	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":100}]");
+	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":4000,\"channels\":2,"
+		       "\"crop\":\"begin\"}]");
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(videos); i++)
 		for (size_t cut = 1; cut <= videos[i].size; cut++) {
-			uint8_t data[16];
+			uint8_t few[16];
 
-			memcpy(data, videos[i].data, cut);
-			refuse(&rig, data, cut,
-			       cut < videos[i].least ? "no WAV, FLAC or Ogg, nor MP3"
-						     : videos[i].words);
+			memcpy(few, videos[i].data, cut);
+			refuse(&rig, few, cut,
+			       cut < videos[i].least
+				   ? "no WAV, FLAC or Ogg, nor MP3 or video"
+				   : "a video, whose sound needs oneaccess-video");
 		}
+	ck_assert_ptr_null(pipeline_load(rig.pipeline));
+	if (rig_run(&rig, data, size, 0) == 0) {
+		ck_assert_int_eq(rig.length, 3200);
+		ck_assert_float_eq_tol(rig.audio[20], 0.4f * sinf(2764 * 20 / 8000.0f), 0.02f);
+		ck_assert_float_eq(rig.audio[3200], 0);
+		refuse(&rig, data + MOST_BYTES / 2, silent, "a video without sound");
+	} else {
+		ck_assert_str_eq(rig.error.text, "a video, whose sound needs oneaccess-video");
+	}
 	rig_fini(&rig);
 }
 END_TEST

@@ -123,3 +123,8 @@ const struct video_module *video_load(const char **ret_why)
 	(void)ret_why;
 	return &fake;
 }
+
+const struct video_module *video_loaded(void)
+{
+	return NULL;
+}

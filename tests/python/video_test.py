@@ -81,6 +81,12 @@ def frames_of(path):
     return np.frombuffer(run.stdout, np.uint8).reshape(-1, HEIGHT, WIDTH, 3)
 
 
+def sound_of(path):
+    """All of it by ffmpeg, [frames, 2]."""
+    run = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-f", "f32le", "-"], check=True, stdout=subprocess.PIPE)
+    return np.frombuffer(run.stdout, np.float32).reshape(-1, 2)
+
+
 def expected(count, frames, step=1, start=None):
     """Numbers of a clip's frames (start None: the middle), and how many are no repetition."""
     start = max(count - ((frames - 1) * step + 1), 0) // 2 if start is None else start
@@ -383,8 +389,34 @@ class VideoTest(PoolCase):
             list(loader)
         with self.loader(self.data, self.eval) as loader, self.assertRaisesRegex(oa.Error, "sample .*decode: a picture, which the op decode decodes: oa.imagenet_train\\("):
             list(loader)
-        with self.loader(self.sports, oa.audio(16000, 1.0)) as loader, self.assertRaisesRegex(oa.Error, r"sample .*, whose sound is not read: ffmpeg -i FILE -vn FILE\.flac makes"):
+        with self.loader(self.sports, oa.audio(16000, 1.0)) as loader, self.assertRaisesRegex(oa.Error, "sample .*: a video without sound"):
             list(loader)
+
+    def test_sounds(self):
+        """What oa.audio() gives of class folders of videos is what ffmpeg decodes of them, all of it and from the middle."""
+        folder, expected = self.work / "talks", []
+        for number, (suffix, rate, codec) in enumerate([("mp4", 16000, "aac -aac_pns 0"), ("mkv", 16000, "libmp3lame"), ("webm", 48000, "libopus"),
+                                                        ("mov", 16000, "pcm_s16le"), ("avi", 16000, "libmp3lame"), ("ogv", 16000, "libvorbis")]):
+            path = folder / WORDS[number % 3] / f"{number}.{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            silent = self.work / f"silent.{suffix}"
+            write(silent, 40)
+            subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", silent, "-f", "lavfi", "-i", f"aevalsrc=0.3*sin(2000*t*t)|0.3*sin({number + 3}00*t):s={rate}:d=1.5",
+                            "-c:v", "copy", "-c:a", *codec.split(), path], check=True)
+            expected.append(sound_of(path))
+        order = sorted(range(6), key=lambda number: (WORDS[number % 3], number))
+        for crop in ("begin", "center"):
+            with self.loader(folder, oa.audio(16000, 1.0, channels=2, crop=crop)) as loader:
+                found = {number: (np.array(batch[0][at]), int(batch[2][at])) for batch in loader for at, number in enumerate(batch.ids)}
+            self.assertEqual(sorted(found), list(range(6)))
+            for number, (wave, length) in found.items():
+                whole = expected[order[number]]
+                if order[number] == 2:      # of another rate: what is resampled is the part
+                    self.assertLess(abs(length - 16000), 2)
+                    continue
+                start = (len(whole) - 16000) // 2 if crop == "center" else 0
+                self.assertEqual(length, 16000)
+                np.testing.assert_allclose(wave.T, whole[start:start + 16000], atol=1e-6 if crop == "begin" else 1e-4)
 
     def test_others_go_first(self):
         """Where there are pictures or sounds, videos beside them are no samples."""

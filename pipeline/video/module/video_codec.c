@@ -24,6 +24,8 @@ struct video_codec {
 	AVFrame *frame;
 	uint8_t *bytes; /* of the packet, and zeros behind them */
 	size_t bytes_room;
+	float *samples; /* of the frame */
+	size_t samples_room;
 };
 
 static _Thread_local char video_words[64];
@@ -52,20 +54,53 @@ void video_codec_prepare(void)
 	av_max_alloc(VIDEO_MOST_ALLOC);
 }
 
-static const AVCodec *video_decoder(enum AVCodecID id)
-{
-	static const enum AVCodecID native[] = {
-	    AV_CODEC_ID_H264,  AV_CODEC_ID_HEVC,       AV_CODEC_ID_VP8,   AV_CODEC_ID_VP9,
-	    AV_CODEC_ID_MPEG4, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MJPEG, AV_CODEC_ID_THEORA,
-	};
-	static const char *const name[] = {"h264",  "hevc",       "vp8",   "vp9",
-					   "mpeg4", "mpeg2video", "mjpeg", "theora"};
+/* How long the sound of a packet is. */
+enum video_count { BY_FRAME, BY_PARSER, BY_BYTES, BY_TIME };
 
-	if (id == AV_CODEC_ID_AV1)
-		return avcodec_find_decoder_by_name("libdav1d");
-	for (size_t i = 0; i < BASE_ARRAY_LEN(native); i++)
-		if (native[i] == id)
-			return avcodec_find_decoder_by_name(name[i]);
+static const struct video_decoder {
+	enum AVCodecID id;
+	const char *name;
+	enum video_count count;
+} video_decoders[] = {
+    {AV_CODEC_ID_H264, "h264", 0},
+    {AV_CODEC_ID_HEVC, "hevc", 0},
+    {AV_CODEC_ID_VP8, "vp8", 0},
+    {AV_CODEC_ID_VP9, "vp9", 0},
+    {AV_CODEC_ID_MPEG4, "mpeg4", 0},
+    {AV_CODEC_ID_MPEG2VIDEO, "mpeg2video", 0},
+    {AV_CODEC_ID_MJPEG, "mjpeg", 0},
+    {AV_CODEC_ID_THEORA, "theora", 0},
+    {AV_CODEC_ID_AV1, "libdav1d", 0},
+    {AV_CODEC_ID_AAC, "aac", BY_FRAME},
+    {AV_CODEC_ID_MP3, "mp3float", BY_FRAME},
+    {AV_CODEC_ID_MP2, "mp2float", BY_BYTES},
+    {AV_CODEC_ID_AC3, "ac3", BY_BYTES},
+    {AV_CODEC_ID_EAC3, "eac3", BY_FRAME},
+    {AV_CODEC_ID_OPUS, "opus", BY_PARSER},
+    {AV_CODEC_ID_VORBIS, "vorbis", BY_PARSER},
+    {AV_CODEC_ID_FLAC, "flac", BY_PARSER},
+    {AV_CODEC_ID_ALAC, "alac", BY_TIME},
+    {AV_CODEC_ID_ADPCM_MS, "adpcm_ms", BY_BYTES},
+    {AV_CODEC_ID_ADPCM_IMA_WAV, "adpcm_ima_wav", BY_BYTES},
+    {AV_CODEC_ID_PCM_U8, "pcm_u8", BY_BYTES},
+    {AV_CODEC_ID_PCM_S8, "pcm_s8", BY_BYTES},
+    {AV_CODEC_ID_PCM_S16LE, "pcm_s16le", BY_BYTES},
+    {AV_CODEC_ID_PCM_S16BE, "pcm_s16be", BY_BYTES},
+    {AV_CODEC_ID_PCM_S24LE, "pcm_s24le", BY_BYTES},
+    {AV_CODEC_ID_PCM_S24BE, "pcm_s24be", BY_BYTES},
+    {AV_CODEC_ID_PCM_S32LE, "pcm_s32le", BY_BYTES},
+    {AV_CODEC_ID_PCM_S32BE, "pcm_s32be", BY_BYTES},
+    {AV_CODEC_ID_PCM_F32LE, "pcm_f32le", BY_BYTES},
+    {AV_CODEC_ID_PCM_F32BE, "pcm_f32be", BY_BYTES},
+    {AV_CODEC_ID_PCM_ALAW, "pcm_alaw", BY_BYTES},
+    {AV_CODEC_ID_PCM_MULAW, "pcm_mulaw", BY_BYTES},
+};
+
+static const struct video_decoder *video_decoder(enum AVCodecID id)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(video_decoders); i++)
+		if (video_decoders[i].id == id)
+			return &video_decoders[i];
 	return NULL;
 }
 
@@ -87,7 +122,7 @@ static int video_codec_open(struct video_codec *codec, const AVCodec *decoder)
 	context->has_b_frames =
 	    BASE_MAX(context->has_b_frames, (int)BASE_MIN(codec->file->delay, VIDEO_MOST_DELAY));
 	context->err_recognition = AV_EF_CRCCHECK;
-	if (codec->file->parameters->codec_id != AV_CODEC_ID_H264)
+	if (codec->file->parameters->codec_id != AV_CODEC_ID_H264 && !codec->file->is_sound)
 		context->err_recognition |= AV_EF_EXPLODE;
 	return avcodec_open2(context, decoder, NULL);
 }
@@ -96,7 +131,8 @@ int video_codec_new(const struct video_file *file, struct video_codec **ret,
 		    struct pipeline_error *ret_error)
 {
 	const enum AVCodecID id = file->parameters->codec_id;
-	const AVCodec *decoder = video_decoder(id);
+	const struct video_decoder *known = video_decoder(id);
+	const AVCodec *decoder = known ? avcodec_find_decoder_by_name(known->name) : NULL;
 	struct video_codec *codec;
 	int r;
 
@@ -129,6 +165,7 @@ void video_codec_free(struct video_codec *codec)
 	av_frame_free(&codec->frame);
 	av_packet_free(&codec->packet);
 	free(codec->bytes);
+	free(codec->samples);
 	free(codec);
 }
 
@@ -155,21 +192,32 @@ static const uint8_t *video_codec_bytes(struct video_codec *codec,
 	return codec->bytes;
 }
 
+/* The head of that packet. 0 or -ENOMEM. */
+static int video_codec_parse_one(struct video_codec *codec, AVCodecParserContext *parser,
+				 const struct video_packet *packet)
+{
+	const uint8_t *bytes = video_codec_bytes(codec, packet);
+	uint8_t *out;
+	int size;
+
+	if (!bytes)
+		return -ENOMEM;
+	parser->flags |= PARSER_FLAG_COMPLETE_FRAMES;
+	parser->output_picture_number = INT_MIN;
+	parser->duration = 0;
+	av_parser_parse2(parser, codec->context, &out, &size, bytes, (int)packet->size,
+			 AV_NOPTS_VALUE, AV_NOPTS_VALUE, 0);
+	return 0;
+}
+
 static int video_codec_parse(struct video_codec *codec, AVCodecParserContext *parser, int64_t *ret)
 {
 	const struct video_file *file = codec->file;
 	int64_t period = 0, most = INT64_MIN;
 
 	for (uint32_t i = 0; i < file->packets; i++) {
-		const uint8_t *bytes = video_codec_bytes(codec, &file->packet[i]);
-		uint8_t *out;
-		int size;
-
-		if (!bytes)
+		if (video_codec_parse_one(codec, parser, &file->packet[i]) != 0)
 			return -ENOMEM;
-		parser->output_picture_number = INT_MIN;
-		av_parser_parse2(parser, codec->context, &out, &size, bytes,
-				 (int)file->packet[i].size, AV_NOPTS_VALUE, AV_NOPTS_VALUE, 0);
 		if (parser->output_picture_number == INT_MIN)
 			return PIPELINE_E_BAD;
 		/* A key frame that is not behind all before begins anew. */
@@ -194,10 +242,27 @@ int video_codec_times(struct video_codec *codec, int64_t *ret)
 	parser = av_parser_init(id);
 	if (!parser)
 		return -ENOMEM;
-	parser->flags |= PARSER_FLAG_COMPLETE_FRAMES;
 	rc = video_codec_parse(codec, parser, ret);
 	av_parser_close(parser);
 	return rc;
+}
+
+/* What is not heard of a packet of sound, the decoder leaves out. 0 or -ENOMEM. */
+static int video_codec_cut(const struct video_packet *packet, AVPacket *to)
+{
+	uint8_t *side;
+
+	if (packet->shown == VIDEO_NOT_SHOWN)
+		to->flags |= AV_PKT_FLAG_DISCARD;
+	if (packet->cut[0] == 0 && packet->cut[1] == 0)
+		return 0;
+	side = av_packet_new_side_data(to, AV_PKT_DATA_SKIP_SAMPLES, 10);
+	if (!side)
+		return -ENOMEM;
+	memset(side, 0, 10);
+	for (unsigned i = 0; i < 8; i++)
+		side[i] = (uint8_t)(packet->cut[i / 4] >> 8 * (i % 4));
+	return 0;
 }
 
 int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
@@ -219,26 +284,34 @@ int video_codec_put(struct video_codec *codec, uint32_t number, bool is_passed)
 	to->flags = packet->is_key ? AV_PKT_FLAG_KEY : 0;
 	codec->context->skip_frame = is_passed ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
 	*video_words = '\0';
+	if (codec->file->is_sound && video_codec_cut(packet, to) != 0)
+		return -ENOMEM;
 	r = avcodec_send_packet(codec->context, to);
+	av_packet_unref(to);
 	/* It says so, and makes a grey picture in the place of the one that is missing. */
 	if (r == 0 && strncmp(video_words, "Could not find ref", strlen("Could not find ref")) == 0)
 		r = AVERROR_INVALIDDATA;
 	return video_codec_answer(r);
 }
 
-int video_codec_take(struct video_codec *codec, struct video_picture *ret)
+static int video_codec_receive(struct video_codec *codec)
 {
-	AVFrame *frame = codec->frame;
 	int r;
 
 	errno = 0;
-	r = avcodec_receive_frame(codec->context, frame);
+	r = avcodec_receive_frame(codec->context, codec->frame);
 	if (r == AVERROR(EAGAIN))
 		return VIDEO_CODEC_E_MORE;
-	if (r == AVERROR_EOF)
-		return VIDEO_CODEC_E_END;
-	if (r < 0)
-		return video_codec_answer(r);
+	return r == AVERROR_EOF ? VIDEO_CODEC_E_END : video_codec_answer(r);
+}
+
+int video_codec_take(struct video_codec *codec, struct video_picture *ret)
+{
+	const AVFrame *frame = codec->frame;
+	const int r = video_codec_receive(codec);
+
+	if (r != 0)
+		return r;
 	for (unsigned i = 0; i < 4; i++) {
 		ret->plane[i] = frame->data[i];
 		ret->stride[i] = frame->linesize[i];
@@ -252,6 +325,123 @@ int video_codec_take(struct video_codec *codec, struct video_picture *ret)
 									   : UINT32_MAX;
 	ret->is_damaged = frame->decode_error_flags || frame->flags & AV_FRAME_FLAG_CORRUPT;
 	return 0;
+}
+
+/* ---- sound ---- */
+
+/* One sample, as libswresample makes float of it. */
+static float video_sample(const uint8_t *at, enum AVSampleFormat format)
+{
+	union {
+		int16_t s16;
+		int32_t s32;
+		float f;
+		double d;
+	} of;
+
+	memcpy(&of, at, (size_t)av_get_bytes_per_sample(format));
+	switch (format) {
+	case AV_SAMPLE_FMT_U8:
+		return (float)(*at - 0x80) * (1.0f / (1 << 7));
+	case AV_SAMPLE_FMT_S16:
+		return (float)of.s16 * (1.0f / (1 << 15));
+	case AV_SAMPLE_FMT_S32:
+		return (float)of.s32 * (1.0f / (1u << 31));
+	case AV_SAMPLE_FMT_DBL:
+		return (float)of.d;
+	default:
+		return of.f;
+	}
+}
+
+static uint32_t video_channels(const AVFrame *frame)
+{
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(59, 37, 100)
+	return (uint32_t)frame->ch_layout.nb_channels;
+#else
+	return (uint32_t)frame->channels;
+#endif
+}
+
+int video_codec_take_sound(struct video_codec *codec, struct video_samples *ret)
+{
+	const AVFrame *frame = codec->frame;
+	const int r = video_codec_receive(codec);
+	const bool is_planar = r == 0 && av_sample_fmt_is_planar(frame->format);
+	enum AVSampleFormat format;
+	uint32_t channels;
+	size_t each;
+
+	if (r != 0)
+		return r;
+	format = av_get_packed_sample_fmt(frame->format);
+	channels = video_channels(frame);
+	if (format < AV_SAMPLE_FMT_U8 || format > AV_SAMPLE_FMT_DBL || frame->nb_samples < 0)
+		return PIPELINE_E_BAD;
+	if (!base_grow(&codec->samples, &codec->samples_room, (size_t)frame->nb_samples * channels,
+		       sizeof(*codec->samples)))
+		return -ENOMEM;
+	each = (size_t)av_get_bytes_per_sample(format);
+	for (size_t i = 0; i < (size_t)frame->nb_samples; i++)
+		for (uint32_t c = 0; c < channels; c++)
+			codec->samples[i * channels + c] = video_sample(
+			    is_planar ? frame->extended_data[c] + i * each
+				      : frame->extended_data[0] + (i * channels + c) * each,
+			    format);
+	*ret = (struct video_samples){
+	    .frame = codec->samples,
+	    .n = (uint32_t)frame->nb_samples,
+	    .channels = channels,
+	    .rate = (uint32_t)BASE_MAX(frame->sample_rate, 0),
+	    .packet = frame->pts >= 0 && frame->pts < codec->file->packets ? (uint32_t)frame->pts
+									   : UINT32_MAX,
+	};
+	return 0;
+}
+
+static uint32_t video_codec_count_one(struct video_codec *codec, enum video_count how,
+				      const struct video_packet *packet, int64_t duration,
+				      const struct video_samples *seen)
+{
+	int64_t n = codec->context->frame_size ? codec->context->frame_size : (int64_t)seen->n;
+
+	if (how == BY_PARSER)
+		n = duration;
+	else if (how == BY_BYTES)
+		n = av_get_audio_frame_duration2(codec->file->parameters, (int)packet->size);
+	else if (how == BY_TIME && packet->lasts_us > 0)
+		n = av_rescale(packet->lasts_us, seen->rate, 1000000);
+	return (uint32_t)BASE_MIN(BASE_MAX(n, 0), INT32_MAX);
+}
+
+int video_codec_count(struct video_codec *codec, const struct video_samples *seen, uint32_t *ret)
+{
+	const struct video_file *file = codec->file;
+	const struct video_decoder *known = video_decoder(file->parameters->codec_id);
+	AVCodecParserContext *parser = NULL;
+	uint64_t cut = 0; /* of the next one, too */
+	int rc = 0;
+
+	if (known->count == BY_PARSER)
+		parser = av_parser_init(known->id);
+	for (uint32_t i = 0; rc == 0 && i < file->packets; i++) {
+		const struct video_packet *packet = &file->packet[i];
+		uint64_t n, now;
+
+		if (parser)
+			rc = video_codec_parse_one(codec, parser, packet);
+		n = video_codec_count_one(codec, known->count, packet,
+					  parser ? parser->duration : 0, seen);
+		cut = packet->cut[0] ? packet->cut[0] : cut;
+		now = BASE_MIN(cut, n);
+		cut -= now;
+		n -= now;
+		ret[i] = packet->shown == VIDEO_NOT_SHOWN
+			     ? 0
+			     : (uint32_t)(n - BASE_MIN(packet->cut[1], n));
+	}
+	av_parser_close(parser);
+	return rc;
 }
 
 /* ---- packets with two pictures ---- */

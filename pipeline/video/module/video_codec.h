@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A decoder: packets go in, in their order, pictures come out in theirs. */
+/* A decoder: packets go in, in their order, pictures come out in theirs, or sound does. */
 
 #include "pipeline/video/module/video_file.h"
 
@@ -17,6 +17,12 @@ struct video_picture { /* as it was coded; the codec's until it is asked for the
 	int format, matrix, range; /* FFmpeg's numbers: pixel format, colour space and range */
 	uint32_t packet;           /* from whose packet it is */
 	bool is_damaged;
+};
+
+struct video_samples {      /* of sound, float; the codec's until it is asked for the next */
+	const float *frame; /* the channels of each side by side */
+	uint32_t n, channels, rate;
+	uint32_t packet; /* from whose packet they are; UINT32_MAX: from the same as those before */
 };
 
 /* Beside PIPELINE_E_BAD: */
@@ -35,6 +41,10 @@ void video_codec_reset(struct video_codec *codec); /* the next packet is a key f
 int video_codec_put(struct video_codec *codec, uint32_t packet, bool is_passed);
 /* 0, VIDEO_CODEC_E_MORE, VIDEO_CODEC_E_END, PIPELINE_E_BAD or -ENOMEM. */
 int video_codec_take(struct video_codec *codec, struct video_picture *ret);
+/* The same of sound. PIPELINE_E_BAD, too, for numbers of a kind that is not read. */
+int video_codec_take_sound(struct video_codec *codec, struct video_samples *ret);
+/* Of sound of which a packet's samples were seen, with what was cut off: how many are heard of each packet. 0 or -ENOMEM. */
+int video_codec_count(struct video_codec *codec, const struct video_samples *seen, uint32_t *ret);
 /* Of H.264 and HEVC, which number their pictures: to each packet when it is shown, without decoding. 0, PIPELINE_E_BAD: not known,
  * or -ENOMEM. */
 int video_codec_times(struct video_codec *codec, int64_t *ret);

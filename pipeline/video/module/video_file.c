@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Containers, by libavformat. It sees the file by a read from memory, may open nothing else, and is told by the file's first
- * bytes which of five kinds it is, so that no other of its demuxers is ever asked. Other streams than the one that is shown are
+ * bytes which of five kinds it is, so that no other of its demuxers is ever asked. Other streams than the one that is asked for are
  * passed over.
  *
  * A packet that lies in the file in one piece, as in MP4, AVI and nearly all of Matroska, is remembered by its place; one that
@@ -21,6 +21,7 @@
 #include <libavutil/display.h>
 
 #include "pipeline/video/module/video_codec.h"
+#include "pipeline/video/video_kind.h"
 
 #define VIDEO_BUFFER (64 << 10)
 #define VIDEO_NO_FRAME "a video without a frame: copy it anew"
@@ -91,28 +92,6 @@ void video_file_prepare(void)
 }
 
 /* ---- what it is ---- */
-
-static const char *video_kind(const uint8_t *data, size_t size)
-{
-	static const char *const atom[] = {"ftyp", "moov", "mdat", "free", "skip",
-					   "wide", "pnot", "styp", "uuid"};
-
-	if (size >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "AVI", 3) == 0)
-		return "avi";
-	if (size >= 4 && memcmp(data, "\x1a\x45\xdf\xa3", 4) == 0)
-		return "matroska";
-	if (size >= 4 && memcmp(data, "OggS", 4) == 0)
-		return "ogg";
-	for (size_t i = 0; size >= 8 && i < BASE_ARRAY_LEN(atom); i++)
-		if (memcmp(data + 4, atom[i], 4) == 0)
-			return "mov";
-	for (size_t lead = 0; lead <= 4;
-	     lead += 4) /* 4: with times before each piece, as cameras write it */
-		if (size > 2 * (188 + lead) + lead && data[lead] == 0x47 &&
-		    data[188 + 2 * lead] == 0x47 && data[2 * 188 + 3 * lead] == 0x47)
-			return "mpegts";
-	return NULL;
-}
 
 static int video_refuse(int why, struct pipeline_error *ret_error)
 {
@@ -192,7 +171,7 @@ static bool video_is_better(const AVStream *a, const AVStream *b)
 	       (int64_t)b->codecpar->width * b->codecpar->height;
 }
 
-static AVStream *video_best(AVFormatContext *context)
+static AVStream *video_best(AVFormatContext *context, enum AVMediaType type)
 {
 	AVStream *best = NULL;
 
@@ -200,7 +179,7 @@ static AVStream *video_best(AVFormatContext *context)
 		AVStream *stream = context->streams[i];
 
 		stream->discard = AVDISCARD_ALL;
-		if (stream->codecpar->codec_type == AVMEDIA_TYPE_VIDEO &&
+		if (stream->codecpar->codec_type == type &&
 		    !(stream->disposition & AV_DISPOSITION_ATTACHED_PIC) &&
 		    (!best || video_is_better(stream, best)))
 			best = stream;
@@ -225,15 +204,26 @@ static const void *video_side(const AVStream *stream, enum AVPacketSideDataType 
 #endif
 }
 
+static int video_copy_parameters(struct video_file *file, const AVStream *stream,
+				 struct pipeline_error *ret_error)
+{
+	const uint32_t tag = stream->codecpar->codec_tag;
+
+	if (tag == MKTAG('e', 'n', 'c', 'v') || tag == MKTAG('e', 'n', 'c', 'a') ||
+	    video_side(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, 0))
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "it is encrypted");
+	file->parameters = avcodec_parameters_alloc();
+	if (!file->parameters || avcodec_parameters_copy(file->parameters, stream->codecpar) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
 static int video_head_of(struct video_file *file, const AVStream *stream,
 			 struct pipeline_error *ret_error)
 {
 	const int32_t *matrix = video_side(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(*matrix));
 	double angle = matrix ? av_display_rotation_get(matrix) : 0;
 
-	if (stream->codecpar->codec_tag == MKTAG('e', 'n', 'c', 'v') ||
-	    video_side(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, 0))
-		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "it is encrypted");
 	if (!(angle >= -180 && angle <= 180)) /* of a matrix of zeros: none */
 		angle = 0;
 	file->quarters = 0;
@@ -255,10 +245,7 @@ static int video_head_of(struct video_file *file, const AVStream *stream,
 	file->can_pass = stream->codecpar->codec_id == AV_CODEC_ID_H264 ||
 			 stream->codecpar->codec_id == AV_CODEC_ID_HEVC ||
 			 stream->codecpar->codec_id == AV_CODEC_ID_MPEG2VIDEO;
-	file->parameters = avcodec_parameters_alloc();
-	if (!file->parameters || avcodec_parameters_copy(file->parameters, stream->codecpar) < 0)
-		return -ENOMEM;
-	return 0;
+	return video_copy_parameters(file, stream, ret_error);
 }
 
 /* ---- packets ---- */
@@ -337,6 +324,16 @@ static int64_t video_time(int64_t time)
 	return time == AV_NOPTS_VALUE ? time : BASE_MIN(BASE_MAX(time, -most), most);
 }
 
+/* As the library's decoders take it. */
+static void video_add_cut(const AVPacket *packet, uint32_t ret[2])
+{
+	size_t size = 0;
+	const uint8_t *side = av_packet_get_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &size);
+
+	for (unsigned i = 0; i < 8 && side && size >= 10; i++)
+		ret[i / 4] |= (uint32_t)side[i] << 8 * (i % 4);
+}
+
 static int video_add(struct video_file *file, const AVPacket *packet,
 		     struct pipeline_error *ret_error)
 {
@@ -344,8 +341,8 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 	int rc = 0;
 
 	if (file->packets == VIDEO_MOST_HAS)
-		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "more than %u frames",
-				  VIDEO_MOST_HAS);
+		return video_fail(ret_error, PIPELINE_FAIL_REFUSED, "more than %u %s",
+				  VIDEO_MOST_HAS, file->is_sound ? "packets of sound" : "frames");
 	if (!base_grow(&file->packet, &file->packet_room, file->packets + 1, sizeof(*to)))
 		return -ENOMEM;
 	if (file->packets > 0 && av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, NULL))
@@ -361,12 +358,14 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 	*to = (struct video_packet){
 	    .time = video_time(packet->pts),
 	    .decoded = video_time(packet->dts),
+	    .lasts_us = packet->duration,
 	    .size = (uint32_t)packet->size,
 	    .is_key = video_is_key(file, packet),
 	    .shown = packet->flags & AV_PKT_FLAG_DISCARD || video_is_hidden(file, packet)
 			 ? VIDEO_NOT_SHOWN
 			 : 0,
 	};
+	video_add_cut(packet, to->cut);
 	if (!video_place(file, packet, &to->at)) {
 		to->is_copied = true;
 		rc = video_copy(file, packet, &to->at);
@@ -376,9 +375,10 @@ static int video_add(struct video_file *file, const AVPacket *packet,
 	return rc;
 }
 
-static int video_add_all(struct video_file *file, AVFormatContext *context, int stream,
+static int video_add_all(struct video_file *file, AVFormatContext *context, const AVStream *stream,
 			 struct pipeline_error *ret_error)
 {
+	const AVRational us = {1, 1000000};
 	const bool is_mpeg4 = file->parameters->codec_id == AV_CODEC_ID_MPEG4;
 	struct AVBSFContext *unpack = NULL;
 	AVPacket *packet = av_packet_alloc();
@@ -388,7 +388,9 @@ static int video_add_all(struct video_file *file, AVFormatContext *context, int 
 	if (rc == 0 && is_mpeg4)
 		rc = video_unpack_new(file->parameters, &unpack);
 	while (rc == 0 && (r = av_read_frame(context, packet)) >= 0) {
-		if (packet->stream_index == stream && packet->size > 0 &&
+		if (file->is_sound)
+			av_packet_rescale_ts(packet, stream->time_base, us);
+		if (packet->stream_index == stream->index && packet->size > 0 &&
 		    (!unpack || (video_unpack(unpack, packet) && packet->size > 0)))
 			rc = video_add(file, packet, ret_error);
 		av_packet_unref(packet);
@@ -613,7 +615,7 @@ static void video_mend_decoded(struct video_file *file)
 static int video_file_read(struct video_file *file, AVFormatContext *context,
 			   struct pipeline_error *ret_error)
 {
-	AVStream *stream = video_best(context);
+	AVStream *stream = video_best(context, AVMEDIA_TYPE_VIDEO);
 	bool is_guess = false;
 	int rc;
 
@@ -623,7 +625,7 @@ static int video_file_read(struct video_file *file, AVFormatContext *context,
 						      : "nothing in it");
 	rc = video_head_of(file, stream, ret_error);
 	if (rc == 0)
-		rc = video_add_all(file, context, stream->index, ret_error);
+		rc = video_add_all(file, context, stream, ret_error);
 	if (rc == 0) {
 		is_guess = video_guess_order(file, context);
 		rc = video_show(file, ret_error);
@@ -635,8 +637,20 @@ static int video_file_read(struct video_file *file, AVFormatContext *context,
 	return rc;
 }
 
-int video_file_open(struct video_file *file, const void *data, size_t size,
-		    struct pipeline_error *ret_error)
+static int video_file_read_sound(struct video_file *file, AVFormatContext *context,
+				 struct pipeline_error *ret_error)
+{
+	const AVStream *stream = video_best(context, AVMEDIA_TYPE_AUDIO);
+	int rc = stream ? video_copy_parameters(file, stream, ret_error) : 0;
+
+	return rc || !stream ? rc : video_add_all(file, context, stream, ret_error);
+}
+
+typedef int video_read_fn(struct video_file *file, AVFormatContext *context,
+			  struct pipeline_error *ret_error);
+
+static int video_file_open_by(struct video_file *file, const void *data, size_t size,
+			      video_read_fn *fn, struct pipeline_error *ret_error)
 {
 	struct video_source source = {.data = data, .size = (int64_t)size};
 	AVFormatContext *context = NULL;
@@ -647,9 +661,23 @@ int video_file_open(struct video_file *file, const void *data, size_t size,
 	file->size = size;
 	rc = video_begin(&source, &context, ret_error);
 	if (rc == 0)
-		rc = video_file_read(file, context, ret_error);
+		rc = fn(file, context, ret_error);
 	video_end(&source, context);
 	return rc;
+}
+
+int video_file_open(struct video_file *file, const void *data, size_t size,
+		    struct pipeline_error *ret_error)
+{
+	file->is_sound = false;
+	return video_file_open_by(file, data, size, video_file_read, ret_error);
+}
+
+int video_file_open_sound(struct video_file *file, const void *data, size_t size,
+			  struct pipeline_error *ret_error)
+{
+	file->is_sound = true;
+	return video_file_open_by(file, data, size, video_file_read_sound, ret_error);
 }
 
 void video_file_size(const struct video_file *file, uint32_t *ret_height, uint32_t *ret_width)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A video file in memory: its one stream's packets, in the order of decoding, and which of them are shown, when. All of them
- * are read once; afterwards a packet is a place in the file, so nothing ever seeks by a container's index.
+ * A video file in memory: the packets of one of its streams, of the pictures or of the sound, in the order of decoding, and which of them
+ * are shown, when. All of them are read once; afterwards a packet is a place in the file, so nothing ever seeks by a container's index.
  */
 
 #include "pipeline/video/module/video_error.h"
@@ -20,10 +20,12 @@ struct AVCodecParameters;
 struct video_packet {
 	int64_t
 	    time; /* when it is shown, in the stream's unit: of order alone, once the file is open */
-	int64_t decoded; /* when it is decoded */
-	uint64_t at;     /* in the file, or in copied */
+	int64_t decoded;  /* when it is decoded */
+	int64_t lasts_us; /* 0: not said */
+	uint64_t at;      /* in the file, or in copied */
 	uint32_t size;
-	uint32_t shown; /* its frame's number among those shown, or VIDEO_NOT_SHOWN */
+	uint32_t shown;  /* its frame's number among those shown, or VIDEO_NOT_SHOWN */
+	uint32_t cut[2]; /* samples of sound that are not heard, at its beginning and its end */
 	bool is_key, is_copied;
 };
 
@@ -40,6 +42,7 @@ struct video_file {
 	uint32_t *shown; /* the packets of the frames that are shown, as they are */
 	int64_t *time_us;
 	size_t shown_room, time_room;
+	bool is_sound;
 	uint32_t frames;
 	uint32_t delay; /* how many frames are decoded at most before one that is shown earlier */
 	unsigned quarters; /* to the right, when it is shown */
@@ -66,6 +69,9 @@ void video_file_prepare(void);
 /* Memory is kept from file to file, but what is large: all zeros is none. 0, or PIPELINE_E_BAD with *ret_error, or -ENOMEM. */
 int video_file_open(struct video_file *file, const void *data, size_t size,
 		    struct pipeline_error *ret_error);
+/* The same of its sound: packets alone, whose times are microseconds. parameters stay NULL where it has none. */
+int video_file_open_sound(struct video_file *file, const void *data, size_t size,
+			  struct pipeline_error *ret_error);
 /* Packets, in the order of their times. */
 void video_file_sort(const struct video_file *file, uint32_t *packet, uint32_t n);
 /* Of one whose order was open, what decoding showed, or the pictures' numbers: so many packets in this order, all others not at all. */

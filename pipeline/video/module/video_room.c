@@ -9,6 +9,7 @@
  */
 
 #include "pipeline/video/module/video_rgb.h"
+#include "pipeline/video/module/video_sound.h"
 #include "pipeline/video/video_module.h"
 
 #define VIDEO_MOST_BACK \
@@ -446,4 +447,8 @@ const struct video_module access_video_module = {
     .cost = video_room_cost,
     .close = video_room_close,
     .watch = video_room_watch,
+    .sound_open = video_sound_open,
+    .sound_close = video_sound_close,
+    .sound_seek = video_sound_seek,
+    .sound_read = video_sound_read,
 };

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sound of videos: golden_video_sounds.tsv has what ffmpeg decodes of each clip (make_video_sounds.py says how); here it must be that,
+ * in one piece, in parts from anywhere, and in a sandbox. And what is refused, damaged or cut off, and in which words.
+ */
+
+#include <check.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/philox.h"
+#include "base/sandbox.h"
+#include "pipeline/video/video_module.h"
+#include "tests/patience.h"
+
+#define MOST_CLIPS 16
+#define MOST_NUMBERS 40000
+#define MOST_BYTES 65536
+#define EACH 97        /* of the numbers is in the golden file */
+#define NEAR 2e-5f     /* of what is written with five digits, by whichever processor's code */
+#define NEAR_PART 2e-3 /* a coding's noise is drawn anew */
+
+struct clip {
+	char name[32];
+	uint32_t rate, channels;
+	int64_t frames;
+	float number[MOST_NUMBERS / EACH + 1];
+	uint8_t *data;
+	size_t size;
+};
+
+static struct clip clips[MOST_CLIPS];
+static unsigned n_clips;
+static const struct video_module *module;
+static struct sound_head head;
+static struct pipeline_error error;
+static float whole[MOST_NUMBERS], part[MOST_NUMBERS], again[2];
+
+static size_t load(const char *name, uint8_t **ret)
+{
+	char path[PATH_MAX];
+	FILE *file;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/tests/pipeline/%s",
+		 getenv("top_srcdir") ? getenv("top_srcdir") : ".", name);
+	file = fopen(path, "re");
+	*ret = malloc(MOST_BYTES);
+	if (!file || !*ret)
+		ck_abort_msg("%s cannot be read", path);
+	size = fread(*ret, 1, MOST_BYTES, file);
+	fclose(file);
+	*ret = realloc(*ret, size); /* so that the sanitizer sees a byte too many */
+	return size;
+}
+
+static void load_clip(char *line)
+{
+	struct clip *clip = &clips[n_clips++];
+	char path[64], *numbers;
+
+	snprintf(clip->name, sizeof(clip->name), "%s", strtok(line, "\t"));
+	clip->rate = (uint32_t)atoi(strtok(NULL, "\t"));
+	clip->channels = (uint32_t)atoi(strtok(NULL, "\t"));
+	clip->frames = atoi(strtok(NULL, "\t"));
+	strtok(NULL, "\t");
+	strtok(NULL, "\t");
+	numbers = strtok(NULL, "\t");
+	for (int64_t i = 0; i < clip->frames * clip->channels; i += EACH) {
+		clip->number[i / EACH] = strtof(numbers, &numbers);
+		numbers++;
+	}
+	snprintf(path, sizeof(path), "video_sounds/%s", clip->name);
+	clip->size = load(path, &clip->data);
+}
+
+static void load_clips(void)
+{
+	_cleanup_free_ uint8_t *text = NULL;
+	const size_t size = load("golden_video_sounds.tsv", &text);
+	char *rest = NULL, *line;
+
+	text = realloc(text, size + 1);
+	text[size] = '\0';
+	for (line = (char *)text; *line && n_clips < MOST_CLIPS; line = rest) {
+		rest = line + strcspn(line, "\n");
+		*rest++ = '\0';
+		load_clip(line);
+	}
+}
+
+static struct video_sound *open_clip(const struct clip *clip)
+{
+	struct video_sound *sound = NULL;
+
+	error.text[0] = '\0';
+	if (module->sound_open(clip->data, clip->size, &sound, &head, &error) != 0)
+		return NULL;
+	return sound;
+}
+
+/* NULL, or what is wrong with all of it. */
+static const char *look_at(const struct clip *clip)
+{
+	struct video_sound *sound = open_clip(clip);
+	const char *wrong = NULL;
+
+	if (!sound)
+		return error.text;
+	if (head.rate != clip->rate || head.channels != clip->channels)
+		wrong = "rate or channels";
+	else if (head.frames != clip->frames)
+		wrong = "frames";
+	else if (module->sound_read(sound, whole, (size_t)head.frames, &error) != 0)
+		wrong = error.text;
+	for (int64_t i = 0; !wrong && i < head.frames * head.channels; i += EACH)
+		if (!(fabsf(whole[i] - clip->number[i / EACH]) <= NEAR))
+			wrong = "numbers";
+	module->sound_close(sound);
+	return wrong;
+}
+
+START_TEST(in_order)
+{
+	const char *wrong = look_at(&clips[_i]);
+
+	ck_assert_msg(!wrong, "%s: %s", clips[_i].name, wrong);
+}
+END_TEST
+
+/* A part has the numbers that the whole has there; the same ones, whatever was read before. */
+START_TEST(anyhow)
+{
+	const struct clip *clip = &clips[_i];
+	struct video_sound *sound;
+	struct philox_seq seq;
+
+	ck_assert_ptr_null(look_at(clip));
+	sound = open_clip(clip);
+	philox_seq_init(&seq, 5, (uint64_t)_i, 0);
+	for (unsigned t = 0; t < 60; t++) {
+		const size_t at = philox_below(&seq, (uint64_t)clip->frames);
+		const size_t n = philox_below(&seq, (uint64_t)clip->frames - at) + 1;
+		const size_t first = philox_below(&seq, n);
+		const float *there = whole + at * clip->channels;
+
+		module->sound_seek(sound, (int64_t)at);
+		ck_assert_int_eq(module->sound_read(sound, part, first, &error), 0);
+		ck_assert_int_eq(
+		    module->sound_read(sound, part + first * clip->channels, n - first, &error), 0);
+		for (size_t i = 0; i < n * clip->channels; i++)
+			ck_assert_msg(fabsf(part[i] - there[i]) < NEAR_PART, "%s: %zu + %zu: %g %g",
+				      clip->name, at, i, part[i], there[i]);
+		module->sound_seek(sound, (int64_t)at);
+		ck_assert_int_eq(module->sound_read(sound, again, 1, &error), 0);
+		ck_assert_mem_eq(part, again, sizeof(again));
+	}
+	module->sound_close(sound);
+}
+END_TEST
+
+/* The number of the first clip that is not right, from 1. */
+static int look_at_all(void)
+{
+	for (unsigned i = 0; i < n_clips; i++)
+		if (look_at(&clips[i]))
+			return (int)i + 1;
+	return 0;
+}
+
+START_TEST(sandboxed)
+{
+	const struct sandbox_limits limits = {.memory = UINT64_C(1) << 30, .event_fd = 3};
+	const pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		if (dup2(eventfd(0, EFD_NONBLOCK), 3) != 3 || sandbox_enter(&limits) != 0)
+			_exit(99);
+		_exit(look_at_all());
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_msg(WIFEXITED(status), "signal %d", WTERMSIG(status));
+	ck_assert_msg(WEXITSTATUS(status) == 0, "clip %d", WEXITSTATUS(status));
+}
+END_TEST
+
+static void refuse(const char *name, const char *words)
+{
+	struct clip clip = {.size = 0};
+
+	clip.size = load(name, &clip.data);
+	ck_assert_ptr_null(open_clip(&clip));
+	ck_assert_msg(strstr(error.text, words), "%s, not %s", error.text, words);
+	free(clip.data);
+}
+
+START_TEST(refused)
+{
+	refuse("data/420.jpg", "not MP4, Matroska, WebM, AVI, MPEG-TS or Ogg");
+}
+END_TEST
+
+START_TEST(no_sound)
+{
+	struct clip clip = {.size = 0};
+	struct video_sound *sound;
+
+	clip.size = load("video_sounds/silent.mp4", &clip.data);
+	sound = open_clip(&clip);
+	ck_assert_ptr_nonnull(sound);
+	ck_assert_int_eq(head.frames, 0);
+	module->sound_close(sound);
+	free(clip.data);
+}
+END_TEST
+
+/* Whatever comes, there is a reason where it is bad. */
+static void listen(struct clip *clip)
+{
+	struct video_sound *sound = open_clip(clip);
+	int64_t middle;
+
+	if (!sound) {
+		ck_assert_uint_gt(strlen(error.text), 4);
+		return;
+	}
+	ck_assert_int_ge(head.frames, 0);
+	middle = head.frames / 2;
+	for (unsigned i = 0; i < 2 && head.frames > 0 && head.channels <= 8; i++) {
+		error.text[0] = '\0';
+		if (i > 0)
+			module->sound_seek(sound, middle);
+		if (module->sound_read(sound, part, 4000, &error) != 0)
+			ck_assert_uint_gt(strlen(error.text), 4);
+	}
+	module->sound_close(sound);
+}
+
+START_TEST(cut_off)
+{
+	for (unsigned i = 0; i < n_clips; i++) {
+		for (unsigned of = 1; of < 12; of++) {
+			struct clip clip = {.size = clips[i].size * of / 12};
+
+			clip.data = malloc(clip.size);
+			memcpy(clip.data, clips[i].data, clip.size);
+			listen(&clip);
+			free(clip.data);
+		}
+	}
+}
+END_TEST
+
+START_TEST(damage)
+{
+	struct clip clip = clips[_i];
+	struct philox_seq seq;
+
+	clip.data = malloc(clip.size);
+	philox_seq_init(&seq, 7, (uint64_t)_i, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		memcpy(clip.data, clips[_i].data, clip.size);
+		for (unsigned k = 0; k <= i % 8; k++)
+			clip.data[philox_below(&seq, clip.size)] = (uint8_t)philox_u32(&seq);
+		listen(&clip);
+	}
+	free(clip.data);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("video_sound");
+	TCase *tcase = tcase_create("video_sound");
+	const char *why = video_missing();
+	SRunner *runner;
+	int failed, clip_end;
+
+	if (why) {
+		puts(why);
+		return 77;
+	}
+	module = video_load(&why);
+	if (!module || video_loaded() != module) {
+		puts(why);
+		return EXIT_FAILURE;
+	}
+	load_clips();
+	clip_end = (int)n_clips;
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
+	tcase_add_loop_test(tcase, in_order, 0, clip_end);
+	tcase_add_loop_test(tcase, anyhow, 0, clip_end);
+	tcase_add_test(tcase, sandboxed);
+	tcase_add_test(tcase, refused);
+	tcase_add_test(tcase, no_sound);
+	tcase_add_test(tcase, cut_off);
+	tcase_add_loop_test(tcase, damage, 0, clip_end);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	for (unsigned i = 0; i < n_clips; i++)
+		free(clips[i].data);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
