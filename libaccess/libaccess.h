@@ -277,7 +277,7 @@ const char *oa_dataset_class_name(const struct oa_dataset *dataset, uint32_t lab
 int64_t oa_dataset_label(const struct oa_dataset *dataset, int64_t id); /* -1: no such sample */
 /* 32 bytes, valid until the data set is closed: those with the same have the same samples, labels and ids. */
 const uint8_t *oa_dataset_version(const struct oa_dataset *dataset);
-void oa_dataset_close(struct oa_dataset *dataset);                      /* NULL is allowed */
+void oa_dataset_close(struct oa_dataset *dataset); /* NULL is allowed */
 
 /* Opens a stream of batches. The caller owns *ret: oa_close(). */
 int oa_open(struct oa_client *client, const struct oa_options *options, struct oa_stream **ret,

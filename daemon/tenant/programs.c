@@ -102,8 +102,7 @@ void programs_load(struct programs *programs, const char *folder)
 	snprintf(path, sizeof(path), "%.4000s/programs", folder);
 	file = fopen(path, "re");
 	while (file && programs->n < PROGRAMS_MOST && fscanf(file, "%u %d\n", &uid, &pid) == 2)
-		if (pid > 0 && !find(programs, uid, pid) &&
-		    (program = add(programs, uid, pid)))
+		if (pid > 0 && !find(programs, uid, pid) && (program = add(programs, uid, pid)))
 			program->is_awaited = true;
 	if (file)
 		fclose(file);

@@ -121,8 +121,9 @@ START_TEST(addresses_are_of_the_kind_that_is_listened_on)
 	ck_assert(peers_parse_address("0.0.0.0:7411", &self.listen));
 	ck_assert_uint_eq(peers_resolve(&self, "127.0.0.1", 1, &found, 1, &why), 1);
 	ck_assert_uint_eq(peers_resolve(&self, "::1", 1, &found, 1, &why), 0);
-	ck_assert_str_eq(why.text, "::1 has IPv6 addresses alone, and peer_listen of this node is an "
-				   "IPv4 one: peer_listen = [::]:7411 takes both");
+	ck_assert_str_eq(why.text,
+			 "::1 has IPv6 addresses alone, and peer_listen of this node is an "
+			 "IPv4 one: peer_listen = [::]:7411 takes both");
 	ck_assert(peers_parse_address("[::]:7411", &self.listen));
 	ck_assert_uint_eq(peers_resolve(&self, "::1", 1, &found, 1, &why), 1);
 	ck_assert_uint_eq(peers_resolve(&self, "127.0.0.1", 1, &found, 1, &why), 1);
