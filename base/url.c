@@ -180,7 +180,7 @@ static bool url_ends_in(const char *name, const char *suffix)
 
 enum url_brings url_brings(const char *name)
 {
-	static const char *const manifests[] = {".csv", ".tsv", ".jsonl", ".ndjson"};
+	static const char *const manifests[] = {".csv", ".tsv", ".jsonl", ".ndjson", ".json"};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(manifests); i++)
 		if (url_ends_in(name, manifests[i]))

@@ -198,7 +198,6 @@ def of_outcome(code: int, name: str, text: str) -> Error:
 # What a file of another kind is read by.
 _INSTEAD = {
     ".npz": "of an .npz save each array as .npy, or give oneaccess.wrap(list(zip(images, labels))) of its arrays",
-    ".json": "a table of JSON has a row for each sample, as .jsonl; of COCO's annotations oneaccess.from_coco()",
     **dict.fromkeys((".txt", ".lst"), "a list of files is a .csv, .tsv or .jsonl with columns as path and label, which its first row names"),
     ".arrow": "Arrow's files come by oneaccess.from_hf(datasets.Dataset.from_file(path))",
     **dict.fromkeys((".h5", ".hdf5"), "HDF5 comes by oneaccess.from_hdf5(path, {\"image\": \"images\"})"),

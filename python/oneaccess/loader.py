@@ -209,12 +209,14 @@ def _absolute(folder):
     return folder if _is_named(folder) or urls.is_url(folder) else os.path.abspath(folder)
 
 
-_MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson")
+_MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _LABELS = ("label", "class", "y")   # of a manifest's columns (storage/source/scan/scan_manifest.c)
 
 
 def _columns(manifest):
-    """The names in its first line."""
+    """The names in its first line; pairs have none."""
+    if manifest.lower().endswith(".json"):
+        return []
     with open(manifest, encoding="utf-8-sig", errors="replace", newline="") as file:
         line = file.readline(1 << 16)
     try:
@@ -223,6 +225,15 @@ def _columns(manifest):
         return [name.strip() for name in next(csv.reader([line], delimiter="\t" if manifest.lower().endswith(".tsv") else ","))]
     except (ValueError, TypeError, StopIteration, csv.Error):
         return []
+
+
+def _has_pairs(file):
+    """Is it a dataset.json of StyleGAN's kind?"""
+    try:
+        with open(file, "rb") as there:
+            return bool(re.match(rb'\s*{\s*"labels"\s*:\s*\[', there.read(256)))
+    except OSError:
+        return False
 
 
 def _root(path, name):
@@ -301,7 +312,7 @@ class Loader:
         dataset: a path (oneaccess-sources(7)): a folder of images, sounds or videos, with a folder for each class or not; shards (tar of
             WebDataset, TFRecord, MDS, LitData, RecordIO, Bagz, ArrayRecord, FFCV) or zip archives of folders, as a folder, a file, or
             "/data/train-{000000..000123}.tar";
-            a table of images' paths and labels (.csv, .tsv, .jsonl); a .npy, whose rows are samples; a file of access-ctl
+            a table of images' paths and labels (.csv, .tsv, .jsonl, StyleGAN's dataset.json); a .npy, whose rows are samples; a file of access-ctl
             convert; Parquet files; "name:NAME" for a named data set. Or the URL of any of these in an object store: s3://,
             gs://, az://, abfs://, hf://, https:// (access-bucket(8)). Or the result of wrap(), tokens(), windows(), from_parquet(),
             from_delta(), from_iceberg(), from_lance(), from_jsonl(), from_csv(), from_hf(), from_hdf5(), from_zarr(), from_lmdb(), from_folders(), from_decathlon(),
@@ -999,12 +1010,19 @@ class Loader:
         return self._stream
 
     def _tell_unlabelled(self):
-        """Of a table that has columns, and none by a label's name: class 0 throughout may not be what was meant. One rank says it, once."""
+        """Of a table that has columns, and none by a label's name, class 0 throughout may not be what was meant; nor a folder's folders, where
+        its labels lie in a dataset.json. One rank says it, once."""
         path, said = _said_behind(self._folder)
         manifest = os.fsdecode(path)
-        if self._is_unlabelled_told or self.rank != 0 or self._layout is not None or "label" in said or not manifest.lower().endswith(_MANIFESTS):
+        if self._is_unlabelled_told or self.rank != 0 or self._layout is not None:
             return
         self._is_unlabelled_told = True
+        beside = os.path.join(manifest, "dataset.json")
+        if not urls.is_url(manifest) and _has_pairs(beside):
+            errors.warn(f"{beside} has labels, and a folder's labels are the folders in it: for those of the file give Loader() its path, {beside!r}",
+                        UserWarning)
+        if "label" in said or not manifest.lower().endswith(_MANIFESTS):
+            return
         try:
             names = _columns(manifest)
         except OSError:     # one of an object store, or a name

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Manifests: CSV, TSV or JSON lines whose rows name files of pictures and their labels. What the rows say is found in a
+ * Manifests: CSV, TSV, JSON lines or pairs of JSON whose rows name files of pictures and their labels. What the rows say is found in a
  * sandbox (scan_manifest.c); then each file is looked at, several at a time, for its size and time of change, and from there
  * on a sample is a file as in a folder. A path is below its manifest's folder, or whole: it may lead wherever the user
  * may read, so a data set of these is his own, never everybody's.
@@ -260,7 +260,7 @@ static void manifest_read(const struct reader_dataset *dataset, int root_fd, uin
 
 static const struct source_shards manifest_shards = {
     .what = "manifests",
-    .suffixes = ".csv\0.tsv\0.jsonl\0.ndjson\0",
+    .suffixes = ".csv\0.tsv\0.jsonl\0.ndjson\0.json\0",
     .compressed = ".csv.gz\0.tsv.gz\0.jsonl.gz\0.csv.zst\0.tsv.zst\0.jsonl.zst\0",
     .scan = &scan_manifest,
     .empty = "they have no row but the columns' names",

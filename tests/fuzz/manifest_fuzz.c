@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A manifest from anywhere. The first byte of an input says which: 'c' CSV, 't' with tabs, 'j' JSON lines, 'n' a CSV whose
+ * A manifest from anywhere. The first byte of an input says which: 'c' CSV, 't' with tabs, 'j' JSON lines, 'p' pairs, 'n' a CSV whose
  * columns options name. Whatever the bytes are: a scan ends, its records are rows in their order, with a path and at most
  * one label (scan_run.c); a CSV row read twice is the same, and its fields lie in it, one behind the other.
  */
@@ -49,7 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 1 << 20)
 		return 0;
-	run.name = data[0] == 'j' ? "x.jsonl" : data[0] == 't' ? "x.tsv" : "x.csv";
+	run.name = data[0] == 'j'   ? "x.jsonl"
+		   : data[0] == 'p' ? "x.json"
+		   : data[0] == 't' ? "x.tsv"
+				    : "x.csv";
 	scan_run(&scan_manifest, data + 1, size - 1, data[0] == 'n' ? "path=photo,label=kind" : "",
 		 &run);
 	try_rows(data + 1, size - 1);

@@ -78,13 +78,16 @@ class PathsTest(DaemonCase):
         self.fails(NotADirectoryError, str(file / "train"))
 
     def test_files_of_other_kinds_are_told_what_reads_them(self):
-        for name, words in (("a.npz", "save each array as .npy"), ("instances.JSON", "COCO's annotations"), ("train.txt", "columns as path and label"),
+        for name, words in (("a.npz", "save each array as .npy"), ("train.txt", "columns as path and label"),
                             ("a.h5", "from_hdf5"), ("a.pt", r"oneaccess.wrap\(\)"), ("a.jpg", "give its folder")):
             with self.subTest(name=name):
                 file = self.work / name
                 file.write_text("no data set")
                 self.assertRegex(str(self.fails(NotADirectoryError, str(file))), words)
                 self.assertNotRegex(str(self.fails(NotADirectoryError, str(file / "train"))), words)
+        file = self.work / "instances.JSON"
+        file.write_text('{"images": [], "annotations": []}')
+        self.assertRegex(str(self.fails(errors.DatasetError, str(file))), "row a line.*COCO's annotations come by oneaccess.from_coco")
         self.assertIn("stars are not looked up", str(self.fails(FileNotFoundError, str(self.work / "*" / "*.jpg"))))
 
     def test_folders_of_other_kinds_are_told_what_reads_them(self):

@@ -88,6 +88,30 @@ class ManifestsTest(support.DaemonCase):
         path.write_text('{"file_name": "data/x.jpg"}\n{"file_name": \n')
         self.refused(path, "metadata.jsonl:2: ")
 
+    def test_dataset_json_of_stylegan(self):
+        folder = self.work / "stylegan"
+        numbers = {name: label for label, name in enumerate(self.classes)}
+        pairs = []
+        for at, (path, name) in enumerate(self.rows):    # as dataset_tool.py has them
+            file = f"{at // 10:05}/img{at:08}.png"
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            os.link(os.path.join(self.data, path), folder / file)
+            pairs.append([file, numbers[name]])
+        (folder / "dataset.json").write_text(json.dumps({"labels": pairs}))
+        self.assert_same(folder / "dataset.json")
+        with self.assertWarnsRegex(UserWarning, "dataset.json has labels, and a folder's labels are the folders in it: .*give Loader.. its path"):
+            self.batches(str(folder))
+        for change, words in ((lambda: pairs[7].append(3), "dataset.json:1: it is no pair of a file"),
+                              (lambda: pairs.__setitem__(7, ["00000/none.png", 1]), 'dataset.json:1: "00000/none.png" is not there')):
+            change()
+            (folder / "dataset.json").write_text(json.dumps({"labels": pairs}))
+            self.refused(folder / "dataset.json", words)
+        (folder / "dataset.json").write_text('{"labels": null}')
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.batches(str(folder))
+        self.refused(folder / "dataset.json", "it does not begin with")
+
     def test_several_each_beside_its_pictures(self):
         for number, name in enumerate(self.classes):
             with open(os.path.join(self.data, name, "list.csv"), "w") as file:

@@ -140,6 +140,37 @@ START_TEST(rows_are_records)
 }
 END_TEST
 
+START_TEST(pairs_are_records)
+{
+	static const char json[] = "\xef\xbb\xbf{ \"labels\" :\n[[\"00000/a\\\"]\\\\.png\", 7],"
+				   "[ \"b.png\",\"cat\" ] , [\"c.png\", null]\n]\n}\n \n";
+	_cleanup_free_ char *many = malloc(3000000);
+	size_t size = 0;
+
+	ck_assert_int_eq(scan("dataset.json", json, sizeof(json) - 1, ""), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 3);
+	ck_assert_uint_eq(run.record[0].label, 7);
+	ck_assert_uint_eq(run.record[0].bytes, strlen("[\"00000/a\\\"]\\\\.png\", 7]"));
+	ck_assert_uint_eq(run.record[1].label, SCAN_NO_LABEL);
+	ck_assert_int_eq(scan("dataset.json", "{\"labels\":[]}", 13, ""), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 0);
+	ck_assert_int_eq(scan("dataset.json", json, sizeof(json) - 1, "label=x"), SCAN_E_BAD);
+	/* Across the ends of windows. */
+	ck_assert_ptr_nonnull(many);
+	size += (size_t)sprintf(many, "{\"labels\": [");
+	for (unsigned i = 0; i < 2500; i++)
+		size += (size_t)sprintf(many + size, "%s[\"%0*u.png\",%u]", i ? "," : "",
+					(int)(i * 7919 % 1500) + 1, i, i);
+	size += (size_t)sprintf(many + size, "]}");
+	ck_assert_int_eq(scan("dataset.json", many, size, ""), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 2500);
+	ck_assert_uint_eq(run.record[2499].label, 2499);
+	/* Nothing but the whole of it is a dataset.json, wherever it is cut. */
+	for (size_t cut = 4; cut < sizeof(json) - 6; cut++)
+		ck_assert_int_eq(scan("dataset.json", json, cut, ""), SCAN_E_BAD);
+}
+END_TEST
+
 START_TEST(blanks_around_names_count_for_nothing)
 {
 	static const char csv[] = " file_name ,text, label \nx.jpg,t,7\n";
@@ -215,6 +246,23 @@ static const struct {
     {"x.jsonl", "{\"name\": \"a\"}\n", "no member is called", 1},
     {"x.jsonl", "{\"file_name\": \"a\", \"label\": true}\n", "(label) is no class", 1},
     {"x.jsonl", "{\"file_name\": \"a\", \"label\": 1.0}\n", "(label) is no class", 1},
+    {"x.json", "{\"images\": []}", "COCO's annotations come by", 1},
+    {"x.json", "{\"labels\": null}", "does not begin with {\"labels\"", 1},
+    {"x.json", "{\"lab", "does not begin with", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1],\n[\"b\"]]}", "no pair of a file and its class", 1},
+    {"x.json", "{\"labels\": [[1, 1]]}", "no pair of a file and its class", 1},
+    {"x.json", "{\"labels\": [[\"\", 1]]}", "(file) is empty", 1},
+    {"x.json", "{\"labels\": [[\"a\", [0.5, 1]]]}", "(class) is no class", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1e5]]}", "(class) is no class", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1}]]}", "", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1],,[\"b\", 1]]}", "is cut off, or has more", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1] [\"b\", 1]]}", "is cut off, or has more", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1]", "is cut off, or has more", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1],", "is cut off, or has more", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1]]", "is cut off, or has more", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1], [\"b", "is cut off, or has more", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1]], \"more\": 1}", "is cut off, or has more", 1},
+    {"x.json", "{\"labels\": [[\"a\", 1]]} x", "is cut off, or has more", 1},
 };
 
 START_TEST(what_is_wrong_is_told_with_its_line)
@@ -240,6 +288,7 @@ int main(void)
 	tcase_add_test(tcase, too_many_fields);
 	tcase_add_test(tcase, words_have_one_number_each);
 	tcase_add_test(tcase, rows_are_records);
+	tcase_add_test(tcase, pairs_are_records);
 	tcase_add_test(tcase, blanks_around_names_count_for_nothing);
 	tcase_add_test(tcase, rows_of_any_length);
 	tcase_add_test(tcase, words_that_have_digits);

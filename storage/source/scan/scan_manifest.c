@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The scan of a manifest: CSV, TSV, or JSON lines. Of each row two columns count, the path of a picture, sound or video and its
+ * The scan of a manifest: CSV, TSV, JSON lines, or a dataset.json of pairs. Of each row two columns count, the path of a picture, sound or video and its
  * label; they are those that the options name, else the first of the usual names that is there.
  *
  * The first row of a CSV names the columns. Where something is wrong is told as a line, not as a byte.
@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "base/json.h"
 #include "storage/source/scan/csv.h"
+#include "storage/source/scan/pairs.h"
 #include "storage/source/scan/scan_option.h"
 
 #define MANIFEST_WINDOW 65536
@@ -34,8 +35,8 @@ static const char *const usual[COLUMNS] = {
 };
 
 struct manifest {
-	bool is_json;
-	char separator;
+	const struct form *form;
+	enum pairs_place place; /* of pairs */
 	uint64_t file_bytes;
 	uint64_t line;                       /* of the next row */
 	uint32_t wanted;                     /* bytes of the window */
@@ -200,10 +201,19 @@ static int take_csv(struct manifest *manifest, const uint8_t *row, uint64_t at,
 	return r ? r : give_row(manifest, at, manifest->row.bytes, sink);
 }
 
+/* What comes next; *ret: its bytes. 0, MANIFEST_E_MORE, or as scan_bad(). */
+typedef int (*step_fn)(struct manifest *manifest, const uint8_t *bytes, size_t size, bool is_last,
+		       uint64_t at, struct scan_sink *sink, size_t *ret);
+struct form { /* of a manifest, by its suffix */
+	const char *suffix;
+	step_fn step;
+	char separator;
+};
+
 static int step_csv(struct manifest *manifest, const uint8_t *bytes, size_t size, bool is_last,
 		    uint64_t at, struct scan_sink *sink, size_t *ret)
 {
-	int r = csv_row(bytes, size, is_last, manifest->separator, &manifest->row);
+	int r = csv_row(bytes, size, is_last, manifest->form->separator, &manifest->row);
 
 	if (r == CSV_E_MORE)
 		return MANIFEST_E_MORE;
@@ -311,7 +321,64 @@ static int step_json(struct manifest *manifest, const uint8_t *bytes, size_t siz
 	return r;
 }
 
+/* ---- pairs ---- */
+
+static int take_two(struct manifest *manifest, const struct json_in *pair, uint64_t at,
+		    size_t bytes, struct scan_sink *sink)
+{
+	const struct json_in *file = json_in_item(pair, 0);
+	int r;
+
+	if (json_in_count(pair) != 2 || json_in_kind_of(file) != JSON_IN_STRING)
+		return scan_bad(sink, manifest->line,
+				"it is no pair of a file and its class: [\"00000/a.png\", 6]");
+	r = take_path(manifest, file, sink);
+	if (!r)
+		r = take_value(manifest, json_in_item(pair, 1), sink);
+	return r ? r : give_row(manifest, at, bytes, sink);
+}
+
+static int step_pairs(struct manifest *manifest, const uint8_t *bytes, size_t size, bool is_last,
+		      uint64_t at, struct scan_sink *sink, size_t *ret)
+{
+	_cleanup_json_ struct json_in *pair = NULL;
+	const bool is_begin = manifest->place == PAIRS_BEGIN;
+	struct pairs_step step;
+	struct diag diag;
+	int r = pairs_step(&manifest->place, bytes, size, is_last, &step);
+
+	if (r == PAIRS_E_MORE)
+		return MANIFEST_E_MORE;
+	if (r && is_begin)
+		return scan_bad(
+		    sink, manifest->line,
+		    "it does not begin with {\"labels\": [[FILE, CLASS], as StyleGAN's "
+		    "dataset.json: other tables of JSON have a row a line (.jsonl), and COCO's "
+		    "annotations come by oneaccess.from_coco()");
+	if (r)
+		return scan_bad(
+		    sink, manifest->line,
+		    "it is cut off, or has more than {\"labels\": [[FILE, CLASS], ...]}");
+	*ret = step.bytes;
+	if (step.pair) {
+		r = json_in_parse((const char *)bytes + step.at, step.pair, SCAN_MOST_WANT, &pair,
+				  &diag);
+		if (r)
+			return scan_bad(sink, manifest->line, "%s",
+					r < 0 ? "there is not enough memory" : diag.text);
+		r = take_two(manifest, pair, at + step.at, step.pair, sink);
+	}
+	for (size_t i = 0; i < step.bytes; i++)
+		manifest->line += bytes[i] == '\n';
+	return r;
+}
+
 /* ---- the scan ---- */
+
+static const struct form forms[] = {
+    {".csv", step_csv, ','},   {".tsv", step_csv, '\t'}, {".jsonl", step_json, 0},
+    {".ndjson", step_json, 0}, {".json", step_pairs, 0},
+};
 
 /* Behind a byte order mark. */
 static size_t begin_of(const uint8_t *bytes, size_t size)
@@ -326,7 +393,8 @@ static int want(struct manifest *manifest, uint64_t at, bool is_cut, struct scan
 		return SCAN_E_END;
 	if (is_cut && manifest->wanted == SCAN_MOST_WANT)
 		return scan_bad(sink, manifest->line, "the row has more than 1 MiB%s",
-				manifest->is_json ? "" : "; is a quote of it never closed?");
+				manifest->form->separator ? "; is a quote of it never closed?"
+							  : "");
 	if (is_cut)
 		manifest->wanted *= 2;
 	*ret = (struct scan_want){
@@ -348,8 +416,8 @@ static int manifest_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_
 				size ? "it is UTF-16: save it as UTF-8"
 				     : "the file ends here, and did not before");
 	while (used < size && !r) {
-		r = (manifest->is_json ? step_json : step_csv)(manifest, bytes + used, size - used,
-							       is_last, at + used, sink, &step);
+		r = manifest->form->step(manifest, bytes + used, size - used, is_last, at + used,
+					 sink, &step);
 		used += r ? 0 : step;
 	}
 	if (r && r != MANIFEST_E_MORE)
@@ -370,17 +438,26 @@ static int manifest_begin(void *state, const struct scan_shard *shard, struct sc
 	struct manifest *manifest = state;
 
 	memset(manifest, 0, sizeof(*manifest));
+	manifest->form = &forms[0];
+	for (size_t i = 0; i < BASE_ARRAY_LEN(forms); i++)
+		if (has_suffix(shard->name, forms[i].suffix))
+			manifest->form = &forms[i];
 	manifest->file_bytes = shard->bytes;
 	manifest->line = 1;
 	manifest->wanted = MANIFEST_WINDOW;
-	manifest->separator = has_suffix(shard->name, ".tsv") ? '\t' : ',';
-	manifest->is_json = has_suffix(shard->name, ".jsonl") || has_suffix(shard->name, ".ndjson");
 	if (!scan_option(shard->options, "path", manifest->name[COLUMN_PATH], MANIFEST_NAME) ||
 	    !scan_option(shard->options, "label", manifest->name[COLUMN_LABEL], MANIFEST_NAME))
 		return scan_bad(sink, manifest->line,
 				"the name of a column has more than 255 bytes");
-	for (unsigned i = 0; i < COLUMNS && manifest->is_json; i++)
+	for (unsigned i = 0; i < COLUMNS && !manifest->form->separator; i++)
 		manifest->has[i] = *manifest->name[i] != '\0';
+	if (manifest->form->step != step_pairs)
+		return want(manifest, 0, false, sink, ret);
+	if (manifest->has[COLUMN_PATH] || manifest->has[COLUMN_LABEL])
+		return scan_bad(sink, manifest->line,
+				"it has pairs and no columns: leave out path= and label=");
+	strcpy(manifest->name[COLUMN_PATH], "file");
+	strcpy(manifest->name[COLUMN_LABEL], "class");
 	return want(manifest, 0, false, sink, ret);
 }
 
