@@ -737,11 +737,12 @@ bool pipeline_is_random(const struct pipeline *pipeline)
 
 const char *pipeline_load(const struct pipeline *pipeline)
 {
+	const bool is_sound = pipeline->medium == &pipeline_sound;
 	const char *why = NULL;
 
-	if (pipeline->shape.frames || pipeline->is_sound)
+	if (pipeline->shape.frames || is_sound)
 		video_load(&why);
-	return pipeline->is_sound ? NULL : why; /* whose files may be videos, or none */
+	return is_sound ? NULL : why; /* whose files may be videos, or none */
 }
 
 unsigned pipeline_views(const struct pipeline *pipeline)
