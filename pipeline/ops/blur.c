@@ -60,9 +60,11 @@ void blur_weights(unsigned taps, double sigma, float *weight)
 
 uint32_t blur_reflect(int64_t at, uint32_t size)
 {
-	int64_t last = (int64_t)size - 1;
+	const int64_t last = (int64_t)size - 1;
+	const int64_t turn = last > 0 ? 2 * last : 1;
 
-	return (uint32_t)(at < 0 ? -at : at > last ? 2 * last - at : at);
+	at = (at < 0 ? -at : at) % turn;
+	return (uint32_t)(at > last ? turn - at : at);
 }
 
 void blur_add(float *restrict total, const float *restrict row, float weight, size_t n)

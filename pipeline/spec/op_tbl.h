@@ -845,6 +845,37 @@ PARAM(GAUSSIAN_BLUR, SIGMA, "sigma", OP_TYPE_SPAN(0.001, 1000), "[0.1, 2]",
       "the deviation in pixels, from 0.001 to 1000, or [least, most]")
 PARAM(GAUSSIAN_BLUR, P, "p", OP_LATE(OP_TYPE_CHANCE), "1", "the probability, from 0 to 1")
 
+OP(BOX_BLUR, "box_blur", convolve_box_op, "each value becomes the mean of those around it")
+PARAM(BOX_BLUR, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(BOX_BLUR, SIZE, "size", OP_TYPE_SPAN(3, 99), "[3, 7]",
+      "of the square of them, odd, from 3 to 99, or [least, most]")
+
+OP(MEDIAN_BLUR, "median_blur", convolve_median_op,
+   "each value becomes the median of those around it")
+PARAM(MEDIAN_BLUR, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(MEDIAN_BLUR, SIZE, "size", OP_TYPE_SPAN(3, 15), "[3, 7]",
+      "of the square of them, odd, from 3 to 15, or [least, most]")
+
+OP(MOTION_BLUR, "motion_blur", convolve_motion_op,
+   "each value becomes the mean of those along a line")
+PARAM(MOTION_BLUR, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(MOTION_BLUR, SIZE, "size", OP_TYPE_SPAN(3, 99), "[3, 7]",
+      "of the square that the line is in, odd, from 3 to 99, or [least, most]")
+PARAM(MOTION_BLUR, ANGLE, "angle", OP_TYPE_SPAN(-360, 360), "[0, 360]",
+      "the line's, in degrees clockwise, or [least, most]")
+PARAM(MOTION_BLUR, DIRECTION, "direction", OP_TYPE_SPAN(-1, 1), "[-1, 1]",
+      "to which side of the middle it is longer: 0 for none, -1 or 1 for a half line, or [least, "
+      "most]")
+PARAM(MOTION_BLUR, SHIFT, "shift", OP_TYPE_BOOL, "true",
+      "true or false: is the line moved away from the middle, at random?")
+
+OP(SHARPEN, "sharpen", convolve_sharpen_op, "the picture mixed with a sharper one")
+PARAM(SHARPEN, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(SHARPEN, ALPHA, "alpha", OP_TYPE_SPAN(0, 1), "[0.2, 0.5]",
+      "the sharper one's share, from 0 to 1, or [least, most]")
+PARAM(SHARPEN, LIGHTNESS, "lightness", OP_TYPE_SPAN(0, 1000), "[0.5, 1]",
+      "what the sharper one is multiplied by, from 0 to 1000, or [least, most]")
+
 OP(GAUSSIAN_NOISE, "gaussian_noise", noise_op, "noise of a normal distribution added to floats")
 PARAM(GAUSSIAN_NOISE, MEAN, "mean", OP_TYPE_NUMBER(-1000, 1000), "0",
       "the noise's mean, of values from 0 to 1")

@@ -251,6 +251,23 @@ def _gaussian_blur(transform, translation):
     return oa.RandomChoice([oa.GaussianBlur(each, sigma) for each in odd], [sizes.count(each) for each in odd])
 
 
+def _sizes(transform, most=99):
+    """[least, most] of a square's side."""
+    sizes = [max(3, int(each) + (int(each) % 2 == 0)) for each in _pair(transform.blur_limit)]
+    if max(sizes) > most:
+        raise TransformError(f"blur_limit={transform.blur_limit!r}: sizes are up to {most}")
+    return [sizes[0], max(sizes)]
+
+
+def _motion_blur(transform, translation):
+    return oa.MotionBlur(_sizes(transform), list(transform.angle_range), list(transform.direction_range), bool(transform.allow_shifted), 1)
+
+
+def _sharpen(transform, translation):
+    _only("", ("method", getattr(transform, "method", "kernel"), "kernel"))
+    return oa.Sharpen(list(_pair(transform.alpha)), list(_pair(transform.lightness)), 1)
+
+
 def _noise(transform, translation):
     _only("", ("per_channel", transform.per_channel, True), ("noise_scale_factor", getattr(transform, "noise_scale_factor", 1), 1))
     if not hasattr(transform, "std_range"):
@@ -354,6 +371,10 @@ _KNOWN = {
     "Solarize": _solarize,
     "Equalize": _equalize,
     "GaussianBlur": _gaussian_blur,
+    "Blur": lambda transform, translation: oa.Blur(_sizes(transform), 1),
+    "MedianBlur": lambda transform, translation: oa.MedianBlur(_sizes(transform, 15), 1),
+    "MotionBlur": _motion_blur,
+    "Sharpen": _sharpen,
     "GaussNoise": _noise,
     "CoarseDropout": _coarse_dropout,
     "ImageCompression": _compression,
@@ -368,13 +389,9 @@ _KNOWN = {
     "Compose": _all_of,
     "NoOp": lambda transform, translation: [],
 }
-_CHANCES = ("levels", "hue_saturation_value", "coarse_dropout")     # ops with a p that torchvision lacks
+_CHANCES = ("levels", "hue_saturation_value", "coarse_dropout", "box_blur", "median_blur", "motion_blur", "sharpen")     # ops with a p that torchvision lacks
 _WHY = {
     "CLAHE": "there is Equalize",
-    "Sharpen": "there is torchvision's RandomAdjustSharpness, as oneaccess.transforms has it",
-    "Blur": "there is GaussianBlur",
-    "MedianBlur": "there is GaussianBlur",
-    "MotionBlur": "there is GaussianBlur",
     "Erasing": "there is CoarseDropout; or oneaccess.transforms.RandomErasing(), whose ratio is drawn as torchvision does",
     "GridDropout": "there is CoarseDropout",
     "ElasticTransform": "its noise is another than that of op elastic_transform, which is torchvision's",

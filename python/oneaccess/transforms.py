@@ -391,6 +391,33 @@ def GaussianBlur(kernel_size, sigma=None, p=None) -> Op:
     return Op("gaussian_blur", kernel_size=_list(kernel_size), sigma=_list(sigma), p=p)
 
 
+def Blur(size=None, p=None) -> Op:
+    """Means of squares of pixels: albumentations' Blur, with its pixels. size: odd, 3 to 99, or (least, most); default (3, 7)."""
+    return Op("box_blur", p=p, size=_list(size))
+
+
+def MedianBlur(size=None, p=None) -> Op:
+    """Medians of squares of pixels: albumentations' MedianBlur, with its pixels. size: odd, 3 to 15, or (least, most); default (3, 7)."""
+    return Op("median_blur", p=p, size=_list(size))
+
+
+def MotionBlur(size=None, angle=None, direction=None, shift=None, p=None) -> Op:
+    """Means along a line: albumentations' MotionBlur, with its pixels where size is below 11.
+
+    size: odd, 3 to 99, or (least, most); default (3, 7). angle: in degrees clockwise; default (0, 360). direction: -1 to 1, to which side
+    the line is longer; default (-1, 1). shift: is the line moved away from the middle? Default True. p: default 0.5.
+    """
+    return Op("motion_blur", p=p, size=_list(size), angle=_list(angle), direction=_list(direction), shift=shift)
+
+
+def Sharpen(alpha=None, lightness=None, p=None) -> Op:
+    """Mixes with a sharper image: albumentations' Sharpen of method="kernel", with its pixels.
+
+    alpha: its share, a number or (least, most); default (0.2, 0.5). lightness: what it is multiplied by; default (0.5, 1). p: default 0.5.
+    """
+    return Op("sharpen", p=p, alpha=_list(alpha), lightness=_list(lightness))
+
+
 def GaussianNoise(mean=None, sigma=None, clip=None, p=None) -> Op:
     """torchvision's GaussianNoise of float images: behind all transforms of images, in front of Normalize() or behind it.
 

@@ -53,6 +53,10 @@ static const struct {
     {"[" D ",{\"op\":\"levels\",\"brightness\":[0.2,-0.2]}]", {"begins with the larger", "parts"}},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"levels\",\"red\":[-1,1]}]",
      {"op 4 (levels): a picture of one channel has no red", "give brightness"}},
+    {"[" D ",{\"op\":\"box_blur\",\"size\":[3,6]}]", {"op 3 (box_blur)", "give odd"}},
+    {"[" D ",{\"op\":\"median_blur\",\"size\":17}]", {"size is not from 3 to 15", "odd"}},
+    {"[" D ",{\"op\":\"motion_blur\",\"size\":4.5}]", {"op 3 (motion_blur)", "give odd"}},
+    {"[" D ",{\"op\":\"sharpen\",\"alpha\":[0,2]}]", {"alpha is not from 0 to 1", "share"}},
     {"[" D ",{\"op\":\"hue_saturation_value\",\"hue\":361}]",
      {"hue is not from -360 to 360", "whole turn"}},
     {"[" D ",{\"op\":\"layout\"},{\"op\":\"invert\"}]",
@@ -161,6 +165,21 @@ static const struct {
      C "{\"hue\":[9,9],\"op\":\"hue_saturation_value\",\"p\":1,\"saturation\":[0,0],\"value\":[-3,-"
        "3]}]}",
      3, false},
+    {"[" D ",{\"op\":\"box_blur\",\"size\":5,\"p\":1}]",
+     C "{\"op\":\"box_blur\",\"p\":1,\"size\":[5,5]}]}", 3, false},
+    {"[" D ",{\"op\":\"median_blur\"}]", C "{\"op\":\"median_blur\",\"p\":0.5,\"size\":[3,7]}]}", 3,
+     true},
+    {"[" D ",{\"op\":\"motion_blur\",\"size\":5,\"angle\":0,\"direction\":1,\"p\":1}]",
+     C "{\"angle\":[0,0],\"direction\":[1,1],\"op\":\"motion_blur\",\"p\":1,\"shift\":true,"
+       "\"size\":[5,5]}]}",
+     3, true},
+    {"[" D
+     ",{\"op\":\"motion_blur\",\"size\":5,\"angle\":0,\"direction\":1,\"shift\":false,\"p\":1}]",
+     C "{\"angle\":[0,0],\"direction\":[1,1],\"op\":\"motion_blur\",\"p\":1,\"shift\":false,"
+       "\"size\":[5,5]}]}",
+     3, false},
+    {"[" D ",{\"op\":\"sharpen\",\"alpha\":0.3,\"lightness\":1,\"p\":1}]",
+     C "{\"alpha\":[0.3,0.3],\"lightness\":[1,1],\"op\":\"sharpen\",\"p\":1}]}", 3, false},
     {"[" D ",{\"op\":\"hue_saturation_value\"}]",
      C "{\"hue\":[-20,20],\"op\":\"hue_saturation_value\",\"p\":0.5,\"saturation\":[-30,30],"
        "\"value\":[-20,20]}]}",

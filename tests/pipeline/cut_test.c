@@ -264,6 +264,7 @@ static const char *const cut_kept_ops[] = {
     "{\"op\":\"levels\",\"contrast\":[0.8,1.2],\"blue\":9,\"p\":1}",
     "{\"op\":\"hue_saturation_value\",\"hue\":[-20,20],\"saturation\":-9,\"p\":1}",
     "{\"op\":\"coarse_dropout\",\"p\":1,\"value\":\"random\"}",
+    "{\"op\":\"motion_blur\",\"p\":1,\"size\":5}",
     "{\"op\":\"posterize\",\"p\":1,\"bits\":3}",
     "{\"op\":\"solarize\",\"p\":1,\"threshold\":99}",
     "{\"op\":\"sharpness\",\"p\":1,\"sharpness_factor\":1.5}",

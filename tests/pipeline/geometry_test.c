@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/half.h"
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/convolve.h"
 #include "pipeline/ops/follow.h"
 #include "pipeline/ops/warp.h"
 #include "pipeline/ops/warp_loops.h"
@@ -71,6 +72,13 @@ static const struct {
     {"{\"op\":\"jpeg\",\"quality\":[10,90]}", 0, 10, 90, true},
     {"{\"op\":\"coarse_dropout\",\"p\":1,\"holes\":[2,9]}", 0, 2, 9, true},
     {"{\"op\":\"coarse_dropout\",\"p\":0.5,\"holes\":1}", 0, 0, 1, true},
+    {"{\"op\":\"box_blur\",\"p\":0.5}", 0, 0, 1, true},
+    {"{\"op\":\"motion_blur\"}", 2, 0, 360, false},
+    {"{\"op\":\"motion_blur\"}", 3, -1, 1, false},
+    {"{\"op\":\"motion_blur\"}", 4, -1, 1, false},
+    {"{\"op\":\"motion_blur\"}", 5, -1, 1, false},
+    {"{\"op\":\"sharpen\"}", 1, 0.2, 0.5, false},
+    {"{\"op\":\"sharpen\",\"lightness\":[2,9]}", 2, 2, 9, false},
     {"{\"op\":\"hue_saturation_value\",\"p\":0.5}", 0, 0, 1, true},
     {"{\"op\":\"hue_saturation_value\"}", 1, -20, 20, false},
     {"{\"op\":\"hue_saturation_value\",\"saturation\":[-9,5]}", 2, -9, 5, false},
@@ -425,6 +433,10 @@ static const struct {
     {"{\"op\":\"jpeg\",\"quality\":[1,100]}", {37}},
     {"{\"op\":\"coarse_dropout\",\"p\":1,\"holes\":[1,8]}",
      {5, 595840408, 804285206, 2656860075, 1707986801, 2, 3}},
+    {"{\"op\":\"motion_blur\",\"p\":1}",
+     {1, 5, 92.796335701681059, 0.049873640689763299, -0.65519667943064208, 0.4247248952272531}},
+    {"{\"op\":\"sharpen\",\"p\":1}", {1, 0.3227979192451354, 0.92374709845261727}},
+    {"{\"op\":\"median_blur\",\"p\":1,\"size\":[3,15]}", {1, 11}},
     {"{\"op\":\"hue_saturation_value\",\"p\":1}",
      {1, -3.6269441006486147, 20.849651814314079, 7.9519352365744922}},
     {"{\"op\":\"gaussian_noise\",\"sigma\":[0,1],\"p\":0.5}",
@@ -621,6 +633,43 @@ START_TEST(points_turn_as_boxes)
 		seen++;
 	}
 	ck_assert_uint_gt(seen, 100);
+}
+END_TEST
+
+/* ---- convolve ---- */
+
+/* The kernels against each other, also where sums are far beyond 0 and 255. */
+START_TEST(convolutions_agree)
+{
+	const struct convolve_kernels *fast = convolve_avx2();
+	uint8_t bytes[15][256], plain[96], quick[96];
+	const uint8_t *row[15];
+	struct philox_seq seq;
+
+	if (!fast)
+		return;
+	philox_seq_init(&seq, 9, 9, 11);
+	for (unsigned i = 0; i < 2000; i++) {
+		const unsigned size = 3 + 2 * (unsigned)philox_below(&seq, 7);
+		const size_t n = 4 * (1 + philox_below(&seq, 16));
+		struct convolve_taps taps = {.n = 1 + (unsigned)philox_below(&seq, 30)};
+
+		for (unsigned k = 0; k < taps.n; k++)
+			taps.tap[k] = (struct convolve_tap){
+			    (unsigned)philox_below(&seq, size), 4 * philox_below(&seq, size),
+			    (float)(rint(draw_between(&seq, -2, 2) * 0x1p40) * 0x1p-40)};
+		for (unsigned k = 0; k < size; k++) {
+			for (unsigned x = 0; x < sizeof(bytes[k]); x++)
+				bytes[k][x] = (uint8_t)philox_u32(&seq);
+			row[k] = bytes[k];
+		}
+		convolve_plain.taps(&taps, row, plain, n);
+		fast->taps(&taps, row, quick, n);
+		ck_assert_mem_eq(plain, quick, n);
+		convolve_plain.median(size, row, plain, n);
+		fast->median(size, row, quick, n);
+		ck_assert_mem_eq(plain, quick, n);
+	}
 }
 END_TEST
 
@@ -851,6 +900,7 @@ int main(void)
 	tcase_add_loop_test(tcase, perspective_stays, 0, BASE_ARRAY_LEN(stays));
 	tcase_add_test(tcase, boxes_of_a_line_are_gone);
 	tcase_add_test(tcase, points_turn_as_boxes);
+	tcase_add_test(tcase, convolutions_agree);
 	tcase_add_test(tcase, kernels_agree);
 	tcase_add_loop_test(tcase, blurred, 0, BASE_ARRAY_LEN(blurs));
 	tcase_add_test(tcase, noise);

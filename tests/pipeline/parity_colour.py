@@ -56,6 +56,14 @@ SPECS = {
     'hsv': [D, crop(61, 70), op('hue_saturation_value', hue=[-180, 180], saturation=[-90, 90], value=[-60, 60], p=0.8), op('hflip'), op('layout')],
     'hsv-ends': [D, crop(70, 61), op('hue_saturation_value', hue=-360, saturation=255, value=0.5, p=1)],
     'hsv-gray': [D, crop(40, 51), op('grayscale'), op('hue_saturation_value', p=1)],
+    'box': [D, crop(30, 41), op('box_blur', size=[3, 9], p=0.8), op('layout')],
+    'box-small': [D, op('resize', size=[3, 2]), op('box_blur', size=15, p=1)],
+    'median': [D, crop(23, 31), op('median_blur', p=0.8), op('hflip')],
+    'median-gray': [D, op('resize', size=[3, 2]), op('grayscale'), op('median_blur', size=15, p=1)],
+    'motion': [D, crop(30, 41), op('motion_blur', p=0.8), op('layout')],
+    'motion-far': [D, crop(20, 31), op('motion_blur', size=[21, 33], angle=[-360, 90], direction=[0.5, 1], shift=False, p=1)],
+    'sharpen': [D, crop(30, 41), op('sharpen', p=0.8), op('layout')],
+    'sharpen-far': [D, crop(20, 31), op('sharpen', alpha=[0, 1], lightness=[0, 9], p=1)],
 }
 
 
@@ -156,7 +164,67 @@ def hsv(im, op, drawn):
     return out if im.mode == 'RGB' else out.getchannel(0)
 
 
+def around(im, size, value, edge=False):
+    """Each band's values by those around them, row by row; of what is outside mirrored ones, or the last."""
+    def at(k, n):
+        if edge or n == 1:
+            return min(max(k, 0), n - 1)
+        k = abs(k) % (2 * n - 2)
+        return min(k, 2 * n - 2 - k)
+    w, h = im.size
+    reach, bands = size // 2, []
+    for band in im.split():
+        data = band.tobytes()
+        rows = [[data[y * w + at(x, w)] for x in range(-reach, w + reach)] for y in range(h)]
+        rows = [rows[at(y, h)] for y in range(-reach, h + reach)]
+        bands.append(Image.frombytes('L', im.size, bytes(value([row[x:x + size] for row in rows[y:y + size]]) for y in range(h) for x in range(w))))
+    return Image.merge(im.mode, bands)
+
+
+def taps(weights):
+    """[(row, column, weight)]: sums in float32, each product and sum rounded once."""
+    def value(rows):
+        total = 0.0
+        for y, x, weight in weights:
+            total = f32(weight * rows[y][x] + total)
+        return min(max(round(total), 0), 255)
+    return value
+
+
+def box(im, op, drawn):
+    size = int(drawn[1])
+    return around(im, size, lambda rows: round(sum(map(sum, rows)) / size ** 2)) if drawn[0] else im
+
+
+def median(im, op, drawn):
+    size = int(drawn[1])
+    return around(im, size, lambda rows: sorted(sum(rows, []))[size ** 2 // 2], True) if drawn[0] else im
+
+
+def motion(im, op, drawn):
+    """albumentations' create_motion_kernel()."""
+    if not drawn[0]:
+        return im
+    size, angle, direction = int(drawn[1]), drawn[2] * (math.pi / 180), drawn[3]
+    reach = size // 2
+    start = -reach * (1 - direction) if direction > 0 else float(-reach)
+    end = reach * (1 - abs(direction)) if direction < 0 else float(reach)
+    line = [i * ((end - start) / (size - 1)) + start for i in range(size - 1)] + [end]
+    places = sorted({tuple(min(max(round(reach + turn(angle) * t + shift * reach / 2), 0), size - 1)
+                           for turn, shift in ((math.sin, drawn[5]), (math.cos, drawn[4]))) for t in line})
+    return around(im, size, taps([(y, x, f32(1 / len(places))) for y, x in places]))
+
+
+def sharpen(im, op, drawn):
+    if not drawn[0]:
+        return im
+    alpha, lightness = drawn[1:3]
+    middle = f32(f32(1 - alpha) + f32(f32(alpha) * f32(8 + lightness)))
+    return around(im, 3, taps([(i // 3, i % 3, middle if i == 4 else -f32(alpha)) for i in range(9)]))
+
+
 PICTURE_OPS = {'jpeg': jpeg,
+    'box_blur': box, 'median_blur': median, 'motion_blur': motion, 'sharpen': sharpen,
     'hue_saturation_value': hsv,
     'levels': levels,
     'color_jitter': jitter,

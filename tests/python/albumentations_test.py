@@ -90,6 +90,11 @@ class Transforms(unittest.TestCase):
                 (made("ImageCompression", compression_type="jpeg", quality_range=(50, 90)), t.JPEG([50, 90])),
                 (made("HueSaturationValue", 0.3, hue_shift_limit=(-20, 20), sat_shift_limit=(-30.0, 30.0), val_shift_limit=(5, 5)),
                  t.HueSaturationValue([-20, 20], [-30.0, 30.0], [5, 5], 0.3)),
+                (made("Blur", 0.3, blur_limit=(3, 7)), t.Blur([3, 7], 0.3)),
+                (made("MedianBlur", 0.3, blur_limit=(4, 4)), t.MedianBlur([5, 5], 0.3)),
+                (made("MotionBlur", 0.3, blur_limit=(3, 9), angle_range=(0, 90), direction_range=(-1.0, 1.0), allow_shifted=True),
+                 t.MotionBlur([3, 9], [0, 90], [-1.0, 1.0], True, 0.3)),
+                (made("Sharpen", 0.3, alpha=(0.2, 0.5), lightness=(0.5, 1.0), method="kernel"), t.Sharpen([0.2, 0.5], [0.5, 1.0], 0.3)),
                 (made("CoarseDropout", 0.3, num_holes_range=(1, 8), hole_height_range=(8, 16), hole_width_range=(8, 32), fill=(1.0, 2.0, 3.0),
                       fill_mask=None), t.CoarseDropout([1, 8], [8, 16], [8, 32], [1, 2, 3], 0.3)),
                 (made("CoarseDropout", num_holes_range=(2, 2), hole_height_range=(0.1, 0.2), hole_width_range=(0.1, 0.2), fill="random",
@@ -132,6 +137,9 @@ class Transforms(unittest.TestCase):
                 (made("CLAHE"), "CLAHE.*Equalize"),
                 (made("GridShuffle"), "no op like it.*wrap"),
                 (made("CoarseDropout", max_holes=8), "num_holes_range"),
+                (made("MedianBlur", blur_limit=(3, 17)), "up to 15"),
+                (made("MotionBlur", blur_limit=(3, 7)), "no attribute.*2.0.8"),
+                (made("Sharpen", alpha=(0.2, 0.5), lightness=(0.5, 1.0), method="gaussian"), "kernel"),
                 (made("CoarseDropout", num_holes_range=(1, 2), fill="random", fill_mask=3), "fill_mask"),
                 (made("CoarseDropout", num_holes_range=(1, 2), fill="inpaint_ns", fill_mask=None), "inpaint_ns.*random_uniform"),
                 (resize(32, 32, 7), "interpolation=7.*INTER_AREA"),
@@ -214,7 +222,8 @@ class Package(Pixels):
         import albumentations as A
         for theirs in (A.HorizontalFlip(p=1), A.Transpose(p=1), A.InvertImg(p=1), A.Posterize(3, p=1), A.Solarize((0.4, 0.4), p=1),
                        A.RandomBrightnessContrast((0.1, 0.1), (0.3, 0.3), p=1), A.RandomGamma((130, 130), p=1),
-                       A.RGBShift((9.5, 9.5), (-9.5, -9.5), (3, 3), p=1), A.CenterCrop(31, 31),
+                       A.RGBShift((9.5, 9.5), (-9.5, -9.5), (3, 3), p=1), A.CenterCrop(31, 31), A.Blur((5, 5), p=1), A.MedianBlur((7, 7), p=1), A.Sharpen((0.3, 0.3), (0.7, 0.7), p=1),
+                       A.MotionBlur((7, 7), angle_range=(30, 30), direction_range=(0.5, 0.5), allow_shifted=False, p=1),
                        A.CoarseDropout((1, 1), (40, 40), (48, 48), fill=(9, 77, 200), p=1)):
             with self.subTest(str(theirs)):
                 before, after = self.both(theirs)
