@@ -165,10 +165,18 @@ def _positions(table):
 def _is_in(values, keys):
     """Which rows of some columns are among those of others, null as a value."""
     import numpy as np
-    import pyarrow as pa
-    first = len(keys[0])
-    codes = np.zeros(first + len(values[0]), np.int64)
-    for some, others in zip(values, keys):
-        both = pa.chunked_array([*others.chunks, *some.chunks], others.type).dictionary_encode(null_encoding="encode").combine_chunks()
-        codes = np.unique(codes * (len(both.dictionary) + 1) + both.indices.to_numpy(), return_inverse=True)[1].reshape(-1)
-    return np.isin(codes[first:], codes[:first])
+    import pyarrow.compute as pc
+    codes, some = np.zeros(len(keys[0]), np.int64), np.zeros(len(values[0]), np.int64)
+    is_in = np.full(len(some), len(codes) > 0)
+    if not len(codes):
+        return is_in
+    for value, key in zip(values, keys):
+        known = key.unique()
+        found = pc.fill_null(pc.index_in(value, value_set=known), -1).to_numpy()
+        # Pairs of what was found so far and of this, numbered anew among those of the keys.
+        pairs, codes = np.unique(codes * len(known) + pc.index_in(key, value_set=known).to_numpy(), return_inverse=True)
+        some = some * len(known) + found
+        at = np.searchsorted(pairs, some).clip(max=len(pairs) - 1)
+        is_in &= (found >= 0) & (pairs[at] == some)
+        codes, some = codes.reshape(-1), at
+    return is_in

@@ -4,6 +4,7 @@
 import importlib.util
 import json
 import pathlib
+import random
 import shutil
 import sys
 import unittest
@@ -238,7 +239,7 @@ class DeltaTest(DeltaCase):
             self.assertEqual([row["photo"] for row in rows], [b"%d" % (n % 100) for n in number])
             self.assertEqual([(row["text"], row["n"]) for row in rows], [(f"t{n - 100}", n - 100) if n >= 100 else (None, None) for n in number])
             self.assertEqual(list(rows[0]), ["text", "number", "store", "n", "photo"])
-            if importlib.util.find_spec("delta_kernel_rust_sharing_wrapper") and mode == "name":
+            if importlib.util.find_spec("delta_kernel_rust_sharing_wrapper") and mode == "name":     # which reads only its own names by numbers
                 read = self.kernel().select(["text", "number", "store", "n"]).to_pylist()
                 self.assertEqual([{name: row[name] for name in read[0]} for row in rows], sorted(read, key=lambda row: row["number"]))
             shutil.rmtree(self.folder)
@@ -547,6 +548,21 @@ class LanceTest(LakehouseCase):
             oa.from_lance(path, ["y"])
         with self.assertRaisesRegex(oa.errors.DatasetError, "no data set of Lance"):
             oa.from_lance(self.work / "gone.lance")
+
+
+class EqualTest(unittest.TestCase):
+    def test_rows_that_have_the_values_of_others(self):
+        """As Python compares them; null is null, and NaN is NaN."""
+        draw, nan = random.Random(1), float("nan")
+        kinds = [([None, 1, 2, 3], pyarrow.int64()), ([None, 1., nan, 2.5], pyarrow.float64()), (["a", None, "b"], pyarrow.string())]
+        for _ in range(300):
+            counts, cut = (draw.randint(0, 30), draw.randint(0, 9)), draw.randint(0, 30)
+            some = kinds[:draw.randint(1, 3)]
+            drawn = [[[draw.choice(values) for _ in range(count)] for values, _ in some] for count in counts]
+            made = [[pyarrow.chunked_array([pyarrow.array(column[:cut], kind), pyarrow.array(column[cut:], kind)]) for column, (_, kind) in zip(columns, some)]
+                    for columns in drawn]
+            rows, keys = ([tuple("nan" if value != value else value for value in row) for row in zip(*columns)] for columns in drawn)
+            self.assertEqual(iceberg._is_in(*made).tolist(), [row in keys for row in rows])
 
 
 class PackagesTest(unittest.TestCase):
