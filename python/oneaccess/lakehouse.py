@@ -21,7 +21,7 @@ from .wrapped import Wrapped
 _COMMIT = re.compile(r"(\d{20})\.json")
 _COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})\.parquet|\.([0-9A-Fa-f-]{36})\.(?:parquet|json)|\.parquet)")
-_FEATURES = {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+_FEATURES = {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck"}
 _NUMBERS = {**dict.fromkeys(("byte", "short", "integer", "long"), int), **dict.fromkeys(("float", "double"), float),
             "boolean": lambda text: text == "true"}
 _TYPES = {"string": "string", "long": "int64", "integer": "int32", "short": "int16", "byte": "int8", "float": "float32", "double": "float64",
@@ -220,7 +220,8 @@ def from_delta(table: str | os.PathLike, columns: Sequence[str] | Mapping[str, A
 
     Rows that deletion vectors delete are not there, as rows that where leaves out: len(), batch.ids, orders and states are of the others. A vector
     that is damaged is a DatasetError. Columns are the table's, whatever files call them (column mapping); one that was added after a file was
-    written is null there, and a null makes a bad sample. Type widening is refused.
+    written is null there, and a null makes a bad sample. Numbers are as wide as the table's (type widening). Tables that need other features, such as
+    variants, are refused.
     """
     needs("pyarrow.parquet", "oneaccess.from_delta()")
     log = DeltaLog(urls.path_of(table), version)

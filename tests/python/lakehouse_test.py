@@ -167,7 +167,7 @@ class DeltaTest(DeltaCase):
             oa.from_delta(self.folder, version=2)
 
     def test_what_is_refused(self):
-        cases = [({"minReaderVersion": 3, "readerFeatures": ["typeWidening-preview", "deletionVectors"]}, {}, "needs what is not read here: typeWidening-preview; "),
+        cases = [({"minReaderVersion": 3, "readerFeatures": ["variantType", "deletionVectors"]}, {}, "needs what is not read here: variantType; "),
                  ({"minReaderVersion": 4}, {}, "a newer reader"),
                  ({"minReaderVersion": 2, "configuration": {"delta.columnMapping.mode": "names"}}, {}, "column mapping of an unknown mode, names"),
                  ({}, {"columns": ["y"]}, "no column 'y'; there are: x, n, day, shop")]
@@ -245,6 +245,27 @@ class DeltaTest(DeltaCase):
             shutil.rmtree(self.folder)
             self.setUp()
 
+    def test_types_that_became_wider(self):
+        def schema(*kinds):
+            return {"type": "struct", "fields": [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in zip("abcd", kinds)]}
+        types = [("byte", "float", "integer", {"type": "array", "elementType": "short", "containsNull": True}),
+                 ("long", "double", "double", {"type": "array", "elementType": "long", "containsNull": True})]
+        features = ["typeWidening"]
+        for number, (kinds, arrow) in enumerate(zip(types, (("int8", "float32", "int32", "int16"), ("int64", "float64", "float64", "int64")))):
+            self.begin(schema=schema(*kinds), partitioned=[], minReaderVersion=3, minWriterVersion=7, readerFeatures=features, writerFeatures=features)
+            values = [pyarrow.array([number + 1, 100 + number], kind) for kind in arrow[:3]]
+            lists = pyarrow.array([[number, 5], [7, 9]], pyarrow.list_(pyarrow.type_for_alias(arrow[3])))
+            pyarrow.parquet.write_table(pyarrow.Table.from_arrays([*values, lists], ["a", "b", "c", "d"]), self.folder / f"{number}.parquet")
+            self.commit({"add": {"path": f"{number}.parquet", "partitionValues": {}, "size": (self.folder / f"{number}.parquet").stat().st_size,
+                                 "modificationTime": 0, "dataChange": True}})
+        rows = oa.from_delta(self.folder).dataset
+        found = rows.__getitems__(range(len(rows)))
+        self.assertEqual({tuple(value.dtype.name for value in row.values()) for row in found}, {("int64", "float64", "float64", "int64")})
+        self.assertEqual([tuple(value.tolist() for value in row.values()) for row in found],
+                         [(1, 1., 1., [0, 5]), (100, 100., 100., [7, 9]), (2, 2., 2., [1, 5]), (101, 101., 101., [7, 9])])
+        for where, wanted in ([("a", "<", 1 << 40)], 4), ([("a", ">", 100)], 1), ([("c", "<", 1.5)], 1), ([("b", "<", 1e300), ("c", ">", 1.5)], 3):
+            self.assertEqual(len(oa.from_delta(self.folder, ["a"], where=where)), wanted, where)
+
     def test_a_file_without_numbers(self):
         self.mapped("id")
         pyarrow.parquet.write_table(self.table(0, 4), self.folder / "0.parquet")
@@ -320,6 +341,10 @@ class IcebergTest(LakehouseCase):
         self.same(table, ["number", "x", "gone", "text"])
         for where, rows in (([("number", ">", 2)], "number > 2"), ([("gone", ">", .3)], "gone > 0.3"), (pc.field("text").is_null() & (pc.field("x") > 2.0), "text is null and x > 2.0")):
             self.same(table, ["number", "x", "gone", "text"], where, row_filter=rows)
+        rows = oa.from_iceberg(table, ["x", "number"]).dataset
+        self.assertEqual({(row["x"].dtype.name, row["number"].dtype.name) for row in rows.__getitems__(range(len(rows)))}, {("float64", "int64")})
+        for value in 1, 1 << 40:
+            self.same(table, ["x"], [("number", "=", value)], row_filter=f"number = {value}")
         found = self.rows(oa.from_iceberg(table, ["gone", "number"], where=pc.field("gone").is_valid(), keep=0.2))
         self.assertEqual(found, {"gone": [.5, .25], "number": [1 << 40, 5]})
         with self.assertRaisesRegex(oa.errors.Error, "field gone of the sample is a NoneType"):
