@@ -220,6 +220,11 @@ class LeRobotRows:
                 pads[name + _PAD] = self._is_outside(row, ahead, begin, end)
         return {**sample, **pads}
 
+    def __getitems__(self, indices):
+        """Several, in the order in which they lie in the files, for which decoders go on."""
+        made = {index: self[index] for index in sorted({*indices})}
+        return [made[index] for index in indices]
+
     @staticmethod
     def _window(name, values, rows):
         if isinstance(values, list):

@@ -99,16 +99,32 @@ class RobotsCase(PoolCase):
                     np.testing.assert_array_equal(sample[name], want, f"{version} {name} {episode} {at}")
                     self.assertEqual(sample[f"{name}_is_pad"].tolist(), [not 0 <= at + n <= last for n in ahead])
 
-    def test_few_frames_are_decoded(self):
-        rows = oa.from_lerobot(self.roots["3.0"], [TOP]).dataset
+    def decoded(self, function):
+        """How many frames, while that runs."""
         taken = []
         with mock.patch.object(frames._Video, "_next", autospec=True, side_effect=lambda video, of=frames._Video._next: taken.append(1) or of(video)):
-            for index in range(len(ROWS)):
-                rows[index]
-            in_order = len(taken)
-            rows[30]
-        self.assertLessEqual(in_order, len(ROWS) + 1)
-        self.assertLessEqual(len(taken) - in_order, 6 + 1)      # from the key frame before
+            function()
+        return len(taken)
+
+    def test_few_frames_are_decoded(self):
+        rows = oa.from_lerobot(self.roots["3.0"], [TOP]).dataset
+        self.assertLessEqual(self.decoded(lambda: [rows[index] for index in range(len(ROWS))]), len(ROWS) + 1)
+        self.assertLessEqual(self.decoded(lambda: rows[30]), 6 + 1)         # from the key frame before
+        self.assertLessEqual(self.decoded(lambda: rows[33]), 3)             # which is as far as this one
+        rows = oa.from_lerobot(self.roots["3.0"], [TOP]).dataset
+        for index in range(14):
+            rows[index]
+        self.assertLessEqual(self.decoded(lambda: rows[22]), 6 + 1)         # a key frame is nearer, as is known by then
+
+    def test_several_at_once_come_in_the_order_of_the_files(self):
+        for version, root in self.roots.items():
+            rows, asked = oa.from_lerobot(root).dataset, [33, 2, 34, 1, 33]
+            one_by_one = self.decoded(lambda: [rows[index] for index in asked])
+            rows = oa.from_lerobot(root).dataset
+            self.assertLess(self.decoded(lambda: rows.__getitems__(asked)), one_by_one)
+            for index, sample in zip(asked, rows.__getitems__(asked)):
+                self.check_numbers(sample, *ROWS[index])
+                np.testing.assert_array_equal(sample[TOP], self.videos[version][TOP, *ROWS[index]])
 
     def test_episodes(self):
         for version, root in self.roots.items():
