@@ -15,9 +15,10 @@ import tempfile
 from collections.abc import Mapping
 
 from .errors import DatasetError
+from .stores import PerProcess
 from .tables import Kept, unchanged
 from .tfds import TFRecords, text_of, unpacked
-from .tfrecord import places, whole_numbers
+from .tfrecord import MOST_RECORD, places, whole_numbers
 
 _BYTES, _FLOATS, _WHOLE = 1, 2, 3           # the lists of a tf.Example
 _MOST_OPEN = 64
@@ -155,7 +156,7 @@ def _loaded(folder, columns):
     return found if fits else None
 
 
-class Index:
+class Index(PerProcess):
     """Of files of a split: where the columns of each step are. Each process opens the files for itself."""
 
     def __init__(self, files, columns, folder):
@@ -169,10 +170,9 @@ class Index:
         found = _loaded(self.folder, self.columns) or self._made()
         self.steps, self._places, self._parts, self.longest = (found[name] for name in _ARRAYS)
         wide = [at for at, column in enumerate(self.columns) if column.is_step and column.in_bytes]
-        self._wide, self._at = {at: place for place, at in enumerate(wide)}, {column.feature.name: at for at, column in enumerate(self.columns)}
+        self._wide, self._number = {at: place for place, at in enumerate(wide)}, {column.feature.name: at for at, column in enumerate(self.columns)}
         self._starts = np.concatenate([[0], np.cumsum(self.steps)]) * len(wide)
         self.ends = np.cumsum([count for _, _, count in self.files])
-        self._opened, self._pid = None, None
 
     def _made(self):
         """One job of several that begin at once reads the files."""
@@ -216,13 +216,16 @@ class Index:
 
     def _read(self, episode, begin, size):
         import numpy as np
-        if self._pid != os.getpid():
-            self._opened, self._pid = Kept(_MOST_OPEN, self._open, os.close), os.getpid()
         at = int(np.searchsorted(self.ends, episode, "right"))
-        data = os.pread(self._opened.get(at), size, begin)
+        if begin < 0 or not 0 <= size <= MOST_RECORD:
+            raise DatasetError(f"{self.folder} is damaged: remove it, and it is made anew")
+        data = os.pread(self.opened().get(at), size, begin)
         if len(data) != size:
-            raise DatasetError(f"{self.files[at][0]} was cut off since it was opened")
+            raise DatasetError(f"{self.files[at][0]} was cut off since it was opened, or {self.folder} is damaged: remove that, and it is made anew")
         return data
+
+    def open(self):
+        return Kept(_MOST_OPEN, self._open, os.close)
 
     def _open(self, at):
         path, stamp, _ = self.files[at]
@@ -232,7 +235,7 @@ class Index:
     def numbers(self, column, episode, steps):
         """[len(steps), ...] of a column of numbers, of these steps; of all for None."""
         import numpy as np
-        at = self._at[column.feature.name]
+        at = self._number[column.feature.name]
         begin, size = map(int, self._places[episode, at])
         first = 0
         if column.kind == _FLOATS and steps is not None:
@@ -245,7 +248,7 @@ class Index:
 
     def part(self, column, episode, step):
         """The bytes of a text, a picture or a tensor of a step."""
-        at = self._at[column.feature.name]
+        at = self._number[column.feature.name]
         begin, size = map(int, self._places[episode, at])
         if column.is_step:
             place = int(self._starts[episode]) + self._wide[at] * int(self.steps[episode]) + step
@@ -268,7 +271,7 @@ class Index:
 
     def longest_of(self, column):
         """Bytes of a text."""
-        return int(self.longest[self._at[column.feature.name]])
+        return int(self.longest[self._number[column.feature.name]])
 
     def called(self, episode):
         import numpy as np

@@ -249,6 +249,12 @@ class RLDSTest(PoolCase):
                              ("longest", lambda path: np.save(path, np.zeros(3)))):
             change(kept / f"{name}.npy")
             self.check(self.rows())
+        whole = np.load(kept / "places.npy")
+        for damaged in (whole * 0 - 1, whole * 0 + (1 << 60), whole + (1 << 40)):
+            np.save(kept / "places.npy", damaged)
+            with self.assertRaisesRegex(oa.Error, f"{kept} is damaged: remove"):
+                self.rows()[0]
+        np.save(kept / "places.npy", whole)
         path = self.folder / "arm-train.tfrecord-00000-of-00002"
         os.utime(path, ns=(0, 0))
         with self.assertRaisesRegex(oa.Error, "was written to since"):
