@@ -79,16 +79,14 @@ class Group:
         return made
 
     def sample(self, row: int) -> dict[str, Any]:
-        self.check(row)
         return {name: made[0][made[1][row]:made[1][row + 1]] if isinstance(made, tuple) else made[row] for name, made in self.arrays.items()}
 
-    def check(self, row: int) -> None:
-        if self.any_wrong is not None and self.any_wrong[row]:
-            raise TransformError(next(why for which, why in self.wrong if which[row]))
-
-    def wrong_from(self, begin: int, end: int) -> int | None:
-        """The first of these rows that is bad."""
-        return None if self.any_wrong is None or not self.any_wrong[begin:end].any() else begin + int(self.any_wrong[begin:end].argmax())
+    def wrong_of(self, rows: Any) -> tuple[int, str] | None:
+        """The first of these rows that is bad, and why."""
+        if self.any_wrong is None or not self.any_wrong[rows].any():
+            return None
+        row = int(rows[self.any_wrong[rows].argmax()])
+        return row, next(why for which, why in self.wrong if which[row])
 
 
 class FeatureRows(ParquetRows):
@@ -153,44 +151,60 @@ class FeatureRows(ParquetRows):
 
     def _packed(self, group):
         made = self._decode(group)
-        packed = record.packed(list(made.arrays.values()), self._layout)
-        made.arrays = None
-        return made, packed
+        made.packed, made.arrays = record.packed(list(made.arrays.values()), self._layout), None
+        return made
 
     def _where(self, group, row):
         at, number = self.groups[group]
         return f"{os.path.basename(self.files[at][0])}, row group {number}, row {row if self.chosen is None or self.chosen[group] is None else int(self.chosen[group][row])}"
 
-    def _found(self, indices, kept, make):
-        """make(row group, row) of each of these rows, in their order; kept: of the row group's number."""
-        starts, made = np.asarray(self.starts), [None] * len(indices)
+    def _found(self, indices, kept, take):
+        """Row group by row group: take(which of the samples, it, their rows there), where none of them is bad; kept: of a row group's number."""
+        starts = np.asarray(self.starts)
         groups = np.searchsorted(starts, indices, "right") - 1
-        rows = (np.asarray(indices) - starts[groups]).tolist()
+        rows = np.asarray(indices) - starts[groups]
         for group in np.unique(groups).tolist():
+            which = np.flatnonzero(groups == group)
             with kept(group) as found:
-                for place in np.flatnonzero(groups == group).tolist():
-                    try:
-                        made[place] = make(found, rows[place])
-                    except TransformError as why:
-                        raise TransformError(f"{self._where(group, rows[place])}: {why}") from None
-        return made
+                self._check(group, found, rows[which])
+                take(which, found, rows[which])
+
+    def _check(self, group, found, rows):
+        wrong = found.wrong_of(rows)
+        if wrong is not None:
+            raise TransformError(f"{self._where(group, wrong[0])}: {wrong[1]}")
 
     def _alone(self, group):
         return contextlib.nullcontext(self._decoded.get(group))
 
     def __getitems__(self, indices):
-        return self._found(indices, self._alone, Group.sample)
+        made = [None] * len(indices)
+
+        def take(which, found, rows):
+            for place, row in zip(which.tolist(), rows.tolist()):
+                made[place] = found.sample(row)
+
+        self._found(indices, self._alone, take)
+        return made
 
     def __getrecords__(self, indices, layout):
-        """Of these samples what Record would make of them; in a pool."""
+        """In a pool, of these samples what Record would make of them: (bytes of all in a row, each at a multiple of ALIGN; their sizes)."""
         self._layout = layout
-        return self._found(indices, self._shelf.get, _record)
+        sizes, parts = np.empty(len(indices), np.int64), [b""] * len(indices)
 
+        def take(which, found, rows):
+            data, begins, ends = found.packed
+            sizes[which] = ends[rows] - begins[rows]
+            if self.most:
+                for place, row in zip(which.tolist(), rows.tolist()):
+                    parts[place] = data[begins[row]:begins[row + 1] if row + 1 < len(begins) else None].tobytes()
+                return
+            some = data.reshape(len(begins), -1)[rows]
+            parts[0] = parts[0] if len(parts[0]) else np.empty((len(indices), some.shape[1]), np.uint8)
+            parts[0][which] = some
 
-def _record(shared, row):
-    group, (data, begins, ends) = shared
-    group.check(row)
-    return record.Packed(data[begins[row]:ends[row]].tobytes())
+        self._found(indices, self._shelf.get, take)
+        return b"".join(parts) if self.most else memoryview(parts[0].reshape(-1)), sizes.tolist()
 
 
 class FeatureBlocks(FeatureRows):
@@ -229,9 +243,7 @@ class FeatureBlocks(FeatureRows):
             begin = first - self.starts[group]
             with kept(group) as found:
                 until = min(begin + end - first, found.count)
-                wrong = found.wrong_from(begin, until)
-                if wrong is not None:
-                    self._found([self.starts[group] + wrong], lambda _: contextlib.nullcontext(found), Group.sample)
+                self._check(group, found, np.arange(begin, until))
                 parts.append([values[begin:until].copy() for values in found.arrays.values()])
             first += until - begin
         return {name: each[0] if len(each) == 1 else np.concatenate(each) for name, *each in zip(self.fields, *parts)}

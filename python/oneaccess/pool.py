@@ -9,11 +9,13 @@ there what became of a worker that died or was ended for being too slow. Jobs co
 nothing: while one of them is there, the pool is. storage/wrapped.h has the words of the reader.
 """
 
+import bisect
 import collections
 import ctypes
 import fcntl
 import hashlib
 import importlib
+import itertools
 import json
 import mmap
 import os
@@ -106,8 +108,6 @@ class Worker:
         many = getattr(dataset, "__getitems__", None)
         self.many, self.is_random = many if callable(many) else None, order["random"]
         self.packs = getattr(dataset, "__getrecords__", None)
-        if self.packs is not None:
-            self.many = lambda samples: self.packs(samples, layout)
         if isinstance(dataset, Nested):
             dataset.learn(layout)
 
@@ -151,7 +151,9 @@ class Worker:
 
     def make(self, asked, memory):
         """The answers to all, with the records in a row in memory as far as that goes."""
-        values = self.values(asked) if self.many and len(asked) > 1 else None
+        if self.packs is not None and len(asked) > 1 and (reply := self.packed([sample for sample, _ in asked], memory)) is not None:
+            return reply
+        values = self.values(asked) if self.many and self.packs is None and len(asked) > 1 else None
         answers, at = [], 0
         for i, (sample, key) in enumerate(asked):
             try:
@@ -159,9 +161,10 @@ class Worker:
                     self.begin(1)
                     if self.is_random:
                         seed(*key)
-                made = self.one(sample) if values is None else values[i]
                 if self.packs is None:
-                    made = record.Record(made, self.layout, self.pictures)
+                    made = record.Record(self.dataset[sample] if values is None else values[i], self.layout, self.pictures)
+                else:
+                    made = record.Packed(*self.packs([sample], self.layout))
                 if made.size > self.room:
                     raise record.Misfit(f"{made.size} bytes, room={self.room} in wrap()")
                 if made.size > len(memory) - at:        # nor is anything behind it
@@ -177,8 +180,21 @@ class Worker:
                 answers.append(self.complain(sample, text, _traced(error)))
         return b"".join(answers)
 
-    def one(self, sample):
-        return self.dataset[sample] if self.packs is None else self.packs([sample], self.layout)[0]
+    def packed(self, samples, memory):
+        """The same where the data set has records (__getrecords__); None: they are to be asked for one by one, as one is bad."""
+        self.begin(len(samples))
+        try:
+            data, sizes = self.packs(samples, self.layout)
+        except (Exception, SystemExit):
+            return None
+        if max(sizes) > self.room:
+            return None
+        ends = list(itertools.accumulate(-(-size // record.ALIGN) * record.ALIGN for size in sizes))
+        count = bisect.bisect_right(ends, len(memory))
+        if count:
+            memory[:ends[count - 1]] = data[:ends[count - 1]]
+        good = {size: answer(GOOD, size) for size in {*sizes}}
+        return b"".join([good[size] for size in sizes[:count]]) + answer(LATER) * (len(sizes) - count)
 
     def values(self, asked):
         """What the data set's __getitems__ makes of all at once; None: they are to be made one by one. Each sample's random

@@ -357,10 +357,11 @@ class Record:
 
 
 class Packed:
-    """A record that is there: size bytes."""
+    """A record that is there: its bytes, and in a list how many of them it has."""
 
-    def __init__(self, data):
-        self.size, self._data = len(data), data
+    def __init__(self, data, sizes):
+        self.size, = sizes
+        self._data = data[:self.size]
 
     def write(self, memory) -> None:
         memory[:] = self._data
@@ -377,7 +378,7 @@ def room_of(sizes, is_wide: bool) -> int:
 
 
 def packed(columns, layout: dict):
-    """The records of many samples, as Record makes each: (bytes, where each begins and ends). columns: of each field of the layout the samples'
+    """The records of many samples, as Record makes each, in a row, each at a multiple of ALIGN: (bytes, where each begins and ends). columns: of each field of the layout the samples'
     values [samples, ...], or of a ragged one (values of all in a row, where each sample's begin and the last one's end)."""
     import numpy as np
     count = len(columns)

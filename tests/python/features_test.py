@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns as features: each op beside its formula in plain Python, and batches of a real daemon beside both."""
 
+import mmap
 import random
+import socket
 import struct
 import sys
 import unittest
@@ -17,7 +19,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess import features as f
-from oneaccess import feature_rows, hashes, record, tables
+from oneaccess import feature_rows, hashes, pool, record, tables
 from support import PoolCase
 
 warnings.simplefilter("error")
@@ -191,8 +193,10 @@ class OpsTest(unittest.TestCase):
         made = self.made(pa.array([1., None, -2]), f.Log1p())
         self.assertEqual(made.any_wrong.tolist(), [False, True, True])
         for row, words in ((1, "column c: it has no value .null.: Fill"), (2, "column c: Log1p.*less: Clamp")):
-            with self.assertRaisesRegex(oa.errors.TransformError, words):
-                made.sample(row)
+            found, why = made.wrong_of(np.array([0, row]))
+            self.assertEqual(found, row)
+            self.assertRegex(why, words)
+        self.assertIsNone(made.wrong_of(np.array([0])))
         lists = self.made(pa.array([[1, 2], [], [None, 3], [None]]), f.First(1))
         self.assertEqual(lists.any_wrong.tolist(), [False, False, True, True])
         self.assertEqual(self.made(pa.array([[1, 2], [None]]), f.Pad(2)).any_wrong.tolist(), [False, True])
@@ -239,6 +243,39 @@ class OpsTest(unittest.TestCase):
                     self.assertEqual(bytes(data[begin:end]), bytes(memory))
                 most = record.room_of([array[0][:0].nbytes if isinstance(array, tuple) else array[:1].nbytes for array in (arrays[name] for name in names)], "list" in names)
                 self.assertLessEqual(int((ends - begins).max()), most + (5 * 8 if "list" in names else 0))
+
+
+class Ready:
+    """A data set that has records, of 100 bytes each; number 5 is bad."""
+
+    def __getrecords__(self, samples, layout):
+        if 5 in samples:
+            raise oa.errors.TransformError("five")
+        return memoryview(b"".join(bytes([sample]) * 100 + bytes(28) for sample in samples)), [100] * len(samples)
+
+
+class AnswersTest(unittest.TestCase):
+    """What a pool's worker answers with where a data set has records."""
+
+    def answers(self, samples, size, room=100):
+        ours, theirs = socket.socketpair()
+        with ours, theirs, mmap.mmap(-1, mmap.PAGESIZE) as busy:
+            worker = pool.Worker(Ready(), {}, {"pictures": False, "random": False}, room, theirs, busy)
+            memory = memoryview(bytearray(size))
+            made = worker.make([(sample, (0, 0, 0, sample)) for sample in samples], memory)
+        return [status for status, _, _, _ in pool.ANSWER.iter_unpack(made)], bytes(memory)
+
+    def test_answers(self):
+        def record_of(sample):
+            return bytes([sample]) * 100 + bytes(28)
+
+        good, later, failed = pool.GOOD, pool.LATER, pool.FAILED
+        self.assertEqual(self.answers([1, 2, 3], 384), ([good] * 3, record_of(1) + record_of(2) + record_of(3)))
+        self.assertEqual(self.answers([1, 2, 3], 383), ([good, good, later], record_of(1) + record_of(2) + bytes(127)))
+        self.assertEqual(self.answers([1, 2], 20), ([later, later], bytes(20)))
+        self.assertEqual(self.answers([7], 128), ([good], record_of(7)))
+        self.assertEqual(self.answers([1, 5, 3], 384), ([good, failed, good], record_of(1) + record_of(3) + bytes(128)))
+        self.assertEqual(self.answers([1, 2], 384, room=99)[0], [failed, failed])
 
 
 class LoaderTest(PoolCase):
