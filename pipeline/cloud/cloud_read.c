@@ -76,8 +76,8 @@ static int cloud_find(const struct cloud_file *file, const char *name, unsigned 
 		return 0;
 	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 			   file->columns > 0 && *file->column[0].name
-			       ? "the file has no property \"%.16s\""
-			       : "its columns have no names: no \"%.12s\"",
+			       ? "the file has no property %.21s"
+			       : "its columns have no names: no %.16s",
 			   name);
 }
 

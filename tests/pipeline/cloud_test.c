@@ -201,11 +201,11 @@ static const struct {
     {THREE, "1 2\n4 5\n", "a point has 2 numbers, not 3"},
     {THREE, "1 2 0x3\n", "point 1: not 3 numbers"},
     {"{\"op\":\"cloud\",\"points\":4,\"properties\":[\"x\",\"y\",\"z\"]}", "1 2 3\n",
-     "its columns have no names: no \"x\""},
+     "its columns have no names: no x"},
     {"{\"op\":\"cloud\",\"points\":4,\"properties\":[\"x\",\"y\",\"w\"]}",
      "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nend_header\n1 "
      "2\n",
-     "the file has no property \"w\""},
+     "the file has no property w"},
     {THREE, "ply\nformat ascii 1.0\nelement face 1\nproperty float x\nend_header\n1 2\n",
      "PLY: no element vertex"},
     {THREE, "ply\nelement vertex 1\nproperty float x\nend_header\n1 2\n",
