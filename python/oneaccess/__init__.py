@@ -51,7 +51,7 @@ from .tfrecord import from_tfrecord  # noqa: E402
 from .tokenizing import tokenize  # noqa: E402
 from .torchaudio import from_torchaudio  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
-from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, video, views  # noqa: E402
+from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, point_clouds, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
@@ -61,4 +61,5 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader"
            "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rlds",
            "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo",
            "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
-           "pipeline_for", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]
+           "pipeline_for", "point_clouds", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows",
+           "wrap"]

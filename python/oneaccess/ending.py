@@ -84,7 +84,7 @@ def _split(ops):
     ops, whole = [op for op in ops if op not in owns], ops
     ends = [at for at, op in enumerate(ops) if op["op"] in ("normalize", "cast", "layout")]
     found = {ops[at]["op"]: ops[at] for at in ends}
-    if ops and ops[0]["op"] in ("bands", "volume"):
+    if ops and ops[0]["op"] in ("bands", "cloud", "volume"):
         return ops, None, f"the numbers of {ops[0]['op']} are floats already"
     if any(op["op"] == "patches" for op in ops):
         return ops, None, "the zeros behind patches are no values to normalize"

@@ -20,7 +20,7 @@ from . import _core, choices, columns, convert, ending, errors, flat, nested, or
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .masks import is_image
-from .transforms import Compose, Op, Pipeline, ops_of
+from .transforms import FIRST_FIELD, Compose, Op, Pipeline, ops_of
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
@@ -279,8 +279,8 @@ def _views_of(ops):
 def _third_of(ops):
     """(the first field's name, that of a third one behind it and label): of clips their lengths, of patches their grids; or None."""
     names = [op["op"] for op in ops]
-    if names and names[0] in ("video", "audio"):
-        return names[0], "length"
+    if names and names[0] in FIRST_FIELD and ops[0].get("padding") != "ragged":
+        return FIRST_FIELD[names[0]], "length"
     return ("image", "grid") if "patches" in names else None
 
 

@@ -52,7 +52,9 @@ class Op:
 
 
 # What makes of a file's bytes what the other ops work on.
-_FIRST = ("decode", "audio", "video", "bands", "volume")
+_FIRST = ("decode", "audio", "cloud", "video", "bands", "volume")
+# The first field of those that give a length behind the label.
+FIRST_FIELD = {"audio": "audio", "cloud": "points", "video": "video"}
 # What stands behind cast and layout.
 _BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix", "mosaic")
 
@@ -923,6 +925,123 @@ def qwen_vl(max_pixels: int = 28 * 28 * 1280, min_pixels: int = 56 * 56, *, patc
     patches = Patches(patch_size, max_pixels=max_pixels, min_pixels=min_pixels, merge_size=merge_size,
                       temporal_patch_size=temporal_patch_size, interpolation="bicubic")
     return _finished([patches], mean, std, dtype)
+
+
+# ---- point clouds ----
+
+
+def PointCloud(points: int, channels: int | None = None, *, properties=None, columns: int | None = None, normals: int | None = None,
+               pick: str | None = None, padding: str | None = None) -> Op:
+    """The points of a file, as float32 [points, channels], of which the first three are x, y and z. It stands first.
+
+        Compose([PointCloud(16384, 4, columns=4), PointRotation(45), PointFlip("y")])                                   # KITTI
+        Compose([PointCloud(1024, properties=("x", "y", "z", "nx", "ny", "nz"), normals=3), PointUnit(), PointJitter()])
+
+    Files are PLY (text, binary), PCD (ascii, binary, binary_compressed), .npy arrays [points, columns], text (.xyz, .pts, .txt, .asc: a
+    line for each point) and raw float32 (.bin). The batch has "points", "label" and "length", how many of the rows are the file's
+    points. Points with a coordinate that is no finite number are left out.
+
+    points: how many there are in each sample, 1 to 1048576.
+    channels: how many numbers a point has, 3 to 32: the file's first ones. None: as many as properties, or 3.
+    properties: which ones, by their names in a PLY or PCD: ("x", "y", "z", "intensity"); ("red", "green", "blue") of a PCD's packed rgb, too.
+    columns: of raw files, how many numbers each point has: 4 of KITTI and SemanticKITTI, 5 of nuScenes.
+    normals: the channel, from 0, that is a normal's x, before its y and z: PointRotation() and PointFlip() turn it with its point.
+    pick: which points of a larger file, "random" (default; in random order), "even" (evenly spread over the file's order) or "first".
+        Of evaluation "even" or "first".
+    padding: what is behind the points of a smaller one, and behind those that transforms leave: "repeat" (default; the same ones again
+        from the first on), "zero", or "ragged": the field is ragged, as long as there are points.
+
+    Behind it may stand PointRange(), PointSample(), PointRotation(), PointFlip(), PointScale(), PointTranslation(), PointJitter(),
+    PointDropout(), PointShuffle(), PointCenter(), PointUnit() and Normalize() (number - mean) / std, one for each channel or for all, in
+    any order and number; then LabelMap(), OneHot(), LabelSmoothing() and Filter(keep, drop).
+    """
+    return Op("cloud", points=points, channels=channels, properties=_list([properties] if isinstance(properties, str) else properties),
+              raw_columns=columns, normals=normals, pick=pick, padding=padding)
+
+
+def point_clouds(points: int, channels: int | None = None, *, train: bool = True, **options) -> Pipeline:
+    """Point clouds of PLY, PCD, .npy, text and raw float32 files: float32 [points, channels] of each.
+
+        loader = oa.Loader("/data/modelnet40/train", oa.point_clouds(1024), batch_size=32)
+        for points, labels, lengths in loader: ...   # float32 [32, 1024, 3], int64 [32], int64 [32]
+
+    points, channels: as of transforms.PointCloud(), and so are options: properties, columns, normals, pick, padding.
+    train: True: of a file with more points a random part, drawn anew in each epoch. False: an evenly spread one, the same always.
+
+    Transforms follow in Compose([oa.point_clouds(1024), PointUnit(), PointRotation(axis="y"), PointJitter()]).
+    """
+    options.setdefault("pick", None if train else "even")
+    return Pipeline([PointCloud(points, channels, **options)])
+
+
+def PointRange(range) -> Op:
+    """Leaves out points outside of a box, (x, y, z) of its least corner and then of its most, whose faces are in it: OpenPCDet's
+    POINT_CLOUD_RANGE. np.all((low <= p) & (p <= high), 1)."""
+    return Op("point_range", range=_list(range))
+
+
+def PointSample(points: int, pick: str | None = None) -> Op:
+    """Of more points so many are left, "random" (default), "even" or "first", and the batch has so many: behind PointRange(), for
+    instance. PyG's FixedPoints(replace=False), OpenPCDet's sample_points."""
+    return Op("point_sample", points=points, pick=pick)
+
+
+def PointRotation(degrees=None, axis: str | None = None, *, p=None) -> Op:
+    """Turns the points about the axis "z" (default), "x" or "y" through the origin, by an angle that is uniform in (least, most) degrees, or
+    (-x, x) of a number, default 180. axis "any": each rotation of SO(3) alike, without degrees.
+
+    OpenPCDet's random_world_rotation with WORLD_ROT_ANGLE [-0.785, 0.785] is PointRotation(45), PyG's RandomRotate(180, axis=2)
+    PointRotation(180).
+    """
+    return Op("point_rotation", degrees=_list(degrees), axis=axis, p=p)
+
+
+def PointFlip(axis: str, p=None) -> Op:
+    """Negates "x", "y" or "z" of all points, with the probability p (0.5), as PyG's RandomFlip. OpenPCDet's random_world_flip "along x"
+    negates y: PointFlip("y")."""
+    return Op("point_flip", axis=axis, p=p)
+
+
+def PointScale(scale=None, *, anisotropic: bool | None = None, p=None) -> Op:
+    """x, y and z times a number that is uniform in scale, (0.95, 1.05) by default; with anisotropic one for each of the three. PyG's
+    RandomScale, OpenPCDet's random_world_scaling. Normals stay."""
+    return Op("point_scale", scale=_list(scale), anisotropic=anisotropic, p=p)
+
+
+def PointTranslation(translate, *, p=None) -> Op:
+    """Moves all points by what is uniform in (-translate, translate), drawn for each of x, y and z; translate is one number, or one for
+    each. PointNet++'s shift_point_cloud is PointTranslation(0.1)."""
+    return Op("point_translation", translate=_list(translate), p=p)
+
+
+def PointJitter(sigma=None, clip=0.05, *, p=None) -> Op:
+    """Adds normal noise to x, y and z of each point: np.clip(sigma * randn, -clip, clip), sigma 0.01, as PointNet's jitter_point_cloud.
+    clip None: it is not cut off. PyG's RandomJitter is uniform."""
+    op = Op("point_jitter", sigma=sigma, p=p)
+    op.parameters.update({} if clip == 0.05 else {"clip": clip})
+    return op
+
+
+def PointDropout(ratio=None, *, p=None) -> Op:
+    """Leaves out each point with a probability that is drawn for the sample, uniform in ratio, (0, 0.875) by default, or always that of one
+    number: PointNet++'s random_point_dropout, with the points that are left repeated, and not the first alone."""
+    return Op("point_dropout", ratio=_list(ratio), p=p)
+
+
+def PointShuffle() -> Op:
+    """The points in random order: OpenPCDet's shuffle_points."""
+    return Op("point_shuffle")
+
+
+def PointCenter(by: str | None = None) -> Op:
+    """Subtracts the mean of the points (PyG's Center), or with "box" the middle between the least and the most of each of x, y and z."""
+    return Op("point_center", by=by)
+
+
+def PointUnit(to: str | None = None) -> Op:
+    """Subtracts the mean of the points, and divides by the distance of the farthest one (PointNet's pc_normalize); to="cube": by the
+    largest |x|, |y| or |z|, as PyG's NormalizeScale, which has 0.999999 in place of 1."""
+    return Op("point_unit", to=to)
 
 
 # ---- videos ----
