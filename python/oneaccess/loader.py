@@ -279,7 +279,7 @@ def _views_of(ops):
 def _third_of(ops):
     """(the first field's name, that of a third one behind it and label): of clips their lengths, of patches their grids; or None."""
     names = [op["op"] for op in ops]
-    if names and names[0] in FIRST_FIELD and ops[0].get("padding") != "ragged":
+    if names and names[0] in FIRST_FIELD:
         return FIRST_FIELD[names[0]], "length"
     return ("image", "grid") if "patches" in names else None
 
@@ -309,7 +309,7 @@ class Loader:
     of this rank.
 
     Data:
-        dataset: a path (oneaccess-sources(7)): a folder of images, sounds or videos, with a folder for each class or not; shards (tar of
+        dataset: a path (oneaccess-sources(7)): a folder of images, sounds, videos or point clouds, with a folder for each class or not; shards (tar of
             WebDataset, TFRecord, MDS, LitData, RecordIO, Bagz, ArrayRecord, FFCV) or zip archives of folders, as a folder, a file, or
             "/data/train-{000000..000123}.tar";
             a table of images' paths and labels (.csv, .tsv, .jsonl, StyleGAN's dataset.json); a .npy, whose rows are samples; a file of access-ctl

@@ -129,12 +129,26 @@ class CloudsTest(PoolCase):
             for index in range(COUNT):
                 file.write(json.dumps({"path": f"bin/{('chair', 'desk')[index % 2]}/{index:02}.bin", "label": f"{index % 4}"}) + "\n")
         self.assertEqual(self.check(self.work / "scans.jsonl", pipeline, flipped), [index % 4 for index in range(COUNT)])
+        with open(self.work / "boxes.jsonl", "w") as file:
+            for index in range(COUNT):
+                boxes = [[index, 0, 0, 1, 2, 3, row / 8] for row in range(index % 4)]
+                file.write(json.dumps({"points": f"bin/{('chair', 'desk')[index % 2]}/{index:02}.bin", "boxes": boxes}) + "\n")
+        data = oa.from_jsonl(self.work / "boxes.jsonl", ["points", "boxes"], files="points", ragged={"boxes": 4})
+        for batch in self.batches(data, pipeline):
+            for number, points, boxes in zip(batch.ids, batch["points"], batch["boxes"].list()):
+                np.testing.assert_array_equal(points[:60], flipped(points_of(number))[:60])
+                np.testing.assert_array_equal(boxes, np.array([[number, 0, 0, 1, 2, 3, row / 8] for row in range(number % 4)]).reshape(-1, 7))
 
     def test_wrapped(self):
         pipeline = oa.Compose([t.PointCloud(100, properties=("x", "y", "z", "ring")), t.Normalize((0, 0, 0, 5), (1, 2, 1, 10))])
         labels = self.check(oa.wrap(Scans(), keep=3), pipeline,
                             lambda points: (points[:, [0, 1, 2, 4]] - np.float32([0, 0, 0, 5])) / np.float32([1, 2, 1, 10]))
         self.assertEqual(labels, [index % 3 for index in range(COUNT)])
+        ragged = oa.Compose([t.PointCloud(100, properties=("x", "y", "z"), padding="ragged")])
+        for batch in self.batches(oa.wrap(Scans(), keep=3), ragged):
+            for index, points, length in zip(batch["pose"][:, 0, 0].astype(int), batch["points"].list(), batch["length"]):
+                self.assertEqual(length, len(points))
+                np.testing.assert_array_equal(points, points_of(index)[:, :3])
         for batch in self.batches(oa.wrap(Scans(), keep=3), pipeline):
             np.testing.assert_array_equal(batch["pose"][:, 0, 0] * 1000, batch["points"][:, 0, 0])
 
@@ -170,7 +184,8 @@ class CloudsTest(PoolCase):
                 self.assertEqual(length, len(wanted))
                 np.testing.assert_array_equal(one, np.pad(wanted, ((0, 25 - len(wanted)), (0, 0))))
         for batch in self.batches(self.work / "bin", oa.Compose([t.PointCloud(200, columns=COLUMNS, padding="ragged"), box])):
-            ragged = batch[0]
+            ragged, _, lengths = batch
+            self.assertEqual(ragged.lengths.tolist(), lengths.tolist())
             for number, one in zip(batch.ids, ragged.list()):
                 np.testing.assert_array_equal(one, inside(points_of(self.order[number])))
 
