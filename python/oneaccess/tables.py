@@ -400,7 +400,7 @@ def _rows_there(some, gone, number, first, count):
 def _constant(scalar, kind):
     """As the rows of a file would have it."""
     import pyarrow as pa
-    return values_of(pa.chunked_array([pa.array([scalar.as_py()], scalar.type)]), kind)(0)
+    return values_of(pa.chunked_array([pa.array([scalar.as_py()], scalar.type)]), kind)(0) if scalar.is_valid else None
 
 
 def _number(type_):
@@ -411,7 +411,7 @@ def _number(type_):
 
 
 def _always(value):
-    return lambda row: value
+    return lambda row: _there(value)
 
 
 def values_of(column, kind):
@@ -419,7 +419,7 @@ def values_of(column, kind):
     import numpy as np
     if kind == "number":
         numbers, lacks = (column if column.null_count == 0 else column.fill_null(0)).to_numpy(), column.is_null().to_numpy() if column.null_count else None
-        return (lambda row: numbers[row]) if lacks is None else lambda row: None if lacks[row] else numbers[row]
+        return (lambda row: numbers[row]) if lacks is None else lambda row: _there(None if lacks[row] else numbers[row])
     if kind == "picture":
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         column = column.field("bytes" if column.type.num_fields > 1 else 0)
@@ -432,6 +432,12 @@ def values_of(column, kind):
         return found.astype(np.float32) if found is not None and found.dtype == np.float64 else found
     nested = _kind(column.type.value_type) == "list"
     return (lambda row: column[row].as_py()) if nested else values
+
+
+def _there(number):
+    if number is None:
+        raise TransformError("a number has no value (null): Fill(value) of oneaccess.features gives it one, or where= leaves such rows out")
+    return number
 
 
 def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Mapping[str, Any] | None = None, *,

@@ -369,6 +369,8 @@ class LoaderTest(PoolCase):
         loader = self.open(dataset, as_="numpy", shuffle=False, bad="skip", bad_budget=COUNT, copy=True)
         found = [index for batch in loader for index in batch.ids]
         self.assertEqual(found, [at for at in range(COUNT) if at not in bad])
+        with self.assertRaisesRegex(oa.errors.TransformError, "a number has no value .null.: Fill"):
+            oa.from_parquet(self.file, ["I1"]).dataset[bad[0]]
         with self.assertRaisesRegex(oa.errors.Error, "column I1: it has no value"):
             list(self.open(dataset, shuffle=False))
 
