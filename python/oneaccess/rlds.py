@@ -194,7 +194,8 @@ def from_rlds(path: str | os.PathLike, split: str, columns: Sequence[str] | None
     index: the folder that keeps where each step is. Default: $XDG_CACHE_HOME/oneaccess/rlds, else ~/.cache/oneaccess/rlds.
 
     The first of columns that is a camera follows the Loader's pipeline, decoded by accessd's workers, if it has no window and none of pixels=,
-    image_transforms= and dtype= is given. Other cameras, and all where there is no pipeline, are decoded by the pool, and need one size.
+    image_transforms= and dtype= is given. Other cameras, and all where there is no pipeline, are decoded by the pool, and need one size. (data.dataset[i] has their files'
+    bytes.)
 
     data.stats["action"]: {"mean", "std", "min", "max", "q01", "q99": array, "count": steps} over all steps of the split, as OpenVLA computes them
     (of its own split, "all"); each is computed at the first look at it, and kept. data.episodes: [{"episode_index", "length"}]. data.cameras.

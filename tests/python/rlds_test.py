@@ -366,14 +366,14 @@ class RLDSTest(PoolCase):
         whole = json.loads(base64.b64decode(GOLDEN["files"]["features.json"]))
         steps = whole["featuresDict"]["features"]["steps"]["sequence"]["feature"]["featuresDict"]["features"]
         for name in [*steps]:       # one of each kind is enough
-            if name not in ("observation", "action", "tick", "kind", "language_instruction"):
+            if name not in ("observation", "action", "tick", "language_instruction"):
                 del steps[name]
-        for name in ("far", "depth", "state", "wrist_image"):
+        for name in ("far", "depth", "state", "wrist_image", "bumps"):
             del steps["observation"]["featuresDict"]["features"][name]
         good = 0
         for made in damage.of_json(copy.deepcopy(whole)):
             (self.folder / "features.json").write_text(json.dumps(made))
-            good += self.tried(["action", "tick", "kind", "language_instruction", "observation/image", "observation/touch", "observation/bumps"])
+            good += self.tried(["action", "tick", "language_instruction", "observation/image", "observation/touch"])
         self.assertGreater(good, 0)
 
     def test_damaged_records(self):
@@ -385,7 +385,7 @@ class RLDSTest(PoolCase):
             data = data[16 + length:]
         good = 0
         with mock.patch("shard_files._masked", return_value=b"\0" * 4):     # nobody looks at checksums here
-            for made in damage.of_bytes(records[1], 400):
+            for made in damage.of_bytes(records[1], 200):
                 write_tfrecord(path, [records[0], made, *records[2:]])
                 good += self.tried()
         self.assertGreater(good, 0)
