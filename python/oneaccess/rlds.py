@@ -5,7 +5,6 @@ episode, and a sample one of its steps. rlds_files.py knows where everything is,
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from . import urls
 from .columns import named
@@ -167,7 +166,7 @@ class RLDS(Wrapped):
 def from_rlds(path: str | os.PathLike, split: str, columns: Sequence[str] | None = None, *, delta_steps: Mapping[str, Sequence[int]] | None = None,
               images: str | Sequence[str] | Mapping[str, Image] | None = None, image_transforms: Callable | None = None,
               pixels: Mapping[str, tuple[int, int]] | None = None, dtype: str = "uint8", index: str | os.PathLike | None = None,
-              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Any:
+              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> RLDS:
     """A data set of robots in RLDS that TensorFlow Datasets prepared on disk (Open X-Embodiment, DROID, Bridge, LIBERO), for Loader; TensorFlow is not needed.
 
         data = oa.from_rlds("/data/bridge_orig/1.0.0", "train[:95%]", ["observation/image_0", "action", "language_instruction"],
@@ -193,9 +192,9 @@ def from_rlds(path: str | os.PathLike, split: str, columns: Sequence[str] | None
     dtype: of cameras: "uint8": [H, W, 3]; "float32": [3, H, W] in 0 ... 1.
     index: the folder that keeps where each step is. Default: $XDG_CACHE_HOME/oneaccess/rlds, else ~/.cache/oneaccess/rlds.
 
-    The first of columns that is a camera follows the Loader's pipeline, decoded by accessd's workers, if it has no window and none of pixels=,
-    image_transforms= and dtype= is given. Other cameras, and all where there is no pipeline, are decoded by the pool, and need one size. (data.dataset[i] has their files'
-    bytes.)
+    The first of columns, a camera, follows the Loader's pipeline, decoded by accessd's workers, if it has no window and none of pixels=,
+    image_transforms= and dtype= is given. Other cameras, and all where there is no pipeline, are decoded by the pool, and need one size.
+    data.dataset[i] has the bytes of such a camera's file.
 
     data.stats["action"]: {"mean", "std", "min", "max", "q01", "q99": array, "count": steps} over all steps of the split, as OpenVLA computes them
     (of its own split, "all"); each is computed at the first look at it, and kept. data.episodes: [{"episode_index", "length"}]. data.cameras.
