@@ -34,13 +34,66 @@ static double turn_rounded(double value)
 	return strtod(text, NULL);
 }
 
-int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const double matrix[6],
+static double turn_at_x(const double m[6], double x, double y)
+{
+	return m[0] * x + m[1] * y + m[2];
+}
+
+static double turn_at_y(const double m[6], double x, double y)
+{
+	return m[3] * x + m[4] * y + m[5];
+}
+
+/* Where the corners of a picture of that size come from: [left, top, right, bottom] around them. */
+static void turn_around(const double m[6], double height, double width, double ret[4])
+{
+	ret[0] = ret[1] = DBL_MAX;
+	ret[2] = ret[3] = -DBL_MAX;
+	for (unsigned i = 0; i < 4; i++) {
+		const double x = i & 1 ? width : 0, y = i & 2 ? height : 0;
+
+		ret[0] = fmin(ret[0], turn_at_x(m, x, y));
+		ret[1] = fmin(ret[1], turn_at_y(m, x, y));
+		ret[2] = fmax(ret[2], turn_at_x(m, x, y));
+		ret[3] = fmax(ret[3], turn_at_y(m, x, y));
+	}
+}
+
+/* The picture with as much around it as the result shows and its filter needs; the matrix is of that one then. */
+static int turn_pad(struct steps_scratch *scratch, const struct turn *turn, double m[6],
+		    uint64_t height, uint64_t width, struct picture *picture)
+{
+	struct pad pad = {.mode = turn->border};
+	double around[4];
+
+	turn_around(m, (double)height, (double)width, around);
+	around[0] = fmin(floor(around[0]) - 2, 0);
+	around[1] = fmin(floor(around[1]) - 2, 0);
+	around[2] = fmax(ceil(around[2]) + 2, picture->width);
+	around[3] = fmax(ceil(around[3]) + 2, picture->height);
+	if ((around[2] - around[0]) * (around[3] - around[1]) > (double)OP_MAX_PIXELS)
+		return PIPELINE_FAIL_REFUSED;
+	pad.left = (int64_t)around[0];
+	pad.top = (int64_t)around[1];
+	pad.width = (uint64_t)(around[2] - around[0]);
+	pad.height = (uint64_t)(around[3] - around[1]);
+	m[2] -= around[0];
+	m[5] -= around[1];
+	return pad_run(scratch, &pad, picture);
+}
+
+int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const double inverse[6],
 	      uint64_t height, uint64_t width, struct picture *picture)
 {
 	struct picture to;
 	uint32_t *table;
-	int r = steps_begin(scratch, height, width, &to);
+	double matrix[6];
+	int r = 0;
 
+	memcpy(matrix, inverse, sizeof(matrix));
+	if (turn->border != PAD_CONSTANT)
+		r = turn_pad(scratch, turn, matrix, height, width, picture);
+	r = r ? r : steps_begin(scratch, height, width, &to);
 	if (r != 0)
 		return r;
 	table = steps_work(scratch, (size_t)width * sizeof(*table));
@@ -84,16 +137,6 @@ static bool turn_is_exchange(const struct turn *turn, double angle, const struct
 	return (angle == 90 || angle == 270) && (turn->expand || picture->width == picture->height);
 }
 
-static double turn_at_x(const double m[6], double x, double y)
-{
-	return m[0] * x + m[1] * y + m[2];
-}
-
-static double turn_at_y(const double m[6], double x, double y)
-{
-	return m[3] * x + m[4] * y + m[5];
-}
-
 static void turn_rotate_matrix(const struct turn *turn, double angle, double height, double width,
 			       double m[6])
 {
@@ -116,19 +159,11 @@ static void turn_rotate_matrix(const struct turn *turn, double angle, double hei
 static void turn_expand(double m[6], double height, double width, uint64_t *ret_height,
 			uint64_t *ret_width)
 {
-	double least_x = DBL_MAX, most_x = -DBL_MAX, least_y = DBL_MAX, most_y = -DBL_MAX;
-	double left, top;
+	double around[4], left, top;
 
-	for (unsigned i = 0; i < 4; i++) {
-		double x = i & 1 ? width : 0, y = i & 2 ? height : 0;
-
-		least_x = fmin(least_x, turn_at_x(m, x, y));
-		most_x = fmax(most_x, turn_at_x(m, x, y));
-		least_y = fmin(least_y, turn_at_y(m, x, y));
-		most_y = fmax(most_y, turn_at_y(m, x, y));
-	}
-	*ret_width = (uint64_t)(ceil(most_x) - floor(least_x));
-	*ret_height = (uint64_t)(ceil(most_y) - floor(least_y));
+	turn_around(m, height, width, around);
+	*ret_width = (uint64_t)(ceil(around[2]) - floor(around[0]));
+	*ret_height = (uint64_t)(ceil(around[3]) - floor(around[1]));
 	left = turn_at_x(m, -((double)*ret_width - width) / 2.0,
 			 -((double)*ret_height - height) / 2.0);
 	top = turn_at_y(m, -((double)*ret_width - width) / 2.0,
@@ -258,6 +293,7 @@ static struct turn turn_of_rotate(const struct op *op, const struct op_drawn *dr
 	    .angle = drawn->number[0],
 	    .expand = op_number(op, OP_ROTATE_EXPAND, 0) != 0,
 	    .filter = (enum warp_filter)op_number(op, OP_ROTATE_INTERPOLATION, 0),
+	    .border = (enum pad_mode)op_number(op, OP_ROTATE_PADDING_MODE, 0),
 	};
 
 	turn_set_center(&turn, op, OP_ROTATE_CENTER);
@@ -332,6 +368,7 @@ static struct turn turn_of_affine(const struct op *op, const struct op_drawn *dr
 	    .shear = {number[4], number[5]},
 	    .scale_y = number[6],
 	    .filter = (enum warp_filter)op_number(op, OP_AFFINE_INTERPOLATION, 0),
+	    .border = (enum pad_mode)op_number(op, OP_AFFINE_PADDING_MODE, 0),
 	};
 
 	turn_set_center(&turn, op, OP_AFFINE_CENTER);

@@ -4,6 +4,7 @@
 /* torchvision's rotate and affine on a picture, for the ops of that name and for those that choose
  * among several (the augmentation policies). */
 
+#include "pipeline/ops/pad.h"
 #include "pipeline/ops/warp.h"
 #include "pipeline/picture.h"
 
@@ -19,10 +20,11 @@ struct turn {             /* what to do */
 	double center[2]; /* pixels from the left and from the top */
 	bool expand;      /* rotate: the picture becomes as large as the turned one needs */
 	enum warp_filter filter;
-	uint8_t fill[3];
+	enum pad_mode border; /* of what is outside */
+	uint8_t fill[3];      /* of PAD_CONSTANT */
 };
 
-/* The picture through the inverse matrix (warp.h), with turn's filter and fill, in another size. 0,
+/* The picture through the inverse matrix (warp.h), with turn's filter and border, in another size. 0,
  * PIPELINE_FAIL_REFUSED, PIPELINE_FAIL_MEMORY. */
 int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const double matrix[6],
 	      uint64_t height, uint64_t width, struct picture *picture);

@@ -727,6 +727,8 @@ PARAM(ROTATE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
       "[x, y] in pixels from the upper left corner, or null: the middle")
 PARAM(ROTATE, FILL, "fill", OP_TYPE_COLOR, "0",
       "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
+PARAM(ROTATE, PADDING_MODE, "padding_mode", OP_LATE(OP_TYPE_WORD(op_pad_words)), "\"constant\"",
+      "what is outside: constant, edge, reflect or symmetric")
 
 OP(AFFINE, "affine", turn_affine_op, "the picture turned, moved, scaled and sheared at random")
 PARAM(AFFINE, DEGREES, "degrees", OP_TYPE_AROUND_0(36000.0), NULL,
@@ -747,6 +749,8 @@ PARAM(AFFINE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
 PARAM(AFFINE, SCALE_Y, "scale_y", OP_LATE(OP_OR_NULL(OP_TYPE_PAIR(0.001, 1000))), "null",
       "[least, most] of what heights are scaled by, before the picture is turned, from 0.001 to "
       "1000; or null: as widths")
+PARAM(AFFINE, PADDING_MODE, "padding_mode", OP_LATE(OP_TYPE_WORD(op_pad_words)), "\"constant\"",
+      "what is outside: constant, edge, reflect or symmetric")
 
 OP(RANDOM_PERSPECTIVE, "random_perspective", perspective_op,
    "the picture as if seen from elsewhere, at random: each corner goes to another place")

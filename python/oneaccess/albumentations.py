@@ -51,6 +51,12 @@ def _border(transform, *known):
     return word
 
 
+def _outside(transform):
+    """None: constant, which is the default."""
+    word = _border(transform, *_BORDERS.values())
+    return None if word == "constant" else word
+
+
 def _filter(transform, translation):
     """Of what resizes."""
     word = _FILTERS.get(transform.interpolation)
@@ -152,9 +158,8 @@ def _transpose(transform, translation):
 
 def _rotate(transform, translation):
     _only("", ("crop_border", getattr(transform, "crop_border", False), False))
-    _border(transform, "constant")
     low, high = _pair(transform.limit)
-    return oa.RandomRotation([low, high], _warp(transform), fill=_fill(transform))
+    return oa.RandomRotation([low, high], _warp(transform), fill=_fill(transform), padding_mode=_outside(transform))
 
 
 def _axes(name, value):
@@ -167,7 +172,6 @@ def _axes(name, value):
 def _affine(transform, translation):
     """ShiftScaleRotate is one, too."""
     _only("", ("fit_output", transform.fit_output, False), ("balanced_scale", getattr(transform, "balanced_scale", False), False))
-    _border(transform, "constant")
     if any(bound != 0 for span in _axes("shear", transform.shear) for bound in span):
         raise TransformError(f"shear={transform.shear!r} is not there: leave it out")
     pixels = getattr(transform, "translate_px", None)
@@ -182,7 +186,8 @@ def _affine(transform, translation):
     low, high = _pair(transform.rotate)
     return oa.RandomAffine([0.0 - high, 0.0 - low], [moved[0][1], moved[1][1]] if moved != [[0, 0]] * 2 else None,
                            across if across != [1, 1] or down != [1, 1] else None, None, _warp(transform), _fill(transform),
-                           scale_y=None if transform.keep_ratio or across == down and across[0] == across[1] else down)
+                           scale_y=None if transform.keep_ratio or across == down and across[0] == across[1] else down,
+                           padding_mode=_outside(transform))
 
 
 def _brightness_contrast(transform, translation):

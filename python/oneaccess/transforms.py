@@ -295,21 +295,24 @@ def RandomVerticalFlip(p=None) -> Op:
     return Op("vflip", p=p)
 
 
-def RandomRotation(degrees, interpolation=None, expand=None, center=None, fill=None) -> Op:
-    """Rotates counter-clockwise by an angle from degrees: (least, most), or x for (-x, x)."""
+def RandomRotation(degrees, interpolation=None, expand=None, center=None, fill=None, *, padding_mode=None) -> Op:
+    """Rotates counter-clockwise by an angle from degrees: (least, most), or x for (-x, x).
+
+    padding_mode: what is outside of the image, as Pad has it: "constant" (fill), "edge", "reflect" or "symmetric".
+    """
     return Op("rotate", degrees=_list(degrees), interpolation=_interpolation(interpolation),
-              expand=expand, center=_list(center), fill=_list(fill))
+              expand=expand, center=_list(center), fill=_list(fill), padding_mode=padding_mode)
 
 
 def RandomAffine(degrees, translate=None, scale=None, shear=None, interpolation=None, fill=None,
-                 center=None, *, scale_y=None) -> Op:
+                 center=None, *, scale_y=None, padding_mode=None) -> Op:
     """Rotates, moves, scales and shears. A part that is None is not done, but degrees is required.
 
-    scale_y: (least, most) of heights, drawn for themselves; scale is of widths then.
+    scale_y: (least, most) of heights, drawn for themselves; scale is of widths then. padding_mode: as RandomRotation has it.
     """
     return Op("affine", degrees=_list(degrees), translate=_list(translate), scale=_list(scale),
               shear=_list(shear), interpolation=_interpolation(interpolation), fill=_list(fill),
-              center=_list(center), scale_y=_list(scale_y))
+              center=_list(center), scale_y=_list(scale_y), padding_mode=padding_mode)
 
 
 def RandomPerspective(distortion_scale=None, p=None, interpolation=None, fill=None) -> Op:

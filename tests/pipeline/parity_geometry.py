@@ -97,6 +97,11 @@ SPECS = {
                               {'op': 'rotate', 'degrees': [90, 90], 'expand': True}],
     'affine-scale-y': turn('affine', [90, 113], 30, scale=[0.7, 1.4], scale_y=[0.5, 2], shear=[-5, 5, -5, 5], interpolation='bilinear'),
     'affine-scale-y-alone': turn('affine', 96, 0, scale_y=[0.4, 0.9], fill=7),
+    'rotate-reflect': turn('rotate', [60, 77], [-40, 70], interpolation='bilinear', padding_mode='reflect'),
+    'rotate-edge': turn('rotate', [60, 77], [100, 170], interpolation='bicubic', center=[9, 70], padding_mode='edge'),
+    'affine-symmetric': turn('affine', [40, 61], 30, translate=[0.5, 0.5], scale=[0.2, 2], padding_mode='symmetric'),
+    'affine-reflect-gray': [DECODE, {'op': 'resize', 'size': [3, 2]}, {'op': 'grayscale'},
+                            {'op': 'affine', 'degrees': 90, 'scale': [0.2, 1], 'interpolation': 'bilinear', 'padding_mode': 'reflect'}],
 }
 
 
@@ -120,7 +125,24 @@ def affine_matrix(center, angle, translate, scale, shear, scale_y=None):
     return m
 
 
+def warped(im, m, op):
+    """Of a picture with as much around it as is seen."""
+    (w, h), m = im.size, list(m)
+    if op.get('padding_mode', 'constant') != 'constant':
+        places = [(m[0] * x + m[1] * y + m[2], m[3] * x + m[4] * y + m[5]) for x in (0, w) for y in (0, h)]
+        left, top = (-min(math.floor(min(at)) - 2, 0) for at in zip(*places))
+        right, bottom = (max(math.ceil(max(at)) + 2 - size, 0) for at, size in zip(zip(*places), (w, h)))
+        im = padded(im, left, top, right, bottom, op)
+        m[2], m[5] = m[2] + left, m[5] + top
+    return im.transform((w, h), Image.Transform.AFFINE, m, FILTERS[op.get('interpolation', 'nearest')], fillcolor=color(im, op))
+
+
 def rotate(im, op, drawn):
+    if op.get('padding_mode', 'constant') != 'constant':    # Image.rotate()'s matrix
+        x, y = op.get('center') or (side / 2.0 for side in im.size)
+        turned = -math.radians(drawn[0] % 360)
+        across, down = [round(math.cos(turned), 15), round(math.sin(turned), 15)], [round(-math.sin(turned), 15), round(math.cos(turned), 15)]
+        return warped(im, [*across, across[0] * -x + across[1] * -y + 0.0 + x, *down, down[0] * -x + down[1] * -y + 0.0 + y], op)
     return im.rotate(drawn[0], FILTERS[op.get('interpolation', 'nearest')], op.get('expand', False),
                      op.get('center'), fillcolor=color(im, op))
 
@@ -128,8 +150,7 @@ def rotate(im, op, drawn):
 def affine(im, op, drawn):
     center = op.get('center') or [im.size[0] * 0.5, im.size[1] * 0.5]
     m = affine_matrix(center, drawn[0], (int(drawn[1]), int(drawn[2])), drawn[3], (drawn[4], drawn[5]), drawn[6])
-    return im.transform(im.size, Image.Transform.AFFINE, m, FILTERS[op.get('interpolation', 'nearest')],
-                        fillcolor=color(im, op))
+    return warped(im, m, op)
 
 
 def solved(rows):

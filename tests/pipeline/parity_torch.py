@@ -45,11 +45,13 @@ def resized_crop(im, op, drawn):
 
 
 def rotate(im, op, drawn):
+    if 'padding_mode' in op:  # torchvision has none: Pillow's matrix, as for both scales of affine
+        return parity.parity_geometry.rotate(im, op, drawn)
     return F.rotate(im, drawn[0], mode(op), op.get('expand', False), op.get('center'), op.get('fill', 0))
 
 
 def affine(im, op, drawn):
-    if 'scale_y' in op:  # torchvision has one scale: Pillow's matrix of both
+    if 'scale_y' in op or 'padding_mode' in op:  # torchvision has one scale, and one colour outside: Pillow's matrix
         return parity.parity_geometry.affine(im, op, drawn)
     return F.affine(im, drawn[0], [int(drawn[1]), int(drawn[2])], drawn[3], list(drawn[4:6]), mode(op), op.get('fill', 0),
                     op.get('center'))

@@ -111,6 +111,8 @@ static const struct {
     {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"scale\":[0,1]}]",
      {"scale is not from 0.001 to 1000"}},
     {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"scale\":2}]", {"scale is no pair"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":3,\"padding_mode\":\"wrap\"}]",
+     {"padding_mode is none", "reflect"}},
     {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"scale_y\":[0,1]}]", {"scale_y is not from 0.001"}},
     {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"shear\":90}]", {"shear is not from -89 to 89"}},
     {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"shear\":[1,2,3]}]",
