@@ -324,7 +324,7 @@ static const char *pipeline_set_labels(struct pipeline *pipeline)
 			       "fields of kinds 0, 1, 2 and 5";
 		are_there |= field->role == PIPELINE_MASK;
 	}
-	if (pipeline->volume.by_labels && !are_there)
+	if (pipeline->first.volume.by_labels && !are_there)
 		return "random_crop_by_label asks for a volume of labels beside it; give a field "
 		       "of kind 5, or take random_crop_3d";
 	return NULL;
@@ -339,7 +339,7 @@ static int pipeline_compile_volume(struct pipeline *pipeline, struct op_list *wh
 
 	if (r != 0)
 		return r;
-	wrong = volume_init(&pipeline->ops, &pipeline->shape, &pipeline->volume, &at);
+	wrong = volume_init(&pipeline->ops, &pipeline->shape, &pipeline->first.volume, &at);
 	r = wrong ? 0 : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
 	if (r != 0)
 		return r;
@@ -563,9 +563,9 @@ static int pipeline_set_first(struct pipeline *pipeline, struct diag *diag)
 	const char *wrong = NULL;
 
 	if (first->id == OP_VIDEO)
-		wrong = video_init(first, &pipeline->video);
+		wrong = video_init(first, &pipeline->first.video);
 	else if (first->id == OP_BANDS)
-		wrong = bands_init(&pipeline->ops, &pipeline->bands);
+		wrong = bands_init(&pipeline->ops, &pipeline->first.bands);
 	if (!wrong)
 		return 0;
 	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (%s): %s", op_name(first->id),

@@ -434,9 +434,10 @@ int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *
 
 		if (!companion)
 			continue;
-		r = companion->numbers ? pipeline_companion_run_numbers(
-					     run, companion, &pipeline->bands, &sample, ret_error)
-				       : pipeline_companion_run(run, companion, &sample, ret_error);
+		r = companion->numbers
+			? pipeline_companion_run_numbers(run, companion, &pipeline->first.bands,
+							 &sample, ret_error)
+			: pipeline_companion_run(run, companion, &sample, ret_error);
 		if (r != 0)
 			return pipeline_companion_fail(companion, ret_error);
 	}

@@ -43,6 +43,12 @@ struct pipeline_medium { /* what samples are that are no pictures */
 };
 extern const struct pipeline_medium pipeline_sound, pipeline_cloud;
 
+union pipeline_first {        /* what stands in decode's place */
+	struct video video;   /* where the shape has frames */
+	struct bands bands;   /* where it has bands */
+	struct volume volume; /* where it is one */
+};
+
 struct pipeline {
 	struct op_list ops;
 	struct shape shape;
@@ -56,9 +62,7 @@ struct pipeline {
 	    *medium; /* no picture, no program, but one of these; NULL: pictures or records */
 	struct sound sound;
 	struct cloud cloud;
-	struct video video;   /* where the shape has frames */
-	struct bands bands;   /* where it has bands */
-	struct volume volume; /* where it is one */
+	union pipeline_first first;
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */

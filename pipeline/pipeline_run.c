@@ -131,7 +131,7 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	if (pipeline->shape.is_volume)
 		return run->volumes ? 0 : volume_room_new(&run->volumes);
 	if (pipeline->shape.frames && !run->frames &&
-	    video_frames_new(&pipeline->video, &run->frames) != 0)
+	    video_frames_new(&pipeline->first.video, &run->frames) != 0)
 		return -ENOMEM;
 	if (pipeline->shape.bands)
 		return pipeline_run_add_numbers(run, pipeline);
@@ -557,7 +557,7 @@ static int pipeline_run_open_numbers(struct pipeline_run *run, const struct pipe
 
 	for (unsigned v = 0; v < run->n && !first; v++)
 		first = run->pipeline[v];
-	return bands_open(run->numbers, &first->bands, run->decode, input->data, input->size,
+	return bands_open(run->numbers, &first->first.bands, run->decode, input->data, input->size,
 			  ret_error);
 }
 

@@ -14,7 +14,8 @@ static int pipeline_volume_labels(struct pipeline_run *run, const struct pipelin
 	    volume_open_labels(run->volumes, record->value[at], record->field[at].bytes, ret_error);
 
 	if (r == 0 && !*is_chosen)
-		r = volume_choose(run->volumes, &pipeline->volume, &pipeline->ops, key, ret_error);
+		r = volume_choose(run->volumes, &pipeline->first.volume, &pipeline->ops, key,
+				  ret_error);
 	*is_chosen = true;
 	r = r ? r : volume_labels(run->volumes, &pipeline->fields[f], out, ret_error);
 	volume_close_labels(run->volumes);
@@ -28,17 +29,18 @@ int pipeline_run_volume(struct pipeline_run *run, unsigned v, const struct pipel
 	const struct pipeline *pipeline = run->pipeline[v];
 	const unsigned first = pipeline->packed.first;
 	bool is_chosen = false;
-	int r = volume_open(run->volumes, &pipeline->volume, run->decode, input->data, input->size,
-			    ret_error);
+	int r = volume_open(run->volumes, &pipeline->first.volume, run->decode, input->data,
+			    input->size, ret_error);
 
 	for (unsigned f = first; r == 0 && f < first + pipeline->packed.n; f++)
 		if (pipeline->fields[f].role == PIPELINE_MASK)
 			r = pipeline_volume_labels(run, pipeline, f, &input->record, key,
 						   &is_chosen, out->field[f], ret_error);
 	if (r == 0 && !is_chosen)
-		r = volume_choose(run->volumes, &pipeline->volume, &pipeline->ops, key, ret_error);
+		r = volume_choose(run->volumes, &pipeline->first.volume, &pipeline->ops, key,
+				  ret_error);
 	r = r ? r
-	      : volume_image(run->volumes, &pipeline->volume, &pipeline->shape, run->decode,
+	      : volume_image(run->volumes, &pipeline->first.volume, &pipeline->shape, run->decode,
 			     out->field[0], ret_error);
 	volume_close(run->volumes, run->decode);
 	return r;
