@@ -523,6 +523,71 @@ static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *wh
 	return pipeline->engine->compile(&view->ops, &view->shape, &view->program);
 }
 
+/* Is it of the sound? */
+static bool pipeline_is_heard(const struct op_list *whole, const struct views_one *one)
+{
+	return one->first < one->end && whole->op[one->first].id == OP_AUDIO;
+}
+
+/* Why a view of the sound cannot be: only those ops are there that make one of the clip's own time. */
+static const char *pipeline_check_heard(const struct pipeline *pipeline, const struct op_list *ops)
+{
+	const struct op *first = &ops->op[0];
+	const struct op_intake *intake = op_intake(OP_AUDIO);
+
+	if (!pipeline->shape.frames)
+		return "a view of the sound is beside a clip: the first op must be video";
+	if (pipeline->first.video.clip == VIDEO_SPREAD)
+		return "clip spread is of the whole video, and the sound of a part: give another "
+		       "clip";
+	if (pipeline->heard.pipeline)
+		return "there is a view of the sound already";
+	if (op_number(first, OP_AUDIO_CROP, 0) != SOUND_RANDOM)
+		return "the sound begins when the clip does; leave crop out";
+	if (op_number(first, intake->source, 0) != OP_FILE || !op_is_null(first, intake->fields) ||
+	    !op_is_null(first, intake->members))
+		return "what a sample is, the op video says; leave source, fields and members out";
+	return pipeline->n_fields + 2 > PIPELINE_MAX_FIELDS ? "there are more fields than 23"
+							    : NULL;
+}
+
+/* A pipeline of its own, of which the sound and its length are fields here. */
+static int pipeline_add_heard(struct pipeline *pipeline, const struct op_list *whole,
+			      const struct views_one *one, struct diag *diag)
+{
+	_cleanup_(pipeline_freep) struct pipeline *heard = calloc(1, sizeof(*heard));
+	_cleanup_free_ struct op_list *own = malloc(sizeof(*own));
+	const char *wrong = pipeline_check_view(pipeline, one->name);
+	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields];
+	struct diag why;
+	int r = 0;
+
+	if (!heard || !own)
+		return -ENOMEM;
+	heard->engine = pipeline->engine;
+	views_take(whole, one, &heard->ops);
+	if (!wrong)
+		wrong = pipeline_check_heard(pipeline, &heard->ops);
+	if (!wrong) {
+		heard->ops.op[0].value[OP_AUDIO_CROP].number[0] = SOUND_BEGIN;
+		*own = heard->ops;
+		r = pipeline_compile_sound(heard, own, &why);
+	}
+	if (r < 0)
+		return r;
+	if (wrong || r > 0)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: view \"%s\": %s", one->name,
+				 wrong ? wrong : why.text);
+	field[0] = heard->fields[0];
+	field[1] = heard->fields[2];
+	snprintf(field[0].name, sizeof(field->name), "%s", one->name);
+	snprintf(field[1].name, sizeof(field->name), "%s_length", one->name);
+	pipeline->heard.at = pipeline->n_fields;
+	pipeline->n_fields += 2;
+	pipeline->heard.pipeline = base_take_ptr(heard);
+	return 0;
+}
+
 /* The field of another picture of the sample that has that name; 0: there is none. */
 static unsigned pipeline_companion_of(const struct pipeline *pipeline, const char *name)
 {
@@ -550,9 +615,14 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 		const unsigned f = pipeline_companion_of(pipeline, one->name);
 		const unsigned draws = (i + 1) * PIPELINE_MAX_OPS;
 
+		if (pipeline_is_heard(whole, one))
+			continue;
 		r = f > 0 ? pipeline_companion_set_view(pipeline, f, whole, one, draws, diag)
 			  : pipeline_add_view(pipeline, whole, one, draws, diag);
 	}
+	for (unsigned i = 0; r == 0 && i < views->n; i++)
+		if (pipeline_is_heard(whole, &views->one[i]))
+			r = pipeline_add_heard(pipeline, whole, &views->one[i], diag);
 	return r ? r : pipeline_companion_set_all(pipeline, diag);
 }
 
@@ -644,6 +714,7 @@ void pipeline_free(struct pipeline *pipeline)
 		mask_free(pipeline->mask[f]);
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		pipeline_companion_free(pipeline->companion[f]);
+	pipeline_free(pipeline->heard.pipeline);
 	picked_free(pipeline->members);
 	free(pipeline->canonical);
 	free(pipeline->asked);
@@ -729,6 +800,8 @@ bool pipeline_is_random(const struct pipeline *pipeline)
 
 	for (unsigned i = 0; i < pipeline->n_views; i++)
 		is_random |= pipeline_is_random_list(&pipeline->view[i]->ops);
+	is_random |=
+	    pipeline->heard.pipeline && pipeline_is_random_list(&pipeline->heard.pipeline->ops);
 	for (unsigned f = 0; f < pipeline->n_fields; f++)
 		is_random |=
 		    pipeline->companion[f] && pipeline_companion_is_random(pipeline->companion[f]);
@@ -747,7 +820,7 @@ const char *pipeline_load(const struct pipeline *pipeline)
 
 unsigned pipeline_views(const struct pipeline *pipeline)
 {
-	return pipeline->n_views;
+	return pipeline->n_views + (pipeline->heard.pipeline != NULL);
 }
 
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret)

@@ -49,6 +49,11 @@ union pipeline_first {        /* what stands in decode's place */
 	struct volume volume; /* where it is one */
 };
 
+struct pipeline_heard {            /* the view of the sound beside a clip */
+	struct pipeline *pipeline; /* owned; NULL: there is none */
+	unsigned at;               /* its field, and behind that its length's */
+};
+
 struct pipeline {
 	struct op_list ops;
 	struct shape shape;
@@ -63,6 +68,7 @@ struct pipeline {
 	struct sound sound;
 	struct cloud cloud;
 	union pipeline_first first;
+	struct pipeline_heard heard; /* where the shape has frames */
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */
@@ -92,9 +98,10 @@ struct pipeline_run {
 	struct pipeline_clouds *clouds;    /* owned; the same of point clouds */
 	struct sound_watch watch;          /* of both */
 	struct video_frames *frames;       /* owned; NULL: there are no videos */
-	struct volume_room *volumes;       /* owned; NULL: there are none */
-	struct bands_room *numbers;        /* owned; NULL: there are no bands */
-	struct bands_room *others;         /* owned; of companions; the same */
+	struct pipeline_run *heard;  /* owned; of the sound beside them; NULL: there is none */
+	struct volume_room *volumes; /* owned; NULL: there are none */
+	struct bands_room *numbers;  /* owned; NULL: there are no bands */
+	struct bands_room *others;   /* owned; of companions; the same */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is
@@ -108,8 +115,9 @@ struct pipeline_input { /* a sample as it comes */
 	const void *data;
 	size_t size;
 	uint32_t label;
-	struct cut kept;      /* what the data are, or no ops: a file, or a form of it */
-	struct packed record; /* that the picture came in, where n of the fields are not 0 */
+	struct cut kept;        /* what the data are, or no ops: a file, or a form of it */
+	struct packed record;   /* that the picture came in, where n of the fields are not 0 */
+	const int64_t *time_us; /* of sounds, when they begin (sound_run); NULL: anywhere */
 };
 /* Of what is known of a sample, what is in its record, and in the head of kept pixels, which must be from a
  * cut that all those pipelines have, with key's draws. 0, or PIPELINE_E_BAD with *ret_error. */
@@ -134,6 +142,11 @@ void pipeline_clouds_free(struct pipeline_clouds *clouds);
 int pipeline_run_volume(struct pipeline_run *run, unsigned v, const struct pipeline_input *input,
 			const struct pipeline_key *key, const struct pipeline_out *out,
 			struct pipeline_error *ret_error);
+
+/* The sound beside the open clip of that pipeline, the run's only one. 0, or PIPELINE_E_BAD with *ret_error. */
+int pipeline_run_heard(struct pipeline_run *run, const struct pipeline *pipeline,
+		       const struct pipeline_input *input, const struct pipeline_key *key,
+		       const struct pipeline_out *out, struct pipeline_error *ret_error);
 
 /* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
  * out is where the first one goes. As drive_sample. */

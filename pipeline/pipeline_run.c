@@ -36,6 +36,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	pipeline_sounds_free(run->sounds);
 	pipeline_clouds_free(run->clouds);
 	video_frames_free(run->frames);
+	pipeline_run_free(run->heard);
 	bands_room_free(run->numbers);
 	volume_room_free(run->volumes);
 	cut_maker_free(run->maker);
@@ -71,7 +72,7 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 		     pipelines[v]->shape.by_record != first->shape.by_record ||
 		     pipelines[v]->shape.by_members != first->shape.by_members ||
 		     pipelines[v]->packed.n != first->packed.n ||
-		     pipelines[v]->n_views + first->n_views > 0))
+		     pipeline_views(pipelines[v]) + pipeline_views(first) > 0))
 			return false;
 		first = first ? first : pipelines[v];
 	}
@@ -133,6 +134,13 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	if (pipeline->shape.frames && !run->frames &&
 	    video_frames_new(&pipeline->first.video, &run->frames) != 0)
 		return -ENOMEM;
+	if (pipeline->heard.pipeline) {
+		const struct pipeline *heard = pipeline->heard.pipeline;
+
+		r = pipeline_run_new(&heard, 1, &run->heard);
+		if (r != 0)
+			return r;
+	}
 	if (pipeline->shape.bands)
 		return pipeline_run_add_numbers(run, pipeline);
 	run->part[v].program = pipeline->program;
@@ -188,6 +196,8 @@ void pipeline_run_watch(struct pipeline_run *run,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg)
 {
 	run->watch = (struct sound_watch){fn, arg};
+	if (run->heard)
+		pipeline_run_watch(run->heard, fn, arg);
 	if (run->frames)
 		video_frames_watch(run->frames, fn, arg);
 	else
@@ -436,6 +446,8 @@ static int pipeline_run_tail(struct pipeline_run *run, unsigned v,
 		length = video_frames_length(run->frames);
 		memcpy(out->field[2], &length, sizeof(length));
 	}
+	if (r == 0 && pipeline->heard.pipeline)
+		r = pipeline_run_heard(run, pipeline, input, key, out, ret_error);
 	if (r == 0 && pipeline->shape.is_size)
 		r = pipeline_run_measure(run, input, out, ret_error);
 	if (r != 0 || pipeline->shape.is_size ||

@@ -56,7 +56,8 @@ struct sound_room;                           /* memory that is kept from sample 
 int sound_room_new(struct sound_room **ret); /* 0 or -ENOMEM */
 void sound_room_free(struct sound_room *room);
 /* The file's bytes (hostile) to out, which has channels x frames numbers, zeros behind the *ret_length frames
- * that the file has. 0, or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
+ * that the file has. time_us: of the container's clock, at which they begin, with zeros where nothing sounds, and *ret_length 0 where
+ * nothing does at all; NULL: they are the part that is drawn. 0, or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
 int sound_run(const struct sound *sound, struct sound_room *room, const struct sound_watch *watch,
-	      const void *data, size_t size, const struct pipeline_key *key, float *out,
-	      int64_t *ret_length, struct pipeline_error *ret_error);
+	      const void *data, size_t size, const struct pipeline_key *key, const int64_t *time_us,
+	      float *out, int64_t *ret_length, struct pipeline_error *ret_error);

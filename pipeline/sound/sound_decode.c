@@ -74,21 +74,34 @@ static int sound_put(const struct sound *sound, struct sound_ratio ratio, const 
 	return r;
 }
 
+static int sound_silence(const struct sound *sound, float *out, int64_t *ret_length)
+{
+	memset(out, 0, (size_t)BASE_MAX(sound->channels, 1u) * sound->frames * sizeof(*out));
+	*ret_length = 0;
+	return 0;
+}
+
 /* All of it, of an open file. */
 static int sound_take(const struct sound *sound, struct sound_room *room,
 		      const struct sound_watch *watch, struct sound_file *file,
-		      const struct sound_head *head, struct philox_seq *seq, float *out,
-		      int64_t *ret_length, struct pipeline_error *ret_error)
+		      const struct sound_head *head, struct philox_seq *seq, const int64_t *time_us,
+		      float *out, int64_t *ret_length, struct pipeline_error *ret_error)
 {
 	const unsigned planes = BASE_MAX(sound->channels, 1u);
 	const struct sound_ratio ratio = sound_ratio(sound, head->rate, seq);
 	/* as long as what comes out, rounded up: at most 2^24 * 7680 */
 	const int64_t wanted =
 	    (int64_t)(((unsigned __int128)sound->frames * ratio.from + ratio.to - 1) / ratio.to);
-	const size_t frames = (size_t)BASE_MIN(wanted, head->frames);
-	const int64_t start = sound_start(sound->crop, head->frames, wanted, seq);
+	const int64_t start = time_us ? sound_file_at(file, head, *time_us)
+				      : sound_start(sound->crop, head->frames, wanted, seq);
+	const int64_t from = BASE_MAX(start, 0), lead = from - BASE_MAX(start, -wanted);
+	const int64_t has = BASE_MIN(wanted - lead, BASE_MAX(head->frames - from, 0));
+	const size_t frames = (size_t)(lead + has);
 	size_t done = 0;
 	int r;
+
+	if (has == 0)
+		return sound_silence(sound, out, ret_length);
 
 	if (frames > SOUND_MOST_READ / BASE_MAX(planes, head->channels))
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
@@ -99,8 +112,8 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 			  BASE_MAX(planes, head->channels));
 	r = sound_room_make(room, frames * planes, ret_error);
 	r = r ? r
-	      : sound_file_read(file, start, frames, sound->channels == 1 ? 0 : sound->channels,
-				room->part, ret_error);
+	      : sound_file_read(file, from, (size_t)lead, (size_t)has,
+				sound->channels == 1 ? 0 : sound->channels, room->part, ret_error);
 	if (r != 0)
 		return r;
 	for (unsigned c = 0; c < planes; c++)
@@ -112,8 +125,8 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 }
 
 int sound_run(const struct sound *sound, struct sound_room *room, const struct sound_watch *watch,
-	      const void *data, size_t size, const struct pipeline_key *key, float *out,
-	      int64_t *ret_length, struct pipeline_error *ret_error)
+	      const void *data, size_t size, const struct pipeline_key *key, const int64_t *time_us,
+	      float *out, int64_t *ret_length, struct pipeline_error *ret_error)
 {
 	struct sound_file *file = NULL;
 	struct sound_head head;
@@ -121,11 +134,13 @@ int sound_run(const struct sound *sound, struct sound_room *room, const struct s
 	struct draw draw;
 	int r = sound_file_open(data, size, &file, &head, ret_error);
 
+	if (r == SOUND_E_NONE)
+		return time_us ? sound_silence(sound, out, ret_length) : PIPELINE_E_BAD;
 	if (r != 0)
 		return r;
 	draw_init(&draw, key);
 	draw_seq(&draw, 0, &seq);
-	r = sound_take(sound, room, watch, file, &head, &seq, out, ret_length, ret_error);
+	r = sound_take(sound, room, watch, file, &head, &seq, time_us, out, ret_length, ret_error);
 	sound_file_close(file);
 	return r;
 }

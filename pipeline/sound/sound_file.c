@@ -8,6 +8,8 @@
 
 #include "pipeline/sound/sound_file.h"
 
+#include <math.h>
+
 #include "pipeline/formats/decode.h"
 #include "pipeline/sound/sound.h"
 #include "pipeline/sound/sound_reader.h"
@@ -118,8 +120,14 @@ size_t sound_ends(int code, struct pipeline_error *ret_error)
 	return 0;
 }
 
-int sound_file_read(struct sound_file *file, int64_t start, size_t frames, unsigned channels,
-		    float *out, struct pipeline_error *ret_error)
+int64_t sound_file_at(const struct sound_file *file, const struct sound_head *head, int64_t time_us)
+{
+	return file->reader->at ? file->reader->at(file->sound, time_us)
+				: llrint((double)time_us * head->rate / 1e6);
+}
+
+int sound_file_read(struct sound_file *file, int64_t start, size_t lead, size_t frames,
+		    unsigned channels, float *out, struct pipeline_error *ret_error)
 {
 	const size_t at_once = FILE_AT_ONCE / file->channels;
 	size_t done = 0;
@@ -131,13 +139,15 @@ int sound_file_read(struct sound_file *file, int64_t start, size_t frames, unsig
 		sound_ends(0, ret_error);
 		return PIPELINE_E_BAD;
 	}
+	for (unsigned c = 0; c < BASE_MAX(channels, 1u); c++)
+		memset(out + c * (lead + frames), 0, lead * sizeof(*out));
 	while (done < frames) {
 		const size_t n = file->reader->read(file->sound, file->some,
 						    BASE_MIN(frames - done, at_once), ret_error);
 
 		if (n == 0)
 			return PIPELINE_E_BAD;
-		file_put(file, n, channels, frames, done, out);
+		file_put(file, n, channels, lead + frames, lead + done, out);
 		done += n;
 	}
 	return 0;

@@ -226,4 +226,10 @@ static bool mp3_seek(void *sound, int64_t frame)
 	return mpg123_seek(mp3->handle, frame, SEEK_SET) == frame;
 }
 
-const struct sound_reader sound_mp3_reader = {mp3_begins, mp3_open, mp3_close, mp3_seek, mp3_read};
+const struct sound_reader sound_mp3_reader = {
+    .begins = mp3_begins,
+    .open = mp3_open,
+    .close = mp3_close,
+    .seek = mp3_seek,
+    .read = mp3_read,
+};

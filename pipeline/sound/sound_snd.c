@@ -168,4 +168,10 @@ static size_t snd_take(void *sound, float *out, size_t frames, struct pipeline_e
 		     : sound_ends(sf_error(snd->handle), ret_error);
 }
 
-const struct sound_reader sound_snd_reader = {snd_begins, snd_open, snd_close, snd_go, snd_take};
+const struct sound_reader sound_snd_reader = {
+    .begins = snd_begins,
+    .open = snd_open,
+    .close = snd_close,
+    .seek = snd_go,
+    .read = snd_take,
+};

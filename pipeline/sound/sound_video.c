@@ -33,14 +33,20 @@ static int video_open(const uint8_t *data, size_t size, void **ret, struct sound
 	if (r != 0)
 		return r;
 	*ret = sound;
-	return ret_head->frames > 0
-		   ? 0
-		   : decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a video without sound");
+	if (ret_head->frames > 0)
+		return 0;
+	decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a video without sound");
+	return SOUND_E_NONE;
 }
 
 static void video_close(void *sound)
 {
 	video_loaded()->sound_close(sound);
+}
+
+static int64_t video_at(const void *sound, int64_t time_us)
+{
+	return video_loaded()->sound_at(sound, time_us);
 }
 
 static bool video_seek(void *sound, int64_t frame)
@@ -54,5 +60,11 @@ static size_t video_read(void *sound, float *out, size_t frames, struct pipeline
 	return video_loaded()->sound_read(sound, out, frames, ret_error) == 0 ? frames : 0;
 }
 
-const struct sound_reader sound_video_reader = {video_begins, video_open, video_close, video_seek,
-						video_read};
+const struct sound_reader sound_video_reader = {
+    .begins = video_begins,
+    .open = video_open,
+    .close = video_close,
+    .at = video_at,
+    .seek = video_seek,
+    .read = video_read,
+};

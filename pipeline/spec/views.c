@@ -104,7 +104,8 @@ void views_first(const struct op_list *ops, const struct views *views, struct op
 void views_take(const struct op_list *ops, const struct views_one *one, struct op_list *ret)
 {
 	views_begin(ops, ret);
-	views_append(ops, 0, 1, ret);
+	if (one->first == one->end || ops->op[one->first].id != OP_AUDIO)
+		views_append(ops, 0, 1, ret);
 	views_append(ops, one->first, one->end, ret);
 	op_set_gates(ret);
 }

@@ -22,5 +22,5 @@ struct views {
 int views_find(const struct op_list *ops, struct views *ret, struct diag *diag);
 /* What the first picture is made by, with what stands behind all pictures' ops. */
 void views_first(const struct op_list *ops, const struct views *views, struct op_list *ret);
-/* What another one is made by: decode, and its ops. */
+/* What another one is made by: decode, and its ops; of a view of the sound its ops alone, the first of which is audio. */
 void views_take(const struct op_list *ops, const struct views_one *one, struct op_list *ret);

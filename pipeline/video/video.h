@@ -11,9 +11,11 @@
 #include "pipeline/ops/draw.h"
 #include "pipeline/spec/op.h"
 
-#define VIDEO_MOST_FRAMES 1024                /* of a clip */
-#define VIDEO_MOST_HAS (1u << 20)             /* of a file; nine hours at 30 frames a second */
-#define VIDEO_MOST_SIDE 16384                 /* pixels, of a file's frame */
+#define VIDEO_MOST_FRAMES 1024    /* of a clip */
+#define VIDEO_MOST_HAS (1u << 20) /* of a file; nine hours at 30 frames a second */
+#define VIDEO_MOST_US \
+	(INT64_C(1) << 50)    /* of a file, some 35 years: what follows does not overflow */
+#define VIDEO_MOST_SIDE 16384 /* pixels, of a file's frame */
 #define VIDEO_MOST_PIXELS (UINT32_C(1) << 26) /* of a file's frame */
 
 enum video_clip { VIDEO_RANDOM = 0, VIDEO_CENTER = 1, VIDEO_BEGIN = 2, VIDEO_SPREAD = 3 };
@@ -30,6 +32,7 @@ struct video_head {
 	uint32_t height, width; /* of a frame as it is shown: turned, if the file says so */
 	uint32_t frames;        /* that can be shown */
 	const int64_t *time_us; /* when each is shown, ascending, from 0; the room's */
+	int64_t start_us;       /* when the first is, by the container's clock */
 };
 
 /* ---- video.c ---- */

@@ -13,8 +13,6 @@
 #include "pipeline/video/video_module.h"
 
 #define VIDEO_FRAMES_HEAD 32 /* bytes of a PPM's head, at most */
-#define VIDEO_FRAMES_MOST_US \
-	(INT64_C(1) << 50) /* of a file, some 35 years: what follows does not overflow */
 
 struct video_frames {
 	const struct video *video; /* borrowed */
@@ -78,7 +76,7 @@ static int video_frames_check(const struct video_head *head, struct pipeline_err
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "frames of %u x %u pixels are too large", head->width,
 				   head->height);
-	if (head->frames > VIDEO_MOST_HAS || head->time_us[head->frames - 1] > VIDEO_FRAMES_MOST_US)
+	if (head->frames > VIDEO_MOST_HAS || head->time_us[head->frames - 1] > VIDEO_MOST_US)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "the video is too long");
 	return 0;
 }
@@ -125,6 +123,11 @@ void video_frames_size(const struct video_frames *frames, uint32_t *ret_height, 
 {
 	*ret_height = frames->head.height;
 	*ret_width = frames->head.width;
+}
+
+int64_t video_frames_time_us(const struct video_frames *frames)
+{
+	return frames->head.start_us + frames->head.time_us[frames->number[0]];
 }
 
 int64_t video_frames_length(const struct video_frames *frames)

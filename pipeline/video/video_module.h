@@ -15,7 +15,7 @@
 #include "pipeline/video/video.h"
 
 #define VIDEO_MODULE_SYMBOL "access_video_module"
-#define VIDEO_MODULE_VERSION 3
+#define VIDEO_MODULE_VERSION 4
 
 struct video_sound; /* of one file */
 struct video_room;  /* memory that is kept from sample to sample, and what is open */
@@ -50,6 +50,8 @@ struct video_module {
 	int (*sound_open)(const void *data, size_t size, struct video_sound **ret,
 			  struct sound_head *ret_head, struct pipeline_error *ret_error);
 	void (*sound_close)(struct video_sound *sound);
+	/* Which frame sounds at that time of the container's clock: below 0, or behind the last, where none does. */
+	int64_t (*sound_at)(const struct video_sound *sound, int64_t time_us);
 	/* The next read begins at this frame. */
 	void (*sound_seek)(struct video_sound *sound, int64_t frame);
 	/* So many frames, the channels of each side by side, with silence behind the last one. 0, or PIPELINE_E_BAD with *ret_error. */

@@ -269,9 +269,11 @@ def _source(options, mark="?"):
 
 
 def _views_of(ops):
-    """The names of the pictures beside the first one; their fields are the last ones."""
+    """The names of the pictures beside the first one, and behind them of a clip's sound and its length; their fields are the last ones."""
     try:
-        return [name for op in ops if op["op"] == "view" for name in op["names"]]
+        views = [(name, behind["op"] == "audio") for op, behind in zip(ops, [*ops[1:], {"op": ""}]) if op["op"] == "view" for name in op["names"]]
+        heard = [name for name, is_heard in views if is_heard]
+        return [name for name, is_heard in views if not is_heard] + [f"{name}{end}" for name in heard for end in ("", "_length")]
     except (KeyError, TypeError):
         return []
 

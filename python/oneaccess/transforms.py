@@ -143,14 +143,23 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
     named: the pipelines of fields with these names; (pipeline, n) makes n fields, NAME1 to NAMEn. Of a field that images= of wrap() names it is the pipeline of that
         field's own image.
 
-    Of clips (video()) the fields are "video", "video2" and so on, of the same frames.
+    Of clips (video()) the fields are "video", "video2" and so on, of the same frames. Beside a clip stands the sound that belongs to it:
+
+        loader = oa.Loader(path, oa.views(oa.video(16, 224, fps=8), oa.audio(16000, 2.0)), batch_size=8)
+        for batch in loader: batch["video"], batch["audio"], batch["audio_length"]
+
+    It begins when the clip's first frame is shown, by the times in the file, and is as long as asked; audio() is without crop, and
+    what may stand behind it may here. Where nothing sounds are zeros: before a sound that begins later, behind its end, and everywhere in a
+    video without sound, whose audio_length is 0. Else audio_length is where the sound ends, of its own frames or of a spectrogram's.
 
     A batch is a dict then. At most 15 views besides the first.
     """
     ops = [op for op in first.ops if op.op not in _OF_LABELS]
     decode = [op for op in ops if op.op in _FIRST]
     what = "video" if decode and decode[0].op == "video" else "image"
-    for name, view in [*((f"{what}{at}", view) for at, view in enumerate(others, 2)), *named.items()]:
+    heard = [view for view in others if what == "video" and isinstance(view, Pipeline) and view.ops and view.ops[0].op == "audio"]
+    seen = [view for view in others if view not in heard]
+    for name, view in [*((f"{what}{at}", view) for at, view in enumerate(seen, 2)), *(("audio", view) for view in heard), *named.items()]:
         view, count = view if isinstance(view, tuple) else (view, None)
         if not isinstance(view, Pipeline):
             raise TransformError(f"view {name} is {view!r}: a view is a Pipeline, as Compose() makes them, or (Pipeline, how many)")
@@ -158,6 +167,9 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
         if wrong:
             raise TransformError(f"view {name} has {wrong[0]}, which works on the sample: put it into the first pipeline")
         own = [op for op in view.ops if op.op in _FIRST]
+        if what == "video" and own and own[0].op == "audio":
+            ops += [Op("view", names=[name]), *view.ops]
+            continue
         if own and own != (decode or [Op("decode")]):
             raise TransformError(f"view {name} has {own[0]}, and each picture is decoded once, as the first pipeline says: put it there")
         names = [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sound of videos: golden_video_sounds.tsv has what ffmpeg decodes of each clip (make_video_sounds.py says how); here it must be that,
- * in one piece, in parts from anywhere, and in a sandbox. And what is refused, damaged or cut off, and in which words.
+ * in one piece, in parts from anywhere, in a sandbox, and beside clips of pictures. And what is refused, damaged or cut off, and in
+ * which words.
  */
 
 #include <check.h>
@@ -28,7 +29,7 @@
 struct clip {
 	char name[32];
 	uint32_t rate, channels;
-	int64_t frames;
+	int64_t frames, heard_us, seen_us; /* when the first of each begins */
 	float number[MOST_NUMBERS / EACH + 1];
 	uint8_t *data;
 	size_t size;
@@ -68,8 +69,8 @@ static void load_clip(char *line)
 	clip->rate = (uint32_t)atoi(strtok(NULL, "\t"));
 	clip->channels = (uint32_t)atoi(strtok(NULL, "\t"));
 	clip->frames = atoi(strtok(NULL, "\t"));
-	strtok(NULL, "\t");
-	strtok(NULL, "\t");
+	clip->heard_us = atoi(strtok(NULL, "\t"));
+	clip->seen_us = atoi(strtok(NULL, "\t"));
 	numbers = strtok(NULL, "\t");
 	for (int64_t i = 0; i < clip->frames * clip->channels; i += EACH) {
 		clip->number[i / EACH] = strtof(numbers, &numbers);
@@ -161,6 +162,185 @@ START_TEST(anyhow)
 		ck_assert_mem_eq(part, again, sizeof(again));
 	}
 	module->sound_close(sound);
+}
+END_TEST
+
+/* By the container's clock; of which Matroska has milliseconds. */
+START_TEST(clock_of_both)
+{
+	const struct clip *clip = &clips[_i];
+	struct video_sound *sound = open_clip(clip);
+	struct video_head pictures;
+	struct video_room *room;
+
+	ck_assert_int_le(llabs(module->sound_at(sound, clip->heard_us)), clip->rate / 1000);
+	for (int64_t n = clip->frames; n >= -clip->frames; n -= 77)
+		ck_assert_int_le(
+		    llabs(module->sound_at(sound, clip->heard_us + n * 1000000 / clip->rate) - n),
+		    clip->rate / 1000 + 1);
+	module->sound_close(sound);
+	ck_assert_int_eq(module->room_new(&room), 0);
+	if (module->open(room, clip->data, clip->size, &pictures, &error) == 0)
+		ck_assert_int_eq(pictures.start_us, clip->seen_us);
+	else
+		ck_assert_str_eq(clip->name, "alac.m4a");
+	module->close(room);
+	module->room_free(room);
+}
+END_TEST
+
+#define SEEN                                                                                       \
+	"[{\"op\":\"video\",\"frames\":1,\"clip\":\"center\"},{\"op\":\"center_crop\",\"size\":8}" \
+	","
+#define HEARD                                                                              \
+	"{\"op\":\"view\",\"names\":[\"audio\"]},{\"op\":\"audio\",\"sample_rate\":16000," \
+	"\"frames\":"
+#define BESIDE 6000 /* frames of the sound, at most */
+
+struct beside {
+	struct pipeline *pipeline;
+	struct pipeline_run *run;
+	uint8_t video[8 * 8 * 3];
+	int64_t label, length, heard;
+	float audio[BESIDE];
+};
+
+static void beside_init(struct beside *beside, const char *spec)
+{
+	const struct pipeline *one;
+	struct diag diag = {.text = ""};
+
+	ck_assert_msg(pipeline_compile(spec, strlen(spec), &beside->pipeline, &diag) == 0, "%s",
+		      diag.text);
+	one = beside->pipeline;
+	ck_assert_int_eq(pipeline_run_new(&one, 1, &beside->run), 0);
+}
+
+static void beside_run(struct beside *beside, const uint8_t *data, size_t size)
+{
+	const struct pipeline_key key = {1, 2, 3};
+	const struct pipeline_out out = {.field = {beside->video, &beside->label, &beside->length,
+						   beside->audio, &beside->heard}};
+
+	memset(beside->audio, 0xff, sizeof(beside->audio));
+	ck_assert_msg(pipeline_run_sample(beside->run, 1, data, size, 5, &key, &out, &error) == 0,
+		      "%s", error.text);
+}
+
+static void beside_fini(struct beside *beside)
+{
+	pipeline_run_free(beside->run);
+	pipeline_free(beside->pipeline);
+}
+
+/* The fifth of ten pictures is shown after 0.16 s; the sound from there on, or silence before it. */
+START_TEST(beside_a_clip)
+{
+	static const struct {
+		const char *name;
+		int64_t start; /* of the sound, where the window begins */
+	} table[] = {{"aac.mp4", 2560}, {"late.mp4", 2560 - 576}, {"vorbis.ogg", 3200 - 256}};
+	const struct clip *clip = clips;
+	struct beside beside;
+
+	while (strcmp(clip->name, table[_i].name) != 0)
+		clip++;
+	ck_assert_ptr_null(look_at(clip));
+	beside_init(&beside, SEEN HEARD "6000}]");
+	beside_run(&beside, clip->data, clip->size);
+	ck_assert_int_eq(beside.length, 1);
+	ck_assert_int_eq(beside.heard, BASE_MIN(clip->frames - table[_i].start, BESIDE));
+	for (int64_t i = 0; i < BESIDE; i++) {
+		const float *there = whole + 2 * (table[_i].start + i);
+
+		ck_assert_float_eq_tol(beside.audio[i],
+				       i < beside.heard ? (there[0] + there[1]) / 2 : 0, NEAR);
+	}
+	beside_fini(&beside);
+}
+END_TEST
+
+/* From the first picture on, which is shown before anything sounds; and a file in which nothing does. */
+START_TEST(silence_beside_a_clip)
+{
+	const struct clip *clip = clips;
+	struct beside beside;
+	struct clip silent = {.size = 0};
+
+	while (strcmp(clip->name, "late.mp4") != 0)
+		clip++;
+	ck_assert_ptr_null(look_at(clip));
+	beside_init(&beside,
+		    "[{\"op\":\"video\",\"frames\":1,\"clip\":\"begin\"},{\"op\":\"center_crop\","
+		    "\"size\":8}," HEARD "600}]");
+	beside_run(&beside, clip->data, clip->size);
+	ck_assert_int_eq(beside.heard, 600);
+	for (int64_t i = 0; i < 600; i++)
+		ck_assert_float_eq_tol(
+		    beside.audio[i],
+		    i < 576 ? 0 : (whole[2 * (i - 576)] + whole[2 * (i - 576) + 1]) / 2, NEAR);
+	silent.size = load("video_sounds/silent.mp4", &silent.data);
+	beside_run(&beside, silent.data, silent.size);
+	ck_assert_int_eq(beside.heard, 0);
+	for (int64_t i = 0; i < 600; i++)
+		ck_assert_float_eq(beside.audio[i], 0);
+	free(silent.data);
+	beside_fini(&beside);
+	beside_init(&beside,
+		    "[{\"op\":\"video\",\"frames\":1,\"clip\":\"begin\"},{\"op\":\"center_crop\","
+		    "\"size\":8}," HEARD "500}]"); /* ends before it */
+	beside_run(&beside, clip->data, clip->size);
+	ck_assert_int_eq(beside.heard, 0);
+	beside_fini(&beside);
+}
+END_TEST
+
+START_TEST(fields_beside_a_clip)
+{
+	const struct pipeline_field *field;
+	struct beside beside;
+
+	beside_init(&beside,
+		    SEEN HEARD "6000},{\"op\":\"mel_spectrogram\",\"n_fft\":400,\"n_mels\":8}]");
+	ck_assert_uint_eq(pipeline_fields(beside.pipeline, &field), 5);
+	ck_assert_str_eq(field[0].name, "video");
+	ck_assert_str_eq(field[3].name, "audio");
+	ck_assert_uint_eq(field[3].ndim, 2);
+	ck_assert_uint_eq(field[3].shape[0], 8);
+	ck_assert_str_eq(field[4].name, "audio_length");
+	ck_assert(!pipeline_is_random(beside.pipeline));
+	beside_run(&beside, clips[0].data, clips[0].size);
+	ck_assert_int_gt(beside.heard, 0);
+	beside_fini(&beside);
+	beside_init(&beside, SEEN HEARD "60,\"speeds\":[1,2]}]");
+	ck_assert(pipeline_is_random(beside.pipeline));
+	beside_fini(&beside);
+}
+END_TEST
+
+START_TEST(refused_beside_a_clip)
+{
+	static const struct {
+		const char *spec, *words;
+	} table[] = {
+	    {SEEN HEARD "60,\"crop\":\"center\"}]",
+	     "view \"audio\": the sound begins when the clip does"},
+	    {SEEN HEARD "60,\"source\":\"record\"}]", "the op video says"},
+	    {SEEN HEARD "60}," HEARD "60}]", "another field has that name"},
+	    {SEEN HEARD "60},{\"op\":\"hflip\"}]", "hflip"},
+	    {SEEN HEARD "60},{\"op\":\"fade\",\"fade_in_len\":70}]", "a fade is longer"},
+	    {"[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}," HEARD "60}]",
+	     "first op must be video"},
+	    {"[{\"op\":\"video\",\"frames\":2,\"clip\":\"spread\"},{\"op\":\"center_crop\","
+	     "\"size\":8}," HEARD "60}]",
+	     "give another clip"},
+	};
+	struct pipeline *pipeline;
+	struct diag diag;
+
+	ck_assert_int_eq(pipeline_compile(table[_i].spec, strlen(table[_i].spec), &pipeline, &diag),
+			 PIPELINE_E_BAD);
+	ck_assert_msg(strstr(diag.text, table[_i].words), "%s", diag.text);
 }
 END_TEST
 
@@ -296,6 +476,11 @@ int main(void)
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, in_order, 0, clip_end);
 	tcase_add_loop_test(tcase, anyhow, 0, clip_end);
+	tcase_add_loop_test(tcase, clock_of_both, 0, clip_end);
+	tcase_add_loop_test(tcase, beside_a_clip, 0, 3);
+	tcase_add_test(tcase, silence_beside_a_clip);
+	tcase_add_test(tcase, fields_beside_a_clip);
+	tcase_add_loop_test(tcase, refused_beside_a_clip, 0, 7);
 	tcase_add_test(tcase, sandboxed);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, no_sound);

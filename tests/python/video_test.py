@@ -418,6 +418,31 @@ class VideoTest(PoolCase):
                 self.assertEqual(length, 16000)
                 np.testing.assert_allclose(wave.T, whole[start:start + 16000], atol=1e-6 if crop == "begin" else 1e-4)
 
+    def test_sounds_beside_clips(self):
+        """Frames and their sound: a picture's number is its time, so where the sound must begin is known."""
+        folder, whole = self.work / "spoken", []
+        (folder / "run").mkdir(parents=True)
+        for number in range(4):
+            path, silent = folder / "run" / f"{number}.mp4", self.work / "unspoken.mp4"
+            write(silent, 100)
+            subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", silent, "-f", "lavfi", "-i", f"aevalsrc=0.3*sin(2000*t*t)|0.3*sin({number + 3}00*t):s=16000:d=4",
+                            "-c:v", "copy", *(["-an"] if number == 3 else ["-c:a", "aac", "-aac_pns", "0"]), path], check=True)
+            whole.append(sound_of(path).mean(1) if number < 3 else np.zeros(64000, np.float32))
+        pipeline = oa.views(t.Compose([t.Video(5, fps=5), *SIZE]), oa.audio(16000, 1.0))
+        with self.loader(folder, pipeline, epochs=2, batch_size=2) as loader:
+            for batch in loader:
+                self.assertEqual(list(batch), ["video", "label", "length", "audio", "audio_length"])
+                for at, number in enumerate(batch.ids):
+                    first = numbers(np.asarray(batch["video"][at]))[0][0]
+                    wave = whole[number][first * 640:first * 640 + 16000]
+                    self.assertEqual(int(batch["audio_length"][at]), 0 if number == 3 else len(wave))
+                    np.testing.assert_allclose(batch["audio"][at], np.pad(wave, (0, 16000 - len(wave))), atol=1e-4)
+        with self.loader(folder, oa.views(oa.video(4, 32, fps=8), oa.video(4, 16, fps=8), t.Compose([oa.audio(16000, 0.5), t.MelSpectrogram(400, n_mels=20)]))) as loader:
+            batch = next(iter(loader))
+            self.assertEqual([np.asarray(batch[name]).shape for name in ("video2", "audio", "audio_length")], [(4, 4, 3, 16, 16), (4, 20, 41), (4,)])
+        with self.assertRaisesRegex(oa.Error, "the sound begins when the clip does"):
+            self.loader(folder, oa.views(oa.video(4, 32), oa.audio(16000, 0.5, crop="center")))
+
     def test_others_go_first(self):
         """Where there are pictures or sounds, videos beside them are no samples."""
         folder = self.work / "mixed"

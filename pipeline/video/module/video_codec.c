@@ -414,7 +414,8 @@ static uint32_t video_codec_count_one(struct video_codec *codec, enum video_coun
 	return (uint32_t)BASE_MIN(BASE_MAX(n, 0), INT32_MAX);
 }
 
-int video_codec_count(struct video_codec *codec, const struct video_samples *seen, uint32_t *ret)
+int video_codec_count(struct video_codec *codec, const struct video_samples *seen, uint32_t *ret,
+		      uint32_t *ret_whole)
 {
 	const struct video_file *file = codec->file;
 	const struct video_decoder *known = video_decoder(file->parameters->codec_id);
@@ -432,6 +433,8 @@ int video_codec_count(struct video_codec *codec, const struct video_samples *see
 			rc = video_codec_parse_one(codec, parser, packet);
 		n = video_codec_count_one(codec, known->count, packet,
 					  parser ? parser->duration : 0, seen);
+		if (i == seen->packet)
+			*ret_whole = (uint32_t)n;
 		cut = packet->cut[0] ? packet->cut[0] : cut;
 		now = BASE_MIN(cut, n);
 		cut -= now;

@@ -43,8 +43,10 @@ int video_codec_put(struct video_codec *codec, uint32_t packet, bool is_passed);
 int video_codec_take(struct video_codec *codec, struct video_picture *ret);
 /* The same of sound. PIPELINE_E_BAD, too, for numbers of a kind that is not read. */
 int video_codec_take_sound(struct video_codec *codec, struct video_samples *ret);
-/* Of sound of which a packet's samples were seen, with what was cut off: how many are heard of each packet. 0 or -ENOMEM. */
-int video_codec_count(struct video_codec *codec, const struct video_samples *seen, uint32_t *ret);
+/* Of sound of which a packet's samples were seen, with what was cut off: how many are heard of each packet; and how
+ * many there are in the one that was seen. 0 or -ENOMEM. */
+int video_codec_count(struct video_codec *codec, const struct video_samples *seen, uint32_t *ret,
+		      uint32_t *ret_whole);
 /* Of H.264 and HEVC, which number their pictures: to each packet when it is shown, without decoding. 0, PIPELINE_E_BAD: not known,
  * or -ENOMEM. */
 int video_codec_times(struct video_codec *codec, int64_t *ret);

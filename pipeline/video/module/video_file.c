@@ -522,6 +522,8 @@ static void video_times(struct video_file *file, AVRational unit, bool is_guess)
 	for (uint32_t n = 0; n < file->frames && !is_guess; n++)
 		time[n] = file->packet[file->shown[n]].time;
 	first = time[0];
+	file->start_us = av_rescale_q(first, unit, (AVRational){1, 1000000});
+	file->start_us = BASE_MIN(BASE_MAX(file->start_us, -VIDEO_MOST_US), VIDEO_MOST_US);
 	for (uint32_t n = 0; n < file->frames; n++) {
 		time[n] = av_rescale_q(time[n] - first, unit, (AVRational){1, 1000000});
 		if (n > 0 && time[n] < time[n - 1])
@@ -557,6 +559,7 @@ void video_file_order(struct video_file *file, const uint32_t *packet, uint32_t 
 		file->time_us[kept++] = file->time_us[at->time];
 		at->time = at->shown;
 	}
+	file->start_us += kept ? BASE_MIN(file->time_us[0], VIDEO_MOST_US) : 0;
 	for (uint32_t i = file->frames; i-- > 0;)
 		file->time_us[i] -= file->time_us[0];
 	file->is_order_open = false;

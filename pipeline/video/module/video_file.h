@@ -40,7 +40,7 @@ struct video_file {
 	size_t packet_room;
 	uint32_t packets;
 	uint32_t *shown; /* the packets of the frames that are shown, as they are */
-	int64_t *time_us;
+	int64_t *time_us, start_us;
 	size_t shown_room, time_room;
 	bool is_sound;
 	uint32_t frames;

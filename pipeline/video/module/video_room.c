@@ -380,6 +380,7 @@ static int video_begin(struct video_room *room, const void *data, size_t size,
 	    .width = is_turned ? room->height : room->width,
 	    .frames = file->frames,
 	    .time_us = file->time_us,
+	    .start_us = file->start_us,
 	};
 	return 0;
 }
@@ -449,6 +450,7 @@ const struct video_module access_video_module = {
     .watch = video_room_watch,
     .sound_open = video_sound_open,
     .sound_close = video_sound_close,
+    .sound_at = video_sound_at,
     .sound_seek = video_sound_seek,
     .sound_read = video_sound_read,
 };

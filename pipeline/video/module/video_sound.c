@@ -13,16 +13,21 @@
 
 #include "pipeline/video/module/video_sound.h"
 
+#include <math.h>
+
 #include "pipeline/video/module/video_codec.h"
 
 #define SOUND_BEFORE 32 /* packets: MP3 takes bits from as far back; all others remember less */
+
+#define SOUND_ROUNDED_US 30000 /* that times are wrong by, as they are written */
 
 struct video_sound {
 	struct video_file file;
 	struct video_codec *codec; /* owned; NULL: one is made for what is read next */
 	int64_t *begin;            /* owned; of each packet's samples, and the end of all */
 	uint32_t rate, channels;
-	uint32_t next; /* packet that the decoder gets next */
+	int64_t first_us; /* when the first sample sounds, by the container's clock */
+	uint32_t next;    /* packet that the decoder gets next */
 	uint32_t
 	    needed; /* the first whose samples are asked for: what is wrong before it does not matter */
 	int64_t at;                /* of what is read next */
@@ -66,13 +71,16 @@ static int sound_next(struct video_sound *sound)
 /* Where the packets' samples begin. n: what the first that gives some gave. */
 static int sound_place(struct video_sound *sound, uint32_t first, uint32_t n)
 {
+	const struct video_packet *packet = &sound->file.packet[first];
 	const struct video_samples seen = {
-	    .n = n + sound->file.packet[first].cut[0],
+	    .packet = first,
+	    .n = n + packet->cut[0],
 	    .rate = sound->rate,
 	};
 	_cleanup_free_ uint32_t *count = calloc(sound->file.packets, sizeof(*count));
+	uint32_t whole = n;
 	int64_t at = 0;
-	int rc = count ? video_codec_count(sound->codec, &seen, count) : -ENOMEM;
+	int rc = count ? video_codec_count(sound->codec, &seen, count, &whole) : -ENOMEM;
 
 	if (rc != 0)
 		return rc;
@@ -84,6 +92,9 @@ static int sound_place(struct video_sound *sound, uint32_t first, uint32_t n)
 		at += i < first ? 0 : i == first ? n : count[i];
 	}
 	sound->begin[sound->file.packets] = at;
+	sound->first_us = packet->time == INT64_MIN ? 0 : packet->time;
+	if (whole > n) /* what is not heard of it is its beginning */
+		sound->first_us += (int64_t)(whole - n) * 1000000 / sound->rate;
 	return 0;
 }
 
@@ -101,6 +112,8 @@ static int sound_start(struct video_sound *sound, struct pipeline_error *ret_err
 	sound->rate = sound->some.rate;
 	sound->channels = sound->some.channels;
 	n = sound->some.n;
+	if (sound->rate == 0)
+		return video_fail(ret_error, PIPELINE_FAIL_DECODE, "a sound without a rate");
 	while ((rc = video_codec_take_sound(sound->codec, &sound->some)) == 0)
 		n += sound->some.n;
 	rc = sound_place(sound, first, n);
@@ -173,6 +186,30 @@ static uint32_t sound_packet(const struct video_sound *sound, int64_t frame)
 			high = middle;
 	}
 	return low;
+}
+
+/* Frames of so long a time. */
+static int64_t sound_frames(const struct video_sound *sound, int64_t us)
+{
+	return (int64_t)llrint((double)us * sound->rate / 1e6);
+}
+
+/* By counting from the first; where the container's times say otherwise, as behind a gap in a recording, from the last packet
+ * before. Rounded times do not count as such. */
+int64_t video_sound_at(const struct video_sound *sound, int64_t time_us)
+{
+	const int64_t counted = sound_frames(sound, time_us - sound->first_us);
+	int64_t near = counted;
+
+	for (uint32_t i = 0; i < sound->file.packets; i++) {
+		const int64_t from = sound->file.packet[i].time;
+
+		if (from == INT64_MIN || from < sound->first_us || from > time_us)
+			continue;
+		near = BASE_MIN(sound->begin[i] + sound_frames(sound, time_us - from),
+				sound->begin[i + 1]);
+	}
+	return llabs(near - counted) > sound_frames(sound, SOUND_ROUNDED_US) ? near : counted;
 }
 
 void video_sound_seek(struct video_sound *sound, int64_t frame)
