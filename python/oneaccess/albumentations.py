@@ -500,7 +500,8 @@ def from_albumentations(transform, *, antialias: bool = False) -> oa.Pipeline:
         out where they make an image smaller, which is not there, and the images differ much. cv2.INTER_AREA needs no such word.
 
     Random transforms have the same distribution, with draws of accessd. Pixels are albumentations', bit for bit, of crops, flips,
-    Transpose, RandomRotate90, D4, RandomBrightnessContrast, RandomGamma, RGBShift, ChannelShuffle, InvertImg, Posterize and Solarize.
+    Transpose, RandomRotate90, D4, RandomBrightnessContrast, RandomGamma, RGBShift, HueSaturationValue, Sharpen, Blur, MedianBlur,
+    MotionBlur, CoarseDropout, ChannelShuffle, InvertImg, Posterize and Solarize.
     Of the others doc/albumentations.md in the sources has how far they are off. Boxes, key points and masks follow as oneaccess has
     them: fill_mask and mask_interpolation are oneaccess.Mask's.
 
