@@ -41,7 +41,10 @@ class IcebergTable(Files):
 
     def _plan(self, snapshot):
         """The snapshot's files, in the order of their names, and by partition those that delete rows of them."""
-        entries = [entry for manifest in (snapshot.manifests(self.table.io) if snapshot else ()) for entry in manifest.fetch_manifest_entry(self.table.io)]
+        try:
+            entries = [entry for manifest in (snapshot.manifests(self.table.io) if snapshot else ()) for entry in manifest.fetch_manifest_entry(self.table.io)]
+        except Exception as why:        # whatever the package makes of damaged bytes
+            raise DatasetError(f"the manifests of {self.name} cannot be read: {why!r}") from None
         self._counts = {entry.data_file.file_path: entry.data_file.record_count for entry in entries if entry.data_file.content == _DATA}
         self.entries, self.version, self._deletes = [], str(snapshot.snapshot_id) if snapshot else "", {}
         for entry in sorted(entries, key=lambda entry: entry.data_file.file_path):

@@ -45,8 +45,15 @@ class DeltaLog(Files):
         self.version = last if version is None else version
         if isinstance(self.version, bool) or not isinstance(self.version, int) or not 0 <= self.version <= last:
             raise ArgumentError(f"version={version!r}: {self.table} has versions up to {last}")
+        try:
+            self._read(self._actions(commits, compacted, checkpoints))
+        except (KeyError, TypeError, AttributeError) as why:
+            raise DatasetError(f"the log of {self.table} is damaged: {why!r}") from None
+        self.schema = self._schema()
+
+    def _read(self, actions):
         files, self.metadata, protocol = {}, None, None    # a file with another deletion vector is another one
-        for action in self._actions(commits, compacted, checkpoints):
+        for action in actions:
             if add := action.get("add"):
                 files[_key(add)] = add.get("partitionValues") or {}, add.get("deletionVector")
             elif remove := action.get("remove"):
@@ -56,7 +63,6 @@ class DeltaLog(Files):
         if len({path for path, _ in files}) < len(files):
             raise DatasetError(f"the log of {self.table} is damaged: a file is in it twice, with other rows deleted")
         self.files = [(path, *more) for (path, _), more in sorted(files.items(), key=lambda file: file[0][0])]
-        self.schema = self._schema()
 
     def _list(self):
         """{version: file} of commits, {version: [(last version, file)]} of such that are many commits, {version: files} of whole checkpoints."""
@@ -140,6 +146,8 @@ class DeltaLog(Files):
         try:
             fields = json.loads(self.metadata["schemaString"])["fields"]
             types = {field["name"]: field["type"] for field in fields}
+            if len(types) < len(fields):
+                raise ValueError("two columns have one name")
             self.partitioned = {name: _NUMBERS.get(types[name], str) for name in self.metadata.get("partitionColumns") or ()}
             return pa.schema([field.with_type(pa.string()) if self.partitioned.get(field.name) is str else field
                               for field in (_field(field, self.mode) for field in fields)])
@@ -197,8 +205,10 @@ def _arrow(kind, mode):
 
 def _key(action):
     """What tells a file of the log from others: its path, and which rows are deleted."""
-    vector = action.get("deletionVector")
-    return action["path"], vector and tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset"))
+    path, vector = action["path"], action.get("deletionVector")
+    if not isinstance(path, str):
+        raise TypeError(f"a path is {path!r}")
+    return path, vector and tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset"))
 
 
 def _bytes_of(file):

@@ -232,10 +232,11 @@ class ParquetRows:
     def __init__(self, files, columns, cache, where=None, table=None):
         parquet = needs("pyarrow.parquet", "a Parquet file")
         where, table, found, whole = None if where is None else Where(where), table or Files(), [], []
-        self.files, self.groups, self.parts, self.columns, self.whole = [(file, stamp_of(file)) for file in files], [], [], None, 0
+        self.files, self.groups, self.parts, self.columns, self.whole = [], [], [], None, 0
         self.count, self.starts = 0, array.array("q")
         for at, file in enumerate(files):
             try:
+                self.files.append((file, stamp_of(file)))
                 opened = parquet.ParquetFile(urls.opened(file))
             except (OSError, ValueError) as why:
                 raise DatasetError(f"{file} is no Parquet file that can be read: {why}") from None

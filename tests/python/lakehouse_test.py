@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of Delta Lake, Iceberg and Lance. Delta's log is written here by hand, and where a table's own package is installed, by that."""
 
+import functools
 import importlib.util
 import json
 import pathlib
@@ -266,6 +267,47 @@ class DeltaTest(DeltaCase):
         for where, wanted in ([("a", "<", 1 << 40)], 4), ([("a", ">", 100)], 1), ([("c", "<", 1.5)], 1), ([("b", "<", 1e300), ("c", ">", 1.5)], 3):
             self.assertEqual(len(oa.from_delta(self.folder, ["a"], where=where)), wanted, where)
 
+    def test_a_damaged_log(self):
+        """Whatever stands where in it, is the table or an error in words."""
+        def places(value, path=()):
+            for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+                yield (*path, key)
+                yield from places(value[key], (*path, key))
+        self.mapped("name")
+        good = [json.loads(line) for file in sorted((self.folder / "_delta_log").iterdir()) for line in file.read_text().splitlines()]
+        for action in good:
+            if "metaData" in action:
+                action["metaData"]["schemaString"] = json.loads(action["metaData"]["schemaString"])
+        draw, ends = random.Random(6), {"rows": 0, "error": 0}
+        for _ in range(600):
+            actions = json.loads(json.dumps(good))
+            *path, last = draw.choice([*places(actions)])
+            place = functools.reduce(lambda value, key: value[key], path, actions)
+            if draw.random() < .3:
+                del place[last]
+            else:
+                place[last] = draw.choice([None, True, -1, 1 << 70, 1.5, "", "x", "id", [], {}, [1], {"a": 1}, "\ud800"])
+            for action in actions:
+                if isinstance(action, dict) and isinstance(action.get("metaData"), dict) and "schemaString" in action["metaData"]:
+                    action["metaData"]["schemaString"] = json.dumps(action["metaData"]["schemaString"])
+            self.last = -1
+            for file in (self.folder / "_delta_log").iterdir():
+                file.unlink()
+            self.commit(*actions)
+            try:
+                ends["rows"] += len(oa.from_delta(self.folder, ["number", "store"])) > 0
+            except oa.errors.Error:
+                ends["error"] += 1
+        self.assertGreater(min(ends.values()), 100)
+
+    def test_a_file_that_is_gone(self):
+        """As VACUUM leaves older versions."""
+        self.write()
+        (self.folder / "day=2024-01-00 a-0.parquet").unlink()
+        with self.assertRaisesRegex(oa.errors.DatasetError, "a-0.parquet is no Parquet file that can be read: .*No such file"):
+            oa.from_delta(self.folder, version=1)
+        self.check([2, 3])
+
     def test_a_file_without_numbers(self):
         self.mapped("id")
         pyarrow.parquet.write_table(self.table(0, 4), self.folder / "0.parquet")
@@ -320,6 +362,9 @@ class IcebergTest(LakehouseCase):
             self.assertEqual(sorted(zip(*found.values())), sorted(zip(*wanted.values())))
         some = self.rows(oa.from_iceberg(table, ["x"], where=[("n", ">", 120), ("x", "<", 110)], keep=0.2))
         self.assertEqual(sorted(some["x"]), [n / 2 for n in (*range(121, 130), *range(200, 220))])
+        with mock.patch("pyiceberg.manifest.ManifestFile.fetch_manifest_entry", side_effect=EOFError), \
+             self.assertRaisesRegex(oa.errors.DatasetError, r"the manifests of .* cannot be read: EOFError"):
+            oa.from_iceberg(table)
         with self.assertRaisesRegex(oa.errors.ArgumentError, f"snapshot=7: .*{first}"):
             oa.from_iceberg(table, snapshot=7)
         with self.assertRaisesRegex(oa.errors.DatasetError, "no metadata.json"):
