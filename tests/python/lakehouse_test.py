@@ -362,9 +362,12 @@ class IcebergTest(LakehouseCase):
             self.assertEqual(sorted(zip(*found.values())), sorted(zip(*wanted.values())))
         some = self.rows(oa.from_iceberg(table, ["x"], where=[("n", ">", 120), ("x", "<", 110)], keep=0.2))
         self.assertEqual(sorted(some["x"]), [n / 2 for n in (*range(121, 130), *range(200, 220))])
-        with mock.patch("pyiceberg.manifest.ManifestFile.fetch_manifest_entry", side_effect=EOFError), \
-             self.assertRaisesRegex(oa.errors.DatasetError, r"the manifests of .* cannot be read: EOFError"):
-            oa.from_iceberg(table)
+        manifest = pathlib.Path(table.metadata.snapshots[0].manifests(table.io)[0].manifest_path.removeprefix("file://"))
+        data = manifest.read_bytes()
+        for damaged in b"", data[:-20], data[:len(data) // 2]:
+            manifest.write_bytes(damaged)
+            with self.assertRaisesRegex(oa.errors.DatasetError, "the manifests of .* cannot be read"):
+                oa.from_iceberg(table.metadata_location, snapshot=first)
         with self.assertRaisesRegex(oa.errors.ArgumentError, f"snapshot=7: .*{first}"):
             oa.from_iceberg(table, snapshot=7)
         with self.assertRaisesRegex(oa.errors.DatasetError, "no metadata.json"):
