@@ -368,6 +368,7 @@ class IcebergTest(LakehouseCase):
             manifest.write_bytes(damaged)
             with self.assertRaisesRegex(oa.errors.DatasetError, "the manifests of .* cannot be read"):
                 oa.from_iceberg(table.metadata_location, snapshot=first)
+        manifest.write_bytes(data)
         with self.assertRaisesRegex(oa.errors.ArgumentError, f"snapshot=7: .*{first}"):
             oa.from_iceberg(table, snapshot=7)
         with self.assertRaisesRegex(oa.errors.DatasetError, "no metadata.json"):
