@@ -15,7 +15,7 @@
 	".dcm .dicom "                                                                           \
 	".nii "                                                                                  \
 	".nii.gz"
-#define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3"
+#define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3 .m4a"
 #define WALK_VIDEO_SUFFIXES ".mp4 .m4v .mov .webm .mkv .avi .ogv .m2ts .mts"
 #define WALK_CLOUD_SUFFIXES ".ply .pcd .xyz .pts .npy .bin"
 

@@ -167,6 +167,7 @@ START_TEST(sounds_count_where_there_is_no_picture)
 	static const struct expected sounds[] = {{"no/1.OGG", 0},
 						 {"no/2.flac", 0},
 						 {"no/3.mp3", 0},
+						 {"no/4.m4a", 0},
 						 {"yes/b.wav", 1},
 						 {"yes/a/1.opus", 1}};
 	static const struct expected pictures[] = {
@@ -179,6 +180,7 @@ START_TEST(sounds_count_where_there_is_no_picture)
 	tree_file(&tree, "no/2.flac", 3);
 	tree_file(&tree, "no/1.OGG", 3);
 	tree_file(&tree, "no/3.mp3", 3);
+	tree_file(&tree, "no/4.m4a", 3);
 	tree_file(&tree, "no/1.txt", 3);
 	tree_file(&tree, "beside.wav", 3);
 	dataset = tree_scan(&tree, 2);
