@@ -7,8 +7,7 @@ from .errors import DatasetError
 from .tables import Kept
 
 _MOST_OPEN = 16
-_NEAR = 10          # frames: so far ahead it is decoded on, and no key frame looked for, until their distance is known
-_SEEK = 2           # frames that could be decoded while one is looked for
+_SEEK = 2           # frames that could be decoded while a key frame is looked for
 _BACK = (0, 2, math.inf)    # seconds before the time at which a key frame is looked for, as some containers' tables are not exact
 
 
@@ -26,7 +25,7 @@ class _Video:
         self.interval = 1 / float(self.stream.average_rate or 30)
         self.stream.codec_context.thread_count = 1          # the pool has a process for each processor
         self.to_rgb, self.decoded, self.last = av.video.reformatter.VideoReformatter(), None, None
-        self.key, self.near = None, _NEAR * self.interval
+        self.key, self.longest = None, 0                    # the last key frame; the most seconds from one to a frame before the next, as seen so far
 
     def close(self):
         self.container.close()
@@ -37,16 +36,16 @@ class _Video:
     def _next(self):
         for frame in self.decoded:
             if frame.pts is not None:
-                if frame.key_frame:
-                    self._learn(self._time(frame))
+                time = self._time(frame)
+                if frame.key_frame or self.key is None:
+                    self.key = time
+                self.longest = max(self.longest, time - self.key)
                 return frame
         return None
 
-    def _learn(self, key):
-        """Of two key frames in a row: from one that is looked for, half their distance is decoded on the average."""
-        if self.key is not None:
-            self.near = (key - self.key) / 2 + _SEEK * self.interval
-        self.key = key
+    def _near(self):
+        """So many seconds ahead it is decoded on, and no key frame looked for: from that one, half their distance is decoded on the average."""
+        return self.longest / 2 + (_SEEK + 0.1) * self.interval
 
     def _seek(self, time):
         """To a frame that is not behind that time, if there is one."""
@@ -60,7 +59,7 @@ class _Video:
     def at(self, time, tolerance):
         """The nearest frame; as LeRobot, of two that are as near the earlier one."""
         early = min(tolerance, 0.1 * self.interval)         # what is so little before the time is the nearest one
-        if self.last is None or not -early <= time - self._time(self.last) <= self.near:
+        if self.last is None or not -early <= time - self._time(self.last) <= self._near():
             self._seek(time + early)
         before = None
         while self.last is not None and self._time(self.last) < time - early:

@@ -27,11 +27,11 @@ def state(episode, number):
     return [np.sin(number / 5 + episode + axis) for axis in range(3)]
 
 
-def _write_video(path, camera, frames):
+def write_video(path, camera, frames, gop=6):
     import av
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS, options={"g": "6", "bf": "2", "crf": "20"})
+        stream = container.add_stream("libx264", rate=FPS, options={"g": str(gop), "bf": "2", "crf": "20"})
         stream.height, stream.width = SIZES[camera]
         stream.pix_fmt, stream.codec_context.time_base = "yuv420p", Fraction(1, FPS)
         for number, (episode, at) in enumerate(frames):
@@ -122,7 +122,7 @@ def write_2(root, images=(), row_group_size=1000, version="2.1"):
         parquet.write_table(_table([episode], sum(LENGTHS[:episode]), images), path, row_group_size=row_group_size)
         for camera in SIZES:
             if camera not in images:
-                _write_video(root / f"videos/chunk-000/{camera}/episode_{episode:06d}.mp4", camera, [(episode, at) for at in range(length)])
+                write_video(root / f"videos/chunk-000/{camera}/episode_{episode:06d}.mp4", camera, [(episode, at) for at in range(length)])
     return root
 
 
@@ -151,7 +151,7 @@ def write_3(root, images=(), row_group_size=1000):
                 parquet.write_table(_table(episodes, sum(LENGTHS[:episodes[0]]), images), root / f"data/chunk-000/file-{number:03d}.parquet",
                                     row_group_size=row_group_size)
             elif what not in images:
-                _write_video(root / f"videos/{what}/chunk-000/file-{number:03d}.mp4", what, [(e, at) for e in episodes for at in range(LENGTHS[e])])
+                write_video(root / f"videos/{what}/chunk-000/file-{number:03d}.mp4", what, [(e, at) for e in episodes for at in range(LENGTHS[e])])
             else:
                 continue
             for episode in episodes:

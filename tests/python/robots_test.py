@@ -24,7 +24,7 @@ except ImportError as missing:
 import oneaccess as oa
 import robot_samples as samples
 from oneaccess import frames, robots
-from robot_samples import FPS, LENGTHS, SIZES, TASKS, TOP, WRIST, frame, state
+from robot_samples import FPS, LENGTHS, SIZES, TASKS, TOP, WRIST, frame, state, write_video
 from support import PoolCase
 
 warnings.simplefilter("error")
@@ -110,11 +110,19 @@ class RobotsCase(PoolCase):
         rows = oa.from_lerobot(self.roots["3.0"], [TOP]).dataset
         self.assertLessEqual(self.decoded(lambda: [rows[index] for index in range(len(ROWS))]), len(ROWS) + 1)
         self.assertLessEqual(self.decoded(lambda: rows[30]), 6 + 1)         # from the key frame before
-        self.assertLessEqual(self.decoded(lambda: rows[33]), 3)             # which is as far as this one
+        self.assertLessEqual(self.decoded(lambda: rows[32]), 2)             # which is as far as this one
         rows = oa.from_lerobot(self.roots["3.0"], [TOP]).dataset
         for index in range(14):
             rows[index]
         self.assertLessEqual(self.decoded(lambda: rows[22]), 6 + 1)         # a key frame is nearer, as is known by then
+
+    def test_no_more_are_decoded_than_from_the_key_frame(self):
+        """With one for each second frame, as LeRobot writes them, also where nothing is known of a file."""
+        path = self.work / "second.mp4"
+        write_video(path, TOP, [(0, at) for at in range(60)], gop=2)
+        for gap in range(3, 12):
+            videos, times = frames.Videos(), [at / FPS for at in range(1, 60, gap)]
+            self.assertLessEqual(self.decoded(lambda: videos.pixels(str(path), times, 1e-4)), 2 * len(times), gap)
 
     def test_several_at_once_come_in_the_order_of_the_files(self):
         for version, root in self.roots.items():
