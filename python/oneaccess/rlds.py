@@ -2,6 +2,7 @@
 """Data sets of robots in RLDS, as TensorFlow Datasets wrote them (Open X-Embodiment, DROID, Bridge, LIBERO), read without it: a record is an
 episode, and a sample one of its steps. rlds_files.py knows where everything is, so a sample costs only what it has in it."""
 
+import operator
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,10 @@ def _chosen(columns, names, left, pads):
             raise TransformError(f"column {name} {left[name]}: it has no place in a batch; name others, of {', '.join(there)}")
         if name not in there and name not in _COUNTED and name not in pads:
             raise ArgumentError(f"columns= names {name!r}; the data set has: {', '.join((*there, *_COUNTED))}")
-    return [name for name in dict.fromkeys(names) if name not in pads]
+    chosen = [name for name in dict.fromkeys(names) if name not in pads]
+    if not chosen:
+        raise ArgumentError(f"columns={list(names)} has no feature, and NAME_is_pad comes with NAME; the data set has: {', '.join((*there, *_COUNTED))}")
+    return chosen
 
 
 def _windows(delta_steps, columns):
@@ -56,11 +60,15 @@ def _windows(delta_steps, columns):
         of = [name for name in columns if name == key or name.startswith(f"{key}/")]
         if not of:
             raise ArgumentError(f"delta_steps= names {key!r}; the data set has: {', '.join(columns)}")
-        if not len(ahead) or not all(isinstance(each, int) and abs(each) <= _MOST_AHEAD for each in ahead):
-            raise ArgumentError(f"delta_steps={{{key!r}: {ahead!r}}}: give whole numbers, as [-1, 0] or range(16)")
+        try:
+            steps = [operator.index(each) for each in ahead]
+        except TypeError:
+            steps = []
+        if not steps or max(map(abs, steps)) > _MOST_AHEAD:
+            raise ArgumentError(f"delta_steps={{{key!r}: {ahead!r}}}: give whole numbers, to {_MOST_AHEAD:,}, as [-1, 0] or range(16)")
         for name in of:
             if columns[name].is_step and columns[name].feature.kind != "text":
-                windows[name] = key, list(ahead)
+                windows[name] = key, steps
             elif name == key:
                 raise ArgumentError(f"delta_steps= names {name!r}, which is {'a text' if columns[name].is_step else 'of the episode'}, and has no windows")
     return windows

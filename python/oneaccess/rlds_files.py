@@ -12,9 +12,10 @@ import json
 import os
 import shutil
 import tempfile
+import tokenize
 from collections.abc import Mapping
 
-from .errors import DatasetError
+from .errors import DatasetError, Error
 from .stores import PerProcess
 from .tables import Kept, unchanged
 from .tfds import TFRecords, text_of, unpacked
@@ -23,6 +24,7 @@ from .tfrecord import MOST_RECORD, places, whole_numbers
 _BYTES, _FLOATS, _WHOLE = 1, 2, 3           # the lists of a tf.Example
 _MOST_OPEN = 64
 _MOST_NUMBERS = 1024                        # in a step, of which statistics are made
+_STATS = ("mean", "std", "min", "max", "q01", "q99")
 _ARRAYS = {"steps": ("<i8", 1), "places": ("<i8", 3), "parts": ("<u4", 2), "longest": ("<i8", 1)}
 
 
@@ -141,17 +143,17 @@ def default_folder():
     return os.path.join(base, "oneaccess", "rlds")
 
 
-def _loaded(folder, columns):
+def _loaded(folder, columns, episodes):
     """What was kept there; None: nothing that can be believed."""
     import numpy as np
     try:
-        found = {name: np.load(os.path.join(folder, f"{name}.npy"), mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
-    except (OSError, ValueError, EOFError):
+        found = {name: np.lib.format.open_memmap(os.path.join(folder, f"{name}.npy"), mode="r") for name in _ARRAYS}
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, tokenize.TokenError):     # the last, of a header that is cut off
         return None
     wide = sum(column.is_step and column.in_bytes for column in columns)
     steps = found["steps"]
     fits = all(found[name].dtype == kind and found[name].ndim == of for name, (kind, of) in _ARRAYS.items()) and (steps >= 0).all() \
-        and found["places"].shape == (len(steps), len(columns), 2) and found["parts"].shape == (int(steps.sum()) * wide, 2) \
+        and len(steps) == episodes and found["places"].shape == (episodes, len(columns), 2) and found["parts"].shape == (int(steps.sum()) * wide, 2) \
         and found["longest"].shape == (len(columns),)
     return found if fits else None
 
@@ -167,12 +169,15 @@ class Index(PerProcess):
 
     def _load(self):
         import numpy as np
-        found = _loaded(self.folder, self.columns) or self._made()
+        self.ends = np.cumsum([count for _, _, count in self.files])
+        found = self._kept() or self._made()
         self.steps, self._places, self._parts, self.longest = (found[name] for name in _ARRAYS)
         wide = [at for at, column in enumerate(self.columns) if column.is_step and column.in_bytes]
         self._wide, self._number = {at: place for place, at in enumerate(wide)}, {column.feature.name: at for at, column in enumerate(self.columns)}
         self._starts = np.concatenate([[0], np.cumsum(self.steps)]) * len(wide)
-        self.ends = np.cumsum([count for _, _, count in self.files])
+
+    def _kept(self):
+        return _loaded(self.folder, self.columns, int(self.ends[-1]))
 
     def _made(self):
         """One job of several that begin at once reads the files."""
@@ -181,15 +186,18 @@ class Index(PerProcess):
             lock = open(f"{self.folder}.lock", "ab")
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            found = _loaded(self.folder, self.columns)
+            found = self._kept()
             if found is None:
                 self._keep(_find(self.files, self.columns))
-        return found or _loaded(self.folder, self.columns)
+        return found or self._kept()
 
     def _keep(self, arrays):
+        """With the lock. What a job left that was killed meanwhile goes; others may read as the umask says."""
         import numpy as np
+        made = f"{self.folder}.new"
         with self._keeping(), contextlib.ExitStack() as otherwise:
-            made = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(self.folder))
+            shutil.rmtree(made, ignore_errors=True)
+            os.mkdir(made)
             otherwise.callback(shutil.rmtree, made)
             for name, values in arrays.items():
                 np.save(os.path.join(made, name), values)
@@ -303,12 +311,24 @@ class Stats(Mapping):
             self._made[name] = {kind: np.array(value) for kind, value in self._kept(name, self._columns[name]).items()}
         return self._made[name]
 
+    @staticmethod
+    def _loaded(path, column):
+        """What was kept there; None: nothing that can be believed."""
+        import numpy as np
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            shapes = {kind: np.array(value, np.float64).shape for kind, value in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            return None
+        return found if shapes == {**dict.fromkeys(_STATS, column.shape), "count": ()} else None
+
     def _kept(self, name, column):
         facts = name.encode() + b"\0" + self._episodes.astype("<i8").tobytes()
         path = os.path.join(self._index.folder, f"stats-{hashlib.blake2b(facts, digest_size=16).hexdigest()}.json")
-        with contextlib.suppress(OSError, ValueError):
-            with open(path, encoding="utf-8") as file:
-                return json.load(file)
+        found = self._loaded(path, column)
+        if found is not None:
+            return found
         found = self._computed(column)
         with contextlib.suppress(OSError), tempfile.NamedTemporaryFile("w", dir=self._index.folder, delete=False) as file:
             json.dump(found, file)
@@ -317,8 +337,20 @@ class Stats(Mapping):
 
     def _computed(self, column):
         import numpy as np
-        values = np.concatenate([self._index.numbers(column, int(episode), None) for episode in self._episodes])
+        values = np.concatenate([self._of(column, int(episode)) for episode in self._episodes])
         q01, q99 = np.quantile(values, (0.01, 0.99), axis=0)
         made = {"mean": values.mean(axis=0, dtype=np.float64), "std": values.std(axis=0, dtype=np.float64), "min": values.min(axis=0),
                 "max": values.max(axis=0), "q01": q01, "q99": q99}
         return {**{kind: value.tolist() for kind, value in made.items()}, "count": len(values)}
+
+    def _of(self, column, episode):
+        try:
+            values, steps = self._index.numbers(column, episode, None), int(self._index.steps[episode])
+            if len(values) != steps:
+                raise ValueError(f"there are values for {len(values)} steps, and not for {steps}")
+            return values
+        except (ValueError, IndexError) as why:
+            if isinstance(why, Error):
+                raise
+            raise DatasetError(f"{column.feature.name} of {self._index.called(episode)} is not as features.json says: {why}; or {self._index.folder} is"
+                               " damaged: remove it, and it is made anew") from None

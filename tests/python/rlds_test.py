@@ -140,6 +140,7 @@ class RLDSTest(PoolCase):
         rows = self.rows(["tick", "tick_is_pad", "observation/bumps", "observation/touch"],
                          delta_steps={"tick": [5, -5], "observation": [0], "observation/touch": [1, 0]})
         episode, at = STEPS[2]
+        self.assertEqual(self.rows(["action"], delta_steps={"action": np.arange(3)})[0]["action"].shape, (3, 7))
         self.assertEqual(rows[2]["tick"].tolist(), [said("tick", episode, min(at + 5, 5)), said("tick", episode, 0)])
         self.assertEqual({name: value.shape for name, value in rows[2].items()}, {
             "tick": (2,), "tick_is_pad": (2,), "observation/bumps": (1, 2), "observation/touch": (2, 2, 2), "observation_is_pad": (1,),
@@ -233,9 +234,21 @@ class RLDSTest(PoolCase):
                 self.opened(split="train[1:]").stats["action"]
         of_some = self.opened(split="train[1:2]").stats["reward"]
         self.assertEqual((of_some["count"], of_some["max"]), (6, 1))
-        for file in pathlib.Path(data.dataset.index.folder).glob("stats-*.json"):
-            file.write_text("{")
-        np.testing.assert_array_equal(self.opened().stats["action"]["q99"], data.stats["action"]["q99"])
+        kept = pathlib.Path(data.dataset.index.folder)
+        for damaged in ("{", "3", "[]", "null", "{}", '{"mean": 1}', "[" * 100000, '{"mean": [[1], [1, 2]]}', '{"mean": {}}'):
+            for file in kept.glob("stats-*.json"):
+                file.write_text(damaged)
+            np.testing.assert_array_equal(self.opened().stats["action"]["q99"], data.stats["action"]["q99"], damaged[:20])
+        for file in kept.glob("stats-*.json"):
+            file.unlink()
+        whole = np.load(kept / "places.npy")
+        for change, words in ((whole + [0, 4], "steps/action of record . of arm-train.*is not as features.json says: cannot reshape.*damaged: remove it"),
+                              (whole * [1, 0], "there are values for 0 steps, and not for 6; or .* is damaged: remove it"),
+                              (whole + [0, 1 << 60], f"{kept} is damaged: remove it")):
+            np.save(kept / "places.npy", change)
+            with self.assertRaisesRegex(oa.Error, words):
+                self.opened().stats["action"]
+        np.save(kept / "places.npy", whole)
 
     def test_what_was_found_is_kept(self):
         first = self.rows()
@@ -249,6 +262,19 @@ class RLDSTest(PoolCase):
                              ("longest", lambda path: np.save(path, np.zeros(3)))):
             change(kept / f"{name}.npy")
             self.check(self.rows())
+        whole = (kept / "longest.npy").read_bytes()
+        for damaged in (whole.replace(b"}", b" "), b"PK\3\4" + whole, whole.replace(b"<i8", b"|O8")):
+            (kept / "longest.npy").write_bytes(damaged)
+            self.check(self.rows())
+        arrays = {path: np.load(path) for path in kept.glob("*.npy")}
+        for path, array in arrays.items():
+            np.save(path, array if path.stem == "longest" else array[:0])
+        self.check(self.rows())
+        kept.with_suffix(".new").mkdir()        # of a job that was killed
+        (kept / "steps.npy").unlink()
+        self.check(self.rows())
+        self.assertFalse(kept.with_suffix(".new").exists())
+        self.assertEqual(kept.stat().st_mode, kept.parent.stat().st_mode)
         whole = np.load(kept / "places.npy")
         for damaged in (whole * 0 - 1, whole * 0 + (1 << 60), whole + (1 << 40)):
             np.save(kept / "places.npy", damaged)
@@ -272,7 +298,9 @@ class RLDSTest(PoolCase):
     def test_arguments(self):
         for words, options in (("names 'actoin'; the data set has", {"columns": ["actoin"]}),
                                ("names 'actoin'; the data set has", {"delta_steps": {"actoin": [0]}}),
-                               ("give whole numbers", {"delta_steps": {"action": []}}), ("give whole numbers", {"delta_steps": {"action": [0.1]}}),
+                               ("give whole numbers", {"delta_steps": {"action": 3}}), ("give whole numbers", {"delta_steps": {"action": [1 << 60]}}),
+                               ("has no feature, and NAME_is_pad", {"columns": ["action_is_pad"], "delta_steps": {"action": [0]}}),
+                               ("has no feature", {"columns": []}), ("give whole numbers", {"delta_steps": {"action": []}}), ("give whole numbers", {"delta_steps": {"action": [0.1]}}),
                                ("is a text, and has no windows", {"delta_steps": {"language_instruction": [0]}}),
                                ("is of the episode, and has no windows", {"delta_steps": {"episode_metadata/number": [0]}}),
                                ("cameras are: observation/image", {"pixels": {"action": (8, 8)}}), ("give .height, width.", {"pixels": {CAMERAS[0]: (8,)}}),
