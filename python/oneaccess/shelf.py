@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from .tables import Kept
-
 _EACH = 64              # arrays begin at a multiple of this
 _KEY, _TURN, _USED, _SIZE = range(4)    # of a place: what it holds (from 1 on, 0: nothing), how often it was written, when it was used, its bytes
 _COLUMNS = 4
@@ -28,7 +26,7 @@ class Shelf:
 
     def __init__(self, places: int, size: int, make: Callable[[int], Any], keys: int):
         self._keys, self._before = keys, -1
-        self._make, self._own, self._size = make, Kept(1, make), -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._make, self._own, self._size = make, (-1, None), -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
         self._file = os.memfd_create("oneaccess-shelf")
         begin = -(-8 * (_COLUMNS * places + 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         os.ftruncate(self._file, begin + places * self._size)
@@ -51,10 +49,12 @@ class Shelf:
     @contextlib.contextmanager
     def get(self, key: int) -> Iterator[Any]:
         """What was made of it, in this process or another one; its arrays are there until the block ends."""
-        place = self._found(key)
+        place = None if key == self._own[0] else self._found(key)
         self._before = key
         try:
-            yield self._own.get(key) if place is None else self._object(place)
+            if place is None and key != self._own[0]:
+                self._own = key, self._make(key)
+            yield self._own[1] if place is None else self._object(place)
         finally:
             if place is not None:
                 self._lock(fcntl.LOCK_UN, place)
@@ -107,22 +107,24 @@ class Shelf:
         """The place that nobody reads and that was used longest ago, locked for writing."""
         for place in np.argsort(self._table[:, _USED], kind="stable").tolist():
             if self._try(place):
+                self._table[place, _SIZE] = 0       # first: who dies here leaves nothing that is read under another key
                 self._table[place] = key + 1, self._table[place, _TURN] + 1, self._clock[0], 0
                 return place
         return None
 
     def _write(self, key, place):
-        """True, and the place is locked for reading; or what was made does not fit, and it is not."""
+        """True, and the place is locked for reading; or what was made does not fit, and it is not: it is this process' own."""
         size = 0
         try:
             buffers: list[pickle.PickleBuffer] = []
-            data = pickle.dumps(self._make(key), 5, buffer_callback=buffers.append)
+            made = self._make(key)
+            data = pickle.dumps(made, 5, buffer_callback=buffers.append)
             parts = [data, *(buffer.raw() for buffer in buffers)]
             head = pickle.dumps([len(part) for part in parts])
             parts = [len(head).to_bytes(8, "little") + head, *parts]
             size = sum(-(-len(part) // _EACH) * _EACH for part in parts)
             if size > self._size:
-                size = 0
+                self._own, size = (key, made), 0
                 return False
             at = place * self._size
             for part in parts:

@@ -100,6 +100,13 @@ class ShelfTest(unittest.TestCase):
         for end in (*ready, *go):
             os.close(end)
 
+    def test_what_does_not_fit_is_made_once(self):
+        shelf = self.shelf(2, make=lambda key: {**self.make(key), "large": np.zeros(5000)})
+        for key in (7, 7, 7, 8, 8):
+            with shelf.get(key) as found:
+                self.assertEqual(found["numbers"].tolist(), [*range(key, key + 100)])
+        self.assertEqual(self.made(), [7, 8])
+
     def test_what_raises_is_tried_again(self):
         fails = [True]
 
