@@ -164,12 +164,9 @@ END_TEST
 
 START_TEST(sounds_count_where_there_is_no_picture)
 {
-	static const struct expected sounds[] = {{"no/1.OGG", 0},
-						 {"no/2.flac", 0},
-						 {"no/3.mp3", 0},
-						 {"no/4.m4a", 0},
-						 {"yes/b.wav", 1},
-						 {"yes/a/1.opus", 1}};
+	static const struct expected sounds[] = {{"no/1.OGG", 0},  {"no/2.flac", 0},
+						 {"no/3.mp3", 0},  {"no/4.m4a", 0},
+						 {"yes/b.wav", 1}, {"yes/a/1.opus", 1}};
 	static const struct expected pictures[] = {
 	    {"no/1.png", 0}, {"then/1.jpg", 1}, {"yes/c.jpg", 2}};
 	struct dataset *dataset;
