@@ -202,6 +202,11 @@ static int volume_read_part(struct volume_room *room, struct decode *decode, uns
 					(uint32_t)(end[1] - least[1]),
 					(uint32_t)(end[2] - least[2])};
 
+	for (unsigned axis = 0; axis < VOLUME_AXES; axis++)
+		if (end[axis] <= least[axis]) { /* all of it lies outside */
+			room->numbers.all = (struct picture){.data = NULL};
+			return 0;
+		}
 	return volume_read(room, decode, volumes, (unsigned)least[0], (unsigned)(end[0] - least[0]),
 			   &box, ret_error);
 }

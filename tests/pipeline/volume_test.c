@@ -274,6 +274,37 @@ START_TEST(a_random_part_begins_anywhere)
 }
 END_TEST
 
+/* Of what a larger crop has added, a smaller one may take nothing else. */
+START_TEST(a_part_may_lie_outside)
+{
+	unsigned n_outside = 0;
+	static struct rig rig;
+	static struct file file;
+
+	file_make(&file, 1, false);
+	rig_init(&rig, ",\"scale\":1,\"clamp\":[-9,9999]",
+		 ",{\"op\":\"center_crop_3d\",\"size\":20},{\"op\":\"random_crop_3d\","
+		 "\"size\":3}");
+	for (uint64_t sample = 0; sample < 400; sample++) {
+		int begin[3] = {-3, 0, 0}, i = 0;
+
+		rig_file(&rig, &file, sample);
+		while (i < 27 && rig.image[i] == (float)FILL)
+			i++;
+		if (i < 27) {
+			begin[0] = (int)rig.image[i] / 1000 - i / 9;
+			begin[1] = (int)rig.image[i] % 1000 / 30 - i / 3 % 3;
+			begin[2] = (int)rig.image[i] % 1000 % 30 - i % 3;
+		}
+		n_outside += i == 27;
+		ck_assert_msg(is_part(&rig, begin), "sample %u", (unsigned)sample);
+	}
+	ck_assert_uint_gt(n_outside, 0);
+	ck_assert_uint_lt(n_outside, 400);
+	rig_fini(&rig);
+}
+END_TEST
+
 /* What a crop has cut off does not come back in a larger one. */
 START_TEST(crops_follow_each_other)
 {
@@ -686,6 +717,7 @@ int main(void)
 	const TTest *const tests[] = {
 	    the_middle_is_taken_and_what_is_missing_added,
 	    a_random_part_begins_anywhere,
+	    a_part_may_lie_outside,
 	    crops_follow_each_other,
 	    axes_are_reversed,
 	    planes_are_turned,
