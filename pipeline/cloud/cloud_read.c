@@ -165,10 +165,11 @@ static int cloud_open(const struct cloud *cloud, struct cloud_room *room, const 
 	return cloud_formats[i]->open(&source, ret, ret_error);
 }
 
-int cloud_read(const struct cloud *cloud, struct cloud_room *room,
-	       void (*watch)(void *arg, uint32_t points, uint32_t channels), void *watch_arg,
-	       const void *data, size_t size, struct cloud_part *ret,
-	       struct pipeline_error *ret_error)
+/* What the room unpacked is not needed behind it. */
+static int cloud_read_all(const struct cloud *cloud, struct cloud_room *room,
+			  void (*watch)(void *arg, uint32_t points, uint32_t channels),
+			  void *watch_arg, const void *data, size_t size, struct cloud_part *ret,
+			  struct pipeline_error *ret_error)
 {
 	struct cloud_file file = {.points = 0};
 	unsigned chosen[CLOUD_MOST_CHANNELS];
@@ -190,10 +191,19 @@ int cloud_read(const struct cloud *cloud, struct cloud_room *room,
 		r = cloud_take_text(&file, chosen, cloud->channels, room->at, ret_error);
 	for (unsigned c = 0; !file.end && c < cloud->channels; c++)
 		cloud_take_column(&file, &file.column[chosen[c]], room->at + c, cloud->channels);
-	picture_buffer_trim(&room->unpacked);
-	if (r != 0)
-		return r;
 	*ret = (struct cloud_part){cloud, room->at, (size_t)file.points};
-	cloud_keep(ret, cloud_is_somewhere, NULL);
-	return 0;
+	return r;
+}
+
+int cloud_read(const struct cloud *cloud, struct cloud_room *room,
+	       void (*watch)(void *arg, uint32_t points, uint32_t channels), void *watch_arg,
+	       const void *data, size_t size, struct cloud_part *ret,
+	       struct pipeline_error *ret_error)
+{
+	int r = cloud_read_all(cloud, room, watch, watch_arg, data, size, ret, ret_error);
+
+	picture_buffer_trim(&room->unpacked);
+	if (r == 0)
+		cloud_keep(ret, cloud_is_somewhere, NULL);
+	return r;
 }

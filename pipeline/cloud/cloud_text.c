@@ -111,6 +111,8 @@ static bool cloud_quick_number(const uint8_t *at, size_t size, double *ret)
 	const bool is_negative = size > 0 && *at == '-';
 	struct cloud_digits digits = {0, 0, 0};
 
+	if (size > CLOUD_NUMBER) /* whose digits could be more than an int counts */
+		return false;
 	at = cloud_digits(at + is_negative, end, &digits);
 	if (at != end || digits.n == 0 || digits.n > 19 || digits.value >> 53)
 		return false;
