@@ -722,6 +722,13 @@ static const struct {
      {{3, 0, 4, 1.5f}},
      1,
      {7, 0, 0}},
+    /* Hidden but for fractions; far outside, where no loop goes. */
+    {FOLLOWING("{\"op\":\"coarse_dropout\",\"p\":1,\"holes\":1,\"height\":[2,2],\"width\":[4,4]},"
+	       "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0.5f, 0, 2.5f, 1.5f}, {-1e18f, 1e30f, 1e18f, 1e38f}},
+     {{0}},
+     0,
+     {0, 0, 0}},
     /* torchvision's boxes with the same displacement */
     {FOLLOWING("{\"op\":\"elastic_transform\",\"alpha\":[1,0],\"sigma\":[0.2,0.2]},"
 	       "{\"op\":\"resize\",\"size\":[2,4]}"),
