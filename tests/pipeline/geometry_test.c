@@ -536,6 +536,8 @@ static const struct {
      PIPELINE_FAIL_REFUSED, "scale_jitter: the picture would get too large"},
     {"{\"op\":\"pad\",\"padding\":16384}", 8, 8, PIPELINE_FAIL_REFUSED,
      "pad: the picture would get too large"},
+    {"{\"op\":\"affine\",\"degrees\":0,\"scale\":[0.001,0.001],\"padding_mode\":\"edge\"}", 100,
+     100, PIPELINE_FAIL_REFUSED, "affine: the picture would get too large"},
 };
 
 START_TEST(refused)
@@ -558,12 +560,21 @@ static const struct {
 } stays[] = {
     {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":0}", 20, 31},
     {"{\"op\":\"random_perspective\",\"p\":1}", 3, 3},
+    /* one pixel, also where its border is far larger */
+    {"{\"op\":\"box_blur\",\"p\":1,\"size\":99}", 1, 1},
+    {"{\"op\":\"median_blur\",\"p\":1,\"size\":15}", 1, 1},
+    {"{\"op\":\"motion_blur\",\"p\":1,\"size\":5,\"angle\":[0,0],\"direction\":[1,1],\"shift\":"
+     "false}",
+     1, 1},
+    {"{\"op\":\"rotate\",\"degrees\":[30,60],\"padding_mode\":\"reflect\"}", 1, 1},
+    {"{\"op\":\"affine\",\"degrees\":50,\"scale\":[0.1,0.1],\"padding_mode\":\"symmetric\"}", 1, 1},
+    {"{\"op\":\"coarse_dropout\",\"p\":1,\"height\":[0.5,0.9],\"width\":[0.5,0.9]}", 1, 1},
     {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 50, 1},
     {"{\"op\":\"random_perspective\",\"p\":1,\"distortion_scale\":1}", 1, 50},
     {"{\"op\":\"random_perspective\",\"p\":0,\"distortion_scale\":1}", 50, 50},
 };
 
-START_TEST(perspective_stays)
+START_TEST(pixels_stay)
 {
 	const size_t row = (size_t)4 * stays[_i].width;
 	uint8_t before[50][200];
@@ -663,12 +674,16 @@ START_TEST(convolutions_agree)
 				bytes[k][x] = (uint8_t)philox_u32(&seq);
 			row[k] = bytes[k];
 		}
+		memset(plain, 0xa5, sizeof(plain));
+		memset(quick, 0xa5, sizeof(quick));
 		convolve_plain.taps(&taps, row, plain, n);
 		fast->taps(&taps, row, quick, n);
 		ck_assert_mem_eq(plain, quick, n);
 		convolve_plain.median(size, row, plain, n);
 		fast->median(size, row, quick, n);
 		ck_assert_mem_eq(plain, quick, n);
+		for (size_t x = (n + 31) / 32 * 32; x < sizeof(plain); x++)
+			ck_assert(plain[x] == 0xa5 && quick[x] == 0xa5);
 	}
 }
 END_TEST
@@ -897,7 +912,7 @@ int main(void)
 	tcase_add_test(tcase, normal_of_a_word);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(frozen_draws));
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
-	tcase_add_loop_test(tcase, perspective_stays, 0, BASE_ARRAY_LEN(stays));
+	tcase_add_loop_test(tcase, pixels_stay, 0, BASE_ARRAY_LEN(stays));
 	tcase_add_test(tcase, boxes_of_a_line_are_gone);
 	tcase_add_test(tcase, points_turn_as_boxes);
 	tcase_add_test(tcase, convolutions_agree);
