@@ -43,9 +43,20 @@ def _finished(values: Values):
     missing, values.missing = values.missing, None
     if missing is not None:
         values.refuse(missing, "it has no value (null): Fill(value) before the other ops, or leave such rows out, by where=")
-    with np.errstate(over="ignore"):
-        data = np.ascontiguousarray(values.data, np.float32 if values.data.dtype.kind == "f" else np.int64)
+    data = np.ascontiguousarray(_narrowed(values) if values.data.dtype.kind == "f" else values.whole())
     return data if values.offsets is None else (data, values.offsets, values.most)
+
+
+def _narrowed(values):
+    """As float32. A number that it has no room for is bad; the column's own infinities stay."""
+    try:
+        with np.errstate(over="raise"):
+            return values.data.astype(np.float32, copy=False)
+    except FloatingPointError:
+        with np.errstate(over="ignore"):
+            data = values.data.astype(np.float32)
+        values.refuse(np.isinf(data) & ~np.isinf(values.data), f"float32, which ends at {np.finfo(np.float32).max:.2g}, has no room for it: Clamp(min, max)")
+        return data
 
 
 def _stacked(parts):
@@ -78,6 +89,10 @@ class Group:
         self.wrong += [(which, f"column {values.name}: {why}") for which, why in values.wrong]
         return made
 
+    def kinds(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """{field: dtype and shape of a value}."""
+        return {name: (values.dtype.name, values.shape[1:]) for name, made in self.arrays.items() for values in (made[0] if isinstance(made, tuple) else made,)}
+
     def sample(self, row: int) -> dict[str, Any]:
         return {name: made[0][made[1][row]:made[1][row + 1]] if isinstance(made, tuple) else made[row] for name, made in self.arrays.items()}
 
@@ -104,7 +119,7 @@ class FeatureRows(ParquetRows):
         import pyarrow as pa
         self.texts = [field.name for field in schema if field.name in self.columns and (pa.types.is_string(field.type) or pa.types.is_binary(field.type))]
         made = Group(self.fields, schema.empty_table().select(list(self.columns)))
-        self.most = made.most
+        self.most, self._kinds = made.most, made.kinds()
         arrays = [each[0][:0] if isinstance(each, tuple) else each for each in made.arrays.values()]
         self._row = record.room_of([each.itemsize * int(np.prod(each.shape[1:])) for each in arrays], bool(made.most))
         self._lists = [name for field in self.fields.values() if isinstance(field, Column) for name in field.names()] if made.most else []
@@ -113,10 +128,10 @@ class FeatureRows(ParquetRows):
         """What a file calls those of these columns that it has."""
         return [own for name, (own, _, _) in zip(self.columns, self.parts[at]) if own is not None and name in names]
 
-    def _bytes(self, group, at):
+    def _bytes(self, group, at, count):
         lists = tuple(f"{own}." for own in self._own(at, self._lists))
         values = sum(group.column(i).num_values for i in range(group.num_columns) if group.column(i).path_in_schema.startswith(lists)) if lists else 0
-        return self._row * group.num_rows + 8 * values
+        return self._row * count + 8 * values       # which any of the rows may have
 
     def _begin(self):
         super()._begin()
@@ -147,16 +162,24 @@ class FeatureRows(ParquetRows):
                          for (name, kind), (own, _, value) in zip(self.columns.items(), self.parts[at])})
 
     def _decode(self, group):
-        return Group(self.fields, self._whole(self.table(group), self.groups[group][0]))
+        made = Group(self.fields, self._whole(self.table(group), self.groups[group][0]))
+        for name, found in made.kinds().items():
+            if found != self._kinds[name]:
+                raise TransformError(f"{self._place(group)}: field {name} is {found[0]} {found[1]} and {' '.join(map(str, self._kinds[name]))} by the first file, as columns of files differ in"
+                                     " type: Fill(0.0) makes floats of all")
+        return made
 
     def _packed(self, group):
         made = self._decode(group)
         made.packed, made.arrays = record.packed(list(made.arrays.values()), self._layout), None
         return made
 
-    def _where(self, group, row):
+    def _place(self, group):
         at, number = self.groups[group]
-        return f"{os.path.basename(self.files[at][0])}, row group {number}, row {row if self.chosen is None or self.chosen[group] is None else int(self.chosen[group][row])}"
+        return f"{os.path.basename(self.files[at][0])}, row group {number}"
+
+    def _where(self, group, row):
+        return f"{self._place(group)}, row {row if self.chosen is None or self.chosen[group] is None else int(self.chosen[group][row])}"
 
     def _found(self, indices, kept, take):
         """Row group by row group: take(which of the samples, it, their rows there), where none of them is bad; kept: of a row group's number."""
@@ -217,7 +240,7 @@ class FeatureBlocks(FeatureRows):
         if self.most:
             raise ArgumentError(f"rows={rows}: field {next(iter(self.most))} has lists of any length, and rows that are a sample together have one: Pad(count)"
                                 " in place of First(count)")
-        self.together, self.total, self.count = rows, self.count, self.count // rows
+        self.together, self.count = rows, self.total // rows
         if not self.count:
             raise ArgumentError(f"rows={rows}: there are {self.total} rows, less than a sample is to have")
         firsts = np.unique(-(-np.asarray(self.starts) // rows))

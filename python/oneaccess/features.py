@@ -19,13 +19,14 @@ that no op fills stays one.
 Where an op of a Stack takes a list of as many as there are columns, each column has its own.
 """
 
+import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .errors import ArgumentError, TransformError, needs
 
-_MOST = 1 << 30
+_MOST, _MOST_WHOLE = 1 << 30, (1 << 63) - 1
 
 
 class Values:
@@ -54,6 +55,13 @@ class Values:
         if self.words is not None:
             raise TransformError(f"{op} is of numbers, and this is text: Hash or Vocabulary makes numbers of it")
         return self.data
+
+    def whole(self) -> Any:
+        """Whole numbers as int64; greater ones are bad."""
+        import numpy as np
+        if self.data.dtype == np.uint64:
+            self.refuse(self.data > np.uint64(_MOST_WHOLE), "it is above 2**63 - 1, where int64 ends: Hash(buckets) takes it")
+        return self.data.astype(np.int64, copy=False)
 
     def without(self, which: Any) -> None:
         """These are missing, too."""
@@ -126,7 +134,7 @@ def _number(what, value):
     """A number, or a list of them, as Python's, whatever they come from."""
     import numpy as np
     array = np.asarray(value)
-    if array.dtype.kind not in "iuf" or array.ndim > 1 or not np.isfinite(array).all():
+    if array.dtype.kind not in "iuf" or array.ndim > 1 or not np.isfinite(array).all() or (array.dtype == np.uint64 and (array > np.uint64(_MOST_WHOLE)).any()):
         raise ArgumentError(f"{what}={value!r}: a number, or one for each column of a Stack")
     return array.tolist()
 
@@ -156,16 +164,16 @@ class Fill(FeatureOp):
             missing = np.isnan(data)
             if missing.any():
                 values.without(missing)
+        if isinstance(value, float) and data.dtype.kind != "f":     # also in row groups that lack none
+            data = values.data = data.astype(np.float64)
         if values.missing is None:
             return values
         if is_text:
             words = values.words.cast(pa.large_binary())
             values.words = pa.concat_arrays([words, pa.array([value.encode()], pa.large_binary())])
             value = len(words)
-        elif isinstance(value, float) and data.dtype.kind != "f":
-            data = data.astype(np.float64)
-        elif data.dtype.kind in "iu":
-            data = data.astype(np.int64, copy=False)
+        elif data.dtype.kind in "iu" and (value < 0 or data.dtype != np.uint64):
+            data = values.whole()
         values.data, values.missing = np.where(values.missing, data.dtype.type(value) if not is_text else np.int64(value), data), None
         return values
 
@@ -184,7 +192,7 @@ class Clamp(FeatureOp):
         data = values.numbers(self)
         if data.dtype.kind != "f":
             is_whole = not any(isinstance(end, float) for end in (low, high))
-            data = data.astype(np.int64 if is_whole else np.float64, copy=False)
+            data = values.whole() if is_whole else data.astype(np.float64)
         values.data = np.clip(data, low, high)
         return values
 
@@ -445,6 +453,8 @@ class Call(FeatureOp):
         self.function = function
 
     def __repr__(self):
+        if isinstance(self.function, functools.partial):
+            return f"{Call(self.function.func)!r}(*{self.function.args!r}, **{self.function.keywords!r})"
         named = self.function if hasattr(self.function, "__name__") else type(self.function)
         return f"{getattr(named, '__module__', None)}.{getattr(named, '__qualname__', named.__name__)}"
 
@@ -508,7 +518,7 @@ class Cross(Column):
         self.name, self.ops = " x ".join(column.name for column in self.columns), _ops(ops)
 
     def __repr__(self):
-        return f"Cross({self.columns!r}, {self.buckets}, seed={self.seed})"
+        return f"Cross({', '.join(map(repr, [self.columns, self.buckets, *self.ops]))}, seed={self.seed})"
 
     def names(self):
         return [name for column in self.columns for name in column.names()]

@@ -111,7 +111,7 @@ def _instead(value):
         return ("if it is a picture's file, give the Loader a pipeline, which decodes it; else have its bytes, by ragged={name: the most"
                 " of one} of wrap(), or leave it out, by columns=[...] of the others")
     if value is None:
-        return "leave such samples out (rows of a table by where=), put a value in their place, or leave the field out, by columns=[...] of the others"
+        return "leave such samples out (rows of a table by where=), put a value in their place (there by Fill of oneaccess.features), or leave the field out, by columns=[...] of the others"
     return "turn it into one in the data set, or leave it out, by columns=[...] of the others in wrap()"
 
 

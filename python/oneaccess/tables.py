@@ -155,6 +155,8 @@ def _kind(type_):
         return "bytes"
     if types.is_string(type_) or types.is_large_string(type_):
         return "text"
+    if types.is_dictionary(type_):      # as of categories of pandas
+        return "text" if _kind(type_.value_type) == "text" else None
     if types.is_boolean(type_) or types.is_integer(type_) or types.is_floating(type_):
         return "number"
     if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
@@ -231,7 +233,7 @@ class ParquetRows:
 
     def __init__(self, files, columns, cache, where=None, table=None):
         parquet = needs("pyarrow.parquet", "a Parquet file")
-        where, table, found, whole = None if where is None else Where(where), table or Files(), [], []
+        where, table, found, sizes = None if where is None else Where(where), table or Files(), [], [(0, 0)]
         self.files, self.groups, self.parts, self.columns, self.whole = [], [], [], None, 0
         self.count, self.starts = 0, array.array("q")
         for at, file in enumerate(files):
@@ -251,8 +253,8 @@ class ParquetRows:
                     if here:
                         self.groups.append((at, number))
                         self.starts.append(self.count)
-                        found.append((rows, self.whole + first, self._bytes(group, at)))
-                        whole.append(-(-found[-1][2] * here // group.num_rows))
+                        found.append((rows, self.whole + first))
+                        sizes.append((self._bytes(group, at, group.num_rows), self._bytes(group, at, here)))
                     self.count += here
                     first += group.num_rows
                 self.whole += first
@@ -261,9 +263,10 @@ class ParquetRows:
             raise where.nothing(self.whole, what)
         if self.whole and not self.count:
             raise DatasetError(f"all {self.whole:,} rows of {what} are deleted: a data set has a row at least")
-        if where is not None or any(rows is not None for rows, _, _ in found):
-            self.chosen, self.firsts = [rows for rows, _, _ in found], array.array("q", [first for _, first, _ in found])
-        self._fit(max((size for _, _, size in found), default=0), max(whole, default=0), cache)
+        self.total = self.count
+        if where is not None or any(rows is not None for rows, _ in found):
+            self.chosen, self.firsts = [rows for rows, _ in found], array.array("q", [first for _, first in found])
+        self._fit(*map(max, zip(*sizes)), cache)
 
     def _add(self, table, part, opened, columns, file):
         """For each column how a file has it: what it calls it, and the part of that which is read; or the value of all its rows."""
@@ -302,7 +305,7 @@ class ParquetRows:
     def _numbers(self, group):
         """Of the rows of a row group that are there, in all files."""
         import numpy as np
-        end = self.starts[group + 1] if group + 1 < len(self.starts) else self.count
+        end = self.starts[group + 1] if group + 1 < len(self.starts) else self.total
         rows = np.arange(end - self.starts[group]) if self.chosen[group] is None else self.chosen[group].astype("int64")
         return rows + self.firsts[group]
 
@@ -326,9 +329,11 @@ class ParquetRows:
         """The numbers in the whole table of the rows that are there, a row group at a time; None: all."""
         return None if self.chosen is None else (self._numbers(group) for group in range(len(self.groups)))
 
-    def _bytes(self, group, at):
+    def _bytes(self, group, at, count):
+        """That so many rows of a row group have."""
         leaves = tuple(f"{leaf}." for _, leaf, _ in self.parts[at] if leaf)
-        return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns) if f"{group.column(i).path_in_schema}.".startswith(leaves))
+        size = sum(group.column(i).total_uncompressed_size for i in range(group.num_columns) if f"{group.column(i).path_in_schema}.".startswith(leaves))
+        return -(-size * count // group.num_rows)
 
     def _begin(self):
         self._opened, self._decoded = Kept(_MOST_OPEN, self._open), Kept(self.window + 1, self._decode)
@@ -412,7 +417,7 @@ def _number(type_):
 
 
 def _always(value):
-    return lambda row: _there(value)
+    return lambda row: value
 
 
 def values_of(column, kind):
@@ -420,7 +425,7 @@ def values_of(column, kind):
     import numpy as np
     if kind == "number":
         numbers, lacks = (column if column.null_count == 0 else column.fill_null(0)).to_numpy(), column.is_null().to_numpy() if column.null_count else None
-        return (lambda row: numbers[row]) if lacks is None else lambda row: _there(None if lacks[row] else numbers[row])
+        return (lambda row: numbers[row]) if lacks is None else lambda row: None if lacks[row] else numbers[row]
     if kind == "picture":
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         column = column.field("bytes" if column.type.num_fields > 1 else 0)
@@ -433,12 +438,6 @@ def values_of(column, kind):
         return found.astype(np.float32) if found is not None and found.dtype == np.float64 else found
     nested = _kind(column.type.value_type) == "list"
     return (lambda row: column[row].as_py()) if nested else values
-
-
-def _there(number):
-    if number is None:
-        raise TransformError("a number has no value (null): Fill(value) of oneaccess.features gives it one, or where= leaves such rows out")
-    return number
 
 
 def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Mapping[str, Any] | None = None, *,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns as features: each op beside its formula in plain Python, and batches of a real daemon beside both."""
 
+import functools
 import mmap
 import random
 import socket
@@ -133,6 +134,7 @@ class OpsTest(unittest.TestCase):
         self.check([1.5, None, NAN], [f.Fill(7)], [1.5, 7, 7], "float32")
         self.check([1, None, 3], [f.Fill(7)], [1, 7, 3], "int64")
         self.check([1, None, 3], [f.Fill(.5)], [1, .5, 3], "float32")
+        self.check([1, 2, 3], [f.Fill(.5)], [1, 2, 3], "float32")
         self.check(pa.array([1, None, 255], pa.uint8()), [f.Fill(-7)], [1, -7, 255], "int64")
         self.check([True, None, False], [f.Fill(1)], [1, 1, 0], "int64")
         self.check(["a", None], [f.Fill("zz"), f.Hash(1000)], [bucket("a", 1000), bucket("zz", 1000)], "int64")
@@ -147,6 +149,24 @@ class OpsTest(unittest.TestCase):
         self.check([1., 2.], [f.Standardize(1, 0)], [0, 0], "float32")
         self.check([0., 1, 1.5, 2, 3], [f.Bucketize([1, 2])], [0, 0, 1, 1, 2], "int64")
         self.check([1, 2], [np.sqrt], np.sqrt([1., 2]), "float32")
+
+    def test_what_a_type_has_no_room_for(self):
+        top, inf = (1 << 63) - 1, float("inf")
+        large = pa.array([top, None, MASK], pa.uint64())
+        for ops in (), (f.Fill(-1),), (f.Clamp(max=5),), (f.Fill(3), f.Clamp(min=0)), (f.Fill(3),):
+            made = self.made(large, *ops)
+            self.assertEqual(made.any_wrong.tolist(), [False, not (ops and isinstance(ops[0], f.Fill)), True])
+            self.assertRegex(made.wrong_of(np.array([2]))[1], r"above 2\*\*63 - 1, .*Hash")
+            self.assertEqual(made.arrays["x"][0], 5 if ops and ops[0].__class__ is f.Clamp else top)
+        self.check(large, [f.Fill(7), f.Hash(1 << 60)], [bucket(top, 1 << 60), bucket(7, 1 << 60), bucket(-1, 1 << 60)], "int64")
+        made = self.made([1e39, -1e39, inf, NAN, 3e38])
+        self.assertEqual(made.any_wrong.tolist(), [True, True, False, False, False])
+        self.assertRegex(made.wrong_of(np.array([1]))[1], "float32, which ends at 3.4e.38, has no room for it: Clamp")
+        np.testing.assert_array_equal(made.arrays["x"][2:], np.float32([inf, NAN, 3e38]))
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "a number, or one"):
+            f.Fill(1 << 63)
+        lists = self.made([[1., 2], [1e39], []], f.First(3))
+        self.assertEqual(lists.any_wrong.tolist(), [False, True, False])
 
     def test_bucketize_is_torchs(self):
         import torch
@@ -320,11 +340,47 @@ class LoaderTest(PoolCase):
         self.assertNotEqual(self.check(dataset, shuffle="blocks", seed=2), list(range(len(dataset))))
 
     def test_columns_that_are_not_in_the_files(self):
-        rows = tables.rows_of([str(self.file)] * 2, {"both": f.Stack(["label", "day"], f.Fill(7)), "shop": f.Column("shop", f.Hash(9))}, 1 << 20,
-                              beside={"day": ("number", [3, None]), "shop": ("text", ["x", "y"])})
+        class Shops(tables.Files):
+            schema = table().schema.append(pa.field("day", pa.int32())).append(pa.field("shop", pa.string()))
+
+            def part(self, at, file, opened):
+                return tables.Part({name: name for name in opened.schema_arrow.names}, {"day": pa.scalar([3, None][at], pa.int32()), "shop": pa.scalar("xy"[at])})
+
+        rows = tables.rows_of([str(self.file)] * 2, {"both": f.Stack(["label", "day"], f.Fill(7)), "shop": f.Column("shop", f.Hash(9))}, 1 << 20, table=Shops())
         labels = table().column("label").to_pylist()
         for row, day, shop in ((5, 3, "x"), (COUNT + 5, 7, "y")):
             self.assertEqual({name: value.tolist() for name, value in rows[row].items()}, {"both": [labels[5], day], "shop": bucket(shop, 9)})
+
+    def test_files_whose_types_differ(self):
+        files = []
+        for name, values in (("whole", [1, 2]), ("half", [1.5, None])):
+            files.append(self.work / f"{name}.parquet")
+            pq.write_table(pa.table({"x": values}), files[-1])
+        rows = oa.from_parquet(files, {"x": "x"}).dataset
+        self.assertEqual([rows[0]["x"], rows[1]["x"]], [1, 2])
+        with self.assertRaisesRegex(oa.errors.TransformError, "half.parquet, row group 0: field x is float32 .. and int64 .. by the first file, .*Fill"):
+            rows[2]
+        rows = oa.from_parquet(files, {"x": f.Column("x", f.Fill(0.))}, keep=0.2)
+        batch = next(iter(self.open(rows, as_="numpy", shuffle=False)))
+        self.assertEqual((batch["x"].dtype.name, batch["x"].tolist()), ("float32", [1, 2, 1.5, 0]))
+
+    def test_categories(self):
+        """Columns that their file has as dictionaries, as those of pandas."""
+        words = pa.array(["a", None, "ö", "a"])
+        path = self.work / "categories.parquet"
+        pq.write_table(pa.table({"word": words.dictionary_encode()}), path)
+        rows = oa.from_parquet(path, {"x": f.Column("word", f.Fill(""), f.Hash(100))}).dataset
+        self.assertEqual([rows[at]["x"] for at in range(4)], [bucket(word or "", 100) for word in words.to_pylist()])
+        rows = oa.from_parquet(path, ["word"]).dataset
+        self.assertEqual([rows[at]["word"] for at in range(4)], words.to_pylist())
+
+    def test_long_lists_that_are_chosen(self):
+        """There is room for them, however few rows they are in."""
+        path = self.work / "long.parquet"
+        pq.write_table(pa.table({"is": [at == 9 for at in range(100)], "list": [[7] * 50_000 if at == 9 else [] for at in range(100)]}), path)
+        rows = oa.from_parquet(path, {"list": f.Column("list", f.First(50_000))}, where=[("is", "=", True)]).dataset
+        self.assertLess(8 * 50_000, rows.largest)
+        self.assertLess(rows.largest, 9 * 50_000)
 
     def test_names_and_lists_of_them(self):
         dataset = oa.from_parquet(self.file, {"both": ["label", "label"], "y": "label"}, keep=0.2)
@@ -349,6 +405,10 @@ class LoaderTest(PoolCase):
                     found += there.tolist()
                 self.assertEqual(sorted(found), list(range(COUNT // rows * rows)))
         some = oa.from_parquet(self.file, columns, rows=7, where=[("C2", ">", 10)])
+        self.assertEqual(np.concatenate([*some.dataset.placed()]).tolist(), oa.from_parquet(self.file, columns, where=[("C2", ">", 10)]).dataset.rows_of(
+            range(some.dataset.total)).tolist())
+        whole = oa.from_parquet(self.file, columns, rows=7, where=[("label", ">=", 0)])
+        self.assertEqual(np.concatenate([*whole.dataset.placed()]).tolist(), [*range(COUNT)])
         chosen = [at for at, row in enumerate(table().to_pylist()) if (row["C2"] or 0) > 10]
         self.assertEqual(some.dataset.rows_of([1]).tolist(), [chosen[7:14]])
         np.testing.assert_array_equal(some.dataset[1]["dense"], want["dense"][chosen[7:14]])
@@ -369,8 +429,8 @@ class LoaderTest(PoolCase):
         loader = self.open(dataset, as_="numpy", shuffle=False, bad="skip", bad_budget=COUNT, copy=True)
         found = [index for batch in loader for index in batch.ids]
         self.assertEqual(found, [at for at in range(COUNT) if at not in bad])
-        with self.assertRaisesRegex(oa.errors.TransformError, "a number has no value .null.: Fill"):
-            oa.from_parquet(self.file, ["I1"]).dataset[bad[0]]
+        with self.assertRaisesRegex(oa.errors.TransformError, "field I1 of the sample is a NoneType.* Fill of oneaccess.features"):
+            record.describe(oa.from_parquet(self.file, ["I1"]).dataset[bad[0]], False)
         with self.assertRaisesRegex(oa.errors.Error, "column I1: it has no value"):
             list(self.open(dataset, shuffle=False))
 
@@ -390,7 +450,9 @@ class LoaderTest(PoolCase):
         for more in ({}, {"name": "clicks"}):
             found = [identity(columns, **more) for columns in (
                 other(5), other(6), {"x": "label"}, {"y": "label"}, words("a", "b"), words("b", "a"), {"x": f.Column("label", f.Hash(9))},
-                {"x": f.Column("label", f.Hash(9, seed=1))}, {"x": f.Column("label", np.sqrt)}, {"x": f.Column("label", np.cbrt)})]
+                {"x": f.Column("label", f.Hash(9, seed=1))}, {"x": f.Column("label", np.sqrt)}, {"x": f.Column("label", np.cbrt)},
+                *({"x": f.Column("label", functools.partial(np.clip, a_min=0, a_max=top))} for top in (5, 6)),
+                *({"x": f.Cross(["label"], 9, *ops)} for ops in ((), (f.Clamp(max=5),), (f.Clamp(max=6),))))]
             self.assertEqual(len(set(found)), len(found))
 
     def test_refused(self):

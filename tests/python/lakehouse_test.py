@@ -24,6 +24,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from lake_tables import SCHEMA, DeltaCase, LakehouseCase, framed, vector
+from oneaccess import features as f
 from oneaccess import iceberg, urls
 
 warnings.simplefilter("error")
@@ -246,6 +247,33 @@ class DeltaTest(DeltaCase):
             shutil.rmtree(self.folder)
             self.setUp()
 
+    def test_features(self):
+        """Of columns that have other names in files, came later or are those of the partitions, without deleted rows."""
+        columns = {"both": f.Stack(["number", "store"]), "text": f.Column("text", f.Fill("none"), f.Vocabulary([f"t{n}" for n in range(10)])), "n": f.Column("n", f.Fill(-1))}
+        for mode in "name", "id":
+            self.mapped(mode)
+            number = [*range(10), *(100 + n for n in range(10) if n not in (3, 4))]
+            wanted = {"both": [[n, 5 + n // 100] for n in number], "text": [n - 99 if n >= 100 else 0 for n in number], "n": [n - 100. if n >= 100 else -1. for n in number]}
+            for options in {}, {"cache": 1000}:
+                self.assertEqual(self.rows(oa.from_delta(self.folder, columns, keep=0.2, **options)), wanted)
+            for where in [("number", ">", 104)], [("store", "=", 6), ("text", "not in", ["t0", "t1", "t2"])], [("n", ">", 4.)]:
+                data = oa.from_delta(self.folder, columns, where=where, keep=0.2)
+                self.assertEqual(self.rows(data), {name: values[-5:] for name, values in wanted.items()})
+                self.assertEqual(data.dataset.rows_of([0, 4]).tolist(), [15, 19])
+            alone = {name: columns[name] for name in ("text", "n")}      # of which the first file has none
+            self.assertEqual(self.rows(oa.from_delta(self.folder, {**alone, "store": "store"}, keep=0.2)),
+                             {**{name: wanted[name] for name in alone}, "store": [each[1] for each in wanted["both"]]})
+            data = oa.from_delta(self.folder, columns, rows=4, keep=0.2)
+            self.assertEqual(self.rows(data), {name: values[:16] for name, values in wanted.items()})
+            self.assertEqual(data.dataset.rows_of([3]).tolist(), [[12, 15, 16, 17]])
+            self.assertNotEqual(data.identity(False), oa.from_delta(self.folder, columns, rows=3, keep=0.2).identity(False))
+            rows = oa.from_delta(self.folder, {"n": "n"}).dataset
+            self.assertEqual([rows[at]["n"] for at in range(10, 18)], wanted["n"][10:])
+            with self.assertRaisesRegex(oa.errors.TransformError, "0.parquet, row group 2, row 1: column n: it has no value"):
+                rows[9]
+            shutil.rmtree(self.folder)
+            self.setUp()
+
     def test_types_that_became_wider(self):
         def schema(*kinds):
             return {"type": "struct", "fields": [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in zip("abcd", kinds)]}
@@ -398,6 +426,31 @@ class IcebergTest(LakehouseCase):
         self.assertEqual(found, {"gone": [.5, .25], "number": [1 << 40, 5]})
         with self.assertRaisesRegex(oa.errors.Error, "field gone of the sample is a NoneType"):
             list(self.open(oa.from_iceberg(table, ["gone"], keep=0.2), as_="numpy"))
+
+    def test_features(self):
+        """Of columns that were renamed, made wider and added, without rows that were deleted."""
+        from pyiceberg.types import DoubleType, LongType, StringType
+        table = self.create(pyarrow.schema([("x", pyarrow.float32()), ("n", pyarrow.int32())]), properties={"format-version": "2"})
+        table.append(pyarrow.table({"x": pyarrow.array([n / 2 for n in range(30)], "float32"), "n": pyarrow.array(range(30), "int32")}))
+        first = self.paths(table)[0]
+        with table.update_schema() as update:
+            update.rename_column("n", "number").update_column("x", DoubleType())
+        with table.update_schema() as update:
+            update.update_column("number", LongType()).add_column("text", StringType()).add_column("much", DoubleType())
+        table.append(pyarrow.table({"x": [4., 5.], "number": [1 << 40, 5], "text": ["d", None], "much": [.5, .25]}))
+        numbers = self.file("numbers.parquet", file_path=pyarrow.array([first] * 2), pos=pyarrow.array([0, 29]))
+        values = self.file("values.parquet", n=pyarrow.array([7, 9, 1 << 40]))
+        self.deletes(table, [(numbers, 1, (), None, "PARQUET"), (values, 2, (), [2], "PARQUET")])
+        table.append(pyarrow.table({"x": [6.], "number": [7], "text": ["e"], "much": [1.]}))
+        columns = {"number": "number", "x": f.Column("x", f.Fill(0)), "text": f.Column("text", f.Fill("none"), f.Vocabulary(["d", "e", "none"])), "much": f.Column("much", f.Fill(-1))}
+        wanted = [(n, n / 2, 3, -1) for n in range(30) if n not in (0, 7, 9, 29)] + [(5, 5, 3, .25), (7, 6, 2, 1)]
+        data = oa.from_iceberg(table, columns, keep=0.2)
+        self.assertEqual(sorted(zip(*self.rows(data).values())), sorted(wanted))
+        self.assertEqual({name: value.dtype.name for name, value in data.dataset[0].items()}, {"number": "int64", "x": "float32", "text": "int64", "much": "float32"})
+        for where, is_it in ([("number", ">", 20)], lambda row: row[0] > 20), ([("much", ">", 0)], lambda row: row[3] > 0), ([("text", "=", "e")], lambda row: row[2] == 2):
+            found = self.rows(oa.from_iceberg(table, columns, where=where, keep=0.2))
+            self.assertEqual(sorted(zip(*found.values())), sorted(filter(is_it, wanted)), where)
+        self.assertEqual(sorted(zip(*self.rows(oa.from_iceberg(table, columns, rows=14, keep=0.2)).values())), sorted(wanted))
 
     def version_3(self, table, change):
         """Whose metadata pyiceberg reads and does not write."""
