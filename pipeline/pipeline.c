@@ -559,6 +559,7 @@ static int pipeline_add_heard(struct pipeline *pipeline, const struct op_list *w
 	_cleanup_free_ struct op_list *own = malloc(sizeof(*own));
 	const char *wrong = pipeline_check_view(pipeline, one->name);
 	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields];
+	char length[sizeof(field->name)];
 	struct diag why;
 	int r = 0;
 
@@ -566,6 +567,9 @@ static int pipeline_add_heard(struct pipeline *pipeline, const struct op_list *w
 		return -ENOMEM;
 	heard->engine = pipeline->engine;
 	views_take(whole, one, &heard->ops);
+	snprintf(length, sizeof(length), "%s_length", one->name);
+	if (!wrong && pipeline_check_view(pipeline, length))
+		wrong = "another field has its name with _length behind it; rename one of them";
 	if (!wrong)
 		wrong = pipeline_check_heard(pipeline, &heard->ops);
 	if (!wrong) {
@@ -581,7 +585,7 @@ static int pipeline_add_heard(struct pipeline *pipeline, const struct op_list *w
 	field[0] = heard->fields[0];
 	field[1] = heard->fields[2];
 	snprintf(field[0].name, sizeof(field->name), "%s", one->name);
-	snprintf(field[1].name, sizeof(field->name), "%s_length", one->name);
+	memcpy(field[1].name, length, sizeof(length));
 	pipeline->heard.at = pipeline->n_fields;
 	pipeline->n_fields += 2;
 	pipeline->heard.pipeline = base_take_ptr(heard);

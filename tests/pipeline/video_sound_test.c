@@ -327,6 +327,9 @@ START_TEST(refused_beside_a_clip)
 	     "view \"audio\": the sound begins when the clip does"},
 	    {SEEN HEARD "60,\"source\":\"record\"}]", "the op video says"},
 	    {SEEN HEARD "60}," HEARD "60}]", "another field has that name"},
+	    {SEEN "{\"op\":\"view\",\"names\":[\"audio_length\"]},{\"op\":\"center_crop\",\"size\":"
+		  "8}," HEARD "60}]",
+	     "rename one of them"},
 	    {SEEN HEARD "60},{\"op\":\"hflip\"}]", "hflip"},
 	    {SEEN HEARD "60},{\"op\":\"fade\",\"fade_in_len\":70}]", "a fade is longer"},
 	    {"[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}," HEARD "60}]",
@@ -480,7 +483,7 @@ int main(void)
 	tcase_add_loop_test(tcase, beside_a_clip, 0, 3);
 	tcase_add_test(tcase, silence_beside_a_clip);
 	tcase_add_test(tcase, fields_beside_a_clip);
-	tcase_add_loop_test(tcase, refused_beside_a_clip, 0, 7);
+	tcase_add_loop_test(tcase, refused_beside_a_clip, 0, 8);
 	tcase_add_test(tcase, sandboxed);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, no_sound);
