@@ -13,8 +13,8 @@ processes, once for all jobs that share.
 
 A field of a batch is the name of a column, a list of names, a Column, a Cross or a Stack. Ops are done in their order. Floats become float32,
 whole numbers and bool int64; between, ops compute in float64. Of a column of lists they are about each value, a list that is missing is
-empty, and at the end there is a First or a Pad. A value that is missing (null) and that no op fills makes a bad sample (Loader's bad=); a NaN
-that no op fills stays one.
+empty, and at the end there is a First or a Pad. A value that is missing (null) and that no op fills makes a bad sample (Loader's bad=), as does a
+number beyond float32 or, where it is not hashed, int64; a NaN that no op fills stays one. Fill(0.0) makes floats of whole numbers, too.
 
 Where an op of a Stack takes a list of as many as there are columns, each column has its own.
 """
