@@ -124,6 +124,11 @@ class FeatureRows(ParquetRows):
         self._row = record.room_of([each.itemsize * int(np.prod(each.shape[1:])) for each in arrays], bool(made.most))
         self._lists = [name for field in self.fields.values() if isinstance(field, Column) for name in field.names()] if made.most else []
 
+    def __example__(self):
+        """What samples are like, also where the first ones are bad."""
+        rows = (self.together,) if self.together > 1 else ()
+        return {name: np.zeros((0,) if name in self.most else (*rows, *shape), kind) for name, (kind, shape) in self._kinds.items()}
+
     def _own(self, at, names):
         """What a file calls those of these columns that it has."""
         return [own for name, (own, _, _) in zip(self.columns, self.parts[at]) if own is not None and name in names]

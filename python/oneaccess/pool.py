@@ -286,7 +286,8 @@ class Pool:
             seed(0, 0, 0, index)
             order = self.order
             try:
-                sample = self.dataset[index]
+                like = getattr(self.dataset, "__example__", None)
+                sample = self.dataset[index] if like is None else like()
                 texts = record.bounds_of_texts(sample, order["pictures"]) | getattr(self.dataset, "bytes_of_texts", {})
                 layout = record.describe(sample, order["pictures"], {**texts, **order["ragged"]}, order["exact"], order["masks"])
             except record.Unknown:

@@ -429,6 +429,12 @@ class LoaderTest(PoolCase):
         loader = self.open(dataset, as_="numpy", shuffle=False, bad="skip", bad_budget=COUNT, copy=True)
         found = [index for batch in loader for index in batch.ids]
         self.assertEqual(found, [at for at in range(COUNT) if at not in bad])
+        path = self.work / "late.parquet"
+        pq.write_table(pa.table({"x": [None] * 100 + [*range(100, 180)], "list": [[n] for n in range(180)]}), path)
+        for rows, columns in ((1, {"x": "x", "list": f.Column("list", f.First(2))}), (10, {"x": "x", "list": f.Column("list", f.Pad(1))})):
+            late = self.open(oa.from_parquet(path, columns, rows=rows, keep=0.2), as_="numpy", shuffle=False, bad="skip", bad_budget=COUNT, copy=True)
+            found = [[int(value) for each in batch["list"] for value in np.reshape(each, -1)] for batch in late]
+            self.assertEqual(sum(found, []), [*range(100, 180)])
         with self.assertRaisesRegex(oa.errors.TransformError, "field I1 of the sample is a NoneType.* Fill of oneaccess.features"):
             record.describe(oa.from_parquet(self.file, ["I1"]).dataset[bad[0]], False)
         with self.assertRaisesRegex(oa.errors.Error, "column I1: it has no value"):
