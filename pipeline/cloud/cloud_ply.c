@@ -164,7 +164,7 @@ static int ply_read_head(struct ply *ply, const struct cloud_source *source, uns
 		}
 		if (strncmp(text, "format", 6) == 0)
 			has_coding = is_good = ply_set_coding(ply, text);
-		else if (strncmp(text, "element", 7) == 0 && elements++ == number)
+		else if (strncmp(text, "element ", 8) == 0 && elements++ == number)
 			is_good = ply_begin_element(&ply->element, text);
 		else if (strncmp(text, "property", 8) == 0 && elements == number + 1)
 			is_good = ply_add_property(&ply->element, text);

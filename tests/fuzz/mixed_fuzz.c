@@ -6,12 +6,13 @@
  * read or a write outside of its arrays.
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libaccess/batch_mixed.h"
 #include "libaccess/held.h"
-#include "plan/listing.h"
+#include "libaccess/progress.h"
 
 #define FUZZ_FIELDS 8
 #define FUZZ_BATCH 5

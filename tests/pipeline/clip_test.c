@@ -71,7 +71,7 @@ static uint32_t picked(const struct video *video, uint32_t has, uint32_t gap_us,
 		       uint32_t *ret)
 {
 	int64_t *time_us = calloc(has, sizeof(*time_us));
-	const struct video_head head = {1, 1, has, time_us};
+	const struct video_head head = {1, 1, has, time_us, 0};
 	const struct pipeline_key key = {3, 4, sample};
 	struct philox_seq seq;
 	struct draw draw;
@@ -105,7 +105,7 @@ START_TEST(moments_have_the_frame_that_is_shown)
 	static const int64_t times[] = {0, 100000, 110000, 500000, 900000};
 	static const uint32_t want[] = {0, 2, 2, 3, 3, 4, 4, 4};
 	const struct video video = {8, 1, 5, VIDEO_BEGIN};
-	const struct video_head head = {1, 1, 5, times};
+	const struct video_head head = {1, 1, 5, times, 0};
 	uint32_t got[8];
 
 	/* The last one is shown until 1.125 s. */

@@ -60,7 +60,7 @@ static int fake_open(struct video_room *room, const void *data, size_t size, str
 	for (uint32_t i = 0; i < BASE_MIN(room->number[2], FAKE_MOST); i++)
 		room->time_us[i] = (int64_t)i * room->number[3];
 	*ret = (struct video_head){room->number[0], room->number[1],
-				   BASE_MIN(room->number[2], FAKE_MOST), room->time_us};
+				   BASE_MIN(room->number[2], FAKE_MOST), room->time_us, 0};
 	return 0;
 }
 
