@@ -205,10 +205,6 @@ def _path(path):
     return os.path.expanduser(path) if isinstance(path, str) else path
 
 
-def _absolute(folder):
-    return folder if _is_named(folder) or urls.is_url(folder) else os.path.abspath(folder)
-
-
 _MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _LABELS = ("label", "class", "y")   # of a manifest's columns (storage/source/scan/scan_manifest.c)
 
@@ -1364,7 +1360,7 @@ class Loader:
             raise AttributeError("a wrapped data set's classes are its own: ask the data set")
         if self._dataset is None:
             stream = self._open()
-            dataset = _core.Dataset(self._client, _absolute(self._folder))
+            dataset = _core.Dataset(self._client, self._folder)
             if dataset.version != choices.version_of(stream.state()):
                 raise StateError(f"{self._folder} has another version now, of {dataset.count:,} samples, than this Loader has open, so its labels are those"
                                  " of other numbers: open another Loader, or this one with refresh=\"epoch\"")
