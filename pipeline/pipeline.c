@@ -339,6 +339,7 @@ static int pipeline_compile_volume(struct pipeline *pipeline, struct op_list *wh
 
 	if (r != 0)
 		return r;
+	pipeline->medium = &pipeline_volume;
 	wrong = volume_init(&pipeline->ops, &pipeline->shape, &pipeline->first.volume, &at);
 	r = wrong ? 0 : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
 	if (r != 0)

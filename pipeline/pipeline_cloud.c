@@ -73,4 +73,4 @@ static int pipeline_run_clouds(struct pipeline_run *run, uint32_t who,
 	return 0;
 }
 
-const struct pipeline_medium pipeline_cloud = {pipeline_clouds_add, pipeline_run_clouds};
+const struct pipeline_medium pipeline_cloud = {true, pipeline_clouds_add, pipeline_run_clouds};

@@ -34,6 +34,7 @@ struct pipeline_run;
 struct pipeline_input;
 
 struct pipeline_medium { /* what samples are that are no pictures */
+	bool is_shared;  /* what the first op makes serves all pipelines */
 	/* Room in the run for the pipeline of number v. 0 or -ENOMEM. */
 	int (*add)(struct pipeline_run *run, unsigned v);
 	/* A sample through each of the pipelines whose bit is set in `who`: 0, or PIPELINE_E_BAD with *ret_error. */
@@ -41,7 +42,7 @@ struct pipeline_medium { /* what samples are that are no pictures */
 		   const struct pipeline_key *key, const struct pipeline_out out[],
 		   struct pipeline_error *ret_error);
 };
-extern const struct pipeline_medium pipeline_sound, pipeline_cloud;
+extern const struct pipeline_medium pipeline_sound, pipeline_cloud, pipeline_volume;
 
 union pipeline_first {        /* what stands in decode's place */
 	struct video video;   /* where the shape has frames */
@@ -137,11 +138,6 @@ void pipeline_sounds_free(struct pipeline_sounds *sounds);
 
 /* pipeline_cloud.c */
 void pipeline_clouds_free(struct pipeline_clouds *clouds);
-
-/* pipeline_volume.c: image and labels of a volume, of pipeline number v. 0, or PIPELINE_E_BAD with *ret_error. */
-int pipeline_run_volume(struct pipeline_run *run, unsigned v, const struct pipeline_input *input,
-			const struct pipeline_key *key, const struct pipeline_out *out,
-			struct pipeline_error *ret_error);
 
 /* The sound beside the open clip of that pipeline, the run's only one. 0, or PIPELINE_E_BAD with *ret_error. */
 int pipeline_run_heard(struct pipeline_run *run, const struct pipeline *pipeline,

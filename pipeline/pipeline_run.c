@@ -52,8 +52,8 @@ static void pipeline_run_freep(struct pipeline_run **run)
 static bool pipeline_run_is_alike_part(const struct pipeline *a, const struct pipeline *b)
 {
 	return a->shape.frames == b->shape.frames && a->shape.bands == b->shape.bands &&
-	       a->shape.is_size == b->shape.is_size && a->shape.is_volume == b->shape.is_volume &&
-	       ((!a->shape.frames && !a->shape.bands && !a->medium) ||
+	       a->shape.is_size == b->shape.is_size &&
+	       ((!a->shape.frames && !a->shape.bands && !(a->medium && a->medium->is_shared)) ||
 		op_alike(&a->ops, &b->ops, 1) == 1);
 }
 
@@ -129,8 +129,6 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 		return 0;
 	if (pipeline->medium)
 		return pipeline->medium->add(run, v);
-	if (pipeline->shape.is_volume)
-		return run->volumes ? 0 : volume_room_new(&run->volumes);
 	if (pipeline->shape.frames && !run->frames &&
 	    video_frames_new(&pipeline->first.video, &run->frames) != 0)
 		return -ENOMEM;
@@ -520,19 +518,16 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			continue;
 		if (pipeline->is_record)
 			r = pipeline_run_record(run, pipeline, input, &out[v], ret_error);
-		else if (pipeline->medium || pipeline->shape.is_volume)
+		else if (pipeline->medium)
 			r = pipeline_run_beside(pipeline, input, &out[v], ret_error);
 		else
 			r = pipeline_run_tail(run, v, input, key, &out[v], ret_error);
-		if (r == 0 && pipeline->shape.is_volume)
-			r = pipeline_run_volume(run, v, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
 		medium = pipeline->medium; /* the same for all */
 		if (medium)
 			others |= UINT32_C(1) << v;
-		else if (!pipeline->is_record && !pipeline->shape.is_size &&
-			 !pipeline->shape.is_volume)
+		else if (!pipeline->is_record && !pipeline->shape.is_size)
 			who |= pipeline_run_parts(run, v, &out[v]);
 	}
 	*ret = who;

@@ -167,4 +167,4 @@ int pipeline_run_heard(struct pipeline_run *run, const struct pipeline *pipeline
 	return pipeline_run_sounds(run->heard, 1, &heard, &own, &to, ret_error);
 }
 
-const struct pipeline_medium pipeline_sound = {pipeline_sounds_add, pipeline_run_sounds};
+const struct pipeline_medium pipeline_sound = {true, pipeline_sounds_add, pipeline_run_sounds};

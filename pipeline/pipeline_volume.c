@@ -22,9 +22,9 @@ static int pipeline_volume_labels(struct pipeline_run *run, const struct pipelin
 	return r;
 }
 
-int pipeline_run_volume(struct pipeline_run *run, unsigned v, const struct pipeline_input *input,
-			const struct pipeline_key *key, const struct pipeline_out *out,
-			struct pipeline_error *ret_error)
+static int pipeline_run_volume(struct pipeline_run *run, unsigned v,
+			       const struct pipeline_input *input, const struct pipeline_key *key,
+			       const struct pipeline_out *out, struct pipeline_error *ret_error)
 {
 	const struct pipeline *pipeline = run->pipeline[v];
 	const unsigned first = pipeline->packed.first;
@@ -45,3 +45,23 @@ int pipeline_run_volume(struct pipeline_run *run, unsigned v, const struct pipel
 	volume_close(run->volumes, run->decode);
 	return r;
 }
+
+static int pipeline_volumes_add(struct pipeline_run *run, unsigned v)
+{
+	(void)v;
+	return run->volumes ? 0 : volume_room_new(&run->volumes);
+}
+
+static int pipeline_run_volumes(struct pipeline_run *run, uint32_t who,
+				const struct pipeline_input *input, const struct pipeline_key *key,
+				const struct pipeline_out out[], struct pipeline_error *ret_error)
+{
+	int r = 0;
+
+	for (unsigned v = 0; r == 0 && v < run->n; v++)
+		if (who >> v & 1)
+			r = pipeline_run_volume(run, v, input, key, &out[v], ret_error);
+	return r;
+}
+
+const struct pipeline_medium pipeline_volume = {false, pipeline_volumes_add, pipeline_run_volumes};

@@ -4,7 +4,6 @@
  * place of the output gets its number from there, or what stands for the outside.
  */
 
-#include "base/half.h"
 #include "pipeline/forms/packed.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
