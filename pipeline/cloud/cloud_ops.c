@@ -22,17 +22,6 @@ static void cloud_draw_chance(const struct op *op, unsigned p, struct op_drawn *
 	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, p, 0));
 }
 
-/* Does it change with this chance, where what is done does? */
-static bool cloud_varies(const struct op *op, unsigned p, bool does)
-{
-	return op_number(op, p, 0) > 0 && (does || op_number(op, p, 0) < 1);
-}
-
-static bool cloud_is_span(const struct op *op, unsigned param)
-{
-	return op_number(op, param, 0) != op_number(op, param, 1);
-}
-
 static float *cloud_point(const struct cloud_part *part, size_t i)
 {
 	return part->at + i * part->cloud->channels;
@@ -118,7 +107,7 @@ static void cloud_draw_dropout(const struct op *op, uint32_t height, uint32_t wi
 
 static bool cloud_dropout_varies(const struct op *op)
 {
-	return cloud_varies(op, OP_POINT_DROPOUT_P, op_number(op, OP_POINT_DROPOUT_RATIO, 1) > 0);
+	return op_varies(op, OP_POINT_DROPOUT_P, op_number(op, OP_POINT_DROPOUT_RATIO, 1) > 0);
 }
 
 const struct op_impl cloud_dropout_op = {.stage = OP_STAGE_CLOUD,
@@ -196,7 +185,7 @@ static void cloud_draw_rotation(const struct op *op, uint32_t height, uint32_t w
 
 static bool cloud_rotation_varies(const struct op *op)
 {
-	return cloud_varies(op, OP_POINT_ROTATION_P, cloud_is_span(op, OP_POINT_ROTATION_DEGREES));
+	return op_varies(op, OP_POINT_ROTATION_P, op_is_span(op, OP_POINT_ROTATION_DEGREES));
 }
 
 const struct op_impl cloud_rotation_op = {.stage = OP_STAGE_CLOUD,
@@ -228,7 +217,7 @@ static void cloud_draw_flip(const struct op *op, uint32_t height, uint32_t width
 
 static bool cloud_flip_varies(const struct op *op)
 {
-	return cloud_varies(op, OP_POINT_FLIP_P, false);
+	return op_varies(op, OP_POINT_FLIP_P, false);
 }
 
 const struct op_impl cloud_flip_op = {.stage = OP_STAGE_CLOUD,
@@ -270,7 +259,7 @@ static void cloud_draw_scale(const struct op *op, uint32_t height, uint32_t widt
 
 static bool cloud_scale_varies(const struct op *op)
 {
-	return cloud_varies(op, OP_POINT_SCALE_P, cloud_is_span(op, OP_POINT_SCALE_SCALE));
+	return op_varies(op, OP_POINT_SCALE_P, op_is_span(op, OP_POINT_SCALE_SCALE));
 }
 
 const struct op_impl cloud_scale_op = {.stage = OP_STAGE_CLOUD,
@@ -300,7 +289,7 @@ static void cloud_draw_translation(const struct op *op, uint32_t height, uint32_
 
 static bool cloud_translation_varies(const struct op *op)
 {
-	return cloud_varies(op, OP_POINT_TRANSLATION_P, true);
+	return op_varies(op, OP_POINT_TRANSLATION_P, true);
 }
 
 const struct op_impl cloud_translation_op = {.stage = OP_STAGE_CLOUD,
@@ -336,7 +325,7 @@ static void cloud_draw_jitter(const struct op *op, uint32_t height, uint32_t wid
 
 static bool cloud_jitter_varies(const struct op *op)
 {
-	return cloud_varies(op, OP_POINT_JITTER_P, true);
+	return op_varies(op, OP_POINT_JITTER_P, true);
 }
 
 const struct op_impl cloud_jitter_op = {.stage = OP_STAGE_CLOUD,

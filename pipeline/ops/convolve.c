@@ -208,32 +208,17 @@ static void convolve_draw(const struct op *op, uint32_t height, uint32_t width,
 	    size[0] + 2 * (double)draw_integer(&drawn->seq, 0, (int64_t)(size[1] - size[0]) / 2);
 }
 
-static bool convolve_may(double p, bool is_range)
-{
-	return p > 0 && (p < 1 || is_range);
-}
-
-static bool convolve_is_range(const struct op *op, unsigned param)
-{
-	return op_number(op, param, 0) < op_number(op, param, 1);
-}
-
 static void convolve_sharpen_draw(const struct op *op, uint32_t height, uint32_t width,
 				  struct op_drawn *drawn)
 {
 	(void)height;
 	(void)width;
-	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, OP_SHARPEN_P, 0));
-	for (unsigned i = OP_SHARPEN_ALPHA; i <= OP_SHARPEN_LIGHTNESS; i++)
-		drawn->number[i] =
-		    draw_between(&drawn->seq, op_number(op, i, 0), op_number(op, i, 1));
+	op_draw_spans(op, OP_SHARPEN_LIGHTNESS, drawn);
 }
 
 static bool convolve_sharpen_is_random(const struct op *op)
 {
-	return convolve_may(op_number(op, OP_SHARPEN_P, 0),
-			    convolve_is_range(op, OP_SHARPEN_ALPHA) ||
-				convolve_is_range(op, OP_SHARPEN_LIGHTNESS));
+	return op_spans_vary(op, OP_SHARPEN_LIGHTNESS);
 }
 
 static int convolve_sharpen_run(struct steps_scratch *scratch, const struct op *op,
@@ -256,7 +241,7 @@ static int convolve_sharpen_run(struct steps_scratch *scratch, const struct op *
 
 static bool convolve_is_random(const struct op *op)
 {
-	return convolve_may(op_number(op, CONVOLVE_P, 0), convolve_is_range(op, CONVOLVE_SIZE));
+	return op_varies(op, CONVOLVE_P, op_is_span(op, CONVOLVE_SIZE));
 }
 
 static int convolve_square_run(struct steps_scratch *scratch, const struct op *op,
@@ -284,11 +269,10 @@ static void convolve_motion_draw(const struct op *op, uint32_t height, uint32_t 
 
 static bool convolve_motion_is_random(const struct op *op)
 {
-	return convolve_may(op_number(op, CONVOLVE_P, 0),
-			    convolve_is_range(op, CONVOLVE_SIZE) ||
-				convolve_is_range(op, OP_MOTION_BLUR_ANGLE) ||
-				convolve_is_range(op, OP_MOTION_BLUR_DIRECTION) ||
-				op_number(op, OP_MOTION_BLUR_SHIFT, 0) != 0);
+	return op_varies(op, CONVOLVE_P,
+			 op_is_span(op, CONVOLVE_SIZE) || op_is_span(op, OP_MOTION_BLUR_ANGLE) ||
+			     op_is_span(op, OP_MOTION_BLUR_DIRECTION) ||
+			     op_number(op, OP_MOTION_BLUR_SHIFT, 0) != 0);
 }
 
 static unsigned convolve_within(double at, unsigned size)
@@ -336,16 +320,7 @@ static int convolve_motion_run(struct steps_scratch *scratch, const struct op *o
 	return convolve_picture(scratch, &convolve, picture);
 }
 
-const struct op_impl convolve_box_op = {
-    .stage = OP_STAGE_PICTURE,
-    .stays = true,
-    .shape = convolve_shape,
-    .draw = convolve_draw,
-    .is_random = convolve_is_random,
-    .run = convolve_square_run,
-};
-
-const struct op_impl convolve_median_op = {
+const struct op_impl convolve_square_op = {
     .stage = OP_STAGE_PICTURE,
     .stays = true,
     .shape = convolve_shape,

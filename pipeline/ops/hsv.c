@@ -26,20 +26,12 @@ static void hsv_draw(const struct op *op, uint32_t height, uint32_t width, struc
 {
 	(void)height;
 	(void)width;
-	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, OP_HUE_SATURATION_VALUE_P, 0));
-	for (unsigned i = OP_HUE_SATURATION_VALUE_HUE; i <= OP_HUE_SATURATION_VALUE_VALUE; i++)
-		drawn->number[i] =
-		    draw_between(&drawn->seq, op_number(op, i, 0), op_number(op, i, 1));
+	op_draw_spans(op, OP_HUE_SATURATION_VALUE_VALUE, drawn);
 }
 
 static bool hsv_is_random(const struct op *op)
 {
-	const double p = op_number(op, OP_HUE_SATURATION_VALUE_P, 0);
-
-	for (unsigned i = OP_HUE_SATURATION_VALUE_HUE; i <= OP_HUE_SATURATION_VALUE_VALUE; i++)
-		if (p > 0 && op_number(op, i, 0) < op_number(op, i, 1))
-			return true;
-	return p > 0 && p < 1;
+	return op_spans_vary(op, OP_HUE_SATURATION_VALUE_VALUE);
 }
 
 /* The sum with what stands before the point of more. */

@@ -16,20 +16,12 @@ static void levels_draw(const struct op *op, uint32_t height, uint32_t width,
 {
 	(void)height;
 	(void)width;
-	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, OP_LEVELS_P, 0));
-	for (unsigned i = OP_LEVELS_GAMMA; i <= OP_LEVELS_BLUE; i++)
-		drawn->number[i] =
-		    draw_between(&drawn->seq, op_number(op, i, 0), op_number(op, i, 1));
+	op_draw_spans(op, OP_LEVELS_BLUE, drawn);
 }
 
 static bool levels_is_random(const struct op *op)
 {
-	const double p = op_number(op, OP_LEVELS_P, 0);
-
-	for (unsigned i = OP_LEVELS_GAMMA; i <= OP_LEVELS_BLUE; i++)
-		if (p > 0 && op_number(op, i, 0) < op_number(op, i, 1))
-			return true;
-	return p > 0 && p < 1;
+	return op_spans_vary(op, OP_LEVELS_BLUE);
 }
 
 static const char *levels_shape(const struct op *op, struct shape *shape)

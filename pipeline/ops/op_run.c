@@ -56,3 +56,20 @@ void op_draw(const struct op *op, unsigned index, const struct draw *draw, uint3
 	draw_seq(draw, index, &ret->seq);
 	impl->draw(op, height, width, ret);
 }
+
+void op_draw_spans(const struct op *op, unsigned last, struct op_drawn *drawn)
+{
+	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, 0, 0));
+	for (unsigned i = 1; i <= last; i++)
+		drawn->number[i] =
+		    draw_between(&drawn->seq, op_number(op, i, 0), op_number(op, i, 1));
+}
+
+bool op_spans_vary(const struct op *op, unsigned last)
+{
+	bool does = false;
+
+	for (unsigned i = 1; i <= last; i++)
+		does |= op_is_span(op, i);
+	return op_varies(op, 0, does);
+}

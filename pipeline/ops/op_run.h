@@ -86,4 +86,8 @@ bool op_is_random(const struct op *op);
 /* What op number index (from 0) of the pipeline draws for a picture of that size. */
 void op_draw(const struct op *op, unsigned index, const struct draw *draw, uint32_t height,
 	     uint32_t width, struct op_drawn *ret);
+/* Of an op whose parameters are p and then spans, up to `last`: the first number says whether it is done, those behind it are drawn
+ * from each span, in its place. And does that change? */
+void op_draw_spans(const struct op *op, unsigned last, struct op_drawn *drawn);
+bool op_spans_vary(const struct op *op, unsigned last);
 extern const struct op_impl op_run_decode, op_run_finish;

@@ -37,7 +37,7 @@ static void recode_draw(const struct op *op, uint32_t height, uint32_t width,
 
 static bool recode_is_random(const struct op *op)
 {
-	return op_number(op, OP_JPEG_QUALITY, 0) < op_number(op, OP_JPEG_QUALITY, 1);
+	return op_is_span(op, OP_JPEG_QUALITY);
 }
 
 static int recode_run(struct steps_scratch *scratch, const struct op *op,

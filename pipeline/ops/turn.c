@@ -277,14 +277,9 @@ static void turn_rotate_draw(const struct op *op, uint32_t height, uint32_t widt
 					op_number(op, OP_ROTATE_DEGREES, 1));
 }
 
-static bool turn_is_range(const struct op *op, unsigned param, unsigned index)
-{
-	return op_number(op, param, index) < op_number(op, param, index + 1);
-}
-
 static bool turn_rotate_is_random(const struct op *op)
 {
-	return turn_is_range(op, OP_ROTATE_DEGREES, 0);
+	return op_is_span(op, OP_ROTATE_DEGREES);
 }
 
 static struct turn turn_of_rotate(const struct op *op, const struct op_drawn *drawn)
@@ -352,9 +347,10 @@ static void turn_affine_draw(const struct op *op, uint32_t height, uint32_t widt
 
 static bool turn_affine_is_random(const struct op *op)
 {
-	return turn_is_range(op, OP_AFFINE_DEGREES, 0) || turn_is_range(op, OP_AFFINE_SCALE, 0) ||
-	       turn_is_range(op, OP_AFFINE_SCALE_Y, 0) || turn_is_range(op, OP_AFFINE_SHEAR, 0) ||
-	       turn_is_range(op, OP_AFFINE_SHEAR, 2) || op_number(op, OP_AFFINE_TRANSLATE, 0) > 0 ||
+	return op_is_span(op, OP_AFFINE_DEGREES) || op_is_span(op, OP_AFFINE_SCALE) ||
+	       op_is_span(op, OP_AFFINE_SCALE_Y) || op_is_span(op, OP_AFFINE_SHEAR) ||
+	       op_number(op, OP_AFFINE_SHEAR, 2) < op_number(op, OP_AFFINE_SHEAR, 3) ||
+	       op_number(op, OP_AFFINE_TRANSLATE, 0) > 0 ||
 	       op_number(op, OP_AFFINE_TRANSLATE, 1) > 0;
 }
 

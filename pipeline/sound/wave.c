@@ -21,11 +21,7 @@
 /* Does it change with these values? span: a parameter that a number is drawn from; -1: there is none. */
 static bool wave_varies(const struct op *op, unsigned p, int span)
 {
-	const double chance = op_number(op, p, 0);
-
-	return (chance > 0 && chance < 1) ||
-	       (chance > 0 && span >= 0 &&
-		op_number(op, (unsigned)span, 0) != op_number(op, (unsigned)span, 1));
+	return op_varies(op, p, span >= 0 && op_is_span(op, (unsigned)span));
 }
 
 static void wave_draw(const struct op *op, unsigned p, int span, struct op_drawn *drawn)

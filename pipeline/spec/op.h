@@ -193,6 +193,18 @@ static inline double op_number(const struct op *op, unsigned param, unsigned ind
 	return op->value[param].number[index];
 }
 
+/* Of a span: is there more than one number to draw? */
+static inline bool op_is_span(const struct op *op, unsigned param)
+{
+	return op_number(op, param, 0) < op_number(op, param, 1);
+}
+
+/* Does an op change from sample to sample that is done with the probability in `p`, where what it does changes, or does not? */
+static inline bool op_varies(const struct op *op, unsigned p, bool does)
+{
+	return op_number(op, p, 0) > 0 && (does || op_number(op, p, 0) < 1);
+}
+
 /* The colour that a parameter says; of null black. */
 static inline void op_color(const struct op *op, unsigned param, uint8_t ret[3])
 {

@@ -849,12 +849,12 @@ PARAM(GAUSSIAN_BLUR, SIGMA, "sigma", OP_TYPE_SPAN(0.001, 1000), "[0.1, 2]",
       "the deviation in pixels, from 0.001 to 1000, or [least, most]")
 PARAM(GAUSSIAN_BLUR, P, "p", OP_LATE(OP_TYPE_CHANCE), "1", "the probability, from 0 to 1")
 
-OP(BOX_BLUR, "box_blur", convolve_box_op, "each value becomes the mean of those around it")
+OP(BOX_BLUR, "box_blur", convolve_square_op, "each value becomes the mean of those around it")
 PARAM(BOX_BLUR, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 PARAM(BOX_BLUR, SIZE, "size", OP_TYPE_SPAN(3, 99), "[3, 7]",
       "of the square of them, odd, from 3 to 99, or [least, most]")
 
-OP(MEDIAN_BLUR, "median_blur", convolve_median_op,
+OP(MEDIAN_BLUR, "median_blur", convolve_square_op,
    "each value becomes the median of those around it")
 PARAM(MEDIAN_BLUR, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 PARAM(MEDIAN_BLUR, SIZE, "size", OP_TYPE_SPAN(3, 15), "[3, 7]",

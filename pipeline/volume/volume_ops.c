@@ -151,9 +151,7 @@ static bool volume_has_chance(const struct op *op)
 
 static bool volume_may_not(const struct op *op)
 {
-	const double p = op_number(op, OP_RANDOM_FLIP_3D_P, 0);
-
-	return p > 0 && p < 1;
+	return op_varies(op, OP_RANDOM_FLIP_3D_P, false);
 }
 
 static void volume_flip_axis(struct volume_axis *axis)
@@ -267,10 +265,8 @@ static void volume_shift(const struct op *op, struct op_drawn *drawn, struct vol
 
 static bool volume_is_changed(const struct op *op)
 {
-	const double p = op_number(op, OP_RANDOM_SCALE_INTENSITY_P, 0);
-	const double *range = op->value[OP_RANDOM_SCALE_INTENSITY_FACTORS].number;
-
-	return p > 0 && (p < 1 || range[0] < range[1]);
+	return op_varies(op, OP_RANDOM_SCALE_INTENSITY_P,
+			 op_is_span(op, OP_RANDOM_SCALE_INTENSITY_FACTORS));
 }
 
 const struct op_impl volume_scale_op = {
