@@ -214,7 +214,7 @@ def _of_uuid(text):
 def _part(path, offset, size):
     """Of a file; a negative offset is from its end."""
     try:
-        with urls.opened(path) if urls.is_url(path) else open(path, "rb") as opened:
+        with urls.binary(path) as opened:
             opened.seek(0, 2)
             begin = offset if offset >= 0 else opened.tell() + offset
             if begin < 0 or size < 0 or begin + size > opened.tell():

@@ -212,7 +212,7 @@ def _key(action):
 
 
 def _bytes_of(file):
-    with urls.opened(file) if urls.is_url(file) else open(file, "rb") as opened:
+    with urls.binary(file) as opened:
         return opened.read()
 
 

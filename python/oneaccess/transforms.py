@@ -52,7 +52,7 @@ class Op:
 
 
 # What makes of a file's bytes what the other ops work on.
-_FIRST = ("decode", "audio", "cloud", "video", "bands", "volume")
+FIRST = ("decode", "audio", "cloud", "video", "bands", "volume")
 # The first field of those that give a length behind the label.
 FIRST_FIELD = {"audio": "audio", "cloud": "points", "video": "video"}
 # What stands behind cast and layout.
@@ -73,7 +73,7 @@ class Pipeline:
     @property
     def json(self) -> str:
         ops = list(self.ops)
-        if not ops or ops[0].op not in _FIRST:
+        if not ops or ops[0].op not in FIRST:
             ops.insert(0, Op("decode"))
         return json.dumps({"ops": [op.spec() for op in ops]}, separators=(",", ":"))
 
@@ -155,7 +155,7 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
     A batch is a dict then. At most 15 views besides the first.
     """
     ops = [op for op in first.ops if op.op not in _OF_LABELS]
-    decode = [op for op in ops if op.op in _FIRST]
+    decode = [op for op in ops if op.op in FIRST]
     what = "video" if decode and decode[0].op == "video" else "image"
     heard = [view for view in others if what == "video" and isinstance(view, Pipeline) and view.ops and view.ops[0].op == "audio"]
     seen = [view for view in others if view not in heard]
@@ -166,14 +166,14 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
         wrong = [op.op for op in view.ops if op.op in _OF_LABELS]
         if wrong:
             raise TransformError(f"view {name} has {wrong[0]}, which works on the sample: put it into the first pipeline")
-        own = [op for op in view.ops if op.op in _FIRST]
+        own = [op for op in view.ops if op.op in FIRST]
         if what == "video" and own and own[0].op == "audio":
             ops += [Op("view", names=[name]), *view.ops]
             continue
         if own and own != (decode or [Op("decode")]):
             raise TransformError(f"view {name} has {own[0]}, and each picture is decoded once, as the first pipeline says: put it there")
         names = [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
-        ops += [Op("view", names=names), *(op for op in view.ops if op.op not in _FIRST)]
+        ops += [Op("view", names=names), *(op for op in view.ops if op.op not in FIRST)]
     return Pipeline([*ops, *(op for op in first.ops if op.op in _OF_LABELS)])
 
 

@@ -116,6 +116,11 @@ def files(url: str, suffixes: tuple[str, ...], what: str) -> list[str]:
     return sorted(found)
 
 
+def binary(file: str) -> Any:
+    """A path or a URL, opened to read bytes of it from any place."""
+    return opened(file) if is_url(file) else open(file, "rb")
+
+
 def stamp_of(url: str) -> tuple[int, int]:
     system, path = _system(url)
     about = system.get_file_info(path)

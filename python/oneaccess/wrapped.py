@@ -29,7 +29,7 @@ from .errors import ArgumentError, DatasetError, DeniedError, TransformError
 from .masks import Image, Mask, codes, following, is_image
 from .nested import Nested, lengths_of
 from .points import boxes_of, points_of
-from .transforms import FIRST_FIELD, Op, Pipeline, imagenet_eval, imagenet_train, ops_of
+from .transforms import FIRST, FIRST_FIELD, Op, Pipeline, imagenet_eval, imagenet_train, ops_of
 
 _MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
 _MOST_SAMPLES = 1 << 32     # of an index (storage/index.h)
@@ -385,7 +385,7 @@ def _ops_of(pipeline) -> list[dict]:
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
     ops = ops_of(pipeline.json if isinstance(pipeline, Pipeline) else pipeline)
-    if not ops or ops[0]["op"] not in ("decode", "bands", "volume", *FIRST_FIELD):
+    if not ops or ops[0]["op"] not in FIRST:
         raise TransformError("the pipeline of a wrapped data set, or of shards' fields, begins with decode, video, audio, cloud, bands or volume, or is of oneaccess.transforms")
     return list(ops)
 
@@ -399,7 +399,8 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
     if layout.get("beside"):
         first = len(layout["fields"]) - layout["beside"]
-        taken = ("index", "image", "label") if ops[0]["op"] in ("decode", "bands", "volume") else ("index", FIRST_FIELD[ops[0]["op"]], "label", "length")
+        field = FIRST_FIELD.get(ops[0]["op"])
+        taken = ("index", "image", "label") if field is None else ("index", field, "label", "length")
         ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes))
         ops = _normalized(ops, layout, first, len(taken) - 1)
     return json.dumps({"ops": ops}, separators=(",", ":"))
