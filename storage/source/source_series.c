@@ -13,11 +13,9 @@
 
 #include "base/hash.h"
 #include "base/little.h"
-#include "base/npy.h"
 #include "storage/index.h"
-#include "storage/openness.h"
-#include "storage/source/source_bytes.h"
 #include "storage/source/source_kind.h"
+#include "storage/source/source_npy.h"
 #include "storage/source/source_shards.h"
 #include "storage/walk.h"
 
@@ -104,48 +102,6 @@ static int add(const struct opening *opening, size_t file, uint64_t at, uint64_t
 	return 0;
 }
 
-/* Is it there to be read, and open to everybody where that matters? As probe(). */
-static int look_at(const struct opening *opening, int folder_fd, const char *name, int fd,
-		   struct stat *ret)
-{
-	struct stat link;
-
-	if (fd < 0 || fstat(fd, ret) < 0)
-		return diag_fail(opening->why, DATASET_E_REFUSED, "its file \"%s\": %s",
-				 BASE_QUOTED(name, 200), strerror(fd < 0 ? -fd : errno));
-	if (!S_ISREG(ret->st_mode))
-		return diag_fail(opening->why, DATASET_E_REFUSED, "\"%s\" is no regular file",
-				 BASE_QUOTED(name, 200));
-	if (opening->progress->open_only &&
-	    (strchr(name, '/') || fstatat(folder_fd, name, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
-	     !openness_of_file(folder_fd, name, &link) || !openness_is_there(&link)))
-		return diag_fail(opening->why, DATASET_E_CLOSED,
-				 "not all files of the dataset are open to everybody");
-	return 0;
-}
-
-/* The head of a .npy that is open. As probe(). */
-static int read_head(const struct opening *opening, struct source_from *from, uint64_t bytes,
-		     struct npy *ret)
-{
-	_cleanup_free_ uint8_t *head = malloc(NPY_MOST_HEAD);
-	struct diag why = {.text = ""};
-	ssize_t got;
-	int r;
-
-	if (!head)
-		return -ENOMEM;
-	got = source_read_begin(from, head, NPY_MOST_HEAD);
-	if (got < 0)
-		return source_read_failed(from, (int)got, opening->why);
-	r = npy_read(head, (size_t)got, bytes, ret, &why);
-	if (r)
-		return diag_fail(opening->why, DATASET_E_REFUSED, "\"%s\": %s",
-				 BASE_QUOTED(from->name, 200),
-				 r == NPY_E_NONE ? "it is no .npy" : why.text);
-	return 0;
-}
-
 /* ---- several files ---- */
 
 static bool is_alike(const struct rows *rows, const struct npy *npy)
@@ -157,32 +113,26 @@ static bool is_alike(const struct rows *rows, const struct npy *npy)
 static int add_file(struct opening *opening, size_t i)
 {
 	const char *name = opening->series->names.name[i];
-	const int root_fd = opening->dataset->root_fd;
-	_cleanup_close_ int fd = source_open_file(opening->dataset, root_fd, name);
-	struct source_from from = {.dataset = opening->dataset, .name = name, .fd = fd};
 	struct series_file *file = &opening->series->file[i];
-	struct npy npy;
-	struct stat st;
-	int r = look_at(opening, root_fd, name, fd, &st);
+	_cleanup_(source_npy_close) struct source_npy is;
+	const int r = source_npy_open(opening->dataset, opening->progress,
+				      opening->dataset->root_fd, name, &is, opening->why);
 
 	if (r)
 		return r;
-	file->bytes = (uint64_t)st.st_size;
-	file->mtime_ns = walk_mtime_ns(&st);
-	r = read_head(opening, &from, file->bytes, &npy);
-	if (r)
-		return r;
+	file->bytes = is.bytes;
+	file->mtime_ns = is.mtime_ns;
 	if (i == 0) {
-		source_rows_of_npy(&npy, opening->rows);
+		source_rows_of_npy(&is.npy, opening->rows);
 		opening->rows->n = 0;
-		opening->row_bytes = npy.row_values * number_bytes(npy.number);
-	} else if (!is_alike(opening->rows, &npy)) {
+		opening->row_bytes = is.npy.row_values * number_bytes(is.npy.number);
+	} else if (!is_alike(opening->rows, &is.npy)) {
 		return diag_fail(
 		    opening->why, DATASET_E_REFUSED,
 		    "the rows of \"%s\" have another type or shape than those of \"%s\"",
 		    BASE_QUOTED(name, 200), BASE_QUOTED(opening->series->names.name[0], 200));
 	}
-	return add(opening, i, npy.data_at, npy.shape[0]);
+	return add(opening, i, is.npy.data_at, is.npy.shape[0]);
 }
 
 static int add_files(struct opening *opening)
@@ -266,30 +216,27 @@ static int add_numbers(struct opening *opening, struct source_from *from, const 
 static int add_starts(struct opening *opening)
 {
 	const char *path = opening->dataset->name, *name = opening->windows->starts;
-	_cleanup_close_ int folder_fd = -1, fd = -1;
-	struct source_from from = {.dataset = opening->dataset, .name = name};
+	_cleanup_close_ int folder_fd = -1;
+	_cleanup_(source_npy_close) struct source_npy is = {.from.fd = -1};
 	char folder[PATH_MAX];
-	struct npy npy;
-	struct stat st;
 	int r;
 
 	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path + 1), path);
 	folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (folder_fd < 0)
 		return -errno;
-	from.fd = fd = source_open_file(opening->dataset, folder_fd, name);
-	r = look_at(opening, folder_fd, name, fd, &st);
-	r = r ? r : read_head(opening, &from, (uint64_t)st.st_size, &npy);
+	r = source_npy_open(opening->dataset, opening->progress, folder_fd, name, &is,
+			    opening->why);
 	if (r)
 		return r;
-	if (npy.ndim != 1 || !npy.shape[0] ||
-	    number_batch_dtype(npy.number) != number_batch_dtype(NUMBER_I64))
+	if (is.npy.ndim != 1 || !is.npy.shape[0] ||
+	    number_batch_dtype(is.npy.number) != number_batch_dtype(NUMBER_I64))
 		return diag_fail(
 		    opening->why, DATASET_E_REFUSED,
 		    "\"%s\" is no array of one dimension of whole numbers, as int64: the "
 		    "rows with which series begin",
 		    BASE_QUOTED(name, 200));
-	return add_numbers(opening, &from, &npy);
+	return add_numbers(opening, &is.from, &is.npy);
 }
 
 /* ---- both ---- */
