@@ -6,8 +6,10 @@
  */
 
 /* clang-format off */
+SOURCE(joined)
 SOURCE(wrapped)
 SOURCE(oads)
+SOURCE(arrays)
 SOURCE(tar)
 SOURCE(tfrecord)
 SOURCE(mds)
