@@ -96,6 +96,15 @@ class ExamplesTest(DaemonCase):
         said = self.run_example("hf_trainer.py", "--cpu", "--output", self.work / "trainer", *SMALL)
         self.assertIn("480 samples, 8 steps", said)
 
+    def test_distillation(self):
+        said = [self.run_example("distill.py", self.work / "logits", "--epochs", "2", *SMALL) for _ in range(2)]
+        self.assertIn(f"the teacher has seen {SAMPLES} samples", said[0])
+        self.assertIn("the teacher has seen 0 samples", said[1])
+        for text in said:
+            losses = [float(loss) for loss in re.findall(rf"epoch \d: {SAMPLES} samples, divergence (\S+)", text)]
+            self.assertEqual(len(losses), 2, text)
+            self.assertLess(losses[1], losses[0])
+
     def test_packed_tokens(self):
         corpus = self.work / "corpus.bin"
         self.run_words(EXAMPLES / "packed_lm.py", corpus, "--epochs", "0")  # which makes the corpus
