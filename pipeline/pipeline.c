@@ -204,6 +204,23 @@ static const char *pipeline_check_tail(const struct pipeline *pipeline)
 	return NULL;
 }
 
+/* What follows pictures, or volumes, beside what is none. */
+static const char *pipeline_check_alone(const struct pipeline *pipeline)
+{
+	const enum op_id first = pipeline->ops.op[0].id;
+	const unsigned end = pipeline->packed.first + pipeline->packed.n;
+
+	if (first != OP_AUDIO && first != OP_CLOUD && first != OP_VIDEO)
+		return NULL;
+	for (unsigned f = pipeline->packed.first; f < end; f++)
+		if (pipeline->fields[f].role != PIPELINE_ALONE &&
+		    pipeline->fields[f].role != PIPELINE_FILE)
+			return "what follows a picture is beside one alone; give \"kinds\" of 0, "
+			       "1, 2 "
+			       "and 10";
+	return NULL;
+}
+
 /* What comes beside the picture, clip or sound, behind it and its label. */
 static int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
 {
@@ -227,6 +244,8 @@ static int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
 		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					&pipeline->n_fields);
 	if (!wrong)
+		wrong = pipeline_check_alone(pipeline);
+	if (!wrong)
 		wrong = mask_check_colors(&pipeline->ops);
 	if (!wrong)
 		wrong = picked_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
@@ -237,9 +256,19 @@ static int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
 			 wrong);
 }
 
+/* All views are files of their own. */
+static int pipeline_set_sides(struct pipeline *pipeline, struct op_list *whole,
+			      const struct views *views, struct diag *diag)
+{
+	int r = pipeline_side_refuse_others(pipeline, whole, views, diag);
+
+	r = r ? r : pipeline_side_add_all(pipeline, whole, views, diag);
+	return r ? r : pipeline_write(pipeline, whole, diag);
+}
+
 /* A sound or its spectrogram, its label, and how many of its frames are not of the zeros behind it. */
 static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *whole,
-				  struct diag *diag)
+				  const struct views *views, struct diag *diag)
 {
 	static const struct shape none = {.dtype = PIPELINE_F32};
 	const struct mel *mel = &pipeline->sound.mel;
@@ -274,12 +303,12 @@ static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *who
 	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
 	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
 	r = pipeline_set_fields(pipeline, diag);
-	return r ? r : pipeline_write(pipeline, whole, diag);
+	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
 }
 
 /* Points, their label, and how many are not of what is behind them. */
 static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *whole,
-				  struct diag *diag)
+				  const struct views *views, struct diag *diag)
 {
 	static const struct shape none = {.dtype = PIPELINE_F32};
 	struct cloud *cloud = &pipeline->cloud;
@@ -303,7 +332,7 @@ static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *who
 			   PIPELINE_I64, 0, NULL);
 	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
 	r = pipeline_set_fields(pipeline, diag);
-	return r ? r : pipeline_write(pipeline, whole, diag);
+	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
 }
 
 /* Volumes of labels; nothing else follows one. */
@@ -319,9 +348,9 @@ static const char *pipeline_set_labels(struct pipeline *pipeline)
 
 		if (field->role == PIPELINE_MASK)
 			pipeline_set_field(field, field->dtype, 3, sides);
-		else if (field->role != PIPELINE_ALONE)
+		else if (field->role != PIPELINE_ALONE && field->role != PIPELINE_FILE)
 			return "boxes, key points and further pictures do not follow volumes; give "
-			       "fields of kinds 0, 1, 2 and 5";
+			       "fields of kinds 0, 1, 2, 5 and 10";
 		are_there |= field->role == PIPELINE_MASK;
 	}
 	if (pipeline->first.volume.by_labels && !are_there)
@@ -331,7 +360,7 @@ static const char *pipeline_set_labels(struct pipeline *pipeline)
 }
 
 static int pipeline_compile_volume(struct pipeline *pipeline, struct op_list *whole,
-				   struct diag *diag)
+				   const struct views *views, struct diag *diag)
 {
 	const char *wrong;
 	unsigned at = 0;
@@ -357,7 +386,7 @@ static int pipeline_compile_volume(struct pipeline *pipeline, struct op_list *wh
 	if (r != 0)
 		return r;
 	if (!wrong)
-		return pipeline_write(pipeline, whole, diag);
+		return pipeline_set_sides(pipeline, whole, views, diag);
 	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s", at + 1,
 			 op_name(pipeline->ops.op[at].id), wrong);
 }
@@ -402,7 +431,7 @@ static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
 				     &pipeline->mask[f]);
 	for (unsigned f = pipeline->packed.first; f < end; f++) {
 		are_masks |= pipeline->fields[f].role == PIPELINE_MASK;
-		are_files |= packed_is_file(&pipeline->fields[f]);
+		are_files |= packed_follows(&pipeline->fields[f]);
 	}
 	if (pipeline->shape.is_size && are_files)
 		return diag_fail(diag, PIPELINE_E_BAD,
@@ -488,7 +517,7 @@ int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, s
 
 /* ---- views ---- */
 
-static const char *pipeline_check_view(const struct pipeline *pipeline, const char *name)
+const char *pipeline_check_view(const struct pipeline *pipeline, const char *name)
 {
 	if (pipeline->n_fields == PIPELINE_MAX_FIELDS)
 		return "there are more fields than 23";
@@ -524,75 +553,6 @@ static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *wh
 	return pipeline->engine->compile(&view->ops, &view->shape, &view->program);
 }
 
-/* Is it of the sound? */
-static bool pipeline_is_heard(const struct op_list *whole, const struct views_one *one)
-{
-	return one->first < one->end && whole->op[one->first].id == OP_AUDIO;
-}
-
-/* Why a view of the sound cannot be: only those ops are there that make one of the clip's own time. */
-static const char *pipeline_check_heard(const struct pipeline *pipeline, const struct op_list *ops)
-{
-	const struct op *first = &ops->op[0];
-	const struct op_intake *intake = op_intake(OP_AUDIO);
-
-	if (!pipeline->shape.frames)
-		return "a view of the sound is beside a clip: the first op must be video";
-	if (pipeline->first.video.clip == VIDEO_SPREAD)
-		return "clip spread is of the whole video, and the sound of a part: give another "
-		       "clip";
-	if (pipeline->heard.pipeline)
-		return "there is a view of the sound already";
-	if (op_number(first, OP_AUDIO_CROP, 0) != SOUND_RANDOM)
-		return "the sound begins when the clip does; leave crop out";
-	if (op_number(first, intake->source, 0) != OP_FILE || !op_is_null(first, intake->fields) ||
-	    !op_is_null(first, intake->members))
-		return "what a sample is, the op video says; leave source, fields and members out";
-	return pipeline->n_fields + 2 > PIPELINE_MAX_FIELDS ? "there are more fields than 23"
-							    : NULL;
-}
-
-/* A pipeline of its own, of which the sound and its length are fields here. */
-static int pipeline_add_heard(struct pipeline *pipeline, const struct op_list *whole,
-			      const struct views_one *one, struct diag *diag)
-{
-	_cleanup_(pipeline_freep) struct pipeline *heard = calloc(1, sizeof(*heard));
-	_cleanup_free_ struct op_list *own = malloc(sizeof(*own));
-	const char *wrong = pipeline_check_view(pipeline, one->name);
-	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields];
-	char length[sizeof(field->name)];
-	struct diag why;
-	int r = 0;
-
-	if (!heard || !own)
-		return -ENOMEM;
-	heard->engine = pipeline->engine;
-	views_take(whole, one, &heard->ops);
-	snprintf(length, sizeof(length), "%s_length", one->name);
-	if (!wrong && pipeline_check_view(pipeline, length))
-		wrong = "another field has its name with _length behind it; rename one of them";
-	if (!wrong)
-		wrong = pipeline_check_heard(pipeline, &heard->ops);
-	if (!wrong) {
-		heard->ops.op[0].value[OP_AUDIO_CROP].number[0] = SOUND_BEGIN;
-		*own = heard->ops;
-		r = pipeline_compile_sound(heard, own, &why);
-	}
-	if (r < 0)
-		return r;
-	if (wrong || r > 0)
-		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: view \"%s\": %s", one->name,
-				 wrong ? wrong : why.text);
-	field[0] = heard->fields[0];
-	field[1] = heard->fields[2];
-	snprintf(field[0].name, sizeof(field->name), "%s", one->name);
-	memcpy(field[1].name, length, sizeof(length));
-	pipeline->heard.at = pipeline->n_fields;
-	pipeline->n_fields += 2;
-	pipeline->heard.pipeline = base_take_ptr(heard);
-	return 0;
-}
-
 /* The field of another picture of the sample that has that name; 0: there is none. */
 static unsigned pipeline_companion_of(const struct pipeline *pipeline, const char *name)
 {
@@ -620,14 +580,12 @@ static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *w
 		const unsigned f = pipeline_companion_of(pipeline, one->name);
 		const unsigned draws = (i + 1) * PIPELINE_MAX_OPS;
 
-		if (pipeline_is_heard(whole, one))
+		if (views_is_own(whole, one))
 			continue;
 		r = f > 0 ? pipeline_companion_set_view(pipeline, f, whole, one, draws, diag)
 			  : pipeline_add_view(pipeline, whole, one, draws, diag);
 	}
-	for (unsigned i = 0; r == 0 && i < views->n; i++)
-		if (pipeline_is_heard(whole, &views->one[i]))
-			r = pipeline_add_heard(pipeline, whole, &views->one[i], diag);
+	r = r ? r : pipeline_side_add_all(pipeline, whole, views, diag);
 	return r ? r : pipeline_companion_set_all(pipeline, diag);
 }
 
@@ -649,29 +607,44 @@ static int pipeline_set_first(struct pipeline *pipeline, struct diag *diag)
 
 /* Or clips of them. */
 static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *whole,
-				    struct diag *diag)
+				    const struct views *views, struct diag *diag)
 {
-	struct views views;
-	int r = views_find(whole, &views, diag);
-
-	if (r != 0)
-		return r;
-	if (views.n > 0)
-		views_first(whole, &views, &pipeline->ops);
-	r = pipeline_companion_take_ends(&pipeline->ops, &pipeline->ends, diag);
+	int r = pipeline_companion_take_ends(&pipeline->ops, &pipeline->ends, diag);
 	r = r ? r : pipeline_set_first(pipeline, diag);
 	r = r ? r : shape_infer(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : pipeline_check_bands(&pipeline->ops, &pipeline->shape, diag);
 	r = r ? r : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
-	r = r ? r : pipeline_check_size(pipeline, whole, &views, diag);
+	r = r ? r : pipeline_check_size(pipeline, whole, views, diag);
 	r = r ? r : pipeline_set_beside(pipeline, diag);
-	r = r ? r : pipeline_set_views(pipeline, whole, &views, diag);
+	r = r ? r : pipeline_set_views(pipeline, whole, views, diag);
 	r = r ? r : pipeline_write(pipeline, whole, diag);
 	if (r != 0 || pipeline->shape.is_size)
 		return r;
 	if (pipeline->shape.bands)
 		return bands_program_new(&pipeline->ops, &pipeline->shape, &pipeline->numbers);
 	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
+}
+
+int pipeline_compile_ops(struct pipeline *pipeline, struct op_list *whole, struct diag *diag)
+{
+	const enum op_id first = pipeline->ops.op[0].id;
+	struct views views;
+	int r;
+
+	if (first == OP_RECORD)
+		return pipeline_compile_record(pipeline, whole, diag);
+	r = views_find(whole, &views, diag);
+	if (r != 0)
+		return r;
+	if (views.n > 0)
+		views_first(whole, &views, &pipeline->ops);
+	if (first == OP_AUDIO)
+		return pipeline_compile_sound(pipeline, whole, &views, diag);
+	if (first == OP_CLOUD)
+		return pipeline_compile_cloud(pipeline, whole, &views, diag);
+	if (first == OP_VOLUME)
+		return pipeline_compile_volume(pipeline, whole, &views, diag);
+	return pipeline_compile_picture(pipeline, whole, &views, diag);
 }
 
 int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag)
@@ -686,16 +659,8 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 	r = spec_parse(text, size, &pipeline->ops, diag);
 	if (r == 0)
 		*whole = pipeline->ops;
-	if (r == 0 && pipeline->ops.op[0].id == OP_RECORD)
-		r = pipeline_compile_record(pipeline, whole, diag);
-	else if (r == 0 && pipeline->ops.op[0].id == OP_AUDIO)
-		r = pipeline_compile_sound(pipeline, whole, diag);
-	else if (r == 0 && pipeline->ops.op[0].id == OP_CLOUD)
-		r = pipeline_compile_cloud(pipeline, whole, diag);
-	else if (r == 0 && pipeline->ops.op[0].id == OP_VOLUME)
-		r = pipeline_compile_volume(pipeline, whole, diag);
-	else if (r == 0)
-		r = pipeline_compile_picture(pipeline, whole, diag);
+	if (r == 0)
+		r = pipeline_compile_ops(pipeline, whole, diag);
 	if (r != 0)
 		return r;
 	*ret = base_take_ptr(pipeline);
@@ -719,7 +684,8 @@ void pipeline_free(struct pipeline *pipeline)
 		mask_free(pipeline->mask[f]);
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		pipeline_companion_free(pipeline->companion[f]);
-	pipeline_free(pipeline->heard.pipeline);
+	for (unsigned i = 0; i < pipeline->sides.n; i++)
+		pipeline_free(pipeline->sides.one[i].pipeline);
 	picked_free(pipeline->members);
 	free(pipeline->canonical);
 	free(pipeline->asked);
@@ -805,8 +771,8 @@ bool pipeline_is_random(const struct pipeline *pipeline)
 
 	for (unsigned i = 0; i < pipeline->n_views; i++)
 		is_random |= pipeline_is_random_list(&pipeline->view[i]->ops);
-	is_random |=
-	    pipeline->heard.pipeline && pipeline_is_random_list(&pipeline->heard.pipeline->ops);
+	for (unsigned i = 0; i < pipeline->sides.n; i++)
+		is_random |= pipeline_is_random(pipeline->sides.one[i].pipeline);
 	for (unsigned f = 0; f < pipeline->n_fields; f++)
 		is_random |=
 		    pipeline->companion[f] && pipeline_companion_is_random(pipeline->companion[f]);
@@ -820,12 +786,20 @@ const char *pipeline_load(const struct pipeline *pipeline)
 
 	if (pipeline->shape.frames || is_sound)
 		video_load(&why);
-	return is_sound ? NULL : why; /* whose files may be videos, or none */
+	why = is_sound ? NULL : why; /* whose files may be videos, or none */
+	for (unsigned i = 0; i < pipeline->sides.n && !why; i++)
+		why = pipeline_load(pipeline->sides.one[i].pipeline);
+	return why;
 }
 
 unsigned pipeline_views(const struct pipeline *pipeline)
 {
-	return pipeline->n_views + (pipeline->heard.pipeline != NULL);
+	return pipeline->n_views + pipeline->sides.n;
+}
+
+bool pipeline_views_are_alike(const struct pipeline *a, const struct pipeline *b)
+{
+	return a->n_views + b->n_views == 0 && pipeline_sides_are_alike(a, b);
 }
 
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret)

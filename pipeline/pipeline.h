@@ -42,8 +42,11 @@ bool pipeline_is_random(const struct pipeline *pipeline);
 /* Loads what its samples need and this process does not have yet, for it and those that it forks, who could not in their
  * sandboxes. Why it cannot be (for people, kept), or NULL. */
 const char *pipeline_load(const struct pipeline *pipeline);
-/* How many pictures it makes of a sample beside the first one. One that makes some is run with no other. */
+/* How many views it makes of a sample beside the first one. */
 unsigned pipeline_views(const struct pipeline *pipeline);
+/* Do these allow that one run is of both? Those of other files do, where they begin alike; one that makes several pictures of one file
+ * is run with no other. */
+bool pipeline_views_are_alike(const struct pipeline *a, const struct pipeline *b);
 /* The cuts of a pipeline, *ret of them: how many ops, from the first on, all deterministic, end in an
  * 8-bit picture that can be kept (1: decoded). Ascending. */
 unsigned pipeline_cuts(const struct pipeline *pipeline, unsigned ret[PIPELINE_MAX_OPS]);

@@ -328,14 +328,14 @@ struct companion_sample {
 };
 
 /* In words of its own, as the first picture's errors have no name. */
-static int pipeline_companion_fail(const struct companion *companion, struct pipeline_error *error)
+int pipeline_companion_fail(const char *name, struct pipeline_error *error)
 {
-	const int name = (int)BASE_MIN(strlen(companion->name), (size_t)12);
+	const int length = (int)BASE_MIN(strlen(name), (size_t)12);
 	char text[sizeof(error->text)];
 
 	snprintf(text, sizeof(text), "%s", error->text);
-	snprintf(error->text, sizeof(error->text), "%.*s: %.*s", name, companion->name,
-		 (int)sizeof(text) - 3 - name, text);
+	snprintf(error->text, sizeof(error->text), "%.*s: %.*s", length, name,
+		 (int)sizeof(text) - 3 - length, text);
 	return PIPELINE_E_BAD;
 }
 
@@ -439,7 +439,7 @@ int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *
 							 &sample, ret_error)
 			: pipeline_companion_run(run, companion, &sample, ret_error);
 		if (r != 0)
-			return pipeline_companion_fail(companion, ret_error);
+			return pipeline_companion_fail(companion->name, ret_error);
 	}
 	return r;
 }

@@ -50,9 +50,13 @@ union pipeline_first {        /* what stands in decode's place */
 	struct volume volume; /* where it is one */
 };
 
-struct pipeline_heard {            /* the view of the sound beside a clip */
-	struct pipeline *pipeline; /* owned; NULL: there is none */
-	unsigned at;               /* its field, and behind that its length's */
+struct pipeline_sides { /* views that begin with a first op of their own: pipeline_side.c */
+	unsigned n;
+	struct pipeline_side {
+		struct pipeline *pipeline; /* owned */
+		bool is_heard; /* the sound of the clip; else of the file that its field is */
+		unsigned field, rest; /* where its first field goes, and those behind its label */
+	} one[VIEWS_MOST];
 };
 
 struct pipeline {
@@ -69,7 +73,7 @@ struct pipeline {
 	struct sound sound;
 	struct cloud cloud;
 	union pipeline_first first;
-	struct pipeline_heard heard; /* where the shape has frames */
+	struct pipeline_sides sides;
 	/* Of them, those that a record has; beside its picture and label */
 	struct packed_fields packed;
 	struct picked *members; /* owned; NULL: samples are not all of what they have */
@@ -99,10 +103,10 @@ struct pipeline_run {
 	struct pipeline_clouds *clouds;    /* owned; the same of point clouds */
 	struct sound_watch watch;          /* of both */
 	struct video_frames *frames;       /* owned; NULL: there are no videos */
-	struct pipeline_run *heard;  /* owned; of the sound beside them; NULL: there is none */
-	struct volume_room *volumes; /* owned; NULL: there are none */
-	struct bands_room *numbers;  /* owned; NULL: there are no bands */
-	struct bands_room *others;   /* owned; of companions; the same */
+	struct pipeline_run *side[VIEWS_MOST]; /* owned; NULL: there are no more of them */
+	struct volume_room *volumes;           /* owned; NULL: there are none */
+	struct bands_room *numbers;            /* owned; NULL: there are no bands */
+	struct bands_room *others;             /* owned; of companions; the same */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	/* of the pipelines, and behind them of the views of the one that has some; their scratch is
@@ -125,7 +129,18 @@ struct pipeline_input { /* a sample as it comes */
 int pipeline_run_look(struct pipeline_run *run, uint32_t variants, const struct pipeline_key *key,
 		      struct pipeline_input *input, struct pipeline_error *ret_error);
 
-/* pipeline.c: the field's type and shape are those. */
+/* pipeline_run.c: may one run be of both, as far as they decode? */
+bool pipeline_run_is_alike(const struct pipeline *a, const struct pipeline *b);
+/* A sample that was looked at. As pipeline_run_sample. */
+int pipeline_run_input(struct pipeline_run *run, uint32_t variants, struct pipeline_input *input,
+		       const struct pipeline_key *key, const struct pipeline_out out[],
+		       struct pipeline_error *ret_error);
+
+/* pipeline.c: what is in pipeline->ops; whole is a copy, which is changed. 0, PIPELINE_E_BAD with diag, -ENOMEM. */
+int pipeline_compile_ops(struct pipeline *pipeline, struct op_list *whole, struct diag *diag);
+/* Why a view cannot have that name, or NULL. */
+const char *pipeline_check_view(const struct pipeline *pipeline, const char *name);
+/* The field's type and shape are those. */
 void pipeline_set_image(struct pipeline_field *field, const struct shape *shape);
 /* Of a list whose first op may be bands. 0, or PIPELINE_E_BAD with diag. */
 int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, struct diag *diag);
@@ -139,10 +154,21 @@ void pipeline_sounds_free(struct pipeline_sounds *sounds);
 /* pipeline_cloud.c */
 void pipeline_clouds_free(struct pipeline_clouds *clouds);
 
-/* The sound beside the open clip of that pipeline, the run's only one. 0, or PIPELINE_E_BAD with *ret_error. */
-int pipeline_run_heard(struct pipeline_run *run, const struct pipeline *pipeline,
-		       const struct pipeline_input *input, const struct pipeline_key *key,
-		       const struct pipeline_out *out, struct pipeline_error *ret_error);
+/* pipeline_side.c: views that begin with a first op of their own. */
+/* Of those views what they are compiled to, and their fields: 0, PIPELINE_E_BAD with diag, -ENOMEM. */
+int pipeline_side_add_all(struct pipeline *pipeline, const struct op_list *whole,
+			  const struct views *views, struct diag *diag);
+/* Of a medium that has no views of the same file. 0, or PIPELINE_E_BAD with diag. */
+int pipeline_side_refuse_others(const struct pipeline *pipeline, const struct op_list *whole,
+				const struct views *views, struct diag *diag);
+/* May one run be of both pipelines' sides? */
+bool pipeline_sides_are_alike(const struct pipeline *a, const struct pipeline *b);
+int pipeline_side_run_add(
+    struct pipeline_run *run); /* room for those of its pipelines: 0 or -ENOMEM */
+/* Of a sample whose record is checked, and whose clip is open. 0, or PIPELINE_E_BAD with *ret_error. */
+int pipeline_side_run_all(struct pipeline_run *run, uint32_t variants,
+			  const struct pipeline_input *input, const struct pipeline_key *key,
+			  const struct pipeline_out out[], struct pipeline_error *ret_error);
 
 /* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
  * out is where the first one goes. As drive_sample. */
@@ -159,6 +185,8 @@ int pipeline_companion_set_view(struct pipeline *pipeline, unsigned f, const str
 /* All others of the pipeline's fields, which follow its first picture. */
 int pipeline_companion_set_all(struct pipeline *pipeline, struct diag *diag);
 void pipeline_companion_free(struct companion *companion);
+/* The error is from now on about the field of that name. PIPELINE_E_BAD */
+int pipeline_companion_fail(const char *name, struct pipeline_error *error);
 /* Has it random ops of its own? */
 bool pipeline_companion_is_random(const struct companion *companion);
 /* Room for those of that pipeline: 0 or -ENOMEM. */

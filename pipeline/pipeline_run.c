@@ -36,7 +36,8 @@ void pipeline_run_free(struct pipeline_run *run)
 	pipeline_sounds_free(run->sounds);
 	pipeline_clouds_free(run->clouds);
 	video_frames_free(run->frames);
-	pipeline_run_free(run->heard);
+	for (unsigned i = 0; i < VIEWS_MOST; i++)
+		pipeline_run_free(run->side[i]);
 	bands_room_free(run->numbers);
 	volume_room_free(run->volumes);
 	cut_maker_free(run->maker);
@@ -57,22 +58,23 @@ static bool pipeline_run_is_alike_part(const struct pipeline *a, const struct pi
 		op_alike(&a->ops, &b->ops, 1) == 1);
 }
 
+bool pipeline_run_is_alike(const struct pipeline *a, const struct pipeline *b)
+{
+	return a->is_record == b->is_record && a->medium == b->medium &&
+	       pipeline_run_is_alike_part(a, b) && a->shape.by_exif == b->shape.by_exif &&
+	       a->shape.by_record == b->shape.by_record &&
+	       a->shape.by_members == b->shape.by_members && a->packed.n == b->packed.n &&
+	       pipeline_views_are_alike(a, b);
+}
+
 /* One decode serves all: is it theirs? *ret: one of them, or NULL. */
-static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsigned n,
-				  const struct pipeline **ret)
+static bool pipeline_run_are_alike(const struct pipeline *const pipelines[], unsigned n,
+				   const struct pipeline **ret)
 {
 	const struct pipeline *first = NULL;
 
 	for (unsigned v = 0; v < n; v++) {
-		if (first && pipelines[v] &&
-		    (pipelines[v]->is_record != first->is_record ||
-		     pipelines[v]->medium != first->medium ||
-		     !pipeline_run_is_alike_part(pipelines[v], first) ||
-		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
-		     pipelines[v]->shape.by_record != first->shape.by_record ||
-		     pipelines[v]->shape.by_members != first->shape.by_members ||
-		     pipelines[v]->packed.n != first->packed.n ||
-		     pipeline_views(pipelines[v]) + pipeline_views(first) > 0))
+		if (first && pipelines[v] && !pipeline_run_is_alike(pipelines[v], first))
 			return false;
 		first = first ? first : pipelines[v];
 	}
@@ -98,7 +100,7 @@ static void pipeline_run_compare(struct pipeline_run *run)
 static bool pipeline_has_files(const struct pipeline *pipeline)
 {
 	for (unsigned f = 0; f < pipeline->n_fields; f++)
-		if (packed_is_file(&pipeline->fields[f]))
+		if (packed_follows(&pipeline->fields[f]))
 			return true;
 	return false;
 }
@@ -132,13 +134,6 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	if (pipeline->shape.frames && !run->frames &&
 	    video_frames_new(&pipeline->first.video, &run->frames) != 0)
 		return -ENOMEM;
-	if (pipeline->heard.pipeline) {
-		const struct pipeline *heard = pipeline->heard.pipeline;
-
-		r = pipeline_run_new(&heard, 1, &run->heard);
-		if (r != 0)
-			return r;
-	}
 	if (pipeline->shape.bands)
 		return pipeline_run_add_numbers(run, pipeline);
 	run->part[v].program = pipeline->program;
@@ -167,7 +162,7 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 
 	if (!run)
 		return -ENOMEM;
-	if (!pipeline_run_is_alike(pipelines, n, &first))
+	if (!pipeline_run_are_alike(pipelines, n, &first))
 		return -EINVAL;
 	if (decode_new(&run->decode) != 0)
 		return -ENOMEM;
@@ -185,6 +180,8 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		if (r != 0)
 			return r;
 	}
+	if (pipeline_side_run_add(run) != 0)
+		return -ENOMEM;
 	pipeline_run_compare(run);
 	*ret = base_take_ptr(run);
 	return 0;
@@ -194,8 +191,8 @@ void pipeline_run_watch(struct pipeline_run *run,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg)
 {
 	run->watch = (struct sound_watch){fn, arg};
-	if (run->heard)
-		pipeline_run_watch(run->heard, fn, arg);
+	for (unsigned i = 0; i < VIEWS_MOST && run->side[i]; i++)
+		pipeline_run_watch(run->side[i], fn, arg);
 	if (run->frames)
 		video_frames_watch(run->frames, fn, arg);
 	else
@@ -209,6 +206,14 @@ void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret
 		ret->passes += run->part[p].work.passes;
 		ret->ops += run->part[p].work.ops;
 		ret->copies += run->part[p].work.copies;
+	}
+	for (unsigned i = 0; i < VIEWS_MOST && run->side[i]; i++) {
+		struct pipeline_work work;
+
+		pipeline_run_work(run->side[i], &work);
+		ret->passes += work.passes;
+		ret->ops += work.ops;
+		ret->copies += work.copies;
 	}
 }
 
@@ -444,8 +449,6 @@ static int pipeline_run_tail(struct pipeline_run *run, unsigned v,
 		length = video_frames_length(run->frames);
 		memcpy(out->field[2], &length, sizeof(length));
 	}
-	if (r == 0 && pipeline->heard.pipeline)
-		r = pipeline_run_heard(run, pipeline, input, key, out, ret_error);
 	if (r == 0 && pipeline->shape.is_size)
 		r = pipeline_run_measure(run, input, out, ret_error);
 	if (r != 0 || pipeline->shape.is_size ||
@@ -568,26 +571,26 @@ static int pipeline_run_open_numbers(struct pipeline_run *run, const struct pipe
 			  ret_error);
 }
 
-int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
-			uint32_t label, const struct pipeline_key *key,
-			const struct pipeline_out out[], struct pipeline_error *ret_error)
+int pipeline_run_input(struct pipeline_run *run, uint32_t variants, struct pipeline_input *input,
+		       const struct pipeline_key *key, const struct pipeline_out out[],
+		       struct pipeline_error *ret_error)
 {
-	struct pipeline_input input = {.data = data, .size = size, .label = label};
 	uint32_t who = 0;
-	int r = pipeline_run_look(run, variants, key, &input, ret_error);
+	int r = 0;
 
-	if (r == 0 && run->frames)
-		r = video_frames_open(run->frames, input.data, input.size, key, ret_error);
+	if (run->frames)
+		r = video_frames_open(run->frames, input->data, input->size, key, ret_error);
 	if (r == 0 && run->numbers)
-		r = pipeline_run_open_numbers(run, &input, ret_error);
-	r = r ? r : pipeline_run_first(run, variants, &input, key, out, &who, ret_error);
+		r = pipeline_run_open_numbers(run, input, ret_error);
+	r = r ? r : pipeline_run_first(run, variants, input, key, out, &who, ret_error);
+	r = r ? r : pipeline_side_run_all(run, variants, input, key, out, ret_error);
 	if (r == 0 && who != 0 && run->frames)
 		r = pipeline_run_clip(run, who, key, ret_error);
 	else if (r == 0 && who != 0 && run->numbers)
 		r = pipeline_run_numbers(run, variants, key, out, ret_error);
 	else if (r == 0 && who != 0)
-		r = drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size,
-				 key, ret_error);
+		r = drive_sample(&engine_fused, run->decode, run->part, who, input->data,
+				 input->size, key, ret_error);
 	if (r == 0)
 		pipeline_run_grids(run, who, out);
 	if (run->frames)
@@ -595,4 +598,14 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 	if (run->numbers)
 		bands_close(run->numbers);
 	return r;
+}
+
+int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
+			uint32_t label, const struct pipeline_key *key,
+			const struct pipeline_out out[], struct pipeline_error *ret_error)
+{
+	struct pipeline_input input = {.data = data, .size = size, .label = label};
+	int r = pipeline_run_look(run, variants, key, &input, ret_error);
+
+	return r ? r : pipeline_run_input(run, variants, &input, key, out, ret_error);
 }

@@ -3,13 +3,9 @@
  * Sounds through pipelines that begin with the same audio: the file is decoded once, into the memory of one of those that
  * want the waveform as it is, or into some of the run's. Each of the others changes a copy of that, in its own memory where
  * it wants a waveform, or makes its spectrogram of it.
- *
- * The sound that a clip has beside it is such a pipeline of its own, which begins when the clip does.
  */
 
 #include "pipeline/pipeline_inner.h"
-
-#define PIPELINE_HEARD_NONCE (UINT64_C(1) << 63) /* draws of its own */
 
 struct pipeline_sounds {
 	struct sound_room *room;                     /* owned */
@@ -148,23 +144,6 @@ static int pipeline_run_sounds(struct pipeline_run *run, uint32_t who,
 		if (who >> v & 1)
 			pipeline_run_sound(run, v, wave, length, key, &out[v]);
 	return r;
-}
-
-int pipeline_run_heard(struct pipeline_run *run, const struct pipeline *pipeline,
-		       const struct pipeline_input *input, const struct pipeline_key *key,
-		       const struct pipeline_out *out, struct pipeline_error *ret_error)
-{
-	const unsigned at = pipeline->heard.at;
-	const int64_t time_us = video_frames_time_us(run->frames);
-	const struct pipeline_input heard = {
-	    .data = input->data,
-	    .size = input->size,
-	    .time_us = &time_us,
-	};
-	const struct pipeline_out to = {.field = {out->field[at], NULL, out->field[at + 1]}};
-	const struct pipeline_key own = {key->seed, key->nonce ^ PIPELINE_HEARD_NONCE, key->sample};
-
-	return pipeline_run_sounds(run->heard, 1, &heard, &own, &to, ret_error);
 }
 
 const struct pipeline_medium pipeline_sound = {true, pipeline_sounds_add, pipeline_run_sounds};

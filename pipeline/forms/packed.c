@@ -177,6 +177,15 @@ static const char *packed_image(struct pipeline_field *field, bool no_colors)
 	return NULL;
 }
 
+/* [1]: a file that a view of that name decodes, which says what becomes of it. */
+static const char *packed_own(struct pipeline_field *field)
+{
+	if (field->dtype != PIPELINE_U8 || field->ndim > 0)
+		return "a file of kind 10, which a view of its name decodes, is [1]";
+	*field = (struct pipeline_field){.dtype = PIPELINE_U8, .role = PIPELINE_FILE};
+	return NULL;
+}
+
 static const char *packed_shapes(const struct op_list *ops, const struct op_value *value,
 				 struct pipeline_field *fields, unsigned most, unsigned *ret_n)
 {
@@ -212,6 +221,10 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 		}
 		if (kind[f] == 8 || kind[f] == 9) {
 			wrong = packed_image(&fields[f], kind[f] == 9);
+			continue;
+		}
+		if (kind[f] == 10) {
+			wrong = packed_own(&fields[f]);
 			continue;
 		}
 		fields[f].kind = has_role ? PIPELINE_RAGGED : (enum pipeline_kind)kind[f];

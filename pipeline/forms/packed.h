@@ -88,8 +88,14 @@ int packed_picture(const struct packed *record, unsigned beside, const void **re
 		   size_t *ret_size, uint32_t *ret_label, struct pipeline_error *ret_error);
 uint64_t packed_dtype_bytes(enum pipeline_dtype dtype); /* 0: there is no such type */
 
+/* Is it a file that goes where the picture goes? */
+static inline bool packed_follows(const struct pipeline_field *field)
+{
+	return field->role == PIPELINE_MASK || field->role == PIPELINE_IMAGE;
+}
+
 /* Is it a file in the record, which the pipeline decodes? */
 static inline bool packed_is_file(const struct pipeline_field *field)
 {
-	return field->role == PIPELINE_MASK || field->role == PIPELINE_IMAGE;
+	return packed_follows(field) || field->role == PIPELINE_FILE;
 }

@@ -114,7 +114,7 @@ bool compare_can_meet(const struct pipeline *a, const struct pipeline *b)
 	pipeline_hash_outcome(b, &outcome[1]);
 	if (!compare_init(&compare, a, b))
 		return false;
-	if (pipeline_views(a) > 0 || pipeline_views(b) > 0)
+	if (!pipeline_views_are_alike(a, b))
 		return strcmp(pipeline_canonical(a), pipeline_canonical(b)) == 0;
 	first = json_in_item(compare.ops[0], 0);
 	return (strcmp(compare_name(first), "decode") == 0 ||

@@ -26,11 +26,12 @@ PARAM(DECODE, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\
 PARAM(DECODE, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "with source record: a list for each field of the sample beside picture and label, as record "
       "has them; or null")
-PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 9))), "null",
+PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 10))), "null",
       "of each of fields, as record has them; 3: boxes on the picture, which follow its ops; 4: "
       "ragged, with a row for each box; 5: a mask, a picture of labels, which follows, too; 6: the "
       "same, with Pillow's nearest; 7: key points, which follow, too, with a row for each box; 8: "
-      "another picture, which follows; 9: the same, without ops on colours; or null")
+      "another picture, which follows; 9: the same, without ops on colours; 10: a file that a view "
+      "of its name decodes; or null")
 PARAM(DECODE, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
 PARAM(
@@ -87,7 +88,7 @@ PARAM(AUDIO, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"
       "file; or record, random_record: the sound of a wrapped data set's sample, as decode has it")
 PARAM(AUDIO, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "a list for each field of the sample beside sound and label, as record has them; or null")
-PARAM(AUDIO, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 2))), "null",
+PARAM(AUDIO, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 10))), "null",
       "of each of fields, as record has them; or null")
 PARAM(AUDIO, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
@@ -247,7 +248,7 @@ PARAM(CLOUD, SOURCE, "source", OP_TYPE_WORD(op_source_words), "\"file\"",
       "file; or record, random_record: the points of a wrapped data set's sample, as decode has it")
 PARAM(CLOUD, FIELDS, "fields", OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX)), "null",
       "a list for each field of the sample beside points and label, as record has them; or null")
-PARAM(CLOUD, KINDS, "kinds", OP_OR_NULL(OP_TYPE_LIST(0, 2)), "null",
+PARAM(CLOUD, KINDS, "kinds", OP_OR_NULL(OP_TYPE_LIST(0, 10)), "null",
       "of each of fields, as record has them; or null")
 PARAM(CLOUD, NAMES, "names", OP_OR_NULL(OP_TYPE_NAMES), "null", "of each of fields; or null")
 PARAM(CLOUD, MEMBERS, "members", OP_OR_NULL(OP_TYPE_TEXTS), "null",
@@ -335,7 +336,7 @@ PARAM(VIDEO, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"
       "file; or record, random_record: the video of a wrapped data set's sample, as decode has it")
 PARAM(VIDEO, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "a list for each field of the sample beside video and label, as record has them; or null")
-PARAM(VIDEO, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 2))), "null",
+PARAM(VIDEO, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 10))), "null",
       "of each of fields, as record has them; or null")
 PARAM(VIDEO, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
@@ -360,7 +361,7 @@ PARAM(BANDS, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"
       "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
 PARAM(BANDS, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "a list for each field of the sample beside image and label, as record has them; or null")
-PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 9))), "null",
+PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 10))), "null",
       "of each of fields, as decode has them; or null")
 PARAM(BANDS, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
@@ -392,7 +393,7 @@ PARAM(VOLUME, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\
       "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
 PARAM(VOLUME, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "a list for each field of the sample beside image and label, as record has them; or null")
-PARAM(VOLUME, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 9))), "null",
+PARAM(VOLUME, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 10))), "null",
       "of each of fields, 0 to 2 as record has them; 5: a volume of labels, which follows; or null")
 PARAM(VOLUME, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several pictures of one sample, each with ops and draws of its own: "view" in a list begins another picture,
- * from decode on, up to the next "view" or to what works on labels. Everything else (shapes, engines, draws) knows
- * lists of one picture; here one list becomes several.
+ * from decode on, up to the next "view" or to what works on labels. One whose ops begin with decode, or what takes its
+ * place, is of another file, or medium. Everything else (shapes, engines, draws) knows lists of one picture; here one list becomes
+ * several.
  *
  * What is in the pool stays at its place, so that each list has the whole pool.
  */
@@ -101,10 +102,15 @@ void views_first(const struct op_list *ops, const struct views *views, struct op
 	op_set_gates(ret);
 }
 
+bool views_is_own(const struct op_list *ops, const struct views_one *one)
+{
+	return one->first < one->end && op_intake(ops->op[one->first].id);
+}
+
 void views_take(const struct op_list *ops, const struct views_one *one, struct op_list *ret)
 {
 	views_begin(ops, ret);
-	if (one->first == one->end || ops->op[one->first].id != OP_AUDIO)
+	if (!views_is_own(ops, one))
 		views_append(ops, 0, 1, ret);
 	views_append(ops, one->first, one->end, ret);
 	op_set_gates(ret);

@@ -22,5 +22,7 @@ struct views {
 int views_find(const struct op_list *ops, struct views *ret, struct diag *diag);
 /* What the first picture is made by, with what stands behind all pictures' ops. */
 void views_first(const struct op_list *ops, const struct views *views, struct op_list *ret);
-/* What another one is made by: decode, and its ops; of a view of the sound its ops alone, the first of which is audio. */
+/* Does it begin with a first op of its own? */
+bool views_is_own(const struct op_list *ops, const struct views_one *one);
+/* What another one is made by: the first op, and its ops; or its ops alone, where they begin with one. */
 void views_take(const struct op_list *ops, const struct views_one *one, struct op_list *ret);

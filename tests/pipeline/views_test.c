@@ -286,7 +286,7 @@ static const struct {
     {"[" DECODE VIEW("\"a\",\"a\"") "," CROP "]", "another field has that name"},
     {"[" DECODE VIEW("\"index\"") "," CROP "]", "the samples' numbers"},
     {"[" DECODE VIEW("\"a\"") "]", "view \"a\": pipeline: the image's size would differ"},
-    {"[" DECODE VIEW("\"a\"") "," DECODE "]", "view \"a\": pipeline: op 2 (decode)"},
+    {"[" DECODE VIEW("\"a\"") "," DECODE "]", "view \"a\": it begins with an op on files"},
     {"[" DECODE LABEL VIEW("\"a\"") "," CROP "]", "op 4 (view): put it before the ops on labels"},
     {"[" DECODE VIEW(FIVE("a") "," FIVE("b") "," FIVE("c") ",\"d\"") "," CROP "]",
      "more than 15 beside"},
