@@ -335,7 +335,7 @@ static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *who
 	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
 }
 
-/* Volumes of labels; nothing else follows one. */
+/* Volumes of labels, and further ones; nothing else follows one. */
 static const char *pipeline_set_labels(struct pipeline *pipeline)
 {
 	const struct shape *shape = &pipeline->shape;
@@ -348,9 +348,13 @@ static const char *pipeline_set_labels(struct pipeline *pipeline)
 
 		if (field->role == PIPELINE_MASK)
 			pipeline_set_field(field, field->dtype, 3, sides);
+		else if (field->role == PIPELINE_IMAGE && field->times == 1 && !field->no_colors)
+			pipeline_set_image(field, shape);
 		else if (field->role != PIPELINE_ALONE && field->role != PIPELINE_FILE)
-			return "boxes, key points and further pictures do not follow volumes; give "
-			       "fields of kinds 0, 1, 2, 5 and 10";
+			return "boxes, key points, and volumes of another size or without some ops "
+			       "do "
+			       "not follow volumes; give fields of kinds 0, 1, 2, 5, 8 and 10, and "
+			       "[1] of kind 8";
 		are_there |= field->role == PIPELINE_MASK;
 	}
 	if (pipeline->first.volume.by_labels && !are_there)

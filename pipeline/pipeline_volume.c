@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A volume through a pipeline, and the volumes of labels beside it, the first of which may decide what is taken of all. */
+/*
+ * A volume through a pipeline, and the volumes of labels beside it, the first of which may decide what is taken of all. Further volumes
+ * (a sample's other modalities) follow: of each the same part is taken, and the same is done to its numbers.
+ */
 
 #include "pipeline/pipeline_inner.h"
 
@@ -20,6 +23,22 @@ static int pipeline_volume_labels(struct pipeline_run *run, const struct pipelin
 	r = r ? r : volume_labels(run->volumes, &pipeline->fields[f], out, ret_error);
 	volume_close_labels(run->volumes);
 	return r;
+}
+
+/* The first one is done with. */
+static int pipeline_volume_further(struct pipeline_run *run, const struct pipeline *pipeline,
+				   unsigned f, const struct packed *record, void *out,
+				   struct pipeline_error *ret_error)
+{
+	const unsigned at = record->n - pipeline->packed.n + f - pipeline->packed.first;
+	int r = volume_open_further(run->volumes, &pipeline->first.volume, run->decode,
+				    record->value[at], record->field[at].bytes, ret_error);
+
+	r = r ? r
+	      : volume_image(run->volumes, &pipeline->first.volume, &pipeline->shape, run->decode,
+			     out, ret_error);
+	volume_close(run->volumes, run->decode);
+	return r > 0 ? pipeline_companion_fail(pipeline->fields[f].name, ret_error) : r;
 }
 
 static int pipeline_run_volume(struct pipeline_run *run, unsigned v,
@@ -43,6 +62,10 @@ static int pipeline_run_volume(struct pipeline_run *run, unsigned v,
 	      : volume_image(run->volumes, &pipeline->first.volume, &pipeline->shape, run->decode,
 			     out->field[0], ret_error);
 	volume_close(run->volumes, run->decode);
+	for (unsigned f = first; r == 0 && f < first + pipeline->packed.n; f++)
+		if (pipeline->fields[f].role == PIPELINE_IMAGE)
+			r = pipeline_volume_further(run, pipeline, f, &input->record, out->field[f],
+						    ret_error);
 	return r;
 }
 

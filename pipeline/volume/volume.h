@@ -30,6 +30,10 @@ void volume_room_free(struct volume_room *room);
 /* The heads of the sample's file, by that decoder, and of one of labels, which must have its size. data stays until they are closed. */
 int volume_open(struct volume_room *room, const struct volume *volume, struct decode *decode,
 		const void *data, size_t size, struct pipeline_error *ret_error);
+/* As volume_open, of one that must have the size of the last one that was open, of which the same is taken. */
+int volume_open_further(struct volume_room *room, const struct volume *volume,
+			struct decode *decode, const void *data, size_t size,
+			struct pipeline_error *ret_error);
 int volume_open_labels(struct volume_room *room, const void *data, size_t size,
 		       struct pipeline_error *ret_error);
 /* What is taken of the open volume, and of its labels: those that are open decide, where an op asks for them. */

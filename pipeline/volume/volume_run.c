@@ -64,6 +64,21 @@ int volume_open(struct volume_room *room, const struct volume *volume, struct de
 	return r;
 }
 
+int volume_open_further(struct volume_room *room, const struct volume *volume,
+			struct decode *decode, const void *data, size_t size,
+			struct pipeline_error *ret_error)
+{
+	const struct decode_numbers_head first = room->head, *its = &room->head;
+	int r = volume_open(room, volume, decode, data, size, ret_error);
+
+	if (r == 0 &&
+	    (its->depth != first.depth || its->height != first.height || its->width != first.width))
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "%u x %u x %u, not %u x %u x %u",
+				   its->depth, its->height, its->width, first.depth, first.height,
+				   first.width);
+	return r;
+}
+
 int volume_open_labels(struct volume_room *room, const void *data, size_t size,
 		       struct pipeline_error *ret_error)
 {

@@ -204,6 +204,8 @@ static uint64_t nonce(int i)
 #define VOLUME "\"volume\""
 #define CROP ",{\"op\":\"random_resized_crop\",\"size\":4},{\"op\":\"hflip\"}"
 #define CROP3 ",{\"op\":\"random_crop_3d\",\"size\":4},{\"op\":\"random_flip_3d\",\"axes\":[0,1,2]}"
+#define NUMBERS \
+	",{\"op\":\"random_scale_intensity\",\"factors\":0.5},{\"op\":\"cast\",\"dtype\":\"f16\"}"
 #define PATCHES ",{\"op\":\"patches\",\"patch_size\":4,\"max_patches\":4}"
 #define SHAKE ",{\"op\":\"point_rotation\"},{\"op\":\"point_jitter\"}"
 #define MEL ",{\"op\":\"mel_spectrogram\",\"n_fft\":64,\"n_mels\":4}"
@@ -266,14 +268,23 @@ static const struct {
      {{PICTURE, "[{\"op\":" DECODE "}" CROP "]", 0, 0, 0},
       {PICTURE, "[{\"op\":" DECODE "}" CROP "]", 2, 0, 0},
       {PICTURE, "[{\"op\":" DECODE "}" CROP "]", 3, 0, 0}}},
+    {FIRST(VOLUME, "8,8,10", "[1],[1],[1]", "\"t2\",\"flair\",\"sound\"")
+	 CROP3 NUMBERS VIEW("sound") AUDIO "}]",
+     "image label t2 flair sound sound_length ",
+     4,
+     {{CUBE, "[{\"op\":" VOLUME "}" CROP3 NUMBERS "]", 0, 0, 0},
+      {CUBE, "[{\"op\":" VOLUME "}" CROP3 NUMBERS "]", 2, 0, 0},
+      {CUBE, "[{\"op\":" VOLUME "}" CROP3 NUMBERS "]", 3, 0, 0},
+      {SOUND, "[{\"op\":" AUDIO "}]", 4, 5, 1}}},
 };
 
 /* Number of the view that is part p: they may stand in another order than the fields. */
 static int number_of(unsigned i, unsigned p)
 {
-	if (p == 0 || (i == 4 && p == 2)) /* the first file's; and what follows that */
+	if (p == 0 || (i == 4 && p == 2) ||
+	    (i == 5 && p < 3)) /* the first file's; and what follows that */
 		return -1;
-	return i == 3 ? (int)(2 - p) : (int)p - 1;
+	return i == 5 ? 0 : i == 3 ? (int)(2 - p) : (int)p - 1;
 }
 
 START_TEST(each_is_as_alone)

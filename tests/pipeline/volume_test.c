@@ -687,7 +687,7 @@ START_TEST(specs_are_refused_in_words)
 	     "leave them out"},
 	    {"},{\"op\":\"view\",\"names\":[[97]]},{\"op\":\"center_crop_3d\",\"size\":8}]",
 	     "view"},
-	    {",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[8]},{\"op\":\"center_crop_3d\","
+	    {",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[9]},{\"op\":\"center_crop_3d\","
 	     "\"size\":8}]",
 	     "do not follow volumes"},
 	};
