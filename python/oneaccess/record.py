@@ -148,9 +148,9 @@ def _pnm(array, what):
     return b"%s\n%d %d\n255\n" % (kind, array.shape[1], array.shape[0]) + array.tobytes()
 
 
-def _is_volume(array):
-    """[D, H, W] or [C, D, H, W], and no picture in colours."""
-    return array.dtype.kind in "biuf" and (array.ndim == 4 or array.ndim == 3 and not {array.shape[0], array.shape[2]} & {1, 3})
+def _are_numbers(array):
+    """[C, H, W], [D, H, W] or [C, D, H, W], for Bands() and Volume(), and no picture in colours."""
+    return array.dtype.kind in "biuf" and (array.ndim == 4 or array.ndim == 3 and array.shape[2] not in (1, 3))
 
 
 def _picture(value, what):
@@ -165,7 +165,7 @@ def _picture(value, what):
     elif hasattr(value, "getbands") and hasattr(value, "convert"):
         data = _pnm(np.asarray(value if value.mode in ("L", "RGB") else value.convert("RGB")), what)
     elif isinstance(value, np.ndarray):
-        data = npy(value) if _is_volume(value) else _pnm(value, what)
+        data = npy(value) if _are_numbers(value) else _pnm(value, what)
     else:
         raise TransformError(f"{what} is a {type(value).__name__}; a pipeline works on pictures: of Pillow, arrays"
                              " (H, W, C), tensors (C, H, W), or the bytes of a file. It is the first field, by columns=[...] of wrap();"

@@ -222,6 +222,14 @@ class BandsTest(PoolCase):
             self.assertEqual(one.ids.tolist(), other.ids.tolist())
             np.testing.assert_array_equal(one[0][:, 0], other[0][:, 0])
 
+    def test_wrapped_arrays(self):
+        """Of one band and of three, too, which are no picture [H, W, 3]."""
+        for channels, dtype in ((1, np.uint16), (3, np.uint8), (3, np.float32), (5, np.int16)):
+            arrays = [(np.arange(channels * 42).reshape(channels, 6, 7) + index).astype(dtype) for index in range(4)]
+            for batch in self.made(oa.wrap(list(zip(arrays, range(4))), keep=3), [t.Bands(channels), t.CenterCrop((6, 7))]):
+                for image, index in zip(batch[0], batch[1]):
+                    np.testing.assert_array_equal(image, arrays[index])
+
     def test_depth_beside_a_photograph(self):
         """As a mask of 16 bits."""
         for batch in self.made(oa.wrap(Rooms(), keep=3, masks={"depth": oa.Mask(fill=0, dtype="uint16")}), [t.RandomCrop(30), t.RandomHorizontalFlip(), t.PILToTensor()]):
