@@ -21,11 +21,10 @@ from .albumentations import from_albumentations  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
 from .beton import from_beton  # noqa: E402
-from .ratios import buckets, image_sizes  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
+from .decathlon import from_decathlon  # noqa: E402
 from .detection import from_coco, from_voc, from_yolo  # noqa: E402
 from .errors import Error  # noqa: E402
-from .decathlon import from_decathlon  # noqa: E402
 from .folders import from_folders  # noqa: E402
 from .grids import patch_grid  # noqa: E402
 from .hf import from_hf  # noqa: E402
@@ -40,11 +39,14 @@ from .orders import fold  # noqa: E402
 from .outputs import beside, compute, store  # noqa: E402
 from .points import Points  # noqa: E402
 from .ragged import Ragged  # noqa: E402
+from .rasters import from_rasters  # noqa: E402
+from .ratios import buckets, image_sizes  # noqa: E402
 from .rlds import from_rlds  # noqa: E402
 from .robots import from_lerobot  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
 from .series import windows  # noqa: E402
 from .settings import configure  # noqa: E402
+from .slides import from_slides  # noqa: E402
 from .stores import from_hdf5, from_lmdb, from_zarr  # noqa: E402
 from .tables import from_parquet  # noqa: E402
 from .tfds import from_tfds  # noqa: E402
@@ -56,11 +58,11 @@ from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train,
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
-           "Ragged", "__version__", "audio", "beside", "buckets", "column_stats", "column_values", "compute", "configure", "errors",
-           "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
-           "from_csv", "from_decathlon", "from_delta", "from_folders", "from_hdf5", "from_hf", "from_iceberg",
-           "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rlds",
-           "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo",
-           "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
-           "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows",
-           "wrap"]
+           "Ragged", "__version__", "audio", "beside", "buckets", "column_stats", "column_values", "compute",
+           "configure", "errors", "features", "fold", "from_albumentations", "from_array_record", "from_bagz",
+           "from_beton", "from_coco", "from_csv", "from_decathlon", "from_delta", "from_folders", "from_hdf5", "from_hf",
+           "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet",
+           "from_rasters", "from_rlds", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
+           "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train",
+           "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms",
+           "varlen", "video", "views", "windows", "wrap"]

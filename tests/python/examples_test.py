@@ -153,6 +153,26 @@ class ExamplesTest(DaemonCase):
         learned = sum(robot_samples.LENGTHS[:-1]) // 8 * 8
         self.losses(self.run_learning("robots.py", root, "--epochs", "4", "--batch-size", "8"), *[learned] * 4)
 
+    @unittest.skipUnless(importlib.util.find_spec("openslide"), "no openslide")
+    def test_slides(self):
+        """Tissue of two colours, which is learned; each slide's map has a pixel of each window of tissue."""
+        import scene_samples
+        slides, maps = self.work / "slides", self.work / "maps"
+        for number in range(4):
+            kind = ("normal", "tumor")[number % 2]
+            scene_samples.write_slide(slides / kind / f"{kind}{number}.tif", scene_samples.slide_pixels(number, number % 2))
+        said = self.run_learning("slides.py", slides, "--size", "64", "--batch-size", "16", "--epochs", "4", f"--maps={maps}")
+        self.losses(said, *[4 * 36 // 16 * 16] * 4)
+        shares = {kind: float(share) for kind, share in re.findall(r"(normal|tumor)\d.tif: 36 windows, ([0-9.]+)% tumor", said)}
+        self.assertLess(shares["normal"], 50, said)
+        self.assertGreater(shares["tumor"], 50, said)
+        left, top, right, bottom = (side // 64 for side in scene_samples.TISSUE)
+        for kind, name in (("normal", "normal0"), ("tumor", "tumor3")):
+            with PIL.Image.open(maps / f"{name}.png") as image:
+                self.assertEqual(image.size, (right, bottom))
+                inside = [image.getpixel((x, y)) > 127 for x in range(left, right) for y in range(top, bottom)]
+            self.assertEqual({*inside}, {kind == "tumor"})
+
     def test_hard_examples(self):
         said = self.run_example("hard_examples.py", *SMALL)
         epochs = re.findall(r"epoch \d: (\d+) samples(?:, of losses from ([0-9.]+) on; the others to ([0-9.]+))?, loss", said)
