@@ -21,6 +21,7 @@ from .albumentations import from_albumentations  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
 from .beton import from_beton  # noqa: E402
+from .cells import from_h5ad  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .decathlon import from_decathlon  # noqa: E402
 from .detection import from_coco, from_voc, from_yolo  # noqa: E402
@@ -60,9 +61,9 @@ from .wrapped import wrap  # noqa: E402
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
            "Ragged", "__version__", "audio", "beside", "buckets", "column_stats", "column_values", "compute",
            "configure", "errors", "features", "fold", "from_albumentations", "from_array_record", "from_bagz",
-           "from_beton", "from_coco", "from_csv", "from_decathlon", "from_delta", "from_folders", "from_hdf5", "from_hf",
-           "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet",
-           "from_rasters", "from_rlds", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
-           "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train",
-           "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms",
-           "varlen", "video", "views", "windows", "wrap"]
+           "from_beton", "from_coco", "from_csv", "from_decathlon", "from_delta", "from_folders", "from_h5ad",
+           "from_hdf5", "from_hf", "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
+           "from_parquet", "from_rasters", "from_rlds", "from_slides", "from_tar", "from_tfds", "from_tfrecord",
+           "from_torchaudio", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval",
+           "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize",
+           "tokens", "transforms", "varlen", "video", "views", "windows", "wrap"]

@@ -200,6 +200,7 @@ _INSTEAD = {
     ".npz": "of an .npz save each array as .npy, or give oneaccess.wrap(list(zip(images, labels))) of its arrays",
     **dict.fromkeys((".txt", ".lst"), "a list of files is a .csv, .tsv or .jsonl with columns as path and label, which its first row names"),
     ".arrow": "Arrow's files come by oneaccess.from_hf(datasets.Dataset.from_file(path))",
+    ".h5ad": "AnnData comes by oneaccess.from_h5ad(path, [columns of obs])",
     **dict.fromkeys((".h5", ".hdf5"), "HDF5 comes by oneaccess.from_hdf5(path, {\"image\": \"images\"})"),
     **dict.fromkeys((".pt", ".pth", ".pkl", ".pickle"), "give oneaccess.wrap() a data set that loads it"),
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".dcm", ".dicom", ".nii"), "one picture is no data set: give its folder, or a table (.csv, .jsonl) that names it"),
@@ -209,7 +210,7 @@ _STORES = {
     "_delta_log/*.json": "it is a table of Delta Lake: oneaccess.from_delta(path)",
     "metadata/*.metadata.json": "it is a table of Iceberg: oneaccess.from_iceberg(metadata.json)",
     "_versions/*.manifest": "it is a data set of Lance: oneaccess.from_lance(path)",
-    **dict.fromkeys(("zarr.json", ".zgroup", ".zarray"), "it is of Zarr: oneaccess.from_zarr(path, {\"image\": \"images\"})"),
+    **dict.fromkeys(("zarr.json", ".zgroup", ".zarray"), "it is of Zarr: oneaccess.from_zarr(path, {\"image\": \"images\"}), cells of AnnData oneaccess.from_h5ad(path)"),
     "features.json": "TensorFlow Datasets prepared it: oneaccess.from_tfds(path, split), of episodes of robots oneaccess.from_rlds(path, split)",
     "meta/info.json": "it may be a data set of robots: oneaccess.from_lerobot(path)",
 }

@@ -79,7 +79,7 @@ class PathsTest(DaemonCase):
 
     def test_files_of_other_kinds_are_told_what_reads_them(self):
         for name, words in (("a.npz", "save each array as .npy"), ("train.txt", "columns as path and label"),
-                            ("a.h5", "from_hdf5"), ("a.pt", r"oneaccess.wrap\(\)"), ("a.jpg", "give its folder")):
+                            ("a.h5", "from_hdf5"), ("a.h5ad", "from_h5ad"), ("a.pt", r"oneaccess.wrap\(\)"), ("a.jpg", "give its folder")):
             with self.subTest(name=name):
                 file = self.work / name
                 file.write_text("no data set")

@@ -173,6 +173,24 @@ class ExamplesTest(DaemonCase):
                 inside = [image.getpixel((x, y)) > 127 for x in range(left, right) for y in range(top, bottom)]
             self.assertEqual({*inside}, {kind == "tumor"})
 
+    @unittest.skipUnless(importlib.util.find_spec("h5py"), "no h5py")
+    def test_cells(self):
+        """Cells of a type have most of their counts in genes of its own."""
+        import h5py
+        import numpy as np
+        draw, types, path = np.random.default_rng(1), np.arange(600) % 3, self.work / "cells.h5ad"
+        counts = draw.poisson(np.where(np.arange(30) % 3 == types[:, None], 2.0, 0.2))
+        with h5py.File(path, "w") as root:
+            root["X"] = counts.astype("f4")
+            for name, index in (("obs", [f"cell-{at}" for at in range(600)]), ("var", [f"gene-{at}" for at in range(30)])):
+                root.create_group(name).attrs["_index"] = "names"
+                root.create_dataset(f"{name}/names", data=index, dtype=h5py.string_dtype())
+            root["obs/cell_type/codes"] = types.astype("i1")
+            root.create_dataset("obs/cell_type/categories", data=["B cell", "NK", "T cell"], dtype=h5py.string_dtype())
+        said = self.run_learning("cells.py", path, "--epochs", "4", "--batch-size", "32")
+        self.assertIn("600 cells, 30 genes, 3 types", said)
+        self.losses(said, *[600] * 4)
+
     def test_hard_examples(self):
         said = self.run_example("hard_examples.py", *SMALL)
         epochs = re.findall(r"epoch \d: (\d+) samples(?:, of losses from ([0-9.]+) on; the others to ([0-9.]+))?, loss", said)
