@@ -20,7 +20,7 @@ from . import _core, choices, columns, convert, ending, errors, flat, nested, or
     tables, tfdata, torchdata, trees, urls, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .masks import is_image
-from .transforms import FIRST_FIELD, Compose, Op, Pipeline, ops_of
+from .transforms import FIRST_FIELD, Compose, Op, Pipeline, ops_of, sides_of
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
@@ -265,13 +265,24 @@ def _source(options, mark="?"):
 
 
 def _views_of(ops):
-    """The names of the pictures beside the first one, and behind them of a clip's sound and its length; their fields are the last ones."""
+    """[(name, view)] of the fields of views, in a batch's order: the pictures, then what begins with an op of its own, and what that has behind it; None: what
+    nobody is shown."""
+    own = {}
     try:
-        views = [(name, behind["op"] == "audio") for op, behind in zip(ops, [*ops[1:], {"op": ""}]) if op["op"] == "view" for name in op["names"]]
-        heard = [name for name, is_heard in views if is_heard]
-        return [name for name, is_heard in views if not is_heard] + [f"{name}{end}" for name in heard for end in ("", "_length")]
+        for op in ops:
+            if op["op"] == "view":
+                names = op["names"]
+                own.update({name: [] for name in names})
+            for name in names if own else ():
+                own[name].append(op["op"])
     except (KeyError, TypeError):
         return []
+    sides = sides_of(ops)
+    made = [(name, name) for name in own if name not in sides]
+    for name, first in sides.items():
+        rest = [f"{name}_length"] if first in FIRST_FIELD else [f"{name}_grid", None] if "patches" in own[name] else []
+        made += [(field, name) for field in (name, *rest)]
+    return made
 
 
 def _third_of(ops):
@@ -450,6 +461,8 @@ class Loader:
             ids = self._asked(0)
         named = None if self._has_read_order else order
         blocks = self._blocks(dataset, shuffle, named or ("replay" if replay is not None else None))
+        if isinstance(dataset, (wrapped.Wrapped, picked.Picked)) and pipeline is not None and (sides := sides_of(ops_of(self._text(pipeline)))):
+            dataset = dataset.beside(sides)
         if isinstance(dataset, wrapped.Wrapped):
             self._wrapped = dataset
             self._direct = None if classes is not None else dataset.direct(pipeline is not None)
@@ -498,10 +511,9 @@ class Loader:
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
         ops = ops_of(text)
-        self._views, self._third = _views_of(ops), _third_of(ops)
-        if self._layout is not None:
-            images = {name for name, code in self._layout.get("masks", {}).items() if is_image(code)}
-            self._views = [name for name in self._views if name not in images]      # those have a field already
+        views, self._third = _views_of(ops), _third_of(ops)
+        files = {} if self._layout is None else {name for name, code in self._layout.get("masks", {}).items() if is_image(code)}
+        self._views = [name for name, view in views if name != view or name not in files]       # those have a field already
         for name in self._views:
             if self._layout is not None and name in self._layout["names"]:
                 raise TransformError(f"view {name} has the name of a field of the data set's samples: name the field by images=, if it is an image, or give"
@@ -1251,7 +1263,8 @@ class Loader:
 
     def _shaped(self, arrays):
         """A batch of what samples are: tuples, or a wrapped data set's dicts."""
-        layout, views = self._layout, list(zip(self._views, arrays[len(arrays) - len(self._views):]))
+        layout, views = self._layout, [*zip(self._views, arrays[len(arrays) - len(self._views):])]
+        views = [view for view in views if view[0] is not None]
         if layout is None:
             names = (self._third[0], "label", self._third[1]) if self._third else ("image", "label")
             arrays = arrays[:len(names)] if self._third else arrays     # behind grids the patches' lengths, which are known

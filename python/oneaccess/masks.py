@@ -11,7 +11,8 @@ from .errors import ArgumentError, TransformError
 _DTYPES = {"uint8": 1, "uint16": 9, "int32": 8, "int64": 4}     # as record.py has them
 _U8 = 1
 _KINDS = {"torchvision": 5, "pillow": 6}
-_IMAGE, _WITHOUT_COLORS = 8, 9
+_IMAGE, _WITHOUT_COLORS, _OWN = 8, 9, 10
+SIDE = _OWN, [_U8], None, None     # as Image.code() has it: a file that a view of the field's name decodes
 _MOST_TIMES = 16
 
 
@@ -82,8 +83,13 @@ def _numbers(value):
 
 
 def is_image(code) -> bool:
-    """Is that what Image.code() gives?"""
-    return code[0] in (_IMAGE, _WITHOUT_COLORS)
+    """Is that what Image.code() gives, or SIDE?"""
+    return code[0] in (_IMAGE, _WITHOUT_COLORS, _OWN)
+
+
+def is_side(code) -> bool:
+    """Is that SIDE?"""
+    return code[0] == _OWN
 
 
 def following(masks: str | Sequence[str] | Mapping[str, Mask] | None, images: str | Sequence[str] | Mapping[str, Image] | None) -> dict[str, Mask | Image]:

@@ -101,7 +101,7 @@ class Shards(Wrapped):
         if first == 2 and not self.dataset.is_label(names[1]):
             return None
         for name, (code, *_), kind in list(zip(names, layout["fields"], layout["kinds"]))[first:]:
-            if name not in self.masks and not self.dataset.fits(name, code, kind):
+            if name not in layout["masks"] and not self.dataset.fits(name, code, kind):
                 return None
         members = [self.dataset.texts[name] for at, name in enumerate(names) if at >= first or at == 0]
         return Direct(path, self.dataset.source(names[1] if first == 2 else None), layout,
@@ -115,7 +115,7 @@ class Shards(Wrapped):
         """By the first sample, or, where a list in that is empty, by a next one; None: none of them says it."""
         for sample in self.dataset.first():
             with contextlib.suppress(record.Unknown):
-                return record.describe(sample, pictures, self.ragged, self.exact, self.masks)
+                return record.describe(sample, pictures, self.ragged, self.exact, self.masks, self.sides)
         return None
 
 

@@ -2,9 +2,10 @@
 """Shards whose samples are fields of any number and type, as accessd itself takes them apart: its workers pick members out of a sample's
 bytes (members of oneaccess-pipeline(5)), and no process of Python's has a part in it."""
 
+import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import record
@@ -41,7 +42,7 @@ class Picked:
     def __init__(self, path: str | os.PathLike, source: Mapping[str, Any], members: Mapping[str, str], sample: Mapping[str, Any], *,
                  ragged: Mapping[str, int] | None = None, boxes: str | Sequence[str] | None = None, masks: Any = None, own_labels: bool = True):
         self.path, self.source, self.members, self.sample = os.path.expanduser(os.fspath(path)), dict(source), dict(members), dict(sample)
-        self.ragged, self.masks, self.own_labels = dict(ragged or {}), codes(masks or {}), own_labels
+        self.ragged, self.masks, self.own_labels, self.sides = dict(ragged or {}), codes(masks or {}), own_labels, ()
         self.boxes = [boxes] if isinstance(boxes, str) else list(boxes or ())
         for name in self.boxes:
             if name not in self.ragged:
@@ -50,9 +51,15 @@ class Picked:
     def __repr__(self):
         return f"<{', '.join(self.members)} of {self.path}>"
 
+    def beside(self, sides: Collection[str]) -> "Picked":
+        """The same, whose fields of these names a pipeline's views decode."""
+        made = copy.copy(self)
+        made.sides = sides
+        return made
+
     def direct(self, pictures: bool) -> Direct:
         """With a pipeline the first field is the picture, and a class behind it the shards' label."""
-        layout, source = record.describe(dict(self.sample), pictures, self.ragged, False, self.masks), dict(self.source)
+        layout, source = record.describe(dict(self.sample), pictures, self.ragged, False, self.masks, self.sides), dict(self.source)
         names = layout["names"]
         first = len(names) - layout["beside"] if pictures else 0
         if first == 2:

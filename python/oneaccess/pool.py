@@ -289,7 +289,8 @@ class Pool:
                 like = getattr(self.dataset, "__example__", None)
                 sample = self.dataset[index] if like is None else like()
                 texts = record.bounds_of_texts(sample, order["pictures"]) | getattr(self.dataset, "bytes_of_texts", {})
-                layout = record.describe(sample, order["pictures"], {**texts, **order["ragged"]}, order["exact"], order["masks"])
+                layout = record.describe(sample, order["pictures"], {**texts, **order["ragged"]}, order["exact"], order["masks"],
+                                         order["sides"])
             except record.Unknown:
                 if index == last - 1:
                     raise

@@ -7,7 +7,7 @@ import sys
 
 from . import flat
 from .errors import DatasetError, TransformError
-from .masks import file_of, is_image, npy
+from .masks import SIDE, file_of, is_image, is_side, npy
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64
@@ -108,7 +108,7 @@ def _instead(value):
         return ("give ragged={name: the most bytes of one} to wrap(), have its UTF-8 bytes, by pad={name:"
                 " oneaccess.Pad(length)}, or leave it out, by columns=[...] of the others")
     if isinstance(value, bytes):
-        return ("if it is a picture's file, give the Loader a pipeline, which decodes it; else have its bytes, by ragged={name: the most"
+        return ("if it is a picture's file, give the Loader a pipeline, which decodes it, and if it is another file beside one, a view of the field's name; else have its bytes, by ragged={name: the most"
                 " of one} of wrap(), or leave it out, by columns=[...] of the others")
     if value is None:
         return "leave such samples out (rows of a table by where=), put a value in their place (there by Fill of oneaccess.features), or leave the field out, by columns=[...] of the others"
@@ -174,6 +174,16 @@ def _picture(value, what):
     return U8, np.frombuffer(data or b"\0", np.uint8)
 
 
+def _own(value, what):
+    """The same of a field that a view of its own decodes: numbers that are no picture are an .npy."""
+    import numpy as np
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and (value.dtype != np.uint8 or value.ndim != 3):
+        return U8, np.frombuffer(npy(value), np.uint8)
+    if isinstance(value, str):
+        raise TransformError(f"{what} is a text, and a view of the pipeline is to decode it as a file: have the file's bytes there, or give the view another name")
+    return _picture(value, what)
+
+
 # ---- samples ----
 
 
@@ -223,7 +233,9 @@ def _values(sample, pictures, ragged, exact, masks=()):
     made = []
     for i, (name, value) in enumerate(zip(names, values)):
         what = f"field {name} of the sample" if kind != "one" else "the sample"
-        if pictures and i == 0 or name in masks and is_image(masks[name]):
+        if name in masks and is_side(masks[name]):
+            made.append((*_own(value, what), DENSE))
+        elif pictures and i == 0 or name in masks and is_image(masks[name]):
             made.append((*_picture(value, what), DENSE))
         elif name in masks:
             made.append((*file_of(value, what, masks[name][2] is not None), DENSE))
@@ -246,9 +258,10 @@ def _has_label(made):
     return len(made) > 1 and made[1][0] == I64 and made[1][1].ndim == 0 and made[1][2] == DENSE
 
 
-def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False, masks: dict | None = None) -> dict:
-    """What all samples are to be like. places: which fields of a batch theirs are."""
-    ragged, masks = ragged or {}, masks or {}
+def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False, masks: dict | None = None, sides=()) -> dict:
+    """What all samples are to be like. places: which fields of a batch theirs are. sides: names of views that decode the field of that name."""
+    ragged = ragged or {}
+    masks = {**(masks or {}), **{name: SIDE for name in flat.parts(sample)[1][1:] if pictures and name in sides}}
     kind, names, form, made = _values(sample, pictures, ragged, exact, masks)
     fields = []
     for name, (code, array, field) in zip(names, made):

@@ -55,6 +55,8 @@ class Op:
 FIRST = ("decode", "audio", "cloud", "video", "bands", "volume")
 # The first field of those that give a length behind the label.
 FIRST_FIELD = {"audio": "audio", "cloud": "points", "video": "video"}
+# Those of which one file gives several views.
+_PICTURES = ("decode", "video", "bands")
 # What stands behind cast and layout.
 _BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix", "mosaic")
 
@@ -120,6 +122,14 @@ def ops_of(text) -> list:
         return []
 
 
+def sides_of(ops) -> dict[str, str]:
+    """Of a pipeline's ops, {name: first op} of the views that begin with one of their own."""
+    try:
+        return {name: behind["op"] for op, behind in zip(ops, ops[1:]) if op["op"] == "view" and behind["op"] in FIRST for name in op["names"]}
+    except (KeyError, TypeError):
+        return {}       # accessd says what is wrong
+
+
 def Compose(transforms) -> Pipeline:
     """A Pipeline of transforms, one after another: ops, or pipelines of several.
 
@@ -152,12 +162,20 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
     what may stand behind it may here. Where nothing sounds are zeros: before a sound that begins later, behind its end, and everywhere in a
     video without sound, whose audio_length is 0. Else audio_length is where the sound ends, of its own frames or of a spectrogram's.
 
+    A view of another medium, or of numbers beside pictures, is of a file of its own: the field of the sample that has the view's name.
+
+        data = oa.from_tar("clips-{000..099}.tar", {"image": "jpg", "sound": "flac", "points": "ply"})
+        loader = oa.Loader(data, oa.views(oa.imagenet_train(224), sound=oa.audio(16000, 4.0), points=oa.point_clouds(20000)), batch_size=64)
+        for batch in loader: batch["image"], batch["sound"], batch["sound_length"], batch["points"], batch["points_length"]
+
+    Beside sounds, points and volumes all views are, of whichever medium. NAME_length of a sound, points or a clip is what `length` is of a first one.
+
     A batch is a dict then. At most 15 views besides the first.
     """
     ops = [op for op in first.ops if op.op not in _OF_LABELS]
-    decode = [op for op in ops if op.op in FIRST]
-    what = "video" if decode and decode[0].op == "video" else "image"
-    heard = [view for view in others if what == "video" and isinstance(view, Pipeline) and view.ops and view.ops[0].op == "audio"]
+    decode = next((op for op in ops if op.op in FIRST), Op("decode"))
+    what = FIRST_FIELD.get(decode.op, "image")
+    heard = [view for view in others if decode.op == "video" and isinstance(view, Pipeline) and view.ops and view.ops[0].op == "audio"]
     seen = [view for view in others if view not in heard]
     for name, view in [*((f"{what}{at}", view) for at, view in enumerate(seen, 2)), *(("audio", view) for view in heard), *named.items()]:
         view, count = view if isinstance(view, tuple) else (view, None)
@@ -166,14 +184,15 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
         wrong = [op.op for op in view.ops if op.op in _OF_LABELS]
         if wrong:
             raise TransformError(f"view {name} has {wrong[0]}, which works on the sample: put it into the first pipeline")
-        own = [op for op in view.ops if op.op in FIRST]
-        if what == "video" and own and own[0].op == "audio":
-            ops += [Op("view", names=[name]), *view.ops]
-            continue
-        if own and own != (decode or [Op("decode")]):
+        own = [op for op in view.ops if op.op in FIRST] or [Op("decode")] * (decode.op not in _PICTURES)
+        if own == [decode] and decode.op in _PICTURES:
+            own = []
+        if own and own[0].op == decode.op == "decode":
             raise TransformError(f"view {name} has {own[0]}, and each picture is decoded once, as the first pipeline says: put it there")
+        if own and name not in named and view not in heard:
+            raise TransformError(f"view {name} begins with {own[0].op}, and is of a file of its own: name it as its field, views(first, sound=...)")
         names = [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
-        ops += [Op("view", names=names), *(op for op in view.ops if op.op not in FIRST)]
+        ops += [Op("view", names=names), *own, *(op for op in view.ops if op.op not in FIRST)]
     return Pipeline([*ops, *(op for op in first.ops if op.op in _OF_LABELS)])
 
 

@@ -3,6 +3,7 @@
 
 import ast
 import contextlib
+import copy
 import fcntl
 import functools
 import hashlib
@@ -21,12 +22,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from . import torchdata
 from .columns import Columns, Pad, by_name, named
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
-from .masks import Image, Mask, codes, following, is_image
+from .masks import SIDE, Image, Mask, codes, following, is_image
 from .nested import Nested, lengths_of
 from .points import boxes_of, points_of
 from .transforms import FIRST, FIRST_FIELD, Op, Pipeline, imagenet_eval, imagenet_train, ops_of
@@ -229,7 +230,7 @@ class Wrapped:
         for name in self.boxes:
             if name not in self.ragged:
                 raise ArgumentError(f"boxes= names {name!r}, which is not among ragged={self.ragged}: boxes differ in number")
-        self.masks = codes(masks or {})
+        self.masks, self.sides = codes(masks or {}), ()
         self._packed, self._identities, self._pickler = None, {}, pickle.Pickler
 
     @functools.cached_property
@@ -244,6 +245,12 @@ class Wrapped:
 
     def __bool__(self):
         return True     # nobody counts for that
+
+    def beside(self, sides: Collection[str]) -> "Wrapped":
+        """The same, whose fields of these names a pipeline's views decode."""
+        made = copy.copy(self)
+        made.sides, made._identities = tuple(sides), {}
+        return made
 
     def direct(self, pictures: bool):
         """What a Loader needs that reads without a pool (picked.Direct); None: there is none but by a pool."""
@@ -335,6 +342,8 @@ class Wrapped:
             text += [sorted(self.ragged.items()), self.exact]
         if self.masks:
             text.append(sorted(self.masks.items()))
+        if self.sides:
+            text.append(sorted(self.sides))
         if self.nested:
             text.append(sorted(self.nested.items()))
         facts.update(repr(text).encode())
@@ -402,8 +411,23 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
         field = FIRST_FIELD.get(ops[0]["op"])
         taken = ("index", "image", "label") if field is None else ("index", field, "label", "length")
         ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes))
-        ops = _normalized(ops, layout, first, len(taken) - 1)
+        ops = _sided(_normalized(ops, layout, first, len(taken) - 1), layout)
     return json.dumps({"ops": ops}, separators=(",", ":"))
+
+
+def _sided(ops, layout):
+    """Of clips, what images= names and a view is of is a video of its own, opened as the first one is."""
+    names, made = ops[0].get("names", ()), []
+    if ops[0]["op"] != "video":
+        return ops
+    begin = {key: value for key, value in ops[0].items() if key not in ("source", "fields", "kinds", "names", "members", "columns")}
+    for op, behind in zip(ops, [*ops[1:], {"op": ""}]):
+        made.append(op)
+        if op["op"] == "view" and behind["op"] not in FIRST and all(name in names and name in layout["masks"] for name in op["names"]):
+            made.append(begin)
+            for name in op["names"]:
+                ops[0]["kinds"][names.index(name)] = SIDE[0]
+    return made
 
 
 def _normalized(ops, layout, first, before):
@@ -537,7 +561,7 @@ class Pool:
         order = {"program": program, "dataset": data, "count": wrapped.count, "id": self._id,
                  "workers": wrapped.workers, "seconds": wrapped.timeout, "room": wrapped.room,
                  "keep": wrapped.keep, "pictures": self._pictures, "random": wrapped.random, "ragged": wrapped.ragged,
-                 "exact": wrapped.exact, "masks": wrapped.masks}
+                 "exact": wrapped.exact, "masks": wrapped.masks, "sides": wrapped.sides}
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.folder, 0o700)
         descriptor = os.memfd_create("oneaccess-pool")
