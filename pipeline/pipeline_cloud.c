@@ -36,19 +36,49 @@ static int pipeline_clouds_add(struct pipeline_run *run, unsigned v)
 	return clouds->copy ? 0 : -ENOMEM;
 }
 
-static void pipeline_run_cloud(const struct pipeline_run *run, unsigned v,
-			       const struct cloud_part *points, const struct pipeline_key *key,
-			       const struct pipeline_out *out)
+/* Where they are is there already, as the record has it. */
+static int pipeline_find_boxes(const struct pipeline *pipeline, const struct pipeline_input *input,
+			       const struct pipeline_out *out, struct cloud_boxes *ret,
+			       struct pipeline_error *ret_error)
+{
+	const struct packed_fields *packed = &pipeline->packed;
+	uint64_t n;
+	int r;
+
+	if (packed->boxes == 0)
+		return 0;
+	r = packed_boxes(&input->record, input->record.n - packed->n, pipeline->fields, packed, &n,
+			 ret_error);
+	if (r == 0)
+		*ret = (struct cloud_boxes){out->field[packed->boxes], n,
+					    (unsigned)pipeline->fields[packed->boxes].shape[1]};
+	return r;
+}
+
+static int pipeline_run_cloud(const struct pipeline_run *run, unsigned v,
+			      const struct cloud_part *points, const struct pipeline_input *input,
+			      const struct pipeline_key *key, const struct pipeline_out *out,
+			      struct pipeline_error *ret_error)
 {
 	const struct pipeline *pipeline = run->pipeline[v];
-	struct cloud_part part = {&pipeline->cloud, run->clouds->copy, points->n};
+	struct cloud_part part = {
+	    .cloud = &pipeline->cloud, .at = run->clouds->copy, .n = points->n};
 	int64_t length;
+	int r = pipeline_find_boxes(pipeline, input, out, &part.boxes, ret_error);
 
+	if (r != 0)
+		return r;
 	memcpy(part.at, points->at, points->n * pipeline->cloud.channels * sizeof(*part.at));
 	cloud_ops(&pipeline->ops, key, &part);
 	cloud_fill(&part, out->field[0]);
 	length = (int64_t)part.n;
 	memcpy(out->field[2], &length, sizeof(length));
+	if (pipeline->packed.boxes > 0) {
+		cloud_boxes_end(&part.boxes);
+		packed_keep(pipeline->fields, &pipeline->packed, part.boxes.n, cloud_boxes_is_gone,
+			    out);
+	}
+	return 0;
 }
 
 static int pipeline_run_clouds(struct pipeline_run *run, uint32_t who,
@@ -67,10 +97,10 @@ static int pipeline_run_clouds(struct pipeline_run *run, uint32_t who,
 	draw_init(&draw, key);
 	draw_seq(&draw, 0, &seq);
 	cloud_choose(cloud->pick, cloud->points, &seq, &points);
-	for (unsigned v = 0; v < run->n; v++)
+	for (unsigned v = 0; r == 0 && v < run->n; v++)
 		if (who >> v & 1)
-			pipeline_run_cloud(run, v, &points, key, &out[v]);
-	return 0;
+			r = pipeline_run_cloud(run, v, &points, input, key, &out[v], ret_error);
+	return r;
 }
 
 const struct pipeline_medium pipeline_cloud = {true, pipeline_clouds_add, pipeline_run_clouds};

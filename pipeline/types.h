@@ -48,7 +48,8 @@ enum pipeline_role {
 	PIPELINE_IMAGE /* another picture, which goes where the first one goes */,
 	PIPELINE_POINTS /* x, y and whether it is seen, of each; with boxes a row for each of these */
 	,
-	PIPELINE_FILE /* a file of a medium of its own, which a view is of */
+	PIPELINE_FILE,    /* a file of a medium of its own, which a view is of */
+	PIPELINE_BOXES_3D /* of point clouds: in place of PIPELINE_BOXES */
 };
 enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,

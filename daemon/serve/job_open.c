@@ -118,7 +118,7 @@ static void put_mosaic(struct wire_out *out, const struct pipeline_batch *batch,
 	static const uint32_t roles[] = {
 	    [PIPELINE_ALONE] = PROTO_MOSAIC_ALONE,   [PIPELINE_BOXES] = PROTO_MOSAIC_BOXES,
 	    [PIPELINE_ROWS] = PROTO_MOSAIC_ROWS,     [PIPELINE_MASK] = PROTO_MOSAIC_MASK,
-	    [PIPELINE_POINTS] = PROTO_MOSAIC_POINTS,
+	    [PIPELINE_POINTS] = PROTO_MOSAIC_POINTS, [PIPELINE_BOXES_3D] = PROTO_MOSAIC_ALONE,
 	};
 	const struct pipeline_mosaic *mosaic = &batch->mosaic;
 	const struct pipeline_field *fields;

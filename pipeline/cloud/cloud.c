@@ -197,6 +197,14 @@ void cloud_choose(enum cloud_pick pick, uint32_t points, struct philox_seq *seq,
 	part->n = points;
 }
 
+static void cloud_do(const struct op_impl *impl, const struct op *op, struct op_drawn *drawn,
+		     struct cloud_part *part)
+{
+	impl->cloud(op, drawn, part);
+	if (impl->cloud_boxes)
+		impl->cloud_boxes(op, drawn, &part->boxes);
+}
+
 void cloud_ops(const struct op_list *ops, const struct pipeline_key *key, struct cloud_part *part)
 {
 	struct draw draw;
@@ -210,7 +218,7 @@ void cloud_ops(const struct op_list *ops, const struct pipeline_key *key, struct
 		if (ops->op[i].id == OP_NORMALIZE)
 			cloud_normalize(ops, &ops->op[i], part);
 		else if (!impl->draw || drawn.number[0] != 0)
-			impl->cloud(&ops->op[i], &drawn, part);
+			cloud_do(impl, &ops->op[i], &drawn, part);
 	}
 }
 

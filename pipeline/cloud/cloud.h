@@ -32,10 +32,20 @@ struct cloud {
 	char property[CLOUD_MOST_CHANNELS][OP_MAX_TEXT + 1];
 };
 
+/* Of the points' objects: x, y, z, dx, dy, dz, yaw, perhaps vx and vy, and what comes with them. */
+struct cloud_boxes {
+	float *at; /* n rows */
+	size_t n;
+	unsigned columns;
+};
+#define CLOUD_BOX_NUMBERS 7       /* numbers of one that it must have */
+#define CLOUD_BOX_WITH_VELOCITY 9 /* from so many on, the two behind these are vx and vy */
+
 struct cloud_part { /* what an op works on */
 	const struct cloud *cloud;
-	float *at; /* n rows */
-	size_t n;  /* an op may lower it: the first so many stay */
+	float *at;                /* n rows */
+	size_t n;                 /* an op may lower it: the first so many stay */
+	struct cloud_boxes boxes; /* none: n is 0 */
 };
 
 /* ---- cloud.c ---- */
@@ -54,7 +64,35 @@ void cloud_ops(const struct op_list *ops, const struct pipeline_key *key, struct
 /* The part's points to out, which has cloud->most rows, and what is behind them. */
 void cloud_fill(const struct cloud_part *part, float *out);
 
+/* ---- cloud_boxes.c ---- */
+
+/* Can they follow all of the list's ops? 0, or PIPELINE_E_BAD with diag. */
+int cloud_boxes_check(const struct op_list *ops, const struct cloud *cloud, struct diag *diag);
+/* As ops move points by what they drew. */
+void cloud_boxes_range(const struct op *op, const struct op_drawn *drawn,
+		       const struct cloud_boxes *boxes);
+void cloud_boxes_rotate(const struct op *op, const struct op_drawn *drawn,
+			const struct cloud_boxes *boxes);
+void cloud_boxes_flip(const struct op *op, const struct op_drawn *drawn,
+		      const struct cloud_boxes *boxes);
+void cloud_boxes_scale(const struct op *op, const struct op_drawn *drawn,
+		       const struct cloud_boxes *boxes);
+void cloud_boxes_translate(const struct op *op, const struct op_drawn *drawn,
+			   const struct cloud_boxes *boxes);
+void cloud_boxes_to_middle(const struct op *op, const struct op_drawn *drawn,
+			   const struct cloud_boxes *boxes);
+/* Behind all ops: yaw becomes -pi to pi. */
+void cloud_boxes_end(const struct cloud_boxes *boxes);
+/* It left the range, or never was anywhere. */
+bool cloud_boxes_is_gone(const float *box);
+
 /* ---- cloud_ops.c ---- */
+
+/* What rotation draws: whether it is done, its matrix, and about an axis of the three its angle. */
+enum { CLOUD_DRAWN_MATRIX = 1, CLOUD_DRAWN_ANGLE = 10 };
+/* x, y and z by a matrix of 3 x 3. */
+void cloud_turn(const double *matrix, float *at);
+bool cloud_is_in_range(void *range, const float *point); /* six doubles */
 
 /* The op "normalize", of each channel. */
 void cloud_normalize(const struct op_list *ops, const struct op *op, struct cloud_part *part);

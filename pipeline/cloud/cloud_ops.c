@@ -29,7 +29,7 @@ static float *cloud_point(const struct cloud_part *part, size_t i)
 
 /* ---- which points there are ---- */
 
-static bool cloud_is_in_range(void *arg, const float *point)
+bool cloud_is_in_range(void *arg, const float *point)
 {
 	const double *range = arg;
 
@@ -48,7 +48,8 @@ static void cloud_range(const struct op *op, struct op_drawn *drawn, struct clou
 	cloud_keep(part, cloud_is_in_range, range);
 }
 
-const struct op_impl cloud_range_op = {.stage = OP_STAGE_CLOUD, .cloud = cloud_range};
+const struct op_impl cloud_range_op = {
+    .stage = OP_STAGE_CLOUD, .cloud = cloud_range, .cloud_boxes = cloud_boxes_range};
 
 static void cloud_sample(const struct op *op, struct op_drawn *drawn, struct cloud_part *part)
 {
@@ -117,7 +118,7 @@ const struct op_impl cloud_dropout_op = {.stage = OP_STAGE_CLOUD,
 
 /* ---- where they are ---- */
 
-static void cloud_turn(const double *matrix, float *at)
+void cloud_turn(const double *matrix, float *at)
 {
 	const double x = (double)at[0], y = (double)at[1], z = (double)at[2];
 
@@ -131,9 +132,10 @@ static void cloud_rotate(const struct op *op, struct op_drawn *drawn, struct clo
 
 	(void)op;
 	for (size_t i = 0; i < part->n; i++) {
-		cloud_turn(&drawn->number[1], cloud_point(part, i));
+		cloud_turn(&drawn->number[CLOUD_DRAWN_MATRIX], cloud_point(part, i));
 		if (normals > 0)
-			cloud_turn(&drawn->number[1], cloud_point(part, i) + normals);
+			cloud_turn(&drawn->number[CLOUD_DRAWN_MATRIX],
+				   cloud_point(part, i) + normals);
 	}
 }
 
@@ -170,17 +172,18 @@ static void cloud_draw_rotation(const struct op *op, uint32_t height, uint32_t w
 				struct op_drawn *drawn)
 {
 	const enum cloud_axis axis = (enum cloud_axis)op_number(op, OP_POINT_ROTATION_AXIS, 0);
+	double degrees;
 
 	(void)height, (void)width;
 	cloud_draw_chance(op, OP_POINT_ROTATION_P, drawn);
-	if (axis == CLOUD_ANY)
-		cloud_matrix_of_any(&drawn->seq, &drawn->number[1]);
-	else
-		cloud_matrix_of_axis(axis,
-				     draw_between(&drawn->seq,
-						  op_number(op, OP_POINT_ROTATION_DEGREES, 0),
-						  op_number(op, OP_POINT_ROTATION_DEGREES, 1)),
-				     &drawn->number[1]);
+	if (axis == CLOUD_ANY) {
+		cloud_matrix_of_any(&drawn->seq, &drawn->number[CLOUD_DRAWN_MATRIX]);
+		return;
+	}
+	degrees = draw_between(&drawn->seq, op_number(op, OP_POINT_ROTATION_DEGREES, 0),
+			       op_number(op, OP_POINT_ROTATION_DEGREES, 1));
+	cloud_matrix_of_axis(axis, degrees, &drawn->number[CLOUD_DRAWN_MATRIX]);
+	drawn->number[CLOUD_DRAWN_ANGLE] = degrees * CLOUD_PI / 180;
 }
 
 static bool cloud_rotation_varies(const struct op *op)
@@ -191,7 +194,8 @@ static bool cloud_rotation_varies(const struct op *op)
 const struct op_impl cloud_rotation_op = {.stage = OP_STAGE_CLOUD,
 					  .draw = cloud_draw_rotation,
 					  .is_random = cloud_rotation_varies,
-					  .cloud = cloud_rotate};
+					  .cloud = cloud_rotate,
+					  .cloud_boxes = cloud_boxes_rotate};
 
 static void cloud_flip(const struct op *op, struct op_drawn *drawn, struct cloud_part *part)
 {
@@ -223,7 +227,8 @@ static bool cloud_flip_varies(const struct op *op)
 const struct op_impl cloud_flip_op = {.stage = OP_STAGE_CLOUD,
 				      .draw = cloud_draw_flip,
 				      .is_random = cloud_flip_varies,
-				      .cloud = cloud_flip};
+				      .cloud = cloud_flip,
+				      .cloud_boxes = cloud_boxes_flip};
 
 /* x, y and z times the first three numbers, and the others added. */
 static void cloud_move(const double factor[3], const double shift[3], struct cloud_part *part)
@@ -265,7 +270,8 @@ static bool cloud_scale_varies(const struct op *op)
 const struct op_impl cloud_scale_op = {.stage = OP_STAGE_CLOUD,
 				       .draw = cloud_draw_scale,
 				       .is_random = cloud_scale_varies,
-				       .cloud = cloud_scale};
+				       .cloud = cloud_scale,
+				       .cloud_boxes = cloud_boxes_scale};
 
 static void cloud_translate(const struct op *op, struct op_drawn *drawn, struct cloud_part *part)
 {
@@ -295,7 +301,8 @@ static bool cloud_translation_varies(const struct op *op)
 const struct op_impl cloud_translation_op = {.stage = OP_STAGE_CLOUD,
 					     .draw = cloud_draw_translation,
 					     .is_random = cloud_translation_varies,
-					     .cloud = cloud_translate};
+					     .cloud = cloud_translate,
+					     .cloud_boxes = cloud_boxes_translate};
 
 static void cloud_jitter(const struct op *op, struct op_drawn *drawn, struct cloud_part *part)
 {
@@ -352,9 +359,12 @@ static void cloud_find_middle(const struct cloud_part *part, enum cloud_middle w
 	}
 }
 
-/* The middle becomes 0, and what was `size` from it 1. */
-static void cloud_to_middle(const double middle[3], double size, struct cloud_part *part)
+/* The middle becomes 0, and what was `size` from it 1; the boxes are told. */
+static void cloud_to_middle(const double middle[3], double size, struct op_drawn *drawn,
+			    struct cloud_part *part)
 {
+	memcpy(&drawn->number[1], middle, 3 * sizeof(*middle));
+	drawn->number[4] = size;
 	for (size_t i = 0; i < part->n; i++)
 		for (unsigned k = 0; k < 3; k++)
 			cloud_point(part, i)[k] =
@@ -365,19 +375,18 @@ static void cloud_center(const struct op *op, struct op_drawn *drawn, struct clo
 {
 	double middle[3];
 
-	(void)drawn;
 	cloud_find_middle(part, (enum cloud_middle)op_number(op, OP_POINT_CENTER_BY, 0), middle);
-	cloud_to_middle(middle, 1, part);
+	cloud_to_middle(middle, 1, drawn, part);
 }
 
-const struct op_impl cloud_center_op = {.stage = OP_STAGE_CLOUD, .cloud = cloud_center};
+const struct op_impl cloud_center_op = {
+    .stage = OP_STAGE_CLOUD, .cloud = cloud_center, .cloud_boxes = cloud_boxes_to_middle};
 
 static void cloud_to_unit(const struct op *op, struct op_drawn *drawn, struct cloud_part *part)
 {
 	const bool is_cube = (enum cloud_unit)op_number(op, OP_POINT_UNIT_TO, 0) == CLOUD_CUBE;
 	double middle[3], most = 0;
 
-	(void)drawn;
 	cloud_find_middle(part, CLOUD_MEAN, middle);
 	for (size_t i = 0; i < part->n; i++) {
 		double squares = 0, side = 0;
@@ -390,10 +399,11 @@ static void cloud_to_unit(const struct op *op, struct op_drawn *drawn, struct cl
 		}
 		most = BASE_MAX(most, is_cube ? side : sqrt(squares));
 	}
-	cloud_to_middle(middle, most > 0 ? most : 1, part);
+	cloud_to_middle(middle, most > 0 ? most : 1, drawn, part);
 }
 
-const struct op_impl cloud_unit_op = {.stage = OP_STAGE_CLOUD, .cloud = cloud_to_unit};
+const struct op_impl cloud_unit_op = {
+    .stage = OP_STAGE_CLOUD, .cloud = cloud_to_unit, .cloud_boxes = cloud_boxes_to_middle};
 
 void cloud_normalize(const struct op_list *ops, const struct op *op, struct cloud_part *part)
 {

@@ -191,7 +191,7 @@ static int cloud_read_all(const struct cloud *cloud, struct cloud_room *room,
 		r = cloud_take_text(&file, chosen, cloud->channels, room->at, ret_error);
 	for (unsigned c = 0; !file.end && c < cloud->channels; c++)
 		cloud_take_column(&file, &file.column[chosen[c]], room->at + c, cloud->channels);
-	*ret = (struct cloud_part){cloud, room->at, (size_t)file.points};
+	*ret = (struct cloud_part){.cloud = cloud, .at = room->at, .n = (size_t)file.points};
 	return r;
 }
 

@@ -27,6 +27,7 @@
 #define PACKED_MAX_BYTES (UINT64_C(1) << 30) /* of a field */
 #define PACKED_POINT (3 * sizeof(float))
 #define PACKED_MOST_TIMES 16
+#define PACKED_BOX_3D 7 /* numbers, at least */
 
 static bool packed_is_random(const struct op *op)
 {
@@ -202,6 +203,17 @@ static const char *packed_shapes(const struct op_list *ops, const struct op_valu
 	return wrong;
 }
 
+/* Of those kinds that are no files. */
+static const struct packed_kind {
+	enum pipeline_kind kind;
+	enum pipeline_role role;
+} packed_kind[] = {
+    [0] = {PIPELINE_DENSE, PIPELINE_ALONE},      [1] = {PIPELINE_RAGGED, PIPELINE_ALONE},
+    [2] = {PIPELINE_TEXT, PIPELINE_ALONE},       [3] = {PIPELINE_RAGGED, PIPELINE_BOXES},
+    [4] = {PIPELINE_RAGGED, PIPELINE_ROWS},      [7] = {PIPELINE_RAGGED, PIPELINE_POINTS},
+    [11] = {PIPELINE_RAGGED, PIPELINE_BOXES_3D},
+};
+
 static const char *packed_kinds(const struct op_list *ops, const struct op_value *value,
 				struct pipeline_field *fields, unsigned n)
 {
@@ -213,8 +225,6 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 	if (value->count != n)
 		return "there are not as many kinds as fields";
 	for (unsigned f = 0; f < n && !wrong; f++) {
-		const bool has_role = kind[f] > (int32_t)PIPELINE_TEXT;
-
 		if (kind[f] == 5 || kind[f] == 6) {
 			wrong = packed_mask(&fields[f], kind[f] == 6);
 			continue;
@@ -227,11 +237,8 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 			wrong = packed_own(&fields[f]);
 			continue;
 		}
-		fields[f].kind = has_role ? PIPELINE_RAGGED : (enum pipeline_kind)kind[f];
-		if (has_role)
-			fields[f].role = kind[f] == 3   ? PIPELINE_BOXES
-					 : kind[f] == 4 ? PIPELINE_ROWS
-							: PIPELINE_POINTS;
+		fields[f].kind = packed_kind[kind[f]].kind;
+		fields[f].role = packed_kind[kind[f]].role;
 		if (kind[f] != PIPELINE_DENSE && fields[f].ndim == 0)
 			return "a ragged field has no dimension to be ragged along; the first one "
 			       "is "
@@ -286,29 +293,43 @@ static const char *packed_points(const struct op_list *ops, const struct pipelin
 	return packed_flip_indices(ops, ret->points > 0, ret->n_points);
 }
 
+static const char *packed_check_boxes(const struct pipeline_field *field)
+{
+	const bool is_float = field->dtype == PIPELINE_F32 && field->ndim == 2;
+
+	if (field->role == PIPELINE_BOXES)
+		return is_float && field->shape[1] == 4 ? NULL
+							: "boxes are float32 (3) of shape [most, "
+							  "4]: left, top, right, bottom in "
+							  "pixels";
+	return is_float && field->shape[1] >= PACKED_BOX_3D
+		   ? NULL
+		   : "boxes of points are float32 (3) of shape [most, 7] or more: x, y, z, dx, dy, "
+		     "dz, yaw";
+}
+
 /* Boxes are of one field, and rows of its boxes. */
 static const char *packed_roles(const struct pipeline_field *fields, unsigned first, unsigned end,
 				unsigned *ret_boxes)
 {
 	unsigned boxes = 0, rows = 0;
+	const char *wrong = NULL;
 
-	for (unsigned f = first; f < end; f++) {
+	for (unsigned f = first; f < end && !wrong; f++) {
 		const struct pipeline_field *field = &fields[f];
 
 		rows += field->role == PIPELINE_ROWS;
-		if (field->role != PIPELINE_BOXES)
+		if (field->role != PIPELINE_BOXES && field->role != PIPELINE_BOXES_3D)
 			continue;
 		if (boxes > 0)
 			return "two fields are boxes; one can be";
-		if (field->dtype != PIPELINE_F32 || field->ndim != 2 || field->shape[1] != 4)
-			return "boxes are float32 (3) of shape [most, 4]: left, top, right, bottom "
-			       "in "
-			       "pixels";
+		wrong = packed_check_boxes(field);
 		boxes = f;
 	}
 	*ret_boxes = boxes;
-	return rows > 0 && boxes == 0 ? "a field has rows for boxes (kind 4), and none is boxes (3)"
-				      : NULL;
+	if (!wrong && rows > 0 && boxes == 0)
+		return "a field has rows for boxes (kind 4), and none is boxes (3; of points 11)";
+	return wrong;
 }
 
 static void packed_usual_name(struct pipeline_field *field, unsigned number)
@@ -464,8 +485,8 @@ int packed_write(const struct packed *record, unsigned before, const struct pipe
 
 static bool packed_is_of_boxes(const struct pipeline_field *field)
 {
-	return field->role == PIPELINE_BOXES || field->role == PIPELINE_ROWS ||
-	       field->role == PIPELINE_POINTS;
+	return field->role == PIPELINE_BOXES || field->role == PIPELINE_BOXES_3D ||
+	       field->role == PIPELINE_ROWS || field->role == PIPELINE_POINTS;
 }
 
 int packed_boxes(const struct packed *record, unsigned before, const struct pipeline_field *fields,
@@ -496,15 +517,15 @@ static void packed_move(const struct pipeline_field *field, void *data, uint64_t
 }
 
 void packed_keep(const struct pipeline_field *fields, const struct packed_fields *announced,
-		 uint64_t count, bool (*is_gone)(const float box[4]),
-		 const struct pipeline_out *out)
+		 uint64_t count, bool (*is_gone)(const float *box), const struct pipeline_out *out)
 {
-	const float(*box)[4] = out->field[announced->boxes];
+	const float *box = out->field[announced->boxes];
+	const uint64_t numbers = fields[announced->boxes].shape[1];
 	const unsigned end = announced->first + announced->n;
 	uint64_t kept = 0;
 
 	for (uint64_t i = 0; i < count; i++) {
-		if (is_gone(box[i]))
+		if (is_gone(box + i * numbers))
 			continue;
 		for (unsigned f = announced->first; f < end; f++)
 			if (packed_is_of_boxes(&fields[f]))

@@ -60,7 +60,7 @@ int packed_parse(const void *data, size_t size, struct packed *ret,
 /* What the op "record" announces, or decode of what is beside picture and label: fields of a record. */
 struct packed_fields {
 	unsigned first, n; /* of the pipeline's fields; lengths of ragged ones stand behind them */
-	unsigned boxes;    /* the field of the boxes; 0: there is none */
+	unsigned boxes;    /* the field of the boxes, on a picture or in space; 0: there is none */
 	unsigned points;   /* the same of key points */
 	unsigned n_points; /* of these, in a row */
 };
@@ -71,8 +71,7 @@ const char *packed_announce(const struct op_list *ops, struct pipeline_field *fi
 /* The boxes and their rows without those boxes that `is_gone` says. In out; count is what the record had, and
  * the most that is looked at. */
 void packed_keep(const struct pipeline_field *fields, const struct packed_fields *announced,
-		 uint64_t count, bool (*is_gone)(const float box[4]),
-		 const struct pipeline_out *out);
+		 uint64_t count, bool (*is_gone)(const float *box), const struct pipeline_out *out);
 /* How many boxes the record has; rows must be as many. 0, or PIPELINE_E_BAD with *ret_error. */
 int packed_boxes(const struct packed *record, unsigned before, const struct pipeline_field *fields,
 		 const struct packed_fields *announced, uint64_t *ret,

@@ -18,6 +18,7 @@
 
 struct steps_scratch;
 struct wave_part;
+struct cloud_boxes;
 struct cloud_part;
 struct volume_part;
 struct draw;
@@ -75,6 +76,9 @@ struct op_impl {
 	void (*wave)(const struct op *op, struct op_drawn *drawn, const struct wave_part *part);
 	/* The same of OP_STAGE_CLOUD and points. */
 	void (*cloud)(const struct op *op, struct op_drawn *drawn, struct cloud_part *part);
+	/* Moves boxes as cloud, before it, moved the points in them (cloud_boxes.c). NULL: they stay. */
+	void (*cloud_boxes)(const struct op *op, const struct op_drawn *drawn,
+			    const struct cloud_boxes *boxes);
 	/* Of volumes, in place of draw and run: draws from drawn->seq, and says what is taken, or done to the numbers. NULL: it
 	 * is of pictures. */
 	void (*volume)(const struct op *op, struct op_drawn *drawn, struct volume_part *part);

@@ -248,8 +248,10 @@ PARAM(CLOUD, SOURCE, "source", OP_TYPE_WORD(op_source_words), "\"file\"",
       "file; or record, random_record: the points of a wrapped data set's sample, as decode has it")
 PARAM(CLOUD, FIELDS, "fields", OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX)), "null",
       "a list for each field of the sample beside points and label, as record has them; or null")
-PARAM(CLOUD, KINDS, "kinds", OP_OR_NULL(OP_TYPE_LIST(0, 10)), "null",
-      "of each of fields, as record has them; or null")
+PARAM(CLOUD, KINDS, "kinds", OP_OR_NULL(OP_TYPE_LIST(0, 11)), "null",
+      "of each of fields, 0 to 2 and 10 as record has them; 11: boxes in space, which follow the "
+      "points; "
+      "4: ragged, with a row for each box; or null")
 PARAM(CLOUD, NAMES, "names", OP_OR_NULL(OP_TYPE_NAMES), "null", "of each of fields; or null")
 PARAM(CLOUD, MEMBERS, "members", OP_OR_NULL(OP_TYPE_TEXTS), "null",
       "of a sample of shards that were opened with ?members=all: the suffixes of the points' file "

@@ -27,6 +27,7 @@ from .tables import Kept, stamp_of, unchanged
 from .wrapped import Wrapped
 
 _MOST_OPEN = 32
+_LEAST_3D = 7       # numbers of a box in space
 _TEXTS = ("txt", "text", "caption")
 _RANGES = re.compile(r"[^{}?*,\[\]]*(\{\d+\.\.\d+\}[^{}?*,\[\]]*)+")
 _NPY = {"|u1": record.U8, "|b1": record.U8, "<f2": record.F16, "<f4": record.F32, "<f8": 12, "<u8": 11}   # all else becomes int64
@@ -77,7 +78,10 @@ def _points(points):
 def _boxes(value):
     """Those of COCO have a width and a height where these have the other corner."""
     import numpy as np
-    boxes = np.array(value, np.float32).reshape(-1, 4)
+    boxes = np.array(value, np.float32)
+    if boxes.ndim == 2 and boxes.shape[1] >= _LEAST_3D:
+        return boxes
+    boxes = boxes.reshape(-1, 4)
     for left, top, right, bottom in boxes:
         if right < left or bottom < top:
             raise ValueError(f"box {left:g}, {top:g}, {right:g}, {bottom:g} ends before it begins: boxes are left, top, right, bottom,"

@@ -86,6 +86,9 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
         of less than a pixel are then removed, with their rows. Ops that boxes cannot follow (automatic augmentation) are
         refused. oa.Points("keypoints", flip_indices) in the list is a field of key points, which follow, too, also without
         boxes: x, y and visibility of each, which is 0 once a point has left the image; its x and y go on.
+        With oa.point_clouds() boxes are float32 [n, 7]: x, y and z of the middle, dx, dy, dz and yaw, or [n, 9], with vx and
+        vy; what is in columns behind these stays. They turn, flip, scale and move with the points, as in OpenPCDet, and
+        PointRange() removes those whose middle lies outside, with their rows.
     masks: with a pipeline: the names of fields that are masks, images of labels of the image's size: the bytes of a PNG or TIFF
         file (gray of 8 or 16 bits, or a palette's indices), an image of Pillow, or an array or tensor of integers. A mask
         follows the same ops with the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name:
@@ -372,20 +375,20 @@ class Wrapped:
 # ---- a pipeline for records ----
 
 
-def _kinds(layout, boxes):
-    """3: boxes that follow the picture; 4: a row for each box; 7: key points."""
-    roles = {**dict.fromkeys(boxes, 4), boxes_of(boxes): 3, points_of(boxes): 7}
+def _kinds(layout, boxes, first_op):
+    """3: boxes that follow the picture, 11: the points; 4: a row for each box; 7: key points."""
+    roles = {**dict.fromkeys(boxes, 4), boxes_of(boxes): 11 if first_op == "cloud" else 3, points_of(boxes): 7}
     return [roles.get(name, kind) for name, kind in zip(layout["names"], layout["kinds"])]
 
 
-def _more(layout, first, taken, boxes=()):
+def _more(layout, first, taken, boxes=(), first_op="decode"):
     """What is said of fields beside their types and shapes; nothing, where all are as they ever were."""
     if not layout.get("wide") and not first:
         return {}
     names = layout["names"][first:]
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
     colors, flips = next((mask[2] for mask in layout["masks"].values() if not is_image(mask)), None), getattr(points_of(boxes), "flip_indices", ())
-    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {}),
+    return {"kinds": _kinds(layout, boxes, first_op)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {}),
             **({"flip_indices": list(flips)} if flips else {})}
 
 
@@ -410,7 +413,7 @@ def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = 
         first = len(layout["fields"]) - layout["beside"]
         field = FIRST_FIELD.get(ops[0]["op"])
         taken = ("index", "image", "label") if field is None else ("index", field, "label", "length")
-        ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes))
+        ops[0].update(fields=layout["fields"][first:], **_more(layout, first, taken, boxes, ops[0]["op"]))
         ops = _sided(_normalized(ops, layout, first, len(taken) - 1), layout)
     return json.dumps({"ops": ops}, separators=(",", ":"))
 

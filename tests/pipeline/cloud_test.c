@@ -459,7 +459,7 @@ static float before[POINTS * 6], after[POINTS * 6];
 static size_t run_op(const char *op, uint64_t sample, struct op_drawn *drawn)
 {
 	const struct pipeline_key key = {1, 2, sample};
-	struct cloud_part part = {&cloud, after, POINTS};
+	struct cloud_part part = {.cloud = &cloud, .at = after, .n = POINTS};
 	struct draw draw;
 	struct diag diag;
 	char spec[400];

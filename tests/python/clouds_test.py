@@ -49,6 +49,24 @@ def text(points):
     return "".join(" ".join(map(repr, row)) + "\n" for row in points.tolist()).encode()
 
 
+def boxes_of(index):
+    """float32 [n, 10], of which the last column stays."""
+    row = np.arange(index % 4 + 1, dtype=np.float32)[:, None]
+    return np.hstack([row + index, 2 * row - 3, row + .25, 4 + row, 2 + 0 * row, 1.5 + 0 * row, row - index / 8, row, 1 - row, 0 * row + index]).astype(np.float32)
+
+
+def classes_of(index):
+    return np.arange(index % 4 + 1) + index
+
+
+class Driven:
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return {"points": ply(points_of(index)), "boxes": boxes_of(index), "classes": classes_of(index)}
+
+
 KINDS = {"bin": raw, "npy": npy, "ply": ply, "xyz": text}
 
 
@@ -138,6 +156,41 @@ class CloudsTest(PoolCase):
             for number, points, boxes in zip(batch.ids, batch["points"], batch["boxes"].list()):
                 np.testing.assert_array_equal(points[:60], flipped(points_of(number))[:60])
                 np.testing.assert_array_equal(boxes, np.array([[number, 0, 0, 1, 2, 3, row / 8] for row in range(number % 4)]).reshape(-1, 7))
+
+        data = oa.from_jsonl(self.work / "boxes.jsonl", ["points", "boxes"], files="points", ragged={"boxes": 4}, boxes="boxes")
+        for batch in self.batches(data, oa.Compose([pipeline, t.PointRange((-1e6, -1e6, -1, 1e6, 1e6, 1))])):
+            for number, boxes in zip(batch.ids, batch["boxes"].list()):
+                wanted = np.array([[number, 0, 0, 1, 2, 3, -row / 8] for row in range(number % 4)]).reshape(-1, 7)
+                np.testing.assert_array_equal(boxes, wanted)
+
+    def test_boxes_follow(self):
+        """Those of a wrapped data set and of a shard, with a row beside each; other shapes do not."""
+        ops = [t.PointCloud(100, properties=("x", "y", "z"), padding="ragged"), t.PointFlip("x", 1), t.PointRotation((90, 90)), t.PointScale((2, 2)),
+               t.PointRange((-1e6, -1e6, -5, 1e6, 1e6, 5))]
+        names = ["boxes", "classes"]
+        with tarfile.open(self.work / "driven.tar", "w") as archive:
+            for index in range(COUNT):
+                about = json.dumps({"boxes": boxes_of(index).tolist(), "classes": classes_of(index).tolist()}).encode()
+                for suffix, data in (("ply", ply(points_of(index))), ("json", about)):
+                    member = tarfile.TarInfo(f"{index:04}.{suffix}")
+                    member.size = len(data)
+                    archive.addfile(member, io.BytesIO(data))
+        most = dict.fromkeys(names, 6)
+        for data in (oa.wrap(Driven(), ragged=most, boxes=names, keep=3),
+                     oa.from_tar(self.work / "driven.tar", {"points": "ply", "boxes": "json:boxes", "classes": "json:classes"}, ragged=most, boxes=names)):
+            seen = 0
+            for batch in self.batches(data, oa.Compose(ops)):
+                for number, boxes, classes in zip(batch.ids, batch["boxes"].list(), batch["classes"].list()):
+                    was, stays = boxes_of(number), np.abs(2 * boxes_of(number)[:, 2]) <= 5
+                    wanted = np.column_stack([-2 * was[:, 1], -2 * was[:, 0], 2 * was[:, 2:6], -(was[:, 6] + np.pi) + np.pi / 2,
+                                              -2 * was[:, 8], -2 * was[:, 7], was[:, 9]])[stays]
+                    wanted[:, 6] -= np.floor(wanted[:, 6] / (2 * np.pi) + .5) * 2 * np.pi
+                    np.testing.assert_allclose(boxes, wanted, atol=1e-5)
+                    np.testing.assert_array_equal(classes, classes_of(number)[stays])
+                    seen += 1
+            self.assertEqual(seen, COUNT)
+        with self.assertRaisesRegex(PipelineError, "boxes turn about z alone"):
+            next(self.batches(data, oa.Compose([ops[0], t.PointRotation(axis="any")])))
 
     def test_wrapped(self):
         pipeline = oa.Compose([t.PointCloud(100, properties=("x", "y", "z", "ring")), t.Normalize((0, 0, 0, 5), (1, 2, 1, 10))])
