@@ -136,7 +136,7 @@ static int open_base(const struct reader_dataset *dataset, struct joined *joined
 	if (base->root_fd < 0)
 		return -errno;
 	r = source_probe(base, progress, diag);
-	if (!r && (base->ops->make || base->ops->unconverted))
+	if (!r && (base->ops->make || base->ops == &source_rows || base->ops == &source_arrays))
 		return refuse(dataset, diag,
 			      "the data set has no pictures; open what is beside it alone");
 	return r;

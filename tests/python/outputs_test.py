@@ -392,6 +392,64 @@ class ReadTest(Case):
             path.write_text(good)
 
 
+class CachedTest(Case):
+    """What accessd would keep of pictures is not what it keeps of records."""
+
+    settings = {"cache_size": "64M", "cache_point": "decoded"}
+
+    def test_epochs_and_a_converted_file(self):
+        subprocess.run([os.path.join(os.environ["ACCESS_LIBEXEC"], "access-convert"), self.data, str(self.work / "data.oads")], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        plain = {}
+        for batch in self.loader(pipeline(), 16, epochs=1):
+            for at, number in enumerate(batch.ids):
+                plain[number] = batch[0][at].copy()
+        for number, data in enumerate((self.data, str(self.work / "data.oads"))):
+            folder, fields = f"{self.folder}.{number}", {"score": ((), "float64")}
+            with oa.store(folder, data, fields, socket=self.socket) as out:
+                out.write(range(SAMPLES), score=np.arange(SAMPLES) / 3)
+            seen = []
+            for batch in self.open(data, pipeline(), as_="numpy", epochs=1):    # which may leave something in the cache
+                seen += batch.ids
+            with self.open(oa.beside(data, folder), pipeline(), as_="numpy", epochs=4) as both:
+                for _ in range(4):
+                    for batch in both:
+                        self.check(batch, fields)
+                        seen += batch.ids
+                        for at, each in enumerate(batch.ids):
+                            np.testing.assert_array_equal(batch["image"][at], plain[each])
+            self.assertEqual(sorted(seen), sorted(5 * list(range(SAMPLES))))
+
+    def test_ranks(self):
+        self.whole()
+        ids = []
+        said = {"as_": "numpy", "epochs": 1, "order": "seeded", "seed": 3, "world_size": 2, "local_world_size": 2, "job": "two ranks"}
+        loaders = [self.open(oa.beside(self.data, self.folder), pipeline(), rank=rank, local_rank=rank, **said) for rank in range(2)]
+        loops = [iter(loader) for loader in loaders]
+        while loops:
+            batch = next(loops[0], None)
+            if batch is None:
+                loops.pop(0)
+                continue
+            self.check(batch)
+            ids += batch.ids
+            del batch
+            loops.append(loops.pop(0))
+        self.assertEqual(sorted(ids), list(range(SAMPLES)))
+
+    def test_a_state_goes_on(self):
+        self.whole()
+        data = oa.beside(None, self.folder, images=False)
+        with self.open(data, as_="numpy", epochs=1) as loader:
+            first = next(iter(loader))
+            ids, state = list(first.ids), loader.state_dict()
+        with self.open(data, as_="numpy", epochs=1, state=state) as loader:
+            for batch in loader:
+                self.check(batch)
+                ids += batch.ids
+        self.assertEqual(sorted(ids), list(range(SAMPLES)))
+
+
 class ComputeTest(Case):
     def test_ranks_and_again(self):
         calls = []
