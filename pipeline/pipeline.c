@@ -354,6 +354,31 @@ static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *who
 	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
 }
 
+/* How long what is in a file is, its label, and how many frames it has. */
+static int pipeline_compile_duration(struct pipeline *pipeline, struct op_list *whole,
+				     const struct views *views, struct diag *diag)
+{
+	static const struct shape none = {.dtype = PIPELINE_F64};
+	int r = tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
+	const char *wrong = pipeline_duration_check(&pipeline->ops.op[0]);
+
+	if (r != 0)
+		return r;
+	if (!wrong)
+		wrong = pipeline->tail.first > 1 ? "nothing is decoded; leave out what stands "
+						   "behind it, but for ops on the label"
+						 : pipeline_check_tail(pipeline);
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (duration): %s", wrong);
+	pipeline->medium = &pipeline_duration;
+	pipeline_add_field(pipeline, "duration", PIPELINE_F64, 1, (uint64_t[1]){2});
+	pipeline_add_label(pipeline);
+	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
+	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
+	r = pipeline_set_fields(pipeline, diag);
+	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
+}
+
 /* Volumes of labels, and further ones; nothing else follows one. */
 static const char *pipeline_set_labels(struct pipeline *pipeline)
 {
@@ -665,6 +690,8 @@ int pipeline_compile_ops(struct pipeline *pipeline, struct op_list *whole, struc
 		return pipeline_compile_sound(pipeline, whole, &views, diag);
 	if (first == OP_CLOUD)
 		return pipeline_compile_cloud(pipeline, whole, &views, diag);
+	if (first == OP_DURATION)
+		return pipeline_compile_duration(pipeline, whole, &views, diag);
 	if (first == OP_VOLUME)
 		return pipeline_compile_volume(pipeline, whole, &views, diag);
 	return pipeline_compile_picture(pipeline, whole, &views, diag);
@@ -804,12 +831,13 @@ bool pipeline_is_random(const struct pipeline *pipeline)
 
 const char *pipeline_load(const struct pipeline *pipeline)
 {
-	const bool is_sound = pipeline->medium == &pipeline_sound;
+	const bool is_needed = pipeline->shape.frames || pipeline_duration_is_of_video(pipeline);
 	const char *why = NULL;
 
-	if (pipeline->shape.frames || is_sound)
+	if (is_needed || pipeline->medium == &pipeline_sound ||
+	    pipeline->medium == &pipeline_duration)
 		video_load(&why);
-	why = is_sound ? NULL : why; /* whose files may be videos, or none */
+	why = is_needed ? why : NULL; /* sounds' files may be videos, or none */
 	for (unsigned i = 0; i < pipeline->sides.n && !why; i++)
 		why = pipeline_load(pipeline->sides.one[i].pipeline);
 	return why;

@@ -42,7 +42,8 @@ struct pipeline_medium { /* what samples are that are no pictures */
 		   const struct pipeline_key *key, const struct pipeline_out out[],
 		   struct pipeline_error *ret_error);
 };
-extern const struct pipeline_medium pipeline_sound, pipeline_cloud, pipeline_volume;
+extern const struct pipeline_medium pipeline_sound, pipeline_cloud, pipeline_volume,
+    pipeline_duration;
 
 union pipeline_first {        /* what stands in decode's place */
 	struct video video;   /* where the shape has frames */
@@ -101,8 +102,9 @@ struct pipeline_run {
 	struct unpacked unpacked;          /* of both */
 	struct pipeline_sounds *sounds;    /* owned; NULL: there are none */
 	struct pipeline_clouds *clouds;    /* owned; the same of point clouds */
-	struct sound_watch watch;          /* of both */
-	struct video_frames *frames;       /* owned; NULL: there are no videos */
+	struct pipeline_durations *durations;  /* owned; the same of what is measured */
+	struct sound_watch watch;              /* of both */
+	struct video_frames *frames;           /* owned; NULL: there are no videos */
 	struct pipeline_run *side[VIEWS_MOST]; /* owned; NULL: there are no more of them */
 	struct volume_room *volumes;           /* owned; NULL: there are none */
 	struct bands_room *numbers;            /* owned; NULL: there are no bands */
@@ -169,6 +171,11 @@ int pipeline_side_run_add(
 int pipeline_side_run_all(struct pipeline_run *run, uint32_t variants,
 			  const struct pipeline_input *input, const struct pipeline_key *key,
 			  const struct pipeline_out out[], struct pipeline_error *ret_error);
+/* pipeline_duration.c */
+/* What is wrong with the op, how to mend it too; else NULL. */
+const char *pipeline_duration_check(const struct op *op);
+bool pipeline_duration_is_of_video(const struct pipeline *pipeline);
+void pipeline_durations_free(struct pipeline_durations *durations);
 
 /* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
  * out is where the first one goes. As drive_sample. */

@@ -35,6 +35,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	unpacked_fini(&run->unpacked);
 	pipeline_sounds_free(run->sounds);
 	pipeline_clouds_free(run->clouds);
+	pipeline_durations_free(run->durations);
 	video_frames_free(run->frames);
 	for (unsigned i = 0; i < VIEWS_MOST; i++)
 		pipeline_run_free(run->side[i]);
@@ -221,10 +222,15 @@ void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret
 static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_input *input,
 			      struct pipeline_error *ret_error)
 {
-	if (run->members)
-		return picked_take(run->members, run->room, input->data, input->size,
-				   &input->record, ret_error);
-	return packed_parse(input->data, input->size, &input->record, ret_error);
+	int r = run->members ? picked_take(run->members, run->room, input->data, input->size,
+					   &input->record, ret_error)
+			     : packed_parse(input->data, input->size, &input->record, ret_error);
+
+	if (r == 0 && input->record.part.is_there && !run->frames && !run->sounds &&
+	    !run->durations)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
+				   "a part, which video and audio take alone");
+	return r;
 }
 
 /* Records that come as such have a head of their own. */
@@ -579,7 +585,8 @@ int pipeline_run_input(struct pipeline_run *run, uint32_t variants, struct pipel
 	int r = 0;
 
 	if (run->frames)
-		r = video_frames_open(run->frames, input->data, input->size, key, ret_error);
+		r = video_frames_open(run->frames, input->data, input->size, &input->record.part,
+				      key, ret_error);
 	if (r == 0 && run->numbers)
 		r = pipeline_run_open_numbers(run, input, ret_error);
 	r = r ? r : pipeline_run_first(run, variants, input, key, out, &who, ret_error);

@@ -272,8 +272,10 @@ static int pipeline_side_run(struct pipeline_run *run, unsigned i, uint32_t vari
 	    key->nonce ^ PIPELINE_SIDE_NONCE ^ ((uint64_t)i << PIPELINE_SIDE_SHIFT),
 	    key->sample,
 	};
-	struct pipeline_input file = {
-	    .data = input->data, .size = input->size, .time_us = &time_us};
+	struct pipeline_input file = {.data = input->data,
+				      .size = input->size,
+				      .time_us = &time_us,
+				      .record.part = input->record.part};
 	struct pipeline_out to[PIPELINE_MAX_VARIANTS];
 	int64_t label[PIPELINE_MAX_VARIANTS];
 	int r;

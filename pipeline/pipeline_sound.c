@@ -131,6 +131,7 @@ static int pipeline_run_sounds(struct pipeline_run *run, uint32_t who,
 			       const struct pipeline_out out[], struct pipeline_error *ret_error)
 {
 	const struct pipeline *first = run->pipeline[__builtin_ctz(who)];
+	const struct sound_place place = {input->time_us, input->record.part};
 	float *wave = run->sounds->wave;
 	int64_t length = 0;
 	int r;
@@ -139,7 +140,7 @@ static int pipeline_run_sounds(struct pipeline_run *run, uint32_t who,
 		if ((who >> v & 1) && pipeline_is_wave(run->pipeline[v]))
 			wave = out[v].field[0];
 	r = sound_run(&first->sound, run->sounds->room, &run->watch, input->data, input->size, key,
-		      input->time_us, wave, &length, ret_error);
+		      &place, wave, &length, ret_error);
 	for (unsigned v = 0; r == 0 && v < run->n; v++)
 		if (who >> v & 1)
 			pipeline_run_sound(run, v, wave, length, key, &out[v]);

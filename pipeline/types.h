@@ -93,6 +93,13 @@ struct pipeline_batch {
 	uint32_t classes;              /* of the label, afterwards */
 };
 
+/* Which seconds of a sound's or a video's file are the sample. */
+struct pipeline_part {
+	bool is_there; /* else all of it is */
+	double start,
+	    seconds; /* start is 0 or more, and seconds above 0; infinite: to the file's end */
+};
+
 struct pipeline_key { /* every random op is a function of this and its index */
 	uint64_t seed, nonce, sample;
 };

@@ -18,6 +18,7 @@
 
 #include "pipeline/forms/packed.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "pipeline/formats/decode.h"
@@ -107,6 +108,22 @@ static uint64_t packed_read(const uint8_t *data, size_t size, struct packed_head
 	return sizeof(struct packed_wide_head) * (1 + head->n_fields);
 }
 
+/* Of a wide head: is it one that a file can have? */
+static bool packed_read_part(const uint8_t *data, const struct packed_head *head,
+			     struct pipeline_part *ret)
+{
+	struct packed_wide_head wide;
+
+	*ret = (struct pipeline_part){false, 0, 0};
+	if (head->magic != PACKED_WIDE_MAGIC)
+		return true;
+	memcpy(&wide, data, sizeof(wide));
+	if (wide.has_part == 0)
+		return true;
+	*ret = (struct pipeline_part){true, wide.part[0], wide.part[1]};
+	return wide.has_part == 1 && isfinite(ret->start) && ret->start >= 0 && ret->seconds > 0;
+}
+
 int packed_parse(const void *data, size_t size, struct packed *ret,
 		 struct pipeline_error *ret_error)
 {
@@ -117,6 +134,10 @@ int packed_parse(const void *data, size_t size, struct packed *ret,
 	if (begin == 0)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no record");
 	record.n = head.n_fields;
+	if (!packed_read_part(data, &head, &record.part))
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "a part from second %.6g, %.6g long", record.part.start,
+				   record.part.seconds);
 	for (unsigned f = 0; f < record.n; f++) {
 		if (!packed_place_is_good(&record.field[f], head.magic == PACKED_WIDE_MAGIC, begin,
 					  head.bytes))

@@ -10,6 +10,7 @@
  * There are two versions. The first has at most four fields, whose places end its head of 256 bytes, and
  * none without a value. In the second a head of 64 bytes is followed by as many places of 64 bytes as
  * there are fields, and a field may be nothing along its first dimension: that is a ragged one's sample.
+ * Its head may also say which part of the file in field 0 the sample is.
  * A record is as hostile as any file: a worker checks it whole before it uses a byte.
  */
 
@@ -37,8 +38,8 @@ _Static_assert(sizeof(struct packed_head) == 256, "the head is frozen");
 
 struct packed_wide_head { /* 64 bytes, and as many a field */
 	uint64_t magic, bytes;
-	uint32_t n_fields, reserved0;
-	uint64_t reserved1[5];
+	uint32_t n_fields, has_part; /* 0 or 1 */
+	double part[5]; /* start and seconds, as of struct pipeline_part; the others are 0 */
 	struct packed_wide_place {
 		struct packed_place place;
 		uint64_t reserved;
@@ -49,6 +50,7 @@ _Static_assert(sizeof(struct packed_wide_head) == 64 && sizeof(struct packed_wid
 
 struct packed { /* checked; borrows the bytes */
 	unsigned n;
+	struct pipeline_part part;                      /* of the file in field 0 */
 	struct packed_place field[PIPELINE_MAX_FIELDS]; /* `at` is of no use any more */
 	const uint8_t *value[PIPELINE_MAX_FIELDS];
 };

@@ -4,6 +4,9 @@
 
 #include "pipeline/sound/sound.h"
 
+#include <math.h>
+
+#include "pipeline/formats/decode.h"
 #include "pipeline/ops/op_run.h"
 
 const char *sound_init(const struct op *op, struct sound *ret)
@@ -37,6 +40,36 @@ int64_t sound_start(enum sound_crop crop, int64_t has, int64_t wanted, struct ph
 	if (has <= wanted || crop == SOUND_BEGIN)
 		return 0;
 	return crop == SOUND_CENTER ? (has - wanted) / 2 : draw_integer(seq, 0, has - wanted);
+}
+
+/* Seconds in frames, the nearest one; as many as anything has, of more. */
+static int64_t sound_nearest(double seconds, uint32_t rate)
+{
+	const double frames = seconds * rate;
+
+	return frames < (double)(INT64_C(1) << 62) ? llrint(frames) : INT64_C(1) << 62;
+}
+
+int sound_part(const struct sound_head *head, const struct pipeline_part *part, int64_t *ret_first,
+	       int64_t *ret_has, struct pipeline_error *ret_error)
+{
+	int64_t first, has;
+
+	*ret_first = 0;
+	*ret_has = head->frames;
+	if (!part->is_there)
+		return 0;
+	first = sound_nearest(part->start, head->rate);
+	if (first >= head->frames)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "second %.6g of a sound of %.6g",
+				   part->start, (double)head->frames / head->rate);
+	has = BASE_MIN(sound_nearest(part->seconds, head->rate), head->frames - first);
+	if (has == 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "a part of %.6g s has no frame",
+				   part->seconds);
+	*ret_first = first;
+	*ret_has = has;
+	return 0;
 }
 
 static bool sound_is_random(const struct op *op)

@@ -8,6 +8,7 @@
 
 #include "pipeline/ops/draw.h"
 #include "pipeline/sound/mel.h"
+#include "pipeline/sound/sound_file.h"
 #include "pipeline/sound/wave.h"
 #include "pipeline/spec/op.h"
 
@@ -33,6 +34,12 @@ struct sound_ratio { /* frames of the file for frames that come out */
 	uint64_t from, to;
 };
 
+struct sound_place { /* of a file */
+	const int64_t *
+	    time_us; /* of the container's clock, when the sound begins; NULL: a part is drawn, of */
+	struct pipeline_part part;
+};
+
 struct sound_watch { /* who is told how many numbers are going to be decoded */
 	void (*fn)(void *arg, uint32_t frames, uint32_t channels);
 	void *arg;
@@ -46,18 +53,27 @@ const char *sound_init(const struct op *op, struct sound *ret);
 struct sound_ratio sound_ratio(const struct sound *sound, uint32_t rate, struct philox_seq *seq);
 /* Of a file with `has` frames, `wanted` are taken: the first one. */
 int64_t sound_start(enum sound_crop crop, int64_t has, int64_t wanted, struct philox_seq *seq);
+/* The frames of the file that are a part of it: of one that goes beyond the end, those before that. 0, or PIPELINE_E_BAD with *ret_error:
+ * there are none. */
+int sound_part(const struct sound_head *head, const struct pipeline_part *part, int64_t *ret_first,
+	       int64_t *ret_has, struct pipeline_error *ret_error);
 
 /* ---- sound_decode.c, sound_none.c ---- */
 
 /* Why this build decodes no sounds, and what to do; NULL: it does. */
 const char *sound_missing(void);
 
+/* How long that part of the file's sound is, by its head. 0, or PIPELINE_E_BAD with *ret_error. */
+int sound_measure(const void *data, size_t size, const struct pipeline_part *part,
+		  struct sound_head *ret, struct pipeline_error *ret_error);
+
 struct sound_room;                           /* memory that is kept from sample to sample */
 int sound_room_new(struct sound_room **ret); /* 0 or -ENOMEM */
 void sound_room_free(struct sound_room *room);
 /* The file's bytes (hostile) to out, which has channels x frames numbers, zeros behind the *ret_length frames
- * that the file has. time_us: of the container's clock, at which they begin, with zeros where nothing sounds, and *ret_length 0 where
- * nothing does at all; NULL: they are the part that is drawn. 0, or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
+ * that the file has. Where place->time_us says when they begin, zeros are also where nothing sounds, and *ret_length is 0 where
+ * nothing does at all. 0, or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
 int sound_run(const struct sound *sound, struct sound_room *room, const struct sound_watch *watch,
-	      const void *data, size_t size, const struct pipeline_key *key, const int64_t *time_us,
-	      float *out, int64_t *ret_length, struct pipeline_error *ret_error);
+	      const void *data, size_t size, const struct pipeline_key *key,
+	      const struct sound_place *place, float *out, int64_t *ret_length,
+	      struct pipeline_error *ret_error);

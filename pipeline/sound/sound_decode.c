@@ -84,22 +84,27 @@ static int sound_silence(const struct sound *sound, float *out, int64_t *ret_len
 /* All of it, of an open file. */
 static int sound_take(const struct sound *sound, struct sound_room *room,
 		      const struct sound_watch *watch, struct sound_file *file,
-		      const struct sound_head *head, struct philox_seq *seq, const int64_t *time_us,
-		      float *out, int64_t *ret_length, struct pipeline_error *ret_error)
+		      const struct sound_head *head, struct philox_seq *seq,
+		      const struct sound_place *place, float *out, int64_t *ret_length,
+		      struct pipeline_error *ret_error)
 {
+	int64_t first, there;
+	const int not_there = sound_part(head, &place->part, &first, &there, ret_error);
 	const unsigned planes = BASE_MAX(sound->channels, 1u);
 	const struct sound_ratio ratio = sound_ratio(sound, head->rate, seq);
 	/* as long as what comes out, rounded up: at most 2^24 * 7680 */
 	const int64_t wanted =
 	    (int64_t)(((unsigned __int128)sound->frames * ratio.from + ratio.to - 1) / ratio.to);
-	const int64_t start = time_us ? sound_file_at(file, head, *time_us)
-				      : sound_start(sound->crop, head->frames, wanted, seq);
+	const int64_t start = place->time_us ? sound_file_at(file, head, *place->time_us)
+					     : first + sound_start(sound->crop, there, wanted, seq);
 	const int64_t from = BASE_MAX(start, 0), lead = from - BASE_MAX(start, -wanted);
-	const int64_t has = BASE_MIN(wanted - lead, BASE_MAX(head->frames - from, 0));
+	const int64_t has = BASE_MIN(wanted - lead, BASE_MAX(first + there - from, 0));
 	const size_t frames = (size_t)(lead + has);
 	size_t done = 0;
 	int r;
 
+	if (not_there)
+		return not_there;
 	if (has == 0)
 		return sound_silence(sound, out, ret_length);
 
@@ -125,8 +130,9 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 }
 
 int sound_run(const struct sound *sound, struct sound_room *room, const struct sound_watch *watch,
-	      const void *data, size_t size, const struct pipeline_key *key, const int64_t *time_us,
-	      float *out, int64_t *ret_length, struct pipeline_error *ret_error)
+	      const void *data, size_t size, const struct pipeline_key *key,
+	      const struct sound_place *place, float *out, int64_t *ret_length,
+	      struct pipeline_error *ret_error)
 {
 	struct sound_file *file = NULL;
 	struct sound_head head;
@@ -135,12 +141,29 @@ int sound_run(const struct sound *sound, struct sound_room *room, const struct s
 	int r = sound_file_open(data, size, &file, &head, ret_error);
 
 	if (r == SOUND_E_NONE)
-		return time_us ? sound_silence(sound, out, ret_length) : PIPELINE_E_BAD;
+		return place->time_us ? sound_silence(sound, out, ret_length) : PIPELINE_E_BAD;
 	if (r != 0)
 		return r;
 	draw_init(&draw, key);
 	draw_seq(&draw, 0, &seq);
-	r = sound_take(sound, room, watch, file, &head, &seq, time_us, out, ret_length, ret_error);
+	r = sound_take(sound, room, watch, file, &head, &seq, place, out, ret_length, ret_error);
 	sound_file_close(file);
+	return r;
+}
+
+int sound_measure(const void *data, size_t size, const struct pipeline_part *part,
+		  struct sound_head *ret, struct pipeline_error *ret_error)
+{
+	struct sound_file *file = NULL;
+	struct sound_head head;
+	int64_t first, has;
+	int r = sound_file_open(data, size, &file, &head, ret_error);
+
+	if (r != 0)
+		return PIPELINE_E_BAD;
+	sound_file_close(file);
+	r = sound_part(&head, part, &first, &has, ret_error);
+	if (r == 0)
+		*ret = (struct sound_head){has, head.rate, head.channels};
 	return r;
 }

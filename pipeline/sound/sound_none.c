@@ -24,11 +24,19 @@ void sound_room_free(struct sound_room *room)
 }
 
 int sound_run(const struct sound *sound, struct sound_room *room, const struct sound_watch *watch,
-	      const void *data, size_t size, const struct pipeline_key *key, const int64_t *time_us,
-	      float *out, int64_t *ret_length, struct pipeline_error *ret_error)
+	      const void *data, size_t size, const struct pipeline_key *key,
+	      const struct sound_place *place, float *out, int64_t *ret_length,
+	      struct pipeline_error *ret_error)
 {
-	(void)sound, (void)room, (void)watch, (void)data, (void)size, (void)key, (void)time_us,
+	(void)sound, (void)room, (void)watch, (void)data, (void)size, (void)key, (void)place,
 	    (void)out;
 	(void)ret_length;
+	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "this build decodes no sounds");
+}
+
+int sound_measure(const void *data, size_t size, const struct pipeline_part *part,
+		  struct sound_head *ret, struct pipeline_error *ret_error)
+{
+	(void)data, (void)size, (void)part, (void)ret;
 	return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "this build decodes no sounds");
 }

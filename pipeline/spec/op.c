@@ -21,6 +21,7 @@ static const char *const op_erase_words[] = {"random", NULL};
 static const char *const op_hole_words[] = {"random", "random_uniform", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_source_words[] = {"file", "record", "random_record", NULL};
+static const char *const op_medium_words[] = {"sound", "video", NULL};
 static const char *const op_crop_words[] = {"random", "center", "begin", NULL};
 static const char *const op_norm_words[] = {"slaney", NULL};
 static const char *const op_scale_words[] = {"htk", "slaney", NULL};
@@ -100,6 +101,9 @@ const struct op_intake *op_intake(enum op_id id)
 	static const struct op_intake cloud = {OP_CLOUD_SOURCE, OP_CLOUD_FIELDS,  OP_CLOUD_KINDS,
 					       OP_CLOUD_NAMES,  OP_CLOUD_MEMBERS, OP_CLOUD_COLUMNS,
 					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
+	static const struct op_intake duration = {
+	    OP_DURATION_SOURCE,  OP_DURATION_FIELDS,  OP_DURATION_KINDS, OP_DURATION_NAMES,
+	    OP_DURATION_MEMBERS, OP_DURATION_COLUMNS, OP_INTAKE_NONE,    OP_INTAKE_NONE};
 	static const struct op_intake record = {
 	    OP_INTAKE_NONE,    OP_RECORD_FIELDS,  OP_RECORD_KINDS, OP_RECORD_NAMES,
 	    OP_RECORD_MEMBERS, OP_RECORD_COLUMNS, OP_INTAKE_NONE,  OP_INTAKE_NONE};
@@ -117,6 +121,8 @@ const struct op_intake *op_intake(enum op_id id)
 		return &audio;
 	case OP_CLOUD:
 		return &cloud;
+	case OP_DURATION:
+		return &duration;
 	case OP_RECORD:
 		return &record;
 	default:

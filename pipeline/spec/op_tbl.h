@@ -259,6 +259,22 @@ PARAM(CLOUD, MEMBERS, "members", OP_OR_NULL(OP_TYPE_TEXTS), "null",
 PARAM(CLOUD, COLUMNS, "columns", OP_OR_NULL(OP_TYPE_TEXTS), "null",
       "with members of MDS shards: all of their columns, as decode has them; or null")
 
+OP(DURATION, "duration", duration_op, "how long the sound or video is, which is not decoded")
+PARAM(DURATION, OF, "of", OP_TYPE_WORD(op_medium_words), "\"sound\"",
+      "sound or video: which of the two is measured of a file that has both")
+PARAM(DURATION, SOURCE, "source", OP_TYPE_WORD(op_source_words), "\"file\"",
+      "file; or record, random_record: of a wrapped data set's sample, as decode has it")
+PARAM(DURATION, FIELDS, "fields", OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX)), "null",
+      "a list for each field of the sample beside file and label, as record has them; or null")
+PARAM(DURATION, KINDS, "kinds", OP_OR_NULL(OP_TYPE_LIST(0, 2)), "null",
+      "of each of fields, as record has them; or null")
+PARAM(DURATION, NAMES, "names", OP_OR_NULL(OP_TYPE_NAMES), "null", "of each of fields; or null")
+PARAM(DURATION, MEMBERS, "members", OP_OR_NULL(OP_TYPE_TEXTS), "null",
+      "of a sample of shards that were opened with ?members=all: the suffixes of the file "
+      "(\"flac;wav\"), its feature or column, then those of fields, as decode has them; or null")
+PARAM(DURATION, COLUMNS, "columns", OP_OR_NULL(OP_TYPE_TEXTS), "null",
+      "with members of MDS shards: all of their columns, as decode has them; or null")
+
 OP(POINT_RANGE, "point_range", cloud_range_op, "points outside of a box are left out")
 PARAM(POINT_RANGE, RANGE, "range", OP_TYPE_NUMBERS(-1e6, 1e6), NULL,
       "x, y and z of its least corner and then of its most, six numbers; its faces are in it")

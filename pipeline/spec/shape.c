@@ -249,6 +249,7 @@ static const char *shape_check_first(unsigned number, const struct op *op)
 	case OP_VIDEO:
 	case OP_BANDS:
 	case OP_CLOUD:
+	case OP_DURATION:
 	case OP_VOLUME:
 		return "it takes the place of decode; put it first, and leave decode out";
 	default:

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "pipeline/formats/decode.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/video/video.h"
 #include "pipeline/video/video_module.h"
@@ -70,10 +71,9 @@ static uint32_t video_pick_steps(const struct video *video, uint32_t has, struct
 	return length;
 }
 
-/* When the last frame ends: it is shown as long as the others are on the average. */
-static int64_t video_end_us(const struct video_head *head)
+int64_t video_length_us(const struct video_head *head)
 {
-	const int64_t last = head->time_us[head->frames - 1];
+	const int64_t last = head->time_us[head->frames - 1] - head->time_us[0];
 
 	return BASE_MAX(head->frames > 1 ? last + last / (head->frames - 1) : last, last + 1);
 }
@@ -82,7 +82,7 @@ static uint32_t video_pick_moments(const struct video *video, const struct video
 				   struct philox_seq *seq, uint32_t *ret)
 {
 	const double gap_us = 1e6 / video->fps;
-	const int64_t end = video_end_us(head);
+	const int64_t begin = head->time_us[0], end = video_length_us(head);
 	const int64_t wanted = llround((video->frames - 1) * gap_us) + 1;
 	const int64_t start = video_start(video->clip, end, wanted, seq);
 	uint32_t at = 0, length = 0;
@@ -90,12 +90,53 @@ static uint32_t video_pick_moments(const struct video *video, const struct video
 	for (uint32_t i = 0; i < video->frames; i++) {
 		const int64_t moment = start + llround(i * gap_us);
 
-		while (at + 1 < head->frames && head->time_us[at + 1] <= moment + VIDEO_SLACK_US)
+		while (at + 1 < head->frames &&
+		       head->time_us[at + 1] - begin <= moment + VIDEO_SLACK_US)
 			at++;
 		length += moment < end;
 		ret[i] = at;
 	}
 	return length;
+}
+
+/* The first frame that is shown from then on, but for rounding. */
+static uint32_t video_first_from(const struct video_head *head, double time_us)
+{
+	uint32_t low = 0, high = head->frames;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if ((double)head->time_us[middle] + VIDEO_SLACK_US < time_us)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int video_part(const struct video_head *head, const struct pipeline_part *part,
+	       struct video_head *ret, uint32_t *ret_first, struct pipeline_error *ret_error)
+{
+	uint32_t first, end;
+
+	*ret = *head;
+	*ret_first = 0;
+	if (!part->is_there)
+		return 0;
+	first = video_first_from(head, part->start * 1e6);
+	end = video_first_from(head, (part->start + part->seconds) * 1e6);
+	if (first == head->frames)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "second %.6g of a video of %.6g",
+				   part->start,
+				   (double)(head->time_us[0] + video_length_us(head)) / 1e6);
+	if (first == end)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "a part of %.6g s has no frame",
+				   part->seconds);
+	ret->frames = end - first;
+	ret->time_us = head->time_us + first;
+	*ret_first = first;
+	return 0;
 }
 
 uint32_t video_pick(const struct video *video, const struct video_head *head,

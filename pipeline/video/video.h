@@ -31,14 +31,21 @@ struct video {
 struct video_head {
 	uint32_t height, width; /* of a frame as it is shown: turned, if the file says so */
 	uint32_t frames;        /* that can be shown */
-	const int64_t *time_us; /* when each is shown, ascending, from 0; the room's */
-	int64_t start_us;       /* when the first is, by the container's clock */
+	const int64_t
+	    *time_us; /* when each is shown, ascending, from the file's first one on; the room's */
+	int64_t start_us; /* when the first is, by the container's clock */
 };
 
 /* ---- video.c ---- */
 
 /* Of that op. What is wrong with it, how to mend it too; else NULL. */
 const char *video_init(const struct op *op, struct video *ret);
+/* How long it is: its last frame is shown as long as the others are on the average. */
+int64_t video_length_us(const struct video_head *head);
+/* Of a part of a file the head, as if it were a file, whose times begin where the part does: the frames that are shown first within it.
+ * *ret_first: the number in the file of its frame 0. Of what has none: PIPELINE_E_BAD with *ret_error. */
+int video_part(const struct video_head *head, const struct pipeline_part *part,
+	       struct video_head *ret, uint32_t *ret_first, struct pipeline_error *ret_error);
 /* Which frames of the file make the clip, ascending; where the file is too short, its last one again and again.
  * Returns how many of them lie in the file, at least 1: those behind are repetitions of its end. Among them a frame may
  * be there several times: of a file with fewer than are spread over it, which has them all, or by fps above the file's

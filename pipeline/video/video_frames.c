@@ -66,8 +66,7 @@ void video_frames_watch(struct video_frames *frames,
 	frames->module->watch(frames->room, &frames->watch);
 }
 
-/* Is it one that frames can be picked of? */
-static int video_frames_check(const struct video_head *head, struct pipeline_error *ret_error)
+int video_frames_check(const struct video_head *head, struct pipeline_error *ret_error)
 {
 	if (head->frames == 0)
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a video without frames");
@@ -82,10 +81,13 @@ static int video_frames_check(const struct video_head *head, struct pipeline_err
 }
 
 int video_frames_open(struct video_frames *frames, const void *data, size_t size,
-		      const struct pipeline_key *key, struct pipeline_error *ret_error)
+		      const struct pipeline_part *part, const struct pipeline_key *key,
+		      struct pipeline_error *ret_error)
 {
 	const struct video_module *module = frames->module;
 	const uint32_t n = frames->video->frames;
+	struct video_head head;
+	uint32_t first;
 	struct philox_seq seq;
 	struct draw draw;
 	uint64_t rows;
@@ -97,11 +99,14 @@ int video_frames_open(struct video_frames *frames, const void *data, size_t size
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
 				   "a picture, which the op decode decodes");
 	r = r ? r : video_frames_check(&frames->head, ret_error);
+	r = r ? r : video_part(&frames->head, part, &head, &first, ret_error);
 	if (r != 0)
 		return r;
 	draw_init(&draw, key);
 	draw_seq(&draw, 0, &seq);
-	frames->length = video_pick(frames->video, &frames->head, &seq, frames->number);
+	frames->length = video_pick(frames->video, &head, &seq, frames->number);
+	for (uint32_t i = 0; i < n; i++)
+		frames->number[i] += first;
 	frames->next = 0;
 	rows = (uint64_t)frames->head.height * module->cost(frames->room, frames->number, n);
 	if (frames->watch.fn)

@@ -8,6 +8,8 @@
 
 struct video_frames; /* of a run; not shared */
 
+/* Is it one that frames can be picked of? 0, or PIPELINE_E_BAD with *ret_error. */
+int video_frames_check(const struct video_head *head, struct pipeline_error *ret_error);
 /* video is borrowed. 0, -ENOMEM, or -ENOTSUP: what decodes cannot be loaded (video_load). */
 int video_frames_new(const struct video *video, struct video_frames **ret);
 void video_frames_free(struct video_frames *frames);
@@ -15,10 +17,11 @@ void video_frames_free(struct video_frames *frames);
 void video_frames_watch(struct video_frames *frames,
 			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg);
 
-/* The file's bytes (hostile), borrowed until close; which frames make the clip is key's. 0, or PIPELINE_E_BAD with
+/* The file's bytes (hostile), borrowed until close; which frames of the part make the clip is key's. 0, or PIPELINE_E_BAD with
  * *ret_error. */
 int video_frames_open(struct video_frames *frames, const void *data, size_t size,
-		      const struct pipeline_key *key, struct pipeline_error *ret_error);
+		      const struct pipeline_part *part, const struct pipeline_key *key,
+		      struct pipeline_error *ret_error);
 void video_frames_close(struct video_frames *frames); /* also of what did not open */
 /* ---- of an open one ---- */
 void video_frames_size(const struct video_frames *frames, uint32_t *ret_height,

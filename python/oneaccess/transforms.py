@@ -52,9 +52,9 @@ class Op:
 
 
 # What makes of a file's bytes what the other ops work on.
-FIRST = ("decode", "audio", "cloud", "video", "bands", "volume")
+FIRST = ("decode", "audio", "cloud", "video", "bands", "volume", "duration")
 # The first field of those that give a length behind the label.
-FIRST_FIELD = {"audio": "audio", "cloud": "points", "video": "video"}
+FIRST_FIELD = {"audio": "audio", "cloud": "points", "video": "video", "duration": "duration"}
 # Those of which one file gives several views.
 _PICTURES = ("decode", "video", "bands")
 # What stands behind cast and layout.

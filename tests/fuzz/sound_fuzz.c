@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Bytes that claim to be a sound, in memory that ends where they do. The first byte of the input chooses the pipeline and the
+ * Bytes that claim to be a sound, or a record with one of which a part is meant, in memory that ends where they do. The first byte of the input chooses the pipeline and the
  * sample's draws. What comes out is finite in length: as many frames as were asked for, and of waveforms zeros behind those that the sound has.
  */
 
@@ -49,6 +49,7 @@ static const struct {
      8, false},
     {"[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":250},{\"op\":\"mu_law_encoding\"}]", 250,
      false},
+    {"[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":500,\"source\":\"record\"}]", 500, true},
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 

@@ -115,6 +115,52 @@ START_TEST(moments_have_the_frame_that_is_shown)
 }
 END_TEST
 
+/* The frames that are shown first within a part, as if they were the file; at the end as with files. */
+START_TEST(parts_are_as_files)
+{
+	static const int64_t times[] = {0, 100000, 110000, 500000, 900000};
+	static const struct {
+		double start, seconds;
+		uint32_t first, frames;
+	} table[] = {
+	    {0, INFINITY, 0, 5}, {0, 0.5, 0, 3},        {0.1, 0.01, 1, 1},
+	    {0.05, 0.5, 1, 3},   {0.500001, 9, 3, 2},   {0.500002, 9, 4, 1},
+	    {0, 1e300, 0, 5},    {0.1, 0.399999, 1, 2}, {0.9, 1e-5, 4, 1},
+	};
+	static const struct {
+		double start, seconds;
+		const char *words;
+	} wrong[] = {{0.900002, 1, "second 0.900002 of a video of 1.125"},
+		     {1e300, 1, "of a video of 1.125"},
+		     {0.2, 0.1, "a part of 0.1 s has no frame"}};
+	const struct video_head head = {1, 1, 5, times, 0};
+	struct pipeline_error error;
+	struct video_head part;
+	uint32_t first, got[2];
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(table); i++) {
+		const struct pipeline_part of = {true, table[i].start, table[i].seconds};
+
+		ck_assert_int_eq(video_part(&head, &of, &part, &first, &error), 0);
+		ck_assert_uint_eq(first, table[i].first);
+		ck_assert_uint_eq(part.frames, table[i].frames);
+		ck_assert_int_eq(part.time_us[0], times[first]);
+	}
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(wrong); i++) {
+		const struct pipeline_part of = {true, wrong[i].start, wrong[i].seconds};
+
+		ck_assert_int_eq(video_part(&head, &of, &part, &first, &error), PIPELINE_E_BAD);
+		ck_assert_msg(strstr(error.text, wrong[i].words) != NULL, "%s", error.text);
+	}
+	/* Of moments, the first is when the part's first frame is shown. */
+	ck_assert_int_eq(
+	    video_part(&head, &(struct pipeline_part){true, 0.05, 9}, &part, &first, &error), 0);
+	ck_assert_uint_eq(video_pick(&(struct video){2, 1, 2.5, VIDEO_BEGIN}, &part, NULL, got), 2);
+	ck_assert_uint_eq(first + got[0], 1);
+	ck_assert_uint_eq(first + got[1], 3);
+}
+END_TEST
+
 /* Each start that fits, and each about as often: of 4000 draws of 10, 400 and some six deviations. */
 START_TEST(starts_are_uniform)
 {
@@ -674,6 +720,47 @@ START_TEST(records_have_videos)
 }
 END_TEST
 
+/* Of a part of its video the clip is as of a video of these frames alone, and the duration too. */
+START_TEST(records_have_parts)
+{
+	static _Alignas(64) uint8_t record[MOST_FILE];
+	static uint8_t alone[MOST_FILE];
+	struct packed_wide_head *head = (struct packed_wide_head *)(void *)record;
+	const size_t bytes = (size_t)HEIGHT * WIDTH * 3;
+	const size_t size = video_fake_file(record + 128, HEIGHT, WIDTH, 9, 40000, 10);
+	struct rig rig, one, measure;
+	double seconds;
+
+	memset(record, 0, 128);
+	*head = (struct packed_wide_head){PACKED_WIDE_MAGIC, 128 + size, 1, 1, {0}};
+	head->part[0] = 0.1;
+	head->part[1] = 0.16;
+	head->field[0].place = (struct packed_place){PIPELINE_U8, 1, {size}, 128, size};
+	/* the same with frames 3 to 6 */
+	video_fake_file(alone, HEIGHT, WIDTH, 4, 40000, 10);
+	memcpy(alone + VIDEO_FAKE_HEAD, record + 128 + VIDEO_FAKE_HEAD + 3 * bytes, 4 * bytes);
+	rig_init(&rig, VIDEO(",\"clip\":\"begin\",\"source\":\"record\"") CROP "]");
+	rig_init(&one, VIDEO(",\"clip\":\"begin\"") CROP "]");
+	ck_assert_int_eq(rig_run(&rig, record, 128 + size, 1), 0);
+	ck_assert_int_eq(rig_run(&one, alone, VIDEO_FAKE_HEAD + 4 * bytes, 1), 0);
+	ck_assert_mem_eq(rig.field[0], one.field[0], one.is[0].bytes);
+	ck_assert_int_eq(number(rig.field[2]), number(one.field[2]));
+	rig_init(&measure, "[{\"op\":\"duration\",\"of\":\"video\",\"source\":\"record\"}]");
+	ck_assert_int_eq(rig_run(&measure, record, 128 + size, 1), 0);
+	memcpy(&seconds, measure.field[0], sizeof(seconds));
+	ck_assert_double_eq_tol(seconds, 0.16, 1e-9);
+	ck_assert_int_eq(number(measure.field[2]), 4);
+	head->part[0] = 7;
+	ck_assert_int_eq(rig_run(&rig, record, 128 + size, 1), PIPELINE_E_BAD);
+	ck_assert_str_eq(rig.error.text, "second 7 of a video of 0.36");
+	ck_assert_int_eq(rig_run(&measure, record, 128 + size, 1), PIPELINE_E_BAD);
+	ck_assert_uint_eq(video_fake_open, 0);
+	rig_fini(&rig);
+	rig_fini(&one);
+	rig_fini(&measure);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("clip");
@@ -700,6 +787,8 @@ int main(void)
 	tcase_add_test(tcase, bad_files_are_bad);
 	tcase_add_test(tcase, captions_come_beside);
 	tcase_add_test(tcase, records_have_videos);
+	tcase_add_test(tcase, parts_are_as_files);
+	tcase_add_test(tcase, records_have_parts);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
+#include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/compare.h"
 #include "tests/patience.h"
@@ -64,6 +65,12 @@ static int rig_run(struct rig *rig, const uint8_t *data, size_t size, uint64_t s
 	rig->length = -1;
 	rig->error.text[0] = '\0';
 	return pipeline_run_sample(rig->run, 1, copy, size, 5, &key, &out, &rig->error);
+}
+
+static void refuse(struct rig *rig, const uint8_t *data, size_t size, const char *words)
+{
+	ck_assert_int_eq(rig_run(rig, data, size, 0), PIPELINE_E_BAD);
+	ck_assert_msg(strstr(rig->error.text, words) != NULL, "%s", rig->error.text);
 }
 
 /* ---- WAV files of 16 bits ---- */
@@ -173,6 +180,156 @@ START_TEST(starts)
 	}
 	for (unsigned i = 0; i < 11; i++)
 		ck_assert_msg(seen[i] > 60 && seen[i] < 140, "%u: %u", i, seen[i]);
+	rig_fini(&rig);
+}
+END_TEST
+
+/* ---- parts of files ---- */
+
+/* A record of a WAV file of 1000 frames at 8000 Hz, of which a part is the sample. */
+static size_t part_of(uint8_t *to, double start, double seconds)
+{
+	struct packed_wide_head *head = (struct packed_wide_head *)(void *)to;
+	size_t size;
+
+	memset(to, 0, 128);
+	size = wav(to + 128, 8000, 1, 1000);
+	*head = (struct packed_wide_head){PACKED_WIDE_MAGIC, 128 + size, 1, 1, {0}};
+	head->part[0] = start;
+	head->part[1] = seconds;
+	head->field[0].place = (struct packed_place){PIPELINE_U8, 1, {size}, 128, size};
+	return 128 + size;
+}
+
+#define PART(crop)                                                               \
+	"[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":40,\"crop\":\"" crop \
+	"\",\"source\":\"record\"}]"
+
+/* As soundfile.read(start=, frames=) has it, each number of frames the nearest one. */
+START_TEST(parts)
+{
+	static const struct {
+		const char *spec;
+		double start, seconds;
+		uint32_t first, length;
+	} table[] = {
+	    {PART("begin"), 0.05, 0.01, 400, 40},        {PART("begin"), 0.05, 0.0025, 400, 20},
+	    {PART("begin"), 0.05006, 0.0025, 400, 20},   {PART("begin"), 0.05007, 0.0025, 401, 20},
+	    {PART("center"), 0.05, 0.01, 420, 40},       {PART("begin"), 0, INFINITY, 0, 40},
+	    {PART("begin"), 0.1225, INFINITY, 980, 20},  {PART("begin"), 0.1225, 1e300, 980, 20},
+	    {PART("begin"), 0.1225, 0.0025, 980, 20},    {PART("center"), 0.025, INFINITY, 580, 40},
+	    {PART("begin"), 0.124875, 0.000125, 999, 1},
+	};
+	static _Alignas(64) uint8_t data[MOST_BYTES];
+	const size_t size = part_of(data, table[_i].start, table[_i].seconds);
+	struct rig rig;
+
+	rig_init(&rig, table[_i].spec);
+	ck_assert_msg(rig_run(&rig, data, size, 1) == 0, "%s", rig.error.text);
+	ck_assert_int_eq(rig.length, table[_i].length);
+	for (uint32_t i = 0; i < 40; i++)
+		ck_assert_float_eq(rig.audio[i],
+				   i < table[_i].length ? number(table[_i].first + i) : 0);
+	rig_fini(&rig);
+}
+END_TEST
+
+/* Each start within the part, and no other. */
+START_TEST(starts_in_parts)
+{
+	static _Alignas(64) uint8_t data[MOST_BYTES];
+	const size_t size = part_of(data, 0.05, 50 / 8000.0);
+	unsigned seen[11] = {0};
+	struct rig rig;
+
+	rig_init(&rig, PART("random"));
+	for (uint64_t sample = 0; sample < 1100; sample++) {
+		unsigned first;
+
+		ck_assert_int_eq(rig_run(&rig, data, size, sample), 0);
+		first = (unsigned)(rig.audio[0] * 32768);
+		ck_assert(first >= 400 && first <= 410);
+		seen[first - 400]++;
+	}
+	for (unsigned i = 0; i < 11; i++)
+		ck_assert_msg(seen[i] > 60 && seen[i] < 140, "%u: %u", i, seen[i]);
+	rig_fini(&rig);
+}
+END_TEST
+
+/* What no file has, and what this one has not. */
+START_TEST(parts_are_refused)
+{
+	static const struct {
+		double start, seconds;
+		const char *words;
+	} table[] = {
+	    {0.125, 0.01, "second 0.125 of a sound of 0.125"},
+	    {1e300, 0.01, "second 1e+300 of a sound of 0.125"},
+	    {0, 1e-9, "a part of 1e-09 s has no frame"},
+	    {0, 0, "a part from second 0, 0 long"},
+	    {0, -1, "a part from second 0, -1 long"},
+	    {-0.01, 1, "a part from second -0.01, 1 long"},
+	    {NAN, 1, "a part from second"},
+	    {0, NAN, "a part from second"},
+	    {INFINITY, 1, "a part from second inf"},
+	};
+	static _Alignas(64) uint8_t data[MOST_BYTES];
+	size_t size = part_of(data, 0, 1);
+	struct packed_wide_head *head = (struct packed_wide_head *)(void *)data;
+	struct rig rig, other;
+
+	rig_init(&rig, PART("begin"));
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(table); i++) {
+		size = part_of(data, table[i].start, table[i].seconds);
+		refuse(&rig, data, size, table[i].words);
+	}
+	size = part_of(data, 0, 1);
+	head->has_part = 2;
+	refuse(&rig, data, size, "a part from second 0, 1 long");
+	rig_init(&other, "[{\"op\":\"decode\",\"source\":\"record\"},"
+			 "{\"op\":\"resize\",\"size\":[2,2]}]");
+	head->has_part = 1;
+	refuse(&other, data, size, "a part, which video and audio take alone");
+	rig_fini(&rig);
+	rig_fini(&other);
+}
+END_TEST
+
+/* The op duration: of all, and of parts. */
+START_TEST(durations)
+{
+	static const struct {
+		double start, seconds, want;
+		int64_t frames;
+	} table[] = {
+	    {0, INFINITY, 0.125, 1000},
+	    {0.1, 1, 0.025, 200},
+	    {0.05, 0.0025, 0.0025, 20},
+	};
+	static _Alignas(64) uint8_t data[MOST_BYTES];
+	struct rig rig;
+	double found[2];
+
+	rig_init(&rig, "[{\"op\":\"duration\",\"source\":\"record\"}]");
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(table); i++) {
+		const size_t size = part_of(data, table[i].start, table[i].seconds);
+
+		ck_assert_int_eq(rig_run(&rig, data, size, 1), 0);
+		memcpy(found, rig.audio, sizeof(found));
+		ck_assert_double_eq(found[0], table[i].want);
+		ck_assert_double_eq(found[1], 8000);
+		ck_assert_int_eq(rig.length, table[i].frames);
+	}
+	refuse(&rig, data, part_of(data, 2, 1), "second 2 of a sound of 0.125");
+	rig_fini(&rig);
+	rig_init(&rig, "[{\"op\":\"duration\"},{\"op\":\"filter\",\"keep\":[1]}]");
+	ck_assert_int_eq(rig_run(&rig, data, wav(data, 16000, 2, 320), 1), 0);
+	memcpy(found, rig.audio, sizeof(found));
+	ck_assert_double_eq(found[0], 0.02);
+	ck_assert_double_eq(found[1], 16000);
+	ck_assert_int_eq(rig.length, 320);
+	refuse(&rig, (const uint8_t *)"no sound at all", 15, "no sound");
 	rig_fini(&rig);
 }
 END_TEST
@@ -390,12 +547,6 @@ START_TEST(fields)
 	rig_fini(&rig);
 }
 END_TEST
-
-static void refuse(struct rig *rig, const uint8_t *data, size_t size, const char *words)
-{
-	ck_assert_int_eq(rig_run(rig, data, size, 0), PIPELINE_E_BAD);
-	ck_assert_msg(strstr(rig->error.text, words) != NULL, "%s", rig->error.text);
-}
 
 START_TEST(heads)
 {
@@ -669,6 +820,10 @@ int main(void)
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, frames, 0, 9);
 	tcase_add_test(tcase, starts);
+	tcase_add_loop_test(tcase, parts, 0, 11);
+	tcase_add_test(tcase, starts_in_parts);
+	tcase_add_test(tcase, parts_are_refused);
+	tcase_add_test(tcase, durations);
 	tcase_add_loop_test(tcase, rates, 0, 8);
 	tcase_add_loop_test(tcase, specs, 0, 13);
 	tcase_add_test(tcase, fields);
