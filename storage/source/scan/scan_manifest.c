@@ -280,6 +280,20 @@ static int take_value(struct manifest *manifest, const struct json_in *value,
 	}
 }
 
+/* NeMo's rows may be parts of files, and a sample here is a whole one. */
+static int refuse_part(const struct manifest *manifest, const struct json_in *object,
+		       struct scan_sink *sink)
+{
+	const struct json_in *offset = json_in_member(object, "offset");
+
+	if (strcmp(manifest->name[COLUMN_PATH], "audio_filepath") != 0 ||
+	    json_in_kind_of(offset) == JSON_IN_NULL || json_in_double(offset, 1) == 0)
+		return 0;
+	return scan_bad(sink, manifest->line,
+			"it has an offset, and files are read whole here: parts of them come by "
+			"oneaccess.from_jsonl(..., files=\"audio_filepath\")");
+}
+
 static int take_object(struct manifest *manifest, const struct json_in *object, uint64_t at,
 		       size_t bytes, struct scan_sink *sink)
 {
@@ -290,6 +304,8 @@ static int take_object(struct manifest *manifest, const struct json_in *object, 
 		return scan_bad(sink, manifest->line,
 				"it is no JSON object: a row is {\"file_name\": ..., ...}");
 	r = take_path(manifest, find_member(manifest, object, COLUMN_PATH, is_named), sink);
+	if (!r)
+		r = refuse_part(manifest, object, sink);
 	if (!r)
 		r = take_value(manifest, find_member(manifest, object, COLUMN_LABEL, is_labelled),
 			       sink);
