@@ -69,6 +69,10 @@ class Files:
         self.paths, self.stamps = paths, array.array("q", (each.st_mtime_ns for each in found))
         self.largest = max((each.st_size for each in found), default=0)
 
+    def check(self, at):
+        if os.stat(self.paths[at]).st_mtime_ns != self.stamps[at]:
+            raise DatasetError(f"{self.paths[at]} has changed since the data set was opened")
+
     def read(self, at):
         with open(self.paths[at], "rb", 0) as file:
             if os.fstat(file.fileno()).st_mtime_ns != self.stamps[at]:

@@ -16,6 +16,7 @@ from .columns import Pad
 from .errors import ArgumentError, DatasetError, TransformError
 from .masks import Image, Mask, following
 from .members import Field
+from .segments import Place, Segment, place_of
 from .stores import PerProcess
 from .tables import Kept, files_of, needs, stamp_of, unchanged
 from .where import Where, numbers_in, numbers_of, versioned
@@ -85,7 +86,7 @@ class Lines(PerProcess):
     nan_is_null = False     # for where=: is what is missing NaN?
     chosen = None           # with where=: of each file the rows that are there
 
-    def __init__(self, files, transform, named=None):
+    def __init__(self, files, transform, named=None, place=None):
         needs("numpy", "a file of rows")
         if not files:
             raise ArgumentError("paths is an empty list: name a file, a folder or a pattern")
@@ -98,6 +99,7 @@ class Lines(PerProcess):
             raise ArgumentError(f"files is {named!r}: the name of a column, or several")
         self.files, self.transform = [(file, stamp_of(file)) for file in files], transform
         self.named = {column: Field(column, "*") for column in ([named] if isinstance(named, str) else named or ())}
+        self.place: Place | None = place
         self._find()
         if not len(self):
             raise DatasetError(f"{files[0]} has no row" if len(files) == 1 else f"no row is in {files[0]} and {len(files) - 1} more")
@@ -227,24 +229,46 @@ class Lines(PerProcess):
 
     def _contents(self, row, name, folder):
         """The row with the files that it names, which come first."""
-        found = {}
+        found, place = {}, self.place and self._place(row, name)
         for column, field in self.named.items():
             if not isinstance(row.get(column), str):
                 raise TransformError(f"{name}: {column}, of files=, names no file: {row.get(column)!r}; there are: {', '.join(row)}")
             path = os.path.join(folder, row.pop(column))
             try:
+                if place and not found:
+                    found[column] = self._segment(path, *place)
+                    continue
                 with open(path, "rb") as file:
                     found[column] = field.value(os.path.splitext(path)[1][1:].lower(), file.read(), None)
             except OSError as why:
                 raise DatasetError(f"{name}: {path}: {why.strerror}") from None
+            except DatasetError as why:
+                raise DatasetError(f"{name}: {why}: {path}") from None      # short: lists of bad samples have little room
             except (ValueError, KeyError, IndexError, TypeError) as why:
                 raise DatasetError(f"{name}: {path}: {type(why).__name__}: {why}") from None
         return {**found, **row}
+
+    def _place(self, row, name):
+        try:
+            return self.place.of(row)
+        except DatasetError as why:
+            raise DatasetError(f"{name}: {why}") from None
+
+    def _segment(self, path, start, duration):
+        """The file's part. A transform gets the whole file, as its row says where the part is."""
+        if self.transform is None:
+            return Segment.read(path, start, duration)
+        with open(path, "rb") as file:
+            return Segment(file.read(), start, duration)
 
     def __getitem__(self, index):
         text, name, folder = self._text(index)
         row = self._contents(self._parsed(text, name), name, folder)
         return row if self.transform is None else self.transform(row)
+
+
+def _list(files):
+    return [files] if isinstance(files, str) else list(files or ()) if isinstance(files or (), Sequence) else []
 
 
 def _wrapped(rows, random, where, version, **more):
@@ -276,8 +300,8 @@ class JSONRows(Lines):
 
 
 def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
-               transform: Callable[[dict], Any] | None = None, files: Sequence[str] | str | None = None, random: bool | None = None,
-               pad: dict[str, Pad] | None = None,
+               transform: Callable[[dict], Any] | None = None, files: Sequence[str] | str | None = None, start: str | None = None,
+               duration: str | None = None, end: str | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None,
                ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None,
                masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
                images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False, where: Any = None, workers: int | None = None,
@@ -301,6 +325,10 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
     transform: a function that makes a sample, as in wrap(), of a row (a dict). columns, pad and ragged then mean its result.
     files: members that name files, relative to the table's folder: the file's content takes the name's place, and comes first in a
         sample, where a pipeline decodes it: the picture, sound or video. .txt is text, .npy an array, others are bytes.
+    start, duration or end: members that say, in seconds, which part of the first of these files, a sound or a video, is the sample, as
+        Segment has it. Without start it is from the begin, without the other two to the end; null is as without. Rows with files=
+        "audio_filepath", as NeMo's, have it in offset and duration, if they have these. A transform gets the whole file, and the part is taken of
+        what it leaves in its place.
     random: whether transform draws random numbers; if not, epochs may share samples. Default: True with a transform.
     where: which rows, by their members before transform; see from_parquet(). Needs pyarrow, and each job reads all rows once, when it
         opens the data set. A member that a row lacks is null. Rows that cannot be read stay, as the bad samples that they are.
@@ -311,7 +339,8 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
 
     The other arguments are those of wrap().
     """
-    rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform, files)
+    place = place_of(start, duration, end, _list(files), knows_nemo=True)
+    rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform, files, place)
     return _wrapped(rows, random, where, version, name=name, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)
 
@@ -346,7 +375,7 @@ class CSVRows(Lines):
 
     nan_is_null = True
 
-    def __init__(self, files, transform, separator, types, quotes, named=None):
+    def __init__(self, files, transform, separator, types, quotes, named=None, place=None):
         if types is not None and not isinstance(types, Mapping):
             raise ArgumentError(f"types is {types!r}: {{column: int, float or str}}")
         self.quoted = bool(quotes)
@@ -354,7 +383,10 @@ class CSVRows(Lines):
             raise ArgumentError(f"separator is {separator!r}: one character, such as ';'")
         self.separator = separator or ("\t" if files and files[0].lower().endswith(".tsv") else ",")
         self.names = None
-        super().__init__(files, transform, named)
+        super().__init__(files, transform, named, place)
+        for column in place.names() if place else ():
+            if column not in self.names:
+                raise ArgumentError(f"{column!r} is to say where a sample's part is, and {files[0]} has the columns {', '.join(self.names)}")
         for column in self.named:
             if column not in self.names:
                 raise ArgumentError(f"files= names {column!r}, and {files[0]} has the columns {', '.join(self.names)}")
@@ -425,7 +457,8 @@ class CSVRows(Lines):
 
 def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *, separator: str | None = None,
              quotes: bool = True, types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None,
-             files: Sequence[str] | str | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
+             files: Sequence[str] | str | None = None, start: str | None = None, duration: str | None = None, end: str | None = None,
+             random: bool | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
              images: str | Sequence[str] | Mapping[str, Image] | None = None,
              exact: bool = False, where: Any = None, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
@@ -443,7 +476,7 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
         (007 and 1_2 are none), else str. In a float column an empty field, NA, N/A, null and None are NaN, and nan and inf
         are what they say, as in pandas. A column of whole numbers and such words is str: say float if these may be rounded to
         float32. In a batch int is int64, float float32.
-    columns, transform, files, random, where: as in from_jsonl(); a field that is NaN for being empty, NA, null or the like is null in
+    columns, transform, files, start, duration, end, random, where: as in from_jsonl(), but no column is meant by its name alone; a field that is NaN for being empty, NA, null or the like is null in
         where, as in pyarrow.csv.
 
     Empty lines are no rows. A row with another number of fields, or with a field that is not of its column's type, is a bad sample (Loader's bad=);
@@ -451,6 +484,7 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
 
     The other arguments are those of wrap().
     """
-    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes, files)
+    place = place_of(start, duration, end, _list(files))
+    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes, files, place)
     return _wrapped(rows, random, where, version, name=name, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)

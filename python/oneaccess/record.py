@@ -8,6 +8,7 @@ import sys
 from . import flat
 from .errors import DatasetError, TransformError
 from .masks import SIDE, file_of, is_image, is_side, npy
+from .segments import Segment
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64
@@ -19,6 +20,8 @@ _LEAST_TEXT = 256
 _MODES = ("L", "RGB", "RGBA")
 _HEAD_BYTES = 256           # of at most four fields; else that of a wide one, and as many for each field
 _WIDE_BYTES = 64
+_PART = struct.Struct("<Idd")    # behind a wide head's number of fields
+_PART_AT = 20
 _CODES = {"uint8": U8, "float16": F16, "float32": F32, "int64": I64, "int8": 6, "int16": 7, "int32": 8, "uint16": 9, "uint32": 10,
           "uint64": 11, "float64": 12, "bool": 13}
 NAMES = {**{code: name for name, code in _CODES.items()}, BF16: "bfloat16"}
@@ -246,6 +249,22 @@ def _values(sample, pictures, ragged, exact, masks=()):
     return kind, names, form, made
 
 
+def _first(sample):
+    while sample and isinstance(sample, (dict, tuple, list)):
+        sample = next(iter(sample.values() if isinstance(sample, dict) else sample))
+    return sample
+
+
+def _segment(sample, pictures):
+    """Of the file in the first field a part; None: it is all."""
+    first = _first(sample)
+    if not isinstance(first, Segment) or first.is_whole:
+        return None
+    if not pictures:
+        raise TransformError("the first field is a part of a file, which a pipeline takes: give the Loader oneaccess.audio() or oneaccess.video()")
+    return first
+
+
 def _bytes_of(made, is_wide):
     at = _WIDE_BYTES * (1 + len(made)) if is_wide else _HEAD_BYTES
     for _, array, _ in made:
@@ -262,6 +281,7 @@ def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact
     """What all samples are to be like. places: which fields of a batch theirs are. sides: names of views that decode the field of that name."""
     ragged = ragged or {}
     masks = {**(masks or {}), **{name: SIDE for name in flat.parts(sample)[1][1:] if pictures and name in sides}}
+    _segment(sample, pictures)
     kind, names, form, made = _values(sample, pictures, ragged, exact, masks)
     fields = []
     for name, (code, array, field) in zip(names, made):
@@ -271,7 +291,7 @@ def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact
         fields.append(masks[name][1] if name in masks else [code, *shape])
     has_label = pictures and _has_label(made)
     beside = len(made) - 1 - has_label if pictures else 0
-    is_wide = len(made) > FIRST_FIELDS or any(field or code > BF16 for code, _, field in made)
+    is_wide = len(made) > FIRST_FIELDS or any(field or code > BF16 for code, _, field in made) or isinstance(_first(sample), Segment)
     first = 1 + has_label if pictures else 0
     return {"kind": kind, "names": names, "form": form, "bytes": _bytes_of(made, is_wide) + _more(fields, made), "fields": fields,
             "kinds": [masks[name][0] if name in masks else field for name, (_, _, field) in zip(names, made)], "wide": is_wide, "beside": beside,
@@ -346,7 +366,9 @@ class Record:
     def __init__(self, sample, layout: dict, pictures: bool):
         _, names, _, self._made = _values(sample, pictures, layout["ragged"], layout["exact"], layout["masks"])
         _check(names, self._made, layout, pictures)
-        self._is_wide = layout["wide"]
+        self._is_wide, self._part = layout["wide"], _segment(sample, pictures)
+        if self._part is not None and not self._is_wide:
+            raise Misfit("the file is a part of one, and sample 0 was none")
         self.size = _bytes_of(self._made, self._is_wide)
 
     def write(self, memory) -> None:
@@ -364,6 +386,8 @@ class Record:
                 memory[at:at + array.nbytes] = array.reshape(-1).view("uint8").data
             at += array.nbytes
         _HEAD.pack_into(memory, 0, WIDE_MAGIC if self._is_wide else MAGIC, self.size, count, 0, 0)
+        if self._part is not None:
+            _PART.pack_into(memory, _PART_AT, 1, self._part.start, self._part.duration)
 
 
 # ---- many at once ----

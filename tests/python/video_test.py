@@ -239,6 +239,37 @@ class VideoTest(PoolCase):
         for number, count in enumerate(self.counts):
             self.assertEqual(found[number][0], [int((place + 0.5) * count / 4) for place in range(4)])
 
+    def test_parts(self):
+        """Frames that are shown first in [start, end), as PyAV's with such times; at the end of a part as of a video."""
+        parts = [(path, count, start, end) for path, count in zip(self.files, self.counts) for start, end in ((0, 0.2), (0.12, 1.0), (0.3, 99)) if start < count / 25]
+        (self.work / "parts.csv").write_text("path,start,end\n" + "".join(f"{path},{start},{end}\n" for path, _, start, end in parts))
+        data = oa.from_csv(self.work / "parts.csv", ["path"], files="path", start="start", end="end")
+        with self.loader(data, t.Compose([t.Video(8, step=2, clip="begin"), *SIZE])) as loader:
+            found = {number: (*numbers(np.asarray(batch["path"][at])), int(batch["length"][at])) for batch in loader for at, number in enumerate(batch.ids)}
+        self.assertEqual(sorted(found), list(range(len(parts))))
+        for number, (path, count, start, end) in enumerate(parts):
+            there = [frame for frame in range(count) if start - 1e-6 <= frame / 25 < end - 1e-6]
+            self.assertEqual(found[number], ([there[min(2 * at, len(there) - 1)] for at in range(8)], False, min(8, -(-len(there) // 2))), (path, start, end))
+
+    def test_recordings(self):
+        """Clips that are spread over each video, and how long videos are."""
+        lengths = oa.durations(str(self.sports), video=True, socket=self.socket)
+        self.assertEqual(lengths[:, 1].tolist(), self.counts)
+        np.testing.assert_allclose(lengths[:, [0, 2]], [[count / 25, 25] for count in self.counts], rtol=1e-3)
+        data = oa.from_recordings(str(self.sports), 0.32, clips=3, durations=[count / 25 for count in self.counts], socket=self.socket)
+        with self.loader(data, t.Compose([t.Video(4, step=2, clip="center"), *SIZE])) as loader:
+            found = {}
+            for batch in loader:
+                for at, number in enumerate(batch.ids):
+                    frames, is_flipped = numbers(np.asarray(batch["video"][at]))
+                    self.assertEqual((int(batch["recording"][at]), is_flipped, int(batch["length"][at])), (number // 3, False, 4))
+                    found[number] = frames[0], float(batch["start"][at])
+        self.assertEqual(sorted(found), list(range(3 * len(self.files))))
+        for number, (first, start) in found.items():
+            free = self.counts[number // 3] / 25 - 0.32
+            self.assertAlmostEqual(start, free * (number % 3) / 2)
+            self.assertIn(first - int(np.ceil(start * 25 - 1e-4)), (0, 1))      # a window of 0.32 s has eight frames, of which the clip takes seven
+
     def test_presets(self):
         """What oa.video() gives, of both kinds, and where its numbers lie."""
         for pipeline, shape in ((oa.video(4, 64, step=2), (4, 3, 64, 64)), (oa.video(4, 56, fps=10, resize=(64, 86)), (4, 3, 56, 56)),

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of long recordings as samples: Segment, and what reads one from a file. Of a WAV file its own bytes are read and no others; a part of
+another kind of file goes to accessd's workers as the whole file, and the part's place beside it (pipeline/forms/packed.h)."""
+
+import math
+import os
+import struct
+from collections.abc import Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+from .errors import ArgumentError, DatasetError
+
+_MOST_CHUNKS = 1000
+_MOST_FORMAT = 4096
+_BLOCKS = (1, 3, 6, 7)      # PCM, floats, A-law, mu-law: a frame is where its number says
+_EXTENSIBLE = 0xfffe
+_LARGE = 0xffffffff         # a size that RF64 has elsewhere
+_MOST_WAV = (1 << 32) - (1 << 16)
+
+
+def number(value: Any, what: str, otherwise: float) -> float:
+    """Seconds, as a row has them. Nothing is `otherwise`."""
+    if value is None:
+        return otherwise
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        seconds = float(value)
+    except (TypeError, ValueError):
+        raise DatasetError(f"{what} is {value!r}: a number of seconds") from None
+    if math.isnan(seconds):
+        raise DatasetError(f"{what} is NaN, or missing: a number of seconds")
+    return seconds
+
+
+class Segment(bytes):
+    """A sound's or a video's file of which a part is the sample, for oa.audio() and oa.video(); the first field of a wrapped data set.
+
+        def __getitem__(self, index):
+            return {"audio": oa.Segment.read("day.flac", start=3600.5, duration=10.0), "species": 7}
+
+    start, duration: seconds. The sample is [start, start + duration), each to the nearest frame, as of soundfile.read(start=, frames=); of a
+        video those frames that are shown first in that time, counted from its first one. crop= and clip= then are about this part. One that
+        goes beyond the file's end is cut off there. One that begins there is a bad sample, as are negative numbers and NaN.
+    """
+
+    start: float
+    duration: float
+
+    def __new__(cls, data: bytes, start: float = 0.0, duration: float = math.inf):
+        self = super().__new__(cls, data)
+        self.start, self.duration = number(start, "start", 0.0), number(duration, "duration", math.inf)
+        _check(self.start, self.duration)
+        return self
+
+    @property
+    def is_whole(self) -> bool:
+        return self.start == 0 and self.duration == math.inf
+
+    @classmethod
+    def read(cls, path: str | os.PathLike, start: float = 0.0, duration: float = math.inf) -> "Segment":
+        """Of a file. A part of a WAV file is read alone, and is a WAV file; others are read whole."""
+        start, duration = number(start, "start", 0.0), number(duration, "duration", math.inf)
+        _check(start, duration)
+        with open(path, "rb") as file:
+            wave = None if start == 0 and duration == math.inf else wave_of(file)
+            if wave is not None:
+                first, count = wave.part(start, duration)
+                if count * wave.align < _MOST_WAV:
+                    return cls(wave.cut(file, first, count))
+            file.seek(0)
+            return cls(file.read(), start, duration)
+
+
+def _check(start, duration):
+    if not 0 <= start < math.inf:
+        raise DatasetError(f"start is {start:g}: seconds from the file's begin, 0 or more")
+    if not duration > 0:
+        raise DatasetError(f"a part from second {start:g} on has a duration of {duration:g} s: give more than 0")
+
+
+# ---- WAV ----
+
+
+class Wave(NamedTuple):
+    """Where a WAV file's frames are."""
+
+    format: bytes
+    rate: int
+    align: int      # bytes of a frame
+    at: int
+    frames: int
+
+    def part(self, start: float, duration: float) -> tuple[int, int]:
+        """The first frame, and how many, as sound_part() of pipeline/sound/sound.c has them."""
+        first = min(round(start * self.rate), self.frames)
+        if first == self.frames:
+            raise DatasetError(f"second {start:.6g} of a sound of {self.frames / self.rate:.6g}")
+        count = min(round(min(duration * self.rate, float(self.frames))), self.frames - first)
+        if count == 0:
+            raise DatasetError(f"a part of {duration:.6g} s has no frame")
+        return first, count
+
+    def cut(self, file: BinaryIO, first: int, count: int) -> bytes:
+        """A WAV file of these."""
+        file.seek(self.at + first * self.align)
+        data = file.read(count * self.align)
+        if len(data) < count * self.align:
+            raise DatasetError("the file ends before the sound does")
+        parts = b"".join(name + struct.pack("<I", len(chunk)) + chunk + bytes(len(chunk) % 2) for name, chunk in ((b"fmt ", self.format), (b"data", data)))
+        return b"RIFF" + struct.pack("<I", 4 + len(parts)) + b"WAVE" + parts
+
+
+def wave_of(file: BinaryIO) -> Wave | None:
+    """By the head of a file; None: it is no WAV file, or one of which libsndfile must tell more."""
+    whole, head = os.fstat(file.fileno()).st_size, file.read(12)
+    if head[:4] not in (b"RIFF", b"RF64") or head[8:] != b"WAVE":
+        return None
+    at, large, format_ = 12, None, None
+    for _ in range(_MOST_CHUNKS):
+        file.seek(at)
+        chunk = file.read(8)
+        if len(chunk) < 8:
+            return None
+        name, size = struct.unpack("<4sI", chunk)
+        at += 8
+        if name == b"data":
+            size = large if size == _LARGE and large is not None else size
+            return _wave(format_, at, size, whole)
+        if name == b"ds64" and size >= 16:
+            large = struct.unpack("<8xQ", file.read(16).ljust(16, b"\0"))[0]
+        elif name == b"fmt ":
+            if format_ is not None or not 16 <= size <= _MOST_FORMAT:
+                return None
+            format_ = file.read(size)
+        at += size + size % 2
+    return None
+
+
+def _wave(format_, at, size, whole):
+    if format_ is None or len(format_) < 16:
+        return None
+    kind, channels, rate, _, align, bits = struct.unpack_from("<HHIIHH", format_)
+    if kind == _EXTENSIBLE and len(format_) >= 26:
+        kind = struct.unpack_from("<H", format_, 24)[0]
+    size = min(size, whole - at)
+    if kind not in _BLOCKS or not rate or not channels or bits % 8 or align != channels * bits // 8 or size < align:
+        return None
+    return Wave(format_, rate, align, at, size // align)
+
+
+# ---- which fields of a row say where the part is ----
+
+
+class Place(NamedTuple):
+    """Names of columns, or None."""
+
+    start: str | None
+    duration: str | None
+    end: str | None
+    may_lack: bool      # they may be missing in rows
+
+    def names(self) -> list[str]:
+        return [name for name in (self.start, self.duration, self.end) if name is not None]
+
+    def of(self, row: Mapping[str, Any]) -> tuple[float, float]:
+        """start and duration."""
+        missing = next((name for name in self.names() if name not in row), None)
+        if missing is not None and not self.may_lack:
+            raise DatasetError(f"no {missing!r}, which says where the sample's part is; there are: {', '.join(row)}")
+        start = number(row.get(self.start), str(self.start), 0.0)
+        if self.end is not None:
+            end = number(row.get(self.end), self.end, math.inf)
+            if not end > start:
+                raise DatasetError(f"{self.end} is {end:g}, and the part begins at second {start:g}")
+            return start, end - start
+        return start, number(row.get(self.duration), str(self.duration), math.inf)
+
+
+_NEMO = Place("offset", "duration", None, True)
+
+
+def place_of(start: str | None, duration: str | None, end: str | None, files: list[str], knows_nemo: bool = False) -> Place | None:
+    """Of the arguments of these names. None: samples are whole files."""
+    for name, value in (("start", start), ("duration", duration), ("end", end)):
+        if value is not None and not isinstance(value, str):
+            raise ArgumentError(f"{name} is {value!r}: the name of the column that has it, in seconds")
+    if start is None and duration is None and end is None:
+        return _NEMO if knows_nemo and files[:1] == ["audio_filepath"] else None
+    if duration is not None and end is not None:
+        raise ArgumentError("duration= and end= say the same: give one of them")
+    if not files:
+        raise ArgumentError("start=, duration= and end= are about a file: name its column by files=")
+    return Place(start, duration, end, False)
