@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Mixup and cutmix join each sample of a batch with the one before it, mosaic (mosaic/mosaic_batch.c) with three others.
+ * Mixup and cutmix join each sample of a batch with the one before it, mosaic (mosaic/mosaic_batch.c) with three others. An objective
+ * (objective/objective_batch.c) makes of each sample of tokens what is to be learned of it.
  * So what comes out is no view of anything that others may see: it is written into a private buffer, which costs about
  * what a copy of the batch does. In return the slot goes back as soon as that is done, and jobs that differ in
  * these ops alone, or have none, share everything.
@@ -85,6 +86,13 @@ int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct mixed_ask *a
 		 label = batch_mixed_find(schema, "label");
 
 	batch_mixed->ask = *ask;
+	if (batch_mixed->objective.objective.kind && !batch_mixed_joins(batch_mixed))
+		return objective_batch_begin(&batch_mixed->objective, schema, &batch_mixed->schema,
+					     diag);
+	if (batch_mixed->objective.objective.kind)
+		return diag_fail(diag, OA_E_INVALID,
+				 "oa_open(): options.objective is for tokens, and the pipeline has "
+				 "mosaic, mixup or cutmix");
 	if (ask->has_mosaic) {
 		int r = mosaic_batch_begin(&batch_mixed->mosaic, &ask->mosaic, schema,
 					   &batch_mixed->schema);
@@ -107,6 +115,16 @@ int batch_mixed_begin(struct batch_mixed *batch_mixed, const struct mixed_ask *a
 	return 0;
 }
 
+bool batch_mixed_joins(const struct batch_mixed *batch_mixed)
+{
+	return batch_mixed->ask.n > 0 || batch_mixed->ask.has_mosaic;
+}
+
+bool batch_mixed_is_used(const struct batch_mixed *batch_mixed)
+{
+	return batch_mixed_joins(batch_mixed) || batch_mixed->objective.objective.kind;
+}
+
 /* ---- buffers ---- */
 
 void batch_mixed_fini(struct batch_mixed *batch_mixed)
@@ -120,6 +138,7 @@ void batch_mixed_fini(struct batch_mixed *batch_mixed)
 	}
 	batch_mixed->n_pool = 0;
 	mosaic_batch_fini(&batch_mixed->mosaic);
+	objective_batch_fini(&batch_mixed->objective);
 }
 
 void batch_mixed_free(struct batch_mixed *batch_mixed, struct batch_mixed_buffer *buffer)
@@ -279,6 +298,10 @@ void batch_mixed_note(struct batch_mixed *batch_mixed, const struct progress *pr
 {
 	struct listing_key first = {0};
 
+	if (batch_mixed->objective.objective.kind) {
+		objective_batch_note(&batch_mixed->objective, progress, batch);
+		return;
+	}
 	if (batch->held && batch->count)
 		progress_keys(progress, batch->held, batch->first, 1, &first);
 	else if (batch->count)
@@ -290,16 +313,21 @@ void batch_mixed_note(struct batch_mixed *batch_mixed, const struct progress *pr
 uint32_t batch_mixed_fill(const struct batch_mixed *batch_mixed, const struct schema *schema,
 			  const struct oa_batch *batch, uint8_t *memory)
 {
-	struct batch_mix batch_mix =
-	    batch_mix_draw(batch_mixed->ask.op, batch_mixed->ask.n, &batch_mixed->key,
-			   batch_mixed->height, batch_mixed->width);
+	struct batch_mix batch_mix;
 	uint32_t good = batch->count;
 
+	if (batch_mixed->objective.objective.kind) {
+		objective_batch_fill(&batch_mixed->objective, schema, &batch_mixed->schema, batch,
+				     memory);
+		return good;
+	}
 	if (batch_mixed->ask.has_mosaic) {
 		mosaic_batch_fill(&batch_mixed->mosaic, &batch_mixed->key, schema,
 				  &batch_mixed->schema, batch, memory);
 		return good;
 	}
+	batch_mix = batch_mix_draw(batch_mixed->ask.op, batch_mixed->ask.n, &batch_mixed->key,
+				   batch_mixed->height, batch_mixed->width);
 	memcpy(memory, batch->ids, batch->count * sizeof(*batch->ids));
 	for (uint32_t i = 0; i < schema->n; i++) {
 		const struct schema_field *field = &batch_mixed->schema.field[i];

@@ -144,6 +144,42 @@ enum oa_flags {
 	OA_RESAMPLE = 1 << 6,
 };
 
+/* What a language model is to learn, where that is not the next token. Frozen. */
+enum oa_objective_kind {
+	OA_OBJECTIVE_NONE = 0,
+	OA_OBJECTIVE_MASKED = 1, /* masked language modelling: BERT */
+	OA_OBJECTIVE_SPANS = 2,  /* span corruption: T5 */
+	OA_OBJECTIVE_MIDDLE = 3, /* fill in the middle */
+};
+
+enum oa_token_what {                              /* bits of oa_objective.what */
+		     OA_TOKEN_SPECIAL = 1 << 0,   /* never masked */
+		     OA_TOKEN_CONTINUES = 1 << 1, /* the word of the token before it */
+};
+
+/* Of a data set of tokens; with all members of a kind but its ids zero, its usual numbers. oa_open() copies it and what it
+ * points to. Ids are tokens, from 0. */
+struct oa_objective {
+	size_t size; /* sizeof(struct oa_objective) */
+	enum oa_objective_kind kind;
+	/* MASKED: the share of tokens, or of words, that is chosen; the shares of these that become mask_token, and any
+	 * token; the others stay. 0, 0, 0: .15, .8, .1. */
+	double probability, mask, random;
+	int64_t mask_token;
+	uint64_t vocabulary; /* tokens 0 .. vocabulary - 1 */
+	const uint8_t *what; /* enum oa_token_what of the first n_what tokens */
+	uint64_t n_what;
+	/* SPANS: the share of tokens that is taken out, the mean length of a span (0, 0: .15, 3), and a sentinel for each span */
+	double density, mean_span;
+	const int64_t *sentinels;
+	uint64_t n_sentinels;
+	/* MIDDLE: the share of documents (0: .5), and of these that with the suffix first */
+	double rate, swapped;
+	int64_t prefix, middle, suffix;
+	/* SPANS: behind inputs and targets. MIDDLE: at a document's end. Negative: none */
+	int64_t end;
+};
+
 struct oa_error {
 	size_t size; /* sizeof(struct oa_error) */
 	int code;
@@ -184,6 +220,7 @@ struct oa_options {
 	/* For ranks on several nodes: how many are on this node, and the first of them; 0: all. Needs
 	 * OA_ORDER_SEEDED (one seed for all), SEQUENTIAL or REPLAY. */
 	uint32_t local_ranks, local_first;
+	const struct oa_objective *objective; /* NULL: the next token */
 };
 
 struct oa_field {         /* of a batch; C order */
@@ -230,7 +267,7 @@ struct oa_stats {
 	uint64_t n_samples, epoch;
 	uint64_t outstanding; /* batches not yet released */
 	uint64_t filtered;    /* samples that the pipeline's filter left out by size */
-	/* Batches with mixup, cutmix or mosaic, and the time that took */
+	/* Batches with mixup, cutmix, mosaic or an objective, and the time that took */
 	uint64_t batch_mixed, batch_mixed_ns;
 	/* For people: what is shared with which jobs, and what is not and why, when the stream was last
 	 * opened */

@@ -216,12 +216,13 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 	const bool with_sizes = mix->unit == OA_MIX_SAMPLES;
 	char first[128], other[128];
 
-	if (mix->unit == OA_MIX_SAMPLES && (a->is_batch_mixed || b->is_batch_mixed))
+	if (mix->unit == OA_MIX_SAMPLES &&
+	    (batch_mixed_joins(&a->batch_mixed) || batch_mixed_joins(&b->batch_mixed)))
 		return error_mix(
 		    diag,
 		    "part %u has mosaic, mixup or cutmix, which join samples of a part's own "
 		    "batches: give OA_MIX_BATCHES, or leave them out",
-		    a->is_batch_mixed ? 0 : number);
+		    batch_mixed_joins(&a->batch_mixed) ? 0 : number);
 	if (mix->unit == OA_MIX_SAMPLES && b->course.is_ranked &&
 	    (a->chunks.has_holes || b->chunks.has_holes))
 		return error_mix(diag,

@@ -84,7 +84,7 @@ int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flag
 	if (r)
 		return r;
 	stream_set_flags(*ret, flags);
-	(*ret)->schema = other->schema;
+	(*ret)->schema = *other->shown;
 	(*ret)->schema.batch = batch;
 	schema_lay_out(&(*ret)->schema);
 	return 0;

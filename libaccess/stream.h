@@ -35,9 +35,10 @@ struct oa_stream {
 	struct chunks chunks;
 	struct oa_batch *batch_pool;
 	struct carries carries;
-	uint32_t flags;      /* never changes */
-	bool is_batch_mixed; /* by mixup, cutmix or mosaic: batches are private copies */
-	bool is_idle;        /* the last look found nothing; see next_is_ready() */
+	uint32_t flags; /* never changes */
+	bool
+	    is_batch_mixed; /* by mixup, cutmix, mosaic or an objective: batches are private copies */
+	bool is_idle;       /* the last look found nothing; see next_is_ready() */
 	bool is_closed;
 	bool has_slept, has_copied; /* in this call of oa_next() */
 	struct oa_stats stats;

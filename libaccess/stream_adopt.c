@@ -31,7 +31,7 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 	course->n_samples = course->part.bits ? course->part.count : geometry->n_samples;
 	schema_init(&stream->schema, geometry, course->ask->batch);
 	r = batch_mixed_begin(&stream->batch_mixed, &session->batch_mixed, &stream->schema, diag);
-	stream->is_batch_mixed = session->batch_mixed.n > 0 || session->batch_mixed.has_mosaic;
+	stream->is_batch_mixed = batch_mixed_is_used(&stream->batch_mixed);
 	if (stream->is_batch_mixed) {
 		stream->shown = &stream->batch_mixed.schema;
 		stream->carries.has_keys = true;

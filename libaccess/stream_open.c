@@ -19,7 +19,7 @@
 /* ---- the stream, and its token ---- */
 
 static int stream_new(const struct dial_route *route, const struct oa_options *options,
-		      struct oa_stream **ret)
+		      struct oa_stream **ret, struct diag *diag)
 {
 	struct oa_stream *stream;
 	int r = stream_alloc(route, &stream);
@@ -34,7 +34,8 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	if (options->record && !(stream->record.path = strdup(options->record)))
 		return -ENOMEM;
 	stream->carries.has_keys = options->record;
-	r = sampler_init(&stream->course.sampler, options->sampler);
+	r = objective_batch_read(&stream->batch_mixed.objective, options->objective, diag);
+	r = r ? r : sampler_init(&stream->course.sampler, options->sampler);
 	r = r ? r : stream_set_open(&stream->redial.ask, options);
 	course_set_order(&stream->course, options->order ? options->order : PLAN_CAROUSEL);
 	return r;
@@ -350,7 +351,7 @@ int oa_open(struct oa_client *client, const struct oa_options *options, struct o
 	r = r ? r : stream_usual_pipeline(&client->route, &mine, &usual, &diag);
 	if (r)
 		return error_export(error, r, diag.text);
-	r = stream_new(&client->route, &mine, &stream);
+	r = stream_new(&client->route, &mine, &stream, &diag);
 	r = r ? r : stream_connect(stream, &mine, &diag);
 	if (r < 0 && !diag.text[0])
 		diag_set(&diag, "oa_open(): %s", oa_error_name(r));

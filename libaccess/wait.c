@@ -375,13 +375,15 @@ static BASE_COLD int wait_reserve(struct oa_stream *stream)
 	else if (!(stream->flags & OA_COPY) && stats->outstanding >= most)
 		return diag_fail(
 		    &stream->trouble.error, OA_E_PINS,
-		    "you hold %llu batches that mosaic, mixup or cutmix made, as many as two slots "
-		    "would "
+		    "you hold %llu batches that mosaic, mixup, cutmix or an objective made, as "
+		    "many "
+		    "as two slots would "
 		    "hold; release one before oa_next(), or open with OA_KEEP or OA_COPY",
 		    (unsigned long long)stats->outstanding);
 	if (batch_mixed_reserve(&stream->batch_mixed))
 		return diag_fail(&stream->trouble.error, -ENOMEM,
-				 "oa_next(): out of memory for a batch of mosaic, mixup or cutmix");
+				 "oa_next(): out of memory for a batch of mosaic, mixup, cutmix or "
+				 "an objective");
 	return 0;
 }
 
