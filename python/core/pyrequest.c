@@ -26,11 +26,18 @@ enum pyrequest_kind {
 	PYREQUEST_WEIGHTS,
 	PYREQUEST_BLOCKS,
 	PYREQUEST_CLASSES,
+	PYREQUEST_OBJECTIVE,
+	PYREQUEST_WHAT,
+	PYREQUEST_SENTINELS,
 };
 
 #define PYREQUEST_OPTION(name, kind)                                                 \
 	{                                                                            \
 #name, PYREQUEST_##kind, offsetof(struct pyrequest, options.name), 0 \
+	}
+#define PYREQUEST_OF_OBJECTIVE(name, kind)                                             \
+	{                                                                              \
+#name, PYREQUEST_##kind, offsetof(struct pyrequest, objective.name), 0 \
 	}
 #define PYREQUEST_SAMPLER(name, member, kind)                                         \
 	{                                                                             \
@@ -74,6 +81,19 @@ static const struct pyrequest_word {
     PYREQUEST_SAMPLER("sampler_flags", flags, U32),
     PYREQUEST_SAMPLER("blocks", blocks, BLOCKS),
     PYREQUEST_SAMPLER("window", window, U32),
+    {"objective", PYREQUEST_OBJECTIVE, 0, 0},
+};
+
+/* Of the dict that is the objective. */
+static const struct pyrequest_word pyrequest_objective_words[] = {
+    PYREQUEST_OF_OBJECTIVE(kind, INT),         PYREQUEST_OF_OBJECTIVE(probability, DOUBLE),
+    PYREQUEST_OF_OBJECTIVE(mask, DOUBLE),      PYREQUEST_OF_OBJECTIVE(random, DOUBLE),
+    PYREQUEST_OF_OBJECTIVE(mask_token, I64),   PYREQUEST_OF_OBJECTIVE(vocabulary, U64),
+    PYREQUEST_OF_OBJECTIVE(what, WHAT),        PYREQUEST_OF_OBJECTIVE(density, DOUBLE),
+    PYREQUEST_OF_OBJECTIVE(mean_span, DOUBLE), PYREQUEST_OF_OBJECTIVE(sentinels, SENTINELS),
+    PYREQUEST_OF_OBJECTIVE(rate, DOUBLE),      PYREQUEST_OF_OBJECTIVE(swapped, DOUBLE),
+    PYREQUEST_OF_OBJECTIVE(prefix, I64),       PYREQUEST_OF_OBJECTIVE(middle, I64),
+    PYREQUEST_OF_OBJECTIVE(suffix, I64),       PYREQUEST_OF_OBJECTIVE(end, I64),
 };
 
 /* ---- values ---- */
@@ -182,10 +202,11 @@ static int pyrequest_classes(struct pyrequest *request, PyObject *value)
 static int pyrequest_memory(struct pyrequest *request, enum pyrequest_kind kind, PyObject *value)
 {
 	struct oa_sampler *sampler = &request->sampler;
+	const size_t item = kind == PYREQUEST_TOKEN || kind == PYREQUEST_WHAT ? 1 : 8;
 	const void *data;
 	uint64_t count;
 
-	if (pyrequest_buffer(request, value, kind == PYREQUEST_TOKEN ? 1 : 8, &data, &count) != 0)
+	if (pyrequest_buffer(request, value, item, &data, &count) != 0)
 		return -1;
 	if (kind == PYREQUEST_TOKEN) {
 		request->options.token = data;
@@ -196,9 +217,15 @@ static int pyrequest_memory(struct pyrequest *request, enum pyrequest_kind kind,
 	} else if (kind == PYREQUEST_BLOCKS) {
 		sampler->blocks = data;
 		sampler->n_blocks = count;
-	} else {
+	} else if (kind == PYREQUEST_WEIGHTS) {
 		sampler->weights = data;
 		sampler->n_weights = count;
+	} else if (kind == PYREQUEST_WHAT) {
+		request->objective.what = data;
+		request->objective.n_what = count;
+	} else {
+		request->objective.sentinels = data;
+		request->objective.n_sentinels = count;
 	}
 	return 0;
 }
@@ -237,11 +264,14 @@ static int pyrequest_member(enum pyrequest_kind kind, PyObject *value, void *mem
 
 /* ---- all of them ---- */
 
-static const struct pyrequest_word *pyrequest_find(PyObject *key)
+static int pyrequest_objective(struct pyrequest *request, PyObject *value);
+
+static const struct pyrequest_word *pyrequest_find(const struct pyrequest_word *words, size_t n,
+						   PyObject *key)
 {
-	for (size_t i = 0; i < sizeof(pyrequest_words) / sizeof(*pyrequest_words); i++)
-		if (PyUnicode_CompareWithASCIIString(key, pyrequest_words[i].name) == 0)
-			return &pyrequest_words[i];
+	for (size_t i = 0; i < n; i++)
+		if (PyUnicode_CompareWithASCIIString(key, words[i].name) == 0)
+			return &words[i];
 	PyErr_Format(PyExc_TypeError, "a stream has no option \"%U\"", key);
 	return NULL;
 }
@@ -259,7 +289,11 @@ static int pyrequest_set(struct pyrequest *request, const struct pyrequest_word 
 	case PYREQUEST_IDS:
 	case PYREQUEST_WEIGHTS:
 	case PYREQUEST_BLOCKS:
+	case PYREQUEST_WHAT:
+	case PYREQUEST_SENTINELS:
 		return pyrequest_memory(request, word->kind, value);
+	case PYREQUEST_OBJECTIVE:
+		return pyrequest_objective(request, value);
 	case PYREQUEST_CLASSES:
 		return pyrequest_classes(request, value);
 	default:
@@ -284,22 +318,45 @@ static int pyrequest_blame(const char *name)
 	return -1;
 }
 
-int pyrequest_init(struct pyrequest *request, PyObject *kwargs)
+static int pyrequest_read(struct pyrequest *request, const struct pyrequest_word *words, size_t n,
+			  PyObject *from)
 {
 	PyObject *key, *value;
 	Py_ssize_t at = 0;
 
-	memset(request, 0, sizeof(*request));
-	request->options.size = sizeof(request->options);
-	request->sampler.size = sizeof(request->sampler);
-	while (kwargs != NULL && PyDict_Next(kwargs, &at, &key, &value)) {
-		const struct pyrequest_word *word = pyrequest_find(key);
+	while (PyDict_Next(from, &at, &key, &value)) {
+		const struct pyrequest_word *word = pyrequest_find(words, n, key);
 
 		if (word == NULL)
 			return -1;
 		if (value != Py_None && pyrequest_set(request, word, value) != 0)
 			return pyrequest_blame(word->name);
 	}
+	return 0;
+}
+
+static int pyrequest_objective(struct pyrequest *request, PyObject *value)
+{
+	if (!PyDict_Check(value)) {
+		PyErr_SetString(PyExc_TypeError, "it is no dict");
+		return -1;
+	}
+	request->objective.size = sizeof(request->objective);
+	request->options.objective = &request->objective;
+	return pyrequest_read(
+	    request, pyrequest_objective_words,
+	    sizeof(pyrequest_objective_words) / sizeof(*pyrequest_objective_words), value);
+}
+
+int pyrequest_init(struct pyrequest *request, PyObject *kwargs)
+{
+	memset(request, 0, sizeof(*request));
+	request->options.size = sizeof(request->options);
+	request->sampler.size = sizeof(request->sampler);
+	if (kwargs != NULL &&
+	    pyrequest_read(request, pyrequest_words,
+			   sizeof(pyrequest_words) / sizeof(*pyrequest_words), kwargs) != 0)
+		return -1;
 	if (request->has_sampler)
 		request->options.sampler = &request->sampler;
 	return 0;

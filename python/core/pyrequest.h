@@ -6,11 +6,12 @@
 #include "libaccess/libaccess.h"
 #include "python/core/py.h"
 
-#define PYREQUEST_BUFFERS 4
+#define PYREQUEST_BUFFERS 6
 
 struct pyrequest {
 	struct oa_options options; /* borrows from the keywords, which outlive it */
 	struct oa_sampler sampler;
+	struct oa_objective objective;
 	int has_sampler;
 	Py_buffer buffer[PYREQUEST_BUFFERS];
 	int buffers;

@@ -476,9 +476,9 @@ class Loader:
             torchdata.refuse(dataset)
         if self._pool is not None and bad == "error":
             self._refuse_different(self._pool.layout["differs"])
-        parts = None
+        parts = objective = None
         if isinstance(dataset, rows.Rows):
-            source, parts = {**dataset.options, **(source or {})}, dataset.parts
+            source, parts, objective = {**dataset.options, **(source or {})}, dataset.parts, dataset.objective
         if self._direct is not None:
             dataset, source = self._direct.path, {**self._direct.source, **(source or {})}
         self._folder = urls.path_of(dataset)
@@ -489,7 +489,7 @@ class Loader:
         plain, said = _said_behind(self._folder)
         if source and said:
             self._folder, source = plain, {**said, **source}
-        self._layout = rows.layout_of(plain, source or said, parts) if made is None else made.layout
+        self._layout = rows.layout_of(plain, source or said, parts, objective) if made is None else made.layout
         self._ragged = ragged_of.choice(ragged, self._layout, [nested.lengths_of(name) for name in self._wrapped.nested] if self._wrapped is not None else (),
                                         as_)
         if self._is_rows():
@@ -567,6 +567,7 @@ class Loader:
             "sampler_flags": choices.REPLACEMENT if replacement else None,
             "blocks": None if blocks is None else choices.numbers(blocks.starts, "q"),
             "window": None if blocks is None else blocks.window,
+            "objective": None if objective is None else objective.request(),
         }
         if split is not None:
             first, last, key = _parted(split)

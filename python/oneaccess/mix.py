@@ -84,6 +84,8 @@ def _same_kind(parts):
         words = f"dicts of {', '.join(layout['names'])}" if layout["kind"] == "dict" else "tuples"
         if len(layout.get("places", "")) > 1 and 1 not in layout["places"]:
             words += " without a label"
+        if part._layout is not None and "objective" in part._layout:
+            words = f"tokens for {part._layout['objective']}"
         return words + "".join(f", {name} as {way}" for name, way in sorted(part._ragged.items()))
     kinds = [kind_of(part) for part in parts]
     for number, kind in enumerate(kinds):

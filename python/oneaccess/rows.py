@@ -3,14 +3,13 @@
 
 import ast
 import itertools
-import operator
 import os
 import re
 import struct
 from collections.abc import Mapping
 from typing import Any
 
-from . import urls
+from . import objectives, urls
 from .errors import ArgumentError, TransformError
 
 _RECORD_DTYPES = {"|u1": 1, "|b1": 1, "<f2": 2, "<f4": 3, "<u8": 11, "<f8": 12}   # all else that accessd takes becomes int64
@@ -19,10 +18,11 @@ _NAMES = {"packed": ("input_ids", "labels", "position_ids", "doc_ids"), "counted
 
 
 class Rows:
-    """A file of rows, for a Loader; oneaccess.tokens() and windows() make one. parts: {field: rows of a window}."""
+    """A file of rows, for a Loader; oneaccess.tokens() and windows() make one. parts: {field: rows of a window}; objective: of tokens."""
 
-    def __init__(self, path: str | os.PathLike, options: dict[str, Any], parts: dict[str, int] | None = None):
-        self.path, self.options, self.parts = urls.path_of(path), options, parts
+    def __init__(self, path: str | os.PathLike, options: dict[str, Any], parts: dict[str, int] | None = None,
+                 objective: objectives.Objective | None = None):
+        self.path, self.options, self.parts, self.objective = urls.path_of(path), options, parts, objective
 
     def __fspath__(self) -> str:
         return self.path
@@ -31,19 +31,8 @@ class Rows:
         return f"<rows of {self.path}: {', '.join(f'{key}={value}' for key, value in self.options.items())}>"
 
 
-def _token(number: Any) -> int:
-    """Of any type of whole numbers, NumPy's too."""
-    try:
-        token = operator.index(number)
-    except TypeError:
-        token = -1
-    if token < 0:
-        raise ArgumentError(f"pad={number!r}: a token is a whole number from 0")
-    return token
-
-
 def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, pack: bool = False,
-           pad: int | None = None, loss: bool = False) -> Rows:
+           pad: int | None = None, loss: bool = False, objective: objectives.Objective | None = None) -> Rows:
     """Windows over a file of tokens, for Loader. It takes no pipeline.
 
         loader = oa.Loader(oa.tokens("/data/train.bin", seq_len=2048, dtype="uint16"), batch_size=16)
@@ -64,6 +53,9 @@ def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, p
     loss: True: of a .bin with a .loss beside it, which tokenize() writes for fine-tuning: ``labels`` are -100, too, where the next
         token does not count for the loss. Models of transformers take them by ``labels = batch["labels"].contiguous()`` and
         ``model(input_ids=..., labels=labels, shift_labels=labels)``: without ``shift_labels`` they would shift them once more.
+    objective: what is to be learned, instead of the next token: a MaskedLM, SpanCorruption or FillInMiddle, which say what ``input_ids``
+        and ``labels`` then are. Each sample is drawn anew in each epoch; with order="seeded" from the seed, the epoch and the sample alone, so the same
+        comes in a resumed run, with other batch sizes and ranks. The windows are shared with jobs that have other objectives, or none. Batches are private copies.
 
     tokenize() makes such files of texts. With pack, a document of at most seq_len tokens is never cut, ``labels`` is -100 where
     the next token is not of the same document, ``position_ids`` count from 0 in each document's part, and
@@ -71,14 +63,17 @@ def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, p
     """
     if isinstance(seq_len, bool) or not isinstance(seq_len, int) or seq_len < 1:
         raise ArgumentError(f"seq_len={seq_len!r}: how many tokens a sample has")
+    if objective is not None:
+        objectives.checked(objective, loss)
+        seq_len = objective.raw(seq_len, pack)
     options = {"seq_len": seq_len} if dtype is None else {"seq_len": seq_len, "dtype": str(dtype)}
     if pad is not None and not pack:
         raise ArgumentError(f"pad={pad!r} fills packed sequences: give pack=True, or leave pad out")
     if pack:
-        options.update(pack=1, pad=_token(0 if pad is None else pad))
+        options.update(pack=1, pad=objectives.token("pad", 0 if pad is None else pad))
     if loss:
         options.update(loss=1)
-    return Rows(path, options)
+    return Rows(path, options, objective=objective)
 
 
 def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,8 +112,14 @@ def _first(path: str) -> str:
     return path
 
 
-def layout_of(path: str, options: Mapping[str, Any] | None, parts: Mapping[str, int] | None = None) -> dict[str, Any] | None:
-    """As a pool says of a wrapped data set; None: the file is of another kind. parts: of windows()."""
+def layout_of(path: str, options: Mapping[str, Any] | None, parts: Mapping[str, int] | None = None,
+              objective: objectives.Objective | None = None) -> dict[str, Any] | None:
+    """As a pool says of a wrapped data set; None: the file is of another kind. parts: of windows(); objective: of tokens()."""
+    layout = _layout_of(path, options, parts)
+    return layout if objective is None or layout is None else {**layout, "objective": objective}
+
+
+def _layout_of(path, options, parts):
     options = options or {}
     try:
         sizes = {name: int(options[name]) for name in ("seq_len", "record", "window") if name in options}
@@ -178,6 +179,8 @@ def shaped(arrays: list, layout: dict[str, Any], as_: str | None) -> dict[str, A
     whole = arrays[0]
     if as_ == "dlpack":                   # cannot be cut here
         return {layout["names"][0]: whole}
+    if "objective" in layout:
+        return layout["objective"].shaped(whole, layout)
     if layout["kind"] == "windows":
         ends = itertools.accumulate(layout["parts"].values())
         return {name: whole[:, end - rows:end] for (name, rows), end in zip(layout["parts"].items(), ends)}

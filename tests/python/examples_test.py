@@ -114,6 +114,16 @@ class ExamplesTest(DaemonCase):
         self.assertEqual({int(tokens) for tokens, _, _ in said}, {corpus.stat().st_size // 2})
         self.assertLess(float(said[1][2]), float(said[0][2]))
 
+    def test_masked_tokens(self):
+        corpus = self.work / "masked.bin"
+        self.run_words(EXAMPLES / "masked_lm.py", corpus, "--epochs", "0")  # which makes the corpus
+        text = self.run_learning("masked_lm.py", corpus, "--seq-len", "64", "--epochs", "3")
+        said = [[float(number) for number in found] for found in re.findall(r"epoch \d: (\d+) tokens, (\d+) chosen, loss (\S+)", text)]
+        self.assertEqual({tokens for tokens, _, _ in said}, {corpus.stat().st_size // 2}, text)
+        self.assertEqual(len({chosen for _, chosen, _ in said}), 3, text)      # drawn anew
+        self.assertTrue(all(0.12 < chosen / tokens < 0.17 for tokens, chosen, _ in said), text)
+        self.assertLess(said[2][2], said[0][2])
+
     def test_chats(self):
         chats = self.work / "chats.jsonl"
         self.run_words(EXAMPLES / "sft.py", chats, "--epochs", "0")     # which makes the files
