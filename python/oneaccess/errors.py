@@ -202,6 +202,7 @@ _INSTEAD = {
     ".arrow": "Arrow's files come by oneaccess.from_hf(datasets.Dataset.from_file(path))",
     ".h5ad": "AnnData comes by oneaccess.from_h5ad(path, [columns of obs])",
     **dict.fromkeys((".h5", ".hdf5"), "HDF5 comes by oneaccess.from_hdf5(path, {\"image\": \"images\"})"),
+    **dict.fromkeys((".svs", ".ndpi", ".mrxs", ".scn", ".bif", ".svslide"), "windows of slides come by oneaccess.from_slides(path, mpp=0.5)"),
     **dict.fromkeys((".pt", ".pth", ".pkl", ".pickle"), "give oneaccess.wrap() a data set that loads it"),
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".dcm", ".dicom", ".nii"), "one picture is no data set: give its folder, or a table (.csv, .jsonl) that names it"),
 }
